@@ -1,0 +1,37 @@
+//! Words that cross a boundary.
+//!
+//! Whatever two sides must agree on to the byte stands here and nowhere else:
+//!
+//! | module | from | to |
+//! | --- | --- | --- |
+//! | [`system`] | the host's packer | EL2, which uses the tables in place |
+//! | [`platform`] | the host's device trees | guests, and the emulation at EL2 |
+//! | [`service`] | guests | EL2 (SMCCC calls) |
+//! | [`status`] | EL2 | the host, and guests that ask |
+//! | [`report`] | a guest | the host |
+//! | [`console`] | EL2 | the host, over one UART |
+//!
+//! All integers are little-endian, as AArch64 and every supported host are.
+
+#![no_std]
+#![forbid(unsafe_code)]
+
+pub mod console;
+pub mod crc;
+pub mod platform;
+pub mod report;
+pub mod service;
+pub mod status;
+pub mod system;
+
+/// Most physical cores one system can have.
+pub const MAX_PCPUS: usize = 8;
+/// Most virtual machines one system can have.
+pub const MAX_VMS: usize = 8;
+/// Most vCPUs one virtual machine can have.
+pub const MAX_VCPUS_PER_VM: usize = 8;
+/// Most vCPUs in a whole system.
+pub const MAX_VCPUS: usize = MAX_VMS * MAX_VCPUS_PER_VM;
+
+#[cfg(target_endian = "big")]
+compile_error!("the packed tables are little-endian and used in place");

@@ -1,0 +1,66 @@
+//! The virtual platform every guest sees.
+//!
+//! Guest-physical addresses (IPA, bytes) and interrupt numbers (INTID) follow
+//! QEMU's `virt` board, so that a guest built for that board runs unchanged.
+//! A guest that reads its device tree need not know any of them.
+
+/// Virtual GICv3 distributor, 64 KiB.
+pub const GICD_BASE: u64 = 0x0800_0000;
+/// Size of the distributor's frame.
+pub const GICD_SIZE: u64 = 0x1_0000;
+/// Virtual GICv3 redistributors: [`GICR_STRIDE`] bytes for each vCPU, in
+/// ascending order of the vCPU's index.
+pub const GICR_BASE: u64 = 0x080a_0000;
+/// Two 64 KiB frames (RD_base and SGI_base) for each vCPU.
+pub const GICR_STRIDE: u64 = 0x2_0000;
+/// The console: a PL011.
+pub const UART_BASE: u64 = 0x0900_0000;
+/// Size of the console's frame.
+pub const UART_SIZE: u64 = 0x1000;
+/// The console's interrupt: SPI 1, level.
+pub const UART_INTID: u32 = 33;
+/// What the device tree says of the console's clock, in hertz.
+pub const UART_CLOCK_HZ: u32 = 24_000_000;
+/// Stolen-time structures (Arm DEN0057A section 3.2), one for each vCPU,
+/// [`STOLEN_STRIDE`] bytes apart, read-only to the guest.
+pub const STOLEN_BASE: u64 = 0x0b00_0000;
+/// Distance between the stolen-time structures of two vCPUs. DEN0057A asks for
+/// 64-byte alignment.
+pub const STOLEN_STRIDE: u64 = 64;
+/// Size of the mapping that holds all stolen-time structures of a VM.
+pub const STOLEN_SIZE: u64 = 0x1000;
+/// The report area (see [`crate::report`]): memory that the guest writes and
+/// the host reads. Absent when the system description gives the VM none.
+pub const REPORT_BASE: u64 = 0x0c00_0000;
+/// Largest report area.
+pub const REPORT_MAX_SIZE: u64 = 0x0400_0000;
+/// Where a guest's memory begins unless its description says otherwise.
+pub const RAM_BASE: u64 = 0x4000_0000;
+/// Guest-physical addresses have this many bits (stage 2 starts at level 1
+/// with one 512-entry table: T0SZ = 25).
+pub const IPA_BITS: u32 = 39;
+
+/// Secure EL1 physical timer and friends are not offered; these are.
+pub mod ppi {
+    /// EL1 virtual timer.
+    pub const VIRTUAL_TIMER: u32 = 27;
+    /// EL1 physical timer.
+    pub const PHYSICAL_TIMER: u32 = 30;
+}
+
+/// First INTID of the shared peripheral interrupts.
+pub const SPI_FIRST: u32 = 32;
+/// One past the last INTID a virtual distributor implements
+/// (GICD_TYPER.ITLinesNumber = 8).
+pub const INTID_END: u32 = 288;
+
+/// Every range of guest-physical addresses (base, size) that the platform
+/// keeps for itself: neither guest memory nor a passed-through device may
+/// touch one, whether the VM at hand has that device or not.
+pub const OCCUPIED: [(u64, u64); 5] = [
+    (GICD_BASE, GICD_SIZE),
+    (GICR_BASE, GICR_STRIDE * crate::MAX_VCPUS_PER_VM as u64),
+    (UART_BASE, UART_SIZE),
+    (STOLEN_BASE, STOLEN_SIZE),
+    (REPORT_BASE, REPORT_MAX_SIZE),
+];

@@ -1,0 +1,92 @@
+//! The Cassata hypervisor service: SMCCC vendor-specific hypervisor calls.
+//!
+//! A guest discovers it by [`CALL_UID`]; everything here is optional, and a
+//! guest that knows nothing of it misses nothing (docs/src/design/decisions.md, 5).
+//! Conduit HVC or SMC. Unknown functions answer [`NOT_SUPPORTED`].
+//! Source: Arm DEN0028 (SMCCC 1.2), section 6; Arm DEN0057A for stolen time.
+
+/// Answer to every call that is not known (SMCCC 1.2, section 5.2).
+pub const NOT_SUPPORTED: i64 = -1;
+/// Answer to a call whose arguments are out of range.
+pub const INVALID_PARAMETER: i64 = -3;
+
+/// Vendor-specific hypervisor service: call count, UID and revision.
+pub const CALL_UID: u32 = 0x8600_ff01;
+/// See [`CALL_UID`]; answers major in W0 and minor in W1.
+pub const CALL_REVISION: u32 = 0x8600_ff03;
+/// What [`CALL_UID`] answers in W0 to W3: 1e4d7cd2-0f2b-4c53-9a50-736373617461.
+pub const UID: [u32; 4] = [0xd27c_4d1e, 0x534c_2b0f, 0x6373_509a, 0x6174_6173];
+/// Revision of the service described here: (major, minor).
+pub const REVISION: (u32, u32) = (1, 0);
+
+/// Does nothing and answers 0: the cost of a call.
+pub const NULL: u32 = 0xc600_0001;
+/// X1 = vCPU index within the caller's VM, X2 = index of a 64-bit word in that
+/// vCPU's [`crate::status::VcpuStatus`]. Answers the word in X1, 0 in X0; the run
+/// time includes the turn that has not ended.
+pub const COUNTER: u32 = 0xc600_0002;
+/// Answers the report area's guest-physical address in X1 and its size in X2,
+/// or [`NOT_SUPPORTED`] when the VM has none.
+pub const REPORT_AREA: u32 = 0xc600_0003;
+
+/// Stolen time, DEN0057A: which functions are there.
+pub const PV_TIME_FEATURES: u32 = 0xc500_0020;
+/// Stolen time, DEN0057A: address of the calling vCPU's structure.
+pub const PV_TIME_ST: u32 = 0xc500_0021;
+
+/// PSCI function identifiers (Arm DEN0022D, section 5).
+pub mod psci {
+    /// What PSCI_VERSION answers: 1.1.
+    pub const VERSION_1_1: u32 = 0x0001_0001;
+    /// PSCI_VERSION.
+    pub const VERSION: u32 = 0x8400_0000;
+    /// CPU_SUSPEND, SMC32.
+    pub const CPU_SUSPEND_32: u32 = 0x8400_0001;
+    /// CPU_SUSPEND, SMC64.
+    pub const CPU_SUSPEND_64: u32 = 0xc400_0001;
+    /// CPU_OFF.
+    pub const CPU_OFF: u32 = 0x8400_0002;
+    /// CPU_ON, SMC32.
+    pub const CPU_ON_32: u32 = 0x8400_0003;
+    /// CPU_ON, SMC64.
+    pub const CPU_ON_64: u32 = 0xc400_0003;
+    /// AFFINITY_INFO, SMC32.
+    pub const AFFINITY_INFO_32: u32 = 0x8400_0004;
+    /// AFFINITY_INFO, SMC64.
+    pub const AFFINITY_INFO_64: u32 = 0xc400_0004;
+    /// MIGRATE_INFO_TYPE.
+    pub const MIGRATE_INFO_TYPE: u32 = 0x8400_0006;
+    /// SYSTEM_OFF.
+    pub const SYSTEM_OFF: u32 = 0x8400_0008;
+    /// SYSTEM_RESET.
+    pub const SYSTEM_RESET: u32 = 0x8400_0009;
+    /// PSCI_FEATURES.
+    pub const FEATURES: u32 = 0x8400_000a;
+
+    /// SUCCESS.
+    pub const SUCCESS: i64 = 0;
+    /// NOT_SUPPORTED.
+    pub const NOT_SUPPORTED: i64 = -1;
+    /// INVALID_PARAMETERS.
+    pub const INVALID_PARAMETERS: i64 = -2;
+    /// DENIED.
+    pub const DENIED: i64 = -3;
+    /// ALREADY_ON.
+    pub const ALREADY_ON: i64 = -4;
+    /// ON_PENDING.
+    pub const ON_PENDING: i64 = -5;
+    /// INTERNAL_FAILURE.
+    pub const INTERNAL_FAILURE: i64 = -6;
+    /// INVALID_ADDRESS.
+    pub const INVALID_ADDRESS: i64 = -9;
+}
+
+/// SMCCC's own functions (Arm DEN0028, section 7).
+pub mod smccc {
+    /// SMCCC_VERSION.
+    pub const VERSION: u32 = 0x8000_0000;
+    /// SMCCC_ARCH_FEATURES.
+    pub const ARCH_FEATURES: u32 = 0x8000_0001;
+    /// What SMCCC_VERSION answers: 1.1, the lowest with PV discovery.
+    pub const VERSION_1_1: u32 = 0x0001_0001;
+}

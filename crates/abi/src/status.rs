@@ -1,0 +1,146 @@
+//! The status area: what EL2 counts, where the host can see it.
+//!
+//! Every word is written by one core only (the one that owns the vCPU, or the
+//! core itself) and read by anyone at any time; words are read and written
+//! whole, but two words need not belong to the same instant. Times are in
+//! ticks of the generic counter, [`Status::counter_hz`] a second.
+
+use crate::{MAX_PCPUS, MAX_VCPUS, MAX_VMS};
+use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
+
+/// First word of a status area that EL2 has initialised.
+pub const MAGIC: u64 = u64::from_le_bytes(*b"CASSTAT\x01");
+
+/// Why a vCPU left its guest: index into [`VcpuStatus::exits`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(usize)]
+pub enum Exit {
+    /// A physical interrupt.
+    Interrupt = 0,
+    /// WFI.
+    Wait = 1,
+    /// HVC or SMC.
+    Call = 2,
+    /// A trapped system register other than SGI generation.
+    SystemRegister = 3,
+    /// A write to ICC_SGI1R_EL1 or its siblings.
+    Sgi = 4,
+    /// An emulated device.
+    Mmio = 5,
+    /// First use of floating point since the switch.
+    Float = 6,
+    /// An access to what the guest has not.
+    Abort = 7,
+}
+
+/// How many [`Exit`] causes there are.
+pub const EXIT_CAUSES: usize = 8;
+/// Names of the causes, in order, as they appear in results.
+pub const EXIT_NAMES: [&str; EXIT_CAUSES] =
+    ["interrupt", "wait", "call", "system_register", "sgi", "mmio", "float", "abort"];
+
+/// Where a vCPU stands: [`VcpuStatus::state`].
+pub mod vcpu_state {
+    /// Not started, or switched off by PSCI.
+    pub const OFF: u64 = 0;
+    /// On its core now.
+    pub const RUNNING: u64 = 1;
+    /// Could run, but another vCPU does.
+    pub const SUSPENDED: u64 = 2;
+    /// Waits for an interrupt.
+    pub const SLEEPING: u64 = 3;
+}
+
+/// Where a VM stands: [`VmStatus::state`].
+pub mod vm_state {
+    /// Switched off, or never started.
+    pub const OFF: u64 = 0;
+    /// Started, and not switched off.
+    pub const RUNNING: u64 = 1;
+    /// Its memory is being filled.
+    pub const LOADING: u64 = 2;
+    /// Stopped because it could not go on; the hypervisor's console says why.
+    pub const FAILED: u64 = 3;
+}
+
+/// The whole area.
+#[derive(FromBytes, IntoBytes, Immutable, KnownLayout, Clone, Debug)]
+#[repr(C)]
+pub struct Status {
+    /// [`MAGIC`], written last.
+    pub magic: u64,
+    /// Frequency of the counter all times are in.
+    pub counter_hz: u64,
+    /// Counter when the first core entered EL2.
+    pub boot: u64,
+    /// 0.
+    pub reserved: [u64; 5],
+    /// For each pCPU.
+    pub pcpus: [PcpuStatus; MAX_PCPUS],
+    /// For each VM.
+    pub vms: [VmStatus; MAX_VMS],
+    /// For each vCPU, in the order of [`crate::system::System::vcpus`].
+    pub vcpus: [VcpuStatus; MAX_VCPUS],
+}
+
+/// What one pCPU did.
+#[derive(FromBytes, IntoBytes, Immutable, KnownLayout, Clone, Copy, Debug)]
+#[repr(C)]
+pub struct PcpuStatus {
+    /// 1 once the core has started.
+    pub online: u64,
+    /// Ticks spent with nothing to run.
+    pub idle: u64,
+    /// Index of the vCPU that runs, or `u64::MAX`.
+    pub current: u64,
+    /// Counter when `current` began to run (or to idle).
+    pub since: u64,
+    /// Doorbells received from other cores.
+    pub doorbells: u64,
+    /// Interrupts that had no owner.
+    pub spurious: u64,
+    /// 0.
+    pub reserved: [u64; 2],
+}
+
+/// What one VM did.
+#[derive(FromBytes, IntoBytes, Immutable, KnownLayout, Clone, Copy, Debug)]
+#[repr(C)]
+pub struct VmStatus {
+    /// See [`vm_state`].
+    pub state: u64,
+    /// Times it started, the first included.
+    pub starts: u64,
+    /// 0.
+    pub reserved: [u64; 6],
+}
+
+/// What one vCPU did.
+#[derive(FromBytes, IntoBytes, Immutable, KnownLayout, Clone, Copy, Debug)]
+#[repr(C)]
+pub struct VcpuStatus {
+    /// See [`vcpu_state`].
+    pub state: u64,
+    /// Ticks on its core, finished turns only (add `now - since` of its pCPU
+    /// while it runs).
+    pub run: u64,
+    /// Ticks it could have run while another vCPU did (Arm DEN0057A).
+    pub stolen: u64,
+    /// Times it was switched to.
+    pub switches: u64,
+    /// Virtual interrupts placed in list registers.
+    pub injected: u64,
+    /// Longest single stay at EL2 on behalf of this vCPU, ticks.
+    pub longest_el2: u64,
+    /// Exits by cause, see [`Exit`].
+    pub exits: [u64; EXIT_CAUSES],
+    /// Index of the pCPU that owns it.
+    pub pcpu: u64,
+    /// 0.
+    pub reserved: u64,
+}
+
+impl VcpuStatus {
+    /// How many 64-bit words there are, for [`crate::service::COUNTER`].
+    pub const WORDS: usize = size_of::<Self>() / size_of::<u64>();
+}

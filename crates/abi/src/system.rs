@@ -1,0 +1,268 @@
+//! The packed system: what the host writes and EL2 uses in place.
+//!
+//! One [`System`] stands at the beginning of the *bundle*; behind it lie page
+//! tables, device trees and guest images, at the physical addresses that the
+//! tables name. Physical addresses (`*_pa`) and guest-physical addresses
+//! (`*_ipa`) are in bytes, sizes in bytes, times in nanoseconds.
+//!
+//! The arrays are of fixed size and the counts say how much of each is used:
+//! EL2 indexes them without ever computing an address from an offset that a
+//! file supplied.
+
+mod places;
+mod region;
+mod validate;
+
+pub use region::Region;
+pub use validate::Invalid;
+
+use crate::{MAX_PCPUS, MAX_VCPUS, MAX_VMS};
+use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
+
+/// First eight bytes of the bundle.
+pub const MAGIC: [u8; 8] = *b"CASSATA\0";
+/// Version of the layout; any change to this module changes it.
+pub const VERSION: u32 = 1;
+/// Bytes of memory that belong to the hypervisor: its image, data and stacks.
+/// The bundle begins right behind, so that EL2 finds it from its own address.
+pub const HYPERVISOR_SIZE: u64 = 0x20_0000;
+/// Most pieces of memory that are filled when VMs start, in a whole system.
+pub const MAX_LOADS: usize = 64;
+/// Most interrupts that are passed through, in a whole system.
+pub const MAX_SPIS: usize = 128;
+
+/// Highest scheduling priority; the lowest is 0.
+pub const MAX_PRIORITY: u16 = 255;
+/// Shortest round-robin quantum: a switch must stay small against it.
+pub const MIN_QUANTUM_NS: u64 = 50_000;
+/// Longest round-robin quantum.
+pub const MAX_QUANTUM_NS: u64 = 10_000_000_000;
+/// Granule of all tables and of everything that is mapped, bytes.
+pub const PAGE_SIZE: u64 = 0x1000;
+/// Alignment of guest memory, bytes: one level 2 block.
+pub const RAM_ALIGN: u64 = 0x20_0000;
+/// Alignment of what is copied into guest memory, bytes.
+pub const LOAD_ALIGN: u64 = 64;
+/// One past the last SPI (GICv3 without extended ranges).
+pub const SPI_END: u32 = 1020;
+
+/// What EL2 must know of the stage-1 tables that the host has built for it:
+/// 4 KiB granule, T0SZ = 25 (39-bit addresses), start at level 1, identity.
+pub mod stage1 {
+    /// Value for MAIR_EL2.
+    pub const MAIR: u64 = (0xff << (8 * ATTR_NORMAL)) | (0x04 << (8 * ATTR_DEVICE));
+    /// AttrIndx of Device-nGnRE memory (0x04).
+    pub const ATTR_DEVICE: u64 = 0;
+    /// AttrIndx of Normal memory, inner and outer write-back, read- and
+    /// write-allocate (0xff).
+    pub const ATTR_NORMAL: u64 = 1;
+    /// TCR_EL2.T0SZ and VTCR_EL2.T0SZ: 39-bit input addresses.
+    pub const T0SZ: u64 = 25;
+}
+
+/// The tables.
+#[derive(FromBytes, IntoBytes, Immutable, KnownLayout, Clone, Debug)]
+#[repr(C)]
+pub struct System {
+    /// Identity, integrity and counts.
+    pub header: Header,
+    /// The machine.
+    pub board: Board,
+    /// The virtual machines; `header.vm_count` are used.
+    pub vms: [Vm; MAX_VMS],
+    /// Their vCPUs, those of one VM side by side; `header.vcpu_count` are used.
+    pub vcpus: [Vcpu; MAX_VCPUS],
+    /// What is copied into guest memory when a VM starts or restarts, those of
+    /// one VM side by side; `header.load_count` are used.
+    pub loads: [Load; MAX_LOADS],
+    /// Interrupts passed through; `header.spi_count` are used.
+    pub spis: [Spi; MAX_SPIS],
+}
+
+/// Identity, integrity and counts.
+#[derive(FromBytes, IntoBytes, Immutable, KnownLayout, Clone, Copy, Debug)]
+#[repr(C)]
+pub struct Header {
+    /// [`MAGIC`].
+    pub magic: [u8; 8],
+    /// [`VERSION`].
+    pub version: u32,
+    /// CRC-32 ([`crate::crc`]) of the [`System`] with this field zero.
+    pub tables_crc: u32,
+    /// Physical address of the [`System`] itself, 4 KiB aligned.
+    pub bundle_pa: u64,
+    /// Size of the bundle, a multiple of 4 KiB.
+    pub bundle_size: u64,
+    /// CRC-32 of the bundle behind the [`System`].
+    pub payload_crc: u32,
+    /// See [`flags`].
+    pub flags: u32,
+    /// Used entries of [`System::vms`].
+    pub vm_count: u32,
+    /// Used entries of [`System::vcpus`].
+    pub vcpu_count: u32,
+    /// Used entries of [`System::loads`].
+    pub load_count: u32,
+    /// Used entries of [`System::spis`].
+    pub spi_count: u32,
+}
+
+/// Bits of [`Header::flags`].
+pub mod flags {
+    /// Interrupts of real-time VMs have the upper half of the priorities, and
+    /// the lower half stays pending while a real-time vCPU runs.
+    pub const PRIORITY_SEPARATION: u32 = 1 << 0;
+    /// Switch the machine off (PSCI SYSTEM_OFF) when no VM is left running.
+    pub const OFF_WHEN_DONE: u32 = 1 << 1;
+}
+
+/// The machine.
+#[derive(FromBytes, IntoBytes, Immutable, KnownLayout, Clone, Copy, Debug)]
+#[repr(C)]
+pub struct Board {
+    /// Beginning of RAM.
+    pub ram_pa: u64,
+    /// Size of RAM.
+    pub ram_size: u64,
+    /// Beginning of the hypervisor's own memory (image, data, stacks).
+    pub hypervisor_pa: u64,
+    /// Its size.
+    pub hypervisor_size: u64,
+    /// Root of EL2's own stage-1 table: 4 KiB granule, starts at level 1,
+    /// T0SZ = 25, identity.
+    pub stage1_pa: u64,
+    /// The status area ([`crate::status::Status`]), written by EL2 and read by
+    /// the host.
+    pub status_pa: u64,
+    /// GICv3 distributor.
+    pub gicd_pa: u64,
+    /// First GICv3 redistributor.
+    pub gicr_pa: u64,
+    /// Distance between two redistributors.
+    pub gicr_stride: u64,
+    /// The PL011 that carries all consoles.
+    pub uart_pa: u64,
+    /// Its INTID.
+    pub uart_intid: u32,
+    /// Used entries of `pcpu_mpidr`.
+    pub pcpu_count: u32,
+    /// Affinity (MPIDR_EL1, affinity fields only) of each pCPU. The first is
+    /// the one that boots.
+    pub pcpu_mpidr: [u64; MAX_PCPUS],
+}
+
+/// A virtual machine.
+#[derive(FromBytes, IntoBytes, Immutable, KnownLayout, Clone, Copy, Debug)]
+#[repr(C)]
+pub struct Vm {
+    /// UTF-8, filled up with zero bytes.
+    pub name: [u8; 16],
+    /// See [`vm_flags`].
+    pub flags: u32,
+    /// First of its vCPUs in [`System::vcpus`].
+    pub vcpu_first: u16,
+    /// How many it has.
+    pub vcpu_count: u16,
+    /// First of its pieces in [`System::loads`].
+    pub load_first: u16,
+    /// How many it has.
+    pub load_count: u16,
+    /// 0.
+    pub reserved: u32,
+    /// Where its first vCPU begins, in EL1h with interrupts masked and the
+    /// MMU off.
+    pub entry_ipa: u64,
+    /// What its first vCPU finds in X0 (the device tree).
+    pub entry_x0: u64,
+    /// Root of its stage-2 table: 4 KiB granule, starts at level 1, T0SZ = 25.
+    pub stage2_pa: u64,
+    /// Guest memory.
+    pub ram_ipa: u64,
+    /// Where it really is.
+    pub ram_pa: u64,
+    /// Its size.
+    pub ram_size: u64,
+    /// Stolen-time page; 4 KiB, EL2 writes.
+    pub stolen_pa: u64,
+    /// Report area.
+    pub report_pa: u64,
+    /// Its size; 0 when there is none.
+    pub report_size: u64,
+}
+
+/// Bits of [`Vm::flags`].
+pub mod vm_flags {
+    /// A real-time guest: see [`super::flags::PRIORITY_SEPARATION`].
+    pub const REALTIME: u32 = 1 << 0;
+    /// It has a console.
+    pub const CONSOLE: u32 = 1 << 1;
+    /// Restart it when it cannot go on, instead of stopping it.
+    pub const RESTART_ON_FAULT: u32 = 1 << 2;
+}
+
+/// A virtual CPU.
+#[derive(FromBytes, IntoBytes, Immutable, KnownLayout, Clone, Copy, Debug)]
+#[repr(C)]
+pub struct Vcpu {
+    /// Index of its VM.
+    pub vm: u16,
+    /// Its index within the VM, which is also its affinity level 0.
+    pub index: u16,
+    /// The pCPU it starts on.
+    pub pcpu: u16,
+    /// Scheduling priority; larger is higher.
+    pub priority: u16,
+    /// Round-robin quantum among equals on one pCPU.
+    pub quantum_ns: u64,
+}
+
+/// A piece of guest memory to be filled when its VM starts: `size` bytes
+/// copied from the bundle, then zeros.
+#[derive(FromBytes, IntoBytes, Immutable, KnownLayout, Clone, Copy, Debug)]
+#[repr(C)]
+pub struct Load {
+    /// In the bundle; 64-byte aligned.
+    pub src_pa: u64,
+    /// In the VM's memory; 64-byte aligned.
+    pub dst_pa: u64,
+    /// Bytes to copy.
+    pub size: u64,
+    /// Bytes to clear behind them.
+    pub zero_size: u64,
+}
+
+/// An interrupt passed through to a guest.
+#[derive(FromBytes, IntoBytes, Immutable, KnownLayout, Clone, Copy, Debug)]
+#[repr(C)]
+pub struct Spi {
+    /// Physical INTID.
+    pub physical: u32,
+    /// INTID the guest sees.
+    pub virtual_: u32,
+    /// Index of the VM it belongs to.
+    pub vm: u32,
+    /// 0.
+    pub reserved: u32,
+}
+
+impl Default for System {
+    /// All counts zero.
+    fn default() -> Self {
+        <Self as zerocopy::FromZeros>::new_zeroed()
+    }
+}
+
+impl Vm {
+    /// The name, without the filling.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        let end = self.name.iter().position(|&b| b == 0).unwrap_or(self.name.len());
+        core::str::from_utf8(&self.name[..end]).unwrap_or("?")
+    }
+
+    /// Whether a flag of [`vm_flags`] is set.
+    #[must_use]
+    pub fn is(&self, flag: u32) -> bool {
+        self.flags & flag != 0
+    }
+}

@@ -1,0 +1,303 @@
+//! What EL2 checks before it believes a [`System`].
+//!
+//! The checksum says that the tables are those the host wrote; this says that
+//! they are such as EL2 can use without further thought: every index is in
+//! range, every address in memory that may be used so, nothing overlaps. It
+//! is pure arithmetic, so that the host tests the very code that runs at EL2.
+
+use super::{
+    HYPERVISOR_SIZE, Header, LOAD_ALIGN, Load, MAGIC, MAX_PRIORITY, MAX_QUANTUM_NS, MIN_QUANTUM_NS,
+    PAGE_SIZE, RAM_ALIGN, Region, SPI_END, System, VERSION, Vcpu, Vm, flags, vm_flags,
+};
+use crate::platform::{self, INTID_END, IPA_BITS, OCCUPIED, REPORT_MAX_SIZE, SPI_FIRST};
+use crate::{MAX_VCPUS_PER_VM, MAX_VMS};
+
+/// Physical addresses EL2 can map: as wide as its stage-1 input addresses.
+const ADDRESSABLE: Region = Region::new(0, 1 << 39);
+/// Guest-physical addresses.
+const IPA_SPACE: Region = Region::new(0, 1 << IPA_BITS);
+/// Affinity fields of MPIDR_EL1.
+const AFFINITY: u64 = 0xff_00ff_ffff;
+
+macro_rules! invalid {
+    ($($name:ident = $message:literal,)*) => {
+        /// Why a [`System`] cannot be used.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum Invalid {
+            $(#[doc = $message] $name,)*
+        }
+
+        impl Invalid {
+            /// The reason in words.
+            #[must_use]
+            pub const fn message(self) -> &'static str {
+                match self {
+                    $(Self::$name => $message,)*
+                }
+            }
+        }
+    };
+}
+
+invalid! {
+    Magic = "there is no system behind the hypervisor (wrong magic)",
+    Version = "the system was packed for another version of the hypervisor",
+    TablesChecksum = "the tables' checksum is wrong",
+    PayloadChecksum = "the payload's checksum is wrong",
+    Counts = "a count exceeds its table",
+    Flags = "a flag is set that has no meaning",
+    Ram = "the board's memory is empty, unaligned or out of reach",
+    Hypervisor = "the hypervisor's memory is not where it must be",
+    Bundle = "the bundle is not right behind the hypervisor, or unaligned",
+    Device = "a device of the board lies in memory or is unaligned",
+    UartIntid = "the console's interrupt is not an SPI",
+    Pcpu = "two pCPUs have one affinity, or an affinity is impossible",
+    Stage1 = "EL2's page table lies outside the bundle",
+    Overlap = "two ranges of memory overlap",
+    OutsideRam = "a range lies outside the board's memory",
+    VmName = "a VM's name is empty or has forbidden bytes",
+    VmVcpus = "a VM's vCPUs do not follow those of the VM before",
+    VmLoads = "a VM's loads do not follow those of the VM before",
+    VmMemory = "a VM's memory is empty, unaligned or overlaps its platform",
+    VmEntry = "a VM's entry lies outside its memory",
+    VmStage2 = "a VM's page table lies outside the bundle",
+    VmReport = "a VM's report area is too large or unaligned",
+    Vcpu = "a vCPU's index, pCPU, priority or quantum is out of range",
+    Load = "a load reaches outside the bundle or its VM's memory",
+    Spi = "an interrupt is out of range or given twice",
+}
+
+/// `Ok` when the condition holds.
+fn ensure(holds: bool, otherwise: Invalid) -> Result<(), Invalid> {
+    if holds { Ok(()) } else { Err(otherwise) }
+}
+
+impl Header {
+    /// Magic and version: whether there is a [`System`] of our kind at all.
+    ///
+    /// # Errors
+    /// [`Invalid::Magic`] or [`Invalid::Version`].
+    pub fn identify(&self) -> Result<(), Invalid> {
+        ensure(self.magic == MAGIC, Invalid::Magic)?;
+        ensure(self.version == VERSION, Invalid::Version)
+    }
+}
+
+impl System {
+    /// Checks everything but the two checksums.
+    ///
+    /// # Errors
+    /// The first fault found. Never panics, whatever the bytes.
+    pub fn validate(&self) -> Result<(), Invalid> {
+        self.header.identify()?;
+        self.check_counts()?;
+        self.check_board()?;
+        self.check_pcpus()?;
+        self.check_vms()?;
+        self.check_regions()?;
+        self.check_vcpus()?;
+        self.check_loads()?;
+        self.check_spis()
+    }
+
+    fn check_counts(&self) -> Result<(), Invalid> {
+        let Header { vm_count, vcpu_count, load_count, spi_count, .. } = self.header;
+        let fits = |count: u32, table: usize| (count as usize) <= table;
+        ensure(
+            vm_count > 0
+                && fits(vm_count, self.vms.len())
+                && fits(vcpu_count, self.vcpus.len())
+                && fits(load_count, self.loads.len())
+                && fits(spi_count, self.spis.len()),
+            Invalid::Counts,
+        )?;
+        let known = flags::PRIORITY_SEPARATION | flags::OFF_WHEN_DONE;
+        ensure(self.header.flags & !known == 0, Invalid::Flags)
+    }
+
+    fn check_board(&self) -> Result<(), Invalid> {
+        let Self { header, board, .. } = self;
+        let ram = board.ram();
+        ensure(
+            ram.size > 0 && ram.is_aligned(PAGE_SIZE) && ADDRESSABLE.contains(ram),
+            Invalid::Ram,
+        )?;
+        let hypervisor = board.hypervisor();
+        ensure(
+            hypervisor.size == HYPERVISOR_SIZE
+                && hypervisor.is_aligned(RAM_ALIGN)
+                && ram.contains(hypervisor),
+            Invalid::Hypervisor,
+        )?;
+        let bundle = header.bundle();
+        ensure(
+            hypervisor.end() == Some(bundle.start)
+                && bundle.is_aligned(PAGE_SIZE)
+                && bundle.size >= size_of::<Self>() as u64
+                && ram.contains(bundle),
+            Invalid::Bundle,
+        )?;
+        ensure(self.is_table(board.stage1_pa), Invalid::Stage1)?;
+        self.check_board_devices()
+    }
+
+    fn check_board_devices(&self) -> Result<(), Invalid> {
+        let board = &self.board;
+        let redistributors = u64::from(board.pcpu_count).checked_mul(board.gicr_stride);
+        let devices = [
+            Region::new(board.gicd_pa, platform::GICD_SIZE),
+            Region::new(board.gicr_pa, redistributors.ok_or(Invalid::Device)?),
+            Region::new(board.uart_pa, platform::UART_SIZE),
+        ];
+        ensure(board.gicr_stride >= platform::GICR_STRIDE, Invalid::Device)?;
+        for device in devices {
+            let usable = device.is_aligned(PAGE_SIZE)
+                && ADDRESSABLE.contains(device)
+                && !device.overlaps(board.ram());
+            ensure(usable, Invalid::Device)?;
+        }
+        ensure((SPI_FIRST..SPI_END).contains(&board.uart_intid), Invalid::UartIntid)
+    }
+
+    fn check_pcpus(&self) -> Result<(), Invalid> {
+        let mpidrs = self.board.pcpu_mpidr.get(..self.board.pcpu_count as usize);
+        let mpidrs = mpidrs.ok_or(Invalid::Counts)?;
+        ensure(!mpidrs.is_empty(), Invalid::Counts)?;
+        for (i, mpidr) in mpidrs.iter().enumerate() {
+            let fresh = !mpidrs.iter().skip(i + 1).any(|other| other == mpidr);
+            ensure(fresh && mpidr & !AFFINITY == 0, Invalid::Pcpu)?;
+        }
+        Ok(())
+    }
+
+    /// Whether a page table may lie there.
+    fn is_table(&self, pa: u64) -> bool {
+        let table = Region::new(pa, PAGE_SIZE);
+        table.is_aligned(PAGE_SIZE) && self.header.payload().contains(table)
+    }
+
+    fn check_vms(&self) -> Result<(), Invalid> {
+        let (mut vcpus, mut loads) = (0, 0);
+        for vm in self.vms() {
+            ensure(is_name(&vm.name), Invalid::VmName)?;
+            let known = vm_flags::REALTIME | vm_flags::CONSOLE | vm_flags::RESTART_ON_FAULT;
+            ensure(vm.flags & !known == 0 && vm.reserved == 0, Invalid::Flags)?;
+            let count = usize::from(vm.vcpu_count);
+            ensure(
+                u32::from(vm.vcpu_first) == vcpus && (1..=MAX_VCPUS_PER_VM).contains(&count),
+                Invalid::VmVcpus,
+            )?;
+            vcpus += u32::from(vm.vcpu_count);
+            ensure(u32::from(vm.load_first) == loads, Invalid::VmLoads)?;
+            loads += u32::from(vm.load_count);
+            self.check_vm_memory(vm)?;
+        }
+        ensure(vcpus == self.header.vcpu_count, Invalid::VmVcpus)?;
+        ensure(loads == self.header.load_count, Invalid::VmLoads)
+    }
+
+    fn check_vm_memory(&self, vm: &Vm) -> Result<(), Invalid> {
+        let guest = vm.ram_of_guest();
+        let clear = OCCUPIED.iter().all(|&(base, size)| !guest.overlaps(Region::new(base, size)));
+        ensure(
+            guest.size > 0
+                && guest.is_aligned(RAM_ALIGN)
+                && vm.ram().is_aligned(RAM_ALIGN)
+                && IPA_SPACE.contains(guest)
+                && clear,
+            Invalid::VmMemory,
+        )?;
+        ensure(
+            vm.entry_ipa.is_multiple_of(4)
+                && guest.contains(Region::new(vm.entry_ipa, 4))
+                && guest.contains(Region::new(vm.entry_x0, 1)),
+            Invalid::VmEntry,
+        )?;
+        ensure(self.is_table(vm.stage2_pa), Invalid::VmStage2)?;
+        let report = vm.report();
+        ensure(
+            report.size <= REPORT_MAX_SIZE && (report.size == 0 || report.is_aligned(PAGE_SIZE)),
+            Invalid::VmReport,
+        )
+    }
+
+    /// Everything that lies in RAM is inside it and apart from the rest.
+    fn check_regions(&self) -> Result<(), Invalid> {
+        const COUNT: usize = 3 + 3 * MAX_VMS;
+        let mut regions = [Region::new(0, 0); COUNT];
+        let own = [self.board.hypervisor(), self.header.bundle(), self.board.status()];
+        let guests = self.vms().iter().flat_map(|vm| [vm.ram(), vm.stolen(), vm.report()]);
+        for (slot, region) in regions.iter_mut().zip(own.into_iter().chain(guests)) {
+            *slot = region;
+        }
+        for (i, &region) in regions.iter().enumerate().filter(|(_, region)| region.size > 0) {
+            ensure(self.board.ram().contains(region), Invalid::OutsideRam)?;
+            ensure(region.is_aligned(PAGE_SIZE), Invalid::OutsideRam)?;
+            let apart = !regions.iter().skip(i + 1).any(|other| other.overlaps(region));
+            ensure(apart, Invalid::Overlap)?;
+        }
+        Ok(())
+    }
+
+    fn check_vcpus(&self) -> Result<(), Invalid> {
+        for (number, vm) in self.vms().iter().enumerate() {
+            let mine = self.vcpus.iter().skip(vm.vcpu_first.into()).take(vm.vcpu_count.into());
+            for (index, vcpu) in mine.enumerate() {
+                let placed = usize::from(vcpu.vm) == number && usize::from(vcpu.index) == index;
+                ensure(placed && self.is_schedulable(vcpu), Invalid::Vcpu)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn is_schedulable(&self, vcpu: &Vcpu) -> bool {
+        u32::from(vcpu.pcpu) < self.board.pcpu_count
+            && vcpu.priority <= MAX_PRIORITY
+            && (MIN_QUANTUM_NS..=MAX_QUANTUM_NS).contains(&vcpu.quantum_ns)
+    }
+
+    fn check_loads(&self) -> Result<(), Invalid> {
+        for vm in self.vms() {
+            let mine = self.loads.iter().skip(vm.load_first.into()).take(vm.load_count.into());
+            for load in mine {
+                ensure(self.is_loadable(vm, load), Invalid::Load)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn is_loadable(&self, vm: &Vm, load: &Load) -> bool {
+        let Some(filled) = load.size.checked_add(load.zero_size) else { return false };
+        (load.src_pa | load.dst_pa).is_multiple_of(LOAD_ALIGN)
+            && self.header.payload().contains(Region::new(load.src_pa, load.size))
+            && vm.ram().contains(Region::new(load.dst_pa, filled))
+    }
+
+    fn check_spis(&self) -> Result<(), Invalid> {
+        let spis = self.spis.get(..self.header.spi_count as usize).ok_or(Invalid::Counts)?;
+        for (i, spi) in spis.iter().enumerate() {
+            let vm = self.vms().get(spi.vm as usize).ok_or(Invalid::Spi)?;
+            let free = spi.physical != self.board.uart_intid
+                && !(vm.is(vm_flags::CONSOLE) && spi.virtual_ == platform::UART_INTID);
+            let in_range = (SPI_FIRST..SPI_END).contains(&spi.physical)
+                && (SPI_FIRST..INTID_END).contains(&spi.virtual_);
+            let fresh = !spis.iter().skip(i + 1).any(|other| {
+                other.physical == spi.physical
+                    || (other.vm == spi.vm && other.virtual_ == spi.virtual_)
+            });
+            ensure(free && in_range && fresh && spi.reserved == 0, Invalid::Spi)?;
+        }
+        Ok(())
+    }
+}
+
+/// Lower-case letters, digits and hyphens, at least one and at most 15, then
+/// zero bytes only.
+fn is_name(bytes: &[u8; 16]) -> bool {
+    let length = bytes.iter().take_while(|&&byte| byte != 0).count();
+    let (name, filling) = bytes.split_at(length);
+    let allowed = |&byte: &u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
+    (1..bytes.len()).contains(&length)
+        && name.iter().all(allowed)
+        && filling.iter().all(|&byte| byte == 0)
+}
