@@ -1,0 +1,23 @@
+//! Who runs next.
+//!
+//! A [`Scheduler`] is the state of one physical core: events go in (a vCPU
+//! arrives, departs, wakes, sleeps), and [`Scheduler::decide`] answers which
+//! vCPU runs and until when. A [`Mailbox`] is how other cores reach that core.
+//!
+//! Nothing here has a clock, a register, an allocation or a lock: the caller
+//! says what time it is and carries the decision out. The hypervisor does so at
+//! EL2, the simulator on a laptop, with this very code (docs/src/design/decisions.md, 1).
+
+#![no_std]
+#![forbid(unsafe_code)]
+
+mod mailbox;
+mod scheduler;
+mod time;
+
+pub use mailbox::{Mailbox, Members, Message};
+pub use scheduler::{Decision, Params, Priority, Refusal, Scheduler, State, VcpuId};
+pub use time::{Duration, Instant};
+
+/// Most vCPUs that can exist in a system, and therefore on one core.
+pub const MAX_VCPUS: usize = 64;

@@ -1,0 +1,143 @@
+//! How one core tells another something: bits that cannot overflow.
+//!
+//! Every core has one [`Mailbox`]. Each kind of message is a 64-bit set, and
+//! what is sent is a member of it (a vCPU or a VM), so sending twice before the
+//! receiver looks is the same as sending once: the mailbox needs no capacity, no
+//! sender ever waits, and no message is refused. The alternative, a queue of
+//! messages for each pair of cores, has to say what happens when it is full.
+//!
+//! What a message refers to must be written before the message is sent;
+//! [`Mailbox::send`] and [`Mailbox::take`] order the two.
+
+use core::sync::atomic::{AtomicU64, Ordering};
+
+/// What a core may be told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(usize)]
+pub enum Message {
+    /// These vCPUs have posted interrupts or were switched on.
+    Vcpus = 0,
+    /// Stop these VMs' vCPUs on your core, and say so.
+    HaltVms = 1,
+    /// A core has stopped its vCPUs of these VMs (to the VM's home core).
+    HaltedVms = 2,
+    /// These VMs asked to be switched off (to the VM's home core).
+    VmsOff = 3,
+    /// These VMs asked to be reset (to the VM's home core).
+    VmsReset = 4,
+    /// These VMs cannot go on (to the VM's home core).
+    VmsFailed = 5,
+    /// These VMs' consoles have output (to the core that drives the UART).
+    Consoles = 6,
+}
+
+const KINDS: usize = 7;
+
+/// The messages one core has not yet looked at.
+#[derive(Debug)]
+pub struct Mailbox {
+    sets: [AtomicU64; KINDS],
+}
+
+impl Mailbox {
+    /// An empty mailbox.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self { sets: [const { AtomicU64::new(0) }; KINDS] }
+    }
+
+    /// Adds `member` (0 to 63) to a kind. Answers whether it was new: only then
+    /// need the receiver be woken, as whoever added it before has done so.
+    pub fn send(&self, kind: Message, member: usize) -> bool {
+        debug_assert!(member < 64);
+        let bit = 1u64 << (member & 63);
+        self.sets[kind as usize].fetch_or(bit, Ordering::AcqRel) & bit == 0
+    }
+
+    /// Takes all members of a kind, leaving it empty.
+    pub fn take(&self, kind: Message) -> Members {
+        let set = &self.sets[kind as usize];
+        // Most looks find nothing; a load is cheaper than an exchange.
+        if set.load(Ordering::Relaxed) == 0 {
+            return Members(0);
+        }
+        Members(set.swap(0, Ordering::AcqRel))
+    }
+}
+
+impl Default for Mailbox {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// The members of a set, in ascending order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Members(pub u64);
+
+impl Iterator for Members {
+    type Item = usize;
+
+    fn next(&mut self) -> Option<usize> {
+        if self.0 == 0 {
+            return None;
+        }
+        let member = self.0.trailing_zeros() as usize;
+        self.0 &= self.0 - 1;
+        Some(member)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    extern crate std;
+    use super::*;
+    use std::vec::Vec;
+
+    #[test]
+    fn sending_twice_is_sending_once() {
+        let mailbox = Mailbox::new();
+        assert!(mailbox.send(Message::Vcpus, 3));
+        assert!(!mailbox.send(Message::Vcpus, 3));
+        assert!(mailbox.send(Message::Vcpus, 63));
+        assert_eq!(mailbox.take(Message::Vcpus).collect::<Vec<_>>(), [3, 63]);
+        assert_eq!(mailbox.take(Message::Vcpus).count(), 0);
+        assert!(mailbox.send(Message::Vcpus, 3), "a member taken is new again");
+    }
+
+    #[test]
+    fn kinds_do_not_mix() {
+        let mailbox = Mailbox::new();
+        mailbox.send(Message::VmsReset, 1);
+        assert_eq!(mailbox.take(Message::VmsOff).count(), 0);
+        assert_eq!(mailbox.take(Message::VmsReset).count(), 1);
+    }
+
+    /// Protects the only ordering the protocol relies on: data written before a
+    /// send is seen after the take, and no send that answered "new" is lost.
+    #[test]
+    fn nothing_is_lost_between_threads() {
+        use core::sync::atomic::AtomicUsize;
+        const ROUNDS: usize = 20_000;
+        let mailbox = Mailbox::new();
+        let posted: [AtomicUsize; 4] = [const { AtomicUsize::new(0) }; 4];
+        std::thread::scope(|scope| {
+            for (member, count) in posted.iter().enumerate() {
+                let mailbox = &mailbox;
+                scope.spawn(move || {
+                    for _ in 0..ROUNDS {
+                        count.fetch_add(1, Ordering::Relaxed);
+                        mailbox.send(Message::Vcpus, member);
+                    }
+                });
+            }
+            let mut received = 0;
+            while received < 4 * ROUNDS {
+                for member in mailbox.take(Message::Vcpus) {
+                    received += posted[member].swap(0, Ordering::Relaxed);
+                }
+            }
+            assert_eq!(received, 4 * ROUNDS);
+        });
+    }
+}

@@ -1,0 +1,311 @@
+//! What the scheduler promises, first as stories, then against an oracle that
+//! is slow and obvious.
+
+extern crate std;
+use super::*;
+use proptest::prelude::*;
+use std::vec::Vec;
+
+const LINUX: VcpuId = VcpuId(0);
+const OTHER: VcpuId = VcpuId(1);
+const RTOS: VcpuId = VcpuId(2);
+
+fn params(priority: u16, quantum: u64) -> Params {
+    Params { priority: Priority(priority), quantum: Duration(quantum) }
+}
+
+fn core(vcpus: &[(VcpuId, u16, u64)]) -> Scheduler {
+    let mut core = Scheduler::new();
+    for &(id, priority, quantum) in vcpus {
+        core.arrive(id, params(priority, quantum), true).unwrap();
+    }
+    core
+}
+
+fn run(core: &mut Scheduler, now: u64) -> Option<u8> {
+    core.decide(Instant(now)).run.map(|id| id.0)
+}
+
+#[test]
+fn the_rtos_preempts_linux_and_gives_the_core_back() {
+    let mut core = core(&[(LINUX, 1, 100), (RTOS, 10, 100)]);
+    core.sleep(RTOS);
+    assert_eq!(core.decide(Instant(0)), Decision { run: Some(LINUX), until: None });
+    core.wake(RTOS);
+    assert_eq!(core.decide(Instant(7)), Decision { run: Some(RTOS), until: None });
+    assert_eq!(core.state(LINUX), Some(State::Suspended));
+    core.sleep(RTOS);
+    assert_eq!(run(&mut core, 9), Some(LINUX.0));
+    assert_eq!(core.state(RTOS), Some(State::Sleeping));
+}
+
+#[test]
+fn a_core_without_work_idles() {
+    let mut core = core(&[(LINUX, 1, 100)]);
+    core.sleep(LINUX);
+    assert_eq!(core.decide(Instant(0)), Decision { run: None, until: None });
+    assert!(core.matters(LINUX), "anything matters to an idle core");
+}
+
+#[test]
+fn equals_take_turns_by_quantum() {
+    let mut core = core(&[(LINUX, 1, 100), (OTHER, 1, 50)]);
+    assert_eq!(core.decide(Instant(0)).until, Some(Instant(100)));
+    assert_eq!(run(&mut core, 99), Some(0), "the quantum is not over");
+    assert_eq!(run(&mut core, 100), Some(1));
+    assert_eq!(core.decide(Instant(100)).until, Some(Instant(150)));
+    assert_eq!(run(&mut core, 150), Some(0));
+}
+
+#[test]
+fn the_preempted_resumes_with_what_it_had_left() {
+    let mut core = core(&[(LINUX, 1, 100), (OTHER, 1, 100), (RTOS, 10, 1)]);
+    core.sleep(RTOS);
+    run(&mut core, 0);
+    core.wake(RTOS);
+    assert_eq!(run(&mut core, 60), Some(RTOS.0));
+    core.sleep(RTOS);
+    let decision = core.decide(Instant(90));
+    assert_eq!(decision.run, Some(LINUX), "not its equal, whose turn it is not");
+    assert_eq!(decision.until, Some(Instant(130)), "30 ticks of the RTOS are not charged");
+}
+
+#[test]
+fn sleeping_gives_up_the_turn() {
+    let mut core = core(&[(LINUX, 1, 100), (OTHER, 1, 100)]);
+    run(&mut core, 0);
+    core.sleep(LINUX);
+    assert_eq!(run(&mut core, 10), Some(1));
+    core.wake(LINUX);
+    assert_eq!(run(&mut core, 20), Some(1), "a wake does not jump the queue");
+    assert_eq!(run(&mut core, 110), Some(0));
+}
+
+#[test]
+fn what_is_lower_does_not_matter_to_the_running() {
+    let mut core = core(&[(LINUX, 1, 100), (OTHER, 1, 100), (RTOS, 10, 1)]);
+    run(&mut core, 0);
+    assert!(!core.matters(LINUX));
+    assert!(core.matters(RTOS));
+    core.sleep(RTOS);
+    run(&mut core, 1);
+    assert!(core.matters(OTHER), "an equal has to be shared with");
+    assert_eq!(core.sleepers_that_matter().collect::<Vec<_>>(), [RTOS]);
+}
+
+#[test]
+fn departing_takes_the_state_along() {
+    let mut core = core(&[(LINUX, 1, 100), (OTHER, 1, 50)]);
+    run(&mut core, 0);
+    assert_eq!(core.depart(LINUX), Some((params(1, 100), true)));
+    assert_eq!(core.depart(LINUX), None);
+    assert_eq!(core.state(LINUX), None);
+    assert_eq!(run(&mut core, 1), Some(1));
+}
+
+#[test]
+fn refusals_say_why() {
+    let mut core = core(&[(LINUX, 1, 100)]);
+    assert_eq!(core.arrive(LINUX, params(1, 1), true), Err(Refusal::AlreadyHere));
+    assert_eq!(core.arrive(VcpuId(64), params(1, 1), true), Err(Refusal::UnknownVcpu));
+    assert_eq!(core.arrive(RTOS, params(1, 0), true), Err(Refusal::ZeroQuantum));
+}
+
+/// The oracle: a list for each vCPU of what it is, and the order of turns among
+/// equals as an explicit queue.
+#[derive(Default)]
+struct Oracle {
+    vcpus: Vec<OracleVcpu>,
+    running: Option<u8>,
+    charged: u64,
+}
+
+struct OracleVcpu {
+    id: u8,
+    params: Params,
+    ready: bool,
+    left: u64,
+}
+
+impl Oracle {
+    /// Equals stand in the vector in cyclic order; `head` of a priority is its
+    /// first in the vector. Rotating the equals is moving the head to the end.
+    fn rotate(&mut self, id: u8) {
+        let at = self.vcpus.iter().position(|v| v.id == id).unwrap();
+        let priority = self.vcpus[at].params.priority;
+        let head = self.vcpus.iter().position(|v| v.params.priority == priority).unwrap();
+        if head == at {
+            let vcpu = self.vcpus.remove(at);
+            self.vcpus.push(vcpu);
+        }
+    }
+
+    fn decide(&mut self, now: u64) -> (Option<u8>, Option<u64>) {
+        let taken = now - self.charged;
+        self.charged = now;
+        if let Some(id) = self.running {
+            let expired = self.vcpus.iter_mut().find(|v| v.id == id && v.ready).is_some_and(|v| {
+                v.left = v.left.saturating_sub(taken);
+                v.left == 0
+            });
+            if expired {
+                let vcpu = self.vcpus.iter_mut().find(|v| v.id == id).unwrap();
+                vcpu.left = vcpu.params.quantum.0;
+                self.rotate(id);
+            }
+        }
+        let Some(top) = self.vcpus.iter().filter(|v| v.ready).map(|v| v.params.priority).max()
+        else {
+            self.running = None;
+            return (None, None);
+        };
+        // Skip sleepers at the head: the turn moves past them.
+        loop {
+            let head = self.vcpus.iter().find(|v| v.params.priority == top).unwrap();
+            if head.ready {
+                break;
+            }
+            let id = head.id;
+            self.rotate(id);
+        }
+        let ready = self.vcpus.iter().filter(|v| v.ready && v.params.priority == top);
+        let alone = ready.count() == 1;
+        let head = self.vcpus.iter().find(|v| v.params.priority == top).unwrap();
+        self.running = Some(head.id);
+        (Some(head.id), (!alone).then(|| now + head.left))
+    }
+}
+
+#[derive(Clone, Debug)]
+enum Event {
+    Arrive { id: u8, priority: u16, quantum: u64, ready: bool },
+    Depart(u8),
+    Wake(u8),
+    Sleep(u8),
+    Pass(u64),
+}
+
+fn event() -> impl Strategy<Value = Event> {
+    let id = 0u8..6;
+    prop_oneof![
+        (id.clone(), 0u16..3, 1u64..50, any::<bool>()).prop_map(
+            |(id, priority, quantum, ready)| Event::Arrive { id, priority, quantum, ready }
+        ),
+        id.clone().prop_map(Event::Depart),
+        id.clone().prop_map(Event::Wake),
+        id.prop_map(Event::Sleep),
+        (0u64..80).prop_map(Event::Pass),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(2000))]
+
+    /// Every decision equals the oracle's, whatever happened before.
+    #[test]
+    fn decides_as_the_oracle_does(events in prop::collection::vec(event(), 1..120)) {
+        let (mut core, mut oracle, mut now) = (Scheduler::new(), Oracle::default(), 0);
+        for event in events {
+            match event {
+                Event::Arrive { id, priority, quantum, ready } => {
+                    let params = params(priority, quantum);
+                    if core.arrive(VcpuId(id), params, ready).is_ok() {
+                        // Behind the last arrival in the cycle, which need not be
+                        // the last in the line as it stands now.
+                        oracle.vcpus.push(OracleVcpu { id, params, ready, left: quantum });
+                        reorder(&mut oracle, &core);
+                    }
+                }
+                Event::Depart(id) => {
+                    if core.depart(VcpuId(id)).is_some() {
+                        oracle.vcpus.retain(|v| v.id != id);
+                        if oracle.running == Some(id) { oracle.running = None; }
+                    }
+                }
+                Event::Wake(id) => {
+                    core.wake(VcpuId(id));
+                    oracle.vcpus.iter_mut().filter(|v| v.id == id).for_each(|v| v.ready = true);
+                }
+                Event::Sleep(id) => {
+                    core.sleep(VcpuId(id));
+                    if let Some(v) = oracle.vcpus.iter_mut().find(|v| v.id == id) {
+                        v.ready = false;
+                        v.left = v.params.quantum.0;
+                        oracle.rotate(id);
+                    }
+                }
+                Event::Pass(ticks) => now += ticks,
+            }
+            let decision = core.decide(Instant(now));
+            let (run, until) = oracle.decide(now);
+            let sleepers: Vec<_> = core
+                .vcpus()
+                .filter(|&id| core.state(id) == Some(State::Sleeping) && core.matters(id))
+                .collect();
+            prop_assert_eq!(core.sleepers_that_matter().collect::<Vec<_>>(), sleepers);
+            prop_assert_eq!(decision.run.map(|id| id.0), run);
+            prop_assert_eq!(decision.until.map(|at| at.0), until);
+        }
+    }
+
+    /// No ready vCPU waits longer for its turn than its equals' quanta.
+    #[test]
+    fn a_turn_comes_within_the_equals_quanta(
+        quanta in prop::collection::vec(1u64..40, 2..6),
+        sleeps in prop::collection::vec((0u8..6, 1u64..30), 0..40),
+    ) {
+        let mut core = Scheduler::new();
+        for (id, &quantum) in quanta.iter().enumerate() {
+            core.arrive(VcpuId(id as u8), params(1, quantum), true).unwrap();
+        }
+        let bound: u64 = quanta.iter().sum();
+        let mut waiting = std::vec![0u64; quanta.len()];
+        let mut now = 0;
+        for (sleeper, pause) in sleeps {
+            // One vCPU other than the first blocks and wakes again at once; the
+            // first never sleeps, so its wait is bounded.
+            if sleeper > 0 { core.sleep(VcpuId(sleeper)); core.wake(VcpuId(sleeper)); }
+            let end = now + pause;
+            while now < end {
+                let decision = core.decide(Instant(now));
+                let next = decision.until.map_or(end, |at| at.0.min(end));
+                let ran = decision.run.unwrap().0;
+                for (id, wait) in waiting.iter_mut().enumerate() {
+                    *wait = if id == usize::from(ran) { 0 } else { *wait + next - now };
+                }
+                prop_assert!(waiting[0] <= bound, "waited {} of {bound}", waiting[0]);
+                now = next;
+            }
+        }
+    }
+}
+
+/// Puts the oracle's newcomer where the scheduler has it: directly behind the
+/// last arrival among its equals, in cyclic order.
+fn reorder(oracle: &mut Oracle, core: &Scheduler) {
+    let newcomer = oracle.vcpus.last().unwrap().id;
+    let priority = oracle.vcpus.last().unwrap().params.priority;
+    let cyclic: Vec<u8> = core
+        .vcpus()
+        .map(|id| id.0)
+        .filter(|&id| oracle.vcpus.iter().any(|v| v.id == id && v.params.priority == priority))
+        .collect();
+    let Some(head) = oracle
+        .vcpus
+        .iter()
+        .find(|v| v.params.priority == priority && v.id != newcomer)
+        .map(|v| v.id)
+    else {
+        return;
+    };
+    let start = cyclic.iter().position(|&id| id == head).unwrap();
+    let rank = |id: u8| {
+        let at = cyclic.iter().position(|&c| c == id);
+        at.map(|at| (at + cyclic.len() - start) % cyclic.len())
+    };
+    let (mut equals, mut others): (Vec<_>, Vec<_>) =
+        oracle.vcpus.drain(..).partition(|v| v.params.priority == priority);
+    equals.sort_by_key(|v| rank(v.id));
+    others.append(&mut equals);
+    oracle.vcpus = others;
+}

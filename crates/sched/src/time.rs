@@ -1,0 +1,27 @@
+//! Time as the scheduler sees it: ticks of one monotonic clock.
+//!
+//! At EL2 a tick is one of the generic counter, in the simulator a nanosecond;
+//! the scheduler only compares, adds and subtracts.
+
+/// A point in time, in ticks since the clock began.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Instant(pub u64);
+
+/// A length of time, in ticks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Duration(pub u64);
+
+impl Instant {
+    /// The instant `later` ticks after this one; the end of time when that is
+    /// beyond it.
+    #[must_use]
+    pub const fn after(self, later: Duration) -> Self {
+        Self(self.0.saturating_add(later.0))
+    }
+
+    /// Time that has passed since `earlier`; none when `earlier` is later.
+    #[must_use]
+    pub const fn since(self, earlier: Self) -> Duration {
+        Duration(self.0.saturating_sub(earlier.0))
+    }
+}
