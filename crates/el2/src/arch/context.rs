@@ -1,0 +1,336 @@
+//! What a guest has in registers, while others use them.
+
+use super::sysreg::{SPSR_EL1H_MASKED, cptr, ec, read_sysreg, write_sysreg};
+
+/// General registers and where to go on. The exception vectors know the
+/// offsets: this comes first in a vCPU, and `x` first in this.
+#[derive(Clone, Default)]
+#[repr(C, align(16))]
+pub struct General {
+    /// X0 to X30.
+    pub x: [u64; 31],
+    /// Where it goes on; valid while not loaded.
+    pub pc: u64,
+    /// Its processor state; valid while not loaded.
+    pub pstate: u64,
+}
+
+impl General {
+    /// As a guest starts (arm64 boot protocol, PSCI CPU_ON).
+    pub fn starting_at(pc: u64, x0: u64) -> Self {
+        let mut general = Self { pc, pstate: SPSR_EL1H_MASKED, ..Self::default() };
+        general.x[0] = x0;
+        general
+    }
+
+    /// The register an instruction names; 31 is zero.
+    pub fn get(&self, index: usize) -> u64 {
+        self.x.get(index).copied().unwrap_or(0)
+    }
+
+    /// Sets the register an instruction names; 31 is discarded.
+    pub fn set(&mut self, index: usize, value: u64) {
+        if let Some(register) = self.x.get_mut(index) {
+            *register = value;
+        }
+    }
+
+    /// Takes the return state off the hardware.
+    pub fn save_return(&mut self) {
+        self.pc = read_sysreg!("elr_el2");
+        self.pstate = read_sysreg!("spsr_el2");
+    }
+
+    /// Puts the return state back and makes the vectors use these registers.
+    pub fn load_return(&self) {
+        // SAFETY: the vectors write only the first 248 bytes of what TPIDR_EL2
+        // points to, which are `self.x`, and only while this vCPU is loaded.
+        unsafe {
+            write_sysreg!("elr_el2", self.pc);
+            write_sysreg!("spsr_el2", self.pstate);
+            write_sysreg!("tpidr_el2", (&raw const *self) as u64);
+        }
+    }
+}
+
+macro_rules! el1_registers {
+    ($(($first:ident = $first_name:literal, $second:ident = $second_name:literal)),* $(,)?) => {
+        /// EL1's and EL0's system registers (DDI 0487, D19.2).
+        #[derive(Clone, Default)]
+        #[repr(C)]
+        pub struct System {
+            $(
+                #[doc = $first_name] pub $first: u64,
+                #[doc = $second_name] pub $second: u64,
+            )*
+        }
+
+        impl System {
+            /// Takes them off the hardware.
+            pub fn save(&mut self) {
+                // By twos, as memory is written by twos.
+                $(
+                    let (first, second) = (read_sysreg!($first_name), read_sysreg!($second_name));
+                    (self.$first, self.$second) = (first, second);
+                )*
+            }
+
+            /// Puts them back.
+            pub fn load(&self) {
+                $(
+                    let (first, second) = (self.$first, self.$second);
+                    // SAFETY: they govern EL1 and EL0 only.
+                    unsafe {
+                        write_sysreg!($first_name, first);
+                        write_sysreg!($second_name, second);
+                    }
+                )*
+            }
+        }
+    };
+}
+
+el1_registers! {
+    (sctlr = "sctlr_el1", cpacr = "cpacr_el1"),
+    (ttbr0 = "ttbr0_el1", ttbr1 = "ttbr1_el1"),
+    (tcr = "tcr_el1", mair = "mair_el1"),
+    (amair = "amair_el1", vbar = "vbar_el1"),
+    (contextidr = "contextidr_el1", esr = "esr_el1"),
+    (far = "far_el1", afsr0 = "afsr0_el1"),
+    (afsr1 = "afsr1_el1", par = "par_el1"),
+    (elr = "elr_el1", spsr = "spsr_el1"),
+    (sp_el1 = "sp_el1", sp_el0 = "sp_el0"),
+    (tpidr_el0 = "tpidr_el0", tpidrro_el0 = "tpidrro_el0"),
+    (tpidr_el1 = "tpidr_el1", csselr = "csselr_el1"),
+    (cntkctl = "cntkctl_el1", mdscr = "mdscr_el1"),
+}
+
+impl System {
+    /// As after reset: MMU and caches off.
+    pub fn reset() -> Self {
+        /// SCTLR_EL1's RES1 bits.
+        const SCTLR_OFF: u64 = 0x30d0_0800;
+        Self { sctlr: SCTLR_OFF, ..Self::default() }
+    }
+}
+
+/// Floating-point and SIMD registers.
+#[derive(Clone)]
+#[repr(C, align(16))]
+pub struct Float {
+    v: [u128; 32],
+    fpcr: u64,
+    fpsr: u64,
+}
+
+impl Float {
+    /// All zero.
+    pub const fn new() -> Self {
+        Self { v: [0; 32], fpcr: 0, fpsr: 0 }
+    }
+
+    /// Takes them off the hardware; the trap must be open.
+    pub fn save(&mut self) {
+        // SAFETY: writes 512 bytes to `v`; EL2 itself uses no such register.
+        unsafe {
+            core::arch::asm!(
+                ".arch_extension fp", ".arch_extension simd",
+                "stp q0, q1, [{0}, #0]", "stp q2, q3, [{0}, #32]",
+                "stp q4, q5, [{0}, #64]", "stp q6, q7, [{0}, #96]",
+                "stp q8, q9, [{0}, #128]", "stp q10, q11, [{0}, #160]",
+                "stp q12, q13, [{0}, #192]", "stp q14, q15, [{0}, #224]",
+                "stp q16, q17, [{0}, #256]", "stp q18, q19, [{0}, #288]",
+                "stp q20, q21, [{0}, #320]", "stp q22, q23, [{0}, #352]",
+                "stp q24, q25, [{0}, #384]", "stp q26, q27, [{0}, #416]",
+                "stp q28, q29, [{0}, #448]", "stp q30, q31, [{0}, #480]",
+                "mrs {1}, fpcr", "mrs {2}, fpsr",
+                in(reg) self.v.as_mut_ptr(), out(reg) self.fpcr, out(reg) self.fpsr,
+                options(nostack)
+            );
+        }
+    }
+
+    /// Puts them back; the trap must be open.
+    pub fn load(&self) {
+        // SAFETY: reads 512 bytes from `v`; EL2 itself uses no such register.
+        unsafe {
+            core::arch::asm!(
+                ".arch_extension fp", ".arch_extension simd",
+                "ldp q0, q1, [{0}, #0]", "ldp q2, q3, [{0}, #32]",
+                "ldp q4, q5, [{0}, #64]", "ldp q6, q7, [{0}, #96]",
+                "ldp q8, q9, [{0}, #128]", "ldp q10, q11, [{0}, #160]",
+                "ldp q12, q13, [{0}, #192]", "ldp q14, q15, [{0}, #224]",
+                "ldp q16, q17, [{0}, #256]", "ldp q18, q19, [{0}, #288]",
+                "ldp q20, q21, [{0}, #320]", "ldp q22, q23, [{0}, #352]",
+                "ldp q24, q25, [{0}, #384]", "ldp q26, q27, [{0}, #416]",
+                "ldp q28, q29, [{0}, #448]", "ldp q30, q31, [{0}, #480]",
+                "msr fpcr, {1}", "msr fpsr, {2}",
+                in(reg) self.v.as_ptr(), in(reg) self.fpcr, in(reg) self.fpsr,
+                options(nostack, readonly)
+            );
+        }
+    }
+}
+
+/// Lets the guest use floating point, or lets its first use trap.
+pub fn open_float(open: bool) {
+    let value = if open { cptr::FP_OPEN } else { cptr::FP_TRAPPED };
+    // SAFETY: a trap control; EL2 itself uses no floating point.
+    unsafe {
+        write_sysreg!("cptr_el2", value);
+    }
+}
+
+/// [`open_float`], effective before the next instruction at EL2.
+pub fn open_float_now() {
+    open_float(true);
+    // SAFETY: a barrier.
+    unsafe { core::arch::asm!("isb", options(nostack, preserves_flags)) };
+}
+
+/// A guest's physical address space, and who a vCPU thinks it is in there.
+#[derive(Clone, Copy)]
+pub struct Space {
+    vttbr: u64,
+    vmpidr: u64,
+}
+
+impl Space {
+    /// The space of the stage-2 tables at `root`, for the vCPU of this affinity.
+    pub const fn new(root: u64, vmid: u64, affinity: u64) -> Self {
+        /// MPIDR_EL1's bit that is always one.
+        const RES1: u64 = 1 << 31;
+        Self { vttbr: vmid << 48 | root, vmpidr: RES1 | affinity }
+    }
+
+    /// Puts it in force.
+    pub fn enter(self) {
+        // SAFETY: takes effect in the guest only; the tables are the host's,
+        // whose checksum was verified.
+        unsafe {
+            write_sysreg!("vttbr_el2", self.vttbr);
+            write_sysreg!("vmpidr_el2", self.vmpidr);
+        }
+    }
+}
+
+/// What the latest exception from a guest says of itself.
+#[derive(Clone, Copy)]
+pub struct Syndrome(pub u64);
+
+impl Syndrome {
+    /// Of the exception being handled.
+    pub fn read() -> Self {
+        Self(read_sysreg!("esr_el2"))
+    }
+
+    /// The exception class.
+    pub fn class(self) -> u64 {
+        self.0 >> 26 & 0x3f
+    }
+
+    /// The class's own bits.
+    pub fn iss(self) -> u64 {
+        self.0 & 0x1ff_ffff
+    }
+}
+
+/// Address the guest used, and its page as the guest sees physical memory.
+pub fn fault_addresses() -> (u64, u64) {
+    let virtual_address = read_sysreg!("far_el2");
+    let page = (read_sysreg!("hpfar_el2") & 0xfff_ffff_fff0) << 8;
+    (virtual_address, page | (virtual_address & 0xfff))
+}
+
+/// Program counter of the guest.
+pub fn guest_pc() -> u64 {
+    read_sysreg!("elr_el2")
+}
+
+/// Goes on behind the instruction that trapped, which is four bytes long but
+/// for some of T32 (ESR_EL2.IL).
+pub fn skip_instruction() {
+    const IL: u64 = 1 << 25;
+    let length = if read_sysreg!("esr_el2") & IL != 0 { 4 } else { 2 };
+    // SAFETY: the guest's program counter.
+    unsafe { write_sysreg!("elr_el2", guest_pc() + length) };
+}
+
+/// MDSCR_EL1 as a guest may set it: single step yes, breakpoints no, as their
+/// registers are not switched.
+pub fn set_guest_mdscr(value: u64) {
+    /// SS, KDE, and the comms channel trap TDCC.
+    const ALLOWED: u64 = 1 << 0 | 1 << 13 | 1 << 12;
+    // SAFETY: governs the guest's own debugging.
+    unsafe { write_sysreg!("mdscr_el1", value & ALLOWED) };
+}
+
+/// MDSCR_EL1.
+pub fn guest_mdscr() -> u64 {
+    read_sysreg!("mdscr_el1")
+}
+
+/// What is delivered to the guest's EL1.
+#[derive(Clone, Copy)]
+pub enum Fault {
+    /// An undefined instruction.
+    Undefined,
+    /// An external abort on an instruction fetch from this address.
+    Instruction(u64),
+    /// An external abort on a data access to this address; true: a write.
+    Data(u64, bool),
+}
+
+/// Lets the guest take a synchronous exception to EL1, as the architecture
+/// would (DDI 0487, D1.3 and AArch64.TakeException). Answers false when it
+/// already was at the vector it would go to: it cannot go on.
+pub fn inject(fault: Fault) -> bool {
+    const FROM_EL0_32: u64 = 0x600;
+    const FROM_EL0_64: u64 = 0x400;
+    const FROM_EL1_SPX: u64 = 0x200;
+    /// Synchronous external abort, not on a table walk.
+    const EXTERNAL: u64 = 0x10;
+    const WRITE: u64 = 1 << 6;
+    const IL: u64 = 1 << 25;
+    /// SCTLR_EL1.SPAN.
+    const SPAN: u64 = 1 << 23;
+    const PAN: u64 = super::sysreg::SPSR_PAN;
+
+    let pc = guest_pc();
+    let pstate = read_sysreg!("spsr_el2");
+    let (from_el0, offset) = match pstate & 0x1f {
+        mode if mode & 0x10 != 0 => (true, FROM_EL0_32),
+        0 => (true, FROM_EL0_64),
+        4 => (false, 0),
+        _ => (false, FROM_EL1_SPX),
+    };
+    let vector = read_sysreg!("vbar_el1") + offset;
+    if matches!(fault, Fault::Instruction(_)) && pc == vector {
+        return false;
+    }
+    let lower = |class: u64| if from_el0 { class } else { class + 1 };
+    let (syndrome, address) = match fault {
+        Fault::Undefined => (ec::UNKNOWN << 26 | IL, None),
+        Fault::Instruction(address) => {
+            (lower(ec::INSTRUCTION_ABORT) << 26 | IL | EXTERNAL, Some(address))
+        }
+        Fault::Data(address, write) => {
+            let write = if write { WRITE } else { 0 };
+            (lower(ec::DATA_ABORT) << 26 | IL | EXTERNAL | write, Some(address))
+        }
+    };
+    let pan = if read_sysreg!("sctlr_el1") & SPAN == 0 { PAN } else { pstate & PAN };
+    // SAFETY: the guest's own exception registers, as its hardware would set
+    // them.
+    unsafe {
+        write_sysreg!("esr_el1", syndrome);
+        if let Some(address) = address {
+            write_sysreg!("far_el1", address);
+        }
+        write_sysreg!("elr_el1", pc);
+        write_sysreg!("spsr_el1", pstate);
+        write_sysreg!("elr_el2", vector);
+        write_sysreg!("spsr_el2", SPSR_EL1H_MASKED | pan);
+    }
+    true
+}

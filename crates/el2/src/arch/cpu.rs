@@ -1,0 +1,96 @@
+//! The core itself: its MMU, its controls, waiting.
+
+use super::sysreg::{CNTHCTL_COUNTER_ONLY, MDCR_TRAP_ALL, cptr, hcr, read_sysreg, write_sysreg};
+use abi::system::stage1;
+
+/// SCTLR_EL2: RES1 bits, MMU, caches, stack alignment check, write implies XN.
+const SCTLR: u64 = 0x30c5_0830 | 1 << 0 | 1 << 2 | 1 << 3 | 1 << 12 | 1 << 19;
+/// Walks are inner shareable and write-back cacheable.
+const WALK_ATTRIBUTES: u64 = 1 << 8 | 1 << 10 | 3 << 12;
+const TCR_RES1: u64 = 1 << 31 | 1 << 23;
+const VTCR_RES1: u64 = 1 << 31;
+/// Stage 2 starts at level 1.
+const VTCR_SL0_LEVEL1: u64 = 1 << 6;
+
+/// Turns the MMU on with the tables the host built.
+///
+/// # Safety
+/// `root` is a valid stage-1 table that maps the running code, its stack and
+/// its data at their own addresses.
+pub unsafe fn enable_mmu(root: u64) {
+    let size = physical_address_size();
+    // SAFETY: by contract the mapping is an identity one, so nothing moves; the
+    // barriers order the change before the next access.
+    unsafe {
+        write_sysreg!("mair_el2", stage1::MAIR);
+        write_sysreg!("tcr_el2", TCR_RES1 | stage1::T0SZ | WALK_ATTRIBUTES | size << 16);
+        write_sysreg!("ttbr0_el2", root);
+        core::arch::asm!("tlbi alle2", "dsb nsh", "ic iallu", "isb", options(nostack));
+        write_sysreg!("sctlr_el2", SCTLR);
+        core::arch::asm!("isb", options(nostack));
+    }
+}
+
+/// Sets what stays the same for all guests of this core.
+pub fn configure() {
+    /// MDCR_EL2.HPMN: how many event counters EL1 has; none would be enough.
+    const HPMN: u64 = 0x1f;
+    let (counters, midr) = (read_sysreg!("mdcr_el2") & HPMN, read_sysreg!("midr_el1"));
+    // SAFETY: these control what guests may do; EL2 itself is not affected.
+    unsafe {
+        write_sysreg!("hcr_el2", hcr::GUEST);
+        write_sysreg!("cptr_el2", cptr::FP_TRAPPED);
+        write_sysreg!("mdcr_el2", MDCR_TRAP_ALL | counters);
+        write_sysreg!("hstr_el2", 0);
+        write_sysreg!("cnthctl_el2", CNTHCTL_COUNTER_ONLY);
+        write_sysreg!("cntvoff_el2", 0);
+        write_sysreg!("vpidr_el2", midr);
+        write_sysreg!(
+            "vtcr_el2",
+            VTCR_RES1
+                | stage1::T0SZ
+                | VTCR_SL0_LEVEL1
+                | WALK_ATTRIBUTES
+                | physical_address_size() << 16
+        );
+        // What an earlier owner of these VMIDs may have left.
+        core::arch::asm!("isb", "tlbi alle1", "dsb nsh", "isb", options(nostack));
+    }
+}
+
+/// ID_AA64MMFR0_EL1.PARange, which TCR_EL2.PS and VTCR_EL2.PS take; 48 bits at
+/// most, as larger needs another granule.
+fn physical_address_size() -> u64 {
+    (read_sysreg!("id_aa64mmfr0_el1") & 0xf).min(5)
+}
+
+/// Forgets the TLB entries of the current VMID on this core: two vCPUs of one
+/// VM may use one ASID for different things (DDI 0487, D8.16).
+pub fn flush_guest_tlb() {
+    // SAFETY: dropping translations is always sound.
+    unsafe { core::arch::asm!("isb", "tlbi vmalle1", "dsb nsh", "isb", options(nostack)) };
+}
+
+/// Waits until an interrupt is pending, masked or not.
+pub fn wait_for_interrupt() {
+    // SAFETY: no memory is touched; the barrier lets others see what we wrote.
+    unsafe { core::arch::asm!("dsb sy", "wfi", options(nostack)) };
+}
+
+/// Whether a physical interrupt waits to be taken (ISR_EL1.I or F).
+pub fn interrupt_pending() -> bool {
+    read_sysreg!("isr_el1") & 0xc0 != 0
+}
+
+/// Makes earlier writes visible to a core that is about to be interrupted.
+pub fn publish() {
+    // SAFETY: a barrier.
+    unsafe { core::arch::asm!("dsb ishst", options(nostack, preserves_flags)) };
+}
+
+/// Stops this core for good.
+pub fn halt() -> ! {
+    loop {
+        wait_for_interrupt();
+    }
+}

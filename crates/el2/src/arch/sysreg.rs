@@ -1,0 +1,116 @@
+//! Reading and writing system registers, and the bits we set in them.
+//!
+//! One macro instead of a crate of typed registers: half of what EL2 touches
+//! (the GIC's hypervisor interface, in encoded form) is in no such crate, and
+//! two notations for one thing would be worse than a plain one.
+
+/// `read_sysreg!(NAME)`: the value of a system register.
+///
+/// Reading any of the registers we name has no side effect but where the
+/// caller says so (ICC_IAR1_EL1 acknowledges).
+macro_rules! read_sysreg {
+    ($name:expr) => {{
+        let value: u64;
+        // SAFETY: reading a system register accesses no memory.
+        unsafe {
+            core::arch::asm!(concat!("mrs {}, ", $name), out(reg) value, options(nomem, nostack));
+        }
+        value
+    }};
+}
+
+/// `write_sysreg!(NAME, value)`: writes a system register; an unsafe operation
+/// when the register controls memory, which is why the caller writes `unsafe`
+/// around it.
+macro_rules! write_sysreg {
+    ($name:literal, $value:expr) => {{
+        let value: u64 = $value;
+        core::arch::asm!(concat!("msr ", $name, ", {}"), in(reg) value, options(nostack));
+    }};
+}
+
+pub(crate) use {read_sysreg, write_sysreg};
+
+/// HCR_EL2 (Arm DDI 0487, section D19.2.48).
+pub mod hcr {
+    const VM: u64 = 1 << 0;
+    const SWIO: u64 = 1 << 1;
+    const PTW: u64 = 1 << 2;
+    const FMO: u64 = 1 << 3;
+    const IMO: u64 = 1 << 4;
+    const AMO: u64 = 1 << 5;
+    const FB: u64 = 1 << 9;
+    const BSU_INNER: u64 = 1 << 10;
+    const TWI: u64 = 1 << 13;
+    const TID3: u64 = 1 << 18;
+    const TSC: u64 = 1 << 19;
+    const TIDCP: u64 = 1 << 20;
+    const TACR: u64 = 1 << 21;
+    const TSW: u64 = 1 << 22;
+    const RW: u64 = 1 << 31;
+    const TLOR: u64 = 1 << 35;
+    /// While a guest runs: physical interrupts come here, stage 2 is on, WFI,
+    /// SMC, identification registers, set/way cache operations, LORegions and
+    /// implementation-defined registers trap; TLB maintenance reaches every
+    /// core, as the guest's cores are not ours.
+    pub const GUEST: u64 = VM
+        | SWIO
+        | PTW
+        | FMO
+        | IMO
+        | AMO
+        | FB
+        | BSU_INNER
+        | TWI
+        | TID3
+        | TSC
+        | TIDCP
+        | TACR
+        | TSW
+        | RW
+        | TLOR;
+}
+
+/// CPTR_EL2 (DDI 0487, D19.2.34), with HCR_EL2.E2H = 0.
+pub mod cptr {
+    /// Everything traps that may: SVE, trace. RES1 bits included.
+    const BASE: u64 = 0x33ff | 1 << 20;
+    const TFP: u64 = 1 << 10;
+    /// The guest's floating-point registers are loaded.
+    pub const FP_OPEN: u64 = BASE;
+    /// First use of floating point traps.
+    pub const FP_TRAPPED: u64 = BASE | TFP;
+}
+
+/// MDCR_EL2 (DDI 0487, D19.3.17): debug, trace, profiling and PMU registers
+/// trap.
+pub const MDCR_TRAP_ALL: u64 = 1 << 5 | 1 << 6 | 1 << 9 | 1 << 10 | 1 << 11 | 1 << 14 | 1 << 19;
+
+/// CNTHCTL_EL2 (DDI 0487, D19.12.2): guests read the physical counter and trap
+/// on the physical timer.
+pub const CNTHCTL_COUNTER_ONLY: u64 = 1 << 0;
+
+/// SPSR for a guest that starts: EL1h, D, A, I and F masked.
+pub const SPSR_EL1H_MASKED: u64 = 0x3c5;
+/// SPSR.PAN.
+pub const SPSR_PAN: u64 = 1 << 22;
+
+/// Exception classes (ESR_ELx.EC; DDI 0487, D19.2.37).
+pub mod ec {
+    /// Unknown reason: also what an undefined instruction reports.
+    pub const UNKNOWN: u64 = 0x00;
+    /// WFI or WFE.
+    pub const WFX: u64 = 0x01;
+    /// Floating point or SIMD.
+    pub const FP: u64 = 0x07;
+    /// HVC from AArch64.
+    pub const HVC64: u64 = 0x16;
+    /// SMC from AArch64.
+    pub const SMC64: u64 = 0x17;
+    /// MSR, MRS or a system instruction.
+    pub const SYSREG: u64 = 0x18;
+    /// Instruction abort from a lower level.
+    pub const INSTRUCTION_ABORT: u64 = 0x20;
+    /// Data abort from a lower level.
+    pub const DATA_ABORT: u64 = 0x24;
+}

@@ -1,0 +1,110 @@
+//! The generic timers: the counter, EL2's own timer, the running guest's.
+
+use super::sysreg::{read_sysreg, write_sysreg};
+use core::sync::atomic::{AtomicU64, Ordering};
+use sched::Instant;
+
+/// INTID of the EL2 physical timer.
+pub const EL2_INTID: u32 = 26;
+/// INTID of the EL1 virtual timer, physically as virtually.
+pub const VIRTUAL_INTID: u32 = abi::platform::ppi::VIRTUAL_TIMER;
+
+const ENABLE: u64 = 1 << 0;
+const IMASK: u64 = 1 << 1;
+const ISTATUS: u64 = 1 << 2;
+
+/// What time it is.
+pub fn now() -> Instant {
+    Instant(read_sysreg!("cntpct_el0"))
+}
+
+/// Ticks of the counter in a second.
+pub fn frequency_hz() -> u64 {
+    read_sysreg!("cntfrq_el0")
+}
+
+/// The deadline that does not come.
+pub const NEVER: Instant = Instant(u64::MAX);
+
+/// Lets EL2's timer fire at `deadline`.
+pub fn arm(deadline: Instant) {
+    // SAFETY: EL2's own timer; whoever takes its interrupt expects it.
+    unsafe {
+        write_sysreg!("cnthp_cval_el2", deadline.0);
+        write_sysreg!("cnthp_ctl_el2", ENABLE);
+    }
+}
+
+/// A guest timer's registers, while others use the hardware.
+#[derive(Clone, Copy, Default)]
+pub struct Timer {
+    /// CNTx_CTL_EL0 without ISTATUS.
+    pub control: u64,
+    /// CNTx_CVAL_EL0.
+    pub compare: u64,
+}
+
+impl Timer {
+    /// When it will assert its interrupt; never when it is off or masked.
+    pub fn deadline(&self) -> Instant {
+        if self.control & (ENABLE | IMASK) == ENABLE { Instant(self.compare) } else { NEVER }
+    }
+
+    /// Takes the running guest's virtual timer off the hardware and silences
+    /// it there.
+    pub fn save(&mut self) {
+        self.control = read_sysreg!("cntv_ctl_el0") & (ENABLE | IMASK);
+        self.compare = read_sysreg!("cntv_cval_el0");
+        // SAFETY: the guest that uses this timer is not running.
+        unsafe { write_sysreg!("cntv_ctl_el0", 0) };
+    }
+
+    /// Puts it back.
+    pub fn load(&self) {
+        // SAFETY: the timer of the guest that runs next.
+        unsafe {
+            write_sysreg!("cntv_cval_el0", self.compare);
+            write_sysreg!("cntv_ctl_el0", self.control);
+        }
+    }
+
+    /// The control register as a guest reads it at `now`.
+    pub fn control_at(&self, now: Instant) -> u64 {
+        let due = self.control & ENABLE != 0 && now.0 >= self.compare;
+        self.control | if due { ISTATUS } else { 0 }
+    }
+
+    /// The control register as a guest writes it.
+    pub fn set_control(&mut self, value: u64) {
+        self.control = value & (ENABLE | IMASK);
+    }
+
+    /// Whether it asserts its interrupt at `now`.
+    pub fn is_asserted(&self, now: Instant) -> bool {
+        self.deadline() <= now
+    }
+}
+
+/// Whether the loaded virtual timer asserts its interrupt.
+pub fn loaded_is_asserted() -> bool {
+    read_sysreg!("cntv_ctl_el0") & (ENABLE | IMASK | ISTATUS) == ENABLE | ISTATUS
+}
+
+/// Nanoseconds in a tick, 32 bits behind the point; set by the boot core.
+static NS_PER_TICK: AtomicU64 = AtomicU64::new(0);
+
+/// Learns the counter's frequency. Boot core only.
+pub fn calibrate() {
+    let ns_per_tick = (1_000_000_000u128 << 32) / u128::from(frequency_hz().max(1));
+    NS_PER_TICK.store(ns_per_tick as u64, Ordering::Relaxed);
+}
+
+/// Converts ticks to nanoseconds; wrong by less than one part in 2^31.
+pub fn ticks_to_ns(ticks: u64) -> u64 {
+    (u128::from(ticks) * u128::from(NS_PER_TICK.load(Ordering::Relaxed)) >> 32) as u64
+}
+
+/// Converts nanoseconds to ticks, rounded up.
+pub fn ns_to_ticks(ns: u64) -> u64 {
+    (u128::from(ns) * u128::from(frequency_hz())).div_ceil(1_000_000_000) as u64
+}

@@ -1,0 +1,105 @@
+//! Exception entry and exit.
+//!
+//! On entry from a guest all general registers go into the structure that
+//! TPIDR_EL2 points to (the first field of the loaded vCPU); the word on top of
+//! the core's stack is the core itself. ELR_EL2 and SPSR_EL2 stay where they
+//! are until a switch, as nothing interrupts EL2. The way back reads TPIDR_EL2
+//! again: a handler that switched has changed it.
+
+core::arch::global_asm!(
+    r#"
+    .macro save_guest
+        stp     x0, x1, [sp, #-16]!
+        mrs     x0, tpidr_el2
+        stp     x2, x3, [x0, #16]
+        stp     x4, x5, [x0, #32]
+        stp     x6, x7, [x0, #48]
+        stp     x8, x9, [x0, #64]
+        stp     x10, x11, [x0, #80]
+        stp     x12, x13, [x0, #96]
+        stp     x14, x15, [x0, #112]
+        stp     x16, x17, [x0, #128]
+        stp     x18, x19, [x0, #144]
+        stp     x20, x21, [x0, #160]
+        stp     x22, x23, [x0, #176]
+        stp     x24, x25, [x0, #192]
+        stp     x26, x27, [x0, #208]
+        stp     x28, x29, [x0, #224]
+        ldp     x2, x3, [sp], #16
+        str     x30, [x0, #240]
+        stp     x2, x3, [x0]
+        ldr     x0, [sp]
+    .endm
+
+    .macro vector handler
+        .balign 0x80
+        save_guest
+        bl      \handler
+        b       resume_guest
+    .endm
+
+    .macro fatal kind
+        .balign 0x80
+        mov     x0, #\kind
+        b       {fatal}
+    .endm
+
+    .section .text.vectors, "ax"
+    .balign 0x800
+    .global exception_vectors
+    exception_vectors:
+        fatal   0
+        fatal   1
+        fatal   2
+        fatal   3
+        fatal   4
+        fatal   5
+        fatal   6
+        fatal   7
+        vector  {synchronous}
+        vector  {interrupt}
+        vector  {interrupt}
+        vector  {serror}
+        vector  {unsupported}
+        vector  {unsupported}
+        vector  {unsupported}
+        vector  {unsupported}
+
+    .global enter_guest
+    enter_guest:
+        mov     sp, x0
+    resume_guest:
+        mrs     x0, tpidr_el2
+        ldp     x2, x3, [x0, #16]
+        ldp     x4, x5, [x0, #32]
+        ldp     x6, x7, [x0, #48]
+        ldp     x8, x9, [x0, #64]
+        ldp     x10, x11, [x0, #80]
+        ldp     x12, x13, [x0, #96]
+        ldp     x14, x15, [x0, #112]
+        ldp     x16, x17, [x0, #128]
+        ldp     x18, x19, [x0, #144]
+        ldp     x20, x21, [x0, #160]
+        ldp     x22, x23, [x0, #176]
+        ldp     x24, x25, [x0, #192]
+        ldp     x26, x27, [x0, #208]
+        ldp     x28, x29, [x0, #224]
+        ldr     x30, [x0, #240]
+        ldp     x0, x1, [x0]
+        eret
+        // No speculation past the return (straight-line speculation).
+        dsb     nsh
+        isb
+    "#,
+    fatal = sym crate::exits::fatal,
+    synchronous = sym crate::exits::synchronous,
+    interrupt = sym crate::exits::interrupt,
+    serror = sym crate::exits::serror,
+    unsupported = sym crate::exits::unsupported,
+);
+
+unsafe extern "C" {
+    /// Empties the stack down to `stack`, where the core's address stands, and
+    /// resumes the loaded vCPU.
+    pub fn enter_guest(stack: *const u64) -> !;
+}

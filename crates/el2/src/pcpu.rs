@@ -1,0 +1,368 @@
+//! One physical core: the vCPUs it owns, which of them is loaded, and the loop
+//! that carries the scheduler's decisions out.
+
+use crate::arch::cpu;
+use crate::arch::gic::{self, Redistributor};
+use crate::arch::ich::{Interface, Loaded};
+use crate::arch::timer;
+use crate::console::Console;
+use crate::lifecycle::Home;
+use crate::shared::MAILBOXES;
+use crate::vcpu::{Vcpu, Work};
+use abi::status::{PcpuStatus, vcpu_state};
+use abi::system::{System, flags};
+use abi::{MAX_VCPUS, MAX_VMS};
+use el2::vgic::Effects;
+use el2::vgic::interface::CpuInterface;
+use sched::{Instant, Members, Message, Scheduler, State, VcpuId};
+
+/// Nobody's index.
+const NOBODY: u64 = u64::MAX;
+
+/// See the module.
+pub struct Pcpu {
+    /// Its index in the system's table.
+    pub index: usize,
+    /// What the host decided.
+    pub system: &'static System,
+    /// Who runs next.
+    pub scheduler: Scheduler,
+    /// The vCPUs it owns but for the one that is loaded, by identifier.
+    vcpus: [Option<&'static mut Vcpu>; MAX_VCPUS],
+    /// The vCPU whose registers are on the hardware; it need not be running.
+    pub loaded: Option<&'static mut Vcpu>,
+    /// The vCPUs (bit set by identifier) that have [`Work`] to do first.
+    working: u64,
+    /// The scheduler has to be asked before a guest runs again.
+    pub reschedule: bool,
+    /// When the current stay at EL2 began.
+    pub entered: Instant,
+    /// Whose floating-point registers are on the hardware.
+    pub float_owner: Option<VcpuId>,
+    /// The vCPU of each VM that ran here last.
+    pub last_of_vm: [Option<VcpuId>; MAX_VMS],
+    /// Its redistributor.
+    pub redistributor: Redistributor,
+    /// Its virtual CPU interface.
+    pub interface: Interface,
+    /// The physical priority mask in force.
+    mask: u64,
+    /// What EL2's timer is set to.
+    armed: Instant,
+    /// Stopping and starting of the VMs whose home this core is.
+    pub homes: [Option<Home>; MAX_VMS],
+    /// The physical UART, if this core drives it.
+    pub console: Option<Console>,
+    /// What it counts.
+    pub status: &'static mut PcpuStatus,
+    /// Since when `status.current` is what it is.
+    since: Instant,
+}
+
+impl Pcpu {
+    /// A core that owns no vCPU yet.
+    pub fn new(
+        index: usize,
+        system: &'static System,
+        redistributor: Redistributor,
+        interface: Interface,
+        console: Option<Console>,
+        status: &'static mut PcpuStatus,
+    ) -> Self {
+        let now = timer::now();
+        status.current = NOBODY;
+        status.since = now.0;
+        Self {
+            index,
+            system,
+            scheduler: Scheduler::new(),
+            vcpus: [const { None }; MAX_VCPUS],
+            loaded: None,
+            working: 0,
+            reschedule: true,
+            entered: now,
+            float_owner: None,
+            last_of_vm: [None; MAX_VMS],
+            redistributor,
+            interface,
+            mask: gic::MASK_NOTHING,
+            armed: timer::NEVER,
+            homes: [const { None }; MAX_VMS],
+            console,
+            status,
+            since: now,
+        }
+    }
+
+    /// Takes a vCPU into possession.
+    pub fn own(&mut self, vcpu: &'static mut Vcpu) {
+        let slot = usize::from(vcpu.id.0);
+        self.vcpus[slot] = Some(vcpu);
+    }
+
+    /// A vCPU this core owns, loaded or not.
+    pub fn vcpu(&mut self, id: VcpuId) -> Option<&mut Vcpu> {
+        match &mut self.loaded {
+            Some(loaded) if loaded.id == id => self.loaded.as_deref_mut(),
+            _ => self.vcpus.get_mut(usize::from(id.0))?.as_deref_mut(),
+        }
+    }
+
+    /// Gives a vCPU of this core something to do before its guest.
+    pub fn set_work(&mut self, id: VcpuId, work: Work) {
+        let bit = 1 << id.0;
+        match work {
+            Work::None => self.working &= !bit,
+            _ => self.working |= bit,
+        }
+        if let Some(vcpu) = self.vcpu(id) {
+            vcpu.work = work;
+        }
+    }
+
+    /// Whether the vCPU on the hardware is the one that has the core; else it
+    /// sleeps, and left its registers there.
+    pub fn loaded_is_current(&self) -> bool {
+        self.loaded.as_ref().is_some_and(|vcpu| u64::from(vcpu.id.0) == self.status.current)
+    }
+
+    /// Whether this vCPU's registers are on the hardware.
+    pub fn is_loaded(&self, id: VcpuId) -> bool {
+        self.loaded.as_ref().is_some_and(|vcpu| vcpu.id == id)
+    }
+
+    /// Whether priorities are separated (docs/src/design/decisions.md, 7).
+    fn separates(&self) -> bool {
+        self.system.header.flags & flags::PRIORITY_SEPARATION != 0
+    }
+
+    /// Does what the scheduler says until a guest is ready to run.
+    pub fn settle(&mut self) {
+        loop {
+            self.reschedule = false;
+            let now = timer::now();
+            let decision = self.scheduler.decide(now);
+            let Some(id) = decision.run else {
+                self.idle(now);
+                continue;
+            };
+            self.account(Some(id), now);
+            if self.working >> id.0 & 1 == 1 {
+                self.work(id, decision.until);
+                continue;
+            }
+            if !self.is_loaded(id) {
+                self.switch_to(id);
+            }
+            self.set_mask(self.mask_of_loaded());
+            self.arm(decision.until);
+            return;
+        }
+    }
+
+    /// Does a piece of a vCPU's work, and takes what interrupts came meanwhile.
+    #[inline(never)]
+    fn work(&mut self, id: VcpuId, until: Option<Instant>) {
+        self.arm(until);
+        self.set_mask(gic::MASK_NOTHING);
+        self.work_on(id);
+        self.take_pending_interrupts();
+        // What was done here is on no guest's account.
+        self.entered = timer::now();
+    }
+
+    /// Waits for interrupts and takes them.
+    #[inline(never)]
+    fn idle(&mut self, now: Instant) {
+        self.account(None, now);
+        self.arm(None);
+        self.set_mask(gic::MASK_NOTHING);
+        if !self.carry_console() {
+            cpu::wait_for_interrupt();
+        }
+        self.entered = timer::now();
+        self.take_pending_interrupts();
+    }
+
+    fn take_pending_interrupts(&mut self) {
+        while cpu::interrupt_pending() {
+            let intid = gic::acknowledge();
+            if intid >= gic::SPECIAL {
+                return;
+            }
+            self.take(intid);
+        }
+    }
+
+    /// Replaces the loaded vCPU.
+    fn switch_to(&mut self, id: VcpuId) {
+        self.unload();
+        let Some(next) = self.vcpus[usize::from(id.0)].take() else { return };
+        self.load(next);
+    }
+
+    /// Takes the loaded vCPU's registers off the hardware, if there is one.
+    pub fn unload(&mut self) {
+        if let Some(previous) = self.loaded.take() {
+            self.save(previous);
+            self.own(previous);
+        }
+    }
+
+    /// Which physical interrupts may interrupt the loaded vCPU (DESIGN.md,
+    /// decision 7).
+    fn mask_of_loaded(&self) -> u64 {
+        let realtime = self.loaded.as_ref().is_some_and(|vcpu| vcpu.realtime);
+        if realtime && self.separates() { gic::MASK_LOWER_HALF } else { gic::MASK_NOTHING }
+    }
+
+    fn set_mask(&mut self, mask: u64) {
+        if self.mask != mask {
+            self.mask = mask;
+            gic::set_mask(mask);
+        }
+    }
+
+    /// Sets EL2's timer to what comes first: the end of the quantum, or a timer
+    /// of a vCPU that is not on the hardware and would change the decision.
+    fn arm(&mut self, until: Option<Instant>) {
+        let mut first = until.unwrap_or(timer::NEVER);
+        let mut consider = |deadline: Instant| first = first.min(deadline);
+        if let Some(loaded) = self.loaded.as_deref() {
+            consider(loaded.physical_timer_deadline());
+        }
+        for id in self.scheduler.sleepers_that_matter() {
+            // The virtual timer of the loaded one is on the hardware.
+            let Some(vcpu) = self.vcpus[usize::from(id.0)].as_deref() else { continue };
+            consider(vcpu.virtual_timer_deadline());
+            consider(vcpu.physical_timer_deadline());
+        }
+        if first != self.armed {
+            self.armed = first;
+            timer::arm(first);
+        }
+    }
+
+    /// EL2's timer fired: the quantum is over, or vCPUs' timers are due.
+    pub fn timer_fired(&mut self) {
+        self.armed = timer::NEVER;
+        timer::arm(timer::NEVER);
+        self.reschedule = true;
+        let now = timer::now();
+        let owned = self.scheduler.vcpus().fold(0, |set, id| set | 1 << id.0);
+        for id in Members(owned) {
+            self.assert_physical_timer(id, now);
+            let Some(vcpu) = self.vcpus[id].as_deref() else { continue };
+            if vcpu.on && vcpu.timer.is_asserted(now) {
+                self.wake(vcpu.id);
+            }
+        }
+    }
+
+    /// The scheduler's view of a vCPU changes from sleeping to ready.
+    pub fn wake(&mut self, id: VcpuId) {
+        if self.scheduler.state(id) != Some(State::Sleeping) {
+            return;
+        }
+        let now = timer::now();
+        let Some(vcpu) = self.vcpu(id) else { return };
+        vcpu.begin_waiting(now);
+        self.scheduler.wake(id);
+        self.reschedule |= self.scheduler.matters(id);
+    }
+
+    /// The scheduler's view of a vCPU changes to sleeping.
+    pub fn sleep(&mut self, id: VcpuId, state: u64) {
+        let now = timer::now();
+        if let Some(vcpu) = self.vcpu(id) {
+            vcpu.end_waiting(now);
+            vcpu.status.state = state;
+        }
+        self.scheduler.sleep(id);
+        self.reschedule = true;
+    }
+
+    /// Books the time since the last change, and who has the core now.
+    fn account(&mut self, current: Option<VcpuId>, now: Instant) {
+        let code = current.map_or(NOBODY, |id| u64::from(id.0));
+        if self.status.current == code {
+            return;
+        }
+        let taken = now.since(self.since).0;
+        let previous = VcpuId(self.status.current as u8);
+        if self.status.current == NOBODY {
+            self.status.idle += taken;
+        } else {
+            let still_ready = self.scheduler.state(previous) == Some(State::Suspended);
+            if let Some(vcpu) = self.vcpu(previous) {
+                vcpu.status.run += taken;
+                if still_ready {
+                    vcpu.begin_waiting(now);
+                }
+            }
+        }
+        self.since = now;
+        self.status.since = now.0;
+        self.status.current = code;
+        if let Some(vcpu) = current.and_then(|id| self.vcpu(id)) {
+            vcpu.end_waiting(now);
+            vcpu.status.state = vcpu_state::RUNNING;
+            vcpu.status.switches += 1;
+        }
+    }
+
+    /// Something was posted for these vCPUs of a VM: looks after its own and
+    /// tells the others' cores.
+    pub fn notify(&mut self, vm: usize, effects: Effects) {
+        if effects.notify == 0 {
+            return;
+        }
+        let table = &self.system.vms[vm];
+        let count = usize::from(table.vcpu_count);
+        for index in sched::Members(u64::from(effects.notify)).take_while(|&index| index < count) {
+            let id = usize::from(table.vcpu_first) + index;
+            let owner = usize::from(self.system.vcpus[id].pcpu);
+            if owner == self.index {
+                self.attend(VcpuId(id as u8));
+            } else {
+                self.tell(owner, Message::Vcpus, id, table.is(abi::system::vm_flags::REALTIME));
+            }
+        }
+    }
+
+    /// A vCPU of this core may have new interrupts.
+    pub fn attend(&mut self, id: VcpuId) {
+        let Some(vcpu) = self.vcpu(id) else { return };
+        if !vcpu.on {
+            return;
+        }
+        if self.is_loaded(id) {
+            self.with_interface(|interface, gic, hw| interface.sync(gic, hw));
+        }
+        self.wake(id);
+    }
+
+    /// Sends a message to another core, and rings if that is needed.
+    pub fn tell(&self, core: usize, message: Message, member: usize, realtime: bool) {
+        if MAILBOXES[core].send(message, member) {
+            let doorbell = if realtime { gic::DOORBELL_REALTIME } else { gic::DOORBELL };
+            gic::ring(self.system.board.pcpu_mpidr[core], doorbell);
+        }
+    }
+
+    /// Does something with the loaded vCPU's list registers that answers how
+    /// many interrupts it put there.
+    pub fn with_interface(
+        &mut self,
+        act: impl FnOnce(&mut CpuInterface, &el2::vgic::Gic, &mut Loaded) -> usize,
+    ) {
+        let mut hw = Loaded::new(self.interface);
+        let Some(vcpu) = self.loaded.as_deref_mut() else { return };
+        let listed = act(&mut vcpu.interface, &vcpu.shared.gic, &mut hw);
+        vcpu.status.injected += listed as u64;
+        if hw.notify != 0 {
+            let vm = vcpu.vm;
+            self.notify(vm, Effects { notify: hw.notify, deactivate: None });
+        }
+    }
+}

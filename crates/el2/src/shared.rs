@@ -1,0 +1,42 @@
+//! All the memory that more than one core writes.
+//!
+//! Mailboxes, and per VM what its vCPUs share by the nature of the devices they
+//! share: interrupt bits, console bytes, whether a sibling is on. Atomics
+//! throughout; nobody waits for anybody.
+
+use abi::{MAX_PCPUS, MAX_VCPUS, MAX_VMS};
+use core::sync::atomic::AtomicU32;
+use el2::pl011::Pl011;
+use el2::power::Power;
+use el2::ring::Ring;
+use el2::vgic::Gic;
+use sched::Mailbox;
+
+/// What a VM's vCPUs share.
+pub struct Vm {
+    /// Its interrupt controller.
+    pub gic: Gic,
+    /// Its console.
+    pub uart: Pl011,
+    /// Changes whenever the VM is stopped; written by its home core.
+    pub epoch: AtomicU32,
+    /// Cores (bit set) that have stopped their vCPUs of this VM.
+    pub halted: AtomicU32,
+}
+
+/// By VM.
+pub static VMS: [Vm; MAX_VMS] = [const {
+    Vm { gic: Gic::new(), uart: Pl011::new(), epoch: AtomicU32::new(0), halted: AtomicU32::new(0) }
+}; MAX_VMS];
+
+/// By vCPU.
+pub static POWER: [Power; MAX_VCPUS] = [const { Power::new() }; MAX_VCPUS];
+
+/// By core.
+pub static MAILBOXES: [Mailbox; MAX_PCPUS] = [const { Mailbox::new() }; MAX_PCPUS];
+
+/// VMs (bit set) that are not switched off.
+pub static ALIVE: AtomicU32 = AtomicU32::new(0);
+
+/// The hypervisor's own console.
+pub static LOG: Ring<8192> = Ring::new();

@@ -1,0 +1,172 @@
+//! A vCPU as its owner sees it.
+
+use crate::arch::context::{Float, General, Space, System};
+use crate::arch::ich::Saved;
+use crate::arch::timer::{self, Timer};
+use crate::shared;
+use abi::status::{VcpuStatus, vcpu_state};
+use abi::system::vm_flags;
+use el2::power::Entry;
+use el2::vgic::interface::CpuInterface;
+use sched::{Instant, VcpuId};
+
+/// Exactly one core has the exclusive reference to each.
+#[repr(C)]
+pub struct Vcpu {
+    /// First: the exception vectors store into it.
+    pub general: General,
+    /// EL1's registers.
+    pub system: System,
+    /// The virtual timer.
+    pub timer: Timer,
+    /// The physical timer, which is emulated.
+    pub physical_timer: Timer,
+    /// It asserts its interrupt, as of when it was last looked at.
+    pub physical_timer_asserted: bool,
+    /// The virtual CPU interface's registers.
+    pub saved_interface: Saved,
+    /// Its guest has not yet ended the virtual timer's interrupt; valid while
+    /// not loaded.
+    pub timer_held: bool,
+    /// What is in the list registers and why.
+    pub interface: CpuInterface,
+    /// Floating point; current while no core says it has it loaded.
+    pub float: Float,
+    /// Who it is.
+    pub id: VcpuId,
+    /// Index of its VM.
+    pub vm: usize,
+    /// What its VM's vCPUs share.
+    pub shared: &'static shared::Vm,
+    /// Its VM's memory, and who it is in there.
+    pub space: Space,
+    /// Its index in the VM.
+    pub index: usize,
+    /// Its core owns other vCPUs of its VM too.
+    pub has_siblings_here: bool,
+    /// Its VM is a real-time one.
+    pub realtime: bool,
+    /// Switched on.
+    pub on: bool,
+    /// Something the hypervisor does in this vCPU's time before it runs.
+    pub work: Work,
+    /// Since when it could run and did not.
+    pub suspended_since: Option<Instant>,
+    /// What it counts.
+    pub status: &'static mut VcpuStatus,
+    /// Stolen time in nanoseconds, as its guest reads it.
+    pub stolen_ns: &'static mut u64,
+}
+
+/// Work that is done in pieces, between which interrupts are taken, in the time
+/// and at the priority of a vCPU.
+#[derive(Clone, Copy, Debug)]
+pub enum Work {
+    /// None: it runs its guest.
+    None,
+    /// Filling the VM's memory.
+    Load {
+        /// The next among the VM's loads.
+        piece: usize,
+        /// Bytes of it that are done.
+        done: u64,
+    },
+    /// Telling why the VM cannot go on.
+    Report {
+        /// The next line.
+        line: usize,
+        /// What happened.
+        cause: Cause,
+    },
+}
+
+/// Why a guest cannot go on.
+#[derive(Clone, Copy, Debug)]
+pub struct Cause {
+    /// In words.
+    pub what: &'static str,
+    /// ESR_EL2.
+    pub syndrome: u64,
+    /// FAR_EL2.
+    pub address: u64,
+}
+
+impl Vcpu {
+    /// Off, as after reset.
+    pub fn new(
+        id: VcpuId,
+        system: &abi::system::System,
+        status: &'static mut VcpuStatus,
+        stolen_ns: &'static mut u64,
+    ) -> Self {
+        let table = &system.vcpus[usize::from(id.0)];
+        let (vm, index) = (usize::from(table.vm), usize::from(table.index));
+        let realtime = system.vms[vm].is(vm_flags::REALTIME);
+        let on_its_core =
+            |other: &&abi::system::Vcpu| other.vm == table.vm && other.pcpu == table.pcpu;
+        let siblings =
+            system.vcpus.iter().take(system.header.vcpu_count as usize).filter(on_its_core).count();
+        Self {
+            general: General::default(),
+            system: System::reset(),
+            timer: Timer::default(),
+            physical_timer: Timer::default(),
+            physical_timer_asserted: false,
+            saved_interface: Saved::reset(),
+            timer_held: false,
+            interface: CpuInterface::new(index),
+            float: Float::new(),
+            id,
+            vm,
+            shared: &shared::VMS[vm],
+            space: Space::new(system.vms[vm].stage2_pa, vm as u64 + 1, index as u64),
+            index,
+            has_siblings_here: siblings > 1,
+            realtime,
+            on: false,
+            work: Work::None,
+            suspended_since: None,
+            status,
+            stolen_ns,
+        }
+    }
+
+    /// On, about to execute its first instruction.
+    pub fn switch_on(&mut self, entry: Entry) {
+        self.general = General::starting_at(entry.pc, entry.x0);
+        self.system = System::reset();
+        self.timer = Timer::default();
+        self.physical_timer = Timer::default();
+        self.physical_timer_asserted = false;
+        self.saved_interface = Saved::reset();
+        self.timer_held = false;
+        self.interface = CpuInterface::new(self.index);
+        self.float = Float::new();
+        self.on = true;
+    }
+
+    /// When its virtual timer will assert, while not loaded.
+    pub fn virtual_timer_deadline(&self) -> Instant {
+        if self.on { self.timer.deadline() } else { timer::NEVER }
+    }
+
+    /// Whether interrupts were posted that its list registers do not show yet.
+    pub fn has_news(&self) -> bool {
+        self.interface.has_news(&self.shared.gic)
+    }
+
+    /// It can run now but does not.
+    pub fn begin_waiting(&mut self, now: Instant) {
+        self.status.state = vcpu_state::SUSPENDED;
+        self.suspended_since = Some(now);
+    }
+
+    /// It runs, or sleeps: the time it waited for the core is stolen time
+    /// (Arm DEN0057A, section 3.2.2).
+    pub fn end_waiting(&mut self, now: Instant) {
+        if let Some(since) = self.suspended_since.take() {
+            self.status.stolen += now.since(since).0;
+            *self.stolen_ns = timer::ticks_to_ns(self.status.stolen);
+        }
+    }
+}
