@@ -1,0 +1,37 @@
+//! Guest memory outside the image.
+
+use core::sync::atomic::AtomicU64;
+
+unsafe extern "C" {
+    // From aarch64-rt's linker script.
+    static text_begin: u8;
+    static dma_region: u8;
+}
+
+/// Address behind the image, its data and its stacks.
+pub fn image_end() -> u64 {
+    &raw const dma_region as u64
+}
+
+/// Whether `address` lies in the image, its data or its stacks.
+pub fn image_holds(address: u64) -> bool {
+    ((&raw const text_begin as u64)..image_end()).contains(&address)
+}
+
+/// `size` bytes that a loader left at `address`; nobody writes them before the
+/// tests use all of memory, when nobody reads them any more.
+pub fn bytes(address: u64, size: u64) -> &'static [u8] {
+    assert!(!image_holds(address) && !image_holds(address + size));
+    // SAFETY: Guest memory is mapped, any bytes are valid, and the image has
+    // no object there (asserted).
+    unsafe { core::slice::from_raw_parts(address as *const u8, size as usize) }
+}
+
+/// Guest memory from `begin` to `end`, behind the image, as words.
+pub fn words(begin: u64, end: u64) -> &'static [AtomicU64] {
+    assert!(begin >= image_end() && begin.is_multiple_of(8) && begin <= end);
+    let count = ((end - begin) / 8) as usize;
+    // SAFETY: Guest memory is mapped, any bits are a valid atomic, and the
+    // image has no object there (asserted); shared use is what atomics allow.
+    unsafe { core::slice::from_raw_parts(begin as *const AtomicU64, count) }
+}

@@ -1,0 +1,134 @@
+//! Where the probe runs: what its device tree and the hypervisor say.
+
+use crate::arch::{cpu, memory, mmio::Window};
+use crate::calls;
+use abi::{MAX_VCPUS_PER_VM, platform as p};
+use arrayvec::{ArrayString, ArrayVec};
+use core::sync::atomic::AtomicU64;
+use dtoolkit::{ToCellInt, fdt::Fdt};
+use spin::Once;
+
+/// Longest command line the probe reads, in bytes.
+const ARGUMENTS_MAX: usize = 512;
+
+/// What the device tree says.
+#[derive(Debug)]
+pub struct Platform {
+    /// MPIDR affinity of each vCPU, the booting one first.
+    pub vcpus: ArrayVec<u64, MAX_VCPUS_PER_VM>,
+    /// Guest memory: guest-physical address.
+    pub ram_base: u64,
+    /// Its size in bytes.
+    pub ram_size: u64,
+    /// `/chosen/bootargs`.
+    arguments: ArrayString<ARGUMENTS_MAX>,
+    /// Whether Cassata is underneath (else: the reference machine).
+    pub cassata: bool,
+}
+
+static PLATFORM: Once<Platform> = Once::new();
+
+/// The platform, after [`discover`].
+pub fn get() -> &'static Platform {
+    PLATFORM.get().expect("main discovers the platform first")
+}
+
+/// Reads the device tree at `address`, or at the beginning of memory, where
+/// QEMU puts it for an ELF kernel, when `address` is 0.
+pub fn discover(address: u64) -> Result<&'static Platform, &'static str> {
+    let address = if address == 0 { p::RAM_BASE } else { address };
+    let tree = Fdt::new(device_tree(address)?).map_err(|_| "device tree: malformed")?;
+    let platform = read(tree)?;
+    Ok(PLATFORM.call_once(|| platform))
+}
+
+/// The device tree's bytes.
+fn device_tree(address: u64) -> Result<&'static [u8], &'static str> {
+    const MAGIC: u32 = 0xd00d_feed;
+    if !address.is_multiple_of(8) || memory::image_holds(address) || address < p::RAM_BASE {
+        return Err("device tree: address (X0) is not 8-byte aligned in guest memory");
+    }
+    let header = memory::bytes(address, 8);
+    let word = |at: usize| header[at..at + 4].iter().fold(0, |word, &b| word << 8 | u32::from(b));
+    if word(0) != MAGIC {
+        return Err("device tree: no magic at X0 (or at the beginning of memory)");
+    }
+    Ok(memory::bytes(address, word(4).into()))
+}
+
+fn read(tree: Fdt<'static>) -> Result<Platform, &'static str> {
+    let mut vcpus = ArrayVec::new();
+    for cpu in tree.cpus().map_err(|_| "device tree: no /cpus")?.cpus() {
+        let mut ids = cpu.ids().map_err(|_| "device tree: cpu without reg")?;
+        let id = ids.next().ok_or("device tree: cpu without reg")?;
+        let id = id.to_int::<u64>().map_err(|_| "device tree: cpu reg over 64 bits")?;
+        vcpus.try_push(id).map_err(|_| "device tree: more than 8 cpus")?;
+    }
+    let memory = tree.memory().map_err(|_| "device tree: no /memory")?;
+    let mut regions = memory
+        .reg()
+        .map_err(|_| "device tree: /memory has a bad reg")?
+        .ok_or("device tree: /memory without reg")?;
+    let region = regions.next().ok_or("device tree: /memory is empty")?;
+    let mut arguments = ArrayString::new();
+    if let Some(chosen) = tree.chosen() {
+        let text = chosen.bootargs().map_err(|_| "device tree: bootargs are no string")?;
+        arguments.try_push_str(text.unwrap_or("")).map_err(|_| "bootargs over 512 bytes")?;
+    }
+    Ok(Platform {
+        vcpus,
+        ram_base: region.address::<u64>().map_err(|_| "device tree: memory address")?,
+        ram_size: region.size::<u64>().map_err(|_| "device tree: memory size")?,
+        arguments,
+        cassata: calls::is_cassata(),
+    })
+}
+
+impl Platform {
+    /// The value of `probe.NAME=VALUE` on the command line.
+    pub fn argument(&self, name: &str) -> Option<&str> {
+        let mut words = self.arguments.split_ascii_whitespace();
+        words.find_map(|word| word.strip_prefix("probe.")?.strip_prefix(name)?.strip_prefix('='))
+    }
+
+    /// A number on the command line, or `default`.
+    pub fn number(&self, name: &str, default: u64) -> u64 {
+        self.argument(name).and_then(|text| text.parse().ok()).unwrap_or(default)
+    }
+
+    /// Indices of all vCPUs but the calling one.
+    pub fn others(&self) -> impl Iterator<Item = usize> + Clone + use<> {
+        let me = cpu::index();
+        (0..self.vcpus.len()).filter(move |&index| index != me)
+    }
+
+    /// End of guest memory.
+    pub fn ram_end(&self) -> u64 {
+        self.ram_base + self.ram_size
+    }
+}
+
+/// Address of a word outside the image: it survives SYSTEM_RESET, which brings
+/// only images back. 16 MiB above the beginning of memory.
+const SURVIVING: u64 = p::RAM_BASE + 0x100_0000;
+
+/// The word at [`SURVIVING`].
+pub fn surviving_word() -> &'static AtomicU64 {
+    &memory::words(SURVIVING, SURVIVING + 8)[0]
+}
+
+/// First address of guest memory that nobody uses.
+pub fn free_memory() -> u64 {
+    SURVIVING + 0x1000
+}
+
+/// The distributor.
+pub const GICD: Window = Window::new(p::GICD_BASE, p::GICD_SIZE);
+/// All redistributors.
+pub const GICR: Window = Window::new(p::GICR_BASE, p::GICR_STRIDE * MAX_VCPUS_PER_VM as u64);
+/// The report area, of `size` bytes.
+pub fn report_window(size: u64) -> Window {
+    Window::new(p::REPORT_BASE, size.min(p::REPORT_MAX_SIZE))
+}
+/// The stolen-time structures.
+pub const STOLEN: Window = Window::new(p::STOLEN_BASE, p::STOLEN_SIZE);

@@ -1,0 +1,49 @@
+//! Neighbours that nobody wants: they never end of themselves.
+
+use crate::arch::{boot, cpu};
+use crate::suite::{Check, Done};
+use crate::{calls, cpus, fail, platform, println};
+use core::mem::offset_of;
+
+/// Starts `job` everywhere, and here; `job` never ends.
+fn everywhere(job: cpus::Job) -> Check<Done> {
+    for index in platform::get().others() {
+        cpus::start(index, job)?;
+    }
+    job()?;
+    fail!("an endless job ended")
+}
+
+/// Burns all the time it is given, on every vCPU. The first one counts in the
+/// report area (`load_units`), so that the host sees it run.
+pub fn spin() -> Check<Done> {
+    println!("spinning");
+    everywhere(|| {
+        const UNITS: u64 = offset_of!(abi::report::Header, load_units) as u64;
+        let area = calls::report_area().filter(|_| cpu::index() == 0);
+        let mut units = 0_u64;
+        loop {
+            units += 1;
+            if let Some((_, size)) = area {
+                platform::report_window(size).write64(UNITS, units);
+            }
+        }
+    })
+}
+
+/// As [`spin`], with everything masked that can be masked.
+pub fn mask() -> Check<Done> {
+    println!("masking");
+    everywhere(|| {
+        cpu::mask_all();
+        loop {
+            core::hint::spin_loop();
+        }
+    })
+}
+
+/// Cannot go on: takes an exception, and its vectors are where nothing is.
+pub fn crash() -> Check<Done> {
+    println!("crashing");
+    boot::crash()
+}

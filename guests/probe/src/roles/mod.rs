@@ -1,0 +1,23 @@
+//! What a guest does in scenarios of several VMs. Named on the command line
+//! like a test, but not part of `all`.
+
+mod bench;
+mod bystander;
+mod reset;
+mod rhythm;
+mod round_robin;
+
+use crate::suite::Test;
+
+/// All roles.
+pub const ALL: &[Test] = &[
+    Test { name: "spin", body: bystander::spin },
+    Test { name: "mask", body: bystander::mask },
+    Test { name: "crash", body: bystander::crash },
+    Test { name: "reset", body: reset::few },
+    Test { name: "reset-loop", body: reset::endless },
+    Test { name: "rhythm", body: rhythm::rhythm },
+    Test { name: "roundrobin", body: round_robin::round_robin },
+    Test { name: "bench.null", body: bench::null },
+    Test { name: "bench.timer", body: bench::timer },
+];

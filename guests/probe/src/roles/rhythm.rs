@@ -1,0 +1,99 @@
+//! A real-time guest: a timer interrupt every period, sleep in between.
+
+use crate::arch::cpu;
+use crate::gic::{self, offset::*};
+use crate::platform::{self, report_window};
+use crate::suite::{Check, Done};
+use crate::timer::{ENABLE, Timer};
+use crate::{calls, ensure_eq, irq, pass, wait};
+use abi::report::{Header, MAGIC, Sample};
+use core::mem::offset_of;
+use core::sync::atomic::{AtomicU64, Ordering::SeqCst};
+
+static DUE: AtomicU64 = AtomicU64::new(0);
+static PERIOD: AtomicU64 = AtomicU64::new(0);
+static RESPONSE: AtomicU64 = AtomicU64::new(0);
+static ACTIVATIONS: AtomicU64 = AtomicU64::new(0);
+static EARLY: AtomicU64 = AtomicU64::new(0);
+static MISSED: AtomicU64 = AtomicU64::new(0);
+
+const TIMER: Timer = Timer::Virtual;
+
+/// One activation: when it came, and when the next is due. Whole periods that
+/// have gone by are missed, not made up for.
+fn activate(_intid: u32) {
+    let (now, due, period) = (TIMER.now(), DUE.load(SeqCst), PERIOD.load(SeqCst));
+    if now < due {
+        EARLY.fetch_add(1, SeqCst);
+    }
+    let late = now.saturating_sub(due);
+    RESPONSE.store(late, SeqCst);
+    MISSED.fetch_add(late / period, SeqCst);
+    let next = due + (late / period + 1) * period;
+    DUE.store(next, SeqCst);
+    TIMER.set_compare(next);
+    ACTIVATIONS.fetch_add(1, SeqCst);
+}
+
+/// The report area, when there is one.
+struct Report {
+    area: crate::arch::mmio::Window,
+    capacity: u64,
+}
+
+impl Report {
+    fn open(hz: u64) -> Option<Self> {
+        let (_, size) = calls::report_area()?;
+        let area = report_window(size);
+        let capacity = (size - size_of::<Header>() as u64) / size_of::<Sample>() as u64;
+        area.write64(offset_of!(Header, counter_hz) as u64, hz);
+        area.write64(offset_of!(Header, capacity) as u64, capacity);
+        area.write64(offset_of!(Header, written) as u64, 0);
+        area.write64(offset_of!(Header, missed) as u64, 0);
+        area.write64(offset_of!(Header, period) as u64, PERIOD.load(SeqCst));
+        cpu::dsb();
+        area.write64(offset_of!(Header, magic) as u64, MAGIC);
+        Some(Self { area, capacity })
+    }
+
+    fn sample(&self, number: u64, raised: u64, response: u64, dispatch: u64) {
+        let narrow = |ticks: u64| u32::try_from(ticks).unwrap_or(u32::MAX);
+        let at = size_of::<Header>() as u64 + number % self.capacity * size_of::<Sample>() as u64;
+        self.area.write64(at + offset_of!(Sample, raised) as u64, raised);
+        self.area.write32(at + offset_of!(Sample, response) as u64, narrow(response));
+        self.area.write32(at + offset_of!(Sample, dispatch) as u64, narrow(dispatch));
+        cpu::dsb();
+        self.area.write64(offset_of!(Header, missed) as u64, MISSED.load(SeqCst));
+        self.area.write64(offset_of!(Header, written) as u64, number + 1);
+    }
+}
+
+/// `probe.activations` (2000) activations, `probe.period_us` (1000) apart. That
+/// every one comes, and none early, is asserted; how late is reported.
+pub fn rhythm() -> Check<Done> {
+    let platform = platform::get();
+    let wanted = platform.number("activations", 2000);
+    let period = wait::us(platform.number("period_us", 1000));
+    PERIOD.store(period, SeqCst);
+    let report = Report::open(crate::arch::sysreg::read::cntfrq_el0());
+    gic::set_priority(TIMER.intid(), 0x40);
+    gic::set(ISENABLER, TIMER.intid());
+    irq::hook(activate);
+    DUE.store(TIMER.now() + period, SeqCst);
+    TIMER.set_compare(DUE.load(SeqCst));
+    TIMER.set_control(ENABLE);
+    let mut worst = 0;
+    for number in 0..wanted {
+        wait::asleep(|| ACTIVATIONS.load(SeqCst) > number)?;
+        let (response, due) = (RESPONSE.load(SeqCst), DUE.load(SeqCst) - period);
+        let dispatch = TIMER.now().saturating_sub(due);
+        worst = worst.max(response);
+        if let Some(report) = &report {
+            report.sample(number, due, response, dispatch);
+        }
+    }
+    TIMER.stop();
+    ensure_eq!(EARLY.load(SeqCst), 0, "activations before their time");
+    let worst_us = worst * 1_000_000 / crate::arch::sysreg::read::cntfrq_el0();
+    pass!("activations={wanted} missed={} worst_response_us={worst_us}", MISSED.load(SeqCst))
+}

@@ -1,0 +1,114 @@
+//! The registers a hypervisor must switch: each vCPU keeps its own.
+
+use crate::arch::{cpu, sysreg::read, sysreg::write};
+use crate::calls;
+use crate::suite::{Check, Done, Test};
+use crate::timer::Timer;
+use crate::{cpus, ensure_eq, gic, irq, pass, platform, wait};
+use abi::service::psci;
+use core::sync::atomic::{AtomicU64, Ordering::SeqCst};
+
+/// The tests of this file.
+pub const TESTS: &[Test] = &[Test { name: "context.system_registers", body: system_registers }];
+
+/// A register that any value may be put into, and the bits that stick.
+struct Register {
+    name: &'static str,
+    read: fn() -> u64,
+    write: fn(u64),
+    bits: u64,
+}
+
+macro_rules! registers {
+    ($($name:ident $bits:expr;)*) => {
+        &[$(Register {
+            name: stringify!($name),
+            read: read::$name,
+            write: write::$name,
+            bits: $bits,
+        }),*]
+    };
+}
+
+/// What EL1 software keeps its state in. FAR, ESR and PAR change by faults and
+/// address translations only, which these loops have none of.
+const REGISTERS: &[Register] = registers! {
+    tpidr_el0 !0;
+    tpidrro_el0 !0;
+    tpidr_el1 !0;
+    contextidr_el1 0xffff_ffff;
+    far_el1 !0;
+    esr_el1 0xffff_ffff;
+    par_el1 0x0000_00ff_ffff_f000;
+    ttbr1_el1 0x0000_00ff_ffff_f000;
+    sp_el0 !0;
+    cntkctl_el1 0b11_1111_0011;
+    csselr_el1 0b11;
+    cntv_cval_el0 !0;
+    cntp_cval_el0 !0;
+    icc_pmr_el1 0xf8;
+};
+
+fn value(register: usize, seed: u64) -> u64 {
+    let mixed = (seed << 8 | register as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    let value = (mixed ^ mixed >> 29) & REGISTERS[register].bits;
+    match REGISTERS[register].name {
+        // The calls below must not be caught by a stray event stream or mask;
+        // timer interrupts are disabled, SGIs have priority 0xa0.
+        "icc_pmr_el1" => value | 0xc0,
+        "cntkctl_el1" => value & 0b11_0000_0011,
+        _ => value,
+    }
+}
+
+/// The registers that this machine has.
+fn registers() -> impl Iterator<Item = (usize, &'static Register)> {
+    let there = |name: &str| !name.starts_with("cntp_") || Timer::Physical.is_there();
+    REGISTERS.iter().enumerate().filter(move |(_, register)| there(register.name))
+}
+
+static DONE: AtomicU64 = AtomicU64::new(0);
+/// SGI that keeps everybody busy.
+const POKE: u32 = 14;
+
+fn system_registers() -> Check<Done> {
+    DONE.store(0, SeqCst);
+    cpus::together(job, job)?;
+    pass!("{} registers", registers().count())
+}
+
+fn job() -> Check {
+    let mut saved = [0; REGISTERS.len()];
+    registers().for_each(|(n, register)| saved[n] = (register.read)());
+    Timer::there().for_each(|timer| timer.stop());
+    let outcome = rounds();
+    registers().for_each(|(n, register)| (register.write)(saved[n]));
+    DONE.fetch_add(1, SeqCst);
+    outcome
+}
+
+fn rounds() -> Check {
+    let me = cpu::index();
+    let count = platform::get().vcpus.len();
+    for round in 0..platform::get().number("rounds.context", 200) {
+        let seed = round << 4 | me as u64;
+        for (n, register) in registers() {
+            (register.write)(value(n, seed));
+        }
+        match round % 4 {
+            0 => wait::spin(wait::us(100)),
+            1 => gic::send(POKE, [(me + 1) % count]),
+            2 => drop(calls::hvc32(psci::VERSION, &[])),
+            _ => {
+                // Asleep, and awake by one's own SGI at the latest.
+                let before = irq::seen(me).total();
+                gic::send(POKE, [me]);
+                wait::asleep(|| irq::seen(me).total() > before)?;
+            }
+        }
+        for (n, register) in registers() {
+            ensure_eq!((register.read)(), value(n, seed), "{} in round {round}", register.name);
+        }
+    }
+    Ok(())
+}
