@@ -1,0 +1,80 @@
+//! Devices passed through.
+
+use crate::board::{Board, Device};
+use crate::code::Code;
+use crate::draft::{At, DraftVm};
+use crate::nearest::did_you_mean;
+use crate::problem::Problems;
+
+/// The devices a VM is given, as far as the board has them.
+pub(super) fn of<'a>(
+    vm: &'a DraftVm,
+    board: &'static Board,
+) -> impl Iterator<Item = (&'a At<String>, &'static Device)> {
+    vm.devices.iter().filter_map(|at| Some((at, board.device(at.get_ref())?)))
+}
+
+pub(super) fn check(vms: &[DraftVm], board: &'static Board, problems: &mut Problems) {
+    for name in vms.iter().flat_map(|vm| &vm.devices) {
+        if board.device(name.get_ref()).is_none() {
+            unknown(name, board, problems);
+        }
+    }
+    let given: Vec<_> = vms
+        .iter()
+        .enumerate()
+        .flat_map(|(i, vm)| of(vm, board).map(move |(at, device)| (i, vm, at, device)))
+        .collect();
+    for (n, &(i, vm, at, device)) in given.iter().enumerate() {
+        if device.dma {
+            dma(vm, at, problems);
+        }
+        let before = &given[..n];
+        if let Some((_, owner, first, _)) = before.iter().find(|other| other.3 == device) {
+            problems
+                .add(
+                    Code::DeviceTwice,
+                    at.span(),
+                    format!("device `{}` is given twice", device.name),
+                )
+                .see(first.span(), format!("{} has it", owner.title()))
+                .hint("a device belongs to one VM");
+        } else if let Some((_, owner, first, other)) =
+            before.iter().find(|other| other.0 != i && other.3.pages().overlaps(device.pages()))
+        {
+            let message = format!(
+                "devices `{}` and `{}` lie in one 4 KiB page and cannot be kept apart",
+                other.name, device.name
+            );
+            problems
+                .add(Code::SharedPage, at.span(), message)
+                .see(first.span(), format!("{} has this one", owner.title()))
+                .hint("give both to one VM, or take a device in another page");
+        }
+    }
+}
+
+fn unknown(name: &At<String>, board: &Board, problems: &mut Problems) {
+    let devices = board.devices.iter().map(|device| device.name.as_str());
+    let message = format!("board `{}` has no device `{}`", board.kind, name.get_ref());
+    problems
+        .add(Code::UnknownDevice, name.span(), message)
+        .hint(did_you_mean(name.get_ref(), devices));
+}
+
+fn dma(vm: &DraftVm, at: &At<String>, problems: &mut Problems) {
+    let device = at.get_ref();
+    if !vm.is_identity() {
+        let message =
+            format!("device `{device}` does DMA, but {} sees other addresses", vm.title());
+        problems
+            .add(Code::DmaNeedsIdentity, at.span(), message)
+            .hint("give the VM `memory = { ..., identity = true }`");
+        return;
+    }
+    let message =
+        format!("device `{device}` does DMA, and nothing keeps it inside the VM's memory");
+    problems
+        .add(Code::DmaUnconfined, at.span(), message)
+        .hint(format!("{} must be trusted like the hypervisor", vm.title()));
+}

@@ -1,0 +1,80 @@
+//! Does the description make sense? Each module checks one concern over the
+//! whole draft and notes every fault it finds.
+
+mod board;
+mod devices;
+mod images;
+mod interrupts;
+mod memory;
+mod names;
+mod vcpus;
+
+use crate::draft::{Draft, DraftVm, flag};
+use crate::model::{Machine, PassedInterrupt, Vcpu, Vm, VmSpans};
+use crate::problem::Problems;
+use images::Images;
+use std::path::Path;
+
+/// A draft without faults, not yet laid out.
+pub(crate) struct Sound {
+    pub(crate) machine: Machine,
+    pub(crate) priority_separation: bool,
+    pub(crate) off_when_done: bool,
+    pub(crate) vms: Vec<Vm>,
+}
+
+/// Checks a draft whose files lie relative to `directory`; `None` when an
+/// error was found, here or before.
+pub(crate) fn check(draft: &Draft, directory: &Path, problems: &mut Problems) -> Option<Sound> {
+    let machine = board::check(&draft.board, problems);
+    names::check(&draft.vms, problems);
+    vcpus::check(&draft.vms, machine.as_ref(), problems);
+    memory::check(&draft.vms, machine.as_ref(), problems);
+    if let Some(machine) = &machine {
+        devices::check(&draft.vms, machine.board, problems);
+        interrupts::check(&draft.vms, machine.board, problems);
+    }
+    let images = images::check(&draft.vms, directory, problems);
+    if problems.any_error() {
+        return None;
+    }
+    let machine = machine?;
+    let vms = draft.vms.iter().zip(images);
+    let vms = vms.map(|(vm, images)| sound_vm(vm, images?, &machine)).collect::<Option<_>>()?;
+    Some(Sound {
+        machine,
+        priority_separation: flag(&draft.priority_separation, true),
+        off_when_done: flag(&draft.off_when_done, true),
+        vms,
+    })
+}
+
+fn sound_vm(draft: &DraftVm, images: Images, machine: &Machine) -> Option<Vm> {
+    let spans = VmSpans {
+        memory: draft.memory_span(),
+        kernel: draft.kernel.as_ref()?.span(),
+        initramfs: draft.initramfs.as_ref().map_or(draft.span.clone(), |at| at.span()),
+    };
+    let claims = interrupts::claims(draft, machine.board);
+    Some(Vm {
+        name: draft.name.as_ref()?.get_ref().clone(),
+        kernel: images.kernel,
+        initramfs: images.initramfs,
+        cmdline: draft.cmdline.as_ref().map_or(String::new(), |at| at.get_ref().clone()),
+        ram_size: *draft.memory.size.as_ref()?.get_ref(),
+        ram_ipa: draft.ram_ipa(),
+        identity: draft.is_identity(),
+        vcpus: draft.vcpus.iter().map(vcpus::sound).collect::<Option<Vec<Vcpu>>>()?,
+        console: draft.has_console(),
+        realtime: draft.is_realtime(),
+        report: draft.report.as_ref().map_or(0, |at| *at.get_ref()),
+        restart_on_fault: flag(&draft.restart_on_fault, false),
+        seed: draft.seed.as_ref().map(|at| *at.get_ref()),
+        devices: devices::of(draft, machine.board).map(|(_, device)| device).collect(),
+        interrupts: claims
+            .iter()
+            .map(interrupts::Claim::sound)
+            .collect::<Option<Vec<PassedInterrupt>>>()?,
+        spans,
+    })
+}

@@ -1,0 +1,70 @@
+//! How many VMs there are, what they are called, and what they are told.
+
+use crate::code::Code;
+use crate::draft::{At, DraftVm};
+use crate::problem::Problems;
+use abi::MAX_VMS;
+
+/// Longest name: the tables keep 16 bytes and want a zero behind.
+const MAX_NAME: usize = 15;
+/// Stands for the hypervisor's own console wherever VMs have theirs.
+const HYPERVISOR: &str = "hypervisor";
+/// Longest command line: Linux's COMMAND_LINE_SIZE on arm64, with its zero.
+const MAX_CMDLINE: usize = 2047;
+
+pub(super) fn check(vms: &[DraftVm], problems: &mut Problems) {
+    if let Some(surplus) = vms.get(MAX_VMS) {
+        let message = format!("{} VMs: a system can have {MAX_VMS}", vms.len());
+        problems
+            .add(Code::TooMany, surplus.span.clone(), message)
+            .hint("leave some out, from here on");
+    }
+    for (i, vm) in vms.iter().enumerate() {
+        if let Some(name) = &vm.name {
+            self::name(name, problems);
+            let mut before = vms[..i].iter().filter_map(|vm| vm.name.as_ref());
+            if let Some(first) = before.find(|other| other.get_ref() == name.get_ref()) {
+                let message = format!("there is a VM `{}` already", name.get_ref());
+                problems
+                    .add(Code::DuplicateName, name.span(), message)
+                    .see(first.span(), "here")
+                    .hint("give each VM a name of its own");
+            }
+        }
+        if let Some(cmdline) = &vm.cmdline {
+            self::cmdline(cmdline, problems);
+        }
+    }
+}
+
+fn name(at: &At<String>, problems: &mut Problems) {
+    let name = at.get_ref();
+    let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+    if !name.chars().all(plain) || name.is_empty() || name.len() > MAX_NAME {
+        problems
+            .add(Code::VmName, at.span(), format!("`{name}` is no name for a VM"))
+            .hint(format!("1 to {MAX_NAME} of a-z, 0-9 and `-`"));
+    }
+    if name == HYPERVISOR {
+        problems
+            .add(Code::VmName, at.span(), format!("a VM cannot be called `{name}`"))
+            .hint("the hypervisor's own console goes by that name; choose another");
+    }
+}
+
+fn cmdline(at: &At<String>, problems: &mut Problems) {
+    let line = at.get_ref();
+    if line.len() > MAX_CMDLINE {
+        let message =
+            format!("the command line has {} bytes, at most {MAX_CMDLINE} go", line.len());
+        problems
+            .add(Code::CommandLine, at.span(), message)
+            .hint("Linux would cut it off; shorten it");
+    }
+    if let Some(control) = line.chars().find(|c| c.is_control()) {
+        let message = format!("the command line holds a control character ({control:?})");
+        problems
+            .add(Code::CommandLine, at.span(), message)
+            .hint("write it on one line, words separated by spaces");
+    }
+}

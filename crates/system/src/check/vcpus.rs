@@ -1,0 +1,165 @@
+//! vCPUs: where they run, and who goes before whom.
+
+use crate::code::Code;
+use crate::draft::{At, DraftVcpu, DraftVm};
+use crate::model::Machine;
+use crate::model::Vcpu;
+use crate::problem::Problems;
+use abi::MAX_VCPUS_PER_VM;
+use abi::system::{MAX_PRIORITY, MAX_QUANTUM_NS, MIN_QUANTUM_NS};
+
+/// Quantum of a vCPU that states none: long enough that Linux's caches pay,
+/// short enough that a console stays alive.
+const DEFAULT_QUANTUM_US: u64 = 5_000;
+
+/// A vCPU whose pCPU and priority are known, and its VM.
+struct Placed<'a> {
+    vm: usize,
+    owner: &'a DraftVm,
+    vcpu: &'a DraftVcpu,
+    pcpu: u64,
+    priority: &'a At<u64>,
+}
+
+pub(super) fn check(vms: &[DraftVm], machine: Option<&Machine>, problems: &mut Problems) {
+    for vm in vms {
+        if let Some(surplus) = vm.vcpus.get(MAX_VCPUS_PER_VM) {
+            let message = format!("{} vCPUs: a VM can have {MAX_VCPUS_PER_VM}", vm.vcpus.len());
+            problems
+                .add(Code::TooMany, surplus.span.clone(), message)
+                .hint("leave some out, from here on");
+        }
+        for vcpu in &vm.vcpus {
+            ranges(vcpu, machine, problems);
+        }
+    }
+    let placed = placed(vms);
+    for (i, vcpu) in placed.iter().enumerate() {
+        realtime(vcpu, &placed, problems);
+        quantum_unused(vcpu, i, &placed, problems);
+        siblings(vcpu, &placed[..i], problems);
+    }
+    if let Some(machine) = machine.filter(|_| !vms.is_empty() && !problems.any_error()) {
+        idle_pcpus(vms, machine, &placed, problems);
+    }
+}
+
+fn placed(vms: &[DraftVm]) -> Vec<Placed<'_>> {
+    let all = vms.iter().enumerate().flat_map(|(vm, owner)| {
+        owner.vcpus.iter().filter_map(move |vcpu| {
+            let (pcpu, priority) = (*vcpu.pcpu.as_ref()?.get_ref(), vcpu.priority.as_ref()?);
+            Some(Placed { vm, owner, vcpu, pcpu, priority })
+        })
+    });
+    all.collect()
+}
+
+fn ranges(vcpu: &DraftVcpu, machine: Option<&Machine>, problems: &mut Problems) {
+    if let (Some(pcpu), Some(machine)) = (&vcpu.pcpu, machine)
+        && *pcpu.get_ref() >= machine.pcpus as u64
+    {
+        let last = machine.pcpus - 1;
+        problems
+            .add(Code::UnknownPcpu, pcpu.span(), format!("there is no pCPU {}", pcpu.get_ref()))
+            .hint(format!("the system's pCPUs are 0 to {last}; see `pcpus` of the board"));
+    }
+    if let Some(priority) = vcpu.priority.as_ref().filter(|at| *at.get_ref() > MAX_PRIORITY.into())
+    {
+        let message = format!("priority {} is out of range", priority.get_ref());
+        problems
+            .add(Code::Priority, priority.span(), message)
+            .hint(format!("0 to {MAX_PRIORITY}; larger is higher"));
+    }
+    let allowed = MIN_QUANTUM_NS / 1000..=MAX_QUANTUM_NS / 1000;
+    if let Some(quantum) = vcpu.quantum_us.as_ref().filter(|at| !allowed.contains(at.get_ref())) {
+        let message = format!("a quantum of {} us is out of range", quantum.get_ref());
+        problems.add(Code::Quantum, quantum.span(), message).hint(format!(
+            "{} to {} microseconds",
+            allowed.start(),
+            allowed.end()
+        ));
+    }
+}
+
+/// A real-time vCPU must be above every other that is none: an equal one
+/// would delay it by a quantum, a higher one without bound.
+fn realtime(me: &Placed<'_>, all: &[Placed<'_>], problems: &mut Problems) {
+    if !me.owner.is_realtime() {
+        return;
+    }
+    let rivals = all.iter().filter(|other| !other.owner.is_realtime() && other.pcpu == me.pcpu);
+    let highest = rivals.max_by_key(|other| *other.priority.get_ref());
+    let Some(rival) = highest.filter(|rival| rival.priority.get_ref() >= me.priority.get_ref())
+    else {
+        return;
+    };
+    let message = format!(
+        "real-time {} has priority {} on pCPU {}, not above {}",
+        me.owner.title(),
+        me.priority.get_ref(),
+        me.pcpu,
+        rival.owner.title(),
+    );
+    problems
+        .add(Code::RealtimePriority, me.priority.span(), message)
+        .see(rival.priority.span(), "this one would delay it")
+        .hint(format!("give it more than {}", rival.priority.get_ref()));
+}
+
+fn quantum_unused(me: &Placed<'_>, i: usize, all: &[Placed<'_>], problems: &mut Problems) {
+    let Some(quantum) = &me.vcpu.quantum_us else { return };
+    let equal = |(j, other): (usize, &Placed<'_>)| {
+        j != i && other.pcpu == me.pcpu && other.priority.get_ref() == me.priority.get_ref()
+    };
+    if !all.iter().enumerate().any(equal) {
+        let message = format!(
+            "no other vCPU has priority {} on pCPU {}, so nothing uses this quantum",
+            me.priority.get_ref(),
+            me.pcpu
+        );
+        problems
+            .add(Code::QuantumUnused, quantum.span(), message)
+            .hint("leave it out, or give another vCPU there the same priority");
+    }
+}
+
+/// vCPUs of one VM spin for each other's locks: the lower of two on one pCPU
+/// never gets to release what the higher one spins for.
+fn siblings(me: &Placed<'_>, before: &[Placed<'_>], problems: &mut Problems) {
+    let unequal = |other: &&Placed<'_>| {
+        other.vm == me.vm
+            && other.pcpu == me.pcpu
+            && other.priority.get_ref() != me.priority.get_ref()
+    };
+    if let Some(other) = before.iter().find(unequal) {
+        let message = format!(
+            "two vCPUs of {} share pCPU {} with unequal priorities: the lower one starves",
+            me.owner.title(),
+            me.pcpu
+        );
+        problems
+            .add(Code::UnequalSiblings, me.priority.span(), message)
+            .see(other.priority.span(), "the other one")
+            .hint("give them one priority; they then take turns, a quantum each");
+    }
+}
+
+fn idle_pcpus(vms: &[DraftVm], machine: &Machine, placed: &[Placed<'_>], problems: &mut Problems) {
+    for pcpu in 0..machine.pcpus {
+        if !placed.iter().any(|vcpu| vcpu.pcpu == pcpu as u64) {
+            let span = vms.last().map_or(0..0, |vm| vm.span.clone());
+            problems
+                .add(Code::IdlePcpu, span, format!("no vCPU stands on pCPU {pcpu}: it will sleep"))
+                .hint("place a vCPU there, or lower `pcpus` of the board");
+        }
+    }
+}
+
+/// The vCPU without places; `None` when something is missing.
+pub(super) fn sound(draft: &DraftVcpu) -> Option<Vcpu> {
+    Some(Vcpu {
+        pcpu: usize::try_from(*draft.pcpu.as_ref()?.get_ref()).ok()?,
+        priority: u16::try_from(*draft.priority.as_ref()?.get_ref()).ok()?,
+        quantum_us: draft.quantum_us.as_ref().map_or(DEFAULT_QUANTUM_US, |at| *at.get_ref()),
+    })
+}

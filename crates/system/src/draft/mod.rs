@@ -1,0 +1,117 @@
+//! A description as it was written: every value with its place in the text,
+//! and `None` for what is missing or unreadable and has been reported.
+
+mod parse;
+mod reader;
+mod values;
+
+pub(crate) use parse::parse;
+
+use crate::problem::Span;
+use toml::Spanned;
+
+/// A value and where it stands.
+pub(crate) type At<T> = Spanned<T>;
+
+#[derive(Debug, Default)]
+pub(crate) struct Draft {
+    pub(crate) board: DraftBoard,
+    pub(crate) priority_separation: Option<At<bool>>,
+    pub(crate) off_when_done: Option<At<bool>>,
+    pub(crate) vms: Vec<DraftVm>,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct DraftBoard {
+    pub(crate) kind: Option<At<String>>,
+    pub(crate) pcpus: Option<At<u64>>,
+    pub(crate) memory: Option<At<u64>>,
+}
+
+#[derive(Debug)]
+pub(crate) struct DraftVm {
+    /// The `[[vm]]` line.
+    pub(crate) span: Span,
+    pub(crate) name: Option<At<String>>,
+    pub(crate) kernel: Option<At<String>>,
+    pub(crate) format: Option<At<Format>>,
+    pub(crate) initramfs: Option<At<String>>,
+    pub(crate) cmdline: Option<At<String>>,
+    pub(crate) memory: DraftMemory,
+    pub(crate) vcpus: Vec<DraftVcpu>,
+    pub(crate) console: Option<At<bool>>,
+    pub(crate) realtime: Option<At<bool>>,
+    pub(crate) report: Option<At<u64>>,
+    pub(crate) restart_on_fault: Option<At<bool>>,
+    pub(crate) seed: Option<At<u64>>,
+    pub(crate) devices: Vec<At<String>>,
+    pub(crate) interrupts: Vec<DraftInterrupt>,
+}
+
+/// What `format` may say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Format {
+    Image,
+    Elf,
+    Flat,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct DraftMemory {
+    pub(crate) size: Option<At<u64>>,
+    pub(crate) address: Option<At<u64>>,
+    pub(crate) identity: Option<At<bool>>,
+}
+
+#[derive(Debug)]
+pub(crate) struct DraftVcpu {
+    pub(crate) span: Span,
+    pub(crate) pcpu: Option<At<u64>>,
+    pub(crate) priority: Option<At<u64>>,
+    pub(crate) quantum_us: Option<At<u64>>,
+}
+
+#[derive(Debug)]
+pub(crate) struct DraftInterrupt {
+    pub(crate) physical: At<u64>,
+    pub(crate) virtual_: At<u64>,
+}
+
+impl DraftVm {
+    /// How messages call it, whether it has a name or not.
+    pub(crate) fn title(&self) -> String {
+        match &self.name {
+            Some(name) => format!("VM `{}`", name.get_ref()),
+            None => "a VM".to_owned(),
+        }
+    }
+
+    pub(crate) fn has_console(&self) -> bool {
+        flag(&self.console, true)
+    }
+
+    pub(crate) fn is_realtime(&self) -> bool {
+        flag(&self.realtime, false)
+    }
+
+    pub(crate) fn is_identity(&self) -> bool {
+        flag(&self.memory.identity, false)
+    }
+
+    /// Where its memory begins for the guest, unless the layout decides.
+    pub(crate) fn ram_ipa(&self) -> Option<u64> {
+        let stated = self.memory.address.as_ref().map(|at| *at.get_ref());
+        stated.or((!self.is_identity()).then_some(abi::platform::RAM_BASE))
+    }
+
+    /// Where to point when its memory is at fault.
+    pub(crate) fn memory_span(&self) -> Span {
+        let address = self.memory.address.as_ref().map(At::span);
+        address.or(self.memory.size.as_ref().map(At::span)).unwrap_or(self.span.clone())
+    }
+}
+
+/// The value of a switch, or what it is when nobody says.
+pub(crate) fn flag(value: &Option<At<bool>>, default: bool) -> bool {
+    value.as_ref().map_or(default, |at| *at.get_ref())
+}

@@ -1,0 +1,103 @@
+//! What the values of a description may be.
+
+use super::{At, Format};
+use crate::code::Code;
+use crate::nearest::did_you_mean;
+use crate::problem::Problems;
+use crate::size;
+use toml::de::DeValue;
+
+/// A type that can be read from a TOML value. Answers `None` after having
+/// complained.
+pub(crate) trait Read: Sized {
+    fn read(value: &At<DeValue<'_>>, problems: &mut Problems) -> Option<Self>;
+}
+
+/// What a value is wanted to be, and how that is written.
+pub(crate) struct Wanted(pub(crate) &'static str, pub(crate) &'static str);
+
+pub(crate) const TABLE: Wanted = Wanted("a table", "in braces: `{ key = value }`");
+const BOOLEAN: Wanted = Wanted("`true` or `false`", "without quotes");
+const STRING: Wanted = Wanted("a string", "in quotes: `\"...\"`");
+const NUMBER: Wanted = Wanted("a whole number", "digits without quotes, such as 10 or 0x4000_0000");
+const SIZE: Wanted = Wanted("a size", "such as \"64K\", \"512M\", \"1G\", or a number of bytes");
+
+/// What `pick` finds in the value, or a complaint that it is not `wanted`.
+pub(crate) fn expect<'a, 'i, T>(
+    value: &'a At<DeValue<'i>>,
+    wanted: &Wanted,
+    problems: &mut Problems,
+    pick: impl FnOnce(&'a DeValue<'i>) -> Option<T>,
+) -> Option<T> {
+    let picked = pick(value.get_ref());
+    if picked.is_none() {
+        let found = value.get_ref().type_str();
+        let article = if found.starts_with(['a', 'i']) { "an" } else { "a" };
+        let message = format!("{} is wanted, not {article} {found}", wanted.0);
+        problems.add(Code::WrongType, value.span(), message).hint(wanted.1);
+    }
+    picked
+}
+
+impl Read for bool {
+    fn read(value: &At<DeValue<'_>>, problems: &mut Problems) -> Option<Self> {
+        expect(value, &BOOLEAN, problems, DeValue::as_bool)
+    }
+}
+
+impl Read for String {
+    fn read(value: &At<DeValue<'_>>, problems: &mut Problems) -> Option<Self> {
+        expect(value, &STRING, problems, DeValue::as_str).map(str::to_owned)
+    }
+}
+
+/// A whole number, zero or more.
+impl Read for u64 {
+    fn read(value: &At<DeValue<'_>>, problems: &mut Problems) -> Option<Self> {
+        let integer = expect(value, &NUMBER, problems, DeValue::as_integer)?;
+        let number = Self::from_str_radix(integer.as_str(), integer.radix()).ok();
+        if number.is_none() {
+            problems
+                .add(Code::BadValue, value.span(), format!("{integer} is out of range"))
+                .hint("a number from 0 to 2^63 - 1 is wanted");
+        }
+        number
+    }
+}
+
+/// Bytes: a string with a unit, or a number.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Bytes(pub(crate) u64);
+
+impl Read for Bytes {
+    fn read(value: &At<DeValue<'_>>, problems: &mut Problems) -> Option<Self> {
+        if value.get_ref().is_integer() {
+            return u64::read(value, problems).map(Self);
+        }
+        let text = expect(value, &SIZE, problems, DeValue::as_str)?;
+        match size::parse(text) {
+            Ok(bytes) => Some(Self(bytes)),
+            Err(why) => {
+                problems
+                    .add(Code::BadValue, value.span(), why)
+                    .hint("write a size as \"64K\", \"512M\", \"1G\", or a number of bytes");
+                None
+            }
+        }
+    }
+}
+
+impl Read for Format {
+    fn read(value: &At<DeValue<'_>>, problems: &mut Problems) -> Option<Self> {
+        const FORMATS: [(&str, Format); 3] =
+            [("image", Format::Image), ("elf", Format::Elf), ("flat", Format::Flat)];
+        let text = expect(value, &STRING, problems, DeValue::as_str)?;
+        let known = FORMATS.iter().find(|(name, _)| *name == text);
+        if known.is_none() {
+            problems
+                .add(Code::BadValue, value.span(), format!("there is no kernel format `{text}`"))
+                .hint(did_you_mean(text, FORMATS.iter().map(|(name, _)| *name)));
+        }
+        known.map(|&(_, format)| format)
+    }
+}

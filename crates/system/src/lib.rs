@@ -1,0 +1,32 @@
+//! A system description: read, checked, laid out, packed.
+//!
+//! ```text
+//! demo.toml --load--> Checked --pack(hypervisor)--> Packed --write_file--> one bootable ELF
+//! ```
+//!
+//! Everything that could go wrong at EL2 is found here, where there is a
+//! file, a line and a person to read about it. EL2 gets flat tables
+//! ([`abi::system`]), finished translation tables and finished device trees.
+
+#![forbid(unsafe_code)]
+
+pub mod board;
+mod check;
+mod code;
+mod draft;
+pub mod image;
+mod load;
+pub mod model;
+mod nearest;
+pub mod pack;
+mod paging;
+mod plan;
+pub mod problem;
+pub mod size;
+pub mod unpack;
+
+pub use load::{load, load_text};
+pub use model::Checked;
+pub use pack::{PackError, Packed, pack};
+pub use problem::{Code, Problem, Report};
+pub use unpack::{UnpackError, Unpacked, unpack};

@@ -1,0 +1,126 @@
+//! A system that has been checked.
+
+use crate::board::{Board, Device};
+use crate::image::{Bytes, Kernel};
+use crate::problem::{Report, Span};
+use abi::system::{HYPERVISOR_SIZE, Region};
+use std::path::PathBuf;
+
+/// A system whose description has no error, laid out in memory; what is left
+/// is to put a hypervisor into it ([`crate::pack`]).
+#[derive(Debug)]
+pub struct Checked {
+    /// Where the description was read from.
+    pub path: PathBuf,
+    /// The physical machine.
+    pub machine: Machine,
+    /// See [`abi::system::flags::PRIORITY_SEPARATION`].
+    pub priority_separation: bool,
+    /// See [`abi::system::flags::OFF_WHEN_DONE`].
+    pub off_when_done: bool,
+    /// The virtual machines.
+    pub vms: Vec<Vm>,
+    /// What looks wrong but does not keep the system from being built.
+    pub warnings: Report,
+    pub(crate) plan: crate::plan::Plan,
+}
+
+/// The part of a physical machine that a system uses.
+#[derive(Clone, Copy, Debug)]
+pub struct Machine {
+    /// What kind of machine it is.
+    pub board: &'static Board,
+    /// How many of its pCPUs are used.
+    pub pcpus: usize,
+    /// Bytes of RAM it has.
+    pub memory: u64,
+}
+
+/// A virtual machine.
+#[derive(Clone, Debug)]
+pub struct Vm {
+    /// Unique, 1 to 15 of a-z, 0-9 and `-`.
+    pub name: String,
+    /// Its kernel.
+    pub kernel: Kernel,
+    /// Its initramfs; only with a Linux kernel.
+    pub initramfs: Option<Bytes>,
+    /// Its kernel's command line.
+    pub cmdline: String,
+    /// Bytes of memory.
+    pub ram_size: u64,
+    /// Where memory begins for the guest; `None` when it is where the layout
+    /// finds room (identity without an address).
+    pub ram_ipa: Option<u64>,
+    /// Whether guest-physical addresses are physical ones.
+    pub identity: bool,
+    /// Its vCPUs.
+    pub vcpus: Vec<Vcpu>,
+    /// Whether it has a console.
+    pub console: bool,
+    /// Whether its interrupts have the upper half of the priorities.
+    pub realtime: bool,
+    /// Bytes of its report area, 0 for none.
+    pub report: u64,
+    /// Whether it starts again when it cannot go on.
+    pub restart_on_fault: bool,
+    /// What the random numbers are made of that its device tree hands over;
+    /// none: it hands over none.
+    pub seed: Option<u64>,
+    /// Devices passed through.
+    pub devices: Vec<&'static Device>,
+    /// Interrupts passed through, those of its devices included.
+    pub interrupts: Vec<PassedInterrupt>,
+    pub(crate) spans: VmSpans,
+}
+
+/// A virtual CPU.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Vcpu {
+    /// Index of the pCPU it starts on.
+    pub pcpu: usize,
+    /// Larger is higher.
+    pub priority: u16,
+    /// Round-robin quantum, microseconds.
+    pub quantum_us: u64,
+}
+
+/// An interrupt passed through to a guest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PassedInterrupt {
+    /// Physical INTID.
+    pub physical: u32,
+    /// INTID the guest sees.
+    pub virtual_: u32,
+}
+
+/// Where to point when the layout fails.
+#[derive(Clone, Debug)]
+pub(crate) struct VmSpans {
+    pub(crate) memory: Span,
+    pub(crate) kernel: Span,
+    pub(crate) initramfs: Span,
+}
+
+impl Machine {
+    /// The hypervisor's own memory.
+    #[must_use]
+    pub const fn hypervisor(&self) -> Region {
+        Region::new(self.board.hypervisor_pa, HYPERVISOR_SIZE)
+    }
+}
+
+impl Checked {
+    /// Name of the description's file, without directory and extension.
+    #[must_use]
+    pub fn name(&self) -> String {
+        self.path.file_stem().unwrap_or_default().to_string_lossy().into_owned()
+    }
+}
+
+impl Vm {
+    /// What messages call it.
+    pub(crate) fn title(&self) -> String {
+        format!("VM `{}`", self.name)
+    }
+}

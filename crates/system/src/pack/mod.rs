@@ -1,0 +1,135 @@
+//! From a checked system and a hypervisor to one bootable file.
+
+mod container;
+mod error;
+mod hypervisor;
+mod relocate;
+mod tables;
+
+pub use error::PackError;
+
+use crate::model::Checked;
+use crate::plan::{self, Piece};
+use abi::system::{Region, System};
+use container::{Chunk, Container, Part};
+use hypervisor::Hypervisor;
+use object::elf::{PF_R, ProgramFlags};
+use std::io::{self, Write};
+use std::path::Path;
+use zerocopy::IntoBytes;
+
+/// A system ready to be written. The guests' files are shared with the
+/// [`Checked`] it came from, and copied only while writing.
+#[derive(Clone, Debug)]
+pub struct Packed {
+    /// The tables at the beginning of the bundle.
+    pub tables: Box<System>,
+    hypervisor: Hypervisor,
+    /// Contents of the bundle behind the tables, in ascending order.
+    pieces: Vec<(u64, Piece)>,
+}
+
+/// Packs a system with the hypervisor given as an ELF file.
+///
+/// # Errors
+/// When the hypervisor's file is not what it must be.
+pub fn pack(checked: &Checked, hypervisor_elf: &[u8]) -> Result<Packed, PackError> {
+    let plan = &checked.plan;
+    let memory = checked.machine.hypervisor();
+    let hypervisor = hypervisor::read(hypervisor_elf, memory.start)?;
+    let views = hypervisor.views(memory);
+    let stage1 = plan::stage1(plan.stage1.start, &checked.machine, &plan.layout, &views);
+    assert_eq!(stage1.as_bytes().len() as u64, plan.stage1.size, "planned with the same pages");
+    let page_tables = [(plan.stage1.start, &stage1)].into_iter();
+    let page_tables = page_tables.chain(plan.stage2.iter().map(|(pa, tables)| (*pa, tables)));
+    let page_tables = page_tables.map(|(pa, tables)| (pa, Piece::own(tables.as_bytes().to_vec())));
+    let pieces: Vec<_> = page_tables.chain(plan.pieces.iter().cloned()).collect();
+    let mut packed = Packed { tables: tables::tables(checked), hypervisor, pieces };
+    let (mut crc, mut chunks) = (crc32fast::Hasher::new(), packed.bundle().into_iter());
+    chunks.next(); // The tables themselves.
+    chunks.for_each(|chunk| chunk.feed(&mut |bytes| crc.update(bytes)));
+    packed.tables.header.payload_crc = crc.finalize();
+    packed.tables.header.tables_crc = packed.tables.tables_crc(update_crc);
+    packed.tables.validate().map_err(|invalid| {
+        let message = format!("the packed system would be refused: {}", invalid.message());
+        PackError::new(message, "this is a mistake of cassata's; please report the description")
+    })?;
+    Ok(packed)
+}
+
+/// [`abi::crc::update`], faster.
+pub(crate) fn update_crc(crc: u32, bytes: &[u8]) -> u32 {
+    let mut hasher = crc32fast::Hasher::new_with_initial(crc);
+    hasher.update(bytes);
+    hasher.finalize()
+}
+
+impl Packed {
+    /// Writes the bootable ELF file.
+    ///
+    /// # Errors
+    /// Those of the writer.
+    pub fn write(&self, to: &mut impl Write) -> io::Result<()> {
+        self.container().write(to)
+    }
+
+    /// Bytes the bootable file has.
+    #[must_use]
+    pub fn file_size(&self) -> u64 {
+        self.container().file_size()
+    }
+
+    /// Writes the bootable ELF file to `path`, whole or not at all.
+    ///
+    /// # Errors
+    /// When the file cannot be written.
+    pub fn write_file(&self, path: &Path) -> Result<(), PackError> {
+        let refuse = |error: io::Error| {
+            let message = format!("cannot write {}: {error}", path.display());
+            PackError::new(message, "is the directory there, writable, and the disk not full?")
+        };
+        let directory = match path.parent() {
+            Some(parent) if !parent.as_os_str().is_empty() => parent,
+            _ => Path::new("."),
+        };
+        let mut file = tempfile::Builder::new()
+            .permissions(permissions())
+            .tempfile_in(directory)
+            .map_err(refuse)?;
+        self.write(&mut io::BufWriter::new(file.as_file_mut())).map_err(refuse)?;
+        file.persist(path).map_err(|error| refuse(error.error))?;
+        Ok(())
+    }
+
+    fn container(&self) -> Container<'_> {
+        let mut parts = Vec::new();
+        for segment in &self.hypervisor.segments {
+            let chunks = vec![Chunk::Data(&segment.data)];
+            parts.push(Part { region: segment.region, flags: segment.flags, chunks });
+        }
+        let flags = ProgramFlags(PF_R.0);
+        parts.push(Part { region: self.tables.header.bundle(), flags, chunks: self.bundle() });
+        Container { entry: self.hypervisor.entry, parts }
+    }
+
+    /// The bundle from its first byte to its last; the first chunk is the
+    /// tables.
+    fn bundle(&self) -> Vec<Chunk<'_>> {
+        let Region { start, size } = self.tables.header.bundle();
+        let mut chunks = vec![Chunk::Data(self.tables.as_bytes())];
+        let mut cursor = start + size_of::<System>() as u64;
+        for (pa, piece) in &self.pieces {
+            chunks.push(Chunk::Zeros(pa - cursor));
+            chunks.push(Chunk::Data(piece.as_slice()));
+            cursor = pa + piece.len();
+        }
+        chunks.push(Chunk::Zeros(start + size - cursor));
+        chunks
+    }
+}
+
+/// What `open` would give a new file; temporary files begin private.
+fn permissions() -> std::fs::Permissions {
+    use std::os::unix::fs::PermissionsExt;
+    std::fs::Permissions::from_mode(0o666)
+}

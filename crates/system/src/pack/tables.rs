@@ -1,0 +1,109 @@
+//! The flat tables of a planned system; checksums are still to be filled in.
+
+use crate::model::{Checked, Vm};
+use crate::plan::guest_ram;
+use abi::system::{self, Header, MAGIC, Spi, System, VERSION, flags, vm_flags};
+
+/// The bits of those flags that are set.
+fn bits<const N: usize>(flags: [(bool, u32); N]) -> u32 {
+    flags.iter().filter(|(set, _)| *set).fold(0, |bits, (_, flag)| bits | flag)
+}
+
+pub(super) fn tables(checked: &Checked) -> Box<System> {
+    let mut tables = Box::<System>::default();
+    tables.board = board(checked);
+    let (mut vcpus, mut loads, mut spis) = (0, 0, 0);
+    for (i, vm) in checked.vms.iter().enumerate() {
+        tables.vms[i] = self::vm(checked, i, vcpus, loads);
+        for (index, vcpu) in vm.vcpus.iter().enumerate() {
+            tables.vcpus[vcpus] = system::Vcpu {
+                vm: i as u16,
+                index: index as u16,
+                pcpu: vcpu.pcpu as u16,
+                priority: vcpu.priority,
+                quantum_ns: vcpu.quantum_us * 1000,
+            };
+            vcpus += 1;
+        }
+        for load in &checked.plan.loads[i] {
+            tables.loads[loads] = *load;
+            loads += 1;
+        }
+        for irq in &vm.interrupts {
+            let (physical, virtual_) = (irq.physical, irq.virtual_);
+            tables.spis[spis] = Spi { physical, virtual_, vm: i as u32, reserved: 0 };
+            spis += 1;
+        }
+    }
+    let bundle = checked.plan.layout.bundle;
+    tables.header = Header {
+        magic: MAGIC,
+        version: VERSION,
+        tables_crc: 0,
+        bundle_pa: bundle.start,
+        bundle_size: bundle.size,
+        payload_crc: 0,
+        flags: bits([
+            (checked.priority_separation, flags::PRIORITY_SEPARATION),
+            (checked.off_when_done, flags::OFF_WHEN_DONE),
+        ]),
+        vm_count: checked.vms.len() as u32,
+        vcpu_count: vcpus as u32,
+        load_count: loads as u32,
+        spi_count: spis as u32,
+    };
+    tables
+}
+
+fn board(checked: &Checked) -> system::Board {
+    let machine = &checked.machine;
+    let board = machine.board;
+    let mut pcpu_mpidr = [0; abi::MAX_PCPUS];
+    pcpu_mpidr[..machine.pcpus].copy_from_slice(&board.pcpu_mpidr[..machine.pcpus]);
+    let hypervisor = machine.hypervisor();
+    system::Board {
+        ram_pa: board.ram_pa,
+        ram_size: machine.memory,
+        hypervisor_pa: hypervisor.start,
+        hypervisor_size: hypervisor.size,
+        stage1_pa: checked.plan.stage1.start,
+        status_pa: checked.plan.layout.status.start,
+        gicd_pa: board.gicd_pa,
+        gicr_pa: board.gicr_pa,
+        gicr_stride: board.gicr_stride,
+        uart_pa: board.uart_pa,
+        uart_intid: board.uart_intid,
+        pcpu_count: machine.pcpus as u32,
+        pcpu_mpidr,
+    }
+}
+
+fn vm(checked: &Checked, i: usize, vcpu_first: usize, load_first: usize) -> system::Vm {
+    let plan = &checked.plan;
+    let vm: &Vm = &checked.vms[i];
+    let memory = &plan.layout.vms[i];
+    let mut name = [0; 16];
+    name[..vm.name.len()].copy_from_slice(vm.name.as_bytes());
+    system::Vm {
+        name,
+        flags: bits([
+            (vm.realtime, vm_flags::REALTIME),
+            (vm.console, vm_flags::CONSOLE),
+            (vm.restart_on_fault, vm_flags::RESTART_ON_FAULT),
+        ]),
+        vcpu_first: vcpu_first as u16,
+        vcpu_count: vm.vcpus.len() as u16,
+        load_first: load_first as u16,
+        load_count: plan.loads[i].len() as u16,
+        reserved: 0,
+        entry_ipa: plan.guests[i].entry,
+        entry_x0: plan.guests[i].devicetree,
+        stage2_pa: plan.stage2[i].0,
+        ram_ipa: guest_ram(vm, memory.ram).start,
+        ram_pa: memory.ram.start,
+        ram_size: memory.ram.size,
+        stolen_pa: memory.stolen.start,
+        report_pa: memory.report.start,
+        report_size: memory.report.size,
+    }
+}

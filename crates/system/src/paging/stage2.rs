@@ -1,0 +1,52 @@
+//! What a VM can reach: stage-2 descriptors (Arm DDI 0487, D8.3.2, and D8.4.6
+//! for MemAttr without FEAT_S2FWB).
+
+use super::{Mapping, Tables};
+use abi::system::Region;
+
+/// AF: no access flag faults.
+const ACCESSED: u64 = 1 << 10;
+/// SH = inner shareable.
+const INNER_SHAREABLE: u64 = 0b11 << 8;
+/// S2AP: readable.
+const READ: u64 = 0b01 << 6;
+/// S2AP: writable.
+const WRITE: u64 = 0b10 << 6;
+/// MemAttr = Normal, inner and outer write-back: stage 1 decides.
+const NORMAL: u64 = 0b1111 << 2;
+/// MemAttr = Device-nGnRE.
+const DEVICE: u64 = 0b0001 << 2;
+/// XN\[1:0\] = 0b10: not executable, at EL0 or at EL1.
+const NO_EXECUTE: u64 = 0b10 << 53;
+
+/// What a range of guest-physical addresses is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// Guest memory.
+    Ram,
+    /// Memory that holds data only: the report area.
+    Data,
+    /// Memory the guest may only read: stolen time.
+    ReadOnly,
+    /// A passed-through device.
+    Device,
+}
+
+impl Kind {
+    const fn attributes(self) -> u64 {
+        let kind = match self {
+            Self::Ram => NORMAL | INNER_SHAREABLE | READ | WRITE,
+            Self::Data => NORMAL | INNER_SHAREABLE | READ | WRITE | NO_EXECUTE,
+            Self::ReadOnly => NORMAL | INNER_SHAREABLE | READ | NO_EXECUTE,
+            Self::Device => DEVICE | READ | WRITE | NO_EXECUTE,
+        };
+        kind | ACCESSED
+    }
+}
+
+/// Lets the guest reach `size` bytes of `output` at `ipa`.
+pub(crate) fn map(tables: &mut Tables, ipa: u64, output: Region, kind: Kind) {
+    let input = Region::new(ipa, output.size);
+    let blocks = matches!(kind, Kind::Ram | Kind::Data);
+    tables.map(Mapping { input, output: output.start, attributes: kind.attributes(), blocks });
+}

@@ -1,0 +1,219 @@
+//! The device tree each guest finds: the virtual platform
+//! ([`abi::platform`]), its memory, and what was passed through to it.
+
+use crate::board::{Device, Property, Trigger};
+use crate::model::Vm;
+use abi::platform::{
+    GICD_BASE, GICD_SIZE, GICR_BASE, GICR_STRIDE, REPORT_BASE, SPI_FIRST, UART_BASE, UART_CLOCK_HZ,
+    UART_INTID, UART_SIZE,
+};
+use abi::system::Region;
+use chacha20::ChaCha20Rng;
+use chacha20::rand_core::{Rng, SeedableRng};
+use vm_fdt::{Error, FdtWriter};
+
+const GIC: u32 = 1;
+const CLOCK: u32 = 2;
+/// First cell of an interrupt: shared, or one core's own.
+const SPI: u32 = 0;
+const PPI: u32 = 1;
+/// Third cell of an interrupt.
+const EDGE_RISING: u32 = 1;
+const LEVEL_HIGH: u32 = 4;
+/// PPI numbers of the generic timer: secure and non-secure EL1 physical,
+/// virtual, EL2 physical. The binding wants all four; the virtual one is what
+/// a guest at EL1 uses.
+const TIMERS: [u32; 4] = [13, 14, 11, 10];
+
+/// The device tree of a VM whose memory is `ram` for the guest.
+pub(crate) fn build(vm: &Vm, ram: Region, initramfs: Option<Region>) -> Vec<u8> {
+    write(vm, ram, initramfs).expect("names and strings have been checked")
+}
+
+fn write(vm: &Vm, ram: Region, initramfs: Option<Region>) -> Result<Vec<u8>, Error> {
+    let mut fdt = FdtWriter::new()?;
+    node(&mut fdt, "", |fdt| {
+        fdt.property_u32("#address-cells", 2)?;
+        fdt.property_u32("#size-cells", 2)?;
+        fdt.property_u32("interrupt-parent", GIC)?;
+        strings(fdt, "compatible", &["cassata,virtual-platform"])?;
+        fdt.property_string("model", &format!("Cassata VM {}", vm.name))?;
+        chosen(fdt, vm, initramfs)?;
+        node(fdt, &unit("memory", ram.start), |fdt| {
+            fdt.property_string("device_type", "memory")?;
+            reg(fdt, &[ram])
+        })?;
+        cpus(fdt, vm.vcpus.len())?;
+        core_services(fdt)?;
+        interrupt_controller(fdt, vm.vcpus.len())?;
+        clock(fdt)?;
+        if vm.console {
+            console(fdt)?;
+        }
+        vm.devices.iter().try_for_each(|device| passed_through(fdt, device))?;
+        cassata(fdt, vm)
+    })?;
+    fdt.finish()
+}
+
+type Written = Result<(), Error>;
+
+fn node(fdt: &mut FdtWriter, name: &str, fill: impl FnOnce(&mut FdtWriter) -> Written) -> Written {
+    let node = fdt.begin_node(name)?;
+    fill(fdt)?;
+    fdt.end_node(node)
+}
+
+fn unit(name: &str, address: u64) -> String {
+    format!("{name}@{address:x}")
+}
+
+fn strings(fdt: &mut FdtWriter, name: &str, values: &[&str]) -> Written {
+    fdt.property_string_list(name, values.iter().map(ToString::to_string).collect())
+}
+
+fn reg(fdt: &mut FdtWriter, regions: &[Region]) -> Written {
+    let cells: Vec<_> = regions.iter().flat_map(|region| [region.start, region.size]).collect();
+    fdt.property_array_u64("reg", &cells)
+}
+
+fn chosen(fdt: &mut FdtWriter, vm: &Vm, initramfs: Option<Region>) -> Written {
+    let serial = format!("/{}", unit("serial", UART_BASE));
+    if vm.console {
+        node(fdt, "aliases", |fdt| fdt.property_string("serial0", &serial))?;
+    }
+    node(fdt, "chosen", |fdt| {
+        if vm.console {
+            fdt.property_string("stdout-path", &serial)?;
+        }
+        fdt.property_string("bootargs", &vm.cmdline)?;
+        if let Some(seed) = vm.seed {
+            fdt.property("rng-seed", &random_bytes(seed))?;
+        }
+        if let Some(region) = initramfs {
+            fdt.property_u64("linux,initrd-start", region.start)?;
+            fdt.property_u64("linux,initrd-end", region.start + region.size)?;
+        }
+        Ok(())
+    })
+}
+
+/// What a boot loader would have collected, from one number: the same on every
+/// computer and in every version.
+fn random_bytes(seed: u64) -> [u8; 64] {
+    let mut bytes = [0; 64];
+    ChaCha20Rng::seed_from_u64(seed).fill_bytes(&mut bytes);
+    bytes
+}
+
+fn cpus(fdt: &mut FdtWriter, count: usize) -> Written {
+    node(fdt, "cpus", |fdt| {
+        fdt.property_u32("#address-cells", 1)?;
+        fdt.property_u32("#size-cells", 0)?;
+        (0..count as u32).try_for_each(|index| {
+            node(fdt, &unit("cpu", index.into()), |fdt| {
+                fdt.property_string("device_type", "cpu")?;
+                fdt.property_string("compatible", "arm,armv8")?;
+                fdt.property_u32("reg", index)?;
+                fdt.property_string("enable-method", "psci")
+            })
+        })
+    })
+}
+
+/// PSCI and the generic timer.
+fn core_services(fdt: &mut FdtWriter) -> Written {
+    node(fdt, "psci", |fdt| {
+        strings(fdt, "compatible", &["arm,psci-1.0", "arm,psci-0.2"])?;
+        fdt.property_string("method", "hvc")
+    })?;
+    node(fdt, "timer", |fdt| {
+        fdt.property_string("compatible", "arm,armv8-timer")?;
+        fdt.property_null("always-on")?;
+        let cells: Vec<_> = TIMERS.iter().flat_map(|&ppi| [PPI, ppi, LEVEL_HIGH]).collect();
+        fdt.property_array_u32("interrupts", &cells)
+    })
+}
+
+fn interrupt_controller(fdt: &mut FdtWriter, vcpus: usize) -> Written {
+    node(fdt, &unit("interrupt-controller", GICD_BASE), |fdt| {
+        fdt.property_string("compatible", "arm,gic-v3")?;
+        let redistributors = Region::new(GICR_BASE, GICR_STRIDE * vcpus as u64);
+        reg(fdt, &[Region::new(GICD_BASE, GICD_SIZE), redistributors])?;
+        fdt.property_null("interrupt-controller")?;
+        fdt.property_u32("#interrupt-cells", 3)?;
+        fdt.property_u32("#address-cells", 0)?;
+        fdt.property_phandle(GIC)
+    })
+}
+
+fn clock(fdt: &mut FdtWriter) -> Written {
+    node(fdt, "clock", |fdt| {
+        fdt.property_string("compatible", "fixed-clock")?;
+        fdt.property_u32("#clock-cells", 0)?;
+        fdt.property_u32("clock-frequency", UART_CLOCK_HZ)?;
+        fdt.property_phandle(CLOCK)
+    })
+}
+
+/// As many references to the one clock as there are inputs.
+fn clocks(fdt: &mut FdtWriter, inputs: &[&str]) -> Written {
+    if inputs.is_empty() {
+        return Ok(());
+    }
+    fdt.property_array_u32("clocks", &vec![CLOCK; inputs.len()])?;
+    strings(fdt, "clock-names", inputs)
+}
+
+fn console(fdt: &mut FdtWriter) -> Written {
+    node(fdt, &unit("serial", UART_BASE), |fdt| {
+        strings(fdt, "compatible", &["arm,pl011", "arm,primecell"])?;
+        reg(fdt, &[Region::new(UART_BASE, UART_SIZE)])?;
+        fdt.property_array_u32("interrupts", &[SPI, UART_INTID - SPI_FIRST, LEVEL_HIGH])?;
+        clocks(fdt, &["uartclk", "apb_pclk"])
+    })
+}
+
+fn passed_through(fdt: &mut FdtWriter, device: &Device) -> Written {
+    let name = device.node.as_ref().unwrap_or(&device.name);
+    node(fdt, &unit(name, device.address), |fdt| {
+        let compatible: Vec<_> = device.compatible.iter().map(String::as_str).collect();
+        strings(fdt, "compatible", &compatible)?;
+        reg(fdt, &[device.registers()])?;
+        let interrupt = |irq: &crate::board::Interrupt| {
+            let trigger = match irq.trigger {
+                Trigger::Edge => EDGE_RISING,
+                Trigger::Level => LEVEL_HIGH,
+            };
+            [SPI, irq.intid - SPI_FIRST, trigger]
+        };
+        let cells: Vec<_> = device.interrupts.iter().flat_map(interrupt).collect();
+        if !cells.is_empty() {
+            fdt.property_array_u32("interrupts", &cells)?;
+        }
+        let inputs: Vec<_> = device.clocks.iter().map(String::as_str).collect();
+        clocks(fdt, &inputs)?;
+        device.properties.iter().try_for_each(|(name, value)| match value {
+            Property::Flag(true) => fdt.property_null(name),
+            Property::Flag(false) => Ok(()),
+            Property::Cell(cell) => fdt.property_u32(name, *cell),
+            Property::Cells(cells) => fdt.property_array_u32(name, cells),
+            Property::Text(text) => fdt.property_string(name, text),
+        })
+    })
+}
+
+/// What Cassata adds: its calls, and the report area.
+fn cassata(fdt: &mut FdtWriter, vm: &Vm) -> Written {
+    node(fdt, "cassata", |fdt| {
+        fdt.property_string("compatible", "cassata,service-1.0")?;
+        fdt.property_string("method", "hvc")
+    })?;
+    if vm.report == 0 {
+        return Ok(());
+    }
+    node(fdt, &unit("report", REPORT_BASE), |fdt| {
+        fdt.property_string("compatible", "cassata,report")?;
+        reg(fdt, &[Region::new(REPORT_BASE, vm.report)])
+    })
+}

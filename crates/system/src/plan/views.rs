@@ -1,0 +1,57 @@
+//! What each VM can reach, and what EL2 can reach.
+
+use super::guest_ram;
+use super::layout::{Layout, VmMemory};
+use crate::model::{Machine, Vm};
+use crate::paging::{Tables, stage1, stage2};
+use abi::platform::{GICD_SIZE, REPORT_BASE, STOLEN_BASE, UART_SIZE};
+use abi::system::{PAGE_SIZE, Region};
+use std::collections::BTreeSet;
+
+/// A VM's view: its memory, its two shared pages, its devices. The emulated
+/// devices are left out, so that every access to them traps.
+pub(super) fn stage2(root_pa: u64, vm: &Vm, memory: &VmMemory) -> Tables {
+    let mut tables = Tables::new(root_pa);
+    let ram = guest_ram(vm, memory.ram);
+    stage2::map(&mut tables, ram.start, memory.ram, stage2::Kind::Ram);
+    stage2::map(&mut tables, STOLEN_BASE, memory.stolen, stage2::Kind::ReadOnly);
+    if memory.report.size > 0 {
+        stage2::map(&mut tables, REPORT_BASE, memory.report, stage2::Kind::Data);
+    }
+    // Several small devices of one VM may share a page.
+    let pages = vm.devices.iter().flat_map(|device| {
+        let pages = device.pages();
+        (pages.start..pages.start + pages.size).step_by(PAGE_SIZE as usize)
+    });
+    for page in pages.collect::<BTreeSet<_>>() {
+        stage2::map(&mut tables, page, Region::new(page, PAGE_SIZE), stage2::Kind::Device);
+    }
+    tables
+}
+
+/// EL2's view. Report areas are left out: only their guests and the host
+/// touch them.
+pub(crate) fn stage1(
+    root_pa: u64,
+    machine: &Machine,
+    layout: &Layout,
+    hypervisor: &[(Region, stage1::Kind)],
+) -> Tables {
+    use stage1::Kind;
+    let board = machine.board;
+    let mut tables = Tables::new(root_pa);
+    for &(region, kind) in hypervisor {
+        stage1::map_pages(&mut tables, region, kind);
+    }
+    stage1::map(&mut tables, layout.bundle, Kind::Constant);
+    stage1::map(&mut tables, layout.status, Kind::Data);
+    for memory in &layout.vms {
+        stage1::map(&mut tables, memory.stolen, Kind::Data);
+        stage1::map(&mut tables, memory.ram, Kind::Data);
+    }
+    let redistributors = board.gicr_stride * machine.pcpus as u64;
+    stage1::map(&mut tables, Region::new(board.gicd_pa, GICD_SIZE), Kind::Device);
+    stage1::map(&mut tables, Region::new(board.gicr_pa, redistributors), Kind::Device);
+    stage1::map(&mut tables, Region::new(board.uart_pa, UART_SIZE), Kind::Device);
+    tables
+}

@@ -1,0 +1,152 @@
+//! The device trees guests find: what they say, and that `dtc`, which knows
+//! the bindings' rules, has nothing to object to.
+
+mod support;
+
+use abi::platform::{GICR_STRIDE, REPORT_BASE};
+use fdt::Fdt;
+use fdt::node::FdtNode;
+use std::io::Write;
+use std::process::{Command, Stdio};
+use support::{elf, files, guest_memory, sound};
+use system::{pack, unpack};
+
+const TEXT: &str = r#"
+board = { kind = "qemu-virt", pcpus = 2, memory = "256M" }
+
+[[vm]]
+name = "linux"
+kernel = "Image"
+initramfs = "initramfs"
+cmdline = "console=ttyAMA0 quiet"
+memory = { size = "64M", identity = true }
+vcpus = [{ pcpu = 0, priority = 1 }, { pcpu = 1, priority = 1 }, { pcpu = 1, priority = 1 }]
+devices = ["rtc", "gpio", "uart1", "virtio-mmio-0", "virtio-mmio-31"]
+
+[[vm]]
+name = "rtos"
+kernel = "rtos.elf"
+memory = { size = "8M" }
+vcpus = [{ pcpu = 1, priority = 9 }]
+console = false
+report = "64K"
+"#;
+
+/// The device trees of [`TEXT`]'s VMs.
+fn trees() -> Vec<Vec<u8>> {
+    let directory = files();
+    let mut file = Vec::new();
+    let checked = sound(directory.path(), TEXT);
+    pack(&checked, &elf::plain_hypervisor()).unwrap().write(&mut file).unwrap();
+    let system = unpack(&file).unwrap();
+    let tree = |vm: &abi::system::Vm| {
+        let memory = guest_memory(&system, vm);
+        let tree = &memory[(vm.entry_x0 - vm.ram_ipa) as usize..];
+        let size = u32::from_be_bytes(tree[4..8].try_into().unwrap());
+        tree[..size as usize].to_vec()
+    };
+    system.tables.vms().iter().map(tree).collect()
+}
+
+fn cells(node: FdtNode<'_, '_>, property: &str) -> Vec<u32> {
+    let value =
+        node.property(property).unwrap_or_else(|| panic!("{}: {property}", node.name)).value;
+    value.chunks_exact(4).map(|cell| u32::from_be_bytes(cell.try_into().unwrap())).collect()
+}
+
+fn text<'a>(node: FdtNode<'_, 'a>, property: &str) -> &'a str {
+    node.property(property).and_then(|property| property.as_str()).unwrap()
+}
+
+fn node<'b, 'a>(tree: &'b Fdt<'a>, path: &str) -> FdtNode<'b, 'a> {
+    tree.find_node(path).unwrap_or_else(|| panic!("no {path}"))
+}
+
+#[test]
+fn linux_finds_its_processors_memory_and_files() {
+    let trees = trees();
+    let tree = Fdt::new(&trees[0]).unwrap();
+    assert_eq!(tree.cpus().map(|cpu| cpu.ids().first()).collect::<Vec<_>>(), [0, 1, 2]);
+    assert!(tree.cpus().all(|cpu| cpu.property("enable-method").unwrap().value == b"psci\0"));
+    assert_eq!(text(node(&tree, "/psci"), "method"), "hvc");
+    assert_eq!(tree.chosen().bootargs(), Some("console=ttyAMA0 quiet"));
+    assert_eq!(tree.chosen().stdout().unwrap().name, "serial@9000000");
+    let region = tree.memory().regions().next().unwrap();
+    let start = region.starting_address as u64;
+    assert_eq!(region.size, Some(64 << 20));
+    assert!(start > 0x4040_0000, "identity: where it really is");
+    let chosen = node(&tree, "/chosen");
+    let address =
+        |name: &str| cells(chosen, name).iter().fold(0, |high, &low| high << 32 | u64::from(low));
+    let (from, to) = (address("linux,initrd-start"), address("linux,initrd-end"));
+    assert_eq!(to - from, 70_001);
+    assert!(from > start && to <= start + (64 << 20) - 0x1_0000, "below the device tree");
+}
+
+#[test]
+fn interrupts_go_to_a_gic_with_a_redistributor_for_each_vcpu() {
+    let trees = trees();
+    for (tree, vcpus) in trees.iter().zip([3, 1]) {
+        let tree = Fdt::new(tree).unwrap();
+        let gic = node(&tree, "/interrupt-controller@8000000");
+        let size = (GICR_STRIDE * vcpus) as u32;
+        assert_eq!(cells(gic, "reg"), [0, 0x0800_0000, 0, 0x1_0000, 0, 0x080a_0000, 0, size]);
+        assert_eq!(cells(node(&tree, "/"), "interrupt-parent"), cells(gic, "phandle"));
+        let timer = cells(node(&tree, "/timer"), "interrupts");
+        assert_eq!(timer, [1, 13, 4, 1, 14, 4, 1, 11, 4, 1, 10, 4]);
+    }
+}
+
+#[test]
+fn devices_stand_where_the_board_has_them() {
+    let trees = trees();
+    let tree = Fdt::new(&trees[0]).unwrap();
+    for (path, interrupt) in [
+        ("/rtc@9010000", [0, 2, 4]),
+        ("/gpio@9030000", [0, 7, 4]),
+        ("/serial@9000000", [0, 1, 4]),
+        ("/serial@9040000", [0, 8, 4]),
+        ("/virtio-mmio@a000000", [0, 16, 1]),
+        ("/virtio-mmio@a003e00", [0, 47, 1]),
+    ] {
+        assert_eq!(cells(node(&tree, path), "interrupts"), interrupt, "{path}");
+    }
+    assert_eq!(cells(node(&tree, "/virtio-mmio@a003e00"), "reg"), [0, 0x0a00_3e00, 0, 0x200]);
+    assert_eq!(cells(node(&tree, "/gpio@9030000"), "#gpio-cells"), [2]);
+    let clock = cells(node(&tree, "/clock"), "phandle")[0];
+    assert_eq!(cells(node(&tree, "/serial@9040000"), "clocks"), [clock, clock]);
+}
+
+#[test]
+fn what_a_guest_was_not_given_is_not_there() {
+    let trees = trees();
+    let (linux, rtos) = (Fdt::new(&trees[0]).unwrap(), Fdt::new(&trees[1]).unwrap());
+    for path in ["/serial@9000000", "/aliases", "/rtc@9010000"] {
+        assert!(rtos.find_node(path).is_none(), "{path}");
+    }
+    assert!(rtos.chosen().stdout().is_none());
+    assert!(linux.find_compatible(&["cassata,report"]).is_none());
+    let report = rtos.find_compatible(&["cassata,report"]).unwrap();
+    let region = report.reg().unwrap().next().unwrap();
+    assert_eq!((region.starting_address as u64, region.size), (REPORT_BASE, Some(64 << 10)));
+    for tree in [linux, rtos] {
+        let service = tree.find_compatible(&["cassata,service-1.0"]).unwrap();
+        assert_eq!(service.name, "cassata");
+    }
+}
+
+#[test]
+fn dtc_has_nothing_to_say() {
+    for tree in trees() {
+        let mut dtc = Command::new("dtc")
+            .args(["-I", "dtb", "-O", "dts", "-o", "/dev/null", "-"])
+            .stdin(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("this test needs `dtc` (Debian: device-tree-compiler)");
+        dtc.stdin.take().unwrap().write_all(&tree).unwrap();
+        let output = dtc.wait_with_output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success() && said.is_empty(), "{said}");
+    }
+}

@@ -1,0 +1,191 @@
+//! Nobody reaches what is not his: the packed translation tables, walked for
+//! random systems by a walker that shares nothing with their builder.
+
+mod support;
+
+use abi::platform::{GICD_BASE, GICR_BASE, REPORT_BASE, STOLEN_BASE, UART_BASE};
+use abi::system::stage1::{ATTR_DEVICE, ATTR_NORMAL, MAIR};
+use abi::system::{Region, Vm};
+use proptest::prelude::*;
+use std::sync::LazyLock;
+use support::walk::{Leaf, translate, walk};
+use support::{elf, files, random, sound};
+use system::{Checked, Unpacked, pack, unpack};
+use tempfile::TempDir;
+
+const MEMATTR_DEVICE_NGNRE: u64 = 0b0001;
+const MEMATTR_NORMAL_WRITE_BACK: u64 = 0b1111;
+const S2AP_READ: u64 = 0b01;
+const S2AP_READ_WRITE: u64 = 0b11;
+
+/// Checks a description, packs it, takes it apart again, and hands it on.
+fn with_packed(text: &str, test: impl FnOnce(&Checked, &Unpacked<'_>)) {
+    static FILES: LazyLock<TempDir> = LazyLock::new(files);
+    let checked = sound(FILES.path(), text);
+    let mut file = Vec::new();
+    pack(&checked, &elf::plain_hypervisor()).unwrap().write(&mut file).unwrap();
+    test(&checked, &unpack(&file).unwrap());
+}
+
+/// What a VM may reach: input, output and the rights that go with it.
+struct Grant {
+    input: u64,
+    output: Region,
+    s2ap: u64,
+    memattr: u64,
+    execute: bool,
+}
+
+/// All a VM is given, from the tables (memory) and the description (devices).
+fn grants(vm: &Vm, described: &system::model::Vm) -> Vec<Grant> {
+    let normal = |input, output, s2ap, execute| {
+        let memattr = MEMATTR_NORMAL_WRITE_BACK;
+        Grant { input, output, s2ap, memattr, execute }
+    };
+    let mut grants = vec![
+        normal(vm.ram_ipa, vm.ram(), S2AP_READ_WRITE, true),
+        normal(STOLEN_BASE, vm.stolen(), S2AP_READ, false),
+        normal(REPORT_BASE, vm.report(), S2AP_READ_WRITE, false),
+    ];
+    let mut pages: Vec<_> =
+        described.devices.iter().map(|device| device.address & !0xfff).collect();
+    pages.dedup();
+    grants.extend(pages.into_iter().map(|page| Grant {
+        input: page,
+        output: Region::new(page, 0x1000),
+        s2ap: S2AP_READ_WRITE,
+        memattr: MEMATTR_DEVICE_NGNRE,
+        execute: false,
+    }));
+    grants
+}
+
+/// The grant a leaf belongs to; panics when it goes beyond every one.
+fn assert_granted(leaf: &Leaf, grants: &[Grant]) {
+    let home = grants.iter().find(|grant| {
+        let input = Region::new(grant.input, grant.output.size);
+        input.contains(leaf.input())
+            && leaf.output == grant.output.start + (leaf.input - grant.input)
+    });
+    let Some(grant) = home else { panic!("{leaf:x?} leads to what the VM was not given") };
+    assert_eq!(leaf.bits(6, 2), grant.s2ap, "{leaf:x?}");
+    assert_eq!(leaf.bits(2, 4), grant.memattr, "{leaf:x?}");
+    assert_eq!(leaf.bits(53, 2), if grant.execute { 0b00 } else { 0b10 }, "{leaf:x?}");
+    assert_eq!(leaf.bits(10, 1), 1, "AF of {leaf:x?}");
+    if grant.memattr == MEMATTR_NORMAL_WRITE_BACK {
+        assert_eq!(leaf.bits(8, 2), 0b11, "inner shareable: {leaf:x?}");
+    }
+}
+
+/// Physical memory and devices that no VM may reach.
+fn forbidden(system: &Unpacked<'_>) -> Vec<Region> {
+    let board = &system.tables.board;
+    let gicr = Region::new(board.gicr_pa, board.gicr_stride * u64::from(board.pcpu_count));
+    vec![
+        board.hypervisor(),
+        system.tables.header.bundle(),
+        board.status(),
+        Region::new(board.gicd_pa, 0x1_0000),
+        gicr,
+        Region::new(board.uart_pa, 0x1000),
+        // What the board wants left alone.
+        Region::new(board.ram_pa, board.hypervisor_pa - board.ram_pa),
+    ]
+}
+
+fn check_stage2(checked: &Checked, system: &Unpacked<'_>) {
+    let vms = system.tables.vms();
+    let views: Vec<_> = vms.iter().map(|vm| walk(system, vm.stage2_pa)).collect();
+    for ((vm, described), leaves) in vms.iter().zip(&checked.vms).zip(&views) {
+        let grants = grants(vm, described);
+        for leaf in leaves {
+            assert_granted(leaf, &grants);
+            for region in forbidden(system) {
+                assert!(!region.overlaps(leaf.output()), "{leaf:x?} reaches {region:x?}");
+            }
+        }
+        let mapped: u64 = leaves.iter().map(|leaf| leaf.size).sum();
+        assert_eq!(mapped, grants.iter().map(|grant| grant.output.size).sum(), "all of its own");
+        for emulated in [GICD_BASE, GICR_BASE, UART_BASE] {
+            assert_eq!(translate(leaves, emulated), None, "{emulated:#x} must trap");
+        }
+    }
+    for (i, mine) in views.iter().enumerate() {
+        for theirs in &views[i + 1..] {
+            let clash = mine
+                .iter()
+                .find(|leaf| theirs.iter().any(|other| other.output().overlaps(leaf.output())));
+            assert_eq!(clash, None, "two VMs reach it");
+        }
+    }
+}
+
+/// How EL2 may use an address: (device, writable, executable).
+fn rights(leaf: &Leaf) -> (bool, bool, bool) {
+    (leaf.bits(2, 3) == ATTR_DEVICE, leaf.bits(7, 1) == 0, leaf.bits(54, 1) == 0)
+}
+
+fn check_stage1(system: &Unpacked<'_>) {
+    let tables = &system.tables;
+    let leaves = walk(system, tables.board.stage1_pa);
+    for leaf in &leaves {
+        let (device, writable, executable) = rights(leaf);
+        assert!(!(writable && executable), "{leaf:x?} breaks W^X");
+        assert!(!(device && executable), "{leaf:x?}");
+        assert_eq!(leaf.input, leaf.output, "identity");
+        assert_eq!((leaf.bits(6, 1), leaf.bits(10, 1)), (1, 1), "AP[1] and AF of {leaf:x?}");
+        assert_eq!(leaf.bits(53, 1), 0, "bit 53 is RES0 here");
+    }
+    let is = |address: u64, expected: Option<(bool, bool, bool)>| {
+        let found = translate(&leaves, address).map(|(_, leaf)| rights(&leaf));
+        assert_eq!(found, expected, "{address:#x}");
+    };
+    let (code, constant, data, device) = (
+        Some((false, false, true)),
+        Some((false, false, false)),
+        Some((false, true, false)),
+        Some((true, true, false)),
+    );
+    let board = &tables.board;
+    let base = board.hypervisor_pa;
+    for (offset, kind) in [(0, code), (0x1fff, code), (0x2000, constant), (0x3000, data)] {
+        is(base + offset, kind);
+    }
+    is(base + board.hypervisor_size - 1, data); // Stacks.
+    is(base - 1, None);
+    let bundle = tables.header.bundle();
+    is(bundle.start, constant);
+    is(bundle.start + bundle.size - 1, constant);
+    is(board.status_pa, data);
+    is(board.gicd_pa, device);
+    is(board.gicr_pa + board.gicr_stride * u64::from(board.pcpu_count) - 1, device);
+    is(board.gicr_pa + board.gicr_stride * u64::from(board.pcpu_count), None);
+    is(board.uart_pa, device);
+    for vm in tables.vms() {
+        is(vm.stolen_pa, data);
+        is(vm.ram_pa, data);
+        is(vm.ram_pa + vm.ram_size - 1, data);
+        if vm.report_size > 0 {
+            is(vm.report_pa, None);
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn vms_are_kept_apart_and_el2_from_itself(text in random::description()) {
+        with_packed(&text, |checked, system| {
+            check_stage2(checked, system);
+            check_stage1(system);
+        });
+    }
+}
+
+#[test]
+fn mair_means_what_the_descriptors_say() {
+    let attribute = |index: u64| MAIR >> (8 * index) & 0xff;
+    assert_eq!(attribute(ATTR_DEVICE), 0x04, "Device-nGnRE");
+    assert_eq!(attribute(ATTR_NORMAL), 0xff, "Normal write-back, allocating");
+}

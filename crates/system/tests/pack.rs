@@ -1,0 +1,197 @@
+//! A packed system is what EL2 expects, and nothing else is.
+
+mod support;
+
+use abi::system::{Invalid, Region, System, flags, vm_flags};
+use std::fs;
+use support::elf::{self, DATA, RELATIVE, W, X};
+use support::{files, guest_memory, sound};
+use system::{UnpackError, pack, unpack};
+use tempfile::TempDir;
+use zerocopy::IntoBytes;
+
+const TWO_VMS: &str = r#"
+[board]
+kind = "qemu-virt"
+pcpus = 2
+memory = "256M"
+
+[[vm]]
+name = "linux"
+kernel = "Image"
+initramfs = "initramfs"
+cmdline = "console=ttyAMA0"
+memory = { size = "64M" }
+vcpus = [{ pcpu = 0, priority = 1 }, { pcpu = 1, priority = 1 }]
+devices = ["rtc"]
+
+[[vm]]
+name = "rtos"
+kernel = "rtos.elf"
+memory = { size = "8M" }
+vcpus = [{ pcpu = 1, priority = 9 }]
+realtime = true
+report = "64K"
+interrupts = [{ physical = 60, virtual = 70 }, 61]
+"#;
+
+/// The packed system as a file, in memory.
+fn packed_file(text: &str) -> Vec<u8> {
+    let directory = files();
+    let packed = pack(&sound(directory.path(), text), &elf::plain_hypervisor()).unwrap();
+    let mut file = Vec::new();
+    packed.write(&mut file).unwrap();
+    assert_eq!(file.len() as u64, packed.file_size());
+    file
+}
+
+#[test]
+fn the_tables_say_what_the_description_says() {
+    let file = packed_file(TWO_VMS);
+    let unpacked = unpack(&file).unwrap();
+    let System { header, board, vms, vcpus, spis, .. } = &*unpacked.tables;
+    assert_eq!(header.flags, flags::PRIORITY_SEPARATION | flags::OFF_WHEN_DONE);
+    assert_eq!((header.vm_count, header.vcpu_count, header.spi_count), (2, 3, 3));
+    assert_eq!((board.ram_pa, board.ram_size), (0x4000_0000, 256 << 20));
+    assert_eq!(board.pcpu_mpidr[..2], [0, 1]);
+    assert_eq!((vms[0].name(), vms[1].name()), ("linux", "rtos"));
+    assert!(vms[1].is(vm_flags::REALTIME) && !vms[0].is(vm_flags::REALTIME));
+    assert_eq!(vms[1].report_size, 64 << 10);
+    let vcpus: Vec<_> = vcpus[..3].iter().map(|v| (v.vm, v.index, v.pcpu, v.priority)).collect();
+    assert_eq!(vcpus, [(0, 0, 0, 1), (0, 1, 1, 1), (1, 0, 1, 9)]);
+    let spis: Vec<_> = spis[..3].iter().map(|s| (s.vm, s.physical, s.virtual_)).collect();
+    assert_eq!(spis, [(0, 34, 34), (1, 60, 70), (1, 61, 61)]);
+}
+
+#[test]
+fn guests_find_their_files_and_their_device_tree() {
+    let file = packed_file(TWO_VMS);
+    let unpacked = unpack(&file).unwrap();
+    for (vm, kernel) in unpacked.tables.vms().iter().zip(["Image", "rtos.elf"]) {
+        let memory = guest_memory(&unpacked, vm);
+        let entry = (vm.entry_ipa - vm.ram_ipa) as usize;
+        let tree = (vm.entry_x0 - vm.ram_ipa) as usize;
+        assert_eq!(memory[tree..tree + 4], [0xd0, 0x0d, 0xfe, 0xed], "{kernel}");
+        if kernel == "Image" {
+            let image = support::linux_image(200_000);
+            assert_eq!(memory[entry..entry + image.len()], image);
+            let initramfs = support::initramfs(70_001);
+            let end = (tree - initramfs.len()) & !0xfff;
+            assert_eq!(memory[end..end + initramfs.len()], initramfs);
+        } else {
+            assert_eq!(vm.entry_ipa, 0x4008_0000);
+            assert_eq!(memory[entry..entry + 3000], [1; 3000]);
+            let data = &memory[entry + 0x1010..];
+            assert_eq!((&data[..100], &data[100..5000]), (&[2; 100][..], &[0; 4900][..]));
+        }
+    }
+}
+
+#[test]
+fn the_hypervisor_is_moved_to_its_address() {
+    let relas = [(DATA, RELATIVE, 0x40), (DATA + 56, RELATIVE, 0x3000), (DATA + 8, 0, 1)];
+    let directory = files();
+    let checked = sound(directory.path(), TWO_VMS);
+    let packed = pack(&checked, &elf::hypervisor(&relas).build()).unwrap();
+    let mut file = Vec::new();
+    packed.write(&mut file).unwrap();
+    let unpacked = unpack(&file).unwrap();
+    assert_eq!(unpacked.entry, 0x4020_0040);
+    let word = |offset: u64| {
+        let bytes = unpacked.at(Region::new(0x4020_0000 + offset, 8)).unwrap();
+        u64::from_le_bytes(bytes.try_into().unwrap())
+    };
+    assert_eq!(word(DATA), 0x4020_0040);
+    assert_eq!(word(DATA + 56), 0x4020_3000);
+    assert_eq!(word(DATA + 8), 0xdddd_dddd_dddd_dddd, "R_AARCH64_NONE changes nothing");
+    assert_eq!(word(0), 0x1f1f_1f1f_1f1f_1f1f);
+    assert_eq!(unpacked.segments[2].region, Region::new(0x4020_0000 + DATA, 0x4321));
+}
+
+#[test]
+fn a_hypervisor_that_cannot_be_placed_is_refused_with_a_reason() {
+    let directory = files();
+    let checked = sound(directory.path(), TWO_VMS);
+    let mut exec = elf::hypervisor(&[]);
+    exec.kind = elf::ET_EXEC;
+    let mut x86 = elf::hypervisor(&[]);
+    x86.machine = 62;
+    let mut lost = elf::hypervisor(&[]);
+    lost.entry = 0x2000;
+    let big = elf::hypervisor(&[]).segment(0x1f_f000, &[], 0x2000, W);
+    let wx = elf::hypervisor(&[]).segment(0x9000, &[], 0x1000, W | X);
+    let shared = elf::hypervisor(&[]).segment(0x2800, &[], 0x10, W);
+    for (file, reason) in [
+        (b"MZ".to_vec(), "damaged"),
+        (exec.build(), "not position-independent"),
+        (x86.build(), "not built for AArch64"),
+        (lost.build(), "entry 0x40202000 is in no executable segment"),
+        (big.build(), "ends at 0x201000, behind its 0x200000 bytes"),
+        (wx.build(), "both writable and executable"),
+        (shared.build(), "share the page at 0x2000"),
+        (elf::hypervisor(&[(DATA, 257, 0)]).build(), "needs a relocation of type 257"),
+        (elf::hypervisor(&[(DATA + 60, RELATIVE, 0)]).build(), "outside its data"),
+    ] {
+        let error = pack(&checked, &file).expect_err(reason);
+        assert!(error.to_string().contains(reason), "{error}");
+        assert!(!error.hint().is_empty());
+    }
+}
+
+#[test]
+fn checksums_are_those_the_abi_defines() {
+    let file = packed_file(TWO_VMS);
+    let tables = unpack(&file).unwrap().tables;
+    assert_eq!(tables.header.tables_crc, tables.tables_crc(abi::crc::update));
+    let mut zeroed = tables.clone();
+    zeroed.header.tables_crc = 0;
+    assert_eq!(tables.header.tables_crc, abi::crc::update(0, zeroed.as_bytes()));
+    let bundle = &file[file.len() - tables.header.bundle_size as usize..];
+    let payload = &bundle[size_of::<System>()..];
+    assert_eq!(tables.header.payload_crc, abi::crc::update(0, payload));
+}
+
+#[test]
+fn a_damaged_file_is_found_out() {
+    let file = packed_file(TWO_VMS);
+    let bundle = file.len() - unpack(&file).unwrap().tables.header.bundle_size as usize;
+    let damage = |at: usize| {
+        let mut damaged = file.clone();
+        damaged[at] ^= 0x10;
+        unpack(&damaged).map(|_| ()).unwrap_err()
+    };
+    assert_eq!(damage(bundle), UnpackError::Tables(Invalid::Magic));
+    assert_eq!(damage(bundle + 8), UnpackError::Tables(Invalid::Version));
+    assert_eq!(damage(bundle + 100), UnpackError::Tables(Invalid::TablesChecksum));
+    assert_eq!(damage(file.len() - 1), UnpackError::Tables(Invalid::PayloadChecksum));
+    assert!(matches!(unpack(&file[..file.len() - 1]), Err(UnpackError::Container(_))));
+}
+
+#[test]
+fn two_vms_share_one_copy_of_a_file() {
+    let one = packed_file(TWO_VMS).len();
+    let third = TWO_VMS.replace("\"256M\"", "\"512M\"")
+        + "[[vm]]\nname = \"more\"\nkernel = \"Image\"\ninitramfs = \"initramfs\"\n\
+           memory = { size = \"64M\" }\nvcpus = [{ pcpu = 0, priority = 1 }]\n";
+    assert!(packed_file(&third).len() < one + 50_000, "page tables and a device tree only");
+}
+
+#[test]
+fn writing_leaves_a_whole_file_or_none() {
+    let directory = files();
+    let packed = pack(&sound(directory.path(), TWO_VMS), &elf::plain_hypervisor()).unwrap();
+    let out = TempDir::new().unwrap();
+    let path = out.path().join("system.elf");
+    fs::write(&path, "what was there before").unwrap();
+    packed.write_file(&path).unwrap();
+    assert_eq!(fs::metadata(&path).unwrap().len(), packed.file_size());
+    assert_eq!(fs::read_dir(out.path()).unwrap().count(), 1, "no temporary file is left");
+    let nowhere = out.path().join("none/system.elf");
+    let error = packed.write_file(&nowhere).unwrap_err();
+    assert!(error.to_string().contains("cannot write"), "{error}");
+}
+
+#[test]
+fn the_same_description_gives_the_same_bytes() {
+    assert_eq!(packed_file(TWO_VMS), packed_file(TWO_VMS));
+}

@@ -1,0 +1,116 @@
+//! Makes small ELF files, byte by byte, so that the reader under test is not
+//! tested with its own ideas.
+
+pub const ET_EXEC: u16 = 2;
+pub const ET_DYN: u16 = 3;
+pub const R: u32 = 4;
+pub const W: u32 = 2;
+pub const X: u32 = 1;
+pub const PT_LOAD: u32 = 1;
+pub const PT_DYNAMIC: u32 = 2;
+
+struct Program {
+    kind: u32,
+    flags: u32,
+    vaddr: u64,
+    paddr: u64,
+    data: Vec<u8>,
+    memory: u64,
+}
+
+/// An ELF file being made.
+pub struct Elf {
+    pub class: u8,
+    pub data: u8,
+    pub kind: u16,
+    pub machine: u16,
+    pub entry: u64,
+    programs: Vec<Program>,
+}
+
+impl Elf {
+    pub fn new(kind: u16, entry: u64) -> Self {
+        Self { class: 2, data: 1, kind, machine: 183, entry, programs: Vec::new() }
+    }
+
+    pub fn segment(self, address: u64, data: &[u8], memory: u64, flags: u32) -> Self {
+        self.program(PT_LOAD, address, address, data, memory, flags)
+    }
+
+    pub fn program(
+        mut self,
+        kind: u32,
+        vaddr: u64,
+        paddr: u64,
+        data: &[u8],
+        memory: u64,
+        flags: u32,
+    ) -> Self {
+        self.programs.push(Program { kind, flags, vaddr, paddr, data: data.to_vec(), memory });
+        self
+    }
+
+    pub fn build(&self) -> Vec<u8> {
+        let mut file = vec![0x7f, b'E', b'L', b'F', self.class, self.data, 1, 0];
+        file.resize(16, 0);
+        file.extend(self.kind.to_le_bytes());
+        file.extend(self.machine.to_le_bytes());
+        file.extend(1_u32.to_le_bytes());
+        file.extend(self.entry.to_le_bytes());
+        file.extend(64_u64.to_le_bytes());
+        file.extend(0_u64.to_le_bytes());
+        file.extend(0_u32.to_le_bytes());
+        for half in [64, 56, self.programs.len() as u16, 64, 0, 0] {
+            file.extend(half.to_le_bytes());
+        }
+        let mut offset = 64 + 56 * self.programs.len() as u64;
+        for program in &self.programs {
+            file.extend(program.kind.to_le_bytes());
+            file.extend(program.flags.to_le_bytes());
+            let size = program.data.len() as u64;
+            for word in [offset, program.vaddr, program.paddr, size, program.memory, 8] {
+                file.extend(word.to_le_bytes());
+            }
+            offset += size;
+        }
+        for program in &self.programs {
+            file.extend(&program.data);
+        }
+        file
+    }
+}
+
+/// One relocation: offset, type, addend.
+pub type Rela = (u64, u32, i64);
+
+/// Where the words that the test's hypervisor wants relocated lie.
+pub const DATA: u64 = 0x3000;
+pub const RELATIVE: u32 = 1027;
+
+/// A hypervisor: code at 0, constants with the relocations at 0x2000, data at
+/// 0x3000 with .bss behind.
+pub fn hypervisor(relas: &[Rela]) -> Elf {
+    let mut constants = Vec::new();
+    for &(offset, kind, addend) in relas {
+        constants.extend(offset.to_le_bytes());
+        constants.extend(u64::from(kind).to_le_bytes());
+        constants.extend(addend.to_le_bytes());
+    }
+    let dynamic: [(u64, u64); 4] = [(7, 0x2000), (8, constants.len() as u64), (9, 24), (0, 0)];
+    let dynamic: Vec<u8> = dynamic
+        .iter()
+        .flat_map(|(tag, value)| [tag.to_le_bytes(), value.to_le_bytes()])
+        .flatten()
+        .collect();
+    constants.resize(constants.len().max(16), 0xcc);
+    Elf::new(ET_DYN, 0x40)
+        .segment(0, &[0x1f; 0x1234], 0x1234, R | X)
+        .segment(0x2000, &constants, constants.len() as u64, R)
+        .segment(DATA, &[0xdd; 64], 0x4321, R | W)
+        .program(PT_DYNAMIC, DATA, DATA, &dynamic, dynamic.len() as u64, R | W)
+}
+
+/// A sound hypervisor.
+pub fn plain_hypervisor() -> Vec<u8> {
+    hypervisor(&[(DATA, RELATIVE, 0x40), (DATA + 8, RELATIVE, 0x2000)]).build()
+}

@@ -1,0 +1,167 @@
+//! EL2's own check of the tables: never panics, believes what the packer
+//! writes, and never believes a table that would break isolation.
+
+mod support;
+
+use abi::platform::UART_INTID;
+use abi::system::{Invalid, System};
+use proptest::prelude::*;
+use std::sync::LazyLock;
+use support::{elf, files, random, sound};
+use system::pack;
+use tempfile::TempDir;
+use zerocopy::{FromBytes, IntoBytes};
+
+static FILES: LazyLock<TempDir> = LazyLock::new(files);
+
+fn tables(text: &str) -> Box<System> {
+    pack(&sound(FILES.path(), text), &elf::plain_hypervisor()).unwrap().tables
+}
+
+const TEXT: &str = r#"
+board = { kind = "qemu-virt", pcpus = 2, memory = "256M" }
+
+[[vm]]
+name = "one"
+kernel = "Image"
+memory = { size = "16M" }
+vcpus = [{ pcpu = 0, priority = 1 }, { pcpu = 1, priority = 1 }]
+report = "8K"
+interrupts = [50, 51]
+
+[[vm]]
+name = "two"
+kernel = "rtos.elf"
+memory = { size = "4M" }
+vcpus = [{ pcpu = 1, priority = 2 }]
+interrupts = [52]
+"#;
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(96))]
+
+    #[test]
+    fn believes_the_packer(text in random::description()) {
+        prop_assert_eq!(tables(&text).validate(), Ok(()));
+    }
+
+    #[test]
+    fn survives_any_bytes(flips in prop::collection::vec((0..size_of::<System>(), 1..=255_u8), 1..20)) {
+        static TABLES: LazyLock<Box<System>> = LazyLock::new(|| tables(TEXT));
+        let mut bytes = TABLES.as_bytes().to_vec();
+        for (at, flip) in flips {
+            bytes[at] ^= flip;
+        }
+        let _ = System::read_from_bytes(&bytes).unwrap().validate();
+    }
+
+    #[test]
+    fn survives_extreme_words(
+        words in prop::collection::vec(
+            (0..size_of::<System>() / 8, prop::sample::select(vec![0, 1, 0xfff, 1 << 39, u64::MAX - 4095, u64::MAX])),
+            1..6,
+        ),
+    ) {
+        static TABLES: LazyLock<Box<System>> = LazyLock::new(|| tables(TEXT));
+        let mut bytes = TABLES.as_bytes().to_vec();
+        for (at, word) in words {
+            bytes[at * 8..at * 8 + 8].copy_from_slice(&word.to_le_bytes());
+        }
+        let _ = System::read_from_bytes(&bytes).unwrap().validate();
+    }
+}
+
+/// One thing that is changed, and what must come of it.
+type Case = (&'static str, fn(&mut System), Invalid);
+
+#[test]
+fn finds_every_fault() {
+    let cases: &[Case] = &[
+        ("magic", |s| s.header.magic[0] = 0, Invalid::Magic),
+        ("version", |s| s.header.version += 1, Invalid::Version),
+        ("no VM", |s| s.header.vm_count = 0, Invalid::Counts),
+        ("VM count", |s| s.header.vm_count = 9, Invalid::Counts),
+        ("vCPU count", |s| s.header.vcpu_count = 65, Invalid::Counts),
+        ("load count", |s| s.header.load_count = u32::MAX, Invalid::Counts),
+        ("SPI count", |s| s.header.spi_count = 129, Invalid::Counts),
+        ("pCPU count", |s| s.board.pcpu_count = 9, Invalid::Counts),
+        ("no pCPU", |s| s.board.pcpu_count = 0, Invalid::Counts),
+        ("unknown flag", |s| s.header.flags |= 1 << 9, Invalid::Flags),
+        ("unknown VM flag", |s| s.vms[1].flags |= 1 << 9, Invalid::Flags),
+        ("RAM wraps", |s| s.board.ram_size = !0xfff, Invalid::Ram),
+        ("RAM out of reach", |s| s.board.ram_pa = 1 << 39, Invalid::Ram),
+        ("hypervisor's size", |s| s.board.hypervisor_size += 4096, Invalid::Hypervisor),
+        ("hypervisor outside", |s| s.board.hypervisor_pa = 0x2020_0000, Invalid::Hypervisor),
+        ("bundle elsewhere", |s| s.header.bundle_pa += 4096, Invalid::Bundle),
+        ("bundle empty", |s| s.header.bundle_size = 0, Invalid::Bundle),
+        ("bundle too large", |s| s.header.bundle_size = 1 << 30, Invalid::Bundle),
+        ("GIC in RAM", |s| s.board.gicd_pa = s.board.ram_pa, Invalid::Device),
+        ("UART unaligned", |s| s.board.uart_pa += 8, Invalid::Device),
+        ("redistributors wrap", |s| s.board.gicr_stride = 1 << 63, Invalid::Device),
+        ("redistributors overlap", |s| s.board.gicr_stride = 0x1_0000, Invalid::Device),
+        ("UART's interrupt", |s| s.board.uart_intid = 31, Invalid::UartIntid),
+        ("two equal cores", |s| s.board.pcpu_mpidr[1] = 0, Invalid::Pcpu),
+        ("no affinity", |s| s.board.pcpu_mpidr[1] = 1 << 31, Invalid::Pcpu),
+        ("stage 1 in the tables", |s| s.board.stage1_pa = s.header.bundle_pa, Invalid::Stage1),
+        ("stage 1 unaligned", |s| s.board.stage1_pa += 8, Invalid::Stage1),
+        ("stage 2 in guest memory", |s| s.vms[0].stage2_pa = s.vms[0].ram_pa, Invalid::VmStage2),
+        ("status in guest memory", |s| s.board.status_pa = s.vms[0].ram_pa, Invalid::Overlap),
+        ("guests overlap", |s| s.vms[1].ram_pa = s.vms[0].ram_pa, Invalid::Overlap),
+        (
+            "guest over the hypervisor",
+            |s| s.vms[1].ram_pa = s.board.hypervisor_pa,
+            Invalid::Overlap,
+        ),
+        (
+            "stolen time in the bundle",
+            |s| s.vms[1].stolen_pa = s.header.bundle_pa,
+            Invalid::Overlap,
+        ),
+        ("report in guest memory", |s| s.vms[0].report_pa = s.vms[1].ram_pa, Invalid::Overlap),
+        ("guest outside RAM", |s| s.vms[1].ram_pa = 0x8000_0000, Invalid::OutsideRam),
+        ("status outside RAM", |s| s.board.status_pa = 0, Invalid::OutsideRam),
+        ("stolen time unaligned", |s| s.vms[1].stolen_pa = 0x4fff_0040, Invalid::OutsideRam),
+        ("name empty", |s| s.vms[0].name[0] = 0, Invalid::VmName),
+        ("name not plain", |s| s.vms[0].name[0] = 0xff, Invalid::VmName),
+        ("name too long", |s| s.vms[0].name = [b'a'; 16], Invalid::VmName),
+        ("vCPUs not in order", |s| s.vms[1].vcpu_first = 0, Invalid::VmVcpus),
+        ("no vCPU", |s| s.vms[1].vcpu_count = 0, Invalid::VmVcpus),
+        ("vCPU too many", |s| s.vms[1].vcpu_count = 9, Invalid::VmVcpus),
+        ("vCPU left over", |s| s.header.vcpu_count += 1, Invalid::VmVcpus),
+        ("loads not in order", |s| s.vms[1].load_first += 1, Invalid::VmLoads),
+        ("load left over", |s| s.header.load_count += 1, Invalid::VmLoads),
+        ("memory empty", |s| s.vms[0].ram_size = 0, Invalid::VmMemory),
+        ("memory unaligned", |s| s.vms[0].ram_ipa += 4096, Invalid::VmMemory),
+        ("memory beyond 39 bits", |s| s.vms[0].ram_ipa = 1 << 39, Invalid::VmMemory),
+        ("memory over the GIC", |s| s.vms[0].ram_ipa = 0x0800_0000, Invalid::VmMemory),
+        ("entry outside", |s| s.vms[0].entry_ipa = 0, Invalid::VmEntry),
+        ("entry odd", |s| s.vms[0].entry_ipa += 2, Invalid::VmEntry),
+        ("device tree outside", |s| s.vms[0].entry_x0 = 0x7000_0000, Invalid::VmEntry),
+        ("report too large", |s| s.vms[0].report_size = 1 << 30, Invalid::VmReport),
+        ("report unaligned", |s| s.vms[0].report_size = 100, Invalid::VmReport),
+        ("vCPU of another VM", |s| s.vcpus[0].vm = 1, Invalid::Vcpu),
+        ("vCPU's index", |s| s.vcpus[1].index = 0, Invalid::Vcpu),
+        ("vCPU's pCPU", |s| s.vcpus[2].pcpu = 2, Invalid::Vcpu),
+        ("vCPU's priority", |s| s.vcpus[2].priority = 256, Invalid::Vcpu),
+        ("vCPU's quantum", |s| s.vcpus[2].quantum_ns = 0, Invalid::Vcpu),
+        ("load from the tables", |s| s.loads[0].src_pa = s.header.bundle_pa, Invalid::Load),
+        ("load into another VM", |s| s.loads[0].dst_pa = s.vms[1].ram_pa, Invalid::Load),
+        ("load clears too much", |s| s.loads[0].zero_size = 1 << 40, Invalid::Load),
+        ("load wraps", |s| s.loads[0].zero_size = u64::MAX, Invalid::Load),
+        ("load unaligned", |s| s.loads[0].dst_pa += 8, Invalid::Load),
+        ("SPI of no VM", |s| s.spis[0].vm = 2, Invalid::Spi),
+        ("SPI that is a PPI", |s| s.spis[0].physical = 27, Invalid::Spi),
+        ("SPI beyond the GIC", |s| s.spis[0].physical = 1020, Invalid::Spi),
+        ("SPI beyond the guest's", |s| s.spis[0].virtual_ = 288, Invalid::Spi),
+        ("SPI of the console", |s| s.spis[0].physical = s.board.uart_intid, Invalid::Spi),
+        ("SPI as the console", |s| s.spis[0].virtual_ = UART_INTID, Invalid::Spi),
+        ("SPI twice", |s| s.spis[0].physical = s.spis[2].physical, Invalid::Spi),
+        ("SPI twice for the guest", |s| s.spis[0].virtual_ = s.spis[1].virtual_, Invalid::Spi),
+    ];
+    let good = tables(TEXT);
+    for (name, change, expected) in cases {
+        let mut bad = good.clone();
+        change(&mut bad);
+        assert_eq!(bad.validate(), Err(*expected), "{name}");
+    }
+}
