@@ -1,0 +1,14 @@
+/* Calls to whoever is below: PSCI, and Cassata's service if it is there. */
+#ifndef FIRMWARE_H
+#define FIRMWARE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Switches this machine off (PSCI SYSTEM_OFF). */
+void system_off(void) __attribute__((noreturn));
+
+/* Where the report area is and how large, in bytes; false when there is none. */
+bool report_area(uint64_t *address, uint64_t *size);
+
+#endif

@@ -1,0 +1,1 @@
+/* The kernel includes this header, but uses nothing of it. */

@@ -1,0 +1,15 @@
+/* The platform of a guest: crates/abi/src/platform.rs in C. */
+#ifndef PLATFORM_H
+#define PLATFORM_H
+
+#define GICD_BASE          0x08000000
+#define GICR_BASE          0x080a0000
+#define UART_BASE          0x09000000
+#define REPORT_BASE        0x0c000000
+#define REPORT_MAX_SIZE    0x04000000
+#define RAM_BASE           0x40000000
+
+/* INTID of the EL1 virtual timer's private interrupt. */
+#define VIRTUAL_TIMER_INTID 27
+
+#endif

@@ -1,0 +1,2 @@
+//! Cargo wants a target; this package only names a dependency.
+#![no_std]

@@ -1,0 +1,57 @@
+#include "firmware.h"
+
+#include "cpu.h"
+
+/* crates/abi/src/service.rs in C. */
+#define CALL_UID        0x8600ff01u
+#define REPORT_AREA     0xc6000003u
+#define PSCI_SYSTEM_OFF 0x84000008u
+
+static const uint32_t SERVICE_UID[4] = { 0xd27c4d1e, 0x534c2b0f, 0x6373509a, 0x61746173 };
+
+struct answer {
+    uint64_t x[4];
+};
+
+/* SMC Calling Convention 1.1 (DEN0028): X4 to X17 are preserved. */
+static struct answer call(uint32_t function)
+{
+    register uint64_t x0 __asm__("x0") = function;
+    register uint64_t x1 __asm__("x1") = 0;
+    register uint64_t x2 __asm__("x2") = 0;
+    register uint64_t x3 __asm__("x3") = 0;
+
+    __asm__ volatile("hvc #0" : "+r"(x0), "+r"(x1), "+r"(x2), "+r"(x3) : : "memory");
+    return (struct answer){ { x0, x1, x2, x3 } };
+}
+
+void system_off(void)
+{
+    call(PSCI_SYSTEM_OFF);
+    for (;;)
+        __asm__ volatile("wfi");
+}
+
+static bool cassata_is_below(void)
+{
+    struct answer uid = call(CALL_UID);
+
+    for (int word = 0; word < 4; word++)
+        if ((uint32_t)uid.x[word] != SERVICE_UID[word])
+            return false;
+    return true;
+}
+
+bool report_area(uint64_t *address, uint64_t *size)
+{
+    struct answer area;
+
+    if (!cassata_is_below())
+        return false;
+    area = call(REPORT_AREA);
+    if (area.x[0] != 0)
+        return false;
+    *address = area.x[1];
+    *size = area.x[2];
+    return true;
+}

@@ -1,0 +1,45 @@
+#include "gic.h"
+
+#include "FreeRTOS.h"
+#include "cpu.h"
+#include "platform.h"
+
+/* Arm IHI 0069, chapter 12. The first redistributor is ours: this machine has
+ * one core. */
+#define GICD_CTLR           (GICD_BASE + 0x0000)
+#define GICD_CTLR_ENABLE_G1 ((1u << 4) | (1u << 1)) /* ARE and EnableGrp1 */
+#define GICR_WAKER          (GICR_BASE + 0x0014)
+#define WAKER_SLEEP         (1u << 1)
+#define WAKER_ASLEEP        (1u << 2)
+#define SGI_BASE            (GICR_BASE + 0x10000)
+#define GICR_IGROUPR0       (SGI_BASE + 0x0080)
+#define GICR_ISENABLER0     (SGI_BASE + 0x0100)
+#define GICR_ICENABLER0     (SGI_BASE + 0x0180)
+#define GICR_IPRIORITYR     (SGI_BASE + 0x0400)
+
+void gic_init(void)
+{
+    mmio_write32(GICR_WAKER, mmio_read32(GICR_WAKER) & ~WAKER_SLEEP);
+    while (mmio_read32(GICR_WAKER) & WAKER_ASLEEP) {
+    }
+    mmio_write32(GICR_ICENABLER0, 0xffffffff);
+    mmio_write32(GICR_IGROUPR0, 0xffffffff);
+    mmio_write32(GICD_CTLR, GICD_CTLR_ENABLE_G1);
+
+    WRITE_SYSREG(ICC_SRE_EL1, READ_SYSREG(ICC_SRE_EL1) | 1);
+    ISB();
+    WRITE_SYSREG(ICC_BPR1_EL1, 0);
+    WRITE_SYSREG(ICC_PMR_EL1, 0xff);
+    WRITE_SYSREG(ICC_IGRPEN1_EL1, 1);
+    ISB();
+}
+
+void gic_enable_private(uint32_t intid, uint32_t priority)
+{
+    uint64_t word = GICR_IPRIORITYR + (intid & ~3u);
+    uint32_t shift = 8 * (intid % 4);
+    uint32_t others = mmio_read32(word) & ~(0xffu << shift);
+
+    mmio_write32(word, others | (priority << portPRIORITY_SHIFT) << shift);
+    mmio_write32(GICR_ISENABLER0, 1u << intid);
+}

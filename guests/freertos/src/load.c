@@ -1,0 +1,57 @@
+/* The load task. The share is one of real time: it works until the counter has
+ * moved on by that much since it began in this period, whoever had the core
+ * meanwhile. The work units it finishes tell how much of that it really had. */
+#include "tasks.h"
+
+#include "FreeRTOS.h"
+#include "cpu.h"
+#include "report.h"
+#include "task.h"
+
+#define STACK_WORDS 1024
+
+/* Iterations of one work unit, well under a microsecond. */
+#define UNIT 128
+
+static uint64_t period_ms;
+static uint64_t burn_ticks;
+
+static void work_unit(void)
+{
+    uint64_t state = 1;
+
+    for (int i = 0; i < UNIT; i++) {
+        state = state * 6364136223846793005ull + 1442695040888963407ull;
+        __asm__ volatile("" : "+r"(state));
+    }
+}
+
+static void load_task(void *unused)
+{
+    TickType_t release = xTaskGetTickCount();
+    uint64_t units = 0;
+
+    (void)unused;
+    for (;;) {
+        /* Releases that are already over are let go: what was not burnt then
+         * must not be burnt on top of a later share. */
+        if (xTaskDelayUntil(&release, period_ms) == pdFALSE)
+            release = xTaskGetTickCount();
+
+        for (uint64_t begin = counter_now(); counter_now() - begin < burn_ticks; units++)
+            work_unit();
+        report_load_units(units);
+    }
+}
+
+void load_create(const struct options *options)
+{
+    static StackType_t stack[STACK_WORDS];
+    static StaticTask_t task;
+
+    if (options->load_permille == 0)
+        return;
+    period_ms = options->period_ms;
+    burn_ticks = counter_hz() * period_ms / 1000 * options->load_permille / 1000;
+    xTaskCreateStatic(load_task, "load", STACK_WORDS, NULL, 1, stack, &task);
+}

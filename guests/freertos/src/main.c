@@ -1,0 +1,40 @@
+#include "FreeRTOS.h"
+#include "bootargs.h"
+#include "console.h"
+#include "cpu.h"
+#include "firmware.h"
+#include "gic.h"
+#include "options.h"
+#include "platform.h"
+#include "task.h"
+#include "tasks.h"
+
+void main(const void *device_tree) __attribute__((noreturn));
+
+/* The core belongs to others while there is nothing to do. */
+void vApplicationIdleHook(void)
+{
+    __asm__ volatile("wfi");
+}
+
+void main(const void *device_tree)
+{
+    struct options options;
+
+    /* QEMU starts an ELF file without X0 and puts the tree at the beginning of
+     * RAM. */
+    if (device_tree == NULL)
+        device_tree = (const void *)RAM_BASE;
+
+    print("freertos: FreeRTOS %s, counter %lu Hz\n", tskKERNEL_VERSION_NUMBER, counter_hz());
+    if (!options_parse(bootargs_find(device_tree), &options))
+        system_off();
+    print("freertos: period %lu us, load %lu per mille, activations %lu\n",
+          options.period_ms * 1000, options.load_permille, options.activations);
+
+    gic_init();
+    measure_create(&options);
+    load_create(&options);
+    vTaskStartScheduler();
+    assertion_failed(__FILE__, __LINE__);
+}

@@ -1,0 +1,69 @@
+/* The measured task. */
+#include "tasks.h"
+
+#include "FreeRTOS.h"
+#include "console.h"
+#include "cpu.h"
+#include "firmware.h"
+#include "report.h"
+#include "statistics.h"
+#include "task.h"
+#include "tick.h"
+
+#define STACK_WORDS 1024
+
+static struct options options;
+static struct statistics response, dispatch;
+static uint64_t missed;
+
+static void finish(void)
+{
+    print("freertos: summary activations=%lu missed=%lu", dispatch.count, missed);
+    statistics_print("response", &response);
+    statistics_print("dispatch", &dispatch);
+    print("\n");
+    system_off();
+}
+
+/* The activation released by tick number `release` began at `now`. Every
+ * release is recorded once, however late: see tick.c. */
+static void record(TickType_t release, uint64_t now)
+{
+    uint64_t raised = tick_due(release);
+    uint64_t next = tick_due(release + options.period_ms);
+    struct report_sample sample = { .raised = raised };
+    int late = now >= next;
+
+    sample.dispatch = saturate32(now - raised);
+    /* If the handler's time is forgotten: it ran before this task did. */
+    sample.response = tick_response(release, sample.dispatch);
+    report_sample(sample, late);
+
+    missed += (uint64_t)late;
+    statistics_add(&response, sample.response);
+    statistics_add(&dispatch, sample.dispatch);
+    if (dispatch.count == options.activations)
+        finish();
+}
+
+static void measured_task(void *unused)
+{
+    TickType_t release = xTaskGetTickCount();
+
+    (void)unused;
+    for (;;) {
+        xTaskDelayUntil(&release, options.period_ms);
+        record(release, counter_now());
+    }
+}
+
+void measure_create(const struct options *chosen)
+{
+    static StackType_t stack[STACK_WORDS];
+    static StaticTask_t task;
+
+    options = *chosen;
+    report_open(counter_hz() * chosen->period_ms / 1000, chosen->load_permille);
+    xTaskCreateStatic(measured_task, "measure", STACK_WORDS, NULL,
+                      configMAX_PRIORITIES - 1, stack, &task);
+}

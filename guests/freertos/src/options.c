@@ -1,0 +1,86 @@
+#include "options.h"
+
+#include <stddef.h>
+#include <string.h>
+
+#include "console.h"
+
+#define US_PER_TICK 1000
+
+struct known {
+    const char *name;
+    uint64_t *value;
+    uint64_t most;
+};
+
+/* Reads a number up to the end of the word; false if there is none, or it is
+ * larger than `most`. */
+static bool read_number(const char **text, uint64_t most, uint64_t *number)
+{
+    const char *p = *text;
+
+    for (*number = 0; *p >= '0' && *p <= '9'; p++) {
+        *number = *number * 10 + (uint64_t)(*p - '0');
+        if (*number > most)
+            return false;
+    }
+    if (p == *text || (*p != ' ' && *p != '\0'))
+        return false;
+    *text = p;
+    return true;
+}
+
+/* Whether the name is there; `word` may end before it. */
+static bool begins_with(const char *word, const char *name)
+{
+    for (; *name != '\0'; word++, name++)
+        if (*word != *name)
+            return false;
+    return true;
+}
+
+static bool complain(const char *word, const char *mend)
+{
+    print("freertos: error: bootargs at \"%s\": %s\n", word, mend);
+    return false;
+}
+
+static bool read_option(const char **text, const struct known *known)
+{
+    const char *word = *text;
+
+    for (; known->name != NULL; known++) {
+        if (!begins_with(word, known->name))
+            continue;
+        *text = word + strlen(known->name);
+        if (!read_number(text, known->most, known->value))
+            return complain(word, "a whole number is needed, load at most 1000");
+        return true;
+    }
+    return complain(word, "known are load=, period_us=, activations=");
+}
+
+bool options_parse(const char *text, struct options *options)
+{
+    uint64_t period_us = US_PER_TICK;
+    const struct known known[] = {
+        { "load=", &options->load_permille, 1000 },
+        { "period_us=", &period_us, 1000000000 },
+        { "activations=", &options->activations, UINT32_MAX },
+        { NULL, NULL, 0 },
+    };
+
+    *options = (struct options){ .load_permille = 300 };
+    for (;;) {
+        while (*text == ' ')
+            text++;
+        if (*text == '\0')
+            break;
+        if (!read_option(&text, known))
+            return false;
+    }
+    if (period_us == 0 || period_us % US_PER_TICK != 0)
+        return complain("period_us=", "must be a multiple of 1000, the tick");
+    options->period_ms = period_us / US_PER_TICK;
+    return true;
+}

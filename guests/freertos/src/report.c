@@ -1,0 +1,57 @@
+#include "report.h"
+
+#include "cpu.h"
+#include "firmware.h"
+
+/* Without a hypervisor that offers an area nobody reads the samples, but the
+ * measured path stays the same. */
+static struct {
+    struct report_header header;
+    struct report_sample ring[64];
+} unread;
+
+static struct report_header *header = &unread.header;
+static struct report_sample *ring = unread.ring;
+
+static void publish(uint64_t *word, uint64_t value)
+{
+    __atomic_store_n(word, value, __ATOMIC_RELEASE);
+}
+
+void report_open(uint64_t period, uint64_t load_permille)
+{
+    uint64_t address, size = sizeof unread;
+
+    if (report_area(&address, &size) && size > sizeof *header + sizeof *ring) {
+        header = (struct report_header *)address;
+        ring = (struct report_sample *)(address + sizeof *header);
+    } else {
+        size = sizeof unread;
+    }
+    /* A restarted guest finds the area as it left it: nobody shall take the
+     * old magic for the new content. */
+    publish(&header->magic, 0);
+    header->counter_hz = counter_hz();
+    header->capacity = (size - sizeof *header) / sizeof *ring;
+    header->written = 0;
+    header->missed = 0;
+    header->period = period;
+    header->load_permille = load_permille;
+    header->load_units = 0;
+    publish(&header->magic, REPORT_MAGIC);
+}
+
+void report_sample(struct report_sample sample, int missed)
+{
+    uint64_t written = header->written;
+
+    ring[written % header->capacity] = sample;
+    if (missed)
+        publish(&header->missed, header->missed + 1);
+    publish(&header->written, written + 1);
+}
+
+void report_load_units(uint64_t units)
+{
+    publish(&header->load_units, units);
+}
