@@ -1,0 +1,132 @@
+//! What both halves share.
+
+use crate::host::Qemu;
+use libc::pthread_cond_t;
+use rustix::time::{ClockId, Timespec, clock_gettime};
+use std::sync::atomic::{
+    AtomicPtr, AtomicU64,
+    Ordering::{Acquire, Relaxed, Release},
+};
+use std::sync::{Mutex, OnceLock, PoisonError};
+use vtime::lockstep::{Config, Lockstep};
+use vtime::machine::MAX_VCPUS;
+use vtime::options::Options;
+use vtime::visits::Visits;
+
+/// The instrument of this process.
+pub struct Instrument {
+    pub options: Options,
+    pub lockstep: Lockstep<Qemu>,
+    /// The conditions that cores sleep on, once they have slept.
+    halt_conditions: Vec<AtomicPtr<pthread_cond_t>>,
+    /// Each core's visits to the address range.
+    visits: Vec<Mutex<Visits>>,
+    /// How far host addresses of the guest's memory lie above its physical
+    /// ones, once known; see [`Instrument::in_range`].
+    ram_offset: AtomicU64,
+    /// The host's clocks when virtual time began.
+    monotonic_start_ns: u64,
+    realtime_start_ns: u64,
+}
+
+/// [`Instrument::ram_offset`] before it is known: no host address is so high.
+const UNKNOWN: u64 = u64::MAX;
+
+static INSTRUMENT: OnceLock<Instrument> = OnceLock::new();
+
+/// The instrument, once QEMU has loaded its plugin half.
+pub fn get() -> Option<&'static Instrument> {
+    INSTRUMENT.get()
+}
+
+/// Begins virtual time.
+///
+/// # Errors
+/// If the process is out of file descriptors.
+pub fn install(options: Options) -> rustix::io::Result<&'static Instrument> {
+    let config = Config {
+        quantum_ns: options.quantum_ns,
+        rate: options.rate,
+        serial: options.serial,
+        spins: 0,
+    };
+    let instrument = Instrument {
+        lockstep: Lockstep::new(config, Qemu::new()?),
+        options,
+        halt_conditions: (0..MAX_VCPUS).map(|_| AtomicPtr::default()).collect(),
+        visits: (0..MAX_VCPUS).map(|_| Mutex::default()).collect(),
+        ram_offset: AtomicU64::new(UNKNOWN),
+        monotonic_start_ns: host_clock_ns(ClockId::Monotonic),
+        realtime_start_ns: host_clock_ns(ClockId::Realtime),
+    };
+    Ok(INSTRUMENT.get_or_init(|| instrument))
+}
+
+/// A clock of the host's, in ns, past our own stand-in for `clock_gettime`.
+fn host_clock_ns(clock: ClockId) -> u64 {
+    let Timespec { tv_sec, tv_nsec } = clock_gettime(clock);
+    u64::try_from(tv_sec * 1_000_000_000 + tv_nsec).unwrap_or(0)
+}
+
+impl Instrument {
+    /// Virtual time as the given thread sees it, in ns since the start.
+    pub fn time_ns(&self, vcpu: Option<usize>) -> u64 {
+        vcpu.map_or_else(|| self.lockstep.now_ns(), |vcpu| self.lockstep.vcpu_time_ns(vcpu))
+    }
+
+    /// Real time since the start in ns.
+    pub fn real_ns(&self) -> u64 {
+        host_clock_ns(ClockId::Monotonic) - self.monotonic_start_ns
+    }
+
+    /// What the monotonic clock shows at a virtual time.
+    pub fn monotonic_ns(&self, time_ns: u64) -> u64 {
+        self.monotonic_start_ns + time_ns
+    }
+
+    /// What the wall clock shows at a virtual time.
+    pub fn realtime_ns(&self, time_ns: u64) -> u64 {
+        self.realtime_start_ns + time_ns
+    }
+
+    /// A core sleeps on `condition`.
+    pub fn learn(&self, vcpu: usize, condition: *mut pthread_cond_t) {
+        self.halt_conditions[vcpu].store(condition, Release);
+    }
+
+    /// The core that sleeps on `condition`, if one does.
+    pub fn sleeper(&self, condition: *mut pthread_cond_t) -> Option<usize> {
+        self.halt_conditions.iter().position(|c| c.load(Acquire) == condition)
+    }
+
+    /// What a core sleeps on; null before it first slept.
+    pub fn halt_condition(&self, vcpu: usize) -> *mut pthread_cond_t {
+        self.halt_conditions[vcpu].load(Acquire)
+    }
+
+    /// Works on a core's visits to the address range.
+    pub fn with_visits<T>(&self, vcpu: usize, work: impl FnOnce(&mut Visits) -> T) -> T {
+        work(&mut self.visits[vcpu].lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Whether code at virtual address `virtual_address`, which QEMU keeps at
+    /// host address `host_address`, lies in the address range asked for.
+    ///
+    /// The plugin interface tells no physical addresses of code. But guest
+    /// memory is one piece at the host, and the first code to run at a virtual
+    /// address in the range runs with the MMU off or mapped one to one; from
+    /// then on the host address tells.
+    pub fn in_range(&self, virtual_address: u64, host_address: u64) -> bool {
+        let Some(range) = &self.options.range else { return false };
+        if host_address == 0 {
+            return false; // a device
+        }
+        if self.ram_offset.load(Relaxed) == UNKNOWN && range.contains(&virtual_address) {
+            let offset = host_address.wrapping_sub(virtual_address);
+            // Losing the race to another core is as good as winning it.
+            let _ = self.ram_offset.compare_exchange(UNKNOWN, offset, Relaxed, Relaxed);
+        }
+        let offset = self.ram_offset.load(Relaxed);
+        offset != UNKNOWN && range.contains(&host_address.wrapping_sub(offset))
+    }
+}

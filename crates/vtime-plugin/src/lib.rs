@@ -1,0 +1,27 @@
+//! Virtual multi-core time inside QEMU.
+//!
+//! One shared object, twice in one process: preloaded, it answers QEMU's
+//! questions about time and sees its threads sleep and wake each other; as a
+//! TCG plugin it counts instructions and stops cores between blocks. Both
+//! halves meet in [`instrument`]; all rules are in the `vtime` crate.
+//!
+//! Nothing here knows more of QEMU than its plugin interface and these calls
+//! it makes to the C library:
+//!
+//! | call | by | means |
+//! | --- | --- | --- |
+//! | `clock_gettime`, `gettimeofday` | anyone | what time is it |
+//! | `ppoll` | the main loop | sleep until input or the next timer |
+//! | `pthread_cond_wait` after the idle callback | a core | sleep until kicked |
+//! | `pthread_cond_wait` otherwise | a core, the main loop | wait for cores |
+//! | `pthread_cond_broadcast` on what a core sleeps on | anyone | kick it |
+//! | `write` of eight bytes | a core | the main loop is told of a timer or bottom half |
+
+mod host;
+mod instrument;
+mod main_loop;
+mod plugin;
+mod preload;
+mod real;
+mod reporter;
+mod role;

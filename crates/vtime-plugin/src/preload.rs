@@ -1,0 +1,166 @@
+//! Functions of the C library that QEMU finds here first.
+//!
+//! Until the plugin half is installed, and in every other program, each does
+//! just what the C library's does.
+
+use crate::instrument::{self, Instrument};
+use crate::main_loop;
+use crate::real::real;
+use crate::role::{self, Role};
+use libc::{
+    CLOCK_MONOTONIC, CLOCK_REALTIME, c_int, c_void, clockid_t, nfds_t, pollfd, pthread_cond_t,
+};
+use libc::{pthread_mutex_t, sigset_t, size_t, ssize_t, timespec, timeval};
+use std::mem::size_of;
+
+const NS_PER_S: u64 = 1_000_000_000;
+
+/// Seconds and nanoseconds, for the C library's structures.
+fn split(ns: u64) -> (i64, i64) {
+    // Below 2^63 for three centuries after the start, hence no truncation.
+    ((ns / NS_PER_S) as i64, (ns % NS_PER_S) as i64)
+}
+
+/// # Safety
+/// As POSIX demands.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn clock_gettime(clock: clockid_t, time: *mut timespec) -> c_int {
+    let shown: Option<fn(&Instrument, u64) -> u64> = match clock {
+        CLOCK_MONOTONIC => Some(Instrument::monotonic_ns),
+        CLOCK_REALTIME => Some(Instrument::realtime_ns),
+        _ => None,
+    };
+    let (Some(shown), Some(instrument)) = (shown, instrument::get()) else {
+        // SAFETY: handed on as it came.
+        return unsafe { (real().clock_gettime)(clock, time) };
+    };
+    let (tv_sec, tv_nsec) = split(shown(instrument, instrument.time_ns(role::vcpu())));
+    // SAFETY: the caller passes a valid pointer.
+    unsafe { time.write(timespec { tv_sec, tv_nsec }) };
+    0
+}
+
+/// # Safety
+/// As POSIX demands.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn gettimeofday(time: *mut timeval, zone: *mut c_void) -> c_int {
+    let Some(instrument) = instrument::get() else {
+        // SAFETY: handed on as it came.
+        return unsafe { (real().gettimeofday)(time, zone) };
+    };
+    let (tv_sec, tv_nsec) = split(instrument.realtime_ns(instrument.time_ns(role::vcpu())));
+    // SAFETY: the caller passes a valid pointer.
+    unsafe { time.write(timeval { tv_sec, tv_usec: tv_nsec / 1000 }) };
+    0
+}
+
+/// # Safety
+/// As ppoll(2) demands.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ppoll(
+    fds: *mut pollfd,
+    count: nfds_t,
+    timeout: *const timespec,
+    mask: *const sigset_t,
+) -> c_int {
+    let (Some(instrument), Role::MainLoop) = (instrument::get(), role::get()) else {
+        // SAFETY: handed on as it came.
+        return unsafe { (real().ppoll)(fds, count, timeout, mask) };
+    };
+    let count = usize::try_from(count).unwrap_or(0);
+    // SAFETY: the caller passes `count` valid structures, or none; and a valid
+    // timeout or none.
+    let (fds, timeout) = unsafe {
+        (
+            if count == 0 { &mut [] } else { std::slice::from_raw_parts_mut(fds, count) },
+            timeout.as_ref(),
+        )
+    };
+    main_loop::poll(instrument, fds, timeout.copied(), mask)
+}
+
+/// # Safety
+/// As POSIX demands.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn write(fd: c_int, bytes: *const c_void, count: size_t) -> ssize_t {
+    // SAFETY: handed on as it came.
+    let written = unsafe { (real().write)(fd, bytes, count) };
+    // An event notifier of QEMU's, most likely the main loop's. If it is
+    // something else the main loop looks in vain, which does no harm.
+    if count == size_of::<u64>()
+        && let (Some(vcpu), Some(instrument)) = (role::vcpu(), instrument::get())
+    {
+        preserving_errno(|| instrument.lockstep.notified(vcpu));
+    }
+    written
+}
+
+/// # Safety
+/// As POSIX demands.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pthread_cond_wait(
+    condition: *mut pthread_cond_t,
+    mutex: *mut pthread_mutex_t,
+) -> c_int {
+    // SAFETY: handed on as it came.
+    let wait = || unsafe { (real().pthread_cond_wait)(condition, mutex) };
+    let Some(instrument) = instrument::get() else { return wait() };
+    match role::get() {
+        Role::Other => wait(),
+        Role::MainLoop => {
+            instrument.lockstep.set_main_loop_blocked(true);
+            let result = wait();
+            instrument.lockstep.set_main_loop_blocked(false);
+            result
+        }
+        Role::Vcpu { index, falling_asleep } => {
+            if falling_asleep {
+                instrument.learn(index, condition);
+                role::set(Role::Vcpu { index, falling_asleep: false });
+            }
+            vcpu_wait(instrument, index, condition, wait)
+        }
+    }
+}
+
+/// A core's thread waits: for an interrupt, or for somebody else.
+fn vcpu_wait(
+    instrument: &Instrument,
+    vcpu: usize,
+    condition: *mut pthread_cond_t,
+    wait: impl FnOnce() -> c_int,
+) -> c_int {
+    if instrument.halt_condition(vcpu) == condition {
+        instrument.lockstep.sleep(vcpu);
+        return wait();
+    }
+    instrument.lockstep.set_blocked(vcpu, true);
+    let result = wait();
+    instrument.lockstep.set_blocked(vcpu, false);
+    result
+}
+
+/// # Safety
+/// As POSIX demands.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pthread_cond_broadcast(condition: *mut pthread_cond_t) -> c_int {
+    // First the news, then the deed: a core that is already up when it is said
+    // to be waking would be waited for in vain.
+    if let Some(instrument) = instrument::get()
+        && let Some(sleeper) = instrument.sleeper(condition)
+    {
+        instrument.lockstep.kick(sleeper, role::vcpu());
+    }
+    // SAFETY: handed on as it came.
+    unsafe { (real().pthread_cond_broadcast)(condition) }
+}
+
+fn preserving_errno(work: impl FnOnce()) {
+    // SAFETY: the location is this thread's, and valid while it lives.
+    let location = unsafe { libc::__errno_location() };
+    // SAFETY: as above.
+    let before = unsafe { location.read() };
+    work();
+    // SAFETY: as above.
+    unsafe { location.write(before) };
+}

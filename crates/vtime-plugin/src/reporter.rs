@@ -1,0 +1,128 @@
+//! The statistics file, and the watchdog.
+
+use crate::instrument::Instrument;
+use crate::real::real;
+use rustix::thread::nanosleep;
+use rustix::time::Timespec;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+use vtime::lockstep::{VcpuView, View};
+use vtime::machine::State;
+use vtime::stats::{ForcedLeaves, RangeStatistics, Statistics, VcpuStatistics};
+use vtime::watchdog::Watchdog;
+
+/// How often the thread looks.
+const PERIOD: Timespec = Timespec { tv_sec: 0, tv_nsec: PERIOD_NS as i64 };
+const PERIOD_NS: u64 = 10_000_000;
+
+/// Set when the final statistics are written; held while any are.
+static FINISHED: Mutex<bool> = Mutex::new(false);
+
+fn finished() -> MutexGuard<'static, bool> {
+    FINISHED.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Starts the thread.
+pub fn start(instrument: &'static Instrument) {
+    std::thread::spawn(move || watch(instrument));
+}
+
+/// Writes the final statistics.
+pub fn finish(instrument: &Instrument) {
+    let mut finished = finished();
+    *finished = true;
+    write(instrument, true);
+}
+
+fn watch(instrument: &'static Instrument) {
+    let mut watchdog = Watchdog::new(instrument.options.watchdog);
+    let mut waking = 0;
+    let mut write_at = instrument.options.period;
+    loop {
+        // Cut short by a signal it just looks sooner.
+        let _ = nanosleep(&PERIOD);
+        let view = instrument.lockstep.view();
+        waking = wake_again(instrument, &view, waking);
+        let now = Duration::from_nanos(instrument.real_ns());
+        if let Some(report) = watchdog.look(&view, now) {
+            eprint!("{report}");
+        }
+        if now >= write_at {
+            write_at = now + instrument.options.period;
+            let finished = finished();
+            if *finished {
+                return;
+            }
+            write(instrument, false);
+        }
+    }
+}
+
+/// Wakes cores that have been waking since the last look. Not all who kick a
+/// core hold the lock it sleeps under, so that the wake-up can fall between its
+/// last look and its sleep. Waking it once more is always allowed. Returns the
+/// cores that are waking now, bit by index.
+fn wake_again(instrument: &Instrument, view: &View, before: u64) -> u64 {
+    let waking = |(_, vcpu): &(usize, &VcpuView)| matches!(vcpu.state, State::Waking { .. });
+    let mut now = 0;
+    for (index, _) in view.vcpus.iter().enumerate().filter(waking) {
+        now |= 1 << index;
+        let condition = instrument.halt_condition(index);
+        if before & (1 << index) != 0 && !condition.is_null() {
+            // SAFETY: the core has slept on this condition, and QEMU keeps it
+            // as long as the core.
+            unsafe { (real().pthread_cond_broadcast)(condition) };
+        }
+    }
+    now
+}
+
+fn write(instrument: &Instrument, finished: bool) {
+    let Some(path) = &instrument.options.statistics else { return };
+    if let Err(error) = statistics(instrument, finished).write(path) {
+        eprintln!("virtual time: cannot write statistics to {}: {error}", path.display());
+    }
+}
+
+fn statistics(instrument: &Instrument, finished: bool) -> Statistics {
+    let view = instrument.lockstep.view();
+    let real_ns = instrument.real_ns();
+    Statistics {
+        finished,
+        quantum_ns: instrument.options.quantum_ns,
+        mhz: instrument.options.rate.mhz(),
+        virtual_ns: view.now_ns,
+        real_ns,
+        slowdown: real_ns as f64 / view.now_ns.max(1) as f64,
+        counts: view.counts,
+        vcpus: view
+            .vcpus
+            .iter()
+            .enumerate()
+            .map(|(i, v)| vcpu_statistics(instrument, i, v))
+            .collect(),
+    }
+}
+
+fn vcpu_statistics(instrument: &Instrument, index: usize, view: &VcpuView) -> VcpuStatistics {
+    let [stall, main_loop, timeout] = view.leaves;
+    VcpuStatistics {
+        instructions: view.instructions,
+        idle_ns: view.idle_ns,
+        forced_leaves: ForcedLeaves { stall, main_loop, timeout },
+        range: instrument.options.range.as_ref().map(|_| range_statistics(instrument, index)),
+    }
+}
+
+fn range_statistics(instrument: &Instrument, index: usize) -> RangeStatistics {
+    let instructions = instrument.lockstep.host().in_range.get(index);
+    instrument.with_visits(index, |visits| RangeStatistics {
+        instructions,
+        visits: visits.by_entry().values().map(|tally| tally.visits).sum(),
+        by_entry: visits
+            .by_entry()
+            .iter()
+            .map(|(entry, t)| (format!("{entry:#x}"), t.clone()))
+            .collect(),
+    })
+}

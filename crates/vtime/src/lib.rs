@@ -1,0 +1,31 @@
+//! Virtual multi-core time for an emulated board.
+//!
+//! QEMU runs each emulated core in a thread of its own, and the host's
+//! scheduler decides which of them gets on. Nothing measured on such a machine
+//! means anything. This crate is the remedy's logic: the cores advance in
+//! lockstep by *virtual* time, one instruction one tick, whatever the host does
+//! meanwhile. `cassata-vtime-plugin` connects it to QEMU.
+//!
+//! - [`machine`]: the rules of the lockstep, as a pure state machine.
+//! - [`lockstep`]: the same for threads.
+//! - [`aarch64`]: which instructions can see time.
+//! - [`visits`]: how many instructions each visit to an address range takes.
+//! - [`options`], [`stats`]: what goes into the instrument and what comes out.
+//! - [`watchdog`]: what to say when nothing moves.
+//! - [`metronome`], [`bench`]: what the test guest reports, and what must hold.
+//! - [`qemu`], [`wrap`]: a QEMU command line under the instrument.
+
+#![forbid(unsafe_code)]
+
+pub mod aarch64;
+pub mod bench;
+pub mod lockstep;
+pub mod machine;
+pub mod metronome;
+pub mod options;
+pub mod qemu;
+pub mod rate;
+pub mod stats;
+pub mod visits;
+pub mod watchdog;
+pub mod wrap;

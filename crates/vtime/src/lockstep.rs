@@ -1,0 +1,279 @@
+//! The lockstep for threads: one per emulated core, and QEMU's main loop.
+//!
+//! Every method is called by the thread it concerns. None of them waits but
+//! [`Lockstep::check_in`], and that one is called only between blocks of
+//! translated code, where a thread holds no lock of QEMU's.
+
+mod event;
+mod slot;
+
+use crate::machine::{Counts, Effects, LeaveReason, MAX_VCPUS, Machine, MainLoop, State, Verdict};
+use crate::rate::ClockRate;
+use event::Event;
+use slot::Slot;
+pub use slot::TRIP;
+use std::sync::atomic::{
+    AtomicU64,
+    Ordering::{Acquire, Release},
+};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+/// How long a core waits before it leaves for one block without being asked
+/// to. Nothing is known that needs it; see [`LeaveReason::Timeout`].
+const SAFEGUARD: Duration = Duration::from_secs(1);
+/// What the lockstep needs of its surroundings.
+pub trait Host: Send + Sync {
+    /// The instruction counter of a core, which translated code advances.
+    fn counter(&self, vcpu: usize) -> u64;
+    /// Sets it. Called only by the core's own thread.
+    fn set_counter(&self, vcpu: usize, value: u64);
+    /// Wakes the main loop from its poll.
+    fn poke_main_loop(&self);
+}
+
+/// What may be chosen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Config {
+    /// How far a core may run ahead of the others, in ns of virtual time.
+    pub quantum_ns: u64,
+    /// The cores' clock rate.
+    pub rate: ClockRate,
+    /// Whether cores take turns instead of running at the same time.
+    pub serial: bool,
+    /// How many rounds a core spins before its thread sleeps.
+    pub spins: u32,
+}
+
+/// A view of one core, for statistics and reports.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct VcpuView {
+    /// What it does.
+    pub state: State,
+    /// Its thread waits for something else than an interrupt.
+    pub blocked: bool,
+    /// Its own time in ns.
+    pub time_ns: u64,
+    /// Instructions it has retired.
+    pub instructions: u64,
+    /// Time it has slept, in ns.
+    pub idle_ns: u64,
+    /// How often it left the lockstep for one block, in the order of
+    /// [`LeaveReason`].
+    pub leaves: [u64; 3],
+}
+
+/// A view of the whole, for statistics and reports.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct View {
+    /// Global time in ns.
+    pub now_ns: u64,
+    /// What the main loop does.
+    pub main_loop: MainLoop,
+    /// How often things happened.
+    pub counts: Counts,
+    /// Every core.
+    pub vcpus: Vec<VcpuView>,
+}
+
+/// The lockstep of a running QEMU.
+pub struct Lockstep<H> {
+    config: Config,
+    host: H,
+    machine: Mutex<Machine>,
+    /// Global time, for those who only want to read it.
+    now_ns: AtomicU64,
+    slots: Vec<Slot>,
+    events: Vec<Event>,
+}
+
+impl<H: Host> Lockstep<H> {
+    /// A lockstep at time zero without cores.
+    pub fn new(config: Config, host: H) -> Self {
+        Self {
+            config,
+            host,
+            machine: Mutex::new(Machine::new(config.quantum_ns, config.serial)),
+            now_ns: AtomicU64::new(0),
+            slots: (0..MAX_VCPUS).map(|_| Slot::default()).collect(),
+            events: (0..MAX_VCPUS).map(|_| Event::default()).collect(),
+        }
+    }
+
+    /// The surroundings given to [`Lockstep::new`].
+    pub fn host(&self) -> &H {
+        &self.host
+    }
+
+    /// Global time in ns: that of everybody who is not a core.
+    pub fn now_ns(&self) -> u64 {
+        self.now_ns.load(Acquire)
+    }
+
+    /// A core's own time in ns. Exact on the core's own thread.
+    pub fn vcpu_time_ns(&self, vcpu: usize) -> u64 {
+        self.slots[vcpu].time_ns(self.host.counter(vcpu), self.config.rate)
+    }
+
+    /// Instructions a core has retired. Exact on the core's own thread.
+    pub fn instructions(&self, vcpu: usize) -> u64 {
+        self.slots[vcpu].instructions(self.host.counter(vcpu))
+    }
+
+    /// A core comes into being.
+    pub fn add_vcpu(&self, vcpu: usize) {
+        let mut machine = self.lock();
+        machine.add(vcpu);
+        let slot = &self.slots[vcpu];
+        self.host.set_counter(vcpu, slot.trip(self.host.counter(vcpu)));
+        slot.anchor(self.host.counter(vcpu), machine.now_ns());
+    }
+
+    /// A core is taken out of the machine.
+    pub fn remove_vcpu(&self, vcpu: usize) {
+        self.update(|machine| machine.remove(vcpu));
+    }
+
+    /// Called before a block that crosses the core's limit. Returns when the
+    /// core may run that block.
+    pub fn check_in(&self, vcpu: usize) {
+        let slot = &self.slots[vcpu];
+        let armed = slot.take_armed();
+        let time_ns = self.vcpu_time_ns(vcpu);
+        self.update(|machine| machine.check_in(vcpu, time_ns, armed).except(vcpu));
+        let mut in_time = true;
+        loop {
+            let verdict = self.lock().verdict(vcpu);
+            match verdict {
+                Verdict::Run { limit_ns } => return self.allot(vcpu, limit_ns),
+                Verdict::Leave(reason) => return self.leave(vcpu, reason),
+                Verdict::Wait if !in_time => return self.leave(vcpu, LeaveReason::Timeout),
+                Verdict::Wait => in_time = self.events[vcpu].wait(self.config.spins, SAFEGUARD),
+            }
+        }
+    }
+
+    /// The core may have armed a timer: its next block checks in.
+    pub fn armed(&self, vcpu: usize) {
+        let slot = &self.slots[vcpu];
+        slot.arm();
+        self.host.set_counter(vcpu, slot.trip(self.host.counter(vcpu)));
+    }
+
+    /// The core has told the main loop of something.
+    pub fn notified(&self, vcpu: usize) {
+        self.update(Machine::notify_main_loop);
+        self.armed(vcpu);
+    }
+
+    /// The core goes to sleep.
+    pub fn sleep(&self, vcpu: usize) {
+        let time_ns = self.vcpu_time_ns(vcpu);
+        self.update(|machine| machine.sleep(vcpu, time_ns));
+    }
+
+    /// Somebody, himself core `by` or not a core, wakes a core.
+    pub fn kick(&self, vcpu: usize, by: Option<usize>) {
+        let by_ns = by.map(|by| self.vcpu_time_ns(by));
+        let mut machine = self.lock();
+        let at_ns = by_ns.unwrap_or_else(|| machine.now_ns());
+        machine.kick(vcpu, at_ns);
+    }
+
+    /// The core's thread is up after a sleep.
+    pub fn resume(&self, vcpu: usize) {
+        let resumed = self.lock().resume(vcpu);
+        if let Some((at_ns, limit_ns)) = resumed {
+            self.slots[vcpu].anchor(self.host.counter(vcpu), at_ns);
+            if limit_ns <= at_ns {
+                self.slots[vcpu].arm();
+            }
+            self.allot(vcpu, limit_ns);
+        }
+    }
+
+    /// The core's thread begins or ends a wait for another core.
+    pub fn set_blocked(&self, vcpu: usize, blocked: bool) {
+        self.update(|machine| machine.set_blocked(vcpu, blocked));
+        if self.config.serial && !blocked {
+            // Those who left for this core's sake come back before it runs on.
+            self.host.set_counter(vcpu, self.slots[vcpu].trip(self.host.counter(vcpu)));
+        }
+    }
+
+    /// The main loop's thread begins or ends a wait for cores.
+    pub fn set_main_loop_blocked(&self, blocked: bool) {
+        self.update(|machine| machine.set_main_loop_blocked(blocked));
+    }
+
+    /// The main loop goes to sleep until `deadline_ns`. Returns whether that
+    /// is reached already, so that it must not.
+    pub fn settle(&self, deadline_ns: Option<u64>) -> bool {
+        self.update(|machine| machine.settle(deadline_ns));
+        self.lock().main_loop() == MainLoop::Due
+    }
+
+    /// The main loop is awake. Returns whether its deadline was reached.
+    pub fn unsettle(&self) -> bool {
+        self.lock().unsettle()
+    }
+
+    /// What everybody does.
+    pub fn view(&self) -> View {
+        let machine = self.lock();
+        let vcpus = (0..machine.vcpus()).map(|vcpu| VcpuView {
+            state: machine.state(vcpu),
+            blocked: machine.is_blocked(vcpu),
+            time_ns: self.vcpu_time_ns(vcpu),
+            instructions: self.instructions(vcpu),
+            idle_ns: machine.idle_ns(vcpu),
+            leaves: [LeaveReason::Stall, LeaveReason::MainLoop, LeaveReason::Timeout]
+                .map(|reason| machine.leaves(vcpu, reason)),
+        });
+        View {
+            now_ns: machine.now_ns(),
+            main_loop: machine.main_loop(),
+            counts: machine.counts(),
+            vcpus: vcpus.collect(),
+        }
+    }
+
+    fn allot(&self, vcpu: usize, limit_ns: u64) {
+        let counter = self.host.counter(vcpu);
+        self.host.set_counter(vcpu, self.slots[vcpu].allot(counter, limit_ns, self.config.rate));
+    }
+
+    /// Lets the core run one block. Its counter stays where it is, so that the
+    /// next block checks in again.
+    fn leave(&self, vcpu: usize, reason: LeaveReason) {
+        self.lock().leave(vcpu, reason);
+    }
+
+    fn update(&self, change: impl FnOnce(&mut Machine) -> Effects) {
+        let mut machine = self.lock();
+        let effects = change(&mut machine);
+        self.now_ns.store(machine.now_ns(), Release);
+        drop(machine);
+        self.carry_out(effects);
+    }
+
+    fn carry_out(&self, effects: Effects) {
+        let mut rest = effects.unpark;
+        while rest != 0 {
+            self.events[rest.trailing_zeros() as usize].set();
+            rest &= rest - 1;
+        }
+        if effects.poke {
+            self.host.poke_main_loop();
+        }
+    }
+
+    /// A panic elsewhere must not hide behind a poisoned lock: the machine is
+    /// consistent between its methods.
+    fn lock(&self) -> MutexGuard<'_, Machine> {
+        self.machine.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests;

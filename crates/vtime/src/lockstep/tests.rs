@@ -1,0 +1,299 @@
+//! The lockstep under real threads: a board of cores that behave as QEMU's do.
+//!
+//! Each core's thread runs blocks, arms timers, sleeps, and kicks others, all
+//! by a seeded random choice; the main loop's thread runs timers. As in QEMU
+//! there is a big lock, a condition per core, and a main loop that a core tells
+//! of an earlier timer through a notifier.
+
+use super::*;
+use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
+use std::sync::{Arc, Condvar};
+use std::thread;
+
+/// A small generator (Steele and others 2014, SplitMix64): the same steps on
+/// every run.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, n: u64) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        (z ^ (z >> 31)) % n
+    }
+}
+
+/// The main loop's file descriptors.
+#[derive(Default)]
+struct Notifier {
+    pending: Mutex<bool>,
+    changed: Condvar,
+}
+
+impl Notifier {
+    fn write(&self) {
+        *self.pending.lock().unwrap() = true;
+        self.changed.notify_one();
+    }
+
+    fn read(&self) -> bool {
+        std::mem::take(&mut *self.pending.lock().unwrap())
+    }
+
+    fn wait(&self) {
+        drop(self.changed.wait_while(self.pending.lock().unwrap(), |pending| !*pending).unwrap());
+    }
+}
+
+struct Counters {
+    values: Vec<AtomicU64>,
+    notifier: Arc<Notifier>,
+}
+
+impl Host for Counters {
+    fn counter(&self, vcpu: usize) -> u64 {
+        self.values[vcpu].load(SeqCst)
+    }
+    fn set_counter(&self, vcpu: usize, value: u64) {
+        self.values[vcpu].store(value, SeqCst);
+    }
+    fn poke_main_loop(&self) {
+        self.notifier.write();
+    }
+}
+
+/// What the big lock protects.
+#[derive(Default)]
+struct Shared {
+    /// When and for which core.
+    timers: BTreeSet<(u64, usize)>,
+    /// Interrupts that a core has not taken, with their time.
+    pending: Vec<Vec<u64>>,
+    /// A core has finished and takes no more interrupts.
+    finished: Vec<bool>,
+    /// How late each timer's interrupt was taken.
+    lateness_ns: Vec<u64>,
+}
+
+struct Board {
+    lockstep: Lockstep<Counters>,
+    notifier: Arc<Notifier>,
+    shared: Mutex<Shared>,
+    wake: Vec<Condvar>,
+    /// Set to make a core look for interrupts before its next block.
+    exit_request: Vec<AtomicBool>,
+}
+
+const LONGEST_BLOCK: u64 = 30;
+
+impl Board {
+    fn new(cores: usize, quantum_ns: u64, serial: bool) -> Arc<Self> {
+        let notifier = Arc::new(Notifier::default());
+        let values = (0..cores).map(|_| AtomicU64::new(0)).collect();
+        let config = Config { quantum_ns, rate: ClockRate::DEFAULT, serial, spins: 20 };
+        let shared = Shared {
+            pending: vec![Vec::new(); cores],
+            finished: vec![false; cores],
+            ..Shared::default()
+        };
+        Arc::new(Self {
+            lockstep: Lockstep::new(config, Counters { values, notifier: notifier.clone() }),
+            notifier,
+            shared: Mutex::new(shared),
+            wake: (0..cores).map(|_| Condvar::new()).collect(),
+            exit_request: (0..cores).map(|_| AtomicBool::new(false)).collect(),
+        })
+    }
+
+    /// As `cpu_interrupt` and `qemu_cpu_kick` do: the news, then the deed.
+    fn interrupt(&self, shared: &mut Shared, core: usize, at_ns: u64, by: Option<usize>) {
+        if shared.finished[core] {
+            return;
+        }
+        shared.pending[core].push(at_ns);
+        self.lockstep.kick(core, by);
+        self.wake[core].notify_all();
+        self.exit_request[core].store(true, SeqCst);
+    }
+
+    /// As a write to a timer register does, all of it under the big lock.
+    fn arm(&self, core: usize, at_ns: u64) {
+        let mut shared = self.shared.lock().unwrap();
+        let first = shared.timers.first().is_none_or(|t| at_ns < t.0);
+        shared.timers.insert((at_ns, core));
+        self.lockstep.armed(core);
+        if first {
+            self.notifier.write();
+            self.lockstep.notified(core);
+        }
+    }
+
+    /// Takes interrupts, if asked to.
+    fn interrupts(&self, core: usize, expect: &mut Vec<u64>) {
+        if !self.exit_request[core].swap(false, SeqCst) {
+            return;
+        }
+        let mut shared = self.shared.lock().unwrap();
+        let now = self.lockstep.vcpu_time_ns(core);
+        for at in std::mem::take(&mut shared.pending[core]) {
+            // Kicks by other cores carry time zero.
+            if at != 0 {
+                assert!(now >= at, "core {core} took the interrupt of {at} at {now}");
+                shared.lateness_ns.push(now - at);
+                expect.retain(|t| *t != at);
+            }
+        }
+    }
+
+    fn block(&self, core: usize, length: u64) {
+        let counters = self.lockstep.host();
+        let counter = counters.counter(core) + length;
+        counters.set_counter(core, counter);
+        if counter >= TRIP {
+            self.lockstep.check_in(core);
+        }
+    }
+
+    fn sleep(&self, core: usize) {
+        let mut shared = self.shared.lock().unwrap();
+        let mut slept = false;
+        while shared.pending[core].is_empty() {
+            slept = true;
+            self.lockstep.sleep(core);
+            shared = self.wake[core].wait(shared).unwrap();
+        }
+        if slept {
+            self.lockstep.resume(core);
+        }
+        // As `cpu_handle_interrupt` does whenever a core enters emulated code.
+        self.exit_request[core].store(true, SeqCst);
+    }
+
+    fn core(&self, core: usize, steps: u64, kicks: bool) {
+        let mut random = Random(core as u64);
+        let mut expect = Vec::new();
+        let mut last_ns = 0;
+        for _ in 0..steps {
+            self.interrupts(core, &mut expect);
+            self.block(core, 1 + random.below(LONGEST_BLOCK));
+            let now = self.lockstep.vcpu_time_ns(core);
+            assert!(now > last_ns, "core {core}: time went back from {last_ns} to {now}");
+            last_ns = now;
+            match random.below(40) {
+                0 => {
+                    let at = now + 1 + random.below(3_000);
+                    expect.push(at);
+                    self.arm(core, at);
+                }
+                1 if kicks => {
+                    let other = random.below(self.wake.len() as u64) as usize;
+                    self.interrupt(&mut self.shared.lock().unwrap(), other, 0, Some(core));
+                }
+                // Only with a timer of its own to wake it.
+                2 if !expect.is_empty() => self.sleep(core),
+                _ => {}
+            }
+        }
+        self.shared.lock().unwrap().finished[core] = true;
+        self.lockstep.remove_vcpu(core);
+    }
+
+    fn main_loop(&self) {
+        loop {
+            let deadline = {
+                let mut shared = self.shared.lock().unwrap();
+                let now = self.lockstep.now_ns();
+                while let Some((at, core)) = shared.timers.first().copied().filter(|t| t.0 <= now) {
+                    shared.timers.pop_first();
+                    self.interrupt(&mut shared, core, at, None);
+                }
+                if shared.finished.iter().all(|f| *f) {
+                    return;
+                }
+                shared.timers.first().map(|t| t.0)
+            };
+            // Told of something before it slept: it looks again.
+            if self.notifier.read() {
+                continue;
+            }
+            if !self.lockstep.settle(deadline) {
+                self.notifier.wait();
+            }
+            self.lockstep.unsettle();
+        }
+    }
+}
+
+/// Runs a board to its end and returns how late timers' interrupts were.
+/// `kicks` says whether cores interrupt each other.
+fn run(cores: usize, quantum_ns: u64, steps: u64, kicks: bool) -> (Vec<u64>, View) {
+    run_board(&Board::new(cores, quantum_ns, false), steps, kicks)
+}
+
+fn run_board(board: &Arc<Board>, steps: u64, kicks: bool) -> (Vec<u64>, View) {
+    let cores = board.wake.len();
+    (0..cores).for_each(|core| board.lockstep.add_vcpu(core));
+    let main_loop = {
+        let board = board.clone();
+        thread::spawn(move || board.main_loop())
+    };
+    let threads: Vec<_> = (0..cores)
+        .map(|core| {
+            let board = board.clone();
+            thread::spawn(move || board.core(core, steps, kicks))
+        })
+        .collect();
+    for thread in threads {
+        thread.join().unwrap();
+        board.notifier.write();
+    }
+    main_loop.join().unwrap();
+    let lateness = std::mem::take(&mut board.shared.lock().unwrap().lateness_ns);
+    (lateness, board.lockstep.view())
+}
+
+/// The block that crosses the deadline, and the one that armed the timer if
+/// that was nearer than its end.
+const EXACT: u64 = 2 * LONGEST_BLOCK;
+
+#[test]
+fn one_core_takes_every_interrupt_within_a_block_of_its_time() {
+    let (lateness, view) = run(1, 1_000, 40_000, false);
+    assert!(lateness.len() > 500, "{}", lateness.len());
+    assert!(lateness.iter().all(|late| *late <= EXACT), "{:?}", lateness.iter().max());
+    assert!(view.counts.jumps > 0);
+}
+
+#[test]
+fn four_cores_take_every_interrupt_within_a_block_of_its_time() {
+    let (lateness, view) = run(4, 1_000, 20_000, false);
+    assert!(lateness.len() > 1_000, "{}", lateness.len());
+    assert!(lateness.iter().all(|late| *late <= EXACT), "{:?}", lateness.iter().max());
+    assert!(view.counts.quanta > 0 && view.counts.settlings > 0);
+}
+
+#[test]
+fn cores_that_interrupt_each_other_are_late_by_less_than_a_quantum() {
+    let (lateness, _) = run(4, 1_000, 20_000, true);
+    assert!(lateness.len() > 1_000, "{}", lateness.len());
+    assert!(lateness.iter().all(|late| *late <= 1_000), "{:?}", lateness.iter().max());
+}
+
+#[test]
+fn eight_cores_with_a_short_quantum_come_to_an_end() {
+    let (lateness, _) = run(8, 100, 5_000, true);
+    assert!(lateness.len() > 500, "{}", lateness.len());
+}
+
+#[test]
+fn cores_that_take_turns_do_the_same_every_time() {
+    let run = || run_board(&Board::new(4, 1_000, true), 5_000, true);
+    let ((lateness, view), (lateness_again, view_again)) = (run(), run());
+    assert!(lateness.len() > 300, "{}", lateness.len());
+    assert_eq!(lateness, lateness_again);
+    let of = |view: View| {
+        view.vcpus.iter().map(|v| (v.instructions, v.time_ns, v.idle_ns)).collect::<Vec<_>>()
+    };
+    assert_eq!(of(view), of(view_again));
+}

@@ -1,0 +1,344 @@
+//! The lockstep itself, as a state machine without threads or clocks.
+//!
+//! Each emulated core has its own time. Global time is a lower bound of them
+//! all, and no running core may be more than a quantum ahead of it. QEMU's
+//! main loop runs timers and devices; it lives at global time, which stands
+//! still while it works. The rules:
+//!
+//! 1. A running core has a limit. When it reaches it, it has *arrived*, and
+//!    waits.
+//! 2. When no core is left running and the main loop is *settled* (asleep in
+//!    its poll, its next deadline known), the earliest arrival decides. If the
+//!    deadline is not later, global time becomes the deadline and the main
+//!    loop runs its timers. Otherwise global time becomes that arrival, and
+//!    every core before `global + quantum`, or before the deadline if that is
+//!    sooner, runs on up to there.
+//! 3. When every core is idle, global time becomes the deadline. Without one,
+//!    nothing happens until input arrives.
+//! 4. An idle core that is kicked wakes at its kicker's time, and counts as
+//!    running from that moment, not from when its thread gets going.
+//! 5. A core that waits leaves for one block when time cannot go on otherwise:
+//!    when the main loop, or every core that time waits for, is blocked.
+//! 6. A core that may have armed a timer waits until the main loop has settled
+//!    again, and then runs no further than the deadline now known.
+//! 7. If the lockstep is *serial*, one core runs at a time: the one whose time
+//!    is least, and of equals the one with the least index.
+//!
+//! Rules 2 and 6 make a timer fire at its exact time on the core that armed
+//! it. Rule 4 makes the all-idle test exact: a core whose thread has not been
+//! scheduled yet is not idle.
+
+mod rules;
+mod vcpu;
+
+use serde::{Deserialize, Serialize};
+use vcpu::Vcpu;
+pub use vcpu::{LeaveReason, State, Verdict};
+
+/// The most emulated cores: one bit each in [`Effects::unpark`].
+pub const MAX_VCPUS: usize = 64;
+
+/// What the caller must do once it has let go of the machine.
+#[must_use]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Effects {
+    /// The cores whose threads are to look at their verdict again, bit by
+    /// index.
+    pub unpark: u64,
+    /// Wake the main loop from its poll.
+    pub poke: bool,
+}
+
+impl Effects {
+    fn unpark(&mut self, vcpu: usize) {
+        self.unpark |= 1 << vcpu;
+    }
+
+    /// The same without waking `vcpu`, which is the one that asks.
+    pub fn except(self, vcpu: usize) -> Self {
+        Self { unpark: self.unpark & !(1 << vcpu), ..self }
+    }
+}
+
+/// What QEMU's main loop does, as far as time is concerned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MainLoop {
+    /// It works. Global time stands still.
+    Awake,
+    /// It sleeps, but has been told of something and will look.
+    Notified,
+    /// It sleeps until `deadline_ns`, or until input arrives.
+    Settled {
+        /// Virtual time of its next timer, if any.
+        deadline_ns: Option<u64>,
+    },
+    /// Its deadline has been reached, and it is being woken.
+    Due,
+}
+
+/// How often things happened.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Counts {
+    /// Quanta begun.
+    pub quanta: u64,
+    /// Quanta that were cut short by a deadline.
+    pub early_ends: u64,
+    /// Deadlines reached, by running or by a jump.
+    pub deadlines: u64,
+    /// Jumps over time in which every core slept.
+    pub jumps: u64,
+    /// Times a core waited for the main loop to learn its next deadline.
+    pub settlings: u64,
+}
+
+/// The lockstep of up to [`MAX_VCPUS`] cores and a main loop.
+#[derive(Debug)]
+pub struct Machine {
+    quantum_ns: u64,
+    serial: bool,
+    now_ns: u64,
+    window_end_ns: u64,
+    main_loop: MainLoop,
+    main_loop_blocked: bool,
+    /// How often somebody became blocked, plus one.
+    episode: u64,
+    vcpus: Vec<Vcpu>,
+    counts: Counts,
+}
+
+impl Machine {
+    /// A machine at time zero without cores, whose main loop is awake.
+    ///
+    /// `quantum_ns` is how far a core may run ahead of the others; zero is
+    /// taken as one. `serial` says that they take turns; see rule 7.
+    #[must_use]
+    pub fn new(quantum_ns: u64, serial: bool) -> Self {
+        let quantum_ns = quantum_ns.max(1);
+        Self {
+            quantum_ns,
+            serial,
+            now_ns: 0,
+            window_end_ns: quantum_ns,
+            main_loop: MainLoop::Awake,
+            main_loop_blocked: false,
+            episode: 1,
+            vcpus: Vec::new(),
+            counts: Counts::default(),
+        }
+    }
+
+    /// Global time: no core is behind it, except inside an instruction block
+    /// that was begun before and ends after it.
+    #[must_use]
+    pub fn now_ns(&self) -> u64 {
+        self.now_ns
+    }
+
+    /// What the main loop does.
+    #[must_use]
+    pub fn main_loop(&self) -> MainLoop {
+        self.main_loop
+    }
+
+    /// How often things happened so far.
+    #[must_use]
+    pub fn counts(&self) -> Counts {
+        self.counts
+    }
+
+    /// One more than the highest core index seen.
+    #[must_use]
+    pub fn vcpus(&self) -> usize {
+        self.vcpus.len()
+    }
+
+    /// The state of a core; absent if there is no such core.
+    #[must_use]
+    pub fn state(&self, vcpu: usize) -> State {
+        self.vcpus.get(vcpu).map_or(State::Absent, |v| v.state)
+    }
+
+    /// Whether a core's thread waits for something else than an interrupt.
+    #[must_use]
+    pub fn is_blocked(&self, vcpu: usize) -> bool {
+        self.vcpus.get(vcpu).is_some_and(|v| v.blocked)
+    }
+
+    /// How long a core has slept so far, in ns of virtual time.
+    #[must_use]
+    pub fn idle_ns(&self, vcpu: usize) -> u64 {
+        let Some(v) = self.vcpus.get(vcpu) else { return 0 };
+        match v.state {
+            State::Idle { since_ns } => v.idle_ns + self.now_ns.saturating_sub(since_ns),
+            _ => v.idle_ns,
+        }
+    }
+
+    /// How often a core left the lockstep for one block, by reason.
+    #[must_use]
+    pub fn leaves(&self, vcpu: usize, reason: LeaveReason) -> u64 {
+        self.vcpus.get(vcpu).map_or(0, |v| v.leaves[reason as usize])
+    }
+
+    /// A core comes into being at global time. Until it first sleeps it counts
+    /// as running.
+    ///
+    /// # Panics
+    /// If `vcpu` is [`MAX_VCPUS`] or more.
+    pub fn add(&mut self, vcpu: usize) {
+        assert!(vcpu < MAX_VCPUS, "core {vcpu}: at most {MAX_VCPUS} are supported");
+        if self.vcpus.len() <= vcpu {
+            self.vcpus.resize_with(vcpu + 1, Vcpu::default);
+        }
+        let limit_ns = if self.serial { self.now_ns } else { self.window_end_ns };
+        self.vcpus[vcpu].state = State::Running { limit_ns };
+    }
+
+    /// A core is taken out of the machine.
+    pub fn remove(&mut self, vcpu: usize) -> Effects {
+        self.vcpus[vcpu].state = State::Absent;
+        self.advance()
+    }
+
+    /// A core, at its own time `at_ns`, stands before its next block and wants
+    /// to know whether it may run on. `armed` says that it may have armed a
+    /// timer since it was last here.
+    pub fn check_in(&mut self, vcpu: usize, at_ns: u64, armed: bool) -> Effects {
+        let settled = matches!(self.main_loop, MainLoop::Settled { .. });
+        let limit_ns = self.limit_for(at_ns);
+        let v = &mut self.vcpus[vcpu];
+        v.out = false;
+        let must_settle = armed || matches!(v.state, State::Settling { .. });
+        v.state = match v.state {
+            _ if must_settle && !settled => {
+                self.counts.settlings += u64::from(armed);
+                State::Settling { at_ns }
+            }
+            _ if must_settle && at_ns < limit_ns && !self.serial => State::Running { limit_ns },
+            State::Running { limit_ns } if !must_settle && at_ns < limit_ns => v.state,
+            _ => State::Arrived { at_ns },
+        };
+        self.advance()
+    }
+
+    /// Whether a core that checked in may run.
+    #[must_use]
+    pub fn verdict(&self, vcpu: usize) -> Verdict {
+        match self.vcpus[vcpu].state {
+            State::Running { limit_ns } => Verdict::Run { limit_ns },
+            _ if !self.may_leave(vcpu) => Verdict::Wait,
+            _ if self.main_loop_blocked => Verdict::Leave(LeaveReason::MainLoop),
+            _ if self.stalled() => Verdict::Leave(LeaveReason::Stall),
+            _ => Verdict::Wait,
+        }
+    }
+
+    /// A core leaves the lockstep for one block without being allowed to run
+    /// on, so that QEMU gets hold of its thread.
+    ///
+    /// Once is enough for each episode, that is, each time somebody becomes
+    /// blocked: he has asked the core to exit before, and with the next block
+    /// it does.
+    pub fn leave(&mut self, vcpu: usize, reason: LeaveReason) {
+        let v = &mut self.vcpus[vcpu];
+        v.leaves[reason as usize] += 1;
+        v.left_in = self.episode;
+        v.out = true;
+    }
+
+    /// A core goes to sleep at its own time `at_ns`.
+    pub fn sleep(&mut self, vcpu: usize, at_ns: u64) -> Effects {
+        let v = &mut self.vcpus[vcpu];
+        v.state = match v.state {
+            // It was kicked for something that is not work: its sleep goes on,
+            // and is already accounted for up to the kick.
+            State::Waking { at_ns } => State::Idle { since_ns: at_ns },
+            _ => State::Idle { since_ns: at_ns },
+        };
+        self.advance()
+    }
+
+    /// Somebody whose time is `at_ns` wakes a core, should it be asleep.
+    pub fn kick(&mut self, vcpu: usize, at_ns: u64) {
+        let v = &mut self.vcpus[vcpu];
+        if let State::Idle { since_ns } = v.state {
+            v.wake(since_ns, since_ns.max(at_ns).max(self.now_ns));
+        }
+    }
+
+    /// A core's thread is up after a sleep. Returns the core's time and its
+    /// limit, or nothing if it was not asleep. While the main loop works, or if
+    /// cores take turns, the limit is that very time: the core must check in,
+    /// as if it had armed a timer, to learn how far it may run.
+    pub fn resume(&mut self, vcpu: usize) -> Option<(u64, u64)> {
+        let now_ns = self.now_ns;
+        let v = self.vcpus.get_mut(vcpu)?;
+        if let State::Idle { since_ns } = v.state {
+            v.wake(since_ns, since_ns.max(now_ns));
+        }
+        let State::Waking { at_ns } = v.state else { return None };
+        let settled = matches!(self.main_loop, MainLoop::Settled { .. });
+        let limit_ns = if settled && !self.serial { self.limit_for(at_ns) } else { at_ns };
+        self.vcpus[vcpu].state = State::Running { limit_ns };
+        Some((at_ns, limit_ns))
+    }
+
+    /// A core's thread begins or ends a wait for something else than an
+    /// interrupt, such as another core's exclusive section.
+    pub fn set_blocked(&mut self, vcpu: usize, blocked: bool) -> Effects {
+        let v = &mut self.vcpus[vcpu];
+        v.blocked = blocked;
+        v.out = !blocked && v.waits();
+        self.episode += u64::from(blocked);
+        if v.out {
+            // It is outside right now, and has seen what it was asked to.
+            v.left_in = self.episode;
+        }
+        self.release_waiting()
+    }
+
+    /// The main loop's thread begins or ends a wait for cores.
+    pub fn set_main_loop_blocked(&mut self, blocked: bool) -> Effects {
+        self.main_loop_blocked = blocked;
+        self.episode += u64::from(blocked);
+        self.release_waiting()
+    }
+
+    /// The main loop has been told of something by a core: its next deadline
+    /// is not known until it has looked.
+    pub fn notify_main_loop(&mut self) -> Effects {
+        let settled = matches!(self.main_loop, MainLoop::Settled { .. });
+        if settled {
+            self.main_loop = MainLoop::Notified;
+        }
+        Effects { poke: settled, ..Effects::default() }
+    }
+
+    /// The main loop goes to sleep until `deadline_ns`. If that is reached at
+    /// once, it is [`MainLoop::Due`] afterwards.
+    pub fn settle(&mut self, deadline_ns: Option<u64>) -> Effects {
+        self.main_loop = MainLoop::Settled { deadline_ns };
+        let mut effects = Effects::default();
+        for vcpu in 0..self.vcpus.len() {
+            if let State::Settling { at_ns } = self.vcpus[vcpu].state {
+                let limit_ns = self.limit_for(at_ns);
+                if at_ns < limit_ns && !self.serial {
+                    effects.unpark(vcpu);
+                    self.vcpus[vcpu].state = State::Running { limit_ns };
+                } else {
+                    self.vcpus[vcpu].state = State::Arrived { at_ns };
+                }
+            }
+        }
+        let advanced = self.advance();
+        Effects { unpark: effects.unpark | advanced.unpark, poke: false }
+    }
+
+    /// The main loop is awake. Returns whether its deadline was reached.
+    pub fn unsettle(&mut self) -> bool {
+        std::mem::replace(&mut self.main_loop, MainLoop::Awake) == MainLoop::Due
+    }
+}
+
+#[cfg(test)]
+mod tests;

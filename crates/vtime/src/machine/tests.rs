@@ -1,0 +1,382 @@
+use super::*;
+use proptest::prelude::*;
+
+const Q: u64 = 100;
+
+/// Two running cores and a main loop asleep until `deadline`.
+fn pair(deadline_ns: Option<u64>) -> Machine {
+    let mut m = Machine::new(Q, false);
+    m.add(0);
+    m.add(1);
+    assert_eq!(m.settle(deadline_ns), Effects::default());
+    m
+}
+
+fn limit(m: &Machine, vcpu: usize) -> u64 {
+    match m.state(vcpu) {
+        State::Running { limit_ns } => limit_ns,
+        other => panic!("core {vcpu} is {other:?}"),
+    }
+}
+
+#[test]
+fn waits_for_the_last_core_then_opens_the_next_quantum() {
+    let mut m = pair(None);
+    assert_eq!(m.check_in(0, 103, false), Effects::default());
+    assert_eq!(m.verdict(0), Verdict::Wait);
+    assert_eq!(m.check_in(1, 101, false), Effects { unpark: 0b11, poke: false });
+    assert_eq!(m.now_ns(), 101);
+    assert_eq!((limit(&m, 0), limit(&m, 1)), (201, 201));
+}
+
+#[test]
+fn ends_a_quantum_at_the_deadline_and_lets_the_timers_run_first() {
+    let mut m = pair(Some(150));
+    let _ = m.check_in(0, 100, false);
+    let _ = m.check_in(1, 100, false);
+    assert_eq!((limit(&m, 0), limit(&m, 1)), (150, 150));
+    assert_eq!(m.counts().early_ends, 1);
+    let _ = m.check_in(0, 154, false);
+    assert!(m.check_in(1, 150, false).poke);
+    assert_eq!((m.now_ns(), m.main_loop()), (150, MainLoop::Due));
+    assert!(m.unsettle());
+    assert_eq!(m.verdict(0), Verdict::Wait);
+    let _ = m.settle(None);
+    assert_eq!((limit(&m, 0), limit(&m, 1)), (250, 250));
+}
+
+#[test]
+fn jumps_to_the_deadline_when_all_sleep_and_never_without_one() {
+    let mut m = pair(None);
+    let _ = m.sleep(0, 10);
+    assert_eq!(m.sleep(1, 20), Effects::default());
+    assert_eq!(m.now_ns(), 0);
+    assert!(!m.unsettle());
+    let _ = m.settle(Some(5_000));
+    assert_eq!((m.now_ns(), m.main_loop()), (5_000, MainLoop::Due));
+    assert_eq!(m.counts().jumps, 1);
+}
+
+#[test]
+fn a_kicked_core_is_not_idle_before_its_thread_is_up() {
+    let mut m = pair(Some(5_000));
+    let _ = m.sleep(1, 20);
+    m.kick(1, 60);
+    let _ = m.sleep(0, 70);
+    assert_eq!(m.now_ns(), 0, "time waits for core 1");
+    assert_eq!(m.resume(1), Some((60, 100)));
+    assert_eq!(m.idle_ns(1), 40);
+}
+
+#[test]
+fn a_core_kicked_from_the_past_wakes_no_earlier_than_it_slept() {
+    let mut m = pair(None);
+    let _ = m.sleep(1, 80);
+    m.kick(1, 30);
+    assert_eq!(m.resume(1), Some((80, 100)));
+}
+
+#[test]
+fn a_kick_for_nothing_keeps_the_sleep_in_one_piece() {
+    let mut m = pair(None);
+    let _ = m.sleep(1, 20);
+    m.kick(1, 60);
+    let _ = m.sleep(1, 20);
+    m.kick(1, 90);
+    assert_eq!(m.resume(1), Some((90, 100)));
+    assert_eq!(m.idle_ns(1), 70);
+}
+
+#[test]
+fn a_core_that_arms_a_timer_stops_at_it_inside_the_quantum() {
+    let mut m = pair(None);
+    assert!(m.notify_main_loop().poke);
+    let _ = m.check_in(0, 10, true);
+    assert_eq!(m.state(0), State::Settling { at_ns: 10 });
+    assert_eq!(m.counts().settlings, 1);
+    assert!(!m.unsettle());
+    assert_eq!(m.settle(Some(42)).unpark, 0b01);
+    assert_eq!((limit(&m, 0), limit(&m, 1)), (42, 100));
+    let _ = m.check_in(0, 42, false);
+    assert_eq!(m.now_ns(), 0, "core 1 may still be before the deadline");
+    let _ = m.check_in(1, 100, false);
+    assert_eq!((m.now_ns(), m.main_loop()), (42, MainLoop::Due));
+}
+
+#[test]
+fn a_timer_armed_behind_a_known_one_needs_no_wait() {
+    let mut m = pair(Some(40));
+    // The window was opened before the deadline was known.
+    assert_eq!(limit(&m, 0), 100);
+    let _ = m.check_in(0, 10, true);
+    assert_eq!(limit(&m, 0), 40);
+    assert_eq!(m.counts().settlings, 0);
+}
+
+#[test]
+fn time_stands_still_while_the_main_loop_works() {
+    let mut m = pair(None);
+    assert!(!m.unsettle());
+    let _ = m.check_in(0, 100, false);
+    let _ = m.check_in(1, 100, false);
+    assert_eq!(m.now_ns(), 0);
+    assert_eq!(m.settle(None).unpark, 0b11);
+    assert_eq!(m.now_ns(), 100);
+}
+
+#[test]
+fn everybody_leaves_when_the_main_loop_is_blocked() {
+    let mut m = pair(None);
+    let _ = m.check_in(0, 100, false);
+    assert!(!m.unsettle());
+    let _ = m.check_in(1, 50, true);
+    assert_eq!(m.set_main_loop_blocked(true).unpark, 0b11);
+    assert_eq!(m.verdict(0), Verdict::Leave(LeaveReason::MainLoop));
+    assert_eq!(m.verdict(1), Verdict::Leave(LeaveReason::MainLoop));
+    m.leave(0, LeaveReason::MainLoop);
+    assert_eq!(m.leaves(0, LeaveReason::MainLoop), 1);
+    let _ = m.set_main_loop_blocked(false);
+    assert_eq!(m.verdict(0), Verdict::Wait);
+}
+
+#[test]
+fn a_core_that_others_are_blocked_on_leaves() {
+    let mut m = pair(None);
+    let _ = m.check_in(0, 100, false);
+    assert_eq!(m.set_blocked(1, true).unpark, 0b01);
+    assert_eq!(m.verdict(0), Verdict::Leave(LeaveReason::Stall));
+    let _ = m.set_blocked(1, false);
+    assert_eq!(m.verdict(0), Verdict::Wait);
+}
+
+#[test]
+fn a_core_that_a_timer_wakes_stops_at_its_next_timer() {
+    let mut m = pair(Some(50));
+    let _ = m.sleep(0, 20);
+    let _ = m.check_in(1, 100, false);
+    assert_eq!((m.now_ns(), m.unsettle()), (50, true));
+    m.kick(0, 50);
+    assert_eq!(m.resume(0), Some((50, 50)), "the next deadline is not known yet");
+    let _ = m.check_in(0, 54, true);
+    let _ = m.settle(Some(70));
+    assert_eq!(limit(&m, 0), 70);
+}
+
+#[test]
+fn a_core_that_another_wakes_while_the_main_loop_works_stops_at_its_timer() {
+    let mut m = pair(None);
+    assert!(!m.unsettle());
+    let _ = m.check_in(0, 10, true);
+    let _ = m.settle(Some(60));
+    let _ = m.sleep(0, 20);
+    assert!(!m.unsettle());
+    m.kick(0, 30);
+    assert_eq!(m.resume(0), Some((30, 30)));
+    let _ = m.check_in(0, 33, true);
+    assert_eq!(m.settle(Some(60)).unpark, 0b01);
+    assert_eq!(limit(&m, 0), 60);
+}
+
+#[test]
+fn a_removed_core_holds_nobody_up() {
+    let mut m = pair(None);
+    let _ = m.check_in(0, 100, false);
+    assert_eq!(m.remove(1).unpark, 0b01);
+    assert_eq!(limit(&m, 0), 200);
+}
+
+#[test]
+fn cores_take_turns_by_their_time_if_serial() {
+    let mut m = Machine::new(Q, true);
+    (0..3).for_each(|i| m.add(i));
+    let _ = m.settle(None);
+    let _ = m.check_in(0, 103, false);
+    let _ = m.check_in(1, 101, false);
+    assert_eq!(m.check_in(2, 101, false).unpark, 0b010, "the earliest, of two the first");
+    assert_eq!(limit(&m, 1), 201);
+    assert_eq!(m.check_in(1, 150, true).unpark, 0b100, "it armed a timer: core 2 is earlier now");
+    assert_eq!(m.sleep(2, 120).unpark, 0b001);
+    assert_eq!(m.check_in(0, 205, false).unpark, 0b010);
+    m.kick(2, 160);
+    assert_eq!(m.resume(2), Some((160, 160)), "it waits for its turn");
+    let _ = m.check_in(2, 164, true);
+    assert_eq!(m.check_in(1, 203, false).unpark, 0b100);
+    assert_eq!(m.now_ns(), 101);
+    assert_eq!(m.check_in(2, 201, false).unpark, 0b100, "a new window");
+    assert_eq!((m.now_ns(), limit(&m, 2)), (201, 301));
+}
+
+#[test]
+fn cores_leave_one_by_one_if_serial() {
+    let mut m = Machine::new(Q, true);
+    (0..3).for_each(|i| m.add(i));
+    let _ = m.settle(None);
+    let _ = m.check_in(0, 10, false);
+    let _ = m.check_in(1, 20, false);
+    assert_eq!(m.check_in(2, 20, false).unpark, 0b001);
+    // Core 0 wants an exclusive section; the others must be outside.
+    assert_eq!(m.set_blocked(0, true).unpark, 0b010);
+    assert_eq!((m.verdict(1), m.verdict(2)), (Verdict::Leave(LeaveReason::Stall), Verdict::Wait));
+    m.leave(1, LeaveReason::Stall);
+    assert_eq!(m.verdict(2), Verdict::Wait, "core 1 is out");
+    assert_eq!(m.set_blocked(1, true).unpark, 0b100);
+    m.leave(2, LeaveReason::Stall);
+    let _ = m.check_in(2, 24, false);
+    let _ = m.set_blocked(1, false);
+    let _ = m.check_in(1, 23, false);
+    assert_eq!((m.verdict(1), m.verdict(2)), (Verdict::Wait, Verdict::Wait), "once is enough");
+    let _ = m.set_blocked(0, false);
+    assert_eq!(m.set_blocked(0, true).unpark, 0b010, "but now core 0 is blocked again");
+}
+
+/// A core of the model below.
+#[derive(Clone, Copy, Debug)]
+enum Step {
+    Run(u64),
+    Sleep,
+    Kick(usize),
+    Arm(u64),
+    Block,
+}
+
+fn step() -> impl Strategy<Value = (usize, Step)> {
+    let what = prop_oneof![
+        8 => (1..40_u64).prop_map(Step::Run),
+        1 => Just(Step::Sleep),
+        2 => (0..4_usize).prop_map(Step::Kick),
+        2 => (1..500_u64).prop_map(Step::Arm),
+        1 => Just(Step::Block),
+    ];
+    (0..4_usize, what)
+}
+
+/// What a core is told and does, with the timers it armed.
+struct Model {
+    serial: bool,
+    m: Machine,
+    time_ns: [u64; 4],
+    timers: Vec<(u64, usize)>,
+    fired: Vec<(u64, u64)>,
+}
+
+impl Model {
+    fn new(serial: bool) -> Self {
+        let mut m = Machine::new(Q, serial);
+        (0..4).for_each(|i| m.add(i));
+        let mut model = Self { serial, m, time_ns: [0; 4], timers: Vec::new(), fired: Vec::new() };
+        model.main_loop();
+        model
+    }
+
+    /// Runs the main loop as QEMU does, until it sleeps.
+    fn main_loop(&mut self) {
+        loop {
+            let _ = self.m.unsettle();
+            let now = self.m.now_ns();
+            let (due, rest) = self.timers.iter().partition(|(at, _)| *at <= now);
+            self.timers = rest;
+            let due: Vec<(u64, usize)> = due;
+            for (at, owner) in due {
+                self.fired.push((at, now));
+                self.m.kick(owner, now);
+                self.resume(owner);
+            }
+            let _ = self.m.settle(self.timers.iter().map(|t| t.0).min());
+            if self.m.main_loop() != MainLoop::Due {
+                return;
+            }
+        }
+    }
+
+    fn resume(&mut self, vcpu: usize) {
+        if let State::Waking { .. } = self.m.state(vcpu) {
+            let (at, _) = self.m.resume(vcpu).unwrap();
+            assert!(at >= self.time_ns[vcpu], "core {vcpu} went back");
+            self.time_ns[vcpu] = at;
+        }
+    }
+
+    fn settle_if_needed(&mut self) {
+        if matches!(self.m.main_loop(), MainLoop::Due | MainLoop::Notified) {
+            self.main_loop();
+        }
+    }
+
+    fn apply(&mut self, vcpu: usize, step: Step) {
+        if !matches!(self.m.state(vcpu), State::Running { .. }) {
+            return;
+        }
+        let at = self.time_ns[vcpu];
+        match step {
+            Step::Run(n) => {
+                // As translated code does: the first block that crosses the
+                // limit checks in.
+                self.time_ns[vcpu] += n;
+                if self.time_ns[vcpu] >= limit(&self.m, vcpu) {
+                    let _ = self.m.check_in(vcpu, self.time_ns[vcpu], false);
+                }
+            }
+            Step::Sleep => {
+                let _ = self.m.sleep(vcpu, at);
+            }
+            Step::Kick(other) => {
+                self.m.kick(other, at);
+                self.resume(other);
+            }
+            Step::Arm(after) => {
+                let first = self.timers.iter().all(|t| at + after < t.0);
+                self.timers.push((at + after, vcpu));
+                if first {
+                    let _ = self.m.notify_main_loop();
+                }
+                let _ = self.m.check_in(vcpu, at, true);
+            }
+            Step::Block => {
+                let _ = self.m.set_blocked(vcpu, true);
+                let _ = self.m.set_blocked(vcpu, false);
+            }
+        }
+        self.settle_if_needed();
+    }
+
+    fn check(&self, before_ns: u64) {
+        let now = self.m.now_ns();
+        assert!(now >= before_ns, "global time went back");
+        let may_run = |vcpu: &usize| match self.m.state(*vcpu) {
+            State::Running { limit_ns } => self.time_ns[*vcpu] < limit_ns,
+            _ => false,
+        };
+        assert!(!self.serial || (0..4).filter(may_run).count() <= 1, "more than one core runs");
+        for vcpu in 0..4 {
+            match self.m.state(vcpu) {
+                State::Running { limit_ns } => {
+                    assert!(limit_ns <= now + 2 * Q, "core {vcpu} may run too far");
+                    assert!(self.time_ns[vcpu] >= now, "core {vcpu} is behind global time");
+                }
+                State::Arrived { at_ns } => assert!(at_ns >= now),
+                _ => {}
+            }
+        }
+        assert!(self.timers.iter().all(|t| t.0 >= now), "a timer was passed by");
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 512, ..ProptestConfig::default() })]
+
+    #[test]
+    fn time_is_monotonic_bounded_and_stops_at_every_timer(
+        serial in any::<bool>(),
+        steps in prop::collection::vec(step(), 1..400)
+    ) {
+        let mut model = Model::new(serial);
+        for (vcpu, step) in steps {
+            let before = model.m.now_ns();
+            model.apply(vcpu, step);
+            model.check(before);
+        }
+        for (armed_for, fired_at) in model.fired {
+            prop_assert_eq!(armed_for, fired_at);
+        }
+    }
+}

@@ -1,0 +1,187 @@
+//! What the instrument is told on QEMU's command line.
+
+use crate::rate::ClockRate;
+use std::ops::Range;
+use std::path::PathBuf;
+use std::time::Duration;
+use thiserror::Error;
+
+/// The instrument's options, `key=value` each after `-plugin file=...`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// `quantum-ns`: how far a core may run ahead of the others, in virtual
+    /// ns. Bounds the error of what cores do to each other; timers are exact
+    /// whatever it is.
+    pub quantum_ns: u64,
+    /// `serial`: `on` lets one core run at a time, in a fixed order. Runs then
+    /// repeat exactly, and take longer if several cores are busy.
+    pub serial: bool,
+    /// `mhz`: the cores' clock rate, one instruction per tick.
+    pub rate: ClockRate,
+    /// `statistics`: the file to keep statistics in.
+    pub statistics: Option<PathBuf>,
+    /// `statistics-ms`: real time between two states of that file.
+    pub period: Duration,
+    /// `range`: physical addresses whose instructions and visits are counted,
+    /// `START-END` in hexadecimal, END exclusive. Must be RAM, and its first
+    /// instruction must run with the MMU off or mapped one to one.
+    pub range: Option<Range<u64>>,
+    /// `watchdog-ms`: real time without progress after which the state of
+    /// every core is reported.
+    pub watchdog: Duration,
+}
+
+impl Options {
+    /// The quantum unless another is asked for. See the measurement in
+    /// `docs/`.
+    pub const DEFAULT_QUANTUM_NS: u64 = 2_000;
+    /// The longest quantum accepted: a millisecond.
+    pub const MAX_QUANTUM_NS: u64 = 1_000_000;
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            quantum_ns: Self::DEFAULT_QUANTUM_NS,
+            serial: false,
+            rate: ClockRate::DEFAULT,
+            statistics: None,
+            period: Duration::from_secs(1),
+            range: None,
+            watchdog: Duration::from_secs(10),
+        }
+    }
+}
+
+/// An option that cannot be.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+#[error("virtual time: option `{option}`: {mend}")]
+pub struct OptionError {
+    /// The option as given.
+    pub option: String,
+    /// What is wrong and what would be right.
+    pub mend: String,
+}
+
+impl Options {
+    /// Reads `key=value` arguments.
+    ///
+    /// # Errors
+    /// For the first argument that is unknown, malformed or out of range.
+    pub fn parse<'a>(arguments: impl IntoIterator<Item = &'a str>) -> Result<Self, OptionError> {
+        let mut options = Self::default();
+        for argument in arguments {
+            let error = |mend: String| OptionError { option: argument.into(), mend };
+            let (key, value) =
+                argument.split_once('=').ok_or_else(|| error("write key=value".into()))?;
+            options.set(key, value).map_err(error)?;
+        }
+        Ok(options)
+    }
+
+    /// The arguments that [`Options::parse`] reads back.
+    #[must_use]
+    pub fn arguments(&self) -> Vec<String> {
+        let mut arguments = vec![
+            format!("quantum-ns={}", self.quantum_ns),
+            format!("serial={}", if self.serial { "on" } else { "off" }),
+            format!("mhz={}", self.rate.mhz()),
+            format!("statistics-ms={}", self.period.as_millis()),
+            format!("watchdog-ms={}", self.watchdog.as_millis()),
+        ];
+        arguments.extend(self.statistics.iter().map(|p| format!("statistics={}", p.display())));
+        arguments.extend(self.range.iter().map(|r| format!("range={:#x}-{:#x}", r.start, r.end)));
+        arguments
+    }
+
+    fn set(&mut self, key: &str, value: &str) -> Result<(), String> {
+        match key {
+            "quantum-ns" => self.quantum_ns = number(value, 1..=Self::MAX_QUANTUM_NS)?,
+            "serial" => {
+                self.serial = match value {
+                    "on" => true,
+                    "off" => false,
+                    _ => return Err("say on or off".into()),
+                }
+            }
+            "mhz" => {
+                let mhz = number(value, 1..=ClockRate::MAX_MHZ.into())?;
+                self.rate =
+                    u32::try_from(mhz).ok().and_then(ClockRate::from_mhz).unwrap_or_default();
+            }
+            "statistics" if value.is_empty() => return Err("name a file".into()),
+            "statistics" => self.statistics = Some(value.into()),
+            "statistics-ms" => self.period = milliseconds(value)?,
+            "range" => self.range = Some(range(value)?),
+            "watchdog-ms" => self.watchdog = milliseconds(value)?,
+            _ => return Err(format!("known are {KEYS}")),
+        }
+        Ok(())
+    }
+}
+
+const KEYS: &str = "quantum-ns, serial, mhz, statistics, statistics-ms, range, watchdog-ms";
+
+/// A year at most, so that no arithmetic overflows.
+fn milliseconds(value: &str) -> Result<Duration, String> {
+    number(value, 1..=365 * 24 * 3_600_000).map(Duration::from_millis)
+}
+
+fn number(value: &str, allowed: std::ops::RangeInclusive<u64>) -> Result<u64, String> {
+    value
+        .parse()
+        .ok()
+        .filter(|n| allowed.contains(n))
+        .ok_or_else(|| format!("give a whole number from {} to {}", allowed.start(), allowed.end()))
+}
+
+/// Reads `START-END`, both hexadecimal with `0x`.
+///
+/// # Errors
+/// If it is malformed or empty.
+pub fn range(value: &str) -> Result<Range<u64>, String> {
+    let address = |text: &str| u64::from_str_radix(text.strip_prefix("0x")?, 16).ok();
+    value
+        .split_once('-')
+        .and_then(|(start, end)| Some(address(start)?..address(end)?))
+        .filter(|range| !range.is_empty())
+        .ok_or_else(|| "give START-END, for example 0x40200000-0x40400000".into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_written_is_read_back() {
+        let options = Options {
+            quantum_ns: 2_500,
+            serial: true,
+            rate: ClockRate::from_mhz(1500).unwrap(),
+            statistics: Some("a,b/c=d.json".into()),
+            period: Duration::from_millis(77),
+            range: Some(0x4020_0000..0x4040_0000),
+            watchdog: Duration::from_millis(1234),
+        };
+        let arguments = options.arguments();
+        assert_eq!(Options::parse(arguments.iter().map(String::as_str)), Ok(options));
+        assert_eq!(Options::parse([]), Ok(Options::default()));
+    }
+
+    #[test]
+    fn says_what_is_wrong() {
+        for (argument, mend) in [
+            ("quantum-ns", "write key=value"),
+            ("quantum=5", &format!("known are {KEYS}")),
+            ("quantum-ns=0", "give a whole number from 1 to 1000000"),
+            ("serial=1", "say on or off"),
+            ("mhz=10001", "give a whole number from 1 to 10000"),
+            ("statistics=", "name a file"),
+            ("range=0x2-0x1", "give START-END, for example 0x40200000-0x40400000"),
+            ("range=5", "give START-END, for example 0x40200000-0x40400000"),
+        ] {
+            let error = Options::parse([argument]).unwrap_err();
+            assert_eq!((error.option.as_str(), error.mend.as_str()), (argument, mend));
+        }
+    }
+}

@@ -1,0 +1,248 @@
+//! A QEMU under the instrument, with the metronome in it.
+
+use serde_json::{Value, json};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
+use std::sync::OnceLock;
+use std::thread;
+use std::time::{Duration, Instant};
+use tempfile::TempDir;
+use vtime::options::Options;
+use vtime::stats::Statistics;
+use vtime::wrap::Instrument;
+
+/// Longer than anything here takes on a busy machine.
+const DEADLINE: Duration = Duration::from_secs(120);
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).unwrap().into()
+}
+
+fn run(command: &mut Command) {
+    let output = command.output().unwrap_or_else(|e| panic!("{command:?}: {e}"));
+    assert!(output.status.success(), "{command:?}: {}", String::from_utf8_lossy(&output.stderr));
+}
+
+/// The shared object and the guest, built as the launcher would.
+fn products() -> &'static (Instrument, PathBuf) {
+    static PRODUCTS: OnceLock<(Instrument, PathBuf)> = OnceLock::new();
+    PRODUCTS.get_or_init(|| {
+        let target = Path::new(env!("CARGO_TARGET_TMPDIR")).join("instrument");
+        let cargo = std::env::var_os("CASSATA_CARGO").unwrap_or_else(|| env!("CARGO").into());
+        let mut build = Command::new(cargo);
+        build.args([
+            "build",
+            "--release",
+            "--locked",
+            "--package",
+            "cassata-vtime-plugin",
+            "--target-dir",
+        ]);
+        run(build.arg(&target).current_dir(root()));
+        let guest = target.join("metronome.elf");
+        run(Command::new(root().join("guests/metronome/build")).arg(&guest));
+        (Instrument::at(&target.join("release").join(vtime::wrap::FILE_NAME)).unwrap(), guest)
+    })
+}
+
+/// A running QEMU, killed when dropped.
+pub struct Board {
+    child: Child,
+    lines: BufReader<ChildStdout>,
+    directory: TempDir,
+}
+
+impl Board {
+    /// Starts `cores` cores that take `interrupts` interrupts each per phase.
+    pub fn start(cores: u32, interrupts: u64, mut options: Options, more: &[&str]) -> Self {
+        let (instrument, guest) = products();
+        let directory = tempfile::tempdir().unwrap();
+        options.period = Duration::from_millis(50);
+        options.statistics = Some(directory.path().join("statistics.json"));
+        let mut arguments: Vec<String> =
+            "-M virt,gic-version=3 -cpu cortex-a76,cntfrq=1000000000 -m 256M \
+             -nic none -display none -serial stdio -monitor none"
+                .split_whitespace()
+                .map(Into::into)
+                .collect();
+        let qmp = format!("unix:{},server=on,wait=off", directory.path().join("qmp").display());
+        let gdb = format!("unix:{},server=on,wait=off", directory.path().join("gdb").display());
+        arguments.extend(["-qmp".into(), qmp, "-gdb".into(), gdb]);
+        arguments.extend([
+            "-smp".into(),
+            cores.to_string(),
+            "-kernel".into(),
+            guest.display().to_string(),
+        ]);
+        arguments.extend([
+            "-device".into(),
+            format!("loader,addr=0x48000000,data={interrupts},data-len=8"),
+        ]);
+        arguments.extend(more.iter().map(|a| (*a).into()));
+        let mut command =
+            instrument.command(Path::new("qemu-system-aarch64"), arguments, &options).unwrap();
+        let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().unwrap();
+        let lines = BufReader::new(child.stdout.take().unwrap());
+        Self { child, lines, directory }
+    }
+
+    /// The next line of the guest's console.
+    pub fn line(&mut self) -> String {
+        let mut line = String::new();
+        assert!(self.lines.read_line(&mut line).unwrap() > 0, "QEMU has ended");
+        line.trim_end().into()
+    }
+
+    /// Lines up to and including the one that begins with `start`.
+    pub fn lines_to(&mut self, start: &str) -> Vec<String> {
+        let mut lines = Vec::new();
+        loop {
+            lines.push(self.line());
+            if lines.last().is_some_and(|l| l.starts_with(start)) {
+                return lines;
+            }
+        }
+    }
+
+    /// Sends a signal by the name that kill(1) knows.
+    pub fn signal(&self, name: &str) {
+        run(Command::new("kill").arg(format!("-{name}")).arg(self.child.id().to_string()));
+    }
+
+    /// Waits for QEMU to end by itself.
+    pub fn wait(&mut self) -> (ExitStatus, Statistics) {
+        let from = Instant::now();
+        let status = loop {
+            if let Some(status) = self.child.try_wait().unwrap() {
+                break status;
+            }
+            assert!(from.elapsed() < DEADLINE, "QEMU does not end");
+            thread::sleep(Duration::from_millis(5));
+        };
+        (status, self.statistics())
+    }
+
+    /// The statistics file as it is now.
+    pub fn statistics(&self) -> Statistics {
+        Statistics::read(&self.statistics_file()).unwrap()
+    }
+
+    /// Whether there is a statistics file yet.
+    pub fn has_statistics(&self) -> bool {
+        self.statistics_file().exists()
+    }
+
+    fn statistics_file(&self) -> PathBuf {
+        self.directory.path().join("statistics.json")
+    }
+
+    fn connect(&self, name: &str) -> UnixStream {
+        let (path, from) = (self.directory.path().join(name), Instant::now());
+        loop {
+            match UnixStream::connect(&path) {
+                Ok(stream) => {
+                    stream.set_read_timeout(Some(DEADLINE)).unwrap();
+                    return stream;
+                }
+                Err(e) => assert!(from.elapsed() < DEADLINE, "{}: {e}", path.display()),
+            }
+            thread::sleep(Duration::from_millis(5));
+        }
+    }
+
+    /// A QMP session, ready for commands.
+    pub fn qmp(&self) -> Qmp {
+        let stream = self.connect("qmp");
+        let mut qmp = Qmp { lines: BufReader::new(stream.try_clone().unwrap()), stream };
+        qmp.message();
+        qmp.execute("qmp_capabilities");
+        qmp
+    }
+
+    /// A session with the GDB stub.
+    pub fn gdb(&self) -> Gdb {
+        Gdb { stream: self.connect("gdb") }
+    }
+}
+
+impl Drop for Board {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// QEMU's machine protocol.
+pub struct Qmp {
+    stream: UnixStream,
+    lines: BufReader<UnixStream>,
+}
+
+impl Qmp {
+    fn message(&mut self) -> Value {
+        let mut line = String::new();
+        assert!(self.lines.read_line(&mut line).unwrap() > 0, "QMP has ended");
+        serde_json::from_str(&line).unwrap()
+    }
+
+    /// Executes a command and returns its result.
+    pub fn execute(&mut self, command: &str) -> Value {
+        writeln!(self.stream, "{}", json!({ "execute": command })).unwrap();
+        loop {
+            let mut message = self.message();
+            assert!(message.get("error").is_none(), "{command}: {message}");
+            if let Some(result) = message.get_mut("return") {
+                return result.take();
+            }
+        }
+    }
+}
+
+/// GDB's remote serial protocol.
+pub struct Gdb {
+    stream: UnixStream,
+}
+
+impl Gdb {
+    /// Sends a packet.
+    pub fn send(&mut self, packet: &str) {
+        let sum = packet.bytes().fold(0_u8, u8::wrapping_add);
+        write!(self.stream, "${packet}#{sum:02x}").unwrap();
+    }
+
+    /// Stops the machine, as Ctrl-C in the debugger does.
+    pub fn interrupt(&mut self) {
+        self.stream.write_all(&[3]).unwrap();
+    }
+
+    /// The next packet from the stub, acknowledged.
+    pub fn receive(&mut self) -> String {
+        let mut byte = || {
+            let mut byte = [0];
+            self.stream.read_exact(&mut byte).unwrap();
+            byte[0]
+        };
+        while byte() != b'$' {}
+        let mut packet = Vec::new();
+        loop {
+            match byte() {
+                b'#' => break,
+                b => packet.push(b),
+            }
+        }
+        let _sum = [byte(), byte()];
+        self.stream.write_all(b"+").unwrap();
+        String::from_utf8(packet).unwrap()
+    }
+}
+
+/// Waits until `holds`.
+pub fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
+    let from = Instant::now();
+    while !holds() {
+        assert!(from.elapsed() < DEADLINE, "never: {what}");
+        thread::sleep(Duration::from_millis(10));
+    }
+}

@@ -1,0 +1,5 @@
+//! The instrument in QEMU, with the metronome as guest.
+
+mod board;
+mod control;
+mod precision;
