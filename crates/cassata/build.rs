@@ -1,0 +1,58 @@
+//! Finds what the command line carries inside itself, the hypervisor and the
+//! instrument of virtual time: so that building and running a system needs the
+//! `cassata` command, QEMU, and nothing else.
+
+use std::env;
+use std::path::{Path, PathBuf};
+
+/// A file to carry.
+struct Product {
+    /// In words.
+    what: &'static str,
+    /// Where the launcher puts it, from the project's root.
+    path: &'static str,
+    /// Names another file than that.
+    variable: &'static str,
+    /// The source finds it by this name.
+    constant: &'static str,
+}
+
+const PRODUCTS: [Product; 2] = [
+    Product {
+        what: "the hypervisor",
+        path: "build/el2.elf",
+        variable: "CASSATA_EL2",
+        constant: "CASSATA_EL2_ELF",
+    },
+    Product {
+        what: "the instrument of virtual time",
+        path: "build/libcassata_vtime.so",
+        variable: "CASSATA_VTIME",
+        constant: "CASSATA_VTIME_SO",
+    },
+];
+
+fn main() {
+    PRODUCTS.iter().for_each(find);
+}
+
+fn find(product: &Product) {
+    let Product { what, variable, constant, .. } = product;
+    println!("cargo::rerun-if-env-changed={variable}");
+    let file = env::var_os(variable).map_or_else(|| by_launcher(product.path), PathBuf::from);
+    println!("cargo::rerun-if-changed={}", file.display());
+    if !file.is_file() {
+        println!(
+            "cargo::error={what} is not built: {} is missing; run `./cassata` in the project's \
+             root, which builds it first, or name its file in {variable}",
+            file.display()
+        );
+    }
+    println!("cargo::rustc-env={constant}={}", file.display());
+}
+
+fn by_launcher(path: &str) -> PathBuf {
+    let here = env::var_os("CARGO_MANIFEST_DIR").unwrap_or_default();
+    let root = Path::new(&here).ancestors().nth(2).unwrap_or(Path::new("."));
+    root.join(path)
+}

@@ -1,0 +1,332 @@
+//! What can be said on the command line.
+
+use clap::builder::styling::{AnsiColor, Styles};
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use std::ffi::OsString;
+use std::ops::Range;
+use std::path::PathBuf;
+use std::time::Duration;
+use vtime::options::Options;
+use vtime::rate::ClockRate;
+
+const STYLES: Styles = Styles::styled()
+    .header(AnsiColor::Yellow.on_default().bold())
+    .usage(AnsiColor::Yellow.on_default().bold())
+    .literal(AnsiColor::Cyan.on_default())
+    .placeholder(AnsiColor::Green.on_default());
+
+/// A real-time hypervisor on which an RTOS and Linux share cores.
+///
+/// The RTOS answers its interrupts as if the core were its own, Linux gets
+/// every cycle the RTOS leaves, and neither is changed. A system is described
+/// in a TOML file; it is checked, packed into one bootable image, and run in
+/// QEMU, on this computer, as it is.
+#[derive(Debug, Parser)]
+#[command(name = "cassata", version, styles = STYLES, max_term_width = 100)]
+#[command(after_help = "\
+Begin here:
+  cassata demo                           see Linux and FreeRTOS share a core
+  cassata check systems/demo.toml        is a system description sound?
+  cassata run systems/demo.toml          run it until it ends or Ctrl-C
+
+Results stand in results/NAME: result.json for programs, report.html for people,
+console-VM.log for each guest. `cassata help COMMAND` says more.")]
+pub struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// The commands.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Show Linux and FreeRTOS sharing cores, with figures at the end
+    ///
+    /// Boots systems/demo.toml: a stock Debian Linux that runs hackbench on two
+    /// cores, and on one of them a FreeRTOS that wakes a task every
+    /// millisecond. Shows meanwhile what each does, and at the end how late the
+    /// RTOS ever was. Exits with 0 only if both did their work and the RTOS
+    /// missed nothing.
+    ///
+    /// Time is virtual: an instruction is a nanosecond, and all cores advance
+    /// together. So the figures are the board's, and the same on any computer,
+    /// however busy; only how long it takes is the computer's.
+    #[command(after_help = "\
+Examples:
+  cassata demo                    the whole of it
+  cassata demo --runs 1           only until Linux has finished one run
+  cassata demo --real-time        in the host's time: an idle computer is needed
+  cassata demo --report-only      figures matter, goals do not
+
+Writes results/demo/result.json, report.html and a console log for each guest.")]
+    Demo(Demo),
+
+    /// Run every test there is, or some
+    ///
+    /// First those that need no machine (cargo runs them), then those that boot
+    /// one in QEMU, at last the demonstration, shortened. The last line says
+    /// how many passed and failed.
+    #[command(after_help = "\
+Examples:
+  cassata test                    everything
+  cassata test --host-only        without a machine
+  cassata test psci               whatever has `psci` in its name
+
+Each machine test leaves its console logs in results/test/NAME.")]
+    Test(Test),
+
+    /// Measure, and compare with goals
+    ///
+    /// `el2` counts the instructions at EL2 for each kind of visit, by
+    /// provoking every one some ten thousand times, and the hypervisor's bytes
+    /// and lines; and it measures what interrupt priority separation is worth.
+    /// Exits with 0 only if every goal is met.
+    #[command(after_help = "\
+Example:
+  cassata bench el2
+
+Writes results/NAME/result.json and report.html.")]
+    Bench(Bench),
+
+    /// Pack a system into one bootable image
+    ///
+    /// Checks the description, then writes the hypervisor, its tables, a device
+    /// tree for each guest and the guests' images into one file, which boots
+    /// with QEMU's -kernel. Needs no compiler.
+    #[command(after_help = "\
+Example:
+  cassata build systems/demo.toml -o demo.elf
+  qemu-system-aarch64 -M virt,virtualization=on,gic-version=3 -cpu cortex-a76 \\
+      -smp 2 -m 1G -nic none -nographic -kernel demo.elf")]
+    Build(Build),
+
+    /// Run a system and watch it
+    ///
+    /// Ends when the machine switches itself off, when the time is over, or on
+    /// Ctrl-C; nothing is left running. Exits with 1 if a guest failed.
+    #[command(after_help = "\
+Examples:
+  cassata run systems/demo.toml
+  cassata run systems/demo.toml --for 10 --json figures.json
+  cassata run systems/demo.toml --vtime       figures that no busy host falsifies
+
+Writes results/run-NAME/result.json, report.html and a console log for each
+guest, NAME being that of the description.")]
+    Run(Run),
+
+    /// Say whether a system description is sound
+    ///
+    /// Reads it and every file it names, and tells everything that is wrong:
+    /// where, and how to mend it. Exits with 2 if anything is.
+    #[command(after_help = "\
+Example:
+  cassata check systems/demo.toml")]
+    Check(Check),
+
+    /// Run any QEMU command line in virtual time
+    ///
+    /// Takes a command line of qemu-system-aarch64, whatever it runs, and lets
+    /// all its cores advance together, an instruction a nanosecond. Checks
+    /// first that this QEMU can (version 10.0 or newer, with plugins) and says
+    /// what to install if not. The terminal, Ctrl-C and the exit code are
+    /// QEMU's own.
+    ///
+    /// The guest reads time from its counter. `-cpu cortex-a76,cntfrq=1000000000`
+    /// makes that count single nanoseconds.
+    #[command(after_help = "\
+Example:
+  cassata vtime --statistics count.json -- qemu-system-aarch64 -M virt,gic-version=3 \\
+      -cpu cortex-a76,cntfrq=1000000000 -smp 4 -m 1G -nic none -nographic \\
+      -kernel Image -initrd initramfs.cpio.gz -append 'console=ttyAMA0 rdinit=/init'")]
+    Vtime(Vtime),
+}
+
+/// `cassata demo`.
+#[derive(Args, Debug)]
+pub struct Demo {
+    /// Exit with 0 even if a goal is missed
+    #[arg(long)]
+    pub report_only: bool,
+    /// Let time pass as the host's does
+    #[arg(long)]
+    pub real_time: bool,
+    /// Give up after so many seconds of the host's time
+    #[arg(long, value_name = "SECONDS", default_value = "85", value_parser = seconds)]
+    pub seconds: Duration,
+    /// End when Linux has finished so many runs of hackbench
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    pub runs: Option<u16>,
+}
+
+/// `cassata test`.
+#[derive(Args, Debug)]
+pub struct Test {
+    /// Only tests whose name contains this
+    #[arg(default_value = "", hide_default_value = true)]
+    pub filter: String,
+    /// Only those that need no machine
+    #[arg(long, conflicts_with = "machine_only")]
+    pub host_only: bool,
+    /// Only those that boot a machine
+    #[arg(long)]
+    pub machine_only: bool,
+}
+
+/// `cassata bench`.
+#[derive(Args, Debug)]
+pub struct Bench {
+    /// What to measure
+    #[arg(value_enum)]
+    pub subject: Subject,
+    /// Exit with 0 even if a goal is missed
+    #[arg(long)]
+    pub report_only: bool,
+}
+
+/// What there is to measure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Subject {
+    /// What the hypervisor costs
+    El2,
+}
+
+/// `cassata build`.
+#[derive(Args, Debug)]
+pub struct Build {
+    /// The system description
+    pub system: PathBuf,
+    /// The file to write
+    #[arg(short, long, value_name = "IMAGE")]
+    pub output: PathBuf,
+}
+
+/// `cassata run`.
+#[derive(Args, Debug)]
+pub struct Run {
+    /// The system description
+    pub system: PathBuf,
+    /// Run in virtual time: an instruction is a nanosecond, on every core alike
+    #[arg(long)]
+    pub vtime: bool,
+    /// End after so many seconds of the machine's own time
+    #[arg(long = "for", value_name = "SECONDS", value_parser = seconds)]
+    pub limit: Option<Duration>,
+    /// Write the figures to this file too
+    #[arg(long, value_name = "FILE")]
+    pub json: Option<PathBuf>,
+    /// Exit with 0 even if a guest failed
+    #[arg(long)]
+    pub report_only: bool,
+}
+
+/// `cassata check`.
+#[derive(Args, Debug)]
+pub struct Check {
+    /// The system description
+    pub system: PathBuf,
+}
+
+/// `cassata vtime`.
+#[derive(Args, Debug)]
+pub struct Vtime {
+    /// How far a core may run ahead of the others, nanoseconds
+    #[arg(long, value_name = "NS", default_value_t = Options::DEFAULT_QUANTUM_NS,
+          value_parser = clap::value_parser!(u64).range(1..=Options::MAX_QUANTUM_NS))]
+    pub quantum_ns: u64,
+    /// Clock rate of every core: million instructions in a second
+    #[arg(long, value_name = "MHZ", default_value = "1000", value_parser = clock_rate)]
+    pub mhz: ClockRate,
+    /// Write what is counted to this file, while it runs and at the end
+    #[arg(long, value_name = "FILE")]
+    pub statistics: Option<PathBuf>,
+    /// Count instructions and visits in these physical addresses too
+    #[arg(long, value_name = "START-END", value_parser = vtime::options::range)]
+    pub range: Option<Range<u64>>,
+    /// QEMU and its arguments
+    #[arg(last = true, required = true, value_name = "QEMU")]
+    pub command: Vec<OsString>,
+}
+
+/// A positive number of seconds, fractions allowed.
+fn seconds(text: &str) -> Result<Duration, String> {
+    let seconds: f64 = text.parse().map_err(|_| "not a number of seconds".to_owned())?;
+    let time = Duration::try_from_secs_f64(seconds).ok().filter(|time| !time.is_zero());
+    time.ok_or_else(|| "must be more than 0 seconds, and less than for ever".to_owned())
+}
+
+fn clock_rate(text: &str) -> Result<ClockRate, String> {
+    let rate = text.parse().ok().and_then(ClockRate::from_mhz);
+    rate.ok_or_else(|| format!("must be a whole number from 1 to {}", ClockRate::MAX_MHZ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    fn parse(line: &str) -> Result<Command, String> {
+        let words = line.split_whitespace();
+        Cli::try_parse_from(words).map(|cli| cli.command).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn the_definition_is_sound() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn understands_what_the_help_shows() {
+        let Command::Demo(demo) = parse("cassata demo --runs 1 --report-only").unwrap() else {
+            panic!()
+        };
+        assert_eq!((demo.runs, demo.report_only), (Some(1), true));
+        assert_eq!(demo.seconds, Duration::from_secs(85));
+        let Command::Run(run) = parse("cassata run a.toml --for 2.5 --json f.json").unwrap() else {
+            panic!()
+        };
+        assert_eq!(run.limit, Some(Duration::from_millis(2_500)));
+        assert_eq!((run.system, run.json), ("a.toml".into(), Some("f.json".into())));
+        let Command::Test(test) = parse("cassata test psci --machine-only").unwrap() else {
+            panic!()
+        };
+        assert_eq!((test.filter.as_str(), test.machine_only), ("psci", true));
+        let Command::Build(build) = parse("cassata build a.toml -o b.elf").unwrap() else {
+            panic!()
+        };
+        assert_eq!(build.output, PathBuf::from("b.elf"));
+        assert!(matches!(parse("cassata check a.toml"), Ok(Command::Check(_))));
+        let line = "cassata vtime --mhz 500 --range 0x10-0x20 -- qemu-system-aarch64 -M virt";
+        let Command::Vtime(vtime) = parse(line).unwrap() else { panic!() };
+        assert_eq!((vtime.mhz.mhz(), vtime.quantum_ns, vtime.range), (500, 2_000, Some(16..32)));
+        assert_eq!(vtime.command, ["qemu-system-aarch64", "-M", "virt"]);
+    }
+
+    #[test]
+    fn refuses_nonsense_and_names_it() {
+        for (line, named) in [
+            ("cassata run a.toml --for 0", "--for"),
+            ("cassata run a.toml --for soon", "soon"),
+            ("cassata run a.toml --for inf", "inf"),
+            ("cassata demo --runs 0", "--runs"),
+            ("cassata test --host-only --machine-only", "--machine-only"),
+            ("cassata build a.toml", "--output"),
+            ("cassata vtime qemu-system-aarch64", "--"),
+            ("cassata vtime", "QEMU"),
+            ("cassata vtime --mhz 0 -- q", "10000"),
+            ("cassata bench el3", "el2"),
+            ("cassata dmeo", "demo"),
+        ] {
+            let error = parse(line).expect_err(line);
+            assert!(error.contains(named), "{line}: {error}");
+        }
+    }
+
+    #[test]
+    fn every_command_teaches_by_example() {
+        for command in Cli::command().get_subcommands() {
+            let examples = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+            let call = format!("cassata {}", command.get_name());
+            assert!(examples.contains(&call), "{call}");
+        }
+    }
+}

@@ -1,0 +1,14 @@
+//! `cassata build`.
+
+use super::{description, say};
+use crate::cli::Build;
+use lab::quantity::file_size;
+use miette::Result;
+
+/// Packs a system into one bootable image.
+pub fn build(arguments: &Build) -> Result<u8> {
+    let bundle = description::pack(&arguments.system, &arguments.output)?;
+    let size = bundle.image.metadata().map_or(0, |metadata| metadata.len());
+    say(&format!("{} ({})", bundle.image.display(), file_size(size)));
+    Ok(0)
+}

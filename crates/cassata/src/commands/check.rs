@@ -1,0 +1,29 @@
+//! `cassata check`.
+
+use super::{description, say};
+use crate::cli::Check;
+use lab::quantity::bytes;
+use lab::table::Table;
+use miette::Result;
+use system::Checked;
+
+/// Says whether a description is sound, and what it describes.
+pub fn check(arguments: &Check) -> Result<u8> {
+    let checked = description::load(&arguments.system)?;
+    say(overview(&checked).to_string().trim_end());
+    Ok(0)
+}
+
+fn overview(checked: &Checked) -> Table {
+    let (pcpus, memory) = (checked.machine.pcpus, bytes(checked.machine.memory));
+    let path = checked.path.display();
+    let title = format!("{path} is sound: {pcpus} pCPUs, {memory} of memory");
+    let mut table = Table::new(&title, ["VM", "memory", "vCPUs on pCPU (priority)", "real-time"]);
+    for vm in &checked.vms {
+        let vcpus = vm.vcpus.iter().map(|vcpu| format!("{} ({})", vcpu.pcpu, vcpu.priority));
+        let realtime = if vm.realtime { "yes" } else { "no" };
+        let vcpus = vcpus.collect::<Vec<_>>().join(", ");
+        table.row([vm.name.clone(), bytes(vm.ram_size), vcpus, realtime.into()]);
+    }
+    table
+}

@@ -1,0 +1,56 @@
+//! The commands.
+
+mod bench;
+mod build;
+mod check;
+mod demo;
+pub mod description;
+mod run;
+mod test;
+mod vtime;
+
+use crate::cli::Command;
+use crate::place;
+use lab::interrupt::Interrupt;
+use lab::machine::{Time, VirtualTime};
+use lab::qemu::Qemu;
+use lab::report::Report;
+use lab::results::{Directory, Outcome};
+use miette::{IntoDiagnostic, Result, WrapErr};
+use std::io::Write;
+
+/// Carries a command out; answers the exit code.
+pub fn run(command: &Command) -> Result<u8> {
+    match command {
+        Command::Demo(arguments) => demo::demo(arguments),
+        Command::Test(arguments) => test::test(arguments),
+        Command::Bench(arguments) => bench::bench(arguments),
+        Command::Build(arguments) => build::build(arguments),
+        Command::Run(arguments) => run::run(arguments),
+        Command::Check(arguments) => check::check(arguments),
+        Command::Vtime(arguments) => vtime::vtime(arguments),
+    }
+}
+
+fn interrupt() -> Result<Interrupt> {
+    Interrupt::install().into_diagnostic().wrap_err("cannot listen for Ctrl-C")
+}
+
+/// Virtual time, counted into a file in `directory`.
+fn virtual_time(qemu: &Qemu, directory: &Directory) -> Result<Time> {
+    let instrument = place::instrument()?;
+    Ok(Time::Virtual(VirtualTime::new(&instrument, qemu, directory.path())?))
+}
+
+/// Says something on standard output. Whoever stops reading has heard enough.
+fn say(text: &str) {
+    drop(writeln!(std::io::stdout(), "{text}"));
+}
+
+/// Writes `result.json` and `report.html`, and says where they are.
+fn write_results(directory: &Directory, outcome: &Outcome, report: &Report) -> Result<()> {
+    let json = directory.write_outcome(outcome)?;
+    let html = directory.write("report.html", report.render(outcome).as_bytes())?;
+    say(&format!("\n{}\n{}", json.display(), html.display()));
+    Ok(())
+}

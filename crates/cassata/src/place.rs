@@ -1,0 +1,87 @@
+//! Where the project is, and its tools.
+
+use miette::{Result, miette};
+use std::env;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use vtime::wrap::{Instrument, WrapError};
+
+/// Set by the launcher: the project's root.
+const ROOT: &str = "CASSATA_ROOT";
+/// Set by the launcher: the cargo it chose.
+const CARGO: &str = "CASSATA_CARGO";
+/// Set by the launcher: the rustc it chose.
+const RUSTC: &str = "CASSATA_RUSTC";
+/// What a root has.
+const LANDMARK: &str = "systems/demo.toml";
+
+/// The project's root: what the launcher says, or else the nearest directory
+/// from here upwards that looks like it.
+pub fn root() -> Result<PathBuf> {
+    if let Some(root) = env::var_os(ROOT) {
+        return Ok(root.into());
+    }
+    let here = env::current_dir().map_err(|error| miette!("there is no here: {error}"))?;
+    let found = root_above(&here).map(Path::to_path_buf);
+    found.ok_or_else(|| {
+        miette!(
+            help = format!("call it there, or name its root in {ROOT}"),
+            "this is not Cassata's source tree: no {LANDMARK} here or above"
+        )
+    })
+}
+
+fn root_above(here: &Path) -> Option<&Path> {
+    here.ancestors().find(|directory| directory.join(LANDMARK).is_file())
+}
+
+/// Where results go: `results` in the project, or here when there is none.
+pub fn results() -> PathBuf {
+    root().unwrap_or_default().join("results")
+}
+
+/// The instrument of virtual time, as a file.
+///
+/// It is put where the launcher builds it, so that as a rule it is there
+/// already; or, outside the project and where its path cannot be preloaded,
+/// among the user's caches.
+pub fn instrument() -> Result<Instrument> {
+    let unpack = |directory: &Path| Instrument::unpack(crate::INSTRUMENT, directory);
+    let built = root().ok().and_then(|root| unpack(&root.join("build")).ok());
+    let instrument: Result<_, WrapError> = built.map_or_else(|| unpack(&cache()), Ok);
+    instrument.map_err(|error| miette!("{error}"))
+}
+
+/// The user's own cache directory for this program (XDG Base Directory
+/// Specification).
+fn cache() -> PathBuf {
+    let home = || env::var_os("HOME").map(|home| Path::new(&home).join(".cache"));
+    let caches = env::var_os("XDG_CACHE_HOME").map(PathBuf::from).or_else(home);
+    caches.unwrap_or_else(env::temp_dir).join("cassata")
+}
+
+/// The cargo to run.
+pub fn cargo() -> OsString {
+    env::var_os(CARGO).unwrap_or_else(|| "cargo".into())
+}
+
+/// Environment that makes cargo use the compiler the launcher chose.
+pub fn toolchain() -> Vec<(OsString, OsString)> {
+    env::var_os(RUSTC).map(|rustc| ("RUSTC".into(), rustc)).into_iter().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_root_is_found_from_below() {
+        let root = tempfile::tempdir().unwrap();
+        let below = root.path().join("crates/lab/src");
+        std::fs::create_dir_all(&below).unwrap();
+        assert_eq!(root_above(&below), None);
+        std::fs::create_dir(root.path().join("systems")).unwrap();
+        std::fs::write(root.path().join(LANDMARK), "").unwrap();
+        assert_eq!(root_above(&below), Some(root.path()));
+    }
+}

@@ -1,0 +1,147 @@
+//! The house's laws: who may depend on whom, where the architecture shows, and
+//! where `unsafe` may be.
+
+use serde_json::Value;
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// Each package of the house, and which others it may depend on (tests of its
+/// own may use more).
+const LAW: &[(&str, &[&str])] = &[
+    ("cassata-abi", &[]),
+    ("cassata-sched", &[]),
+    ("cassata-vtime", &[]),
+    ("cassata-el2", &["cassata-abi", "cassata-sched"]),
+    ("cassata-vtime-plugin", &["cassata-vtime"]),
+    ("cassata-probe", &["cassata-abi"]),
+    ("cassata-analysis", &[]),
+    ("cassata-sim", &["cassata-sched"]),
+    ("cassata-system", &["cassata-abi", "cassata-sched", "cassata-analysis"]),
+    ("cassata-lab", HOST),
+    ("cassata", HOST_AND_LAB),
+];
+const HOST: &[&str] = &[
+    "cassata-abi",
+    "cassata-sched",
+    "cassata-vtime",
+    "cassata-analysis",
+    "cassata-sim",
+    "cassata-system",
+];
+const HOST_AND_LAB: &[&str] = &[
+    "cassata-abi",
+    "cassata-sched",
+    "cassata-vtime",
+    "cassata-analysis",
+    "cassata-sim",
+    "cassata-system",
+    "cassata-lab",
+];
+/// Where `unsafe` may be: at EL2, in a bare-metal guest, and where QEMU's C
+/// begins.
+const UNSAFE: &[&str] = &["crates/el2", "crates/vtime-plugin", "guests/probe"];
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).unwrap().into()
+}
+
+/// The packages of the workspace, as cargo understands them.
+fn packages() -> Vec<Value> {
+    let cargo = std::env::var_os("CASSATA_CARGO").unwrap_or_else(|| env!("CARGO").into());
+    let output = Command::new(cargo)
+        .args(["metadata", "--no-deps", "--format-version", "1", "--offline", "--manifest-path"])
+        .arg(root().join("Cargo.toml"))
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let metadata: Value = serde_json::from_slice(&output.stdout).unwrap();
+    metadata["packages"].as_array().unwrap().clone()
+}
+
+fn name(value: &Value) -> &str {
+    value["name"].as_str().unwrap()
+}
+
+fn allowed(package: &str) -> &'static [&'static str] {
+    let law = LAW.iter().find(|(name, _)| *name == package);
+    law.unwrap_or_else(|| panic!("no law says what `{package}` may depend on; add one here")).1
+}
+
+fn find_sources(directory: &Path, files: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(directory).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() && !path.ends_with("target") {
+            find_sources(&path, files);
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            files.push(path);
+        }
+    }
+}
+
+/// Every Rust source below `directory`, with its path from the root.
+fn sources(directory: &str) -> Vec<(String, String)> {
+    let (root, mut files) = (root(), Vec::new());
+    find_sources(&root.join(directory), &mut files);
+    let relative = |path: &PathBuf| path.strip_prefix(&root).unwrap().display().to_string();
+    files.iter().map(|path| (relative(path), fs::read_to_string(path).unwrap())).collect()
+}
+
+#[test]
+fn dependencies_go_one_way() {
+    let packages = packages();
+    let ours: BTreeSet<_> = packages.iter().map(name).collect();
+    assert!(ours.contains("cassata-el2") && ours.contains("cassata"), "{ours:?}");
+    for package in &packages {
+        let dependencies = package["dependencies"].as_array().unwrap();
+        let shipped = dependencies.iter().filter(|d| d["kind"] != "dev").map(name);
+        for dependency in shipped.filter(|dependency| ours.contains(dependency)) {
+            let package = name(package);
+            assert!(allowed(package).contains(&dependency), "{package} uses {dependency}");
+        }
+    }
+}
+
+#[test]
+fn the_architecture_shows_in_one_place() {
+    let word = ["target", "arch"].join("_");
+    for (path, text) in sources("crates") {
+        let at_home = path.starts_with("crates/el2/src/arch/");
+        assert!(at_home || !text.contains(&word), "{path}: {word} belongs in crates/el2/src/arch");
+    }
+}
+
+#[test]
+fn unsafe_code_is_where_it_must_be() {
+    let word = ["un", "safe "].concat(); // this file is one of them
+    let words = ["{", "fn", "impl", "extern", "trait"].map(|next| format!("{word}{next}"));
+    let free = |path: &str| !UNSAFE.iter().any(|place| path.starts_with(place));
+    for (path, text) in sources("crates").into_iter().filter(|(path, _)| free(path)) {
+        let code = text.lines().map(|line| line.split("//").next().unwrap_or(line));
+        let found = code.clone().find(|line| words.iter().any(|word| line.contains(word)));
+        assert_eq!(found, None, "{path}");
+    }
+}
+
+#[test]
+fn every_other_crate_forbids_it() {
+    for package in packages() {
+        let manifest = Path::new(package["manifest_path"].as_str().unwrap());
+        let directory = manifest.parent().unwrap();
+        if UNSAFE.iter().any(|place| directory.ends_with(place)) {
+            continue;
+        }
+        let targets = package["targets"].as_array().unwrap().iter();
+        let shipped = |target: &&Value| {
+            ["lib", "bin"]
+                .iter()
+                .any(|kind| target["kind"].as_array().unwrap().contains(&(*kind).into()))
+        };
+        for target in targets.filter(shipped) {
+            let path = target["src_path"].as_str().unwrap();
+            let text = fs::read_to_string(path).unwrap();
+            assert!(text.contains("#![forbid(unsafe_code)]"), "{path} does not forbid unsafe code");
+        }
+    }
+}

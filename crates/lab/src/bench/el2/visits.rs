@@ -1,0 +1,112 @@
+//! Visits to EL2, told apart.
+//!
+//! The instrument counts instructions visit by visit, by the address at which
+//! the hypervisor's memory is entered: that tells exceptions by kind. What is
+//! left mixed up (a bench also boots and writes to its console) is told apart
+//! by running twice, with N and with 2 N of the event: what the second run has
+//! more than the first are N of the event, and nothing else.
+
+use crate::observe::Distribution;
+use std::collections::BTreeMap;
+use vtime::stats::Statistics;
+
+/// Exceptions from a guest, by their offset in the vector table (Arm ARM
+/// D1.3.1, "lower Exception level, AArch64").
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Exception {
+    /// Calls, traps, aborts.
+    Synchronous = 0x400,
+    /// Interrupts.
+    Irq = 0x480,
+}
+
+/// The vector table is aligned to its size.
+const VECTORS_SIZE: u64 = 0x800;
+
+/// Lengths in instructions, and how often each occurred.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Visits {
+    lengths: BTreeMap<u64, u64>,
+}
+
+impl Visits {
+    /// The visits by `exception`, on all cores.
+    pub fn by(exception: Exception, counts: &Statistics) -> Self {
+        let mut lengths = BTreeMap::new();
+        let entries = counts.vcpus.iter().filter_map(|pcpu| pcpu.range.as_ref());
+        for (entry, tally) in entries.flat_map(|range| &range.by_entry) {
+            if is_vector(entry, exception) {
+                for (&length, &visits) in &tally.histogram {
+                    *lengths.entry(length).or_default() += visits;
+                }
+            }
+        }
+        Self { lengths }
+    }
+
+    /// What is here and not in `other`.
+    pub fn beyond(&self, other: &Self) -> Distribution {
+        let mut more = Distribution::default();
+        for (&length, &visits) in &self.lengths {
+            let known = other.lengths.get(&length).copied().unwrap_or(0);
+            let length = u32::try_from(length).unwrap_or(u32::MAX);
+            more.record_many(length, visits.saturating_sub(known));
+        }
+        more
+    }
+}
+
+/// Whether `entry`, hexadecimal, is where `exception` comes in.
+fn is_vector(entry: &str, exception: Exception) -> bool {
+    let address = entry.strip_prefix("0x").and_then(|hex| u64::from_str_radix(hex, 16).ok());
+    address.is_some_and(|address| address % VECTORS_SIZE == exception as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn counts(calls: u64) -> Statistics {
+        let tally = |histogram: &[(u64, u64)]| {
+            let visits: u64 = histogram.iter().map(|(_, n)| n).sum();
+            json!({ "visits": visits, "instructions": 0, "longest": 0, "histogram": histogram })
+        };
+        let pcpu = json!({
+            "instructions": 0, "idle_ns": 0,
+            "forced_leaves": { "stall": 0, "main_loop": 0, "timeout": 0 },
+            "range": { "instructions": 0, "visits": 0, "by_entry": {
+                "0x40200000": tally(&[(90_000, 1)]),
+                "0x40200c00": tally(&[(86, calls), (300, 40)]),
+                "0x40200c80": tally(&[(160, 3)]),
+            } },
+        });
+        serde_json::from_value(json!({
+            "finished": true, "quantum_ns": 2_000, "mhz": 1_000, "virtual_ns": 1, "real_ns": 1,
+            "slowdown": 1.0, "quanta": 1, "early_ends": 0, "deadlines": 0, "jumps": 0,
+            "settlings": 0, "vcpus": [pcpu],
+        }))
+        .unwrap()
+    }
+
+    #[test]
+    fn the_boot_and_the_console_cancel_out() {
+        let of = |exception, calls| Visits::by(exception, &counts(calls));
+        let calls = of(Exception::Synchronous, 200).beyond(&of(Exception::Synchronous, 100));
+        assert_eq!(calls.iter().collect::<Vec<_>>(), [(86, 100)]);
+        assert_eq!(of(Exception::Irq, 200).beyond(&of(Exception::Irq, 100)).count(), 0);
+    }
+
+    #[test]
+    fn vectors_are_told_by_their_offset() {
+        for (entry, synchronous, irq) in [
+            ("0x40200c00", true, false),
+            ("0x40210480", false, true),
+            ("0x40200c04", false, false),
+            ("40200c00", false, false),
+        ] {
+            assert_eq!(is_vector(entry, Exception::Synchronous), synchronous, "{entry}");
+            assert_eq!(is_vector(entry, Exception::Irq), irq, "{entry}");
+        }
+    }
+}

@@ -1,0 +1,25 @@
+//! Benches: measurements with goals, written as every result is.
+
+pub mod el2;
+
+use crate::progress::Progress;
+use crate::view::{Scene, View};
+
+/// Tells of a machine that runs on one line of progress.
+pub(crate) struct Told<'a> {
+    progress: &'a mut Progress,
+    what: &'a str,
+}
+
+impl<'a> Told<'a> {
+    /// Tells of `what`, in words.
+    pub(crate) fn of(what: &'a str, progress: &'a mut Progress) -> Self {
+        Self { progress, what }
+    }
+}
+
+impl View for Told<'_> {
+    fn show(&mut self, scene: &Scene) {
+        self.progress.now(&format!("{}: {}", self.what, scene.time()));
+    }
+}

@@ -1,0 +1,73 @@
+//! A system that is ready to boot: one image, and the tables inside it.
+
+use crate::console::ConsoleConfig;
+use crate::machine::{MachineConfig, Time};
+use crate::observe::Layout;
+use abi::system::System;
+use std::path::{Path, PathBuf};
+use system::{Checked, PackError};
+
+/// What the packer made.
+#[derive(Clone, Debug)]
+pub struct Bundle {
+    /// The bootable file.
+    pub image: PathBuf,
+    /// The tables in it.
+    pub tables: Box<System>,
+}
+
+impl Bundle {
+    /// Packs a checked system with the hypervisor's ELF file into `image`.
+    ///
+    /// # Errors
+    /// When the hypervisor's file is not what it must be, or `image` cannot be
+    /// written.
+    pub fn pack(checked: &Checked, hypervisor: &[u8], image: &Path) -> Result<Self, PackError> {
+        let packed = system::pack(checked, hypervisor)?;
+        packed.write_file(image)?;
+        Ok(Self { image: image.into(), tables: packed.tables })
+    }
+
+    /// The machine it was packed for, in real time.
+    #[must_use]
+    pub fn machine(&self) -> MachineConfig {
+        let board = &self.tables.board;
+        MachineConfig::new(&self.image, board.pcpu_count, board.ram_size)
+    }
+
+    /// The machine it was packed for, with time as `time` says. The instrument
+    /// of virtual time counts instructions and visits in the hypervisor's
+    /// memory.
+    #[must_use]
+    pub fn machine_in(&self, time: &Time) -> MachineConfig {
+        let board = &self.tables.board;
+        let hypervisor = board.hypervisor_pa..board.hypervisor_pa + board.hypervisor_size;
+        let time = match time {
+            Time::Real => Time::Real,
+            Time::Virtual(time) => Time::Virtual(time.clone().counting(hypervisor)),
+        };
+        MachineConfig { time, ..self.machine() }
+    }
+
+    /// Where there is something to see.
+    #[must_use]
+    pub fn layout(&self) -> Layout {
+        Layout::of(&self.tables)
+    }
+
+    /// Its consoles, with logs in `directory`.
+    #[must_use]
+    pub fn consoles(&self, directory: Option<PathBuf>) -> ConsoleConfig {
+        let layout = self.layout();
+        ConsoleConfig::hypervisor(layout.vms.iter().map(|vm| vm.name.as_str()), directory)
+    }
+}
+
+/// The console channel of VM `vm`.
+///
+/// # Panics
+/// When there cannot be such a VM.
+#[must_use]
+pub fn channel(vm: usize) -> u8 {
+    u8::try_from(vm + 1).expect("no system has so many VMs")
+}

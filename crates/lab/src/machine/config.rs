@@ -1,0 +1,92 @@
+//! What machine to start, and the command line that says so.
+
+use super::time::Time;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+/// Where RAM begins on QEMU's `virt` board, physical address.
+pub const RAM_PA: u64 = 0x4000_0000;
+
+/// A machine: QEMU's `virt` board with a GICv3 and cortex-a76 cores.
+#[derive(Clone, Debug)]
+pub struct MachineConfig {
+    /// What boots: given to `-kernel`.
+    pub image: PathBuf,
+    /// Physical cores, 1 to 8.
+    pub pcpus: u32,
+    /// Bytes of RAM.
+    pub memory: u64,
+    /// Whether there is an EL2 (and the image is entered there).
+    pub el2: bool,
+    /// How its time passes.
+    pub time: Time,
+    /// Whether a reset of the whole machine boots it again, instead of ending
+    /// it.
+    pub reboots: bool,
+    /// Further arguments, such as `-initrd` and `-append` for a plain Linux.
+    pub extra_args: Vec<OsString>,
+}
+
+impl MachineConfig {
+    /// A machine with EL2 and in real time that boots `image`.
+    #[must_use]
+    pub fn new(image: impl Into<PathBuf>, pcpus: u32, memory: u64) -> Self {
+        let (el2, reboots) = (true, false);
+        let (time, extra_args) = (Time::Real, Vec::new());
+        Self { image: image.into(), pcpus, memory, el2, time, reboots, extra_args }
+    }
+
+    /// QEMU's arguments, with RAM in the file `ram`.
+    #[must_use]
+    pub fn args(&self, ram: &Path) -> Vec<OsString> {
+        let el2 = if self.el2 { "on" } else { "off" };
+        let mut args: Vec<OsString> = Vec::new();
+        let mut option = |name: &str, value: String| args.extend([name.into(), value.into()]);
+        option("-M", format!("virt,virtualization={el2},gic-version=3,memory-backend=ram"));
+        option("-m", format!("{}B", self.memory));
+        option(
+            "-object",
+            format!(
+                "memory-backend-file,id=ram,size={},share=on,mem-path={}",
+                self.memory,
+                ram.display()
+            ),
+        );
+        option("-cpu", format!("cortex-a76{}", self.time.cpu_options()));
+        option("-smp", self.pcpus.to_string());
+        option("-accel", "tcg,thread=multi".into());
+        option("-nic", "none".into());
+        option("-display", "none".into());
+        option("-monitor", "none".into());
+        // Not `stdio` itself: it would leave Ctrl-C to QEMU.
+        option("-chardev", "stdio,id=uart,signal=off".into());
+        option("-serial", "chardev:uart".into());
+        args.push("-nodefaults".into());
+        if !self.reboots {
+            args.push("-no-reboot".into());
+        }
+        args.push("-kernel".into());
+        args.push(self.image.clone().into());
+        args.extend(self.time.args());
+        args.extend(self.extra_args.iter().cloned());
+        args
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_injected_comes_last() {
+        let mut config = MachineConfig::new("system.bin", 4, 1 << 30);
+        config.extra_args = vec!["-append".into(), "quiet".into()];
+        let args = config.args(Path::new("/proc/1/fd/3"));
+        let text: Vec<_> = args.iter().map(|arg| arg.to_str().unwrap()).collect();
+        assert!(text.ends_with(&["-kernel", "system.bin", "-append", "quiet"]));
+        assert!(text.contains(&"virt,virtualization=on,gic-version=3,memory-backend=ram"));
+        assert!(text.windows(2).any(|pair| pair == ["-smp", "4"]));
+        config.el2 = false;
+        assert!(config.args(Path::new("x"))[1].to_str().unwrap().contains("virtualization=off"));
+    }
+}

@@ -1,0 +1,123 @@
+//! The machine's memory, which the host reads while the machine runs.
+//!
+//! A file without a name (memfd) that QEMU maps and we read with `pread`: no
+//! call into the guest, no stop, no unsafe mapping, and nothing to remove
+//! afterwards however we end.
+
+use rustix::fs::MemfdFlags;
+use std::fs::File;
+use std::io;
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::FileExt;
+use std::path::PathBuf;
+use thiserror::Error;
+use zerocopy::{FromBytes, IntoBytes};
+
+/// Physical memory, beginning at some physical address.
+#[derive(Debug)]
+pub struct Memory {
+    file: File,
+    base_pa: u64,
+    size: u64,
+}
+
+/// Memory could not be read.
+#[derive(Debug, Error)]
+pub enum MemoryError {
+    /// Not within the machine's memory.
+    #[error("physical address {pa:#x} (+{size:#x}) is outside the machine's memory")]
+    Outside {
+        /// Where the read began.
+        pa: u64,
+        /// Its length in bytes.
+        size: u64,
+    },
+    /// The system refused.
+    #[error("cannot access the machine's memory: {0}")]
+    Io(#[from] io::Error),
+}
+
+impl Memory {
+    /// Fresh memory of `size` bytes, all zero, that begins at physical address
+    /// `base_pa`. It costs what is touched.
+    ///
+    /// # Errors
+    /// When the system refuses.
+    pub fn create(base_pa: u64, size: u64) -> io::Result<Self> {
+        let file: File = rustix::fs::memfd_create("cassata-ram", MemfdFlags::CLOEXEC)?.into();
+        file.set_len(size)?;
+        Ok(Self { file, base_pa, size })
+    }
+
+    /// Bytes of memory.
+    #[must_use]
+    pub fn size(&self) -> u64 {
+        self.size
+    }
+
+    /// Where another process of the same user can open it, as long as this
+    /// value lives.
+    #[must_use]
+    pub fn path(&self) -> PathBuf {
+        format!("/proc/{}/fd/{}", std::process::id(), self.file.as_raw_fd()).into()
+    }
+
+    /// Reads `bytes.len()` bytes at physical address `pa`. An aligned 64-bit
+    /// word is seen whole; two words may be of different instants.
+    ///
+    /// # Errors
+    /// [`MemoryError::Outside`], or when the system refuses.
+    pub fn read_bytes(&self, pa: u64, bytes: &mut [u8]) -> Result<(), MemoryError> {
+        let offset = self.offset(pa, bytes.len() as u64)?;
+        Ok(self.file.read_exact_at(bytes, offset)?)
+    }
+
+    /// Reads a value at physical address `pa`.
+    ///
+    /// # Errors
+    /// As [`Memory::read_bytes`].
+    pub fn read<T: FromBytes + IntoBytes>(&self, pa: u64) -> Result<T, MemoryError> {
+        let mut value = T::new_zeroed();
+        self.read_bytes(pa, value.as_mut_bytes())?;
+        Ok(value)
+    }
+
+    /// Writes `bytes` at physical address `pa`, for tests and for tools that
+    /// prepare memory before a machine starts.
+    ///
+    /// # Errors
+    /// As [`Memory::read_bytes`].
+    pub fn write_bytes(&self, pa: u64, bytes: &[u8]) -> Result<(), MemoryError> {
+        let offset = self.offset(pa, bytes.len() as u64)?;
+        Ok(self.file.write_all_at(bytes, offset)?)
+    }
+
+    fn offset(&self, pa: u64, size: u64) -> Result<u64, MemoryError> {
+        pa.checked_sub(self.base_pa)
+            .filter(|offset| offset.checked_add(size).is_some_and(|end| end <= self.size))
+            .ok_or(MemoryError::Outside { pa, size })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn another_opening_of_the_path_is_the_same_memory() {
+        let memory = Memory::create(0x4000_0000, 0x2000).unwrap();
+        let other = File::options().read(true).write(true).open(memory.path()).unwrap();
+        other.write_all_at(&0x0123_4567_89ab_cdef_u64.to_le_bytes(), 0x1008).unwrap();
+        assert_eq!(memory.read::<u64>(0x4000_1008).unwrap(), 0x0123_4567_89ab_cdef);
+    }
+
+    #[test]
+    fn reads_outside_are_refused() {
+        let memory = Memory::create(0x4000_0000, 0x1000).unwrap();
+        assert!(memory.read::<u64>(0x4000_0ff8).is_ok());
+        for pa in [0, 0x3fff_ffff, 0x4000_0ff9, u64::MAX] {
+            let error = memory.read::<u64>(pa).unwrap_err();
+            assert!(matches!(error, MemoryError::Outside { .. }), "{pa:#x}: {error}");
+        }
+    }
+}

@@ -1,0 +1,200 @@
+//! A machine: a QEMU process that cannot outlive us, its memory, its consoles.
+
+pub mod child;
+pub mod config;
+mod host;
+pub mod memory;
+mod time;
+
+use crate::console::{ConsoleConfig, Consoles};
+use crate::qemu::Qemu;
+use child::Child;
+pub use config::MachineConfig;
+use config::RAM_PA;
+pub use memory::{Memory, MemoryError};
+use miette::Diagnostic;
+use std::io::{self, Read};
+use std::process::ExitStatus;
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+use thiserror::Error;
+pub use time::{Time, TimeError, VirtualTime};
+use vtime::stats::Statistics;
+
+/// How much of QEMU's standard error is kept, bytes.
+const ERRORS_KEPT: u64 = 64 * 1024;
+
+/// How long QEMU may take to end in good order.
+const LAST_WORDS: Duration = Duration::from_secs(5);
+
+/// A machine that runs, or ran.
+#[derive(Debug)]
+pub struct Machine {
+    // Dropped in this order: the process ends, then its pipes run dry.
+    child: Child,
+    consoles: Consoles,
+    errors: Option<JoinHandle<String>>,
+    memory: Memory,
+    time: Time,
+}
+
+/// A machine could not be started or watched.
+#[derive(Debug, Error, Diagnostic)]
+pub enum MachineError {
+    /// The system refused something.
+    #[error("cannot {doing}: {cause}")]
+    Io {
+        /// What we were about.
+        doing: String,
+        /// Why it failed.
+        cause: io::Error,
+    },
+    /// QEMU gave up.
+    #[error("QEMU ended with {status}{}", quote(errors))]
+    Qemu {
+        /// How.
+        status: ExitStatus,
+        /// Its standard error.
+        errors: String,
+    },
+}
+
+impl Machine {
+    /// Starts `config` on `qemu`, its UART carried to `consoles`.
+    ///
+    /// # Errors
+    /// When a file, a thread or the process cannot be made. That QEMU rejects
+    /// its arguments shows in [`Machine::ended`].
+    pub fn start(
+        qemu: &Qemu,
+        config: &MachineConfig,
+        consoles: &ConsoleConfig,
+    ) -> Result<Self, MachineError> {
+        let memory = Memory::create(RAM_PA, config.memory)
+            .map_err(|cause| io_error("create the machine's memory", cause))?;
+        if let Time::Virtual(time) = &config.time {
+            time.forget().map_err(|cause| io_error("remove old statistics", cause))?;
+        }
+        let program = qemu.program().as_os_str();
+        let child = Child::start(program, &config.args(&memory.path()), &config.time.env())
+            .map_err(|cause| io_error("start QEMU", cause))?;
+        let (Some(input), Some(output), Some(errors)) =
+            (child.take_stdin(), child.take_stdout(), child.take_stderr())
+        else {
+            return Err(io_error("reach QEMU's pipes", io::ErrorKind::BrokenPipe.into()));
+        };
+        let consoles = Consoles::start(Box::new(output), Box::new(input), consoles)
+            .map_err(|cause| io_error("open the console logs", cause))?;
+        let errors = thread::spawn(move || {
+            let mut text = Vec::new();
+            // What could be read until the pipe broke is what there is to tell.
+            drop(errors.take(ERRORS_KEPT).read_to_end(&mut text));
+            String::from_utf8_lossy(&text).into_owned()
+        });
+        let time = config.time.clone();
+        Ok(Self { child, consoles, errors: Some(errors), memory, time })
+    }
+
+    /// Its memory, readable while it runs and after.
+    #[must_use]
+    pub fn memory(&self) -> &Memory {
+        &self.memory
+    }
+
+    /// Its consoles.
+    #[must_use]
+    pub fn consoles(&self) -> &Consoles {
+        &self.consoles
+    }
+
+    /// QEMU's process id.
+    #[must_use]
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// What the instrument of virtual time has counted, up to some fraction of
+    /// a second ago while the machine runs, and to the end when it has
+    /// switched itself off. `None` in real time, and before the first count.
+    #[must_use]
+    pub fn statistics(&self) -> Option<Statistics> {
+        match &self.time {
+            Time::Real => None,
+            Time::Virtual(time) => time.statistics(),
+        }
+    }
+
+    /// How its time passes.
+    #[must_use]
+    pub fn time(&self) -> &Time {
+        &self.time
+    }
+
+    /// How long its threads have waited for a core of the host so far, summed
+    /// over all of them. While they wait, the machine's clock goes on: this is
+    /// the share of every latency that is not ours. `None` where the host's
+    /// kernel does not count it, and when the machine has ended.
+    #[must_use]
+    pub fn host_wait(&self) -> Option<Duration> {
+        host::wait(self.child.id())
+    }
+
+    /// Whether the machine has switched itself off. All consoles are complete
+    /// then.
+    ///
+    /// # Errors
+    /// [`MachineError::Qemu`] when QEMU failed rather than the machine ended.
+    pub fn ended(&mut self) -> Result<bool, MachineError> {
+        self.ended_within(Duration::ZERO)
+    }
+
+    /// As [`Machine::ended`], after waiting for it at most `limit`.
+    ///
+    /// # Errors
+    /// As [`Machine::ended`].
+    pub fn ended_within(&mut self, limit: Duration) -> Result<bool, MachineError> {
+        let status = self.child.wait(limit).map_err(|cause| io_error("wait for QEMU", cause))?;
+        let Some(status) = status else { return Ok(false) };
+        self.consoles.finish();
+        if status.success() {
+            return Ok(true);
+        }
+        Err(MachineError::Qemu { status, errors: self.take_errors() })
+    }
+
+    /// Ends the machine in good order, so that what its instrument counts is
+    /// complete; one that will not is killed. Memory and consoles stay
+    /// readable.
+    ///
+    /// # Errors
+    /// When the system refuses.
+    pub fn stop(&mut self) -> Result<(), MachineError> {
+        if matches!(self.time, Time::Virtual(_)) {
+            self.child.terminate().map_err(|cause| io_error("end QEMU", cause))?;
+            self.child.wait(LAST_WORDS).map_err(|cause| io_error("wait for QEMU", cause))?;
+        }
+        self.kill()
+    }
+
+    /// Ends the machine at once. Memory and consoles stay readable.
+    ///
+    /// # Errors
+    /// When the system refuses.
+    pub fn kill(&mut self) -> Result<(), MachineError> {
+        self.child.kill().map_err(|cause| io_error("end QEMU", cause))?;
+        self.consoles.finish();
+        Ok(())
+    }
+
+    fn take_errors(&mut self) -> String {
+        self.errors.take().and_then(|thread| thread.join().ok()).unwrap_or_default()
+    }
+}
+
+fn io_error(doing: &str, cause: io::Error) -> MachineError {
+    MachineError::Io { doing: doing.into(), cause }
+}
+
+fn quote(errors: &str) -> String {
+    if errors.is_empty() { String::new() } else { format!(":\n{}", errors.trim_end()) }
+}

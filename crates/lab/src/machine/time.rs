@@ -1,0 +1,180 @@
+//! How a machine's time passes.
+
+use crate::observe::Pace;
+use crate::qemu::Qemu;
+use miette::Diagnostic;
+use std::ffi::OsString;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+use thiserror::Error;
+use vtime::options::Options;
+use vtime::stats::Statistics;
+use vtime::wrap::{Instrument, WrapError};
+
+/// How often the instrument writes down where it stands, real time.
+const STATISTICS_PERIOD: Duration = Duration::from_millis(250);
+/// File name of what it writes.
+const STATISTICS: &str = "virtual-time.json";
+
+/// How a machine's time passes.
+#[derive(Clone, Debug, Default)]
+pub enum Time {
+    /// As the host's does.
+    #[default]
+    Real,
+    /// By instructions executed.
+    Virtual(VirtualTime),
+}
+
+/// Virtual time: every core executes one instruction in a nanosecond, all of
+/// them in lockstep, and the counter counts nanoseconds.
+#[derive(Clone, Debug)]
+pub struct VirtualTime {
+    instrument: Instrument,
+    options: Options,
+}
+
+/// A machine cannot run in virtual time.
+#[derive(Debug, Error, Diagnostic)]
+#[error(transparent)]
+pub struct TimeError(#[from] WrapError);
+
+impl VirtualTime {
+    /// Frequency of the counter, Hz.
+    pub const COUNTER_HZ: u64 = 1_000_000_000;
+
+    /// Virtual time by `instrument` on `qemu`; what it counts goes to a file in
+    /// `directory`, which exists.
+    ///
+    /// # Errors
+    /// When this QEMU cannot carry the instrument: what to install.
+    pub fn new(instrument: &Instrument, qemu: &Qemu, directory: &Path) -> Result<Self, TimeError> {
+        vtime::qemu::check(qemu.program()).map_err(WrapError::from)?;
+        let options = Options {
+            statistics: Some(directory.join(STATISTICS)),
+            period: STATISTICS_PERIOD,
+            // A contended lock goes to the same core each time, so that runs
+            // repeat; on two busy host cores that costs next to nothing.
+            serial: true,
+            ..Options::default()
+        };
+        Ok(Self { instrument: instrument.clone(), options })
+    }
+
+    /// Counts instructions and visits in these physical addresses as well.
+    #[must_use]
+    pub fn counting(mut self, range: Range<u64>) -> Self {
+        self.options.range = Some(range);
+        self
+    }
+
+    /// How far a core may run ahead of another: the length of a turn.
+    #[must_use]
+    pub fn quantum(&self) -> Duration {
+        Duration::from_nanos(self.options.quantum_ns)
+    }
+
+    /// What was counted so far; `None` before the instrument has written
+    /// anything.
+    #[must_use]
+    pub fn statistics(&self) -> Option<Statistics> {
+        Statistics::read(&self.statistics_file()?).ok()
+    }
+
+    fn statistics_file(&self) -> Option<PathBuf> {
+        self.options.statistics.clone()
+    }
+
+    /// Forgets what an earlier machine counted.
+    pub(super) fn forget(&self) -> std::io::Result<()> {
+        let removed = self.statistics_file().map(std::fs::remove_file);
+        match removed {
+            Some(Err(error)) if error.kind() != std::io::ErrorKind::NotFound => Err(error),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl Time {
+    /// How an observer must take timestamps.
+    #[must_use]
+    pub fn pace(&self) -> Pace {
+        match self {
+            Self::Real => Pace::Real,
+            Self::Virtual(_) => Pace::Virtual,
+        }
+    }
+
+    /// In words, for the record.
+    #[must_use]
+    pub fn about(&self) -> String {
+        match self {
+            Self::Real => "of the host (QEMU, multi-threaded TCG)".into(),
+            Self::Virtual(time) => format!(
+                "virtual: an instruction is a nanosecond on every core; cores take turns of {} ns",
+                time.quantum().as_nanos()
+            ),
+        }
+    }
+
+    /// Suffix of the CPU model on QEMU's command line.
+    pub(super) fn cpu_options(&self) -> String {
+        match self {
+            Self::Real => String::new(),
+            Self::Virtual(_) => format!(",cntfrq={}", VirtualTime::COUNTER_HZ),
+        }
+    }
+
+    /// Further arguments for QEMU.
+    pub(super) fn args(&self) -> Vec<OsString> {
+        match self {
+            Self::Real => Vec::new(),
+            Self::Virtual(time) => {
+                vec!["-plugin".into(), time.instrument.plugin_option(&time.options).into()]
+            }
+        }
+    }
+
+    /// Further environment for QEMU.
+    pub(super) fn env(&self) -> Vec<(OsString, OsString)> {
+        match self {
+            Self::Real => Vec::new(),
+            Self::Virtual(time) => vec![("LD_PRELOAD".into(), time.instrument.preload())],
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn virtual_time(directory: &Path) -> VirtualTime {
+        let instrument = Instrument::unpack(b"no instrument", directory).unwrap();
+        VirtualTime::new(&instrument, &Qemu::find().unwrap(), directory).unwrap()
+    }
+
+    #[test]
+    fn virtual_time_is_an_option_and_a_preload_of_one_file() {
+        let directory = tempfile::tempdir().unwrap();
+        let time = Time::Virtual(virtual_time(directory.path()).counting(0x1000..0x2000));
+        let args = time.args();
+        let option = args[1].to_str().unwrap();
+        let (_, preload) = time.env().pop().unwrap();
+        let preload = preload.to_str().unwrap().split(':').next().unwrap().to_owned();
+        assert!(option.starts_with(&format!("file={preload},")), "{option} {preload}");
+        assert!(option.contains("range=0x1000-0x2000"), "{option}");
+        assert!(Time::Real.args().is_empty() && Time::Real.env().is_empty());
+    }
+
+    #[test]
+    fn an_earlier_count_is_forgotten() {
+        let directory = tempfile::tempdir().unwrap();
+        let time = virtual_time(directory.path());
+        time.forget().unwrap();
+        std::fs::write(directory.path().join(STATISTICS), "{}").unwrap();
+        time.forget().unwrap();
+        assert!(!directory.path().join(STATISTICS).exists());
+        assert!(time.statistics().is_none());
+    }
+}

@@ -1,0 +1,79 @@
+//! What the machine's counter shows now.
+//!
+//! The counter itself is not in memory; timestamps that EL2 and guests took
+//! from it are. Each is a lower bound of the counter at the moment it was read.
+//! In real time the counter runs as fast as our own clock, so the greatest
+//! difference ever seen between the two is the best estimate of what must be
+//! added to ours: it can only be too small, and by no more than the age of the
+//! freshest timestamp ever seen.
+
+use std::time::{Duration, Instant};
+
+/// How the machine's time passes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pace {
+    /// As ours does.
+    Real,
+    /// By rules of its own (virtual time): only timestamps count.
+    Virtual,
+}
+
+/// Estimates the counter.
+#[derive(Debug)]
+pub(super) struct Clock {
+    pace: Pace,
+    start: Instant,
+    /// Counter minus our clock, or, in virtual time, the greatest timestamp.
+    offset: Option<i128>,
+}
+
+impl Clock {
+    pub(super) fn new(pace: Pace, start: Instant) -> Self {
+        Self { pace, start, offset: None }
+    }
+
+    /// A `timestamp` was visible at `at`; answers the counter then.
+    pub(super) fn now(&mut self, timestamp: u64, counter_hz: u64, at: Instant) -> u64 {
+        let ours = match self.pace {
+            Pace::Real => ticks(at.saturating_duration_since(self.start), counter_hz),
+            Pace::Virtual => 0,
+        };
+        let bound = i128::from(timestamp) - ours;
+        let offset = self.offset.map_or(bound, |known| known.max(bound));
+        self.offset = Some(offset);
+        u64::try_from(offset + ours).unwrap_or(0)
+    }
+}
+
+fn ticks(time: Duration, counter_hz: u64) -> i128 {
+    i128::try_from(time.as_nanos() * u128::from(counter_hz) / 1_000_000_000).unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HZ: u64 = 1_000_000;
+
+    #[test]
+    fn fresh_timestamps_move_the_estimate_and_stale_ones_do_not() {
+        let start = Instant::now();
+        let mut clock = Clock::new(Pace::Real, start);
+        let mut now = |timestamp, ms| clock.now(timestamp, HZ, start + Duration::from_millis(ms));
+        assert_eq!(now(5_000, 1), 5_000);
+        // Two milliseconds later and nothing new: time passes all the same.
+        assert_eq!(now(5_000, 3), 7_000);
+        // A fresh one shows that the first was old when it was seen.
+        assert_eq!(now(9_500, 4), 9_500);
+        assert_eq!(now(9_500, 14), 19_500);
+    }
+
+    #[test]
+    fn virtual_time_passes_by_timestamps_alone() {
+        let start = Instant::now();
+        let mut clock = Clock::new(Pace::Virtual, start);
+        assert_eq!(clock.now(5_000, HZ, start), 5_000);
+        assert_eq!(clock.now(5_000, HZ, start + Duration::from_secs(9)), 5_000);
+        assert_eq!(clock.now(6_000, HZ, start), 6_000);
+    }
+}

@@ -1,0 +1,78 @@
+//! Where in a machine's memory there is something to see.
+
+use abi::system::{System, vm_flags};
+use std::ops::Range;
+
+/// What the packed tables say about a system, as far as watching it goes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Layout {
+    /// Physical address of the status area.
+    pub status_pa: u64,
+    /// How many pCPUs there are.
+    pub pcpus: usize,
+    /// The virtual machines, in the order of the tables.
+    pub vms: Vec<VmLayout>,
+    /// For each vCPU of the system, its VM and its index in that.
+    pub vcpus: Vec<VcpuName>,
+}
+
+/// One virtual machine.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct VmLayout {
+    /// Its name.
+    pub name: String,
+    /// Whether it is a real-time guest.
+    pub realtime: bool,
+    /// Its vCPUs, as indices into the system's.
+    pub vcpus: Range<usize>,
+    /// Physical address and size in bytes of its report area.
+    pub report: Option<(u64, u64)>,
+}
+
+/// Which vCPU this is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct VcpuName {
+    /// Index of its VM.
+    pub vm: usize,
+    /// Its index in the VM.
+    pub index: usize,
+}
+
+impl Layout {
+    /// Reads the tables.
+    #[must_use]
+    pub fn of(system: &System) -> Self {
+        let vm_count = system.header.vm_count as usize;
+        let vcpu_count = system.header.vcpu_count as usize;
+        let vms = system.vms.iter().take(vm_count).map(VmLayout::of).collect();
+        let name = |v: &abi::system::Vcpu| VcpuName { vm: v.vm.into(), index: v.index.into() };
+        let vcpus = system.vcpus.iter().take(vcpu_count).map(name).collect();
+        let (status_pa, pcpus) = (system.board.status_pa, system.board.pcpu_count as usize);
+        Self { status_pa, pcpus, vms, vcpus }
+    }
+
+    /// Index of the VM called `name`.
+    #[must_use]
+    pub fn vm(&self, name: &str) -> Option<usize> {
+        self.vms.iter().position(|vm| vm.name == name)
+    }
+
+    /// How people call a vCPU: `linux.0`.
+    #[must_use]
+    pub fn vcpu_label(&self, vcpu: usize) -> String {
+        let VcpuName { vm, index } = self.vcpus[vcpu];
+        format!("{}.{index}", self.vms[vm].name)
+    }
+}
+
+impl VmLayout {
+    fn of(vm: &abi::system::Vm) -> Self {
+        let first = usize::from(vm.vcpu_first);
+        Self {
+            name: vm.name().to_owned(),
+            realtime: vm.is(vm_flags::REALTIME),
+            vcpus: first..first + usize::from(vm.vcpu_count),
+            report: (vm.report_size > 0).then_some((vm.report_pa, vm.report_size)),
+        }
+    }
+}

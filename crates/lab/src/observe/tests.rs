@@ -1,0 +1,247 @@
+//! A synthetic machine memory stands in for a running system.
+
+use super::*;
+use abi::report::{Header, Sample};
+use abi::status::{Status, vcpu_state};
+use zerocopy::{FromZeros, IntoBytes};
+
+const BASE: u64 = 0x4000_0000;
+const STATUS: u64 = BASE + 0x1_0000;
+const REPORT: u64 = BASE + 0x8_0000;
+const REPORT_SIZE: u64 = 64 + 8 * 16;
+const HZ: u64 = 1_000_000;
+
+fn memory() -> Memory {
+    Memory::create(BASE, 1 << 20).unwrap()
+}
+
+/// linux.0 on pCPU 0, linux.1 and rtos.0 on pCPU 1.
+fn layout() -> Layout {
+    let vm = |name: &str, vcpus, report| VmLayout {
+        name: name.into(),
+        realtime: name == "rtos",
+        vcpus,
+        report,
+    };
+    let vcpu = |vm, index| VcpuName { vm, index };
+    Layout {
+        status_pa: STATUS,
+        pcpus: 2,
+        vms: vec![vm("linux", 0..2, None), vm("rtos", 2..3, Some((REPORT, REPORT_SIZE)))],
+        vcpus: vec![vcpu(0, 0), vcpu(0, 1), vcpu(1, 0)],
+    }
+}
+
+fn status() -> Status {
+    let mut status = Status::new_zeroed();
+    status.magic = abi::status::MAGIC;
+    status.counter_hz = HZ;
+    status.boot = 1_000;
+    for (pcpu, current) in status.pcpus.iter_mut().zip([0, 2]) {
+        (pcpu.online, pcpu.current, pcpu.since) = (1, current, 1_000);
+    }
+    for (vcpu, pcpu) in status.vcpus.iter_mut().zip([0, 1, 1]) {
+        (vcpu.state, vcpu.pcpu) = (vcpu_state::SUSPENDED, pcpu);
+    }
+    status
+}
+
+/// A guest that reports, over a ring of eight samples.
+struct Guest<'a> {
+    memory: &'a Memory,
+    header: Header,
+}
+
+impl<'a> Guest<'a> {
+    fn new(memory: &'a Memory) -> Self {
+        let header = Header {
+            magic: abi::report::MAGIC,
+            counter_hz: HZ,
+            capacity: 8,
+            written: 0,
+            missed: 0,
+            period: 1_000,
+            load_permille: 300,
+            load_units: 0,
+        };
+        memory.write_bytes(REPORT, header.as_bytes()).unwrap();
+        Self { memory, header }
+    }
+
+    fn write(&mut self, count: u64) {
+        for _ in 0..count {
+            let n = self.header.written;
+            let dispatch = 20 + n as u32;
+            let sample = Sample { raised: 5_000 + n * 1_000, response: 10, dispatch };
+            let slot = REPORT + 64 + n % self.header.capacity * 16;
+            self.memory.write_bytes(slot, sample.as_bytes()).unwrap();
+            self.header.written += 1;
+            self.memory.write_bytes(REPORT, self.header.as_bytes()).unwrap();
+        }
+    }
+}
+
+fn near(a: f64, b: f64) -> bool {
+    (a - b).abs() < 1e-9
+}
+
+#[test]
+fn nothing_is_seen_before_el2_has_begun() {
+    let memory = memory();
+    let mut observer = Observer::new(layout(), Pace::Virtual);
+    observer.poll(&memory).unwrap();
+    assert!(observer.latest().is_none());
+    assert!(observer.reports(0).is_none());
+    assert!(observer.reports(1).unwrap().header().is_none());
+}
+
+#[test]
+fn shares_count_the_turn_that_is_not_over() {
+    let (memory, mut status) = (memory(), status());
+    let mut observer = Observer::new(layout(), Pace::Virtual);
+    let mut poll = |status: &Status| {
+        memory.write_bytes(STATUS, status.as_bytes()).unwrap();
+        observer.poll(&memory).unwrap();
+        observer.latest().unwrap().clone()
+    };
+    let first = poll(&status);
+    // By 11,000 rtos.0 has run 3,000 and linux.1 began at 4,000.
+    status.vcpus[2].run = 3_000;
+    (status.pcpus[1].current, status.pcpus[1].since) = (1, 4_000);
+    // pCPU 0 rests since 11,000: the latest timestamp anywhere, hence "now".
+    (status.pcpus[0].current, status.pcpus[0].since) = (u64::MAX, 11_000);
+    (status.pcpus[0].idle, status.vcpus[0].run) = (6_000, 4_000);
+    let second = poll(&status);
+    assert_eq!(second.now, 10_000);
+    let shares: Vec<f64> = (0..3).map(|v| second.share(v, Some(&first))).collect();
+    assert!(near(shares[0], 0.4) && near(shares[1], 0.7) && near(shares[2], 0.3), "{shares:?}");
+    assert_eq!(second.pcpus[0].idle, 6_000);
+    assert_eq!(second.time(second.now), Duration::from_millis(10));
+}
+
+#[test]
+fn a_torn_look_never_makes_a_sum_step_back() {
+    let (memory, mut status) = (memory(), status());
+    let mut observer = Observer::new(layout(), Pace::Virtual);
+    status.pcpus[0].since = 9_000;
+    memory.write_bytes(STATUS, status.as_bytes()).unwrap();
+    observer.poll(&memory).unwrap();
+    assert_eq!(observer.latest().unwrap().vcpus[2].run, 8_000);
+    // The pCPU has moved on already, the vCPU's sum has not.
+    (status.pcpus[1].current, status.pcpus[1].since) = (1, 9_000);
+    memory.write_bytes(STATUS, status.as_bytes()).unwrap();
+    observer.poll(&memory).unwrap();
+    assert_eq!(observer.latest().unwrap().vcpus[2].run, 8_000);
+}
+
+#[test]
+fn in_real_time_an_undisturbed_turn_grows_with_our_clock() {
+    let (memory, status) = (memory(), status());
+    memory.write_bytes(STATUS, status.as_bytes()).unwrap();
+    let mut observer = Observer::new(layout(), Pace::Real);
+    let start = Instant::now();
+    observer.poll_at(&memory, start).unwrap();
+    observer.poll_at(&memory, start + Duration::from_millis(250)).unwrap();
+    let latest = observer.latest().unwrap();
+    assert_eq!(latest.now, 250_000);
+    assert!(near(latest.share(0, None), 1.0));
+    assert!(near(latest.share(1, None), 0.0));
+    let span = observer.timeline().spans().next().unwrap();
+    assert_eq!(span.shares, [(0, 1.0), (1, 0.0), (1, 1.0)]);
+}
+
+#[test]
+fn a_follower_that_keeps_up_sees_every_sample() {
+    let memory = memory();
+    let mut guest = Guest::new(&memory);
+    let mut observer = Observer::new(layout(), Pace::Virtual);
+    for count in [3, 0, 5, 4, 7, 1] {
+        guest.write(count);
+        observer.poll(&memory).unwrap();
+    }
+    let reports = observer.reports(1).unwrap();
+    let seen: Vec<_> = reports.dispatch().iter().collect();
+    assert_eq!(seen, (20..40).map(|value| (value, 1)).collect::<Vec<_>>());
+    assert_eq!((reports.lost(), reports.due()), (0, Some(20)));
+}
+
+#[test]
+fn an_overrun_is_counted_and_nothing_torn_is_taken() {
+    let memory = memory();
+    let mut guest = Guest::new(&memory);
+    let mut observer = Observer::new(layout(), Pace::Virtual);
+    guest.write(2);
+    observer.poll(&memory).unwrap();
+    guest.write(20);
+    observer.poll(&memory).unwrap();
+    let reports = observer.reports(1).unwrap();
+    // Of 22, two came before, and of the eight in the ring the oldest may be
+    // under the guest's pen.
+    let seen: Vec<_> = reports.dispatch().iter().map(|(value, _)| value).collect();
+    assert_eq!(seen, [20, 21, 35, 36, 37, 38, 39, 40, 41]);
+    assert_eq!(reports.lost(), 13);
+    assert_eq!(reports.header().unwrap().written, reports.dispatch().count() + reports.lost());
+}
+
+#[test]
+fn a_guest_that_starts_over_is_followed_from_its_start() {
+    let memory = memory();
+    let mut observer = Observer::new(layout(), Pace::Virtual);
+    Guest::new(&memory).write(6);
+    observer.poll(&memory).unwrap();
+    Guest::new(&memory).write(2);
+    observer.poll(&memory).unwrap();
+    let reports = observer.reports(1).unwrap();
+    assert_eq!((reports.restarts(), reports.lost(), reports.dispatch().count()), (1, 0, 8));
+}
+
+#[test]
+fn a_header_that_lies_is_not_believed() {
+    let memory = memory();
+    let mut observer = Observer::new(layout(), Pace::Virtual);
+    for (capacity, written) in [(0, 5), (9, 5), (u64::MAX, u64::MAX)] {
+        let mut guest = Guest::new(&memory);
+        (guest.header.capacity, guest.header.written) = (capacity, written);
+        memory.write_bytes(REPORT, guest.header.as_bytes()).unwrap();
+        observer.poll(&memory).unwrap();
+        assert!(observer.reports(1).unwrap().header().is_none(), "capacity {capacity}");
+    }
+}
+
+#[test]
+fn a_long_run_is_thinned_out_and_stays_whole() {
+    let (memory, mut status) = (memory(), status());
+    let mut observer = Observer::new(layout(), Pace::Virtual);
+    for step in 0..5_000_u64 {
+        let now = 1_000 + step * 200_000;
+        // Each core's turn begins anew at every look; linux.0 has 75 %.
+        status.pcpus.iter_mut().for_each(|pcpu| pcpu.since = now);
+        status.vcpus[0].run = step * 150_000;
+        memory.write_bytes(STATUS, status.as_bytes()).unwrap();
+        observer.poll(&memory).unwrap();
+    }
+    let spans: Vec<_> = observer.timeline().spans().collect();
+    assert!((400..=1024).contains(&spans.len()), "{}", spans.len());
+    assert!(near(spans[0].begin_s, 0.0) && spans.last().unwrap().end_s > 990.0);
+    assert!(spans.iter().all(|span| near(span.shares[0].1, 0.75)));
+    assert!(spans.windows(2).all(|pair| near(pair[0].end_s, pair[1].begin_s)));
+}
+
+#[test]
+fn the_layout_is_what_the_tables_say() {
+    let mut system = abi::system::System::default();
+    system.header.vm_count = 2;
+    system.header.vcpu_count = 3;
+    (system.board.status_pa, system.board.pcpu_count) = (STATUS, 2);
+    system.vms[0].name[..5].copy_from_slice(b"linux");
+    system.vms[0].vcpu_count = 2;
+    system.vms[1].name[..4].copy_from_slice(b"rtos");
+    (system.vms[1].vcpu_first, system.vms[1].vcpu_count) = (2, 1);
+    (system.vms[1].report_pa, system.vms[1].report_size) = (REPORT, REPORT_SIZE);
+    system.vms[1].flags = abi::system::vm_flags::REALTIME;
+    system.vcpus[1].index = 1;
+    system.vcpus[2].vm = 1;
+    let seen = Layout::of(&system);
+    assert_eq!(seen, layout());
+    assert_eq!((seen.vm("rtos"), seen.vcpu_label(1)), (Some(1), "linux.1".to_owned()));
+}

@@ -1,0 +1,187 @@
+//! Which QEMU there is, and whether it is new enough.
+
+use miette::Diagnostic;
+use std::fmt;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use thiserror::Error;
+
+/// The program looked for on the PATH.
+pub const PROGRAM: &str = "qemu-system-aarch64";
+/// Names another program than [`PROGRAM`].
+pub const PROGRAM_VARIABLE: &str = "CASSATA_QEMU";
+/// Oldest QEMU that has what a machine here uses (`-cpu cortex-a76`,
+/// `memory-backend` of `virt`).
+pub const OLDEST: Version = Version { major: 7, minor: 2, patch: 0 };
+
+/// A QEMU that was found and asked for its version.
+#[derive(Clone, Debug)]
+pub struct Qemu {
+    program: PathBuf,
+    version: Version,
+}
+
+/// A version of QEMU; later ones compare greater.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Version {
+    /// First number.
+    pub major: u32,
+    /// Second number.
+    pub minor: u32,
+    /// Third number.
+    pub patch: u32,
+}
+
+/// Why there is no usable QEMU.
+#[derive(Debug, Error, Diagnostic)]
+pub enum QemuError {
+    /// It could not be started.
+    #[error("cannot start {}: {cause}", program.display())]
+    #[diagnostic(help(
+        "on Debian: apt-get install qemu-system-arm (from bookworm-backports on Debian 12); \
+         `./cassata` does that for you; {PROGRAM_VARIABLE} names a QEMU elsewhere"
+    ))]
+    Missing {
+        /// What was tried.
+        program: PathBuf,
+        /// Why it did not start.
+        cause: io::Error,
+    },
+    /// It said something that is no version.
+    #[error("{} does not say which version of QEMU it is", program.display())]
+    #[diagnostic(help("is it QEMU's {PROGRAM}?"))]
+    Unknown {
+        /// What was tried.
+        program: PathBuf,
+    },
+    /// It is too old.
+    #[error("{} is QEMU {found}, but {purpose} needs {needed} or newer", program.display())]
+    #[diagnostic(help(
+        "on Debian 12: apt-get install -t bookworm-backports qemu-system-arm; \
+         {PROGRAM_VARIABLE} names a QEMU elsewhere"
+    ))]
+    TooOld {
+        /// What was tried.
+        program: PathBuf,
+        /// What it is.
+        found: Version,
+        /// What it should be.
+        needed: Version,
+        /// Who needs it.
+        purpose: &'static str,
+    },
+}
+
+impl Qemu {
+    /// Finds the QEMU that [`PROGRAM_VARIABLE`] names, or else [`PROGRAM`] on
+    /// the PATH.
+    ///
+    /// # Errors
+    /// When there is none, or one older than [`OLDEST`].
+    pub fn find() -> Result<Self, QemuError> {
+        let program = std::env::var_os(PROGRAM_VARIABLE).unwrap_or_else(|| PROGRAM.into());
+        Self::at(Path::new(&program))
+    }
+
+    /// Takes `program`.
+    ///
+    /// # Errors
+    /// As [`Qemu::find`].
+    pub fn at(program: &Path) -> Result<Self, QemuError> {
+        let program = program.to_path_buf();
+        let output = match Command::new(&program).arg("--version").output() {
+            Ok(output) => output,
+            Err(cause) => return Err(QemuError::Missing { program, cause }),
+        };
+        match Version::parse(&String::from_utf8_lossy(&output.stdout)) {
+            Some(version) => Self { program, version }.require(OLDEST, "running a machine"),
+            None => Err(QemuError::Unknown { program }),
+        }
+    }
+
+    /// Passes on when this QEMU is `needed` or newer; `purpose` completes
+    /// "... needs 10.0.0 or newer".
+    ///
+    /// # Errors
+    /// [`QemuError::TooOld`].
+    pub fn require(self, needed: Version, purpose: &'static str) -> Result<Self, QemuError> {
+        if self.version >= needed {
+            return Ok(self);
+        }
+        Err(QemuError::TooOld { program: self.program, found: self.version, needed, purpose })
+    }
+
+    /// The program.
+    #[must_use]
+    pub fn program(&self) -> &Path {
+        &self.program
+    }
+
+    /// What it said it is.
+    #[must_use]
+    pub fn version(&self) -> Version {
+        self.version
+    }
+}
+
+impl Version {
+    /// Finds the version in what `--version` prints:
+    /// `QEMU emulator version 10.0.2 (Debian ...)`.
+    fn parse(text: &str) -> Option<Self> {
+        let (_, rest) = text.split_once("QEMU emulator version ")?;
+        let end = rest.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(rest.len());
+        let mut numbers = rest[..end].split('.').map(str::parse);
+        Some(Self {
+            major: numbers.next()?.ok()?,
+            minor: numbers.next()?.ok()?,
+            patch: numbers.next().and_then(Result::ok).unwrap_or(0),
+        })
+    }
+}
+
+impl fmt::Display for Version {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{}.{}", self.major, self.minor, self.patch)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reads_versions_of_releases_and_packages() {
+        let debian = "QEMU emulator version 10.0.2 (Debian 1:10.0.2+ds-2+deb13u1~bpo12+1)\n";
+        let release = "QEMU emulator version 7.2.0\nCopyright (c) 2003-2022";
+        let candidate = "QEMU emulator version 11.1-rc3";
+        let version = |major, minor, patch| Some(Version { major, minor, patch });
+        assert_eq!(Version::parse(debian), version(10, 0, 2));
+        assert_eq!(Version::parse(release), version(7, 2, 0));
+        assert_eq!(Version::parse(candidate), version(11, 1, 0));
+        assert_eq!(Version::parse("GNU bash, version 5.2"), None);
+    }
+
+    #[test]
+    fn an_absent_program_is_named_with_the_mend() {
+        let error = Qemu::at(Path::new("/nonexistent/qemu")).unwrap_err();
+        assert!(error.to_string().contains("/nonexistent/qemu"));
+        assert!(error.help().unwrap().to_string().contains("qemu-system-arm"));
+    }
+
+    #[test]
+    fn an_old_one_is_refused_for_the_purpose() {
+        let old = Version { major: 8, minor: 2, patch: 9 };
+        let needed = Version { major: 10, minor: 0, patch: 0 };
+        let qemu = Qemu { program: "q".into(), version: old };
+        assert!(qemu.clone().require(old, "x").is_ok());
+        let error = qemu.require(needed, "virtual time").unwrap_err();
+        assert_eq!(error.to_string(), "q is QEMU 8.2.9, but virtual time needs 10.0.0 or newer");
+    }
+
+    #[test]
+    fn another_program_is_not_taken_for_qemu() {
+        let error = Qemu::at(Path::new("/bin/true")).unwrap_err();
+        assert!(matches!(error, QemuError::Unknown { .. }));
+    }
+}

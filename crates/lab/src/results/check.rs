@@ -1,0 +1,124 @@
+//! A demand on a figure.
+
+use crate::quantity::number;
+use serde::{Serialize, Serializer};
+use serde_json::Value;
+use std::fmt;
+
+/// A figure, what is demanded of it, and whether it is met.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Check {
+    /// What is checked, in words.
+    pub name: String,
+    /// What was found; `null` when it could not be found, which fails.
+    #[serde(serialize_with = "integer_if_whole")]
+    pub value: Option<f64>,
+    /// Of the value and the goal.
+    pub unit: String,
+    /// What was demanded.
+    #[serde(serialize_with = "as_text")]
+    pub goal: Goal,
+    holds: bool,
+}
+
+/// What is demanded of a figure.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Goal {
+    /// This value and no other.
+    Exactly(f64),
+    /// This or more.
+    AtLeast(f64),
+    /// This or less.
+    AtMost(f64),
+    /// From the first to the second, both included.
+    Between(f64, f64),
+}
+
+impl Check {
+    /// Compares `value` with `goal`. A value that is absent meets no goal.
+    pub fn new(name: &str, value: impl Into<Option<f64>>, unit: &str, goal: Goal) -> Self {
+        let value = value.into();
+        let holds = value.is_some_and(|value| goal.met_by(value));
+        Self { name: name.into(), value, unit: unit.into(), goal, holds }
+    }
+
+    /// Something that must have happened: 1 when it did.
+    #[must_use]
+    pub fn done(name: &str, done: bool) -> Self {
+        Self::new(name, f64::from(u8::from(done)), "", Goal::Exactly(1.0))
+    }
+
+    /// Whether the demand is met.
+    #[must_use]
+    pub fn holds(&self) -> bool {
+        self.holds
+    }
+
+    /// The value with its unit, for people.
+    #[must_use]
+    pub fn value_text(&self) -> String {
+        let value = self.value.map_or_else(|| "none".into(), number);
+        if self.unit.is_empty() { value } else { format!("{value} {}", self.unit) }
+    }
+}
+
+impl Goal {
+    fn met_by(self, value: f64) -> bool {
+        match self {
+            Self::Exactly(goal) => value == goal,
+            Self::AtLeast(goal) => value >= goal,
+            Self::AtMost(goal) => value <= goal,
+            Self::Between(low, high) => (low..=high).contains(&value),
+        }
+    }
+}
+
+impl fmt::Display for Goal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Self::Exactly(goal) => write!(f, "= {}", number(goal)),
+            Self::AtLeast(goal) => write!(f, ">= {}", number(goal)),
+            Self::AtMost(goal) => write!(f, "<= {}", number(goal)),
+            Self::Between(low, high) => write!(f, "{} to {}", number(low), number(high)),
+        }
+    }
+}
+
+fn as_text<S: Serializer>(goal: &Goal, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_str(goal)
+}
+
+/// Counts appear as integers.
+#[allow(clippy::cast_possible_truncation)] // guarded by the range
+fn integer_if_whole<S: Serializer>(value: &Option<f64>, serializer: S) -> Result<S::Ok, S::Error> {
+    let whole = |v: f64| v.fract() == 0.0 && v.abs() < 9e15;
+    let json = value.map_or(Value::Null, |v| if whole(v) { (v as i64).into() } else { v.into() });
+    json.serialize(serializer)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn goals_include_their_bounds() {
+        let goals =
+            [Goal::Exactly(2.0), Goal::AtLeast(2.0), Goal::AtMost(2.0), Goal::Between(1.0, 2.0)];
+        for goal in goals {
+            assert!(Check::new("x", 2.0, "", goal).holds(), "{goal}");
+        }
+        assert!(!Check::new("x", 2.001, "", Goal::Exactly(2.0)).holds());
+        assert!(!Check::new("x", 1.999, "", Goal::AtLeast(2.0)).holds());
+        assert!(!Check::new("x", 2.001, "", Goal::AtMost(2.0)).holds());
+        assert!(!Check::new("x", 0.999, "", Goal::Between(1.0, 2.0)).holds());
+    }
+
+    #[test]
+    fn what_is_missing_or_no_number_meets_nothing() {
+        for value in [None, Some(f64::NAN)] {
+            for goal in [Goal::AtLeast(f64::MIN), Goal::AtMost(f64::MAX)] {
+                assert!(!Check::new("x", value, "", goal).holds());
+            }
+        }
+    }
+}

@@ -1,0 +1,116 @@
+//! `results/NAME/`: written whole or not at all.
+
+use super::Outcome;
+use miette::Diagnostic;
+use std::fs;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use thiserror::Error;
+
+/// The directory of one experiment's results.
+#[derive(Clone, Debug)]
+pub struct Directory {
+    path: PathBuf,
+}
+
+/// A result could not be written.
+#[derive(Debug, Error, Diagnostic)]
+#[error("cannot write {}: {cause}", path.display())]
+#[diagnostic(help("is there room, and may you write there?"))]
+pub struct WriteError {
+    path: PathBuf,
+    cause: io::Error,
+}
+
+impl Directory {
+    /// Makes `results/name` if need be.
+    ///
+    /// # Errors
+    /// When it cannot be made.
+    pub fn create(results: &Path, name: &str) -> Result<Self, WriteError> {
+        let path = results.join(name);
+        fs::create_dir_all(&path).map_err(|cause| WriteError { path: path.clone(), cause })?;
+        Ok(Self { path })
+    }
+
+    /// Where it is.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Writes `result.json`; answers where.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn write_outcome(&self, outcome: &Outcome) -> Result<PathBuf, WriteError> {
+        let path = self.path.join("result.json");
+        write_json(&path, outcome)?;
+        Ok(path)
+    }
+
+    /// Writes `name` in this directory; answers where.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn write(&self, name: &str, content: &[u8]) -> Result<PathBuf, WriteError> {
+        let path = self.path.join(name);
+        write_atomically(&path, content)?;
+        Ok(path)
+    }
+}
+
+/// Writes a value as indented JSON to `path`.
+///
+/// # Errors
+/// When it cannot be written.
+pub fn write_json(path: &Path, value: &impl serde::Serialize) -> Result<(), WriteError> {
+    let fail = |cause| WriteError { path: path.into(), cause };
+    let mut text = serde_json::to_vec_pretty(value).map_err(|e| fail(e.into()))?;
+    text.push(b'\n');
+    write_atomically(path, &text)
+}
+
+/// A reader sees the old file or the new one, never half of it.
+fn write_atomically(path: &Path, content: &[u8]) -> Result<(), WriteError> {
+    let directory = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let write = || -> io::Result<()> {
+        let mut file = tempfile::Builder::new().permissions(readable()).tempfile_in(directory)?;
+        file.write_all(content)?;
+        file.persist(path)?;
+        Ok(())
+    };
+    write().map_err(|cause| WriteError { path: path.into(), cause })
+}
+
+/// What `File::create` asks for; the umask takes its share.
+fn readable() -> fs::Permissions {
+    std::os::unix::fs::PermissionsExt::from_mode(0o666)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn replaces_a_file_and_leaves_no_other() {
+        let results = tempfile::tempdir().unwrap();
+        let directory = Directory::create(results.path(), "demo").unwrap();
+        for content in ["old", "new"] {
+            directory.write("report.html", content.as_bytes()).unwrap();
+        }
+        let path = directory.path().join("report.html");
+        assert_eq!(fs::read_to_string(&path).unwrap(), "new");
+        assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn failure_names_the_file() {
+        let results = tempfile::tempdir().unwrap();
+        fs::create_dir(results.path().join("taken")).unwrap();
+        let directory = Directory { path: results.path().into() };
+        let error = directory.write("taken", b"x").unwrap_err();
+        assert!(error.to_string().contains("taken"), "{error}");
+        assert_eq!(fs::read_dir(results.path()).unwrap().count(), 1);
+    }
+}

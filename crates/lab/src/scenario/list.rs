@@ -1,0 +1,153 @@
+//! All scenarios.
+
+use super::expect::Expect::{self, Endures, Fails, Passes, Rhythm, Starts, Starves, Turns};
+use super::staged::Staged;
+use super::{damaged, reference};
+use crate::observe::Observer;
+use crate::suite::Scenario;
+
+/// All of them: first those that tell whether the probe is right.
+#[must_use]
+pub fn all() -> Vec<Scenario> {
+    let reference = [
+        reference::scenario(1, "the probe's tests hold on one core without a hypervisor"),
+        reference::scenario(2, "the probe's tests hold on two cores without a hypervisor"),
+        reference::scenario(4, "the probe's tests hold on four cores without a hypervisor"),
+    ];
+    let staged = STAGED.iter().map(|&staged| Scenario::from(staged));
+    reference.into_iter().chain([damaged::scenario()]).chain(staged).collect()
+}
+
+const fn staged(
+    name: &'static str,
+    about: &'static str,
+    expect: &'static [(&'static str, Expect)],
+) -> Staged {
+    Staged { name, about, expect, besides: None }
+}
+
+const STAGED: &[Staged] = &[
+    staged("alone-1", "one vCPU on one pCPU: every test", &[("probe", Passes)]),
+    staged("alone-2", "two vCPUs on two pCPUs: every test", &[("probe", Passes)]),
+    staged("alone-4", "four vCPUs on four pCPUs: every test", &[("probe", Passes)]),
+    staged("crowded-2", "two vCPUs of a VM on one pCPU: every test", &[("probe", Passes)]),
+    staged("crowded-4", "four vCPUs of a VM on two pCPUs: every test", &[("probe", Passes)]),
+    staged("wide-8", "a VM with the most vCPUs there can be", &[("probe", Passes)]),
+    staged("unequal-2", "SGIs between vCPUs of unequal priority", &[("probe", Passes)]),
+    staged(
+        "state-apart",
+        "floating-point and system registers of four vCPUs on one pCPU",
+        &[("one", Passes), ("two", Passes)],
+    ),
+    staged(
+        "isolated",
+        "every forbidden address faults, from two VMs at once",
+        &[("one", Passes), ("two", Passes)],
+    ),
+    staged(
+        "disturbed",
+        "timers and SGIs of vCPUs that lie suspended behind others",
+        &[("probe", Passes), ("busy", Endures), ("rtos", Endures)],
+    ),
+    staged(
+        "stolen",
+        "stolen time grows while another has the core",
+        &[("probe", Passes), ("busy", Endures)],
+    ),
+    staged("turns", "equal vCPUs of a VM get equal shares", &[("probe", Passes)]),
+    Staged {
+        name: "turns-of-vms",
+        about: "equal VMs get equal shares, a lower one nothing",
+        expect: &[("one", Turns(60)), ("two", Turns(60)), ("three", Starves)],
+        besides: Some(|observer| equal_shares(observer, 0, 1)),
+    },
+    staged(
+        "beside-busy",
+        "priority preemption: a real-time VM above one that never rests",
+        &[("rtos", Rhythm(3000)), ("busy", Endures)],
+    ),
+    staged(
+        "beside-masking",
+        "a neighbour that masks everything delays nobody",
+        &[("rtos", Rhythm(3000)), ("masking", Endures)],
+    ),
+    staged(
+        "beside-crash",
+        "a neighbour that cannot go on is stopped, and the rest runs on",
+        &[("rtos", Rhythm(3000)), ("crash", Fails)],
+    ),
+    staged(
+        "beside-reset",
+        "a neighbour that resets for ever disturbs nobody",
+        &[("rtos", Rhythm(3000)), ("resetting", Starts(20))],
+    ),
+    staged(
+        "beside-flood",
+        "a neighbour that plays with interrupts, without priority separation",
+        &[("rtos", Rhythm(3000)), ("probe", Passes)],
+    ),
+    staged(
+        "reset",
+        "a VM resets itself out of a mess and begins fresh",
+        &[("probe", Passes), ("rtos", Rhythm(1000))],
+    ),
+    staged(
+        "restart",
+        "a VM that cannot go on is restarted",
+        &[("crash", Starts(10)), ("rtos", Rhythm(1000))],
+    ),
+    staged(
+        "power-off",
+        "a VM's power-off is its own",
+        &[("short", Passes), ("rtos", Rhythm(2000))],
+    ),
+    staged(
+        "many",
+        "eight VMs with two vCPUs each on two pCPUs",
+        &[
+            ("vm-0", Passes),
+            ("vm-1", Passes),
+            ("vm-2", Passes),
+            ("vm-3", Passes),
+            ("vm-4", Passes),
+            ("vm-5", Passes),
+            ("vm-6", Passes),
+            ("vm-7", Passes),
+        ],
+    ),
+];
+
+/// Two vCPUs that always wanted to run had the same of it, give or take a
+/// quarter: a turn more or less, and what the host took from one of them.
+fn equal_shares(observer: &Observer, one: usize, other: usize) -> Option<String> {
+    let now = observer.latest()?;
+    let (a, b) = (now.vcpus[one].run, now.vcpus[other].run);
+    (a.abs_diff(b) * 4 > a.max(b)).then(|| format!("vCPUs that are equal ran {a} and {b} ticks"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+    use std::path::Path;
+
+    /// Every description is used, every scenario has one, and all VMs in it
+    /// are expected to do something.
+    #[test]
+    fn descriptions_and_scenarios_agree() {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+        let files: BTreeSet<_> = std::fs::read_dir(root.join(super::super::staged::SYSTEMS))
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .filter(|name| name.ends_with(".toml"))
+            .collect();
+        let named: BTreeSet<_> = STAGED.iter().map(|s| format!("{}.toml", s.name)).collect();
+        assert_eq!(files, named);
+    }
+
+    #[test]
+    fn names_are_unique() {
+        let names: BTreeSet<_> = all().into_iter().map(|scenario| scenario.name).collect();
+        assert_eq!(names.len(), all().len());
+    }
+}

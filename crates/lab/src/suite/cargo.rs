@@ -1,0 +1,119 @@
+//! What cargo's test runner says, counted.
+
+/// Tests that passed and failed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Tally {
+    /// How many passed.
+    pub passed: u64,
+    /// How many failed.
+    pub failed: u64,
+}
+
+/// One line of the output of `cargo test`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Said<'a> {
+    /// A test came to its end.
+    Test {
+        /// Its name.
+        name: &'a str,
+        /// Whether it passed; `None` when it was left out.
+        passed: Option<bool>,
+    },
+    /// A test program came to its end.
+    Program(Tally),
+    /// A crate is being compiled, or a test program started.
+    Step(&'a str),
+    /// Anything else.
+    Other,
+}
+
+impl Tally {
+    /// Counts one test.
+    pub fn count(&mut self, passed: bool) {
+        if passed { self.passed += 1 } else { self.failed += 1 }
+    }
+}
+
+impl std::ops::AddAssign for Tally {
+    fn add_assign(&mut self, other: Self) {
+        self.passed += other.passed;
+        self.failed += other.failed;
+    }
+}
+
+impl std::fmt::Display for Tally {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} passed, {} failed", self.passed, self.failed)
+    }
+}
+
+/// Understands one line.
+#[must_use]
+pub fn understand(line: &str) -> Said<'_> {
+    let line = line.trim();
+    if let Some(rest) = line.strip_prefix("test result: ") {
+        return program(rest).map_or(Said::Other, Said::Program);
+    }
+    if let Some(rest) = line.strip_prefix("test ") {
+        return test(rest).unwrap_or(Said::Other);
+    }
+    let steps = ["Compiling ", "Running ", "Doc-tests ", "Downloading ", "Blocking "];
+    if steps.iter().any(|step| line.starts_with(step)) { Said::Step(line) } else { Said::Other }
+}
+
+/// `sched::tests::x ... ok`, with notes such as ` - should panic` in the name.
+fn test(rest: &str) -> Option<Said<'_>> {
+    let (name, end) = rest.rsplit_once(" ... ")?;
+    let passed = match end.split([' ', ',']).next()? {
+        "ok" => Some(true),
+        "FAILED" => Some(false),
+        "ignored" => None,
+        _ => return None,
+    };
+    Some(Said::Test { name, passed })
+}
+
+/// `ok. 13 passed; 0 failed; 0 ignored; ...`
+fn program(rest: &str) -> Option<Tally> {
+    let number = |word: &str| {
+        let before = rest.split(&['.', ';']).map(str::trim).find_map(|p| p.strip_suffix(word))?;
+        before.trim().parse().ok()
+    };
+    Some(Tally { passed: number("passed")?, failed: number("failed")? })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn understands_a_test_run() {
+        let test = |name, passed| Said::Test { name, passed };
+        assert_eq!(understand("test a::b ... ok"), test("a::b", Some(true)));
+        assert_eq!(
+            understand("test a::b - should panic ... ok"),
+            test("a::b - should panic", Some(true))
+        );
+        assert_eq!(understand("test a::b ... FAILED"), test("a::b", Some(false)));
+        assert_eq!(understand("test slow ... ignored, takes an hour"), test("slow", None));
+        assert_eq!(understand("test slow has been running for over 60 seconds"), Said::Other);
+        assert_eq!(understand("   Compiling lab v0.1.0"), Said::Step("Compiling lab v0.1.0"));
+        assert_eq!(understand("failures:"), Said::Other);
+    }
+
+    #[test]
+    fn counts_a_program() {
+        let ok = "test result: ok. 13 passed; 0 failed; 2 ignored; 0 measured; 0 filtered out; finished in 0.02s";
+        let bad = "test result: FAILED. 1 passed; 12 failed; 0 ignored; 0 measured; 0 filtered out";
+        assert_eq!(understand(ok), Said::Program(Tally { passed: 13, failed: 0 }));
+        assert_eq!(understand(bad), Said::Program(Tally { passed: 1, failed: 12 }));
+    }
+
+    #[test]
+    fn tallies_add_up() {
+        let mut tally = Tally { passed: 3, failed: 0 };
+        tally += Tally { passed: 1, failed: 1 };
+        tally.count(true);
+        assert_eq!(tally.to_string(), "5 passed, 1 failed");
+    }
+}

@@ -1,0 +1,83 @@
+//! A synthetic machine memory: what EL2 and an RTOS would have left behind.
+
+use crate::machine::Memory;
+use crate::observe::{Layout, Observer, Pace, VcpuName, VmLayout};
+use abi::report::{Header, Sample};
+use abi::status::{Status, vcpu_state, vm_state};
+use zerocopy::{FromZeros, IntoBytes};
+
+/// Beginning of the memory; the status area is there.
+pub(crate) const BASE: u64 = 0x4000_0000;
+/// The report area.
+pub(crate) const REPORT: u64 = BASE + 0x1_0000;
+const REPORT_SIZE: u64 = 0x1_0000;
+/// Counter frequency: a tick is a microsecond.
+pub(crate) const HZ: u64 = 1_000_000;
+
+/// linux.0 on pCPU 0, linux.1 and rtos.0 on pCPU 1.
+pub(crate) fn layout() -> Layout {
+    let vm = |name: &str, vcpus, report| {
+        let realtime = name == "rtos";
+        VmLayout { name: name.into(), realtime, vcpus, report }
+    };
+    let vcpu = |vm, index| VcpuName { vm, index };
+    Layout {
+        status_pa: BASE,
+        pcpus: 2,
+        vms: vec![vm("linux", 0..2, None), vm("rtos", 2..3, Some((REPORT, REPORT_SIZE)))],
+        vcpus: vec![vcpu(0, 0), vcpu(0, 1), vcpu(1, 0)],
+    }
+}
+
+/// Two seconds after boot: linux.0 had half of pCPU 0, rtos.0 a quarter of
+/// pCPU 1 and linux.1 the rest.
+pub(crate) fn status() -> Status {
+    let mut status = Status::new_zeroed();
+    (status.magic, status.counter_hz) = (abi::status::MAGIC, HZ);
+    for pcpu in &mut status.pcpus[..2] {
+        (pcpu.online, pcpu.current, pcpu.since) = (1, u64::MAX, 2 * HZ);
+    }
+    status.pcpus[0].idle = HZ;
+    for vm in &mut status.vms[..2] {
+        (vm.state, vm.starts) = (vm_state::RUNNING, 1);
+    }
+    for (vcpu, (pcpu, run)) in status.vcpus.iter_mut().zip([(0, HZ), (1, 3 * HZ / 2), (1, HZ / 2)])
+    {
+        (vcpu.state, vcpu.pcpu, vcpu.run) = (vcpu_state::SLEEPING, pcpu, run);
+        (vcpu.switches, vcpu.longest_el2) = (1_234, 7);
+        vcpu.exits = [10, 20, 30, 40, 50, 60, 70, 80];
+    }
+    status
+}
+
+/// A header and samples: an activation each millisecond, the n-th dispatched
+/// 10 + n % 100 us late and its handler 4 us earlier.
+pub(crate) fn report(activations: u64, missed: u64) -> Vec<u8> {
+    let header = Header {
+        magic: abi::report::MAGIC,
+        counter_hz: HZ,
+        capacity: (REPORT_SIZE - 64) / 16,
+        written: activations,
+        missed,
+        period: HZ / 1000,
+        load_permille: 250,
+        load_units: 99,
+    };
+    let mut bytes = header.as_bytes().to_vec();
+    for n in 0..activations {
+        let dispatch = 10 + (n % 100) as u32;
+        let sample = Sample { raised: 1_000 * (n + 1), response: dispatch - 4, dispatch };
+        bytes.extend_from_slice(sample.as_bytes());
+    }
+    bytes
+}
+
+/// An observer that has looked once at `status` and `report`.
+pub(crate) fn observer(status: &Status, report: &[u8]) -> Observer {
+    let memory = Memory::create(BASE, 1 << 20).unwrap();
+    memory.write_bytes(BASE, status.as_bytes()).unwrap();
+    memory.write_bytes(REPORT, report).unwrap();
+    let mut observer = Observer::new(layout(), Pace::Virtual);
+    observer.poll(&memory).unwrap();
+    observer
+}

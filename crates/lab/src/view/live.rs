@@ -1,0 +1,125 @@
+//! A block of the terminal, redrawn in place.
+
+use super::scene::{Recent, Scene, latency, vcpu_shares, vm_state};
+use super::{View, vm_style};
+use crate::bundle::channel;
+use crate::quantity::percent;
+use abi::console::HYPERVISOR;
+use console::{Style, Term, pad_str, style, truncate_str};
+use std::io::{self, Write};
+use std::time::Duration;
+
+/// How often the block is redrawn.
+const INTERVAL: Duration = Duration::from_millis(250);
+/// Shares are over this time: shorter ones dance.
+const SHARES: Duration = Duration::from_secs(1);
+/// Characters of a bar.
+const BAR: usize = 16;
+
+/// Redraws in place.
+#[derive(Debug)]
+pub struct Live {
+    title: String,
+    term: Term,
+    next: Duration,
+    recent: Recent,
+    drawn: usize,
+}
+
+impl Live {
+    /// Draws on `term`, which should be buffered, under `title`.
+    #[must_use]
+    pub fn new(title: &str, term: Term) -> Self {
+        let (next, recent) = (Duration::ZERO, Recent::over(SHARES));
+        Self { title: title.into(), term, next, recent, drawn: 0 }
+    }
+
+    fn draw(&mut self, lines: &[String]) -> io::Result<()> {
+        let (height, width) = self.term.size();
+        let room = usize::from(height).saturating_sub(1).max(1);
+        if self.drawn > 0 {
+            self.term.move_cursor_up(self.drawn)?;
+        }
+        self.drawn = lines.len().min(room);
+        for line in &lines[..self.drawn] {
+            self.term.clear_line()?;
+            writeln!(self.term, "{}", truncate_str(line, usize::from(width), "…"))?;
+        }
+        self.term.clear_to_end_of_screen()?;
+        self.term.flush()
+    }
+}
+
+impl View for Live {
+    fn show(&mut self, scene: &Scene) {
+        if scene.elapsed < self.next {
+            return;
+        }
+        self.next = scene.elapsed + INTERVAL;
+        let lines = lines(&self.title, scene, &mut self.recent);
+        // A terminal that went away does not stop the run.
+        drop(self.draw(&lines));
+    }
+
+    fn finish(&mut self) {
+        drop(self.term.flush());
+    }
+}
+
+/// The whole block.
+pub(super) fn lines(title: &str, scene: &Scene, recent: &mut Recent) -> Vec<String> {
+    let before = recent.before(scene);
+    let mut lines = vec![headline(title, scene), String::new()];
+    for vm in 0..scene.observer.layout().vms.len() {
+        lines.extend(vm_lines(scene, before.as_ref(), vm));
+    }
+    lines.push(String::new());
+    lines.extend(console_lines(scene));
+    lines
+}
+
+fn headline(title: &str, scene: &Scene) -> String {
+    let time = format!("{}; Ctrl-C ends it", scene.time());
+    format!("{}  {}", style(title).for_stderr().bold(), dim(&time))
+}
+
+fn vm_lines(scene: &Scene, before: Option<&crate::observe::Snapshot>, vm: usize) -> Vec<String> {
+    let name = &scene.observer.layout().vms[vm].name;
+    let state = vm_state(scene.observer.latest(), vm);
+    let name = vm_style(vm).bold().apply_to(pad(name, 16)).to_string();
+    let mut heads = [format!("  {name}{}", pad(&state, 22))].into_iter();
+    let mut lines = Vec::new();
+    for (index, pcpu, share) in vcpu_shares(scene, before, vm) {
+        let head = heads.next().unwrap_or_else(|| pad("", 40));
+        let bar = vm_style(vm).apply_to(bar(share));
+        lines.push(format!("{head}vCPU {index} on pCPU {pcpu}  {bar} {:>7}", percent(share)));
+    }
+    lines.extend(heads);
+    let reports = scene.observer.reports(vm).and_then(latency);
+    lines.extend(reports.map(|latency| format!("{}{latency}", pad("", 18))));
+    lines
+}
+
+fn console_lines(scene: &Scene) -> impl Iterator<Item = String> {
+    let vms = scene.observer.layout().vms.iter().enumerate();
+    let guests = vms.map(|(vm, layout)| (channel(vm), layout.name.as_str(), vm_style(vm)));
+    let own = (HYPERVISOR, "hypervisor", Style::new().for_stderr().dim());
+    std::iter::once(own).chain(guests).flat_map(move |(channel, name, style)| {
+        let line = move |text: &str| format!("  {}", style.apply_to(format!("{name}│ {text}")));
+        scene.tail.of(channel).map(line).collect::<Vec<_>>()
+    })
+}
+
+fn bar(share: f64) -> String {
+    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // 0 to BAR
+    let full = (share.clamp(0.0, 1.0) * BAR as f64).round() as usize;
+    format!("{}{}", "█".repeat(full), "░".repeat(BAR - full))
+}
+
+fn pad(text: &str, width: usize) -> String {
+    pad_str(text, width, console::Alignment::Left, None).into_owned()
+}
+
+fn dim(text: &str) -> String {
+    style(text).for_stderr().dim().to_string()
+}

@@ -1,0 +1,44 @@
+//! A machine that runs a bare-metal guest.
+
+mod guest;
+
+use guest::{ECHO, MARK_PA, OFF, SOON, start};
+use lab::console::Cursor;
+use lab::machine::MachineError;
+use std::path::Path;
+
+#[test]
+fn a_machine_that_switches_off_leaves_memory_and_logs() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut machine = start(directory.path(), &OFF, &[]);
+    assert!(machine.ended_within(SOON).unwrap(), "it still runs");
+    assert_eq!(machine.memory().read::<u64>(MARK_PA).unwrap(), 0x5a);
+    let log = std::fs::read_to_string(directory.path().join("console-guest.log")).unwrap();
+    assert_eq!(log, "hi\n");
+}
+
+#[test]
+fn a_running_machine_is_heard_typed_to_read_and_killed() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut machine = start(directory.path(), &ECHO, &[]);
+    let mut cursor = Cursor::default();
+    assert!(machine.consoles().expect(&mut cursor, 0, "hi", SOON).is_some());
+    assert_eq!(machine.memory().read::<u64>(MARK_PA).unwrap(), 0x5a);
+    machine.consoles().send(0, b"echo\n").unwrap();
+    assert!(machine.consoles().expect(&mut cursor, 0, "echo", SOON).is_some());
+    assert!(!machine.ended().unwrap());
+    let counted = Path::new("/proc/self/schedstat").exists();
+    assert_eq!(machine.host_wait().is_some(), counted);
+    machine.kill().unwrap();
+    assert!(!Path::new(&format!("/proc/{}", machine.id())).exists());
+    assert!(machine.consoles().ended());
+}
+
+#[test]
+fn what_qemu_complains_of_is_passed_on() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut machine = start(directory.path(), &OFF, &["-no-such-option"]);
+    let error = machine.ended_within(SOON).unwrap_err();
+    assert!(matches!(error, MachineError::Qemu { .. }));
+    assert!(error.to_string().contains("no-such-option"), "{error}");
+}
