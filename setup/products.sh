@@ -1,0 +1,63 @@
+# What is built, from what, and when it is out of date.
+#
+# Cargo and the guests' own recipes do the work; here is only decided, quickly,
+# whether to ask them. A product is current while nothing it is made of is
+# newer than its stamp, which is as old as the beginning of its last build.
+
+readonly stamps=$CASSATA_ROOT/build/stamps
+
+# product NAME TITLE COMMAND SOURCE...: builds if a source has changed.
+product() {
+    local name=$1 title=$2 command=$3
+    shift 3
+    local sources=("$@" setup "$setup_directory/toolchain")
+    if [[ -f $stamps/$name &&
+        -z $(find "${sources[@]}" -newer "$stamps/$name" -print -quit) ]]; then
+        return
+    fi
+    touch "$stamps/$name.new"
+    step "$title" "$name" "$command"
+    mv "$stamps/$name.new" "$stamps/$name"
+}
+
+# These run as conditions, where `set -e` has no say: hence the &&.
+build_bare_metal() {
+    local built=target/$rust_target/bare
+    cargo_for_bare_metal build --locked --profile bare --target-dir target \
+        --package cassata-el2 --package cassata-probe &&
+        place_product "$built/cassata-el2" build/el2.elf &&
+        place_product "$built/cassata-probe" build/guests/probe.elf
+}
+
+# In one move: someone may be reading the old one. What has not changed is left
+# alone, and with it what is built from it.
+place_product() {
+    cmp --silent "$1" "$2" || { cp "$1" "$2.new" && mv "$2.new" "$2"; }
+}
+
+build_vtime() {
+    cargo_for_host build --locked --release --target-dir target --package cassata-vtime-plugin &&
+        place_product target/release/libcassata_vtime.so build/libcassata_vtime.so
+}
+
+build_metronome() { guests/metronome/build build/guests/metronome.elf; }
+build_freertos() { guests/freertos/build build/guests/freertos.elf; }
+build_linux() { guests/linux/build build/guests/linux build/apt; }
+build_host() { cargo_for_host build --locked --release --target-dir target --package cassata; }
+
+ensure_products() {
+    pushd "$CASSATA_ROOT" >/dev/null
+    mkdir -p "$stamps" build/guests
+    local rust=(Cargo.toml Cargo.lock .cargo)
+    product bare-metal "building the hypervisor and the probe guest" build_bare_metal \
+        crates/{abi,sched,el2} guests/probe "${rust[@]}"
+    product vtime "building the instrument for virtual time" build_vtime \
+        crates/vtime{,-plugin} "${rust[@]}"
+    product metronome "building the metronome guest" build_metronome guests/metronome
+    product freertos "building FreeRTOS" build_freertos guests/freertos
+    product linux "fetching Debian's Linux and packing its initramfs" build_linux guests/linux
+    # The command line carries the hypervisor and the instrument inside itself.
+    product host "building the command line" build_host \
+        crates build/el2.elf build/libcassata_vtime.so "${rust[@]}"
+    popd >/dev/null
+}
