@@ -196,13 +196,19 @@ impl Pcpu {
 
     /// Replaces the loaded vCPU.
     fn switch_to(&mut self, id: VcpuId) {
-        self.unload();
+        self.save_loaded();
         let Some(next) = self.vcpus[usize::from(id.0)].take() else { return };
         self.load(next);
     }
 
-    /// Takes the loaded vCPU's registers off the hardware, if there is one.
+    /// Takes the loaded vCPU's registers off the hardware, if there is one;
+    /// none takes its place for now.
     pub fn unload(&mut self) {
+        self.save_loaded();
+        self.interface.switch_off();
+    }
+
+    fn save_loaded(&mut self) {
         if let Some(previous) = self.loaded.take() {
             self.save(previous);
             self.own(previous);

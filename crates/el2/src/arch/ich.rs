@@ -47,7 +47,15 @@ impl Interface {
         for index in 0..interface.list_registers {
             write_list(index, ListRegister(0));
         }
+        interface.switch_off();
         interface
+    }
+
+    /// No vCPU is loaded: nobody asks for maintenance. What the last one asked
+    /// for would be asserted for ever, as nothing is pending or active now.
+    pub fn switch_off(self) {
+        // SAFETY: without a guest there is nobody to take virtual interrupts.
+        unsafe { write_sysreg!("ich_hcr_el2", 0) };
     }
 
     /// Takes the interface of a vCPU with these list registers in use off the
