@@ -46,7 +46,7 @@ pub fn until(what: &str, mut condition: impl FnMut() -> bool) -> Check {
         if GIVE_UP.load(SeqCst) && !condition() {
             fail!("gave up waiting for {what} because another vCPU failed");
         }
-        cpu::yield_hint();
+        idle_away();
     }
     Ok(())
 }
@@ -71,7 +71,17 @@ pub fn asleep(mut condition: impl FnMut() -> bool) -> Check {
 /// Lets `ticks` of the counter pass, spinning.
 pub fn spin(ticks: u64) {
     let end = now() + ticks;
-    while now() < end {}
+    while now() < end {
+        idle_away();
+    }
+}
+
+/// A few plain instructions between two looks: reading the counter costs an
+/// emulator as much as a hundred of them.
+fn idle_away() {
+    for turn in 0..50 {
+        core::hint::black_box(turn);
+    }
 }
 
 /// `us` microseconds in ticks of the counter.
