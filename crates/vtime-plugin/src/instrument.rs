@@ -3,6 +3,7 @@
 use crate::host::Qemu;
 use libc::pthread_cond_t;
 use rustix::time::{ClockId, Timespec, clock_gettime};
+use std::num::NonZero;
 use std::sync::atomic::{
     AtomicPtr, AtomicU64,
     Ordering::{Acquire, Relaxed, Release},
@@ -29,6 +30,10 @@ pub struct Instrument {
     realtime_start_ns: u64,
 }
 
+/// Rounds a core spins for another one that has a processor: about as long as it
+/// takes to put a thread to sleep and wake it again.
+const SPINS: u32 = 2_000;
+
 /// [`Instrument::ram_offset`] before it is known: no host address is so high.
 const UNKNOWN: u64 = u64::MAX;
 
@@ -48,7 +53,8 @@ pub fn install(options: Options) -> rustix::io::Result<&'static Instrument> {
         quantum_ns: options.quantum_ns,
         rate: options.rate,
         serial: options.serial,
-        spins: 0,
+        spins: SPINS,
+        processors: std::thread::available_parallelism().map_or(1, NonZero::get),
     };
     let instrument = Instrument {
         lockstep: Lockstep::new(config, Qemu::new()?),

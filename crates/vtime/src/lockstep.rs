@@ -41,8 +41,13 @@ pub struct Config {
     pub rate: ClockRate,
     /// Whether cores take turns instead of running at the same time.
     pub serial: bool,
-    /// How many rounds a core spins before its thread sleeps.
+    /// How many rounds a core spins before its thread sleeps. Sleeping and
+    /// being woken costs more than a quantum, so that two busy cores which take
+    /// turns spend nine tenths of their time on it.
     pub spins: u32,
+    /// The host's processors. Nobody spins while more cores than that are
+    /// awake: the one he waits for may be the one that has no processor.
+    pub processors: usize,
 }
 
 /// A view of one core, for statistics and reports.
@@ -143,12 +148,18 @@ impl<H: Host> Lockstep<H> {
         self.update(|machine| machine.check_in(vcpu, time_ns, armed).except(vcpu));
         let mut in_time = true;
         loop {
-            let verdict = self.lock().verdict(vcpu);
+            let (verdict, awake) = {
+                let machine = self.lock();
+                (machine.verdict(vcpu), machine.awake())
+            };
             match verdict {
                 Verdict::Run { limit_ns } => return self.allot(vcpu, limit_ns),
                 Verdict::Leave(reason) => return self.leave(vcpu, reason),
                 Verdict::Wait if !in_time => return self.leave(vcpu, LeaveReason::Timeout),
-                Verdict::Wait => in_time = self.events[vcpu].wait(self.config.spins, SAFEGUARD),
+                Verdict::Wait => {
+                    let spins = if awake <= self.config.processors { self.config.spins } else { 0 };
+                    in_time = self.events[vcpu].wait(spins, SAFEGUARD);
+                }
             }
         }
     }

@@ -158,6 +158,13 @@ impl Machine {
         self.vcpus.get(vcpu).map_or(State::Absent, |v| v.state)
     }
 
+    /// How many cores do not sleep: each has a thread that runs or would like
+    /// to.
+    #[must_use]
+    pub fn awake(&self) -> usize {
+        self.vcpus.iter().filter(|v| v.state.holds_time() || v.waits()).count()
+    }
+
     /// Whether a core's thread waits for something else than an interrupt.
     #[must_use]
     pub fn is_blocked(&self, vcpu: usize) -> bool {

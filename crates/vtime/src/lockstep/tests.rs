@@ -91,7 +91,8 @@ impl Board {
     fn new(cores: usize, quantum_ns: u64, serial: bool) -> Arc<Self> {
         let notifier = Arc::new(Notifier::default());
         let values = (0..cores).map(|_| AtomicU64::new(0)).collect();
-        let config = Config { quantum_ns, rate: ClockRate::DEFAULT, serial, spins: 20 };
+        let (rate, spins, processors) = (ClockRate::DEFAULT, 20, 2);
+        let config = Config { quantum_ns, rate, serial, spins, processors };
         let shared = Shared {
             pending: vec![Vec::new(); cores],
             finished: vec![false; cores],
