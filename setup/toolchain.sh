@@ -12,7 +12,7 @@ toolchain_at() {
     local sysroot version wanted
     sysroot=$("$1" --print sysroot 2>/dev/null) || return 1
     # Past rustup's proxies: they would choose again, by directory.
-    [[ -x $sysroot/bin/cargo && -x $sysroot/bin/rustc ]] || return 1
+    [[ -x $sysroot/bin/cargo && -x $sysroot/bin/rustc && -x $sysroot/bin/rustdoc ]] || return 1
     version=$("$sysroot/bin/rustc" --version | cut -d ' ' -f 2)
     wanted=$(sed -n 's/^rust-version *= *"\(.*\)"/\1/p' "$CASSATA_ROOT/Cargo.toml")
     printf '%s\n' "$wanted" "$version" | sort --version-sort --check=quiet || return 1

@@ -65,14 +65,29 @@ pub fn cargo() -> OsString {
     env::var_os(CARGO).unwrap_or_else(|| "cargo".into())
 }
 
-/// Environment that makes cargo use the compiler the launcher chose.
+/// Environment that makes cargo use the compiler the launcher chose, and the
+/// rustdoc that belongs to it: another one cannot read what it compiled.
 pub fn toolchain() -> Vec<(OsString, OsString)> {
-    env::var_os(RUSTC).map(|rustc| ("RUSTC".into(), rustc)).into_iter().collect()
+    env::var_os(RUSTC).map(|rustc| toolchain_of(Path::new(&rustc))).unwrap_or_default()
+}
+
+fn toolchain_of(rustc: &Path) -> Vec<(OsString, OsString)> {
+    vec![
+        ("RUSTC".into(), rustc.into()),
+        ("RUSTDOC".into(), rustc.with_file_name("rustdoc").into_os_string()),
+    ]
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn documentation_tests_use_the_compiler_of_the_library() {
+        let environment = toolchain_of(Path::new("/usr/bin/rustc"));
+        assert!(environment.contains(&("RUSTC".into(), "/usr/bin/rustc".into())));
+        assert!(environment.contains(&("RUSTDOC".into(), "/usr/bin/rustdoc".into())));
+    }
 
     #[test]
     fn the_root_is_found_from_below() {
