@@ -241,9 +241,14 @@ pub struct Spi {
     pub virtual_: u32,
     /// Index of the VM it belongs to.
     pub vm: u32,
-    /// 0.
-    pub reserved: u32,
+    /// How it is signalled: [`LEVEL`] or [`EDGE`].
+    pub trigger: u32,
 }
+
+/// [`Spi::trigger`]: by a high level.
+pub const LEVEL: u32 = 0;
+/// [`Spi::trigger`]: by a rising edge.
+pub const EDGE: u32 = 1;
 
 impl Default for System {
     /// All counts zero.

@@ -79,10 +79,11 @@ fn route_interrupts(system: &System) {
         let urgent = separate && table.is(vm_flags::REALTIME);
         let priority = if urgent { gic::PRIORITY_REALTIME } else { gic::PRIORITY_NORMAL };
         VMS[spi.vm as usize].gic.link(spi.virtual_, spi.physical);
-        gic::route(gicd, spi.physical, system.board.pcpu_mpidr[core], priority);
+        let edge = spi.trigger == abi::system::EDGE;
+        gic::route(gicd, spi.physical, system.board.pcpu_mpidr[core], priority, edge);
     }
     let affinity = system.board.pcpu_mpidr[console::core_of(system)];
-    gic::route(gicd, system.board.uart_intid, affinity, gic::PRIORITY_NORMAL);
+    gic::route(gicd, system.board.uart_intid, affinity, gic::PRIORITY_NORMAL, false);
 }
 
 /// Takes what is this core's and runs it.

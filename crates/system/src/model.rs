@@ -1,6 +1,6 @@
 //! A system that has been checked.
 
-use crate::board::{Board, Device};
+use crate::board::{Board, Device, Trigger};
 use crate::image::{Bytes, Kernel};
 use crate::problem::{Report, Span};
 use abi::system::{HYPERVISOR_SIZE, Region};
@@ -92,6 +92,8 @@ pub struct PassedInterrupt {
     pub physical: u32,
     /// INTID the guest sees.
     pub virtual_: u32,
+    /// How its device signals it.
+    pub trigger: Trigger,
 }
 
 /// Where to point when the layout fails.

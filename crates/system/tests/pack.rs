@@ -32,7 +32,7 @@ memory = { size = "8M" }
 vcpus = [{ pcpu = 1, priority = 9 }]
 realtime = true
 report = "64K"
-interrupts = [{ physical = 60, virtual = 70 }, 61]
+interrupts = [{ physical = 60, virtual = 70, trigger = "edge" }, 61]
 "#;
 
 /// The packed system as a file, in memory.
@@ -59,8 +59,9 @@ fn the_tables_say_what_the_description_says() {
     assert_eq!(vms[1].report_size, 64 << 10);
     let vcpus: Vec<_> = vcpus[..3].iter().map(|v| (v.vm, v.index, v.pcpu, v.priority)).collect();
     assert_eq!(vcpus, [(0, 0, 0, 1), (0, 1, 1, 1), (1, 0, 1, 9)]);
-    let spis: Vec<_> = spis[..3].iter().map(|s| (s.vm, s.physical, s.virtual_)).collect();
-    assert_eq!(spis, [(0, 34, 34), (1, 60, 70), (1, 61, 61)]);
+    let spis = spis[..3].iter().map(|s| (s.vm, s.physical, s.virtual_, s.trigger));
+    let (level, edge) = (abi::system::LEVEL, abi::system::EDGE);
+    assert!(spis.eq([(0, 34, 34, level), (1, 60, 70, edge), (1, 61, 61, level)]));
 }
 
 #[test]

@@ -150,6 +150,7 @@ fn finds_every_fault() {
         ("load wraps", |s| s.loads[0].zero_size = u64::MAX, Invalid::Load),
         ("load unaligned", |s| s.loads[0].dst_pa += 8, Invalid::Load),
         ("SPI of no VM", |s| s.spis[0].vm = 2, Invalid::Spi),
+        ("SPI of no trigger", |s| s.spis[0].trigger = 2, Invalid::Spi),
         ("SPI that is a PPI", |s| s.spis[0].physical = 27, Invalid::Spi),
         ("SPI beyond the GIC", |s| s.spis[0].physical = 1020, Invalid::Spi),
         ("SPI beyond the guest's", |s| s.spis[0].virtual_ = 288, Invalid::Spi),

@@ -6,8 +6,9 @@
 //! is pure arithmetic, so that the host tests the very code that runs at EL2.
 
 use super::{
-    HYPERVISOR_SIZE, Header, LOAD_ALIGN, Load, MAGIC, MAX_PRIORITY, MAX_QUANTUM_NS, MIN_QUANTUM_NS,
-    PAGE_SIZE, RAM_ALIGN, Region, SPI_END, System, VERSION, Vcpu, Vm, flags, vm_flags,
+    EDGE, HYPERVISOR_SIZE, Header, LOAD_ALIGN, Load, MAGIC, MAX_PRIORITY, MAX_QUANTUM_NS,
+    MIN_QUANTUM_NS, PAGE_SIZE, RAM_ALIGN, Region, SPI_END, System, VERSION, Vcpu, Vm, flags,
+    vm_flags,
 };
 use crate::platform::{self, INTID_END, IPA_BITS, OCCUPIED, REPORT_MAX_SIZE, SPI_FIRST};
 use crate::{MAX_VCPUS_PER_VM, MAX_VMS};
@@ -285,7 +286,7 @@ impl System {
                 other.physical == spi.physical
                     || (other.vm == spi.vm && other.virtual_ == spi.virtual_)
             });
-            ensure(free && in_range && fresh && spi.reserved == 0, Invalid::Spi)?;
+            ensure(free && in_range && fresh && spi.trigger <= EDGE, Invalid::Spi)?;
         }
         Ok(())
     }

@@ -37,6 +37,7 @@ const GICD_ICENABLER: u64 = 0x0180;
 const GICD_ICPENDR: u64 = 0x0280;
 const GICD_ICACTIVER: u64 = 0x0380;
 const GICD_IPRIORITYR: u64 = 0x0400;
+const GICD_ICFGR: u64 = 0x0c00;
 const GICD_IROUTER: u64 = 0x6000;
 /// ARE_NS and both non-secure group enables.
 const GICD_ENABLE: u32 = 1 << 4 | 1 << 1 | 1 << 0;
@@ -82,9 +83,13 @@ pub fn reset_distributor(gicd: u64) {
     while read(gicd + GICD_CTLR) & RWP != 0 {}
 }
 
-/// Enables a shared interrupt and sends it to one core. Boot core only.
-pub fn route(gicd: u64, intid: u32, affinity: u64, priority: u8) {
+/// Enables a shared interrupt, which is disabled, and sends it to one core.
+/// Boot core only.
+pub fn route(gicd: u64, intid: u32, affinity: u64, priority: u8, edge: bool) {
     let intid = u64::from(intid);
+    let triggers = gicd + GICD_ICFGR + 4 * (intid / 16);
+    let others = read(triggers) & !(0b11 << (2 * (intid % 16)));
+    write(triggers, others | u32::from(edge) << (2 * (intid % 16) + 1));
     // SAFETY: the distributor's byte and 64-bit registers, mapped as device
     // memory.
     unsafe {

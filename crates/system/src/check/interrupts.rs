@@ -1,7 +1,7 @@
 //! Interrupts passed through, a device's own included.
 
 use super::devices;
-use crate::board::Board;
+use crate::board::{Board, Trigger};
 use crate::code::Code;
 use crate::draft::DraftVm;
 use crate::model::PassedInterrupt;
@@ -13,6 +13,7 @@ use abi::system::MAX_SPIS;
 pub(super) struct Claim {
     physical: (u64, Span),
     virtual_: (u64, Span),
+    trigger: Trigger,
     /// The device that brings it.
     device: Option<&'static str>,
 }
@@ -21,7 +22,8 @@ impl Claim {
     /// The interrupt without places; `None` when a number is out of range.
     pub(super) fn sound(&self) -> Option<PassedInterrupt> {
         let physical = self.physical.0.try_into().ok()?;
-        Some(PassedInterrupt { physical, virtual_: self.virtual_.0.try_into().ok()? })
+        let virtual_ = self.virtual_.0.try_into().ok()?;
+        Some(PassedInterrupt { physical, virtual_, trigger: self.trigger })
     }
 
     fn whence(&self) -> String {
@@ -37,12 +39,18 @@ pub(super) fn claims(vm: &DraftVm, board: &'static Board) -> Vec<Claim> {
     let devices = devices::of(vm, board).flat_map(|(at, device)| {
         device.interrupts.iter().map(move |irq| {
             let number = (u64::from(irq.intid), at.span());
-            Claim { physical: number.clone(), virtual_: number, device: Some(&device.name) }
+            Claim {
+                physical: number.clone(),
+                virtual_: number,
+                trigger: irq.trigger,
+                device: Some(&device.name),
+            }
         })
     });
     let stated = vm.interrupts.iter().map(|irq| Claim {
         physical: (*irq.physical.get_ref(), irq.physical.span()),
         virtual_: (*irq.virtual_.get_ref(), irq.virtual_.span()),
+        trigger: irq.trigger,
         device: None,
     });
     devices.chain(stated).collect()

@@ -7,6 +7,7 @@ mod values;
 
 pub(crate) use parse::parse;
 
+use crate::board::Trigger;
 use crate::problem::Span;
 use toml::Spanned;
 
@@ -75,6 +76,7 @@ pub(crate) struct DraftVcpu {
 pub(crate) struct DraftInterrupt {
     pub(crate) physical: At<u64>,
     pub(crate) virtual_: At<u64>,
+    pub(crate) trigger: Trigger,
 }
 
 impl DraftVm {

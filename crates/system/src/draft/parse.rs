@@ -3,6 +3,7 @@
 use super::reader::Reader;
 use super::values::{Bytes, Read, Wanted, expect};
 use super::{At, Draft, DraftBoard, DraftInterrupt, DraftMemory, DraftVcpu, DraftVm};
+use crate::board::Trigger;
 use crate::code::Code;
 use crate::problem::{Problems, Span};
 use toml::de::{DeTable, DeValue};
@@ -181,7 +182,8 @@ fn device(value: &At<DeValue<'_>>, problems: &mut Problems) -> Option<At<String>
 fn interrupt(value: &At<DeValue<'_>>, problems: &mut Problems) -> Option<DraftInterrupt> {
     if value.get_ref().is_integer() {
         let number = At::new(value.span(), u64::read(value, problems)?);
-        return Some(DraftInterrupt { physical: number.clone(), virtual_: number });
+        let (physical, virtual_) = (number.clone(), number);
+        return Some(DraftInterrupt { physical, virtual_, trigger: Trigger::Level });
     }
     if !value.get_ref().is_table() {
         expect(value, &INTERRUPT, problems, DeValue::as_table)?;
@@ -192,6 +194,10 @@ fn interrupt(value: &At<DeValue<'_>>, problems: &mut Problems) -> Option<DraftIn
         Some(_) => reader.optional("virtual", problems),
         None => physical.clone(),
     };
+    let trigger = match reader.get("trigger") {
+        Some(_) => reader.optional("trigger", problems).map(At::into_inner),
+        None => Some(Trigger::Level),
+    };
     reader.finish(problems);
-    Some(DraftInterrupt { physical: physical?, virtual_: virtual_? })
+    Some(DraftInterrupt { physical: physical?, virtual_: virtual_?, trigger: trigger? })
 }

@@ -1,6 +1,7 @@
 //! What the values of a description may be.
 
 use super::{At, Format};
+use crate::board::Trigger;
 use crate::code::Code;
 use crate::nearest::did_you_mean;
 use crate::problem::Problems;
@@ -89,15 +90,30 @@ impl Read for Bytes {
 
 impl Read for Format {
     fn read(value: &At<DeValue<'_>>, problems: &mut Problems) -> Option<Self> {
-        const FORMATS: [(&str, Format); 3] =
-            [("image", Format::Image), ("elf", Format::Elf), ("flat", Format::Flat)];
-        let text = expect(value, &STRING, problems, DeValue::as_str)?;
-        let known = FORMATS.iter().find(|(name, _)| *name == text);
-        if known.is_none() {
-            problems
-                .add(Code::BadValue, value.span(), format!("there is no kernel format `{text}`"))
-                .hint(did_you_mean(text, FORMATS.iter().map(|(name, _)| *name)));
-        }
-        known.map(|&(_, format)| format)
+        let formats = [("image", Self::Image), ("elf", Self::Elf), ("flat", Self::Flat)];
+        one_of("kernel format", &formats, value, problems)
     }
+}
+
+impl Read for Trigger {
+    fn read(value: &At<DeValue<'_>>, problems: &mut Problems) -> Option<Self> {
+        one_of("trigger", &[("level", Self::Level), ("edge", Self::Edge)], value, problems)
+    }
+}
+
+/// The meaning of a word that must be one of these.
+fn one_of<T: Copy>(
+    what: &str,
+    words: &[(&str, T)],
+    value: &At<DeValue<'_>>,
+    problems: &mut Problems,
+) -> Option<T> {
+    let text = expect(value, &STRING, problems, DeValue::as_str)?;
+    let known = words.iter().find(|(word, _)| *word == text);
+    if known.is_none() {
+        problems
+            .add(Code::BadValue, value.span(), format!("there is no {what} `{text}`"))
+            .hint(did_you_mean(text, words.iter().map(|(word, _)| *word)));
+    }
+    known.map(|&(_, meaning)| meaning)
 }

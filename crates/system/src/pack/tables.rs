@@ -1,5 +1,6 @@
 //! The flat tables of a planned system; checksums are still to be filled in.
 
+use crate::board::Trigger;
 use crate::model::{Checked, Vm};
 use crate::plan::guest_ram;
 use abi::system::{self, Header, MAGIC, Spi, System, VERSION, flags, vm_flags};
@@ -31,7 +32,11 @@ pub(super) fn tables(checked: &Checked) -> Box<System> {
         }
         for irq in &vm.interrupts {
             let (physical, virtual_) = (irq.physical, irq.virtual_);
-            tables.spis[spis] = Spi { physical, virtual_, vm: i as u32, reserved: 0 };
+            let trigger = match irq.trigger {
+                Trigger::Level => system::LEVEL,
+                Trigger::Edge => system::EDGE,
+            };
+            tables.spis[spis] = Spi { physical, virtual_, vm: i as u32, trigger };
             spis += 1;
         }
     }
