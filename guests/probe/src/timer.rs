@@ -115,11 +115,16 @@ impl Timer {
         self.set_control(0);
     }
 
-    /// Enables it to fire `ticks` from now; answers the compare value.
+    /// Enables it to fire `ticks` from now, once if the handler stops it;
+    /// answers the compare value.
     pub fn arm(self, ticks: u64) -> u64 {
         let compare = self.now() + ticks;
-        self.set_compare(compare);
-        self.set_control(ENABLE);
+        // One that was enabled may fire between the two writes, and the second
+        // would undo what its handler did.
+        cpu::without_irq(|| {
+            self.set_compare(compare);
+            self.set_control(ENABLE);
+        });
         compare
     }
 }
