@@ -7,6 +7,7 @@
 //! | [`staged`] | a system description from `guests/probe/systems`, booted and judged |
 //! | [`reference`] | the probe without a hypervisor, which keeps its tests honest |
 //! | [`damaged`] | systems that EL2 must refuse |
+//! | [`typed`] | what is typed reaches the guest it is meant for |
 //! | [`list`] | all of them |
 //!
 //! Systems of ours run in virtual time, so that a busy computer changes nothing;
@@ -20,10 +21,11 @@ pub mod list;
 pub mod probe;
 pub mod reference;
 pub mod staged;
+pub mod typed;
 
 pub use list::all;
 
 use std::time::Duration;
 
 /// When a scenario that has not come to its end never will.
-const LIMIT: Duration = Duration::from_secs(300);
+const LIMIT: Duration = Duration::from_secs(600);
