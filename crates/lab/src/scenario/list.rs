@@ -2,7 +2,7 @@
 
 use super::expect::Expect::{self, Endures, Fails, Passes, Rhythm, Starts, Starves, Turns};
 use super::staged::Staged;
-use super::{damaged, reference};
+use super::{damaged, reference, typed};
 use crate::observe::Observer;
 use crate::suite::Scenario;
 
@@ -15,7 +15,7 @@ pub fn all() -> Vec<Scenario> {
         reference::scenario(4, "the probe's tests hold on four cores without a hypervisor"),
     ];
     let staged = STAGED.iter().map(|&staged| Scenario::from(staged));
-    reference.into_iter().chain([damaged::scenario()]).chain(staged).collect()
+    reference.into_iter().chain([damaged::scenario(), typed::scenario()]).chain(staged).collect()
 }
 
 const fn staged(
@@ -43,6 +43,11 @@ const STAGED: &[Staged] = &[
         "isolated",
         "every forbidden address faults, from two VMs at once",
         &[("one", Passes), ("two", Passes)],
+    ),
+    staged(
+        "passed-through",
+        "a device interrupts the vCPU its guest says, running, asleep or suspended",
+        &[("probe", Passes), ("busy", Endures)],
     ),
     staged(
         "disturbed",
@@ -141,7 +146,8 @@ mod tests {
             .map(|entry| entry.unwrap().file_name().into_string().unwrap())
             .filter(|name| name.ends_with(".toml"))
             .collect();
-        let named: BTreeSet<_> = STAGED.iter().map(|s| format!("{}.toml", s.name)).collect();
+        let names = STAGED.iter().map(|staged| staged.name).chain([typed::NAME]);
+        let named: BTreeSet<_> = names.map(|name| format!("{name}.toml")).collect();
         assert_eq!(files, named);
     }
 

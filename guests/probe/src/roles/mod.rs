@@ -3,6 +3,8 @@
 
 mod bench;
 mod bystander;
+mod device;
+mod echo;
 mod reset;
 mod rhythm;
 mod round_robin;
@@ -14,6 +16,8 @@ pub const ALL: &[Test] = &[
     Test { name: "spin", body: bystander::spin },
     Test { name: "mask", body: bystander::mask },
     Test { name: "crash", body: bystander::crash },
+    Test { name: "rtc", body: device::rtc },
+    Test { name: "echo", body: echo::echo },
     Test { name: "reset", body: reset::few },
     Test { name: "reset-loop", body: reset::endless },
     Test { name: "rhythm", body: rhythm::rhythm },
