@@ -64,7 +64,7 @@ impl Window {
     /// # Panics
     /// When an access of `width` bytes there is misaligned or outside.
     #[inline(always)]
-    fn address(self, offset: u64, width: u64) -> u64 {
+    pub(super) fn address(self, offset: u64, width: u64) -> u64 {
         assert!(offset + width <= self.size && offset.is_multiple_of(width));
         self.base + offset
     }

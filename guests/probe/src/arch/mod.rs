@@ -8,6 +8,7 @@ pub mod boot;
 pub mod cpu;
 pub mod exception;
 pub mod fault;
+pub mod forms;
 pub mod fp;
 pub mod memory;
 pub mod mmio;

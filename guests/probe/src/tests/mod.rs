@@ -1,5 +1,6 @@
 //! The tests, by what they test.
 
+pub mod access;
 pub mod boot;
 pub mod context;
 pub mod counters;
@@ -28,6 +29,7 @@ pub const ALL: &[&[Test]] = &[
     gic_registers::TESTS,
     gic_deliver::TESTS,
     gic_nest::TESTS,
+    access::TESTS,
     timer::TESTS,
     context::TESTS,
     fp::TESTS,
