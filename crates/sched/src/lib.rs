@@ -12,10 +12,12 @@
 #![forbid(unsafe_code)]
 
 mod mailbox;
+mod place;
 mod scheduler;
 mod time;
 
 pub use mailbox::{Mailbox, Members, Message};
+pub use place::Place;
 pub use scheduler::{Decision, Params, Priority, Refusal, Scheduler, State, VcpuId};
 pub use time::{Duration, Instant};
 

@@ -29,9 +29,13 @@ pub enum Message {
     VmsFailed = 5,
     /// These VMs' consoles have output (to the core that drives the UART).
     Consoles = 6,
+    /// These vCPUs are yours from now on (to whom they migrate).
+    Arrivals = 7,
+    /// Send these vCPUs back to the core they belong to (to their owner).
+    Recalls = 8,
 }
 
-const KINDS: usize = 7;
+const KINDS: usize = 9;
 
 /// The messages one core has not yet looked at.
 #[derive(Debug)]

@@ -210,6 +210,12 @@ impl Scheduler {
         })
     }
 
+    /// Whether a vCPU is here and has something to do.
+    #[must_use]
+    pub fn is_ready(&self, id: VcpuId) -> bool {
+        self.find(id).is_some_and(|at| self.ready >> at & 1 == 1)
+    }
+
     /// Whether waking this vCPU could change the latest decision: it would
     /// preempt the vCPU that runs, or has to share with it. What concerns a
     /// vCPU of lower priority can wait until the core is given up.
