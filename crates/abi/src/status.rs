@@ -136,8 +136,8 @@ pub struct VcpuStatus {
     pub exits: [u64; EXIT_CAUSES],
     /// Index of the pCPU that owns it.
     pub pcpu: u64,
-    /// 0.
-    pub reserved: u64,
+    /// Times it arrived on another pCPU.
+    pub migrations: u64,
 }
 
 impl VcpuStatus {

@@ -22,7 +22,7 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 /// First eight bytes of the bundle.
 pub const MAGIC: [u8; 8] = *b"CASSATA\0";
 /// Version of the layout; any change to this module changes it.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 /// Bytes of memory that belong to the hypervisor: its image, data and stacks.
 /// The bundle begins right behind, so that EL2 finds it from its own address.
 pub const HYPERVISOR_SIZE: u64 = 0x20_0000;
@@ -214,6 +214,11 @@ pub struct Vcpu {
     pub priority: u16,
     /// Round-robin quantum among equals on one pCPU.
     pub quantum_ns: u64,
+    /// The pCPU it goes to while a real-time vCPU has its own; the same as
+    /// `pcpu` if it stays.
+    pub refuge: u16,
+    /// 0.
+    pub reserved: [u16; 3],
 }
 
 /// A piece of guest memory to be filled when its VM starts: `size` bytes

@@ -109,9 +109,7 @@ pub fn wait_for_interrupt(core: &mut Pcpu) {
     if core.loaded_has_interrupt() {
         return;
     }
-    if let Some(id) = core.loaded.as_ref().map(|vcpu| vcpu.id) {
-        core.sleep(id, abi::status::vcpu_state::SLEEPING);
-    }
+    core.loaded_sleeps();
 }
 
 /// Lets the guest take an exception, or stops its VM when it cannot.

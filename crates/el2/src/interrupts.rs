@@ -67,6 +67,14 @@ impl Pcpu {
     /// What other cores have to say.
     pub fn read_mail(&mut self) {
         let mailbox = &MAILBOXES[self.index];
+        // Before the arrivals: who is recalled was sent here before.
+        let recalled = mailbox.take(Message::Recalls);
+        for vcpu in mailbox.take(Message::Arrivals) {
+            self.take_in(VcpuId(vcpu as u8));
+        }
+        for vcpu in recalled {
+            self.send_back(VcpuId(vcpu as u8));
+        }
         for vm in mailbox.take(Message::HaltVms) {
             self.halt(vm);
         }

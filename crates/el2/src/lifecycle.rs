@@ -12,7 +12,7 @@ use crate::arch::cache;
 use crate::arch::ich::Unloaded;
 use crate::console::log;
 use crate::pcpu::Pcpu;
-use crate::shared::{ALIVE, POWER, VMS};
+use crate::shared::{ALIVE, PLACES, POWER, VMS};
 use crate::vcpu::{Cause, Work};
 use abi::status::{VmStatus, vcpu_state, vm_state};
 use abi::system::{Load, Vm, vm_flags};
@@ -33,11 +33,8 @@ pub struct Home {
 enum State {
     Off,
     Running,
-    /// Cores (bit set) that have yet to halt their vCPUs, and what comes then.
-    Halting {
-        waiting: u32,
-        then: Message,
-    },
+    /// Its vCPUs are being halted, and this comes then.
+    Halting(Message),
 }
 
 impl Home {
@@ -52,7 +49,7 @@ impl Pcpu {
         &self.system.vms[vm]
     }
 
-    fn home_of(&self, vm: usize) -> usize {
+    pub fn home_of(&self, vm: usize) -> usize {
         usize::from(self.system.vcpus[usize::from(self.table(vm).vcpu_first)].pcpu)
     }
 
@@ -91,30 +88,31 @@ impl Pcpu {
         if !matches!(home.state, State::Running) {
             return;
         }
-        let cores = self.vcpus_of(vm).fold(0u32, |set, id| set | 1 << self.system.vcpus[id].pcpu);
         let realtime = self.table(vm).is(vm_flags::REALTIME);
         VMS[vm].epoch.fetch_add(1, Ordering::AcqRel);
         VMS[vm].halted.store(0, Ordering::Release);
         if let Some(home) = self.homes[vm].as_mut() {
-            home.state = State::Halting { waiting: cores, then: message };
+            home.state = State::Halting(message);
         }
-        for core in sched::Members(u64::from(cores)) {
-            if core == self.index {
-                self.halt(vm);
-            } else {
-                self.tell(core, Message::HaltVms, vm, realtime);
+        // All of them: its vCPUs may be anywhere, or on their way.
+        for core in (0..self.system.board.pcpu_count as usize).filter(|&core| core != self.index) {
+            self.tell(core, Message::HaltVms, vm, realtime);
+        }
+        self.halt(vm);
+    }
+
+    /// Stops this core's vCPUs of a VM. Those that belong here are halted then.
+    pub fn halt(&mut self, vm: usize) {
+        for id in self.vcpus_of(vm).map(|id| VcpuId(id as u8)) {
+            if self.owns(id) {
+                self.retire(id);
+                self.go_home_halted(id);
             }
         }
     }
 
-    /// Stops this core's vCPUs of a VM, and says so.
-    pub fn halt(&mut self, vm: usize) {
-        for id in self.vcpus_of(vm).map(|id| VcpuId(id as u8)) {
-            if self.scheduler.has(id) {
-                self.retire(id);
-            }
-        }
-        VMS[vm].halted.fetch_or(1 << self.index, Ordering::AcqRel);
+    /// Says that a vCPU is halted.
+    pub fn tell_home_of_halted(&mut self, vm: usize) {
         let home = self.home_of(vm);
         if home == self.index {
             self.halted(vm);
@@ -153,12 +151,13 @@ impl Pcpu {
         self.notify(vm, effects);
     }
 
-    /// Some core has halted its vCPUs of a VM. Home only.
+    /// Some vCPUs of a VM are halted. Home only.
     pub fn halted(&mut self, vm: usize) {
         let halted = VMS[vm].halted.load(Ordering::Acquire);
         let Some(home) = self.homes[vm].as_mut() else { return };
-        if let State::Halting { waiting, then } = home.state
-            && waiting & !halted == 0
+        let all = (1u32 << self.system.vms[vm].vcpu_count) - 1;
+        if let State::Halting(then) = home.state
+            && all & !halted == 0
         {
             home.state = State::Off;
             VMS[vm].gic.reset();
@@ -193,7 +192,7 @@ impl Pcpu {
 
     /// CPU_ON found this vCPU off and left a request.
     pub fn power_requested(&mut self, id: usize) {
-        let owner = usize::from(self.system.vcpus[id].pcpu);
+        let owner = PLACES[id].find();
         if owner == self.index {
             self.accept_power_on(VcpuId(id as u8));
         } else {
@@ -204,6 +203,10 @@ impl Pcpu {
 
     /// Switches a vCPU of this core on if that was asked for.
     pub fn accept_power_on(&mut self, id: VcpuId) {
+        if !self.owns(id) {
+            // It has left; its new owner looks when it arrives.
+            return;
+        }
         let vm = usize::from(self.system.vcpus[usize::from(id.0)].vm);
         let epoch = VMS[vm].epoch.load(Ordering::Acquire);
         if let Some(entry) = POWER[usize::from(id.0)].accept(epoch) {
@@ -214,7 +217,7 @@ impl Pcpu {
 
     fn switch_on(&mut self, id: VcpuId, entry: Entry) {
         if let Some(vcpu) = self.vcpu(id) {
-            vcpu.switch_on(entry);
+            vcpu.switch_on(entry, VMS[vcpu.vm].epoch.load(Ordering::Acquire));
         }
     }
 

@@ -11,6 +11,7 @@
 //! | `switch` | one vCPU off the hardware, another on |
 //! | `exits` | where guests come in |
 //! | `interrupts`, `calls`, `mmio`, `traps`, `physical_timer` | what they come for |
+//! | `migration`, `transit` | vCPUs move to other cores |
 //! | `lifecycle` | VMs start, stop and fail |
 //! | `console` | all consoles over one UART |
 //! | `shared` | all the memory that several cores write |
@@ -27,6 +28,7 @@ mod console;
 mod exits;
 mod interrupts;
 mod lifecycle;
+mod migration;
 mod mmio;
 mod pcpu;
 mod physical_timer;
@@ -36,6 +38,7 @@ mod start;
 mod status;
 mod switch;
 mod tables;
+mod transit;
 mod traps;
 mod vcpu;
 

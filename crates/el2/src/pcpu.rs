@@ -7,7 +7,7 @@ use crate::arch::ich::{Interface, Loaded};
 use crate::arch::timer;
 use crate::console::Console;
 use crate::lifecycle::Home;
-use crate::shared::MAILBOXES;
+use crate::shared::{MAILBOXES, PLACES};
 use crate::vcpu::{Vcpu, Work};
 use abi::status::{PcpuStatus, vcpu_state};
 use abi::system::{System, flags};
@@ -28,11 +28,16 @@ pub struct Pcpu {
     /// Who runs next.
     pub scheduler: Scheduler,
     /// The vCPUs it owns but for the one that is loaded, by identifier.
-    vcpus: [Option<&'static mut Vcpu>; MAX_VCPUS],
+    pub vcpus: [Option<&'static mut Vcpu>; MAX_VCPUS],
     /// The vCPU whose registers are on the hardware; it need not be running.
     pub loaded: Option<&'static mut Vcpu>,
     /// The vCPUs (bit set by identifier) that have [`Work`] to do first.
-    working: u64,
+    pub working: u64,
+    /// The vCPUs (bit set by identifier) that belong here and leave when a
+    /// real-time vCPU has the core.
+    pub movable: u64,
+    /// Those that did.
+    pub away: u64,
     /// The scheduler has to be asked before a guest runs again.
     pub reschedule: bool,
     /// When the current stay at EL2 began.
@@ -79,6 +84,8 @@ impl Pcpu {
             vcpus: [const { None }; MAX_VCPUS],
             loaded: None,
             working: 0,
+            movable: 0,
+            away: 0,
             reschedule: true,
             entered: now,
             float_owner: None,
@@ -106,6 +113,11 @@ impl Pcpu {
             Some(loaded) if loaded.id == id => self.loaded.as_deref_mut(),
             _ => self.vcpus.get_mut(usize::from(id.0))?.as_deref_mut(),
         }
+    }
+
+    /// Whether a vCPU is this core's now.
+    pub fn owns(&self, id: VcpuId) -> bool {
+        self.is_loaded(id) || self.vcpus.get(usize::from(id.0)).is_some_and(Option::is_some)
     }
 
     /// Gives a vCPU of this core something to do before its guest.
@@ -143,6 +155,9 @@ impl Pcpu {
             let now = timer::now();
             let decision = self.scheduler.decide(now);
             let Some(id) = decision.run else {
+                if self.away != 0 {
+                    self.recall();
+                }
                 self.idle(now);
                 continue;
             };
@@ -156,7 +171,22 @@ impl Pcpu {
             }
             self.set_mask(self.mask_of_loaded());
             self.arm(decision.until);
+            if self.movable != 0 {
+                self.migrate();
+            }
             return;
+        }
+    }
+
+    /// Whoever has the core now is on the hardware: decides who goes or comes
+    /// because of it.
+    #[inline(never)]
+    fn migrate(&mut self) {
+        if self.loaded.as_ref().is_some_and(|vcpu| vcpu.realtime) {
+            self.clear_out();
+            self.reschedule = false;
+        } else if self.away != 0 {
+            self.recall();
         }
     }
 
@@ -288,8 +318,18 @@ impl Pcpu {
         self.reschedule = true;
     }
 
+    /// As [`Self::sleep`], for the guest that just asked for it: it ran, so it
+    /// was not waiting.
+    pub fn loaded_sleeps(&mut self) {
+        if let Some(vcpu) = self.loaded.as_deref_mut() {
+            vcpu.status.state = vcpu_state::SLEEPING;
+            self.scheduler.sleep(vcpu.id);
+            self.reschedule = true;
+        }
+    }
+
     /// Books the time since the last change, and who has the core now.
-    fn account(&mut self, current: Option<VcpuId>, now: Instant) {
+    pub fn account(&mut self, current: Option<VcpuId>, now: Instant) {
         let code = current.map_or(NOBODY, |id| u64::from(id.0));
         if self.status.current == code {
             return;
@@ -299,7 +339,7 @@ impl Pcpu {
         if self.status.current == NOBODY {
             self.status.idle += taken;
         } else {
-            let still_ready = self.scheduler.state(previous) == Some(State::Suspended);
+            let still_ready = self.scheduler.is_ready(previous);
             if let Some(vcpu) = self.vcpu(previous) {
                 vcpu.status.run += taken;
                 if still_ready {
@@ -327,7 +367,7 @@ impl Pcpu {
         let count = usize::from(table.vcpu_count);
         for index in sched::Members(u64::from(effects.notify)).take_while(|&index| index < count) {
             let id = usize::from(table.vcpu_first) + index;
-            let owner = usize::from(self.system.vcpus[id].pcpu);
+            let owner = PLACES[id].find();
             if owner == self.index {
                 self.attend(VcpuId(id as u8));
             } else {

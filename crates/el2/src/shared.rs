@@ -4,13 +4,14 @@
 //! share: interrupt bits, console bytes, whether a sibling is on. Atomics
 //! throughout; nobody waits for anybody.
 
+use crate::transit::Transit;
 use abi::{MAX_PCPUS, MAX_VCPUS, MAX_VMS};
 use core::sync::atomic::AtomicU32;
 use el2::pl011::Pl011;
 use el2::power::Power;
 use el2::ring::Ring;
 use el2::vgic::Gic;
-use sched::Mailbox;
+use sched::{Mailbox, Place};
 
 /// What a VM's vCPUs share.
 pub struct Vm {
@@ -20,7 +21,7 @@ pub struct Vm {
     pub uart: Pl011,
     /// Changes whenever the VM is stopped; written by its home core.
     pub epoch: AtomicU32,
-    /// Cores (bit set) that have stopped their vCPUs of this VM.
+    /// Its vCPUs (bit set by index) that are stopped, and at their base.
     pub halted: AtomicU32,
 }
 
@@ -31,6 +32,12 @@ pub static VMS: [Vm; MAX_VMS] = [const {
 
 /// By vCPU.
 pub static POWER: [Power; MAX_VCPUS] = [const { Power::new() }; MAX_VCPUS];
+
+/// By vCPU: the core that owns it.
+pub static PLACES: [Place; MAX_VCPUS] = [const { Place::new() }; MAX_VCPUS];
+
+/// By vCPU, while it is between two cores.
+pub static TRANSITS: [Transit; MAX_VCPUS] = [const { Transit::new() }; MAX_VCPUS];
 
 /// By core.
 pub static MAILBOXES: [Mailbox; MAX_PCPUS] = [const { Mailbox::new() }; MAX_PCPUS];

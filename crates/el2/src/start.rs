@@ -6,7 +6,7 @@ use crate::arch::{boot, cpu, firmware, timer, vectors};
 use crate::console::{self, Console};
 use crate::lifecycle::Home;
 use crate::pcpu::Pcpu;
-use crate::shared::{ALIVE, VMS};
+use crate::shared::{ALIVE, PLACES, VMS};
 use crate::slots::Slots;
 use crate::vcpu::Vcpu;
 use crate::{status, tables};
@@ -44,6 +44,9 @@ fn prepare(system: &'static System) {
     for vm in &VMS[..system.header.vm_count as usize] {
         vm.gic.reset();
         vm.gic.link(timer::VIRTUAL_INTID, timer::VIRTUAL_INTID);
+    }
+    for (place, vcpu) in PLACES.iter().zip(&system.vcpus[..system.header.vcpu_count as usize]) {
+        place.set(vcpu.pcpu.into());
     }
     route_interrupts(system);
     console::write(format_args!(
@@ -118,10 +121,16 @@ fn run(index: usize, system: &'static System) -> ! {
 fn adopt(core: &mut Pcpu) {
     let system = core.system;
     for (at, table) in system.vcpus[..system.header.vcpu_count as usize].iter().enumerate() {
+        let id = VcpuId(at as u8);
+        let quantum = Duration(timer::ns_to_ticks(table.quantum_ns).max(1));
+        let params = Params { priority: Priority(table.priority), quantum };
+        let core_knows = [table.pcpu, table.refuge].map(usize::from).contains(&core.index);
+        if core_knows && core.scheduler.arrive(id, params, false).is_err() {
+            console::write(format_args!("vCPU {at} was refused"));
+        }
         if usize::from(table.pcpu) != core.index {
             continue;
         }
-        let id = VcpuId(at as u8);
         let (vm, index) = (usize::from(table.vm), usize::from(table.index));
         // SAFETY: this core owns the vCPU and asks once.
         let (status, stolen) =
@@ -131,10 +140,8 @@ fn adopt(core: &mut Pcpu) {
             continue;
         };
         core.own(vcpu);
-        let quantum = Duration(timer::ns_to_ticks(table.quantum_ns).max(1));
-        let params = Params { priority: Priority(table.priority), quantum };
-        if core.scheduler.arrive(id, params, false).is_err() {
-            console::write(format_args!("vCPU {at} was refused"));
+        if table.refuge != table.pcpu {
+            core.movable |= 1 << at;
         }
         if index == 0 {
             // SAFETY: this core is the VM's home and asks once.

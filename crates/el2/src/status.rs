@@ -1,5 +1,6 @@
 //! The status area: handed out word by word to those who write it.
 
+use abi::MAX_PCPUS;
 use abi::status::{MAGIC, PcpuStatus, Status, VcpuStatus, VmStatus};
 use abi::system::System;
 
@@ -63,7 +64,9 @@ pub fn current_word(system: &System, id: usize, word: usize, now: u64) -> u64 {
     if word != RUN {
         return value;
     }
-    let pcpu = usize::from(system.vcpus[id].pcpu);
+    const PCPU: usize = core::mem::offset_of!(VcpuStatus, pcpu) / size_of::<u64>();
+    // Where it was a moment ago: a turn that ends just now may be missed.
+    let pcpu = self::word(system, id, PCPU) as usize % MAX_PCPUS;
     // SAFETY: in bounds of a mapped area, whatever core writes it: naturally
     // aligned 64-bit words are read whole.
     let (current, since) = unsafe {

@@ -28,7 +28,7 @@ impl Pcpu {
     /// Puts a vCPU on the hardware, which must hold none.
     pub fn load(&mut self, vcpu: &'static mut Vcpu) {
         vcpu.space.enter();
-        if vcpu.has_siblings_here
+        if vcpu.may_meet_siblings
             && self.last_of_vm[vcpu.vm].replace(vcpu.id).is_some_and(|last| last != vcpu.id)
         {
             cpu::flush_guest_tlb();

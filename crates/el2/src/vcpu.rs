@@ -42,12 +42,16 @@ pub struct Vcpu {
     pub space: Space,
     /// Its index in the VM.
     pub index: usize,
-    /// Its core owns other vCPUs of its VM too.
-    pub has_siblings_here: bool,
+    /// It shares a core with other vCPUs of its VM, or may come to.
+    pub may_meet_siblings: bool,
     /// Its VM is a real-time one.
     pub realtime: bool,
     /// Switched on.
     pub on: bool,
+    /// Whether it could run when it left the core it comes from.
+    pub ready_on_arrival: bool,
+    /// Its VM's epoch when it was switched on.
+    pub epoch: u32,
     /// Something the hypervisor does in this vCPU's time before it runs.
     pub work: Work,
     /// Since when it could run and did not.
@@ -106,6 +110,11 @@ impl Vcpu {
             |other: &&abi::system::Vcpu| other.vm == table.vm && other.pcpu == table.pcpu;
         let siblings =
             system.vcpus.iter().take(system.header.vcpu_count as usize).filter(on_its_core).count();
+        let vm_moves = system
+            .vcpus
+            .iter()
+            .take(system.header.vcpu_count as usize)
+            .any(|other| other.vm == table.vm && other.refuge != other.pcpu);
         Self {
             general: General::default(),
             system: System::reset(),
@@ -121,7 +130,9 @@ impl Vcpu {
             shared: &shared::VMS[vm],
             space: Space::new(system.vms[vm].stage2_pa, vm as u64 + 1, index as u64),
             index,
-            has_siblings_here: siblings > 1,
+            may_meet_siblings: siblings > 1 || vm_moves,
+            ready_on_arrival: false,
+            epoch: 0,
             realtime,
             on: false,
             work: Work::None,
@@ -132,7 +143,8 @@ impl Vcpu {
     }
 
     /// On, about to execute its first instruction.
-    pub fn switch_on(&mut self, entry: Entry) {
+    pub fn switch_on(&mut self, entry: Entry, epoch: u32) {
+        self.epoch = epoch;
         self.general = General::starting_at(entry.pc, entry.x0);
         self.system = System::reset();
         self.timer = Timer::default();

@@ -54,6 +54,7 @@ codes! {
     Quantum = "quantum-range", Error, "A quantum out of range.";
     QuantumUnused = "quantum-unused", Warning, "A quantum where nothing shares the pCPU.";
     UnequalSiblings = "unequal-siblings", Warning, "vCPUs of one VM that starve each other.";
+    MigrationUnused = "migration-unused", Warning, "Migration where no vCPU would ever move.";
     IdlePcpu = "idle-pcpu", Warning, "A pCPU that no vCPU uses.";
     Unaligned = "unaligned", Error, "A size or an address that cannot be mapped.";
     MemoryRange = "memory-range", Error, "Memory that lies where no memory is.";

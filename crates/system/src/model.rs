@@ -67,11 +67,23 @@ pub struct Vm {
     /// What the random numbers are made of that its device tree hands over;
     /// none: it hands over none.
     pub seed: Option<u64>,
+    /// Whether its vCPUs move between pCPUs.
+    pub migration: Migration,
     /// Devices passed through.
     pub devices: Vec<&'static Device>,
     /// Interrupts passed through, those of its devices included.
     pub interrupts: Vec<PassedInterrupt>,
     pub(crate) spans: VmSpans,
+}
+
+/// When a VM's vCPUs move to another pCPU.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Migration {
+    /// Never.
+    #[default]
+    None,
+    /// When a real-time vCPU takes their pCPU; back when it sleeps.
+    OnDemand,
 }
 
 /// A virtual CPU.
@@ -83,6 +95,9 @@ pub struct Vcpu {
     pub priority: u16,
     /// Round-robin quantum, microseconds.
     pub quantum_us: u64,
+    /// Index of the pCPU it goes to while a real-time vCPU has its own; that
+    /// one itself if it stays.
+    pub refuge: usize,
 }
 
 /// An interrupt passed through to a guest.
@@ -102,6 +117,7 @@ pub(crate) struct VmSpans {
     pub(crate) memory: Span,
     pub(crate) kernel: Span,
     pub(crate) initramfs: Span,
+    pub(crate) migration: Span,
 }
 
 impl Machine {

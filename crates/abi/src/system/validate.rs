@@ -253,6 +253,8 @@ impl System {
 
     fn is_schedulable(&self, vcpu: &Vcpu) -> bool {
         u32::from(vcpu.pcpu) < self.board.pcpu_count
+            && u32::from(vcpu.refuge) < self.board.pcpu_count
+            && vcpu.reserved == [0; 3]
             && vcpu.priority <= MAX_PRIORITY
             && (MIN_QUANTUM_NS..=MAX_QUANTUM_NS).contains(&vcpu.quantum_ns)
     }

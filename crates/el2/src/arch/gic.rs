@@ -99,6 +99,12 @@ pub fn route(gicd: u64, intid: u32, affinity: u64, priority: u8, edge: bool) {
     write(gicd + GICD_ISENABLER + 4 * (intid / 32), 1 << (intid % 32));
 }
 
+/// Sends a shared interrupt to another core from now on.
+pub fn send_to(gicd: u64, intid: u32, affinity: u64) {
+    // SAFETY: the distributor's 64-bit registers, mapped as device memory.
+    unsafe { ((gicd + GICD_IROUTER + 8 * u64::from(intid)) as *mut u64).write_volatile(affinity) };
+}
+
 /// One core's redistributor.
 #[derive(Clone, Copy)]
 pub struct Redistributor(u64);

@@ -55,6 +55,7 @@ fn figures_of_vcpu(
         "stolen_s": seconds(now, vcpu.stolen),
         "switches": vcpu.switches,
         "injected": vcpu.injected,
+        "migrations": vcpu.migrations,
         "longest_el2_us": now.time(vcpu.longest_el2).as_secs_f64() * 1e6,
         "exits": exits,
     })

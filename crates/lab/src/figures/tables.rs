@@ -59,8 +59,17 @@ pub fn latencies(observer: &Observer) -> Table {
 /// What each vCPU did.
 #[must_use]
 pub fn vcpus(observer: &Observer) -> Table {
-    let head =
-        ["vCPU", "pCPU", "run time", "share", "stolen", "switches", "injected", "longest at EL2"];
+    let head = [
+        "vCPU",
+        "pCPU",
+        "run time",
+        "share",
+        "stolen",
+        "switches",
+        "injected",
+        "migrations",
+        "longest at EL2",
+    ];
     let mut table = Table::new("vCPUs", head);
     let Some(now) = observer.latest() else { return table };
     for (index, vcpu) in now.vcpus.iter().enumerate() {
@@ -72,6 +81,7 @@ pub fn vcpus(observer: &Observer) -> Table {
             duration(now.time(vcpu.stolen)),
             count(vcpu.switches),
             count(vcpu.injected),
+            count(vcpu.migrations),
             duration(now.time(vcpu.longest_el2)),
         ]);
     }

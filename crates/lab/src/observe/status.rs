@@ -46,6 +46,8 @@ pub struct VcpuSnapshot {
     pub switches: u64,
     /// Virtual interrupts placed in list registers.
     pub injected: u64,
+    /// Times it arrived on another pCPU.
+    pub migrations: u64,
     /// Longest single stay at EL2 on its behalf.
     pub longest_el2: u64,
     /// Exits by cause ([`abi::status::EXIT_NAMES`]).
@@ -154,6 +156,7 @@ impl VcpuSnapshot {
             stolen: vcpu.stolen,
             switches: vcpu.switches,
             injected: vcpu.injected,
+            migrations: vcpu.migrations,
             longest_el2: vcpu.longest_el2,
             exits: vcpu.exits,
         }

@@ -6,11 +6,12 @@ mod devices;
 mod images;
 mod interrupts;
 mod memory;
+mod migration;
 mod names;
 mod vcpus;
 
 use crate::draft::{Draft, DraftVm, flag};
-use crate::model::{Machine, PassedInterrupt, Vcpu, Vm, VmSpans};
+use crate::model::{Machine, Migration, PassedInterrupt, Vcpu, Vm, VmSpans};
 use crate::problem::Problems;
 use images::Images;
 use std::path::Path;
@@ -40,7 +41,9 @@ pub(crate) fn check(draft: &Draft, directory: &Path, problems: &mut Problems) ->
     }
     let machine = machine?;
     let vms = draft.vms.iter().zip(images);
-    let vms = vms.map(|(vm, images)| sound_vm(vm, images?, &machine)).collect::<Option<_>>()?;
+    let vms = vms.map(|(vm, images)| sound_vm(vm, images?, &machine));
+    let mut vms = vms.collect::<Option<Vec<_>>>()?;
+    migration::assign(&mut vms, machine.pcpus, problems);
     Some(Sound {
         machine,
         priority_separation: flag(&draft.priority_separation, true),
@@ -54,6 +57,7 @@ fn sound_vm(draft: &DraftVm, images: Images, machine: &Machine) -> Option<Vm> {
         memory: draft.memory_span(),
         kernel: draft.kernel.as_ref()?.span(),
         initramfs: draft.initramfs.as_ref().map_or(draft.span.clone(), |at| at.span()),
+        migration: draft.migration.as_ref().map_or(draft.span.clone(), |at| at.span()),
     };
     let claims = interrupts::claims(draft, machine.board);
     Some(Vm {
@@ -70,6 +74,7 @@ fn sound_vm(draft: &DraftVm, images: Images, machine: &Machine) -> Option<Vm> {
         report: draft.report.as_ref().map_or(0, |at| *at.get_ref()),
         restart_on_fault: flag(&draft.restart_on_fault, false),
         seed: draft.seed.as_ref().map(|at| *at.get_ref()),
+        migration: draft.migration.as_ref().map_or(Migration::None, |at| *at.get_ref()),
         devices: devices::of(draft, machine.board).map(|(_, device)| device).collect(),
         interrupts: claims
             .iter()

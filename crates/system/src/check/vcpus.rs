@@ -108,6 +108,10 @@ fn realtime(me: &Placed<'_>, all: &[Placed<'_>], problems: &mut Problems) {
 
 fn quantum_unused(me: &Placed<'_>, i: usize, all: &[Placed<'_>], problems: &mut Problems) {
     let Some(quantum) = &me.vcpu.quantum_us else { return };
+    if me.owner.migrates() {
+        // It meets its siblings elsewhere.
+        return;
+    }
     let equal = |(j, other): (usize, &Placed<'_>)| {
         j != i && other.pcpu == me.pcpu && other.priority.get_ref() == me.priority.get_ref()
     };
@@ -157,9 +161,11 @@ fn idle_pcpus(vms: &[DraftVm], machine: &Machine, placed: &[Placed<'_>], problem
 
 /// The vCPU without places; `None` when something is missing.
 pub(super) fn sound(draft: &DraftVcpu) -> Option<Vcpu> {
+    let pcpu = usize::try_from(*draft.pcpu.as_ref()?.get_ref()).ok()?;
     Some(Vcpu {
-        pcpu: usize::try_from(*draft.pcpu.as_ref()?.get_ref()).ok()?,
+        pcpu,
         priority: u16::try_from(*draft.priority.as_ref()?.get_ref()).ok()?,
         quantum_us: draft.quantum_us.as_ref().map_or(DEFAULT_QUANTUM_US, |at| *at.get_ref()),
+        refuge: pcpu,
     })
 }

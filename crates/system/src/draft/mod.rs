@@ -8,6 +8,7 @@ mod values;
 pub(crate) use parse::parse;
 
 use crate::board::Trigger;
+use crate::model::Migration;
 use crate::problem::Span;
 use toml::Spanned;
 
@@ -45,6 +46,7 @@ pub(crate) struct DraftVm {
     pub(crate) report: Option<At<u64>>,
     pub(crate) restart_on_fault: Option<At<bool>>,
     pub(crate) seed: Option<At<u64>>,
+    pub(crate) migration: Option<At<Migration>>,
     pub(crate) devices: Vec<At<String>>,
     pub(crate) interrupts: Vec<DraftInterrupt>,
 }
@@ -80,6 +82,11 @@ pub(crate) struct DraftInterrupt {
 }
 
 impl DraftVm {
+    /// Whether its vCPUs may move between pCPUs.
+    pub(crate) fn migrates(&self) -> bool {
+        self.migration.as_ref().is_some_and(|at| *at.get_ref() != Migration::None)
+    }
+
     /// How messages call it, whether it has a name or not.
     pub(crate) fn title(&self) -> String {
         match &self.name {

@@ -125,6 +125,7 @@ fn vm(value: &At<DeValue<'_>>, problems: &mut Problems) -> Option<DraftVm> {
         report: bytes(r.optional("report", problems)),
         restart_on_fault: r.optional("restart_on_fault", problems),
         seed: r.optional("seed", problems),
+        migration: r.optional("migration", problems),
         devices: list(r.get("devices"), &DEVICES, problems, device),
         interrupts: list(r.get("interrupts"), &INTERRUPTS, problems, interrupt),
     };

@@ -3,6 +3,7 @@
 use super::{At, Format};
 use crate::board::Trigger;
 use crate::code::Code;
+use crate::model::Migration;
 use crate::nearest::did_you_mean;
 use crate::problem::Problems;
 use crate::size;
@@ -98,6 +99,13 @@ impl Read for Format {
 impl Read for Trigger {
     fn read(value: &At<DeValue<'_>>, problems: &mut Problems) -> Option<Self> {
         one_of("trigger", &[("level", Self::Level), ("edge", Self::Edge)], value, problems)
+    }
+}
+
+impl Read for Migration {
+    fn read(value: &At<DeValue<'_>>, problems: &mut Problems) -> Option<Self> {
+        let policies = [("none", Self::None), ("on-demand", Self::OnDemand)];
+        one_of("migration policy", &policies, value, problems)
     }
 }
 

@@ -23,6 +23,8 @@ pub(super) fn tables(checked: &Checked) -> Box<System> {
                 pcpu: vcpu.pcpu as u16,
                 priority: vcpu.priority,
                 quantum_ns: vcpu.quantum_us * 1000,
+                refuge: vcpu.refuge as u16,
+                reserved: [0; 3],
             };
             vcpus += 1;
         }

@@ -1,0 +1,153 @@
+//! Moving vCPUs between cores.
+//!
+//! Migration moves the owning reference ([`crate::transit`]). The *base* of a
+//! vCPU is the core its description names; it leaves for its *refuge* when a
+//! real-time vCPU takes the base, and is recalled when that one sleeps. The
+//! real-time vCPU's registers are on the hardware by then; nothing of the rest
+//! has to happen first.
+//!
+//! Both cores' schedulers know the vCPU from the start. Where it is not, it
+//! sleeps and nothing wakes it, so that coming and going is as cheap as waking
+//! and sleeping.
+//!
+//! A VM is stopped at home: a vCPU that is halted elsewhere goes back to its
+//! base first, and one that was on its way is halted where it arrives.
+
+use crate::arch::{context, gic, timer};
+use crate::pcpu::Pcpu;
+use crate::shared::{PLACES, TRANSITS, VMS};
+use crate::vcpu::Vcpu;
+use core::sync::atomic::Ordering;
+use sched::{Members, Message, VcpuId};
+
+impl Pcpu {
+    /// The core that a vCPU belongs to.
+    pub fn base_of(&self, id: usize) -> usize {
+        usize::from(self.system.vcpus[id].pcpu)
+    }
+
+    /// A real-time vCPU has the core: those that may go, go. Out of line, as in
+    /// most systems nobody may.
+    #[inline(never)]
+    pub fn clear_out(&mut self) {
+        for id in Members(self.movable) {
+            let vcpu_id = VcpuId(id as u8);
+            // Not the loaded one: that is the real-time vCPU.
+            let on = self.vcpus[id].as_deref().is_some_and(|vcpu| vcpu.on);
+            if on && self.working >> id & 1 == 0 {
+                self.away |= 1 << id;
+                self.depart(vcpu_id, usize::from(self.system.vcpus[id].refuge));
+            }
+        }
+    }
+
+    /// No real-time vCPU has the core any more: those that went may come back.
+    #[inline(never)]
+    pub fn recall(&mut self) {
+        for id in Members(core::mem::take(&mut self.away)) {
+            let owner = PLACES[id].find();
+            if owner != self.index {
+                self.tell(owner, Message::Recalls, id, false);
+            }
+        }
+    }
+
+    /// A vCPU's base wants it back.
+    pub fn send_back(&mut self, id: VcpuId) {
+        let base = self.base_of(usize::from(id.0));
+        // What was recalled from work for its VM comes back when that is done.
+        if base != self.index && self.working >> id.0 & 1 == 0 {
+            self.depart(id, base);
+        }
+    }
+
+    /// Gives a vCPU of this core, if it is, to another core.
+    pub fn depart(&mut self, id: VcpuId, to: usize) {
+        let slot = usize::from(id.0);
+        let now = timer::now();
+        if self.status.current == u64::from(id.0) {
+            self.account(None, now);
+        }
+        if self.is_loaded(id) {
+            self.unload();
+        }
+        let Some(vcpu) = self.vcpus[slot].take() else { return };
+        self.save_float_of(id, vcpu);
+        vcpu.ready_on_arrival = self.scheduler.is_ready(id);
+        self.scheduler.sleep(id);
+        self.reroute(vcpu.vm, to);
+        TRANSITS[slot].put(vcpu);
+        PLACES[slot].set(to);
+        self.reschedule = true;
+        // Its base may have been taken again meanwhile: then it has to leave at
+        // once, and not when the real-time guest sleeps next.
+        let urgent = to == self.base_of(slot);
+        self.tell(to, Message::Arrivals, slot, urgent);
+    }
+
+    /// Takes in a vCPU that another core has given to this one.
+    pub fn take_in(&mut self, id: VcpuId) {
+        let slot = usize::from(id.0);
+        let Some(vcpu) = TRANSITS[slot].take() else { return };
+        let (vm, on, epoch) = (vcpu.vm, vcpu.on, vcpu.epoch);
+        if vcpu.ready_on_arrival {
+            self.scheduler.wake(id);
+        }
+        vcpu.status.pcpu = self.index as u64;
+        vcpu.status.migrations += 1;
+        self.own(vcpu);
+        self.reschedule = true;
+        PLACES[slot].arrived();
+        let base = self.base_of(slot);
+        if base == self.index {
+            self.away &= !(1 << slot);
+            self.reroute(vm, self.index);
+        }
+        if on && epoch != VMS[vm].epoch.load(Ordering::Acquire) {
+            self.retire(id);
+        }
+        if self.vcpu(id).is_some_and(|vcpu| !vcpu.on) {
+            self.go_home_halted(id);
+        }
+        self.accept_power_on(id);
+        self.attend(id);
+    }
+
+    /// A vCPU that is off: where it belongs it counts as halted, and elsewhere
+    /// it has no business.
+    pub fn go_home_halted(&mut self, id: VcpuId) {
+        let slot = usize::from(id.0);
+        let base = self.base_of(slot);
+        if base != self.index {
+            self.depart(id, base);
+            return;
+        }
+        let Some((vm, index)) = self.vcpu(id).map(|vcpu| (vcpu.vm, vcpu.index)) else { return };
+        VMS[vm].halted.fetch_or(1 << index, Ordering::AcqRel);
+        self.tell_home_of_halted(vm);
+    }
+
+    fn save_float_of(&mut self, id: VcpuId, vcpu: &mut Vcpu) {
+        if self.float_owner != Some(id) {
+            return;
+        }
+        context::open_float_now();
+        vcpu.float.save();
+        self.float_owner = None;
+        // Nobody's now: whoever is loaded gets its own back when it wants it.
+        context::open_float(false);
+    }
+
+    /// Devices of a VM whose home this is interrupt the core that its vCPU has
+    /// gone to: here they would stay pending behind the real-time guest.
+    fn reroute(&self, vm: usize, to: usize) {
+        if self.home_of(vm) != self.index {
+            return;
+        }
+        let affinity = self.system.board.pcpu_mpidr[to];
+        let spis = &self.system.spis[..self.system.header.spi_count as usize];
+        for spi in spis.iter().filter(|spi| spi.vm as usize == vm) {
+            gic::send_to(self.system.board.gicd_pa, spi.physical, affinity);
+        }
+    }
+}
