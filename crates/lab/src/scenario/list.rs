@@ -54,6 +54,17 @@ const STAGED: &[Staged] = &[
         "timers and SGIs of vCPUs that lie suspended behind others",
         &[("probe", Passes), ("busy", Endures), ("rtos", Endures)],
     ),
+    Staged {
+        name: "moved",
+        about: "a vCPU that migrates all the time: every test",
+        expect: &[("probe", Passes), ("rtos", Endures)],
+        besides: Some(|observer| migrated(observer, 0, 10_000)),
+    },
+    staged(
+        "moved-reset",
+        "a VM resets for ever while a vCPU of it migrates",
+        &[("resetting", Starts(200)), ("rtos", Endures)],
+    ),
     staged(
         "stolen",
         "stolen time grows while another has the core",
@@ -128,6 +139,12 @@ fn equal_shares(observer: &Observer, one: usize, other: usize) -> Option<String>
     let now = observer.latest()?;
     let (a, b) = (now.vcpus[one].run, now.vcpus[other].run);
     (a.abs_diff(b) * 4 > a.max(b)).then(|| format!("vCPUs that are equal ran {a} and {b} ticks"))
+}
+
+/// A vCPU went from core to core at least so many times.
+fn migrated(observer: &Observer, vcpu: usize, wanted: u64) -> Option<String> {
+    let migrations = observer.latest()?.vcpus[vcpu].migrations;
+    (migrations < wanted).then(|| format!("a vCPU migrated {migrations} times, not {wanted}"))
 }
 
 #[cfg(test)]

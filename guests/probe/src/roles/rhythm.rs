@@ -69,11 +69,13 @@ impl Report {
 }
 
 /// `probe.activations` (2000) activations, `probe.period_us` (1000) apart. That
-/// every one comes, and none early, is asserted; how late is reported.
+/// every one comes, and none early, is asserted; how late is reported. After
+/// each it works for `probe.burn_us` (0).
 pub fn rhythm() -> Check<Done> {
     let platform = platform::get();
     let wanted = platform.number("activations", 2000);
     let period = wait::us(platform.number("period_us", 1000));
+    let burn = wait::us(platform.number("burn_us", 0));
     PERIOD.store(period, SeqCst);
     let report = Report::open(crate::arch::sysreg::read::cntfrq_el0());
     gic::set_priority(TIMER.intid(), 0x40);
@@ -91,6 +93,7 @@ pub fn rhythm() -> Check<Done> {
         if let Some(report) = &report {
             report.sample(number, due, response, dispatch);
         }
+        wait::spin(burn);
     }
     TIMER.stop();
     ensure_eq!(EARLY.load(SeqCst), 0, "activations before their time");
