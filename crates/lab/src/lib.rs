@@ -16,7 +16,7 @@
 //! | [`figures`] | what an observer saw, as figures and tables |
 //! | [`run`] | any system, for as long as one likes |
 //! | [`demo`] | Linux and FreeRTOS share cores |
-//! | [`bench`] | measurements of the hypervisor, with goals |
+//! | [`bench`] | measurements with goals: the hypervisor, virtual time |
 //! | [`scenario`] | tests of the hypervisor on a machine |
 //! | [`suite`] | running every test there is |
 //! | [`progress`] | one line that says what is going on |

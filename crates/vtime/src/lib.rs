@@ -12,13 +12,12 @@
 //! - [`visits`]: how many instructions each visit to an address range takes.
 //! - [`options`], [`stats`]: what goes into the instrument and what comes out.
 //! - [`watchdog`]: what to say when nothing moves.
-//! - [`metronome`], [`bench`]: what the test guest reports, and what must hold.
+//! - [`metronome`]: what the test guest reports.
 //! - [`qemu`], [`wrap`]: a QEMU command line under the instrument.
 
 #![forbid(unsafe_code)]
 
 pub mod aarch64;
-pub mod bench;
 pub mod lockstep;
 pub mod machine;
 pub mod metronome;

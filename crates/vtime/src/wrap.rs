@@ -82,6 +82,12 @@ impl Instrument {
         Self::at(&path)
     }
 
+    /// Where it is.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
     /// A command that runs `program` with `arguments` under the instrument.
     ///
     /// # Errors

@@ -4,40 +4,65 @@ use super::{interrupt, say, write_results};
 use crate::cli::{Bench as Arguments, Subject};
 use crate::place;
 use lab::bench::el2;
+use lab::bench::vtime::{self, Extent};
 use lab::interrupt::{EXIT_CODE, Interrupt};
 use lab::progress::Progress;
 use lab::qemu::Qemu;
 use lab::results::Directory;
 use lab::suite::Bench;
-use miette::Result;
+use miette::{Result, miette};
 
 /// Measures, and compares with goals.
 pub fn bench(arguments: &Arguments) -> Result<u8> {
     let interrupt = interrupt()?;
     let result = match arguments.subject {
         Subject::El2 => bench_el2(arguments, &interrupt),
+        Subject::Vtime => bench_vtime(arguments, &interrupt),
     };
     if interrupt.requested() { Ok(EXIT_CODE) } else { result }
 }
 
 fn bench_el2(arguments: &Arguments, interrupt: &Interrupt) -> Result<u8> {
-    let (qemu, instrument) = (Qemu::find()?, place::instrument()?);
+    if arguments.quick || arguments.fresh {
+        return Err(miette!(
+            "`--quick` and `--fresh` are for `cassata bench vtime`; leave them out"
+        ));
+    }
     let directory = Directory::create(&place::results(), "el2")?;
-    let bench = Bench {
-        root: place::root()?,
-        directory: directory.path().into(),
-        hypervisor: crate::HYPERVISOR,
-        instrument,
-        qemu: qemu.clone(),
-        interrupt: interrupt.clone(),
-    };
+    let bench = room(&directory, interrupt)?;
     let mut progress = Progress::new("bench el2");
     let el2 = el2::measure(&bench, &mut progress)?;
     drop(progress);
     let mut outcome = el2.outcome();
     outcome.parameter("cassata", env!("CARGO_PKG_VERSION"));
-    outcome.parameter("qemu", qemu.version().to_string());
+    outcome.parameter("qemu", bench.qemu.version().to_string());
     say(&el2.summary(&outcome));
     write_results(&directory, &outcome, &el2.report())?;
     Ok(outcome.exit_code(arguments.report_only))
+}
+
+fn bench_vtime(arguments: &Arguments, interrupt: &Interrupt) -> Result<u8> {
+    let directory = Directory::create(&place::results(), "vtime")?;
+    let bench = room(&directory, interrupt)?;
+    let extent = if arguments.quick { Extent::Quick } else { Extent::Full };
+    let mut progress = Progress::new("bench vtime");
+    let vtime = vtime::measure(extent, arguments.fresh, &bench, &mut progress)?;
+    drop(progress);
+    let mut outcome = vtime.outcome();
+    outcome.parameter("cassata", env!("CARGO_PKG_VERSION"));
+    say(&vtime.summary(&outcome));
+    write_results(&directory, &outcome, &vtime.report(&outcome))?;
+    Ok(outcome.exit_code(arguments.report_only))
+}
+
+/// What a bench runs with; its machines' files go to `directory`.
+fn room(directory: &Directory, interrupt: &Interrupt) -> Result<Bench> {
+    Ok(Bench {
+        root: place::root()?,
+        directory: directory.path().into(),
+        hypervisor: crate::HYPERVISOR,
+        instrument: place::instrument()?,
+        qemu: Qemu::find()?,
+        interrupt: interrupt.clone(),
+    })
 }

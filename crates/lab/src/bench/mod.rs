@@ -1,6 +1,7 @@
 //! Benches: measurements with goals, written as every result is.
 
 pub mod el2;
+pub mod vtime;
 
 use crate::progress::Progress;
 use crate::view::{Scene, View};

@@ -11,6 +11,7 @@ use crate::qemu::Qemu;
 use child::Child;
 pub use config::MachineConfig;
 use config::RAM_PA;
+pub use host::HostUse;
 pub use memory::{Memory, MemoryError};
 use miette::Diagnostic;
 use std::io::{self, Read};
@@ -136,7 +137,13 @@ impl Machine {
     /// kernel does not count it, and when the machine has ended.
     #[must_use]
     pub fn host_wait(&self) -> Option<Duration> {
-        host::wait(self.child.id())
+        self.host_use().map(|used| used.waited)
+    }
+
+    /// What its threads had of the host's processors so far. `None` as above.
+    #[must_use]
+    pub fn host_use(&self) -> Option<HostUse> {
+        host::used(self.child.id())
     }
 
     /// Whether the machine has switched itself off. All consoles are complete

@@ -69,6 +69,22 @@ impl VirtualTime {
         self
     }
 
+    /// With turns of `quantum_ns` nanoseconds, 1 to
+    /// [`Options::MAX_QUANTUM_NS`].
+    #[must_use]
+    pub fn with_quantum(mut self, quantum_ns: u64) -> Self {
+        self.options.quantum_ns = quantum_ns;
+        self
+    }
+
+    /// Cores run at the same time, not in turns: contended locks go where the
+    /// host lets them.
+    #[must_use]
+    pub fn in_parallel(mut self) -> Self {
+        self.options.serial = false;
+        self
+    }
+
     /// How far a core may run ahead of another: the length of a turn.
     #[must_use]
     pub fn quantum(&self) -> Duration {

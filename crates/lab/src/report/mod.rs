@@ -7,10 +7,12 @@
 
 mod axis;
 mod bars;
+mod dots;
 mod histogram;
 mod shares;
 
 pub use bars::{Bar, bars};
+pub use dots::{Group, dots};
 pub use histogram::{Series, histogram};
 pub use shares::shares;
 

@@ -23,6 +23,18 @@ impl Sample {
         100.0 * (squares / (self.0.len() as f64 - 1.0)).sqrt() / mean
     }
 
+    /// The least of all; infinite without runs.
+    #[must_use]
+    pub fn least(&self) -> f64 {
+        self.0.iter().copied().fold(f64::INFINITY, f64::min)
+    }
+
+    /// The most of all; minus infinity without runs.
+    #[must_use]
+    pub fn most(&self) -> f64 {
+        self.0.iter().copied().fold(f64::NEG_INFINITY, f64::max)
+    }
+
     /// Without its first run, in which caches of the guest's fill.
     #[must_use]
     pub fn steady(&self) -> Self {
@@ -40,6 +52,7 @@ mod tests {
         assert!((sample.mean() - 5.0).abs() < 1e-12);
         // The squares' sum is 32, over seven degrees of freedom.
         assert!((sample.deviation_percent() - 100.0 * (32.0_f64 / 7.0).sqrt() / 5.0).abs() < 1e-9);
+        assert_eq!((sample.least(), sample.most()), (2.0, 9.0));
         assert!(Sample(vec![1.0]).deviation_percent().is_nan());
     }
 }

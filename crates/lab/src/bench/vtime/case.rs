@@ -1,0 +1,195 @@
+//! One run of a machine.
+
+use crate::machine::{MachineConfig, Time, VirtualTime};
+use crate::suite::Bench;
+use serde::{Deserialize, Serialize};
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use vtime::options::Options;
+
+/// Memory of the machine, bytes.
+const MEMORY: u64 = 512 << 20;
+
+/// What runs on the board.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", tag = "guest")]
+pub enum Guest {
+    /// Linux boots to user space and switches off.
+    Boot,
+    /// Linux runs `hackbench -g 1 -l 100` so many times.
+    Hackbench {
+        /// How many.
+        runs: u32,
+    },
+    /// Linux runs cyclictest on every core.
+    Cyclictest {
+        /// Wake-ups per core, one each millisecond.
+        loops: u32,
+    },
+    /// The metronome.
+    Metronome {
+        /// Interrupts per core and phase.
+        interrupts: u32,
+    },
+}
+
+/// How cores share time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Mode {
+    /// In virtual time, one core after the other, in a fixed order.
+    Turns,
+    /// In virtual time, all at once.
+    Parallel,
+    /// In the host's time, without the instrument.
+    Plain,
+}
+
+/// One run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Case {
+    /// What runs.
+    #[serde(flatten)]
+    pub guest: Guest,
+    /// On so many cores.
+    pub cores: u32,
+    /// How they share time.
+    pub mode: Mode,
+    /// How far one may run ahead of the others, nanoseconds.
+    pub quantum_ns: u64,
+    /// While other work keeps every processor of the host busy.
+    pub busy_host: bool,
+    /// Which of several runs of the same, from 1.
+    pub repetition: u32,
+}
+
+impl Case {
+    /// The first run with the instrument as it is meant to be used, on a host
+    /// that is left alone.
+    #[must_use]
+    pub fn new(guest: Guest, cores: u32) -> Self {
+        let quantum_ns = Options::DEFAULT_QUANTUM_NS;
+        Self { guest, cores, mode: Mode::Turns, quantum_ns, busy_host: false, repetition: 1 }
+    }
+
+    /// Whether `other` is a run of the same.
+    #[must_use]
+    pub fn repeats(&self, other: &Self) -> bool {
+        *self == Self { repetition: self.repetition, ..*other }
+    }
+
+    /// A name for people and files: `hackbench-4-parallel-2000ns-busy-1`.
+    #[must_use]
+    pub fn name(&self) -> String {
+        let guest = match self.guest {
+            Guest::Boot => "boot",
+            Guest::Hackbench { .. } => "hackbench",
+            Guest::Cyclictest { .. } => "cyclictest",
+            Guest::Metronome { .. } => "metronome",
+        };
+        let mode = match self.mode {
+            Mode::Turns => format!("turns-{}ns", self.quantum_ns),
+            Mode::Parallel => format!("parallel-{}ns", self.quantum_ns),
+            Mode::Plain => "plain".into(),
+        };
+        let busy = if self.busy_host { "-busy" } else { "" };
+        format!("{guest}-{}-{mode}{busy}-{}", self.cores, self.repetition)
+    }
+
+    /// The machine, whose instrument counts into a file in `directory`.
+    ///
+    /// # Errors
+    /// When this QEMU cannot carry the instrument.
+    pub fn machine(&self, bench: &Bench, directory: &Path) -> miette::Result<MachineConfig> {
+        let instrumented = || -> miette::Result<VirtualTime> {
+            let time = VirtualTime::new(&bench.instrument, &bench.qemu, directory)?;
+            Ok(time.with_quantum(self.quantum_ns))
+        };
+        let images = Images::of(&bench.root);
+        let image = match self.guest {
+            Guest::Metronome { .. } => &images.metronome,
+            _ => &images.kernel,
+        };
+        let mut config = MachineConfig::new(image, self.cores, MEMORY);
+        config.el2 = false;
+        config.time = match self.mode {
+            Mode::Turns => Time::Virtual(instrumented()?),
+            Mode::Parallel => Time::Virtual(instrumented()?.in_parallel()),
+            Mode::Plain => Time::Real,
+        };
+        config.extra_args = self.guest.arguments(&images);
+        Ok(config)
+    }
+}
+
+/// The files that boot.
+#[derive(Clone, Debug)]
+pub struct Images {
+    /// Debian's kernel.
+    pub kernel: PathBuf,
+    /// What it runs.
+    pub initramfs: PathBuf,
+    /// The bare-metal guest.
+    pub metronome: PathBuf,
+}
+
+impl Images {
+    /// Where the launcher puts them, in the project at `root`.
+    #[must_use]
+    pub fn of(root: &Path) -> Self {
+        let guests = root.join("build/guests");
+        Self {
+            kernel: guests.join("linux/Image"),
+            initramfs: guests.join("linux/initramfs.cpio.gz"),
+            metronome: guests.join("metronome.elf"),
+        }
+    }
+}
+
+impl Guest {
+    /// What QEMU must be told besides the image.
+    fn arguments(&self, images: &Images) -> Vec<OsString> {
+        let linux = |what: &str| -> Vec<OsString> {
+            let append = format!("console=ttyAMA0 quiet {what}");
+            let initramfs = images.initramfs.clone().into();
+            vec!["-initrd".into(), initramfs, "-append".into(), append.into()]
+        };
+        match self {
+            Self::Boot => linux("cassata.run=demo cassata.repeat=0"),
+            Self::Hackbench { runs } => linux(&format!(
+                "cassata.run=demo cassata.hackbench=\"-g 1 -l 100\" cassata.repeat={runs}"
+            )),
+            Self::Cyclictest { loops } => linux(&format!(
+                "cassata.run=cyclictest \
+                 cassata.cyclictest=\"-q -m -S -p 80 -i 1000 -l {loops} -h 1000\""
+            )),
+            Self::Metronome { interrupts } => {
+                let count = format!("loader,addr=0x48000000,data={interrupts},data-len=8");
+                vec!["-device".into(), count.into()]
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_tell_cases_apart() {
+        let first = Case::new(Guest::Hackbench { runs: 10 }, 4);
+        assert_eq!(first.name(), "hackbench-4-turns-2000ns-1");
+        let others = [
+            Case { cores: 2, ..first },
+            Case { mode: Mode::Parallel, ..first },
+            Case { mode: Mode::Plain, ..first },
+            Case { quantum_ns: 500, ..first },
+            Case { busy_host: true, ..first },
+            Case { repetition: 2, ..first },
+            Case { guest: Guest::Boot, ..first },
+        ];
+        assert!(others.iter().all(|other| other.name() != first.name()));
+        let repeating: Vec<_> = others.iter().filter(|other| other.repeats(&first)).collect();
+        assert_eq!(repeating, [&Case { repetition: 2, ..first }]);
+    }
+}

@@ -1,0 +1,263 @@
+//! What must hold.
+
+use super::Vtime;
+use super::case::{Case, Guest, Mode};
+use super::figures::{Figures, Histogram};
+use super::run::Measurement;
+use super::sample::Sample;
+use crate::results::{Check, Goal};
+use std::collections::BTreeSet;
+use vtime::metronome::Record;
+use vtime::options::Options;
+
+/// Speed-ups of hackbench demanded: from one core to so many.
+const SPEED_UPS: [(u32, f64); 2] = [(2, 1.5), (4, 2.2)];
+/// Most relative standard deviation of hackbench's steady runs, and most that
+/// a busy host may move their mean, percent.
+const STEADY_PERCENT: f64 = 3.0;
+/// Most real time for a boot on four cores, seconds.
+const BOOT_S: f64 = 40.0;
+/// Most real time of a boot on one core, that of plain QEMU being 1.
+const SLOWDOWN: f64 = 2.0;
+
+impl Vtime {
+    /// Compares with the goals. What should have been measured and was not
+    /// meets none.
+    #[must_use]
+    pub fn checks(&self) -> Vec<Check> {
+        let parts = [self.scaling(), self.repeatability(), self.interrupts(), self.wake_ups()];
+        parts.into_iter().flatten().chain(self.cost()).collect()
+    }
+
+    /// The steady runs of hackbench with the default quantum.
+    pub(super) fn hackbench(&self, cores: u32, mode: Mode, busy_host: bool) -> Option<Sample> {
+        self.hackbenches().find_map(|(case, sample)| {
+            let quantum = case.quantum_ns == Options::DEFAULT_QUANTUM_NS;
+            let kind = (case.cores, case.mode, case.busy_host) == (cores, mode, busy_host);
+            (quantum && kind).then(|| sample.steady())
+        })
+    }
+
+    /// All runs of hackbench there are.
+    pub(super) fn hackbenches(&self) -> impl Iterator<Item = (&Case, &Sample)> {
+        self.measurements.iter().filter_map(|m| match &m.figures {
+            Figures::Hackbench(sample) => Some((&m.case, sample)),
+            _ => None,
+        })
+    }
+
+    /// The cores on which hackbench should have run.
+    fn hackbench_cores(&self) -> BTreeSet<u32> {
+        let hackbench = |case: &&Case| matches!(case.guest, Guest::Hackbench { .. });
+        self.planned.iter().filter(hackbench).map(|case| case.cores).collect()
+    }
+
+    fn scaling(&self) -> Vec<Check> {
+        let mean = |cores| self.hackbench(cores, Mode::Turns, false).map(|s| s.mean());
+        let check = |(cores, goal)| {
+            let name = format!("hackbench: speed-up from 1 to {cores} cores");
+            let speed_up = mean(1).zip(mean(cores)).map(|(one, many)| one / many);
+            Check::new(&name, speed_up, "", Goal::AtLeast(goal))
+        };
+        SPEED_UPS.into_iter().map(check).collect()
+    }
+
+    fn repeatability(&self) -> Vec<Check> {
+        let goal = Goal::AtMost(STEADY_PERCENT);
+        let steady = |cores, busy| self.hackbench(cores, Mode::Turns, busy);
+        let deviation = |cores| {
+            let name = format!("hackbench: relative standard deviation on {cores} cores");
+            Check::new(&name, steady(cores, false).map(|s| s.deviation_percent()), "%", goal)
+        };
+        let mut checks: Vec<_> = self.hackbench_cores().into_iter().map(deviation).collect();
+        let moved = steady(4, false).zip(steady(4, true));
+        let moved = moved.map(|(idle, busy)| 100.0 * (busy.mean() / idle.mean() - 1.0).abs());
+        checks.push(Check::new("hackbench: movement of the mean on a busy host", moved, "%", goal));
+        checks
+    }
+
+    fn interrupts(&self) -> Vec<Check> {
+        let found = self.measurements.iter().find_map(|m| match &m.figures {
+            Figures::Metronome(report) => Some((m, report)),
+            _ => None,
+        });
+        let each = |of: fn(&Record) -> u64| {
+            found.map(|(_, report)| report.records.iter().map(of).collect::<Vec<_>>())
+        };
+        let sum = |of| each(of).map(|all| as_f64(all.iter().sum()));
+        let max = |of| each(of).map(|all| as_f64(all.into_iter().max().unwrap_or(0)));
+        let planned = self.planned.iter().find_map(|case| match case.guest {
+            Guest::Metronome { interrupts } => Some(f64::from(interrupts * case.cores * 4)),
+            _ => None,
+        });
+        let quantum = Goal::AtMost(as_f64(Options::DEFAULT_QUANTUM_NS));
+        let apart = found.map(|(_, report)| as_f64(report.farthest_behind_ns));
+        let (unit, none) = ("interrupts", Goal::Exactly(0.0));
+        let all = Goal::Exactly(planned.unwrap_or(f64::NAN));
+        vec![
+            Check::new("metronome: interrupts", sum(|r| r.interrupts), unit, all),
+            Check::new("metronome: early interrupts", sum(|r| r.early), unit, none),
+            Check::new("metronome: latest interrupt", max(|r| r.latest_ns), "ns", quantum),
+            Check::new(
+                "metronome: most instructions beyond the time",
+                max(|r| r.most_surplus),
+                "",
+                none,
+            ),
+            Check::new("metronome: counters apart", apart, "ns", quantum),
+        ]
+    }
+
+    /// The histograms of cyclictest, in the order of its runs.
+    pub(super) fn histograms(&self) -> Vec<&Histogram> {
+        let histogram = |m: &'_ Measurement| matches!(m.figures, Figures::Cyclictest(_));
+        let found = self.measurements.iter().filter(|m| histogram(m));
+        found
+            .filter_map(|m| match &m.figures {
+                Figures::Cyclictest(histogram) => Some(histogram),
+                _ => None,
+            })
+            .collect()
+    }
+
+    fn wake_ups(&self) -> Vec<Check> {
+        let planned =
+            self.planned.iter().filter(|case| matches!(case.guest, Guest::Cyclictest { .. }));
+        let planned = planned.count();
+        let histograms = self.histograms();
+        let complete = histograms.len() == planned;
+        let apart = histograms.split_first().filter(|_| complete).map(|(first, rest)| {
+            let greatest = rest.iter().map(|other| distance(first, other)).max().unwrap_or(0);
+            let total: u64 = first.values().sum();
+            100.0 * as_f64(greatest) / as_f64(total.max(1))
+        });
+        let name = format!("cyclictest: wake-ups in another bin, greatest of {planned} runs");
+        vec![Check::new(&name, apart, "%", Goal::Exactly(0.0))]
+    }
+
+    /// The quickest of several boots, real time in seconds.
+    pub(super) fn boot_s(&self, cores: u32, mode: Mode) -> Option<f64> {
+        let boots = self.measurements.iter().filter(|m| m.case.guest == Guest::Boot);
+        let same = boots.filter(|m| (m.case.cores, m.case.mode) == (cores, mode));
+        same.map(|m| m.real_s).min_by(f64::total_cmp)
+    }
+
+    fn cost(&self) -> Vec<Check> {
+        let four = self.boot_s(4, Mode::Turns);
+        let slowdown = self.boot_s(1, Mode::Turns).zip(self.boot_s(1, Mode::Plain));
+        let slowdown = slowdown.map(|(virtual_time, plain)| virtual_time / plain);
+        let goal = Goal::AtMost(SLOWDOWN);
+        vec![
+            Check::new("boot on 4 cores: real time", four, "s", Goal::AtMost(BOOT_S)),
+            Check::new("boot on 1 core: slowdown against plain QEMU", slowdown, "", goal),
+        ]
+    }
+}
+
+/// How many wake-ups of one histogram are in another bin than in the other.
+pub(super) fn distance(a: &Histogram, b: &Histogram) -> u64 {
+    let bins: BTreeSet<&u32> = a.keys().chain(b.keys()).collect();
+    let in_bin = |h: &Histogram, bin: &u32| h.get(bin).copied().unwrap_or(0);
+    bins.into_iter().map(|bin| in_bin(a, bin).saturating_sub(in_bin(b, bin))).sum()
+}
+
+#[allow(clippy::cast_precision_loss)] // counts
+fn as_f64(count: u64) -> f64 {
+    count as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use vtime::metronome::Report;
+
+    fn vtime(measurements: Vec<Measurement>) -> Vtime {
+        Vtime::of(measurements.iter().map(|m| m.case).collect(), measurements)
+    }
+
+    fn hackbench(cores: u32, busy_host: bool, seconds: &[f64]) -> Measurement {
+        let case = Case { busy_host, ..Case::new(Guest::Hackbench { runs: 4 }, cores) };
+        Measurement::bare(case, 1.0, Figures::Hackbench(Sample(seconds.into())))
+    }
+
+    fn holds(vtime: &Vtime, start: &str) -> bool {
+        let checks = vtime.checks();
+        let found = checks.iter().find(|check| check.name.starts_with(start));
+        found.unwrap_or_else(|| panic!("no {start}: {checks:?}")).holds()
+    }
+
+    #[test]
+    fn judges_hackbench_by_its_steady_runs() {
+        let vtime = vtime(vec![
+            hackbench(1, false, &[9.0, 1.0, 1.01, 0.99]),
+            hackbench(2, false, &[9.0, 0.5, 0.5, 0.5]),
+            hackbench(4, false, &[9.0, 0.5, 0.5, 0.55]),
+            hackbench(4, true, &[9.0, 0.6, 0.6, 0.6]),
+        ]);
+        assert!(holds(&vtime, "hackbench: speed-up from 1 to 2"));
+        assert!(!holds(&vtime, "hackbench: speed-up from 1 to 4"));
+        assert!(holds(&vtime, "hackbench: relative standard deviation on 1"));
+        assert!(!holds(&vtime, "hackbench: relative standard deviation on 4"));
+        assert!(!holds(&vtime, "hackbench: movement"));
+    }
+
+    #[test]
+    fn other_modes_and_quanta_are_not_judged() {
+        let slow = |case: fn(Case) -> Case| {
+            let m = hackbench(2, false, &[9.0, 9.0, 5.0, 9.0]);
+            Measurement { case: case(m.case), ..m }
+        };
+        let vtime = vtime(vec![
+            hackbench(1, false, &[9.0, 1.0, 1.0, 1.0]),
+            slow(|case| Case { mode: Mode::Parallel, ..case }),
+            slow(|case| Case { quantum_ns: 500, ..case }),
+            hackbench(2, false, &[9.0, 0.5, 0.5, 0.5]),
+        ]);
+        assert!(holds(&vtime, "hackbench: speed-up from 1 to 2"));
+        assert!(holds(&vtime, "hackbench: relative standard deviation on 2"));
+    }
+
+    #[test]
+    fn compares_histograms_and_times() {
+        let boot = |cores, mode, s| {
+            let case = Case { mode, ..Case::new(Guest::Boot, cores) };
+            Measurement::bare(case, s, Figures::Booted)
+        };
+        let cyclic = |h: &[(u32, u64)]| {
+            let figures = Figures::Cyclictest(h.iter().copied().collect());
+            Measurement::bare(Case::new(Guest::Cyclictest { loops: 5 }, 4), 1.0, figures)
+        };
+        let vtime = vtime(vec![
+            boot(1, Mode::Plain, 2.0),
+            boot(1, Mode::Plain, 7.0),
+            boot(1, Mode::Turns, 5.0),
+            boot(4, Mode::Turns, 4.0),
+            cyclic(&[(2, 15), (3, 5)]),
+            cyclic(&[(2, 14), (3, 5), (9, 1)]),
+        ]);
+        assert!(holds(&vtime, "boot on 4 cores"));
+        assert!(!holds(&vtime, "boot on 1 core"));
+        assert!(!holds(&vtime, "cyclictest"));
+        let [a, b] = vtime.histograms()[..] else { panic!() };
+        assert_eq!((distance(a, b), distance(a, a)), (1, 0));
+    }
+
+    #[test]
+    fn an_early_interrupt_fails() {
+        let mut report = Report::default();
+        let record = Record { interrupts: 40, early: 1, ..Default::default() };
+        report.records.push(record);
+        let case = Case::new(Guest::Metronome { interrupts: 10 }, 1);
+        let vtime = vtime(vec![Measurement::bare(case, 1.0, Figures::Metronome(report))]);
+        assert!(holds(&vtime, "metronome: interrupts"));
+        assert!(!holds(&vtime, "metronome: early"));
+        assert!(holds(&vtime, "metronome: latest"));
+    }
+
+    #[test]
+    fn what_is_missing_meets_no_goal() {
+        let vtime = Vtime::of(super::super::Extent::Quick.cases(), Vec::new());
+        assert!(vtime.checks().len() > 10);
+        assert!(vtime.checks().iter().all(|check| !check.holds()));
+    }
+}

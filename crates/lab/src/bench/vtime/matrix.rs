@@ -1,0 +1,109 @@
+//! All runs of the bench.
+
+use super::case::{Case, Guest, Mode};
+
+/// How thoroughly to measure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Extent {
+    /// Everything that is asked for.
+    Full,
+    /// The same, coarsely, in a few minutes.
+    Quick,
+}
+
+/// Other quanta than the default one, nanoseconds.
+const QUANTA_NS: [u64; 5] = [500, 1_000, 5_000, 10_000, 20_000];
+
+impl Extent {
+    /// The runs, in this order.
+    #[must_use]
+    pub fn cases(self) -> Vec<Case> {
+        match self {
+            Self::Full => Sizes {
+                cores: &[1, 2, 3, 4],
+                boot_cores: &[1, 2, 4, 8],
+                boots: 3,
+                runs: 10,
+                interrupts: 62_500,
+                loops: 1_000,
+                cyclictests: 10,
+                quanta_ns: &QUANTA_NS,
+            },
+            Self::Quick => Sizes {
+                cores: &[1, 2, 4],
+                boot_cores: &[1, 4],
+                boots: 1,
+                runs: 4,
+                interrupts: 1_000,
+                loops: 200,
+                cyclictests: 2,
+                quanta_ns: &[],
+            },
+        }
+        .cases()
+    }
+}
+
+struct Sizes {
+    cores: &'static [u32],
+    boot_cores: &'static [u32],
+    /// Of each kind: the quickest counts, for the host has other work too.
+    boots: u32,
+    /// Of hackbench on one machine.
+    runs: u32,
+    /// Per core and each of the metronome's four phases.
+    interrupts: u32,
+    /// Per core.
+    loops: u32,
+    cyclictests: u32,
+    quanta_ns: &'static [u64],
+}
+
+impl Sizes {
+    fn cases(&self) -> Vec<Case> {
+        let hackbench = Guest::Hackbench { runs: self.runs };
+        let mut cases = Vec::new();
+        for repetition in 1..=self.boots {
+            let boot = |cores| Case { repetition, ..Case::new(Guest::Boot, cores) };
+            cases.push(Case { mode: Mode::Plain, ..boot(1) });
+            cases.extend(self.boot_cores.iter().map(|&cores| boot(cores)));
+        }
+        cases.push(Case { mode: Mode::Plain, ..Case::new(hackbench, 1) });
+        cases.extend(self.cores.iter().map(|&cores| Case::new(hackbench, cores)));
+        cases.push(Case { busy_host: true, ..Case::new(hackbench, 4) });
+        let interrupts = self.interrupts;
+        cases.push(Case::new(Guest::Metronome { interrupts }, 4));
+        let cyclictest = Case::new(Guest::Cyclictest { loops: self.loops }, 4);
+        let repeated = (1..=self.cyclictests).map(|repetition| Case { repetition, ..cyclictest });
+        cases.extend(repeated);
+        let several = self.cores.iter().filter(|&&cores| cores > 1);
+        let parallel = |&cores| Case { mode: Mode::Parallel, ..Case::new(hackbench, cores) };
+        cases.extend(several.map(parallel));
+        let at = |&quantum_ns| Case { quantum_ns, ..Case::new(hackbench, 4) };
+        cases.extend(self.quanta_ns.iter().map(at));
+        cases
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn the_full_matrix_takes_a_million_interrupts() {
+        let taken = Extent::Full.cases().into_iter().find_map(|case| match case.guest {
+            Guest::Metronome { interrupts } => Some(u64::from(interrupts * case.cores * 4)),
+            _ => None,
+        });
+        assert_eq!(taken, Some(1_000_000));
+    }
+
+    #[test]
+    fn no_two_cases_share_a_name() {
+        for extent in [Extent::Full, Extent::Quick] {
+            let names: BTreeSet<_> = extent.cases().iter().map(Case::name).collect();
+            assert_eq!(names.len(), extent.cases().len());
+        }
+    }
+}

@@ -1,0 +1,98 @@
+//! For people: the summary and the page.
+
+use super::Vtime;
+use super::case::Mode;
+use super::checks::distance;
+use super::tables::mode;
+use crate::figures;
+use crate::observe::Distribution;
+use crate::report::{Bar, Group, Report, Series, bars, dots, figure, histogram};
+use crate::results::{Check, Goal, Outcome};
+use std::collections::BTreeSet;
+use vtime::options::Options;
+
+/// Cyclictest's bins are microseconds.
+const CYCLICTEST_HZ: u64 = 1_000_000;
+
+impl Vtime {
+    /// The summary for a terminal.
+    #[must_use]
+    pub fn summary(&self, outcome: &Outcome) -> String {
+        let mut text = String::new();
+        for table in self.tables() {
+            text += &format!("{table}\n");
+        }
+        text + &figures::checks(outcome).to_string()
+    }
+
+    /// The page.
+    #[must_use]
+    pub fn report(&self, outcome: &Outcome) -> Report {
+        let lead = "Whether virtual time is repeatable, exact, and not too dear: stock Debian \
+                    Linux and a bare-metal guest on an emulated board whose cores advance in \
+                    lockstep, an instruction a nanosecond.";
+        let mut report = Report::new("Virtual time", lead);
+        self.hackbench_figure(&mut report);
+        self.cyclictest_figure(&mut report);
+        for (unit, caption) in [
+            ("%", "Differences between runs, percent; the line is the goal."),
+            ("ns", "Errors in time, nanoseconds; the line is the goal."),
+        ] {
+            let same_unit = outcome.checks().iter().filter(|check| check.unit == unit);
+            let drawn: Vec<_> = same_unit.filter_map(bar).collect();
+            if !drawn.is_empty() {
+                report.section("How far from the goal?", figure(&bars(&drawn), caption));
+            }
+        }
+        self.tables().iter().for_each(|table| report.table(table));
+        report
+    }
+
+    fn hackbench_figure(&self, report: &mut Report) {
+        let default = |case: &&super::Case| case.quantum_ns == Options::DEFAULT_QUANTUM_NS;
+        let cores: BTreeSet<u32> = self.hackbenches().map(|(case, _)| case.cores).collect();
+        let kinds = [
+            (mode(Mode::Turns), Mode::Turns, false),
+            ("in turns, busy host", Mode::Turns, true),
+            (mode(Mode::Parallel), Mode::Parallel, false),
+        ];
+        let groups = kinds.map(|(name, mode, busy_host)| {
+            let of = |(case, sample): (&super::Case, &super::sample::Sample)| {
+                let same = (case.mode, case.busy_host) == (mode, busy_host);
+                let place = cores.iter().position(|&c| c == case.cores)?;
+                let ms = sample.steady().0.iter().map(|s| 1e3 * s).collect();
+                (same && default(&case)).then_some((place, ms))
+            };
+            Group { name, columns: self.hackbenches().filter_map(of).collect() }
+        });
+        let places: Vec<_> = cores.iter().map(|cores| format!("{cores} cores")).collect();
+        let caption = "Each dot is a run of hackbench -g 1 -l 100, in virtual time, in the order \
+                       of the runs; the dash is their mean. The first run on each machine, in \
+                       which Linux's caches fill, is left out.";
+        let drawing = dots(&groups, &places, "ms");
+        report.section("How do hackbench's runs agree?", figure(&drawing, caption));
+    }
+
+    fn cyclictest_figure(&self, report: &mut Report) {
+        let histograms = self.histograms();
+        let Some((first, rest)) = histograms.split_first() else { return };
+        let farthest = rest.iter().max_by_key(|other| distance(first, other));
+        let distribution = |h: &super::figures::Histogram| {
+            let mut distribution = Distribution::default();
+            h.iter().for_each(|(&us, &count)| distribution.record_many(us, count));
+            distribution
+        };
+        let (first, other) = (distribution(first), farthest.map(|h| distribution(h)));
+        let mut series = vec![Series { name: "first run", values: &first }];
+        series.extend(other.iter().map(|values| Series { name: "the most different", values }));
+        let caption = "Latencies of cyclictest on four otherwise idle cores, all cores together.";
+        let drawing = histogram(&series, CYCLICTEST_HZ);
+        report.section("Do cyclictest's runs agree?", figure(&drawing, caption));
+    }
+}
+
+/// A check that some figure is not too large, drawn.
+fn bar(check: &Check) -> Option<Bar<'_>> {
+    let Goal::AtMost(goal) = check.goal else { return None };
+    Some(Bar { name: &check.name, value: check.value, goal, unit: &check.unit })
+}

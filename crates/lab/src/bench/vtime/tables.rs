@@ -1,0 +1,168 @@
+//! For people: tables.
+
+use super::Vtime;
+use super::case::{Guest, Mode};
+use super::checks::distance;
+use super::run::Measurement;
+use crate::quantity::count;
+use crate::table::Table;
+
+impl Vtime {
+    /// Every table there is something to put in.
+    pub(super) fn tables(&self) -> Vec<Table> {
+        let tables = [self.hackbench_table(), self.cost_table(), self.ladder()];
+        let mut tables: Vec<_> = tables.into_iter().filter(|t| !t.rows.is_empty()).collect();
+        tables.extend(self.repetitions());
+        tables
+    }
+
+    fn hackbench_table(&self) -> Table {
+        let head = ["", "cores", "quantum", "runs", "mean", "deviation", "least", "most"];
+        let mut table =
+            Table::new("hackbench, virtual time, without each machine's first run", head);
+        for (case, sample) in self.hackbenches() {
+            let steady = sample.steady();
+            table.row([
+                format!("{}{}", mode(case.mode), if case.busy_host { ", busy host" } else { "" }),
+                case.cores.to_string(),
+                quantum(case.mode, case.quantum_ns),
+                steady.0.len().to_string(),
+                format!("{:.1} ms", 1e3 * steady.mean()),
+                format!("{:.2} %", steady.deviation_percent()),
+                format!("{:.0} ms", 1e3 * steady.least()),
+                format!("{:.0} ms", 1e3 * steady.most()),
+            ]);
+        }
+        table
+    }
+
+    /// What a case costs. The first run of each.
+    fn cost_table(&self) -> Table {
+        let head = [
+            "",
+            "virtual",
+            "real",
+            "a virtual second",
+            "processor",
+            "an instruction",
+            "main loop",
+            "quanta",
+            "leaves",
+        ];
+        let mut table = Table::new("Cost", head);
+        for m in self.measurements.iter().filter(|m| m.case.repetition == 1) {
+            let virtual_s = m.virtual_s();
+            let text = |value: Option<String>| value.unwrap_or_else(|| "-".into());
+            let leaves = m.statistics.as_ref().map(|counts| {
+                let all = counts.vcpus.iter().map(|vcpu| vcpu.forced_leaves);
+                count(all.map(|l| l.stall + l.main_loop + l.timeout).sum())
+            });
+            table.row([
+                m.case.name(),
+                text(virtual_s.map(|s| format!("{s:.2} s"))),
+                format!("{:.1} s", m.real_s),
+                text(virtual_s.map(|s| format!("{:.1} s", m.real_s / s))),
+                format!("{:.1} s", m.processor_s()),
+                text(m.ns_per_instruction().map(|ns| format!("{ns:.1} ns"))),
+                format!("{:.1} %", 100.0 * m.main_loop_s / m.processor_s()),
+                text(m.statistics.as_ref().map(|counts| count(counts.counts.quanta))),
+                text(leaves),
+            ]);
+        }
+        table
+    }
+
+    /// Where a hackbench instruction's processor time goes.
+    fn ladder(&self) -> Table {
+        let head = ["", "boot", "hackbench"];
+        let mut table = Table::new("Where it goes: processor time of an instruction", head);
+        let boot = |cores, mode| self.first(cores, mode, |g| g == Guest::Boot);
+        let hackbench =
+            |cores, mode| self.first(cores, mode, |g| matches!(g, Guest::Hackbench { .. }));
+        // A plain run does not count its instructions; they are those of the
+        // same work in virtual time.
+        let plain = |plain: Option<&Measurement>, counted: Option<&Measurement>| {
+            Some(1e9 * plain?.processor_s() / as_f64(counted?.instructions()?))
+        };
+        let ns = |value: Option<f64>| value.map_or_else(|| "-".into(), |ns| format!("{ns:.1} ns"));
+        table.row([
+            "plain QEMU, 1 core".into(),
+            ns(plain(boot(1, Mode::Plain), boot(1, Mode::Turns))),
+            ns(plain(hackbench(1, Mode::Plain), hackbench(1, Mode::Turns))),
+        ]);
+        for (name, cores, mode) in [
+            ("counted, 1 core", 1, Mode::Turns),
+            ("in turns, 2 cores", 2, Mode::Turns),
+            ("in turns, 4 cores", 4, Mode::Turns),
+            ("in parallel, 2 cores", 2, Mode::Parallel),
+            ("in parallel, 4 cores", 4, Mode::Parallel),
+        ] {
+            let of = |m: Option<&Measurement>| ns(m.and_then(Measurement::ns_per_instruction));
+            table.row([name.into(), of(boot(cores, mode)), of(hackbench(cores, mode))]);
+        }
+        table
+    }
+
+    fn first(&self, cores: u32, mode: Mode, guest: impl Fn(Guest) -> bool) -> Option<&Measurement> {
+        self.measurements.iter().find(|m| {
+            let kind = (m.case.cores, m.case.mode, m.case.busy_host) == (cores, mode, false);
+            kind && guest(m.case.guest)
+        })
+    }
+
+    /// How much runs of the same differ.
+    fn repetitions(&self) -> Option<Table> {
+        let head = ["", "instructions", "apart from the first", "wake-ups in another bin"];
+        let mut table = Table::new("Runs of the same", head);
+        let kinds = self.measurements.iter().filter(|m| m.case.repetition == 1);
+        for first in kinds {
+            let same = self.measurements.iter().filter(|m| {
+                let case = super::Case { busy_host: first.case.busy_host, ..m.case };
+                first.case != m.case && !first.case.busy_host && case.repeats(&first.case)
+            });
+            let Some(instructions) = first.instructions() else { continue };
+            for m in same {
+                let apart = m.instructions().map(|other| count(other.abs_diff(instructions)));
+                let bins = match (&first.figures, &m.figures) {
+                    (
+                        super::figures::Figures::Cyclictest(a),
+                        super::figures::Figures::Cyclictest(b),
+                    ) => count(distance(a, b)),
+                    _ => "-".into(),
+                };
+                table.row([
+                    m.case.name(),
+                    m.instructions().map_or_else(|| "-".into(), count),
+                    apart.unwrap_or_else(|| "-".into()),
+                    bins,
+                ]);
+            }
+        }
+        (!table.rows.is_empty()).then_some(table)
+    }
+}
+
+impl Measurement {
+    /// Processor time per instruction, nanoseconds; nothing in a plain run.
+    fn ns_per_instruction(&self) -> Option<f64> {
+        Some(1e9 * self.processor_s() / as_f64(self.instructions()?))
+    }
+}
+
+/// In words.
+pub(super) fn mode(mode: Mode) -> &'static str {
+    match mode {
+        Mode::Turns => "in turns",
+        Mode::Parallel => "in parallel",
+        Mode::Plain => "plain QEMU",
+    }
+}
+
+fn quantum(mode: Mode, quantum_ns: u64) -> String {
+    if mode == Mode::Plain { "-".into() } else { format!("{} ns", count(quantum_ns)) }
+}
+
+#[allow(clippy::cast_precision_loss)] // counts
+fn as_f64(count: u64) -> f64 {
+    count as f64
+}
