@@ -14,6 +14,9 @@ use vtime::wrap::{Instrument, WrapError};
 
 /// How often the instrument writes down where it stands, real time.
 const STATISTICS_PERIOD: Duration = Duration::from_millis(250);
+/// What else a machine's behaviour could depend on: the seed of its random
+/// numbers, and the date, which Linux reads at boot and mixes into them.
+const SAME_EACH_TIME: [&str; 4] = ["-seed", "1", "-rtc", "base=2026-01-01T00:00:00,clock=vm"];
 /// File name of what it writes.
 const STATISTICS: &str = "virtual-time.json";
 
@@ -147,7 +150,10 @@ impl Time {
         match self {
             Self::Real => Vec::new(),
             Self::Virtual(time) => {
-                vec!["-plugin".into(), time.instrument.plugin_option(&time.options).into()]
+                let option = time.instrument.plugin_option(&time.options);
+                let mut args = vec!["-plugin".into(), option.into()];
+                args.extend(SAME_EACH_TIME.map(OsString::from));
+                args
             }
         }
     }
