@@ -20,6 +20,8 @@ pub struct Instrument {
     pub lockstep: Lockstep<Qemu>,
     /// The conditions that cores sleep on, once they have slept.
     halt_conditions: Vec<AtomicPtr<pthread_cond_t>>,
+    /// The conditions that cores wait for otherwise; null if they do not.
+    awaited: Vec<AtomicPtr<pthread_cond_t>>,
     /// Each core's visits to the address range.
     visits: Vec<Mutex<Visits>>,
     /// How far host addresses of the guest's memory lie above its physical
@@ -60,6 +62,7 @@ pub fn install(options: Options) -> rustix::io::Result<&'static Instrument> {
         lockstep: Lockstep::new(config, Qemu::new()?),
         options,
         halt_conditions: (0..MAX_VCPUS).map(|_| AtomicPtr::default()).collect(),
+        awaited: (0..MAX_VCPUS).map(|_| AtomicPtr::default()).collect(),
         visits: (0..MAX_VCPUS).map(|_| Mutex::default()).collect(),
         ram_offset: AtomicU64::new(UNKNOWN),
         monotonic_start_ns: host_clock_ns(ClockId::Monotonic),
@@ -103,6 +106,22 @@ impl Instrument {
     /// The core that sleeps on `condition`, if one does.
     pub fn sleeper(&self, condition: *mut pthread_cond_t) -> Option<usize> {
         self.halt_conditions.iter().position(|c| c.load(Acquire) == condition)
+    }
+
+    /// A core waits for `condition`, or, if that is null, for nothing more.
+    pub fn wait_for(&self, vcpu: usize, condition: *mut pthread_cond_t) {
+        self.awaited[vcpu].store(condition, Release);
+    }
+
+    /// The cores that wait for `condition`.
+    pub fn waiting_for(
+        &self,
+        condition: *mut pthread_cond_t,
+    ) -> impl Iterator<Item = usize> + use<'_> {
+        let of = move |(vcpu, awaited): (usize, &AtomicPtr<pthread_cond_t>)| {
+            (awaited.load(Acquire) == condition).then_some(vcpu)
+        };
+        self.awaited.iter().enumerate().filter_map(of)
     }
 
     /// What a core sleeps on; null before it first slept.

@@ -12,6 +12,7 @@ use libc::{
 };
 use libc::{pthread_mutex_t, sigset_t, size_t, ssize_t, timespec, timeval};
 use std::mem::size_of;
+use std::ptr;
 
 const NS_PER_S: u64 = 1_000_000_000;
 
@@ -135,7 +136,9 @@ fn vcpu_wait(
         return wait();
     }
     instrument.lockstep.set_blocked(vcpu, true);
+    instrument.wait_for(vcpu, condition);
     let result = wait();
+    instrument.wait_for(vcpu, ptr::null_mut());
     instrument.lockstep.set_blocked(vcpu, false);
     result
 }
@@ -146,10 +149,11 @@ fn vcpu_wait(
 pub unsafe extern "C" fn pthread_cond_broadcast(condition: *mut pthread_cond_t) -> c_int {
     // First the news, then the deed: a core that is already up when it is said
     // to be waking would be waited for in vain.
-    if let Some(instrument) = instrument::get()
-        && let Some(sleeper) = instrument.sleeper(condition)
-    {
-        instrument.lockstep.kick(sleeper, role::vcpu());
+    if let Some(instrument) = instrument::get() {
+        if let Some(sleeper) = instrument.sleeper(condition) {
+            instrument.lockstep.kick(sleeper, role::vcpu());
+        }
+        instrument.waiting_for(condition).for_each(|vcpu| instrument.lockstep.release(vcpu));
     }
     // SAFETY: handed on as it came.
     unsafe { (real().pthread_cond_broadcast)(condition) }

@@ -168,7 +168,7 @@ impl<H: Host> Lockstep<H> {
     pub fn armed(&self, vcpu: usize) {
         let slot = &self.slots[vcpu];
         slot.arm();
-        self.host.set_counter(vcpu, slot.trip(self.host.counter(vcpu)));
+        self.stop(vcpu);
     }
 
     /// The core has told the main loop of something.
@@ -186,9 +186,16 @@ impl<H: Host> Lockstep<H> {
     /// Somebody, himself core `by` or not a core, wakes a core.
     pub fn kick(&self, vcpu: usize, by: Option<usize>) {
         let by_ns = by.map(|by| self.vcpu_time_ns(by));
-        let mut machine = self.lock();
-        let at_ns = by_ns.unwrap_or_else(|| machine.now_ns());
-        machine.kick(vcpu, at_ns);
+        let woken = {
+            let mut machine = self.lock();
+            let at_ns = by_ns.unwrap_or_else(|| machine.now_ns());
+            machine.kick(vcpu, at_ns)
+        };
+        if let Some(by) = by.filter(|_| woken && self.config.serial) {
+            // It waits until the other one is up: what both do next must not
+            // depend on when the host gets to that.
+            self.stop(by);
+        }
     }
 
     /// The core's thread is up after a sleep.
@@ -208,8 +215,13 @@ impl<H: Host> Lockstep<H> {
         self.update(|machine| machine.set_blocked(vcpu, blocked));
         if self.config.serial && !blocked {
             // Those who left for this core's sake come back before it runs on.
-            self.host.set_counter(vcpu, self.slots[vcpu].trip(self.host.counter(vcpu)));
+            self.stop(vcpu);
         }
+    }
+
+    /// Somebody ends the wait of a core's thread, which is still to get going.
+    pub fn release(&self, vcpu: usize) {
+        self.update(|machine| machine.set_blocked(vcpu, false));
     }
 
     /// The main loop's thread begins or ends a wait for cores.
@@ -247,6 +259,11 @@ impl<H: Host> Lockstep<H> {
             counts: machine.counts(),
             vcpus: vcpus.collect(),
         }
+    }
+
+    /// The core's next block checks in. Called by its own thread.
+    fn stop(&self, vcpu: usize) {
+        self.host.set_counter(vcpu, self.slots[vcpu].trip(self.host.counter(vcpu)));
     }
 
     fn allot(&self, vcpu: usize, limit_ns: u64) {

@@ -22,7 +22,10 @@
 //! 6. A core that may have armed a timer waits until the main loop has settled
 //!    again, and then runs no further than the deadline now known.
 //! 7. If the lockstep is *serial*, one core runs at a time: the one whose time
-//!    is least, and of equals the one with the least index.
+//!    is least, and of equals the one with the least index. It is chosen anew
+//!    whenever a core checks in, and only while no other is outside the
+//!    lockstep: not one that is being woken, and not one that has left and
+//!    has yet to come back.
 //!
 //! Rules 2 and 6 make a timer fire at its exact time on the core that armed
 //! it. Rule 4 makes the all-idle test exact: a core whose thread has not been
@@ -222,7 +225,9 @@ impl Machine {
                 State::Settling { at_ns }
             }
             _ if must_settle && at_ns < limit_ns && !self.serial => State::Running { limit_ns },
-            State::Running { limit_ns } if !must_settle && at_ns < limit_ns => v.state,
+            State::Running { limit_ns } if !must_settle && at_ns < limit_ns && !self.serial => {
+                v.state
+            }
             _ => State::Arrived { at_ns },
         };
         self.advance()
@@ -265,12 +270,13 @@ impl Machine {
         self.advance()
     }
 
-    /// Somebody whose time is `at_ns` wakes a core, should it be asleep.
-    pub fn kick(&mut self, vcpu: usize, at_ns: u64) {
+    /// Somebody whose time is `at_ns` wakes a core, should it be asleep. Returns
+    /// whether it was.
+    pub fn kick(&mut self, vcpu: usize, at_ns: u64) -> bool {
         let v = &mut self.vcpus[vcpu];
-        if let State::Idle { since_ns } = v.state {
-            v.wake(since_ns, since_ns.max(at_ns).max(self.now_ns));
-        }
+        let State::Idle { since_ns } = v.state else { return false };
+        v.wake(since_ns, since_ns.max(at_ns).max(self.now_ns));
+        true
     }
 
     /// A core's thread is up after a sleep. Returns the core's time and its

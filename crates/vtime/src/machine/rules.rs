@@ -14,21 +14,16 @@ impl Machine {
 
     /// Moves time on as far as rules 2 and 3 allow.
     pub(super) fn advance(&mut self) -> Effects {
-        if self.vcpus.iter().any(|v| v.state.holds_time()) {
+        if self.vcpus.iter().any(|v| self.holds_time(v)) {
             return self.release_waiting();
         }
         let MainLoop::Settled { deadline_ns } = self.main_loop else {
             return Effects::default();
         };
-        if self.serial {
-            // One that is out may yet look for interrupts, and must not find
-            // those that are sent after it left.
-            if self.someone_is_out() {
-                return Effects::default();
-            }
-            if let Some(effects) = self.next_turn() {
-                return effects;
-            }
+        if self.serial
+            && let Some(effects) = self.next_turn()
+        {
+            return effects;
         }
         let earliest_ns = self.vcpus.iter().filter_map(|v| v.state.arrival_ns()).min();
         match (earliest_ns, deadline_ns) {
@@ -98,10 +93,17 @@ impl Machine {
         self.vcpus.iter().any(|v| v.waits() && v.out)
     }
 
+    /// Whether time must wait for this core. If cores take turns, it waits for
+    /// one that is outside as well: that one may yet look for interrupts, and
+    /// must not find those that are sent after it left.
+    fn holds_time(&self, v: &Vcpu) -> bool {
+        v.state.holds_time() || (self.serial && v.is_outside())
+    }
+
     /// Whether every core that time waits for is itself blocked, on something
     /// that only a core in the lockstep can bring about.
     pub(super) fn stalled(&self) -> bool {
-        let mut holding = self.vcpus.iter().filter(|v| v.state.holds_time()).peekable();
+        let mut holding = self.vcpus.iter().filter(|v| self.holds_time(v)).peekable();
         holding.peek().is_some() && holding.all(|v| v.blocked)
     }
 

@@ -97,6 +97,11 @@ impl Vcpu {
         matches!(self.state, State::Arrived { .. } | State::Settling { .. })
     }
 
+    /// Whether it waits, but not in the lockstep: it has left, or it is blocked.
+    pub(super) fn is_outside(&self) -> bool {
+        self.waits() && (self.out || self.blocked)
+    }
+
     pub(super) fn wake(&mut self, since_ns: u64, at_ns: u64) {
         self.idle_ns += at_ns - since_ns;
         self.state = State::Waking { at_ns };
