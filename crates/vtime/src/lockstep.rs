@@ -19,8 +19,9 @@ use std::sync::atomic::{
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// How long a core waits before it leaves for one block without being asked
-/// to. Nothing is known that needs it; see [`LeaveReason::Timeout`].
+/// How long nothing may go on before a core that waits leaves for one block
+/// without being asked to. Nothing is known that needs it; see
+/// [`LeaveReason::Timeout`].
 const SAFEGUARD: Duration = Duration::from_secs(1);
 /// What the lockstep needs of its surroundings.
 pub trait Host: Send + Sync {
@@ -146,19 +147,23 @@ impl<H: Host> Lockstep<H> {
         let armed = slot.take_armed();
         let time_ns = self.vcpu_time_ns(vcpu);
         self.update(|machine| machine.check_in(vcpu, time_ns, armed).except(vcpu));
-        let mut in_time = true;
+        // What had gone on when the last wait came to nothing.
+        let mut stuck_at = None;
         loop {
-            let (verdict, awake) = {
+            let (verdict, awake, changes) = {
                 let machine = self.lock();
-                (machine.verdict(vcpu), machine.awake())
+                (machine.verdict(vcpu), machine.awake(), machine.changes())
             };
             match verdict {
                 Verdict::Run { limit_ns } => return self.allot(vcpu, limit_ns),
                 Verdict::Leave(reason) => return self.leave(vcpu, reason),
-                Verdict::Wait if !in_time => return self.leave(vcpu, LeaveReason::Timeout),
+                Verdict::Wait if stuck_at == Some(changes) => {
+                    return self.leave(vcpu, LeaveReason::Timeout);
+                }
                 Verdict::Wait => {
                     let spins = if awake <= self.config.processors { self.config.spins } else { 0 };
-                    in_time = self.events[vcpu].wait(spins, SAFEGUARD);
+                    let in_time = self.events[vcpu].wait(spins, SAFEGUARD);
+                    stuck_at = (!in_time).then_some(changes);
                 }
             }
         }

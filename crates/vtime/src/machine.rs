@@ -107,6 +107,8 @@ pub struct Machine {
     episode: u64,
     vcpus: Vec<Vcpu>,
     counts: Counts,
+    /// Calls that changed something, so far.
+    changes: u64,
 }
 
 impl Machine {
@@ -127,6 +129,7 @@ impl Machine {
             episode: 1,
             vcpus: Vec::new(),
             counts: Counts::default(),
+            changes: 0,
         }
     }
 
@@ -147,6 +150,13 @@ impl Machine {
     #[must_use]
     pub fn counts(&self) -> Counts {
         self.counts
+    }
+
+    /// How often anybody has done anything so far: while this stands still,
+    /// nothing goes on.
+    #[must_use]
+    pub fn changes(&self) -> u64 {
+        self.changes
     }
 
     /// One more than the highest core index seen.
@@ -214,6 +224,7 @@ impl Machine {
     /// to know whether it may run on. `armed` says that it may have armed a
     /// timer since it was last here.
     pub fn check_in(&mut self, vcpu: usize, at_ns: u64, armed: bool) -> Effects {
+        self.changes += 1;
         let settled = matches!(self.main_loop, MainLoop::Settled { .. });
         let limit_ns = self.limit_for(at_ns);
         let v = &mut self.vcpus[vcpu];
@@ -252,6 +263,7 @@ impl Machine {
     /// blocked: he has asked the core to exit before, and with the next block
     /// it does.
     pub fn leave(&mut self, vcpu: usize, reason: LeaveReason) {
+        self.changes += 1;
         let v = &mut self.vcpus[vcpu];
         v.leaves[reason as usize] += 1;
         v.left_in = self.episode;
@@ -260,6 +272,7 @@ impl Machine {
 
     /// A core goes to sleep at its own time `at_ns`.
     pub fn sleep(&mut self, vcpu: usize, at_ns: u64) -> Effects {
+        self.changes += 1;
         let v = &mut self.vcpus[vcpu];
         v.state = match v.state {
             // It was kicked for something that is not work: its sleep goes on,
@@ -284,6 +297,7 @@ impl Machine {
     /// cores take turns, the limit is that very time: the core must check in,
     /// as if it had armed a timer, to learn how far it may run.
     pub fn resume(&mut self, vcpu: usize) -> Option<(u64, u64)> {
+        self.changes += 1;
         let now_ns = self.now_ns;
         let v = self.vcpus.get_mut(vcpu)?;
         if let State::Idle { since_ns } = v.state {
@@ -299,6 +313,7 @@ impl Machine {
     /// A core's thread begins or ends a wait for something else than an
     /// interrupt, such as another core's exclusive section.
     pub fn set_blocked(&mut self, vcpu: usize, blocked: bool) -> Effects {
+        self.changes += 1;
         let v = &mut self.vcpus[vcpu];
         v.blocked = blocked;
         v.out = !blocked && v.waits();
@@ -312,6 +327,7 @@ impl Machine {
 
     /// The main loop's thread begins or ends a wait for cores.
     pub fn set_main_loop_blocked(&mut self, blocked: bool) -> Effects {
+        self.changes += 1;
         self.main_loop_blocked = blocked;
         self.episode += u64::from(blocked);
         self.release_waiting()
@@ -330,6 +346,7 @@ impl Machine {
     /// The main loop goes to sleep until `deadline_ns`. If that is reached at
     /// once, it is [`MainLoop::Due`] afterwards.
     pub fn settle(&mut self, deadline_ns: Option<u64>) -> Effects {
+        self.changes += 1;
         self.main_loop = MainLoop::Settled { deadline_ns };
         let mut effects = Effects::default();
         for vcpu in 0..self.vcpus.len() {
@@ -349,6 +366,7 @@ impl Machine {
 
     /// The main loop is awake. Returns whether its deadline was reached.
     pub fn unsettle(&mut self) -> bool {
+        self.changes += 1;
         std::mem::replace(&mut self.main_loop, MainLoop::Awake) == MainLoop::Due
     }
 }

@@ -229,6 +229,47 @@ fn cores_leave_one_by_one_if_serial() {
     assert_eq!(m.set_blocked(0, true).unpark, 0b010, "but now core 0 is blocked again");
 }
 
+#[test]
+fn nobody_has_a_turn_while_one_is_outside_if_serial() {
+    let mut m = Machine::new(Q, true);
+    (0..2).for_each(|i| m.add(i));
+    let _ = m.settle(None);
+    let _ = m.check_in(0, 10, false);
+    assert_eq!(m.check_in(1, 20, false).unpark, 0b01);
+    // Core 0 wants an exclusive section; core 1 leaves, and waits for its end.
+    assert_eq!(m.set_blocked(0, true).unpark, 0b10);
+    m.leave(1, LeaveReason::Stall);
+    let _ = m.set_blocked(1, true);
+    let _ = m.set_blocked(0, false);
+    assert_eq!(m.verdict(1), Verdict::Wait);
+    // The section has ended, but core 1 has not heard of it yet.
+    let _ = m.check_in(0, 30, false);
+    assert_eq!(m.verdict(0), Verdict::Leave(LeaveReason::Stall), "core 1 may wait for core 0");
+    let _ = m.set_blocked(1, false);
+    assert_eq!(m.verdict(0), Verdict::Wait, "core 1 is on its way");
+    assert_eq!(m.check_in(1, 26, false).unpark, 0b10, "both are back; core 1 is earlier");
+    assert_eq!((m.verdict(0), limit(&m, 1)), (Verdict::Wait, 100));
+}
+
+#[test]
+fn a_core_that_wakes_another_waits_until_it_is_up_or_asleep_if_serial() {
+    let mut m = Machine::new(Q, true);
+    (0..2).for_each(|i| m.add(i));
+    let _ = m.settle(None);
+    let _ = m.sleep(1, 5);
+    let _ = m.check_in(0, 10, false);
+    assert_eq!(limit(&m, 0), 100);
+    assert!(m.kick(1, 40) && !m.kick(1, 41), "the second time it is awake");
+    let _ = m.check_in(0, 42, false);
+    assert_eq!(m.verdict(0), Verdict::Wait);
+    assert_eq!(m.sleep(1, 40).unpark, 0b01, "it was nothing");
+    assert!(m.kick(1, 50));
+    let _ = m.check_in(0, 52, false);
+    assert_eq!(m.resume(1), Some((50, 50)));
+    assert_eq!(m.check_in(1, 50, true).unpark, 0b10, "it is up, and earlier");
+    assert_eq!(m.verdict(0), Verdict::Wait);
+}
+
 /// A core of the model below.
 #[derive(Clone, Copy, Debug)]
 enum Step {
