@@ -35,6 +35,7 @@ pub struct Bench {
 #[must_use]
 pub fn scenarios() -> Vec<Scenario> {
     let mut all = crate::scenario::all();
+    all.push(crate::bench::vtime::scenario());
     all.push(crate::demo::scenario());
     all
 }

@@ -26,7 +26,7 @@ impl Vtime {
     #[must_use]
     pub fn checks(&self) -> Vec<Check> {
         let parts = [self.scaling(), self.repeatability(), self.interrupts(), self.wake_ups()];
-        parts.into_iter().flatten().chain(self.cost()).collect()
+        parts.into_iter().flatten().chain([self.sameness()]).chain(self.cost()).collect()
     }
 
     /// The steady runs of hackbench with the default quantum.
@@ -135,6 +135,29 @@ impl Vtime {
         vec![Check::new(&name, apart, "%", Goal::Exactly(0.0))]
     }
 
+    /// Runs of the same, each with the first of them; a busy host makes none
+    /// different.
+    pub(super) fn repetitions(&self) -> Vec<(&Measurement, &Measurement)> {
+        let plainly = |case: &Case| Case { busy_host: false, ..*case };
+        let in_turns = self.measurements.iter().filter(|m| m.case.mode == Mode::Turns);
+        let with_first = in_turns.filter_map(|m| {
+            let same = |first: &&Measurement| plainly(&first.case).repeats(&plainly(&m.case));
+            let first = self.measurements.iter().find(same)?;
+            (first.case != m.case).then_some((first, m))
+        });
+        with_first.collect()
+    }
+
+    fn sameness(&self) -> Check {
+        let apart = |(first, m): (&Measurement, &Measurement)| {
+            Some(as_f64(first.instructions()?.abs_diff(m.instructions()?)))
+        };
+        let apart: Option<Vec<f64>> = self.repetitions().into_iter().map(apart).collect();
+        let most = apart.and_then(|all| all.into_iter().reduce(f64::max));
+        let name = "runs of the same, idle host or busy: instructions apart";
+        Check::new(name, most, "", Goal::Exactly(0.0))
+    }
+
     /// The quickest of several boots, real time in seconds.
     pub(super) fn boot_s(&self, cores: u32, mode: Mode) -> Option<f64> {
         let boots = self.measurements.iter().filter(|m| m.case.guest == Guest::Boot);
@@ -240,6 +263,30 @@ mod tests {
         assert!(!holds(&vtime, "cyclictest"));
         let [a, b] = vtime.histograms()[..] else { panic!() };
         assert_eq!((distance(a, b), distance(a, a)), (1, 0));
+    }
+
+    #[test]
+    fn runs_of_the_same_are_compared() {
+        let counting = |busy_host, seconds, instructions: u64| {
+            let mut m = hackbench(4, busy_host, seconds);
+            let vcpu = serde_json::json!({
+                "instructions": instructions, "idle_ns": 0,
+                "forced_leaves": { "stall": 0, "main_loop": 0, "timeout": 0 },
+            });
+            let counts = serde_json::json!({
+                "finished": true, "quantum_ns": 2_000, "mhz": 1_000, "virtual_ns": 1,
+                "real_ns": 1, "slowdown": 1.0, "quanta": 1, "early_ends": 0, "deadlines": 0,
+                "jumps": 0, "settlings": 0, "vcpus": [vcpu],
+            });
+            m.statistics = Some(serde_json::from_value(counts).unwrap());
+            m
+        };
+        let twice = |second| {
+            let idle = counting(false, &[1.0, 1.0], 700);
+            vtime(vec![idle, counting(true, &[1.0, 1.0], second)])
+        };
+        assert!(holds(&twice(700), "runs of the same"));
+        assert!(!holds(&twice(701), "runs of the same"));
     }
 
     #[test]

@@ -10,12 +10,14 @@
 //! | [`store`] | what has been measured already |
 //! | [`checks`] | what must hold |
 //! | [`tables`], [`report`] | for people |
+//! | [`repeats`] | the same in short, as a test |
 
 mod busy;
 pub mod case;
 mod checks;
 pub mod figures;
 pub mod matrix;
+mod repeats;
 mod report;
 pub mod run;
 pub mod sample;
@@ -28,6 +30,7 @@ use crate::suite::Bench;
 use case::Case;
 pub use matrix::Extent;
 use miette::{IntoDiagnostic, Result, WrapErr};
+pub use repeats::scenario;
 use run::Measurement;
 use serde_json::json;
 use std::fs;

@@ -3,6 +3,7 @@
 use super::Vtime;
 use super::case::{Guest, Mode};
 use super::checks::distance;
+use super::figures::Figures;
 use super::run::Measurement;
 use crate::quantity::count;
 use crate::table::Table;
@@ -10,10 +11,9 @@ use crate::table::Table;
 impl Vtime {
     /// Every table there is something to put in.
     pub(super) fn tables(&self) -> Vec<Table> {
-        let tables = [self.hackbench_table(), self.cost_table(), self.ladder()];
-        let mut tables: Vec<_> = tables.into_iter().filter(|t| !t.rows.is_empty()).collect();
-        tables.extend(self.repetitions());
-        tables
+        let tables =
+            [self.hackbench_table(), self.cost_table(), self.ladder(), self.repetition_table()];
+        tables.into_iter().filter(|table| !table.rows.is_empty()).collect()
     }
 
     fn hackbench_table(&self) -> Table {
@@ -52,7 +52,6 @@ impl Vtime {
         let mut table = Table::new("Cost", head);
         for m in self.measurements.iter().filter(|m| m.case.repetition == 1) {
             let virtual_s = m.virtual_s();
-            let text = |value: Option<String>| value.unwrap_or_else(|| "-".into());
             let leaves = m.statistics.as_ref().map(|counts| {
                 let all = counts.vcpus.iter().map(|vcpu| vcpu.forced_leaves);
                 count(all.map(|l| l.stall + l.main_loop + l.timeout).sum())
@@ -84,7 +83,7 @@ impl Vtime {
         let plain = |plain: Option<&Measurement>, counted: Option<&Measurement>| {
             Some(1e9 * plain?.processor_s() / as_f64(counted?.instructions()?))
         };
-        let ns = |value: Option<f64>| value.map_or_else(|| "-".into(), |ns| format!("{ns:.1} ns"));
+        let ns = |value: Option<f64>| text(value.map(|ns| format!("{ns:.1} ns")));
         table.row([
             "plain QEMU, 1 core".into(),
             ns(plain(boot(1, Mode::Plain), boot(1, Mode::Turns))),
@@ -111,34 +110,19 @@ impl Vtime {
     }
 
     /// How much runs of the same differ.
-    fn repetitions(&self) -> Option<Table> {
+    fn repetition_table(&self) -> Table {
         let head = ["", "instructions", "apart from the first", "wake-ups in another bin"];
         let mut table = Table::new("Runs of the same", head);
-        let kinds = self.measurements.iter().filter(|m| m.case.repetition == 1);
-        for first in kinds {
-            let same = self.measurements.iter().filter(|m| {
-                let case = super::Case { busy_host: first.case.busy_host, ..m.case };
-                first.case != m.case && !first.case.busy_host && case.repeats(&first.case)
-            });
-            let Some(instructions) = first.instructions() else { continue };
-            for m in same {
-                let apart = m.instructions().map(|other| count(other.abs_diff(instructions)));
-                let bins = match (&first.figures, &m.figures) {
-                    (
-                        super::figures::Figures::Cyclictest(a),
-                        super::figures::Figures::Cyclictest(b),
-                    ) => count(distance(a, b)),
-                    _ => "-".into(),
-                };
-                table.row([
-                    m.case.name(),
-                    m.instructions().map_or_else(|| "-".into(), count),
-                    apart.unwrap_or_else(|| "-".into()),
-                    bins,
-                ]);
-            }
+        for (first, m) in self.repetitions() {
+            let (a, b) = (first.instructions(), m.instructions());
+            let apart = a.zip(b).map(|(a, b)| count(a.abs_diff(b)));
+            let bins = match (&first.figures, &m.figures) {
+                (Figures::Cyclictest(a), Figures::Cyclictest(b)) => Some(count(distance(a, b))),
+                _ => None,
+            };
+            table.row([m.case.name(), text(b.map(count)), text(apart), text(bins)]);
         }
-        (!table.rows.is_empty()).then_some(table)
+        table
     }
 }
 
@@ -147,6 +131,10 @@ impl Measurement {
     fn ns_per_instruction(&self) -> Option<f64> {
         Some(1e9 * self.processor_s() / as_f64(self.instructions()?))
     }
+}
+
+fn text(value: Option<String>) -> String {
+    value.unwrap_or_else(|| "-".into())
 }
 
 /// In words.
