@@ -21,8 +21,11 @@ use std::time::Duration;
 
 /// How long nothing may go on before a core that waits leaves for one block
 /// without being asked to. Nothing is known that needs it; see
-/// [`LeaveReason::Timeout`].
-const SAFEGUARD: Duration = Duration::from_secs(1);
+/// [`LeaveReason::Timeout`]. Long, for a block that is run out of turn makes it
+/// another run, and a host with much else to do has been seen to leave the one
+/// thread that could go on without a processor for 0.6 s.
+const SAFEGUARD: Duration = Duration::from_secs(10);
+
 /// What the lockstep needs of its surroundings.
 pub trait Host: Send + Sync {
     /// The instruction counter of a core, which translated code advances.

@@ -24,6 +24,7 @@ impl Extent {
                 boot_cores: &[1, 2, 4, 8],
                 boots: 3,
                 runs: 10,
+                runs_besides: 4,
                 interrupts: 62_500,
                 loops: 1_000,
                 cyclictests: 10,
@@ -34,6 +35,7 @@ impl Extent {
                 boot_cores: &[1, 4],
                 boots: 1,
                 runs: 4,
+                runs_besides: 4,
                 interrupts: 1_000,
                 loops: 200,
                 cyclictests: 2,
@@ -49,8 +51,10 @@ struct Sizes {
     boot_cores: &'static [u32],
     /// Of each kind: the quickest counts, for the host has other work too.
     boots: u32,
-    /// Of hackbench on one machine.
+    /// Of hackbench on one machine, where there is a goal.
     runs: u32,
+    /// And where there is none: other modes and quanta.
+    runs_besides: u32,
     /// Per core and each of the metronome's four phases.
     interrupts: u32,
     /// Per core.
@@ -62,6 +66,7 @@ struct Sizes {
 impl Sizes {
     fn cases(&self) -> Vec<Case> {
         let hackbench = Guest::Hackbench { runs: self.runs };
+        let besides = Guest::Hackbench { runs: self.runs_besides };
         let mut cases = Vec::new();
         for repetition in 1..=self.boots {
             let boot = |cores| Case { repetition, ..Case::new(Guest::Boot, cores) };
@@ -77,9 +82,9 @@ impl Sizes {
         let repeated = (1..=self.cyclictests).map(|repetition| Case { repetition, ..cyclictest });
         cases.extend(repeated);
         let several = self.cores.iter().filter(|&&cores| cores > 1);
-        let parallel = |&cores| Case { mode: Mode::Parallel, ..Case::new(hackbench, cores) };
+        let parallel = |&cores| Case { mode: Mode::Parallel, ..Case::new(besides, cores) };
         cases.extend(several.map(parallel));
-        let at = |&quantum_ns| Case { quantum_ns, ..Case::new(hackbench, 4) };
+        let at = |&quantum_ns| Case { quantum_ns, ..Case::new(besides, 4) };
         cases.extend(self.quanta_ns.iter().map(at));
         cases
     }
