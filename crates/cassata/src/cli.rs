@@ -139,7 +139,8 @@ Example:
     /// QEMU's own.
     ///
     /// The guest reads time from its counter. `-cpu cortex-a76,cntfrq=1000000000`
-    /// makes that count single nanoseconds.
+    /// makes that count single nanoseconds. With a fixed seed and date (`-seed 1
+    /// -rtc base=2026-01-01,clock=vm`) runs are the same to the instruction.
     #[command(after_help = "\
 Example:
   cassata vtime --statistics count.json -- qemu-system-aarch64 -M virt,gic-version=3 \\
@@ -248,6 +249,10 @@ pub struct Vtime {
     #[arg(long, value_name = "NS", default_value_t = Options::DEFAULT_QUANTUM_NS,
           value_parser = clap::value_parser!(u64).range(1..=Options::MAX_QUANTUM_NS))]
     pub quantum_ns: u64,
+    /// Let cores run at the same time instead of in turns: runs are alike then,
+    /// but not the same
+    #[arg(long)]
+    pub parallel: bool,
     /// Clock rate of every core: million instructions in a second
     #[arg(long, value_name = "MHZ", default_value = "1000", value_parser = clock_rate)]
     pub mhz: ClockRate,

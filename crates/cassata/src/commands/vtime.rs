@@ -13,6 +13,7 @@ pub fn vtime(arguments: &Vtime) -> Result<u8> {
     };
     let options = Options {
         quantum_ns: arguments.quantum_ns,
+        serial: !arguments.parallel,
         rate: arguments.mhz,
         statistics: arguments.statistics.clone(),
         range: arguments.range.clone(),
