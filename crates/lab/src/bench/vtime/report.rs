@@ -1,8 +1,10 @@
 //! For people: the summary and the page.
 
 use super::Vtime;
-use super::case::Mode;
+use super::case::{Case, Guest, Mode};
 use super::checks::distance;
+use super::figures::Histogram;
+use super::sample::Sample;
 use super::tables::mode;
 use crate::figures;
 use crate::observe::Distribution;
@@ -34,14 +36,12 @@ impl Vtime {
         let mut report = Report::new("Virtual time", lead);
         self.hackbench_figure(&mut report);
         self.cyclictest_figure(&mut report);
-        for (unit, caption) in [
-            ("%", "Differences between runs, percent; the line is the goal."),
-            ("ns", "Errors in time, nanoseconds; the line is the goal."),
-        ] {
+        self.cost_figure(&mut report);
+        for (unit, heading) in [("%", "How much do runs differ?"), ("ns", "How exact is time?")] {
             let same_unit = outcome.checks().iter().filter(|check| check.unit == unit);
             let drawn: Vec<_> = same_unit.filter_map(bar).collect();
             if !drawn.is_empty() {
-                report.section("How far from the goal?", figure(&bars(&drawn), caption));
+                report.section(heading, figure(&bars(&drawn), "The line is the goal."));
             }
         }
         self.tables().iter().for_each(|table| report.table(table));
@@ -49,7 +49,7 @@ impl Vtime {
     }
 
     fn hackbench_figure(&self, report: &mut Report) {
-        let default = |case: &&super::Case| case.quantum_ns == Options::DEFAULT_QUANTUM_NS;
+        let default = |case: &&Case| case.quantum_ns == Options::DEFAULT_QUANTUM_NS;
         let cores: BTreeSet<u32> = self.hackbenches().map(|(case, _)| case.cores).collect();
         let kinds = [
             (mode(Mode::Turns), Mode::Turns, false),
@@ -57,7 +57,7 @@ impl Vtime {
             (mode(Mode::Parallel), Mode::Parallel, false),
         ];
         let groups = kinds.map(|(name, mode, busy_host)| {
-            let of = |(case, sample): (&super::Case, &super::sample::Sample)| {
+            let of = |(case, sample): (&Case, &Sample)| {
                 let same = (case.mode, case.busy_host) == (mode, busy_host);
                 let place = cores.iter().position(|&c| c == case.cores)?;
                 let ms = sample.steady().0.iter().map(|s| 1e3 * s).collect();
@@ -77,7 +77,7 @@ impl Vtime {
         let histograms = self.histograms();
         let Some((first, rest)) = histograms.split_first() else { return };
         let farthest = rest.iter().max_by_key(|other| distance(first, other));
-        let distribution = |h: &super::figures::Histogram| {
+        let distribution = |h: &Histogram| {
             let mut distribution = Distribution::default();
             h.iter().for_each(|(&us, &count)| distribution.record_many(us, count));
             distribution
@@ -88,6 +88,31 @@ impl Vtime {
         let caption = "Latencies of cyclictest on four otherwise idle cores, all cores together.";
         let drawing = histogram(&series, CYCLICTEST_HZ);
         report.section("Do cyclictest's runs agree?", figure(&drawing, caption));
+    }
+
+    fn cost_figure(&self, report: &mut Report) {
+        let is_boot = |case: &Case| case.guest == Guest::Boot;
+        let is_hackbench = |case: &Case| matches!(case.guest, Guest::Hackbench { .. });
+        let plainly = |case: &Case| {
+            let default = case.quantum_ns == Options::DEFAULT_QUANTUM_NS;
+            default && case.mode == Mode::Turns && !case.busy_host
+        };
+        let all = || self.measurements.iter().filter(|m| plainly(&m.case));
+        let shown = all().filter(|m| is_boot(&m.case) || is_hackbench(&m.case));
+        let cores: BTreeSet<u32> = shown.map(|m| m.case.cores).collect();
+        let group = |name, kind: &dyn Fn(&Case) -> bool| {
+            let column = |(place, &cores): (usize, &u32)| {
+                let here = all().filter(|m| kind(&m.case) && m.case.cores == cores);
+                (place, here.filter_map(|m| Some(m.processor_s() / m.virtual_s()?)).collect())
+            };
+            Group { name, columns: cores.iter().enumerate().map(column).collect() }
+        };
+        let groups = [group("boot", &is_boot), group("boot and hackbench", &is_hackbench)];
+        let places: Vec<_> = cores.iter().map(|cores| format!("{cores} cores")).collect();
+        let caption = "Processor time of all of QEMU's threads for a second of virtual time, \
+                       cores in turns. A dot is a machine.";
+        let drawing = dots(&groups, &places, "s");
+        report.section("What does a virtual second cost?", figure(&drawing, caption));
     }
 }
 
