@@ -78,14 +78,15 @@ impl Case {
         *self == Self { repetition: self.repetition, ..*other }
     }
 
-    /// A name for people and files: `hackbench-4-parallel-2000ns-busy-1`.
+    /// A name for people and files, no other case's:
+    /// `hackbench-x10-4-parallel-2000ns-busy-1`.
     #[must_use]
     pub fn name(&self) -> String {
         let guest = match self.guest {
-            Guest::Boot => "boot",
-            Guest::Hackbench { .. } => "hackbench",
-            Guest::Cyclictest { .. } => "cyclictest",
-            Guest::Metronome { .. } => "metronome",
+            Guest::Boot => "boot".into(),
+            Guest::Hackbench { runs } => format!("hackbench-x{runs}"),
+            Guest::Cyclictest { loops } => format!("cyclictest-x{loops}"),
+            Guest::Metronome { interrupts } => format!("metronome-x{interrupts}"),
         };
         let mode = match self.mode {
             Mode::Turns => format!("turns-{}ns", self.quantum_ns),
@@ -178,7 +179,7 @@ mod tests {
     #[test]
     fn names_tell_cases_apart() {
         let first = Case::new(Guest::Hackbench { runs: 10 }, 4);
-        assert_eq!(first.name(), "hackbench-4-turns-2000ns-1");
+        assert_eq!(first.name(), "hackbench-x10-4-turns-2000ns-1");
         let others = [
             Case { cores: 2, ..first },
             Case { mode: Mode::Parallel, ..first },
@@ -187,6 +188,7 @@ mod tests {
             Case { busy_host: true, ..first },
             Case { repetition: 2, ..first },
             Case { guest: Guest::Boot, ..first },
+            Case { guest: Guest::Hackbench { runs: 4 }, ..first },
         ];
         assert!(others.iter().all(|other| other.name() != first.name()));
         let repeating: Vec<_> = others.iter().filter(|other| other.repeats(&first)).collect();
