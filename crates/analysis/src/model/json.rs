@@ -1,0 +1,302 @@
+//! The model as JSON: whole nanoseconds, names instead of indices.
+
+use super::{Ns, Problem, Section, Segment, Server, System, Task, Vcpu};
+use serde::de::{Error, IgnoredAny, Unexpected, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_path_to_error::{Path, Segment as Step};
+use std::collections::HashMap;
+use std::fmt;
+
+#[derive(Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+struct SystemJson {
+    server: Server,
+    overrun: bool,
+    vcpus: Vec<VcpuJson>,
+    tasks: Vec<TaskJson>,
+}
+
+#[derive(Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+struct VcpuJson {
+    id: String,
+    pcpu: u32,
+    #[serde(deserialize_with = "positive")]
+    budget: Ns,
+    #[serde(deserialize_with = "positive")]
+    period: Ns,
+    priority: i64,
+    #[serde(default, skip_serializing_if = "is_zero", deserialize_with = "nanoseconds")]
+    offset: Ns,
+}
+
+#[derive(Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+struct TaskJson {
+    id: String,
+    vcpu: String,
+    #[serde(deserialize_with = "positive")]
+    period: Ns,
+    priority: i64,
+    segments: Vec<SegmentJson>,
+    #[serde(default, skip_serializing_if = "is_zero", deserialize_with = "nanoseconds")]
+    offset: Ns,
+    #[serde(default, skip_serializing_if = "is_zero", deserialize_with = "nanoseconds")]
+    jitter: Ns,
+}
+
+#[derive(Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+struct SegmentJson {
+    #[serde(deserialize_with = "positive")]
+    wcet: Ns,
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "resource")]
+    gcs: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "resource")]
+    lcs: Option<String>,
+    /// Nobody may write this: it is here to be refused with a reason.
+    #[serde(default, skip_serializing)]
+    segments: Option<IgnoredAny>,
+}
+
+impl System {
+    /// Reads and checks a system described as JSON.
+    ///
+    /// # Errors
+    /// The first thing that is wrong with it: text that is no JSON, a key that
+    /// is missing or unknown, or whatever [`System::check`] refuses.
+    pub fn from_json(text: &str) -> Result<Self, Problem> {
+        let mut json = serde_json::Deserializer::from_str(text);
+        let draft: SystemJson = serde_path_to_error::deserialize(&mut json).map_err(|error| {
+            let place = place(error.path());
+            refused(place, error.inner())
+        })?;
+        json.end().map_err(|error| refused(String::new(), &error))?;
+        let system = draft.resolve()?;
+        system.check()?;
+        Ok(system)
+    }
+
+    /// The same as JSON, for a person to read and [`System::from_json`] to take.
+    #[must_use]
+    pub fn to_json(&self) -> String {
+        // Strings, integers and lists of them cannot fail to become JSON.
+        serde_json::to_string_pretty(&SystemJson::describe(self)).unwrap_or_default()
+    }
+}
+
+impl SystemJson {
+    /// Names become indices.
+    fn resolve(self) -> Result<System, Problem> {
+        let indices = self.vcpus.iter().enumerate().map(|(index, vcpu)| (vcpu.id.as_str(), index));
+        let indices: HashMap<&str, usize> = indices.collect();
+        let mut resources = Resources::default();
+        let mut tasks = Vec::with_capacity(self.tasks.len());
+        for (index, task) in self.tasks.into_iter().enumerate() {
+            let vcpu = *indices.get(task.vcpu.as_str()).ok_or_else(|| {
+                let known = self.vcpus.iter().map(|vcpu| format!("`{}`", vcpu.id));
+                let known = known.collect::<Vec<_>>().join(", ");
+                let what = format!("there is no vCPU `{}`", task.vcpu);
+                Problem::new(format!("tasks[{index}].vcpu"), what, format!("known are {known}"))
+            })?;
+            let section = |(number, segment): (usize, SegmentJson)| {
+                let place = format!("tasks[{index}].segments[{number}]");
+                segment.resolve(&place, vcpu, &mut resources)
+            };
+            let segments = task.segments.into_iter().enumerate().map(section);
+            tasks.push(Task {
+                id: task.id,
+                vcpu,
+                period_ns: task.period,
+                priority: task.priority,
+                segments: segments.collect::<Result<_, _>>()?,
+                offset_ns: task.offset,
+                jitter_ns: task.jitter,
+            });
+        }
+        let vcpus = self.vcpus.into_iter().map(|vcpu| Vcpu {
+            id: vcpu.id,
+            pcpu: vcpu.pcpu,
+            budget_ns: vcpu.budget,
+            period_ns: vcpu.period,
+            priority: vcpu.priority,
+            offset_ns: vcpu.offset,
+        });
+        let (server, overrun) = (self.server, self.overrun);
+        Ok(System { server, overrun, vcpus: vcpus.collect(), tasks, resources: resources.names })
+    }
+
+    fn describe(system: &System) -> Self {
+        let name = |resource: usize| Some(system.resources[resource].clone());
+        let segment = |segment: &Segment| {
+            let (gcs, lcs) = match segment.section {
+                Section::Normal => (None, None),
+                Section::Global(resource) => (name(resource), None),
+                Section::Local(resource) => (None, name(resource)),
+            };
+            SegmentJson { wcet: segment.wcet_ns, gcs, lcs, segments: None }
+        };
+        let vcpus = system.vcpus.iter().map(|vcpu| VcpuJson {
+            id: vcpu.id.clone(),
+            pcpu: vcpu.pcpu,
+            budget: vcpu.budget_ns,
+            period: vcpu.period_ns,
+            priority: vcpu.priority,
+            offset: vcpu.offset_ns,
+        });
+        let tasks = system.tasks.iter().map(|task| TaskJson {
+            id: task.id.clone(),
+            vcpu: system.vcpus[task.vcpu].id.clone(),
+            period: task.period_ns,
+            priority: task.priority,
+            segments: task.segments.iter().map(segment).collect(),
+            offset: task.offset_ns,
+            jitter: task.jitter_ns,
+        });
+        let (server, overrun) = (system.server, system.overrun);
+        Self { server, overrun, vcpus: vcpus.collect(), tasks: tasks.collect() }
+    }
+}
+
+/// Resources by name. A local one belongs to its vCPU: guests name theirs
+/// without knowing of each other.
+#[derive(Default)]
+struct Resources {
+    names: Vec<String>,
+    global: HashMap<String, usize>,
+    local: HashMap<(usize, String), usize>,
+}
+
+impl Resources {
+    fn new_index(&mut self, name: &str) -> usize {
+        self.names.push(name.to_owned());
+        self.names.len() - 1
+    }
+
+    fn global(&mut self, name: &str) -> usize {
+        let known = self.global.get(name).copied();
+        known.unwrap_or_else(|| {
+            let index = self.new_index(name);
+            self.global.insert(name.to_owned(), index);
+            index
+        })
+    }
+
+    fn local(&mut self, vcpu: usize, name: &str) -> usize {
+        let known = self.local.get(&(vcpu, name.to_owned())).copied();
+        known.unwrap_or_else(|| {
+            let index = self.new_index(name);
+            self.local.insert((vcpu, name.to_owned()), index);
+            index
+        })
+    }
+}
+
+impl SegmentJson {
+    fn resolve(
+        self,
+        place: &str,
+        vcpu: usize,
+        resources: &mut Resources,
+    ) -> Result<Segment, Problem> {
+        let mend = "give each critical section a segment of its own; they do not nest";
+        let section = match (self.gcs, self.lcs, self.segments) {
+            (None, None, None) => Section::Normal,
+            (Some(name), None, None) => Section::Global(resources.global(&name)),
+            (None, Some(name), None) => Section::Local(resources.local(vcpu, &name)),
+            (_, _, Some(_)) => {
+                let what = "a critical section is nested in a segment: segments have no segments";
+                return Err(Problem::new(place, what, mend));
+            }
+            (Some(gcs), Some(lcs), None) => {
+                let what = format!("gcs `{gcs}` and lcs `{lcs}` are nested in one another");
+                return Err(Problem::new(place, what, mend));
+            }
+        };
+        Ok(Segment { wcet_ns: self.wcet, section })
+    }
+}
+
+/// A path as one writes it: `tasks[0].segments[1].wcet`.
+fn place(path: &Path) -> String {
+    let mut text = String::new();
+    for step in path {
+        match step {
+            Step::Seq { index } => text.push_str(&format!("[{index}]")),
+            Step::Map { key } => {
+                text.push_str(if text.is_empty() { "" } else { "." });
+                text.push_str(key);
+            }
+            Step::Enum { .. } | Step::Unknown => {}
+        }
+    }
+    text
+}
+
+fn refused(place: String, error: &serde_json::Error) -> Problem {
+    let text = error.to_string();
+    let where_in_text = format!(" at line {} column {}", error.line(), error.column());
+    let what = text.strip_suffix(&where_in_text).unwrap_or(&text).to_owned();
+    let place = if place.is_empty() { String::new() } else { format!("{place}, ") };
+    let place = format!("{place}line {} column {}", error.line(), error.column());
+    let mend = if error.is_data() {
+        "`cassata help analyze` shows the format; times are whole nanoseconds"
+    } else {
+        "the text is no JSON from there on"
+    };
+    Problem::new(place, what, mend)
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref)] // serde hands a reference
+fn is_zero(time: &Ns) -> bool {
+    *time == 0
+}
+
+fn positive<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Ns, D::Error> {
+    deserializer.deserialize_any(Nanoseconds { least: 1 })
+}
+
+fn nanoseconds<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Ns, D::Error> {
+    deserializer.deserialize_any(Nanoseconds { least: 0 })
+}
+
+struct Nanoseconds {
+    least: Ns,
+}
+
+impl Visitor<'_> for Nanoseconds {
+    type Value = Ns;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "a whole number of nanoseconds from {} to 2^64 - 1", self.least)
+    }
+
+    fn visit_u64<E: Error>(self, value: u64) -> Result<Ns, E> {
+        let fits = value >= self.least;
+        fits.then_some(value).ok_or_else(|| E::invalid_value(Unexpected::Unsigned(value), &self))
+    }
+
+    fn visit_i64<E: Error>(self, value: i64) -> Result<Ns, E> {
+        u64::try_from(value)
+            .map_err(|_| E::invalid_value(Unexpected::Signed(value), &self))
+            .and_then(|value| self.visit_u64(value))
+    }
+}
+
+fn resource<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
+    deserializer.deserialize_any(ResourceName).map(Some)
+}
+
+struct ResourceName;
+
+impl Visitor<'_> for ResourceName {
+    type Value = String;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "the name of one resource; critical sections do not nest")
+    }
+
+    fn visit_str<E: Error>(self, name: &str) -> Result<String, E> {
+        Ok(name.to_owned())
+    }
+}

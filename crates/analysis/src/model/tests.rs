@@ -1,0 +1,119 @@
+use super::*;
+
+/// The example of the documentation.
+const EXAMPLE: &str = r#"{"server": "deferrable", "overrun": true,
+ "vcpus": [{"id": "v1", "pcpu": 0, "budget": 3000000, "period": 10000000, "priority": 1}],
+ "tasks": [{"id": "t1", "vcpu": "v1", "period": 200000000, "priority": 1,
+            "segments": [{"wcet": 2000000}, {"wcet": 1000000, "gcs": "R0"}, {"wcet": 2000000, "lcs": "L1"}]}]}"#;
+
+#[test]
+fn reads_the_example_and_writes_it_back() {
+    let system = System::from_json(EXAMPLE).unwrap();
+    assert_eq!((system.server, system.overrun), (Server::Deferrable, true));
+    assert_eq!(system.resources, ["R0", "L1"]);
+    let sections: Vec<_> = system.tasks[0].segments.iter().map(|s| s.section).collect();
+    assert_eq!(sections, [Section::Normal, Section::Global(0), Section::Local(1)]);
+    assert_eq!((system.tasks[0].offset_ns, system.tasks[0].jitter_ns), (0, 0));
+    assert_eq!(System::from_json(&system.to_json()).unwrap(), system);
+}
+
+#[test]
+fn guests_name_local_resources_without_knowing_of_each_other() {
+    let text = r#"{"server": "periodic", "overrun": false,
+      "vcpus": [{"id": "a", "pcpu": 0, "budget": 1, "period": 2, "priority": 1},
+                {"id": "b", "pcpu": 0, "budget": 1, "period": 2, "priority": 2}],
+      "tasks": [{"id": "t", "vcpu": "a", "period": 9, "priority": 1, "segments": [{"wcet": 1, "lcs": "L"}]},
+                {"id": "u", "vcpu": "b", "period": 9, "priority": 1, "segments": [{"wcet": 1, "lcs": "L"}]}]}"#;
+    let system = System::from_json(text).unwrap();
+    assert_eq!(system.resources, ["L", "L"]);
+    assert_eq!(System::from_json(&system.to_json()).unwrap(), system);
+}
+
+/// Changes one piece of the example; answers what is said of it.
+fn refusal(from: &str, to: &str) -> String {
+    assert!(EXAMPLE.contains(from), "{from}");
+    let problem = System::from_json(&EXAMPLE.replacen(from, to, 1)).expect_err(to);
+    assert!(!problem.mend.is_empty());
+    problem.to_string()
+}
+
+#[test]
+fn refuses_what_makes_no_sense_and_says_where() {
+    let second_vcpu = r#""priority": 1},
+        {"id": "v1", "pcpu": 0, "budget": 3, "period": 10, "priority": 2}],"#;
+    let same_priority = r#""priority": 1},
+        {"id": "v2", "pcpu": 1, "budget": 3, "period": 10, "priority": 1}],"#;
+    let second_task = |id: &str, priority: u32| {
+        format!(
+            r#""tasks": [{{"id": "{id}", "vcpu": "v1", "period": 9, "priority": {priority}, "segments": [{{"wcet": 1}}]}}, "#
+        )
+    };
+    let cases = [
+        ("3000000", "0", "vcpus[0].budget"),
+        ("3000000", "-5", "vcpus[0].budget"),
+        ("3000000", "1.5", "vcpus[0].budget"),
+        ("3000000", "18446744073709551616", "vcpus[0].budget"),
+        ("3000000", "10000001", "vcpus[0].budget: a budget of 10000001 ns is above the period"),
+        ("10000000", "0", "vcpus[0].period"),
+        ("\"wcet\": 1000000", "\"wcet\": 0", "tasks[0].segments[1].wcet"),
+        ("\"wcet\": 1000000", "\"wcet\": -1", "tasks[0].segments[1].wcet"),
+        ("\"wcet\": 1000000", "\"wcet\": 196000001", "tasks[0].segments[2].wcet: with this"),
+        ("\"wcet\": 1000000", "\"wcet\": 200000001", "tasks[0].segments[1].wcet: with this"),
+        ("200000000", "0", "tasks[0].period"),
+        ("200000000", "\"1 ms\"", "tasks[0].period"),
+        ("\"vcpu\": \"v1\"", "\"vcpu\": \"v9\"", "tasks[0].vcpu: there is no vCPU `v9`"),
+        ("\"priority\": 1}],", second_vcpu, "vcpus[1].id: vCPU `v1` is described twice"),
+        ("\"priority\": 1}],", same_priority, "vcpus[1].priority: two vCPUs have priority 1"),
+        ("\"tasks\": [", &second_task("t1", 7), "tasks[1].id: task `t1` is described twice"),
+        ("\"tasks\": [", &second_task("t2", 1), "tasks[1].priority: two tasks of vCPU `v1`"),
+        ("\"gcs\": \"R0\"", "\"gcs\": \"R0\", \"lcs\": \"L1\"", "tasks[0].segments[1]: gcs `R0`"),
+        ("\"gcs\": \"R0\"", "\"gcs\": [\"R0\", \"R1\"]", "tasks[0].segments[1].gcs"),
+        (
+            "\"gcs\": \"R0\"",
+            "\"segments\": []",
+            "tasks[0].segments[1]: a critical section is nested",
+        ),
+        ("\"lcs\": \"L1\"", "\"lcs\": \"R0\"", "tasks[0].segments[2]: resource `R0` is local"),
+        ("\"gcs\": \"R0\"", "\"gcs\": \"\"", "tasks[0].segments[1]: a name is empty"),
+        ("\"id\": \"t1\"", "\"id\": \"\"", "tasks[0].id: a name is empty"),
+        ("\"pcpu\": 0", "\"pcpu\": -1", "vcpus[0].pcpu"),
+        ("\"pcpu\": 0, ", "", "missing field `pcpu`"),
+        ("\"pcpu\": 0", "\"cpu\": 0", "unknown field `cpu`"),
+        ("\"deferrable\"", "\"sporadic\"", "server"),
+        ("\"overrun\": true", "\"overrun\": 1", "overrun"),
+        ("\"priority\": 1,", "\"priority\": 1, \"jitter\": 200000000,", "tasks[0].jitter"),
+        ("\"priority\": 1,", "\"priority\": 1, \"priority\": 2,", "duplicate field `priority`"),
+        ("\"vcpus\"", "vcpus", "line 2 column"),
+        ("]}]}", "]}]} 1", "line 4 column"),
+    ];
+    for (from, to, said) in cases {
+        let refusal = refusal(from, to);
+        assert!(refusal.contains(said), "{from} -> {to}: {refusal}");
+    }
+}
+
+#[test]
+fn what_a_program_builds_is_checked_too() {
+    let mut system = System::from_json(EXAMPLE).unwrap();
+    system.tasks[0].vcpu = 1;
+    assert_eq!(system.check().unwrap_err().place, "tasks[0].vcpu");
+    let mut system = System::from_json(EXAMPLE).unwrap();
+    system.tasks[0].segments[1].section = Section::Global(2);
+    assert_eq!(system.check().unwrap_err().place, "tasks[0].segments[1]");
+    system.tasks[0].segments.clear();
+    assert_eq!(system.check().unwrap_err().place, "tasks[0].segments");
+    system.vcpus.clear();
+    assert_eq!(system.check().unwrap_err().place, "vcpus");
+}
+
+#[test]
+fn a_local_resource_has_one_home() {
+    let mut system = System::from_json(EXAMPLE).unwrap();
+    let mut vcpu = system.vcpus[0].clone();
+    (vcpu.id, vcpu.priority) = ("v2".into(), 2);
+    system.vcpus.push(vcpu);
+    let mut task = system.tasks[0].clone();
+    (task.id, task.vcpu) = ("t2".into(), 1);
+    system.tasks.push(task);
+    assert_eq!(system.check().unwrap_err().place, "tasks[1].segments[2].lcs");
+}
