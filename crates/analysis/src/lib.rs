@@ -3,9 +3,11 @@
 //! | module | story |
 //! | --- | --- |
 //! | [`model`] | vCPUs with budgets, tasks with critical sections, and their JSON |
+//! | [`bounds`] | Equations 1 to 16 of vMPCP, and what they say of a system |
 //!
 //! All times are whole nanoseconds.
 
 #![forbid(unsafe_code)]
 
+pub mod bounds;
 pub mod model;
