@@ -4,10 +4,12 @@
 //! | --- | --- |
 //! | [`model`] | vCPUs with budgets, tasks with critical sections, and their JSON |
 //! | [`bounds`] | Equations 1 to 16 of vMPCP, and what they say of a system |
+//! | [`answer`] | the same for programs, as JSON |
 //!
 //! All times are whole nanoseconds.
 
 #![forbid(unsafe_code)]
 
+pub mod answer;
 pub mod bounds;
 pub mod model;

@@ -130,6 +130,33 @@ Example:
   cassata check systems/demo.toml")]
     Check(Check),
 
+    /// Compute whether every deadline holds
+    ///
+    /// Bounds on response times of vCPUs with budgets and of tasks that share
+    /// resources, under the protocol vMPCP (Kim, Wang and Rajkumar, RTSS 2014,
+    /// as corrected in 2015). For each vCPU and task: the bound, what it is made
+    /// of, the slack, and whether it holds. Exits with 0 when all hold, 1 when
+    /// one does not, 2 for bad input.
+    ///
+    /// FILE is JSON; times are whole nanoseconds, a larger priority is higher,
+    /// a task's deadline is its period, and a segment that holds a resource
+    /// names it: gcs for one that tasks of several vCPUs use, lcs for one that
+    /// stays on one vCPU.
+    #[command(after_help = "\
+Examples:
+  cassata analyze taskset.json             every bound, for people
+  cassata analyze taskset.json --json      for programs
+
+A taskset:
+  {\"server\": \"deferrable\", \"overrun\": true,
+   \"vcpus\": [{\"id\": \"v1\", \"pcpu\": 0, \"budget\": 3000000, \"period\": 10000000, \"priority\": 1}],
+   \"tasks\": [{\"id\": \"t1\", \"vcpu\": \"v1\", \"period\": 200000000, \"priority\": 1,
+              \"segments\": [{\"wcet\": 2000000}, {\"wcet\": 1000000, \"gcs\": \"R0\"},
+                           {\"wcet\": 2000000, \"lcs\": \"L1\"}]}]}
+server is periodic or deferrable. A task may have a jitter, a vCPU and a task an
+offset, 0 otherwise.")]
+    Analyze(Analyze),
+
     /// Run any QEMU command line in virtual time
     ///
     /// Takes a command line of qemu-system-aarch64, whatever it runs, and lets
@@ -242,6 +269,28 @@ pub struct Check {
     pub system: PathBuf,
 }
 
+/// `cassata analyze`.
+#[derive(Args, Debug)]
+pub struct Analyze {
+    /// vCPUs and tasks
+    pub file: PathBuf,
+    /// Answer as JSON
+    #[arg(long)]
+    pub json: bool,
+    /// Which equations: as the paper has them, or with what they forget
+    #[arg(long, value_enum, default_value = "published")]
+    pub bounds: BoundsKind,
+}
+
+/// Which equations.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum BoundsKind {
+    /// As published, with the authors' correction of 2015
+    Published,
+    /// With Equation 7 mended and Equation 11 widened
+    Corrected,
+}
+
 /// `cassata vtime`.
 #[derive(Args, Debug)]
 pub struct Vtime {
@@ -315,6 +364,12 @@ mod tests {
         };
         assert_eq!(build.output, PathBuf::from("b.elf"));
         assert!(matches!(parse("cassata check a.toml"), Ok(Command::Check(_))));
+        let Command::Analyze(analyze) =
+            parse("cassata analyze a.json --json --bounds corrected").unwrap()
+        else {
+            panic!()
+        };
+        assert_eq!((analyze.json, analyze.bounds), (true, BoundsKind::Corrected));
         let line = "cassata vtime --mhz 500 --range 0x10-0x20 -- qemu-system-aarch64 -M virt";
         let Command::Vtime(vtime) = parse(line).unwrap() else { panic!() };
         assert_eq!((vtime.mhz.mhz(), vtime.quantum_ns, vtime.range), (500, 2_000, Some(16..32)));

@@ -14,6 +14,7 @@
 //! | [`conditions`] | under which conditions something was measured |
 //! | [`report`] | the same as a page worth looking at |
 //! | [`figures`] | what an observer saw, as figures and tables |
+//! | [`bounds`] | which deadlines hold and why, as tables |
 //! | [`run`] | any system, for as long as one likes |
 //! | [`demo`] | Linux and FreeRTOS share cores |
 //! | [`bench`] | measurements with goals: the hypervisor, virtual time |
@@ -24,6 +25,7 @@
 #![forbid(unsafe_code)]
 
 pub mod bench;
+pub mod bounds;
 pub mod bundle;
 pub mod conditions;
 pub mod console;

@@ -32,7 +32,9 @@ mod verdict;
 mod workload;
 
 pub use arithmetic::{Computed, Uncomputable};
-pub use verdict::{AnalysisError, Section, Share, TaskBound, VcpuBound, Verdict, analyze};
+pub use verdict::{
+    AnalysisError, Contribution, Section, Share, TaskBound, VcpuBound, Verdict, analyze,
+};
 pub use workload::Workload;
 
 /// Which equations.

@@ -21,7 +21,7 @@ pub struct Verdict {
 pub struct Share {
     /// Index of the vCPU or task.
     pub of: usize,
-    /// For how long.
+    /// For how long, in all.
     pub time_ns: Ns,
 }
 
@@ -110,6 +110,12 @@ impl VcpuBound {
     pub fn schedulable(&self) -> bool {
         self.response_ns.is_some()
     }
+
+    /// What the period leaves.
+    #[must_use]
+    pub fn slack_ns(&self) -> Option<Ns> {
+        self.response_ns.map(|response| self.period_ns - response)
+    }
 }
 
 impl TaskBound {
@@ -118,6 +124,44 @@ impl TaskBound {
     pub fn schedulable(&self) -> bool {
         self.response_ns.is_some()
     }
+
+    /// What the deadline leaves.
+    #[must_use]
+    pub fn slack_ns(&self) -> Option<Ns> {
+        self.response_ns.map(|response| self.deadline_ns - response)
+    }
+
+    /// The part that takes longest, and how long it takes: nothing when it is a
+    /// wait without a bound. What to look at when a deadline is missed.
+    #[must_use]
+    pub fn largest(&self) -> (Contribution, Option<Ns>) {
+        let known = [
+            (Contribution::Execution, Some(self.execution_ns)),
+            (Contribution::LocalBlocking, Some(self.local_blocking_ns)),
+            (Contribution::SupplyGaps, Some(self.supply_gaps_ns)),
+        ];
+        let preemption =
+            self.preemption.iter().map(|s| (Contribution::Preemption(s.of), Some(s.time_ns)));
+        let waits = self.sections.iter().map(|s| (Contribution::RemoteWait(s.segment), s.wait_ns));
+        let parts = known.into_iter().chain(preemption).chain(waits);
+        let largest = parts.max_by_key(|(_, time)| time.unwrap_or(Ns::MAX));
+        largest.unwrap_or((Contribution::Execution, Some(self.execution_ns)))
+    }
+}
+
+/// What a task spends its response time on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Contribution {
+    /// Its own segments.
+    Execution,
+    /// Critical sections of tasks of lower priority on the same vCPU.
+    LocalBlocking,
+    /// Waiting while its vCPU has no budget, or is preempted.
+    SupplyGaps,
+    /// A task of higher priority.
+    Preemption(usize),
+    /// Waiting for the resource of this segment.
+    RemoteWait(usize),
 }
 
 /// Bounds for everything in `system`, which [`System::check`] accepts.

@@ -1,5 +1,6 @@
 //! The commands.
 
+mod analyze;
 mod bench;
 mod build;
 mod check;
@@ -28,6 +29,7 @@ pub fn run(command: &Command) -> Result<u8> {
         Command::Build(arguments) => build::build(arguments),
         Command::Run(arguments) => run::run(arguments),
         Command::Check(arguments) => check::check(arguments),
+        Command::Analyze(arguments) => analyze::analyze(arguments),
         Command::Vtime(arguments) => vtime::vtime(arguments),
     }
 }
