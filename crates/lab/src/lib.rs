@@ -14,6 +14,7 @@
 //! | [`conditions`] | under which conditions something was measured |
 //! | [`report`] | the same as a page worth looking at |
 //! | [`figures`] | what an observer saw, as figures and tables |
+//! | [`experiment`] | experiments of published papers, repeated |
 //! | [`bounds`] | which deadlines hold and why, as tables |
 //! | [`run`] | any system, for as long as one likes |
 //! | [`demo`] | Linux and FreeRTOS share cores |
@@ -30,6 +31,7 @@ pub mod bundle;
 pub mod conditions;
 pub mod console;
 pub mod demo;
+pub mod experiment;
 pub mod figures;
 pub mod interrupt;
 pub mod machine;

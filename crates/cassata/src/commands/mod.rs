@@ -6,6 +6,7 @@ mod build;
 mod check;
 mod demo;
 pub mod description;
+mod experiment;
 mod run;
 mod test;
 mod vtime;
@@ -30,6 +31,7 @@ pub fn run(command: &Command) -> Result<u8> {
         Command::Run(arguments) => run::run(arguments),
         Command::Check(arguments) => check::check(arguments),
         Command::Analyze(arguments) => analyze::analyze(arguments),
+        Command::Experiment(arguments) => experiment::experiment(arguments),
         Command::Vtime(arguments) => vtime::vtime(arguments),
     }
 }

@@ -9,11 +9,13 @@ mod axis;
 mod bars;
 mod dots;
 mod histogram;
+mod lines;
 mod shares;
 
 pub use bars::{Bar, bars};
 pub use dots::{Group, dots};
 pub use histogram::{Series, histogram};
+pub use lines::Chart;
 pub use shares::shares;
 
 use crate::results::{Check, Outcome};

@@ -1,0 +1,3 @@
+//! Experiments of published papers, repeated with one command each.
+
+pub mod vmpcp;

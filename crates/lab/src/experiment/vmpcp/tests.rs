@@ -1,0 +1,95 @@
+use super::curves::Point;
+use super::*;
+
+fn few(figure: Figure, seed: u64) -> Curves {
+    let draw = Draw { tasksets: 40, seed, choices: Choices::BASE };
+    Curves::compute(figure, draw, |_| true).unwrap().unwrap()
+}
+
+#[test]
+fn the_same_seed_gives_the_same_figure_on_any_number_of_cores() {
+    let alone = rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap();
+    let first = alone.install(|| few(Figure::Nine, 3));
+    let others = rayon::ThreadPoolBuilder::new().num_threads(3).build().unwrap();
+    assert_eq!(others.install(|| few(Figure::Nine, 3)), first);
+    assert_ne!(few(Figure::Nine, 4), first);
+}
+
+#[test]
+fn whoever_refuses_gets_nothing() {
+    let draw = Draw { tasksets: 10, seed: 1, choices: Choices::BASE };
+    assert_eq!(Curves::compute(Figure::Ten, draw, |_| false), Ok(None));
+}
+
+#[test]
+fn settings_are_table_i_but_for_what_varies() {
+    for figure in Figure::ALL {
+        assert_eq!(Figure::from_number(figure.number()), Some(figure));
+        let tasks = figure.values().iter().map(|&value| figure.setting(value));
+        for setting in tasks {
+            assert_eq!((setting.tasks(), setting.vcpus()), (48, 16));
+            assert_eq!(48 % setting.lockers_per_mutex, 0);
+        }
+    }
+    let base = taskset::Setting::BASE;
+    assert_eq!(Figure::Six.setting(10.0), base);
+    assert_eq!(Figure::Seven.setting(2.0), base);
+    assert_eq!(Figure::Eight.setting(1.0), base);
+    assert_eq!(Figure::Nine.setting(5.0), base);
+    assert_eq!(Figure::Ten.setting(15.0), base);
+}
+
+/// Curves that do what the paper says of figures 9 and 10.
+fn drawn(values: &[f64], percent: impl Fn(f64) -> [u64; 4]) -> Curves {
+    let point = |&value| Point { value, tasksets: 100, schedulable: percent(value) };
+    Curves { points: values.iter().map(point).collect() }
+}
+
+#[test]
+fn statements_agree_with_what_they_describe_and_with_nothing_else() {
+    let agree = |figure: Figure, curves: &Curves| {
+        let claims = figure.claims(curves);
+        claims.iter().filter(|claim| claim.holds()).count() as f64 / claims.len() as f64
+    };
+    // PSwO, DSwO, PSnO, DSnO.
+    let nine = drawn(Figure::Nine.values(), |ms| if ms < 20.0 { [100; 4] } else { [0, 82, 2, 2] });
+    assert_eq!(agree(Figure::Nine, &nine), 1.0);
+    let ten = drawn(Figure::Ten.values(), |percent| match percent {
+        ..=17.0 => [99, 100, 100, 100],
+        ..=19.0 => [30, 70, 60, 60],
+        _ => [0, 20, 40, 40],
+    });
+    assert_eq!(agree(Figure::Ten, &ten), 1.0);
+    let flat = drawn(Figure::Ten.values(), |_| [100; 4]);
+    assert!(agree(Figure::Ten, &flat) < 0.5);
+    let flat = drawn(Figure::Nine.values(), |_| [100; 4]);
+    assert!(agree(Figure::Nine, &flat) < 1.0);
+}
+
+#[test]
+fn the_page_shows_the_figure_and_every_statement() {
+    let others = Choices::OTHERS.map(|(name, _)| Other {
+        name,
+        tasksets: 40,
+        curves: few(Figure::Eight, 2),
+    });
+    let draw = Draw { tasksets: 40, seed: 1, choices: Choices::BASE };
+    let curves = few(Figure::Eight, 1);
+    let experiment = Experiment { figure: Figure::Eight, draw, curves, others: others.into() };
+    let (outcome, csv) = (experiment.outcome(), experiment.csv());
+    let page = experiment.report().render(&outcome);
+    for claim in outcome.checks() {
+        assert!(page.contains(&claim.name) && experiment.summary().contains(&claim.name));
+    }
+    assert_eq!(csv.lines().count(), 1 + Figure::Eight.values().len());
+    assert!(csv.starts_with("gcs's per task,PSwO (%),DSwO (%),PSnO (%),DSnO (%),tasksets\n1,"));
+    assert_eq!(outcome.figures["percent_schedulable"]["DSwO"].as_array().unwrap().len(), 6);
+}
+
+/// At an analysis's own words: DSwO does not mind 32 gcs's per task.
+#[test]
+fn forty_tasksets_show_what_matters_most() {
+    let curves = few(Figure::Eight, 1);
+    let last = curves.points.last().unwrap();
+    assert!(last.lead() > 90.0, "{last:?}");
+}
