@@ -5,6 +5,8 @@
 //! | [`model`] | vCPUs with budgets, tasks with critical sections, and their JSON |
 //! | [`bounds`] | Equations 1 to 16 of vMPCP, and what they say of a system |
 //! | [`answer`] | the same for programs, as JSON |
+//! | [`misses`] | what does not hold, in words |
+//! | [`budgets`] | the least budgets with which everything holds |
 //!
 //! All times are whole nanoseconds.
 
@@ -12,4 +14,6 @@
 
 pub mod answer;
 pub mod bounds;
+pub mod budgets;
+pub mod misses;
 pub mod model;

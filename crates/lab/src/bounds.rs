@@ -1,9 +1,9 @@
 //! What an analysis found, as people read it: every bound, what it is made of,
 //! and what to look at where one does not hold.
 
-use crate::quantity::exact;
 use crate::table::Table;
-use analysis::bounds::{Bounds, Contribution, Share, TaskBound, VcpuBound, Verdict};
+use analysis::bounds::{Bounds, Share, Verdict};
+use analysis::misses::{exact, misses};
 use analysis::model::{Ns, Section, Server, System};
 use std::fmt::Write;
 
@@ -23,19 +23,9 @@ pub fn overview(name: &str, system: &System, verdict: &Verdict) -> String {
         return text + "\nEvery deadline holds.\n";
     }
     for miss in misses {
-        let _ = write!(text, "\n{miss}");
+        let _ = write!(text, "\n{}", miss.what);
     }
     text + "\n"
-}
-
-/// A sentence for each vCPU and task that fails: which, by how much at least,
-/// and what takes longest.
-#[must_use]
-pub fn misses(system: &System, verdict: &Verdict) -> Vec<String> {
-    let vcpus = verdict.vcpus.iter().enumerate().filter(|(_, bound)| !bound.schedulable());
-    let tasks = verdict.tasks.iter().enumerate().filter(|(_, bound)| !bound.schedulable());
-    let vcpus = vcpus.map(|(index, bound)| vcpu_miss(system, index, bound));
-    vcpus.chain(tasks.map(|(index, bound)| task_miss(system, index, bound))).collect()
 }
 
 fn title(name: &str, system: &System, verdict: &Verdict) -> String {
@@ -138,62 +128,6 @@ fn waits(system: &System, verdict: &Verdict) -> Table {
     table
 }
 
-fn vcpu_miss(system: &System, index: usize, bound: &VcpuBound) -> String {
-    let id = &system.vcpus[index].id;
-    let mut parts = vec![
-        ("its own budget", bound.budget_ns),
-        ("its overrun", bound.overrun_ns),
-        ("gcs's of vCPUs of lower priority", bound.blocking_ns),
-    ];
-    let preemption = bound.preemption.iter().max_by_key(|share| share.time_ns);
-    let name = preemption.map(|share| format!("vCPU `{}`", system.vcpus[share.of].id));
-    if let (Some(share), Some(name)) = (preemption, &name) {
-        parts.push((name, share.time_ns));
-    }
-    let largest = parts.into_iter().max_by_key(|(_, time)| *time);
-    let (what, time) = largest.unwrap_or(("its own budget", bound.budget_ns));
-    let (period, time) = (exact(bound.period_ns), exact(time));
-    format!(
-        "vCPU `{id}` may not get its budget within its period of {period}. Largest part of a \
-         period: {what}, {time}."
-    )
-}
-
-fn task_miss(system: &System, index: usize, bound: &TaskBound) -> String {
-    let id = &system.tasks[index].id;
-    let deadline = exact(bound.deadline_ns);
-    if let Some(above) = bound.unbounded_because_of {
-        let above = &system.tasks[above].id;
-        return format!(
-            "task `{id}` has no bound within its deadline of {deadline}, because task `{above}` \
-             above it has none."
-        );
-    }
-    let (largest, time) = bound.largest();
-    let what = contribution(system, index, largest);
-    let time = time.map_or_else(|| "more than the deadline".to_owned(), exact);
-    format!(
-        "task `{id}` may miss its deadline of {deadline}. Largest part of the time until then: \
-         {what}, {time}."
-    )
-}
-
-fn contribution(system: &System, task: usize, contribution: Contribution) -> String {
-    let vcpu = &system.vcpus[system.tasks[task].vcpu].id;
-    match contribution {
-        Contribution::Execution => "its own execution".into(),
-        Contribution::LocalBlocking => {
-            format!("critical sections of tasks below it on vCPU `{vcpu}`")
-        }
-        Contribution::SupplyGaps => format!("while vCPU `{vcpu}` does not run"),
-        Contribution::Preemption(of) => format!("task `{}` above it", system.tasks[of].id),
-        Contribution::RemoteWait(segment) => {
-            let section = &system.tasks[task].segments[segment].section;
-            format!("waiting for `{}` in segment {segment}", resource(system, section))
-        }
-    }
-}
-
 fn resource<'a>(system: &'a System, section: &Section) -> &'a str {
     match *section {
         Section::Normal => "nothing",
@@ -230,28 +164,24 @@ mod tests {
                 {"id": "t2", "vcpu": "v2", "period": 12000000, "priority": 1,
                  "segments": [{"wcet": 2000000}, {"wcet": 1000000, "gcs": "R0"}]}]}"#;
 
-    fn overview_of(text: &str) -> (String, Vec<String>) {
+    fn overview_of(text: &str) -> String {
         let system = System::from_json(text).unwrap();
-        let verdict = analyze(&system, Bounds::Published).unwrap();
-        (overview("x.json", &system, &verdict), misses(&system, &verdict))
+        overview("x.json", &system, &analyze(&system, Bounds::Published).unwrap())
     }
 
     #[test]
     fn names_who_fails_and_what_takes_longest() {
-        let (text, misses) = overview_of(TEXT);
-        let expected = "task `t2` may miss its deadline of 12 ms. Largest part of the time until \
-                        then: while vCPU `v2` does not run, 14 ms.";
-        assert_eq!(misses, [expected]);
+        let text = overview_of(TEXT);
+        let expected = "task `t2` may miss its deadline of 12 ms: the bound is 19 ms. Largest part \
+                        of the time until the deadline: while vCPU `v2` does not run, 14 ms.";
         assert!(text.contains(expected), "{text}");
         assert!(text.contains("x.json: deferrable servers, with overrun, bounds as published"));
     }
 
     #[test]
     fn says_so_when_all_is_well() {
-        let (text, misses) = overview_of(&TEXT.replace("12000000", "32000000"));
-        assert!(misses.is_empty(), "{misses:?}");
+        let text = overview_of(&TEXT.replace("12000000", "32000000"));
         assert!(text.ends_with("Every deadline holds.\n"), "{text}");
-        // t1: 3 + 2 + two gaps: 5 + 14 + 7; t2 once and again.
         let row = text.lines().find(|line| line.trim_start().starts_with("t1")).unwrap();
         assert!(row.contains("2 ms") && row.contains("holds"), "{row}");
     }

@@ -23,18 +23,6 @@ pub fn duration(time: Duration) -> String {
     format!("{value:.digits$} {unit}")
 }
 
-/// Nanoseconds to the last digit, in the largest unit not above them:
-/// `3.100001 ms`.
-#[must_use]
-pub fn exact(ns: u64) -> String {
-    let units = [(1_000_000_000, 9, "s"), (1_000_000, 6, "ms"), (1_000, 3, "µs")];
-    let Some((one, digits, unit)) = units.into_iter().find(|(one, ..)| ns >= *one) else {
-        return format!("{ns} ns");
-    };
-    let text = format!("{}.{:0digits$}", ns / one, ns % one);
-    format!("{} {unit}", text.trim_end_matches('0').trim_end_matches('.'))
-}
-
 /// Thousands set apart: `12,001`.
 #[must_use]
 pub fn count(number: u64) -> String {
@@ -93,22 +81,6 @@ mod tests {
         assert_eq!(text(92_120), "92.1 µs");
         assert_eq!(text(921_200), "921 µs");
         assert_eq!(text(1_500_000_000), "1.50 s");
-    }
-
-    #[test]
-    fn exact_times_lose_nothing() {
-        let times = [0, 999, 1_000, 1_001, 3_100_000, 10_000_000, 200_000_001, u64::MAX];
-        let expected = [
-            "0 ns",
-            "999 ns",
-            "1 µs",
-            "1.001 µs",
-            "3.1 ms",
-            "10 ms",
-            "200.000001 ms",
-            "18446744073.709551615 s",
-        ];
-        assert_eq!(times.map(exact), expected);
     }
 
     #[test]

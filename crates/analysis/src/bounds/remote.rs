@@ -102,7 +102,7 @@ impl Workload {
         if self.bounds == Bounds::Corrected && unbounded {
             return Ok(None);
         }
-        let limit = self.tasks[task].period;
+        let limit = self.tasks[task].period.saturating_mul(self.reach);
         let first = self.longest_lower(section)?;
         let window = fixed_point(first, limit, |window| {
             let wait = add(first, self.served_before(section, window)?)?;

@@ -38,7 +38,8 @@ impl Workload {
         let Some(remote) = self.remote_blocking(task, responses)? else { return Ok(None) };
         let load = &self.tasks[task];
         let own = add(add(load.wcet, self.local_blocking(task)?)?, remote)?;
-        fixed_point(own, load.period - load.jitter, |time| {
+        let limit = load.period.saturating_mul(self.reach) - load.jitter;
+        fixed_point(own, limit, |time| {
             let preempted = try_sum(higher().map(|higher| {
                 self.task_interference(higher, time, responses[higher].unwrap_or(Ns::MAX))
             }))?;

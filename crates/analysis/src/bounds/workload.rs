@@ -14,6 +14,8 @@ pub struct Workload {
     pub(super) server: Server,
     pub(super) overrun: bool,
     pub(super) bounds: Bounds,
+    /// How many periods of a task Equations 6 and 11 look at.
+    pub(super) reach: u64,
     pub(super) vcpus: Vec<VcpuLoad>,
     pub(super) tasks: Vec<TaskLoad>,
     /// Every gcs, task by task in the order of segments.
@@ -86,6 +88,7 @@ impl Workload {
             server: system.server,
             overrun: system.overrun,
             bounds,
+            reach: 1,
             vcpus: Vec::with_capacity(system.vcpus.len()),
             tasks: Vec::with_capacity(system.tasks.len()),
             sections: Vec::new(),
@@ -111,6 +114,19 @@ impl Workload {
     pub fn set_budget(&mut self, vcpu: usize, budget: Ns) {
         debug_assert!((1..=self.vcpus[vcpu].period).contains(&budget));
         self.vcpus[vcpu].budget = budget;
+    }
+
+    /// Gives a vCPU another budget and period: from 1 ns to the period.
+    pub fn set_server_of(&mut self, vcpu: usize, budget: Ns, period: Ns) {
+        self.vcpus[vcpu].period = period;
+        self.set_budget(vcpu, budget);
+    }
+
+    /// Looks for response times and waits of tasks up to so many periods, instead
+    /// of 1. What is beyond the first is no bound where other tasks are late too,
+    /// but says by how much.
+    pub fn set_reach(&mut self, periods: u64) {
+        self.reach = periods;
     }
 
     /// How many vCPUs there are.
