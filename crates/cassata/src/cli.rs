@@ -124,7 +124,8 @@ guest, NAME being that of the description.")]
     /// Say whether a system description is sound
     ///
     /// Reads it and every file it names, and tells everything that is wrong:
-    /// where, and how to mend it. Exits with 2 if anything is.
+    /// where, and how to mend it. Exits with 2 if anything is, with 1 if a
+    /// deadline it declares cannot be promised.
     #[command(after_help = "\
 Example:
   cassata check systems/demo.toml")]
@@ -138,14 +139,17 @@ Example:
     /// of, the slack, and whether it holds. Exits with 0 when all hold, 1 when
     /// one does not, 2 for bad input.
     ///
-    /// FILE is JSON; times are whole nanoseconds, a larger priority is higher,
-    /// a task's deadline is its period, and a segment that holds a resource
+    /// FILE is a system description (.toml) with budgets and tasks, or JSON: times
+    /// are whole nanoseconds, a larger priority is higher, a
+    /// task's deadline is its period, and a segment that holds a resource
     /// names it: gcs for one that tasks of several vCPUs use, lcs for one that
     /// stays on one vCPU.
     #[command(after_help = "\
 Examples:
   cassata analyze taskset.json             every bound, for people
   cassata analyze taskset.json --json      for programs
+  cassata analyze system.toml              what a system description declares
+  cassata analyze taskset.json --find-budgets --periods
 
 A taskset:
   {\"server\": \"deferrable\", \"overrun\": true,
@@ -279,7 +283,7 @@ pub struct Check {
 /// `cassata analyze`.
 #[derive(Args, Debug)]
 pub struct Analyze {
-    /// vCPUs and tasks
+    /// Where vCPUs and tasks are described
     pub file: PathBuf,
     /// Answer as JSON
     #[arg(long)]
@@ -287,6 +291,12 @@ pub struct Analyze {
     /// Which equations: as the paper has them, or with what they forget
     #[arg(long, value_enum, default_value = "published")]
     pub bounds: BoundsKind,
+    /// Choose the least budgets with which everything holds
+    #[arg(long)]
+    pub find_budgets: bool,
+    /// Choose periods of vCPUs too
+    #[arg(long, requires = "find_budgets")]
+    pub periods: bool,
 }
 
 /// Which equations.
@@ -447,6 +457,7 @@ mod tests {
             ("cassata experiment vmpcp --figure 5", "6..=10"),
             ("cassata experiment vmpcp --tasksets 0", "--tasksets"),
             ("cassata analyze a.json --bounds best", "corrected"),
+            ("cassata analyze a.json --periods", "--find-budgets"),
             ("cassata dmeo", "demo"),
         ] {
             let error = parse(line).expect_err(line);

@@ -3,6 +3,7 @@
 
 use crate::table::Table;
 use analysis::bounds::{Bounds, Share, Verdict};
+use analysis::budgets::{Search, bandwidth};
 use analysis::misses::{exact, misses};
 use analysis::model::{Ns, Section, Server, System};
 use std::fmt::Write;
@@ -26,6 +27,57 @@ pub fn overview(name: &str, system: &System, verdict: &Verdict) -> String {
         let _ = write!(text, "\n{}", miss.what);
     }
     text + "\n"
+}
+
+/// Budgets and periods before and after a search for the least.
+#[must_use]
+pub fn servers(before: &System, after: &System) -> Table {
+    let total = |system: &System| format!("{:.2} %", 100.0 * bandwidth(system));
+    let title = "Least budgets with which everything holds";
+    let head = ["vCPU", "budget", "period", "of the pCPU", "budget before", "period before"];
+    let mut table = Table::new(title, head);
+    for (old, new) in before.vcpus.iter().zip(&after.vcpus) {
+        #[allow(clippy::cast_precision_loss)] // a share
+        let share = 100.0 * new.budget_ns as f64 / new.period_ns as f64;
+        table.row([
+            new.id.clone(),
+            exact(new.budget_ns),
+            exact(new.period_ns),
+            format!("{share:.2} %"),
+            exact(old.budget_ns),
+            exact(old.period_ns),
+        ]);
+    }
+    let (old, new) = (total(before), total(after));
+    table.row(["together".into(), String::new(), String::new(), new, old, String::new()]);
+    table
+}
+
+/// Why no budgets help.
+#[must_use]
+pub fn cannot(system: &System, search: &Search) -> String {
+    match *search {
+        Search::Found(_) => "budgets were found".into(),
+        Search::TaskCannotBeHelped(task) => format!(
+            "no budgets help task `{}`: it misses its deadline of {} even when every vCPU always \
+             has budget",
+            system.tasks[task].id,
+            exact(system.tasks[task].period_ns)
+        ),
+        Search::VcpuDoesNotFit { vcpu, needs_ns } => {
+            let tasks = system.tasks.iter().filter(|task| task.vcpu == vcpu);
+            let tasks: Vec<_> = tasks.map(|task| format!("`{}`", task.id)).collect();
+            format!(
+                "no budgets help the tasks of vCPU `{}` ({}): they need {} in each {}, which does \
+                 not fit on pCPU {} beside what the others need",
+                system.vcpus[vcpu].id,
+                tasks.join(", "),
+                exact(needs_ns),
+                exact(system.vcpus[vcpu].period_ns),
+                system.vcpus[vcpu].pcpu
+            )
+        }
+    }
 }
 
 fn title(name: &str, system: &System, verdict: &Verdict) -> String {
@@ -172,10 +224,24 @@ mod tests {
     #[test]
     fn names_who_fails_and_what_takes_longest() {
         let text = overview_of(TEXT);
-        let expected = "task `t2` may miss its deadline of 12 ms: the bound is 19 ms. Largest part \
+        let expected = "task `t2` may miss its deadline of 12 ms: the bound is 25 ms. Largest part \
                         of the time until the deadline: while vCPU `v2` does not run, 14 ms.";
         assert!(text.contains(expected), "{text}");
         assert!(text.contains("x.json: deferrable servers, with overrun, bounds as published"));
+    }
+
+    #[test]
+    fn budgets_are_told_before_and_after() {
+        use analysis::budgets::find;
+        let system = System::from_json(&TEXT.replace("12000000", "32000000")).unwrap();
+        let Search::Found(found) = find(&system, Bounds::Published, false).unwrap() else {
+            panic!()
+        };
+        let text = servers(&system, &found).to_string();
+        assert!(text.contains("3 ms") && text.contains("60.00 %"), "{text}");
+        let late = System::from_json(&TEXT.replace("12000000", "3000001")).unwrap();
+        let search = find(&late, Bounds::Published, false).unwrap();
+        assert!(cannot(&late, &search).contains("task `t2`"), "{search:?}");
     }
 
     #[test]

@@ -55,6 +55,7 @@ codes! {
     QuantumUnused = "quantum-unused", Warning, "A quantum where nothing shares the pCPU.";
     UnequalSiblings = "unequal-siblings", Warning, "vCPUs of one VM that starve each other.";
     MigrationUnused = "migration-unused", Warning, "Migration where no vCPU would ever move.";
+    Timing = "timing", Error, "Budgets or tasks that no bound can be computed for.";
     IdlePcpu = "idle-pcpu", Warning, "A pCPU that no vCPU uses.";
     Unaligned = "unaligned", Error, "A size or an address that cannot be mapped.";
     MemoryRange = "memory-range", Error, "Memory that lies where no memory is.";

@@ -23,6 +23,7 @@ mod paging;
 mod plan;
 pub mod problem;
 pub mod size;
+mod time;
 pub mod unpack;
 
 pub use load::{load, load_text};

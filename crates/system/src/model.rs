@@ -20,6 +20,9 @@ pub struct Checked {
     pub off_when_done: bool,
     /// The virtual machines.
     pub vms: Vec<Vm>,
+    /// Budgets and tasks, for an analysis; none when none are described. EL2 does
+    /// not enforce budgets yet.
+    pub timing: Option<analysis::model::System>,
     /// What looks wrong but does not keep the system from being built.
     pub warnings: Report,
     pub(crate) plan: crate::plan::Plan,

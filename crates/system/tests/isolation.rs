@@ -105,7 +105,11 @@ fn check_stage2(checked: &Checked, system: &Unpacked<'_>) {
             }
         }
         let mapped: u64 = leaves.iter().map(|leaf| leaf.size).sum();
-        assert_eq!(mapped, grants.iter().map(|grant| grant.output.size).sum(), "all of its own");
+        assert_eq!(
+            mapped,
+            grants.iter().map(|grant| grant.output.size).sum::<u64>(),
+            "all of its own"
+        );
         for emulated in [GICD_BASE, GICR_BASE, UART_BASE] {
             assert_eq!(translate(leaves, emulated), None, "{emulated:#x} must trap");
         }

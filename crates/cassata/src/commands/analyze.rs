@@ -3,35 +3,70 @@
 use super::{description, say};
 use crate::cli::{Analyze, BoundsKind};
 use analysis::answer::Answer;
-use analysis::bounds::{self, Bounds};
+use analysis::bounds::{self, Bounds, Verdict};
+use analysis::budgets::{self, Search};
 use analysis::model::System;
-use lab::bounds::overview;
+use lab::bounds::{cannot, overview, servers};
 use miette::{IntoDiagnostic, Result, miette};
+use std::path::Path;
 
 /// Says which deadlines hold.
 pub fn analyze(arguments: &Analyze) -> Result<u8> {
-    let system = read(arguments)?;
-    let compute = |bounds| {
-        bounds::analyze(&system, bounds)
-            .map_err(|error| miette!("{}: {error}", arguments.file.display()))
-    };
-    let verdict = compute(arguments.bounds.into())?;
+    let mut system = read(&arguments.file)?;
+    let bounds = arguments.bounds.into();
+    if arguments.find_budgets {
+        let search = budgets::find(&system, bounds, arguments.periods);
+        match search.map_err(|error| miette!("{}: {error}", arguments.file.display()))? {
+            Search::Found(found) => {
+                if !arguments.json {
+                    say(&servers(&system, &found).to_string());
+                }
+                system = found;
+            }
+            hopeless => {
+                let why = cannot(&system, &hopeless);
+                if arguments.json {
+                    let answer = serde_json::json!({ "schedulable": false, "because": why });
+                    say(&serde_json::to_string_pretty(&answer).into_diagnostic()?);
+                } else {
+                    say(&why);
+                }
+                return Ok(1);
+            }
+        }
+    }
+    let verdict = compute(&arguments.file, &system, bounds)?;
     if arguments.json {
         let answer = Answer::new(&system, &verdict);
         say(&serde_json::to_string_pretty(&answer).into_diagnostic()?);
     } else {
         say(overview(&arguments.file.display().to_string(), &system, &verdict).trim_end());
     }
-    if verdict.schedulable() && !compute(Bounds::Corrected)?.schedulable() {
+    if verdict.schedulable() && !compute(&arguments.file, &system, Bounds::Corrected)?.schedulable()
+    {
         eprintln!("only as published: with --bounds corrected, not every deadline holds");
     }
     Ok(u8::from(!verdict.schedulable()))
 }
 
-fn read(arguments: &Analyze) -> Result<System> {
-    let (path, text) = (arguments.file.display(), description::source(&arguments.file)?);
+/// Bounds of `system`, which `path` describes.
+pub fn compute(path: &Path, system: &System, bounds: Bounds) -> Result<Verdict> {
+    bounds::analyze(system, bounds).map_err(|error| miette!("{}: {error}", path.display()))
+}
+
+fn read(path: &Path) -> Result<System> {
+    if path.extension().is_some_and(|extension| extension == "toml") {
+        return description::load(path)?.timing.ok_or_else(|| {
+            miette!(
+                help = "give a vCPU `budget`, `period` and `tasks`; docs/src/analysis.md has an example",
+                "{}: no vCPU has a budget, so there is nothing to analyse",
+                path.display()
+            )
+        });
+    }
+    let text = description::source(path)?;
     System::from_json(&text)
-        .map_err(|problem| miette!(help = problem.mend.clone(), "{path}: {problem}"))
+        .map_err(|problem| miette!(help = problem.mend.clone(), "{}: {problem}", path.display()))
 }
 
 impl From<BoundsKind> for Bounds {

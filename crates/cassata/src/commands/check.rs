@@ -1,7 +1,9 @@
 //! `cassata check`.
 
-use super::{description, say};
+use super::{analyze, description, say};
 use crate::cli::Check;
+use analysis::bounds::Bounds;
+use analysis::misses::misses;
 use lab::quantity::bytes;
 use lab::table::Table;
 use miette::Result;
@@ -10,6 +12,20 @@ use system::Checked;
 /// Says whether a description is sound, and what it describes.
 pub fn check(arguments: &Check) -> Result<u8> {
     let checked = description::load(&arguments.system)?;
+    let misses = match &checked.timing {
+        // Whoever relies on the answer gets the bounds that nothing exceeds.
+        Some(system) => {
+            misses(system, &analyze::compute(&checked.path, system, Bounds::Corrected)?)
+        }
+        None => Vec::new(),
+    };
+    for miss in &misses {
+        eprintln!("{}: {}", checked.path.display(), miss.what);
+    }
+    if !misses.is_empty() {
+        eprintln!("`cassata analyze {}` shows every bound", checked.path.display());
+        return Ok(1);
+    }
     say(overview(&checked).to_string().trim_end());
     Ok(0)
 }

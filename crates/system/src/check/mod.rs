@@ -8,6 +8,7 @@ mod interrupts;
 mod memory;
 mod migration;
 mod names;
+mod timing;
 mod vcpus;
 
 use crate::draft::{Draft, DraftVm, flag};
@@ -22,6 +23,7 @@ pub(crate) struct Sound {
     pub(crate) priority_separation: bool,
     pub(crate) off_when_done: bool,
     pub(crate) vms: Vec<Vm>,
+    pub(crate) timing: Option<analysis::model::System>,
 }
 
 /// Checks a draft whose files lie relative to `directory`; `None` when an
@@ -35,6 +37,7 @@ pub(crate) fn check(draft: &Draft, directory: &Path, problems: &mut Problems) ->
         devices::check(&draft.vms, machine.board, problems);
         interrupts::check(&draft.vms, machine.board, problems);
     }
+    let timing = timing::check(draft, problems);
     let images = images::check(&draft.vms, directory, problems);
     if problems.any_error() {
         return None;
@@ -49,6 +52,7 @@ pub(crate) fn check(draft: &Draft, directory: &Path, problems: &mut Problems) ->
         priority_separation: flag(&draft.priority_separation, true),
         off_when_done: flag(&draft.off_when_done, true),
         vms,
+        timing,
     })
 }
 

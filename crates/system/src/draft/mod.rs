@@ -3,6 +3,7 @@
 
 mod parse;
 mod reader;
+mod tasks;
 mod values;
 
 pub(crate) use parse::parse;
@@ -10,6 +11,7 @@ pub(crate) use parse::parse;
 use crate::board::Trigger;
 use crate::model::Migration;
 use crate::problem::Span;
+use analysis::model::Server;
 use toml::Spanned;
 
 /// A value and where it stands.
@@ -20,6 +22,8 @@ pub(crate) struct Draft {
     pub(crate) board: DraftBoard,
     pub(crate) priority_separation: Option<At<bool>>,
     pub(crate) off_when_done: Option<At<bool>>,
+    pub(crate) server: Option<At<Server>>,
+    pub(crate) overrun: Option<At<bool>>,
     pub(crate) vms: Vec<DraftVm>,
 }
 
@@ -72,6 +76,29 @@ pub(crate) struct DraftVcpu {
     pub(crate) pcpu: Option<At<u64>>,
     pub(crate) priority: Option<At<u64>>,
     pub(crate) quantum_us: Option<At<u64>>,
+    /// Nanoseconds, as all times of a draft.
+    pub(crate) budget: Option<At<u64>>,
+    pub(crate) period: Option<At<u64>>,
+    pub(crate) tasks: Vec<DraftTask>,
+}
+
+#[derive(Debug)]
+pub(crate) struct DraftTask {
+    pub(crate) span: Span,
+    pub(crate) name: Option<At<String>>,
+    pub(crate) period: Option<At<u64>>,
+    pub(crate) priority: Option<At<u64>>,
+    pub(crate) jitter: Option<At<u64>>,
+    pub(crate) offset: Option<At<u64>>,
+    pub(crate) segments: Vec<DraftSegment>,
+}
+
+#[derive(Debug)]
+pub(crate) struct DraftSegment {
+    pub(crate) span: Span,
+    pub(crate) wcet: Option<At<u64>>,
+    pub(crate) gcs: Option<At<String>>,
+    pub(crate) lcs: Option<At<String>>,
 }
 
 #[derive(Debug)]

@@ -1,6 +1,7 @@
 //! From TOML to a [`Draft`].
 
 use super::reader::Reader;
+use super::tasks::{task, time};
 use super::values::{Bytes, Read, Wanted, expect};
 use super::{At, Draft, DraftBoard, DraftInterrupt, DraftMemory, DraftVcpu, DraftVm};
 use crate::board::Trigger;
@@ -10,6 +11,7 @@ use toml::de::{DeTable, DeValue};
 
 const VMS: Wanted = Wanted("an array of VMs", "each under a line `[[vm]]`");
 const VCPUS: Wanted = Wanted("an array of vCPUs", "in brackets: `[{ pcpu = 0, priority = 1 }]`");
+const TASKS: Wanted = Wanted("an array of tasks", "each under a line `[[vm.vcpus.tasks]]`");
 const DEVICES: Wanted = Wanted("an array of device names", "in brackets: `[\"rtc\"]`");
 const INTERRUPTS: Wanted = Wanted("an array of interrupts", "in brackets: `[40, 41]`");
 const INTERRUPT: Wanted = Wanted("an interrupt", "a number, or `{ physical = 40, virtual = 41 }`");
@@ -62,6 +64,9 @@ fn draft(root: &DeTable<'_>, span: Span, problems: &mut Problems) -> Draft {
     if let Some(value) = reader.get("hypervisor") {
         hypervisor(value, &mut draft, problems);
     }
+    if let Some(value) = reader.get("budgets") {
+        budgets(value, &mut draft, problems);
+    }
     let vms = reader.get("vm");
     draft.vms = list(vms, &VMS, problems, vm);
     if vms.is_none()
@@ -75,7 +80,7 @@ fn draft(root: &DeTable<'_>, span: Span, problems: &mut Problems) -> Draft {
 }
 
 /// Reads each element of an array that may be missing.
-fn list<'i, T>(
+pub(super) fn list<'i, T>(
     value: Option<&At<DeValue<'i>>>,
     wanted: &Wanted,
     problems: &mut Problems,
@@ -105,6 +110,13 @@ fn hypervisor(value: &At<DeValue<'_>>, draft: &mut Draft, problems: &mut Problem
     let Some(mut reader) = Reader::open(value, "`hypervisor`", problems) else { return };
     draft.priority_separation = reader.optional("priority_separation", problems);
     draft.off_when_done = reader.optional("off_when_done", problems);
+    reader.finish(problems);
+}
+
+fn budgets(value: &At<DeValue<'_>>, draft: &mut Draft, problems: &mut Problems) {
+    let Some(mut reader) = Reader::open(value, "`budgets`", problems) else { return };
+    draft.server = reader.required("server", "\"deferrable\"", problems);
+    draft.overrun = reader.optional("overrun", problems);
     reader.finish(problems);
 }
 
@@ -170,6 +182,9 @@ fn vcpu(value: &At<DeValue<'_>>, problems: &mut Problems) -> Option<DraftVcpu> {
         pcpu: reader.required("pcpu", "0", problems),
         priority: reader.required("priority", "1", problems),
         quantum_us: reader.optional("quantum_us", problems),
+        budget: time(reader.optional("budget", problems)),
+        period: time(reader.optional("period", problems)),
+        tasks: list(reader.get("tasks"), &TASKS, problems, task),
     };
     reader.finish(problems);
     Some(vcpu)

@@ -7,6 +7,8 @@ use crate::model::Migration;
 use crate::nearest::did_you_mean;
 use crate::problem::Problems;
 use crate::size;
+use crate::time;
+use analysis::model::Server;
 use toml::de::DeValue;
 
 /// A type that can be read from a TOML value. Answers `None` after having
@@ -22,6 +24,7 @@ pub(crate) const TABLE: Wanted = Wanted("a table", "in braces: `{ key = value }`
 const BOOLEAN: Wanted = Wanted("`true` or `false`", "without quotes");
 const STRING: Wanted = Wanted("a string", "in quotes: `\"...\"`");
 const NUMBER: Wanted = Wanted("a whole number", "digits without quotes, such as 10 or 0x4000_0000");
+const TIME: Wanted = Wanted("a time", "in quotes, with a unit: \"3ms\", \"250us\", \"1.1ms\"");
 const SIZE: Wanted = Wanted("a size", "such as \"64K\", \"512M\", \"1G\", or a number of bytes");
 
 /// What `pick` finds in the value, or a complaint that it is not `wanted`.
@@ -86,6 +89,32 @@ impl Read for Bytes {
                 None
             }
         }
+    }
+}
+
+/// A length of time, nanoseconds: a string with a unit.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Nanoseconds(pub(crate) u64);
+
+impl Read for Nanoseconds {
+    fn read(value: &At<DeValue<'_>>, problems: &mut Problems) -> Option<Self> {
+        let text = expect(value, &TIME, problems, DeValue::as_str)?;
+        match time::parse(text) {
+            Ok(ns) => Some(Self(ns)),
+            Err(why) => {
+                problems
+                    .add(Code::BadValue, value.span(), why)
+                    .hint("write a time as \"3ms\", \"250us\", \"1.1ms\"");
+                None
+            }
+        }
+    }
+}
+
+impl Read for Server {
+    fn read(value: &At<DeValue<'_>>, problems: &mut Problems) -> Option<Self> {
+        let servers = [("periodic", Self::Periodic), ("deferrable", Self::Deferrable)];
+        one_of("server", &servers, value, problems)
     }
 }
 

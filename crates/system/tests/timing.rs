@@ -1,0 +1,75 @@
+//! Budgets and tasks of a description become the model of the analysis.
+
+mod support;
+
+use analysis::bounds::{Bounds, analyze};
+use analysis::model::{Section, Server};
+
+const TEXT: &str = r#"
+board = { kind = "qemu-virt", pcpus = 2, memory = "256M" }
+budgets = { server = "deferrable", overrun = true }
+
+[[vm]]
+name = "a"
+kernel = "rtos.elf"
+memory = { size = "64M" }
+[[vm.vcpus]]
+pcpu = 0
+priority = 5
+budget = "3ms"
+period = "10ms"
+[[vm.vcpus.tasks]]
+name = "control"
+priority = 2
+period = "200ms"
+jitter = "1.5ms"
+segments = [{ wcet = "2ms" }, { wcet = "100us", gcs = "R" }, { wcet = "1ms", lcs = "L" }]
+[[vm.vcpus]]
+pcpu = 1
+priority = 5
+budget = "4ms"
+period = "10ms"
+[[vm.vcpus.tasks]]
+name = "log"
+priority = 1
+period = "400ms"
+segments = [{ wcet = "2ms" }, { wcet = "100us", gcs = "R" }, { wcet = "1ms", lcs = "L" }]
+
+[[vm]]
+name = "b"
+kernel = "rtos.elf"
+memory = { size = "64M" }
+vcpus = [{ pcpu = 1, priority = 1 }]
+"#;
+
+#[test]
+fn what_is_described_is_what_is_analysed() {
+    let directory = support::files();
+    let checked = support::sound(directory.path(), TEXT);
+    let system = checked.timing.unwrap();
+    assert_eq!((system.server, system.overrun), (Server::Deferrable, true));
+    let ids: Vec<_> = system.vcpus.iter().map(|vcpu| vcpu.id.as_str()).collect();
+    assert_eq!(ids, ["a.0", "a.1"], "a vCPU below all budgets is in nobody's way");
+    assert_eq!(
+        system.vcpus.iter().map(|v| v.budget_ns).collect::<Vec<_>>(),
+        [3_000_000, 4_000_000]
+    );
+    assert!(system.vcpus[0].priority > system.vcpus[1].priority, "the first of equals goes first");
+    let control = &system.tasks[0];
+    assert_eq!((control.id.as_str(), control.jitter_ns), ("a/control", 1_500_000));
+    assert_eq!(control.segments[1].wcet_ns, 100_000);
+    // R is one resource, L is each vCPU's own.
+    let [control, log] = [&system.tasks[0], &system.tasks[1]];
+    assert_eq!(control.segments[1].section, log.segments[1].section);
+    assert_ne!(control.segments[2].section, log.segments[2].section);
+    assert!(matches!(log.segments[2].section, Section::Local(_)));
+    assert!(analyze(&system, Bounds::Corrected).unwrap().schedulable());
+}
+
+#[test]
+fn without_budgets_there_is_nothing_to_analyse() {
+    let directory = support::files();
+    let text = "board = { kind = \"qemu-virt\", pcpus = 1, memory = \"256M\" }\n[[vm]]\nname = \"a\"\n\
+                kernel = \"rtos.elf\"\nmemory = { size = \"64M\" }\nvcpus = [{ pcpu = 0, priority = 1 }]\n";
+    assert!(support::sound(directory.path(), text).timing.is_none());
+}
