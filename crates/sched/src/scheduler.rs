@@ -10,8 +10,10 @@
 //! again. A turn among k equals therefore comes at most the sum of the other
 //! k - 1 quanta after it was asked for, times of higher priorities aside.
 
+use crate::ceiling::Ceiling;
 use crate::mailbox::Members;
 use crate::{Duration, Instant, MAX_VCPUS};
+use core::fmt;
 
 /// Names a vCPU: its index in the system's table, below [`MAX_VCPUS`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -59,6 +61,28 @@ pub enum Refusal {
     UnknownVcpu,
     /// Its quantum is zero.
     ZeroQuantum,
+    /// Its server's budget is zero.
+    ZeroBudget,
+    /// Its server's period is zero.
+    ZeroPeriod,
+    /// Its server's budget is larger than the period it comes in.
+    BudgetBeyondPeriod,
+    /// Its server's budget and overrun together are larger than the period.
+    OverrunBeyondPeriod,
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::AlreadyHere => "the vCPU is on this core already",
+            Self::UnknownVcpu => "the vCPU's number is too large",
+            Self::ZeroQuantum => "the quantum is zero",
+            Self::ZeroBudget => "the budget is zero: the vCPU could never run",
+            Self::ZeroPeriod => "the period is zero: the budget would be endless",
+            Self::BudgetBeyondPeriod => "the budget is larger than its period",
+            Self::OverrunBeyondPeriod => "budget and overrun are larger than the period",
+        })
+    }
 }
 
 #[derive(Clone, Copy)]
@@ -92,6 +116,8 @@ pub struct Scheduler {
     position: [u8; MAX_VCPUS],
     /// Set of positions.
     ready: u64,
+    /// Set of positions: at their ceiling, above all others.
+    raised: u64,
     /// Position of the vCPU that runs, or [`ABSENT`].
     running: u8,
     /// Up to when the running vCPU's quantum has been charged.
@@ -107,6 +133,7 @@ impl Scheduler {
             count: 0,
             position: [ABSENT; MAX_VCPUS],
             ready: 0,
+            raised: 0,
             running: ABSENT,
             charged: Instant(0),
         }
@@ -175,16 +202,46 @@ impl Scheduler {
         }
     }
 
-    /// Charges the vCPU that runs for the time it took, and says who runs now.
+    /// Raises a vCPU to its ceiling: above every vCPU that is not raised, and
+    /// as before among those that are. Nothing happens when it is not here.
+    pub fn raise(&mut self, id: VcpuId) {
+        if let Some(at) = self.find(id) {
+            self.raised |= 1 << at;
+        }
+    }
+
+    /// Takes a vCPU back to its own priority.
+    pub fn lower(&mut self, id: VcpuId) {
+        if let Some(at) = self.find(id) {
+            self.raised &= !(1 << at);
+        }
+    }
+
+    /// Charges the vCPU that runs for the time it took, and says who runs now
+    /// by the vCPUs' own priorities.
     pub fn decide(&mut self, now: Instant) -> Decision {
         self.charge(now);
-        if self.ready == 0 {
+        self.decide_among(self.ready, now)
+    }
+
+    /// The same, but those that are [raised](Self::raise) come first. A method
+    /// of its own, so that who raises nobody does not pay for it.
+    pub fn decide_with_ceilings(&mut self, now: Instant) -> Decision {
+        self.charge(now);
+        let raised = self.ready & self.raised;
+        self.decide_among(if raised == 0 { self.ready } else { raised }, now)
+    }
+
+    /// Who of `ready`, a set of positions, runs now.
+    #[inline(always)]
+    fn decide_among(&mut self, ready: u64, now: Instant) -> Decision {
+        if ready == 0 {
             self.running = ABSENT;
             return Decision { run: None, until: None };
         }
-        let top = self.ready.trailing_zeros() as usize;
+        let top = ready.trailing_zeros() as usize;
         let peers = self.entries[top].peers;
-        let candidates = self.ready & peers;
+        let candidates = ready & peers;
         let first = peers.trailing_zeros() as usize;
         let next = at_or_after(candidates, u32::from(self.entries[first].turn));
         self.entries[first].turn = next;
@@ -225,6 +282,14 @@ impl Scheduler {
         self.running == ABSENT
             || self.entries[at].params.priority
                 >= self.entries[usize::from(self.running)].params.priority
+    }
+
+    /// A vCPU's priority, raised or not; none when it is not here.
+    #[must_use]
+    pub fn ceiling(&self, id: VcpuId) -> Option<Ceiling> {
+        let at = self.find(id)?;
+        let priority = self.entries[at].params.priority;
+        Some(Ceiling { gcs: self.raised >> at & 1 == 1, priority })
     }
 
     /// The vCPUs whose waking [matters](Self::matters), highest priority first.
@@ -298,7 +363,9 @@ impl Scheduler {
         let count = usize::from(self.count);
         self.entries.copy_within(at..count, at + 1);
         let below = low_bits(at);
-        self.ready = (self.ready & below) | (self.ready & !below) << 1;
+        for set in [&mut self.ready, &mut self.raised] {
+            *set = (*set & below) | (*set & !below) << 1;
+        }
         self.shift_references(at, 1);
     }
 
@@ -311,7 +378,9 @@ impl Scheduler {
         self.entries.copy_within(at + 1..count, at);
         self.entries[count - 1] = NO_ENTRY;
         let below = low_bits(at);
-        self.ready = (self.ready & below) | (self.ready >> 1 & !below);
+        for set in [&mut self.ready, &mut self.raised] {
+            *set = (*set & below) | (*set >> 1 & !below);
+        }
         self.shift_references(at + 1, -1);
     }
 

@@ -1,0 +1,157 @@
+//! Budget servers: how much of a core a vCPU gets, and when again.
+//!
+//! A server gives its vCPU a budget in every period. Both policies replenish at
+//! exact multiples of the period, wholly; they differ in what an idle vCPU
+//! keeps (Kim, Wang, Rajkumar, RTSS 2014, Section II-A):
+//!
+//! - *periodic*: nothing. Without work it idles its budget away, and while it
+//!   does it has the core: the analysis (Equation 2) relies on lower vCPUs not
+//!   running meanwhile.
+//! - *deferrable*: everything, until the end of the period.
+//!
+//! A vCPU in a global critical section (gcs) may *overrun*: go on without budget
+//! up to a limit for each period (Section III-B). A periodic server may do so
+//! only while it has not stopped: once suspended it stays so until its period
+//! ends. A deferrable one may begin whenever a gcs is granted to it.
+
+use crate::scheduler::Refusal;
+use crate::{Duration, Instant};
+
+/// What happens to budget that a vCPU does not use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Policy {
+    /// It is idled away.
+    Periodic,
+    /// It is kept until the period ends.
+    Deferrable,
+}
+
+/// Parameters of a server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Server {
+    /// What happens to unused budget.
+    pub policy: Policy,
+    /// Execution time in each period; not zero, not above the period.
+    pub budget: Duration,
+    /// From one replenishment to the next; not zero.
+    pub period: Duration,
+    /// Execution time beyond the budget that critical sections may take in one
+    /// period; zero: none. Budget and overrun are not above the period.
+    pub overrun: Duration,
+}
+
+impl Server {
+    fn check(&self) -> Result<(), Refusal> {
+        if self.budget.0 == 0 {
+            Err(Refusal::ZeroBudget)
+        } else if self.period.0 == 0 {
+            Err(Refusal::ZeroPeriod)
+        } else if self.budget > self.period {
+            Err(Refusal::BudgetBeyondPeriod)
+        } else if self.overrun.0 > self.period.0 - self.budget.0 {
+            Err(Refusal::OverrunBeyondPeriod)
+        } else {
+            Ok(())
+        }
+    }
+}
+
+/// A server and what is left in it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Account {
+    server: Server,
+    /// Of this period's budget.
+    left: Duration,
+    /// Of this period's overrun.
+    overrun_left: Duration,
+    /// When the next period begins.
+    next: Instant,
+    /// It does not begin to overrun in this period any more.
+    stopped: bool,
+}
+
+impl Account {
+    /// An account whose first period begins at `begin`; it is empty before.
+    ///
+    /// # Errors
+    /// Refuses inconsistent parameters.
+    pub fn open(server: Server, begin: Instant) -> Result<Self, Refusal> {
+        server.check()?;
+        Ok(Self {
+            server,
+            left: Duration(0),
+            overrun_left: Duration(0),
+            next: begin,
+            stopped: true,
+        })
+    }
+
+    /// Its parameters.
+    #[must_use]
+    pub const fn server(&self) -> Server {
+        self.server
+    }
+
+    /// What is left of the budget, as of the latest charge.
+    #[must_use]
+    pub const fn left(&self) -> Duration {
+        self.left
+    }
+
+    /// What is left of the overrun, as of the latest charge.
+    #[must_use]
+    pub const fn overrun_left(&self) -> Duration {
+        self.overrun_left
+    }
+
+    /// When it is replenished next, as of the latest look.
+    #[must_use]
+    pub const fn replenished_at(&self) -> Instant {
+        self.next
+    }
+
+    /// Begins the period that `now` is in, if it has not begun.
+    pub(crate) fn replenish(&mut self, now: Instant) {
+        if now < self.next {
+            return;
+        }
+        let missed = now.since(self.next).0 / self.server.period.0;
+        self.next = Instant(self.next.0 + missed * self.server.period.0).after(self.server.period);
+        self.left = self.server.budget;
+        self.overrun_left = self.server.overrun;
+        self.stopped = false;
+    }
+
+    /// Takes the time from `from` to `now`. What belongs to a period that is
+    /// over is of no consequence any more. Whoever is charged late has no more
+    /// to lose than everything: the excess is not carried over.
+    pub(crate) fn charge(&mut self, from: Instant, now: Instant) {
+        self.replenish(now);
+        let begin = Instant(self.next.0.saturating_sub(self.server.period.0));
+        let taken = now.since(from.max(begin)).0;
+        let beyond = taken.saturating_sub(self.left.0);
+        self.left.0 = self.left.0.saturating_sub(taken);
+        self.overrun_left.0 = self.overrun_left.0.saturating_sub(beyond);
+    }
+
+    /// Whether its vCPU may run, in a gcs or not.
+    pub(crate) const fn may_run(&self, in_gcs: bool) -> bool {
+        self.left.0 > 0 || (in_gcs && self.overrun_left.0 > 0 && !self.stopped)
+    }
+
+    /// How long it may run if nothing changes.
+    pub(crate) const fn allowance(&self, in_gcs: bool) -> Duration {
+        let overrun = if in_gcs { self.overrun_left.0 } else { 0 };
+        Duration(self.left.0.saturating_add(overrun))
+    }
+
+    /// The vCPU may not run on.
+    pub(crate) fn stop(&mut self) {
+        self.stopped = matches!(self.server.policy, Policy::Periodic);
+    }
+
+    /// Whether its vCPU has the core even without work.
+    pub(crate) const fn idles(&self) -> bool {
+        matches!(self.server.policy, Policy::Periodic)
+    }
+}
