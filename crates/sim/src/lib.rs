@@ -1,0 +1,39 @@
+//! The scheduler of the hypervisor in a discrete-event world.
+//!
+//! What decides here is [`sched`] itself: one
+//! [`BudgetScheduler`](sched::BudgetScheduler) for each simulated core, mutexes
+//! as in [`sched::mutex`], and a [`Mailbox`](sched::Mailbox) through which the
+//! grant of a resource reaches another core, as a posted interrupt does at EL2.
+//! Around it there is what the hypervisor does not decide: guests that schedule
+//! tasks by fixed priority, the time that tasks take, and a clock.
+//!
+//! The model is that of Kim, Wang and Rajkumar (RTSS 2014, Section II). Time is
+//! in whole nanoseconds, a decision takes none, and a doorbell none either.
+//!
+//! | module | story |
+//! | --- | --- |
+//! | [`system`] | what is simulated, and what makes no sense |
+//! | `guest` | which task of a vCPU is next; local resources |
+//! | `task` | jobs, their segments and how long those take |
+//! | [`world`] | events in the order of time |
+//! | [`record`] | what became of the tasks |
+//! | [`observer`] | what can be watched meanwhile |
+//! | [`timeline`] | an observer that keeps who ran when |
+//! | [`case_study`] | the system of the paper's Section V-B |
+//! | [`checker`] | an observer that objects to whatever the protocol forbids |
+
+#![forbid(unsafe_code)]
+
+pub mod case_study;
+pub mod checker;
+mod guest;
+pub mod observer;
+pub mod record;
+pub mod system;
+mod task;
+pub mod timeline;
+pub mod world;
+
+pub use observer::Observer;
+pub use system::System;
+pub use world::World;

@@ -1,0 +1,93 @@
+//! Random systems keep to the protocol, whatever they are: feasible or not,
+//! with servers of all kinds side by side or without.
+
+mod common;
+
+use common::{server, vcpu};
+use proptest::prelude::*;
+use sched::server::Policy;
+use sim::system::{Execution, Need, Protocol, Segment, System, Task};
+use sim::{World, checker::Checker};
+
+const HORIZON: u64 = 3_000;
+
+fn any_vcpu() -> impl Strategy<Value = sim::system::Vcpu> {
+    let policy = prop_oneof![Just(Policy::Periodic), Just(Policy::Deferrable)];
+    let period = prop_oneof![10u64..60, Just(20)];
+    (0usize..3, policy, period, 1u64..=100, 0u64..=100, 0u64..20, prop::bool::weighted(0.15))
+        .prop_map(|(core, policy, period, share, overrun, offset, free)| {
+            let budget = (period * share / 100).max(1);
+            let overrun = (period - budget) * overrun / 100;
+            let server = if free { None } else { server(policy, budget, period, overrun) };
+            sim::system::Vcpu { offset, ..vcpu(core, server) }
+        })
+}
+
+fn any_task() -> impl Strategy<Value = (usize, Task)> {
+    let need = prop_oneof![
+        2 => Just(Need::Nothing),
+        2 => (0usize..3).prop_map(Need::Global),
+        1 => (0usize..2).prop_map(Need::Local),
+    ];
+    let segment = (1u64..12, need).prop_map(|(wcet, need)| Segment { wcet, need });
+    let segments = prop::collection::vec(segment, 1..5);
+    (0usize..6, 40u64..400, 0u64..100, 0u64..100, segments).prop_map(
+        |(vcpu, period, offset, jitter, segments)| {
+            let jitter = jitter * (period - 1) / 200;
+            let name = String::new();
+            (vcpu, Task { name, vcpu: 0, priority: 0, period, offset, jitter, segments })
+        },
+    )
+}
+
+fn any_system() -> impl Strategy<Value = System> {
+    let vcpus = prop::collection::vec(any_vcpu(), 1..6);
+    let tasks = prop::collection::vec(any_task(), 1..10);
+    let protocol = prop_oneof![3 => Just(Protocol::Vmpcp), 1 => Just(Protocol::Mpcp)];
+    (protocol, any::<u64>(), 1u8..=100, vcpus, tasks).prop_map(
+        |(protocol, seed, least, mut vcpus, tasks)| {
+            for (index, vcpu) in vcpus.iter_mut().enumerate() {
+                (vcpu.name, vcpu.priority) = (format!("v{index}"), seed >> (index * 8) & 0xff);
+            }
+            let place = |(index, (vcpu, mut task)): (usize, (usize, Task))| {
+                task.vcpu = vcpu % vcpus.len();
+                (task.name, task.priority) = (format!("t{index}"), index as u64);
+                // Local resources are the vCPU's own.
+                for segment in &mut task.segments {
+                    if let Need::Local(resource) = &mut segment.need {
+                        *resource += 2 * task.vcpu;
+                    }
+                }
+                task
+            };
+            let tasks = tasks.into_iter().enumerate().map(place).collect();
+            System { protocol, execution: Execution::Random { least }, seed, vcpus, tasks }
+        },
+    )
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 3000, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn keep_to_the_protocol(system in any_system()) {
+        let mut world = World::watched(&system, Checker::new(&system)).unwrap();
+        world.run_until(HORIZON);
+        prop_assert_eq!(world.observer().objection(), None);
+    }
+
+    /// Time passes in one step as in many, and chance is the seed's alone.
+    #[test]
+    fn looking_changes_nothing(system in any_system(), looks in prop::collection::vec(1u64..200, 1..20)) {
+        let mut whole = World::new(&system).unwrap();
+        whole.run_until(HORIZON);
+        let (mut pieces, mut now) = (World::new(&system).unwrap(), 0);
+        for look in looks {
+            now = (now + look).min(HORIZON);
+            pieces.run_until(now);
+        }
+        pieces.run_until(HORIZON);
+        prop_assert!(whole.records().eq(pieces.records()));
+        prop_assert_eq!(whole.events(), pieces.events());
+    }
+}
