@@ -18,6 +18,7 @@
 //! | [`bounds`] | which deadlines hold and why, as tables |
 //! | [`run`] | any system, for as long as one likes |
 //! | [`demo`] | Linux and FreeRTOS share cores |
+//! | [`simulate`] | a system of vCPUs and tasks in the simulator, beside its bounds |
 //! | [`bench`] | measurements with goals: the hypervisor, virtual time |
 //! | [`scenario`] | tests of the hypervisor on a machine |
 //! | [`suite`] | running every test there is |
@@ -44,6 +45,7 @@ pub mod results;
 pub mod run;
 pub mod scenario;
 pub mod session;
+pub mod simulate;
 pub mod suite;
 pub mod table;
 pub mod view;

@@ -18,6 +18,7 @@
 //! | [`world`] | events in the order of time |
 //! | [`record`] | what became of the tasks |
 //! | [`observer`] | what can be watched meanwhile |
+//! | [`usage`] | an observer that counts what vCPUs have of their cores |
 //! | [`timeline`] | an observer that keeps who ran when |
 //! | [`case_study`] | the system of the paper's Section V-B |
 //! | [`checker`] | an observer that objects to whatever the protocol forbids |
@@ -32,6 +33,7 @@ pub mod record;
 pub mod system;
 mod task;
 pub mod timeline;
+pub mod usage;
 pub mod world;
 
 pub use observer::Observer;

@@ -54,7 +54,8 @@ pub fn compute(path: &Path, system: &System, bounds: Bounds) -> Result<Verdict> 
     bounds::analyze(system, bounds).map_err(|error| miette!("{}: {error}", path.display()))
 }
 
-fn read(path: &Path) -> Result<System> {
+/// Reads vCPUs and tasks: JSON, or what a system description says of them.
+pub fn read(path: &Path) -> Result<System> {
     if path.extension().is_some_and(|extension| extension == "toml") {
         return description::load(path)?.timing.ok_or_else(|| {
             miette!(

@@ -8,6 +8,7 @@ mod demo;
 pub mod description;
 mod experiment;
 mod run;
+mod simulate;
 mod test;
 mod vtime;
 
@@ -32,6 +33,7 @@ pub fn run(command: &Command) -> Result<u8> {
         Command::Check(arguments) => check::check(arguments),
         Command::Analyze(arguments) => analyze::analyze(arguments),
         Command::Experiment(arguments) => experiment::experiment(arguments),
+        Command::Simulate(arguments) => simulate::simulate(arguments),
         Command::Vtime(arguments) => vtime::vtime(arguments),
     }
 }

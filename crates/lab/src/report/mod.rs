@@ -11,6 +11,7 @@ mod dots;
 mod histogram;
 mod lines;
 mod shares;
+pub mod timeline;
 
 pub use bars::{Bar, bars};
 pub use dots::{Group, dots};

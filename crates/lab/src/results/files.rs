@@ -71,6 +71,14 @@ pub fn write_json(path: &Path, value: &impl serde::Serialize) -> Result<(), Writ
     write_atomically(path, &text)
 }
 
+/// Writes `content` to `path`, wherever that is.
+///
+/// # Errors
+/// When it cannot be written.
+pub fn write_file(path: &Path, content: &[u8]) -> Result<(), WriteError> {
+    write_atomically(path, content)
+}
+
 /// A reader sees the old file or the new one, never half of it.
 fn write_atomically(path: &Path, content: &[u8]) -> Result<(), WriteError> {
     let directory = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));

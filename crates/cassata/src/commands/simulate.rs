@@ -1,0 +1,49 @@
+//! `cassata simulate`.
+
+use super::{analyze, say};
+use crate::cli::Simulate;
+use lab::report::timeline::Schedule;
+use lab::simulate::{Options, Simulation, simulate as run};
+use miette::Result;
+use std::path::Path;
+
+/// Simulates a system and shows what was seen beside the bounds.
+pub fn simulate(arguments: &Simulate) -> Result<u8> {
+    let system = analyze::read(&arguments.system)?;
+    let options = Options {
+        protocol: arguments.protocol(),
+        execution: arguments.execution(),
+        seed: arguments.seed,
+        until: arguments.limit,
+        bounds: arguments.bounds.into(),
+    };
+    let seen = run(&system, &options)?;
+    if let Some(path) = &arguments.trace {
+        draw(&seen, &arguments.system, path)?;
+    }
+    if arguments.json {
+        say(&format!("{:#}", seen.json()));
+    } else {
+        for table in seen.tables() {
+            say(&table.to_string());
+        }
+        seen.remarks().iter().for_each(|remark| say(remark));
+        if let Some(path) = &arguments.trace {
+            say(&path.display().to_string());
+        }
+    }
+    let fails = seen.late().next().is_some() || seen.beyond_bounds().next().is_some();
+    Ok(u8::from(fails))
+}
+
+fn draw(seen: &Simulation, system: &Path, path: &Path) -> Result<()> {
+    let name = system.file_name().unwrap_or_default().to_string_lossy();
+    let schedule = Schedule {
+        title: &format!("{name} under {}", seen.protocol()),
+        system: &seen.system,
+        resources: &seen.resources,
+        timeline: &seen.timeline,
+        end: seen.opening().max(1),
+    };
+    Ok(lab::results::write_file(path, schedule.svg().as_bytes())?)
+}

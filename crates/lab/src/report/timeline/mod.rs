@@ -1,0 +1,185 @@
+//! A schedule as a drawing that stands for itself: an SVG file.
+//!
+//! Core by core, and in each the vCPUs by priority: one line for the core, one
+//! for what is left of each budget, one for each task. Colours tell vCPUs apart;
+//! the same shape means the same everywhere.
+//!
+//! | module | story |
+//! | --- | --- |
+//! | `rows` | which line stands where |
+//! | `budget` | what is left of a budget, from who ran when |
+//! | `marks` | executions, waits, arrivals and completions |
+
+mod budget;
+mod marks;
+mod rows;
+#[cfg(test)]
+mod tests;
+
+use super::axis::{Axis, point};
+use maud::{Markup, PreEscaped, html};
+use rows::{Kind, Row, rows};
+use sim::System;
+use sim::timeline::Timeline;
+
+const STYLE: &str = include_str!("timeline.css");
+
+/// Left edge of the plot: room for names.
+const LEFT: f64 = 150.0;
+/// Width of the whole drawing.
+const WIDTH: f64 = 1240.0;
+/// Right edge of the plot.
+const RIGHT: f64 = WIDTH - 20.0;
+/// Top of the first row: room for the title and the legend.
+const TOP: f64 = 84.0;
+
+/// A stretch of a schedule.
+#[derive(Clone, Copy, Debug)]
+pub struct Schedule<'a> {
+    /// What it shows.
+    pub title: &'a str,
+    /// What was simulated.
+    pub system: &'a System,
+    /// Names of the resources.
+    pub resources: &'a [String],
+    /// Who ran when.
+    pub timeline: &'a Timeline,
+    /// Up to here, ns; more than 0.
+    pub end: u64,
+}
+
+impl Schedule<'_> {
+    /// An SVG file.
+    #[must_use]
+    #[allow(clippy::cast_precision_loss)] // places on paper
+    pub fn svg(&self) -> String {
+        let rows = rows(self.system);
+        let bottom = rows.last().map_or(TOP, |row| row.top + row.height) + 8.0;
+        let unit = Unit::for_span(self.end);
+        let axis = Axis::linear(0.0..=self.end as f64 / unit.ns(), (LEFT, RIGHT));
+        let time = Axis::linear(0.0..=self.end as f64, (LEFT, RIGHT));
+        let drawing = html! {
+            svg xmlns="http://www.w3.org/2000/svg" viewBox=(format!("0 0 {WIDTH} {}", point(bottom + 44.0))) width=(WIDTH) height=(point(bottom + 44.0)) role="img" {
+                title { (self.title) }
+                style { (PreEscaped(STYLE)) }
+                (patterns())
+                rect.paper width="100%" height="100%" {}
+                text.title x="20" y="30" { (self.title) }
+                (legend())
+                (axis.grid(true, (bottom, TOP - 6.0), 16.0, |tick| crate::quantity::number(tick)))
+                text.label x=(point(RIGHT)) y=(point(bottom + 36.0)) text-anchor="end" { "time, " (unit.name()) }
+                @for row in &rows { (self.row(row, &time)) }
+            }
+        };
+        drawing.into_string()
+    }
+
+    fn row(&self, row: &Row, time: &Axis) -> Markup {
+        html! {
+            @match row.kind {
+                Kind::Core(core) => {
+                    line.frame x1="20" x2=(point(RIGHT)) y1=(point(row.top - 5.0)) y2=(point(row.top - 5.0)) {}
+                    text.core x="20" y=(point(row.middle())) dy="0.35em" { "core " (core) }
+                    (self.occupation(row, core, time))
+                }
+                Kind::Vcpu(vcpu) => {
+                    text.name x="36" y=(point(row.middle())) dy="0.35em" { (self.system.vcpus[vcpu].name) }
+                    @if let Some(server) = self.system.vcpus[vcpu].server {
+                        text.label x=(point(LEFT - 8.0)) y=(point(row.middle())) dy="0.35em" text-anchor="end" {
+                            (short(server.budget.0)) " / " (short(server.period.0))
+                        }
+                    }
+                    (self.budget(row, vcpu, time))
+                }
+                Kind::Task(task) => {
+                    text.label x="52" y=(point(row.middle())) dy="0.35em" { (self.system.tasks[task].name) }
+                    (self.task(row, task, time))
+                }
+            }
+        }
+    }
+}
+
+/// What a tick of the axis counts.
+#[derive(Clone, Copy)]
+enum Unit {
+    Nanoseconds,
+    Microseconds,
+    Milliseconds,
+    Seconds,
+}
+
+impl Unit {
+    const fn for_span(ns: u64) -> Self {
+        match ns {
+            0..5_000 => Self::Nanoseconds,
+            5_000..5_000_000 => Self::Microseconds,
+            5_000_000..5_000_000_000 => Self::Milliseconds,
+            _ => Self::Seconds,
+        }
+    }
+
+    const fn ns(self) -> f64 {
+        match self {
+            Self::Nanoseconds => 1.0,
+            Self::Microseconds => 1e3,
+            Self::Milliseconds => 1e6,
+            Self::Seconds => 1e9,
+        }
+    }
+
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Nanoseconds => "ns",
+            Self::Microseconds => "µs",
+            Self::Milliseconds => "ms",
+            Self::Seconds => "s",
+        }
+    }
+}
+
+/// A time in the largest unit that leaves no more than three decimals.
+fn short(ns: u64) -> String {
+    let units = [Unit::Seconds, Unit::Milliseconds, Unit::Microseconds];
+    #[allow(clippy::cast_precision_loss)] // shown with three decimals
+    let value = |unit: Unit| ns as f64 / unit.ns();
+    let unit = units.into_iter().find(|&unit| value(unit) >= 1.0).unwrap_or(Unit::Nanoseconds);
+    format!("{} {}", crate::quantity::number(value(unit)), unit.name())
+}
+
+fn patterns() -> Markup {
+    html! {
+        defs {
+            pattern id="lcs" width="6" height="6" patternUnits="userSpaceOnUse" patternTransform="rotate(45)" {
+                rect width="2" height="6" fill="#ffffff" fill-opacity="0.55" {}
+            }
+        }
+    }
+}
+
+fn legend() -> Markup {
+    let entries: [(&str, &str, Markup); 7] = [
+        ("executes", "x", html! { rect.run.c0 width="26" height="12" {} }),
+        ("holds a global resource", "g", html! { rect.gcs.c0 width="26" height="12" {} }),
+        (
+            "holds a local resource",
+            "l",
+            html! { rect.run.c0 width="26" height="12" {} rect.lcs width="26" height="12" {} },
+        ),
+        ("waits for a global one", "w", html! { line.wait x2="26" y1="6" y2="6" {} }),
+        ("arrival", "a", html! { path.arrival d="M4 13V1M1 5 4 0 7 5" {} }),
+        ("completion", "c", html! { path.completion d="M0 3h12M6 3v9" {} }),
+        (
+            "budget left, overrun",
+            "b",
+            html! { rect.left.c0 width="13" height="12" {} rect.over x="13" y="6" width="13" height="6" {} },
+        ),
+    ];
+    let places = [20.0, 120.0, 300.0, 476.0, 636.0, 716.0, 822.0];
+    html! { @for ((name, _, sample), x) in entries.into_iter().zip(places) {
+        g transform=(format!("translate({x} 50)")) {
+            (sample)
+            text.label x="32" y="6" dy="0.35em" { (name) }
+        }
+    } }
+}

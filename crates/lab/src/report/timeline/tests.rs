@@ -1,0 +1,80 @@
+//! The drawing's own account, and what is on the paper.
+
+use super::budget::Piece;
+use super::*;
+use sim::World;
+use sim::case_study::{Scheme, system};
+
+const MS: u64 = 1_000_000;
+
+fn seen(system: &System, end: u64) -> Timeline {
+    let mut world = World::watched(system, Timeline::until(end)).unwrap();
+    world.run_until(end);
+    world.into_observer()
+}
+
+fn schedule<'a>(
+    system: &'a System,
+    timeline: &'a Timeline,
+    resources: &'a [String],
+) -> Schedule<'a> {
+    Schedule { title: "A & B", system, resources, timeline, end: timeline.end() }
+}
+
+#[test]
+fn a_budget_falls_while_its_vcpu_runs_and_not_otherwise() {
+    let system = system(Scheme::DeferrableWithOverrun);
+    let timeline = seen(&system, 12 * MS);
+    // v2: 1.0 to 4.1, the gcs's last tenth beyond the budget; then 10.0 to 12.0.
+    let tenths = |piece: &Piece| {
+        let tenth = MS / 10;
+        let signed = tenth.cast_signed();
+        (piece.from / tenth, piece.to / tenth, piece.begin / signed, piece.end / signed)
+    };
+    let pieces: Vec<_> = schedule(&system, &timeline, &[]).pieces(1).iter().map(tenths).collect();
+    let mut merged: Vec<(u64, u64, i64, i64)> = Vec::new();
+    for piece in pieces {
+        match merged.last_mut() {
+            Some(last)
+                if last.1 == piece.0
+                    && last.3 == piece.2
+                    && (last.2 == last.3) == (piece.2 == piece.3)
+                    && piece.2 > 0 =>
+            {
+                (last.1, last.3) = (piece.1, piece.3)
+            }
+            _ => merged.push(piece),
+        }
+    }
+    assert_eq!(
+        merged,
+        [(0, 10, 30, 30), (10, 40, 30, 0), (40, 41, 0, -1), (41, 100, -1, -1), (100, 120, 30, 10)]
+    );
+}
+
+#[test]
+fn everything_that_happened_is_on_the_paper() {
+    let system = system(Scheme::DeferrableWithOverrun);
+    let timeline = seen(&system, 30 * MS);
+    let resources = ["R".to_owned()];
+    let svg = schedule(&system, &timeline, &resources).svg();
+    for vcpu in &system.vcpus {
+        assert!(svg.contains(&format!(">{}<", vcpu.name)), "{}", vcpu.name);
+    }
+    for part in ["A &amp; B", ">core 3<", ">τ8<", "3 ms / 10 ms", "time, ms", "class=\"over\""] {
+        assert!(svg.contains(part), "{part}");
+    }
+    // Eight jobs and the legend; seven tasks wait at least once.
+    assert_eq!(svg.matches("class=\"completion\"").count(), 9);
+    assert_eq!(svg.matches("class=\"arrival\"").count(), 9);
+    assert_eq!(svg.matches("class=\"wait\"").count(), timeline.waits.len() + 1);
+    assert!(!svg.contains("NaN") && !svg.contains("inf"));
+}
+
+#[test]
+fn times_are_short() {
+    assert_eq!(
+        [0, 999, 1_500, 3_000_000, 1_100_000].map(short),
+        ["0 ns", "999 ns", "1.5 µs", "3 ms", "1.1 ms"]
+    );
+}

@@ -1,0 +1,162 @@
+//! A system of vCPUs and tasks in the simulator, beside its bounds.
+//!
+//! | module | story |
+//! | --- | --- |
+//! | [`model`] | from the model of the analysis to that of the simulator |
+//! | `tell` | what was seen, as tables and as JSON |
+
+pub mod model;
+mod tell;
+#[cfg(test)]
+mod tests;
+
+use analysis::bounds::{AnalysisError, Bounds, Verdict, analyze};
+use miette::Diagnostic;
+use sim::record::Record;
+use sim::system::{Execution, Protocol, Refusal};
+use sim::timeline::Timeline;
+use sim::usage::{Meter, Usage};
+use sim::{System, World};
+use thiserror::Error;
+
+/// How to simulate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// How global resources are accessed. Bounds are known for vMPCP only.
+    pub protocol: Protocol,
+    /// How long segments take.
+    pub execution: Execution,
+    /// What chance begins with.
+    pub seed: u64,
+    /// Simulated time, ns; none: a hundred times the longest period of a task.
+    pub until: Option<u64>,
+    /// Which equations the bounds are from.
+    pub bounds: Bounds,
+}
+
+/// What was seen.
+#[derive(Clone, Debug)]
+pub struct Simulation {
+    /// What was simulated.
+    pub system: System,
+    /// Names of the resources.
+    pub resources: Vec<String>,
+    /// Simulated time, ns.
+    pub end: u64,
+    /// What became of each task.
+    pub records: Vec<Record>,
+    /// By task: how long its oldest job has not been complete, ns.
+    pub unfinished: Vec<Option<u64>>,
+    /// By vCPU.
+    pub usage: Vec<Usage>,
+    /// How often a core's scheduler decided.
+    pub decisions: u64,
+    /// The beginning.
+    pub timeline: Timeline,
+    /// What the analysis says; none for a protocol that it does not know.
+    pub verdict: Option<Verdict>,
+}
+
+/// It could not be simulated.
+#[derive(Debug, Error, Diagnostic)]
+pub enum Failure {
+    /// The simulator refuses.
+    #[error("{0}")]
+    Refused(#[from] Refusal),
+    /// A bound does not fit.
+    #[error("{0}")]
+    Uncomputable(#[from] AnalysisError),
+}
+
+/// Simulates a system that the analysis accepts.
+///
+/// # Errors
+/// When the simulator refuses it, or a bound cannot be computed.
+pub fn simulate(
+    system: &analysis::model::System,
+    options: &Options,
+) -> Result<Simulation, Failure> {
+    let (protocol, execution) = (options.protocol, options.execution);
+    let verdict = match protocol {
+        Protocol::Vmpcp => Some(analyze(system, options.bounds)?),
+        Protocol::Mpcp => None,
+    };
+    let of = |cause| AnalysisError { of: "the system".into(), cause };
+    let simulated = model::simulated(system, protocol, execution, options.seed).map_err(of)?;
+    let longest = simulated.tasks.iter().map(|task| task.period).max().unwrap_or(0);
+    let end = options.until.unwrap_or(longest.saturating_mul(100));
+    let observer = (Timeline::until(longest_opening(&simulated).min(end)), Meter::new(&simulated));
+    let mut world = World::watched(&simulated, observer)?;
+    world.run_until(end);
+    let (records, unfinished) = (world.records().copied().collect(), world.unfinished().collect());
+    let decisions = world.decisions();
+    let (timeline, meter) = world.into_observer();
+    Ok(Simulation {
+        resources: system.resources.clone(),
+        end,
+        records,
+        unfinished,
+        usage: meter.usage().to_vec(),
+        decisions,
+        timeline,
+        verdict,
+        system: simulated,
+    })
+}
+
+/// A time by which every task's first job should be complete, and all vCPUs
+/// have been replenished twice, ns.
+fn longest_opening(system: &System) -> u64 {
+    let tasks = system.tasks.iter().map(|task| task.offset.saturating_add(task.period));
+    let servers = system.vcpus.iter().filter_map(|vcpu| Some((vcpu.offset, vcpu.server?.period.0)));
+    let servers = servers.map(|(offset, period)| offset.saturating_add(period.saturating_mul(2)));
+    tasks.chain(servers).max().unwrap_or(0)
+}
+
+impl Simulation {
+    /// The longest response seen of a task, ns: of a job that is complete, or so
+    /// far of one that is not. None before it has arrived.
+    #[must_use]
+    pub fn response(&self, task: usize) -> Option<u64> {
+        let record = &self.records[task];
+        let complete = (record.completed > 0).then_some(record.longest);
+        complete.max(self.unfinished[task])
+    }
+
+    /// The bound on the response of a task, ns; none where there is none.
+    #[must_use]
+    pub fn bound(&self, task: usize) -> Option<u64> {
+        self.verdict.as_ref()?.tasks[task].response_ns
+    }
+
+    /// Whether the bounds hold for this system: every vCPU gets its budget, and
+    /// every task has a bound.
+    #[must_use]
+    pub fn bounded(&self) -> bool {
+        self.verdict.as_ref().is_some_and(Verdict::schedulable)
+    }
+
+    /// Tasks of which a job took longer than its period.
+    pub fn late(&self) -> impl Iterator<Item = usize> + '_ {
+        let late = |&task: &usize| self.response(task) > Some(self.system.tasks[task].period);
+        (0..self.records.len()).filter(late)
+    }
+
+    /// Tasks of which a job took longer than the analysis allows.
+    pub fn beyond_bounds(&self) -> impl Iterator<Item = usize> + '_ {
+        let beyond = |&task: &usize| {
+            self.bounded() && self.bound(task).is_some_and(|b| self.response(task) > Some(b))
+        };
+        (0..self.records.len()).filter(beyond)
+    }
+
+    /// The instant up to which the timeline is worth drawing, ns: every task has
+    /// completed its first job, or it ends.
+    #[must_use]
+    pub fn opening(&self) -> u64 {
+        let first = |task| self.timeline.jobs.iter().find(|job| job.task == task);
+        let last = (0..self.records.len()).map(|task| first(task).map(|job| job.completion));
+        let last = last.max_by_key(|end| end.unwrap_or(u64::MAX)).flatten();
+        last.map_or(self.timeline.end(), |end| (end + end / 20).min(self.timeline.end()))
+    }
+}

@@ -1,0 +1,104 @@
+//! From the model of the analysis to that of the simulator.
+//!
+//! They differ on purpose: the analysis knows only systems for which there are
+//! bounds, the simulator runs others too, such as servers of several kinds side
+//! by side. vCPUs, tasks and resources keep their indices.
+
+use analysis::bounds::{Bounds, Uncomputable, Workload};
+use analysis::model as of;
+use sched::Duration;
+use sched::server::{Policy, Server};
+use sim::system::{Execution, Need, Protocol, Segment, System, Task, Vcpu};
+use std::collections::BTreeSet;
+
+/// The system as the simulator takes it. What a vCPU may overrun in a period is
+/// O^v, the longest that it can hold global resources (Equation 1). pCPUs are
+/// numbered anew, in the order of their numbers.
+///
+/// # Errors
+/// When sums of execution times do not fit.
+pub fn simulated(
+    system: &of::System,
+    protocol: Protocol,
+    execution: Execution,
+    seed: u64,
+) -> Result<System, Uncomputable> {
+    let workload = Workload::new(system, Bounds::Published)?;
+    let pcpus: BTreeSet<u32> = system.vcpus.iter().map(|vcpu| vcpu.pcpu).collect();
+    let policy = match system.server {
+        of::Server::Periodic => Policy::Periodic,
+        of::Server::Deferrable => Policy::Deferrable,
+    };
+    let vcpu = |(index, vcpu): (usize, &of::Vcpu)| Vcpu {
+        name: vcpu.id.clone(),
+        core: pcpus.range(..vcpu.pcpu).count(),
+        priority: unsigned(vcpu.priority),
+        server: Some(Server {
+            policy,
+            budget: Duration(vcpu.budget_ns),
+            period: Duration(vcpu.period_ns),
+            overrun: Duration(workload.overrun_time(index)),
+        }),
+        offset: vcpu.offset_ns,
+    };
+    Ok(System {
+        protocol,
+        execution,
+        seed,
+        vcpus: system.vcpus.iter().enumerate().map(vcpu).collect(),
+        tasks: system.tasks.iter().map(task).collect(),
+    })
+}
+
+fn task(task: &of::Task) -> Task {
+    let segment = |segment: &of::Segment| Segment {
+        wcet: segment.wcet_ns,
+        need: match segment.section {
+            of::Section::Normal => Need::Nothing,
+            of::Section::Global(resource) => Need::Global(resource),
+            of::Section::Local(resource) => Need::Local(resource),
+        },
+    };
+    Task {
+        name: task.id.clone(),
+        vcpu: task.vcpu,
+        priority: unsigned(task.priority),
+        period: task.period_ns,
+        offset: task.offset_ns,
+        jitter: task.jitter_ns,
+        segments: task.segments.iter().map(segment).collect(),
+    }
+}
+
+/// In the same order, from 0.
+fn unsigned(priority: i64) -> u64 {
+    priority.cast_unsigned() ^ (1 << 63)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keeps_order_and_indices() {
+        let text = r#"{"server": "periodic", "overrun": true,
+          "vcpus": [{"id": "a", "pcpu": 7, "budget": 3, "period": 10, "priority": -4, "offset": 2},
+                    {"id": "b", "pcpu": 2, "budget": 4, "period": 20, "priority": 9}],
+          "tasks": [{"id": "t", "vcpu": "b", "period": 90, "priority": 1, "offset": 5, "jitter": 6,
+                     "segments": [{"wcet": 1}, {"wcet": 2, "gcs": "R"}, {"wcet": 3, "lcs": "L"}]},
+                    {"id": "u", "vcpu": "b", "period": 80, "priority": 2, "segments": [{"wcet": 4, "gcs": "R"}]}]}"#;
+        let system = of::System::from_json(text).unwrap();
+        let simulated = simulated(&system, Protocol::Vmpcp, Execution::Worst, 1).unwrap();
+        simulated.check().unwrap();
+        let [a, b] = &simulated.vcpus[..] else { panic!() };
+        assert_eq!((a.core, b.core, a.offset), (1, 0, 2));
+        assert!(a.priority < b.priority);
+        let overrun = |vcpu: &Vcpu| vcpu.server.unwrap().overrun;
+        assert_eq!((overrun(a), overrun(b)), (Duration(0), Duration(6)));
+        let [t, u] = &simulated.tasks[..] else { panic!() };
+        assert_eq!((t.vcpu, t.period, t.offset, t.jitter), (1, 90, 5, 6));
+        let needs: Vec<_> = t.segments.iter().map(|s| (s.wcet, s.need)).collect();
+        assert_eq!(needs, [(1, Need::Nothing), (2, Need::Global(0)), (3, Need::Local(1))]);
+        assert!(t.priority < u.priority);
+    }
+}

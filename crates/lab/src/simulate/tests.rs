@@ -1,0 +1,73 @@
+//! What is seen of a small system, and how it is told.
+
+use super::*;
+use analysis::model::System as Described;
+
+const SYSTEM: &str = r#"{"server": "deferrable", "overrun": true,
+  "vcpus": [{"id": "a", "pcpu": 0, "budget": 30, "period": 200, "priority": 1},
+            {"id": "b", "pcpu": 0, "budget": 30, "period": 200, "priority": 2}],
+  "tasks": [{"id": "t", "vcpu": "a", "period": 1000, "priority": 1,
+             "segments": [{"wcet": 25}, {"wcet": 10, "gcs": "R"}, {"wcet": 5}]},
+            {"id": "u", "vcpu": "b", "period": 2000, "priority": 1,
+             "segments": [{"wcet": 5}, {"wcet": 2, "gcs": "R"}]}]}"#;
+
+fn options(protocol: Protocol, until: Option<u64>) -> Options {
+    let (execution, bounds) = (Execution::Worst, Bounds::Published);
+    Options { protocol, execution, seed: 0, until, bounds }
+}
+
+fn seen(text: &str, protocol: Protocol, until: Option<u64>) -> Simulation {
+    simulate(&Described::from_json(text).unwrap(), &options(protocol, until)).unwrap()
+}
+
+#[test]
+fn responses_stand_beside_their_bounds() {
+    // u: 0 to 7. t: 7 to 32, its gcs to 42, 5 of them beyond the budget; 200 to 205.
+    let seen = seen(SYSTEM, Protocol::Vmpcp, None);
+    assert_eq!(seen.end, 200_000);
+    assert_eq!((seen.response(0), seen.response(1)), (Some(205), Some(7)));
+    assert!(seen.bounded() && seen.bound(0) >= Some(205));
+    assert_eq!((seen.late().count(), seen.beyond_bounds().count()), (0, 0));
+    assert_eq!((seen.usage[0].most, seen.usage[0].overrun), (35, 5));
+    assert_eq!(seen.opening(), 215);
+    let tables: String = seen.tables().iter().map(ToString::to_string).collect();
+    assert!(tables.contains("Response times in 200 µs of vMPCP"), "{tables}");
+    assert!(tables.contains("205 ns"), "{tables}");
+    assert!(seen.remarks().is_empty());
+    let json = seen.json();
+    assert_eq!(json["tasks"][0]["response"], 205);
+    assert_eq!(json["tasks"][0]["bound"], seen.bound(0).unwrap());
+    assert_eq!(json["vcpus"][0]["overrun"], 5);
+    assert_eq!(json["schedulable"], true);
+}
+
+#[test]
+fn what_is_late_is_told() {
+    let text = SYSTEM.replace("\"period\": 1000", "\"period\": 104");
+    let seen = seen(&text, Protocol::Vmpcp, Some(104));
+    assert_eq!(seen.late().count(), 0, "not yet");
+    let seen = super::tests::seen(&text, Protocol::Vmpcp, Some(2000));
+    assert_eq!(seen.late().collect::<Vec<_>>(), [0]);
+    assert!(!seen.bounded());
+    let remarks = seen.remarks().join("\n");
+    assert!(remarks.contains("Late: jobs of `t`") && remarks.contains("not find"), "{remarks}");
+    assert_eq!(seen.beyond_bounds().count(), 0, "no bound, nothing beyond it");
+    assert_eq!(seen.json()["late"], serde_json::json!(["t"]));
+}
+
+#[test]
+fn mpcp_has_no_bounds_and_no_overrun() {
+    let seen = seen(SYSTEM, Protocol::Mpcp, None);
+    assert_eq!((seen.bound(0), seen.usage[0].overrun), (None, 0));
+    assert_eq!(seen.response(0), Some(210));
+    assert!(seen.remarks()[0].contains("no bounds for MPCP"));
+    assert_eq!(seen.json()["schedulable"], serde_json::Value::Null);
+}
+
+#[test]
+fn what_cannot_be_simulated_is_refused_by_name() {
+    let text = SYSTEM.replace("\"budget\": 30", "\"budget\": 195");
+    let refused = simulate(&Described::from_json(&text).unwrap(), &options(Protocol::Vmpcp, None));
+    let said = refused.unwrap_err().to_string();
+    assert!(said.contains("a: budget and overrun are larger than the period"), "{said}");
+}
