@@ -12,6 +12,7 @@
 //! | [`BudgetScheduler`] | a [`Scheduler`] whose vCPUs have servers and ceilings |
 //! | [`mutex`] | global resources: one holder, a two-level priority queue |
 //! | [`Mailbox`] | how other cores reach a core |
+//! | [`Place`] | on which core a vCPU is |
 //!
 //! Nothing here has a clock, a register, an allocation or a lock: the caller
 //! says what time it is and carries the decision out. The hypervisor does so at
@@ -30,8 +31,8 @@ pub mod server;
 mod time;
 
 pub use budget::{Allotment, BudgetScheduler, Departure};
-pub use mailbox::{Mailbox, Members, Message};
-pub use place::Place;
+pub use mailbox::{Mailbox, Members, Message, Word};
+pub use place::{Place, Slot};
 pub use scheduler::{Decision, Params, Priority, Refusal, Scheduler, State, VcpuId};
 pub use time::{Duration, Instant};
 

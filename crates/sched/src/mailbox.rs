@@ -37,10 +37,38 @@ pub enum Message {
 
 const KINDS: usize = 9;
 
+/// What a mailbox is made of: an atomic word. There is one on hardware; a
+/// model checker has another.
+pub trait Word {
+    /// The value, unordered.
+    fn peek(&self) -> u64;
+    /// Adds bits; answers what was there. Ordered as acquire and release.
+    fn add(&self, bits: u64) -> u64;
+    /// Takes everything. Ordered as acquire and release.
+    fn take(&self) -> u64;
+}
+
+impl Word for AtomicU64 {
+    #[inline]
+    fn peek(&self) -> u64 {
+        self.load(Ordering::Relaxed)
+    }
+
+    #[inline]
+    fn add(&self, bits: u64) -> u64 {
+        self.fetch_or(bits, Ordering::AcqRel)
+    }
+
+    #[inline]
+    fn take(&self) -> u64 {
+        self.swap(0, Ordering::AcqRel)
+    }
+}
+
 /// The messages one core has not yet looked at.
 #[derive(Debug)]
-pub struct Mailbox {
-    sets: [AtomicU64; KINDS],
+pub struct Mailbox<W = AtomicU64> {
+    sets: [W; KINDS],
 }
 
 impl Mailbox {
@@ -49,23 +77,25 @@ impl Mailbox {
     pub const fn new() -> Self {
         Self { sets: [const { AtomicU64::new(0) }; KINDS] }
     }
+}
 
+impl<W: Word> Mailbox<W> {
     /// Adds `member` (0 to 63) to a kind. Answers whether it was new: only then
     /// need the receiver be woken, as whoever added it before has done so.
     pub fn send(&self, kind: Message, member: usize) -> bool {
         debug_assert!(member < 64);
         let bit = 1u64 << (member & 63);
-        self.sets[kind as usize].fetch_or(bit, Ordering::AcqRel) & bit == 0
+        self.sets[kind as usize].add(bit) & bit == 0
     }
 
     /// Takes all members of a kind, leaving it empty.
     pub fn take(&self, kind: Message) -> Members {
         let set = &self.sets[kind as usize];
         // Most looks find nothing; a load is cheaper than an exchange.
-        if set.load(Ordering::Relaxed) == 0 {
+        if set.peek() == 0 {
             return Members(0);
         }
-        Members(set.swap(0, Ordering::AcqRel))
+        Members(set.take())
     }
 }
 
@@ -91,6 +121,9 @@ impl Iterator for Members {
         Some(member)
     }
 }
+
+#[cfg(test)]
+mod interleavings;
 
 #[cfg(test)]
 mod tests {

@@ -12,8 +12,36 @@ use core::sync::atomic::{AtomicU8, Ordering, fence};
 /// So a message that reaches a former owner needs no forwarding: it is for
 /// something that the present owner has seen, or will on arrival.
 #[derive(Debug)]
-pub struct Place {
-    core: AtomicU8,
+pub struct Place<S = AtomicU8> {
+    core: S,
+}
+
+/// What a place is made of: an atomic byte and a fence. There is one on
+/// hardware; a model checker has another.
+pub trait Slot {
+    /// Stores, ordered as release.
+    fn put(&self, core: u8);
+    /// Loads, ordered as acquire.
+    fn get(&self) -> u8;
+    /// Orders everything before before everything after, for all.
+    fn fence();
+}
+
+impl Slot for AtomicU8 {
+    #[inline]
+    fn put(&self, core: u8) {
+        self.store(core, Ordering::Release);
+    }
+
+    #[inline]
+    fn get(&self) -> u8 {
+        self.load(Ordering::Acquire)
+    }
+
+    #[inline]
+    fn fence() {
+        fence(Ordering::SeqCst);
+    }
 }
 
 impl Place {
@@ -22,30 +50,38 @@ impl Place {
     pub const fn new() -> Self {
         Self { core: AtomicU8::new(0) }
     }
+}
+
+impl<S: Slot> Place<S> {
+    /// In a slot that holds the number of a core.
+    #[must_use]
+    pub const fn within(core: S) -> Self {
+        Self { core }
+    }
 
     /// Before there are several cores, or by the owner when the vCPU leaves for
     /// `core`.
     pub fn set(&self, core: usize) {
         debug_assert!(core < 256);
-        self.core.store(core as u8, Ordering::Release);
+        self.core.put(core as u8);
     }
 
     /// The new owner has taken the vCPU; what was left for it comes next.
     pub fn arrived(&self) {
-        fence(Ordering::SeqCst);
+        S::fence();
     }
 
     /// Whom to tell, after something was left for the vCPU.
     #[must_use]
     pub fn find(&self) -> usize {
-        fence(Ordering::SeqCst);
+        S::fence();
         self.now()
     }
 
     /// The core that owns it, or will. Exact when the owner asks.
     #[must_use]
     pub fn now(&self) -> usize {
-        usize::from(self.core.load(Ordering::Acquire))
+        usize::from(self.core.get())
     }
 }
 
