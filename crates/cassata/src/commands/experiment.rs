@@ -3,6 +3,7 @@
 use super::{interrupt, say, write_results};
 use crate::cli::{Experiment as Arguments, Paper, Vmpcp};
 use crate::place;
+use lab::experiment::case_study::CaseStudy;
 use lab::experiment::vmpcp::{self, figure::Figure};
 use lab::interrupt::{EXIT_CODE, Interrupt};
 use lab::progress::Progress;
@@ -13,8 +14,22 @@ use miette::{IntoDiagnostic, Result};
 pub fn experiment(arguments: &Arguments) -> Result<u8> {
     let interrupt = interrupt()?;
     match &arguments.paper {
+        Paper::Vmpcp(arguments) if arguments.case_study => case_study(),
         Paper::Vmpcp(arguments) => figures(arguments, &interrupt),
     }
+}
+
+fn case_study() -> Result<u8> {
+    let study = CaseStudy::simulate().into_diagnostic()?;
+    let mut outcome = study.outcome();
+    outcome.parameter("cassata", env!("CARGO_PKG_VERSION"));
+    let directory = Directory::create(&place::results(), &outcome.name)?;
+    for run in &study.runs {
+        directory.write(&run.file(), run.svg().as_bytes())?;
+    }
+    say(study.summary().trim_end());
+    write_results(&directory, &outcome, &study.report())?;
+    Ok(0)
 }
 
 fn figures(arguments: &Vmpcp, interrupt: &Interrupt) -> Result<u8> {

@@ -66,7 +66,7 @@ impl Schedule<'_> {
                 rect.paper width="100%" height="100%" {}
                 text.title x="20" y="30" { (self.title) }
                 (legend())
-                (axis.grid(true, (bottom, TOP - 6.0), 16.0, |tick| crate::quantity::number(tick)))
+                (axis.grid(true, (bottom, TOP - 6.0), 16.0, crate::quantity::number))
                 text.label x=(point(RIGHT)) y=(point(bottom + 36.0)) text-anchor="end" { "time, " (unit.name()) }
                 @for row in &rows { (self.row(row, &time)) }
             }
@@ -175,7 +175,7 @@ fn legend() -> Markup {
             html! { rect.left.c0 width="13" height="12" {} rect.over x="13" y="6" width="13" height="6" {} },
         ),
     ];
-    let places = [20.0, 120.0, 300.0, 476.0, 636.0, 716.0, 822.0];
+    let places = [20.0, 120.0, 300.0, 476.0, 660.0, 740.0, 852.0];
     html! { @for ((name, _, sample), x) in entries.into_iter().zip(places) {
         g transform=(format!("translate({x} 50)")) {
             (sample)
