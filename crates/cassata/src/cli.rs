@@ -190,8 +190,8 @@ Examples:
   cassata simulate tasks.json --for 2s --trace schedule.svg
   cassata simulate tasks.json --execution 50 --seed 7 --json
 
-The file is the JSON that `cassata analyze` reads; `offset` and `jitter` of tasks
-and `offset` of vCPUs, ns, say when things begin.")]
+The file is what `cassata analyze` reads; `offset` and `jitter` of tasks and
+`offset` of vCPUs say when things begin.")]
     Simulate(Simulate),
 
     /// Run any QEMU command line in virtual time

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 /// `cassata simulate`.
 #[derive(Args, Debug)]
 pub struct Simulate {
-    /// The vCPUs and tasks, as JSON
+    /// vCPUs and tasks
     pub system: PathBuf,
     /// Simulated time, such as 2s, 500ms or 10us; a number alone is seconds [default: 100 times the
     /// longest period]
