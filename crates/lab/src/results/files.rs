@@ -79,8 +79,19 @@ pub fn write_file(path: &Path, content: &[u8]) -> Result<(), WriteError> {
     write_atomically(path, content)
 }
 
-/// A reader sees the old file or the new one, never half of it.
+/// A reader sees the old file or the new one, never half of it. What is no file,
+/// such as `/dev/stdout`, is written to and stays what it is; a link stays one.
 fn write_atomically(path: &Path, content: &[u8]) -> Result<(), WriteError> {
+    let fail = |cause| WriteError { path: path.into(), cause };
+    if fs::metadata(path).is_ok_and(|there| !there.is_file()) {
+        return fs::OpenOptions::new()
+            .write(true)
+            .open(path)
+            .and_then(|mut file| file.write_all(content))
+            .map_err(fail);
+    }
+    let target = fs::canonicalize(path).unwrap_or_else(|_| path.into());
+    let path = target.as_path();
     let directory = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let write = || -> io::Result<()> {
         let mut file = tempfile::Builder::new().permissions(readable()).tempfile_in(directory)?;
@@ -88,7 +99,7 @@ fn write_atomically(path: &Path, content: &[u8]) -> Result<(), WriteError> {
         file.persist(path)?;
         Ok(())
     };
-    write().map_err(|cause| WriteError { path: path.into(), cause })
+    write().map_err(fail)
 }
 
 /// What `File::create` asks for; the umask takes its share.
@@ -98,6 +109,20 @@ fn readable() -> fs::Permissions {
 
 #[cfg(test)]
 mod tests {
+    #[test]
+    fn what_is_no_file_stays_what_it_is() {
+        let directory = tempfile::tempdir().unwrap();
+        let (link, file) = (directory.path().join("link"), directory.path().join("file"));
+        super::write_file(&file, b"old").unwrap();
+        std::os::unix::fs::symlink(&file, &link).unwrap();
+        super::write_file(&link, b"new").unwrap();
+        assert!(link.is_symlink());
+        assert_eq!(std::fs::read(&file).unwrap(), b"new");
+        // A directory can be neither written to nor replaced.
+        assert!(super::write_file(directory.path(), b"new").is_err());
+        assert!(directory.path().is_dir());
+    }
+
     use super::*;
 
     #[test]

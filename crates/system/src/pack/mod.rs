@@ -88,6 +88,10 @@ impl Packed {
             let message = format!("cannot write {}: {error}", path.display());
             PackError::new(message, "is the directory there, writable, and the disk not full?")
         };
+        if path.symlink_metadata().is_ok_and(|there| !there.is_file()) {
+            let message = format!("cannot write {}: it is there and not a file", path.display());
+            return Err(PackError::new(message, "name a file, or what does not exist yet"));
+        }
         let directory = match path.parent() {
             Some(parent) if !parent.as_os_str().is_empty() => parent,
             _ => Path::new("."),
