@@ -27,9 +27,9 @@ pub fn run(arguments: &Run) -> Result<u8> {
     let mut outcome = run.outcome(&name);
     conditions::record(&mut outcome, &qemu, &options.time, &bundle, &text);
     say(&format!("\n{}", run.summary()));
+    write_results(&directory, &outcome, &run.report(&name))?;
     if let Some(file) = &arguments.json {
         write_json(file, &outcome)?;
     }
-    write_results(&directory, &outcome, &run.report(&name))?;
     Ok(outcome.exit_code(arguments.report_only))
 }
