@@ -3,6 +3,7 @@
 use super::claims::ms;
 use super::ties::SEEDS;
 use super::{CaseStudy, Run};
+use crate::experiment::{agreeing, told};
 use crate::quantity::number;
 use crate::report::Report;
 use crate::report::timeline::Schedule;
@@ -11,7 +12,6 @@ use crate::table::Table;
 use maud::{PreEscaped, html};
 use serde_json::{Value, json};
 use sim::case_study::Scheme;
-use std::fmt::Write;
 
 /// The drawings show so much, ns.
 const SHOWN: u64 = 27_000_000;
@@ -78,7 +78,7 @@ impl CaseStudy {
                     that does not hold is a finding, not a fault.";
         let mut report = Report::new("vMPCP, the case study", lead);
         let claims = self.claims();
-        let agree = claims.iter().filter(|claim| claim.holds()).count();
+        let agree = agreeing(&claims);
         report.tile(format!("{agree} of {}", claims.len()), "statements agree");
         for scheme in [Scheme::DeferrableNoOverrun, Scheme::DeferrableWithOverrun] {
             let (mean, _) = self.changes(scheme);
@@ -99,19 +99,7 @@ impl CaseStudy {
     /// What is said on the terminal.
     #[must_use]
     pub fn summary(&self) -> String {
-        let mut text = format!("{}\nThe paper:\n", self.table());
-        for claim in self.claims() {
-            let _ = writeln!(
-                text,
-                "  {}  {}: {} (agrees if {})",
-                if claim.holds() { "agrees " } else { "differs" },
-                claim.name,
-                claim.value_text(),
-                claim.goal
-            );
-        }
-        let _ = write!(text, "\n{}", self.ways());
-        text
+        format!("{}\nThe paper:\n{}\n{}", self.table(), told(&self.claims()), self.ways())
     }
 
     fn table(&self) -> Table {

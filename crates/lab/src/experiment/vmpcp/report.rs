@@ -4,6 +4,7 @@ use super::Experiment;
 use super::curves::Curves;
 use super::scheme::Scheme;
 use super::taskset::Setting;
+use crate::experiment::{agreeing, told};
 use crate::quantity::{count, number};
 use crate::report::{Chart, Report, figure as captioned};
 use crate::results::{Check, Outcome};
@@ -73,19 +74,9 @@ impl Experiment {
     /// What is said on the terminal.
     #[must_use]
     pub fn summary(&self) -> String {
-        let mut text = format!("{}\nThe paper: {}.\n", self.table(), self.figure.says());
-        for claim in self.figure.claims(&self.curves) {
-            let _ = writeln!(
-                text,
-                "  {}  {}: {} (agrees if {})",
-                if claim.holds() { "agrees " } else { "differs" },
-                claim.name,
-                claim.value_text(),
-                claim.goal
-            );
-        }
-        let _ = write!(text, "\n{}", self.sensitivity());
-        text
+        let claims = told(&self.figure.claims(&self.curves));
+        let says = self.figure.says();
+        format!("{}\nThe paper: {says}.\n{claims}\n{}", self.table(), self.sensitivity())
     }
 
     /// One line for each point.
@@ -155,10 +146,6 @@ one period, so their order is drawn at random, over the whole system. For the fi
 tasks, tasks are dealt at random into groups, one mutex each; for the second anew. Budgets are \
 those of Equation 5 for each scheme, equal for all vCPUs, in steps of 10 µs. Ranges and steps \
 of what varies are ours but for those that the paper's text mentions.";
-
-fn agreeing(claims: &[Check]) -> usize {
-    claims.iter().filter(|claim| claim.holds()).count()
-}
 
 fn percents(curves: &Curves) -> Value {
     let curve = |scheme: Scheme| {
