@@ -131,6 +131,10 @@ impl std::error::Error for Refusal {}
 /// Most cores, and most tasks of a vCPU: sets of them are words.
 pub const MAX_OF_EACH: usize = 64;
 
+/// No time is longer, and the world ends here: 2^62 ns, 146 years. An instant
+/// and two times after it always fit 64 bits.
+pub const MAX_TIME: u64 = 1 << 62;
+
 impl System {
     /// Whether this can be simulated.
     ///
@@ -156,11 +160,17 @@ impl System {
         if task.period == 0 {
             return refuse(&task.name, "its period is zero".into());
         }
+        if task.period.max(task.offset) > MAX_TIME {
+            return refuse(&task.name, "its period or offset is longer than 2^62 ns".into());
+        }
         if task.jitter >= task.period {
             return refuse(&task.name, "its release jitter is not below its period".into());
         }
         if task.segments.is_empty() || task.segments.iter().any(|segment| segment.wcet == 0) {
             return refuse(&task.name, "it has no segment, or one that takes no time".into());
+        }
+        if task.segments.iter().any(|segment| segment.wcet > MAX_TIME) {
+            return refuse(&task.name, "a segment of it is longer than 2^62 ns".into());
         }
         for segment in &task.segments {
             if let Need::Local(resource) = segment.need
@@ -220,6 +230,9 @@ impl System {
 fn check_vcpu(vcpu: &Vcpu) -> Result<(), Refusal> {
     if vcpu.core >= MAX_OF_EACH {
         return refuse(&vcpu.name, format!("its core is not below {MAX_OF_EACH}"));
+    }
+    if vcpu.offset.max(vcpu.server.map_or(0, |server| server.period.0)) > MAX_TIME {
+        return refuse(&vcpu.name, "its period or offset is longer than 2^62 ns".into());
     }
     if let Some(server) = vcpu.server {
         Account::open(server, Instant(0))

@@ -4,7 +4,6 @@ use crate::record::Record;
 use crate::system::{Execution, Need, Segment, Task};
 use chacha20::ChaCha8Rng;
 use chacha20::rand_core::Rng;
-use std::collections::VecDeque;
 
 /// Chance.
 pub type Chance = ChaCha8Rng;
@@ -25,8 +24,8 @@ pub struct Active {
     pub jitter: u64,
     /// When its next job arrives, ns.
     pub next_arrival: u64,
-    /// Arrivals of the jobs that are not complete, the current one first.
-    jobs: VecDeque<u64>,
+    /// How many jobs are released and not complete, the current one included.
+    jobs: u64,
     /// Which segment of the current job it is in.
     segment: usize,
     /// Whether it has what that segment needs, and its time runs.
@@ -47,7 +46,7 @@ impl Active {
             period: task.period,
             jitter: task.jitter,
             next_arrival: task.offset,
-            jobs: VecDeque::new(),
+            jobs: 0,
             segment: 0,
             begun: false,
             remaining: 0,
@@ -63,10 +62,10 @@ impl Active {
     /// The job that is due is released. Answers whether it is the only one, and
     /// the task becomes ready.
     pub fn release(&mut self) -> bool {
-        self.jobs.push_back(self.next_arrival);
+        self.jobs += 1;
         self.next_arrival += self.period;
         self.record.arrived += 1;
-        self.jobs.len() == 1
+        self.jobs == 1
     }
 
     /// When the next job is released, if chance has a say.
@@ -102,17 +101,20 @@ impl Active {
             return None;
         }
         self.segment = 0;
-        self.jobs.pop_front()
+        let arrival = self.oldest();
+        self.jobs -= 1;
+        arrival
     }
 
     /// Whether there is a job that is not complete.
     pub fn has_job(&self) -> bool {
-        !self.jobs.is_empty()
+        self.jobs > 0
     }
 
-    /// Arrival of the oldest job that is not complete.
+    /// Arrival of the oldest job that is not complete: jobs arrive a period
+    /// apart, so nobody has to remember when.
     pub fn oldest(&self) -> Option<u64> {
-        self.jobs.front().copied()
+        self.has_job().then(|| self.next_arrival - self.jobs * self.period)
     }
 }
 

@@ -39,6 +39,9 @@ pub struct Wait {
     pub to: Option<u64>,
 }
 
+/// So many slices are kept at most: more than anybody looks at in one drawing.
+pub const MOST_SLICES: usize = 20_000;
+
 /// Everything up to an instant.
 #[derive(Clone, Debug, Default)]
 pub struct Timeline {
@@ -52,10 +55,21 @@ pub struct Timeline {
 }
 
 impl Timeline {
-    /// Keeps what happens before `end`, ns.
+    /// Keeps what happens before `end`, ns, or before the slice that would be one
+    /// more than [`MOST_SLICES`].
     #[must_use]
     pub fn until(end: u64) -> Self {
         Self { end, ..Self::default() }
+    }
+
+    /// Forgets what is after `end`, ns.
+    fn end_at(&mut self, end: u64) {
+        self.end = end;
+        self.slices.retain(|slice| slice.from < end);
+        self.slices.iter_mut().for_each(|slice| slice.to = slice.to.min(end));
+        self.jobs.retain(|job| job.completion <= end);
+        self.waits.retain(|wait| wait.from < end);
+        self.waits.iter_mut().for_each(|wait| wait.to = wait.to.map(|to| to.min(end)));
     }
 
     /// When it ends, ns.
@@ -74,6 +88,10 @@ impl Observer for Timeline {
         let mut own = self.slices.iter_mut().rev().take_while(|slice| slice.to >= from);
         if let Some(last) = own.find(|s| s.vcpu == vcpu && s.doing == doing && s.to == from) {
             last.to = to;
+            return;
+        }
+        if self.slices.len() == MOST_SLICES {
+            self.end_at(from);
             return;
         }
         self.slices.push(Slice { vcpu, doing, from, to });
