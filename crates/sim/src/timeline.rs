@@ -39,8 +39,9 @@ pub struct Wait {
     pub to: Option<u64>,
 }
 
-/// So many slices are kept at most: more than anybody looks at in one drawing.
-pub const MOST_SLICES: usize = 20_000;
+/// So many slices, jobs and waits are kept at most, each: more than anybody looks
+/// at in one drawing.
+pub const MOST: usize = 20_000;
 
 /// Everything up to an instant.
 #[derive(Clone, Debug, Default)]
@@ -55,8 +56,8 @@ pub struct Timeline {
 }
 
 impl Timeline {
-    /// Keeps what happens before `end`, ns, or before the slice that would be one
-    /// more than [`MOST_SLICES`].
+    /// Keeps what happens before `end`, ns, or before there are more than [`MOST`]
+    /// slices, jobs or waits.
     #[must_use]
     pub fn until(end: u64) -> Self {
         Self { end, ..Self::default() }
@@ -90,7 +91,7 @@ impl Observer for Timeline {
             last.to = to;
             return;
         }
-        if self.slices.len() == MOST_SLICES {
+        if self.slices.len() == MOST {
             self.end_at(from);
             return;
         }
@@ -98,13 +99,17 @@ impl Observer for Timeline {
     }
 
     fn completed(&mut self, task: usize, arrival: u64, now: u64) {
-        if now <= self.end {
+        if now <= self.end && self.jobs.len() == MOST {
+            self.end_at(now - 1);
+        } else if now <= self.end {
             self.jobs.push(Job { task, arrival, completion: now });
         }
     }
 
     fn requested(&mut self, task: usize, resource: usize, granted: bool, now: u64) {
-        if !granted && now < self.end {
+        if !granted && now < self.end && self.waits.len() == MOST {
+            self.end_at(now);
+        } else if !granted && now < self.end {
             self.waits.push(Wait { task, resource, from: now, to: None });
         }
     }

@@ -8,7 +8,7 @@ use sim::World;
 use sim::system::MAX_TIME;
 use sim::system::Need::Nothing;
 use sim::system::Protocol::Vmpcp;
-use sim::timeline::{MOST_SLICES, Timeline};
+use sim::timeline::{MOST, Timeline};
 
 #[test]
 fn time_ends_before_its_numbers_do() {
@@ -57,12 +57,26 @@ fn a_timeline_ends_before_it_is_too_long_to_be_drawn() {
     often.period = 2;
     let rare = task(1, 0, &[(1_000_000_000, Nothing)]);
     let system = system(Vmpcp, vec![vcpu(0, None), vcpu(1, None)], vec![often, rare]);
-    let end = 10 * MOST_SLICES as u64;
+    let end = 10 * MOST as u64;
     let mut world = World::watched(&system, Timeline::until(end)).unwrap();
     world.run_until(end);
     let timeline = world.into_observer();
-    assert!(timeline.slices.len() <= MOST_SLICES);
-    assert!((MOST_SLICES as u64..end).contains(&timeline.end()), "{}", timeline.end());
+    assert!((MOST as u64..end).contains(&timeline.end()), "{}", timeline.end());
+    assert_eq!(timeline.slices.len(), MOST);
     assert!(timeline.slices.iter().all(|slice| slice.to <= timeline.end()));
     assert!(timeline.jobs.iter().all(|job| job.completion <= timeline.end()));
+}
+
+#[test]
+fn a_timeline_ends_before_there_are_too_many_jobs() {
+    // Jobs without a pause are one slice.
+    let mut always = task(0, 0, &[(2, Nothing)]);
+    always.period = 2;
+    let end = 10 * MOST as u64;
+    let system = system(Vmpcp, vec![vcpu(0, None)], vec![always]);
+    let mut world = World::watched(&system, Timeline::until(end)).unwrap();
+    world.run_until(end);
+    let timeline = world.into_observer();
+    assert_eq!((timeline.slices.len(), timeline.jobs.len()), (1, MOST));
+    assert_eq!(timeline.end(), 2 * MOST as u64 + 1);
 }
