@@ -2,6 +2,7 @@
 
 use super::BoundsKind;
 use clap::{Args, ValueEnum};
+use sim::system::MAX_TIME;
 use std::path::PathBuf;
 
 /// `cassata simulate`.
@@ -77,8 +78,11 @@ fn nanoseconds(text: &str) -> Result<u64, String> {
     let part: u64 = format!("{part:0<9}").parse().map_err(|_| wrong())?;
     let total =
         u128::from(whole) * u128::from(ns) + u128::from(part) * u128::from(ns) / 1_000_000_000;
-    let total = u64::try_from(total).map_err(|_| format!("`{text}` is longer than 584 years"))?;
-    if total == 0 { Err("must be at least 1 ns".into()) } else { Ok(total) }
+    match u64::try_from(total) {
+        Ok(0) => Err("must be at least 1 ns".into()),
+        Ok(total) if total <= MAX_TIME => Ok(total),
+        _ => Err(format!("`{text}` is longer than 146 years")),
+    }
 }
 
 #[cfg(test)]
@@ -90,7 +94,18 @@ mod tests {
         let times = ["2", "0.5s", "1.000000001s", "20ms", "7us", "7µs", "3ns"];
         let ns = [2_000_000_000, 500_000_000, 1_000_000_001, 20_000_000, 7_000, 7_000, 3];
         assert_eq!(times.map(|text| nanoseconds(text).unwrap()), ns);
-        for wrong in ["", "s", ".5s", "1e3s", "1.2.3s", "1.0000000001s", "+2s"] {
+        assert_eq!(nanoseconds("4611686018427387904ns"), Ok(MAX_TIME));
+        for wrong in [
+            "",
+            "s",
+            ".5s",
+            "1e3s",
+            "1.2.3s",
+            "1.0000000001s",
+            "+2s",
+            "0s",
+            "4611686018427387905ns",
+        ] {
             assert!(nanoseconds(wrong).is_err(), "{wrong}");
         }
     }

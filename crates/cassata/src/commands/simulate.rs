@@ -2,9 +2,10 @@
 
 use super::{analyze, say};
 use crate::cli::Simulate;
+use lab::progress::Progress;
 use lab::report::timeline::Schedule;
 use lab::simulate::{Options, Simulation, simulate as run};
-use miette::Result;
+use miette::{Result, miette};
 use std::path::Path;
 
 /// Simulates a system and shows what was seen beside the bounds.
@@ -17,7 +18,10 @@ pub fn simulate(arguments: &Simulate) -> Result<u8> {
         until: arguments.limit,
         bounds: arguments.bounds.into(),
     };
-    let seen = run(&system, &options)?;
+    let mut progress = Progress::new("simulate");
+    let seen = run(&system, &options, &mut progress);
+    drop(progress);
+    let seen = seen.map_err(|failure| miette!("{}: {failure}", arguments.system.display()))?;
     if let Some(path) = &arguments.trace {
         draw(&seen, &arguments.system, path)?;
     }
@@ -41,6 +45,7 @@ fn draw(seen: &Simulation, system: &Path, path: &Path) -> Result<()> {
     let schedule = Schedule {
         title: &format!("{name} under {}", seen.protocol()),
         system: &seen.system,
+        pcpus: &seen.pcpus,
         resources: &seen.resources,
         timeline: &seen.timeline,
         end: seen.opening().max(1),

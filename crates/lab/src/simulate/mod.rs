@@ -10,14 +10,21 @@ mod tell;
 #[cfg(test)]
 mod tests;
 
+use crate::progress::Progress;
+use crate::quantity::{count, duration};
 use analysis::bounds::{AnalysisError, Bounds, Verdict, analyze};
 use miette::Diagnostic;
+use sim::observer::Observer;
 use sim::record::Record;
-use sim::system::{Execution, Protocol, Refusal};
+use sim::system::{Execution, MAX_TIME, Protocol, Refusal};
 use sim::timeline::Timeline;
 use sim::usage::{Meter, Usage};
 use sim::{System, World};
+use std::time::Duration;
 use thiserror::Error;
+
+/// After so many instants the progress is told.
+const TOLD_EVERY: u64 = 1 << 16;
 
 /// How to simulate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,7 +35,8 @@ pub struct Options {
     pub execution: Execution,
     /// What chance begins with.
     pub seed: u64,
-    /// Simulated time, ns; none: a hundred times the longest period of a task.
+    /// Simulated time, ns, at most [`MAX_TIME`]; none: a hundred times the longest
+    /// period of a task.
     pub until: Option<u64>,
     /// Which equations the bounds are from.
     pub bounds: Bounds,
@@ -39,6 +47,8 @@ pub struct Options {
 pub struct Simulation {
     /// What was simulated.
     pub system: System,
+    /// The pCPU that each core of it stands for.
+    pub pcpus: Vec<u32>,
     /// Names of the resources.
     pub resources: Vec<String>,
     /// Simulated time, ns.
@@ -55,16 +65,19 @@ pub struct Simulation {
     pub timeline: Timeline,
     /// What the analysis says; none for a protocol that it does not know.
     pub verdict: Option<Verdict>,
+    /// Whether a task arrives before the first period of some vCPU, of which time
+    /// bounds say nothing.
+    pub begins_unserved: bool,
 }
 
 /// It could not be simulated.
 #[derive(Debug, Error, Diagnostic)]
 pub enum Failure {
     /// The simulator refuses.
-    #[error("{0}")]
+    #[error(transparent)]
     Refused(#[from] Refusal),
     /// A bound does not fit.
-    #[error("{0}")]
+    #[error(transparent)]
     Uncomputable(#[from] AnalysisError),
 }
 
@@ -75,6 +88,7 @@ pub enum Failure {
 pub fn simulate(
     system: &analysis::model::System,
     options: &Options,
+    progress: &mut Progress,
 ) -> Result<Simulation, Failure> {
     let (protocol, execution) = (options.protocol, options.execution);
     let verdict = match protocol {
@@ -84,14 +98,17 @@ pub fn simulate(
     let of = |cause| AnalysisError { of: "the system".into(), cause };
     let simulated = model::simulated(system, protocol, execution, options.seed).map_err(of)?;
     let longest = simulated.tasks.iter().map(|task| task.period).max().unwrap_or(0);
-    let end = options.until.unwrap_or(longest.saturating_mul(100));
+    let end = options.until.unwrap_or(longest.saturating_mul(100)).min(MAX_TIME);
     let observer = (Timeline::until(longest_opening(&simulated).min(end)), Meter::new(&simulated));
     let mut world = World::watched(&simulated, observer)?;
-    world.run_until(end);
+    run(&mut world, end, progress);
     let (records, unfinished) = (world.records().copied().collect(), world.unfinished().collect());
     let decisions = world.decisions();
     let (timeline, meter) = world.into_observer();
+    let served = system.vcpus.iter().map(|vcpu| vcpu.offset_ns).max().unwrap_or(0);
     Ok(Simulation {
+        pcpus: model::pcpus(system).into_iter().collect(),
+        begins_unserved: system.tasks.iter().any(|task| task.offset_ns < served),
         resources: system.resources.clone(),
         end,
         records,
@@ -102,6 +119,24 @@ pub fn simulate(
         verdict,
         system: simulated,
     })
+}
+
+/// Lets time pass until `end`, ns, and tells how far it is.
+fn run<O: Observer>(world: &mut World<O>, end: u64, progress: &mut Progress) {
+    let mut instants = 0_u64;
+    while world.step(end) {
+        instants += 1;
+        if instants.is_multiple_of(TOLD_EVERY) {
+            let time = |ns| duration(Duration::from_nanos(ns));
+            progress.now(&format!(
+                "{} of {}, {} events",
+                time(world.now()),
+                time(end),
+                count(world.events())
+            ));
+        }
+    }
+    world.run_until(end);
 }
 
 /// A time by which every task's first job should be complete, and all vCPUs
@@ -129,10 +164,14 @@ impl Simulation {
         self.verdict.as_ref()?.tasks[task].response_ns
     }
 
-    /// Whether the bounds hold for this system: every vCPU gets its budget, and
-    /// every task has a bound.
+    /// Whether the bounds hold for this system and this beginning: every vCPU gets
+    /// its budget, before any task arrives, and every task has a bound.
     #[must_use]
     pub fn bounded(&self) -> bool {
+        !self.begins_unserved && self.schedulable()
+    }
+
+    fn schedulable(&self) -> bool {
         self.verdict.as_ref().is_some_and(Verdict::schedulable)
     }
 

@@ -24,7 +24,7 @@ pub fn simulated(
     seed: u64,
 ) -> Result<System, Uncomputable> {
     let workload = Workload::new(system, Bounds::Published)?;
-    let pcpus: BTreeSet<u32> = system.vcpus.iter().map(|vcpu| vcpu.pcpu).collect();
+    let pcpus = pcpus(system);
     let policy = match system.server {
         of::Server::Periodic => Policy::Periodic,
         of::Server::Deferrable => Policy::Deferrable,
@@ -48,6 +48,12 @@ pub fn simulated(
         vcpus: system.vcpus.iter().enumerate().map(vcpu).collect(),
         tasks: system.tasks.iter().map(task).collect(),
     })
+}
+
+/// The pCPUs that have vCPUs: the cores of the simulation, in this order.
+#[must_use]
+pub fn pcpus(system: &of::System) -> BTreeSet<u32> {
+    system.vcpus.iter().map(|vcpu| vcpu.pcpu).collect()
 }
 
 fn task(task: &of::Task) -> Task {

@@ -3,6 +3,7 @@
 use super::Simulation;
 use crate::quantity::{count, duration, percent};
 use crate::table::Table;
+use analysis::bounds::Bounds;
 use serde_json::{Value, json};
 use sim::system::Protocol;
 use std::time::Duration;
@@ -117,15 +118,23 @@ impl Simulation {
             remarks.push(format!("Late: jobs of {} took longer than their period.", names(late)));
         }
         if !beyond.is_empty() {
-            remarks.push(format!(
-                "Bounds exceeded by {}: either the equations or the simulator are wrong.",
-                names(beyond)
-            ));
+            let published = self.verdict.as_ref().is_some_and(|v| v.bounds == Bounds::Published);
+            let why = if published {
+                "the published equations forget a lock; compare with --bounds corrected"
+            } else {
+                "either the equations or the simulator are wrong"
+            };
+            remarks.push(format!("Bounds exceeded by {}: {why}.", names(beyond)));
         }
         match &self.verdict {
             None => remarks.push("There are no bounds for MPCP under a hypervisor.".into()),
             Some(verdict) if !verdict.schedulable() => remarks.push(
                 "The analysis does not find this system schedulable, so no bound is certain."
+                    .into(),
+            ),
+            Some(_) if self.begins_unserved => remarks.push(
+                "A task arrives before the first period of some vCPU, and bounds say nothing of \
+                 that time: let tasks have the larger offsets."
                     .into(),
             ),
             Some(_) => {}

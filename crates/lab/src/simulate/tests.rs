@@ -17,7 +17,8 @@ fn options(protocol: Protocol, until: Option<u64>) -> Options {
 }
 
 fn seen(text: &str, protocol: Protocol, until: Option<u64>) -> Simulation {
-    simulate(&Described::from_json(text).unwrap(), &options(protocol, until)).unwrap()
+    let system = Described::from_json(text).unwrap();
+    simulate(&system, &options(protocol, until), &mut Progress::silent()).unwrap()
 }
 
 #[test]
@@ -67,7 +68,36 @@ fn mpcp_has_no_bounds_and_no_overrun() {
 #[test]
 fn what_cannot_be_simulated_is_refused_by_name() {
     let text = SYSTEM.replace("\"budget\": 30", "\"budget\": 195");
-    let refused = simulate(&Described::from_json(&text).unwrap(), &options(Protocol::Vmpcp, None));
-    let said = refused.unwrap_err().to_string();
+    let system = Described::from_json(&text).unwrap();
+    let refused =
+        simulate(&system, &options(Protocol::Vmpcp, None), &mut Progress::silent()).unwrap_err();
+    let said = refused.to_string();
+    assert!(std::error::Error::source(&refused).is_none(), "said once");
     assert!(said.contains("a: budget and overrun are larger than the period"), "{said}");
+}
+
+#[test]
+fn a_time_without_servers_is_no_reproach_to_bounds() {
+    // t arrives at 0, its vCPU's first period begins at 700.
+    let late = r#""period": 200, "priority": 1, "offset": 700}"#;
+    let text = SYSTEM.replacen(r#""period": 200, "priority": 1}"#, late, 1);
+    let seen = seen(&text, Protocol::Vmpcp, Some(1_000));
+    assert!(seen.response(0) > seen.bound(0) && seen.late().count() == 0);
+    assert_eq!(seen.beyond_bounds().count(), 0);
+    assert!(seen.remarks()[0].contains("before the first period"), "{:?}", seen.remarks());
+}
+
+#[test]
+fn a_published_bound_that_is_exceeded_points_to_the_corrected_one() {
+    // Equation 7: `high` waits for the lock that it asks for itself.
+    let text = r#"{"server": "deferrable", "overrun": false,
+      "vcpus": [{"id": "v", "pcpu": 7, "budget": 100, "period": 100, "priority": 1}],
+      "tasks": [{"id": "low", "vcpu": "v", "period": 100, "priority": 1,
+                 "segments": [{"wcet": 10, "lcs": "L"}]},
+                {"id": "high", "vcpu": "v", "period": 100, "priority": 2, "offset": 1,
+                 "segments": [{"wcet": 1}, {"wcet": 1, "lcs": "L"}]}]}"#;
+    let seen = seen(text, Protocol::Vmpcp, None);
+    assert_eq!((seen.beyond_bounds().collect::<Vec<_>>(), seen.late().count()), (vec![1], 0));
+    assert!(seen.remarks()[0].contains("--bounds corrected"), "{:?}", seen.remarks());
+    assert_eq!(seen.pcpus, [7]);
 }

@@ -142,6 +142,7 @@ impl Run {
         let schedule = Schedule {
             title: self.name(),
             system: &self.system,
+            pcpus: &[1, 2, 3, 4],
             resources: &["R".to_owned()],
             timeline: &self.timeline,
             end: SHOWN,

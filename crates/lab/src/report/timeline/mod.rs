@@ -19,13 +19,20 @@ mod tests;
 use super::axis::{Axis, point};
 use maud::{Markup, PreEscaped, html};
 use rows::{Kind, Row, rows};
+use sched::server::Server;
 use sim::System;
 use sim::timeline::Timeline;
 
 const STYLE: &str = include_str!("timeline.css");
 
-/// Left edge of the plot: room for names.
+/// Left edge of the plot, at least: room for names.
 const LEFT: f64 = 150.0;
+/// Where names of vCPUs begin, and those of tasks.
+const NAMES: (f64, f64) = (36.0, 52.0);
+/// No letter of a name is wider on average, bold ones included.
+const LETTER: f64 = 8.0;
+/// Longer names are cut off, this many letters.
+const LONGEST_NAME: usize = 48;
 /// Width of the whole drawing.
 const WIDTH: f64 = 1240.0;
 /// Right edge of the plot.
@@ -40,6 +47,8 @@ pub struct Schedule<'a> {
     pub title: &'a str,
     /// What was simulated.
     pub system: &'a System,
+    /// The numbers by which cores are called.
+    pub pcpus: &'a [u32],
     /// Names of the resources.
     pub resources: &'a [String],
     /// Who ran when.
@@ -56,8 +65,9 @@ impl Schedule<'_> {
         let rows = rows(self.system);
         let bottom = rows.last().map_or(TOP, |row| row.top + row.height) + 8.0;
         let unit = Unit::for_span(self.end);
-        let axis = Axis::linear(0.0..=self.end as f64 / unit.ns(), (LEFT, RIGHT));
-        let time = Axis::linear(0.0..=self.end as f64, (LEFT, RIGHT));
+        let left = self.left();
+        let axis = Axis::linear(0.0..=self.end as f64 / unit.ns(), (left, RIGHT));
+        let time = Axis::linear(0.0..=self.end as f64, (left, RIGHT));
         let drawing = html! {
             svg xmlns="http://www.w3.org/2000/svg" viewBox=(format!("0 0 {WIDTH} {}", point(bottom + 44.0))) width=(WIDTH) height=(point(bottom + 44.0)) role="img" {
                 title { (self.title) }
@@ -74,30 +84,53 @@ impl Schedule<'_> {
         drawing.into_string()
     }
 
+    /// Left edge of the plot: beyond every name, and what stands beside it.
+    #[allow(clippy::cast_precision_loss)] // places on paper
+    fn left(&self) -> f64 {
+        let width = |text: &str| text.chars().count() as f64 * LETTER;
+        let vcpus = self.system.vcpus.iter().map(|vcpu| {
+            let server = vcpu.server.map_or(0.0, |server| LETTER + width(&budget(server)));
+            NAMES.0 + width(&cut(&vcpu.name)) + server
+        });
+        let tasks = self.system.tasks.iter().map(|task| NAMES.1 + width(&cut(&task.name)));
+        vcpus.chain(tasks).map(|right| right + LETTER).fold(LEFT, f64::max)
+    }
+
     fn row(&self, row: &Row, time: &Axis) -> Markup {
         html! {
             @match row.kind {
                 Kind::Core(core) => {
                     line.frame x1="20" x2=(point(RIGHT)) y1=(point(row.top - 5.0)) y2=(point(row.top - 5.0)) {}
-                    text.core x="20" y=(point(row.middle())) dy="0.35em" { "core " (core) }
+                    text.core x="20" y=(point(row.middle())) dy="0.35em" { "core " (self.pcpus.get(core).map_or(core as u64, |&pcpu| u64::from(pcpu))) }
                     (self.occupation(row, core, time))
                 }
                 Kind::Vcpu(vcpu) => {
-                    text.name x="36" y=(point(row.middle())) dy="0.35em" { (self.system.vcpus[vcpu].name) }
+                    text.name x=(NAMES.0) y=(point(row.middle())) dy="0.35em" { (cut(&self.system.vcpus[vcpu].name)) }
                     @if let Some(server) = self.system.vcpus[vcpu].server {
-                        text.label x=(point(LEFT - 8.0)) y=(point(row.middle())) dy="0.35em" text-anchor="end" {
-                            (short(server.budget.0)) " / " (short(server.period.0))
-                        }
+                        text.label x=(point(time.place(0.0) - LETTER)) y=(point(row.middle())) dy="0.35em" text-anchor="end" { (budget(server)) }
                     }
                     (self.budget(row, vcpu, time))
                 }
                 Kind::Task(task) => {
-                    text.label x="52" y=(point(row.middle())) dy="0.35em" { (self.system.tasks[task].name) }
+                    text.label x=(NAMES.1) y=(point(row.middle())) dy="0.35em" { (cut(&self.system.tasks[task].name)) }
                     (self.task(row, task, time))
                 }
             }
         }
     }
+}
+
+/// A name that leaves room for the plot.
+fn cut(name: &str) -> String {
+    if name.chars().count() <= LONGEST_NAME {
+        return name.to_owned();
+    }
+    name.chars().take(LONGEST_NAME - 1).chain(['…']).collect()
+}
+
+/// What a server gives in each period.
+fn budget(server: Server) -> String {
+    format!("{} / {}", short(server.budget.0), short(server.period.0))
 }
 
 /// What a tick of the axis counts.

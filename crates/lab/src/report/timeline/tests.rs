@@ -18,7 +18,14 @@ fn schedule<'a>(
     timeline: &'a Timeline,
     resources: &'a [String],
 ) -> Schedule<'a> {
-    Schedule { title: "A & B", system, resources, timeline, end: timeline.end() }
+    Schedule {
+        title: "A & B",
+        system,
+        pcpus: &[0, 1, 2, 3],
+        resources,
+        timeline,
+        end: timeline.end(),
+    }
 }
 
 #[test]
@@ -77,4 +84,32 @@ fn times_are_short() {
         [0, 999, 1_500, 3_000_000, 1_100_000].map(short),
         ["0 ns", "999 ns", "1.5 µs", "3 ms", "1.1 ms"]
     );
+}
+
+/// Where the first such text begins or ends.
+fn place_of(svg: &str, text: &str) -> f64 {
+    let said = format!(">{text}<");
+    let mut tags = svg.match_indices(&said).map(|(end, _)| {
+        let begin = svg[..end].rfind('<').unwrap_or(0);
+        &svg[begin..end]
+    });
+    let tag = tags.find(|tag| tag.starts_with("<text ")).unwrap();
+    let x = tag.split(" x=\"").nth(1).unwrap();
+    x.split('"').next().unwrap().parse().unwrap()
+}
+
+#[test]
+fn long_names_do_not_run_into_budgets_or_the_plot() {
+    let mut system = system(Scheme::DeferrableWithOverrun);
+    system.vcpus[0].name = "realtime-controller.0".into();
+    system.tasks[0].name = format!("realtime-controller/{}", "z".repeat(40));
+    let timeline = seen(&system, 30 * MS);
+    let schedule = Schedule { pcpus: &[5, 6, 7, 8], ..schedule(&system, &timeline, &[]) };
+    let svg = schedule.svg();
+    let cut = format!("realtime-controller/{}…", "z".repeat(27));
+    let (plot, budget) = (schedule.left(), place_of(&svg, "3 ms / 10 ms"));
+    // DejaVu Sans has 7.2 to a bold letter at this size, on average, 7 to others.
+    assert!(place_of(&svg, "realtime-controller.0") + 21.0 * 7.2 < budget - 12.0 * 7.0);
+    assert!(place_of(&svg, &cut) + 48.0 * 7.0 < plot && budget < plot);
+    assert!(svg.contains(">core 5<") && !svg.contains(">core 0<"));
 }
