@@ -141,8 +141,14 @@ fn check_vcpu(index: usize, vcpu: &Vcpu) -> Result<(), Problem> {
 }
 
 fn check_id(place: &str, id: &str) -> Result<(), Problem> {
-    let problem = || Problem::new(place, "a name is empty", "name it, so that answers can");
-    if id.is_empty() { Err(problem()) } else { Ok(()) }
+    let what = if id.is_empty() {
+        "a name is empty"
+    } else if id.chars().any(char::is_control) {
+        "a name has line breaks or other control characters"
+    } else {
+        return Ok(());
+    };
+    Err(Problem::new(place, what, "name it, so that answers can"))
 }
 
 fn zero(place: &str) -> Problem {

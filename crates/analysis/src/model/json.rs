@@ -1,18 +1,22 @@
 //! The model as JSON: whole nanoseconds, names instead of indices.
 
 use super::{Ns, Problem, Section, Segment, Server, System, Task, Vcpu};
-use serde::de::{Error, IgnoredAny, Unexpected, Visitor};
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{Error, IgnoredAny, MapAccess, Unexpected, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_path_to_error::{Path, Segment as Step};
 use std::collections::HashMap;
 use std::fmt;
+use std::marker::PhantomData;
 
 #[derive(Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 struct SystemJson {
     server: Server,
     overrun: bool,
+    #[serde(deserialize_with = "objects")]
     vcpus: Vec<VcpuJson>,
+    #[serde(deserialize_with = "objects")]
     tasks: Vec<TaskJson>,
 }
 
@@ -38,6 +42,7 @@ struct TaskJson {
     #[serde(deserialize_with = "positive")]
     period: Ns,
     priority: i64,
+    #[serde(deserialize_with = "objects")]
     segments: Vec<SegmentJson>,
     #[serde(default, skip_serializing_if = "is_zero", deserialize_with = "nanoseconds")]
     offset: Ns,
@@ -67,10 +72,11 @@ impl System {
     /// is missing or unknown, or whatever [`System::check`] refuses.
     pub fn from_json(text: &str) -> Result<Self, Problem> {
         let mut json = serde_json::Deserializer::from_str(text);
-        let draft: SystemJson = serde_path_to_error::deserialize(&mut json).map_err(|error| {
-            let place = place(error.path());
-            refused(place, error.inner())
-        })?;
+        let Object(draft): Object<SystemJson> = serde_path_to_error::deserialize(&mut json)
+            .map_err(|error| {
+                let place = place(error.path());
+                refused(place, error.inner())
+            })?;
         json.end().map_err(|error| refused(String::new(), &error))?;
         let system = draft.resolve()?;
         system.check()?;
@@ -236,15 +242,52 @@ fn place(path: &Path) -> String {
 fn refused(place: String, error: &serde_json::Error) -> Problem {
     let text = error.to_string();
     let where_in_text = format!(" at line {} column {}", error.line(), error.column());
-    let what = text.strip_suffix(&where_in_text).unwrap_or(&text).to_owned();
+    let what = text.strip_suffix(&where_in_text).unwrap_or(&text);
+    // In the words of people who do not write Rust.
+    let what = what.replace("expected i64", "expected a whole number from -2^63 to 2^63 - 1");
+    let what = what.replace("expected u32", "expected a whole number from 0 to 2^32 - 1");
     let place = if place.is_empty() { String::new() } else { format!("{place}, ") };
     let place = format!("{place}line {} column {}", error.line(), error.column());
     let mend = if error.is_data() {
         "`cassata help analyze` shows the format; times are whole nanoseconds"
     } else {
-        "the text is no JSON from there on"
+        "from there on the text is no JSON, or not what belongs there; `cassata help analyze` \
+         shows the format"
     };
     Problem::new(place, what, mend)
+}
+
+/// What has names for its parts. A list of them in their order is refused, which
+/// serde would take.
+struct Object<T>(T);
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for Object<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(ObjectVisitor(PhantomData))
+    }
+}
+
+struct ObjectVisitor<T>(PhantomData<T>);
+
+impl<'de, T: Deserialize<'de>> Visitor<'de> for ObjectVisitor<T> {
+    type Value = Object<T>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "an object, in braces")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Self::Value, A::Error> {
+        T::deserialize(MapAccessDeserializer::new(map)).map(Object)
+    }
+}
+
+fn objects<'de, D, T>(deserializer: D) -> Result<Vec<T>, D::Error>
+where
+    D: Deserializer<'de>,
+    T: Deserialize<'de>,
+{
+    let objects: Vec<Object<T>> = Vec::deserialize(deserializer)?;
+    Ok(objects.into_iter().map(|Object(object)| object).collect())
 }
 
 #[allow(clippy::trivially_copy_pass_by_ref)] // serde hands a reference
