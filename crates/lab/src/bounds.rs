@@ -67,8 +67,12 @@ pub fn cannot(system: &System, search: &Search) -> String {
         Search::VcpuDoesNotFit { vcpu, needs_ns } => {
             let tasks = system.tasks.iter().filter(|task| task.vcpu == vcpu);
             let tasks: Vec<_> = tasks.map(|task| format!("`{}`", task.id)).collect();
+            // Elsewhere than under deferrable servers with overrun, budgets depend on
+            // each other, and not all of them are tried.
+            let all = system.overrun && system.server == Server::Deferrable;
+            let help = if all { "no budgets help" } else { "no budgets were found that help" };
             format!(
-                "no budgets help the tasks of vCPU `{}` ({}): they need {} in each {}, which does \
+                "{help} the tasks of vCPU `{}` ({}): they need {} in each {}, which does \
                  not fit on pCPU {} beside what the others need",
                 system.vcpus[vcpu].id,
                 tasks.join(", "),
