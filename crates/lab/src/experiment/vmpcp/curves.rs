@@ -2,7 +2,8 @@
 
 use super::figure::Figure;
 use super::scheme::{Scheme, schedulable};
-use super::taskset::{Choices, draw, random};
+use super::setting::Choices;
+use super::taskset::{draw, random};
 use analysis::bounds::Computed;
 use rayon::prelude::*;
 

@@ -2,7 +2,7 @@
 
 use super::curves::Curves;
 use super::scheme::Scheme;
-use super::taskset::Setting;
+use super::setting::Setting;
 use crate::results::{Check, Goal};
 
 /// How far two shares of schedulable tasksets may differ and still be called the

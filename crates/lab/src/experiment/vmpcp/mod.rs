@@ -3,7 +3,8 @@
 //!
 //! | module | story |
 //! | --- | --- |
-//! | [`taskset`] | how tasksets are drawn: Table I, and what we chose |
+//! | [`setting`] | Table I, and what we chose where the paper leaves something open |
+//! | [`taskset`] | random tasksets |
 //! | [`scheme`] | PSwO, DSwO, PSnO, DSnO: budgets, then Equation 6 |
 //! | [`curves`] | ten thousand of them at each point |
 //! | [`figure`] | what varies, and the paper's statements as checks |
@@ -13,6 +14,7 @@ pub mod curves;
 pub mod figure;
 mod report;
 pub mod scheme;
+pub mod setting;
 pub mod taskset;
 
 use crate::interrupt::Interrupt;
@@ -20,7 +22,7 @@ use crate::progress::Progress;
 use analysis::bounds::Computed;
 use curves::{Curves, Draw};
 use figure::Figure;
-use taskset::Choices;
+use setting::Choices;
 
 /// Other choices are drawn with this share of the tasksets: they show how much
 /// matters, not how much exactly.

@@ -3,7 +3,7 @@
 use super::Experiment;
 use super::curves::Curves;
 use super::scheme::Scheme;
-use super::taskset::Setting;
+use super::setting::Setting;
 use crate::experiment::{agreeing, told};
 use crate::quantity::{count, number};
 use crate::report::{Chart, Report, figure as captioned};

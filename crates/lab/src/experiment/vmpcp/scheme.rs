@@ -1,6 +1,6 @@
 //! The four schemes, and what each makes of a taskset.
 
-use super::taskset::{Budgets, GRAIN_NS};
+use super::setting::{Budgets, GRAIN_NS};
 use analysis::bounds::{Bounds, Computed, Workload};
 use analysis::model::{Ns, Server, System};
 
@@ -97,7 +97,8 @@ fn set_all(workload: &mut Workload, budget: Ns) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::taskset::{Choices, Setting, draw, random};
+    use super::super::setting::{Choices, Setting};
+    use super::super::taskset::{draw, random};
     use super::*;
 
     /// The paper's way: down from the period, 10 µs at a time.

@@ -31,7 +31,7 @@ fn settings_are_table_i_but_for_what_varies() {
             assert_eq!(48 % setting.lockers_per_mutex, 0);
         }
     }
-    let base = taskset::Setting::BASE;
+    let base = setting::Setting::BASE;
     assert_eq!(Figure::Six.setting(10.0), base);
     assert_eq!(Figure::Seven.setting(2.0), base);
     assert_eq!(Figure::Eight.setting(1.0), base);
