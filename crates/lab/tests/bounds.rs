@@ -44,20 +44,33 @@ impl Chance {
     }
 }
 
-/// Small numbers, so that everything collides. Priorities follow the order.
+/// Small numbers, so that everything collides.
 fn draw(chance: &mut Chance) -> System {
     let server = if chance.one_in(2) { Server::Deferrable } else { Server::Periodic };
     let overrun = chance.one_in(2);
-    let cores = chance.between(1, 2);
+    let cores = chance.between(1, 3);
     let common = chance.one_in(2).then(|| chance.between(10, 50));
-    let vcpus: Vec<_> =
+    let mut vcpus: Vec<_> =
         (0..chance.between(1, 4)).map(|index| vcpu(index, cores, common, chance)).collect();
     let globals = chance.between(1, 2) as usize;
     let count = vcpus.len();
-    let tasks =
+    let mut tasks: Vec<_> =
         (0..chance.between(1, 6)).map(|index| task(index, count, globals, chance)).collect();
+    shuffle(vcpus.iter_mut().map(|vcpu| &mut vcpu.priority).collect(), chance);
+    shuffle(tasks.iter_mut().map(|task| &mut task.priority).collect(), chance);
     let resources = (0..2 + 2 * count).map(|index| format!("r{index}")).collect();
     System { server, overrun, vcpus, tasks, resources }
+}
+
+/// Whoever is described first is not always the lowest.
+fn shuffle(mut priorities: Vec<&mut i64>, chance: &mut Chance) {
+    for last in (1..priorities.len()).rev() {
+        let other = chance.between(0, last as u64) as usize;
+        let (low, high) = priorities.split_at_mut(last);
+        if let Some(other) = low.get_mut(other) {
+            std::mem::swap(*other, high[0]);
+        }
+    }
 }
 
 fn vcpu(index: u64, cores: u64, common: Option<u64>, chance: &mut Chance) -> Vcpu {
