@@ -148,6 +148,10 @@ Example:
     /// task's deadline is its period, and a segment that holds a resource
     /// names it: gcs for one that tasks of several vCPUs use, lcs for one that
     /// stays on one vCPU.
+    ///
+    /// The bounds are the paper's, so that they can be compared with it. For a
+    /// system that will run, ask for --bounds corrected, as `cassata check` does;
+    /// where only the published bounds hold, a line on standard error says so.
     #[command(after_help = "\
 Examples:
   cassata analyze taskset.json             every bound, for people

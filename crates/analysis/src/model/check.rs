@@ -90,7 +90,7 @@ impl System {
                 };
                 check_id(&place, name)?;
                 let (was_global, first) =
-                    used.entry(name).or_insert_with(|| (global, place.clone()));
+                    used.entry(name).or_insert_with(|| (global, format!("task `{}`", task.id)));
                 if *was_global != global {
                     let kind = |global| if global { "global (gcs)" } else { "local (lcs)" };
                     let what = format!(
@@ -152,7 +152,8 @@ fn check_id(place: &str, id: &str) -> Result<(), Problem> {
 }
 
 fn zero(place: &str) -> Problem {
-    Problem::new(place, "a time of 0 ns", "give at least 1 ns")
+    let key = place.rsplit('.').next().unwrap_or(place);
+    Problem::new(place, format!("`{key}` is 0 ns"), "give at least 1 ns")
 }
 
 fn unique<K: Hash + Eq + Clone>(

@@ -106,6 +106,13 @@ fn what_a_program_builds_is_checked_too() {
     let mut system = System::from_json(EXAMPLE).unwrap();
     system.tasks[0].segments[1].section = Section::Global(2);
     assert_eq!(system.check().unwrap_err().place, "tasks[0].segments[1]");
+    let mut twice = system.clone();
+    twice.resources = vec!["R".into(); 3];
+    let kinds = twice.check().unwrap_err().what;
+    assert_eq!(kinds, "resource `R` is local (lcs) here, global (gcs) in task `t1`");
+    let mut zero = system.clone();
+    zero.tasks[0].segments[0].wcet_ns = 0;
+    assert_eq!(zero.check().unwrap_err().what, "`wcet` is 0 ns");
     system.tasks[0].segments.clear();
     assert_eq!(system.check().unwrap_err().place, "tasks[0].segments");
     system.vcpus.clear();

@@ -23,7 +23,10 @@ pub fn check(arguments: &Check) -> Result<u8> {
         eprintln!("{}: {}", checked.path.display(), miss.what);
     }
     if !misses.is_empty() {
-        eprintln!("`cassata analyze {}` shows every bound", checked.path.display());
+        eprintln!(
+            "`cassata analyze --bounds corrected {}` shows every bound",
+            checked.path.display()
+        );
         return Ok(1);
     }
     say(overview(&checked).to_string().trim_end());
