@@ -25,9 +25,14 @@ pub struct Vm {
     pub halted: AtomicU32,
 }
 
-/// By VM.
+/// By VM; the boot core resets the interrupt controllers before others run.
 pub static VMS: [Vm; MAX_VMS] = [const {
-    Vm { gic: Gic::new(), uart: Pl011::new(), epoch: AtomicU32::new(0), halted: AtomicU32::new(0) }
+    Vm {
+        gic: Gic::before_reset(),
+        uart: Pl011::new(),
+        epoch: AtomicU32::new(0),
+        halted: AtomicU32::new(0),
+    }
 }; MAX_VMS];
 
 /// By vCPU.

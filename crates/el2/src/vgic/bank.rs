@@ -36,13 +36,12 @@ pub struct Bank {
 }
 
 impl Bank {
-    /// Nothing enabled, nothing pending, group 0; `edge` says which interrupts
-    /// are edge-triggered.
-    pub(super) const fn new(edge: u32) -> Self {
+    /// All zero: nothing enabled, nothing pending, group 0, level-sensitive.
+    pub(super) const fn new() -> Self {
         Self {
             enabled: AtomicU32::new(0),
             group: AtomicU32::new(0),
-            edge: AtomicU32::new(edge),
+            edge: AtomicU32::new(0),
             pending: AtomicU32::new(0),
             level: AtomicU32::new(0),
             active: AtomicU32::new(0),
@@ -55,7 +54,7 @@ impl Bank {
         }
     }
 
-    /// As [`Self::new`] made it.
+    /// As [`Self::new`] made it, but for what is edge-triggered: `edge`.
     pub(super) fn reset(&self, edge: u32) {
         for word in [
             &self.enabled,

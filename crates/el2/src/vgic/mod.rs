@@ -83,12 +83,21 @@ pub struct Effects {
 impl Gic {
     /// As after reset.
     #[must_use]
-    pub const fn new() -> Self {
+    pub fn new() -> Self {
+        let gic = Self::before_reset();
+        gic.reset();
+        gic
+    }
+
+    /// Memory for one, which is of use after a [`Self::reset`]. All bytes are
+    /// zero, so that a static one takes no room in the image.
+    #[must_use]
+    pub const fn before_reset() -> Self {
         Self {
             ctlr: AtomicU32::new(0),
-            private: [const { Private { bank: Bank::new(SGIS), attention: AtomicU32::new(0) } };
+            private: [const { Private { bank: Bank::new(), attention: AtomicU32::new(0) } };
                 MAX_VCPUS_PER_VM],
-            shared: [const { Bank::new(0) }; WORDS - 1],
+            shared: [const { Bank::new() }; WORDS - 1],
             route: [const { AtomicU32::new(0) }; SPIS],
             holder: [const { AtomicU8::new(0) }; SPIS],
             physical: [const { AtomicU16::new(0) }; INTID_END as usize],
