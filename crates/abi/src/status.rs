@@ -9,7 +9,7 @@ use crate::{MAX_PCPUS, MAX_VCPUS, MAX_VMS};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
 /// First word of a status area that EL2 has initialised.
-pub const MAGIC: u64 = u64::from_le_bytes(*b"CASSTAT\x01");
+pub const MAGIC: u64 = u64::from_le_bytes(*b"CASSTAT\x02");
 
 /// Why a vCPU left its guest: index into [`VcpuStatus::exits`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -138,6 +138,11 @@ pub struct VcpuStatus {
     pub pcpu: u64,
     /// Times it arrived on another pCPU.
     pub migrations: u64,
+    /// Times it was taken off its core while its guest was at EL1 and did not
+    /// sleep: whoever waits for a lock of its kernel waits on.
+    pub kernel_preemptions: u64,
+    /// Ticks from those times to when it ran again.
+    pub kernel_preempted: u64,
 }
 
 impl VcpuStatus {

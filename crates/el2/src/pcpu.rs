@@ -1,6 +1,7 @@
 //! One physical core: the vCPUs it owns, which of them is loaded, and the loop
 //! that carries the scheduler's decisions out.
 
+use crate::arch::context::General;
 use crate::arch::cpu;
 use crate::arch::gic::{self, Redistributor};
 use crate::arch::ich::{Interface, Loaded};
@@ -340,10 +341,12 @@ impl Pcpu {
             self.status.idle += taken;
         } else {
             let still_ready = self.scheduler.is_ready(previous);
+            // One that is not loaded had its turn for work of ours.
+            let in_kernel = if self.is_loaded(previous) { General::kernel_mode() } else { 0 };
             if let Some(vcpu) = self.vcpu(previous) {
                 vcpu.status.run += taken;
                 if still_ready {
-                    vcpu.begin_waiting(now);
+                    vcpu.preempt(in_kernel, now);
                 }
             }
         }

@@ -56,6 +56,8 @@ pub struct Vcpu {
     pub work: Work,
     /// Since when it could run and did not.
     pub suspended_since: Option<Instant>,
+    /// All ones if it was preempted in kernel mode then, else 0.
+    pub preempted_in_kernel: u64,
     /// What it counts.
     pub status: &'static mut VcpuStatus,
     /// Stolen time in nanoseconds, as its guest reads it.
@@ -137,6 +139,7 @@ impl Vcpu {
             on: false,
             work: Work::None,
             suspended_since: None,
+            preempted_in_kernel: 0,
             status,
             stolen_ns,
         }
@@ -171,13 +174,24 @@ impl Vcpu {
     pub fn begin_waiting(&mut self, now: Instant) {
         self.status.state = vcpu_state::SUSPENDED;
         self.suspended_since = Some(now);
+        self.preempted_in_kernel = 0;
+    }
+
+    /// It could run on but does not; `in_kernel` is all ones if its guest was in
+    /// kernel mode, else 0.
+    pub fn preempt(&mut self, in_kernel: u64, now: Instant) {
+        self.begin_waiting(now);
+        self.preempted_in_kernel = in_kernel;
+        self.status.kernel_preemptions += in_kernel & 1;
     }
 
     /// It runs, or sleeps: the time it waited for the core is stolen time
     /// (Arm DEN0057A, section 3.2.2).
     pub fn end_waiting(&mut self, now: Instant) {
         if let Some(since) = self.suspended_since.take() {
-            self.status.stolen += now.since(since).0;
+            let waited = now.since(since).0;
+            self.status.stolen += waited;
+            self.status.kernel_preempted += waited & self.preempted_in_kernel;
             *self.stolen_ns = timer::ticks_to_ns(self.status.stolen);
         }
     }

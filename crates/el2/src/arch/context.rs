@@ -41,6 +41,14 @@ impl General {
         self.pstate = read_sysreg!("spsr_el2");
     }
 
+    /// All ones if the guest on the hardware, of which this is the return state,
+    /// was in kernel mode: at EL1, with either stack pointer (DDI 0487, C5.2.20,
+    /// SPSR_EL2.M). AArch32 is at EL0 only, where this bit is clear as well.
+    pub fn kernel_mode() -> u64 {
+        const EL1: u32 = 2;
+        0u64.wrapping_sub(read_sysreg!("spsr_el2") >> EL1 & 1)
+    }
+
     /// Puts the return state back and makes the vectors use these registers.
     pub fn load_return(&self) {
         // SAFETY: the vectors write only the first 248 bytes of what TPIDR_EL2

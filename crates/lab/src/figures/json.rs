@@ -56,6 +56,8 @@ fn figures_of_vcpu(
         "switches": vcpu.switches,
         "injected": vcpu.injected,
         "migrations": vcpu.migrations,
+        "kernel_preemptions": vcpu.kernel_preemptions,
+        "kernel_preempted_s": seconds(now, vcpu.kernel_preempted),
         "longest_el2_us": now.time(vcpu.longest_el2).as_secs_f64() * 1e6,
         "exits": exits,
     })

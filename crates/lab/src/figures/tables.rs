@@ -68,6 +68,8 @@ pub fn vcpus(observer: &Observer) -> Table {
         "switches",
         "injected",
         "migrations",
+        "preempted in kernel",
+        "for",
         "longest at EL2",
     ];
     let mut table = Table::new("vCPUs", head);
@@ -82,6 +84,8 @@ pub fn vcpus(observer: &Observer) -> Table {
             count(vcpu.switches),
             count(vcpu.injected),
             count(vcpu.migrations),
+            count(vcpu.kernel_preemptions),
+            duration(now.time(vcpu.kernel_preempted)),
             duration(now.time(vcpu.longest_el2)),
         ]);
     }

@@ -48,6 +48,10 @@ pub struct VcpuSnapshot {
     pub injected: u64,
     /// Times it arrived on another pCPU.
     pub migrations: u64,
+    /// Times it was taken off its core in kernel mode.
+    pub kernel_preemptions: u64,
+    /// Ticks from those times to when it ran again.
+    pub kernel_preempted: u64,
     /// Longest single stay at EL2 on its behalf.
     pub longest_el2: u64,
     /// Exits by cause ([`abi::status::EXIT_NAMES`]).
@@ -157,6 +161,8 @@ impl VcpuSnapshot {
             switches: vcpu.switches,
             injected: vcpu.injected,
             migrations: vcpu.migrations,
+            kernel_preemptions: vcpu.kernel_preemptions,
+            kernel_preempted: vcpu.kernel_preempted,
             longest_el2: vcpu.longest_el2,
             exits: vcpu.exits,
         }

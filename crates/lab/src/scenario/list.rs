@@ -70,6 +70,11 @@ const STAGED: &[Staged] = &[
         "stolen time grows while another has the core",
         &[("probe", Passes), ("busy", Endures)],
     ),
+    staged(
+        "preempted",
+        "a vCPU counts when it is preempted in kernel mode, and not when it sleeps",
+        &[("probe", Passes), ("rtos", Endures)],
+    ),
     staged("turns", "equal vCPUs of a VM get equal shares", &[("probe", Passes)]),
     Staged {
         name: "turns-of-vms",

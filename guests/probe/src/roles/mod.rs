@@ -5,6 +5,7 @@ mod bench;
 mod bystander;
 mod device;
 mod echo;
+mod preempted;
 mod reset;
 mod rhythm;
 mod round_robin;
@@ -18,6 +19,7 @@ pub const ALL: &[Test] = &[
     Test { name: "crash", body: bystander::crash },
     Test { name: "rtc", body: device::rtc },
     Test { name: "echo", body: echo::echo },
+    Test { name: "preempted", body: preempted::preempted },
     Test { name: "reset", body: reset::few },
     Test { name: "reset-loop", body: reset::endless },
     Test { name: "rhythm", body: rhythm::rhythm },
