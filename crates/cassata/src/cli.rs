@@ -69,7 +69,8 @@ Writes results/demo/result.json, report.html and a console log for each guest.")
     ///
     /// First those that need no machine (cargo runs them), then those that boot
     /// one in QEMU, at last the demonstration, shortened. The last line says
-    /// how many passed and failed.
+    /// how many passed and failed. Left out is moved-migrant-100000.on-demand,
+    /// the longest of them, unless it is asked for by its whole name.
     #[command(after_help = "\
 Examples:
   cassata test                    everything
@@ -237,7 +238,7 @@ pub struct Demo {
 /// `cassata test`.
 #[derive(Args, Debug)]
 pub struct Test {
-    /// Only tests whose name contains this
+    /// Only tests whose name contains this, or is this
     #[arg(default_value = "", hide_default_value = true)]
     pub filter: String,
     /// Only those that need no machine

@@ -5,6 +5,7 @@
 //! | [`probe`] | what the probe's console says |
 //! | [`expect`] | what is expected of each VM, and whether that has come |
 //! | [`staged`] | a system description from `guests/probe/systems`, booted and judged |
+//! | [`moved`] | vCPUs that migrate while something else happens, under each policy |
 //! | [`reference`] | the probe without a hypervisor, which keeps its tests honest |
 //! | [`damaged`] | systems that EL2 must refuse |
 //! | [`typed`] | what is typed reaches the guest it is meant for |
@@ -18,6 +19,7 @@
 pub mod damaged;
 pub mod expect;
 pub mod list;
+pub mod moved;
 pub mod probe;
 pub mod reference;
 pub mod staged;

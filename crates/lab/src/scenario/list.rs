@@ -2,7 +2,7 @@
 
 use super::expect::Expect::{self, Endures, Fails, Passes, Rhythm, Starts, Starves, Turns};
 use super::staged::Staged;
-use super::{damaged, reference, typed};
+use super::{damaged, moved, reference, typed};
 use crate::observe::Observer;
 use crate::suite::Scenario;
 
@@ -15,7 +15,8 @@ pub fn all() -> Vec<Scenario> {
         reference::scenario(4, "the probe's tests hold on four cores without a hypervisor"),
     ];
     let staged = STAGED.iter().map(|&staged| Scenario::from(staged));
-    reference.into_iter().chain([damaged::scenario(), typed::scenario()]).chain(staged).collect()
+    let others = [damaged::scenario(), typed::scenario()];
+    reference.into_iter().chain(others).chain(staged).chain(moved::scenarios()).collect()
 }
 
 const fn staged(
@@ -53,17 +54,6 @@ const STAGED: &[Staged] = &[
         "disturbed",
         "timers and SGIs of vCPUs that lie suspended behind others",
         &[("probe", Passes), ("busy", Endures), ("rtos", Endures)],
-    ),
-    Staged {
-        name: "moved",
-        about: "a vCPU that migrates all the time: every test",
-        expect: &[("probe", Passes), ("rtos", Endures)],
-        besides: Some(|observer| migrated(observer, 0, 10_000)),
-    },
-    staged(
-        "moved-reset",
-        "a VM resets for ever while a vCPU of it migrates",
-        &[("resetting", Starts(200)), ("rtos", Endures)],
     ),
     staged(
         "stolen",
@@ -146,12 +136,6 @@ fn equal_shares(observer: &Observer, one: usize, other: usize) -> Option<String>
     (a.abs_diff(b) * 4 > a.max(b)).then(|| format!("vCPUs that are equal ran {a} and {b} ticks"))
 }
 
-/// A vCPU went from core to core at least so many times.
-fn migrated(observer: &Observer, vcpu: usize, wanted: u64) -> Option<String> {
-    let migrations = observer.latest()?.vcpus[vcpu].migrations;
-    (migrations < wanted).then(|| format!("a vCPU migrated {migrations} times, not {wanted}"))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -168,7 +152,8 @@ mod tests {
             .map(|entry| entry.unwrap().file_name().into_string().unwrap())
             .filter(|name| name.ends_with(".toml"))
             .collect();
-        let names = STAGED.iter().map(|staged| staged.name).chain([typed::NAME]);
+        let staged = STAGED.iter().map(|staged| staged.name).chain([typed::NAME]);
+        let names = staged.chain(moved::descriptions());
         let named: BTreeSet<_> = names.map(|name| format!("{name}.toml")).collect();
         assert_eq!(files, named);
     }

@@ -14,6 +14,7 @@ use abi::console::HYPERVISOR;
 use abi::status::vm_state;
 use miette::{Result, miette};
 use std::fmt::Write;
+use std::path::Path;
 
 /// A scenario with VMs and what is expected of each.
 #[derive(Clone, Copy, Debug)]
@@ -33,19 +34,28 @@ pub const SYSTEMS: &str = "guests/probe/systems";
 
 impl From<Staged> for Scenario {
     fn from(staged: Staged) -> Self {
-        Self::new(staged.name, staged.about, move |bench: &Bench| staged.run(bench))
+        Self::new(staged.name, staged.about, move |bench: &Bench| {
+            staged.run(bench, &[], |observer| staged.besides.and_then(|besides| besides(observer)))
+        })
     }
 }
 
 impl Staged {
-    fn run(&self, bench: &Bench) -> Result<()> {
+    /// Runs it with the first of each of `edits` replaced by the second in the
+    /// description; at the end, `besides` must have no objection.
+    pub fn run(
+        &self,
+        bench: &Bench,
+        edits: &[(String, String)],
+        besides: impl Fn(&Observer) -> Option<String>,
+    ) -> Result<()> {
         let path = bench.root.join(SYSTEMS).join(format!("{}.toml", self.name));
-        let checked = system::load(&path)?;
+        let checked = system::load_text(&path, &edited(&path, edits)?)?;
         let image = bench.directory.join("system.elf");
         let bundle = Bundle::pack(&checked, bench.hypervisor, &image)?;
         let stage = self.play(bench, &bundle)?;
         // Only what failed is worth the room its image takes.
-        let objections = self.objections(&stage);
+        let objections = self.objections(&stage, besides(&stage.observer));
         if objections.is_empty() {
             drop(std::fs::remove_file(&image));
             return Ok(());
@@ -91,7 +101,7 @@ impl Staged {
             && (awaited.into_iter().all(settled) || others.into_iter().any(settled))
     }
 
-    fn objections(&self, stage: &Stage) -> String {
+    fn objections(&self, stage: &Stage, besides: Option<String>) -> String {
         let mut text = String::new();
         let mut object = |who: &str, why: &str| {
             let _ = writeln!(text, "{who}: {why}");
@@ -111,13 +121,25 @@ impl Staged {
         if all_end && stage.end != End::PoweredOff {
             object("system", "it did not switch itself off when no VM was left");
         }
-        let besides = self.besides.and_then(|besides| besides(&stage.observer));
         besides.iter().for_each(|why| object("system", why));
         stage.heard.told.iter().filter(|line| line.contains("hypervisor fault")).for_each(|line| {
             object("hypervisor", line);
         });
         text
     }
+}
+
+/// The description at `path`, with each of `edits` made.
+fn edited(path: &Path, edits: &[(String, String)]) -> Result<String> {
+    let read = std::fs::read_to_string(path);
+    let mut text = read.map_err(|error| miette!("cannot read {}: {error}", path.display()))?;
+    for (from, to) in edits {
+        if !text.contains(from) {
+            return Err(miette!("{}: there is no `{from}` to replace", path.display()));
+        }
+        text = text.replace(from, to);
+    }
+    Ok(text)
 }
 
 /// What was said until now.

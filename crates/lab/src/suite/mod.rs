@@ -51,6 +51,8 @@ pub struct Scenario {
     pub about: String,
     /// What it does.
     pub run: Run,
+    /// It takes long: it runs only when its whole name is asked for.
+    pub on_request: bool,
 }
 
 impl Scenario {
@@ -60,7 +62,20 @@ impl Scenario {
         about: impl Into<String>,
         run: impl Fn(&Bench) -> miette::Result<()> + Send + Sync + 'static,
     ) -> Self {
-        Self { name: name.into(), about: about.into(), run: Box::new(run) }
+        Self { name: name.into(), about: about.into(), run: Box::new(run), on_request: false }
+    }
+
+    /// The same, run only when its whole name is asked for.
+    #[must_use]
+    pub fn on_request(self) -> Self {
+        Self { on_request: true, ..self }
+    }
+
+    /// Whether it is among those that `filter` asks for: part of its name, or
+    /// all of it.
+    #[must_use]
+    pub fn is_asked_for(&self, filter: &str) -> bool {
+        if self.on_request { self.name == filter } else { self.name.contains(filter) }
     }
 }
 

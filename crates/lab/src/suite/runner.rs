@@ -7,7 +7,7 @@ use std::fs;
 use std::panic::{self, AssertUnwindSafe};
 use std::time::Instant;
 
-/// Runs the scenarios whose name contains `filter`, each in a fresh directory
+/// Runs the scenarios that `filter` asks for, each in a fresh directory
 /// `name` below `bench.directory`, and tells how each ended. A failure keeps
 /// its reason in `failure.txt` there. Stops early on Ctrl-C.
 pub fn run_scenarios(
@@ -17,7 +17,7 @@ pub fn run_scenarios(
     progress: &mut Progress,
 ) -> Tally {
     let mut tally = Tally::default();
-    for scenario in scenarios.iter().filter(|scenario| scenario.name.contains(filter)) {
+    for scenario in scenarios.iter().filter(|scenario| scenario.is_asked_for(filter)) {
         if bench.interrupt.requested() {
             break;
         }
@@ -91,6 +91,7 @@ mod tests {
             }),
             Scenario::new("b-bad", "", |_: &Bench| Err(miette!("too late by 3 ticks"))),
             Scenario::new("b-worse", "", |_: &Bench| panic!("at the disco")),
+            Scenario::new("good-and-long", "", |_: &Bench| Ok(())).on_request(),
         ]
     }
 
@@ -104,6 +105,8 @@ mod tests {
         assert_eq!(run(""), Tally { passed: 1, failed: 2 });
         assert_eq!(run("b-"), Tally { passed: 0, failed: 2 });
         assert_eq!(run("good"), Tally { passed: 1, failed: 0 });
+        assert_eq!(run("good-and"), Tally::default());
+        assert_eq!(run("good-and-long"), Tally { passed: 1, failed: 0 });
         let reason = |name: &str| {
             fs::read_to_string(directory.path().join(name).join("failure.txt")).unwrap()
         };

@@ -5,6 +5,8 @@ mod bench;
 mod bystander;
 mod device;
 mod echo;
+mod migrant;
+mod power;
 mod preempted;
 mod reset;
 mod rhythm;
@@ -19,6 +21,8 @@ pub const ALL: &[Test] = &[
     Test { name: "crash", body: bystander::crash },
     Test { name: "rtc", body: device::rtc },
     Test { name: "echo", body: echo::echo },
+    Test { name: "migrant", body: migrant::migrant },
+    Test { name: "power", body: power::power },
     Test { name: "preempted", body: preempted::preempted },
     Test { name: "reset", body: reset::few },
     Test { name: "reset-loop", body: reset::endless },

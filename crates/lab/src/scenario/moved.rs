@@ -1,0 +1,145 @@
+//! vCPUs that migrate while something else happens, under each policy that moves
+//! them.
+
+use super::expect::Expect::{self, Endures, Passes, Starts};
+use super::staged::Staged;
+use crate::observe::Observer;
+use crate::suite::{Bench, Scenario};
+
+/// What a description says of a VM that the policies are for.
+const WRITTEN: &str = "migration = \"on-demand\"";
+/// The policies, as a description names them, under which a vCPU leaves whenever
+/// a real-time one wakes on its core.
+const POLICIES: &[&str] = &["on-demand"];
+
+/// A scenario whose description has `migration = "on-demand"`.
+#[derive(Clone, Copy, Debug)]
+struct Moved {
+    staged: Staged,
+    /// A vCPU, by identifier, and how often it must have arrived on another
+    /// core.
+    migrations: (usize, u64),
+}
+
+const fn moved(
+    name: &'static str,
+    about: &'static str,
+    expect: &'static [(&'static str, Expect)],
+    migrations: (usize, u64),
+) -> Moved {
+    Moved { staged: Staged { name, about, expect, besides: None }, migrations }
+}
+
+const MOVED: &[Moved] = &[
+    moved(
+        "moved",
+        "a vCPU that migrates all the time: every test",
+        &[("probe", Passes), ("rtos", Endures)],
+        (0, 10_000),
+    ),
+    MIGRANT,
+    moved(
+        "moved-sgi",
+        "SGIs, directed and to all, find vCPUs that migrate all the time",
+        &[("probe", Passes), ("rtos", Endures)],
+        (0, 1_000),
+    ),
+    moved(
+        "moved-timer",
+        "the timers of a vCPU that migrates all the time",
+        &[("probe", Passes), ("rtos", Endures)],
+        (0, 10_000),
+    ),
+    moved(
+        "moved-float",
+        "floating-point and system registers of vCPUs that migrate all the time",
+        &[("one", Passes), ("two", Passes), ("rtos", Endures)],
+        (0, 1_000),
+    ),
+    moved(
+        "moved-device",
+        "a device's interrupt finds a vCPU that migrates all the time",
+        &[("probe", Passes), ("busy", Endures), ("rtos", Endures)],
+        (0, 1_000),
+    ),
+    moved(
+        "moved-power",
+        "vCPUs that migrate all the time are switched on and off",
+        &[("probe", Passes), ("rtos", Endures)],
+        (1, 1_000),
+    ),
+    moved(
+        "moved-reset",
+        "a VM resets for ever while a vCPU of it migrates",
+        &[("resetting", Starts(200)), ("rtos", Endures)],
+        (0, 1_000),
+    ),
+    moved(
+        "moved-mess",
+        "a VM whose vCPUs migrate resets itself out of a mess and begins fresh",
+        &[("probe", Passes), ("rtos", Endures)],
+        (0, 1_000),
+    ),
+    moved(
+        "moved-crash",
+        "neighbours of a vCPU that migrates cannot go on and are restarted",
+        &[("probe", Passes), ("moving", Starts(50)), ("staying", Starts(50)), ("rtos", Endures)],
+        (0, 5_000),
+    ),
+];
+
+const MIGRANT: Moved = moved(
+    "moved-migrant",
+    "a vCPU that migrates all the time computes what it should and loses no interrupt",
+    &[("probe", Passes), ("rtos", Endures)],
+    (0, 10_000),
+);
+
+/// [`MIGRANT`], for longer: minutes on a small computer.
+const LONG: (&str, u64) = ("moved-migrant-100000", 100_000);
+
+/// All of them, under every policy.
+pub fn scenarios() -> impl Iterator<Item = Scenario> {
+    let under = |policy| MOVED.iter().map(move |moved| moved.under(policy)).chain([long(policy)]);
+    POLICIES.iter().copied().flat_map(under)
+}
+
+fn long(policy: &'static str) -> Scenario {
+    let (name, count) = LONG;
+    let (few, many) = (MIGRANT.migrations.1, format!("probe.migrations={count}"));
+    let mut moved = MIGRANT;
+    moved.migrations.1 = count;
+    moved.scenario(name, policy, vec![(format!("probe.migrations={few}"), many)]).on_request()
+}
+
+impl Moved {
+    fn under(self, policy: &'static str) -> Scenario {
+        self.scenario(self.staged.name, policy, Vec::new())
+    }
+
+    fn scenario(
+        self,
+        name: &str,
+        policy: &'static str,
+        mut edits: Vec<(String, String)>,
+    ) -> Scenario {
+        let Self { staged, migrations } = self;
+        edits.push((WRITTEN.into(), format!("migration = \"{policy}\"")));
+        let about = format!("{} ({policy})", staged.about);
+        Scenario::new(format!("{name}.{policy}"), about, move |bench: &Bench| {
+            staged.run(bench, &edits, |observer| migrated(observer, migrations))
+        })
+    }
+}
+
+/// A vCPU arrived on another core at least so many times.
+fn migrated(observer: &Observer, (vcpu, wanted): (usize, u64)) -> Option<String> {
+    let migrations = observer.latest()?.vcpus[vcpu].migrations;
+    (migrations < wanted).then(|| format!("a vCPU migrated {migrations} times, not {wanted}"))
+}
+
+/// The names of their descriptions.
+#[cfg(test)]
+pub fn descriptions() -> impl Iterator<Item = &'static str> {
+    MOVED.iter().map(|moved| moved.staged.name)
+}
