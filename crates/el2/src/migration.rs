@@ -110,7 +110,10 @@ impl Pcpu {
             self.go_home_halted(id);
         }
         self.accept_power_on(id);
-        self.attend(id);
+        // A guest that sleeps and has nothing new sleeps on.
+        if self.vcpu(id).is_some_and(|vcpu| vcpu.has_news()) {
+            self.attend(id);
+        }
     }
 
     /// A vCPU that is off: where it belongs it counts as halted, and elsewhere

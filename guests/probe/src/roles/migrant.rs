@@ -202,3 +202,26 @@ fn timers_end() -> Check {
     }
     Ok(())
 }
+
+/// Asleep, with no timer but one that ends it: being moved wakes nobody.
+pub fn sleeper() -> Check<Done> {
+    needs_cassata!();
+    const TIMER: Timer = Timer::Virtual;
+    const ASLEEP_US: u64 = 30_000;
+    gic::set(ISENABLER, TIMER.intid());
+    irq::hook(|_| TIMER.stop());
+    let seen = irq::seen(MIGRANT);
+    let before = migrations()?;
+    let mut awake = 0;
+    cpu::mask_irq();
+    TIMER.arm(wait::us(ASLEEP_US));
+    wait::asleep(|| {
+        awake += 1;
+        seen.count(TIMER.intid()) > 0
+    })?;
+    let moves = migrations()? - before;
+    // Before it slept, after its timer, and at the end of the wait.
+    ensure_eq!(awake, 3, "looks at what it waits for, in {moves} moves");
+    ensure!(moves >= 500, "it was moved {moves} times only");
+    pass!("moves={moves}")
+}

@@ -23,6 +23,7 @@ pub const ALL: &[Test] = &[
     Test { name: "echo", body: echo::echo },
     Test { name: "migrant", body: migrant::migrant },
     Test { name: "power", body: power::power },
+    Test { name: "sleeper", body: migrant::sleeper },
     Test { name: "preempted", body: preempted::preempted },
     Test { name: "reset", body: reset::few },
     Test { name: "reset-loop", body: reset::endless },
