@@ -1,6 +1,7 @@
 //! What a guest does in scenarios of several VMs. Named on the command line
 //! like a test, but not part of `all`.
 
+mod absence;
 mod bench;
 mod bystander;
 mod device;
@@ -8,6 +9,7 @@ mod echo;
 mod migrant;
 mod power;
 mod preempted;
+mod report;
 mod reset;
 mod rhythm;
 mod round_robin;
@@ -29,6 +31,7 @@ pub const ALL: &[Test] = &[
     Test { name: "reset-loop", body: reset::endless },
     Test { name: "rhythm", body: rhythm::rhythm },
     Test { name: "roundrobin", body: round_robin::round_robin },
+    Test { name: "absence", body: absence::absence },
     Test { name: "bench.null", body: bench::null },
     Test { name: "bench.timer", body: bench::timer },
 ];

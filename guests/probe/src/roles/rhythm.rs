@@ -1,13 +1,11 @@
 //! A real-time guest: a timer interrupt every period, sleep in between.
 
-use crate::arch::cpu;
 use crate::gic::{self, offset::*};
-use crate::platform::{self, report_window};
+use crate::platform;
+use crate::roles::report::Report;
 use crate::suite::{Check, Done};
 use crate::timer::{ENABLE, Timer};
-use crate::{calls, ensure_eq, irq, pass, wait};
-use abi::report::{Header, MAGIC, Sample};
-use core::mem::offset_of;
+use crate::{ensure_eq, irq, pass, wait};
 use core::sync::atomic::{AtomicU64, Ordering::SeqCst};
 
 static DUE: AtomicU64 = AtomicU64::new(0);
@@ -35,39 +33,6 @@ fn activate(_intid: u32) {
     ACTIVATIONS.fetch_add(1, SeqCst);
 }
 
-/// The report area, when there is one.
-struct Report {
-    area: crate::arch::mmio::Window,
-    capacity: u64,
-}
-
-impl Report {
-    fn open(hz: u64) -> Option<Self> {
-        let (_, size) = calls::report_area()?;
-        let area = report_window(size);
-        let capacity = (size - size_of::<Header>() as u64) / size_of::<Sample>() as u64;
-        area.write64(offset_of!(Header, counter_hz) as u64, hz);
-        area.write64(offset_of!(Header, capacity) as u64, capacity);
-        area.write64(offset_of!(Header, written) as u64, 0);
-        area.write64(offset_of!(Header, missed) as u64, 0);
-        area.write64(offset_of!(Header, period) as u64, PERIOD.load(SeqCst));
-        cpu::dsb();
-        area.write64(offset_of!(Header, magic) as u64, MAGIC);
-        Some(Self { area, capacity })
-    }
-
-    fn sample(&self, number: u64, raised: u64, response: u64, dispatch: u64) {
-        let narrow = |ticks: u64| u32::try_from(ticks).unwrap_or(u32::MAX);
-        let at = size_of::<Header>() as u64 + number % self.capacity * size_of::<Sample>() as u64;
-        self.area.write64(at + offset_of!(Sample, raised) as u64, raised);
-        self.area.write32(at + offset_of!(Sample, response) as u64, narrow(response));
-        self.area.write32(at + offset_of!(Sample, dispatch) as u64, narrow(dispatch));
-        cpu::dsb();
-        self.area.write64(offset_of!(Header, missed) as u64, MISSED.load(SeqCst));
-        self.area.write64(offset_of!(Header, written) as u64, number + 1);
-    }
-}
-
 /// `probe.activations` (2000) activations, `probe.period_us` (1000) apart. That
 /// every one comes, and none early, is asserted; how late is reported. After
 /// each it works for `probe.burn_us` (0).
@@ -77,7 +42,7 @@ pub fn rhythm() -> Check<Done> {
     let period = wait::us(platform.number("period_us", 1000));
     let burn = wait::us(platform.number("burn_us", 0));
     PERIOD.store(period, SeqCst);
-    let report = Report::open(crate::arch::sysreg::read::cntfrq_el0());
+    let report = Report::open(period);
     gic::set_priority(TIMER.intid(), 0x40);
     gic::set(ISENABLER, TIMER.intid());
     irq::hook(activate);
@@ -91,7 +56,7 @@ pub fn rhythm() -> Check<Done> {
         let dispatch = TIMER.now().saturating_sub(due);
         worst = worst.max(response);
         if let Some(report) = &report {
-            report.sample(number, due, response, dispatch);
+            report.sample(number, MISSED.load(SeqCst), due, response, dispatch);
         }
         wait::spin(burn);
     }

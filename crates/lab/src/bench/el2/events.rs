@@ -116,39 +116,79 @@ fn run(
     bench: &Bench,
     progress: &mut Progress,
 ) -> Result<Statistics> {
-    let system = provoked.system;
-    let path = bench.root.join(format!("systems/bench/{system}.toml"));
-    let text = read(&path)?.replace(&format!("={EVENTS}\""), &format!("={events}\""));
-    let checked = system::load_text(&path, &text)?;
-    let directory = bench.directory.join(format!("{system}-{events}"));
-    std::fs::create_dir_all(&directory)
-        .map_err(|error| miette!("cannot make {}: {error}", directory.display()))?;
-    let bundle = Bundle::pack(&checked, bench.hypervisor, &directory.join("system.elf"))?;
-    let time = Time::Virtual(VirtualTime::new(&bench.instrument, &bench.qemu, &directory)?);
-    let consoles = bundle.consoles(Some(directory.clone()));
-    let mut machine = Machine::start(&bench.qemu, &bundle.machine_in(&time), &consoles)?;
-    let mut observer = Observer::new(bundle.layout(), time.pace());
-    let mut passed = false;
-    let what = format!("{system}, {events} times");
-    let begin = Instant::now();
-    Session {
-        machine: &mut machine,
-        observer: &mut observer,
-        view: &mut Told::of(&what, progress),
-        interrupt: bench.interrupt.clone(),
-        limit: Some(Limit::Real(LIMIT)),
+    let trial = Trial { system: provoked.system, label: "", edits: &[], quantum_ns: None };
+    Ok(trial.run(events, bench, progress)?.0)
+}
+
+/// A system in `systems/bench`, and how it is run.
+#[derive(Clone, Copy, Debug)]
+pub struct Trial {
+    /// Its description.
+    pub system: &'static str,
+    /// What tells its logs from those of other trials with it.
+    pub label: &'static str,
+    /// Text of the description, and what takes its place.
+    pub edits: &'static [(&'static str, &'static str)],
+    /// How long a core's turn is, if not as usual.
+    pub quantum_ns: Option<u64>,
+}
+
+impl Trial {
+    /// The description, with so many events to provoke.
+    fn text(&self, path: &Path, events: u64) -> Result<String> {
+        let text = read(path)?.replace(&format!("={EVENTS}\""), &format!("={events}\""));
+        self.edits.iter().try_fold(text, |text, (from, to)| match text.contains(from) {
+            true => Ok(text.replace(from, to)),
+            false => Err(miette!("{}: there is no `{from}` to replace", path.display())),
+        })
     }
-    .run(|lines, observer| {
-        let said = lines.iter().filter(|line| line.channel == channel(PROBE));
-        passed |= said.into_iter().any(|line| line.text.starts_with("PASS "));
-        observer.latest().is_some_and(|now| now.vms[PROBE].is_over())
-    })?;
-    let counts = machine.statistics().filter(|counts| passed && counts.finished);
-    counts.ok_or_else(|| {
-        miette!(
-            help = format!("its console: {}", directory.join("console-probe.log").display()),
-            "the probe did not do its work ({what}) within {:.0} s",
-            begin.elapsed().as_secs_f64()
-        )
-    })
+
+    /// Boots it with `events` to provoke; what its instrument counted, and what
+    /// its guests reported.
+    pub fn run(
+        &self,
+        events: u64,
+        bench: &Bench,
+        progress: &mut Progress,
+    ) -> Result<(Statistics, Observer)> {
+        let Self { system, label, .. } = self;
+        let path = bench.root.join(format!("systems/bench/{system}.toml"));
+        let checked = system::load_text(&path, &self.text(&path, events)?)?;
+        let directory = bench.directory.join(format!("{system}{label}-{events}"));
+        std::fs::create_dir_all(&directory)
+            .map_err(|error| miette!("cannot make {}: {error}", directory.display()))?;
+        let bundle = Bundle::pack(&checked, bench.hypervisor, &directory.join("system.elf"))?;
+        let time = VirtualTime::new(&bench.instrument, &bench.qemu, &directory)?;
+        let time = Time::Virtual(match self.quantum_ns {
+            Some(quantum_ns) => time.with_quantum(quantum_ns),
+            None => time,
+        });
+        let consoles = bundle.consoles(Some(directory.clone()));
+        let mut machine = Machine::start(&bench.qemu, &bundle.machine_in(&time), &consoles)?;
+        let mut observer = Observer::new(bundle.layout(), time.pace());
+        let mut passed = false;
+        let what = format!("{system}{label}, {events} times");
+        let begin = Instant::now();
+        Session {
+            machine: &mut machine,
+            observer: &mut observer,
+            view: &mut Told::of(&what, progress),
+            interrupt: bench.interrupt.clone(),
+            limit: Some(Limit::Real(LIMIT)),
+        }
+        .run(|lines, observer| {
+            let said = lines.iter().filter(|line| line.channel == channel(PROBE));
+            passed |= said.into_iter().any(|line| line.text.starts_with("PASS "));
+            observer.latest().is_some_and(|now| now.vms[PROBE].is_over())
+        })?;
+        let counts = machine.statistics().filter(|counts| passed && counts.finished);
+        let counted = counts.ok_or_else(|| {
+            miette!(
+                help = format!("its console: {}", directory.join("console-probe.log").display()),
+                "the probe did not do its work ({what}) within {:.0} s",
+                begin.elapsed().as_secs_f64()
+            )
+        })?;
+        Ok((counted, observer))
+    }
 }

@@ -1,6 +1,7 @@
 //! What the hypervisor costs: instructions for each visit to EL2, lines, bytes.
 
 mod events;
+mod migration;
 mod separation;
 mod size;
 mod visits;
@@ -16,6 +17,7 @@ use crate::suite::Bench;
 use crate::table::Table;
 use events::{EVENTS, Kind, PROVOKED};
 use miette::Result;
+use migration::Migration;
 use separation::Latencies;
 use serde_json::json;
 use size::Size;
@@ -30,6 +32,7 @@ const MOST_LINES: u64 = 8_000;
 pub struct El2 {
     kinds: Vec<(Kind, Distribution)>,
     size: Size,
+    migration: Migration,
     separation: [(&'static str, Latencies); 2],
 }
 
@@ -44,9 +47,10 @@ pub fn measure(bench: &Bench, progress: &mut Progress) -> Result<El2> {
         let counted = events::count(provoked, bench, progress)?;
         kinds.extend(provoked.kinds.iter().copied().zip(counted));
     }
+    let migration = migration::measure(bench, progress)?;
     let on = separation::measure(true, bench, progress)?;
     let off = separation::measure(false, bench, progress)?;
-    Ok(El2 { kinds, size, separation: [("on", on), ("off", off)] })
+    Ok(El2 { kinds, size, migration, separation: [("on", on), ("off", off)] })
 }
 
 impl El2 {
@@ -65,6 +69,7 @@ impl El2 {
             let few = Goal::Between(events, events * 1.01);
             outcome.check(Check::new(&name, as_f64(visits.count()), "visits", few));
         }
+        self.migration.judge(&mut outcome);
         for (word, latencies) in &self.separation {
             outcome.figure(&format!("separation_{word}"), latencies_json(latencies));
         }
@@ -81,7 +86,8 @@ impl El2 {
     /// The summary for a terminal.
     #[must_use]
     pub fn summary(&self, outcome: &Outcome) -> String {
-        format!("{}\n{}\n{}", self.visits(), self.latencies(), figures::checks(outcome))
+        let (visits, migration) = (self.visits(), self.migration.table());
+        format!("{visits}\n{migration}\n{}\n{}", self.latencies(), figures::checks(outcome))
     }
 
     /// The page.
@@ -106,6 +112,8 @@ impl El2 {
         let bars: Vec<_> = self.kinds.iter().map(bar).collect();
         report.section("How long are visits to EL2?", figure(&drawn(&bars), &caption));
         report.table(&self.visits());
+        report.section("What does a migration cost?", maud::html! { p { (Migration::caption()) } });
+        report.table(&self.migration.table());
         let names = [ON, OFF];
         let series: Vec<_> = names
             .iter()
@@ -200,6 +208,7 @@ mod tests {
         El2 {
             kinds: kinds.map(|&kind| (kind, visits.clone())).collect(),
             size: Size { image, lines: 7_999 },
+            migration: Migration::example(200, 3_000),
             separation: [("on", latencies.clone()), ("off", latencies)],
         }
     }
@@ -228,7 +237,13 @@ mod tests {
     fn people_see_every_kind_and_both_settings() {
         let el2 = el2(100, 1);
         let (page, summary) = (el2.report().render(&el2.outcome()), el2.summary(&el2.outcome()));
-        for text in ["null hypercall", "no switch", "goes to sleep", "off: dispatch latency"] {
+        for text in [
+            "null hypercall",
+            "no switch",
+            "goes to sleep",
+            "beyond the wake",
+            "off: dispatch latency",
+        ] {
             assert!(page.contains(text) && summary.contains(text), "{text}");
         }
         assert_eq!(page.matches("<svg").count(), 1);

@@ -8,7 +8,7 @@
 
 use crate::observe::Distribution;
 use std::collections::BTreeMap;
-use vtime::stats::Statistics;
+use vtime::stats::{Statistics, VcpuStatistics};
 
 /// Exceptions from a guest, by their offset in the vector table (Arm ARM
 /// D1.3.1, "lower Exception level, AArch64").
@@ -32,8 +32,17 @@ pub struct Visits {
 impl Visits {
     /// The visits by `exception`, on all cores.
     pub fn by(exception: Exception, counts: &Statistics) -> Self {
+        Self::of(exception, &counts.vcpus)
+    }
+
+    /// The visits by `exception` on one core.
+    pub fn on(pcpu: usize, exception: Exception, counts: &Statistics) -> Self {
+        Self::of(exception, &counts.vcpus[pcpu..=pcpu])
+    }
+
+    fn of(exception: Exception, pcpus: &[VcpuStatistics]) -> Self {
         let mut lengths = BTreeMap::new();
-        let entries = counts.vcpus.iter().filter_map(|pcpu| pcpu.range.as_ref());
+        let entries = pcpus.iter().filter_map(|pcpu| pcpu.range.as_ref());
         for (entry, tally) in entries.flat_map(|range| &range.by_entry) {
             if is_vector(entry, exception) {
                 for (&length, &visits) in &tally.histogram {
