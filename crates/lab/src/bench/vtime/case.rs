@@ -148,6 +148,17 @@ impl Images {
 }
 
 impl Guest {
+    /// Hackbench in the shortest way to a steady run: one to warm up, one that
+    /// counts.
+    pub const ONE_STEADY_RUN: Self = Self::Hackbench { runs: 2 };
+
+    /// Whether there are runs of hackbench to compare within one boot, the
+    /// first, which warms up, left out.
+    #[must_use]
+    pub fn several_steady_runs(self) -> bool {
+        matches!(self, Self::Hackbench { runs } if runs > 2)
+    }
+
     /// What QEMU must be told besides the image.
     fn arguments(&self, images: &Images) -> Vec<OsString> {
         let linux = |what: &str| -> Vec<OsString> {

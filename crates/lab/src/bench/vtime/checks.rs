@@ -4,17 +4,11 @@ use super::Vtime;
 use super::case::{Case, Guest, Mode};
 use super::figures::{Figures, Histogram};
 use super::run::Measurement;
-use super::sample::Sample;
 use crate::results::{Check, Goal};
 use std::collections::BTreeSet;
 use vtime::metronome::Record;
 use vtime::options::Options;
 
-/// Speed-ups of hackbench demanded: from one core to so many.
-const SPEED_UPS: [(u32, f64); 2] = [(2, 1.5), (4, 2.2)];
-/// Most relative standard deviation of hackbench's steady runs, and most that
-/// a busy host may move their mean, percent.
-const STEADY_PERCENT: f64 = 3.0;
 /// Most real time for a boot on four cores, seconds.
 const BOOT_S: f64 = 40.0;
 /// Most real time of a boot on one core, that of plain QEMU being 1.
@@ -25,55 +19,8 @@ impl Vtime {
     /// meets none.
     #[must_use]
     pub fn checks(&self) -> Vec<Check> {
-        let parts = [self.scaling(), self.repeatability(), self.interrupts(), self.wake_ups()];
+        let parts = [self.scaling(), self.steadiness(), self.interrupts(), self.wake_ups()];
         parts.into_iter().flatten().chain([self.sameness()]).chain(self.cost()).collect()
-    }
-
-    /// The steady runs of hackbench with the default quantum.
-    pub(super) fn hackbench(&self, cores: u32, mode: Mode, busy_host: bool) -> Option<Sample> {
-        self.hackbenches().find_map(|(case, sample)| {
-            let quantum = case.quantum_ns == Options::DEFAULT_QUANTUM_NS;
-            let kind = (case.cores, case.mode, case.busy_host) == (cores, mode, busy_host);
-            (quantum && kind).then(|| sample.steady())
-        })
-    }
-
-    /// All runs of hackbench there are.
-    pub(super) fn hackbenches(&self) -> impl Iterator<Item = (&Case, &Sample)> {
-        self.measurements.iter().filter_map(|m| match &m.figures {
-            Figures::Hackbench(sample) => Some((&m.case, sample)),
-            _ => None,
-        })
-    }
-
-    /// The cores on which hackbench should have run.
-    fn hackbench_cores(&self) -> BTreeSet<u32> {
-        let hackbench = |case: &&Case| matches!(case.guest, Guest::Hackbench { .. });
-        self.planned.iter().filter(hackbench).map(|case| case.cores).collect()
-    }
-
-    fn scaling(&self) -> Vec<Check> {
-        let mean = |cores| self.hackbench(cores, Mode::Turns, false).map(|s| s.mean());
-        let check = |(cores, goal)| {
-            let name = format!("hackbench: speed-up from 1 to {cores} cores");
-            let speed_up = mean(1).zip(mean(cores)).map(|(one, many)| one / many);
-            Check::new(&name, speed_up, "", Goal::AtLeast(goal))
-        };
-        SPEED_UPS.into_iter().map(check).collect()
-    }
-
-    fn repeatability(&self) -> Vec<Check> {
-        let goal = Goal::AtMost(STEADY_PERCENT);
-        let steady = |cores, busy| self.hackbench(cores, Mode::Turns, busy);
-        let deviation = |cores| {
-            let name = format!("hackbench: relative standard deviation on {cores} cores");
-            Check::new(&name, steady(cores, false).map(|s| s.deviation_percent()), "%", goal)
-        };
-        let mut checks: Vec<_> = self.hackbench_cores().into_iter().map(deviation).collect();
-        let moved = steady(4, false).zip(steady(4, true));
-        let moved = moved.map(|(idle, busy)| 100.0 * (busy.mean() / idle.mean() - 1.0).abs());
-        checks.push(Check::new("hackbench: movement of the mean on a busy host", moved, "%", goal));
-        checks
     }
 
     fn interrupts(&self) -> Vec<Check> {
@@ -198,46 +145,10 @@ mod tests {
         Vtime::of(measurements.iter().map(|m| m.case).collect(), measurements)
     }
 
-    fn hackbench(cores: u32, busy_host: bool, seconds: &[f64]) -> Measurement {
-        let case = Case { busy_host, ..Case::new(Guest::Hackbench { runs: 4 }, cores) };
-        Measurement::bare(case, 1.0, Figures::Hackbench(Sample(seconds.into())))
-    }
-
     fn holds(vtime: &Vtime, start: &str) -> bool {
         let checks = vtime.checks();
         let found = checks.iter().find(|check| check.name.starts_with(start));
         found.unwrap_or_else(|| panic!("no {start}: {checks:?}")).holds()
-    }
-
-    #[test]
-    fn judges_hackbench_by_its_steady_runs() {
-        let vtime = vtime(vec![
-            hackbench(1, false, &[9.0, 1.0, 1.01, 0.99]),
-            hackbench(2, false, &[9.0, 0.5, 0.5, 0.5]),
-            hackbench(4, false, &[9.0, 0.5, 0.5, 0.55]),
-            hackbench(4, true, &[9.0, 0.6, 0.6, 0.6]),
-        ]);
-        assert!(holds(&vtime, "hackbench: speed-up from 1 to 2"));
-        assert!(!holds(&vtime, "hackbench: speed-up from 1 to 4"));
-        assert!(holds(&vtime, "hackbench: relative standard deviation on 1"));
-        assert!(!holds(&vtime, "hackbench: relative standard deviation on 4"));
-        assert!(!holds(&vtime, "hackbench: movement"));
-    }
-
-    #[test]
-    fn other_modes_and_quanta_are_not_judged() {
-        let slow = |case: fn(Case) -> Case| {
-            let m = hackbench(2, false, &[9.0, 9.0, 5.0, 9.0]);
-            Measurement { case: case(m.case), ..m }
-        };
-        let vtime = vtime(vec![
-            hackbench(1, false, &[9.0, 1.0, 1.0, 1.0]),
-            slow(|case| Case { mode: Mode::Parallel, ..case }),
-            slow(|case| Case { quantum_ns: 500, ..case }),
-            hackbench(2, false, &[9.0, 0.5, 0.5, 0.5]),
-        ]);
-        assert!(holds(&vtime, "hackbench: speed-up from 1 to 2"));
-        assert!(holds(&vtime, "hackbench: relative standard deviation on 2"));
     }
 
     #[test]
@@ -267,8 +178,9 @@ mod tests {
 
     #[test]
     fn runs_of_the_same_are_compared() {
-        let counting = |busy_host, seconds, instructions: u64| {
-            let mut m = hackbench(4, busy_host, seconds);
+        let counting = |busy_host, instructions: u64| {
+            let case = Case { busy_host, ..Case::new(Guest::Boot, 4) };
+            let mut m = Measurement::bare(case, 1.0, Figures::Booted);
             let vcpu = serde_json::json!({
                 "instructions": instructions, "idle_ns": 0,
                 "forced_leaves": { "stall": 0, "main_loop": 0, "timeout": 0 },
@@ -282,8 +194,8 @@ mod tests {
             m
         };
         let twice = |second| {
-            let idle = counting(false, &[1.0, 1.0], 700);
-            vtime(vec![idle, counting(true, &[1.0, 1.0], second)])
+            let idle = counting(false, 700);
+            vtime(vec![idle, counting(true, second)])
         };
         assert!(holds(&twice(700), "runs of the same"));
         assert!(!holds(&twice(701), "runs of the same"));

@@ -25,6 +25,7 @@ impl Extent {
                 boots: 3,
                 runs: 10,
                 runs_besides: 4,
+                machines: 10,
                 interrupts: 62_500,
                 loops: 1_000,
                 cyclictests: 10,
@@ -36,6 +37,7 @@ impl Extent {
                 boots: 1,
                 runs: 4,
                 runs_besides: 4,
+                machines: 2,
                 interrupts: 1_000,
                 loops: 200,
                 cyclictests: 2,
@@ -55,6 +57,9 @@ struct Sizes {
     runs: u32,
     /// And where there is none: other modes and quanta.
     runs_besides: u32,
+    /// That are booted anew for one steady run of hackbench each, for each
+    /// number of cores.
+    machines: u32,
     /// Per core and each of the metronome's four phases.
     interrupts: u32,
     /// Per core.
@@ -76,6 +81,10 @@ impl Sizes {
         cases.push(Case { mode: Mode::Plain, ..Case::new(hackbench, 1) });
         cases.extend(self.cores.iter().map(|&cores| Case::new(hackbench, cores)));
         cases.push(Case { busy_host: true, ..Case::new(hackbench, 4) });
+        for &cores in self.cores {
+            let boot = Case::new(Guest::ONE_STEADY_RUN, cores);
+            cases.extend((1..=self.machines).map(|repetition| Case { repetition, ..boot }));
+        }
         let interrupts = self.interrupts;
         cases.push(Case::new(Guest::Metronome { interrupts }, 4));
         let cyclictest = Case::new(Guest::Cyclictest { loops: self.loops }, 4);
@@ -102,6 +111,17 @@ mod tests {
             _ => None,
         });
         assert_eq!(taken, Some(1_000_000));
+    }
+
+    #[test]
+    fn the_full_matrix_has_ten_runs_in_either_reading() {
+        let cases = Extent::Full.cases();
+        for cores in 1..=4 {
+            let within = Case::new(Guest::Hackbench { runs: 10 }, cores);
+            let boot = Case::new(Guest::ONE_STEADY_RUN, cores);
+            let of = |kind: Case| cases.iter().filter(|case| case.repeats(&kind)).count();
+            assert_eq!((of(within), of(boot)), (1, 10), "{cores}");
+        }
     }
 
     #[test]

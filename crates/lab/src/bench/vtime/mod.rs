@@ -8,7 +8,7 @@
 //! | [`run`], [`busy`] | running one, beside other work if need be |
 //! | [`figures`], [`sample`] | what a guest found |
 //! | [`store`] | what has been measured already |
-//! | [`checks`] | what must hold |
+//! | [`checks`], [`hackbench`] | what must hold |
 //! | [`tables`], [`report`] | for people |
 //! | [`repeats`] | the same in short, as a test |
 
@@ -16,6 +16,7 @@ mod busy;
 pub mod case;
 mod checks;
 pub mod figures;
+mod hackbench;
 pub mod matrix;
 mod repeats;
 mod report;

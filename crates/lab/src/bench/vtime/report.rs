@@ -65,10 +65,17 @@ impl Vtime {
             };
             Group { name, columns: self.hackbenches().filter_map(of).collect() }
         });
+        let boots = |(place, &cores): (usize, &u32)| {
+            (place, self.over_boots(cores).0.iter().map(|s| 1e3 * s).collect())
+        };
+        let columns = cores.iter().enumerate().map(boots).collect();
+        let boots = Group { name: "one run of each boot", columns };
+        let groups: Vec<_> = std::iter::once(boots).chain(groups).collect();
         let places: Vec<_> = cores.iter().map(|cores| format!("{cores} cores")).collect();
         let caption = "Each dot is a run of hackbench -g 1 -l 100, in virtual time, in the order \
-                       of the runs; the dash is their mean. The first run on each machine, in \
-                       which Linux's caches fill, is left out.";
+                       of the runs; the dash is their mean. The first run of each boot, in which \
+                       Linux's caches fill, is left out. The first column has the second run of \
+                       several boots, the others have all further runs of one boot.";
         let drawing = dots(&groups, &places, "ms");
         report.section("How do hackbench's runs agree?", figure(&drawing, caption));
     }
@@ -92,7 +99,7 @@ impl Vtime {
 
     fn cost_figure(&self, report: &mut Report) {
         let is_boot = |case: &Case| case.guest == Guest::Boot;
-        let is_hackbench = |case: &Case| matches!(case.guest, Guest::Hackbench { .. });
+        let is_hackbench = |case: &Case| case.guest.several_steady_runs();
         let plainly = |case: &Case| {
             let default = case.quantum_ns == Options::DEFAULT_QUANTUM_NS;
             default && case.mode == Mode::Turns && !case.busy_host

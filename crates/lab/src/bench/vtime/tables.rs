@@ -1,10 +1,11 @@
 //! For people: tables.
 
 use super::Vtime;
-use super::case::{Guest, Mode};
+use super::case::{Case, Guest, Mode};
 use super::checks::distance;
 use super::figures::Figures;
 use super::run::Measurement;
+use super::sample::Sample;
 use crate::quantity::count;
 use crate::table::Table;
 
@@ -18,20 +19,18 @@ impl Vtime {
 
     fn hackbench_table(&self) -> Table {
         let head = ["", "cores", "quantum", "runs", "mean", "deviation", "least", "most"];
-        let mut table =
-            Table::new("hackbench, virtual time, without each machine's first run", head);
+        let mut table = Table::new("hackbench, virtual time, without each boot's first run", head);
         for (case, sample) in self.hackbenches() {
-            let steady = sample.steady();
-            table.row([
-                format!("{}{}", mode(case.mode), if case.busy_host { ", busy host" } else { "" }),
-                case.cores.to_string(),
-                quantum(case.mode, case.quantum_ns),
-                steady.0.len().to_string(),
-                format!("{:.1} ms", 1e3 * steady.mean()),
-                format!("{:.2} %", steady.deviation_percent()),
-                format!("{:.0} ms", 1e3 * steady.least()),
-                format!("{:.0} ms", 1e3 * steady.most()),
-            ]);
+            let busy = if case.busy_host { ", busy host" } else { "" };
+            let name = format!("{}{busy}", mode(case.mode));
+            table.row(hackbench_row(name, case, &sample.steady()));
+        }
+        for cores in self.hackbench_cores() {
+            let boots = self.over_boots(cores);
+            if !boots.0.is_empty() {
+                let case = Case::new(Guest::ONE_STEADY_RUN, cores);
+                table.row(hackbench_row("in turns, one run of each boot".into(), &case, &boots));
+            }
         }
         table
     }
@@ -76,8 +75,7 @@ impl Vtime {
         let head = ["", "boot", "hackbench"];
         let mut table = Table::new("Where it goes: processor time of an instruction", head);
         let boot = |cores, mode| self.first(cores, mode, |g| g == Guest::Boot);
-        let hackbench =
-            |cores, mode| self.first(cores, mode, |g| matches!(g, Guest::Hackbench { .. }));
+        let hackbench = |cores, mode| self.first(cores, mode, Guest::several_steady_runs);
         // A plain run does not count its instructions; they are those of the
         // same work in virtual time.
         let plain = |plain: Option<&Measurement>, counted: Option<&Measurement>| {
@@ -109,18 +107,34 @@ impl Vtime {
         })
     }
 
-    /// How much runs of the same differ.
+    /// How much runs of the same differ: the greatest difference of any from the
+    /// first.
     fn repetition_table(&self) -> Table {
-        let head = ["", "instructions", "apart from the first", "wake-ups in another bin"];
+        let head = ["", "runs", "instructions", "apart", "wake-ups in another bin"];
         let mut table = Table::new("Runs of the same", head);
-        for (first, m) in self.repetitions() {
-            let (a, b) = (first.instructions(), m.instructions());
-            let apart = a.zip(b).map(|(a, b)| count(a.abs_diff(b)));
-            let bins = match (&first.figures, &m.figures) {
-                (Figures::Cyclictest(a), Figures::Cyclictest(b)) => Some(count(distance(a, b))),
-                _ => None,
+        let mut repetitions = self.repetitions();
+        repetitions.sort_by_key(|(first, _)| first.case.name());
+        let same = |a: &(&Measurement, &Measurement), b: &(&Measurement, &Measurement)| {
+            a.0.case == b.0.case
+        };
+        for group in repetitions.chunk_by(same) {
+            let (first, _) = group[0];
+            let most = |apart: &dyn Fn(&Measurement) -> Option<u64>| {
+                let all: Option<Vec<u64>> = group.iter().map(|(_, m)| apart(m)).collect();
+                all.and_then(|all| all.into_iter().max()).map(count)
             };
-            table.row([m.case.name(), text(b.map(count)), text(apart), text(bins)]);
+            let instructions = most(&|m| Some(first.instructions()?.abs_diff(m.instructions()?)));
+            let bins = most(&|m| match (&first.figures, &m.figures) {
+                (Figures::Cyclictest(a), Figures::Cyclictest(b)) => Some(distance(a, b)),
+                _ => None,
+            });
+            table.row([
+                first.case.name(),
+                (group.len() + 1).to_string(),
+                text(first.instructions().map(count)),
+                text(instructions),
+                text(bins),
+            ]);
         }
         table
     }
@@ -131,6 +145,19 @@ impl Measurement {
     fn ns_per_instruction(&self) -> Option<f64> {
         Some(1e9 * self.processor_s() / as_f64(self.instructions()?))
     }
+}
+
+fn hackbench_row(name: String, case: &Case, steady: &Sample) -> [String; 8] {
+    [
+        name,
+        case.cores.to_string(),
+        quantum(case.mode, case.quantum_ns),
+        steady.0.len().to_string(),
+        format!("{:.1} ms", 1e3 * steady.mean()),
+        format!("{:.2} %", steady.deviation_percent()),
+        format!("{:.0} ms", 1e3 * steady.least()),
+        format!("{:.0} ms", 1e3 * steady.most()),
+    ]
 }
 
 fn text(value: Option<String>) -> String {
