@@ -88,6 +88,13 @@ impl Instrument {
         host_clock_ns(ClockId::Monotonic) - self.monotonic_start_ns
     }
 
+    /// How far the given thread's virtual time is behind real time, in ns; less
+    /// than 0 if it is ahead.
+    pub fn behind_ns(&self, vcpu: Option<usize>) -> i64 {
+        // Both are below 2^63 for three centuries after the start.
+        self.real_ns() as i64 - self.time_ns(vcpu) as i64
+    }
+
     /// What the monotonic clock shows at a virtual time.
     pub fn monotonic_ns(&self, time_ns: u64) -> u64 {
         self.monotonic_start_ns + time_ns

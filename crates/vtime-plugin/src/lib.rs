@@ -14,6 +14,7 @@
 //! | `ppoll` | the main loop | sleep until input or the next timer |
 //! | `pthread_cond_wait` after the idle callback | a core | sleep until kicked |
 //! | `pthread_cond_wait` otherwise | a core, the main loop | wait for cores |
+//! | `pthread_cond_timedwait` | a helper thread | wait, but not for ever |
 //! | `pthread_cond_broadcast` on what a core sleeps on | anyone | kick it |
 //! | `write` of eight bytes | a core | the main loop is told of a timer or bottom half |
 

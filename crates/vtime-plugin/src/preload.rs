@@ -124,6 +124,34 @@ pub unsafe extern "C" fn pthread_cond_wait(
     }
 }
 
+/// Waits until a time of the clock that QEMU sees. How long that is away is taken
+/// for real time: who waits so has a limit in mind for something that goes on
+/// outside of the machine, and virtual time may be hours ahead of the host's
+/// clock, or behind it.
+///
+/// # Safety
+/// As POSIX demands.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pthread_cond_timedwait(
+    condition: *mut pthread_cond_t,
+    mutex: *mut pthread_mutex_t,
+    deadline: *const timespec,
+) -> c_int {
+    // SAFETY: the caller passes a valid time.
+    let shown = unsafe { *deadline };
+    let deadline = instrument::get()
+        .map_or(shown, |instrument| later(shown, instrument.behind_ns(role::vcpu())));
+    // SAFETY: handed on as it came, but for the deadline, which is valid.
+    unsafe { (real().pthread_cond_timedwait)(condition, mutex, &deadline) }
+}
+
+/// `time` plus `ns`, but no earlier than the clock's zero.
+fn later(time: timespec, ns: i64) -> timespec {
+    const PER_S: i64 = NS_PER_S as i64;
+    let sum = time.tv_sec.saturating_mul(PER_S).saturating_add(time.tv_nsec).saturating_add(ns);
+    timespec { tv_sec: sum.max(0) / PER_S, tv_nsec: sum.max(0) % PER_S }
+}
+
 /// A core's thread waits: for an interrupt, or for somebody else.
 fn vcpu_wait(
     instrument: &Instrument,

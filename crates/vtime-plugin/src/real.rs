@@ -14,6 +14,8 @@ type Gettimeofday = unsafe extern "C" fn(*mut libc::timeval, *mut c_void) -> c_i
 type Ppoll = unsafe extern "C" fn(*mut pollfd, nfds_t, *const timespec, *const sigset_t) -> c_int;
 type Write = unsafe extern "C" fn(c_int, *const c_void, size_t) -> ssize_t;
 type CondWait = unsafe extern "C" fn(*mut pthread_cond_t, *mut pthread_mutex_t) -> c_int;
+type CondTimedwait =
+    unsafe extern "C" fn(*mut pthread_cond_t, *mut pthread_mutex_t, *const timespec) -> c_int;
 type CondBroadcast = unsafe extern "C" fn(*mut pthread_cond_t) -> c_int;
 
 /// The real functions.
@@ -23,6 +25,7 @@ pub struct Real {
     pub ppoll: Ppoll,
     pub write: Write,
     pub pthread_cond_wait: CondWait,
+    pub pthread_cond_timedwait: CondTimedwait,
     pub pthread_cond_broadcast: CondBroadcast,
 }
 
@@ -38,6 +41,9 @@ pub fn real() -> &'static Real {
             ppoll: transmute::<*mut c_void, Ppoll>(next(c"ppoll")),
             write: transmute::<*mut c_void, Write>(next(c"write")),
             pthread_cond_wait: transmute::<*mut c_void, CondWait>(next(c"pthread_cond_wait")),
+            pthread_cond_timedwait: transmute::<*mut c_void, CondTimedwait>(next(
+                c"pthread_cond_timedwait",
+            )),
             pthread_cond_broadcast: transmute::<*mut c_void, CondBroadcast>(next(
                 c"pthread_cond_broadcast",
             )),

@@ -189,7 +189,13 @@ impl Qmp {
 
     /// Executes a command and returns its result.
     pub fn execute(&mut self, command: &str) -> Value {
-        writeln!(self.stream, "{}", json!({ "execute": command })).unwrap();
+        self.execute_with(command, &json!({}))
+    }
+
+    /// The same with arguments.
+    pub fn execute_with(&mut self, command: &str, arguments: &Value) -> Value {
+        let message = json!({ "execute": command, "arguments": arguments });
+        writeln!(self.stream, "{message}").unwrap();
         loop {
             let mut message = self.message();
             assert!(message.get("error").is_none(), "{command}: {message}");
