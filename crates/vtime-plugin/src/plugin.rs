@@ -26,6 +26,7 @@ use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
 use std::ptr;
 use vtime::aarch64::{TimeAccess, time_access};
 use vtime::lockstep::TRIP;
+use vtime::machine::MAX_VCPUS;
 use vtime::options::Options;
 
 /// The interface version this is written for; QEMU refuses it if it is older.
@@ -74,6 +75,13 @@ fn install(info: &qemu_info_t, arguments: &[String]) -> Result<(), String> {
     if !is_preloaded() {
         return Err("virtual time: name this plugin's file in LD_PRELOAD as well".into());
     }
+    // SAFETY: with system emulation, this is the member that is set.
+    let cores = unsafe { info.__bindgen_anon_1.system.max_vcpus };
+    if usize::try_from(cores).is_ok_and(|cores| cores > MAX_VCPUS) {
+        return Err(format!(
+            "virtual time: {cores} cores are more than {MAX_VCPUS}: lower -smp, its maxcpus too"
+        ));
+    }
     let options =
         Options::parse(arguments.iter().map(String::as_str)).map_err(|e| e.to_string())?;
     let instrument = instrument::install(options).map_err(|e| format!("virtual time: {e}"))?;
@@ -82,8 +90,7 @@ fn install(info: &qemu_info_t, arguments: &[String]) -> Result<(), String> {
     // SAFETY: QEMU has no thread yet that reads or writes the environment.
     unsafe { std::env::remove_var("LD_PRELOAD") };
     role::set(Role::MainLoop);
-    reporter::start(instrument);
-    Ok(())
+    reporter::start(instrument).map_err(|error| format!("virtual time: {error}"))
 }
 
 /// Whether QEMU's own calls reach this object.

@@ -22,22 +22,31 @@ fn finished() -> MutexGuard<'static, bool> {
     FINISHED.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Starts the thread.
-pub fn start(instrument: &'static Instrument) {
+/// Writes the first statistics, in the place of those of an earlier machine, and
+/// starts the thread.
+///
+/// # Errors
+/// If the statistics cannot be written.
+pub fn start(instrument: &'static Instrument) -> Result<(), String> {
+    write(instrument, false)?;
     std::thread::spawn(move || watch(instrument));
+    Ok(())
 }
 
 /// Writes the final statistics.
 pub fn finish(instrument: &Instrument) {
     let mut finished = finished();
     *finished = true;
-    write(instrument, true);
+    if let Err(error) = write(instrument, true) {
+        eprintln!("virtual time: {error}");
+    }
 }
 
 fn watch(instrument: &'static Instrument) {
     let mut watchdog = Watchdog::new(instrument.options.watchdog);
     let mut waking = 0;
     let mut write_at = instrument.options.period;
+    let mut failing = false;
     loop {
         // Cut short by a signal it just looks sooner.
         let _ = nanosleep(&PERIOD);
@@ -53,7 +62,12 @@ fn watch(instrument: &'static Instrument) {
             if *finished {
                 return;
             }
-            write(instrument, false);
+            let written = write(instrument, false);
+            // Said once, not each second.
+            if let Some(error) = written.as_ref().err().filter(|_| !failing) {
+                eprintln!("virtual time: {error}");
+            }
+            failing = written.is_err();
         }
     }
 }
@@ -77,11 +91,10 @@ fn wake_again(instrument: &Instrument, view: &View, before: u64) -> u64 {
     now
 }
 
-fn write(instrument: &Instrument, finished: bool) {
-    let Some(path) = &instrument.options.statistics else { return };
-    if let Err(error) = statistics(instrument, finished).write(path) {
-        eprintln!("virtual time: cannot write statistics to {}: {error}", path.display());
-    }
+fn write(instrument: &Instrument, finished: bool) -> Result<(), String> {
+    let Some(path) = &instrument.options.statistics else { return Ok(()) };
+    let written = statistics(instrument, finished).write(path);
+    written.map_err(|error| format!("cannot write statistics to {}: {error}", path.display()))
 }
 
 fn statistics(instrument: &Instrument, finished: bool) -> Statistics {

@@ -72,8 +72,12 @@ impl Statistics {
     /// Writes the file so that a reader sees either the old or the new one.
     ///
     /// # Errors
-    /// If the directory cannot be written to.
+    /// If the directory cannot be written to, or something is there already
+    /// that is no regular file: it would be replaced.
     pub fn write(&self, path: &Path) -> io::Result<()> {
+        if fs::metadata(path).is_ok_and(|there| !there.is_file()) {
+            return Err(io::Error::other("it is no regular file; name another"));
+        }
         let directory =
             path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
         let mut file = tempfile::Builder::new().prefix(".vtime-").tempfile_in(directory)?;
@@ -96,12 +100,9 @@ impl Statistics {
 mod tests {
     use super::*;
 
-    #[test]
-    fn a_file_is_replaced_and_read_back() {
-        let directory = tempfile::tempdir().unwrap();
-        let path = directory.path().join("statistics.json");
-        let mut statistics = Statistics {
-            finished: false,
+    fn statistics(finished: bool) -> Statistics {
+        Statistics {
+            finished,
             quantum_ns: 10_000,
             mhz: 1000,
             virtual_ns: 5,
@@ -114,11 +115,27 @@ mod tests {
                 forced_leaves: ForcedLeaves::default(),
                 range: Some(RangeStatistics::default()),
             }],
-        };
-        statistics.write(&path).unwrap();
-        statistics.finished = true;
-        statistics.write(&path).unwrap();
-        assert_eq!(Statistics::read(&path).unwrap(), statistics);
+        }
+    }
+
+    #[test]
+    fn a_file_is_replaced_and_read_back() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("statistics.json");
+        statistics(false).write(&path).unwrap();
+        statistics(true).write(&path).unwrap();
+        assert_eq!(Statistics::read(&path).unwrap(), statistics(true));
+        assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn nothing_but_a_file_is_replaced() {
+        let directory = tempfile::tempdir().unwrap();
+        let socket = directory.path().join("socket");
+        let _listener = std::os::unix::net::UnixListener::bind(&socket).unwrap();
+        let error = statistics(false).write(&socket).unwrap_err().to_string();
+        assert!(error.contains("no regular file"), "{error}");
+        assert!(!fs::symlink_metadata(&socket).unwrap().is_file());
         assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1);
     }
 }

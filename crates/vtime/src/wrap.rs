@@ -162,6 +162,9 @@ fn check_arguments(arguments: &[OsString]) -> Result<(), WrapError> {
             (_, "-daemonize" | "--daemonize") => {
                 "the instrument's thread would be lost; put it into the background"
             }
+            ("object", value) if value.contains("iothread") => {
+                "the instrument does not see when an I/O thread sleeps; leave it out"
+            }
             ("accel", value) if !value.starts_with("tcg") => {
                 "it counts translated instructions; use -accel tcg"
             }
@@ -202,6 +205,7 @@ mod tests {
             &["-enable-kvm"],
             &["--accel", "tcg,thread=single"],
             &["-daemonize"],
+            &["-object", "iothread,id=disk"],
         ] {
             assert!(refused(arguments).is_some(), "{arguments:?}");
         }

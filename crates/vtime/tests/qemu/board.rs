@@ -47,6 +47,21 @@ fn products() -> &'static (Instrument, PathBuf) {
     })
 }
 
+/// What QEMU says on standard error and how it ends, with `arguments` for itself
+/// and `option` behind the plugin's file; preloaded or not.
+pub fn attempt(arguments: &[&str], option: &str, preloaded: bool) -> (ExitStatus, String) {
+    let (instrument, _) = products();
+    let mut command = Command::new("qemu-system-aarch64");
+    command.args("-M virt,gic-version=3 -nic none -display none -S".split_whitespace());
+    command.args(arguments).arg("-plugin");
+    command.arg(format!("file={}{option}", instrument.path().display()));
+    if preloaded {
+        command.env("LD_PRELOAD", instrument.preload());
+    }
+    let output = command.stdin(Stdio::null()).output().unwrap();
+    (output.status, String::from_utf8(output.stderr).unwrap())
+}
+
 /// A running QEMU, killed when dropped.
 pub struct Board {
     child: Child,

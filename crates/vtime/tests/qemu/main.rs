@@ -3,3 +3,4 @@
 mod board;
 mod control;
 mod precision;
+mod refusals;

@@ -1,0 +1,25 @@
+//! What cannot be is said before the machine starts, once and in plain words.
+
+use crate::board::attempt;
+
+#[test]
+fn says_what_is_wrong_and_does_not_start() {
+    let directory = tempfile::tempdir().unwrap();
+    let missing = directory.path().join("missing/statistics.json");
+    let missing = format!(",statistics={}", missing.display());
+    let itself = format!(",statistics={}", directory.path().display());
+    let cases: [(&[&str], &str, bool, &str); 6] = [
+        (&[], "", false, "name this plugin's file in LD_PRELOAD as well"),
+        (&[], ",quantum=5", true, "option `quantum=5`: known are quantum-ns"),
+        (&[], ",mhz=0", true, "give a whole number from 1 to 10000"),
+        (&[], &missing, true, "cannot write statistics to"),
+        (&[], &itself, true, "it is no regular file"),
+        (&["-smp", "65"], "", true, "65 cores are more than 64: lower -smp"),
+    ];
+    for (arguments, option, preloaded, what) in cases {
+        let (status, said) = attempt(arguments, option, preloaded);
+        assert_eq!(status.code(), Some(1), "{said}");
+        assert_eq!(said.matches("virtual time: ").count(), 1, "{said}");
+        assert!(said.contains(what), "{said}");
+    }
+}
