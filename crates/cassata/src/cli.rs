@@ -205,7 +205,7 @@ The file is what `cassata analyze` reads; `offset` and `jitter` of tasks and
     /// all its cores advance together, an instruction a nanosecond. Checks
     /// first that this QEMU can (version 10.0 or newer, with plugins) and says
     /// what to install if not. The terminal, Ctrl-C and the exit code are
-    /// QEMU's own.
+    /// QEMU's own. What was counted is written to standard error at the end.
     ///
     /// The guest reads time from its counter. `-cpu cortex-a76,cntfrq=1000000000`
     /// makes that count single nanoseconds. With a fixed seed and date (`-seed 1

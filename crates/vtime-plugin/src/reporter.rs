@@ -40,6 +40,9 @@ pub fn finish(instrument: &Instrument) {
     if let Err(error) = write(instrument, true) {
         eprintln!("virtual time: {error}");
     }
+    if instrument.options.summary {
+        eprint!("{}", statistics(instrument, true).summary());
+    }
 }
 
 fn watch(instrument: &'static Instrument) {

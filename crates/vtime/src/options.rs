@@ -22,6 +22,9 @@ pub struct Options {
     pub statistics: Option<PathBuf>,
     /// `statistics-ms`: real time between two states of that file.
     pub period: Duration,
+    /// `summary`: `on` writes the statistics to standard error in a few lines
+    /// when QEMU ends.
+    pub summary: bool,
     /// `range`: physical addresses whose instructions and visits are counted,
     /// `START-END` in hexadecimal, END exclusive. Must be RAM, and its first
     /// instruction must run with the MMU off or mapped one to one.
@@ -47,6 +50,7 @@ impl Default for Options {
             rate: ClockRate::DEFAULT,
             statistics: None,
             period: Duration::from_secs(1),
+            summary: false,
             range: None,
             watchdog: Duration::from_secs(10),
         }
@@ -84,9 +88,10 @@ impl Options {
     pub fn arguments(&self) -> Vec<String> {
         let mut arguments = vec![
             format!("quantum-ns={}", self.quantum_ns),
-            format!("serial={}", if self.serial { "on" } else { "off" }),
+            format!("serial={}", on_or_off(self.serial)),
             format!("mhz={}", self.rate.mhz()),
             format!("statistics-ms={}", self.period.as_millis()),
+            format!("summary={}", on_or_off(self.summary)),
             format!("watchdog-ms={}", self.watchdog.as_millis()),
         ];
         arguments.extend(self.statistics.iter().map(|p| format!("statistics={}", p.display())));
@@ -97,13 +102,7 @@ impl Options {
     fn set(&mut self, key: &str, value: &str) -> Result<(), String> {
         match key {
             "quantum-ns" => self.quantum_ns = number(value, 1..=Self::MAX_QUANTUM_NS)?,
-            "serial" => {
-                self.serial = match value {
-                    "on" => true,
-                    "off" => false,
-                    _ => return Err("say on or off".into()),
-                }
-            }
+            "serial" => self.serial = switch(value)?,
             "mhz" => {
                 let mhz = number(value, 1..=ClockRate::MAX_MHZ.into())?;
                 self.rate =
@@ -112,6 +111,7 @@ impl Options {
             "statistics" if value.is_empty() => return Err("name a file".into()),
             "statistics" => self.statistics = Some(value.into()),
             "statistics-ms" => self.period = milliseconds(value)?,
+            "summary" => self.summary = switch(value)?,
             "range" => self.range = Some(range(value)?),
             "watchdog-ms" => self.watchdog = milliseconds(value)?,
             _ => return Err(format!("known are {KEYS}")),
@@ -120,7 +120,20 @@ impl Options {
     }
 }
 
-const KEYS: &str = "quantum-ns, serial, mhz, statistics, statistics-ms, range, watchdog-ms";
+const KEYS: &str =
+    "quantum-ns, serial, mhz, statistics, statistics-ms, summary, range, watchdog-ms";
+
+fn on_or_off(on: bool) -> &'static str {
+    if on { "on" } else { "off" }
+}
+
+fn switch(value: &str) -> Result<bool, String> {
+    match value {
+        "on" => Ok(true),
+        "off" => Ok(false),
+        _ => Err("say on or off".into()),
+    }
+}
 
 /// A year at most, so that no arithmetic overflows.
 fn milliseconds(value: &str) -> Result<Duration, String> {
@@ -160,6 +173,7 @@ mod tests {
             rate: ClockRate::from_mhz(1500).unwrap(),
             statistics: Some("a,b/c=d.json".into()),
             period: Duration::from_millis(77),
+            summary: true,
             range: Some(0x4020_0000..0x4040_0000),
             watchdog: Duration::from_millis(1234),
         };
@@ -175,6 +189,7 @@ mod tests {
             ("quantum=5", &format!("known are {KEYS}")),
             ("quantum-ns=0", "give a whole number from 1 to 1000000"),
             ("serial=1", "say on or off"),
+            ("summary=yes", "say on or off"),
             ("mhz=10001", "give a whole number from 1 to 10000"),
             ("statistics=", "name a file"),
             ("range=0x2-0x1", "give START-END, for example 0x40200000-0x40400000"),

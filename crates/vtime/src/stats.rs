@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::io::{self, Write};
 use std::path::Path;
+use std::time::Duration;
 
 /// What the instrument counted.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -87,6 +88,32 @@ impl Statistics {
         Ok(())
     }
 
+    /// In a few lines, for people. The file has more.
+    #[must_use]
+    pub fn summary(&self) -> String {
+        let seconds = |ns| Duration::from_nanos(ns).as_secs_f64();
+        let (virtual_s, real_s) = (seconds(self.virtual_ns), seconds(self.real_ns));
+        let Counts { quanta, early_ends, .. } = self.counts;
+        let mut text = format!(
+            "virtual time: {virtual_s:.3} s in {real_s:.1} s, slowdown {:.1}; {quanta} quanta, \
+             {early_ends} ended early\n",
+            self.slowdown
+        );
+        for (index, vcpu) in self.vcpus.iter().enumerate() {
+            let ForcedLeaves { stall, main_loop, timeout } = vcpu.forced_leaves;
+            let range = vcpu.range.as_ref().map_or_else(String::new, |range| {
+                format!(", in the range {} in {} visits", range.instructions, range.visits)
+            });
+            text += &format!(
+                "  core {index}: {} instructions{range}; idle for {:.3} s; {} forced leaves\n",
+                vcpu.instructions,
+                seconds(vcpu.idle_ns),
+                stall + main_loop + timeout
+            );
+        }
+        text
+    }
+
     /// Reads the file.
     ///
     /// # Errors
@@ -126,6 +153,25 @@ mod tests {
         statistics(true).write(&path).unwrap();
         assert_eq!(Statistics::read(&path).unwrap(), statistics(true));
         assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn a_summary_has_a_line_for_each_core() {
+        let mut statistics = statistics(true);
+        statistics.virtual_ns = 1_250_000_000;
+        statistics.real_ns = 12_500_000_000;
+        let visited = RangeStatistics { instructions: 4, visits: 2, ..Default::default() };
+        statistics.vcpus[0].range = Some(visited);
+        statistics.vcpus[0].forced_leaves = ForcedLeaves { stall: 1, main_loop: 2, timeout: 4 };
+        let other =
+            VcpuStatistics { range: None, idle_ns: 7_000_000, ..statistics.vcpus[0].clone() };
+        statistics.vcpus.push(other);
+        assert_eq!(
+            statistics.summary(),
+            "virtual time: 1.250 s in 12.5 s, slowdown 10.0; 3 quanta, 0 ended early\n\
+             \x20 core 0: 5 instructions, in the range 4 in 2 visits; idle for 0.000 s; 7 forced leaves\n\
+             \x20 core 1: 5 instructions; idle for 0.007 s; 7 forced leaves\n"
+        );
     }
 
     #[test]

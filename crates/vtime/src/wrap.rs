@@ -6,7 +6,7 @@ use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 use thiserror::Error;
 
 /// The shared object's file name.
@@ -25,6 +25,17 @@ pub enum WrapError {
         argument: String,
         /// Why, and what to do.
         mend: &'static str,
+    },
+    /// What starts is not QEMU itself.
+    #[error(
+        "`{program}` starts something else before QEMU, which cannot have the instrument \
+         preloaded: name QEMU's own program, and give what is added there as arguments\n  {said}"
+    )]
+    Indirect {
+        /// The program as asked for.
+        program: PathBuf,
+        /// What it said.
+        said: String,
     },
     /// The shared object's path cannot be preloaded or named in an option.
     #[error("{path}: {mend}")]
@@ -103,6 +114,7 @@ impl Instrument {
             arguments.into_iter().map(|a| a.as_ref().to_owned()).collect();
         check_arguments(&arguments)?;
         qemu::check(program)?;
+        self.check_preload(program)?;
         let mut command = Command::new(program);
         command
             .args(arguments)
@@ -110,6 +122,22 @@ impl Instrument {
             .arg(self.plugin_option(options))
             .env("LD_PRELOAD", self.preload());
         Ok(command)
+    }
+
+    /// Whether `program`, which is a QEMU by all that it says, starts with this
+    /// object preloaded. The object refers to symbols of QEMU's, so a shell for
+    /// one, in which a script may have been written, does not.
+    fn check_preload(&self, program: &Path) -> Result<(), WrapError> {
+        let mut command = Command::new(program);
+        let command = command.arg("--version").env("LD_PRELOAD", self.preload());
+        let output = command.stdin(Stdio::null()).output().map_err(|error| {
+            WrapError::Qemu(QemuError::Missing { program: program.into(), error })
+        })?;
+        if output.status.success() {
+            return Ok(());
+        }
+        let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
+        Err(WrapError::Indirect { program: program.into(), said })
     }
 
     /// What follows `-plugin` on QEMU's command line.

@@ -16,6 +16,7 @@ pub fn vtime(arguments: &Vtime) -> Result<u8> {
         serial: !arguments.parallel,
         rate: arguments.mhz,
         statistics: arguments.statistics.clone(),
+        summary: true,
         range: arguments.range.clone(),
         ..Options::default()
     };

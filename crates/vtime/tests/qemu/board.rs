@@ -2,9 +2,10 @@
 
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Read, Write};
+use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
+use std::process::{Child, ChildStderr, ChildStdout, Command, ExitStatus, Stdio};
 use std::sync::OnceLock;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -47,6 +48,12 @@ fn products() -> &'static (Instrument, PathBuf) {
     })
 }
 
+/// Why `program` cannot be wrapped.
+pub fn refusal(program: &Path) -> String {
+    let wrapped = products().0.command(program, ["-M", "virt"], &Options::default());
+    wrapped.expect_err("it was let through").to_string()
+}
+
 /// What QEMU says on standard error and how it ends, with `arguments` for itself
 /// and `option` behind the plugin's file; preloaded or not.
 pub fn attempt(arguments: &[&str], option: &str, preloaded: bool) -> (ExitStatus, String) {
@@ -62,6 +69,92 @@ pub fn attempt(arguments: &[&str], option: &str, preloaded: bool) -> (ExitStatus
     (output.status, String::from_utf8(output.stderr).unwrap())
 }
 
+/// The metronome, taking `interrupts` interrupts on each core and in each phase.
+fn metronome(interrupts: u64) -> Vec<String> {
+    let guest = products().1.display().to_string();
+    let count = format!("loader,addr=0x48000000,data={interrupts},data-len=8");
+    ["-kernel", &guest, "-device", &count].map(Into::into).into()
+}
+
+/// One instruction, a branch to itself, on the first core.
+fn spin() -> Vec<String> {
+    let branch = "loader,addr=0x41000000,data=0x14000000,data-len=4";
+    let start = "loader,addr=0x41000000,cpu-num=0";
+    ["-device", branch, "-device", start].map(Into::into).into()
+}
+
+/// A guest on `cores` cores, its console on standard output and all other files
+/// in `directory`.
+fn command(
+    directory: &TempDir,
+    cores: u32,
+    guest: Vec<String>,
+    mut options: Options,
+    more: &[&str],
+) -> Command {
+    options.period = Duration::from_millis(50);
+    options.statistics = Some(directory.path().join("statistics.json"));
+    let mut arguments: Vec<String> =
+        "-M virt,gic-version=3 -cpu cortex-a76,cntfrq=1000000000 -m 256M \
+         -nic none -display none -serial stdio -monitor none"
+            .split_whitespace()
+            .map(Into::into)
+            .collect();
+    let socket =
+        |name| format!("unix:{},server=on,wait=off", directory.path().join(name).display());
+    arguments.extend(["-qmp".into(), socket("qmp"), "-gdb".into(), socket("gdb")]);
+    arguments.extend(["-smp".into(), cores.to_string()]);
+    arguments.extend(guest);
+    arguments.extend(more.iter().map(|a| (*a).into()));
+    let program = Path::new("qemu-system-aarch64");
+    let mut command = products().0.command(program, arguments, &options).unwrap();
+    command.stdin(Stdio::null());
+    command
+}
+
+/// The metronome with a console that takes nothing in until it is drained: the
+/// core that writes to it holds up all of QEMU.
+pub struct Mute {
+    child: Child,
+    console: UnixStream,
+    errors: BufReader<ChildStderr>,
+    _directory: TempDir,
+}
+
+impl Mute {
+    /// Starts `cores` cores.
+    pub fn start(cores: u32, options: Options) -> Self {
+        let (console, mut end) = UnixStream::pair().unwrap();
+        console.set_read_timeout(Some(DEADLINE)).unwrap();
+        end.set_nonblocking(true).unwrap();
+        while end.write(&[b'.'; 4096]).is_ok() {}
+        let directory = tempfile::tempdir().unwrap();
+        let mut command = command(&directory, cores, metronome(10), options, &[]);
+        command.stdout(OwnedFd::from(end)).stderr(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        drop(command); // and with it this side's copy of the console's other end
+        let errors = BufReader::new(child.stderr.take().unwrap());
+        Self { child, console, errors, _directory: directory }
+    }
+
+    /// The next line that QEMU writes to standard error.
+    pub fn error_line(&mut self) -> String {
+        let mut line = String::new();
+        assert!(self.errors.read_line(&mut line).unwrap() > 0, "QEMU has ended");
+        line.trim_end().into()
+    }
+
+    /// Reads the console to its end, so that QEMU comes to its own. Returns it,
+    /// and what more was written to standard error.
+    pub fn drain(mut self) -> (String, String) {
+        let (mut console, mut errors) = (String::new(), String::new());
+        self.console.read_to_string(&mut console).unwrap();
+        self.errors.read_to_string(&mut errors).unwrap();
+        assert!(self.child.wait().unwrap().success(), "{errors}");
+        (console, errors)
+    }
+}
+
 /// A running QEMU, killed when dropped.
 pub struct Board {
     child: Child,
@@ -71,34 +164,19 @@ pub struct Board {
 
 impl Board {
     /// Starts `cores` cores that take `interrupts` interrupts each per phase.
-    pub fn start(cores: u32, interrupts: u64, mut options: Options, more: &[&str]) -> Self {
-        let (instrument, guest) = products();
+    pub fn start(cores: u32, interrupts: u64, options: Options, more: &[&str]) -> Self {
+        Self::start_with(cores, metronome(interrupts), options, more)
+    }
+
+    /// Starts a core that does nothing but branch to itself.
+    pub fn spin(options: Options) -> Self {
+        Self::start_with(1, spin(), options, &[])
+    }
+
+    fn start_with(cores: u32, guest: Vec<String>, options: Options, more: &[&str]) -> Self {
         let directory = tempfile::tempdir().unwrap();
-        options.period = Duration::from_millis(50);
-        options.statistics = Some(directory.path().join("statistics.json"));
-        let mut arguments: Vec<String> =
-            "-M virt,gic-version=3 -cpu cortex-a76,cntfrq=1000000000 -m 256M \
-             -nic none -display none -serial stdio -monitor none"
-                .split_whitespace()
-                .map(Into::into)
-                .collect();
-        let qmp = format!("unix:{},server=on,wait=off", directory.path().join("qmp").display());
-        let gdb = format!("unix:{},server=on,wait=off", directory.path().join("gdb").display());
-        arguments.extend(["-qmp".into(), qmp, "-gdb".into(), gdb]);
-        arguments.extend([
-            "-smp".into(),
-            cores.to_string(),
-            "-kernel".into(),
-            guest.display().to_string(),
-        ]);
-        arguments.extend([
-            "-device".into(),
-            format!("loader,addr=0x48000000,data={interrupts},data-len=8"),
-        ]);
-        arguments.extend(more.iter().map(|a| (*a).into()));
-        let mut command =
-            instrument.command(Path::new("qemu-system-aarch64"), arguments, &options).unwrap();
-        let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().unwrap();
+        let mut command = command(&directory, cores, guest, options, more);
+        let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
         let lines = BufReader::new(child.stdout.take().unwrap());
         Self { child, lines, directory }
     }

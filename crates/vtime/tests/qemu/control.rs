@@ -161,7 +161,7 @@ fn migration_ends_though_virtual_time_is_ahead_of_the_host() {
         // At a thousandth of the usual rate, a second passes a thousand times
         // faster. Migration waits for the host in tenths of a second.
         let rate = ClockRate::from_mhz(1).unwrap();
-        let board = Board::start(1, FOR_EVER, Options { rate, ..options }, &[]);
+        let board = Board::spin(Options { rate, quantum_ns: Options::MAX_QUANTUM_NS, ..options });
         eventually("virtual time is ahead", || {
             board.has_statistics() && board.statistics().virtual_ns > 5 * board.statistics().real_ns
         });

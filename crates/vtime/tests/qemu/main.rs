@@ -4,3 +4,4 @@ mod board;
 mod control;
 mod precision;
 mod refusals;
+mod reports;

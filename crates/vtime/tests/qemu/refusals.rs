@@ -1,6 +1,8 @@
 //! What cannot be is said before the machine starts, once and in plain words.
 
-use crate::board::attempt;
+use crate::board::{attempt, refusal};
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
 
 #[test]
 fn says_what_is_wrong_and_does_not_start() {
@@ -22,4 +24,14 @@ fn says_what_is_wrong_and_does_not_start() {
         assert_eq!(said.matches("virtual time: ").count(), 1, "{said}");
         assert!(said.contains(what), "{said}");
     }
+}
+
+#[test]
+fn a_script_around_qemu_is_told_from_qemu() {
+    let directory = tempfile::tempdir().unwrap();
+    let script = directory.path().join("my-qemu");
+    fs::write(&script, "#!/bin/sh\nexec qemu-system-aarch64 \"$@\"\n").unwrap();
+    fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).unwrap();
+    let error = refusal(&script);
+    assert!(error.contains("my-qemu` starts something else before QEMU"), "{error}");
 }
