@@ -88,7 +88,7 @@ Each machine test leaves its console logs in results/test/NAME.")]
     ///
     /// `vtime` tells whether virtual time is repeatable, exact, and not too
     /// dear, with stock Linux and a bare-metal guest on up to eight cores. It
-    /// takes an hour or so; what it has measured it does not measure again.
+    /// takes half an hour or more; what it has measured it does not measure again.
     ///
     /// Exits with 0 only if every goal is met.
     #[command(after_help = "\
