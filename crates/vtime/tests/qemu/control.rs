@@ -133,7 +133,7 @@ fn the_debugger_stops_steps_and_continues() {
         let mut gdb = board.gdb();
         gdb.send("?");
         assert!(gdb.receive().starts_with('T'));
-        let pc = |gdb: &mut crate::board::Gdb| {
+        let pc = |gdb: &mut crate::protocols::Gdb| {
             gdb.send("p20"); // register 32 is the program counter
             gdb.receive()
         };

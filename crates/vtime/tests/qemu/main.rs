@@ -3,5 +3,6 @@
 mod board;
 mod control;
 mod precision;
+mod protocols;
 mod refusals;
 mod reports;
