@@ -13,6 +13,7 @@
 //! | [`mutex`] | global resources: one holder, a two-level priority queue |
 //! | [`Mailbox`] | how other cores reach a core |
 //! | [`Place`] | on which core a vCPU is |
+//! | [`policy`] | what becomes of a vCPU when another takes its core |
 //!
 //! Nothing here has a clock, a register, an allocation or a lock: the caller
 //! says what time it is and carries the decision out. The hypervisor does so at
@@ -26,6 +27,7 @@ pub mod ceiling;
 mod mailbox;
 pub mod mutex;
 mod place;
+pub mod policy;
 mod scheduler;
 pub mod server;
 mod time;

@@ -1,0 +1,228 @@
+//! What becomes of a vCPU when another one takes its core.
+//!
+//! A vCPU of a guest with several may hold a lock for which the others spin.
+//! When a vCPU of higher priority takes its core, they spin until it gets it
+//! back: lock holder preemption. A [`Policy`] says what to do about that. It is
+//! asked at a few moments and answers with what should be done; it sees no
+//! register, and knows nothing of the other policies. A new one is a file beside
+//! these, and a line in [`Kind`].
+//!
+//! The *base* of a vCPU is the core its description names, its *refuge* the one
+//! it leaves for. It is *displaced* while a vCPU of another VM and of higher
+//! priority has its base.
+
+mod balance;
+mod coscheduling;
+mod none;
+mod on_demand;
+mod partition;
+mod rt_vcpu;
+mod safe_unsafe;
+mod trap_based;
+
+pub use balance::Balance;
+pub use coscheduling::Coscheduling;
+pub use none::None;
+pub use on_demand::OnDemand;
+pub use partition::Partition;
+pub use rt_vcpu::RtVcpu;
+pub use safe_unsafe::SafeUnsafe;
+pub use trap_based::TrapBased;
+
+/// What a guest was executing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    /// A program of the guest's (EL0).
+    User,
+    /// The guest's kernel (EL1).
+    Kernel,
+}
+
+/// What a policy is told of the vCPU that is displaced.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Displaced {
+    /// It could run; else it sleeps.
+    pub ready: bool,
+    /// Some core has nothing to run.
+    pub idle_core: bool,
+}
+
+/// What to do with a vCPU that is displaced, or was.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Then {
+    /// Leave it where it is.
+    Stay,
+    /// It goes to its refuge, and its base calls it back when it is free again.
+    LeaveUntilFree,
+    /// It goes to a core that has nothing to run, and is called back as above.
+    LeaveForIdle,
+    /// It goes to its refuge, and comes back by itself.
+    Leave,
+    /// It stays, and the other vCPUs of its VM stop until it can go on.
+    StopOthers,
+}
+
+/// Where a vCPU that has just gone from one mode to the other goes on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Side {
+    /// Where it is.
+    Here,
+    /// At its base.
+    Base,
+    /// At its refuge.
+    Refuge,
+}
+
+/// What a guest may execute, so that EL2 learns when it does something else
+/// (FEAT_XNX: Arm DDI 0487, D8.4.1.2).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(usize)]
+pub enum View {
+    /// Both.
+    Full = 0,
+    /// Programs; entering the kernel traps.
+    UserOnly = 1,
+    /// The kernel; returning to a program traps.
+    KernelOnly = 2,
+}
+
+/// How many views there are.
+pub const VIEWS: usize = 3;
+
+/// What a policy needs of those who carry it out.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Needs {
+    /// Its vCPUs need a refuge.
+    pub refuge: bool,
+    /// They live there, and never at their base.
+    pub lives_at_refuge: bool,
+    /// Any core may come to own them, and idle cores must be known.
+    pub any_core: bool,
+    /// It may leave when it is displaced, so it has to be seen even when it
+    /// arrives at a base that is taken.
+    pub leaves_when_displaced: bool,
+    /// Stage-2 tables for [`View::UserOnly`] and [`View::KernelOnly`].
+    pub views: bool,
+    /// Interrupts for its vCPUs have to be noticed while they are displaced.
+    pub notices_interrupts: bool,
+    /// It is for a real-time VM whose vCPUs give way to higher ones.
+    pub for_realtime: bool,
+}
+
+/// See the module.
+pub trait Policy: Sync {
+    /// What it needs.
+    fn needs(&self) -> Needs;
+
+    /// A vCPU of higher priority has its base now, and is on its way already.
+    fn displaced(&self, _vcpu: Displaced) -> Then {
+        Then::Stay
+    }
+
+    /// An interrupt came for a vCPU that lies displaced at its base; only if
+    /// it is [noticed](Needs::notices_interrupts).
+    fn interrupted(&self) -> Then {
+        Then::Stay
+    }
+
+    /// What it may execute at its base, or elsewhere.
+    fn view(&self, _at_base: bool) -> View {
+        View::Full
+    }
+
+    /// It was about to execute what its [view](Self::view) does not let it.
+    fn crossed(&self, _into: Mode) -> Side {
+        Side::Here
+    }
+
+    /// A vCPU of higher priority wants the core from one that is ready and in
+    /// this mode: whether it should wait.
+    fn delays(&self, _mode: Mode) -> bool {
+        false
+    }
+}
+
+/// What decides whether one vCPU displaces another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rank {
+    /// Index of its VM.
+    pub vm: usize,
+    /// Scheduling priority; larger is higher.
+    pub priority: u16,
+    /// Its VM is a real-time one.
+    pub realtime: bool,
+}
+
+/// Whether `winner`, when it has a core, displaces `loser`, whose base that
+/// core is and whose policy is `kind`.
+#[must_use]
+pub fn displaces(winner: Rank, loser: Rank, kind: Kind) -> bool {
+    let concerns = if kind.policy().needs().for_realtime { loser } else { winner };
+    winner.vm != loser.vm && winner.priority > loser.priority && concerns.realtime
+}
+
+macro_rules! kinds {
+    ($($(#[$doc:meta])* $kind:ident = $number:literal, $name:literal, $policy:expr;)*) => {
+        /// The policies there are.
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+        #[repr(u32)]
+        pub enum Kind {
+            $($(#[$doc])* $kind = $number,)*
+        }
+
+        impl Kind {
+            /// All of them.
+            pub const ALL: &[Self] = &[$(Self::$kind,)*];
+
+            /// What a system description calls it.
+            #[must_use]
+            pub const fn name(self) -> &'static str {
+                match self {
+                    $(Self::$kind => $name,)*
+                }
+            }
+
+            /// Of a number in a packed system.
+            #[must_use]
+            pub const fn from_number(number: u32) -> Option<Self> {
+                match number {
+                    $($number => Some(Self::$kind),)*
+                    _ => Option::None,
+                }
+            }
+
+            /// What decides.
+            #[must_use]
+            pub fn policy(self) -> &'static dyn Policy {
+                match self {
+                    $(Self::$kind => &$policy,)*
+                }
+            }
+        }
+    };
+}
+
+kinds! {
+    /// [`None`].
+    #[default]
+    None = 0, "none", None;
+    /// [`Partition`].
+    Partition = 1, "partition", Partition;
+    /// [`OnDemand`].
+    OnDemand = 2, "on-demand", OnDemand;
+    /// [`TrapBased`], with the interrupt rule.
+    TrapBased = 3, "trap-based", TrapBased { interrupt_rule: true };
+    /// [`TrapBased`], without it.
+    TrapBasedDeferred = 4, "trap-based-deferred", TrapBased { interrupt_rule: false };
+    /// [`SafeUnsafe`].
+    SafeUnsafe = 5, "safe-unsafe", SafeUnsafe;
+    /// [`Coscheduling`].
+    Coscheduling = 6, "coscheduling", Coscheduling;
+    /// [`Balance`].
+    Balance = 7, "balance", Balance;
+    /// [`RtVcpu`].
+    RtVcpu = 8, "rt-vcpu", RtVcpu;
+}
+
+#[cfg(test)]
+mod tests;

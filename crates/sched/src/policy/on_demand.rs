@@ -1,0 +1,19 @@
+use super::{Displaced, Needs, Policy, Then};
+
+/// A vCPU leaves when it is displaced, and comes back when its base is free
+/// (PECCS 2012, section 4.2.3).
+///
+/// Sleeping vCPUs leave too: what would wake them would else wait for the
+/// real-time guest.
+#[derive(Clone, Copy, Debug)]
+pub struct OnDemand;
+
+impl Policy for OnDemand {
+    fn needs(&self) -> Needs {
+        Needs { refuge: true, leaves_when_displaced: true, ..Needs::default() }
+    }
+
+    fn displaced(&self, _vcpu: Displaced) -> Then {
+        Then::LeaveUntilFree
+    }
+}

@@ -1,0 +1,15 @@
+use super::{Needs, Policy};
+
+/// A vCPU that would be displaced lives at its refuge from the start.
+///
+/// Never preempts a lock holder for another VM's sake, and never uses what the
+/// real-time guest leaves of its core. The host moves the vCPUs; at run time
+/// this is [`super::None`].
+#[derive(Clone, Copy, Debug)]
+pub struct Partition;
+
+impl Policy for Partition {
+    fn needs(&self) -> Needs {
+        Needs { refuge: true, lives_at_refuge: true, ..Needs::default() }
+    }
+}

@@ -1,0 +1,110 @@
+use super::*;
+
+const READY: Displaced = Displaced { ready: true, idle_core: false };
+const ASLEEP: Displaced = Displaced { ready: false, idle_core: false };
+
+fn policy(name: &str) -> &'static dyn Policy {
+    Kind::ALL.iter().find(|kind| kind.name() == name).unwrap().policy()
+}
+
+#[test]
+fn numbers_and_names_are_each_its_own() {
+    for (i, kind) in Kind::ALL.iter().enumerate() {
+        assert_eq!(Kind::from_number(*kind as u32), Some(*kind));
+        assert!(Kind::ALL[..i].iter().all(|other| other.name() != kind.name()));
+    }
+    assert_eq!(Kind::from_number(Kind::ALL.len() as u32), Option::None);
+    assert_eq!(Kind::default().name(), "none");
+}
+
+/// PECCS, Figure 1: the lock holder is left behind, and the others spin.
+#[test]
+fn none_leaves_the_lock_holder_where_it_is() {
+    assert_eq!(policy("none").displaced(READY), Then::Stay);
+    assert_eq!(policy("partition").displaced(READY), Then::Stay);
+}
+
+/// PECCS, section 4.2.3: the RTOS wakes, Linux leaves core 0 for core 1; it
+/// sleeps, and Linux is back.
+#[test]
+fn on_demand_leaves_whatever_linux_is_doing() {
+    assert_eq!(policy("on-demand").displaced(READY), Then::LeaveUntilFree);
+    assert_eq!(policy("on-demand").displaced(ASLEEP), Then::LeaveUntilFree);
+}
+
+/// PECCS, Figure 4 and section 4.2.2: system calls and interrupts are served on
+/// core 1, programs run on core 0, and there the RTOS may preempt them.
+#[test]
+fn trap_based_keeps_the_kernel_off_the_shared_core() {
+    for name in ["trap-based", "trap-based-deferred"] {
+        let policy = policy(name);
+        assert_eq!(policy.view(true), View::UserOnly);
+        assert_eq!(policy.view(false), View::KernelOnly);
+        assert_eq!(policy.crossed(Mode::Kernel), Side::Refuge);
+        assert_eq!(policy.crossed(Mode::User), Side::Base);
+        assert_eq!(policy.displaced(READY), Then::Stay, "a program holds no lock of the kernel");
+    }
+}
+
+/// Thesis, sections 6.2 and 8.1: an inter-processor interrupt for a vCPU that
+/// lies preempted in a program.
+#[test]
+fn the_interrupt_rule_is_what_tells_the_two_trap_based_ones_apart() {
+    assert_eq!(policy("trap-based").interrupted(), Then::Leave);
+    assert!(policy("trap-based").needs().notices_interrupts);
+    assert_eq!(policy("trap-based-deferred").interrupted(), Then::Stay);
+    assert!(!policy("trap-based-deferred").needs().notices_interrupts);
+}
+
+/// Uhlig and others, section 3: no preemption in the kernel.
+#[test]
+fn safe_unsafe_makes_the_rtos_wait_for_the_kernel_only() {
+    assert!(policy("safe-unsafe").delays(Mode::Kernel));
+    assert!(!policy("safe-unsafe").delays(Mode::User));
+    let others = Kind::ALL.iter().filter(|kind| kind.name() != "safe-unsafe");
+    assert!(others.into_iter().all(|kind| !kind.policy().delays(Mode::Kernel)));
+}
+
+#[test]
+fn coscheduling_stops_the_others_only_for_one_that_could_run() {
+    assert_eq!(policy("coscheduling").displaced(READY), Then::StopOthers);
+    assert_eq!(policy("coscheduling").displaced(ASLEEP), Then::Stay);
+}
+
+#[test]
+fn balance_never_puts_two_on_one_core() {
+    let idle = Displaced { ready: true, idle_core: true };
+    assert_eq!(policy("balance").displaced(idle), Then::LeaveForIdle);
+    assert_eq!(policy("balance").displaced(READY), Then::Stay);
+    assert_eq!(policy("balance").displaced(ASLEEP), Then::Stay);
+}
+
+/// vlk, section 4.3: the RTOS makes way for Linux's real-time vCPU, and no other
+/// policy lets anybody above a real-time guest displace it.
+#[test]
+fn who_displaces_whom() {
+    let linux = Rank { vm: 0, priority: 1, realtime: false };
+    let rtos = Rank { vm: 1, priority: 10, realtime: true };
+    let raised = Rank { priority: 20, ..linux };
+    assert!(displaces(rtos, linux, Kind::OnDemand));
+    assert!(!displaces(linux, rtos, Kind::RtVcpu), "below it");
+    assert!(displaces(raised, rtos, Kind::RtVcpu));
+    assert!(!displaces(raised, rtos, Kind::OnDemand));
+    assert!(!displaces(raised, Rank { priority: 2, ..linux }, Kind::OnDemand), "a sibling");
+}
+
+#[test]
+fn what_each_needs_is_what_it_uses() {
+    for kind in Kind::ALL {
+        let (policy, needs) = (kind.policy(), kind.policy().needs());
+        let answers = [READY, ASLEEP, Displaced { ready: true, idle_core: true }]
+            .map(|vcpu| policy.displaced(vcpu));
+        let leaves = answers.iter().any(|then| !matches!(then, Then::Stay | Then::StopOthers));
+        assert_eq!(leaves, needs.leaves_when_displaced, "{}", kind.name());
+        let refuge = answers.contains(&Then::LeaveUntilFree) || policy.view(true) == View::UserOnly;
+        assert_eq!(refuge || needs.lives_at_refuge, needs.refuge, "{}", kind.name());
+        let views = policy.view(true) != View::Full || policy.delays(Mode::Kernel);
+        assert_eq!(views, needs.views, "{}", kind.name());
+        assert_eq!(answers.contains(&Then::LeaveForIdle), needs.any_core, "{}", kind.name());
+    }
+}
