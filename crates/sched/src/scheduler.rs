@@ -8,7 +8,8 @@
 //! A vCPU that is preempted keeps its turn and what is left of its quantum; one
 //! that sleeps gives both up, and starts a new quantum when its turn comes
 //! again. A turn among k equals therefore comes at most the sum of the other
-//! k - 1 quanta after it was asked for, times of higher priorities aside.
+//! k - 1 quanta after it was asked for, times of higher priorities aside; at
+//! most twice that sum if vCPUs are [hurried](Scheduler::hurry).
 
 use crate::ceiling::Ceiling;
 use crate::mailbox::Members;
@@ -120,6 +121,8 @@ pub struct Scheduler {
     raised: u64,
     /// Position of the vCPU that runs, or [`ABSENT`].
     running: u8,
+    /// Position of the vCPU that runs before its turn, or [`ABSENT`].
+    hurried: u8,
     /// Up to when the running vCPU's quantum has been charged.
     charged: Instant,
 }
@@ -135,6 +138,7 @@ impl Scheduler {
             ready: 0,
             raised: 0,
             running: ABSENT,
+            hurried: ABSENT,
             charged: Instant(0),
         }
     }
@@ -197,8 +201,42 @@ impl Scheduler {
     pub fn sleep(&mut self, id: VcpuId) {
         if let Some(at) = self.find(id) {
             self.ready &= !(1 << at);
+            if usize::from(self.hurried) == at {
+                // What it used before its turn stays used.
+                self.hurried = ABSENT;
+                return;
+            }
             self.entries[at].left = self.entries[at].params.quantum;
             self.pass_turn(at);
+        }
+    }
+
+    /// Somebody waits for this vCPU, which is ready while an equal runs: it runs
+    /// now, for as long as its quantum lasts, which is the shorter in its turn.
+    /// So each still has at most a quantum in a round, however often it is
+    /// hurried. Answers whether the latest decision is out of date.
+    pub fn hurry(&mut self, id: VcpuId) -> bool {
+        let Some(at) = self.find(id) else { return false };
+        if self.running == ABSENT || usize::from(self.running) == at {
+            return false;
+        }
+        let peers = self.entries[at].peers;
+        if self.ready >> at & 1 == 0
+            || peers >> self.running & 1 == 0
+            || self.entries[at].left.0 == 0
+        {
+            return false;
+        }
+        let turn = self.entries[peers.trailing_zeros() as usize].turn;
+        self.hurried = if usize::from(turn) == at { ABSENT } else { at as u8 };
+        true
+    }
+
+    /// The latest decision is not carried out yet: this vCPU, which is ready, runs
+    /// on until the next one, and is charged.
+    pub fn let_finish(&mut self, id: VcpuId) {
+        if let Some(at) = self.find(id) {
+            self.running = at as u8;
         }
     }
 
@@ -243,14 +281,25 @@ impl Scheduler {
         let peers = self.entries[top].peers;
         let candidates = ready & peers;
         let first = peers.trailing_zeros() as usize;
-        let next = at_or_after(candidates, u32::from(self.entries[first].turn));
+        let mut next = at_or_after(candidates, u32::from(self.entries[first].turn));
+        let several = candidates & (candidates - 1) != 0;
+        if several {
+            while self.entries[usize::from(next)].left.0 == 0 {
+                // It had its turn before.
+                let entry = &mut self.entries[usize::from(next)];
+                entry.left = entry.params.quantum;
+                next = at_or_after(candidates, u32::from(next) + 1);
+            }
+        }
         self.entries[first].turn = next;
+        if several && self.hurried != ABSENT && candidates >> self.hurried & 1 == 1 {
+            next = self.hurried;
+        }
         self.running = next;
         let entry = &self.entries[usize::from(next)];
-        let alone = candidates & (candidates - 1) == 0;
         Decision {
             run: Some(entry.id),
-            until: if alone { None } else { Some(now.after(entry.left)) },
+            until: if several { Some(now.after(entry.left)) } else { None },
         }
     }
 
@@ -335,6 +384,10 @@ impl Scheduler {
         let entry = &mut self.entries[at];
         entry.left.0 = entry.left.0.saturating_sub(taken.0);
         if entry.left.0 == 0 {
+            if self.hurried == self.running {
+                self.hurried = ABSENT;
+                return;
+            }
             entry.left = entry.params.quantum;
             self.pass_turn(at);
         }
@@ -372,8 +425,10 @@ impl Scheduler {
     /// Moves the entries behind `at` one place up, and what refers to them.
     fn close_gap(&mut self, at: usize) {
         let count = usize::from(self.count);
-        if usize::from(self.running) == at {
-            self.running = ABSENT;
+        for reference in [&mut self.running, &mut self.hurried] {
+            if usize::from(*reference) == at {
+                *reference = ABSENT;
+            }
         }
         self.entries.copy_within(at + 1..count, at);
         self.entries[count - 1] = NO_ENTRY;
@@ -391,6 +446,7 @@ impl Scheduler {
             }
         };
         shift(&mut self.running);
+        shift(&mut self.hurried);
         self.entries.iter_mut().for_each(|entry| shift(&mut entry.turn));
     }
 

@@ -198,6 +198,35 @@ fn event() -> impl Strategy<Value = Event> {
     ]
 }
 
+/// Linux's vCPU 0 spins until vCPU 1, suspended on the same core, has answered
+/// its inter-processor interrupt: vCPU 1 does so before its turn.
+#[test]
+fn who_is_waited_for_runs_at_once_out_of_its_own_quantum() {
+    let mut core = Scheduler::new();
+    for id in 0..3 {
+        core.arrive(VcpuId(id), params(1, 100), true).unwrap();
+    }
+    let run = |core: &mut Scheduler, now| {
+        let decision = core.decide(Instant(now));
+        (decision.run.map(|id| id.0), decision.until.map(|at| at.0))
+    };
+    assert_eq!(run(&mut core, 0), (Some(0), Some(100)));
+    assert!(core.hurry(VcpuId(1)));
+    assert_eq!(run(&mut core, 30), (Some(1), Some(130)), "its own quantum");
+    assert!(core.hurry(VcpuId(0)), "it answers, and is waited for in its turn");
+    assert_eq!(run(&mut core, 40), (Some(0), Some(110)), "what was left of the turn");
+    assert!(core.hurry(VcpuId(1)));
+    assert_eq!(run(&mut core, 50), (Some(1), Some(140)));
+    assert_eq!(run(&mut core, 140), (Some(0), Some(200)));
+    assert!(!core.hurry(VcpuId(1)), "it has nothing left in this round");
+    assert_eq!(run(&mut core, 200), (Some(2), Some(300)), "vCPU 1 had its turn");
+    assert!(core.hurry(VcpuId(1)), "a new round for it");
+    core.sleep(VcpuId(1));
+    assert!(!core.hurry(VcpuId(1)), "a sleeping vCPU cannot run");
+    assert!(!core.hurry(VcpuId(2)), "it runs already");
+    assert_eq!(run(&mut core, 300), (Some(0), Some(400)));
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(2000))]
 
@@ -248,23 +277,27 @@ proptest! {
         }
     }
 
-    /// No ready vCPU waits longer for its turn than its equals' quanta.
+    /// No ready vCPU waits longer for its turn than its equals' quanta, or twice
+    /// that if they are hurried.
     #[test]
     fn a_turn_comes_within_the_equals_quanta(
         quanta in prop::collection::vec(1u64..40, 2..6),
-        sleeps in prop::collection::vec((0u8..6, 1u64..30), 0..40),
+        sleeps in prop::collection::vec((0u8..6, 1u64..30, 0u8..6), 0..40),
     ) {
         let mut core = Scheduler::new();
         for (id, &quantum) in quanta.iter().enumerate() {
             core.arrive(VcpuId(id as u8), params(1, quantum), true).unwrap();
         }
-        let bound: u64 = quanta.iter().sum();
+        let hurries = sleeps.iter().any(|&(_, _, hurried)| hurried > 0);
+        let bound: u64 = quanta.iter().sum::<u64>() * if hurries { 2 } else { 1 };
         let mut waiting = std::vec![0u64; quanta.len()];
         let mut now = 0;
-        for (sleeper, pause) in sleeps {
+        for (sleeper, pause, hurried) in sleeps {
             // One vCPU other than the first blocks and wakes again at once; the
             // first never sleeps, so its wait is bounded.
             if sleeper > 0 { core.sleep(VcpuId(sleeper)); core.wake(VcpuId(sleeper)); }
+            // Others are hurried, in its turn too.
+            if hurried > 0 { core.hurry(VcpuId(hurried)); }
             let end = now + pause;
             while now < end {
                 let decision = core.decide(Instant(now));
