@@ -31,13 +31,15 @@ pub enum Exit {
     Float = 6,
     /// An access to what the guest has not.
     Abort = 7,
+    /// Going to where its view lets it execute nothing.
+    Crossing = 8,
 }
 
 /// How many [`Exit`] causes there are.
-pub const EXIT_CAUSES: usize = 8;
+pub const EXIT_CAUSES: usize = 9;
 /// Names of the causes, in order, as they appear in results.
 pub const EXIT_NAMES: [&str; EXIT_CAUSES] =
-    ["interrupt", "wait", "call", "system_register", "sgi", "mmio", "float", "abort"];
+    ["interrupt", "wait", "call", "system_register", "sgi", "mmio", "float", "abort", "crossing"];
 
 /// Where a vCPU stands: [`VcpuStatus::state`].
 pub mod vcpu_state {

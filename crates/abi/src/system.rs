@@ -22,7 +22,7 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 /// First eight bytes of the bundle.
 pub const MAGIC: [u8; 8] = *b"CASSATA\0";
 /// Version of the layout; any change to this module changes it.
-pub const VERSION: u32 = 2;
+pub const VERSION: u32 = 3;
 /// Bytes of memory that belong to the hypervisor: its image, data and stacks.
 /// The bundle begins right behind, so that EL2 finds it from its own address.
 pub const HYPERVISOR_SIZE: u64 = 0x20_0000;
@@ -31,6 +31,10 @@ pub const MAX_LOADS: usize = 64;
 /// Most interrupts that are passed through, in a whole system.
 pub const MAX_SPIS: usize = 128;
 
+/// Stage-2 tables of a VM.
+pub const STAGE2_VIEWS: usize = 3;
+/// Longest [`Vm::delay_limit_ns`].
+pub const MAX_DELAY_LIMIT_NS: u64 = 10_000_000;
 /// Highest scheduling priority; the lowest is 0.
 pub const MAX_PRIORITY: u16 = 255;
 /// Shortest round-robin quantum: a switch must stay small against it.
@@ -167,15 +171,19 @@ pub struct Vm {
     pub load_first: u16,
     /// How many it has.
     pub load_count: u16,
-    /// 0.
-    pub reserved: u32,
+    /// What becomes of its vCPUs when others take their pCPUs: a number of
+    /// `sched::policy::Kind`.
+    pub policy: u32,
     /// Where its first vCPU begins, in EL1h with interrupts masked and the
     /// MMU off.
     pub entry_ipa: u64,
     /// What its first vCPU finds in X0 (the device tree).
     pub entry_x0: u64,
-    /// Root of its stage-2 table: 4 KiB granule, starts at level 1, T0SZ = 25.
-    pub stage2_pa: u64,
+    /// Roots of its stage-2 tables: 4 KiB granule, start at level 1, T0SZ = 25.
+    /// All map the same; what may be executed in its memory is anything, by the
+    /// second only what EL0 executes, by the third only what EL1 does. The
+    /// second and third are those of the first if its policy needs none.
+    pub stage2_pa: [u64; STAGE2_VIEWS],
     /// Guest memory.
     pub ram_ipa: u64,
     /// Where it really is.
@@ -188,6 +196,9 @@ pub struct Vm {
     pub report_pa: u64,
     /// Its size; 0 when there is none.
     pub report_size: u64,
+    /// How long a vCPU of higher priority waits for one of its vCPUs at most, if
+    /// its policy makes it wait.
+    pub delay_limit_ns: u64,
 }
 
 /// Bits of [`Vm::flags`].
@@ -198,6 +209,13 @@ pub mod vm_flags {
     pub const CONSOLE: u32 = 1 << 1;
     /// Restart it when it cannot go on, instead of stopping it.
     pub const RESTART_ON_FAULT: u32 = 1 << 2;
+}
+
+/// Bits of [`Vcpu::flags`].
+pub mod vcpu_flags {
+    /// Messages for it use the upper half of the priorities: it must be reached
+    /// while a real-time vCPU runs.
+    pub const URGENT: u16 = 1 << 0;
 }
 
 /// A virtual CPU.
@@ -214,11 +232,13 @@ pub struct Vcpu {
     pub priority: u16,
     /// Round-robin quantum among equals on one pCPU.
     pub quantum_ns: u64,
-    /// The pCPU it goes to while a real-time vCPU has its own; the same as
-    /// `pcpu` if it stays.
+    /// The pCPU it goes to while another vCPU has its own; the same as `pcpu` if
+    /// it stays.
     pub refuge: u16,
+    /// See [`vcpu_flags`].
+    pub flags: u16,
     /// 0.
-    pub reserved: [u16; 3],
+    pub reserved: [u16; 2],
 }
 
 /// A piece of guest memory to be filled when its VM starts: `size` bytes

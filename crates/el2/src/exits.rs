@@ -26,6 +26,10 @@ pub extern "C" fn synchronous(core: &mut Pcpu) {
         ec::WFX => wait(core, syndrome),
         ec::SYSREG => traps::system_register(core, syndrome),
         ec::DATA_ABORT => mmio::data_abort(core, syndrome),
+        ec::INSTRUCTION_ABORT if syndrome.is_refused_fetch() && core.cross() => {
+            leave(core);
+            return;
+        }
         ec::INSTRUCTION_ABORT => {
             deliver(core, Fault::Instruction(context::fault_addresses().0));
             Exit::Abort
@@ -93,11 +97,17 @@ fn leave(core: &mut Pcpu) {
     }
 }
 
-/// WFI: the guest waits for an interrupt, unless one is there. WFE does not
-/// trap.
-fn wait(core: &mut Pcpu, _syndrome: Syndrome) -> Exit {
+/// WFI: the guest waits for an interrupt, unless one is there. WFE, where it
+/// traps: it waits for another core, which may be a sibling here.
+fn wait(core: &mut Pcpu, syndrome: Syndrome) -> Exit {
+    /// TI: WFE.
+    const EVENT: u64 = 1;
     context::skip_instruction();
-    wait_for_interrupt(core);
+    if syndrome.iss() & EVENT != 0 {
+        core.yield_to_lock_holder();
+    } else {
+        wait_for_interrupt(core);
+    }
     Exit::Wait
 }
 

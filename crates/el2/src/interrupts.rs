@@ -75,6 +75,9 @@ impl Pcpu {
         for vcpu in recalled {
             self.send_back(VcpuId(vcpu as u8));
         }
+        for vm in mailbox.take(Message::Gangs) {
+            self.follow_gang(vm);
+        }
         for vm in mailbox.take(Message::HaltVms) {
             self.halt(vm);
         }

@@ -54,7 +54,7 @@ impl Pcpu {
     }
 
     /// The vCPUs of a VM, by identifier.
-    fn vcpus_of(&self, vm: usize) -> core::ops::Range<usize> {
+    pub fn vcpus_of(&self, vm: usize) -> core::ops::Range<usize> {
         let table = self.table(vm);
         let first = usize::from(table.vcpu_first);
         first..first + usize::from(table.vcpu_count)
@@ -125,6 +125,8 @@ impl Pcpu {
     /// nothing wakes it but a request to switch it on.
     pub fn retire(&mut self, id: VcpuId) {
         self.sleep(id, vcpu_state::OFF);
+        self.stopped &= !(1 << id.0);
+        self.stopped_ready &= !(1 << id.0);
         if self.float_owner == Some(id) {
             self.float_owner = None;
         }
@@ -162,6 +164,7 @@ impl Pcpu {
             home.state = State::Off;
             VMS[vm].gic.reset();
             VMS[vm].uart.reset();
+            VMS[vm].awaited.store(0, Ordering::Release);
             self.conclude(vm, then);
         }
     }
@@ -196,8 +199,7 @@ impl Pcpu {
         if owner == self.index {
             self.accept_power_on(VcpuId(id as u8));
         } else {
-            let realtime = self.table(usize::from(self.system.vcpus[id].vm)).is(vm_flags::REALTIME);
-            self.tell(owner, Message::Vcpus, id, realtime);
+            self.tell(owner, Message::Vcpus, id, self.is_urgent(id));
         }
     }
 

@@ -11,6 +11,7 @@
 //! | `switch` | one vCPU off the hardware, another on |
 //! | `exits` | where guests come in |
 //! | `interrupts`, `calls`, `mmio`, `traps`, `physical_timer` | what they come for |
+//! | `policies` | what is done when a vCPU takes another's core |
 //! | `migration`, `transit` | vCPUs move to other cores |
 //! | `lifecycle` | VMs start, stop and fail |
 //! | `console` | all consoles over one UART |
@@ -32,6 +33,7 @@ mod migration;
 mod mmio;
 mod pcpu;
 mod physical_timer;
+mod policies;
 mod shared;
 mod slots;
 mod start;

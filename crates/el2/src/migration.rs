@@ -1,14 +1,12 @@
 //! Moving vCPUs between cores.
 //!
 //! Migration moves the owning reference ([`crate::transit`]). The *base* of a
-//! vCPU is the core its description names; it leaves for its *refuge* when a
-//! real-time vCPU takes the base, and is recalled when that one sleeps. The
-//! real-time vCPU's registers are on the hardware by then; nothing of the rest
-//! has to happen first.
+//! vCPU is the core its description names. Whether and where to it leaves is
+//! decided in [`crate::policies`].
 //!
-//! Both cores' schedulers know the vCPU from the start. Where it is not, it
-//! sleeps and nothing wakes it, so that coming and going is as cheap as waking
-//! and sleeping.
+//! Every core that may come to own a vCPU has it in its scheduler from the
+//! start. Where it is not, it sleeps and nothing wakes it, so that coming and
+//! going is as cheap as waking and sleeping.
 //!
 //! A VM is stopped at home: a vCPU that is halted elsewhere goes back to its
 //! base first, and one that was on its way is halted where it arrives.
@@ -18,38 +16,12 @@ use crate::pcpu::Pcpu;
 use crate::shared::{PLACES, TRANSITS, VMS};
 use crate::vcpu::Vcpu;
 use core::sync::atomic::Ordering;
-use sched::{Members, Message, VcpuId};
+use sched::{Message, VcpuId};
 
 impl Pcpu {
     /// The core that a vCPU belongs to.
     pub fn base_of(&self, id: usize) -> usize {
         usize::from(self.system.vcpus[id].pcpu)
-    }
-
-    /// A real-time vCPU has the core: those that may go, go. Out of line, as in
-    /// most systems nobody may.
-    #[inline(never)]
-    pub fn clear_out(&mut self) {
-        for id in Members(self.movable) {
-            let vcpu_id = VcpuId(id as u8);
-            // Not the loaded one: that is the real-time vCPU.
-            let on = self.vcpus[id].as_deref().is_some_and(|vcpu| vcpu.on);
-            if on && self.working >> id & 1 == 0 {
-                self.away |= 1 << id;
-                self.depart(vcpu_id, usize::from(self.system.vcpus[id].refuge));
-            }
-        }
-    }
-
-    /// No real-time vCPU has the core any more: those that went may come back.
-    #[inline(never)]
-    pub fn recall(&mut self) {
-        for id in Members(core::mem::take(&mut self.away)) {
-            let owner = PLACES[id].find();
-            if owner != self.index {
-                self.tell(owner, Message::Recalls, id, false);
-            }
-        }
     }
 
     /// A vCPU's base wants it back.
@@ -73,15 +45,18 @@ impl Pcpu {
         }
         let Some(vcpu) = self.vcpus[slot].take() else { return };
         self.save_float_of(id, vcpu);
+        let view = vcpu.usual_view(to == self.base_of(slot));
+        vcpu.set_view(self.system, view);
         vcpu.ready_on_arrival = self.scheduler.is_ready(id);
         self.scheduler.sleep(id);
         self.reroute(vcpu.vm, to);
+        let leaves = vcpu.policy.needs().leaves_when_displaced;
         TRANSITS[slot].put(vcpu);
         PLACES[slot].set(to);
         self.reschedule = true;
-        // Its base may have been taken again meanwhile: then it has to leave at
-        // once, and not when the real-time guest sleeps next.
-        let urgent = to == self.base_of(slot);
+        // Its base may have been taken again meanwhile: then it may have to leave
+        // at once, and not when the real-time guest sleeps next.
+        let urgent = to == self.base_of(slot) && leaves;
         self.tell(to, Message::Arrivals, slot, urgent);
     }
 
@@ -100,7 +75,7 @@ impl Pcpu {
         PLACES[slot].arrived();
         let base = self.base_of(slot);
         if base == self.index {
-            self.away &= !(1 << slot);
+            self.displaced &= !(1 << slot);
             self.reroute(vm, self.index);
         }
         if on && epoch != VMS[vm].epoch.load(Ordering::Acquire) {
@@ -114,6 +89,8 @@ impl Pcpu {
         if self.vcpu(id).is_some_and(|vcpu| vcpu.has_news()) {
             self.attend(id);
         }
+        // It may hold what others spin for.
+        self.hurry(id);
     }
 
     /// A vCPU that is off: where it belongs it counts as halted, and elsewhere

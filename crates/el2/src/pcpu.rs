@@ -8,11 +8,12 @@ use crate::arch::ich::{Interface, Loaded};
 use crate::arch::timer;
 use crate::console::Console;
 use crate::lifecycle::Home;
-use crate::shared::{MAILBOXES, PLACES};
+use crate::shared::{IDLE, MAILBOXES, PLACES};
 use crate::vcpu::{Vcpu, Work};
 use abi::status::{PcpuStatus, vcpu_state};
-use abi::system::{System, flags};
+use abi::system::{System, flags, vcpu_flags};
 use abi::{MAX_VCPUS, MAX_VMS};
+use core::sync::atomic::Ordering;
 use el2::vgic::Effects;
 use el2::vgic::interface::CpuInterface;
 use sched::{Instant, Members, Message, Scheduler, State, VcpuId};
@@ -34,11 +35,26 @@ pub struct Pcpu {
     pub loaded: Option<&'static mut Vcpu>,
     /// The vCPUs (bit set by identifier) that have [`Work`] to do first.
     pub working: u64,
-    /// The vCPUs (bit set by identifier) that belong here and leave when a
-    /// real-time vCPU has the core.
-    pub movable: u64,
-    /// Those that did.
-    pub away: u64,
+    /// By vCPU: those that belong here (bit set by identifier) and are displaced
+    /// while it has the core.
+    pub displaced_by: [u64; MAX_VCPUS],
+    /// Those of them whose policies have a say.
+    pub concerned: u64,
+    /// The loaded vCPU gives way to a sibling at once, whatever it executes.
+    pub yields: bool,
+    /// Some vCPU here may be waited for until it has left its kernel.
+    pub may_wait: bool,
+    /// Those that left, or for which others stopped, until the core is free.
+    pub displaced: u64,
+    /// The vCPUs of this core that may not run as a sibling cannot.
+    pub stopped: u64,
+    /// Those of them that could run.
+    pub stopped_ready: u64,
+    /// Whose view keeps it from returning to a program while another vCPU waits
+    /// for it, and until when that waits.
+    pub delaying: Option<(VcpuId, Instant)>,
+    /// Somebody wants to know which cores are idle.
+    pub tell_idle: bool,
     /// The scheduler has to be asked before a guest runs again.
     pub reschedule: bool,
     /// When the current stay at EL2 began.
@@ -85,8 +101,15 @@ impl Pcpu {
             vcpus: [const { None }; MAX_VCPUS],
             loaded: None,
             working: 0,
-            movable: 0,
-            away: 0,
+            displaced_by: [0; MAX_VCPUS],
+            concerned: 0,
+            yields: false,
+            may_wait: false,
+            displaced: 0,
+            stopped: 0,
+            stopped_ready: 0,
+            delaying: None,
+            tell_idle: false,
             reschedule: true,
             entered: now,
             float_owner: None,
@@ -155,9 +178,12 @@ impl Pcpu {
             self.reschedule = false;
             let now = timer::now();
             let decision = self.scheduler.decide(now);
+            if self.may_wait && self.waits(decision.run, now) {
+                return;
+            }
             let Some(id) = decision.run else {
-                if self.away != 0 {
-                    self.recall();
+                if self.displaced != 0 {
+                    self.release(self.displaced);
                 }
                 self.idle(now);
                 continue;
@@ -172,22 +198,10 @@ impl Pcpu {
             }
             self.set_mask(self.mask_of_loaded());
             self.arm(decision.until);
-            if self.movable != 0 {
-                self.migrate();
+            if self.concerned != 0 {
+                self.migrate(id);
             }
             return;
-        }
-    }
-
-    /// Whoever has the core now is on the hardware: decides who goes or comes
-    /// because of it.
-    #[inline(never)]
-    fn migrate(&mut self) {
-        if self.loaded.as_ref().is_some_and(|vcpu| vcpu.realtime) {
-            self.clear_out();
-            self.reschedule = false;
-        } else if self.away != 0 {
-            self.recall();
         }
     }
 
@@ -209,10 +223,21 @@ impl Pcpu {
         self.arm(None);
         self.set_mask(gic::MASK_NOTHING);
         if !self.carry_console() {
-            cpu::wait_for_interrupt();
+            if self.tell_idle {
+                self.wait_known_as_idle();
+            } else {
+                cpu::wait_for_interrupt();
+            }
         }
         self.entered = timer::now();
         self.take_pending_interrupts();
+    }
+
+    /// Waits, and lets others know meanwhile.
+    fn wait_known_as_idle(&self) {
+        IDLE.fetch_or(1 << self.index, Ordering::Relaxed);
+        cpu::wait_for_interrupt();
+        IDLE.fetch_and(!(1 << self.index), Ordering::Relaxed);
     }
 
     fn take_pending_interrupts(&mut self) {
@@ -253,7 +278,7 @@ impl Pcpu {
         if realtime && self.separates() { gic::MASK_LOWER_HALF } else { gic::MASK_NOTHING }
     }
 
-    fn set_mask(&mut self, mask: u64) {
+    pub fn set_mask(&mut self, mask: u64) {
         if self.mask != mask {
             self.mask = mask;
             gic::set_mask(mask);
@@ -262,13 +287,16 @@ impl Pcpu {
 
     /// Sets EL2's timer to what comes first: the end of the quantum, or a timer
     /// of a vCPU that is not on the hardware and would change the decision.
-    fn arm(&mut self, until: Option<Instant>) {
+    pub fn arm(&mut self, until: Option<Instant>) {
         let mut first = until.unwrap_or(timer::NEVER);
         let mut consider = |deadline: Instant| first = first.min(deadline);
         if let Some(loaded) = self.loaded.as_deref() {
             consider(loaded.physical_timer_deadline());
         }
         for id in self.scheduler.sleepers_that_matter() {
+            if self.stopped >> id.0 & 1 == 1 {
+                continue;
+            }
             // The virtual timer of the loaded one is on the hardware.
             let Some(vcpu) = self.vcpus[usize::from(id.0)].as_deref() else { continue };
             consider(vcpu.virtual_timer_deadline());
@@ -299,6 +327,10 @@ impl Pcpu {
     /// The scheduler's view of a vCPU changes from sleeping to ready.
     pub fn wake(&mut self, id: VcpuId) {
         if self.scheduler.state(id) != Some(State::Sleeping) {
+            return;
+        }
+        if self.stopped >> id.0 & 1 == 1 {
+            self.stopped_ready |= 1 << id.0;
             return;
         }
         let now = timer::now();
@@ -374,9 +406,14 @@ impl Pcpu {
             if owner == self.index {
                 self.attend(VcpuId(id as u8));
             } else {
-                self.tell(owner, Message::Vcpus, id, table.is(abi::system::vm_flags::REALTIME));
+                self.tell(owner, Message::Vcpus, id, self.is_urgent(id));
             }
         }
+    }
+
+    /// Whether a vCPU has to be reached while a real-time one runs.
+    pub fn is_urgent(&self, id: usize) -> bool {
+        self.system.vcpus[id].flags & vcpu_flags::URGENT != 0
     }
 
     /// A vCPU of this core may have new interrupts.
@@ -389,6 +426,23 @@ impl Pcpu {
             self.with_interface(|interface, gic, hw| interface.sync(gic, hw));
         }
         self.wake(id);
+        if self.concerned >> id.0 & 1 == 1 {
+            self.interrupted(id);
+        }
+        self.hurry(id);
+    }
+
+    /// A sibling that runs here may wait for what this vCPU does about an
+    /// interrupt, and would spin for the rest of its quantum.
+    pub fn hurry(&mut self, id: VcpuId) {
+        let Some(vcpu) = self.vcpus[usize::from(id.0)].as_deref() else { return };
+        let vm = vcpu.vm;
+        if vcpu.may_meet_siblings
+            && self.loaded_is_current()
+            && self.loaded.as_ref().is_some_and(|loaded| loaded.vm == vm)
+        {
+            self.reschedule |= self.scheduler.hurry(id);
+        }
     }
 
     /// Sends a message to another core, and rings if that is needed.

@@ -23,6 +23,9 @@ pub struct Vm {
     pub epoch: AtomicU32,
     /// Its vCPUs (bit set by index) that are stopped, and at their base.
     pub halted: AtomicU32,
+    /// Its vCPUs (bit set by index) that could run and are displaced, and for
+    /// which the others stop.
+    pub awaited: AtomicU32,
 }
 
 /// By VM; the boot core resets the interrupt controllers before others run.
@@ -32,6 +35,7 @@ pub static VMS: [Vm; MAX_VMS] = [const {
         uart: Pl011::new(),
         epoch: AtomicU32::new(0),
         halted: AtomicU32::new(0),
+        awaited: AtomicU32::new(0),
     }
 }; MAX_VMS];
 
@@ -46,6 +50,9 @@ pub static TRANSITS: [Transit; MAX_VCPUS] = [const { Transit::new() }; MAX_VCPUS
 
 /// By core.
 pub static MAILBOXES: [Mailbox; MAX_PCPUS] = [const { Mailbox::new() }; MAX_PCPUS];
+
+/// Cores (bit set) that have nothing to run; kept only if a policy asks for it.
+pub static IDLE: AtomicU32 = AtomicU32::new(0);
 
 /// VMs (bit set) that are not switched off.
 pub static ALIVE: AtomicU32 = AtomicU32::new(0);

@@ -9,7 +9,7 @@ use crate::pcpu::Pcpu;
 use crate::shared::{ALIVE, PLACES, VMS};
 use crate::slots::Slots;
 use crate::vcpu::Vcpu;
-use crate::{status, tables};
+use crate::{policies, status, tables};
 use abi::system::{System, flags, vm_flags};
 use abi::{MAX_PCPUS, MAX_VCPUS};
 use core::sync::atomic::Ordering;
@@ -38,6 +38,7 @@ fn prepare(system: &'static System) {
     // SAFETY: the tables' checksum matches, so this is the map the host built.
     unsafe { cpu::enable_mmu(system.board.stage1_pa) };
     tables::verify_payload(system).unwrap_or_else(|what| refuse(what));
+    policies::verify(system).unwrap_or_else(|what| refuse(what));
     timer::calibrate();
     status::prepare(system, timer::frequency_hz(), boot.0);
     ALIVE.store((1 << system.header.vm_count) - 1, Ordering::Release);
@@ -124,7 +125,8 @@ fn adopt(core: &mut Pcpu) {
         let id = VcpuId(at as u8);
         let quantum = Duration(timer::ns_to_ticks(table.quantum_ns).max(1));
         let params = Params { priority: Priority(table.priority), quantum };
-        let core_knows = [table.pcpu, table.refuge].map(usize::from).contains(&core.index);
+        let core_knows = policies::of(system, at).needs().any_core
+            || [table.pcpu, table.refuge].map(usize::from).contains(&core.index);
         if core_knows && core.scheduler.arrive(id, params, false).is_err() {
             console::write(format_args!("vCPU {at} was refused"));
         }
@@ -140,13 +142,12 @@ fn adopt(core: &mut Pcpu) {
             continue;
         };
         core.own(vcpu);
-        if table.refuge != table.pcpu {
-            core.movable |= 1 << at;
-        }
+        core.learn_displacers(at);
         if index == 0 {
             // SAFETY: this core is the VM's home and asks once.
             core.homes[vm] = Some(Home::new(unsafe { status::vm(system, vm) }));
             core.start(vm);
         }
     }
+    core.learn_siblings();
 }

@@ -31,7 +31,12 @@ impl Pcpu {
         if vcpu.may_meet_siblings
             && self.last_of_vm[vcpu.vm].replace(vcpu.id).is_some_and(|last| last != vcpu.id)
         {
-            cpu::flush_guest_tlb();
+            // Another sibling's view may be another one too.
+            if vcpu.has_views {
+                cpu::flush_guest_tlb_and_stage2();
+            } else {
+                cpu::flush_guest_tlb();
+            }
         }
         context::open_float(self.float_owner == Some(vcpu.id));
         vcpu.system.load();

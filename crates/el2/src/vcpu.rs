@@ -1,6 +1,7 @@
 //! A vCPU as its owner sees it.
 
 use crate::arch::context::{Float, General, Space, System};
+use crate::arch::cpu;
 use crate::arch::ich::Saved;
 use crate::arch::timer::{self, Timer};
 use crate::shared;
@@ -8,6 +9,7 @@ use abi::status::{VcpuStatus, vcpu_state};
 use abi::system::vm_flags;
 use el2::power::Entry;
 use el2::vgic::interface::CpuInterface;
+use sched::policy::{Kind, Policy, View};
 use sched::{Instant, VcpuId};
 
 /// Exactly one core has the exclusive reference to each.
@@ -38,8 +40,16 @@ pub struct Vcpu {
     pub vm: usize,
     /// What its VM's vCPUs share.
     pub shared: &'static shared::Vm,
-    /// Its VM's memory, and who it is in there.
+    /// Its VM's memory as it may use it now, and who it is in there.
     pub space: Space,
+    /// Which view of it that is.
+    pub view: View,
+    /// Its VM has several, and this machine can tell them apart.
+    pub has_views: bool,
+    /// It may leave its base.
+    moves: bool,
+    /// What becomes of it when others take its core.
+    pub policy: &'static dyn Policy,
     /// Its index in the VM.
     pub index: usize,
     /// It shares a core with other vCPUs of its VM, or may come to.
@@ -112,11 +122,18 @@ impl Vcpu {
             |other: &&abi::system::Vcpu| other.vm == table.vm && other.pcpu == table.pcpu;
         let siblings =
             system.vcpus.iter().take(system.header.vcpu_count as usize).filter(on_its_core).count();
-        let vm_moves = system
-            .vcpus
-            .iter()
-            .take(system.header.vcpu_count as usize)
-            .any(|other| other.vm == table.vm && other.refuge != other.pcpu);
+        // Unknown numbers have been refused.
+        let policy = Kind::from_number(system.vms[vm].policy).unwrap_or_default().policy();
+        let vm_moves = policy.needs().any_core
+            || system
+                .vcpus
+                .iter()
+                .take(system.header.vcpu_count as usize)
+                .any(|other| other.vm == table.vm && other.refuge != other.pcpu);
+        // One that shares its core with nobody it should give way to stays.
+        let moves = table.refuge != table.pcpu;
+        let view = usual_view(policy, moves, true);
+        let roots = &system.vms[vm].stage2_pa;
         Self {
             general: General::default(),
             system: System::reset(),
@@ -130,7 +147,11 @@ impl Vcpu {
             id,
             vm,
             shared: &shared::VMS[vm],
-            space: Space::new(system.vms[vm].stage2_pa, vm as u64 + 1, index as u64),
+            space: Space::new(system.vms[vm].stage2_pa[view as usize], vm as u64 + 1, index as u64),
+            view,
+            has_views: roots[0] != roots[1] && cpu::has_xnx(),
+            moves,
+            policy,
             index,
             may_meet_siblings: siblings > 1 || vm_moves,
             ready_on_arrival: false,
@@ -158,6 +179,20 @@ impl Vcpu {
         self.interface = CpuInterface::new(self.index);
         self.float = Float::new();
         self.on = true;
+    }
+
+    /// Lets it execute what `view` does, from when it is loaded next.
+    pub fn set_view(&mut self, system: &abi::system::System, view: View) {
+        if self.view != view {
+            let root = system.vms[self.vm].stage2_pa[view as usize];
+            self.space = Space::new(root, self.vm as u64 + 1, self.index as u64);
+            self.view = view;
+        }
+    }
+
+    /// What its policy lets it execute at its base, or elsewhere.
+    pub fn usual_view(&self, at_base: bool) -> View {
+        usual_view(self.policy, self.moves, at_base)
     }
 
     /// When its virtual timer will assert, while not loaded.
@@ -195,4 +230,9 @@ impl Vcpu {
             *self.stolen_ns = timer::ticks_to_ns(self.status.stolen);
         }
     }
+}
+
+/// One that shares its core with nobody it should give way to executes anything.
+fn usual_view(policy: &dyn Policy, moves: bool, at_base: bool) -> View {
+    if moves { policy.view(at_base) } else { View::Full }
 }

@@ -33,9 +33,11 @@ pub enum Message {
     Arrivals = 7,
     /// Send these vCPUs back to the core they belong to (to their owner).
     Recalls = 8,
+    /// Whether these VMs' vCPUs may run has changed (to every core).
+    Gangs = 9,
 }
 
-const KINDS: usize = 9;
+const KINDS: usize = 10;
 
 /// What a mailbox is made of: an atomic word. There is one on hardware; a
 /// model checker has another.

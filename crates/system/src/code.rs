@@ -54,6 +54,7 @@ codes! {
     Quantum = "quantum-range", Error, "A quantum out of range.";
     QuantumUnused = "quantum-unused", Warning, "A quantum where nothing shares the pCPU.";
     UnequalSiblings = "unequal-siblings", Warning, "vCPUs of one VM that starve each other.";
+    MigrationPolicy = "migration-policy", Error, "A policy, or part of one, where it cannot be.";
     MigrationUnused = "migration-unused", Warning, "Migration where no vCPU would ever move.";
     Timing = "timing", Error, "Budgets or tasks that no bound can be computed for.";
     IdlePcpu = "idle-pcpu", Warning, "A pCPU that no vCPU uses.";

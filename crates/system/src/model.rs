@@ -4,6 +4,7 @@ use crate::board::{Board, Device, Trigger};
 use crate::image::{Bytes, Kernel};
 use crate::problem::{Report, Span};
 use abi::system::{HYPERVISOR_SIZE, Region};
+use sched::policy::Kind;
 use std::path::PathBuf;
 
 /// A system whose description has no error, laid out in memory; what is left
@@ -70,23 +71,16 @@ pub struct Vm {
     /// What the random numbers are made of that its device tree hands over;
     /// none: it hands over none.
     pub seed: Option<u64>,
-    /// Whether its vCPUs move between pCPUs.
-    pub migration: Migration,
+    /// What becomes of its vCPUs when others take their pCPUs.
+    pub policy: Kind,
+    /// How long others wait for its vCPUs at most, microseconds; only with a
+    /// policy that makes them wait.
+    pub delay_limit_us: u64,
     /// Devices passed through.
     pub devices: Vec<&'static Device>,
     /// Interrupts passed through, those of its devices included.
     pub interrupts: Vec<PassedInterrupt>,
     pub(crate) spans: VmSpans,
-}
-
-/// When a VM's vCPUs move to another pCPU.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Migration {
-    /// Never.
-    #[default]
-    None,
-    /// When a real-time vCPU takes their pCPU; back when it sleeps.
-    OnDemand,
 }
 
 /// A virtual CPU.
@@ -98,9 +92,11 @@ pub struct Vcpu {
     pub priority: u16,
     /// Round-robin quantum, microseconds.
     pub quantum_us: u64,
-    /// Index of the pCPU it goes to while a real-time vCPU has its own; that
-    /// one itself if it stays.
+    /// Index of the pCPU it goes to while another vCPU has its own; that one
+    /// itself if it stays.
     pub refuge: usize,
+    /// See [`abi::system::vcpu_flags::URGENT`].
+    pub urgent: bool,
 }
 
 /// An interrupt passed through to a guest.

@@ -60,8 +60,12 @@ fn grants(vm: &Vm, described: &system::model::Vm) -> Vec<Grant> {
     grants
 }
 
+/// XN\[1:0\] of executable memory in each view: at EL0 and EL1, at EL0, at EL1
+/// (DDI 0487, D8.4.1.2).
+const VIEWS: [u64; 3] = [0b00, 0b01, 0b11];
+
 /// The grant a leaf belongs to; panics when it goes beyond every one.
-fn assert_granted(leaf: &Leaf, grants: &[Grant]) {
+fn assert_granted(leaf: &Leaf, grants: &[Grant], view: usize) {
     let home = grants.iter().find(|grant| {
         let input = Region::new(grant.input, grant.output.size);
         input.contains(leaf.input())
@@ -70,7 +74,8 @@ fn assert_granted(leaf: &Leaf, grants: &[Grant]) {
     let Some(grant) = home else { panic!("{leaf:x?} leads to what the VM was not given") };
     assert_eq!(leaf.bits(6, 2), grant.s2ap, "{leaf:x?}");
     assert_eq!(leaf.bits(2, 4), grant.memattr, "{leaf:x?}");
-    assert_eq!(leaf.bits(53, 2), if grant.execute { 0b00 } else { 0b10 }, "{leaf:x?}");
+    let [anything, nothing] = [VIEWS[view], 0b10];
+    assert_eq!(leaf.bits(53, 2), if grant.execute { anything } else { nothing }, "{leaf:x?}");
     assert_eq!(leaf.bits(10, 1), 1, "AF of {leaf:x?}");
     if grant.memattr == MEMATTR_NORMAL_WRITE_BACK {
         assert_eq!(leaf.bits(8, 2), 0b11, "inner shareable: {leaf:x?}");
@@ -94,12 +99,20 @@ fn forbidden(system: &Unpacked<'_>) -> Vec<Region> {
 }
 
 fn check_stage2(checked: &Checked, system: &Unpacked<'_>) {
+    for view in 0..VIEWS.len() {
+        check_view(checked, system, view);
+    }
+}
+
+fn check_view(checked: &Checked, system: &Unpacked<'_>, view: usize) {
     let vms = system.tables.vms();
-    let views: Vec<_> = vms.iter().map(|vm| walk(system, vm.stage2_pa)).collect();
+    let views: Vec<_> = vms.iter().map(|vm| walk(system, vm.stage2_pa[view])).collect();
     for ((vm, described), leaves) in vms.iter().zip(&checked.vms).zip(&views) {
         let grants = grants(vm, described);
+        // A VM that needs no views has one.
+        let view = if vm.stage2_pa[view] == vm.stage2_pa[0] { 0 } else { view };
         for leaf in leaves {
-            assert_granted(leaf, &grants);
+            assert_granted(leaf, &grants, view);
             for region in forbidden(system) {
                 assert!(!region.overlaps(leaf.output()), "{leaf:x?} reaches {region:x?}");
             }

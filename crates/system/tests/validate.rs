@@ -104,7 +104,7 @@ fn finds_every_fault() {
         ("no affinity", |s| s.board.pcpu_mpidr[1] = 1 << 31, Invalid::Pcpu),
         ("stage 1 in the tables", |s| s.board.stage1_pa = s.header.bundle_pa, Invalid::Stage1),
         ("stage 1 unaligned", |s| s.board.stage1_pa += 8, Invalid::Stage1),
-        ("stage 2 in guest memory", |s| s.vms[0].stage2_pa = s.vms[0].ram_pa, Invalid::VmStage2),
+        ("stage 2 in guest memory", |s| s.vms[0].stage2_pa[1] = s.vms[0].ram_pa, Invalid::VmStage2),
         ("status in guest memory", |s| s.board.status_pa = s.vms[0].ram_pa, Invalid::Overlap),
         ("guests overlap", |s| s.vms[1].ram_pa = s.vms[0].ram_pa, Invalid::Overlap),
         (

@@ -6,9 +6,9 @@
 //! is pure arithmetic, so that the host tests the very code that runs at EL2.
 
 use super::{
-    EDGE, HYPERVISOR_SIZE, Header, LOAD_ALIGN, Load, MAGIC, MAX_PRIORITY, MAX_QUANTUM_NS,
-    MIN_QUANTUM_NS, PAGE_SIZE, RAM_ALIGN, Region, SPI_END, System, VERSION, Vcpu, Vm, flags,
-    vm_flags,
+    EDGE, HYPERVISOR_SIZE, Header, LOAD_ALIGN, Load, MAGIC, MAX_DELAY_LIMIT_NS, MAX_PRIORITY,
+    MAX_QUANTUM_NS, MIN_QUANTUM_NS, PAGE_SIZE, RAM_ALIGN, Region, SPI_END, System, VERSION, Vcpu,
+    Vm, flags, vcpu_flags, vm_flags,
 };
 use crate::platform::{self, INTID_END, IPA_BITS, OCCUPIED, REPORT_MAX_SIZE, SPI_FIRST};
 use crate::{MAX_VCPUS_PER_VM, MAX_VMS};
@@ -62,6 +62,7 @@ invalid! {
     VmMemory = "a VM's memory is empty, unaligned or overlaps its platform",
     VmEntry = "a VM's entry lies outside its memory",
     VmStage2 = "a VM's page table lies outside the bundle",
+    VmDelay = "a VM makes others wait for too long",
     VmReport = "a VM's report area is too large or unaligned",
     Vcpu = "a vCPU's index, pCPU, priority or quantum is out of range",
     Load = "a load reaches outside the bundle or its VM's memory",
@@ -182,7 +183,7 @@ impl System {
         for vm in self.vms() {
             ensure(is_name(&vm.name), Invalid::VmName)?;
             let known = vm_flags::REALTIME | vm_flags::CONSOLE | vm_flags::RESTART_ON_FAULT;
-            ensure(vm.flags & !known == 0 && vm.reserved == 0, Invalid::Flags)?;
+            ensure(vm.flags & !known == 0, Invalid::Flags)?;
             let count = usize::from(vm.vcpu_count);
             ensure(
                 u32::from(vm.vcpu_first) == vcpus && (1..=MAX_VCPUS_PER_VM).contains(&count),
@@ -214,7 +215,8 @@ impl System {
                 && guest.contains(Region::new(vm.entry_x0, 1)),
             Invalid::VmEntry,
         )?;
-        ensure(self.is_table(vm.stage2_pa), Invalid::VmStage2)?;
+        ensure(vm.stage2_pa.iter().all(|&root| self.is_table(root)), Invalid::VmStage2)?;
+        ensure(vm.delay_limit_ns <= MAX_DELAY_LIMIT_NS, Invalid::VmDelay)?;
         let report = vm.report();
         ensure(
             report.size <= REPORT_MAX_SIZE && (report.size == 0 || report.is_aligned(PAGE_SIZE)),
@@ -254,7 +256,8 @@ impl System {
     fn is_schedulable(&self, vcpu: &Vcpu) -> bool {
         u32::from(vcpu.pcpu) < self.board.pcpu_count
             && u32::from(vcpu.refuge) < self.board.pcpu_count
-            && vcpu.reserved == [0; 3]
+            && vcpu.flags & !vcpu_flags::URGENT == 0
+            && vcpu.reserved == [0; 2]
             && vcpu.priority <= MAX_PRIORITY
             && (MIN_QUANTUM_NS..=MAX_QUANTUM_NS).contains(&vcpu.quantum_ns)
     }

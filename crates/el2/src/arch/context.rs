@@ -1,6 +1,7 @@
 //! What a guest has in registers, while others use them.
 
 use super::sysreg::{SPSR_EL1H_MASKED, cptr, ec, read_sysreg, write_sysreg};
+use sched::policy::Mode;
 
 /// General registers and where to go on. The exception vectors know the
 /// offsets: this comes first in a vCPU, and `x` first in this.
@@ -232,6 +233,14 @@ impl Syndrome {
         Self(read_sysreg!("esr_el2"))
     }
 
+    /// Whether stage 2 refused to have executed what it maps (an instruction
+    /// abort with a permission fault: DDI 0487, D19.2.37).
+    pub fn is_refused_fetch(self) -> bool {
+        const STATUS: u64 = 0b11_1100;
+        const PERMISSION_FAULT: u64 = 0b00_1100;
+        self.class() == ec::INSTRUCTION_ABORT && self.iss() & STATUS == PERMISSION_FAULT
+    }
+
     /// The exception class.
     pub fn class(self) -> u64 {
         self.0 >> 26 & 0x3f
@@ -248,6 +257,18 @@ pub fn fault_addresses() -> (u64, u64) {
     let virtual_address = read_sysreg!("far_el2");
     let page = (read_sysreg!("hpfar_el2") & 0xfff_ffff_fff0) << 8;
     (virtual_address, page | (virtual_address & 0xfff))
+}
+
+/// What the guest executed when it came here.
+pub fn guest_mode() -> Mode {
+    mode_of(read_sysreg!("spsr_el2"))
+}
+
+/// What a guest with this processor state executes.
+pub fn mode_of(pstate: u64) -> Mode {
+    /// SPSR_EL2.M: AArch64, EL0; the same of AArch32, User mode.
+    const EL0: [u64; 2] = [0, 0x10];
+    if EL0.contains(&(pstate & 0x1f)) { Mode::User } else { Mode::Kernel }
 }
 
 /// Program counter of the guest.

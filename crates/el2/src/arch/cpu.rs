@@ -58,6 +58,12 @@ pub fn configure() {
     }
 }
 
+/// From now on WFE traps on this core, as long as no event is there.
+pub fn trap_wait_for_event() {
+    // SAFETY: a trap control.
+    unsafe { write_sysreg!("hcr_el2", hcr::GUEST | hcr::TWE) };
+}
+
 /// ID_AA64MMFR0_EL1.PARange, which TCR_EL2.PS and VTCR_EL2.PS take; 48 bits at
 /// most, as larger needs another granule.
 fn physical_address_size() -> u64 {
@@ -69,6 +75,17 @@ fn physical_address_size() -> u64 {
 pub fn flush_guest_tlb() {
     // SAFETY: dropping translations is always sound.
     unsafe { core::arch::asm!("isb", "tlbi vmalle1", "dsb nsh", "isb", options(nostack)) };
+}
+
+/// As [`flush_guest_tlb`], and what stage 2 said.
+pub fn flush_guest_tlb_and_stage2() {
+    // SAFETY: dropping translations is always sound.
+    unsafe { core::arch::asm!("isb", "tlbi vmalls12e1", "dsb nsh", "isb", options(nostack)) };
+}
+
+/// Whether stage 2 tells EL0 from EL1 (FEAT_XNX: ID_AA64MMFR1_EL1.XNX).
+pub fn has_xnx() -> bool {
+    read_sysreg!("id_aa64mmfr1_el1") >> 28 & 0xf != 0
 }
 
 /// Waits until an interrupt is pending, masked or not.

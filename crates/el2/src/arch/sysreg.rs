@@ -42,6 +42,8 @@ pub mod hcr {
     const FB: u64 = 1 << 9;
     const BSU_INNER: u64 = 1 << 10;
     const TWI: u64 = 1 << 13;
+    /// WFE traps too.
+    pub const TWE: u64 = 1 << 14;
     const TID3: u64 = 1 << 18;
     const TSC: u64 = 1 << 19;
     const TIDCP: u64 = 1 << 20;

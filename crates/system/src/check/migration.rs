@@ -1,40 +1,158 @@
-//! Where vCPUs go that have to leave their pCPU for a while.
+//! Where vCPUs go when others take their pCPUs.
 
 use crate::code::Code;
-use crate::model::{Migration, Vm};
+use crate::draft::{At, DraftVm};
+use crate::model::Vm;
 use crate::problem::Problems;
+use abi::system::MAX_DELAY_LIMIT_NS;
+use sched::policy::{self, Kind, Mode, Rank};
 
-/// Gives every vCPU that may have to leave a refuge: a pCPU without real-time
-/// vCPUs, where the VM has a vCPU if possible, and where the fewest others are.
-pub(super) fn assign(vms: &mut [Vm], pcpus: usize, problems: &mut Problems) {
-    let realtime = |vms: &[Vm], pcpu| {
-        vms.iter().filter(|vm| vm.realtime).flat_map(|vm| &vm.vcpus).any(|v| v.pcpu == pcpu)
-    };
-    let taken: Vec<bool> = (0..pcpus).map(|pcpu| realtime(vms, pcpu)).collect();
-    // vCPUs that are on a pCPU, or will be when all had to leave theirs.
-    let mut load: Vec<usize> = (0..pcpus)
-        .map(|pcpu| vms.iter().flat_map(|vm| &vm.vcpus).filter(|v| v.pcpu == pcpu).count())
-        .collect();
-    for vm in vms.iter_mut().filter(|vm| vm.migration == Migration::OnDemand) {
-        let own: Vec<bool> =
-            (0..pcpus).map(|pcpu| vm.vcpus.iter().any(|v| v.pcpu == pcpu)).collect();
-        let may_move = !vm.realtime;
-        for vcpu in vm.vcpus.iter_mut().filter(|vcpu| may_move && taken[vcpu.pcpu]) {
-            let free = (0..pcpus).filter(|&pcpu| !taken[pcpu]);
-            if let Some(refuge) = free.min_by_key(|&pcpu| (!own[pcpu], load[pcpu])) {
-                vcpu.refuge = refuge;
-                load[refuge] += 1;
-            }
-        }
-        if vm.vcpus.iter().all(|vcpu| vcpu.refuge == vcpu.pcpu) {
-            let (message, hint) = if vm.realtime {
-                ("a real-time VM stays where it is", "leave `migration` out")
-            } else if !vm.vcpus.iter().any(|vcpu| taken[vcpu.pcpu]) {
-                ("no vCPU of this VM shares a pCPU with a real-time one", "leave `migration` out")
-            } else {
-                ("every pCPU has a real-time vCPU: there is nowhere to go", "give it one without")
-            };
-            problems.add(Code::MigrationUnused, vm.spans.migration.clone(), message).hint(hint);
+/// How long others wait at most for a VM that does not say: longer than Linux
+/// stays in its kernel at a stretch, mostly.
+const DEFAULT_DELAY_LIMIT_US: u64 = 1_000;
+
+/// Whether a policy makes others wait.
+fn delays(kind: Kind) -> bool {
+    kind.policy().delays(Mode::Kernel)
+}
+
+pub(super) fn check(vms: &[DraftVm], problems: &mut Problems) {
+    for vm in vms {
+        for_whom(vm, problems);
+        if let Some(limit) = &vm.delay_limit_us {
+            delay_limit(vm, limit, problems);
         }
     }
+}
+
+/// Some policies are for real-time VMs, the others are not.
+fn for_whom(vm: &DraftVm, problems: &mut Problems) {
+    let (kind, realtime) = (vm.policy(), vm.is_realtime());
+    let Some(at) = &vm.migration else { return };
+    let for_realtime = kind.policy().needs().for_realtime;
+    if for_realtime && !realtime {
+        let message =
+            format!("{} is no real-time VM, and `{}` is for those", vm.title(), kind.name());
+        problems
+            .add(Code::MigrationPolicy, at.span(), message)
+            .hint("give it to the VM that should make way, and rank this one's vCPU above that");
+    } else if realtime && !for_realtime && kind != Kind::None {
+        let message = format!("a real-time VM cannot have `{}`", kind.name());
+        problems
+            .add(Code::MigrationPolicy, at.span(), message)
+            .hint("give it to the VM that shares its pCPU");
+    }
+}
+
+fn delay_limit(vm: &DraftVm, limit: &At<u64>, problems: &mut Problems) {
+    let most = MAX_DELAY_LIMIT_NS / 1000;
+    if !delays(vm.policy()) {
+        let message = format!("with `{}` nobody waits for this VM", vm.policy().name());
+        problems
+            .add(Code::MigrationPolicy, limit.span(), message)
+            .hint("leave it out, or say `migration = \"safe-unsafe\"`");
+    } else if !(1..=most).contains(limit.get_ref()) {
+        let message = format!("a limit of {} us is out of range", limit.get_ref());
+        problems.add(Code::MigrationPolicy, limit.span(), message).hint(format!("1 to {most} us"));
+    }
+}
+
+/// What a VM says, or the default; 0 when nobody waits for it.
+pub(super) fn delay_limit_us(vm: &DraftVm) -> u64 {
+    let said = vm.delay_limit_us.as_ref().map_or(DEFAULT_DELAY_LIMIT_US, |at| *at.get_ref());
+    if delays(vm.policy()) { said } else { 0 }
+}
+
+/// Which vCPUs stand on a pCPU, by VM and index in it.
+type Id = (usize, usize);
+
+fn all(vms: &[Vm]) -> impl Iterator<Item = Id> + '_ {
+    vms.iter().enumerate().flat_map(|(vm, owner)| (0..owner.vcpus.len()).map(move |i| (vm, i)))
+}
+
+fn rank(vms: &[Vm], (vm, index): Id) -> Rank {
+    Rank { vm, priority: vms[vm].vcpus[index].priority, realtime: vms[vm].realtime }
+}
+
+/// Who displaces this vCPU.
+fn winners(vms: &[Vm], me: Id) -> Vec<Id> {
+    let base = |(vm, index): Id| vms[vm].vcpus[index].pcpu;
+    let displaces = |other: &Id| {
+        base(*other) == base(me)
+            && policy::displaces(rank(vms, *other), rank(vms, me), vms[me.0].policy)
+    };
+    all(vms).filter(displaces).collect()
+}
+
+/// Gives every vCPU that may have to leave a refuge: a pCPU where nobody would
+/// displace it, with a vCPU of its VM if possible, and with the fewest others.
+/// Says which vCPUs have to be reached while a real-time one runs.
+pub(super) fn assign(vms: &mut [Vm], pcpus: usize, problems: &mut Problems) {
+    // vCPUs that are on a pCPU, or will be when all had to leave theirs.
+    let mut load = vec![0_usize; pcpus];
+    all(vms).for_each(|(vm, i)| load[vms[vm].vcpus[i].pcpu] += 1);
+    let displaced: Vec<(Id, Vec<Id>)> =
+        all(vms).map(|id| (id, winners(vms, id))).filter(|(_, by)| !by.is_empty()).collect();
+    let mut moves = Vec::new();
+    for (id, by) in &displaced {
+        let needs = vms[id.0].policy.policy().needs();
+        if needs.refuge
+            && let Some(refuge) = refuge(vms, *id, &load)
+        {
+            load[refuge] += 1;
+            moves.push((*id, refuge));
+        }
+        if needs.notices_interrupts {
+            vms[id.0].vcpus[id.1].urgent = true;
+        }
+        if needs.for_realtime {
+            // Who ranks above a real-time vCPU must be reached beside it.
+            by.iter().for_each(|&(vm, index)| vms[vm].vcpus[index].urgent = true);
+        }
+    }
+    for ((vm, index), refuge) in moves {
+        let lives_there = vms[vm].policy.policy().needs().lives_at_refuge;
+        let vcpu = &mut vms[vm].vcpus[index];
+        vcpu.refuge = refuge;
+        if lives_there {
+            vcpu.pcpu = refuge;
+        }
+    }
+    for vm in vms.iter_mut().filter(|vm| vm.realtime) {
+        vm.vcpus.iter_mut().for_each(|vcpu| vcpu.urgent = true);
+    }
+    for (i, vm) in vms.iter().enumerate().filter(|(_, vm)| vm.policy != Kind::None) {
+        unused(i, vm, &displaced, problems);
+    }
+}
+
+fn refuge(vms: &[Vm], me: Id, load: &[usize]) -> Option<usize> {
+    let vcpu = vms[me.0].vcpus[me.1];
+    let would_stay = |&pcpu: &usize| {
+        pcpu != vcpu.pcpu
+            && all(vms).filter(|&(vm, i)| vms[vm].vcpus[i].pcpu == pcpu).all(|other| {
+                !policy::displaces(rank(vms, other), rank(vms, me), vms[me.0].policy)
+                    && !(vms[me.0].realtime && vms[other.0].realtime)
+            })
+    };
+    let own = |pcpu: usize| vms[me.0].vcpus.iter().any(|other| other.pcpu == pcpu);
+    (0..load.len()).filter(would_stay).min_by_key(|&pcpu| (!own(pcpu), load[pcpu]))
+}
+
+/// A policy that has nothing to decide.
+fn unused(i: usize, vm: &Vm, displaced: &[(Id, Vec<Id>)], problems: &mut Problems) {
+    let concerned = displaced.iter().any(|((owner, _), _)| *owner == i);
+    let stuck = vm.policy.policy().needs().refuge
+        && vm.vcpus.iter().all(|vcpu| vcpu.refuge == vcpu.pcpu)
+        && !vm.policy.policy().needs().lives_at_refuge;
+    let (message, hint) = if !concerned && vm.realtime {
+        ("no vCPU of another VM ranks above this one's", "leave `migration` out")
+    } else if !concerned {
+        ("no vCPU of this VM shares a pCPU with a real-time one", "leave `migration` out")
+    } else if stuck {
+        ("every pCPU has a real-time vCPU: there is nowhere to go", "give it one without")
+    } else {
+        return;
+    };
+    problems.add(Code::MigrationUnused, vm.spans.migration.clone(), message).hint(hint);
 }

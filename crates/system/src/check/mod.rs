@@ -12,7 +12,7 @@ mod timing;
 mod vcpus;
 
 use crate::draft::{Draft, DraftVm, flag};
-use crate::model::{Machine, Migration, PassedInterrupt, Vcpu, Vm, VmSpans};
+use crate::model::{Machine, PassedInterrupt, Vcpu, Vm, VmSpans};
 use crate::problem::Problems;
 use images::Images;
 use std::path::Path;
@@ -37,6 +37,7 @@ pub(crate) fn check(draft: &Draft, directory: &Path, problems: &mut Problems) ->
         devices::check(&draft.vms, machine.board, problems);
         interrupts::check(&draft.vms, machine.board, problems);
     }
+    migration::check(&draft.vms, problems);
     let timing = timing::check(draft, problems);
     let images = images::check(&draft.vms, directory, problems);
     if problems.any_error() {
@@ -78,7 +79,8 @@ fn sound_vm(draft: &DraftVm, images: Images, machine: &Machine) -> Option<Vm> {
         report: draft.report.as_ref().map_or(0, |at| *at.get_ref()),
         restart_on_fault: flag(&draft.restart_on_fault, false),
         seed: draft.seed.as_ref().map(|at| *at.get_ref()),
-        migration: draft.migration.as_ref().map_or(Migration::None, |at| *at.get_ref()),
+        policy: draft.policy(),
+        delay_limit_us: migration::delay_limit_us(draft),
         devices: devices::of(draft, machine.board).map(|(_, device)| device).collect(),
         interrupts: claims
             .iter()

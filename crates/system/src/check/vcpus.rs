@@ -82,9 +82,10 @@ fn ranges(vcpu: &DraftVcpu, machine: Option<&Machine>, problems: &mut Problems) 
 }
 
 /// A real-time vCPU must be above every other that is none: an equal one
-/// would delay it by a quantum, a higher one without bound.
+/// would delay it by a quantum, a higher one without bound, unless it then goes
+/// elsewhere.
 fn realtime(me: &Placed<'_>, all: &[Placed<'_>], problems: &mut Problems) {
-    if !me.owner.is_realtime() {
+    if !me.owner.is_realtime() || me.owner.policy().policy().needs().for_realtime {
         return;
     }
     let rivals = all.iter().filter(|other| !other.owner.is_realtime() && other.pcpu == me.pcpu);
@@ -167,5 +168,6 @@ pub(super) fn sound(draft: &DraftVcpu) -> Option<Vcpu> {
         priority: u16::try_from(*draft.priority.as_ref()?.get_ref()).ok()?,
         quantum_us: draft.quantum_us.as_ref().map_or(DEFAULT_QUANTUM_US, |at| *at.get_ref()),
         refuge: pcpu,
+        urgent: false,
     })
 }

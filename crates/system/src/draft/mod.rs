@@ -9,9 +9,9 @@ mod values;
 pub(crate) use parse::parse;
 
 use crate::board::Trigger;
-use crate::model::Migration;
 use crate::problem::Span;
 use analysis::model::Server;
+use sched::policy::Kind;
 use toml::Spanned;
 
 /// A value and where it stands.
@@ -50,7 +50,8 @@ pub(crate) struct DraftVm {
     pub(crate) report: Option<At<u64>>,
     pub(crate) restart_on_fault: Option<At<bool>>,
     pub(crate) seed: Option<At<u64>>,
-    pub(crate) migration: Option<At<Migration>>,
+    pub(crate) migration: Option<At<Kind>>,
+    pub(crate) delay_limit_us: Option<At<u64>>,
     pub(crate) devices: Vec<At<String>>,
     pub(crate) interrupts: Vec<DraftInterrupt>,
 }
@@ -109,9 +110,15 @@ pub(crate) struct DraftInterrupt {
 }
 
 impl DraftVm {
+    /// What becomes of its vCPUs when others take their pCPUs.
+    pub(crate) fn policy(&self) -> Kind {
+        self.migration.as_ref().map_or(Kind::default(), |at| *at.get_ref())
+    }
+
     /// Whether its vCPUs may move between pCPUs.
     pub(crate) fn migrates(&self) -> bool {
-        self.migration.as_ref().is_some_and(|at| *at.get_ref() != Migration::None)
+        let needs = self.policy().policy().needs();
+        needs.refuge || needs.any_core
     }
 
     /// How messages call it, whether it has a name or not.

@@ -138,6 +138,7 @@ fn vm(value: &At<DeValue<'_>>, problems: &mut Problems) -> Option<DraftVm> {
         restart_on_fault: r.optional("restart_on_fault", problems),
         seed: r.optional("seed", problems),
         migration: r.optional("migration", problems),
+        delay_limit_us: r.optional("delay_limit_us", problems),
         devices: list(r.get("devices"), &DEVICES, problems, device),
         interrupts: list(r.get("interrupts"), &INTERRUPTS, problems, interrupt),
     };

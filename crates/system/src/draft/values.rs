@@ -3,12 +3,12 @@
 use super::{At, Format};
 use crate::board::Trigger;
 use crate::code::Code;
-use crate::model::Migration;
 use crate::nearest::did_you_mean;
 use crate::problem::Problems;
 use crate::size;
 use crate::time;
 use analysis::model::Server;
+use sched::policy::Kind;
 use toml::de::DeValue;
 
 /// A type that can be read from a TOML value. Answers `None` after having
@@ -131,9 +131,9 @@ impl Read for Trigger {
     }
 }
 
-impl Read for Migration {
+impl Read for Kind {
     fn read(value: &At<DeValue<'_>>, problems: &mut Problems) -> Option<Self> {
-        let policies = [("none", Self::None), ("on-demand", Self::OnDemand)];
+        let policies: Vec<_> = Self::ALL.iter().map(|&kind| (kind.name(), kind)).collect();
         one_of("migration policy", &policies, value, problems)
     }
 }

@@ -41,7 +41,8 @@ pub fn pack(checked: &Checked, hypervisor_elf: &[u8]) -> Result<Packed, PackErro
     let stage1 = plan::stage1(plan.stage1.start, &checked.machine, &plan.layout, &views);
     assert_eq!(stage1.as_bytes().len() as u64, plan.stage1.size, "planned with the same pages");
     let page_tables = [(plan.stage1.start, &stage1)].into_iter();
-    let page_tables = page_tables.chain(plan.stage2.iter().map(|(pa, tables)| (*pa, tables)));
+    let page_tables =
+        page_tables.chain(plan.stage2.iter().flatten().map(|(pa, tables)| (*pa, tables)));
     let page_tables = page_tables.map(|(pa, tables)| (pa, Piece::own(tables.as_bytes().to_vec())));
     let pieces: Vec<_> = page_tables.chain(plan.pieces.iter().cloned()).collect();
     let mut packed = Packed { tables: tables::tables(checked), hypervisor, pieces };

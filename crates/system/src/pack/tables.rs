@@ -3,7 +3,7 @@
 use crate::board::Trigger;
 use crate::model::{Checked, Vm};
 use crate::plan::guest_ram;
-use abi::system::{self, Header, MAGIC, Spi, System, VERSION, flags, vm_flags};
+use abi::system::{self, Header, MAGIC, Spi, System, VERSION, flags, vcpu_flags, vm_flags};
 
 /// The bits of those flags that are set.
 fn bits<const N: usize>(flags: [(bool, u32); N]) -> u32 {
@@ -24,7 +24,8 @@ pub(super) fn tables(checked: &Checked) -> Box<System> {
                 priority: vcpu.priority,
                 quantum_ns: vcpu.quantum_us * 1000,
                 refuge: vcpu.refuge as u16,
-                reserved: [0; 3],
+                flags: if vcpu.urgent { vcpu_flags::URGENT } else { 0 },
+                reserved: [0; 2],
             };
             vcpus += 1;
         }
@@ -102,15 +103,16 @@ fn vm(checked: &Checked, i: usize, vcpu_first: usize, load_first: usize) -> syst
         vcpu_count: vm.vcpus.len() as u16,
         load_first: load_first as u16,
         load_count: plan.loads[i].len() as u16,
-        reserved: 0,
+        policy: vm.policy as u32,
         entry_ipa: plan.guests[i].entry,
         entry_x0: plan.guests[i].devicetree,
-        stage2_pa: plan.stage2[i].0,
+        stage2_pa: plan.stage2_roots(i),
         ram_ipa: guest_ram(vm, memory.ram).start,
         ram_pa: memory.ram.start,
         ram_size: memory.ram.size,
         stolen_pa: memory.stolen.start,
         report_pa: memory.report.start,
         report_size: memory.report.size,
+        delay_limit_ns: vm.delay_limit_us * 1000,
     }
 }

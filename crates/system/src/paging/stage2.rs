@@ -3,6 +3,7 @@
 
 use super::{Mapping, Tables};
 use abi::system::Region;
+use sched::policy::View;
 
 /// AF: no access flag faults.
 const ACCESSED: u64 = 1 << 10;
@@ -19,11 +20,16 @@ const DEVICE: u64 = 0b0001 << 2;
 /// XN\[1:0\] = 0b10: not executable, at EL0 or at EL1.
 const NO_EXECUTE: u64 = 0b10 << 53;
 
+/// XN\[1:0\] = 0b01: executable at EL0 only (FEAT_XNX).
+const EXECUTE_AT_EL0: u64 = 0b01 << 53;
+/// XN\[1:0\] = 0b11: executable at EL1 only (FEAT_XNX).
+const EXECUTE_AT_EL1: u64 = 0b11 << 53;
+
 /// What a range of guest-physical addresses is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// Guest memory.
-    Ram,
+    /// Guest memory, of which that view lets something be executed.
+    Ram(View),
     /// Memory that holds data only: the report area.
     Data,
     /// Memory the guest may only read: stolen time.
@@ -35,7 +41,14 @@ pub(crate) enum Kind {
 impl Kind {
     const fn attributes(self) -> u64 {
         let kind = match self {
-            Self::Ram => NORMAL | INNER_SHAREABLE | READ | WRITE,
+            Self::Ram(view) => {
+                let execute = match view {
+                    View::Full => 0,
+                    View::UserOnly => EXECUTE_AT_EL0,
+                    View::KernelOnly => EXECUTE_AT_EL1,
+                };
+                NORMAL | INNER_SHAREABLE | READ | WRITE | execute
+            }
             Self::Data => NORMAL | INNER_SHAREABLE | READ | WRITE | NO_EXECUTE,
             Self::ReadOnly => NORMAL | INNER_SHAREABLE | READ | NO_EXECUTE,
             Self::Device => DEVICE | READ | WRITE | NO_EXECUTE,
@@ -47,6 +60,6 @@ impl Kind {
 /// Lets the guest reach `size` bytes of `output` at `ipa`.
 pub(crate) fn map(tables: &mut Tables, ipa: u64, output: Region, kind: Kind) {
     let input = Region::new(ipa, output.size);
-    let blocks = matches!(kind, Kind::Ram | Kind::Data);
+    let blocks = matches!(kind, Kind::Ram(_) | Kind::Data);
     tables.map(Mapping { input, output: output.start, attributes: kind.attributes(), blocks });
 }

@@ -15,11 +15,12 @@ pub(crate) use views::stage1;
 
 use crate::check::Sound;
 use crate::code::Code;
-use crate::model::Vm;
+use crate::model::{Vcpu, Vm};
 use crate::paging::Tables;
 use crate::problem::Problems;
-use abi::system::{LOAD_ALIGN, Load, MAX_LOADS, PAGE_SIZE, Region, System};
+use abi::system::{LOAD_ALIGN, Load, MAX_LOADS, PAGE_SIZE, Region, STAGE2_VIEWS, System};
 use guest::GuestLoad;
+use sched::policy::View;
 
 /// A system laid out.
 #[derive(Clone, Debug)]
@@ -28,12 +29,21 @@ pub(crate) struct Plan {
     pub(crate) guests: Vec<Guest>,
     /// Where EL2's own tables will lie; they depend on the hypervisor.
     pub(crate) stage1: Region,
-    /// One for each VM, and where it lies.
-    pub(crate) stage2: Vec<(u64, Tables)>,
+    /// For each VM its views ([`sched::policy::View`]), the first of them at
+    /// least, and where they lie.
+    pub(crate) stage2: Vec<Vec<(u64, Tables)>>,
     /// For each VM, what fills its memory.
     pub(crate) loads: Vec<Vec<Load>>,
     /// Contents of the bundle behind the tables, in ascending order.
     pub(crate) pieces: Vec<(u64, Piece)>,
+}
+
+impl Plan {
+    /// Where a VM's views begin; the first stands for those it has not.
+    pub(crate) fn stage2_roots(&self, vm: usize) -> [u64; STAGE2_VIEWS] {
+        let views = &self.stage2[vm];
+        std::array::from_fn(|view| views.get(view).unwrap_or(&views[0]).0)
+    }
 }
 
 /// Lays a system out; `None` when it does not fit, and has been reported.
@@ -68,7 +78,14 @@ fn attempt(system: &Sound, bundle_size: u64, problems: &mut Problems) -> Option<
     let stage1 = bundle.tables(|pa| views::stage1(pa, &system.machine, &layout, &everything));
     let stage1 = Region::new(stage1.0, stage1.1.pages() * PAGE_SIZE);
     let vms = system.vms.iter().zip(&layout.vms);
-    let stage2 = vms.clone().map(|(vm, memory)| bundle.tables(|pa| views::stage2(pa, vm, memory)));
+    let stage2 = vms.clone().map(|(vm, memory)| {
+        let views: &[View] = if needs_views(vm) {
+            &[View::Full, View::UserOnly, View::KernelOnly]
+        } else {
+            &[View::Full]
+        };
+        views.iter().map(|&view| bundle.tables(|pa| views::stage2(pa, vm, memory, view))).collect()
+    });
     let stage2 = stage2.collect();
     let loads = vms.zip(&guests).map(|((vm, memory), guest)| {
         let offset = memory.ram.start.wrapping_sub(guest_ram(vm, memory.ram).start);
@@ -77,6 +94,17 @@ fn attempt(system: &Sound, bundle_size: u64, problems: &mut Problems) -> Option<
     let loads = loads.collect();
     let needed = bundle.end.next_multiple_of(PAGE_SIZE) - layout.bundle.start;
     Some((Plan { layout, guests, stage1, stage2, loads, pieces: bundle.pieces }, needed))
+}
+
+/// Whether its policy, or vCPUs that take turns on a pCPU, want to know when one
+/// goes from its kernel to a program or back.
+fn needs_views(vm: &Vm) -> bool {
+    let needs = vm.policy.policy().needs();
+    let places = |vcpu: &Vcpu| [vcpu.pcpu, vcpu.refuge];
+    let meet = |(i, vcpu): (usize, &Vcpu)| {
+        vm.vcpus[..i].iter().any(|other| places(other).iter().any(|p| places(vcpu).contains(p)))
+    };
+    needs.views || needs.any_core || vm.vcpus.iter().enumerate().any(meet)
 }
 
 fn report(no_room: &NoRoom, system: &Sound, problems: &mut Problems) {

@@ -6,14 +6,15 @@ use crate::model::{Machine, Vm};
 use crate::paging::{Tables, stage1, stage2};
 use abi::platform::{GICD_SIZE, REPORT_BASE, STOLEN_BASE, UART_SIZE};
 use abi::system::{PAGE_SIZE, Region};
+use sched::policy::View;
 use std::collections::BTreeSet;
 
 /// A VM's view: its memory, its two shared pages, its devices. The emulated
 /// devices are left out, so that every access to them traps.
-pub(super) fn stage2(root_pa: u64, vm: &Vm, memory: &VmMemory) -> Tables {
+pub(super) fn stage2(root_pa: u64, vm: &Vm, memory: &VmMemory, view: View) -> Tables {
     let mut tables = Tables::new(root_pa);
     let ram = guest_ram(vm, memory.ram);
-    stage2::map(&mut tables, ram.start, memory.ram, stage2::Kind::Ram);
+    stage2::map(&mut tables, ram.start, memory.ram, stage2::Kind::Ram(view));
     stage2::map(&mut tables, STOLEN_BASE, memory.stolen, stage2::Kind::ReadOnly);
     if memory.report.size > 0 {
         stage2::map(&mut tables, REPORT_BASE, memory.report, stage2::Kind::Data);

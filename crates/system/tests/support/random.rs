@@ -80,6 +80,10 @@ fn text(pcpus: usize, vms: &[Vm], rotate: usize) -> String {
             vm.realtime,
             200 + i,
         );
+        if vm.console && !vm.realtime {
+            // Several views of its memory.
+            text.push_str("migration = \"trap-based\"\n");
+        }
         if vm.report_pages > 0 {
             let _ = writeln!(text, "report = {}", vm.report_pages * 4096);
         }
