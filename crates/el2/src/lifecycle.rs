@@ -125,8 +125,7 @@ impl Pcpu {
     /// nothing wakes it but a request to switch it on.
     pub fn retire(&mut self, id: VcpuId) {
         self.sleep(id, vcpu_state::OFF);
-        self.stopped &= !(1 << id.0);
-        self.stopped_ready &= !(1 << id.0);
+        self.let_schedule(id);
         if self.float_owner == Some(id) {
             self.float_owner = None;
         }

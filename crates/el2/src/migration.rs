@@ -36,27 +36,29 @@ impl Pcpu {
     /// Gives a vCPU of this core, if it is, to another core.
     pub fn depart(&mut self, id: VcpuId, to: usize) {
         let slot = usize::from(id.0);
-        let now = timer::now();
-        if self.status.current == u64::from(id.0) {
-            self.account(None, now);
-        }
         if self.is_loaded(id) {
+            if self.loaded_is_current() {
+                self.account(None, timer::now());
+            }
             self.unload();
         }
         let Some(vcpu) = self.vcpus[slot].take() else { return };
         self.save_float_of(id, vcpu);
-        let view = vcpu.usual_view(to == self.base_of(slot));
-        vcpu.set_view(self.system, view);
+        let back = to == self.base_of(slot);
+        if vcpu.has_views {
+            vcpu.set_view(self.system, vcpu.usual_view(back));
+        }
         vcpu.ready_on_arrival = self.scheduler.is_ready(id);
         self.scheduler.sleep(id);
-        self.reroute(vcpu.vm, to);
-        let leaves = vcpu.policy.needs().leaves_when_displaced;
+        if vcpu.has_devices {
+            self.reroute(vcpu.vm, to);
+        }
+        // Its base may have been taken again meanwhile: then it may have to leave
+        // at once, and not when the real-time guest sleeps next.
+        let urgent = back && vcpu.leaves_when_displaced;
         TRANSITS[slot].put(vcpu);
         PLACES[slot].set(to);
         self.reschedule = true;
-        // Its base may have been taken again meanwhile: then it may have to leave
-        // at once, and not when the real-time guest sleeps next.
-        let urgent = to == self.base_of(slot) && leaves;
         self.tell(to, Message::Arrivals, slot, urgent);
     }
 

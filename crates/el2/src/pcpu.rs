@@ -46,10 +46,9 @@ pub struct Pcpu {
     pub may_wait: bool,
     /// Those that left, or for which others stopped, until the core is free.
     pub displaced: u64,
-    /// The vCPUs of this core that may not run as a sibling cannot.
+    /// The vCPUs of this core that may not run as a sibling cannot; its scheduler
+    /// does not know them meanwhile.
     pub stopped: u64,
-    /// Those of them that could run.
-    pub stopped_ready: u64,
     /// Whose view keeps it from returning to a program while another vCPU waits
     /// for it, and until when that waits.
     pub delaying: Option<(VcpuId, Instant)>,
@@ -107,7 +106,6 @@ impl Pcpu {
             may_wait: false,
             displaced: 0,
             stopped: 0,
-            stopped_ready: 0,
             delaying: None,
             tell_idle: false,
             reschedule: true,
@@ -294,9 +292,6 @@ impl Pcpu {
             consider(loaded.physical_timer_deadline());
         }
         for id in self.scheduler.sleepers_that_matter() {
-            if self.stopped >> id.0 & 1 == 1 {
-                continue;
-            }
             // The virtual timer of the loaded one is on the hardware.
             let Some(vcpu) = self.vcpus[usize::from(id.0)].as_deref() else { continue };
             consider(vcpu.virtual_timer_deadline());
@@ -327,10 +322,6 @@ impl Pcpu {
     /// The scheduler's view of a vCPU changes from sleeping to ready.
     pub fn wake(&mut self, id: VcpuId) {
         if self.scheduler.state(id) != Some(State::Sleeping) {
-            return;
-        }
-        if self.stopped >> id.0 & 1 == 1 {
-            self.stopped_ready |= 1 << id.0;
             return;
         }
         let now = timer::now();

@@ -12,8 +12,8 @@ use crate::vcpu::Vcpu;
 use abi::status::Exit;
 use abi::system::System;
 use core::sync::atomic::Ordering;
-use sched::policy::{self, Displaced, Kind, Mode, Policy, Rank, Side, Then, View};
-use sched::{Duration, Instant, Members, Message, VcpuId};
+use sched::policy::{self, Kind, Mode, Policy, Rank, Side, Then, View};
+use sched::{Duration, Instant, Members, Message, Params, Priority, VcpuId};
 
 /// How long a vCPU may stay in its kernel when it is a sibling's turn: it may
 /// hold a lock for which that one would spin. The shortest quantum there is.
@@ -101,13 +101,13 @@ impl Pcpu {
     /// Another vCPU has the core of this one.
     fn displace(&mut self, id: VcpuId) {
         let slot = usize::from(id.0);
-        let ready = self.scheduler.is_ready(id);
         let Some(vcpu) = self.vcpus[slot].as_deref() else { return };
         if !vcpu.on || self.working >> slot & 1 == 1 {
             return;
         }
-        let others = IDLE.load(Ordering::Relaxed) & !(1 << self.index);
-        match vcpu.policy.displaced(Displaced { ready, idle_core: others != 0 }) {
+        let idle =
+            if self.tell_idle { IDLE.load(Ordering::Relaxed) & !(1 << self.index) } else { 0 };
+        match vcpu.when_displaced(self.scheduler.is_ready(id), idle != 0) {
             Then::Stay => {}
             Then::Leave => self.depart(id, self.refuge_of(slot)),
             Then::LeaveUntilFree => {
@@ -116,7 +116,7 @@ impl Pcpu {
             }
             Then::LeaveForIdle => {
                 self.displaced |= 1 << slot;
-                self.depart(id, others.trailing_zeros() as usize);
+                self.depart(id, idle.trailing_zeros() as usize);
             }
             Then::StopOthers => {
                 self.displaced |= 1 << slot;
@@ -313,22 +313,35 @@ impl Pcpu {
         if self.displaced & bit != 0 || self.working & bit != 0 {
             return;
         }
-        if self.scheduler.is_ready(id) {
-            self.stopped_ready |= bit;
-            self.scheduler.sleep(id);
+        if !self.vcpu(id).is_some_and(|vcpu| vcpu.on) {
+            return;
         }
+        self.scheduler.depart(id);
         self.stopped |= bit;
         self.reschedule = true;
     }
 
+    /// Whether there is something to do its guest finds out.
     fn go_on_with_siblings(&mut self, id: VcpuId) {
-        let bit = 1 << id.0;
-        self.stopped &= !bit;
-        if self.stopped_ready & bit != 0 {
-            self.stopped_ready &= !bit;
-            self.wake(id);
-        }
-        // Its timers may have become due.
+        self.let_schedule(id);
+        self.wake(id);
         self.reschedule = true;
     }
+
+    /// A stopped vCPU is the scheduler's again, asleep.
+    pub fn let_schedule(&mut self, id: VcpuId) {
+        let bit = 1 << id.0;
+        if self.stopped & bit != 0 {
+            self.stopped &= !bit;
+            // It was taken before.
+            let _ = self.scheduler.arrive(id, params(self.system, usize::from(id.0)), false);
+        }
+    }
+}
+
+/// What the scheduler knows of a vCPU.
+pub fn params(system: &System, id: usize) -> Params {
+    let table = &system.vcpus[id];
+    let quantum = Duration(timer::ns_to_ticks(table.quantum_ns).max(1));
+    Params { priority: Priority(table.priority), quantum }
 }

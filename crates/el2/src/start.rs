@@ -13,7 +13,7 @@ use crate::{policies, status, tables};
 use abi::system::{System, flags, vm_flags};
 use abi::{MAX_PCPUS, MAX_VCPUS};
 use core::sync::atomic::Ordering;
-use sched::{Duration, Params, Priority, VcpuId};
+use sched::VcpuId;
 
 static PCPUS: Slots<Pcpu, MAX_PCPUS> = Slots::new();
 static VCPUS: Slots<Vcpu, MAX_VCPUS> = Slots::new();
@@ -123,8 +123,7 @@ fn adopt(core: &mut Pcpu) {
     let system = core.system;
     for (at, table) in system.vcpus[..system.header.vcpu_count as usize].iter().enumerate() {
         let id = VcpuId(at as u8);
-        let quantum = Duration(timer::ns_to_ticks(table.quantum_ns).max(1));
-        let params = Params { priority: Priority(table.priority), quantum };
+        let params = policies::params(system, at);
         let core_knows = policies::of(system, at).needs().any_core
             || [table.pcpu, table.refuge].map(usize::from).contains(&core.index);
         if core_knows && core.scheduler.arrive(id, params, false).is_err() {

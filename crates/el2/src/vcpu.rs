@@ -9,7 +9,7 @@ use abi::status::{VcpuStatus, vcpu_state};
 use abi::system::vm_flags;
 use el2::power::Entry;
 use el2::vgic::interface::CpuInterface;
-use sched::policy::{Kind, Policy, View};
+use sched::policy::{Displaced, Kind, Policy, Then, View};
 use sched::{Instant, VcpuId};
 
 /// Exactly one core has the exclusive reference to each.
@@ -46,10 +46,17 @@ pub struct Vcpu {
     pub view: View,
     /// Its VM has several, and this machine can tell them apart.
     pub has_views: bool,
-    /// It may leave its base.
-    moves: bool,
+    /// What its policy lets it execute, elsewhere and at its base.
+    usual_views: [View; 2],
+    /// Interrupts of devices are passed through to its VM.
+    pub has_devices: bool,
     /// What becomes of it when others take its core.
     pub policy: &'static dyn Policy,
+    /// What that says when it is displaced: asked beforehand, as this is on the
+    /// way of a real-time guest.
+    when_displaced: [Then; 4],
+    /// It may leave when it arrives at a base that is taken.
+    pub leaves_when_displaced: bool,
     /// Its index in the VM.
     pub index: usize,
     /// It shares a core with other vCPUs of its VM, or may come to.
@@ -150,7 +157,14 @@ impl Vcpu {
             space: Space::new(system.vms[vm].stage2_pa[view as usize], vm as u64 + 1, index as u64),
             view,
             has_views: roots[0] != roots[1] && cpu::has_xnx(),
-            moves,
+            usual_views: [false, true].map(|at_base| usual_view(policy, moves, at_base)),
+            has_devices: system.spis[..system.header.spi_count as usize]
+                .iter()
+                .any(|spi| spi.vm as usize == vm),
+            when_displaced: core::array::from_fn(|i| {
+                policy.displaced(Displaced { ready: i & 1 != 0, idle_core: i & 2 != 0 })
+            }),
+            leaves_when_displaced: policy.needs().leaves_when_displaced,
             policy,
             index,
             may_meet_siblings: siblings > 1 || vm_moves,
@@ -190,9 +204,14 @@ impl Vcpu {
         }
     }
 
+    /// What its policy says when it is displaced.
+    pub fn when_displaced(&self, ready: bool, idle_core: bool) -> Then {
+        self.when_displaced[usize::from(ready) | usize::from(idle_core) << 1]
+    }
+
     /// What its policy lets it execute at its base, or elsewhere.
     pub fn usual_view(&self, at_base: bool) -> View {
-        usual_view(self.policy, self.moves, at_base)
+        self.usual_views[usize::from(at_base)]
     }
 
     /// When its virtual timer will assert, while not loaded.

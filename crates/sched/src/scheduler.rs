@@ -281,26 +281,25 @@ impl Scheduler {
         let peers = self.entries[top].peers;
         let candidates = ready & peers;
         let first = peers.trailing_zeros() as usize;
+        if candidates & (candidates - 1) == 0 {
+            self.entries[first].turn = top as u8;
+            self.running = top as u8;
+            return Decision { run: Some(self.entries[top].id), until: None };
+        }
         let mut next = at_or_after(candidates, u32::from(self.entries[first].turn));
-        let several = candidates & (candidates - 1) != 0;
-        if several {
-            while self.entries[usize::from(next)].left.0 == 0 {
-                // It had its turn before.
-                let entry = &mut self.entries[usize::from(next)];
-                entry.left = entry.params.quantum;
-                next = at_or_after(candidates, u32::from(next) + 1);
-            }
+        while self.entries[usize::from(next)].left.0 == 0 {
+            // It had its turn before.
+            let entry = &mut self.entries[usize::from(next)];
+            entry.left = entry.params.quantum;
+            next = at_or_after(candidates, u32::from(next) + 1);
         }
         self.entries[first].turn = next;
-        if several && self.hurried != ABSENT && candidates >> self.hurried & 1 == 1 {
+        if self.hurried != ABSENT && candidates >> self.hurried & 1 == 1 {
             next = self.hurried;
         }
         self.running = next;
         let entry = &self.entries[usize::from(next)];
-        Decision {
-            run: Some(entry.id),
-            until: if several { Some(now.after(entry.left)) } else { None },
-        }
+        Decision { run: Some(entry.id), until: Some(now.after(entry.left)) }
     }
 
     /// Where a vCPU stands, or none when it is not here.

@@ -10,7 +10,7 @@ use crate::{
 };
 use abi::status::VcpuStatus;
 use core::mem::offset_of;
-use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::SeqCst};
+use core::sync::atomic::{AtomicBool, AtomicU32, Ordering::SeqCst};
 
 /// The vCPU that is moved.
 const MIGRANT: usize = 0;
