@@ -5,7 +5,7 @@ use libc::pthread_cond_t;
 use rustix::time::{ClockId, Timespec, clock_gettime};
 use std::num::NonZero;
 use std::sync::atomic::{
-    AtomicPtr, AtomicU64,
+    AtomicBool, AtomicPtr, AtomicU64,
     Ordering::{Acquire, Relaxed, Release},
 };
 use std::sync::{Mutex, OnceLock, PoisonError};
@@ -27,6 +27,8 @@ pub struct Instrument {
     /// How far host addresses of the guest's memory lie above its physical
     /// ones, once known; see [`Instrument::in_range`].
     ram_offset: AtomicU64,
+    /// Whether code at a virtual address in the range has run.
+    ran_in_range: AtomicBool,
     /// The host's clocks when virtual time began.
     monotonic_start_ns: u64,
     realtime_start_ns: u64,
@@ -65,6 +67,7 @@ pub fn install(options: Options) -> rustix::io::Result<&'static Instrument> {
         awaited: (0..MAX_VCPUS).map(|_| AtomicPtr::default()).collect(),
         visits: (0..MAX_VCPUS).map(|_| Mutex::default()).collect(),
         ram_offset: AtomicU64::new(UNKNOWN),
+        ran_in_range: AtomicBool::new(false),
         monotonic_start_ns: host_clock_ns(ClockId::Monotonic),
         realtime_start_ns: host_clock_ns(ClockId::Realtime),
     };
@@ -145,20 +148,22 @@ impl Instrument {
     /// host address `host_address`, lies in the address range asked for.
     ///
     /// The plugin interface tells no physical addresses of code. But guest
-    /// memory is one piece at the host, and the first code to run at a virtual
-    /// address in the range runs with the MMU off or mapped one to one; from
+    /// memory is one piece at the host, and the first code of all runs with the
+    /// MMU off: its address is physical. If that was not in RAM but in a boot
+    /// ROM, the first code to run at a virtual address in the range corrects
+    /// it, which then has to run with the MMU off or mapped one to one. From
     /// then on the host address tells.
     pub fn in_range(&self, virtual_address: u64, host_address: u64) -> bool {
         let Some(range) = &self.options.range else { return false };
         if host_address == 0 {
             return false; // a device
         }
-        if self.ram_offset.load(Relaxed) == UNKNOWN && range.contains(&virtual_address) {
-            let offset = host_address.wrapping_sub(virtual_address);
-            // Losing the race to another core is as good as winning it.
-            let _ = self.ram_offset.compare_exchange(UNKNOWN, offset, Relaxed, Relaxed);
+        let offset = host_address.wrapping_sub(virtual_address);
+        // Losing a race to another core is as good as winning it.
+        if range.contains(&virtual_address) && !self.ran_in_range.swap(true, Relaxed) {
+            self.ram_offset.store(offset, Relaxed);
         }
-        let offset = self.ram_offset.load(Relaxed);
-        offset != UNKNOWN && range.contains(&host_address.wrapping_sub(offset))
+        let _ = self.ram_offset.compare_exchange(UNKNOWN, offset, Relaxed, Relaxed);
+        range.contains(&host_address.wrapping_sub(self.ram_offset.load(Relaxed)))
     }
 }
