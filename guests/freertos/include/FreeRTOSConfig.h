@@ -9,7 +9,7 @@
 #define configUSE_PREEMPTION            1
 #define configUSE_TIME_SLICING          0
 #define configMAX_PRIORITIES            4
-#define configTICK_RATE_HZ              1000
+#define configTICK_RATE_HZ              1000 /* nominal: see tick.c */
 #define configTICK_TYPE_WIDTH_IN_BITS   TICK_TYPE_WIDTH_64_BITS
 #define configIDLE_SHOULD_YIELD         0
 #define configUSE_IDLE_HOOK             1

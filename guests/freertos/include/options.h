@@ -7,7 +7,9 @@
 
 struct options {
     uint64_t load_permille; /* load=        share of the core to burn, 0 to 1000 */
-    uint64_t period_ms;     /* period_us=   of both tasks, a multiple of 1000 */
+    uint64_t period_us;     /* period_us=   of both tasks, a multiple of the tick */
+    uint64_t tick_us;       /* tick_us=     the kernel's tick, 10 to 1000000 */
+    uint64_t start_ms;      /* start_ms=    asleep for so long before the first tick */
     uint64_t activations;   /* activations= to measure before power-off, 0: endless */
 };
 

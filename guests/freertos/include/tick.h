@@ -4,6 +4,11 @@
 
 #include <stdint.h>
 
+#include "options.h"
+
+/* How long a tick is and when they begin; before the scheduler starts. */
+void tick_create(const struct options *options);
+
 /* When tick number `tick` (the first is 1) is due, by the counter. */
 uint64_t tick_due(uint64_t tick);
 

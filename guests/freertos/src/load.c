@@ -13,7 +13,7 @@
 /* Iterations of one work unit, well under a microsecond. */
 #define UNIT 128
 
-static uint64_t period_ms;
+static uint64_t period_ticks;
 static uint64_t burn_ticks;
 
 static void work_unit(void)
@@ -35,7 +35,7 @@ static void load_task(void *unused)
     for (;;) {
         /* Releases that are already over are let go: what was not burnt then
          * must not be burnt on top of a later share. */
-        if (xTaskDelayUntil(&release, period_ms) == pdFALSE)
+        if (xTaskDelayUntil(&release, period_ticks) == pdFALSE)
             release = xTaskGetTickCount();
 
         for (uint64_t begin = counter_now(); counter_now() - begin < burn_ticks; units++)
@@ -51,7 +51,7 @@ void load_create(const struct options *options)
 
     if (options->load_permille == 0)
         return;
-    period_ms = options->period_ms;
-    burn_ticks = counter_hz() * period_ms / 1000 * options->load_permille / 1000;
+    period_ticks = options->period_us / options->tick_us;
+    burn_ticks = counter_hz() * options->period_us / 1000000 * options->load_permille / 1000;
     xTaskCreateStatic(load_task, "load", STACK_WORDS, NULL, 1, stack, &task);
 }

@@ -8,6 +8,7 @@
 #include "platform.h"
 #include "task.h"
 #include "tasks.h"
+#include "tick.h"
 
 void main(const void *device_tree) __attribute__((noreturn));
 
@@ -30,9 +31,10 @@ void main(const void *device_tree)
     if (!options_parse(bootargs_find(device_tree), &options))
         system_off();
     print("freertos: period %lu us, load %lu per mille, activations %lu\n",
-          options.period_ms * 1000, options.load_permille, options.activations);
+          options.period_us, options.load_permille, options.activations);
 
     gic_init();
+    tick_create(&options);
     measure_create(&options);
     load_create(&options);
     vTaskStartScheduler();

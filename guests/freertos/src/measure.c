@@ -14,7 +14,7 @@
 
 static struct options options;
 static struct statistics response, dispatch;
-static uint64_t missed;
+static uint64_t period_ticks, missed;
 
 static void finish(void)
 {
@@ -30,7 +30,7 @@ static void finish(void)
 static void record(TickType_t release, uint64_t now)
 {
     uint64_t raised = tick_due(release);
-    uint64_t next = tick_due(release + options.period_ms);
+    uint64_t next = tick_due(release + period_ticks);
     struct report_sample sample = { .raised = raised };
     int late = now >= next;
 
@@ -52,7 +52,7 @@ static void measured_task(void *unused)
 
     (void)unused;
     for (;;) {
-        xTaskDelayUntil(&release, options.period_ms);
+        xTaskDelayUntil(&release, period_ticks);
         record(release, counter_now());
     }
 }
@@ -63,7 +63,8 @@ void measure_create(const struct options *chosen)
     static StaticTask_t task;
 
     options = *chosen;
-    report_open(counter_hz() * chosen->period_ms / 1000, chosen->load_permille);
+    period_ticks = chosen->period_us / chosen->tick_us;
+    report_open(counter_hz() * chosen->period_us / 1000000, chosen->load_permille);
     xTaskCreateStatic(measured_task, "measure", STACK_WORDS, NULL,
                       configMAX_PRIORITIES - 1, stack, &task);
 }

@@ -5,7 +5,7 @@
 
 #include "console.h"
 
-#define US_PER_TICK 1000
+#define LEAST_TICK_US 10
 
 struct known {
     const char *name;
@@ -54,23 +54,24 @@ static bool read_option(const char **text, const struct known *known)
             continue;
         *text = word + strlen(known->name);
         if (!read_number(text, known->most, known->value))
-            return complain(word, "a whole number is needed, load at most 1000");
+            return complain(word, "a whole number is needed; load at most 1000, tick_us 1000000");
         return true;
     }
-    return complain(word, "known are load=, period_us=, activations=");
+    return complain(word, "known are load=, period_us=, tick_us=, start_ms=, activations=");
 }
 
 bool options_parse(const char *text, struct options *options)
 {
-    uint64_t period_us = US_PER_TICK;
     const struct known known[] = {
         { "load=", &options->load_permille, 1000 },
-        { "period_us=", &period_us, 1000000000 },
+        { "period_us=", &options->period_us, 1000000000 },
+        { "tick_us=", &options->tick_us, 1000000 },
+        { "start_ms=", &options->start_ms, 1000000 },
         { "activations=", &options->activations, UINT32_MAX },
         { NULL, NULL, 0 },
     };
 
-    *options = (struct options){ .load_permille = 300 };
+    *options = (struct options){ .load_permille = 300, .period_us = 1000, .tick_us = 1000 };
     for (;;) {
         while (*text == ' ')
             text++;
@@ -79,8 +80,9 @@ bool options_parse(const char *text, struct options *options)
         if (!read_option(&text, known))
             return false;
     }
-    if (period_us == 0 || period_us % US_PER_TICK != 0)
-        return complain("period_us=", "must be a multiple of 1000, the tick");
-    options->period_ms = period_us / US_PER_TICK;
+    if (options->tick_us < LEAST_TICK_US)
+        return complain("tick_us=", "must be at least 10");
+    if (options->period_us == 0 || options->period_us % options->tick_us != 0)
+        return complain("period_us=", "must be a multiple of tick_us, 1000 if that is not said");
     return true;
 }

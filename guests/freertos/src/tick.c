@@ -11,10 +11,12 @@
 #include "platform.h"
 
 #define CTL_ENABLE 1
+#define US_PER_SECOND 1000000
 
 /* How many ticks back a response time is remembered. */
 #define RECORD 4096
 
+static uint64_t tick_us, start_ms;
 static uint64_t start;
 static uint64_t ticks;
 
@@ -23,13 +25,22 @@ static struct {
     uint32_t response;
 } record[RECORD];
 
+/* In two steps, so that nothing overflows however long it runs. */
+static uint64_t from_us(uint64_t us)
+{
+    return us / US_PER_SECOND * counter_hz()
+        + us % US_PER_SECOND * counter_hz() / US_PER_SECOND;
+}
+
+void tick_create(const struct options *options)
+{
+    tick_us = options->tick_us;
+    start_ms = options->start_ms;
+}
+
 uint64_t tick_due(uint64_t tick)
 {
-    uint64_t seconds = tick / configTICK_RATE_HZ;
-    uint64_t rest = tick % configTICK_RATE_HZ;
-
-    /* In two steps, so that nothing overflows however long it runs. */
-    return start + seconds * counter_hz() + rest * counter_hz() / configTICK_RATE_HZ;
+    return start + from_us(tick * tick_us);
 }
 
 uint32_t tick_response(uint64_t tick, uint32_t bound)
@@ -39,7 +50,7 @@ uint32_t tick_response(uint64_t tick, uint32_t bound)
 
 void tick_start(void)
 {
-    start = counter_now();
+    start = counter_now() + from_us(start_ms * 1000);
     WRITE_SYSREG("cntv_cval_el0", tick_due(1));
     WRITE_SYSREG("cntv_ctl_el0", CTL_ENABLE);
     gic_enable_private(VIRTUAL_TIMER_INTID, portLOWEST_USABLE_INTERRUPT_PRIORITY);

@@ -82,14 +82,17 @@ static void test_options(void)
     static const char *const wrong[] = {
         "load", "load=", "load=x", "load=1001", "load=1x", "load=-1", "period_us=0",
         "period_us=1500", "activations=4294967296", "activations=99999999999999999999", "laod=1",
-        "load=1,period_us=1000",
+        "load=1,period_us=1000", "tick_us=9", "tick_us=1000001", "tick_us=300 period_us=1000",
     };
     struct options options;
 
     EXPECT(options_parse("", &options));
-    EXPECT(options.load_permille == 300 && options.period_ms == 1 && options.activations == 0);
+    EXPECT(options.load_permille == 300 && options.period_us == 1000 && options.activations == 0);
+    EXPECT(options.tick_us == 1000 && options.start_ms == 0);
+    EXPECT(options_parse("period_us=150 start_ms=2000 tick_us=50", &options));
+    EXPECT(options.period_us == 150 && options.tick_us == 50 && options.start_ms == 2000);
     EXPECT(options_parse(" load=1000  activations=7 period_us=20000 ", &options));
-    EXPECT(options.load_permille == 1000 && options.period_ms == 20 && options.activations == 7);
+    EXPECT(options.load_permille == 1000 && options.period_us == 20000 && options.activations == 7);
     EXPECT(complaints == 0);
 
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
