@@ -101,8 +101,11 @@ impl Experiment {
         Chart {
             across: self.figure.varies(),
             up: "schedulable tasksets",
+            unit: "%",
+            most: 100.0,
             values: self.curves.points.iter().map(|point| point.value).collect(),
             curves: Scheme::ALL.map(curve).into(),
+            lines: Vec::new(),
         }
     }
 
