@@ -4,7 +4,7 @@ use super::{interrupt, say, write_results};
 use crate::cli::{Bench as Arguments, Subject};
 use crate::place;
 use lab::bench::el2;
-use lab::bench::vtime::{self, Extent};
+use lab::bench::{Extent, vtime};
 use lab::interrupt::{EXIT_CODE, Interrupt};
 use lab::progress::Progress;
 use lab::qemu::Qemu;

@@ -1,10 +1,22 @@
 //! Benches: measurements with goals, written as every result is.
 
+pub mod campaign;
 pub mod el2;
+pub mod sample;
+pub mod store;
 pub mod vtime;
 
 use crate::progress::Progress;
 use crate::view::{Scene, View};
+
+/// How thoroughly to measure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Extent {
+    /// Everything that is asked for.
+    Full,
+    /// The same, coarsely, in a few minutes.
+    Quick,
+}
 
 /// Tells of a machine that runs on one line of progress.
 pub(crate) struct Told<'a> {

@@ -1,5 +1,6 @@
 //! One run of a machine.
 
+use crate::bench::store::Named;
 use crate::machine::{MachineConfig, Time, VirtualTime};
 use crate::suite::Bench;
 use serde::{Deserialize, Serialize};
@@ -26,11 +27,33 @@ pub enum Guest {
         /// Wake-ups per core, one each millisecond.
         loops: u32,
     },
+    /// Linux does the same amount of work on every core, several times.
+    Work {
+        /// Which.
+        work: Work,
+        /// How much of it on each core, each time.
+        count: u32,
+        /// How many times.
+        runs: u32,
+    },
     /// The metronome.
     Metronome {
         /// Interrupts per core and phase.
         interrupts: u32,
     },
+}
+
+/// A kind of work that Linux is timed at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Work {
+    /// In user space: `sha256sum` of so many KiB.
+    Cpu,
+    /// So many `read`s and `write`s of one byte.
+    Calls,
+    /// So many processes, each of which is forked, executes a program, and
+    /// ends.
+    Forks,
 }
 
 /// How cores share time.
@@ -78,25 +101,6 @@ impl Case {
         *self == Self { repetition: self.repetition, ..*other }
     }
 
-    /// A name for people and files, no other case's:
-    /// `hackbench-x10-4-parallel-2000ns-busy-1`.
-    #[must_use]
-    pub fn name(&self) -> String {
-        let guest = match self.guest {
-            Guest::Boot => "boot".into(),
-            Guest::Hackbench { runs } => format!("hackbench-x{runs}"),
-            Guest::Cyclictest { loops } => format!("cyclictest-x{loops}"),
-            Guest::Metronome { interrupts } => format!("metronome-x{interrupts}"),
-        };
-        let mode = match self.mode {
-            Mode::Turns => format!("turns-{}ns", self.quantum_ns),
-            Mode::Parallel => format!("parallel-{}ns", self.quantum_ns),
-            Mode::Plain => "plain".into(),
-        };
-        let busy = if self.busy_host { "-busy" } else { "" };
-        format!("{guest}-{}-{mode}{busy}-{}", self.cores, self.repetition)
-    }
-
     /// The machine, whose instrument counts into a file in `directory`.
     ///
     /// # Errors
@@ -120,6 +124,26 @@ impl Case {
         };
         config.extra_args = self.guest.arguments(&images);
         Ok(config)
+    }
+}
+
+impl Named for Case {
+    /// Such as `hackbench-x10-4-parallel-2000ns-busy-1`.
+    fn name(&self) -> String {
+        let guest = match self.guest {
+            Guest::Boot => "boot".into(),
+            Guest::Hackbench { runs } => format!("hackbench-x{runs}"),
+            Guest::Cyclictest { loops } => format!("cyclictest-x{loops}"),
+            Guest::Work { work, count, runs } => format!("{}-{count}-x{runs}", work.name()),
+            Guest::Metronome { interrupts } => format!("metronome-x{interrupts}"),
+        };
+        let mode = match self.mode {
+            Mode::Turns => format!("turns-{}ns", self.quantum_ns),
+            Mode::Parallel => format!("parallel-{}ns", self.quantum_ns),
+            Mode::Plain => "plain".into(),
+        };
+        let busy = if self.busy_host { "-busy" } else { "" };
+        format!("{guest}-{}-{mode}{busy}-{}", self.cores, self.repetition)
     }
 }
 
@@ -175,11 +199,36 @@ impl Guest {
                 "cassata.run=cyclictest \
                  cassata.cyclictest=\"-q -m -S -p 80 -i 1000 -l {loops} -h 1000\""
             )),
+            Self::Work { work, count, runs } => {
+                linux(&format!("nokaslr {}", work.options(*count, *runs)))
+            }
             Self::Metronome { interrupts } => {
                 let count = format!("loader,addr=0x48000000,data={interrupts},data-len=8");
                 vec!["-device".into(), count.into()]
             }
         }
+    }
+}
+
+impl Work {
+    /// Each of them.
+    pub const ALL: [Self; 3] = [Self::Cpu, Self::Calls, Self::Forks];
+
+    /// Its name in short, as the guest knows it.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Cpu => "cpu",
+            Self::Calls => "calls",
+            Self::Forks => "forks",
+        }
+    }
+
+    /// Linux's command line for `runs` runs of `count` on each core.
+    #[must_use]
+    pub fn options(self, count: u32, runs: u32) -> String {
+        let name = self.name();
+        format!("cassata.run=work cassata.work={name} cassata.count={count} cassata.repeat={runs}")
     }
 }
 

@@ -215,7 +215,7 @@ mod tests {
 
     #[test]
     fn what_is_missing_meets_no_goal() {
-        let vtime = Vtime::of(super::super::Extent::Quick.cases(), Vec::new());
+        let vtime = Vtime::of(super::super::matrix::cases(crate::bench::Extent::Quick), Vec::new());
         assert!(vtime.checks().len() > 10);
         assert!(vtime.checks().iter().all(|check| !check.holds()));
     }

@@ -1,7 +1,7 @@
 //! What a guest found, read from its console.
 
 use super::case::{Case, Guest};
-use super::sample::Sample;
+use crate::bench::sample::Sample;
 use miette::{Result, miette};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -18,6 +18,8 @@ pub enum Figures {
     Booted,
     /// The runs of hackbench, in seconds.
     Hackbench(Sample),
+    /// The runs of timed work, in seconds.
+    Work(Sample),
     /// What cyclictest counted.
     Cyclictest(Histogram),
     /// The metronome's report.
@@ -36,6 +38,10 @@ pub fn read(case: &Case, console: &[String]) -> Result<Figures> {
             let sample = hackbench(console);
             (sample.0.len() == runs as usize).then_some(Figures::Hackbench(sample))
         }
+        Guest::Work { runs, .. } => {
+            let sample = work(console);
+            (sample.0.len() == runs as usize).then_some(Figures::Work(sample))
+        }
         Guest::Cyclictest { .. } => Some(Figures::Cyclictest(cyclictest(console))),
         Guest::Metronome { .. } => {
             let report = Report::read(console.iter().map(String::as_str));
@@ -48,10 +54,21 @@ pub fn read(case: &Case, console: &[String]) -> Result<Figures> {
     })
 }
 
-fn hackbench(console: &[String]) -> Sample {
+/// The times of hackbench's runs, in seconds.
+pub fn hackbench(console: &[String]) -> Sample {
     let seconds = |line: &String| {
         let rest = line.strip_prefix("cassata: hackbench run=")?;
         rest.split_once("seconds=")?.1.parse().ok()
+    };
+    Sample(console.iter().filter_map(seconds).collect())
+}
+
+/// The times of the runs of timed work, in seconds.
+pub fn work(console: &[String]) -> Sample {
+    let seconds = |line: &String| {
+        let rest = line.strip_prefix("cassata: work run=")?;
+        let ns: f64 = rest.split_once("ns=")?.1.parse().ok()?;
+        Some(ns / 1e9)
     };
     Sample(console.iter().filter_map(seconds).collect())
 }
@@ -87,6 +104,17 @@ mod tests {
         assert!(read(&case, &lines(&short)).unwrap_err().to_string().contains("linux done"));
         let cut = console.replace("cassata: linux done\n", "");
         assert!(read(&case, &lines(&cut)).is_err());
+    }
+
+    #[test]
+    fn reads_timed_work() {
+        let guest = Guest::Work { work: super::super::case::Work::Cpu, count: 9, runs: 2 };
+        let console = "cassata: work run=1 ns=250000000\ncassata: work run=2 ns=1500000000\n\
+                       cassata: linux done\n";
+        let figures = read(&Case::new(guest, 4), &lines(console)).unwrap();
+        assert_eq!(figures, Figures::Work(Sample(vec![0.25, 1.5])));
+        let short = console.replace("run=2 ns", "run=2 us");
+        assert!(read(&Case::new(guest, 4), &lines(&short)).is_err());
     }
 
     #[test]

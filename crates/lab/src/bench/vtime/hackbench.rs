@@ -13,7 +13,7 @@
 use super::Vtime;
 use super::case::{Case, Guest, Mode};
 use super::figures::Figures;
-use super::sample::Sample;
+use crate::bench::sample::Sample;
 use crate::results::{Check, Goal};
 use std::collections::BTreeSet;
 use vtime::options::Options;

@@ -6,12 +6,13 @@
 //! | [`case`] | one run of a machine |
 //! | [`matrix`] | all runs |
 //! | [`run`], [`busy`] | running one, beside other work if need be |
-//! | [`figures`], [`sample`] | what a guest found |
-//! | [`store`] | what has been measured already |
+//! | [`figures`] | what a guest found |
+//! | [`basis`] | what measurements depend on |
 //! | [`checks`], [`hackbench`] | what must hold |
 //! | [`tables`], [`report`] | for people |
 //! | [`repeats`] | the same in short, as a test |
 
+pub mod basis;
 mod busy;
 pub mod case;
 mod checks;
@@ -21,21 +22,20 @@ pub mod matrix;
 mod repeats;
 mod report;
 pub mod run;
-pub mod sample;
-pub mod store;
 mod tables;
 
+use super::Extent;
+use super::campaign::{Campaign, make};
+use super::store::{Named, Store};
 use crate::progress::Progress;
 use crate::results::Outcome;
 use crate::suite::Bench;
+use basis::Basis;
 use case::Case;
-pub use matrix::Extent;
-use miette::{IntoDiagnostic, Result, WrapErr};
+use miette::Result;
 pub use repeats::scenario;
 use run::Measurement;
 use serde_json::json;
-use std::fs;
-use store::{Basis, Store};
 
 /// Everything that was measured.
 #[derive(Debug)]
@@ -62,36 +62,17 @@ pub fn measure(
 ) -> Result<Vtime> {
     let directory = bench.directory.join("cases");
     make(&directory)?;
-    let store = Store::new(directory.clone(), Basis::of(bench)?);
-    let mut vtime = Vtime::of(extent.cases(), Vec::new());
-    for (index, case) in vtime.planned.iter().enumerate() {
-        if let Some(known) = store.find(case).filter(|_| !fresh) {
-            vtime.measurements.push(known);
-            continue;
-        }
-        let logs = directory.join(case.name());
-        make(&logs)?;
-        let place = format!("{} of {}", index + 1, vtime.planned.len());
-        match run::run(case, bench, &logs, &place, progress) {
-            Ok(measurement) => {
-                store.keep(&measurement)?;
-                progress.line(&format!("{} ... {:.1} s", case.name(), measurement.real_s));
-                vtime.measurements.push(measurement);
-            }
-            Err(error) if bench.interrupt.requested() => return Err(error),
-            Err(error) => {
-                progress.line(&format!("{} ... FAILED: {error:?}", case.name()));
-                vtime.failures.push((*case, format!("{error:?}")));
-            }
-        }
-    }
-    vtime.basis = Some(store.basis().clone());
+    let store = Store::new(directory, Basis::of(bench)?);
+    let planned = matrix::cases(extent);
+    // Real time is measured as well: nothing runs beside.
+    let interrupt = &bench.interrupt;
+    let campaign = Campaign { store: &store, fresh, side_by_side: 1, interrupt };
+    let found = campaign
+        .run(&planned, progress, |case: &Case, logs, tell| run::run(case, bench, logs, tell))?;
+    let mut vtime = Vtime::of(planned, found.measurements);
+    vtime.failures = found.failures;
+    vtime.basis = Some(Basis::of(bench)?);
     Ok(vtime)
-}
-
-fn make(directory: &std::path::Path) -> Result<()> {
-    let made = fs::create_dir_all(directory).into_diagnostic();
-    made.wrap_err_with(|| format!("cannot make {}", directory.display()))
 }
 
 impl Vtime {

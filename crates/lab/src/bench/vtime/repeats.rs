@@ -3,7 +3,7 @@
 
 use super::case::{Case, Guest};
 use super::run;
-use crate::progress::Progress;
+use crate::bench::store::Named;
 use crate::suite::{Bench, Scenario};
 use miette::{Result, miette};
 
@@ -26,8 +26,8 @@ fn repeat(bench: &Bench) -> Result<()> {
 /// The instructions of each core.
 fn instructions(case: Case, bench: &Bench) -> Result<Vec<u64>> {
     let directory = bench.directory.join(case.name());
-    super::make(&directory)?;
-    let measured = run::run(&case, bench, &directory, "", &mut Progress::silent())?;
+    crate::bench::campaign::make(&directory)?;
+    let measured = run::run(&case, bench, &directory, &mut |_| {})?;
     let counts = measured.statistics.ok_or_else(|| miette!("there are no statistics"))?;
     Ok(counts.vcpus.iter().map(|vcpu| vcpu.instructions).collect())
 }

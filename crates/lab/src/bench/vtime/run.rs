@@ -3,9 +3,9 @@
 use super::busy::Busy;
 use super::case::{Case, Mode};
 use super::figures::{self, Figures};
+use crate::bench::store::Measured;
 use crate::console::{ConsoleConfig, Cursor};
 use crate::machine::{HostUse, Machine};
-use crate::progress::Progress;
 use crate::suite::Bench;
 use miette::{Result, WrapErr, miette};
 use serde::{Deserialize, Serialize};
@@ -38,8 +38,7 @@ pub struct Measurement {
     pub figures: Figures,
 }
 
-/// Runs `case` with logs in `directory`, which exists; `place` says which of
-/// how many it is.
+/// Runs `case` with logs in `directory`, which exists, and tells how far it is.
 ///
 /// # Errors
 /// When the machine fails, the guest does not do its work, or Ctrl-C comes.
@@ -47,8 +46,7 @@ pub fn run(
     case: &Case,
     bench: &Bench,
     directory: &Path,
-    place: &str,
-    progress: &mut Progress,
+    tell: &mut dyn FnMut(&str),
 ) -> Result<Measurement> {
     let config = case.machine(bench, directory)?;
     let consoles = ConsoleConfig::plain("guest", Some(directory.into()));
@@ -67,7 +65,7 @@ pub fn run(
         let virtual_s = machine.statistics().map(|counts| seconds(counts.virtual_ns));
         let passed = virtual_s.map_or_else(String::new, |s| format!(" for {s:.2} s"));
         let real_s = start.elapsed().as_secs_f64();
-        progress.now(&format!("{place} {}: {real_s:.0} s{passed}", case.name()));
+        tell(&format!("{real_s:.0} s{passed}"));
     }
     let real_s = start.elapsed().as_secs_f64();
     drop(busy);
@@ -88,6 +86,18 @@ pub fn run(
         statistics,
         figures,
     })
+}
+
+impl Measured for Measurement {
+    type Case = Case;
+
+    fn case(&self) -> &Case {
+        &self.case
+    }
+
+    fn real_s(&self) -> f64 {
+        self.real_s
+    }
 }
 
 impl Measurement {

@@ -5,7 +5,8 @@ use super::case::{Case, Guest, Mode};
 use super::checks::distance;
 use super::figures::Figures;
 use super::run::Measurement;
-use super::sample::Sample;
+use crate::bench::sample::Sample;
+use crate::bench::store::Named;
 use crate::quantity::count;
 use crate::table::Table;
 

@@ -1,0 +1,191 @@
+//! A bench's runs, one after the other or several side by side; what has been
+//! measured already is not measured again.
+
+use super::store::{Measured, Named, Store};
+use crate::interrupt::Interrupt;
+use crate::progress::Progress;
+use crate::results::WriteError;
+use miette::{Result, miette};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use std::fs;
+use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread;
+
+/// How to go about it.
+#[derive(Clone, Copy, Debug)]
+pub struct Campaign<'a, B> {
+    /// What is known, and where logs go: a directory for each case.
+    pub store: &'a Store<B>,
+    /// Measure again what is known.
+    pub fresh: bool,
+    /// Runs at the same time, at least 1.
+    pub side_by_side: usize,
+    /// Ctrl-C.
+    pub interrupt: &'a Interrupt,
+}
+
+/// What a campaign brought.
+#[derive(Clone, Debug)]
+pub struct Findings<M: Measured> {
+    /// In the order of the cases.
+    pub measurements: Vec<M>,
+    /// Cases that brought nothing, and why.
+    pub failures: Vec<(M::Case, String)>,
+}
+
+/// What a worker says.
+enum Word<M> {
+    Now(String),
+    Done(usize, Box<Result<M>>),
+}
+
+impl<B> Campaign<'_, B>
+where
+    B: Clone + PartialEq + Serialize + DeserializeOwned + Sync,
+{
+    /// Runs what is not known of `cases` with `run`, which is given the case, a
+    /// directory for its logs, and whom to tell what it does.
+    ///
+    /// # Errors
+    /// When files cannot be written, and on Ctrl-C. A case that fails is no
+    /// error.
+    pub fn run<M>(
+        &self,
+        cases: &[M::Case],
+        progress: &mut Progress,
+        run: impl Fn(&M::Case, &Path, &mut dyn FnMut(&str)) -> Result<M> + Sync,
+    ) -> Result<Findings<M>>
+    where
+        M: Measured + Send,
+        M::Case: Sync,
+    {
+        let known: Vec<Option<M>> = cases.iter().map(|case| self.known(case)).collect();
+        let missing: Vec<usize> = (0..cases.len()).filter(|&i| known[i].is_none()).collect();
+        let next = AtomicUsize::new(0);
+        let work = |words: &Sender<Word<M>>| {
+            while let Some(&index) = missing.get(next.fetch_add(1, Relaxed)) {
+                let case = &cases[index];
+                let place = format!("{} of {} {}", index + 1, cases.len(), case.name());
+                // The other end is there until all have ended.
+                let mut tell = |what: &str| drop(words.send(Word::Now(format!("{place}: {what}"))));
+                let logs = self.store.directory().join(case.name());
+                let result = make(&logs).and_then(|()| run(case, &logs, &mut tell));
+                drop(words.send(Word::Done(index, Box::new(result))));
+                if self.interrupt.requested() {
+                    break;
+                }
+            }
+        };
+        thread::scope(|scope| {
+            let (words, heard) = channel();
+            for _ in 0..self.side_by_side.max(1) {
+                let (words, work) = (words.clone(), &work);
+                scope.spawn(move || work(&words));
+            }
+            drop(words);
+            self.gather(cases, known, &heard, progress)
+        })
+    }
+
+    fn known<M: Measured>(&self, case: &M::Case) -> Option<M> {
+        if self.fresh { None } else { self.store.find(case) }
+    }
+
+    fn gather<M: Measured>(
+        &self,
+        cases: &[M::Case],
+        mut measured: Vec<Option<M>>,
+        heard: &Receiver<Word<M>>,
+        progress: &mut Progress,
+    ) -> Result<Findings<M>> {
+        let mut failures = Vec::new();
+        let mut unwritten: Option<WriteError> = None;
+        for word in heard {
+            match word {
+                Word::Now(what) => progress.now(&what),
+                Word::Done(index, result) => match *result {
+                    Ok(measurement) => {
+                        let (name, real_s) = (cases[index].name(), measurement.real_s());
+                        unwritten = self.store.keep(&measurement).err().or(unwritten);
+                        progress.line(&format!("{name} ... {real_s:.1} s"));
+                        measured[index] = Some(measurement);
+                    }
+                    Err(_) if self.interrupt.requested() => {}
+                    Err(error) => {
+                        progress.line(&format!("{} ... FAILED: {error:?}", cases[index].name()));
+                        failures.push((cases[index].clone(), format!("{error:?}")));
+                    }
+                },
+            }
+        }
+        if self.interrupt.requested() {
+            return Err(miette!("interrupted"));
+        }
+        let measurements = measured.into_iter().flatten().collect();
+        unwritten.map_or(Ok(Findings { measurements, failures }), |error| Err(error.into()))
+    }
+}
+
+/// Makes a directory if need be.
+pub(super) fn make(directory: &Path) -> Result<()> {
+    fs::create_dir_all(directory)
+        .map_err(|error| miette!("cannot make {}: {error}", directory.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::store::tests::{Found, Plain};
+    use super::*;
+    use std::sync::Barrier;
+
+    fn cases() -> Vec<Plain> {
+        (0..4).map(|n| Plain(format!("case-{n}"), n)).collect()
+    }
+
+    #[test]
+    fn what_is_known_is_not_run_again_and_failures_are_kept_apart() {
+        let directory = tempfile::tempdir().unwrap();
+        let store = Store::new(directory.path().into(), "basis".to_owned());
+        let interrupt = Interrupt::never();
+        let runs = AtomicUsize::new(0);
+        let run = |case: &Plain, logs: &Path, _: &mut dyn FnMut(&str)| {
+            assert!(logs.ends_with(&case.0) && logs.is_dir());
+            runs.fetch_add(1, Relaxed);
+            let value = f64::from(case.1);
+            if case.1 == 2 { Err(miette!("no")) } else { Ok(Found { case: case.clone(), value }) }
+        };
+        let go = |fresh| {
+            let campaign =
+                Campaign { store: &store, fresh, side_by_side: 1, interrupt: &interrupt };
+            campaign.run(&cases(), &mut Progress::silent(), run).unwrap()
+        };
+        let first = go(false);
+        assert_eq!(first.measurements.iter().map(|m| m.value).collect::<Vec<_>>(), [0.0, 1.0, 3.0]);
+        assert_eq!(first.failures, [(cases()[2].clone(), first.failures[0].1.clone())]);
+        assert_eq!(runs.swap(0, Relaxed), 4);
+        assert_eq!(go(false).measurements, first.measurements);
+        assert_eq!(runs.swap(0, Relaxed), 1, "only what failed");
+        go(true);
+        assert_eq!(runs.load(Relaxed), 4);
+    }
+
+    #[test]
+    fn two_run_at_the_same_time() {
+        let directory = tempfile::tempdir().unwrap();
+        let store = Store::new(directory.path().into(), ());
+        let interrupt = Interrupt::never();
+        let both = Barrier::new(2);
+        let campaign =
+            Campaign { store: &store, fresh: false, side_by_side: 2, interrupt: &interrupt };
+        let found = campaign.run(&cases(), &mut Progress::silent(), |case: &Plain, _, _| {
+            // Passes only when another case runs as well.
+            both.wait();
+            Ok(Found { case: case.clone(), value: 0.0 })
+        });
+        let measured: Vec<_> = found.unwrap().measurements.into_iter().map(|m| m.case).collect();
+        assert_eq!(measured, cases());
+    }
+}
