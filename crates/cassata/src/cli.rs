@@ -96,6 +96,8 @@ Examples:
   cassata bench el2
   cassata bench vtime --quick     coarsely, in some minutes
   cassata bench vtime             go on where an earlier one was stopped
+  cassata bench lhp --quick       lock holder preemption, coarsely
+  cassata bench lhp --point throughput-on-demand-f5
 
 Writes results/NAME/result.json and report.html.")]
     Bench(Bench),
@@ -255,12 +257,15 @@ pub struct Bench {
     /// What to measure
     #[arg(value_enum)]
     pub subject: Subject,
-    /// Measure less (vtime)
+    /// Measure less (lhp, vtime)
     #[arg(long)]
     pub quick: bool,
-    /// Measure again what has been measured already (vtime)
+    /// Measure again what has been measured already (lhp, vtime)
     #[arg(long)]
     pub fresh: bool,
+    /// Only the points whose names begin so (lhp)
+    #[arg(long, value_name = "NAME")]
+    pub point: Option<String>,
     /// Exit with 0 even if a goal is missed
     #[arg(long)]
     pub report_only: bool,
@@ -271,6 +276,8 @@ pub struct Bench {
 pub enum Subject {
     /// What the hypervisor costs
     El2,
+    /// What becomes of Linux when the RTOS preempts a lock holder
+    Lhp,
     /// What virtual time is worth, and what it costs
     Vtime,
 }

@@ -4,7 +4,7 @@ use super::{interrupt, say, write_results};
 use crate::cli::{Bench as Arguments, Subject};
 use crate::place;
 use lab::bench::el2;
-use lab::bench::{Extent, vtime};
+use lab::bench::{Extent, lhp, vtime};
 use lab::interrupt::{EXIT_CODE, Interrupt};
 use lab::progress::Progress;
 use lab::qemu::Qemu;
@@ -17,6 +17,7 @@ pub fn bench(arguments: &Arguments) -> Result<u8> {
     let interrupt = interrupt()?;
     let result = match arguments.subject {
         Subject::El2 => bench_el2(arguments, &interrupt),
+        Subject::Lhp => bench_lhp(arguments, &interrupt),
         Subject::Vtime => bench_vtime(arguments, &interrupt),
     };
     if interrupt.requested() { Ok(EXIT_CODE) } else { result }
@@ -25,9 +26,10 @@ pub fn bench(arguments: &Arguments) -> Result<u8> {
 fn bench_el2(arguments: &Arguments, interrupt: &Interrupt) -> Result<u8> {
     if arguments.quick || arguments.fresh {
         return Err(miette!(
-            "`--quick` and `--fresh` are for `cassata bench vtime`; leave them out"
+            "`--quick` and `--fresh` are for `cassata bench lhp` and `vtime`; leave them out"
         ));
     }
+    no_point(arguments)?;
     let directory = Directory::create(&place::results(), "el2")?;
     let bench = room(&directory, interrupt)?;
     let mut progress = Progress::new("bench el2");
@@ -41,12 +43,42 @@ fn bench_el2(arguments: &Arguments, interrupt: &Interrupt) -> Result<u8> {
     Ok(outcome.exit_code(arguments.report_only))
 }
 
+/// Points have names in one bench only.
+fn no_point(arguments: &Arguments) -> Result<()> {
+    if arguments.point.is_some() {
+        return Err(miette!("`--point` is for `cassata bench lhp`; leave it out"));
+    }
+    Ok(())
+}
+
+fn bench_lhp(arguments: &Arguments, interrupt: &Interrupt) -> Result<u8> {
+    let directory = Directory::create(&place::results(), "lhp")?;
+    let bench = room(&directory, interrupt)?;
+    let mut progress = Progress::new("bench lhp");
+    let extent = extent(arguments);
+    let request = lhp::Request { extent, fresh: arguments.fresh, only: arguments.point.clone() };
+    let lhp = lhp::measure(&request, &bench, &mut progress)?;
+    drop(progress);
+    let mut outcome = lhp.outcome();
+    outcome.parameter("cassata", env!("CARGO_PKG_VERSION"));
+    say(&lhp.summary(&outcome));
+    for (name, content) in lhp.files() {
+        directory.write(name, content.as_bytes())?;
+    }
+    write_results(&directory, &outcome, &lhp.report(&outcome))?;
+    Ok(outcome.exit_code(arguments.report_only))
+}
+
+fn extent(arguments: &Arguments) -> Extent {
+    if arguments.quick { Extent::Quick } else { Extent::Full }
+}
+
 fn bench_vtime(arguments: &Arguments, interrupt: &Interrupt) -> Result<u8> {
+    no_point(arguments)?;
     let directory = Directory::create(&place::results(), "vtime")?;
     let bench = room(&directory, interrupt)?;
-    let extent = if arguments.quick { Extent::Quick } else { Extent::Full };
     let mut progress = Progress::new("bench vtime");
-    let vtime = vtime::measure(extent, arguments.fresh, &bench, &mut progress)?;
+    let vtime = vtime::measure(extent(arguments), arguments.fresh, &bench, &mut progress)?;
     drop(progress);
     let mut outcome = vtime.outcome();
     outcome.parameter("cassata", env!("CARGO_PKG_VERSION"));

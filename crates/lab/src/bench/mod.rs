@@ -2,6 +2,7 @@
 
 pub mod campaign;
 pub mod el2;
+pub mod lhp;
 pub mod sample;
 pub mod store;
 pub mod vtime;

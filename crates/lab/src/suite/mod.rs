@@ -36,6 +36,7 @@ pub struct Bench {
 pub fn scenarios() -> Vec<Scenario> {
     let mut all = crate::scenario::all();
     all.push(crate::bench::vtime::scenario());
+    all.push(crate::bench::lhp::scenario());
     all.push(crate::demo::scenario());
     all
 }

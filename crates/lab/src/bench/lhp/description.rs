@@ -1,0 +1,158 @@
+//! The system description of a point.
+
+use super::plan::CORES;
+use super::point::{Experiment, Linux, Point, Stage};
+use crate::bench::vtime::case::Images;
+use std::fmt::Write;
+use std::path::Path;
+
+/// Linux's uptime when its work begins, and when the RTOS's first tick comes
+/// after its own start, milliseconds. All points boot alike: the RTOS sleeps
+/// until Linux has booted and set to work.
+const BEGIN_MS: u32 = 1_200;
+/// See [`BEGIN_MS`].
+const START_MS: u32 = 1_300;
+/// What looking for addresses takes longer.
+const SYMBOLS_MS: u32 = 1_500;
+/// What making the file takes that is to be hashed.
+const FILE_MS: u32 = 400;
+/// How long one Linux vCPU runs while another one is on its pCPU: the shortest
+/// that can be described. Two that share a core preempt each other's critical
+/// sections too, and what that costs grows with the quantum.
+const QUANTUM_US: u32 = 50;
+
+/// Where Linux 6.1 for arm64 waits for another CPU and keeps its own busy, as
+/// what it waits for, and the first and the last function: a contended
+/// spinlock; and the end of a function that others were interrupted to call.
+pub const SPINNING: [(&str, [&str; 2]); 2] = [
+    ("spinlock", ["queued_spin_lock_slowpath", "queued_spin_lock_slowpath"]),
+    ("cross-call", ["smp_call_function_single", "smp_call_function_many_cond"]),
+];
+/// A symbol near the beginning of the kernel's image, and how far behind it: a
+/// segment's alignment (Linux, arch/arm64/kernel/vmlinux.lds.S).
+pub const TEXT: (&str, u64) = ("_stext", 0x1_0000);
+
+/// The text of a description, or `None` for what runs without hypervisor.
+#[must_use]
+pub fn of(point: &Point, root: &Path) -> Option<String> {
+    let images = Images::of(root);
+    let (pcpus, linux) = match &point.stage {
+        Stage::Native => return None,
+        Stage::Alone { cores } => (*cores, (0..*cores).collect()),
+        Stage::Shared { .. } => (CORES, point.stage.policy()?.linux.to_vec()),
+    };
+    let separation = point.separation;
+    let mut text = format!(
+        "[board]\nkind = \"qemu-virt\"\npcpus = {pcpus}\nmemory = \"1G\"\n\n\
+         [hypervisor]\npriority_separation = {separation}\noff_when_done = true\n\n\
+         [[vm]]\nname = \"linux\"\nkernel = {:?}\ninitramfs = {:?}\ncmdline = '{}'\nseed = 1\n\
+         memory = {{ size = \"512M\" }}\n",
+        images.kernel,
+        images.initramfs,
+        command_line(point),
+    );
+    if let Some(setting) = point.stage.policy().and_then(super::policy::Policy::setting) {
+        text += &format!("{setting}\n");
+    }
+    text += "vcpus = [\n";
+    for pcpu in linux {
+        let _ = writeln!(text, "    {{ pcpu = {pcpu}, priority = 1, quantum_us = {QUANTUM_US} }},");
+    }
+    text += "]\n";
+    if let Some(rtos) = point.rtos {
+        let kernel = root.join("build/guests/freertos.elf");
+        let _ = write!(
+            text,
+            "\n[[vm]]\nname = \"rtos\"\nkernel = {kernel:?}\nmemory = {{ size = \"32M\" }}\n\
+             vcpus = [{{ pcpu = 0, priority = 10 }}]\nrealtime = true\nreport = \"4M\"\n\
+             cmdline = \"load={} period_us={1} tick_us={1} activations={2} start_ms={3}\"\n",
+            rtos.load_permille,
+            rtos.period_us,
+            rtos.activations,
+            START_MS + later(point) + file(point),
+        );
+    }
+    Some(text)
+}
+
+fn later(point: &Point) -> u32 {
+    if point.experiment == Experiment::Spinning { SYMBOLS_MS } else { 0 }
+}
+
+fn file(point: &Point) -> u32 {
+    if point.experiment == Experiment::Migration { FILE_MS } else { 0 }
+}
+
+/// What Linux is told.
+fn command_line(point: &Point) -> String {
+    let begin = BEGIN_MS + later(point);
+    let begin = format!("cassata.begin={}.{:02}", begin / 1_000, begin % 1_000 / 10);
+    let work = match &point.linux {
+        Linux::Hackbench { loops, runs } => {
+            format!("cassata.run=demo cassata.hackbench=\"-g 1 -l {loops}\" cassata.repeat={runs}")
+        }
+        Linux::BusyHackbench => "cassata.run=busy cassata.work=hackbench".into(),
+        Linux::BusyWrite => "cassata.run=busy cassata.work=write".into(),
+        Linux::Timed { work, count, runs } => work.options(*count, *runs),
+    };
+    let more = if point.experiment == Experiment::Spinning {
+        // Where the kernel lies must be known to count what it does there.
+        let [lock, calls] = SPINNING.map(|(_, [first, last])| format!("{first} {last}"));
+        format!(" nokaslr cassata.symbols=\"{} {lock} {calls}\"", TEXT.0)
+    } else if point.experiment == Experiment::Overhead {
+        // As in the native run, where a boot loader's random address would
+        // make Linux isolate its page tables, and system calls dearer.
+        " nokaslr".into()
+    } else {
+        String::new()
+    };
+    format!("console=ttyAMA0 rdinit=/init quiet loglevel=4 {begin} {work}{more}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::plan::points;
+    use super::super::policy::Policy;
+    use super::*;
+    use crate::bench::Extent;
+    use crate::bench::store::Named;
+    use std::fs;
+
+    /// Every point's description is one that the packer would take, but for
+    /// the guests, which are not built in tests.
+    #[test]
+    fn descriptions_are_understood() {
+        let directory = tempfile::tempdir().unwrap();
+        fs::create_dir(directory.path().join("systems")).unwrap();
+        for point in points(Extent::Full, &Policy::existing()) {
+            let Some(text) = of(&point, directory.path()) else { continue };
+            let path = directory.path().join("systems/point.toml");
+            let report = system::load_text(&path, &text).unwrap_err();
+            let errors: Vec<_> = report.problems().iter().filter(|p| p.is_error()).collect();
+            let missing = |p: &&system::Problem| p.message.contains("build/guests");
+            assert!(
+                !errors.is_empty() && errors.iter().all(missing),
+                "{}: {errors:?}",
+                point.name()
+            );
+        }
+    }
+
+    #[test]
+    fn the_point_is_in_the_text() {
+        let points = points(Extent::Full, &Policy::ALL);
+        let text = |name: &str| {
+            let point = points.iter().find(|point| point.name().starts_with(name)).unwrap();
+            of(point, Path::new("/root")).unwrap()
+        };
+        let shared = text("throughput-on-demand-f5");
+        assert!(shared.contains("migration = \"on-demand\"") && shared.contains("load=500 "));
+        assert_eq!(shared.matches("priority = 1,").count(), 4);
+        let divided = text("latency-partition-write-together");
+        assert!(divided.contains("priority_separation = false") && !divided.contains("migration"));
+        assert_eq!(divided.matches("priority = 1,").count(), 3);
+        assert!(divided.contains("cassata.work=write") && divided.contains("activations=100000"));
+        let alone = text("throughput-alone-3");
+        assert!(alone.contains("pcpus = 3") && !alone.contains("rtos"));
+    }
+}

@@ -1,0 +1,190 @@
+//! How late the RTOS is, under what Linux does.
+
+use super::Lhp;
+use super::point::{Experiment, Linux, Stage};
+use super::run::{Lateness, Measurement, distribution};
+use crate::figures;
+use crate::machine::VirtualTime;
+use crate::observe::Distribution;
+use crate::report::{Series, histogram};
+use crate::results::{Check, Goal};
+use crate::table::Table;
+use maud::Markup;
+use serde_json::{Map, Value, json};
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+/// Most that on-demand may be later than `partition`, that being 1.
+const LATER: f64 = 1.1;
+
+/// What Linux does meanwhile, with its name.
+pub(super) const LOADS: [(Linux, &str); 2] =
+    [(Linux::BusyHackbench, "hackbench"), (Linux::BusyWrite, "file writes")];
+/// Separation of interrupt priorities, with its name.
+const SEPARATIONS: [(bool, &str); 2] = [(true, "separation"), (false, "no separation")];
+/// What is drawn: more curves would hide each other.
+const DRAWN: [&str; 3] = ["partition", "none", "on-demand"];
+
+impl Lhp {
+    pub(super) fn latency(
+        &self,
+        policy: &str,
+        linux: &Linux,
+        separation: bool,
+    ) -> Option<&Lateness> {
+        let here = |m: &&Measurement| {
+            let stage = m.point.stage == Stage::Shared { policy: policy.into() };
+            stage && m.point.linux == *linux && m.point.separation == separation
+        };
+        self.of(Experiment::Latency).find(here)?.rtos.as_ref()
+    }
+
+    /// The goals.
+    pub(super) fn latency_checks(&self) -> Vec<Check> {
+        let mut checks = Vec::new();
+        if !self.planned.iter().any(|point| point.experiment == Experiment::Latency) {
+            return checks;
+        }
+        for (linux, doing) in &LOADS {
+            for (permille, which) in [(999, "p99.9"), (1_000, "max")] {
+                let of = |policy| {
+                    let dispatch = &self.latency(policy, linux, true)?.dispatch;
+                    distribution(dispatch).percentile(permille).map(f64::from)
+                };
+                let ratio = of("on-demand").zip(of("partition")).map(|(a, b)| a / b);
+                let name = format!(
+                    "on-demand under {doing}: dispatch latency, {which}, partition's being 1"
+                );
+                checks.push(Check::new(&name, ratio, "", Goal::AtMost(LATER)));
+            }
+        }
+        checks
+    }
+
+    /// Every distribution that was measured.
+    pub(super) fn latency_table(&self) -> Table {
+        let mut table = figures::latency_table("Latencies of the RTOS");
+        for (m, lateness) in self.latencies() {
+            let name = latency_name(m);
+            for (what, counts) in
+                [("response", &lateness.response), ("dispatch", &lateness.dispatch)]
+            {
+                let row = figures::latency_row(
+                    &format!("{name}: {what}"),
+                    &distribution(counts),
+                    VirtualTime::COUNTER_HZ,
+                );
+                table.rows.extend(row);
+            }
+        }
+        table
+    }
+
+    /// For programs.
+    pub(super) fn latency_json(&self) -> Value {
+        let us = 1e6 / f64::from(u32::try_from(VirtualTime::COUNTER_HZ).unwrap_or(u32::MAX));
+        let one = |(m, lateness): (&Measurement, &Lateness)| {
+            let of = |counts| figures::latency(&distribution(counts), us);
+            let value = json!({
+                "activations": lateness.activations, "missed": lateness.missed,
+                "response_us": of(&lateness.response), "dispatch_us": of(&lateness.dispatch),
+            });
+            (latency_name(m), value)
+        };
+        Value::Object(self.latencies().map(one).collect::<Map<_, _>>())
+    }
+
+    /// The histograms, one line for each bin.
+    pub(super) fn latency_csv(&self) -> String {
+        let mut text = String::from("policy,linux,separation,latency,ns,activations\n");
+        for (m, lateness) in self.latencies() {
+            let name = latency_name(m).replace(", ", ",");
+            for (what, counts) in
+                [("response", &lateness.response), ("dispatch", &lateness.dispatch)]
+            {
+                for (ns, count) in counts {
+                    let _ = writeln!(text, "{name},{what},{ns},{count}");
+                }
+            }
+        }
+        text
+    }
+
+    /// A drawing for each of what Linux does, with separation and without.
+    pub(super) fn latency_figures(&self) -> Vec<(String, Markup)> {
+        let mut drawn = Vec::new();
+        for (linux, doing) in &LOADS {
+            for (separation, word) in SEPARATIONS {
+                let of = |policy: &'static str| {
+                    let lateness = self.latency(policy, linux, separation)?;
+                    Some((policy, distribution(&lateness.dispatch)))
+                };
+                let known: Vec<(&str, Distribution)> = DRAWN.into_iter().filter_map(of).collect();
+                let series: Vec<_> =
+                    known.iter().map(|(name, values)| Series { name, values }).collect();
+                if !series.is_empty() {
+                    let title = format!("Dispatch latency under {doing}, {word}");
+                    drawn.push((title, histogram(&series, VirtualTime::COUNTER_HZ)));
+                }
+            }
+        }
+        drawn
+    }
+
+    /// Greatest dispatch latency of each kind of run, for the text.
+    pub(super) fn latency_finding(&self) -> String {
+        let mut most: BTreeMap<&str, u32> = BTreeMap::new();
+        for (policy, separation, name) in [
+            ("partition", true, "partition"),
+            ("on-demand", true, "on-demand"),
+            ("none", true, "none"),
+            ("none", false, "none without separation"),
+        ] {
+            for (linux, _) in &LOADS {
+                let lateness = self.latency(policy, linux, separation);
+                let max = lateness.and_then(|l| l.dispatch.keys().max().copied());
+                let known = most.get(name).copied();
+                most.extend(max.max(known).map(|max| (name, max)));
+            }
+        }
+        let each = most.iter().map(|(name, ns)| format!("{name} {:.2} µs", f64::from(*ns) / 1e3));
+        format!("Ours, the longest of all: {}.", each.collect::<Vec<_>>().join(", "))
+    }
+
+    fn latencies(&self) -> impl Iterator<Item = (&Measurement, &Lateness)> {
+        self.of(Experiment::Latency).filter_map(|m| Some((m, m.rtos.as_ref()?)))
+    }
+}
+
+/// Policy, what Linux does, separation.
+fn latency_name(m: &Measurement) -> String {
+    let doing = LOADS.iter().find(|(linux, _)| *linux == m.point.linux);
+    let doing = doing.map_or("?", |(_, doing)| doing);
+    let word = SEPARATIONS.iter().find(|(on, _)| *on == m.point.separation);
+    let word = word.map_or("?", |(_, word)| word);
+    format!("{}, {doing}, {word}", m.point.stage.name())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::{late, lhp};
+
+    #[test]
+    fn on_demand_is_compared_with_partition() {
+        let of = |on_demand| {
+            lhp(vec![
+                late("latency-partition-hackbench-apart", &[(1_000, 9_990), (2_000, 10)]),
+                late("latency-on-demand-hackbench-apart", &[(1_050, 9_990), (on_demand, 10)]),
+            ])
+        };
+        let holding = |on_demand| {
+            let checks = of(on_demand).latency_checks();
+            checks.iter().map(crate::results::Check::holds).collect::<Vec<_>>()
+        };
+        // p99.9 and max under hackbench; nothing was measured under writes.
+        assert_eq!(holding(2_200), [true, true, false, false]);
+        assert_eq!(holding(2_201), [true, false, false, false]);
+        let csv = of(2_200).latency_csv();
+        assert!(csv.contains("on-demand,hackbench,separation,dispatch,2200,10\n"), "{csv}");
+    }
+}

@@ -1,0 +1,212 @@
+//! What a migration costs, in instructions: what happens with it and not
+//! without, Linux and the RTOS doing the same.
+
+use super::Lhp;
+use super::latency::LOADS;
+use super::point::{Experiment, Linux, Stage};
+use super::run::{Measurement, distribution};
+use crate::quantity::number;
+use crate::results::{Check, Goal};
+use crate::table::Table;
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+
+/// Most instructions of a departure before the RTOS runs.
+const DEPARTURE: f64 = 200.0;
+/// Most time of a round trip, both ends, microseconds.
+const ROUND_TRIP_US: f64 = 3.0;
+/// Instructions a microsecond, in virtual time.
+const PER_US: f64 = 1_000.0;
+
+/// What a round trip costs, in instructions.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Cost {
+    /// Of the departure, before the RTOS's task runs: difference of the
+    /// medians of its dispatch latency.
+    pub departure: f64,
+    /// At EL2 of the RTOS's core, departure and return.
+    pub base: f64,
+    /// At EL2 of all other cores, arrival and sending back.
+    pub refuge: f64,
+    /// Round trips that were counted.
+    pub round_trips: f64,
+}
+
+impl Cost {
+    /// Between `none` and a policy that migrates.
+    fn between(none: &Measurement, moving: &Measurement) -> Option<Self> {
+        let migrations = moving.vcpus.iter().map(|vcpu| vcpu.migrations).sum::<u64>();
+        let round_trips = as_f64(migrations) / 2.0;
+        let median = |m: &Measurement| {
+            distribution(&m.rtos.as_ref()?.dispatch).percentile(500).map(f64::from)
+        };
+        let at_el2 = |m: &Measurement| -> Option<(f64, f64)> {
+            let cores = &m.statistics.as_ref()?.vcpus;
+            let each: Option<Vec<u64>> =
+                cores.iter().map(|core| Some(core.range.as_ref()?.instructions)).collect();
+            let (base, others) = each.as_ref()?.split_first()?;
+            Some((as_f64(*base), as_f64(others.iter().sum())))
+        };
+        let ((base, others), (base_before, others_before)) = (at_el2(moving)?, at_el2(none)?);
+        (round_trips > 0.0).then_some(Self {
+            departure: median(moving)? - median(none)?,
+            base: (base - base_before) / round_trips,
+            refuge: (others - others_before) / round_trips,
+            round_trips,
+        })
+    }
+
+    /// Both ends, there and back.
+    fn round_trip(&self) -> f64 {
+        self.base + self.refuge
+    }
+}
+
+impl Lhp {
+    fn migration(&self) -> Option<Cost> {
+        let of = |name: &str| {
+            let stage = Stage::Shared { policy: name.into() };
+            self.of(Experiment::Migration).find(|m| m.point.stage == stage)
+        };
+        Cost::between(of("none")?, of("on-demand")?)
+    }
+
+    /// The goals.
+    pub(super) fn migration_checks(&self) -> Vec<Check> {
+        if !self.planned.iter().any(|point| point.experiment == Experiment::Migration) {
+            return Vec::new();
+        }
+        let cost = self.migration();
+        let departure = cost.map(|cost| cost.departure);
+        let round_trip = cost.map(|cost| cost.round_trip() / PER_US);
+        vec![
+            Check::new(
+                "departure: instructions before the RTOS runs",
+                departure,
+                "",
+                Goal::AtMost(DEPARTURE),
+            ),
+            Check::new("round trip, both ends", round_trip, "us", Goal::AtMost(ROUND_TRIP_US)),
+        ]
+    }
+
+    /// Each part.
+    pub(super) fn migration_table(&self) -> Table {
+        let mut table = Table::new("Cost of a migration, mean", ["", "instructions", "virtual µs"]);
+        if let Some(cost) = self.migration() {
+            for (name, instructions) in [
+                ("departure of a vCPU that computes, before the RTOS's task runs", cost.departure),
+                ("on the RTOS's core, departure and return", cost.base),
+                ("on the other core, arrival and sending back", cost.refuge),
+                ("round trip, both ends", cost.round_trip()),
+            ] {
+                let us = format!("{:.2}", instructions / PER_US);
+                table.row([name.into(), format!("{instructions:.0}"), us]);
+            }
+        }
+        for (doing, instructions) in self.departures() {
+            let us = format!("{:.2}", instructions / PER_US);
+            table.row([format!("departure under {doing}"), format!("{instructions:.0}"), us]);
+        }
+        table
+    }
+
+    /// Departures under what Linux does where latency is measured: medians of
+    /// the dispatch latency, on-demand beyond none.
+    fn departures(&self) -> Vec<(&'static str, f64)> {
+        let median = |policy: &str, linux: &Linux| {
+            let dispatch = &self.latency(policy, linux, true)?.dispatch;
+            distribution(dispatch).percentile(500).map(f64::from)
+        };
+        let beyond = |(linux, doing): &(Linux, &'static str)| {
+            Some((*doing, median("on-demand", linux)? - median("none", linux)?))
+        };
+        LOADS.iter().filter_map(beyond).collect()
+    }
+
+    /// For programs.
+    pub(super) fn migration_json(&self) -> Value {
+        self.migration().map_or(Value::Null, |cost| {
+            json!({
+                "departure_instructions": cost.departure,
+                "departures_under": self.departures().into_iter().collect::<BTreeMap<_, _>>(),
+                "base_instructions": cost.base,
+                "refuge_instructions": cost.refuge,
+                "round_trip_instructions": cost.round_trip(),
+                "round_trips": cost.round_trips,
+            })
+        })
+    }
+
+    /// Ours beside the paper's.
+    pub(super) fn migration_finding(&self) -> String {
+        self.migration().map_or("Ours: not measured.".into(), |cost| {
+            format!(
+                "Ours: {} instructions for a round trip, both ends, mean of {}; the RTOS waits \
+                 for {} of them. Instructions are no time on hardware, where caches are cold on \
+                 the other core.",
+                number(cost.round_trip().round()),
+                number(cost.round_trips),
+                number(cost.departure)
+            )
+        })
+    }
+}
+
+#[allow(clippy::cast_precision_loss)] // counts
+fn as_f64(count: u64) -> f64 {
+    count as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::run::Vcpu;
+    use super::super::tests::{late, lhp};
+    use super::*;
+
+    fn counted(name: &str, dispatch: u32, migrations: u64, at_el2: [u64; 2]) -> Measurement {
+        let core = |instructions: u64| {
+            json!({
+                "instructions": 9, "idle_ns": 0,
+                "forced_leaves": { "stall": 0, "main_loop": 0, "timeout": 0 },
+                "range": { "instructions": instructions, "visits": 1, "by_entry": {} },
+            })
+        };
+        let statistics = json!({
+            "finished": true, "quantum_ns": 2_000, "mhz": 1_000, "virtual_ns": 1, "real_ns": 1,
+            "slowdown": 1.0, "quanta": 1, "early_ends": 0, "deadlines": 0, "jumps": 0,
+            "settlings": 0, "vcpus": at_el2.map(core),
+        });
+        let vcpu = Vcpu {
+            name: "linux.0".into(),
+            run_s: 1.0,
+            stolen_s: 0.0,
+            switches: 1,
+            migrations,
+            kernel_preemptions: 0,
+            kernel_preempted_s: 0.0,
+        };
+        Measurement {
+            statistics: Some(serde_json::from_value(statistics).unwrap()),
+            vcpus: vec![vcpu],
+            ..late(name, &[(dispatch, 100)])
+        }
+    }
+
+    #[test]
+    fn a_cost_is_what_there_is_more_of() {
+        let of = |dispatch, base: u64| {
+            lhp(vec![
+                counted("migration-none", 1_000, 0, [5_000, 700]),
+                counted("migration-on-demand", dispatch, 200, [5_000 + base, 70_700]),
+            ])
+        };
+        let cost = of(1_200, 230_000).migration().unwrap();
+        let expected = Cost { departure: 200.0, base: 2_300.0, refuge: 700.0, round_trips: 100.0 };
+        assert_eq!(cost, expected);
+        let holding =
+            |lhp: &Lhp| lhp.migration_checks().iter().map(Check::holds).collect::<Vec<_>>();
+        assert_eq!(holding(&of(1_200, 230_000)), [true, true]);
+        assert_eq!(holding(&of(1_201, 230_100)), [false, false]);
+    }
+}

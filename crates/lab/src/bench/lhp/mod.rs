@@ -1,0 +1,231 @@
+//! What becomes of Linux when the RTOS preempts the holder of a lock, and what
+//! each policy does about it: the experiments of the papers, in virtual time.
+//!
+//! | module | story |
+//! | --- | --- |
+//! | [`policy`] | what is compared: one table |
+//! | [`point`], [`plan`] | one run of a machine, all of them |
+//! | [`description`] | a point's system |
+//! | [`run`] | running it |
+//! | [`basis`] | what measurements depend on |
+//! | [`throughput`], [`latency`], [`migration`], [`overhead`], [`seen`] | the figures |
+//! | [`report`] | for people, beside what the papers say |
+//! | [`short`] | one point as a test |
+
+pub mod basis;
+pub mod description;
+pub mod latency;
+pub mod migration;
+pub mod overhead;
+pub mod plan;
+pub mod point;
+pub mod policy;
+mod report;
+pub mod run;
+pub mod seen;
+mod short;
+pub mod throughput;
+
+use super::Extent;
+use super::campaign::{Campaign, make};
+use super::store::{Named, Store};
+use crate::progress::Progress;
+use crate::results::{Check, Outcome};
+use crate::suite::Bench;
+use basis::Basis;
+use miette::{Result, miette};
+use point::{Experiment, Point};
+use policy::Policy;
+use run::Measurement;
+use serde_json::{Value, json};
+pub use short::scenario;
+
+/// Machines at the same time, where the host has two processors: cores take
+/// turns, so one machine uses little more than one.
+const SIDE_BY_SIDE: usize = 2;
+
+/// What to measure.
+#[derive(Clone, Debug)]
+pub struct Request {
+    /// How thoroughly.
+    pub extent: Extent,
+    /// What is known, too.
+    pub fresh: bool,
+    /// Only points whose names begin so; none: all.
+    pub only: Option<String>,
+}
+
+/// Everything that was measured.
+#[derive(Debug)]
+pub struct Lhp {
+    planned: Vec<Point>,
+    measurements: Vec<Measurement>,
+    /// Points that brought nothing, and why.
+    failures: Vec<(Point, String)>,
+    basis: Option<Basis>,
+}
+
+/// Measures; what an earlier bench has measured with the same QEMU,
+/// instrument, hypervisor and guests is not measured again.
+///
+/// # Errors
+/// When there is no such point, files cannot be read or written, and on Ctrl-C.
+/// A point that fails is no error: its goals are not met.
+pub fn measure(request: &Request, bench: &Bench, progress: &mut Progress) -> Result<Lhp> {
+    let directory = bench.directory.join("points");
+    make(&directory)?;
+    let basis = Basis::of(bench)?;
+    let store = Store::new(directory, basis.clone());
+    let (planned, others) = asked(plan::points(request.extent, &Policy::existing()), request)?;
+    let host = std::thread::available_parallelism().map_or(1, usize::from);
+    let campaign = Campaign {
+        store: &store,
+        fresh: request.fresh,
+        side_by_side: SIDE_BY_SIDE.min(host),
+        interrupt: &bench.interrupt,
+    };
+    let found = campaign
+        .run(&planned, progress, |point: &Point, logs, tell| run::run(point, bench, logs, tell))?;
+    // What is known of the others is shown too: a point is compared with them.
+    let known: Vec<Measurement> = others.iter().filter_map(|point| store.find(point)).collect();
+    let planned = known.iter().map(|m| m.point.clone()).chain(planned).collect();
+    let measurements = known.into_iter().chain(found.measurements).collect();
+    Ok(Lhp { planned, measurements, failures: found.failures, basis: Some(basis) })
+}
+
+/// The points that were asked for, and all others.
+fn asked(points: Vec<Point>, request: &Request) -> Result<(Vec<Point>, Vec<Point>)> {
+    let Some(only) = &request.only else { return Ok((points, Vec::new())) };
+    let (asked, others): (Vec<_>, Vec<_>) =
+        points.into_iter().partition(|point| point.name().starts_with(only.as_str()));
+    if asked.is_empty() {
+        let names: Vec<_> = others.iter().map(|point| format!("  {}", point.name())).collect();
+        let names = names.join("\n");
+        return Err(miette!(
+            help = format!("these are there; the beginning of a name is enough:\n{names}"),
+            "no point is called `{only}`"
+        ));
+    }
+    Ok((asked, others))
+}
+
+/// The policies of these points, in the order of the table.
+fn planned_policies(points: &[&Point]) -> Vec<Policy> {
+    let planned = |policy: &Policy| points.iter().any(|p| p.stage.policy() == Some(*policy));
+    Policy::ALL.into_iter().filter(planned).collect()
+}
+
+impl Lhp {
+    fn of(&self, experiment: Experiment) -> impl Iterator<Item = &Measurement> {
+        self.measurements.iter().filter(move |m| m.point.experiment == experiment)
+    }
+
+    fn checks(&self) -> Vec<Check> {
+        let parts = [
+            self.throughput().checks(),
+            self.latency_checks(),
+            self.migration_checks(),
+            self.overhead_checks(),
+        ];
+        let mut checks: Vec<_> = parts.into_iter().flatten().collect();
+        checks.push(Check::done("every point was measured", self.failures.is_empty()));
+        checks
+    }
+
+    /// Figures and checks.
+    #[must_use]
+    pub fn outcome(&self) -> Outcome {
+        let mut outcome = Outcome::new("lhp");
+        if let Some(basis) = &self.basis {
+            outcome.parameter("qemu", basis.qemu.clone());
+            outcome.parameter("instrument_crc32", basis.instrument.clone());
+            outcome.parameter("hypervisor_crc32", basis.hypervisor.clone());
+            outcome.parameter("linux_crc32", basis.linux.clone());
+            outcome.parameter("rtos_crc32", basis.rtos.clone());
+        }
+        outcome.parameter("points", self.planned.len());
+        let failures = self.failures.iter();
+        let failures = failures.map(|(point, why)| json!({ "point": point.name(), "why": why }));
+        outcome.figure("failures", failures.collect::<Vec<_>>());
+        outcome.figure("throughput", self.throughput().json());
+        outcome.figure("latency", self.latency_json());
+        outcome.figure("migration", self.migration_json());
+        outcome.figure("overhead", self.overhead_json());
+        outcome.figure("lock_holder_preemption", self.seen_json());
+        let real = self.measurements.iter().map(|m| (m.point.name(), Value::from(m.real_s)));
+        outcome.figure("real_s", Value::Object(real.collect()));
+        self.checks().into_iter().for_each(|check| outcome.check(check));
+        outcome
+    }
+
+    /// Files for other programs, with their names.
+    #[must_use]
+    pub fn files(&self) -> Vec<(&'static str, String)> {
+        let throughput = self.throughput();
+        vec![
+            ("throughput.csv", throughput.csv()),
+            ("throughput.svg", throughput.chart().file()),
+            ("latency.csv", self.latency_csv()),
+        ]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::run::Lateness;
+    use super::*;
+    use crate::bench::sample::Sample;
+    use std::collections::BTreeMap;
+
+    fn plan() -> Vec<Point> {
+        plan::points(Extent::Full, &Policy::ALL[..3])
+    }
+
+    /// All points are planned, these were measured.
+    pub fn lhp(measurements: Vec<Measurement>) -> Lhp {
+        Lhp { planned: plan(), measurements, failures: Vec::new(), basis: None }
+    }
+
+    /// The planned point whose name begins so, with the times of its runs.
+    pub fn measured(name: &str, seconds: &[f64]) -> Measurement {
+        let point = plan().into_iter().find(|point| point.name().starts_with(name)).unwrap();
+        Measurement {
+            point,
+            real_s: 1.0,
+            virtual_s: 2.0,
+            runs: Sample(seconds.to_vec()),
+            rtos: None,
+            vcpus: Vec::new(),
+            statistics: None,
+            spinning: BTreeMap::new(),
+        }
+    }
+
+    /// The same with dispatch latencies, ns, and how often each occurred.
+    pub fn late(name: &str, dispatch: &[(u32, u64)]) -> Measurement {
+        let dispatch: BTreeMap<_, _> = dispatch.iter().copied().collect();
+        let activations = dispatch.values().sum();
+        let rtos = Lateness { activations, missed: 0, response: dispatch.clone(), dispatch };
+        Measurement { rtos: Some(rtos), ..measured(name, &[]) }
+    }
+
+    #[test]
+    fn a_point_is_found_by_the_beginning_of_its_name() {
+        let request =
+            |only: &str| Request { extent: Extent::Full, fresh: false, only: Some(only.into()) };
+        let (found, others) = asked(plan(), &request("throughput-none-f5")).unwrap();
+        assert_eq!((found.len(), found.len() + others.len()), (1, plan().len()));
+        let error = asked(plan(), &request("thruput")).unwrap_err();
+        assert!(error.help().unwrap().to_string().contains("throughput-none-f5"));
+    }
+
+    #[test]
+    fn what_was_not_measured_meets_no_goal_and_still_makes_a_page() {
+        let nothing = lhp(Vec::new());
+        let outcome = nothing.outcome();
+        let failing = outcome.checks().iter().filter(|check| !check.holds()).count();
+        assert_eq!(failing, outcome.checks().len() - 1, "but the last: nothing failed");
+        let page = nothing.report(&outcome).render(&outcome);
+        assert!(page.contains("PECCS") && !nothing.summary(&outcome).is_empty());
+    }
+}

@@ -1,0 +1,156 @@
+//! One run of a machine: a point of some figure.
+
+use super::policy::Policy;
+use crate::bench::store::Named;
+use crate::bench::vtime::case::Work;
+use serde::{Deserialize, Serialize};
+
+/// Thousandths in a whole, as FreeRTOS's `load=` counts.
+pub const WHOLE: u32 = 1_000;
+
+/// One run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Point {
+    /// For which figure.
+    pub experiment: Experiment,
+    /// What Linux does.
+    pub linux: Linux,
+    /// On what.
+    pub stage: Stage,
+    /// What the RTOS does, if there is one.
+    pub rtos: Option<Rtos>,
+    /// Whether interrupt priorities separate the RTOS's from Linux's.
+    pub separation: bool,
+}
+
+/// What is to be found out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Experiment {
+    /// How fast Linux is.
+    Throughput,
+    /// How late the RTOS is.
+    Latency,
+    /// What a migration costs.
+    Migration,
+    /// What Linux loses to the hypervisor.
+    Overhead,
+    /// Where Linux's kernel spins.
+    Spinning,
+}
+
+/// What Linux does.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Linux {
+    /// Runs of `hackbench -g 1 -l LOOPS`, then it switches off.
+    Hackbench {
+        /// Messages of each sender to each receiver.
+        loops: u32,
+        /// How many runs.
+        runs: u32,
+    },
+    /// Hackbench until the machine ends.
+    BusyHackbench,
+    /// The first vCPU writes to a file until the machine ends.
+    BusyWrite,
+    /// The same work on every vCPU, timed; then it switches off.
+    Timed {
+        /// Which.
+        work: Work,
+        /// How much of it.
+        count: u32,
+        /// How many runs.
+        runs: u32,
+    },
+}
+
+/// On what.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Stage {
+    /// Linux on the bare board, without hypervisor, four cores.
+    Native,
+    /// Linux under Cassata, nobody else.
+    Alone {
+        /// Cores and vCPUs.
+        cores: u32,
+    },
+    /// Linux and the RTOS on four cores.
+    Shared {
+        /// Name of the policy.
+        policy: String,
+    },
+}
+
+/// What the RTOS does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Rtos {
+    /// What it burns of its period, in thousandths.
+    pub load_permille: u32,
+    /// Its period, and its tick, in microseconds.
+    pub period_us: u32,
+    /// Activations until it switches itself off; 0: never.
+    pub activations: u32,
+}
+
+impl Stage {
+    /// Linux beside the RTOS under `policy`.
+    #[must_use]
+    pub fn shared(policy: Policy) -> Self {
+        Self::Shared { policy: policy.name.into() }
+    }
+
+    /// The policy, if there is something to decide.
+    #[must_use]
+    pub fn policy(&self) -> Option<Policy> {
+        match self {
+            Self::Shared { policy } => Policy::named(policy),
+            Self::Native | Self::Alone { .. } => None,
+        }
+    }
+
+    /// In short.
+    #[must_use]
+    pub fn name(&self) -> String {
+        match self {
+            Self::Native => "native".into(),
+            Self::Alone { cores } => format!("alone-{cores}"),
+            Self::Shared { policy } => policy.clone(),
+        }
+    }
+}
+
+impl Linux {
+    fn name(&self) -> String {
+        match self {
+            Self::Hackbench { loops, runs } => format!("l{loops}-x{runs}"),
+            Self::BusyHackbench => "hackbench".into(),
+            Self::BusyWrite => "write".into(),
+            Self::Timed { work, count, runs } => format!("{}-{count}-x{runs}", work.name()),
+        }
+    }
+}
+
+impl Named for Point {
+    /// Such as `throughput-on-demand-f5-l100-x7`,
+    /// `latency-none-write-together-100000`.
+    fn name(&self) -> String {
+        let (stage, linux) = (self.stage.name(), self.linux.name());
+        let load = self.rtos.map_or(0, |rtos| rtos.load_permille * 10 / WHOLE);
+        let activations = self.rtos.map_or(0, |rtos| rtos.activations);
+        let separation = if self.separation { "apart" } else { "together" };
+        match (self.experiment, &self.stage) {
+            (Experiment::Throughput, Stage::Shared { .. }) => {
+                format!("throughput-{stage}-f{load}-{linux}")
+            }
+            (Experiment::Throughput, _) => format!("throughput-{stage}-{linux}"),
+            (Experiment::Latency, _) => {
+                format!("latency-{stage}-{linux}-{separation}-{activations}")
+            }
+            (Experiment::Migration, _) => format!("migration-{stage}-{linux}-{activations}"),
+            (Experiment::Overhead, _) => format!("overhead-{stage}-{linux}"),
+            (Experiment::Spinning, _) => format!("spinning-{stage}-f{load}-{linux}"),
+        }
+    }
+}

@@ -1,0 +1,95 @@
+//! For people: the summary, and the page that shows each figure beside what
+//! the papers say.
+
+use super::Lhp;
+use crate::figures;
+use crate::report::{Report, figure};
+use crate::results::Outcome;
+use crate::table::Table;
+use maud::{Markup, html};
+
+/// What the papers say of hackbench beside the RTOS.
+const THROUGHPUT: &str = "PECCS (Figure 1), vlk (Figure 8) and the thesis (Figures 2.1, 5.1): \
+without a policy hackbench is slower than on three dedicated cores once the RTOS burns half of \
+its core, and slower than on two from 80 % on. PECCS (Figures 8, 9) and the thesis: on-demand \
+migration comes near the ideal line once Linux's vCPUs yield when they spin, and is better than \
+three dedicated cores nearly everywhere; trap-based migration is hardly better than none.";
+/// What they say of latencies.
+const LATENCY: &str = "PECCS (Figures 5 to 7): mean dispatch latency 24.09 µs with delayed \
+preemption, 2.30 µs trap-based, 4.71 µs on demand; latencies with migration are almost those \
+without. vlk (Figures 5, 6), thesis (Figures 3.5, 3.6): without separation of interrupt \
+priorities latencies of over 100 µs occur, with it none above 40 µs.";
+/// What they say of a migration.
+const MIGRATION: &str = "PECCS (Figure 10): a departure takes 24.9 µs on one core and 28.0 µs on \
+the other, a return 38.1 µs and 12.0 µs. vlk: a round trip takes about 50 µs.";
+/// What they say of overhead.
+const OVERHEAD: &str = "vlk (Figure 2): building a Linux kernel takes 1.4 % longer beside TOPPERS \
+that ticks each millisecond, the cycles of TOPPERS included.";
+/// What they say of spinning.
+const SEEN: &str = "PECCS (Section 2): while the RTOS has the core of a lock holder, the other \
+cores wait in vain. The thesis (Section 6): so do those that wait for a function which an \
+interrupt makes the preempted vCPU call. No paper counts either.";
+
+impl Lhp {
+    fn tables(&self) -> Vec<Table> {
+        let throughput = self.throughput();
+        let all = [
+            throughput.dedicated(),
+            throughput.table(),
+            self.latency_table(),
+            self.migration_table(),
+            self.overhead_table(),
+            self.seen_table(),
+        ];
+        all.into_iter().filter(|table| !table.rows.is_empty()).collect()
+    }
+
+    /// The summary for a terminal.
+    #[must_use]
+    pub fn summary(&self, outcome: &Outcome) -> String {
+        let tables = self.tables().into_iter().map(|table| format!("{table}\n"));
+        tables.collect::<String>() + &figures::checks(outcome).to_string()
+    }
+
+    /// The page.
+    #[must_use]
+    pub fn report(&self, outcome: &Outcome) -> Report {
+        let lead = "Linux with four vCPUs and FreeRTOS with one, which shares core 0 with Linux's \
+                    first: what becomes of Linux when the RTOS takes a core from it, and of the \
+                    RTOS when Linux must get out of its way. Guests are unmodified; time is \
+                    virtual, an instruction is a nanosecond.";
+        let mut report = Report::new("No lock holder left behind", lead);
+        let (held, all) =
+            (outcome.checks().iter().filter(|check| check.holds()).count(), outcome.checks().len());
+        report.tile(format!("{held} of {all}"), "goals reached");
+        let throughput = self.throughput();
+        let caption = "Mean time of a run of hackbench -g 1; less is better. Dashed: Linux alone \
+                       on so many cores.";
+        report.section(
+            "How fast is Linux beside the RTOS?",
+            html! {
+                (figure(&throughput.chart().draw(), caption))
+                (beside(THROUGHPUT, &throughput.finding()))
+            },
+        );
+        let latency = self.latency_figures();
+        report.section(
+            "How late is the RTOS?",
+            html! {
+                @for (title, drawing) in &latency { (figure(drawing, title)) }
+                (beside(LATENCY, &self.latency_finding()))
+            },
+        );
+        report.section("What does a migration cost?", beside(MIGRATION, &self.migration_finding()));
+        report.section("What does Linux lose?", beside(OVERHEAD, &self.overhead_finding()));
+        let seen =
+            "Ours: the table below; what is spun is counted in further runs of the same point.";
+        report.section("How much is waited in vain?", beside(SEEN, seen));
+        self.tables().iter().for_each(|table| report.table(table));
+        report
+    }
+}
+
+fn beside(paper: &str, ours: &str) -> Markup {
+    html! { p { (paper) } p { (ours) } }
+}

@@ -1,0 +1,284 @@
+//! How fast Linux is beside the RTOS: hackbench's time over what the RTOS
+//! burns.
+
+use super::plan::CORES;
+use super::point::{Experiment, Point, Stage, WHOLE};
+use super::policy::Policy;
+use super::{Lhp, planned_policies};
+use crate::bench::sample::Sample;
+use crate::quantity::number;
+use crate::report::Chart;
+use crate::results::{Check, Goal};
+use crate::table::Table;
+use serde_json::{Value, json};
+use std::fmt::Write;
+
+/// Most that on-demand may be above the ideal line, percent.
+const ABOVE_IDEAL_PERCENT: f64 = 5.0;
+/// Above this load the trap-based policy shall beat `none`, thousandths.
+const TRAP_BASED_FROM: u32 = 300;
+
+/// The time that the ideal line gives: while the RTOS sleeps, a share
+/// 1 - `load` of the time, Linux is as fast as on four cores of its own, else as
+/// on three (`four` and `three` are its times there).
+#[must_use]
+pub fn ideal(load: f64, four: f64, three: f64) -> f64 {
+    1.0 / ((1.0 - load) / four + load / three)
+}
+
+/// A point of the figure, times in seconds.
+struct Spot {
+    load_permille: u32,
+    policy: Policy,
+    steady: Sample,
+}
+
+/// What the figure needs of all that was measured.
+pub struct Throughput {
+    policies: Vec<Policy>,
+    loads: Vec<u32>,
+    alone: Vec<(u32, Sample)>,
+    spots: Vec<Spot>,
+}
+
+impl Lhp {
+    /// The part that is about throughput.
+    pub(super) fn throughput(&self) -> Throughput {
+        let ours = |point: &&Point| point.experiment == Experiment::Throughput;
+        let planned: Vec<&Point> = self.planned.iter().filter(ours).collect();
+        let load = |point: &&Point| Some(point.rtos?.load_permille);
+        let mut loads: Vec<u32> = planned.iter().filter_map(load).collect();
+        loads.sort_unstable();
+        loads.dedup();
+        let mut found = Throughput {
+            policies: planned_policies(&planned),
+            loads,
+            alone: vec![],
+            spots: vec![],
+        };
+        for measured in self.of(Experiment::Throughput) {
+            let (point, steady) = (&measured.point, measured.runs.steady());
+            if let Stage::Alone { cores } = point.stage {
+                found.alone.push((cores, steady));
+            } else if let Some((policy, rtos)) = point.stage.policy().zip(point.rtos) {
+                found.spots.push(Spot { load_permille: rtos.load_permille, policy, steady });
+            }
+        }
+        found
+    }
+}
+
+impl Throughput {
+    fn alone(&self, cores: u32) -> Option<f64> {
+        let (_, sample) = self.alone.iter().find(|(c, _)| *c == cores)?;
+        Some(sample.mean())
+    }
+
+    fn at(&self, policy: Policy, load_permille: u32) -> Option<&Sample> {
+        let here = |spot: &&Spot| (spot.policy, spot.load_permille) == (policy, load_permille);
+        Some(&self.spots.iter().find(here)?.steady)
+    }
+
+    fn ideal(&self, load_permille: u32) -> Option<f64> {
+        Some(ideal(share(load_permille), self.alone(CORES)?, self.alone(CORES - 1)?))
+    }
+
+    /// How far above the ideal line, in percent; below it is negative.
+    fn above_ideal(&self, policy: Policy, load_permille: u32) -> Option<f64> {
+        let time = self.at(policy, load_permille)?.mean();
+        Some(100.0 * (time / self.ideal(load_permille)? - 1.0))
+    }
+
+    /// The goals.
+    pub fn checks(&self) -> Vec<Check> {
+        let named = |name| self.policies.iter().copied().find(|policy| policy.name == name);
+        let mut checks = Vec::new();
+        if let Some(policy) = named("on-demand") {
+            for &load in &self.loads {
+                let name = format!("on-demand, f = {}: above the ideal line", share(load));
+                let value = self.above_ideal(policy, load);
+                checks.push(Check::new(&name, value, "%", Goal::AtMost(ABOVE_IDEAL_PERCENT)));
+            }
+        }
+        if let Some((trap, none)) = named("trap-based").zip(named("none")) {
+            for &load in self.loads.iter().filter(|&&load| load > TRAP_BASED_FROM) {
+                let name = format!("trap-based, f = {}: time, that of none being 1", share(load));
+                let times = self.at(trap, load).zip(self.at(none, load));
+                let ratio = times.map(|(trap, none)| trap.mean() / none.mean());
+                checks.push(Check::new(&name, ratio, "", Goal::AtMost(1.0)));
+            }
+        }
+        checks
+    }
+
+    /// Mean and spread of each point, and its distance from the ideal.
+    pub fn table(&self) -> Table {
+        let head = ["f", "ideal"].into_iter().chain(self.policies.iter().map(|p| p.name));
+        let mut table = Table::new("hackbench, ms: mean ± deviation, and above ideal", head);
+        for &load in &self.loads {
+            let cell = |&policy: &Policy| match self.at(policy, load) {
+                Some(steady) => {
+                    let above = self.above_ideal(policy, load);
+                    let above = above.map_or_else(String::new, |above| format!(" {above:+.1} %"));
+                    format!("{} ± {:.1} %{above}", ms(steady.mean()), steady.deviation_percent())
+                }
+                None => "-".into(),
+            };
+            let first = [number(share(load)), self.ideal(load).map_or("-".into(), ms)];
+            table.row(first.into_iter().chain(self.policies.iter().map(cell)));
+        }
+        table
+    }
+
+    /// Linux on cores of its own.
+    pub fn dedicated(&self) -> Table {
+        let mut table = Table::new("hackbench on dedicated cores", ["cores", "mean", "deviation"]);
+        for (cores, steady) in &self.alone {
+            let deviation = format!("{:.1} %", steady.deviation_percent());
+            table.row([cores.to_string(), format!("{} ms", ms(steady.mean())), deviation]);
+        }
+        table
+    }
+
+    /// The figure.
+    pub fn chart(&self) -> Chart<'static> {
+        let curve = |&policy: &Policy| {
+            let time = |&load: &u32| self.at(policy, load).map_or(f64::NAN, |s| 1e3 * s.mean());
+            (policy.name, self.loads.iter().map(time).collect::<Vec<_>>())
+        };
+        let ideal = |&load: &u32| self.ideal(load).map_or(f64::NAN, |s| 1e3 * s);
+        let mut curves = vec![("ideal", self.loads.iter().map(ideal).collect())];
+        curves.extend(self.policies.iter().map(curve));
+        let names = [(4, "4 cores"), (3, "3 cores"), (2, "2 cores")];
+        let line = |(cores, name)| Some((name, 1e3 * self.alone(cores)?));
+        let lines: Vec<_> = names.into_iter().filter_map(line).collect();
+        let all = curves.iter().flat_map(|(_, times)| times).chain(lines.iter().map(|(_, t)| t));
+        let most = all.copied().filter(|time| time.is_finite()).fold(1.0, f64::max);
+        Chart {
+            across: "f, the share of core 0 that the RTOS burns",
+            up: "hackbench, ms",
+            unit: "ms",
+            most: 1.1 * most,
+            values: self.loads.iter().map(|&load| share(load)).collect(),
+            curves,
+            lines,
+        }
+    }
+
+    /// One line for each point.
+    pub fn csv(&self) -> String {
+        let mut text =
+            String::from("stage,f,runs,mean_s,deviation_percent,ideal_s,above_ideal_percent\n");
+        for (cores, steady) in &self.alone {
+            let (runs, mean) = (steady.0.len(), steady.mean());
+            let _ = writeln!(text, "alone-{cores},,{runs},{mean},{},,", steady.deviation_percent());
+        }
+        for Spot { load_permille, policy, steady } in &self.spots {
+            let load = *load_permille;
+            let _ = writeln!(
+                text,
+                "{},{},{},{},{},{},{}",
+                policy.name,
+                share(load),
+                steady.0.len(),
+                steady.mean(),
+                steady.deviation_percent(),
+                self.ideal(load).map_or_else(String::new, |s| s.to_string()),
+                self.above_ideal(*policy, load).map_or_else(String::new, |p| p.to_string()),
+            );
+        }
+        text
+    }
+
+    /// For programs.
+    pub fn json(&self) -> Value {
+        let spot = |Spot { load_permille, policy, steady }: &Spot| {
+            json!({
+                "policy": policy.name, "load": share(*load_permille), "runs_s": steady.0,
+                "mean_s": steady.mean(), "deviation_percent": steady.deviation_percent(),
+                "ideal_s": self.ideal(*load_permille),
+                "above_ideal_percent": self.above_ideal(*policy, *load_permille),
+            })
+        };
+        let alone = |(cores, steady): &(u32, Sample)| json!({ "cores": cores, "runs_s": steady.0, "mean_s": steady.mean() });
+        json!({
+            "dedicated": self.alone.iter().map(alone).collect::<Vec<_>>(),
+            "points": self.spots.iter().map(spot).collect::<Vec<_>>(),
+        })
+    }
+
+    /// Our finding beside the paper's, where there is one.
+    pub fn finding(&self) -> String {
+        let worst = |name: &str| {
+            let policy = Policy::named(name)?;
+            let above = self.loads.iter().filter_map(|&load| self.above_ideal(policy, load));
+            above.reduce(f64::max)
+        };
+        let crossing = |cores| {
+            let (limit, none) = (self.alone(cores)?, Policy::named("none")?);
+            let worse = |&&load: &&u32| self.at(none, load).is_some_and(|s| s.mean() > limit);
+            self.loads.iter().find(worse).copied()
+        };
+        let crossing = |cores| match crossing(cores) {
+            Some(load) => format!("from f = {} on", share(load)),
+            None => "at no f".into(),
+        };
+        let above = |name| worst(name).map_or("not measured".into(), |p| format!("{p:+.1} %"));
+        format!(
+            "Ours: without a policy hackbench is slower than on three dedicated cores {}, than on \
+             two {}. At most above the ideal line: none {}, on-demand {}.",
+            crossing(3),
+            crossing(2),
+            above("none"),
+            above("on-demand")
+        )
+    }
+}
+
+fn share(permille: u32) -> f64 {
+    f64::from(permille) / f64::from(WHOLE)
+}
+
+fn ms(seconds: f64) -> String {
+    format!("{:.1}", 1e3 * seconds)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::{lhp, measured};
+    use super::*;
+
+    #[test]
+    fn the_ideal_line_ends_at_four_and_three_cores() {
+        assert!((ideal(0.0, 0.08, 0.1) - 0.08).abs() < 1e-12);
+        assert!((ideal(1.0, 0.08, 0.1) - 0.1).abs() < 1e-12);
+        // Half of the time at 12.5 a second, half at 10.
+        assert!((ideal(0.5, 0.08, 0.1) - 1.0 / 11.25).abs() < 1e-12);
+    }
+
+    #[test]
+    fn a_point_above_the_ideal_line_is_noticed() {
+        let times = |on_demand| {
+            lhp(vec![
+                measured("throughput-alone-4", &[9.0, 0.08, 0.08]),
+                measured("throughput-alone-3", &[9.0, 0.1, 0.1]),
+                measured("throughput-on-demand-f8", &[9.0, on_demand]),
+                measured("throughput-none-f8", &[9.0, 0.2]),
+            ])
+        };
+        // The ideal at 0.8 is 1 / (0.2 / 0.08 + 0.8 / 0.1) = 0.0952.
+        let holds = |on_demand| {
+            let checks = times(on_demand).throughput().checks();
+            let at = checks.iter().find(|check| check.name.contains("f = 0.8")).unwrap();
+            (at.holds(), checks.len())
+        };
+        assert_eq!(holds(0.0999), (true, 10));
+        assert_eq!(holds(0.1001), (false, 10));
+        let csv = times(0.1).throughput().csv();
+        assert!(csv.contains("\nnone,0.8,1,0.2,NaN,"), "{csv}");
+        assert_eq!(csv.lines().count(), 5);
+        let finding = times(0.1).throughput().finding();
+        assert!(finding.contains("three dedicated cores from f = 0.8 on"), "{finding}");
+        assert!(finding.contains("none +110.0 %, on-demand +5.0 %"), "{finding}");
+    }
+}
