@@ -46,7 +46,7 @@ pub(crate) fn status() -> Status {
         (vcpu.state, vcpu.pcpu, vcpu.run) = (vcpu_state::SLEEPING, pcpu, run);
         (vcpu.switches, vcpu.longest_el2) = (1_234, 7);
         (vcpu.kernel_preemptions, vcpu.kernel_preempted) = (56, HZ / 8);
-        vcpu.exits = [10, 20, 30, 40, 50, 60, 70, 80];
+        vcpu.exits = [10, 20, 30, 40, 50, 60, 70, 80, 90];
     }
     status
 }
