@@ -2,6 +2,7 @@
 
 use super::plan::CORES;
 use super::point::{Experiment, Linux, Point, Stage};
+use super::policy::{NONE, Policy, RTOS_PRIORITY};
 use crate::bench::vtime::case::Images;
 use std::fmt::Write;
 use std::path::Path;
@@ -36,27 +37,29 @@ pub const TEXT: (&str, u64) = ("_stext", 0x1_0000);
 #[must_use]
 pub fn of(point: &Point, root: &Path) -> Option<String> {
     let images = Images::of(root);
-    let (pcpus, linux) = match &point.stage {
+    let pcpus = match &point.stage {
         Stage::Native => return None,
-        Stage::Alone { cores } => (*cores, (0..*cores).collect()),
-        Stage::Shared { .. } => (CORES, point.stage.policy()?.linux.to_vec()),
+        Stage::Alone { cores } => *cores,
+        Stage::Shared { .. } => CORES,
     };
+    let policy = point.stage.policy().or_else(|| Policy::named(NONE))?;
+    let [linux_setting, rtos_setting] = policy.settings();
     let separation = point.separation;
     let mut text = format!(
         "[board]\nkind = \"qemu-virt\"\npcpus = {pcpus}\nmemory = \"1G\"\n\n\
          [hypervisor]\npriority_separation = {separation}\noff_when_done = true\n\n\
          [[vm]]\nname = \"linux\"\nkernel = {:?}\ninitramfs = {:?}\ncmdline = '{}'\nseed = 1\n\
-         memory = {{ size = \"512M\" }}\n",
+         memory = {{ size = \"512M\" }}\n{linux_setting}vcpus = [\n",
         images.kernel,
         images.initramfs,
         command_line(point),
     );
-    if let Some(setting) = point.stage.policy().and_then(super::policy::Policy::setting) {
-        text += &format!("{setting}\n");
-    }
-    text += "vcpus = [\n";
-    for pcpu in linux {
-        let _ = writeln!(text, "    {{ pcpu = {pcpu}, priority = 1, quantum_us = {QUANTUM_US} }},");
+    for pcpu in 0..pcpus {
+        let priority = policy.linux_priority(pcpu);
+        let _ = writeln!(
+            text,
+            "    {{ pcpu = {pcpu}, priority = {priority}, quantum_us = {QUANTUM_US} }},"
+        );
     }
     text += "]\n";
     if let Some(rtos) = point.rtos {
@@ -64,7 +67,8 @@ pub fn of(point: &Point, root: &Path) -> Option<String> {
         let _ = write!(
             text,
             "\n[[vm]]\nname = \"rtos\"\nkernel = {kernel:?}\nmemory = {{ size = \"32M\" }}\n\
-             vcpus = [{{ pcpu = 0, priority = 10 }}]\nrealtime = true\nreport = \"4M\"\n\
+             vcpus = [{{ pcpu = 0, priority = {RTOS_PRIORITY} }}]\nrealtime = true\n\
+             report = \"4M\"\n{rtos_setting}\
              cmdline = \"load={} period_us={1} tick_us={1} activations={2} start_ms={3}\"\n",
             rtos.load_permille,
             rtos.period_us,
@@ -112,7 +116,6 @@ fn command_line(point: &Point) -> String {
 #[cfg(test)]
 mod tests {
     use super::super::plan::points;
-    use super::super::policy::Policy;
     use super::*;
     use crate::bench::Extent;
     use crate::bench::store::Named;
@@ -124,7 +127,7 @@ mod tests {
     fn descriptions_are_understood() {
         let directory = tempfile::tempdir().unwrap();
         fs::create_dir(directory.path().join("systems")).unwrap();
-        for point in points(Extent::Full, &Policy::existing()) {
+        for point in points(Extent::Full, &Policy::all()) {
             let Some(text) = of(&point, directory.path()) else { continue };
             let path = directory.path().join("systems/point.toml");
             let report = system::load_text(&path, &text).unwrap_err();
@@ -140,7 +143,7 @@ mod tests {
 
     #[test]
     fn the_point_is_in_the_text() {
-        let points = points(Extent::Full, &Policy::ALL);
+        let points = points(Extent::Full, &Policy::all());
         let text = |name: &str| {
             let point = points.iter().find(|point| point.name().starts_with(name)).unwrap();
             of(point, Path::new("/root")).unwrap()
@@ -149,8 +152,7 @@ mod tests {
         assert!(shared.contains("migration = \"on-demand\"") && shared.contains("load=500 "));
         assert_eq!(shared.matches("priority = 1,").count(), 4);
         let divided = text("latency-partition-write-together");
-        assert!(divided.contains("priority_separation = false") && !divided.contains("migration"));
-        assert_eq!(divided.matches("priority = 1,").count(), 3);
+        assert!(divided.contains("priority_separation = false"));
         assert!(divided.contains("cassata.work=write") && divided.contains("activations=100000"));
         let alone = text("throughput-alone-3");
         assert!(alone.contains("pcpus = 3") && !alone.contains("rtos"));

@@ -3,7 +3,7 @@
 //!
 //! | module | story |
 //! | --- | --- |
-//! | [`policy`] | what is compared: one table |
+//! | [`policy`] | what is compared: all that the scheduler knows |
 //! | [`point`], [`plan`] | one run of a machine, all of them |
 //! | [`description`] | a point's system |
 //! | [`run`] | running it |
@@ -76,7 +76,7 @@ pub fn measure(request: &Request, bench: &Bench, progress: &mut Progress) -> Res
     make(&directory)?;
     let basis = Basis::of(bench)?;
     let store = Store::new(directory, basis.clone());
-    let (planned, others) = asked(plan::points(request.extent, &Policy::existing()), request)?;
+    let (planned, others) = asked(plan::points(request.extent, &Policy::all()), request)?;
     let host = std::thread::available_parallelism().map_or(1, usize::from);
     let campaign = Campaign {
         store: &store,
@@ -112,7 +112,7 @@ fn asked(points: Vec<Point>, request: &Request) -> Result<(Vec<Point>, Vec<Point
 /// The policies of these points, in the order of the table.
 fn planned_policies(points: &[&Point]) -> Vec<Policy> {
     let planned = |policy: &Policy| points.iter().any(|p| p.stage.policy() == Some(*policy));
-    Policy::ALL.into_iter().filter(planned).collect()
+    Policy::all().into_iter().filter(planned).collect()
 }
 
 impl Lhp {
@@ -178,7 +178,7 @@ mod tests {
     use std::collections::BTreeMap;
 
     fn plan() -> Vec<Point> {
-        plan::points(Extent::Full, &Policy::ALL[..3])
+        plan::points(Extent::Full, &Policy::all()[..3])
     }
 
     /// All points are planned, these were measured.

@@ -1,7 +1,7 @@
 //! All points of a run of the bench.
 
 use super::point::{Experiment, Linux, Point, Rtos, Stage};
-use super::policy::Policy;
+use super::policy::{NONE, Policy};
 use crate::bench::Extent;
 use crate::bench::vtime::case::Work;
 
@@ -25,7 +25,7 @@ const HASH_US_PER_KIB: u32 = 50;
 const BEFORE_KIB: u32 = 10_240;
 
 /// What is compared where two policies tell the most.
-const KEY: [&str; 2] = ["none", "on-demand"];
+const KEY: [&str; 2] = [NONE, "on-demand"];
 
 /// What the RTOS burns where spinning is counted: much, so that it shows.
 const SPINNING_PERMILLE: u32 = 800;
@@ -99,11 +99,11 @@ impl Sizes {
     fn overhead(&self) -> Vec<Point> {
         let runs = self.timed_runs;
         let tick = Rtos { load_permille: 0, period_us: TICK_US, activations: 0 };
-        let plain = Policy::ALL[0];
+
         let stages = [
             (Stage::Native, None),
             (Stage::Alone { cores: CORES }, None),
-            (Stage::shared(plain), Some(tick)),
+            (Stage::Shared { policy: NONE.into() }, Some(tick)),
         ];
         let amounts = [(Work::Cpu, 8_192), (Work::Calls, 80_000), (Work::Forks, 80)];
         let each = amounts.into_iter().flat_map(|(work, count)| {
@@ -187,7 +187,7 @@ mod tests {
     #[test]
     fn no_two_points_share_a_name() {
         for extent in [Extent::Full, Extent::Quick] {
-            let points = points(extent, &Policy::ALL);
+            let points = points(extent, &Policy::all());
             let names: BTreeSet<_> = points.iter().map(Point::name).collect();
             assert_eq!(names.len(), points.len());
         }
@@ -195,7 +195,7 @@ mod tests {
 
     #[test]
     fn every_policy_meets_every_load() {
-        let points = points(Extent::Full, &Policy::ALL);
+        let points = points(Extent::Full, &Policy::all());
         let met = |policy: &Policy| {
             let of = |point: &&Point| {
                 point.experiment == Experiment::Throughput && point.stage.policy() == Some(*policy)
@@ -204,6 +204,6 @@ mod tests {
             loads.map(|rtos| rtos.load_permille).collect::<Vec<_>>()
         };
         let tenths: Vec<_> = (0..10).map(|tenth| tenth * WHOLE / 10).collect();
-        assert!(Policy::ALL.iter().all(|policy| met(policy) == tenths));
+        assert!(Policy::all().iter().all(|policy| met(policy) == tenths));
     }
 }

@@ -1,75 +1,53 @@
-//! The policies that are compared: one table. What the description's parser
-//! does not know yet is left out of the plan.
+//! The policies that are compared: all that the scheduler knows. One that is
+//! new there is measured here.
 
-use std::path::Path;
-use system::Code;
+use sched::policy::Kind;
 
 /// One way to let Linux and the RTOS share the board.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Policy {
     /// Its name, and what `migration` is set to.
     pub name: &'static str,
-    /// The pCPUs of Linux's vCPUs, in order.
-    pub linux: &'static [u32],
-    /// Whether the description says `migration`.
-    migrates: bool,
-    /// In a few words, for the report.
-    pub about: &'static str,
+    /// Whether the RTOS has it and makes way, not Linux.
+    for_rtos: bool,
 }
 
-/// All pCPUs, that of the RTOS among them.
-const SHARED: &[u32] = &[0, 1, 2, 3];
+/// The policy without any.
+pub const NONE: &str = "none";
+
+/// Linux's priority, below the RTOS's.
+const LINUX_PRIORITY: u32 = 1;
+/// The priority of the RTOS.
+pub const RTOS_PRIORITY: u32 = 10;
+/// Of a Linux vCPU that is above the RTOS.
+const ABOVE_RTOS: u32 = 20;
 
 impl Policy {
-    /// Every policy; to add one is to add a line.
-    pub const ALL: [Self; 9] = [
-        Self::sharing("none", "the RTOS preempts a Linux vCPU, which waits"),
-        Self::divided("partition", "the RTOS has a core of its own, Linux the three others"),
-        Self::sharing("on-demand", "the Linux vCPU leaves while the RTOS runs"),
-        Self::sharing("trap-based", "only user code beside the RTOS; interrupts migrate at once"),
-        Self::sharing("trap-based-deferred", "only user code beside the RTOS; interrupts wait"),
-        Self::sharing("safe-unsafe", "the RTOS waits while Linux is in its kernel, up to a limit"),
-        Self::sharing("coscheduling", "all Linux vCPUs run together, or none"),
-        Self::sharing("balance", "no two Linux vCPUs on one core"),
-        Self::sharing("rt-vcpu", "a Linux vCPU may rank above the RTOS, which then moves"),
-    ];
-
-    const fn sharing(name: &'static str, about: &'static str) -> Self {
-        Self { name, linux: SHARED, migrates: true, about }
-    }
-
-    const fn divided(name: &'static str, about: &'static str) -> Self {
-        Self { name, linux: &[1, 2, 3], migrates: false, about }
+    /// Every policy, in the scheduler's order.
+    #[must_use]
+    pub fn all() -> Vec<Self> {
+        let policy =
+            |kind: &Kind| Self { name: kind.name(), for_rtos: kind.policy().needs().for_realtime };
+        Kind::ALL.iter().map(policy).collect()
     }
 
     /// The policy of that name.
     #[must_use]
     pub fn named(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|policy| policy.name == name)
+        Self::all().into_iter().find(|policy| policy.name == name)
     }
 
-    /// What the description says of Linux besides its vCPUs.
+    /// What the description says of Linux, and of the RTOS.
     #[must_use]
-    pub fn setting(self) -> Option<String> {
-        self.migrates.then(|| format!("migration = \"{}\"", self.name))
+    pub fn settings(self) -> [String; 2] {
+        let setting = format!("migration = \"{}\"\n", self.name);
+        if self.for_rtos { [String::new(), setting] } else { [setting, String::new()] }
     }
 
-    /// Those that the description's parser knows.
+    /// Priority of Linux's vCPU `index`.
     #[must_use]
-    pub fn existing() -> Vec<Self> {
-        Self::ALL.into_iter().filter(|policy| policy.exists()).collect()
-    }
-
-    fn exists(self) -> bool {
-        let Some(setting) = self.setting() else { return true };
-        let text = format!("[[vm]]\nname = \"linux\"\n{setting}\n");
-        let about_it = |problem: &system::Problem| {
-            problem.code == Code::BadValue && problem.message.contains(&format!("`{}`", self.name))
-        };
-        match system::load_text(Path::new("policy.toml"), &text) {
-            Ok(_) => true,
-            Err(report) => !report.problems().iter().any(about_it),
-        }
+    pub fn linux_priority(self, index: u32) -> u32 {
+        if self.for_rtos && index == 0 { ABOVE_RTOS } else { LINUX_PRIORITY }
     }
 }
 
@@ -78,17 +56,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn policies_appear_when_the_parser_knows_them() {
-        let names: Vec<_> = Policy::existing().iter().map(|policy| policy.name).collect();
-        assert!(names.starts_with(&["none", "partition", "on-demand"]), "{names:?}");
-        assert!(!Policy { name: "no-such", ..Policy::ALL[0] }.exists());
+    fn names_find_policies() {
+        let all = Policy::all();
+        assert!(all.iter().all(|policy| Policy::named(policy.name) == Some(*policy)));
+        assert!([NONE, "partition", "on-demand"].iter().all(|name| Policy::named(name).is_some()));
+        assert_eq!(Policy::named("no-such"), None);
     }
 
     #[test]
-    fn names_find_policies() {
-        for policy in Policy::ALL {
-            assert_eq!(Policy::named(policy.name), Some(policy));
-        }
-        assert_eq!(Policy::named("no-such"), None);
+    fn who_makes_way_has_the_policy() {
+        let [linux, rtos] = Policy::named("on-demand").unwrap().settings();
+        assert_eq!((linux.as_str(), rtos.as_str()), ("migration = \"on-demand\"\n", ""));
+        let above = Policy::named("rt-vcpu").unwrap();
+        assert!(above.settings()[0].is_empty());
+        assert!(above.linux_priority(0) > RTOS_PRIORITY && above.linux_priority(1) < RTOS_PRIORITY);
     }
 }
