@@ -11,7 +11,8 @@
 //! | `switch` | one vCPU off the hardware, another on |
 //! | `exits` | where guests come in |
 //! | `interrupts`, `calls`, `mmio`, `traps`, `physical_timer` | what they come for |
-//! | `policies` | what is done when a vCPU takes another's core |
+//! | `policies`, `gang` | what is done when a vCPU takes another's core |
+//! | `crossing` | what a guest executes, and who waits for that to change |
 //! | `migration`, `transit` | vCPUs move to other cores |
 //! | `lifecycle` | VMs start, stop and fail |
 //! | `console` | all consoles over one UART |
@@ -26,7 +27,9 @@
 mod arch;
 mod calls;
 mod console;
+mod crossing;
 mod exits;
+mod gang;
 mod interrupts;
 mod lifecycle;
 mod migration;

@@ -5,19 +5,13 @@
 //! displaces was worked out at the start; a core none of whose vCPUs has a
 //! policy with a say finds a zero, and that is all it pays.
 
-use crate::arch::{context, cpu, gic, timer};
+use crate::arch::{cpu, timer};
 use crate::pcpu::Pcpu;
-use crate::shared::{IDLE, PLACES, VMS};
-use crate::vcpu::Vcpu;
-use abi::status::Exit;
+use crate::shared::{IDLE, PLACES};
 use abi::system::System;
 use core::sync::atomic::Ordering;
-use sched::policy::{self, Kind, Mode, Policy, Rank, Side, Then, View};
-use sched::{Duration, Instant, Members, Message, Params, Priority, VcpuId};
-
-/// How long a vCPU may stay in its kernel when it is a sibling's turn: it may
-/// hold a lock for which that one would spin. The shortest quantum there is.
-const SIBLINGS_WAIT_NS: u64 = abi::system::MIN_QUANTUM_NS;
+use sched::policy::{self, Kind, Mode, Policy, Rank, Then};
+use sched::{Duration, Members, Message, Params, Priority, VcpuId};
 
 /// Whether this machine can do what the policies need.
 ///
@@ -51,21 +45,6 @@ fn rank(system: &System, id: usize) -> Rank {
 }
 
 impl Pcpu {
-    /// Two vCPUs of one VM may come to take turns here.
-    pub fn learn_siblings(&mut self) {
-        let system = self.system;
-        for (index, vm) in system.vms().iter().enumerate() {
-            let here = self
-                .scheduler
-                .vcpus()
-                .filter(|id| usize::from(system.vcpus[usize::from(id.0)].vm) == index);
-            if here.count() > 1 {
-                self.may_wait |= vm.stage2_pa[0] != vm.stage2_pa[1];
-                cpu::trap_wait_for_event();
-            }
-        }
-    }
-
     /// Works out who displaces a vCPU that belongs here.
     pub fn learn_displacers(&mut self, id: usize) {
         let (system, kind) = (self.system, kind_of(self.system, id));
@@ -139,7 +118,7 @@ impl Pcpu {
         }
     }
 
-    fn refuge_of(&self, id: usize) -> usize {
+    pub fn refuge_of(&self, id: usize) -> usize {
         usize::from(self.system.vcpus[id].refuge)
     }
 
@@ -153,188 +132,6 @@ impl Pcpu {
         let Some(vcpu) = self.vcpus[slot].as_deref().filter(|_| lies_displaced) else { return };
         if vcpu.policy.interrupted() == Then::Leave {
             self.depart(id, self.refuge_of(slot));
-        }
-    }
-
-    /// The loaded vCPU was about to execute what its view does not let it.
-    /// Answers whether its policy takes care of that; else it is a fault.
-    #[inline(never)]
-    pub fn cross(&mut self) -> bool {
-        let mode = context::guest_mode();
-        let Some(vcpu) = self.loaded.as_deref_mut() else { return false };
-        match (vcpu.view, mode) {
-            (View::UserOnly, Mode::Kernel) | (View::KernelOnly, Mode::User) => {}
-            _ => return false,
-        }
-        vcpu.status.exits[Exit::Crossing as usize] += 1;
-        let (id, slot) = (vcpu.id, usize::from(vcpu.id.0));
-        let to = match vcpu.policy.crossed(mode) {
-            // It has left its kernel: who waits for that need not any longer.
-            Side::Here => {
-                self.reschedule = true;
-                return self.delaying.is_some_and(|(delayer, _)| delayer == id);
-            }
-            Side::Base => self.base_of(slot),
-            Side::Refuge => self.refuge_of(slot),
-        };
-        self.depart(id, to);
-        true
-    }
-
-    /// Whether `next`, who should have the core, waits for the loaded vCPU. That
-    /// one's time runs out even if who waits goes away meanwhile and others
-    /// come: else it might never give way.
-    #[inline(never)]
-    pub fn waits(&mut self, next: Option<VcpuId>, now: Instant) -> bool {
-        let yields = core::mem::take(&mut self.yields);
-        let limit_ns = next.filter(|_| !yields).and_then(|next| self.delay_limit_ns(next));
-        if let (Some(limit_ns), Some(vcpu)) = (limit_ns, self.loaded.as_deref()) {
-            let id = vcpu.id;
-            let until = self.delaying.map_or_else(
-                || now.after(Duration(timer::ns_to_ticks(limit_ns))),
-                |(_, until)| until,
-            );
-            if now < until {
-                if self.delaying.is_none() {
-                    self.delaying = Some((id, until));
-                    self.set_loaded_view(View::KernelOnly);
-                }
-                self.scheduler.let_finish(id);
-                self.set_mask(gic::MASK_NOTHING);
-                self.arm(Some(until));
-                return true;
-            }
-        }
-        if let Some((id, _)) = self.delaying
-            && !(next == Some(id) && self.is_loaded(id) && context::guest_mode() == Mode::Kernel)
-        {
-            self.delaying = None;
-            self.end_delay(id);
-        }
-        false
-    }
-
-    /// How long `next` waits for the loaded vCPU at most; none: not at all.
-    fn delay_limit_ns(&self, next: VcpuId) -> Option<u64> {
-        let vcpu = self.loaded.as_deref()?;
-        let slot = usize::from(vcpu.id.0);
-        let goes_on = vcpu.id != next
-            && self.loaded_is_current()
-            && self.scheduler.is_ready(vcpu.id)
-            && self.working >> slot & 1 == 0;
-        if !goes_on || !vcpu.has_views {
-            return None;
-        }
-        let mode = context::guest_mode();
-        if self.displaced_by[usize::from(next.0)] >> slot & 1 == 1 {
-            let limit_ns = self.system.vms[vcpu.vm].delay_limit_ns;
-            return vcpu.policy.delays(mode).then_some(limit_ns);
-        }
-        let sibling = usize::from(self.system.vcpus[usize::from(next.0)].vm) == vcpu.vm;
-        (sibling && mode == Mode::Kernel).then_some(SIBLINGS_WAIT_NS)
-    }
-
-    /// The loaded vCPU spins: if a sibling was preempted here in its kernel, what
-    /// that one holds may be what this one spins for.
-    pub fn yield_to_lock_holder(&mut self) {
-        let Some((me, vm)) = self.loaded.as_deref().map(|vcpu| (vcpu.id, vcpu.vm)) else { return };
-        for slot in self.vcpus_of(vm) {
-            let id = VcpuId(slot as u8);
-            let holds = |vcpu: &Vcpu| context::mode_of(vcpu.general.pstate) == Mode::Kernel;
-            if id != me
-                && self.vcpus[slot].as_deref().is_some_and(holds)
-                && self.scheduler.hurry(id)
-            {
-                self.yields = true;
-                self.reschedule = true;
-                return;
-            }
-        }
-    }
-
-    /// Nobody waits for this vCPU any longer.
-    fn end_delay(&mut self, id: VcpuId) {
-        let (system, at_base) = (self.system, self.base_of(usize::from(id.0)) == self.index);
-        if let Some(vcpu) = self.vcpu(id) {
-            let view = vcpu.usual_view(at_base);
-            vcpu.set_view(system, view);
-            vcpu.space.enter();
-        }
-        // Nobody was loaded since, so this is about its VM.
-        cpu::flush_guest_tlb_and_stage2();
-    }
-
-    fn set_loaded_view(&mut self, view: View) {
-        let system = self.system;
-        if let Some(vcpu) = self.loaded.as_deref_mut() {
-            vcpu.set_view(system, view);
-            vcpu.space.enter();
-            cpu::flush_guest_tlb_and_stage2();
-        }
-    }
-
-    /// The siblings of a vCPU stop because it cannot run, or go on.
-    fn set_awaited(&mut self, id: VcpuId, awaited: bool) {
-        let Some((vm, index)) = self.vcpu(id).map(|vcpu| (vcpu.vm, vcpu.index)) else { return };
-        let (bit, set) = (1 << index, &VMS[vm].awaited);
-        let before = if awaited {
-            set.fetch_or(bit, Ordering::AcqRel)
-        } else {
-            set.fetch_and(!bit, Ordering::AcqRel)
-        };
-        let changed = if awaited { before == 0 } else { before == bit };
-        if changed {
-            for core in (0..self.system.board.pcpu_count as usize).filter(|&c| c != self.index) {
-                self.tell(core, Message::Gangs, vm, false);
-            }
-            self.follow_gang(vm);
-        }
-    }
-
-    /// Lets this core's vCPUs of a VM run, or not.
-    pub fn follow_gang(&mut self, vm: usize) {
-        let awaited = VMS[vm].awaited.load(Ordering::Acquire) != 0;
-        for slot in self.vcpus_of(vm) {
-            let (id, bit) = (VcpuId(slot as u8), 1 << slot);
-            if !self.owns(id) || (self.stopped & bit != 0) == awaited {
-                continue;
-            }
-            if awaited {
-                self.stop_for_sibling(id);
-            } else {
-                self.go_on_with_siblings(id);
-            }
-        }
-    }
-
-    fn stop_for_sibling(&mut self, id: VcpuId) {
-        let bit = 1 << id.0;
-        // The one that is displaced itself stays as it is.
-        if self.displaced & bit != 0 || self.working & bit != 0 {
-            return;
-        }
-        if !self.vcpu(id).is_some_and(|vcpu| vcpu.on) {
-            return;
-        }
-        self.scheduler.depart(id);
-        self.stopped |= bit;
-        self.reschedule = true;
-    }
-
-    /// Whether there is something to do its guest finds out.
-    fn go_on_with_siblings(&mut self, id: VcpuId) {
-        self.let_schedule(id);
-        self.wake(id);
-        self.reschedule = true;
-    }
-
-    /// A stopped vCPU is the scheduler's again, asleep.
-    pub fn let_schedule(&mut self, id: VcpuId) {
-        let bit = 1 << id.0;
-        if self.stopped & bit != 0 {
-            self.stopped &= !bit;
-            // It was taken before.
-            let _ = self.scheduler.arrive(id, params(self.system, usize::from(id.0)), false);
         }
     }
 }
