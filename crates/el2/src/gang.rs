@@ -47,8 +47,11 @@ impl Pcpu {
 
     fn stop_for_sibling(&mut self, id: VcpuId) {
         let bit = 1 << id.0;
-        // The one that is displaced itself stays as it is.
-        if self.displaced & bit != 0 || self.working & bit != 0 {
+        // Those that are displaced themselves stay as they are: they do not run,
+        // and would lose their turns.
+        let current = usize::try_from(self.status.current).ok();
+        let losers = current.and_then(|id| self.displaced_by.get(id)).copied().unwrap_or(0);
+        if (self.displaced | losers | self.working) & bit != 0 {
             return;
         }
         if !self.vcpu(id).is_some_and(|vcpu| vcpu.on) {

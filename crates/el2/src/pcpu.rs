@@ -182,6 +182,9 @@ impl Pcpu {
             let Some(id) = decision.run else {
                 if self.displaced != 0 {
                     self.release(self.displaced);
+                    if self.reschedule {
+                        continue;
+                    }
                 }
                 self.idle(now);
                 continue;
@@ -198,6 +201,10 @@ impl Pcpu {
             self.arm(decision.until);
             if self.concerned != 0 {
                 self.migrate(id);
+                // Siblings that go on are ready now, and share in quanta.
+                if self.reschedule {
+                    continue;
+                }
             }
             return;
         }
