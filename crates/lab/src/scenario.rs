@@ -6,6 +6,7 @@
 //! | [`expect`] | what is expected of each VM, and whether that has come |
 //! | [`staged`] | a system description from `guests/probe/systems`, booted and judged |
 //! | [`moved`] | vCPUs that migrate while something else happens, under each policy |
+//! | [`stock`] | stock Linux under each policy, beside an RTOS and a neighbour that crashes |
 //! | [`reference`] | the probe without a hypervisor, which keeps its tests honest |
 //! | [`damaged`] | systems that EL2 must refuse |
 //! | [`typed`] | what is typed reaches the guest it is meant for |
@@ -23,6 +24,7 @@ pub mod moved;
 pub mod probe;
 pub mod reference;
 pub mod staged;
+pub mod stock;
 pub mod typed;
 
 pub use list::all;

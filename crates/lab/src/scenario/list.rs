@@ -2,7 +2,7 @@
 
 use super::expect::Expect::{self, Endures, Fails, Passes, Rhythm, Starts, Starves, Turns};
 use super::staged::Staged;
-use super::{damaged, moved, reference, typed};
+use super::{damaged, moved, reference, stock, typed};
 use crate::observe::Observer;
 use crate::suite::Scenario;
 
@@ -16,7 +16,8 @@ pub fn all() -> Vec<Scenario> {
     ];
     let staged = STAGED.iter().map(|&staged| Scenario::from(staged));
     let others = [damaged::scenario(), typed::scenario()];
-    reference.into_iter().chain(others).chain(staged).chain(moved::scenarios()).collect()
+    let policies = moved::scenarios().chain(stock::scenarios());
+    reference.into_iter().chain(others).chain(staged).chain(policies).collect()
 }
 
 const fn staged(
@@ -97,6 +98,12 @@ const STAGED: &[Staged] = &[
         "a neighbour that plays with interrupts, without priority separation",
         &[("rtos", Rhythm(3000)), ("probe", Passes)],
     ),
+    Staged {
+        name: "outranked",
+        about: "a real-time VM moves when a vCPU above it takes its core",
+        expect: &[("rtos", Rhythm(3000)), ("above", Endures), ("busy", Endures)],
+        besides: Some(moves_and_is_never_late),
+    },
     staged(
         "reset",
         "a VM resets itself out of a mess and begins fresh",
@@ -136,6 +143,25 @@ fn equal_shares(observer: &Observer, one: usize, other: usize) -> Option<String>
     (a.abs_diff(b) * 4 > a.max(b)).then(|| format!("vCPUs that are equal ran {a} and {b} ticks"))
 }
 
+/// The real-time VM arrived on another core some thousand times, and its handler
+/// never ran later than a migration explains: it would wait for up to 50 us if it
+/// stayed.
+fn moves_and_is_never_late(observer: &Observer) -> Option<String> {
+    const MIGRATIONS: u64 = 1_000;
+    const LATEST_US: u64 = 20;
+    let vm = observer.layout().vm("rtos")?;
+    let vcpu = observer.layout().vms[vm].vcpus.start;
+    let migrations = observer.latest()?.vcpus[vcpu].migrations;
+    if migrations < MIGRATIONS {
+        return Some(format!("it migrated {migrations} times, not {MIGRATIONS}"));
+    }
+    let reports = observer.reports(vm)?;
+    let (header, latest) = (reports.header()?, u64::from(reports.response().max()?));
+    let latest_us = latest * 1_000_000 / header.counter_hz;
+    (header.missed > 0 || latest_us > LATEST_US)
+        .then(|| format!("it missed {} activations, and came {latest_us} us late", header.missed))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -152,7 +178,7 @@ mod tests {
             .map(|entry| entry.unwrap().file_name().into_string().unwrap())
             .filter(|name| name.ends_with(".toml"))
             .collect();
-        let staged = STAGED.iter().map(|staged| staged.name).chain([typed::NAME]);
+        let staged = STAGED.iter().map(|staged| staged.name).chain([typed::NAME, stock::NAME]);
         let names = staged.chain(moved::descriptions());
         let named: BTreeSet<_> = names.map(|name| format!("{name}.toml")).collect();
         assert_eq!(files, named);

@@ -130,7 +130,7 @@ impl Staged {
 }
 
 /// The description at `path`, with each of `edits` made.
-fn edited(path: &Path, edits: &[(String, String)]) -> Result<String> {
+pub(super) fn edited(path: &Path, edits: &[(String, String)]) -> Result<String> {
     let read = std::fs::read_to_string(path);
     let mut text = read.map_err(|error| miette!("cannot read {}: {error}", path.display()))?;
     for (from, to) in edits {
