@@ -27,7 +27,6 @@ const UNDER: &[(&str, &str, (usize, u64))] = &[
     ("safe-unsafe", "moved-sgi", (0, 0)),
     ("coscheduling", "moved-power", (1, 0)),
     ("coscheduling", "moved-sgi", (0, 0)),
-    ("balance", "moved-reset", (0, 1)),
     ("balance", "moved-power", (1, 1)),
     ("balance", "moved-sgi", (0, 1)),
 ];
