@@ -131,8 +131,10 @@ fn refuge(vms: &[Vm], me: Id, load: &[usize]) -> Option<usize> {
     let would_stay = |&pcpu: &usize| {
         pcpu != vcpu.pcpu
             && all(vms).filter(|&(vm, i)| vms[vm].vcpus[i].pcpu == pcpu).all(|other| {
-                !policy::displaces(rank(vms, other), rank(vms, me), vms[me.0].policy)
-                    && !(vms[me.0].realtime && vms[other.0].realtime)
+                let displaces =
+                    policy::displaces(rank(vms, other), rank(vms, me), vms[me.0].policy);
+                let both_realtime = vms[me.0].realtime && vms[other.0].realtime;
+                !displaces && !both_realtime
             })
     };
     let own = |pcpu: usize| vms[me.0].vcpus.iter().any(|other| other.pcpu == pcpu);
