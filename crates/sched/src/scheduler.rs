@@ -202,12 +202,13 @@ impl Scheduler {
         if let Some(at) = self.find(id) {
             self.ready &= !(1 << at);
             if usize::from(self.hurried) == at {
-                // What it used before its turn stays used.
                 self.hurried = ABSENT;
-                return;
             }
-            self.entries[at].left = self.entries[at].params.quantum;
-            self.pass_turn(at);
+            // What was used before its turn stays used.
+            if self.has_turn(at) {
+                self.entries[at].left = self.entries[at].params.quantum;
+                self.pass_turn(at);
+            }
         }
     }
 
@@ -390,6 +391,11 @@ impl Scheduler {
             entry.left = entry.params.quantum;
             self.pass_turn(at);
         }
+    }
+
+    fn has_turn(&self, at: usize) -> bool {
+        let first = self.entries[at].peers.trailing_zeros() as usize;
+        usize::from(self.entries[first].turn) == at
     }
 
     /// If it is this entry's turn, it is the next one's.
