@@ -66,7 +66,7 @@ impl Pcpu {
     pub fn take_in(&mut self, id: VcpuId) {
         let slot = usize::from(id.0);
         let Some(vcpu) = TRANSITS[slot].take() else { return };
-        let (vm, on, epoch) = (vcpu.vm, vcpu.on, vcpu.epoch);
+        let (vm, on, epoch, has_devices) = (vcpu.vm, vcpu.on, vcpu.epoch, vcpu.has_devices);
         if vcpu.ready_on_arrival {
             self.scheduler.wake(id);
         }
@@ -78,7 +78,9 @@ impl Pcpu {
         let base = self.base_of(slot);
         if base == self.index {
             self.displaced &= !(1 << slot);
-            self.reroute(vm, self.index);
+            if has_devices {
+                self.reroute(vm, self.index);
+            }
         }
         if on && epoch != VMS[vm].epoch.load(Ordering::Acquire) {
             self.retire(id);

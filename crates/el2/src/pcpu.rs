@@ -443,10 +443,11 @@ impl Pcpu {
         }
     }
 
-    /// Sends a message to another core, and rings if that is needed.
-    pub fn tell(&self, core: usize, message: Message, member: usize, realtime: bool) {
+    /// Sends a message to another core, and rings if that is needed; urgently, if
+    /// a real-time vCPU that runs there must not keep it waiting.
+    pub fn tell(&self, core: usize, message: Message, member: usize, urgent: bool) {
         if MAILBOXES[core].send(message, member) {
-            let doorbell = if realtime { gic::DOORBELL_REALTIME } else { gic::DOORBELL };
+            let doorbell = if urgent { gic::DOORBELL_REALTIME } else { gic::DOORBELL };
             gic::ring(self.system.board.pcpu_mpidr[core], doorbell);
         }
     }

@@ -10,7 +10,7 @@ use crate::pcpu::Pcpu;
 use crate::shared::{IDLE, PLACES};
 use abi::system::System;
 use core::sync::atomic::Ordering;
-use sched::policy::{self, Kind, Mode, Policy, Rank, Then};
+use sched::policy::{self, Displaced, Kind, Mode, Policy, Rank, Then};
 use sched::{Duration, Members, Message, Params, Priority, VcpuId};
 
 /// Whether this machine can do what the policies need.
@@ -48,7 +48,7 @@ impl Pcpu {
     /// Works out who displaces a vCPU that belongs here.
     pub fn learn_displacers(&mut self, id: usize) {
         let (system, kind) = (self.system, kind_of(self.system, id));
-        if matches!(kind, Kind::None | Kind::Partition) {
+        if !kind.policy().needs().a_say {
             return;
         }
         for other in 0..system.header.vcpu_count as usize {
@@ -86,7 +86,8 @@ impl Pcpu {
         }
         let idle =
             if self.tell_idle { IDLE.load(Ordering::Relaxed) & !(1 << self.index) } else { 0 };
-        match vcpu.when_displaced(self.scheduler.is_ready(id), idle != 0) {
+        let seen = Displaced { ready: self.scheduler.is_ready(id), idle_core: idle != 0 };
+        match vcpu.when_displaced(seen) {
             Then::Stay => {}
             Then::Leave => self.depart(id, self.refuge_of(slot)),
             Then::LeaveUntilFree => {
@@ -118,6 +119,7 @@ impl Pcpu {
         }
     }
 
+    /// The core that a vCPU leaves for.
     pub fn refuge_of(&self, id: usize) -> usize {
         usize::from(self.system.vcpus[id].refuge)
     }

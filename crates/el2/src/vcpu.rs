@@ -4,12 +4,13 @@ use crate::arch::context::{Float, General, Space, System};
 use crate::arch::cpu;
 use crate::arch::ich::Saved;
 use crate::arch::timer::{self, Timer};
+use crate::policies;
 use crate::shared;
 use abi::status::{VcpuStatus, vcpu_state};
 use abi::system::vm_flags;
 use el2::power::Entry;
 use el2::vgic::interface::CpuInterface;
-use sched::policy::{Displaced, Kind, Policy, Then, View};
+use sched::policy::{Displaced, Policy, Then, View};
 use sched::{Instant, VcpuId};
 
 /// Exactly one core has the exclusive reference to each.
@@ -54,7 +55,7 @@ pub struct Vcpu {
     pub policy: &'static dyn Policy,
     /// What that says when it is displaced: asked beforehand, as this is on the
     /// way of a real-time guest.
-    when_displaced: [Then; 4],
+    when_displaced: [Then; Displaced::ALL.len()],
     /// It may leave when it arrives at a base that is taken.
     pub leaves_when_displaced: bool,
     /// Its index in the VM.
@@ -129,8 +130,7 @@ impl Vcpu {
             |other: &&abi::system::Vcpu| other.vm == table.vm && other.pcpu == table.pcpu;
         let siblings =
             system.vcpus.iter().take(system.header.vcpu_count as usize).filter(on_its_core).count();
-        // Unknown numbers have been refused.
-        let policy = Kind::from_number(system.vms[vm].policy).unwrap_or_default().policy();
+        let policy = policies::of(system, usize::from(id.0));
         let vm_moves = policy.needs().any_core
             || system
                 .vcpus
@@ -161,9 +161,7 @@ impl Vcpu {
             has_devices: system.spis[..system.header.spi_count as usize]
                 .iter()
                 .any(|spi| spi.vm as usize == vm),
-            when_displaced: core::array::from_fn(|i| {
-                policy.displaced(Displaced { ready: i & 1 != 0, idle_core: i & 2 != 0 })
-            }),
+            when_displaced: Displaced::ALL.map(|seen| policy.displaced(seen)),
             leaves_when_displaced: policy.needs().leaves_when_displaced,
             policy,
             index,
@@ -205,8 +203,8 @@ impl Vcpu {
     }
 
     /// What its policy says when it is displaced.
-    pub fn when_displaced(&self, ready: bool, idle_core: bool) -> Then {
-        self.when_displaced[usize::from(ready) | usize::from(idle_core) << 1]
+    pub fn when_displaced(&self, seen: Displaced) -> Then {
+        self.when_displaced[seen.index()]
     }
 
     /// What its policy lets it execute at its base, or elsewhere.

@@ -1,4 +1,4 @@
-use super::{Displaced, Needs, Policy, Then};
+use super::{Displaced, Policy, Then};
 
 /// Two vCPUs of a VM never take turns on one core: one that is displaced leaves
 /// only for a core that has nothing to run (Sukwong and Kim, EuroSys 2011).
@@ -9,10 +9,6 @@ use super::{Displaced, Needs, Policy, Then};
 pub struct Balance;
 
 impl Policy for Balance {
-    fn needs(&self) -> Needs {
-        Needs { any_core: true, leaves_when_displaced: true, ..Needs::default() }
-    }
-
     fn displaced(&self, vcpu: Displaced) -> Then {
         if vcpu.ready && vcpu.idle_core { Then::LeaveForIdle } else { Then::Stay }
     }

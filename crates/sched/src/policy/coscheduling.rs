@@ -1,4 +1,4 @@
-use super::{Displaced, Needs, Policy, Then};
+use super::{Displaced, Policy, Then};
 
 /// The vCPUs of a VM run together or not at all: when one that could run is
 /// displaced, the others stop (Ousterhout, 1982; VMware ESX).
@@ -8,10 +8,6 @@ use super::{Displaced, Needs, Policy, Then};
 pub struct Coscheduling;
 
 impl Policy for Coscheduling {
-    fn needs(&self) -> Needs {
-        Needs::default()
-    }
-
     fn displaced(&self, vcpu: Displaced) -> Then {
         if vcpu.ready { Then::StopOthers } else { Then::Stay }
     }

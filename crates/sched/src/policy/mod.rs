@@ -47,6 +47,22 @@ pub struct Displaced {
     pub idle_core: bool,
 }
 
+impl Displaced {
+    /// All there can be, each at its [index](Self::index).
+    pub const ALL: [Self; 4] = [
+        Self { ready: false, idle_core: false },
+        Self { ready: true, idle_core: false },
+        Self { ready: false, idle_core: true },
+        Self { ready: true, idle_core: true },
+    ];
+
+    /// Where it stands in [`Self::ALL`].
+    #[must_use]
+    pub const fn index(self) -> usize {
+        self.ready as usize | (self.idle_core as usize) << 1
+    }
+}
+
 /// What to do with a vCPU that is displaced, or was.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Then {
@@ -89,9 +105,11 @@ pub enum View {
 /// How many views there are.
 pub const VIEWS: usize = 3;
 
-/// What a policy needs of those who carry it out.
+/// What a policy needs of those who carry it out; follows from what it says.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Needs {
+    /// To be asked when its vCPUs are displaced or interrupted, or might be.
+    pub a_say: bool,
     /// Its vCPUs need a refuge.
     pub refuge: bool,
     /// They live there, and never at their base.
@@ -111,8 +129,15 @@ pub struct Needs {
 
 /// See the module.
 pub trait Policy: Sync {
-    /// What it needs.
-    fn needs(&self) -> Needs;
+    /// Its vCPUs live at their refuges, and never at their bases.
+    fn lives_at_refuge(&self) -> bool {
+        false
+    }
+
+    /// It is for a real-time VM whose vCPUs give way to higher ones.
+    fn for_realtime(&self) -> bool {
+        false
+    }
 
     /// A vCPU of higher priority has its base now, and is on its way already.
     fn displaced(&self, _vcpu: Displaced) -> Then {
@@ -139,6 +164,29 @@ pub trait Policy: Sync {
     /// this mode: whether it should wait.
     fn delays(&self, _mode: Mode) -> bool {
         false
+    }
+
+    /// What all this needs.
+    fn needs(&self) -> Needs {
+        let modes = [Mode::User, Mode::Kernel];
+        let answers = Displaced::ALL.map(|vcpu| self.displaced(vcpu));
+        let to_refuge = |then: &Then| matches!(then, Then::Leave | Then::LeaveUntilFree);
+        let interrupted = self.interrupted();
+        let delays = modes.iter().any(|&mode| self.delays(mode));
+        Needs {
+            a_say: answers.iter().chain([&interrupted]).any(|then| *then != Then::Stay) || delays,
+            refuge: self.lives_at_refuge()
+                || answers.iter().chain([&interrupted]).any(to_refuge)
+                || modes.iter().any(|&mode| self.crossed(mode) == Side::Refuge),
+            lives_at_refuge: self.lives_at_refuge(),
+            any_core: answers.contains(&Then::LeaveForIdle),
+            leaves_when_displaced: answers
+                .iter()
+                .any(|then| to_refuge(then) || *then == Then::LeaveForIdle),
+            views: delays || [true, false].iter().any(|&base| self.view(base) != View::Full),
+            notices_interrupts: interrupted != Then::Stay,
+            for_realtime: self.for_realtime(),
+        }
     }
 }
 

@@ -1,4 +1,4 @@
-use super::{Needs, Policy};
+use super::Policy;
 
 /// A vCPU that is displaced waits where it is.
 ///
@@ -6,8 +6,4 @@ use super::{Needs, Policy};
 #[derive(Clone, Copy, Debug)]
 pub struct None;
 
-impl Policy for None {
-    fn needs(&self) -> Needs {
-        Needs::default()
-    }
-}
+impl Policy for None {}

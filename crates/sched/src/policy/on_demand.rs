@@ -1,4 +1,4 @@
-use super::{Displaced, Needs, Policy, Then};
+use super::{Displaced, Policy, Then};
 
 /// A vCPU leaves when it is displaced, and comes back when its base is free
 /// (PECCS 2012, section 4.2.3).
@@ -9,10 +9,6 @@ use super::{Displaced, Needs, Policy, Then};
 pub struct OnDemand;
 
 impl Policy for OnDemand {
-    fn needs(&self) -> Needs {
-        Needs { refuge: true, leaves_when_displaced: true, ..Needs::default() }
-    }
-
     fn displaced(&self, _vcpu: Displaced) -> Then {
         Then::LeaveUntilFree
     }

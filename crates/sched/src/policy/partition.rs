@@ -1,4 +1,4 @@
-use super::{Needs, Policy};
+use super::Policy;
 
 /// A vCPU that would be displaced lives at its refuge from the start.
 ///
@@ -9,7 +9,7 @@ use super::{Needs, Policy};
 pub struct Partition;
 
 impl Policy for Partition {
-    fn needs(&self) -> Needs {
-        Needs { refuge: true, lives_at_refuge: true, ..Needs::default() }
+    fn lives_at_refuge(&self) -> bool {
+        true
     }
 }

@@ -1,4 +1,4 @@
-use super::{Displaced, Needs, Policy, Then};
+use super::{Displaced, Policy, Then};
 
 /// For the real-time VM: one vCPU of another guest may rank above it, and it
 /// moves to another core instead of waiting (vlk, section 4.3).
@@ -6,8 +6,8 @@ use super::{Displaced, Needs, Policy, Then};
 pub struct RtVcpu;
 
 impl Policy for RtVcpu {
-    fn needs(&self) -> Needs {
-        Needs { refuge: true, leaves_when_displaced: true, for_realtime: true, ..Needs::default() }
+    fn for_realtime(&self) -> bool {
+        true
     }
 
     fn displaced(&self, _vcpu: Displaced) -> Then {

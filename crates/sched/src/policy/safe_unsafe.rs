@@ -1,4 +1,4 @@
-use super::{Mode, Needs, Policy, View};
+use super::{Mode, Policy};
 
 /// Who wants the core of a vCPU that executes its kernel waits until it
 /// returns to a program or sleeps, up to a limit (Uhlig, LeVasseur, Skoglund
@@ -10,14 +10,6 @@ use super::{Mode, Needs, Policy, View};
 pub struct SafeUnsafe;
 
 impl Policy for SafeUnsafe {
-    fn needs(&self) -> Needs {
-        Needs { views: true, ..Needs::default() }
-    }
-
-    fn view(&self, _at_base: bool) -> View {
-        View::Full
-    }
-
     fn delays(&self, mode: Mode) -> bool {
         mode == Mode::Kernel
     }

@@ -1,4 +1,4 @@
-use super::{Mode, Needs, Policy, Side, Then, View};
+use super::{Mode, Policy, Side, Then, View};
 
 /// At its base a vCPU executes programs only: it goes to its refuge to enter
 /// its kernel, and back to return from it (PECCS 2012, section 4.2.2).
@@ -15,15 +15,6 @@ pub struct TrapBased {
 }
 
 impl Policy for TrapBased {
-    fn needs(&self) -> Needs {
-        Needs {
-            refuge: true,
-            views: true,
-            notices_interrupts: self.interrupt_rule,
-            ..Needs::default()
-        }
-    }
-
     fn interrupted(&self) -> Then {
         if self.interrupt_rule { Then::Leave } else { Then::Stay }
     }
