@@ -22,7 +22,7 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 /// First eight bytes of the bundle.
 pub const MAGIC: [u8; 8] = *b"CASSATA\0";
 /// Version of the layout; any change to this module changes it.
-pub const VERSION: u32 = 3;
+pub const VERSION: u32 = 4;
 /// Bytes of memory that belong to the hypervisor: its image, data and stacks.
 /// The bundle begins right behind, so that EL2 finds it from its own address.
 pub const HYPERVISOR_SIZE: u64 = 0x20_0000;
@@ -237,8 +237,11 @@ pub struct Vcpu {
     pub refuge: u16,
     /// See [`vcpu_flags`].
     pub flags: u16,
+    /// All pCPUs (bit set by index) where it may be besides `pcpu`: its refuge,
+    /// and others that it may go to while they have nothing to run.
+    pub havens: u16,
     /// 0.
-    pub reserved: [u16; 2],
+    pub reserved: u16,
 }
 
 /// A piece of guest memory to be filled when its VM starts: `size` bytes

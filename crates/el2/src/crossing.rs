@@ -48,10 +48,11 @@ impl Pcpu {
             // It has left its kernel: who waits for that need not any longer.
             Side::Here => {
                 self.reschedule = true;
+                vcpu.habit.was_waited_for();
                 return self.delaying.is_some_and(|(delayer, _)| delayer == id);
             }
             Side::Base => self.base_of(slot),
-            Side::Refuge => self.refuge_of(slot),
+            Side::Refuge => self.haven_of(slot),
         };
         self.depart(id, to);
         true

@@ -94,6 +94,9 @@ impl Pcpu {
             self.accept_power_on(id);
             self.attend(id);
         }
+        if mailbox.take(Message::IdleCores).next().is_some() {
+            self.reschedule = true;
+        }
         if mailbox.take(Message::Consoles).next().is_some() {
             self.keep_carrying();
         }

@@ -46,6 +46,7 @@ mod tables;
 mod transit;
 mod traps;
 mod vcpu;
+mod visits;
 
 /// A bug of ours: says where and stops this core.
 #[panic_handler]

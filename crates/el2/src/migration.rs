@@ -48,8 +48,10 @@ impl Pcpu {
         if vcpu.has_views {
             vcpu.set_view(self.system, vcpu.usual_view(back));
         }
-        vcpu.ready_on_arrival = self.scheduler.is_ready(id);
-        self.scheduler.sleep(id);
+        if self.visitors >> slot & 1 == 1 {
+            self.visitor_left(slot);
+        }
+        vcpu.ready_on_arrival = self.scheduler.leave(id);
         if vcpu.has_devices {
             self.reroute(vcpu.vm, to);
         }
@@ -81,6 +83,8 @@ impl Pcpu {
             if has_devices {
                 self.reroute(vm, self.index);
             }
+        } else {
+            self.visitor_came(slot);
         }
         if on && epoch != VMS[vm].epoch.load(Ordering::Acquire) {
             self.retire(id);

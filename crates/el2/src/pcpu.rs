@@ -8,11 +8,11 @@ use crate::arch::ich::{Interface, Loaded};
 use crate::arch::timer;
 use crate::console::Console;
 use crate::lifecycle::Home;
-use crate::shared::{IDLE, MAILBOXES, PLACES};
+use crate::shared::{MAILBOXES, PLACES, TAKEN};
 use crate::vcpu::{Vcpu, Work};
 use abi::status::{PcpuStatus, vcpu_state};
 use abi::system::{System, flags, vcpu_flags};
-use abi::{MAX_VCPUS, MAX_VMS};
+use abi::{MAX_PCPUS, MAX_VCPUS, MAX_VMS};
 use core::sync::atomic::Ordering;
 use el2::vgic::Effects;
 use el2::vgic::interface::CpuInterface;
@@ -27,6 +27,8 @@ pub struct Pcpu {
     pub index: usize,
     /// What the host decided.
     pub system: &'static System,
+    /// How to ring each core.
+    bells: [u64; MAX_PCPUS],
     /// Who runs next.
     pub scheduler: Scheduler,
     /// The vCPUs it owns but for the one that is loaded, by identifier.
@@ -38,7 +40,7 @@ pub struct Pcpu {
     /// By vCPU: those that belong here (bit set by identifier) and are displaced
     /// while it has the core.
     pub displaced_by: [u64; MAX_VCPUS],
-    /// Those of them whose policies have a say.
+    /// Those of them whose policies have a say, and all visitors.
     pub concerned: u64,
     /// The loaded vCPU gives way to a sibling at once, whatever it executes.
     pub yields: bool,
@@ -52,8 +54,12 @@ pub struct Pcpu {
     /// Whose view keeps it from returning to a program while another vCPU waits
     /// for it, and until when that waits.
     pub delaying: Option<(VcpuId, Instant)>,
-    /// Somebody wants to know which cores are idle.
+    /// The vCPUs (bit set by identifier) that are here and belong elsewhere.
+    pub visitors: u64,
+    /// Somebody wants to know whether this core is idle.
     pub tell_idle: bool,
+    /// Somebody wants to know whether vCPUs have lost this core.
+    pub tell_taken: bool,
     /// The scheduler has to be asked before a guest runs again.
     pub reschedule: bool,
     /// When the current stay at EL2 began.
@@ -96,6 +102,7 @@ impl Pcpu {
         Self {
             index,
             system,
+            bells: system.board.pcpu_mpidr.map(gic::bell),
             scheduler: Scheduler::new(),
             vcpus: [const { None }; MAX_VCPUS],
             loaded: None,
@@ -107,7 +114,9 @@ impl Pcpu {
             displaced: 0,
             stopped: 0,
             delaying: None,
+            visitors: 0,
             tell_idle: false,
+            tell_taken: false,
             reschedule: true,
             entered: now,
             float_owner: None,
@@ -200,7 +209,7 @@ impl Pcpu {
             self.set_mask(self.mask_of_loaded());
             self.arm(decision.until);
             if self.concerned != 0 {
-                self.migrate(id);
+                self.migrate(id, decision.until.is_some());
                 // Siblings that go on are ready now, and share in quanta.
                 if self.reschedule {
                     continue;
@@ -227,6 +236,9 @@ impl Pcpu {
         self.account(None, now);
         self.arm(None);
         self.set_mask(gic::MASK_NOTHING);
+        if self.tell_taken {
+            TAKEN[self.index].store(false, Ordering::Relaxed);
+        }
         if !self.carry_console() {
             if self.tell_idle {
                 self.wait_known_as_idle();
@@ -236,13 +248,6 @@ impl Pcpu {
         }
         self.entered = timer::now();
         self.take_pending_interrupts();
-    }
-
-    /// Waits, and lets others know meanwhile.
-    fn wait_known_as_idle(&self) {
-        IDLE.fetch_or(1 << self.index, Ordering::Relaxed);
-        cpu::wait_for_interrupt();
-        IDLE.fetch_and(!(1 << self.index), Ordering::Relaxed);
     }
 
     fn take_pending_interrupts(&mut self) {
@@ -448,7 +453,7 @@ impl Pcpu {
     pub fn tell(&self, core: usize, message: Message, member: usize, urgent: bool) {
         if MAILBOXES[core].send(message, member) {
             let doorbell = if urgent { gic::DOORBELL_REALTIME } else { gic::DOORBELL };
-            gic::ring(self.system.board.pcpu_mpidr[core], doorbell);
+            gic::ring(self.bells[core], doorbell);
         }
     }
 

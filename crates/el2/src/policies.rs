@@ -7,7 +7,7 @@
 
 use crate::arch::{cpu, timer};
 use crate::pcpu::Pcpu;
-use crate::shared::{IDLE, PLACES};
+use crate::shared::{IDLE, PLACES, TAKEN};
 use abi::system::System;
 use core::sync::atomic::Ordering;
 use sched::policy::{self, Displaced, Kind, Mode, Policy, Rank, Then};
@@ -37,6 +37,12 @@ fn kind_of(system: &System, id: usize) -> Kind {
     Kind::from_number(system.vms[usize::from(system.vcpus[id].vm)].policy).unwrap_or_default()
 }
 
+/// Whether there is more than one core that a vCPU could leave for.
+pub fn chooses(system: &System, id: usize) -> bool {
+    let needs = of(system, id).needs();
+    needs.wanders && (system.vcpus[id].havens.count_ones() > 1 || !needs.refuge)
+}
+
 fn rank(system: &System, id: usize) -> Rank {
     let vcpu = &system.vcpus[id];
     let vm = usize::from(vcpu.vm);
@@ -57,13 +63,14 @@ impl Pcpu {
             }
         }
         self.concerned |= 1 << id;
+        self.tell_taken |= kind.policy().needs().asks_base;
         self.may_wait |= kind.policy().delays(Mode::Kernel);
     }
 
     /// This vCPU has the core and is on the hardware: decides who goes or comes
-    /// because of it.
+    /// because of it. `shared`: equals are ready, too.
     #[inline(never)]
-    pub fn migrate(&mut self, current: VcpuId) {
+    pub fn migrate(&mut self, current: VcpuId, shared: bool) {
         let losers = self.displaced_by[usize::from(current.0)];
         let free = self.displaced & !losers;
         if free != 0 {
@@ -75,6 +82,12 @@ impl Pcpu {
             }
             self.reschedule = false;
         }
+        if self.tell_taken {
+            TAKEN[self.index].store(losers != 0, Ordering::Relaxed);
+        }
+        if self.visitors != 0 {
+            self.make_room(current, shared);
+        }
     }
 
     /// Another vCPU has the core of this one.
@@ -84,19 +97,14 @@ impl Pcpu {
         if !vcpu.on || self.working >> slot & 1 == 1 {
             return;
         }
-        let idle =
-            if self.tell_idle { IDLE.load(Ordering::Relaxed) & !(1 << self.index) } else { 0 };
+        let idle = self.idle_havens_of(slot);
         let seen = Displaced { ready: self.scheduler.is_ready(id), idle_core: idle != 0 };
         match vcpu.when_displaced(seen) {
             Then::Stay => {}
-            Then::Leave => self.depart(id, self.refuge_of(slot)),
-            Then::LeaveUntilFree => {
+            Then::Leave => self.depart(id, self.haven_among(slot, idle)),
+            Then::LeaveUntilFree | Then::LeaveForIdle => {
                 self.displaced |= 1 << slot;
-                self.depart(id, self.refuge_of(slot));
-            }
-            Then::LeaveForIdle => {
-                self.displaced |= 1 << slot;
-                self.depart(id, idle.trailing_zeros() as usize);
+                self.depart(id, self.haven_among(slot, idle));
             }
             Then::StopOthers => {
                 self.displaced |= 1 << slot;
@@ -119,11 +127,6 @@ impl Pcpu {
         }
     }
 
-    /// The core that a vCPU leaves for.
-    pub fn refuge_of(&self, id: usize) -> usize {
-        usize::from(self.system.vcpus[id].refuge)
-    }
-
     /// An interrupt came for a vCPU of this core: if that lies displaced, its
     /// policy may want it to leave after all.
     #[inline(never)]
@@ -131,9 +134,10 @@ impl Pcpu {
         let slot = usize::from(id.0);
         let Ok(current) = usize::try_from(self.status.current) else { return };
         let lies_displaced = self.displaced_by.get(current).is_some_and(|set| set >> slot & 1 == 1);
-        let Some(vcpu) = self.vcpus[slot].as_deref().filter(|_| lies_displaced) else { return };
+        let goes = lies_displaced && self.working >> slot & 1 == 0;
+        let Some(vcpu) = self.vcpus[slot].as_deref().filter(|_| goes) else { return };
         if vcpu.policy.interrupted() == Then::Leave {
-            self.depart(id, self.refuge_of(slot));
+            self.depart(id, self.haven_of(slot));
         }
     }
 }

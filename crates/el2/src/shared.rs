@@ -6,7 +6,7 @@
 
 use crate::transit::Transit;
 use abi::{MAX_PCPUS, MAX_VCPUS, MAX_VMS};
-use core::sync::atomic::AtomicU32;
+use core::sync::atomic::{AtomicBool, AtomicU32};
 use el2::pl011::Pl011;
 use el2::power::Power;
 use el2::ring::Ring;
@@ -51,8 +51,15 @@ pub static TRANSITS: [Transit; MAX_VCPUS] = [const { Transit::new() }; MAX_VCPUS
 /// By core.
 pub static MAILBOXES: [Mailbox; MAX_PCPUS] = [const { Mailbox::new() }; MAX_PCPUS];
 
-/// Cores (bit set) that have nothing to run; kept only if a policy asks for it.
+/// Cores (bit set) that have nothing to run; kept only where vCPUs may come that
+/// could go elsewhere.
 pub static IDLE: AtomicU32 = AtomicU32::new(0);
+
+/// Cores (bit set) that have vCPUs which belong elsewhere; kept only as above.
+pub static HOSTS: AtomicU32 = AtomicU32::new(0);
+
+/// By core: a vCPU of its has lost it to another; kept only if a policy asks.
+pub static TAKEN: [AtomicBool; MAX_PCPUS] = [const { AtomicBool::new(false) }; MAX_PCPUS];
 
 /// VMs (bit set) that are not switched off.
 pub static ALIVE: AtomicU32 = AtomicU32::new(0);

@@ -124,10 +124,9 @@ fn adopt(core: &mut Pcpu) {
     for (at, table) in system.vcpus[..system.header.vcpu_count as usize].iter().enumerate() {
         let id = VcpuId(at as u8);
         let params = policies::params(system, at);
-        let any_core = policies::of(system, at).needs().any_core;
-        core.tell_idle |= any_core;
-        let core_knows =
-            any_core || [table.pcpu, table.refuge].map(usize::from).contains(&core.index);
+        let comes_here = table.havens >> core.index & 1 == 1;
+        core.tell_idle |= comes_here && policies::chooses(system, at);
+        let core_knows = comes_here || usize::from(table.pcpu) == core.index;
         if core_knows && core.scheduler.arrive(id, params, false).is_err() {
             console::write(format_args!("vCPU {at} was refused"));
         }

@@ -10,7 +10,7 @@ use abi::status::{VcpuStatus, vcpu_state};
 use abi::system::vm_flags;
 use el2::power::Entry;
 use el2::vgic::interface::CpuInterface;
-use sched::policy::{Displaced, Policy, Then, View};
+use sched::policy::{Displaced, Habit, Policy, Then, View};
 use sched::{Instant, VcpuId};
 
 /// Exactly one core has the exclusive reference to each.
@@ -68,6 +68,8 @@ pub struct Vcpu {
     pub on: bool,
     /// Whether it could run when it left the core it comes from.
     pub ready_on_arrival: bool,
+    /// What it does away from its base.
+    pub habit: Habit,
     /// Its VM's epoch when it was switched on.
     pub epoch: u32,
     /// Something the hypervisor does in this vCPU's time before it runs.
@@ -131,14 +133,13 @@ impl Vcpu {
         let siblings =
             system.vcpus.iter().take(system.header.vcpu_count as usize).filter(on_its_core).count();
         let policy = policies::of(system, usize::from(id.0));
-        let vm_moves = policy.needs().any_core
-            || system
-                .vcpus
-                .iter()
-                .take(system.header.vcpu_count as usize)
-                .any(|other| other.vm == table.vm && other.refuge != other.pcpu);
+        let vm_moves = system
+            .vcpus
+            .iter()
+            .take(system.header.vcpu_count as usize)
+            .any(|other| other.vm == table.vm && other.havens != 0);
         // One that shares its core with nobody it should give way to stays.
-        let moves = table.refuge != table.pcpu;
+        let moves = table.havens != 0;
         let view = usual_view(policy, moves, true);
         let roots = &system.vms[vm].stage2_pa;
         Self {
@@ -167,6 +168,7 @@ impl Vcpu {
             index,
             may_meet_siblings: siblings > 1 || vm_moves,
             ready_on_arrival: false,
+            habit: Habit::default(),
             epoch: 0,
             realtime,
             on: false,

@@ -35,9 +35,11 @@ pub enum Message {
     Recalls = 8,
     /// Whether these VMs' vCPUs may run has changed (to every core).
     Gangs = 9,
+    /// These cores have nothing to run (to those that could give them something).
+    IdleCores = 10,
 }
 
-const KINDS: usize = 10;
+const KINDS: usize = 11;
 
 /// What a mailbox is made of: an atomic word. There is one on hardware; a
 /// model checker has another.

@@ -212,6 +212,20 @@ impl Scheduler {
         }
     }
 
+    /// A vCPU goes to another core and may come back: it is as one that sleeps, but
+    /// finds its turn and what is left of its quantum again. Answers whether it was
+    /// ready.
+    pub fn leave(&mut self, id: VcpuId) -> bool {
+        let Some(at) = self.find(id) else { return false };
+        let bit = 1 << at;
+        let was_ready = self.ready & bit != 0;
+        self.ready &= !bit;
+        if usize::from(self.hurried) == at {
+            self.hurried = ABSENT;
+        }
+        was_ready
+    }
+
     /// Somebody waits for this vCPU, which is ready while an equal runs: it runs
     /// now, for as long as its quantum lasts, which is the shorter in its turn.
     /// So each still has at most a quantum in a round, however often it is

@@ -95,6 +95,8 @@ pub struct Vcpu {
     /// Index of the pCPU it goes to while another vCPU has its own; that one
     /// itself if it stays.
     pub refuge: usize,
+    /// All pCPUs (bit set by index) where it may be besides `pcpu`.
+    pub havens: u16,
     /// See [`abi::system::vcpu_flags::URGENT`].
     pub urgent: bool,
 }

@@ -255,11 +255,19 @@ impl System {
 
     fn is_schedulable(&self, vcpu: &Vcpu) -> bool {
         u32::from(vcpu.pcpu) < self.board.pcpu_count
-            && u32::from(vcpu.refuge) < self.board.pcpu_count
+            && self.is_movable(vcpu)
             && vcpu.flags & !vcpu_flags::URGENT == 0
-            && vcpu.reserved == [0; 2]
+            && vcpu.reserved == 0
             && vcpu.priority <= MAX_PRIORITY
             && (MIN_QUANTUM_NS..=MAX_QUANTUM_NS).contains(&vcpu.quantum_ns)
+    }
+
+    fn is_movable(&self, vcpu: &Vcpu) -> bool {
+        let pcpus = (1u32 << self.board.pcpu_count) - 1;
+        let base = 1 << (vcpu.pcpu & 15);
+        u32::from(vcpu.havens) & !pcpus == 0
+            && vcpu.havens & base == 0
+            && (vcpu.refuge == vcpu.pcpu || vcpu.refuge < 16 && vcpu.havens >> vcpu.refuge & 1 == 1)
     }
 
     fn check_loads(&self) -> Result<(), Invalid> {

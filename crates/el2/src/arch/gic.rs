@@ -188,15 +188,19 @@ pub fn set_mask(mask: u64) {
     unsafe { write_sysreg!("icc_pmr_el1", mask) };
 }
 
-/// Interrupts another core, or this one.
-pub fn ring(affinity: u64, doorbell: u32) {
-    super::cpu::publish();
+/// How [`ring`] names the core of this affinity (ICC_SGI1R_EL1).
+pub const fn bell(affinity: u64) -> u64 {
     let (aff0, aff1) = (affinity & 0xff, affinity >> 8 & 0xff);
     let (aff2, aff3) = (affinity >> 16 & 0xff, affinity >> 32 & 0xff);
-    let target = aff3 << 48 | aff2 << 32 | aff1 << 16 | (aff0 >> 4) << 44 | 1 << (aff0 & 0xf);
+    aff3 << 48 | aff2 << 32 | aff1 << 16 | (aff0 >> 4) << 44 | 1 << (aff0 & 0xf)
+}
+
+/// Interrupts another core, or this one.
+pub fn ring(bell: u64, doorbell: u32) {
+    super::cpu::publish();
     // SAFETY: raises an interrupt that every core of ours handles.
     unsafe {
-        write_sysreg!("icc_sgi1r_el1", target | u64::from(doorbell) << 24);
+        write_sysreg!("icc_sgi1r_el1", bell | u64::from(doorbell) << 24);
         core::arch::asm!("isb", options(nostack, preserves_flags));
     }
 }

@@ -9,10 +9,14 @@
 //!
 //! The *base* of a vCPU is the core its description names, its *refuge* the one
 //! it leaves for. It is *displaced* while a vCPU of another VM and of higher
-//! priority has its base.
+//! priority has its base. Its *havens* are all cores where nobody would displace
+//! it: if its refuge has something to run and another haven has not, it goes
+//! there instead, and from a core where another vCPU waits for it to one that
+//! has nothing to run ([`Needs::wanders`]).
 
 mod balance;
 mod coscheduling;
+mod habit;
 mod none;
 mod on_demand;
 mod partition;
@@ -22,6 +26,7 @@ mod trap_based;
 
 pub use balance::Balance;
 pub use coscheduling::Coscheduling;
+pub use habit::Habit;
 pub use none::None;
 pub use on_demand::OnDemand;
 pub use partition::Partition;
@@ -43,7 +48,7 @@ pub enum Mode {
 pub struct Displaced {
     /// It could run; else it sleeps.
     pub ready: bool,
-    /// Some core has nothing to run.
+    /// Some haven of its has nothing to run.
     pub idle_core: bool,
 }
 
@@ -70,7 +75,7 @@ pub enum Then {
     Stay,
     /// It goes to its refuge, and its base calls it back when it is free again.
     LeaveUntilFree,
-    /// It goes to a core that has nothing to run, and is called back as above.
+    /// It goes to a haven that has nothing to run, and is called back as above.
     LeaveForIdle,
     /// It goes to its refuge, and comes back by itself.
     Leave,
@@ -114,8 +119,10 @@ pub struct Needs {
     pub refuge: bool,
     /// They live there, and never at their base.
     pub lives_at_refuge: bool,
-    /// Any core may come to own them, and idle cores must be known.
-    pub any_core: bool,
+    /// They may go to any of their havens, and those that are idle must be known.
+    pub wanders: bool,
+    /// Whether their bases are taken must be known elsewhere.
+    pub asks_base: bool,
     /// It may leave when it is displaced, so it has to be seen even when it
     /// arrives at a base that is taken.
     pub leaves_when_displaced: bool,
@@ -155,6 +162,12 @@ pub trait Policy: Sync {
         View::Full
     }
 
+    /// Away from its base, which is free, it executes this and another vCPU has
+    /// the core: whether it goes back, if it is mostly in programs ([`Habit`]).
+    fn makes_room(&self, _mode: Mode) -> bool {
+        false
+    }
+
     /// It was about to execute what its [view](Self::view) does not let it.
     fn crossed(&self, _into: Mode) -> Side {
         Side::Here
@@ -173,13 +186,18 @@ pub trait Policy: Sync {
         let to_refuge = |then: &Then| matches!(then, Then::Leave | Then::LeaveUntilFree);
         let interrupted = self.interrupted();
         let delays = modes.iter().any(|&mode| self.delays(mode));
+        let asks_base = modes.iter().any(|&mode| self.makes_room(mode));
+        let goes_to_refuge = answers.iter().chain([&interrupted]).any(to_refuge)
+            || modes.iter().any(|&mode| self.crossed(mode) == Side::Refuge);
         Needs {
-            a_say: answers.iter().chain([&interrupted]).any(|then| *then != Then::Stay) || delays,
-            refuge: self.lives_at_refuge()
-                || answers.iter().chain([&interrupted]).any(to_refuge)
-                || modes.iter().any(|&mode| self.crossed(mode) == Side::Refuge),
+            a_say: answers.iter().chain([&interrupted]).any(|then| *then != Then::Stay)
+                || delays
+                || asks_base,
+            refuge: self.lives_at_refuge() || goes_to_refuge,
             lives_at_refuge: self.lives_at_refuge(),
-            any_core: answers.contains(&Then::LeaveForIdle),
+            wanders: (goes_to_refuge || answers.contains(&Then::LeaveForIdle))
+                && !self.for_realtime(),
+            asks_base,
             leaves_when_displaced: answers
                 .iter()
                 .any(|then| to_refuge(then) || *then == Then::LeaveForIdle),
@@ -258,10 +276,12 @@ kinds! {
     Partition = 1, "partition", Partition;
     /// [`OnDemand`].
     OnDemand = 2, "on-demand", OnDemand;
-    /// [`TrapBased`], with the interrupt rule.
-    TrapBased = 3, "trap-based", TrapBased { interrupt_rule: true };
-    /// [`TrapBased`], without it.
-    TrapBasedDeferred = 4, "trap-based-deferred", TrapBased { interrupt_rule: false };
+    /// [`TrapBased`], with the interrupt rule, and back when another vCPU wants
+    /// the core.
+    TrapBased = 3, "trap-based", TrapBased { interrupt_rule: true, returns_at_once: false };
+    /// [`TrapBased`] as in the paper: no interrupt rule, and back at once.
+    TrapBasedDeferred = 4, "trap-based-deferred",
+        TrapBased { interrupt_rule: false, returns_at_once: true };
     /// [`SafeUnsafe`].
     SafeUnsafe = 5, "safe-unsafe", SafeUnsafe;
     /// [`Coscheduling`].
@@ -270,6 +290,9 @@ kinds! {
     Balance = 7, "balance", Balance;
     /// [`RtVcpu`].
     RtVcpu = 8, "rt-vcpu", RtVcpu;
+    /// [`TrapBased`], with the interrupt rule, and back at once.
+    TrapBasedEager = 9, "trap-based-eager",
+        TrapBased { interrupt_rule: true, returns_at_once: true };
 }
 
 #[cfg(test)]

@@ -1,17 +1,23 @@
 use super::{Mode, Policy, Side, Then, View};
 
 /// At its base a vCPU executes programs only: it goes to its refuge to enter
-/// its kernel, and back to return from it (PECCS 2012, section 4.2.2).
+/// its kernel (PECCS 2012, section 4.2.2).
 ///
 /// Whoever displaces it therefore finds it in a program, where it holds no lock
 /// of the kernel. With the *interrupt rule* it leaves also when an interrupt
 /// comes for it while it lies displaced; without, others that wait for it to
 /// answer (inter-processor calls) wait for the real-time guest, which is what
 /// chapter 6 of the thesis suspects to have spoilt this policy.
+///
+/// The paper takes it back *at once* when it returns to a program. A program
+/// that calls its kernel often is then on its way all the time. Else it goes on
+/// where it is, until another vCPU wants that core and its base is free.
 #[derive(Clone, Copy, Debug)]
 pub struct TrapBased {
     /// Whether there is the interrupt rule (thesis, section 8.1).
     pub interrupt_rule: bool,
+    /// Whether it goes back to its base as soon as it executes a program.
+    pub returns_at_once: bool,
 }
 
 impl Policy for TrapBased {
@@ -20,13 +26,22 @@ impl Policy for TrapBased {
     }
 
     fn view(&self, at_base: bool) -> View {
-        if at_base { View::UserOnly } else { View::KernelOnly }
+        match (at_base, self.returns_at_once) {
+            (true, _) => View::UserOnly,
+            (false, true) => View::KernelOnly,
+            (false, false) => View::Full,
+        }
+    }
+
+    fn makes_room(&self, mode: Mode) -> bool {
+        !self.returns_at_once && mode == Mode::User
     }
 
     fn crossed(&self, into: Mode) -> Side {
         match into {
-            Mode::User => Side::Base,
             Mode::Kernel => Side::Refuge,
+            Mode::User if self.returns_at_once => Side::Base,
+            Mode::User => Side::Here,
         }
     }
 }

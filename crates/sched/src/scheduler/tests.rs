@@ -104,6 +104,22 @@ fn departing_takes_the_state_along() {
 }
 
 #[test]
+fn who_comes_back_from_another_core_has_its_turn_and_no_new_quantum() {
+    let mut core = core(&[(LINUX, 1, 100), (OTHER, 1, 100)]);
+    run(&mut core, 0);
+    assert_eq!(run(&mut core, 60), Some(LINUX.0));
+    assert!(core.leave(LINUX));
+    core.wake(LINUX);
+    assert_eq!(core.decide(Instant(60)).until, Some(Instant(100)), "back before anybody ran");
+    assert!(core.leave(LINUX));
+    assert_eq!(run(&mut core, 70), Some(OTHER.0));
+    core.wake(LINUX);
+    assert_eq!(run(&mut core, 80), Some(OTHER.0), "the turn went on meanwhile");
+    core.sleep(LINUX);
+    assert!(!core.leave(LINUX), "asleep");
+}
+
+#[test]
 fn refusals_say_why() {
     let mut core = core(&[(LINUX, 1, 100)]);
     assert_eq!(core.arrive(LINUX, params(1, 1), true), Err(Refusal::AlreadyHere));
@@ -130,7 +146,9 @@ struct OracleVcpu {
 impl Oracle {
     /// Equals stand in the vector in cyclic order; `head` of a priority is its
     /// first in the vector. Rotating the equals is moving the head to the end.
-    fn rotate(&mut self, id: u8) {
+    ///
+    /// Answers whether it was the first.
+    fn rotate(&mut self, id: u8) -> bool {
         let at = self.vcpus.iter().position(|v| v.id == id).unwrap();
         let priority = self.vcpus[at].params.priority;
         let head = self.vcpus.iter().position(|v| v.params.priority == priority).unwrap();
@@ -138,6 +156,7 @@ impl Oracle {
             let vcpu = self.vcpus.remove(at);
             self.vcpus.push(vcpu);
         }
+        head == at
     }
 
     fn decide(&mut self, now: u64) -> (Option<u8>, Option<u64>) {
@@ -182,6 +201,7 @@ enum Event {
     Depart(u8),
     Wake(u8),
     Sleep(u8),
+    Leave(u8),
     Pass(u64),
 }
 
@@ -193,7 +213,8 @@ fn event() -> impl Strategy<Value = Event> {
         ),
         id.clone().prop_map(Event::Depart),
         id.clone().prop_map(Event::Wake),
-        id.prop_map(Event::Sleep),
+        id.clone().prop_map(Event::Sleep),
+        id.prop_map(Event::Leave),
         (0u64..80).prop_map(Event::Pass),
     ]
 }
@@ -257,11 +278,18 @@ proptest! {
                 }
                 Event::Sleep(id) => {
                     core.sleep(VcpuId(id));
-                    if let Some(v) = oracle.vcpus.iter_mut().find(|v| v.id == id) {
+                    if oracle.vcpus.iter().any(|v| v.id == id) {
+                        let had_turn = oracle.rotate(id);
+                        let v = oracle.vcpus.iter_mut().find(|v| v.id == id).unwrap();
                         v.ready = false;
-                        v.left = v.params.quantum.0;
-                        oracle.rotate(id);
+                        // What was used before its turn stays used.
+                        if had_turn { v.left = v.params.quantum.0; }
                     }
+                }
+                Event::Leave(id) => {
+                    let vcpu = oracle.vcpus.iter_mut().find(|v| v.id == id);
+                    let was_ready = vcpu.is_some_and(|v| core::mem::take(&mut v.ready));
+                    prop_assert_eq!(core.leave(VcpuId(id)), was_ready);
                 }
                 Event::Pass(ticks) => now += ticks,
             }

@@ -84,9 +84,10 @@ fn winners(vms: &[Vm], me: Id) -> Vec<Id> {
     all(vms).filter(displaces).collect()
 }
 
-/// Gives every vCPU that may have to leave a refuge: a pCPU where nobody would
-/// displace it, with a vCPU of its VM if possible, and with the fewest others.
-/// Says which vCPUs have to be reached while a real-time one runs.
+/// Gives every vCPU that may have to leave its havens, pCPUs where nobody would
+/// displace it, and of these a refuge: one with a vCPU of its VM if possible, and
+/// with the fewest others. Says which vCPUs have to be reached while a real-time
+/// one runs.
 pub(super) fn assign(vms: &mut [Vm], pcpus: usize, problems: &mut Problems) {
     // vCPUs that are on a pCPU, or will be when all had to leave theirs.
     let mut load = vec![0_usize; pcpus];
@@ -96,11 +97,15 @@ pub(super) fn assign(vms: &mut [Vm], pcpus: usize, problems: &mut Problems) {
     let mut moves = Vec::new();
     for (id, by) in &displaced {
         let needs = vms[id.0].policy.policy().needs();
+        let havens = havens(vms, *id, pcpus);
         if needs.refuge
-            && let Some(refuge) = refuge(vms, *id, &load)
+            && let Some(refuge) = refuge(vms, *id, &havens, &load)
         {
             load[refuge] += 1;
             moves.push((*id, refuge));
+        }
+        if needs.wanders {
+            vms[id.0].vcpus[id.1].havens = havens.iter().fold(0, |set, pcpu| set | 1 << pcpu);
         }
         if needs.notices_interrupts {
             vms[id.0].vcpus[id.1].urgent = true;
@@ -116,6 +121,8 @@ pub(super) fn assign(vms: &mut [Vm], pcpus: usize, problems: &mut Problems) {
         vcpu.refuge = refuge;
         if lives_there {
             vcpu.pcpu = refuge;
+        } else {
+            vcpu.havens |= 1 << refuge;
         }
     }
     for vm in vms.iter_mut().filter(|vm| vm.realtime) {
@@ -126,10 +133,11 @@ pub(super) fn assign(vms: &mut [Vm], pcpus: usize, problems: &mut Problems) {
     }
 }
 
-fn refuge(vms: &[Vm], me: Id, load: &[usize]) -> Option<usize> {
-    let vcpu = vms[me.0].vcpus[me.1];
+/// The pCPUs, besides its own, where nobody would displace it.
+fn havens(vms: &[Vm], me: Id, pcpus: usize) -> Vec<usize> {
+    let base = vms[me.0].vcpus[me.1].pcpu;
     let would_stay = |&pcpu: &usize| {
-        pcpu != vcpu.pcpu
+        pcpu != base
             && all(vms).filter(|&(vm, i)| vms[vm].vcpus[i].pcpu == pcpu).all(|other| {
                 let displaces =
                     policy::displaces(rank(vms, other), rank(vms, me), vms[me.0].policy);
@@ -137,8 +145,12 @@ fn refuge(vms: &[Vm], me: Id, load: &[usize]) -> Option<usize> {
                 !displaces && !both_realtime
             })
     };
+    (0..pcpus).filter(would_stay).collect()
+}
+
+fn refuge(vms: &[Vm], me: Id, havens: &[usize], load: &[usize]) -> Option<usize> {
     let own = |pcpu: usize| vms[me.0].vcpus.iter().any(|other| other.pcpu == pcpu);
-    (0..load.len()).filter(would_stay).min_by_key(|&pcpu| (!own(pcpu), load[pcpu]))
+    havens.iter().copied().min_by_key(|&pcpu| (!own(pcpu), load[pcpu]))
 }
 
 /// A policy that has nothing to decide.

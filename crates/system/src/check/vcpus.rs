@@ -168,6 +168,7 @@ pub(super) fn sound(draft: &DraftVcpu) -> Option<Vcpu> {
         priority: u16::try_from(*draft.priority.as_ref()?.get_ref()).ok()?,
         quantum_us: draft.quantum_us.as_ref().map_or(DEFAULT_QUANTUM_US, |at| *at.get_ref()),
         refuge: pcpu,
+        havens: 0,
         urgent: false,
     })
 }

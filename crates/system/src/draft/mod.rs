@@ -118,7 +118,7 @@ impl DraftVm {
     /// Whether its vCPUs may move between pCPUs.
     pub(crate) fn migrates(&self) -> bool {
         let needs = self.policy().policy().needs();
-        needs.refuge || needs.any_core
+        needs.refuge || needs.wanders
     }
 
     /// How messages call it, whether it has a name or not.

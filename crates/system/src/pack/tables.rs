@@ -25,7 +25,8 @@ pub(super) fn tables(checked: &Checked) -> Box<System> {
                 quantum_ns: vcpu.quantum_us * 1000,
                 refuge: vcpu.refuge as u16,
                 flags: if vcpu.urgent { vcpu_flags::URGENT } else { 0 },
-                reserved: [0; 2],
+                havens: vcpu.havens,
+                reserved: 0,
             };
             vcpus += 1;
         }

@@ -100,11 +100,11 @@ fn attempt(system: &Sound, bundle_size: u64, problems: &mut Problems) -> Option<
 /// goes from its kernel to a program or back.
 fn needs_views(vm: &Vm) -> bool {
     let needs = vm.policy.policy().needs();
-    let places = |vcpu: &Vcpu| [vcpu.pcpu, vcpu.refuge];
+    let places = |vcpu: &Vcpu| 1 << vcpu.pcpu | vcpu.havens;
     let meet = |(i, vcpu): (usize, &Vcpu)| {
-        vm.vcpus[..i].iter().any(|other| places(other).iter().any(|p| places(vcpu).contains(p)))
+        vm.vcpus[..i].iter().any(|other| places(other) & places(vcpu) != 0)
     };
-    needs.views || needs.any_core || vm.vcpus.iter().enumerate().any(meet)
+    needs.views || vm.vcpus.iter().enumerate().any(meet)
 }
 
 fn report(no_room: &NoRoom, system: &Sound, problems: &mut Problems) {

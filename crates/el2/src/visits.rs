@@ -1,0 +1,107 @@
+//! vCPUs that are away from their bases, and cores that have nothing to run.
+//!
+//! A vCPU that comes to a core shares it with whoever is there already. If a
+//! haven of its has nothing to run, it goes on to that one; if its base is free
+//! and its policy says so, back. Cores that may take somebody in say when they
+//! are idle; those that have somebody are told.
+
+use crate::arch::{context, cpu};
+use crate::pcpu::Pcpu;
+use crate::policies;
+use crate::shared::{HOSTS, IDLE, TAKEN};
+use core::sync::atomic::Ordering;
+use sched::policy::Policy;
+use sched::{Members, Message, VcpuId};
+
+impl Pcpu {
+    /// The cores (bit set) that have nothing to run and that a vCPU may go to.
+    /// A moment later this may be wrong: then two share a core.
+    pub fn idle_havens_of(&self, id: usize) -> u32 {
+        IDLE.load(Ordering::Relaxed) & u32::from(self.system.vcpus[id].havens)
+    }
+
+    /// Where a vCPU goes: to its refuge, but rather to an idle core.
+    pub fn haven_of(&self, id: usize) -> usize {
+        self.haven_among(id, self.idle_havens_of(id))
+    }
+
+    /// The same, when these are idle.
+    pub fn haven_among(&self, id: usize, idle: u32) -> usize {
+        let refuge = self.system.vcpus[id].refuge;
+        if idle == 0 || idle >> refuge & 1 == 1 {
+            usize::from(refuge)
+        } else {
+            idle.trailing_zeros() as usize
+        }
+    }
+
+    /// A vCPU that belongs elsewhere is here.
+    pub fn visitor_came(&mut self, id: usize) {
+        self.visitors |= 1 << id;
+        self.concerned |= 1 << id;
+        if policies::chooses(self.system, id) {
+            HOSTS.fetch_or(1 << self.index, Ordering::SeqCst);
+        }
+    }
+
+    /// It is gone.
+    pub fn visitor_left(&mut self, id: usize) {
+        self.visitors &= !(1 << id);
+        self.concerned &= !(1 << id);
+        if self.visitors == 0 {
+            HOSTS.fetch_and(!(1 << self.index), Ordering::Relaxed);
+        }
+    }
+
+    /// Sends a visitor on that waits here, or for which others do, if there is a
+    /// better place. `shared`: equals of the one that has the core are ready.
+    #[inline(never)]
+    pub fn make_room(&mut self, current: VcpuId, shared: bool) {
+        for slot in Members(self.visitors) {
+            let id = VcpuId(slot as u8);
+            if id == current
+                && let Some(vcpu) = self.loaded.as_deref_mut()
+            {
+                vcpu.habit.runs();
+            }
+            let crowded = if id == current { shared } else { self.scheduler.is_ready(id) };
+            if !crowded || self.working >> slot & 1 == 1 {
+                continue;
+            }
+            if let Some(to) = self.better_place(slot) {
+                self.depart(id, to);
+                return;
+            }
+        }
+    }
+
+    fn better_place(&mut self, slot: usize) -> Option<usize> {
+        let idle = self.idle_havens_of(slot);
+        if idle != 0 {
+            let core = idle.trailing_zeros();
+            // Whoever takes its bit away is the one that comes.
+            let before = IDLE.fetch_and(!(1 << core), Ordering::Relaxed);
+            if before >> core & 1 == 1 {
+                return Some(core as usize);
+            }
+        }
+        // One that has the core still goes back when its turn is over.
+        let base = self.base_of(slot);
+        let vcpu = self.vcpus[slot].as_deref_mut()?;
+        let mode = context::mode_of(vcpu.general.pstate);
+        let free = !TAKEN[base].load(Ordering::Relaxed);
+        let goes_back = vcpu.habit.lost_core(mode) && vcpu.policy.makes_room(mode) && free;
+        goes_back.then_some(base)
+    }
+
+    /// Waits for an interrupt, and lets others know meanwhile.
+    pub fn wait_known_as_idle(&self) {
+        // Either this core sees the host of a visitor, or that sees this core.
+        IDLE.fetch_or(1 << self.index, Ordering::SeqCst);
+        for host in Members(HOSTS.load(Ordering::SeqCst).into()) {
+            self.tell(host, Message::IdleCores, self.index, false);
+        }
+        cpu::wait_for_interrupt();
+        IDLE.fetch_and(!(1 << self.index), Ordering::Relaxed);
+    }
+}
