@@ -233,6 +233,7 @@ impl Pcpu {
     /// Waits for interrupts and takes them.
     #[inline(never)]
     fn idle(&mut self, now: Instant) {
+        let was_idle = self.status.current == NOBODY;
         self.account(None, now);
         self.arm(None);
         self.set_mask(gic::MASK_NOTHING);
@@ -241,7 +242,7 @@ impl Pcpu {
         }
         if !self.carry_console() {
             if self.tell_idle {
-                self.wait_known_as_idle();
+                self.wait_known_as_idle(!was_idle);
             } else {
                 cpu::wait_for_interrupt();
             }

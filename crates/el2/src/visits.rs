@@ -94,12 +94,17 @@ impl Pcpu {
         goes_back.then_some(base)
     }
 
-    /// Waits for an interrupt, and lets others know meanwhile.
-    pub fn wait_known_as_idle(&self) {
+    /// Waits for an interrupt, and lets others know meanwhile. `tell`: those that
+    /// have visitors, too; not again before this core had something to run, or two
+    /// with sleeping visitors would keep each other awake.
+    pub fn wait_known_as_idle(&self, tell: bool) {
         // Either this core sees the host of a visitor, or that sees this core.
-        IDLE.fetch_or(1 << self.index, Ordering::SeqCst);
-        for host in Members(HOSTS.load(Ordering::SeqCst).into()) {
-            self.tell(host, Message::IdleCores, self.index, false);
+        let before = IDLE.fetch_or(1 << self.index, Ordering::SeqCst);
+        if tell {
+            let hosts = HOSTS.load(Ordering::SeqCst) & !(1 << self.index) & !before;
+            for host in Members(hosts.into()) {
+                self.tell(host, Message::IdleCores, self.index, false);
+            }
         }
         cpu::wait_for_interrupt();
         IDLE.fetch_and(!(1 << self.index), Ordering::Relaxed);
