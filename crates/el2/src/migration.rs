@@ -35,13 +35,19 @@ impl Pcpu {
 
     /// Gives a vCPU of this core, if it is, to another core.
     pub fn depart(&mut self, id: VcpuId, to: usize) {
-        let slot = usize::from(id.0);
         if self.is_loaded(id) {
             if self.loaded_is_current() {
                 self.account(None, timer::now());
             }
             self.unload();
         }
+        self.hand_over(id, to);
+    }
+
+    /// The same for one that is not loaded. A real-time guest may wait for this.
+    #[inline(always)]
+    pub fn hand_over(&mut self, id: VcpuId, to: usize) {
+        let slot = usize::from(id.0);
         let Some(vcpu) = self.vcpus[slot].take() else { return };
         self.save_float_of(id, vcpu);
         let back = to == self.base_of(slot);
@@ -69,6 +75,7 @@ impl Pcpu {
         let slot = usize::from(id.0);
         let Some(vcpu) = TRANSITS[slot].take() else { return };
         let (vm, on, epoch, has_devices) = (vcpu.vm, vcpu.on, vcpu.epoch, vcpu.has_devices);
+        let moves_on = vcpu.moves_on;
         if vcpu.ready_on_arrival {
             self.scheduler.wake(id);
         }
@@ -83,7 +90,7 @@ impl Pcpu {
             if has_devices {
                 self.reroute(vm, self.index);
             }
-        } else {
+        } else if moves_on {
             self.visitor_came(slot);
         }
         if on && epoch != VMS[vm].epoch.load(Ordering::Acquire) {

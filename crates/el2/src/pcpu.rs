@@ -54,7 +54,8 @@ pub struct Pcpu {
     /// Whose view keeps it from returning to a program while another vCPU waits
     /// for it, and until when that waits.
     pub delaying: Option<(VcpuId, Instant)>,
-    /// The vCPUs (bit set by identifier) that are here and belong elsewhere.
+    /// The vCPUs (bit set by identifier) that are here, belong elsewhere, and may go
+    /// on.
     pub visitors: u64,
     /// Somebody wants to know whether this core is idle.
     pub tell_idle: bool,

@@ -43,6 +43,11 @@ pub fn chooses(system: &System, id: usize) -> bool {
     needs.wanders && (system.vcpus[id].havens.count_ones() > 1 || !needs.refuge)
 }
 
+/// Whether a vCPU that is away from its base may go on, or back by itself.
+pub fn moves_on(system: &System, id: usize) -> bool {
+    chooses(system, id) || of(system, id).needs().asks_base
+}
+
 fn rank(system: &System, id: usize) -> Rank {
     let vcpu = &system.vcpus[id];
     let vm = usize::from(vcpu.vm);
@@ -99,16 +104,17 @@ impl Pcpu {
         }
         let idle = self.idle_havens_of(slot);
         let seen = Displaced { ready: self.scheduler.is_ready(id), idle_core: idle != 0 };
-        match vcpu.when_displaced(seen) {
+        let then = vcpu.when_displaced(seen);
+        match then {
             Then::Stay => {}
-            Then::Leave => self.depart(id, self.haven_among(slot, idle)),
-            Then::LeaveUntilFree | Then::LeaveForIdle => {
-                self.displaced |= 1 << slot;
-                self.depart(id, self.haven_among(slot, idle));
-            }
             Then::StopOthers => {
                 self.displaced |= 1 << slot;
                 self.set_awaited(id, true);
+            }
+            Then::LeaveUntilFree | Then::LeaveForIdle | Then::Leave => {
+                // Who just leaves comes back by itself.
+                self.displaced |= u64::from(then != Then::Leave) << slot;
+                self.hand_over(id, self.haven_among(slot, idle));
             }
         }
     }

@@ -68,6 +68,8 @@ pub struct Vcpu {
     pub on: bool,
     /// Whether it could run when it left the core it comes from.
     pub ready_on_arrival: bool,
+    /// Away from its base there may be better places.
+    pub moves_on: bool,
     /// What it does away from its base.
     pub habit: Habit,
     /// Its VM's epoch when it was switched on.
@@ -168,6 +170,7 @@ impl Vcpu {
             index,
             may_meet_siblings: siblings > 1 || vm_moves,
             ready_on_arrival: false,
+            moves_on: policies::moves_on(system, usize::from(id.0)),
             habit: Habit::default(),
             epoch: 0,
             realtime,

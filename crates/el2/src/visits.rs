@@ -7,7 +7,6 @@
 
 use crate::arch::{context, cpu};
 use crate::pcpu::Pcpu;
-use crate::policies;
 use crate::shared::{HOSTS, IDLE, TAKEN};
 use core::sync::atomic::Ordering;
 use sched::policy::Policy;
@@ -35,16 +34,16 @@ impl Pcpu {
         }
     }
 
-    /// A vCPU that belongs elsewhere is here.
+    /// A vCPU that belongs elsewhere is here, and may go on.
+    #[inline(never)]
     pub fn visitor_came(&mut self, id: usize) {
         self.visitors |= 1 << id;
         self.concerned |= 1 << id;
-        if policies::chooses(self.system, id) {
-            HOSTS.fetch_or(1 << self.index, Ordering::SeqCst);
-        }
+        HOSTS.fetch_or(1 << self.index, Ordering::SeqCst);
     }
 
     /// It is gone.
+    #[inline(never)]
     pub fn visitor_left(&mut self, id: usize) {
         self.visitors &= !(1 << id);
         self.concerned &= !(1 << id);
