@@ -9,6 +9,7 @@ use lab::machine::Machine;
 use lab::observe::{Layout, Observer, Pace};
 use lab::session::{End, Limit, Session, SessionError};
 use lab::view::Silent;
+use rustix::process::{Pid, Signal, kill_process};
 use std::path::Path;
 use std::time::Duration;
 
@@ -74,4 +75,23 @@ fn a_qemu_that_fails_is_an_error() {
     let mut machine = start(directory.path(), &OFF, &["-no-such-option"]);
     let (end, _) = run(&mut machine, SOON, Interrupt::never(), |_| false);
     assert!(matches!(end, Err(SessionError::Machine(_))));
+}
+
+#[test]
+fn a_qemu_that_somebody_ends_has_not_switched_itself_off() {
+    for (signal, name) in [(Signal::TERM, "SIGTERM"), (Signal::KILL, "SIGKILL")] {
+        let directory = tempfile::tempdir().unwrap();
+        let mut machine = start(directory.path(), &ECHO, &[]);
+        let id = i32::try_from(machine.id()).ok().and_then(Pid::from_raw).unwrap();
+        let (end, _) = run(&mut machine, SOON, Interrupt::never(), |lines| {
+            // It runs: its signal handlers are there.
+            if lines.iter().any(|line| line.text == "hi") {
+                kill_process(id, signal).unwrap();
+            }
+            false
+        });
+        let error = end.unwrap_err().to_string();
+        assert!(error.contains(name), "{error}");
+        assert!(is_gone(&machine));
+    }
 }

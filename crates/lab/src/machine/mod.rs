@@ -14,6 +14,7 @@ use config::RAM_PA;
 pub use host::HostUse;
 pub use memory::{Memory, MemoryError};
 use miette::Diagnostic;
+use rustix::process::Signal;
 use std::io::{self, Read};
 use std::process::ExitStatus;
 use std::thread::{self, JoinHandle};
@@ -35,6 +36,8 @@ pub struct Machine {
     child: Child,
     consoles: Consoles,
     errors: Option<JoinHandle<String>>,
+    /// What that has read, once QEMU has ended.
+    complaint: String,
     memory: Memory,
     time: Time,
 }
@@ -57,6 +60,13 @@ pub enum MachineError {
         status: ExitStatus,
         /// Its standard error.
         errors: String,
+    },
+    /// Somebody ended QEMU, and it did so in good order.
+    #[error("QEMU was ended by {}", name_of(*signal))]
+    #[diagnostic(help("the machine did not switch itself off: somebody sent QEMU this signal"))]
+    Ended {
+        /// The signal's number.
+        signal: i32,
     },
 }
 
@@ -93,7 +103,7 @@ impl Machine {
             String::from_utf8_lossy(&text).into_owned()
         });
         let time = config.time.clone();
-        Ok(Self { child, consoles, errors: Some(errors), memory, time })
+        Ok(Self { child, consoles, errors: Some(errors), complaint: String::new(), memory, time })
     }
 
     /// Its memory, readable while it runs and after.
@@ -150,7 +160,8 @@ impl Machine {
     /// then.
     ///
     /// # Errors
-    /// [`MachineError::Qemu`] when QEMU failed rather than the machine ended.
+    /// [`MachineError::Qemu`] when QEMU failed rather than the machine ended,
+    /// [`MachineError::Ended`] when somebody else's signal ended it.
     pub fn ended(&mut self) -> Result<bool, MachineError> {
         self.ended_within(Duration::ZERO)
     }
@@ -163,10 +174,12 @@ impl Machine {
         let status = self.child.wait(limit).map_err(|cause| io_error("wait for QEMU", cause))?;
         let Some(status) = status else { return Ok(false) };
         self.consoles.finish();
-        if status.success() {
-            return Ok(true);
+        let errors = self.complaint();
+        match killed_by(errors) {
+            Some(signal) if status.success() => Err(MachineError::Ended { signal }),
+            None if status.success() => Ok(true),
+            _ => Err(MachineError::Qemu { status, errors: errors.to_owned() }),
         }
-        Err(MachineError::Qemu { status, errors: self.take_errors() })
     }
 
     /// Ends the machine in good order, so that what its instrument counts is
@@ -193,9 +206,28 @@ impl Machine {
         Ok(())
     }
 
-    fn take_errors(&mut self) -> String {
-        self.errors.take().and_then(|thread| thread.join().ok()).unwrap_or_default()
+    /// Standard error of a QEMU that has ended.
+    fn complaint(&mut self) -> &str {
+        if let Some(thread) = self.errors.take() {
+            self.complaint = thread.join().unwrap_or_default();
+        }
+        &self.complaint
     }
+}
+
+/// The signal that made QEMU end in good order: its exit status does not tell,
+/// only its last words do.
+fn killed_by(errors: &str) -> Option<i32> {
+    let (_, rest) = errors.rsplit_once("terminating on signal ")?;
+    rest.split(|c: char| !c.is_ascii_digit()).next()?.parse().ok()
+}
+
+/// Those that QEMU ends in good order for.
+fn name_of(signal: i32) -> String {
+    let known = [Signal::HUP, Signal::INT, Signal::TERM].map(Signal::as_raw);
+    let name =
+        known.iter().position(|&raw| raw == signal).map(|i| ["SIGHUP", "SIGINT", "SIGTERM"][i]);
+    name.map_or_else(|| format!("signal {signal}"), |name| format!("signal {signal} ({name})"))
 }
 
 fn io_error(doing: &str, cause: io::Error) -> MachineError {
@@ -204,4 +236,19 @@ fn io_error(doing: &str, cause: io::Error) -> MachineError {
 
 fn quote(errors: &str) -> String {
     if errors.is_empty() { String::new() } else { format!(":\n{}", errors.trim_end()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_signal_is_read_from_the_last_words() {
+        let said = "qemu-system-aarch64: terminating on signal 15 from pid 7 (bash)\n";
+        assert_eq!(killed_by(said), Some(15));
+        assert_eq!(killed_by("qemu-system-aarch64: terminating on signal 2\n"), Some(2));
+        assert_eq!(killed_by("warning: no signal\n"), None);
+        assert_eq!(name_of(15), "signal 15 (SIGTERM)");
+        assert_eq!(name_of(40), "signal 40");
+    }
 }
