@@ -2,7 +2,7 @@
 
 use super::layout::Layout;
 use crate::machine::{Memory, MemoryError};
-use abi::status::{EXIT_CAUSES, MAGIC, Status, VcpuStatus, vcpu_state, vm_state};
+use abi::status::{EXIT_CAUSES, MAGIC, Status, VcpuStatus, VmStatus, vcpu_state, vm_state};
 use std::time::Duration;
 
 /// What the system had done by one instant.
@@ -29,6 +29,8 @@ pub struct VmSnapshot {
     pub state: u64,
     /// Times it started.
     pub starts: u64,
+    /// It had started and will do no more.
+    over: bool,
 }
 
 /// One vCPU by one instant; times in ticks.
@@ -111,12 +113,13 @@ impl Snapshot {
                 spurious: pcpu.spurious,
             }
         };
-        let vm = |vm: &abi::status::VmStatus| VmSnapshot { state: vm.state, starts: vm.starts };
+        let known = |index: usize| before.map_or(0, |before| before.vms[index].starts);
+        let vm = |(index, vm): (usize, &VmStatus)| VmSnapshot::of(vm, known(index));
         Self {
             now: counter.saturating_sub(status.boot),
             boot: status.boot,
             counter_hz: status.counter_hz,
-            vms: status.vms.iter().take(layout.vms.len()).map(vm).collect(),
+            vms: status.vms.iter().take(layout.vms.len()).enumerate().map(vm).collect(),
             vcpus,
             pcpus: status.pcpus.iter().take(layout.pcpus).enumerate().map(pcpu).collect(),
         }
@@ -144,10 +147,19 @@ impl Snapshot {
 }
 
 impl VmSnapshot {
+    /// `known` are the starts that the look before has seen. A VM that starts
+    /// just when it is looked at may seem to be off after a start: only one
+    /// whose last start was seen before has ended.
+    fn of(vm: &VmStatus, known: u64) -> Self {
+        let (state, starts) = (vm.state, vm.starts);
+        let ended = state == vm_state::OFF && starts > 0 && starts == known;
+        Self { state, starts, over: state == vm_state::FAILED || ended }
+    }
+
     /// Whether it had started and will do no more.
     #[must_use]
     pub fn is_over(&self) -> bool {
-        self.state == vm_state::FAILED || (self.state == vm_state::OFF && self.starts > 0)
+        self.over
     }
 }
 

@@ -245,3 +245,24 @@ fn the_layout_is_what_the_tables_say() {
     assert_eq!(seen, layout());
     assert_eq!((seen.vm("rtos"), seen.vcpu_label(1)), (Some(1), "linux.1".to_owned()));
 }
+
+#[test]
+fn a_vm_that_just_starts_has_not_ended() {
+    use abi::status::vm_state;
+    let memory = memory();
+    let mut observer = Observer::new(layout(), Pace::Virtual);
+    let mut look = |state, starts| {
+        let mut status = status();
+        (status.vms[1].state, status.vms[1].starts) = (state, starts);
+        memory.write_bytes(STATUS, status.as_bytes()).unwrap();
+        observer.poll(&memory).unwrap();
+        observer.latest().unwrap().vms[1].is_over()
+    };
+    assert!(!look(vm_state::OFF, 0), "not yet");
+    assert!(!look(vm_state::OFF, 1), "the state may be older than the start");
+    assert!(!look(vm_state::RUNNING, 1));
+    assert!(look(vm_state::OFF, 1));
+    assert!(!look(vm_state::OFF, 2), "again");
+    assert!(look(vm_state::OFF, 2));
+    assert!(look(vm_state::FAILED, 3));
+}

@@ -14,7 +14,6 @@ use crate::session::{Limit, Session};
 use crate::suite::Bench;
 use crate::view::{Scene, View};
 use ::vtime::stats::Statistics;
-use abi::status::vm_state;
 use miette::{Result, miette};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -197,7 +196,8 @@ impl Watch<'_> {
                 linux.hear(&line.text);
                 said.push(line.text.clone());
             }
-            let rtos_over = point.rtos.is_some() && has_ended(observer);
+            let rtos_over = point.rtos.is_some()
+                && observer.latest().is_some_and(|now| now.vms[RTOS].is_over());
             linux.failed.is_some()
                 || awaits_rtos && rtos_over
                 || !ends_itself && linux.is_over(LinuxWork::All)
@@ -251,15 +251,6 @@ impl Run {
         let begin = bundle.tables.loads[0].dst_pa;
         Ok(begin + (from - image)..begin + (to - image))
     }
-}
-
-/// Whether the RTOS did something and will do no more. A VM that starts just
-/// when it is looked at may seem to be off after a start.
-fn has_ended(observer: &Observer) -> bool {
-    let Some(rtos) = observer.latest().map(|now| now.vms[RTOS]) else { return false };
-    let header = observer.reports(RTOS).and_then(crate::observe::Reports::header);
-    let worked = header.is_some_and(|header| header.written > 0);
-    rtos.state == vm_state::FAILED || worked && rtos.is_over()
 }
 
 /// Reads `cassata: symbol NAME from=0x.. to=0x..`.
