@@ -13,6 +13,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
+use std::time::{Duration, Instant};
 
 /// How to go about it.
 #[derive(Clone, Copy, Debug)]
@@ -68,7 +69,7 @@ where
         let work = |words: &Sender<Word<M>>| {
             while let Some(&index) = missing.get(next.fetch_add(1, Relaxed)) {
                 let case = &cases[index];
-                let place = format!("{} of {} {}", index + 1, cases.len(), case.name());
+                let place = case.name();
                 // The other end is there until all have ended.
                 let mut tell = |what: &str| drop(words.send(Word::Now(format!("{place}: {what}"))));
                 let logs = self.store.directory().join(case.name());
@@ -101,11 +102,21 @@ where
         heard: &Receiver<Word<M>>,
         progress: &mut Progress,
     ) -> Result<Findings<M>> {
-        let mut failures = Vec::new();
+        let (begin, mut failures) = (Instant::now(), Vec::new());
+        let missing = || cases.iter().zip(&measured).filter(|(_, known)| known.is_none());
+        let (mut done, all) = (cases.len() - missing().count(), cases.len());
+        let mut pace = Pace { done: 0.0, left: missing().map(|(case, _)| case.work()).sum() };
         let mut unwritten: Option<WriteError> = None;
         for word in heard {
+            if let Word::Done(index, _) = &word {
+                done += 1;
+                pace.step(cases[*index].work());
+            }
             match word {
-                Word::Now(what) => progress.now(&what),
+                Word::Now(what) => {
+                    let left = pace.left(begin.elapsed());
+                    progress.now(&format!("{done} of {all} done{left}; {what}"));
+                }
                 Word::Done(index, result) => match *result {
                     Ok(measurement) => {
                         let (name, real_s) = (cases[index].name(), measurement.real_s());
@@ -126,6 +137,31 @@ where
         }
         let measurements = measured.into_iter().flatten().collect();
         unwritten.map_or(Ok(Findings { measurements, failures }), |error| Err(error.into()))
+    }
+}
+
+/// How fast it goes.
+struct Pace {
+    /// Work that has been done since the beginning.
+    done: f64,
+    /// Work that is left.
+    left: f64,
+}
+
+impl Pace {
+    fn step(&mut self, work: f64) {
+        self.done += work;
+        self.left -= work;
+    }
+
+    /// How long the rest will take if it goes on as in the time that has
+    /// `passed`, in words; nothing before anything was done.
+    fn left(&self, passed: Duration) -> String {
+        if self.done <= 0.0 {
+            return String::new();
+        }
+        let minutes = (passed.as_secs_f64() / 60.0 * (self.left / self.done).max(0.0)).ceil();
+        format!(", about {minutes:.0} min left")
     }
 }
 
@@ -170,6 +206,16 @@ mod tests {
         assert_eq!(runs.swap(0, Relaxed), 1, "only what failed");
         go(true);
         assert_eq!(runs.load(Relaxed), 4);
+    }
+
+    #[test]
+    fn what_is_left_takes_as_long_as_what_is_done() {
+        let mut pace = Pace { done: 0.0, left: 9.0 };
+        assert_eq!(pace.left(Duration::from_secs(60)), "");
+        pace.step(3.0);
+        assert_eq!(pace.left(Duration::from_secs(60)), ", about 2 min left");
+        pace.step(6.0);
+        assert_eq!(pace.left(Duration::from_secs(200)), ", about 0 min left");
     }
 
     #[test]

@@ -12,6 +12,11 @@ use std::path::{Path, PathBuf};
 pub trait Named: PartialEq + Clone {
     /// A name for people and files, no other case's.
     fn name(&self) -> String;
+
+    /// How much work it is, compared with others.
+    fn work(&self) -> f64 {
+        1.0
+    }
 }
 
 /// What a run brought.

@@ -32,6 +32,9 @@ pub const SPINNING: [(&str, [&str; 2]); 2] = [
 /// A symbol near the beginning of the kernel's image, and how far behind it: a
 /// segment's alignment (Linux, arch/arm64/kernel/vmlinux.lds.S).
 pub const TEXT: (&str, u64) = ("_stext", 0x1_0000);
+/// The symbol behind the kernel's code. What runs once at boot (`.init.text`)
+/// lies behind it, and is memory for programs later.
+pub const TEXT_END: &str = "_etext";
 
 /// The text of a description, or `None` for what runs without hypervisor.
 #[must_use]
@@ -80,7 +83,7 @@ pub fn of(point: &Point, root: &Path) -> Option<String> {
 }
 
 fn later(point: &Point) -> u32 {
-    if point.experiment == Experiment::Spinning { SYMBOLS_MS } else { 0 }
+    if point.experiment.needs_symbols() { SYMBOLS_MS } else { 0 }
 }
 
 fn file(point: &Point) -> u32 {
@@ -99,10 +102,10 @@ fn command_line(point: &Point) -> String {
         Linux::BusyWrite => "cassata.run=busy cassata.work=write".into(),
         Linux::Timed { work, count, runs } => work.options(*count, *runs),
     };
-    let more = if point.experiment == Experiment::Spinning {
+    let more = if point.experiment.needs_symbols() {
         // Where the kernel lies must be known to count what it does there.
         let [lock, calls] = SPINNING.map(|(_, [first, last])| format!("{first} {last}"));
-        format!(" nokaslr cassata.symbols=\"{} {lock} {calls}\"", TEXT.0)
+        format!(" nokaslr cassata.symbols=\"{} {TEXT_END} {lock} {calls}\"", TEXT.0)
     } else if point.experiment == Experiment::Overhead {
         // As in the native run, where a boot loader's random address would
         // make Linux isolate its page tables, and system calls dearer.

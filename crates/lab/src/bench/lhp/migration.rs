@@ -154,7 +154,7 @@ impl Lhp {
 }
 
 #[allow(clippy::cast_precision_loss)] // counts
-fn as_f64(count: u64) -> f64 {
+pub(super) fn as_f64(count: u64) -> f64 {
     count as f64
 }
 

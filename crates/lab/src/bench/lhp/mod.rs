@@ -126,6 +126,7 @@ impl Lhp {
             self.latency_checks(),
             self.migration_checks(),
             self.overhead_checks(),
+            self.kernel_checks(),
         ];
         let mut checks: Vec<_> = parts.into_iter().flatten().collect();
         checks.push(Check::done("every point was measured", self.failures.is_empty()));
@@ -152,6 +153,7 @@ impl Lhp {
         outcome.figure("migration", self.migration_json());
         outcome.figure("overhead", self.overhead_json());
         outcome.figure("lock_holder_preemption", self.seen_json());
+        outcome.figure("kernel_instructions_by_core", self.kernel_json());
         let real = self.measurements.iter().map(|m| (m.point.name(), Value::from(m.real_s)));
         outcome.figure("real_s", Value::Object(real.collect()));
         self.checks().into_iter().for_each(|check| outcome.check(check));
@@ -178,7 +180,7 @@ mod tests {
     use std::collections::BTreeMap;
 
     fn plan() -> Vec<Point> {
-        plan::points(Extent::Full, &Policy::all()[..3])
+        plan::points(Extent::Full, &Policy::all()[..4])
     }
 
     /// All points are planned, these were measured.
@@ -198,6 +200,7 @@ mod tests {
             vcpus: Vec::new(),
             statistics: None,
             spinning: BTreeMap::new(),
+            kernel: Vec::new(),
         }
     }
 

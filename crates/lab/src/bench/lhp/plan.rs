@@ -24,6 +24,8 @@ const HASH_US_PER_KIB: u32 = 50;
 /// What Linux hashes before the RTOS begins, and a little more.
 const BEFORE_KIB: u32 = 10_240;
 
+/// Whose throughput there are goals for.
+const COMPARED: [&str; 3] = [NONE, "on-demand", "trap-based"];
 /// What is compared where two policies tell the most.
 const KEY: [&str; 2] = [NONE, "on-demand"];
 
@@ -40,19 +42,23 @@ pub fn points(extent: Extent, policies: &[Policy]) -> Vec<Point> {
         Extent::Full => Sizes {
             loads: &[0, 100, 200, 300, 400, 500, 600, 700, 800, 900],
             loops: 100,
-            runs: 7,
+            runs: 6,
+            others: &[0, 100, 200, 300, 400, 500, 600, 700, 800, 900],
+            others_runs: 4,
             activations: 100_000,
             migrations: 4_000,
             timed_runs: 4,
             thorough: true,
         },
         Extent::Quick => Sizes {
-            loads: &[300, 800],
+            loads: &[300, 500, 800],
             loops: 100,
-            runs: 4,
+            runs: 3,
+            others: &[300, 800],
+            others_runs: 2,
             activations: 4_000,
             migrations: 1_000,
-            timed_runs: 3,
+            timed_runs: 2,
             thorough: false,
         },
     };
@@ -60,8 +66,24 @@ pub fn points(extent: Extent, policies: &[Policy]) -> Vec<Point> {
     points.extend(sizes.latency(policies));
     points.extend(sizes.overhead());
     points.extend(sizes.migration(policies));
+    points.extend(sizes.kernel(policies));
     points.extend(sizes.spinning(policies));
+    // Those that the goals are about come first: a run that is cut short has
+    // said the most then.
+    points.sort_by_key(|point| !has_goal(point));
     points
+}
+
+/// Whether a goal is about this point.
+fn has_goal(point: &Point) -> bool {
+    let policy = point.stage.policy();
+    let is = |names: &[&str]| policy.is_some_and(|policy| names.contains(&policy.name));
+    match point.experiment {
+        Experiment::Throughput => policy.is_none() || is(&COMPARED),
+        Experiment::Latency => point.separation && is(&["on-demand", "partition"]),
+        Experiment::Migration | Experiment::Overhead | Experiment::Kernel => true,
+        Experiment::Spinning => false,
+    }
 }
 
 struct Sizes {
@@ -70,6 +92,9 @@ struct Sizes {
     loops: u32,
     /// The first of which is not counted.
     runs: u32,
+    /// The same of policies for which there is no goal.
+    others: &'static [u32],
+    others_runs: u32,
     activations: u32,
     migrations: u32,
     timed_runs: u32,
@@ -79,18 +104,24 @@ struct Sizes {
 
 impl Sizes {
     fn throughput(&self, policies: &[Policy]) -> Vec<Point> {
-        let linux = Linux::Hackbench { loops: self.loops, runs: self.runs };
-        let point = |stage, rtos| Point {
+        let point = |stage, rtos, runs| Point {
             experiment: Experiment::Throughput,
-            linux: linux.clone(),
+            linux: Linux::Hackbench { loops: self.loops, runs },
             stage,
             rtos,
             separation: true,
         };
-        let mut points: Vec<_> = [4, 3, 2].map(|cores| point(Stage::Alone { cores }, None)).into();
+        let alone = |cores| point(Stage::Alone { cores }, None, self.runs);
+        let mut points: Vec<_> = [4, 3, 2].map(alone).into();
         for &load_permille in self.loads {
             let rtos = Rtos { load_permille, period_us: PERIOD_US, activations: 0 };
-            points.extend(policies.iter().map(|&policy| point(Stage::shared(policy), Some(rtos))));
+            for &policy in policies {
+                let compared = COMPARED.contains(&policy.name);
+                let runs = if compared { self.runs } else { self.others_runs };
+                if compared || self.others.contains(&load_permille) {
+                    points.push(point(Stage::shared(policy), Some(rtos), runs));
+                }
+            }
         }
         points
     }
@@ -139,7 +170,7 @@ impl Sizes {
     }
 
     fn spinning(&self, policies: &[Policy]) -> Vec<Point> {
-        let linux = Linux::Hackbench { loops: self.loops, runs: self.runs.min(4) };
+        let linux = Linux::Hackbench { loops: self.loops, runs: self.runs.min(3) };
         let rtos = Rtos { load_permille: SPINNING_PERMILLE, period_us: PERIOD_US, activations: 0 };
         let point = |&policy: &Policy| Point {
             experiment: Experiment::Spinning,
@@ -151,6 +182,21 @@ impl Sizes {
         policies.iter().filter(|p| self.thorough || KEY.contains(&p.name)).map(point).collect()
     }
 
+    /// Of policies that keep Linux's kernel away from the RTOS's core, and of
+    /// none, to see that it is counted. One run: the rest is the same again.
+    fn kernel(&self, policies: &[Policy]) -> Vec<Point> {
+        let linux = Linux::Hackbench { loops: self.loops, runs: 1 };
+        let rtos = Rtos { load_permille: SPINNING_PERMILLE, period_us: PERIOD_US, activations: 0 };
+        let point = |&policy: &Policy| Point {
+            experiment: Experiment::Kernel,
+            linux: linux.clone(),
+            stage: Stage::shared(policy),
+            rtos: Some(rtos),
+            separation: true,
+        };
+        policies.iter().filter(|p| p.keeps_kernel_away || p.name == NONE).map(point).collect()
+    }
+
     fn latency(&self, policies: &[Policy]) -> Vec<Point> {
         let activations = self.activations;
         let rtos = Rtos { load_permille: 0, period_us: SHORT_PERIOD_US, activations };
@@ -159,10 +205,10 @@ impl Sizes {
             for linux in [Linux::BusyHackbench, Linux::BusyWrite] {
                 // Quickly: all policies where there is a goal.
                 let asked = |p: &&Policy| {
+                    let key = KEY.contains(&p.name) || p.name == "partition";
                     self.thorough
-                        || separation && linux == Linux::BusyHackbench
-                        || KEY.contains(&p.name)
-                        || p.name == "partition"
+                        || separation && (linux == Linux::BusyHackbench || key)
+                        || linux == Linux::BusyHackbench && key
                 };
                 points.extend(policies.iter().filter(asked).map(|&policy| Point {
                     experiment: Experiment::Latency,
@@ -191,6 +237,44 @@ mod tests {
             let names: BTreeSet<_> = points.iter().map(Point::name).collect();
             assert_eq!(names.len(), points.len());
         }
+    }
+
+    #[test]
+    fn points_with_a_goal_come_first() {
+        for extent in [Extent::Full, Extent::Quick] {
+            let points = points(extent, &Policy::all());
+            let goals = points.iter().take_while(|point| has_goal(point)).count();
+            assert!(!points[goals..].iter().any(has_goal));
+            assert!(points[..3].iter().all(|point| point.stage.policy().is_none()));
+            let others = points[goals..].iter().map(|point| point.experiment);
+            assert!(others.clone().count() > goals / 4 && goals > 20);
+        }
+    }
+
+    #[test]
+    fn a_quick_run_has_points_for_each_goal() {
+        let points = points(Extent::Quick, &Policy::all());
+        let has = |name: &str| points.iter().any(|point| point.name().starts_with(name));
+        for tenths in [3, 5, 8] {
+            assert!(has(&format!("throughput-on-demand-f{tenths}")));
+            assert!(has(&format!("throughput-trap-based-f{tenths}")));
+        }
+        assert!(has("throughput-none-f5") && !has("throughput-balance-f5"));
+        assert!(has("throughput-balance-f8") && has("kernel-trap-based-deferred"));
+    }
+
+    /// Billions of instructions that two machines side by side execute in so
+    /// many hours, of 12 ns each ("How long it takes" in the book's chapter).
+    fn in_hours(hours: f64) -> f64 {
+        2.0 * hours * 3_600.0 / 12.0
+    }
+
+    #[test]
+    fn nobody_waits_longer_than_was_promised() {
+        let work = |extent| points(extent, &Policy::all()).iter().map(Point::work).sum::<f64>();
+        let (full, quick) = (work(Extent::Full), work(Extent::Quick));
+        assert!(full < in_hours(2.0), "{full}");
+        assert!(quick < in_hours(0.25), "{quick}");
     }
 
     #[test]

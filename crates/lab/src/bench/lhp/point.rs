@@ -37,6 +37,16 @@ pub enum Experiment {
     Overhead,
     /// Where Linux's kernel spins.
     Spinning,
+    /// Whether Linux's kernel runs on the RTOS's core.
+    Kernel,
+}
+
+impl Experiment {
+    /// Whether Linux must say where its functions are.
+    #[must_use]
+    pub fn needs_symbols(self) -> bool {
+        matches!(self, Self::Spinning | Self::Kernel)
+    }
 }
 
 /// What Linux does.
@@ -132,7 +142,38 @@ impl Linux {
     }
 }
 
+/// Billions of instructions until Linux has booted and the RTOS has begun.
+const BOOT: f64 = 1.4;
+/// Billions of instructions of a run of hackbench with 100 loops, the RTOS's
+/// included.
+const HACKBENCH: f64 = 0.5;
+/// Billions of instructions of a run of timed work.
+const TIMED: f64 = 0.5;
+/// Cores that are busy under endless hackbench and under endless writes.
+const BUSY: [f64; 2] = [3.5, 1.2];
+
 impl Named for Point {
+    /// Billions of instructions, roughly.
+    fn work(&self) -> f64 {
+        let machines = match self.experiment {
+            Experiment::Spinning => 3.0,
+            Experiment::Kernel => 2.0,
+            _ => 1.0,
+        };
+        let rtos_s = self
+            .rtos
+            .map_or(0.0, |rtos| f64::from(rtos.activations) * f64::from(rtos.period_us) / 1e6);
+        let load = match &self.linux {
+            Linux::Hackbench { loops, runs } => {
+                HACKBENCH * f64::from(*loops) / 100.0 * f64::from(*runs)
+            }
+            Linux::BusyHackbench => BUSY[0] * rtos_s,
+            Linux::BusyWrite => BUSY[1] * rtos_s,
+            Linux::Timed { runs, .. } => TIMED * f64::from(*runs),
+        };
+        machines * (BOOT + load)
+    }
+
     /// Such as `throughput-on-demand-f5-l100-x7`,
     /// `latency-none-write-together-100000`.
     fn name(&self) -> String {
@@ -151,6 +192,7 @@ impl Named for Point {
             (Experiment::Migration, _) => format!("migration-{stage}-{linux}-{activations}"),
             (Experiment::Overhead, _) => format!("overhead-{stage}-{linux}"),
             (Experiment::Spinning, _) => format!("spinning-{stage}-f{load}-{linux}"),
+            (Experiment::Kernel, _) => format!("kernel-{stage}-f{load}-{linux}"),
         }
     }
 }

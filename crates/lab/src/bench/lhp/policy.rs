@@ -1,7 +1,7 @@
 //! The policies that are compared: all that the scheduler knows. One that is
 //! new there is measured here.
 
-use sched::policy::Kind;
+use sched::policy::{Kind, View};
 
 /// One way to let Linux and the RTOS share the board.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -10,6 +10,8 @@ pub struct Policy {
     pub name: &'static str,
     /// Whether the RTOS has it and makes way, not Linux.
     for_rtos: bool,
+    /// Whether it keeps Linux's kernel away from the core that is shared.
+    pub keeps_kernel_away: bool,
 }
 
 /// The policy without any.
@@ -26,8 +28,11 @@ impl Policy {
     /// Every policy, in the scheduler's order.
     #[must_use]
     pub fn all() -> Vec<Self> {
-        let policy =
-            |kind: &Kind| Self { name: kind.name(), for_rtos: kind.policy().needs().for_realtime };
+        let policy = |kind: &Kind| Self {
+            name: kind.name(),
+            for_rtos: kind.policy().needs().for_realtime,
+            keeps_kernel_away: kind.policy().view(true) == View::UserOnly,
+        };
         Kind::ALL.iter().map(policy).collect()
     }
 
@@ -61,6 +66,8 @@ mod tests {
         assert!(all.iter().all(|policy| Policy::named(policy.name) == Some(*policy)));
         assert!([NONE, "partition", "on-demand"].iter().all(|name| Policy::named(name).is_some()));
         assert_eq!(Policy::named("no-such"), None);
+        assert!(Policy::named("trap-based").unwrap().keeps_kernel_away);
+        assert!(!Policy::named(NONE).unwrap().keeps_kernel_away);
     }
 
     #[test]

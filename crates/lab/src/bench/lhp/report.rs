@@ -40,6 +40,7 @@ impl Lhp {
             self.migration_table(),
             self.overhead_table(),
             self.seen_table(),
+            self.kernel_table(),
         ];
         all.into_iter().filter(|table| !table.rows.is_empty()).collect()
     }

@@ -13,10 +13,11 @@ use crate::observe::{Distribution, Observer};
 use crate::session::{Limit, Session};
 use crate::suite::Bench;
 use crate::view::{Scene, View};
-use ::vtime::stats::Statistics;
+use ::vtime::stats::{Statistics, VcpuStatistics};
 use miette::{Result, miette};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -48,6 +49,9 @@ pub struct Measurement {
     /// Instructions that wait for another core, by what is waited for
     /// ([`description::SPINNING`]), if they were counted.
     pub spinning: BTreeMap<String, Spun>,
+    /// Instructions of Linux's kernel that each core executed, from its boot
+    /// on; none if they were not counted.
+    pub kernel: Vec<u64>,
 }
 
 /// How late the RTOS was; times in ticks of 1 GHz, nanoseconds.
@@ -134,27 +138,35 @@ pub fn run(
     let mut watched = Watch { bundle: &bundle, bench, directory };
     let first = watched.run(point, &config, tell)?;
     let mut measurement = first.measurement.clone();
-    if point.experiment == Experiment::Spinning {
-        for (name, functions) in description::SPINNING {
-            let range = first.physical(functions, &bundle)?;
+    if point.experiment.needs_symbols() {
+        let mut counted = |what: &str, range| {
             let time = Time::Virtual(time.clone().counting(range));
             let config = MachineConfig { time, ..bundle.machine() };
-            let again =
-                watched.run(point, &config, &mut |what| tell(&format!("{name}: {what}")))?;
-            let cores = again.measurement.statistics.iter().flat_map(|counts| &counts.vcpus);
-            let within = cores.clone().filter_map(|core| core.range.as_ref());
-            let spun = Spun {
-                waiting: within.map(|range| range.instructions).sum(),
-                all: cores.map(|core| core.instructions).sum(),
-            };
-            measurement.spinning.insert(name.into(), spun);
+            let again = watched.run(point, &config, &mut |now| tell(&format!("{what}: {now}")))?;
             measurement.real_s += again.measurement.real_s;
+            let cores = again.measurement.statistics.map_or(vec![], |all| all.vcpus);
+            if within(&cores).iter().all(|&executed| executed == 0) {
+                return Err(miette!("{what}: nothing was counted: Linux lies elsewhere"));
+            }
+            Ok(cores)
+        };
+        if point.experiment == Experiment::Kernel {
+            measurement.kernel = within(&counted("kernel", first.kernel(&bundle)?)?);
+            return Ok(measurement);
         }
-        if measurement.spinning.values().all(|spun| spun.waiting == 0) {
-            return Err(miette!("nothing was counted: Linux lies elsewhere than it should"));
+        for (name, functions) in description::SPINNING {
+            let cores = counted(name, first.physical(functions, &bundle)?)?;
+            let all = cores.iter().map(|core| core.instructions).sum();
+            let spun = Spun { waiting: within(&cores).iter().sum(), all };
+            measurement.spinning.insert(name.into(), spun);
         }
     }
     Ok(measurement)
+}
+
+/// What each core executed in the range that was counted.
+fn within(cores: &[VcpuStatistics]) -> Vec<u64> {
+    cores.iter().filter_map(|core| Some(core.range.as_ref()?.instructions)).collect()
 }
 
 struct Watch<'a> {
@@ -228,29 +240,51 @@ impl Watch<'_> {
             vcpus: vcpus(&observer),
             statistics,
             spinning: BTreeMap::new(),
+            kernel: Vec::new(),
         };
         Ok(Run { measurement, symbols: said.iter().filter_map(|line| symbol(line)).collect() })
     }
 }
 
 impl Run {
+    fn symbol(&self, name: &str) -> Result<(u64, u64)> {
+        let found = self.symbols.get(name).copied();
+        found.ok_or_else(|| miette!("Linux did not say where {name} is"))
+    }
+
+    /// Where Linux's image begins, as its kernel sees it.
+    fn image(&self) -> Result<u64> {
+        let (text, behind) = description::TEXT;
+        Ok(self.symbol(text)?.0 - behind)
+    }
+
     /// Where the functions of Linux's from the first to the last lie in the
     /// machine's memory.
-    fn physical(&self, [first, last]: [&str; 2], bundle: &Bundle) -> Result<std::ops::Range<u64>> {
-        let of = |name: &str| {
-            let found = self.symbols.get(name).copied();
-            found.ok_or_else(|| miette!("Linux did not say where {name} is"))
-        };
-        let (text, behind) = description::TEXT;
-        let image = of(text)?.0 - behind;
-        let ((from, _), (_, to)) = (of(first)?, of(last)?);
+    fn physical(&self, [first, last]: [&str; 2], bundle: &Bundle) -> Result<Range<u64>> {
+        let (image, (from, _), (_, to)) = (self.image()?, self.symbol(first)?, self.symbol(last)?);
         if !(image..to).contains(&from) {
             return Err(miette!("{last} does not lie behind {first}"));
         }
-        // The kernel is the first thing that is loaded, and runs where it lies.
-        let begin = bundle.tables.loads[0].dst_pa;
+        let begin = begin_of_kernel(bundle);
         Ok(begin + (from - image)..begin + (to - image))
     }
+
+    /// Where its kernel's code lies. What stands before it, the Image's header,
+    /// is memory for programs soon.
+    fn kernel(&self, bundle: &Bundle) -> Result<Range<u64>> {
+        let (image, from) = (self.image()?, self.symbol(description::TEXT.0)?.0);
+        let to = self.symbol(description::TEXT_END)?.0;
+        if to <= from {
+            return Err(miette!("Linux's code ends before it begins"));
+        }
+        let begin = begin_of_kernel(bundle);
+        Ok(begin + (from - image)..begin + (to - image))
+    }
+}
+
+/// The kernel is the first thing that is loaded, and runs where it lies.
+fn begin_of_kernel(bundle: &Bundle) -> u64 {
+    bundle.tables.loads[0].dst_pa
 }
 
 /// Reads `cassata: symbol NAME from=0x.. to=0x..`.
@@ -318,6 +352,7 @@ fn native(
         vcpus: Vec::new(),
         statistics: found.statistics,
         spinning: BTreeMap::new(),
+        kernel: Vec::new(),
     })
 }
 

@@ -1,11 +1,15 @@
 //! What is seen of lock holder preemption itself: how long the Linux vCPU
-//! that shares its core waited, and how much the others spun.
+//! that shares its core waited, how much the others spun, and whether Linux's
+//! kernel ran on the RTOS's core at all.
 
 use super::Lhp;
 use super::description::SPINNING;
+use super::migration::as_f64;
 use super::point::Experiment;
+use super::policy::Policy;
 use super::run::{Measurement, Vcpu};
 use crate::quantity::{count, percent};
+use crate::results::{Check, Goal};
 use crate::table::Table;
 use serde_json::{Map, Value, json};
 
@@ -55,6 +59,38 @@ impl Lhp {
         table
     }
 
+    /// A policy that keeps Linux's kernel away from the RTOS's core does so from
+    /// the kernel's first instruction on.
+    pub(super) fn kernel_checks(&self) -> Vec<Check> {
+        let planned = self.planned.iter().filter(|point| point.experiment == Experiment::Kernel);
+        let away = planned.filter_map(|point| point.stage.policy().filter(|p| p.keeps_kernel_away));
+        let check = |policy: Policy| {
+            let found =
+                self.of(Experiment::Kernel).find(|m| m.point.stage.policy() == Some(policy));
+            let executed = found.and_then(|m| m.kernel.first()).map(|&executed| as_f64(executed));
+            let name = format!("{}: Linux's kernel on the RTOS's core", policy.name);
+            Check::new(&name, executed, "instructions", Goal::Exactly(0.0))
+        };
+        away.map(check).collect()
+    }
+
+    /// Where Linux's kernel ran.
+    pub(super) fn kernel_table(&self) -> Table {
+        let head = ["", "core 0, the RTOS's", "all others"];
+        let mut table = Table::new("Instructions of Linux's kernel, from its boot on", head);
+        for m in self.of(Experiment::Kernel) {
+            let Some((first, others)) = m.kernel.split_first() else { continue };
+            table.row([m.point.stage.name(), count(*first), count(others.iter().sum())]);
+        }
+        table
+    }
+
+    /// For programs: by policy, then by core.
+    pub(super) fn kernel_json(&self) -> Value {
+        let one = |m: &Measurement| (m.point.stage.name(), json!(m.kernel));
+        Value::Object(self.of(Experiment::Kernel).map(one).collect::<Map<_, _>>())
+    }
+
     /// For programs.
     pub(super) fn seen_json(&self) -> Value {
         let one = |m: &Measurement| {
@@ -73,8 +109,7 @@ impl Lhp {
 /// Instructions and their share of all.
 fn spun(m: &Measurement, what: &str) -> Option<String> {
     let spun = m.spinning.get(what)?;
-    #[allow(clippy::cast_precision_loss)] // a share
-    let share = spun.waiting as f64 / spun.all.max(1) as f64;
+    let share = as_f64(spun.waiting) / as_f64(spun.all.max(1));
     Some(format!("{} ({})", count(spun.waiting), percent(share)))
 }
 
@@ -82,6 +117,7 @@ fn spun(m: &Measurement, what: &str) -> Option<String> {
 mod tests {
     use super::super::run::Spun;
     use super::super::tests::{lhp, measured};
+    use super::*;
 
     #[test]
     fn a_policy_that_was_measured_has_a_line() {
@@ -91,5 +127,21 @@ mod tests {
         let all = lhp(vec![none]);
         assert_eq!(all.seen_table().rows.len(), 1);
         assert_eq!(all.seen_json()["none"]["spinning"]["spinlock"]["waiting"], 12_345);
+    }
+
+    #[test]
+    fn one_instruction_of_the_kernel_on_the_core_of_the_rtos_is_too_many() {
+        let checks = |kernel: &[u64]| {
+            let mut trap_based = measured("kernel-trap-based", &[1.0]);
+            trap_based.kernel = kernel.into();
+            let mut none = measured("kernel-none", &[1.0]);
+            none.kernel = vec![7, 7];
+            let all = lhp(vec![none, trap_based]);
+            assert_eq!(all.kernel_json()["none"][0], 7);
+            all.kernel_checks().iter().map(Check::holds).collect::<Vec<_>>()
+        };
+        assert_eq!(checks(&[0, 500]), [true]);
+        assert_eq!(checks(&[1, 500]), [false]);
+        assert_eq!(checks(&[]), [false], "not counted");
     }
 }

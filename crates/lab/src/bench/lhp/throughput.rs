@@ -272,8 +272,8 @@ mod tests {
             let at = checks.iter().find(|check| check.name.contains("f = 0.8")).unwrap();
             (at.holds(), checks.len())
         };
-        assert_eq!(holds(0.0999), (true, 10));
-        assert_eq!(holds(0.1001), (false, 10));
+        assert_eq!(holds(0.0999), (true, 16));
+        assert_eq!(holds(0.1001), (false, 16));
         let csv = times(0.1).throughput().csv();
         assert!(csv.contains("\nnone,0.8,1,0.2,NaN,"), "{csv}");
         assert_eq!(csv.lines().count(), 5);
