@@ -139,9 +139,11 @@ impl Pcpu {
     pub fn interrupted(&mut self, id: VcpuId) {
         let slot = usize::from(id.0);
         let Ok(current) = usize::try_from(self.status.current) else { return };
-        let lies_displaced = self.displaced_by.get(current).is_some_and(|set| set >> slot & 1 == 1);
-        let goes = lies_displaced && self.working >> slot & 1 == 0;
-        let Some(vcpu) = self.vcpus[slot].as_deref().filter(|_| goes) else { return };
+        // Who has work for its VM to do stays, as in [`Self::displace`]: elsewhere
+        // its guest would run without it.
+        let lies = |set: &u64| (set & !self.working) >> slot & 1 == 1;
+        let may_go = self.displaced_by.get(current).is_some_and(lies);
+        let Some(vcpu) = self.vcpus[slot].as_deref().filter(|_| may_go) else { return };
         if vcpu.policy.interrupted() == Then::Leave {
             self.depart(id, self.haven_of(slot));
         }
