@@ -136,13 +136,17 @@ pub(super) fn assign(vms: &mut [Vm], pcpus: usize, problems: &mut Problems) {
 /// The pCPUs, besides its own, where nobody would displace it.
 fn havens(vms: &[Vm], me: Id, pcpus: usize) -> Vec<usize> {
     let base = vms[me.0].vcpus[me.1].pcpu;
+    let priority = |(vm, index): Id| vms[vm].vcpus[index].priority;
     let would_stay = |&pcpu: &usize| {
         pcpu != base
             && all(vms).filter(|&(vm, i)| vms[vm].vcpus[i].pcpu == pcpu).all(|other| {
                 let displaces =
                     policy::displaces(rank(vms, other), rank(vms, me), vms[me.0].policy);
-                let both_realtime = vms[me.0].realtime && vms[other.0].realtime;
-                !displaces && !both_realtime
+                let realtime = vms[me.0].realtime;
+                let both_realtime = realtime && vms[other.0].realtime;
+                // With an equal one it would take turns.
+                let equal = realtime && other.0 != me.0 && priority(other) == priority(me);
+                !displaces && !both_realtime && !equal
             })
     };
     (0..pcpus).filter(would_stay).collect()
@@ -153,12 +157,41 @@ fn refuge(vms: &[Vm], me: Id, havens: &[usize], load: &[usize]) -> Option<usize>
     havens.iter().copied().min_by_key(|&pcpu| (!own(pcpu), load[pcpu]))
 }
 
+/// Real-time vCPUs that would make way for another one and have nowhere to go:
+/// they would wait as long as that one likes.
+pub(super) fn stranded(drafts: &[DraftVm], vms: &[Vm], problems: &mut Problems) {
+    let makes_way = |(vm, _): &Id| vms[*vm].policy.policy().needs().for_realtime;
+    for id in all(vms).filter(makes_way) {
+        let vcpu = vms[id.0].vcpus[id.1];
+        let highest = winners(vms, id).into_iter().max_by_key(|&winner| rank(vms, winner).priority);
+        let Some(winner) = highest.filter(|_| vcpu.refuge == vcpu.pcpu) else { continue };
+        let place = |(vm, index): Id| {
+            let vcpu = &drafts[vm].vcpus[index];
+            vcpu.priority.as_ref().map_or(vcpu.span.clone(), At::span)
+        };
+        let message = format!(
+            "real-time {} cannot make way on pCPU {}: there is no pCPU for it to go to",
+            vms[id.0].title(),
+            vcpu.pcpu
+        );
+        problems
+            .add(Code::RealtimePriority, place(id), message)
+            .see(place(winner), "this one would delay it without bound")
+            .hint(
+                "give it more than that one, or let a pCPU have neither a real-time vCPU nor one \
+                 that ranks as high",
+            );
+    }
+}
+
 /// A policy that has nothing to decide.
 fn unused(i: usize, vm: &Vm, displaced: &[(Id, Vec<Id>)], problems: &mut Problems) {
     let concerned = displaced.iter().any(|((owner, _), _)| *owner == i);
     let stuck = vm.policy.policy().needs().refuge
         && vm.vcpus.iter().all(|vcpu| vcpu.refuge == vcpu.pcpu)
-        && !vm.policy.policy().needs().lives_at_refuge;
+        && !vm.policy.policy().needs().lives_at_refuge
+        // [`stranded`] has told.
+        && !vm.realtime;
     let (message, hint) = if !concerned && vm.realtime {
         ("no vCPU of another VM ranks above this one's", "leave `migration` out")
     } else if !concerned {

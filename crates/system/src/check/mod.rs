@@ -48,6 +48,10 @@ pub(crate) fn check(draft: &Draft, directory: &Path, problems: &mut Problems) ->
     let vms = vms.map(|(vm, images)| sound_vm(vm, images?, &machine));
     let mut vms = vms.collect::<Option<Vec<_>>>()?;
     migration::assign(&mut vms, machine.pcpus, problems);
+    migration::stranded(&draft.vms, &vms, problems);
+    if problems.any_error() {
+        return None;
+    }
     Some(Sound {
         machine,
         priority_separation: flag(&draft.priority_separation, true),

@@ -82,13 +82,18 @@ fn ranges(vcpu: &DraftVcpu, machine: Option<&Machine>, problems: &mut Problems) 
 }
 
 /// A real-time vCPU must be above every other that is none: an equal one
-/// would delay it by a quantum, a higher one without bound, unless it then goes
-/// elsewhere.
+/// would delay it by a quantum at each turn, a higher one without bound. One
+/// that makes way goes elsewhere for a higher one
+/// ([`super::migration::stranded`]), but not for an equal one.
 fn realtime(me: &Placed<'_>, all: &[Placed<'_>], problems: &mut Problems) {
-    if !me.owner.is_realtime() || me.owner.policy().policy().needs().for_realtime {
+    if !me.owner.is_realtime() {
         return;
     }
-    let rivals = all.iter().filter(|other| !other.owner.is_realtime() && other.pcpu == me.pcpu);
+    let makes_way = me.owner.policy().policy().needs().for_realtime;
+    let rivals = all.iter().filter(|other| {
+        let concerns = !makes_way || other.priority.get_ref() == me.priority.get_ref();
+        concerns && !other.owner.is_realtime() && other.pcpu == me.pcpu
+    });
     let highest = rivals.max_by_key(|other| *other.priority.get_ref());
     let Some(rival) = highest.filter(|rival| rival.priority.get_ref() >= me.priority.get_ref())
     else {
@@ -104,7 +109,11 @@ fn realtime(me: &Placed<'_>, all: &[Placed<'_>], problems: &mut Problems) {
     problems
         .add(Code::RealtimePriority, me.priority.span(), message)
         .see(rival.priority.span(), "this one would delay it")
-        .hint(format!("give it more than {}", rival.priority.get_ref()));
+        .hint(if makes_way {
+            "they would take turns; it makes way for who ranks above it only: give one more".into()
+        } else {
+            format!("give it more than {}", rival.priority.get_ref())
+        });
 }
 
 fn quantum_unused(me: &Placed<'_>, i: usize, all: &[Placed<'_>], problems: &mut Problems) {
