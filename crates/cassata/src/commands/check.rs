@@ -8,6 +8,7 @@ use lab::quantity::bytes;
 use lab::table::Table;
 use miette::Result;
 use system::Checked;
+use system::model::{Vcpu, Vm};
 
 /// Says whether a description is sound, and what it describes.
 pub fn check(arguments: &Check) -> Result<u8> {
@@ -37,12 +38,26 @@ fn overview(checked: &Checked) -> Table {
     let (pcpus, memory) = (checked.machine.pcpus, bytes(checked.machine.memory));
     let path = checked.path.display();
     let title = format!("{path} is sound: {pcpus} pCPUs, {memory} of memory");
-    let mut table = Table::new(&title, ["VM", "memory", "vCPUs on pCPU (priority)", "real-time"]);
+    let head = ["VM", "memory", "vCPUs on pCPU (priority)", "real-time", "may leave for pCPU"];
+    let mut table = Table::new(&title, head);
     for vm in &checked.vms {
         let vcpus = vm.vcpus.iter().map(|vcpu| format!("{} ({})", vcpu.pcpu, vcpu.priority));
         let realtime = if vm.realtime { "yes" } else { "no" };
         let vcpus = vcpus.collect::<Vec<_>>().join(", ");
-        table.row([vm.name.clone(), bytes(vm.ram_size), vcpus, realtime.into()]);
+        table.row([vm.name.clone(), bytes(vm.ram_size), vcpus, realtime.into(), refuges(vm)]);
     }
     table
+}
+
+/// Where each vCPU goes while another one has its pCPU.
+fn refuges(vm: &Vm) -> String {
+    if vm.policy.policy().needs().any_core {
+        return "any idle".into();
+    }
+    let refuge = |vcpu: &Vcpu| match vcpu.refuge {
+        there if there == vcpu.pcpu => "-".into(),
+        there => there.to_string(),
+    };
+    let each: Vec<String> = vm.vcpus.iter().map(refuge).collect();
+    if each.iter().all(|refuge| refuge == "-") { "-".into() } else { each.join(", ") }
 }
