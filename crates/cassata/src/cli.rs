@@ -317,6 +317,9 @@ pub struct Run {
 pub struct Check {
     /// The system description
     pub system: PathBuf,
+    /// Answer as JSON
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// `cassata analyze`.

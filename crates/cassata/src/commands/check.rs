@@ -6,7 +6,8 @@ use analysis::bounds::Bounds;
 use analysis::misses::misses;
 use lab::quantity::bytes;
 use lab::table::Table;
-use miette::Result;
+use miette::{IntoDiagnostic, Result};
+use serde_json::{Value, json};
 use system::Checked;
 use system::model::{Vcpu, Vm};
 
@@ -30,8 +31,31 @@ pub fn check(arguments: &Check) -> Result<u8> {
         );
         return Ok(1);
     }
-    say(overview(&checked).to_string().trim_end());
+    if arguments.json {
+        say(&serde_json::to_string_pretty(&for_programs(&checked)).into_diagnostic()?);
+    } else {
+        say(overview(&checked).to_string().trim_end());
+    }
     Ok(0)
+}
+
+/// What [`overview`] says; a vCPU that stays has no `refuge`.
+fn for_programs(checked: &Checked) -> Value {
+    let vcpu = |vcpu: &Vcpu| {
+        let refuge = (vcpu.refuge != vcpu.pcpu).then_some(vcpu.refuge);
+        json!({ "pcpu": vcpu.pcpu, "priority": vcpu.priority, "refuge": refuge })
+    };
+    let vm = |vm: &Vm| {
+        json!({
+            "name": vm.name, "memory": vm.ram_size, "realtime": vm.realtime,
+            "migration": vm.policy.name(), "any_idle_pcpu": vm.policy.policy().needs().any_core,
+            "vcpus": vm.vcpus.iter().map(vcpu).collect::<Vec<_>>(),
+        })
+    };
+    json!({
+        "pcpus": checked.machine.pcpus, "memory": checked.machine.memory,
+        "vms": checked.vms.iter().map(vm).collect::<Vec<_>>(),
+    })
 }
 
 fn overview(checked: &Checked) -> Table {
