@@ -35,6 +35,8 @@ pub const MAX_SPIS: usize = 128;
 pub const STAGE2_VIEWS: usize = 3;
 /// Longest [`Vm::delay_limit_ns`].
 pub const MAX_DELAY_LIMIT_NS: u64 = 10_000_000;
+/// Longest [`Vcpu::timer_lead_ns`].
+pub const MAX_TIMER_LEAD_NS: u32 = 50_000;
 /// Highest scheduling priority; the lowest is 0.
 pub const MAX_PRIORITY: u16 = 255;
 /// Shortest round-robin quantum: a switch must stay small against it.
@@ -242,6 +244,11 @@ pub struct Vcpu {
     pub havens: u16,
     /// 0.
     pub reserved: u16,
+    /// How long before its virtual timer fires it gets its core, if it sleeps and
+    /// others have that; 0: not before. Only in a real-time VM.
+    pub timer_lead_ns: u32,
+    /// 0.
+    pub reserved_end: u32,
 }
 
 /// A piece of guest memory to be filled when its VM starts: `size` bytes

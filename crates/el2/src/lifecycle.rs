@@ -135,8 +135,9 @@ impl Pcpu {
         self.set_work(id, Work::None);
         self.abandon_interrupts(id);
         if let Some(vcpu) = self.vcpu(id) {
-            vcpu.on = false;
+            vcpu.switch_off();
         }
+        self.ahead &= !(1 << id.0);
         // Last: from here on a sibling may switch it on again.
         POWER[usize::from(id.0)].switch_off();
     }
@@ -319,7 +320,7 @@ impl Pcpu {
             _ => {
                 self.set_work(id, Work::None);
                 if let Some(vcpu) = self.vcpu(id) {
-                    vcpu.on = false;
+                    vcpu.switch_off();
                 }
                 self.sleep(id, vcpu_state::OFF);
                 self.ask_home(vm, Message::VmsFailed);

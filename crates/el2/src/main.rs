@@ -31,6 +31,7 @@ mod crossing;
 mod exits;
 mod gang;
 mod interrupts;
+mod lead;
 mod lifecycle;
 mod migration;
 mod mmio;

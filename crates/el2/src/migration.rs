@@ -29,6 +29,9 @@ impl Pcpu {
         let base = self.base_of(usize::from(id.0));
         // What was recalled from work for its VM comes back when that is done.
         if base != self.index && self.working >> id.0 & 1 == 0 {
+            if self.ahead != 0 {
+                self.fall_asleep_again(id);
+            }
             self.depart(id, base);
         }
     }

@@ -7,6 +7,7 @@ use crate::arch::gic::{self, Redistributor};
 use crate::arch::ich::{Interface, Loaded};
 use crate::arch::timer;
 use crate::console::Console;
+use crate::lead::Before;
 use crate::lifecycle::Home;
 use crate::shared::{MAILBOXES, PLACES, TAKEN};
 use crate::vcpu::{Vcpu, Work};
@@ -37,6 +38,9 @@ pub struct Pcpu {
     pub loaded: Option<&'static mut Vcpu>,
     /// The vCPUs (bit set by identifier) that have [`Work`] to do first.
     pub working: u64,
+    /// The vCPUs (bit set by identifier) that were woken before their timers, and
+    /// sleep as far as their guests know ([`crate::lead`]).
+    pub ahead: u64,
     /// By vCPU: those that belong here (bit set by identifier) and are displaced
     /// while it has the core.
     pub displaced_by: [u64; MAX_VCPUS],
@@ -108,6 +112,7 @@ impl Pcpu {
             vcpus: [const { None }; MAX_VCPUS],
             loaded: None,
             working: 0,
+            ahead: 0,
             displaced_by: [0; MAX_VCPUS],
             concerned: 0,
             yields: false,
@@ -200,9 +205,12 @@ impl Pcpu {
                 continue;
             };
             self.account(Some(id), now);
-            if self.working >> id.0 & 1 == 1 {
-                self.work(id, decision.until);
-                continue;
+            if self.working | self.ahead != 0 {
+                match self.before_guest(id, decision.until) {
+                    Before::Nothing => {}
+                    Before::Decision => continue,
+                    Before::Guest => return,
+                }
             }
             if !self.is_loaded(id) {
                 self.switch_to(id);
@@ -222,7 +230,7 @@ impl Pcpu {
 
     /// Does a piece of a vCPU's work, and takes what interrupts came meanwhile.
     #[inline(never)]
-    fn work(&mut self, id: VcpuId, until: Option<Instant>) {
+    pub fn work(&mut self, id: VcpuId, until: Option<Instant>) {
         self.arm(until);
         self.set_mask(gic::MASK_NOTHING);
         self.work_on(id);
@@ -236,7 +244,12 @@ impl Pcpu {
     fn idle(&mut self, now: Instant) {
         let was_idle = self.status.current == NOBODY;
         self.account(None, now);
-        self.arm(None);
+        let lead = self.lead_of_loaded(now);
+        if lead.is_some_and(|begin| begin <= now) {
+            self.begin_lead_of_loaded();
+            return;
+        }
+        self.arm(lead);
         self.set_mask(gic::MASK_NOTHING);
         if self.tell_taken {
             TAKEN[self.index].store(false, Ordering::Relaxed);
@@ -252,7 +265,7 @@ impl Pcpu {
         self.take_pending_interrupts();
     }
 
-    fn take_pending_interrupts(&mut self) {
+    pub fn take_pending_interrupts(&mut self) {
         while cpu::interrupt_pending() {
             let intid = gic::acknowledge();
             if intid >= gic::SPECIAL {
@@ -262,8 +275,9 @@ impl Pcpu {
         }
     }
 
-    /// Replaces the loaded vCPU.
-    fn switch_to(&mut self, id: VcpuId) {
+    /// Replaces the loaded vCPU. Inlined, as every switch comes by.
+    #[inline(always)]
+    pub fn switch_to(&mut self, id: VcpuId) {
         self.save_loaded();
         let Some(next) = self.vcpus[usize::from(id.0)].take() else { return };
         self.load(next);
@@ -285,7 +299,7 @@ impl Pcpu {
 
     /// Which physical interrupts may interrupt the loaded vCPU (DESIGN.md,
     /// decision 7).
-    fn mask_of_loaded(&self) -> u64 {
+    pub fn mask_of_loaded(&self) -> u64 {
         let realtime = self.loaded.as_ref().is_some_and(|vcpu| vcpu.realtime);
         if realtime && self.separates() { gic::MASK_LOWER_HALF } else { gic::MASK_NOTHING }
     }
@@ -308,7 +322,7 @@ impl Pcpu {
         for id in self.scheduler.sleepers_that_matter() {
             // The virtual timer of the loaded one is on the hardware.
             let Some(vcpu) = self.vcpus[usize::from(id.0)].as_deref() else { continue };
-            consider(vcpu.virtual_timer_deadline());
+            consider(vcpu.wakes_at);
             consider(vcpu.physical_timer_deadline());
         }
         if first != self.armed {
@@ -327,8 +341,12 @@ impl Pcpu {
         for id in Members(owned) {
             self.assert_physical_timer(id, now);
             let Some(vcpu) = self.vcpus[id].as_deref() else { continue };
-            if vcpu.on && vcpu.timer.is_asserted(now) {
-                self.wake(vcpu.id);
+            if vcpu.wakes_at <= now {
+                if vcpu.lead == 0 {
+                    self.wake(vcpu.id);
+                } else {
+                    self.wake_before_timer(vcpu.id, now);
+                }
             }
         }
     }

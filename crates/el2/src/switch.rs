@@ -15,6 +15,7 @@ impl Pcpu {
         vcpu.timer.save();
         let mut hw = Loaded::new(self.interface);
         vcpu.timer_held = vcpu.interface.park(&vcpu.shared.gic, &mut hw, timer::VIRTUAL_INTID);
+        vcpu.note_wake();
         if hw.notify != 0 {
             self.notify(vcpu.vm, Effects { notify: hw.notify, deactivate: None });
         }
@@ -25,7 +26,9 @@ impl Pcpu {
         }
     }
 
-    /// Puts a vCPU on the hardware, which must hold none.
+    /// Puts a vCPU on the hardware, which must hold none. Inlined, as every switch
+    /// comes by.
+    #[inline(always)]
     pub fn load(&mut self, vcpu: &'static mut Vcpu) {
         vcpu.space.enter();
         if vcpu.may_meet_siblings

@@ -31,6 +31,11 @@ pub struct Vcpu {
     /// Its guest has not yet ended the virtual timer's interrupt; valid while
     /// not loaded.
     pub timer_held: bool,
+    /// How long before its virtual timer fires it gets its core, ticks; 0: not
+    /// before.
+    pub lead: u64,
+    /// When it has to be woken for its virtual timer; valid while not loaded.
+    pub wakes_at: Instant,
     /// What is in the list registers and why.
     pub interface: CpuInterface,
     /// Floating point; current while no core says it has it loaded.
@@ -152,6 +157,8 @@ impl Vcpu {
             physical_timer_asserted: false,
             saved_interface: Saved::reset(),
             timer_held: false,
+            lead: timer::ns_to_ticks(table.timer_lead_ns.into()),
+            wakes_at: timer::NEVER,
             interface: CpuInterface::new(index),
             float: Float::new(),
             id,
@@ -193,6 +200,7 @@ impl Vcpu {
         self.physical_timer_asserted = false;
         self.saved_interface = Saved::reset();
         self.timer_held = false;
+        self.wakes_at = timer::NEVER;
         self.interface = CpuInterface::new(self.index);
         self.float = Float::new();
         self.on = true;
@@ -217,9 +225,19 @@ impl Vcpu {
         self.usual_views[usize::from(at_base)]
     }
 
-    /// When its virtual timer will assert, while not loaded.
-    pub fn virtual_timer_deadline(&self) -> Instant {
-        if self.on { self.timer.deadline() } else { timer::NEVER }
+    /// Off: nothing wakes it but a request to switch it on.
+    pub fn switch_off(&mut self) {
+        self.on = false;
+        self.wakes_at = timer::NEVER;
+    }
+
+    /// It leaves the hardware: notes when its virtual timer has to wake it. A
+    /// timer whose interrupt the guest still has tells it nothing new: it comes
+    /// again when the guest has ended that.
+    pub fn note_wake(&mut self) {
+        let silent = self.timer_held | !self.on;
+        let deadline = if silent { timer::NEVER } else { self.timer.deadline() };
+        self.wakes_at = Instant(deadline.0.saturating_sub(self.lead));
     }
 
     /// Whether interrupts were posted that its list registers do not show yet.

@@ -56,6 +56,7 @@ codes! {
     UnequalSiblings = "unequal-siblings", Warning, "vCPUs of one VM that starve each other.";
     MigrationPolicy = "migration-policy", Error, "A policy, or part of one, where it cannot be.";
     MigrationUnused = "migration-unused", Warning, "Migration where no vCPU would ever move.";
+    TimerLead = "timer-lead", Error, "A lead before a timer where there cannot be one.";
     Timing = "timing", Error, "Budgets or tasks that no bound can be computed for.";
     IdlePcpu = "idle-pcpu", Warning, "A pCPU that no vCPU uses.";
     Unaligned = "unaligned", Error, "A size or an address that cannot be mapped.";

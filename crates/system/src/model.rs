@@ -99,6 +99,9 @@ pub struct Vcpu {
     pub havens: u16,
     /// See [`abi::system::vcpu_flags::URGENT`].
     pub urgent: bool,
+    /// How long before its timer fires it gets its core, microseconds; 0: not
+    /// before.
+    pub timer_lead_us: u32,
 }
 
 /// An interrupt passed through to a guest.

@@ -4,7 +4,8 @@
 mod support;
 
 use abi::platform::UART_INTID;
-use abi::system::{Invalid, System};
+use abi::system::vm_flags::REALTIME;
+use abi::system::{Invalid, MAX_TIMER_LEAD_NS, System};
 use proptest::prelude::*;
 use std::sync::LazyLock;
 use support::{elf, files, random, sound};
@@ -69,6 +70,12 @@ proptest! {
         }
         let _ = System::read_from_bytes(&bytes).unwrap().validate();
     }
+}
+
+/// Gives the first VM these flags and its first vCPU this lead.
+fn set_lead(tables: &mut System, flags: u32, lead_ns: u32) {
+    tables.vms[0].flags = flags;
+    tables.vcpus[0].timer_lead_ns = lead_ns;
 }
 
 /// One thing that is changed, and what must come of it.
@@ -144,6 +151,8 @@ fn finds_every_fault() {
         ("vCPU's pCPU", |s| s.vcpus[2].pcpu = 2, Invalid::Vcpu),
         ("vCPU's priority", |s| s.vcpus[2].priority = 256, Invalid::Vcpu),
         ("vCPU's quantum", |s| s.vcpus[2].quantum_ns = 0, Invalid::Vcpu),
+        ("lead of no real-time VM", |s| set_lead(s, 0, 1), Invalid::Vcpu),
+        ("lead too long", |s| set_lead(s, REALTIME, MAX_TIMER_LEAD_NS + 1), Invalid::Vcpu),
         ("load from the tables", |s| s.loads[0].src_pa = s.header.bundle_pa, Invalid::Load),
         ("load into another VM", |s| s.loads[0].dst_pa = s.vms[1].ram_pa, Invalid::Load),
         ("load clears too much", |s| s.loads[0].zero_size = 1 << 40, Invalid::Load),

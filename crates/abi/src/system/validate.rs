@@ -7,8 +7,8 @@
 
 use super::{
     EDGE, HYPERVISOR_SIZE, Header, LOAD_ALIGN, Load, MAGIC, MAX_DELAY_LIMIT_NS, MAX_PRIORITY,
-    MAX_QUANTUM_NS, MIN_QUANTUM_NS, PAGE_SIZE, RAM_ALIGN, Region, SPI_END, System, VERSION, Vcpu,
-    Vm, flags, vcpu_flags, vm_flags,
+    MAX_QUANTUM_NS, MAX_TIMER_LEAD_NS, MIN_QUANTUM_NS, PAGE_SIZE, RAM_ALIGN, Region, SPI_END,
+    System, VERSION, Vcpu, Vm, flags, vcpu_flags, vm_flags,
 };
 use crate::platform::{self, INTID_END, IPA_BITS, OCCUPIED, REPORT_MAX_SIZE, SPI_FIRST};
 use crate::{MAX_VCPUS_PER_VM, MAX_VMS};
@@ -257,7 +257,8 @@ impl System {
         u32::from(vcpu.pcpu) < self.board.pcpu_count
             && self.is_movable(vcpu)
             && vcpu.flags & !vcpu_flags::URGENT == 0
-            && vcpu.reserved == 0
+            && (vcpu.reserved, vcpu.reserved_end) == (0, 0)
+            && vcpu.timer_lead_ns <= self.longest_timer_lead_ns(vcpu)
             && vcpu.priority <= MAX_PRIORITY
             && (MIN_QUANTUM_NS..=MAX_QUANTUM_NS).contains(&vcpu.quantum_ns)
     }
@@ -268,6 +269,11 @@ impl System {
         u32::from(vcpu.havens) & !pcpus == 0
             && vcpu.havens & base == 0
             && (vcpu.refuge == vcpu.pcpu || vcpu.refuge < 16 && vcpu.havens >> vcpu.refuge & 1 == 1)
+    }
+
+    fn longest_timer_lead_ns(&self, vcpu: &Vcpu) -> u32 {
+        let vm = self.vms().get(usize::from(vcpu.vm));
+        if vm.is_some_and(|vm| vm.is(vm_flags::REALTIME)) { MAX_TIMER_LEAD_NS } else { 0 }
     }
 
     fn check_loads(&self) -> Result<(), Invalid> {

@@ -85,6 +85,13 @@ impl Timer {
     }
 }
 
+/// When the loaded virtual timer asserts its interrupt, or began to; never when
+/// it is off or masked.
+pub fn loaded_deadline() -> Instant {
+    let control = read_sysreg!("cntv_ctl_el0");
+    Timer { control, compare: read_sysreg!("cntv_cval_el0") }.deadline()
+}
+
 /// Whether the loaded virtual timer asserts its interrupt.
 pub fn loaded_is_asserted() -> bool {
     read_sysreg!("cntv_ctl_el0") & (ENABLE | IMASK | ISTATUS) == ENABLE | ISTATUS

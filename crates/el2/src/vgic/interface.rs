@@ -164,7 +164,7 @@ impl CpuInterface {
         again
     }
 
-    /// Before its vCPU leaves the hardware: takes note of what the guest has
+    /// Before its vCPU leaves the hardware, or sleeps there: takes note of what the guest has
     /// ended. Answers whether it still deals with this private interrupt.
     pub fn park(&mut self, gic: &Gic, hw: &mut impl Hardware, intid: u32) -> bool {
         let ended = self.used & hw.empty();

@@ -105,6 +105,21 @@ const STAGED: &[Staged] = &[
         besides: Some(moves_and_is_never_late),
     },
     staged(
+        "lead",
+        "a vCPU that gets its core before its timer fires does not notice",
+        &[("probe", Passes), ("busy", Endures)],
+    ),
+    staged(
+        "lead-none",
+        "a due timer that can tell its guest nothing wakes it once at most",
+        &[("probe", Passes), ("busy", Endures)],
+    ),
+    staged(
+        "lead-reset",
+        "a VM is reset while it has its core before its timer fires",
+        &[("probe", Starts(20)), ("busy", Endures)],
+    ),
+    staged(
         "reset",
         "a VM resets itself out of a mess and begins fresh",
         &[("probe", Passes), ("rtos", Rhythm(1000))],

@@ -5,6 +5,7 @@ mod board;
 mod devices;
 mod images;
 mod interrupts;
+mod lead;
 mod memory;
 mod migration;
 mod names;
@@ -38,6 +39,7 @@ pub(crate) fn check(draft: &Draft, directory: &Path, problems: &mut Problems) ->
         interrupts::check(&draft.vms, machine.board, problems);
     }
     migration::check(&draft.vms, problems);
+    lead::check(&draft.vms, problems);
     let timing = timing::check(draft, problems);
     let images = images::check(&draft.vms, directory, problems);
     if problems.any_error() {
@@ -52,6 +54,7 @@ pub(crate) fn check(draft: &Draft, directory: &Path, problems: &mut Problems) ->
     if problems.any_error() {
         return None;
     }
+    lead::assign(&mut vms, &draft.vms);
     Some(Sound {
         machine,
         priority_separation: flag(&draft.priority_separation, true),

@@ -179,5 +179,6 @@ pub(super) fn sound(draft: &DraftVcpu) -> Option<Vcpu> {
         refuge: pcpu,
         havens: 0,
         urgent: false,
+        timer_lead_us: 0,
     })
 }

@@ -52,6 +52,7 @@ pub(crate) struct DraftVm {
     pub(crate) seed: Option<At<u64>>,
     pub(crate) migration: Option<At<Kind>>,
     pub(crate) delay_limit_us: Option<At<u64>>,
+    pub(crate) timer_lead_us: Option<At<u64>>,
     pub(crate) devices: Vec<At<String>>,
     pub(crate) interrupts: Vec<DraftInterrupt>,
 }

@@ -139,6 +139,7 @@ fn vm(value: &At<DeValue<'_>>, problems: &mut Problems) -> Option<DraftVm> {
         seed: r.optional("seed", problems),
         migration: r.optional("migration", problems),
         delay_limit_us: r.optional("delay_limit_us", problems),
+        timer_lead_us: r.optional("timer_lead_us", problems),
         devices: list(r.get("devices"), &DEVICES, problems, device),
         interrupts: list(r.get("interrupts"), &INTERRUPTS, problems, interrupt),
     };

@@ -27,6 +27,8 @@ pub(super) fn tables(checked: &Checked) -> Box<System> {
                 flags: if vcpu.urgent { vcpu_flags::URGENT } else { 0 },
                 havens: vcpu.havens,
                 reserved: 0,
+                timer_lead_ns: vcpu.timer_lead_us * 1000,
+                reserved_end: 0,
             };
             vcpus += 1;
         }

@@ -6,6 +6,7 @@ mod bench;
 mod bystander;
 mod device;
 mod echo;
+mod lead;
 mod migrant;
 mod power;
 mod preempted;
@@ -23,6 +24,8 @@ pub const ALL: &[Test] = &[
     Test { name: "crash", body: bystander::crash },
     Test { name: "rtc", body: device::rtc },
     Test { name: "echo", body: echo::echo },
+    Test { name: "lead", body: lead::lead },
+    Test { name: "lead-reset", body: lead::reset },
     Test { name: "migrant", body: migrant::migrant },
     Test { name: "power", body: power::power },
     Test { name: "sleeper", body: migrant::sleeper },
