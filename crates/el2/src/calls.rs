@@ -197,9 +197,10 @@ fn cpu_off(core: &mut Pcpu) -> Option<Answer> {
 fn leave_for_good(core: &mut Pcpu, vm: usize, message: Message) -> Option<Answer> {
     let id = core.loaded.as_ref()?.id;
     core.sleep(id, vcpu_state::SLEEPING);
-    if let Some(vcpu) = core.loaded.as_deref_mut() {
-        // Nothing may wake it while its VM is being stopped.
-        vcpu.on = false;
+    // Nothing may wake it while its VM is being stopped.
+    core.unload();
+    if let Some(vcpu) = core.vcpu(id) {
+        vcpu.switch_off();
     }
     core.ask_home(vm, message);
     None

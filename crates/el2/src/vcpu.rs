@@ -231,12 +231,11 @@ impl Vcpu {
         self.wakes_at = timer::NEVER;
     }
 
-    /// It leaves the hardware: notes when its virtual timer has to wake it. A
+    /// It leaves the hardware, switched on: notes when its virtual timer has to wake it. A
     /// timer whose interrupt the guest still has tells it nothing new: it comes
     /// again when the guest has ended that.
     pub fn note_wake(&mut self) {
-        let silent = self.timer_held | !self.on;
-        let deadline = if silent { timer::NEVER } else { self.timer.deadline() };
+        let deadline = if self.timer_held { timer::NEVER } else { self.timer.deadline() };
         self.wakes_at = Instant(deadline.0.saturating_sub(self.lead));
     }
 
