@@ -106,7 +106,7 @@ impl Pcpu {
         self.set_mask(self.mask_of_loaded());
         self.arm(until);
         if self.concerned != 0 {
-            self.migrate(id);
+            self.migrate(id, until.is_some());
         }
         loop {
             if self.loaded_has_interrupt() {

@@ -7,7 +7,7 @@
 
 use crate::arch::{cpu, timer};
 use crate::pcpu::Pcpu;
-use crate::shared::{IDLE, PLACES, TAKEN};
+use crate::shared::{PLACES, TAKEN};
 use abi::system::System;
 use core::sync::atomic::Ordering;
 use sched::policy::{self, Displaced, Kind, Mode, Policy, Rank, Then};

@@ -9,7 +9,6 @@ use crate::arch::{context, cpu};
 use crate::pcpu::Pcpu;
 use crate::shared::{HOSTS, IDLE, TAKEN};
 use core::sync::atomic::Ordering;
-use sched::policy::Policy;
 use sched::{Members, Message, VcpuId};
 
 impl Pcpu {
