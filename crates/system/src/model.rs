@@ -104,6 +104,20 @@ pub struct Vcpu {
     pub timer_lead_us: u32,
 }
 
+impl Vcpu {
+    /// All pCPUs (bit set by index) where it may be.
+    #[must_use]
+    pub fn places(&self) -> u16 {
+        1 << self.pcpu | self.havens
+    }
+
+    /// The pCPUs, besides its own, where it may be.
+    pub fn havens(&self) -> impl Iterator<Item = usize> + use<> {
+        let havens = self.havens;
+        (0..abi::MAX_PCPUS).filter(move |pcpu| havens >> pcpu & 1 == 1)
+    }
+}
+
 /// An interrupt passed through to a guest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PassedInterrupt {

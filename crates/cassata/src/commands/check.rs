@@ -43,13 +43,16 @@ pub fn check(arguments: &Check) -> Result<u8> {
 fn for_programs(checked: &Checked) -> Value {
     let vcpu = |vcpu: &Vcpu| {
         let refuge = (vcpu.refuge != vcpu.pcpu).then_some(vcpu.refuge);
-        json!({ "pcpu": vcpu.pcpu, "priority": vcpu.priority, "refuge": refuge })
+        let havens: Vec<_> = vcpu.havens().collect();
+        json!({
+            "pcpu": vcpu.pcpu, "priority": vcpu.priority, "refuge": refuge, "havens": havens,
+            "timer_lead_us": vcpu.timer_lead_us,
+        })
     };
     let vm = |vm: &Vm| {
         json!({
             "name": vm.name, "memory": vm.ram_size, "realtime": vm.realtime,
-            "migration": vm.policy.name(), "any_idle_pcpu": vm.policy.policy().needs().any_core,
-            "vcpus": vm.vcpus.iter().map(vcpu).collect::<Vec<_>>(),
+            "migration": vm.policy.name(), "vcpus": vm.vcpus.iter().map(vcpu).collect::<Vec<_>>(),
         })
     };
     json!({
@@ -73,14 +76,19 @@ fn overview(checked: &Checked) -> Table {
     table
 }
 
-/// Where each vCPU goes while another one has its pCPU.
+/// Where each vCPU goes while another one has its pCPU: its refuge, and those
+/// that it may go to while they have nothing to run.
 fn refuges(vm: &Vm) -> String {
-    if vm.policy.policy().needs().any_core {
-        return "any idle".into();
-    }
-    let refuge = |vcpu: &Vcpu| match vcpu.refuge {
-        there if there == vcpu.pcpu => "-".into(),
-        there => there.to_string(),
+    let refuge = |vcpu: &Vcpu| {
+        let idle = vcpu.havens().filter(|&pcpu| pcpu != vcpu.refuge);
+        let idle = idle.map(|pcpu| pcpu.to_string()).collect::<Vec<_>>().join(" ");
+        let refuge = (vcpu.refuge != vcpu.pcpu).then(|| vcpu.refuge.to_string());
+        match (refuge, idle.is_empty()) {
+            (None, true) => "-".into(),
+            (None, false) => format!("idle {idle}"),
+            (Some(refuge), true) => refuge,
+            (Some(refuge), false) => format!("{refuge} or idle {idle}"),
+        }
     };
     let each: Vec<String> = vm.vcpus.iter().map(refuge).collect();
     if each.iter().all(|refuge| refuge == "-") { "-".into() } else { each.join(", ") }

@@ -48,12 +48,6 @@ pub(super) fn assign(vms: &mut [Vm], drafts: &[DraftVm]) {
 /// Whether vCPUs of other VMs may come to a pCPU that this one may have.
 fn shares(vms: &[Vm], me: usize, index: usize) -> bool {
     let mine = vms[me].vcpus[index];
-    vms.iter().enumerate().filter(|(vm, _)| *vm != me).any(|(_, vm)| {
-        vm.policy.policy().needs().any_core
-            || vm.vcpus.iter().any(|other| {
-                [mine.pcpu, mine.refuge]
-                    .iter()
-                    .any(|pcpu| [other.pcpu, other.refuge].contains(pcpu))
-            })
-    })
+    let others = vms.iter().enumerate().filter(|(vm, _)| *vm != me);
+    others.flat_map(|(_, vm)| &vm.vcpus).any(|other| other.places() & mine.places() != 0)
 }

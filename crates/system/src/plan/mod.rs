@@ -100,9 +100,8 @@ fn attempt(system: &Sound, bundle_size: u64, problems: &mut Problems) -> Option<
 /// goes from its kernel to a program or back.
 fn needs_views(vm: &Vm) -> bool {
     let needs = vm.policy.policy().needs();
-    let places = |vcpu: &Vcpu| 1 << vcpu.pcpu | vcpu.havens;
     let meet = |(i, vcpu): (usize, &Vcpu)| {
-        vm.vcpus[..i].iter().any(|other| places(other) & places(vcpu) != 0)
+        vm.vcpus[..i].iter().any(|other| other.places() & vcpu.places() != 0)
     };
     needs.views || vm.vcpus.iter().enumerate().any(meet)
 }
