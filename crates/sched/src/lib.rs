@@ -13,6 +13,7 @@
 //! | [`mutex`] | global resources: one holder, a two-level priority queue |
 //! | [`Mailbox`] | how other cores reach a core |
 //! | [`Place`] | on which core a vCPU is |
+//! | [`consolidation`] | when a core is powered down, and when it is wanted again |
 //! | [`policy`] | what becomes of a vCPU when another takes its core |
 //!
 //! Nothing here has a clock, a register, an allocation or a lock: the caller
@@ -24,6 +25,7 @@
 
 mod budget;
 pub mod ceiling;
+pub mod consolidation;
 mod mailbox;
 pub mod mutex;
 mod place;

@@ -55,6 +55,8 @@ impl Core {
     }
 }
 
+mod leaving;
+
 const PARAMS: Params = Params { priority: Priority(1), quantum: Duration(1) };
 
 /// Posts an interrupt, then says so.
