@@ -9,7 +9,7 @@ use crate::{MAX_PCPUS, MAX_VCPUS, MAX_VMS};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
 /// First word of a status area that EL2 has initialised.
-pub const MAGIC: u64 = u64::from_le_bytes(*b"CASSTAT\x02");
+pub const MAGIC: u64 = u64::from_le_bytes(*b"CASSTAT\x03");
 
 /// Why a vCPU left its guest: index into [`VcpuStatus::exits`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -89,7 +89,7 @@ pub struct Status {
 #[derive(FromBytes, IntoBytes, Immutable, KnownLayout, Clone, Copy, Debug)]
 #[repr(C)]
 pub struct PcpuStatus {
-    /// 1 once the core has started.
+    /// 1 once the core has started, unless it is powered down.
     pub online: u64,
     /// Ticks spent with nothing to run.
     pub idle: u64,
@@ -101,8 +101,11 @@ pub struct PcpuStatus {
     pub doorbells: u64,
     /// Interrupts that had no owner.
     pub spurious: u64,
-    /// 0.
-    pub reserved: [u64; 2],
+    /// Times it was powered down.
+    pub power_downs: u64,
+    /// Ticks it was powered down, finished times only (add `now - since` if it
+    /// is): part of `idle`.
+    pub powered_down: u64,
 }
 
 /// What one VM did.

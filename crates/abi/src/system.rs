@@ -37,6 +37,10 @@ pub const STAGE2_VIEWS: usize = 3;
 pub const MAX_DELAY_LIMIT_NS: u64 = 10_000_000;
 /// Longest [`Vcpu::timer_lead_ns`].
 pub const MAX_TIMER_LEAD_NS: u32 = 50_000;
+/// Shortest [`Header::consolidation_window_ns`]: looking must stay cheap against it.
+pub const MIN_CONSOLIDATION_WINDOW_NS: u64 = 100_000;
+/// Longest [`Header::consolidation_window_ns`].
+pub const MAX_CONSOLIDATION_WINDOW_NS: u64 = 1_000_000_000;
 /// Highest scheduling priority; the lowest is 0.
 pub const MAX_PRIORITY: u16 = 255;
 /// Shortest round-robin quantum: a switch must stay small against it.
@@ -111,6 +115,9 @@ pub struct Header {
     pub load_count: u32,
     /// Used entries of [`System::spis`].
     pub spi_count: u32,
+    /// How often a core that may be powered down, and one that shelters, looks at
+    /// what it did.
+    pub consolidation_window_ns: u64,
 }
 
 /// Bits of [`Header::flags`].
@@ -155,6 +162,9 @@ pub struct Board {
     /// Affinity (MPIDR_EL1, affinity fields only) of each pCPU. The first is
     /// the one that boots.
     pub pcpu_mpidr: [u64; MAX_PCPUS],
+    /// Where the vCPUs of each pCPU are while it is powered down; its own index if
+    /// it stays on.
+    pub pcpu_shelter: [u16; MAX_PCPUS],
 }
 
 /// A virtual machine.

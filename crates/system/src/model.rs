@@ -24,6 +24,8 @@ pub struct Checked {
     /// Budgets and tasks, for an analysis; none when none are described. EL2 does
     /// not enforce budgets yet.
     pub timing: Option<analysis::model::System>,
+    /// Which pCPUs may be powered down.
+    pub consolidation: Consolidation,
     /// What looks wrong but does not keep the system from being built.
     pub warnings: Report,
     pub(crate) plan: crate::plan::Plan,
@@ -38,6 +40,22 @@ pub struct Machine {
     pub pcpus: usize,
     /// Bytes of RAM it has.
     pub memory: u64,
+}
+
+/// Which pCPUs may be powered down while there is little to do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Consolidation {
+    /// Where the vCPUs of each pCPU go; its own index if it stays on.
+    pub shelters: Vec<usize>,
+    /// How often cores look at what they did, microseconds.
+    pub window_us: u64,
+}
+
+impl Consolidation {
+    /// The pCPUs that may be powered down, each with its shelter.
+    pub fn pairs(&self) -> impl Iterator<Item = (usize, usize)> + '_ {
+        self.shelters.iter().copied().enumerate().filter(|(pcpu, shelter)| pcpu != shelter)
+    }
 }
 
 /// A virtual machine.
@@ -76,6 +94,8 @@ pub struct Vm {
     /// How long others wait for its vCPUs at most, microseconds; only with a
     /// policy that makes them wait.
     pub delay_limit_us: u64,
+    /// Its vCPUs may be moved to fewer pCPUs while there is little to do.
+    pub consolidate: bool,
     /// Devices passed through.
     pub devices: Vec<&'static Device>,
     /// Interrupts passed through, those of its devices included.
@@ -136,6 +156,7 @@ pub(crate) struct VmSpans {
     pub(crate) kernel: Span,
     pub(crate) initramfs: Span,
     pub(crate) migration: Span,
+    pub(crate) consolidate: Span,
 }
 
 impl Machine {

@@ -153,6 +153,10 @@ fn finds_every_fault() {
         ("vCPU's quantum", |s| s.vcpus[2].quantum_ns = 0, Invalid::Vcpu),
         ("lead of no real-time VM", |s| set_lead(s, 0, 1), Invalid::Vcpu),
         ("lead too long", |s| set_lead(s, REALTIME, MAX_TIMER_LEAD_NS + 1), Invalid::Vcpu),
+        ("shelter's number", |s| s.board.pcpu_shelter[1] = 2, Invalid::Shelter),
+        ("shelter that may go off", |s| s.board.pcpu_shelter[0] = 1, Invalid::Shelter),
+        ("home that may go off", |s| s.board.pcpu_shelter[1] = 0, Invalid::Shelter),
+        ("no window", |s| s.header.consolidation_window_ns = 0, Invalid::Shelter),
         ("load from the tables", |s| s.loads[0].src_pa = s.header.bundle_pa, Invalid::Load),
         ("load into another VM", |s| s.loads[0].dst_pa = s.vms[1].ram_pa, Invalid::Load),
         ("load clears too much", |s| s.loads[0].zero_size = 1 << 40, Invalid::Load),
@@ -168,7 +172,38 @@ fn finds_every_fault() {
         ("SPI twice", |s| s.spis[0].physical = s.spis[2].physical, Invalid::Spi),
         ("SPI twice for the guest", |s| s.spis[0].virtual_ = s.spis[1].virtual_, Invalid::Spi),
     ];
-    let good = tables(TEXT);
+    find(TEXT, cases);
+}
+
+/// A system one of whose pCPUs may be powered down.
+const GATHERED: &str = r#"
+board = { kind = "qemu-virt", pcpus = 3, memory = "256M" }
+
+[[vm]]
+name = "one"
+kernel = "Image"
+memory = { size = "16M" }
+vcpus = [{ pcpu = 0, priority = 1 }, { pcpu = 1, priority = 1 }, { pcpu = 2, priority = 1 }]
+consolidate = true
+"#;
+
+#[test]
+fn finds_every_pcpu_that_must_stay_on() {
+    let good = tables(GATHERED);
+    assert_eq!(good.board.pcpu_shelter[..3], [0; 3]);
+    assert_eq!(good.validate(), Ok(()));
+    let cases: &[Case] = &[
+        ("shelter that goes off", |s| s.board.pcpu_shelter[1] = 2, Invalid::Shelter),
+        ("boot core", |s| s.board.pcpu_shelter = [1, 1, 1, 0, 0, 0, 0, 0], Invalid::Shelter),
+        ("refuge", |s| s.vcpus[0].refuge = 1, Invalid::Shelter),
+        ("real-time", |s| s.vms[0].flags |= 1, Invalid::Shelter),
+        ("long window", |s| s.header.consolidation_window_ns = 1 << 40, Invalid::Shelter),
+    ];
+    find(GATHERED, cases);
+}
+
+fn find(text: &str, cases: &[Case]) {
+    let good = tables(text);
     for (name, change, expected) in cases {
         let mut bad = good.clone();
         change(&mut bad);

@@ -6,9 +6,10 @@
 //! is pure arithmetic, so that the host tests the very code that runs at EL2.
 
 use super::{
-    EDGE, HYPERVISOR_SIZE, Header, LOAD_ALIGN, Load, MAGIC, MAX_DELAY_LIMIT_NS, MAX_PRIORITY,
-    MAX_QUANTUM_NS, MAX_TIMER_LEAD_NS, MIN_QUANTUM_NS, PAGE_SIZE, RAM_ALIGN, Region, SPI_END,
-    System, VERSION, Vcpu, Vm, flags, vcpu_flags, vm_flags,
+    EDGE, HYPERVISOR_SIZE, Header, LOAD_ALIGN, Load, MAGIC, MAX_CONSOLIDATION_WINDOW_NS,
+    MAX_DELAY_LIMIT_NS, MAX_PRIORITY, MAX_QUANTUM_NS, MAX_TIMER_LEAD_NS,
+    MIN_CONSOLIDATION_WINDOW_NS, MIN_QUANTUM_NS, PAGE_SIZE, RAM_ALIGN, Region, SPI_END, System,
+    VERSION, Vcpu, Vm, flags, vcpu_flags, vm_flags,
 };
 use crate::platform::{self, INTID_END, IPA_BITS, OCCUPIED, REPORT_MAX_SIZE, SPI_FIRST};
 use crate::{MAX_VCPUS_PER_VM, MAX_VMS};
@@ -65,6 +66,7 @@ invalid! {
     VmDelay = "a VM makes others wait for too long",
     VmReport = "a VM's report area is too large or unaligned",
     Vcpu = "a vCPU's index, pCPU, priority or quantum is out of range",
+    Shelter = "a pCPU may be powered down that may not, or has no shelter",
     Load = "a load reaches outside the bundle or its VM's memory",
     Spi = "an interrupt is out of range or given twice",
 }
@@ -98,6 +100,7 @@ impl System {
         self.check_vms()?;
         self.check_regions()?;
         self.check_vcpus()?;
+        self.check_shelters()?;
         self.check_loads()?;
         self.check_spis()
     }
@@ -274,6 +277,31 @@ impl System {
     fn longest_timer_lead_ns(&self, vcpu: &Vcpu) -> u32 {
         let vm = self.vms().get(usize::from(vcpu.vm));
         if vm.is_some_and(|vm| vm.is(vm_flags::REALTIME)) { MAX_TIMER_LEAD_NS } else { 0 }
+    }
+
+    /// A pCPU that may be powered down is not the one that boots, no VM's home, and
+    /// nobody's haven; no real-time vCPU is there, and its shelter stays on.
+    fn check_shelters(&self) -> Result<(), Invalid> {
+        let window = MIN_CONSOLIDATION_WINDOW_NS..=MAX_CONSOLIDATION_WINDOW_NS;
+        ensure(window.contains(&self.header.consolidation_window_ns), Invalid::Shelter)?;
+        let shelters = self.board.pcpu_shelter.get(..self.board.pcpu_count as usize);
+        let shelters = shelters.ok_or(Invalid::Counts)?;
+        let vcpus = self.vcpus.get(..self.header.vcpu_count as usize).ok_or(Invalid::Counts)?;
+        for (pcpu, &shelter) in shelters.iter().enumerate() {
+            if usize::from(shelter) == pcpu {
+                continue;
+            }
+            let stays_on = shelters.get(usize::from(shelter)) == Some(&shelter);
+            let bound = vcpus.iter().any(|vcpu| {
+                let based = usize::from(vcpu.pcpu) == pcpu;
+                let comes = vcpu.havens >> pcpu & 1 == 1;
+                let vm = self.vms().get(usize::from(vcpu.vm));
+                let realtime = vm.is_none_or(|vm| vm.is(vm_flags::REALTIME));
+                comes || based && (vcpu.index == 0 || realtime)
+            });
+            ensure(pcpu != 0 && stays_on && !bound, Invalid::Shelter)?;
+        }
+        Ok(())
     }
 
     fn check_loads(&self) -> Result<(), Invalid> {

@@ -35,6 +35,9 @@ pub fn check(arguments: &Check) -> Result<u8> {
         say(&serde_json::to_string_pretty(&for_programs(&checked)).into_diagnostic()?);
     } else {
         say(overview(&checked).to_string().trim_end());
+        if let Some(text) = consolidation(&checked) {
+            say(&text);
+        }
     }
     Ok(0)
 }
@@ -57,8 +60,16 @@ fn for_programs(checked: &Checked) -> Value {
     };
     json!({
         "pcpus": checked.machine.pcpus, "memory": checked.machine.memory,
+        "shelters": checked.consolidation.shelters,
         "vms": checked.vms.iter().map(vm).collect::<Vec<_>>(),
     })
+}
+
+/// Which pCPUs may be powered down, if any.
+fn consolidation(checked: &Checked) -> Option<String> {
+    let one = |(pcpu, shelter)| format!("pCPU {pcpu} (its vCPUs go to pCPU {shelter})");
+    let all: Vec<_> = checked.consolidation.pairs().map(one).collect();
+    (!all.is_empty()).then(|| format!("  may be powered down: {}", all.join(", ")))
 }
 
 fn overview(checked: &Checked) -> Table {

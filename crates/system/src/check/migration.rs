@@ -1,5 +1,6 @@
 //! Where vCPUs go when others take their pCPUs.
 
+use super::consolidation;
 use crate::code::Code;
 use crate::draft::{At, DraftVm};
 use crate::model::Vm;
@@ -133,7 +134,8 @@ pub(super) fn assign(vms: &mut [Vm], pcpus: usize, problems: &mut Problems) {
     }
 }
 
-/// The pCPUs, besides its own, where nobody would displace it.
+/// The pCPUs, besides its own, where nobody would displace it; rather those that
+/// cannot be powered down.
 fn havens(vms: &[Vm], me: Id, pcpus: usize) -> Vec<usize> {
     let base = vms[me.0].vcpus[me.1].pcpu;
     let priority = |(vm, index): Id| vms[vm].vcpus[index].priority;
@@ -149,7 +151,11 @@ fn havens(vms: &[Vm], me: Id, pcpus: usize) -> Vec<usize> {
                 !displaces && !both_realtime && !equal
             })
     };
-    (0..pcpus).filter(would_stay).collect()
+    let all: Vec<usize> = (0..pcpus).filter(would_stay).collect();
+    // One that could be powered down could not any more.
+    let stay_on: Vec<usize> =
+        all.iter().copied().filter(|&pcpu| !consolidation::may_sleep(vms, pcpu)).collect();
+    if stay_on.is_empty() { all } else { stay_on }
 }
 
 fn refuge(vms: &[Vm], me: Id, havens: &[usize], load: &[usize]) -> Option<usize> {

@@ -2,6 +2,7 @@
 //! whole draft and notes every fault it finds.
 
 mod board;
+mod consolidation;
 mod devices;
 mod images;
 mod interrupts;
@@ -13,7 +14,7 @@ mod timing;
 mod vcpus;
 
 use crate::draft::{Draft, DraftVm, flag};
-use crate::model::{Machine, PassedInterrupt, Vcpu, Vm, VmSpans};
+use crate::model::{Consolidation, Machine, PassedInterrupt, Vcpu, Vm, VmSpans};
 use crate::problem::Problems;
 use images::Images;
 use std::path::Path;
@@ -25,6 +26,7 @@ pub(crate) struct Sound {
     pub(crate) off_when_done: bool,
     pub(crate) vms: Vec<Vm>,
     pub(crate) timing: Option<analysis::model::System>,
+    pub(crate) consolidation: Consolidation,
 }
 
 /// Checks a draft whose files lie relative to `directory`; `None` when an
@@ -40,6 +42,7 @@ pub(crate) fn check(draft: &Draft, directory: &Path, problems: &mut Problems) ->
     }
     migration::check(&draft.vms, problems);
     lead::check(&draft.vms, problems);
+    consolidation::check(draft, problems);
     let timing = timing::check(draft, problems);
     let images = images::check(&draft.vms, directory, problems);
     if problems.any_error() {
@@ -55,12 +58,14 @@ pub(crate) fn check(draft: &Draft, directory: &Path, problems: &mut Problems) ->
         return None;
     }
     lead::assign(&mut vms, &draft.vms);
+    let shelters = consolidation::shelters(&vms, machine.pcpus, problems);
     Some(Sound {
         machine,
         priority_separation: flag(&draft.priority_separation, true),
         off_when_done: flag(&draft.off_when_done, true),
         vms,
         timing,
+        consolidation: Consolidation { shelters, window_us: consolidation::window_us(draft) },
     })
 }
 
@@ -70,6 +75,7 @@ fn sound_vm(draft: &DraftVm, images: Images, machine: &Machine) -> Option<Vm> {
         kernel: draft.kernel.as_ref()?.span(),
         initramfs: draft.initramfs.as_ref().map_or(draft.span.clone(), |at| at.span()),
         migration: draft.migration.as_ref().map_or(draft.span.clone(), |at| at.span()),
+        consolidate: draft.consolidate.as_ref().map_or(draft.span.clone(), |at| at.span()),
     };
     let claims = interrupts::claims(draft, machine.board);
     Some(Vm {
@@ -88,6 +94,7 @@ fn sound_vm(draft: &DraftVm, images: Images, machine: &Machine) -> Option<Vm> {
         seed: draft.seed.as_ref().map(|at| *at.get_ref()),
         policy: draft.policy(),
         delay_limit_us: migration::delay_limit_us(draft),
+        consolidate: flag(&draft.consolidate, false),
         devices: devices::of(draft, machine.board).map(|(_, device)| device).collect(),
         interrupts: claims
             .iter()

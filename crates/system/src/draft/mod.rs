@@ -22,6 +22,7 @@ pub(crate) struct Draft {
     pub(crate) board: DraftBoard,
     pub(crate) priority_separation: Option<At<bool>>,
     pub(crate) off_when_done: Option<At<bool>>,
+    pub(crate) consolidation_window_us: Option<At<u64>>,
     pub(crate) server: Option<At<Server>>,
     pub(crate) overrun: Option<At<bool>>,
     pub(crate) vms: Vec<DraftVm>,
@@ -53,6 +54,7 @@ pub(crate) struct DraftVm {
     pub(crate) migration: Option<At<Kind>>,
     pub(crate) delay_limit_us: Option<At<u64>>,
     pub(crate) timer_lead_us: Option<At<u64>>,
+    pub(crate) consolidate: Option<At<bool>>,
     pub(crate) devices: Vec<At<String>>,
     pub(crate) interrupts: Vec<DraftInterrupt>,
 }
@@ -119,7 +121,7 @@ impl DraftVm {
     /// Whether its vCPUs may move between pCPUs.
     pub(crate) fn migrates(&self) -> bool {
         let needs = self.policy().policy().needs();
-        needs.refuge || needs.wanders
+        needs.refuge || needs.wanders || flag(&self.consolidate, false)
     }
 
     /// How messages call it, whether it has a name or not.

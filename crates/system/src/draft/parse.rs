@@ -110,6 +110,7 @@ fn hypervisor(value: &At<DeValue<'_>>, draft: &mut Draft, problems: &mut Problem
     let Some(mut reader) = Reader::open(value, "`hypervisor`", problems) else { return };
     draft.priority_separation = reader.optional("priority_separation", problems);
     draft.off_when_done = reader.optional("off_when_done", problems);
+    draft.consolidation_window_us = reader.optional("consolidation_window_us", problems);
     reader.finish(problems);
 }
 
@@ -140,6 +141,7 @@ fn vm(value: &At<DeValue<'_>>, problems: &mut Problems) -> Option<DraftVm> {
         migration: r.optional("migration", problems),
         delay_limit_us: r.optional("delay_limit_us", problems),
         timer_lead_us: r.optional("timer_lead_us", problems),
+        consolidate: r.optional("consolidate", problems),
         devices: list(r.get("devices"), &DEVICES, problems, device),
         interrupts: list(r.get("interrupts"), &INTERRUPTS, problems, interrupt),
     };

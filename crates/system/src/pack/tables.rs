@@ -62,6 +62,7 @@ pub(super) fn tables(checked: &Checked) -> Box<System> {
         vcpu_count: vcpus as u32,
         load_count: loads as u32,
         spi_count: spis as u32,
+        consolidation_window_ns: checked.consolidation.window_us * 1000,
     };
     tables
 }
@@ -71,6 +72,10 @@ fn board(checked: &Checked) -> system::Board {
     let board = machine.board;
     let mut pcpu_mpidr = [0; abi::MAX_PCPUS];
     pcpu_mpidr[..machine.pcpus].copy_from_slice(&board.pcpu_mpidr[..machine.pcpus]);
+    let mut pcpu_shelter = [0; abi::MAX_PCPUS];
+    for (slot, &shelter) in pcpu_shelter.iter_mut().zip(&checked.consolidation.shelters) {
+        *slot = shelter as u16;
+    }
     let hypervisor = machine.hypervisor();
     system::Board {
         ram_pa: board.ram_pa,
@@ -86,6 +91,7 @@ fn board(checked: &Checked) -> system::Board {
         uart_intid: board.uart_intid,
         pcpu_count: machine.pcpus as u32,
         pcpu_mpidr,
+        pcpu_shelter,
     }
 }
 

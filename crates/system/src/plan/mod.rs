@@ -15,7 +15,7 @@ pub(crate) use views::stage1;
 
 use crate::check::Sound;
 use crate::code::Code;
-use crate::model::{Vcpu, Vm};
+use crate::model::{Consolidation, Vcpu, Vm};
 use crate::paging::Tables;
 use crate::problem::Problems;
 use abi::system::{LOAD_ALIGN, Load, MAX_LOADS, PAGE_SIZE, Region, STAGE2_VIEWS, System};
@@ -79,7 +79,7 @@ fn attempt(system: &Sound, bundle_size: u64, problems: &mut Problems) -> Option<
     let stage1 = Region::new(stage1.0, stage1.1.pages() * PAGE_SIZE);
     let vms = system.vms.iter().zip(&layout.vms);
     let stage2 = vms.clone().map(|(vm, memory)| {
-        let views: &[View] = if needs_views(vm) {
+        let views: &[View] = if needs_views(vm, &system.consolidation) {
             &[View::Full, View::UserOnly, View::KernelOnly]
         } else {
             &[View::Full]
@@ -98,10 +98,11 @@ fn attempt(system: &Sound, bundle_size: u64, problems: &mut Problems) -> Option<
 
 /// Whether its policy, or vCPUs that take turns on a pCPU, want to know when one
 /// goes from its kernel to a program or back.
-fn needs_views(vm: &Vm) -> bool {
+fn needs_views(vm: &Vm, consolidation: &Consolidation) -> bool {
     let needs = vm.policy.policy().needs();
+    let places = |vcpu: &Vcpu| vcpu.places() | 1 << consolidation.shelters[vcpu.pcpu];
     let meet = |(i, vcpu): (usize, &Vcpu)| {
-        vm.vcpus[..i].iter().any(|other| other.places() & vcpu.places() != 0)
+        vm.vcpus[..i].iter().any(|other| places(other) & places(vcpu) != 0)
     };
     needs.views || vm.vcpus.iter().enumerate().any(meet)
 }

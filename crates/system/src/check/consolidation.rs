@@ -1,0 +1,114 @@
+//! Which pCPUs may be powered down, and where their vCPUs go meanwhile.
+
+use crate::code::Code;
+use crate::draft::{Draft, DraftVm, flag};
+use crate::model::Vm;
+use crate::problem::Problems;
+use abi::system::{MAX_CONSOLIDATION_WINDOW_NS, MIN_CONSOLIDATION_WINDOW_NS};
+use sched::policy::Kind;
+
+/// Long against a timer tick of Linux's, short against what a person notices.
+const DEFAULT_WINDOW_US: u64 = 10_000;
+
+pub(super) fn check(draft: &Draft, problems: &mut Problems) {
+    for vm in draft.vms.iter().filter(|vm| flag(&vm.consolidate, false)) {
+        for_whom(vm, problems);
+    }
+    let allowed = MIN_CONSOLIDATION_WINDOW_NS / 1000..=MAX_CONSOLIDATION_WINDOW_NS / 1000;
+    let window = draft.consolidation_window_us.as_ref();
+    if let Some(at) = window.filter(|at| !allowed.contains(at.get_ref())) {
+        let message = format!("a window of {} us is out of range", at.get_ref());
+        let (least, most) = (allowed.start(), allowed.end());
+        let hint = format!("{least} to {most} microseconds");
+        problems.add(Code::Consolidate, at.span(), message).hint(hint);
+    }
+}
+
+/// Not every VM's vCPUs can be moved together.
+fn for_whom(vm: &DraftVm, problems: &mut Problems) {
+    let Some(at) = &vm.consolidate else { return };
+    if vm.is_realtime() {
+        problems
+            .add(
+                Code::Consolidate,
+                at.span(),
+                "a real-time VM cannot have its vCPUs moved together",
+            )
+            .hint("leave `consolidate` out: the pCPUs of its vCPUs stay on");
+    } else if matches!(vm.policy(), Kind::Balance | Kind::Coscheduling) {
+        let why = match vm.policy() {
+            Kind::Balance => "keeps vCPUs apart",
+            _ => "wants vCPUs to run at the same time",
+        };
+        let message =
+            format!("`{}` {why}, and `consolidate` brings them together", vm.policy().name());
+        problems
+            .add(Code::Consolidate, at.span(), message)
+            .hint("leave one of the two out, or choose another policy");
+    }
+}
+
+/// What the description says, or the default.
+pub(super) fn window_us(draft: &Draft) -> u64 {
+    draft.consolidation_window_us.as_ref().map_or(DEFAULT_WINDOW_US, |at| *at.get_ref())
+}
+
+/// The vCPUs of a pCPU, with their VMs, and each's index there.
+fn based(vms: &[Vm], pcpu: usize) -> impl Iterator<Item = (&Vm, usize)> {
+    vms.iter().flat_map(move |vm| {
+        let mine = vm.vcpus.iter().enumerate().filter(move |(_, vcpu)| vcpu.pcpu == pcpu);
+        mine.map(move |(index, _)| (vm, index))
+    })
+}
+
+/// Whether a pCPU may be powered down as far as its own vCPUs go: all of VMs that
+/// let it, none a VM's first, which is where the VM is started and stopped. The
+/// first pCPU boots; it, or the first without a real-time vCPU, drives the UART.
+pub(super) fn may_sleep(vms: &[Vm], pcpu: usize) -> bool {
+    let has_realtime = |pcpu: usize| based(vms, pcpu).any(|(vm, _)| vm.realtime);
+    let has_uart = (0..pcpu).all(has_realtime) && !has_realtime(pcpu);
+    let mut here = based(vms, pcpu).peekable();
+    pcpu != 0
+        && !has_uart
+        && here.peek().is_some()
+        && here.all(|(vm, index)| vm.consolidate && !vm.realtime && index != 0)
+}
+
+/// By pCPU: where its vCPUs go while it is powered down; itself if it stays on.
+pub(super) fn shelters(vms: &[Vm], pcpus: usize, problems: &mut Problems) -> Vec<usize> {
+    let is_haven =
+        |pcpu: usize| vms.iter().flat_map(|vm| &vm.vcpus).any(|v| v.havens >> pcpu & 1 == 1);
+    let sleeps: Vec<bool> =
+        (0..pcpus).map(|pcpu| may_sleep(vms, pcpu) && !is_haven(pcpu)).collect();
+    let mut guests: Vec<usize> = (0..pcpus).map(|pcpu| based(vms, pcpu).count()).collect();
+    let mut shelters: Vec<usize> = (0..pcpus).collect();
+    for pcpu in (0..pcpus).filter(|&pcpu| sleeps[pcpu]) {
+        // Without real-time vCPUs, with a sibling, and with the fewest others.
+        let rank = |&candidate: &usize| {
+            let realtime = based(vms, candidate).any(|(vm, _)| vm.realtime);
+            let sibling = based(vms, candidate)
+                .any(|(vm, _)| based(vms, pcpu).any(|(mine, _)| mine.name == vm.name));
+            (realtime, !sibling, guests[candidate], candidate)
+        };
+        if let Some(shelter) = (0..pcpus).filter(|&other| !sleeps[other]).min_by_key(rank) {
+            guests[shelter] += based(vms, pcpu).count();
+            shelters[pcpu] = shelter;
+        }
+    }
+    for vm in vms.iter().filter(|vm| vm.consolidate) {
+        unused(vm, vms, &shelters, problems);
+    }
+    shelters
+}
+
+/// Says so if no pCPU of a VM may be powered down.
+fn unused(vm: &Vm, vms: &[Vm], shelters: &[usize], problems: &mut Problems) {
+    if vm.vcpus.iter().any(|vcpu| shelters[vcpu.pcpu] != vcpu.pcpu) {
+        return;
+    }
+    let hint = "a pCPU can be if it is not the first, nor drives the console, nor has a VM's \
+                first vCPU, a real-time one, one of a VM that does not consolidate, or one \
+                that may flee there";
+    let message = "no pCPU of this VM's vCPUs can be powered down";
+    problems.add(Code::ConsolidateUnused, vm.spans.consolidate.clone(), message).hint(hint);
+}
