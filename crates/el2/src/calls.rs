@@ -6,12 +6,11 @@
 use crate::arch::{context, timer};
 use crate::exits;
 use crate::pcpu::Pcpu;
-use crate::shared::{POWER, VMS};
+use crate::shared::POWER;
 use crate::status;
 use abi::service::{self, psci, smccc};
 use abi::status::{Exit, VcpuStatus, vcpu_state};
 use abi::{MAX_VCPUS_PER_VM, platform};
-use core::sync::atomic::Ordering;
 use el2::power::{Affinity, Entry, Refusal};
 use sched::Message;
 
@@ -156,7 +155,10 @@ fn cpu_on(core: &mut Pcpu, call: &Call, affinity: u64, pc: u64, x0: u64) -> i64 
         return psci::INVALID_ADDRESS;
     }
     let id = usize::from(table.vcpu_first) + index;
-    let epoch = VMS[call.vm].epoch.load(Ordering::Acquire);
+    // The caller's: one that is about to be halted starts nobody who would live on.
+    let Some(epoch) = core.loaded.as_deref().map(|vcpu| vcpu.epoch) else {
+        return psci::INTERNAL_FAILURE;
+    };
     match POWER[id].request(Entry { pc, x0 }, epoch) {
         Err(Refusal::AlreadyOn) => psci::ALREADY_ON,
         Err(Refusal::OnPending) => psci::ON_PENDING,

@@ -102,9 +102,13 @@ impl Pcpu {
     }
 
     /// Stops this core's vCPUs of a VM. Those that belong here are halted then.
+    ///
+    /// What was switched on since the VM was stopped lives on: the message may have
+    /// lain here while this core was powered down.
     pub fn halt(&mut self, vm: usize) {
+        let epoch = VMS[vm].epoch.load(Ordering::Acquire);
         for id in self.vcpus_of(vm).map(|id| VcpuId(id as u8)) {
-            if self.owns(id) {
+            if self.vcpu(id).is_some_and(|vcpu| !(vcpu.on && vcpu.epoch == epoch)) {
                 self.retire(id);
                 self.go_home_halted(id);
             }
@@ -212,14 +216,14 @@ impl Pcpu {
         let vm = usize::from(self.system.vcpus[usize::from(id.0)].vm);
         let epoch = VMS[vm].epoch.load(Ordering::Acquire);
         if let Some(entry) = POWER[usize::from(id.0)].accept(epoch) {
-            self.switch_on(id, entry);
+            self.switch_on(id, entry, epoch);
             self.wake(id);
         }
     }
 
-    fn switch_on(&mut self, id: VcpuId, entry: Entry) {
+    fn switch_on(&mut self, id: VcpuId, entry: Entry, epoch: u32) {
         if let Some(vcpu) = self.vcpu(id) {
-            vcpu.switch_on(entry, VMS[vcpu.vm].epoch.load(Ordering::Acquire));
+            vcpu.switch_on(entry, epoch);
         }
     }
 
@@ -264,7 +268,9 @@ impl Pcpu {
     fn begin(&mut self, id: VcpuId, vm: usize) {
         cache::forget_instructions();
         let table = self.table(vm);
-        self.switch_on(id, Entry { pc: table.entry_ipa, x0: table.entry_x0 });
+        // Its home alone changes it, and that is here.
+        let epoch = VMS[vm].epoch.load(Ordering::Acquire);
+        self.switch_on(id, Entry { pc: table.entry_ipa, x0: table.entry_x0 }, epoch);
         self.set_work(id, Work::None);
         POWER[usize::from(id.0)].switch_on();
         if let Some(home) = self.homes[vm].as_mut() {

@@ -14,6 +14,7 @@
 //! | `policies`, `gang` | what is done when a vCPU takes another's core |
 //! | `crossing` | what a guest executes, and who waits for that to change |
 //! | `migration`, `transit` | vCPUs move to other cores |
+//! | `consolidation` | cores without much to do are powered down |
 //! | `lifecycle` | VMs start, stop and fail |
 //! | `console` | all consoles over one UART |
 //! | `shared` | all the memory that several cores write |
@@ -27,6 +28,7 @@
 mod arch;
 mod calls;
 mod console;
+mod consolidation;
 mod crossing;
 mod exits;
 mod gang;

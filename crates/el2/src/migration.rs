@@ -13,7 +13,7 @@
 
 use crate::arch::{context, gic, timer};
 use crate::pcpu::Pcpu;
-use crate::shared::{PLACES, TRANSITS, VMS};
+use crate::shared::{PLACES, PRESENCE, TRANSITS, VMS};
 use crate::vcpu::Vcpu;
 use core::sync::atomic::Ordering;
 use sched::{Message, VcpuId};
@@ -28,7 +28,7 @@ impl Pcpu {
     pub fn send_back(&mut self, id: VcpuId) {
         let base = self.base_of(usize::from(id.0));
         // What was recalled from work for its VM comes back when that is done.
-        if base != self.index && self.working >> id.0 & 1 == 0 {
+        if base != self.index && self.working >> id.0 & 1 == 0 && !PRESENCE[base].is_away() {
             if self.ahead != 0 {
                 self.fall_asleep_again(id);
             }
@@ -95,6 +95,8 @@ impl Pcpu {
             }
         } else if moves_on {
             self.visitor_came(slot);
+        } else if self.consolidation.shelters >> base & 1 == 1 {
+            self.shelter();
         }
         if on && epoch != VMS[vm].epoch.load(Ordering::Acquire) {
             self.retire(id);
@@ -111,12 +113,12 @@ impl Pcpu {
         self.hurry(id);
     }
 
-    /// A vCPU that is off: where it belongs it counts as halted, and elsewhere
-    /// it has no business.
+    /// A vCPU that is off: where it belongs, and where it is sheltered, it counts
+    /// as halted. Elsewhere it has no business.
     pub fn go_home_halted(&mut self, id: VcpuId) {
         let slot = usize::from(id.0);
         let base = self.base_of(slot);
-        if base != self.index {
+        if base != self.index && self.consolidation.shelters >> base & 1 == 0 {
             self.depart(id, base);
             return;
         }

@@ -7,6 +7,7 @@ use crate::arch::gic::{self, Redistributor};
 use crate::arch::ich::{Interface, Loaded};
 use crate::arch::timer;
 use crate::console::Console;
+use crate::consolidation::Consolidation;
 use crate::lead::Before;
 use crate::lifecycle::Home;
 use crate::shared::{MAILBOXES, PLACES, TAKEN};
@@ -78,9 +79,11 @@ pub struct Pcpu {
     /// Its virtual CPU interface.
     pub interface: Interface,
     /// The physical priority mask in force.
-    mask: u64,
+    pub mask: u64,
     /// What EL2's timer is set to.
-    armed: Instant,
+    pub armed: Instant,
+    /// What this core does about being powered down, or others' being so.
+    pub consolidation: Consolidation,
     /// Stopping and starting of the VMs whose home this core is.
     pub homes: [Option<Home>; MAX_VMS],
     /// The physical UART, if this core drives it.
@@ -88,7 +91,7 @@ pub struct Pcpu {
     /// What it counts.
     pub status: &'static mut PcpuStatus,
     /// Since when `status.current` is what it is.
-    since: Instant,
+    pub since: Instant,
 }
 
 impl Pcpu {
@@ -131,6 +134,7 @@ impl Pcpu {
             interface,
             mask: gic::MASK_NOTHING,
             armed: timer::NEVER,
+            consolidation: Consolidation::new(),
             homes: [const { None }; MAX_VMS],
             console,
             status,
@@ -255,7 +259,9 @@ impl Pcpu {
             TAKEN[self.index].store(false, Ordering::Relaxed);
         }
         if !self.carry_console() {
-            if self.tell_idle {
+            if self.consolidation.leaving {
+                self.power_down();
+            } else if self.tell_idle {
                 self.wait_known_as_idle(!was_idle);
             } else {
                 cpu::wait_for_interrupt();
@@ -312,9 +318,10 @@ impl Pcpu {
     }
 
     /// Sets EL2's timer to what comes first: the end of the quantum, or a timer
-    /// of a vCPU that is not on the hardware and would change the decision.
+    /// of a vCPU that is not on the hardware and would change the decision. A look
+    /// at this core's load comes then, or at the end of the quantum.
     pub fn arm(&mut self, until: Option<Instant>) {
-        let mut first = until.unwrap_or(timer::NEVER);
+        let mut first = until.unwrap_or(self.consolidation.look_at);
         let mut consider = |deadline: Instant| first = first.min(deadline);
         if let Some(loaded) = self.loaded.as_deref() {
             consider(loaded.physical_timer_deadline());
@@ -348,6 +355,9 @@ impl Pcpu {
                     self.wake_before_timer(vcpu.id, now);
                 }
             }
+        }
+        if now >= self.consolidation.look_at {
+            self.look_at_load(now);
         }
     }
 

@@ -39,13 +39,14 @@ fn kind_of(system: &System, id: usize) -> Kind {
 
 /// Whether there is more than one core that a vCPU could leave for.
 pub fn chooses(system: &System, id: usize) -> bool {
-    let needs = of(system, id).needs();
-    needs.wanders && (system.vcpus[id].havens.count_ones() > 1 || !needs.refuge)
+    let (needs, havens) = (of(system, id).needs(), system.vcpus[id].havens.count_ones());
+    needs.wanders && (havens > 1 || havens == 1 && !needs.refuge)
 }
 
 /// Whether a vCPU that is away from its base may go on, or back by itself.
 pub fn moves_on(system: &System, id: usize) -> bool {
-    chooses(system, id) || of(system, id).needs().asks_base
+    let asks_base = system.vcpus[id].havens != 0 && of(system, id).needs().asks_base;
+    chooses(system, id) || asks_base
 }
 
 fn rank(system: &System, id: usize) -> Rank {

@@ -4,13 +4,16 @@
 //! share: interrupt bits, console bytes, whether a sibling is on. Atomics
 //! throughout; nobody waits for anybody.
 
+use crate::pcpu::Pcpu;
 use crate::transit::Transit;
+use crate::vcpu::Vcpu;
 use abi::{MAX_PCPUS, MAX_VCPUS, MAX_VMS};
 use core::sync::atomic::{AtomicBool, AtomicU32};
 use el2::pl011::Pl011;
 use el2::power::Power;
 use el2::ring::Ring;
 use el2::vgic::Gic;
+use sched::consolidation::Presence;
 use sched::{Mailbox, Place};
 
 /// What a VM's vCPUs share.
@@ -46,10 +49,16 @@ pub static POWER: [Power; MAX_VCPUS] = [const { Power::new() }; MAX_VCPUS];
 pub static PLACES: [Place; MAX_VCPUS] = [const { Place::new() }; MAX_VCPUS];
 
 /// By vCPU, while it is between two cores.
-pub static TRANSITS: [Transit; MAX_VCPUS] = [const { Transit::new() }; MAX_VCPUS];
+pub static TRANSITS: [Transit<Vcpu>; MAX_VCPUS] = [const { Transit::new() }; MAX_VCPUS];
 
 /// By core.
 pub static MAILBOXES: [Mailbox; MAX_PCPUS] = [const { Mailbox::new() }; MAX_PCPUS];
+
+/// By core: whether it is there, or powered down.
+pub static PRESENCE: [Presence; MAX_PCPUS] = [const { Presence::new() }; MAX_PCPUS];
+
+/// By core: its state while it is powered down.
+pub static RESTING: [Transit<Pcpu>; MAX_PCPUS] = [const { Transit::new() }; MAX_PCPUS];
 
 /// Cores (bit set) that have nothing to run; kept only where vCPUs may come that
 /// could go elsewhere.

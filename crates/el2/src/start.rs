@@ -1,5 +1,6 @@
 //! From the first Rust instruction of a core to its first guest.
 
+use crate::arch::firmware::Started;
 use crate::arch::gic::{self, Redistributor};
 use crate::arch::ich::Interface;
 use crate::arch::{boot, cpu, firmware, timer, vectors};
@@ -9,7 +10,7 @@ use crate::pcpu::Pcpu;
 use crate::shared::{ALIVE, PLACES, VMS};
 use crate::slots::Slots;
 use crate::vcpu::Vcpu;
-use crate::{policies, status, tables};
+use crate::{consolidation, policies, status, tables};
 use abi::system::{System, flags, vm_flags};
 use abi::{MAX_PCPUS, MAX_VCPUS};
 use core::sync::atomic::Ordering;
@@ -28,7 +29,13 @@ pub extern "C" fn start(index: usize) -> ! {
         unsafe { cpu::enable_mmu(system.board.stage1_pa) };
     }
     cpu::configure();
-    run(index, system)
+    match consolidation::resting(index) {
+        Some(core) => {
+            core.come_back();
+            go(core)
+        }
+        None => run(index, system),
+    }
 }
 
 /// What the boot core does before there are others.
@@ -58,7 +65,7 @@ fn prepare(system: &'static System) {
     ));
     let mpidrs = &system.board.pcpu_mpidr[..system.board.pcpu_count as usize];
     for (core, &mpidr) in mpidrs.iter().enumerate().skip(1) {
-        if !firmware::start_core(mpidr, core) {
+        if firmware::start_core(mpidr, core) != Started::Yes {
             console::write(format_args!("pCPU {core} does not start"));
         }
     }
@@ -90,11 +97,16 @@ fn route_interrupts(system: &System) {
     gic::route(gicd, system.board.uart_intid, affinity, gic::PRIORITY_NORMAL, false);
 }
 
-/// Takes what is this core's and runs it.
-fn run(index: usize, system: &'static System) -> ! {
+/// This core's own interrupts.
+pub fn start_redistributor(index: usize, system: &System) -> Redistributor {
     let separate = system.header.flags & flags::PRIORITY_SEPARATION != 0;
     let frame = system.board.gicr_pa + index as u64 * system.board.gicr_stride;
-    let redistributor = Redistributor::start(frame, separate);
+    Redistributor::start(frame, separate)
+}
+
+/// Takes what is this core's and runs it.
+fn run(index: usize, system: &'static System) -> ! {
+    let redistributor = start_redistributor(index, system);
     // SAFETY: the host mapped the board's UART as device memory; one core only
     // drives it.
     let console = (index == console::core_of(system))
@@ -107,9 +119,14 @@ fn run(index: usize, system: &'static System) -> ! {
     let Some(core) = PCPUS.fill(index, core) else { cpu::halt() };
     adopt(core);
     core.console_has_output(abi::MAX_VMS);
+    go(core)
+}
+
+/// Finds a guest to run, and runs it.
+fn go(core: &'static mut Pcpu) -> ! {
     core.read_mail();
     core.settle();
-    let stack = boot::stack_top(index);
+    let stack = boot::stack_top(core.index);
     // SAFETY: the word at `stack` is this core's own; the exception vectors
     // find the core there and are the only ones to use it from now on.
     unsafe {
@@ -126,7 +143,7 @@ fn adopt(core: &mut Pcpu) {
         let params = policies::params(system, at);
         let comes_here = table.havens >> core.index & 1 == 1;
         core.tell_idle |= comes_here && policies::chooses(system, at);
-        let core_knows = comes_here || usize::from(table.pcpu) == core.index;
+        let core_knows = consolidation::places(system, table) >> core.index & 1 == 1;
         if core_knows && core.scheduler.arrive(id, params, false).is_err() {
             console::write(format_args!("vCPU {at} was refused"));
         }
@@ -150,4 +167,5 @@ fn adopt(core: &mut Pcpu) {
         }
     }
     core.learn_siblings();
+    core.learn_consolidation();
 }

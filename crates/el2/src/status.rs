@@ -76,6 +76,22 @@ pub fn current_word(system: &System, id: usize, word: usize, now: u64) -> u64 {
     if current == id as u64 { value + now.saturating_sub(since) } else { value }
 }
 
+/// How long a core has idled by `now`, the present rest included. It may just have
+/// ended that: then less than it was.
+pub fn idle(system: &System, pcpu: usize, now: u64) -> u64 {
+    // SAFETY: in bounds of a mapped area, whatever core writes it: naturally
+    // aligned 64-bit words are read whole.
+    let (idle, current, since) = unsafe {
+        let pcpu = &raw const (*area(system)).pcpus[pcpu % MAX_PCPUS];
+        (
+            (&raw const (*pcpu).idle).read_volatile(),
+            (&raw const (*pcpu).current).read_volatile(),
+            (&raw const (*pcpu).since).read_volatile(),
+        )
+    };
+    if current == u64::MAX { idle + now.saturating_sub(since) } else { idle }
+}
+
 /// A vCPU's stolen time, in nanoseconds, as its guest reads it
 /// (Arm DEN0057A, section 3.2.2: revision, attributes, then the time).
 ///

@@ -4,6 +4,7 @@ use crate::arch::context::{Float, General, Space, System};
 use crate::arch::cpu;
 use crate::arch::ich::Saved;
 use crate::arch::timer::{self, Timer};
+use crate::consolidation;
 use crate::policies;
 use crate::shared;
 use abi::status::{VcpuStatus, vcpu_state};
@@ -140,11 +141,13 @@ impl Vcpu {
         let siblings =
             system.vcpus.iter().take(system.header.vcpu_count as usize).filter(on_its_core).count();
         let policy = policies::of(system, usize::from(id.0));
+        let leaves =
+            |other: &abi::system::Vcpu| consolidation::places(system, other) != 1 << other.pcpu;
         let vm_moves = system
             .vcpus
             .iter()
             .take(system.header.vcpu_count as usize)
-            .any(|other| other.vm == table.vm && other.havens != 0);
+            .any(|other| other.vm == table.vm && leaves(other));
         // One that shares its core with nobody it should give way to stays.
         let moves = table.havens != 0;
         let view = usual_view(policy, moves, true);

@@ -2,10 +2,30 @@
 
 use smccc::{Smc, psci};
 
+/// What came of switching a core on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Started {
+    /// It begins.
+    Yes,
+    /// It is on: on its way up, or still on its way down.
+    IsOn,
+    /// The firmware refuses.
+    No,
+}
+
 /// Switches a core on; it begins at [`super::boot::secondary_entry_pa`] with
-/// `index` in X0. False when the firmware refuses.
-pub fn start_core(affinity: u64, index: usize) -> bool {
-    psci::cpu_on::<Smc>(affinity, super::boot::secondary_entry_pa(), index as u64).is_ok()
+/// `index` in X0.
+pub fn start_core(affinity: u64, index: usize) -> Started {
+    match psci::cpu_on::<Smc>(affinity, super::boot::secondary_entry_pa(), index as u64) {
+        Ok(()) => Started::Yes,
+        Err(psci::Error::AlreadyOn | psci::Error::OnPending) => Started::IsOn,
+        Err(_) => Started::No,
+    }
+}
+
+/// Switches this core off. Comes back only when the firmware refuses.
+pub fn stop_core() {
+    let _ = psci::cpu_off::<Smc>();
 }
 
 /// Switches the machine off. Comes back only when the firmware cannot.

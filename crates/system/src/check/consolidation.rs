@@ -96,13 +96,13 @@ pub(super) fn shelters(vms: &[Vm], pcpus: usize, problems: &mut Problems) -> Vec
         }
     }
     for vm in vms.iter().filter(|vm| vm.consolidate) {
-        unused(vm, vms, &shelters, problems);
+        unused(vm, &shelters, problems);
     }
     shelters
 }
 
 /// Says so if no pCPU of a VM may be powered down.
-fn unused(vm: &Vm, vms: &[Vm], shelters: &[usize], problems: &mut Problems) {
+fn unused(vm: &Vm, shelters: &[usize], problems: &mut Problems) {
     if vm.vcpus.iter().any(|vcpu| shelters[vcpu.pcpu] != vcpu.pcpu) {
         return;
     }
