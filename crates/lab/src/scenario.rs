@@ -6,6 +6,7 @@
 //! | [`expect`] | what is expected of each VM, and whether that has come |
 //! | [`staged`] | a system description from `guests/probe/systems`, booted and judged |
 //! | [`moved`] | vCPUs that migrate while something else happens, under each policy |
+//! | [`gathered`] | cores that are powered down while there is little to do |
 //! | [`stock`] | stock Linux under each policy, beside an RTOS and a neighbour that crashes |
 //! | [`reference`] | the probe without a hypervisor, which keeps its tests honest |
 //! | [`damaged`] | systems that EL2 must refuse |
@@ -19,6 +20,7 @@
 
 pub mod damaged;
 pub mod expect;
+pub mod gathered;
 pub mod list;
 pub mod moved;
 pub mod probe;

@@ -31,6 +31,7 @@ pub fn figures(observer: &Observer) -> Map<String, Value> {
     let pcpus = now.pcpus.iter().map(|pcpu| {
         json!({
             "online": pcpu.online, "idle_s": seconds(now, pcpu.idle),
+            "powered_down_s": seconds(now, pcpu.powered_down), "power_downs": pcpu.power_downs,
             "doorbells": pcpu.doorbells, "spurious": pcpu.spurious
         })
     });

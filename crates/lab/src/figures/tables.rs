@@ -109,11 +109,20 @@ pub fn causes(observer: &Observer) -> Table {
 /// What each pCPU did.
 #[must_use]
 pub fn pcpus(observer: &Observer) -> Table {
-    let mut table = Table::new("pCPUs", ["pCPU", "idle", "doorbells", "spurious interrupts"]);
+    let head = ["pCPU", "idle", "of that off", "times off", "doorbells", "spurious interrupts"];
+    let mut table = Table::new("pCPUs", head);
     let Some(now) = observer.latest() else { return table };
     for (index, pcpu) in now.pcpus.iter().enumerate() {
-        let idle = if pcpu.online { duration(now.time(pcpu.idle)) } else { "never started".into() };
-        table.row([index.to_string(), idle, count(pcpu.doorbells), count(pcpu.spurious)]);
+        let started = pcpu.online || pcpu.power_downs > 0;
+        let idle = if started { duration(now.time(pcpu.idle)) } else { "never started".into() };
+        table.row([
+            index.to_string(),
+            idle,
+            duration(now.time(pcpu.powered_down)),
+            count(pcpu.power_downs),
+            count(pcpu.doorbells),
+            count(pcpu.spurious),
+        ]);
     }
     table
 }

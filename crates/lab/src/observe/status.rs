@@ -63,7 +63,7 @@ pub struct VcpuSnapshot {
 /// One pCPU by one instant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PcpuSnapshot {
-    /// Whether it has started.
+    /// Whether it is on: it has started, and is not powered down.
     pub online: bool,
     /// Ticks with nothing to run, the current rest included.
     pub idle: u64,
@@ -71,6 +71,10 @@ pub struct PcpuSnapshot {
     pub doorbells: u64,
     /// Interrupts without an owner.
     pub spurious: u64,
+    /// Times it was powered down.
+    pub power_downs: u64,
+    /// Ticks it was powered down, which are part of `idle`.
+    pub powered_down: u64,
 }
 
 /// Reads the area; `None` before EL2 has initialised it.
@@ -103,14 +107,19 @@ impl Snapshot {
             vcpus.push(VcpuSnapshot::of(vcpu, (vcpu.run + turn).max(known)));
         }
         let pcpu = |(index, pcpu): (usize, &abi::status::PcpuStatus)| {
-            let resting = pcpu.online != 0 && pcpu.current == u64::MAX;
+            // One that never started has all words zero.
+            let resting = pcpu.current == u64::MAX;
             let rest = if resting { counter.saturating_sub(pcpu.since) } else { 0 };
             let known = before.map_or(0, |before| before.pcpus[index].idle);
+            let down = if pcpu.online == 0 { rest } else { 0 };
+            let known_down = before.map_or(0, |before| before.pcpus[index].powered_down);
             PcpuSnapshot {
                 online: pcpu.online != 0,
                 idle: (pcpu.idle + rest).max(known),
                 doorbells: pcpu.doorbells,
                 spurious: pcpu.spurious,
+                power_downs: pcpu.power_downs,
+                powered_down: (pcpu.powered_down + down).max(known_down),
             }
         };
         let known = |index: usize| before.map_or(0, |before| before.vms[index].starts);

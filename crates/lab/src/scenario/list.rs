@@ -2,7 +2,7 @@
 
 use super::expect::Expect::{self, Endures, Fails, Passes, Rhythm, Starts, Starves, Turns};
 use super::staged::Staged;
-use super::{damaged, moved, reference, stock, typed};
+use super::{damaged, gathered, moved, reference, stock, typed};
 use crate::observe::Observer;
 use crate::suite::Scenario;
 
@@ -16,7 +16,7 @@ pub fn all() -> Vec<Scenario> {
     ];
     let staged = STAGED.iter().map(|&staged| Scenario::from(staged));
     let others = [damaged::scenario(), typed::scenario()];
-    let policies = moved::scenarios().chain(stock::scenarios());
+    let policies = moved::scenarios().chain(gathered::scenarios()).chain(stock::scenarios());
     reference.into_iter().chain(others).chain(staged).chain(policies).collect()
 }
 
@@ -194,7 +194,7 @@ mod tests {
             .filter(|name| name.ends_with(".toml"))
             .collect();
         let staged = STAGED.iter().map(|staged| staged.name).chain([typed::NAME, stock::NAME]);
-        let names = staged.chain(moved::descriptions());
+        let names = staged.chain(moved::descriptions()).chain(gathered::descriptions());
         let named: BTreeSet<_> = names.map(|name| format!("{name}.toml")).collect();
         assert_eq!(files, named);
     }

@@ -8,6 +8,7 @@ use crate::machine::{Time, VirtualTime};
 use crate::suite::{Bench, Scenario};
 use crate::view::Silent;
 use miette::{IntoDiagnostic, Result, miette};
+use std::path::{Path, PathBuf};
 
 /// The name of its description, and how its scenarios' begin.
 pub const NAME: &str = "stock";
@@ -46,9 +47,16 @@ pub fn scenarios() -> impl Iterator<Item = Scenario> {
 
 fn stage(bench: &Bench, edits: &[(String, String)], migrations: u64) -> Result<()> {
     let path = bench.root.join(SYSTEMS).join(format!("{NAME}.toml"));
-    let checked = system::load_text(&path, &edited(&path, edits)?)?;
-    let image = bench.directory.join("system.elf");
-    let bundle = Bundle::pack(&checked, bench.hypervisor, &image)?;
+    let demo = play(bench, &path, edits)?;
+    let mut objections = objections(&demo, migrations);
+    objections.extend(told_faults(bench)?);
+    judge(bench, &demo, &objections)
+}
+
+/// Runs the description at `path` until Linux has done its work.
+pub(super) fn play(bench: &Bench, path: &Path, edits: &[(String, String)]) -> Result<Demo> {
+    let checked = system::load_text(path, &edited(path, edits)?)?;
+    let bundle = Bundle::pack(&checked, bench.hypervisor, &image(bench))?;
     let time = VirtualTime::new(&bench.instrument, &bench.qemu, &bench.directory)?;
     let options = Options {
         time: Time::Virtual(time),
@@ -56,15 +64,26 @@ fn stage(bench: &Bench, edits: &[(String, String)], migrations: u64) -> Result<(
         work: LinuxWork::Runs(1),
         directory: bench.directory.clone(),
     };
-    let demo = demo::run(&bundle, &bench.qemu, &options, &mut Silent, bench.interrupt.clone())
-        .map_err(miette::Report::from)?;
-    let mut objections = objections(&demo, migrations);
+    demo::run(&bundle, &bench.qemu, &options, &mut Silent, bench.interrupt.clone())
+        .map_err(miette::Report::from)
+}
+
+fn image(bench: &Bench) -> PathBuf {
+    bench.directory.join("system.elf")
+}
+
+/// What the hypervisor said of faults of its own.
+pub(super) fn told_faults(bench: &Bench) -> Result<Vec<String>> {
     let told = bench.directory.join("console-hypervisor.log");
     let told = std::fs::read_to_string(told).into_diagnostic()?;
     let faults = told.lines().filter(|line| line.contains("hypervisor fault"));
-    objections.extend(faults.map(str::to_owned));
+    Ok(faults.map(str::to_owned).collect())
+}
+
+/// Only what failed is worth the room its image takes.
+pub(super) fn judge(bench: &Bench, demo: &Demo, objections: &[String]) -> Result<()> {
     if objections.is_empty() {
-        return std::fs::remove_file(&image).into_diagnostic();
+        return std::fs::remove_file(image(bench)).into_diagnostic();
     }
     let directory = bench.directory.display();
     Err(miette!("{}\n(ended: {:?}; logs in {directory})", objections.join("\n"), demo.end))

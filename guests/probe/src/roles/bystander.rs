@@ -1,8 +1,10 @@
 //! Neighbours that nobody wants: they never end of themselves.
 
 use crate::arch::{boot, cpu};
+use crate::gic::{self, offset::*};
 use crate::suite::{Check, Done};
-use crate::{calls, cpus, fail, platform, println};
+use crate::timer::Timer;
+use crate::{calls, cpus, fail, irq, needs_two_vcpus, platform, println, wait};
 use core::mem::offset_of;
 
 /// Starts `job` everywhere, and here; `job` never ends.
@@ -50,4 +52,21 @@ pub fn mask() -> Check<Done> {
 pub fn crash() -> Check<Done> {
     println!("crashing");
     boot::crash()
+}
+
+/// As [`crash`], but it is the second vCPU, after a rest of some milliseconds.
+pub fn crash_sibling() -> Check<Done> {
+    const TIMER: Timer = Timer::Virtual;
+    const REST_US: u64 = 3_000;
+    needs_two_vcpus!();
+    println!("resting");
+    cpus::start(1, || {
+        gic::set(ISENABLER, TIMER.intid());
+        irq::hook(|_| TIMER.stop());
+        TIMER.arm(wait::us(REST_US));
+        wait::asleep(|| irq::seen(1).count(TIMER.intid()) > 0)?;
+        boot::crash()
+    })?;
+    wait::asleep(|| false)?;
+    fail!("an endless sleep ended")
 }

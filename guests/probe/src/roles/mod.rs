@@ -14,6 +14,7 @@ mod report;
 mod reset;
 mod rhythm;
 mod round_robin;
+mod tides;
 
 use crate::suite::Test;
 
@@ -22,7 +23,9 @@ pub const ALL: &[Test] = &[
     Test { name: "spin", body: bystander::spin },
     Test { name: "mask", body: bystander::mask },
     Test { name: "crash", body: bystander::crash },
+    Test { name: "crash-sibling", body: bystander::crash_sibling },
     Test { name: "rtc", body: device::rtc },
+    Test { name: "ebb", body: tides::ebb },
     Test { name: "echo", body: echo::echo },
     Test { name: "lead", body: lead::lead },
     Test { name: "lead-reset", body: lead::reset },
@@ -34,6 +37,7 @@ pub const ALL: &[Test] = &[
     Test { name: "reset-loop", body: reset::endless },
     Test { name: "rhythm", body: rhythm::rhythm },
     Test { name: "roundrobin", body: round_robin::round_robin },
+    Test { name: "tides", body: tides::tides },
     Test { name: "absence", body: absence::absence },
     Test { name: "bench.null", body: bench::null },
     Test { name: "bench.timer", body: bench::timer },

@@ -16,7 +16,7 @@ static IN_DATA: AtomicU64 = AtomicU64::new(0x600d_da7a);
 static IN_BSS: AtomicU64 = AtomicU64::new(0);
 
 /// How often this VM has started before, counted in memory that survives.
-fn starts_before() -> u64 {
+pub fn starts_before() -> u64 {
     let word = platform::surviving_word().load(SeqCst);
     if word & !0xffff_ffff == MARK { word & 0xffff_ffff } else { 0 }
 }
@@ -28,7 +28,8 @@ pub fn note_next_start() {
     note_start(before + 1);
 }
 
-fn note_start(count: u64) {
+/// Counts a start.
+pub fn note_start(count: u64) {
     platform::surviving_word().store(MARK | count, SeqCst);
     cpu::dsb();
 }
