@@ -93,12 +93,14 @@ fn rivals(me: &Served<'_>, all: &[Served<'_>], problems: &mut Problems) {
 
 /// Bounds are for vCPUs that stay on their pCPU.
 fn stays(me: &Served<'_>, problems: &mut Problems) {
-    if let (Some(migration), Some(budget)) = (&me.vm.migration, &me.vcpu.budget)
+    let consolidate = me.vm.consolidate.as_ref().filter(|at| *at.get_ref()).map(At::span);
+    let why = consolidate.or(me.vm.migration.as_ref().map(At::span));
+    if let (Some(why), Some(budget)) = (why, &me.vcpu.budget)
         && me.vm.migrates()
     {
         problems
             .add(Code::Timing, budget.span(), "a budget for a vCPU that moves between pCPUs")
-            .see(migration.span(), "this lets it move")
+            .see(why, "this lets it move")
             .hint("leave out one of the two: bounds are for vCPUs that stay");
     }
 }
