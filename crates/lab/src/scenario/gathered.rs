@@ -18,7 +18,7 @@ const GATHERED: &[Staged] = &[
         "gathered-all",
         "every test while cores go off and come back beside an RTOS",
         &[("probe", Passes), ("rtos", Endures)],
-        |observer| powered_down(observer, &[2, 3], 10),
+        |observer| powered_down(observer, &[2, 3], 3),
     ),
     gathered(
         "gathered-power",
