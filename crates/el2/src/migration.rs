@@ -40,7 +40,9 @@ impl Pcpu {
     pub fn depart(&mut self, id: VcpuId, to: usize) {
         if self.is_loaded(id) {
             if self.loaded_is_current() {
-                self.account(None, timer::now());
+                let now = timer::now();
+                self.scheduler.charge(now);
+                self.account(None, now);
             }
             self.unload();
         }
@@ -79,9 +81,7 @@ impl Pcpu {
         let Some(vcpu) = TRANSITS[slot].take() else { return };
         let (vm, on, epoch, has_devices) = (vcpu.vm, vcpu.on, vcpu.epoch, vcpu.has_devices);
         let moves_on = vcpu.moves_on;
-        if vcpu.ready_on_arrival {
-            self.scheduler.wake(id);
-        }
+        self.scheduler.come_back(id, vcpu.ready_on_arrival);
         vcpu.status.pcpu = self.index as u64;
         vcpu.status.migrations += 1;
         self.own(vcpu);

@@ -5,7 +5,7 @@
 //! priority. Finding the next one is a count of trailing zeros, whatever the
 //! number of vCPUs; a linked run queue would be as fast and harder to believe.
 //!
-//! A vCPU that is preempted keeps its turn and what is left of its quantum; one
+//! A vCPU that is preempted, or on another core for a while, keeps its turn and what is left of its quantum; one
 //! that sleeps gives both up, and starts a new quantum when its turn comes
 //! again. A turn among k equals therefore comes at most the sum of the other
 //! k - 1 quanta after it was asked for, times of higher priorities aside; at
@@ -119,6 +119,8 @@ pub struct Scheduler {
     ready: u64,
     /// Set of positions: at their ceiling, above all others.
     raised: u64,
+    /// Set of positions: ready on another core.
+    away: u64,
     /// Position of the vCPU that runs, or [`ABSENT`].
     running: u8,
     /// Position of the vCPU that runs before its turn, or [`ABSENT`].
@@ -137,6 +139,7 @@ impl Scheduler {
             position: [ABSENT; MAX_VCPUS],
             ready: 0,
             raised: 0,
+            away: 0,
             running: ABSENT,
             hurried: ABSENT,
             charged: Instant(0),
@@ -212,18 +215,29 @@ impl Scheduler {
         }
     }
 
-    /// A vCPU goes to another core and may come back: it is as one that sleeps, but
-    /// finds its turn and what is left of its quantum again. Answers whether it was
-    /// ready.
+    /// A vCPU goes to another core and may [come back](Self::come_back). If it is
+    /// ready it keeps what is left of its quantum, and its turn until an equal has
+    /// used up a quantum meanwhile: else two that come and go together would find
+    /// the same one first each time. Answers whether it was ready. One that runs has
+    /// to be [charged](Self::charge) before.
     pub fn leave(&mut self, id: VcpuId) -> bool {
         let Some(at) = self.find(id) else { return false };
         let bit = 1 << at;
         let was_ready = self.ready & bit != 0;
+        self.away |= self.ready & bit;
         self.ready &= !bit;
         if usize::from(self.hurried) == at {
             self.hurried = ABSENT;
         }
         was_ready
+    }
+
+    /// A vCPU that left is back, ready or asleep.
+    pub fn come_back(&mut self, id: VcpuId, ready: bool) {
+        if let Some(at) = self.find(id) {
+            self.away &= !(1 << at);
+            self.ready |= u64::from(ready) << at;
+        }
     }
 
     /// Somebody waits for this vCPU, which is ready while an equal runs: it runs
@@ -297,7 +311,9 @@ impl Scheduler {
         let candidates = ready & peers;
         let first = peers.trailing_zeros() as usize;
         if candidates & (candidates - 1) == 0 {
-            self.entries[first].turn = top as u8;
+            if !self.is_away(self.entries[first].turn) {
+                self.entries[first].turn = top as u8;
+            }
             self.running = top as u8;
             return Decision { run: Some(self.entries[top].id), until: None };
         }
@@ -308,7 +324,9 @@ impl Scheduler {
             entry.left = entry.params.quantum;
             next = at_or_after(candidates, u32::from(next) + 1);
         }
-        self.entries[first].turn = next;
+        if !self.is_away(self.entries[first].turn) {
+            self.entries[first].turn = next;
+        }
         if self.hurried != ABSENT && candidates >> self.hurried & 1 == 1 {
             next = self.hurried;
         }
@@ -388,7 +406,8 @@ impl Scheduler {
 
     /// Takes the time since the last charge from the running vCPU's quantum;
     /// when none is left, it begins a new one at the end of the line.
-    fn charge(&mut self, now: Instant) {
+    /// [`Self::decide`] does so first of all.
+    pub fn charge(&mut self, now: Instant) {
         let taken = now.since(self.charged);
         self.charged = now;
         let at = usize::from(self.running);
@@ -403,8 +422,18 @@ impl Scheduler {
                 return;
             }
             entry.left = entry.params.quantum;
-            self.pass_turn(at);
+            let peers = entry.peers;
+            let first = &mut self.entries[peers.trailing_zeros() as usize];
+            if usize::from(first.turn) == at || self.away >> first.turn & 1 == 1 {
+                first.turn = at_or_after(peers, at as u32 + 1);
+            }
         }
+    }
+
+    /// Whether it is on another core, ready, and finds its turn when it is back.
+    #[inline(always)]
+    fn is_away(&self, at: u8) -> bool {
+        self.away != 0 && self.away >> at & 1 == 1
     }
 
     fn has_turn(&self, at: usize) -> bool {
@@ -435,7 +464,7 @@ impl Scheduler {
         let count = usize::from(self.count);
         self.entries.copy_within(at..count, at + 1);
         let below = low_bits(at);
-        for set in [&mut self.ready, &mut self.raised] {
+        for set in [&mut self.ready, &mut self.raised, &mut self.away] {
             *set = (*set & below) | (*set & !below) << 1;
         }
         self.shift_references(at, 1);
@@ -452,7 +481,7 @@ impl Scheduler {
         self.entries.copy_within(at + 1..count, at);
         self.entries[count - 1] = NO_ENTRY;
         let below = low_bits(at);
-        for set in [&mut self.ready, &mut self.raised] {
+        for set in [&mut self.ready, &mut self.raised, &mut self.away] {
             *set = (*set & below) | (*set >> 1 & !below);
         }
         self.shift_references(at + 1, -1);

@@ -107,16 +107,52 @@ fn departing_takes_the_state_along() {
 fn who_comes_back_from_another_core_has_its_turn_and_no_new_quantum() {
     let mut core = core(&[(LINUX, 1, 100), (OTHER, 1, 100)]);
     run(&mut core, 0);
-    assert_eq!(run(&mut core, 60), Some(LINUX.0));
+    core.charge(Instant(60));
     assert!(core.leave(LINUX));
-    core.wake(LINUX);
-    assert_eq!(core.decide(Instant(60)).until, Some(Instant(100)), "back before anybody ran");
-    assert!(core.leave(LINUX));
-    assert_eq!(run(&mut core, 70), Some(OTHER.0));
-    core.wake(LINUX);
-    assert_eq!(run(&mut core, 80), Some(OTHER.0), "the turn went on meanwhile");
+    assert_eq!(run(&mut core, 60), Some(OTHER.0));
+    core.come_back(LINUX, true);
+    assert_eq!(core.decide(Instant(80)).until, Some(Instant(120)), "40 ticks are left");
+    assert_eq!(run(&mut core, 120), Some(OTHER.0));
     core.sleep(LINUX);
     assert!(!core.leave(LINUX), "asleep");
+}
+
+#[test]
+fn a_turn_does_not_wait_for_ever_for_who_is_away() {
+    let mut core = core(&[(LINUX, 1, 100), (OTHER, 1, 100), (RTOS, 1, 100)]);
+    run(&mut core, 0);
+    core.leave(LINUX);
+    assert_eq!(run(&mut core, 0), Some(OTHER.0));
+    assert_eq!(run(&mut core, 100), Some(RTOS.0), "a quantum was used up meanwhile");
+    core.come_back(LINUX, true);
+    assert_eq!(run(&mut core, 150), Some(RTOS.0), "and the turn is its");
+    assert_eq!(run(&mut core, 200), Some(LINUX.0));
+}
+
+/// Two vCPUs of Linux's leave for the RTOS and come back, one always first. Each
+/// visit is shorter than a quantum.
+#[test]
+fn two_that_come_and_go_together_share_the_core() {
+    let mut core = core(&[(LINUX, 1, 100), (OTHER, 1, 100)]);
+    let mut ran = [0; 2];
+    for visit in 0..200 {
+        let begin = visit * 30;
+        core.come_back(LINUX, true);
+        core.decide(Instant(begin));
+        core.come_back(OTHER, true);
+        let mut now = begin + 1;
+        while now < begin + 15 {
+            let decision = core.decide(Instant(now));
+            let next = decision.until.map_or(begin + 15, |until| until.0.min(begin + 15));
+            ran[usize::from(decision.run.unwrap().0)] += next - now;
+            now = next;
+        }
+        core.charge(Instant(now));
+        core.leave(LINUX);
+        core.leave(OTHER);
+        core.decide(Instant(now));
+    }
+    assert!(ran[0].abs_diff(ran[1]) <= 200, "{ran:?}");
 }
 
 #[test]
@@ -140,6 +176,7 @@ struct OracleVcpu {
     id: u8,
     params: Params,
     ready: bool,
+    away: bool,
     left: u64,
 }
 
@@ -159,7 +196,11 @@ impl Oracle {
         head == at
     }
 
-    fn decide(&mut self, now: u64) -> (Option<u8>, Option<u64>) {
+    fn head_of(&self, priority: Priority) -> &OracleVcpu {
+        self.vcpus.iter().find(|v| v.params.priority == priority).unwrap()
+    }
+
+    fn charge(&mut self, now: u64) {
         let taken = now - self.charged;
         self.charged = now;
         if let Some(id) = self.running {
@@ -170,28 +211,40 @@ impl Oracle {
             if expired {
                 let vcpu = self.vcpus.iter_mut().find(|v| v.id == id).unwrap();
                 vcpu.left = vcpu.params.quantum.0;
+                let priority = vcpu.params.priority;
+                // The turn of one that is away has waited for so long.
+                if self.head_of(priority).away {
+                    while self.head_of(priority).id != id {
+                        let head = self.head_of(priority).id;
+                        self.rotate(head);
+                    }
+                }
                 self.rotate(id);
             }
         }
+    }
+
+    fn decide(&mut self, now: u64) -> (Option<u8>, Option<u64>) {
+        self.charge(now);
         let Some(top) = self.vcpus.iter().filter(|v| v.ready).map(|v| v.params.priority).max()
         else {
             self.running = None;
             return (None, None);
         };
-        // Skip sleepers at the head: the turn moves past them.
-        loop {
-            let head = self.vcpus.iter().find(|v| v.params.priority == top).unwrap();
-            if head.ready {
-                break;
+        // Skip sleepers at the head: the turn moves past them. It waits for one that
+        // is away; others run meanwhile.
+        if !self.head_of(top).away {
+            while !self.head_of(top).ready {
+                let head = self.head_of(top).id;
+                self.rotate(head);
             }
-            let id = head.id;
-            self.rotate(id);
         }
-        let ready = self.vcpus.iter().filter(|v| v.ready && v.params.priority == top);
-        let alone = ready.count() == 1;
-        let head = self.vcpus.iter().find(|v| v.params.priority == top).unwrap();
-        self.running = Some(head.id);
-        (Some(head.id), (!alone).then(|| now + head.left))
+        let mut ready = self.vcpus.iter().filter(|v| v.ready && v.params.priority == top);
+        let next = ready.next().unwrap();
+        let alone = ready.next().is_none();
+        let result = (Some(next.id), (!alone).then(|| now + next.left));
+        self.running = result.0;
+        result
     }
 }
 
@@ -201,7 +254,8 @@ enum Event {
     Depart(u8),
     Wake(u8),
     Sleep(u8),
-    Leave(u8),
+    Leave { id: u8, charged: bool },
+    ComeBack { id: u8, ready: bool },
     Pass(u64),
 }
 
@@ -214,7 +268,8 @@ fn event() -> impl Strategy<Value = Event> {
         id.clone().prop_map(Event::Depart),
         id.clone().prop_map(Event::Wake),
         id.clone().prop_map(Event::Sleep),
-        id.prop_map(Event::Leave),
+        (id.clone(), any::<bool>()).prop_map(|(id, charged)| Event::Leave { id, charged }),
+        (id, any::<bool>()).prop_map(|(id, ready)| Event::ComeBack { id, ready }),
         (0u64..80).prop_map(Event::Pass),
     ]
 }
@@ -262,7 +317,7 @@ proptest! {
                     if core.arrive(VcpuId(id), params, ready).is_ok() {
                         // Behind the last arrival in the cycle, which need not be
                         // the last in the line as it stands now.
-                        oracle.vcpus.push(OracleVcpu { id, params, ready, left: quantum });
+                        oracle.vcpus.push(OracleVcpu { id, params, ready, away: false, left: quantum });
                         reorder(&mut oracle, &core);
                     }
                 }
@@ -286,10 +341,24 @@ proptest! {
                         if had_turn { v.left = v.params.quantum.0; }
                     }
                 }
-                Event::Leave(id) => {
+                Event::Leave { id, charged } => {
+                    if charged {
+                        core.charge(Instant(now));
+                        oracle.charge(now);
+                    }
                     let vcpu = oracle.vcpus.iter_mut().find(|v| v.id == id);
-                    let was_ready = vcpu.is_some_and(|v| core::mem::take(&mut v.ready));
+                    let was_ready = vcpu.is_some_and(|v| {
+                        v.away |= v.ready;
+                        core::mem::take(&mut v.ready)
+                    });
                     prop_assert_eq!(core.leave(VcpuId(id)), was_ready);
+                }
+                Event::ComeBack { id, ready } => {
+                    core.come_back(VcpuId(id), ready);
+                    if let Some(v) = oracle.vcpus.iter_mut().find(|v| v.id == id) {
+                        v.away = false;
+                        v.ready |= ready;
+                    }
                 }
                 Event::Pass(ticks) => now += ticks,
             }
