@@ -13,7 +13,7 @@
 
 use crate::arch::{context, gic, timer};
 use crate::pcpu::Pcpu;
-use crate::shared::{PLACES, PRESENCE, TRANSITS, VMS};
+use crate::shared::{PLACES, PRESENCE, RECALLED, TRANSITS, VMS};
 use crate::vcpu::Vcpu;
 use core::sync::atomic::Ordering;
 use sched::{Message, VcpuId};
@@ -79,17 +79,26 @@ impl Pcpu {
     pub fn take_in(&mut self, id: VcpuId) {
         let slot = usize::from(id.0);
         let Some(vcpu) = TRANSITS[slot].take() else { return };
-        let (vm, on, epoch, has_devices) = (vcpu.vm, vcpu.on, vcpu.epoch, vcpu.has_devices);
-        let moves_on = vcpu.moves_on;
+        // From here on whoever has something for it comes here; what was left
+        // before is looked at below.
+        PLACES[slot].arrived();
+        let (vm, has_devices, moves_on) = (vcpu.vm, vcpu.has_devices, vcpu.moves_on);
+        let stale = vcpu.on && vcpu.epoch != VMS[vm].epoch.load(Ordering::Acquire);
+        let (on, news) = (vcpu.on && !stale, vcpu.has_news());
         self.scheduler.come_back(id, vcpu.ready_on_arrival);
         vcpu.status.pcpu = self.index as u64;
         vcpu.status.migrations += 1;
         self.own(vcpu);
         self.reschedule = true;
-        PLACES[slot].arrived();
+        if stale {
+            self.retire(id);
+        }
         let base = self.base_of(slot);
         if base == self.index {
             self.displaced &= !(1 << slot);
+            if moves_on {
+                RECALLED.fetch_and(!(1 << slot), Ordering::AcqRel);
+            }
             if has_devices {
                 self.reroute(vm, self.index);
             }
@@ -98,15 +107,12 @@ impl Pcpu {
         } else if self.consolidation.shelters >> base & 1 == 1 {
             self.shelter();
         }
-        if on && epoch != VMS[vm].epoch.load(Ordering::Acquire) {
-            self.retire(id);
-        }
-        if self.vcpu(id).is_some_and(|vcpu| !vcpu.on) {
+        if !on {
             self.go_home_halted(id);
+            self.accept_power_on(id);
         }
-        self.accept_power_on(id);
         // A guest that sleeps and has nothing new sleeps on.
-        if self.vcpu(id).is_some_and(|vcpu| vcpu.has_news()) {
+        if news {
             self.attend(id);
         }
         // It may hold what others spin for.

@@ -59,6 +59,9 @@ pub struct Pcpu {
     /// Whose view keeps it from returning to a program while another vCPU waits
     /// for it, and until when that waits.
     pub delaying: Option<(VcpuId, Instant)>,
+    /// The vCPUs (bit set by identifier) that belong here, and may go on from where
+    /// they have gone.
+    pub wanderers: u64,
     /// The vCPUs (bit set by identifier) that are here, belong elsewhere, and may go
     /// on.
     pub visitors: u64,
@@ -123,6 +126,7 @@ impl Pcpu {
             displaced: 0,
             stopped: 0,
             delaying: None,
+            wanderers: 0,
             visitors: 0,
             tell_idle: false,
             tell_taken: false,

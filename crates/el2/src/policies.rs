@@ -7,7 +7,7 @@
 
 use crate::arch::{cpu, timer};
 use crate::pcpu::Pcpu;
-use crate::shared::{PLACES, TAKEN};
+use crate::shared::{PLACES, RECALLED, TAKEN};
 use abi::system::System;
 use core::sync::atomic::Ordering;
 use sched::policy::{self, Displaced, Kind, Mode, Policy, Rank, Then};
@@ -69,6 +69,7 @@ impl Pcpu {
             }
         }
         self.concerned |= 1 << id;
+        self.wanderers |= u64::from(moves_on(system, id)) << id;
         self.tell_taken |= kind.policy().needs().asks_base;
         self.may_wait |= kind.policy().delays(Mode::Kernel);
     }
@@ -124,11 +125,17 @@ impl Pcpu {
     #[inline(never)]
     pub fn release(&mut self, free: u64) {
         self.displaced &= !free;
+        // Left before anybody asks where they are: whoever takes one in sees it.
+        let wanderers = free & self.wanderers;
+        if wanderers != 0 {
+            RECALLED.fetch_or(wanderers, Ordering::AcqRel);
+        }
         for id in Members(free) {
             let owner = PLACES[id].find();
             if owner != self.index {
                 self.tell(owner, Message::Recalls, id, false);
             } else {
+                RECALLED.fetch_and(!(1 << id), Ordering::AcqRel);
                 self.set_awaited(VcpuId(id as u8), false);
             }
         }

@@ -8,7 +8,7 @@ use crate::pcpu::Pcpu;
 use crate::transit::Transit;
 use crate::vcpu::Vcpu;
 use abi::{MAX_PCPUS, MAX_VCPUS, MAX_VMS};
-use core::sync::atomic::{AtomicBool, AtomicU32};
+use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64};
 use el2::pl011::Pl011;
 use el2::power::Power;
 use el2::ring::Ring;
@@ -66,6 +66,10 @@ pub static IDLE: AtomicU32 = AtomicU32::new(0);
 
 /// Cores (bit set) that have vCPUs which belong elsewhere; kept only as above.
 pub static HOSTS: AtomicU32 = AtomicU32::new(0);
+
+/// vCPUs (bit set by identifier) that their bases want back; kept for those that
+/// may go on from where they are. Cleared where they arrive at their bases.
+pub static RECALLED: AtomicU64 = AtomicU64::new(0);
 
 /// By core: a vCPU of its has lost it to another; kept only if a policy asks.
 pub static TAKEN: [AtomicBool; MAX_PCPUS] = [const { AtomicBool::new(false) }; MAX_PCPUS];

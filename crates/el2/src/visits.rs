@@ -7,7 +7,7 @@
 
 use crate::arch::{context, cpu};
 use crate::pcpu::Pcpu;
-use crate::shared::{HOSTS, IDLE, TAKEN};
+use crate::shared::{HOSTS, IDLE, RECALLED, TAKEN};
 use core::sync::atomic::Ordering;
 use sched::{Members, Message, VcpuId};
 
@@ -39,6 +39,10 @@ impl Pcpu {
         self.visitors |= 1 << id;
         self.concerned |= 1 << id;
         HOSTS.fetch_or(1 << self.index, Ordering::SeqCst);
+        // Its base may have called where it was before.
+        if RECALLED.load(Ordering::Acquire) >> id & 1 == 1 {
+            self.send_back(VcpuId(id as u8));
+        }
     }
 
     /// It is gone.
