@@ -157,6 +157,13 @@ fn finds_every_fault() {
         ("shelter that may go off", |s| s.board.pcpu_shelter[0] = 1, Invalid::Shelter),
         ("home that may go off", |s| s.board.pcpu_shelter[1] = 0, Invalid::Shelter),
         ("no window", |s| s.header.consolidation_window_ns = 0, Invalid::Shelter),
+        ("haven that is no pCPU", |s| s.vcpus[0].havens = 1 << 2, Invalid::Vcpu),
+        ("base among the havens", |s| s.vcpus[0].havens = 1 << 0, Invalid::Vcpu),
+        ("refuge that is no haven", |s| s.vcpus[0].refuge = 1, Invalid::Vcpu),
+        ("refuge beyond all havens", |s| s.vcpus[0].refuge = 16, Invalid::Vcpu),
+        ("unknown vCPU flag", |s| s.vcpus[0].flags |= 1 << 1, Invalid::Vcpu),
+        ("reserved field", |s| s.vcpus[0].reserved = 1, Invalid::Vcpu),
+        ("reserved field at the end", |s| s.vcpus[0].reserved_end = 1, Invalid::Vcpu),
         ("load from the tables", |s| s.loads[0].src_pa = s.header.bundle_pa, Invalid::Load),
         ("load into another VM", |s| s.loads[0].dst_pa = s.vms[1].ram_pa, Invalid::Load),
         ("load clears too much", |s| s.loads[0].zero_size = 1 << 40, Invalid::Load),
@@ -209,4 +216,13 @@ fn find(text: &str, cases: &[Case]) {
         change(&mut bad);
         assert_eq!(bad.validate(), Err(*expected), "{name}");
     }
+}
+
+#[test]
+fn a_haven_needs_no_refuge_and_a_refuge_is_one() {
+    let mut tables = tables(TEXT);
+    tables.vcpus[0].havens = 1 << 1;
+    assert_eq!(tables.validate(), Ok(()));
+    tables.vcpus[0].refuge = 1;
+    assert_eq!(tables.validate(), Ok(()));
 }
