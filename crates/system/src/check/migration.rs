@@ -85,8 +85,7 @@ fn winners(vms: &[Vm], me: Id) -> Vec<Id> {
     all(vms).filter(displaces).collect()
 }
 
-/// Gives every vCPU that may have to leave its havens, pCPUs where nobody would
-/// displace it, and of these a refuge: one with a vCPU of its VM if possible, and
+/// Gives every vCPU that may have to leave its its [`havens`], and of these a refuge: one with a vCPU of its VM if possible, and
 /// with the fewest others. Says which vCPUs have to be reached while a real-time
 /// one runs.
 pub(super) fn assign(vms: &mut [Vm], pcpus: usize, problems: &mut Problems) {
@@ -134,8 +133,8 @@ pub(super) fn assign(vms: &mut [Vm], pcpus: usize, problems: &mut Problems) {
     }
 }
 
-/// The pCPUs, besides its own, where nobody would displace it; rather those that
-/// cannot be powered down.
+/// The pCPUs, besides its own, where nobody would displace it, and where no
+/// real-time vCPU would wait for it; rather those that cannot be powered down.
 fn havens(vms: &[Vm], me: Id, pcpus: usize) -> Vec<usize> {
     let base = vms[me.0].vcpus[me.1].pcpu;
     let priority = |(vm, index): Id| vms[vm].vcpus[index].priority;
@@ -144,11 +143,11 @@ fn havens(vms: &[Vm], me: Id, pcpus: usize) -> Vec<usize> {
             && all(vms).filter(|&(vm, i)| vms[vm].vcpus[i].pcpu == pcpu).all(|other| {
                 let displaces =
                     policy::displaces(rank(vms, other), rank(vms, me), vms[me.0].policy);
-                let realtime = vms[me.0].realtime;
-                let both_realtime = realtime && vms[other.0].realtime;
                 // With an equal one it would take turns.
-                let equal = realtime && other.0 != me.0 && priority(other) == priority(me);
-                !displaces && !both_realtime && !equal
+                let equal =
+                    vms[me.0].realtime && other.0 != me.0 && priority(other) == priority(me);
+                // A real-time one of lower rank would wait for it.
+                !displaces && !vms[other.0].realtime && !equal
             })
     };
     let all: Vec<usize> = (0..pcpus).filter(would_stay).collect();
