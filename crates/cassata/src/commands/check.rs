@@ -42,7 +42,7 @@ pub fn check(arguments: &Check) -> Result<u8> {
     Ok(0)
 }
 
-/// What [`overview`] says; a vCPU that stays has no `refuge`.
+/// What [`overview`] says; a vCPU without a refuge has none here either.
 fn for_programs(checked: &Checked) -> Value {
     let vcpu = |vcpu: &Vcpu| {
         let refuge = (vcpu.refuge != vcpu.pcpu).then_some(vcpu.refuge);

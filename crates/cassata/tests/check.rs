@@ -1,0 +1,87 @@
+//! What `cassata check` says of a sound description, to people and to programs.
+
+mod support;
+
+use serde_json::{Value, json};
+use std::fs;
+use std::path::Path;
+use support::{files, said};
+
+/// Two pCPUs with an RTOS, two without; Linux has this policy.
+fn describe(directory: &Path, policy: &str) {
+    let text = format!(
+        r#"
+board = {{ kind = "qemu-virt", pcpus = 4, memory = "256M" }}
+
+[[vm]]
+name = "linux"
+kernel = "Image"
+memory = {{ size = "16M" }}
+vcpus = [{{ pcpu = 0, priority = 1 }}, {{ pcpu = 1, priority = 1 }}, {{ pcpu = 2, priority = 1 }}]
+migration = "{policy}"
+
+[[vm]]
+name = "rtos"
+kernel = "rtos.bin"
+format = "flat"
+memory = {{ size = "4M" }}
+realtime = true
+vcpus = [{{ pcpu = 0, priority = 10 }}]
+"#
+    );
+    fs::write(directory.join("a.toml"), text).unwrap();
+}
+
+/// Of each VM, what its column "may leave for pCPU" says.
+fn may_leave(policy: &str) -> [String; 2] {
+    let directory = files();
+    describe(directory.path(), policy);
+    let table = said(directory.path(), &["check", "a.toml"]);
+    let last = |first: &str| {
+        let row = table.lines().find(|line| line.trim_start().starts_with(first)).unwrap();
+        row.rsplit("  ").next().unwrap().trim().to_owned()
+    };
+    assert_eq!(last("VM"), "may leave for pCPU");
+    ["linux", "rtos"].map(last)
+}
+
+#[test]
+fn the_table_says_where_each_vcpu_may_go() {
+    assert_eq!(may_leave("on-demand"), ["1 or idle 2 3, -, -", "-"]);
+    assert_eq!(may_leave("balance"), ["idle 1 2 3, -, -", "-"]);
+    assert_eq!(may_leave("none"), ["-", "-"]);
+}
+
+#[test]
+fn programs_are_told_the_same() {
+    let directory = files();
+    describe(directory.path(), "on-demand");
+    let said = said(directory.path(), &["check", "--json", "a.toml"]);
+    let said: Value = serde_json::from_str(&said).unwrap();
+    let linux = |pcpu: u32, refuge: Value, havens: Value| {
+        json!({
+            "pcpu": pcpu, "priority": 1, "refuge": refuge, "havens": havens, "timer_lead_us": 0,
+        })
+    };
+    let expected = json!({
+        "pcpus": 4,
+        "memory": 256 << 20,
+        "vms": [
+            {
+                "name": "linux", "memory": 16 << 20, "realtime": false, "migration": "on-demand",
+                "vcpus": [
+                    linux(0, json!(1), json!([1, 2, 3])),
+                    linux(1, Value::Null, json!([])),
+                    linux(2, Value::Null, json!([])),
+                ],
+            },
+            {
+                "name": "rtos", "memory": 4 << 20, "realtime": true, "migration": "none",
+                "vcpus": [{
+                    "pcpu": 0, "priority": 10, "refuge": null, "havens": [], "timer_lead_us": 4,
+                }],
+            },
+        ],
+    });
+    assert_eq!(said, expected);
+}
