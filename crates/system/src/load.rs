@@ -3,6 +3,7 @@
 use crate::check::{self, Sound};
 use crate::code::Code;
 use crate::draft;
+use crate::inputs;
 use crate::model::Checked;
 use crate::plan;
 use crate::problem::{Problem, Problems, Report};
@@ -52,6 +53,7 @@ pub fn load_text(path: &Path, text: &str) -> Result<Checked, Report> {
         vms,
         timing,
         consolidation,
+        inputs: inputs::of(&draft, path, directory, &report),
         warnings: report,
         plan,
     })

@@ -2,6 +2,7 @@
 
 use crate::board::{Board, Device, Trigger};
 use crate::image::{Bytes, Kernel};
+use crate::inputs::Input;
 use crate::problem::{Report, Span};
 use abi::system::{HYPERVISOR_SIZE, Region};
 use sched::policy::Kind;
@@ -26,6 +27,8 @@ pub struct Checked {
     pub timing: Option<analysis::model::System>,
     /// Which pCPUs may be powered down.
     pub consolidation: Consolidation,
+    /// All files it is made of, its description first.
+    pub inputs: Vec<Input>,
     /// What looks wrong but does not keep the system from being built.
     pub warnings: Report,
     pub(crate) plan: crate::plan::Plan,

@@ -140,19 +140,23 @@ impl Report {
     }
 
     fn lines(&self, problem: &Problem) -> Vec<String> {
-        let at = |span: &Span| {
-            let place = self.place_of(span);
-            place.map_or_else(String::new, |at| format!(":{}:{}", at.line, at.column))
-        };
-        let place = problem.places.first().map_or_else(String::new, |(span, _)| at(span));
+        let first = problem.places.first();
+        let place = first.map_or_else(|| self.file().to_owned(), |(span, _)| self.at(span));
         let severity = if problem.is_error() { "error" } else { "warning" };
         let code = problem.code.name();
-        let mut lines = vec![format!("{}{place}: {severity}[{code}]: {problem}", self.file())];
+        let mut lines = vec![format!("{place}: {severity}[{code}]: {problem}")];
         for (span, text) in problem.places.iter().skip(1) {
-            lines.push(format!("  see {}{}: {text}", self.file(), at(span)));
+            lines.push(format!("  see {}: {text}", self.at(span)));
         }
         lines.extend(problem.hint.iter().map(|hint| format!("  hint: {hint}")));
         lines
+    }
+
+    /// Where a span begins: `file:line:column`.
+    pub(crate) fn at(&self, span: &Span) -> String {
+        let place = self.place_of(span);
+        let place = place.map(|at| format!(":{}:{}", at.line, at.column));
+        self.file().to_owned() + &place.unwrap_or_default()
     }
 
     /// Where a problem of this report begins.

@@ -3,7 +3,7 @@
 use console::Term;
 use lab::bundle::Bundle;
 use lab::progress::Progress;
-use miette::{IntoDiagnostic, Result, WrapErr};
+use miette::{IntoDiagnostic, Result, WrapErr, miette};
 use std::fs;
 use std::path::Path;
 use system::{Checked, Report};
@@ -28,8 +28,21 @@ pub fn pack(path: &Path, image: &Path) -> Result<Bundle> {
     let mut progress = Progress::new("pack");
     progress.now(&format!("reading {}", path.display()));
     let checked = load(path)?;
+    spare_inputs(&checked, image)?;
     progress.now(&format!("writing {}", image.display()));
     Ok(Bundle::pack(&checked, crate::HYPERVISOR, image)?)
+}
+
+/// A slip of the hand must not cost anybody a file that the system is made of.
+fn spare_inputs(checked: &Checked, image: &Path) -> Result<()> {
+    let Some(input) = checked.input_at(image) else { return Ok(()) };
+    Err(miette!(
+        help = "name another file behind `-o`",
+        "{}: {} is {}",
+        input.place,
+        image.display(),
+        input.title
+    ))
 }
 
 /// What is shown of a report: to a person with a terminal the lines in

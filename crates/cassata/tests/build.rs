@@ -1,0 +1,104 @@
+//! `cassata build` writes what it is told to, and never over what it reads.
+
+mod support;
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::Path;
+use support::{cassata, files, said};
+use tempfile::TempDir;
+
+const TEXT: &str = r#"
+board = { kind = "qemu-virt", pcpus = 2, memory = "256M" }
+
+[[vm]]
+name = "linux"
+kernel = "Image"
+initramfs = "initramfs"
+memory = { size = "16M" }
+vcpus = [{ pcpu = 0, priority = 1 }]
+
+[[vm]]
+name = "rtos"
+kernel = "rtos.bin"
+format = "flat"
+memory = { size = "4M" }
+vcpus = [{ pcpu = 1, priority = 1 }]
+"#;
+
+fn described() -> TempDir {
+    let directory = files();
+    fs::write(directory.path().join("a.toml"), TEXT).unwrap();
+    directory
+}
+
+/// Every file there, with what it holds.
+fn contents(directory: &Path) -> BTreeMap<OsString, Vec<u8>> {
+    let entries = fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path());
+    let files = entries.filter(|path| path.is_file());
+    files.map(|path| (path.file_name().unwrap().into(), fs::read(&path).unwrap())).collect()
+}
+
+/// Builds to `output`, which must be refused, and nothing be written; answers
+/// what is said of it, in one line.
+fn refused(directory: &Path, output: &str) -> String {
+    let before = contents(directory);
+    let result = cassata(directory, &["build", "a.toml", "-o", output]);
+    assert_eq!(result.status.code(), Some(2), "{output}");
+    assert_eq!(contents(directory), before, "{output}");
+    assert!(result.stdout.is_empty(), "{output}");
+    let complaint = String::from_utf8(result.stderr).unwrap();
+    complaint.split_whitespace().filter(|word| *word != "│").collect::<Vec<_>>().join(" ")
+}
+
+#[test]
+fn no_file_that_is_read_is_replaced() {
+    let directory = described();
+    let cases = [
+        ("a.toml", "a.toml: a.toml is the description itself"),
+        ("Image", "a.toml:6:10: Image is the kernel of VM `linux`"),
+        ("initramfs", "a.toml:7:13: initramfs is the initramfs of VM `linux`"),
+        ("rtos.bin", "a.toml:13:10: rtos.bin is the kernel of VM `rtos`"),
+    ];
+    for (output, expected) in cases {
+        let said = refused(directory.path(), output);
+        assert!(said.contains(expected), "{said}");
+        assert!(said.contains("help: name another file behind `-o`"), "{said}");
+    }
+}
+
+#[test]
+fn other_names_of_these_files_are_seen_through() {
+    let directory = described();
+    let at = |name: &str| directory.path().join(name);
+    fs::create_dir(at("sub")).unwrap();
+    let long = at("sub").join("..").join("Image");
+    let said = refused(directory.path(), long.to_str().unwrap());
+    assert!(said.contains("is the kernel of VM `linux`"), "{said}");
+
+    fs::hard_link(at("rtos.bin"), at("hard.elf")).unwrap();
+    let said = refused(directory.path(), "hard.elf");
+    assert!(said.contains("hard.elf is the kernel of VM `rtos`"), "{said}");
+
+    symlink("initramfs", at("soft.elf")).unwrap();
+    let said = refused(directory.path(), "soft.elf");
+    assert!(said.contains("soft.elf is the initramfs of VM `linux`"), "{said}");
+
+    // The description names the link, `-o` the file.
+    fs::rename(at("rtos.bin"), at("version-7")).unwrap();
+    symlink("version-7", at("rtos.bin")).unwrap();
+    let said = refused(directory.path(), "version-7");
+    assert!(said.contains("version-7 is the kernel of VM `rtos`"), "{said}");
+}
+
+#[test]
+fn an_image_is_written_and_replaced() {
+    let directory = described();
+    fs::write(directory.path().join("old.elf"), "an older one").unwrap();
+    for output in ["new.elf", "old.elf"] {
+        said(directory.path(), &["build", "a.toml", "-o", output]);
+        assert!(fs::read(directory.path().join(output)).unwrap().starts_with(b"\x7fELF"));
+    }
+}
