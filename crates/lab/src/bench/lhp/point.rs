@@ -142,18 +142,32 @@ impl Linux {
     }
 }
 
-/// Billions of instructions until Linux has booted and the RTOS has begun.
-const BOOT: f64 = 1.4;
-/// Billions of instructions of a run of hackbench with 100 loops, the RTOS's
-/// included.
-const HACKBENCH: f64 = 0.5;
-/// Billions of instructions of a run of timed work.
-const TIMED: f64 = 0.5;
-/// Cores that are busy under endless hackbench and under endless writes.
-const BUSY: [f64; 2] = [3.5, 1.2];
+/// Seconds that a machine takes until Linux has booted and the RTOS has begun, one
+/// of two side by side; these and the next are fitted to points that were
+/// measured ("How long it takes" in the book's chapter).
+const BOOT_S: f64 = 9.0;
+/// Seconds of a run of hackbench with 100 loops.
+const HACKBENCH_S: f64 = 7.0;
+/// How many times that with a policy that migrates whenever a program calls its
+/// kernel.
+const EACH_CALL: f64 = 2.0;
+/// Seconds of a second of virtual time under endless hackbench, and under
+/// endless writes, which keep a third as many cores busy.
+const BUSY_S: [f64; 2] = [60.0, 20.0];
+
+/// Seconds of a run of timed work.
+fn timed_s(work: Work, count: u32) -> f64 {
+    // 8 s for what `plan` asks for: a KiB hashed, a call, a fork.
+    let each = match work {
+        Work::Cpu => 1e-3,
+        Work::Calls => 1e-4,
+        Work::Forks => 0.1,
+    };
+    each * f64::from(count)
+}
 
 impl Named for Point {
-    /// Billions of instructions, roughly.
+    /// Seconds on a computer with two machines side by side, roughly.
     fn work(&self) -> f64 {
         let machines = match self.experiment {
             Experiment::Spinning => 3.0,
@@ -163,15 +177,17 @@ impl Named for Point {
         let rtos_s = self
             .rtos
             .map_or(0.0, |rtos| f64::from(rtos.activations) * f64::from(rtos.period_us) / 1e6);
+        let each_call = self.stage.policy().is_some_and(|policy| policy.keeps_kernel_away);
+        let slower = if each_call { EACH_CALL } else { 1.0 };
         let load = match &self.linux {
             Linux::Hackbench { loops, runs } => {
-                HACKBENCH * f64::from(*loops) / 100.0 * f64::from(*runs)
+                slower * HACKBENCH_S * f64::from(*loops) / 100.0 * f64::from(*runs)
             }
-            Linux::BusyHackbench => BUSY[0] * rtos_s,
-            Linux::BusyWrite => BUSY[1] * rtos_s,
-            Linux::Timed { runs, .. } => TIMED * f64::from(*runs),
+            Linux::BusyHackbench => slower * BUSY_S[0] * rtos_s,
+            Linux::BusyWrite => slower * BUSY_S[1] * rtos_s,
+            Linux::Timed { work, count, runs } => timed_s(*work, *count) * f64::from(*runs),
         };
-        machines * (BOOT + load)
+        machines * (BOOT_S + load)
     }
 
     /// Such as `throughput-on-demand-f5-l100-x7`,
