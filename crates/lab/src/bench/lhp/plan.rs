@@ -34,8 +34,8 @@ const KEY: [&str; 2] = [NONE, "on-demand"];
 /// which returns later.
 const YARDSTICK: &str = "trap-based-eager";
 
-/// What the RTOS burns where spinning is counted: much, so that it shows.
-const SPINNING_PERMILLE: u32 = 800;
+/// The RTOS where spinning is counted: it burns much, so that it shows.
+const BURNING: Rtos = Rtos { load_permille: 800, period_us: PERIOD_US, activations: 0 };
 
 /// Cores of the board.
 pub const CORES: u32 = 4;
@@ -90,6 +90,12 @@ fn has_goal(point: &Point) -> bool {
         Experiment::Migration | Experiment::Overhead | Experiment::Kernel => true,
         Experiment::Spinning => false,
     }
+}
+
+/// Linux and this RTOS under a policy, with separation.
+fn beside(rtos: Rtos, experiment: Experiment, linux: &Linux, policy: &Policy) -> Point {
+    let (linux, stage) = (linux.clone(), Stage::shared(*policy));
+    Point { experiment, linux, stage, rtos: Some(rtos), separation: true }
 }
 
 struct Sizes {
@@ -165,26 +171,12 @@ impl Sizes {
         let count = (activations * MIGRATION_PERIOD_US).div_ceil(HASH_US_PER_KIB) + BEFORE_KIB;
         let linux = Linux::Timed { work: Work::Cpu, count, runs: 1 };
         let moving = policies.iter().filter(|p| KEY.contains(&p.name));
-        let point = |&policy: &Policy| Point {
-            experiment: Experiment::Migration,
-            linux: linux.clone(),
-            stage: Stage::shared(policy),
-            rtos: Some(rtos),
-            separation: true,
-        };
-        moving.map(point).collect()
+        moving.map(|policy| beside(rtos, Experiment::Migration, &linux, policy)).collect()
     }
 
     fn spinning(&self, policies: &[Policy]) -> Vec<Point> {
         let linux = Linux::Hackbench { loops: self.loops, runs: self.others_runs.min(3) };
-        let rtos = Rtos { load_permille: SPINNING_PERMILLE, period_us: PERIOD_US, activations: 0 };
-        let point = |&policy: &Policy| Point {
-            experiment: Experiment::Spinning,
-            linux: linux.clone(),
-            stage: Stage::shared(policy),
-            rtos: Some(rtos),
-            separation: true,
-        };
+        let point = |policy| beside(BURNING, Experiment::Spinning, &linux, policy);
         policies.iter().filter(|p| self.thorough || KEY.contains(&p.name)).map(point).collect()
     }
 
@@ -192,14 +184,7 @@ impl Sizes {
     /// none, to see that it is counted. One run: the rest is the same again.
     fn kernel(&self, policies: &[Policy]) -> Vec<Point> {
         let linux = Linux::Hackbench { loops: self.loops, runs: 1 };
-        let rtos = Rtos { load_permille: SPINNING_PERMILLE, period_us: PERIOD_US, activations: 0 };
-        let point = |&policy: &Policy| Point {
-            experiment: Experiment::Kernel,
-            linux: linux.clone(),
-            stage: Stage::shared(policy),
-            rtos: Some(rtos),
-            separation: true,
-        };
+        let point = |policy| beside(BURNING, Experiment::Kernel, &linux, policy);
         policies.iter().filter(|p| p.keeps_kernel_away || p.name == NONE).map(point).collect()
     }
 
