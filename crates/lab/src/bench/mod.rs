@@ -1,6 +1,7 @@
 //! Benches: measurements with goals, written as every result is.
 
 pub mod campaign;
+pub mod common;
 pub mod el2;
 pub mod lhp;
 pub mod sample;

@@ -138,10 +138,8 @@ impl Lhp {
     pub fn outcome(&self) -> Outcome {
         let mut outcome = Outcome::new("lhp");
         if let Some(basis) = &self.basis {
-            outcome.parameter("qemu", basis.qemu.clone());
-            outcome.parameter("instrument_crc32", basis.instrument.clone());
+            basis.common.record(&mut outcome);
             outcome.parameter("hypervisor_crc32", basis.hypervisor.clone());
-            outcome.parameter("linux_crc32", basis.linux.clone());
             outcome.parameter("rtos_crc32", basis.rtos.clone());
         }
         outcome.parameter("points", self.planned.len());

@@ -85,9 +85,7 @@ impl Vtime {
     pub fn outcome(&self) -> Outcome {
         let mut outcome = Outcome::new("vtime");
         if let Some(basis) = &self.basis {
-            outcome.parameter("qemu", basis.qemu.clone());
-            outcome.parameter("instrument_crc32", basis.instrument.clone());
-            outcome.parameter("linux_crc32", basis.linux.clone());
+            basis.common.record(&mut outcome);
             outcome.parameter("metronome_crc32", basis.metronome.clone());
         }
         let host_cores = std::thread::available_parallelism().map_or(0, usize::from);
