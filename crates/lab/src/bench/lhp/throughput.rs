@@ -228,9 +228,9 @@ impl Throughput {
     /// policies each differs from the next in one thing.
     pub fn rule_finding(&self) -> String {
         format!(
-            "Ours: without the interrupt rule (trap-based-deferred against trap-based-eager, both \
-             back at once) hackbench takes {}. Back at once (trap-based-eager against trap-based, \
-             both with the rule) it takes {}. Runs of one machine differ by 5 to 10 %.",
+            "Ours: time of hackbench without the interrupt rule (trap-based-deferred against \
+             trap-based-eager, both back at once): {}. Back at once (trap-based-eager against \
+             trap-based, both with the rule): {}. Runs of one machine differ by 5 to 10 %.",
             self.longer("trap-based-deferred", "trap-based-eager"),
             self.longer("trap-based-eager", "trap-based"),
         )
@@ -325,6 +325,6 @@ mod tests {
         let found = found.throughput().rule_finding();
         let rule = "+50.0 % at f = 0.3, -5.0 % at f = 0.8; longer at 1 of 2. Back at once";
         assert!(found.contains(rule), "{found}");
-        assert!(found.contains("it takes +20.0 % at f = 0.3; longer at 1 of 1."), "{found}");
+        assert!(found.contains("the rule): +20.0 % at f = 0.3; longer at 1 of 1."), "{found}");
     }
 }
