@@ -49,7 +49,7 @@ pub fn points(extent: Extent, policies: &[Policy]) -> Vec<Point> {
             loops: 100,
             runs: 6,
             others: &[0, 100, 200, 300, 400, 500, 600, 700, 800, 900],
-            others_runs: 4,
+            others_runs: 3,
             activations: 100_000,
             migrations: 4_000,
             timed_runs: 4,
@@ -194,12 +194,12 @@ impl Sizes {
         let mut points = Vec::new();
         for separation in [true, false] {
             for linux in [Linux::BusyHackbench, Linux::BusyWrite] {
-                // All policies where there is a goal; without separation those
-                // that show what it is good for.
+                // A quick run has all policies where there is a goal; elsewhere those
+                // that show what separation is good for.
                 let main = self.thorough || linux == Linux::BusyHackbench;
                 let asked = |p: &&Policy| {
                     let key = KEY.contains(&p.name) || p.name == "partition";
-                    separation && main || key && (separation || main)
+                    self.thorough || separation && main || key && (separation || main)
                 };
                 points.extend(policies.iter().filter(asked).map(|&policy| Point {
                     experiment: Experiment::Latency,

@@ -153,7 +153,7 @@ const HACKBENCH_S: f64 = 7.0;
 const EACH_CALL: f64 = 2.0;
 /// Seconds of a second of virtual time under endless hackbench, and under
 /// endless writes, which keep a third as many cores busy.
-const BUSY_S: [f64; 2] = [60.0, 20.0];
+const BUSY_S: [f64; 2] = [48.0, 16.0];
 
 /// Seconds of a run of timed work.
 fn timed_s(work: Work, count: u32) -> f64 {
