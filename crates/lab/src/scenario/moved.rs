@@ -58,6 +58,12 @@ const MOVED: &[Moved] = &[
     ),
     MIGRANT,
     moved(
+        "moved-on",
+        "a vCPU that goes from haven to haven comes home each time its core is free",
+        &[("wandering", Endures), ("busy", Endures), ("beat", Passes), ("rtos", Endures)],
+        (0, 2_000),
+    ),
+    moved(
         "moved-sgi",
         "SGIs, directed and to all, find vCPUs that migrate all the time",
         &[("probe", Passes), ("rtos", Endures)],
@@ -79,7 +85,7 @@ const MOVED: &[Moved] = &[
         "moved-device",
         "a device's interrupt finds a vCPU that migrates all the time",
         &[("probe", Passes), ("busy", Endures), ("rtos", Endures)],
-        (0, 1_000),
+        (0, 500),
     ),
     moved(
         "moved-power",
