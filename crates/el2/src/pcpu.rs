@@ -67,6 +67,8 @@ pub struct Pcpu {
     pub visitors: u64,
     /// Somebody wants to know whether this core is idle.
     pub tell_idle: bool,
+    /// Since when it was idle when it last said so.
+    pub told_idle: Instant,
     /// Somebody wants to know whether vCPUs have lost this core.
     pub tell_taken: bool,
     /// The scheduler has to be asked before a guest runs again.
@@ -129,6 +131,7 @@ impl Pcpu {
             wanderers: 0,
             visitors: 0,
             tell_idle: false,
+            told_idle: timer::NEVER,
             tell_taken: false,
             reschedule: true,
             entered: now,
@@ -250,7 +253,6 @@ impl Pcpu {
     /// Waits for interrupts and takes them.
     #[inline(never)]
     fn idle(&mut self, now: Instant) {
-        let was_idle = self.status.current == NOBODY;
         self.account(None, now);
         let lead = self.lead_of_loaded(now);
         if lead.is_some_and(|begin| begin <= now) {
@@ -266,7 +268,10 @@ impl Pcpu {
             if self.consolidation.leaving {
                 self.power_down();
             } else if self.tell_idle {
-                self.wait_known_as_idle(!was_idle);
+                // Whoever had the core last may have left it for another one.
+                let tell = self.told_idle != self.since;
+                self.told_idle = self.since;
+                self.wait_known_as_idle(tell);
             } else {
                 cpu::wait_for_interrupt();
             }

@@ -73,6 +73,20 @@ const STAGED: &[Staged] = &[
         expect: &[("one", Turns(60)), ("two", Turns(60)), ("three", Starves)],
         besides: Some(|observer| equal_shares(observer, 0, 1)),
     },
+    Staged {
+        name: "visitor-gone",
+        about: "a core that is idle because a visitor went home says so to others'",
+        expect: &[
+            ("first", Endures),
+            ("second", Endures),
+            // Two of its vCPUs are off.
+            ("quiet", Turns(0)),
+            ("busy", Endures),
+            ("rtos-a", Endures),
+            ("rtos-b", Turns(500)),
+        ],
+        besides: Some(little_stolen),
+    },
     staged(
         "beside-busy",
         "priority preemption: a real-time VM above one that never rests",
@@ -156,6 +170,15 @@ fn equal_shares(observer: &Observer, one: usize, other: usize) -> Option<String>
     let now = observer.latest()?;
     let (a, b) = (now.vcpus[one].run, now.vcpus[other].run);
     (a.abs_diff(b) * 4 > a.max(b)).then(|| format!("vCPUs that are equal ran {a} and {b} ticks"))
+}
+
+/// A vCPU waited for less than a sixth of the time it ran, for a visitor that could
+/// have gone on: a quarter if that goes on when a turn is over only.
+fn little_stolen(observer: &Observer) -> Option<String> {
+    let vm = observer.layout().vm("busy")?;
+    let busy = &observer.latest()?.vcpus[observer.layout().vms[vm].vcpus.start];
+    let (run, stolen) = (busy.run, busy.stolen);
+    (stolen * 6 > run).then(|| format!("it waited {stolen} ticks and ran {run}"))
 }
 
 /// The real-time VM arrived on another core some thousand times, and its handler
