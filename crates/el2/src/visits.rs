@@ -8,7 +8,7 @@
 use crate::arch::{context, cpu};
 use crate::pcpu::Pcpu;
 use crate::shared::{HOSTS, IDLE, RECALLED, TAKEN};
-use core::sync::atomic::Ordering;
+use core::sync::atomic::{Ordering, fence};
 use sched::{Members, Message, VcpuId};
 
 impl Pcpu {
@@ -39,6 +39,8 @@ impl Pcpu {
         self.visitors |= 1 << id;
         self.concerned |= 1 << id;
         HOSTS.fetch_or(1 << self.index, Ordering::SeqCst);
+        // Before it looks who is idle.
+        fence(Ordering::SeqCst);
         // Its base may have called where it was before.
         if RECALLED.load(Ordering::Acquire) >> id & 1 == 1 {
             self.send_back(VcpuId(id as u8));
