@@ -105,9 +105,10 @@ impl Power {
         self.state.store(ON, Ordering::Release);
     }
 
-    /// The owner has switched it off.
+    /// The owner has switched it off. A request that has come meanwhile, as it was
+    /// off before, stays: it is accepted, or lapses, when the owner looks at it.
     pub fn switch_off(&self) {
-        self.state.store(OFF, Ordering::Release);
+        let _ = self.state.compare_exchange(ON, OFF, Ordering::Release, Ordering::Relaxed);
     }
 
     /// As AFFINITY_INFO has it.
@@ -152,6 +153,17 @@ mod tests {
         power.request(ENTRY, 1).unwrap();
         assert_eq!(power.accept(2), None);
         assert_eq!(power.affinity(), Affinity::Off);
+    }
+
+    /// The message to stop a VM may be read late, when it has been started again: a
+    /// vCPU that is off is switched off once more while a sibling asks for it.
+    #[test]
+    fn who_is_switched_off_twice_is_still_asked_for() {
+        let power = Power::new();
+        power.request(ENTRY, 1).unwrap();
+        power.switch_off();
+        assert_eq!(power.affinity(), Affinity::OnPending);
+        assert_eq!(power.accept(1), Some(ENTRY));
     }
 
     /// Of many that ask at once, exactly one is served, with its own entry.
