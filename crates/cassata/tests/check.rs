@@ -66,6 +66,7 @@ fn programs_are_told_the_same() {
     let expected = json!({
         "pcpus": 4,
         "memory": 256 << 20,
+        "shelters": [0, 1, 2, 3],
         "vms": [
             {
                 "name": "linux", "memory": 16 << 20, "realtime": false, "migration": "on-demand",

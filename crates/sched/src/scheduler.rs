@@ -5,11 +5,11 @@
 //! priority. Finding the next one is a count of trailing zeros, whatever the
 //! number of vCPUs; a linked run queue would be as fast and harder to believe.
 //!
-//! A vCPU that is preempted, or on another core for a while, keeps its turn and what is left of its quantum; one
-//! that sleeps gives both up, and starts a new quantum when its turn comes
-//! again. A turn among k equals therefore comes at most the sum of the other
-//! k - 1 quanta after it was asked for, times of higher priorities aside; at
-//! most twice that sum if vCPUs are [hurried](Scheduler::hurry).
+//! A vCPU that is preempted, or on another core for a while, keeps its turn and what
+//! is left of its quantum; one that sleeps gives both up, and starts a new quantum
+//! when its turn comes again. A turn among k equals therefore comes at most the sum
+//! of the other k - 1 quanta after it was asked for, times of higher priorities aside;
+//! at most twice that sum if vCPUs are [hurried](Scheduler::hurry).
 
 use crate::ceiling::Ceiling;
 use crate::mailbox::Members;

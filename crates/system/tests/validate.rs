@@ -202,7 +202,7 @@ fn finds_every_pcpu_that_must_stay_on() {
     let cases: &[Case] = &[
         ("shelter that goes off", |s| s.board.pcpu_shelter[1] = 2, Invalid::Shelter),
         ("boot core", |s| s.board.pcpu_shelter = [1, 1, 1, 0, 0, 0, 0, 0], Invalid::Shelter),
-        ("refuge", |s| s.vcpus[0].refuge = 1, Invalid::Shelter),
+        ("haven", |s| s.vcpus[0].havens = 1 << 1, Invalid::Shelter),
         ("real-time", |s| s.vms[0].flags |= 1, Invalid::Shelter),
         ("long window", |s| s.header.consolidation_window_ns = 1 << 40, Invalid::Shelter),
     ];

@@ -9,10 +9,10 @@
 //!
 //! The *base* of a vCPU is the core its description names, its *refuge* the one
 //! it leaves for. It is *displaced* while a vCPU of another VM and of higher
-//! priority has its base. Its *havens* are all cores where nobody would displace
-//! it: if its refuge has something to run and another haven has not, it goes
-//! there instead, and from a core where another vCPU waits for it to one that
-//! has nothing to run ([`Needs::wanders`]).
+//! priority has its base. Its *havens* are the cores that the host found for it,
+//! where nobody would displace it: if its refuge has something to run and another
+//! haven has not, it goes there, and from a core that another vCPU waits for on to
+//! one that has nothing to run ([`Needs::wanders`]).
 
 mod balance;
 mod coscheduling;
