@@ -14,6 +14,8 @@
 //! | `policies`, `gang` | what is done when a vCPU takes another's core |
 //! | `crossing` | what a guest executes, and who waits for that to change |
 //! | `migration`, `transit` | vCPUs move to other cores |
+//! | `visits` | vCPUs that are away from their bases go on, or back |
+//! | `lead` | a real-time vCPU gets its core ahead of its own timer |
 //! | `consolidation` | cores without much to do are powered down |
 //! | `lifecycle` | VMs start, stop and fail |
 //! | `console` | all consoles over one UART |

@@ -26,7 +26,7 @@ const POLICIES: &[(&str, &str, u64)] = &[
     ("none", "", 0),
     ("partition", "", 0),
     ("on-demand", "", 500),
-    ("trap-based", "", 200),
+    ("trap-based", "", 100),
     ("trap-based-eager", "", 500),
     ("trap-based-deferred", "", 500),
     ("safe-unsafe", "\ndelay_limit_us = 200", 0),
