@@ -19,7 +19,7 @@ use crate::arch::firmware::{self, Started};
 use crate::arch::ich::Interface;
 use crate::arch::{cache, gic, timer};
 use crate::console::log;
-use crate::pcpu::Pcpu;
+use crate::pcpu::{NOBODY, Pcpu};
 use crate::shared::{PRESENCE, RESTING};
 use crate::start;
 use crate::status;
@@ -115,7 +115,7 @@ impl Pcpu {
 
     /// Ticks this core has idled, the present rest included.
     fn idled(&self, now: Instant) -> u64 {
-        let rests = self.status.current == u64::MAX;
+        let rests = self.status.current == NOBODY;
         self.status.idle + if rests { now.0.saturating_sub(self.status.since) } else { 0 }
     }
 

@@ -21,7 +21,7 @@ use el2::vgic::interface::CpuInterface;
 use sched::{Instant, Members, Message, Scheduler, State, VcpuId};
 
 /// Nobody's index.
-const NOBODY: u64 = u64::MAX;
+pub const NOBODY: u64 = u64::MAX;
 
 /// See the module.
 pub struct Pcpu {

@@ -85,9 +85,9 @@ fn winners(vms: &[Vm], me: Id) -> Vec<Id> {
     all(vms).filter(displaces).collect()
 }
 
-/// Gives every vCPU that may have to leave its its [`havens`], and of these a refuge: one with a vCPU of its VM if possible, and
-/// with the fewest others. Says which vCPUs have to be reached while a real-time
-/// one runs.
+/// Gives every vCPU that may have to leave its [`havens`], and of these a refuge:
+/// one with a vCPU of its VM if possible, and with the fewest others. Says which
+/// vCPUs have to be reached while a real-time one runs.
 pub(super) fn assign(vms: &mut [Vm], pcpus: usize, problems: &mut Problems) {
     // vCPUs that are on a pCPU, or will be when all had to leave theirs.
     let mut load = vec![0_usize; pcpus];
