@@ -11,6 +11,12 @@ use crate::shared::{HOSTS, IDLE, RECALLED, TAKEN};
 use core::sync::atomic::{Ordering, fence};
 use sched::{Members, Message, VcpuId};
 
+/// Whoever takes an idle core's bit away is the one that comes. Answers whether
+/// the caller is.
+fn claim(core: usize) -> bool {
+    IDLE.fetch_and(!(1 << core), Ordering::Relaxed) >> core & 1 == 1
+}
+
 impl Pcpu {
     /// The cores (bit set) that have nothing to run and that a vCPU may go to.
     /// A moment later this may be wrong: then two share a core.
@@ -25,12 +31,12 @@ impl Pcpu {
 
     /// The same, when these are idle.
     pub fn haven_among(&self, id: usize, idle: u32) -> usize {
-        let refuge = self.system.vcpus[id].refuge;
-        if idle == 0 || idle >> refuge & 1 == 1 {
-            usize::from(refuge)
-        } else {
-            idle.trailing_zeros() as usize
+        let refuge = usize::from(self.system.vcpus[id].refuge);
+        if idle == 0 {
+            return refuge;
         }
+        let core = if idle >> refuge & 1 == 1 { refuge } else { idle.trailing_zeros() as usize };
+        if claim(core) { core } else { refuge }
     }
 
     /// A vCPU that belongs elsewhere is here, and may go on.
@@ -82,11 +88,9 @@ impl Pcpu {
     fn better_place(&mut self, slot: usize) -> Option<usize> {
         let idle = self.idle_havens_of(slot);
         if idle != 0 {
-            let core = idle.trailing_zeros();
-            // Whoever takes its bit away is the one that comes.
-            let before = IDLE.fetch_and(!(1 << core), Ordering::Relaxed);
-            if before >> core & 1 == 1 {
-                return Some(core as usize);
+            let core = idle.trailing_zeros() as usize;
+            if claim(core) {
+                return Some(core);
             }
         }
         // One that has the core still goes back when its turn is over.
