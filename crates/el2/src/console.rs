@@ -4,7 +4,7 @@
 //! likely to have something urgent to do, carries them to the physical UART, a
 //! few at a time, and brings what arrives there to the guests.
 
-use crate::arch::firmware;
+use crate::arch::{cpu, firmware};
 use crate::pcpu::Pcpu;
 use crate::shared::{ALIVE, LOG, VMS};
 use abi::console::{Demux, HYPERVISOR, Mux};
@@ -16,7 +16,7 @@ use core::ptr::NonNull;
 use core::sync::atomic::Ordering;
 use sched::Message;
 
-/// Bytes carried between two looks at the interrupts.
+/// Bytes carried at once, if no interrupt comes meanwhile.
 const BURST: usize = 32;
 
 /// The physical UART and what goes over it.
@@ -94,7 +94,10 @@ impl Pcpu {
 
     fn carry_burst(&mut self, console: &mut Console) -> bool {
         let mut budget = BURST;
-        while budget > 0 && !LOG.is_empty() {
+        // A byte is carried in any case, or whoever interrupts all the time could
+        // silence everybody.
+        let goes_on = |budget| budget == BURST || budget > 0 && !cpu::interrupt_pending();
+        while goes_on(budget) && !LOG.is_empty() {
             if !console.has_room() {
                 return false;
             }
@@ -107,7 +110,7 @@ impl Pcpu {
             if uart.is_idle() {
                 continue;
             }
-            while budget > 0 && !uart.is_idle() {
+            while goes_on(budget) && !uart.is_idle() {
                 if !console.has_room() {
                     return false;
                 }

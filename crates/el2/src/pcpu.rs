@@ -264,7 +264,8 @@ impl Pcpu {
         if self.tell_taken {
             TAKEN[self.index].store(false, Ordering::Relaxed);
         }
-        if !self.carry_console() {
+        let more = self.carry_console();
+        if !more {
             if self.consolidation.leaving {
                 self.power_down();
             } else if self.tell_idle {
@@ -278,8 +279,14 @@ impl Pcpu {
         }
         self.entered = timer::now();
         self.take_pending_interrupts();
+        if more && self.reschedule {
+            // Somebody has the core now: the rest comes between what it does.
+            self.tell(self.index, Message::Consoles, 0, false);
+        }
     }
 
+    /// Takes what interrupts are pending, until one wakes somebody: who is to run
+    /// next does not wait for the rest, which comes when a guest has the core.
     pub fn take_pending_interrupts(&mut self) {
         while cpu::interrupt_pending() {
             let intid = gic::acknowledge();
@@ -287,6 +294,9 @@ impl Pcpu {
                 return;
             }
             self.take(intid);
+            if self.reschedule {
+                return;
+            }
         }
     }
 

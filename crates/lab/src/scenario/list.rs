@@ -113,6 +113,12 @@ const STAGED: &[Staged] = &[
         &[("rtos", Rhythm(3000)), ("probe", Passes)],
     ),
     Staged {
+        name: "beside-reports",
+        about: "a core that carries reports of neighbours leaves off when somebody is woken",
+        expect: &[("rtos", Rhythm(500)), ("crash", Starts(10)), ("wreck", Starts(10))],
+        besides: Some(reports_delay_little),
+    },
+    Staged {
         name: "outranked",
         about: "a real-time VM moves when a vCPU above it takes its core",
         expect: &[("rtos", Rhythm(3000)), ("above", Endures), ("busy", Endures)],
@@ -179,6 +185,17 @@ fn little_stolen(observer: &Observer) -> Option<String> {
     let busy = &observer.latest()?.vcpus[observer.layout().vms[vm].vcpus.start];
     let (run, stolen) = (busy.run, busy.stolen);
     (stolen * 6 > run).then(|| format!("it waited {stolen} ticks and ran {run}"))
+}
+
+/// The real-time VM's handler waited for a character that was under way at most, and
+/// not for the report: that would be 130 us.
+fn reports_delay_little(observer: &Observer) -> Option<String> {
+    const LATEST_NS: u64 = 3_000;
+    let reports = observer.reports(observer.layout().vm("rtos")?)?;
+    let (header, latest) = (reports.header()?, u64::from(reports.response().max()?));
+    let latest_ns = latest * 1_000_000_000 / header.counter_hz;
+    (header.missed > 0 || latest_ns > LATEST_NS)
+        .then(|| format!("it missed {} activations, and came {latest_ns} ns late", header.missed))
 }
 
 /// The real-time VM arrived on another core some thousand times, and its handler
