@@ -58,7 +58,7 @@ codes! {
     MigrationUnused = "migration-unused", Warning, "Migration where no vCPU would ever move.";
     TimerLead = "timer-lead", Error, "A lead before a timer where there cannot be one.";
     Consolidate = "consolidate", Error, "Consolidation where it cannot be.";
-    ConsolidateUnused = "consolidate-unused", Warning, "Consolidation where no pCPU may be powered down.";
+    ConsolidateUnused = "consolidate-unused", Warning, "Consolidation that can power down no pCPU.";
     Timing = "timing", Error, "Budgets or tasks that no bound can be computed for.";
     IdlePcpu = "idle-pcpu", Warning, "A pCPU that no vCPU uses.";
     Unaligned = "unaligned", Error, "A size or an address that cannot be mapped.";

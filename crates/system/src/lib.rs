@@ -15,7 +15,7 @@ mod check;
 mod code;
 mod draft;
 pub mod image;
-pub mod inputs;
+mod inputs;
 mod load;
 pub mod model;
 mod nearest;
@@ -27,6 +27,7 @@ pub mod size;
 mod time;
 pub mod unpack;
 
+pub use inputs::Input;
 pub use load::{load, load_text};
 pub use model::Checked;
 pub use pack::{PackError, Packed, pack};

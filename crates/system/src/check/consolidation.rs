@@ -22,6 +22,15 @@ pub(super) fn check(draft: &Draft, problems: &mut Problems) {
         let hint = format!("{least} to {most} microseconds");
         problems.add(Code::Consolidate, at.span(), message).hint(hint);
     }
+    if let Some(at) = window.filter(|_| !draft.vms.iter().any(|vm| flag(&vm.consolidate, false))) {
+        problems
+            .add(
+                Code::ConsolidateUnused,
+                at.span(),
+                "no VM consolidates, so nothing uses this window",
+            )
+            .hint("leave it out, or give a VM `consolidate = true`");
+    }
 }
 
 /// Not every VM's vCPUs can be moved together.

@@ -94,10 +94,13 @@ pub(super) fn assign(vms: &mut [Vm], pcpus: usize, problems: &mut Problems) {
     all(vms).for_each(|(vm, i)| load[vms[vm].vcpus[i].pcpu] += 1);
     let displaced: Vec<(Id, Vec<Id>)> =
         all(vms).map(|id| (id, winners(vms, id))).filter(|(_, by)| !by.is_empty()).collect();
-    let mut moves = Vec::new();
+    let (mut moves, mut homeless) = (Vec::new(), Vec::new());
     for (id, by) in &displaced {
         let needs = vms[id.0].policy.policy().needs();
         let havens = havens(vms, *id, pcpus);
+        if havens.is_empty() && (needs.refuge || needs.wanders) {
+            homeless.push(*id);
+        }
         if needs.refuge
             && let Some(refuge) = refuge(vms, *id, &havens, &load)
         {
@@ -128,8 +131,9 @@ pub(super) fn assign(vms: &mut [Vm], pcpus: usize, problems: &mut Problems) {
     for vm in vms.iter_mut().filter(|vm| vm.realtime) {
         vm.vcpus.iter_mut().for_each(|vcpu| vcpu.urgent = true);
     }
-    for (i, vm) in vms.iter().enumerate().filter(|(_, vm)| vm.policy != Kind::None) {
-        unused(i, vm, &displaced, problems);
+    let displaced: Vec<Id> = displaced.into_iter().map(|(id, _)| id).collect();
+    for i in (0..vms.len()).filter(|&i| vms[i].policy != Kind::None) {
+        unused(i, vms, &displaced, &homeless, problems);
     }
 }
 
@@ -189,22 +193,33 @@ pub(super) fn stranded(drafts: &[DraftVm], vms: &[Vm], problems: &mut Problems) 
     }
 }
 
-/// A policy that has nothing to decide.
-fn unused(i: usize, vm: &Vm, displaced: &[(Id, Vec<Id>)], problems: &mut Problems) {
-    let concerned = displaced.iter().any(|((owner, _), _)| *owner == i);
-    let stuck = vm.policy.policy().needs().refuge
-        && vm.vcpus.iter().all(|vcpu| vcpu.refuge == vcpu.pcpu)
-        && !vm.policy.policy().needs().lives_at_refuge
-        // [`stranded`] has told.
-        && !vm.realtime;
+/// A policy that has nothing to decide. `homeless`: those of the displaced that would
+/// leave, and have nowhere to go.
+fn unused(i: usize, vms: &[Vm], displaced: &[Id], homeless: &[Id], problems: &mut Problems) {
+    let vm = &vms[i];
+    let mut mine = displaced.iter().filter(|(owner, _)| *owner == i).peekable();
+    let concerned = mine.peek().is_some();
     let (message, hint) = if !concerned && vm.realtime {
         ("no vCPU of another VM ranks above this one's", "leave `migration` out")
+    } else if !concerned && beside_realtime(i, vms) {
+        (
+            "no real-time vCPU ranks above this VM's, so none takes a pCPU from them",
+            "leave `migration` out, or rank them below",
+        )
     } else if !concerned {
         ("no vCPU of this VM shares a pCPU with a real-time one", "leave `migration` out")
-    } else if stuck {
+    } else if !vm.realtime && mine.all(|id| homeless.contains(id)) {
+        // Of a real-time one [`stranded`] tells.
         ("every pCPU has a real-time vCPU: there is nowhere to go", "give it one without")
     } else {
         return;
     };
     problems.add(Code::MigrationUnused, vm.spans.migration.clone(), message).hint(hint);
+}
+
+/// Whether a vCPU of this VM shares a pCPU with a real-time one.
+fn beside_realtime(i: usize, vms: &[Vm]) -> bool {
+    let realtime = vms.iter().enumerate().filter(|(other, vm)| *other != i && vm.realtime);
+    let mut theirs = realtime.flat_map(|(_, vm)| &vm.vcpus);
+    theirs.any(|other| vms[i].vcpus.iter().any(|mine| mine.pcpu == other.pcpu))
 }

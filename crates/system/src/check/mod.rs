@@ -10,6 +10,7 @@ mod lead;
 mod memory;
 mod migration;
 mod names;
+mod siblings;
 mod timing;
 mod vcpus;
 
@@ -59,6 +60,7 @@ pub(crate) fn check(draft: &Draft, directory: &Path, problems: &mut Problems) ->
     }
     lead::assign(&mut vms, &draft.vms);
     let shelters = consolidation::shelters(&vms, machine.pcpus, problems);
+    siblings::check(&draft.vms, &vms, &shelters, problems);
     Some(Sound {
         machine,
         priority_separation: flag(&draft.priority_separation, true),

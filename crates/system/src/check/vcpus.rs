@@ -14,7 +14,6 @@ const DEFAULT_QUANTUM_US: u64 = 5_000;
 
 /// A vCPU whose pCPU and priority are known, and its VM.
 struct Placed<'a> {
-    vm: usize,
     owner: &'a DraftVm,
     vcpu: &'a DraftVcpu,
     pcpu: u64,
@@ -37,7 +36,6 @@ pub(super) fn check(vms: &[DraftVm], machine: Option<&Machine>, problems: &mut P
     for (i, vcpu) in placed.iter().enumerate() {
         realtime(vcpu, &placed, problems);
         quantum_unused(vcpu, i, &placed, problems);
-        siblings(vcpu, &placed[..i], problems);
     }
     if let Some(machine) = machine.filter(|_| !vms.is_empty() && !problems.any_error()) {
         idle_pcpus(vms, machine, &placed, problems);
@@ -45,10 +43,10 @@ pub(super) fn check(vms: &[DraftVm], machine: Option<&Machine>, problems: &mut P
 }
 
 fn placed(vms: &[DraftVm]) -> Vec<Placed<'_>> {
-    let all = vms.iter().enumerate().flat_map(|(vm, owner)| {
+    let all = vms.iter().flat_map(|owner| {
         owner.vcpus.iter().filter_map(move |vcpu| {
             let (pcpu, priority) = (*vcpu.pcpu.as_ref()?.get_ref(), vcpu.priority.as_ref()?);
-            Some(Placed { vm, owner, vcpu, pcpu, priority })
+            Some(Placed { owner, vcpu, pcpu, priority })
         })
     });
     all.collect()
@@ -134,27 +132,6 @@ fn quantum_unused(me: &Placed<'_>, i: usize, all: &[Placed<'_>], problems: &mut 
         problems
             .add(Code::QuantumUnused, quantum.span(), message)
             .hint("leave it out, or give another vCPU there the same priority");
-    }
-}
-
-/// vCPUs of one VM spin for each other's locks: the lower of two on one pCPU
-/// never gets to release what the higher one spins for.
-fn siblings(me: &Placed<'_>, before: &[Placed<'_>], problems: &mut Problems) {
-    let unequal = |other: &&Placed<'_>| {
-        other.vm == me.vm
-            && other.pcpu == me.pcpu
-            && other.priority.get_ref() != me.priority.get_ref()
-    };
-    if let Some(other) = before.iter().find(unequal) {
-        let message = format!(
-            "two vCPUs of {} share pCPU {} with unequal priorities: the lower one starves",
-            me.owner.title(),
-            me.pcpu
-        );
-        problems
-            .add(Code::UnequalSiblings, me.priority.span(), message)
-            .see(other.priority.span(), "the other one")
-            .hint("give them one priority; they then take turns, a quantum each");
     }
 }
 
