@@ -39,6 +39,7 @@ use policy::Policy;
 use run::Measurement;
 use serde_json::{Value, json};
 pub use short::scenario;
+use std::collections::BTreeSet;
 
 /// Machines at the same time, where the host has two processors: cores take
 /// turns, so one machine uses little more than one.
@@ -99,14 +100,27 @@ fn asked(points: Vec<Point>, request: &Request) -> Result<(Vec<Point>, Vec<Point
     let (asked, others): (Vec<_>, Vec<_>) =
         points.into_iter().partition(|point| point.name().starts_with(only.as_str()));
     if asked.is_empty() {
-        let names: Vec<_> = others.iter().map(|point| format!("  {}", point.name())).collect();
-        let names = names.join("\n");
-        return Err(miette!(
-            help = format!("these are there; the beginning of a name is enough:\n{names}"),
-            "no point is called `{only}`"
-        ));
+        let names: Vec<_> = others.iter().map(Point::name).collect();
+        return Err(miette!(help = names_like(only, &names), "no point is called `{only}`"));
     }
     Ok((asked, others))
+}
+
+/// Which points there are: all of the experiment that was asked for, or the experiments.
+fn names_like(only: &str, names: &[String]) -> String {
+    let experiment = |name: &str| name.split('-').next().unwrap_or_default().to_owned();
+    let wanted = experiment(only);
+    let of_wanted: Vec<_> = names.iter().filter(|name| experiment(name) == wanted).collect();
+    if !of_wanted.is_empty() {
+        let list: String = of_wanted.iter().map(|name| format!("\n  {name}")).collect();
+        return format!("these are there; the beginning of a name is enough:{list}");
+    }
+    let mut list = String::new();
+    let mut told = BTreeSet::new();
+    for name in names.iter().filter(|name| told.insert(experiment(name))) {
+        list += &format!("\n  {}-, for example {name}", experiment(name));
+    }
+    format!("names begin with one of these, and the beginning is enough:{list}")
 }
 
 /// The policies of these points, in the order of the table.
@@ -217,8 +231,14 @@ mod tests {
             |only: &str| Request { extent: Extent::Full, fresh: false, only: Some(only.into()) };
         let (found, others) = asked(plan(), &request("throughput-none-f5")).unwrap();
         assert_eq!((found.len(), found.len() + others.len()), (1, plan().len()));
-        let error = asked(plan(), &request("thruput")).unwrap_err();
-        assert!(error.help().unwrap().to_string().contains("throughput-none-f5"));
+        let help =
+            |only: &str| asked(plan(), &request(only)).unwrap_err().help().unwrap().to_string();
+        let of_experiment = help("throughput-nobody");
+        assert!(of_experiment.contains("throughput-none-f5"), "{of_experiment}");
+        assert!(!of_experiment.contains("latency-none"), "{of_experiment}");
+        let experiments = help("thruput");
+        assert!(experiments.contains("  latency-, for example latency-"), "{experiments}");
+        assert!(experiments.lines().count() < 10, "{experiments}");
     }
 
     #[test]
