@@ -40,6 +40,15 @@ pub fn results() -> PathBuf {
     root().unwrap_or_default().join("results")
 }
 
+/// Whether a file is one of those that the launcher has built: the hypervisor, the
+/// instrument, a guest.
+pub fn is_product(path: &Path) -> bool {
+    const PRODUCTS: [&str; 3] = ["build/el2.elf", "build/libcassata_vtime.so", "build/guests"];
+    let real = |path: &Path| path.canonicalize().ok();
+    let Some((root, path)) = root().ok().zip(real(path)) else { return false };
+    PRODUCTS.iter().filter_map(|product| real(&root.join(product))).any(|p| path.starts_with(p))
+}
+
 /// The instrument of virtual time, as a file.
 ///
 /// It is put where the launcher builds it, so that as a rule it is there

@@ -94,6 +94,43 @@ fn other_names_of_these_files_are_seen_through() {
 }
 
 #[test]
+fn what_the_project_has_built_is_not_replaced() {
+    let directory = described();
+    let make = |name: &str| {
+        let path = directory.path().join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(&path, name).unwrap();
+    };
+    ["systems/demo.toml", "build/el2.elf", "build/guests/linux/Image"].into_iter().for_each(make);
+    for output in ["build/el2.elf", "build/guests/linux/Image"] {
+        let said = refused(directory.path(), output);
+        assert!(said.contains(&format!("{output} is what the project has built")), "{said}");
+        assert_eq!(fs::read_to_string(directory.path().join(output)).unwrap(), output);
+    }
+    said(directory.path(), &["build", "a.toml", "-o", "build/new.elf"]);
+}
+
+#[test]
+fn a_missing_directory_is_named() {
+    let directory = described();
+    let said = refused(directory.path(), "nowhere/new.elf");
+    assert!(said.contains("there is no directory nowhere"), "{said}");
+    assert!(!said.contains(".tmp"), "{said}");
+}
+
+#[test]
+fn a_run_that_cannot_begin_leaves_nothing_behind() {
+    let directory = described();
+    let bad = TEXT.replace("pcpu = 1", "pcpu = 2");
+    fs::write(directory.path().join("a.toml"), bad).unwrap();
+    let result = cassata(directory.path(), &["run", "a.toml"]);
+    assert_eq!(result.status.code(), Some(2));
+    let complaint = String::from_utf8(result.stderr).unwrap();
+    assert!(complaint.contains("unknown-pcpu"), "{complaint}");
+    assert!(!directory.path().join("results").exists());
+}
+
+#[test]
 fn an_image_is_written_and_replaced() {
     let directory = described();
     fs::write(directory.path().join("old.elf"), "an older one").unwrap();

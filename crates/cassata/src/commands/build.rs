@@ -7,7 +7,9 @@ use miette::Result;
 
 /// Packs a system into one bootable image.
 pub fn build(arguments: &Build) -> Result<u8> {
-    let bundle = description::pack(&arguments.system, &arguments.output)?;
+    let checked = description::load(&arguments.system)?;
+    description::spare_inputs(&checked, &arguments.output)?;
+    let bundle = description::pack(&checked, &arguments.output)?;
     let size = bundle.image.metadata().map_or(0, |metadata| metadata.len());
     say(&format!("{} ({})", bundle.image.display(), file_size(size)));
     Ok(0)

@@ -16,8 +16,9 @@ pub fn demo(arguments: &Demo) -> Result<u8> {
     let (qemu, interrupt) = (Qemu::find()?, interrupt()?);
     let system = place::root()?.join("systems/demo.toml");
     let text = description::source(&system)?;
+    let checked = description::load(&system)?;
     let directory = Directory::create(&place::results(), "demo")?;
-    let bundle = description::pack(&system, &directory.path().join("system.elf"))?;
+    let bundle = description::pack(&checked, &directory.path().join("system.elf"))?;
     let time = if arguments.real_time { Time::Real } else { virtual_time(&qemu, &directory)? };
     let options = Options {
         time,

@@ -1,12 +1,13 @@
 //! Reading a system description, and telling what is wrong with it.
 
+use crate::place;
 use console::Term;
 use lab::bundle::Bundle;
 use lab::progress::Progress;
 use miette::{IntoDiagnostic, Result, WrapErr, miette};
 use std::fs;
 use std::path::Path;
-use system::{Checked, Report};
+use system::{Checked, Input, Report};
 
 /// Reads and checks `path`; warnings are shown, errors end it.
 pub fn load(path: &Path) -> Result<Checked> {
@@ -23,26 +24,25 @@ pub fn source(path: &Path) -> Result<String> {
     read.wrap_err_with(|| format!("cannot read {}", path.display()))
 }
 
-/// Checks `path` and packs it into `image`.
-pub fn pack(path: &Path, image: &Path) -> Result<Bundle> {
+/// Packs what was checked into `image`.
+pub fn pack(checked: &Checked, image: &Path) -> Result<Bundle> {
     let mut progress = Progress::new("pack");
-    progress.now(&format!("reading {}", path.display()));
-    let checked = load(path)?;
-    spare_inputs(&checked, image)?;
     progress.now(&format!("writing {}", image.display()));
-    Ok(Bundle::pack(&checked, crate::HYPERVISOR, image)?)
+    Ok(Bundle::pack(checked, crate::HYPERVISOR, image)?)
 }
 
-/// A slip of the hand must not cost anybody a file that the system is made of.
-fn spare_inputs(checked: &Checked, image: &Path) -> Result<()> {
-    let Some(input) = checked.input_at(image) else { return Ok(()) };
-    Err(miette!(
-        help = "name another file behind `-o`",
-        "{}: {} is {}",
-        input.place,
-        image.display(),
-        input.title
-    ))
+/// A slip of the hand must not cost anybody a file that systems are made of.
+pub fn spare_inputs(checked: &Checked, image: &Path) -> Result<()> {
+    let of_project = || {
+        let title = "what the project has built, and needs";
+        place::is_product(image).then(|| format!("{} is {title}", image.display()))
+    };
+    let of_system =
+        |input: &Input| format!("{}: {} is {}", input.place, image.display(), input.title);
+    match checked.input_at(image).map(of_system).or_else(of_project) {
+        Some(message) => Err(miette!(help = "name another file behind `-o`", "{message}")),
+        None => Ok(()),
+    }
 }
 
 /// What is shown of a report: to a person with a terminal the lines in

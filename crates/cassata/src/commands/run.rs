@@ -18,8 +18,9 @@ pub fn run(arguments: &Run) -> Result<u8> {
     // `cassata demo` and its like have names of their own.
     let name = format!("run-{stem}");
     let text = description::source(&arguments.system)?;
+    let checked = description::load(&arguments.system)?;
     let directory = Directory::create(&place::results(), &name)?;
-    let bundle = description::pack(&arguments.system, &directory.path().join("system.elf"))?;
+    let bundle = description::pack(&checked, &directory.path().join("system.elf"))?;
     let time = if arguments.vtime { virtual_time(&qemu, &directory)? } else { Time::Real };
     let options = Options { time, limit: arguments.limit, directory: directory.path().into() };
     let mut view = view::choose(&format!("cassata run {stem}"));

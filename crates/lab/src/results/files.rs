@@ -93,6 +93,10 @@ fn write_atomically(path: &Path, content: &[u8]) -> Result<(), WriteError> {
     let target = fs::canonicalize(path).unwrap_or_else(|_| path.into());
     let path = target.as_path();
     let directory = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    if !directory.is_dir() {
+        let cause = format!("there is no directory {}", directory.display());
+        return Err(fail(io::Error::new(io::ErrorKind::NotFound, cause)));
+    }
     let write = || -> io::Result<()> {
         let mut file = tempfile::Builder::new().permissions(readable()).tempfile_in(directory)?;
         file.write_all(content)?;

@@ -97,6 +97,14 @@ impl Packed {
             Some(parent) if !parent.as_os_str().is_empty() => parent,
             _ => Path::new("."),
         };
+        if !directory.is_dir() {
+            let message = format!(
+                "cannot write {}: there is no directory {}",
+                path.display(),
+                directory.display()
+            );
+            return Err(PackError::new(message, "make it first, or name another one"));
+        }
         let mut file = tempfile::Builder::new()
             .permissions(permissions())
             .tempfile_in(directory)
