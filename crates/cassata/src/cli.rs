@@ -70,11 +70,11 @@ Writes results/demo/result.json, report.html and a console log for each guest.")
     /// First those that need no machine (cargo runs them), then those that boot
     /// one in QEMU, at last the demonstration, shortened. The last line says
     /// how many passed and failed. Left out are the longest,
-    /// moved-migrant-100000.on-demand and stock.POLICY, unless they are asked
-    /// for by their whole names.
+    /// moved-migrant-100000.on-demand, gathered-stock and stock.POLICY, unless
+    /// they are asked for by their whole names.
     #[command(after_help = "\
 Examples:
-  cassata test                    everything
+  cassata test                    everything but the longest
   cassata test --host-only        without a machine
   cassata test psci               whatever has `psci` in its name
 

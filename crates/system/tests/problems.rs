@@ -6,6 +6,7 @@
 
 mod support;
 
+use miette::Severity;
 use std::collections::HashSet;
 use std::fs;
 use std::path::Path;
@@ -112,6 +113,17 @@ fn every_problem_is_told_where_what_and_how_to_mend_it() {
     for (case, heading) in cases.iter().zip(&between) {
         let said = say(directory.path(), case.description);
         assert_eq!(said, case.said, "{heading}{}", case.description);
+    }
+}
+
+#[test]
+fn the_documentation_has_every_kind_of_problem() {
+    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/src/description.md");
+    let page = fs::read_to_string(page).unwrap();
+    for code in Code::ALL {
+        let warning = if code.severity() == Severity::Warning { " (warning)" } else { "" };
+        let row = format!("| `{}`{warning} | {} |\n", code.name(), code.meaning());
+        assert!(page.contains(&row), "not there: {row}");
     }
 }
 
