@@ -68,9 +68,10 @@ impl Pl011 {
         }
     }
 
-    /// Back to the state after reset; what was sent and not yet carried away
-    /// stays.
+    /// Back to the state after reset, what was not read yet thrown away; what was sent and
+    /// not yet carried away stays.
     pub fn reset(&self) {
+        self.receive.clear();
         self.remembered.iter().for_each(|register| register.store(0, Ordering::Relaxed));
         self.mask.store(0, Ordering::Relaxed);
         self.transmit_raw.store(0, Ordering::Relaxed);

@@ -1,11 +1,11 @@
-//! A ring of bytes that any core may fill and one core empties.
+//! A ring of bytes that any core may fill and one at a time empties.
 //!
 //! Lock-free: a writer claims the next place by compare-and-exchange and then
 //! fills it; the reader stops at a place that is claimed and not yet filled.
 //! Writers run to completion with interrupts masked, so that is a matter of a
 //! few instructions. A claim is retried only when another writer succeeded.
 
-use core::sync::atomic::{AtomicU16, AtomicU32, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicU16, AtomicU32, Ordering};
 
 /// Marks a place that holds a byte.
 const FILLED: u16 = 1 << 15;
@@ -16,6 +16,8 @@ pub struct Ring<const N: usize> {
     /// Bytes ever claimed and ever read, modulo 2^32.
     claimed: AtomicU32,
     read: AtomicU32,
+    /// Somebody reads.
+    reading: AtomicBool,
 }
 
 impl<const N: usize> Ring<N> {
@@ -27,6 +29,16 @@ impl<const N: usize> Ring<N> {
             places: [const { AtomicU16::new(0) }; N],
             claimed: AtomicU32::new(0),
             read: AtomicU32::new(0),
+            reading: AtomicBool::new(false),
+        }
+    }
+
+    /// Takes all bytes that are there now.
+    pub fn clear(&self) {
+        for _ in 0..N {
+            if self.pop().is_none() {
+                return;
+            }
         }
     }
 
@@ -48,8 +60,18 @@ impl<const N: usize> Ring<N> {
         true
     }
 
-    /// Takes the oldest byte. One core only may call this.
+    /// Takes the oldest byte. Whoever comes while another core does finds none: nobody
+    /// waits, and a guest that reads on several vCPUs at once hurts itself only.
     pub fn pop(&self) -> Option<u8> {
+        if self.reading.swap(true, Ordering::Acquire) {
+            return None;
+        }
+        let byte = self.pop_alone();
+        self.reading.store(false, Ordering::Release);
+        byte
+    }
+
+    fn pop_alone(&self) -> Option<u8> {
         let at = self.read.load(Ordering::Relaxed);
         let place = &self.places[at as usize % N];
         let value = place.load(Ordering::Acquire);
@@ -97,6 +119,46 @@ mod tests {
         assert!(ring.push(4));
         assert_eq!(core::iter::from_fn(|| ring.pop()).collect::<Vec<_>>(), [1, 2, 3, 4]);
         assert!(ring.is_empty());
+    }
+
+    /// A byte that one of several readers took is nobody else's, and none is left
+    /// behind.
+    #[test]
+    fn several_readers_take_each_byte_once() {
+        const COUNT: usize = 60_000;
+        let ring = Ring::<16>::new();
+        let taken: [_; 256] = core::array::from_fn(|_| AtomicU32::new(0));
+        let left = AtomicU32::new(COUNT as u32);
+        std::thread::scope(|scope| {
+            for _ in 0..3 {
+                scope.spawn(|| {
+                    while left.load(Ordering::Relaxed) > 0 {
+                        let Some(byte) = ring.pop() else { continue };
+                        taken[usize::from(byte)].fetch_add(1, Ordering::Relaxed);
+                        left.fetch_sub(1, Ordering::Relaxed);
+                    }
+                });
+            }
+            for at in 0..COUNT {
+                while !ring.push((at % 256) as u8) {
+                    std::hint::spin_loop();
+                }
+            }
+        });
+        let expected = |byte: usize| COUNT / 256 + usize::from(byte < COUNT % 256);
+        for (byte, count) in taken.iter().enumerate() {
+            assert_eq!(count.load(Ordering::Relaxed) as usize, expected(byte), "byte {byte}");
+        }
+        assert!(ring.is_empty() && ring.len() == 0);
+    }
+
+    #[test]
+    fn a_cleared_ring_is_empty_and_full_of_room() {
+        let ring = Ring::<4>::new();
+        assert!((0..4).all(|byte| ring.push(byte)));
+        ring.clear();
+        assert!(ring.is_empty());
+        assert!((0..4).all(|byte| ring.push(byte)));
     }
 
     /// Every byte of every writer arrives once, each writer's in its order.
