@@ -6,14 +6,15 @@
 
 use crate::arch::{cpu, firmware};
 use crate::pcpu::Pcpu;
-use crate::shared::{ALIVE, LOG, VMS};
+use crate::shared::{ALIVE, LOG, VMS, Vm};
+use abi::MAX_PCPUS;
 use abi::console::{Demux, HYPERVISOR, Mux};
 use abi::platform::UART_INTID;
 use abi::system::{System, flags, vm_flags};
 use arm_pl011_uart::{Interrupts, PL011Registers, Uart, UniqueMmioPointer};
 use core::fmt::{self, Write};
 use core::ptr::NonNull;
-use core::sync::atomic::Ordering;
+use core::sync::atomic::{Ordering, fence};
 use sched::Message;
 
 /// Bytes carried at once, if no interrupt comes meanwhile.
@@ -86,7 +87,8 @@ impl Pcpu {
         let Some(mut console) = self.console.take() else { return false };
         let more = self.carry_burst(&mut console);
         self.console = Some(console);
-        if !more && ALIVE.load(Ordering::Acquire) == 0 {
+        // There may be more, for which the FIFO has no room.
+        if !more && ALIVE.load(Ordering::Acquire) == 0 && !self.output_waits() {
             self.finish();
         }
         more
@@ -110,33 +112,60 @@ impl Pcpu {
             if uart.is_idle() {
                 continue;
             }
-            while goes_on(budget) && !uart.is_idle() {
-                if !console.has_room() {
-                    return false;
+            let mut has_room = true;
+            while has_room && goes_on(budget) && !uart.is_idle() {
+                has_room = console.has_room();
+                if has_room {
+                    uart.carry().into_iter().for_each(|byte| console.send(vm as u8 + 1, byte));
+                    budget -= 1;
                 }
-                uart.carry().into_iter().for_each(|byte| console.send(vm as u8 + 1, byte));
-                budget -= 1;
             }
-            let effects = VMS[vm].gic.set_level(0, UART_INTID, uart.interrupt());
-            self.notify(vm, effects);
+            self.update_console_interrupt(vm);
+            if !has_room {
+                return false;
+            }
         }
+        self.output_waits()
+    }
+
+    /// Whether there are bytes that were not carried yet.
+    fn output_waits(&self) -> bool {
+        let vms = self.system.header.vm_count as usize;
         !LOG.is_empty() || (0..vms).any(|vm| !VMS[vm].uart.is_idle())
+    }
+
+    /// Brings the interrupt line of a VM's console up to date. Another core may change
+    /// the console between the look and the line: whoever changes it looks again.
+    pub fn update_console_interrupt(&mut self, vm: usize) {
+        let Vm { uart, gic, .. } = &VMS[vm];
+        let mut level = uart.interrupt();
+        // Who changes it meanwhile needs a trap each time, which takes longer than this.
+        for _ in 0..MAX_PCPUS {
+            let effects = gic.set_level(0, UART_INTID, level);
+            self.notify(vm, effects);
+            fence(Ordering::SeqCst);
+            let now = uart.interrupt();
+            if now == level {
+                return;
+            }
+            level = now;
+        }
     }
 
     /// The physical UART has room again, or something arrived.
     pub fn console_interrupt(&mut self) {
         let Some(mut console) = self.console.take() else { return };
+        // Before the bytes are read: what comes after them interrupts again.
+        console.uart.clear_interrupts(Interrupts::all());
         for _ in 0..BURST {
             let Ok(Some(byte)) = console.uart.read_word() else { break };
             let Some((channel, byte)) = console.demux.push(byte) else { continue };
             let Some(vm) = usize::from(channel).checked_sub(1) else { continue };
             if vm < self.system.header.vm_count as usize {
                 VMS[vm].uart.deliver(byte);
-                let effects = VMS[vm].gic.set_level(0, UART_INTID, VMS[vm].uart.interrupt());
-                self.notify(vm, effects);
+                self.update_console_interrupt(vm);
             }
         }
-        console.uart.clear_interrupts(Interrupts::all());
         self.console = Some(console);
         self.keep_carrying();
     }

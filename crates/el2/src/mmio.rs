@@ -5,9 +5,7 @@ use crate::arch::{gic, timer};
 use crate::exits;
 use crate::pcpu::Pcpu;
 use crate::shared::VMS;
-use abi::platform::{
-    GICD_BASE, GICD_SIZE, GICR_BASE, GICR_STRIDE, UART_BASE, UART_INTID, UART_SIZE,
-};
+use abi::platform::{GICD_BASE, GICD_SIZE, GICR_BASE, GICR_STRIDE, UART_BASE, UART_SIZE};
 use abi::status::Exit;
 use abi::system::vm_flags;
 use el2::vgic::Effects;
@@ -165,7 +163,6 @@ fn uart(core: &mut Pcpu, access: Access, offset: u64, value: u64) -> u64 {
     } else if uart.write(offset, value) {
         core.console_has_output(vm);
     }
-    let effects = VMS[vm].gic.set_level(0, UART_INTID, uart.interrupt());
-    core.notify(vm, effects);
+    core.update_console_interrupt(vm);
     read
 }

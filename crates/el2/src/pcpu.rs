@@ -265,7 +265,8 @@ impl Pcpu {
             TAKEN[self.index].store(false, Ordering::Relaxed);
         }
         let more = self.carry_console();
-        if !more {
+        // Carrying may have woken a vCPU of this core.
+        if !more && !self.reschedule {
             if self.consolidation.leaving {
                 self.power_down();
             } else if self.tell_idle {
@@ -322,8 +323,8 @@ impl Pcpu {
         }
     }
 
-    /// Which physical interrupts may interrupt the loaded vCPU (DESIGN.md,
-    /// decision 7).
+    /// Which physical interrupts may interrupt the loaded vCPU
+    /// (docs/src/design/decisions.md, 7).
     pub fn mask_of_loaded(&self) -> u64 {
         let realtime = self.loaded.as_ref().is_some_and(|vcpu| vcpu.realtime);
         if realtime && self.separates() { gic::MASK_LOWER_HALF } else { gic::MASK_NOTHING }
