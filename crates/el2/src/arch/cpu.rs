@@ -99,6 +99,13 @@ pub fn interrupt_pending() -> bool {
     read_sysreg!("isr_el1") & 0xc0 != 0
 }
 
+/// Waits until what comes before is complete, the read of a register of the interrupt
+/// controller included: no later load is executed earlier.
+pub fn complete() {
+    // SAFETY: a barrier.
+    unsafe { core::arch::asm!("dsb sy", options(nostack, preserves_flags)) };
+}
+
 /// Makes earlier writes visible to a core that is about to be interrupted.
 pub fn publish() {
     // SAFETY: a barrier.

@@ -9,6 +9,7 @@
 //! guest's end of interrupt deactivates the physical one through its list
 //! register.
 
+use super::cpu;
 use super::sysreg::{read_sysreg, write_sysreg};
 
 /// SGI that says: look at your mailbox, a real-time vCPU is concerned.
@@ -167,6 +168,9 @@ fn start_cpu_interface() {
 /// Acknowledges the most urgent interrupt; [`SPECIAL`] and above: none.
 pub fn acknowledge() -> u32 {
     let intid = read_sysreg!("icc_iar1_el1");
+    // What a doorbell's sender wrote before it is read after this, which the read of a
+    // register alone does not promise (Arm IHI 0069, section 4.4.1, of ICC_IAR1_EL1).
+    cpu::complete();
     intid as u32 & 0xff_ffff
 }
 
