@@ -55,7 +55,8 @@ pub struct Vcpu {
     pub has_views: bool,
     /// What its policy lets it execute, elsewhere and at its base.
     usual_views: [View; 2],
-    /// Interrupts of devices are passed through to its VM.
+    /// The interrupts of its VM's devices come to the core where it is: it is the first
+    /// one, and there are devices.
     pub has_devices: bool,
     /// What becomes of it when others take its core.
     pub policy: &'static dyn Policy,
@@ -171,9 +172,10 @@ impl Vcpu {
             view,
             has_views: roots[0] != roots[1] && cpu::has_xnx(),
             usual_views: [false, true].map(|at_base| usual_view(policy, moves, at_base)),
-            has_devices: system.spis[..system.header.spi_count as usize]
-                .iter()
-                .any(|spi| spi.vm as usize == vm),
+            has_devices: index == 0
+                && system.spis[..system.header.spi_count as usize]
+                    .iter()
+                    .any(|spi| spi.vm as usize == vm),
             when_displaced: Displaced::ALL.map(|seen| policy.displaced(seen)),
             leaves_when_displaced: policy.needs().leaves_when_displaced,
             policy,

@@ -88,6 +88,12 @@ const MOVED: &[Moved] = &[
         (0, 500),
     ),
     moved(
+        "moved-device-sibling",
+        "a device's interrupts do not follow a vCPU that is not the first",
+        &[("probe", Passes), ("rtos", Endures)],
+        (1, 10),
+    ),
+    moved(
         "moved-power",
         "vCPUs that migrate all the time are switched on and off",
         &[("probe", Passes), ("rtos", Endures)],
