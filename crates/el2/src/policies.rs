@@ -114,9 +114,14 @@ impl Pcpu {
                 self.set_awaited(id, true);
             }
             Then::LeaveUntilFree | Then::LeaveForIdle | Then::Leave => {
+                let to = self.haven_among(slot, idle, seen.ready);
+                if to == self.index {
+                    // There is nowhere to go, or no longer.
+                    return;
+                }
                 // Who just leaves comes back by itself.
                 self.displaced |= u64::from(then != Then::Leave) << slot;
-                self.hand_over(id, self.haven_among(slot, idle));
+                self.hand_over(id, to);
             }
         }
     }
@@ -153,7 +158,10 @@ impl Pcpu {
         let may_go = self.displaced_by.get(current).is_some_and(lies);
         let Some(vcpu) = self.vcpus[slot].as_deref().filter(|_| may_go) else { return };
         if vcpu.policy.interrupted() == Then::Leave {
-            self.depart(id, self.haven_of(slot));
+            let to = self.haven_of(slot);
+            if to != self.index {
+                self.depart(id, to);
+            }
         }
     }
 }

@@ -24,19 +24,21 @@ impl Pcpu {
         IDLE.load(Ordering::Relaxed) & u32::from(self.system.vcpus[id].havens)
     }
 
-    /// Where a vCPU goes: to its refuge, but rather to an idle core.
+    /// Where a vCPU that can run goes: to its refuge, but rather to an idle core. Here,
+    /// if it has nowhere to go.
     pub fn haven_of(&self, id: usize) -> usize {
-        self.haven_among(id, self.idle_havens_of(id))
+        self.haven_among(id, self.idle_havens_of(id), true)
     }
 
-    /// The same, when these are idle.
-    pub fn haven_among(&self, id: usize, idle: u32) -> usize {
+    /// The same, when these are idle. One that sleeps leaves an idle core to others.
+    pub fn haven_among(&self, id: usize, idle: u32, ready: bool) -> usize {
         let refuge = usize::from(self.system.vcpus[id].refuge);
-        if idle == 0 {
+        let takes = |&core: &usize| !ready || claim(core);
+        if idle >> refuge & 1 == 1 && takes(&refuge) {
             return refuge;
         }
-        let core = if idle >> refuge & 1 == 1 { refuge } else { idle.trailing_zeros() as usize };
-        if claim(core) { core } else { refuge }
+        let others = idle & !(1 << refuge);
+        Members(others.into()).find(takes).unwrap_or(refuge)
     }
 
     /// A vCPU that belongs elsewhere is here, and may go on.

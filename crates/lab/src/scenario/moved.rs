@@ -1,7 +1,7 @@
 //! vCPUs that migrate while something else happens, under each policy that moves
 //! them.
 
-use super::expect::Expect::{self, Endures, Passes, Starts};
+use super::expect::Expect::{self, Endures, Passes, Rhythm, Starts};
 use super::staged::Staged;
 use crate::observe::Observer;
 use crate::suite::{Bench, Scenario};
@@ -92,6 +92,12 @@ const MOVED: &[Moved] = &[
         "a device's interrupts do not follow a vCPU that is not the first",
         &[("probe", Passes), ("rtos", Endures)],
         (1, 10),
+    ),
+    moved(
+        "moved-nowhere",
+        "a vCPU that has nowhere to go stays, and disturbs nobody",
+        &[("rtos", Rhythm(1000)), ("stranded", Endures)],
+        (1, 0),
     ),
     moved(
         "moved-power",
