@@ -1,6 +1,7 @@
 //! Physical interrupts, by number.
 
 use crate::arch::{gic, ich, timer};
+use crate::lifecycle::STOPS;
 use crate::pcpu::Pcpu;
 use crate::shared::{MAILBOXES, VMS};
 use sched::{Message, VcpuId};
@@ -84,7 +85,7 @@ impl Pcpu {
         for vm in mailbox.take(Message::HaltedVms) {
             self.halted(vm);
         }
-        for message in [Message::VmsFailed, Message::VmsReset, Message::VmsOff] {
+        for message in STOPS {
             for vm in mailbox.take(message) {
                 self.stop(vm, message);
             }

@@ -8,11 +8,11 @@
 //! are [`Work`]: done in small pieces in the time of one of the VM's own vCPUs,
 //! with a look at the interrupts after each.
 
-use crate::arch::cache;
 use crate::arch::ich::Unloaded;
+use crate::arch::{cache, timer};
 use crate::console::log;
 use crate::pcpu::Pcpu;
-use crate::shared::{ALIVE, PLACES, POWER, VMS};
+use crate::shared::{ALIVE, MAILBOXES, PLACES, POWER, VMS};
 use crate::vcpu::{Cause, Work};
 use abi::status::{VmStatus, vcpu_state, vm_state};
 use abi::system::{Load, Vm, vm_flags};
@@ -23,6 +23,10 @@ use sched::{Message, VcpuId};
 
 /// Bytes filled between two looks at the interrupts.
 const CHUNK: u64 = 16 * 1024;
+
+/// What a VM may be stopped for; in the order in which they count when several come
+/// at once.
+pub const STOPS: [Message; 3] = [Message::VmsFailed, Message::VmsReset, Message::VmsOff];
 
 /// What a VM's home knows of it.
 pub struct Home {
@@ -141,6 +145,8 @@ impl Pcpu {
         if let Some(vcpu) = self.vcpu(id) {
             vcpu.switch_off();
         }
+        // The line of its timer goes low.
+        self.assert_physical_timer(usize::from(id.0), timer::now());
         self.ahead &= !(1 << id.0);
         // Last: from here on a sibling may switch it on again.
         POWER[usize::from(id.0)].switch_off();
@@ -166,6 +172,11 @@ impl Pcpu {
             && all & !halted == 0
         {
             home.state = State::Off;
+            // Asked for by vCPUs of the life that ends here, before they were halted: it
+            // must not end the next one.
+            for request in STOPS {
+                MAILBOXES[self.index].discard(request, vm);
+            }
             VMS[vm].gic.reset();
             VMS[vm].uart.reset();
             VMS[vm].awaited.store(0, Ordering::Release);

@@ -50,6 +50,8 @@ pub trait Word {
     fn add(&self, bits: u64) -> u64;
     /// Takes everything. Ordered as acquire and release.
     fn take(&self) -> u64;
+    /// Takes these bits. Ordered as acquire and release.
+    fn remove(&self, bits: u64);
 }
 
 impl Word for AtomicU64 {
@@ -66,6 +68,11 @@ impl Word for AtomicU64 {
     #[inline]
     fn take(&self) -> u64 {
         self.swap(0, Ordering::AcqRel)
+    }
+
+    #[inline]
+    fn remove(&self, bits: u64) {
+        self.fetch_and(!bits, Ordering::AcqRel);
     }
 }
 
@@ -100,6 +107,12 @@ impl<W: Word> Mailbox<W> {
             return Members(0);
         }
         Members(set.take())
+    }
+
+    /// Takes one member of a kind, if it is there: it was sent for what is over.
+    pub fn discard(&self, kind: Message, member: usize) {
+        debug_assert!(member < 64);
+        self.sets[kind as usize].remove(1 << (member & 63));
     }
 }
 
@@ -144,6 +157,21 @@ mod tests {
         assert_eq!(mailbox.take(Message::Vcpus).collect::<Vec<_>>(), [3, 63]);
         assert_eq!(mailbox.take(Message::Vcpus).count(), 0);
         assert!(mailbox.send(Message::Vcpus, 3), "a member taken is new again");
+    }
+
+    #[test]
+    fn what_is_discarded_was_never_sent() {
+        let mailbox = Mailbox::new();
+        mailbox.send(Message::VmsReset, 1);
+        mailbox.send(Message::VmsReset, 2);
+        mailbox.send(Message::VmsOff, 1);
+        mailbox.discard(Message::VmsReset, 1);
+        mailbox.discard(Message::VmsReset, 5);
+        assert_eq!(mailbox.take(Message::VmsReset).collect::<Vec<_>>(), [2]);
+        assert_eq!(mailbox.take(Message::VmsOff).collect::<Vec<_>>(), [1]);
+        mailbox.send(Message::VmsOff, 3);
+        mailbox.discard(Message::VmsOff, 3);
+        assert!(mailbox.send(Message::VmsOff, 3), "a member discarded is new again");
     }
 
     #[test]

@@ -29,6 +29,10 @@ impl Word for AtomicU64 {
     fn take(&self) -> u64 {
         self.swap(0, Ordering::AcqRel)
     }
+
+    fn remove(&self, bits: u64) {
+        self.fetch_and(!bits, Ordering::AcqRel);
+    }
 }
 
 /// What other cores know of a core.
