@@ -113,7 +113,7 @@ fn wait(core: &mut Pcpu, syndrome: Syndrome) -> Exit {
 
 /// Puts the loaded vCPU to sleep if nothing is there to wake it.
 pub fn wait_for_interrupt(core: &mut Pcpu) {
-    if core.loaded.as_deref().is_some_and(|vcpu| vcpu.has_news()) {
+    if core.loaded.as_deref().is_some_and(|vcpu| vcpu.has_unlisted()) {
         core.with_interface(|interface, gic, hw| interface.sync(gic, hw));
     }
     if core.loaded_has_interrupt() {

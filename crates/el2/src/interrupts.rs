@@ -23,6 +23,7 @@ impl Pcpu {
             gic::MAINTENANCE => {
                 self.with_interface(|interface, gic, hw| interface.sync(gic, hw));
                 finish(intid);
+                self.wake_loaded();
             }
             gic::SPECIAL.. => {}
             _ if intid == self.system.board.uart_intid => {
@@ -44,6 +45,11 @@ impl Pcpu {
             return;
         }
         self.with_interface(|interface, gic, hw| interface.inject(gic, hw, intid, intid));
+        self.wake_loaded();
+    }
+
+    /// The loaded vCPU has got an interrupt: if it slept, it is awake.
+    fn wake_loaded(&mut self) {
         if !self.loaded_is_current()
             && let Some(id) = self.loaded.as_ref().filter(|vcpu| vcpu.on).map(|vcpu| vcpu.id)
         {

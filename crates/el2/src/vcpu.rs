@@ -244,9 +244,15 @@ impl Vcpu {
         self.wakes_at = Instant(deadline.0.saturating_sub(self.lead));
     }
 
-    /// Whether interrupts were posted that its list registers do not show yet.
+    /// Whether interrupts were posted since its list registers were filled.
     pub fn has_news(&self) -> bool {
         self.interface.has_news(&self.shared.gic)
+    }
+
+    /// Whether there may be interrupts that its list registers do not show, for lack of
+    /// room too.
+    pub fn has_unlisted(&self) -> bool {
+        self.interface.has_unlisted(&self.shared.gic)
     }
 
     /// It can run now but does not.

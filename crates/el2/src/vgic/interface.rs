@@ -106,6 +106,13 @@ impl CpuInterface {
         gic.private[self.vcpu].attention.load(Ordering::Acquire) != 0
     }
 
+    /// Whether [`Self::sync`] may have something to list: what was posted, or what found
+    /// no place before.
+    #[must_use]
+    pub fn has_unlisted(&self, gic: &Gic) -> bool {
+        gic.private[self.vcpu].attention.load(Ordering::Acquire) | self.backlog != 0
+    }
+
     /// Whether this private interrupt came and the guest has not yet ended it.
     #[must_use]
     fn holds(&self, gic: &Gic, intid: u32) -> bool {
