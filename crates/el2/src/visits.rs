@@ -17,6 +17,17 @@ fn claim(core: usize) -> bool {
     IDLE.fetch_and(!(1 << core), Ordering::Relaxed) >> core & 1 == 1
 }
 
+/// The refuge, or another of these idle cores, whichever nobody else is on the way to.
+#[inline(never)]
+fn idle_haven(refuge: usize, idle: u32, ready: bool) -> usize {
+    let takes = |&core: &usize| !ready || claim(core);
+    if idle >> refuge & 1 == 1 && takes(&refuge) {
+        return refuge;
+    }
+    let others = idle & !(1 << refuge);
+    Members(others.into()).find(takes).unwrap_or(refuge)
+}
+
 impl Pcpu {
     /// The cores (bit set) that have nothing to run and that a vCPU may go to.
     /// A moment later this may be wrong: then two share a core.
@@ -31,14 +42,10 @@ impl Pcpu {
     }
 
     /// The same, when these are idle. One that sleeps leaves an idle core to others.
+    #[inline(always)]
     pub fn haven_among(&self, id: usize, idle: u32, ready: bool) -> usize {
         let refuge = usize::from(self.system.vcpus[id].refuge);
-        let takes = |&core: &usize| !ready || claim(core);
-        if idle >> refuge & 1 == 1 && takes(&refuge) {
-            return refuge;
-        }
-        let others = idle & !(1 << refuge);
-        Members(others.into()).find(takes).unwrap_or(refuge)
+        if idle == 0 { refuge } else { idle_haven(refuge, idle, ready) }
     }
 
     /// A vCPU that belongs elsewhere is here, and may go on.
