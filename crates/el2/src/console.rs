@@ -112,18 +112,15 @@ impl Pcpu {
             if uart.is_idle() {
                 continue;
             }
-            let mut has_room = true;
-            while has_room && goes_on(budget) && !uart.is_idle() {
-                has_room = console.has_room();
-                if has_room {
-                    uart.carry().into_iter().for_each(|byte| console.send(vm as u8 + 1, byte));
-                    budget -= 1;
+            while goes_on(budget) && !uart.is_idle() {
+                if !console.has_room() {
+                    self.update_console_interrupt(vm);
+                    return false;
                 }
+                uart.carry().into_iter().for_each(|byte| console.send(vm as u8 + 1, byte));
+                budget -= 1;
             }
             self.update_console_interrupt(vm);
-            if !has_room {
-                return false;
-            }
         }
         self.output_waits()
     }

@@ -1,5 +1,6 @@
 //! Memory that a guest will see with its caches off, and checksums.
 
+use super::cpu;
 use super::sysreg::read_sysreg;
 use zerocopy::FromBytes;
 
@@ -13,8 +14,7 @@ pub fn clean_to_memory(pa: u64, size: u64) {
         unsafe { core::arch::asm!("dc civac, {}", in(reg) at, options(nostack, preserves_flags)) };
         at += line;
     }
-    // SAFETY: a barrier.
-    unsafe { core::arch::asm!("dsb sy", options(nostack, preserves_flags)) };
+    cpu::complete();
 }
 
 /// Copies `size` bytes, by 64 as long as there are so many: the compiler's own

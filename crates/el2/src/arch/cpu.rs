@@ -99,8 +99,8 @@ pub fn interrupt_pending() -> bool {
     read_sysreg!("isr_el1") & 0xc0 != 0
 }
 
-/// Waits until what comes before is complete, the read of a register of the interrupt
-/// controller included: no later load is executed earlier.
+/// Waits until what comes before is complete, cache maintenance and the read of a register
+/// of the interrupt controller included: no later load is executed earlier.
 pub fn complete() {
     // SAFETY: a barrier.
     unsafe { core::arch::asm!("dsb sy", options(nostack, preserves_flags)) };
