@@ -39,7 +39,7 @@ use policy::Policy;
 use run::Measurement;
 use serde_json::{Value, json};
 pub use short::scenario;
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 
 /// Machines at the same time, where the host has two processors: cores take
 /// turns, so one machine uses little more than one.
@@ -106,21 +106,21 @@ fn asked(points: Vec<Point>, request: &Request) -> Result<(Vec<Point>, Vec<Point
     Ok((asked, others))
 }
 
-/// Which points there are: all of the experiment that was asked for, or the experiments.
+/// Which points there are: all of the experiment that was asked for, or one of each.
 fn names_like(only: &str, names: &[String]) -> String {
     let experiment = |name: &str| name.split('-').next().unwrap_or_default().to_owned();
-    let wanted = experiment(only);
-    let of_wanted: Vec<_> = names.iter().filter(|name| experiment(name) == wanted).collect();
-    if !of_wanted.is_empty() {
-        let list: String = of_wanted.iter().map(|name| format!("\n  {name}")).collect();
-        return format!("these are there; the beginning of a name is enough:{list}");
+    let (mut of_wanted, mut one_of_each) = (String::new(), BTreeMap::new());
+    for name in names {
+        if experiment(name) == experiment(only) {
+            of_wanted += &format!("\n  {name}");
+        }
+        one_of_each.entry(experiment(name)).or_insert(name);
     }
-    let mut list = String::new();
-    let mut told = BTreeSet::new();
-    for name in names.iter().filter(|name| told.insert(experiment(name))) {
-        list += &format!("\n  {}-, for example {name}", experiment(name));
+    if of_wanted.is_empty() {
+        let example = |(of, name)| format!("\n  {of}-, for example {name}");
+        of_wanted = one_of_each.into_iter().map(example).collect();
     }
-    format!("names begin with one of these, and the beginning is enough:{list}")
+    format!("these are there, and the beginning of a name is enough:{of_wanted}")
 }
 
 /// The policies of these points, in the order of the table.
@@ -189,7 +189,6 @@ mod tests {
     use super::run::Lateness;
     use super::*;
     use crate::bench::sample::Sample;
-    use std::collections::BTreeMap;
 
     fn plan() -> Vec<Point> {
         plan::points(Extent::Full, &Policy::all()[..4])
