@@ -93,7 +93,7 @@ Each machine test leaves its console logs in results/test/NAME.")]
     ///
     /// `lhp` runs Linux and FreeRTOS on four cores under each migration policy:
     /// hackbench's time, the RTOS's latencies, what a migration and what the
-    /// hypervisor cost, how long lock holders lay preempted. It takes two hours,
+    /// hypervisor cost, how long lock holders lay preempted. It takes about two hours,
     /// and goes on where it was stopped; with --quick it takes a quarter of one.
     ///
     /// Exits with 0 only if every goal is met.
