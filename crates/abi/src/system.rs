@@ -22,7 +22,7 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 /// First eight bytes of the bundle.
 pub const MAGIC: [u8; 8] = *b"CASSATA\0";
 /// Version of the layout; any change to this module changes it.
-pub const VERSION: u32 = 4;
+pub const VERSION: u32 = 5;
 /// Bytes of memory that belong to the hypervisor: its image, data and stacks.
 /// The bundle begins right behind, so that EL2 finds it from its own address.
 pub const HYPERVISOR_SIZE: u64 = 0x20_0000;
@@ -252,8 +252,9 @@ pub struct Vcpu {
     /// All pCPUs (bit set by index) where it may be besides `pcpu`: its refuge,
     /// and others that it may go to while they have nothing to run.
     pub havens: u16,
-    /// 0.
-    pub reserved: u16,
+    /// Those of its havens where it takes turns with vCPUs of its own VM that are its
+    /// equals: while it shares the core it is on, it goes round among them.
+    pub tour: u16,
     /// How long before its virtual timer fires it gets its core, if it sleeps and
     /// others have that; 0: not before. Only in a real-time VM.
     pub timer_lead_ns: u32,

@@ -47,7 +47,7 @@ fn may_leave(policy: &str) -> [String; 2] {
 
 #[test]
 fn the_table_says_where_each_vcpu_may_go() {
-    assert_eq!(may_leave("on-demand"), ["1 or idle 2 3, -, -", "-"]);
+    assert_eq!(may_leave("on-demand"), ["1 then 2 or idle 3, -, -", "-"]);
     assert_eq!(may_leave("balance"), ["idle 1 2 3, -, -", "-"]);
     assert_eq!(may_leave("none"), ["-", "-"]);
 }
@@ -58,9 +58,10 @@ fn programs_are_told_the_same() {
     describe(directory.path(), "on-demand");
     let said = said(directory.path(), &["check", "--json", "a.toml"]);
     let said: Value = serde_json::from_str(&said).unwrap();
-    let linux = |pcpu: u32, refuge: Value, havens: Value| {
+    let linux = |pcpu: u32, refuge: Value, havens: Value, tour: Value| {
         json!({
-            "pcpu": pcpu, "priority": 1, "refuge": refuge, "havens": havens, "timer_lead_us": 0,
+            "pcpu": pcpu, "priority": 1, "refuge": refuge, "havens": havens, "tour": tour,
+            "timer_lead_us": 0,
         })
     };
     let expected = json!({
@@ -71,15 +72,16 @@ fn programs_are_told_the_same() {
             {
                 "name": "linux", "memory": 16 << 20, "realtime": false, "migration": "on-demand",
                 "vcpus": [
-                    linux(0, json!(1), json!([1, 2, 3])),
-                    linux(1, Value::Null, json!([])),
-                    linux(2, Value::Null, json!([])),
+                    linux(0, json!(1), json!([1, 2, 3]), json!([1, 2])),
+                    linux(1, Value::Null, json!([]), json!([])),
+                    linux(2, Value::Null, json!([]), json!([])),
                 ],
             },
             {
                 "name": "rtos", "memory": 4 << 20, "realtime": true, "migration": "none",
                 "vcpus": [{
-                    "pcpu": 0, "priority": 10, "refuge": null, "havens": [], "timer_lead_us": 4,
+                    "pcpu": 0, "priority": 10, "refuge": null, "havens": [], "tour": [],
+                    "timer_lead_us": 4,
                 }],
             },
         ],

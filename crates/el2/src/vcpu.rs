@@ -11,7 +11,7 @@ use abi::status::{VcpuStatus, vcpu_state};
 use abi::system::vm_flags;
 use el2::power::Entry;
 use el2::vgic::interface::CpuInterface;
-use sched::policy::{Displaced, Habit, Policy, Then, View};
+use sched::policy::{Displaced, Habit, Policy, Stay, Then, View};
 use sched::{Instant, VcpuId};
 
 /// Exactly one core has the exclusive reference to each.
@@ -79,6 +79,8 @@ pub struct Vcpu {
     pub moves_on: bool,
     /// What it does away from its base.
     pub habit: Habit,
+    /// What it has had of the core where it is a visitor.
+    pub stay: Stay,
     /// Its VM's epoch when it was switched on.
     pub epoch: u32,
     /// Something the hypervisor does in this vCPU's time before it runs.
@@ -184,6 +186,7 @@ impl Vcpu {
             ready_on_arrival: false,
             moves_on: policies::moves_on(system, usize::from(id.0)),
             habit: Habit::default(),
+            stay: Stay::default(),
             epoch: 0,
             realtime,
             on: false,

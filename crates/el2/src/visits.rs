@@ -2,14 +2,17 @@
 //!
 //! A vCPU that comes to a core shares it with whoever is there already. If a
 //! haven of its has nothing to run, it goes on to that one; if its base is free
-//! and its policy says so, back. Cores that may take somebody in say when they
-//! are idle; those that have somebody are told.
+//! and its policy says so, back; and when its turn is over on, to where the next of
+//! its siblings belongs. Cores that may take somebody in say when they are idle; those
+//! that have somebody are told.
 
 use crate::arch::{context, cpu};
 use crate::pcpu::Pcpu;
+use crate::policies;
 use crate::shared::{HOSTS, IDLE, RECALLED, TAKEN};
 use core::sync::atomic::{Ordering, fence};
-use sched::{Members, Message, VcpuId};
+use sched::policy::{Stay, next_on_tour};
+use sched::{Duration, Members, Message, VcpuId};
 
 /// Whoever takes an idle core's bit away is the one that comes. Answers whether
 /// the caller is.
@@ -51,6 +54,9 @@ impl Pcpu {
     /// A vCPU that belongs elsewhere is here, and may go on.
     #[inline(never)]
     pub fn visitor_came(&mut self, id: usize) {
+        if let Some(vcpu) = self.vcpu(VcpuId(id as u8)) {
+            vcpu.stay = Stay::begin(Duration(vcpu.status.run));
+        }
         self.visitors |= 1 << id;
         self.concerned |= 1 << id;
         HOSTS.fetch_or(1 << self.index, Ordering::SeqCst);
@@ -108,7 +114,13 @@ impl Pcpu {
         let mode = context::mode_of(vcpu.general.pstate);
         let free = !TAKEN[base].load(Ordering::Relaxed);
         let goes_back = vcpu.habit.lost_core(mode) && vcpu.policy.makes_room(mode) && free;
-        goes_back.then_some(base)
+        if goes_back {
+            return Some(base);
+        }
+        let quantum = policies::params(self.system, slot).quantum;
+        let over = vcpu.stay.is_over(Duration(vcpu.status.run), quantum);
+        let tour = self.system.vcpus[slot].tour;
+        if over { next_on_tour(tour, self.index) } else { None }
     }
 
     /// Waits for an interrupt, and lets others know meanwhile. `tell`: those that

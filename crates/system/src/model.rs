@@ -120,6 +120,9 @@ pub struct Vcpu {
     pub refuge: usize,
     /// All pCPUs (bit set by index) where it may be besides `pcpu`.
     pub havens: u16,
+    /// Those of its havens (bit set) where it takes turns with its siblings: while it
+    /// shares the pCPU it is on, it goes round among them.
+    pub tour: u16,
     /// See [`abi::system::vcpu_flags::URGENT`].
     pub urgent: bool,
     /// How long before its timer fires it gets its core, microseconds; 0: not
@@ -136,9 +139,17 @@ impl Vcpu {
 
     /// The pCPUs, besides its own, where it may be.
     pub fn havens(&self) -> impl Iterator<Item = usize> + use<> {
-        let havens = self.havens;
-        (0..abi::MAX_PCPUS).filter(move |pcpu| havens >> pcpu & 1 == 1)
+        members(self.havens)
     }
+
+    /// Those of them that it goes round, while it shares the pCPU it is on.
+    pub fn tour(&self) -> impl Iterator<Item = usize> + use<> {
+        members(self.tour)
+    }
+}
+
+fn members(pcpus: u16) -> impl Iterator<Item = usize> {
+    (0..abi::MAX_PCPUS).filter(move |pcpu| pcpus >> pcpu & 1 == 1)
 }
 
 /// An interrupt passed through to a guest.

@@ -43,13 +43,14 @@ struct Place {
     pcpu: u16,
     refuge: u16,
     havens: u16,
+    tour: u16,
     urgent: bool,
     lead_us: u32,
 }
 
 /// One that stays, and that nobody must reach at once.
 fn stays(pcpu: u16) -> Place {
-    Place { pcpu, refuge: pcpu, havens: 0, urgent: false, lead_us: 0 }
+    Place { pcpu, refuge: pcpu, havens: 0, tour: 0, urgent: false, lead_us: 0 }
 }
 
 /// A real-time one that stays on a pCPU that others use too.
@@ -67,6 +68,7 @@ fn places(vms: &[String]) -> Vec<Place> {
         pcpu: vcpu.pcpu,
         refuge: vcpu.refuge,
         havens: vcpu.havens,
+        tour: vcpu.tour,
         urgent: vcpu.flags & URGENT != 0,
         lead_us: vcpu.timer_lead_ns / 1_000,
     };
@@ -83,13 +85,13 @@ fn first_beside_an_rtos(policy: &str) -> Place {
 
 #[test]
 fn on_demand_has_a_refuge_and_may_go_wherever_nobody_is_real_time() {
-    let leaves = Place { refuge: 1, havens: 0b1110, ..stays(0) };
+    let leaves = Place { refuge: 1, havens: 0b1110, tour: 0b1110, ..stays(0) };
     assert_eq!(first_beside_an_rtos("on-demand"), leaves);
 }
 
 #[test]
 fn trap_based_must_be_reached_if_interrupts_make_it_leave() {
-    let leaves = Place { refuge: 1, havens: 0b1110, ..stays(0) };
+    let leaves = Place { refuge: 1, havens: 0b1110, tour: 0b1110, ..stays(0) };
     assert_eq!(first_beside_an_rtos("trap-based"), Place { urgent: true, ..leaves });
     assert_eq!(first_beside_an_rtos("trap-based-eager"), Place { urgent: true, ..leaves });
     assert_eq!(first_beside_an_rtos("trap-based-deferred"), leaves);
@@ -142,6 +144,21 @@ fn a_refuge_is_where_the_fewest_are() {
 }
 
 #[test]
+fn a_tour_leads_to_equals_of_its_own_vm() {
+    let linux = |third| vm("linux", &[(0, 2), (1, 2), (3, third)], "migration = \"on-demand\"");
+    let tour = |third, other| {
+        let places = places(&[linux(third), vm("other", &[(2, 1), other], ""), rtos(&[0])]);
+        assert_eq!(places[0].havens, 0b1110);
+        places[0].tour
+    };
+    assert_eq!(tour(2, (2, 2)), 0b1010, "pCPU 2 is another VM's");
+    assert_eq!(tour(3, (2, 2)), 0b0010, "the sibling on pCPU 3 ranks higher");
+    assert_eq!(tour(1, (2, 2)), 0b0010, "or lower");
+    assert_eq!(tour(2, (3, 2)), 0b1010, "there is an equal of another VM, too");
+    assert_eq!(tour(2, (3, 3)), 0b0010, "or one that ranks higher");
+}
+
+#[test]
 fn nobody_goes_where_a_real_time_vcpu_would_wait_for_it() {
     // It ranks above, or equal to, the real-time one of pCPU 1.
     for (above, policy) in [(20, "on-demand"), (10, "on-demand"), (20, "trap-based-eager")] {
@@ -166,6 +183,7 @@ fn the_model_says_what_is_packed() {
         pcpu: vcpu.pcpu as u16,
         refuge: vcpu.refuge as u16,
         havens: vcpu.havens().fold(0, |set, pcpu| set | 1 << pcpu),
+        tour: vcpu.tour().fold(0, |set, pcpu| set | 1 << pcpu),
         urgent: vcpu.urgent,
         lead_us: vcpu.timer_lead_us,
     });

@@ -162,7 +162,7 @@ fn finds_every_fault() {
         ("refuge that is no haven", |s| s.vcpus[0].refuge = 1, Invalid::Vcpu),
         ("refuge beyond all havens", |s| s.vcpus[0].refuge = 16, Invalid::Vcpu),
         ("unknown vCPU flag", |s| s.vcpus[0].flags |= 1 << 1, Invalid::Vcpu),
-        ("reserved field", |s| s.vcpus[0].reserved = 1, Invalid::Vcpu),
+        ("tour beside the havens", |s| s.vcpus[0].tour = 1 << 1, Invalid::Vcpu),
         ("reserved field at the end", |s| s.vcpus[0].reserved_end = 1, Invalid::Vcpu),
         ("load from the tables", |s| s.loads[0].src_pa = s.header.bundle_pa, Invalid::Load),
         ("load into another VM", |s| s.loads[0].dst_pa = s.vms[1].ram_pa, Invalid::Load),

@@ -260,7 +260,7 @@ impl System {
         u32::from(vcpu.pcpu) < self.board.pcpu_count
             && self.is_movable(vcpu)
             && vcpu.flags & !vcpu_flags::URGENT == 0
-            && (vcpu.reserved, vcpu.reserved_end) == (0, 0)
+            && vcpu.reserved_end == 0
             && vcpu.timer_lead_ns <= self.longest_timer_lead_ns(vcpu)
             && vcpu.priority <= MAX_PRIORITY
             && (MIN_QUANTUM_NS..=MAX_QUANTUM_NS).contains(&vcpu.quantum_ns)
@@ -271,6 +271,7 @@ impl System {
         let base = 1 << (vcpu.pcpu & 15);
         u32::from(vcpu.havens) & !pcpus == 0
             && vcpu.havens & base == 0
+            && vcpu.tour & !vcpu.havens == 0
             && (vcpu.refuge == vcpu.pcpu || vcpu.refuge < 16 && vcpu.havens >> vcpu.refuge & 1 == 1)
     }
 

@@ -49,7 +49,7 @@ fn for_programs(checked: &Checked) -> Value {
         let havens: Vec<_> = vcpu.havens().collect();
         json!({
             "pcpu": vcpu.pcpu, "priority": vcpu.priority, "refuge": refuge, "havens": havens,
-            "timer_lead_us": vcpu.timer_lead_us,
+            "tour": vcpu.tour().collect::<Vec<_>>(), "timer_lead_us": vcpu.timer_lead_us,
         })
     };
     let vm = |vm: &Vm| {
@@ -87,19 +87,23 @@ fn overview(checked: &Checked) -> Table {
     table
 }
 
-/// Where each vCPU goes while another one has its pCPU: its refuge, and those
-/// that it may go to while they have nothing to run.
+/// Where each vCPU goes while another one has its pCPU: its refuge, those that it goes
+/// on to in turn, and others while they have nothing to run.
 fn refuges(vm: &Vm) -> String {
     let refuge = |vcpu: &Vcpu| {
-        let idle = vcpu.havens().filter(|&pcpu| pcpu != vcpu.refuge);
-        let idle = idle.map(|pcpu| pcpu.to_string()).collect::<Vec<_>>().join(" ");
+        let list = |word: &str, pcpus: Vec<usize>| {
+            let pcpus: Vec<_> = pcpus.iter().map(usize::to_string).collect();
+            (!pcpus.is_empty()).then(|| format!("{word}{}", pcpus.join(" ")))
+        };
+        let (tour, idle) = vcpu
+            .havens()
+            .filter(|&pcpu| pcpu != vcpu.refuge)
+            .partition(|&pcpu| vcpu.tour().any(|on_tour| on_tour == pcpu));
         let refuge = (vcpu.refuge != vcpu.pcpu).then(|| vcpu.refuge.to_string());
-        match (refuge, idle.is_empty()) {
-            (None, true) => "-".into(),
-            (None, false) => format!("idle {idle}"),
-            (Some(refuge), true) => refuge,
-            (Some(refuge), false) => format!("{refuge} or idle {idle}"),
-        }
+        let goes = refuge.into_iter().chain(list("then ", tour)).collect::<Vec<_>>().join(" ");
+        let places = [Some(goes).filter(|goes| !goes.is_empty()), list("idle ", idle)];
+        let places: Vec<_> = places.into_iter().flatten().collect();
+        if places.is_empty() { "-".into() } else { places.join(" or ") }
     };
     let each: Vec<String> = vm.vcpus.iter().map(refuge).collect();
     if each.iter().all(|refuge| refuge == "-") { "-".into() } else { each.join(", ") }

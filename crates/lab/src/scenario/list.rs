@@ -87,6 +87,14 @@ const STAGED: &[Staged] = &[
         ],
         besides: Some(little_stolen),
     },
+    Staged {
+        name: "visitor-tours",
+        about: "a visitor that shares every core it comes to is borne by all siblings alike",
+        expect: &[("touring", Turns(300)), ("rtos", Endures)],
+        besides: Some(|observer| {
+            equal_shares(observer, 1, 2).or_else(|| equal_shares(observer, 1, 3))
+        }),
+    },
     staged(
         "beside-busy",
         "priority preemption: a real-time VM above one that never rests",

@@ -12,7 +12,8 @@
 //! priority has its base. Its *havens* are the cores that the host found for it,
 //! where nobody would displace it: if its refuge has something to run and another
 //! haven has not, it goes there, and from a core that another vCPU waits for on to
-//! one that has nothing to run ([`Needs::wanders`]).
+//! one that has nothing to run ([`Needs::wanders`]). If there is none it goes round
+//! among those where its siblings belong ([`Stay`]).
 
 mod balance;
 mod coscheduling;
@@ -22,6 +23,7 @@ mod on_demand;
 mod partition;
 mod rt_vcpu;
 mod safe_unsafe;
+mod tour;
 mod trap_based;
 
 pub use balance::Balance;
@@ -32,6 +34,7 @@ pub use on_demand::OnDemand;
 pub use partition::Partition;
 pub use rt_vcpu::RtVcpu;
 pub use safe_unsafe::SafeUnsafe;
+pub use tour::{Stay, next_on_tour};
 pub use trap_based::TrapBased;
 
 /// What a guest was executing.

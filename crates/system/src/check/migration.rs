@@ -107,6 +107,9 @@ pub(super) fn assign(vms: &mut [Vm], pcpus: usize, problems: &mut Problems) {
             load[refuge] += 1;
             moves.push((*id, refuge));
         }
+        if needs.refuge && needs.wanders {
+            vms[id.0].vcpus[id.1].tour = tour(vms, *id, &havens);
+        }
         if needs.wanders {
             vms[id.0].vcpus[id.1].havens = havens.iter().fold(0, |set, pcpu| set | 1 << pcpu);
         }
@@ -164,6 +167,21 @@ fn havens(vms: &[Vm], me: Id, pcpus: usize) -> Vec<usize> {
 fn refuge(vms: &[Vm], me: Id, havens: &[usize], load: &[usize]) -> Option<usize> {
     let own = |pcpu: usize| vms[me.0].vcpus.iter().any(|other| other.pcpu == pcpu);
     havens.iter().copied().min_by_key(|&pcpu| (!own(pcpu), load[pcpu]))
+}
+
+/// The pCPUs of its VM's other vCPUs of its priority, if nobody there ranks above. On
+/// others it would take from somebody else's, or have nothing.
+fn tour(vms: &[Vm], me: Id, havens: &[usize]) -> u16 {
+    let mine = rank(vms, me).priority;
+    let bears = |pcpu: usize| {
+        let there: Vec<Rank> = all(vms)
+            .filter(|&(vm, i)| vms[vm].vcpus[i].pcpu == pcpu)
+            .map(|other| rank(vms, other))
+            .collect();
+        there.iter().any(|other| other.vm == me.0 && other.priority == mine)
+            && there.iter().all(|other| other.priority <= mine)
+    };
+    havens.iter().filter(|&&pcpu| bears(pcpu)).fold(0, |set, pcpu| set | 1 << pcpu)
 }
 
 /// Real-time vCPUs that would make way for another one and have nowhere to go:

@@ -155,6 +155,7 @@ pub(super) fn sound(draft: &DraftVcpu) -> Option<Vcpu> {
         quantum_us: draft.quantum_us.as_ref().map_or(DEFAULT_QUANTUM_US, |at| *at.get_ref()),
         refuge: pcpu,
         havens: 0,
+        tour: 0,
         urgent: false,
         timer_lead_us: 0,
     })

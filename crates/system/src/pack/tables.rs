@@ -26,7 +26,7 @@ pub(super) fn tables(checked: &Checked) -> Box<System> {
                 refuge: vcpu.refuge as u16,
                 flags: if vcpu.urgent { vcpu_flags::URGENT } else { 0 },
                 havens: vcpu.havens,
-                reserved: 0,
+                tour: vcpu.tour,
                 timer_lead_ns: vcpu.timer_lead_us * 1000,
                 reserved_end: 0,
             };
