@@ -13,7 +13,7 @@
 
 use crate::arch::{context, gic, timer};
 use crate::pcpu::Pcpu;
-use crate::shared::{PLACES, PRESENCE, RECALLED, TRANSITS, VMS};
+use crate::shared::{PLACES, PRESENCE, RECALLS, TRANSITS, VMS};
 use crate::vcpu::Vcpu;
 use core::sync::atomic::Ordering;
 use sched::{Message, VcpuId};
@@ -97,7 +97,7 @@ impl Pcpu {
         if base == self.index {
             self.displaced &= !(1 << slot);
             if moves_on {
-                RECALLED.fetch_and(!(1 << slot), Ordering::AcqRel);
+                RECALLS.settle(id);
             }
             if has_devices {
                 self.reroute(vm, self.index);

@@ -7,7 +7,7 @@
 
 use crate::arch::{cpu, timer};
 use crate::pcpu::Pcpu;
-use crate::shared::{PLACES, RECALLED, TAKEN};
+use crate::shared::{PLACES, RECALLS, TAKEN};
 use abi::system::System;
 use core::sync::atomic::Ordering;
 use sched::policy::{self, Displaced, Kind, Mode, Policy, Rank, Then};
@@ -133,14 +133,14 @@ impl Pcpu {
         // Left before anybody asks where they are: whoever takes one in sees it.
         let wanderers = free & self.wanderers;
         if wanderers != 0 {
-            RECALLED.fetch_or(wanderers, Ordering::AcqRel);
+            RECALLS.want(wanderers);
         }
         for id in Members(free) {
             let owner = PLACES[id].find();
             if owner != self.index {
                 self.tell(owner, Message::Recalls, id, false);
             } else {
-                RECALLED.fetch_and(!(1 << id), Ordering::AcqRel);
+                RECALLS.settle(VcpuId(id as u8));
                 self.set_awaited(VcpuId(id as u8), false);
             }
         }

@@ -8,13 +8,13 @@ use crate::pcpu::Pcpu;
 use crate::transit::Transit;
 use crate::vcpu::Vcpu;
 use abi::{MAX_PCPUS, MAX_VCPUS, MAX_VMS};
-use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64};
+use core::sync::atomic::{AtomicBool, AtomicU32};
 use el2::pl011::Pl011;
 use el2::power::Power;
 use el2::ring::Ring;
 use el2::vgic::Gic;
 use sched::consolidation::Presence;
-use sched::{Mailbox, Place};
+use sched::{Mailbox, Place, Recalls};
 
 /// What a VM's vCPUs share.
 pub struct Vm {
@@ -67,9 +67,8 @@ pub static IDLE: AtomicU32 = AtomicU32::new(0);
 /// Cores (bit set) that have vCPUs which belong elsewhere; kept only as above.
 pub static HOSTS: AtomicU32 = AtomicU32::new(0);
 
-/// vCPUs (bit set by identifier) that their bases want back; kept for those that
-/// may go on from where they are. Cleared where they arrive at their bases.
-pub static RECALLED: AtomicU64 = AtomicU64::new(0);
+/// vCPUs that their bases want back; kept for those that may go on from where they are.
+pub static RECALLS: Recalls = Recalls::new();
 
 /// By core: a vCPU of its has lost it to another; kept only if a policy asks.
 pub static TAKEN: [AtomicBool; MAX_PCPUS] = [const { AtomicBool::new(false) }; MAX_PCPUS];

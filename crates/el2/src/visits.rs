@@ -9,7 +9,7 @@
 use crate::arch::{context, cpu};
 use crate::pcpu::Pcpu;
 use crate::policies;
-use crate::shared::{HOSTS, IDLE, RECALLED, TAKEN};
+use crate::shared::{HOSTS, IDLE, RECALLS, TAKEN};
 use core::sync::atomic::{Ordering, fence};
 use sched::policy::{Stay, next_on_tour};
 use sched::{Duration, Members, Message, VcpuId};
@@ -63,7 +63,7 @@ impl Pcpu {
         // Before it looks who is idle.
         fence(Ordering::SeqCst);
         // Its base may have called where it was before.
-        if RECALLED.load(Ordering::Acquire) >> id & 1 == 1 {
+        if RECALLS.is_wanted(VcpuId(id as u8)) {
             self.send_back(VcpuId(id as u8));
         }
     }

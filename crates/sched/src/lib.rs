@@ -30,6 +30,7 @@ mod mailbox;
 pub mod mutex;
 mod place;
 pub mod policy;
+mod recall;
 mod scheduler;
 pub mod server;
 mod time;
@@ -37,6 +38,7 @@ mod time;
 pub use budget::{Allotment, BudgetScheduler, Departure};
 pub use mailbox::{Mailbox, Members, Message, Word};
 pub use place::{Place, Slot};
+pub use recall::Recalls;
 pub use scheduler::{Decision, Params, Priority, Refusal, Scheduler, State, VcpuId};
 pub use time::{Duration, Instant};
 

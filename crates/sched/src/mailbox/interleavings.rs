@@ -60,6 +60,7 @@ impl Core {
 }
 
 mod leaving;
+mod visiting;
 
 const PARAMS: Params = Params { priority: Priority(1), quantum: Duration(1) };
 
