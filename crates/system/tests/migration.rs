@@ -159,6 +159,14 @@ fn a_tour_leads_to_equals_of_its_own_vm() {
 }
 
 #[test]
+fn a_refuge_is_on_the_tour() {
+    // The sibling on pCPU 1 ranks higher: behind it the visitor might wait for ever.
+    let linux = vm("linux", &[(0, 1), (1, 2), (2, 1), (3, 1)], "migration = \"on-demand\"");
+    let leaves = Place { refuge: 2, havens: 0b1110, tour: 0b1100, ..stays(0) };
+    assert_eq!(places(&[linux, rtos(&[0])])[0], leaves);
+}
+
+#[test]
 fn nobody_goes_where_a_real_time_vcpu_would_wait_for_it() {
     // It ranks above, or equal to, the real-time one of pCPU 1.
     for (above, policy) in [(20, "on-demand"), (10, "on-demand"), (20, "trap-based-eager")] {

@@ -5,9 +5,9 @@ use crate::draft::{At, DraftVm};
 use crate::image::{self, Bytes, Kernel, KernelKind};
 use crate::problem::Problems;
 use std::collections::BTreeMap;
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::{fs, io};
 
 /// The files of one VM.
 pub(super) struct Images {
@@ -83,6 +83,15 @@ fn initramfs(
     Some(bytes)
 }
 
+/// Of a device or a pipe, which need not end, an error.
+fn read_file(path: &Path) -> io::Result<Vec<u8>> {
+    let kind = fs::metadata(path)?.file_type();
+    if !kind.is_file() && !kind.is_dir() {
+        return Err(io::Error::other("a device or a pipe, not a file"));
+    }
+    fs::read(path)
+}
+
 /// Files that have been read.
 struct Files<'a> {
     directory: &'a Path,
@@ -95,7 +104,7 @@ impl Files<'_> {
         if let Some(bytes) = self.read.get(&path) {
             return Some(bytes.clone());
         }
-        match fs::read(&path) {
+        match read_file(&path) {
             Ok(bytes) => {
                 let bytes = Arc::new(bytes);
                 self.read.insert(path, Arc::clone(&bytes));

@@ -86,7 +86,7 @@ fn winners(vms: &[Vm], me: Id) -> Vec<Id> {
 }
 
 /// Gives every vCPU that may have to leave its [`havens`], and of these a refuge:
-/// one with a vCPU of its VM if possible, and with the fewest others. Says which
+/// one with an equal of its VM if possible, or another of its vCPUs, and the fewest others. Says which
 /// vCPUs have to be reached while a real-time one runs.
 pub(super) fn assign(vms: &mut [Vm], pcpus: usize, problems: &mut Problems) {
     // vCPUs that are on a pCPU, or will be when all had to leave theirs.
@@ -101,14 +101,15 @@ pub(super) fn assign(vms: &mut [Vm], pcpus: usize, problems: &mut Problems) {
         if havens.is_empty() && (needs.refuge || needs.wanders) {
             homeless.push(*id);
         }
+        let tour = tour(vms, *id, &havens);
         if needs.refuge
-            && let Some(refuge) = refuge(vms, *id, &havens, &load)
+            && let Some(refuge) = refuge(vms, *id, &havens, tour, &load)
         {
             load[refuge] += 1;
             moves.push((*id, refuge));
         }
         if needs.refuge && needs.wanders {
-            vms[id.0].vcpus[id.1].tour = tour(vms, *id, &havens);
+            vms[id.0].vcpus[id.1].tour = tour;
         }
         if needs.wanders {
             vms[id.0].vcpus[id.1].havens = havens.iter().fold(0, |set, pcpu| set | 1 << pcpu);
@@ -164,9 +165,12 @@ fn havens(vms: &[Vm], me: Id, pcpus: usize) -> Vec<usize> {
     if stay_on.is_empty() { all } else { stay_on }
 }
 
-fn refuge(vms: &[Vm], me: Id, havens: &[usize], load: &[usize]) -> Option<usize> {
+/// One of its tour rather than one with another vCPU of its VM, behind which it might wait
+/// for ever.
+fn refuge(vms: &[Vm], me: Id, havens: &[usize], tour: u16, load: &[usize]) -> Option<usize> {
     let own = |pcpu: usize| vms[me.0].vcpus.iter().any(|other| other.pcpu == pcpu);
-    havens.iter().copied().min_by_key(|&pcpu| (!own(pcpu), load[pcpu]))
+    let toured = |pcpu: usize| tour >> pcpu & 1 == 1;
+    havens.iter().copied().min_by_key(|&pcpu| (!toured(pcpu), !own(pcpu), load[pcpu]))
 }
 
 /// The pCPUs of its VM's other vCPUs of its priority, if nobody there ranks above. On

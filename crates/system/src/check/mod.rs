@@ -61,6 +61,7 @@ pub(crate) fn check(draft: &Draft, directory: &Path, problems: &mut Problems) ->
     lead::assign(&mut vms, &draft.vms);
     let shelters = consolidation::shelters(&vms, machine.pcpus, problems);
     siblings::check(&draft.vms, &vms, &shelters, problems);
+    vcpus::idle_pcpus(&draft.vms, &vms, machine.pcpus, problems);
     Some(Sound {
         machine,
         priority_separation: flag(&draft.priority_separation, true),

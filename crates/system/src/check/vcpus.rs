@@ -2,8 +2,7 @@
 
 use crate::code::Code;
 use crate::draft::{At, DraftVcpu, DraftVm};
-use crate::model::Machine;
-use crate::model::Vcpu;
+use crate::model::{Machine, Vcpu, Vm};
 use crate::problem::Problems;
 use abi::MAX_VCPUS_PER_VM;
 use abi::system::{MAX_PRIORITY, MAX_QUANTUM_NS, MIN_QUANTUM_NS};
@@ -36,9 +35,6 @@ pub(super) fn check(vms: &[DraftVm], machine: Option<&Machine>, problems: &mut P
     for (i, vcpu) in placed.iter().enumerate() {
         realtime(vcpu, &placed, problems);
         quantum_unused(vcpu, i, &placed, problems);
-    }
-    if let Some(machine) = machine.filter(|_| !vms.is_empty() && !problems.any_error()) {
-        idle_pcpus(vms, machine, &placed, problems);
     }
 }
 
@@ -135,14 +131,14 @@ fn quantum_unused(me: &Placed<'_>, i: usize, all: &[Placed<'_>], problems: &mut 
     }
 }
 
-fn idle_pcpus(vms: &[DraftVm], machine: &Machine, placed: &[Placed<'_>], problems: &mut Problems) {
-    for pcpu in 0..machine.pcpus {
-        if !placed.iter().any(|vcpu| vcpu.pcpu == pcpu as u64) {
-            let span = vms.last().map_or(0..0, |vm| vm.span.clone());
-            problems
-                .add(Code::IdlePcpu, span, format!("no vCPU stands on pCPU {pcpu}: it will sleep"))
-                .hint("place a vCPU there, or lower `pcpus` of the board");
-        }
+/// pCPUs where no vCPU is, nor may come.
+pub(super) fn idle_pcpus(drafts: &[DraftVm], vms: &[Vm], pcpus: usize, problems: &mut Problems) {
+    let used = vms.iter().flat_map(|vm| &vm.vcpus).fold(0, |set, vcpu| set | vcpu.places());
+    for pcpu in (0..pcpus).filter(|pcpu| used >> pcpu & 1 == 0) {
+        let span = drafts.last().map_or(0..0, |vm| vm.span.clone());
+        problems
+            .add(Code::IdlePcpu, span, format!("no vCPU comes to pCPU {pcpu}: it will sleep"))
+            .hint("place a vCPU there, or lower `pcpus` of the board");
     }
 }
 
