@@ -41,9 +41,10 @@ pub fn results() -> PathBuf {
 }
 
 /// Whether a file is one of those that the launcher has built: the hypervisor, the
-/// instrument, a guest.
+/// instrument, a guest, this program.
 pub fn is_product(path: &Path) -> bool {
-    const PRODUCTS: [&str; 3] = ["build/el2.elf", "build/libcassata_vtime.so", "build/guests"];
+    const PRODUCTS: [&str; 4] =
+        ["build/el2.elf", "build/libcassata_vtime.so", "build/guests", "target/release/cassata"];
     let real = |path: &Path| path.canonicalize().ok();
     let Some((root, path)) = root().ok().zip(real(path)) else { return false };
     PRODUCTS.iter().filter_map(|product| real(&root.join(product))).any(|p| path.starts_with(p))

@@ -101,8 +101,9 @@ fn what_the_project_has_built_is_not_replaced() {
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(&path, name).unwrap();
     };
-    ["systems/demo.toml", "build/el2.elf", "build/guests/linux/Image"].into_iter().for_each(make);
-    for output in ["build/el2.elf", "build/guests/linux/Image"] {
+    let built = ["build/el2.elf", "build/guests/linux/Image", "target/release/cassata"];
+    ["systems/demo.toml"].into_iter().chain(built).for_each(make);
+    for output in built {
         let said = refused(directory.path(), output);
         assert!(said.contains(&format!("{output} is what the project has built")), "{said}");
         assert_eq!(fs::read_to_string(directory.path().join(output)).unwrap(), output);
@@ -128,6 +129,17 @@ fn a_run_that_cannot_begin_leaves_nothing_behind() {
     let complaint = String::from_utf8(result.stderr).unwrap();
     assert!(complaint.contains("unknown-pcpu"), "{complaint}");
     assert!(!directory.path().join("results").exists());
+}
+
+#[test]
+fn a_result_replaces_nothing_that_is_read() {
+    let directory = described();
+    let before = contents(directory.path());
+    let result = cassata(directory.path(), &["run", "a.toml", "--json", "a.toml"]);
+    assert_eq!(result.status.code(), Some(2));
+    let complaint = String::from_utf8(result.stderr).unwrap();
+    assert!(complaint.contains("name another file behind `--json`"), "{complaint}");
+    assert_eq!(contents(directory.path()), before);
 }
 
 #[test]

@@ -32,15 +32,18 @@ pub fn pack(checked: &Checked, image: &Path) -> Result<Bundle> {
 }
 
 /// A slip of the hand must not cost anybody a file that systems are made of.
-pub fn spare_inputs(checked: &Checked, image: &Path) -> Result<()> {
+/// `option` is the one behind which the file is named.
+pub fn spare_inputs(checked: &Checked, file: &Path, option: &str) -> Result<()> {
     let of_project = || {
         let title = "what the project has built, and needs";
-        place::is_product(image).then(|| format!("{} is {title}", image.display()))
+        place::is_product(file).then(|| format!("{} is {title}", file.display()))
     };
     let of_system =
-        |input: &Input| format!("{}: {} is {}", input.place, image.display(), input.title);
-    match checked.input_at(image).map(of_system).or_else(of_project) {
-        Some(message) => Err(miette!(help = "name another file behind `-o`", "{message}")),
+        |input: &Input| format!("{}: {} is {}", input.place, file.display(), input.title);
+    match checked.input_at(file).map(of_system).or_else(of_project) {
+        Some(message) => {
+            Err(miette!(help = format!("name another file behind `{option}`"), "{message}"))
+        }
         None => Ok(()),
     }
 }

@@ -19,6 +19,9 @@ pub fn run(arguments: &Run) -> Result<u8> {
     let name = format!("run-{stem}");
     let text = description::source(&arguments.system)?;
     let checked = description::load(&arguments.system)?;
+    if let Some(file) = &arguments.json {
+        description::spare_inputs(&checked, file, "--json")?;
+    }
     let directory = Directory::create(&place::results(), &name)?;
     let bundle = description::pack(&checked, &directory.path().join("system.elf"))?;
     let time = if arguments.vtime { virtual_time(&qemu, &directory)? } else { Time::Real };

@@ -8,7 +8,7 @@ use lab::progress::Progress;
 use lab::qemu::Qemu;
 use lab::results::Directory;
 use lab::suite::{self, Bench, CargoTest, Tally};
-use miette::{IntoDiagnostic, Result, WrapErr};
+use miette::{IntoDiagnostic, Result, WrapErr, miette};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
@@ -25,6 +25,13 @@ pub fn test(arguments: &Test) -> Result<u8> {
     }
     if !arguments.host_only {
         tally += machine(root, arguments, directory.path().into(), &interrupt)?;
+    }
+    if tally == Tally::default() && !arguments.filter.is_empty() && !interrupt.requested() {
+        return Err(miette!(
+            help = "a test runs if its name contains that; `cassata test --help`",
+            "no test has `{}` in its name",
+            arguments.filter
+        ));
     }
     say(&tally.to_string());
     if interrupt.requested() {
