@@ -236,7 +236,7 @@ pub struct Demo {
     #[arg(long)]
     pub real_time: bool,
     /// Give up after so many seconds of the host's time
-    #[arg(long, value_name = "SECONDS", default_value = "85", value_parser = seconds)]
+    #[arg(long, value_name = "SECONDS", default_value = "300", value_parser = seconds)]
     pub seconds: Duration,
     /// End when Linux has finished so many runs of hackbench
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
@@ -465,7 +465,7 @@ mod tests {
             panic!()
         };
         assert_eq!((demo.runs, demo.report_only), (Some(1), true));
-        assert_eq!(demo.seconds, Duration::from_secs(85));
+        assert_eq!(demo.seconds, Duration::from_secs(300));
         let Command::Run(run) = parse("cassata run a.toml --for 2.5 --json f.json").unwrap() else {
             panic!()
         };
