@@ -17,10 +17,10 @@ const START_MS: u32 = 1_300;
 const SYMBOLS_MS: u32 = 1_500;
 /// What making the file takes that is to be hashed.
 const FILE_MS: u32 = 400;
-/// How long one Linux vCPU runs while another one is on its pCPU: the shortest
-/// that can be described. Two that share a core preempt each other's critical
-/// sections too, and what that costs grows with the quantum.
-const QUANTUM_US: u32 = 50;
+/// How long one Linux vCPU runs while another one is on its pCPU. A visitor goes on
+/// when that is over: with less it migrates more, with more its siblings wait longer
+/// for one another ("The points" in the book's chapter).
+const QUANTUM_US: u32 = 100;
 
 /// Where Linux 6.1 for arm64 waits for another CPU and keeps its own busy, as
 /// what it waits for, and the first and the last function: a contended

@@ -2,6 +2,7 @@
 
 use super::point::{Experiment, Linux, Point, Rtos, Stage};
 use super::policy::{NONE, Policy};
+use super::throughput;
 use crate::bench::Extent;
 use crate::bench::vtime::case::Work;
 
@@ -47,7 +48,7 @@ pub fn points(extent: Extent, policies: &[Policy]) -> Vec<Point> {
         Extent::Full => Sizes {
             loads: &[0, 100, 200, 300, 400, 500, 600, 700, 800, 900],
             loops: 100,
-            runs: 6,
+            runs: 12,
             others: &[0, 100, 200, 300, 400, 500, 600, 700, 800, 900],
             others_runs: 3,
             activations: 100_000,
@@ -85,7 +86,9 @@ fn has_goal(point: &Point) -> bool {
     let policy = point.stage.policy();
     let is = |names: &[&str]| policy.is_some_and(|policy| names.contains(&policy.name));
     match point.experiment {
-        Experiment::Throughput => policy.is_none() || is(&COMPARED),
+        Experiment::Throughput => policy.is_none_or(|policy| {
+            throughput::is_judged(policy.name, point.rtos.map_or(0, |rtos| rtos.load_permille))
+        }),
         Experiment::Latency => point.separation && is(&["on-demand", "partition"]),
         Experiment::Migration | Experiment::Overhead | Experiment::Kernel => true,
         Experiment::Spinning => false,
@@ -102,9 +105,10 @@ struct Sizes {
     /// Thousandths of the period.
     loads: &'static [u32],
     loops: u32,
-    /// The first of which is not counted.
+    /// The first of which is not counted. They differ by 5 % each, and goals are about
+    /// 5 %, or about which of two is shorter.
     runs: u32,
-    /// The same of policies for which there is no goal.
+    /// The same where there is no goal.
     others: &'static [u32],
     others_runs: u32,
     activations: u32,
@@ -129,7 +133,8 @@ impl Sizes {
             let rtos = Rtos { load_permille, period_us: PERIOD_US, activations: 0 };
             for &policy in policies {
                 let compared = COMPARED.contains(&policy.name);
-                let runs = if compared { self.runs } else { self.others_runs };
+                let judged = throughput::is_judged(policy.name, load_permille);
+                let runs = if judged { self.runs } else { self.others_runs };
                 if compared || self.others.contains(&load_permille) {
                     points.push(point(Stage::shared(policy), Some(rtos), runs));
                 }
@@ -231,6 +236,17 @@ mod tests {
     }
 
     #[test]
+    fn points_with_a_goal_have_the_most_runs() {
+        let points = points(Extent::Full, &Policy::all());
+        let named = |name: &str| points.iter().filter(|p| p.name().starts_with(name)).count();
+        assert_eq!(named("throughput-on-demand-f9-l100-x12"), 1);
+        assert_eq!(named("throughput-none-f4-l100-x12"), 1);
+        assert_eq!(named("throughput-none-f3-l100-x3"), 1);
+        assert_eq!(named("throughput-alone-3-l100-x12"), 1);
+        assert_eq!(named("throughput-partition-f9-l100-x3"), 1);
+    }
+
+    #[test]
     fn points_with_a_goal_come_first() {
         for extent in [Extent::Full, Extent::Quick] {
             let points = points(extent, &Policy::all());
@@ -271,14 +287,13 @@ mod tests {
     #[test]
     fn the_estimate_is_near_what_was_measured() {
         let measured = [
-            ("none", 300, 4, 26.3),
-            ("on-demand", 300, 4, 29.2),
-            ("balance", 300, 4, 32.8),
-            ("partition", 300, 4, 48.6),
-            ("trap-based", 300, 4, 62.8),
-            ("none", 500, 7, 54.1),
-            ("on-demand", 800, 7, 71.7),
-            ("trap-based", 400, 7, 98.0),
+            ("on-demand", 100, 12, 67.0),
+            ("on-demand", 800, 12, 70.0),
+            ("on-demand", 900, 12, 82.0),
+            ("none", 800, 12, 75.0),
+            ("none", 900, 12, 80.0),
+            ("trap-based", 700, 12, 85.0),
+            ("trap-based", 900, 12, 88.0),
         ];
         let estimate = |(name, load_permille, runs): (&str, u32, u32)| {
             let stage = Stage::shared(Policy::named(name).unwrap());
@@ -317,9 +332,9 @@ mod tests {
                 point.experiment == Experiment::Throughput && point.stage.policy() == Some(*policy)
             };
             let loads = points.iter().filter(of).filter_map(|point| point.rtos);
-            loads.map(|rtos| rtos.load_permille).collect::<Vec<_>>()
+            loads.map(|rtos| rtos.load_permille).collect::<BTreeSet<_>>()
         };
-        let tenths: Vec<_> = (0..10).map(|tenth| tenth * WHOLE / 10).collect();
+        let tenths: BTreeSet<_> = (0..10).map(|tenth| tenth * WHOLE / 10).collect();
         assert!(Policy::all().iter().all(|policy| met(policy) == tenths));
     }
 }

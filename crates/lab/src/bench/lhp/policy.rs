@@ -12,6 +12,8 @@ pub struct Policy {
     for_rtos: bool,
     /// Whether it keeps Linux's kernel away from the core that is shared.
     pub keeps_kernel_away: bool,
+    /// Whether it goes to and fro whenever a program calls its kernel.
+    pub moves_each_call: bool,
 }
 
 /// The policy without any.
@@ -32,6 +34,7 @@ impl Policy {
             name: kind.name(),
             for_rtos: kind.policy().needs().for_realtime,
             keeps_kernel_away: kind.policy().view(true) == View::UserOnly,
+            moves_each_call: kind.policy().view(false) == View::KernelOnly,
         };
         Kind::ALL.iter().map(policy).collect()
     }
@@ -68,6 +71,8 @@ mod tests {
         assert_eq!(Policy::named("no-such"), None);
         assert!(Policy::named("trap-based").unwrap().keeps_kernel_away);
         assert!(!Policy::named(NONE).unwrap().keeps_kernel_away);
+        let each_call: Vec<_> = all.iter().filter(|p| p.moves_each_call).map(|p| p.name).collect();
+        assert_eq!(each_call, ["trap-based-deferred", "trap-based-eager"]);
     }
 
     #[test]

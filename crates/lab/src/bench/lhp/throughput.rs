@@ -18,6 +18,16 @@ const ABOVE_IDEAL_PERCENT: f64 = 5.0;
 /// Above this load the trap-based policy shall beat `none`, thousandths.
 const TRAP_BASED_FROM: u32 = 300;
 
+/// Whether a goal is about this policy at this load, thousandths.
+#[must_use]
+pub fn is_judged(policy: &str, load_permille: u32) -> bool {
+    match policy {
+        "on-demand" => true,
+        "trap-based" | "none" => load_permille > TRAP_BASED_FROM,
+        _ => false,
+    }
+}
+
 /// The time that the ideal line gives: while the RTOS sleeps, a share
 /// 1 - `load` of the time, Linux is as fast as on four cores of its own, else as
 /// on three (`four` and `three` are its times there).
