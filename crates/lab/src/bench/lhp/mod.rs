@@ -66,6 +66,8 @@ pub struct Lhp {
     basis: Option<Basis>,
     /// Only some were asked for.
     partial: bool,
+    /// How many points a whole run of this extent has.
+    all: usize,
 }
 
 /// Measures; what an earlier bench has measured with the same QEMU,
@@ -79,7 +81,9 @@ pub fn measure(request: &Request, bench: &Bench, progress: &mut Progress) -> Res
     make(&directory)?;
     let basis = Basis::of(bench)?;
     let store = Store::new(directory, basis.clone());
-    let (planned, others) = asked(plan::points(request.extent, &Policy::all()), request)?;
+    let points = plan::points(request.extent, &Policy::all());
+    let all = points.len();
+    let (planned, others) = asked(points, request)?;
     let host = std::thread::available_parallelism().map_or(1, usize::from);
     let campaign = Campaign {
         store: &store,
@@ -94,7 +98,7 @@ pub fn measure(request: &Request, bench: &Bench, progress: &mut Progress) -> Res
     let planned = known.iter().map(|m| m.point.clone()).chain(planned).collect();
     let measurements = known.into_iter().chain(found.measurements).collect();
     let (failures, partial) = (found.failures, request.only.is_some());
-    Ok(Lhp { planned, measurements, failures, basis: Some(basis), partial })
+    Ok(Lhp { planned, measurements, failures, basis: Some(basis), partial, all })
 }
 
 /// The points that were asked for, and all others.
@@ -203,8 +207,9 @@ mod tests {
 
     /// All points are planned, these were measured.
     pub fn lhp(measurements: Vec<Measurement>) -> Lhp {
-        let (failures, basis, partial) = (Vec::new(), None, false);
-        Lhp { planned: plan(), measurements, failures, basis, partial }
+        let (planned, basis, partial) = (plan(), None, false);
+        let all = planned.len();
+        Lhp { planned, measurements, failures: Vec::new(), basis, partial, all }
     }
 
     /// The planned point whose name begins so, with the times of its runs.
@@ -270,6 +275,10 @@ mod tests {
         let failing = outcome.checks().iter().filter(|check| !check.holds()).count();
         assert_eq!(failing, outcome.checks().len() - 1, "but the last: nothing failed");
         let page = nothing.report(&outcome).render(&outcome);
-        assert!(page.contains("PECCS") && !nothing.summary(&outcome).is_empty());
+        assert!(!page.contains("PECCS"), "a paper is quoted beside what we have");
+        assert!(!nothing.summary(&outcome).is_empty());
+        let one = lhp(vec![measured("throughput-on-demand-f5", &[0.1, 0.1])]);
+        let page = one.report(&one.outcome()).render(&one.outcome());
+        assert!(page.contains("PECCS (Figure 1)") && !page.contains("PECCS (Figure 10)"));
     }
 }

@@ -2,6 +2,7 @@
 //! the papers say.
 
 use super::Lhp;
+use super::point::Experiment;
 use crate::figures;
 use crate::report::{Report, figure};
 use crate::results::Outcome;
@@ -53,8 +54,8 @@ impl Lhp {
     #[must_use]
     pub fn summary(&self, outcome: &Outcome) -> String {
         let tables = self.tables().into_iter().map(|table| format!("{table}\n"));
-        let rule = self.throughput().rule_finding();
-        tables.collect::<String>() + &format!("{rule}\n\n{}", figures::checks(outcome))
+        let rule = self.throughput().rule_finding().map_or_else(String::new, |rule| rule + "\n\n");
+        format!("{}{rule}{}", tables.collect::<String>(), figures::checks(outcome))
     }
 
     /// The page.
@@ -68,30 +69,46 @@ impl Lhp {
         let (held, all) =
             (outcome.checks().iter().filter(|check| check.holds()).count(), outcome.checks().len());
         report.tile(format!("{held} of {all}"), "goals reached");
+        let measured = self.measurements.len();
+        report.tile(format!("{measured} of {}", self.all), "points measured");
         let throughput = self.throughput();
+        let has = |experiment| self.of(experiment).next().is_some();
         let caption = "Mean time of a run of hackbench -g 1; less is better. Dashed: Linux alone \
                        on so many cores.";
-        report.section(
-            "How fast is Linux beside the RTOS?",
-            html! {
-                (figure(&throughput.chart().draw(), caption))
-                (beside(THROUGHPUT, &throughput.finding()))
-            },
-        );
-        report.section("Does the interrupt rule help?", beside(RULE, &throughput.rule_finding()));
-        let latency = self.latency_figures();
-        report.section(
-            "How late is the RTOS?",
-            html! {
-                @for (title, drawing) in &latency { (figure(drawing, title)) }
-                (beside(LATENCY, &self.latency_finding()))
-            },
-        );
-        report.section("What does a migration cost?", beside(MIGRATION, &self.migration_finding()));
-        report.section("What does Linux lose?", beside(OVERHEAD, &self.overhead_finding()));
-        let seen =
-            "Ours: the table below; what is spun is counted in further runs of the same point.";
-        report.section("How much is waited in vain?", beside(SEEN, seen));
+        if has(Experiment::Throughput) {
+            report.section(
+                "How fast is Linux beside the RTOS?",
+                html! {
+                    (figure(&throughput.chart().draw(), caption))
+                    (beside(THROUGHPUT, &throughput.finding()))
+                },
+            );
+        }
+        if let Some(rule) = throughput.rule_finding() {
+            report.section("Does the interrupt rule help?", beside(RULE, &rule));
+        }
+        if has(Experiment::Latency) {
+            let latency = self.latency_figures();
+            report.section(
+                "How late is the RTOS?",
+                html! {
+                    @for (title, drawing) in &latency { (figure(drawing, title)) }
+                    (beside(LATENCY, &self.latency_finding()))
+                },
+            );
+        }
+        if has(Experiment::Migration) {
+            let ours = self.migration_finding();
+            report.section("What does a migration cost?", beside(MIGRATION, &ours));
+        }
+        if has(Experiment::Overhead) {
+            report.section("What does Linux lose?", beside(OVERHEAD, &self.overhead_finding()));
+        }
+        if has(Experiment::Spinning) {
+            let ours =
+                "Ours: the table below; what is spun is counted in further runs of the same point.";
+            report.section("How much is waited in vain?", beside(SEEN, ours));
+        }
         self.tables().iter().for_each(|table| report.table(table));
         report
     }
