@@ -32,16 +32,30 @@ const POLICIES: &[(&str, &str, u64)] = &[
     ("safe-unsafe", "\ndelay_limit_us = 200", 0),
     ("coscheduling", "", 0),
     ("balance", "", 100),
+    (RT_VCPU, "", 0),
 ];
+
+/// The policy of the RTOS: Linux's first vCPU ranks above it.
+const RT_VCPU: &str = "rt-vcpu";
+
+/// What is changed in the description.
+fn edits(policy: &str, more: &str) -> Vec<(String, String)> {
+    if policy != RT_VCPU {
+        return vec![(WRITTEN.into(), format!("migration = \"{policy}\"{more}"))];
+    }
+    let realtime = "realtime = true";
+    vec![
+        (WRITTEN.into(), String::new()),
+        ("{ pcpu = 0, priority = 1, ".into(), "{ pcpu = 0, priority = 20, ".into()),
+        (realtime.into(), format!("{realtime}\nmigration = \"{policy}\"")),
+    ]
+}
 
 /// All of them: each takes long, and runs only when it is asked for.
 pub fn scenarios() -> impl Iterator<Item = Scenario> {
     POLICIES.iter().map(|&(policy, more, migrations)| {
         let about = format!("stock Linux works beside an RTOS and a crashing neighbour ({policy})");
-        let run = move |bench: &Bench| {
-            let edits = [(WRITTEN.into(), format!("migration = \"{policy}\"{more}"))];
-            stage(bench, &edits, migrations)
-        };
+        let run = move |bench: &Bench| stage(bench, &edits(policy, more), migrations);
         Scenario::new(format!("{NAME}.{policy}"), about, run).on_request()
     })
 }
