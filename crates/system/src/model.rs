@@ -5,6 +5,7 @@ use crate::image::{Bytes, Kernel};
 use crate::inputs::Input;
 use crate::problem::{Report, Span};
 use abi::system::{HYPERVISOR_SIZE, Region};
+use sched::Members;
 use sched::policy::Kind;
 use std::path::PathBuf;
 
@@ -139,17 +140,13 @@ impl Vcpu {
 
     /// The pCPUs, besides its own, where it may be.
     pub fn havens(&self) -> impl Iterator<Item = usize> + use<> {
-        members(self.havens)
+        Members(self.havens.into())
     }
 
     /// Those of them that it goes round, while it shares the pCPU it is on.
     pub fn tour(&self) -> impl Iterator<Item = usize> + use<> {
-        members(self.tour)
+        Members(self.tour.into())
     }
-}
-
-fn members(pcpus: u16) -> impl Iterator<Item = usize> {
-    (0..abi::MAX_PCPUS).filter(move |pcpu| pcpus >> pcpu & 1 == 1)
 }
 
 /// An interrupt passed through to a guest.

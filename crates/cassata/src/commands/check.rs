@@ -95,15 +95,17 @@ fn refuges(vm: &Vm) -> String {
             let pcpus: Vec<_> = pcpus.iter().map(usize::to_string).collect();
             (!pcpus.is_empty()).then(|| format!("{word}{}", pcpus.join(" ")))
         };
-        let (tour, idle) = vcpu
-            .havens()
-            .filter(|&pcpu| pcpu != vcpu.refuge)
-            .partition(|&pcpu| vcpu.tour().any(|on_tour| on_tour == pcpu));
-        let refuge = (vcpu.refuge != vcpu.pcpu).then(|| vcpu.refuge.to_string());
-        let goes = refuge.into_iter().chain(list("then ", tour)).collect::<Vec<_>>().join(" ");
-        let places = [Some(goes).filter(|goes| !goes.is_empty()), list("idle ", idle)];
-        let places: Vec<_> = places.into_iter().flatten().collect();
-        if places.is_empty() { "-".into() } else { places.join(" or ") }
+        let others = vcpu.havens().filter(|&pcpu| pcpu != vcpu.refuge);
+        let (tour, idle) = others.partition(|&pcpu| vcpu.tour >> pcpu & 1 == 1);
+        let goes = (vcpu.refuge != vcpu.pcpu).then(|| {
+            let then = list(" then ", tour).unwrap_or_default();
+            format!("{}{then}", vcpu.refuge)
+        });
+        match (goes, list("idle ", idle)) {
+            (None, None) => "-".into(),
+            (Some(goes), Some(idle)) => format!("{goes} or {idle}"),
+            (goes, idle) => goes.or(idle).unwrap_or_default(),
+        }
     };
     let each: Vec<String> = vm.vcpus.iter().map(refuge).collect();
     if each.iter().all(|refuge| refuge == "-") { "-".into() } else { each.join(", ") }

@@ -86,8 +86,8 @@ fn winners(vms: &[Vm], me: Id) -> Vec<Id> {
 }
 
 /// Gives every vCPU that may have to leave its [`havens`], and of these a refuge:
-/// one with an equal of its VM if possible, or another of its vCPUs, and the fewest others. Says which
-/// vCPUs have to be reached while a real-time one runs.
+/// one of its [`tour`] if possible, or with another vCPU of its VM, and with the fewest
+/// others. Says which vCPUs have to be reached while a real-time one runs.
 pub(super) fn assign(vms: &mut [Vm], pcpus: usize, problems: &mut Problems) {
     // vCPUs that are on a pCPU, or will be when all had to leave theirs.
     let mut load = vec![0_usize; pcpus];
@@ -112,7 +112,7 @@ pub(super) fn assign(vms: &mut [Vm], pcpus: usize, problems: &mut Problems) {
             vms[id.0].vcpus[id.1].tour = tour;
         }
         if needs.wanders {
-            vms[id.0].vcpus[id.1].havens = havens.iter().fold(0, |set, pcpu| set | 1 << pcpu);
+            vms[id.0].vcpus[id.1].havens = set(havens);
         }
         if needs.notices_interrupts {
             vms[id.0].vcpus[id.1].urgent = true;
@@ -185,7 +185,12 @@ fn tour(vms: &[Vm], me: Id, havens: &[usize]) -> u16 {
         there.iter().any(|other| other.vm == me.0 && other.priority == mine)
             && there.iter().all(|other| other.priority <= mine)
     };
-    havens.iter().filter(|&&pcpu| bears(pcpu)).fold(0, |set, pcpu| set | 1 << pcpu)
+    set(havens.iter().copied().filter(|&pcpu| bears(pcpu)))
+}
+
+/// As the tables have it: a bit for each pCPU.
+fn set(pcpus: impl IntoIterator<Item = usize>) -> u16 {
+    pcpus.into_iter().fold(0, |set, pcpu| set | 1 << pcpu)
 }
 
 /// Real-time vCPUs that would make way for another one and have nowhere to go:

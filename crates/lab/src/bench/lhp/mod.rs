@@ -64,8 +64,6 @@ pub struct Lhp {
     /// Points that brought nothing, and why.
     failures: Vec<(Point, String)>,
     basis: Option<Basis>,
-    /// Only some were asked for.
-    partial: bool,
     /// How many points a whole run of this extent has.
     all: usize,
 }
@@ -97,8 +95,7 @@ pub fn measure(request: &Request, bench: &Bench, progress: &mut Progress) -> Res
     let known: Vec<Measurement> = others.iter().filter_map(|point| store.find(point)).collect();
     let planned = known.iter().map(|m| m.point.clone()).chain(planned).collect();
     let measurements = known.into_iter().chain(found.measurements).collect();
-    let (failures, partial) = (found.failures, request.only.is_some());
-    Ok(Lhp { planned, measurements, failures, basis: Some(basis), partial, all })
+    Ok(Lhp { planned, measurements, failures: found.failures, basis: Some(basis), all })
 }
 
 /// The points that were asked for, and all others.
@@ -150,7 +147,7 @@ impl Lhp {
             self.kernel_checks(),
         ];
         let mut checks: Vec<_> = parts.into_iter().flatten().collect();
-        if self.partial {
+        if self.planned.len() < self.all {
             // Goals that need points nobody asked for are not missed.
             checks.retain(|check| check.value.is_some());
         }
@@ -207,9 +204,9 @@ mod tests {
 
     /// All points are planned, these were measured.
     pub fn lhp(measurements: Vec<Measurement>) -> Lhp {
-        let (planned, basis, partial) = (plan(), None, false);
+        let planned = plan();
         let all = planned.len();
-        Lhp { planned, measurements, failures: Vec::new(), basis, partial, all }
+        Lhp { planned, measurements, failures: Vec::new(), basis: None, all }
     }
 
     /// The planned point whose name begins so, with the times of its runs.
@@ -242,12 +239,13 @@ mod tests {
         let one = || vec![measured("throughput-on-demand-f5", &[0.1, 0.1])];
         let names = |lhp: &Lhp| lhp.checks().into_iter().map(|c| c.name).collect::<Vec<_>>();
         let whole = lhp(one());
-        let part = Lhp { partial: true, ..lhp(one()) };
+        let more = whole.all + 1;
+        let part = Lhp { all: more, ..lhp(one()) };
         assert!(names(&whole).iter().any(|name| name.starts_with("on-demand, f = 0.5")));
         assert_eq!(names(&part), ["every point was measured"], "the ideal line is not known");
         let alone = ["throughput-alone-3", "throughput-alone-4"];
         let known = alone.map(|name| measured(name, &[0.1, 0.1]));
-        let part = Lhp { partial: true, ..lhp(one().into_iter().chain(known).collect()) };
+        let part = Lhp { all: more, ..lhp(one().into_iter().chain(known).collect()) };
         let expected = ["on-demand, f = 0.5: above the ideal line", "every point was measured"];
         assert_eq!(names(&part), expected);
     }
