@@ -2,7 +2,7 @@
 
 use super::point::{Experiment, Linux, Point, Rtos, Stage};
 use super::policy::{NONE, Policy};
-use super::throughput;
+use super::throughput::{self, Judged};
 use crate::bench::Extent;
 use crate::bench::vtime::case::Work;
 
@@ -13,7 +13,7 @@ pub const PERIOD_US: u32 = 10_000;
 /// Period of the RTOS where its latency is measured. With the papers' 1 ms,
 /// 100,000 activations would be 100 s of virtual time, more than an hour for
 /// each point.
-pub const SHORT_PERIOD_US: u32 = 50;
+pub const SHORT_PERIOD_US: u32 = 40;
 /// Period of a tick that has nothing else to do, as the paper's.
 const TICK_US: u32 = 1_000;
 
@@ -49,6 +49,7 @@ pub fn points(extent: Extent, policies: &[Policy]) -> Vec<Point> {
             loads: &[0, 100, 200, 300, 400, 500, 600, 700, 800, 900],
             loops: 100,
             runs: 12,
+            close_runs: 24,
             others: &[0, 100, 200, 300, 400, 500, 600, 700, 800, 900],
             others_runs: 3,
             activations: 100_000,
@@ -60,6 +61,7 @@ pub fn points(extent: Extent, policies: &[Policy]) -> Vec<Point> {
             loads: &[300, 500, 800],
             loops: 100,
             runs: 3,
+            close_runs: 3,
             others: &[300, 800],
             others_runs: 2,
             activations: 4_000,
@@ -87,7 +89,8 @@ fn has_goal(point: &Point) -> bool {
     let is = |names: &[&str]| policy.is_some_and(|policy| names.contains(&policy.name));
     match point.experiment {
         Experiment::Throughput => policy.is_none_or(|policy| {
-            throughput::is_judged(policy.name, point.rtos.map_or(0, |rtos| rtos.load_permille))
+            let load_permille = point.rtos.map_or(0, |rtos| rtos.load_permille);
+            throughput::judged(policy.name, load_permille).is_some()
         }),
         Experiment::Latency => point.separation && is(&["on-demand", "partition"]),
         Experiment::Migration | Experiment::Overhead | Experiment::Kernel => true,
@@ -108,6 +111,8 @@ struct Sizes {
     /// The first of which is not counted. They differ by 5 % each, and goals are about
     /// 5 %, or about which of two is shorter.
     runs: u32,
+    /// The same where the two are close to each other.
+    close_runs: u32,
     /// The same where there is no goal.
     others: &'static [u32],
     others_runs: u32,
@@ -133,8 +138,11 @@ impl Sizes {
             let rtos = Rtos { load_permille, period_us: PERIOD_US, activations: 0 };
             for &policy in policies {
                 let compared = COMPARED.contains(&policy.name);
-                let judged = throughput::is_judged(policy.name, load_permille);
-                let runs = if judged { self.runs } else { self.others_runs };
+                let runs = match throughput::judged(policy.name, load_permille) {
+                    Some(Judged::Closely) => self.close_runs,
+                    Some(Judged::Clearly) => self.runs,
+                    None => self.others_runs,
+                };
                 if compared || self.others.contains(&load_permille) {
                     points.push(point(Stage::shared(policy), Some(rtos), runs));
                 }
@@ -240,7 +248,10 @@ mod tests {
         let points = points(Extent::Full, &Policy::all());
         let named = |name: &str| points.iter().filter(|p| p.name().starts_with(name)).count();
         assert_eq!(named("throughput-on-demand-f9-l100-x12"), 1);
-        assert_eq!(named("throughput-none-f4-l100-x12"), 1);
+        assert_eq!(named("throughput-none-f5-l100-x12"), 1);
+        assert_eq!(named("throughput-none-f4-l100-x24"), 1);
+        assert_eq!(named("throughput-trap-based-f4-l100-x24"), 1);
+        assert_eq!(named("throughput-on-demand-f4-l100-x12"), 1);
         assert_eq!(named("throughput-none-f3-l100-x3"), 1);
         assert_eq!(named("throughput-alone-3-l100-x12"), 1);
         assert_eq!(named("throughput-partition-f9-l100-x3"), 1);

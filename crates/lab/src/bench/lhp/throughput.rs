@@ -18,13 +18,28 @@ const ABOVE_IDEAL_PERCENT: f64 = 5.0;
 /// Above this load the trap-based policy shall beat `none`, thousandths.
 const TRAP_BASED_FROM: u32 = 300;
 
-/// Whether a goal is about this policy at this load, thousandths.
+/// Where `none` is only about as slow as the trap-based policy, thousandths: the less
+/// the RTOS burns, the better `none` is.
+const CLOSE_UNTIL: u32 = 400;
+
+/// How a goal judges a point.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Judged {
+    /// Against a limit, or another one that differs by much.
+    Clearly,
+    /// Against one that differs by as little as a few runs do by chance.
+    Closely,
+}
+
+/// How a goal judges this policy at this load, thousandths, if one does.
 #[must_use]
-pub fn is_judged(policy: &str, load_permille: u32) -> bool {
-    match policy {
-        "on-demand" => true,
-        "trap-based" | "none" => load_permille > TRAP_BASED_FROM,
-        _ => false,
+pub fn judged(policy: &str, load_permille: u32) -> Option<Judged> {
+    match (policy, load_permille) {
+        ("on-demand", _) => Some(Judged::Clearly),
+        ("trap-based" | "none", ..=TRAP_BASED_FROM) => None,
+        ("trap-based" | "none", ..=CLOSE_UNTIL) => Some(Judged::Closely),
+        ("trap-based" | "none", _) => Some(Judged::Clearly),
+        _ => None,
     }
 }
 
