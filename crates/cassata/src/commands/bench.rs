@@ -52,11 +52,12 @@ fn no_point(arguments: &Arguments) -> Result<()> {
 }
 
 fn bench_lhp(arguments: &Arguments, interrupt: &Interrupt) -> Result<u8> {
+    let extent = extent(arguments);
+    let request = lhp::Request { extent, fresh: arguments.fresh, only: arguments.point.clone() };
+    request.check()?;
     let directory = Directory::create(&place::results(), "lhp")?;
     let bench = room(&directory, interrupt)?;
     let mut progress = Progress::new("bench lhp");
-    let extent = extent(arguments);
-    let request = lhp::Request { extent, fresh: arguments.fresh, only: arguments.point.clone() };
     let lhp = lhp::measure(&request, &bench, &mut progress)?;
     drop(progress);
     let mut outcome = lhp.outcome();

@@ -56,6 +56,16 @@ pub struct Request {
     pub only: Option<String>,
 }
 
+impl Request {
+    /// Whether there is something to measure.
+    ///
+    /// # Errors
+    /// When no point is called so; names those that are there.
+    pub fn check(&self) -> Result<()> {
+        asked(plan::points(self.extent, &Policy::all()), self).map(drop)
+    }
+}
+
 /// Everything that was measured.
 #[derive(Debug)]
 pub struct Lhp {
