@@ -131,6 +131,17 @@ fn a_run_that_cannot_begin_leaves_nothing_behind() {
     assert!(!directory.path().join("results").exists());
 }
 
+/// A run may take long; where its result goes is looked at before.
+#[test]
+fn a_result_without_a_place_is_refused_at_once() {
+    let directory = described();
+    let result = cassata(directory.path(), &["run", "a.toml", "--json", "none/a.json"]);
+    let complaint = String::from_utf8(result.stderr).unwrap();
+    assert_eq!(result.status.code(), Some(2), "{complaint}");
+    assert!(complaint.contains("there is no directory none"), "{complaint}");
+    assert!(!directory.path().join("results").exists());
+}
+
 #[test]
 fn a_result_replaces_nothing_that_is_read() {
     let directory = described();

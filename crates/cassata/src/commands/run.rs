@@ -6,7 +6,7 @@ use crate::place;
 use lab::conditions;
 use lab::machine::Time;
 use lab::qemu::Qemu;
-use lab::results::{Directory, write_json};
+use lab::results::{Directory, has_place, write_json};
 use lab::run::Options;
 use lab::view;
 use miette::Result;
@@ -21,6 +21,7 @@ pub fn run(arguments: &Run) -> Result<u8> {
     let checked = description::load(&arguments.system)?;
     if let Some(file) = &arguments.json {
         description::spare_inputs(&checked, file, "--json")?;
+        has_place(file)?;
     }
     let directory = Directory::create(&place::results(), &name)?;
     let bundle = description::pack(&checked, &directory.path().join("system.elf"))?;

@@ -79,6 +79,29 @@ pub fn write_file(path: &Path, content: &[u8]) -> Result<(), WriteError> {
     write_atomically(path, content)
 }
 
+/// Whether there is a place for a file at `path`: whoever works long for one asks
+/// before.
+///
+/// # Errors
+/// When there is no such directory, or a directory itself.
+pub fn has_place(path: &Path) -> Result<(), WriteError> {
+    let fail = |cause| WriteError { path: path.into(), cause };
+    if path.is_dir() {
+        return Err(fail(io::ErrorKind::IsADirectory.into()));
+    }
+    directory_of(path).map(drop).map_err(fail)
+}
+
+/// Where the file at `path` is, or would be.
+fn directory_of(path: &Path) -> io::Result<&Path> {
+    let directory = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    if directory.is_dir() {
+        return Ok(directory);
+    }
+    let cause = format!("there is no directory {}", directory.display());
+    Err(io::Error::new(io::ErrorKind::NotFound, cause))
+}
+
 /// A reader sees the old file or the new one, never half of it. What is no file,
 /// such as `/dev/stdout`, is written to and stays what it is; a link stays one.
 fn write_atomically(path: &Path, content: &[u8]) -> Result<(), WriteError> {
@@ -92,11 +115,7 @@ fn write_atomically(path: &Path, content: &[u8]) -> Result<(), WriteError> {
     }
     let target = fs::canonicalize(path).unwrap_or_else(|_| path.into());
     let path = target.as_path();
-    let directory = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    if !directory.is_dir() {
-        let cause = format!("there is no directory {}", directory.display());
-        return Err(fail(io::Error::new(io::ErrorKind::NotFound, cause)));
-    }
+    let directory = directory_of(path).map_err(fail)?;
     let write = || -> io::Result<()> {
         let mut file = tempfile::Builder::new().permissions(readable()).tempfile_in(directory)?;
         file.write_all(content)?;
@@ -125,6 +144,17 @@ mod tests {
         // A directory can be neither written to nor replaced.
         assert!(super::write_file(directory.path(), b"new").is_err());
         assert!(directory.path().is_dir());
+    }
+
+    #[test]
+    fn a_file_that_cannot_be_is_known_before() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("file");
+        assert!(has_place(&file).is_ok() && has_place(Path::new("/dev/stdout")).is_ok());
+        assert!(!file.exists());
+        let nowhere = has_place(&directory.path().join("none/file")).unwrap_err().to_string();
+        assert!(nowhere.contains("there is no directory") && nowhere.ends_with("none"));
+        assert!(has_place(directory.path()).is_err());
     }
 
     use super::*;

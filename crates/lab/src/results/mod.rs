@@ -7,7 +7,7 @@ mod check;
 mod files;
 
 pub use check::{Check, Goal};
-pub use files::{Directory, WriteError, write_file, write_json};
+pub use files::{Directory, WriteError, has_place, write_file, write_json};
 
 use serde::Serialize;
 use serde_json::{Map, Value};
