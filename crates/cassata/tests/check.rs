@@ -5,7 +5,7 @@ mod support;
 use serde_json::{Value, json};
 use std::fs;
 use std::path::Path;
-use support::{files, said};
+use support::{command, files, said};
 
 /// Two pCPUs with an RTOS, two without; Linux has this policy.
 fn describe(directory: &Path, policy: &str) {
@@ -87,4 +87,17 @@ fn programs_are_told_the_same() {
         ],
     });
     assert_eq!(said, expected);
+}
+
+/// Whoever keeps the answer must know if there is none.
+#[test]
+fn an_answer_that_could_not_be_said_is_an_error() {
+    let directory = files();
+    describe(directory.path(), "on-demand");
+    let full = fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+    let output = command(directory.path(), &["check", "--json", "a.toml"]).stdout(full).output();
+    let output = output.unwrap();
+    let complaint = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{complaint}");
+    assert!(complaint.contains("cannot write to standard output"), "{complaint}");
 }

@@ -19,11 +19,25 @@ use lab::machine::{Time, VirtualTime};
 use lab::qemu::Qemu;
 use lab::report::Report;
 use lab::results::{Directory, Outcome};
-use miette::{IntoDiagnostic, Result, WrapErr};
-use std::io::Write;
+use miette::{IntoDiagnostic, Result, WrapErr, miette};
+use std::io::{self, ErrorKind, Write};
+use std::sync::OnceLock;
+
+/// Why something could not be said, if that was so.
+static UNSAID: OnceLock<io::Error> = OnceLock::new();
 
 /// Carries a command out; answers the exit code.
 pub fn run(command: &Command) -> Result<u8> {
+    let code = carry_out(command)?;
+    match UNSAID.get() {
+        Some(error) => {
+            Err(miette!(help = "is there room?", "cannot write to standard output: {error}"))
+        }
+        None => Ok(code),
+    }
+}
+
+fn carry_out(command: &Command) -> Result<u8> {
     match command {
         Command::Demo(arguments) => demo::demo(arguments),
         Command::Test(arguments) => test::test(arguments),
@@ -48,9 +62,13 @@ fn virtual_time(qemu: &Qemu, directory: &Directory) -> Result<Time> {
     Ok(Time::Virtual(VirtualTime::new(&instrument, qemu, directory.path())?))
 }
 
-/// Says something on standard output. Whoever stops reading has heard enough.
+/// Says something on standard output. Whoever stops reading has heard enough; if it
+/// cannot be said the command fails, but only in the end: its results are files.
 fn say(text: &str) {
-    drop(writeln!(std::io::stdout(), "{text}"));
+    match writeln!(io::stdout(), "{text}") {
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => drop(UNSAID.set(error)),
+        _ => {}
+    }
 }
 
 /// Writes `result.json` and `report.html`, and says where they are.

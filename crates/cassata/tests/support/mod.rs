@@ -27,9 +27,14 @@ fn linux_image() -> Vec<u8> {
 
 /// Calls `cassata` there, as somebody does who is outside the project.
 pub fn cassata(directory: &Path, arguments: &[&str]) -> Output {
+    command(directory, arguments).output().unwrap()
+}
+
+/// The same, not called yet.
+pub fn command(directory: &Path, arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_cassata"));
-    command.env_remove("CASSATA_ROOT");
-    command.args(arguments).current_dir(directory).output().unwrap()
+    command.env_remove("CASSATA_ROOT").args(arguments).current_dir(directory);
+    command
 }
 
 /// What it says on standard output, when all is well.
