@@ -9,7 +9,8 @@ use std::time::Instant;
 
 /// Runs the scenarios that `filter` asks for, each in a fresh directory
 /// `name` below `bench.directory`, and tells how each ended. A failure keeps
-/// its reason in `failure.txt` there. Stops early on Ctrl-C.
+/// its reason in `failure.txt` there. Stops early on Ctrl-C, and does not count what
+/// that ended.
 pub fn run_scenarios(
     scenarios: &[Scenario],
     filter: &str,
@@ -25,6 +26,10 @@ pub fn run_scenarios(
         let start = Instant::now();
         let result = run_one(scenario, bench);
         let seconds = start.elapsed().as_secs_f64();
+        if result.is_err() && bench.interrupt.requested() {
+            progress.line(&format!("machine test {} ... interrupted", scenario.name));
+            break;
+        }
         let verdict = if result.is_ok() { "ok" } else { "FAILED" };
         progress.line(&format!("machine test {} ... {verdict} ({seconds:.1} s)", scenario.name));
         if let Err(reason) = &result {
@@ -121,5 +126,23 @@ mod tests {
         bench.interrupt.request();
         let tally = run_scenarios(&scenarios(), "", &bench, &mut Progress::silent());
         assert_eq!(tally, Tally::default());
+    }
+
+    #[test]
+    fn what_an_interrupt_ended_is_not_counted() {
+        let directory = tempfile::tempdir().unwrap();
+        let bench = bench(directory.path());
+        let ends = |bench: &Bench| {
+            bench.interrupt.request();
+            Err(miette!("interrupted"))
+        };
+        let good = |_: &Bench| Ok(());
+        let scenarios = [
+            Scenario::new("a", "", good),
+            Scenario::new("b", "", ends),
+            Scenario::new("c", "", good),
+        ];
+        let tally = run_scenarios(&scenarios, "", &bench, &mut Progress::silent());
+        assert_eq!(tally, Tally { passed: 1, failed: 0 });
     }
 }
