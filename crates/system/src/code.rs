@@ -56,6 +56,7 @@ codes! {
     UnequalSiblings = "unequal-siblings", Warning, "vCPUs of one VM that starve each other.";
     MigrationPolicy = "migration-policy", Error, "A policy, or part of one, where it cannot be.";
     MigrationUnused = "migration-unused", Warning, "Migration where no vCPU would ever move.";
+    OutrankedRefuge = "outranked-refuge", Warning, "A vCPU that may get nothing where it goes.";
     TimerLead = "timer-lead", Error, "A lead before a timer where there cannot be one.";
     Consolidate = "consolidate", Error, "Consolidation where it cannot be.";
     ConsolidateUnused = "consolidate-unused", Warning, "Consolidation that can power down no pCPU.";
@@ -76,6 +77,7 @@ codes! {
     DmaUnconfined = "dma-unconfined", Warning, "A device that nothing keeps out of memory.";
     Image = "image", Error, "A file that cannot be read.";
     ImageKind = "image-kind", Error, "A file that is no kernel for this VM.";
+    FlatElf = "flat-elf", Warning, "An ELF file whose header would be run.";
     ImageTooLarge = "image-too-large", Error, "A file that does not fit its VM's memory.";
     Initramfs = "initramfs", Error, "An initramfs that nobody would unpack.";
     CommandLine = "command-line", Error, "A command line the guest could not read.";

@@ -42,7 +42,15 @@ fn kernel(
 ) -> Option<Kernel> {
     let bytes = files.read(at, problems)?;
     match image::identify(&bytes, vm.format.as_ref().map(|at| *at.get_ref())) {
-        Ok(kind) => Some(Kernel { bytes, kind }),
+        Ok(kind) => {
+            if matches!(kind, KernelKind::Flat) && image::is_elf(&bytes) {
+                let span = vm.format.as_ref().map_or(at.span(), At::span);
+                problems
+                    .add(Code::FlatElf, span, "the file is ELF: as `flat` its header would be run")
+                    .hint("leave `format` out, or make it flat with `objcopy -O binary`");
+            }
+            Some(Kernel { bytes, kind })
+        }
         Err(unfit) => {
             problems.add(Code::ImageKind, at.span(), unfit.message).hint(unfit.hint);
             None

@@ -10,6 +10,7 @@ mod lead;
 mod memory;
 mod migration;
 mod names;
+mod outranked;
 mod siblings;
 mod timing;
 mod vcpus;
@@ -61,6 +62,7 @@ pub(crate) fn check(draft: &Draft, directory: &Path, problems: &mut Problems) ->
     lead::assign(&mut vms, &draft.vms);
     let shelters = consolidation::shelters(&vms, machine.pcpus, problems);
     siblings::check(&draft.vms, &vms, &shelters, problems);
+    outranked::check(&draft.vms, &vms, problems);
     vcpus::idle_pcpus(&draft.vms, &vms, machine.pcpus, problems);
     Some(Sound {
         machine,

@@ -58,6 +58,11 @@ impl KernelKind {
     }
 }
 
+/// Whether a file is ELF, whatever it is said to be.
+pub(crate) fn is_elf(bytes: &[u8]) -> bool {
+    elf::has_magic(bytes)
+}
+
 /// Finds out what a file is, and whether it can be booted. A flat binary
 /// cannot be told from anything else, so it must be called one.
 pub(crate) fn identify(bytes: &[u8], stated: Option<Format>) -> Result<KernelKind, Unfit> {
