@@ -17,6 +17,12 @@ pub trait Named: PartialEq + Clone {
     fn work(&self) -> f64 {
         1.0
     }
+
+    /// What a machine is made of for it that neither the case itself nor the basis
+    /// says: what was measured with another recipe is not valid.
+    fn recipe(&self) -> String {
+        String::new()
+    }
 }
 
 /// What a run brought.
@@ -43,6 +49,10 @@ pub fn checksum(files: &[&Path]) -> Result<String> {
     Ok(format!("{:08x}", sum.finalize()))
 }
 
+fn recipe(case: &impl Named) -> u32 {
+    crc32fast::hash(case.recipe().as_bytes())
+}
+
 /// Measurements on disk; `B` is what they depend on besides their case.
 #[derive(Debug)]
 pub struct Store<B> {
@@ -53,6 +63,8 @@ pub struct Store<B> {
 #[derive(Serialize, Deserialize)]
 struct Entry<B, M> {
     basis: B,
+    /// CRC-32 of [`Named::recipe`].
+    recipe: u32,
     measurement: M,
 }
 
@@ -74,7 +86,9 @@ impl<B: Clone + PartialEq + Serialize + DeserializeOwned> Store<B> {
     pub fn find<M: Measured>(&self, case: &M::Case) -> Option<M> {
         let text = fs::read(self.path(case)).ok()?;
         let entry: Entry<B, M> = serde_json::from_slice(&text).ok()?;
-        let valid = entry.basis == self.basis && entry.measurement.case() == case;
+        let valid = entry.basis == self.basis
+            && entry.recipe == recipe(case)
+            && entry.measurement.case() == case;
         valid.then_some(entry.measurement)
     }
 
@@ -83,8 +97,9 @@ impl<B: Clone + PartialEq + Serialize + DeserializeOwned> Store<B> {
     /// # Errors
     /// When it cannot be written.
     pub fn keep<M: Measured>(&self, measurement: &M) -> Result<(), WriteError> {
-        let (basis, measurement) = (self.basis.clone(), measurement.clone());
-        write_json(&self.path(measurement.case()), &Entry { basis, measurement })
+        let (basis, recipe) = (self.basis.clone(), recipe(measurement.case()));
+        let measurement = measurement.clone();
+        write_json(&self.path(measurement.case()), &Entry { basis, recipe, measurement })
     }
 
     fn path(&self, case: &impl Named) -> PathBuf {
@@ -95,6 +110,11 @@ impl<B: Clone + PartialEq + Serialize + DeserializeOwned> Store<B> {
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
+    use std::cell::RefCell;
+
+    thread_local! {
+        static RECIPE: RefCell<String> = const { RefCell::new(String::new()) };
+    }
 
     #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
     pub struct Plain(pub String, pub u32);
@@ -108,6 +128,10 @@ pub(super) mod tests {
     impl Named for Plain {
         fn name(&self) -> String {
             self.0.clone()
+        }
+
+        fn recipe(&self) -> String {
+            RECIPE.with_borrow(Clone::clone)
         }
     }
 
@@ -124,7 +148,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn another_basis_or_other_parameters_make_it_invalid() {
+    fn another_basis_recipe_or_parameter_makes_it_invalid() {
         let directory = tempfile::tempdir().unwrap();
         let store = |instrument: &str| Store::new(directory.path().into(), instrument.to_owned());
         let case = Plain("hackbench".into(), 4);
@@ -134,5 +158,7 @@ pub(super) mod tests {
         assert_eq!(store("a").find(&case), Some(found));
         assert_eq!(store("b").find::<Found>(&case), None);
         assert_eq!(store("a").find::<Found>(&Plain("hackbench".into(), 5)), None);
+        RECIPE.set("quantum_us = 50".into());
+        assert_eq!(store("a").find::<Found>(&case), None);
     }
 }

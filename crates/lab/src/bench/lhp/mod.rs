@@ -79,7 +79,7 @@ pub struct Lhp {
 }
 
 /// Measures; what an earlier bench has measured with the same QEMU,
-/// instrument, hypervisor and guests is not measured again.
+/// instrument, hypervisor and guests, told the same, is not measured again.
 ///
 /// # Errors
 /// When there is no such point, files cannot be read or written, and on Ctrl-C.

@@ -244,6 +244,15 @@ mod tests {
     }
 
     #[test]
+    fn points_have_recipes_of_their_own() {
+        let points = points(Extent::Full, &Policy::all());
+        let recipes: BTreeSet<_> = points.iter().map(Point::recipe).collect();
+        // A point of spinning and one of the kernel may be told the same.
+        assert!(recipes.len() > points.len() * 9 / 10 && !recipes.contains(""));
+        assert!(recipes.iter().any(|recipe| recipe.contains("quantum_us = ")));
+    }
+
+    #[test]
     fn points_with_a_goal_have_the_most_runs() {
         let points = points(Extent::Full, &Policy::all());
         let named = |name: &str| points.iter().filter(|p| p.name().starts_with(name)).count();

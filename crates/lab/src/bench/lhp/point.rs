@@ -1,6 +1,7 @@
 //! One run of a machine: a point of some figure.
 
 use super::policy::Policy;
+use super::run;
 use crate::bench::store::Named;
 use crate::bench::vtime::case::Work;
 use serde::{Deserialize, Serialize};
@@ -188,6 +189,10 @@ impl Named for Point {
             Linux::Timed { work, count, runs } => timed_s(*work, *count) * f64::from(*runs),
         };
         machines * (BOOT_S + load)
+    }
+
+    fn recipe(&self) -> String {
+        run::recipe(self)
     }
 
     /// Such as `throughput-on-demand-f5-l100-x7`,

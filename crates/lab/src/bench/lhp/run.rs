@@ -1,10 +1,12 @@
 //! Runs one point.
 
 use super::description;
+use super::plan::CORES;
 use super::point::{Experiment, Linux, Point};
 use crate::bench::sample::Sample;
-use crate::bench::store::Measured;
+use crate::bench::store::{Measured, Named};
 use crate::bench::vtime;
+use crate::bench::vtime::case::{Case, Guest};
 use crate::bench::vtime::figures::{Figures, hackbench, work};
 use crate::bundle::{Bundle, channel};
 use crate::demo::{LinuxProgress, LinuxWork};
@@ -326,6 +328,19 @@ fn vcpus(observer: &Observer) -> Vec<Vcpu> {
     named.map(vcpu).collect()
 }
 
+/// A point that runs without hypervisor.
+fn native_case(point: &Point) -> Option<Case> {
+    let Linux::Timed { work, count, runs } = point.linux else { return None };
+    Some(Case::new(Guest::Work { work, count, runs }, CORES))
+}
+
+/// What a point's machine is told, wherever the project is.
+#[must_use]
+pub fn recipe(point: &Point) -> String {
+    let described = description::of(point, Path::new(""));
+    described.or_else(|| Some(native_case(point)?.recipe())).unwrap_or_default()
+}
+
 /// Without hypervisor.
 fn native(
     point: &Point,
@@ -333,11 +348,9 @@ fn native(
     directory: &Path,
     tell: &mut dyn FnMut(&str),
 ) -> Result<Measurement> {
-    let Linux::Timed { work, count, runs } = point.linux else {
+    let Some(case) = native_case(point) else {
         return Err(miette!("only timed work runs without hypervisor"));
     };
-    let guest = vtime::case::Guest::Work { work, count, runs };
-    let case = vtime::case::Case::new(guest, super::plan::CORES);
     let found = vtime::run::run(&case, bench, directory, tell)?;
     let virtual_s = found.virtual_s().unwrap_or_default();
     let Figures::Work(runs) = found.figures else {

@@ -128,6 +128,10 @@ impl Case {
 }
 
 impl Named for Case {
+    fn recipe(&self) -> String {
+        format!("{:?}", self.guest.arguments(&Images::of(Path::new(""))))
+    }
+
     /// Such as `hackbench-x10-4-parallel-2000ns-busy-1`.
     fn name(&self) -> String {
         let guest = match self.guest {
