@@ -225,8 +225,8 @@ pub mod vm_flags {
 
 /// Bits of [`Vcpu::flags`].
 pub mod vcpu_flags {
-    /// Messages for it use the upper half of the priorities: it must be reached
-    /// while a real-time vCPU runs.
+    /// Messages for it use the upper half of the priorities while it is on: it must be
+    /// reached while a real-time vCPU runs.
     pub const URGENT: u16 = 1 << 0;
 }
 

@@ -214,6 +214,8 @@ impl Pcpu {
         if owner == self.index {
             self.accept_power_on(VcpuId(id as u8));
         } else {
+            // What was sent while it was off may not have been urgent, and be unread.
+            MAILBOXES[owner].discard(Message::Vcpus, id);
             self.tell(owner, Message::Vcpus, id, self.is_urgent(id));
         }
     }

@@ -10,12 +10,13 @@ use crate::console::Console;
 use crate::consolidation::Consolidation;
 use crate::lead::Before;
 use crate::lifecycle::Home;
-use crate::shared::{MAILBOXES, PLACES, TAKEN};
+use crate::shared::{MAILBOXES, PLACES, POWER, TAKEN};
 use crate::vcpu::{Vcpu, Work};
 use abi::status::{PcpuStatus, vcpu_state};
 use abi::system::{System, flags, vcpu_flags};
 use abi::{MAX_PCPUS, MAX_VCPUS, MAX_VMS};
 use core::sync::atomic::Ordering;
+use el2::power::Affinity;
 use el2::vgic::Effects;
 use el2::vgic::interface::CpuInterface;
 use sched::{Instant, Members, Message, Scheduler, State, VcpuId};
@@ -464,9 +465,11 @@ impl Pcpu {
         }
     }
 
-    /// Whether a vCPU has to be reached while a real-time one runs.
+    /// Whether a vCPU has to be reached while a real-time one runs. One that is off
+    /// hears nothing: a sibling could take the core from that one for ever.
     pub fn is_urgent(&self, id: usize) -> bool {
         self.system.vcpus[id].flags & vcpu_flags::URGENT != 0
+            && POWER[id].affinity() != Affinity::Off
     }
 
     /// A vCPU of this core may have new interrupts.

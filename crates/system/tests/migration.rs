@@ -128,7 +128,8 @@ fn a_real_time_vcpu_that_makes_way_has_one_place_to_go() {
 
 #[test]
 fn where_every_pcpu_has_an_rtos_nobody_goes() {
-    for policy in ["on-demand", "trap-based-deferred", "balance"] {
+    for policy in ["on-demand", "trap-based", "trap-based-eager", "trap-based-deferred", "balance"]
+    {
         let places = places(&[linux(policy), rtos(&[0, 1, 2, 3])]);
         assert_eq!(places[..4], [0, 1, 2, 3].map(stays), "{policy}");
         assert_eq!(places[4..], [0, 1, 2, 3].map(realtime), "{policy}");

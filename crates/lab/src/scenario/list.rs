@@ -5,6 +5,7 @@ use super::staged::Staged;
 use super::{damaged, gathered, moved, reference, stock, typed};
 use crate::observe::Observer;
 use crate::suite::Scenario;
+use abi::status::Exit;
 
 /// All of them: first those that tell whether the probe is right.
 #[must_use]
@@ -121,6 +122,13 @@ const STAGED: &[Staged] = &[
         &[("rtos", Rhythm(3000)), ("probe", Passes)],
     ),
     Staged {
+        name: "beside-pestering",
+        about: "interrupts for a neighbour's vCPU that is off do not interrupt a real-time one",
+        // The sibling never has a core.
+        expect: &[("rtos", Rhythm(1000)), ("pestering", Turns(0))],
+        besides: Some(interrupted_by_its_timer_only),
+    },
+    Staged {
         name: "beside-reports",
         about: "a core that carries reports of neighbours leaves off when somebody is woken",
         expect: &[("rtos", Rhythm(500)), ("crash", Starts(10)), ("wreck", Starts(10))],
@@ -204,6 +212,17 @@ fn reports_delay_little(observer: &Observer) -> Option<String> {
     let latest_ns = latest * 1_000_000_000 / header.counter_hz;
     (header.missed > 0 || latest_ns > LATEST_NS)
         .then(|| format!("it missed {} activations, and came {latest_ns} ns late", header.missed))
+}
+
+/// The real-time VM took no more than two interrupts for each activation, its timer's and
+/// what may come just then: it would be hundreds.
+fn interrupted_by_its_timer_only(observer: &Observer) -> Option<String> {
+    let vm = observer.layout().vm("rtos")?;
+    let activations = observer.reports(vm)?.header()?.written;
+    let vcpu = observer.layout().vms[vm].vcpus.start;
+    let interrupts = observer.latest()?.vcpus[vcpu].exits[Exit::Interrupt as usize];
+    (interrupts > 2 * activations)
+        .then(|| format!("{interrupts} interrupts came in {activations} activations"))
 }
 
 /// The real-time VM arrived on another core some thousand times, and its handler

@@ -102,6 +102,7 @@ pub(super) fn assign(vms: &mut [Vm], pcpus: usize, problems: &mut Problems) {
             homeless.push(*id);
         }
         let tour = tour(vms, *id, &havens);
+        let has_place = !havens.is_empty();
         if needs.refuge
             && let Some(refuge) = refuge(vms, *id, &havens, tour, &load)
         {
@@ -114,7 +115,8 @@ pub(super) fn assign(vms: &mut [Vm], pcpus: usize, problems: &mut Problems) {
         if needs.wanders {
             vms[id.0].vcpus[id.1].havens = set(havens);
         }
-        if needs.notices_interrupts {
+        // Who has nowhere to go would be told in vain, at the cost of who runs there.
+        if needs.notices_interrupts && has_place {
             vms[id.0].vcpus[id.1].urgent = true;
         }
         if needs.for_realtime {

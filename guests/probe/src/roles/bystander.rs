@@ -54,6 +54,16 @@ pub fn crash() -> Check<Done> {
     boot::crash()
 }
 
+/// Sends SGIs to its sibling, which is off, for ever.
+pub fn pester() -> Check<Done> {
+    const POKE: u32 = 6;
+    needs_two_vcpus!();
+    println!("pestering");
+    loop {
+        gic::send(POKE, [1]);
+    }
+}
+
 /// As [`crash`], but it is the second vCPU, after a rest of some milliseconds.
 pub fn crash_sibling() -> Check<Done> {
     const TIMER: Timer = Timer::Virtual;

@@ -30,6 +30,7 @@ pub const ALL: &[Test] = &[
     Test { name: "lead", body: lead::lead },
     Test { name: "lead-reset", body: lead::reset },
     Test { name: "migrant", body: migrant::migrant },
+    Test { name: "pester", body: bystander::pester },
     Test { name: "power", body: power::power },
     Test { name: "sleeper", body: migrant::sleeper },
     Test { name: "preempted", body: preempted::preempted },
