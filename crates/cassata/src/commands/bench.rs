@@ -64,7 +64,7 @@ fn bench_lhp(arguments: &Arguments, interrupt: &Interrupt) -> Result<u8> {
     outcome.parameter("cassata", env!("CARGO_PKG_VERSION"));
     say(&lhp.summary(&outcome));
     for (name, content) in lhp.files() {
-        directory.write(name, content.as_bytes())?;
+        directory.write(&name, content.as_bytes())?;
     }
     write_results(&directory, &outcome, &lhp.report(&outcome))?;
     Ok(outcome.exit_code(arguments.report_only))

@@ -1,8 +1,9 @@
 //! Curves over a few points that stand equally far apart.
 
+use super::alone;
 use super::axis::{Axis, LEFT, RIGHT, WIDTH, point};
 use crate::quantity::number;
-use maud::{Markup, PreEscaped, html};
+use maud::{Markup, html};
 
 const HEIGHT: f64 = 360.0;
 /// Top of the plot, under a legend of one row.
@@ -16,15 +17,6 @@ const COLORS: usize = 8;
 const BOTTOM: f64 = HEIGHT - 56.0;
 /// Radius of the mark at a point.
 const MARK: f64 = 3.2;
-
-/// What a drawing without a page needs to have colours.
-const ALONE: &str = "svg{background:#fff;font:12px system-ui,sans-serif}\
-.grid{stroke:#e3e1dc}.label{fill:#68707a}.legend{fill:#22262b;font-size:13px}\
-.hover{fill:transparent}.s0{fill:#2f7ebc;stroke:#2f7ebc}.s1{fill:#d0603a;stroke:#d0603a}\
-.s2{fill:#4f9d55;stroke:#4f9d55}.s3{fill:#8a63b5;stroke:#8a63b5}\
-.s4{fill:#b98a17;stroke:#b98a17}.s5{fill:#2d9c9c;stroke:#2d9c9c}.s6{fill:#b84d86;stroke:#b84d86}\
-.s7{fill:#6f7a86;stroke:#6f7a86}.compared{stroke:#68707a;stroke-dasharray:5 4}\
-.curve{fill:none;stroke-width:2;stroke-linejoin:round}";
 
 /// What is measured over what varies.
 #[derive(Clone, Debug)]
@@ -58,13 +50,7 @@ impl Chart<'_> {
     /// As a file of its own.
     #[must_use]
     pub fn file(&self) -> String {
-        let drawing = html! {
-            svg xmlns="http://www.w3.org/2000/svg" viewBox=(format!("0 0 {WIDTH} {HEIGHT}")) {
-                style { (PreEscaped(ALONE)) }
-                (self.content())
-            }
-        };
-        drawing.into_string()
+        alone(&self.draw()).unwrap_or_default()
     }
 
     fn content(&self) -> Markup {

@@ -5,18 +5,22 @@
 //! written with the page's own templates (maud) and not by a plotting crate,
 //! which bakes colours into the picture.
 
+mod alone;
 mod axis;
 mod bars;
 mod dots;
 mod histogram;
 mod lines;
+mod rows;
 mod shares;
 pub mod timeline;
 
+pub use alone::alone;
 pub use bars::{Bar, bars};
 pub use dots::{Group, dots};
 pub use histogram::{Series, histogram};
 pub use lines::Chart;
+pub use rows::{Row, rows};
 pub use shares::shares;
 
 use crate::results::{Check, Outcome};
@@ -91,6 +95,12 @@ impl Report {
 #[must_use]
 pub fn figure(drawing: &Markup, caption: &str) -> Markup {
     html! { figure { (drawing) figcaption { (caption) } } }
+}
+
+/// Content that is there for who asks for it.
+#[must_use]
+pub fn folded(heading: &str, content: &Markup) -> Markup {
+    html! { details { summary { (heading) } (content) } }
 }
 
 fn verdict(outcome: &Outcome) -> Markup {

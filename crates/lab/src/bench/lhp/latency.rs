@@ -11,7 +11,7 @@ use crate::results::{Check, Goal};
 use crate::table::Table;
 use maud::Markup;
 use serde_json::{Map, Value, json};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
 /// Most that on-demand may be later than `partition`, that being 1.
@@ -22,8 +22,49 @@ pub(super) const LOADS: [(Linux, &str); 2] =
     [(Linux::BusyHackbench, "hackbench"), (Linux::BusyWrite, "file writes")];
 /// Separation of interrupt priorities, with its name.
 const SEPARATIONS: [(bool, &str); 2] = [(true, "separation"), (false, "no separation")];
-/// What is drawn: more curves would hide each other.
-const DRAWN: [&str; 3] = ["partition", "none", "on-demand"];
+/// What is drawn first: more curves would hide each other.
+pub(super) const DRAWN: [&str; 3] = ["partition", "none", "on-demand"];
+
+/// What of an activation is looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Latency {
+    /// Until the interrupt handler runs.
+    Response,
+    /// Until the task runs.
+    Dispatch,
+}
+
+impl Latency {
+    pub(super) const ALL: [Self; 2] = [Self::Response, Self::Dispatch];
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Response => "response",
+            Self::Dispatch => "dispatch",
+        }
+    }
+
+    fn title(self) -> &'static str {
+        match self {
+            Self::Response => "Interrupt response time",
+            Self::Dispatch => "Dispatch latency",
+        }
+    }
+
+    fn of(self, lateness: &Lateness) -> &BTreeMap<u32, u64> {
+        match self {
+            Self::Response => &lateness.response,
+            Self::Dispatch => &lateness.dispatch,
+        }
+    }
+}
+
+/// A histogram for the page, and the name of its file.
+pub(super) struct Drawing {
+    pub(super) title: String,
+    pub(super) file: String,
+    pub(super) drawing: Markup,
+}
 
 impl Lhp {
     pub(super) fn latency(
@@ -66,9 +107,8 @@ impl Lhp {
         let mut table = figures::latency_table("Latencies of the RTOS");
         for (m, lateness) in self.latencies() {
             let name = latency_name(m);
-            for (what, counts) in
-                [("response", &lateness.response), ("dispatch", &lateness.dispatch)]
-            {
+            for latency in Latency::ALL {
+                let (what, counts) = (latency.name(), latency.of(lateness));
                 let row = figures::latency_row(
                     &format!("{name}: {what}"),
                     &distribution(counts),
@@ -99,36 +139,46 @@ impl Lhp {
         let mut text = String::from("policy,linux,separation,latency,ns,activations\n");
         for (m, lateness) in self.latencies() {
             let name = latency_name(m).replace(", ", ",");
-            for (what, counts) in
-                [("response", &lateness.response), ("dispatch", &lateness.dispatch)]
-            {
-                for (ns, count) in counts {
-                    let _ = writeln!(text, "{name},{what},{ns},{count}");
+            for latency in Latency::ALL {
+                for (ns, count) in latency.of(lateness) {
+                    let _ = writeln!(text, "{name},{},{ns},{count}", latency.name());
                 }
             }
         }
         text
     }
 
-    /// A drawing for each of what Linux does, with separation and without.
-    pub(super) fn latency_figures(&self) -> Vec<(String, Markup)> {
+    /// A drawing for each of what Linux does, with separation and without: what of the
+    /// latencies, and under which policies.
+    pub(super) fn latency_figures(&self, latency: Latency, policies: &[&str]) -> Vec<Drawing> {
         let mut drawn = Vec::new();
         for (linux, doing) in &LOADS {
             for (separation, word) in SEPARATIONS {
-                let of = |policy: &'static str| {
-                    let lateness = self.latency(policy, linux, separation)?;
-                    Some((policy, distribution(&lateness.dispatch)))
+                let of = |&name: &&str| {
+                    let lateness = self.latency(name, linux, separation)?;
+                    Some((name.to_owned(), distribution(latency.of(lateness))))
                 };
-                let known: Vec<(&str, Distribution)> = DRAWN.into_iter().filter_map(of).collect();
+                let known: Vec<(String, Distribution)> = policies.iter().filter_map(of).collect();
                 let series: Vec<_> =
                     known.iter().map(|(name, values)| Series { name, values }).collect();
                 if !series.is_empty() {
-                    let title = format!("Dispatch latency under {doing}, {word}");
-                    drawn.push((title, histogram(&series, VirtualTime::COUNTER_HZ)));
+                    let title = format!("{} under {doing}, {word}", latency.title());
+                    let file = format!("{}, {doing}, {word}", latency.name());
+                    let file = file.replace(", ", "-").replace(' ', "-") + ".svg";
+                    let drawing = histogram(&series, VirtualTime::COUNTER_HZ);
+                    drawn.push(Drawing { title, file, drawing });
                 }
             }
         }
         drawn
+    }
+
+    /// The policies that are not [`DRAWN`] together, a few at a time.
+    pub(super) fn other_policies(&self) -> Vec<Vec<String>> {
+        let mut names: Vec<_> = self.latencies().map(|(m, _)| m.point.stage.name()).collect();
+        let mut seen = BTreeSet::new();
+        names.retain(|name| !DRAWN.contains(&name.as_str()) && seen.insert(name.clone()));
+        names.chunks(DRAWN.len()).map(<[String]>::to_vec).collect()
     }
 
     /// Greatest dispatch latency of each kind of run, for the text.
@@ -184,6 +234,10 @@ mod tests {
         // p99.9 and max under hackbench; nothing was measured under writes.
         assert_eq!(holding(2_200), [true, true, false, false]);
         assert_eq!(holding(2_201), [true, false, false, false]);
+        let drawn = of(2_200).latency_figures(super::Latency::Dispatch, &super::DRAWN);
+        let files: Vec<_> = drawn.iter().map(|drawing| drawing.file.as_str()).collect();
+        assert_eq!(files, ["dispatch-hackbench-separation.svg"], "nothing else was measured");
+        assert!(of(2_200).other_policies().is_empty());
         let csv = of(2_200).latency_csv();
         assert!(csv.contains("on-demand,hackbench,separation,dispatch,2200,10\n"), "{csv}");
     }

@@ -2,14 +2,14 @@
 //! without, Linux and the RTOS doing the same.
 
 use super::Lhp;
-use super::latency::LOADS;
-use super::point::{Experiment, Linux, Stage};
+use super::point::{Experiment, Stage};
 use super::run::{Measurement, distribution};
 use crate::quantity::number;
+use crate::report::{Row, rows};
 use crate::results::{Check, Goal};
 use crate::table::Table;
+use maud::Markup;
 use serde_json::{Value, json};
-use std::collections::BTreeMap;
 
 /// Most instructions of a departure before the RTOS runs.
 const DEPARTURE: f64 = 200.0;
@@ -60,6 +60,15 @@ impl Cost {
     fn round_trip(&self) -> f64 {
         self.base + self.refuge
     }
+
+    fn parts(&self) -> [(&'static str, f64); 4] {
+        [
+            ("departure, before the RTOS runs", self.departure),
+            ("RTOS's core, departure and return", self.base),
+            ("other core, arrival and sending back", self.refuge),
+            ("round trip, both ends", self.round_trip()),
+        ]
+    }
 }
 
 impl Lhp {
@@ -93,35 +102,29 @@ impl Lhp {
     /// Each part.
     pub(super) fn migration_table(&self) -> Table {
         let mut table = Table::new("Cost of a migration, mean", ["", "instructions", "virtual µs"]);
-        if let Some(cost) = self.migration() {
-            for (name, instructions) in [
-                ("departure of a vCPU that computes, before the RTOS's task runs", cost.departure),
-                ("on the RTOS's core, departure and return", cost.base),
-                ("on the other core, arrival and sending back", cost.refuge),
-                ("round trip, both ends", cost.round_trip()),
-            ] {
-                let us = format!("{:.2}", instructions / PER_US);
-                table.row([name.into(), format!("{instructions:.0}"), us]);
-            }
-        }
-        for (doing, instructions) in self.departures() {
+        for (name, instructions) in self.migration().iter().flat_map(Cost::parts) {
             let us = format!("{:.2}", instructions / PER_US);
-            table.row([format!("departure under {doing}"), format!("{instructions:.0}"), us]);
+            table.row([name.into(), format!("{instructions:.0}"), us]);
         }
         table
     }
 
-    /// Departures under what Linux does where latency is measured: medians of
-    /// the dispatch latency, on-demand beyond none.
-    fn departures(&self) -> Vec<(&'static str, f64)> {
-        let median = |policy: &str, linux: &Linux| {
-            let dispatch = &self.latency(policy, linux, true)?.dispatch;
-            distribution(dispatch).percentile(500).map(f64::from)
+    /// One line for each part.
+    pub(super) fn migration_csv(&self) -> String {
+        let line = |(name, instructions)| format!("\"{name}\",{instructions}\n");
+        let parts = self.migration();
+        let lines = parts.iter().flat_map(Cost::parts).map(line);
+        String::from("part,instructions\n") + &lines.collect::<String>()
+    }
+
+    /// A bar for each part.
+    pub(super) fn migration_figure(&self) -> Markup {
+        let row = |(name, value): (&str, f64)| {
+            let text = format!("{value:.0}, {:.2} µs", value / PER_US);
+            Row { name: name.into(), value, text }
         };
-        let beyond = |(linux, doing): &(Linux, &'static str)| {
-            Some((*doing, median("on-demand", linux)? - median("none", linux)?))
-        };
-        LOADS.iter().filter_map(beyond).collect()
+        let parts = self.migration();
+        rows(&parts.iter().flat_map(Cost::parts).map(row).collect::<Vec<_>>(), "instructions")
     }
 
     /// For programs.
@@ -129,7 +132,6 @@ impl Lhp {
         self.migration().map_or(Value::Null, |cost| {
             json!({
                 "departure_instructions": cost.departure,
-                "departures_under": self.departures().into_iter().collect::<BTreeMap<_, _>>(),
                 "base_instructions": cost.base,
                 "refuge_instructions": cost.refuge,
                 "round_trip_instructions": cost.round_trip(),
@@ -206,6 +208,8 @@ mod tests {
         assert_eq!(cost, expected);
         let holding =
             |lhp: &Lhp| lhp.migration_checks().iter().map(Check::holds).collect::<Vec<_>>();
+        let csv = of(1_200, 230_000).migration_csv();
+        assert!(csv.contains("\n\"round trip, both ends\",3000\n"), "{csv}");
         assert_eq!(holding(&of(1_200, 230_000)), [true, true]);
         assert_eq!(holding(&of(1_201, 230_100)), [false, false]);
     }

@@ -30,9 +30,11 @@ use super::Extent;
 use super::campaign::{Campaign, make};
 use super::store::{Named, Store};
 use crate::progress::Progress;
+use crate::report::alone;
 use crate::results::{Check, Outcome};
 use crate::suite::Bench;
 use basis::Basis;
+use latency::{DRAWN, Latency};
 use miette::{Result, miette};
 use point::{Experiment, Point};
 use policy::Policy;
@@ -190,15 +192,30 @@ impl Lhp {
         outcome
     }
 
-    /// Files for other programs, with their names.
+    /// Files for other programs, with their names: what was measured of each
+    /// experiment, and what is drawn of it.
     #[must_use]
-    pub fn files(&self) -> Vec<(&'static str, String)> {
+    pub fn files(&self) -> Vec<(String, String)> {
         let throughput = self.throughput();
-        vec![
-            ("throughput.csv", throughput.csv()),
-            ("throughput.svg", throughput.chart().file()),
-            ("latency.csv", self.latency_csv()),
-        ]
+        let mut files = vec![
+            ("throughput.csv".into(), throughput.csv()),
+            ("throughput.svg".into(), throughput.chart().file()),
+            ("latency.csv".into(), self.latency_csv()),
+            ("migration.csv".into(), self.migration_csv()),
+            ("overhead.csv".into(), self.overhead_csv()),
+            ("spinning.csv".into(), self.seen_csv()),
+            ("kernel.csv".into(), self.kernel_csv()),
+        ];
+        let latencies = Latency::ALL.map(|latency| self.latency_figures(latency, &DRAWN));
+        let latencies = latencies.into_iter().flatten().map(|one| (one.file, one.drawing));
+        let seen = self.seen_figures().map(|(_, file, drawing)| (file.into(), drawing));
+        let others = [
+            ("migration.svg".into(), self.migration_figure()),
+            ("overhead.svg".into(), self.overhead_figure()),
+        ];
+        let drawings = latencies.chain(others).chain(seen);
+        files.extend(drawings.filter_map(|(file, drawing)| Some((file, alone(&drawing)?))));
+        files
     }
 }
 

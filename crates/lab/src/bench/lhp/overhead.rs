@@ -3,9 +3,12 @@
 use super::Lhp;
 use super::point::{Experiment, Linux, Point, Stage};
 use crate::bench::vtime::case::Work;
+use crate::report::{Row, rows};
 use crate::results::{Check, Goal};
 use crate::table::Table;
+use maud::Markup;
 use serde_json::{Map, Value, json};
+use std::fmt::Write;
 
 /// Most that computing may lose to Cassata alone, percent.
 const ALONE_PERCENT: f64 = 1.0;
@@ -13,7 +16,7 @@ const ALONE_PERCENT: f64 = 1.0;
 const TICKING_PERCENT: f64 = 1.4;
 
 /// Where Linux runs.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Place {
     Native,
     Alone,
@@ -26,6 +29,14 @@ impl Place {
             Stage::Native => Self::Native,
             Stage::Alone { .. } => Self::Alone,
             Stage::Shared { .. } => Self::Ticking,
+        }
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Native => "native",
+            Self::Alone => "alone",
+            Self::Ticking => "beside a tick each ms",
         }
     }
 }
@@ -92,6 +103,35 @@ impl Lhp {
         table
     }
 
+    /// One line for each mean.
+    pub(super) fn overhead_csv(&self) -> String {
+        let mut text = String::from("work,stage,mean_s,lost_percent\n");
+        for work in Work::ALL {
+            for place in [Place::Native, Place::Alone, Place::Ticking] {
+                if let Some(time) = self.time(work, place) {
+                    let lost = self.lost(work, place);
+                    let lost = lost.map_or_else(String::new, |lost| lost.to_string());
+                    let _ = writeln!(text, "{},{},{time},{lost}", work.name(), place.name());
+                }
+            }
+        }
+        text
+    }
+
+    /// A bar for each loss; who is faster has none.
+    pub(super) fn overhead_figure(&self) -> Markup {
+        let mut losses = Vec::new();
+        for work in Work::ALL {
+            for place in [Place::Alone, Place::Ticking] {
+                if let Some(lost) = self.lost(work, place) {
+                    let name = format!("{}, {}", work.name(), place.name());
+                    losses.push(Row { name, value: lost.max(0.0), text: format!("{lost:+.2} %") });
+                }
+            }
+        }
+        rows(&losses, "longer than on the bare board, %")
+    }
+
     /// For programs.
     pub(super) fn overhead_json(&self) -> Value {
         let one = |work: Work| {
@@ -136,6 +176,7 @@ mod tests {
                 measured("overhead-alone-4-cpu", &[7.0, alone]),
                 measured("overhead-none-cpu", &[7.0, ticking]),
             ]);
+            assert!(all.overhead_csv().contains("cpu,native,1,0\n"), "{}", all.overhead_csv());
             all.overhead_checks().iter().map(Check::holds).collect::<Vec<_>>()
         };
         assert_eq!(holding(1.009, 1.013), [true, true]);

@@ -209,10 +209,9 @@ impl Sizes {
             for linux in [Linux::BusyHackbench, Linux::BusyWrite] {
                 // A quick run has all policies where there is a goal; elsewhere those
                 // that show what separation is good for.
-                let main = self.thorough || linux == Linux::BusyHackbench;
+                let main = separation && linux == Linux::BusyHackbench;
                 let asked = |p: &&Policy| {
-                    let key = KEY.contains(&p.name) || p.name == "partition";
-                    self.thorough || separation && main || key && (separation || main)
+                    self.thorough || main || KEY.contains(&p.name) || p.name == "partition"
                 };
                 points.extend(policies.iter().filter(asked).map(|&policy| Point {
                     experiment: Experiment::Latency,
@@ -288,6 +287,11 @@ mod tests {
         }
         assert!(has("throughput-none-f5") && !has("throughput-balance-f5"));
         assert!(has("throughput-balance-f8") && has("kernel-trap-based-deferred"));
+        for (linux, separation) in
+            [("hackbench", "apart"), ("write", "apart"), ("write", "together")]
+        {
+            assert!(has(&format!("latency-on-demand-{linux}-{separation}")), "each drawing");
+        }
     }
 
     /// Hours that two machines side by side need for all.

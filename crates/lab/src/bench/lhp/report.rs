@@ -2,9 +2,10 @@
 //! the papers say.
 
 use super::Lhp;
+use super::latency::{DRAWN, Drawing, Latency};
 use super::point::Experiment;
 use crate::figures;
-use crate::report::{Report, figure};
+use crate::report::{Report, figure, folded};
 use crate::results::Outcome;
 use crate::table::Table;
 use maud::{Markup, html};
@@ -36,6 +37,13 @@ cores wait in vain. The thesis (Section 6): so do those that wait for a function
 interrupt makes the preempted vCPU call. No paper counts either.";
 
 impl Lhp {
+    /// Both latencies under these policies.
+    fn all_latencies(&self, policies: &[String]) -> Markup {
+        let policies: Vec<&str> = policies.iter().map(String::as_str).collect();
+        let of = |latency| drawings(&self.latency_figures(latency, &policies));
+        html! { @for latency in Latency::ALL { (of(latency)) } }
+    }
+
     fn tables(&self) -> Vec<Table> {
         let throughput = self.throughput();
         let all = [
@@ -88,30 +96,59 @@ impl Lhp {
             report.section("Does the interrupt rule help?", beside(RULE, &rule));
         }
         if has(Experiment::Latency) {
-            let latency = self.latency_figures();
             report.section(
                 "How late is the RTOS?",
                 html! {
-                    @for (title, drawing) in &latency { (figure(drawing, title)) }
+                    (drawings(&self.latency_figures(Latency::Dispatch, &DRAWN)))
                     (beside(LATENCY, &self.latency_finding()))
+                    (folded(
+                        "Interrupt response times",
+                        &drawings(&self.latency_figures(Latency::Response, &DRAWN))
+                    ))
+                    @for policies in self.other_policies() {
+                        (folded(&policies.join(", "), &self.all_latencies(&policies)))
+                    }
                 },
             );
         }
         if has(Experiment::Migration) {
-            let ours = self.migration_finding();
-            report.section("What does a migration cost?", beside(MIGRATION, &ours));
+            let caption = "At EL2, beyond what happens without migration.";
+            report.section(
+                "What does a migration cost?",
+                html! {
+                    (figure(&self.migration_figure(), caption))
+                    (beside(MIGRATION, &self.migration_finding()))
+                },
+            );
         }
         if has(Experiment::Overhead) {
-            report.section("What does Linux lose?", beside(OVERHEAD, &self.overhead_finding()));
+            let caption = "The same work on each of four vCPUs, until the last has done it.";
+            report.section(
+                "What does Linux lose?",
+                html! {
+                    (figure(&self.overhead_figure(), caption))
+                    (beside(OVERHEAD, &self.overhead_finding()))
+                },
+            );
         }
         if has(Experiment::Spinning) {
-            let ours =
-                "Ours: the table below; what is spun is counted in further runs of the same point.";
-            report.section("How much is waited in vain?", beside(SEEN, ours));
+            let ours = "Ours: above and in the table below, the RTOS burning 80 % of core 0; what \
+                        is spun is counted in further runs of the same point.";
+            report.section(
+                "How much is waited in vain?",
+                html! {
+                    @for (caption, _, drawing) in &self.seen_figures() { (figure(drawing, caption)) }
+                    (beside(SEEN, ours))
+                },
+            );
         }
         self.tables().iter().for_each(|table| report.table(table));
         report
     }
+}
+
+fn drawings(drawings: &[Drawing]) -> Markup {
+    html! { @for one in drawings { (figure(&one.drawing, &one.title)) } }
 }
 
 fn beside(paper: &str, ours: &str) -> Markup {

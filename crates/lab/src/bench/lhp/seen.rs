@@ -7,11 +7,14 @@ use super::description::SPINNING;
 use super::migration::as_f64;
 use super::point::Experiment;
 use super::policy::Policy;
-use super::run::{Measurement, Vcpu};
+use super::run::{Measurement, Spun, Vcpu};
 use crate::quantity::{count, percent};
+use crate::report::{Row, rows};
 use crate::results::{Check, Goal};
 use crate::table::Table;
+use maud::Markup;
 use serde_json::{Map, Value, json};
+use std::fmt::Write;
 
 impl Measurement {
     fn linux(&self) -> impl Iterator<Item = &Vcpu> {
@@ -57,6 +60,69 @@ impl Lhp {
             table.row(first.into_iter().chain(spun));
         }
         table
+    }
+
+    /// One line for each policy.
+    pub(super) fn seen_csv(&self) -> String {
+        let mut text = String::from(
+            "policy,stolen_s,migrations,kernel_preemptions,kernel_preempted_s,waits_for,waiting,all\n",
+        );
+        for m in self.of(Experiment::Spinning) {
+            let (name, stolen_s, migrations) = (m.point.stage.name(), m.stolen_s(), m.migrations());
+            let (preemptions, preempted_s) = m.kernel_preempted();
+            for (what, Spun { waiting, all }) in &m.spinning {
+                let _ = writeln!(
+                    text,
+                    "{name},{stolen_s},{migrations},{preemptions},{preempted_s},{what},{waiting},{all}"
+                );
+            }
+        }
+        text
+    }
+
+    /// How long vCPUs lay preempted in the kernel, and how much was spun: for each a
+    /// title, a name for a file, and bars by policy.
+    pub(super) fn seen_figures(&self) -> [(&'static str, &'static str, Markup); 2] {
+        let bars = |figure: &dyn Fn(&Measurement) -> (f64, String), across| {
+            let row = |m: &Measurement| {
+                let (value, text) = figure(m);
+                Row { name: m.point.stage.name(), value, text }
+            };
+            rows(&self.of(Experiment::Spinning).map(row).collect::<Vec<_>>(), across)
+        };
+        let preempted = |m: &Measurement| {
+            let (preemptions, preempted_s) = m.kernel_preempted();
+            let ms = 1e3 * preempted_s;
+            (ms, format!("{ms:.1} ms, {} times", count(preemptions)))
+        };
+        let spun = |m: &Measurement| {
+            let share = |spun: &Spun| 100.0 * as_f64(spun.waiting) / as_f64(spun.all.max(1));
+            let percent = m.spinning.values().map(share).sum::<f64>();
+            (percent, format!("{percent:.2} %"))
+        };
+        [
+            (
+                "Linux's vCPUs lay preempted in their kernel.",
+                "preempted-in-kernel.svg",
+                bars(&preempted, "ms, all vCPUs together"),
+            ),
+            (
+                "Instructions that only waited for a lock or for a function on another core.",
+                "spinning.svg",
+                bars(&spun, "% of all instructions"),
+            ),
+        ]
+    }
+
+    /// One line for each core.
+    pub(super) fn kernel_csv(&self) -> String {
+        let mut text = String::from("policy,core,instructions\n");
+        for m in self.of(Experiment::Kernel) {
+            for (core, executed) in m.kernel.iter().enumerate() {
+                let _ = writeln!(text, "{},{core},{executed}", m.point.stage.name());
+            }
+        }
+        text
     }
 
     /// A policy that keeps Linux's kernel away from the RTOS's core does so from
@@ -115,7 +181,6 @@ fn spun(m: &Measurement, what: &str) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::run::Spun;
     use super::super::tests::{lhp, measured};
     use super::*;
 
@@ -126,6 +191,9 @@ mod tests {
         none.spinning.insert("spinlock".into(), spun);
         let all = lhp(vec![none]);
         assert_eq!(all.seen_table().rows.len(), 1);
+        assert!(all.seen_csv().ends_with(",spinlock,12345,100000\n"), "{}", all.seen_csv());
+        let [_, (_, _, spinning)] = all.seen_figures();
+        assert!(spinning.into_string().contains("12.35 %"));
         assert_eq!(all.seen_json()["none"]["spinning"]["spinlock"]["waiting"], 12_345);
     }
 
@@ -138,6 +206,7 @@ mod tests {
             none.kernel = vec![7, 7];
             let all = lhp(vec![none, trap_based]);
             assert_eq!(all.kernel_json()["none"][0], 7);
+            assert!(all.kernel_csv().contains("none,1,7\n"));
             all.kernel_checks().iter().map(Check::holds).collect::<Vec<_>>()
         };
         assert_eq!(checks(&[0, 500]), [true]);
