@@ -209,7 +209,7 @@ impl Vcpu {
         self.saved_interface = Saved::reset();
         self.timer_held = false;
         self.wakes_at = timer::NEVER;
-        self.interface = CpuInterface::new(self.index);
+        self.interface = CpuInterface::starting(self.index);
         self.float = Float::new();
         self.on = true;
     }

@@ -100,6 +100,12 @@ impl CpuInterface {
         }
     }
 
+    /// Of a vCPU that is switched on: what was pending before, it finds.
+    #[must_use]
+    pub const fn starting(vcpu: usize) -> Self {
+        Self { backlog: (1 << WORDS) - 1, ..Self::new(vcpu) }
+    }
+
     /// Whether anything was posted since the last [`Self::sync`].
     #[must_use]
     pub fn has_news(&self, gic: &Gic) -> bool {

@@ -1,6 +1,7 @@
 //! Shared interrupts that change their target, and what one vCPU does to
 //! another's interrupts.
 
+use super::super::interface::CpuInterface;
 use super::*;
 
 fn with_edge(vcpus: usize, count: usize, intid: u32) -> World {
@@ -278,6 +279,24 @@ fn a_vcpu_that_stops_leaves_nothing_active() {
             world.arrive(0, intid);
         }
         assert_eq!(world.drain(0), [41, 30, 40, 27]);
+    }
+}
+
+#[test]
+fn what_was_listed_when_a_vcpu_went_off_it_finds_when_it_is_switched_on() {
+    for count in COUNTS {
+        let mut world = World::new(2, count);
+        for intid in [3, 40, 41] {
+            world.enable(0, intid, 0x80);
+            world.post(0, intid);
+        }
+        let seat = &mut world.seats[0];
+        seat.interface.abandon(&world.gic, &mut seat.cpu);
+        seat.interface = CpuInterface::starting(0);
+        seat.cpu.restart();
+        assert!(world.seats[0].interface.has_unlisted(&world.gic));
+        world.sync(0);
+        assert_eq!(world.drain(0), [3, 40, 41]);
     }
 }
 
