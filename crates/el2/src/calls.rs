@@ -201,6 +201,7 @@ fn leave_for_good(core: &mut Pcpu, vm: usize, message: Message) -> Option<Answer
     core.sleep(id, vcpu_state::SLEEPING);
     // Nothing may wake it while its VM is being stopped.
     core.unload();
+    POWER[usize::from(id.0)].deafen();
     if let Some(vcpu) = core.vcpu(id) {
         vcpu.switch_off();
     }

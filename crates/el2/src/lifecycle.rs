@@ -214,9 +214,9 @@ impl Pcpu {
         if owner == self.index {
             self.accept_power_on(VcpuId(id as u8));
         } else {
-            // What was sent while it was off may not have been urgent, and be unread.
-            MAILBOXES[owner].discard(Message::Vcpus, id);
-            self.tell(owner, Message::Vcpus, id, self.is_urgent(id));
+            // What was sent while it was off was not urgent, and may be unread.
+            let _ = MAILBOXES[owner].send(Message::Vcpus, id);
+            self.ring(owner, self.is_urgent(id));
         }
     }
 
@@ -246,6 +246,7 @@ impl Pcpu {
         self.reschedule = true;
         let Some(id) = self.loaded.as_ref().map(|vcpu| vcpu.id) else { return };
         self.unload();
+        POWER[usize::from(id.0)].deafen();
         self.set_work(id, Work::Report { line: 0, cause });
     }
 

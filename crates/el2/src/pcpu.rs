@@ -16,7 +16,6 @@ use abi::status::{PcpuStatus, vcpu_state};
 use abi::system::{System, flags, vcpu_flags};
 use abi::{MAX_PCPUS, MAX_VCPUS, MAX_VMS};
 use core::sync::atomic::Ordering;
-use el2::power::Affinity;
 use el2::vgic::Effects;
 use el2::vgic::interface::CpuInterface;
 use sched::{Instant, Members, Message, Scheduler, State, VcpuId};
@@ -465,11 +464,10 @@ impl Pcpu {
         }
     }
 
-    /// Whether a vCPU has to be reached while a real-time one runs. One that is off
-    /// hears nothing: a sibling could take the core from that one for ever.
+    /// Whether a vCPU has to be reached while a real-time one runs. Not if it can do
+    /// nothing: a sibling could take the core from that one for ever.
     pub fn is_urgent(&self, id: usize) -> bool {
-        self.system.vcpus[id].flags & vcpu_flags::URGENT != 0
-            && POWER[id].affinity() != Affinity::Off
+        self.system.vcpus[id].flags & vcpu_flags::URGENT != 0 && POWER[id].hears()
     }
 
     /// A vCPU of this core may have new interrupts.
@@ -505,9 +503,14 @@ impl Pcpu {
     /// a real-time vCPU that runs there must not keep it waiting.
     pub fn tell(&self, core: usize, message: Message, member: usize, urgent: bool) {
         if MAILBOXES[core].send(message, member) {
-            let doorbell = if urgent { gic::DOORBELL_REALTIME } else { gic::DOORBELL };
-            gic::ring(self.bells[core], doorbell);
+            self.ring(core, urgent);
         }
+    }
+
+    /// Rings though what was sent may not be new.
+    pub fn ring(&self, core: usize, urgent: bool) {
+        let doorbell = if urgent { gic::DOORBELL_REALTIME } else { gic::DOORBELL };
+        gic::ring(self.bells[core], doorbell);
     }
 
     /// Does something with the loaded vCPU's list registers that answers how

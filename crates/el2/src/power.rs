@@ -14,6 +14,8 @@ const CLAIMED: u32 = 1;
 /// The request is complete.
 const PENDING: u32 = 2;
 const ON: u32 = 3;
+/// On as far as its guest can tell; it will not run again before its VM is stopped.
+const DEAF: u32 = 4;
 
 /// See the module.
 pub struct Power {
@@ -71,7 +73,7 @@ impl Power {
     /// When it is not off.
     pub fn request(&self, entry: Entry, epoch: u32) -> Result<(), Refusal> {
         match self.state.compare_exchange(OFF, CLAIMED, Ordering::Acquire, Ordering::Relaxed) {
-            Err(ON) => return Err(Refusal::AlreadyOn),
+            Err(ON | DEAF) => return Err(Refusal::AlreadyOn),
             Err(_) => return Err(Refusal::OnPending),
             Ok(_) => {}
         }
@@ -108,14 +110,27 @@ impl Power {
     /// The owner has switched it off. A request that has come meanwhile, as it was
     /// off before, stays: it is accepted, or lapses, when the owner looks at it.
     pub fn switch_off(&self) {
-        let _ = self.state.compare_exchange(ON, OFF, Ordering::Release, Ordering::Relaxed);
+        let off =
+            |from| self.state.compare_exchange(from, OFF, Ordering::Release, Ordering::Relaxed);
+        let _ = off(ON).or_else(|_| off(DEAF));
+    }
+
+    /// The owner will not let it run again before its VM is stopped.
+    pub fn deafen(&self) {
+        let _ = self.state.compare_exchange(ON, DEAF, Ordering::Relaxed, Ordering::Relaxed);
+    }
+
+    /// Whether it can do something about an interrupt, now or when it has been switched
+    /// on as was asked for.
+    pub fn hears(&self) -> bool {
+        !matches!(self.state.load(Ordering::Relaxed), OFF | DEAF)
     }
 
     /// As AFFINITY_INFO has it.
     pub fn affinity(&self) -> Affinity {
         match self.state.load(Ordering::Acquire) {
             OFF => Affinity::Off,
-            ON => Affinity::On,
+            ON | DEAF => Affinity::On,
             _ => Affinity::OnPending,
         }
     }
@@ -142,6 +157,23 @@ mod tests {
         assert_eq!(power.affinity(), Affinity::OnPending);
         assert_eq!(power.accept(1), Some(ENTRY));
         assert_eq!(power.accept(1), None);
+        assert_eq!(power.request(ENTRY, 1), Err(Refusal::AlreadyOn));
+        power.switch_off();
+        assert_eq!(power.request(ENTRY, 1), Ok(()));
+    }
+
+    #[test]
+    fn who_will_not_run_again_hears_nothing_and_passes_for_on() {
+        let power = Power::new();
+        assert!(!power.hears());
+        power.deafen();
+        assert_eq!(power.affinity(), Affinity::Off, "it was not on");
+        power.request(ENTRY, 1).unwrap();
+        assert!(power.hears(), "it will be on");
+        power.accept(1).unwrap();
+        power.deafen();
+        assert!(!power.hears());
+        assert_eq!(power.affinity(), Affinity::On);
         assert_eq!(power.request(ENTRY, 1), Err(Refusal::AlreadyOn));
         power.switch_off();
         assert_eq!(power.request(ENTRY, 1), Ok(()));
