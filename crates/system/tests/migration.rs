@@ -127,6 +127,14 @@ fn a_real_time_vcpu_that_makes_way_has_one_place_to_go() {
 }
 
 #[test]
+fn real_time_vcpus_that_make_way_do_not_meet() {
+    let linux = vm("linux", &[(0, 20), (1, 20), (2, 1), (3, 1)], "");
+    let rtos = |name, pcpu| vm(name, &[(pcpu, 10)], "realtime = true\nmigration = \"rt-vcpu\"");
+    let places = places(&[linux, rtos("one", 0), rtos("two", 1)]);
+    assert_eq!([places[4].refuge, places[5].refuge], [2, 3]);
+}
+
+#[test]
 fn where_every_pcpu_has_an_rtos_nobody_goes() {
     for policy in ["on-demand", "trap-based", "trap-based-eager", "trap-based-deferred", "balance"]
     {

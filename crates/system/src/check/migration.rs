@@ -94,10 +94,15 @@ pub(super) fn assign(vms: &mut [Vm], pcpus: usize, problems: &mut Problems) {
     all(vms).for_each(|(vm, i)| load[vms[vm].vcpus[i].pcpu] += 1);
     let displaced: Vec<(Id, Vec<Id>)> =
         all(vms).map(|id| (id, winners(vms, id))).filter(|(_, by)| !by.is_empty()).collect();
-    let (mut moves, mut homeless) = (Vec::new(), Vec::new());
+    let mut moves: Vec<(Id, usize)> = Vec::new();
+    let mut homeless = Vec::new();
     for (id, by) in &displaced {
         let needs = vms[id.0].policy.policy().needs();
-        let havens = havens(vms, *id, pcpus);
+        let mut havens = havens(vms, *id, pcpus);
+        if needs.for_realtime {
+            // Another real-time one that has come there would make it wait.
+            havens.retain(|pcpu| !moves.iter().any(|(id, to)| vms[id.0].realtime && to == pcpu));
+        }
         if havens.is_empty() && (needs.refuge || needs.wanders) {
             homeless.push(*id);
         }
@@ -216,8 +221,8 @@ pub(super) fn stranded(drafts: &[DraftVm], vms: &[Vm], problems: &mut Problems) 
             .add(Code::RealtimePriority, place(id), message)
             .see(place(winner), "this one would delay it without bound")
             .hint(
-                "give it more than that one, or let a pCPU have neither a real-time vCPU nor one \
-                 that ranks as high",
+                "give it more than that one, or let a pCPU have neither a real-time vCPU, nor one \
+                 that ranks as high, nor another that makes way",
             );
     }
 }
