@@ -311,16 +311,18 @@ mod tests {
     #[test]
     fn the_estimate_is_near_what_was_measured() {
         let measured = [
-            ("on-demand", 100, 12, 67.0),
-            ("on-demand", 800, 12, 70.0),
-            ("on-demand", 900, 12, 82.0),
-            ("none", 800, 12, 75.0),
-            ("none", 900, 12, 80.0),
-            ("trap-based", 700, 12, 85.0),
-            ("trap-based", 900, 12, 88.0),
-            ("partition", 0, 3, 36.0),
-            ("balance", 0, 3, 24.0),
-            ("safe-unsafe", 0, 3, 20.0),
+            ("on-demand", 100, 12, 79.0),
+            ("on-demand", 800, 12, 72.0),
+            ("on-demand", 900, 12, 77.0),
+            ("none", 800, 12, 73.0),
+            ("none", 900, 12, 77.0),
+            ("trap-based", 700, 12, 74.0),
+            ("trap-based", 900, 12, 100.0),
+            ("partition", 0, 3, 30.0),
+            ("balance", 0, 3, 29.0),
+            ("safe-unsafe", 0, 3, 23.0),
+            ("trap-based-deferred", 500, 3, 48.0),
+            ("trap-based-eager", 500, 3, 42.0),
         ];
         let estimate = |(name, load_permille, runs): (&str, u32, u32)| {
             let stage = Stage::shared(Policy::named(name).unwrap());
@@ -337,7 +339,7 @@ mod tests {
             estimates += estimate;
             seconds += real_s;
         }
-        assert!((0.9..1.0).contains(&(seconds / estimates)), "{seconds} of {estimates}");
+        assert!((0.9..1.1).contains(&(seconds / estimates)), "{seconds} of {estimates}");
     }
 
     #[test]

@@ -148,13 +148,13 @@ impl Linux {
 /// measured ("How long it takes" in the book's chapter).
 const BOOT_S: f64 = 9.0;
 /// Seconds of a run of hackbench with 100 loops.
-const HACKBENCH_S: f64 = 6.3;
+const HACKBENCH_S: f64 = 5.9;
 /// How many times that with a policy that migrates whenever a program calls its
 /// kernel.
-const EACH_CALL: f64 = 2.0;
+const EACH_CALL: f64 = 2.4;
 /// Seconds of a second of virtual time under endless hackbench, and under
-/// endless writes, which keep a third as many cores busy.
-const BUSY_S: [f64; 2] = [58.0, 20.0];
+/// endless writes, which keep one core busy.
+const BUSY_S: [f64; 2] = [60.0, 14.0];
 
 /// Seconds of a run of timed work.
 fn timed_s(work: Work, count: u32) -> f64 {
