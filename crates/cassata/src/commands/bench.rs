@@ -20,7 +20,11 @@ pub fn bench(arguments: &Arguments) -> Result<u8> {
         Subject::Lhp => bench_lhp(arguments, &interrupt),
         Subject::Vtime => bench_vtime(arguments, &interrupt),
     };
-    if interrupt.requested() { Ok(EXIT_CODE) } else { result }
+    if interrupt.requested() {
+        eprintln!("interrupted; what has been measured is kept, and another call goes on there");
+        return Ok(EXIT_CODE);
+    }
+    result
 }
 
 fn bench_el2(arguments: &Arguments, interrupt: &Interrupt) -> Result<u8> {
@@ -63,8 +67,11 @@ fn bench_lhp(arguments: &Arguments, interrupt: &Interrupt) -> Result<u8> {
     let mut outcome = lhp.outcome();
     outcome.parameter("cassata", env!("CARGO_PKG_VERSION"));
     say(&lhp.summary(&outcome));
-    for (name, content) in lhp.files() {
-        directory.write(&name, content.as_bytes())?;
+    let files = lhp.files();
+    // Of another extent, or of another hypervisor.
+    directory.clear_of("svg", |name| files.iter().any(|(kept, _)| kept == name))?;
+    for (name, content) in &files {
+        directory.write(name, content.as_bytes())?;
     }
     write_results(&directory, &outcome, &lhp.report(&outcome))?;
     Ok(outcome.exit_code(arguments.report_only))

@@ -33,10 +33,11 @@ pub fn test(arguments: &Test) -> Result<u8> {
             arguments.filter
         ));
     }
-    say(&tally.to_string());
     if interrupt.requested() {
+        say(&format!("{tally}, and then it was interrupted"));
         return Ok(signals::EXIT_CODE);
     }
+    say(&tally.to_string());
     Ok(u8::from(tally.failed > 0))
 }
 

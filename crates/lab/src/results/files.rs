@@ -49,6 +49,22 @@ impl Directory {
         Ok(path)
     }
 
+    /// Deletes files with this extension that an earlier run left, but those to `keep`.
+    ///
+    /// # Errors
+    /// When one cannot be deleted.
+    pub fn clear_of(&self, extension: &str, keep: impl Fn(&str) -> bool) -> Result<(), WriteError> {
+        let fail = |cause| WriteError { path: self.path.clone(), cause };
+        for entry in fs::read_dir(&self.path).map_err(fail)? {
+            let path = entry.map_err(fail)?.path();
+            let name = path.file_name().unwrap_or_default().to_string_lossy();
+            if path.is_file() && path.extension().is_some_and(|e| e == extension) && !keep(&name) {
+                fs::remove_file(&path).map_err(fail)?;
+            }
+        }
+        Ok(())
+    }
+
     /// Writes `name` in this directory; answers where.
     ///
     /// # Errors
@@ -144,6 +160,21 @@ mod tests {
         // A directory can be neither written to nor replaced.
         assert!(super::write_file(directory.path(), b"new").is_err());
         assert!(directory.path().is_dir());
+    }
+
+    #[test]
+    fn drawings_of_before_are_deleted_and_nothing_else() {
+        let root = tempfile::tempdir().unwrap();
+        let directory = Directory::create(root.path(), "lhp").unwrap();
+        for name in ["old.svg", "kept.svg", "old.csv"] {
+            directory.write(name, b"x").unwrap();
+        }
+        fs::create_dir(directory.path().join("points.svg")).unwrap();
+        directory.clear_of("svg", |name| name == "kept.svg").unwrap();
+        let left = fs::read_dir(directory.path()).unwrap().map(|e| e.unwrap().file_name());
+        let mut left: Vec<_> = left.map(|name| name.into_string().unwrap()).collect();
+        left.sort();
+        assert_eq!(left, ["kept.svg", "old.csv", "points.svg"]);
     }
 
     #[test]
