@@ -106,8 +106,9 @@ pub(super) fn assign(vms: &mut [Vm], pcpus: usize, problems: &mut Problems) {
         if havens.is_empty() && (needs.refuge || needs.wanders) {
             homeless.push(*id);
         }
+        // Who has nowhere to go would be told in vain, at the cost of who runs there.
+        vms[id.0].vcpus[id.1].urgent |= needs.notices_interrupts && !havens.is_empty();
         let tour = tour(vms, *id, &havens);
-        let has_place = !havens.is_empty();
         if needs.refuge
             && let Some(refuge) = refuge(vms, *id, &havens, tour, &load)
         {
@@ -119,10 +120,6 @@ pub(super) fn assign(vms: &mut [Vm], pcpus: usize, problems: &mut Problems) {
         }
         if needs.wanders {
             vms[id.0].vcpus[id.1].havens = set(havens);
-        }
-        // Who has nowhere to go would be told in vain, at the cost of who runs there.
-        if needs.notices_interrupts && has_place {
-            vms[id.0].vcpus[id.1].urgent = true;
         }
         if needs.for_realtime {
             // Who ranks above a real-time vCPU must be reached beside it.
@@ -208,10 +205,7 @@ pub(super) fn stranded(drafts: &[DraftVm], vms: &[Vm], problems: &mut Problems) 
         let vcpu = vms[id.0].vcpus[id.1];
         let highest = winners(vms, id).into_iter().max_by_key(|&winner| rank(vms, winner).priority);
         let Some(winner) = highest.filter(|_| vcpu.refuge == vcpu.pcpu) else { continue };
-        let place = |(vm, index): Id| {
-            let vcpu = &drafts[vm].vcpus[index];
-            vcpu.priority.as_ref().map_or(vcpu.span.clone(), At::span)
-        };
+        let place = |(vm, index): Id| drafts[vm].vcpus[index].priority_span();
         let message = format!(
             "real-time {} cannot make way on pCPU {}: there is no pCPU for it to go to",
             vms[id.0].title(),

@@ -1,17 +1,13 @@
 //! Whoever has to leave its pCPU should get something where it goes.
 
 use crate::code::Code;
-use crate::draft::{At, DraftVm};
+use crate::draft::DraftVm;
 use crate::model::Vm;
 use crate::problem::Problems;
 
-/// Warns of vCPUs at whose refuge one of another VM ranks above them. A better refuge
-/// there is not: none of the havens is without.
+/// Warns of vCPUs at whose refuge one of another VM ranks above them.
 pub(super) fn check(drafts: &[DraftVm], vms: &[Vm], problems: &mut Problems) {
-    let place = |vm: usize, index: usize| {
-        let vcpu = &drafts[vm].vcpus[index];
-        vcpu.priority.as_ref().map_or(vcpu.span.clone(), At::span)
-    };
+    let place = |vm: usize, index: usize| drafts[vm].vcpus[index].priority_span();
     // A real-time one is where nobody ranks above, or is not there at all.
     for (owner, vm) in vms.iter().enumerate().filter(|(_, vm)| !vm.realtime) {
         let leaving = vm.vcpus.iter().enumerate().filter(|(_, vcpu)| vcpu.refuge != vcpu.pcpu);

@@ -2,7 +2,7 @@
 //! never gets to release what the higher one spins for.
 
 use crate::code::Code;
-use crate::draft::{At, DraftVm};
+use crate::draft::DraftVm;
 use crate::model::{Vcpu, Vm};
 use crate::problem::Problems;
 
@@ -31,10 +31,7 @@ pub(super) fn check(drafts: &[DraftVm], vms: &[Vm], shelters: &[usize], problems
                     (places(other) & places(me)).trailing_zeros()
                 )
             };
-            let place = |index: usize| {
-                let vcpu = &draft.vcpus[index];
-                vcpu.priority.as_ref().map_or(vcpu.span.clone(), At::span)
-            };
+            let place = |index: usize| draft.vcpus[index].priority_span();
             problems
                 .add(Code::UnequalSiblings, place(j), message)
                 .see(place(i), "the other one")

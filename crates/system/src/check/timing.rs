@@ -85,8 +85,8 @@ fn rivals(me: &Served<'_>, all: &[Served<'_>], problems: &mut Problems) {
         } else {
             continue;
         };
-        let span = me.vcpu.priority.as_ref().map_or(me.vcpu.span.clone(), At::span);
-        let see = other.vcpu.priority.as_ref().map_or(other.vcpu.span.clone(), At::span);
+        let span = me.vcpu.priority_span();
+        let see = other.vcpu.priority_span();
         problems.add(Code::Timing, span, message).see(see, "the other one").hint(hint);
     }
 }

@@ -112,6 +112,13 @@ pub(crate) struct DraftInterrupt {
     pub(crate) trigger: Trigger,
 }
 
+impl DraftVcpu {
+    /// Where its priority stands, or it itself if it has none.
+    pub(crate) fn priority_span(&self) -> Span {
+        self.priority.as_ref().map_or(self.span.clone(), At::span)
+    }
+}
+
 impl DraftVm {
     /// What becomes of its vCPUs when others take their pCPUs.
     pub(crate) fn policy(&self) -> Kind {
