@@ -1,8 +1,8 @@
 //! How late the RTOS is, under what Linux does.
 
-use super::Lhp;
 use super::point::{Experiment, Linux, Stage};
 use super::run::{Lateness, Measurement, distribution};
+use super::{Lhp, policies_of};
 use crate::figures;
 use crate::machine::VirtualTime;
 use crate::observe::Distribution;
@@ -11,7 +11,7 @@ use crate::results::{Check, Goal};
 use crate::table::Table;
 use maud::Markup;
 use serde_json::{Map, Value, json};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fmt::Write;
 
 /// Most that on-demand may be later than `partition`, that being 1.
@@ -150,15 +150,19 @@ impl Lhp {
 
     /// A drawing for each of what Linux does, with separation and without: what of the
     /// latencies, and under which policies.
-    pub(super) fn latency_figures(&self, latency: Latency, policies: &[&str]) -> Vec<Drawing> {
+    pub(super) fn latency_figures(
+        &self,
+        latency: Latency,
+        policies: &[&'static str],
+    ) -> Vec<Drawing> {
         let mut drawn = Vec::new();
         for (linux, doing) in &LOADS {
             for (separation, word) in SEPARATIONS {
-                let of = |&name: &&str| {
+                let of = |&name: &&'static str| {
                     let lateness = self.latency(name, linux, separation)?;
-                    Some((name.to_owned(), distribution(latency.of(lateness))))
+                    Some((name, distribution(latency.of(lateness))))
                 };
-                let known: Vec<(String, Distribution)> = policies.iter().filter_map(of).collect();
+                let known: Vec<(&str, Distribution)> = policies.iter().filter_map(of).collect();
                 let series: Vec<_> =
                     known.iter().map(|(name, values)| Series { name, values }).collect();
                 if !series.is_empty() {
@@ -174,11 +178,11 @@ impl Lhp {
     }
 
     /// The policies that are not [`DRAWN`] together, a few at a time.
-    pub(super) fn other_policies(&self) -> Vec<Vec<String>> {
-        let mut names: Vec<_> = self.latencies().map(|(m, _)| m.point.stage.name()).collect();
-        let mut seen = BTreeSet::new();
-        names.retain(|name| !DRAWN.contains(&name.as_str()) && seen.insert(name.clone()));
-        names.chunks(DRAWN.len()).map(<[String]>::to_vec).collect()
+    pub(super) fn other_policies(&self) -> Vec<Vec<&'static str>> {
+        let measured: Vec<_> = self.latencies().map(|(m, _)| &m.point).collect();
+        let names = policies_of(&measured).into_iter().map(|policy| policy.name);
+        let others: Vec<_> = names.filter(|name| !DRAWN.contains(name)).collect();
+        others.chunks(DRAWN.len()).map(<[_]>::to_vec).collect()
     }
 
     /// Greatest dispatch latency of each kind of run, for the text.

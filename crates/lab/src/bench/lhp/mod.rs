@@ -140,9 +140,9 @@ fn names_like(only: &str, names: &[String]) -> String {
 }
 
 /// The policies of these points, in the order of the table.
-fn planned_policies(points: &[&Point]) -> Vec<Policy> {
-    let planned = |policy: &Policy| points.iter().any(|p| p.stage.policy() == Some(*policy));
-    Policy::all().into_iter().filter(planned).collect()
+fn policies_of(points: &[&Point]) -> Vec<Policy> {
+    let there = |policy: &Policy| points.iter().any(|p| p.stage.policy() == Some(*policy));
+    Policy::all().into_iter().filter(there).collect()
 }
 
 impl Lhp {

@@ -38,9 +38,8 @@ interrupt makes the preempted vCPU call. No paper counts either.";
 
 impl Lhp {
     /// Both latencies under these policies.
-    fn all_latencies(&self, policies: &[String]) -> Markup {
-        let policies: Vec<&str> = policies.iter().map(String::as_str).collect();
-        let of = |latency| drawings(&self.latency_figures(latency, &policies));
+    fn both_latencies(&self, policies: &[&'static str]) -> Markup {
+        let of = |latency| drawings(&self.latency_figures(latency, policies));
         html! { @for latency in Latency::ALL { (of(latency)) } }
     }
 
@@ -106,7 +105,7 @@ impl Lhp {
                         &drawings(&self.latency_figures(Latency::Response, &DRAWN))
                     ))
                     @for policies in self.other_policies() {
-                        (folded(&policies.join(", "), &self.all_latencies(&policies)))
+                        (folded(&policies.join(", "), &self.both_latencies(&policies)))
                     }
                 },
             );

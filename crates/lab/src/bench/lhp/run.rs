@@ -1,6 +1,7 @@
 //! Runs one point.
 
 use super::description;
+use super::migration::as_f64;
 use super::plan::CORES;
 use super::point::{Experiment, Linux, Point};
 use crate::bench::sample::Sample;
@@ -76,6 +77,14 @@ pub struct Spun {
     pub waiting: u64,
     /// Of so many.
     pub all: u64,
+}
+
+impl Spun {
+    /// The part of all that waited, 0 to 1.
+    #[must_use]
+    pub fn share(&self) -> f64 {
+        as_f64(self.waiting) / as_f64(self.all.max(1))
+    }
 }
 
 /// What one vCPU did from boot to the end.

@@ -96,8 +96,7 @@ impl Lhp {
             (ms, format!("{ms:.1} ms, {} times", count(preemptions)))
         };
         let spun = |m: &Measurement| {
-            let share = |spun: &Spun| 100.0 * as_f64(spun.waiting) / as_f64(spun.all.max(1));
-            let percent = m.spinning.values().map(share).sum::<f64>();
+            let percent = 100.0 * m.spinning.values().map(Spun::share).sum::<f64>();
             (percent, format!("{percent:.2} %"))
         };
         [
@@ -175,8 +174,7 @@ impl Lhp {
 /// Instructions and their share of all.
 fn spun(m: &Measurement, what: &str) -> Option<String> {
     let spun = m.spinning.get(what)?;
-    let share = as_f64(spun.waiting) / as_f64(spun.all.max(1));
-    Some(format!("{} ({})", count(spun.waiting), percent(share)))
+    Some(format!("{} ({})", count(spun.waiting), percent(spun.share())))
 }
 
 #[cfg(test)]

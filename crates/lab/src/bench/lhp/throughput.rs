@@ -4,7 +4,7 @@
 use super::plan::CORES;
 use super::point::{Experiment, Point, Stage, WHOLE};
 use super::policy::Policy;
-use super::{Lhp, planned_policies};
+use super::{Lhp, policies_of};
 use crate::bench::sample::Sample;
 use crate::quantity::number;
 use crate::report::Chart;
@@ -75,12 +75,8 @@ impl Lhp {
         let mut loads: Vec<u32> = planned.iter().filter_map(load).collect();
         loads.sort_unstable();
         loads.dedup();
-        let mut found = Throughput {
-            policies: planned_policies(&planned),
-            loads,
-            alone: vec![],
-            spots: vec![],
-        };
+        let mut found =
+            Throughput { policies: policies_of(&planned), loads, alone: vec![], spots: vec![] };
         for measured in self.of(Experiment::Throughput) {
             let (point, steady) = (&measured.point, measured.runs.steady());
             if let Stage::Alone { cores } = point.stage {
