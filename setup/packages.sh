@@ -6,11 +6,13 @@
 readonly qemu_wanted=10.0 # the first with the plugin API that virtual time needs
 readonly setup_directory=$CASSATA_ROOT/build/setup
 
-# Sets `missing` to lines `package<TAB>why`, and chooses the Rust toolchain.
+# Sets `missing` to lines `package<TAB>why`, and chooses the Rust toolchain. Sets
+# `wanted` likewise to packages without which some tests are skipped.
 find_missing() {
-    missing=()
+    missing=() wanted=()
     have() { command -v "$1" >/dev/null; }
     need() { missing+=("$1"$'\t'"$2"); }
+    want() { wanted+=("$1"$'\t'"$2"); }
 
     have cc || need gcc "links host programs"
     compgen -G '/usr/lib/*/crt1.o' >/dev/null || need libc6-dev "links host programs"
@@ -25,6 +27,12 @@ find_missing() {
         need rustc-web "compiles Cassata"
         need cargo-web "builds Cassata"
         need rust-web-src "is core, for bare metal"
+    fi
+    # Only the toolchain's own can read what it compiles. Another toolchain than
+    # Debian's brings them itself, or has a way of its own to get them.
+    if [[ ${CASSATA_RUSTC:-/usr/bin/rustc} == /usr/bin/rustc ]]; then
+        [[ -x /usr/bin/cargo-fmt ]] || want rustfmt-web "checks the source's format, in a test"
+        [[ -x /usr/bin/cargo-clippy ]] || want rust-web-clippy "is clippy, for a test"
     fi
 }
 
@@ -141,5 +149,9 @@ ensure_packages() {
     fi
     ((${#missing[@]} == 0)) ||
         fail "still missing after the installation: ${missing[*]%%$'\t'*}"
+    if ((${#wanted[@]} > 0)); then
+        (missing=("${wanted[@]}") && install_missing) ||
+            say "going on without: the tests that need these will be skipped"
+    fi
     remember_setup
 }

@@ -29,6 +29,13 @@ build_bare_metal() {
         place_product "$built/cassata-probe" build/guests/probe.elf
 }
 
+# The same hypervisor with its checks, which machine tests run.
+build_checked() {
+    cargo_for_bare_metal build --locked --profile checked --target-dir target \
+        --package cassata-el2 --features cassata-el2/checked &&
+        place_product "target/$rust_target/checked/cassata-el2" build/el2-checked.elf
+}
+
 # In one move: someone may be reading the old one. What has not changed is left
 # alone, and with it what is built from it.
 place_product() {
@@ -50,7 +57,7 @@ ensure_products() {
     mkdir -p "$stamps" build/guests
     local rust=(Cargo.toml Cargo.lock .cargo)
     product bare-metal "building the hypervisor and the probe guest" build_bare_metal \
-        crates/{abi,sched,el2} guests/probe "${rust[@]}"
+        crates/{abi,sched,vgic,el2} guests/probe "${rust[@]}"
     product vtime "building the instrument for virtual time" build_vtime \
         crates/vtime{,-plugin} "${rust[@]}"
     product metronome "building the metronome guest" build_metronome guests/metronome
@@ -59,5 +66,13 @@ ensure_products() {
     # The command line carries the hypervisor and the instrument inside itself.
     product host "building the command line" build_host \
         crates build/el2.elf build/libcassata_vtime.so "${rust[@]}"
+    popd >/dev/null
+}
+
+# What only `cassata test` needs, and takes as long to build as the hypervisor itself.
+ensure_test_products() {
+    pushd "$CASSATA_ROOT" >/dev/null
+    product checked "building the hypervisor with its checks" build_checked \
+        crates/{abi,sched,vgic,el2} Cargo.toml Cargo.lock .cargo
     popd >/dev/null
 }

@@ -41,6 +41,10 @@ fn find(product: &Product) {
     println!("cargo::rerun-if-env-changed={variable}");
     let file = env::var_os(variable).map_or_else(|| by_launcher(product.path), PathBuf::from);
     println!("cargo::rerun-if-changed={}", file.display());
+    if env::var_os(variable).is_none() {
+        // Should the tree be copied with its target directory, this names the copy's.
+        println!("cargo::rerun-if-changed=../../{}", product.path);
+    }
     if !file.is_file() {
         println!(
             "cargo::error={what} is not built: {} is missing; run `./cassata` in the project's \

@@ -33,5 +33,9 @@ pub const MAX_VCPUS_PER_VM: usize = 8;
 /// Most vCPUs in a whole system.
 pub const MAX_VCPUS: usize = MAX_VMS * MAX_VCPUS_PER_VM;
 
+// Sets of them are words with a bit for each: of all vCPUs 64 bits, of the vCPUs of a VM
+// 8, of cores in the tables 16.
+const _: () = assert!(MAX_VCPUS <= 64 && MAX_VCPUS_PER_VM <= 8 && MAX_PCPUS <= 16);
+
 #[cfg(target_endian = "big")]
 compile_error!("the packed tables are little-endian and used in place");

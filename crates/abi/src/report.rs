@@ -1,7 +1,7 @@
 //! The report area: a guest writes its measurements, the host reads them.
 //!
-//! Memory shared with nobody else and no calls while measuring, so that
-//! telling the figure does not change it. A [`Header`], then a ring of
+//! The memory is shared with no other guest, and measuring takes no calls, so that
+//! recording a figure does not change it. A [`Header`], then a ring of
 //! [`Sample`]s. The guest writes a sample first and then `written`; the host
 //! reads `written` first. `guests/freertos/include/report.h` says the same in C.
 
@@ -31,6 +31,15 @@ pub struct Header {
     /// Work units the load task has finished.
     pub load_units: u64,
 }
+
+// `report.h` asserts the same of its side.
+const _: () = {
+    use core::mem::offset_of;
+    assert!(size_of::<Header>() == 64 && offset_of!(Header, written) == 24);
+    assert!(offset_of!(Header, load_units) == 56);
+    assert!(size_of::<Sample>() == 16 && offset_of!(Sample, response) == 8);
+    assert!(offset_of!(Sample, dispatch) == 12);
+};
 
 /// One activation.
 #[derive(FromBytes, IntoBytes, Immutable, KnownLayout, Clone, Copy, Debug)]

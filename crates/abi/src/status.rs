@@ -31,15 +31,16 @@ pub enum Exit {
     Float = 6,
     /// An access to what the guest has not.
     Abort = 7,
-    /// Going to where its view lets it execute nothing.
-    Crossing = 8,
+    /// An execute fault on its view of memory: kernel code in a view for programs,
+    /// or the reverse.
+    ViewFault = 8,
 }
 
 /// How many [`Exit`] causes there are.
 pub const EXIT_CAUSES: usize = 9;
 /// Names of the causes, in order, as they appear in results.
 pub const EXIT_NAMES: [&str; EXIT_CAUSES] =
-    ["interrupt", "wait", "call", "system_register", "sgi", "mmio", "float", "abort", "crossing"];
+    ["interrupt", "wait", "call", "system_register", "sgi", "mmio", "float", "abort", "view_fault"];
 
 /// Where a vCPU stands: [`VcpuStatus::state`].
 pub mod vcpu_state {
@@ -75,8 +76,10 @@ pub struct Status {
     pub counter_hz: u64,
     /// Counter when the first core entered EL2.
     pub boot: u64,
+    /// Cases of what cannot happen that cores have met: bugs of EL2.
+    pub bugs: u64,
     /// 0.
-    pub reserved: [u64; 5],
+    pub reserved: [u64; 4],
     /// For each pCPU.
     pub pcpus: [PcpuStatus; MAX_PCPUS],
     /// For each VM.
@@ -84,6 +87,17 @@ pub struct Status {
     /// For each vCPU, in the order of [`crate::system::System::vcpus`].
     pub vcpus: [VcpuStatus; MAX_VCPUS],
 }
+
+// The host, and guests that ask for a word by its number, read it so.
+const _: () = {
+    use core::mem::offset_of;
+    assert!(size_of::<Status>() == 10_816);
+    assert!(offset_of!(Status, bugs) == 24);
+    assert!(offset_of!(Status, pcpus) == 64 && size_of::<PcpuStatus>() == 64);
+    assert!(offset_of!(Status, vms) == 576 && size_of::<VmStatus>() == 64);
+    assert!(offset_of!(Status, vcpus) == 1088 && VcpuStatus::WORDS == 19);
+    assert!(offset_of!(VcpuStatus, exits) == 48 && offset_of!(VcpuStatus, pcpu) == 120);
+};
 
 /// What one pCPU did.
 #[derive(FromBytes, IntoBytes, Immutable, KnownLayout, Clone, Copy, Debug)]
@@ -144,7 +158,7 @@ pub struct VcpuStatus {
     /// Times it arrived on another pCPU.
     pub migrations: u64,
     /// Times it was taken off its core while its guest was at EL1 and did not
-    /// sleep: whoever waits for a lock of its kernel waits on.
+    /// sleep: siblings that wait for a lock of its kernel have to wait on.
     pub kernel_preemptions: u64,
     /// Ticks from those times to when it ran again.
     pub kernel_preempted: u64,

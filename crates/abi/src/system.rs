@@ -22,7 +22,7 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 /// First eight bytes of the bundle.
 pub const MAGIC: [u8; 8] = *b"CASSATA\0";
 /// Version of the layout; any change to this module changes it.
-pub const VERSION: u32 = 5;
+pub const VERSION: u32 = 6;
 /// Bytes of memory that belong to the hypervisor: its image, data and stacks.
 /// The bundle begins right behind, so that EL2 finds it from its own address.
 pub const HYPERVISOR_SIZE: u64 = 0x20_0000;
@@ -33,10 +33,12 @@ pub const MAX_SPIS: usize = 128;
 
 /// Stage-2 tables of a VM.
 pub const STAGE2_VIEWS: usize = 3;
+/// Shortest [`Vm::delay_limit_ns`] of a VM whose policy makes others wait.
+pub const MIN_DELAY_LIMIT_NS: u64 = 1_000;
 /// Longest [`Vm::delay_limit_ns`].
 pub const MAX_DELAY_LIMIT_NS: u64 = 10_000_000;
-/// Longest [`Vcpu::timer_lead_ns`].
-pub const MAX_TIMER_LEAD_NS: u32 = 50_000;
+/// Longest [`Vcpu::timer_advance_ns`].
+pub const MAX_TIMER_ADVANCE_NS: u32 = 50_000;
 /// Shortest [`Header::consolidation_window_ns`]: looking must stay cheap against it.
 pub const MIN_CONSOLIDATION_WINDOW_NS: u64 = 100_000;
 /// Longest [`Header::consolidation_window_ns`].
@@ -89,6 +91,20 @@ pub struct System {
     pub spis: [Spi; MAX_SPIS],
 }
 
+// A change to any of these is a change of VERSION.
+const _: () = {
+    use core::mem::offset_of;
+    assert!(size_of::<System>() == 7400);
+    assert!(offset_of!(System, board) == 64 && size_of::<Header>() == 64);
+    assert!(offset_of!(System, vms) == 232 && size_of::<Board>() == 168);
+    assert!(offset_of!(System, vcpus) == 1256 && size_of::<Vm>() == 128);
+    assert!(offset_of!(System, loads) == 3304 && size_of::<Vcpu>() == 32);
+    assert!(offset_of!(System, spis) == 5352 && size_of::<Load>() == 32);
+    assert!(size_of::<Spi>() == 16);
+    // What is read before the version is known to be right.
+    assert!(offset_of!(Header, magic) == 0 && offset_of!(Header, version) == 8);
+};
+
 /// Identity, integrity and counts.
 #[derive(FromBytes, IntoBytes, Immutable, KnownLayout, Clone, Copy, Debug)]
 #[repr(C)]
@@ -115,8 +131,8 @@ pub struct Header {
     pub load_count: u32,
     /// Used entries of [`System::spis`].
     pub spi_count: u32,
-    /// How often a core that may be powered down, and one that shelters, looks at
-    /// what it did.
+    /// How often a core that may be powered down, and a consolidation target with
+    /// vCPUs of other cores, looks at its load.
     pub consolidation_window_ns: u64,
 }
 
@@ -162,9 +178,9 @@ pub struct Board {
     /// Affinity (MPIDR_EL1, affinity fields only) of each pCPU. The first is
     /// the one that boots.
     pub pcpu_mpidr: [u64; MAX_PCPUS],
-    /// Where the vCPUs of each pCPU are while it is powered down; its own index if
-    /// it stays on.
-    pub pcpu_shelter: [u16; MAX_PCPUS],
+    /// For each pCPU, the pCPU that takes over its vCPUs while it is powered down;
+    /// its own index if it is never powered down.
+    pub consolidation_target: [u16; MAX_PCPUS],
 }
 
 /// A virtual machine.
@@ -183,9 +199,9 @@ pub struct Vm {
     pub load_first: u16,
     /// How many it has.
     pub load_count: u16,
-    /// What becomes of its vCPUs when others take their pCPUs: a number of
-    /// `sched::policy::Kind`.
-    pub policy: u32,
+    /// What happens to its vCPUs when others take their pCPUs: the number of a
+    /// migration policy of crate `sched`.
+    pub migration_policy: u32,
     /// Where its first vCPU begins, in EL1h with interrupts masked and the
     /// MMU off.
     pub entry_ipa: u64,
@@ -244,20 +260,21 @@ pub struct Vcpu {
     pub priority: u16,
     /// Round-robin quantum among equals on one pCPU.
     pub quantum_ns: u64,
-    /// The pCPU it goes to while another vCPU has its own; the same as `pcpu` if
+    /// The pCPU it migrates to by default while another vCPU has `pcpu`; `pcpu` if
     /// it stays.
-    pub refuge: u16,
+    pub fallback: u16,
     /// See [`vcpu_flags`].
     pub flags: u16,
-    /// All pCPUs (bit set by index) where it may be besides `pcpu`: its refuge,
-    /// and others that it may go to while they have nothing to run.
-    pub havens: u16,
-    /// Those of its havens where it takes turns with vCPUs of its own VM that are its
-    /// equals: while it shares the core it is on, it goes round among them.
-    pub tour: u16,
-    /// How long before its virtual timer fires it gets its core, if it sleeps and
-    /// others have that; 0: not before. Only in a real-time VM.
-    pub timer_lead_ns: u32,
+    /// All pCPUs where its policy may place it, a bit for each: `pcpu`, `fallback`,
+    /// and others that it may use while they are idle.
+    pub affinity: u16,
+    /// The pCPUs of its affinity where it takes turns with vCPUs of its own VM and
+    /// priority, a bit for each. While it shares a core, it moves from one of them
+    /// to the next.
+    pub rotation: u16,
+    /// How long before its virtual timer fires a sleeping vCPU is given its core;
+    /// 0: not before. Only for a real-time VM.
+    pub timer_advance_ns: u32,
     /// 0.
     pub reserved_end: u32,
 }
@@ -300,6 +317,15 @@ impl Default for System {
     /// All counts zero.
     fn default() -> Self {
         <Self as zerocopy::FromZeros>::new_zeroed()
+    }
+}
+
+impl Vcpu {
+    /// Returns the pCPUs of its affinity other than `pcpu`, a bit for each; none if
+    /// its policy never moves it.
+    #[must_use]
+    pub const fn elsewhere(&self) -> u16 {
+        self.affinity & !(1 << (self.pcpu & 15))
     }
 }
 

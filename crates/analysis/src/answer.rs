@@ -72,7 +72,7 @@ pub struct TaskAnswer<'a> {
     pub sections: Vec<SectionAnswer<'a>>,
 }
 
-/// How long somebody else takes.
+/// How long another task or vCPU takes.
 #[derive(Clone, Debug, Serialize)]
 pub struct ShareAnswer<'a> {
     /// Whose name.

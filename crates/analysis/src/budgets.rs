@@ -22,7 +22,7 @@ mod shrink;
 mod trade;
 
 use crate::bounds::{AnalysisError, Bounds, Computed, Workload};
-use crate::model::{Ns, Server, System};
+use crate::model::{Ns, ServerKind, System};
 
 /// What a search for budgets ends with.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -93,7 +93,7 @@ enum Least {
 
 /// Whether no budget matters to another vCPU's tasks (Equation 15).
 fn independent(system: &System) -> bool {
-    system.overrun && system.server == Server::Deferrable
+    system.overrun && system.server == ServerKind::Deferrable
 }
 
 impl Budgets {

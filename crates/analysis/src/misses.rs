@@ -1,4 +1,4 @@
-//! What does not hold, in words: who, by how much, and what to look at.
+//! What does not hold, in words: of which vCPU or task, by how much, and what to look at.
 
 use crate::bounds::{Bounds, Contribution, TaskBound, VcpuBound, Verdict, Workload};
 use crate::model::{Ns, Section, System};
@@ -9,15 +9,15 @@ const REACH: u64 = 64;
 /// Something that does not hold.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Miss {
-    /// Who.
-    pub of: Who,
+    /// The vCPU or task that fails.
+    pub of: Subject,
     /// A sentence or two.
     pub what: String,
 }
 
 /// A vCPU or a task, by its index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Who {
+pub enum Subject {
     /// It may not get its budget.
     Vcpu(usize),
     /// It may miss its deadline.
@@ -30,11 +30,13 @@ pub enum Who {
 pub fn misses(system: &System, verdict: &Verdict) -> Vec<Miss> {
     let beyond = beyond(system, verdict.bounds);
     let vcpus = verdict.vcpus.iter().enumerate().filter(|(_, bound)| !bound.schedulable());
-    let vcpus = vcpus
-        .map(|(index, bound)| Miss { of: Who::Vcpu(index), what: vcpu_miss(system, index, bound) });
+    let vcpus = vcpus.map(|(index, bound)| Miss {
+        of: Subject::Vcpu(index),
+        what: vcpu_miss(system, index, bound),
+    });
     let tasks = verdict.tasks.iter().enumerate().filter(|(_, bound)| !bound.schedulable());
     let tasks = tasks.map(|(index, bound)| Miss {
-        of: Who::Task(index),
+        of: Subject::Task(index),
         what: task_miss(system, index, bound, beyond[index]),
     });
     vcpus.chain(tasks).collect()
@@ -140,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn each_miss_says_who_by_how_much_and_why() {
+    fn each_miss_names_its_subject_its_size_and_its_cause() {
         let text = r#"{"server": "periodic", "overrun": false,
           "vcpus": [{"id": "v", "pcpu": 0, "budget": 3, "period": 10, "priority": 1},
                     {"id": "w", "pcpu": 0, "budget": 8, "period": 10, "priority": 2}],
@@ -150,8 +152,8 @@ mod tests {
         let system = System::from_json(text).unwrap();
         let verdict = analyze(&system, Bounds::Published).unwrap();
         let misses = misses(&system, &verdict);
-        let whom: Vec<_> = misses.iter().map(|miss| miss.of).collect();
-        assert_eq!(whom, [Who::Vcpu(0), Who::Task(0), Who::Task(1)]);
+        let subjects: Vec<_> = misses.iter().map(|miss| miss.of).collect();
+        assert_eq!(subjects, [Subject::Vcpu(0), Subject::Task(0), Subject::Task(1)]);
         assert!(misses[0].what.ends_with("Largest part of a period: vCPU `w`, 8 ns."));
         // 4 and three gaps of 7; 20, x twice and ten gaps of 2.
         assert!(misses[1].what.contains("deadline of 17 ns: the bound is 25 ns"), "{misses:?}");

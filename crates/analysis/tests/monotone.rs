@@ -1,4 +1,4 @@
-//! Whoever asks for more gets no better bound, whoever is given more no worse.
+//! A task that asks for more gets no better bound, and one that is given more no worse.
 
 mod support;
 

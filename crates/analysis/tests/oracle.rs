@@ -5,7 +5,7 @@
 mod support;
 
 use analysis::bounds::{Bounds, analyze};
-use analysis::model::{Section, Server, System, Task};
+use analysis::model::{Section, ServerKind, System, Task};
 use proptest::prelude::*;
 
 struct Paper<'a>(&'a System);
@@ -43,8 +43,8 @@ impl Paper<'_> {
     fn blocking(&self, vcpu: usize, t: u64) -> u64 {
         let lower = self.peers(vcpu).filter(|&l| l < vcpu);
         match self.0.server {
-            Server::Periodic => lower.map(|l| self.ght(l)).sum(),
-            Server::Deferrable => lower
+            ServerKind::Periodic => lower.map(|l| self.ght(l)).sum(),
+            ServerKind::Deferrable => lower
                 .flat_map(|l| self.tasks(l))
                 .map(|task| {
                     let all: u64 = self.gcs(task).map(|(_, wcet)| wcet).sum();
@@ -57,8 +57,8 @@ impl Paper<'_> {
     fn vcpu(&self, i: usize) -> Option<u64> {
         let v = &self.0.vcpus;
         let jitter = |h: usize| match self.0.server {
-            Server::Periodic => 0,
-            Server::Deferrable => v[h].period_ns - v[h].budget_ns,
+            ServerKind::Periodic => 0,
+            ServerKind::Deferrable => v[h].period_ns - v[h].budget_ns,
         };
         // From the paper's start, one nanosecond after the other.
         (v[i].budget_ns + self.overrun(i)..=v[i].period_ns).find(|&w| {
@@ -81,8 +81,8 @@ impl Paper<'_> {
         let preemption: u64 = above.map(|z| self.ght(z)).sum();
         let gap = vcpu.period_ns - vcpu.budget_ns;
         let gaps = match (self.0.server, self.0.overrun) {
-            (Server::Periodic, true) => 1,
-            (Server::Deferrable, true) => 0,
+            (ServerKind::Periodic, true) => 1,
+            (ServerKind::Deferrable, true) => 0,
             (_, false) => load.div_ceil(vcpu.budget_ns),
         };
         gaps * gap + load + preemption

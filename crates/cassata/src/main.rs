@@ -7,6 +7,7 @@
 
 mod cli;
 mod commands;
+mod messages;
 mod place;
 
 use clap::Parser;
@@ -20,12 +21,13 @@ static INSTRUMENT: &[u8] = include_bytes!(env!("CASSATA_VTIME_SO"));
 const TROUBLE: u8 = 2;
 
 fn main() -> ExitCode {
-    let cli = cli::Cli::parse();
-    commands::run(&cli.command).map_or_else(
-        |report| {
-            eprintln!("{}", commands::description::shown(&report));
-            ExitCode::from(TROUBLE)
-        },
-        ExitCode::from,
-    )
+    let cli = match cli::Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) if !error.use_stderr() => error.exit(), // help and version
+        Err(error) => {
+            messages::note(error.render().to_string().trim_end());
+            return ExitCode::from(TROUBLE);
+        }
+    };
+    commands::run(&cli.command).into()
 }

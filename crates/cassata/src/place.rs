@@ -1,5 +1,6 @@
 //! Where the project is, and its tools.
 
+use lab::suite::Toolchain;
 use miette::{Result, miette};
 use std::env;
 use std::ffi::OsString;
@@ -12,6 +13,8 @@ const ROOT: &str = "CASSATA_ROOT";
 const CARGO: &str = "CASSATA_CARGO";
 /// Set by the launcher: the rustc it chose.
 const RUSTC: &str = "CASSATA_RUSTC";
+/// Set by the launcher: where `core` for bare metal comes from.
+const CORE: &str = "CASSATA_CORE";
 /// What a root has.
 const LANDMARK: &str = "systems/demo.toml";
 
@@ -43,8 +46,13 @@ pub fn results() -> PathBuf {
 /// Whether a file is one of those that the launcher has built: the hypervisor, the
 /// instrument, a guest, this program.
 pub fn is_product(path: &Path) -> bool {
-    const PRODUCTS: [&str; 4] =
-        ["build/el2.elf", "build/libcassata_vtime.so", "build/guests", "target/release/cassata"];
+    const PRODUCTS: [&str; 5] = [
+        "build/el2.elf",
+        "build/el2-checked.elf",
+        "build/libcassata_vtime.so",
+        "build/guests",
+        "target/release/cassata",
+    ];
     let real = |path: &Path| path.canonicalize().ok();
     let Some((root, path)) = root().ok().zip(real(path)) else { return false };
     PRODUCTS.iter().filter_map(|product| real(&root.join(product))).any(|p| path.starts_with(p))
@@ -73,6 +81,13 @@ fn cache() -> PathBuf {
 /// The cargo to run.
 pub fn cargo() -> OsString {
     env::var_os(CARGO).unwrap_or_else(|| "cargo".into())
+}
+
+/// The toolchain that the launcher chose; without it, there is none.
+pub fn chosen_toolchain() -> Option<Toolchain> {
+    let rustc = PathBuf::from(env::var_os(RUSTC)?);
+    let builds_core = env::var_os(CORE).is_some_and(|core| core == "build-std");
+    Some(Toolchain { bin: rustc.parent()?.into(), builds_core })
 }
 
 /// Environment that makes cargo use the compiler the launcher chose, and the

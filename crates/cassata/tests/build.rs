@@ -65,7 +65,7 @@ fn no_file_that_is_read_is_replaced() {
     for (output, expected) in cases {
         let said = refused(directory.path(), output);
         assert!(said.contains(expected), "{said}");
-        assert!(said.contains("help: name another file behind `-o`"), "{said}");
+        assert!(said.contains("hint: name another file behind `-o`"), "{said}");
     }
 }
 

@@ -18,7 +18,7 @@ name = "linux"
 kernel = "Image"
 memory = {{ size = "16M" }}
 vcpus = [{{ pcpu = 0, priority = 1 }}, {{ pcpu = 1, priority = 1 }}, {{ pcpu = 2, priority = 1 }}]
-migration = "{policy}"
+migration_policy = "{policy}"
 
 [[vm]]
 name = "rtos"
@@ -58,30 +58,32 @@ fn programs_are_told_the_same() {
     describe(directory.path(), "on-demand");
     let said = said(directory.path(), &["check", "--json", "a.toml"]);
     let said: Value = serde_json::from_str(&said).unwrap();
-    let linux = |pcpu: u32, refuge: Value, havens: Value, tour: Value| {
+    let linux = |pcpu: u32, fallback: Value, affinity: Value, rotation: Value| {
         json!({
-            "pcpu": pcpu, "priority": 1, "refuge": refuge, "havens": havens, "tour": tour,
-            "timer_lead_us": 0,
+            "pcpu": pcpu, "priority": 1, "fallback": fallback, "affinity": affinity,
+            "rotation": rotation, "timer_advance_ns": 0,
         })
     };
     let expected = json!({
         "pcpus": 4,
         "memory": 256 << 20,
-        "shelters": [0, 1, 2, 3],
+        "consolidation_targets": [0, 1, 2, 3],
         "vms": [
             {
-                "name": "linux", "memory": 16 << 20, "realtime": false, "migration": "on-demand",
+                "name": "linux", "memory": 16 << 20, "realtime": false,
+                "migration_policy": "on-demand",
                 "vcpus": [
-                    linux(0, json!(1), json!([1, 2, 3]), json!([1, 2])),
-                    linux(1, Value::Null, json!([]), json!([])),
-                    linux(2, Value::Null, json!([]), json!([])),
+                    linux(0, json!(1), json!([0, 1, 2, 3]), json!([1, 2])),
+                    linux(1, Value::Null, json!([1]), json!([])),
+                    linux(2, Value::Null, json!([2]), json!([])),
                 ],
             },
             {
-                "name": "rtos", "memory": 4 << 20, "realtime": true, "migration": "none",
+                "name": "rtos", "memory": 4 << 20, "realtime": true,
+                "migration_policy": "none",
                 "vcpus": [{
-                    "pcpu": 0, "priority": 10, "refuge": null, "havens": [], "tour": [],
-                    "timer_lead_us": 4,
+                    "pcpu": 0, "priority": 10, "fallback": null, "affinity": [0], "rotation": [],
+                    "timer_advance_ns": 4_000,
                 }],
             },
         ],
@@ -89,7 +91,7 @@ fn programs_are_told_the_same() {
     assert_eq!(said, expected);
 }
 
-/// Whoever keeps the answer must know if there is none.
+/// A script that keeps the answer must learn if there is none.
 #[test]
 fn an_answer_that_could_not_be_said_is_an_error() {
     let directory = files();

@@ -1,18 +1,20 @@
-//! The status area: handed out word by word to those who write it.
+//! The status area: handed out word by word to the cores that write it.
 
+use crate::arch::memory;
 use abi::MAX_PCPUS;
 use abi::status::{MAGIC, PcpuStatus, Status, VcpuStatus, VmStatus};
 use abi::system::System;
+use core::sync::atomic::{AtomicU64, Ordering};
 
 fn area(system: &System) -> *mut Status {
-    system.board.status_pa as *mut Status
+    memory::at(system.board.status_pa)
 }
 
 /// Clears the area. Boot core only, before the others run.
 pub fn prepare(system: &System, counter_hz: u64, boot: u64) {
     let area = area(system);
     // SAFETY: `System::validate` has shown that the area lies in RAM that is
-    // nobody else's; it is mapped, and no other core runs yet.
+    // EL2's alone; it is mapped, and no other core runs yet.
     unsafe {
         area.write_bytes(0, 1);
         (*area).counter_hz = counter_hz;
@@ -21,25 +23,33 @@ pub fn prepare(system: &System, counter_hz: u64, boot: u64) {
     }
 }
 
-/// The part of one pCPU.
+/// Counts a case of what cannot happen, on any core.
+pub fn count_bug(system: &System) {
+    // SAFETY: in bounds of a mapped area, naturally aligned; every core accesses
+    // the word by atomic operations only.
+    let bugs = unsafe { AtomicU64::from_ptr(&raw mut (*area(system)).bugs) };
+    bugs.fetch_add(1, Ordering::Relaxed);
+}
+
+/// Hands out the part of one pCPU.
 ///
 /// # Safety
-/// Each part is asked for once, by the core that writes it.
+/// Each part must be asked for once, by the core that writes it.
 pub unsafe fn pcpu(system: &System, index: usize) -> &'static mut PcpuStatus {
     // SAFETY: in bounds of a mapped area; exclusive by contract.
     unsafe { &mut (*area(system)).pcpus[index] }
 }
 
-/// The part of one VM.
+/// Hands out the part of one VM.
 ///
 /// # Safety
-/// As [`pcpu`]; the VM's home asks.
+/// As [`pcpu`]; the VM's coordinator asks.
 pub unsafe fn vm(system: &System, index: usize) -> &'static mut VmStatus {
     // SAFETY: as above.
     unsafe { &mut (*area(system)).vms[index] }
 }
 
-/// The part of one vCPU.
+/// Hands out the part of one vCPU.
 ///
 /// # Safety
 /// As [`pcpu`]; the vCPU's owner asks.
@@ -48,7 +58,7 @@ pub unsafe fn vcpu(system: &System, id: usize) -> &'static mut VcpuStatus {
     unsafe { &mut (*area(system)).vcpus[id] }
 }
 
-/// A word of any vCPU's part, as it happens to be; its owner may be writing it.
+/// Reads a word of any vCPU's part, as it happens to be; its owner may be writing it.
 pub fn word(system: &System, id: usize, word: usize) -> u64 {
     debug_assert!(word < VcpuStatus::WORDS);
     // SAFETY: in bounds of a mapped area, whatever core writes it: a naturally
@@ -56,7 +66,7 @@ pub fn word(system: &System, id: usize, word: usize) -> u64 {
     unsafe { (&raw const (*area(system)).vcpus[id]).cast::<u64>().add(word).read_volatile() }
 }
 
-/// A word as [`word`] has it, but for the run time: that includes the turn that
+/// Reads a word as [`word`] does, but for the run time: that includes the turn that
 /// has not ended.
 pub fn current_word(system: &System, id: usize, word: usize, now: u64) -> u64 {
     const RUN: usize = core::mem::offset_of!(VcpuStatus, run) / size_of::<u64>();
@@ -76,34 +86,18 @@ pub fn current_word(system: &System, id: usize, word: usize, now: u64) -> u64 {
     if current == id as u64 { value + now.saturating_sub(since) } else { value }
 }
 
-/// How long a core has idled by `now`, the present rest included. It may just have
-/// ended that: then less than it was.
-pub fn idle(system: &System, pcpu: usize, now: u64) -> u64 {
-    // SAFETY: in bounds of a mapped area, whatever core writes it: naturally
-    // aligned 64-bit words are read whole.
-    let (idle, current, since) = unsafe {
-        let pcpu = &raw const (*area(system)).pcpus[pcpu % MAX_PCPUS];
-        (
-            (&raw const (*pcpu).idle).read_volatile(),
-            (&raw const (*pcpu).current).read_volatile(),
-            (&raw const (*pcpu).since).read_volatile(),
-        )
-    };
-    if current == u64::MAX { idle + now.saturating_sub(since) } else { idle }
-}
-
-/// A vCPU's stolen time, in nanoseconds, as its guest reads it
+/// Hands out a vCPU's stolen time, in nanoseconds, as its guest reads it
 /// (Arm DEN0057A, section 3.2.2: revision, attributes, then the time).
 ///
 /// # Safety
-/// Asked for once, by the vCPU's owner.
+/// It must be asked for once, by the vCPU's owner.
 pub unsafe fn stolen_ns(system: &System, vm: usize, index: usize) -> &'static mut u64 {
     const TIME: u64 = 8;
     let structure = system.vms[vm].stolen_pa + index as u64 * abi::platform::STOLEN_STRIDE;
     // SAFETY: `System::validate` has shown that the VM's page lies in RAM that
-    // is nobody else's; it is mapped. Exclusive by contract.
+    // is EL2's to write alone; it is mapped. Exclusive by contract.
     unsafe {
-        (structure as *mut [u64; 2]).write([0; 2]);
-        &mut *((structure + TIME) as *mut u64)
+        memory::at::<[u64; 2]>(structure).write([0; 2]);
+        &mut *memory::at::<u64>(structure + TIME)
     }
 }

@@ -1,48 +1,85 @@
-//! Finding the system the host packed, and believing it only when it is whole.
+//! The tables that the host packed: where they are, and what [`sched::topology`] makes
+//! of them.
 
-use crate::arch::{boot, cache};
-use abi::system::{HYPERVISOR_SIZE, Invalid, PAGE_SIZE, System};
-use zerocopy::IntoBytes;
+use crate::arch::{boot, memory};
+use abi::MAX_VCPUS;
+use abi::system::{HYPERVISOR_SIZE, System, vm_flags};
+use sched::policy::MigrationPolicy;
+use sched::topology::{Placed, Topology};
+use sched::{CoreSet, Member, VcpuId};
 
-/// The tables, right behind the hypervisor's memory. Not yet verified.
+/// Finds the tables, right behind the hypervisor's memory: not yet verified.
 pub fn find() -> &'static System {
-    let bundle = (boot::image_pa() + HYPERVISOR_SIZE) as *const System;
+    let bundle = memory::at::<System>(boot::image_pa() + HYPERVISOR_SIZE);
     // SAFETY: the boot loader put the bundle there; any bytes are a `System`,
-    // and nobody writes them. Should there be no RAM, we cannot run either.
+    // and no core writes them. Should there be no RAM, we cannot run either.
     unsafe { &*bundle }
 }
 
-/// Whether the tables themselves are what the host wrote.
-///
-/// # Errors
-/// What is wrong, in words.
-pub fn verify(system: &System) -> Result<(), &'static str> {
-    system.header.identify().map_err(Invalid::message)?;
-    if system.tables_crc(cache::crc32) != system.header.tables_crc {
-        return Err(Invalid::TablesChecksum.message());
-    }
-    system.validate().map_err(Invalid::message)?;
-    let (image, bundle) = (boot::image_pa(), (&raw const *system) as u64);
-    if system.board.hypervisor_pa != image || system.header.bundle_pa != bundle {
-        return Err("the system was packed for another address");
-    }
-    Ok(())
+/// Each vCPU of a system.
+pub struct Vcpus {
+    all: [Placed; MAX_VCPUS],
+    count: usize,
+    cores: usize,
 }
 
-/// Whether all that lies behind the tables is what the host wrote.
-///
-/// # Errors
-/// What is wrong, in words.
-pub fn verify_payload(system: &System) -> Result<(), &'static str> {
-    let begin = system.header.bundle_pa + system.as_bytes().len() as u64;
-    let length = system.header.bundle_size - system.as_bytes().len() as u64;
-    debug_assert!(length < u64::MAX - PAGE_SIZE);
-    // SAFETY: `System::validate` has shown that the bundle lies in RAM; it is
-    // mapped and nobody writes it.
-    let payload = unsafe { core::slice::from_raw_parts(begin as *const u8, length as usize) };
-    if cache::crc32(0, payload) == system.header.payload_crc {
-        Ok(())
-    } else {
-        Err(Invalid::PayloadChecksum.message())
+impl Vcpus {
+    /// Reads them from tables that have been validated.
+    #[must_use]
+    pub fn of(system: &System) -> Self {
+        Self {
+            all: core::array::from_fn(|id| placed(system, VcpuId::numbered(id))),
+            count: system.header.vcpu_count as usize,
+            cores: system.board.pcpu_count as usize,
+        }
+    }
+
+    /// Returns what follows from where they are placed.
+    #[must_use]
+    pub fn topology(&self) -> Topology<'_> {
+        Topology::new(&self.all[..self.count], self.cores)
+    }
+}
+
+/// The migration policy of a VM. EL2 has refused unknown numbers when it started.
+fn policy(system: &System, vm: usize) -> MigrationPolicy {
+    MigrationPolicy::from_number(system.vms[vm].migration_policy).unwrap_or_default()
+}
+
+fn placed(system: &System, id: VcpuId) -> Placed {
+    let table = &system.vcpus[id.number()];
+    let (vm, base) = (usize::from(table.vm), usize::from(table.pcpu));
+    Placed {
+        vm,
+        priority: table.priority,
+        realtime: system.vms[vm].is(vm_flags::REALTIME),
+        policy: policy(system, vm),
+        base,
+        fallback: table.fallback.into(),
+        affinity: CoreSet::from_bits(table.affinity.into()),
+        target: system.board.consolidation_target[base].into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use sched::VcpuSet;
+
+    #[test]
+    fn a_vcpu_is_placed_as_the_tables_say() {
+        let mut system = Box::<System>::default();
+        (system.header.vm_count, system.header.vcpu_count) = (1, 2);
+        system.board.pcpu_count = 4;
+        system.board.consolidation_target = [0, 1, 1, 3, 4, 5, 6, 7];
+        system.vms[0].migration_policy = MigrationPolicy::OnDemand as u32;
+        system.vcpus[1].pcpu = 2;
+        system.vcpus[1].affinity = 0b1101;
+        let vcpus = Vcpus::of(&system);
+        let topology = vcpus.topology();
+        assert_eq!(topology.vcpu(VcpuId(1)).policy, MigrationPolicy::OnDemand);
+        assert_eq!(topology.vcpu(VcpuId(1)).places(), CoreSet::from_bits(0b1111));
+        assert_eq!(topology.based_at(2), VcpuSet::of(VcpuId(1)));
+        assert_eq!(topology.ids().count(), 2);
     }
 }

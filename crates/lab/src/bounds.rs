@@ -1,15 +1,15 @@
 //! What an analysis found, as people read it: every bound, what it is made of,
 //! and what to look at where one does not hold.
 
+use crate::dataset::Dataset;
 use crate::table::Table;
 use analysis::bounds::{Bounds, Share, Verdict};
 use analysis::budgets::{Search, bandwidth};
 use analysis::misses::{exact, misses};
-use analysis::model::{Ns, Section, Server, System};
+use analysis::model::{Ns, Section, ServerKind, System};
 use std::fmt::Write;
 
 /// All of it: tables of vCPUs, tasks and waits, then what does not hold.
-#[must_use]
 pub fn overview(name: &str, system: &System, verdict: &Verdict) -> String {
     let mut text = format!("{}\n\n{}", title(name, system, verdict), vcpus(system, verdict));
     if !verdict.tasks.is_empty() {
@@ -30,14 +30,12 @@ pub fn overview(name: &str, system: &System, verdict: &Verdict) -> String {
 }
 
 /// Budgets and periods before and after a search for the least.
-#[must_use]
 pub fn servers(before: &System, after: &System) -> Table {
     let total = |system: &System| format!("{:.2} %", 100.0 * bandwidth(system));
     let title = "Least budgets with which everything holds";
     let head = ["vCPU", "budget", "period", "of the pCPU", "budget before", "period before"];
     let mut table = Table::new(title, head);
     for (old, new) in before.vcpus.iter().zip(&after.vcpus) {
-        #[allow(clippy::cast_precision_loss)] // a share
         let share = 100.0 * new.budget_ns as f64 / new.period_ns as f64;
         table.row([
             new.id.clone(),
@@ -54,7 +52,6 @@ pub fn servers(before: &System, after: &System) -> Table {
 }
 
 /// Why no budgets help.
-#[must_use]
 pub fn cannot(system: &System, search: &Search) -> String {
     match *search {
         Search::Found(_) => "budgets were found".into(),
@@ -69,7 +66,7 @@ pub fn cannot(system: &System, search: &Search) -> String {
             let tasks: Vec<_> = tasks.map(|task| format!("`{}`", task.id)).collect();
             // Elsewhere than under deferrable servers with overrun, budgets depend on
             // each other, and not all of them are tried.
-            let all = system.overrun && system.server == Server::Deferrable;
+            let all = system.overrun && system.server == ServerKind::Deferrable;
             let help = if all { "no budgets help" } else { "no budgets were found that help" };
             format!(
                 "{help} the tasks of vCPU `{}` ({}): they need {} in each {}, which does \
@@ -85,10 +82,7 @@ pub fn cannot(system: &System, search: &Search) -> String {
 }
 
 fn title(name: &str, system: &System, verdict: &Verdict) -> String {
-    let server = match system.server {
-        Server::Periodic => "periodic",
-        Server::Deferrable => "deferrable",
-    };
+    let server = system.server.name();
     let overrun = if system.overrun { "with overrun" } else { "no overrun" };
     let bounds = match verdict.bounds {
         Bounds::Published => "bounds as published",
@@ -98,90 +92,56 @@ fn title(name: &str, system: &System, verdict: &Verdict) -> String {
 }
 
 fn vcpus(system: &System, verdict: &Verdict) -> Table {
-    let head = [
-        "vCPU",
-        "pCPU",
-        "budget",
-        "overrun",
-        "blocking",
-        "preemption",
-        "response",
-        "period",
-        "slack",
-        "",
-    ];
-    let mut table = Table::new("vCPUs: until each has had its budget", head);
-    for (vcpu, bound) in system.vcpus.iter().zip(&verdict.vcpus) {
-        table.row([
-            vcpu.id.clone(),
-            vcpu.pcpu.to_string(),
-            exact(bound.budget_ns),
-            exact(bound.overrun_ns),
-            exact(bound.blocking_ns),
-            shares(&bound.preemption),
-            response(bound.response_ns),
-            exact(bound.period_ns),
-            slack(bound.slack_ns()),
-            holds(bound.schedulable()),
-        ]);
-    }
-    table
+    let rows = system.vcpus.iter().zip(&verdict.vcpus);
+    Dataset::of("vcpus", "vCPUs: until each has had its budget", rows)
+        .name("vCPU", |(vcpu, _)| vcpu.id.clone())
+        .name("pCPU", |(vcpu, _)| vcpu.pcpu)
+        .name("budget", |(_, bound)| exact(bound.budget_ns))
+        .name("overrun", |(_, bound)| exact(bound.overrun_ns))
+        .name("blocking", |(_, bound)| exact(bound.blocking_ns))
+        .name("preemption", |(_, bound)| shares(&bound.preemption))
+        .name("response", |(_, bound)| response(bound.response_ns))
+        .name("period", |(_, bound)| exact(bound.period_ns))
+        .name("slack", |(_, bound)| bound.slack_ns().map(exact))
+        .name("", |(_, bound)| holds(bound.schedulable()))
+        .done()
+        .table()
 }
 
 fn tasks(system: &System, verdict: &Verdict) -> Table {
-    let head = [
-        "task",
-        "vCPU",
-        "execution",
-        "local blocking",
-        "remote blocking",
-        "preemption",
-        "supply gaps",
-        "jitter",
-        "response",
-        "deadline",
-        "slack",
-        "",
-    ];
-    let mut table = Table::new("Tasks: from release to end", head);
-    for (task, bound) in system.tasks.iter().zip(&verdict.tasks) {
-        table.row([
-            task.id.clone(),
-            system.vcpus[task.vcpu].id.clone(),
-            exact(bound.execution_ns),
-            exact(bound.local_blocking_ns),
-            response(bound.remote_blocking_ns),
-            shares(&bound.preemption),
-            exact(bound.supply_gaps_ns),
-            exact(bound.jitter_ns),
-            response(bound.response_ns),
-            exact(bound.deadline_ns),
-            slack(bound.slack_ns()),
-            match verdict.vcpus[task.vcpu].schedulable() {
-                true => holds(bound.schedulable()),
-                false => "no budget".into(),
-            },
-        ]);
-    }
-    table
+    let rows = system.tasks.iter().zip(&verdict.tasks);
+    Dataset::of("tasks", "Tasks: from release to end", rows)
+        .name("task", |(task, _)| task.id.clone())
+        .name("vCPU", |(task, _)| system.vcpus[task.vcpu].id.clone())
+        .name("execution", |(_, bound)| exact(bound.execution_ns))
+        .name("local blocking", |(_, bound)| exact(bound.local_blocking_ns))
+        .name("remote blocking", |(_, bound)| response(bound.remote_blocking_ns))
+        .name("preemption", |(_, bound)| shares(&bound.preemption))
+        .name("supply gaps", |(_, bound)| exact(bound.supply_gaps_ns))
+        .name("jitter", |(_, bound)| exact(bound.jitter_ns))
+        .name("response", |(_, bound)| response(bound.response_ns))
+        .name("deadline", |(_, bound)| exact(bound.deadline_ns))
+        .name("slack", |(_, bound)| bound.slack_ns().map(exact))
+        .name("", |(task, bound)| match verdict.vcpus[task.vcpu].schedulable() {
+            true => holds(bound.schedulable()),
+            false => "no budget",
+        })
+        .done()
+        .table()
 }
 
 fn waits(system: &System, verdict: &Verdict) -> Table {
-    let head = ["task", "segment", "resource", "wait", "of it lower vCPUs", "gcs once it has it"];
-    let mut table = Table::new("Remote blocking, section by section", head);
-    for (task, bound) in system.tasks.iter().zip(&verdict.tasks) {
-        for section in &bound.sections {
-            table.row([
-                task.id.clone(),
-                section.segment.to_string(),
-                resource(system, &task.segments[section.segment].section).to_owned(),
-                response(section.wait_ns),
-                exact(section.lower_ns),
-                exact(section.response_ns),
-            ]);
-        }
-    }
-    table
+    let tasks = system.tasks.iter().zip(&verdict.tasks);
+    let rows = tasks.flat_map(|(task, bound)| bound.sections.iter().map(move |one| (task, one)));
+    Dataset::of("waits", "Remote blocking, section by section", rows)
+        .name("task", |(task, _)| task.id.clone())
+        .name("segment", |(_, one)| one.segment)
+        .name("resource", |(task, one)| resource(system, &task.segments[one.segment].section))
+        .name("wait", |(_, one)| response(one.wait_ns))
+        .name("of it lower vCPUs", |(_, one)| exact(one.lower_ns))
+        .name("gcs once it has it", |(_, one)| exact(one.response_ns))
+        .done()
+        .table()
 }
 
 fn resource<'a>(system: &'a System, section: &Section) -> &'a str {
@@ -199,12 +159,8 @@ fn response(time: Option<Ns>) -> String {
     time.map_or_else(|| "none".into(), exact)
 }
 
-fn slack(time: Option<Ns>) -> String {
-    time.map_or_else(|| "-".into(), exact)
-}
-
-fn holds(holds: bool) -> String {
-    if holds { "holds".into() } else { "FAILS".into() }
+fn holds(holds: bool) -> &'static str {
+    if holds { "holds" } else { "FAILS" }
 }
 
 #[cfg(test)]
@@ -226,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn names_who_fails_and_what_takes_longest() {
+    fn names_what_fails_and_what_takes_longest() {
         let text = overview_of(TEXT);
         let expected = "task `t2` may miss its deadline of 12 ms: the bound is 25 ms. Largest part \
                         of the time until the deadline: while vCPU `v2` does not run, 14 ms.";

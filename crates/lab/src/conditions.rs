@@ -11,7 +11,6 @@ use crate::results::Outcome;
 /// `text`, on `qemu`, with time as `time` says.
 pub fn record(outcome: &mut Outcome, qemu: &Qemu, time: &Time, bundle: &Bundle, text: &str) {
     let board = &bundle.tables.board;
-    outcome.parameter("cassata", env!("CARGO_PKG_VERSION"));
     outcome.parameter("qemu", qemu.version().to_string());
     outcome.parameter("time", time.about());
     outcome.parameter("host_cores", std::thread::available_parallelism().map_or(0, usize::from));

@@ -1,6 +1,6 @@
 //! Ctrl-C and its relatives.
 //!
-//! The first SIGINT, SIGTERM or SIGHUP asks whoever runs to come to an end in
+//! The first SIGINT, SIGTERM or SIGHUP asks what runs to come to an end in
 //! good order; the second ends the process at once. Machines die with it
 //! either way (see [`crate::machine::child`]).
 
@@ -12,7 +12,16 @@ use std::sync::{Arc, OnceLock};
 /// What a shell reports for a process that SIGINT (2) ended.
 pub const EXIT_CODE: u8 = 128 + 2;
 
-/// Whether somebody asked us to stop. Clones share the answer.
+/// The process's own, once it is installed.
+static INSTALLED: OnceLock<Interrupt> = OnceLock::new();
+
+/// Returns true if a signal has asked this process to stop.
+#[must_use]
+pub fn was_requested() -> bool {
+    INSTALLED.get().is_some_and(Interrupt::requested)
+}
+
+/// Says when the user has asked us to stop. Clones share the answer.
 #[derive(Clone, Debug, Default)]
 pub struct Interrupt {
     asked: Arc<AtomicBool>,
@@ -31,7 +40,6 @@ impl Interrupt {
     /// # Errors
     /// When the system refuses a handler.
     pub fn install() -> io::Result<Self> {
-        static INSTALLED: OnceLock<Interrupt> = OnceLock::new();
         if let Some(installed) = INSTALLED.get() {
             return Ok(installed.clone());
         }

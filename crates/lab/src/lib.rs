@@ -5,35 +5,44 @@
 //! | [`qemu`] | which QEMU there is, and whether it is new enough |
 //! | [`machine`] | a QEMU process that cannot outlive us, and its memory as a file |
 //! | [`console`] | one UART taken apart into one log for each guest |
+//! | [`guests`] | what guests say on their consoles |
 //! | [`observe`] | what EL2 and guests write into memory, as shares, counts and latencies |
 //! | [`interrupt`] | Ctrl-C |
 //! | [`bundle`] | a system that is ready to boot |
-//! | [`session`] | a machine, its observer and a view, from the start to some end |
+//! | [`session`] | a machine from its description to what was seen |
 //! | [`view`] | what a running system looks like |
+//! | [`dataset`] | results as typed columns with units, from which every form follows |
+//! | [`answer`] | what an experiment answers: tables, plots, files and checks at once |
+//! | [`documents`] | figures that stand in documents, written there by commands |
 //! | [`results`] | what an experiment found, and whether that was demanded |
 //! | [`conditions`] | under which conditions something was measured |
 //! | [`report`] | the same as a page worth looking at |
 //! | [`figures`] | what an observer saw, as figures and tables |
 //! | [`experiment`] | experiments of published papers, repeated |
 //! | [`bounds`] | which deadlines hold and why, as tables |
-//! | [`run`] | any system, for as long as one likes |
+//! | [`run`] | what is said of any system that has run |
 //! | [`demo`] | Linux and FreeRTOS share cores |
 //! | [`simulate`] | a system of vCPUs and tasks in the simulator, beside its bounds |
-//! | [`bench`] | measurements with goals: the hypervisor, virtual time |
+//! | [`mod@bench`] | measurements with goals: the hypervisor, its policies, virtual time |
 //! | [`scenario`] | tests of the hypervisor on a machine |
+//! | `source` | which code runs at EL2, and how much |
 //! | [`suite`] | running every test there is |
 //! | [`progress`] | one line that says what is going on |
 
 #![forbid(unsafe_code)]
 
+pub mod answer;
 pub mod bench;
 pub mod bounds;
 pub mod bundle;
 pub mod conditions;
 pub mod console;
+pub mod dataset;
 pub mod demo;
+pub mod documents;
 pub mod experiment;
 pub mod figures;
+pub mod guests;
 pub mod interrupt;
 pub mod machine;
 pub mod observe;
@@ -46,6 +55,7 @@ pub mod run;
 pub mod scenario;
 pub mod session;
 pub mod simulate;
+mod source;
 pub mod suite;
 pub mod table;
 pub mod view;

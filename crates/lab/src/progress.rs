@@ -29,7 +29,7 @@ impl Progress {
         Self::to(title, plain, Box::new(io::stdout()))
     }
 
-    /// One that nobody sees.
+    /// Returns a progress view that shows nothing.
     #[must_use]
     pub fn silent() -> Self {
         Self::to("", Some(Box::new(io::sink())), Box::new(io::sink()))
@@ -52,14 +52,14 @@ impl Progress {
         self.bar.set_message(what.to_owned());
         if let Some(plain) = self.plain.as_mut().filter(|_| Instant::now() >= self.next) {
             self.next = Instant::now() + PLAIN_INTERVAL;
-            drop(writeln!(plain, "{}: {what}", self.title));
+            drop(writeln!(plain, "cassata: {}: {what}", self.title));
         }
     }
 
     /// Writes a line that stays, on standard output.
     pub fn line(&mut self, text: &str) {
         let out = &mut self.out;
-        // Whoever stops reading has heard enough.
+        // A reader that closed the pipe has read enough.
         self.bar.suspend(|| drop(writeln!(out, "{text}")));
     }
 }

@@ -1,10 +1,12 @@
 //! Which QEMU there is, and whether it is new enough.
 
 use miette::Diagnostic;
+use shared_child::SharedChild;
 use std::fmt;
-use std::io;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
+use std::time::Duration;
 use thiserror::Error;
 
 /// The program looked for on the PATH.
@@ -14,6 +16,9 @@ pub const PROGRAM_VARIABLE: &str = "CASSATA_QEMU";
 /// Oldest QEMU that has what a machine here uses (`-cpu cortex-a76`,
 /// `memory-backend` of `virt`).
 pub const OLDEST: Version = Version { major: 7, minor: 2, patch: 0 };
+
+/// How long it may take to say its version: less than a second, on a host that is not very busy.
+const LIMIT: Duration = Duration::from_secs(30);
 
 /// A QEMU that was found and asked for its version.
 #[derive(Clone, Debug)]
@@ -48,6 +53,17 @@ pub enum QemuError {
         /// Why it did not start.
         cause: io::Error,
     },
+    /// It neither says its version nor ends.
+    #[error("{} --version has not ended after {} s", program.display(), limit.as_secs_f64())]
+    #[diagnostic(help(
+        "is it QEMU's {PROGRAM}, and what does it wait for? {PROGRAM_VARIABLE} names another one"
+    ))]
+    Hangs {
+        /// What was tried.
+        program: PathBuf,
+        /// How long it had.
+        limit: Duration,
+    },
     /// It said something that is no version.
     #[error("{} does not say which version of QEMU it is", program.display())]
     #[diagnostic(help("is it QEMU's {PROGRAM}?"))]
@@ -68,7 +84,7 @@ pub enum QemuError {
         found: Version,
         /// What it should be.
         needed: Version,
-        /// Who needs it.
+        /// What needs it.
         purpose: &'static str,
     },
 }
@@ -89,12 +105,17 @@ impl Qemu {
     /// # Errors
     /// As [`Qemu::find`].
     pub fn at(program: &Path) -> Result<Self, QemuError> {
+        Self::within(program, LIMIT)
+    }
+
+    fn within(program: &Path, limit: Duration) -> Result<Self, QemuError> {
         let program = program.to_path_buf();
-        let output = match Command::new(&program).arg("--version").output() {
-            Ok(output) => output,
+        let said = match version_text(&program, limit) {
+            Ok(Some(said)) => said,
+            Ok(None) => return Err(QemuError::Hangs { program, limit }),
             Err(cause) => return Err(QemuError::Missing { program, cause }),
         };
-        match Version::parse(&String::from_utf8_lossy(&output.stdout)) {
+        match Version::parse(&said) {
             Some(version) => Self { program, version }.require(OLDEST, "running a machine"),
             None => Err(QemuError::Unknown { program }),
         }
@@ -123,6 +144,21 @@ impl Qemu {
     pub fn version(&self) -> Version {
         self.version
     }
+}
+
+/// Asks for the version; `None` if there is no answer within `limit`.
+fn version_text(program: &Path, limit: Duration) -> io::Result<Option<String>> {
+    let mut command = Command::new(program);
+    command.arg("--version").stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
+    let child = SharedChild::spawn(&mut command)?;
+    if child.wait_timeout(limit)?.is_none() {
+        child.kill()?;
+        child.wait()?;
+        return Ok(None);
+    }
+    let mut said = Vec::new();
+    child.take_stdout().into_iter().try_for_each(|mut out| out.read_to_end(&mut said).map(drop))?;
+    Ok(Some(String::from_utf8_lossy(&said).into_owned()))
 }
 
 impl Version {
@@ -177,6 +213,18 @@ mod tests {
         assert!(qemu.clone().require(old, "x").is_ok());
         let error = qemu.require(needed, "virtual time").unwrap_err();
         assert_eq!(error.to_string(), "q is QEMU 8.2.9, but virtual time needs 10.0.0 or newer");
+    }
+
+    #[test]
+    fn one_that_hangs_is_told_and_ended() {
+        use std::os::unix::fs::PermissionsExt;
+        let directory = tempfile::tempdir().unwrap();
+        let program = directory.path().join("qemu");
+        std::fs::write(&program, "#!/bin/sh\nexec sleep 3600\n").unwrap();
+        std::fs::set_permissions(&program, PermissionsExt::from_mode(0o755)).unwrap();
+        let error = Qemu::within(&program, Duration::from_millis(200)).unwrap_err();
+        let expected = format!("{} --version has not ended after 0.2 s", program.display());
+        assert_eq!(error.to_string(), expected);
     }
 
     #[test]

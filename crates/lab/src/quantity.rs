@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 /// Three significant digits and a unit: `9.21 µs`.
-#[must_use]
 pub fn duration(time: Duration) -> String {
     let ns = time.as_nanos();
     if ns < 1_000 {
@@ -24,7 +23,6 @@ pub fn duration(time: Duration) -> String {
 }
 
 /// Thousands set apart: `12,001`.
-#[must_use]
 pub fn count(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::with_capacity(digits.len() + digits.len() / 3);
@@ -38,13 +36,11 @@ pub fn count(number: u64) -> String {
 }
 
 /// A share from 0.0 to 1.0 as `37.5 %`.
-#[must_use]
 pub fn percent(share: f64) -> String {
     format!("{:.1} %", share * 100.0)
 }
 
 /// A number without needless digits: `12`, `0.25`.
-#[must_use]
 pub fn number(value: f64) -> String {
     if value.fract() == 0.0 {
         return format!("{value:.0}");
@@ -53,8 +49,12 @@ pub fn number(value: f64) -> String {
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
+/// Returns a count as a number to calculate with, exact up to 2^53.
+pub fn real(count: u64) -> f64 {
+    count as f64
+}
+
 /// Bytes in the largest binary unit that divides them: `512 MiB`.
-#[must_use]
 pub fn bytes(size: u64) -> String {
     let units = [(30, "GiB"), (20, "MiB"), (10, "KiB")];
     let whole = units.into_iter().find(|(shift, _)| size > 0 && size.is_multiple_of(1 << shift));
@@ -62,8 +62,6 @@ pub fn bytes(size: u64) -> String {
 }
 
 /// The size of a file, rounded: `33.5 MiB`.
-#[must_use]
-#[allow(clippy::cast_precision_loss)] // rounded anyway
 pub fn file_size(size: u64) -> String {
     format!("{:.1} MiB", size as f64 / f64::from(1 << 20))
 }

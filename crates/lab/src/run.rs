@@ -1,138 +1,128 @@
-//! Any system, for as long as one likes.
+//! What is said of any system that has run.
 
-use crate::bundle::Bundle;
+use crate::answer::Answer;
 use crate::figures;
-use crate::interrupt::Interrupt;
-use crate::machine::{Machine, Time};
-use crate::observe::Observer;
-use crate::qemu::Qemu;
-use crate::report::Report;
-use crate::results::{Check, Goal, Outcome};
-use crate::session::{End, Limit, Session, SessionError};
-use crate::view::View;
+use crate::results::{Check, Goal};
+use crate::session::Run;
 use abi::status::vm_state;
-use std::path::PathBuf;
-use std::time::{Duration, Instant};
-use vtime::stats::Statistics;
 
-/// What was seen of a run.
-#[derive(Debug)]
-pub struct Run {
-    /// Of the whole system.
-    pub observer: Observer,
-    /// Why it ended.
-    pub end: End,
-    /// How long the machine ran, in our own time.
-    pub elapsed: Duration,
-    /// What the instrument of virtual time counted, if it was there.
-    pub instrument: Option<Statistics>,
+/// Returns what was seen of a run called `name`, and whether it went well.
+#[must_use]
+pub fn answer(run: &Run, name: &str) -> Answer {
+    let lead = "What every VM did, seen through the machine's memory while it ran.";
+    let mut answer = Answer::new(name, name, lead);
+    figures::tell(&mut answer, run);
+    let (now, outcome) = (run.observer.latest(), &mut answer.outcome);
+    outcome.figure("ended", run.end.about());
+    outcome.check(Check::done("the hypervisor came up", now.is_some()));
+    let failed = now.map(|now| {
+        let failed = now.vms.iter().filter(|vm| vm.state == vm_state::FAILED).count();
+        f64::from(u32::try_from(failed).unwrap_or(u32::MAX))
+    });
+    outcome.check(Check::new("VMs that failed", failed, "VMs", Goal::Exactly(0.0)));
+    figures::check_bugs(outcome, &run.observer);
+    answer
 }
 
-/// How to run a system.
-#[derive(Clone, Debug)]
-pub struct Options {
-    /// How its time passes.
-    pub time: Time,
-    /// At most so much of its own time.
-    pub limit: Option<Duration>,
-    /// Where the console logs go.
-    pub directory: PathBuf,
+/// Returns what the terminal shows of `answer`, with what is wrong at its end.
+#[must_use]
+pub fn summary(run: &Run, answer: &Answer) -> String {
+    let mut text = answer.findings().to_owned();
+    if !answer.outcome.holds() {
+        text += &format!("{}\n", answer.outcome.table());
+    }
+    text += &refusal(run).unwrap_or_default();
+    for (vm, name) in run.observer.layout().vms.iter().map(|vm| &vm.name).enumerate() {
+        text += &failure(run, vm, name).unwrap_or_default();
+    }
+    text + run.end.about()
 }
 
-/// Runs `bundle` on `qemu` until it switches itself off, the time is over, or
-/// Ctrl-C.
-///
-/// # Errors
-/// When the machine fails. Guests that fail are no error but a finding.
-pub fn run(
-    bundle: &Bundle,
-    qemu: &Qemu,
-    options: &Options,
-    view: &mut dyn View,
-    interrupt: Interrupt,
-) -> Result<Run, SessionError> {
-    let mut observer = Observer::new(bundle.layout(), options.time.pace());
-    let consoles = bundle.consoles(Some(options.directory.clone()));
-    let start = Instant::now();
-    let mut machine = Machine::start(qemu, &bundle.machine_in(&options.time), &consoles)?;
-    let limit = options.limit.map(Limit::Machine);
-    let seen = &mut observer;
-    let mut session = Session { machine: &mut machine, observer: seen, view, interrupt, limit };
-    let end = session.run(|_, _| false)?;
-    let (elapsed, instrument) = (start.elapsed(), machine.statistics());
-    Ok(Run { observer, end, elapsed, instrument })
+/// Returns what a hypervisor that did not come up said of it, and where its log is.
+fn refusal(run: &Run) -> Option<String> {
+    if run.observer.latest().is_some() {
+        return None;
+    }
+    let said = run.said.hypervisor.lines();
+    let said = if said.is_empty() { "it said nothing".into() } else { said.join("\n  ") };
+    Some(format!("the hypervisor did not come up\n  {said}\n  {}\n\n", log(run, "hypervisor")))
 }
 
-impl Run {
-    /// Figures and checks of a run called `name`.
-    #[must_use]
-    pub fn outcome(&self, name: &str) -> Outcome {
-        let mut outcome = Outcome::new(name);
-        outcome.figures = figures::figures(&self.observer);
-        outcome.figure("real_time_s", self.elapsed.as_secs_f64());
-        if let Some(counts) = &self.instrument {
-            outcome.figure("virtual_time", figures::virtual_time(counts));
-        }
-        outcome.figure("ended", self.ended());
-        outcome.check(Check::done("the hypervisor came up", self.observer.latest().is_some()));
-        let failed = self.observer.latest().map(|now| {
-            let failed = now.vms.iter().filter(|vm| vm.state == vm_state::FAILED).count();
-            f64::from(u32::try_from(failed).unwrap_or(u32::MAX))
-        });
-        outcome.check(Check::new("VMs that failed", failed, "VMs", Goal::Exactly(0.0)));
-        outcome
+/// Returns why VM `vm` failed, its registers, and where more stands; `None` for one that
+/// never did.
+fn failure(run: &Run, vm: usize, name: &str) -> Option<String> {
+    let state = run.observer.latest().map(|now| now.vms[vm].state);
+    let has_failed = state == Some(vm_state::FAILED);
+    let crash = run.said.hypervisor.crash(name);
+    if !has_failed && crash.is_none() {
+        return None;
     }
+    let verdict = if has_failed { "failed" } else { "failed, and was started again" };
+    let reason = crash
+        .map_or_else(|| "the hypervisor's log has the reason".into(), |lines| lines.join("\n  "));
+    let logs = [name, "hypervisor"].map(|name| log(run, name)).join("\n  ");
+    Some(format!("VM {name} {verdict}\n  {reason}\n  {logs}\n\n"))
+}
 
-    /// The page of a run called `name`.
-    #[must_use]
-    pub fn report(&self, name: &str) -> Report {
-        let lead = "What every VM did, seen through the machine's memory while it ran.";
-        let mut report = Report::new(name, lead);
-        figures::illustrate(&mut report, &self.observer);
-        self.instrument.iter().for_each(|counts| report.table(&figures::instructions(counts)));
-        report
-    }
-
-    /// The summary for a terminal.
-    #[must_use]
-    pub fn summary(&self) -> String {
-        let tables = figures::tables(&self.observer);
-        let more = self.instrument.as_ref().map(figures::instructions);
-        tables.iter().chain(&more).map(|table| format!("{table}\n")).collect::<String>()
-            + self.ended()
-    }
-
-    fn ended(&self) -> &'static str {
-        match self.end {
-            End::PoweredOff => "the machine switched itself off",
-            End::TimeOver => "the time was over",
-            End::Reached | End::Interrupted => "interrupted",
-        }
-    }
+/// Returns the path of a console's log.
+fn log(run: &Run, name: &str) -> String {
+    run.directory.join(format!("console-{name}.log")).display().to_string()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{observer, report, status};
+    use crate::session::End;
+    use crate::testing;
     use abi::status::Status;
 
-    fn run(status: &Status) -> Run {
-        let observer = observer(status, &report(100, 0));
-        let elapsed = Duration::from_secs(2);
-        Run { observer, end: End::TimeOver, elapsed, instrument: None }
+    fn run(status: &Status, said: &str) -> Run {
+        let observer = testing::observer(status, &testing::report(100, 0));
+        testing::run(observer, said, End::TimeOver)
     }
 
     #[test]
-    fn a_run_fails_when_a_vm_does_or_nothing_came_up() {
-        let good = run(&status());
-        assert_eq!(good.outcome("x").exit_code(false), 0);
-        assert!(good.summary().ends_with("the time was over"));
-        assert!(good.report("x").render(&good.outcome("x")).contains("linux.1"));
-        let mut bad = status();
+    fn a_run_fails_when_a_vm_does() {
+        let good = run(&testing::status(), "");
+        assert_eq!(answer(&good, "x").outcome.exit_code(false), 0);
+        let text = summary(&good, &answer(&good, "x"));
+        assert!(text.ends_with("the time was over") && !text.contains("failed"));
+        assert!(answer(&good, "x").page().contains("linux.1"));
+        let mut bad = testing::status();
         bad.vms[0].state = vm_state::FAILED;
-        assert_eq!(run(&bad).outcome("x").exit_code(false), 1);
-        bad.magic = 0;
-        assert_eq!(run(&bad).outcome("x").exit_code(false), 1);
+        let failed = run(&bad, "\x1f0cassata: VM linux vCPU 1 cannot go on: a reason\n");
+        assert_eq!(answer(&failed, "x").outcome.exit_code(false), 1);
+        let text = summary(&failed, &answer(&failed, "x"));
+        assert!(text.contains("VMs that failed") && text.contains("FAILS"), "{text}");
+        assert!(text.contains("\nVM linux failed\n  VM linux vCPU 1 cannot"), "{text}");
+        assert!(text.contains("\n  results/run-x/console-linux.log\n"), "{text}");
+    }
+
+    #[test]
+    fn a_hypervisor_that_refuses_its_tables_says_why() {
+        let mut nothing = testing::status();
+        nothing.magic = 0;
+        let refused = run(&nothing, "\x1f0refused to start: the tables are damaged\n");
+        let answer = answer(&refused, "x");
+        assert_eq!(answer.outcome.exit_code(false), 1);
+        let expected = "the hypervisor did not come up\n  refused to start: the tables are \
+                        damaged\n  results/run-x/console-hypervisor.log\n";
+        let text = summary(&refused, &answer);
+        assert!(text.contains(expected), "{text}");
+        let silent = summary(&run(&nothing, ""), &answer);
+        assert!(silent.contains("it said nothing"), "{silent}");
+    }
+
+    #[test]
+    fn a_bug_that_the_hypervisor_survived_is_shown() {
+        let mut status = testing::status();
+        status.bugs = 2;
+        let run = run(&status, "");
+        let answer = answer(&run, "x");
+        assert_eq!(answer.outcome.exit_code(false), 1);
+        assert_eq!(answer.outcome.figures["hypervisor_bugs"], 2);
+        for text in [summary(&run, &answer), answer.page()] {
+            assert!(text.contains("bugs that the hypervisor met"), "{text}");
+        }
     }
 }

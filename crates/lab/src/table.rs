@@ -16,10 +16,18 @@ pub struct Table {
 
 impl Table {
     /// An empty table.
-    #[must_use]
     pub fn new<'a>(title: &str, head: impl IntoIterator<Item = &'a str>) -> Self {
         let head = head.into_iter().map(str::to_owned).collect();
         Self { title: title.into(), head, rows: Vec::new() }
+    }
+
+    /// Returns the table in Markdown, without its title.
+    pub fn markdown(&self) -> String {
+        let line = |cells: &[String]| format!("| {} |\n", cells.join(" | "));
+        let sides = (0..self.head.len()).map(|column| if column == 0 { "---" } else { "---:" });
+        let sides: Vec<String> = sides.map(str::to_owned).collect();
+        let rows = self.rows.iter().map(|row| line(row));
+        line(&self.head) + &line(&sides) + &rows.collect::<String>()
     }
 
     /// Adds a row.
@@ -59,6 +67,13 @@ mod tests {
         let mut table = Table::new("Facts", ["", ""]);
         table.row(["missed", "0"].map(String::from));
         assert_eq!(table.to_string(), "Facts\n  missed  0\n");
+    }
+
+    #[test]
+    fn numbers_stand_on_the_right_in_markdown_too() {
+        let mut table = Table::new("Latency", ["", "p50"]);
+        table.row(["dispatch", "9.21 µs"].map(String::from));
+        assert_eq!(table.markdown(), "|  | p50 |\n| --- | ---: |\n| dispatch | 9.21 µs |\n");
     }
 
     #[test]

@@ -1,9 +1,14 @@
-//! A synthetic machine memory: what EL2 and an RTOS would have left behind.
+//! A machine that never ran: its memory as EL2 and an RTOS would have left it, its consoles.
 
-use crate::machine::Memory;
-use crate::observe::{Layout, Observer, Pace, VcpuName, VmLayout};
+use crate::console::{ConsoleConfig, Consoles, Cursor, Line};
+use crate::guests::Transcript;
+use crate::machine::{Memory, Pace};
+use crate::observe::{Layout, Observer, VcpuName, VmLayout};
+use crate::session::{End, Run};
 use abi::report::{Header, Sample};
 use abi::status::{Status, vcpu_state, vm_state};
+use std::io::Write;
+use std::time::Duration;
 use zerocopy::{FromZeros, IntoBytes};
 
 /// Beginning of the memory; the status area is there.
@@ -81,4 +86,23 @@ pub(crate) fn observer(status: &Status, report: &[u8]) -> Observer {
     let mut observer = Observer::new(layout(), Pace::Virtual);
     observer.poll(&memory).unwrap();
     observer
+}
+
+/// Returns the lines of a UART that carried `text`.
+pub(crate) fn lines(text: &str) -> Vec<Line> {
+    let (output, mut machine) = std::io::pipe().unwrap();
+    machine.write_all(text.as_bytes()).unwrap();
+    drop(machine);
+    let silent = Box::new(std::io::sink());
+    let consoles = Consoles::start(output, silent, &ConsoleConfig::default()).unwrap();
+    consoles.finish();
+    consoles.follow(&mut Cursor::default(), Duration::ZERO)
+}
+
+/// A run of two seconds that left `observer` and said `text`.
+pub(crate) fn run(observer: Observer, text: &str, end: End) -> Run {
+    let (lines, mut said) = (lines(text), Transcript::new(observer.layout().vms.len()));
+    said.hear(&lines);
+    let (elapsed, directory) = (Duration::from_secs(2), "results/run-x".into());
+    Run { observer, said, lines, end, elapsed, host: None, instrument: None, directory }
 }

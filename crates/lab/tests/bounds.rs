@@ -14,7 +14,7 @@
 //!     cargo test --release -p cassata-lab --test bounds -- --ignored --nocapture
 
 use analysis::bounds::{Bounds, Verdict, analyze};
-use analysis::model::{Section, Segment, Server, System, Task, Vcpu};
+use analysis::model::{Section, Segment, ServerKind, System, Task, Vcpu};
 use chacha20::ChaCha8Rng;
 use chacha20::rand_core::{Rng, SeedableRng};
 use lab::simulate::model::simulated;
@@ -46,7 +46,7 @@ impl Chance {
 
 /// Small numbers, so that everything collides.
 fn draw(chance: &mut Chance) -> System {
-    let server = if chance.one_in(2) { Server::Deferrable } else { Server::Periodic };
+    let server = if chance.one_in(2) { ServerKind::Deferrable } else { ServerKind::Periodic };
     let overrun = chance.one_in(2);
     let cores = chance.between(1, 3);
     let common = chance.one_in(2).then(|| chance.between(10, 50));
@@ -62,7 +62,7 @@ fn draw(chance: &mut Chance) -> System {
     System { server, overrun, vcpus, tasks, resources }
 }
 
-/// Whoever is described first is not always the lowest.
+/// The vCPU that is described first is not always the lowest.
 fn shuffle(mut priorities: Vec<&mut i64>, chance: &mut Chance) {
     for last in (1..priorities.len()).rev() {
         let other = chance.between(0, last as u64) as usize;

@@ -13,7 +13,7 @@ fn sleeper() -> Child {
     Child::start("sleep".as_ref(), &["1000".into()], &[]).unwrap()
 }
 
-/// A process that waits to be reaped by somebody else counts as gone.
+/// A process that waits to be reaped by another process counts as gone.
 fn runs(id: u32) -> bool {
     let Ok(stat) = std::fs::read_to_string(format!("/proc/{id}/stat")) else { return false };
     let state = stat.rsplit(')').next().and_then(|rest| rest.trim().chars().next());
@@ -99,5 +99,5 @@ fn doomed_parent() {
     let child = sleeper();
     println!("\nchild={}", child.id());
     child.wait(SOON).unwrap();
-    panic!("nobody killed the parent");
+    panic!("nothing killed the parent");
 }

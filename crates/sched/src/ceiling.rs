@@ -1,7 +1,7 @@
 //! Priorities inside and outside global critical sections.
 //!
 //! vMPCP (Kim, Wang, Rajkumar, RTSS 2014, Section III-A, rules 3 and 4) raises
-//! whoever is in a global critical section (gcs) by a base level above every
+//! whatever is in a global critical section (gcs) by a base level above every
 //! normal priority: a task within its vCPU, and the vCPU within the system. The
 //! order among the raised stays that of their own priorities. A pair that is
 //! compared left to right says so without choosing a base level, which some
@@ -14,20 +14,20 @@ use crate::Priority;
 /// vCPU-level one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Ceiling {
-    /// Whether it holds a global resource.
+    /// True while a global resource is held.
     pub gcs: bool,
-    /// Its own priority.
+    /// The priority outside critical sections.
     pub priority: Priority,
 }
 
 impl Ceiling {
-    /// Outside global critical sections.
+    /// Makes the priority outside global critical sections.
     #[must_use]
     pub const fn normal(priority: Priority) -> Self {
         Self { gcs: false, priority }
     }
 
-    /// Inside one.
+    /// Makes the priority inside a global critical section.
     #[must_use]
     pub const fn in_gcs(priority: Priority) -> Self {
         Self { gcs: true, priority }

@@ -2,17 +2,17 @@
 //!
 //! A core whose vCPUs have little to do gives them to another core, its
 //! *shelter*, and is powered down. The shelter calls it back when it has too
-//! much to do. Nobody governs: a core decides for itself when it goes
-//! ([`Leaver`]), its shelter when it comes back ([`Host`]). Each looks at
-//! *windows* of time, all of one length: how much of the last one somebody ran.
+//! much to do. There is no governor: a core decides for itself when it goes
+//! ([`Leaver`]), its shelter when it comes back ([`Target`]). Each looks at
+//! *windows* of time, all of one length: how much of the last one some vCPU ran.
 //!
 //! [`Presence`] is what the two must agree on.
 
 use crate::Duration;
-use crate::place::Slot;
-use core::sync::atomic::AtomicU8;
+use crate::location::AtomicCell;
+use core::sync::atomic::{AtomicU8, Ordering};
 
-/// How much of a window somebody ran on a core, in parts of a thousand.
+/// How much of a window some vCPU ran on a core, in parts of a thousand.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Load(u16);
 
@@ -20,7 +20,8 @@ impl Load {
     /// All of the time.
     pub const FULL: Self = Self(1000);
 
-    /// Of a window of this length, so much idle; more than all of it is all.
+    /// Computes the load of a window of this length in which the core idled so long; more
+    /// than the window counts as all of it.
     #[must_use]
     pub fn of(window: Duration, idle: Duration) -> Self {
         if window.0 == 0 {
@@ -30,7 +31,7 @@ impl Load {
         Self((u128::from(busy) * 1000 / u128::from(window.0)) as u16)
     }
 
-    /// In parts of a thousand: 0 to 1000.
+    /// Returns the load in parts of a thousand: 0 to 1000.
     #[must_use]
     pub const fn per_mille(self) -> u16 {
         self.0
@@ -65,7 +66,7 @@ impl Leaver {
         Self { quiet: 0, patience: PATIENCE }
     }
 
-    /// A window is over. Answers whether the core leaves; then it is not asked
+    /// Takes the loads of a window. Returns true if the core leaves; then it is not asked
     /// again until it is [`back`](Self::back).
     pub fn window(&mut self, own: Load, shelter: Load) -> bool {
         self.quiet = if own.0 + shelter.0 <= LOW { self.quiet + 1 } else { 0 };
@@ -97,19 +98,19 @@ impl Default for Leaver {
 
 /// A core that shelters vCPUs of cores that are powered down.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Host {
+pub struct Target {
     /// Windows in a row with too much to do.
     crowded: u16,
 }
 
-impl Host {
+impl Target {
     /// At the beginning, and whenever vCPUs come when it had none.
     #[must_use]
     pub const fn new() -> Self {
         Self { crowded: 0 }
     }
 
-    /// A window is over. Answers whether the cores it shelters are called back.
+    /// Takes the load of a window. Returns true if the cores it shelters are called back.
     pub fn window(&mut self, own: Load) -> bool {
         self.crowded = if own.0 >= HIGH { (self.crowded + 1).min(ENDURANCE) } else { 0 };
         self.crowded >= ENDURANCE
@@ -119,19 +120,19 @@ impl Host {
 const HERE: u8 = 0;
 const AWAY: u8 = 1;
 
-/// Whether a core is there for its vCPUs. It alone writes; its shelter reads.
+/// Says if a core is there for its vCPUs. The core alone writes; its shelter reads.
 ///
-/// | who | what |
+/// | core | does |
 /// | --- | --- |
-/// | core | [`leaves`](Presence::leaves) when it owns every vCPU that belongs to it, and then only gives them away |
-/// | shelter | keeps what it is given until it is asked for it, and ignores who asks while he [is away](Presence::is_away) |
-/// | core | [`returns`](Presence::returns), and then asks for its vCPUs |
+/// | core | [`depart`](Presence::depart) when it owns every vCPU that belongs to it, and then only gives them away |
+/// | shelter | keeps what it is given until it is asked for it, and ignores a core that asks while that [is away](Presence::is_away) |
+/// | core | [`come_back`](Presence::come_back), and then asks for its vCPUs |
 ///
 /// So no vCPU ever goes to a core that is away: a shelter that has one was given it
 /// after the core said that it leaves, and sees that or something later. If it then
 /// finds the core there, that has come back since, and cannot leave again without
 /// this very vCPU. What others send to a core that is away concerns vCPUs that it
-/// does not have, and is dropped when it comes back ([`crate::Place`]).
+/// does not have, and is dropped when it comes back ([`crate::Location`]).
 ///
 /// The core may still be on its way to the firmware when it is wanted: that says
 /// so, and the shelter asks again a window later, as long as it wants.
@@ -152,28 +153,28 @@ impl Default for Presence {
     }
 }
 
-impl<S: Slot> Presence<S> {
-    /// In a slot that holds 0.
+impl<S: AtomicCell> Presence<S> {
+    /// In a cell that holds 0.
     #[must_use]
-    pub const fn within(slot: S) -> Self {
-        Self(slot)
+    pub const fn within(cell: S) -> Self {
+        Self(cell)
     }
 
-    /// Before the first of its vCPUs is given away.
-    pub fn leaves(&self) {
-        self.0.put(AWAY);
+    /// Says that the core leaves. Called before the first of its vCPUs is given away.
+    pub fn depart(&self) {
+        self.0.store(AWAY, Ordering::Release);
     }
 
-    /// Before the first of them is asked for.
-    pub fn returns(&self) {
-        self.0.put(HERE);
+    /// Says that the core is there again. Called before the first of its vCPUs is asked for.
+    pub fn come_back(&self) {
+        self.0.store(HERE, Ordering::Release);
     }
 
-    /// Whether it has left. For who owns a vCPU of it, exact as far as
-    /// [`Presence`] says.
+    /// Returns true if the core has left. Exact only when called by the core that currently
+    /// owns one of its vCPUs.
     #[must_use]
     pub fn is_away(&self) -> bool {
-        self.0.get() == AWAY
+        self.0.load(Ordering::Acquire) == AWAY
     }
 }
 

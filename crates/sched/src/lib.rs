@@ -1,4 +1,4 @@
-//! Who runs next.
+//! Which vCPU runs next.
 //!
 //! A [`Scheduler`] is the state of one physical core: events go in (a vCPU
 //! arrives, departs, wakes, sleeps), and [`Scheduler::decide`] answers which
@@ -6,14 +6,16 @@
 //!
 //! | module | story |
 //! | --- | --- |
-//! | [`Scheduler`] | fixed priorities, round robin among equals |
+//! | [`Scheduler`] | fixed priorities, round robin among equals, budgets, ceilings |
 //! | [`ceiling`] | priorities inside and outside global critical sections |
 //! | [`server`] | budgets: how much of a core a vCPU gets, and when again |
-//! | [`BudgetScheduler`] | a [`Scheduler`] whose vCPUs have servers and ceilings |
 //! | [`mutex`] | global resources: one holder, a two-level priority queue |
 //! | [`Mailbox`] | how other cores reach a core |
-//! | [`Place`] | on which core a vCPU is |
+//! | [`Location`] | on which core a vCPU is |
+//! | [`Switchboard`] | mailboxes, locations and all else that vCPUs need to move between cores |
 //! | [`consolidation`] | when a core is powered down, and when it is wanted again |
+//! | [`topology`] | what follows from where vCPUs are placed: which meet, which displace others |
+//! | [`VcpuSet`], [`CoreSet`], [`VcpuMap`] | sets and maps of vCPUs and cores |
 //! | [`policy`] | what becomes of a vCPU when another takes its core |
 //!
 //! Nothing here has a clock, a register, an allocation or a lock: the caller
@@ -23,23 +25,28 @@
 #![no_std]
 #![forbid(unsafe_code)]
 
-mod budget;
 pub mod ceiling;
 pub mod consolidation;
+mod location;
 mod mailbox;
 pub mod mutex;
-mod place;
 pub mod policy;
 mod recall;
 mod scheduler;
 pub mod server;
+mod sets;
+mod switchboard;
 mod time;
+pub mod topology;
 
-pub use budget::{Allotment, BudgetScheduler, Departure};
+pub use location::{AtomicCell, Location};
 pub use mailbox::{Mailbox, Members, Message, Word};
-pub use place::{Place, Slot};
 pub use recall::Recalls;
-pub use scheduler::{Decision, Params, Priority, Refusal, Scheduler, State, VcpuId};
+pub use scheduler::{
+    Decision, Params, Priority, Refusal, Removed, Scheduler, State, VcpuId, Woken,
+};
+pub use sets::{CoreSet, Member, Set, VcpuMap, VcpuSet};
+pub use switchboard::{Move, Moves, Recall, Received, Switchboard};
 pub use time::{Duration, Instant};
 
 /// Most vCPUs that can exist in a system, and therefore on one core.

@@ -11,7 +11,7 @@
 
 use core::sync::atomic::{AtomicU64, Ordering};
 
-/// What a core may be told.
+/// The kinds of messages to a core.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(usize)]
 pub enum Message {
@@ -19,100 +19,109 @@ pub enum Message {
     Vcpus = 0,
     /// Stop these VMs' vCPUs on your core, and say so.
     HaltVms = 1,
-    /// A core has stopped its vCPUs of these VMs (to the VM's home core).
+    /// A core has stopped its vCPUs of these VMs (to the VM's coordinator).
     HaltedVms = 2,
-    /// These VMs asked to be switched off (to the VM's home core).
+    /// These VMs asked to be switched off (to the VM's coordinator).
     VmsOff = 3,
-    /// These VMs asked to be reset (to the VM's home core).
+    /// These VMs asked to be reset (to the VM's coordinator).
     VmsReset = 4,
-    /// These VMs cannot go on (to the VM's home core).
+    /// These VMs cannot go on (to the VM's coordinator).
     VmsFailed = 5,
     /// These VMs' consoles have output (to the core that drives the UART).
     Consoles = 6,
-    /// These vCPUs are yours from now on (to whom they migrate).
+    /// These vCPUs are yours from now on (to the core to which they migrate).
     Arrivals = 7,
     /// Send these vCPUs back to the core they belong to (to their owner).
     Recalls = 8,
-    /// Whether these VMs' vCPUs may run has changed (to every core).
-    Gangs = 9,
+    /// These VMs' vCPUs may run, or may not any more (to every core).
+    Coscheduled = 9,
     /// These cores have nothing to run (to those that could give them something).
     IdleCores = 10,
 }
 
-const KINDS: usize = 11;
+impl Message {
+    /// How many kinds there are.
+    pub const KINDS: usize = Self::IdleCores as usize + 1;
+}
 
-/// What a mailbox is made of: an atomic word. There is one on hardware; a
-/// model checker has another.
+/// The atomic word that a mailbox is made of. There is one on hardware; a model checker has
+/// another.
 pub trait Word {
-    /// The value, unordered.
-    fn peek(&self) -> u64;
-    /// Adds bits; answers what was there. Ordered as acquire and release.
-    fn add(&self, bits: u64) -> u64;
-    /// Takes everything. Ordered as acquire and release.
-    fn take(&self) -> u64;
-    /// Takes these bits. Ordered as acquire and release.
-    fn remove(&self, bits: u64);
+    /// Returns the value.
+    fn load(&self, order: Ordering) -> u64;
+    /// Exchanges the value.
+    fn swap(&self, value: u64, order: Ordering) -> u64;
+    /// Adds bits, and returns what was there.
+    fn fetch_or(&self, bits: u64, order: Ordering) -> u64;
+    /// Keeps these bits only, and returns what was there.
+    fn fetch_and(&self, bits: u64, order: Ordering) -> u64;
 }
 
 impl Word for AtomicU64 {
     #[inline]
-    fn peek(&self) -> u64 {
-        self.load(Ordering::Relaxed)
+    fn load(&self, order: Ordering) -> u64 {
+        self.load(order)
     }
 
     #[inline]
-    fn add(&self, bits: u64) -> u64 {
-        self.fetch_or(bits, Ordering::AcqRel)
+    fn swap(&self, value: u64, order: Ordering) -> u64 {
+        self.swap(value, order)
     }
 
     #[inline]
-    fn take(&self) -> u64 {
-        self.swap(0, Ordering::AcqRel)
+    fn fetch_or(&self, bits: u64, order: Ordering) -> u64 {
+        self.fetch_or(bits, order)
     }
 
     #[inline]
-    fn remove(&self, bits: u64) {
-        self.fetch_and(!bits, Ordering::AcqRel);
+    fn fetch_and(&self, bits: u64, order: Ordering) -> u64 {
+        self.fetch_and(bits, order)
     }
 }
 
 /// The messages one core has not yet looked at.
 #[derive(Debug)]
 pub struct Mailbox<W = AtomicU64> {
-    sets: [W; KINDS],
+    sets: [W; Message::KINDS],
 }
 
 impl Mailbox {
     /// An empty mailbox.
     #[must_use]
     pub const fn new() -> Self {
-        Self { sets: [const { AtomicU64::new(0) }; KINDS] }
+        Self::within([const { AtomicU64::new(0) }; Message::KINDS])
     }
 }
 
 impl<W: Word> Mailbox<W> {
-    /// Adds `member` (0 to 63) to a kind. Answers whether it was new: only then
-    /// need the receiver be woken, as whoever added it before has done so.
+    /// Makes an empty mailbox of words that are 0.
+    #[must_use]
+    pub const fn within(sets: [W; Message::KINDS]) -> Self {
+        Self { sets }
+    }
+
+    /// Adds `member` (0 to 63) to a kind. Returns true if it was new: only then need the
+    /// receiver be woken, because the sender that added it before has done so.
     pub fn send(&self, kind: Message, member: usize) -> bool {
         debug_assert!(member < 64);
         let bit = 1u64 << (member & 63);
-        self.sets[kind as usize].add(bit) & bit == 0
+        self.sets[kind as usize].fetch_or(bit, Ordering::AcqRel) & bit == 0
     }
 
     /// Takes all members of a kind, leaving it empty.
     pub fn take(&self, kind: Message) -> Members {
         let set = &self.sets[kind as usize];
         // Most looks find nothing; a load is cheaper than an exchange.
-        if set.peek() == 0 {
+        if set.load(Ordering::Relaxed) == 0 {
             return Members(0);
         }
-        Members(set.take())
+        Members(set.swap(0, Ordering::AcqRel))
     }
 
     /// Takes one member of a kind, if it is there: it was sent for what is over.
     pub fn discard(&self, kind: Message, member: usize) {
         debug_assert!(member < 64);
-        self.sets[kind as usize].remove(1 << (member & 63));
+        self.sets[kind as usize].fetch_and(!(1 << (member & 63)), Ordering::AcqRel);
     }
 }
 
@@ -138,9 +147,6 @@ impl Iterator for Members {
         Some(member)
     }
 }
-
-#[cfg(test)]
-mod interleavings;
 
 #[cfg(test)]
 mod tests {

@@ -15,13 +15,13 @@ use core::fmt;
 /// Most ranks in each level.
 pub const RANKS: usize = 64;
 
-/// Who asks: a task of a vCPU, each by its rank. Rank 0 is the highest
+/// A task that asks for a resource, and its vCPU, each by its rank. Rank 0 is the highest
 /// priority; no two tasks have the same two ranks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Claimant {
-    /// Place of its vCPU among all vCPUs of the system.
+    /// Rank of its vCPU among all vCPUs of the system.
     pub vcpu: u8,
-    /// Place of the task: among its vCPU's under [`Order::VcpuFirst`], among
+    /// Rank of the task: among its vCPU's under [`Order::VcpuFirst`], among
     /// all priorities that tasks have under [`Order::TaskFirst`].
     pub task: u8,
 }
@@ -56,31 +56,31 @@ impl fmt::Display for Misuse {
     }
 }
 
-/// A mutex of a global resource. Suspension-based: who does not get it sleeps.
+/// A mutex of a global resource. Suspension-based: a task that does not get it sleeps.
 #[derive(Clone, Debug)]
 pub struct Mutex {
     order: Order,
     holder: Option<Claimant>,
-    /// Ranks of the first level that have somebody waiting.
+    /// Ranks of the first level that have a task waiting.
     first: u64,
     /// For each of them, ranks of the second level that wait.
     second: [u64; RANKS],
 }
 
 impl Mutex {
-    /// One that nobody holds.
+    /// Makes a mutex that no task holds.
     #[must_use]
     pub const fn new(order: Order) -> Self {
         Self { order, holder: None, first: 0, second: [0; RANKS] }
     }
 
-    /// Who holds it.
+    /// Returns the task that holds it.
     #[must_use]
     pub const fn holder(&self) -> Option<Claimant> {
         self.holder
     }
 
-    /// How many wait.
+    /// Returns how many tasks wait.
     #[must_use]
     pub fn waiting(&self) -> usize {
         self.second.iter().map(|set| set.count_ones() as usize).sum()
@@ -108,11 +108,11 @@ impl Mutex {
         Ok(false)
     }
 
-    /// The holder gives the resource back. Answers whose it is now: the first of
-    /// the queue (rule 6), or nobody's.
+    /// Takes the resource back from its holder. Returns the task that holds it now, the first
+    /// of the queue (rule 6), or none.
     ///
     /// # Errors
-    /// When somebody else holds it, or nobody; then nothing has changed.
+    /// When another task holds it, or none; then nothing has changed.
     pub fn unlock(&mut self, claimant: Claimant) -> Result<Option<Claimant>, Misuse> {
         if self.holder != Some(claimant) {
             return Err(Misuse::NotTheHolder);

@@ -1,29 +1,29 @@
 //! Wanting a vCPU back that may be on its way from one core to another.
 
 use crate::{VcpuId, Word};
-use core::sync::atomic::AtomicU64;
+use core::sync::atomic::{AtomicU64, Ordering};
 
 /// vCPUs that their bases want back.
 ///
-/// A base that is free again tells the owner of its vCPU ([`Message::Recalls`]
-/// (crate::Message::Recalls)). That one may just have sent it on to a third core, and
-/// drops the message then. So the base first leaves a bit here, and only then asks
-/// [`Place::find`](crate::Place::find) whom to tell; who takes a visitor in looks here
-/// behind [`Place::arrived`](crate::Place::arrived). By the fences of those two either
-/// the base tells the new owner, or the new owner sees the bit.
+/// A base that is free again tells the core that owns its vCPU
+/// ([`Message::Recalls`](crate::Message::Recalls)). That core may just have sent the vCPU on to
+/// a third core, and then drops the message. So the base first leaves a bit here, and only
+/// then asks [`Location::find`](crate::Location::find) which core to tell. A core that receives
+/// a visitor looks here after [`Location::arrived`](crate::Location::arrived). By the fences of
+/// those two, either the base tells the new owner, or the new owner sees the bit.
 ///
-/// | who | |
+/// | core | does |
 /// | --- | --- |
 /// | base | [`want`](Self::want), then finds and tells each one's owner |
 /// | core that takes a visitor in | sends it back if it [is wanted](Self::is_wanted) |
-/// | base | [`settle`](Self::settle) when it is back, or never left |
+/// | base | [`clear`](Self::clear) when it is back, or never left |
 #[derive(Debug)]
 pub struct Recalls<W = AtomicU64> {
     wanted: W,
 }
 
 impl Recalls {
-    /// None.
+    /// Makes an empty set.
     #[must_use]
     pub const fn new() -> Self {
         Self { wanted: AtomicU64::new(0) }
@@ -37,25 +37,26 @@ impl Default for Recalls {
 }
 
 impl<W: Word> Recalls<W> {
-    /// In a word that is 0.
+    /// Makes an empty set of a word that is 0.
     #[must_use]
     pub const fn within(wanted: W) -> Self {
         Self { wanted }
     }
 
-    /// These (bit set by identifier) are to come back.
+    /// Says that these vCPUs (bit set by identifier) are to come back.
     pub fn want(&self, vcpus: u64) {
-        self.wanted.add(vcpus);
+        self.wanted.fetch_or(vcpus, Ordering::AcqRel);
     }
 
-    /// Whether this one is to come back; exact to who has just taken it in.
+    /// Returns true if this vCPU is to come back. Exact when called by the core that has just
+    /// received it.
     #[must_use]
     pub fn is_wanted(&self, vcpu: VcpuId) -> bool {
-        self.wanted.peek() >> vcpu.0 & 1 == 1
+        self.wanted.load(Ordering::Relaxed) >> vcpu.0 & 1 == 1
     }
 
-    /// It is where it is wanted.
-    pub fn settle(&self, vcpu: VcpuId) {
-        self.wanted.remove(1 << vcpu.0);
+    /// Says that a vCPU is where it is wanted.
+    pub fn clear(&self, vcpu: VcpuId) {
+        self.wanted.fetch_and(!(1 << vcpu.0), Ordering::AcqRel);
     }
 }

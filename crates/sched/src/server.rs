@@ -14,23 +14,22 @@
 //! only while it has not stopped: once suspended it stays so until its period
 //! ends. A deferrable one may begin whenever a gcs is granted to it.
 
-use crate::scheduler::Refusal;
-use crate::{Duration, Instant};
+use crate::{Duration, Instant, Refusal};
 
-/// What happens to budget that a vCPU does not use.
+/// The kinds of servers. They differ in what happens to budget that a vCPU does not use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Policy {
-    /// It is idled away.
+pub enum ServerKind {
+    /// Unused budget is idled away.
     Periodic,
-    /// It is kept until the period ends.
+    /// Unused budget is kept until the period ends.
     Deferrable,
 }
 
 /// Parameters of a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Server {
-    /// What happens to unused budget.
-    pub policy: Policy,
+    /// The kind of server.
+    pub kind: ServerKind,
     /// Execution time in each period; not zero, not above the period.
     pub budget: Duration,
     /// From one replenishment to the next; not zero.
@@ -38,6 +37,20 @@ pub struct Server {
     /// Execution time beyond the budget that critical sections may take in one
     /// period; zero: none. Budget and overrun are not above the period.
     pub overrun: Duration,
+}
+
+impl ServerKind {
+    /// Both kinds.
+    pub const ALL: [Self; 2] = [Self::Periodic, Self::Deferrable];
+
+    /// Returns what descriptions and reports call this kind.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Periodic => "periodic",
+            Self::Deferrable => "deferrable",
+        }
+    }
 }
 
 impl Server {
@@ -60,9 +73,9 @@ impl Server {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Account {
     server: Server,
-    /// Of this period's budget.
+    /// The rest of this period's budget.
     left: Duration,
-    /// Of this period's overrun.
+    /// The rest of this period's overrun.
     overrun_left: Duration,
     /// When the next period begins.
     next: Instant,
@@ -71,7 +84,7 @@ pub struct Account {
 }
 
 impl Account {
-    /// An account whose first period begins at `begin`; it is empty before.
+    /// Opens an account whose first period begins at `begin`; it is empty before.
     ///
     /// # Errors
     /// Refuses inconsistent parameters.
@@ -86,25 +99,25 @@ impl Account {
         })
     }
 
-    /// Its parameters.
+    /// Returns the parameters of the server.
     #[must_use]
     pub const fn server(&self) -> Server {
         self.server
     }
 
-    /// What is left of the budget, as of the latest charge.
+    /// Returns what is left of the budget, as of the latest charge.
     #[must_use]
     pub const fn left(&self) -> Duration {
         self.left
     }
 
-    /// What is left of the overrun, as of the latest charge.
+    /// Returns what is left of the overrun, as of the latest charge.
     #[must_use]
     pub const fn overrun_left(&self) -> Duration {
         self.overrun_left
     }
 
-    /// When it is replenished next, as of the latest look.
+    /// Returns when the account is replenished next, as of the latest look.
     #[must_use]
     pub const fn replenished_at(&self) -> Instant {
         self.next
@@ -115,7 +128,7 @@ impl Account {
         if now < self.next {
             return;
         }
-        let missed = now.since(self.next).0 / self.server.period.0;
+        let missed = now.since(self.next).0.checked_div(self.server.period.0).unwrap_or(0);
         self.next = Instant(self.next.0 + missed * self.server.period.0).after(self.server.period);
         self.left = self.server.budget;
         self.overrun_left = self.server.overrun;
@@ -123,8 +136,8 @@ impl Account {
     }
 
     /// Takes the time from `from` to `now`. What belongs to a period that is
-    /// over is of no consequence any more. Whoever is charged late has no more
-    /// to lose than everything: the excess is not carried over.
+    /// over is of no consequence any more. An account that is
+    /// charged late has no more to lose than everything: the excess is not carried over.
     pub(crate) fn charge(&mut self, from: Instant, now: Instant) {
         self.replenish(now);
         let begin = Instant(self.next.0.saturating_sub(self.server.period.0));
@@ -134,24 +147,24 @@ impl Account {
         self.overrun_left.0 = self.overrun_left.0.saturating_sub(beyond);
     }
 
-    /// Whether its vCPU may run, in a gcs or not.
+    /// Returns true if the vCPU may run, in a gcs or not.
     pub(crate) const fn may_run(&self, in_gcs: bool) -> bool {
         self.left.0 > 0 || (in_gcs && self.overrun_left.0 > 0 && !self.stopped)
     }
 
-    /// How long it may run if nothing changes.
+    /// Returns how long the vCPU may run if nothing changes.
     pub(crate) const fn allowance(&self, in_gcs: bool) -> Duration {
         let overrun = if in_gcs { self.overrun_left.0 } else { 0 };
         Duration(self.left.0.saturating_add(overrun))
     }
 
-    /// The vCPU may not run on.
+    /// Records that the vCPU may not run on.
     pub(crate) fn stop(&mut self) {
-        self.stopped = matches!(self.server.policy, Policy::Periodic);
+        self.stopped = matches!(self.server.kind, ServerKind::Periodic);
     }
 
-    /// Whether its vCPU has the core even without work.
+    /// Returns true if the vCPU has the core even without work.
     pub(crate) const fn idles(&self) -> bool {
-        matches!(self.server.policy, Policy::Periodic)
+        matches!(self.server.kind, ServerKind::Periodic)
     }
 }

@@ -12,6 +12,9 @@ pub struct Instant(pub u64);
 pub struct Duration(pub u64);
 
 impl Instant {
+    /// The end of time.
+    pub const NEVER: Self = Self(u64::MAX);
+
     /// The instant `later` ticks after this one; the end of time when that is
     /// beyond it.
     #[must_use]

@@ -1,5 +1,5 @@
 //! How fast the world turns: the case study under each scheme, on one core of
-//! the host. An event is whatever changes who runs or may: a release, the end
+//! the host. An event is whatever changes which vCPU runs, or may: a release, the end
 //! of a segment, a request, a grant, a decision of a core's scheduler.
 
 use sim::World;

@@ -6,7 +6,7 @@
 
 use crate::system::{Execution, Need, Protocol, Segment, System, Task, Vcpu};
 use sched::Duration;
-use sched::server::{Policy, Server};
+use sched::server::{Server, ServerKind};
 
 /// One millisecond in ns.
 const MS: u64 = 1_000_000;
@@ -66,7 +66,7 @@ pub fn system(scheme: Scheme) -> System {
 
 fn vcpu(index: usize, overruns: bool) -> Vcpu {
     let server = Server {
-        policy: Policy::Deferrable,
+        kind: ServerKind::Deferrable,
         budget: Duration(3 * MS),
         period: Duration(10 * MS),
         overrun: Duration(if overruns { gcs(index) } else { 0 }),

@@ -1,8 +1,8 @@
 //! An observer that objects to whatever the protocol forbids.
 //!
 //! It knows the system, not the scheduler: it keeps accounts of its own by
-//! counting who ran in which period, holders of resources by who said so, and
-//! queues as lists that it searches.
+//! counting which vCPU ran in which period, holders of resources by what was
+//! observed, and queues as lists that it searches.
 
 use crate::observer::{Doing, Observer};
 use crate::system::{Need, Protocol, System};
@@ -12,17 +12,17 @@ use std::cmp::Reverse;
 #[derive(Clone, Debug)]
 pub struct Checker {
     system: System,
-    /// By core: until when somebody ran.
+    /// By core: until when a vCPU ran.
     busy: Vec<u64>,
     /// By vCPU: the period it ran in last, and for how long in it.
     used: Vec<(u64, u64)>,
     /// By global resource.
     holders: Vec<Option<usize>>,
-    /// By global resource: who waits.
+    /// By global resource: the vCPUs that wait.
     waiting: Vec<Vec<usize>>,
-    /// Local resources that are held, and by whom.
+    /// Local resources that are held, and their holders.
     locals: Vec<(usize, usize)>,
-    /// Who waits for a local resource.
+    /// Tasks that wait for a local resource.
     blocked: Vec<usize>,
     /// By task: whether it could execute.
     ready: Vec<bool>,
@@ -180,7 +180,7 @@ impl Observer for Checker {
     fn returned_local(&mut self, task: usize, resource: usize, _now: u64) {
         self.locals.retain(|&local| local != (resource, task));
         let vcpu = self.system.tasks[task].vcpu;
-        // Who was blocked asks again.
+        // A task that was blocked asks again.
         let Self { blocked, ready, system, .. } = self;
         blocked.retain(|&mate| {
             ready[mate] |= system.tasks[mate].vcpu == vcpu;

@@ -3,8 +3,8 @@
 //! (RTSS 2014, Section III-A; Sha, Rajkumar, Lehoczky 1990).
 //!
 //! Tasks are known by rank, 0 for the highest priority, and sets of them are
-//! words. A task in a critical section holds one resource only, so who inherits
-//! a priority never waits for a local resource itself, and inheritance has no
+//! words. A task in a critical section holds one resource only, so a task that
+//! inherits a priority never waits for a local resource itself, and inheritance has no
 //! chains.
 
 use sched::Members;
@@ -14,7 +14,7 @@ use sched::Members;
 struct Local {
     /// Rank of the highest task that uses it.
     ceiling: u8,
-    /// Rank of who has it.
+    /// Rank of the task that has it.
     holder: Option<u8>,
 }
 
@@ -72,7 +72,7 @@ impl Guest {
     }
 
     /// It is not any more.
-    pub fn leave_gcs(&mut self, rank: u8) {
+    pub fn exit_gcs(&mut self, rank: u8) {
         self.in_gcs &= !(1 << rank);
     }
 
@@ -115,8 +115,8 @@ impl Guest {
         Answer::Taken
     }
 
-    /// A task gives a local resource back, and with it what it inherited. Who
-    /// waits asks again; the highest does so first.
+    /// A task gives a local resource back, and with it what it inherited. The
+    /// tasks that wait ask again, the highest first.
     pub fn unlock(&mut self, rank: u8, resource: usize) {
         self.locals[resource].holder = None;
         self.inheriting &= !(1 << rank);
@@ -174,7 +174,7 @@ mod tests {
         assert_eq!(guest.next(), Some(2));
         guest.enter_gcs(1);
         assert_eq!(guest.next(), Some(1));
-        guest.leave_gcs(1);
+        guest.exit_gcs(1);
         guest.sleep(2);
         assert_eq!(guest.next(), Some(0));
     }

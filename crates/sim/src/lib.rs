@@ -1,8 +1,8 @@
 //! The scheduler of the hypervisor in a discrete-event world.
 //!
 //! What decides here is [`sched`] itself: one
-//! [`BudgetScheduler`](sched::BudgetScheduler) for each simulated core, mutexes
-//! as in [`sched::mutex`], and a [`Mailbox`](sched::Mailbox) through which the
+//! [`Scheduler`](sched::Scheduler) for each simulated core, the very type that EL2 uses,
+//! mutexes as in [`sched::mutex`], and a [`Mailbox`](sched::Mailbox) through which the
 //! grant of a resource reaches another core, as a posted interrupt does at EL2.
 //! Around it there is what the hypervisor does not decide: guests that schedule
 //! tasks by fixed priority, the time that tasks take, and a clock.
@@ -19,7 +19,7 @@
 //! | [`record`] | what became of the tasks |
 //! | [`observer`] | what can be watched meanwhile |
 //! | [`usage`] | an observer that counts what vCPUs have of their cores |
-//! | [`timeline`] | an observer that keeps who ran when |
+//! | [`timeline`] | an observer that keeps which vCPU ran when |
 //! | [`case_study`] | the system of the paper's Section V-B |
 //! | [`checker`] | an observer that objects to whatever the protocol forbids |
 

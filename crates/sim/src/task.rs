@@ -112,7 +112,7 @@ impl Active {
     }
 
     /// Arrival of the oldest job that is not complete: jobs arrive a period
-    /// apart, so nobody has to remember when.
+    /// apart, so their arrivals need not be stored.
     pub fn oldest(&self) -> Option<u64> {
         self.has_job().then(|| self.next_arrival - self.jobs * self.period)
     }

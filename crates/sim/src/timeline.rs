@@ -1,4 +1,4 @@
-//! An observer that keeps who ran when.
+//! An observer that keeps which vCPU ran when.
 
 use crate::observer::{Doing, Observer};
 
@@ -39,8 +39,8 @@ pub struct Wait {
     pub to: Option<u64>,
 }
 
-/// So many slices, jobs and waits are kept at most, each: more than anybody looks
-/// at in one drawing.
+/// So many slices, jobs and waits are kept at most, each: more than one drawing
+/// can show.
 pub const MOST: usize = 20_000;
 
 /// Everything up to an instant.

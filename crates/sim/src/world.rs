@@ -4,7 +4,7 @@
 //! core executes, and the instant at which a core's scheduler wants to be asked
 //! again. At one instant, segments end first on all cores, so that a resource
 //! is given back before another core asks for it; then tasks are released; then
-//! cores read their mailboxes and decide, until nobody has anything to say.
+//! cores read their mailboxes and decide, until no core has anything to say.
 //!
 //! | module | story |
 //! | --- | --- |
@@ -22,18 +22,18 @@ use crate::task::{Active, Chance};
 use build::{guest, low_bits, resources, tasks};
 use chacha20::rand_core::SeedableRng;
 use sched::mutex::Mutex;
-use sched::{BudgetScheduler, Duration, Mailbox};
+use sched::{Duration, Mailbox, Scheduler};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// No vCPUs of one core are equal, so nobody ever takes turns.
+/// No vCPUs of one core are equal, so none ever takes turns.
 const QUANTUM: Duration = Duration(u64::MAX);
 
 const NEVER: u64 = u64::MAX;
 
 /// A core: its scheduler and what it is at.
 struct Core {
-    scheduler: BudgetScheduler,
+    scheduler: Scheduler,
     /// Since when it is at it, ns.
     since: u64,
     /// The vCPU that has it, by index.
@@ -76,7 +76,7 @@ pub struct World<O = ()> {
 }
 
 impl World {
-    /// A world at time 0 that nobody watches.
+    /// A world at time 0 without an observer.
     ///
     /// # Errors
     /// When the system makes no sense.
@@ -200,13 +200,13 @@ impl<O: Observer> World<O> {
         self.decisions
     }
 
-    /// Who watches.
+    /// Returns the observer.
     #[must_use]
     pub const fn observer(&self) -> &O {
         &self.observer
     }
 
-    /// Gives back who watched.
+    /// Gives the observer back.
     #[must_use]
     pub fn into_observer(self) -> O {
         self.observer

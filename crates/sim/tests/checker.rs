@@ -1,9 +1,9 @@
-//! The checker objects: each rule is broken once, by somebody who only says so.
+//! The checker objects: each rule is broken once, by a story that only says so.
 
 mod common;
 
 use common::{server, system, task, vcpu};
-use sched::server::Policy::Deferrable;
+use sched::server::ServerKind::Deferrable;
 use sim::checker::Checker;
 use sim::observer::{Doing, Observer};
 use sim::system::Need::{Global, Local, Nothing};

@@ -3,7 +3,7 @@
 mod common;
 
 use common::{server, system, task, vcpu};
-use sched::server::Policy::Deferrable;
+use sched::server::ServerKind::Deferrable;
 use sim::World;
 use sim::system::MAX_TIME;
 use sim::system::Need::Nothing;

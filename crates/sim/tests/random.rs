@@ -5,20 +5,20 @@ mod common;
 
 use common::{server, vcpu};
 use proptest::prelude::*;
-use sched::server::Policy;
+use sched::server::ServerKind;
 use sim::system::{Execution, Need, Protocol, Segment, System, Task};
 use sim::{World, checker::Checker};
 
 const HORIZON: u64 = 3_000;
 
 fn any_vcpu() -> impl Strategy<Value = sim::system::Vcpu> {
-    let policy = prop_oneof![Just(Policy::Periodic), Just(Policy::Deferrable)];
+    let kind = prop_oneof![Just(ServerKind::Periodic), Just(ServerKind::Deferrable)];
     let period = prop_oneof![10u64..60, Just(20)];
-    (0usize..3, policy, period, 1u64..=100, 0u64..=100, 0u64..20, prop::bool::weighted(0.15))
-        .prop_map(|(core, policy, period, share, overrun, offset, free)| {
+    (0usize..3, kind, period, 1u64..=100, 0u64..=100, 0u64..20, prop::bool::weighted(0.15))
+        .prop_map(|(core, kind, period, share, overrun, offset, free)| {
             let budget = (period * share / 100).max(1);
             let overrun = (period - budget) * overrun / 100;
-            let server = if free { None } else { server(policy, budget, period, overrun) };
+            let server = if free { None } else { server(kind, budget, period, overrun) };
             sim::system::Vcpu { offset, ..vcpu(core, server) }
         })
 }

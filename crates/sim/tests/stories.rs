@@ -4,7 +4,7 @@
 mod common;
 
 use common::{idled, ran, run, server, system, task, vcpu};
-use sched::server::Policy::{Deferrable, Periodic};
+use sched::server::ServerKind::{Deferrable, Periodic};
 use sim::World;
 use sim::system::Need::{Global, Local, Nothing};
 use sim::system::Protocol::{Mpcp, Vmpcp};
@@ -62,8 +62,8 @@ fn a_gcs_ends_beyond_the_budget_with_overrun_and_waits_without() {
         // The limit is enforced: two of the three that are missing.
         (2, vec![(0, 2), (2, 5), (10, 11), (11, 12)]),
     ] {
-        for policy in [Periodic, Deferrable] {
-            let vcpus = vec![vcpu(0, server(policy, 3, 10, overrun))];
+        for kind in [Periodic, Deferrable] {
+            let vcpus = vec![vcpu(0, server(kind, 3, 10, overrun))];
             assert_eq!(ran(&run(&system(Vmpcp, vcpus, tasks()), 40), 0), expected);
         }
     }
@@ -82,22 +82,22 @@ fn a_grant_to_a_suspended_vcpu_is_used_at_once_by_a_deferrable_server_only() {
             task(0, 2, &[(7, Nothing)]),
         ]
     };
-    for (policy, expected) in [(Deferrable, (5, 7)), (Periodic, (10, 12))] {
-        let vcpus = vec![vcpu(0, server(policy, 3, 10, 2)), vcpu(1, None)];
+    for (kind, expected) in [(Deferrable, (5, 7)), (Periodic, (10, 12))] {
+        let vcpus = vec![vcpu(0, server(kind, 3, 10, 2)), vcpu(1, None)];
         let seen = run(&system(Vmpcp, vcpus, tasks()), 40);
-        assert_eq!(ran(&seen, 0), [(0, 1), expected], "{policy:?}");
+        assert_eq!(ran(&seen, 0), [(0, 1), expected], "{kind:?}");
     }
 }
 
 #[test]
 fn budget_without_work_is_kept_or_idled_away() {
     let tasks = || vec![task(0, 0, &[(4, Nothing)]), task(1, 6, &[(5, Nothing)])];
-    let vcpus = |policy| vec![vcpu(0, None), vcpu(0, server(policy, 3, 10, 0))];
+    let vcpus = |kind| vec![vcpu(0, None), vcpu(0, server(kind, 3, 10, 0))];
     let deferrable = run(&system(Vmpcp, vcpus(Deferrable), tasks()), 30);
     assert_eq!((ran(&deferrable, 0), ran(&deferrable, 1)), (vec![(0, 4)], vec![(6, 9), (10, 12)]));
     let periodic = run(&system(Vmpcp, vcpus(Periodic), tasks()), 30);
     assert_eq!(ran(&periodic, 1), [(10, 13), (20, 22)]);
-    assert_eq!(ran(&periodic, 0), [(3, 7)], "nobody runs while the high vCPU idles");
+    assert_eq!(ran(&periodic, 0), [(3, 7)], "no vCPU runs while the high one idles");
     assert_eq!(idled(&periodic, 1), [(0, 3), (22, 23)]);
 }
 

@@ -56,8 +56,8 @@ codes! {
     UnequalSiblings = "unequal-siblings", Warning, "vCPUs of one VM that starve each other.";
     MigrationPolicy = "migration-policy", Error, "A policy, or part of one, where it cannot be.";
     MigrationUnused = "migration-unused", Warning, "Migration where no vCPU would ever move.";
-    OutrankedRefuge = "outranked-refuge", Warning, "A vCPU that may get nothing where it goes.";
-    TimerLead = "timer-lead", Error, "A lead before a timer where there cannot be one.";
+    OutrankedFallback = "outranked-fallback", Warning, "A vCPU that may get nothing where it goes.";
+    TimerAdvance = "timer-advance", Error, "A timer advance where there cannot be one.";
     Consolidate = "consolidate", Error, "Consolidation where it cannot be.";
     ConsolidateUnused = "consolidate-unused", Warning, "Consolidation that can power down no pCPU.";
     Timing = "timing", Error, "Budgets or tasks that no bound can be computed for.";
@@ -79,6 +79,6 @@ codes! {
     ImageKind = "image-kind", Error, "A file that is no kernel for this VM.";
     FlatElf = "flat-elf", Warning, "An ELF file whose header would be run.";
     ImageTooLarge = "image-too-large", Error, "A file that does not fit its VM's memory.";
-    Initramfs = "initramfs", Error, "An initramfs that nobody would unpack.";
+    Initramfs = "initramfs", Error, "An initramfs that the guest would not unpack.";
     CommandLine = "command-line", Error, "A command line the guest could not read.";
 }

@@ -24,7 +24,9 @@ mod paging;
 mod plan;
 pub mod problem;
 pub mod size;
+pub mod temporary;
 mod time;
+mod topology;
 pub mod unpack;
 
 pub use inputs::Input;

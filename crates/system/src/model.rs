@@ -6,11 +6,11 @@ use crate::inputs::Input;
 use crate::problem::{Report, Span};
 use abi::system::{HYPERVISOR_SIZE, Region};
 use sched::Members;
-use sched::policy::Kind;
+use sched::policy::MigrationPolicy;
 use std::path::PathBuf;
 
 /// A system whose description has no error, laid out in memory; what is left
-/// is to put a hypervisor into it ([`crate::pack`]).
+/// is to put a hypervisor into it ([`crate::pack()`]).
 #[derive(Debug)]
 pub struct Checked {
     /// Where the description was read from.
@@ -49,16 +49,17 @@ pub struct Machine {
 /// Which pCPUs may be powered down while there is little to do.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Consolidation {
-    /// Where the vCPUs of each pCPU go; its own index if it stays on.
-    pub shelters: Vec<usize>,
-    /// How often cores look at what they did, microseconds.
-    pub window_us: u64,
+    /// For each pCPU, the pCPU that takes over its vCPUs; its own index if it is
+    /// never powered down.
+    pub targets: Vec<usize>,
+    /// How often cores look at their load, nanoseconds.
+    pub window_ns: u64,
 }
 
 impl Consolidation {
-    /// The pCPUs that may be powered down, each with its shelter.
+    /// Returns the pCPUs that may be powered down, each with its target.
     pub fn pairs(&self) -> impl Iterator<Item = (usize, usize)> + '_ {
-        self.shelters.iter().copied().enumerate().filter(|(pcpu, shelter)| pcpu != shelter)
+        self.targets.iter().copied().enumerate().filter(|(pcpu, target)| pcpu != target)
     }
 }
 
@@ -93,11 +94,11 @@ pub struct Vm {
     /// What the random numbers are made of that its device tree hands over;
     /// none: it hands over none.
     pub seed: Option<u64>,
-    /// What becomes of its vCPUs when others take their pCPUs.
-    pub policy: Kind,
-    /// How long others wait for its vCPUs at most, microseconds; only with a
-    /// policy that makes them wait.
-    pub delay_limit_us: u64,
+    /// What happens to its vCPUs when others take their pCPUs.
+    pub migration_policy: MigrationPolicy,
+    /// How long others wait for its vCPUs at most, nanoseconds; 0 unless its policy
+    /// makes them wait.
+    pub delay_limit_ns: u64,
     /// Its vCPUs may be moved to fewer pCPUs while there is little to do.
     pub consolidate: bool,
     /// Devices passed through.
@@ -114,38 +115,31 @@ pub struct Vcpu {
     pub pcpu: usize,
     /// Larger is higher.
     pub priority: u16,
-    /// Round-robin quantum, microseconds.
-    pub quantum_us: u64,
-    /// Index of the pCPU it goes to while another vCPU has its own; that one
-    /// itself if it stays.
-    pub refuge: usize,
-    /// All pCPUs (bit set by index) where it may be besides `pcpu`.
-    pub havens: u16,
-    /// Those of its havens (bit set) where it takes turns with its siblings: while it
-    /// shares the pCPU it is on, it goes round among them.
-    pub tour: u16,
+    /// Round-robin quantum, nanoseconds.
+    pub quantum_ns: u64,
+    /// Index of the pCPU it migrates to by default while another vCPU has `pcpu`;
+    /// `pcpu` if it stays.
+    pub fallback: usize,
+    /// See [`abi::system::Vcpu::affinity`].
+    pub affinity: u16,
+    /// See [`abi::system::Vcpu::rotation`].
+    pub rotation: u16,
     /// See [`abi::system::vcpu_flags::URGENT`].
     pub urgent: bool,
-    /// How long before its timer fires it gets its core, microseconds; 0: not
+    /// How long before its timer fires it is given its core, nanoseconds; 0: not
     /// before.
-    pub timer_lead_us: u32,
+    pub timer_advance_ns: u32,
 }
 
 impl Vcpu {
-    /// All pCPUs (bit set by index) where it may be.
-    #[must_use]
-    pub fn places(&self) -> u16 {
-        1 << self.pcpu | self.havens
+    /// Returns all pCPUs where its policy may place it, `pcpu` included.
+    pub fn affinity(&self) -> impl Iterator<Item = usize> + use<> {
+        Members(self.affinity.into())
     }
 
-    /// The pCPUs, besides its own, where it may be.
-    pub fn havens(&self) -> impl Iterator<Item = usize> + use<> {
-        Members(self.havens.into())
-    }
-
-    /// Those of them that it goes round, while it shares the pCPU it is on.
-    pub fn tour(&self) -> impl Iterator<Item = usize> + use<> {
-        Members(self.tour.into())
+    /// Returns the pCPUs that it moves round while it shares the one it is on.
+    pub fn rotation(&self) -> impl Iterator<Item = usize> + use<> {
+        Members(self.rotation.into())
     }
 }
 
@@ -166,7 +160,7 @@ pub(crate) struct VmSpans {
     pub(crate) memory: Span,
     pub(crate) kernel: Span,
     pub(crate) initramfs: Span,
-    pub(crate) migration: Span,
+    pub(crate) migration_policy: Span,
     pub(crate) consolidate: Span,
 }
 

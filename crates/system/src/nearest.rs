@@ -1,6 +1,6 @@
-//! What somebody may have meant.
+//! Which known word an unknown one is most like.
 
-/// The candidate that is most like `word`, if one is like it at all: at most
+/// Returns the candidate that is most like `word`, if one is like it at all: at most
 /// a third of its letters are wrong.
 pub(crate) fn nearest<'a>(
     word: &str,
@@ -15,7 +15,7 @@ pub(crate) fn nearest<'a>(
         .map(|(_, candidate)| candidate)
 }
 
-/// A hint for an unknown word: the nearest known one, or all of them.
+/// Returns a hint for an unknown word: the nearest known one, or all of them.
 pub(crate) fn did_you_mean<'a>(
     word: &str,
     candidates: impl IntoIterator<Item = &'a str> + Clone,

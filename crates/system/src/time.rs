@@ -1,6 +1,8 @@
 //! Lengths of time as people write them.
 
-/// Reads "3ms", "1.1 ms", "250us", "2s" or "40ns"; answers nanoseconds.
+use std::ops::RangeInclusive;
+
+/// Reads "3ms", "1.1 ms", "250us", "2s" or "40ns"; returns nanoseconds.
 ///
 /// # Errors
 /// What is wrong with it, in words.
@@ -26,6 +28,24 @@ pub fn parse(text: &str) -> Result<u64, String> {
     digits.parse().map_err(|_| "a time beyond 2^64 nanoseconds".to_owned())
 }
 
+/// Writes a time in the largest unit that has a whole number of it, as [`parse`]
+/// reads it.
+#[must_use]
+pub fn text(ns: u64) -> String {
+    match ns {
+        0 => "0us".to_owned(),
+        _ if ns.is_multiple_of(1_000_000_000) => format!("{}s", ns / 1_000_000_000),
+        _ if ns.is_multiple_of(1_000_000) => format!("{}ms", ns / 1_000_000),
+        _ if ns.is_multiple_of(1_000) => format!("{}us", ns / 1_000),
+        _ => format!("{ns}ns"),
+    }
+}
+
+/// Writes which times are allowed, for a hint.
+pub(crate) fn range(allowed: &RangeInclusive<u64>) -> String {
+    format!("from \"{}\" to \"{}\"", text(*allowed.start()), text(*allowed.end()))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -38,6 +58,13 @@ mod tests {
             assert_eq!(parse(text), Ok(ns), "{text}");
         }
         assert_eq!(parse("0.25us"), Ok(250));
+    }
+
+    #[test]
+    fn writes_what_it_reads() {
+        for time in ["0us", "40ns", "1500ns", "250us", "3ms", "1100us", "2s"] {
+            assert_eq!(text(parse(time).unwrap()), time);
+        }
     }
 
     #[test]

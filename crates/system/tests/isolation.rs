@@ -1,4 +1,4 @@
-//! Nobody reaches what is not his: the packed translation tables, walked for
+//! No VM reaches what does not belong to it: the packed translation tables, walked for
 //! random systems by a walker that shares nothing with their builder.
 
 mod support;

@@ -1,5 +1,5 @@
-//! Where vCPUs may go: what the host chooses as refuge and havens, who must be
-//! reached beside a real-time vCPU, and that this arrives in the tables.
+//! Where vCPUs may go: the fallback and the affinity that the host chooses, which
+//! vCPUs must be reached beside a real-time vCPU, and that this arrives in the tables.
 
 mod support;
 
@@ -27,7 +27,7 @@ fn vm(name: &str, vcpus: &[(usize, u16)], more: &str) -> String {
 
 /// A vCPU on each pCPU.
 fn linux(policy: &str) -> String {
-    let migration = format!("migration = \"{policy}\"");
+    let migration = format!("migration_policy = \"{policy}\"");
     vm("linux", &[(0, 1), (1, 1), (2, 1), (3, 1)], &migration)
 }
 
@@ -41,24 +41,24 @@ fn rtos(pcpus: &[usize]) -> String {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Place {
     pcpu: u16,
-    refuge: u16,
-    havens: u16,
-    tour: u16,
+    fallback: u16,
+    affinity: u16,
+    rotation: u16,
     urgent: bool,
-    lead_us: u32,
+    advance_ns: u32,
 }
 
-/// One that stays, and that nobody must reach at once.
+/// A vCPU that stays, and whose messages may wait.
 fn stays(pcpu: u16) -> Place {
-    Place { pcpu, refuge: pcpu, havens: 0, tour: 0, urgent: false, lead_us: 0 }
+    Place { pcpu, fallback: pcpu, affinity: 1 << pcpu, rotation: 0, urgent: false, advance_ns: 0 }
 }
 
-/// A real-time one that stays on a pCPU that others use too.
+/// A real-time vCPU that stays on a pCPU that others use too.
 fn realtime(pcpu: u16) -> Place {
-    Place { urgent: true, lead_us: 4, ..stays(pcpu) }
+    Place { urgent: true, advance_ns: 4_000, ..stays(pcpu) }
 }
 
-/// All vCPUs of a system with these VMs, in their order.
+/// Returns all vCPUs of a system with these VMs, in their order.
 fn places(vms: &[String]) -> Vec<Place> {
     let text = BOARD.to_owned() + &vms.concat();
     let packed = pack(&sound(FILES.path(), &text), &elf::plain_hypervisor()).unwrap();
@@ -66,16 +66,16 @@ fn places(vms: &[String]) -> Vec<Place> {
     let count = packed.tables.header.vcpu_count as usize;
     let place = |vcpu: &Vcpu| Place {
         pcpu: vcpu.pcpu,
-        refuge: vcpu.refuge,
-        havens: vcpu.havens,
-        tour: vcpu.tour,
+        fallback: vcpu.fallback,
+        affinity: vcpu.affinity,
+        rotation: vcpu.rotation,
         urgent: vcpu.flags & URGENT != 0,
-        lead_us: vcpu.timer_lead_ns / 1_000,
+        advance_ns: vcpu.timer_advance_ns,
     };
     packed.tables.vcpus[..count].iter().map(place).collect()
 }
 
-/// Of `linux` under this policy beside an RTOS on pCPU 0: its first vCPU; the
+/// Returns the first vCPU of `linux` under this policy, beside an RTOS on pCPU 0; the
 /// others and the RTOS stay.
 fn first_beside_an_rtos(policy: &str) -> Place {
     let places = places(&[linux(policy), rtos(&[0])]);
@@ -84,14 +84,14 @@ fn first_beside_an_rtos(policy: &str) -> Place {
 }
 
 #[test]
-fn on_demand_has_a_refuge_and_may_go_wherever_nobody_is_real_time() {
-    let leaves = Place { refuge: 1, havens: 0b1110, tour: 0b1110, ..stays(0) };
+fn on_demand_has_a_fallback_and_may_go_wherever_no_vcpu_is_real_time() {
+    let leaves = Place { fallback: 1, affinity: 0b1111, rotation: 0b1110, ..stays(0) };
     assert_eq!(first_beside_an_rtos("on-demand"), leaves);
 }
 
 #[test]
 fn trap_based_must_be_reached_if_interrupts_make_it_leave() {
-    let leaves = Place { refuge: 1, havens: 0b1110, tour: 0b1110, ..stays(0) };
+    let leaves = Place { fallback: 1, affinity: 0b1111, rotation: 0b1110, ..stays(0) };
     assert_eq!(first_beside_an_rtos("trap-based"), Place { urgent: true, ..leaves });
     assert_eq!(first_beside_an_rtos("trap-based-eager"), Place { urgent: true, ..leaves });
     assert_eq!(first_beside_an_rtos("trap-based-deferred"), leaves);
@@ -99,19 +99,19 @@ fn trap_based_must_be_reached_if_interrupts_make_it_leave() {
 
 #[test]
 fn balance_knows_idle_pcpus_only() {
-    assert_eq!(first_beside_an_rtos("balance"), Place { havens: 0b1110, ..stays(0) });
+    assert_eq!(first_beside_an_rtos("balance"), Place { affinity: 0b1111, ..stays(0) });
 }
 
 #[test]
-fn who_never_moves_has_nowhere_to_go() {
+fn a_vcpu_that_never_moves_has_nowhere_to_go() {
     for policy in ["none", "safe-unsafe", "coscheduling"] {
         assert_eq!(first_beside_an_rtos(policy), stays(0), "{policy}");
     }
 }
 
 #[test]
-fn partition_lives_at_its_refuge() {
-    let alone = Place { lead_us: 0, ..realtime(0) };
+fn partition_lives_at_its_fallback() {
+    let alone = Place { advance_ns: 0, ..realtime(0) };
     let expected = [stays(1), stays(1), stays(2), stays(3), alone];
     assert_eq!(places(&[linux("partition"), rtos(&[0])]), expected);
 }
@@ -119,23 +119,24 @@ fn partition_lives_at_its_refuge() {
 #[test]
 fn a_real_time_vcpu_that_makes_way_has_one_place_to_go() {
     let linux = vm("linux", &[(0, 20), (1, 1), (2, 1), (3, 1)], "");
-    let rtos = vm("rtos", &[(0, 10)], "realtime = true\nmigration = \"rt-vcpu\"");
-    // Who takes its pCPU must be reached while it runs.
+    let rtos = vm("rtos", &[(0, 10)], "realtime = true\nmigration_policy = \"rt-vcpu\"");
+    // The vCPU that takes its pCPU must be reached while it runs.
     let above = Place { urgent: true, ..stays(0) };
-    let leaves = Place { refuge: 1, havens: 0b10, ..realtime(0) };
+    let leaves = Place { fallback: 1, affinity: 0b11, ..realtime(0) };
     assert_eq!(places(&[linux, rtos]), [above, stays(1), stays(2), stays(3), leaves]);
 }
 
 #[test]
 fn real_time_vcpus_that_make_way_do_not_meet() {
     let linux = vm("linux", &[(0, 20), (1, 20), (2, 1), (3, 1)], "");
-    let rtos = |name, pcpu| vm(name, &[(pcpu, 10)], "realtime = true\nmigration = \"rt-vcpu\"");
+    let rtos =
+        |name, pcpu| vm(name, &[(pcpu, 10)], "realtime = true\nmigration_policy = \"rt-vcpu\"");
     let places = places(&[linux, rtos("one", 0), rtos("two", 1)]);
-    assert_eq!([places[4].refuge, places[5].refuge], [2, 3]);
+    assert_eq!([places[4].fallback, places[5].fallback], [2, 3]);
 }
 
 #[test]
-fn where_every_pcpu_has_an_rtos_nobody_goes() {
+fn no_vcpu_goes_where_every_pcpu_has_an_rtos() {
     for policy in ["on-demand", "trap-based", "trap-based-eager", "trap-based-deferred", "balance"]
     {
         let places = places(&[linux(policy), rtos(&[0, 1, 2, 3])]);
@@ -145,51 +146,52 @@ fn where_every_pcpu_has_an_rtos_nobody_goes() {
 }
 
 #[test]
-fn a_refuge_is_where_the_fewest_are() {
+fn a_fallback_is_where_the_fewest_are() {
     // The two that leave do not leave for the same pCPU.
     let places = places(&[linux("on-demand"), rtos(&[0, 1])]);
-    assert_eq!([places[0].refuge, places[1].refuge], [2, 3]);
-    assert_eq!([places[0].havens, places[1].havens], [0b1100, 0b1100]);
+    assert_eq!([places[0].fallback, places[1].fallback], [2, 3]);
+    assert_eq!([places[0].affinity, places[1].affinity], [0b1101, 0b1110]);
 }
 
 #[test]
-fn a_tour_leads_to_equals_of_its_own_vm() {
-    let linux = |third| vm("linux", &[(0, 2), (1, 2), (3, third)], "migration = \"on-demand\"");
-    let tour = |third, other| {
+fn a_rotation_leads_to_equals_of_its_own_vm() {
+    let linux =
+        |third| vm("linux", &[(0, 2), (1, 2), (3, third)], "migration_policy = \"on-demand\"");
+    let rotation = |third, other| {
         let places = places(&[linux(third), vm("other", &[(2, 1), other], ""), rtos(&[0])]);
-        assert_eq!(places[0].havens, 0b1110);
-        places[0].tour
+        assert_eq!(places[0].affinity, 0b1111);
+        places[0].rotation
     };
-    assert_eq!(tour(2, (2, 2)), 0b1010, "pCPU 2 is another VM's");
-    assert_eq!(tour(3, (2, 2)), 0b0010, "the sibling on pCPU 3 ranks higher");
-    assert_eq!(tour(1, (2, 2)), 0b0010, "or lower");
-    assert_eq!(tour(2, (3, 2)), 0b1010, "there is an equal of another VM, too");
-    assert_eq!(tour(2, (3, 3)), 0b0010, "or one that ranks higher");
+    assert_eq!(rotation(2, (2, 2)), 0b1010, "pCPU 2 is another VM's");
+    assert_eq!(rotation(3, (2, 2)), 0b0010, "the sibling on pCPU 3 has a higher priority");
+    assert_eq!(rotation(1, (2, 2)), 0b0010, "or a lower one");
+    assert_eq!(rotation(2, (3, 2)), 0b1010, "there is an equal of another VM, too");
+    assert_eq!(rotation(2, (3, 3)), 0b0010, "or one with a higher priority");
 }
 
 #[test]
-fn a_refuge_is_on_the_tour() {
-    // The sibling on pCPU 1 ranks higher: behind it the visitor might wait for ever.
-    let linux = vm("linux", &[(0, 1), (1, 2), (2, 1), (3, 1)], "migration = \"on-demand\"");
-    let leaves = Place { refuge: 2, havens: 0b1110, tour: 0b1100, ..stays(0) };
+fn a_fallback_is_in_the_rotation() {
+    // The sibling on pCPU 1 has a higher priority: the visitor might wait for ever behind it.
+    let linux = vm("linux", &[(0, 1), (1, 2), (2, 1), (3, 1)], "migration_policy = \"on-demand\"");
+    let leaves = Place { fallback: 2, affinity: 0b1111, rotation: 0b1100, ..stays(0) };
     assert_eq!(places(&[linux, rtos(&[0])])[0], leaves);
 }
 
 #[test]
-fn nobody_goes_where_a_real_time_vcpu_would_wait_for_it() {
-    // It ranks above, or equal to, the real-time one of pCPU 1.
+fn no_vcpu_goes_where_a_real_time_vcpu_would_wait_for_it() {
+    // Its priority is above, or equal to, that of the real-time vCPU of pCPU 1.
     for (above, policy) in [(20, "on-demand"), (10, "on-demand"), (20, "trap-based-eager")] {
-        let migration = format!("migration = \"{policy}\"");
+        let migration = format!("migration_policy = \"{policy}\"");
         let linux = vm("linux", &[(0, above), (2, above)], &migration);
         let fast = vm("fast", &[(0, 30)], "realtime = true");
         let places = places(&[linux, fast, rtos(&[1])]);
-        assert_eq!((places[0].refuge, places[0].havens), (2, 0b1100), "{above}, {policy}");
-        // So this one has its pCPU for itself.
-        assert_eq!(places[3], Place { lead_us: 0, ..realtime(1) });
+        assert_eq!((places[0].fallback, places[0].affinity), (2, 0b1101), "{above}, {policy}");
+        // So the real-time vCPU has its pCPU to itself.
+        assert_eq!(places[3], Place { advance_ns: 0, ..realtime(1) });
     }
-    let linux = vm("linux", &[(0, 20), (2, 20)], "migration = \"balance\"");
+    let linux = vm("linux", &[(0, 20), (2, 20)], "migration_policy = \"balance\"");
     let fast = vm("fast", &[(0, 30)], "realtime = true");
-    assert_eq!(places(&[linux, fast, rtos(&[1])])[0].havens, 0b1100);
+    assert_eq!(places(&[linux, fast, rtos(&[1])])[0].affinity, 0b1101);
 }
 
 #[test]
@@ -198,11 +200,11 @@ fn the_model_says_what_is_packed() {
     let checked = sound(FILES.path(), &(BOARD.to_owned() + &vms.concat()));
     let said = checked.vms.iter().flat_map(|vm| &vm.vcpus).map(|vcpu| Place {
         pcpu: vcpu.pcpu as u16,
-        refuge: vcpu.refuge as u16,
-        havens: vcpu.havens().fold(0, |set, pcpu| set | 1 << pcpu),
-        tour: vcpu.tour().fold(0, |set, pcpu| set | 1 << pcpu),
+        fallback: vcpu.fallback as u16,
+        affinity: vcpu.affinity().fold(0, |set, pcpu| set | 1 << pcpu),
+        rotation: vcpu.rotation().fold(0, |set, pcpu| set | 1 << pcpu),
         urgent: vcpu.urgent,
-        lead_us: vcpu.timer_lead_us,
+        advance_ns: vcpu.timer_advance_ns,
     });
     assert_eq!(said.collect::<Vec<_>>(), places(&vms));
 }

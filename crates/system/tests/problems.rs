@@ -74,6 +74,20 @@ fn bad_files() -> TempDir {
     put("Image-odd", &with(8, &[8, 0, 0, 0]));
     put("Image-bad", &with(16, &[1, 0, 0, 0, 0, 0, 0, 0]));
     put("Image-1G", &with(16, &(1_u64 << 30).to_le_bytes()));
+    let efi = support::efi_image(4096);
+    put("Image-cut", &efi[..3000]);
+    put("Image-stub", &efi[..100]);
+    let sparse = |name: &str, start: &[u8]| {
+        put(name, start);
+        let file = fs::File::options().write(true).open(directory.path().join(name)).unwrap();
+        file.set_len(3 << 30).unwrap();
+    };
+    sparse("Image-3G", &linux_image(4096));
+    sparse("cpio-3G", b"070701");
+    sparse("elf-3G", &support::guest_elf());
+    fs::create_dir(directory.path().join("directory")).unwrap();
+    let mode = rustix::fs::Mode::from_raw_mode(0o600);
+    rustix::fs::mkfifoat(rustix::fs::CWD, directory.path().join("fifo"), mode).unwrap();
     let guest = || elf::Elf::new(elf::ET_EXEC, 0x4000_0000);
     let code = |elf: elf::Elf, at: u64| elf.segment(at, &[0; 64], 64, elf::R | elf::X);
     let changed = |change: fn(&mut elf::Elf)| {
@@ -158,6 +172,16 @@ fn a_description_that_is_not_there_is_told_too() {
         "{}",
         report.plain()
     );
+}
+
+#[test]
+fn a_description_that_is_no_file_is_told_at_once() {
+    let directory = bad_files();
+    for (name, why) in [("directory", "a directory, not a file"), ("fifo", "a device or a pipe")] {
+        let report = system::load(&directory.path().join(name)).unwrap_err();
+        assert_eq!(report.problems()[0].code, Code::Unreadable);
+        assert!(report.plain().contains(why), "{}", report.plain());
+    }
 }
 
 #[test]

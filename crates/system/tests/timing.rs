@@ -3,7 +3,7 @@
 mod support;
 
 use analysis::bounds::{Bounds, analyze};
-use analysis::model::{Section, Server};
+use analysis::model::{Section, ServerKind};
 
 const TEXT: &str = r#"
 board = { kind = "qemu-virt", pcpus = 2, memory = "256M" }
@@ -47,9 +47,9 @@ fn what_is_described_is_what_is_analysed() {
     let directory = support::files();
     let checked = support::sound(directory.path(), TEXT);
     let system = checked.timing.unwrap();
-    assert_eq!((system.server, system.overrun), (Server::Deferrable, true));
+    assert_eq!((system.server, system.overrun), (ServerKind::Deferrable, true));
     let ids: Vec<_> = system.vcpus.iter().map(|vcpu| vcpu.id.as_str()).collect();
-    assert_eq!(ids, ["a.0", "a.1"], "a vCPU below all budgets is in nobody's way");
+    assert_eq!(ids, ["a.0", "a.1"], "a vCPU below all budgets delays no other");
     assert_eq!(
         system.vcpus.iter().map(|v| v.budget_ns).collect::<Vec<_>>(),
         [3_000_000, 4_000_000]

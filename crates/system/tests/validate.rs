@@ -5,7 +5,7 @@ mod support;
 
 use abi::platform::UART_INTID;
 use abi::system::vm_flags::REALTIME;
-use abi::system::{Invalid, MAX_TIMER_LEAD_NS, System};
+use abi::system::{Invalid, MAX_TIMER_ADVANCE_NS, System};
 use proptest::prelude::*;
 use std::sync::LazyLock;
 use support::{elf, files, random, sound};
@@ -72,10 +72,10 @@ proptest! {
     }
 }
 
-/// Gives the first VM these flags and its first vCPU this lead.
-fn set_lead(tables: &mut System, flags: u32, lead_ns: u32) {
+/// Gives the first VM these flags and its first vCPU this timer advance.
+fn set_advance(tables: &mut System, flags: u32, advance_ns: u32) {
     tables.vms[0].flags = flags;
-    tables.vcpus[0].timer_lead_ns = lead_ns;
+    tables.vcpus[0].timer_advance_ns = advance_ns;
 }
 
 /// One thing that is changed, and what must come of it.
@@ -151,18 +151,18 @@ fn finds_every_fault() {
         ("vCPU's pCPU", |s| s.vcpus[2].pcpu = 2, Invalid::Vcpu),
         ("vCPU's priority", |s| s.vcpus[2].priority = 256, Invalid::Vcpu),
         ("vCPU's quantum", |s| s.vcpus[2].quantum_ns = 0, Invalid::Vcpu),
-        ("lead of no real-time VM", |s| set_lead(s, 0, 1), Invalid::Vcpu),
-        ("lead too long", |s| set_lead(s, REALTIME, MAX_TIMER_LEAD_NS + 1), Invalid::Vcpu),
-        ("shelter's number", |s| s.board.pcpu_shelter[1] = 2, Invalid::Shelter),
-        ("shelter that may go off", |s| s.board.pcpu_shelter[0] = 1, Invalid::Shelter),
-        ("home that may go off", |s| s.board.pcpu_shelter[1] = 0, Invalid::Shelter),
-        ("no window", |s| s.header.consolidation_window_ns = 0, Invalid::Shelter),
-        ("haven that is no pCPU", |s| s.vcpus[0].havens = 1 << 2, Invalid::Vcpu),
-        ("base among the havens", |s| s.vcpus[0].havens = 1 << 0, Invalid::Vcpu),
-        ("refuge that is no haven", |s| s.vcpus[0].refuge = 1, Invalid::Vcpu),
-        ("refuge beyond all havens", |s| s.vcpus[0].refuge = 16, Invalid::Vcpu),
+        ("advance of no real-time VM", |s| set_advance(s, 0, 1), Invalid::Vcpu),
+        ("advance too long", |s| set_advance(s, REALTIME, MAX_TIMER_ADVANCE_NS + 1), Invalid::Vcpu),
+        ("target's number", |s| s.board.consolidation_target[1] = 2, Invalid::Consolidation),
+        ("target that may go off", |s| s.board.consolidation_target[0] = 1, Invalid::Consolidation),
+        ("home that may go off", |s| s.board.consolidation_target[1] = 0, Invalid::Consolidation),
+        ("no window", |s| s.header.consolidation_window_ns = 0, Invalid::Consolidation),
+        ("affinity to no pCPU", |s| s.vcpus[0].affinity |= 1 << 2, Invalid::Vcpu),
+        ("affinity without the base", |s| s.vcpus[0].affinity = 1 << 1, Invalid::Vcpu),
+        ("fallback outside the affinity", |s| s.vcpus[0].fallback = 1, Invalid::Vcpu),
+        ("fallback that is no pCPU", |s| s.vcpus[0].fallback = 16, Invalid::Vcpu),
         ("unknown vCPU flag", |s| s.vcpus[0].flags |= 1 << 1, Invalid::Vcpu),
-        ("tour beside the havens", |s| s.vcpus[0].tour = 1 << 1, Invalid::Vcpu),
+        ("rotation outside the affinity", |s| s.vcpus[0].rotation = 1 << 1, Invalid::Vcpu),
         ("reserved field at the end", |s| s.vcpus[0].reserved_end = 1, Invalid::Vcpu),
         ("load from the tables", |s| s.loads[0].src_pa = s.header.bundle_pa, Invalid::Load),
         ("load into another VM", |s| s.loads[0].dst_pa = s.vms[1].ram_pa, Invalid::Load),
@@ -197,14 +197,18 @@ consolidate = true
 #[test]
 fn finds_every_pcpu_that_must_stay_on() {
     let good = tables(GATHERED);
-    assert_eq!(good.board.pcpu_shelter[..3], [0; 3]);
+    assert_eq!(good.board.consolidation_target[..3], [0; 3]);
     assert_eq!(good.validate(), Ok(()));
     let cases: &[Case] = &[
-        ("shelter that goes off", |s| s.board.pcpu_shelter[1] = 2, Invalid::Shelter),
-        ("boot core", |s| s.board.pcpu_shelter = [1, 1, 1, 0, 0, 0, 0, 0], Invalid::Shelter),
-        ("haven", |s| s.vcpus[0].havens = 1 << 1, Invalid::Shelter),
-        ("real-time", |s| s.vms[0].flags |= 1, Invalid::Shelter),
-        ("long window", |s| s.header.consolidation_window_ns = 1 << 40, Invalid::Shelter),
+        ("target that goes off", |s| s.board.consolidation_target[1] = 2, Invalid::Consolidation),
+        (
+            "boot core",
+            |s| s.board.consolidation_target = [1, 1, 1, 0, 0, 0, 0, 0],
+            Invalid::Consolidation,
+        ),
+        ("affinity", |s| s.vcpus[0].affinity |= 1 << 1, Invalid::Consolidation),
+        ("real-time", |s| s.vms[0].flags |= 1, Invalid::Consolidation),
+        ("long window", |s| s.header.consolidation_window_ns = 1 << 40, Invalid::Consolidation),
     ];
     find(GATHERED, cases);
 }
@@ -219,10 +223,10 @@ fn find(text: &str, cases: &[Case]) {
 }
 
 #[test]
-fn a_haven_needs_no_refuge_and_a_refuge_is_one() {
+fn an_affinity_needs_no_fallback_and_a_fallback_is_in_it() {
     let mut tables = tables(TEXT);
-    tables.vcpus[0].havens = 1 << 1;
+    tables.vcpus[0].affinity |= 1 << 1;
     assert_eq!(tables.validate(), Ok(()));
-    tables.vcpus[0].refuge = 1;
+    tables.vcpus[0].fallback = 1;
     assert_eq!(tables.validate(), Ok(()));
 }

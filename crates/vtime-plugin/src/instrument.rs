@@ -1,5 +1,6 @@
 //! What both halves share.
 
+use crate::control::Control;
 use crate::host::Qemu;
 use libc::pthread_cond_t;
 use rustix::time::{ClockId, Timespec, clock_gettime};
@@ -18,6 +19,8 @@ use vtime::visits::Visits;
 pub struct Instrument {
     pub options: Options,
     pub lockstep: Lockstep<Qemu>,
+    /// The program that holds the machine, if one does.
+    pub control: Option<Control>,
     /// The conditions that cores sleep on, once they have slept.
     halt_conditions: Vec<AtomicPtr<pthread_cond_t>>,
     /// The conditions that cores wait for otherwise; null if they do not.
@@ -51,8 +54,9 @@ pub fn get() -> Option<&'static Instrument> {
 /// Begins virtual time.
 ///
 /// # Errors
-/// If the process is out of file descriptors.
-pub fn install(options: Options) -> rustix::io::Result<&'static Instrument> {
+/// If the process is out of file descriptors, or the pipes that the options name
+/// cannot be opened.
+pub fn install(options: Options) -> std::io::Result<&'static Instrument> {
     let config = Config {
         quantum_ns: options.quantum_ns,
         rate: options.rate,
@@ -62,6 +66,7 @@ pub fn install(options: Options) -> rustix::io::Result<&'static Instrument> {
     };
     let instrument = Instrument {
         lockstep: Lockstep::new(config, Qemu::new()?),
+        control: options.control.as_ref().map(Control::open).transpose()?,
         options,
         halt_conditions: (0..MAX_VCPUS).map(|_| AtomicPtr::default()).collect(),
         awaited: (0..MAX_VCPUS).map(|_| AtomicPtr::default()).collect(),

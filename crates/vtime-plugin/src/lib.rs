@@ -18,6 +18,7 @@
 //! | `pthread_cond_broadcast` on what a core sleeps on | anyone | kick it |
 //! | `write` of eight bytes | a core | the main loop is told of a timer or bottom half |
 
+mod control;
 mod host;
 mod instrument;
 mod main_loop;

@@ -5,6 +5,7 @@ use crate::real::real;
 use libc::{POLLIN, c_int, pollfd, sigset_t, timespec};
 use rustix::fd::AsRawFd;
 use std::ptr;
+use vtime::machine::Woken;
 
 /// A deadline so far away that QEMU means none: it caps its timeouts here, in
 /// seconds.
@@ -32,13 +33,15 @@ pub fn poll(
             return ready;
         }
         let slept = lockstep.settle(deadline_ns) || ppoll(&mut with_wake, None, mask) >= 0;
-        let due = lockstep.unsettle();
+        let woken = lockstep.unsettle();
         if !slept {
             return -1; // a signal; nothing below touches errno
         }
         let _ = rustix::io::read(&lockstep.host().wake, &mut [0_u8; 8]);
-        if due {
-            return ppoll(fds, Some(NOW), mask);
+        match (woken, &instrument.control) {
+            (Woken::Due, _) => return ppoll(fds, Some(NOW), mask),
+            (Woken::Held { at_rest }, Some(control)) => control.hold(instrument, at_rest),
+            (Woken::Held { .. } | Woken::Early, _) => {}
         }
     }
 }

@@ -46,6 +46,7 @@ pub unsafe extern "C" fn qemu_plugin_install(
     let (info, arguments) = unsafe { (&*info, arguments(argc, argv)) };
     match install(info, &arguments) {
         Ok(()) => {
+            end_with_a_panic();
             register(id);
             0
         }
@@ -54,6 +55,15 @@ pub unsafe extern "C" fn qemu_plugin_install(
             -1
         }
     }
+}
+
+/// Ends QEMU when any thread of the instrument panics. A machine without the thread
+/// that repairs lost wake-ups would stand still for ever, without a word.
+fn end_with_a_panic() {
+    std::panic::set_hook(Box::new(|panic| {
+        eprintln!("virtual time: {panic}");
+        std::process::abort();
+    }));
 }
 
 /// # Safety
@@ -90,7 +100,11 @@ fn install(info: &qemu_info_t, arguments: &[String]) -> Result<(), String> {
     // SAFETY: QEMU has no thread yet that reads or writes the environment.
     unsafe { std::env::remove_var("LD_PRELOAD") };
     role::set(Role::MainLoop);
-    reporter::start(instrument).map_err(|error| format!("virtual time: {error}"))
+    reporter::start(instrument).map_err(|error| format!("virtual time: {error}"))?;
+    if let Some(control) = &instrument.control {
+        control.hold(instrument, false);
+    }
+    Ok(())
 }
 
 /// Whether QEMU's own calls reach this object.

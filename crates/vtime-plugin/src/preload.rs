@@ -125,7 +125,7 @@ pub unsafe extern "C" fn pthread_cond_wait(
 }
 
 /// Waits until a time of the clock that QEMU sees. How long that is away is taken
-/// for real time: who waits so has a limit in mind for something that goes on
+/// for real time: a caller that waits so has a limit in mind for something that goes on
 /// outside of the machine, and virtual time may be hours ahead of the host's
 /// clock, or behind it.
 ///
@@ -152,7 +152,7 @@ fn later(time: timespec, ns: i64) -> timespec {
     timespec { tv_sec: sum.max(0) / PER_S, tv_nsec: sum.max(0) % PER_S }
 }
 
-/// A core's thread waits: for an interrupt, or for somebody else.
+/// A core's thread waits: for an interrupt, or for another thread.
 fn vcpu_wait(
     instrument: &Instrument,
     vcpu: usize,

@@ -75,7 +75,7 @@ fn watch(instrument: &'static Instrument) {
     }
 }
 
-/// Wakes cores that have been waking since the last look. Not all who kick a
+/// Wakes cores that have been waking since the last look. Not all that kick a
 /// core hold the lock it sleeps under, so that the wake-up can fall between its
 /// last look and its sleep. Waking it once more is always allowed. Returns the
 /// cores that are waking now, bit by index.

@@ -8,6 +8,7 @@
 //!
 //! - [`machine`]: the rules of the lockstep, as a pure state machine.
 //! - [`lockstep`]: the same for threads.
+//! - [`hold`]: how another program holds the machine to look at it.
 //! - [`aarch64`]: which instructions can see time.
 //! - [`visits`]: how many instructions each visit to an address range takes.
 //! - [`options`], [`stats`]: what goes into the instrument and what comes out.
@@ -18,6 +19,7 @@
 #![forbid(unsafe_code)]
 
 pub mod aarch64;
+pub mod hold;
 pub mod lockstep;
 pub mod machine;
 pub mod metronome;

@@ -7,7 +7,9 @@
 mod event;
 mod slot;
 
-use crate::machine::{Counts, Effects, LeaveReason, MAX_VCPUS, Machine, MainLoop, State, Verdict};
+use crate::machine::{
+    Counts, Effects, LeaveReason, MAX_VCPUS, Machine, MainLoop, State, Verdict, Woken,
+};
 use crate::rate::ClockRate;
 use event::Event;
 use slot::Slot;
@@ -49,8 +51,8 @@ pub struct Config {
     /// being woken costs more than a quantum, so that two busy cores which take
     /// turns spend nine tenths of their time on it.
     pub spins: u32,
-    /// The host's processors. Nobody spins while more cores than that are
-    /// awake: the one he waits for may be the one that has no processor.
+    /// The host's processors. No thread spins while more cores than that are
+    /// awake: the core it waits for may be the one without a processor.
     pub processors: usize,
 }
 
@@ -90,7 +92,7 @@ pub struct Lockstep<H> {
     config: Config,
     host: H,
     machine: Mutex<Machine>,
-    /// Global time, for those who only want to read it.
+    /// Global time, for threads that only read it.
     now_ns: AtomicU64,
     slots: Vec<Slot>,
     events: Vec<Event>,
@@ -114,28 +116,22 @@ impl<H: Host> Lockstep<H> {
         &self.host
     }
 
-    /// Global time in ns: that of everybody who is not a core.
+    /// Global time in ns: the time of every thread that is not a core.
     pub fn now_ns(&self) -> u64 {
         self.now_ns.load(Acquire)
     }
 
-    /// A core's own time in ns. Exact on the core's own thread.
+    /// A core's own time in ns. Called by its own thread.
     pub fn vcpu_time_ns(&self, vcpu: usize) -> u64 {
         self.slots[vcpu].time_ns(self.host.counter(vcpu), self.config.rate)
-    }
-
-    /// Instructions a core has retired. Exact on the core's own thread.
-    pub fn instructions(&self, vcpu: usize) -> u64 {
-        self.slots[vcpu].instructions(self.host.counter(vcpu))
     }
 
     /// A core comes into being.
     pub fn add_vcpu(&self, vcpu: usize) {
         let mut machine = self.lock();
         machine.add(vcpu);
-        let slot = &self.slots[vcpu];
-        self.host.set_counter(vcpu, slot.trip(self.host.counter(vcpu)));
-        slot.anchor(self.host.counter(vcpu), machine.now_ns());
+        self.stop(vcpu);
+        self.anchor(vcpu, machine.now_ns());
     }
 
     /// A core is taken out of the machine.
@@ -153,9 +149,9 @@ impl<H: Host> Lockstep<H> {
         // What had gone on when the last wait came to nothing.
         let mut stuck_at = None;
         loop {
-            let (verdict, awake, changes) = {
+            let (verdict, awake, changes, held) = {
                 let machine = self.lock();
-                (machine.verdict(vcpu), machine.awake(), machine.changes())
+                (machine.verdict(vcpu), machine.awake(), machine.changes(), machine.is_held())
             };
             match verdict {
                 Verdict::Run { limit_ns } => return self.allot(vcpu, limit_ns),
@@ -166,7 +162,7 @@ impl<H: Host> Lockstep<H> {
                 Verdict::Wait => {
                     let spins = if awake <= self.config.processors { self.config.spins } else { 0 };
                     let in_time = self.events[vcpu].wait(spins, SAFEGUARD);
-                    stuck_at = (!in_time).then_some(changes);
+                    stuck_at = (!in_time && !held).then_some(changes);
                 }
             }
         }
@@ -191,7 +187,7 @@ impl<H: Host> Lockstep<H> {
         self.update(|machine| machine.sleep(vcpu, time_ns));
     }
 
-    /// Somebody, himself core `by` or not a core, wakes a core.
+    /// Wakes a core on behalf of core `by`, or of a thread that is not a core.
     pub fn kick(&self, vcpu: usize, by: Option<usize>) {
         let by_ns = by.map(|by| self.vcpu_time_ns(by));
         let woken = {
@@ -210,7 +206,7 @@ impl<H: Host> Lockstep<H> {
     pub fn resume(&self, vcpu: usize) {
         let resumed = self.lock().resume(vcpu);
         if let Some((at_ns, limit_ns)) = resumed {
-            self.slots[vcpu].anchor(self.host.counter(vcpu), at_ns);
+            self.anchor(vcpu, at_ns);
             if limit_ns <= at_ns {
                 self.slots[vcpu].arm();
             }
@@ -222,12 +218,12 @@ impl<H: Host> Lockstep<H> {
     pub fn set_blocked(&self, vcpu: usize, blocked: bool) {
         self.update(|machine| machine.set_blocked(vcpu, blocked));
         if self.config.serial && !blocked {
-            // Those who left for this core's sake come back before it runs on.
+            // Cores that left for this core's sake come back before it runs on.
             self.stop(vcpu);
         }
     }
 
-    /// Somebody ends the wait of a core's thread, which is still to get going.
+    /// Ends the wait of a core's thread, which is still to get going.
     pub fn release(&self, vcpu: usize) {
         self.update(|machine| machine.set_blocked(vcpu, false));
     }
@@ -237,29 +233,38 @@ impl<H: Host> Lockstep<H> {
         self.update(|machine| machine.set_main_loop_blocked(blocked));
     }
 
-    /// The main loop goes to sleep until `deadline_ns`. Returns whether that
-    /// is reached already, so that it must not.
+    /// The main loop goes to sleep until `deadline_ns`. Returns whether it must
+    /// not, because that is reached already or the machine is held.
     pub fn settle(&self, deadline_ns: Option<u64>) -> bool {
         self.update(|machine| machine.settle(deadline_ns));
-        self.lock().main_loop() == MainLoop::Due
+        matches!(self.lock().main_loop(), MainLoop::Due | MainLoop::Held { .. })
     }
 
-    /// The main loop is awake. Returns whether its deadline was reached.
-    pub fn unsettle(&self) -> bool {
+    /// The main loop is awake. Returns why.
+    pub fn unsettle(&self) -> Woken {
         self.lock().unsettle()
+    }
+
+    /// Asks for a hold of the machine at `at_ns`, or for none, in place of the
+    /// one before. Called by the main loop while it is awake.
+    pub fn hold_at(&self, at_ns: Option<u64>) {
+        self.lock().hold_at(at_ns);
     }
 
     /// What everybody does.
     pub fn view(&self) -> View {
         let machine = self.lock();
-        let vcpus = (0..machine.vcpus()).map(|vcpu| VcpuView {
-            state: machine.state(vcpu),
-            blocked: machine.is_blocked(vcpu),
-            time_ns: self.vcpu_time_ns(vcpu),
-            instructions: self.instructions(vcpu),
-            idle_ns: machine.idle_ns(vcpu),
-            leaves: [LeaveReason::Stall, LeaveReason::MainLoop, LeaveReason::Timeout]
-                .map(|reason| machine.leaves(vcpu, reason)),
+        let vcpus = (0..machine.vcpus()).map(|vcpu| {
+            let (slot, counter) = self.slots[vcpu].observe(|| self.host.counter(vcpu));
+            VcpuView {
+                state: machine.state(vcpu),
+                blocked: machine.is_blocked(vcpu),
+                time_ns: slot.time_ns(counter, self.config.rate),
+                instructions: slot.instructions(counter),
+                idle_ns: machine.idle_ns(vcpu),
+                leaves: [LeaveReason::Stall, LeaveReason::MainLoop, LeaveReason::Timeout]
+                    .map(|reason| machine.leaves(vcpu, reason)),
+            }
         });
         View {
             now_ns: machine.now_ns(),
@@ -271,12 +276,23 @@ impl<H: Host> Lockstep<H> {
 
     /// The core's next block checks in. Called by its own thread.
     fn stop(&self, vcpu: usize) {
-        self.host.set_counter(vcpu, self.slots[vcpu].trip(self.host.counter(vcpu)));
+        self.set_counter(vcpu, Slot::trip);
     }
 
+    /// Lets the core's time go on from `at_ns`, after a sleep. Called by its own thread.
+    fn anchor(&self, vcpu: usize, at_ns: u64) {
+        let slot = &self.slots[vcpu];
+        slot.change(|| slot.anchor(self.host.counter(vcpu), at_ns));
+    }
+
+    /// Lets the core run up to `limit_ns`. Called by its own thread.
     fn allot(&self, vcpu: usize, limit_ns: u64) {
-        let counter = self.host.counter(vcpu);
-        self.host.set_counter(vcpu, self.slots[vcpu].allot(counter, limit_ns, self.config.rate));
+        self.set_counter(vcpu, |slot, counter| slot.allot(counter, limit_ns, self.config.rate));
+    }
+
+    fn set_counter(&self, vcpu: usize, next: impl FnOnce(&Slot, u64) -> u64) {
+        let slot = &self.slots[vcpu];
+        slot.change(|| self.host.set_counter(vcpu, next(slot, self.host.counter(vcpu))));
     }
 
     /// Lets the core run one block. Its counter stays where it is, so that the

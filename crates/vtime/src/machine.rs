@@ -27,6 +27,12 @@
 //!    lockstep: not one that is being woken, and not one that has left and
 //!    has yet to come back.
 //!
+//! 8. If a hold is asked for, the machine is held when all that happens up to
+//!    that time has happened: when the earliest arrival and the deadline lie
+//!    behind it. It is held as well when there is neither, for then nothing
+//!    more happens by itself. Global time stands still until the main loop
+//!    settles again, and what follows is what had followed without the hold.
+//!
 //! Rules 2 and 6 make a timer fire at its exact time on the core that armed
 //! it. Rule 4 makes the all-idle test exact: a core whose thread has not been
 //! scheduled yet is not idle.
@@ -77,6 +83,25 @@ pub enum MainLoop {
     },
     /// Its deadline has been reached, and it is being woken.
     Due,
+    /// The machine is held, until it settles again.
+    Held {
+        /// Nothing happens before input arrives.
+        at_rest: bool,
+    },
+}
+
+/// Why the main loop woke.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Woken {
+    /// Input arrived, or a core had something to tell.
+    Early,
+    /// Its deadline was reached.
+    Due,
+    /// The machine is held.
+    Held {
+        /// Nothing happens before input arrives.
+        at_rest: bool,
+    },
 }
 
 /// How often things happened.
@@ -103,12 +128,16 @@ pub struct Machine {
     window_end_ns: u64,
     main_loop: MainLoop,
     main_loop_blocked: bool,
-    /// How often somebody became blocked, plus one.
+    /// How often a thread became blocked, plus one.
     episode: u64,
     vcpus: Vec<Vcpu>,
     counts: Counts,
     /// Calls that changed something, so far.
     changes: u64,
+    /// The time at which to hold the machine, if any.
+    hold_at_ns: Option<u64>,
+    /// It was held at rest, and nothing has happened since.
+    rested: bool,
 }
 
 impl Machine {
@@ -130,6 +159,8 @@ impl Machine {
             vcpus: Vec::new(),
             counts: Counts::default(),
             changes: 0,
+            hold_at_ns: None,
+            rested: false,
         }
     }
 
@@ -152,11 +183,23 @@ impl Machine {
         self.counts
     }
 
-    /// How often anybody has done anything so far: while this stands still,
+    /// How often anything has happened so far: while this stands still,
     /// nothing goes on.
     #[must_use]
     pub fn changes(&self) -> u64 {
         self.changes
+    }
+
+    /// Whether the machine is held.
+    #[must_use]
+    pub fn is_held(&self) -> bool {
+        matches!(self.main_loop, MainLoop::Held { .. })
+    }
+
+    /// Asks for a hold at `at_ns`, or for none, in place of the one before.
+    pub fn hold_at(&mut self, at_ns: Option<u64>) {
+        self.rested = matches!(self.main_loop, MainLoop::Held { at_rest: true });
+        self.hold_at_ns = at_ns;
     }
 
     /// One more than the highest core index seen.
@@ -259,8 +302,8 @@ impl Machine {
     /// A core leaves the lockstep for one block without being allowed to run
     /// on, so that QEMU gets hold of its thread.
     ///
-    /// Once is enough for each episode, that is, each time somebody becomes
-    /// blocked: he has asked the core to exit before, and with the next block
+    /// Once is enough for each episode, that is, each time a thread becomes
+    /// blocked: it has asked the core to exit before, and with the next block
     /// it does.
     pub fn leave(&mut self, vcpu: usize, reason: LeaveReason) {
         self.changes += 1;
@@ -283,8 +326,8 @@ impl Machine {
         self.advance()
     }
 
-    /// Somebody whose time is `at_ns` wakes a core, should it be asleep. Returns
-    /// whether it was.
+    /// Wakes a core, should it be asleep, on behalf of a thread whose time is `at_ns`.
+    /// Returns whether it was asleep.
     pub fn kick(&mut self, vcpu: usize, at_ns: u64) -> bool {
         let v = &mut self.vcpus[vcpu];
         let State::Idle { since_ns } = v.state else { return false };
@@ -304,6 +347,7 @@ impl Machine {
             v.wake(since_ns, since_ns.max(now_ns));
         }
         let State::Waking { at_ns } = v.state else { return None };
+        self.rested = false;
         let settled = matches!(self.main_loop, MainLoop::Settled { .. });
         let limit_ns = if settled && !self.serial { self.limit_for(at_ns) } else { at_ns };
         self.vcpus[vcpu].state = State::Running { limit_ns };
@@ -364,10 +408,17 @@ impl Machine {
         Effects { unpark: effects.unpark | advanced.unpark, poke: false }
     }
 
-    /// The main loop is awake. Returns whether its deadline was reached.
-    pub fn unsettle(&mut self) -> bool {
+    /// The main loop is awake. Returns why. If the machine is held, it stays so
+    /// until the main loop settles again.
+    pub fn unsettle(&mut self) -> Woken {
         self.changes += 1;
-        std::mem::replace(&mut self.main_loop, MainLoop::Awake) == MainLoop::Due
+        let woken = match self.main_loop {
+            MainLoop::Held { at_rest } => return Woken::Held { at_rest },
+            MainLoop::Due => Woken::Due,
+            _ => Woken::Early,
+        };
+        self.main_loop = MainLoop::Awake;
+        woken
     }
 }
 

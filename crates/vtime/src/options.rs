@@ -32,6 +32,18 @@ pub struct Options {
     /// `watchdog-ms`: real time without progress after which the state of
     /// every core is reported.
     pub watchdog: Duration,
+    /// `control-in`, `control-out`: the pipes through which another program
+    /// holds the machine; see [`crate::hold`].
+    pub control: Option<Pipes>,
+}
+
+/// Two pipes, as files that can be opened.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Pipes {
+    /// [`crate::hold::Order`]s come through this one.
+    pub orders: PathBuf,
+    /// [`crate::hold::Held`] goes through this one.
+    pub holds: PathBuf,
 }
 
 impl Options {
@@ -53,6 +65,7 @@ impl Default for Options {
             summary: false,
             range: None,
             watchdog: Duration::from_secs(10),
+            control: None,
         }
     }
 }
@@ -95,6 +108,10 @@ impl Options {
             format!("watchdog-ms={}", self.watchdog.as_millis()),
         ];
         arguments.extend(self.statistics.iter().map(|p| format!("statistics={}", p.display())));
+        if let Some(Pipes { orders, holds }) = &self.control {
+            arguments.push(format!("control-in={}", orders.display()));
+            arguments.push(format!("control-out={}", holds.display()));
+        }
         arguments.extend(self.range.iter().map(|r| format!("range={:#x}-{:#x}", r.start, r.end)));
         arguments
     }
@@ -114,14 +131,16 @@ impl Options {
             "summary" => self.summary = switch(value)?,
             "range" => self.range = Some(range(value)?),
             "watchdog-ms" => self.watchdog = milliseconds(value)?,
+            "control-in" => self.control.get_or_insert_default().orders = value.into(),
+            "control-out" => self.control.get_or_insert_default().holds = value.into(),
             _ => return Err(format!("known are {KEYS}")),
         }
         Ok(())
     }
 }
 
-const KEYS: &str =
-    "quantum-ns, serial, mhz, statistics, statistics-ms, summary, range, watchdog-ms";
+const KEYS: &str = "quantum-ns, serial, mhz, statistics, statistics-ms, summary, range, \
+                    watchdog-ms, control-in, control-out";
 
 fn on_or_off(on: bool) -> &'static str {
     if on { "on" } else { "off" }
@@ -176,6 +195,7 @@ mod tests {
             summary: true,
             range: Some(0x4020_0000..0x4040_0000),
             watchdog: Duration::from_millis(1234),
+            control: Some(Pipes { orders: "/proc/1/fd/3".into(), holds: "/proc/1/fd/4".into() }),
         };
         let arguments = options.arguments();
         assert_eq!(Options::parse(arguments.iter().map(String::as_str)), Ok(options));

@@ -1,7 +1,7 @@
 //! Notices when nothing moves though something should.
 
 use crate::lockstep::View;
-use crate::machine::State;
+use crate::machine::{MainLoop, State};
 use std::fmt::Write;
 use std::time::Duration;
 
@@ -22,10 +22,11 @@ impl Watchdog {
     }
 
     /// Takes a look at real time `now`. Returns what to tell the user: nothing
-    /// while some core makes progress or all sleep.
+    /// while some core makes progress, all sleep, or the machine is held.
     pub fn look(&mut self, view: &View, now: Duration) -> Option<String> {
         let works = |state| !matches!(state, State::Absent | State::Idle { .. });
-        let busy = view.vcpus.iter().any(|v| works(v.state));
+        let is_held = matches!(view.main_loop, MainLoop::Held { .. });
+        let busy = !is_held && view.vcpus.iter().any(|v| works(v.state));
         match &mut self.last {
             Some((last, since, speak_at)) if busy && last == view => {
                 if now < *speak_at {

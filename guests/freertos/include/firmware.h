@@ -1,4 +1,4 @@
-/* Calls to whoever is below: PSCI, and Cassata's service if it is there. */
+/* Calls to the firmware or hypervisor below: PSCI, and Cassata's service if it is there. */
 #ifndef FIRMWARE_H
 #define FIRMWARE_H
 

@@ -6,7 +6,7 @@
 #include "firmware.h"
 #include "task.h"
 
-/* From vectors.S: an exception nobody expects. */
+/* From vectors.S: an unexpected exception. */
 void fault_report(uint64_t vector, uint64_t esr, uint64_t elr, uint64_t far)
     __attribute__((noreturn));
 

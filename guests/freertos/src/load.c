@@ -1,5 +1,5 @@
 /* The load task. The share is one of real time: it works until the counter has
- * moved on by that much since it began in this period, whoever had the core
+ * moved on by that much since it began in this period, whichever vCPU had the core
  * meanwhile. The work units it finishes tell how much of that it really had. */
 #include "tasks.h"
 

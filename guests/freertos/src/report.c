@@ -3,7 +3,7 @@
 #include "cpu.h"
 #include "firmware.h"
 
-/* Without a hypervisor that offers an area nobody reads the samples, but the
+/* Without a hypervisor that offers an area the samples are not read, but the
  * measured path stays the same. */
 static struct {
     struct report_header header;
@@ -28,8 +28,8 @@ void report_open(uint64_t period, uint64_t load_permille)
     } else {
         size = sizeof unread;
     }
-    /* A restarted guest finds the area as it left it: nobody shall take the
-     * old magic for the new content. */
+    /* A restarted guest finds the area as it left it: its reader must not
+     * take the old magic for the new content. */
     publish(&header->magic, 0);
     header->counter_hz = counter_hz();
     header->capacity = (size - sizeof *header) / sizeof *ring;

@@ -20,7 +20,7 @@ pub fn print(text: Arguments) {
     crate::arch::cpu::without_irq(|| UART.lock().write_fmt(text)).expect("a UART cannot fail");
 }
 
-/// Prints even though somebody may hold the console: the program is at its end.
+/// Prints even though another vCPU may hold the console: the program is at its end.
 pub fn force(text: Arguments) {
     uart().write_fmt(text).expect("a UART cannot fail");
 }

@@ -1,6 +1,6 @@
 //! Secondary vCPUs: on for one job, then off again.
 //!
-//! An idle vCPU is off, not spinning: it costs nobody anything, and every test
+//! An idle vCPU is off, not spinning: it takes no time from others, and every test
 //! is also one of CPU_ON and CPU_OFF.
 
 use crate::arch::boot::{Entry, secondary_entry_address};

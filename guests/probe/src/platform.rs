@@ -117,7 +117,7 @@ pub fn surviving_word() -> &'static AtomicU64 {
     &memory::words(SURVIVING, SURVIVING + 8)[0]
 }
 
-/// First address of guest memory that nobody uses.
+/// First address of guest memory that is not used.
 pub fn free_memory() -> u64 {
     SURVIVING + 0x1000
 }

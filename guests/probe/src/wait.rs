@@ -18,9 +18,9 @@ pub fn now() -> u64 {
     sysreg::read::cntpct_el0()
 }
 
-/// Set when some vCPU has failed: whoever waits, perhaps for that one, gives up.
+/// Set when a vCPU has failed: the others, which may wait for it, give up.
 static GIVE_UP: AtomicBool = AtomicBool::new(false);
-/// SGI that ends the sleep of those who should give up.
+/// SGI that ends the sleep of vCPUs that should give up.
 const GIVE_UP_SGI: u32 = 15;
 
 /// Ends all waiting, here and on the other vCPUs. Answers whether the caller
@@ -53,7 +53,7 @@ pub fn until(what: &str, mut condition: impl FnMut() -> bool) -> Check {
 
 /// Sleeps (WFI) until `condition` holds; interrupts are served as they come.
 /// Whatever makes it hold must also raise an interrupt here; a hang here is a
-/// lost interrupt, and whoever runs the probe ends it.
+/// lost interrupt, and the test that runs the probe ends it.
 pub fn asleep(mut condition: impl FnMut() -> bool) -> Check {
     cpu::mask_irq();
     while !condition() && !GIVE_UP.load(SeqCst) {

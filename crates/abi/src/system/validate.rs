@@ -7,7 +7,7 @@
 
 use super::{
     EDGE, HYPERVISOR_SIZE, Header, LOAD_ALIGN, Load, MAGIC, MAX_CONSOLIDATION_WINDOW_NS,
-    MAX_DELAY_LIMIT_NS, MAX_PRIORITY, MAX_QUANTUM_NS, MAX_TIMER_LEAD_NS,
+    MAX_DELAY_LIMIT_NS, MAX_PRIORITY, MAX_QUANTUM_NS, MAX_TIMER_ADVANCE_NS,
     MIN_CONSOLIDATION_WINDOW_NS, MIN_QUANTUM_NS, PAGE_SIZE, RAM_ALIGN, Region, SPI_END, System,
     VERSION, Vcpu, Vm, flags, vcpu_flags, vm_flags,
 };
@@ -66,7 +66,7 @@ invalid! {
     VmDelay = "a VM makes others wait for too long",
     VmReport = "a VM's report area is too large or unaligned",
     Vcpu = "a vCPU's index, pCPU, priority or quantum is out of range",
-    Shelter = "a pCPU may be powered down that may not, or has no shelter",
+    Consolidation = "a pCPU that must stay on has a consolidation target, or a target may be powered down",
     Load = "a load reaches outside the bundle or its VM's memory",
     Spi = "an interrupt is out of range or given twice",
 }
@@ -100,7 +100,7 @@ impl System {
         self.check_vms()?;
         self.check_regions()?;
         self.check_vcpus()?;
-        self.check_shelters()?;
+        self.check_consolidation_targets()?;
         self.check_loads()?;
         self.check_spis()
     }
@@ -261,7 +261,7 @@ impl System {
             && self.is_movable(vcpu)
             && vcpu.flags & !vcpu_flags::URGENT == 0
             && vcpu.reserved_end == 0
-            && vcpu.timer_lead_ns <= self.longest_timer_lead_ns(vcpu)
+            && vcpu.timer_advance_ns <= self.longest_timer_advance_ns(vcpu)
             && vcpu.priority <= MAX_PRIORITY
             && (MIN_QUANTUM_NS..=MAX_QUANTUM_NS).contains(&vcpu.quantum_ns)
     }
@@ -269,38 +269,40 @@ impl System {
     fn is_movable(&self, vcpu: &Vcpu) -> bool {
         let pcpus = (1u32 << self.board.pcpu_count) - 1;
         let base = 1 << (vcpu.pcpu & 15);
-        u32::from(vcpu.havens) & !pcpus == 0
-            && vcpu.havens & base == 0
-            && vcpu.tour & !vcpu.havens == 0
-            && (vcpu.refuge == vcpu.pcpu || vcpu.refuge < 16 && vcpu.havens >> vcpu.refuge & 1 == 1)
+        u32::from(vcpu.affinity) & !pcpus == 0
+            && vcpu.affinity & base != 0
+            && vcpu.rotation & !vcpu.elsewhere() == 0
+            && vcpu.fallback < 16
+            && vcpu.affinity >> vcpu.fallback & 1 == 1
     }
 
-    fn longest_timer_lead_ns(&self, vcpu: &Vcpu) -> u32 {
+    fn longest_timer_advance_ns(&self, vcpu: &Vcpu) -> u32 {
         let vm = self.vms().get(usize::from(vcpu.vm));
-        if vm.is_some_and(|vm| vm.is(vm_flags::REALTIME)) { MAX_TIMER_LEAD_NS } else { 0 }
+        if vm.is_some_and(|vm| vm.is(vm_flags::REALTIME)) { MAX_TIMER_ADVANCE_NS } else { 0 }
     }
 
-    /// A pCPU that may be powered down is not the one that boots, no VM's home, and
-    /// nobody's haven; no real-time vCPU is there, and its shelter stays on.
-    fn check_shelters(&self) -> Result<(), Invalid> {
+    /// Checks that a pCPU that may be powered down is neither the boot core nor the
+    /// base of a VM's first vCPU or of a real-time vCPU, that no policy moves a vCPU
+    /// to it, and that its consolidation target stays on.
+    fn check_consolidation_targets(&self) -> Result<(), Invalid> {
         let window = MIN_CONSOLIDATION_WINDOW_NS..=MAX_CONSOLIDATION_WINDOW_NS;
-        ensure(window.contains(&self.header.consolidation_window_ns), Invalid::Shelter)?;
-        let shelters = self.board.pcpu_shelter.get(..self.board.pcpu_count as usize);
-        let shelters = shelters.ok_or(Invalid::Counts)?;
+        ensure(window.contains(&self.header.consolidation_window_ns), Invalid::Consolidation)?;
+        let targets = self.board.consolidation_target.get(..self.board.pcpu_count as usize);
+        let targets = targets.ok_or(Invalid::Counts)?;
         let vcpus = self.vcpus.get(..self.header.vcpu_count as usize).ok_or(Invalid::Counts)?;
-        for (pcpu, &shelter) in shelters.iter().enumerate() {
-            if usize::from(shelter) == pcpu {
+        for (pcpu, &target) in targets.iter().enumerate() {
+            if usize::from(target) == pcpu {
                 continue;
             }
-            let stays_on = shelters.get(usize::from(shelter)) == Some(&shelter);
+            let stays_on = targets.get(usize::from(target)) == Some(&target);
             let bound = vcpus.iter().any(|vcpu| {
                 let based = usize::from(vcpu.pcpu) == pcpu;
-                let comes = vcpu.havens >> pcpu & 1 == 1;
+                let comes = vcpu.elsewhere() >> pcpu & 1 == 1;
                 let vm = self.vms().get(usize::from(vcpu.vm));
                 let realtime = vm.is_none_or(|vm| vm.is(vm_flags::REALTIME));
                 comes || based && (vcpu.index == 0 || realtime)
             });
-            ensure(pcpu != 0 && stays_on && !bound, Invalid::Shelter)?;
+            ensure(pcpu != 0 && stays_on && !bound, Invalid::Consolidation)?;
         }
         Ok(())
     }

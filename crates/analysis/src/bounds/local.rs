@@ -9,7 +9,7 @@ impl Workload {
     /// Equation 7: the longest lcs that can block one normal segment of `task`.
     ///
     /// As published, only resources count whose ceiling is *higher* than the
-    /// task's priority; the task's own lock on a resource that nobody above it
+    /// task's priority; the task's own lock on a resource that no higher task
     /// uses is forgotten. [`Corrected`](super::Bounds::Corrected) counts it.
     #[must_use]
     pub fn lcs_blocking(&self, task: usize) -> Ns {

@@ -6,7 +6,7 @@
 use super::Bounds;
 use super::arithmetic::{Computed, add, fixed_point, multiply, try_sum};
 use super::workload::Workload;
-use crate::model::{Ns, Server};
+use crate::model::{Ns, ServerKind};
 use std::ops::Range;
 
 impl Workload {
@@ -78,8 +78,8 @@ impl Workload {
     /// When it overflows.
     pub fn gcs_response(&self, section: usize) -> Computed<Ns> {
         match (self.server, self.overrun) {
-            (Server::Periodic, true) => self.gcs_response_periodic_overrun(section),
-            (Server::Deferrable, true) => self.gcs_response_deferrable_overrun(section),
+            (ServerKind::Periodic, true) => self.gcs_response_periodic_overrun(section),
+            (ServerKind::Deferrable, true) => self.gcs_response_deferrable_overrun(section),
             (_, false) => self.gcs_response_no_overrun(section),
         }
     }

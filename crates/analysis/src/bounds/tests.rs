@@ -2,7 +2,7 @@
 //! nanoseconds without a zero too many.
 
 use super::*;
-use crate::model::{Ns, Server, System};
+use crate::model::{Ns, ServerKind, System};
 
 /// v1 and v3 share a pCPU, v2 has one of its own; R is used on all three, Q on
 /// v1 and v3, L only on v2.
@@ -42,18 +42,18 @@ const C_R: usize = 3;
 const E_Q: usize = 4;
 const F_R: usize = 5;
 
-fn workload(server: Server, overrun: bool, bounds: Bounds) -> Workload {
+fn workload(server: ServerKind, overrun: bool, bounds: Bounds) -> Workload {
     let mut workload = Workload::new(&System::from_json(SYSTEM).unwrap(), bounds).unwrap();
     workload.set_server(server, overrun);
     workload
 }
 
 fn published() -> Workload {
-    workload(Server::Deferrable, true, Bounds::Published)
+    workload(ServerKind::Deferrable, true, Bounds::Published)
 }
 
 fn corrected() -> Workload {
-    workload(Server::Deferrable, true, Bounds::Corrected)
+    workload(ServerKind::Deferrable, true, Bounds::Corrected)
 }
 
 #[test]
@@ -90,11 +90,11 @@ fn equation_5_under_each_server() {
         [V1, V2, V3].map(|vcpu| workload.vcpu_response(vcpu).unwrap())
     };
     // v3: 5 + 3 + 4. v1: 4 + 4 + 8 = 16, then two of v3's periods: 24 > 20.
-    assert_eq!(responses(Server::Periodic, true), [None, Some(6 + 2), Some(12)]);
+    assert_eq!(responses(ServerKind::Periodic, true), [None, Some(6 + 2), Some(12)]);
     // v3: 5 + 4. v1: 4 + 5.
-    assert_eq!(responses(Server::Periodic, false), [Some(9), Some(6), Some(9)]);
+    assert_eq!(responses(ServerKind::Periodic, false), [Some(9), Some(6), Some(9)]);
     // v3: 5 + 12 > 15. v1: 4 + 5 = 9, ceil((9 + 10) / 15) = 2 of v3: 14.
-    assert_eq!(responses(Server::Deferrable, false), [Some(14), Some(6), None]);
+    assert_eq!(responses(ServerKind::Deferrable, false), [Some(14), Some(6), None]);
 }
 
 #[test]
@@ -170,9 +170,9 @@ fn equation_11_waits_for_one_below_and_all_above() {
     assert_eq!(wait(B_Q), Some(6));
     // c: the longer of a's 7 and b's 5, and f twice.
     assert_eq!(wait(C_R), Some(7 + 4));
-    // f, e: nobody above.
+    // f, e: none above.
     assert_eq!((wait(F_R), wait(E_Q)), (Some(7), Some(6)));
-    let periodic = workload(Server::Periodic, true, Bounds::Published);
+    let periodic = workload(ServerKind::Periodic, true, Bounds::Published);
     assert_eq!(periodic.remote_wait(C_R, &[None; 7]), Ok(Some(23 + 2 * 12)));
 }
 
@@ -211,10 +211,10 @@ fn equation_16_spans_periods() {
 #[test]
 fn each_server_has_its_equation() {
     let response = |server, overrun| workload(server, overrun, Bounds::Published).gcs_response(A_R);
-    assert_eq!(response(Server::Periodic, true), Ok(23));
-    assert_eq!(response(Server::Deferrable, true), Ok(7));
-    assert_eq!(response(Server::Periodic, false), Ok(23));
-    assert_eq!(response(Server::Deferrable, false), Ok(23));
+    assert_eq!(response(ServerKind::Periodic, true), Ok(23));
+    assert_eq!(response(ServerKind::Deferrable, true), Ok(7));
+    assert_eq!(response(ServerKind::Periodic, false), Ok(23));
+    assert_eq!(response(ServerKind::Deferrable, false), Ok(23));
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use super::arithmetic::{Computed, add, fixed_point, multiply, sum, try_sum};
 use super::workload::Workload;
-use crate::model::{Ns, Server};
+use crate::model::{Ns, ServerKind};
 
 impl Workload {
     /// Equation 1, ght(v): the longest that a vCPU can hold global resources
@@ -51,8 +51,8 @@ impl Workload {
     /// When a sum overflows.
     pub fn vcpu_blocking(&self, vcpu: usize, time: Ns) -> Computed<Ns> {
         match self.server {
-            Server::Periodic => self.blocking_periodic(vcpu),
-            Server::Deferrable => self.blocking_deferrable(vcpu, time),
+            ServerKind::Periodic => self.blocking_periodic(vcpu),
+            ServerKind::Deferrable => self.blocking_deferrable(vcpu, time),
         }
     }
 
@@ -66,8 +66,8 @@ impl Workload {
     #[must_use]
     pub fn vcpu_jitter(&self, vcpu: usize) -> Ns {
         match self.server {
-            Server::Periodic => 0,
-            Server::Deferrable => self.vcpus[vcpu].period - self.vcpus[vcpu].budget,
+            ServerKind::Periodic => 0,
+            ServerKind::Deferrable => self.vcpus[vcpu].period - self.vcpus[vcpu].budget,
         }
     }
 

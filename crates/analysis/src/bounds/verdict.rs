@@ -16,7 +16,7 @@ pub struct Verdict {
     pub tasks: Vec<TaskBound>,
 }
 
-/// How long somebody else takes.
+/// How long another task or vCPU takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Share {
     /// Index of the vCPU or task.

@@ -3,7 +3,7 @@
 
 use super::Bounds;
 use super::arithmetic::{Computed, add, sum};
-use crate::model::{Ns, Section, Server, System};
+use crate::model::{Ns, Section, ServerKind, System};
 use std::cmp::Reverse;
 use std::ops::Range;
 
@@ -11,7 +11,7 @@ use std::ops::Range;
 /// they have in the [`System`]; budgets and the server may be changed.
 #[derive(Clone, Debug)]
 pub struct Workload {
-    pub(super) server: Server,
+    pub(super) server: ServerKind,
     pub(super) overrun: bool,
     pub(super) bounds: Bounds,
     /// How many periods of a task Equations 6 and 11 look at.
@@ -106,7 +106,7 @@ impl Workload {
     }
 
     /// Serves budgets otherwise from now on.
-    pub fn set_server(&mut self, server: Server, overrun: bool) {
+    pub fn set_server(&mut self, server: ServerKind, overrun: bool) {
         (self.server, self.overrun) = (server, overrun);
     }
 

@@ -1,8 +1,8 @@
-//! What is found, against whoever looks everywhere.
+//! What is found, against a search that looks everywhere.
 
 use super::*;
 use crate::bounds::analyze;
-use crate::model::{Section, Segment, Server};
+use crate::model::{Section, Segment, ServerKind};
 
 /// Two vCPUs that share R on one pCPU; budgets are much too small.
 fn system(server: &str, overrun: bool) -> System {
@@ -65,7 +65,7 @@ fn other_periods_need_no_more() {
 }
 
 #[test]
-fn who_cannot_be_helped_is_named() {
+fn a_vcpu_that_cannot_be_helped_is_named() {
     let mut late = system("deferrable", true);
     late.tasks[1].period_ns = 10_015_000; // the wait alone is 20 µs
     let search = find(&late, Bounds::Published, false).unwrap();
@@ -113,7 +113,7 @@ fn small(seed: u64) -> System {
         state ^= state << 17;
         state % count
     };
-    let server = if seed.is_multiple_of(2) { Server::Periodic } else { Server::Deferrable };
+    let server = if seed.is_multiple_of(2) { ServerKind::Periodic } else { ServerKind::Deferrable };
     let vcpu = |index: u64, pcpu, period_ns| crate::model::Vcpu {
         id: format!("v{index}"),
         pcpu,

@@ -1,6 +1,6 @@
 //! The model as JSON: whole nanoseconds, names instead of indices.
 
-use super::{Ns, Problem, Section, Segment, Server, System, Task, Vcpu};
+use super::{Ns, Problem, Section, Segment, ServerKind, System, Task, Vcpu};
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{Error, IgnoredAny, MapAccess, Unexpected, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
@@ -12,12 +12,21 @@ use std::marker::PhantomData;
 #[derive(Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 struct SystemJson {
-    server: Server,
+    #[serde(with = "ServerKindJson")]
+    server: ServerKind,
     overrun: bool,
     #[serde(deserialize_with = "objects")]
     vcpus: Vec<VcpuJson>,
     #[serde(deserialize_with = "objects")]
     tasks: Vec<TaskJson>,
+}
+
+/// How JSON names [`ServerKind`], which is the scheduler's and knows nothing of serde.
+#[derive(Deserialize, Serialize)]
+#[serde(remote = "ServerKind", rename_all = "lowercase")]
+enum ServerKindJson {
+    Periodic,
+    Deferrable,
 }
 
 #[derive(Deserialize, Serialize)]
@@ -59,7 +68,7 @@ struct SegmentJson {
     gcs: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "resource")]
     lcs: Option<String>,
-    /// Nobody may write this: it is here to be refused with a reason.
+    /// Always refused; it is here so that the refusal can give a reason.
     #[serde(default, skip_serializing)]
     segments: Option<IgnoredAny>,
 }
@@ -243,7 +252,7 @@ fn refused(place: String, error: &serde_json::Error) -> Problem {
     let text = error.to_string();
     let where_in_text = format!(" at line {} column {}", error.line(), error.column());
     let what = text.strip_suffix(&where_in_text).unwrap_or(&text);
-    // In the words of people who do not write Rust.
+    // In words for readers without Rust.
     let what = what.replace("expected i64", "expected a whole number from -2^63 to 2^63 - 1");
     let what = what.replace("expected u32", "expected a whole number from 0 to 2^32 - 1");
     let place = if place.is_empty() { String::new() } else { format!("{place}, ") };

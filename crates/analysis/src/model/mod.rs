@@ -8,28 +8,19 @@
 mod check;
 mod json;
 
-use serde::{Deserialize, Serialize};
 use std::fmt;
 use thiserror::Error;
+
+pub use sched::server::ServerKind;
 
 /// A length of time, in nanoseconds.
 pub type Ns = u64;
 
-/// How the budgets of vCPUs are supplied and replenished.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Server {
-    /// Budget passes while the vCPU has nothing to run.
-    Periodic,
-    /// Budget is kept until the end of the vCPU's period.
-    Deferrable,
-}
-
 /// vCPUs, tasks and resources, and how budgets are served.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct System {
-    /// Of every vCPU.
-    pub server: Server,
+    /// The kind of every vCPU's server.
+    pub server: ServerKind,
     /// Whether a vCPU may finish a global critical section without budget.
     pub overrun: bool,
     /// In the order in which they were described.

@@ -9,7 +9,7 @@ const EXAMPLE: &str = r#"{"server": "deferrable", "overrun": true,
 #[test]
 fn reads_the_example_and_writes_it_back() {
     let system = System::from_json(EXAMPLE).unwrap();
-    assert_eq!((system.server, system.overrun), (Server::Deferrable, true));
+    assert_eq!((system.server, system.overrun), (ServerKind::Deferrable, true));
     assert_eq!(system.resources, ["R0", "L1"]);
     let sections: Vec<_> = system.tasks[0].segments.iter().map(|s| s.section).collect();
     assert_eq!(sections, [Section::Normal, Section::Global(0), Section::Local(1)]);

@@ -1,6 +1,6 @@
 //! Random systems: small numbers, so that everything collides.
 
-use analysis::model::{Section, Segment, Server, System, Task, Vcpu};
+use analysis::model::{Section, Segment, ServerKind, System, Task, Vcpu};
 use proptest::prelude::*;
 
 /// Budget and period of a vCPU, its pCPU.
@@ -16,12 +16,12 @@ pub fn systems() -> impl Strategy<Value = System> {
     let task = (0..4_usize, 100..2_000_u64, 0..20_u64, prop::collection::vec(segment, 1..6));
     (any::<(bool, bool)>(), prop::collection::vec(vcpu, 1..5), prop::collection::vec(task, 0..9))
         .prop_map(|((deferrable, overrun), vcpus, tasks)| {
-            let server = if deferrable { Server::Deferrable } else { Server::Periodic };
+            let server = if deferrable { ServerKind::Deferrable } else { ServerKind::Periodic };
             build(server, overrun, &vcpus, &tasks)
         })
 }
 
-fn build(server: Server, overrun: bool, vcpus: &[VcpuDraft], tasks: &[TaskDraft]) -> System {
+fn build(server: ServerKind, overrun: bool, vcpus: &[VcpuDraft], tasks: &[TaskDraft]) -> System {
     let count = vcpus.len();
     let vcpus = vcpus.iter().enumerate().map(|(index, &(budget, period, pcpu))| Vcpu {
         id: format!("v{index}"),

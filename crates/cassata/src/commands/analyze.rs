@@ -2,6 +2,7 @@
 
 use super::{description, say};
 use crate::cli::{Analyze, BoundsKind};
+use crate::messages::note;
 use analysis::answer::Answer;
 use analysis::bounds::{self, Bounds, Verdict};
 use analysis::budgets::{self, Search};
@@ -44,7 +45,7 @@ pub fn analyze(arguments: &Analyze) -> Result<u8> {
     }
     if verdict.schedulable() && !compute(&arguments.file, &system, Bounds::Corrected)?.schedulable()
     {
-        eprintln!("only as published: with --bounds corrected, not every deadline holds");
+        note("only as published: with --bounds corrected, not every deadline holds");
     }
     Ok(u8::from(!verdict.schedulable()))
 }

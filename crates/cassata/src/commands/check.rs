@@ -2,6 +2,7 @@
 
 use super::{analyze, description, say};
 use crate::cli::Check;
+use crate::messages::note;
 use analysis::bounds::Bounds;
 use analysis::misses::misses;
 use lab::quantity::bytes;
@@ -15,20 +16,20 @@ use system::model::{Vcpu, Vm};
 pub fn check(arguments: &Check) -> Result<u8> {
     let checked = description::load(&arguments.system)?;
     let misses = match &checked.timing {
-        // Whoever relies on the answer gets the bounds that nothing exceeds.
+        // The answer is relied on, so it uses the bounds that nothing exceeds.
         Some(system) => {
             misses(system, &analyze::compute(&checked.path, system, Bounds::Corrected)?)
         }
         None => Vec::new(),
     };
     for miss in &misses {
-        eprintln!("{}: {}", checked.path.display(), miss.what);
+        note(&format!("{}: {}", checked.path.display(), miss.what));
     }
     if !misses.is_empty() {
-        eprintln!(
+        note(&format!(
             "`cassata analyze --bounds corrected {}` shows every bound",
             checked.path.display()
-        );
+        ));
         return Ok(1);
     }
     if arguments.json {
@@ -42,32 +43,34 @@ pub fn check(arguments: &Check) -> Result<u8> {
     Ok(0)
 }
 
-/// What [`overview`] says; a vCPU without a refuge has none here either.
+/// Returns what [`overview`] says as JSON; a vCPU without a fallback has `null`.
 fn for_programs(checked: &Checked) -> Value {
     let vcpu = |vcpu: &Vcpu| {
-        let refuge = (vcpu.refuge != vcpu.pcpu).then_some(vcpu.refuge);
-        let havens: Vec<_> = vcpu.havens().collect();
+        let fallback = (vcpu.fallback != vcpu.pcpu).then_some(vcpu.fallback);
         json!({
-            "pcpu": vcpu.pcpu, "priority": vcpu.priority, "refuge": refuge, "havens": havens,
-            "tour": vcpu.tour().collect::<Vec<_>>(), "timer_lead_us": vcpu.timer_lead_us,
+            "pcpu": vcpu.pcpu, "priority": vcpu.priority, "fallback": fallback,
+            "affinity": vcpu.affinity().collect::<Vec<_>>(),
+            "rotation": vcpu.rotation().collect::<Vec<_>>(),
+            "timer_advance_ns": vcpu.timer_advance_ns,
         })
     };
     let vm = |vm: &Vm| {
         json!({
             "name": vm.name, "memory": vm.ram_size, "realtime": vm.realtime,
-            "migration": vm.policy.name(), "vcpus": vm.vcpus.iter().map(vcpu).collect::<Vec<_>>(),
+            "migration_policy": vm.migration_policy.name(),
+            "vcpus": vm.vcpus.iter().map(vcpu).collect::<Vec<_>>(),
         })
     };
     json!({
         "pcpus": checked.machine.pcpus, "memory": checked.machine.memory,
-        "shelters": checked.consolidation.shelters,
+        "consolidation_targets": checked.consolidation.targets,
         "vms": checked.vms.iter().map(vm).collect::<Vec<_>>(),
     })
 }
 
-/// Which pCPUs may be powered down, if any.
+/// Lists the pCPUs that may be powered down, if there are any.
 fn consolidation(checked: &Checked) -> Option<String> {
-    let one = |(pcpu, shelter)| format!("pCPU {pcpu} (its vCPUs go to pCPU {shelter})");
+    let one = |(pcpu, target)| format!("pCPU {pcpu} (its vCPUs go to pCPU {target})");
     let all: Vec<_> = checked.consolidation.pairs().map(one).collect();
     (!all.is_empty()).then(|| format!("  may be powered down: {}", all.join(", ")))
 }
@@ -82,24 +85,24 @@ fn overview(checked: &Checked) -> Table {
         let vcpus = vm.vcpus.iter().map(|vcpu| format!("{} ({})", vcpu.pcpu, vcpu.priority));
         let realtime = if vm.realtime { "yes" } else { "no" };
         let vcpus = vcpus.collect::<Vec<_>>().join(", ");
-        table.row([vm.name.clone(), bytes(vm.ram_size), vcpus, realtime.into(), refuges(vm)]);
+        table.row([vm.name.clone(), bytes(vm.ram_size), vcpus, realtime.into(), migrations(vm)]);
     }
     table
 }
 
-/// Where each vCPU goes while another one has its pCPU: its refuge, those that it goes
-/// on to in turn, and others while they have nothing to run.
-fn refuges(vm: &Vm) -> String {
-    let refuge = |vcpu: &Vcpu| {
+/// Lists where each vCPU goes while another one has its pCPU: its fallback, the pCPUs
+/// of its rotation, and others of its affinity while they are idle.
+fn migrations(vm: &Vm) -> String {
+    let migrations = |vcpu: &Vcpu| {
         let list = |word: &str, pcpus: Vec<usize>| {
             let pcpus: Vec<_> = pcpus.iter().map(usize::to_string).collect();
             (!pcpus.is_empty()).then(|| format!("{word}{}", pcpus.join(" ")))
         };
-        let others = vcpu.havens().filter(|&pcpu| pcpu != vcpu.refuge);
-        let (tour, idle) = others.partition(|&pcpu| vcpu.tour >> pcpu & 1 == 1);
-        let goes = (vcpu.refuge != vcpu.pcpu).then(|| {
-            let then = list(" then ", tour).unwrap_or_default();
-            format!("{}{then}", vcpu.refuge)
+        let others = vcpu.affinity().filter(|&pcpu| pcpu != vcpu.pcpu && pcpu != vcpu.fallback);
+        let (rotation, idle) = others.partition(|&pcpu| vcpu.rotation >> pcpu & 1 == 1);
+        let goes = (vcpu.fallback != vcpu.pcpu).then(|| {
+            let then = list(" then ", rotation).unwrap_or_default();
+            format!("{}{then}", vcpu.fallback)
         });
         match (goes, list("idle ", idle)) {
             (None, None) => "-".into(),
@@ -107,6 +110,6 @@ fn refuges(vm: &Vm) -> String {
             (goes, idle) => goes.or(idle).unwrap_or_default(),
         }
     };
-    let each: Vec<String> = vm.vcpus.iter().map(refuge).collect();
-    if each.iter().all(|refuge| refuge == "-") { "-".into() } else { each.join(", ") }
+    let each: Vec<String> = vm.vcpus.iter().map(migrations).collect();
+    if each.iter().all(|vcpu| vcpu == "-") { "-".into() } else { each.join(", ") }
 }

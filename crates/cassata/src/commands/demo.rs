@@ -1,13 +1,13 @@
 //! `cassata demo`.
 
-use super::{description, interrupt, say, virtual_time, write_results};
+use super::{conclude, description, interrupt, publish, virtual_time};
 use crate::cli::Demo;
 use crate::place;
-use lab::demo::{LinuxWork, Options};
+use lab::guests::LinuxWork;
 use lab::machine::Time;
 use lab::qemu::Qemu;
 use lab::results::Directory;
-use lab::session::End;
+use lab::session::{End, Session};
 use lab::{conditions, interrupt, view};
 use miette::Result;
 
@@ -20,20 +20,19 @@ pub fn demo(arguments: &Demo) -> Result<u8> {
     let directory = Directory::create(&place::results(), "demo")?;
     let bundle = description::pack(&checked, &directory.path().join("system.elf"))?;
     let time = if arguments.real_time { Time::Real } else { virtual_time(&qemu, &directory)? };
-    let options = Options {
-        time,
-        limit: arguments.seconds,
-        work: arguments.runs.map_or(LinuxWork::All, |runs| LinuxWork::Runs(runs.into())),
-        directory: directory.path().into(),
-    };
-    let mut view = view::choose("cassata demo");
-    let demo = lab::demo::run(&bundle, &qemu, &options, &mut *view, interrupt)?;
-    let mut outcome = lab::demo::outcome(&demo);
-    conditions::record(&mut outcome, &qemu, &options.time, &bundle, &text);
-    say(&format!("\n{}", lab::demo::summary(&demo, &outcome)));
-    write_results(&directory, &outcome, &lab::demo::report(&demo))?;
-    if demo.end == End::Interrupted {
+    let session = Session::of(&bundle, &qemu, &time, directory.path())
+        .within(arguments.seconds)
+        .shown_by(view::choose("cassata demo"))
+        .interrupted_by(interrupt);
+    let work = arguments.runs.map_or(LinuxWork::All, |runs| LinuxWork::Runs(runs.into()));
+    let demo = lab::demo::run(session, work)?;
+    let mut answer = demo.answer();
+    conditions::record(&mut answer.outcome, &qemu, &time, &bundle, &text);
+    let text = format!("\n{}", answer.summary());
+    if demo.run.end == End::Interrupted {
+        publish(&answer, &text, &directory)?;
         return Ok(interrupt::EXIT_CODE);
     }
-    Ok(outcome.exit_code(arguments.report_only))
+    conclude(&answer, &text, &directory, arguments.write_docs)?;
+    Ok(answer.outcome.exit_code(arguments.report_only))
 }

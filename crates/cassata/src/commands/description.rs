@@ -1,19 +1,18 @@
 //! Reading a system description, and telling what is wrong with it.
 
-use crate::place;
-use console::Term;
+use crate::{messages, place};
 use lab::bundle::Bundle;
 use lab::progress::Progress;
 use miette::{IntoDiagnostic, Result, WrapErr, miette};
 use std::fs;
 use std::path::Path;
-use system::{Checked, Input, Report};
+use system::{Checked, Input};
 
 /// Reads and checks `path`; warnings are shown, errors end it.
 pub fn load(path: &Path) -> Result<Checked> {
     let checked = system::load(path)?;
     if !checked.warnings.is_empty() {
-        eprintln!("{}", shown(&checked.warnings.clone().into()));
+        messages::warn(&checked.warnings);
     }
     Ok(checked)
 }
@@ -31,7 +30,7 @@ pub fn pack(checked: &Checked, image: &Path) -> Result<Bundle> {
     Ok(Bundle::pack(checked, crate::HYPERVISOR, image)?)
 }
 
-/// A slip of the hand must not cost anybody a file that systems are made of.
+/// A slip of the hand must not cost a file that systems are made of.
 /// `option` is the one behind which the file is named.
 pub fn spare_inputs(checked: &Checked, file: &Path, option: &str) -> Result<()> {
     let of_project = || {
@@ -45,15 +44,5 @@ pub fn spare_inputs(checked: &Checked, file: &Path, option: &str) -> Result<()> 
             Err(miette!(help = format!("name another file behind `{option}`"), "{message}"))
         }
         None => Ok(()),
-    }
-}
-
-/// What is shown of a report: to a person with a terminal the lines in
-/// question, to a log one line for each problem of a description.
-pub fn shown(report: &miette::Report) -> String {
-    let problems = report.downcast_ref::<Report>();
-    match problems.filter(|_| !Term::stderr().features().is_attended()) {
-        Some(problems) => format!("{}\n{problems}", problems.plain()),
-        None => format!("{report:?}"),
     }
 }

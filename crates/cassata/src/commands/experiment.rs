@@ -1,8 +1,9 @@
 //! `cassata experiment`.
 
-use super::{interrupt, say, write_results};
+use super::{interrupt, publish, say};
 use crate::cli::{Experiment as Arguments, Paper, Vmpcp};
 use crate::place;
+use lab::answer::Answer;
 use lab::experiment::case_study::CaseStudy;
 use lab::experiment::vmpcp::{self, figure::Figure};
 use lab::interrupt::{EXIT_CODE, Interrupt};
@@ -14,22 +15,19 @@ use miette::{IntoDiagnostic, Result};
 pub fn experiment(arguments: &Arguments) -> Result<u8> {
     let interrupt = interrupt()?;
     match &arguments.paper {
-        Paper::Vmpcp(arguments) if arguments.case_study => case_study(),
+        Paper::Vmpcp(arguments) if arguments.case_study => {
+            tell(&CaseStudy::simulate().into_diagnostic()?.answer())?;
+            Ok(0)
+        }
         Paper::Vmpcp(arguments) => figures(arguments, &interrupt),
     }
 }
 
-fn case_study() -> Result<u8> {
-    let study = CaseStudy::simulate().into_diagnostic()?;
-    let mut outcome = study.outcome();
-    outcome.parameter("cassata", env!("CARGO_PKG_VERSION"));
-    let directory = Directory::create(&place::results(), &outcome.name)?;
-    for run in &study.runs {
-        directory.write(&run.file(), run.svg().as_bytes())?;
-    }
-    say(study.summary().trim_end());
-    write_results(&directory, &outcome, &study.report())?;
-    Ok(0)
+/// Shows an answer and writes its files. The checks are the paper's statements, which it has
+/// told already.
+fn tell(answer: &Answer) -> Result<()> {
+    let directory = Directory::create(&place::results(), &answer.outcome.name)?;
+    publish(answer, answer.findings().trim_end(), &directory)
 }
 
 fn figures(arguments: &Vmpcp, interrupt: &Interrupt) -> Result<u8> {
@@ -43,13 +41,7 @@ fn figures(arguments: &Vmpcp, interrupt: &Interrupt) -> Result<u8> {
             vmpcp::run(figure, tasksets, seed, &mut progress, interrupt).into_diagnostic()?;
         drop(progress);
         let Some(experiment) = done else { return Ok(EXIT_CODE) };
-        let directory = Directory::create(&place::results(), &experiment.name())?;
-        directory.write("figure.csv", experiment.csv().as_bytes())?;
-        directory.write("figure.svg", experiment.chart().file().as_bytes())?;
-        let mut outcome = experiment.outcome();
-        outcome.parameter("cassata", env!("CARGO_PKG_VERSION"));
-        say(experiment.summary().trim_end());
-        write_results(&directory, &outcome, &experiment.report())?;
+        tell(&experiment.answer())?;
         say("");
     }
     Ok(0)

@@ -13,12 +13,12 @@ mod test;
 mod vtime;
 
 use crate::cli::Command;
-use crate::place;
-use lab::interrupt::Interrupt;
+use crate::{TROUBLE, messages, place};
+use lab::answer::Answer;
+use lab::interrupt::{self as signals, Interrupt};
 use lab::machine::{Time, VirtualTime};
 use lab::qemu::Qemu;
-use lab::report::Report;
-use lab::results::{Directory, Outcome};
+use lab::results::Directory;
 use miette::{IntoDiagnostic, Result, WrapErr, miette};
 use std::io::{self, ErrorKind, Write};
 use std::sync::OnceLock;
@@ -26,15 +26,20 @@ use std::sync::OnceLock;
 /// Why something could not be said, if that was so.
 static UNSAID: OnceLock<io::Error> = OnceLock::new();
 
-/// Carries a command out; answers the exit code.
-pub fn run(command: &Command) -> Result<u8> {
-    let code = carry_out(command)?;
-    match UNSAID.get() {
+/// Carries a command out; answers the exit code. One that Ctrl-C has ended answers with that,
+/// whatever it had found by then.
+pub fn run(command: &Command) -> u8 {
+    let code = carry_out(command).and_then(|code| match UNSAID.get() {
         Some(error) => {
             Err(miette!(help = "is there room?", "cannot write to standard output: {error}"))
         }
         None => Ok(code),
-    }
+    });
+    let code = code.unwrap_or_else(|report| {
+        messages::error(&report);
+        TROUBLE
+    });
+    if signals::was_requested() { signals::EXIT_CODE } else { code }
 }
 
 fn carry_out(command: &Command) -> Result<u8> {
@@ -62,7 +67,7 @@ fn virtual_time(qemu: &Qemu, directory: &Directory) -> Result<Time> {
     Ok(Time::Virtual(VirtualTime::new(&instrument, qemu, directory.path())?))
 }
 
-/// Says something on standard output. Whoever stops reading has heard enough; if it
+/// Writes to standard output. A reader that has closed the pipe has read enough; if it
 /// cannot be said the command fails, but only in the end: its results are files.
 fn say(text: &str) {
     match writeln!(io::stdout(), "{text}") {
@@ -71,10 +76,20 @@ fn say(text: &str) {
     }
 }
 
-/// Writes `result.json` and `report.html`, and says where they are.
-fn write_results(directory: &Directory, outcome: &Outcome, report: &Report) -> Result<()> {
-    let json = directory.write_outcome(outcome)?;
-    let html = directory.write("report.html", report.render(outcome).as_bytes())?;
+/// Says `text`, writes the files of `answer`, and says where they are.
+fn publish(answer: &Answer, text: &str, directory: &Directory) -> Result<()> {
+    say(text);
+    let [json, html] = answer.write(directory)?;
     say(&format!("\n{}\n{}", json.display(), html.display()));
+    Ok(())
+}
+
+/// Publishes an answer, and writes what documents quote into them, if that is asked for.
+fn conclude(answer: &Answer, text: &str, directory: &Directory, quote: bool) -> Result<()> {
+    publish(answer, text, directory)?;
+    if quote {
+        let documents = answer.write_documents(&place::root()?)?;
+        documents.iter().for_each(|document| say(&document.display().to_string()));
+    }
     Ok(())
 }

@@ -1,15 +1,25 @@
 //! `cassata run`.
 
-use super::{description, interrupt, say, virtual_time, write_results};
+use super::{description, interrupt, publish, virtual_time};
 use crate::cli::Run;
+use crate::messages::note;
 use crate::place;
+use lab::bundle::channel;
 use lab::conditions;
+use lab::console::connection::{Connections, Line, Seat};
 use lab::machine::Time;
 use lab::qemu::Qemu;
 use lab::results::{Directory, has_place, write_json};
-use lab::run::Options;
-use lab::view;
+use lab::session::Session;
+use lab::view::{self, Silent, View};
 use miette::Result;
+use std::io::{IsTerminal, stderr};
+use std::path::Path;
+use std::time::Duration;
+use system::Checked;
+
+/// How long a machine runs in virtual time if nothing else is said; `--help` says it too.
+const VIRTUAL_LIMIT: Duration = Duration::from_secs(60);
 
 /// Runs a system and watches it.
 pub fn run(arguments: &Run) -> Result<u8> {
@@ -17,24 +27,62 @@ pub fn run(arguments: &Run) -> Result<u8> {
     let stem = arguments.system.file_stem().unwrap_or_default().to_string_lossy();
     // `cassata demo` and its like have names of their own.
     let name = format!("run-{stem}");
-    let text = description::source(&arguments.system)?;
     let checked = description::load(&arguments.system)?;
+    let text = description::source(&arguments.system)?;
     if let Some(file) = &arguments.json {
         description::spare_inputs(&checked, file, "--json")?;
         has_place(file)?;
     }
-    let directory = Directory::create(&place::results(), &name)?;
+    let connections = connections(arguments, &checked)?;
+    let directory = directory(&name, &arguments.system)?;
     let bundle = description::pack(&checked, &directory.path().join("system.elf"))?;
     let time = if arguments.vtime { virtual_time(&qemu, &directory)? } else { Time::Real };
-    let options = Options { time, limit: arguments.limit, directory: directory.path().into() };
-    let mut view = view::choose(&format!("cassata run {stem}"));
-    let run = lab::run::run(&bundle, &qemu, &options, &mut *view, interrupt)?;
-    let mut outcome = run.outcome(&name);
-    conditions::record(&mut outcome, &qemu, &options.time, &bundle, &text);
-    say(&format!("\n{}", run.summary()));
-    write_results(&directory, &outcome, &run.report(&name))?;
+    connections.about().iter().for_each(|about| note(about));
+    let run = Session::of(&bundle, &qemu, &time, directory.path())
+        .within(limit(arguments, &connections))
+        .shown_by(view(&connections, &stem))
+        .interrupted_by(interrupt)
+        .connected_to(connections)
+        .run(|_| false)?;
+    let mut answer = lab::run::answer(&run, &name);
+    conditions::record(&mut answer.outcome, &qemu, &time, &bundle, &text);
+    publish(&answer, &format!("\n{}", lab::run::summary(&run, &answer)), &directory)?;
     if let Some(file) = &arguments.json {
-        write_json(file, &outcome)?;
+        write_json(file, &answer.outcome)?;
     }
-    Ok(outcome.exit_code(arguments.report_only))
+    Ok(answer.outcome.exit_code(arguments.report_only))
+}
+
+/// Returns how long the machine may run, in its own time. Virtual time has a limit of its own,
+/// so that a guest that hangs has an end; but not where a user types, while an idle guest's
+/// time flies.
+fn limit(arguments: &Run, connections: &Connections) -> Option<Duration> {
+    let own = (arguments.vtime && connections.is_empty()).then_some(VIRTUAL_LIMIT);
+    arguments.limit.or(own)
+}
+
+/// Opens what `--console` asks for.
+fn connections(arguments: &Run, checked: &Checked) -> Result<Connections> {
+    let vms = checked.vms.iter().enumerate().filter(|(_, vm)| vm.console);
+    let lines: Vec<_> =
+        vms.map(|(vm, described)| Line { name: &described.name, channel: channel(vm) }).collect();
+    Ok(Connections::open(&arguments.consoles, &lines, Seat::own)?)
+}
+
+/// The directory of the results, and a word if it is not the one that the name suggests.
+fn directory(name: &str, description: &Path) -> Result<Directory> {
+    let directory = Directory::create_for(&place::results(), name, description)?;
+    if !directory.path().ends_with(name) {
+        let path = directory.path().display();
+        note(&format!("results go to {path}: those in {name} are of another run"));
+    }
+    Ok(directory)
+}
+
+/// A guest that has the terminal has it alone.
+fn view(connections: &Connections, stem: &str) -> Box<dyn View> {
+    if connections.has_keyboard() && stderr().is_terminal() {
+        return Box::new(Silent);
+    }
+    view::choose(&format!("cassata run {stem}"))
 }

@@ -28,9 +28,7 @@ pub fn simulate(arguments: &Simulate) -> Result<u8> {
     if arguments.json {
         say(&format!("{:#}", seen.json()));
     } else {
-        for table in seen.tables() {
-            say(&table.to_string());
-        }
+        [seen.tasks(), seen.vcpus()].iter().for_each(|data| say(&data.table().to_string()));
         seen.remarks().iter().for_each(|remark| say(remark));
         if let Some(path) = &arguments.trace {
             say(&path.display().to_string());

@@ -7,7 +7,7 @@ use lab::interrupt::{self as signals, Interrupt};
 use lab::progress::Progress;
 use lab::qemu::Qemu;
 use lab::results::Directory;
-use lab::suite::{self, Bench, CargoTest, Tally};
+use lab::suite::{self, Bench, Call, CargoTest, LINTS, Repeat, Tally};
 use miette::{IntoDiagnostic, Result, WrapErr, miette};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -20,10 +20,13 @@ pub fn test(arguments: &Test) -> Result<u8> {
     let (root, interrupt) = (place::root()?, interrupt()?);
     let directory = Directory::create(&place::results(), "test")?;
     let mut tally = Tally::default();
-    if !arguments.machine_only {
+    if !arguments.host_only && !arguments.machine_only {
+        tally += lint(&root, arguments, directory.path(), &interrupt)?;
+    }
+    if !arguments.lint_only && !arguments.machine_only {
         tally += host(&root, arguments, directory.path(), &interrupt)?;
     }
-    if !arguments.host_only {
+    if !arguments.lint_only && !arguments.host_only {
         tally += machine(root, arguments, directory.path().into(), &interrupt)?;
     }
     if tally == Tally::default() && !arguments.filter.is_empty() && !interrupt.requested() {
@@ -41,25 +44,48 @@ pub fn test(arguments: &Test) -> Result<u8> {
     Ok(u8::from(tally.failed > 0))
 }
 
-/// The host crates, and the parts of the hypervisor that need no hardware.
-fn host(root: &Path, arguments: &Test, logs: &Path, interrupt: &Interrupt) -> Result<Tally> {
+/// Checks what the source must satisfy as it stands.
+fn lint(root: &Path, arguments: &Test, logs: &Path, interrupt: &Interrupt) -> Result<Tally> {
     let mut tally = Tally::default();
-    for (name, which) in [("host", &[][..]), ("el2", &["-p", "cassata-el2", "--lib"][..])] {
+    let asked = |name: &str| name.contains(&arguments.filter);
+    let lints: Vec<_> = LINTS.iter().filter(|lint| asked(lint.name)).collect();
+    let Some(toolchain) = place::chosen_toolchain() else {
+        if !lints.is_empty() {
+            say("format, clippy and documentation are checked by `./cassata test`: skipped");
+        }
+        return Ok(Tally { skipped: lints.len() as u64, ..tally });
+    };
+    let mut progress = Progress::new("lint tests");
+    for lint in lints {
         if interrupt.requested() {
             break;
         }
-        let mut args: Vec<OsString> = vec!["test".into(), "--no-fail-fast".into()];
-        args.extend(["--manifest-path".into(), root.join("Cargo.toml").into()]);
-        args.extend(which.iter().map(Into::into));
-        if !arguments.filter.is_empty() {
-            args.extend(["--".into(), OsString::from(&arguments.filter)]);
-        }
-        let log = logs.join(format!("{name}.log"));
-        let run = CargoTest { cargo: place::cargo(), args, env: place::toolchain(), log };
-        let mut progress = Progress::new(&format!("{name} tests"));
-        let one = run.run(&mut progress, interrupt);
-        tally += one.into_diagnostic().wrap_err_with(|| format!("cannot run {name} tests"))?;
+        let one = lint.run(root, &toolchain, logs, &mut progress, interrupt);
+        tally += one.into_diagnostic().wrap_err_with(|| format!("cannot run {}", lint.name))?;
     }
+    Ok(tally)
+}
+
+/// What cargo tests: all but what runs on bare metal or inside QEMU only. The hypervisor
+/// is in it with its library. The profile is the command line's, whose crates are
+/// compiled already.
+const HOST: [&str; 6] =
+    ["--release", "--workspace", "--exclude", "cassata-probe", "--exclude", "cassata-vtime-plugin"];
+
+/// Runs what needs no machine.
+fn host(root: &Path, arguments: &Test, logs: &Path, interrupt: &Interrupt) -> Result<Tally> {
+    let mut args: Vec<OsString> = ["test", "--locked", "--no-fail-fast"].map(Into::into).into();
+    args.extend(HOST.map(Into::into));
+    args.extend(["--manifest-path".into(), root.join("Cargo.toml").into()]);
+    if !arguments.filter.is_empty() {
+        args.extend(["--".into(), OsString::from(&arguments.filter)]);
+    }
+    let (cargo, env, log) = (place::cargo(), place::toolchain(), logs.join("host.log"));
+    let run = CargoTest { cargo, args, env, log };
+    let mut progress = Progress::new("host tests");
+    let mut tally =
+        run.run(&mut progress, interrupt).into_diagnostic().wrap_err("cannot run host tests")?;
+    drop(progress);
     if FREERTOS.contains(&arguments.filter) && !interrupt.requested() {
         let program = root.join("guests/freertos/test");
         let mut progress = Progress::new("guest tests");
@@ -76,10 +102,32 @@ fn machine(
     directory: PathBuf,
     interrupt: &Interrupt,
 ) -> Result<Tally> {
+    let scenarios = lab::scenario::all();
+    // A name that no scenario has is the caller's matter, whatever was built.
+    if !scenarios.iter().any(|scenario| scenario.is_asked_for(&arguments.filter)) {
+        return Ok(Tally::default());
+    }
     let (qemu, instrument) = (Qemu::find()?, place::instrument()?);
     let interrupt = interrupt.clone();
+    let checked = checked_hypervisor(&root)?;
     let bench =
         Bench { root, directory, hypervisor: crate::HYPERVISOR, instrument, qemu, interrupt };
     let mut progress = Progress::new("machine tests");
-    Ok(suite::run_scenarios(&suite::scenarios(), &arguments.filter, &bench, &mut progress))
+    let repeat = Repeat { times: arguments.repeat, busy: arguments.busy };
+    let (filter, at_once) = (arguments.filter.as_str(), suite::side_by_side());
+    let call = Call { filter, at_once, repeat, checked };
+    Ok(suite::run_scenarios(&scenarios, call, &bench, &mut progress))
+}
+
+/// Reads the build of the hypervisor that machine tests run. It is not carried inside the
+/// command line: only tests need it, and they need the project anyway.
+fn checked_hypervisor(root: &Path) -> Result<&'static [u8]> {
+    const PRODUCT: &str = "build/el2-checked.elf";
+    let file = std::fs::read(root.join(PRODUCT)).map_err(|error| {
+        miette!(
+            help = "`./cassata test` builds it first",
+            "cannot read the hypervisor with its checks, {PRODUCT}: {error}"
+        )
+    })?;
+    Ok(file.leak())
 }

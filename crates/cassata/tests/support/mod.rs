@@ -25,7 +25,7 @@ fn linux_image() -> Vec<u8> {
     image
 }
 
-/// Calls `cassata` there, as somebody does who is outside the project.
+/// Calls `cassata` there, from outside the project.
 pub fn cassata(directory: &Path, arguments: &[&str]) -> Output {
     command(directory, arguments).output().unwrap()
 }

@@ -1,5 +1,7 @@
 //! What a guest has in registers, while others use them.
 
+pub use super::machine::float::Float;
+use super::machine::instructions;
 use super::sysreg::{SPSR_EL1H_MASKED, cptr, ec, read_sysreg, write_sysreg};
 use sched::policy::Mode;
 
@@ -15,6 +17,12 @@ pub struct General {
     /// Its processor state; valid while not loaded.
     pub pstate: u64,
 }
+
+// The exception vectors store X0 to X30 at these offsets.
+const _: () = {
+    assert!(core::mem::offset_of!(General, x) == 0);
+    assert!(core::mem::offset_of!(General, pc) == 248);
+};
 
 impl General {
     /// As a guest starts (arm64 boot protocol, PSCI CPU_ON).
@@ -123,64 +131,6 @@ impl System {
     }
 }
 
-/// Floating-point and SIMD registers.
-#[derive(Clone)]
-#[repr(C, align(16))]
-pub struct Float {
-    v: [u128; 32],
-    fpcr: u64,
-    fpsr: u64,
-}
-
-impl Float {
-    /// All zero.
-    pub const fn new() -> Self {
-        Self { v: [0; 32], fpcr: 0, fpsr: 0 }
-    }
-
-    /// Takes them off the hardware; the trap must be open.
-    pub fn save(&mut self) {
-        // SAFETY: writes 512 bytes to `v`; EL2 itself uses no such register.
-        unsafe {
-            core::arch::asm!(
-                ".arch_extension fp", ".arch_extension simd",
-                "stp q0, q1, [{0}, #0]", "stp q2, q3, [{0}, #32]",
-                "stp q4, q5, [{0}, #64]", "stp q6, q7, [{0}, #96]",
-                "stp q8, q9, [{0}, #128]", "stp q10, q11, [{0}, #160]",
-                "stp q12, q13, [{0}, #192]", "stp q14, q15, [{0}, #224]",
-                "stp q16, q17, [{0}, #256]", "stp q18, q19, [{0}, #288]",
-                "stp q20, q21, [{0}, #320]", "stp q22, q23, [{0}, #352]",
-                "stp q24, q25, [{0}, #384]", "stp q26, q27, [{0}, #416]",
-                "stp q28, q29, [{0}, #448]", "stp q30, q31, [{0}, #480]",
-                "mrs {1}, fpcr", "mrs {2}, fpsr",
-                in(reg) self.v.as_mut_ptr(), out(reg) self.fpcr, out(reg) self.fpsr,
-                options(nostack)
-            );
-        }
-    }
-
-    /// Puts them back; the trap must be open.
-    pub fn load(&self) {
-        // SAFETY: reads 512 bytes from `v`; EL2 itself uses no such register.
-        unsafe {
-            core::arch::asm!(
-                ".arch_extension fp", ".arch_extension simd",
-                "ldp q0, q1, [{0}, #0]", "ldp q2, q3, [{0}, #32]",
-                "ldp q4, q5, [{0}, #64]", "ldp q6, q7, [{0}, #96]",
-                "ldp q8, q9, [{0}, #128]", "ldp q10, q11, [{0}, #160]",
-                "ldp q12, q13, [{0}, #192]", "ldp q14, q15, [{0}, #224]",
-                "ldp q16, q17, [{0}, #256]", "ldp q18, q19, [{0}, #288]",
-                "ldp q20, q21, [{0}, #320]", "ldp q22, q23, [{0}, #352]",
-                "ldp q24, q25, [{0}, #384]", "ldp q26, q27, [{0}, #416]",
-                "ldp q28, q29, [{0}, #448]", "ldp q30, q31, [{0}, #480]",
-                "msr fpcr, {1}", "msr fpsr, {2}",
-                in(reg) self.v.as_ptr(), in(reg) self.fpcr, in(reg) self.fpsr,
-                options(nostack, readonly)
-            );
-        }
-    }
-}
-
 /// Lets the guest use floating point, or lets its first use trap.
 pub fn open_float(open: bool) {
     let value = if open { cptr::FP_OPEN } else { cptr::FP_TRAPPED };
@@ -193,11 +143,10 @@ pub fn open_float(open: bool) {
 /// [`open_float`], effective before the next instruction at EL2.
 pub fn open_float_now() {
     open_float(true);
-    // SAFETY: a barrier.
-    unsafe { core::arch::asm!("isb", options(nostack, preserves_flags)) };
+    instructions::synchronize();
 }
 
-/// A guest's physical address space, and who a vCPU thinks it is in there.
+/// A guest's physical address space, and the identity a vCPU has in there.
 #[derive(Clone, Copy)]
 pub struct Space {
     vttbr: u64,

@@ -1,5 +1,7 @@
 //! The core itself: its MMU, its controls, waiting.
 
+use super::machine::instructions;
+pub use super::machine::instructions::{forget_instructions, wait_for_interrupt};
 use super::sysreg::{CNTHCTL_COUNTER_ONLY, MDCR_TRAP_ALL, cptr, hcr, read_sysreg, write_sysreg};
 use abi::system::stage1;
 
@@ -25,10 +27,10 @@ pub unsafe fn enable_mmu(root: u64) {
         write_sysreg!("mair_el2", stage1::MAIR);
         write_sysreg!("tcr_el2", TCR_RES1 | stage1::T0SZ | WALK_ATTRIBUTES | size << 16);
         write_sysreg!("ttbr0_el2", root);
-        core::arch::asm!("tlbi alle2", "dsb nsh", "ic iallu", "isb", options(nostack));
+        instructions::forget_own_translations();
         write_sysreg!("sctlr_el2", SCTLR);
-        core::arch::asm!("isb", options(nostack));
     }
+    instructions::synchronize();
 }
 
 /// Sets what stays the same for all guests of this core.
@@ -53,9 +55,9 @@ pub fn configure() {
                 | WALK_ATTRIBUTES
                 | physical_address_size() << 16
         );
-        // What an earlier owner of these VMIDs may have left.
-        core::arch::asm!("isb", "tlbi alle1", "dsb nsh", "isb", options(nostack));
     }
+    // What an earlier owner of these VMIDs may have left.
+    instructions::forget_guest_translations();
 }
 
 /// From now on WFE traps on this core, as long as no event is there.
@@ -73,14 +75,12 @@ fn physical_address_size() -> u64 {
 /// Forgets the TLB entries of the current VMID on this core: two vCPUs of one
 /// VM may use one ASID for different things (DDI 0487, D8.16).
 pub fn flush_guest_tlb() {
-    // SAFETY: dropping translations is always sound.
-    unsafe { core::arch::asm!("isb", "tlbi vmalle1", "dsb nsh", "isb", options(nostack)) };
+    instructions::forget_stage1();
 }
 
 /// As [`flush_guest_tlb`], and what stage 2 said.
 pub fn flush_guest_tlb_and_stage2() {
-    // SAFETY: dropping translations is always sound.
-    unsafe { core::arch::asm!("isb", "tlbi vmalls12e1", "dsb nsh", "isb", options(nostack)) };
+    instructions::forget_both_stages();
 }
 
 /// Whether stage 2 tells EL0 from EL1 (FEAT_XNX: ID_AA64MMFR1_EL1.XNX).
@@ -88,28 +88,9 @@ pub fn has_xnx() -> bool {
     read_sysreg!("id_aa64mmfr1_el1") >> 28 & 0xf != 0
 }
 
-/// Waits until an interrupt is pending, masked or not.
-pub fn wait_for_interrupt() {
-    // SAFETY: no memory is touched; the barrier lets others see what we wrote.
-    unsafe { core::arch::asm!("dsb sy", "wfi", options(nostack)) };
-}
-
 /// Whether a physical interrupt waits to be taken (ISR_EL1.I or F).
 pub fn interrupt_pending() -> bool {
     read_sysreg!("isr_el1") & 0xc0 != 0
-}
-
-/// Waits until what comes before is complete, cache maintenance and the read of a register
-/// of the interrupt controller included: no later load is executed earlier.
-pub fn complete() {
-    // SAFETY: a barrier.
-    unsafe { core::arch::asm!("dsb sy", options(nostack, preserves_flags)) };
-}
-
-/// Makes earlier writes visible to a core that is about to be interrupted.
-pub fn publish() {
-    // SAFETY: a barrier.
-    unsafe { core::arch::asm!("dsb ishst", options(nostack, preserves_flags)) };
 }
 
 /// Stops this core for good.

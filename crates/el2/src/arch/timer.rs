@@ -28,7 +28,7 @@ pub const NEVER: Instant = Instant(u64::MAX);
 
 /// Lets EL2's timer fire at `deadline`.
 pub fn arm(deadline: Instant) {
-    // SAFETY: EL2's own timer; whoever takes its interrupt expects it.
+    // SAFETY: EL2's own timer; the core that takes its interrupt expects it.
     unsafe {
         write_sysreg!("cnthp_cval_el2", deadline.0);
         write_sysreg!("cnthp_ctl_el2", ENABLE);
@@ -108,7 +108,7 @@ pub fn calibrate() {
 
 /// Converts ticks to nanoseconds; wrong by less than one part in 2^31.
 pub fn ticks_to_ns(ticks: u64) -> u64 {
-    (u128::from(ticks) * u128::from(NS_PER_TICK.load(Ordering::Relaxed)) >> 32) as u64
+    ((u128::from(ticks) * u128::from(NS_PER_TICK.load(Ordering::Relaxed))) >> 32) as u64
 }
 
 /// Converts nanoseconds to ticks, rounded up.

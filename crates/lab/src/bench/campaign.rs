@@ -1,13 +1,13 @@
 //! A bench's runs, one after the other or several side by side; what has been
 //! measured already is not measured again.
 
-use super::store::{Measured, Named, Store};
+use super::Tell;
+use super::store::{Case, Measured, Store};
 use crate::interrupt::Interrupt;
 use crate::progress::Progress;
 use crate::results::WriteError;
+use crate::suite::Bench;
 use miette::{Result, miette};
-use serde::Serialize;
-use serde::de::DeserializeOwned;
 use std::fs;
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -17,38 +17,38 @@ use std::time::{Duration, Instant};
 
 /// How to go about it.
 #[derive(Clone, Copy, Debug)]
-pub struct Campaign<'a, B> {
+pub struct Campaign<'a> {
     /// What is known, and where logs go: a directory for each case.
-    pub store: &'a Store<B>,
+    pub store: &'a Store,
     /// Measure again what is known.
     pub fresh: bool,
     /// Runs at the same time, at least 1.
     pub side_by_side: usize,
-    /// Ctrl-C.
     pub interrupt: &'a Interrupt,
 }
 
 /// What a campaign brought.
 #[derive(Clone, Debug)]
 pub struct Findings<M: Measured> {
-    /// In the order of the cases.
+    /// The cases that were to be run.
+    pub planned: Vec<M::Case>,
+    /// What they brought, in their order.
     pub measurements: Vec<M>,
     /// Cases that brought nothing, and why.
     pub failures: Vec<(M::Case, String)>,
+    /// How many cases there are, asked for or not.
+    pub all: usize,
 }
 
-/// What a worker says.
-enum Word<M> {
+/// What a worker tells.
+enum Event<M> {
     Now(String),
     Done(usize, Box<Result<M>>),
 }
 
-impl<B> Campaign<'_, B>
-where
-    B: Clone + PartialEq + Serialize + DeserializeOwned + Sync,
-{
+impl Campaign<'_> {
     /// Runs what is not known of `cases` with `run`, which is given the case, a
-    /// directory for its logs, and whom to tell what it does.
+    /// directory for its logs, and a function that is told what it does.
     ///
     /// # Errors
     /// When files cannot be written, and on Ctrl-C. A case that fails is no
@@ -57,37 +57,37 @@ where
         &self,
         cases: &[M::Case],
         progress: &mut Progress,
-        run: impl Fn(&M::Case, &Path, &mut dyn FnMut(&str)) -> Result<M> + Sync,
+        run: impl Fn(&M::Case, &Path, Tell<'_>) -> Result<M> + Sync,
     ) -> Result<Findings<M>>
     where
-        M: Measured + Send,
-        M::Case: Sync,
+        M: Measured,
     {
         let known: Vec<Option<M>> = cases.iter().map(|case| self.known(case)).collect();
         let missing: Vec<usize> = (0..cases.len()).filter(|&i| known[i].is_none()).collect();
         let next = AtomicUsize::new(0);
-        let work = |words: &Sender<Word<M>>| {
+        let work = |events: &Sender<Event<M>>| {
             while let Some(&index) = missing.get(next.fetch_add(1, Relaxed)) {
                 let case = &cases[index];
                 let place = case.name();
                 // The other end is there until all have ended.
-                let mut tell = |what: &str| drop(words.send(Word::Now(format!("{place}: {what}"))));
+                let mut tell =
+                    |what: &str| drop(events.send(Event::Now(format!("{place}: {what}"))));
                 let logs = self.store.directory().join(case.name());
                 let result = make(&logs).and_then(|()| run(case, &logs, &mut tell));
-                drop(words.send(Word::Done(index, Box::new(result))));
+                drop(events.send(Event::Done(index, Box::new(result))));
                 if self.interrupt.requested() {
                     break;
                 }
             }
         };
         thread::scope(|scope| {
-            let (words, heard) = channel();
+            let (events, received) = channel();
             for _ in 0..self.side_by_side.max(1) {
-                let (words, work) = (words.clone(), &work);
-                scope.spawn(move || work(&words));
+                let (events, work) = (events.clone(), &work);
+                scope.spawn(move || work(&events));
             }
-            drop(words);
-            self.gather(cases, known, &heard, progress)
+            drop(events);
+            self.gather(cases, known, &received, progress)
         })
     }
 
@@ -99,7 +99,7 @@ where
         &self,
         cases: &[M::Case],
         mut measured: Vec<Option<M>>,
-        heard: &Receiver<Word<M>>,
+        received: &Receiver<Event<M>>,
         progress: &mut Progress,
     ) -> Result<Findings<M>> {
         let (begin, mut failures) = (Instant::now(), Vec::new());
@@ -107,17 +107,17 @@ where
         let (mut done, all) = (cases.len() - missing().count(), cases.len());
         let mut pace = Pace { done: 0.0, left: missing().map(|(case, _)| case.work()).sum() };
         let mut unwritten: Option<WriteError> = None;
-        for word in heard {
-            if let Word::Done(index, _) = &word {
+        for event in received {
+            if let Event::Done(index, _) = &event {
                 done += 1;
                 pace.step(cases[*index].work());
             }
-            match word {
-                Word::Now(what) => {
+            match event {
+                Event::Now(what) => {
                     let left = pace.left(begin.elapsed());
                     progress.now(&format!("{done} of {all} done{left}; {what}"));
                 }
-                Word::Done(index, result) => match *result {
+                Event::Done(index, result) => match *result {
                     Ok(measurement) => {
                         let (name, real_s) = (cases[index].name(), measurement.real_s());
                         unwritten = self.store.keep(&measurement).err().or(unwritten);
@@ -136,7 +136,9 @@ where
             return Err(miette!("interrupted"));
         }
         let measurements = measured.into_iter().flatten().collect();
-        unwritten.map_or(Ok(Findings { measurements, failures }), |error| Err(error.into()))
+        let planned = cases.to_vec();
+        let found = Findings { planned, measurements, failures, all };
+        unwritten.map_or(Ok(found), |error| Err(error.into()))
     }
 }
 
@@ -155,7 +157,7 @@ impl Pace {
     }
 
     /// How long the rest will take if it goes on as in the time that has
-    /// `passed`, in words; nothing before anything was done.
+    /// `passed`, in events; nothing before anything was done.
     fn left(&self, passed: Duration) -> String {
         if self.done <= 0.0 {
             return String::new();
@@ -163,6 +165,12 @@ impl Pace {
         let minutes = (passed.as_secs_f64() / 60.0 * (self.left / self.done).max(0.0)).ceil();
         format!(", about {minutes:.0} min left")
     }
+}
+
+/// Returns `bench` with a directory of its own, called `name`, below that of `bench`.
+pub(super) fn room(bench: &Bench, name: &str) -> Result<Bench> {
+    let room = bench.at(&bench.directory.join(name));
+    make(&room.directory).map(|()| room)
 }
 
 /// Makes a directory if need be.
@@ -184,7 +192,7 @@ mod tests {
     #[test]
     fn what_is_known_is_not_run_again_and_failures_are_kept_apart() {
         let directory = tempfile::tempdir().unwrap();
-        let store = Store::new(directory.path().into(), "basis".to_owned());
+        let store = Store::new(directory.path().into(), super::super::store::tests::inputs("11"));
         let interrupt = Interrupt::never();
         let runs = AtomicUsize::new(0);
         let run = |case: &Plain, logs: &Path, _: &mut dyn FnMut(&str)| {
@@ -201,6 +209,7 @@ mod tests {
         let first = go(false);
         assert_eq!(first.measurements.iter().map(|m| m.value).collect::<Vec<_>>(), [0.0, 1.0, 3.0]);
         assert_eq!(first.failures, [(cases()[2].clone(), first.failures[0].1.clone())]);
+        assert_eq!((first.planned.len(), first.all), (4, 4));
         assert_eq!(runs.swap(0, Relaxed), 4);
         assert_eq!(go(false).measurements, first.measurements);
         assert_eq!(runs.swap(0, Relaxed), 1, "only what failed");
@@ -221,7 +230,7 @@ mod tests {
     #[test]
     fn two_run_at_the_same_time() {
         let directory = tempfile::tempdir().unwrap();
-        let store = Store::new(directory.path().into(), ());
+        let store = Store::new(directory.path().into(), super::super::store::tests::inputs("11"));
         let interrupt = Interrupt::never();
         let both = Barrier::new(2);
         let campaign =

@@ -9,14 +9,12 @@ pub struct Sample(pub Vec<f64>);
 
 impl Sample {
     /// The arithmetic mean; not a number without runs.
-    #[must_use]
     pub fn mean(&self) -> f64 {
         self.0.iter().sum::<f64>() / self.0.len() as f64
     }
 
     /// The standard deviation of the sample (n - 1) over its mean, in percent.
     /// Not a number with fewer than two runs.
-    #[must_use]
     pub fn deviation_percent(&self) -> f64 {
         let mean = self.mean();
         let squares: f64 = self.0.iter().map(|x| (x - mean).powi(2)).sum();
@@ -24,19 +22,16 @@ impl Sample {
     }
 
     /// The least of all; infinite without runs.
-    #[must_use]
     pub fn least(&self) -> f64 {
         self.0.iter().copied().fold(f64::INFINITY, f64::min)
     }
 
     /// The most of all; minus infinity without runs.
-    #[must_use]
     pub fn most(&self) -> f64 {
         self.0.iter().copied().fold(f64::NEG_INFINITY, f64::max)
     }
 
     /// Without its first run, in which caches of the guest's fill.
-    #[must_use]
     pub fn steady(&self) -> Self {
         Self(self.0.iter().skip(1).copied().collect())
     }

@@ -1,108 +1,87 @@
 //! What has been measured already: a file for each case, valid while nothing it
 //! depends on has changed.
 
+use super::inputs::Inputs;
 use crate::results::{WriteError, write_json};
-use miette::{IntoDiagnostic, Result, WrapErr};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use std::fs;
 use std::path::{Path, PathBuf};
 
 /// One run of a bench, before it is made.
-pub trait Named: PartialEq + Clone {
-    /// A name for people and files, no other case's.
+pub trait Case: Clone + PartialEq + Send + Sync {
+    /// Returns a name for people and files that no other case has.
     fn name(&self) -> String;
 
-    /// How much work it is, compared with others.
+    /// Returns how much work it is, compared with others.
     fn work(&self) -> f64 {
         1.0
     }
 
-    /// What a machine is made of for it that neither the case itself nor the basis
-    /// says: what was measured with another recipe is not valid.
-    fn recipe(&self) -> String {
+    /// Returns what a machine is told for it that neither the case itself nor the inputs
+    /// say: what was measured with another text is not valid.
+    fn config_text(&self) -> String {
         String::new()
     }
 }
 
 /// What a run brought.
-pub trait Measured: Clone + Serialize + DeserializeOwned {
-    /// What was run.
-    type Case: Named;
+pub trait Measured: Clone + Send + Serialize + DeserializeOwned {
+    type Case: Case;
 
-    /// Which of them.
     fn case(&self) -> &Self::Case;
-    /// Real time from start to end, in seconds.
+    /// Returns the real time from start to end, in seconds.
     fn real_s(&self) -> f64;
 }
 
-/// CRC-32 of `files`, in this order, as hexadecimal digits.
-///
-/// # Errors
-/// When one cannot be read.
-pub fn checksum(files: &[&Path]) -> Result<String> {
-    let mut sum = crc32fast::Hasher::new();
-    for file in files {
-        let bytes = fs::read(file).into_diagnostic();
-        sum.update(&bytes.wrap_err_with(|| format!("cannot read {}", file.display()))?);
-    }
-    Ok(format!("{:08x}", sum.finalize()))
+fn checksum(case: &impl Case) -> u32 {
+    crc32fast::hash(case.config_text().as_bytes())
 }
 
-fn recipe(case: &impl Named) -> u32 {
-    crc32fast::hash(case.recipe().as_bytes())
-}
-
-/// Measurements on disk; `B` is what they depend on besides their case.
+/// Measurements on disk.
 #[derive(Debug)]
-pub struct Store<B> {
+pub struct Store {
     directory: PathBuf,
-    basis: B,
+    inputs: Inputs,
 }
 
 #[derive(Serialize, Deserialize)]
-struct Entry<B, M> {
-    basis: B,
-    /// CRC-32 of [`Named::recipe`].
-    recipe: u32,
+struct Entry<M> {
+    inputs: Inputs,
+    /// CRC-32 of [`Case::config_text`].
+    description: u32,
     measurement: M,
 }
 
-impl<B: Clone + PartialEq + Serialize + DeserializeOwned> Store<B> {
-    /// Those in `directory`, which exists; valid are those with this `basis`.
-    #[must_use]
-    pub fn new(directory: PathBuf, basis: B) -> Self {
-        Self { directory, basis }
+impl Store {
+    /// Opens the store in `directory`, which exists. Only what was measured with these
+    /// `inputs` is valid.
+    pub fn new(directory: PathBuf, inputs: Inputs) -> Self {
+        Self { directory, inputs }
     }
 
-    /// Where they are.
-    #[must_use]
     pub fn directory(&self) -> &Path {
         &self.directory
     }
 
-    /// The measurement of `case`, if there is a valid one.
-    #[must_use]
+    /// Returns the measurement of `case`, if there is a valid one.
     pub fn find<M: Measured>(&self, case: &M::Case) -> Option<M> {
         let text = fs::read(self.path(case)).ok()?;
-        let entry: Entry<B, M> = serde_json::from_slice(&text).ok()?;
-        let valid = entry.basis == self.basis
-            && entry.recipe == recipe(case)
+        let entry: Entry<M> = serde_json::from_slice(&text).ok()?;
+        let valid = entry.inputs == self.inputs
+            && entry.description == checksum(case)
             && entry.measurement.case() == case;
         valid.then_some(entry.measurement)
     }
 
     /// Keeps a measurement.
-    ///
-    /// # Errors
-    /// When it cannot be written.
     pub fn keep<M: Measured>(&self, measurement: &M) -> Result<(), WriteError> {
-        let (basis, recipe) = (self.basis.clone(), recipe(measurement.case()));
+        let (inputs, description) = (self.inputs.clone(), checksum(measurement.case()));
         let measurement = measurement.clone();
-        write_json(&self.path(measurement.case()), &Entry { basis, recipe, measurement })
+        write_json(&self.path(measurement.case()), &Entry { inputs, description, measurement })
     }
 
-    fn path(&self, case: &impl Named) -> PathBuf {
+    fn path(&self, case: &impl Case) -> PathBuf {
         self.directory.join(format!("{}.json", case.name()))
     }
 }
@@ -113,7 +92,12 @@ pub(super) mod tests {
     use std::cell::RefCell;
 
     thread_local! {
-        static RECIPE: RefCell<String> = const { RefCell::new(String::new()) };
+        static CONFIG_TEXT: RefCell<String> = const { RefCell::new(String::new()) };
+    }
+
+    /// Inputs with this version of QEMU.
+    pub fn inputs(qemu: &str) -> Inputs {
+        serde_json::from_value(serde_json::json!({ "qemu": qemu })).unwrap()
     }
 
     #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -125,13 +109,13 @@ pub(super) mod tests {
         pub value: f64,
     }
 
-    impl Named for Plain {
+    impl Case for Plain {
         fn name(&self) -> String {
             self.0.clone()
         }
 
-        fn recipe(&self) -> String {
-            RECIPE.with_borrow(Clone::clone)
+        fn config_text(&self) -> String {
+            CONFIG_TEXT.with_borrow(Clone::clone)
         }
     }
 
@@ -148,9 +132,9 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn another_basis_recipe_or_parameter_makes_it_invalid() {
+    fn other_inputs_another_description_or_another_parameter_makes_it_invalid() {
         let directory = tempfile::tempdir().unwrap();
-        let store = |instrument: &str| Store::new(directory.path().into(), instrument.to_owned());
+        let store = |instrument: &str| Store::new(directory.path().into(), inputs(instrument));
         let case = Plain("hackbench".into(), 4);
         assert_eq!(store("a").find::<Found>(&case), None);
         let found = Found { case: case.clone(), value: 1.5 };
@@ -158,7 +142,7 @@ pub(super) mod tests {
         assert_eq!(store("a").find(&case), Some(found));
         assert_eq!(store("b").find::<Found>(&case), None);
         assert_eq!(store("a").find::<Found>(&Plain("hackbench".into(), 5)), None);
-        RECIPE.set("quantum_us = 50".into());
+        CONFIG_TEXT.set("quantum = \"50us\"".into());
         assert_eq!(store("a").find::<Found>(&case), None);
     }
 }

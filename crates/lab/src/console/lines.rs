@@ -17,7 +17,7 @@ pub struct Line {
     number: u64,
 }
 
-/// How far somebody has read; the default is the beginning.
+/// How far a reader has read; the default is the beginning.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Cursor(u64);
 

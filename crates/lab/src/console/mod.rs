@@ -2,18 +2,23 @@
 //!
 //! A thread reads the machine's UART. The bytes of each channel go unchanged
 //! to its log file; complete lines, cleaned of control sequences, are kept for
-//! whoever follows or waits for them.
+//! readers that follow or wait for them.
 
+pub mod connection;
 mod lines;
 mod logs;
+mod source;
 
 pub use lines::{Cursor, Line};
 
 use abi::console::Mux;
+use connection::Tap;
 use lines::Lines;
 use logs::Logs;
+use source::Source;
 use std::fmt;
-use std::io::{self, Read, Write};
+use std::io::{self, Write};
+use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
@@ -29,14 +34,30 @@ pub struct ConsoleConfig {
     /// Whether what we send is framed ([`abi::console`]), as the hypervisor
     /// wants it and a plain guest does not.
     pub framed: bool,
+    /// What takes output as it comes, to the byte.
+    pub taps: Vec<Tap>,
 }
 
 /// The consoles of one machine.
 pub struct Consoles {
     shared: Arc<Shared>,
+    source: Arc<Source>,
     reader: Mutex<Option<JoinHandle<()>>>,
-    input: Mutex<(Mux, Box<dyn Write + Send>)>,
+    input: Arc<Mutex<Input>>,
+}
+
+/// The way to the machine, which all consoles share.
+struct Input {
+    mux: Mux,
+    wire: Box<dyn Write + Send>,
     framed: bool,
+}
+
+/// The way to type on one console. It may outlive the machine, and then leads nowhere.
+#[derive(Clone)]
+pub struct Keyboard {
+    channel: u8,
+    input: Arc<Mutex<Input>>,
 }
 
 /// What the reading thread tells the others.
@@ -54,13 +75,19 @@ impl ConsoleConfig {
         directory: Option<PathBuf>,
     ) -> Self {
         let names = std::iter::once("hypervisor").chain(vms).map(str::to_owned).collect();
-        Self { names, directory, framed: true }
+        Self { names, directory, framed: true, taps: Vec::new() }
     }
 
     /// A single guest without a hypervisor, called `name`.
     #[must_use]
     pub fn plain(name: &str, directory: Option<PathBuf>) -> Self {
-        Self { names: vec![name.into()], directory, framed: false }
+        Self { names: vec![name.into()], directory, framed: false, taps: Vec::new() }
+    }
+
+    /// Lets `taps` take output.
+    #[must_use]
+    pub fn with_taps(self, taps: Vec<Tap>) -> Self {
+        Self { taps, ..self }
     }
 }
 
@@ -71,18 +98,25 @@ impl Consoles {
     /// # Errors
     /// When a log file cannot be created.
     pub fn start(
-        output: Box<dyn Read + Send>,
+        output: impl Into<OwnedFd>,
         input: Box<dyn Write + Send>,
         config: &ConsoleConfig,
     ) -> io::Result<Self> {
-        let mut logs = Logs::create(config)?;
         let shared = Arc::new(Shared::default());
-        let theirs = Arc::clone(&shared);
-        let reader = thread::Builder::new().name("consoles".into()).spawn(move || {
-            read_all(output, &mut logs, &theirs);
-        })?;
-        let (reader, input) = (Mutex::new(Some(reader)), Mutex::new((Mux::new(), input)));
-        Ok(Self { shared, reader, input, framed: config.framed })
+        let (logs, taps) = (Logs::create(config)?, config.taps.clone());
+        let source = Arc::new(Source::new(output.into(), logs, taps, Arc::clone(&shared)));
+        let theirs = Arc::clone(&source);
+        let reader = thread::Builder::new().name("consoles".into());
+        let reader = reader.spawn(move || theirs.read_all())?;
+        let input = Input { mux: Mux::new(), wire: input, framed: config.framed };
+        let (reader, input) = (Mutex::new(Some(reader)), Arc::new(Mutex::new(input)));
+        Ok(Self { shared, source, reader, input })
+    }
+
+    /// Reads all that the machine has written until now: the lines of a machine
+    /// that is held are complete then.
+    pub(crate) fn catch_up(&self) {
+        self.source.read_what_is_there();
     }
 
     /// The lines since `cursor`, which moves on; waits for at least one at
@@ -149,18 +183,13 @@ impl Consoles {
     /// # Errors
     /// When the machine has gone.
     pub fn send(&self, channel: u8, bytes: &[u8]) -> io::Result<()> {
-        let mut guard = self.input.lock().unwrap_or_else(PoisonError::into_inner);
-        let (mux, input) = &mut *guard;
-        if !self.framed {
-            input.write_all(bytes)?;
-            return input.flush();
-        }
-        let mut wire = Vec::with_capacity(bytes.len() + 2);
-        for &byte in bytes {
-            mux.push(channel, byte, |b| wire.push(b));
-        }
-        input.write_all(&wire)?;
-        input.flush()
+        self.keyboard(channel).send(bytes)
+    }
+
+    /// Returns the way to type on the console of `channel`.
+    #[must_use]
+    pub fn keyboard(&self, channel: u8) -> Keyboard {
+        Keyboard { channel, input: Arc::clone(&self.input) }
     }
 
     /// Waits until what the machine wrote before its end is in the logs. Call
@@ -173,39 +202,49 @@ impl Consoles {
     }
 }
 
+impl Keyboard {
+    /// Types `bytes`.
+    ///
+    /// # Errors
+    /// When the machine has gone.
+    pub fn send(&self, bytes: &[u8]) -> io::Result<()> {
+        let mut input = self.input.lock().unwrap_or_else(PoisonError::into_inner);
+        let Input { mux, wire, framed } = &mut *input;
+        if !*framed {
+            wire.write_all(bytes)?;
+            return wire.flush();
+        }
+        let mut framed = Vec::with_capacity(bytes.len() + 2);
+        for &byte in bytes {
+            mux.push(self.channel, byte, |b| framed.push(b));
+        }
+        wire.write_all(&framed)?;
+        wire.flush()
+    }
+}
+
+impl fmt::Debug for Keyboard {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Keyboard").field("channel", &self.channel).finish_non_exhaustive()
+    }
+}
+
 impl Shared {
     fn lock(&self) -> MutexGuard<'_, Lines> {
         self.lines.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// No more lines will come.
+    fn end(&self) {
+        self.lock().end();
+        self.news.notify_all();
     }
 }
 
 impl fmt::Debug for Consoles {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Consoles").field("framed", &self.framed).finish_non_exhaustive()
+        f.debug_struct("Consoles").finish_non_exhaustive()
     }
-}
-
-fn read_all(mut output: Box<dyn Read + Send>, logs: &mut Logs, shared: &Shared) {
-    let mut demux = abi::console::Demux::default();
-    let mut buffer = [0; 4096];
-    loop {
-        let count = match output.read(&mut buffer) {
-            Ok(0) => break,
-            Ok(count) => count,
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-            Err(_) => break,
-        };
-        let mut lines = shared.lock();
-        for (channel, byte) in buffer[..count].iter().filter_map(|&b| demux.push(b)) {
-            logs.write(channel, byte);
-            lines.push(channel, byte);
-        }
-        drop(lines);
-        logs.flush();
-        shared.news.notify_all();
-    }
-    shared.lock().end();
-    shared.news.notify_all();
 }
 
 #[cfg(test)]

@@ -1,5 +1,5 @@
 use super::*;
-use std::io::Cursor as Bytes;
+use std::io::Read;
 
 const SOON: Duration = Duration::from_secs(20);
 
@@ -13,8 +13,10 @@ fn wire(sent: &[(u8, &str)]) -> Vec<u8> {
     wire
 }
 
+/// Consoles of a machine that has written that much, and ended.
 fn consoles(sent: &[(u8, &str)], config: &ConsoleConfig) -> Consoles {
-    let output = Box::new(Bytes::new(wire(sent)));
+    let (output, mut machine) = io::pipe().unwrap();
+    machine.write_all(&wire(sent)).unwrap();
     Consoles::start(output, Box::new(io::sink()), config).unwrap()
 }
 
@@ -58,7 +60,7 @@ fn expect_stops_behind_its_line_and_gives_up_at_the_end() {
 fn a_follower_is_woken_by_a_line_that_comes_later() {
     let (output, mut machine) = io::pipe().unwrap();
     let config = ConsoleConfig::plain("machine", None);
-    let consoles = Consoles::start(Box::new(output), Box::new(io::sink()), &config).unwrap();
+    let consoles = Consoles::start(output, Box::new(io::sink()), &config).unwrap();
     let mut cursor = Cursor::default();
     assert!(consoles.follow(&mut cursor, Duration::ZERO).is_empty());
     thread::scope(|scope| {
@@ -72,11 +74,27 @@ fn a_follower_is_woken_by_a_line_that_comes_later() {
 }
 
 #[test]
+fn a_reader_that_catches_up_misses_nothing_that_was_written() {
+    let (output, mut machine) = io::pipe().unwrap();
+    let config = ConsoleConfig::plain("machine", None);
+    let consoles = Consoles::start(output, Box::new(io::sink()), &config).unwrap();
+    let mut cursor = Cursor::default();
+    for number in 0..2_000 {
+        writeln!(machine, "line {number}").unwrap();
+        consoles.catch_up();
+        let lines = consoles.follow(&mut cursor, Duration::ZERO);
+        let said: Vec<_> = lines.iter().map(|line| line.text.clone()).collect();
+        assert_eq!(said, [format!("line {number}")]);
+    }
+}
+
+#[test]
 fn input_is_framed_for_the_hypervisor_and_plain_for_a_plain_guest() {
     for framed in [true, false] {
         let (mut machine, input) = io::pipe().unwrap();
         let config = ConsoleConfig { framed, ..ConsoleConfig::default() };
-        let consoles = Consoles::start(Box::new(io::empty()), Box::new(input), &config).unwrap();
+        let (output, _) = io::pipe().unwrap();
+        let consoles = Consoles::start(output, Box::new(input), &config).unwrap();
         consoles.send(2, b"ls\n").unwrap();
         drop(consoles);
         let mut got = Vec::new();

@@ -1,18 +1,14 @@
 use super::*;
+use crate::machine::HostUse;
 use crate::results::Outcome;
-use crate::testing::{observer, report as area, status};
+use crate::session::End;
+use crate::testing::{self, observer, report as area, status};
+use std::time::Duration;
 
 fn demo(activations: u64, missed: u64, said: &[&str]) -> Demo {
-    let mut linux = LinuxProgress::default();
-    said.iter().for_each(|line| linux.hear(line));
-    Demo {
-        observer: observer(&status(), &area(activations, missed)),
-        linux,
-        work: LinuxWork::All,
-        end: End::Reached,
-        elapsed: Duration::from_secs(2),
-        instrument: None,
-    }
+    let observer = testing::observer(&testing::status(), &area(activations, missed));
+    let text: String = said.iter().map(|line| format!("\x1f1{line}\n")).collect();
+    Demo { run: testing::run(observer, &text, End::Reached), work: LinuxWork::All }
 }
 
 const GOOD: [&str; 3] = [
@@ -29,15 +25,15 @@ fn failing(outcome: &Outcome) -> Vec<&str> {
 #[test]
 fn a_good_run_holds() {
     let demo = demo(1_990, 0, &GOOD);
-    let outcome = outcome(&demo);
+    let outcome = demo.answer().outcome;
     assert_eq!(failing(&outcome), [""; 0]);
     assert_eq!(outcome.exit_code(false), 0);
     assert_eq!(outcome.figures["hackbench_s"], serde_json::json!([0.4]));
-    let summary = summary(&demo, &outcome);
+    let summary = demo.answer().summary();
     for part in ["RTOS activations", "1,990", "hackbench run 1", "p99.9", "linux.1", "FAILS"] {
         assert_eq!(summary.contains(part), part != "FAILS", "{part} in\n{summary}");
     }
-    let page = report(&demo).render(&outcome);
+    let page = demo.answer().page();
     assert_eq!(page.matches("<svg").count(), 1, "one look makes no line over time");
 }
 
@@ -50,7 +46,7 @@ fn every_shortcoming_has_its_check() {
         (demo(900, 0, &GOOD), &["RTOS activations", "since the last activation at the end"]),
     ];
     for (demo, expected) in cases {
-        let outcome = outcome(&demo);
+        let outcome = demo.answer().outcome;
         assert_eq!(failing(&outcome), expected);
         assert_eq!(outcome.exit_code(false), 1);
     }
@@ -62,26 +58,29 @@ fn an_rtos_that_skips_ticks_is_found_out_by_the_counter() {
     // The last activation stands where the 1994th should: four never came.
     let last = bytes.len() - 16;
     bytes[last..last + 8].copy_from_slice(&1_994_000_u64.to_le_bytes());
-    let demo = Demo { observer: observer(&status(), &bytes), ..demo(1_990, 0, &GOOD) };
-    assert_eq!(failing(&outcome(&demo)), ["RTOS activations against elapsed counter time"]);
+    let mut demo = demo(1_990, 0, &GOOD);
+    demo.run.observer = observer(&status(), &bytes);
+    assert_eq!(failing(&demo.answer().outcome), ["RTOS activations against elapsed counter time"]);
 }
 
 #[test]
 fn a_machine_that_never_came_up_fails_every_check() {
     let nothing = observer(&zerocopy::FromZeros::new_zeroed(), &[]);
-    let demo = Demo { observer: nothing, end: End::TimeOver, ..demo(0, 0, &[]) };
-    let outcome = outcome(&demo);
+    let mut demo = demo(0, 0, &[]);
+    (demo.run.observer, demo.run.end) = (nothing, End::TimeOver);
+    let outcome = demo.answer().outcome;
     assert!(outcome.checks().iter().all(|check| !check.holds()));
     assert_eq!(outcome.figures["ended"], "the time was over");
-    assert!(report(&demo).render(&outcome).contains("Checks"));
+    assert!(demo.answer().page().contains("Checks"));
 }
 
 #[test]
 fn a_busy_host_is_named_when_the_rtos_was_late() {
     for (missed, wait_ms, named) in [(1, 500, true), (1, 5, false), (0, 500, false)] {
         let mut demo = demo(1_990, missed, &GOOD);
-        demo.observer.note_host_wait(Some(Duration::from_millis(wait_ms)));
-        let summary = summary(&demo, &outcome(&demo));
+        let waited = Duration::from_millis(wait_ms);
+        demo.run.host = Some(HostUse { waited, ..HostUse::default() });
+        let summary = demo.answer().summary();
         assert_eq!(summary.contains("in the host's time"), named, "{summary}");
     }
 }

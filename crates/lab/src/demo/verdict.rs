@@ -1,13 +1,15 @@
 //! What the demonstration showed, and whether that is what it should show.
 
-use super::{Demo, LINUX, LinuxWork, RTOS};
+use super::{Demo, LINUX, RTOS};
+use crate::answer::Answer;
 use crate::figures;
-use crate::observe::{Distribution, Observer, Reports, Snapshot};
-use crate::quantity::{count, duration, number};
-use crate::report::Report;
+use crate::guests::LinuxWork;
+use crate::observe::{Distribution, Reports};
+use crate::quantity::{count, duration, number, real};
 use crate::results::{Check, Goal, Outcome};
 use crate::session::End;
 use crate::table::Table;
+use abi::report::Header;
 use std::time::Duration;
 
 /// Fewest activations worth speaking of.
@@ -29,207 +31,190 @@ const LATEST_RESPONSE_US: f64 = 10.0;
 const LATEST_DISPATCH_US: f64 = 20.0;
 
 /// Name of the check that the RTOS was never late.
-pub const MISSED: &str = "RTOS activations missed";
-
-/// Figures and checks.
-#[must_use]
-pub fn outcome(demo: &Demo) -> Outcome {
-    let mut outcome = Outcome::new("demo");
-    outcome.figures = figures::figures(&demo.observer);
-    outcome.figure("real_time_s", demo.elapsed.as_secs_f64());
-    if let Some(counts) = &demo.instrument {
-        outcome.figure("virtual_time", figures::virtual_time(counts));
-    }
-    outcome.figure("linux_boot_s", demo.linux.boot_s);
-    outcome.figure("hackbench_s", demo.linux.hackbench_s.clone());
-    outcome.figure("ended", ended(demo));
-    if let Some(kernel) = &demo.linux.kernel {
-        outcome.parameter("linux_kernel", kernel.as_str());
-    }
-    check_linux(&mut outcome, demo);
-    check_rtos(&mut outcome, &demo.observer);
-    if demo.is_virtual() {
-        check_latencies(&mut outcome, &demo.observer);
-    }
-    check_vms(&mut outcome, &demo.observer);
-    outcome
-}
-
-/// Why it ended, in words.
-fn ended(demo: &Demo) -> String {
-    match (demo.end, &demo.linux.failed) {
-        (_, Some(reason)) => format!("Linux gave up: {reason}"),
-        (End::Reached, _) if demo.linux.did(demo.work) => "Linux did its work".to_owned(),
-        (End::Reached, _) => "a guest stopped".to_owned(),
-        (End::PoweredOff, _) => "the machine switched itself off".to_owned(),
-        (End::TimeOver, _) => "the time was over".to_owned(),
-        (End::Interrupted, _) => "of Ctrl-C".to_owned(),
-    }
-}
-
-fn check_linux(outcome: &mut Outcome, demo: &Demo) {
-    let runs = match demo.work {
-        LinuxWork::All => 1,
-        LinuxWork::Runs(runs) => runs,
-    };
-    outcome.check(Check::done("Linux booted to user space", demo.linux.kernel.is_some()));
-    let (done, goal) = (as_f64(demo.linux.hackbench_s.len() as u64), as_f64(runs as u64));
-    outcome.check(Check::new("hackbench runs finished", done, "runs", Goal::AtLeast(goal)));
-    outcome.check(Check::done("Linux did its work", demo.linux.did(demo.work)));
-}
-
-fn check_rtos(outcome: &mut Outcome, observer: &Observer) {
-    let reports = observer.layout().vm(RTOS).and_then(|vm| observer.reports(vm));
-    let header = reports.and_then(Reports::header);
-    let activations = header.map(|header| as_f64(header.written));
-    let unit = "activations";
-    let enough = Goal::AtLeast(FEWEST_ACTIVATIONS);
-    outcome.check(Check::new("RTOS activations", activations, unit, enough));
-    let missed = header.map(|header| as_f64(header.missed));
-    outcome.check(Check::new(MISSED, missed, unit, Goal::Exactly(0.0)));
-    // The counter says how many should have been: the RTOS's own count alone
-    // would not show a tick that never came.
-    let due = reports.and_then(Reports::due).map(as_f64);
-    let ratio = activations.zip(due).map(|(activations, due)| activations / due);
-    let all = Goal::Between(0.999, 1.001);
-    outcome.check(Check::new("RTOS activations against elapsed counter time", ratio, "", all));
-    let silence = reports.zip(observer.latest()).and_then(|(r, now)| silence(r, now));
-    let silence = silence.map(|time| time.as_secs_f64() * 1e3);
-    let goal = Goal::AtMost(LONGEST_SILENCE_MS);
-    outcome.check(Check::new("since the last activation at the end", silence, "ms", goal));
-    let lost = reports.filter(|_| header.is_some()).map(|reports| as_f64(reports.lost()));
-    outcome.check(Check::new("samples lost on the way to us", lost, "samples", Goal::Exactly(0.0)));
-}
-
-/// In the host's time these would be demands on the host.
-fn check_latencies(outcome: &mut Outcome, observer: &Observer) {
-    let reports = observer.layout().vm(RTOS).and_then(|vm| observer.reports(vm));
-    let max = |values: fn(&Reports) -> &Distribution| {
-        let (ticks, hz) = reports.and_then(|r| Some((values(r).max()?, r.header()?.counter_hz)))?;
-        Some(crate::observe::time(ticks.into(), hz).as_secs_f64() * 1e6)
-    };
-    for (name, value, goal) in [
-        ("interrupt response time of the RTOS, max", max(Reports::response), LATEST_RESPONSE_US),
-        ("dispatch latency of the RTOS, max", max(Reports::dispatch), LATEST_DISPATCH_US),
-    ] {
-        outcome.check(Check::new(name, value, "us", Goal::AtMost(goal)));
-    }
-}
-
-/// How long ago the last activation was due.
-fn silence(reports: &Reports, now: &Snapshot) -> Option<Duration> {
-    Some(now.time(now.since(reports.last_raised()?)))
-}
-
-fn check_vms(outcome: &mut Outcome, observer: &Observer) {
-    let layout = observer.layout();
-    for name in [LINUX, RTOS] {
-        let vm = layout.vm(name).zip(observer.latest()).map(|(vm, now)| now.vms[vm]);
-        let starts = vm.map(|vm| as_f64(vm.starts));
-        outcome.check(Check::new(&format!("starts of {name}"), starts, "", Goal::Exactly(1.0)));
-    }
-}
-
-/// The summary for a terminal.
-#[must_use]
-pub fn summary(demo: &Demo, outcome: &Outcome) -> String {
-    let mut text = String::new();
-    for table in std::iter::once(facts(demo)).chain(demo.tables()) {
-        text += &format!("{table}\n");
-    }
-    let checks = figures::checks(outcome);
-    let about_time = if demo.is_virtual() {
-        Some(format!("\n{ABOUT_VIRTUAL_TIME}\n"))
-    } else {
-        excuse(demo, outcome)
-    };
-    text + &checks.to_string() + &about_time.unwrap_or_default()
-}
-
-fn facts(demo: &Demo) -> Table {
-    let reports = demo.observer.layout().vm(RTOS).and_then(|vm| demo.observer.reports(vm));
-    let header = reports.and_then(Reports::header);
-    let mut table = Table::new("What they did", ["", ""]);
-    if let Some(header) = header {
-        table.row(["RTOS activations".into(), count(header.written)]);
-        table.row([MISSED.into(), count(header.missed)]);
-    }
-    for (run, seconds) in demo.linux.hackbench_s.iter().enumerate() {
-        table.row([format!("hackbench run {}", run + 1), format!("{} s", number(*seconds))]);
-    }
-    if let Some(counts) = &demo.instrument {
-        let (virtual_time, real) = (counts.virtual_ns, counts.real_ns);
-        let [virtual_time, real] =
-            [virtual_time, real].map(|ns| duration(Duration::from_nanos(ns)));
-        table.row(["virtual time that passed".into(), virtual_time]);
-        table.row(["real time it took".into(), real]);
-    } else if let Some(wait) = demo.observer.host_wait() {
-        table.row(["QEMU waited for the host's cores".into(), duration(wait)]);
-    }
-    table.row(["it ended because".into(), ended(demo)]);
-    table
-}
-
-/// A word on a busy host, when it may be why the RTOS was late.
-fn excuse(demo: &Demo, outcome: &Outcome) -> Option<String> {
-    let late = outcome.checks().iter().any(|check| check.name == MISSED && !check.holds());
-    let wait = demo.observer.host_wait().filter(|wait| late && *wait > demo.elapsed / 100)?;
-    Some(format!(
-        "\nThis machine runs in the host's time, and QEMU's threads waited for the host's cores\n\
-         {} in all, in a run of {}: part of the lateness is the host's. On an idle computer\n\
-         the figures are Cassata's own; --report-only shows them without judging.\n",
-        duration(wait),
-        duration(demo.elapsed)
-    ))
-}
-
-/// The page.
-#[must_use]
-pub fn report(demo: &Demo) -> Report {
-    let lead = "A general-purpose and a real-time operating system, both unmodified, share \
-                cores under Cassata. Linux runs hackbench as fast as it may; FreeRTOS wakes a \
-                task every period, and every time notes how late it was.";
-    let lead = if demo.is_virtual() { format!("{lead} {ABOUT_VIRTUAL_TIME}") } else { lead.into() };
-    let mut report = Report::new("Two systems, shared cores", &lead);
-    let rtos = demo.observer.layout().vm(RTOS).and_then(|vm| demo.observer.reports(vm));
-    if let Some((reports, header)) = rtos.and_then(|r| Some((r, r.header()?))) {
-        report.tile(count(header.written), "RTOS activations");
-        report.tile(count(header.missed), "of them missed");
-        let p99 = reports.dispatch().percentile(990);
-        let p99 = p99.map(|ticks| duration(crate::observe::time(ticks.into(), header.counter_hz)));
-        report.tile(p99.unwrap_or_else(|| "-".into()), "dispatch latency, 99th percentile");
-        let max = reports.dispatch().max();
-        let max = max.map(|ticks| duration(crate::observe::time(ticks.into(), header.counter_hz)));
-        report.tile(max.unwrap_or_else(|| "-".into()), "dispatch latency, the longest of all");
-    }
-    let runs = &demo.linux.hackbench_s;
-    if !runs.is_empty() {
-        let mean = runs.iter().sum::<f64>() / as_f64(runs.len() as u64);
-        report.tile(format!("{} s", number(mean)), "hackbench, mean of its runs");
-    }
-    figures::illustrate(&mut report, &demo.observer);
-    report.table(&facts(demo));
-    demo.instrument.iter().for_each(|counts| report.table(&figures::instructions(counts)));
-    report
-}
-
+const MISSED: &str = "RTOS activations missed";
 /// For newcomers: what the figures are.
 const ABOUT_VIRTUAL_TIME: &str = "Time is virtual here: every instruction takes one nanosecond on \
      every core, so these figures are the board's, whatever your computer did meanwhile.";
 
 impl Demo {
-    /// Whether time was virtual.
-    fn is_virtual(&self) -> bool {
-        self.instrument.is_some()
+    /// Returns what the demonstration showed, with its checks.
+    #[must_use]
+    pub fn answer(&self) -> Answer {
+        let mut lead = "A general-purpose and a real-time operating system, both unmodified, \
+                        share cores under Cassata. Linux runs hackbench as fast as it may; \
+                        FreeRTOS wakes a task every period, and every time notes how late it was."
+            .to_owned();
+        let is_virtual = self.run.instrument.is_some();
+        if is_virtual {
+            lead += &format!(" {ABOUT_VIRTUAL_TIME}");
+        }
+        let mut answer = Answer::new("demo", "Two systems, shared cores", &lead);
+        self.add_tiles(&mut answer);
+        answer.table(&self.facts());
+        figures::tell(&mut answer, &self.run);
+        let outcome = &mut answer.outcome;
+        outcome.figure("linux_boot_s", self.linux().boot_s);
+        outcome.figure("hackbench_s", self.linux().hackbench_s.clone());
+        outcome.figure("ended", self.ended());
+        if let Some(kernel) = &self.linux().kernel {
+            outcome.parameter("linux_kernel", kernel.as_str());
+        }
+        self.check_linux(outcome);
+        self.check_rtos(outcome);
+        if is_virtual {
+            self.check_latencies(outcome);
+        }
+        self.check_vms(outcome);
+        figures::check_bugs(outcome, &self.run.observer);
+        let excuse = || self.excuse(&answer.outcome);
+        let remark = if is_virtual { Some(ABOUT_VIRTUAL_TIME.into()) } else { excuse() };
+        remark.iter().for_each(|remark| answer.remark(remark));
+        let quoted = format!("```text\n{}\n```", answer.summary().trim());
+        answer.document("demo", quoted);
+        answer
     }
 
-    fn tables(&self) -> Vec<Table> {
-        let more = self.instrument.as_ref().map(figures::instructions);
-        figures::tables(&self.observer).into_iter().chain(more).collect()
+    /// Returns what the RTOS has reported, if it began to.
+    fn rtos(&self) -> Option<(&Reports, &Header)> {
+        let reports = self.run.observer.reports(self.run.observer.layout().vm(RTOS)?)?;
+        Some((reports, reports.header()?))
     }
-}
 
-#[allow(clippy::cast_precision_loss)] // counts of a run
-fn as_f64(count: u64) -> f64 {
-    count as f64
+    /// Returns why it ended, in words.
+    fn ended(&self) -> String {
+        match (self.run.end, &self.linux().failed) {
+            (_, Some(reason)) => format!("Linux gave up: {reason}"),
+            (End::Reached, _) if self.linux().did(self.work) => "Linux did its work".to_owned(),
+            (End::Reached, _) => "a guest stopped".to_owned(),
+            (end, _) => end.about().to_owned(),
+        }
+    }
+
+    fn check_linux(&self, outcome: &mut Outcome) {
+        let runs = match self.work {
+            LinuxWork::All => 1,
+            LinuxWork::Runs(runs) => runs,
+        };
+        outcome.check(Check::done("Linux booted to user space", self.linux().kernel.is_some()));
+        let (done, goal) = (real(self.linux().hackbench_s.len() as u64), real(runs as u64));
+        outcome.check(Check::new("hackbench runs finished", done, "runs", Goal::AtLeast(goal)));
+        outcome.check(Check::done("Linux did its work", self.linux().did(self.work)));
+    }
+
+    fn check_rtos(&self, outcome: &mut Outcome) {
+        let (rtos, now) = (self.rtos(), self.run.observer.latest());
+        let activations = rtos.map(|(_, header)| real(header.written));
+        // The counter says how many should have been: the RTOS's own count alone
+        // would not show a tick that never came.
+        let due = rtos.and_then(|(reports, _)| reports.due()).map(real);
+        let last = rtos.and_then(|(reports, _)| reports.last_raised());
+        let silence = now.zip(last).map(|(now, last)| now.time(now.since(last)));
+        for (name, value, unit, goal) in [
+            ("RTOS activations", activations, "activations", Goal::AtLeast(FEWEST_ACTIVATIONS)),
+            (MISSED, rtos.map(|(_, h)| real(h.missed)), "activations", Goal::Exactly(0.0)),
+            (
+                "RTOS activations against elapsed counter time",
+                activations.zip(due).map(|(activations, due)| activations / due),
+                "",
+                Goal::Between(0.999, 1.001),
+            ),
+            (
+                "since the last activation at the end",
+                silence.map(|time| time.as_secs_f64() * 1e3),
+                "ms",
+                Goal::AtMost(LONGEST_SILENCE_MS),
+            ),
+            (
+                "samples lost on the way to us",
+                rtos.map(|(reports, _)| real(reports.lost())),
+                "samples",
+                Goal::Exactly(0.0),
+            ),
+        ] {
+            outcome.check(Check::new(name, value, unit, goal));
+        }
+    }
+
+    /// Checks what in the host's time would be a demand on the host.
+    fn check_latencies(&self, outcome: &mut Outcome) {
+        for (name, values, goal) in [
+            (
+                "interrupt response time of the RTOS, max",
+                Reports::response as fn(&Reports) -> &Distribution,
+                LATEST_RESPONSE_US,
+            ),
+            ("dispatch latency of the RTOS, max", Reports::dispatch, LATEST_DISPATCH_US),
+        ] {
+            let longest = self.latency(|reports| values(reports).max());
+            let value = longest.map(|time| time.as_secs_f64() * 1e6);
+            outcome.check(Check::new(name, value, "us", Goal::AtMost(goal)));
+        }
+    }
+
+    /// Returns a latency of the RTOS of so many ticks of its counter.
+    fn latency(&self, ticks: impl Fn(&Reports) -> Option<u32>) -> Option<Duration> {
+        let (reports, header) = self.rtos()?;
+        Some(crate::observe::time(ticks(reports)?.into(), header.counter_hz))
+    }
+
+    fn check_vms(&self, outcome: &mut Outcome) {
+        for name in [LINUX, RTOS] {
+            let vm = self.run.observer.layout().vm(name).zip(self.run.observer.latest());
+            let starts = vm.map(|(vm, now)| real(now.vms[vm].starts));
+            outcome.check(Check::new(&format!("starts of {name}"), starts, "", Goal::Exactly(1.0)));
+        }
+    }
+
+    fn facts(&self) -> Table {
+        let mut table = Table::new("What they did", ["", ""]);
+        if let Some((_, header)) = self.rtos() {
+            table.row(["RTOS activations".into(), count(header.written)]);
+            table.row([MISSED.into(), count(header.missed)]);
+        }
+        for (run, seconds) in self.linux().hackbench_s.iter().enumerate() {
+            table.row([format!("hackbench run {}", run + 1), format!("{} s", number(*seconds))]);
+        }
+        if let Some(counts) = &self.run.instrument {
+            let time = |ns| duration(Duration::from_nanos(ns));
+            table.row(["virtual time that passed".into(), time(counts.virtual_ns)]);
+            table.row(["real time it took".into(), time(counts.real_ns)]);
+        } else if let Some(host) = self.run.host {
+            table.row(["QEMU waited for the host's cores".into(), duration(host.waited)]);
+        }
+        table.row(["it ended because".into(), self.ended()]);
+        table
+    }
+
+    /// Returns a word on a busy host, when it may be why the RTOS was late.
+    fn excuse(&self, outcome: &Outcome) -> Option<String> {
+        let late = outcome.checks().iter().any(|check| check.name == MISSED && !check.holds());
+        let wait = self.run.host?.waited;
+        if !late || wait <= self.run.elapsed / 100 {
+            return None;
+        }
+        Some(format!(
+            "This machine runs in the host's time, and QEMU's threads waited for the host's \
+             cores\n{} in all, in a run of {}: part of the lateness is the host's. On an idle \
+             computer\nthe figures are Cassata's own; --report-only shows them without judging.",
+            duration(wait),
+            duration(self.run.elapsed)
+        ))
+    }
+
+    fn add_tiles(&self, answer: &mut Answer) {
+        if let Some((_, header)) = self.rtos() {
+            answer.tile(count(header.written), "RTOS activations");
+            answer.tile(count(header.missed), "of them missed");
+            let text = |time: Option<_>| time.map_or_else(|| "-".into(), duration);
+            let p99 = self.latency(|reports| reports.dispatch().percentile(990));
+            answer.tile(text(p99), "dispatch latency, 99th percentile");
+            let longest = self.latency(|reports| reports.dispatch().max());
+            answer.tile(text(longest), "dispatch latency, the longest of all");
+        }
+        let runs = &self.linux().hackbench_s;
+        if !runs.is_empty() {
+            let mean = runs.iter().sum::<f64>() / real(runs.len() as u64);
+            answer.tile(format!("{} s", number(mean)), "hackbench, mean of its runs");
+        }
+    }
 }

@@ -1,64 +1,57 @@
 //! What the instrument of virtual time counted.
 
-use crate::quantity::{count, duration, percent};
-use crate::table::Table;
+use crate::dataset::{Dataset, Unit};
+use crate::quantity::real;
 use serde_json::{Value, json};
 use std::time::Duration;
-use vtime::stats::{Statistics, VcpuStatistics};
+use vtime::stats::{RangeStatistics, Statistics, VcpuStatistics};
 
-/// For programs: the cost of a virtual second, and instructions by core.
-/// `at_el2` are those in the hypervisor's memory.
+/// Returns virtual time, and instructions by core, for programs.
 #[must_use]
 pub fn virtual_time(counts: &Statistics) -> Value {
-    let pcpus = counts.vcpus.iter().map(|pcpu| {
-        json!({
-            "instructions": pcpu.instructions,
-            "idle_s": Duration::from_nanos(pcpu.idle_ns).as_secs_f64(),
-            "at_el2": pcpu.range.as_ref().map(|range| json!({
-                "instructions": range.instructions,
-                "visits": range.visits,
-                "longest": longest(pcpu),
-            })),
-        })
-    });
+    let seconds = |ns| Duration::from_nanos(ns).as_secs_f64();
     json!({
-        "virtual_s": Duration::from_nanos(counts.virtual_ns).as_secs_f64(),
-        "real_s": Duration::from_nanos(counts.real_ns).as_secs_f64(),
-        "slowdown": counts.slowdown,
+        "virtual_s": seconds(counts.virtual_ns),
         "quantum_ns": counts.quantum_ns,
         "complete": counts.finished,
-        "pcpus": pcpus.collect::<Vec<_>>(),
+        "pcpus": data(counts).json(),
     })
 }
 
-/// For people: instructions by core.
-#[must_use]
-pub fn instructions(counts: &Statistics) -> Table {
-    let head = ["pCPU", "instructions", "asleep", "at EL2", "share", "visits to EL2", "mean"];
-    let mut table = Table::new("Instructions executed", head);
-    for (pcpu, counts) in counts.vcpus.iter().enumerate() {
-        let Some(el2) = &counts.range else { continue };
-        table.row([
-            pcpu.to_string(),
-            count(counts.instructions),
-            duration(Duration::from_nanos(counts.idle_ns)),
-            count(el2.instructions),
-            percent(ratio(el2.instructions, counts.instructions)),
-            count(el2.visits),
-            format!("{:.0}", ratio(el2.instructions, el2.visits)),
-        ]);
-    }
-    table
+/// Returns instructions by core; those "at EL2" are in the hypervisor's memory.
+pub(super) fn data(counts: &Statistics) -> Dataset {
+    let at_el2 =
+        |pcpu: &VcpuStatistics, of: fn(&RangeStatistics) -> u64| pcpu.range.as_ref().map(of);
+    let ratio = |part: Option<u64>, whole: Option<u64>| {
+        part.zip(whole).map(|(part, whole)| real(part) / real(whole.max(1)))
+    };
+    Dataset::of("instructions", "Instructions executed", counts.vcpus.iter().enumerate())
+        .name("pcpu", |(index, _)| *index)
+        .head("pCPU")
+        .name("instructions", |(_, pcpu)| pcpu.instructions)
+        .column("idle", Unit::Seconds, |(_, pcpu)| Duration::from_nanos(pcpu.idle_ns).as_secs_f64())
+        .head("asleep")
+        .column("at_el2", Unit::Instructions, |(_, pcpu)| at_el2(pcpu, |el2| el2.instructions))
+        .head("at EL2")
+        .column("share", Unit::Share, |(_, pcpu)| {
+            ratio(at_el2(pcpu, |el2| el2.instructions), Some(pcpu.instructions))
+        })
+        .for_people()
+        .name("visits_to_el2", |(_, pcpu)| at_el2(pcpu, |el2| el2.visits))
+        .head("visits to EL2")
+        .column("mean", Unit::Instructions, |(_, pcpu)| {
+            ratio(at_el2(pcpu, |el2| el2.instructions), at_el2(pcpu, |el2| el2.visits))
+        })
+        .digits(0)
+        .for_people()
+        .column("longest", Unit::Instructions, |(_, pcpu)| longest(pcpu))
+        .for_programs()
+        .done()
 }
 
-/// Instructions of the longest visit to EL2.
+/// Returns the instructions of the longest visit to EL2.
 fn longest(pcpu: &VcpuStatistics) -> Option<u64> {
     pcpu.range.as_ref()?.by_entry.values().map(|entry| entry.longest).max()
-}
-
-#[allow(clippy::cast_precision_loss)] // a share, a mean
-fn ratio(part: u64, whole: u64) -> f64 {
-    if whole == 0 { 0.0 } else { part as f64 / whole as f64 }
 }
 
 #[cfg(test)]
@@ -84,7 +77,7 @@ mod tests {
 
     #[test]
     fn a_core_is_told_with_its_share_at_el2() {
-        let table = instructions(&counts()).to_string();
+        let table = data(&counts()).table().to_string();
         for part in ["4,000", "1.50 s", "25.0 %", "125"] {
             assert!(table.contains(part), "{part} in\n{table}");
         }
@@ -93,7 +86,7 @@ mod tests {
     #[test]
     fn programs_get_the_same() {
         let figures = virtual_time(&counts());
-        assert_eq!((&figures["virtual_s"], &figures["slowdown"]), (&json!(2.0), &json!(4.5)));
-        assert_eq!(figures["pcpus"][0]["at_el2"]["longest"], 300);
+        assert_eq!((&figures["virtual_s"], figures.get("slowdown")), (&json!(2.0), None));
+        assert_eq!(figures["pcpus"][0]["longest_instructions"], 300);
     }
 }

@@ -1,73 +1,148 @@
-//! What an observer saw, as figures for programs and as tables for people.
+//! What an observer saw, as figures for programs and as tables and plots for people.
 
+mod data;
+mod host;
 mod instrument;
-mod json;
-mod tables;
 
-pub use instrument::{instructions, virtual_time};
-pub use json::figures;
-pub(crate) use json::latency;
-pub use tables::{causes, checks, latencies, pcpus, vcpus};
-pub(crate) use tables::{latency_row, latency_table};
+pub use instrument::virtual_time;
 
-use crate::observe::{Distribution, Observer};
-use crate::report::{Report, Series, figure, histogram, shares};
-use crate::table::Table;
+use crate::answer::Answer;
+use crate::dataset::{Dataset, Unit};
+use crate::observe::{Distribution, Observer, Reports, Snapshot, vm_state_name};
+use crate::quantity::real;
+use crate::report::Plot;
+use crate::results::{Check, Goal, Outcome};
+use crate::session::Run;
+use maud::html;
+use serde_json::{Map, Value, json};
 
-/// Every table there is something to put in.
+/// Returns the outcome called `name` of `run`, in which nothing is demanded yet.
 #[must_use]
-pub fn tables(observer: &Observer) -> Vec<Table> {
-    let tables = [latencies(observer), vcpus(observer), causes(observer), pcpus(observer)];
-    tables.into_iter().filter(|table| !table.rows.is_empty()).collect()
+pub fn outcome(name: &str, run: &Run) -> Outcome {
+    let mut outcome = Outcome::new(name);
+    record(&mut outcome, run);
+    outcome
 }
 
-/// Adds drawings and tables to a report.
-pub fn illustrate(report: &mut Report, observer: &Observer) {
+/// Adds the figures of `run`, and what it took of the host.
+fn record(outcome: &mut Outcome, run: &Run) {
+    outcome.figures.extend(figures(&run.observer));
+    outcome.host = host::host(run);
+    if let Some(counts) = &run.instrument {
+        outcome.figure("virtual_time", virtual_time(counts));
+    }
+}
+
+/// Adds a check that fails if the hypervisor counted cases of what cannot happen: then it
+/// has a bug, even if it went on and every VM did its work.
+pub fn check_bugs(outcome: &mut Outcome, observer: &Observer) {
+    let bugs = observer.bugs();
+    if bugs > 0 {
+        let goal = Goal::Exactly(0.0);
+        outcome.check(Check::new("bugs that the hypervisor met", real(bugs), "", goal));
+    }
+}
+
+/// Returns everything the observer saw, by name, for programs.
+#[must_use]
+pub fn figures(observer: &Observer) -> Map<String, Value> {
+    let mut figures = Map::new();
+    let layout = observer.layout();
+    for (vm, layout) in layout.vms.iter().enumerate() {
+        if let Some(reports) = observer.reports(vm).and_then(report) {
+            figures.insert(layout.name.clone(), reports);
+        }
+    }
+    let Some(now) = observer.latest() else { return figures };
+    figures.insert("time_s".into(), seconds(now, now.now));
+    if now.bugs > 0 {
+        figures.insert("hypervisor_bugs".into(), now.bugs.into());
+    }
+    let vms = layout.vms.iter().zip(&now.vms).map(|(layout, vm)| {
+        json!({ "vm": layout.name, "state": vm_state_name(vm.state), "starts": vm.starts })
+    });
+    figures.insert("vms".into(), vms.collect());
+    for data in [data::vcpus(observer), data::causes(observer), data::pcpus(observer)] {
+        figures.insert(data.name().into(), data.json());
+    }
+    figures
+}
+
+fn report(reports: &Reports) -> Option<Value> {
+    let header = reports.header()?;
+    let us = 1e6 / real(header.counter_hz);
+    let latency = |name: &str, values: &Distribution| {
+        let data = Dataset::of(name, "", [values]);
+        data.summary(Unit::None, |_| us, |values| Some(*values)).done().json()[0].clone()
+    };
+    Some(json!({
+        "activations": header.written,
+        "missed": header.missed,
+        "due": reports.due(),
+        "samples_lost": reports.lost(),
+        "period_us": real(header.period) * us,
+        "load_permille": header.load_permille,
+        "load_units": header.load_units,
+        "response_us": latency("response", reports.response()),
+        "dispatch_us": latency("dispatch", reports.dispatch()),
+    }))
+}
+
+fn seconds(snapshot: &Snapshot, ticks: u64) -> Value {
+    snapshot.time(ticks).as_secs_f64().into()
+}
+
+/// Adds everything that was seen of `run`: figures, plots and tables.
+pub fn tell(answer: &mut Answer, run: &Run) {
+    record(&mut answer.outcome, run);
+    illustrate(answer, &run.observer);
+    for of in [data::latencies, data::vcpus, data::causes, data::pcpus] {
+        answer.show(&of(&run.observer));
+    }
+    run.instrument.iter().for_each(|counts| answer.show(&instrument::data(counts)));
+}
+
+/// Adds a histogram for each guest that reports, and the shares of each core over time.
+fn illustrate(answer: &mut Answer, observer: &Observer) {
     for (vm, name) in observer.layout().vms.iter().map(|vm| &vm.name).enumerate() {
         let Some(reports) = observer.reports(vm) else { continue };
         let Some(header) = reports.header() else { continue };
-        let series = [
-            Series { name: "interrupt response time", values: reports.response() },
-            Series { name: "dispatch latency", values: reports.dispatch() },
-        ];
         let caption = "From the instant the timer interrupt was due to the first instruction of \
                        the guest's handler (response) and of the task it wakes (dispatch). \
                        Dashed: median, 99th percentile and maximum of each. Rest the pointer \
                        on a bar for its numbers.";
-        let drawing = histogram(&series, header.counter_hz);
-        report.section(&format!("How late was {name}?"), figure(&drawing, caption));
+        let data = data::histogram(reports, header.counter_hz);
+        let plot = Plot::histogram(&data, "latency_ns", "activations").by("of");
+        let plot = answer.plot(&format!("latency-{name}"), &plot, caption);
+        answer.section(&format!("How late was {name}?"), plot);
     }
-    report.section("Who had which core?", core_shares(observer));
-    for table in tables(observer) {
-        report.table(&table);
-    }
-}
-
-fn core_shares(observer: &Observer) -> maud::Markup {
-    let spans: Vec<_> = observer.timeline().spans().collect();
-    let drawing = |pcpu| shares(&spans, observer.layout(), pcpu);
-    let caption = |pcpu| {
-        format!(
+    let core = |pcpu: usize| {
+        let caption = format!(
             "What each vCPU had of pCPU {pcpu}; what is left blank, the core rested or was at EL2."
-        )
+        );
+        let plot = Plot::areas(&data::shares(observer, pcpu), "begin_s", "end_s", "share");
+        answer.plot(&format!("shares-{pcpu}"), &plot.by("vcpu").colored("vm"), &caption)
     };
-    maud::html! {
-        @for pcpu in 0..observer.layout().pcpus { (figure(&drawing(pcpu), &caption(pcpu))) }
-    }
+    let cores: Vec<_> = (0..observer.layout().pcpus).map(core).collect();
+    answer.section("Which vCPU had which core?", html! { @for core in cores { (core) } });
 }
 
-/// The percentiles we report, with their names: thousandths of all values.
-pub const PERCENTILES: [(&str, u64); 3] = [("p50", 500), ("p99", 990), ("p99.9", 999)];
-
-/// Minimum, mean, [`PERCENTILES`], maximum, in ticks; empty when there are no
-/// values.
-fn summary(values: &Distribution) -> Vec<(&'static str, f64)> {
-    let at = |name, ticks: Option<u32>| ticks.map(|ticks| (name, f64::from(ticks)));
-    let mut summary: Vec<_> = at("min", values.min()).into_iter().collect();
-    summary.extend(values.mean().map(|mean| ("mean", mean)));
-    summary.extend(PERCENTILES.iter().filter_map(|&(name, p)| at(name, values.percentile(p))));
-    summary.extend(at("max", values.max()));
-    summary
+/// Returns how often which latency occurred, of each named distribution of ticks of a counter
+/// that runs at `counter_hz`.
+pub(crate) fn histogram_data<'a>(
+    name: &str,
+    all: impl IntoIterator<Item = (&'a str, &'a Distribution)>,
+    counter_hz: u64,
+) -> Dataset {
+    let ns = 1e9 / real(counter_hz);
+    let values = |(of, all): (&'a str, &'a Distribution)| {
+        all.iter().map(move |(ticks, count)| (of, f64::from(ticks) * ns, count))
+    };
+    Dataset::of(name, "", all.into_iter().flat_map(values))
+        .name("of", |row| row.0)
+        .column("latency", Unit::Nanoseconds, |row| row.1)
+        .name("activations", |row| row.2)
+        .done()
 }
 
 #[cfg(test)]

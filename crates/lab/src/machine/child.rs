@@ -67,7 +67,7 @@ impl Child {
             if sender.send(started).is_ok()
                 && let Some(process) = process
             {
-                // The status stays with the SharedChild for whoever asks.
+                // The status stays with the SharedChild for later questions.
                 drop(process.wait());
             }
         })?;
@@ -128,7 +128,7 @@ impl Child {
     /// # Errors
     /// When the system refuses.
     pub fn kill_group(&self) -> io::Result<()> {
-        // An ended child's id may be somebody else's by now.
+        // An ended child's id may be another process's by now.
         if self.status()?.is_some() {
             return Ok(());
         }
@@ -166,7 +166,7 @@ impl Child {
 
 impl Drop for Child {
     fn drop(&mut self) {
-        // Nobody is left to tell; the kernel's signal still stands behind us.
+        // There is no process left to tell; the kernel's signal still stands behind us.
         drop(self.kill());
         if let Some(keeper) = self.keeper.take() {
             drop(keeper.join());

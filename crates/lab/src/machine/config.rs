@@ -3,6 +3,7 @@
 use super::time::Time;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
+use vtime::options::Pipes;
 
 /// Where RAM begins on QEMU's `virt` board, physical address.
 pub const RAM_PA: u64 = 0x4000_0000;
@@ -36,9 +37,10 @@ impl MachineConfig {
         Self { image: image.into(), pcpus, memory, el2, time, reboots, extra_args }
     }
 
-    /// QEMU's arguments, with RAM in the file `ram`.
+    /// QEMU's arguments, with RAM in the file `ram`. In virtual time the
+    /// instrument is held through `pipes`, if there are any.
     #[must_use]
-    pub fn args(&self, ram: &Path) -> Vec<OsString> {
+    pub fn args(&self, ram: &Path, pipes: Option<Pipes>) -> Vec<OsString> {
         let el2 = if self.el2 { "on" } else { "off" };
         let mut args: Vec<OsString> = Vec::new();
         let mut option = |name: &str, value: String| args.extend([name.into(), value.into()]);
@@ -67,7 +69,7 @@ impl MachineConfig {
         }
         args.push("-kernel".into());
         args.push(self.image.clone().into());
-        args.extend(self.time.args());
+        args.extend(self.time.args(pipes));
         args.extend(self.extra_args.iter().cloned());
         args
     }
@@ -81,12 +83,14 @@ mod tests {
     fn what_is_injected_comes_last() {
         let mut config = MachineConfig::new("system.bin", 4, 1 << 30);
         config.extra_args = vec!["-append".into(), "quiet".into()];
-        let args = config.args(Path::new("/proc/1/fd/3"));
+        let args = config.args(Path::new("/proc/1/fd/3"), None);
         let text: Vec<_> = args.iter().map(|arg| arg.to_str().unwrap()).collect();
         assert!(text.ends_with(&["-kernel", "system.bin", "-append", "quiet"]));
         assert!(text.contains(&"virt,virtualization=on,gic-version=3,memory-backend=ram"));
         assert!(text.windows(2).any(|pair| pair == ["-smp", "4"]));
         config.el2 = false;
-        assert!(config.args(Path::new("x"))[1].to_str().unwrap().contains("virtualization=off"));
+        assert!(
+            config.args(Path::new("x"), None)[1].to_str().unwrap().contains("virtualization=off")
+        );
     }
 }

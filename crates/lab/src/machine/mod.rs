@@ -2,6 +2,7 @@
 
 pub mod child;
 pub mod config;
+mod control;
 mod host;
 pub mod memory;
 mod time;
@@ -11,6 +12,7 @@ use crate::qemu::Qemu;
 use child::Child;
 pub use config::MachineConfig;
 use config::RAM_PA;
+use control::{Control, Waited};
 pub use host::HostUse;
 pub use memory::{Memory, MemoryError};
 use miette::Diagnostic;
@@ -18,13 +20,20 @@ use rustix::process::Signal;
 use std::io::{self, Read};
 use std::process::ExitStatus;
 use std::thread::{self, JoinHandle};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use thiserror::Error;
-pub use time::{Time, TimeError, VirtualTime};
+pub use time::{Pace, Time, TimeError, VirtualTime};
+use vtime::hold::{Held, Order};
 use vtime::stats::Statistics;
 
 /// How much of QEMU's standard error is kept, bytes.
 const ERRORS_KEPT: u64 = 64 * 1024;
+
+/// How long it may go unnoticed that QEMU could not start.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// Begins a report of the instrument's watchdog on standard error.
+const STANDSTILL: &str = "virtual time: no progress";
 
 /// How long QEMU may take to end in good order.
 const LAST_WORDS: Duration = Duration::from_secs(5);
@@ -40,6 +49,8 @@ pub struct Machine {
     complaint: String,
     memory: Memory,
     time: Time,
+    /// In virtual time only.
+    control: Option<Control>,
 }
 
 /// A machine could not be started or watched.
@@ -61,9 +72,11 @@ pub enum MachineError {
         /// Its standard error.
         errors: String,
     },
-    /// Somebody ended QEMU, and it did so in good order.
+    /// A signal ended QEMU, and it ended in good order.
     #[error("QEMU was ended by {}", name_of(*signal))]
-    #[diagnostic(help("the machine did not switch itself off: somebody sent QEMU this signal"))]
+    #[diagnostic(help(
+        "the machine did not switch itself off: another process sent QEMU this signal"
+    ))]
     Ended {
         /// The signal's number.
         signal: i32,
@@ -71,11 +84,13 @@ pub enum MachineError {
 }
 
 impl Machine {
-    /// Starts `config` on `qemu`, its UART carried to `consoles`.
+    /// Starts `config` on `qemu`, its UART carried to `consoles`. A machine in
+    /// virtual time is held before its first instruction
+    /// ([`Machine::held_within`]).
     ///
     /// # Errors
     /// When a file, a thread or the process cannot be made. That QEMU rejects
-    /// its arguments shows in [`Machine::ended`].
+    /// its arguments shows in [`Machine::ended_within`].
     pub fn start(
         qemu: &Qemu,
         config: &MachineConfig,
@@ -86,15 +101,22 @@ impl Machine {
         if let Time::Virtual(time) = &config.time {
             time.forget().map_err(|cause| io_error("remove old statistics", cause))?;
         }
+        let control = match &config.time {
+            Time::Real => None,
+            Time::Virtual(_) => {
+                Some(Control::create().map_err(|cause| io_error("make pipes", cause))?)
+            }
+        };
+        let pipes = control.as_ref().and_then(Control::pipes);
         let program = qemu.program().as_os_str();
-        let child = Child::start(program, &config.args(&memory.path()), &config.time.env())
+        let child = Child::start(program, &config.args(&memory.path(), pipes), &config.time.env())
             .map_err(|cause| io_error("start QEMU", cause))?;
         let (Some(input), Some(output), Some(errors)) =
             (child.take_stdin(), child.take_stdout(), child.take_stderr())
         else {
             return Err(io_error("reach QEMU's pipes", io::ErrorKind::BrokenPipe.into()));
         };
-        let consoles = Consoles::start(Box::new(output), Box::new(input), consoles)
+        let consoles = Consoles::start(output, Box::new(input), consoles)
             .map_err(|cause| io_error("open the console logs", cause))?;
         let errors = thread::spawn(move || {
             let mut text = Vec::new();
@@ -103,7 +125,8 @@ impl Machine {
             String::from_utf8_lossy(&text).into_owned()
         });
         let time = config.time.clone();
-        Ok(Self { child, consoles, errors: Some(errors), complaint: String::new(), memory, time })
+        let (errors, complaint) = (Some(errors), String::new());
+        Ok(Self { child, consoles, errors, complaint, memory, time, control })
     }
 
     /// Its memory, readable while it runs and after.
@@ -141,35 +164,20 @@ impl Machine {
         &self.time
     }
 
-    /// How long its threads have waited for a core of the host so far, summed
-    /// over all of them. While they wait, the machine's clock goes on: this is
-    /// the share of every latency that is not ours. `None` where the host's
-    /// kernel does not count it, and when the machine has ended.
-    #[must_use]
-    pub fn host_wait(&self) -> Option<Duration> {
-        self.host_use().map(|used| used.waited)
-    }
-
-    /// What its threads had of the host's processors so far. `None` as above.
+    /// Returns what its threads had of the host's processors so far. While they wait, a machine
+    /// in real time has a clock that goes on: that is the share of every latency that is the
+    /// host's. `None` where the host's kernel does not count it, and when the machine has ended.
     #[must_use]
     pub fn host_use(&self) -> Option<HostUse> {
         host::used(self.child.id())
     }
 
-    /// Whether the machine has switched itself off. All consoles are complete
-    /// then.
+    /// Returns true if the machine has switched itself off, for which it waits at most `limit`.
+    /// All consoles are complete then.
     ///
     /// # Errors
     /// [`MachineError::Qemu`] when QEMU failed rather than the machine ended,
-    /// [`MachineError::Ended`] when somebody else's signal ended it.
-    pub fn ended(&mut self) -> Result<bool, MachineError> {
-        self.ended_within(Duration::ZERO)
-    }
-
-    /// As [`Machine::ended`], after waiting for it at most `limit`.
-    ///
-    /// # Errors
-    /// As [`Machine::ended`].
+    /// [`MachineError::Ended`] when a signal of another process ended it.
     pub fn ended_within(&mut self, limit: Duration) -> Result<bool, MachineError> {
         let status = self.child.wait(limit).map_err(|cause| io_error("wait for QEMU", cause))?;
         let Some(status) = status else { return Ok(false) };
@@ -182,15 +190,73 @@ impl Machine {
         }
     }
 
+    /// Waits until a machine in virtual time is held, at most `limit`: before
+    /// its first instruction, then where [`Machine::run_to`] says. While it is
+    /// held nothing in it moves: memory, counters and consoles are those of
+    /// that virtual time, and complete. `None` when it still runs, or has
+    /// ended; and in real time, at once.
+    ///
+    /// # Errors
+    /// When the system refuses.
+    pub fn held_within(&mut self, limit: Duration) -> Result<Option<Held>, MachineError> {
+        let Some(control) = &mut self.control else { return Ok(None) };
+        let deadline = Instant::now() + limit;
+        loop {
+            let left = deadline.saturating_duration_since(Instant::now());
+            let waited = control.wait(left.min(LOOK));
+            match waited.map_err(|cause| io_error("wait for QEMU", cause))? {
+                Waited::Held(held) => {
+                    self.consoles.catch_up();
+                    return Ok(Some(held));
+                }
+                Waited::Runs if left > LOOK => {}
+                Waited::Runs | Waited::Ended => return Ok(None),
+            }
+            // One that could not start has not even opened the pipes.
+            let status = self.child.status().map_err(|cause| io_error("wait for QEMU", cause))?;
+            if status.is_some() {
+                return Ok(None);
+            }
+        }
+    }
+
+    /// Lets a machine that is held run on until its virtual time is `until` or it comes to
+    /// rest, when it is held again.
+    ///
+    /// # Errors
+    /// When the system refuses.
+    pub fn run_to(&mut self, until: Duration) -> Result<(), MachineError> {
+        self.order(Order::RunTo(u64::try_from(until.as_nanos()).unwrap_or(u64::MAX)))
+    }
+
+    /// Returns what each core of a machine in virtual time that has been killed was doing: the
+    /// last report of the instrument's watchdog, or else what it counted.
+    pub(crate) fn doings(&mut self) -> String {
+        let watched = self.complaint().rfind(STANDSTILL).map(|at| self.complaint[at..].to_owned());
+        let counted = || self.statistics().map(|counts| counts.summary());
+        watched.or_else(counted).unwrap_or_default().trim_end().to_owned()
+    }
+
+    fn order(&mut self, order: Order) -> Result<(), MachineError> {
+        let ordered = self.control.as_mut().map_or(Ok(()), |control| control.order(order));
+        ordered.map_err(|cause| io_error("order QEMU to go on", cause))
+    }
+
     /// Ends the machine in good order, so that what its instrument counts is
-    /// complete; one that will not is killed. Memory and consoles stay
-    /// readable.
+    /// complete: what stands there if it is held, else what the machine has
+    /// come to when QEMU gets to it. One that will not end is killed. Memory and
+    /// consoles stay readable.
     ///
     /// # Errors
     /// When the system refuses.
     pub fn stop(&mut self) -> Result<(), MachineError> {
-        if matches!(self.time, Time::Virtual(_)) {
-            self.child.terminate().map_err(|cause| io_error("end QEMU", cause))?;
+        if let Some(control) = &self.control {
+            let is_held = control.held().is_some();
+            // One that still runs may come to be held before it sees the signal.
+            self.order(Order::End)?;
+            if !is_held {
+                self.child.terminate().map_err(|cause| io_error("end QEMU", cause))?;
+            }
             self.child.wait(LAST_WORDS).map_err(|cause| io_error("wait for QEMU", cause))?;
         }
         self.kill()

@@ -1,6 +1,5 @@
 //! How a machine's time passes.
 
-use crate::observe::Pace;
 use crate::qemu::Qemu;
 use miette::Diagnostic;
 use std::ffi::OsString;
@@ -8,7 +7,7 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use thiserror::Error;
-use vtime::options::Options;
+use vtime::options::{Options, Pipes};
 use vtime::stats::Statistics;
 use vtime::wrap::{Instrument, WrapError};
 
@@ -19,6 +18,16 @@ const STATISTICS_PERIOD: Duration = Duration::from_millis(250);
 const SAME_EACH_TIME: [&str; 4] = ["-seed", "1", "-rtc", "base=2026-01-01T00:00:00,clock=vm"];
 /// File name of what it writes.
 const STATISTICS: &str = "virtual-time.json";
+
+/// What an observer of a machine knows of its time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pace {
+    /// It passes as ours does.
+    Real,
+    /// It passes by rules of its own (virtual time): only timestamps count, and where the
+    /// machine is held.
+    Virtual,
+}
 
 /// How a machine's time passes.
 #[derive(Clone, Debug, Default)]
@@ -145,12 +154,13 @@ impl Time {
         }
     }
 
-    /// Further arguments for QEMU.
-    pub(super) fn args(&self) -> Vec<OsString> {
+    /// Further arguments for QEMU, whose instrument is held through `pipes`.
+    pub(super) fn args(&self, control: Option<Pipes>) -> Vec<OsString> {
         match self {
             Self::Real => Vec::new(),
             Self::Virtual(time) => {
-                let option = time.instrument.plugin_option(&time.options);
+                let options = Options { control, ..time.options.clone() };
+                let option = time.instrument.plugin_option(&options);
                 let mut args = vec!["-plugin".into(), option.into()];
                 args.extend(SAME_EACH_TIME.map(OsString::from));
                 args
@@ -180,13 +190,13 @@ mod tests {
     fn virtual_time_is_an_option_and_a_preload_of_one_file() {
         let directory = tempfile::tempdir().unwrap();
         let time = Time::Virtual(virtual_time(directory.path()).counting(0x1000..0x2000));
-        let args = time.args();
+        let args = time.args(None);
         let option = args[1].to_str().unwrap();
         let (_, preload) = time.env().pop().unwrap();
         let preload = preload.to_str().unwrap().split(':').next().unwrap().to_owned();
         assert!(option.starts_with(&format!("file={preload},")), "{option} {preload}");
         assert!(option.contains("range=0x1000-0x2000"), "{option}");
-        assert!(Time::Real.args().is_empty() && Time::Real.env().is_empty());
+        assert!(Time::Real.args(None).is_empty() && Time::Real.env().is_empty());
     }
 
     #[test]

@@ -5,18 +5,11 @@
 //! In real time the counter runs as fast as our own clock, so the greatest
 //! difference ever seen between the two is the best estimate of what must be
 //! added to ours: it can only be too small, and by no more than the age of the
-//! freshest timestamp ever seen.
+//! freshest timestamp ever seen. In virtual time the instrument tells where the
+//! machine is held, and the counter is known.
 
+use crate::machine::Pace;
 use std::time::{Duration, Instant};
-
-/// How the machine's time passes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Pace {
-    /// As ours does.
-    Real,
-    /// By rules of its own (virtual time): only timestamps count.
-    Virtual,
-}
 
 /// Estimates the counter.
 #[derive(Debug)]
@@ -35,7 +28,7 @@ impl Clock {
     /// A `timestamp` was visible at `at`; answers the counter then.
     pub(super) fn now(&mut self, timestamp: u64, counter_hz: u64, at: Instant) -> u64 {
         let ours = match self.pace {
-            Pace::Real => ticks(at.saturating_duration_since(self.start), counter_hz),
+            Pace::Real => ticks(at.saturating_duration_since(self.start), counter_hz).into(),
             Pace::Virtual => 0,
         };
         let bound = i128::from(timestamp) - ours;
@@ -45,8 +38,10 @@ impl Clock {
     }
 }
 
-fn ticks(time: Duration, counter_hz: u64) -> i128 {
-    i128::try_from(time.as_nanos() * u128::from(counter_hz) / 1_000_000_000).unwrap_or(0)
+/// `time` in ticks of a counter that runs at `counter_hz`.
+pub(super) fn ticks(time: Duration, counter_hz: u64) -> u64 {
+    let ticks = time.as_nanos() * u128::from(counter_hz) / 1_000_000_000;
+    u64::try_from(ticks).unwrap_or(u64::MAX)
 }
 
 #[cfg(test)]

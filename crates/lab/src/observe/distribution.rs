@@ -4,11 +4,14 @@
 //! A counter's ticks are coarse (16 ns at 62.5 MHz), so hours of latencies fit
 //! in a few thousand entries, and percentiles need no approximation.
 
+use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-/// A multiset of values in ticks.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+/// A multiset of values in ticks. Stored, it is a map from each value to how often it
+/// occurred.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "BTreeMap<u32, u64>", into = "BTreeMap<u32, u64>")]
 pub struct Distribution {
     counts: BTreeMap<u32, u64>,
     count: u64,
@@ -57,7 +60,6 @@ impl Distribution {
 
     /// The arithmetic mean.
     #[must_use]
-    #[allow(clippy::cast_precision_loss)] // a mean of measured ticks
     pub fn mean(&self) -> Option<f64> {
         (self.count > 0).then(|| self.sum as f64 / self.count as f64)
     }
@@ -77,6 +79,20 @@ impl Distribution {
     /// All values with their counts, ascending.
     pub fn iter(&self) -> impl Iterator<Item = (u32, u64)> + '_ {
         self.counts.iter().map(|(&value, &count)| (value, count))
+    }
+}
+
+impl From<BTreeMap<u32, u64>> for Distribution {
+    fn from(counts: BTreeMap<u32, u64>) -> Self {
+        let mut distribution = Self::default();
+        counts.into_iter().for_each(|(value, count)| distribution.record_many(value, count));
+        distribution
+    }
+}
+
+impl From<Distribution> for BTreeMap<u32, u64> {
+    fn from(distribution: Distribution) -> Self {
+        distribution.counts
     }
 }
 
@@ -108,6 +124,15 @@ mod tests {
             let mean = values.iter().map(|&v| f64::from(v)).sum::<f64>() / values.len() as f64;
             prop_assert!((distribution.mean().unwrap() - mean).abs() < 1e-9);
         }
+    }
+
+    #[test]
+    fn what_is_stored_is_how_often_each_value_occurred() {
+        let distribution = Distribution::from(BTreeMap::from([(900, 1), (700, 3), (800, 0)]));
+        let stored = serde_json::to_string(&distribution).unwrap();
+        assert_eq!(stored, r#"{"700":3,"900":1}"#);
+        assert_eq!(serde_json::from_str::<Distribution>(&stored).unwrap(), distribution);
+        assert_eq!((distribution.count(), distribution.mean()), (4, Some(750.0)));
     }
 
     #[test]

@@ -3,8 +3,9 @@
 use abi::system::{System, vm_flags};
 use std::ops::Range;
 
-/// What the packed tables say about a system, as far as watching it goes.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// What the packed tables say about a system, as far as watching it goes. The default is a
+/// machine without a hypervisor, in which there is nothing to watch.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Layout {
     /// Physical address of the status area.
     pub status_pa: u64,

@@ -8,7 +8,6 @@ mod ring;
 mod status;
 mod timeline;
 
-pub use clock::Pace;
 pub use distribution::Distribution;
 pub use layout::{Layout, VcpuName, VmLayout};
 pub use reports::Reports;
@@ -18,7 +17,7 @@ pub use status::{
 };
 pub use timeline::{Span, Timeline};
 
-use crate::machine::{Memory, MemoryError};
+use crate::machine::{Memory, MemoryError, Pace};
 use clock::Clock;
 use std::time::{Duration, Instant};
 
@@ -27,10 +26,11 @@ use std::time::{Duration, Instant};
 pub struct Observer {
     layout: Layout,
     clock: Clock,
+    /// When the machine was held last; zero in real time.
+    virtual_time: Duration,
     latest: Option<Snapshot>,
     timeline: Timeline,
     reports: Vec<Option<Reports>>,
-    host_wait: Option<Duration>,
 }
 
 impl Observer {
@@ -43,10 +43,10 @@ impl Observer {
         Self {
             layout,
             clock,
+            virtual_time: Duration::ZERO,
             latest: None,
             timeline: Timeline::default(),
             reports,
-            host_wait: None,
         }
     }
 
@@ -59,32 +59,37 @@ impl Observer {
         self.poll_at(memory, Instant::now())
     }
 
+    /// Looks at a machine that is held at `virtual_time`, which is what its
+    /// counter shows then.
+    ///
+    /// # Errors
+    /// When memory cannot be read.
+    pub fn poll_held(
+        &mut self,
+        memory: &Memory,
+        virtual_time: Duration,
+    ) -> Result<(), MemoryError> {
+        self.virtual_time = virtual_time;
+        self.poll(memory)
+    }
+
     fn poll_at(&mut self, memory: &Memory, at: Instant) -> Result<(), MemoryError> {
+        if self.layout.vms.is_empty() {
+            return Ok(()); // There is no hypervisor.
+        }
         for reports in self.reports.iter_mut().flatten() {
             reports.poll(memory)?;
         }
         if let Some(status) = status::read(memory, &self.layout)? {
             let raised = self.reports.iter().flatten().filter_map(Reports::last_raised);
             let timestamp = raised.fold(status::latest(&status), u64::max);
+            let timestamp = timestamp.max(clock::ticks(self.virtual_time, status.counter_hz));
             let counter = self.clock.now(timestamp, status.counter_hz, at);
             let snapshot = Snapshot::of(&status, counter, &self.layout, self.latest.as_ref());
             self.timeline.push(&snapshot);
             self.latest = Some(snapshot);
         }
         Ok(())
-    }
-
-    /// Notes how long the host has let the machine wait so far
-    /// ([`crate::machine::Machine::host_wait`]); the longest counts, since
-    /// threads that end take their share along.
-    pub fn note_host_wait(&mut self, wait: Option<Duration>) {
-        self.host_wait = self.host_wait.max(wait);
-    }
-
-    /// How long the host has let the machine's threads wait, all together.
-    #[must_use]
-    pub fn host_wait(&self) -> Option<Duration> {
-        self.host_wait
     }
 
     /// What is watched.
@@ -97,6 +102,12 @@ impl Observer {
     #[must_use]
     pub fn latest(&self) -> Option<&Snapshot> {
         self.latest.as_ref()
+    }
+
+    /// Returns how often the hypervisor met what cannot happen, and went on.
+    #[must_use]
+    pub fn bugs(&self) -> u64 {
+        self.latest.as_ref().map_or(0, |now| now.bugs)
     }
 
     /// How it developed.

@@ -20,6 +20,8 @@ pub struct Snapshot {
     pub vcpus: Vec<VcpuSnapshot>,
     /// Each pCPU.
     pub pcpus: Vec<PcpuSnapshot>,
+    /// Cases of what cannot happen that EL2 met.
+    pub bugs: u64,
 }
 
 /// One VM by one instant.
@@ -131,6 +133,7 @@ impl Snapshot {
             vms: status.vms.iter().take(layout.vms.len()).enumerate().map(vm).collect(),
             vcpus,
             pcpus: status.pcpus.iter().take(layout.pcpus).enumerate().map(pcpu).collect(),
+            bugs: status.bugs,
         }
     }
 
@@ -221,7 +224,6 @@ fn current_turn(status: &Status, index: u64, vcpu: &VcpuStatus, counter: u64) ->
     running.map_or(0, |pcpu| counter.saturating_sub(pcpu.since))
 }
 
-#[allow(clippy::cast_precision_loss)] // a share needs no 53 bits
 fn ratio(part: u64, whole: u64) -> f64 {
     if whole == 0 { 0.0 } else { (part as f64 / whole as f64).min(1.0) }
 }

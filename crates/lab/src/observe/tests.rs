@@ -120,6 +120,18 @@ fn shares_count_the_turn_that_is_not_over() {
 }
 
 #[test]
+fn a_turn_without_a_switch_counts_up_to_where_the_machine_is_held() {
+    let (memory, status) = (memory(), status());
+    memory.write_bytes(STATUS, status.as_bytes()).unwrap();
+    let mut observer = Observer::new(layout(), Pace::Virtual);
+    observer.poll_held(&memory, Duration::from_millis(500)).unwrap();
+    let latest = observer.latest().unwrap();
+    // EL2 wrote nothing since it was entered, at 1,000.
+    assert_eq!((latest.now, latest.vcpus[0].run), (499_000, 499_000));
+    assert!(near(latest.share(0, None), 1.0) && near(latest.share(1, None), 0.0));
+}
+
+#[test]
 fn a_torn_look_never_makes_a_sum_step_back() {
     let (memory, mut status) = (memory(), status());
     let mut observer = Observer::new(layout(), Pace::Virtual);

@@ -93,7 +93,6 @@ pub(super) fn round_up(value: f64) -> f64 {
 fn log_ticks(low: f64, high: f64) -> Vec<f64> {
     let decades = (high / low).log10();
     let leads: &[f64] = if decades > 4.0 { &[1.0] } else { &[1.0, 2.0, 5.0] };
-    #[allow(clippy::cast_possible_truncation)] // exponents of values people measure
     let exponents = low.log10().floor() as i32..=high.log10().ceil() as i32;
     let all = exponents.flat_map(|e| leads.iter().map(move |lead| lead * 10_f64.powi(e)));
     all.filter(|tick| (low * 0.999..=high * 1.001).contains(tick)).collect()

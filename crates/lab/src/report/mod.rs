@@ -5,25 +5,13 @@
 //! written with the page's own templates (maud) and not by a plotting crate,
 //! which bakes colours into the picture.
 
-mod alone;
 mod axis;
-mod bars;
-mod dots;
-mod histogram;
-mod lines;
-mod rows;
-mod shares;
+mod plot;
 pub mod timeline;
 
-pub use alone::alone;
-pub use bars::{Bar, bars};
-pub use dots::{Group, dots};
-pub use histogram::{Series, histogram};
-pub use lines::Chart;
-pub use rows::{Row, rows};
-pub use shares::shares;
+pub use plot::Plot;
 
-use crate::results::{Check, Outcome};
+use crate::results::Outcome;
 use crate::table::Table;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use serde_json::{Map, Value};
@@ -41,7 +29,6 @@ pub struct Report {
 
 impl Report {
     /// A page called `title` that begins with a sentence or two.
-    #[must_use]
     pub fn new(title: &str, lead: &str) -> Self {
         let (tiles, sections) = (Vec::new(), Vec::new());
         Self { title: title.into(), lead: lead.into(), tiles, sections }
@@ -63,7 +50,6 @@ impl Report {
     }
 
     /// The page, with the checks and parameters of `outcome`.
-    #[must_use]
     pub fn render(&self, outcome: &Outcome) -> String {
         let page = html! {
             (DOCTYPE)
@@ -73,7 +59,7 @@ impl Report {
                     meta name="viewport" content="width=device-width, initial-scale=1";
                     meta name="color-scheme" content="light dark";
                     title { (self.title) " · Cassata" }
-                    style { (PreEscaped(STYLE)) }
+                    style { (PreEscaped(STYLE)) (PreEscaped(plot::PLOT_STYLE)) }
                 }
                 body {
                     main {
@@ -81,7 +67,7 @@ impl Report {
                         (verdict(outcome))
                         @if !self.tiles.is_empty() { (tiles(&self.tiles)) }
                         @for section in &self.sections { (section) }
-                        section { h2 { "Checks" } (checks(outcome.checks())) }
+                        section { h2 { "Checks" } (table_markup(&outcome.table())) }
                         section { h2 { "Conditions" } (parameters(&outcome.parameters)) }
                     }
                 }
@@ -92,13 +78,11 @@ impl Report {
 }
 
 /// A drawing with a caption.
-#[must_use]
 pub fn figure(drawing: &Markup, caption: &str) -> Markup {
     html! { figure { (drawing) figcaption { (caption) } } }
 }
 
-/// Content that is there for who asks for it.
-#[must_use]
+/// Content that is shown on demand.
 pub fn folded(heading: &str, content: &Markup) -> Markup {
     html! { details { summary { (heading) } (content) } }
 }
@@ -126,24 +110,14 @@ fn table_markup(table: &Table) -> Markup {
             }
             tbody {
                 @for row in &table.rows { tr { @for (column, cell) in row.iter().enumerate() {
-                    @if column == 0 { th scope="row" { (cell) } } @else { td { (cell) } }
+                    @match (column, cell.as_str()) {
+                        (0, _) => th scope="row" { (cell) },
+                        (_, "holds") => td.good { (cell) },
+                        (_, "FAILS") => td.bad { (cell) },
+                        _ => td { (cell) },
+                    }
                 } } }
             }
-        } }
-    }
-}
-
-fn checks(checks: &[Check]) -> Markup {
-    html! {
-        div.wide { table {
-            thead { tr { th scope="col" { "Check" } th scope="col" { "Value" }
-                th scope="col" { "Goal" } th scope="col" { "Holds" } } }
-            tbody { @for check in checks { tr {
-                th scope="row" { (check.name) }
-                td { (check.value_text()) }
-                td { (check.goal) }
-                @if check.holds() { td.good { "✓" } } @else { td.bad { "✗" } }
-            } } }
         } }
     }
 }

@@ -7,6 +7,7 @@ use std::fmt;
 
 /// A figure, what is demanded of it, and whether it is met.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[must_use]
 pub struct Check {
     /// What is checked, in words.
     pub name: String,
@@ -43,19 +44,16 @@ impl Check {
     }
 
     /// Something that must have happened: 1 when it did.
-    #[must_use]
     pub fn done(name: &str, done: bool) -> Self {
         Self::new(name, f64::from(u8::from(done)), "", Goal::Exactly(1.0))
     }
 
     /// Whether the demand is met.
-    #[must_use]
     pub fn holds(&self) -> bool {
         self.holds
     }
 
     /// The value with its unit, for people.
-    #[must_use]
     pub fn value_text(&self) -> String {
         let value = self.value.map_or_else(|| "none".into(), number);
         if self.unit.is_empty() { value } else { format!("{value} {}", self.unit) }
@@ -89,7 +87,6 @@ fn as_text<S: Serializer>(goal: &Goal, serializer: S) -> Result<S::Ok, S::Error>
 }
 
 /// Counts appear as integers.
-#[allow(clippy::cast_possible_truncation)] // guarded by the range
 fn integer_if_whole<S: Serializer>(value: &Option<f64>, serializer: S) -> Result<S::Ok, S::Error> {
     let whole = |v: f64| v.fract() == 0.0 && v.abs() < 9e15;
     let json = value.map_or(Value::Null, |v| if whole(v) { (v as i64).into() } else { v.into() });

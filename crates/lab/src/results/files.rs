@@ -1,79 +1,53 @@
-//! `results/NAME/`: written whole or not at all.
+//! Files that are written whole or not at all.
 
-use super::Outcome;
 use miette::Diagnostic;
 use std::fs;
 use std::io::{self, Write};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use system::temporary::without_name;
 use thiserror::Error;
-
-/// The directory of one experiment's results.
-#[derive(Clone, Debug)]
-pub struct Directory {
-    path: PathBuf,
-}
 
 /// A result could not be written.
 #[derive(Debug, Error, Diagnostic)]
 #[error("cannot write {}: {cause}", path.display())]
-#[diagnostic(help("is there room, and may you write there?"))]
+#[diagnostic(help("{advice}"))]
 pub struct WriteError {
     path: PathBuf,
     cause: io::Error,
+    advice: String,
 }
 
-impl Directory {
-    /// Makes `results/name` if need be.
-    ///
-    /// # Errors
-    /// When it cannot be made.
-    pub fn create(results: &Path, name: &str) -> Result<Self, WriteError> {
-        let path = results.join(name);
-        fs::create_dir_all(&path).map_err(|cause| WriteError { path: path.clone(), cause })?;
-        Ok(Self { path })
+impl WriteError {
+    /// `path` could not be written because of `cause`.
+    pub(super) fn new(path: &Path, cause: io::Error) -> Self {
+        let advice = advice(path, &cause, rustix::process::geteuid().as_raw());
+        Self { path: path.into(), advice, cause: without_name(cause) }
     }
+}
 
-    /// Where it is.
-    #[must_use]
-    pub fn path(&self) -> &Path {
-        &self.path
+/// Returns what user `own` can do about `cause`.
+fn advice(path: &Path, cause: &io::Error, own: u32) -> String {
+    let owner = || {
+        let there = path.ancestors().find_map(|path| Some((path, fs::metadata(path).ok()?)));
+        let (path, uid) = there.map(|(path, there)| (path, there.uid()))?;
+        (uid != own).then(|| format!("{} belongs to user {}", path.display(), user_name(uid)))
+    };
+    match cause.kind() {
+        io::ErrorKind::PermissionDenied => owner().map_or_else(
+            || "may you write there?".into(),
+            |owner| format!("{owner}: delete it as that user, or give it away with chown"),
+        ),
+        _ => "is there room, and may you write there?".into(),
     }
+}
 
-    /// Writes `result.json`; answers where.
-    ///
-    /// # Errors
-    /// When it cannot be written.
-    pub fn write_outcome(&self, outcome: &Outcome) -> Result<PathBuf, WriteError> {
-        let path = self.path.join("result.json");
-        write_json(&path, outcome)?;
-        Ok(path)
-    }
-
-    /// Deletes files with this extension that an earlier run left, but those to `keep`.
-    ///
-    /// # Errors
-    /// When one cannot be deleted.
-    pub fn clear_of(&self, extension: &str, keep: impl Fn(&str) -> bool) -> Result<(), WriteError> {
-        let fail = |cause| WriteError { path: self.path.clone(), cause };
-        for entry in fs::read_dir(&self.path).map_err(fail)? {
-            let path = entry.map_err(fail)?.path();
-            let name = path.file_name().unwrap_or_default().to_string_lossy();
-            if path.is_file() && path.extension().is_some_and(|e| e == extension) && !keep(&name) {
-                fs::remove_file(&path).map_err(fail)?;
-            }
-        }
-        Ok(())
-    }
-
-    /// Writes `name` in this directory; answers where.
-    ///
-    /// # Errors
-    /// When it cannot be written.
-    pub fn write(&self, name: &str, content: &[u8]) -> Result<PathBuf, WriteError> {
-        let path = self.path.join(name);
-        write_atomically(&path, content)?;
-        Ok(path)
-    }
+/// Returns the name that passwd(5) has for `uid`, else the number.
+fn user_name(uid: u32) -> String {
+    let users = fs::read_to_string("/etc/passwd").unwrap_or_default();
+    let fields = |line: &str| line.split(':').map(str::to_owned).collect::<Vec<_>>();
+    let known = users.lines().map(fields).find(|fields| fields.get(2) == Some(&uid.to_string()));
+    known.map_or_else(|| uid.to_string(), |fields| fields[0].clone())
 }
 
 /// Writes a value as indented JSON to `path`.
@@ -81,7 +55,7 @@ impl Directory {
 /// # Errors
 /// When it cannot be written.
 pub fn write_json(path: &Path, value: &impl serde::Serialize) -> Result<(), WriteError> {
-    let fail = |cause| WriteError { path: path.into(), cause };
+    let fail = |cause| WriteError::new(path, cause);
     let mut text = serde_json::to_vec_pretty(value).map_err(|e| fail(e.into()))?;
     text.push(b'\n');
     write_atomically(path, &text)
@@ -95,13 +69,13 @@ pub fn write_file(path: &Path, content: &[u8]) -> Result<(), WriteError> {
     write_atomically(path, content)
 }
 
-/// Whether there is a place for a file at `path`: whoever works long for one asks
+/// Whether there is a place for a file at `path`: a command that works long for one asks
 /// before.
 ///
 /// # Errors
 /// When there is no such directory, or a directory itself.
 pub fn has_place(path: &Path) -> Result<(), WriteError> {
-    let fail = |cause| WriteError { path: path.into(), cause };
+    let fail = |cause| WriteError::new(path, cause);
     if path.is_dir() {
         return Err(fail(io::ErrorKind::IsADirectory.into()));
     }
@@ -120,8 +94,8 @@ fn directory_of(path: &Path) -> io::Result<&Path> {
 
 /// A reader sees the old file or the new one, never half of it. What is no file,
 /// such as `/dev/stdout`, is written to and stays what it is; a link stays one.
-fn write_atomically(path: &Path, content: &[u8]) -> Result<(), WriteError> {
-    let fail = |cause| WriteError { path: path.into(), cause };
+pub(super) fn write_atomically(path: &Path, content: &[u8]) -> Result<(), WriteError> {
+    let fail = |cause| WriteError::new(path, cause);
     if fs::metadata(path).is_ok_and(|there| !there.is_file()) {
         return fs::OpenOptions::new()
             .write(true)
@@ -148,33 +122,20 @@ fn readable() -> fs::Permissions {
 
 #[cfg(test)]
 mod tests {
+    use super::*;
+
     #[test]
     fn what_is_no_file_stays_what_it_is() {
         let directory = tempfile::tempdir().unwrap();
         let (link, file) = (directory.path().join("link"), directory.path().join("file"));
-        super::write_file(&file, b"old").unwrap();
+        write_file(&file, b"old").unwrap();
         std::os::unix::fs::symlink(&file, &link).unwrap();
-        super::write_file(&link, b"new").unwrap();
+        write_file(&link, b"new").unwrap();
         assert!(link.is_symlink());
         assert_eq!(std::fs::read(&file).unwrap(), b"new");
         // A directory can be neither written to nor replaced.
-        assert!(super::write_file(directory.path(), b"new").is_err());
+        assert!(write_file(directory.path(), b"new").is_err());
         assert!(directory.path().is_dir());
-    }
-
-    #[test]
-    fn drawings_of_before_are_deleted_and_nothing_else() {
-        let root = tempfile::tempdir().unwrap();
-        let directory = Directory::create(root.path(), "lhp").unwrap();
-        for name in ["old.svg", "kept.svg", "old.csv"] {
-            directory.write(name, b"x").unwrap();
-        }
-        fs::create_dir(directory.path().join("points.svg")).unwrap();
-        directory.clear_of("svg", |name| name == "kept.svg").unwrap();
-        let left = fs::read_dir(directory.path()).unwrap().map(|e| e.unwrap().file_name());
-        let mut left: Vec<_> = left.map(|name| name.into_string().unwrap()).collect();
-        left.sort();
-        assert_eq!(left, ["kept.svg", "old.csv", "points.svg"]);
     }
 
     #[test]
@@ -188,27 +149,28 @@ mod tests {
         assert!(has_place(directory.path()).is_err());
     }
 
-    use super::*;
-
     #[test]
-    fn replaces_a_file_and_leaves_no_other() {
+    fn a_failure_names_the_file_and_no_temporary_one() {
         let results = tempfile::tempdir().unwrap();
-        let directory = Directory::create(results.path(), "demo").unwrap();
-        for content in ["old", "new"] {
-            directory.write("report.html", content.as_bytes()).unwrap();
-        }
-        let path = directory.path().join("report.html");
-        assert_eq!(fs::read_to_string(&path).unwrap(), "new");
-        assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1);
+        fs::create_dir(results.path().join("taken")).unwrap();
+        let error = write_file(&results.path().join("taken"), b"x").unwrap_err();
+        assert!(error.to_string().contains("taken"), "{error}");
+        assert_eq!(fs::read_dir(results.path()).unwrap().count(), 1);
+        // Where no file can be made, not even a temporary one.
+        let error = write_file(Path::new("/proc/1/new"), b"x").unwrap_err();
+        assert!(error.to_string().starts_with("cannot write /proc/1/new: "), "{error}");
+        assert!(!error.to_string().contains(".tmp"), "{error}");
     }
 
     #[test]
-    fn failure_names_the_file() {
-        let results = tempfile::tempdir().unwrap();
-        fs::create_dir(results.path().join("taken")).unwrap();
-        let directory = Directory { path: results.path().into() };
-        let error = directory.write("taken", b"x").unwrap_err();
-        assert!(error.to_string().contains("taken"), "{error}");
-        assert_eq!(fs::read_dir(results.path()).unwrap().count(), 1);
+    fn a_file_of_another_user_is_told_with_its_owner() {
+        assert_eq!(user_name(0), "root");
+        assert_eq!(user_name(u32::MAX - 7), (u32::MAX - 7).to_string());
+        let denied = io::Error::from(io::ErrorKind::PermissionDenied);
+        let directory = tempfile::tempdir().unwrap();
+        let (uid, file) = (rustix::process::geteuid().as_raw(), directory.path().join("new"));
+        assert_eq!(advice(&file, &denied, uid), "may you write there?");
+        let named = format!("{} belongs to user {}: ", directory.path().display(), user_name(uid));
+        assert!(advice(&file, &denied, uid + 1).starts_with(&named));
     }
 }

@@ -4,11 +4,14 @@
 //! code follows from the checks.
 
 mod check;
+mod directory;
 mod files;
 
 pub use check::{Check, Goal};
-pub use files::{Directory, WriteError, has_place, write_file, write_json};
+pub use directory::{Directory, DirectoryError};
+pub use files::{WriteError, has_place, write_file, write_json};
 
+use crate::table::Table;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
@@ -23,13 +26,15 @@ pub struct Outcome {
     pub parameters: Map<String, Value>,
     /// What was measured.
     pub figures: Map<String, Value>,
+    /// What the host had to do with it, such as real time. In virtual time all
+    /// the rest is equal from run to run.
+    pub host: Map<String, Value>,
     /// What was demanded of it.
     checks: Vec<Check>,
 }
 
 impl Outcome {
-    /// Nothing found yet: everything holds.
-    #[must_use]
+    /// Returns an outcome without findings: everything holds.
     pub fn new(name: &str) -> Self {
         Self { name: name.into(), holds: true, ..Self::default() }
     }
@@ -50,21 +55,42 @@ impl Outcome {
         self.checks.push(check);
     }
 
-    /// Everything demanded so far.
-    #[must_use]
+    /// Takes back demands on values that could not be found.
+    pub fn forget_unknown(&mut self) {
+        self.checks.retain(|check| check.value.is_some());
+        self.holds = self.checks.iter().all(Check::holds);
+    }
+
+    /// Returns everything demanded so far.
     pub fn checks(&self) -> &[Check] {
         &self.checks
     }
 
-    /// Whether all of it is met.
+    /// Returns what was demanded, what was found, and whether that is enough.
+    pub fn table(&self) -> Table {
+        let mut table = Table::new("Checks", ["", "value", "goal", ""]);
+        for check in &self.checks {
+            let mark = if check.holds() { "holds" } else { "FAILS" };
+            let goal = check.goal.to_string();
+            table.row([check.name.clone(), check.value_text(), goal, mark.into()]);
+        }
+        table
+    }
+
+    /// Returns what was not met, a line for each.
     #[must_use]
+    pub fn objections(&self) -> Vec<String> {
+        let failed = self.checks.iter().filter(|check| !check.holds());
+        failed.map(|c| format!("{}: {}, goal {}", c.name, c.value_text(), c.goal)).collect()
+    }
+
+    /// Returns true when all of it is met.
     pub fn holds(&self) -> bool {
         self.holds
     }
 
-    /// The process's exit code: 0 when all checks hold or the result is only
+    /// Returns the process's exit code: 0 when all checks hold or the result is only
     /// to be reported, else 1.
-    #[must_use]
     pub fn exit_code(&self, report_only: bool) -> u8 {
         u8::from(!self.holds && !report_only)
     }

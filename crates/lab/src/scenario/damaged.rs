@@ -1,10 +1,10 @@
 //! Systems in which a byte is wrong: EL2 must refuse them, and say why.
 
 use super::LIMIT;
-use super::staged::SYSTEMS;
-use crate::bundle::Bundle;
-use crate::console::Cursor;
-use crate::machine::Machine;
+use super::staged::description;
+use crate::results::{Check, Outcome};
+use crate::run;
+use crate::session::{End, Run};
 use crate::suite::{Bench, Scenario};
 use abi::console::HYPERVISOR;
 use abi::system::{Invalid, MAGIC, System};
@@ -52,27 +52,35 @@ const DAMAGES: [Damage; 6] = [
     },
 ];
 
-/// All of them, one after the other.
+/// Returns the scenario of all of them, one after the other.
 #[must_use]
 pub fn scenario() -> Scenario {
-    let about = "a system with a flipped byte is refused at EL2, and it says why";
+    let about = "a system with a flipped byte is refused at EL2, and run says why";
     Scenario::new("damaged", about, |bench: &Bench| {
-        let checked = system::load(&bench.root.join(SYSTEMS).join("alone-1.toml"))?;
-        let image = bench.directory.join("system.elf");
-        let bundle = Bundle::pack(&checked, bench.hypervisor, &image)?;
-        let sound = fs::read(&image).into_diagnostic()?;
+        let bundle = bench.pack(&bench.described(&description("alone-1"), &[])?)?;
+        let sound = fs::read(&bundle.image).into_diagnostic()?;
         let tables = tables_of(&sound)?;
+        let mut outcome = Outcome::new("damaged");
         for damage in DAMAGES {
             let mut file = sound.clone();
             file[tables + damage.offset] ^= 0x10;
-            fs::write(&image, &file).into_diagnostic()?;
-            boot(bench, &bundle, damage)?;
+            fs::write(&bundle.image, &file).into_diagnostic()?;
+            let run = bench.session(&bundle, LIMIT)?.run(|_| false)?;
+            let objections = objections(&run, damage);
+            outcome.check(Check::done(
+                &format!("damage in {} is refused", damage.place),
+                objections.is_empty(),
+            ));
+            if !objections.is_empty() {
+                return bench.judge(&run, outcome, &objections);
+            }
         }
-        fs::remove_file(&image).into_diagnostic()
+        bench.keep(&outcome)?;
+        fs::remove_file(&bundle.image).into_diagnostic()
     })
 }
 
-/// Where the tables begin in the bootable file.
+/// Returns where the tables begin in the bootable file.
 fn tables_of(file: &[u8]) -> Result<usize> {
     // The hypervisor has the magic among its constants; the tables' is the one
     // that the version follows.
@@ -85,20 +93,14 @@ fn tables_of(file: &[u8]) -> Result<usize> {
     }
 }
 
-fn boot(bench: &Bench, bundle: &Bundle, damage: Damage) -> Result<()> {
-    let place = damage.place;
-    let consoles = bundle.consoles(Some(bench.directory.clone()));
-    let mut machine = Machine::start(&bench.qemu, &bundle.machine(), &consoles)?;
-    let is_off = machine.ended_within(LIMIT)?;
-    machine.kill()?;
-    let lines = machine.consoles().follow(&mut Cursor::default(), std::time::Duration::ZERO);
-    let (told, ran): (Vec<_>, Vec<_>) = lines.iter().partition(|line| line.channel == HYPERVISOR);
-    let complaint = damage.complaint.message();
-    if !told.iter().any(|line| line.text.contains(complaint)) {
-        return Err(miette!("damage in {place}: EL2 does not say \"{complaint}\", but {told:?}"));
-    }
-    if let Some(line) = ran.first() {
-        return Err(miette!("damage in {place}: a guest ran all the same: {}", line.text));
-    }
-    if is_off { Ok(()) } else { Err(miette!("damage in {place}: the machine stays on")) }
+fn objections(run: &Run, damage: Damage) -> Vec<String> {
+    let (place, complaint) = (damage.place, damage.complaint.message());
+    let summary = run::summary(run, &run::answer(run, "damaged"));
+    let guests = run.lines.iter().find(|line| line.channel != HYPERVISOR);
+    let ran = guests.map(|line| format!("a guest ran all the same: {}", line.text));
+    let unsaid = (!summary.contains(complaint))
+        .then(|| format!("the summary does not say \"{complaint}\", but {summary}"));
+    let on = (run.end != End::PoweredOff).then(|| "the machine stays on".to_owned());
+    let all = ran.into_iter().chain(unsaid).chain(on);
+    all.map(|why| format!("damage in {place}: {why}")).collect()
 }

@@ -1,6 +1,6 @@
 //! What is expected of each VM, and whether that has come.
 
-use super::probe::Account;
+use crate::guests::{ProbeProgress, Transcript};
 use crate::observe::{Observer, VcpuSnapshot};
 use abi::status::vm_state;
 
@@ -33,15 +33,23 @@ pub enum Expect {
 pub struct Seen<'a> {
     /// Its index.
     pub vm: usize,
-    /// What its console says.
-    pub account: &'a Account,
-    /// What the hypervisor's console says of it, by lines.
-    pub told: &'a [String],
+    /// What the guests say.
+    pub said: &'a Transcript,
     /// The machine's memory.
     pub observer: &'a Observer,
 }
 
-impl Seen<'_> {
+impl<'a> Seen<'a> {
+    /// Returns what is known of VM `name`, if there is one.
+    #[must_use]
+    pub fn of(name: &str, said: &'a Transcript, observer: &'a Observer) -> Option<Self> {
+        Some(Self { vm: observer.layout().vm(name)?, said, observer })
+    }
+
+    fn probe(&self) -> &ProbeProgress {
+        &self.said.guests[self.vm].probe
+    }
+
     fn state(&self) -> Option<u64> {
         Some(self.observer.latest()?.vms[self.vm].state)
     }
@@ -59,20 +67,20 @@ impl Seen<'_> {
         &self.observer.layout().vms[self.vm].name
     }
 
-    /// Why the end of this VM is not a good one, if it is not.
+    /// Returns why the end of this VM is not a good one, if it is not.
     fn not_passed(&self) -> Option<String> {
         let excuses: &[&str] = if self.vcpus().len() == 1 { &[ONE_VCPU] } else { &[] };
-        self.account.objection(excuses).or_else(|| {
+        self.probe().objection(excuses).or_else(|| {
             let off = self.state() == Some(vm_state::OFF);
             (!off).then(|| "it has come to its end and is not off".into())
         })
     }
 
-    /// Every activation that was due is told of: recorded, or counted as missed.
+    /// Returns which activations are missing: each that was due must be recorded.
     fn rhythm_broken(&self, activations: u64) -> Option<String> {
-        let told = self.account.figure("rhythm", "activations");
-        if told != Some(activations) {
-            return Some(format!("it tells of {told:?} activations instead of {activations}"));
+        let counted = self.probe().figure("rhythm", "activations");
+        if counted != Some(activations) {
+            return Some(format!("it counted {counted:?} activations instead of {activations}"));
         }
         let Some(reports) = self.observer.reports(self.vm) else {
             return Some("it has no report area".into());
@@ -89,32 +97,32 @@ impl Seen<'_> {
 }
 
 impl Expect {
-    /// Whether there is nothing more to wait for: what is expected has come, or
+    /// Returns true if there is nothing more to wait for: what is expected has come, or
     /// cannot come any more.
     #[must_use]
     pub fn settled(self, seen: &Seen) -> bool {
-        // A VM that stops without being told to is the end in any case.
+        // A VM that stops unexpectedly is the end in any case.
         if !matches!(self, Self::Fails) && seen.state() == Some(vm_state::FAILED) {
             return true;
         }
         match self {
             Self::Passes | Self::Rhythm(_) => {
-                seen.account.done.is_some() && seen.state() == Some(vm_state::OFF)
+                seen.probe().done.is_some() && seen.state() == Some(vm_state::OFF)
             }
             Self::Endures | Self::Starves => {
-                !seen.account.failed.is_empty() || seen.account.done.is_some()
+                !seen.probe().failed.is_empty() || seen.probe().done.is_some()
             }
             Self::Turns(_) | Self::Fails | Self::Starts(_) => self.objection(seen).is_none(),
         }
     }
 
-    /// Whether the scenario goes on until this has come.
+    /// Returns true if the scenario goes on until this has come.
     #[must_use]
     pub fn is_awaited(self) -> bool {
         !matches!(self, Self::Endures | Self::Starves)
     }
 
-    /// Why the VM does not do what is expected, if it does not.
+    /// Returns why the VM does not do what is expected, if it does not.
     #[must_use]
     pub fn objection(self, seen: &Seen) -> Option<String> {
         match self {
@@ -139,8 +147,9 @@ impl Expect {
                     return Some("it was not stopped".into());
                 }
                 let reason = format!("VM {} vCPU", seen.name());
-                let told = seen.told.iter().any(|line| line.contains(&reason));
-                (!told).then(|| "the hypervisor does not say why it was stopped".into())
+                let is_given =
+                    seen.said.hypervisor.lines().iter().any(|line| line.contains(&reason));
+                (!is_given).then(|| "the hypervisor does not say why it was stopped".into())
             }
             Self::Starts(starts) => (seen.starts() < starts)
                 .then(|| format!("it started {} times instead of {starts}", seen.starts())),
@@ -149,8 +158,8 @@ impl Expect {
 }
 
 fn endures(seen: &Seen) -> Option<String> {
-    if !seen.account.failed.is_empty() {
-        return Some(seen.account.failed.join("\n"));
+    if !seen.probe().failed.is_empty() {
+        return Some(seen.probe().failed.join("\n"));
     }
     (seen.state() != Some(vm_state::RUNNING)).then(|| "it does not run any more".into())
 }

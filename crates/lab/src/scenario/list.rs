@@ -1,10 +1,11 @@
 //! All scenarios.
 
-use super::expect::Expect::{self, Endures, Fails, Passes, Rhythm, Starts, Starves, Turns};
+use super::expect::Expect::{Endures, Fails, Passes, Rhythm, Starts, Starves, Turns};
 use super::staged::Staged;
-use super::{damaged, gathered, moved, reference, stock, typed};
+use super::{console, damaged, gathered, limits, moved, reference, stock, typed};
 use crate::observe::Observer;
 use crate::suite::Scenario;
+use crate::{bench, demo};
 use abi::status::Exit;
 
 /// All of them: first those that tell whether the probe is right.
@@ -16,68 +17,68 @@ pub fn all() -> Vec<Scenario> {
         reference::scenario(4, "the probe's tests hold on four cores without a hypervisor"),
     ];
     let staged = STAGED.iter().map(|&staged| Scenario::from(staged));
-    let others = [damaged::scenario(), typed::scenario()];
+    let others = [damaged::scenario(), typed::scenario(), limits::hung(), limits::stalled()];
     let policies = moved::scenarios().chain(gathered::scenarios()).chain(stock::scenarios());
-    reference.into_iter().chain(others).chain(staged).chain(policies).collect()
-}
-
-const fn staged(
-    name: &'static str,
-    about: &'static str,
-    expect: &'static [(&'static str, Expect)],
-) -> Staged {
-    Staged { name, about, expect, besides: None }
+    let others = others.into_iter().chain(console::scenarios());
+    let experiments = [
+        bench::el2::scenario(),
+        bench::vtime::scenario(),
+        bench::lhp::scenario(),
+        demo::scenario(),
+    ];
+    let scenarios = reference.into_iter().chain(others).chain(staged).chain(policies);
+    scenarios.chain(experiments).collect()
 }
 
 const STAGED: &[Staged] = &[
-    staged("alone-1", "one vCPU on one pCPU: every test", &[("probe", Passes)]),
-    staged("alone-2", "two vCPUs on two pCPUs: every test", &[("probe", Passes)]),
-    staged("alone-4", "four vCPUs on four pCPUs: every test", &[("probe", Passes)]),
-    staged("crowded-2", "two vCPUs of a VM on one pCPU: every test", &[("probe", Passes)]),
-    staged("crowded-4", "four vCPUs of a VM on two pCPUs: every test", &[("probe", Passes)]),
-    staged("wide-8", "a VM with the most vCPUs there can be", &[("probe", Passes)]),
-    staged("unequal-2", "SGIs between vCPUs of unequal priority", &[("probe", Passes)]),
-    staged(
+    Staged::new("alone-1", "one vCPU on one pCPU: every test", &[("probe", Passes)]),
+    Staged::new("alone-2", "two vCPUs on two pCPUs: every test", &[("probe", Passes)]),
+    Staged::new("alone-4", "four vCPUs on four pCPUs: every test", &[("probe", Passes)]),
+    Staged::new("crowded-2", "two vCPUs of a VM on one pCPU: every test", &[("probe", Passes)]),
+    Staged::new("crowded-4", "four vCPUs of a VM on two pCPUs: every test", &[("probe", Passes)]),
+    Staged::new("wide-8", "a VM with the most vCPUs there can be", &[("probe", Passes)]),
+    Staged::new("unequal-2", "SGIs between vCPUs of unequal priority", &[("probe", Passes)]),
+    Staged::new(
         "state-apart",
         "floating-point and system registers of four vCPUs on one pCPU",
         &[("one", Passes), ("two", Passes)],
     ),
-    staged(
+    Staged::new(
         "isolated",
         "every forbidden address faults, from two VMs at once",
         &[("one", Passes), ("two", Passes)],
     ),
-    staged(
+    Staged::new(
         "passed-through",
         "a device interrupts the vCPU its guest says, running, asleep or suspended",
         &[("probe", Passes), ("busy", Endures)],
     ),
-    staged(
+    Staged::new(
         "disturbed",
         "timers and SGIs of vCPUs that lie suspended behind others",
         &[("probe", Passes), ("busy", Endures), ("rtos", Endures)],
     ),
-    staged(
+    Staged::new(
         "stolen",
         "stolen time grows while another has the core",
         &[("probe", Passes), ("busy", Endures)],
     ),
-    staged(
+    Staged::new(
         "preempted",
         "a vCPU counts when it is preempted in kernel mode, and not when it sleeps",
         &[("probe", Passes), ("rtos", Endures)],
     ),
-    staged("turns", "equal vCPUs of a VM get equal shares", &[("probe", Passes)]),
-    Staged {
-        name: "turns-of-vms",
-        about: "equal VMs get equal shares, a lower one nothing",
-        expect: &[("one", Turns(60)), ("two", Turns(60)), ("three", Starves)],
-        besides: Some(|observer| equal_shares(observer, 0, 1)),
-    },
-    Staged {
-        name: "visitor-gone",
-        about: "a core that is idle because a visitor went home says so to others'",
-        expect: &[
+    Staged::new("turns", "equal vCPUs of a VM get equal shares", &[("probe", Passes)]),
+    Staged::new(
+        "turns-of-vms",
+        "equal VMs get equal shares, a lower one nothing",
+        &[("one", Turns(60)), ("two", Turns(60)), ("three", Starves)],
+    )
+    .besides(|observer| equal_shares(observer, 0, 1)),
+    Staged::new(
+        "visitor-gone",
+        "a core that is idle because a visitor went home says so to others'",
+        &[
             ("first", Endures),
             ("second", Endures),
             // Two of its vCPUs are off.
@@ -86,91 +87,89 @@ const STAGED: &[Staged] = &[
             ("rtos-a", Endures),
             ("rtos-b", Turns(500)),
         ],
-        besides: Some(little_stolen),
-    },
-    Staged {
-        name: "visitor-tours",
-        about: "a visitor that shares every core it comes to is borne by all siblings alike",
-        expect: &[("touring", Turns(300)), ("rtos", Endures)],
-        besides: Some(|observer| {
-            equal_shares(observer, 1, 2).or_else(|| equal_shares(observer, 1, 3))
-        }),
-    },
-    staged(
+    )
+    .besides(little_stolen),
+    Staged::new(
+        "visitor-rotates",
+        "a visitor that shares every core it comes to is borne by all siblings alike",
+        &[("rotating", Turns(300)), ("rtos", Endures)],
+    )
+    .besides(|observer| equal_shares(observer, 1, 2).or_else(|| equal_shares(observer, 1, 3))),
+    Staged::new(
         "beside-busy",
         "priority preemption: a real-time VM above one that never rests",
         &[("rtos", Rhythm(3000)), ("busy", Endures)],
     ),
-    staged(
+    Staged::new(
         "beside-masking",
-        "a neighbour that masks everything delays nobody",
+        "a neighbour that masks everything delays no other VM",
         &[("rtos", Rhythm(3000)), ("masking", Endures)],
     ),
-    staged(
+    Staged::new(
         "beside-crash",
         "a neighbour that cannot go on is stopped, and the rest runs on",
         &[("rtos", Rhythm(3000)), ("crash", Fails)],
     ),
-    staged(
+    Staged::new(
         "beside-reset",
-        "a neighbour that resets for ever disturbs nobody",
+        "a neighbour that resets for ever disturbs no other VM",
         &[("rtos", Rhythm(3000)), ("resetting", Starts(20))],
     ),
-    staged(
+    Staged::new(
         "beside-flood",
         "a neighbour that plays with interrupts, without priority separation",
         &[("rtos", Rhythm(3000)), ("probe", Passes)],
     ),
-    Staged {
-        name: "beside-pestering",
-        about: "interrupts for a neighbour's vCPU that is off do not interrupt a real-time one",
+    Staged::new(
+        "beside-pestering",
+        "interrupts for a neighbour's vCPU that is off do not interrupt a real-time one",
         // The sibling never has a core.
-        expect: &[("rtos", Rhythm(1000)), ("pestering", Turns(0))],
-        besides: Some(interrupted_by_its_timer_only),
-    },
-    Staged {
-        name: "beside-reports",
-        about: "a core that carries reports of neighbours leaves off when somebody is woken",
-        expect: &[("rtos", Rhythm(500)), ("crash", Starts(10)), ("wreck", Starts(10))],
-        besides: Some(reports_delay_little),
-    },
-    Staged {
-        name: "outranked",
-        about: "a real-time VM moves when a vCPU above it takes its core",
-        expect: &[("rtos", Rhythm(3000)), ("above", Endures), ("busy", Endures)],
-        besides: Some(moves_and_is_never_late),
-    },
-    staged(
-        "lead",
+        &[("rtos", Rhythm(1000)), ("pestering", Turns(0))],
+    )
+    .besides(interrupted_by_its_timer_only),
+    Staged::new(
+        "beside-reports",
+        "a core that carries reports of neighbours leaves off when a vCPU is woken",
+        &[("rtos", Rhythm(500)), ("crash", Starts(10)), ("wreck", Starts(10))],
+    )
+    .besides(reports_delay_little),
+    Staged::new(
+        "outranked",
+        "a real-time VM moves when a vCPU above it takes its core",
+        &[("rtos", Rhythm(3000)), ("above", Endures), ("busy", Endures)],
+    )
+    .besides(moves_and_is_never_late),
+    Staged::new(
+        "timer-advance",
         "a vCPU that gets its core before its timer fires does not notice",
         &[("probe", Passes), ("busy", Endures)],
     ),
-    staged(
-        "lead-none",
+    Staged::new(
+        "timer-advance-none",
         "a due timer that can tell its guest nothing wakes it once at most",
         &[("probe", Passes), ("busy", Endures)],
     ),
-    staged(
-        "lead-reset",
+    Staged::new(
+        "timer-advance-reset",
         "a VM is reset while it has its core before its timer fires",
         &[("probe", Starts(20)), ("busy", Endures)],
     ),
-    staged(
+    Staged::new(
         "reset",
         "a VM resets itself out of a mess and begins fresh",
         &[("probe", Passes), ("rtos", Rhythm(1000))],
     ),
-    staged(
+    Staged::new(
         "restart",
         "a VM that cannot go on is restarted",
         &[("crash", Starts(10)), ("rtos", Rhythm(1000))],
     ),
-    staged(
+    Staged::new(
         "power-off",
         "a VM's power-off is its own",
         &[("short", Passes), ("rtos", Rhythm(2000))],
     ),
-    staged(
+    Staged::new(
         "many",
         "eight VMs with two vCPUs each on two pCPUs",
         &[
@@ -255,11 +254,12 @@ mod tests {
     #[test]
     fn descriptions_and_scenarios_agree() {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-        let files: BTreeSet<_> = std::fs::read_dir(root.join(super::super::staged::SYSTEMS))
-            .unwrap()
-            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
-            .filter(|name| name.ends_with(".toml"))
-            .collect();
+        let files: BTreeSet<_> =
+            std::fs::read_dir(root.join(super::super::staged::description("x")).parent().unwrap())
+                .unwrap()
+                .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+                .filter(|name| name.ends_with(".toml"))
+                .collect();
         let staged = STAGED.iter().map(|staged| staged.name).chain([typed::NAME, stock::NAME]);
         let names = staged.chain(moved::descriptions()).chain(gathered::descriptions());
         let named: BTreeSet<_> = names.map(|name| format!("{name}.toml")).collect();

@@ -7,7 +7,7 @@ use crate::observe::Observer;
 use crate::suite::{Bench, Scenario};
 
 /// What a description says of a VM that the policies are for.
-pub(super) const WRITTEN: &str = "migration = \"on-demand\"";
+pub(super) const WRITTEN: &str = "migration_policy = \"on-demand\"";
 /// The policy, as a description names it, under which a vCPU leaves whenever a
 /// real-time one wakes on its core. All scenarios hold under it.
 const ALWAYS: &str = "on-demand";
@@ -31,7 +31,7 @@ const UNDER: &[(&str, &str, (usize, u64))] = &[
     ("balance", "moved-sgi", (0, 1)),
 ];
 
-/// A scenario whose description has `migration = "on-demand"`.
+/// A scenario whose description has `migration_policy = "on-demand"`.
 #[derive(Clone, Copy, Debug)]
 struct Moved {
     staged: Staged,
@@ -46,7 +46,7 @@ const fn moved(
     expect: &'static [(&'static str, Expect)],
     migrations: (usize, u64),
 ) -> Moved {
-    Moved { staged: Staged { name, about, expect, besides: None }, migrations }
+    Moved { staged: Staged::new(name, about, expect), migrations }
 }
 
 const MOVED: &[Moved] = &[
@@ -59,7 +59,7 @@ const MOVED: &[Moved] = &[
     MIGRANT,
     moved(
         "moved-on",
-        "a vCPU that goes from haven to haven comes home each time its core is free",
+        "a vCPU that goes from core to core comes home each time its base is free",
         &[("wandering", Endures), ("busy", Endures), ("beat", Passes), ("rtos", Endures)],
         (0, 2_000),
     ),
@@ -95,7 +95,7 @@ const MOVED: &[Moved] = &[
     ),
     moved(
         "moved-nowhere",
-        "a vCPU that has nowhere to go stays, and disturbs nobody",
+        "a vCPU that has nowhere to go stays, and disturbs no other",
         &[("rtos", Rhythm(1000)), ("stranded", Endures)],
         (1, 0),
     ),
@@ -165,7 +165,7 @@ impl Moved {
         mut edits: Vec<(String, String)>,
     ) -> Scenario {
         let Self { staged, migrations } = self;
-        edits.push((WRITTEN.into(), format!("migration = \"{policy}\"")));
+        edits.push((WRITTEN.into(), format!("migration_policy = \"{policy}\"")));
         let about = format!("{} ({policy})", staged.about);
         Scenario::new(format!("{name}.{policy}"), about, move |bench: &Bench| {
             staged.run(bench, &edits, |observer| migrated(observer, migrations))

@@ -1,15 +1,15 @@
 //! Stock Linux under each policy, beside an RTOS and a neighbour that crashes.
 
 use super::moved::WRITTEN;
-use super::staged::{SYSTEMS, edited};
-use crate::bundle::Bundle;
-use crate::demo::{self, Demo, LINUX, LinuxWork, Options, RTOS};
-use crate::machine::{Time, VirtualTime};
+use super::staged::description;
+use crate::demo::{self, Demo, LINUX, RTOS};
+use crate::guests::LinuxWork;
 use crate::suite::{Bench, Scenario};
-use crate::view::Silent;
-use miette::{IntoDiagnostic, Result, miette};
-use std::path::{Path, PathBuf};
+use miette::Result;
+use std::time::Duration;
 
+/// Virtual time within which Linux boots and has done its work: it needs some two seconds.
+const LIMIT: Duration = Duration::from_secs(20);
 /// The name of its description, and how its scenarios' begin.
 pub const NAME: &str = "stock";
 /// The neighbour that crashes.
@@ -29,7 +29,7 @@ const POLICIES: &[(&str, &str, u64)] = &[
     ("trap-based", "", 100),
     ("trap-based-eager", "", 500),
     ("trap-based-deferred", "", 500),
-    ("safe-unsafe", "\ndelay_limit_us = 200", 0),
+    ("safe-unsafe", "\ndelay_limit = \"200us\"", 0),
     ("coscheduling", "", 0),
     ("balance", "", 100),
     (RT_VCPU, "", 0),
@@ -41,13 +41,13 @@ const RT_VCPU: &str = "rt-vcpu";
 /// What is changed in the description.
 fn edits(policy: &str, more: &str) -> Vec<(String, String)> {
     if policy != RT_VCPU {
-        return vec![(WRITTEN.into(), format!("migration = \"{policy}\"{more}"))];
+        return vec![(WRITTEN.into(), format!("migration_policy = \"{policy}\"{more}"))];
     }
     let realtime = "realtime = true";
     vec![
         (WRITTEN.into(), String::new()),
         ("{ pcpu = 0, priority = 1, ".into(), "{ pcpu = 0, priority = 20, ".into()),
-        (realtime.into(), format!("{realtime}\nmigration = \"{policy}\"")),
+        (realtime.into(), format!("{realtime}\nmigration_policy = \"{policy}\"")),
     ]
 }
 
@@ -61,47 +61,26 @@ pub fn scenarios() -> impl Iterator<Item = Scenario> {
 }
 
 fn stage(bench: &Bench, edits: &[(String, String)], migrations: u64) -> Result<()> {
-    let path = bench.root.join(SYSTEMS).join(format!("{NAME}.toml"));
-    let demo = play(bench, &path, edits)?;
-    let mut objections = objections(&demo, migrations);
-    objections.extend(told_faults(bench)?);
-    judge(bench, &demo, &objections)
+    play(bench, NAME, edits, |demo| objections(demo, migrations))
 }
 
-/// Runs the description at `path` until Linux has done its work.
-pub(super) fn play(bench: &Bench, path: &Path, edits: &[(String, String)]) -> Result<Demo> {
-    let checked = system::load_text(path, &edited(path, edits)?)?;
-    let bundle = Bundle::pack(&checked, bench.hypervisor, &image(bench))?;
-    let time = VirtualTime::new(&bench.instrument, &bench.qemu, &bench.directory)?;
-    let options = Options {
-        time: Time::Virtual(time),
-        limit: super::LIMIT,
-        work: LinuxWork::Runs(1),
-        directory: bench.directory.clone(),
-    };
-    demo::run(&bundle, &bench.qemu, &options, &mut Silent, bench.interrupt.clone())
-        .map_err(miette::Report::from)
-}
-
-fn image(bench: &Bench) -> PathBuf {
-    bench.directory.join("system.elf")
-}
-
-/// What the hypervisor said of faults of its own.
-pub(super) fn told_faults(bench: &Bench) -> Result<Vec<String>> {
-    let told = bench.directory.join("console-hypervisor.log");
-    let told = std::fs::read_to_string(told).into_diagnostic()?;
-    let faults = told.lines().filter(|line| line.contains("hypervisor fault"));
-    Ok(faults.map(str::to_owned).collect())
-}
-
-/// Only what failed is worth the room its image takes.
-pub(super) fn judge(bench: &Bench, demo: &Demo, objections: &[String]) -> Result<()> {
-    if objections.is_empty() {
-        return std::fs::remove_file(image(bench)).into_diagnostic();
+/// Runs the description `name` until Linux has done its work; there must be none of
+/// `objections`.
+pub(super) fn play(
+    bench: &Bench,
+    name: &str,
+    edits: &[(String, String)],
+    objections: impl FnOnce(&Demo) -> Vec<String>,
+) -> Result<()> {
+    let bundle = bench.pack(&bench.described(&description(name), edits)?)?;
+    let demo = demo::run(bench.session(&bundle, LIMIT)?, LinuxWork::Runs(1))?;
+    let mut all = Vec::new();
+    if !demo.linux().did(demo.work) {
+        let (runs, failed) = (demo.linux().hackbench_s.len(), &demo.linux().failed);
+        all.push(format!("{runs} runs of hackbench finished ({failed:?})"));
     }
-    let directory = bench.directory.display();
-    Err(miette!("{}\n(ended: {:?}; logs in {directory})", objections.join("\n"), demo.end))
+    all.extend(objections(&demo));
+    bench.judge(&demo.run, demo.answer().outcome, &all)
 }
 
 fn objections(demo: &Demo, migrations: u64) -> Vec<String> {
@@ -111,11 +90,9 @@ fn objections(demo: &Demo, migrations: u64) -> Vec<String> {
             objections.push(otherwise);
         }
     };
-    let linux = &demo.linux;
-    demand(linux.cpus == Some(4), format!("Linux found {:?} CPUs", linux.cpus));
-    let (runs, failed) = (linux.hackbench_s.len(), &linux.failed);
-    demand(linux.did(demo.work), format!("{runs} runs of hackbench finished ({failed:?})"));
-    let observer = &demo.observer;
+    let cpus = demo.linux().cpus;
+    demand(cpus == Some(4), format!("Linux found {cpus:?} CPUs"));
+    let observer = &demo.run.observer;
     let Some(now) = observer.latest() else { return vec!["nothing was seen".into()] };
     let layout = observer.layout();
     if let Some(vm) = layout.vm(LINUX) {

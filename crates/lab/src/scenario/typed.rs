@@ -1,80 +1,74 @@
 //! What is typed reaches the guest it is typed to, whole and in order.
 
 use super::LIMIT;
-use super::staged::SYSTEMS;
-use crate::bundle::{Bundle, channel};
-use crate::console::Cursor;
-use crate::machine::{Machine, Time, VirtualTime};
+use super::staged::description;
+use crate::bundle::channel;
+use crate::figures;
+use crate::session::{End, Moment};
 use crate::suite::{Bench, Scenario};
-use miette::{IntoDiagnostic, Result, miette};
-use std::time::Duration;
 
 /// Its name, and that of its description.
 pub const NAME: &str = "typed";
 /// Lines for each guest, as its command line says.
 const LINES: usize = 20;
 
-/// The scenario.
+/// Returns the scenario.
 #[must_use]
 pub fn scenario() -> Scenario {
     let about = "what is typed reaches the guest it is meant for, and no other";
     Scenario::new(NAME, about, |bench: &Bench| {
-        let checked = system::load(&bench.root.join(SYSTEMS).join(format!("{NAME}.toml")))?;
-        let image = bench.directory.join("system.elf");
-        let bundle = Bundle::pack(&checked, bench.hypervisor, &image)?;
-        let time = VirtualTime::new(&bench.instrument, &bench.qemu, &bench.directory)?;
-        let config = bundle.machine_in(&Time::Virtual(time));
-        let consoles = bundle.consoles(Some(bench.directory.clone()));
-        let mut machine = Machine::start(&bench.qemu, &config, &consoles)?;
-        let vms: Vec<_> = bundle.layout().vms.iter().map(|vm| vm.name.clone()).collect();
-        let typed = converse(&machine, &vms);
-        let is_off = typed.is_ok() && machine.ended_within(LIMIT)?;
-        machine.kill()?;
-        typed?;
-        if !is_off {
-            return Err(miette!("the guests heard everything, and the machine stays on"));
+        let bundle = bench.pack(&bench.described(&description(NAME), &[])?)?;
+        let mut talk = Conversation::with(bundle.layout().vms.into_iter().map(|vm| vm.name));
+        let run = bench.session(&bundle, LIMIT)?.run(|now| {
+            talk.go_on(now);
+            talk.failure.is_some()
+        })?;
+        let mut objections: Vec<_> = talk.failure.iter().cloned().collect();
+        if run.end != End::PoweredOff {
+            objections.push("the machine stays on".into());
         }
-        heard_nothing_else(&machine, &vms)?;
-        std::fs::remove_file(&image).into_diagnostic()
+        for (vm, name) in talk.vms.iter().enumerate() {
+            let lines = run.lines_of(channel(vm)).filter_map(|line| line.strip_prefix("heard "));
+            let heard: Vec<_> = lines.collect();
+            let wanted: Vec<_> = (0..LINES).map(|line| format!("{name} {line}")).collect();
+            if heard != wanted {
+                objections.push(format!("{name} heard {heard:?}"));
+            }
+        }
+        bench.judge(&run, figures::outcome(NAME, &run), &objections)
     })
 }
 
-/// Types to one guest after the other, and waits for all that were typed to:
-/// their receive FIFOs hold no more than a few lines.
-fn converse(machine: &Machine, vms: &[String]) -> Result<()> {
-    let consoles = machine.consoles();
-    let hear = |vm: usize, text: &str, cursor: &mut Cursor| {
-        let line = consoles.expect(cursor, channel(vm), text, LIMIT);
-        line.map(drop).ok_or_else(|| miette!("{}: \"{text}\" did not come", vms[vm]))
-    };
-    let mut cursors = vec![Cursor::default(); vms.len()];
-    for (vm, cursor) in cursors.iter_mut().enumerate() {
-        hear(vm, "listening", cursor)?;
-    }
-    for line in 0..LINES {
-        for (vm, name) in vms.iter().enumerate() {
-            let text = format!("{name} {line}\n");
-            consoles.send(channel(vm), text.as_bytes()).into_diagnostic()?;
-        }
-        for (vm, cursor) in cursors.iter_mut().enumerate() {
-            hear(vm, &format!("heard {} {line}", vms[vm]), cursor)?;
-        }
-    }
-    Ok(())
+/// Types a line to each guest, and waits for all that were typed to before it goes on: their
+/// receive FIFOs hold no more than a few lines. It types while the machine is held, so that
+/// the guests hear the same at the same time in each run.
+struct Conversation {
+    vms: Vec<String>,
+    /// Guests that have answered since the last line.
+    answers: usize,
+    /// Lines typed to each.
+    typed: usize,
+    failure: Option<String>,
 }
 
-fn heard_nothing_else(machine: &Machine, vms: &[String]) -> Result<()> {
-    let lines = machine.consoles().follow(&mut Cursor::default(), Duration::ZERO);
-    for (vm, name) in vms.iter().enumerate() {
-        let heard: Vec<_> = lines
-            .iter()
-            .filter(|line| line.channel == channel(vm))
-            .filter_map(|line| line.text.strip_prefix("heard "))
-            .collect();
-        let wanted: Vec<_> = (0..LINES).map(|line| format!("{name} {line}")).collect();
-        if heard != wanted {
-            return Err(miette!("{name} heard {heard:?}"));
-        }
+impl Conversation {
+    fn with(vms: impl IntoIterator<Item = String>) -> Self {
+        Self { vms: vms.into_iter().collect(), answers: 0, typed: 0, failure: None }
     }
-    Ok(())
+
+    fn go_on(&mut self, now: &Moment) {
+        let is_answer = |text: &str| text.contains("listening") || text.starts_with("heard ");
+        self.answers += now.lines.iter().filter(|line| is_answer(&line.text)).count();
+        if self.answers < self.vms.len() || self.typed == LINES {
+            return;
+        }
+        self.answers = 0;
+        for (vm, name) in self.vms.iter().enumerate() {
+            let text = format!("{name} {}\n", self.typed);
+            if let Err(error) = now.machine.consoles().send(channel(vm), text.as_bytes()) {
+                self.failure = Some(format!("cannot type to {name}: {error}"));
+            }
+        }
+        self.typed += 1;
+    }
 }

@@ -3,7 +3,7 @@
 //! | module | story |
 //! | --- | --- |
 //! | [`model`] | from the model of the analysis to that of the simulator |
-//! | `tell` | what was seen, as tables and as JSON |
+//! | `tell` | what was seen, as datasets and as JSON |
 
 pub mod model;
 mod tell;
@@ -151,7 +151,6 @@ fn longest_opening(system: &System) -> u64 {
 impl Simulation {
     /// The longest response seen of a task, ns: of a job that is complete, or so
     /// far of one that is not. None before it has arrived.
-    #[must_use]
     pub fn response(&self, task: usize) -> Option<u64> {
         let record = &self.records[task];
         let complete = (record.completed > 0).then_some(record.longest);
@@ -159,14 +158,12 @@ impl Simulation {
     }
 
     /// The bound on the response of a task, ns; none where there is none.
-    #[must_use]
     pub fn bound(&self, task: usize) -> Option<u64> {
         self.verdict.as_ref()?.tasks[task].response_ns
     }
 
     /// Whether the bounds hold for this system and this beginning: every vCPU gets
     /// its budget, before any task arrives, and every task has a bound.
-    #[must_use]
     pub fn bounded(&self) -> bool {
         !self.begins_unserved && self.schedulable()
     }
@@ -191,7 +188,6 @@ impl Simulation {
 
     /// The instant up to which the timeline is worth drawing, ns: every task has
     /// completed its first job, or it ends.
-    #[must_use]
     pub fn opening(&self) -> u64 {
         let first = |task| self.timeline.jobs.iter().find(|job| job.task == task);
         let last = (0..self.records.len()).map(|task| first(task).map(|job| job.completion));

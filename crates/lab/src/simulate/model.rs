@@ -7,7 +7,7 @@
 use analysis::bounds::{Bounds, Uncomputable, Workload};
 use analysis::model as of;
 use sched::Duration;
-use sched::server::{Policy, Server};
+use sched::server::Server;
 use sim::system::{Execution, Need, Protocol, Segment, System, Task, Vcpu};
 use std::collections::BTreeSet;
 
@@ -25,16 +25,12 @@ pub fn simulated(
 ) -> Result<System, Uncomputable> {
     let workload = Workload::new(system, Bounds::Published)?;
     let pcpus = pcpus(system);
-    let policy = match system.server {
-        of::Server::Periodic => Policy::Periodic,
-        of::Server::Deferrable => Policy::Deferrable,
-    };
     let vcpu = |(index, vcpu): (usize, &of::Vcpu)| Vcpu {
         name: vcpu.id.clone(),
         core: pcpus.range(..vcpu.pcpu).count(),
         priority: unsigned(vcpu.priority),
         server: Some(Server {
-            policy,
+            kind: system.server,
             budget: Duration(vcpu.budget_ns),
             period: Duration(vcpu.period_ns),
             overrun: Duration(workload.overrun_time(index)),
@@ -51,7 +47,6 @@ pub fn simulated(
 }
 
 /// The pCPUs that have vCPUs: the cores of the simulation, in this order.
-#[must_use]
 pub fn pcpus(system: &of::System) -> BTreeSet<u32> {
     system.vcpus.iter().map(|vcpu| vcpu.pcpu).collect()
 }

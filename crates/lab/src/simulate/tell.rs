@@ -1,102 +1,74 @@
-//! What was seen, as tables and as JSON.
+//! What was seen, as datasets and as JSON.
 
 use super::Simulation;
-use crate::quantity::{count, duration, percent};
-use crate::table::Table;
+use crate::dataset::{Dataset, Unit};
+use crate::quantity::{duration, real};
 use analysis::bounds::Bounds;
 use serde_json::{Value, json};
 use sim::system::Protocol;
 use std::time::Duration;
 
+/// Every time is counted in nanoseconds.
+const NS: Unit = Unit::Nanoseconds;
+
 impl Simulation {
-    /// Responses beside their bounds, and what vCPUs had of their budgets.
-    #[must_use]
-    pub fn tables(&self) -> Vec<Table> {
-        vec![self.task_table(), self.vcpu_table()]
+    /// Returns the responses of the tasks, beside their bounds.
+    pub fn tasks(&self) -> Dataset {
+        let end = duration(Duration::from_nanos(self.end));
+        let title = format!("Response times in {end} of {}", self.protocol());
+        let rows = self.system.tasks.iter().zip(&self.records).enumerate();
+        Dataset::of("tasks", &title, rows)
+            .name("task", |(_, (task, _))| task.name.clone())
+            .head("")
+            .name("vcpu", |(_, (task, _))| self.system.vcpus[task.vcpu].name.clone())
+            .head("vCPU")
+            .name("jobs", |(_, (_, record))| record.completed)
+            .name("late", |(_, (_, record))| record.late)
+            .column("mean", NS, |(_, (_, record))| record.mean())
+            .column("longest", NS, |(task, _)| self.response(*task))
+            .column("bound", NS, |(task, _)| self.bound(*task))
+            .column("of_bound", Unit::Share, |(task, _)| {
+                self.response(*task).zip(self.bound(*task)).and_then(|(seen, all)| share(seen, all))
+            })
+            .column("period", NS, |(_, (task, _))| task.period)
+            .column("unfinished", NS, |(task, _)| self.unfinished[*task])
+            .for_programs()
+            .done()
     }
 
-    fn task_table(&self) -> Table {
-        let head = ["", "vCPU", "jobs", "late", "mean", "longest", "bound", "of bound", "period"];
-        let title = format!("Response times in {} of {}", time(self.end), self.protocol());
-        let mut table = Table::new(&title, head);
-        for (index, (task, record)) in self.system.tasks.iter().zip(&self.records).enumerate() {
-            let (seen, bound) = (self.response(index), self.bound(index));
-            let mean = record.mean().map(|ns| Duration::from_secs_f64(ns / 1e9));
-            table.row([
-                task.name.clone(),
-                self.system.vcpus[task.vcpu].name.clone(),
-                count(record.completed),
-                count(record.late),
-                mean.map_or_else(|| "none".into(), duration),
-                seen.map_or_else(|| "none".into(), time),
-                bound.map_or_else(|| "none".into(), time),
-                seen.zip(bound).map_or_else(|| "-".into(), |(seen, bound)| share(seen, bound)),
-                time(task.period),
-            ]);
-        }
-        table
+    /// Returns what vCPUs had of their budgets.
+    pub fn vcpus(&self) -> Dataset {
+        Dataset::of("vcpus", "vCPUs", self.system.vcpus.iter().zip(&self.usage))
+            .name("vcpu", |(vcpu, _)| vcpu.name.clone())
+            .head("")
+            .column("executed", NS, |(_, usage)| usage.executed)
+            .column("share", Unit::Share, |(_, usage)| share(usage.executed, self.end))
+            .column("idled", NS, |(_, usage)| usage.idled)
+            .column("budget", NS, |(vcpu, _)| vcpu.server.map(|server| server.budget.0))
+            .column("most_in_a_period", NS, |(_, usage)| usage.most)
+            .column("overrun", NS, |(_, usage)| usage.overrun)
+            .done()
     }
 
-    fn vcpu_table(&self) -> Table {
-        let head = ["", "executed", "share", "idled", "budget", "most in a period", "overrun"];
-        let mut table = Table::new("vCPUs", head);
-        for (vcpu, usage) in self.system.vcpus.iter().zip(&self.usage) {
-            let budget = vcpu.server.map_or_else(|| "none".into(), |s| time(s.budget.0));
-            table.row([
-                vcpu.name.clone(),
-                time(usage.executed),
-                share(usage.executed, self.end),
-                time(usage.idled),
-                budget,
-                time(usage.most),
-                time(usage.overrun),
-            ]);
-        }
-        table
-    }
-
-    /// The same for a program, integers in ns.
-    #[must_use]
+    /// Returns all of it for a program.
     pub fn json(&self) -> Value {
-        let task = |(index, task): (usize, &sim::system::Task)| {
-            let record = &self.records[index];
-            json!({
-                "id": task.name,
-                "jobs": record.completed,
-                "late": record.late,
-                "response": self.response(index),
-                "mean": record.mean(),
-                "bound": self.bound(index),
-                "unfinished": self.unfinished[index],
-            })
-        };
-        let vcpu = |(vcpu, usage): (&sim::system::Vcpu, &sim::usage::Usage)| {
-            json!({
-                "id": vcpu.name,
-                "executed": usage.executed,
-                "idled": usage.idled,
-                "most_in_a_period": usage.most,
-                "overrun": usage.overrun,
-            })
-        };
         let names = |tasks: Vec<usize>| -> Vec<&str> {
             tasks.into_iter().map(|task| self.system.tasks[task].name.as_str()).collect()
         };
         json!({
             "protocol": self.protocol(),
-            "time": self.end,
+            "time_ns": self.end,
             "seed": self.system.seed,
             "decisions": self.decisions,
             "schedulable": self.verdict.as_ref().map(|verdict| verdict.schedulable()),
             "late": names(self.late().collect()),
             "beyond_bounds": names(self.beyond_bounds().collect()),
-            "vcpus": self.system.vcpus.iter().zip(&self.usage).map(vcpu).collect::<Vec<_>>(),
-            "tasks": self.system.tasks.iter().enumerate().map(task).collect::<Vec<_>>(),
+            "vcpus": self.vcpus().json(),
+            "tasks": self.tasks().json(),
         })
     }
 
-    /// The protocol's name.
-    #[must_use]
+    /// Returns the protocol's name.
     pub fn protocol(&self) -> &'static str {
         match self.system.protocol {
             Protocol::Vmpcp => "vMPCP",
@@ -104,8 +76,7 @@ impl Simulation {
         }
     }
 
-    /// What has to be said beside the tables, a sentence each.
-    #[must_use]
+    /// Returns what has to be said beside the tables, a sentence each.
     pub fn remarks(&self) -> Vec<String> {
         let names = |tasks: Vec<usize>| {
             let names = tasks.iter().map(|&task| format!("`{}`", self.system.tasks[task].name));
@@ -143,11 +114,6 @@ impl Simulation {
     }
 }
 
-fn time(ns: u64) -> String {
-    duration(Duration::from_nanos(ns))
-}
-
-#[allow(clippy::cast_precision_loss)] // rounded anyway
-fn share(part: u64, whole: u64) -> String {
-    if whole == 0 { "-".into() } else { percent(part as f64 / whole as f64) }
+fn share(part: u64, whole: u64) -> Option<f64> {
+    (whole > 0).then(|| real(part) / real(whole))
 }

@@ -31,14 +31,14 @@ fn responses_stand_beside_their_bounds() {
     assert_eq!((seen.late().count(), seen.beyond_bounds().count()), (0, 0));
     assert_eq!((seen.usage[0].most, seen.usage[0].overrun), (35, 5));
     assert_eq!(seen.opening(), 215);
-    let tables: String = seen.tables().iter().map(ToString::to_string).collect();
+    let tables = seen.tasks().table().to_string();
     assert!(tables.contains("Response times in 200 µs of vMPCP"), "{tables}");
     assert!(tables.contains("205 ns"), "{tables}");
     assert!(seen.remarks().is_empty());
     let json = seen.json();
-    assert_eq!(json["tasks"][0]["response"], 205);
-    assert_eq!(json["tasks"][0]["bound"], seen.bound(0).unwrap());
-    assert_eq!(json["vcpus"][0]["overrun"], 5);
+    assert_eq!(json["tasks"][0]["longest_ns"], 205);
+    assert_eq!(json["tasks"][0]["bound_ns"], seen.bound(0).unwrap());
+    assert_eq!(json["vcpus"][0]["overrun_ns"], 5);
     assert_eq!(json["schedulable"], true);
 }
 

@@ -1,12 +1,14 @@
 //! What cargo's test runner says, counted.
 
-/// Tests that passed and failed.
+/// How tests ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
     /// How many passed.
     pub passed: u64,
     /// How many failed.
     pub failed: u64,
+    /// How many could not run here.
+    pub skipped: u64,
 }
 
 /// One line of the output of `cargo test`.
@@ -38,12 +40,14 @@ impl std::ops::AddAssign for Tally {
     fn add_assign(&mut self, other: Self) {
         self.passed += other.passed;
         self.failed += other.failed;
+        self.skipped += other.skipped;
     }
 }
 
 impl std::fmt::Display for Tally {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{} passed, {} failed", self.passed, self.failed)
+        write!(f, "{} passed, {} failed", self.passed, self.failed)?;
+        if self.skipped > 0 { write!(f, ", {} skipped", self.skipped) } else { Ok(()) }
     }
 }
 
@@ -57,7 +61,15 @@ pub fn understand(line: &str) -> Said<'_> {
     if let Some(rest) = line.strip_prefix("test ") {
         return test(rest).unwrap_or(Said::Other);
     }
-    let steps = ["Compiling ", "Running ", "Doc-tests ", "Downloading ", "Blocking "];
+    let steps = [
+        "Compiling ",
+        "Checking ",
+        "Documenting ",
+        "Running ",
+        "Doc-tests ",
+        "Downloading ",
+        "Blocking ",
+    ];
     if steps.iter().any(|step| line.starts_with(step)) { Said::Step(line) } else { Said::Other }
 }
 
@@ -79,7 +91,7 @@ fn program(rest: &str) -> Option<Tally> {
         let before = rest.split(&['.', ';']).map(str::trim).find_map(|p| p.strip_suffix(word))?;
         before.trim().parse().ok()
     };
-    Some(Tally { passed: number("passed")?, failed: number("failed")? })
+    Some(Tally { passed: number("passed")?, failed: number("failed")?, ..Tally::default() })
 }
 
 #[cfg(test)]
@@ -105,15 +117,17 @@ mod tests {
     fn counts_a_program() {
         let ok = "test result: ok. 13 passed; 0 failed; 2 ignored; 0 measured; 0 filtered out; finished in 0.02s";
         let bad = "test result: FAILED. 1 passed; 12 failed; 0 ignored; 0 measured; 0 filtered out";
-        assert_eq!(understand(ok), Said::Program(Tally { passed: 13, failed: 0 }));
-        assert_eq!(understand(bad), Said::Program(Tally { passed: 1, failed: 12 }));
+        assert_eq!(understand(ok), Said::Program(Tally { passed: 13, failed: 0, skipped: 0 }));
+        assert_eq!(understand(bad), Said::Program(Tally { passed: 1, failed: 12, skipped: 0 }));
     }
 
     #[test]
     fn tallies_add_up() {
-        let mut tally = Tally { passed: 3, failed: 0 };
-        tally += Tally { passed: 1, failed: 1 };
+        let mut tally = Tally { passed: 3, failed: 0, skipped: 0 };
+        tally += Tally { passed: 1, failed: 1, skipped: 0 };
         tally.count(true);
         assert_eq!(tally.to_string(), "5 passed, 1 failed");
+        tally += Tally { passed: 0, failed: 0, skipped: 2 };
+        assert_eq!(tally.to_string(), "5 passed, 1 failed, 2 skipped");
     }
 }

@@ -63,10 +63,30 @@ impl CargoTest {
         }
         Ok(ended)
     }
+
+    /// Runs it as one test, called `name`: it passes when the program ends well,
+    /// and does not count when Ctrl-C ends it.
+    ///
+    /// # Errors
+    /// When it cannot be started or the log cannot be written.
+    pub fn run_as_one(
+        &self,
+        name: &str,
+        progress: &mut Progress,
+        interrupt: &Interrupt,
+    ) -> io::Result<Tally> {
+        progress.now(name);
+        let failed = self.run(progress, interrupt)?.failed;
+        let mut tally = Tally::default();
+        if !interrupt.requested() {
+            tally.count(failed == 0);
+        }
+        Ok(tally)
+    }
 }
 
-/// Runs a program that is one test, called `name`: it passes when the program
-/// ends well, and does not count when Ctrl-C ends it. Everything it says goes to `log`.
+/// Runs a program without arguments as one test, called `name`. Everything it says
+/// goes to `log`.
 ///
 /// # Errors
 /// When it cannot be started or the log cannot be written.
@@ -77,15 +97,9 @@ pub fn run_program(
     progress: &mut Progress,
     interrupt: &Interrupt,
 ) -> io::Result<Tally> {
-    progress.now(name);
     let cargo = program.as_os_str().to_owned();
     let test = CargoTest { cargo, args: Vec::new(), env: Vec::new(), log };
-    let failed = test.run(progress, interrupt)?.failed;
-    let mut tally = Tally::default();
-    if !interrupt.requested() {
-        tally.count(failed == 0);
-    }
-    Ok(tally)
+    test.run_as_one(name, progress, interrupt)
 }
 
 /// `ended` counts whole programs, `running` single tests as they end.
@@ -138,16 +152,16 @@ mod tests {
     fn all_programs_count() {
         let never = Interrupt::never();
         let (tally, log) = run(&format!("{RESULT}; echo $ENV_OF_TEST >&2; {RESULT}"), &never);
-        assert_eq!(tally, Tally { passed: 4, failed: 0 });
+        assert_eq!(tally, Tally { passed: 4, failed: 0, skipped: 0 });
         assert!(log.contains("yes\n"), "{log}");
         let script = format!("{RESULT}; echo 'test result: FAILED. 1 passed; 3 failed'; exit 101");
-        assert_eq!(run(&script, &never).0, Tally { passed: 3, failed: 3 });
+        assert_eq!(run(&script, &never).0, Tally { passed: 3, failed: 3, skipped: 0 });
     }
 
     #[test]
     fn what_does_not_compile_is_a_failure() {
         let (tally, _) = run("echo error: no >&2; exit 101", &Interrupt::never());
-        assert_eq!(tally, Tally { passed: 0, failed: 1 });
+        assert_eq!(tally, Tally { passed: 0, failed: 1, skipped: 0 });
     }
 
     #[test]
@@ -157,8 +171,8 @@ mod tests {
             let (log, mut progress) = (directory.path().join("log"), Progress::silent());
             run_program("x", Path::new(program), log, &mut progress, &Interrupt::never()).unwrap()
         };
-        assert_eq!(run("/bin/true"), Tally { passed: 1, failed: 0 });
-        assert_eq!(run("/bin/false"), Tally { passed: 0, failed: 1 });
+        assert_eq!(run("/bin/true"), Tally { passed: 1, failed: 0, skipped: 0 });
+        assert_eq!(run("/bin/false"), Tally { passed: 0, failed: 1, skipped: 0 });
     }
 
     #[test]

@@ -1,18 +1,35 @@
 //! Running every test there is: those that need no machine, and those that do.
 
+mod busy;
 mod cargo;
 mod host;
+mod lint;
+mod repeat;
 mod runner;
 
+pub(crate) use busy::Busy;
 pub use cargo::Tally;
 pub use host::{CargoTest, run_program};
-pub use runner::run_scenarios;
+pub use lint::{LINTS, Lint, Toolchain};
+pub use repeat::Repeat;
+pub use runner::{Call, run_scenarios, side_by_side};
 
+use crate::bundle::Bundle;
 use crate::interrupt::Interrupt;
+use crate::machine::{Time, VirtualTime};
 use crate::qemu::Qemu;
+use crate::quantity::real;
+use crate::results::{Check, Goal, Outcome, write_json};
+use crate::session::{Run, Session};
+use miette::{IntoDiagnostic, Result, miette};
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+use system::Checked;
 use vtime::wrap::Instrument;
+
+/// The file in a scenario's directory that says what it found.
+const RESULT: &str = "result.json";
 
 /// What a scenario runs with.
 #[derive(Clone, Debug)]
@@ -21,7 +38,7 @@ pub struct Bench {
     pub root: PathBuf,
     /// Where this scenario's logs and images go; it exists and is empty.
     pub directory: PathBuf,
-    /// The hypervisor's ELF file.
+    /// The hypervisor's ELF file: what a run packs.
     pub hypervisor: &'static [u8],
     /// The instrument of virtual time.
     pub instrument: Instrument,
@@ -31,18 +48,104 @@ pub struct Bench {
     pub interrupt: Interrupt,
 }
 
-/// Every scenario there is.
-#[must_use]
-pub fn scenarios() -> Vec<Scenario> {
-    let mut all = crate::scenario::all();
-    all.push(crate::bench::vtime::scenario());
-    all.push(crate::bench::lhp::scenario());
-    all.push(crate::demo::scenario());
-    all
+impl Bench {
+    /// Writes `result.json`, by which runs of the scenario are compared.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn keep(&self, outcome: &Outcome) -> Result<()> {
+        Ok(write_json(&self.directory.join(RESULT), outcome)?)
+    }
+
+    /// Works in `directory`, which exists.
+    #[must_use]
+    pub fn at(&self, directory: &Path) -> Self {
+        Self { directory: directory.into(), ..self.clone() }
+    }
+
+    /// Returns the system that the file `path`, below the root, describes once the first of
+    /// each of `edits` is replaced by the second.
+    ///
+    /// # Errors
+    /// When it cannot be read or is wrong, or there is nothing to replace.
+    pub fn described(&self, path: &str, edits: &[(String, String)]) -> Result<Checked> {
+        let path = self.root.join(path);
+        let read = std::fs::read_to_string(&path);
+        let mut text = read.map_err(|error| miette!("cannot read {}: {error}", path.display()))?;
+        for (from, to) in edits {
+            if !text.contains(from) {
+                return Err(miette!("{}: there is no `{from}` to replace", path.display()));
+            }
+            text = text.replace(from, to);
+        }
+        Ok(system::load_text(&path, &text)?)
+    }
+
+    /// Packs `system` into a bootable file in the directory.
+    ///
+    /// # Errors
+    /// When it cannot be packed or written.
+    pub fn pack(&self, system: &Checked) -> Result<Bundle> {
+        Ok(Bundle::pack(system, self.hypervisor, &self.image())?)
+    }
+
+    /// Returns virtual time, counted into a file in the directory.
+    ///
+    /// # Errors
+    /// When this QEMU cannot carry the instrument.
+    pub fn virtual_time(&self) -> Result<VirtualTime> {
+        Ok(VirtualTime::new(&self.instrument, &self.qemu, &self.directory)?)
+    }
+
+    /// Prepares a run of `bundle` in virtual time, of at most `limit`.
+    ///
+    /// # Errors
+    /// As [`Bench::virtual_time`].
+    pub fn session(&self, bundle: &Bundle, limit: Duration) -> Result<Session<'_>> {
+        let time = Time::Virtual(self.virtual_time()?);
+        let session = Session::of(bundle, &self.qemu, &time, &self.directory);
+        Ok(session.within(limit).interrupted_by(self.interrupt.clone()))
+    }
+
+    /// Writes down what a scenario found, and fails if there are `objections`, or faults of the
+    /// hypervisor itself, whatever else was expected. The bootable file is kept of a failure
+    /// only.
+    ///
+    /// # Errors
+    /// The objections, or that something cannot be written.
+    pub fn judge(&self, run: &Run, mut outcome: Outcome, objections: &[String]) -> Result<()> {
+        let faults = run.hypervisor_faults();
+        if !faults.is_empty() {
+            let found = real(faults.len() as u64);
+            outcome.check(Check::new("faults of the hypervisor", found, "", Goal::Exactly(0.0)));
+        }
+        self.keep(&outcome)?;
+        let objections = [objections, &faults].concat();
+        if objections.is_empty() {
+            return std::fs::remove_file(self.image()).into_diagnostic();
+        }
+        let (ended, logs) = (run.end.about(), self.directory.display());
+        Err(miette!("{}\n(ended: {ended}; logs in {logs})", objections.join("\n")))
+    }
+
+    /// Returns the bootable file.
+    #[must_use]
+    pub fn image(&self) -> PathBuf {
+        self.directory.join("system.elf")
+    }
+}
+
+/// The build of the hypervisor that a scenario runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Build {
+    /// It checks its invariants after each exit, and stops at what cannot happen.
+    Checked,
+    /// The build that ships.
+    Shipped,
 }
 
 /// The body of a scenario: `Err` says why it failed, for a person to read.
-pub type Run = Box<dyn Fn(&Bench) -> miette::Result<()> + Send + Sync>;
+pub type Body = Box<dyn Fn(&Bench) -> Result<()> + Send + Sync>;
 
 /// One test that needs a machine.
 pub struct Scenario {
@@ -51,28 +154,38 @@ pub struct Scenario {
     /// One sentence: what it shows.
     pub about: String,
     /// What it does.
-    pub run: Run,
+    pub run: Body,
+    /// What it runs.
+    pub build: Build,
     /// It takes long: it runs only when its whole name is asked for.
     pub on_request: bool,
 }
 
 impl Scenario {
-    /// A scenario.
+    /// Makes a scenario, of the checked build.
     pub fn new(
         name: impl Into<String>,
         about: impl Into<String>,
-        run: impl Fn(&Bench) -> miette::Result<()> + Send + Sync + 'static,
+        run: impl Fn(&Bench) -> Result<()> + Send + Sync + 'static,
     ) -> Self {
-        Self { name: name.into(), about: about.into(), run: Box::new(run), on_request: false }
+        let (name, about, run) = (name.into(), about.into(), Box::new(run));
+        Self { name, about, run, build: Build::Checked, on_request: false }
     }
 
-    /// The same, run only when its whole name is asked for.
+    /// Lets it run the build that ships: its point is how long that takes, or what `bench`
+    /// measures of it.
+    #[must_use]
+    pub fn shipped(self) -> Self {
+        Self { build: Build::Shipped, ..self }
+    }
+
+    /// Lets it run only when its whole name is asked for.
     #[must_use]
     pub fn on_request(self) -> Self {
         Self { on_request: true, ..self }
     }
 
-    /// Whether it is among those that `filter` asks for: part of its name, or
+    /// Returns true if it is among those that `filter` asks for: part of its name, or
     /// all of it.
     #[must_use]
     pub fn is_asked_for(&self, filter: &str) -> bool {

@@ -1,56 +1,132 @@
-//! Runs scenarios one after the other: each has the whole machine room.
+//! Runs scenarios, several side by side.
+//!
+//! In virtual time the cores of a machine take turns, so that a machine keeps one
+//! processor of the host busy, and what runs beside it changes nothing of what it does.
 
-use super::{Bench, Run, Scenario, Tally};
+use super::{Bench, Body, Build, Repeat, Scenario, Tally};
 use crate::progress::Progress;
 use miette::miette;
 use std::fs;
 use std::panic::{self, AssertUnwindSafe};
+use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread;
 use std::time::Instant;
 
-/// Runs the scenarios that `filter` asks for, each in a fresh directory
-/// `name` below `bench.directory`, and tells how each ended. A failure keeps
-/// its reason in `failure.txt` there. Stops early on Ctrl-C, and does not count what
-/// that ended.
-pub fn run_scenarios(
-    scenarios: &[Scenario],
-    filter: &str,
+/// Most machines at the same time: each has up to 2 GiB of memory.
+const SIDE_BY_SIDE: usize = 8;
+
+/// Returns how many scenarios run at the same time on this computer.
+#[must_use]
+pub fn side_by_side() -> usize {
+    thread::available_parallelism().map_or(1, usize::from).min(SIDE_BY_SIDE)
+}
+
+/// What a thread that runs scenarios says.
+enum Word<'a> {
+    Begins(&'a Scenario),
+    Ended { scenario: &'a Scenario, result: miette::Result<()>, seconds: f64 },
+}
+
+/// Which scenarios are run, and how.
+#[derive(Clone, Copy, Debug)]
+pub struct Call<'a> {
+    /// Those that this asks for.
+    pub filter: &'a str,
+    /// So many at the same time.
+    pub at_once: usize,
+    /// How often each.
+    pub repeat: Repeat,
+    /// The ELF file of the hypervisor's checked build, which takes the place of
+    /// [`Bench::hypervisor`] in scenarios that want it.
+    pub checked: &'static [u8],
+}
+
+/// Runs scenarios, each in a fresh directory `name` below `bench.directory`, and tells how
+/// each ended. A failure keeps its reason in `failure.txt` there. Stops early on Ctrl-C,
+/// and does not count what that ended.
+pub fn run_scenarios<'a>(
+    scenarios: &'a [Scenario],
+    call: Call<'_>,
     bench: &Bench,
     progress: &mut Progress,
 ) -> Tally {
-    let mut tally = Tally::default();
-    for scenario in scenarios.iter().filter(|scenario| scenario.is_asked_for(filter)) {
-        if bench.interrupt.requested() {
-            break;
+    let asked: Vec<_> = scenarios.iter().filter(|one| one.is_asked_for(call.filter)).collect();
+    let next = AtomicUsize::new(0);
+    let work = |words: Sender<Word<'a>>| {
+        while !bench.interrupt.requested()
+            && let Some(&scenario) = asked.get(next.fetch_add(1, Relaxed))
+        {
+            // The other end is there until all have ended.
+            drop(words.send(Word::Begins(scenario)));
+            let start = Instant::now();
+            let result = run_one(scenario, call, bench);
+            let seconds = start.elapsed().as_secs_f64();
+            drop(words.send(Word::Ended { scenario, result, seconds }));
         }
-        progress.now(&format!("{tally}  {}: {}", scenario.name, scenario.about));
-        let start = Instant::now();
-        let result = run_one(scenario, bench);
-        let seconds = start.elapsed().as_secs_f64();
-        if result.is_err() && bench.interrupt.requested() {
-            progress.line(&format!("machine test {} ... interrupted", scenario.name));
-            break;
+    };
+    thread::scope(|scope| {
+        let (words, heard) = channel();
+        for _ in 0..call.at_once.max(1) {
+            let (words, work) = (words.clone(), &work);
+            scope.spawn(move || work(words));
         }
-        let verdict = if result.is_ok() { "ok" } else { "FAILED" };
-        progress.line(&format!("machine test {} ... {verdict} ({seconds:.1} s)", scenario.name));
-        if let Err(reason) = &result {
-            progress.line(&format!("{reason:?}"));
+        drop(words);
+        gather(&heard, bench, progress)
+    })
+}
+
+/// Counts how scenarios end, and shows what runs.
+fn gather(heard: &Receiver<Word<'_>>, bench: &Bench, progress: &mut Progress) -> Tally {
+    let (mut tally, mut running) = (Tally::default(), Vec::new());
+    for word in heard {
+        match word {
+            Word::Begins(scenario) => running.push(&scenario.name),
+            Word::Ended { scenario, result, seconds } => {
+                running.retain(|name| **name != scenario.name);
+                let interrupted = result.is_err() && bench.interrupt.requested();
+                report(scenario, &result, interrupted, seconds, progress);
+                if !interrupted {
+                    tally.count(result.is_ok());
+                }
+            }
         }
-        tally.count(result.is_ok());
+        let names: Vec<_> = running.iter().map(|name| name.as_str()).collect();
+        progress.now(&format!("{tally}  {}", names.join(", ")));
     }
     tally
 }
 
-fn run_one(scenario: &Scenario, bench: &Bench) -> miette::Result<()> {
+fn report(
+    scenario: &Scenario,
+    result: &miette::Result<()>,
+    interrupted: bool,
+    seconds: f64,
+    progress: &mut Progress,
+) {
+    let name = &scenario.name;
+    if interrupted {
+        return progress.line(&format!("machine test {name} ... interrupted"));
+    }
+    let verdict = if result.is_ok() { "ok" } else { "FAILED" };
+    progress.line(&format!("machine test {name} ... {verdict} ({seconds:.1} s)"));
+    if let Err(reason) = result {
+        progress.line(&format!("{}\n{reason:?}", scenario.about));
+    }
+}
+
+fn run_one(scenario: &Scenario, call: Call<'_>, bench: &Bench) -> miette::Result<()> {
+    let hypervisor = match scenario.build {
+        Build::Checked => call.checked,
+        Build::Shipped => bench.hypervisor,
+    };
     let directory = bench.directory.join(&scenario.name);
-    let fresh = fs::remove_dir_all(&directory).or_else(|error| match error.kind() {
-        std::io::ErrorKind::NotFound => Ok(()),
-        _ => Err(error),
+    let bench = Bench { directory, hypervisor, ..bench.clone() };
+    let result = call.repeat.run(&bench, || {
+        fresh(&bench.directory)?;
+        guard(&scenario.run, &bench)
     });
-    fresh
-        .and_then(|()| fs::create_dir_all(&directory))
-        .map_err(|error| miette!("cannot make {} anew: {error}", directory.display()))?;
-    let bench = Bench { directory, ..bench.clone() };
-    let result = guard(&scenario.run, &bench);
     if let Err(reason) = &result {
         // The terminal has it too; a disk that is full must not hide it.
         drop(fs::write(bench.directory.join("failure.txt"), format!("{reason:?}\n")));
@@ -58,8 +134,19 @@ fn run_one(scenario: &Scenario, bench: &Bench) -> miette::Result<()> {
     result
 }
 
+/// Makes an empty directory, whatever was there.
+fn fresh(directory: &Path) -> miette::Result<()> {
+    let removed = fs::remove_dir_all(directory).or_else(|error| match error.kind() {
+        std::io::ErrorKind::NotFound => Ok(()),
+        _ => Err(error),
+    });
+    removed
+        .and_then(|()| fs::create_dir_all(directory))
+        .map_err(|error| miette!("cannot make {} anew: {error}", directory.display()))
+}
+
 /// A scenario that panics fails; the others still run.
-fn guard(run: &Run, bench: &Bench) -> miette::Result<()> {
+fn guard(run: &Body, bench: &Bench) -> miette::Result<()> {
     panic::catch_unwind(AssertUnwindSafe(|| run(bench))).unwrap_or_else(|payload| {
         let text = payload.downcast_ref::<String>().map(String::as_str);
         let text = text.or_else(|| payload.downcast_ref::<&str>().copied());
@@ -72,18 +159,26 @@ mod tests {
     use super::*;
     use crate::interrupt::Interrupt;
     use crate::qemu::Qemu;
-    use std::path::Path;
+    use std::sync::{Arc, Condvar, Mutex};
+    use std::time::Duration;
     use vtime::wrap::Instrument;
+
+    /// How long one waits for another that never comes.
+    const PATIENCE: Duration = Duration::from_secs(60);
 
     fn bench(directory: &Path) -> Bench {
         Bench {
             root: directory.into(),
             directory: directory.into(),
-            hypervisor: b"",
+            hypervisor: b"ships",
             instrument: Instrument::unpack(b"", directory).unwrap(),
             qemu: Qemu::find().unwrap(),
             interrupt: Interrupt::never(),
         }
+    }
+
+    fn call(filter: &str, at_once: usize) -> Call<'_> {
+        Call { filter, at_once, repeat: Repeat::ONCE, checked: b"checks" }
     }
 
     fn scenarios() -> Vec<Scenario> {
@@ -91,12 +186,18 @@ mod tests {
             Scenario::new("a-good", "", |bench: &Bench| {
                 assert!(bench.directory.ends_with("a-good"));
                 assert_eq!(fs::read_dir(&bench.directory).unwrap().count(), 0, "it is fresh");
+                assert_eq!(bench.hypervisor, b"checks");
                 fs::write(bench.directory.join("log"), "x").unwrap();
                 Ok(())
             }),
             Scenario::new("b-bad", "", |_: &Bench| Err(miette!("too late by 3 ticks"))),
             Scenario::new("b-worse", "", |_: &Bench| panic!("at the disco")),
-            Scenario::new("good-and-long", "", |_: &Bench| Ok(())).on_request(),
+            Scenario::new("good-and-long", "", |bench: &Bench| {
+                assert_eq!(bench.hypervisor, b"ships");
+                Ok(())
+            })
+            .shipped()
+            .on_request(),
         ]
     }
 
@@ -105,13 +206,13 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let run = |filter| {
             let (bench, mut progress) = (bench(directory.path()), Progress::silent());
-            run_scenarios(&scenarios(), filter, &bench, &mut progress)
+            run_scenarios(&scenarios(), call(filter, 1), &bench, &mut progress)
         };
-        assert_eq!(run(""), Tally { passed: 1, failed: 2 });
-        assert_eq!(run("b-"), Tally { passed: 0, failed: 2 });
-        assert_eq!(run("good"), Tally { passed: 1, failed: 0 });
+        assert_eq!(run(""), Tally { passed: 1, failed: 2, skipped: 0 });
+        assert_eq!(run("b-"), Tally { passed: 0, failed: 2, skipped: 0 });
+        assert_eq!(run("good"), Tally { passed: 1, failed: 0, skipped: 0 });
         assert_eq!(run("good-and"), Tally::default());
-        assert_eq!(run("good-and-long"), Tally { passed: 1, failed: 0 });
+        assert_eq!(run("good-and-long"), Tally { passed: 1, failed: 0, skipped: 0 });
         let reason = |name: &str| {
             fs::read_to_string(directory.path().join(name).join("failure.txt")).unwrap()
         };
@@ -124,7 +225,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let bench = bench(directory.path());
         bench.interrupt.request();
-        let tally = run_scenarios(&scenarios(), "", &bench, &mut Progress::silent());
+        let tally = run_scenarios(&scenarios(), call("", 2), &bench, &mut Progress::silent());
         assert_eq!(tally, Tally::default());
     }
 
@@ -142,7 +243,25 @@ mod tests {
             Scenario::new("b", "", ends),
             Scenario::new("c", "", good),
         ];
-        let tally = run_scenarios(&scenarios, "", &bench, &mut Progress::silent());
-        assert_eq!(tally, Tally { passed: 1, failed: 0 });
+        let tally = run_scenarios(&scenarios, call("", 1), &bench, &mut Progress::silent());
+        assert_eq!(tally, Tally { passed: 1, failed: 0, skipped: 0 });
+    }
+
+    #[test]
+    fn two_run_side_by_side() {
+        let directory = tempfile::tempdir().unwrap();
+        let (meet, met) = (Arc::new(Mutex::new(0)), Arc::new(Condvar::new()));
+        let both = move |_: &Bench| {
+            let mut here = meet.lock().unwrap();
+            *here += 1;
+            met.notify_all();
+            let missing = |here: &mut i32| *here < 2;
+            let (here, _) = met.wait_timeout_while(here, PATIENCE, missing).unwrap();
+            if *here == 2 { Ok(()) } else { Err(miette!("the other did not come")) }
+        };
+        let scenarios = [Scenario::new("a", "", both.clone()), Scenario::new("b", "", both)];
+        let (bench, mut progress) = (bench(directory.path()), Progress::silent());
+        let tally = run_scenarios(&scenarios, call("", 2), &bench, &mut progress);
+        assert_eq!(tally, Tally { passed: 2, failed: 0, skipped: 0 });
     }
 }

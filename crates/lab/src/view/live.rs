@@ -111,7 +111,6 @@ fn console_lines(scene: &Scene) -> impl Iterator<Item = String> {
 }
 
 fn bar(share: f64) -> String {
-    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // 0 to BAR
     let full = (share.clamp(0.0, 1.0) * BAR as f64).round() as usize;
     format!("{}{}", "█".repeat(full), "░".repeat(BAR - full))
 }

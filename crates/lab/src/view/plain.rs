@@ -70,7 +70,7 @@ impl View for Plain {
         }
         self.next = scene.elapsed + INTERVAL;
         for line in self.lines(scene) {
-            // Nobody may be reading any more; the run goes on all the same.
+            // The pipe may be closed by now; the run goes on all the same.
             drop(writeln!(self.out, "{line}"));
         }
     }

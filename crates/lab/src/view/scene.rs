@@ -3,7 +3,6 @@
 use crate::console::Line;
 use crate::observe::{Observer, Reports, Snapshot, time, vm_state_name};
 use crate::quantity::{count, duration};
-use crate::session::Limit;
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
@@ -17,8 +16,8 @@ pub struct Scene<'a> {
     pub elapsed: Duration,
     /// How long it has been running in virtual time, if it does.
     pub virtual_time: Option<Duration>,
-    /// How long it may run.
-    pub limit: Option<Limit>,
+    /// How long it may run, in its own time.
+    pub limit: Option<Duration>,
     /// What was seen so far.
     pub observer: &'a Observer,
     /// The last console lines.
@@ -26,17 +25,14 @@ pub struct Scene<'a> {
 }
 
 impl Scene<'_> {
-    /// How long it has been running and may run: `12.0 s, 2.31 s of virtual
-    /// time`.
+    /// Returns how long it has been running and may run: `12.0 s, 2.31 of 5 s of virtual time`.
     pub(crate) fn time(&self) -> String {
-        let mut time = format!("{:.1} s", self.elapsed.as_secs_f64());
-        if let Some(virtual_time) = self.virtual_time {
-            time += &format!(" for {:.2} s of virtual time", virtual_time.as_secs_f64());
-        }
-        match self.limit {
-            None => time,
-            Some(Limit::Real(limit)) => format!("{time}, at most {:.0} s", limit.as_secs_f64()),
-            Some(Limit::Machine(limit)) => format!("{time} of {:.0} s", limit.as_secs_f64()),
+        let elapsed = self.elapsed.as_secs_f64();
+        let limit = self.limit.map(|limit| format!(" of {:.0}", limit.as_secs_f64()));
+        let limit = limit.unwrap_or_default();
+        match self.virtual_time.map(|time| time.as_secs_f64()) {
+            None => format!("{elapsed:.1}{limit} s"),
+            Some(time) => format!("{elapsed:.1} s, {time:.2}{limit} s of virtual time"),
         }
     }
 }

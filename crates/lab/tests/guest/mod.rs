@@ -48,10 +48,14 @@ pub const ECHO: [u32; 6] = [
     0xd503_201f, // nop
 ];
 
-pub fn start(directory: &Path, end: &[u32], extra: &[&str]) -> Machine {
+pub fn config(directory: &Path, end: &[u32], extra: &[&str]) -> MachineConfig {
     let mut config = MachineConfig::new(guest(directory, end), 1, MEMORY);
     config.el2 = false;
     config.extra_args = extra.iter().map(Into::into).collect();
+    config
+}
+
+pub fn start(directory: &Path, end: &[u32], extra: &[&str]) -> Machine {
     let consoles = ConsoleConfig::plain("guest", Some(directory.into()));
-    Machine::start(&Qemu::find().unwrap(), &config, &consoles).unwrap()
+    Machine::start(&Qemu::find().unwrap(), &config(directory, end, extra), &consoles).unwrap()
 }

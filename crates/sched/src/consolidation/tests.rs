@@ -57,7 +57,7 @@ fn one_busy_window_begins_the_wait_anew() {
 
 /// Four cores with a quarter of one to do each would go and come for ever.
 #[test]
-fn who_is_called_back_soon_waits_ever_longer() {
+fn a_core_that_is_called_back_soon_waits_ever_longer() {
     let mut leaver = Leaver::new();
     let stays: Vec<_> = (0..6)
         .map(|_| {
@@ -73,19 +73,19 @@ fn who_is_called_back_soon_waits_ever_longer() {
 
 #[test]
 fn a_shelter_calls_when_it_has_no_time_left_for_a_while() {
-    let mut host = Host::new();
-    assert!(!host.window(load(1000)));
-    assert!(!host.window(load(899)), "it had time");
-    assert!(!host.window(load(900)));
-    assert!(host.window(load(1000)));
-    assert!(host.window(load(1000)), "it goes on calling while it has none");
-    assert!(!host.window(load(100)));
+    let mut target = Target::new();
+    assert!(!target.window(load(1000)));
+    assert!(!target.window(load(899)), "it had time");
+    assert!(!target.window(load(900)));
+    assert!(target.window(load(1000)));
+    assert!(target.window(load(1000)), "it goes on calling while it has none");
+    assert!(!target.window(load(100)));
 }
 
 proptest! {
-    /// Who leaves would not be called back for what the two had to do before.
+    /// A core that leaves would not be called back for what the two had to do before.
     #[test]
-    fn nobody_leaves_into_a_crowd(loads in prop::collection::vec((0..=1000_u64, 0..=1000_u64), 1..200)) {
+    fn no_core_leaves_into_a_crowd(loads in prop::collection::vec((0..=1000_u64, 0..=1000_u64), 1..200)) {
         let mut leaver = Leaver::new();
         for (own, shelter) in loads {
             if leaver.window(load(own), load(shelter)) {

@@ -3,7 +3,7 @@ use super::{Displaced, Policy, Then};
 /// The vCPUs of a VM run together or not at all: when one that could run is
 /// displaced, the others stop (Ousterhout, 1982; VMware ESX).
 ///
-/// Nobody spins for who does not run, and nobody works meanwhile either.
+/// No sibling spins for a preempted lock holder, but none makes progress either.
 #[derive(Clone, Copy, Debug)]
 pub struct Coscheduling;
 

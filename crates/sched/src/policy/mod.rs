@@ -5,36 +5,36 @@
 //! back: lock holder preemption. A [`Policy`] says what to do about that. It is
 //! asked at a few moments and answers with what should be done; it sees no
 //! register, and knows nothing of the other policies. A new one is a file beside
-//! these, and a line in [`Kind`].
+//! these, and a line in [`MigrationPolicy`].
 //!
-//! The *base* of a vCPU is the core its description names, its *refuge* the one
+//! The *base* of a vCPU is the core its description names, its *fallback* the one
 //! it leaves for. It is *displaced* while a vCPU of another VM and of higher
-//! priority has its base. Its *havens* are the cores that the host found for it,
-//! where nobody would displace it: if its refuge has something to run and another
-//! haven has not, it goes there, and from a core that another vCPU waits for on to
-//! one that has nothing to run ([`Needs::wanders`]). If there is none it goes round
-//! among those where its siblings belong ([`Stay`]).
+//! priority has its base. Its *affinity* is its base and the cores that the host found
+//! for it, where no vCPU would displace it: if its fallback has something to run and
+//! another core of these has not, it goes there, and from a core that another vCPU
+//! waits for on to one that has nothing to run ([`Needs::wanders`]). If there is none
+//! it takes turns on those where its siblings belong ([`Stay`]).
 
 mod balance;
 mod coscheduling;
-mod habit;
+mod mode_bias;
 mod none;
 mod on_demand;
 mod partition;
+mod rotation;
 mod rt_vcpu;
 mod safe_unsafe;
-mod tour;
 mod trap_based;
 
 pub use balance::Balance;
 pub use coscheduling::Coscheduling;
-pub use habit::Habit;
+pub use mode_bias::ModeBias;
 pub use none::None;
 pub use on_demand::OnDemand;
 pub use partition::Partition;
+pub use rotation::{Stay, next_in_rotation};
 pub use rt_vcpu::RtVcpu;
 pub use safe_unsafe::SafeUnsafe;
-pub use tour::{Stay, next_on_tour};
 pub use trap_based::TrapBased;
 
 /// What a guest was executing.
@@ -51,7 +51,7 @@ pub enum Mode {
 pub struct Displaced {
     /// It could run; else it sleeps.
     pub ready: bool,
-    /// Some haven of its has nothing to run.
+    /// Some core of its affinity, other than its base, has nothing to run.
     pub idle_core: bool,
 }
 
@@ -64,7 +64,7 @@ impl Displaced {
         Self { ready: true, idle_core: true },
     ];
 
-    /// Where it stands in [`Self::ALL`].
+    /// Returns its index in [`Self::ALL`].
     #[must_use]
     pub const fn index(self) -> usize {
         self.ready as usize | (self.idle_core as usize) << 1
@@ -76,11 +76,11 @@ impl Displaced {
 pub enum Then {
     /// Leave it where it is.
     Stay,
-    /// It goes to its refuge, and its base calls it back when it is free again.
+    /// It goes to its fallback, and its base calls it back when it is free again.
     LeaveUntilFree,
-    /// It goes to a haven that has nothing to run, and is called back as above.
+    /// It goes to a core of its affinity that has nothing to run, and is called back as above.
     LeaveForIdle,
-    /// It goes to its refuge, and comes back by itself.
+    /// It goes to its fallback, and comes back by itself.
     Leave,
     /// It stays, and the other vCPUs of its VM stop until it can go on.
     StopOthers,
@@ -93,8 +93,8 @@ pub enum Side {
     Here,
     /// At its base.
     Base,
-    /// At its refuge.
-    Refuge,
+    /// At its fallback.
+    Fallback,
 }
 
 /// What a guest may execute, so that EL2 learns when it does something else
@@ -113,18 +113,18 @@ pub enum View {
 /// How many views there are.
 pub const VIEWS: usize = 3;
 
-/// What a policy needs of those who carry it out; follows from what it says.
+/// What EL2 must provide for this policy, derived from its answers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Needs {
-    /// To be asked when its vCPUs are displaced or interrupted, or might be.
+    /// The policy is asked when its vCPUs are displaced or interrupted, or might be.
     pub a_say: bool,
-    /// Its vCPUs need a refuge.
-    pub refuge: bool,
+    /// Its vCPUs need a fallback.
+    pub fallback: bool,
     /// They live there, and never at their base.
-    pub lives_at_refuge: bool,
-    /// They may go to any of their havens, and those that are idle must be known.
+    pub lives_at_fallback: bool,
+    /// They may go to any core of their affinity, and those that are idle must be known.
     pub wanders: bool,
-    /// Whether their bases are taken must be known elsewhere.
+    /// Other cores must know if their bases are taken.
     pub asks_base: bool,
     /// It may leave when it is displaced, so it has to be seen even when it
     /// arrives at a base that is taken.
@@ -139,8 +139,8 @@ pub struct Needs {
 
 /// See the module.
 pub trait Policy: Sync {
-    /// Its vCPUs live at their refuges, and never at their bases.
-    fn lives_at_refuge(&self) -> bool {
+    /// Its vCPUs live at their fallbacks, and never at their bases.
+    fn lives_at_fallback(&self) -> bool {
         false
     }
 
@@ -166,7 +166,7 @@ pub trait Policy: Sync {
     }
 
     /// Away from its base, which is free, it executes this and another vCPU has
-    /// the core: whether it goes back, if it is mostly in programs ([`Habit`]).
+    /// the core: whether it goes back, if it is mostly in programs ([`ModeBias`]).
     fn makes_room(&self, _mode: Mode) -> bool {
         false
     }
@@ -182,28 +182,28 @@ pub trait Policy: Sync {
         false
     }
 
-    /// What all this needs.
+    /// Derives what the policy needs from its answers.
     fn needs(&self) -> Needs {
         let modes = [Mode::User, Mode::Kernel];
         let answers = Displaced::ALL.map(|vcpu| self.displaced(vcpu));
-        let to_refuge = |then: &Then| matches!(then, Then::Leave | Then::LeaveUntilFree);
+        let to_fallback = |then: &Then| matches!(then, Then::Leave | Then::LeaveUntilFree);
         let interrupted = self.interrupted();
         let delays = modes.iter().any(|&mode| self.delays(mode));
         let asks_base = modes.iter().any(|&mode| self.makes_room(mode));
-        let goes_to_refuge = answers.iter().chain([&interrupted]).any(to_refuge)
-            || modes.iter().any(|&mode| self.crossed(mode) == Side::Refuge);
+        let goes_to_fallback = answers.iter().chain([&interrupted]).any(to_fallback)
+            || modes.iter().any(|&mode| self.crossed(mode) == Side::Fallback);
         Needs {
             a_say: answers.iter().chain([&interrupted]).any(|then| *then != Then::Stay)
                 || delays
                 || asks_base,
-            refuge: self.lives_at_refuge() || goes_to_refuge,
-            lives_at_refuge: self.lives_at_refuge(),
-            wanders: (goes_to_refuge || answers.contains(&Then::LeaveForIdle))
+            fallback: self.lives_at_fallback() || goes_to_fallback,
+            lives_at_fallback: self.lives_at_fallback(),
+            wanders: (goes_to_fallback || answers.contains(&Then::LeaveForIdle))
                 && !self.for_realtime(),
             asks_base,
             leaves_when_displaced: answers
                 .iter()
-                .any(|then| to_refuge(then) || *then == Then::LeaveForIdle),
+                .any(|then| to_fallback(then) || *then == Then::LeaveForIdle),
             views: delays || [true, false].iter().any(|&base| self.view(base) != View::Full),
             notices_interrupts: interrupted != Then::Stay,
             for_realtime: self.for_realtime(),
@@ -211,9 +211,9 @@ pub trait Policy: Sync {
     }
 }
 
-/// What decides whether one vCPU displaces another.
+/// A vCPU that contends for a core: what decides if it displaces another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Rank {
+pub struct Contender {
     /// Index of its VM.
     pub vm: usize,
     /// Scheduling priority; larger is higher.
@@ -222,10 +222,10 @@ pub struct Rank {
     pub realtime: bool,
 }
 
-/// Whether `winner`, when it has a core, displaces `loser`, whose base that
-/// core is and whose policy is `kind`.
+/// Returns true if `winner`, when it has a core, displaces `loser`, which has that core as
+/// its base and `kind` as its policy.
 #[must_use]
-pub fn displaces(winner: Rank, loser: Rank, kind: Kind) -> bool {
+pub fn displaces(winner: Contender, loser: Contender, kind: MigrationPolicy) -> bool {
     let concerns = if kind.policy().needs().for_realtime { loser } else { winner };
     winner.vm != loser.vm && winner.priority > loser.priority && concerns.realtime
 }
@@ -235,15 +235,15 @@ macro_rules! kinds {
         /// The policies there are.
         #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
         #[repr(u32)]
-        pub enum Kind {
+        pub enum MigrationPolicy {
             $($(#[$doc])* $kind = $number,)*
         }
 
-        impl Kind {
+        impl MigrationPolicy {
             /// All of them.
             pub const ALL: &[Self] = &[$(Self::$kind,)*];
 
-            /// What a system description calls it.
+            /// Returns what a system description calls it.
             #[must_use]
             pub const fn name(self) -> &'static str {
                 match self {
@@ -251,7 +251,7 @@ macro_rules! kinds {
                 }
             }
 
-            /// Of a number in a packed system.
+            /// Returns the policy of a number in a packed system.
             #[must_use]
             pub const fn from_number(number: u32) -> Option<Self> {
                 match number {
@@ -260,8 +260,9 @@ macro_rules! kinds {
                 }
             }
 
-            /// What decides.
+            /// Returns what decides. One copy serves all: it is asked when a core starts.
             #[must_use]
+            #[inline(never)]
             pub fn policy(self) -> &'static dyn Policy {
                 match self {
                     $(Self::$kind => &$policy,)*

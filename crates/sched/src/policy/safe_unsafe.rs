@@ -1,11 +1,11 @@
 use super::{Mode, Policy};
 
-/// Who wants the core of a vCPU that executes its kernel waits until it
+/// A vCPU that wants the core of one that executes its kernel waits until that one
 /// returns to a program or sleeps, up to a limit (Uhlig, LeVasseur, Skoglund
 /// and Dannowski, VM 2004).
 ///
 /// No migration, no lock holder preempted within the limit; the real-time guest
-/// pays with its latency. An idle kernel is asleep (WFI), and delays nobody.
+/// pays with its latency. An idle kernel is asleep (WFI), and delays no vCPU.
 #[derive(Clone, Copy, Debug)]
 pub struct SafeUnsafe;
 

@@ -4,17 +4,17 @@ const READY: Displaced = Displaced { ready: true, idle_core: false };
 const ASLEEP: Displaced = Displaced { ready: false, idle_core: false };
 
 fn policy(name: &str) -> &'static dyn Policy {
-    Kind::ALL.iter().find(|kind| kind.name() == name).unwrap().policy()
+    MigrationPolicy::ALL.iter().find(|kind| kind.name() == name).unwrap().policy()
 }
 
 #[test]
 fn numbers_and_names_are_each_its_own() {
-    for (i, kind) in Kind::ALL.iter().enumerate() {
-        assert_eq!(Kind::from_number(*kind as u32), Some(*kind));
-        assert!(Kind::ALL[..i].iter().all(|other| other.name() != kind.name()));
+    for (i, kind) in MigrationPolicy::ALL.iter().enumerate() {
+        assert_eq!(MigrationPolicy::from_number(*kind as u32), Some(*kind));
+        assert!(MigrationPolicy::ALL[..i].iter().all(|other| other.name() != kind.name()));
     }
-    assert_eq!(Kind::from_number(Kind::ALL.len() as u32), Option::None);
-    assert_eq!(Kind::default().name(), "none");
+    assert_eq!(MigrationPolicy::from_number(MigrationPolicy::ALL.len() as u32), Option::None);
+    assert_eq!(MigrationPolicy::default().name(), "none");
 }
 
 /// PECCS, Figure 1: the lock holder is left behind, and the others spin.
@@ -39,7 +39,7 @@ fn trap_based_keeps_the_kernel_off_the_shared_core() {
     for name in ["trap-based", "trap-based-eager", "trap-based-deferred"] {
         let policy = policy(name);
         assert_eq!(policy.view(true), View::UserOnly);
-        assert_eq!(policy.crossed(Mode::Kernel), Side::Refuge);
+        assert_eq!(policy.crossed(Mode::Kernel), Side::Fallback);
         assert_eq!(policy.displaced(READY), Then::Stay, "a program holds no lock of the kernel");
     }
 }
@@ -69,8 +69,8 @@ fn a_program_stays_until_another_vcpu_wants_the_core() {
 
 /// On-demand with four cores: core 1 has something to run and core 2 has not.
 #[test]
-fn who_leaves_for_a_refuge_may_go_to_any_haven() {
-    for kind in Kind::ALL {
+fn a_vcpu_that_leaves_for_its_fallback_may_go_anywhere_in_its_affinity() {
+    for kind in MigrationPolicy::ALL {
         let moves =
             ["on-demand", "trap-based", "trap-based-eager", "trap-based-deferred", "balance"];
         assert_eq!(kind.policy().needs().wanders, moves.contains(&kind.name()), "{}", kind.name());
@@ -93,7 +93,7 @@ fn the_interrupt_rule_is_what_tells_eager_and_deferred_apart() {
 fn safe_unsafe_makes_the_rtos_wait_for_the_kernel_only() {
     assert!(policy("safe-unsafe").delays(Mode::Kernel));
     assert!(!policy("safe-unsafe").delays(Mode::User));
-    let others = Kind::ALL.iter().filter(|kind| kind.name() != "safe-unsafe");
+    let others = MigrationPolicy::ALL.iter().filter(|kind| kind.name() != "safe-unsafe");
     assert!(others.into_iter().all(|kind| !kind.policy().delays(Mode::Kernel)));
 }
 
@@ -112,29 +112,33 @@ fn balance_never_puts_two_on_one_core() {
 }
 
 /// vlk, section 4.3: the RTOS makes way for Linux's real-time vCPU, and no other
-/// policy lets anybody above a real-time guest displace it.
+/// policy lets any vCPU above a real-time guest displace it.
 #[test]
-fn who_displaces_whom() {
-    let linux = Rank { vm: 0, priority: 1, realtime: false };
-    let rtos = Rank { vm: 1, priority: 10, realtime: true };
-    let raised = Rank { priority: 20, ..linux };
-    assert!(displaces(rtos, linux, Kind::OnDemand));
-    assert!(!displaces(linux, rtos, Kind::RtVcpu), "below it");
-    assert!(displaces(raised, rtos, Kind::RtVcpu));
-    assert!(!displaces(raised, rtos, Kind::OnDemand));
-    assert!(!displaces(raised, Rank { priority: 2, ..linux }, Kind::OnDemand), "a sibling");
+fn what_displaces_what() {
+    let linux = Contender { vm: 0, priority: 1, realtime: false };
+    let rtos = Contender { vm: 1, priority: 10, realtime: true };
+    let raised = Contender { priority: 20, ..linux };
+    assert!(displaces(rtos, linux, MigrationPolicy::OnDemand));
+    assert!(!displaces(linux, rtos, MigrationPolicy::RtVcpu), "below it");
+    assert!(displaces(raised, rtos, MigrationPolicy::RtVcpu));
+    assert!(!displaces(raised, rtos, MigrationPolicy::OnDemand));
+    assert!(
+        !displaces(raised, Contender { priority: 2, ..linux }, MigrationPolicy::OnDemand),
+        "a sibling"
+    );
 }
 
 #[test]
 fn what_each_needs_is_what_it_uses() {
-    for kind in Kind::ALL {
+    for kind in MigrationPolicy::ALL {
         let (policy, needs) = (kind.policy(), kind.policy().needs());
         let answers = [READY, ASLEEP, Displaced { ready: true, idle_core: true }]
             .map(|vcpu| policy.displaced(vcpu));
         let leaves = answers.iter().any(|then| !matches!(then, Then::Stay | Then::StopOthers));
         assert_eq!(leaves, needs.leaves_when_displaced, "{}", kind.name());
-        let refuge = answers.contains(&Then::LeaveUntilFree) || policy.view(true) == View::UserOnly;
-        assert_eq!(refuge || needs.lives_at_refuge, needs.refuge, "{}", kind.name());
+        let falls_back =
+            answers.contains(&Then::LeaveUntilFree) || policy.view(true) == View::UserOnly;
+        assert_eq!(falls_back || needs.lives_at_fallback, needs.fallback, "{}", kind.name());
         let views = policy.view(true) != View::Full || policy.delays(Mode::Kernel);
         assert_eq!(views, needs.views, "{}", kind.name());
     }

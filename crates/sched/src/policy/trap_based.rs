@@ -1,9 +1,9 @@
 use super::{Mode, Policy, Side, Then, View};
 
-/// At its base a vCPU executes programs only: it goes to its refuge to enter
+/// At its base a vCPU executes programs only: it goes to its fallback to enter
 /// its kernel (PECCS 2012, section 4.2.2).
 ///
-/// Whoever displaces it therefore finds it in a program, where it holds no lock
+/// A vCPU that displaces it therefore finds it in a program, where it holds no lock
 /// of the kernel. With the *interrupt rule* it leaves also when an interrupt
 /// comes for it while it lies displaced; without, others that wait for it to
 /// answer (inter-processor calls) wait for the real-time guest, which is what
@@ -14,9 +14,9 @@ use super::{Mode, Policy, Side, Then, View};
 /// where it is, until another vCPU wants that core and its base is free.
 #[derive(Clone, Copy, Debug)]
 pub struct TrapBased {
-    /// Whether there is the interrupt rule (thesis, section 8.1).
+    /// True with the interrupt rule (thesis, section 8.1).
     pub interrupt_rule: bool,
-    /// Whether it goes back to its base as soon as it executes a program.
+    /// True if it goes back to its base as soon as it executes a program.
     pub returns_at_once: bool,
 }
 
@@ -39,7 +39,7 @@ impl Policy for TrapBased {
 
     fn crossed(&self, into: Mode) -> Side {
         match into {
-            Mode::Kernel => Side::Refuge,
+            Mode::Kernel => Side::Fallback,
             Mode::User if self.returns_at_once => Side::Base,
             Mode::User => Side::Here,
         }

@@ -5,12 +5,12 @@ use crate::guest::Guest;
 use crate::system::{Need, Protocol, Refusal, System};
 use crate::task::Active;
 use sched::server::Account;
-use sched::{BudgetScheduler, Duration, Instant, Params, Priority, VcpuId};
+use sched::{Duration, Instant, Params, Priority, Scheduler, VcpuId};
 use std::cmp::Reverse;
 
 impl Core {
     pub(super) fn new() -> Self {
-        let scheduler = BudgetScheduler::new();
+        let scheduler = Scheduler::new();
         Self { scheduler, since: 0, vcpu: None, task: None, next: 0 }
     }
 
@@ -32,8 +32,12 @@ impl Core {
         let open = |server| Account::open(server, Instant(spec.offset));
         let account = server.map(open).transpose().map_err(refused)?;
         let params = Params { priority: Priority(priority as u16), quantum: QUANTUM };
-        let arrived = self.scheduler.arrive(VcpuId(vcpu as u8), params, account, false, Instant(0));
-        arrived.map_err(refused)
+        let id = VcpuId(vcpu as u8);
+        self.scheduler.arrive(id, params, false).map_err(refused)?;
+        if let Some(account) = account {
+            self.scheduler.set_server(id, account, Instant(0));
+        }
+        Ok(())
     }
 }
 

@@ -1,5 +1,5 @@
 //! What happens at an instant: segments end, resources are given back, requested
-//! and granted, and cores decide who runs.
+//! and granted, and cores decide which vCPU runs.
 //!
 //! What a task does between two segments, to request a resource, it does itself:
 //! it must have the core, and its vCPU budget. A resource is given back with the
@@ -11,14 +11,14 @@ use crate::observer::Observer;
 use crate::system::{Need, Protocol};
 use crate::task::Active;
 use sched::mutex::{Claimant, Misuse};
-use sched::{Allotment, Instant, Members, Message, VcpuId};
+use sched::{Decision, Instant, Members, Message, VcpuId};
 
 impl<O: Observer> World<O> {
     pub(super) fn make_ready(&mut self, task: usize) {
         let Active { vcpu, rank, .. } = self.tasks[task];
         self.vcpus[vcpu].guest.wake(rank);
         let core = self.vcpus[vcpu].core;
-        self.cores[core].scheduler.wake(VcpuId(vcpu as u8), Instant(self.now));
+        self.cores[core].scheduler.wake(VcpuId(vcpu as u8));
         self.pending |= 1 << core;
     }
 
@@ -60,9 +60,9 @@ impl<O: Observer> World<O> {
 
     fn give_back(&mut self, core: usize, task: usize, resource: usize) {
         let Active { vcpu, rank, .. } = self.tasks[task];
-        self.vcpus[vcpu].guest.leave_gcs(rank);
+        self.vcpus[vcpu].guest.exit_gcs(rank);
         if self.protocol == Protocol::Vmpcp {
-            self.cores[core].scheduler.leave_gcs(VcpuId(vcpu as u8), Instant(self.now));
+            self.cores[core].scheduler.exit_gcs(VcpuId(vcpu as u8), Instant(self.now));
         }
         let claimant = self.claimant(task);
         let next = held(self.mutexes[resource].unlock(claimant));
@@ -76,7 +76,7 @@ impl<O: Observer> World<O> {
         let vcpu = self.vcpu_of_rank[usize::from(next.vcpu)];
         let of_claim = |&&task: &&usize| self.tasks[task].claim == next.task;
         let Some(&task) = self.vcpus[vcpu].guest.tasks.iter().find(of_claim) else {
-            unreachable!("a mutex grants only to who asked")
+            unreachable!("a mutex grants only what was asked for")
         };
         self.vcpus[vcpu].posted |= 1 << self.tasks[task].rank;
         let target = self.vcpus[vcpu].core;
@@ -99,7 +99,7 @@ impl<O: Observer> World<O> {
             guest.enter_gcs(rank as u8);
             guest.wake(rank as u8);
             let scheduler = &mut self.cores[*core].scheduler;
-            scheduler.wake(id, now);
+            scheduler.wake(id);
             if self.protocol == Protocol::Vmpcp {
                 scheduler.enter_gcs(id, now);
             }
@@ -120,13 +120,13 @@ impl<O: Observer> World<O> {
         }
     }
 
-    /// Asks the scheduler of a core who runs, and the guest which task, until
+    /// Asks the scheduler of a core which vCPU runs, and the guest which task, until
     /// one does.
     fn dispatch(&mut self, core: usize) {
         loop {
             self.events += 1;
             self.decisions += 1;
-            let Allotment { run, idles, until } =
+            let Decision { run, idles, until } =
                 self.cores[core].scheduler.decide(Instant(self.now));
             let until = until.map_or(NEVER, |until| until.0);
             let vcpu = run.map(|id| usize::from(id.0));
@@ -148,7 +148,7 @@ impl<O: Observer> World<O> {
     /// scheduler has to be asked again.
     fn task_of(&mut self, core: usize, vcpu: usize) -> Option<usize> {
         let Some(rank) = self.vcpus[vcpu].guest.next() else {
-            self.cores[core].scheduler.sleep(VcpuId(vcpu as u8), Instant(self.now));
+            self.cores[core].scheduler.sleep(VcpuId(vcpu as u8));
             return None;
         };
         let task = self.vcpus[vcpu].guest.tasks[usize::from(rank)];

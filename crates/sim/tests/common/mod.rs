@@ -3,16 +3,16 @@
 #![allow(dead_code, missing_docs)] // each test program uses some of it
 
 use sched::Duration;
-use sched::server::{Policy, Server};
+use sched::server::{Server, ServerKind};
 use sim::observer::Doing;
 use sim::system::{Execution, Need, Protocol, Segment, System, Task, Vcpu};
 use sim::timeline::{Slice, Timeline};
 use sim::{World, checker::Checker};
 
 /// A server; its overrun is `overrun`.
-pub fn server(policy: Policy, budget: u64, period: u64, overrun: u64) -> Option<Server> {
+pub fn server(kind: ServerKind, budget: u64, period: u64, overrun: u64) -> Option<Server> {
     let [budget, period, overrun] = [budget, period, overrun].map(Duration);
-    Some(Server { policy, budget, period, overrun })
+    Some(Server { kind, budget, period, overrun })
 }
 
 /// A vCPU, whose priority is its place in the list.

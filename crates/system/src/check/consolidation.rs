@@ -2,25 +2,25 @@
 
 use crate::code::Code;
 use crate::draft::{Draft, DraftVm, flag};
-use crate::model::Vm;
+use crate::model::{Vcpu, Vm};
 use crate::problem::Problems;
+use crate::time;
+use crate::topology;
 use abi::system::{MAX_CONSOLIDATION_WINDOW_NS, MIN_CONSOLIDATION_WINDOW_NS};
-use sched::policy::Kind;
+use sched::policy::MigrationPolicy;
 
 /// Long against a timer tick of Linux's, short against what a person notices.
-const DEFAULT_WINDOW_US: u64 = 10_000;
+const DEFAULT_WINDOW_NS: u64 = 10_000_000;
 
 pub(super) fn check(draft: &Draft, problems: &mut Problems) {
     for vm in draft.vms.iter().filter(|vm| flag(&vm.consolidate, false)) {
-        for_whom(vm, problems);
+        suits(vm, problems);
     }
-    let allowed = MIN_CONSOLIDATION_WINDOW_NS / 1000..=MAX_CONSOLIDATION_WINDOW_NS / 1000;
-    let window = draft.consolidation_window_us.as_ref();
+    let allowed = MIN_CONSOLIDATION_WINDOW_NS..=MAX_CONSOLIDATION_WINDOW_NS;
+    let window = draft.consolidation_window.as_ref();
     if let Some(at) = window.filter(|at| !allowed.contains(at.get_ref())) {
-        let message = format!("a window of {} us is out of range", at.get_ref());
-        let (least, most) = (allowed.start(), allowed.end());
-        let hint = format!("{least} to {most} microseconds");
-        problems.add(Code::Consolidate, at.span(), message).hint(hint);
+        let message = format!("a window of {} is out of range", time::text(*at.get_ref()));
+        problems.add(Code::Consolidate, at.span(), message).hint(time::range(&allowed));
     }
     if let Some(at) = window.filter(|_| !draft.vms.iter().any(|vm| flag(&vm.consolidate, false))) {
         problems
@@ -33,8 +33,8 @@ pub(super) fn check(draft: &Draft, problems: &mut Problems) {
     }
 }
 
-/// Not every VM's vCPUs can be moved together.
-fn for_whom(vm: &DraftVm, problems: &mut Problems) {
+/// Refuses consolidation for a VM whose vCPUs must not be moved together.
+fn suits(vm: &DraftVm, problems: &mut Problems) {
     let Some(at) = &vm.consolidate else { return };
     if vm.is_realtime() {
         problems
@@ -44,22 +44,27 @@ fn for_whom(vm: &DraftVm, problems: &mut Problems) {
                 "a real-time VM cannot have its vCPUs moved together",
             )
             .hint("leave `consolidate` out: the pCPUs of its vCPUs stay on");
-    } else if matches!(vm.policy(), Kind::Balance | Kind::Coscheduling) {
-        let why = match vm.policy() {
-            Kind::Balance => "keeps vCPUs apart",
+    } else if matches!(
+        vm.migration_policy(),
+        MigrationPolicy::Balance | MigrationPolicy::Coscheduling
+    ) {
+        let why = match vm.migration_policy() {
+            MigrationPolicy::Balance => "keeps vCPUs apart",
             _ => "wants vCPUs to run at the same time",
         };
-        let message =
-            format!("`{}` {why}, and `consolidate` brings them together", vm.policy().name());
+        let message = format!(
+            "`{}` {why}, and `consolidate` brings them together",
+            vm.migration_policy().name()
+        );
         problems
             .add(Code::Consolidate, at.span(), message)
             .hint("leave one of the two out, or choose another policy");
     }
 }
 
-/// What the description says, or the default.
-pub(super) fn window_us(draft: &Draft) -> u64 {
-    draft.consolidation_window_us.as_ref().map_or(DEFAULT_WINDOW_US, |at| *at.get_ref())
+/// Returns the window that the description states, or the default.
+pub(super) fn window_ns(draft: &Draft) -> u64 {
+    draft.consolidation_window.as_ref().map_or(DEFAULT_WINDOW_NS, |at| *at.get_ref())
 }
 
 /// The vCPUs of a pCPU, with their VMs, and each's index there.
@@ -72,25 +77,24 @@ fn based(vms: &[Vm], pcpu: usize) -> impl Iterator<Item = (&Vm, usize)> {
 
 /// Whether a pCPU may be powered down as far as its own vCPUs go: all of VMs that
 /// let it, none a VM's first, which is where the VM is started and stopped. The
-/// first pCPU boots; it, or the first without a real-time vCPU, drives the UART.
-pub(super) fn may_sleep(vms: &[Vm], pcpu: usize) -> bool {
-    let has_realtime = |pcpu: usize| based(vms, pcpu).any(|(vm, _)| vm.realtime);
-    let has_uart = (0..pcpu).all(has_realtime) && !has_realtime(pcpu);
+/// first pCPU boots, and one drives the UART.
+pub(super) fn may_sleep(vms: &[Vm], pcpu: usize, pcpus: usize) -> bool {
     let mut here = based(vms, pcpu).peekable();
     pcpu != 0
-        && !has_uart
+        && pcpu != topology::uart_core(vms, pcpus)
         && here.peek().is_some()
         && here.all(|(vm, index)| vm.consolidate && !vm.realtime && index != 0)
 }
 
-/// By pCPU: where its vCPUs go while it is powered down; itself if it stays on.
-pub(super) fn shelters(vms: &[Vm], pcpus: usize, problems: &mut Problems) -> Vec<usize> {
-    let is_haven =
-        |pcpu: usize| vms.iter().flat_map(|vm| &vm.vcpus).any(|v| v.havens >> pcpu & 1 == 1);
+/// Returns for each pCPU where its vCPUs go while it is powered down; its own index
+/// if it stays on.
+pub(super) fn targets(vms: &[Vm], pcpus: usize, problems: &mut Problems) -> Vec<usize> {
+    let comes_to = |vcpu: &Vcpu, pcpu: usize| vcpu.pcpu != pcpu && vcpu.affinity >> pcpu & 1 == 1;
+    let is_used = |pcpu: usize| vms.iter().flat_map(|vm| &vm.vcpus).any(|v| comes_to(v, pcpu));
     let sleeps: Vec<bool> =
-        (0..pcpus).map(|pcpu| may_sleep(vms, pcpu) && !is_haven(pcpu)).collect();
+        (0..pcpus).map(|pcpu| may_sleep(vms, pcpu, pcpus) && !is_used(pcpu)).collect();
     let mut guests: Vec<usize> = (0..pcpus).map(|pcpu| based(vms, pcpu).count()).collect();
-    let mut shelters: Vec<usize> = (0..pcpus).collect();
+    let mut targets: Vec<usize> = (0..pcpus).collect();
     for pcpu in (0..pcpus).filter(|&pcpu| sleeps[pcpu]) {
         // Without real-time vCPUs, with a sibling, and with the fewest others.
         let rank = |&candidate: &usize| {
@@ -99,20 +103,20 @@ pub(super) fn shelters(vms: &[Vm], pcpus: usize, problems: &mut Problems) -> Vec
                 .any(|(vm, _)| based(vms, pcpu).any(|(mine, _)| mine.name == vm.name));
             (realtime, !sibling, guests[candidate], candidate)
         };
-        if let Some(shelter) = (0..pcpus).filter(|&other| !sleeps[other]).min_by_key(rank) {
-            guests[shelter] += based(vms, pcpu).count();
-            shelters[pcpu] = shelter;
+        if let Some(target) = (0..pcpus).filter(|&other| !sleeps[other]).min_by_key(rank) {
+            guests[target] += based(vms, pcpu).count();
+            targets[pcpu] = target;
         }
     }
     for vm in vms.iter().filter(|vm| vm.consolidate) {
-        unused(vm, &shelters, problems);
+        unused(vm, &targets, problems);
     }
-    shelters
+    targets
 }
 
 /// Says so if no pCPU of a VM may be powered down.
-fn unused(vm: &Vm, shelters: &[usize], problems: &mut Problems) {
-    if vm.vcpus.iter().any(|vcpu| shelters[vcpu.pcpu] != vcpu.pcpu) {
+fn unused(vm: &Vm, targets: &[usize], problems: &mut Problems) {
+    if vm.vcpus.iter().any(|vcpu| targets[vcpu.pcpu] != vcpu.pcpu) {
         return;
     }
     let hint = "a pCPU can be if it is not the first, nor drives the console, nor has a VM's \

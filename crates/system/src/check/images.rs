@@ -5,9 +5,10 @@ use crate::draft::{At, DraftVm};
 use crate::image::{self, Bytes, Kernel, KernelKind};
 use crate::problem::Problems;
 use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io::{self, Read, Seek};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::{fs, io};
 
 /// The files of one VM.
 pub(super) struct Images {
@@ -28,7 +29,7 @@ pub(super) fn check(
 fn images(vm: &DraftVm, files: &mut Files<'_>, problems: &mut Problems) -> Option<Images> {
     let kernel = vm.kernel.as_ref().and_then(|at| kernel(at, vm, files, problems));
     let initramfs = match &vm.initramfs {
-        Some(at) => Some(initramfs(at, kernel.as_ref(), files, problems)?),
+        Some(at) => Some(initramfs(at, vm, kernel.as_ref(), files, problems)?),
         None => None,
     };
     Some(Images { kernel: kernel?, initramfs })
@@ -40,7 +41,7 @@ fn kernel(
     files: &mut Files<'_>,
     problems: &mut Problems,
 ) -> Option<Kernel> {
-    let bytes = files.read(at, problems)?;
+    let bytes = files.read(at, vm, problems)?;
     match image::identify(&bytes, vm.format.as_ref().map(|at| *at.get_ref())) {
         Ok(kind) => {
             if matches!(kind, KernelKind::Flat) && image::is_elf(&bytes) {
@@ -60,6 +61,7 @@ fn kernel(
 
 fn initramfs(
     at: &At<String>,
+    vm: &DraftVm,
     kernel: Option<&Kernel>,
     files: &mut Files<'_>,
     problems: &mut Problems,
@@ -70,7 +72,7 @@ fn initramfs(
             .add(Code::Initramfs, at.span(), message)
             .hint("only a Linux Image unpacks one; leave it out");
     }
-    let bytes = files.read(at, problems)?;
+    let bytes = files.read(at, vm, problems)?;
     // cpio (newc, with or without checksums), and what Linux can unpack.
     const KINDS: [&[u8]; 8] = [
         b"070701",
@@ -91,40 +93,97 @@ fn initramfs(
     Some(bytes)
 }
 
-/// Of a device or a pipe, which need not end, an error.
-fn read_file(path: &Path) -> io::Result<Vec<u8>> {
-    let kind = fs::metadata(path)?.file_type();
-    if !kind.is_file() && !kind.is_dir() {
-        return Err(io::Error::other("a device or a pipe, not a file"));
-    }
-    fs::read(path)
-}
-
 /// Files that have been read.
 struct Files<'a> {
     directory: &'a Path,
     read: BTreeMap<PathBuf, Bytes>,
 }
 
+/// Why a file was not read.
+struct Unread {
+    code: Code,
+    message: String,
+    hint: String,
+}
+
 impl Files<'_> {
-    fn read(&mut self, at: &At<String>, problems: &mut Problems) -> Option<Bytes> {
+    /// Reads the file that stands at `at` of `vm`, once for all that name it.
+    fn read(&mut self, at: &At<String>, vm: &DraftVm, problems: &mut Problems) -> Option<Bytes> {
         let path = self.directory.join(at.get_ref());
-        if let Some(bytes) = self.read.get(&path) {
-            return Some(bytes.clone());
+        let result = self.read_once(&path, vm).map_err(|unread| {
+            problems.add(unread.code, at.span(), unread.message).hint(unread.hint);
+        });
+        result.ok()
+    }
+
+    fn read_once(&mut self, path: &Path, vm: &DraftVm) -> Result<Bytes, Unread> {
+        let mut file = open(path)?;
+        check_length(&mut file, path, vm)?;
+        if let Some(bytes) = self.read.get(path) {
+            return Ok(Arc::clone(bytes));
         }
-        match read_file(&path) {
-            Ok(bytes) => {
-                let bytes = Arc::new(bytes);
-                self.read.insert(path, Arc::clone(&bytes));
-                Some(bytes)
-            }
-            Err(error) => {
-                let message = format!("cannot read {}: {error}", path.display());
-                problems
-                    .add(Code::Image, at.span(), message)
-                    .hint("paths are relative to the description's own directory");
-                None
-            }
-        }
+        let mut bytes = Vec::new();
+        file.read_to_end(&mut bytes).map_err(|error| unreadable(path, &error.to_string()))?;
+        let bytes = Arc::new(bytes);
+        self.read.insert(path.into(), Arc::clone(&bytes));
+        Ok(bytes)
     }
 }
+
+/// Opens a file. A directory is refused, and so is a device or a pipe, which need not end.
+fn open(path: &Path) -> Result<File, Unread> {
+    let look = |error: io::Error| unreadable(path, &error.to_string());
+    let kind = fs::metadata(path).map_err(look)?.file_type();
+    let hint = if kind.is_dir() {
+        "name a file in it"
+    } else if !kind.is_file() {
+        "write what it gives into a file, and name that"
+    } else {
+        return File::open(path).map_err(look);
+    };
+    let what = if kind.is_dir() { "a directory" } else { "a device or a pipe" };
+    Err(Unread { hint: hint.into(), ..unreadable(path, &format!("{what}, not a file")) })
+}
+
+fn unreadable(path: &Path, why: &str) -> Unread {
+    let message = format!("cannot read {}: {why}", path.display());
+    let hint = "paths are relative to the description's own directory".into();
+    Unread { code: Code::Image, message, hint }
+}
+
+/// Bytes that an ELF file may have: symbols and the like need not fit its VM's memory, but
+/// more than this is a mistake.
+const LONGEST: u64 = 1 << 30;
+
+/// Refuses a file that cannot fit `vm`, before all of it is read.
+fn check_length(file: &mut File, path: &Path, vm: &DraftVm) -> Result<(), Unread> {
+    let fail = |error: io::Error| unreadable(path, &error.to_string());
+    let length = file.metadata().map_err(fail)?.len();
+    let mut start = Vec::new();
+    file.by_ref().take(HEADER).read_to_end(&mut start).map_err(fail)?;
+    file.rewind().map_err(fail)?;
+    let elf = image::is_elf(&start);
+    let memory = vm.memory.size.as_ref().map(|size| *size.get_ref());
+    // A VM without memory is told as that.
+    let memory = memory.filter(|&memory| memory > 0 && !elf).unwrap_or(LONGEST);
+    if length <= memory {
+        return Ok(());
+    }
+    let (message, hint) = if elf {
+        let message = format!("{} has {} MiB", path.display(), length >> 20);
+        (message, format!("an ELF file may have {} MiB; `strip` it", LONGEST >> 20))
+    } else {
+        let message = format!(
+            "{} has {} KiB, {} has {} KiB of memory",
+            path.display(),
+            length.div_ceil(1024),
+            vm.title(),
+            memory >> 10
+        );
+        (message, "name another file, or raise `memory`".into())
+    };
+    Err(Unread { code: Code::ImageTooLarge, message, hint })
+}
+
+/// Bytes that tell what kind of file it is.
+const HEADER: u64 = 64;

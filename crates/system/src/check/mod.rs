@@ -6,12 +6,12 @@ mod consolidation;
 mod devices;
 mod images;
 mod interrupts;
-mod lead;
 mod memory;
 mod migration;
 mod names;
 mod outranked;
 mod siblings;
+mod timer_advance;
 mod timing;
 mod vcpus;
 
@@ -43,7 +43,7 @@ pub(crate) fn check(draft: &Draft, directory: &Path, problems: &mut Problems) ->
         interrupts::check(&draft.vms, machine.board, problems);
     }
     migration::check(&draft.vms, problems);
-    lead::check(&draft.vms, problems);
+    timer_advance::check(&draft.vms, problems);
     consolidation::check(draft, problems);
     let timing = timing::check(draft, problems);
     let images = images::check(&draft.vms, directory, problems);
@@ -59,9 +59,9 @@ pub(crate) fn check(draft: &Draft, directory: &Path, problems: &mut Problems) ->
     if problems.any_error() {
         return None;
     }
-    lead::assign(&mut vms, &draft.vms);
-    let shelters = consolidation::shelters(&vms, machine.pcpus, problems);
-    siblings::check(&draft.vms, &vms, &shelters, problems);
+    timer_advance::assign(&mut vms, &draft.vms);
+    let targets = consolidation::targets(&vms, machine.pcpus, problems);
+    siblings::check(&draft.vms, &vms, &targets, problems);
     outranked::check(&draft.vms, &vms, problems);
     vcpus::idle_pcpus(&draft.vms, &vms, machine.pcpus, problems);
     Some(Sound {
@@ -70,7 +70,7 @@ pub(crate) fn check(draft: &Draft, directory: &Path, problems: &mut Problems) ->
         off_when_done: flag(&draft.off_when_done, true),
         vms,
         timing,
-        consolidation: Consolidation { shelters, window_us: consolidation::window_us(draft) },
+        consolidation: Consolidation { targets, window_ns: consolidation::window_ns(draft) },
     })
 }
 
@@ -79,7 +79,10 @@ fn sound_vm(draft: &DraftVm, images: Images, machine: &Machine) -> Option<Vm> {
         memory: draft.memory_span(),
         kernel: draft.kernel.as_ref()?.span(),
         initramfs: draft.initramfs.as_ref().map_or(draft.span.clone(), |at| at.span()),
-        migration: draft.migration.as_ref().map_or(draft.span.clone(), |at| at.span()),
+        migration_policy: draft
+            .migration_policy
+            .as_ref()
+            .map_or(draft.span.clone(), |at| at.span()),
         consolidate: draft.consolidate.as_ref().map_or(draft.span.clone(), |at| at.span()),
     };
     let claims = interrupts::claims(draft, machine.board);
@@ -97,8 +100,8 @@ fn sound_vm(draft: &DraftVm, images: Images, machine: &Machine) -> Option<Vm> {
         report: draft.report.as_ref().map_or(0, |at| *at.get_ref()),
         restart_on_fault: flag(&draft.restart_on_fault, false),
         seed: draft.seed.as_ref().map(|at| *at.get_ref()),
-        policy: draft.policy(),
-        delay_limit_us: migration::delay_limit_us(draft),
+        migration_policy: draft.migration_policy(),
+        delay_limit_ns: migration::delay_limit_ns(draft),
         consolidate: flag(&draft.consolidate, false),
         devices: devices::of(draft, machine.board).map(|(_, device)| device).collect(),
         interrupts: claims

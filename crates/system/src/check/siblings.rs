@@ -3,32 +3,35 @@
 
 use crate::code::Code;
 use crate::draft::DraftVm;
-use crate::model::{Vcpu, Vm};
+use crate::model::Vm;
 use crate::problem::Problems;
+use crate::topology;
+use sched::topology::Placed;
 
 /// Warns of those that share a pCPU from the start, and of those that a policy or
-/// consolidation may bring together. `shelters`: where the vCPUs of each pCPU go
+/// consolidation may bring together. `targets`: where the vCPUs of each pCPU go
 /// when that is powered down.
-pub(super) fn check(drafts: &[DraftVm], vms: &[Vm], shelters: &[usize], problems: &mut Problems) {
-    let places = |vcpu: &Vcpu| vcpu.places() | 1 << shelters[vcpu.pcpu];
-    for (draft, vm) in drafts.iter().zip(vms) {
-        for (j, me) in vm.vcpus.iter().enumerate() {
-            let meets = |(_, other): &(usize, &Vcpu)| {
-                other.priority != me.priority && places(other) & places(me) != 0
+pub(super) fn check(drafts: &[DraftVm], vms: &[Vm], targets: &[usize], problems: &mut Problems) {
+    let placed = topology::all_placed(vms, targets);
+    for (at, (draft, vm)) in drafts.iter().zip(vms).enumerate() {
+        let mine: Vec<_> = placed.iter().filter(|vcpu| vcpu.vm == at).collect();
+        for (j, me) in mine.iter().enumerate() {
+            let meets = |(_, other): &(usize, &&Placed)| {
+                other.priority != me.priority && !other.shared_with(me).is_empty()
             };
-            let Some((i, other)) = vm.vcpus[..j].iter().enumerate().find(meets) else { continue };
+            let Some((i, other)) = mine[..j].iter().enumerate().find(meets) else { continue };
             let title = vm.title();
-            let message = if other.pcpu == me.pcpu {
+            let message = if other.base == me.base {
                 format!(
                     "two vCPUs of {title} share pCPU {} with unequal priorities: the lower one \
                      starves",
-                    me.pcpu
+                    me.base
                 )
             } else {
                 format!(
                     "vCPUs {i} and {j} of {title} may come to share pCPU {} with unequal \
                      priorities: the lower one starves there",
-                    (places(other) & places(me)).trailing_zeros()
+                    other.shared_with(me).first().unwrap_or(me.base)
                 )
             };
             let place = |index: usize| draft.vcpus[index].priority_span();

@@ -1,10 +1,10 @@
-//! Budgets and tasks: can bounds be computed for them? What the bounds are is
-//! told by whoever asks ([`crate::Checked::timing`]).
+//! Budgets and tasks: can bounds be computed for them? The
+//! bounds themselves are computed from [`crate::Checked::timing`].
 
 use crate::code::Code;
 use crate::draft::{At, Draft, DraftTask, DraftVcpu, DraftVm, flag};
 use crate::problem::{Problems, Span};
-use analysis::model::{Problem, Section, Segment, Server, System, Task, Vcpu};
+use analysis::model::{Problem, Section, Segment, ServerKind, System, Task, Vcpu};
 use std::cmp::Reverse;
 use std::collections::HashMap;
 
@@ -63,8 +63,8 @@ fn complete(vcpu: &DraftVcpu, problems: &mut Problems) {
     }
 }
 
-/// Whoever is above a vCPU with a budget, or beside it, needs one too: nothing
-/// else bounds what it takes.
+/// Checks that each vCPU of the same or a higher priority than one with a budget has a
+/// budget too: nothing else bounds the time it takes.
 fn rivals(me: &Served<'_>, all: &[Served<'_>], problems: &mut Problems) {
     let others = all.iter().filter(|other| other.pcpu == me.pcpu);
     for other in others.filter(|other| other.vcpu.span != me.vcpu.span) {
@@ -94,7 +94,7 @@ fn rivals(me: &Served<'_>, all: &[Served<'_>], problems: &mut Problems) {
 /// Bounds are for vCPUs that stay on their pCPU.
 fn stays(me: &Served<'_>, problems: &mut Problems) {
     let consolidate = me.vm.consolidate.as_ref().filter(|at| *at.get_ref()).map(At::span);
-    let why = consolidate.or(me.vm.migration.as_ref().map(At::span));
+    let why = consolidate.or(me.vm.migration_policy.as_ref().map(At::span));
     if let (Some(why), Some(budget)) = (why, &me.vcpu.budget)
         && me.vm.migrates()
     {
@@ -123,7 +123,7 @@ fn model(
     order.sort_by_key(|&index| (served[index].priority, Reverse(index)));
     let rank = |index: usize| order.iter().position(|&other| other == index);
     let mut system = System {
-        server: draft.server.as_ref().map_or(Server::Deferrable, |at| *at.get_ref()),
+        server: draft.server.as_ref().map_or(ServerKind::Deferrable, |at| *at.get_ref()),
         overrun: flag(&draft.overrun, false),
         vcpus: Vec::new(),
         tasks: Vec::new(),

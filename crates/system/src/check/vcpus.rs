@@ -1,15 +1,16 @@
-//! vCPUs: where they run, and who goes before whom.
+//! vCPUs: where they run, and which goes before which.
 
 use crate::code::Code;
 use crate::draft::{At, DraftVcpu, DraftVm};
 use crate::model::{Machine, Vcpu, Vm};
 use crate::problem::Problems;
+use crate::time;
 use abi::MAX_VCPUS_PER_VM;
-use abi::system::{MAX_PRIORITY, MAX_QUANTUM_NS, MIN_QUANTUM_NS};
+use abi::system::{MAX_QUANTUM_NS, MIN_QUANTUM_NS};
 
 /// Quantum of a vCPU that states none: long enough that Linux's caches pay,
 /// short enough that a console stays alive.
-const DEFAULT_QUANTUM_US: u64 = 5_000;
+const DEFAULT_QUANTUM_NS: u64 = 5_000_000;
 
 /// A vCPU whose pCPU and priority are known, and its VM.
 struct Placed<'a> {
@@ -57,21 +58,10 @@ fn ranges(vcpu: &DraftVcpu, machine: Option<&Machine>, problems: &mut Problems) 
             .add(Code::UnknownPcpu, pcpu.span(), format!("there is no pCPU {}", pcpu.get_ref()))
             .hint(format!("the system's pCPUs are 0 to {last}; see `pcpus` of the board"));
     }
-    if let Some(priority) = vcpu.priority.as_ref().filter(|at| *at.get_ref() > MAX_PRIORITY.into())
-    {
-        let message = format!("priority {} is out of range", priority.get_ref());
-        problems
-            .add(Code::Priority, priority.span(), message)
-            .hint(format!("0 to {MAX_PRIORITY}; larger is higher"));
-    }
-    let allowed = MIN_QUANTUM_NS / 1000..=MAX_QUANTUM_NS / 1000;
-    if let Some(quantum) = vcpu.quantum_us.as_ref().filter(|at| !allowed.contains(at.get_ref())) {
-        let message = format!("a quantum of {} us is out of range", quantum.get_ref());
-        problems.add(Code::Quantum, quantum.span(), message).hint(format!(
-            "{} to {} microseconds",
-            allowed.start(),
-            allowed.end()
-        ));
+    let allowed = MIN_QUANTUM_NS..=MAX_QUANTUM_NS;
+    if let Some(quantum) = vcpu.quantum.as_ref().filter(|at| !allowed.contains(at.get_ref())) {
+        let message = format!("a quantum of {} is out of range", time::text(*quantum.get_ref()));
+        problems.add(Code::Quantum, quantum.span(), message).hint(time::range(&allowed));
     }
 }
 
@@ -83,7 +73,7 @@ fn realtime(me: &Placed<'_>, all: &[Placed<'_>], problems: &mut Problems) {
     if !me.owner.is_realtime() {
         return;
     }
-    let makes_way = me.owner.policy().policy().needs().for_realtime;
+    let makes_way = me.owner.migration_policy().policy().needs().for_realtime;
     let rivals = all.iter().filter(|other| {
         let concerns = !makes_way || other.priority.get_ref() == me.priority.get_ref();
         concerns && !other.owner.is_realtime() && other.pcpu == me.pcpu
@@ -104,14 +94,15 @@ fn realtime(me: &Placed<'_>, all: &[Placed<'_>], problems: &mut Problems) {
         .add(Code::RealtimePriority, me.priority.span(), message)
         .see(rival.priority.span(), "this one would delay it")
         .hint(if makes_way {
-            "they would take turns; it makes way for who ranks above it only: give one more".into()
+            "they would take turns; it makes way only for a higher priority: raise one of the two"
+                .into()
         } else {
             format!("give it more than {}", rival.priority.get_ref())
         });
 }
 
 fn quantum_unused(me: &Placed<'_>, i: usize, all: &[Placed<'_>], problems: &mut Problems) {
-    let Some(quantum) = &me.vcpu.quantum_us else { return };
+    let Some(quantum) = &me.vcpu.quantum else { return };
     if me.owner.migrates() {
         // It meets its siblings elsewhere.
         return;
@@ -133,7 +124,7 @@ fn quantum_unused(me: &Placed<'_>, i: usize, all: &[Placed<'_>], problems: &mut 
 
 /// pCPUs where no vCPU is, nor may come.
 pub(super) fn idle_pcpus(drafts: &[DraftVm], vms: &[Vm], pcpus: usize, problems: &mut Problems) {
-    let used = vms.iter().flat_map(|vm| &vm.vcpus).fold(0, |set, vcpu| set | vcpu.places());
+    let used = vms.iter().flat_map(|vm| &vm.vcpus).fold(0, |set, vcpu| set | vcpu.affinity);
     for pcpu in (0..pcpus).filter(|pcpu| used >> pcpu & 1 == 0) {
         let span = drafts.last().map_or(0..0, |vm| vm.span.clone());
         problems
@@ -142,17 +133,18 @@ pub(super) fn idle_pcpus(drafts: &[DraftVm], vms: &[Vm], pcpus: usize, problems:
     }
 }
 
-/// The vCPU without places; `None` when something is missing.
+/// Returns the vCPU as it is before policies place it; `None` when something is
+/// missing.
 pub(super) fn sound(draft: &DraftVcpu) -> Option<Vcpu> {
     let pcpu = usize::try_from(*draft.pcpu.as_ref()?.get_ref()).ok()?;
     Some(Vcpu {
         pcpu,
         priority: u16::try_from(*draft.priority.as_ref()?.get_ref()).ok()?,
-        quantum_us: draft.quantum_us.as_ref().map_or(DEFAULT_QUANTUM_US, |at| *at.get_ref()),
-        refuge: pcpu,
-        havens: 0,
-        tour: 0,
+        quantum_ns: draft.quantum.as_ref().map_or(DEFAULT_QUANTUM_NS, |at| *at.get_ref()),
+        fallback: pcpu,
+        affinity: 1 << pcpu,
+        rotation: 0,
         urgent: false,
-        timer_lead_us: 0,
+        timer_advance_ns: 0,
     })
 }

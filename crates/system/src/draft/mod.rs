@@ -1,8 +1,10 @@
 //! A description as it was written: every value with its place in the text,
-//! and `None` for what is missing or unreadable and has been reported.
+//! and `None` for what is missing or unreadable and has been reported. Sizes are in
+//! bytes, times in nanoseconds.
 
 mod parse;
 mod reader;
+mod renamed;
 mod tasks;
 mod values;
 
@@ -10,8 +12,8 @@ pub(crate) use parse::parse;
 
 use crate::board::Trigger;
 use crate::problem::Span;
-use analysis::model::Server;
-use sched::policy::Kind;
+use analysis::model::ServerKind;
+use sched::policy::MigrationPolicy;
 use toml::Spanned;
 
 /// A value and where it stands.
@@ -22,8 +24,8 @@ pub(crate) struct Draft {
     pub(crate) board: DraftBoard,
     pub(crate) priority_separation: Option<At<bool>>,
     pub(crate) off_when_done: Option<At<bool>>,
-    pub(crate) consolidation_window_us: Option<At<u64>>,
-    pub(crate) server: Option<At<Server>>,
+    pub(crate) consolidation_window: Option<At<u64>>,
+    pub(crate) server: Option<At<ServerKind>>,
     pub(crate) overrun: Option<At<bool>>,
     pub(crate) vms: Vec<DraftVm>,
 }
@@ -51,9 +53,9 @@ pub(crate) struct DraftVm {
     pub(crate) report: Option<At<u64>>,
     pub(crate) restart_on_fault: Option<At<bool>>,
     pub(crate) seed: Option<At<u64>>,
-    pub(crate) migration: Option<At<Kind>>,
-    pub(crate) delay_limit_us: Option<At<u64>>,
-    pub(crate) timer_lead_us: Option<At<u64>>,
+    pub(crate) migration_policy: Option<At<MigrationPolicy>>,
+    pub(crate) delay_limit: Option<At<u64>>,
+    pub(crate) timer_advance: Option<At<u64>>,
     pub(crate) consolidate: Option<At<bool>>,
     pub(crate) devices: Vec<At<String>>,
     pub(crate) interrupts: Vec<DraftInterrupt>,
@@ -79,8 +81,7 @@ pub(crate) struct DraftVcpu {
     pub(crate) span: Span,
     pub(crate) pcpu: Option<At<u64>>,
     pub(crate) priority: Option<At<u64>>,
-    pub(crate) quantum_us: Option<At<u64>>,
-    /// Nanoseconds, as all times of a draft.
+    pub(crate) quantum: Option<At<u64>>,
     pub(crate) budget: Option<At<u64>>,
     pub(crate) period: Option<At<u64>>,
     pub(crate) tasks: Vec<DraftTask>,
@@ -120,15 +121,15 @@ impl DraftVcpu {
 }
 
 impl DraftVm {
-    /// What becomes of its vCPUs when others take their pCPUs.
-    pub(crate) fn policy(&self) -> Kind {
-        self.migration.as_ref().map_or(Kind::default(), |at| *at.get_ref())
+    /// Returns the policy that it states, or the default.
+    pub(crate) fn migration_policy(&self) -> MigrationPolicy {
+        self.migration_policy.as_ref().map_or(MigrationPolicy::default(), |at| *at.get_ref())
     }
 
     /// Whether its vCPUs may move between pCPUs.
     pub(crate) fn migrates(&self) -> bool {
-        let needs = self.policy().policy().needs();
-        needs.refuge || needs.wanders || flag(&self.consolidate, false)
+        let needs = self.migration_policy().policy().needs();
+        needs.fallback || needs.wanders || flag(&self.consolidate, false)
     }
 
     /// How messages call it, whether it has a name or not.
@@ -164,7 +165,7 @@ impl DraftVm {
     }
 }
 
-/// The value of a switch, or what it is when nobody says.
+/// Returns the value of a switch, or its default.
 pub(crate) fn flag(value: &Option<At<bool>>, default: bool) -> bool {
     value.as_ref().map_or(default, |at| *at.get_ref())
 }

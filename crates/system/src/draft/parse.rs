@@ -2,7 +2,7 @@
 
 use super::reader::Reader;
 use super::tasks::{task, time};
-use super::values::{Bytes, Read, Wanted, expect};
+use super::values::{Bytes, Priority, Read, Wanted, expect};
 use super::{At, Draft, DraftBoard, DraftInterrupt, DraftMemory, DraftVcpu, DraftVm};
 use crate::board::Trigger;
 use crate::code::Code;
@@ -91,6 +91,11 @@ pub(super) fn list<'i, T>(
     array.iter().filter_map(|element| read(element, problems)).collect()
 }
 
+/// The priority without its type.
+pub(super) fn priority(at: Option<At<Priority>>) -> Option<At<u64>> {
+    at.map(|at| At::new(at.span(), at.get_ref().0))
+}
+
 fn bytes(at: Option<At<Bytes>>) -> Option<At<u64>> {
     at.map(|at| At::new(at.span(), at.get_ref().0))
 }
@@ -110,7 +115,7 @@ fn hypervisor(value: &At<DeValue<'_>>, draft: &mut Draft, problems: &mut Problem
     let Some(mut reader) = Reader::open(value, "`hypervisor`", problems) else { return };
     draft.priority_separation = reader.optional("priority_separation", problems);
     draft.off_when_done = reader.optional("off_when_done", problems);
-    draft.consolidation_window_us = reader.optional("consolidation_window_us", problems);
+    draft.consolidation_window = time(reader.optional("consolidation_window", problems));
     reader.finish(problems);
 }
 
@@ -138,9 +143,9 @@ fn vm(value: &At<DeValue<'_>>, problems: &mut Problems) -> Option<DraftVm> {
         report: bytes(r.optional("report", problems)),
         restart_on_fault: r.optional("restart_on_fault", problems),
         seed: r.optional("seed", problems),
-        migration: r.optional("migration", problems),
-        delay_limit_us: r.optional("delay_limit_us", problems),
-        timer_lead_us: r.optional("timer_lead_us", problems),
+        migration_policy: r.optional("migration_policy", problems),
+        delay_limit: time(r.optional("delay_limit", problems)),
+        timer_advance: time(r.optional("timer_advance", problems)),
         consolidate: r.optional("consolidate", problems),
         devices: list(r.get("devices"), &DEVICES, problems, device),
         interrupts: list(r.get("interrupts"), &INTERRUPTS, problems, interrupt),
@@ -184,8 +189,8 @@ fn vcpu(value: &At<DeValue<'_>>, problems: &mut Problems) -> Option<DraftVcpu> {
     let vcpu = DraftVcpu {
         span: value.span(),
         pcpu: reader.required("pcpu", "0", problems),
-        priority: reader.required("priority", "1", problems),
-        quantum_us: reader.optional("quantum_us", problems),
+        priority: priority(reader.required("priority", "1", problems)),
+        quantum: time(reader.optional("quantum", problems)),
         budget: time(reader.optional("budget", problems)),
         period: time(reader.optional("period", problems)),
         tasks: list(reader.get("tasks"), &TASKS, problems, task),

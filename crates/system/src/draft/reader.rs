@@ -1,6 +1,7 @@
 //! Reads one TOML table key by key, and complains about what is left.
 
 use super::At;
+use super::renamed;
 use super::values::{Read, TABLE, expect};
 use crate::code::Code;
 use crate::nearest::did_you_mean;
@@ -21,7 +22,7 @@ impl<'a, 'i> Reader<'a, 'i> {
         Self { table, span, title, known: Vec::new() }
     }
 
-    /// Like [`Self::new`], for a value that ought to be a table.
+    /// Begins to read a value that ought to be a table; complains if it is not one.
     pub(crate) fn open(
         value: &'a At<DeValue<'i>>,
         title: &'static str,
@@ -31,12 +32,12 @@ impl<'a, 'i> Reader<'a, 'i> {
         Some(Self::new(table, value.span(), title))
     }
 
-    /// Where the table stands.
+    /// Returns where the table stands.
     pub(crate) fn span(&self) -> Span {
         self.span.clone()
     }
 
-    /// The value of `key` as it stands, if it is there.
+    /// Returns the value of `key` as it stands, if it is there.
     pub(crate) fn get(&mut self, key: &'static str) -> Option<&'a At<DeValue<'i>>> {
         if !self.known.contains(&key) {
             self.known.push(key);
@@ -44,7 +45,7 @@ impl<'a, 'i> Reader<'a, 'i> {
         self.table.get(key)
     }
 
-    /// The value of `key`, if it is there and readable.
+    /// Returns the value of `key`, if it is there and readable.
     pub(crate) fn optional<T: Read>(
         &mut self,
         key: &'static str,
@@ -54,7 +55,7 @@ impl<'a, 'i> Reader<'a, 'i> {
         Some(At::new(value.span(), T::read(value, problems)?))
     }
 
-    /// The value of `key`; complains, with an example, when it is not there.
+    /// Returns the value of `key`; complains, with an example, when it is not there.
     pub(crate) fn required<T: Read>(
         &mut self,
         key: &'static str,
@@ -64,7 +65,7 @@ impl<'a, 'i> Reader<'a, 'i> {
         if self.require(key, example, problems) { self.optional(key, problems) } else { None }
     }
 
-    /// Whether `key` is there; complains, with an example, when it is not.
+    /// Returns whether `key` is there; complains, with an example, when it is not.
     pub(crate) fn require(
         &mut self,
         key: &'static str,
@@ -80,15 +81,15 @@ impl<'a, 'i> Reader<'a, 'i> {
         there
     }
 
-    /// Complains about every key that nobody asked for.
+    /// Complains about every key that was not asked for.
     pub(crate) fn finish(self, problems: &mut Problems) {
-        for key in self.table.keys() {
+        for (key, value) in self.table {
             let word = key.get_ref().as_ref();
             if !self.known.contains(&word) {
                 let message = format!("{} knows no key `{word}`", self.title);
-                problems
-                    .add(Code::UnknownKey, key.span(), message)
-                    .hint(did_you_mean(word, self.known.iter().copied()));
+                let new = renamed::hint(word, value.get_ref(), &self.known);
+                let hint = new.unwrap_or_else(|| did_you_mean(word, self.known.iter().copied()));
+                problems.add(Code::UnknownKey, key.span(), message).hint(hint);
             }
         }
     }

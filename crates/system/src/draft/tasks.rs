@@ -1,6 +1,6 @@
 //! What guests run: tasks and their segments.
 
-use super::parse::list;
+use super::parse::{list, priority};
 use super::reader::Reader;
 use super::values::{Nanoseconds, Wanted};
 use super::{At, DraftSegment, DraftTask};
@@ -21,7 +21,7 @@ pub(super) fn task(value: &At<DeValue<'_>>, problems: &mut Problems) -> Option<D
         span: value.span(),
         name: r.required("name", "\"control\"", problems),
         period: time(r.required("period", "\"10ms\"", problems)),
-        priority: r.required("priority", "1", problems),
+        priority: priority(r.required("priority", "1", problems)),
         jitter: time(r.optional("jitter", problems)),
         offset: time(r.optional("offset", problems)),
         segments: if r.require("segments", "[{ wcet = \"2ms\" }]", problems) {

@@ -7,8 +7,9 @@ use crate::nearest::did_you_mean;
 use crate::problem::Problems;
 use crate::size;
 use crate::time;
-use analysis::model::Server;
-use sched::policy::Kind;
+use abi::system::MAX_PRIORITY;
+use analysis::model::ServerKind;
+use sched::policy::MigrationPolicy;
 use toml::de::DeValue;
 
 /// A type that can be read from a TOML value. Answers `None` after having
@@ -70,6 +71,29 @@ impl Read for u64 {
     }
 }
 
+/// A priority of a vCPU or of a task: one range for both, and one message for
+/// every number outside it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Priority(pub(crate) u64);
+
+impl Read for Priority {
+    fn read(value: &At<DeValue<'_>>, problems: &mut Problems) -> Option<Self> {
+        let integer = expect(value, &NUMBER, problems, DeValue::as_integer)?;
+        let number = u64::from_str_radix(integer.as_str(), integer.radix()).ok();
+        let priority = number.filter(|&number| number <= MAX_PRIORITY.into());
+        if priority.is_none() {
+            problems
+                .add(
+                    Code::Priority,
+                    value.span(),
+                    format!("priority {} is out of range", integer.as_str()),
+                )
+                .hint(format!("0 to {MAX_PRIORITY}; larger is higher"));
+        }
+        priority.map(Self)
+    }
+}
+
 /// Bytes: a string with a unit, or a number.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Bytes(pub(crate) u64);
@@ -111,9 +135,9 @@ impl Read for Nanoseconds {
     }
 }
 
-impl Read for Server {
+impl Read for ServerKind {
     fn read(value: &At<DeValue<'_>>, problems: &mut Problems) -> Option<Self> {
-        let servers = [("periodic", Self::Periodic), ("deferrable", Self::Deferrable)];
+        let servers = Self::ALL.map(|kind| (kind.name(), kind));
         one_of("server", &servers, value, problems)
     }
 }
@@ -131,7 +155,7 @@ impl Read for Trigger {
     }
 }
 
-impl Read for Kind {
+impl Read for MigrationPolicy {
     fn read(value: &At<DeValue<'_>>, problems: &mut Problems) -> Option<Self> {
         let policies: Vec<_> = Self::ALL.iter().map(|&kind| (kind.name(), kind)).collect();
         one_of("migration policy", &policies, value, problems)

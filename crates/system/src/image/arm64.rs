@@ -5,6 +5,8 @@
 //! for AArch64, and it wants a guest's memory to load into.
 
 use super::Unfit;
+use object::pe::{ImageDosHeader, ImageNtHeaders64, ImageSectionHeader};
+use object::read::pe::ImageNtHeaders;
 use zerocopy::{FromBytes, Immutable, KnownLayout};
 
 /// `"ARM\x64"`.
@@ -59,5 +61,34 @@ pub(super) fn read(bytes: &[u8]) -> Result<LinuxImage, Unfit> {
         let hint = "the file is damaged; fetch or build it again";
         return Err(Unfit::new("the Image's header contradicts itself", hint));
     }
+    let has = bytes.len() as u64;
+    if let Some(needs) = length_by_sections(bytes).filter(|&needs| needs > has) {
+        let message =
+            format!("the Image is cut short: it has {has} bytes and should have at least {needs}");
+        return Err(Unfit::new(message, "copy or build it again"));
+    }
     Ok(LinuxImage { text_offset: header.text_offset, image_size: header.image_size })
+}
+
+/// Returns how many bytes the file must have at least, as its PE header says: a kernel that an
+/// EFI firmware could start as well has one (CONFIG_EFI_STUB, as every distribution builds it).
+/// `None` for other kernels: nothing in them tells the file's length, as `image_size` counts
+/// `.bss` too.
+fn length_by_sections(bytes: &[u8]) -> Option<u64> {
+    let dos = ImageDosHeader::parse(bytes).ok()?;
+    let start = u64::from(dos.nt_headers_offset());
+    let mut end = start;
+    let sections = match ImageNtHeaders64::parse(bytes, &mut end) {
+        Ok((headers, _)) => headers.sections(bytes, end),
+        Err(error) => Err(error),
+    };
+    let Ok(sections) = sections else {
+        // What is there of them is no PE header, or not all of them is there.
+        return Some(start + size_of::<ImageNtHeaders64>() as u64);
+    };
+    let end = |section: &ImageSectionHeader| {
+        let (start, length) = section.pe_file_range();
+        u64::from(start) + u64::from(length)
+    };
+    sections.iter().map(end).max()
 }

@@ -10,6 +10,7 @@ pub use error::PackError;
 
 use crate::model::Checked;
 use crate::plan::{self, Piece};
+use crate::temporary::without_name;
 use abi::system::{Region, System};
 use container::{Chunk, Container, Part};
 use hypervisor::Hypervisor;
@@ -86,7 +87,7 @@ impl Packed {
     /// When the file cannot be written.
     pub fn write_file(&self, path: &Path) -> Result<(), PackError> {
         let refuse = |error: io::Error| {
-            let message = format!("cannot write {}: {error}", path.display());
+            let message = format!("cannot write {}: {}", path.display(), without_name(error));
             PackError::new(message, "is the directory there, writable, and the disk not full?")
         };
         if path.symlink_metadata().is_ok_and(|there| !there.is_file()) {

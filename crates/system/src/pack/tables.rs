@@ -22,12 +22,12 @@ pub(super) fn tables(checked: &Checked) -> Box<System> {
                 index: index as u16,
                 pcpu: vcpu.pcpu as u16,
                 priority: vcpu.priority,
-                quantum_ns: vcpu.quantum_us * 1000,
-                refuge: vcpu.refuge as u16,
+                quantum_ns: vcpu.quantum_ns,
+                fallback: vcpu.fallback as u16,
                 flags: if vcpu.urgent { vcpu_flags::URGENT } else { 0 },
-                havens: vcpu.havens,
-                tour: vcpu.tour,
-                timer_lead_ns: vcpu.timer_lead_us * 1000,
+                affinity: vcpu.affinity,
+                rotation: vcpu.rotation,
+                timer_advance_ns: vcpu.timer_advance_ns,
                 reserved_end: 0,
             };
             vcpus += 1;
@@ -62,7 +62,7 @@ pub(super) fn tables(checked: &Checked) -> Box<System> {
         vcpu_count: vcpus as u32,
         load_count: loads as u32,
         spi_count: spis as u32,
-        consolidation_window_ns: checked.consolidation.window_us * 1000,
+        consolidation_window_ns: checked.consolidation.window_ns,
     };
     tables
 }
@@ -72,9 +72,9 @@ fn board(checked: &Checked) -> system::Board {
     let board = machine.board;
     let mut pcpu_mpidr = [0; abi::MAX_PCPUS];
     pcpu_mpidr[..machine.pcpus].copy_from_slice(&board.pcpu_mpidr[..machine.pcpus]);
-    let mut pcpu_shelter = [0; abi::MAX_PCPUS];
-    for (slot, &shelter) in pcpu_shelter.iter_mut().zip(&checked.consolidation.shelters) {
-        *slot = shelter as u16;
+    let mut consolidation_target = [0; abi::MAX_PCPUS];
+    for (slot, &target) in consolidation_target.iter_mut().zip(&checked.consolidation.targets) {
+        *slot = target as u16;
     }
     let hypervisor = machine.hypervisor();
     system::Board {
@@ -91,7 +91,7 @@ fn board(checked: &Checked) -> system::Board {
         uart_intid: board.uart_intid,
         pcpu_count: machine.pcpus as u32,
         pcpu_mpidr,
-        pcpu_shelter,
+        consolidation_target,
     }
 }
 
@@ -112,7 +112,7 @@ fn vm(checked: &Checked, i: usize, vcpu_first: usize, load_first: usize) -> syst
         vcpu_count: vm.vcpus.len() as u16,
         load_first: load_first as u16,
         load_count: plan.loads[i].len() as u16,
-        policy: vm.policy as u32,
+        migration_policy: vm.migration_policy as u32,
         entry_ipa: plan.guests[i].entry,
         entry_x0: plan.guests[i].devicetree,
         stage2_pa: plan.stage2_roots(i),
@@ -122,6 +122,6 @@ fn vm(checked: &Checked, i: usize, vcpu_first: usize, load_first: usize) -> syst
         stolen_pa: memory.stolen.start,
         report_pa: memory.report.start,
         report_size: memory.report.size,
-        delay_limit_ns: vm.delay_limit_us * 1000,
+        delay_limit_ns: vm.delay_limit_ns,
     }
 }

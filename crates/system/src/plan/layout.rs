@@ -1,4 +1,4 @@
-//! Who gets which physical memory.
+//! Which physical memory each part of the system gets.
 //!
 //! From the bottom: what the board wants left alone, the hypervisor, the
 //! bundle, the status area, stolen-time pages, report areas, guests. Guests

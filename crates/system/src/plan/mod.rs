@@ -1,4 +1,4 @@
-//! Everything but the hypervisor itself: who gets which memory, what each
+//! Everything but the hypervisor itself: which memory each part gets, what each
 //! guest finds in its own, the tables that keep them apart, and where in the
 //! bundle it all lies.
 
@@ -15,12 +15,16 @@ pub(crate) use views::stage1;
 
 use crate::check::Sound;
 use crate::code::Code;
-use crate::model::{Consolidation, Vcpu, Vm};
+use crate::model::Vm;
 use crate::paging::Tables;
 use crate::problem::Problems;
+use crate::topology;
 use abi::system::{LOAD_ALIGN, Load, MAX_LOADS, PAGE_SIZE, Region, STAGE2_VIEWS, System};
 use guest::GuestLoad;
 use sched::policy::View;
+use sched::topology::{Placed, Topology};
+use sched::{Member, VcpuId};
+use std::collections::BTreeSet;
 
 /// A system laid out.
 #[derive(Clone, Debug)]
@@ -78,8 +82,10 @@ fn attempt(system: &Sound, bundle_size: u64, problems: &mut Problems) -> Option<
     let stage1 = bundle.tables(|pa| views::stage1(pa, &system.machine, &layout, &everything));
     let stage1 = Region::new(stage1.0, stage1.1.pages() * PAGE_SIZE);
     let vms = system.vms.iter().zip(&layout.vms);
-    let stage2 = vms.clone().map(|(vm, memory)| {
-        let views: &[View] = if needs_views(vm, &system.consolidation) {
+    let meet = vms_whose_vcpus_meet(system);
+    let stage2 = vms.clone().enumerate().map(|(index, (vm, memory))| {
+        let needs_views = vm.migration_policy.policy().needs().views || meet.contains(&index);
+        let views: &[View] = if needs_views {
             &[View::Full, View::UserOnly, View::KernelOnly]
         } else {
             &[View::Full]
@@ -96,15 +102,14 @@ fn attempt(system: &Sound, bundle_size: u64, problems: &mut Problems) -> Option<
     Some((Plan { layout, guests, stage1, stage2, loads, pieces: bundle.pieces }, needed))
 }
 
-/// Whether its policy, or vCPUs that take turns on a pCPU, want to know when one
+/// Returns the VMs with vCPUs that may share a pCPU: EL2 then has to learn when one
 /// goes from its kernel to a program or back.
-fn needs_views(vm: &Vm, consolidation: &Consolidation) -> bool {
-    let needs = vm.policy.policy().needs();
-    let places = |vcpu: &Vcpu| vcpu.places() | 1 << consolidation.shelters[vcpu.pcpu];
-    let meet = |(i, vcpu): (usize, &Vcpu)| {
-        vm.vcpus[..i].iter().any(|other| places(other) & places(vcpu) != 0)
-    };
-    needs.views || vm.vcpus.iter().enumerate().any(meet)
+fn vms_whose_vcpus_meet(system: &Sound) -> BTreeSet<usize> {
+    let placed = topology::all_placed(&system.vms, &system.consolidation.targets);
+    let topology = Topology::new(&placed, system.machine.pcpus);
+    let meets =
+        |(id, _): &(usize, &Placed)| !topology.siblings_met(VcpuId::numbered(*id)).is_empty();
+    placed.iter().enumerate().filter(meets).map(|(_, vcpu)| vcpu.vm).collect()
 }
 
 fn report(no_room: &NoRoom, system: &Sound, problems: &mut Problems) {

@@ -82,7 +82,7 @@ fn text(pcpus: usize, vms: &[Vm], rotate: usize) -> String {
         );
         if vm.console && !vm.realtime {
             // Several views of its memory.
-            text.push_str("migration = \"trap-based\"\n");
+            text.push_str("migration_policy = \"trap-based\"\n");
         }
         if vm.report_pages > 0 {
             let _ = writeln!(text, "report = {}", vm.report_pages * 4096);

@@ -1,7 +1,11 @@
 //! A core's own clock: instructions since an anchor.
 
 use crate::rate::ClockRate;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{
+    AtomicBool, AtomicU64,
+    Ordering::{Acquire, Relaxed, Release},
+    fence,
+};
 
 /// The counter value from which translated code calls back. A core's counter
 /// is set as far below it as the core may run.
@@ -9,11 +13,16 @@ pub const TRIP: u64 = 1 << 62;
 
 /// What a core's own thread keeps of its clock.
 ///
-/// Only that thread writes; others read for statistics and may be a few
-/// instructions behind. That is why every access is relaxed.
+/// Only that thread writes. Others read for statistics: they may be a few
+/// instructions behind, but see the words of one moment, for the words of two give
+/// times that never were (a sequence lock; Boehm 2012, "Can Seqlocks Get Along With
+/// Programming Language Memory Models?"). Hence every access is relaxed, between the
+/// fences of [`Slot::change`] and [`Slot::observe`].
 #[derive(Debug, Default)]
 #[repr(align(64))]
 pub struct Slot {
+    /// Odd while the words below, or the core's counter, are being changed.
+    version: AtomicU64,
     /// Instructions before the current allotment.
     retired: AtomicU64,
     /// Counter value at which the current allotment began.
@@ -26,6 +35,43 @@ pub struct Slot {
 }
 
 impl Slot {
+    /// Does what changes the slot, or the core's counter beyond what translated code
+    /// adds to it. Called by the core's own thread.
+    pub fn change(&self, change: impl FnOnce()) {
+        let version = self.version.load(Relaxed);
+        self.version.store(version.wrapping_add(1), Relaxed);
+        fence(Release);
+        change();
+        self.version.store(version.wrapping_add(2), Release);
+    }
+
+    /// Returns a copy of the slot and the core's counter, both of one moment between
+    /// two changes. Called by any thread.
+    pub fn observe(&self, counter: impl Fn() -> u64) -> (Self, u64) {
+        loop {
+            let version = self.version.load(Acquire);
+            let seen = (self.copy(), counter());
+            fence(Acquire);
+            if version.is_multiple_of(2) && self.version.load(Relaxed) == version {
+                return seen;
+            }
+            // The core's thread may be the one without a processor.
+            std::thread::yield_now();
+        }
+    }
+
+    fn copy(&self) -> Self {
+        let word = |word: &AtomicU64| AtomicU64::new(word.load(Relaxed));
+        Self {
+            version: AtomicU64::default(),
+            retired: word(&self.retired),
+            allotted_from: word(&self.allotted_from),
+            anchor_ns: word(&self.anchor_ns),
+            anchor_instructions: word(&self.anchor_instructions),
+            armed: AtomicBool::new(self.armed.load(Relaxed)),
+        }
+    }
+
     /// Instructions retired, given the core's counter.
     ///
     /// Within a block the counter may fall: a block is counted when it begins

@@ -56,6 +56,8 @@ impl Host for Counters {
         self.values[vcpu].load(SeqCst)
     }
     fn set_counter(&self, vcpu: usize, value: u64) {
+        // Here a thread that looks on sees half of a change, if it can.
+        thread::yield_now();
         self.values[vcpu].store(value, SeqCst);
     }
     fn poke_main_loop(&self) {
@@ -83,12 +85,19 @@ struct Board {
     wake: Vec<Condvar>,
     /// Set to make a core look for interrupts before its next block.
     exit_request: Vec<AtomicBool>,
+    /// Time between two holds of the machine.
+    hold_every_ns: Option<u64>,
+    holds: AtomicU64,
 }
 
 const LONGEST_BLOCK: u64 = 30;
 
 impl Board {
     fn new(cores: usize, quantum_ns: u64, serial: bool) -> Arc<Self> {
+        Arc::new(Self::holding(cores, quantum_ns, serial, None))
+    }
+
+    fn holding(cores: usize, quantum_ns: u64, serial: bool, hold_every_ns: Option<u64>) -> Self {
         let notifier = Arc::new(Notifier::default());
         let values = (0..cores).map(|_| AtomicU64::new(0)).collect();
         let (rate, spins, processors) = (ClockRate::DEFAULT, 20, 2);
@@ -98,13 +107,17 @@ impl Board {
             finished: vec![false; cores],
             ..Shared::default()
         };
-        Arc::new(Self {
-            lockstep: Lockstep::new(config, Counters { values, notifier: notifier.clone() }),
+        let lockstep = Lockstep::new(config, Counters { values, notifier: notifier.clone() });
+        lockstep.hold_at(hold_every_ns);
+        Self {
+            lockstep,
             notifier,
             shared: Mutex::new(shared),
             wake: (0..cores).map(|_| Condvar::new()).collect(),
             exit_request: (0..cores).map(|_| AtomicBool::new(false)).collect(),
-        })
+            hold_every_ns,
+            holds: AtomicU64::new(0),
+        }
     }
 
     /// As `cpu_interrupt` and `qemu_cpu_kick` do: the news, then the deed.
@@ -221,8 +234,20 @@ impl Board {
             if !self.lockstep.settle(deadline) {
                 self.notifier.wait();
             }
-            self.lockstep.unsettle();
+            if let Woken::Held { at_rest } = self.lockstep.unsettle() {
+                self.held(at_rest);
+            }
         }
+    }
+
+    /// Sees that nothing moves, and orders the next hold.
+    fn held(&self, at_rest: bool) {
+        let (view, every) = (self.lockstep.view(), self.hold_every_ns.unwrap());
+        thread::yield_now();
+        assert_eq!(self.lockstep.view(), view, "it moves");
+        assert!(at_rest || view.now_ns.is_multiple_of(every), "held at {}", view.now_ns);
+        self.lockstep.hold_at(Some(view.now_ns - view.now_ns % every + every));
+        self.holds.fetch_add(1, SeqCst);
     }
 }
 
@@ -293,8 +318,42 @@ fn cores_that_take_turns_do_the_same_every_time() {
     let ((lateness, view), (lateness_again, view_again)) = (run(), run());
     assert!(lateness.len() > 300, "{}", lateness.len());
     assert_eq!(lateness, lateness_again);
-    let of = |view: View| {
-        view.vcpus.iter().map(|v| (v.instructions, v.time_ns, v.idle_ns)).collect::<Vec<_>>()
-    };
     assert_eq!(of(view), of(view_again));
+}
+
+/// What must be equal of runs that are.
+fn of(view: View) -> Vec<(u64, u64, u64)> {
+    view.vcpus.iter().map(|v| (v.instructions, v.time_ns, v.idle_ns)).collect()
+}
+
+#[test]
+fn a_hold_now_and_then_changes_nothing() {
+    let free = Board::new(4, 1_000, true);
+    let held = Arc::new(Board::holding(4, 1_000, true, Some(10_000)));
+    let (lateness, view) = run_board(&free, 5_000, true);
+    let (lateness_held, view_held) = run_board(&held, 5_000, true);
+    assert!(held.holds.load(SeqCst) >= view.now_ns / 10_000, "{held:?}", held = held.holds);
+    assert_eq!((lateness, of(view)), (lateness_held, of(view_held)));
+}
+
+#[test]
+fn another_thread_sees_each_core_at_one_moment() {
+    let board = Board::new(2, 200, false);
+    let over = Arc::new(AtomicBool::new(false));
+    let watcher = {
+        let (board, over) = (board.clone(), over.clone());
+        thread::spawn(move || {
+            let mut last = [(0, 0); 2];
+            while !over.load(SeqCst) {
+                for (last, core) in last.iter_mut().zip(board.lockstep.view().vcpus) {
+                    let now = (core.time_ns, core.instructions);
+                    assert!(last.0 <= now.0 && last.1 <= now.1, "from {last:?} to {now:?}");
+                    *last = now;
+                }
+            }
+        })
+    };
+    run_board(&board, 40_000, true);
+    over.store(true, SeqCst);
+    watcher.join().unwrap();
 }

@@ -1,4 +1,4 @@
-//! How time moves on, and who leaves when it cannot.
+//! How time moves on, and which cores leave when it cannot.
 
 use super::{Effects, Machine, MainLoop, State, Vcpu, Verdict};
 
@@ -26,6 +26,10 @@ impl Machine {
             return effects;
         }
         let earliest_ns = self.vcpus.iter().filter_map(|v| v.state.arrival_ns()).min();
+        let next_ns = earliest_ns.into_iter().chain(deadline_ns).min();
+        if self.is_to_hold(next_ns) {
+            return self.hold(next_ns.is_none());
+        }
         match (earliest_ns, deadline_ns) {
             (earliest, Some(deadline_ns)) if earliest.is_none_or(|e| deadline_ns <= e) => {
                 self.reach(deadline_ns, earliest.is_none())
@@ -35,12 +39,32 @@ impl Machine {
         }
     }
 
+    /// Whether a hold is asked for at or before the present, when nothing
+    /// happens until `next_ns`.
+    fn is_to_hold(&mut self, next_ns: Option<u64>) -> bool {
+        self.rested &= next_ns.is_none();
+        match (self.hold_at_ns, next_ns) {
+            (Some(hold_at_ns), Some(next_ns)) => next_ns > hold_at_ns,
+            (Some(_), None) => !self.rested,
+            (None, _) => false,
+        }
+    }
+
+    /// Holds the machine. At rest time does not pass.
+    fn hold(&mut self, at_rest: bool) -> Effects {
+        if !at_rest {
+            self.now_ns = self.now_ns.max(self.hold_at_ns.unwrap_or(0));
+        }
+        self.main_loop = MainLoop::Held { at_rest };
+        Effects { poke: true, ..Effects::default() }
+    }
+
     /// Global time becomes a deadline.
     fn reach(&mut self, deadline_ns: u64, by_jump: bool) -> Effects {
         self.counts.deadlines += 1;
         self.counts.jumps += u64::from(by_jump && deadline_ns > self.now_ns);
         self.now_ns = self.now_ns.max(deadline_ns);
-        // Who is woken by the timers waits for the next window, and so for the
+        // A core that is woken by the timers waits for the next window, and so for the
         // next deadline.
         self.window_end_ns = self.now_ns;
         self.main_loop = MainLoop::Due;

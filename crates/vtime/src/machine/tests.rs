@@ -39,7 +39,7 @@ fn ends_a_quantum_at_the_deadline_and_lets_the_timers_run_first() {
     let _ = m.check_in(0, 154, false);
     assert!(m.check_in(1, 150, false).poke);
     assert_eq!((m.now_ns(), m.main_loop()), (150, MainLoop::Due));
-    assert!(m.unsettle());
+    assert_eq!(m.unsettle(), Woken::Due);
     assert_eq!(m.verdict(0), Verdict::Wait);
     let _ = m.settle(None);
     assert_eq!((limit(&m, 0), limit(&m, 1)), (250, 250));
@@ -51,7 +51,7 @@ fn jumps_to_the_deadline_when_all_sleep_and_never_without_one() {
     let _ = m.sleep(0, 10);
     assert_eq!(m.sleep(1, 20), Effects::default());
     assert_eq!(m.now_ns(), 0);
-    assert!(!m.unsettle());
+    assert_eq!(m.unsettle(), Woken::Early);
     let _ = m.settle(Some(5_000));
     assert_eq!((m.now_ns(), m.main_loop()), (5_000, MainLoop::Due));
     assert_eq!(m.counts().jumps, 1);
@@ -94,7 +94,7 @@ fn a_core_that_arms_a_timer_stops_at_it_inside_the_quantum() {
     let _ = m.check_in(0, 10, true);
     assert_eq!(m.state(0), State::Settling { at_ns: 10 });
     assert_eq!(m.counts().settlings, 1);
-    assert!(!m.unsettle());
+    assert_eq!(m.unsettle(), Woken::Early);
     assert_eq!(m.settle(Some(42)).unpark, 0b01);
     assert_eq!((limit(&m, 0), limit(&m, 1)), (42, 100));
     let _ = m.check_in(0, 42, false);
@@ -116,7 +116,7 @@ fn a_timer_armed_behind_a_known_one_needs_no_wait() {
 #[test]
 fn time_stands_still_while_the_main_loop_works() {
     let mut m = pair(None);
-    assert!(!m.unsettle());
+    assert_eq!(m.unsettle(), Woken::Early);
     let _ = m.check_in(0, 100, false);
     let _ = m.check_in(1, 100, false);
     assert_eq!(m.now_ns(), 0);
@@ -128,7 +128,7 @@ fn time_stands_still_while_the_main_loop_works() {
 fn everybody_leaves_when_the_main_loop_is_blocked() {
     let mut m = pair(None);
     let _ = m.check_in(0, 100, false);
-    assert!(!m.unsettle());
+    assert_eq!(m.unsettle(), Woken::Early);
     let _ = m.check_in(1, 50, true);
     assert_eq!(m.set_main_loop_blocked(true).unpark, 0b11);
     assert_eq!(m.verdict(0), Verdict::Leave(LeaveReason::MainLoop));
@@ -154,7 +154,7 @@ fn a_core_that_a_timer_wakes_stops_at_its_next_timer() {
     let mut m = pair(Some(50));
     let _ = m.sleep(0, 20);
     let _ = m.check_in(1, 100, false);
-    assert_eq!((m.now_ns(), m.unsettle()), (50, true));
+    assert_eq!((m.now_ns(), m.unsettle()), (50, Woken::Due));
     m.kick(0, 50);
     assert_eq!(m.resume(0), Some((50, 50)), "the next deadline is not known yet");
     let _ = m.check_in(0, 54, true);
@@ -165,11 +165,11 @@ fn a_core_that_a_timer_wakes_stops_at_its_next_timer() {
 #[test]
 fn a_core_that_another_wakes_while_the_main_loop_works_stops_at_its_timer() {
     let mut m = pair(None);
-    assert!(!m.unsettle());
+    assert_eq!(m.unsettle(), Woken::Early);
     let _ = m.check_in(0, 10, true);
     let _ = m.settle(Some(60));
     let _ = m.sleep(0, 20);
-    assert!(!m.unsettle());
+    assert_eq!(m.unsettle(), Woken::Early);
     m.kick(0, 30);
     assert_eq!(m.resume(0), Some((30, 30)));
     let _ = m.check_in(0, 33, true);
@@ -178,7 +178,7 @@ fn a_core_that_another_wakes_while_the_main_loop_works_stops_at_its_timer() {
 }
 
 #[test]
-fn a_removed_core_holds_nobody_up() {
+fn a_removed_core_holds_no_other_up() {
     let mut m = pair(None);
     let _ = m.check_in(0, 100, false);
     assert_eq!(m.remove(1).unpark, 0b01);
@@ -230,7 +230,7 @@ fn cores_leave_one_by_one_if_serial() {
 }
 
 #[test]
-fn nobody_has_a_turn_while_one_is_outside_if_serial() {
+fn no_core_has_a_turn_while_one_is_outside_if_serial() {
     let mut m = Machine::new(Q, true);
     (0..2).for_each(|i| m.add(i));
     let _ = m.settle(None);
@@ -270,6 +270,57 @@ fn a_core_that_wakes_another_waits_until_it_is_up_or_asleep_if_serial() {
     assert_eq!(m.verdict(0), Verdict::Wait);
 }
 
+#[test]
+fn a_hold_comes_behind_all_that_happens_up_to_its_time() {
+    let mut m = pair(Some(150));
+    m.hold_at(Some(150));
+    let _ = m.check_in(0, 100, false);
+    let _ = m.check_in(1, 100, false);
+    let _ = m.check_in(0, 154, false);
+    let _ = m.check_in(1, 150, false);
+    assert_eq!(m.unsettle(), Woken::Due, "the timer of that time comes first");
+    assert_eq!(m.settle(None).unpark, 0b11, "a core has yet to go beyond it");
+    let _ = m.check_in(0, 250, false);
+    assert_eq!(m.check_in(1, 251, false), Effects { unpark: 0, poke: true });
+    assert_eq!((m.now_ns(), m.unsettle()), (150, Woken::Held { at_rest: false }));
+    assert_eq!((m.verdict(0), m.verdict(1)), (Verdict::Wait, Verdict::Wait));
+    m.hold_at(Some(10_000));
+    assert_eq!(m.settle(None).unpark, 0b11);
+    assert_eq!((m.now_ns(), limit(&m, 0)), (250, 350));
+}
+
+#[test]
+fn a_hold_comes_before_a_jump_beyond_it() {
+    let mut m = pair(Some(5_000));
+    m.hold_at(Some(700));
+    let _ = m.sleep(0, 10);
+    assert!(m.sleep(1, 20).poke);
+    assert_eq!((m.now_ns(), m.unsettle()), (700, Woken::Held { at_rest: false }));
+    assert_eq!((m.idle_ns(0), m.idle_ns(1)), (690, 680));
+    m.hold_at(Some(9_000));
+    let _ = m.settle(Some(5_000));
+    assert_eq!((m.now_ns(), m.main_loop(), m.counts().jumps), (5_000, MainLoop::Due, 1));
+}
+
+#[test]
+fn a_machine_at_rest_is_held_once_until_something_happens() {
+    let mut m = pair(None);
+    m.hold_at(Some(1_000));
+    let _ = m.sleep(0, 10);
+    assert!(m.sleep(1, 20).poke);
+    assert_eq!((m.now_ns(), m.unsettle()), (0, Woken::Held { at_rest: true }));
+    m.hold_at(Some(1_000));
+    assert_eq!(m.settle(None), Effects::default());
+    assert_eq!(m.unsettle(), Woken::Early, "input");
+    m.kick(0, 0);
+    assert_eq!(m.resume(0), Some((10, 10)));
+    let _ = m.settle(None);
+    assert!(m.sleep(0, 50).poke);
+    assert_eq!(m.unsettle(), Woken::Held { at_rest: true });
+    m.hold_at(None);
+    assert_eq!(m.settle(None), Effects::default());
+}
+
 /// A core of the model below.
 #[derive(Clone, Copy, Debug)]
 enum Step {
@@ -298,21 +349,39 @@ struct Model {
     time_ns: [u64; 4],
     timers: Vec<(u64, usize)>,
     fired: Vec<(u64, u64)>,
+    /// Time between two holds of the machine.
+    hold_every_ns: Option<u64>,
+    holds: Vec<u64>,
 }
 
 impl Model {
-    fn new(serial: bool) -> Self {
+    fn new(serial: bool, hold_every_ns: Option<u64>) -> Self {
         let mut m = Machine::new(Q, serial);
+        m.hold_at(hold_every_ns);
         (0..4).for_each(|i| m.add(i));
-        let mut model = Self { serial, m, time_ns: [0; 4], timers: Vec::new(), fired: Vec::new() };
+        let (timers, fired, holds) = (Vec::new(), Vec::new(), Vec::new());
+        let mut model = Self { serial, m, time_ns: [0; 4], timers, fired, hold_every_ns, holds };
         model.main_loop();
         model
+    }
+
+    /// Looks at the machine, and orders the next hold.
+    fn held(&mut self, at_rest: bool) {
+        let (now, every) = (self.m.now_ns(), self.hold_every_ns.unwrap());
+        assert!(self.time_ns.iter().zip(0..).all(|(&time_ns, vcpu)| {
+            time_ns >= now || matches!(self.m.state(vcpu), State::Idle { .. })
+        }));
+        assert!(at_rest || now.is_multiple_of(every), "held at {now}");
+        self.holds.push(now);
+        self.m.hold_at(Some(now - now % every + every));
     }
 
     /// Runs the main loop as QEMU does, until it sleeps.
     fn main_loop(&mut self) {
         loop {
-            let _ = self.m.unsettle();
+            if let Woken::Held { at_rest } = self.m.unsettle() {
+                self.held(at_rest);
+            }
             let now = self.m.now_ns();
             let (due, rest) = self.timers.iter().partition(|(at, _)| *at <= now);
             self.timers = rest;
@@ -323,7 +392,7 @@ impl Model {
                 self.resume(owner);
             }
             let _ = self.m.settle(self.timers.iter().map(|t| t.0).min());
-            if self.m.main_loop() != MainLoop::Due {
+            if !matches!(self.m.main_loop(), MainLoop::Due | MainLoop::Held { .. }) {
                 return;
             }
         }
@@ -338,7 +407,8 @@ impl Model {
     }
 
     fn settle_if_needed(&mut self) {
-        if matches!(self.m.main_loop(), MainLoop::Due | MainLoop::Notified) {
+        let settled = matches!(self.m.main_loop(), MainLoop::Settled { .. } | MainLoop::Awake);
+        if !settled {
             self.main_loop();
         }
     }
@@ -410,7 +480,7 @@ proptest! {
         serial in any::<bool>(),
         steps in prop::collection::vec(step(), 1..400)
     ) {
-        let mut model = Model::new(serial);
+        let mut model = Model::new(serial, None);
         for (vcpu, step) in steps {
             let before = model.m.now_ns();
             model.apply(vcpu, step);
@@ -419,5 +489,27 @@ proptest! {
         for (armed_for, fired_at) in model.fired {
             prop_assert_eq!(armed_for, fired_at);
         }
+    }
+
+    #[test]
+    fn holds_change_nothing(
+        serial in any::<bool>(),
+        every_ns in 1..700_u64,
+        steps in prop::collection::vec(step(), 1..400)
+    ) {
+        let (mut free, mut held) = (Model::new(serial, None), Model::new(serial, Some(every_ns)));
+        for (vcpu, step) in steps {
+            free.apply(vcpu, step);
+            held.apply(vcpu, step);
+            prop_assert_eq!(free.time_ns, held.time_ns);
+            for vcpu in 0..4 {
+                prop_assert_eq!(free.m.state(vcpu), held.m.state(vcpu));
+            }
+        }
+        prop_assert_eq!((free.fired, free.m.counts()), (held.fired, held.m.counts()));
+        prop_assert!(held.holds.is_sorted());
+        // That of the present comes when the cores have left it behind.
+        let passed = held.m.now_ns().saturating_sub(1) / every_ns;
+        prop_assert!(held.holds.len() as u64 >= passed, "{} of {passed}", held.holds.len());
     }
 }

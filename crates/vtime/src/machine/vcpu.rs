@@ -47,7 +47,7 @@ impl State {
     }
 }
 
-/// Why a core leaves the lockstep for one block: somebody needs its thread
+/// Why a core leaves the lockstep for one block: QEMU needs its thread
 /// outside emulated code before time can go on. QEMU has by then asked the
 /// core to exit, which it does when that block is over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

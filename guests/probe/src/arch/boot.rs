@@ -17,14 +17,14 @@ pub const BEYOND_IPA_VA: u64 = 511 * GIB as u64;
 /// All virtual addresses of 39 bits: identity, but for the last gigabyte,
 /// which leads to what stage 2 cannot translate. Guest memory (gigabytes 1 and
 /// 2) is Normal, the rest Device; all of it may be executed, so that it is
-/// stage 2 that stops whoever tries.
+/// stage 2 that stops an attempt.
 const fn identity() -> InitialPagetable {
     let mut table = [0; 512];
     let mut gigabyte = 0;
     while gigabyte < 512 {
         let kind = if gigabyte == 1 || gigabyte == 2 { BLOCK | NORMAL } else { BLOCK };
         let target = if gigabyte == 511 { 512 } else { gigabyte };
-        table[gigabyte] = target * GIB | kind;
+        table[gigabyte] = (target * GIB) | kind;
         gigabyte += 1;
     }
     InitialPagetable(table)

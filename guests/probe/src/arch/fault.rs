@@ -176,7 +176,7 @@ pub fn call_instruction(instruction: u32) -> Result<u64, Fault> {
 
 fn run(resume: u8, instruction: u32, x0: u64) -> Result<u64, Fault> {
     let code = CODE[cpu::index()].0.get();
-    // SAFETY: Only this vCPU uses this element, and nobody borrows it; the
+    // SAFETY: Only this vCPU uses this element, and nothing borrows it; the
     // cache maintenance makes the store visible to instruction fetch.
     unsafe {
         (*code)[0] = instruction;

@@ -1,5 +1,5 @@
 //! Floating-point and SIMD registers. The compiler uses none (soft-float
-//! target), so what a test puts there stays until somebody else loses it.
+//! target), so what a test puts there stays until the hypervisor loses it.
 
 use core::arch::asm;
 
@@ -34,7 +34,7 @@ impl Registers {
 
     /// Puts the values into the registers.
     pub fn load(&self) {
-        // SAFETY: Reads `self`; the registers belong to nobody else.
+        // SAFETY: Reads `self`; nothing else uses the registers.
         unsafe {
             asm!(
                 ".arch_extension fp",

@@ -18,8 +18,8 @@ pub fn image_holds(address: u64) -> bool {
     ((&raw const text_begin as u64)..image_end()).contains(&address)
 }
 
-/// `size` bytes that a loader left at `address`; nobody writes them before the
-/// tests use all of memory, when nobody reads them any more.
+/// Returns `size` bytes that a loader left at `address`. They are not written before the
+/// tests use all of memory, and not read any more by then.
 pub fn bytes(address: u64, size: u64) -> &'static [u8] {
     assert!(!image_holds(address) && !image_holds(address + size));
     // SAFETY: Guest memory is mapped, any bytes are valid, and the image has

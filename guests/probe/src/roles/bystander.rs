@@ -1,4 +1,4 @@
-//! Neighbours that nobody wants: they never end of themselves.
+//! Bad neighbours: they never end of themselves.
 
 use crate::arch::{boot, cpu};
 use crate::gic::{self, offset::*};
@@ -33,7 +33,7 @@ pub fn spin() -> Check<Done> {
     })
 }
 
-/// As [`spin`], with everything masked that can be masked.
+/// As [`spin()`], with everything masked that can be masked.
 ///
 /// No hint that this is a spin loop: on AArch64 that is an ISB, which costs an
 /// emulator thirty times what plain work does.

@@ -179,7 +179,7 @@ fn compute(wanted: u64) -> Check<u64> {
         }
         steps += BLOCK;
         ensure_eq!(value, after(SEED, steps), "the result after {steps} steps");
-        if steps / BLOCK % 4 == 0 {
+        if (steps / BLOCK).is_multiple_of(4) {
             let total = irq::seen(MIGRANT).total();
             wait::asleep(|| irq::seen(MIGRANT).total() > total)?;
         }
@@ -203,7 +203,7 @@ fn timers_end() -> Check {
     Ok(())
 }
 
-/// Asleep, with no timer but one that ends it: being moved wakes nobody.
+/// Asleep, with no timer but one that ends it: being moved wakes no vCPU.
 pub fn sleeper() -> Check<Done> {
     needs_cassata!();
     const TIMER: Timer = Timer::Virtual;

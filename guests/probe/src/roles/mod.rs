@@ -6,7 +6,6 @@ mod bench;
 mod bystander;
 mod device;
 mod echo;
-mod lead;
 mod migrant;
 mod power;
 mod preempted;
@@ -15,6 +14,7 @@ mod reset;
 mod rhythm;
 mod round_robin;
 mod tides;
+mod timer_advance;
 
 use crate::suite::Test;
 
@@ -27,8 +27,6 @@ pub const ALL: &[Test] = &[
     Test { name: "rtc", body: device::rtc },
     Test { name: "ebb", body: tides::ebb },
     Test { name: "echo", body: echo::echo },
-    Test { name: "lead", body: lead::lead },
-    Test { name: "lead-reset", body: lead::reset },
     Test { name: "migrant", body: migrant::migrant },
     Test { name: "pester", body: bystander::pester },
     Test { name: "power", body: power::power },
@@ -39,6 +37,8 @@ pub const ALL: &[Test] = &[
     Test { name: "rhythm", body: rhythm::rhythm },
     Test { name: "roundrobin", body: round_robin::round_robin },
     Test { name: "tides", body: tides::tides },
+    Test { name: "timer-advance", body: timer_advance::timer_advance },
+    Test { name: "timer-advance-reset", body: timer_advance::reset },
     Test { name: "absence", body: absence::absence },
     Test { name: "bench.null", body: bench::null },
     Test { name: "bench.timer", body: bench::timer },

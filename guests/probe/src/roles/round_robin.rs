@@ -17,7 +17,9 @@ pub fn round_robin() -> Check<Done> {
     needs_two_vcpus!();
     static ENOUGH: AtomicU64 = AtomicU64::new(0);
     fn job() -> Check {
-        while ENOUGH.load(SeqCst) == 0 {}
+        while ENOUGH.load(SeqCst) == 0 {
+            core::hint::spin_loop();
+        }
         Ok(())
     }
     const RUN: u64 = offset_of!(VcpuStatus, run) as u64 / 8;

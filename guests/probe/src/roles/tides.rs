@@ -124,7 +124,7 @@ pub fn tides() -> Check<Done> {
     }
     outcome?;
     let steps: u64 = STEPS.iter().map(|steps| steps.load(SeqCst)).sum();
-    ensure!(steps > 0, "nobody worked");
+    ensure!(steps > 0, "no vCPU worked");
     pass!("{rounds} tides, steps={steps}")
 }
 
@@ -148,7 +148,7 @@ pub fn ebb() -> Check<Done> {
     for index in platform::get().others() {
         cpus::start(index, job)?;
     }
-    if before % 2 == 0 {
+    if before.is_multiple_of(2) {
         while !everybody_is(&|_| shore)? {
             rest()?;
         }

@@ -13,7 +13,7 @@ pub const TESTS: &[Test] = &[
     Test { name: "access.zero_register", body: zero_register },
 ];
 
-/// Priorities of four SPIs that nobody uses: registers that keep what is
+/// Priorities of four unused SPIs: registers that keep what is
 /// written, with signs that differ.
 const AT: u64 = IPRIORITYR + (FREE_SPIS.start as u64).next_multiple_of(4);
 const BYTES: [u8; 4] = [0x80, 0x28, 0xf8, 0xa0];

@@ -21,7 +21,7 @@ pub const TESTS: &[Test] = &[
     Test { name: "boot.on_off_loop", body: on_off_loop },
 ];
 
-/// DAIF when `main` began; nobody changes it between reset and there.
+/// DAIF when `main` began; nothing changes it between reset and there.
 static FIRST_DAIF: AtomicU64 = AtomicU64::new(0);
 /// What was not as after a reset at the very beginning; [`gic::reset`] hides it.
 static REMAINS: Once<Option<&'static str>> = Once::new();

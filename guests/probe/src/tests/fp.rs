@@ -1,4 +1,4 @@
-//! Floating-point state: kept for whom it belongs to, however it is switched.
+//! Floating-point state: each vCPU keeps its own, however it is switched.
 
 use crate::arch::fault::{self, class};
 use crate::arch::fp::Registers;

@@ -61,7 +61,7 @@ fn flood() -> Check<Done> {
     pass!("{rounds} rounds of {}", flood_intids().count())
 }
 
-/// The same at one priority, where the order is nobody's business.
+/// Tests nesting at one priority, where any order is right.
 fn flood_equal() -> Check<Done> {
     for _ in 0..5 {
         irq::reset(cpu::index());

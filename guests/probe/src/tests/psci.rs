@@ -36,7 +36,7 @@ const PRESENT: [u32; 11] = [
     psci::FEATURES,
 ];
 
-/// Function identifiers of every range that nobody implements.
+/// Function identifiers of every range, none of them implemented.
 const UNKNOWN: [u32; 7] = [
     0x8400_001f, // PSCI range, unassigned
     0xc400_001f, // the same, SMC64

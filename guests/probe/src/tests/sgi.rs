@@ -1,4 +1,4 @@
-//! SGIs from every vCPU to every other: who gets them, and how often.
+//! SGIs from every vCPU to every other: which vCPU gets them, and how often.
 
 use crate::arch::{cpu, sysreg::write};
 use crate::gic::{self, offset::*};
@@ -53,7 +53,7 @@ fn everybody_sends(send: fn(u32)) -> Check {
     for sender in 0..count as u32 {
         ensure_eq!(seen.count(sender), u32::from(sender != me), "SGIs from vCPU {sender}");
     }
-    // Nobody goes off while others may still have something under way to it.
+    // No vCPU goes off while others may still have something under way to it.
     MEETING.come(2)?;
     gic::expect_total(count - 1)
 }

@@ -1,18 +1,14 @@
 //! What it costs that a vCPU leaves its core when a real-time one wakes there,
 //! and comes back when that sleeps.
 
-use super::as_f64;
-use super::events::Trial;
+use super::case::{Case, Seen, Trial};
+use super::lines::DEPARTURE;
 use super::visits::{Exception, Visits};
+use crate::dataset::{Dataset, Unit};
 use crate::machine::VirtualTime;
-use crate::observe::{Distribution, Observer};
-use crate::progress::Progress;
-use crate::quantity::count;
+use crate::observe::Distribution;
+use crate::quantity::{count, real};
 use crate::results::{Check, Goal, Outcome};
-use crate::suite::Bench;
-use crate::table::Table;
-use miette::{Result, miette};
-use serde_json::json;
 
 /// Round trips whose instructions are counted.
 const TRIPS: u64 = 2_000;
@@ -23,20 +19,18 @@ const TIMED: u64 = 500;
 const QUANTUM_NS: u64 = 200;
 
 /// Most instructions by which a real-time vCPU's wake may be longer for it.
-const DEPARTURE: f64 = 200.0;
+pub const MOST_DEPARTURE: f64 = DEPARTURE.goal as f64;
 /// Longest round trip of a vCPU that is called back at once, microseconds.
-const TRIP_US: f64 = 3.0;
+pub const MOST_TRIP_US: f64 = 3.0;
 
 /// The core that the vCPU leaves, where the real-time one wakes.
-const HOME: usize = 0;
+const BASE: usize = 0;
 /// The core that it goes to.
 const ELSEWHERE: usize = 1;
-/// The VM that migrates.
-const MIGRANT: usize = 1;
 
 /// Visits to EL2 of one round trip, or of what takes its place without
 /// migration.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 struct Trip {
     /// The interrupt that wakes the real-time vCPU.
     wake: Distribution,
@@ -52,50 +46,68 @@ struct Trip {
 pub struct Migration {
     moving: Trip,
     staying: Trip,
-    /// How long it did not run until it ran elsewhere.
+    /// How long the vCPU did not run until it ran elsewhere.
     departure: Distribution,
-    /// The same, and until it ran at home again.
+    /// How long it did not run until it ran at its base again.
     trip: Distribution,
     /// From when it ran last until it is back, if it is called back before it
     /// has arrived.
     at_once: Distribution,
 }
 
-/// Measures.
-pub fn measure(bench: &Bench, progress: &mut Progress) -> Result<Migration> {
-    const LOOK: (&str, &str) = ("probe.run=absence", "probe.run=spin");
-    const STAY: (&str, &str) = ("migration = \"on-demand\"", "");
-    const AT_ONCE: (&str, &str) = ("burn_us=20", "burn_us=0");
-    let trial = |label, edits, quantum_ns| Trial { system: "migrate", label, edits, quantum_ns };
-    let moving = trial("-moving", &[LOOK], None);
-    let staying = trial("-staying", &[LOOK, STAY], None);
-    let (moving, staying) = (visits(&moving, bench, progress)?, visits(&staying, bench, progress)?);
-    let timed = trial("-timed", &[], Some(QUANTUM_NS));
-    let at_once = trial("-at-once", &[AT_ONCE], Some(QUANTUM_NS));
-    let (departure, trip) = absences(&timed.run(TIMED, bench, progress)?.1)?;
-    let (_, at_once) = absences(&at_once.run(TIMED, bench, progress)?.1)?;
-    Ok(Migration { moving, staying, departure, trip, at_once })
+fn trial(label: &str, edits: &[(&str, &str)], quantum_ns: Option<u64>, events: u64) -> Case {
+    let edits = edits.iter().map(|(from, to)| ((*from).to_owned(), (*to).to_owned())).collect();
+    Case::Probe(Trial { system: "migrate".into(), label: label.into(), edits, quantum_ns, events })
 }
 
-fn visits(trial: &Trial, bench: &Bench, progress: &mut Progress) -> Result<Trip> {
-    let (once, _) = trial.run(TRIPS, bench, progress)?;
-    let (twice, _) = trial.run(2 * TRIPS, bench, progress)?;
+/// The guest looks at nothing: what is counted is what happens in each round trip.
+const LOOK: (&str, &str) = ("probe.run=absence", "probe.run=spin");
+
+fn moving(trips: u64) -> Case {
+    trial("-moving", &[LOOK], None, trips)
+}
+
+fn staying(trips: u64) -> Case {
+    trial("-staying", &[LOOK, ("migration_policy = \"on-demand\"", "")], None, trips)
+}
+
+fn timed() -> Case {
+    trial("-timed", &[], Some(QUANTUM_NS), TIMED)
+}
+
+fn at_once() -> Case {
+    trial("-at-once", &[("burn_us=20", "burn_us=0")], Some(QUANTUM_NS), TIMED)
+}
+
+pub fn cases() -> Vec<Case> {
+    counted(TRIPS).into_iter().chain([timed(), at_once()]).collect()
+}
+
+/// Returns the boots that count the instructions of so many round trips.
+pub fn counted(trips: u64) -> Vec<Case> {
+    [trips, 2 * trips].into_iter().flat_map(|trips| [moving(trips), staying(trips)]).collect()
+}
+
+/// Returns the instructions of so many departures beyond the wake that causes each, median.
+pub fn departure(seen: &[Seen], trips: u64) -> Option<f64> {
+    beyond(&trip(seen, moving, trips)?.wake, &trip(seen, staying, trips)?.wake)
+}
+
+fn beyond(longer: &Distribution, shorter: &Distribution) -> Option<f64> {
+    Some(median(longer)? - median(shorter)?)
+}
+
+fn trip(seen: &[Seen], case: fn(u64) -> Case, trips: u64) -> Option<Trip> {
+    let counted = |trips| super::of(seen, &case(trips))?.statistics.as_ref();
+    let (once, twice) = (counted(trips)?, counted(2 * trips)?);
     let beyond = |pcpu, exception| {
-        Visits::on(pcpu, exception, &twice).beyond(&Visits::on(pcpu, exception, &once))
+        Visits::on(pcpu, exception, twice).beyond(&Visits::on(pcpu, exception, once))
     };
-    Ok(Trip {
-        wake: beyond(HOME, Exception::Irq),
-        sleep: beyond(HOME, Exception::Synchronous),
+    Some(Trip {
+        wake: beyond(BASE, Exception::Irq),
+        sleep: beyond(BASE, Exception::Synchronous),
         elsewhere: beyond(ELSEWHERE, Exception::Irq),
     })
-}
-
-/// What the migrating guest saw: absences until it ran elsewhere, and of whole
-/// round trips.
-fn absences(observer: &Observer) -> Result<(Distribution, Distribution)> {
-    let reports = observer.reports(MIGRANT);
-    let seen = reports.map(|reports| (reports.response().clone(), reports.dispatch().clone()));
-    seen.ok_or_else(|| miette!("the migrating guest reported nothing"))
 }
 
 fn median(values: &Distribution) -> Option<f64> {
@@ -103,54 +115,72 @@ fn median(values: &Distribution) -> Option<f64> {
 }
 
 fn us(values: &Distribution) -> Option<f64> {
-    median(values).map(|ticks| ticks * 1e6 / as_f64(VirtualTime::COUNTER_HZ))
+    median(values).map(|ticks| ticks * 1e6 / real(VirtualTime::COUNTER_HZ))
 }
 
 impl Migration {
-    /// Instructions by which the wake is longer than without migration: before
+    /// Returns what the boots tell of it.
+    pub fn of(seen: &[Seen]) -> Self {
+        let (timed, at_once) = (super::of(seen, &timed()), super::of(seen, &at_once()));
+        let dispatch = |seen: Option<&Seen>| seen.map(|s| s.dispatch.clone()).unwrap_or_default();
+        Self {
+            moving: trip(seen, moving, TRIPS).unwrap_or_default(),
+            staying: trip(seen, staying, TRIPS).unwrap_or_default(),
+            departure: timed.map(|seen| seen.response.clone()).unwrap_or_default(),
+            trip: dispatch(timed),
+            at_once: dispatch(at_once),
+        }
+    }
+
+    /// Returns the instructions by which the wake is longer than without migration: before
     /// the real-time guest runs.
     fn departure(&self) -> Option<f64> {
-        Some(median(&self.moving.wake)? - median(&self.staying.wake)?)
+        beyond(&self.moving.wake, &self.staying.wake)
     }
 
-    /// The same of the sleep: the vCPU is called back and taken in.
+    /// Returns the instructions by which the sleep is longer: the vCPU is called back and
+    /// received.
     fn homecoming(&self) -> Option<f64> {
-        Some(median(&self.moving.sleep)? - median(&self.staying.sleep)?)
+        beyond(&self.moving.sleep, &self.staying.sleep)
     }
 
-    /// Instructions on the other core, in each round trip: it is taken in and
-    /// sent back.
+    /// Returns the instructions on the other core, in each round trip: the vCPU is received
+    /// and sent back.
     fn elsewhere(&self) -> Option<f64> {
         let visits = &self.moving.elsewhere;
-        Some(visits.mean()? * as_f64(visits.count()) / as_f64(TRIPS))
+        Some(visits.mean()? * real(visits.count()) / real(TRIPS))
     }
 
     fn trip(&self) -> Option<f64> {
         Some(self.departure()? + self.homecoming()? + self.elsewhere()?)
     }
 
-    /// Adds figures and checks.
+    /// Returns each part: instructions, and time where it was taken.
+    pub fn data(&self) -> Dataset {
+        let parts = [
+            ("departure, beyond the wake", self.departure(), None),
+            ("return, beyond the sleep", self.homecoming(), None),
+            ("both, on the other core", self.elsewhere(), None),
+            ("round trip, all of these", self.trip(), us(&self.trip)),
+            ("until it runs elsewhere", None, us(&self.departure)),
+            ("away, if called back at once", None, us(&self.at_once)),
+        ];
+        Dataset::of("migration", "Migration of a vCPU, medians", parts)
+            .name("part", |part| part.0)
+            .head("")
+            .column("at_el2", Unit::Instructions, |part| part.1)
+            .head("instructions at EL2")
+            .digits(0)
+            .column("time", Unit::Microseconds, |part| part.2)
+            .digits(2)
+            .done()
+    }
+
     pub fn judge(&self, outcome: &mut Outcome) {
-        outcome.figure(
-            "migration",
-            json!({
-                "departure_instructions": self.departure(),
-                "return_instructions": self.homecoming(),
-                "other_core_instructions": self.elsewhere(),
-                "round_trip_instructions": self.trip(),
-                "departure_us": us(&self.departure),
-                "round_trip_us": us(&self.trip),
-                "round_trip_at_once_us": us(&self.at_once),
-            }),
-        );
-        let most = Goal::AtMost(DEPARTURE);
-        outcome.check(Check::new(
-            "departure of a vCPU, beyond the wake, median",
-            self.departure(),
-            "instructions",
-            most,
-        ));
-        let most = Goal::AtMost(TRIP_US);
+        let most = Goal::AtMost(MOST_DEPARTURE);
+        let name = "departure of a vCPU, beyond the wake, median";
+        outcome.check(Check::new(name, self.departure(), "instructions", most));
+        let most = Goal::AtMost(MOST_TRIP_US);
         let name = "round trip of a vCPU called back at once, median";
         outcome.check(Check::new(name, us(&self.at_once), "us", most));
         // Else it did not leave at some, or left for other reasons.
@@ -159,29 +189,13 @@ impl Migration {
             ("timed round trips", self.trip.count(), TIMED),
             ("timed round trips at once", self.at_once.count(), TIMED),
         ] {
-            let (name, all) = (format!("{what} counted"), as_f64(all));
+            let (name, all) = (format!("{what} counted"), real(all));
             let nearly = Goal::Between(all * 0.9, all * 1.01);
-            outcome.check(Check::new(&name, as_f64(seen), "times", nearly));
+            outcome.check(Check::new(&name, real(seen), "times", nearly));
         }
     }
 
-    /// For people.
-    pub fn table(&self) -> Table {
-        let mut table =
-            Table::new("Migration of a vCPU, medians", ["", "instructions at EL2", "time"]);
-        let number = |n: Option<f64>| n.map_or_else(|| "-".into(), |n| format!("{n:.0}"));
-        let time = |values| us(values).map_or_else(|| "-".into(), |us| format!("{us:.2} µs"));
-        let none = String::new;
-        table.row(["departure, beyond the wake".into(), number(self.departure()), none()]);
-        table.row(["return, beyond the sleep".into(), number(self.homecoming()), none()]);
-        table.row(["both, on the other core".into(), number(self.elsewhere()), none()]);
-        table.row(["round trip, all of these".into(), number(self.trip()), time(&self.trip)]);
-        table.row(["until it runs elsewhere".into(), none(), time(&self.departure)]);
-        table.row(["away, if called back at once".into(), none(), time(&self.at_once)]);
-        table
-    }
-
-    /// In a sentence, for the report.
+    /// Says it in a sentence, for the page.
     pub fn caption() -> String {
         format!(
             "A vCPU leaves when a real-time one wakes on its core and comes back when that \

@@ -1,107 +1,127 @@
 //! What the hypervisor costs: instructions for each visit to EL2, lines, bytes.
+//!
+//! | module | story |
+//! | --- | --- |
+//! | [`case`] | one boot of a system |
+//! | [`events`], [`visits`] | how long a visit to EL2 is, by what it is about |
+//! | [`migration`] | what it costs that a vCPU moves to another core and back |
+//! | [`lines`] | what each event may cost, and what it last did |
+//! | [`size`] | bytes and lines |
+//! | [`smoke`] | the events alone, in short, as a test |
 
+mod case;
 mod events;
+mod lines;
 mod migration;
-mod separation;
 mod size;
+mod smoke;
 mod visits;
 
-use crate::figures;
+use super::Tell;
+use super::campaign::Findings;
+use super::experiment::{Experiment, Extent};
+use super::inputs::Inputs;
+use crate::answer::Answer;
+use crate::dataset::{Dataset, Unit};
+use crate::figures::histogram_data;
+use crate::guests::Images;
 use crate::machine::VirtualTime;
 use crate::observe::Distribution;
-use crate::progress::Progress;
-use crate::quantity::{bytes, count};
-use crate::report::{Bar, Report, Series, bars as drawn, figure, histogram};
+use crate::quantity::{bytes, count, real};
+use crate::report::Plot;
 use crate::results::{Check, Goal, Outcome};
 use crate::suite::Bench;
-use crate::table::Table;
-use events::{EVENTS, Kind, PROVOKED};
+use case::{Case, Seen, on_or_off};
+use events::{EVENTS, KINDS, Kind};
 use miette::Result;
 use migration::Migration;
-use separation::Latencies;
-use serde_json::json;
+pub use migration::{MOST_DEPARTURE, MOST_TRIP_US};
 use size::Size;
+pub use smoke::scenario;
+use std::path::{Path, PathBuf};
 
 /// Most bytes of the image, guests not included.
 const MOST_BYTES: u64 = 128 << 10;
-/// Most lines of source, tests not included.
+/// Most lines of source that run at EL2, in all crates, tests not included.
 const MOST_LINES: u64 = 8_000;
+/// Microseconds of a tick in virtual time.
+const US: f64 = 1e6 / VirtualTime::COUNTER_HZ as f64;
+
+/// The experiment.
+#[derive(Clone, Copy, Debug)]
+pub struct Cost;
+
+impl Experiment for Cost {
+    const NAME: &'static str = "el2";
+    const ABOUT: &'static str = "What the hypervisor costs";
+    type Case = Case;
+    type Seen = Seen;
+
+    fn inputs(&self, bench: &Bench) -> Result<Inputs> {
+        let images = Images::of(&bench.root);
+        let systems = ["bench/timer", "bench/null-call", "bench/switch", "bench/migrate", "demo"];
+        let systems: Vec<PathBuf> =
+            systems.map(|name| bench.root.join(format!("systems/{name}.toml"))).into();
+        let systems: Vec<&Path> = systems.iter().map(PathBuf::as_path).collect();
+        let inputs = Inputs::of(bench)?.linux(bench)?.hypervisor(bench);
+        inputs.files("guests", &[&images.rtos, &images.probe])?.files("systems", &systems)
+    }
+
+    /// The extent is the same for all: it takes tens of seconds.
+    fn cases(&self, _: Extent) -> Vec<Case> {
+        let demos = [true, false].map(|separation| Case::Demo { separation });
+        events::cases(EVENTS).into_iter().chain(migration::cases()).chain(demos).collect()
+    }
+
+    fn run(&self, case: &Case, bench: &Bench, tell: Tell<'_>) -> Result<Seen> {
+        case::run(case, bench, tell)
+    }
+
+    fn answer(&self, found: Findings<Seen>, bench: &Bench) -> Result<Answer> {
+        let size = Size::measure(bench.hypervisor, &bench.root)?;
+        Ok(El2::of(&found.measurements, size).answer())
+    }
+}
+
+/// Returns what `case` brought, if it brought something.
+fn of<'a>(seen: &'a [Seen], case: &Case) -> Option<&'a Seen> {
+    seen.iter().find(|seen| seen.case == *case)
+}
 
 /// Everything that was measured.
 #[derive(Debug)]
-pub struct El2 {
+struct El2 {
     kinds: Vec<(Kind, Distribution)>,
     size: Size,
     migration: Migration,
-    separation: [(&'static str, Latencies); 2],
-}
-
-/// Measures; some tens of seconds.
-///
-/// # Errors
-/// When a machine fails or a guest does not do its work.
-pub fn measure(bench: &Bench, progress: &mut Progress) -> Result<El2> {
-    let size = size::measure(bench.hypervisor, &bench.root.join("crates/el2/src"))?;
-    let mut kinds = Vec::new();
-    for provoked in &PROVOKED {
-        let counted = events::count(provoked, bench, progress)?;
-        kinds.extend(provoked.kinds.iter().copied().zip(counted));
-    }
-    let migration = migration::measure(bench, progress)?;
-    let on = separation::measure(true, bench, progress)?;
-    let off = separation::measure(false, bench, progress)?;
-    Ok(El2 { kinds, size, migration, separation: [("on", on), ("off", off)] })
+    /// Separation of priorities, what of the RTOS's latency, its values.
+    latencies: Vec<(bool, &'static str, Distribution)>,
 }
 
 impl El2 {
-    /// Figures and checks.
-    #[must_use]
-    pub fn outcome(&self) -> Outcome {
-        let mut outcome = Outcome::new("el2");
-        outcome.parameter("events", EVENTS);
-        for (kind, visits) in &self.kinds {
-            outcome.figure(kind.key, visits_json(visits));
-            let (name, goal) = (format!("{}, median", kind.name), f64::from(kind.goal));
-            let median = visits.percentile(500).map(f64::from);
-            outcome.check(Check::new(&name, median, "instructions", Goal::AtMost(goal)));
-            // Else something that happens as often was counted with it.
-            let (name, events) = (format!("{}, visits counted", kind.name), as_f64(EVENTS));
-            let few = Goal::Between(events, events * 1.01);
-            outcome.check(Check::new(&name, as_f64(visits.count()), "visits", few));
+    fn of(found: &[Seen], size: Size) -> Self {
+        let mut latencies = Vec::new();
+        for separation in [true, false] {
+            let Some(seen) = of(found, &Case::Demo { separation }) else { continue };
+            latencies.push((separation, "interrupt response time", seen.response.clone()));
+            latencies.push((separation, "dispatch latency", seen.dispatch.clone()));
         }
-        self.migration.judge(&mut outcome);
-        for (word, latencies) in &self.separation {
-            outcome.figure(&format!("separation_{word}"), latencies_json(latencies));
-        }
-        let Size { image, lines } = self.size;
-        outcome.figure("image_bytes", image);
-        outcome.figure("source_lines", lines);
-        let most = |most: u64| Goal::AtMost(as_f64(most - 1));
-        let (name, unit) = ("image without guests", "bytes");
-        outcome.check(Check::new(name, as_f64(image), unit, most(MOST_BYTES)));
-        outcome.check(Check::new("source without tests", as_f64(lines), "lines", most(MOST_LINES)));
-        outcome
+        let kinds = KINDS.iter().map(|kind| (*kind, events::visits(kind, found, EVENTS))).collect();
+        Self { kinds, size, migration: Migration::of(found), latencies }
     }
 
-    /// The summary for a terminal.
-    #[must_use]
-    pub fn summary(&self, outcome: &Outcome) -> String {
-        let (visits, migration) = (self.visits(), self.migration.table());
-        format!("{visits}\n{migration}\n{}\n{}", self.latencies(), figures::checks(outcome))
-    }
-
-    /// The page.
-    #[must_use]
-    pub fn report(&self) -> Report {
+    fn answer(&self) -> Answer {
         let lead = "How many instructions the hypervisor executes each time it is entered, how \
                     large it is, and what interrupt priority separation is worth. Time is \
                     virtual: an instruction is a nanosecond.";
-        let mut report = Report::new("What the hypervisor costs", lead);
-        for (kind, visits) in &self.kinds {
-            let median = visits.percentile(500).map_or_else(|| "-".into(), |n| n.to_string());
-            report.tile(median, kind.name);
+        let mut answer = Answer::new("el2", "What the hypervisor costs", lead);
+        answer.outcome.parameter("events", EVENTS);
+        let visits = self.visits();
+        for (kind, counted) in &self.kinds {
+            let median = counted.percentile(500).map_or_else(|| "-".into(), |n| n.to_string());
+            answer.tile(median, kind.name);
         }
-        report.tile(bytes_short(self.size.image), "image without guests");
+        answer.tile(bytes(self.size.image.next_multiple_of(1 << 10)), "image without guests");
         let caption = format!(
             "Median of {0} visits; the line is the goal. Each event was provoked {0} and {1} \
              times; counted are the visits that the second run has more than the first. A vCPU \
@@ -109,112 +129,137 @@ impl El2 {
             count(EVENTS),
             count(2 * EVENTS)
         );
-        let bars: Vec<_> = self.kinds.iter().map(bar).collect();
-        report.section("How long are visits to EL2?", figure(&drawn(&bars), &caption));
-        report.table(&self.visits());
-        report.section("What does a migration cost?", maud::html! { p { (Migration::caption()) } });
-        report.table(&self.migration.table());
-        let names = [ON, OFF];
-        let series: Vec<_> = names
-            .iter()
-            .zip(&self.separation)
-            .map(|(name, (_, latencies))| Series { name, values: &latencies.response })
-            .collect();
+        let plot = Plot::bars(&visits, "kind", "median_instructions").goal("goal_instructions");
+        let plot = answer.plot("visits", &plot, &caption);
+        answer.section("How long are visits to EL2?", plot);
+        answer.data(&visits);
+        answer.section("What does a migration cost?", maud::html! { p { (Migration::caption()) } });
+        answer.data(&self.migration.data());
         let caption = "Interrupt response time of FreeRTOS while Linux, which shares its core, \
                        boots and runs hackbench. Separation keeps Linux's interrupts pending \
                        while FreeRTOS runs.";
-        let drawing = histogram(&series, VirtualTime::COUNTER_HZ);
-        report.section("What is priority separation worth?", figure(&drawing, caption));
-        report.table(&self.latencies());
-        report
+        let responses = self.latencies.iter().filter(|(_, what, _)| what.starts_with("interrupt"));
+        let responses = responses.map(|(on, _, values)| (separation(*on), values));
+        let responses = histogram_data("separation-histogram", responses, VirtualTime::COUNTER_HZ);
+        let plot = Plot::histogram(&responses, "latency_ns", "activations").by("of");
+        let plot = answer.plot("separation", &plot, caption);
+        answer.section("What is priority separation worth?", plot);
+        answer.data(&self.separation());
+        answer.data(&self.source());
+        self.judge(&mut answer.outcome);
+        answer.document("bench el2", self.quoted(&visits));
+        answer
     }
 
-    fn visits(&self) -> Table {
-        let head = ["", "visits", "min", "mode", "median", "p99.9", "max", "goal"];
-        let mut table = Table::new("Instructions at EL2", head);
+    /// What the book quotes.
+    fn quoted(&self, visits: &Dataset) -> String {
+        let (migration, size) = (self.migration.data().table().markdown(), &self.size);
+        format!(
+            "Instructions of a visit to EL2:\n\n{}\nA migration, medians:\n\n{migration}\n\
+             The hypervisor's image has {} bytes, made of {} lines, comments included, tests not \
+             (goal: fewer than {}).\n",
+            visits.table().markdown(),
+            count(size.image),
+            count(size.lines()),
+            count(MOST_LINES)
+        )
+    }
+
+    fn judge(&self, outcome: &mut Outcome) {
         for (kind, visits) in &self.kinds {
-            let number = |n: Option<u32>| n.map_or_else(|| "-".into(), |n| count(n.into()));
-            table.row([
-                kind.name.into(),
-                count(visits.count()),
-                number(visits.min()),
-                number(visits.mode()),
-                number(visits.percentile(500)),
-                number(visits.percentile(999)),
-                number(visits.max()),
-                format!("<= {}", kind.goal),
-            ]);
+            let (name, goal) = (format!("{}, median", kind.name), f64::from(kind.line.goal));
+            let median = visits.percentile(500).map(f64::from);
+            outcome.check(Check::new(&name, median, "instructions", Goal::AtMost(goal)));
+            // Else something that happens as often was counted with it.
+            let (name, events) = (format!("{}, visits counted", kind.name), real(EVENTS));
+            let few = Goal::Between(events, events * 1.01);
+            outcome.check(Check::new(&name, real(visits.count()), "visits", few));
         }
-        table
+        self.migration.judge(outcome);
+        let (image, lines) = (self.size.image, self.size.lines());
+        outcome.figure("image_bytes", image);
+        outcome.figure("source_lines", lines);
+        let most = |most: u64| Goal::AtMost(real(most - 1));
+        let (name, unit) = ("image without guests", "bytes");
+        outcome.check(Check::new(name, real(image), unit, most(MOST_BYTES)));
+        let name = "source of all crates in the image, without tests";
+        outcome.check(Check::new(name, real(lines), "lines", most(MOST_LINES)));
     }
 
-    fn latencies(&self) -> Table {
-        let mut table =
-            figures::latency_table("Interrupt priority separation, latencies of the RTOS");
-        for (word, Latencies { response, dispatch }) in &self.separation {
-            for (what, values) in
-                [("interrupt response time", response), ("dispatch latency", dispatch)]
-            {
-                let name = format!("{word}: {what}");
-                table.rows.extend(figures::latency_row(&name, values, VirtualTime::COUNTER_HZ));
-            }
-        }
-        table
+    fn visits(&self) -> Dataset {
+        let instructions = Unit::Instructions;
+        Dataset::of("visits", "Instructions at EL2", &self.kinds)
+            .name("event", |(kind, _)| kind.key)
+            .for_programs()
+            .name("kind", |(kind, _)| kind.name)
+            .head("")
+            .name("visits", |(_, visits)| visits.count())
+            .column("min", instructions, |(_, visits)| visits.min())
+            .column("mode", instructions, |(_, visits)| visits.mode())
+            .column("mean", instructions, |(_, visits)| visits.mean())
+            .for_programs()
+            .column("median", instructions, |(_, visits)| visits.percentile(500))
+            .column("p99.9", instructions, |(_, visits)| visits.percentile(999))
+            .column("max", instructions, |(_, visits)| visits.max())
+            .column("goal", instructions, |(kind, _)| kind.line.goal)
+            .head("at most")
+            .done()
+    }
+
+    fn source(&self) -> Dataset {
+        let title = "Source of the hypervisor, without tests";
+        Dataset::of("source_lines_by_crate", title, &self.size.source)
+            .name("crate", |linked| linked.path.clone())
+            .head("")
+            .name("lines", |linked| linked.lines)
+            .done()
+    }
+
+    fn separation(&self) -> Dataset {
+        let title = "Interrupt priority separation, latencies of the RTOS";
+        Dataset::of("separation", title, &self.latencies)
+            .name("separation", |(on, ..)| on_or_off(*on))
+            .for_programs()
+            .name("latency", |(_, what, _)| *what)
+            .for_programs()
+            .name("of", |(on, what, _)| format!("{}: {what}", separation(*on)))
+            .head("")
+            .for_people()
+            .summary(Unit::Microseconds, |_| US, |(.., values)| Some(values))
+            .done()
     }
 }
 
-const ON: &str = "priority separation on";
-const OFF: &str = "priority separation off";
-
-fn bar((kind, visits): &(Kind, Distribution)) -> Bar<'static> {
-    let value = visits.percentile(500).map(f64::from);
-    Bar { name: kind.name, value, goal: kind.goal.into(), unit: "instructions" }
-}
-
-fn visits_json(visits: &Distribution) -> serde_json::Value {
-    json!({
-        "visits": visits.count(), "min": visits.min(), "mode": visits.mode(),
-        "mean": visits.mean(), "p50": visits.percentile(500), "p99.9": visits.percentile(999),
-        "max": visits.max(), "unit": "instructions",
-    })
-}
-
-fn latencies_json(latencies: &Latencies) -> serde_json::Value {
-    let us = 1e6 / as_f64(VirtualTime::COUNTER_HZ);
-    json!({
-        "response_us": figures::latency(&latencies.response, us),
-        "dispatch_us": figures::latency(&latencies.dispatch, us),
-    })
-}
-
-fn bytes_short(size: u64) -> String {
-    bytes(size.next_multiple_of(1 << 10))
-}
-
-#[allow(clippy::cast_precision_loss)] // counts
-fn as_f64(count: u64) -> f64 {
-    count as f64
+fn separation(on: bool) -> &'static str {
+    if on { "priority separation on" } else { "priority separation off" }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::bench::store::Case as _;
+    use crate::source::Linked;
+
+    fn size(image: u64, lines: [u64; 2]) -> Size {
+        let source = lines.map(|lines| Linked { path: format!("crates/{lines}"), lines });
+        Size { image, source: source.into() }
+    }
 
     fn el2(median: u32, image: u64) -> El2 {
         let mut visits = Distribution::default();
         visits.record_many(median, EVENTS);
-        let kinds = PROVOKED.iter().flat_map(|provoked| provoked.kinds);
-        let latencies = Latencies { response: visits.clone(), dispatch: visits.clone() };
+        let latencies = [(true, "interrupt response time"), (false, "interrupt response time")];
+        let latencies = latencies.map(|(on, what)| (on, what, visits.clone()));
         El2 {
-            kinds: kinds.map(|&kind| (kind, visits.clone())).collect(),
-            size: Size { image, lines: 7_999 },
+            kinds: KINDS.iter().map(|&kind| (kind, visits.clone())).collect(),
+            size: size(image, [4_999, 3_000]),
             migration: Migration::example(200, 3_000),
-            separation: [("on", latencies.clone()), ("off", latencies)],
+            latencies: latencies.into(),
         }
     }
 
     fn failing(el2: &El2) -> usize {
-        el2.outcome().checks().iter().filter(|check| !check.holds()).count()
+        el2.answer().outcome.checks().iter().filter(|check| !check.holds()).count()
     }
 
     #[test]
@@ -227,6 +272,17 @@ mod tests {
     }
 
     #[test]
+    fn lines_count_whichever_crate_they_stand_in() {
+        let more = El2 { size: size(1, [4_999, 3_001]), ..el2(100, 1) };
+        assert_eq!(failing(&more), 1);
+        let by_crate = more.source().json();
+        assert_eq!(
+            (&by_crate[1]["crate"], &by_crate[1]["lines"]),
+            (&"crates/3001".into(), &3_001.into())
+        );
+    }
+
+    #[test]
     fn visits_that_are_not_the_event_are_noticed() {
         let mut el2 = el2(100, 1);
         el2.kinds[0].1.record_many(90, EVENTS / 10);
@@ -234,18 +290,26 @@ mod tests {
     }
 
     #[test]
+    fn what_no_boot_brought_meets_no_goal() {
+        let nothing = El2::of(&[], size(1, [1, 1]));
+        assert_eq!(failing(&nothing), 2 * KINDS.len() + 5);
+    }
+
+    #[test]
+    fn no_two_boots_share_a_name() {
+        let cases = Cost.cases(Extent::Full);
+        let names: std::collections::BTreeSet<_> = cases.iter().map(Case::name).collect();
+        assert_eq!((names.len(), cases.len()), (14, 14));
+        assert!(names.contains("switch-20000") && names.contains("migrate-at-once-500"));
+    }
+
+    #[test]
     fn people_see_every_kind_and_both_settings() {
-        let el2 = el2(100, 1);
-        let (page, summary) = (el2.report().render(&el2.outcome()), el2.summary(&el2.outcome()));
-        for text in [
-            "null hypercall",
-            "no switch",
-            "goes to sleep",
-            "beyond the wake",
-            "off: dispatch latency",
-        ] {
+        let answer = el2(100, 1).answer();
+        let (page, summary) = (answer.page(), answer.summary());
+        for text in ["null hypercall", "no switch", "goes to sleep", "beyond the wake", "off: "] {
             assert!(page.contains(text) && summary.contains(text), "{text}");
         }
-        assert_eq!(page.matches("<svg").count(), 1);
+        assert_eq!(page.matches("<svg").count(), 2);
     }
 }

@@ -3,7 +3,7 @@
 use super::plan::CORES;
 use super::point::{Experiment, Linux, Point, Stage};
 use super::policy::{NONE, Policy, RTOS_PRIORITY};
-use crate::bench::vtime::case::Images;
+use crate::guests::Images;
 use std::fmt::Write;
 use std::path::Path;
 
@@ -20,7 +20,7 @@ const FILE_MS: u32 = 400;
 /// How long one Linux vCPU runs while another one is on its pCPU. A visitor goes on
 /// when that is over: with less it migrates more, with more its siblings wait longer
 /// for one another ("The points" in the book's chapter).
-const QUANTUM_US: u32 = 100;
+const QUANTUM: &str = "100us";
 
 /// Where Linux 6.1 for arm64 waits for another CPU and keeps its own busy, as
 /// what it waits for, and the first and the last function: a contended
@@ -37,7 +37,6 @@ pub const TEXT: (&str, u64) = ("_stext", 0x1_0000);
 pub const TEXT_END: &str = "_etext";
 
 /// The text of a description, or `None` for what runs without hypervisor.
-#[must_use]
 pub fn of(point: &Point, root: &Path) -> Option<String> {
     let images = Images::of(root);
     let pcpus = match &point.stage {
@@ -61,18 +60,18 @@ pub fn of(point: &Point, root: &Path) -> Option<String> {
         let priority = policy.linux_priority(pcpu);
         let _ = writeln!(
             text,
-            "    {{ pcpu = {pcpu}, priority = {priority}, quantum_us = {QUANTUM_US} }},"
+            "    {{ pcpu = {pcpu}, priority = {priority}, quantum = {QUANTUM:?} }},"
         );
     }
     text += "]\n";
     if let Some(rtos) = point.rtos {
-        let kernel = root.join("build/guests/freertos.elf");
-        let lead = lead(point);
+        let kernel = &images.rtos;
+        let advance = timer_advance(point);
         let _ = write!(
             text,
             "\n[[vm]]\nname = \"rtos\"\nkernel = {kernel:?}\nmemory = {{ size = \"32M\" }}\n\
              vcpus = [{{ pcpu = 0, priority = {RTOS_PRIORITY} }}]\nrealtime = true\n\
-             report = \"4M\"\n{rtos_setting}{lead}\
+             report = \"4M\"\n{rtos_setting}{advance}\
              cmdline = \"load={} period_us={1} tick_us={1} activations={2} start_ms={3}\"\n",
             rtos.load_permille,
             rtos.period_us,
@@ -83,10 +82,10 @@ pub fn of(point: &Point, root: &Path) -> Option<String> {
     Some(text)
 }
 
-/// What a departure costs shows where nothing happens ahead of the timer, as when
-/// an interrupt comes that nobody foresaw.
-fn lead(point: &Point) -> &'static str {
-    if point.experiment == Experiment::Migration { "timer_lead_us = 0\n" } else { "" }
+/// Switches the timer advance off where the cost of a departure is measured: with it
+/// EL2 does that work before the timer fires.
+fn timer_advance(point: &Point) -> &'static str {
+    if point.experiment == Experiment::Migration { "timer_advance = \"0us\"\n" } else { "" }
 }
 
 fn later(point: &Point) -> u32 {
@@ -128,7 +127,7 @@ mod tests {
     use super::super::plan::points;
     use super::*;
     use crate::bench::Extent;
-    use crate::bench::store::Named;
+    use crate::bench::store::Case as _;
     use std::fs;
 
     /// Every point's description is one that the packer would take, but for
@@ -159,7 +158,9 @@ mod tests {
             of(point, Path::new("/root")).unwrap()
         };
         let shared = text("throughput-on-demand-f5");
-        assert!(shared.contains("migration = \"on-demand\"") && shared.contains("load=500 "));
+        assert!(
+            shared.contains("migration_policy = \"on-demand\"") && shared.contains("load=500 ")
+        );
         assert_eq!(shared.matches("priority = 1,").count(), 4);
         let divided = text("latency-partition-write-together");
         assert!(divided.contains("priority_separation = false"));

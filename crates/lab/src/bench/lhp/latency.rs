@@ -1,19 +1,17 @@
 //! How late the RTOS is, under what Linux does.
 
 use super::point::{Experiment, Linux, Stage};
-use super::run::{Lateness, Measurement, distribution};
+use super::run::{Lateness, Measurement};
 use super::{Lhp, policies_of};
-use crate::figures;
+use crate::dataset::{Dataset, Unit};
 use crate::machine::VirtualTime;
 use crate::observe::Distribution;
-use crate::report::{Series, histogram};
+use crate::report::Plot;
 use crate::results::{Check, Goal};
-use crate::table::Table;
-use maud::Markup;
-use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
-use std::fmt::Write;
 
+/// Microseconds of a tick.
+const US: f64 = 1e6 / VirtualTime::COUNTER_HZ as f64;
 /// Most that on-demand may be later than `partition`, that being 1.
 const LATER: f64 = 1.1;
 
@@ -51,19 +49,12 @@ impl Latency {
         }
     }
 
-    fn of(self, lateness: &Lateness) -> &BTreeMap<u32, u64> {
+    fn of(self, lateness: &Lateness) -> &Distribution {
         match self {
             Self::Response => &lateness.response,
             Self::Dispatch => &lateness.dispatch,
         }
     }
-}
-
-/// A histogram for the page, and the name of its file.
-pub(super) struct Drawing {
-    pub(super) title: String,
-    pub(super) file: String,
-    pub(super) drawing: Markup,
 }
 
 impl Lhp {
@@ -80,17 +71,16 @@ impl Lhp {
         self.of(Experiment::Latency).find(here)?.rtos.as_ref()
     }
 
-    /// The goals.
     pub(super) fn latency_checks(&self) -> Vec<Check> {
         let mut checks = Vec::new();
-        if !self.planned.iter().any(|point| point.experiment == Experiment::Latency) {
+        if !self.plans(Experiment::Latency) {
             return checks;
         }
         for (linux, doing) in &LOADS {
             for (permille, which) in [(999, "p99.9"), (1_000, "max")] {
                 let of = |policy| {
                     let dispatch = &self.latency(policy, linux, true)?.dispatch;
-                    distribution(dispatch).percentile(permille).map(f64::from)
+                    dispatch.percentile(permille).map(f64::from)
                 };
                 let ratio = of("on-demand").zip(of("partition")).map(|(a, b)| a / b);
                 let name = format!(
@@ -102,79 +92,70 @@ impl Lhp {
         checks
     }
 
-    /// Every distribution that was measured.
-    pub(super) fn latency_table(&self) -> Table {
-        let mut table = figures::latency_table("Latencies of the RTOS");
-        for (m, lateness) in self.latencies() {
-            let name = latency_name(m);
-            for latency in Latency::ALL {
-                let (what, counts) = (latency.name(), latency.of(lateness));
-                let row = figures::latency_row(
-                    &format!("{name}: {what}"),
-                    &distribution(counts),
-                    VirtualTime::COUNTER_HZ,
-                );
-                table.rows.extend(row);
-            }
-        }
-        table
+    /// What is looked at of each run, with its distribution.
+    fn each_latency(&self) -> Vec<(&Measurement, &Lateness, Latency)> {
+        let both = |(m, lateness)| Latency::ALL.map(|latency| (m, lateness, latency));
+        self.latencies().flat_map(both).collect()
     }
 
-    /// For programs.
-    pub(super) fn latency_json(&self) -> Value {
-        let us = 1e6 / f64::from(u32::try_from(VirtualTime::COUNTER_HZ).unwrap_or(u32::MAX));
-        let one = |(m, lateness): (&Measurement, &Lateness)| {
-            let of = |counts| figures::latency(&distribution(counts), us);
-            let value = json!({
-                "activations": lateness.activations, "missed": lateness.missed,
-                "response_us": of(&lateness.response), "dispatch_us": of(&lateness.dispatch),
-            });
-            (latency_name(m), value)
-        };
-        Value::Object(self.latencies().map(one).collect::<Map<_, _>>())
+    /// Every distribution that was measured, summed up.
+    pub(super) fn latency_data(&self) -> Dataset {
+        Dataset::of("latency", "Latencies of the RTOS", self.each_latency())
+            .name("run", |(m, _, latency)| {
+                let [policy, doing, separation] = names(m);
+                format!("{policy}, {doing}, {separation}: {}", latency.name())
+            })
+            .head("")
+            .for_people()
+            .name("policy", |(m, ..)| names(m)[0].clone())
+            .for_programs()
+            .name("linux", |(m, ..)| names(m)[1].clone())
+            .for_programs()
+            .name("separation", |(m, ..)| names(m)[2].clone())
+            .for_programs()
+            .name("latency", |(.., latency)| latency.name())
+            .for_programs()
+            .name("activations", |(_, lateness, _)| lateness.activations)
+            .for_programs()
+            .name("missed", |(_, lateness, _)| lateness.missed)
+            .for_programs()
+            .summary(Unit::Microseconds, |_| US, |(_, lateness, l)| Some(l.of(lateness)))
+            .done()
     }
 
-    /// The histograms, one line for each bin.
-    pub(super) fn latency_csv(&self) -> String {
-        let mut text = String::from("policy,linux,separation,latency,ns,activations\n");
-        for (m, lateness) in self.latencies() {
-            let name = latency_name(m).replace(", ", ",");
-            for latency in Latency::ALL {
-                for (ns, count) in latency.of(lateness) {
-                    let _ = writeln!(text, "{name},{},{ns},{count}", latency.name());
-                }
-            }
-        }
-        text
+    /// How often which latency occurred.
+    pub(super) fn latency_histogram(&self) -> Dataset {
+        let bins = self.each_latency().into_iter().flat_map(|(m, lateness, latency)| {
+            latency.of(lateness).iter().map(move |bin| (names(m), latency, bin))
+        });
+        Dataset::of("latency-histogram", "", bins)
+            .name("policy", |(names, ..)| names[0].clone())
+            .name("linux", |(names, ..)| names[1].clone())
+            .name("separation", |(names, ..)| names[2].clone())
+            .name("latency", |(_, latency, _)| latency.name())
+            .column("latency", Unit::Nanoseconds, |(.., (ticks, _))| f64::from(*ticks) * US * 1e3)
+            .name("activations", |(.., (_, count))| *count)
+            .done()
     }
 
-    /// A drawing for each of what Linux does, with separation and without: what of the
-    /// latencies, and under which policies.
-    pub(super) fn latency_figures(
+    /// A plot for each of what Linux does, with separation and without: what of the
+    /// latencies, and under which policies. Each with its title and the name of its file.
+    pub(super) fn latency_plots(
         &self,
+        histogram: &Dataset,
         latency: Latency,
         policies: &[&'static str],
-    ) -> Vec<Drawing> {
-        let mut drawn = Vec::new();
-        for (linux, doing) in &LOADS {
-            for (separation, word) in SEPARATIONS {
-                let of = |&name: &&'static str| {
-                    let lateness = self.latency(name, linux, separation)?;
-                    Some((name, distribution(latency.of(lateness))))
-                };
-                let known: Vec<(&str, Distribution)> = policies.iter().filter_map(of).collect();
-                let series: Vec<_> =
-                    known.iter().map(|(name, values)| Series { name, values }).collect();
-                if !series.is_empty() {
-                    let title = format!("{} under {doing}, {word}", latency.title());
-                    let file = format!("{}, {doing}, {word}", latency.name());
-                    let file = file.replace(", ", "-").replace(' ', "-") + ".svg";
-                    let drawing = histogram(&series, VirtualTime::COUNTER_HZ);
-                    drawn.push(Drawing { title, file, drawing });
-                }
-            }
-        }
-        drawn
+    ) -> Vec<(String, String, Plot)> {
+        let one = |doing: &str, word: &str| {
+            let some = histogram.only("latency", &[latency.name()]).only("linux", &[doing]);
+            let some = some.only("separation", &[word]).only("policy", policies);
+            let title = format!("{} under {doing}, {word}", latency.title());
+            let file = format!("{}-{doing}-{word}", latency.name()).replace(' ', "-");
+            let plot = Plot::histogram(&some, "latency_ns", "activations").by("policy");
+            (!some.is_empty()).then_some((title, file, plot))
+        };
+        let all = LOADS.iter().flat_map(|(_, doing)| SEPARATIONS.map(|(_, word)| (doing, word)));
+        all.filter_map(|(doing, word)| one(doing, word)).collect()
     }
 
     /// The policies that are not [`DRAWN`] together, a few at a time.
@@ -196,7 +177,7 @@ impl Lhp {
         ] {
             for (linux, _) in &LOADS {
                 let lateness = self.latency(policy, linux, separation);
-                let max = lateness.and_then(|l| l.dispatch.keys().max().copied());
+                let max = lateness.and_then(|l| l.dispatch.max());
                 let known = most.get(name).copied();
                 most.extend(max.max(known).map(|max| (name, max)));
             }
@@ -210,13 +191,12 @@ impl Lhp {
     }
 }
 
-/// Policy, what Linux does, separation.
-fn latency_name(m: &Measurement) -> String {
+/// Returns the policy, what Linux does, and whether there is separation, in words.
+fn names(m: &Measurement) -> [String; 3] {
     let doing = LOADS.iter().find(|(linux, _)| *linux == m.point.linux);
-    let doing = doing.map_or("?", |(_, doing)| doing);
     let word = SEPARATIONS.iter().find(|(on, _)| *on == m.point.separation);
-    let word = word.map_or("?", |(_, word)| word);
-    format!("{}, {doing}, {word}", m.point.stage.name())
+    let (doing, word) = (doing.map_or("?", |(_, name)| name), word.map_or("?", |(_, name)| name));
+    [m.point.stage.name(), doing.into(), word.into()]
 }
 
 #[cfg(test)]
@@ -238,11 +218,14 @@ mod tests {
         // p99.9 and max under hackbench; nothing was measured under writes.
         assert_eq!(holding(2_200), [true, true, false, false]);
         assert_eq!(holding(2_201), [true, false, false, false]);
-        let drawn = of(2_200).latency_figures(super::Latency::Dispatch, &super::DRAWN);
-        let files: Vec<_> = drawn.iter().map(|drawing| drawing.file.as_str()).collect();
-        assert_eq!(files, ["dispatch-hackbench-separation.svg"], "nothing else was measured");
-        assert!(of(2_200).other_policies().is_empty());
-        let csv = of(2_200).latency_csv();
+        let all = of(2_200);
+        let histogram = all.latency_histogram();
+        let plots = all.latency_plots(&histogram, super::Latency::Dispatch, &super::DRAWN);
+        let files: Vec<_> = plots.iter().map(|(_, file, _)| file.as_str()).collect();
+        assert_eq!(files, ["dispatch-hackbench-separation"], "nothing else was measured");
+        assert!(all.other_policies().is_empty());
+        let csv = String::from_utf8(histogram.csv().unwrap()).unwrap();
         assert!(csv.contains("on-demand,hackbench,separation,dispatch,2200,10\n"), "{csv}");
+        assert_eq!(all.latency_data().json()[3]["max_us"], 2.2);
     }
 }

@@ -3,18 +3,12 @@
 
 use super::Lhp;
 use super::point::{Experiment, Stage};
-use super::run::{Measurement, distribution};
-use crate::quantity::number;
-use crate::report::{Row, rows};
+use super::run::Measurement;
+use crate::bench::el2::{MOST_DEPARTURE, MOST_TRIP_US};
+use crate::dataset::{Dataset, Unit};
+use crate::quantity::{number, real};
 use crate::results::{Check, Goal};
-use crate::table::Table;
-use maud::Markup;
-use serde_json::{Value, json};
 
-/// Most instructions of a departure before the RTOS runs.
-const DEPARTURE: f64 = 200.0;
-/// Most time of a round trip, both ends, microseconds.
-const ROUND_TRIP_US: f64 = 3.0;
 /// Instructions a microsecond, in virtual time.
 const PER_US: f64 = 1_000.0;
 
@@ -27,45 +21,43 @@ pub struct Cost {
     /// At EL2 of the RTOS's core, departure and return.
     pub base: f64,
     /// At EL2 of all other cores, arrival and sending back.
-    pub refuge: f64,
+    pub others: f64,
     /// Round trips that were counted.
     pub round_trips: f64,
 }
 
 impl Cost {
-    /// Between `none` and a policy that migrates.
+    /// Returns what a policy that migrates costs more than `none`.
     fn between(none: &Measurement, moving: &Measurement) -> Option<Self> {
         let migrations = moving.vcpus.iter().map(|vcpu| vcpu.migrations).sum::<u64>();
-        let round_trips = as_f64(migrations) / 2.0;
-        let median = |m: &Measurement| {
-            distribution(&m.rtos.as_ref()?.dispatch).percentile(500).map(f64::from)
-        };
+        let round_trips = real(migrations) / 2.0;
+        let median = |m: &Measurement| m.rtos.as_ref()?.dispatch.percentile(500).map(f64::from);
         let at_el2 = |m: &Measurement| -> Option<(f64, f64)> {
             let cores = &m.statistics.as_ref()?.vcpus;
             let each: Option<Vec<u64>> =
                 cores.iter().map(|core| Some(core.range.as_ref()?.instructions)).collect();
             let (base, others) = each.as_ref()?.split_first()?;
-            Some((as_f64(*base), as_f64(others.iter().sum())))
+            Some((real(*base), real(others.iter().sum())))
         };
         let ((base, others), (base_before, others_before)) = (at_el2(moving)?, at_el2(none)?);
         (round_trips > 0.0).then_some(Self {
             departure: median(moving)? - median(none)?,
             base: (base - base_before) / round_trips,
-            refuge: (others - others_before) / round_trips,
+            others: (others - others_before) / round_trips,
             round_trips,
         })
     }
 
-    /// Both ends, there and back.
+    /// Returns the instructions of both ends, there and back.
     fn round_trip(&self) -> f64 {
-        self.base + self.refuge
+        self.base + self.others
     }
 
     fn parts(&self) -> [(&'static str, f64); 4] {
         [
             ("departure, before the RTOS runs", self.departure),
             ("RTOS's core, departure and return", self.base),
-            ("other core, arrival and sending back", self.refuge),
+            ("other core, arrival and sending back", self.others),
             ("round trip, both ends", self.round_trip()),
         ]
     }
@@ -80,64 +72,35 @@ impl Lhp {
         Cost::between(of("none")?, of("on-demand")?)
     }
 
-    /// The goals.
     pub(super) fn migration_checks(&self) -> Vec<Check> {
-        if !self.planned.iter().any(|point| point.experiment == Experiment::Migration) {
+        if !self.plans(Experiment::Migration) {
             return Vec::new();
         }
         let cost = self.migration();
         let departure = cost.map(|cost| cost.departure);
         let round_trip = cost.map(|cost| cost.round_trip() / PER_US);
+        let name = "departure: instructions before the RTOS runs";
         vec![
-            Check::new(
-                "departure: instructions before the RTOS runs",
-                departure,
-                "",
-                Goal::AtMost(DEPARTURE),
-            ),
-            Check::new("round trip, both ends", round_trip, "us", Goal::AtMost(ROUND_TRIP_US)),
+            Check::new(name, departure, "", Goal::AtMost(MOST_DEPARTURE)),
+            Check::new("round trip, both ends", round_trip, "us", Goal::AtMost(MOST_TRIP_US)),
         ]
     }
 
-    /// Each part.
-    pub(super) fn migration_table(&self) -> Table {
-        let mut table = Table::new("Cost of a migration, mean", ["", "instructions", "virtual µs"]);
-        for (name, instructions) in self.migration().iter().flat_map(Cost::parts) {
-            let us = format!("{:.2}", instructions / PER_US);
-            table.row([name.into(), format!("{instructions:.0}"), us]);
-        }
-        table
-    }
-
-    /// One line for each part.
-    pub(super) fn migration_csv(&self) -> String {
-        let line = |(name, instructions)| format!("\"{name}\",{instructions}\n");
-        let parts = self.migration();
-        let lines = parts.iter().flat_map(Cost::parts).map(line);
-        String::from("part,instructions\n") + &lines.collect::<String>()
-    }
-
-    /// A bar for each part.
-    pub(super) fn migration_figure(&self) -> Markup {
-        let row = |(name, value): (&str, f64)| {
-            let text = format!("{value:.0}, {:.2} µs", value / PER_US);
-            Row { name: name.into(), value, text }
-        };
-        let parts = self.migration();
-        rows(&parts.iter().flat_map(Cost::parts).map(row).collect::<Vec<_>>(), "instructions")
-    }
-
-    /// For programs.
-    pub(super) fn migration_json(&self) -> Value {
-        self.migration().map_or(Value::Null, |cost| {
-            json!({
-                "departure_instructions": cost.departure,
-                "base_instructions": cost.base,
-                "refuge_instructions": cost.refuge,
-                "round_trip_instructions": cost.round_trip(),
-                "round_trips": cost.round_trips,
-            })
-        })
+    pub(super) fn migration_data(&self) -> Dataset {
+        let cost = self.migration();
+        let parts = cost.iter().flat_map(|cost| cost.parts().map(|part| (part, cost.round_trips)));
+        Dataset::of("migration", "Cost of a migration, mean", parts)
+            .name("part", |((part, _), _)| *part)
+            .head("")
+            .column("mean", Unit::Instructions, |((_, n), _)| *n)
+            .head("at EL2")
+            .digits(0)
+            .column("time", Unit::Microseconds, |((_, n), _)| n / PER_US)
+            .head("virtual time")
+            .digits(2)
+            .name("round_trips", |(_, trips)| *trips)
+            .for_programs()
+            .done()
     }
 
     /// Ours beside the paper's.
@@ -155,16 +118,12 @@ impl Lhp {
     }
 }
 
-#[allow(clippy::cast_precision_loss)] // counts
-pub(super) fn as_f64(count: u64) -> f64 {
-    count as f64
-}
-
 #[cfg(test)]
 mod tests {
     use super::super::run::Vcpu;
     use super::super::tests::{late, lhp};
     use super::*;
+    use serde_json::json;
 
     fn counted(name: &str, dispatch: u32, migrations: u64, at_el2: [u64; 2]) -> Measurement {
         let core = |instructions: u64| {
@@ -204,12 +163,15 @@ mod tests {
             ])
         };
         let cost = of(1_200, 230_000).migration().unwrap();
-        let expected = Cost { departure: 200.0, base: 2_300.0, refuge: 700.0, round_trips: 100.0 };
+        let expected = Cost { departure: 200.0, base: 2_300.0, others: 700.0, round_trips: 100.0 };
         assert_eq!(cost, expected);
         let holding =
             |lhp: &Lhp| lhp.migration_checks().iter().map(Check::holds).collect::<Vec<_>>();
-        let csv = of(1_200, 230_000).migration_csv();
-        assert!(csv.contains("\n\"round trip, both ends\",3000\n"), "{csv}");
+        let data = of(1_200, 230_000).migration_data().json();
+        assert_eq!(
+            (&data[3]["mean_instructions"], &data[3]["time_us"]),
+            (&json!(3e3), &json!(3.0))
+        );
         assert_eq!(holding(&of(1_200, 230_000)), [true, true]);
         assert_eq!(holding(&of(1_201, 230_100)), [false, false]);
     }

@@ -3,12 +3,8 @@
 use super::Lhp;
 use super::point::{Experiment, Linux, Point, Stage};
 use crate::bench::vtime::case::Work;
-use crate::report::{Row, rows};
+use crate::dataset::{Dataset, Unit};
 use crate::results::{Check, Goal};
-use crate::table::Table;
-use maud::Markup;
-use serde_json::{Map, Value, json};
-use std::fmt::Write;
 
 /// Most that computing may lose to Cassata alone, percent.
 const ALONE_PERCENT: f64 = 1.0;
@@ -50,7 +46,7 @@ fn about(work: Work) -> &'static str {
 }
 
 impl Lhp {
-    /// Mean time, in seconds.
+    /// Returns the mean time, in seconds.
     fn time(&self, work: Work, place: Place) -> Option<f64> {
         let here = |m: &&super::run::Measurement| {
             let same = matches!(m.point.linux, Linux::Timed { work: w, .. } if w == work);
@@ -59,14 +55,13 @@ impl Lhp {
         Some(self.of(Experiment::Overhead).find(here)?.runs.steady().mean())
     }
 
-    /// More than native, in percent.
+    /// Returns how much more than native it is, in percent.
     fn lost(&self, work: Work, place: Place) -> Option<f64> {
         Some(100.0 * (self.time(work, place)? / self.time(work, Place::Native)? - 1.0))
     }
 
-    /// The goals.
     pub(super) fn overhead_checks(&self) -> Vec<Check> {
-        if !self.planned.iter().any(|point| point.experiment == Experiment::Overhead) {
+        if !self.plans(Experiment::Overhead) {
             return Vec::new();
         }
         let check = |name, place, most| {
@@ -78,73 +73,29 @@ impl Lhp {
         ]
     }
 
-    /// All times.
-    pub(super) fn overhead_table(&self) -> Table {
-        let head = ["four vCPUs do", "native", "under Cassata", "beside a tick each ms"];
-        let mut table = Table::new("What Linux loses", head);
-        let measured = |work: &Work| {
-            [Place::Native, Place::Alone, Place::Ticking]
-                .iter()
-                .any(|&p| self.time(*work, p).is_some())
-        };
-        for work in Work::ALL.into_iter().filter(measured) {
-            let native = self.time(work, Place::Native);
-            let cell = |place| {
-                let (time, lost) = (self.time(work, place)?, self.lost(work, place)?);
-                Some(format!("{:.2} ms ({lost:+.2} %)", 1e3 * time))
-            };
-            table.row([
-                about(work).into(),
-                native.map_or("-".into(), |s| format!("{:.2} ms", 1e3 * s)),
-                cell(Place::Alone).unwrap_or_else(|| "-".into()),
-                cell(Place::Ticking).unwrap_or_else(|| "-".into()),
-            ]);
-        }
-        table
-    }
-
-    /// One line for each mean.
-    pub(super) fn overhead_csv(&self) -> String {
-        let mut text = String::from("work,stage,mean_s,lost_percent\n");
-        for work in Work::ALL {
-            for place in [Place::Native, Place::Alone, Place::Ticking] {
-                if let Some(time) = self.time(work, place) {
-                    let lost = self.lost(work, place);
-                    let lost = lost.map_or_else(String::new, |lost| lost.to_string());
-                    let _ = writeln!(text, "{},{},{time},{lost}", work.name(), place.name());
-                }
-            }
-        }
-        text
-    }
-
-    /// A bar for each loss; who is faster has none.
-    pub(super) fn overhead_figure(&self) -> Markup {
-        let mut losses = Vec::new();
-        for work in Work::ALL {
-            for place in [Place::Alone, Place::Ticking] {
-                if let Some(lost) = self.lost(work, place) {
-                    let name = format!("{}, {}", work.name(), place.name());
-                    losses.push(Row { name, value: lost.max(0.0), text: format!("{lost:+.2} %") });
-                }
-            }
-        }
-        rows(&losses, "longer than on the bare board, %")
-    }
-
-    /// For programs.
-    pub(super) fn overhead_json(&self) -> Value {
-        let one = |work: Work| {
-            let value = json!({
-                "native_s": self.time(work, Place::Native),
-                "alone_s": self.time(work, Place::Alone),
-                "ticking_s": self.time(work, Place::Ticking),
-                "alone_lost_percent": self.lost(work, Place::Alone),
-                "ticking_lost_percent": self.lost(work, Place::Ticking),
-            });
-            (work.name().to_owned(), value)
-        };
-        Value::Object(Work::ALL.map(one).into_iter().collect::<Map<_, _>>())
+    /// The mean of each kind of work in each place, and what is lost against the bare board.
+    pub(super) fn overhead_data(&self) -> Dataset {
+        let places = [Place::Native, Place::Alone, Place::Ticking];
+        let all = Work::ALL.into_iter().flat_map(|work| places.map(|place| (work, place)));
+        let measured = all.filter(|(work, place)| self.time(*work, *place).is_some());
+        Dataset::of("overhead", "What Linux loses", measured)
+            .name("what", |(work, place)| format!("{}, {}", work.name(), place.name()))
+            .head("")
+            .for_people()
+            .name("work", |(work, _)| work.name())
+            .for_programs()
+            .name("stage", |(_, place)| place.name())
+            .for_programs()
+            .name("doing", |(work, _)| about(*work))
+            .head("four vCPUs do")
+            .for_people()
+            .column("mean", Unit::Seconds, |(work, place)| self.time(*work, *place))
+            .shown_in(Unit::Milliseconds, 2)
+            .column("lost", Unit::Change, |(work, place)| {
+                self.lost(*work, *place).filter(|_| *place != Place::Native)
+            })
+            .digits(2)
+            .done()
     }
 
     /// Ours beside the paper's.
@@ -176,7 +127,12 @@ mod tests {
                 measured("overhead-alone-4-cpu", &[7.0, alone]),
                 measured("overhead-none-cpu", &[7.0, ticking]),
             ]);
-            assert!(all.overhead_csv().contains("cpu,native,1,0\n"), "{}", all.overhead_csv());
+            let data = all.overhead_data().json();
+            assert_eq!((&data[0]["stage"], &data[0]["mean_s"]), (&"native".into(), &1.0.into()));
+            assert_eq!(
+                (data[1]["mean_s"].as_f64(), data[0]["lost_percent"].as_f64()),
+                (Some(alone), None)
+            );
             all.overhead_checks().iter().map(Check::holds).collect::<Vec<_>>()
         };
         assert_eq!(holding(1.009, 1.013), [true, true]);

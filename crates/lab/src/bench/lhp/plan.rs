@@ -42,7 +42,6 @@ const BURNING: Rtos = Rtos { load_permille: 800, period_us: PERIOD_US, activatio
 pub const CORES: u32 = 4;
 
 /// The points, in this order.
-#[must_use]
 pub fn points(extent: Extent, policies: &[Policy]) -> Vec<Point> {
     let sizes = match extent {
         Extent::Full => Sizes {
@@ -230,7 +229,7 @@ impl Sizes {
 mod tests {
     use super::super::point::WHOLE;
     use super::*;
-    use crate::bench::store::Named;
+    use crate::bench::store::Case as _;
     use std::collections::BTreeSet;
 
     #[test]
@@ -243,12 +242,12 @@ mod tests {
     }
 
     #[test]
-    fn points_have_recipes_of_their_own() {
+    fn points_have_descriptions_of_their_own() {
         let points = points(Extent::Full, &Policy::all());
-        let recipes: BTreeSet<_> = points.iter().map(Point::recipe).collect();
+        let texts: BTreeSet<_> = points.iter().map(Point::config_text).collect();
         // A point of spinning and one of the kernel may be told the same.
-        assert!(recipes.len() > points.len() * 9 / 10 && !recipes.contains(""));
-        assert!(recipes.iter().any(|recipe| recipe.contains("quantum_us = ")));
+        assert!(texts.len() > points.len() * 9 / 10 && !texts.contains(""));
+        assert!(texts.iter().any(|text| text.contains("quantum = ")));
     }
 
     #[test]
@@ -301,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_waits_longer_than_was_promised() {
+    fn no_run_takes_longer_than_was_promised() {
         let (full, quick) = (hours(Extent::Full), hours(Extent::Quick));
         assert!(full < 2.0, "{full}");
         assert!(quick < 0.25, "{quick}");

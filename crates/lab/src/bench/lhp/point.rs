@@ -2,21 +2,16 @@
 
 use super::policy::Policy;
 use super::run;
-use crate::bench::store::Named;
 use crate::bench::vtime::case::Work;
 use serde::{Deserialize, Serialize};
 
 /// Thousandths in a whole, as FreeRTOS's `load=` counts.
 pub const WHOLE: u32 = 1_000;
 
-/// One run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Point {
-    /// For which figure.
     pub experiment: Experiment,
-    /// What Linux does.
     pub linux: Linux,
-    /// On what.
     pub stage: Stage,
     /// What the RTOS does, if there is one.
     pub rtos: Option<Rtos>,
@@ -44,13 +39,11 @@ pub enum Experiment {
 
 impl Experiment {
     /// Whether Linux must say where its functions are.
-    #[must_use]
     pub fn needs_symbols(self) -> bool {
         matches!(self, Self::Spinning | Self::Kernel)
     }
 }
 
-/// What Linux does.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Linux {
@@ -58,7 +51,6 @@ pub enum Linux {
     Hackbench {
         /// Messages of each sender to each receiver.
         loops: u32,
-        /// How many runs.
         runs: u32,
     },
     /// Hackbench until the machine ends.
@@ -66,32 +58,18 @@ pub enum Linux {
     /// The first vCPU writes to a file until the machine ends.
     BusyWrite,
     /// The same work on every vCPU, timed; then it switches off.
-    Timed {
-        /// Which.
-        work: Work,
-        /// How much of it.
-        count: u32,
-        /// How many runs.
-        runs: u32,
-    },
+    Timed { work: Work, count: u32, runs: u32 },
 }
 
-/// On what.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Stage {
     /// Linux on the bare board, without hypervisor, four cores.
     Native,
-    /// Linux under Cassata, nobody else.
-    Alone {
-        /// Cores and vCPUs.
-        cores: u32,
-    },
+    /// Linux under Cassata, alone.
+    Alone { cores: u32 },
     /// Linux and the RTOS on four cores.
-    Shared {
-        /// Name of the policy.
-        policy: String,
-    },
+    Shared { policy: String },
 }
 
 /// What the RTOS does.
@@ -107,13 +85,11 @@ pub struct Rtos {
 
 impl Stage {
     /// Linux beside the RTOS under `policy`.
-    #[must_use]
     pub fn shared(policy: Policy) -> Self {
         Self::Shared { policy: policy.name.into() }
     }
 
     /// The policy, if there is something to decide.
-    #[must_use]
     pub fn policy(&self) -> Option<Policy> {
         match self {
             Self::Shared { policy } => Policy::named(policy),
@@ -121,8 +97,6 @@ impl Stage {
         }
     }
 
-    /// In short.
-    #[must_use]
     pub fn name(&self) -> String {
         match self {
             Self::Native => "native".into(),
@@ -167,7 +141,7 @@ fn timed_s(work: Work, count: u32) -> f64 {
     each * f64::from(count)
 }
 
-impl Named for Point {
+impl crate::bench::store::Case for Point {
     /// Seconds on a computer with two machines side by side, roughly.
     fn work(&self) -> f64 {
         let machines = match self.experiment {
@@ -191,8 +165,8 @@ impl Named for Point {
         machines * (BOOT_S + load)
     }
 
-    fn recipe(&self) -> String {
-        run::recipe(self)
+    fn config_text(&self) -> String {
+        run::config_text(self)
     }
 
     /// Such as `throughput-on-demand-f5-l100-x7`,

@@ -1,7 +1,7 @@
 //! The policies that are compared: all that the scheduler knows. One that is
 //! new there is measured here.
 
-use sched::policy::{Kind, View};
+use sched::policy::{MigrationPolicy, View};
 
 /// One way to let Linux and the RTOS share the board.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,32 +28,28 @@ const ABOVE_RTOS: u32 = 20;
 
 impl Policy {
     /// Every policy, in the scheduler's order.
-    #[must_use]
     pub fn all() -> Vec<Self> {
-        let policy = |kind: &Kind| Self {
+        let policy = |kind: &MigrationPolicy| Self {
             name: kind.name(),
             for_rtos: kind.policy().needs().for_realtime,
             keeps_kernel_away: kind.policy().view(true) == View::UserOnly,
             moves_each_call: kind.policy().view(false) == View::KernelOnly,
         };
-        Kind::ALL.iter().map(policy).collect()
+        MigrationPolicy::ALL.iter().map(policy).collect()
     }
 
     /// The policy of that name.
-    #[must_use]
     pub fn named(name: &str) -> Option<Self> {
         Self::all().into_iter().find(|policy| policy.name == name)
     }
 
     /// What the description says of Linux, and of the RTOS.
-    #[must_use]
     pub fn settings(self) -> [String; 2] {
-        let setting = format!("migration = \"{}\"\n", self.name);
+        let setting = format!("migration_policy = \"{}\"\n", self.name);
         if self.for_rtos { [String::new(), setting] } else { [setting, String::new()] }
     }
 
     /// Priority of Linux's vCPU `index`.
-    #[must_use]
     pub fn linux_priority(self, index: u32) -> u32 {
         if self.for_rtos && index == 0 { ABOVE_RTOS } else { LINUX_PRIORITY }
     }
@@ -76,9 +72,9 @@ mod tests {
     }
 
     #[test]
-    fn who_makes_way_has_the_policy() {
+    fn the_vm_that_makes_way_has_the_policy() {
         let [linux, rtos] = Policy::named("on-demand").unwrap().settings();
-        assert_eq!((linux.as_str(), rtos.as_str()), ("migration = \"on-demand\"\n", ""));
+        assert_eq!((linux.as_str(), rtos.as_str()), ("migration_policy = \"on-demand\"\n", ""));
         let above = Policy::named("rt-vcpu").unwrap();
         assert!(above.settings()[0].is_empty());
         assert!(above.linux_priority(0) > RTOS_PRIORITY && above.linux_priority(1) < RTOS_PRIORITY);

@@ -1,13 +1,10 @@
-//! For people: the summary, and the page that shows each figure beside what
-//! the papers say.
+//! The answer: every dataset, and each figure beside what the papers say.
 
 use super::Lhp;
-use super::latency::{DRAWN, Drawing, Latency};
+use super::latency::{DRAWN, Latency};
 use super::point::Experiment;
-use crate::figures;
-use crate::report::{Report, figure, folded};
-use crate::results::Outcome;
-use crate::table::Table;
+use crate::answer::Answer;
+use crate::report::{Plot, figure, folded};
 use maud::{Markup, html};
 
 /// What the papers say of hackbench beside the RTOS.
@@ -37,117 +34,103 @@ cores wait in vain. The thesis (Section 6): so do those that wait for a function
 interrupt makes the preempted vCPU call. No paper counts either.";
 
 impl Lhp {
-    /// Both latencies under these policies.
-    fn both_latencies(&self, policies: &[&'static str]) -> Markup {
-        let of = |latency| drawings(&self.latency_figures(latency, policies));
-        html! { @for latency in Latency::ALL { (of(latency)) } }
-    }
-
-    fn tables(&self) -> Vec<Table> {
-        let throughput = self.throughput();
-        let all = [
-            throughput.dedicated(),
-            throughput.table(),
-            self.latency_table(),
-            self.migration_table(),
-            self.overhead_table(),
-            self.seen_table(),
-            self.kernel_table(),
-        ];
-        all.into_iter().filter(|table| !table.rows.is_empty()).collect()
-    }
-
-    /// The summary for a terminal.
-    #[must_use]
-    pub fn summary(&self, outcome: &Outcome) -> String {
-        let tables = self.tables().into_iter().map(|table| format!("{table}\n"));
-        let rule = self.throughput().rule_finding().map_or_else(String::new, |rule| rule + "\n\n");
-        format!("{}{rule}{}", tables.collect::<String>(), figures::checks(outcome))
-    }
-
-    /// The page.
-    #[must_use]
-    pub fn report(&self, outcome: &Outcome) -> Report {
+    pub(super) fn answer(&self) -> Answer {
         let lead = "Linux with four vCPUs and FreeRTOS with one, which shares core 0 with Linux's \
                     first: what becomes of Linux when the RTOS takes a core from it, and of the \
                     RTOS when Linux must get out of its way. Guests are unmodified; time is \
                     virtual, an instruction is a nanosecond.";
-        let mut report = Report::new("No lock holder left behind", lead);
-        let (held, all) =
-            (outcome.checks().iter().filter(|check| check.holds()).count(), outcome.checks().len());
-        report.tile(format!("{held} of {all}"), "goals reached");
-        let measured = self.measurements.len();
-        report.tile(format!("{measured} of {}", self.all), "points measured");
+        let mut answer = Answer::new("lhp", "No lock holder left behind", lead);
+        self.checks().into_iter().for_each(|check| answer.outcome.check(check));
+        let checks = answer.outcome.checks();
+        let held = checks.iter().filter(|check| check.holds()).count();
+        answer.tile(format!("{held} of {}", checks.len()), "goals reached");
+        answer.tile(format!("{} of {}", self.measurements.len(), self.all), "points measured");
+        self.illustrate(&mut answer);
+        let throughput = self.throughput();
+        answer.data(&throughput.dedicated());
+        answer.data_as(&throughput.data(), &throughput.table());
+        answer.data(&self.latency_data());
+        answer.csv(&self.latency_histogram());
+        answer.data(&self.migration_data());
+        answer.data(&self.overhead_data());
+        answer.data(&self.spinning_data());
+        answer.data(&self.kernel_data());
+        throughput.rule_finding().iter().for_each(|rule| answer.say(&format!("{rule}\n")));
+        answer
+    }
+
+    /// Adds a section for each experiment that was made: what is drawn, what the papers say,
+    /// what we found.
+    fn illustrate(&self, answer: &mut Answer) {
         let throughput = self.throughput();
         let has = |experiment| self.of(experiment).next().is_some();
-        let caption = "Mean time of a run of hackbench -g 1; less is better. Dashed: Linux alone \
-                       on so many cores.";
         if has(Experiment::Throughput) {
-            report.section(
-                "How fast is Linux beside the RTOS?",
-                html! {
-                    (figure(&throughput.chart().draw(), caption))
-                    (beside(THROUGHPUT, &throughput.finding()))
-                },
-            );
+            let caption = "Mean time of a run of hackbench -g 1; less is better. Dashed: Linux \
+                           alone on so many cores.";
+            let plot = answer.plot("throughput", &throughput.plot(), caption);
+            let beside = beside(THROUGHPUT, &throughput.finding());
+            answer.section("How fast is Linux beside the RTOS?", html! { (plot) (beside) });
         }
         if let Some(rule) = throughput.rule_finding() {
-            report.section("Does the interrupt rule help?", beside(RULE, &rule));
+            answer.section("Does the interrupt rule help?", beside(RULE, &rule));
         }
         if has(Experiment::Latency) {
-            report.section(
-                "How late is the RTOS?",
-                html! {
-                    (drawings(&self.latency_figures(Latency::Dispatch, &DRAWN)))
-                    (beside(LATENCY, &self.latency_finding()))
-                    (folded(
-                        "Interrupt response times",
-                        &drawings(&self.latency_figures(Latency::Response, &DRAWN))
-                    ))
-                    @for policies in self.other_policies() {
-                        (folded(&policies.join(", "), &self.both_latencies(&policies)))
-                    }
-                },
-            );
+            let content = self.latency_section(answer);
+            answer.section("How late is the RTOS?", content);
         }
         if has(Experiment::Migration) {
+            let plot = Plot::bars(&self.migration_data(), "part", "mean_instructions");
             let caption = "At EL2, beyond what happens without migration.";
-            report.section(
-                "What does a migration cost?",
-                html! {
-                    (figure(&self.migration_figure(), caption))
-                    (beside(MIGRATION, &self.migration_finding()))
-                },
-            );
+            let plot = answer.plot("migration", &plot, caption);
+            let beside = beside(MIGRATION, &self.migration_finding());
+            answer.section("What does a migration cost?", html! { (plot) (beside) });
         }
         if has(Experiment::Overhead) {
-            let caption = "The same work on each of four vCPUs, until the last has done it.";
-            report.section(
-                "What does Linux lose?",
-                html! {
-                    (figure(&self.overhead_figure(), caption))
-                    (beside(OVERHEAD, &self.overhead_finding()))
-                },
-            );
+            let lost = self.overhead_data().known("lost_percent");
+            let caption = "Longer than on the bare board: the same work on each of four vCPUs, \
+                           until the last has done it.";
+            let plot = answer.plot("overhead", &Plot::bars(&lost, "what", "lost_percent"), caption);
+            let beside = beside(OVERHEAD, &self.overhead_finding());
+            answer.section("What does Linux lose?", html! { (plot) (beside) });
         }
         if has(Experiment::Spinning) {
+            let data = self.spinning_data();
+            let preempted = Plot::bars(&data, "policy", "kernel_preempted_s");
+            let caption = "Linux's vCPUs lay preempted in their kernel.";
+            let preempted = answer.plot("preempted-in-kernel", &preempted, caption);
+            let spun = Plot::bars(&data, "policy", "spun_percent");
+            let caption = "Instructions that only waited for a lock or for a function on another \
+                           core.";
+            let spun = answer.plot("spinning", &spun, caption);
             let ours = "Ours: above and in the table below, the RTOS burning 80 % of core 0; what \
                         is spun is counted in further runs of the same point.";
-            report.section(
-                "How much is waited in vain?",
-                html! {
-                    @for (caption, _, drawing) in &self.seen_figures() { (figure(drawing, caption)) }
-                    (beside(SEEN, ours))
-                },
-            );
+            let content = html! { (preempted) (spun) (beside(SEEN, ours)) };
+            answer.section("How much is waited in vain?", content);
         }
-        self.tables().iter().for_each(|table| report.table(table));
-        report
     }
-}
 
-fn drawings(drawings: &[Drawing]) -> Markup {
-    html! { @for one in drawings { (figure(&one.drawing, &one.title)) } }
+    fn latency_section(&self, answer: &mut Answer) -> Markup {
+        let histogram = self.latency_histogram();
+        let plots =
+            |latency, policies: &[&'static str]| self.latency_plots(&histogram, latency, policies);
+        let files = |latency| -> Vec<Markup> {
+            let plots = plots(latency, &DRAWN).into_iter();
+            plots.map(|(title, file, plot)| answer.plot(&file, &plot, &title)).collect()
+        };
+        let [responses, dispatches] = Latency::ALL.map(files);
+        let others = |policies: &[&'static str]| {
+            let both = Latency::ALL.into_iter().flat_map(|latency| plots(latency, policies));
+            html! { @for (title, _, plot) in both { (figure(&plot.draw(), &title)) } }
+        };
+        html! {
+            @for plot in &dispatches { (plot) }
+            (beside(LATENCY, &self.latency_finding()))
+            (folded("Interrupt response times", &html! { @for plot in &responses { (plot) } }))
+            @for policies in self.other_policies() {
+                (folded(&policies.join(", "), &others(&policies)))
+            }
+        }
+    }
 }
 
 fn beside(paper: &str, ours: &str) -> Markup {

@@ -1,32 +1,30 @@
 //! Runs one point.
 
 use super::description;
-use super::migration::as_f64;
 use super::plan::CORES;
 use super::point::{Experiment, Linux, Point};
 use crate::bench::sample::Sample;
-use crate::bench::store::{Measured, Named};
+use crate::bench::store::{Case as _, Measured};
 use crate::bench::vtime;
 use crate::bench::vtime::case::{Case, Guest};
-use crate::bench::vtime::figures::{Figures, hackbench, work};
-use crate::bundle::{Bundle, channel};
-use crate::demo::{LinuxProgress, LinuxWork};
-use crate::machine::{Machine, MachineConfig, Time, VirtualTime};
+use crate::bench::vtime::figures::Figures;
+use crate::bench::{ProgressView, Tell};
+use crate::bundle::Bundle;
+use crate::guests::{LinuxProgress, LinuxWork};
 use crate::observe::{Distribution, Observer};
-use crate::session::{Limit, Session};
+use crate::quantity::real;
+use crate::session::Session;
 use crate::suite::Bench;
-use crate::view::{Scene, View};
 use ::vtime::stats::{Statistics, VcpuStatistics};
 use miette::{Result, miette};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-/// Real time for one machine: long for the longest on a busy host, short for a
-/// hang.
-const LIMIT: Duration = Duration::from_secs(7_200);
+/// Virtual time for one machine: several times what the longest needs.
+const LIMIT: Duration = Duration::from_secs(600);
 
 /// Places of the VMs in every description.
 const LINUX: usize = 0;
@@ -64,10 +62,10 @@ pub struct Lateness {
     pub activations: u64,
     /// Those that began after their period was over.
     pub missed: u64,
-    /// How often each interrupt response time occurred.
-    pub response: BTreeMap<u32, u64>,
-    /// How often each dispatch latency occurred.
-    pub dispatch: BTreeMap<u32, u64>,
+    /// Interrupt response times.
+    pub response: Distribution,
+    /// Dispatch latencies.
+    pub dispatch: Distribution,
 }
 
 /// Instructions that only wait.
@@ -83,7 +81,7 @@ impl Spun {
     /// The part of all that waited, 0 to 1.
     #[must_use]
     pub fn share(&self) -> f64 {
-        as_f64(self.waiting) / as_f64(self.all.max(1))
+        real(self.waiting) / real(self.all.max(1))
     }
 }
 
@@ -118,42 +116,24 @@ impl Measured for Measurement {
     }
 }
 
-/// A distribution of what was stored.
-#[must_use]
-pub fn distribution(counts: &BTreeMap<u32, u64>) -> Distribution {
-    let mut distribution = Distribution::default();
-    counts.iter().for_each(|(&value, &count)| distribution.record_many(value, count));
-    distribution
-}
-
-/// Runs `point` with its files in `directory`, which exists, and tells how far
-/// it is.
+/// Runs `point` with its files in the directory of `bench`, and tells how far it is.
 ///
 /// # Errors
 /// When the machine fails, a guest does not do its work, or Ctrl-C comes.
-pub fn run(
-    point: &Point,
-    bench: &Bench,
-    directory: &Path,
-    tell: &mut dyn FnMut(&str),
-) -> Result<Measurement> {
+pub fn run(point: &Point, bench: &Bench, tell: Tell<'_>) -> Result<Measurement> {
     let Some(text) = description::of(point, &bench.root) else {
-        return native(point, bench, directory, tell);
+        return native(point, bench, tell);
     };
-    let path = directory.join("system.toml");
+    let path = bench.directory.join("system.toml");
     crate::results::write_file(&path, text.as_bytes())?;
-    let checked = system::load_text(&path, &text)?;
-    let bundle = Bundle::pack(&checked, bench.hypervisor, &directory.join("system.elf"))?;
-    let time = VirtualTime::new(&bench.instrument, &bench.qemu, directory)?;
-    let config = bundle.machine_in(&Time::Virtual(time.clone()));
-    let mut watched = Watch { bundle: &bundle, bench, directory };
-    let first = watched.run(point, &config, tell)?;
+    let bundle = bench.pack(&system::load_text(&path, &text)?)?;
+    let first = boot(point, bench, bench.session(&bundle, LIMIT)?.shown_by(ProgressView(tell)))?;
     let mut measurement = first.measurement.clone();
     if point.experiment.needs_symbols() {
         let mut counted = |what: &str, range| {
-            let time = Time::Virtual(time.clone().counting(range));
-            let config = MachineConfig { time, ..bundle.machine() };
-            let again = watched.run(point, &config, &mut |now| tell(&format!("{what}: {now}")))?;
+            let mut tell = |now: &str| tell(&format!("{what}: {now}"));
+            let session = bench.session(&bundle, LIMIT)?.counting(range);
+            let again = boot(point, bench, session.shown_by(ProgressView(&mut tell)))?;
             measurement.real_s += again.measurement.real_s;
             let cores = again.measurement.statistics.map_or(vec![], |all| all.vcpus);
             if within(&cores).iter().all(|&executed| executed == 0) {
@@ -180,84 +160,47 @@ fn within(cores: &[VcpuStatistics]) -> Vec<u64> {
     cores.iter().filter_map(|core| Some(core.range.as_ref()?.instructions)).collect()
 }
 
-struct Watch<'a> {
-    bundle: &'a Bundle,
-    bench: &'a Bench,
-    directory: &'a Path,
-}
-
 /// A run, and where the kernel said that its functions are.
-struct Run {
+struct Booted {
     measurement: Measurement,
     symbols: BTreeMap<String, (u64, u64)>,
 }
 
-impl Watch<'_> {
-    fn run(
-        &mut self,
-        point: &Point,
-        config: &MachineConfig,
-        tell: &mut dyn FnMut(&str),
-    ) -> Result<Run> {
-        let consoles = self.bundle.consoles(Some(self.directory.into()));
-        let begin = Instant::now();
-        let mut machine = Machine::start(&self.bench.qemu, config, &consoles)?;
-        let mut observer = Observer::new(self.bundle.layout(), config.time.pace());
-        let mut linux = LinuxProgress::default();
-        let mut said = Vec::new();
-        let ends_itself = point.experiment == Experiment::Migration;
-        let awaits_rtos = matches!(point.linux, Linux::BusyHackbench | Linux::BusyWrite);
-        Session {
-            machine: &mut machine,
-            observer: &mut observer,
-            view: &mut Telling(tell),
-            interrupt: self.bench.interrupt.clone(),
-            limit: Some(Limit::Real(LIMIT)),
-        }
-        .run(|lines, observer| {
-            for line in lines.iter().filter(|line| line.channel == channel(LINUX)) {
-                linux.hear(&line.text);
-                said.push(line.text.clone());
-            }
-            let rtos_over = point.rtos.is_some()
-                && observer.latest().is_some_and(|now| now.vms[RTOS].is_over());
-            linux.failed.is_some()
-                || awaits_rtos && rtos_over
-                || !ends_itself && linux.is_over(LinuxWork::All)
-        })?;
-        if self.bench.interrupt.requested() {
-            return Err(miette!("interrupted"));
-        }
-        let consoles = self.directory.join("console-linux.log");
-        let unfinished = |what: &str| miette!("{what}; its console: {}", consoles.display());
-        if let Some(why) = linux.failed {
-            return Err(unfinished(&format!("Linux gave up: {why}")));
-        }
-        if !awaits_rtos && !linux.done {
-            return Err(unfinished("Linux did not do its work"));
-        }
-        let statistics = machine.statistics();
-        let measurement = Measurement {
-            point: point.clone(),
-            real_s: begin.elapsed().as_secs_f64(),
-            virtual_s: statistics
-                .as_ref()
-                .map_or(0.0, |counts| Duration::from_nanos(counts.virtual_ns).as_secs_f64()),
-            runs: match point.linux {
-                Linux::Timed { .. } => work(&said),
-                _ => hackbench(&said),
-            },
-            rtos: point.rtos.map(|rtos| lateness(&observer, rtos.activations)).transpose()?,
-            vcpus: vcpus(&observer),
-            statistics,
-            spinning: BTreeMap::new(),
-            kernel: Vec::new(),
-        };
-        Ok(Run { measurement, symbols: said.iter().filter_map(|line| symbol(line)).collect() })
+/// Runs `point` in `session` until its guests have done their work.
+fn boot(point: &Point, bench: &Bench, session: Session<'_>) -> Result<Booted> {
+    let ends_itself = point.experiment == Experiment::Migration;
+    let awaits_rtos = matches!(point.linux, Linux::BusyHackbench | Linux::BusyWrite);
+    let run = session.run(|now| {
+        let linux = &now.said.guests[LINUX].linux;
+        let rtos_over = point.rtos.is_some()
+            && now.observer.latest().is_some_and(|now| now.vms[RTOS].is_over());
+        linux.failed.is_some()
+            || awaits_rtos && rtos_over
+            || !ends_itself && linux.is_over(LinuxWork::All)
+    })?;
+    if bench.interrupt.requested() {
+        return Err(miette!("interrupted"));
     }
+    let linux = &run.said.guests[LINUX].linux;
+    let consoles = bench.directory.join("console-linux.log");
+    let unfinished = |what: &str| miette!("{what}; its console: {}", consoles.display());
+    let runs = runs(&point.linux, linux).map_err(|why| unfinished(&why))?;
+    let virtual_s = run.virtual_time().unwrap_or_default().as_secs_f64();
+    let measurement = Measurement {
+        point: point.clone(),
+        real_s: run.elapsed.as_secs_f64(),
+        virtual_s,
+        runs,
+        rtos: point.rtos.map(|rtos| lateness(&run.observer, rtos.activations)).transpose()?,
+        vcpus: vcpus(&run.observer),
+        statistics: run.instrument,
+        spinning: BTreeMap::new(),
+        kernel: Vec::new(),
+    };
+    Ok(Booted { measurement, symbols: linux.symbols.clone() })
 }
 
-impl Run {
+impl Booted {
     fn symbol(&self, name: &str) -> Result<(u64, u64)> {
         let found = self.symbols.get(name).copied();
         found.ok_or_else(|| miette!("Linux did not say where {name} is"))
@@ -298,12 +241,24 @@ fn begin_of_kernel(bundle: &Bundle) -> u64 {
     bundle.tables.loads[0].dst_pa
 }
 
-/// Reads `cassata: symbol NAME from=0x.. to=0x..`.
-fn symbol(line: &str) -> Option<(String, (u64, u64))> {
-    let (name, rest) = line.strip_prefix("cassata: symbol ")?.split_once(' ')?;
-    let (from, to) = rest.trim_end().strip_prefix("from=0x")?.split_once(" to=0x")?;
-    let hex = |text: &str| u64::from_str_radix(text, 16).ok();
-    Some((name.into(), (hex(from)?, hex(to)?)))
+/// Returns the times of the runs that `wanted` asks for, or says what Linux did not do:
+/// a run that is missing must not pass for one that was never asked for.
+fn runs(wanted: &Linux, linux: &LinuxProgress) -> Result<Sample, String> {
+    if let Some(why) = &linux.failed {
+        return Err(format!("Linux gave up: {why}"));
+    }
+    let (seconds, runs) = match *wanted {
+        Linux::BusyHackbench | Linux::BusyWrite => return Ok(Sample::default()),
+        Linux::Hackbench { runs, .. } => (&linux.hackbench_s, runs),
+        Linux::Timed { runs, .. } => (&linux.work_s, runs),
+    };
+    if !linux.done {
+        return Err("Linux did not say that it is done".into());
+    }
+    if seconds.len() != runs as usize {
+        return Err(format!("Linux finished {} of {runs} runs", seconds.len()));
+    }
+    Ok(Sample(seconds.clone()))
 }
 
 fn lateness(observer: &Observer, wanted: u32) -> Result<Lateness> {
@@ -316,8 +271,8 @@ fn lateness(observer: &Observer, wanted: u32) -> Result<Lateness> {
     Ok(Lateness {
         activations: header.written,
         missed: header.missed,
-        response: reports.response().iter().collect(),
-        dispatch: reports.dispatch().iter().collect(),
+        response: reports.response().clone(),
+        dispatch: reports.dispatch().clone(),
     })
 }
 
@@ -345,22 +300,17 @@ fn native_case(point: &Point) -> Option<Case> {
 
 /// What a point's machine is told, wherever the project is.
 #[must_use]
-pub fn recipe(point: &Point) -> String {
+pub fn config_text(point: &Point) -> String {
     let described = description::of(point, Path::new(""));
-    described.or_else(|| Some(native_case(point)?.recipe())).unwrap_or_default()
+    described.or_else(|| Some(native_case(point)?.config_text())).unwrap_or_default()
 }
 
 /// Without hypervisor.
-fn native(
-    point: &Point,
-    bench: &Bench,
-    directory: &Path,
-    tell: &mut dyn FnMut(&str),
-) -> Result<Measurement> {
+fn native(point: &Point, bench: &Bench, tell: Tell<'_>) -> Result<Measurement> {
     let Some(case) = native_case(point) else {
         return Err(miette!("only timed work runs without hypervisor"));
     };
-    let found = vtime::run::run(&case, bench, directory, tell)?;
+    let found = vtime::run::run(&case, bench, tell)?;
     let virtual_s = found.virtual_s().unwrap_or_default();
     let Figures::Work(runs) = found.figures else {
         return Err(miette!("Linux did other work"));
@@ -378,33 +328,29 @@ fn native(
     })
 }
 
-/// Tells how far a machine is.
-struct Telling<'a>(&'a mut dyn FnMut(&str));
-
-impl View for Telling<'_> {
-    fn show(&mut self, scene: &Scene) {
-        let virtual_s = scene.virtual_time.unwrap_or_default().as_secs_f64();
-        (self.0)(&format!("{:.0} s for {virtual_s:.2} s", scene.elapsed.as_secs_f64()));
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn reads_where_functions_are() {
-        let line = "cassata: symbol queued_spin_lock_slowpath from=0xffff800008ce9ad0 to=0xffff800008ce9f00";
-        let (name, range) = symbol(line).unwrap();
-        assert_eq!(name, "queued_spin_lock_slowpath");
-        assert_eq!(range, (0xffff_8000_08ce_9ad0, 0xffff_8000_08ce_9f00));
-        assert_eq!(symbol("cassata: symbol gone from=0x to=0x"), None);
-        assert_eq!(symbol("cassata: linux done"), None);
-    }
-
-    #[test]
-    fn distributions_are_what_was_stored() {
-        let counts = BTreeMap::from([(700, 3), (900, 1)]);
-        assert_eq!(distribution(&counts).iter().collect::<BTreeMap<_, _>>(), counts);
+    fn a_run_that_is_missing_is_an_error() {
+        let wanted = Linux::Hackbench { loops: 100, runs: 2 };
+        let of = |lines: &[&str]| {
+            let mut linux = LinuxProgress::default();
+            lines.iter().for_each(|line| linux.hear(line));
+            runs(&wanted, &linux)
+        };
+        let first = "cassata: hackbench run=1 seconds=0.412";
+        let behind_the_kernel = "random: crng init donecassata: hackbench run=2 seconds=0.398";
+        let done = "cassata: linux done";
+        assert_eq!(of(&[first, behind_the_kernel, done]), Ok(Sample(vec![0.412, 0.398])));
+        assert_eq!(of(&[first, done]).unwrap_err(), "Linux finished 1 of 2 runs");
+        assert_eq!(
+            of(&[first, behind_the_kernel]).unwrap_err(),
+            "Linux did not say that it is done"
+        );
+        let failed = of(&[first, "cassata: linux failed: hackbench run=2 status=1"]);
+        assert_eq!(failed.unwrap_err(), "Linux gave up: hackbench run=2 status=1");
+        assert_eq!(runs(&Linux::BusyWrite, &LinuxProgress::default()), Ok(Sample::default()));
     }
 }

@@ -6,12 +6,11 @@ use super::point::{Experiment, Point, Stage, WHOLE};
 use super::policy::Policy;
 use super::{Lhp, policies_of};
 use crate::bench::sample::Sample;
+use crate::dataset::{Dataset, Unit};
 use crate::quantity::number;
-use crate::report::Chart;
+use crate::report::Plot;
 use crate::results::{Check, Goal};
 use crate::table::Table;
-use serde_json::{Value, json};
-use std::fmt::Write;
 
 /// Most that on-demand may be above the ideal line, percent.
 const ABOVE_IDEAL_PERCENT: f64 = 5.0;
@@ -32,7 +31,6 @@ pub enum Judged {
 }
 
 /// How a goal judges this policy at this load, thousandths, if one does.
-#[must_use]
 pub fn judged(policy: &str, load_permille: u32) -> Option<Judged> {
     match (policy, load_permille) {
         ("on-demand", _) => Some(Judged::Clearly),
@@ -46,7 +44,6 @@ pub fn judged(policy: &str, load_permille: u32) -> Option<Judged> {
 /// The time that the ideal line gives: while the RTOS sleeps, a share
 /// 1 - `load` of the time, Linux is as fast as on four cores of its own, else as
 /// on three (`four` and `three` are its times there).
-#[must_use]
 pub fn ideal(load: f64, four: f64, three: f64) -> f64 {
     1.0 / ((1.0 - load) / four + load / three)
 }
@@ -110,7 +107,6 @@ impl Throughput {
         Some(100.0 * (time / self.ideal(load_permille)? - 1.0))
     }
 
-    /// The goals.
     pub fn checks(&self) -> Vec<Check> {
         let named = |name| self.policies.iter().copied().find(|policy| policy.name == name);
         let mut checks = Vec::new();
@@ -132,100 +128,70 @@ impl Throughput {
         checks
     }
 
-    /// Mean and spread of each point, and its distance from the ideal.
+    /// Linux on cores of its own.
+    pub fn dedicated(&self) -> Dataset {
+        Dataset::of("dedicated", "hackbench on dedicated cores", &self.alone)
+            .name("cores", |(cores, _)| *cores)
+            .column("runs", Unit::Seconds, |(_, steady)| steady.0.clone())
+            .for_programs()
+            .column("mean", Unit::Seconds, |(_, steady)| steady.mean())
+            .shown_in(Unit::Milliseconds, 1)
+            .column("deviation", Unit::Percent, |(_, steady)| steady.deviation_percent())
+            .done()
+    }
+
+    /// Each point beside the ideal, for programs.
+    pub fn data(&self) -> Dataset {
+        Dataset::of("throughput", "hackbench beside the RTOS", &self.spots)
+            .name("policy", |spot| spot.policy.name)
+            .name("f", |spot| share(spot.load_permille))
+            .column("runs", Unit::Seconds, |spot| spot.steady.0.clone())
+            .column("mean", Unit::Seconds, |spot| spot.steady.mean())
+            .column("deviation", Unit::Percent, |spot| spot.steady.deviation_percent())
+            .column("ideal", Unit::Seconds, |spot| self.ideal(spot.load_permille))
+            .column("above_ideal", Unit::Change, |spot| {
+                self.above_ideal(spot.policy, spot.load_permille)
+            })
+            .done()
+    }
+
+    /// A row for each load and a column for each policy, for people.
     pub fn table(&self) -> Table {
         let head = ["f", "ideal"].into_iter().chain(self.policies.iter().map(|p| p.name));
-        let mut table = Table::new("hackbench, ms: mean ± deviation, and above ideal", head);
+        let mut table = Table::new("hackbench, mean ms (deviation, above the ideal line)", head);
         for &load in &self.loads {
-            let cell = |&policy: &Policy| match self.at(policy, load) {
-                Some(steady) => {
-                    let above = self.above_ideal(policy, load);
-                    let above = above.map_or_else(String::new, |above| format!(" {above:+.1} %"));
-                    format!("{} ± {:.1} %{above}", ms(steady.mean()), steady.deviation_percent())
-                }
-                None => "-".into(),
+            let cell = |&policy: &Policy| {
+                let Some(steady) = self.at(policy, load) else { return "-".into() };
+                let above = self.above_ideal(policy, load);
+                let above = above.map_or_else(String::new, |percent| format!(", {percent:+.1} %"));
+                format!("{} ({:.1} %{above})", ms(steady.mean()), steady.deviation_percent())
             };
-            let first = [number(share(load)), self.ideal(load).map_or("-".into(), ms)];
-            table.row(first.into_iter().chain(self.policies.iter().map(cell)));
+            let ideal = self.ideal(load).map_or_else(|| "-".into(), ms);
+            let cells = self.policies.iter().map(cell);
+            table.row([number(share(load)), ideal].into_iter().chain(cells));
         }
         table
     }
 
-    /// Linux on cores of its own.
-    pub fn dedicated(&self) -> Table {
-        let mut table = Table::new("hackbench on dedicated cores", ["cores", "mean", "deviation"]);
-        for (cores, steady) in &self.alone {
-            let deviation = format!("{:.1} %", steady.deviation_percent());
-            table.row([cores.to_string(), format!("{} ms", ms(steady.mean())), deviation]);
-        }
-        table
-    }
-
-    /// The figure.
-    pub fn chart(&self) -> Chart<'static> {
-        let curve = |&policy: &Policy| {
-            let time = |&load: &u32| self.at(policy, load).map_or(f64::NAN, |s| 1e3 * s.mean());
-            (policy.name, self.loads.iter().map(time).collect::<Vec<_>>())
-        };
-        let ideal = |&load: &u32| self.ideal(load).map_or(f64::NAN, |s| 1e3 * s);
-        let mut curves = vec![("ideal", self.loads.iter().map(ideal).collect())];
-        curves.extend(self.policies.iter().map(curve));
-        let names = [(4, "4 cores"), (3, "3 cores"), (2, "2 cores")];
-        let line = |(cores, name)| Some((name, 1e3 * self.alone(cores)?));
-        let lines: Vec<_> = names.into_iter().filter_map(line).collect();
-        let all = curves.iter().flat_map(|(_, times)| times).chain(lines.iter().map(|(_, t)| t));
-        let most = all.copied().filter(|time| time.is_finite()).fold(1.0, f64::max);
-        Chart {
-            across: "f, the share of core 0 that the RTOS burns",
-            up: "hackbench, ms",
-            unit: "ms",
-            most: 1.1 * most,
-            values: self.loads.iter().map(|&load| share(load)).collect(),
-            curves,
-            lines,
-        }
-    }
-
-    /// One line for each point.
-    pub fn csv(&self) -> String {
-        let mut text =
-            String::from("stage,f,runs,mean_s,deviation_percent,ideal_s,above_ideal_percent\n");
-        for (cores, steady) in &self.alone {
-            let (runs, mean) = (steady.0.len(), steady.mean());
-            let _ = writeln!(text, "alone-{cores},,{runs},{mean},{},,", steady.deviation_percent());
-        }
-        for Spot { load_permille, policy, steady } in &self.spots {
-            let load = *load_permille;
-            let _ = writeln!(
-                text,
-                "{},{},{},{},{},{},{}",
-                policy.name,
-                share(load),
-                steady.0.len(),
-                steady.mean(),
-                steady.deviation_percent(),
-                self.ideal(load).map_or_else(String::new, |s| s.to_string()),
-                self.above_ideal(*policy, load).map_or_else(String::new, |p| p.to_string()),
-            );
-        }
-        text
-    }
-
-    /// For programs.
-    pub fn json(&self) -> Value {
-        let spot = |Spot { load_permille, policy, steady }: &Spot| {
-            json!({
-                "policy": policy.name, "load": share(*load_permille), "runs_s": steady.0,
-                "mean_s": steady.mean(), "deviation_percent": steady.deviation_percent(),
-                "ideal_s": self.ideal(*load_permille),
-                "above_ideal_percent": self.above_ideal(*policy, *load_permille),
-            })
-        };
-        let alone = |(cores, steady): &(u32, Sample)| json!({ "cores": cores, "runs_s": steady.0, "mean_s": steady.mean() });
-        json!({
-            "dedicated": self.alone.iter().map(alone).collect::<Vec<_>>(),
-            "points": self.spots.iter().map(spot).collect::<Vec<_>>(),
-        })
+    /// The figure: curves for the ideal and each policy, lines for dedicated cores.
+    pub fn plot(&self) -> Plot {
+        let ideal = self.loads.iter().map(|&load| ("ideal", load, self.ideal(load)));
+        let curves = self.policies.iter().flat_map(|&policy| {
+            let mean =
+                move |&load: &u32| (policy.name, load, self.at(policy, load).map(Sample::mean));
+            self.loads.iter().map(mean)
+        });
+        let data = Dataset::of("curves", "", ideal.chain(curves))
+            .name("policy", |(policy, ..)| *policy)
+            .name("f", |(_, load, _)| share(*load))
+            .head("f, the share of core 0 that the RTOS burns")
+            .column("hackbench", Unit::Milliseconds, |(.., mean)| mean.map(|s| 1e3 * s))
+            .digits(1)
+            .done();
+        let lines = [(4, "4 cores"), (3, "3 cores"), (2, "2 cores")];
+        let lines = lines.into_iter().filter_map(|(cores, name)| Some((name, self.alone(cores)?)));
+        let plot = Plot::lines(&data, "f", "hackbench_ms").by("policy");
+        lines.fold(plot, |plot, (name, s)| plot.rule(name, 1e3 * s))
     }
 
     /// By how much hackbench takes longer under `one` than under `other`, in words:
@@ -333,9 +299,10 @@ mod tests {
         };
         assert_eq!(holds(0.0999), (true, 16));
         assert_eq!(holds(0.1001), (false, 16));
-        let csv = times(0.1).throughput().csv();
-        assert!(csv.contains("\nnone,0.8,1,0.2,NaN,"), "{csv}");
-        assert_eq!(csv.lines().count(), 5);
+        let data = times(0.1).throughput().data().json();
+        assert_eq!((&data[1]["policy"], &data[1]["mean_s"]), (&"none".into(), &0.2.into()));
+        assert!(data[1]["deviation_percent"].is_null() && data.as_array().unwrap().len() == 2);
+        assert_eq!(times(0.1).throughput().dedicated().json()[0]["cores"], 4);
         let finding = times(0.1).throughput().finding();
         assert!(
             finding.contains("is slower than on three cores from f = 0.8 on. At most"),

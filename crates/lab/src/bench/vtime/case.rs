@@ -1,11 +1,11 @@
 //! One run of a machine.
 
-use crate::bench::store::Named;
+use crate::guests::Images;
 use crate::machine::{MachineConfig, Time, VirtualTime};
 use crate::suite::Bench;
 use serde::{Deserialize, Serialize};
 use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use vtime::options::Options;
 
 /// Memory of the machine, bytes.
@@ -18,10 +18,7 @@ pub enum Guest {
     /// Linux boots to user space and switches off.
     Boot,
     /// Linux runs `hackbench -g 1 -l 100` so many times.
-    Hackbench {
-        /// How many.
-        runs: u32,
-    },
+    Hackbench { runs: u32 },
     /// Linux runs cyclictest on every core.
     Cyclictest {
         /// Wake-ups per core, one each millisecond.
@@ -29,14 +26,11 @@ pub enum Guest {
     },
     /// Linux does the same amount of work on every core, several times.
     Work {
-        /// Which.
         work: Work,
         /// How much of it on each core, each time.
         count: u32,
-        /// How many times.
         runs: u32,
     },
-    /// The metronome.
     Metronome {
         /// Interrupts per core and phase.
         interrupts: u32,
@@ -68,15 +62,11 @@ pub enum Mode {
     Plain,
 }
 
-/// One run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Case {
-    /// What runs.
     #[serde(flatten)]
     pub guest: Guest,
-    /// On so many cores.
     pub cores: u32,
-    /// How they share time.
     pub mode: Mode,
     /// How far one may run ahead of the others, nanoseconds.
     pub quantum_ns: u64,
@@ -89,14 +79,12 @@ pub struct Case {
 impl Case {
     /// The first run with the instrument as it is meant to be used, on a host
     /// that is left alone.
-    #[must_use]
     pub fn new(guest: Guest, cores: u32) -> Self {
         let quantum_ns = Options::DEFAULT_QUANTUM_NS;
         Self { guest, cores, mode: Mode::Turns, quantum_ns, busy_host: false, repetition: 1 }
     }
 
     /// Whether `other` is a run of the same.
-    #[must_use]
     pub fn repeats(&self, other: &Self) -> bool {
         *self == Self { repetition: self.repetition, ..*other }
     }
@@ -127,8 +115,8 @@ impl Case {
     }
 }
 
-impl Named for Case {
-    fn recipe(&self) -> String {
+impl crate::bench::store::Case for Case {
+    fn config_text(&self) -> String {
         format!("{:?}", self.guest.arguments(&Images::of(Path::new(""))))
     }
 
@@ -151,30 +139,6 @@ impl Named for Case {
     }
 }
 
-/// The files that boot.
-#[derive(Clone, Debug)]
-pub struct Images {
-    /// Debian's kernel.
-    pub kernel: PathBuf,
-    /// What it runs.
-    pub initramfs: PathBuf,
-    /// The bare-metal guest.
-    pub metronome: PathBuf,
-}
-
-impl Images {
-    /// Where the launcher puts them, in the project at `root`.
-    #[must_use]
-    pub fn of(root: &Path) -> Self {
-        let guests = root.join("build/guests");
-        Self {
-            kernel: guests.join("linux/Image"),
-            initramfs: guests.join("linux/initramfs.cpio.gz"),
-            metronome: guests.join("metronome.elf"),
-        }
-    }
-}
-
 impl Guest {
     /// Hackbench in the shortest way to a steady run: one to warm up, one that
     /// counts.
@@ -182,7 +146,6 @@ impl Guest {
 
     /// Whether there are runs of hackbench to compare within one boot, the
     /// first, which warms up, left out.
-    #[must_use]
     pub fn several_steady_runs(self) -> bool {
         matches!(self, Self::Hackbench { runs } if runs > 2)
     }
@@ -215,11 +178,9 @@ impl Guest {
 }
 
 impl Work {
-    /// Each of them.
     pub const ALL: [Self; 3] = [Self::Cpu, Self::Calls, Self::Forks];
 
     /// Its name in short, as the guest knows it.
-    #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Self::Cpu => "cpu",
@@ -229,7 +190,6 @@ impl Work {
     }
 
     /// Linux's command line for `runs` runs of `count` on each core.
-    #[must_use]
     pub fn options(self, count: u32, runs: u32) -> String {
         let name = self.name();
         format!("cassata.run=work cassata.work={name} cassata.count={count} cassata.repeat={runs}")
@@ -239,6 +199,7 @@ impl Work {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::bench::store::Case as _;
 
     #[test]
     fn names_tell_cases_apart() {

@@ -2,10 +2,12 @@
 
 use super::Vtime;
 use super::case::{Case, Guest, Mode};
-use super::figures::{Figures, Histogram};
+use super::figures::Figures;
 use super::run::Measurement;
+use crate::observe::Distribution;
+use crate::quantity::real;
 use crate::results::{Check, Goal};
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use vtime::metronome::Record;
 use vtime::options::Options;
 
@@ -17,7 +19,6 @@ const SLOWDOWN: f64 = 2.0;
 impl Vtime {
     /// Compares with the goals. What should have been measured and was not
     /// meets none.
-    #[must_use]
     pub fn checks(&self) -> Vec<Check> {
         let parts = [self.scaling(), self.steadiness(), self.interrupts(), self.wake_ups()];
         parts.into_iter().flatten().chain([self.sameness()]).chain(self.cost()).collect()
@@ -31,14 +32,14 @@ impl Vtime {
         let each = |of: fn(&Record) -> u64| {
             found.map(|(_, report)| report.records.iter().map(of).collect::<Vec<_>>())
         };
-        let sum = |of| each(of).map(|all| as_f64(all.iter().sum()));
-        let max = |of| each(of).map(|all| as_f64(all.into_iter().max().unwrap_or(0)));
+        let sum = |of| each(of).map(|all| real(all.iter().sum()));
+        let max = |of| each(of).map(|all| real(all.into_iter().max().unwrap_or(0)));
         let planned = self.planned.iter().find_map(|case| match case.guest {
             Guest::Metronome { interrupts } => Some(f64::from(interrupts * case.cores * 4)),
             _ => None,
         });
-        let quantum = Goal::AtMost(as_f64(Options::DEFAULT_QUANTUM_NS));
-        let apart = found.map(|(_, report)| as_f64(report.farthest_behind_ns));
+        let quantum = Goal::AtMost(real(Options::DEFAULT_QUANTUM_NS));
+        let apart = found.map(|(_, report)| real(report.farthest_behind_ns));
         let (unit, none) = ("interrupts", Goal::Exactly(0.0));
         let all = Goal::Exactly(planned.unwrap_or(f64::NAN));
         vec![
@@ -56,7 +57,7 @@ impl Vtime {
     }
 
     /// The histograms of cyclictest, in the order of its runs.
-    pub(super) fn histograms(&self) -> Vec<&Histogram> {
+    pub(super) fn histograms(&self) -> Vec<&Distribution> {
         let histogram = |m: &'_ Measurement| matches!(m.figures, Figures::Cyclictest(_));
         let found = self.measurements.iter().filter(|m| histogram(m));
         found
@@ -75,8 +76,8 @@ impl Vtime {
         let complete = histograms.len() == planned;
         let apart = histograms.split_first().filter(|_| complete).map(|(first, rest)| {
             let greatest = rest.iter().map(|other| distance(first, other)).max().unwrap_or(0);
-            let total: u64 = first.values().sum();
-            100.0 * as_f64(greatest) / as_f64(total.max(1))
+            let total = first.count();
+            100.0 * real(greatest) / real(total.max(1))
         });
         let name = format!("cyclictest: wake-ups in another bin, greatest of {planned} runs");
         vec![Check::new(&name, apart, "%", Goal::Exactly(0.0))]
@@ -97,7 +98,7 @@ impl Vtime {
 
     fn sameness(&self) -> Check {
         let apart = |(first, m): (&Measurement, &Measurement)| {
-            Some(as_f64(first.instructions()?.abs_diff(m.instructions()?)))
+            Some(real(first.instructions()?.abs_diff(m.instructions()?)))
         };
         let apart: Option<Vec<f64>> = self.repetitions().into_iter().map(apart).collect();
         let most = apart.and_then(|all| all.into_iter().reduce(f64::max));
@@ -125,15 +126,9 @@ impl Vtime {
 }
 
 /// How many wake-ups of one histogram are in another bin than in the other.
-pub(super) fn distance(a: &Histogram, b: &Histogram) -> u64 {
-    let bins: BTreeSet<&u32> = a.keys().chain(b.keys()).collect();
-    let in_bin = |h: &Histogram, bin: &u32| h.get(bin).copied().unwrap_or(0);
-    bins.into_iter().map(|bin| in_bin(a, bin).saturating_sub(in_bin(b, bin))).sum()
-}
-
-#[allow(clippy::cast_precision_loss)] // counts
-fn as_f64(count: u64) -> f64 {
-    count as f64
+pub(super) fn distance(a: &Distribution, b: &Distribution) -> u64 {
+    let in_b: BTreeMap<u32, u64> = b.iter().collect();
+    a.iter().map(|(bin, n)| n.saturating_sub(in_b.get(&bin).copied().unwrap_or(0))).sum()
 }
 
 #[cfg(test)]
@@ -158,7 +153,7 @@ mod tests {
             Measurement::bare(case, s, Figures::Booted)
         };
         let cyclic = |h: &[(u32, u64)]| {
-            let figures = Figures::Cyclictest(h.iter().copied().collect());
+            let figures = Figures::Cyclictest(h.iter().copied().collect::<BTreeMap<_, _>>().into());
             Measurement::bare(Case::new(Guest::Cyclictest { loops: 5 }, 4), 1.0, figures)
         };
         let vtime = vtime(vec![

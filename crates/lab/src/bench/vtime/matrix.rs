@@ -7,7 +7,6 @@ use crate::bench::Extent;
 const QUANTA_NS: [u64; 5] = [500, 1_000, 5_000, 10_000, 20_000];
 
 /// The runs, in this order.
-#[must_use]
 pub fn cases(extent: Extent) -> Vec<Case> {
     match extent {
         Extent::Full => Sizes {
@@ -92,7 +91,7 @@ impl Sizes {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bench::store::Named;
+    use crate::bench::store::Case as _;
     use std::collections::BTreeSet;
 
     #[test]

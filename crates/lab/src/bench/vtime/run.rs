@@ -1,23 +1,20 @@
 //! Runs one case.
 
-use super::busy::Busy;
 use super::case::{Case, Mode};
 use super::figures::{self, Figures};
 use crate::bench::store::Measured;
-use crate::console::{ConsoleConfig, Cursor};
-use crate::machine::{HostUse, Machine};
-use crate::suite::Bench;
+use crate::bench::{ProgressView, Tell};
+use crate::session::{End, Session};
+use crate::suite::{Bench, Busy};
 use miette::{Result, WrapErr, miette};
 use serde::{Deserialize, Serialize};
-use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use vtime::stats::Statistics;
 
-/// How often Ctrl-C is looked for, and what the machine has used.
-const LOOK: Duration = Duration::from_millis(100);
-/// Real time for one machine: long for the longest on a busy host, short for a
-/// hang.
-const LIMIT: Duration = Duration::from_secs(3_600);
+/// Time for one machine, its own: many times what the longest needs.
+const LIMIT: Duration = Duration::from_secs(600);
+/// How often a machine in virtual time is held, which takes a thousandth of its real time.
+const PERIOD: Duration = Duration::from_millis(10);
 
 /// What a run brought.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -38,48 +35,31 @@ pub struct Measurement {
     pub figures: Figures,
 }
 
-/// Runs `case` with logs in `directory`, which exists, and tells how far it is.
+/// Runs `case` with logs in the directory of `bench`, and says how far it is.
 ///
 /// # Errors
 /// When the machine fails, the guest does not do its work, or Ctrl-C comes.
-pub fn run(
-    case: &Case,
-    bench: &Bench,
-    directory: &Path,
-    tell: &mut dyn FnMut(&str),
-) -> Result<Measurement> {
-    let config = case.machine(bench, directory)?;
-    let consoles = ConsoleConfig::plain("guest", Some(directory.into()));
+pub fn run(case: &Case, bench: &Bench, tell: Tell<'_>) -> Result<Measurement> {
+    let directory = &bench.directory;
+    let session = Session::plain(case.machine(bench, directory)?, "guest", &bench.qemu, directory);
+    // It ends itself, and nothing is judged before.
+    let session = session.within(LIMIT).held_every(PERIOD).shown_by(ProgressView(tell));
     let busy = case.busy_host.then(Busy::start);
-    let start = Instant::now();
-    let mut machine = Machine::start(&bench.qemu, &config, &consoles)?;
-    let mut used = HostUse::default();
-    while !machine.ended_within(LOOK)? {
-        if bench.interrupt.requested() {
-            return Err(miette!("interrupted"));
-        }
-        if start.elapsed() > LIMIT {
-            return Err(miette!("it has not come to its end within {} s", LIMIT.as_secs()));
-        }
-        used = machine.host_use().unwrap_or_default().at_least(used);
-        let virtual_s = machine.statistics().map(|counts| seconds(counts.virtual_ns));
-        let passed = virtual_s.map_or_else(String::new, |s| format!(" for {s:.2} s"));
-        let real_s = start.elapsed().as_secs_f64();
-        tell(&format!("{real_s:.0} s{passed}"));
-    }
-    let real_s = start.elapsed().as_secs_f64();
+    let run = session.interrupted_by(bench.interrupt.clone()).run(|_| false)?;
     drop(busy);
-    let lines = machine.consoles().follow(&mut Cursor::default(), Duration::ZERO);
-    let console: Vec<_> = lines.into_iter().map(|line| line.text).collect();
-    let statistics = machine.statistics().filter(|counts| counts.finished);
+    if run.end != End::PoweredOff {
+        return Err(miette!("{}", run.end.about()));
+    }
+    let statistics = run.instrument.filter(|counts| counts.finished);
     if statistics.is_none() && case.mode != Mode::Plain {
         return Err(miette!("the instrument left no complete statistics"));
     }
-    let figures = figures::read(case, &console)
+    let figures = figures::read(case, &run.said, &run.lines)
         .wrap_err_with(|| format!("console: {}", directory.join("console-guest.log").display()))?;
+    let used = run.host.unwrap_or_default();
     Ok(Measurement {
         case: *case,
-        real_s,
+        real_s: run.elapsed.as_secs_f64(),
         cores_s: used.cores.as_secs_f64(),
         main_loop_s: used.main_loop.as_secs_f64(),
         waited_s: used.waited.as_secs_f64(),

@@ -15,7 +15,6 @@ const READING: f64 = 0.2;
 
 impl CaseStudy {
     /// What the paper says, and what we found.
-    #[must_use]
     pub fn claims(&self) -> Vec<Check> {
         let [mpcp, no, with] = &self.runs[..] else { return Vec::new() };
         let near = |name: &str, value, paper: f64, within| {
@@ -68,7 +67,7 @@ impl CaseStudy {
         let count = [0, 1, 2, 3, 4, 5, 7].into_iter().filter(|&task| shorter(task)).count();
         claims.push(Check::new(
             "vMPCP+DSwO, tasks but τ7 that respond sooner than under both others",
-            count_to_f64(count),
+            count as f64,
             "of 7",
             Goal::Exactly(7.0),
         ));
@@ -100,7 +99,6 @@ impl Run {
     }
 
     /// What the scheme is called.
-    #[must_use]
     pub const fn name(&self) -> &'static str {
         self.scheme.name()
     }
@@ -109,7 +107,6 @@ impl Run {
 impl CaseStudy {
     /// The changes of a scheme against MPCP: the mean over tasks, and that of
     /// the mean.
-    #[must_use]
     pub fn changes(&self, scheme: Scheme) -> (f64, f64) {
         let baseline = &self.run(Scheme::Mpcp).responses;
         let responses = &self.run(scheme).responses;
@@ -117,12 +114,6 @@ impl CaseStudy {
     }
 }
 
-#[allow(clippy::cast_precision_loss)] // well below 2^52
 pub(super) fn ms(ns: u64) -> f64 {
     ns as f64 / 1e6
-}
-
-#[allow(clippy::cast_precision_loss)] // at most 7
-fn count_to_f64(count: usize) -> f64 {
-    count as f64
 }

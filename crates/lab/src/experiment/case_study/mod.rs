@@ -4,8 +4,8 @@
 //!
 //! | module | story |
 //! | --- | --- |
-//! | [`claims`] | the paper's statements as checks |
-//! | [`ties`] | what a microsecond more or less changes |
+//! | `claims` | the paper's statements as checks |
+//! | `ties` | what a microsecond more or less changes |
 //! | `report` | the page, the tables, the JSON |
 //!
 //! In the paper, every time is a multiple of a tenth of a millisecond, and
@@ -13,9 +13,9 @@
 //! hardware, so where two things happen at one instant in ours, one of them came
 //! first in theirs; `ties` shows what follows from that.
 
-pub mod claims;
+mod claims;
 mod report;
-pub mod ties;
+mod ties;
 
 use sim::case_study::{Scheme, system};
 use sim::system::{Execution, Refusal};
@@ -61,7 +61,6 @@ impl CaseStudy {
     }
 
     /// The run under a scheme.
-    #[must_use]
     pub fn run(&self, scheme: Scheme) -> &Run {
         let place = Scheme::ALL.iter().position(|&other| other == scheme);
         &self.runs[place.unwrap_or(0)]
@@ -83,16 +82,12 @@ fn run(scheme: Scheme, execution: Execution, seed: u64) -> Result<Run, Refusal> 
 /// The mean over the tasks of how much longer (more than 0) or shorter each
 /// responds than under the baseline: -0.1 is 10 % shorter. The paper says "on
 /// average", which can mean this or [`change_of_the_mean`].
-#[must_use]
-#[allow(clippy::cast_precision_loss)] // milliseconds
 pub fn mean_change(responses: &[u64], baseline: &[u64]) -> f64 {
     let ratios = responses.iter().zip(baseline).map(|(&ours, &theirs)| ours as f64 / theirs as f64);
     ratios.sum::<f64>() / baseline.len() as f64 - 1.0
 }
 
 /// How much longer or shorter the mean response time is than the baseline's.
-#[must_use]
-#[allow(clippy::cast_precision_loss)] // milliseconds
 pub fn change_of_the_mean(responses: &[u64], baseline: &[u64]) -> f64 {
     responses.iter().sum::<u64>() as f64 / baseline.iter().sum::<u64>() as f64 - 1.0
 }

@@ -1,16 +1,14 @@
 //! The case study as a page, as tables and as JSON.
 
 use super::claims::ms;
-use super::ties::SEEDS;
+use super::ties::{self, SEEDS};
 use super::{CaseStudy, Run};
+use crate::answer::Answer;
+use crate::dataset::{Dataset, Unit};
 use crate::experiment::{agreeing, told};
-use crate::quantity::number;
-use crate::report::Report;
 use crate::report::timeline::Schedule;
-use crate::results::Outcome;
-use crate::table::Table;
 use maud::{PreEscaped, html};
-use serde_json::{Value, json};
+use serde_json::json;
 use sim::case_study::Scheme;
 
 /// The drawings show so much, ns.
@@ -38,106 +36,81 @@ const DIFFERENCES: &[&str] = &[
 ];
 
 impl CaseStudy {
-    /// Everything, for programs. The checks are the paper's statements.
-    #[must_use]
-    pub fn outcome(&self) -> Outcome {
-        let mut outcome = Outcome::new("vmpcp-case-study");
-        outcome.parameter("paper", "Kim, Wang, Rajkumar: vMPCP, RTSS 2014, Section V-B");
-        outcome.parameter("seeds_for_ties", SEEDS);
-        for run in &self.runs {
-            let (mean, of_the_mean) = self.changes(run.scheme);
-            let figures = json!({
-                "responses_ns": run.responses,
-                "mean_change": mean,
-                "change_of_the_mean": of_the_mean,
-            });
-            outcome.figure(run.name(), figures);
-        }
-        let way = |way: &super::ties::Outcome| {
-            json!({
-                "responses_ms": way.responses_ms,
-                "seeds": way.seeds,
-                "mean_change": way.mean_change,
-                "change_of_the_mean": way.change_of_the_mean,
-            })
-        };
-        let ways: Vec<Value> = self.ties.outcomes.iter().map(way).collect();
-        outcome.figure("ties_with_overrun", ways);
-        outcome.figure("mean_change_no_overrun_range", json!(self.ties.no_overrun));
-        outcome.figure("mean_change_with_overrun_range", json!(self.ties.with_overrun));
-        self.claims().into_iter().for_each(|claim| outcome.check(claim));
-        outcome
-    }
-
-    /// The page.
-    #[must_use]
-    pub fn report(&self) -> Report {
+    /// The answer. Its checks are the paper's statements.
+    pub fn answer(&self) -> Answer {
         let lead = "Two virtual machines with four vCPUs each, (3, 10) ms, on four cores; eight \
                     tasks share one resource. The paper measured on KVM; this is the hypervisor's \
                     own scheduler in the simulator. Each statement of the paper is a check; one \
                     that does not hold is a finding, not a fault.";
-        let mut report = Report::new("vMPCP, the case study", lead);
+        let mut answer = Answer::new("vmpcp-case-study", "vMPCP, the case study", lead);
+        let outcome = &mut answer.outcome;
+        outcome.parameter("paper", "Kim, Wang, Rajkumar: vMPCP, RTSS 2014, Section V-B");
+        outcome.parameter("seeds_for_ties", SEEDS);
+        outcome.figure("mean_change_no_overrun_range", json!(self.ties.no_overrun));
+        outcome.figure("mean_change_with_overrun_range", json!(self.ties.with_overrun));
         let claims = self.claims();
-        let agree = agreeing(&claims);
-        report.tile(format!("{agree} of {}", claims.len()), "statements agree");
+        answer.tile(format!("{} of {}", agreeing(&claims), claims.len()), "statements agree");
         for scheme in [Scheme::DeferrableNoOverrun, Scheme::DeferrableWithOverrun] {
-            let (mean, _) = self.changes(scheme);
-            report.tile(percent(mean), &format!("{} against MPCP", scheme.name()));
+            let mean = Unit::Change.text(&(100.0 * self.changes(scheme).0).into(), None);
+            answer.tile(mean, &format!("{} against MPCP", scheme.name()));
         }
-        report.table(&self.table());
+        answer.data(&self.responses());
         for run in &self.runs {
-            report.section(run.name(), html! { figure { (PreEscaped(run.svg())) } });
+            let drawing = run.svg();
+            answer.section(run.name(), html! { figure { (PreEscaped(&drawing)) } });
+            answer.file(&run.file(), drawing);
         }
-        report.table(&self.ways());
-        report.section(
+        answer.say(&format!("The paper:\n{}", told(&claims)));
+        answer.data(&self.ways());
+        answer.section(
             "Where it differs, and why",
             html! { ul { @for text in DIFFERENCES { li { (text) } } } },
         );
-        report
+        claims.into_iter().for_each(|claim| answer.outcome.check(claim));
+        answer
     }
 
-    /// What is said on the terminal.
-    #[must_use]
-    pub fn summary(&self) -> String {
-        format!("{}\nThe paper:\n{}\n{}", self.table(), told(&self.claims()), self.ways())
-    }
-
-    fn table(&self) -> Table {
-        let tasks = (1..=8).map(|task| format!("τ{task}")).collect::<Vec<_>>();
-        let head = ["", "mean change", "of the mean"];
-        let head = head.into_iter().chain(tasks.iter().map(String::as_str));
-        let mut table = Table::new("Response times (ms), and their change against MPCP", head);
-        for run in &self.runs {
+    /// Response times under each scheme, and what the paper says of their change.
+    fn responses(&self) -> Dataset {
+        let paper = [("the paper: DSnO", -7.5), ("the paper: DSwO", -29.1)];
+        let ours = self.runs.iter().map(|run| {
             let (mean, of_the_mean) = self.changes(run.scheme);
-            let responses = run.responses.iter().map(|&ns| number(ms(ns)));
-            let cells = [run.name().to_owned(), percent(mean), percent(of_the_mean)];
-            table.row(cells.into_iter().chain(responses));
+            (run.name(), 100.0 * mean, Some(100.0 * of_the_mean), Some(run))
+        });
+        let paper = paper.into_iter().map(|(name, mean)| (name, mean, None, None));
+        let title = "Response times, and their change against MPCP";
+        let rows = Dataset::of("responses", title, ours.chain(paper));
+        let all =
+            rows.name("scheme", |row| row.0)
+                .head("")
+                .column("mean_change", Unit::Change, |row| row.1);
+        let mut all =
+            all.column("change_of_the_mean", Unit::Change, |row| row.2).head("of the mean");
+        for task in 0..8 {
+            let response = |row: &(_, _, _, Option<&Run>)| row.3.map(|run| ms(run.responses[task]));
+            all = all.column(&format!("τ{}", task + 1), Unit::Milliseconds, response);
         }
-        let paper = ["the paper: DSnO", "-7.5 %"].into_iter().chain([""; 9]);
-        table.row(paper.map(String::from));
-        let paper = ["the paper: DSwO", "-29.1 %"].into_iter().chain([""; 9]);
-        table.row(paper.map(String::from));
-        table
+        all.done()
     }
 
-    fn ways(&self) -> Table {
+    fn ways(&self) -> Dataset {
         let title = "vMPCP+DSwO with execution times up to 1 % shorter: how ties are decided";
-        let tasks = (1..=8).map(|task| format!("τ{task}")).collect::<Vec<_>>();
-        let head = ["of 400 seeds", "mean change", "of the mean"];
-        let head = head.into_iter().chain(tasks.iter().map(String::as_str));
-        let mut table = Table::new(title, head);
-        for way in &self.ties.outcomes {
-            let cells =
-                [way.seeds.to_string(), percent(way.mean_change), percent(way.change_of_the_mean)];
-            table.row(cells.into_iter().chain(way.responses_ms.iter().map(ToString::to_string)));
+        let mut all = Dataset::of("ties_with_overrun", title, &self.ties.outcomes)
+            .name("seeds", |way| way.seeds)
+            .head("of 400 seeds")
+            .column("mean_change", Unit::Change, |way| 100.0 * way.mean_change)
+            .column("change_of_the_mean", Unit::Change, |way| 100.0 * way.change_of_the_mean)
+            .head("of the mean");
+        for task in 0..8 {
+            let response = |way: &&ties::Outcome| way.responses_ms[task];
+            all = all.column(&format!("τ{}", task + 1), Unit::Milliseconds, response).digits(0);
         }
-        table
+        all.done()
     }
 }
 
 impl Run {
     /// Its timeline, as the paper's Figure 11 shows it.
-    #[must_use]
     pub fn svg(&self) -> String {
         let schedule = Schedule {
             title: self.name(),
@@ -151,13 +124,7 @@ impl Run {
     }
 
     /// Name of the file of its timeline.
-    #[must_use]
     pub fn file(&self) -> String {
         format!("{}.svg", self.name().to_lowercase().replace('+', "-"))
     }
-}
-
-/// A change with its sign: `-7.5 %`.
-fn percent(change: f64) -> String {
-    format!("{:+.1} %", 100.0 * change)
 }

@@ -22,7 +22,6 @@ const LEAST: u8 = 99;
 pub struct Outcome {
     /// Response times of the tasks, rounded to ms.
     pub responses_ms: Vec<u64>,
-    /// How often.
     pub seeds: u64,
     /// [`mean_change`], the mean over these seeds.
     pub mean_change: f64,
@@ -30,7 +29,6 @@ pub struct Outcome {
     pub change_of_the_mean: f64,
 }
 
-/// All of them.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Ties {
     /// The smallest and the greatest [`mean_change`] under vMPCP+DSnO.
@@ -68,7 +66,6 @@ impl Ties {
         }
         let mut outcomes: Vec<_> = outcomes.into_values().collect();
         for outcome in &mut outcomes {
-            #[allow(clippy::cast_precision_loss)] // at most SEEDS
             let seeds = outcome.seeds as f64;
             outcome.mean_change /= seeds;
             outcome.change_of_the_mean /= seeds;

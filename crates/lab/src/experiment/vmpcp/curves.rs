@@ -7,7 +7,7 @@ use super::taskset::{draw, random};
 use analysis::bounds::Computed;
 use rayon::prelude::*;
 
-/// Tasksets between two looks at whoever waits for us.
+/// Tasksets between two looks at whatever waits for us.
 const BATCH: u64 = 500;
 
 /// The four schemes over what varies.
@@ -20,7 +20,6 @@ pub struct Curves {
 /// All tasksets of one setting.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Point {
-    /// What varies.
     pub value: f64,
     /// How many were drawn, at least 1.
     pub tasksets: u64,
@@ -59,7 +58,6 @@ impl Curves {
             let mut point = Point { value, tasksets: draw.tasksets, schedulable: [0; 4] };
             let mut done = 0;
             while done < draw.tasksets {
-                #[allow(clippy::cast_precision_loss)] // of a progress bar
                 let share =
                     (index as f64 + done as f64 / draw.tasksets as f64) / values.len() as f64;
                 if !go_on(share) {
@@ -79,13 +77,11 @@ impl Curves {
     }
 
     /// The point where what varies has this value.
-    #[must_use]
     pub fn at(&self, value: f64) -> Option<&Point> {
         self.points.iter().find(|point| (point.value - value).abs() < 1e-9)
     }
 
     /// Those from `low` to `high`, both included.
-    #[must_use]
     pub fn between(&self, low: f64, high: f64) -> Self {
         let inside = self.points.iter().filter(|point| (low..=high).contains(&point.value));
         Self { points: inside.cloned().collect() }
@@ -109,7 +105,6 @@ impl Curves {
 
     /// Where the same scheme differs most in `other`, and by how many percentage
     /// points: ours less theirs.
-    #[must_use]
     pub fn difference(&self, other: &Self, scheme: Scheme) -> Option<(f64, f64)> {
         let pairs = self.points.iter().zip(&other.points);
         let differences = pairs.map(|(a, b)| (a.value, b.percent(scheme) - a.percent(scheme)));
@@ -119,14 +114,11 @@ impl Curves {
 
 impl Point {
     /// The share of schedulable tasksets under `scheme`, 0 to 100.
-    #[must_use]
-    #[allow(clippy::cast_precision_loss)] // counts of tasksets
     pub fn percent(&self, scheme: Scheme) -> f64 {
         100.0 * self.schedulable[scheme as usize] as f64 / self.tasksets as f64
     }
 
     /// By how many percentage points DSwO leads the best of the others.
-    #[must_use]
     pub fn lead(&self) -> f64 {
         let others = [Scheme::PSwO, Scheme::PSnO, Scheme::DSnO].map(|scheme| self.percent(scheme));
         self.percent(Scheme::DSwO) - others.into_iter().fold(0.0, f64::max)

@@ -32,25 +32,16 @@ impl Figure {
     pub const ALL: [Self; 5] = [Self::Six, Self::Seven, Self::Eight, Self::Nine, Self::Ten];
 
     /// As the paper numbers it.
-    #[must_use]
     pub fn number(self) -> u32 {
-        match self {
-            Self::Six => 6,
-            Self::Seven => 7,
-            Self::Eight => 8,
-            Self::Nine => 9,
-            Self::Ten => 10,
-        }
+        6 + self as u32
     }
 
     /// The figure that the paper numbers so.
-    #[must_use]
     pub fn from_number(number: u32) -> Option<Self> {
         Self::ALL.into_iter().find(|figure| figure.number() == number)
     }
 
     /// What varies, with its unit.
-    #[must_use]
     pub fn varies(self) -> &'static str {
         match self {
             Self::Six => "size of a gcs (µs)",
@@ -62,7 +53,6 @@ impl Figure {
     }
 
     /// What the paper says of the figure, in its words or near them.
-    #[must_use]
     pub fn says(self) -> &'static str {
         match self {
             Self::Six => {
@@ -91,7 +81,6 @@ impl Figure {
     /// What varies takes these values. The text of the paper says neither the
     /// ranges nor the steps but those it mentions; for Figure 7 it says that they
     /// are all possible values, which for 48 tasks are the divisors of 48.
-    #[must_use]
     pub fn values(self) -> &'static [f64] {
         match self {
             Self::Six => {
@@ -107,8 +96,6 @@ impl Figure {
     }
 
     /// Table I, and in it `value` of what varies.
-    #[must_use]
-    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // of our own tables
     pub fn setting(self, value: f64) -> Setting {
         let (base, whole) = (Setting::BASE, value as u64);
         match self {
@@ -121,7 +108,6 @@ impl Figure {
     }
 
     /// What the paper says, as checks of `curves`. Values are percentage points.
-    #[must_use]
     pub fn claims(self, curves: &Curves) -> Vec<Check> {
         let mut claims = match self {
             Self::Six => size_of_a_gcs(curves),

@@ -3,19 +3,19 @@
 //!
 //! | module | story |
 //! | --- | --- |
-//! | [`setting`] | Table I, and what we chose where the paper leaves something open |
-//! | [`taskset`] | random tasksets |
-//! | [`scheme`] | PSwO, DSwO, PSnO, DSnO: budgets, then Equation 6 |
-//! | [`curves`] | ten thousand of them at each point |
+//! | `setting` | Table I, and what we chose where the paper leaves something open |
+//! | `taskset` | random tasksets |
+//! | `scheme` | PSwO, DSwO, PSnO, DSnO: budgets, then Equation 6 |
+//! | `curves` | ten thousand of them at each point |
 //! | [`figure`] | what varies, and the paper's statements as checks |
 //! | `report` | the page, the drawing, the table, the JSON |
 
-pub mod curves;
+mod curves;
 pub mod figure;
 mod report;
-pub mod scheme;
-pub mod setting;
-pub mod taskset;
+mod scheme;
+mod setting;
+mod taskset;
 
 use crate::interrupt::Interrupt;
 use crate::progress::Progress;

@@ -1,143 +1,107 @@
-//! A figure beside the paper's words: as a page, a drawing, a table, JSON.
+//! A figure beside the paper's words.
 
 use super::Experiment;
 use super::curves::Curves;
 use super::scheme::Scheme;
 use super::setting::Setting;
+use crate::answer::Answer;
+use crate::dataset::{Dataset, Unit};
 use crate::experiment::{agreeing, told};
 use crate::quantity::{count, number};
-use crate::report::{Chart, Report, figure as captioned};
-use crate::results::{Check, Outcome};
-use crate::table::Table;
+use crate::report::Plot;
+use crate::results::Outcome;
 use maud::html;
 use serde_json::{Value, json};
-use std::fmt::Write;
 
 impl Experiment {
-    /// Name of the directory of its results.
-    #[must_use]
+    /// Returns the name of the directory of its results.
     pub fn name(&self) -> String {
         format!("vmpcp-figure-{}", self.figure.number())
     }
 
-    /// Everything, for programs. The checks are the paper's statements.
-    #[must_use]
-    pub fn outcome(&self) -> Outcome {
-        let mut outcome = Outcome::new(&self.name());
-        outcome.parameter("paper", "Kim, Wang, Rajkumar: vMPCP, RTSS 2014, corrected 2015");
-        outcome.parameter("tasksets_per_point", self.draw.tasksets);
-        outcome.parameter("seed", self.draw.seed);
-        outcome.parameter("base", base());
-        outcome.parameter("choices", CHOICES);
-        let values: Vec<f64> = self.curves.points.iter().map(|point| point.value).collect();
-        outcome.figure("varies", self.figure.varies());
-        outcome.figure("values", values);
-        outcome.figure("percent_schedulable", percents(&self.curves));
-        let others = self.others.iter().map(|other| {
-            let claims = self.figure.claims(&other.curves);
-            json!({
-                "choice": other.name,
-                "tasksets_per_point": other.tasksets,
-                "percent_schedulable": percents(&other.curves),
-                "statements_that_agree": agreeing(&claims),
-                "statements": claims.len(),
-            })
-        });
-        outcome.figure("other_choices", Value::Array(others.collect()));
-        self.figure.claims(&self.curves).into_iter().for_each(|claim| outcome.check(claim));
-        outcome
-    }
-
-    /// The page.
-    #[must_use]
-    pub fn report(&self) -> Report {
+    /// The answer. Its checks are the paper's statements.
+    pub fn answer(&self) -> Answer {
         let (number, varies) = (self.figure.number(), self.figure.varies());
-        let title = format!("vMPCP, figure {number}");
         let lead = format!(
             "Schedulable tasksets over the {varies}. The paper says: {}. Below, each statement is a \
              check of what we computed; one that does not hold is a finding, not a fault.",
             self.figure.says()
         );
-        let mut report = Report::new(&title, &lead);
+        let mut answer = Answer::new(&self.name(), &format!("vMPCP, figure {number}"), &lead);
+        self.record(&mut answer.outcome);
         let claims = self.figure.claims(&self.curves);
         let tasksets = count(self.draw.tasksets);
-        report.tile(format!("{} of {}", agreeing(&claims), claims.len()), "statements agree");
-        report.tile(tasksets.clone(), "tasksets at each point");
+        answer.tile(format!("{} of {}", agreeing(&claims), claims.len()), "statements agree");
+        answer.tile(tasksets.clone(), "tasksets at each point");
         let caption = format!("{tasksets} tasksets at each point, bounds as published.");
-        report.section("Our figure", captioned(&self.chart().draw(), &caption));
-        report.table(&self.table());
-        report.section("What we chose", html! { p { (CHOICES) } });
-        report.table(&self.sensitivity());
-        report
+        let plot = Plot::lines(&self.long(), "point", "schedulable_percent").by("scheme");
+        let plot = answer.plot("figure", &plot.up_to(100.0), &caption);
+        answer.section("Our figure", plot);
+        answer.data(&self.data());
+        answer.say(&format!("The paper: {}.\n{}", self.figure.says(), told(&claims)));
+        answer.section("What we chose", html! { p { (CHOICES) } });
+        answer.data(&self.sensitivity());
+        claims.into_iter().for_each(|claim| answer.outcome.check(claim));
+        answer
     }
 
-    /// What is said on the terminal.
-    #[must_use]
-    pub fn summary(&self) -> String {
-        let claims = told(&self.figure.claims(&self.curves));
-        let says = self.figure.says();
-        format!("{}\nThe paper: {says}.\n{claims}\n{}", self.table(), self.sensitivity())
+    fn record(&self, outcome: &mut Outcome) {
+        outcome.parameter("paper", "Kim, Wang, Rajkumar: vMPCP, RTSS 2014, corrected 2015");
+        outcome.parameter("tasksets_per_point", self.draw.tasksets);
+        outcome.parameter("seed", self.draw.seed);
+        outcome.parameter("base", base());
+        outcome.parameter("choices", CHOICES);
+        outcome.figure("varies", self.figure.varies());
+        let others =
+            self.others.iter().map(|other| (other.name.to_owned(), percents(&other.curves)));
+        outcome.figure("other_choices", Value::Object(others.collect()));
     }
 
-    /// One line for each point.
-    #[must_use]
-    pub fn csv(&self) -> String {
-        let names = Scheme::ALL.map(|scheme| format!("{} (%)", scheme.name())).join(",");
-        let mut text = format!("{},{names},tasksets\n", self.figure.varies());
-        for point in &self.curves.points {
-            let percents = Scheme::ALL.map(|scheme| number(point.percent(scheme))).join(",");
-            let _ = writeln!(text, "{},{percents},{}", number(point.value), point.tasksets);
+    /// A row for each point, a column for each scheme.
+    fn data(&self) -> Dataset {
+        let title = format!("Figure {}: schedulable tasksets", self.figure.number());
+        let points = Dataset::of("figure", &title, &self.curves.points);
+        let mut all = points.name("value", |point| point.value).head(self.figure.varies());
+        for scheme in Scheme::ALL {
+            all = all.column(scheme.name(), Unit::Percent, |point| point.percent(scheme));
         }
-        text
+        all.name("tasksets", |point| point.tasksets).for_programs().done()
     }
 
-    /// The drawing.
-    #[must_use]
-    pub fn chart(&self) -> Chart<'static> {
-        let curve = |scheme: Scheme| {
-            let points = self.curves.points.iter();
-            (scheme.name(), points.map(|point| point.percent(scheme)).collect())
-        };
-        Chart {
-            across: self.figure.varies(),
-            up: "schedulable tasksets",
-            unit: "%",
-            most: 100.0,
-            values: self.curves.points.iter().map(|point| point.value).collect(),
-            curves: Scheme::ALL.map(curve).into(),
-            lines: Vec::new(),
-        }
-    }
-
-    fn table(&self) -> Table {
-        let title = format!("Figure {}: schedulable tasksets (%)", self.figure.number());
-        let head = [self.figure.varies()].into_iter().chain(Scheme::ALL.map(Scheme::name));
-        let mut table = Table::new(&title, head);
-        for point in &self.curves.points {
-            let percents = Scheme::ALL.map(|scheme| format!("{:.1}", point.percent(scheme)));
-            table.row([number(point.value)].into_iter().chain(percents));
-        }
-        table
+    /// A row for each point and scheme, for the plot.
+    fn long(&self) -> Dataset {
+        let each = |scheme| self.curves.points.iter().map(move |point| (scheme, point));
+        Dataset::of("curves", "", Scheme::ALL.into_iter().flat_map(each))
+            .name("scheme", |(scheme, _)| scheme.name())
+            .name("point", |(_, point)| point.value)
+            .head(self.figure.varies())
+            .column("schedulable", Unit::Percent, |(scheme, point)| point.percent(*scheme))
+            .head("schedulable tasksets")
+            .done()
     }
 
     /// How much it matters what we chose.
-    fn sensitivity(&self) -> Table {
+    fn sensitivity(&self) -> Dataset {
+        let ours = ("(ours)", self.draw.tasksets, &self.curves);
+        let others = self.others.iter().map(|other| (other.name, other.tasksets, &other.curves));
         let title = "Other choices: greatest difference from ours (points), and where";
-        let head = ["instead"].into_iter().chain(Scheme::ALL.map(Scheme::name)).chain(["agree"]);
-        let mut table = Table::new(title, head);
-        let claims = self.figure.claims(&self.curves);
-        let agree = |claims: &[Check]| format!("{} of {}", agreeing(claims), claims.len());
-        table.row(["(ours)", "", "", "", ""].map(String::from).into_iter().chain([agree(&claims)]));
-        for other in &self.others {
-            let differences = Scheme::ALL.map(|scheme| {
-                let difference = self.curves.difference(&other.curves, scheme);
-                difference
-                    .map_or_else(String::new, |(at, by)| format!("{by:+.1} at {}", number(at)))
+        let rows = Dataset::of("choices", title, std::iter::once(ours).chain(others));
+        let mut all = rows.name("instead", |(name, ..)| *name);
+        for scheme in Scheme::ALL {
+            all = all.name(scheme.name(), |(.., curves)| {
+                let difference = self.curves.difference(curves, scheme);
+                let text = |(at, by)| format!("{by:+.1} at {}", number(at));
+                difference.filter(|(_, by): &(f64, f64)| by.abs() > 0.0).map(text)
             });
-            let row = [other.name.to_owned()].into_iter().chain(differences);
-            table.row(row.chain([agree(&self.figure.claims(&other.curves))]));
         }
-        table
+        let claims = |curves| self.figure.claims(curves);
+        all.name("tasksets_per_point", |(_, tasksets, _)| *tasksets)
+            .for_programs()
+            .name("statements_that_agree", |(.., curves)| agreeing(&claims(curves)))
+            .head("agree")
+            .name("statements", |(.., curves)| claims(curves).len())
+            .head("of")
+            .done()
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::setting::{Budgets, GRAIN_NS};
 use analysis::bounds::{Bounds, Computed, Workload};
-use analysis::model::{Ns, Server, System};
+use analysis::model::{Ns, ServerKind, System};
 
 /// A server, with overrun or without.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,23 +22,16 @@ impl Scheme {
     pub const ALL: [Self; 4] = [Self::PSwO, Self::DSwO, Self::PSnO, Self::DSnO];
 
     /// As the paper calls it.
-    #[must_use]
     pub fn name(self) -> &'static str {
-        match self {
-            Self::PSwO => "PSwO",
-            Self::DSwO => "DSwO",
-            Self::PSnO => "PSnO",
-            Self::DSnO => "DSnO",
-        }
+        ["PSwO", "DSwO", "PSnO", "DSnO"][self as usize]
     }
 
-    fn server(self) -> (Server, bool) {
-        match self {
-            Self::PSwO => (Server::Periodic, true),
-            Self::DSwO => (Server::Deferrable, true),
-            Self::PSnO => (Server::Periodic, false),
-            Self::DSnO => (Server::Deferrable, false),
-        }
+    fn server(self) -> (ServerKind, bool) {
+        let kind = match self {
+            Self::PSwO | Self::PSnO => ServerKind::Periodic,
+            Self::DSwO | Self::DSnO => ServerKind::Deferrable,
+        };
+        (kind, matches!(self, Self::PSwO | Self::DSwO))
     }
 }
 
@@ -56,7 +49,7 @@ pub fn schedulable(system: &System, budgets: Budgets) -> Computed<[bool; 4]> {
         workload.set_server(
             match budgets {
                 Budgets::EachServer => server,
-                Budgets::Deferrable => Server::Deferrable,
+                Budgets::Deferrable => ServerKind::Deferrable,
             },
             overrun,
         );

@@ -9,13 +9,9 @@ pub const GRAIN_NS: Ns = 10_000;
 /// How tasksets of one point are made: Table I and what varies.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Setting {
-    /// Physical cores.
     pub pcpus: usize,
-    /// On each core.
     pub vcpus_per_pcpu: usize,
-    /// On each vCPU.
     pub tasks_per_vcpu: usize,
-    /// Of every vCPU.
     pub vcpu_period_ns: Ns,
     /// Shortest period of a task, a multiple of [`GRAIN_NS`].
     pub min_period_ns: Ns,
@@ -23,11 +19,9 @@ pub struct Setting {
     pub max_period_ns: Ns,
     /// Utilization of the tasks of one vCPU together, from 0 to 1.
     pub utilization: f64,
-    /// Of every task.
     pub gcs_per_task: usize,
     /// Tasks that lock one mutex; divides the number of tasks.
     pub lockers_per_mutex: usize,
-    /// Of every gcs.
     pub gcs_ns: Ns,
 }
 
@@ -46,14 +40,10 @@ impl Setting {
         gcs_ns: 10_000,
     };
 
-    /// All tasks.
-    #[must_use]
     pub fn tasks(&self) -> usize {
         self.vcpus() * self.tasks_per_vcpu
     }
 
-    /// All vCPUs.
-    #[must_use]
     pub fn vcpus(&self) -> usize {
         self.pcpus * self.vcpus_per_pcpu
     }

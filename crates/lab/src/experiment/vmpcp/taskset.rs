@@ -2,12 +2,11 @@
 //! where it does not.
 
 use super::setting::{Choices, GRAIN_NS, Lockers, Order, Setting, Split};
-use analysis::model::{Ns, Section, Segment, Server, System, Task, Vcpu};
+use analysis::model::{Ns, Section, Segment, ServerKind, System, Task, Vcpu};
 use chacha20::ChaCha8Rng;
 use chacha20::rand_core::{Rng, SeedableRng};
 
 /// The random numbers of taskset `index` at `point` of `figure`.
-#[must_use]
 pub fn random(seed: u64, figure: u32, point: usize, index: u64) -> ChaCha8Rng {
     let mut bytes = [0; 32];
     bytes[..8].copy_from_slice(&seed.to_le_bytes());
@@ -19,7 +18,6 @@ pub fn random(seed: u64, figure: u32, point: usize, index: u64) -> ChaCha8Rng {
 
 /// Draws a taskset. Budgets are those of whole periods: they are searched later.
 /// Names are empty.
-#[must_use]
 pub fn draw(setting: &Setting, choices: Choices, random: &mut ChaCha8Rng) -> System {
     let priorities = vcpu_priorities(setting, choices.order, random);
     let vcpus = (0..setting.vcpus()).map(|index| Vcpu {
@@ -37,7 +35,7 @@ pub fn draw(setting: &Setting, choices: Choices, random: &mut ChaCha8Rng) -> Sys
     }
     let mutexes = share(setting, choices.lockers, &mut tasks, random);
     System {
-        server: Server::Periodic,
+        server: ServerKind::Periodic,
         overrun: false,
         vcpus,
         tasks,
@@ -79,8 +77,6 @@ fn draw_tasks(
         for piece in pieces {
             let grains = (setting.max_period_ns - setting.min_period_ns) / GRAIN_NS + 1;
             let period_ns = setting.min_period_ns + below(grains, random) * GRAIN_NS;
-            #[allow(clippy::cast_precision_loss, clippy::cast_possible_truncation)]
-            #[allow(clippy::cast_sign_loss)] // milliseconds, positive
             let wcet_ns = (piece * setting.utilization * period_ns as f64).round() as Ns;
             tasks.push(Task {
                 id: String::new(),
@@ -165,7 +161,6 @@ fn share(
 
 /// From 0 to 1, 1 excluded.
 fn unit(random: &mut ChaCha8Rng) -> f64 {
-    #[allow(clippy::cast_precision_loss)] // 53 bits fit
     let bits = (random.next_u64() >> 11) as f64;
     bits / (1_u64 << 53) as f64
 }

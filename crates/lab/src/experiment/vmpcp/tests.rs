@@ -16,7 +16,7 @@ fn the_same_seed_gives_the_same_figure_on_any_number_of_cores() {
 }
 
 #[test]
-fn whoever_refuses_gets_nothing() {
+fn a_refused_request_gets_nothing() {
     let draw = Draw { tasksets: 10, seed: 1, choices: Choices::BASE };
     assert_eq!(Curves::compute(Figure::Ten, draw, |_| false), Ok(None));
 }
@@ -76,14 +76,16 @@ fn the_page_shows_the_figure_and_every_statement() {
     let draw = Draw { tasksets: 40, seed: 1, choices: Choices::BASE };
     let curves = few(Figure::Eight, 1);
     let experiment = Experiment { figure: Figure::Eight, draw, curves, others: others.into() };
-    let (outcome, csv) = (experiment.outcome(), experiment.csv());
-    let page = experiment.report().render(&outcome);
-    for claim in outcome.checks() {
-        assert!(page.contains(&claim.name) && experiment.summary().contains(&claim.name));
+    let answer = experiment.answer();
+    let (page, summary) = (answer.page(), answer.findings());
+    for claim in answer.outcome.checks() {
+        assert!(page.contains(&claim.name) && summary.contains(&claim.name));
     }
-    assert_eq!(csv.lines().count(), 1 + Figure::Eight.values().len());
-    assert!(csv.starts_with("gcs's per task,PSwO (%),DSwO (%),PSnO (%),DSnO (%),tasksets\n1,"));
-    assert_eq!(outcome.figures["percent_schedulable"]["DSwO"].as_array().unwrap().len(), 6);
+    let points = answer.outcome.figures["figure"].as_array().unwrap();
+    assert_eq!(points.len(), Figure::Eight.values().len());
+    assert!(points[0]["DSwO_percent"].is_f64() && points[0]["tasksets"].is_u64());
+    let others = &answer.outcome.figures["other_choices"];
+    assert_eq!(others.as_object().unwrap().len(), Choices::OTHERS.len());
 }
 
 /// At an analysis's own words: DSwO does not mind 32 gcs's per task.

@@ -1,4 +1,4 @@
-//! What is left of a budget, from who ran when. The drawing keeps its own
+//! What is left of a budget, from what ran when. The drawing keeps its own
 //! account: what the scheduler believed would show nothing new.
 
 use super::rows::Row;
@@ -19,9 +19,7 @@ impl Schedule<'_> {
     pub(super) fn budget(&self, row: &Row, vcpu: usize, time: &Axis) -> Markup {
         let Some(server) = self.system.vcpus[vcpu].server else { return html! {} };
         // The budget has two thirds of the height, overrun the rest.
-        #[allow(clippy::cast_precision_loss)] // places on paper
         let (scale, base) = (row.height * 2.0 / 3.0 / server.budget.0 as f64, row.height / 3.0);
-        #[allow(clippy::cast_precision_loss)] // places on paper
         let height = |left: i64| {
             let deep = if left < 0 {
                 base * left as f64 / (server.overrun.0.max(1)) as f64
@@ -30,7 +28,6 @@ impl Schedule<'_> {
             };
             row.bottom() - base - deep
         };
-        #[allow(clippy::cast_precision_loss)] // places on paper
         let place = |at: u64| point(time.place(at as f64));
         let zero = point(height(0));
         html! {

@@ -11,7 +11,7 @@ use sim::timeline::Slice;
 const ROOM: f64 = 16.0;
 
 impl Schedule<'_> {
-    /// Who has a core.
+    /// What has a core.
     pub(super) fn occupation(&self, row: &Row, core: usize, time: &Axis) -> Markup {
         let own = |slice: &&Slice| self.system.vcpus[slice.vcpu].core == core;
         html! { @for slice in self.visible().filter(own) {
@@ -36,7 +36,7 @@ impl Schedule<'_> {
                 line.wait x1=(point(x)) x2=(point(x + width)) y1=(point(row.middle() + 3.0)) y2=(point(row.middle() + 3.0)) {}
             }
             @for slice in self.visible() {
-                @if let Doing::Task { task: who, need } = slice.doing { @if who == task {
+                @if let Doing::Task { task: runs, need } = slice.doing { @if runs == task {
                     (self.execution(row, slice, need, time))
                 } }
             }
@@ -83,7 +83,6 @@ impl Schedule<'_> {
         std::iter::successors(Some(offset), next).take_while(move |&at| at < end)
     }
 
-    #[allow(clippy::cast_precision_loss)] // places on paper
     fn extent(&self, from: u64, to: u64, time: &Axis) -> (f64, f64) {
         let x = time.place(from as f64);
         (x, time.place(to.min(self.end) as f64) - x)

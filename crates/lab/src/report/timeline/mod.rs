@@ -7,7 +7,7 @@
 //! | module | story |
 //! | --- | --- |
 //! | `rows` | which line stands where |
-//! | `budget` | what is left of a budget, from who ran when |
+//! | `budget` | what is left of a budget, from what ran when |
 //! | `marks` | executions, waits, arrivals and completions |
 
 mod budget;
@@ -51,7 +51,7 @@ pub struct Schedule<'a> {
     pub pcpus: &'a [u32],
     /// Names of the resources.
     pub resources: &'a [String],
-    /// Who ran when.
+    /// What ran when.
     pub timeline: &'a Timeline,
     /// Up to here, ns; more than 0.
     pub end: u64,
@@ -59,14 +59,12 @@ pub struct Schedule<'a> {
 
 impl Schedule<'_> {
     /// An SVG file.
-    #[must_use]
-    #[allow(clippy::cast_precision_loss)] // places on paper
     pub fn svg(&self) -> String {
         let rows = rows(self.system);
         let bottom = rows.last().map_or(TOP, |row| row.top + row.height) + 8.0;
-        let unit = Unit::for_span(self.end);
+        let unit = UNITS.iter().find(|(span, ..)| self.end < *span).unwrap_or(&UNITS[3]);
         let left = self.left();
-        let axis = Axis::linear(0.0..=self.end as f64 / unit.ns(), (left, RIGHT));
+        let axis = Axis::linear(0.0..=self.end as f64 / unit.1, (left, RIGHT));
         let time = Axis::linear(0.0..=self.end as f64, (left, RIGHT));
         let drawing = html! {
             svg xmlns="http://www.w3.org/2000/svg" viewBox=(format!("0 0 {WIDTH} {}", point(bottom + 44.0))) width=(WIDTH) height=(point(bottom + 44.0)) role="img" {
@@ -77,7 +75,7 @@ impl Schedule<'_> {
                 text.title x="20" y="30" { (self.title) }
                 (legend())
                 (axis.grid(true, (bottom, TOP - 6.0), 16.0, crate::quantity::number))
-                text.label x=(point(RIGHT)) y=(point(bottom + 36.0)) text-anchor="end" { "time, " (unit.name()) }
+                text.label x=(point(RIGHT)) y=(point(bottom + 36.0)) text-anchor="end" { "time, " (unit.2) }
                 @for row in &rows { (self.row(row, &time)) }
             }
         };
@@ -85,7 +83,6 @@ impl Schedule<'_> {
     }
 
     /// Left edge of the plot: beyond every name, and what stands beside it.
-    #[allow(clippy::cast_precision_loss)] // places on paper
     fn left(&self) -> f64 {
         let width = |text: &str| text.chars().count() as f64 * LETTER;
         let vcpus = self.system.vcpus.iter().map(|vcpu| {
@@ -133,51 +130,14 @@ fn budget(server: Server) -> String {
     format!("{} / {}", short(server.budget.0), short(server.period.0))
 }
 
-/// What a tick of the axis counts.
-#[derive(Clone, Copy)]
-enum Unit {
-    Nanoseconds,
-    Microseconds,
-    Milliseconds,
-    Seconds,
-}
+/// Units of time: spans shorter than so many ns are read in it, its ns, its name.
+const UNITS: [(u64, f64, &str); 4] =
+    [(5_000, 1.0, "ns"), (5_000_000, 1e3, "µs"), (5_000_000_000, 1e6, "ms"), (u64::MAX, 1e9, "s")];
 
-impl Unit {
-    const fn for_span(ns: u64) -> Self {
-        match ns {
-            0..5_000 => Self::Nanoseconds,
-            5_000..5_000_000 => Self::Microseconds,
-            5_000_000..5_000_000_000 => Self::Milliseconds,
-            _ => Self::Seconds,
-        }
-    }
-
-    const fn ns(self) -> f64 {
-        match self {
-            Self::Nanoseconds => 1.0,
-            Self::Microseconds => 1e3,
-            Self::Milliseconds => 1e6,
-            Self::Seconds => 1e9,
-        }
-    }
-
-    const fn name(self) -> &'static str {
-        match self {
-            Self::Nanoseconds => "ns",
-            Self::Microseconds => "µs",
-            Self::Milliseconds => "ms",
-            Self::Seconds => "s",
-        }
-    }
-}
-
-/// A time in the largest unit that leaves no more than three decimals.
+/// Returns a time in the largest unit that leaves no more than three decimals.
 fn short(ns: u64) -> String {
-    let units = [Unit::Seconds, Unit::Milliseconds, Unit::Microseconds];
-    #[allow(clippy::cast_precision_loss)] // shown with three decimals
-    let value = |unit: Unit| ns as f64 / unit.ns();
-    let unit = units.into_iter().find(|&unit| value(unit) >= 1.0).unwrap_or(Unit::Nanoseconds);
-    format!("{} {}", crate::quantity::number(value(unit)), unit.name())
+    let (_, one, name) = UNITS.iter().rfind(|(_, one, _)| ns as f64 >= *one).unwrap_or(&UNITS[0]);
+    format!("{} {name}", crate::quantity::number(ns as f64 / one))
 }
 
 fn patterns() -> Markup {

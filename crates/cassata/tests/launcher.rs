@@ -1,0 +1,101 @@
+//! The launcher's own words, before there is a command line to hand over to.
+
+use std::fs::{self, Permissions};
+use std::io::{BufRead, BufReader};
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use tempfile::TempDir;
+
+/// A user that owns nothing (Debian's `nobody`).
+const STRANGER: &str = "65534";
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).unwrap().into()
+}
+
+/// A project with nothing in it but the launcher.
+fn project() -> TempDir {
+    let project = TempDir::new().unwrap();
+    fs::set_permissions(project.path(), Permissions::from_mode(0o755)).unwrap();
+    fs::copy(root().join("cassata"), project.path().join("cassata")).unwrap();
+    fs::create_dir(project.path().join("setup")).unwrap();
+    for entry in fs::read_dir(root().join("setup")).unwrap() {
+        let file = entry.unwrap();
+        fs::copy(file.path(), project.path().join("setup").join(file.file_name())).unwrap();
+    }
+    project
+}
+
+fn said(output: &Output) -> String {
+    String::from_utf8(output.stderr.clone()).unwrap()
+}
+
+#[test]
+fn a_log_sees_that_a_long_step_goes_on() {
+    let project = project();
+    let script = ". setup/progress.sh; step 'building it' it sh -c 'echo part one; sleep 3'";
+    let output = Command::new("bash")
+        .args(["-c", script])
+        .current_dir(project.path())
+        .env("CASSATA_ROOT", project.path())
+        .env("CASSATA_TELL_EVERY", "1")
+        .output()
+        .unwrap();
+    let said = said(&output);
+    let lines: Vec<_> = said.lines().collect();
+    assert_eq!(lines[0], "cassata: building it");
+    assert!(lines[1].starts_with("cassata: building it ... "), "{said}");
+    assert!(lines[1].ends_with(" s  part one"), "{said}");
+    assert!(output.status.success() && lines.last().unwrap().ends_with(" s"), "{said}");
+}
+
+#[test]
+fn an_interrupted_step_ends_as_commands_do() {
+    let project = project();
+    // One that makes something else of the signal.
+    let script =
+        ". setup/progress.sh; step 'building it' it bash -c 'trap \"exit 7\" INT; sleep 60'";
+    // The shell that runs the tests may ignore the signal.
+    let mut child = Command::new("env")
+        .args(["--default-signal=INT", "bash", "-c", script])
+        .current_dir(project.path())
+        .env("CASSATA_ROOT", project.path())
+        .process_group(0)
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut said = BufReader::new(child.stderr.take().unwrap()).lines().map(Result::unwrap);
+    assert_eq!(said.next().as_deref(), Some("cassata: building it"));
+    while fs::metadata(project.path().join("build/log/it.txt")).is_err() {
+        std::thread::yield_now();
+    }
+    let group = format!("-{}", child.id());
+    assert!(Command::new("kill").args(["-INT", "--", &group]).status().unwrap().success());
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    assert!(said.any(|line| line == "cassata: interrupted"));
+}
+
+#[test]
+fn a_lock_of_another_user_is_told_with_its_owner() {
+    let project = project();
+    let lock = project.path().join("build/lock");
+    fs::create_dir(project.path().join("build")).unwrap();
+    fs::write(&lock, "").unwrap();
+    for path in [&lock, &project.path().join("build")] {
+        fs::set_permissions(path, Permissions::from_mode(0o555)).unwrap();
+    }
+    // To root every file is its own.
+    let is_root = fs::metadata(&lock).unwrap().uid() == 0;
+    let stranger = ["--reuid", STRANGER, "--regid", STRANGER, "--clear-groups"];
+    let mut command = Command::new("setpriv");
+    command.args(is_root.then_some(stranger).into_iter().flatten());
+    let output = command.arg(project.path().join("cassata")).arg("check").output().unwrap();
+    fs::set_permissions(project.path().join("build"), Permissions::from_mode(0o755)).unwrap();
+    let said = said(&output);
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(said.contains("build belongs to user "), "{said}");
+    assert!(said.contains("run cassata as that user"), "{said}");
+    assert_eq!(said.lines().count(), 1, "{said}");
+}

@@ -1,0 +1,67 @@
+//! Barriers, waiting, TLB and instruction cache maintenance.
+
+use core::arch::asm;
+
+/// Orders what comes before for the instructions that come after.
+#[inline(always)]
+pub fn synchronize() {
+    // SAFETY: a barrier.
+    unsafe { asm!("isb", options(nostack, preserves_flags)) };
+}
+
+/// Waits until what comes before is complete: memory accesses, cache
+/// maintenance, reads of the interrupt controller's registers.
+#[inline(always)]
+pub fn complete() {
+    // SAFETY: a barrier.
+    unsafe { asm!("dsb sy", options(nostack, preserves_flags)) };
+}
+
+/// Makes earlier writes visible to the other cores.
+#[inline(always)]
+pub fn publish() {
+    // SAFETY: a barrier.
+    unsafe { asm!("dsb ishst", options(nostack, preserves_flags)) };
+}
+
+/// Waits until an interrupt is pending, masked or not.
+#[inline(always)]
+pub fn wait_for_interrupt() {
+    // SAFETY: no memory is touched; the barrier lets others see what we wrote.
+    unsafe { asm!("dsb sy", "wfi", options(nostack)) };
+}
+
+/// Forgets all instructions, on every core.
+#[inline(always)]
+pub fn forget_instructions() {
+    // SAFETY: dropping cached instructions is always sound.
+    unsafe { asm!("ic ialluis", "dsb ish", "isb", options(nostack)) };
+}
+
+/// Forgets what this core's TLB and instruction cache hold for EL2.
+#[inline(always)]
+pub fn forget_own_translations() {
+    // SAFETY: dropping translations is always sound.
+    unsafe { asm!("tlbi alle2", "dsb nsh", "ic iallu", "isb", options(nostack)) };
+}
+
+/// Forgets what this core's TLB holds for guests.
+#[inline(always)]
+pub fn forget_guest_translations() {
+    // SAFETY: dropping translations is always sound.
+    unsafe { asm!("isb", "tlbi alle1", "dsb nsh", "isb", options(nostack)) };
+}
+
+/// Forgets the present guest's stage-1 translations on this core.
+#[inline(always)]
+pub fn forget_stage1() {
+    // SAFETY: dropping translations is always sound.
+    unsafe { asm!("isb", "tlbi vmalle1", "dsb nsh", "isb", options(nostack)) };
+}
+
+/// Forgets the present guest's translations of both stages on this core.
+#[inline(always)]
+pub fn forget_both_stages() {
+    // SAFETY: dropping translations is always sound.
+    unsafe { asm!("isb", "tlbi vmalls12e1", "dsb nsh", "isb", options(nostack)) };
+}

@@ -1,0 +1,11 @@
+//! Instructions: what only assembly can say.
+
+pub mod atomic;
+pub mod boot;
+pub mod firmware;
+pub mod float;
+pub mod instructions;
+pub mod memory;
+pub mod registers;
+pub mod statics;
+pub mod vectors;

@@ -1,0 +1,30 @@
+//! Switching cores on and off.
+
+use super::machine::{self, Pause};
+pub use crate::arch::Started;
+
+/// Switches a core on; what drives the machine lets it begin.
+pub fn start_core(affinity: u64, index: usize) -> Started {
+    machine::with(|machine| {
+        assert_eq!(affinity, machine.board.pcpu_mpidr[index]);
+        if machine.cores[index].on {
+            return Started::IsOn;
+        }
+        machine.switch_on(index);
+        Started::Yes
+    })
+}
+
+/// Switches this core off.
+pub fn stop_core() {
+    machine::with(|machine| machine.core_mut().on = false);
+    machine::pause(Pause::Off);
+    unreachable!("a core that is off goes on");
+}
+
+/// Switches the machine off.
+pub fn power_off() {
+    machine::with(|machine| machine.off = true);
+    machine::pause(Pause::Off);
+    unreachable!("a machine that is off goes on");
+}

@@ -1,0 +1,171 @@
+//! The state of the machine, and which of its cores executes.
+
+use super::interrupts::{Distributor, Private};
+use super::registers::{COUNT, Register};
+use abi::MAX_PCPUS;
+use abi::system::Board;
+use std::cell::{Cell, RefCell};
+use std::ops::Range;
+
+/// Ticks between two looks at the counter; a tick is a nanosecond.
+pub const TICKS_PER_LOOK: u64 = 40;
+
+/// What a core has.
+pub struct Core {
+    /// System registers, by [`Register`].
+    pub registers: [u64; COUNT],
+    /// Floating-point registers, of which one is enough.
+    pub float: u128,
+    /// Private interrupts.
+    pub private: Private,
+    /// Priorities of interrupts that were acknowledged and not dropped.
+    pub running: Vec<u8>,
+    /// Switched on.
+    pub on: bool,
+    /// The word on top of its stack.
+    pub stack_top: u64,
+}
+
+impl Core {
+    /// As after reset; what is pending at its redistributor stays.
+    fn reset(&mut self) {
+        self.registers = [0; COUNT];
+        self.running.clear();
+        for (name, value) in [
+            ("cntfrq_el0", 1_000_000_000),
+            // FEAT_XNX, without which policies with views are refused.
+            ("id_aa64mmfr1_el1", 1 << 28),
+            ("ich_vtr_el2", 4 << 26 | 3),
+        ] {
+            self.registers[Register::named(name).0] = value;
+        }
+    }
+}
+
+/// See the module.
+pub struct Machine {
+    /// The counter.
+    pub now: u64,
+    /// The core that executes.
+    pub current: usize,
+    /// The cores, of which `pcpus` exist.
+    pub cores: Vec<Core>,
+    /// Shared interrupts.
+    pub distributor: Distributor,
+    /// Where the interrupt controller's frames are.
+    pub board: Board,
+    /// Memory that EL2 accesses, by physical address.
+    memory: Vec<(Range<u64>, Vec<u128>)>,
+    /// Switched off as a whole.
+    pub off: bool,
+}
+
+/// Why a core pauses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pause {
+    /// It is about to access a register or another core's memory.
+    Access,
+    /// It is about to execute its guest.
+    Guest,
+    /// It waits for an interrupt.
+    Wait,
+    /// It was switched off, or halted: it does not go on.
+    Off,
+}
+
+type Hook = fn(Pause);
+
+thread_local! {
+    static MACHINE: RefCell<Option<Machine>> = const { RefCell::new(None) };
+    static NUMBER: Cell<u64> = const { Cell::new(0) };
+    static HOOK: Cell<Hook> = const { Cell::new(|_| {}) };
+}
+
+/// Returns the number of this thread's machine: statics of another one are made
+/// anew.
+pub fn number() -> u64 {
+    NUMBER.get()
+}
+
+/// Lets `hook` decide at each pause of the executing core which core goes on.
+pub fn pause_with(hook: Hook) {
+    HOOK.set(hook);
+}
+
+/// The executing core may give way to another here.
+#[inline]
+pub fn pause(why: Pause) {
+    (HOOK.get())(why);
+}
+
+/// Does something with this thread's machine.
+pub fn with<T>(act: impl FnOnce(&mut Machine) -> T) -> T {
+    MACHINE.with_borrow_mut(|machine| act(machine.as_mut().expect("a machine was installed")))
+}
+
+/// Puts a new machine in the place of this thread's: as the firmware leaves it,
+/// with one core on.
+pub fn install(board: Board) {
+    NUMBER.set(NUMBER.get() + 1);
+    let core = || {
+        let mut core = Core {
+            registers: [0; COUNT],
+            float: 0,
+            private: Private::default(),
+            running: Vec::new(),
+            on: false,
+            stack_top: 0,
+        };
+        core.reset();
+        core
+    };
+    let mut cores: Vec<_> = (0..MAX_PCPUS).map(|_| core()).collect();
+    cores[0].on = true;
+    let distributor = Distributor::default();
+    let (memory, off) = (Vec::new(), false);
+    MACHINE.set(Some(Machine { now: 1, current: 0, cores, distributor, board, memory, off }));
+}
+
+impl Machine {
+    /// The core that executes.
+    pub fn core(&self) -> &Core {
+        &self.cores[self.current]
+    }
+
+    /// The core that executes.
+    pub fn core_mut(&mut self) -> &mut Core {
+        &mut self.cores[self.current]
+    }
+
+    /// A register of any core, as it stands there.
+    pub fn register(&self, core: usize, register: Register) -> u64 {
+        self.cores[core].registers[register.0]
+    }
+
+    /// Adds memory at a physical address.
+    pub fn add_memory(&mut self, pa: u64, bytes: &[u8]) {
+        let mut words = std::vec![0_u128; bytes.len().div_ceil(16)];
+        for (word, bytes) in words.iter_mut().zip(bytes.chunks(16)) {
+            let mut whole = [0; 16];
+            whole[..bytes.len()].copy_from_slice(bytes);
+            *word = u128::from_le_bytes(whole);
+        }
+        self.memory.push((pa..pa + bytes.len() as u64, words));
+    }
+
+    /// Where the memory at a physical address is.
+    ///
+    /// # Panics
+    /// If there is none.
+    pub fn pointer(&mut self, pa: u64) -> *mut u8 {
+        let found = self.memory.iter_mut().find(|(range, _)| range.contains(&pa));
+        let Some((range, words)) = found else { panic!("no memory at {pa:#x}") };
+        words.as_mut_ptr().cast::<u8>().wrapping_add((pa - range.start) as usize)
+    }
+
+    /// A core begins, its registers as after reset.
+    pub fn switch_on(&mut self, core: usize) {
+        self.cores[core].reset();
+        self.cores[core].on = true;
+    }
+}

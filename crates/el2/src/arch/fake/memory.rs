@@ -1,0 +1,131 @@
+//! Memory by physical address, device registers among it.
+
+use super::machine::{self, Pause};
+
+/// Where the memory at a physical address is. EL2 may access as much of it as
+/// the tables say is there. What is there may be another core's.
+pub fn at<T>(pa: u64) -> *mut T {
+    machine::pause(Pause::Access);
+    machine::with(|machine| machine.pointer(pa)).cast()
+}
+
+/// Nothing is cached.
+pub fn clean_to_memory(_pa: u64, _size: u64) {}
+
+/// Guests' memory does not exist: what they execute is made up.
+///
+/// # Safety
+/// As on hardware.
+pub unsafe fn copy(_src: u64, _dst: u64, _size: u64) {}
+
+/// The same.
+///
+/// # Safety
+/// As on hardware.
+pub unsafe fn clear(_dst: u64, _size: u64) {}
+
+/// Continues a CRC-32 over `bytes`.
+pub fn crc32(crc: u32, bytes: &[u8]) -> u32 {
+    let mut hasher = crc32fast::Hasher::new_with_initial(crc);
+    hasher.update(bytes);
+    hasher.finalize()
+}
+
+/// The interrupt controller's frames.
+pub mod device {
+    use crate::arch::fake::machine::{self, Machine, Pause};
+
+    enum Frame {
+        Distributor(u64),
+        /// Whose, and where in the second frame.
+        Private(usize, u64),
+        Other,
+    }
+
+    fn frame(machine: &Machine, address: u64) -> Frame {
+        const SGI_FRAME: u64 = 0x1_0000;
+        let board = &machine.board;
+        if let Some(offset) = address.checked_sub(board.gicr_pa)
+            && offset < board.gicr_stride * u64::from(board.pcpu_count)
+        {
+            let offset_in = offset % board.gicr_stride;
+            let core = (offset / board.gicr_stride) as usize;
+            return match offset_in.checked_sub(SGI_FRAME) {
+                Some(offset) => Frame::Private(core, offset),
+                None => Frame::Other,
+            };
+        }
+        address.checked_sub(board.gicd_pa).map_or(Frame::Other, Frame::Distributor)
+    }
+
+    /// Reads the 32-bit register at `address`.
+    pub fn read32(address: u64) -> u32 {
+        machine::with(|machine| match frame(machine, address) {
+            Frame::Distributor(0x4) => 8,
+            Frame::Distributor(offset @ 0xc00..0xc48) => {
+                machine.distributor.config[(offset - 0xc00) as usize / 4]
+            }
+            _ => 0,
+        })
+    }
+
+    /// Writes the 8-bit register at `address`.
+    pub fn write8(address: u64, value: u8) {
+        machine::with(|machine| match frame(machine, address) {
+            Frame::Distributor(offset @ 0x400..0x520) => {
+                machine.distributor.priority[(offset - 0x400) as usize] = value;
+            }
+            Frame::Private(core, offset @ 0x400..0x420) => {
+                machine.cores[core].private.priority[(offset - 0x400) as usize] = value;
+            }
+            _ => {}
+        });
+    }
+
+    /// Writes the 32-bit register at `address`.
+    pub fn write32(address: u64, value: u32) {
+        machine::pause(Pause::Access);
+        machine::with(|machine| match frame(machine, address) {
+            Frame::Distributor(offset) => distributor(machine, offset, value),
+            Frame::Private(core, offset) => {
+                let private = &mut machine.cores[core].private;
+                match offset {
+                    0x100 => private.enabled |= value,
+                    0x180 => private.enabled &= !value,
+                    0x280 => private.latched &= !value,
+                    0x300 => private.active |= value,
+                    0x380 => private.active &= !value,
+                    _ => {}
+                }
+            }
+            Frame::Other => {}
+        });
+    }
+
+    fn distributor(machine: &mut Machine, offset: u64, value: u32) {
+        let d = &mut machine.distributor;
+        let word = (offset & 0x7f) as usize / 4;
+        match offset {
+            0x100..0x124 => d.enabled[word] |= value,
+            0x180..0x1a4 => d.enabled[word] &= !value,
+            0x280..0x2a4 => d.latched[word] &= !value,
+            0x380..0x3a4 => d.active[word] &= !value,
+            0x400..0x520 => {
+                let first = (offset - 0x400) as usize;
+                d.priority[first..first + 4].copy_from_slice(&value.to_le_bytes());
+            }
+            0xc00..0xc48 => d.config[(offset - 0xc00) as usize / 4] = value,
+            _ => {}
+        }
+    }
+
+    /// Writes the 64-bit register at `address`.
+    pub fn write64(address: u64, value: u64) {
+        machine::pause(Pause::Access);
+        machine::with(|machine| {
+            if let Frame::Distributor(offset @ 0x6000..0x6900) = frame(machine, address) {
+                machine.distributor.route[(offset - 0x6000) as usize / 8] = value;
+            }
+        });
+    }
+}

@@ -1,0 +1,27 @@
+//! A GICv3 (Arm IHI 0069).
+//!
+//! The distributor is configured once by the boot core; afterwards each core
+//! touches only its own redistributor and CPU interface, so nothing here needs
+//! a lock. (That is also why this is not a driver crate: those own the whole
+//! GIC through one exclusive reference.)
+//!
+//! Interrupts are dropped and deactivated separately (ICC_CTLR_EL1.EOImode): a
+//! guest's end of interrupt deactivates the physical one through its list
+//! register.
+
+pub mod cpu_interface;
+pub mod distributor;
+pub mod redistributor;
+pub mod virtual_interface;
+
+/// Offsets that the distributor and the redistributors' SGI frames have alike.
+mod offset {
+    pub const IGROUPR: u64 = 0x0080;
+    pub const ISENABLER: u64 = 0x0100;
+    pub const ICENABLER: u64 = 0x0180;
+    pub const ICPENDR: u64 = 0x0280;
+    pub const ISACTIVER: u64 = 0x0300;
+    pub const ICACTIVER: u64 = 0x0380;
+    pub const IPRIORITYR: u64 = 0x0400;
+    pub const ICFGR: u64 = 0x0c00;
+}

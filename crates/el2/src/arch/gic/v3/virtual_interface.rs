@@ -1,0 +1,282 @@
+//! The GIC's virtual CPU interface: list registers and their control.
+
+use crate::arch::gic;
+use crate::arch::sysreg::{read_sysreg, write_sysreg};
+use vgic::interface::{Hardware, ListRegister, MAX_LIST_REGISTERS, Maintenance};
+
+const HCR_EN: u64 = 1 << 0;
+const HCR_LRENPIE: u64 = 1 << 2;
+const HCR_NPIE: u64 = 1 << 3;
+const HCR_TDIR: u64 = 1 << 14;
+const HCR_EOI_COUNT_SHIFT: u32 = 27;
+
+/// A guest's view of its CPU interface while others use the hardware.
+#[derive(Clone, Default)]
+pub struct Saved {
+    list: [ListRegister; MAX_LIST_REGISTERS],
+    /// Those of `list` that hold something; the others are empty.
+    live: u32,
+    control: u64,
+    vmcr: u64,
+    active_priorities: [[u64; 4]; 2],
+}
+
+impl Saved {
+    /// As after reset: nothing enabled, everything masked.
+    pub fn reset() -> Self {
+        Self { control: HCR_EN, ..Self::default() }
+    }
+}
+
+/// What this core's interface offers.
+#[derive(Clone, Copy)]
+pub struct Interface {
+    list_registers: usize,
+    priority_registers: usize,
+}
+
+impl Interface {
+    /// Asks the hardware, and empties it.
+    pub fn start() -> Self {
+        let vtr = read_sysreg!("ich_vtr_el2");
+        let preemption_bits = (vtr >> 26 & 7) as usize + 1;
+        let interface = Self {
+            list_registers: (vtr & 0x1f) as usize + 1,
+            priority_registers: 1 << preemption_bits.saturating_sub(5),
+        };
+        for index in 0..interface.list_registers {
+            write_list(index, ListRegister(0));
+        }
+        interface.switch_off();
+        interface
+    }
+
+    /// No vCPU is loaded: none asks for maintenance. What the last one asked
+    /// for would be asserted for ever, as nothing is pending or active now.
+    pub fn switch_off(self) {
+        // SAFETY: without a guest none takes virtual interrupts.
+        unsafe { write_sysreg!("ich_hcr_el2", 0) };
+    }
+
+    /// Takes the interface of a vCPU with these list registers in use off the
+    /// hardware.
+    pub fn save(self, used: u32, saved: &mut Saved) {
+        saved.live = used & !empty();
+        for index in bits(saved.live) {
+            saved.list[index] = read_list(index);
+            write_list(index, ListRegister(0));
+        }
+        saved.control = read_sysreg!("ich_hcr_el2");
+        saved.vmcr = read_sysreg!("ich_vmcr_el2");
+        let [group0, group1] = &mut saved.active_priorities;
+        group0[0] = read_sysreg!("ich_ap0r0_el2");
+        group1[0] = read_sysreg!("ich_ap1r0_el2");
+        if self.priority_registers > 1 {
+            group0[1] = read_sysreg!("ich_ap0r1_el2");
+            group1[1] = read_sysreg!("ich_ap1r1_el2");
+        }
+        if self.priority_registers > 2 {
+            (group0[2], group0[3]) = (read_sysreg!("ich_ap0r2_el2"), read_sysreg!("ich_ap0r3_el2"));
+            (group1[2], group1[3]) = (read_sysreg!("ich_ap1r2_el2"), read_sysreg!("ich_ap1r3_el2"));
+        }
+    }
+
+    /// Puts it back. The list registers must be empty. Inlined, as every switch
+    /// comes by.
+    #[inline(always)]
+    pub fn load(self, saved: &Saved) {
+        let [group0, group1] = &saved.active_priorities;
+        // SAFETY: what the guest that runs next sees; EL2 takes no virtual
+        // interrupts.
+        unsafe {
+            write_sysreg!("ich_ap0r0_el2", group0[0]);
+            write_sysreg!("ich_ap1r0_el2", group1[0]);
+            if self.priority_registers > 1 {
+                write_sysreg!("ich_ap0r1_el2", group0[1]);
+                write_sysreg!("ich_ap1r1_el2", group1[1]);
+            }
+            if self.priority_registers > 2 {
+                write_sysreg!("ich_ap0r2_el2", group0[2]);
+                write_sysreg!("ich_ap0r3_el2", group0[3]);
+                write_sysreg!("ich_ap1r2_el2", group1[2]);
+                write_sysreg!("ich_ap1r3_el2", group1[3]);
+            }
+            write_sysreg!("ich_vmcr_el2", saved.vmcr);
+            write_sysreg!("ich_hcr_el2", saved.control);
+        }
+        for index in bits(saved.live) {
+            write_list(index, saved.list[index]);
+        }
+    }
+}
+
+/// The list registers of the vCPU that is loaded.
+pub struct Loaded {
+    interface: Interface,
+    /// Siblings (bit set by index) that have to be notified afterwards.
+    pub notify: u8,
+}
+
+impl Loaded {
+    /// Access to them, while the vCPU stays loaded.
+    pub fn new(interface: Interface) -> Self {
+        Self { interface, notify: 0 }
+    }
+}
+
+impl Hardware for Loaded {
+    fn count(&self) -> usize {
+        self.interface.list_registers
+    }
+
+    fn read(&self, index: usize) -> ListRegister {
+        read_list(index)
+    }
+
+    fn write(&mut self, index: usize, value: ListRegister) {
+        write_list(index, value);
+    }
+
+    fn empty(&self) -> u32 {
+        empty()
+    }
+
+    fn take_eoi_count(&mut self) -> u32 {
+        let control = read_sysreg!("ich_hcr_el2");
+        // SAFETY: clears a counter.
+        unsafe {
+            write_sysreg!("ich_hcr_el2", control & 0xffff_ffff >> (32 - HCR_EOI_COUNT_SHIFT))
+        };
+        (control >> HCR_EOI_COUNT_SHIFT & 0x1f) as u32
+    }
+
+    fn set_maintenance(&mut self, wanted: Maintenance) {
+        // SAFETY: which maintenance interrupts come, all of which we handle.
+        unsafe { write_sysreg!("ich_hcr_el2", control(wanted)) };
+    }
+
+    fn deactivate(&mut self, physical: u32) {
+        gic::deactivate(physical);
+    }
+
+    fn notify(&mut self, vcpus: u8) {
+        self.notify |= vcpus;
+    }
+}
+
+/// The list registers of a vCPU that is not loaded.
+pub struct Unloaded<'a> {
+    saved: &'a mut Saved,
+    interface: Interface,
+    /// Siblings (bit set by index) that have to be notified afterwards.
+    pub notify: u8,
+}
+
+impl<'a> Unloaded<'a> {
+    /// Access to them.
+    pub fn new(saved: &'a mut Saved, interface: Interface) -> Self {
+        Self { saved, interface, notify: 0 }
+    }
+}
+
+impl Hardware for Unloaded<'_> {
+    fn count(&self) -> usize {
+        self.interface.list_registers
+    }
+
+    fn read(&self, index: usize) -> ListRegister {
+        if self.saved.live >> index & 1 == 1 { self.saved.list[index] } else { ListRegister(0) }
+    }
+
+    fn write(&mut self, index: usize, value: ListRegister) {
+        self.saved.list[index] = value;
+        self.saved.live |= 1 << index;
+    }
+
+    fn empty(&self) -> u32 {
+        (0..self.count())
+            // One that was live and is invalid now has an EOI to tell of.
+            .filter(|&index| self.read(index) == ListRegister(0))
+            .fold(0, |set, index| set | 1 << index)
+    }
+
+    fn take_eoi_count(&mut self) -> u32 {
+        let count = (self.saved.control >> HCR_EOI_COUNT_SHIFT & 0x1f) as u32;
+        self.saved.control &= (1 << HCR_EOI_COUNT_SHIFT) - 1;
+        count
+    }
+
+    fn set_maintenance(&mut self, wanted: Maintenance) {
+        self.saved.control = control(wanted);
+    }
+
+    /// Private interrupts were made inactive when the vCPU was unloaded; the
+    /// loaded one's must not suffer for it.
+    fn deactivate(&mut self, physical: u32) {
+        if physical >= abi::platform::SPI_FIRST {
+            gic::deactivate(physical);
+        }
+    }
+
+    fn notify(&mut self, vcpus: u8) {
+        self.notify |= vcpus;
+    }
+}
+
+fn control(wanted: Maintenance) -> u64 {
+    let mut control = HCR_EN;
+    if wanted.none_pending {
+        control |= HCR_NPIE;
+    }
+    if wanted.unlisted_eoi {
+        control |= HCR_LRENPIE | HCR_TDIR;
+    }
+    control
+}
+
+/// The priority below which the loaded guest takes no interrupt
+/// (ICH_VMCR_EL2.VPMR), and whether it takes groups 0 and 1 at all.
+pub fn guest_mask() -> (u8, bool, bool) {
+    let vmcr = read_sysreg!("ich_vmcr_el2");
+    ((vmcr >> 24) as u8, vmcr & 1 != 0, vmcr & 2 != 0)
+}
+
+/// The list registers that hold nothing (ICH_ELRSR_EL2).
+pub fn empty() -> u32 {
+    read_sysreg!("ich_elrsr_el2") as u32
+}
+
+/// The list registers in `used`.
+pub fn registers(used: u32) -> impl Iterator<Item = ListRegister> {
+    bits(used).map(read_list)
+}
+
+fn bits(mut set: u32) -> impl Iterator<Item = usize> {
+    core::iter::from_fn(move || {
+        (set != 0).then(|| {
+            let index = set.trailing_zeros() as usize;
+            set &= set - 1;
+            index
+        })
+    })
+}
+
+macro_rules! list_registers {
+    ($($index:literal = $name:literal),*) => {
+        fn read_list(index: usize) -> ListRegister {
+            ListRegister(match index { $($index => read_sysreg!($name),)* _ => 0 })
+        }
+
+        fn write_list(index: usize, value: ListRegister) {
+            // SAFETY: an interrupt for the guest that is loaded.
+            unsafe { match index { $($index => write_sysreg!($name, value.0),)* _ => {} } }
+        }
+    };
+}
+
+list_registers! {
+    0 = "ich_lr0_el2", 1 = "ich_lr1_el2", 2 = "ich_lr2_el2", 3 = "ich_lr3_el2",
+    4 = "ich_lr4_el2", 5 = "ich_lr5_el2", 6 = "ich_lr6_el2", 7 = "ich_lr7_el2",
+    8 = "ich_lr8_el2", 9 = "ich_lr9_el2", 10 = "ich_lr10_el2", 11 = "ich_lr11_el2",
+    12 = "ich_lr12_el2", 13 = "ich_lr13_el2", 14 = "ich_lr14_el2", 15 = "ich_lr15_el2"
+}

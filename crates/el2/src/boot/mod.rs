@@ -1,0 +1,170 @@
+//! From the first Rust instruction of a core to its first guest.
+
+mod slots;
+mod verify;
+
+use crate::arch::firmware::Started;
+use crate::arch::{boot, cpu, firmware, gic, statics, timer, vectors};
+use crate::bug::bug;
+use crate::pcpu::{self, Pcpu, console};
+use crate::shared::{ALIVE, BOARD, VMS};
+use crate::status;
+use crate::tables::{self, Vcpus};
+use crate::vcpu::{Account, Vcpu, VcpuConfig};
+use abi::system::{System, flags, vm_flags};
+use abi::{MAX_PCPUS, MAX_VCPUS};
+use core::sync::atomic::Ordering;
+use sched::topology::Topology;
+use sched::{Member, VcpuId};
+use slots::Slots;
+
+boot::boot!(start);
+
+statics! {
+    static PCPUS: Slots<Pcpu, MAX_PCPUS> = Slots::new();
+    static VCPUS: Slots<Vcpu, MAX_VCPUS> = Slots::new();
+}
+
+/// Begins on a core, with its index in the system's table.
+pub extern "C-unwind" fn start(index: usize) -> ! {
+    let system = tables::find();
+    if index == 0 {
+        prepare(system);
+    } else {
+        // SAFETY: the boot core has verified the tables, this one among them.
+        unsafe { cpu::enable_mmu(system.board.stage1_pa) };
+    }
+    cpu::configure();
+    match pcpu::returning(index) {
+        Some(core) => {
+            core.come_back();
+            go(core)
+        }
+        None => run(index, system),
+    }
+}
+
+/// Prepares, on the boot core, what all cores find when they begin.
+#[inline(never)]
+fn prepare(system: &'static System) {
+    let boot = timer::now();
+    verify::tables(system).unwrap_or_else(|what| refuse(what));
+    // SAFETY: the tables' checksum matches, so this is the map the host built.
+    unsafe { cpu::enable_mmu(system.board.stage1_pa) };
+    verify::payload(system).unwrap_or_else(|what| refuse(what));
+    verify::policies(system).unwrap_or_else(|what| refuse(what));
+    timer::calibrate();
+    status::prepare(system, timer::frequency_hz(), boot.0);
+    ALIVE.store((1 << system.header.vm_count) - 1, Ordering::Release);
+    for vm in &VMS[..system.header.vm_count as usize] {
+        vm.gic.reset();
+        vm.gic.link(timer::VIRTUAL_INTID, timer::VIRTUAL_INTID);
+    }
+    let vcpus = &system.vcpus[..system.header.vcpu_count as usize];
+    for (id, vcpu) in vcpus.iter().enumerate() {
+        BOARD.place(VcpuId::numbered(id), vcpu.pcpu.into());
+    }
+    route_interrupts(system);
+    console::write(format_args!(
+        "{} on {} pCPUs, {} VMs",
+        env!("CARGO_PKG_VERSION"),
+        system.board.pcpu_count,
+        system.header.vm_count
+    ));
+    let mpidrs = &system.board.pcpu_mpidr[..system.board.pcpu_count as usize];
+    for (core, &mpidr) in mpidrs.iter().enumerate().skip(1) {
+        if firmware::start_core(mpidr, core) != Started::Yes {
+            console::write(format_args!("pCPU {core} does not start"));
+        }
+    }
+}
+
+/// Says what is wrong with the system and stops the machine.
+fn refuse(what: &str) -> ! {
+    console::emergency(format_args!("refused to start: {what}\n"));
+    firmware::power_off();
+    cpu::halt()
+}
+
+/// Routes each device's interrupt to the core that owns the first vCPU of its VM,
+/// where it is handed on.
+fn route_interrupts(system: &System) {
+    let separate = system.header.flags & flags::PRIORITY_SEPARATION != 0;
+    let gicd = system.board.gicd_pa;
+    gic::reset_distributor(gicd);
+    for spi in &system.spis[..system.header.spi_count as usize] {
+        let table = &system.vms[spi.vm as usize];
+        let core = usize::from(system.vcpus[usize::from(table.vcpu_first)].pcpu);
+        let urgent = separate && table.is(vm_flags::REALTIME);
+        let priority = if urgent { gic::PRIORITY_REALTIME } else { gic::PRIORITY_NORMAL };
+        VMS[spi.vm as usize].gic.link(spi.virtual_, spi.physical);
+        let edge = spi.trigger == abi::system::EDGE;
+        gic::route(gicd, spi.physical, system.board.pcpu_mpidr[core], priority, edge);
+    }
+    let affinity = system.board.pcpu_mpidr[Vcpus::of(system).topology().uart_core()];
+    gic::route(gicd, system.board.uart_intid, affinity, gic::PRIORITY_NORMAL, false);
+}
+
+/// Sets up what is this core's and runs it.
+fn run(index: usize, system: &'static System) -> ! {
+    let Some(core) = set_up(index, system) else {
+        bug!("a core begins that has begun");
+        cpu::halt()
+    };
+    core.configure();
+    adopt(core, &Vcpus::of(system).topology());
+    core.console_has_output(abi::MAX_VMS);
+    go(core)
+}
+
+/// Puts a core together. It is not inlined: what it needs of the stack is free again when guests
+/// run.
+#[inline(never)]
+#[expect(clippy::mut_from_ref, reason = "the core is from `PCPUS`, not from the tables")]
+fn set_up(index: usize, system: &'static System) -> Option<&'static mut Pcpu> {
+    let vcpus = Vcpus::of(system);
+    // SAFETY: this core asks for its own part, once.
+    let status = unsafe { status::pcpu(system, index) };
+    PCPUS.fill(index, Pcpu::new(index, system, &vcpus.topology(), status))
+}
+
+/// Finds a guest to run, and runs it.
+fn go(core: &'static mut Pcpu) -> ! {
+    core.read_mail();
+    core.schedule();
+    let stack = boot::stack_top(core.index());
+    // SAFETY: the word at `stack` is this core's own; the exception vectors
+    // find the core there and are the only ones to use it from now on.
+    unsafe {
+        stack.write((&raw mut *core) as u64);
+        vectors::enter_guest(stack)
+    }
+}
+
+/// Takes possession of this core's vCPUs, and starts the VMs that it coordinates.
+#[inline(never)]
+fn adopt(core: &mut Pcpu, topology: &Topology<'_>) {
+    let system = core.system();
+    if let Err(id) = core.introduce() {
+        console::write(format_args!("vCPU {} was refused", id.0));
+        bug!("the scheduler refuses a vCPU");
+    }
+    for id in topology.based_at(core.index()) {
+        let config = VcpuConfig::new(id, system, topology);
+        let (vm, index) = (config.vm(), config.index());
+        // SAFETY: this core owns the vCPU and asks once.
+        let (status, stolen) =
+            unsafe { (status::vcpu(system, id.number()), status::stolen_ns(system, vm, index)) };
+        let vcpu = Vcpu::new(config, Account::new(status, stolen));
+        let Some(vcpu) = VCPUS.fill(id.number(), vcpu) else {
+            bug!("a vCPU is set up twice");
+            continue;
+        };
+        core.own(vcpu);
+        if index == 0 {
+            // SAFETY: this core coordinates the VM and asks once.
+            core.coordinate(vm, unsafe { status::vm(system, vm) });
+        }
+    }
+    core.begin_to_look();
+}

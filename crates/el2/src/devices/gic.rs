@@ -1,0 +1,22 @@
+//! What the distributor and the redistributors have in common.
+
+use super::bus::{Guest, Outcome};
+use crate::arch::timer;
+use vgic::interface::Hardware;
+use vgic::{Effects, Gic};
+
+/// Accesses a register with everything in the banks, then puts everything that
+/// should be in the list registers back there.
+pub fn access(guest: &mut Guest, act: impl FnOnce(&Gic) -> (u64, Effects)) -> Outcome {
+    let (gic, hw) = (&guest.shared.gic, &mut *guest.list_registers);
+    let words = guest.interface.take_back(gic, hw);
+    // The hardware would have withdrawn a timer that no longer asserts.
+    if !timer::loaded_is_asserted() && gic.retract(guest.index, timer::VIRTUAL_INTID) {
+        hw.deactivate(timer::VIRTUAL_INTID);
+    }
+    let (value, effects) = act(gic);
+    guest.injected += guest.interface.list(gic, hw, words);
+    // The vCPU itself has just looked.
+    let notify = effects.notify & !(1 << guest.index);
+    Outcome { value, effects: Effects { notify, ..effects }, has_output: false }
+}

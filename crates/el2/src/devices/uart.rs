@@ -1,0 +1,45 @@
+//! A VM's console: an emulated PL011 ([`crate::shared::pl011`]).
+
+use super::bus::{Access, Device, Guest, Outcome, Region};
+use crate::shared;
+use abi::MAX_PCPUS;
+use abi::platform::{UART_BASE, UART_INTID, UART_SIZE};
+use abi::system::vm_flags;
+use core::sync::atomic::{Ordering, fence};
+use vgic::Effects;
+
+/// The console, if the VM has one.
+pub const DEVICE: Device = Device {
+    region: |vm| Region {
+        base: UART_BASE,
+        size: if vm.is(vm_flags::CONSOLE) { UART_SIZE } else { 0 },
+    },
+    access,
+};
+
+fn access(guest: &mut Guest, access: Access) -> Outcome {
+    let uart = &guest.shared.uart;
+    let (value, has_output) = match access.write {
+        Some(value) => (0, uart.write(access.offset, value)),
+        None => (uart.read(access.offset), false),
+    };
+    Outcome { value, effects: update_interrupt(guest.shared), has_output }
+}
+
+/// Brings the console's interrupt line up to date. Another core may change the
+/// console between the look and the line: the core that changes it looks again.
+pub fn update_interrupt(vm: &shared::Vm) -> Effects {
+    let (mut level, mut notify) = (vm.uart.interrupt(), 0);
+    // Another core that changes it meanwhile needs a trap each time, which takes
+    // longer than this.
+    for _ in 0..MAX_PCPUS {
+        notify |= vm.gic.set_level(0, UART_INTID, level).notify;
+        fence(Ordering::SeqCst);
+        let now = vm.uart.interrupt();
+        if now == level {
+            break;
+        }
+        level = now;
+    }
+    Effects { notify, deactivate: None }
+}

@@ -1,0 +1,226 @@
+//! Calls from guests: PSCI, SMCCC discovery, stolen time, our own service.
+//!
+//! HVC and SMC mean the same. Function identifier in W0, arguments in X1 to X3,
+//! results in X0 to X3 (Arm DEN0028, section 2).
+
+use crate::arch::{context, timer};
+use crate::bug::bug;
+use crate::pcpu::Pcpu;
+use crate::shared::POWER;
+use crate::shared::power::{Affinity, Entry, Refusal};
+use crate::status;
+use abi::service::{self, psci, smccc};
+use abi::status::{Exit, VcpuStatus};
+use abi::{MAX_VCPUS_PER_VM, platform};
+use sched::{Member, Message, VcpuId};
+
+/// An HVC; the guest goes on behind it by itself.
+pub fn hypervisor_call(core: &mut Pcpu) -> Exit {
+    handle(core);
+    Exit::Call
+}
+
+/// An SMC; it trapped, so the guest would execute it again.
+pub fn secure_monitor_call(core: &mut Pcpu) -> Exit {
+    context::skip_instruction();
+    handle(core);
+    Exit::Call
+}
+
+/// A call's function and its arguments.
+struct Call {
+    function: u32,
+    arguments: [u64; 3],
+    vm: usize,
+    index: usize,
+}
+
+fn handle(core: &mut Pcpu) {
+    let Some(vcpu) = core.loaded_mut() else { return bug!("a call without a loaded vCPU") };
+    let function = vcpu.register(0) as u32;
+    if function == service::NULL {
+        vcpu.set_register(0, 0);
+        return;
+    }
+    let arguments = [1, 2, 3].map(|argument| vcpu.register(argument));
+    let call = Call { function, arguments, vm: vcpu.vm(), index: vcpu.index() };
+    serve(core, &call);
+}
+
+#[inline(never)]
+fn serve(core: &mut Pcpu, call: &Call) {
+    if let Some(answer) = dispatch(core, call) {
+        answer_with(core, answer);
+    }
+}
+
+/// Up to four results.
+enum Answer {
+    One(i64),
+    Two(u64, u64),
+    Three(u64, u64, u64),
+    Four([u32; 4]),
+}
+
+fn answer_with(core: &mut Pcpu, answer: Answer) {
+    let Some(vcpu) = core.loaded_mut() else { return bug!("an answer without a loaded vCPU") };
+    let (results, count) = match answer {
+        Answer::One(value) => ([value as u64, 0, 0, 0], 1),
+        Answer::Two(a, b) => ([a, b, 0, 0], 2),
+        Answer::Three(a, b, c) => ([a, b, c, 0], 3),
+        Answer::Four(words) => (words.map(u64::from), 4),
+    };
+    for (register, &result) in results[..count].iter().enumerate() {
+        vcpu.set_register(register, result);
+    }
+}
+
+/// None: the caller does not go on, or its registers are what they should be.
+fn dispatch(core: &mut Pcpu, call: &Call) -> Option<Answer> {
+    let [first, second, third] = call.arguments;
+    let answer = match call.function {
+        psci::VERSION => i64::from(psci::VERSION_1_1),
+        psci::FEATURES => psci_features(first as u32),
+        psci::CPU_ON_64 => cpu_on(core, call, first, second, third),
+        psci::CPU_ON_32 => {
+            cpu_on(core, call, first & 0xffff_ffff, second & 0xffff_ffff, third & 0xffff_ffff)
+        }
+        psci::AFFINITY_INFO_64 => affinity_info(core, call, first, second),
+        psci::AFFINITY_INFO_32 => affinity_info(core, call, first & 0xffff_ffff, second),
+        psci::CPU_SUSPEND_32 | psci::CPU_SUSPEND_64 => return cpu_suspend(core),
+        psci::CPU_OFF => return cpu_off(core),
+        psci::SYSTEM_OFF => return stop_vm(core, call.vm, Message::VmsOff),
+        psci::SYSTEM_RESET => return stop_vm(core, call.vm, Message::VmsReset),
+        // No trusted OS that would have to migrate (DEN0022D, section 5.9).
+        psci::MIGRATE_INFO_TYPE => 2,
+        smccc::VERSION => i64::from(smccc::VERSION_1_1),
+        smccc::ARCH_FEATURES => arch_features(first as u32),
+        service::PV_TIME_FEATURES => pv_time_features(first as u32),
+        service::PV_TIME_ST => {
+            (platform::STOLEN_BASE + call.index as u64 * platform::STOLEN_STRIDE) as i64
+        }
+        service::CALL_UID => return Some(Answer::Four(service::UID)),
+        service::CALL_REVISION => {
+            let (major, minor) = service::REVISION;
+            return Some(Answer::Two(u64::from(major), u64::from(minor)));
+        }
+        service::COUNTER => return Some(counter(core, call)),
+        service::REPORT_AREA => return Some(report_area(core, call)),
+        _ => service::NOT_SUPPORTED,
+    };
+    Some(Answer::One(answer))
+}
+
+fn psci_features(function: u32) -> i64 {
+    match function {
+        psci::VERSION
+        | psci::FEATURES
+        | psci::CPU_ON_32
+        | psci::CPU_ON_64
+        | psci::AFFINITY_INFO_32
+        | psci::AFFINITY_INFO_64
+        | psci::CPU_OFF
+        | psci::SYSTEM_OFF
+        | psci::SYSTEM_RESET
+        | psci::MIGRATE_INFO_TYPE
+        | smccc::VERSION => psci::SUCCESS,
+        // Original format of the power state, platform-coordinated.
+        psci::CPU_SUSPEND_32 | psci::CPU_SUSPEND_64 => 0,
+        _ => psci::NOT_SUPPORTED,
+    }
+}
+
+fn arch_features(function: u32) -> i64 {
+    match function {
+        smccc::VERSION | smccc::ARCH_FEATURES | service::PV_TIME_FEATURES => 0,
+        _ => service::NOT_SUPPORTED,
+    }
+}
+
+fn pv_time_features(function: u32) -> i64 {
+    match function {
+        service::PV_TIME_FEATURES | service::PV_TIME_ST => 0,
+        _ => service::NOT_SUPPORTED,
+    }
+}
+
+/// The sibling with this affinity: its index in the VM.
+fn sibling(core: &Pcpu, call: &Call, affinity: u64) -> Option<usize> {
+    let count = u64::from(core.system().vms[call.vm].vcpu_count);
+    (affinity < count.min(MAX_VCPUS_PER_VM as u64)).then_some(affinity as usize)
+}
+
+fn cpu_on(core: &mut Pcpu, call: &Call, affinity: u64, pc: u64, x0: u64) -> i64 {
+    let Some(index) = sibling(core, call, affinity) else { return psci::INVALID_PARAMETERS };
+    let table = &core.system().vms[call.vm];
+    if !(table.ram_ipa..table.ram_ipa + table.ram_size).contains(&pc) {
+        return psci::INVALID_ADDRESS;
+    }
+    let id = usize::from(table.vcpu_first) + index;
+    // Use the caller's epoch, not the VM's current one: a CPU_ON from a life that is ending
+    // must not start a vCPU in the next.
+    let Some(epoch) = core.loaded().map(|vcpu| vcpu.epoch()) else {
+        bug!("a CPU_ON without a loaded vCPU");
+        return psci::INTERNAL_FAILURE;
+    };
+    match POWER[id].request(Entry { pc, x0 }, epoch) {
+        Err(Refusal::AlreadyOn) => psci::ALREADY_ON,
+        Err(Refusal::OnPending) => psci::ON_PENDING,
+        Ok(()) => {
+            core.power_requested(VcpuId::numbered(id));
+            psci::SUCCESS
+        }
+    }
+}
+
+fn affinity_info(core: &Pcpu, call: &Call, affinity: u64, level: u64) -> i64 {
+    let Some(index) = sibling(core, call, affinity) else { return psci::INVALID_PARAMETERS };
+    // Levels above 0 are optional since PSCI 1.0, and mean nothing here.
+    if level != 0 {
+        return psci::INVALID_PARAMETERS;
+    }
+    match POWER[usize::from(core.system().vms[call.vm].vcpu_first) + index].affinity() {
+        Affinity::On => 0,
+        Affinity::Off => 1,
+        Affinity::OnPending => 2,
+    }
+}
+
+/// Every power state is a standby: the caller goes on behind the call when an
+/// interrupt comes (DEN0022D, section 5.4.5).
+fn cpu_suspend(core: &mut Pcpu) -> Option<Answer> {
+    answer_with(core, Answer::One(psci::SUCCESS));
+    core.wait_for_interrupt();
+    None
+}
+
+fn cpu_off(core: &mut Pcpu) -> Option<Answer> {
+    match core.loaded().map(|vcpu| vcpu.id()) {
+        Some(id) => core.offline(id),
+        None => bug!("a CPU_OFF without a loaded vCPU"),
+    }
+    None
+}
+
+fn stop_vm(core: &mut Pcpu, vm: usize, message: Message) -> Option<Answer> {
+    core.stop_vm_of_loaded(vm, message);
+    None
+}
+
+fn counter(core: &mut Pcpu, call: &Call) -> Answer {
+    let [index, word, _] = call.arguments;
+    let table = &core.system().vms[call.vm];
+    if index >= u64::from(table.vcpu_count) || word >= VcpuStatus::WORDS as u64 {
+        return Answer::One(service::INVALID_PARAMETER);
+    }
+    let id = usize::from(table.vcpu_first) + index as usize;
+    let now = timer::now().0;
+    Answer::Two(0, status::current_word(core.system(), id, word as usize, now))
+}
+
+fn report_area(core: &Pcpu, call: &Call) -> Answer {
+    match core.system().vms[call.vm].report_size {
+        0 => Answer::One(service::NOT_SUPPORTED),
+        size => Answer::Three(0, platform::REPORT_BASE, size),
+    }
+}

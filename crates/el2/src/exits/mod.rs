@@ -1,0 +1,125 @@
+//! What guests come to EL2 for: exceptions, by kind.
+
+mod hypercall;
+mod mmio;
+mod sysreg;
+
+use crate::arch::context::{self, Fault, Syndrome};
+use crate::arch::sysreg::{ec, read_sysreg};
+use crate::arch::{gic, vectors};
+use crate::parts::Cause;
+use crate::pcpu::Pcpu;
+use crate::pcpu::console;
+use abi::status::Exit;
+
+vectors::vectors! {
+    for Pcpu,
+    synchronous: synchronous,
+    interrupt: interrupt,
+    serror: serror,
+    unsupported: unsupported,
+    fatal: fatal,
+}
+
+/// A physical interrupt while a guest ran.
+pub extern "C-unwind" fn interrupt(core: &mut Pcpu) {
+    enter(core, Exit::Interrupt);
+    let intid = gic::acknowledge();
+    core.take(intid);
+    core.end_stay();
+}
+
+/// An instruction of the guest.
+pub extern "C-unwind" fn synchronous(core: &mut Pcpu) {
+    core.begin_stay();
+    let syndrome = Syndrome::read();
+    let cause = match syndrome.class() {
+        ec::HVC64 => hypercall::hypervisor_call(core),
+        ec::SMC64 => hypercall::secure_monitor_call(core),
+        ec::WFX => wait(core, syndrome),
+        ec::SYSREG => sysreg::system_register(core, syndrome),
+        ec::DATA_ABORT => mmio::data_abort(core, syndrome),
+        ec::INSTRUCTION_ABORT if syndrome.is_refused_fetch() && core.view_fault() => {
+            core.end_stay();
+            return;
+        }
+        ec::INSTRUCTION_ABORT => {
+            deliver(core, Fault::Instruction(context::fault_addresses().0));
+            Exit::Abort
+        }
+        ec::FP => {
+            core.switch_float();
+            Exit::Float
+        }
+        _ => {
+            deliver(core, Fault::Undefined);
+            Exit::Abort
+        }
+    };
+    count(core, cause);
+    core.end_stay();
+}
+
+/// A system error: the guest made some device or bus report one.
+pub extern "C-unwind" fn serror(core: &mut Pcpu) {
+    enter(core, Exit::Abort);
+    fail(core, "system error (SError)");
+    core.end_stay();
+}
+
+/// An exception from AArch32, which is not offered at EL1.
+pub extern "C-unwind" fn unsupported(core: &mut Pcpu) {
+    enter(core, Exit::Abort);
+    fail(core, "AArch32 state, which is not offered");
+    core.end_stay();
+}
+
+/// An exception at EL2 itself, which is a bug: says what is known and stops.
+pub extern "C-unwind" fn fatal(kind: u64) -> ! {
+    console::stop(format_args!(
+        "vector {kind} esr {:#x} elr {:#x} (image at {:#x}) far {:#x}",
+        read_sysreg!("esr_el2"),
+        read_sysreg!("elr_el2"),
+        crate::arch::boot::image_pa(),
+        read_sysreg!("far_el2"),
+    ))
+}
+
+fn enter(core: &mut Pcpu, cause: Exit) {
+    core.begin_stay();
+    count(core, cause);
+}
+
+fn count(core: &mut Pcpu, cause: Exit) {
+    if let Some(vcpu) = core.loaded_mut() {
+        vcpu.account().count_exit(cause);
+    }
+}
+
+/// WFI: the guest waits for an interrupt, unless one is there. WFE, where it
+/// traps: it waits for another core, which may be a sibling here.
+fn wait(core: &mut Pcpu, syndrome: Syndrome) -> Exit {
+    /// TI: WFE.
+    const EVENT: u64 = 1;
+    context::skip_instruction();
+    if syndrome.iss() & EVENT != 0 {
+        core.yield_to_lock_holder();
+    } else {
+        core.wait_for_interrupt();
+    }
+    Exit::Wait
+}
+
+/// Lets the guest take an exception, or stops its VM when it cannot.
+#[inline(never)]
+pub fn deliver(core: &mut Pcpu, fault: Fault) {
+    if !context::inject(fault) {
+        fail(core, "a fault on fetching its own exception vector");
+    }
+}
+
+#[inline(never)]
+fn fail(core: &mut Pcpu, what: &'static str) {
+    let cause = Cause { what, syndrome: read_sysreg!("esr_el2"), address: read_sysreg!("far_el2") };
+    core.fail_loaded(cause);
+}

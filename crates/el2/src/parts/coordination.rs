@@ -1,0 +1,160 @@
+//! What becomes of the VMs that are started and stopped here.
+
+use abi::MAX_VMS;
+use abi::status::{VmStatus, vm_state};
+use sched::Message;
+
+/// What a VM may be stopped for; in the order in which they count when several come
+/// at once.
+pub const STOPS: [Message; 3] = [Message::VmsFailed, Message::VmsReset, Message::VmsOff];
+
+/// The VMs whose coordinator this core is: it owns their first vCPUs.
+pub struct Coordination([Option<Coordinated>; MAX_VMS]);
+
+/// A VM as its coordinator knows it: it is stopped for one reason at a time, and ends
+/// when all its vCPUs are halted.
+pub struct Coordinated {
+    state: State,
+    status: &'static mut VmStatus,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    Off,
+    Running,
+    /// Its vCPUs are being halted, for this reason.
+    Halting(Message),
+}
+
+/// What becomes of a VM that has ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Conclusion {
+    /// It starts again.
+    pub restart: bool,
+    /// It could not go on.
+    pub failed: bool,
+}
+
+impl Conclusion {
+    /// Of a VM that was stopped for this.
+    #[must_use]
+    pub fn of(reason: Message, restart_on_fault: bool) -> Self {
+        let failed = reason == Message::VmsFailed;
+        let restart = reason == Message::VmsReset || failed && restart_on_fault;
+        Self { restart, failed }
+    }
+
+    /// Returns it in words.
+    #[must_use]
+    pub fn words(self) -> &'static str {
+        match (self.restart, self.failed) {
+            (true, true) => "failed and is restarted",
+            (true, false) => "was reset",
+            (false, true) => "failed and is stopped",
+            (false, false) => "is off",
+        }
+    }
+}
+
+impl Coordination {
+    /// This core coordinates no VM yet.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self([const { None }; MAX_VMS])
+    }
+
+    /// This core coordinates a VM, which is off. It is the only one to write `status`.
+    pub fn adopt(&mut self, vm: usize, status: &'static mut VmStatus) {
+        self.0[vm] = Some(Coordinated { state: State::Off, status });
+    }
+
+    /// Stops if a VM is still being stopped, though all guests sleep.
+    #[cfg(test)]
+    pub fn check_rest(&self) {
+        for (vm, here) in self.0.iter().enumerate() {
+            let state = here.as_ref().map_or(State::Off, |here| here.state);
+            assert!(!matches!(state, State::Halting(_)), "VM {vm} is never halted");
+        }
+    }
+
+    /// Returns a VM, if this core coordinates it.
+    #[must_use]
+    pub fn of(&mut self, vm: usize) -> Option<&mut Coordinated> {
+        self.0.get_mut(vm)?.as_mut()
+    }
+}
+
+impl Default for Coordination {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Coordinated {
+    /// The VM starts: its memory is filled next.
+    pub fn starts(&mut self) {
+        self.state = State::Running;
+        self.status.state = vm_state::LOADING;
+        self.status.starts += 1;
+    }
+
+    /// The VM's memory is filled, and its first vCPU runs.
+    pub fn runs(&mut self) {
+        self.status.state = vm_state::RUNNING;
+    }
+
+    /// The VM has to be stopped. Returns true if its vCPUs have to be halted: false if
+    /// that is under way, or it is off.
+    #[must_use]
+    pub fn stop(&mut self, reason: Message) -> bool {
+        let runs = self.state == State::Running;
+        if runs {
+            self.state = State::Halting(reason);
+        }
+        runs
+    }
+
+    /// All vCPUs of the VM are halted. Returns why it was stopped, once.
+    #[must_use]
+    pub fn halted(&mut self) -> Option<Message> {
+        let State::Halting(reason) = self.state else { return None };
+        self.state = State::Off;
+        Some(reason)
+    }
+
+    /// The VM does not start again.
+    pub fn ends(&mut self, failed: bool) {
+        self.status.state = if failed { vm_state::FAILED } else { vm_state::OFF };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use zerocopy::FromZeros;
+
+    #[test]
+    fn a_vm_is_stopped_for_one_reason_at_a_time() {
+        let mut coordination = Coordination::new();
+        assert!(coordination.of(0).is_none());
+        coordination.adopt(0, Box::leak(Box::new(VmStatus::new_zeroed())));
+        let vm = coordination.of(0).unwrap();
+        assert!(!vm.stop(Message::VmsOff), "it is off");
+        vm.starts();
+        assert!(vm.stop(Message::VmsReset));
+        assert!(!vm.stop(Message::VmsFailed), "it is being stopped");
+        assert_eq!(vm.halted(), Some(Message::VmsReset));
+        assert_eq!(vm.halted(), None);
+        vm.ends(true);
+        assert_eq!((vm.status.state, vm.status.starts), (vm_state::FAILED, 1));
+    }
+
+    #[test]
+    fn a_failed_vm_starts_again_if_its_description_says_so() {
+        let restarts = |reason, says_so| Conclusion::of(reason, says_so).restart;
+        assert!(restarts(Message::VmsReset, false));
+        assert!(restarts(Message::VmsFailed, true));
+        assert!(!restarts(Message::VmsFailed, false));
+        assert!(!restarts(Message::VmsOff, true));
+    }
+}

@@ -1,0 +1,69 @@
+//! What EL2's timer is set to.
+
+use sched::Instant;
+
+/// The deadline that does not come.
+pub const NEVER: Instant = Instant(u64::MAX);
+
+/// EL2's timer is set to the earliest of what it has to wait for, or never fires; it
+/// is written only when that changes.
+pub struct Deadlines {
+    armed: Instant,
+}
+
+impl Deadlines {
+    /// The timer never fires.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self { armed: NEVER }
+    }
+
+    /// Says when the timer has to fire next. Returns that if the timer has to be set.
+    #[must_use]
+    #[inline(always)]
+    pub fn set(&mut self, first: Instant) -> Option<Instant> {
+        if first == self.armed {
+            return None;
+        }
+        self.armed = first;
+        Some(first)
+    }
+
+    /// Returns when the timer fires next.
+    #[cfg(any(test, feature = "checked"))]
+    pub fn armed(&self) -> Instant {
+        self.armed
+    }
+
+    /// The timer fired, or lost what it held: it has to be set to never.
+    #[must_use]
+    pub fn fired(&mut self) -> Instant {
+        self.armed = NEVER;
+        NEVER
+    }
+}
+
+impl Default for Deadlines {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_timer_is_written_only_when_its_deadline_changes() {
+        let mut deadlines = Deadlines::new();
+        assert_eq!(deadlines.set(NEVER), None);
+        assert_eq!(deadlines.set(Instant(7)), Some(Instant(7)));
+        assert_eq!(deadlines.set(Instant(7)), None);
+        assert_eq!(deadlines.fired(), NEVER);
+        assert_eq!(
+            deadlines.set(Instant(7)),
+            Some(Instant(7)),
+            "it fired, so it has to be set again"
+        );
+    }
+}

@@ -1,0 +1,171 @@
+//! Which vCPUs others displace, and which of them are awaited.
+
+use sched::topology::{Placed, Topology};
+use sched::{MAX_VCPUS, VcpuId, VcpuMap, VcpuSet};
+
+/// The vCPUs that belong to this core and whose policies have a say when others take
+/// it. Only those are ever awaited: they left the core, or others stopped for them,
+/// until it is free of those that displace them.
+#[repr(C)]
+pub struct Displacement {
+    residents: VcpuSet,
+    /// Residents that may go on from where they have gone.
+    relocatable: VcpuSet,
+    awaited: VcpuSet,
+    /// Other cores ask whether residents have lost this one.
+    tells_taken: bool,
+    /// By vCPU: the residents that are displaced while it has the core.
+    losers: VcpuMap<VcpuSet>,
+}
+
+/// What a switch means for the residents.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OnSwitch {
+    /// They are awaited, and the core is free for them again.
+    pub free: VcpuSet,
+    /// They are displaced, and nothing was done about it yet.
+    pub displaced: VcpuSet,
+    /// Some resident is displaced.
+    pub taken: bool,
+}
+
+impl Displacement {
+    /// Works out which vCPUs displace the residents of a core.
+    #[must_use]
+    pub fn new(topology: &Topology<'_>, core: usize) -> Self {
+        let based = topology.based_at(core);
+        let residents = based & topology.which(&|vcpu| vcpu.needs().a_say);
+        let asks_base = |vcpu: &Placed| vcpu.needs().asks_base;
+        let mut losers = VcpuMap::new([VcpuSet::EMPTY; MAX_VCPUS]);
+        for winner in topology.ids() {
+            losers[winner] = topology.losers(winner) & residents;
+        }
+        Self {
+            residents,
+            losers,
+            relocatable: residents & topology.which(&|vcpu| vcpu.is_relocatable()),
+            tells_taken: residents.meets(topology.which(&asks_base)),
+            awaited: VcpuSet::EMPTY,
+        }
+    }
+
+    /// Returns the vCPUs of this core whose policies have a say.
+    #[must_use]
+    pub fn residents(&self) -> VcpuSet {
+        self.residents
+    }
+
+    /// Returns the residents that are displaced while this vCPU has the core.
+    #[must_use]
+    #[inline]
+    pub fn losers(&self, winner: VcpuId) -> VcpuSet {
+        self.losers[winner]
+    }
+
+    /// Returns the residents that are awaited.
+    #[must_use]
+    #[inline]
+    pub fn awaited(&self) -> VcpuSet {
+        self.awaited
+    }
+
+    /// Returns true if other cores ask whether residents have lost this one.
+    #[must_use]
+    pub fn tells_taken(&self) -> bool {
+        self.tells_taken
+    }
+
+    /// This vCPU has the core from now on.
+    #[must_use]
+    #[inline]
+    pub fn on_switch(&self, current: VcpuId) -> OnSwitch {
+        let losers = self.losers(current);
+        OnSwitch {
+            free: self.awaited - losers,
+            displaced: losers - self.awaited,
+            taken: !losers.is_empty(),
+        }
+    }
+
+    /// A resident left until the core is free, or others stopped for it until then.
+    pub fn awaits(&mut self, id: VcpuId) {
+        self.awaited.insert(id);
+    }
+
+    /// These are not awaited any longer. Returns those that may have gone on meanwhile,
+    /// and have to be recalled from wherever they are.
+    #[must_use]
+    pub fn release(&mut self, free: VcpuSet) -> VcpuSet {
+        self.awaited -= free;
+        free & self.relocatable
+    }
+
+    /// A resident is back.
+    pub fn returned(&mut self, id: VcpuId) {
+        self.awaited.remove(id);
+    }
+
+    /// Asserts what stands at the type.
+    #[cfg(any(test, feature = "checked"))]
+    pub fn check(&self) {
+        assert!(self.awaited.is_within(self.residents), "a vCPU is awaited that does not leave");
+        assert!(self.relocatable.is_within(self.residents), "it does not belong here");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use sched::CoreSet;
+    use sched::policy::MigrationPolicy;
+
+    const RTOS: VcpuId = VcpuId(0);
+    const LINUX_0: VcpuId = VcpuId(1);
+    const LINUX_1: VcpuId = VcpuId(2);
+
+    /// An RTOS on core 1, beside the second vCPU of a Linux with this policy.
+    fn at(core: usize, policy: MigrationPolicy) -> Displacement {
+        let vcpu = |vm, priority, base, affinity| Placed {
+            vm,
+            priority,
+            realtime: vm == 0,
+            policy: if vm == 0 { MigrationPolicy::None } else { policy },
+            base,
+            fallback: base,
+            affinity: CoreSet::from_bits(affinity),
+            target: base,
+        };
+        let vcpus = [vcpu(0, 9, 1, 0), vcpu(1, 1, 0, 0), vcpu(1, 1, 1, 0b101)];
+        Displacement::new(&Topology::new(&vcpus, 3), core)
+    }
+
+    #[test]
+    fn a_resident_is_displaced_awaited_and_free_again() {
+        let mut part = at(1, MigrationPolicy::OnDemand);
+        assert_eq!(part.losers(RTOS), VcpuSet::of(LINUX_1));
+        assert_eq!(part.on_switch(RTOS).displaced, VcpuSet::of(LINUX_1));
+        part.awaits(LINUX_1);
+        part.check();
+        let again = part.on_switch(RTOS);
+        assert!(again.displaced.is_empty() && again.taken, "it has left already");
+        let switch = part.on_switch(LINUX_0);
+        assert_eq!((switch.free, switch.taken), (VcpuSet::of(LINUX_1), false));
+        assert_eq!(part.release(switch.free), VcpuSet::of(LINUX_1), "it may have gone on");
+        assert!(part.awaited().is_empty());
+    }
+
+    #[test]
+    fn a_core_whose_residents_have_no_say_has_nothing_to_do() {
+        let part = at(1, MigrationPolicy::None);
+        assert!(part.residents().is_empty());
+        let switch = part.on_switch(RTOS);
+        assert!(switch.free.is_empty() && switch.displaced.is_empty() && !switch.taken);
+    }
+
+    #[test]
+    fn residents_of_another_core_are_not_displaced_here() {
+        let part = at(0, MigrationPolicy::OnDemand);
+        assert_eq!(part.residents(), VcpuSet::of(LINUX_0));
+        assert_eq!(part.losers(RTOS), VcpuSet::of(LINUX_0), "should the RTOS come here");
+    }
+}

@@ -1,0 +1,37 @@
+//! What holds on a core whenever a guest is about to run.
+
+use super::Pcpu;
+use crate::shared::BOARD;
+use sched::VcpuSet;
+
+impl Pcpu {
+    /// Returns the vCPUs that are this core's: of those that may come here, for this runs
+    /// after each exit.
+    pub(super) fn owned(&self) -> VcpuSet {
+        self.known.iter().filter(|&id| self.roster.owns(id)).collect()
+    }
+
+    /// Stops if an invariant of this core, or of one of its parts, does not hold.
+    pub fn check(&self) {
+        assert!(self.loaded_is_current(), "the guest that runs is not the one that has the core");
+        let owned = self.owned();
+        for id in owned {
+            let place = BOARD.find(id);
+            assert_eq!(place, self.index, "vCPU {} is owned here, but said to be there", id.0);
+        }
+        self.roster.check();
+        self.ledger.check();
+        self.mask.check(self.roster.loaded().is_some_and(|vcpu| vcpu.config().is_realtime()));
+        self.jobs.check(owned);
+        self.displacement.check();
+        self.visitors.check(owned);
+        self.kernel_wait.check(self.roster.loaded_id());
+        self.timer_advance.check(owned);
+        self.consolidation.check();
+        for id in self.scheduler.sleepers_that_matter() {
+            let Some(vcpu) = self.roster.parked(id) else { continue };
+            let armed = self.deadlines.armed();
+            assert!(armed <= vcpu.wakes_at(), "the timer fires after vCPU {} is due", id.0);
+        }
+    }
+}

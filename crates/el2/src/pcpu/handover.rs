@@ -1,0 +1,174 @@
+//! Moving vCPUs between cores.
+//!
+//! Migration moves the owning reference ([`crate::shared::transit`]). The *base* of a vCPU is the
+//! core its description names. Whether and where to it leaves is decided in
+//! [`displacement`](super::displacement).
+//!
+//! Every core that may come to own a vCPU has it in its scheduler from the start. Where it
+//! is not, it sleeps and nothing wakes it, so that coming and going is as cheap as waking
+//! and sleeping.
+//!
+//! A VM is stopped where its vCPUs belong: a vCPU that is halted elsewhere goes back to its base first,
+//! and one that was on its way is halted where it arrives.
+
+use super::Pcpu;
+use crate::arch::{context, gic, statics, timer};
+use crate::bug::bug;
+use crate::shared::transit::Transit;
+use crate::shared::{BOARD, VMS};
+use crate::vcpu::{Parked, Vcpu};
+use abi::MAX_VCPUS;
+use core::sync::atomic::Ordering;
+use sched::{Member, Received, VcpuId};
+
+statics! {
+    /// By vCPU, while it is between two cores.
+    static TRANSITS: [Transit<Vcpu>; MAX_VCPUS] = [const { Transit::new() }; MAX_VCPUS];
+}
+
+impl Pcpu {
+    /// A vCPU's base wants it back.
+    pub(super) fn send_back(&mut self, id: VcpuId) {
+        let base = self.base_of(id);
+        // One that was recalled from a job for its VM comes back when that is done.
+        if !self.jobs.has(id) && BOARD.may_return(self.index, base) {
+            if !self.timer_advance.early().is_empty() {
+                self.fall_asleep_again(id);
+            }
+            self.depart(id, base);
+        }
+    }
+
+    /// Gives a vCPU of this core, if it is, to another core.
+    pub(super) fn depart(&mut self, id: VcpuId, to: usize) {
+        if self.roster.is_loaded(id) {
+            if self.loaded_is_current() {
+                let now = timer::now();
+                self.scheduler.charge(now);
+                self.give_core(None, now);
+            }
+            self.unload();
+        }
+        self.hand_over(id, to);
+    }
+
+    /// Gives a vCPU that is not loaded to another core, if it is this core's: a vCPU that is
+    /// recalled may have left already. A real-time guest may wait for this.
+    #[inline(always)]
+    pub(super) fn hand_over(&mut self, id: VcpuId, to: usize) {
+        let Some(mut vcpu) = self.roster.take_parked(id) else { return };
+        if self.roster.owns_float(id) {
+            self.save_float_of(&mut vcpu);
+        }
+        let back = to == vcpu.config().base();
+        if vcpu.config().has_views() {
+            vcpu.set_usual_view(back);
+        }
+        if self.visitors.present().has(id) {
+            self.visitor_left(id);
+        }
+        vcpu.leaves(self.scheduler.set_away(id));
+        if vcpu.config().has_devices() {
+            self.reroute(vcpu.vm(), to);
+        }
+        // Its base may have been taken again meanwhile: then it may have to leave
+        // at once, and not when the real-time guest sleeps next.
+        let urgent = back && vcpu.config().leaves_when_displaced();
+        TRANSITS[id.number()].put(vcpu.give_away());
+        self.need_resched = true;
+        if BOARD.hand_over(id, to) {
+            self.ring(to, urgent);
+        }
+    }
+
+    /// Receives a vCPU that another core has given to this one.
+    pub(super) fn receive(&mut self, id: VcpuId) {
+        let Some(vcpu) = TRANSITS[id.number()].take() else {
+            return bug!("a vCPU arrives that is not on its way");
+        };
+        let mut vcpu = Parked::new(vcpu);
+        let config = vcpu.config();
+        let (vm, base, has_devices) = (config.vm(), config.base(), config.has_devices());
+        // From here on a core that has something for the vCPU tells this one; what was left
+        // before is looked at below.
+        let received = BOARD.received(id, self.index, base, config.is_relocatable());
+        // Its VM was stopped since it was switched on. That counts for a vCPU that is off,
+        // too: if it has asked for the stop, it passes for on until it is halted.
+        let stale = vcpu.epoch() != VMS[vm].epoch.load(Ordering::Acquire);
+        let (on, news) = (vcpu.is_on() && !stale, vcpu.has_news());
+        self.scheduler.come_back(id, vcpu.left_ready());
+        vcpu.account().count_migration(self.index);
+        self.roster.park(vcpu);
+        self.need_resched = true;
+        if stale {
+            self.offline(id);
+        }
+        match received {
+            Received::Home => {
+                self.displacement.returned(id);
+                if has_devices {
+                    self.reroute(vm, self.index);
+                }
+            }
+            Received::Visitor { wanted } => {
+                self.visitor_came(id);
+                if wanted {
+                    self.send_back(id);
+                }
+            }
+            Received::Sheltered => {
+                if self.consolidation.shelters(base) {
+                    self.shelter();
+                }
+            }
+        }
+        if !on {
+            self.halt_at_base(id);
+            self.accept_power_on(id);
+        }
+        // A guest that sleeps and has nothing new sleeps on.
+        if news {
+            self.deliver_pending(id);
+        }
+        // It may hold what others spin for.
+        self.yield_to(id);
+    }
+
+    /// A vCPU that is off: where it belongs, and where it is sheltered, it counts
+    /// as halted. Elsewhere it has no business.
+    pub(super) fn halt_at_base(&mut self, id: VcpuId) {
+        let base = self.base_of(id);
+        if base != self.index && !self.consolidation.shelters(base) {
+            self.depart(id, base);
+            return;
+        }
+        let Some(vcpu) = self.roster.get(id) else {
+            return bug!("a vCPU is halted that another core owns");
+        };
+        let (vm, index) = (vcpu.vm(), vcpu.index());
+        VMS[vm].halted.fetch_or(1 << index, Ordering::AcqRel);
+        self.tell_coordinator_of_halted(vm);
+    }
+
+    fn save_float_of(&mut self, vcpu: &mut Vcpu) {
+        context::open_float_now();
+        vcpu.save_float();
+        self.roster.forget_float();
+        // The FP registers belong to no vCPU now. The loaded vCPU traps on first use and
+        // restores its own.
+        context::open_float(false);
+    }
+
+    /// Devices of a VM that this core coordinates interrupt the core that its vCPU has
+    /// gone to: here they would stay pending behind the real-time guest.
+    fn reroute(&self, vm: usize, to: usize) {
+        if self.coordinator_of(vm) != self.index {
+            return;
+        }
+        let affinity = self.system.board.pcpu_mpidr[to];
+        let spis = &self.system.spis[..self.system.header.spi_count as usize];
+        for spi in spis.iter().filter(|spi| spi.vm as usize == vm) {
+            gic::send_to(self.system.board.gicd_pa, spi.physical, affinity);
+        }
+    }
+}

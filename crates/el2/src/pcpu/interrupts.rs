@@ -1,0 +1,106 @@
+//! Physical interrupts, by number.
+
+use super::Pcpu;
+use crate::arch::gic::{self, Redistributor, virtual_interface};
+use crate::arch::timer;
+use crate::bug::bug;
+use crate::shared::VMS;
+use abi::system::{System, flags};
+
+impl Pcpu {
+    /// Deals with an interrupt that was acknowledged.
+    pub fn take(&mut self, intid: u32) {
+        match intid {
+            timer::VIRTUAL_INTID => self.virtual_timer(),
+            timer::EL2_INTID => {
+                finish(intid);
+                self.timer_fired();
+            }
+            gic::DOORBELL | gic::DOORBELL_REALTIME => {
+                finish(intid);
+                self.ledger.count_doorbell();
+                self.read_mail();
+            }
+            gic::MAINTENANCE => {
+                self.with_interface(|interface, gic, hw| interface.sync(gic, hw));
+                finish(intid);
+                self.wake_loaded();
+            }
+            gic::SPECIAL.. => {}
+            _ if intid == self.system.board.uart_intid => {
+                self.console_interrupt();
+                finish(intid);
+            }
+            _ => self.pass_through(intid),
+        }
+    }
+
+    /// The loaded guest's own timer: from here to the guest nothing is looked
+    /// up, as this happens more often than anything else.
+    fn virtual_timer(&mut self) {
+        let intid = timer::VIRTUAL_INTID;
+        gic::drop_priority(intid);
+        if !timer::loaded_is_asserted() {
+            // It was reprogrammed, or unloaded, between asserting and now.
+            gic::deactivate(intid);
+            return;
+        }
+        self.with_interface(|interface, gic, hw| interface.inject(gic, hw, intid, intid));
+        self.wake_loaded();
+    }
+
+    /// The loaded vCPU has got an interrupt: if it slept, it is awake.
+    fn wake_loaded(&mut self) {
+        if !self.loaded_is_current()
+            && let Some(id) = self.roster.loaded().filter(|vcpu| vcpu.is_on()).map(|vcpu| vcpu.id())
+        {
+            self.wake(id);
+        }
+    }
+
+    /// A device's interrupt: its guest gets it, and ends it.
+    fn pass_through(&mut self, intid: u32) {
+        gic::drop_priority(intid);
+        let spis = &self.system.spis[..self.system.header.spi_count as usize];
+        let Some(spi) = spis.iter().find(|spi| spi.physical == intid) else {
+            self.ledger.count_spurious();
+            gic::deactivate(intid);
+            return;
+        };
+        let vm = spi.vm as usize;
+        let effects = VMS[vm].gic.post(0, spi.virtual_);
+        self.notify(vm, effects);
+    }
+
+    /// Returns true if the loaded guest has an interrupt that would end its WFI. Inlined,
+    /// as every sleep asks.
+    #[inline(always)]
+    pub(super) fn loaded_has_interrupt(&self) -> bool {
+        let Some(vcpu) = self.roster.loaded() else {
+            bug!("a guest sleeps without a loaded vCPU");
+            return false;
+        };
+        let used = vcpu.list_registers() & !virtual_interface::empty();
+        if used == 0 {
+            return false;
+        }
+        let (mask, group0, group1) = virtual_interface::guest_mask();
+        virtual_interface::registers(used).any(|register| {
+            let enabled = if register.is_group1() { group1 } else { group0 };
+            register.is_pending() && register.priority() < mask && enabled
+        })
+    }
+}
+
+/// Sets up a core's own interrupts.
+pub(super) fn start_redistributor(index: usize, system: &System) -> Redistributor {
+    let separate = system.header.flags & flags::PRIORITY_SEPARATION != 0;
+    let frame = system.board.gicr_pa + index as u64 * system.board.gicr_stride;
+    Redistributor::start(frame, separate)
+}
+
+/// Ends an interrupt that was EL2's own.
+fn finish(intid: u32) {
+    gic::drop_priority(intid);
+    gic::deactivate(intid);
+}

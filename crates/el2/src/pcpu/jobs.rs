@@ -1,0 +1,158 @@
+//! Jobs of a VM's start and end: filling its memory, telling why it cannot go on.
+//!
+//! They take long, so they are done in small pieces in the time of one of the VM's own
+//! vCPUs, with a look at the interrupts after each.
+
+use super::Pcpu;
+use super::console::log;
+use crate::arch::{cpu, memory};
+use crate::bug::bug;
+use crate::parts::Job;
+use crate::shared::power::Entry;
+use crate::shared::{POWER, VMS};
+use abi::status::vcpu_state;
+use abi::system::Load;
+use core::sync::atomic::Ordering;
+use sched::{Member, Message, VcpuId};
+
+/// Bytes filled between two looks at the interrupts.
+const CHUNK: u64 = 16 * 1024;
+
+impl Pcpu {
+    /// Does the next piece of a vCPU's job.
+    pub(super) fn work_on(&mut self, id: VcpuId) {
+        match self.jobs.of(id) {
+            None => bug!("a vCPU has its turn for a job, and has none"),
+            Some(Job::Load { piece, done }) => self.fill(id, piece, done),
+            Some(Job::Report { line }) => self.report(id, line),
+        }
+    }
+
+    fn fill(&mut self, id: VcpuId, piece: u16, done: u64) {
+        let vm = self.vm_of(id);
+        let table = self.table(vm);
+        let first = usize::from(table.load_first);
+        let loads = &self.system.loads[first..first + usize::from(table.load_count)];
+        let Some(load) = loads.get(usize::from(piece)) else {
+            self.begin(id, vm);
+            return;
+        };
+        let done = fill_chunk(load, done);
+        let next = if done < load.size + load.zero_size {
+            Job::Load { piece, done }
+        } else {
+            Job::Load { piece: piece + 1, done: 0 }
+        };
+        self.jobs.set(id, next);
+    }
+
+    /// The memory is filled: the guest's first instruction is next.
+    fn begin(&mut self, id: VcpuId, vm: usize) {
+        cpu::forget_instructions();
+        let table = self.table(vm);
+        // Its coordinator alone changes it, and that is this core.
+        let epoch = VMS[vm].epoch.load(Ordering::Acquire);
+        self.jobs.end(id);
+        let Some(vcpu) = self.roster.parked_mut(id) else {
+            return bug!("a VM is filled whose first vCPU is elsewhere");
+        };
+        vcpu.switch_on(Entry { pc: table.entry_ipa, x0: table.entry_x0 }, epoch);
+        POWER[id.number()].switch_on();
+        match self.coordination.of(vm) {
+            Some(vm) => vm.runs(),
+            None => bug!("a VM begins on a core that does not coordinate it"),
+        }
+    }
+
+    /// Tells one line of why a guest cannot go on; behind the last its VM is stopped.
+    fn report(&mut self, id: VcpuId, line: u16) {
+        self.jobs.set(id, Job::Report { line: line + 1 });
+        if self.report_line(id, line) {
+            return;
+        }
+        self.jobs.end(id);
+        if let Some(vcpu) = self.roster.parked_mut(id) {
+            vcpu.switch_off();
+        }
+        self.sleep(id, vcpu_state::OFF);
+        self.ask_coordinator(self.vm_of(id), Message::VmsFailed);
+    }
+
+    /// Tells a line. Returns false behind the last.
+    fn report_line(&mut self, id: VcpuId, line: u16) -> bool {
+        const GENERAL: core::ops::Range<u16> = 2..17;
+        let Some(vcpu) = self.roster.parked(id) else {
+            bug!("a vCPU has failed that is not parked here");
+            return false;
+        };
+        let (vm, index) = (vcpu.vm(), vcpu.index());
+        let (general, system, cause) = vcpu.registers();
+        let Some(cause) = cause else {
+            bug!("a vCPU has failed, and there is no cause");
+            return false;
+        };
+        let (general, system) = (general.clone(), system.clone());
+        match line {
+            0 => {
+                log!(self, "VM {} vCPU {index} cannot go on: {}", self.table(vm).name(), cause.what)
+            }
+            1 => log!(
+                self,
+                "  pc {:#018x}  pstate {:#x}  esr_el2 {:#x}  far_el2 {:#x}",
+                general.pc,
+                general.pstate,
+                cause.syndrome,
+                cause.address
+            ),
+            line if GENERAL.contains(&line) => {
+                let n = usize::from(2 * (line - GENERAL.start));
+                log!(
+                    self,
+                    "  x{n:<2} {:#018x}  x{:<2} {:#018x}",
+                    general.get(n),
+                    n + 1,
+                    general.get(n + 1)
+                );
+            }
+            17 => log!(
+                self,
+                "  x30 {:#018x}  sp_el0 {:#x}  sp_el1 {:#x}",
+                general.get(30),
+                system.sp_el0,
+                system.sp_el1
+            ),
+            18 => log!(
+                self,
+                "  sctlr_el1 {:#x}  vbar_el1 {:#x}  elr_el1 {:#x}  esr_el1 {:#x}  far_el1 {:#x}",
+                system.sctlr,
+                system.vbar,
+                system.elr,
+                system.esr,
+                system.far
+            ),
+            _ => return false,
+        }
+        true
+    }
+}
+
+/// Fills the next bytes of a piece of guest memory, `done` of which are done. Returns how
+/// many are then.
+fn fill_chunk(load: &Load, done: u64) -> u64 {
+    let dst = load.dst_pa + done;
+    let length = if done < load.size {
+        let length = CHUNK.min(load.size - done);
+        // SAFETY: `System::validate` has shown that the source lies in the
+        // bundle and the destination in the memory of a VM none of whose vCPUs
+        // runs; both are mapped and aligned, and no reference to either exists.
+        unsafe { memory::copy(load.src_pa + done, dst, length) };
+        length
+    } else {
+        let length = CHUNK.min(load.size + load.zero_size - done);
+        // SAFETY: as above.
+        unsafe { memory::clear(dst, length) };
+        length
+    };
+    memory::clean_to_memory(dst, length);
+    done + length
+}

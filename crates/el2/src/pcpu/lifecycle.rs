@@ -1,0 +1,227 @@
+//! Starting and stopping VMs, one without the others noticing.
+//!
+//! Each VM has a *coordinator*: the core that owns its first vCPU. A core that wants the
+//! VM stopped tells the coordinator; that changes the VM's epoch (so that no request from
+//! before can start anything), tells every core that has vCPUs of it to halt them, and
+//! when all have said that they did, switches the VM off or fills its memory again.
+
+use super::Pcpu;
+use super::console::log;
+use crate::arch::timer;
+use crate::bug::bug;
+use crate::parts::{Cause, Conclusion, Job, STOPS};
+use crate::shared::{ALIVE, BOARD, POWER, VMS};
+use abi::status::vcpu_state;
+use abi::system::{Vm, vm_flags};
+use core::sync::atomic::Ordering;
+use sched::{Member, Message, VcpuId};
+use vgic::Effects;
+
+impl Pcpu {
+    pub(super) fn table(&self, vm: usize) -> &'static Vm {
+        &self.system.vms[vm]
+    }
+
+    /// Returns the core that coordinates a VM.
+    pub(super) fn coordinator_of(&self, vm: usize) -> usize {
+        usize::from(self.system.vcpus[usize::from(self.table(vm).vcpu_first)].pcpu)
+    }
+
+    /// Returns the vCPUs of a VM.
+    pub(super) fn vcpus_of(&self, vm: usize) -> impl Iterator<Item = VcpuId> + use<> {
+        let table = self.table(vm);
+        let first = usize::from(table.vcpu_first);
+        (first..first + usize::from(table.vcpu_count)).map(VcpuId::numbered)
+    }
+
+    /// Begins to fill a VM's memory; it runs when that is done. Coordinator only.
+    pub(super) fn start(&mut self, vm: usize) {
+        let first = VcpuId::numbered(self.table(vm).vcpu_first.into());
+        match self.coordination.of(vm) {
+            Some(vm) => vm.starts(),
+            None => bug!("a VM starts on a core that does not coordinate it"),
+        }
+        self.jobs.set(first, Job::Load { piece: 0, done: 0 });
+        self.wake(first);
+    }
+
+    /// Asks a VM's coordinator to stop it.
+    pub fn ask_coordinator(&mut self, vm: usize, message: Message) {
+        let coordinator = self.coordinator_of(vm);
+        if coordinator == self.index {
+            self.stop(vm, message);
+        } else {
+            self.tell(coordinator, message, vm, self.table(vm).is(vm_flags::REALTIME));
+        }
+    }
+
+    /// Stops a VM, unless that is under way. Coordinator only.
+    pub(super) fn stop(&mut self, vm: usize, message: Message) {
+        let Some(coordinated) = self.coordination.of(vm) else {
+            return bug!("a VM is stopped by a core that does not coordinate it");
+        };
+        if !coordinated.stop(message) {
+            return;
+        }
+        VMS[vm].epoch.fetch_add(1, Ordering::AcqRel);
+        VMS[vm].halted.store(0, Ordering::Release);
+        // All cores: its vCPUs may be anywhere, or on their way.
+        self.tell_others(Message::HaltVms, vm, self.table(vm).is(vm_flags::REALTIME));
+        self.halt(vm);
+    }
+
+    /// Stops this core's vCPUs of a VM. Those that belong here are halted then.
+    ///
+    /// Skips vCPUs of the current epoch. The message may be old: mail is not read while a
+    /// core is powered down, and the VM may have been restarted since.
+    pub(super) fn halt(&mut self, vm: usize) {
+        let epoch = VMS[vm].epoch.load(Ordering::Acquire);
+        for id in self.vcpus_of(vm) {
+            if self.roster.get(id).is_some_and(|vcpu| !(vcpu.is_on() && vcpu.epoch() == epoch)) {
+                self.offline(id);
+                self.halt_at_base(id);
+            }
+        }
+    }
+
+    /// Tells a VM's coordinator that a vCPU is halted.
+    pub(super) fn tell_coordinator_of_halted(&mut self, vm: usize) {
+        let coordinator = self.coordinator_of(vm);
+        if coordinator == self.index {
+            self.halted(vm);
+        } else {
+            self.tell(coordinator, Message::HaltedVms, vm, self.table(vm).is(vm_flags::REALTIME));
+        }
+    }
+
+    /// Switches a vCPU of this core off: nothing of it stays anywhere, and nothing wakes it
+    /// but a request to switch it on.
+    pub fn offline(&mut self, id: VcpuId) {
+        self.sleep(id, vcpu_state::OFF);
+        self.scheduler.release(id);
+        if self.roster.owns_float(id) {
+            self.roster.forget_float();
+        }
+        if self.roster.is_loaded(id) {
+            self.unload();
+        }
+        self.jobs.end(id);
+        self.release_interrupts(id);
+        if let Some(vcpu) = self.roster.parked_mut(id) {
+            vcpu.switch_off();
+        }
+        // The line of its timer goes low.
+        self.update_physical_timer(id, timer::now());
+        self.timer_advance.end(id);
+        // Last: from here on a sibling may switch it on again.
+        POWER[id.number()].switch_off();
+    }
+
+    /// Gives back what a vCPU that is not loaded has in its list registers.
+    fn release_interrupts(&mut self, id: VcpuId) {
+        let Some(vcpu) = self.roster.parked_mut(id) else {
+            return bug!("a vCPU is switched off that another core owns");
+        };
+        let notify = vcpu.release_interrupts(self.interface);
+        let vm = vcpu.vm();
+        self.notify(vm, Effects { notify, deactivate: None });
+    }
+
+    /// Some vCPUs of a VM are halted. Coordinator only.
+    pub(super) fn halted(&mut self, vm: usize) {
+        let halted = VMS[vm].halted.load(Ordering::Acquire);
+        let all = (1u32 << self.table(vm).vcpu_count) - 1;
+        if all & !halted != 0 {
+            return;
+        }
+        let Some(coordinated) = self.coordination.of(vm) else {
+            return bug!("a VM is halted on a core that does not coordinate it");
+        };
+        // A vCPU may be halted twice for one stop: the first time all are, the VM ends.
+        let Some(reason) = coordinated.halted() else { return };
+        // Asked for by vCPUs of the life that ends here, before they were halted: it
+        // must not end the next one.
+        for request in STOPS {
+            BOARD.discard(self.index, request, vm);
+        }
+        VMS[vm].gic.reset();
+        VMS[vm].uart.reset();
+        VMS[vm].stalled.store(0, Ordering::Release);
+        self.conclude(vm, reason);
+    }
+
+    fn conclude(&mut self, vm: usize, reason: Message) {
+        let table = self.table(vm);
+        let conclusion = Conclusion::of(reason, table.is(vm_flags::RESTART_ON_FAULT));
+        log!(self, "VM {} {}", table.name(), conclusion.words());
+        if conclusion.restart {
+            self.start(vm);
+            return;
+        }
+        match self.coordination.of(vm) {
+            Some(vm) => vm.ends(conclusion.failed),
+            None => bug!("a VM ends on a core that does not coordinate it"),
+        }
+        if ALIVE.fetch_and(!(1 << vm), Ordering::AcqRel) == 1 << vm {
+            log!(self, "no VM is left");
+        }
+    }
+
+    /// CPU_ON found this vCPU off and left a request.
+    pub fn power_requested(&mut self, id: VcpuId) {
+        let owner = BOARD.find(id);
+        if owner == self.index {
+            self.accept_power_on(id);
+        } else {
+            // What was sent while it was off was not urgent, and may be unread.
+            let _ = BOARD.send(owner, Message::Vcpus, id.number());
+            self.ring(owner, self.is_urgent(id));
+        }
+    }
+
+    /// Switches a vCPU of this core on if that was asked for.
+    #[inline(never)]
+    pub(super) fn accept_power_on(&mut self, id: VcpuId) {
+        if !self.roster.owns(id) {
+            // It has left; its new owner looks when it arrives.
+            return;
+        }
+        let epoch = VMS[self.vm_of(id)].epoch.load(Ordering::Acquire);
+        if let Some(entry) = POWER[id.number()].accept(epoch) {
+            if let Some(vcpu) = self.roster.parked_mut(id) {
+                vcpu.switch_on(entry, epoch);
+            }
+            self.wake(id);
+        }
+    }
+
+    /// The loaded vCPU does not go on, as it asked for its VM to be stopped.
+    pub fn stop_vm_of_loaded(&mut self, vm: usize, message: Message) {
+        let Some(id) = self.roster.loaded_id() else {
+            return bug!("a VM is stopped by a guest without a loaded vCPU");
+        };
+        self.sleep(id, vcpu_state::SLEEPING);
+        // Nothing may wake it while its VM is being stopped.
+        self.unload();
+        POWER[id.number()].deafen();
+        if let Some(vcpu) = self.roster.parked_mut(id) {
+            vcpu.switch_off();
+        }
+        self.ask_coordinator(vm, message);
+    }
+
+    /// The loaded vCPU's guest cannot go on: its VM will be stopped when the
+    /// reason is told.
+    pub fn fail_loaded(&mut self, cause: Cause) {
+        self.need_resched = true;
+        let Some(id) = self.roster.loaded_id() else {
+            return bug!("a guest fails without a loaded vCPU");
+        };
+        self.unload();
+        POWER[id.number()].deafen();
+        if let Some(vcpu) = self.roster.parked_mut(id) {
+            vcpu.fails(cause);
+        }
+        self.jobs.set(id, Job::Report { line: 0 });
+    }
+}

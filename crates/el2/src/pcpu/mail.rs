@@ -1,0 +1,107 @@
+//! What cores tell each other.
+
+use super::Pcpu;
+use crate::arch::gic;
+use crate::parts::STOPS;
+use crate::shared::{BOARD, POWER};
+use abi::system::vcpu_flags;
+use sched::{Member, Members, Message, Move, VcpuId};
+use vgic::Effects;
+
+impl Pcpu {
+    /// Reads what other cores have to say.
+    pub fn read_mail(&mut self) {
+        for step in BOARD.moves(self.index) {
+            match step {
+                Move::Receive(id) => self.receive(id),
+                Move::SendBack(id) => self.send_back(id),
+            }
+        }
+        for vm in BOARD.take(self.index, Message::Coscheduled) {
+            self.follow_siblings(vm);
+        }
+        for vm in BOARD.take(self.index, Message::HaltVms) {
+            self.halt(vm);
+        }
+        for vm in BOARD.take(self.index, Message::HaltedVms) {
+            self.halted(vm);
+        }
+        for message in STOPS {
+            for vm in BOARD.take(self.index, message) {
+                self.stop(vm, message);
+            }
+        }
+        for id in BOARD.take(self.index, Message::Vcpus).map(VcpuId::numbered) {
+            self.accept_power_on(id);
+            self.deliver_pending(id);
+        }
+        if BOARD.take(self.index, Message::IdleCores).next().is_some() {
+            self.need_resched = true;
+        }
+        if BOARD.take(self.index, Message::Consoles).next().is_some() {
+            self.keep_carrying();
+        }
+    }
+
+    /// Sends a message to another core, and rings if that is needed; urgently, if a
+    /// real-time vCPU that runs there must not keep it waiting.
+    pub(super) fn tell(&self, core: usize, message: Message, member: usize, urgent: bool) {
+        if BOARD.send(core, message, member) {
+            self.ring(core, urgent);
+        }
+    }
+
+    /// Sends a message to all other cores.
+    pub(super) fn tell_others(&self, message: Message, member: usize, urgent: bool) {
+        for core in (0..self.system.board.pcpu_count as usize).filter(|&core| core != self.index) {
+            self.tell(core, message, member, urgent);
+        }
+    }
+
+    /// Rings though what was sent may not be new.
+    pub(super) fn ring(&self, core: usize, urgent: bool) {
+        let doorbell = if urgent { gic::DOORBELL_REALTIME } else { gic::DOORBELL };
+        gic::ring(self.bells[core], doorbell);
+    }
+
+    /// Something was posted for these vCPUs of a VM: looks after its own and tells the
+    /// others' cores.
+    pub fn notify(&mut self, vm: usize, effects: Effects) {
+        if effects.notify == 0 {
+            return;
+        }
+        let table = &self.system.vms[vm];
+        let count = usize::from(table.vcpu_count);
+        for index in Members(u64::from(effects.notify)).take_while(|&index| index < count) {
+            let id = VcpuId::numbered(usize::from(table.vcpu_first) + index);
+            let owner = BOARD.find(id);
+            if owner == self.index {
+                self.deliver_pending(id);
+            } else {
+                self.tell(owner, Message::Vcpus, id.number(), self.is_urgent(id));
+            }
+        }
+    }
+
+    /// Returns true if a vCPU has to be reached while a real-time one runs. Not if it can
+    /// do nothing: a sibling could take the core from that one for ever.
+    pub(super) fn is_urgent(&self, id: VcpuId) -> bool {
+        let table = &self.system.vcpus[id.number()];
+        table.flags & vcpu_flags::URGENT != 0 && POWER[id.number()].hears()
+    }
+
+    /// A vCPU of this core may have new interrupts.
+    pub(super) fn deliver_pending(&mut self, id: VcpuId) {
+        if !self.roster.get(id).is_some_and(|vcpu| vcpu.is_on()) {
+            return;
+        }
+        if self.roster.is_loaded(id) {
+            self.with_interface(|interface, gic, hw| interface.sync(gic, hw));
+        }
+        self.wake(id);
+        if self.visitors.candidates().has(id) {
+            self.interrupted(id);
+        }
+        self.yield_to(id);
+    }
+}

@@ -1,0 +1,227 @@
+//! One physical core: its parts, and the loop that asks them and carries out what they
+//! answer. `impl Pcpu` stands in this folder only.
+//!
+//! | module | what it carries out |
+//! | --- | --- |
+//! | [`run_loop`](self) | the scheduler's decisions |
+//! | `ready` | vCPUs wake and sleep, and have the core by turns |
+//! | `switch` | one vCPU off the hardware, another on |
+//! | `timers` | EL2's timer, and what is done when it fires |
+//! | `interrupts` | physical interrupts, by number |
+//! | `mail` | what cores tell each other |
+//! | `displacement`, `coscheduling` | what policies say when a vCPU takes another's core |
+//! | `views` | what a guest may execute, and delayed preemption |
+//! | `handover` | vCPUs go to other cores, and come |
+//! | `visitors` | vCPUs that are away from their bases go on, or back |
+//! | `timer_advance` | a real-time vCPU gets its core before its timer fires |
+//! | `consolidation` | cores without much to do are powered down |
+//! | `lifecycle`, `jobs` | VMs start, stop and fail |
+//! | `console` | all consoles over one UART |
+
+#[cfg(test)]
+mod at_rest;
+#[cfg(any(test, feature = "checked"))]
+mod check;
+pub mod console;
+mod consolidation;
+mod coscheduling;
+mod displacement;
+mod handover;
+mod interrupts;
+mod jobs;
+mod lifecycle;
+mod mail;
+mod ready;
+mod run_loop;
+mod switch;
+mod timer_advance;
+mod timers;
+mod views;
+mod visitors;
+
+pub use consolidation::returning;
+
+use crate::arch::gic::virtual_interface::Interface;
+use crate::arch::gic::{self, Redistributor};
+use crate::arch::{cpu, timer};
+use crate::parts::{
+    Consolidation, Coordination, Deadlines, Displacement, IdleNews, Jobs, KernelWait, Ledger,
+    PriorityMask, TimerAdvance, Visitors,
+};
+use crate::vcpu::{Loaded, Parked, Roster, Vcpu, params};
+use abi::MAX_PCPUS;
+use abi::status::{PcpuStatus, VmStatus};
+use abi::system::{System, flags};
+use console::Console;
+use sched::policy::Mode;
+use sched::topology::Topology;
+use sched::{Duration, Instant, Scheduler, VcpuId, VcpuSet};
+
+/// See the module. In this order: what every visit reads comes first, within reach of one
+/// load.
+#[repr(C)]
+pub struct Pcpu {
+    /// The scheduler has to be asked before a guest runs again.
+    need_resched: bool,
+    /// vCPUs of one VM may come to share this core: a guest's WFE traps.
+    siblings_meet: bool,
+    mask: PriorityMask,
+    /// When the current stay at EL2 began.
+    entered: Instant,
+    /// The virtual CPU interface.
+    interface: Interface,
+    redistributor: Redistributor,
+    /// What the host decided.
+    system: &'static System,
+    /// Its index in the system's table.
+    index: usize,
+    /// The vCPUs that it may come to own: its scheduler has them all.
+    known: VcpuSet,
+    ledger: Ledger,
+    deadlines: Deadlines,
+    timer_advance: TimerAdvance,
+    visitors: Visitors,
+    kernel_wait: KernelWait,
+    idle_news: IdleNews,
+    consolidation: Consolidation,
+    roster: Roster,
+    displacement: Displacement,
+    scheduler: Scheduler,
+    jobs: Jobs,
+    coordination: Coordination,
+    /// How to ring each core.
+    bells: [u64; MAX_PCPUS],
+    /// The core that drives the UART.
+    uart_core: usize,
+    /// The physical UART, if this core drives it.
+    console: Option<Console>,
+}
+
+impl Pcpu {
+    /// Takes a core over that owns no vCPU yet, with its hardware.
+    pub fn new(
+        index: usize,
+        system: &'static System,
+        topology: &Topology<'_>,
+        status: &'static mut PcpuStatus,
+    ) -> Self {
+        let now = timer::now();
+        let redistributor = interrupts::start_redistributor(index, system);
+        let console = Console::of(index, system, topology);
+        let displacement = Displacement::new(topology, index);
+        let siblings_meet = topology.siblings_meet_at(index);
+        let residents = displacement.residents();
+        let known = topology.known_at(index);
+        let idle_news = IdleNews::new(topology.must_tell_idle(index));
+        // The host sees to the rest; these two would be fatal.
+        let may_leave = console.is_none() && !idle_news.is_wanted();
+        let window = Duration(timer::ns_to_ticks(system.header.consolidation_window_ns));
+        Self {
+            index,
+            system,
+            bells: system.board.pcpu_mpidr.map(gic::bell),
+            uart_core: topology.uart_core(),
+            known,
+            scheduler: Scheduler::new(),
+            roster: Roster::new(),
+            ledger: Ledger::new(status, now),
+            deadlines: Deadlines::new(),
+            mask: PriorityMask::new(system.header.flags & flags::PRIORITY_SEPARATION != 0),
+            jobs: Jobs::new(),
+            kernel_wait: KernelWait::new(may_delay(system, topology, known, residents)),
+            visitors: Visitors::new(residents),
+            displacement,
+            idle_news,
+            timer_advance: TimerAdvance::new(),
+            consolidation: Consolidation::new(topology, index, window, may_leave),
+            coordination: Coordination::new(),
+            console,
+            need_resched: true,
+            entered: now,
+            redistributor,
+            interface: Interface::start(),
+            siblings_meet,
+        }
+    }
+
+    /// Sets up what is the core's own and must be set up again when it was powered down.
+    pub fn configure(&self) {
+        if self.siblings_meet {
+            cpu::trap_wait_for_event();
+        }
+    }
+
+    /// Makes the vCPUs known that may come here. Returns one that the scheduler refused.
+    pub fn introduce(&mut self) -> Result<(), VcpuId> {
+        for id in self.known {
+            let params = params(self.system, id);
+            self.scheduler.arrive(id, params, false).map_err(|_| id)?;
+        }
+        Ok(())
+    }
+
+    /// Takes a vCPU that belongs here into possession.
+    pub fn own(&mut self, vcpu: &'static mut Vcpu) {
+        vcpu.account().is_at(self.index);
+        self.roster.park(Parked::new(vcpu));
+    }
+
+    /// Coordinates a VM from now on, and starts it.
+    pub fn coordinate(&mut self, vm: usize, status: &'static mut VmStatus) {
+        self.coordination.adopt(vm, status);
+        self.start(vm);
+    }
+
+    /// Returns its index in the system's table.
+    pub fn index(&self) -> usize {
+        self.index
+    }
+
+    /// Returns what the host decided.
+    #[inline]
+    pub fn system(&self) -> &'static System {
+        self.system
+    }
+
+    /// Returns the vCPU whose registers are on the hardware.
+    #[inline]
+    pub fn loaded(&self) -> Option<&Loaded> {
+        self.roster.loaded()
+    }
+
+    /// Returns the vCPU whose registers are on the hardware, to change.
+    #[inline]
+    pub fn loaded_mut(&mut self) -> Option<&mut Loaded> {
+        self.roster.loaded_mut()
+    }
+
+    /// Returns true if the vCPU on the hardware has the core; else it sleeps, and left
+    /// its registers there.
+    #[inline]
+    fn loaded_is_current(&self) -> bool {
+        self.roster.loaded().is_some_and(|vcpu| self.ledger.is_current(vcpu.id()))
+    }
+
+    /// The core that a vCPU belongs to.
+    fn base_of(&self, id: VcpuId) -> usize {
+        usize::from(self.system.vcpus[usize::from(id.0)].pcpu)
+    }
+
+    /// The VM that a vCPU belongs to.
+    fn vm_of(&self, id: VcpuId) -> usize {
+        usize::from(self.system.vcpus[usize::from(id.0)].vm)
+    }
+}
+
+/// Returns true if vCPUs of a core may be waited for: their policies say so, or two of
+/// a VM with views may share it.
+fn may_delay(system: &System, topology: &Topology<'_>, known: VcpuSet, based: VcpuSet) -> bool {
+    let delays = |id| topology.vcpu(id).policy.policy().delays(Mode::Kernel);
+    let take_turns = |id| {
+        let vm = topology.vcpu(id).vm;
+        let roots = &system.vms[vm].stage2_pa;
+        let siblings = known.iter().filter(|&other| topology.vcpu(other).vm == vm).count();
+        siblings > 1 && roots[0] != roots[1]
+    };
+    based.iter().any(delays) || known.iter().any(take_turns)
+}

@@ -1,0 +1,87 @@
+//! vCPUs wake and sleep, and have the core by turns.
+
+use super::Pcpu;
+use crate::arch::context::General;
+use crate::arch::timer;
+use sched::{Instant, VcpuId, Woken};
+
+impl Pcpu {
+    /// A sleeping vCPU is ready from now on, if it is this core's.
+    #[inline(never)]
+    pub fn wake(&mut self, id: VcpuId) {
+        let Some(vcpu) = self.roster.get(id) else { return };
+        match self.scheduler.wake(id) {
+            Woken::Nothing => return,
+            Woken::Waits => {}
+            Woken::Decide => self.need_resched = true,
+        }
+        vcpu.account().begin_waiting(timer::now());
+    }
+
+    /// A vCPU sleeps from now on, or is off.
+    #[inline(never)]
+    pub fn sleep(&mut self, id: VcpuId, state: u64) {
+        let now = timer::now();
+        if let Some(vcpu) = self.roster.get(id) {
+            vcpu.account().stops_waiting(state, now);
+        }
+        self.scheduler.sleep(id);
+        self.need_resched = true;
+    }
+
+    /// As [`Self::sleep`], for the guest that just asked for it: it ran, so it was not
+    /// waiting.
+    pub fn loaded_sleeps(&mut self) {
+        if let Some(vcpu) = self.roster.loaded_mut() {
+            vcpu.account().sleeps();
+            self.scheduler.sleep(vcpu.id());
+            self.need_resched = true;
+        }
+    }
+
+    /// Gives the core to a vCPU, or to none, and books the turn that ends by that. Inlined,
+    /// as every switch comes by.
+    #[inline(always)]
+    pub(super) fn give_core(&mut self, next: Option<VcpuId>, now: Instant) {
+        let Some(turn) = self.ledger.give(next, now) else { return };
+        if let Some(previous) = turn.of {
+            let still_ready = self.scheduler.is_ready(previous);
+            // One that is not loaded had its turn for a job of ours.
+            let in_kernel =
+                if self.roster.is_loaded(previous) { General::kernel_mode() } else { 0 };
+            if let Some(vcpu) = self.roster.get(previous) {
+                vcpu.account().book(turn.took);
+                if still_ready {
+                    vcpu.account().preempt(in_kernel, now);
+                }
+            }
+        }
+        if let Some(vcpu) = next.and_then(|id| self.roster.get(id)) {
+            vcpu.account().begin_turn(now);
+        }
+    }
+
+    /// A sibling that runs here may wait for what this vCPU does about an interrupt, and
+    /// would spin for the rest of its quantum: this one runs first.
+    pub(super) fn yield_to(&mut self, id: VcpuId) {
+        let Some(vcpu) = self.roster.parked(id) else { return };
+        let vm = vcpu.vm();
+        if vcpu.config().may_meet_siblings()
+            && self.loaded_is_current()
+            && self.roster.loaded().is_some_and(|loaded| loaded.vm() == vm)
+        {
+            self.need_resched |= self.scheduler.yield_to(id);
+        }
+    }
+
+    /// Puts the loaded vCPU to sleep if nothing is there to wake it.
+    pub fn wait_for_interrupt(&mut self) {
+        let Some(vcpu) = self.roster.loaded() else { return };
+        if vcpu.has_unlisted() {
+            self.with_interface(|interface, gic, hw| interface.sync(gic, hw));
+        }
+        if !self.loaded_has_interrupt() {
+            self.loaded_sleeps();
+        }
+    }
+}

@@ -1,0 +1,121 @@
+//! Taking a vCPU off the hardware and putting another on.
+
+use super::Pcpu;
+use crate::arch::gic::virtual_interface;
+use crate::arch::{context, cpu, timer};
+use crate::bug::bug;
+use crate::vcpu::{Loaded, Parked};
+use sched::VcpuId;
+use vgic::interface::CpuInterface;
+use vgic::{Effects, Gic};
+
+impl Pcpu {
+    /// Replaces the loaded vCPU. Inlined, as every switch comes by.
+    #[inline(always)]
+    pub(super) fn switch_to(&mut self, id: VcpuId) {
+        self.save_loaded();
+        let Some(next) = self.roster.take_parked(id) else {
+            return bug!("a vCPU has the core that another core owns");
+        };
+        self.load(next);
+    }
+
+    /// Takes the loaded vCPU's registers off the hardware, if there is one; none takes
+    /// its place for now.
+    pub fn unload(&mut self) {
+        self.save_loaded();
+        self.interface.switch_off();
+    }
+
+    /// Takes the loaded vCPU's registers off the hardware, if there is one: all but floating
+    /// point, which stays where it is until another vCPU uses it.
+    fn save_loaded(&mut self) {
+        let Some(loaded) = self.roster.take_loaded() else { return };
+        let (vcpu, unloading) = loaded.save(self.interface);
+        self.tell_of_interrupts(vcpu.vm(), unloading.notify);
+        if unloading.timer_held {
+            // The next guest's timer is the same physical interrupt.
+            self.redistributor.set_timer_active(false);
+        }
+        self.roster.park(vcpu);
+    }
+
+    /// Puts a vCPU on the hardware, which must hold none. Inlined, as every switch
+    /// comes by.
+    #[inline(always)]
+    fn load(&mut self, vcpu: Parked) {
+        vcpu.enter_space();
+        let config = vcpu.config();
+        if config.may_meet_siblings() && self.roster.follows_sibling(config.vm(), config.id()) {
+            // Another sibling's view may be another one too.
+            if config.has_views() {
+                cpu::flush_guest_tlb_and_stage2();
+            } else {
+                cpu::flush_guest_tlb();
+            }
+        }
+        context::open_float(self.roster.owns_float(config.id()));
+        let mut vcpu = vcpu.load(self.interface);
+        self.load_timer(&mut vcpu);
+        let news = vcpu.has_news();
+        self.roster.has_loaded(vcpu);
+        if news {
+            self.with_interface(|interface, gic, hw| interface.sync(gic, hw));
+        }
+    }
+
+    /// Puts its timer on the hardware. One that is due already is injected at
+    /// once, instead of by the interrupt that would follow.
+    fn load_timer(&mut self, vcpu: &mut Loaded) {
+        if vcpu.load_timer() {
+            self.redistributor.set_timer_active(true);
+        } else if timer::loaded_is_asserted() {
+            self.redistributor.set_timer_active(true);
+            let intid = timer::VIRTUAL_INTID;
+            let notify = vcpu.with_interface(self.interface, |interface, gic, hw| {
+                interface.inject(gic, hw, intid, intid)
+            });
+            self.tell_of_interrupts(vcpu.vm(), notify);
+        }
+    }
+
+    /// Does something with the loaded vCPU's list registers that answers how
+    /// many interrupts it put there. Does nothing if no vCPU is loaded: a maintenance
+    /// interrupt may have been on its way when the last one was unloaded.
+    pub fn with_interface(
+        &mut self,
+        act: impl FnOnce(&mut CpuInterface, &Gic, &mut virtual_interface::Loaded) -> usize,
+    ) {
+        let hardware = self.interface;
+        let Some(vcpu) = self.roster.loaded_mut() else { return };
+        let notify = vcpu.with_interface(hardware, act);
+        let vm = vcpu.vm();
+        self.tell_of_interrupts(vm, notify);
+    }
+
+    /// Interrupts went from list registers to these vCPUs of a VM.
+    #[inline(always)]
+    fn tell_of_interrupts(&mut self, vm: usize, notify: u8) {
+        if notify != 0 {
+            self.notify(vm, Effects { notify, deactivate: None });
+        }
+    }
+
+    /// The loaded vCPU uses floating point for the first time since another vCPU did.
+    #[inline(never)]
+    pub fn switch_float(&mut self) {
+        context::open_float_now();
+        let Some(id) = self.roster.loaded_id() else {
+            return bug!("floating point is used without a loaded vCPU");
+        };
+        if self.roster.owns_float(id) {
+            return;
+        }
+        if let Some(previous) = self.roster.give_float(id) {
+            previous.save_float();
+        }
+        if let Some(vcpu) = self.roster.loaded() {
+            vcpu.load_float();
+        }
+    }
+}

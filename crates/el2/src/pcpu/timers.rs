@@ -1,0 +1,105 @@
+//! EL2's timer, and what is done when it fires; the guests' emulated timers.
+
+use super::Pcpu;
+use crate::arch::{gic, timer};
+use crate::bug::bug;
+use crate::parts::Mask;
+use abi::platform::ppi::PHYSICAL_TIMER;
+use sched::{Instant, VcpuId};
+
+impl Pcpu {
+    /// Sets EL2's timer to what comes first: the end of the quantum, or a timer of a vCPU
+    /// that is not on the hardware and would change the decision. A look at this core's
+    /// load comes then, or at the end of the quantum.
+    pub(super) fn arm(&mut self, until: Option<Instant>) {
+        let mut first = until.unwrap_or(self.consolidation.look_at());
+        let mut consider = |deadline: Instant| first = first.min(deadline);
+        if let Some(loaded) = self.roster.loaded() {
+            consider(loaded.physical_timer_deadline());
+        }
+        for id in self.scheduler.sleepers_that_matter() {
+            // The virtual timer of the loaded one is on the hardware.
+            let Some(vcpu) = self.roster.parked(id) else { continue };
+            consider(vcpu.wakes_at());
+            consider(vcpu.physical_timer_deadline());
+        }
+        if let Some(deadline) = self.deadlines.set(first) {
+            timer::arm(deadline);
+        }
+    }
+
+    /// EL2's timer fired: the quantum is over, or vCPUs' timers are due.
+    pub(super) fn timer_fired(&mut self) {
+        timer::arm(self.deadlines.fired());
+        self.need_resched = true;
+        let now = timer::now();
+        for id in self.known {
+            self.update_physical_timer(id, now);
+            // The virtual timer of the loaded one is on the hardware.
+            let Some(vcpu) = self.roster.parked(id) else { continue };
+            if vcpu.wakes_at() <= now {
+                if vcpu.config().timer_advance() == 0 {
+                    self.wake(id);
+                } else {
+                    self.wake_before_timer(id, now);
+                }
+            }
+        }
+        if now >= self.consolidation.look_at() {
+            self.look_at_load(now);
+        }
+    }
+
+    /// Writes a register of the loaded vCPU's physical timer. Returns false if there is
+    /// no such register.
+    pub fn write_physical_timer(&mut self, op2: u64, value: u64) -> bool {
+        let Some(vcpu) = self.roster.loaded_mut() else {
+            bug!("a timer is written without a loaded vCPU");
+            return false;
+        };
+        let now = timer::now();
+        let id = vcpu.id();
+        if !vcpu.write_physical_timer(op2, value, now) {
+            return false;
+        }
+        self.update_physical_timer(id, now);
+        // EL2's timer has to be set anew.
+        self.need_resched = true;
+        true
+    }
+
+    /// Brings the interrupt line of a vCPU's physical timer up to date, if this core owns
+    /// the vCPU.
+    pub(super) fn update_physical_timer(&mut self, id: VcpuId, now: Instant) {
+        let Some(vcpu) = self.roster.get(id) else { return };
+        let Some(level) = vcpu.physical_timer_changes(now) else { return };
+        let (vm, index) = (vcpu.vm(), vcpu.index());
+        let effects = vcpu.config().shared().gic.set_level(index, PHYSICAL_TIMER, level);
+        self.notify(vm, effects);
+    }
+
+    /// Lets through what the loaded vCPU may be interrupted by.
+    #[inline(always)]
+    pub(super) fn mask_for_loaded(&mut self) {
+        let realtime = self.roster.loaded().is_some_and(|vcpu| vcpu.config().is_realtime());
+        if let Some(mask) = self.mask.for_guest(realtime) {
+            set_mask(mask);
+        }
+    }
+
+    /// Lets all interrupts through.
+    #[inline(always)]
+    pub(super) fn mask_nothing(&mut self) {
+        if let Some(mask) = self.mask.open() {
+            set_mask(mask);
+        }
+    }
+}
+
+#[inline(always)]
+fn set_mask(mask: Mask) {
+    gic::set_mask(match mask {
+        Mask::Nothing => gic::MASK_NOTHING,
+        Mask::LowerHalf => gic::MASK_LOWER_HALF,
+    });
+}

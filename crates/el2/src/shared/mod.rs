@@ -1,0 +1,88 @@
+//! All the memory that more than one core writes.
+//!
+//! Mailboxes, and per VM what its vCPUs share by the nature of the devices they
+//! share: interrupt bits, console bytes, whether a sibling is on. Atomics
+//! throughout; no core waits for another.
+//!
+//! | module | what it is |
+//! | --- | --- |
+//! | [`power`] | whether a vCPU is on |
+//! | [`rest`] | how long a core has idled |
+//! | [`transit`] | a vCPU on its way from one core to another |
+//! | [`ring`] | bytes that any core fills and one empties |
+//! | [`pl011`] | a VM's console |
+
+pub mod pl011;
+pub mod power;
+pub mod rest;
+pub mod ring;
+pub mod transit;
+
+use crate::arch::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64};
+use crate::arch::statics;
+use abi::{MAX_PCPUS, MAX_VCPUS, MAX_VMS};
+use pl011::Pl011;
+use power::Power;
+use rest::Rest;
+use ring::Ring;
+use sched::consolidation::Presence;
+use sched::{Location, Mailbox, Message, Recalls, Switchboard};
+use vgic::Gic;
+
+/// What a VM's vCPUs share.
+pub struct Vm {
+    /// Its interrupt controller.
+    pub gic: Gic,
+    /// Its console.
+    pub uart: Pl011,
+    /// Changes whenever the VM is stopped; written by its coordinator.
+    pub epoch: AtomicU32,
+    /// Its vCPUs (bit set by index) that are stopped, and at their base.
+    pub halted: AtomicU32,
+    /// Its vCPUs (bit set by index) that could run and are displaced, and for
+    /// which the others stop.
+    pub stalled: AtomicU32,
+}
+
+statics! {
+    /// By VM; the boot core resets the interrupt controllers before others run.
+    pub static VMS: [Vm; MAX_VMS] = [const {
+        Vm {
+            gic: Gic::before_reset(),
+            uart: Pl011::new(),
+            epoch: AtomicU32::new(0),
+            halted: AtomicU32::new(0),
+            stalled: AtomicU32::new(0),
+        }
+    }; MAX_VMS];
+
+    /// By vCPU.
+    pub static POWER: [Power; MAX_VCPUS] = [const { Power::new() }; MAX_VCPUS];
+
+    /// What cores tell each other, and where vCPUs are.
+    pub static BOARD: Switchboard<MAX_PCPUS, MAX_VCPUS, AtomicU64, AtomicU8> = Switchboard::within(
+        [const { Mailbox::within([const { AtomicU64::new(0) }; Message::KINDS]) }; MAX_PCPUS],
+        [const { Location::within(AtomicU8::new(0)) }; MAX_VCPUS],
+        Recalls::within(AtomicU64::new(0)),
+        [const { Presence::within(AtomicU8::new(0)) }; MAX_PCPUS],
+    );
+
+    /// By core: how long it has idled; kept where vCPUs are consolidated.
+    pub static RESTS: [Rest; MAX_PCPUS] = [const { Rest::new() }; MAX_PCPUS];
+
+    /// Cores (bit set) that have nothing to run; kept only where vCPUs may come that
+    /// could go elsewhere.
+    pub static IDLE: AtomicU32 = AtomicU32::new(0);
+
+    /// Cores (bit set) that have vCPUs which belong elsewhere; kept only as above.
+    pub static HOSTS: AtomicU32 = AtomicU32::new(0);
+
+    /// By core: a vCPU of its has lost it to another; kept only if a policy asks.
+    pub static TAKEN: [AtomicBool; MAX_PCPUS] = [const { AtomicBool::new(false) }; MAX_PCPUS];
+
+    /// VMs (bit set) that are not switched off.
+    pub static ALIVE: AtomicU32 = AtomicU32::new(0);
+
+    /// The hypervisor's own console.
+    pub static LOG: Ring<8192> = Ring::new();
+}

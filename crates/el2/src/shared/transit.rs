@@ -1,0 +1,29 @@
+//! What is on its way from one core to another: a vCPU; or a core's own state,
+//! while the core is powered down.
+
+use crate::arch::atomic::AtomicPtr;
+use core::ptr;
+use core::sync::atomic::Ordering;
+
+/// Holds the exclusive reference while no core has it.
+pub struct Transit<T>(AtomicPtr<T>);
+
+impl<T> Transit<T> {
+    /// Nothing is on the way.
+    pub const fn new() -> Self {
+        Self(AtomicPtr::new(ptr::null_mut()))
+    }
+
+    /// Gives the reference up, for its former owner: what that one wrote is seen by the next.
+    pub fn put(&self, thing: &'static mut T) {
+        self.0.store(thing, Ordering::Release);
+    }
+
+    /// Takes the reference for its new owner, once.
+    pub fn take(&self) -> Option<&'static mut T> {
+        let thing = self.0.swap(ptr::null_mut(), Ordering::AcqRel);
+        // SAFETY: null, or the address of the one exclusive reference, which
+        // its owner gave up to `put` for ever; the swap hands it out once.
+        unsafe { thing.as_mut() }
+    }
+}

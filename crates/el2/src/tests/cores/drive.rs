@@ -1,0 +1,225 @@
+//! One history: at each step a core goes on until its next pause, or time
+//! passes, or a device signals. Everything comes from the seed.
+
+use super::reached::Reached;
+use super::systems::{self, Prepared};
+use super::{guests, quiet};
+use crate::arch::fake::machine::{self, Pause};
+use crate::arch::vectors;
+use crate::boot;
+use abi::MAX_PCPUS;
+use abi::status::Status;
+use abi::system::System;
+use chacha20::ChaCha8Rng;
+use chacha20::rand_core::{Rng, SeedableRng};
+use corosensei::stack::DefaultStack;
+use corosensei::{Coroutine, CoroutineResult, Yielder};
+use std::cell::{Cell, RefCell};
+use std::ptr;
+
+type Fiber = Coroutine<(), Pause, ()>;
+
+/// Bytes of a core's stack; the host's frames are larger than the target's.
+const STACK_SIZE: usize = 1 << 20;
+
+thread_local! {
+    static CHANCE: RefCell<ChaCha8Rng> = RefCell::new(ChaCha8Rng::seed_from_u64(0));
+    static YIELDERS: [Cell<*const Yielder<(), Pause>>; MAX_PCPUS] =
+        const { [const { Cell::new(ptr::null()) }; MAX_PCPUS] };
+    /// The core that executes; none while the world moves, whose accesses are no core's.
+    static CURRENT: Cell<Option<usize>> = const { Cell::new(None) };
+    /// Accesses until the executing core gives way, and how many on average.
+    static ACCESSES: Cell<(u32, u32)> = const { Cell::new((0, 0)) };
+    static STACKS: RefCell<Vec<DefaultStack>> = const { RefCell::new(Vec::new()) };
+    static TELL: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Returns a number below `end`.
+pub fn chance(end: u32) -> u32 {
+    CHANCE.with_borrow_mut(|chance| chance.next_u32() % end.max(1))
+}
+
+/// Says what happens, if the run is to explain a bug.
+pub fn tell(text: impl FnOnce() -> String) {
+    if TELL.get() {
+        match CURRENT.get() {
+            Some(core) => eprintln!("core {core}: {}", text()),
+            None => eprintln!("{}", text()),
+        }
+    }
+}
+
+/// Runs a history and checks it; panics if something is wrong. Returns what EL2
+/// did in it.
+pub fn history(seed: u64, steps: u32, tell: bool) -> Reached {
+    TELL.set(tell);
+    CURRENT.set(None);
+    CHANCE.set(ChaCha8Rng::seed_from_u64(seed));
+    let all = systems::all();
+    let system = &all[seed as usize % all.len()];
+    let often = [7, 60, 500, 100_000][chance(4) as usize];
+    ACCESSES.set((often, often));
+    let mut world = World::new(system);
+    self::tell(|| format!("seed {seed}, {}, a pause in {often} accesses", system.name));
+    while world.steps < steps && world.step() {}
+    guests::only_finish(true);
+    let rests = quiet::check(&mut world);
+    guests::only_finish(false);
+    Reached::of(&world.tables, rests)
+}
+
+/// The cores as they stand, and the machine they stand on.
+pub struct World {
+    /// What is described.
+    pub system: &'static Prepared,
+    /// The tables, as EL2 has them.
+    pub tables: Box<System>,
+    /// How much has happened; that a core goes on between two accesses is nothing.
+    steps: u32,
+    fibers: [Option<(Fiber, Pause)>; MAX_PCPUS],
+}
+
+impl World {
+    fn new(system: &'static Prepared) -> Self {
+        let tables = Box::new(system.tables());
+        guests::cast(&tables);
+        machine::install(tables.board);
+        machine::pause_with(pause);
+        vectors::enter_with(guests::run);
+        machine::with(|machine| {
+            machine.add_memory(tables.header.bundle_pa, &system.bundle);
+            machine.add_memory(tables.board.status_pa, &vec![0; size_of::<Status>()]);
+            for vm in tables.vms() {
+                machine.add_memory(vm.stolen_pa, &[0; 4096]);
+            }
+            // A UART that has nothing to read and always room: FR.TXFE, FR.RXFE.
+            let mut uart = [0; 4096];
+            uart[0x18] = 0x90;
+            machine.add_memory(tables.board.uart_pa, &uart);
+        });
+        Self { system, tables, steps: 0, fibers: [const { None }; MAX_PCPUS] }
+    }
+
+    /// Something happens. Returns false if nothing ever will again.
+    pub fn step(&mut self) -> bool {
+        self.switch();
+        if machine::with(|machine| machine.off) {
+            assert!(self.system.off_when_done(), "the machine was switched off");
+            return false;
+        }
+        match chance(24) {
+            0 => {
+                self.steps += 1;
+                let ticks = u64::from(chance(20_000));
+                machine::with(|machine| machine.now += ticks);
+                true
+            }
+            1 if self.tables.header.spi_count > 0 => {
+                self.steps += 1;
+                let spi = chance(self.tables.header.spi_count) as usize;
+                machine::with(|machine| machine.raise(self.tables.spis[spi].physical));
+                true
+            }
+            _ => self.go_on(),
+        }
+    }
+
+    /// Lets a core go on that can. Time passes if there is none.
+    pub fn go_on(&mut self) -> bool {
+        self.switch();
+        let able: Vec<usize> = (0..MAX_PCPUS).filter(|&core| self.is_able(core)).collect();
+        if able.is_empty() {
+            return self.skip();
+        }
+        self.resume(able[chance(able.len() as u32) as usize]);
+        true
+    }
+
+    /// Time passes until the next timer fires. Returns false if there is none.
+    fn skip(&self) -> bool {
+        machine::with(|machine| match machine.next_timer() {
+            Some(at) => {
+                machine.now = at;
+                true
+            }
+            None => false,
+        })
+    }
+
+    fn is_able(&self, core: usize) -> bool {
+        match self.fibers[core] {
+            Some((_, Pause::Access | Pause::Guest)) => true,
+            Some((_, Pause::Wait)) => machine::with(|machine| machine.signalled(core)).is_some(),
+            Some((_, Pause::Off)) | None => false,
+        }
+    }
+
+    /// Cores that were switched on begin, those that were switched off end.
+    fn switch(&mut self) {
+        for core in 0..MAX_PCPUS {
+            let on = machine::with(|machine| machine.cores[core].on);
+            let ended = matches!(self.fibers[core], Some((_, Pause::Off)));
+            if ended {
+                self.end(core);
+            }
+            if on && self.fibers[core].is_none() {
+                self.begin(core);
+            }
+        }
+    }
+
+    fn begin(&mut self, core: usize) {
+        let spare = STACKS.with_borrow_mut(Vec::pop);
+        let stack = spare.unwrap_or_else(|| DefaultStack::new(STACK_SIZE).expect("memory"));
+        let fiber = Fiber::with_stack(stack, move |yielder, ()| {
+            YIELDERS.with(|yielders| yielders[core].set(yielder));
+            boot::start(core)
+        });
+        self.fibers[core] = Some((fiber, Pause::Access));
+    }
+
+    fn end(&mut self, core: usize) {
+        YIELDERS.with(|yielders| yielders[core].set(ptr::null()));
+        if let Some((mut fiber, _)) = self.fibers[core].take() {
+            // SAFETY: what is on its stack owns nothing: EL2 allocates nothing.
+            unsafe { fiber.force_reset() };
+            STACKS.with_borrow_mut(|stacks| stacks.push(fiber.into_stack()));
+        }
+    }
+
+    fn resume(&mut self, core: usize) {
+        machine::with(|machine| machine.current = core);
+        let Some((fiber, state)) = &mut self.fibers[core] else { return };
+        self.steps += u32::from(*state != Pause::Access);
+        CURRENT.set(Some(core));
+        match fiber.resume(()) {
+            CoroutineResult::Yield(why) => *state = why,
+            CoroutineResult::Return(()) => unreachable!("`start` does not return"),
+        }
+        let (_, state) = self.fibers[core].as_ref().expect("it is there");
+        tell(|| format!("pauses: {state:?}"));
+        CURRENT.set(None);
+    }
+}
+
+impl Drop for World {
+    fn drop(&mut self) {
+        (0..MAX_PCPUS).for_each(|core| self.end(core));
+    }
+}
+
+/// The executing core pauses, if it is its turn to.
+fn pause(why: Pause) {
+    let Some(core) = CURRENT.get() else { return };
+    if why == Pause::Access {
+        let (left, often) = ACCESSES.get();
+        ACCESSES.set((left.wrapping_sub(1), often));
+        if left > 0 {
+            return;
+        }
+        ACCESSES.set((chance(2 * often), often));
+    }
+    let yielder = YIELDERS.with(|yielders| yielders[core].get());
+    // SAFETY: `begin` put it there when the fiber that executes, which is this core's, began.
+    unsafe { (*yielder).suspend(why) };
+}

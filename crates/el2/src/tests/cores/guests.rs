@@ -1,0 +1,476 @@
+//! What guests execute: anything that they may do to EL2, in no order.
+//!
+//! All that a guest remembers is in its registers, so that it notices when it
+//! gets back others than its own.
+
+use super::drive::{chance, tell};
+use crate::arch::context::{General, Syndrome};
+use crate::arch::fake::machine::{self, Machine, Pause};
+use crate::arch::fake::registers::Register;
+use crate::arch::sysreg::{ec, hcr};
+use crate::arch::vectors::Vector;
+use crate::exits;
+use crate::pcpu::Pcpu;
+use crate::tables;
+use abi::MAX_VMS;
+use abi::platform::ppi::{PHYSICAL_TIMER, VIRTUAL_TIMER};
+use abi::platform::{GICD_BASE, GICR_BASE, GICR_STRIDE, UART_BASE, UART_INTID};
+use abi::service::{self, psci};
+use abi::system::{System, vm_flags};
+use std::cell::Cell;
+
+/// Where a guest keeps what: its identity, once it has set itself up; how far it has
+/// got with that; interrupts it has taken and not ended, and how many; what it
+/// has put into its floating-point registers.
+const ME: usize = 28;
+const SET_UP: usize = 19;
+const TAKEN: usize = 20;
+const DEPTH: usize = 26;
+const FLOAT: usize = 27;
+/// Interrupts a guest takes before it ends one.
+const DEEPEST: u64 = 5;
+
+/// What the identity of a guest's vCPU looks like.
+const MAGIC: u64 = 0xca55_a7a0_0000_0000;
+/// SPSR_EL2.M at EL1 and EL0.
+const KERNEL: u64 = 5;
+const USER: u64 = 0;
+
+/// What a VM's guest is like.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Character {
+    /// It does anything that a guest can do.
+    Any,
+    /// It sleeps from period to period and computes a little in between, as FreeRTOS.
+    Periodic,
+    /// It has programs beside its kernel, a timer that ticks and siblings that it wakes,
+    /// as Linux.
+    Busy,
+}
+
+thread_local! {
+    static FINISH: Cell<bool> = const { Cell::new(false) };
+    static CHARACTERS: Cell<[Character; MAX_VMS]> = const { Cell::new([Character::Any; MAX_VMS]) };
+}
+
+/// Gives each VM of a machine a character: half of them do anything.
+pub fn cast(system: &System) {
+    let mut characters = [Character::Any; MAX_VMS];
+    for (vm, character) in system.vms().iter().zip(&mut characters) {
+        let usual = if vm.is(vm_flags::REALTIME) { Character::Periodic } else { Character::Busy };
+        if chance(2) == 0 {
+            *character = usual;
+        }
+    }
+    CHARACTERS.set(characters);
+}
+
+/// From now on guests only end what they began, and sleep; or do anything again.
+pub fn only_finish(finish: bool) {
+    FINISH.set(finish);
+}
+
+/// Runs guests on a core for ever: each goes on until it comes to EL2.
+pub fn run(core: u64) -> ! {
+    // SAFETY: the address on the core's stack, as `start` wrote it there; it uses
+    // the core in exceptions only from now on, which begin below.
+    let core = unsafe { &mut *(core as *mut Pcpu) };
+    loop {
+        core.check();
+        let vector = until_exit(core);
+        exits::take(core, vector);
+    }
+}
+
+fn until_exit(core: &mut Pcpu) -> Vector {
+    let index = core.index();
+    loop {
+        machine::pause(Pause::Guest);
+        if machine::with(|machine| machine.signalled(index)).is_some() {
+            tell(|| "interrupt".into());
+            return Vector::Interrupt;
+        }
+        let id = u64::from(core.loaded().expect("a guest runs").id().0);
+        let vcpus = core.system().vms[core.loaded().expect("a guest runs").vm()].vcpu_count;
+        let general = core.loaded_mut().expect("a guest runs").general();
+        let mut guest = Guest { core: index, id, vcpus: u32::from(vcpus), general };
+        guest.recognise_itself();
+        if let Some(vector) = guest.act() {
+            return vector;
+        }
+    }
+}
+
+struct Guest<'a> {
+    core: usize,
+    id: u64,
+    vcpus: u32,
+    general: &'a mut General,
+}
+
+/// A system register of the executing core, by name.
+macro_rules! register {
+    ($name:literal) => {
+        Register::named($name)
+    };
+}
+
+impl Guest<'_> {
+    fn set(&self, register: Register, value: u64) {
+        self.machine(|machine| machine.cores[self.core].registers[register.0] = value);
+    }
+
+    fn get(&self, register: Register) -> u64 {
+        self.machine(|machine| machine.register(self.core, register))
+    }
+
+    fn machine<T>(&self, act: impl FnOnce(&mut Machine) -> T) -> T {
+        machine::with(act)
+    }
+
+    fn me(&self) -> u64 {
+        MAGIC | self.id
+    }
+
+    /// The registers are this guest's, or as after reset.
+    fn recognise_itself(&self) {
+        let expected = self.general.x[ME];
+        assert!(expected == 0 || expected == self.me(), "{expected:#x} at {:#x}", self.me());
+        for register in [register!("tpidr_el1"), register!("sp_el0"), register!("ttbr1_el1")] {
+            let found = self.get(register);
+            assert_eq!(found, expected, "vCPU {}: another guest's registers", self.id);
+        }
+        let own = self.general as *const _ as u64;
+        assert_eq!(self.get(register!("tpidr_el2")), own, "the vectors would save elsewhere");
+    }
+
+    fn act(&mut self) -> Option<Vector> {
+        if self.general.x[ME] == 0 {
+            self.begin();
+        }
+        if self.general.x[SET_UP] < 4 {
+            return Some(self.set_up());
+        }
+        if self.general.x[DEPTH] > 0 && (FINISH.get() || chance(3) > 0) {
+            return self.end_interrupt();
+        }
+        if (chance(2) == 0 || FINISH.get())
+            && let Some(vector) = self.take_interrupt()
+        {
+            return vector;
+        }
+        if FINISH.get() {
+            return Some(self.finish());
+        }
+        match CHARACTERS.get()[self.vm()] {
+            Character::Any => self.anything(),
+            Character::Periodic => self.periodic(),
+            Character::Busy => self.busy(),
+        }
+    }
+
+    fn begin(&mut self) {
+        const MASK: u64 = 0xf8 << 24;
+        self.general.x[ME] = self.me();
+        for register in [register!("tpidr_el1"), register!("sp_el0"), register!("ttbr1_el1")] {
+            self.set(register, self.me());
+        }
+        self.set(register!("vbar_el1"), 0xffff_0000_0000_0000);
+        self.set(register!("ich_vmcr_el2"), MASK | 3);
+    }
+
+    /// Enables its interrupts, an access for each register.
+    fn set_up(&mut self) -> Vector {
+        self.general.x[SET_UP] += 1;
+        let redistributor = GICR_BASE + self.index() * GICR_STRIDE + 0x1_0000;
+        let (address, value) = match self.general.x[SET_UP] {
+            1 => (GICD_BASE, 3),
+            2 => (redistributor + 0x080, u64::MAX),
+            3 => (redistributor + 0x100, 0xffff | 1 << VIRTUAL_TIMER | 1 << PHYSICAL_TIMER),
+            _ => (GICD_BASE + 0x104, 0xffff_ffff),
+        };
+        self.store(address, 2, value)
+    }
+
+    fn index(&self) -> u64 {
+        self.get(register!("vmpidr_el2")) & 0xff
+    }
+
+    /// Takes the most urgent interrupt. Some if there was one; what follows may
+    /// need EL2.
+    fn take_interrupt(&mut self) -> Option<Option<Vector>> {
+        if self.general.x[DEPTH] >= DEEPEST {
+            return None;
+        }
+        let intid = self.machine(|machine| machine.virtual_acknowledge(self.core))?;
+        let depth = &mut self.general.x[DEPTH];
+        let at = TAKEN + *depth as usize;
+        *depth += 1;
+        self.general.x[at] = u64::from(intid);
+        tell(|| format!("vCPU {} takes {intid}", self.id));
+        Some(match intid {
+            VIRTUAL_TIMER => {
+                self.set(register!("cntv_ctl_el0"), 0);
+                None
+            }
+            PHYSICAL_TIMER => Some(self.write_system_register((3, 3, 14, 2, 1), 0)),
+            // IMSC
+            UART_INTID => Some(self.store(UART_BASE + 0x38, 2, 0)),
+            _ => None,
+        })
+    }
+
+    fn end_interrupt(&mut self) -> Option<Vector> {
+        self.general.x[DEPTH] -= 1;
+        let intid = self.general.x[TAKEN + self.general.x[DEPTH] as usize] as u32;
+        tell(|| format!("vCPU {} ends {intid}", self.id));
+        self.machine(|machine| machine.virtual_end(self.core, intid));
+        None
+    }
+
+    /// Sleeps with its timers off.
+    fn finish(&mut self) -> Vector {
+        self.set(register!("cntv_ctl_el0"), 0);
+        self.general.x[SET_UP] += 1;
+        if self.general.x[SET_UP].is_multiple_of(2) {
+            return self.write_system_register((3, 3, 14, 2, 1), 0);
+        }
+        self.trap(ec::WFX, 0)
+    }
+
+    fn vm(&self) -> usize {
+        (self.get(register!("vttbr_el2")) >> 48) as usize - 1
+    }
+
+    fn periodic(&mut self) -> Option<Vector> {
+        const PERIOD: u64 = 25_000;
+        match chance(8) {
+            0..4 => None,
+            4 => self.float(),
+            5 => Some(self.store(UART_BASE, 2, u64::from(b'.'))),
+            _ => {
+                let next = self.machine(|machine| machine.now) / PERIOD * PERIOD + PERIOD;
+                self.set(register!("cntv_cval_el0"), next);
+                self.set(register!("cntv_ctl_el0"), 1);
+                Some(self.trap(ec::WFX, 0))
+            }
+        }
+    }
+
+    fn busy(&mut self) -> Option<Vector> {
+        match chance(32) {
+            0..8 => self.change_mode(),
+            8..12 => {
+                self.set(register!("cntv_cval_el0"), self.soon());
+                self.set(register!("cntv_ctl_el0"), 1);
+                None
+            }
+            12..16 => Some(self.send_sgi()),
+            16..19 => self.float(),
+            19 | 20 => Some(self.switch_sibling_on()),
+            21 => Some(self.device()),
+            22..25 => Some(self.trap(ec::WFX, 0)),
+            25 if self.get(register!("hcr_el2")) & hcr::TWE != 0 => Some(self.trap(ec::WFX, 1)),
+            _ => None,
+        }
+    }
+
+    fn switch_sibling_on(&mut self) -> Vector {
+        let sibling = u64::from(chance(self.vcpus));
+        let entry = tables::find().vms[self.vm()].entry_ipa;
+        self.hypervisor_call(psci::CPU_ON_64, [sibling, entry, 0])
+    }
+
+    fn anything(&mut self) -> Option<Vector> {
+        match chance(40) {
+            0..5 => {
+                // Few sleep for ever.
+                if chance(16) > 0 {
+                    self.set(register!("cntv_cval_el0"), self.soon());
+                    self.set(register!("cntv_ctl_el0"), 1);
+                }
+                return Some(self.trap(ec::WFX, 0));
+            }
+            5..12 => self.set_virtual_timer(),
+            12..15 => return Some(self.send_sgi()),
+            15..17 => {
+                let op2 = u64::from(chance(3));
+                let value = if op2 == 1 { u64::from(chance(4)) } else { self.soon() };
+                return Some(self.write_system_register((3, 3, 14, 2, op2), value));
+            }
+            17..22 => return self.change_mode(),
+            22..25 => return self.float(),
+            25..31 => return Some(self.device()),
+            31..36 => return Some(self.call()),
+            36 if self.get(register!("hcr_el2")) & hcr::TWE != 0 => {
+                return Some(self.trap(ec::WFX, 1));
+            }
+            37 => return Some(self.read_system_register()),
+            38..40 => return self.rarely(),
+            _ => {}
+        }
+        None
+    }
+
+    fn soon(&self) -> u64 {
+        self.machine(|machine| machine.now) + u64::from(chance(60_000))
+    }
+
+    fn set_virtual_timer(&mut self) {
+        self.set(register!("cntv_cval_el0"), self.soon());
+        self.set(register!("cntv_ctl_el0"), u64::from(chance(4)));
+    }
+
+    fn rarely(&mut self) -> Option<Vector> {
+        match chance(60) {
+            0 => Some(Vector::Serror),
+            1 => Some(Vector::Unsupported),
+            2 => {
+                // It cannot even fetch its exception vector.
+                let at = self.get(register!("vbar_el1")) + 0x200;
+                self.set(register!("elr_el2"), at);
+                self.set(register!("spsr_el2"), KERNEL);
+                Some(self.trap(ec::INSTRUCTION_ABORT, 0b00_0100))
+            }
+            3 => Some(self.store(0x1234_5678, 2, 0)),
+            4..8 => Some(self.hypervisor_call(psci::SYSTEM_RESET, [0; 3])),
+            8 => Some(self.hypervisor_call(psci::SYSTEM_OFF, [0; 3])),
+            9 => Some(self.trap(ec::UNKNOWN, 0)),
+            _ => None,
+        }
+    }
+
+    /// Goes to its kernel, or to a program; EL2 may have a say.
+    fn change_mode(&mut self) -> Option<Vector> {
+        const PERMISSION_FAULT: u64 = 0b00_1111;
+        let mode = if chance(2) == 0 { KERNEL } else { USER };
+        self.set(register!("spsr_el2"), mode);
+        if self.may_execute(mode) {
+            return None;
+        }
+        tell(|| format!("vCPU {} may not execute mode {mode}", self.id));
+        Some(self.trap(ec::INSTRUCTION_ABORT, PERMISSION_FAULT))
+    }
+
+    /// What its stage-2 tables say: the second view is the programs', the third
+    /// the kernel's.
+    fn may_execute(&self, mode: u64) -> bool {
+        let root = self.get(register!("vttbr_el2")) & ((1 << 48) - 1);
+        let views = tables::find().vms[self.vm()].stage2_pa;
+        root == views[0] || root == views[if mode == USER { 1 } else { 2 }]
+    }
+
+    /// Uses its floating-point registers, which are as it left them.
+    fn float(&mut self) -> Option<Vector> {
+        const TRAP: u64 = 1 << 10;
+        if self.get(register!("cptr_el2")) & TRAP != 0 {
+            return Some(self.trap(ec::FP, 0));
+        }
+        let expected = u128::from(self.general.x[FLOAT]);
+        let value = chance(u32::MAX);
+        self.machine(|machine| {
+            let float = &mut machine.cores[self.core].float;
+            assert_eq!(*float, expected, "vCPU {}: another's floating point", self.id);
+            *float = u128::from(value);
+        });
+        self.general.x[FLOAT] = u64::from(value);
+        None
+    }
+
+    fn send_sgi(&mut self) -> Vector {
+        let targets = u64::from(chance(1 << self.vcpus));
+        let others = u64::from(chance(4) == 0) << 40;
+        let intid = u64::from(chance(16));
+        self.write_system_register((3, 0, 12, 11, 5), others | intid << 24 | targets)
+    }
+
+    fn call(&mut self) -> Vector {
+        let sibling = u64::from(chance(self.vcpus));
+        match chance(12) {
+            0..4 => self.switch_sibling_on(),
+            4 if self.vcpus > 1 => self.hypervisor_call(psci::CPU_OFF, [0; 3]),
+            5 => self.hypervisor_call(psci::CPU_SUSPEND_64, [0; 3]),
+            6 => self.hypervisor_call(psci::AFFINITY_INFO_64, [sibling, 0, 0]),
+            7 => self.hypervisor_call(service::COUNTER, [sibling, u64::from(chance(8)), 0]),
+            8 => self.hypervisor_call(service::PV_TIME_ST, [0; 3]),
+            9 => self.hypervisor_call(chance(u32::MAX), [0; 3]),
+            _ => self.hypervisor_call(service::NULL, [0; 3]),
+        }
+    }
+
+    fn hypervisor_call(&mut self, function: u32, arguments: [u64; 3]) -> Vector {
+        self.general.x[0] = function.into();
+        self.general.x[1..4].copy_from_slice(&arguments);
+        self.trap(if chance(2) == 0 { ec::HVC64 } else { ec::SMC64 }, 0)
+    }
+
+    /// A register of the interrupt controller or of the console.
+    fn device(&mut self) -> Vector {
+        let bits = u64::from(chance(u32::MAX)) & u64::from(chance(u32::MAX));
+        let bases = [0x080, 0x100, 0x180, 0x200, 0x280, 0x400];
+        let base = bases[chance(bases.len() as u32) as usize];
+        let frame = match chance(4) {
+            0 => GICD_BASE + 4,
+            1 => GICD_BASE + 8,
+            _ => {
+                let whose = u64::from(chance(self.vcpus));
+                GICR_BASE + whose * GICR_STRIDE + 0x1_0000
+            }
+        };
+        match chance(6) {
+            0 => self.store(UART_BASE, 2, u64::from(b'x')),
+            // IMSC: the transmit interrupt.
+            1 => self.store(UART_BASE + 0x38, 2, 1 << 5),
+            2 => self.load(UART_BASE + 0x18, 2),
+            3 => self.load(frame + base, 2),
+            4 => self.store(GICD_BASE + 0x6000 + 8 * u64::from(32 + chance(64)), 2, self.index()),
+            // What is in use stays enabled, in its group.
+            _ if matches!(base, 0x080 | 0x180) => self.store(frame + 0x100, 2, bits),
+            _ => self.store(frame + base, 2, bits),
+        }
+    }
+
+    fn store(&mut self, ipa: u64, size: u64, value: u64) -> Vector {
+        self.general.x[1] = value;
+        self.access(ipa, size, 1 << 6)
+    }
+
+    fn load(&mut self, ipa: u64, size: u64) -> Vector {
+        self.access(ipa, size, 0)
+    }
+
+    /// `size`: log2 of the bytes.
+    fn access(&mut self, ipa: u64, size: u64, write: u64) -> Vector {
+        const VALID: u64 = 1 << 24;
+        self.set(register!("hpfar_el2"), ipa >> 12 << 4);
+        self.set(register!("far_el2"), ipa & 0xfff);
+        self.trap(ec::DATA_ABORT, VALID | size << 22 | 1 << 16 | write)
+    }
+
+    fn write_system_register(&mut self, name: (u64, u64, u64, u64, u64), value: u64) -> Vector {
+        let (op0, op1, crn, crm, op2) = name;
+        self.general.x[1] = value;
+        let name = op0 << 20 | op2 << 17 | op1 << 14 | crn << 10 | crm << 1;
+        self.trap(ec::SYSREG, name | 1 << 5)
+    }
+
+    /// An identification register, or any.
+    fn read_system_register(&mut self) -> Vector {
+        let (crm, op2) = (u64::from(chance(8)), u64::from(chance(8)));
+        self.trap(ec::SYSREG, 3 << 20 | op2 << 17 | crm << 1 | 1 << 5 | 1)
+    }
+
+    fn trap(&mut self, class: u64, iss: u64) -> Vector {
+        const IL: u64 = 1 << 25;
+        self.set(register!("esr_el2"), class << 26 | IL | iss);
+        tell(|| {
+            format!(
+                "vCPU {}: {:?} {:x?}",
+                self.id,
+                Syndrome(class << 26 | iss).class(),
+                &self.general.x[..4]
+            )
+        });
+        Vector::Synchronous
+    }
+}

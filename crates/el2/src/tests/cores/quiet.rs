@@ -1,0 +1,91 @@
+//! What must hold when nothing happens any more: guests end what they began and
+//! sleep, and nothing is left undone.
+
+use super::drive::World;
+use crate::arch::boot;
+use crate::arch::fake::machine;
+use crate::pcpu::Pcpu;
+use crate::shared::power::Affinity;
+use crate::shared::{BOARD, POWER};
+use abi::MAX_PCPUS;
+use sched::policy::MigrationPolicy;
+use sched::{Instant, Member, Message, VcpuId};
+
+/// More steps than any of these machines needs until its guests sleep. Where
+/// cores may be powered down, they look at their load for ever.
+const ENOUGH: u32 = 4_000;
+
+/// What must have been taken out of every mailbox.
+const MESSAGES: [Message; 7] = [
+    Message::Vcpus,
+    Message::HaltVms,
+    Message::HaltedVms,
+    Message::Arrivals,
+    Message::Recalls,
+    Message::Coscheduled,
+    Message::IdleCores,
+];
+
+/// Policies under which a vCPU is back at its base as soon as that is free.
+const COME_BACK: [MigrationPolicy; 3] =
+    [MigrationPolicy::OnDemand, MigrationPolicy::RtVcpu, MigrationPolicy::Balance];
+
+/// Lets the machine come to rest and looks at what is there then. Returns true if it did.
+pub fn check(world: &mut World) -> bool {
+    for _ in 0..ENOUGH {
+        if machine::with(|machine| machine.off) {
+            return false;
+        }
+        if !world.go_on() {
+            nothing_is_left(world);
+            return true;
+        }
+    }
+    false
+}
+
+fn nothing_is_left(world: &World) {
+    for core in 0..MAX_PCPUS {
+        for message in MESSAGES {
+            let unread = BOARD.take(core, message).count();
+            // A core that is powered down reads its mail when it is back.
+            assert!(unread == 0 || BOARD.is_away(core), "core {core} has not read {message:?}");
+        }
+    }
+    let now = machine::with(|machine| Instant(machine.now));
+    let count = world.tables.board.pcpu_count as usize;
+    let cores: Vec<_> = (0..count).map(state_of).collect();
+    cores.iter().flatten().for_each(|core| core.check_rest(now));
+    for id in (0..world.tables.header.vcpu_count as usize).map(VcpuId::numbered) {
+        for (index, core) in cores.iter().enumerate() {
+            let Some(core) = core else { continue };
+            let (owns, is_owner) = (core.owns(id), BOARD.find(id) == index);
+            assert_eq!(owns, is_owner, "core {index} and vCPU {}, which it owns or not", id.0);
+        }
+        let power = &POWER[id.number()];
+        let waits_for_its_end = power.affinity() == Affinity::On && !power.hears();
+        assert!(!waits_for_its_end, "vCPU {} was to be stopped, and never is", id.0);
+        is_where_it_may_be(world, id);
+    }
+}
+
+/// Returns the state of a core that has run a guest.
+fn state_of(core: usize) -> Option<&'static Pcpu> {
+    // SAFETY: `start` left the address of the core's state there, which is static; no core
+    // executes.
+    unsafe { (boot::stack_top(core).read() as *const Pcpu).as_ref() }
+}
+
+fn is_where_it_may_be(world: &World, id: VcpuId) {
+    let vcpu = &world.tables.vcpus[id.number()];
+    let (core, base) = (BOARD.find(id), usize::from(vcpu.pcpu));
+    let target = world.tables.board.consolidation_target[base];
+    let may = vcpu.affinity | 1 << target;
+    assert!(may >> core & 1 == 1, "vCPU {} is on core {core}, where it may not be", id.0);
+    let policy =
+        MigrationPolicy::from_number(world.tables.vms[usize::from(vcpu.vm)].migration_policy);
+    let comes_back = policy.is_some_and(|policy| COME_BACK.contains(&policy));
+    if comes_back && core != base {
+        assert!(BOARD.is_away(base), "vCPU {} is on core {core}, and its base is free", id.0);
+    }
+}

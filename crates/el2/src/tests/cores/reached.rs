@@ -1,0 +1,45 @@
+//! How often EL2 did what histories are to make it do, by its own counters.
+
+use crate::arch::memory;
+use abi::status::{EXIT_CAUSES, EXIT_NAMES, Status};
+use abi::system::System;
+
+/// What is counted besides exits.
+const OTHERS: [&str; 6] =
+    ["migration", "power_down", "restart", "doorbell", "kernel_preemption", "rest"];
+
+/// See the module.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Reached([u64; EXIT_CAUSES + OTHERS.len()]);
+
+impl Reached {
+    /// Reads the status area of the machine as it is; `rests`: it came to rest.
+    pub fn of(system: &System, rests: bool) -> Self {
+        // SAFETY: no core executes, so nothing else accesses the area.
+        let status = unsafe { &*memory::at::<Status>(system.board.status_pa) };
+        let mut counts = [0; EXIT_CAUSES + OTHERS.len()];
+        let (exits, others) = counts.split_at_mut(EXIT_CAUSES);
+        for vcpu in &status.vcpus {
+            exits.iter_mut().zip(vcpu.exits).for_each(|(sum, count)| *sum += count);
+            others[0] += vcpu.migrations;
+            others[4] += vcpu.kernel_preemptions;
+        }
+        for pcpu in &status.pcpus {
+            others[1] += pcpu.power_downs;
+            others[3] += pcpu.doorbells;
+        }
+        others[5] = u64::from(rests);
+        others[2] = status.vms.iter().map(|vm| vm.starts.saturating_sub(1)).sum();
+        Self(counts)
+    }
+
+    /// Adds what happened in another history.
+    pub fn add(&mut self, other: &Self) {
+        self.0.iter_mut().zip(other.0).for_each(|(sum, count)| *sum += count);
+    }
+
+    /// What was counted, by name.
+    pub fn named(&self) -> impl Iterator<Item = (&'static str, u64)> {
+        EXIT_NAMES.into_iter().chain(OTHERS).zip(self.0)
+    }
+}

@@ -1,0 +1,102 @@
+//! The machines that guests are tested on, with kernels that are never executed.
+
+use abi::system::{System, flags};
+use sched::policy::MigrationPolicy;
+use std::fs;
+use std::path::Path;
+use std::sync::OnceLock;
+use zerocopy::FromBytes;
+
+#[path = "../../../../system/tests/support/elf.rs"]
+#[allow(dead_code, reason = "its other half is for tests of the ELF reader")]
+mod elf;
+
+/// A packed system.
+pub struct Prepared {
+    /// The file it is described in.
+    pub name: String,
+    /// The tables and what lies behind them, as the boot loader puts it.
+    pub bundle: Vec<u8>,
+}
+
+impl Prepared {
+    /// The tables.
+    pub fn tables(&self) -> System {
+        System::read_from_prefix(&self.bundle).expect("a bundle begins with the tables").0
+    }
+
+    /// Whether the machine goes off when no VM is left.
+    pub fn off_when_done(&self) -> bool {
+        self.tables().header.flags & flags::OFF_WHEN_DONE != 0
+    }
+}
+
+/// What a description says of a VM that each policy is tried with.
+const WRITTEN: &str = "migration_policy = \"on-demand\"";
+
+/// Every description, and under every policy those that have one that can be any.
+pub fn all() -> &'static [Prepared] {
+    static ALL: OnceLock<Vec<Prepared>> = OnceLock::new();
+    ALL.get_or_init(|| {
+        let directory = tempfile::tempdir().expect("a temporary directory");
+        fs::write(directory.path().join("flat.bin"), [0x14; 64]).expect("a kernel in it");
+        let home = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../guests/probe/systems");
+        let mut files: Vec<_> = fs::read_dir(home)
+            .expect("the probe's descriptions")
+            .map(|entry| entry.expect("a file").path())
+            .collect();
+        files.sort();
+        let systems: Vec<_> =
+            files.iter().flat_map(|file| prepare_all(file, directory.path())).collect();
+        let used = |policy| {
+            let uses = |system: &Prepared| {
+                system.tables().vms().iter().any(|vm| vm.migration_policy == policy)
+            };
+            systems.iter().any(uses)
+        };
+        for &policy in MigrationPolicy::ALL {
+            assert!(used(policy as u32), "no system for {}", policy.name());
+        }
+        systems
+    })
+}
+
+fn prepare_all(file: &Path, directory: &Path) -> Vec<Prepared> {
+    let text = fs::read_to_string(file).expect("a description");
+    let text: String = text.lines().flat_map(without_images).collect();
+    let name = file.file_stem().expect("a name").to_string_lossy();
+    let first = prepare(&name, &text, directory);
+    let mut all = vec![first.unwrap_or_else(|report| panic!("{name}: {report}"))];
+    if text.contains(WRITTEN) {
+        let others = MigrationPolicy::ALL.iter().filter(|&&one| one != MigrationPolicy::OnDemand);
+        for policy in others.map(|policy| policy.name()) {
+            let written = format!("migration_policy = \"{policy}\"");
+            let other = text.replace(WRITTEN, &written);
+            // What cannot be is refused: consolidation does not go with every policy.
+            all.extend(prepare(&format!("{name}.{policy}"), &other, directory));
+        }
+    }
+    all
+}
+
+/// Replaces a guest's images by a kernel that is never executed.
+fn without_images(line: &str) -> [&str; 2] {
+    if line.starts_with("kernel = ") {
+        ["kernel = \"flat.bin\"\nformat = \"flat\"", "\n"]
+    } else if line.starts_with("initramfs = ") {
+        ["", ""]
+    } else {
+        [line, "\n"]
+    }
+}
+
+fn prepare(name: &str, text: &str, directory: &Path) -> Result<Prepared, String> {
+    let checked =
+        system::load_text(&directory.join(name), text).map_err(|report| report.plain())?;
+    let packed = system::pack(&checked, &elf::plain_hypervisor()).expect("a sound hypervisor");
+    let mut file = Vec::new();
+    packed.write(&mut file).expect("memory");
+    let unpacked = system::unpack(&file).expect("what was packed");
+    let bundle = unpacked.at(unpacked.tables.header.bundle()).expect("a bundle").to_vec();
+    Ok(Prepared { name: name.into(), bundle })
+}

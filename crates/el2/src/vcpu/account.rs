@@ -1,0 +1,130 @@
+//! What a vCPU had of its core, and what it waited for.
+
+use crate::arch::timer::{self, NEVER};
+use abi::status::{Exit, VcpuStatus, vcpu_state};
+use core::mem;
+use sched::{Duration, Instant};
+
+/// Each tick that the vCPU could have run and did not is booked once, as stolen time.
+///
+/// What is counted is written into the status area, from where the host reads it, and
+/// is never read back to decide anything.
+pub struct Account {
+    /// How long it ran in all, finished turns only.
+    run: Duration,
+    /// Since when it could run and did not; never: it runs or sleeps.
+    waits_since: Instant,
+    /// All ones if it was preempted in kernel mode then, else 0.
+    preempted_in_kernel: u64,
+    status: &'static mut VcpuStatus,
+    /// Stolen time in nanoseconds, as its guest reads it.
+    stolen_ns: &'static mut u64,
+}
+
+impl Account {
+    /// Nothing is booked yet. The vCPU's owner is the only one to write these words.
+    pub fn new(status: &'static mut VcpuStatus, stolen_ns: &'static mut u64) -> Self {
+        Self { run: Duration(0), waits_since: NEVER, preempted_in_kernel: 0, status, stolen_ns }
+    }
+
+    /// Returns how long it ran in all, finished turns only.
+    pub fn ran(&self) -> Duration {
+        self.run
+    }
+
+    /// Books a turn that is over.
+    #[inline(always)]
+    pub fn book(&mut self, turn: Duration) {
+        self.run.0 += turn.0;
+        self.status.run = self.run.0;
+    }
+
+    /// Begins a turn: it has the core.
+    #[inline(always)]
+    pub fn begin_turn(&mut self, now: Instant) {
+        let status = self.end_waiting(now);
+        status.state = vcpu_state::RUNNING;
+        status.switches += 1;
+    }
+
+    /// Begins its wait for the core, unless it waits already.
+    pub fn can_run(&mut self, now: Instant) {
+        if self.waits_since == NEVER {
+            self.begin_waiting(now);
+        }
+    }
+
+    /// Begins its wait for the core: it can run and does not.
+    #[inline(always)]
+    pub fn begin_waiting(&mut self, now: Instant) {
+        self.status.state = vcpu_state::SUSPENDED;
+        self.waits_since = now;
+        self.preempted_in_kernel = 0;
+    }
+
+    /// Begins its wait for the core, which it lost; `in_kernel` is all ones if its guest was in
+    /// kernel mode, else 0.
+    #[inline(always)]
+    pub fn preempt(&mut self, in_kernel: u64, now: Instant) {
+        self.waits_since = now;
+        self.preempted_in_kernel = in_kernel;
+        let status = &mut *self.status;
+        status.state = vcpu_state::SUSPENDED;
+        status.kernel_preemptions += in_kernel & 1;
+    }
+
+    /// Records that it sleeps, and ran until now.
+    #[inline(always)]
+    pub fn sleeps(&mut self) {
+        self.status.state = vcpu_state::SLEEPING;
+    }
+
+    /// Ends its wait for the core, if it waited: it sleeps, or is off.
+    pub fn stops_waiting(&mut self, state: u64, now: Instant) {
+        self.end_waiting(now).state = state;
+    }
+
+    /// Books the time it waited for the core, if it did, as stolen time (Arm DEN0057A,
+    /// section 3.2.2). Returns what the host reads.
+    #[inline(always)]
+    fn end_waiting(&mut self, now: Instant) -> &mut VcpuStatus {
+        let waited = now.since(mem::replace(&mut self.waits_since, NEVER)).0;
+        let status = &mut *self.status;
+        status.stolen += waited;
+        status.kernel_preempted += waited & self.preempted_in_kernel;
+        *self.stolen_ns = timer::ticks_to_ns(status.stolen);
+        status
+    }
+
+    /// Records the core that owns it.
+    pub fn is_at(&mut self, core: usize) {
+        self.status.pcpu = core as u64;
+    }
+
+    /// Counts an arrival on another core.
+    #[inline(always)]
+    pub fn count_migration(&mut self, core: usize) {
+        self.is_at(core);
+        self.status.migrations += 1;
+    }
+
+    /// Counts a visit to EL2.
+    #[inline(always)]
+    pub fn count_exit(&mut self, cause: Exit) {
+        self.status.exits[cause as usize] += 1;
+    }
+
+    /// Counts interrupts that were put into list registers.
+    #[inline(always)]
+    pub fn count_injected(&mut self, count: usize) {
+        self.status.injected += count as u64;
+    }
+
+    /// Notes how long a visit to EL2 took.
+    #[inline(always)]
+    pub fn note_stay(&mut self, stay: Duration) {
+        if stay.0 > self.status.longest_el2 {
+            self.status.longest_el2 = stay.0;
+        }
+    }
+}

@@ -1,0 +1,150 @@
+//! What never changes of a vCPU.
+
+use crate::arch::{cpu, timer};
+use crate::shared;
+use abi::system::System;
+use sched::policy::{Displaced, Policy, Then, View, next_in_rotation};
+use sched::topology::Topology;
+use sched::{CoreSet, Duration, Member, Params, Priority, VcpuId};
+
+/// Declares facts: each is a field that never changes, and the method that returns it.
+macro_rules! facts {
+    (
+        $(#[$about:meta])*
+        pub struct $name:ident {
+            $($(#[$doc:meta])* $fact:ident: $type:ty,)*
+            ; $($(#[$hidden_doc:meta])* $hidden:ident: $hidden_type:ty,)*
+        }
+    ) => {
+        $(#[$about])*
+        pub struct $name {
+            $($fact: $type,)*
+            $($(#[$hidden_doc])* $hidden: $hidden_type,)*
+        }
+
+        impl $name {
+            $(
+                $(#[$doc])*
+                #[inline]
+                pub fn $fact(&self) -> $type {
+                    self.$fact
+                }
+            )*
+        }
+    };
+}
+
+facts! {
+    /// Computed when its core starts, so that no path to a guest has to.
+    pub struct VcpuConfig {
+        /// Returns its number in the system.
+        id: VcpuId,
+        /// Returns the index of its VM.
+        vm: usize,
+        /// Returns its index in the VM.
+        index: usize,
+        /// Returns what its VM's vCPUs share.
+        shared: &'static shared::Vm,
+        /// Returns true if its VM is a real-time one.
+        is_realtime: bool,
+        /// Returns the core it belongs to.
+        base: usize,
+        /// Returns the core it leaves for.
+        fallback: usize,
+        /// Returns the cores besides its base to which its policy may send it.
+        elsewhere: CoreSet,
+        /// Returns how long before its virtual timer fires it gets its core, ticks; 0: not
+        /// before.
+        timer_advance: u64,
+        /// Returns what decides what becomes of it when others take its core.
+        policy: &'static dyn Policy,
+        /// Returns true if it may leave when it arrives at a base that is taken.
+        leaves_when_displaced: bool,
+        /// Returns true if there may be better places away from its base.
+        is_relocatable: bool,
+        /// Returns true if it may share a core with other vCPUs of its VM.
+        may_meet_siblings: bool,
+        /// Returns true if the interrupts of its VM's devices come to the core where it is:
+        /// it is the first one, and there are devices.
+        has_devices: bool,
+        /// Returns true if its VM has several views of its memory, and this machine can tell
+        /// them apart.
+        has_views: bool,
+        ;
+        /// How long it runs while equals wait.
+        quantum: Duration,
+        /// The cores it goes round among while it shares the one it is on, a bit each.
+        rotation: u16,
+        /// What its policy says when it is displaced: asked beforehand, as this is on the
+        /// way of a real-time guest.
+        when_displaced: [Then; Displaced::ALL.len()],
+        /// The roots of its views' tables.
+        roots: [u64; abi::system::STAGE2_VIEWS],
+        /// What its policy lets it execute, elsewhere and at its base.
+        usual_views: [View; 2],
+    }
+}
+
+impl VcpuConfig {
+    /// Reads it from the tables and from what follows from them.
+    pub fn new(id: VcpuId, system: &System, topology: &Topology<'_>) -> Self {
+        let (table, placed) = (&system.vcpus[id.number()], topology.vcpu(id));
+        let (vm, index) = (placed.vm, usize::from(table.index));
+        let (roots, policy) = (system.vms[vm].stage2_pa, placed.policy.policy());
+        let spis = &system.spis[..system.header.spi_count as usize];
+        Self {
+            id,
+            vm,
+            index,
+            shared: &shared::VMS[vm],
+            is_realtime: placed.realtime,
+            base: placed.base,
+            fallback: placed.fallback,
+            elsewhere: placed.elsewhere(),
+            rotation: table.rotation,
+            quantum: params(system, id).quantum,
+            timer_advance: timer::ns_to_ticks(table.timer_advance_ns.into()),
+            policy,
+            when_displaced: Displaced::ALL.map(|seen| policy.displaced(seen)),
+            leaves_when_displaced: placed.needs().leaves_when_displaced,
+            is_relocatable: placed.is_relocatable(),
+            may_meet_siblings: !topology.siblings_met(id).is_empty(),
+            has_devices: index == 0 && spis.iter().any(|spi| spi.vm as usize == vm),
+            has_views: roots[0] != roots[1] && cpu::has_xnx(),
+            roots,
+            usual_views: [false, true].map(|at_base| placed.usual_view(at_base)),
+        }
+    }
+
+    /// Returns what its policy says when it is displaced.
+    pub fn when_displaced(&self, seen: Displaced) -> Then {
+        self.when_displaced[seen.index()]
+    }
+
+    /// Returns what its policy lets it execute at its base, or elsewhere.
+    pub fn usual_view(&self, at_base: bool) -> View {
+        self.usual_views[usize::from(at_base)]
+    }
+
+    /// Returns the next core of its rotation behind this one; none: it has nowhere else.
+    pub fn next_in_rotation(&self, here: usize) -> Option<usize> {
+        next_in_rotation(self.rotation, here)
+    }
+
+    /// Returns how long it runs while equals wait.
+    pub fn quantum(&self) -> Duration {
+        self.quantum
+    }
+
+    /// Returns the root of the stage-2 tables of a view.
+    pub fn root(&self, view: View) -> u64 {
+        self.roots[view as usize]
+    }
+}
+
+/// Returns what the scheduler has to know of a vCPU.
+pub fn params(system: &System, id: VcpuId) -> Params {
+    let table = &system.vcpus[id.number()];
+    let quantum = Duration(timer::ns_to_ticks(table.quantum_ns).max(1));
+    Params { priority: Priority(table.priority), quantum }
+}

@@ -1,0 +1,240 @@
+//! What a vCPU's guest has in registers, on the hardware and off it.
+
+use super::{PhysicalTimer, Vcpu};
+use crate::arch::context::{self, Float, General, System};
+use crate::arch::gic::virtual_interface::{self, Interface, Saved, Unloaded};
+use crate::arch::timer::{self, Timer};
+use crate::parts::Cause;
+use crate::shared::power::Entry;
+use core::ops::{Deref, DerefMut};
+use sched::Instant;
+use sched::policy::Mode;
+use vgic::Gic;
+use vgic::interface::CpuInterface;
+
+/// Valid while the vCPU is not on the hardware.
+#[repr(C)]
+pub struct Context {
+    /// EL1's registers.
+    system: System,
+    /// The virtual timer.
+    timer: Timer,
+    /// The virtual CPU interface's registers.
+    interface: Saved,
+    /// Its guest has not yet ended the virtual timer's interrupt.
+    timer_held: bool,
+    /// When it has to be woken for its virtual timer.
+    wakes_at: Instant,
+}
+
+/// What is left to do when a vCPU's registers are off the hardware.
+#[derive(Clone, Copy)]
+#[must_use]
+pub struct Unloading {
+    /// vCPUs of its VM (bit set by index) that have to be told of interrupts.
+    pub notify: u8,
+    /// Its guest has not yet ended the virtual timer's interrupt.
+    pub timer_held: bool,
+}
+
+impl Context {
+    /// Returns it as after reset.
+    pub fn reset() -> Self {
+        Self {
+            system: System::reset(),
+            timer: Timer::default(),
+            interface: Saved::reset(),
+            timer_held: false,
+            wakes_at: timer::NEVER,
+        }
+    }
+}
+
+/// A vCPU that is not on the hardware: only then is in memory what its guest left, and
+/// only then does it help to change that.
+pub struct Parked(&'static mut Vcpu);
+
+/// The vCPU whose registers are on its core's hardware. It need not be running.
+pub struct Loaded(&'static mut Vcpu);
+
+impl Vcpu {
+    /// Takes its floating-point registers off the hardware; the trap must be open.
+    pub fn save_float(&mut self) {
+        self.float.save();
+    }
+}
+
+impl Parked {
+    /// Takes charge of a vCPU that is on no core's hardware.
+    #[inline(always)]
+    pub fn new(vcpu: &'static mut Vcpu) -> Self {
+        Self(vcpu)
+    }
+
+    /// Gives the vCPU away, for another core to take charge of it.
+    #[inline(always)]
+    pub fn give_away(self) -> &'static mut Vcpu {
+        self.0
+    }
+
+    /// Puts its registers on the hardware, all but floating point and timer.
+    #[inline(always)]
+    pub fn load(self, hardware: Interface) -> Loaded {
+        self.context.system.load();
+        hardware.load(&self.context.interface);
+        self.general.load_return();
+        Loaded(self.0)
+    }
+
+    /// Switches it on: its guest executes its first instruction next.
+    #[inline(never)]
+    pub fn switch_on(&mut self, entry: Entry, epoch: u32) {
+        self.epoch = epoch;
+        self.general = General::starting_at(entry.pc, entry.x0);
+        self.context = Context::reset();
+        self.float = Float::new();
+        self.physical_timer = PhysicalTimer::default();
+        self.interface = CpuInterface::starting(self.config.index());
+        self.on = true;
+    }
+
+    /// Switches it off: only a request to switch it on wakes it.
+    pub fn switch_off(&mut self) {
+        self.on = false;
+        self.context.wakes_at = timer::NEVER;
+    }
+
+    /// Records why its guest cannot go on.
+    pub fn fails(&mut self, cause: Cause) {
+        self.failure = Some(cause);
+    }
+
+    /// Gives back what it has in its list registers. Returns the vCPUs of its VM (bit set
+    /// by index) that have to be told.
+    #[must_use]
+    pub fn release_interrupts(&mut self, hardware: Interface) -> u8 {
+        let vcpu = &mut *self.0;
+        let mut hw = Unloaded::new(&mut vcpu.context.interface, hardware);
+        vcpu.interface.abandon(&vcpu.config.shared().gic, &mut hw);
+        hw.notify
+    }
+
+    /// Returns when it has to be woken for its virtual timer: its advance before that
+    /// fires.
+    #[inline(always)]
+    pub fn wakes_at(&self) -> Instant {
+        self.context.wakes_at
+    }
+
+    /// Returns when its virtual timer fires.
+    pub fn timer_deadline(&self) -> Instant {
+        self.context.timer.deadline()
+    }
+
+    /// Returns what its guest executes next.
+    #[inline(always)]
+    pub fn mode(&self) -> Mode {
+        context::mode_of(self.general.pstate)
+    }
+
+    /// Returns what a report of its failure shows.
+    pub fn registers(&self) -> (&General, &System, Option<Cause>) {
+        (&self.general, &self.context.system, self.failure)
+    }
+}
+
+impl Loaded {
+    /// Takes its registers off the hardware, all but floating point.
+    #[inline(always)]
+    pub fn save(self, hardware: Interface) -> (Parked, Unloading) {
+        let vcpu = self.0;
+        vcpu.general.save_return();
+        vcpu.context.system.save();
+        vcpu.context.timer.save();
+        let mut hw = virtual_interface::Loaded::new(hardware);
+        let timer_held =
+            vcpu.interface.park(&vcpu.config.shared().gic, &mut hw, timer::VIRTUAL_INTID);
+        vcpu.context.timer_held = timer_held;
+        // A timer whose interrupt the guest still has tells it nothing new: it comes
+        // again when the guest has ended that.
+        let deadline = if timer_held { timer::NEVER } else { vcpu.context.timer.deadline() };
+        let advance = vcpu.config.timer_advance();
+        vcpu.context.wakes_at = Instant(deadline.0.saturating_sub(advance));
+        hardware.save(vcpu.interface.used(), &mut vcpu.context.interface);
+        (Parked(vcpu), Unloading { notify: hw.notify, timer_held })
+    }
+
+    /// Puts its timer on the hardware. Returns true if its guest has not yet ended that
+    /// timer's interrupt.
+    #[inline(always)]
+    pub fn load_timer(&self) -> bool {
+        self.context.timer.load();
+        self.context.timer_held
+    }
+
+    /// Puts its floating-point registers on the hardware; the trap must be open.
+    pub fn load_float(&self) {
+        self.float.load();
+    }
+
+    /// Does something with its list registers that answers how many interrupts it put
+    /// there. Returns the vCPUs of its VM (bit set by index) that have to be told.
+    #[must_use]
+    #[inline(always)]
+    pub fn with_interface(
+        &mut self,
+        hardware: Interface,
+        act: impl FnOnce(&mut CpuInterface, &Gic, &mut virtual_interface::Loaded) -> usize,
+    ) -> u8 {
+        let vcpu = &mut *self.0;
+        let mut hw = virtual_interface::Loaded::new(hardware);
+        let listed = act(&mut vcpu.interface, &vcpu.config.shared().gic, &mut hw);
+        vcpu.account.count_injected(listed);
+        hw.notify
+    }
+
+    /// Returns the list registers that are in use (bit set by number).
+    #[inline(always)]
+    pub fn list_registers(&self) -> u32 {
+        self.interface.used()
+    }
+
+    /// Returns the general register that an instruction names.
+    #[inline]
+    pub fn register(&self, number: usize) -> u64 {
+        self.general.get(number)
+    }
+
+    /// Sets the general register that an instruction names.
+    #[inline]
+    pub fn set_register(&mut self, number: usize, value: u64) {
+        self.general.set(number, value);
+    }
+
+    /// Returns its guest's general registers, for a guest that is played by a test.
+    #[cfg(test)]
+    pub fn general(&mut self) -> &mut General {
+        &mut self.general
+    }
+}
+
+macro_rules! is_vcpu {
+    ($($state:ident)*) => {$(
+        impl Deref for $state {
+            type Target = Vcpu;
+
+            #[inline(always)]
+            fn deref(&self) -> &Vcpu {
+                self.0
+            }
+        }
+
+        impl DerefMut for $state {
+            #[inline(always)]
+            fn deref_mut(&mut self) -> &mut Vcpu {
+                self.0
+            }
+        }
+    )*};
+}
+is_vcpu!(Parked Loaded);

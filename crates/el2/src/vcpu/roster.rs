@@ -1,0 +1,142 @@
+//! Which vCPUs a core owns, and which of them is on the hardware.
+
+use super::{Loaded, Parked, Vcpu};
+use abi::{MAX_VCPUS, MAX_VMS};
+use sched::{VcpuId, VcpuMap};
+
+/// Each vCPU of this core is either parked here or loaded: then its registers, and no
+/// others, are on the hardware.
+#[repr(C)]
+pub struct Roster {
+    loaded: Option<Loaded>,
+    /// The vCPU of this core whose floating-point registers are on the hardware.
+    float_owner: Option<VcpuId>,
+    /// The vCPU of each VM that ran here last.
+    last_of_vm: [Option<VcpuId>; MAX_VMS],
+    parked: VcpuMap<Option<Parked>>,
+}
+
+impl Roster {
+    /// Makes the roster of a core that owns no vCPU.
+    pub const fn new() -> Self {
+        Self {
+            parked: VcpuMap::new([const { None }; MAX_VCPUS]),
+            loaded: None,
+            float_owner: None,
+            last_of_vm: [None; MAX_VMS],
+        }
+    }
+
+    /// Takes a vCPU into possession.
+    #[inline(always)]
+    pub fn park(&mut self, vcpu: Parked) {
+        let id = vcpu.id();
+        self.parked[id] = Some(vcpu);
+    }
+
+    /// Gives a parked vCPU out.
+    #[inline(always)]
+    pub fn take_parked(&mut self, id: VcpuId) -> Option<Parked> {
+        self.parked[id].take()
+    }
+
+    /// Takes the vCPU whose registers are on the hardware now, which held none.
+    #[inline(always)]
+    pub fn has_loaded(&mut self, vcpu: Loaded) {
+        debug_assert!(self.loaded.is_none());
+        self.loaded = Some(vcpu);
+    }
+
+    /// Gives the loaded vCPU out.
+    #[inline(always)]
+    pub fn take_loaded(&mut self) -> Option<Loaded> {
+        self.loaded.take()
+    }
+
+    /// Returns a vCPU of this core, loaded or not.
+    #[inline]
+    pub fn get(&mut self, id: VcpuId) -> Option<&mut Vcpu> {
+        if self.is_loaded(id) {
+            return self.loaded.as_deref_mut();
+        }
+        self.parked.get_mut(id)?.as_deref_mut()
+    }
+
+    /// Returns a vCPU of this core that is not on the hardware.
+    #[inline]
+    pub fn parked(&self, id: VcpuId) -> Option<&Parked> {
+        self.parked[id].as_ref()
+    }
+
+    /// Returns a vCPU of this core that is not on the hardware, to change.
+    #[inline]
+    pub fn parked_mut(&mut self, id: VcpuId) -> Option<&mut Parked> {
+        self.parked[id].as_mut()
+    }
+
+    /// Returns the vCPU that is on the hardware.
+    #[inline]
+    pub fn loaded(&self) -> Option<&Loaded> {
+        self.loaded.as_ref()
+    }
+
+    /// Returns the vCPU that is on the hardware, to change.
+    #[inline]
+    pub fn loaded_mut(&mut self) -> Option<&mut Loaded> {
+        self.loaded.as_mut()
+    }
+
+    /// Returns the identifier of the vCPU that is on the hardware.
+    #[inline]
+    pub fn loaded_id(&self) -> Option<VcpuId> {
+        self.loaded.as_ref().map(|vcpu| vcpu.id())
+    }
+
+    /// Returns true if this vCPU's registers are on the hardware.
+    #[inline]
+    pub fn is_loaded(&self, id: VcpuId) -> bool {
+        self.loaded.as_ref().is_some_and(|vcpu| vcpu.id() == id)
+    }
+
+    /// Returns true if this core owns a vCPU.
+    pub fn owns(&self, id: VcpuId) -> bool {
+        self.is_loaded(id) || self.parked.get(id).is_some_and(Option::is_some)
+    }
+
+    /// A vCPU of a VM comes on the hardware that may share this core with siblings.
+    /// Returns true if another one of the VM was here last.
+    #[must_use]
+    #[inline(always)]
+    pub fn follows_sibling(&mut self, vm: usize, id: VcpuId) -> bool {
+        self.last_of_vm[vm].replace(id).is_some_and(|last| last != id)
+    }
+
+    /// Returns true if this vCPU's floating-point registers are on the hardware.
+    #[inline(always)]
+    pub fn owns_float(&self, id: VcpuId) -> bool {
+        self.float_owner == Some(id)
+    }
+
+    /// This vCPU's floating-point registers come on the hardware. Returns the vCPU whose
+    /// are there now.
+    pub fn give_float(&mut self, id: VcpuId) -> Option<&mut Vcpu> {
+        let previous = self.float_owner.replace(id)?;
+        self.get(previous)
+    }
+
+    /// Asserts what stands at the type.
+    #[cfg(any(test, feature = "checked"))]
+    pub fn check(&self) {
+        if let Some(id) = self.loaded_id() {
+            assert!(self.parked[id].is_none(), "vCPU {} is here twice", id.0);
+        }
+        if let Some(id) = self.float_owner {
+            assert!(self.owns(id), "floating point of vCPU {}, which is gone", id.0);
+        }
+    }
+
+    /// Forgets the owner of the floating-point registers: what they hold belongs to no vCPU.
+    pub fn forget_float(&mut self) {
+        self.float_owner = None;
+    }
+}

@@ -1,0 +1,46 @@
+//! The bench in short, as a test: no event costs more instructions than when that was last
+//! recorded.
+
+use super::case::{self, Case, Seen};
+use super::events::{self, KINDS};
+use super::lines::{DEPARTURE, Line};
+use super::migration;
+use crate::bench::campaign::room;
+use crate::bench::store::Case as _;
+use crate::results::{Check, Goal, Outcome};
+use crate::suite::{Bench, Scenario};
+use miette::{Result, ensure};
+
+/// How often each event is counted. Each takes the same instructions every time, so a few
+/// tell what the bench's thousands do.
+const EVENTS: u64 = 200;
+/// Instructions by which a median may exceed what is recorded.
+const SLACK: u32 = 3;
+
+/// Returns the scenario.
+pub fn scenario() -> Scenario {
+    let about = "no event costs the hypervisor more instructions than recorded";
+    Scenario::new("el2-instructions", about, count).shipped()
+}
+
+fn count(bench: &Bench) -> Result<()> {
+    let boot = |case: Case| case::run(&case, &room(bench, &case.name())?, &mut |_| {});
+    let cases = events::cases(EVENTS).into_iter().chain(migration::counted(EVENTS));
+    let seen: Vec<Seen> = cases.map(boot).collect::<Result<_>>()?;
+    let mut outcome = Outcome::new("el2-instructions");
+    for kind in &KINDS {
+        let median = events::visits(kind, &seen, EVENTS).percentile(500).map(f64::from);
+        outcome.check(check(kind.name, median, kind.line));
+    }
+    let departure = migration::departure(&seen, EVENTS);
+    outcome.check(check("departure of a vCPU, beyond the wake", departure, DEPARTURE));
+    bench.keep(&outcome)?;
+    let objections = outcome.objections();
+    ensure!(objections.is_empty(), "{}", objections.join("\n"));
+    Ok(())
+}
+
+fn check(name: &str, median: Option<f64>, line: Line) -> Check {
+    let most = f64::from(line.recorded + SLACK);
+    Check::new(&format!("{name}, median"), median, "instructions", Goal::AtMost(most))
+}

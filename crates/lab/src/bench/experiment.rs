@@ -1,0 +1,236 @@
+//! What an experiment is, and how one is conducted: its cases are run, or found where an
+//! earlier run has kept them, and what they brought is answered.
+
+use super::Tell;
+use super::campaign::{Campaign, Findings, make};
+use super::inputs::Inputs;
+use super::store::{Case, Measured, Store};
+use crate::answer::Answer;
+use crate::progress::Progress;
+use crate::results::Check;
+use crate::suite::Bench;
+use miette::{Result, miette};
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::path::Path;
+
+/// How thoroughly to measure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Extent {
+    /// Everything that is asked for.
+    Full,
+    /// The same, coarsely, in a few minutes.
+    Quick,
+}
+
+/// What to measure.
+#[derive(Clone, Debug)]
+pub struct Request {
+    /// How thoroughly.
+    pub extent: Extent,
+    /// Measure again what is known.
+    pub fresh: bool,
+    /// Only cases whose names begin so; `None` for all.
+    pub only: Option<String>,
+}
+
+/// A measurement with goals. A new one is a folder that implements this, and a line in
+/// [`super::all`].
+pub trait Experiment: Sync {
+    /// The name on the command line and of the directory of its results.
+    const NAME: &'static str;
+    /// What it shows, for the command line's help.
+    const ABOUT: &'static str;
+    /// One run of a machine.
+    type Case: Case;
+    /// What a run brought.
+    type Seen: Measured<Case = Self::Case>;
+
+    /// Returns what measurements depend on besides their cases.
+    ///
+    /// # Errors
+    /// When a file cannot be read.
+    fn inputs(&self, bench: &Bench) -> Result<Inputs>;
+
+    /// Returns how many machines may run at the same time.
+    fn side_by_side(&self) -> usize {
+        1
+    }
+
+    /// Returns the cases, in the order in which they are run.
+    fn cases(&self, extent: Extent) -> Vec<Self::Case>;
+
+    /// Runs a case with its files in the directory of `bench`, and tells how far it is.
+    ///
+    /// # Errors
+    /// When the machine fails, a guest does not do its work, or Ctrl-C comes.
+    fn run(&self, case: &Self::Case, bench: &Bench, tell: Tell<'_>) -> Result<Self::Seen>;
+
+    /// Answers: datasets, plots, goals.
+    ///
+    /// # Errors
+    /// When something besides the cases cannot be measured.
+    fn answer(&self, found: Findings<Self::Seen>, bench: &Bench) -> Result<Answer>;
+}
+
+/// An experiment, whatever its cases are.
+pub trait Conduct: Sync {
+    /// Returns its name.
+    fn name(&self) -> &'static str;
+
+    /// Returns what it shows.
+    fn about(&self) -> &'static str;
+
+    /// Checks that there is something to measure.
+    ///
+    /// # Errors
+    /// When no case is called so; names those that are there.
+    fn check(&self, request: &Request) -> Result<()>;
+
+    /// Measures and answers. What an earlier run has measured with the same inputs is not
+    /// measured again.
+    ///
+    /// # Errors
+    /// When there is no such case, files cannot be read or written, and on Ctrl-C. A case
+    /// that fails is no error: its goals are not met.
+    fn conduct(&self, request: &Request, bench: &Bench, progress: &mut Progress) -> Result<Answer>;
+}
+
+impl<E: Experiment> Conduct for E {
+    fn name(&self) -> &'static str {
+        E::NAME
+    }
+
+    fn about(&self) -> &'static str {
+        E::ABOUT
+    }
+
+    fn check(&self, request: &Request) -> Result<()> {
+        asked(self.cases(request.extent), request).map(drop)
+    }
+
+    fn conduct(&self, request: &Request, bench: &Bench, progress: &mut Progress) -> Result<Answer> {
+        let directory = bench.directory.join("cases");
+        make(&directory)?;
+        let inputs = self.inputs(bench)?;
+        let store = Store::new(directory, inputs.clone());
+        let (asked, others) = asked(self.cases(request.extent), request)?;
+        let host = std::thread::available_parallelism().map_or(1, usize::from);
+        let campaign = Campaign {
+            store: &store,
+            fresh: request.fresh,
+            side_by_side: self.side_by_side().min(host),
+            interrupt: &bench.interrupt,
+        };
+        let run =
+            |case: &E::Case, logs: &Path, tell: Tell<'_>| self.run(case, &bench.at(logs), tell);
+        let mut found = campaign.run(&asked, progress, run)?;
+        found.all += others.len();
+        // What is known of the others is shown too: a case is compared with them.
+        let known: Vec<E::Seen> = others.iter().filter_map(|case| store.find(case)).collect();
+        found.planned.splice(..0, known.iter().map(|seen| seen.case().clone()));
+        found.measurements.splice(..0, known);
+        let mut answer = self.answer(found.clone(), bench)?;
+        inputs.record(&mut answer.outcome);
+        conclude(&mut answer, &found);
+        Ok(answer)
+    }
+}
+
+/// Adds what every answer says of its cases.
+fn conclude<M: Measured>(answer: &mut Answer, found: &Findings<M>) {
+    let outcome = &mut answer.outcome;
+    outcome.parameter("cases", found.planned.len());
+    let failures = found.failures.iter();
+    let failures = failures.map(|(case, why)| json!({ "case": case.name(), "why": why }));
+    outcome.figure("failures", failures.collect::<Vec<_>>());
+    let real = found.measurements.iter().map(|m| (m.case().name(), Value::from(m.real_s())));
+    outcome.figure("real_s", Value::Object(real.collect()));
+    if found.planned.len() < found.all {
+        // Goals that need cases which were not asked for are not missed.
+        outcome.forget_unknown();
+    }
+    outcome.check(Check::done("every case asked for was measured", found.failures.is_empty()));
+}
+
+/// Returns the cases that were asked for, and all others.
+fn asked<C: Case>(cases: Vec<C>, request: &Request) -> Result<(Vec<C>, Vec<C>)> {
+    let Some(only) = &request.only else { return Ok((cases, Vec::new())) };
+    let (asked, others): (Vec<_>, Vec<_>) =
+        cases.into_iter().partition(|case| case.name().starts_with(only.as_str()));
+    if asked.is_empty() {
+        let names: Vec<_> = others.iter().map(Case::name).collect();
+        return Err(miette!(help = names_like(only, &names), "no case is called `{only}`"));
+    }
+    Ok((asked, others))
+}
+
+/// Returns which cases there are: all that begin with the same word, or one of each.
+fn names_like(only: &str, names: &[String]) -> String {
+    let kind = |name: &str| name.split('-').next().unwrap_or_default().to_owned();
+    let (mut of_wanted, mut one_of_each) = (String::new(), BTreeMap::new());
+    for name in names {
+        if kind(name) == kind(only) {
+            of_wanted += &format!("\n  {name}");
+        }
+        one_of_each.entry(kind(name)).or_insert(name);
+    }
+    if of_wanted.is_empty() {
+        let example = |(of, name)| format!("\n  {of}-, for example {name}");
+        of_wanted = one_of_each.into_iter().map(example).collect();
+    }
+    format!("these are there, and the beginning of a name is enough:{of_wanted}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::store::tests::{Found, Plain};
+    use super::*;
+    use crate::results::Goal;
+
+    fn plan() -> Vec<Plain> {
+        let names = ["throughput-none-f5", "throughput-on-demand-f5", "latency-none"];
+        names.map(|name| Plain(name.into(), 0)).into()
+    }
+
+    fn request(only: &str) -> Request {
+        Request { extent: Extent::Full, fresh: false, only: Some(only.into()) }
+    }
+
+    #[test]
+    fn a_case_is_found_by_the_beginning_of_its_name() {
+        let (found, others) = asked(plan(), &request("throughput-none")).unwrap();
+        assert_eq!((found.len(), others.len()), (1, 2));
+        let help =
+            |only: &str| asked(plan(), &request(only)).unwrap_err().help().unwrap().to_string();
+        let of_wanted = help("throughput-nothing");
+        assert!(of_wanted.contains("throughput-none-f5"), "{of_wanted}");
+        assert!(!of_wanted.contains("latency-none"), "{of_wanted}");
+        let kinds = help("thruput");
+        assert!(kinds.contains("  latency-, for example latency-none"), "{kinds}");
+    }
+
+    #[test]
+    fn a_part_is_not_judged_by_goals_that_need_the_rest() {
+        let seen = Found { case: plan()[0].clone(), value: 1.5 };
+        let found = |all, failures| Findings {
+            planned: vec![seen.case.clone()],
+            measurements: vec![seen.clone()],
+            failures,
+            all,
+        };
+        let conclusion = |found: &Findings<Found>| {
+            let mut answer = Answer::new("x", "", "");
+            answer.outcome.check(Check::new("ratio", None, "", Goal::AtMost(1.0)));
+            conclude(&mut answer, found);
+            answer.outcome
+        };
+        let (part, whole) = (conclusion(&found(3, vec![])), conclusion(&found(1, vec![])));
+        assert!(part.holds() && part.checks().len() == 1);
+        assert!(!whole.holds() && whole.checks().len() == 2);
+        assert_eq!(part.figures["real_s"]["throughput-none-f5"], 1.5);
+        let failed = conclusion(&found(3, vec![(plan()[1].clone(), "no".into())]));
+        assert!(!failed.holds());
+        assert_eq!(failed.figures["failures"][0]["case"], "throughput-on-demand-f5");
+    }
+}

@@ -1,0 +1,300 @@
+//! Consoles that people and programs type to.
+//!
+//! | module | story |
+//! | --- | --- |
+//! | [`request`] | what is asked for: `linux`, `linux=pty`, `linux=unix:PATH` |
+//! | [`outbox`] | what a guest has printed and is not delivered yet |
+//! | [`port`] | the other end: a terminal, a pseudo-terminal, a socket |
+//! | [`terminal`] | raw mode, and the way back from it however the program ends |
+//! | [`escape`] | the keys that are for us and not for the guest |
+//! | [`pump`] | carries bytes both ways |
+//!
+//! The other ends are opened before the machine starts, so that what cannot be opened is told at
+//! once and nothing that a guest prints is missed.
+
+mod escape;
+mod outbox;
+mod port;
+mod pump;
+mod request;
+mod terminal;
+
+#[cfg(test)]
+mod tests;
+
+pub use outbox::Tap;
+pub use request::{Request, Where};
+
+use super::Consoles;
+use escape::Escape;
+use miette::Diagnostic;
+use outbox::Outbox;
+use port::Port;
+use pump::Pump;
+use rustix::fd::OwnedFd;
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+use terminal::RawMode;
+use thiserror::Error;
+
+/// A connection could not be made.
+#[derive(Debug, Error, Diagnostic)]
+pub enum ConnectError {
+    /// There is no such console.
+    #[error("no VM with a console is called `{name}`")]
+    #[diagnostic(help("those with a console: {known}"))]
+    NoConsole {
+        /// What was asked for.
+        name: String,
+        /// What there is.
+        known: String,
+    },
+    /// A console or the keyboard is asked for twice.
+    #[error("{0} can be connected once only")]
+    #[diagnostic(help("leave one `--console` out"))]
+    Twice(String),
+    /// The system refused.
+    #[error("cannot connect the console of `{name}` to {place}: {cause}")]
+    #[diagnostic(help("{hint}"))]
+    Io {
+        /// The VM.
+        name: String,
+        /// To what.
+        place: String,
+        /// Why.
+        cause: io::Error,
+        /// What to do.
+        hint: &'static str,
+    },
+}
+
+/// A VM's console, as [`Connections::open`] needs to know it.
+#[derive(Clone, Copy, Debug)]
+pub struct Line<'a> {
+    /// The VM's name.
+    pub name: &'a str,
+    /// Its channel ([`abi::console`]).
+    pub channel: u8,
+}
+
+/// Says when the user at the keyboard has asked for the end. Clones share the answer.
+#[derive(Clone, Debug, Default)]
+pub struct Quit(Arc<AtomicBool>);
+
+/// The user's terminal, or what stands in for it: descriptors to read keys from and to show on.
+#[derive(Debug)]
+pub struct Seat {
+    /// Where keys come from.
+    pub keys: OwnedFd,
+    /// Where the guest's output goes.
+    pub screen: OwnedFd,
+}
+
+/// One console and its other end, before the machine starts.
+struct Connection {
+    name: String,
+    channel: u8,
+    place: Where,
+    port: Port,
+    outbox: Arc<Outbox>,
+    /// The keys that are for us; `None` where every byte is for the guest.
+    escape: Option<Escape>,
+    /// The terminal that must be in raw mode.
+    terminal: Option<OwnedFd>,
+}
+
+/// Other ends that are open, for a machine that has not started.
+#[derive(Default)]
+pub struct Connections {
+    all: Vec<Connection>,
+    quit: Quit,
+}
+
+/// Bytes flow until this is dropped, which also leaves the terminal as it was.
+#[derive(Default)]
+pub struct Connected {
+    pumps: Vec<(Arc<Outbox>, Option<JoinHandle<()>>)>,
+    // Dropped last: the guest's last words are still written in raw mode.
+    _terminal: Option<RawMode>,
+}
+
+impl Quit {
+    /// Returns true once the end was asked for.
+    #[must_use]
+    pub fn requested(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    fn request(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+impl Seat {
+    /// Returns the process's own standard input and output.
+    ///
+    /// # Errors
+    /// When the system has no descriptor left.
+    pub fn own() -> io::Result<Self> {
+        use std::os::fd::AsFd;
+        let keys = io::stdin().as_fd().try_clone_to_owned()?;
+        Ok(Self { keys, screen: io::stdout().as_fd().try_clone_to_owned()? })
+    }
+}
+
+impl Connections {
+    /// Opens what `requests` ask for, of the consoles `lines`; the keyboard is that of `seat`.
+    ///
+    /// # Errors
+    /// When a console does not exist or is asked for twice, or its other end cannot be opened.
+    pub fn open(
+        requests: &[Request],
+        lines: &[Line<'_>],
+        seat: impl Fn() -> io::Result<Seat>,
+    ) -> Result<Self, ConnectError> {
+        let mut connections = Self::default();
+        for request in requests {
+            let line = lines.iter().find(|line| line.name == request.vm).ok_or_else(|| {
+                let known: Vec<_> = lines.iter().map(|line| line.name).collect();
+                ConnectError::NoConsole { name: request.vm.clone(), known: known.join(", ") }
+            })?;
+            connections.refuse_twice(request)?;
+            connections.all.push(Connection::open(line, request, &seat)?);
+        }
+        Ok(connections)
+    }
+
+    fn refuse_twice(&self, request: &Request) -> Result<(), ConnectError> {
+        let same = |other: &&Connection| {
+            other.name == request.vm || other.is_keyboard() && request.place == Where::Keyboard
+        };
+        match self.all.iter().find(same) {
+            Some(other) if other.name == request.vm => {
+                Err(ConnectError::Twice(format!("the console of `{}`", request.vm)))
+            }
+            Some(_) => Err(ConnectError::Twice("the keyboard".into())),
+            None => Ok(()),
+        }
+    }
+
+    /// Returns true if a console is connected to the keyboard.
+    #[must_use]
+    pub fn has_keyboard(&self) -> bool {
+        self.all.iter().any(Connection::is_keyboard)
+    }
+
+    /// Returns true if nothing is connected.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.all.is_empty()
+    }
+
+    /// Returns what tells that the user at the keyboard has asked for the end.
+    #[must_use]
+    pub fn quit(&self) -> Quit {
+        self.quit.clone()
+    }
+
+    /// Returns a line for each connection: where it is, and how to use it.
+    #[must_use]
+    pub fn about(&self) -> Vec<String> {
+        self.all.iter().map(Connection::about).collect()
+    }
+
+    /// Returns the taps through which the consoles' output comes.
+    #[must_use]
+    pub fn taps(&self) -> Vec<Tap> {
+        self.all.iter().map(|one| Tap::new(one.channel, Arc::clone(&one.outbox))).collect()
+    }
+
+    /// Carries bytes from and to `consoles`, whose output comes through [`Connections::taps`].
+    /// What is typed goes in pieces with `rest` between them, which leaves guests time to read.
+    ///
+    /// # Errors
+    /// When a thread cannot be started or the terminal refuses raw mode.
+    pub fn start(self, consoles: &Consoles, rest: Duration) -> io::Result<Connected> {
+        let mut connected = Connected::default();
+        for connection in self.all {
+            let keys = consoles.keyboard(connection.channel);
+            if let Some(terminal) = connection.terminal {
+                connected._terminal = Some(RawMode::enter(terminal)?);
+            }
+            let quit = self.quit.clone();
+            let outbox = Arc::clone(&connection.outbox);
+            let pump = Pump::new(connection.port, connection.outbox, keys, rest);
+            let mut pump = match connection.escape {
+                Some(escape) => pump.with_escape(escape, quit),
+                None => pump,
+            };
+            let thread = thread::Builder::new().name("console".into()).spawn(move || pump.run())?;
+            connected.pumps.push((outbox, Some(thread)));
+        }
+        Ok(connected)
+    }
+}
+
+impl Connection {
+    fn open(
+        line: &Line<'_>,
+        request: &Request,
+        seat: &impl Fn() -> io::Result<Seat>,
+    ) -> Result<Self, ConnectError> {
+        let place = request.place.clone();
+        let fail = |cause: io::Error| ConnectError::Io {
+            name: line.name.into(),
+            place: place.to_string(),
+            hint: port::hint(&place, &cause),
+            cause,
+        };
+        let (mut escape, mut terminal) = (None, None);
+        let (port, outbox) = match &place {
+            Where::Pty => Port::pty(),
+            Where::Unix(path) => Port::socket(path),
+            Where::Keyboard => seat().and_then(|seat| {
+                if rustix::termios::isatty(&seat.keys) {
+                    escape = Some(Escape::new(line.name));
+                    terminal = Some(seat.keys.try_clone()?);
+                }
+                Ok(Port::terminal(seat))
+            }),
+        }
+        .and_then(|port| Ok((port, Outbox::new()?)))
+        .map_err(fail)?;
+        let (name, outbox) = (line.name.into(), Arc::new(outbox));
+        Ok(Self { name, channel: line.channel, place, port, outbox, escape, terminal })
+    }
+
+    fn is_keyboard(&self) -> bool {
+        self.place == Where::Keyboard
+    }
+
+    fn about(&self) -> String {
+        match (&self.place, &self.escape) {
+            (Where::Keyboard, Some(escape)) => escape.help(),
+            (Where::Keyboard, None) => {
+                format!("what comes from standard input is typed to {}", self.name)
+            }
+            (Where::Pty, _) => {
+                let path = self.port.path().unwrap_or_default();
+                format!("the console of {} is {}", self.name, path.display())
+            }
+            (Where::Unix(path), _) => {
+                format!("the console of {} is the socket {}", self.name, path.display())
+            }
+        }
+    }
+}
+
+impl Drop for Connected {
+    fn drop(&mut self) {
+        for (outbox, thread) in &mut self.pumps {
+            outbox.close();
+            if let Some(thread) = thread.take() {
+                drop(thread.join());
+            }
+        }
+    }
+}

@@ -1,0 +1,161 @@
+//! What the Linux guest says of its work: lines that begin with `cassata: `
+//! (`guests/linux/init` writes them), and the histogram that cyclictest prints.
+//!
+//! The kernel writes to the same console. Where it leaves a line unfinished, `cassata: `
+//! stands behind its text, so whatever comes before is skipped.
+
+use super::words::{field, number};
+use crate::observe::Distribution;
+use std::collections::BTreeMap;
+
+/// What is demanded of Linux.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LinuxWork {
+    /// All it was told to do: it says so.
+    All,
+    /// So many runs of hackbench; what comes after them is not waited for.
+    Runs(usize),
+}
+
+/// What Linux has said so far.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct LinuxProgress {
+    /// `uname -r`, from the line that says it has booted.
+    pub kernel: Option<String>,
+    /// How many CPUs it found.
+    pub cpus: Option<u32>,
+    /// Seconds from its kernel's start to its first process.
+    pub boot_s: Option<f64>,
+    /// Time of each hackbench run, seconds.
+    pub hackbench_s: Vec<f64>,
+    /// Time of each run of timed work, seconds.
+    pub work_s: Vec<f64>,
+    /// Virtual addresses of functions, from the first byte to behind the last.
+    pub symbols: BTreeMap<String, (u64, u64)>,
+    /// Latencies of cyclictest's wake-ups on all CPUs, microseconds.
+    pub wake_ups_us: Distribution,
+    /// It said that it is done.
+    pub done: bool,
+    /// Why it gave up.
+    pub failed: Option<String>,
+}
+
+impl LinuxProgress {
+    /// Takes one line of its console.
+    pub fn hear(&mut self, line: &str) {
+        let Some((_, said)) = line.split_once("cassata: ") else { return self.count(line) };
+        if let Some(reason) = said.strip_prefix("linux failed") {
+            self.failed = Some(reason.trim_start_matches(':').trim().to_owned());
+        } else if said.starts_with("linux ready") {
+            self.kernel = field(said, "kernel").map(str::to_owned);
+            self.cpus = number(said, "cpus");
+            self.boot_s = number(said, "uptime");
+        } else if said.starts_with("hackbench ") {
+            self.hackbench_s.extend(number::<f64>(said, "seconds"));
+        } else if said.starts_with("work ") {
+            self.work_s.extend(number::<f64>(said, "ns").map(|ns| ns / 1e9));
+        } else if let Some((name, range)) = said.strip_prefix("symbol ").and_then(symbol) {
+            self.symbols.insert(name.to_owned(), range);
+        } else if said.trim_end() == "linux done" {
+            self.done = true;
+        }
+    }
+
+    /// Takes a row of cyclictest's histogram: a latency of six digits, then one count for
+    /// each CPU.
+    fn count(&mut self, line: &str) {
+        let row = || {
+            let (latency, counts) = line.split_once(' ').filter(|(l, _)| l.len() == 6)?;
+            let counts: Result<Vec<u64>, _> = counts.split_whitespace().map(str::parse).collect();
+            Some((latency.parse().ok()?, counts.ok()?.iter().sum()))
+        };
+        if let Some((latency_us, count)) = row() {
+            self.wake_ups_us.record_many(latency_us, count);
+        }
+    }
+
+    /// Returns true when nothing more is to be waited for.
+    #[must_use]
+    pub fn is_over(&self, work: LinuxWork) -> bool {
+        self.done || self.failed.is_some() || self.did(work)
+    }
+
+    /// Returns true when Linux has done what was demanded.
+    #[must_use]
+    pub fn did(&self, work: LinuxWork) -> bool {
+        match work {
+            LinuxWork::All => self.done && !self.hackbench_s.is_empty(),
+            LinuxWork::Runs(runs) => self.hackbench_s.len() >= runs,
+        }
+    }
+}
+
+/// Returns the name and the range in `NAME from=0x.. to=0x..`.
+fn symbol(said: &str) -> Option<(&str, (u64, u64))> {
+    let address = |name| u64::from_str_radix(field(said, name)?.strip_prefix("0x")?, 16).ok();
+    Some((said.split(' ').next()?, (address("from")?, address("to")?)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn hear(lines: &[&str]) -> LinuxProgress {
+        let mut progress = LinuxProgress::default();
+        lines.iter().for_each(|line| progress.hear(line));
+        progress
+    }
+
+    #[test]
+    fn understands_what_init_says() {
+        let linux = hear(&[
+            "[    0.000000] Booting Linux on physical CPU 0x0000000000",
+            "cassata: linux ready uptime=1.52 cpus=2 kernel=6.1.0-49-arm64",
+            "cassata: hackbench run=1 seconds=0.412",
+            "[   12.1] random: crng init donecassata: hackbench run=2 seconds=0.398",
+        ]);
+        assert_eq!((linux.kernel.as_deref(), linux.cpus), (Some("6.1.0-49-arm64"), Some(2)));
+        assert_eq!((linux.boot_s, linux.hackbench_s.as_slice()), (Some(1.52), &[0.412, 0.398][..]));
+        let timed = hear(&["[  9.1] crng donecassata: work run=1 ns=250000000"]);
+        assert_eq!(timed.work_s, [0.25]);
+        assert!(linux.did(LinuxWork::Runs(2)) && !linux.did(LinuxWork::Runs(3)));
+        assert!(!linux.is_over(LinuxWork::All));
+    }
+
+    #[test]
+    fn reads_where_functions_are() {
+        let linux = hear(&[
+            "cassata: symbol queued_spin_lock_slowpath from=0xffff800008ce9ad0 to=0xffff800008ce9f00",
+            "cassata: symbol gone from=0x to=0x",
+        ]);
+        let range = (0xffff_8000_08ce_9ad0, 0xffff_8000_08ce_9f00);
+        assert_eq!(linux.symbols, BTreeMap::from([("queued_spin_lock_slowpath".into(), range)]));
+    }
+
+    #[test]
+    fn reads_the_histogram_of_cyclictest() {
+        let linux = hear(&[
+            "# Histogram",
+            "000000 000000\t000000",
+            "000003 000010\t000090",
+            "000017 000001\t000000",
+            "# Total: 000011 000090",
+            "100000 pages of memory",
+        ]);
+        assert_eq!(linux.wake_ups_us.iter().collect::<Vec<_>>(), [(3, 100), (17, 1)]);
+    }
+
+    #[test]
+    fn done_without_work_is_over_but_not_done() {
+        let linux = hear(&["cassata: linux done"]);
+        assert!(linux.is_over(LinuxWork::All) && !linux.did(LinuxWork::All));
+    }
+
+    #[test]
+    fn a_failure_is_over_and_says_why() {
+        let linux = hear(&["cassata: linux failed: hackbench run=1 status=1"]);
+        assert!(linux.is_over(LinuxWork::All) && !linux.did(LinuxWork::All));
+        assert_eq!(linux.failed.as_deref(), Some("hackbench run=1 status=1"));
+        assert!(linux.hackbench_s.is_empty());
+    }
+}

@@ -1,0 +1,15 @@
+//! Guests: the files they boot from, and what they say on their consoles, each understood in
+//! one place.
+
+mod hypervisor;
+mod images;
+mod linux;
+mod probe;
+mod transcript;
+mod words;
+
+pub use hypervisor::Hypervisor;
+pub use images::Images;
+pub use linux::{LinuxProgress, LinuxWork};
+pub use probe::ProbeProgress;
+pub use transcript::{Guest, Transcript};

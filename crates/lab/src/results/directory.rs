@@ -1,0 +1,255 @@
+//! Directories of results: `results/NAME`, each for one process at a time.
+
+use super::Outcome;
+use super::files::{WriteError, write_atomically, write_json};
+use miette::Diagnostic;
+use rustix::fs::{FlockOperation, flock};
+use rustix::io::Errno;
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use thiserror::Error;
+
+/// Names the description whose run the other files are of.
+const SUBJECT: &str = "description.txt";
+/// What every run leaves behind.
+const TRACE: &str = "system.elf";
+/// Directories that are tried for one name.
+const MOST: u32 = 1000;
+
+/// The directory of one experiment's results, this process's alone while a value of it lives.
+#[derive(Clone, Debug)]
+pub struct Directory {
+    path: PathBuf,
+    /// The directory itself, locked. The kernel gives the lock back however we end.
+    _lock: Arc<File>,
+}
+
+/// A directory of results cannot be had.
+#[derive(Debug, Error, Diagnostic)]
+pub enum DirectoryError {
+    /// Another process writes there.
+    #[error("{} is in use: another cassata writes its results there", path.display())]
+    #[diagnostic(help("wait until that one has ended, or end it"))]
+    InUse {
+        /// The directory.
+        path: PathBuf,
+    },
+    /// It cannot be made, emptied or written to.
+    #[error(transparent)]
+    #[diagnostic(transparent)]
+    Write(#[from] WriteError),
+}
+
+impl Directory {
+    /// Makes `results/name` if need be, and takes it until all clones of the value are dropped.
+    ///
+    /// # Errors
+    /// When it cannot be made, or another process has it.
+    pub fn create(results: &Path, name: &str) -> Result<Self, DirectoryError> {
+        let path = results.join(name);
+        Self::take(&path)?.ok_or(DirectoryError::InUse { path })
+    }
+
+    /// Makes and takes an empty directory for a run of the description at `subject`:
+    /// `results/name`, or `results/name-2` and so on where the one before is in use or has the
+    /// results of another description. What an earlier run of this one left is deleted.
+    ///
+    /// # Errors
+    /// When none can be made, emptied and written to.
+    pub fn create_for(results: &Path, name: &str, subject: &Path) -> Result<Self, DirectoryError> {
+        let subject = subject.canonicalize().unwrap_or_else(|_| subject.into());
+        for number in 1..=MOST {
+            let name = if number == 1 { name.into() } else { format!("{name}-{number}") };
+            let Some(directory) = Self::take(&results.join(name))? else { continue };
+            if directory.may_serve(&subject)? {
+                directory.clear()?;
+                directory.write(SUBJECT, format!("{}\n", subject.display()).as_bytes())?;
+                return Ok(directory);
+            }
+        }
+        Err(DirectoryError::InUse { path: results.join(name) })
+    }
+
+    /// Takes the directory at `path`, which is made if need be; `None` when another process has
+    /// it.
+    fn take(path: &Path) -> Result<Option<Self>, WriteError> {
+        let fail = |cause: io::Error| WriteError::new(path, cause);
+        fs::create_dir_all(path).map_err(fail)?;
+        let lock = File::open(path).map_err(fail)?;
+        match flock(&lock, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => Ok(Some(Self { path: path.into(), _lock: Arc::new(lock) })),
+            Err(Errno::WOULDBLOCK) => Ok(None),
+            Err(error) => Err(fail(error.into())),
+        }
+    }
+
+    /// Returns true if a run of `subject` may delete what is here: there is nothing, or it is of
+    /// an earlier run of it, or of a description that is gone. Files that no run has left stay.
+    fn may_serve(&self, subject: &Path) -> Result<bool, WriteError> {
+        let fail = |cause| WriteError::new(&self.path, cause);
+        let is_empty = fs::read_dir(&self.path).map_err(fail)?.next().is_none();
+        let Ok(named) = fs::read_to_string(self.path.join(SUBJECT)) else {
+            return Ok(is_empty || self.path.join(TRACE).exists());
+        };
+        let named = Path::new(named.trim_end_matches('\n'));
+        Ok(named == subject || !named.exists())
+    }
+
+    /// Deletes all that is here.
+    fn clear(&self) -> Result<(), WriteError> {
+        let fail = |cause| WriteError::new(&self.path, cause);
+        for entry in fs::read_dir(&self.path).map_err(fail)? {
+            let entry = entry.map_err(fail)?;
+            let is_directory = entry.file_type().map_err(fail)?.is_dir();
+            let path = entry.path();
+            if is_directory { fs::remove_dir_all(path) } else { fs::remove_file(path) }
+                .map_err(fail)?;
+        }
+        Ok(())
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Writes `result.json`; answers where.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn write_outcome(&self, outcome: &Outcome) -> Result<PathBuf, WriteError> {
+        let path = self.path.join("result.json");
+        write_json(&path, outcome)?;
+        Ok(path)
+    }
+
+    /// Deletes files with this extension that an earlier run left, but those to `keep`.
+    ///
+    /// # Errors
+    /// When one cannot be deleted.
+    pub fn clear_of(&self, extension: &str, keep: impl Fn(&str) -> bool) -> Result<(), WriteError> {
+        let fail = |cause| WriteError::new(&self.path, cause);
+        for entry in fs::read_dir(&self.path).map_err(fail)? {
+            let path = entry.map_err(fail)?.path();
+            let name = path.file_name().unwrap_or_default().to_string_lossy();
+            if path.is_file() && path.extension().is_some_and(|e| e == extension) && !keep(&name) {
+                fs::remove_file(&path).map_err(fail)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes `name` in this directory; answers where.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn write(&self, name: &str, content: &[u8]) -> Result<PathBuf, WriteError> {
+        let path = self.path.join(name);
+        write_atomically(&path, content)?;
+        Ok(path)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(directory: &Path) -> Vec<String> {
+        let entries = fs::read_dir(directory).unwrap();
+        let mut names: Vec<_> =
+            entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+        names.sort();
+        names
+    }
+
+    #[test]
+    fn drawings_of_before_are_deleted_and_nothing_else() {
+        let root = tempfile::tempdir().unwrap();
+        let directory = Directory::create(root.path(), "lhp").unwrap();
+        for name in ["old.svg", "kept.svg", "old.csv"] {
+            directory.write(name, b"x").unwrap();
+        }
+        fs::create_dir(directory.path().join("points.svg")).unwrap();
+        directory.clear_of("svg", |name| name == "kept.svg").unwrap();
+        assert_eq!(names(directory.path()), ["kept.svg", "old.csv", "points.svg"]);
+    }
+
+    #[test]
+    fn replaces_a_file_and_leaves_no_other() {
+        let results = tempfile::tempdir().unwrap();
+        let directory = Directory::create(results.path(), "demo").unwrap();
+        for content in ["old", "new"] {
+            directory.write("report.html", content.as_bytes()).unwrap();
+        }
+        let path = directory.path().join("report.html");
+        assert_eq!(fs::read_to_string(&path).unwrap(), "new");
+        assert_eq!(names(directory.path()), ["report.html"]);
+    }
+
+    #[test]
+    fn a_directory_has_one_writer_at_a_time() {
+        let results = tempfile::tempdir().unwrap();
+        let first = Directory::create(results.path(), "demo").unwrap();
+        let clone = first.clone();
+        drop(first);
+        let error = Directory::create(results.path(), "demo").unwrap_err();
+        assert!(error.to_string().contains("demo is in use"), "{error}");
+        drop(clone);
+        Directory::create(results.path(), "demo").unwrap();
+    }
+
+    /// Descriptions of one name in two directories, and results beside them.
+    fn two_of_a_name() -> (tempfile::TempDir, [PathBuf; 2], PathBuf) {
+        let root = tempfile::tempdir().unwrap();
+        let describe = |at: &str| {
+            let path = root.path().join(at);
+            fs::create_dir(&path).unwrap();
+            fs::write(path.join("a.toml"), at).unwrap();
+            path.join("a.toml")
+        };
+        let descriptions = ["here", "there"].map(describe);
+        let results = root.path().join("results");
+        (root, descriptions, results)
+    }
+
+    /// Where a run of `subject` goes, which leaves a log.
+    fn run(results: &Path, subject: &Path) -> (Directory, String) {
+        let directory = Directory::create_for(results, "run-a", subject).unwrap();
+        assert_eq!(names(directory.path()), [SUBJECT], "emptied first");
+        directory.write("console-a.log", b"x").unwrap();
+        let name = directory.path().file_name().unwrap().to_str().unwrap().to_owned();
+        (directory, name)
+    }
+
+    #[test]
+    fn each_description_has_a_directory_and_keeps_it() {
+        let (_root, [here, there], results) = two_of_a_name();
+        for _ in 0..2 {
+            assert_eq!(run(&results, &here).1, "run-a");
+            assert_eq!(run(&results, &there).1, "run-a-2");
+        }
+        fs::remove_file(&here).unwrap();
+        assert_eq!(run(&results, &there).1, "run-a", "nothing is left to keep it for");
+    }
+
+    #[test]
+    fn two_runs_at_once_have_a_directory_each() {
+        let (_root, [here, _], results) = two_of_a_name();
+        let (first, name) = run(&results, &here);
+        assert_eq!(name, "run-a");
+        assert_eq!(run(&results, &here).1, "run-a-2");
+        drop(first);
+        assert_eq!(run(&results, &here).1, "run-a");
+    }
+
+    #[test]
+    fn files_that_no_run_has_left_are_not_deleted() {
+        let (_root, [here, _], results) = two_of_a_name();
+        fs::create_dir_all(results.join("run-a")).unwrap();
+        fs::write(results.join("run-a/thesis.tex"), "").unwrap();
+        assert_eq!(run(&results, &here).1, "run-a-2");
+        assert_eq!(names(&results.join("run-a")), ["thesis.tex"]);
+    }
+}

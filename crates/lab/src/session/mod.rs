@@ -1,0 +1,282 @@
+//! A machine from its description to what was seen: booted, watched until it ends.
+
+mod watch;
+
+use crate::bundle::Bundle;
+use crate::console::connection::Connections;
+use crate::console::{ConsoleConfig, Line};
+use crate::guests::Transcript;
+use crate::interrupt::Interrupt;
+use crate::machine::{HostUse, Machine, MachineConfig, MachineError, MemoryError, Time};
+use crate::observe::{Layout, Observer};
+use crate::qemu::Qemu;
+use crate::view::{Silent, View};
+use miette::Diagnostic;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+use thiserror::Error;
+use vtime::stats::Statistics;
+use watch::Watch;
+
+/// How often a machine in virtual time is held to be judged, in its own time. That takes the
+/// host less than a hundredth of what a machine with a Linux needs for as much.
+const PERIOD: Duration = Duration::from_millis(1);
+/// Real time after which a virtual clock that has not moved will not move any more: the
+/// machine is held a thousand times as often.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// How long the hypervisor may take to come up, real time: on an idle host it needs less than
+/// a second.
+const START: Duration = Duration::from_secs(120);
+
+/// A machine that is to run, what shows what it does, and what ends it.
+pub struct Session<'a> {
+    qemu: &'a Qemu,
+    config: MachineConfig,
+    consoles: ConsoleConfig,
+    layout: Layout,
+    directory: PathBuf,
+    limit: Option<Duration>,
+    period: Duration,
+    patience: Duration,
+    view: Box<dyn View + 'a>,
+    interrupt: Interrupt,
+    connections: Connections,
+}
+
+/// What there is when a run is judged. In virtual time the machine is held then.
+pub struct Moment<'a> {
+    /// New lines of all consoles.
+    pub lines: &'a [Line],
+    /// What the guests have said.
+    pub said: &'a Transcript,
+    /// What was seen in the machine's memory.
+    pub observer: &'a Observer,
+    /// The machine.
+    pub machine: &'a Machine,
+}
+
+/// What was seen of a machine that has ended.
+#[derive(Debug)]
+pub struct Run {
+    /// What was seen in the machine's memory.
+    pub observer: Observer,
+    /// What the guests have said.
+    pub said: Transcript,
+    /// Every line of every console.
+    pub lines: Vec<Line>,
+    /// Why it ended.
+    pub end: End,
+    /// How long the machine ran, real time.
+    pub elapsed: Duration,
+    /// What the machine had of the host; `None` where the host's kernel does not count it.
+    pub host: Option<HostUse>,
+    /// What the instrument of virtual time counted, if it was there.
+    pub instrument: Option<Statistics>,
+    /// Where the console logs are.
+    pub directory: PathBuf,
+}
+
+/// Why a run ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    /// The machine switched itself off.
+    PoweredOff,
+    /// What was waited for has come, or the user at a console ended it.
+    Reached,
+    /// The limit was reached first.
+    TimeOver,
+    /// Every core waits, no timer is set, and nothing is connected that could type.
+    AtRest,
+    /// Ctrl-C was pressed.
+    Interrupted,
+}
+
+/// A session could not go on.
+#[derive(Debug, Error, Diagnostic)]
+pub enum SessionError {
+    /// QEMU failed.
+    #[error(transparent)]
+    #[diagnostic(transparent)]
+    Machine(#[from] MachineError),
+    /// The machine's memory cannot be read.
+    #[error(transparent)]
+    Memory(#[from] MemoryError),
+    /// QEMU runs, and nothing happens in it.
+    #[error("QEMU has been running for {} s, and the hypervisor has not come up", START.as_secs())]
+    #[diagnostic(help(
+        "does this QEMU run anything, and is the host very busy? CASSATA_QEMU names another one"
+    ))]
+    Silent,
+    /// Virtual time does not pass.
+    #[error("virtual time has stood at {} s for {} s\n{cores}", at.as_secs_f64(), waited.as_secs())]
+    #[diagnostic(help("this is a fault of the instrument or of QEMU, not of a guest"))]
+    Stalled {
+        /// The virtual time at which the machine was held last.
+        at: Duration,
+        /// Real time since then.
+        waited: Duration,
+        /// What each core was doing.
+        cores: String,
+    },
+}
+
+impl<'a> Session<'a> {
+    /// Prepares a run of `bundle` on `qemu`, with time as `time` says and console logs in
+    /// `directory`. The instrument of virtual time counts what is executed at EL2.
+    #[must_use]
+    pub fn of(bundle: &Bundle, qemu: &'a Qemu, time: &Time, directory: &Path) -> Self {
+        let consoles = bundle.consoles(Some(directory.into()));
+        Self::new(bundle.machine_in(time), bundle.layout(), consoles, qemu, directory)
+    }
+
+    /// Prepares a run of `config`, which boots the single guest `name` without a hypervisor.
+    #[must_use]
+    pub fn plain(config: MachineConfig, name: &str, qemu: &'a Qemu, directory: &Path) -> Self {
+        let consoles = ConsoleConfig::plain(name, Some(directory.into()));
+        Self::new(config, Layout::default(), consoles, qemu, directory)
+    }
+
+    fn new(
+        config: MachineConfig,
+        layout: Layout,
+        consoles: ConsoleConfig,
+        qemu: &'a Qemu,
+        directory: &Path,
+    ) -> Self {
+        Self {
+            qemu,
+            config,
+            consoles,
+            layout,
+            directory: directory.into(),
+            limit: None,
+            period: PERIOD,
+            patience: PATIENCE,
+            view: Box::new(Silent),
+            interrupt: Interrupt::never(),
+            connections: Connections::default(),
+        }
+    }
+
+    /// Ends the run after `limit` of the machine's own time.
+    #[must_use]
+    pub fn within(self, limit: impl Into<Option<Duration>>) -> Self {
+        Self { limit: limit.into(), ..self }
+    }
+
+    /// Holds the machine every `period` of virtual time to judge it.
+    #[must_use]
+    pub fn held_every(self, period: Duration) -> Self {
+        Self { period, ..self }
+    }
+
+    /// Reports a virtual clock that has not moved for `patience` of real time.
+    #[must_use]
+    pub fn patient_for(self, patience: Duration) -> Self {
+        Self { patience, ..self }
+    }
+
+    /// Shows the run in `view`.
+    #[must_use]
+    pub fn shown_by(self, view: impl View + 'a) -> Self {
+        Self { view: Box::new(view), ..self }
+    }
+
+    /// Ends the run on `interrupt`.
+    #[must_use]
+    pub fn interrupted_by(self, interrupt: Interrupt) -> Self {
+        Self { interrupt, ..self }
+    }
+
+    /// Connects consoles to terminals and programs, whose users may end the run.
+    #[must_use]
+    pub fn connected_to(self, connections: Connections) -> Self {
+        Self { connections, ..self }
+    }
+
+    /// Counts what is executed in `range` of physical addresses instead of EL2, in virtual time.
+    #[must_use]
+    pub fn counting(mut self, range: std::ops::Range<u64>) -> Self {
+        if let Time::Virtual(time) = self.config.time {
+            self.config.time = Time::Virtual(time.counting(range));
+        }
+        self
+    }
+
+    /// Returns where in the machine's memory there is something to see.
+    #[must_use]
+    pub fn layout(&self) -> &Layout {
+        &self.layout
+    }
+
+    /// Boots the machine and watches it until it is off or at rest, the limit is reached,
+    /// Ctrl-C comes, or `until` says that it has seen enough. The last lines are shown to
+    /// `until` in any case.
+    ///
+    /// In virtual time `until` judges where the machine is held, and so is the limit: how such
+    /// a run ends, and all that is read at its end, is a function of virtual time. Only Ctrl-C
+    /// is the host's.
+    ///
+    /// # Errors
+    /// When QEMU fails, does not begin or stalls, or its memory cannot be read. A guest that
+    /// fails is no error but a finding.
+    pub fn run(self, until: impl FnMut(&Moment) -> bool) -> Result<Run, SessionError> {
+        Watch::start(self)?.run(until)
+    }
+}
+
+impl End {
+    /// Returns it in words.
+    #[must_use]
+    pub fn about(self) -> &'static str {
+        match self {
+            Self::PoweredOff => "the machine switched itself off",
+            Self::TimeOver => "the time was over",
+            Self::Reached => "it was ended from a console",
+            Self::AtRest => "every core waited, and no timer was set",
+            Self::Interrupted => "interrupted",
+        }
+    }
+}
+
+impl Run {
+    /// Returns the virtual time at its end; `None` in real time.
+    #[must_use]
+    pub fn virtual_time(&self) -> Option<Duration> {
+        self.instrument.as_ref().map(|counts| Duration::from_nanos(counts.virtual_ns))
+    }
+
+    /// Returns what was seen of faults of the hypervisor itself, a sentence each: what it said
+    /// before it stopped, and what it counted and survived.
+    #[must_use]
+    pub fn hypervisor_faults(&self) -> Vec<String> {
+        let bugs = self.observer.bugs();
+        let survived =
+            (bugs > 0).then(|| format!("the hypervisor met what cannot happen {bugs} times"));
+        self.said.hypervisor.faults().map(Into::into).chain(survived).collect()
+    }
+
+    /// Returns the lines of `channel`, in order.
+    pub fn lines_of(&self, channel: u8) -> impl Iterator<Item = &str> {
+        self.lines.iter().filter(move |line| line.channel == channel).map(|line| line.text.as_str())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing;
+
+    #[test]
+    fn a_fault_that_was_said_and_one_that_was_survived_are_both_found() {
+        let mut status = testing::status();
+        let run = |status: &_, said| {
+            let observer = testing::observer(status, &testing::report(100, 0));
+            testing::run(observer, said, End::PoweredOff).hypervisor_faults()
+        };
+        assert!(run(&status, "\x1f0cassata: VM a is off\n").is_empty());
+        status.bugs = 2;
+        let faults = run(&status, "\x1f0cassata: hypervisor fault: a reason\n");
+        assert!(faults[0].contains("a reason") && faults[1].contains("2 times"), "{faults:?}");
+    }
+}

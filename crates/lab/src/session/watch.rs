@@ -1,0 +1,268 @@
+//! Watches a machine from its start to its end.
+
+use super::{End, Moment, Run, START, Session, SessionError};
+use crate::console::connection::{Connected, Quit};
+use crate::console::{Cursor, Line};
+use crate::guests::Transcript;
+use crate::machine::{HostUse, Machine, MachineError, Time};
+use crate::observe::Observer;
+use crate::view::{Scene, Tail};
+use std::time::{Duration, Instant};
+
+/// How often the view is shown what there is, and memory is looked at in real time: a report
+/// ring of 64 KiB fed at 1 kHz goes round in four seconds.
+const LOOK: Duration = Duration::from_millis(50);
+/// Real time after which a machine at rest that has not switched itself off never will: its
+/// power-off reaches QEMU at once.
+const REST: Duration = Duration::from_secs(10);
+/// Between two pieces of what is typed to a guest, real time. A guest's receive FIFO holds
+/// four pieces, and it may not have its core for a while.
+const TYPING_REST: Duration = Duration::from_millis(5);
+/// Like [`TYPING_REST`], where time is virtual and therefore slower.
+const VIRTUAL_TYPING_REST: Duration = Duration::from_millis(50);
+
+/// A machine that runs, and how far its session has come.
+pub(super) struct Watch<'a> {
+    session: Session<'a>,
+    machine: Machine,
+    observer: Observer,
+    said: Transcript,
+    connected: Connected,
+    /// A user at a console has asked for the end.
+    quit: Quit,
+    /// Something is connected that may type at any time.
+    is_typed_to: bool,
+    start: Instant,
+    /// When the view is shown something next.
+    next_look: Instant,
+    /// When the machine was held last; its start, before.
+    held: Instant,
+    /// Virtual time at which it was held last.
+    virtual_time: Option<Duration>,
+    is_at_rest: bool,
+    cursor: Cursor,
+    tail: Tail,
+    host: Option<HostUse>,
+}
+
+impl<'a> Watch<'a> {
+    pub(super) fn start(mut session: Session<'a>) -> Result<Self, SessionError> {
+        let connections = std::mem::take(&mut session.connections);
+        let consoles = session.consoles.clone().with_taps(connections.taps());
+        let observer = Observer::new(session.layout.clone(), session.config.time.pace());
+        let start = Instant::now();
+        let machine = Machine::start(session.qemu, &session.config, &consoles)?;
+        let (quit, is_typed_to) = (connections.quit(), !connections.is_empty());
+        let typing_rest = match session.config.time {
+            Time::Real => TYPING_REST,
+            Time::Virtual(_) => VIRTUAL_TYPING_REST,
+        };
+        let connected = connections
+            .start(machine.consoles(), typing_rest)
+            .map_err(|cause| MachineError::Io { doing: "connect the consoles".into(), cause })?;
+        Ok(Self {
+            said: Transcript::new(session.layout.vms.len()),
+            session,
+            machine,
+            observer,
+            connected,
+            quit,
+            is_typed_to,
+            start,
+            next_look: start,
+            held: start,
+            virtual_time: None,
+            is_at_rest: false,
+            cursor: Cursor::default(),
+            tail: Tail::default(),
+            host: None,
+        })
+    }
+
+    pub(super) fn run(
+        mut self,
+        mut until: impl FnMut(&Moment) -> bool,
+    ) -> Result<Run, SessionError> {
+        let end = match self.machine.time() {
+            Time::Real => self.watch(&mut until),
+            Time::Virtual(_) => self.hold(&mut until),
+        };
+        self.session.view.finish();
+        self.machine.stop()?;
+        let end = end?;
+        let elapsed = self.start.elapsed();
+        let instrument = self.machine.statistics();
+        // The machine is gone, and complete: the last look and the last lines.
+        match &instrument {
+            None => self.observer.poll(self.machine.memory())?,
+            Some(last) => {
+                let time = Duration::from_nanos(last.virtual_ns);
+                self.observer.poll_held(self.machine.memory(), time)?;
+            }
+        }
+        self.judge(Duration::ZERO, &mut until);
+        // The terminal is as it was before anything else is said.
+        drop(self.connected);
+        let lines = self.machine.consoles().follow(&mut Cursor::default(), Duration::ZERO);
+        let Self { observer, said, host, session, .. } = self;
+        let directory = session.directory;
+        Ok(Run { observer, said, lines, end, elapsed, host, instrument, directory })
+    }
+
+    /// Watches a machine in real time.
+    fn watch(&mut self, until: &mut impl FnMut(&Moment) -> bool) -> Result<End, SessionError> {
+        loop {
+            let is_due = self.is_due();
+            if is_due {
+                self.observer.poll(self.machine.memory())?;
+                self.show();
+            }
+            let left = self.next_look.saturating_duration_since(Instant::now());
+            if self.judge(left, until) {
+                return Ok(End::Reached);
+            }
+            if let Some(end) = self.end()? {
+                return Ok(end);
+            }
+            if self.session.limit.is_some_and(|limit| self.start.elapsed() >= limit) {
+                return Ok(End::TimeOver);
+            }
+        }
+    }
+
+    /// Watches a machine in virtual time: it is held now and then, and judged.
+    fn hold(&mut self, until: &mut impl FnMut(&Moment) -> bool) -> Result<End, SessionError> {
+        let limit = self.session.limit.unwrap_or(Duration::MAX);
+        loop {
+            let left = self.next_look.saturating_duration_since(Instant::now());
+            let held = self.machine.held_within(left)?;
+            if let Some(held) = held {
+                let now = Duration::from_nanos(held.at_ns);
+                (self.virtual_time, self.is_at_rest) = (Some(now), held.at_rest);
+                self.held = Instant::now();
+                self.observer.poll_held(self.machine.memory(), now)?;
+                if self.judge(Duration::ZERO, until) {
+                    return Ok(End::Reached);
+                }
+                if now >= limit {
+                    return Ok(End::TimeOver);
+                }
+                self.machine.run_to(next_hold(now, self.session.period).min(limit))?;
+            }
+            let is_due = self.is_due();
+            if is_due {
+                self.show();
+            }
+            if (is_due || held.is_none())
+                && let Some(end) = self.end()?
+            {
+                return Ok(end);
+            }
+        }
+    }
+
+    /// Returns true if it is time for a look, which then comes [`LOOK`] later again.
+    fn is_due(&mut self) -> bool {
+        let now = Instant::now();
+        let is_due = now >= self.next_look;
+        if is_due {
+            self.next_look = now + LOOK;
+        }
+        is_due
+    }
+
+    /// Takes new lines, for which it waits at most `limit`. Returns true if `until` has seen
+    /// enough.
+    fn judge(&mut self, limit: Duration, until: &mut impl FnMut(&Moment) -> bool) -> bool {
+        let lines: Vec<Line> = self.machine.consoles().follow(&mut self.cursor, limit);
+        self.tail.extend(&lines);
+        self.said.hear(&lines);
+        let (said, observer, machine) = (&self.said, &self.observer, &self.machine);
+        until(&Moment { lines: &lines, said, observer, machine })
+    }
+
+    fn show(&mut self) {
+        let used = self.machine.host_use();
+        self.host = used.map(|used| used.at_least(self.host.unwrap_or_default())).or(self.host);
+        let (elapsed, virtual_time) = (self.start.elapsed(), self.virtual_time);
+        let (limit, observer, tail) = (self.session.limit, &self.observer, &self.tail);
+        self.session.view.show(&Scene { elapsed, virtual_time, limit, observer, tail });
+    }
+
+    /// Returns why the run ends, if a user ends it, the machine has switched itself off, or
+    /// nothing more can happen in it.
+    fn end(&mut self) -> Result<Option<End>, SessionError> {
+        if self.session.interrupt.requested() {
+            return Ok(Some(End::Interrupted));
+        }
+        if self.quit.requested() {
+            return Ok(Some(End::Reached));
+        }
+        // When the UART has closed, the process is about to end: wait for that
+        // here instead of going round without a rest.
+        let rest = if self.machine.consoles().ended() { LOOK } else { Duration::ZERO };
+        if self.machine.ended_within(rest)? {
+            return Ok(Some(End::PoweredOff));
+        }
+        if is_silent(&self.observer, self.start.elapsed()) {
+            return Err(SessionError::Silent);
+        }
+        match self.machine.time() {
+            Time::Virtual(_) => self.stands_still(),
+            Time::Real => Ok(None),
+        }
+    }
+
+    /// Returns how a machine ends whose virtual time stands still, once that is certain.
+    fn stands_still(&mut self) -> Result<Option<End>, SessionError> {
+        let waited = self.held.elapsed();
+        match (self.is_at_rest, self.is_typed_to) {
+            (true, true) => Ok(None),
+            (true, false) => Ok((waited >= REST).then_some(End::AtRest)),
+            (false, _) if waited < self.session.patience => Ok(None),
+            (false, _) => {
+                self.machine.kill()?;
+                let (at, cores) = (self.virtual_time.unwrap_or_default(), self.machine.doings());
+                Err(SessionError::Stalled { at, waited, cores })
+            }
+        }
+    }
+}
+
+/// Returns true if the hypervisor that there should be has not come up in all that time.
+fn is_silent(observer: &Observer, elapsed: Duration) -> bool {
+    elapsed >= START && observer.latest().is_none() && !observer.layout().vms.is_empty()
+}
+
+/// Returns the next multiple of `period`.
+fn next_hold(now: Duration, period: Duration) -> Duration {
+    let periods = now.as_nanos() / period.as_nanos() + 1;
+    period * u32::try_from(periods).unwrap_or(u32::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::machine::Pace;
+    use crate::observe::Layout;
+    use crate::testing::{layout, observer, report, status};
+
+    #[test]
+    fn only_a_hypervisor_that_never_came_up_is_given_up() {
+        let nothing_yet = Observer::new(layout(), Pace::Real);
+        assert!(!is_silent(&nothing_yet, START - LOOK));
+        assert!(is_silent(&nothing_yet, START));
+        let up = observer(&status(), &report(0, 0));
+        assert!(!is_silent(&up, 2 * START));
+        let plain = Observer::new(Layout::default(), Pace::Real);
+        assert!(!is_silent(&plain, START), "there is no hypervisor");
+    }
+
+    #[test]
+    fn holds_are_multiples_of_the_period() {
+        let us = Duration::from_micros;
+        assert_eq!(next_hold(Duration::ZERO, us(1_000)), us(1_000));
+        assert_eq!(next_hold(us(1_999), us(1_000)), us(2_000));
+        assert_eq!(next_hold(us(2_000), us(1_000)), us(3_000));
+    }
+}

@@ -1,0 +1,106 @@
+//! Servers: accounts are charged and replenished.
+//!
+//! Accounts are kept lazily. A replenishment changes the decision only for a vCPU that
+//! waits for it, so only those have their instants among the timers; all others are
+//! replenished at the next look, exactly as if it had been done in time.
+
+use super::{ABSENT, POSITION, Scheduler, VcpuId};
+use crate::Instant;
+use crate::mailbox::Members;
+use crate::server::Account;
+
+impl Scheduler {
+    /// Gives a vCPU of this core a server, or another one. An inconsistent server has been
+    /// refused by [`Account::open`].
+    pub fn set_server(&mut self, id: VcpuId, account: Account, now: Instant) {
+        let Some(at) = self.find(id) else { return };
+        self.charge(now);
+        self.make_special(at);
+        let has_work = self.has_work_special(at);
+        self.extras.accounts[usize::from(id.0)] = Some(account);
+        if !has_work && !self.stops_working(at) {
+            self.extras.pending |= 1 << at;
+        }
+        self.look_at_budget(at, now);
+    }
+
+    /// Returns a vCPU's account as of the latest look at it; none when it has none.
+    #[must_use]
+    pub fn account(&self, id: VcpuId) -> Option<&Account> {
+        self.extras.accounts.get(usize::from(id.0))?.as_ref()
+    }
+
+    /// Returns true if a vCPU is here, would run, and waits for its budget.
+    #[must_use]
+    pub fn is_throttled(&self, id: VcpuId) -> bool {
+        self.find(id).is_some_and(|at| (self.extras.pending & self.extras.spent) >> at & 1 == 1)
+    }
+
+    /// Takes the time since the last charge from the running vCPU's account.
+    pub(super) fn charge_account(&mut self, now: Instant) {
+        if self.running == ABSENT {
+            return;
+        }
+        let at = usize::from(self.running) & POSITION;
+        let id = usize::from(self.entries[at].id.0);
+        if let Some(account) = &mut self.extras.accounts[id]
+            && now > self.charged
+        {
+            account.charge(self.charged, now);
+            self.look_at_budget(at, now);
+        }
+    }
+
+    /// Begins new periods for vCPUs that wait for that.
+    pub(super) fn replenish(&mut self, now: Instant) {
+        for at in Members(self.extras.spent & self.extras.pending) {
+            if self.next_period(at).is_some_and(|next| next <= now) {
+                self.look_at_budget(at, now);
+            }
+        }
+    }
+
+    /// Brings a vCPU's account up to date, and says whether it may run.
+    pub(super) fn look_at_budget(&mut self, at: usize, now: Instant) {
+        let (bit, id) = (1 << at, usize::from(self.entries[at].id.0));
+        let in_gcs = self.extras.sections[id] > 0;
+        self.extras.spent &= !bit;
+        if let Some(account) = &mut self.extras.accounts[id] {
+            account.replenish(now);
+            if !account.may_run(in_gcs) {
+                account.stop();
+                self.extras.spent |= bit;
+            }
+        }
+        self.place(at);
+    }
+
+    /// Returns the first of `until`, the end of the running vCPU's budget, and the
+    /// replenishments that would change the decision.
+    pub(super) fn first_of_budgets(
+        &mut self,
+        until: Option<Instant>,
+        now: Instant,
+    ) -> Option<Instant> {
+        let mut first = until.unwrap_or(Instant::NEVER);
+        if self.running != ABSENT {
+            let id = usize::from(self.entries[usize::from(self.running) & POSITION].id.0);
+            let in_gcs = self.extras.sections[id] > 0;
+            if let Some(account) = &mut self.extras.accounts[id] {
+                account.replenish(now);
+                first = first.min(now.after(account.allowance(in_gcs)));
+            }
+        }
+        let wait = self.extras.pending & self.extras.spent & self.reach;
+        for at in Members(wait & !self.extras.held_back & !self.extras.away) {
+            first = first.min(self.next_period(at).unwrap_or(Instant::NEVER));
+        }
+        (first != Instant::NEVER).then_some(first)
+    }
+
+    fn next_period(&self, at: usize) -> Option<Instant> {
+        let account =
+            &self.extras.accounts[usize::from(self.entries[at & POSITION].id.0) & POSITION];
+        account.as_ref().map(Account::replenished_at)
+    }
+}

@@ -1,0 +1,192 @@
+//! What a core does only if some vCPU has an extra. All of this is out of line.
+//!
+//! A vCPU with an extra has a *reason* to run if it has work, or a periodic server: that
+//! idles its budget away. It may run unless it is *blocked*: away, held back, or out of
+//! budget. With a reason it is therefore either *ready* or *pending*.
+
+use super::vocabulary::Compact;
+use super::{ABSENT, POSITION, Scheduler};
+use crate::server::Account;
+use crate::{Instant, MAX_VCPUS};
+
+/// What the scheduler knows of vCPUs that have an extra. Sets are of positions.
+pub(super) struct Extras {
+    /// Blocked, with a reason to run. They keep their turns.
+    pub(super) pending: u64,
+    /// With a reason to run, but no work: a periodic server without work.
+    pub(super) idling: u64,
+    /// Blocked: another core has them.
+    pub(super) away: u64,
+    /// Blocked until they are released.
+    pub(super) held_back: u64,
+    /// Blocked until their budgets are replenished, or a critical section lets them overrun.
+    pub(super) spent: u64,
+    /// At their ceilings, above all others.
+    pub(super) raised: u64,
+    /// By vCPU: its server, if it has one.
+    pub(super) accounts: [Option<Account>; MAX_VCPUS],
+    /// By vCPU: how many global resources its tasks hold.
+    pub(super) sections: [u8; MAX_VCPUS],
+}
+
+impl Extras {
+    pub(super) const fn new() -> Self {
+        Self {
+            pending: 0,
+            idling: 0,
+            away: 0,
+            held_back: 0,
+            spent: 0,
+            raised: 0,
+            accounts: [None; MAX_VCPUS],
+            sections: [0; MAX_VCPUS],
+        }
+    }
+
+    /// The sets that move with the entries.
+    pub(super) fn sets(&mut self) -> [&mut u64; 6] {
+        [
+            &mut self.pending,
+            &mut self.idling,
+            &mut self.away,
+            &mut self.held_back,
+            &mut self.spent,
+            &mut self.raised,
+        ]
+    }
+}
+
+impl Scheduler {
+    /// [`Self::decide`], raised vCPUs first, within budgets.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn decide_with_extras(&mut self, now: Instant) -> Compact {
+        self.charge_with_extras(now);
+        let raised = self.ready & self.extras.raised;
+        let ready = if raised == 0 { self.ready } else { raised };
+        let (run, until) = self.choose(ready, self.kept(), now);
+        self.reach = self.reach_of_running();
+        let idles = run.is_some() && self.extras.idling >> self.running & 1 == 1;
+        Compact::new(run, idles, self.first_of_budgets(until, now))
+    }
+
+    /// [`Self::charge`], quantum and account.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn charge_with_extras(&mut self, now: Instant) {
+        self.replenish(now);
+        self.charge_account(now);
+        let awake = (self.ready | self.extras.pending) & !self.extras.away;
+        self.charge_quantum(awake, self.kept(), now);
+    }
+
+    /// The vCPUs that keep their turns though they may not run here now.
+    fn kept(&self) -> u64 {
+        self.away | self.extras.pending
+    }
+
+    /// The positions that could change the latest decision if they became ready.
+    pub(super) fn reach_of_running(&self) -> u64 {
+        if self.running == ABSENT {
+            return self.all();
+        }
+        let running = usize::from(self.running) & POSITION;
+        let above = u64::MAX >> self.entries[running].peers.leading_zeros();
+        let raised = self.extras.raised;
+        if raised >> running & 1 == 1 { above & raised } else { above | raised }
+    }
+
+    /// Makes the extras keep the books of a vCPU.
+    pub(super) fn make_special(&mut self, at: usize) {
+        let bit = 1 << at;
+        if self.special & bit == 0 {
+            self.special |= bit;
+            self.extras.away |= self.away & bit;
+            self.extras.pending |= self.away & bit;
+            self.away &= !bit;
+        }
+    }
+
+    /// Puts a vCPU with extras among the ready or the pending ones, after the reasons for
+    /// either have changed; and among those without extras if it has none any more.
+    pub(super) fn place(&mut self, at: usize) {
+        let bit = 1 << at;
+        let reason = (self.ready | self.extras.pending) & bit;
+        let blocked = (self.extras.away | self.extras.held_back | self.extras.spent) & bit;
+        self.ready &= !bit;
+        self.extras.pending &= !bit;
+        if blocked == 0 {
+            self.ready |= reason;
+        } else {
+            self.extras.pending |= reason;
+            if usize::from(self.yielded_to) == at {
+                self.yielded_to = ABSENT;
+            }
+        }
+        let has_server = self.extras.accounts[usize::from(self.entries[at].id.0)].is_some();
+        if blocked == 0 && self.extras.raised & bit == 0 && !has_server {
+            self.special &= !bit;
+        }
+    }
+
+    pub(super) fn has_work_special(&self, at: usize) -> bool {
+        ((self.ready | self.extras.pending) & !self.extras.idling) >> at & 1 == 1
+    }
+
+    /// Records that a vCPU with extras has work. Returns true if it had none before.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn wake_special(&mut self, at: usize) -> bool {
+        let had_work = self.has_work_special(at);
+        self.extras.idling &= !(1 << at);
+        self.extras.pending |= 1 << at;
+        self.place(at);
+        !had_work
+    }
+
+    /// Records that a vCPU with extras has no work. A periodic server idles from now on,
+    /// and keeps its turn.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn sleep_special(&mut self, at: usize) {
+        if self.stops_working(at) {
+            self.give_up_turn(at);
+        }
+    }
+
+    /// Takes its work from a vCPU with extras. Returns true if it has no reason to run any
+    /// more.
+    pub(super) fn stops_working(&mut self, at: usize) -> bool {
+        let (bit, id) = (1 << at, usize::from(self.entries[at].id.0));
+        if self.extras.accounts[id].is_some_and(|account| account.idles()) {
+            self.extras.idling |= bit;
+            return false;
+        }
+        self.extras.idling &= !bit;
+        self.ready &= !bit;
+        self.extras.pending &= !bit;
+        true
+    }
+
+    #[cold]
+    #[inline(never)]
+    pub(super) fn set_away_special(&mut self, at: usize) -> bool {
+        let had_work = self.has_work_special(at) && self.extras.away >> at & 1 == 0;
+        self.extras.away |= (self.ready | self.extras.pending) & 1 << at;
+        self.place(at);
+        had_work
+    }
+
+    #[cold]
+    #[inline(never)]
+    pub(super) fn come_back_special(&mut self, at: usize, ready: bool) {
+        let was_away = self.extras.away >> at & 1 == 1;
+        self.extras.away &= !(1 << at);
+        if ready {
+            self.wake_special(at);
+        } else if was_away {
+            self.stops_working(at);
+        }
+        self.place(at);
+    }
+}

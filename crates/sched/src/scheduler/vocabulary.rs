@@ -1,0 +1,127 @@
+//! What goes into a scheduler, and what comes out.
+
+use crate::server::Account;
+use crate::{Duration, Instant};
+use core::fmt;
+
+/// Names a vCPU: its index in the system's table, below [`MAX_VCPUS`](crate::MAX_VCPUS).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct VcpuId(pub u8);
+
+/// A scheduling priority; larger is higher.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Priority(pub u16);
+
+/// What the scheduler must know of every vCPU.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Params {
+    /// Its priority.
+    pub priority: Priority,
+    /// How long it may run while an equal waits; not zero.
+    pub quantum: Duration,
+}
+
+/// Where a vCPU stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum State {
+    /// It has work and the core, as of the latest decision.
+    Running,
+    /// It has work, but another vCPU runs, or it is held back, or its budget is spent.
+    Suspended,
+    /// It has no work: it waits for an interrupt, or is switched off.
+    Sleeping,
+}
+
+/// What waking a vCPU has changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Woken {
+    /// Nothing: the vCPU was awake, or is not here.
+    Nothing,
+    /// The vCPU is awake. The latest decision stands.
+    Waits,
+    /// The vCPU is awake, and the core has to decide again.
+    Decide,
+}
+
+/// What the core should do now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Decision {
+    /// The vCPU that has the core; none: wait for an interrupt.
+    pub run: Option<VcpuId>,
+    /// That vCPU has no work and idles its budget away: wait for an interrupt on
+    /// its account.
+    pub idles: bool,
+    /// Decide again at this instant at the latest; none: when an event comes.
+    pub until: Option<Instant>,
+}
+
+/// A decision of two words: they are returned in registers, and a core on which no vCPU has
+/// extras keeps no room for them in memory.
+pub(super) struct Compact {
+    until: Instant,
+    run: Option<VcpuId>,
+    idles: bool,
+}
+
+const _: () = assert!(size_of::<Compact>() <= 2 * size_of::<u64>());
+
+impl Compact {
+    /// Means a decision with these fields.
+    pub(super) fn new(run: Option<VcpuId>, idles: bool, until: Option<Instant>) -> Self {
+        Self { until: until.unwrap_or(NEVER), run, idles }
+    }
+}
+
+impl From<Compact> for Decision {
+    #[inline(always)]
+    fn from(Compact { until, run, idles }: Compact) -> Self {
+        Self { run, idles, until: (until != NEVER).then_some(until) }
+    }
+}
+
+/// The instant that does not come.
+const NEVER: Instant = Instant(u64::MAX);
+
+/// A vCPU that was removed from a core, as it can be given to another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Removed {
+    /// Its parameters.
+    pub params: Params,
+    /// Its server, with what is left in it.
+    pub account: Option<Account>,
+    /// Whether it has work.
+    pub ready: bool,
+}
+
+/// Why a vCPU was not taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refusal {
+    /// It is on this core already.
+    AlreadyHere,
+    /// Its identifier is not below [`MAX_VCPUS`](crate::MAX_VCPUS).
+    UnknownVcpu,
+    /// Its quantum is zero.
+    ZeroQuantum,
+    /// Its server's budget is zero.
+    ZeroBudget,
+    /// Its server's period is zero.
+    ZeroPeriod,
+    /// Its server's budget is larger than the period it comes in.
+    BudgetBeyondPeriod,
+    /// Its server's budget and overrun together are larger than the period.
+    OverrunBeyondPeriod,
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::AlreadyHere => "the vCPU is on this core already",
+            Self::UnknownVcpu => "the vCPU's number is too large",
+            Self::ZeroQuantum => "the quantum is zero",
+            Self::ZeroBudget => "the budget is zero: the vCPU could never run",
+            Self::ZeroPeriod => "the period is zero: the budget would be endless",
+            Self::BudgetBeyondPeriod => "the budget is larger than its period",
+            Self::OverrunBeyondPeriod => "budget and overrun are larger than the period",
+        })
+    }
+}

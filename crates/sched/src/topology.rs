@@ -1,0 +1,292 @@
+//! What follows from where a description places vCPUs.
+//!
+//! The host derives these facts to check a description and to build its page
+//! tables, EL2 to set its cores up. Both do it here: if they disagreed, a vCPU
+//! could come to a core that does not expect it.
+
+use crate::VcpuId;
+use crate::policy::{self, Contender, MigrationPolicy, Needs, View};
+use crate::sets::{CoreSet, Member, VcpuSet};
+
+/// A vCPU as a description places it.
+#[derive(Clone, Copy, Debug)]
+pub struct Placed {
+    /// Index of its VM.
+    pub vm: usize,
+    /// Scheduling priority; larger is higher.
+    pub priority: u16,
+    /// Its VM is a real-time one.
+    pub realtime: bool,
+    /// The migration policy of its VM.
+    pub policy: MigrationPolicy,
+    /// The core it belongs to.
+    pub base: usize,
+    /// The core it leaves for; its base if it stays.
+    pub fallback: usize,
+    /// The cores to which its policy may send it, its base included.
+    pub affinity: CoreSet,
+    /// Where it is while its base is powered down; its base if that stays on.
+    pub target: usize,
+}
+
+impl Placed {
+    /// Returns the cores of its affinity besides its base.
+    #[must_use]
+    pub fn elsewhere(&self) -> CoreSet {
+        self.affinity - CoreSet::of(self.base)
+    }
+
+    /// Returns all cores that may come to own it.
+    #[must_use]
+    pub fn places(&self) -> CoreSet {
+        self.affinity | CoreSet::of(self.base) | CoreSet::of(self.target)
+    }
+
+    /// Returns the cores that it and `other` may share.
+    #[must_use]
+    pub fn shared_with(&self, other: &Self) -> CoreSet {
+        self.places() & other.places()
+    }
+
+    /// Returns true if it displaces `loser` when it has that one's base.
+    #[must_use]
+    #[inline(never)]
+    pub fn displaces(&self, loser: &Self) -> bool {
+        policy::displaces(self.contender(), loser.contender(), loser.policy)
+    }
+
+    /// Returns what its policy needs.
+    #[must_use]
+    #[inline(never)]
+    pub fn needs(&self) -> Needs {
+        self.policy.policy().needs()
+    }
+
+    /// Returns true if there is more than one core for which it could leave: then it
+    /// has to be known which of them have nothing to run.
+    #[must_use]
+    #[inline(never)]
+    pub fn has_choice(&self) -> bool {
+        let (needs, others) = (self.needs(), self.elsewhere().len());
+        needs.wanders && (others > 1 || others == 1 && !needs.fallback)
+    }
+
+    /// Returns true if it may go on, or back by itself, while it is away from its
+    /// base.
+    #[must_use]
+    pub fn is_relocatable(&self) -> bool {
+        let asks_base = !self.elsewhere().is_empty() && self.needs().asks_base;
+        self.has_choice() || asks_base
+    }
+
+    /// Returns what it executes at its base, or elsewhere. A vCPU whose affinity
+    /// is its base never leaves it, so it has the full view.
+    #[must_use]
+    pub fn usual_view(&self, at_base: bool) -> View {
+        if self.elsewhere().is_empty() { View::Full } else { self.policy.policy().view(at_base) }
+    }
+
+    fn contender(&self) -> Contender {
+        Contender { vm: self.vm, priority: self.priority, realtime: self.realtime }
+    }
+}
+
+/// All vCPUs of a system, in the order of their identifiers.
+#[derive(Clone, Copy, Debug)]
+pub struct Topology<'a> {
+    vcpus: &'a [Placed],
+    cores: usize,
+}
+
+impl<'a> Topology<'a> {
+    /// The system with these vCPUs on so many cores.
+    #[must_use]
+    pub const fn new(vcpus: &'a [Placed], cores: usize) -> Self {
+        Self { vcpus, cores }
+    }
+
+    /// Returns all identifiers, in ascending order.
+    pub fn ids(&self) -> impl Iterator<Item = VcpuId> + use<> {
+        (0..self.vcpus.len()).map(VcpuId::numbered)
+    }
+
+    /// Returns the vCPU with this identifier.
+    #[must_use]
+    pub fn vcpu(&self, id: VcpuId) -> &'a Placed {
+        &self.vcpus[id.number()]
+    }
+
+    /// Returns all vCPUs for which this holds. One copy serves all: it is asked when a core
+    /// starts, and then never again.
+    #[must_use]
+    #[inline(never)]
+    pub fn which(&self, holds: &dyn Fn(&Placed) -> bool) -> VcpuSet {
+        let all = self.vcpus.iter().enumerate();
+        all.filter(|(_, vcpu)| holds(vcpu)).map(|(id, _)| VcpuId::numbered(id)).collect()
+    }
+
+    /// Returns the vCPUs that belong to a core.
+    #[must_use]
+    pub fn based_at(&self, core: usize) -> VcpuSet {
+        self.which(&|vcpu| vcpu.base == core)
+    }
+
+    /// Returns the vCPUs that a core may come to own.
+    #[must_use]
+    pub fn known_at(&self, core: usize) -> VcpuSet {
+        self.which(&|vcpu| vcpu.places().has(core))
+    }
+
+    /// Returns the vCPUs that `winner` displaces at their bases.
+    #[must_use]
+    pub fn losers(&self, winner: VcpuId) -> VcpuSet {
+        self.which(&|vcpu| self.vcpu(winner).displaces(vcpu))
+    }
+
+    /// Returns the other vCPUs of its VM with which this one may share a core.
+    #[must_use]
+    #[inline(never)]
+    pub fn siblings_met(&self, id: VcpuId) -> VcpuSet {
+        let me = self.vcpu(id);
+        let met = self.which(&|vcpu| vcpu.vm == me.vm && !vcpu.shared_with(me).is_empty());
+        met - VcpuSet::of(id)
+    }
+
+    /// Returns true if two vCPUs of one VM may come to share this core.
+    #[must_use]
+    #[inline(never)]
+    pub fn siblings_meet_at(&self, core: usize) -> bool {
+        let here = self.known_at(core);
+        here.iter().any(|id| {
+            let vm = self.vcpu(id).vm;
+            (here - VcpuSet::of(id)).iter().any(|other| self.vcpu(other).vm == vm)
+        })
+    }
+
+    /// Returns true if a vCPU that has a choice may come to this core: whether it has
+    /// anything to run has to be known elsewhere.
+    #[must_use]
+    #[inline(never)]
+    pub fn must_tell_idle(&self, core: usize) -> bool {
+        self.vcpus.iter().any(|vcpu| vcpu.elsewhere().has(core) && vcpu.has_choice())
+    }
+
+    /// Returns the cores, besides itself, whose vCPUs are at `core` while they are
+    /// powered down.
+    #[must_use]
+    pub fn consolidated_at(&self, core: usize) -> CoreSet {
+        let moved = |vcpu: &&Placed| vcpu.target == core && vcpu.base != core;
+        self.vcpus.iter().filter(moved).map(|vcpu| vcpu.base).collect()
+    }
+
+    /// Returns the core that drives the UART: the first to which no real-time vCPU
+    /// belongs.
+    #[must_use]
+    #[inline(never)]
+    pub fn uart_core(&self) -> usize {
+        let has_realtime =
+            |core: usize| self.vcpus.iter().any(|vcpu| vcpu.base == core && vcpu.realtime);
+        (0..self.cores).find(|&core| !has_realtime(core)).unwrap_or(0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const RTOS: Placed = Placed {
+        vm: 0,
+        priority: 10,
+        realtime: true,
+        policy: MigrationPolicy::None,
+        base: 1,
+        fallback: 1,
+        affinity: CoreSet::EMPTY,
+        target: 1,
+    };
+
+    /// vCPU `base` of a Linux with `policy` that may also go to `others`.
+    fn linux(base: usize, policy: MigrationPolicy, others: &[usize]) -> Placed {
+        let fallback = others.first().copied().unwrap_or(base);
+        let affinity = others.iter().copied().collect::<CoreSet>() | CoreSet::of(base);
+        Placed {
+            vm: 1,
+            priority: 1,
+            realtime: false,
+            policy,
+            base,
+            fallback,
+            affinity,
+            target: base,
+        }
+    }
+
+    fn ids<const N: usize>(ids: [u8; N]) -> VcpuSet {
+        ids.into_iter().map(VcpuId).collect()
+    }
+
+    #[test]
+    fn the_rtos_displaces_linux_and_not_the_reverse() {
+        let vcpus = [
+            RTOS,
+            linux(0, MigrationPolicy::OnDemand, &[]),
+            linux(1, MigrationPolicy::OnDemand, &[0]),
+        ];
+        let topology = Topology::new(&vcpus, 2);
+        assert_eq!(topology.losers(VcpuId(0)), ids([1, 2]), "wherever it may meet them");
+        assert_eq!(topology.losers(VcpuId(2)), ids([]));
+        assert_eq!(topology.based_at(1), ids([0, 2]));
+        assert_eq!(topology.known_at(0), ids([1, 2]));
+    }
+
+    #[test]
+    fn siblings_meet_where_one_may_come() {
+        let vcpus = [
+            RTOS,
+            linux(0, MigrationPolicy::OnDemand, &[]),
+            linux(1, MigrationPolicy::OnDemand, &[0]),
+            linux(2, MigrationPolicy::OnDemand, &[]),
+        ];
+        let topology = Topology::new(&vcpus, 3);
+        assert_eq!(topology.siblings_met(VcpuId(1)), ids([2]));
+        assert_eq!(topology.siblings_met(VcpuId(3)), ids([]));
+        assert!(topology.siblings_meet_at(0));
+        assert!(!topology.siblings_meet_at(1), "the RTOS is no sibling");
+    }
+
+    #[test]
+    fn siblings_meet_where_their_cores_are_consolidated() {
+        let moved = Placed { target: 0, ..linux(1, MigrationPolicy::None, &[]) };
+        let vcpus = [linux(0, MigrationPolicy::None, &[]), moved];
+        let topology = Topology::new(&vcpus, 2);
+        assert_eq!(topology.siblings_met(VcpuId(0)), ids([1]));
+        assert!(topology.siblings_meet_at(0) && !topology.siblings_meet_at(1));
+        assert_eq!(topology.consolidated_at(0), CoreSet::of(1));
+        assert_eq!(topology.consolidated_at(1), CoreSet::EMPTY);
+    }
+
+    #[test]
+    fn the_uart_is_driven_where_no_real_time_vcpu_belongs() {
+        let at = |base| Placed { base, ..RTOS };
+        assert_eq!(Topology::new(&[at(1)], 2).uart_core(), 0);
+        assert_eq!(Topology::new(&[at(0)], 2).uart_core(), 1);
+        assert_eq!(Topology::new(&[at(0), at(1)], 2).uart_core(), 0, "there is no better one");
+    }
+
+    #[test]
+    fn one_other_core_is_a_choice_only_for_a_policy_without_a_fallback() {
+        assert!(!linux(1, MigrationPolicy::OnDemand, &[0]).has_choice());
+        assert!(linux(1, MigrationPolicy::OnDemand, &[0, 2]).has_choice());
+        assert!(linux(1, MigrationPolicy::Balance, &[0]).has_choice());
+        assert!(!linux(1, MigrationPolicy::None, &[0, 2]).has_choice());
+        let vcpus = [linux(1, MigrationPolicy::Balance, &[0])];
+        let topology = Topology::new(&vcpus, 2);
+        assert!(topology.must_tell_idle(0) && !topology.must_tell_idle(1));
+    }
+
+    #[test]
+    fn a_vcpu_that_stays_executes_everything() {
+        assert_eq!(linux(1, MigrationPolicy::TrapBased, &[]).usual_view(true), View::Full);
+        assert_eq!(linux(1, MigrationPolicy::TrapBased, &[0]).usual_view(true), View::UserOnly);
+    }
+}

@@ -1,0 +1,53 @@
+//! Timer advance: how long before its timer fires a real-time vCPU is given its core.
+
+use crate::code::Code;
+use crate::draft::DraftVm;
+use crate::model::Vm;
+use crate::problem::Problems;
+use crate::time;
+use abi::system::MAX_TIMER_ADVANCE_NS;
+
+/// Advance of a vCPU that shares its pCPU, if its VM states none. A switch and a
+/// departure take some 1000 instructions in QEMU, and the other guest may be at EL2
+/// when they are due: four times as much.
+const DEFAULT_NS: u32 = 4_000;
+
+pub(super) fn check(vms: &[DraftVm], problems: &mut Problems) {
+    let allowed = 0..=u64::from(MAX_TIMER_ADVANCE_NS);
+    for vm in vms {
+        let Some(advance) = &vm.timer_advance else { continue };
+        if !vm.is_realtime() {
+            let message = format!("{} is no real-time VM: it has no timer advance", vm.title());
+            problems
+                .add(Code::TimerAdvance, advance.span(), message)
+                .hint("leave it out, or say `realtime = true`");
+        } else if !allowed.contains(advance.get_ref()) {
+            let stated = time::text(*advance.get_ref());
+            let message = format!("a timer advance of {stated} is out of range");
+            problems.add(Code::TimerAdvance, advance.span(), message).hint(time::range(&allowed));
+        }
+    }
+}
+
+/// Sets the timer advance of every vCPU of a real-time VM. Every vCPU's affinity must
+/// be known.
+pub(super) fn assign(vms: &mut [Vm], drafts: &[DraftVm]) {
+    for me in 0..vms.len() {
+        if !vms[me].realtime {
+            continue;
+        }
+        let stated = drafts[me].timer_advance.as_ref().map(|at| *at.get_ref());
+        for index in 0..vms[me].vcpus.len() {
+            let default = if shares(vms, me, index) { DEFAULT_NS } else { 0 };
+            let advance = stated.and_then(|ns| u32::try_from(ns).ok()).unwrap_or(default);
+            vms[me].vcpus[index].timer_advance_ns = advance;
+        }
+    }
+}
+
+/// Returns whether a vCPU of another VM may come to a pCPU that this one may use.
+fn shares(vms: &[Vm], me: usize, index: usize) -> bool {
+    let mine = vms[me].vcpus[index].affinity;
+    let others = vms.iter().enumerate().filter(|(vm, _)| *vm != me);
+    others.flat_map(|(_, vm)| &vm.vcpus).any(|other| other.affinity & mine != 0)
+}

@@ -1,0 +1,61 @@
+//! Timer advance: which vCPUs have one by default, and that what a description states
+//! arrives in the tables.
+
+mod support;
+
+use std::sync::LazyLock;
+use support::{elf, files, sound};
+use system::pack;
+use tempfile::TempDir;
+
+static FILES: LazyLock<TempDir> = LazyLock::new(files);
+
+/// Returns the advances of all vCPUs, nanoseconds: of a real-time VM on pCPUs 0 and 1,
+/// and of another VM on pCPUs 1 and 2.
+fn advances(of_rtos: &str, of_other: &str) -> Vec<u32> {
+    let text = format!(
+        r#"
+board = {{ kind = "qemu-virt", pcpus = 4, memory = "256M" }}
+
+[[vm]]
+name = "rtos"
+kernel = "rtos.elf"
+memory = {{ size = "4M" }}
+realtime = true
+vcpus = [{{ pcpu = 0, priority = 9 }}, {{ pcpu = 1, priority = 9 }}]
+{of_rtos}
+
+[[vm]]
+name = "other"
+kernel = "rtos.elf"
+memory = {{ size = "4M" }}
+vcpus = [{{ pcpu = 1, priority = 1 }}, {{ pcpu = 2, priority = 1 }}]
+{of_other}
+"#
+    );
+    let packed = pack(&sound(FILES.path(), &text), &elf::plain_hypervisor()).unwrap();
+    let count = packed.tables.header.vcpu_count as usize;
+    packed.tables.vcpus[..count].iter().map(|vcpu| vcpu.timer_advance_ns).collect()
+}
+
+#[test]
+fn a_vcpu_that_shares_a_core_has_one_by_default() {
+    assert_eq!(advances("", ""), [0, 4_000, 0, 0]);
+}
+
+#[test]
+fn a_vcpu_that_has_its_core_alone_needs_none() {
+    assert_eq!(advances("", "migration_policy = \"partition\""), [0, 0, 0, 0]);
+}
+
+#[test]
+fn no_vcpu_comes_to_a_real_time_core_with_balance() {
+    // The first vCPU of the other VM leaves for cores without a real-time vCPU.
+    assert_eq!(advances("", "migration_policy = \"balance\""), [0, 4_000, 0, 0]);
+}
+
+#[test]
+fn what_is_stated_counts() {
+    assert_eq!(advances("timer_advance = \"0us\"", ""), [0, 0, 0, 0]);
+    assert_eq!(advances("timer_advance = \"50us\"", ""), [50_000, 50_000, 0, 0]);
+}

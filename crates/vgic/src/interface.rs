@@ -1,0 +1,346 @@
+//! List registers: what the owner of a vCPU keeps in them and why.
+//!
+//! [`CpuInterface::sync`] is the whole policy. It takes everything back from
+//! the list registers into the banks, then lists the interrupts this vCPU has
+//! active (so that the guest's EOI finds them) and the best of those pending.
+//! Slow but always right, and bounded: it looks only at words marked for
+//! attention and keeps the best few in one pass. How a single interrupt changes
+//! over between bank and list register is in `exchange`.
+//!
+//! [`CpuInterface::inject`] is the short cut for what happens a thousand times
+//! a second: one private interrupt, one free list register.
+//!
+//! When there are more active interrupts than list registers, those of the
+//! lowest priority stay out ("spilled"): they will be the last to be ended, and
+//! then the hardware counts an EOI without a list register
+//! (ICH_HCR_EL2.EOIcount), which raises a maintenance interrupt. When there are
+//! more pending ones, a maintenance interrupt comes as soon as no listed one is
+//! pending any more (ICH_HCR_EL2.NPIE). IHI 0069H, sections 4.8 and 12.4.
+
+pub use crate::list_register::ListRegister;
+
+use crate::best::{Best, Choice};
+use crate::{Bits, Gic, WORDS};
+use core::sync::atomic::{Ordering, fence};
+
+/// Most list registers an implementation can have.
+pub const MAX_LIST_REGISTERS: usize = 16;
+
+/// The list registers of the core, loaded with this vCPU's.
+pub trait Hardware {
+    /// How many there are, 1 to 16.
+    fn count(&self) -> usize;
+    /// Reads one.
+    fn read(&self, index: usize) -> ListRegister;
+    /// Writes one.
+    fn write(&mut self, index: usize, value: ListRegister);
+    /// Those that hold neither a pending nor an active interrupt, nor an EOI to
+    /// tell of (ICH_ELRSR_EL2).
+    fn empty(&self) -> u32;
+    /// Takes the count of EOIs that found no list register.
+    fn take_eoi_count(&mut self) -> u32;
+    /// Which maintenance interrupts are wanted.
+    fn set_maintenance(&mut self, wanted: Maintenance);
+    /// Deactivates a physical interrupt.
+    fn deactivate(&mut self, physical: u32);
+    /// Rings the cores of these vCPUs of the VM (bit set by index): they have
+    /// to look at their attention set.
+    fn notify(&mut self, vcpus: u8);
+}
+
+/// Reasons for a maintenance interrupt.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Maintenance {
+    /// No listed interrupt is pending: there are more to list.
+    pub none_pending: bool,
+    /// An EOI of an interrupt that is not listed. ICC_DIR_EL1 has to trap while
+    /// this is set, since the count does not say which interrupt it named: see
+    /// [`CpuInterface::deactivate`].
+    pub unlisted_eoi: bool,
+}
+
+/// A vCPU's side of the interrupt controller; belongs to its owner.
+pub struct CpuInterface {
+    /// Index of the vCPU in its VM.
+    pub(crate) vcpu: usize,
+    /// List registers in use, and by which interrupt.
+    pub(crate) used: u32,
+    pub(crate) intids: [u16; MAX_LIST_REGISTERS],
+    /// Those that took the latch of their interrupt along; others are pending
+    /// because a line is high.
+    pub(crate) latched: u32,
+    /// Those listed as active.
+    pub(crate) active: u32,
+    /// Those whose physical interrupt the list register does not know, because
+    /// EL2 has to hear of the end: it deactivates both.
+    pub(crate) by_hand: u32,
+    /// Words to look at in the next [`Self::list`]: they held more than could
+    /// be listed, or were taken back.
+    backlog: u32,
+    maintenance: Maintenance,
+    /// What [`Self::inject`] wrote last and where, as long as nothing was taken
+    /// back since.
+    pub(crate) latest: Option<(usize, ListRegister)>,
+}
+
+impl CpuInterface {
+    /// As after reset.
+    #[must_use]
+    pub const fn new(vcpu: usize) -> Self {
+        Self {
+            vcpu,
+            used: 0,
+            intids: [0; MAX_LIST_REGISTERS],
+            latched: 0,
+            active: 0,
+            by_hand: 0,
+            backlog: 0,
+            maintenance: Maintenance { none_pending: false, unlisted_eoi: false },
+            latest: None,
+        }
+    }
+
+    /// Of a vCPU that is switched on: what was pending before, it finds.
+    #[must_use]
+    pub const fn starting(vcpu: usize) -> Self {
+        Self { backlog: (1 << WORDS) - 1, ..Self::new(vcpu) }
+    }
+
+    /// Whether anything was posted since the last [`Self::sync`].
+    #[must_use]
+    pub fn has_news(&self, gic: &Gic) -> bool {
+        gic.private[self.vcpu].attention.load(Ordering::Acquire) != 0
+    }
+
+    /// Whether [`Self::sync`] may have something to list: what was posted, or what found
+    /// no place before.
+    #[must_use]
+    pub fn has_unlisted(&self, gic: &Gic) -> bool {
+        gic.private[self.vcpu].attention.load(Ordering::Acquire) | self.backlog != 0
+    }
+
+    /// Whether this private interrupt came and the guest has not yet ended it.
+    #[must_use]
+    fn holds(&self, gic: &Gic, intid: u32) -> bool {
+        let bank = &gic.private[self.vcpu].bank;
+        let held = bank.listed.load(Ordering::Relaxed)
+            | bank.pending.load(Ordering::Relaxed)
+            | bank.active.load(Ordering::Relaxed);
+        held >> intid & 1 == 1
+    }
+
+    /// List registers in use, as a bit set.
+    #[must_use]
+    pub fn used(&self) -> u32 {
+        self.used
+    }
+
+    /// Lists one private interrupt that has a physical counterpart, which just
+    /// arrived. Answers how many interrupts were listed.
+    pub fn inject(
+        &mut self,
+        gic: &Gic,
+        hw: &mut impl Hardware,
+        intid: u32,
+        physical: u32,
+    ) -> usize {
+        if self.repeat(gic, hw, intid) {
+            return 1;
+        }
+        let bit = 1u32 << intid;
+        self.retire(gic, hw);
+        let index = (!self.used).trailing_zeros() as usize;
+        let bank = &gic.private[self.vcpu].bank;
+        let acceptable = bank.acceptable(gic.ctlr.load(Ordering::Relaxed)) & bit != 0;
+        if index >= hw.count() || !acceptable || self.backlog != 0 {
+            // The slow way handles every exception to the common case.
+            bank.pending.fetch_or(bit, Ordering::AcqRel);
+            gic.mark(1 << self.vcpu, 1);
+            return self.sync(gic, hw);
+        }
+        self.list_arrived(gic, hw, index, intid, physical);
+        self.latest = Some((index, hw.read(index)));
+        1
+    }
+
+    /// Lists once more what [`Self::inject`] listed last, if its register is
+    /// the only one that has become empty since. A change of its configuration
+    /// would have taken it back or left news, so what was true then is true now:
+    /// there is no backlog either.
+    fn repeat(&mut self, gic: &Gic, hw: &mut impl Hardware, intid: u32) -> bool {
+        let Some((index, register)) = self.latest else { return false };
+        let quiet = self.used & hw.empty() == 1 << index;
+        let again = quiet && register.intid() == intid && !self.has_news(gic);
+        if again {
+            hw.write(index, register);
+        }
+        again
+    }
+
+    /// Before its vCPU leaves the hardware, or sleeps there: takes note of what the guest has
+    /// ended. Answers whether it still deals with this private interrupt.
+    pub fn park(&mut self, gic: &Gic, hw: &mut impl Hardware, intid: u32) -> bool {
+        let ended = self.used & hw.empty();
+        if let Some((index, register)) = self.latest
+            && ended == 1 << index
+            && self.used == ended
+            && register.intid() == intid
+        {
+            // As a rule: one interrupt, ended. It stays noted as listed, for
+            // `repeat`.
+            return false;
+        }
+        self.retire(gic, hw);
+        self.holds(gic, intid)
+    }
+
+    /// Brings list registers and banks in step. Answers how many interrupts
+    /// are listed pending.
+    pub fn sync(&mut self, gic: &Gic, hw: &mut impl Hardware) -> usize {
+        let words = self.take_back(gic, hw);
+        self.list(gic, hw, words)
+    }
+
+    /// Takes everything back into the banks: for a register access that has to
+    /// see it there, or when the vCPU leaves its core. [`Self::list`] or
+    /// [`Self::sync`] puts it out again. Answers the words to look at then,
+    /// which it remembers as well.
+    pub fn take_back(&mut self, gic: &Gic, hw: &mut impl Hardware) -> u32 {
+        // Before the list registers are emptied: only what is in none of them
+        // can have been ended so.
+        if self.maintenance.unlisted_eoi {
+            for _ in 0..hw.take_eoi_count() {
+                if let Some(intid) = self.most_urgent_spilled(gic) {
+                    self.backlog |= 1 << (intid / 32);
+                    self.end(gic, hw, intid);
+                }
+            }
+        }
+        for index in Bits(self.used) {
+            let index = index as usize;
+            let register = hw.read(index);
+            hw.write(index, ListRegister(0));
+            self.backlog |= 1 << (self.intids[index] / 32);
+            self.unlist(gic, hw, index, register);
+        }
+        self.used = 0;
+        self.latest = None;
+        self.backlog
+    }
+
+    /// Lists what is active and the best of what is pending in these words and
+    /// in those that took part in the latest [`Self::take_back`] or were marked
+    /// since. Answers how many interrupts are listed pending.
+    pub fn list(&mut self, gic: &Gic, hw: &mut impl Hardware, words: u32) -> usize {
+        let words = words | self.backlog | self.take_attention(gic);
+        if words & !1 != 0 {
+            // Pairs with the fence in `release`: either that vCPU sees what we
+            // were told of, or we see that it gave the interrupt up.
+            fence(Ordering::SeqCst);
+        }
+        let slots = hw.count();
+        let mut pending = Best::new(slots);
+        for word in Bits(words) {
+            self.obey(gic, hw, word as usize);
+            for bit in Bits(gic.candidates(self.vcpu, word as usize)) {
+                pending.offer(Choice::new(gic, self.vcpu, word * 32 + bit));
+            }
+        }
+        // One register stays free for whatever pends, or it could never preempt.
+        let mut active = Best::new(slots - usize::from(pending.count > 0));
+        for word in 0..WORDS {
+            for bit in Bits(gic.held_active(self.vcpu, word)) {
+                active.offer(Choice::active(gic, self.vcpu, word as u32 * 32 + bit));
+            }
+        }
+        for (index, &choice) in active.chosen().iter().enumerate() {
+            self.list_active(gic, hw, index, choice);
+        }
+        let mut index = active.chosen().len();
+        self.backlog = pending.left_out;
+        let mut listed = 0;
+        for &choice in pending.chosen() {
+            if index == slots {
+                self.backlog |= 1 << (choice.intid / 32);
+            } else if self.list_pending(gic, hw, index, choice) {
+                index += 1;
+                listed += 1;
+            }
+        }
+        self.want(hw, self.backlog != 0, active.left_out != 0);
+        listed
+    }
+
+    /// The guest wrote ICC_DIR_EL1, and it trapped.
+    pub fn deactivate(&mut self, gic: &Gic, hw: &mut impl Hardware, intid: u32) {
+        let words = self.take_back(gic, hw);
+        let word = intid as usize / 32;
+        if word >= WORDS {
+            // Not one of ours.
+        } else if !gic.is_held(self.vcpu, intid) {
+            hw.notify(gic.request_deactivation(self.vcpu, word, 1 << (intid % 32)));
+        } else if gic.bank(self.vcpu, word).is_active(intid) {
+            self.end(gic, hw, intid);
+            self.backlog |= 1 << word;
+        }
+        self.list(gic, hw, words);
+    }
+
+    /// Forgets what the vCPU had active, for one that stops. Physical interrupts
+    /// behind that, and behind what was pending for this vCPU, are deactivated
+    /// and no longer pending here: a line still high makes them come again.
+    pub fn abandon(&mut self, gic: &Gic, hw: &mut impl Hardware) {
+        let words = self.take_back(gic, hw);
+        for word in 0..WORDS {
+            for bit in Bits(gic.held_active(self.vcpu, word)) {
+                self.end(gic, hw, word as u32 * 32 + bit);
+            }
+            let bank = gic.bank(self.vcpu, word);
+            for bit in Bits(gic.linked(word, bank.pending.load(Ordering::Acquire))) {
+                let intid = word as u32 * 32 + bit;
+                let mine = word == 0 || gic.target(intid) == Some(self.vcpu);
+                if mine && bank.pending.fetch_and(!(1 << bit), Ordering::AcqRel) >> bit & 1 != 0 {
+                    gic.physical(intid).into_iter().for_each(|physical| hw.deactivate(physical));
+                }
+            }
+        }
+        *self = Self { backlog: words, ..Self::new(self.vcpu) };
+        hw.set_maintenance(self.maintenance);
+    }
+
+    fn take_attention(&self, gic: &Gic) -> u32 {
+        let attention = &gic.private[self.vcpu].attention;
+        // Reading first spares the bus a write in the common case.
+        if attention.load(Ordering::Acquire) == 0 {
+            return 0;
+        }
+        attention.swap(0, Ordering::AcqRel)
+    }
+
+    fn most_urgent_spilled(&self, gic: &Gic) -> Option<u32> {
+        let is_listed =
+            |intid| Bits(self.used).any(|index| u32::from(self.intids[index as usize]) == intid);
+        let mut best = Best::new(1);
+        for word in 0..WORDS {
+            for bit in Bits(gic.held_active(self.vcpu, word)) {
+                let intid = word as u32 * 32 + bit;
+                if !is_listed(intid) {
+                    best.offer(Choice::active(gic, self.vcpu, intid));
+                }
+            }
+        }
+        best.chosen().first().map(|choice| choice.intid)
+    }
+
+    fn want(&mut self, hw: &mut impl Hardware, none_pending: bool, unlisted_eoi: bool) {
+        let wanted = Maintenance { none_pending, unlisted_eoi };
+        if wanted != self.maintenance {
+            if unlisted_eoi && !self.maintenance.unlisted_eoi {
+                // EOIs of nothing, so far: a guest's mistakes.
+                hw.take_eoi_count();
+            }
+            self.maintenance = wanted;
+            hw.set_maintenance(wanted);
+        }
+    }
+}

@@ -1,0 +1,299 @@
+//! The virtual GICv3, without hardware.
+//!
+//! Three ideas:
+//!
+//! - [`bank`]: the state of 32 interrupts as words of atomic bits. One [`Gic`]
+//!   per VM holds a bank for each vCPU's private interrupts and eight for the
+//!   shared ones. Any core may change bits; nothing ever waits.
+//! - [`frames`]: a guest's loads and stores, translated into operations on banks
+//!   (`guest_state`); and `requests` to the owner of a vCPU where only the owner
+//!   may act.
+//! - [`interface`]: what the owner of a vCPU does: choose the best pending
+//!   interrupts, put them into list registers, take them back; `exchange` is how
+//!   a single one changes over.
+//!
+//! A core that changes something that could concern a vCPU marks the bank's word in
+//! that vCPU's *attention* set and then rings its core; the owner looks only at
+//! the words so marked. Source: Arm IHI 0069H, chapters 4, 6 and 12.
+
+#![cfg_attr(not(test), no_std)]
+#![forbid(unsafe_code)]
+
+mod atomic;
+pub mod bank;
+mod best;
+mod exchange;
+pub mod frames;
+mod guest_state;
+pub mod interface;
+mod list_register;
+mod requests;
+#[cfg(test)]
+mod tests;
+
+use abi::MAX_VCPUS_PER_VM;
+use abi::platform::{INTID_END, SPI_FIRST};
+use atomic::{AtomicU8, AtomicU16, AtomicU32};
+use bank::Bank;
+use core::sync::atomic::{Ordering, fence};
+use guest_state::Field;
+
+/// Words of 32 interrupts: word 0 is private, the others are shared.
+pub const WORDS: usize = INTID_END as usize / 32;
+const SPIS: usize = (INTID_END - SPI_FIRST) as usize;
+
+/// Priorities have this many implemented bits, the upper ones (IHI 0069H,
+/// section 4.8; 5 is what the list registers of every GICv3 offer at least).
+pub const PRIORITY_MASK: u8 = 0xf8;
+
+/// GICD_CTLR.EnableGrp0.
+pub const CTLR_GROUP0: u32 = 1 << 0;
+/// GICD_CTLR.EnableGrp1.
+pub const CTLR_GROUP1: u32 = 1 << 1;
+
+/// The SGIs in word 0; they are edge-triggered whatever a guest writes.
+const SGIS: u32 = 0xffff;
+
+/// A VM's interrupt controller, seen by all cores.
+pub struct Gic {
+    ctlr: AtomicU32,
+    private: [Private; MAX_VCPUS_PER_VM],
+    shared: [Bank; WORDS - 1],
+    /// Affinity that each shared interrupt is routed to, which is the index of
+    /// the vCPU; any larger number: none.
+    route: [AtomicU32; SPIS],
+    /// vCPU that has, or had last, each shared interrupt listed or active.
+    holder: [AtomicU8; SPIS],
+    /// Physical INTID behind each virtual one; 0: none.
+    physical: [AtomicU16; INTID_END as usize],
+}
+
+struct Private {
+    bank: Bank,
+    /// Words that may hold something new for this vCPU.
+    attention: AtomicU32,
+}
+
+/// What a change asks of the rest of the hypervisor.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[must_use]
+pub struct Effects {
+    /// vCPUs (bit set by index) that have to look at their attention set.
+    pub notify: u8,
+    /// A word and bits of shared interrupts that are neither pending nor active
+    /// any more, and have a physical counterpart that has to be deactivated.
+    pub deactivate: Option<(usize, u32)>,
+}
+
+impl Gic {
+    /// As after reset.
+    #[must_use]
+    pub fn new() -> Self {
+        let gic = Self::before_reset();
+        gic.reset();
+        gic
+    }
+
+    /// Memory for one, which is of use after a [`Self::reset`]. All bytes are
+    /// zero, so that a static one takes no room in the image.
+    #[must_use]
+    pub const fn before_reset() -> Self {
+        Self {
+            ctlr: AtomicU32::new(0),
+            private: [const { Private { bank: Bank::new(), attention: AtomicU32::new(0) } };
+                MAX_VCPUS_PER_VM],
+            shared: [const { Bank::new() }; WORDS - 1],
+            route: [const { AtomicU32::new(0) }; SPIS],
+            holder: [const { AtomicU8::new(0) }; SPIS],
+            physical: [const { AtomicU16::new(0) }; INTID_END as usize],
+        }
+    }
+
+    /// Back to the state after reset; which physical interrupts stand behind
+    /// virtual ones stays. The VM must have no running vCPU.
+    pub fn reset(&self) {
+        self.ctlr.store(0, Ordering::Relaxed);
+        for private in &self.private {
+            private.bank.reset(SGIS);
+            private.attention.store(0, Ordering::Relaxed);
+        }
+        self.shared.iter().for_each(|bank| bank.reset(0));
+        self.route.iter().for_each(|route| route.store(0, Ordering::Relaxed));
+        self.holder.iter().for_each(|holder| holder.store(0, Ordering::Relaxed));
+    }
+
+    /// Says that a physical interrupt stands behind a virtual one: its list
+    /// register deactivates both.
+    pub fn link(&self, intid: u32, physical: u32) {
+        self.physical[intid as usize].store(physical as u16, Ordering::Relaxed);
+    }
+
+    /// The physical interrupt behind a virtual one.
+    #[must_use]
+    pub fn physical(&self, intid: u32) -> Option<u32> {
+        match self.physical[intid as usize].load(Ordering::Relaxed) {
+            0 => None,
+            physical => Some(u32::from(physical)),
+        }
+    }
+
+    /// Makes an interrupt pending until it is taken: an SGI, a PPI or an SPI
+    /// that arrived. `vcpu` matters to private interrupts only.
+    pub fn post(&self, vcpu: usize, intid: u32) -> Effects {
+        let word = intid as usize / 32;
+        let bit = 1 << (intid % 32);
+        self.bank(vcpu, word).pending.fetch_or(bit, Ordering::Release);
+        self.notify_word(vcpu, word, bit)
+    }
+
+    /// Sets the level of an emulated device's interrupt line. `vcpu` matters to
+    /// private interrupts only.
+    pub fn set_level(&self, vcpu: usize, intid: u32, high: bool) -> Effects {
+        let word = intid as usize / 32;
+        let bit = 1 << (intid % 32);
+        let level = &self.bank(vcpu, word).level;
+        let before = if high {
+            level.fetch_or(bit, Ordering::AcqRel)
+        } else {
+            level.fetch_and(!bit, Ordering::AcqRel)
+        };
+        let was_high = before & bit != 0;
+        if was_high == high {
+            return Effects::default();
+        }
+        // A rising edge latches, if the guest configured the line so.
+        let bank = self.bank(vcpu, word);
+        if high && bank.edge.load(Ordering::Relaxed) & bit != 0 {
+            bank.pending.fetch_or(bit, Ordering::Release);
+        }
+        self.notify_word(vcpu, word, bit)
+    }
+
+    /// Whether an interrupt is in group 1. `vcpu` matters to private interrupts
+    /// only.
+    #[must_use]
+    pub fn is_group1(&self, vcpu: usize, intid: u32) -> bool {
+        let bank = self.bank(vcpu, intid as usize / 32);
+        bank.group.load(Ordering::Relaxed) >> (intid % 32) & 1 == 1
+    }
+
+    /// A private interrupt's line has fallen before its guest took it: it is
+    /// pending no more. Answers whether it was. Its vCPU must have taken its
+    /// list registers back.
+    pub fn retract(&self, vcpu: usize, intid: u32) -> bool {
+        let bit = 1u32 << intid;
+        self.private[vcpu].bank.pending.fetch_and(!bit, Ordering::AcqRel) & bit != 0
+    }
+
+    /// The vCPU a shared interrupt goes to.
+    #[must_use]
+    pub fn target(&self, intid: u32) -> Option<usize> {
+        let route = self.route.get(intid.checked_sub(SPI_FIRST)? as usize)?;
+        let vcpu = route.load(Ordering::Relaxed) as usize;
+        (vcpu < MAX_VCPUS_PER_VM).then_some(vcpu)
+    }
+
+    fn bank(&self, vcpu: usize, word: usize) -> &Bank {
+        if word == 0 { &self.private[vcpu].bank } else { &self.shared[word - 1] }
+    }
+
+    /// Whether an interrupt that is listed or active is so on this vCPU.
+    fn is_held(&self, vcpu: usize, intid: u32) -> bool {
+        intid < SPI_FIRST || self.holder(intid) == vcpu
+    }
+
+    fn holder(&self, intid: u32) -> usize {
+        self.holder[(intid - SPI_FIRST) as usize].load(Ordering::Relaxed).into()
+    }
+
+    fn hold(&self, vcpu: usize, intid: u32) {
+        self.holder[(intid - SPI_FIRST) as usize].store(vcpu as u8, Ordering::Release);
+    }
+
+    /// Which interrupts of a word this vCPU has active, as far as was seen.
+    fn held_active(&self, vcpu: usize, word: usize) -> u32 {
+        let mut active = self.bank(vcpu, word).active.load(Ordering::Acquire);
+        if word > 0 {
+            for bit in Bits(active) {
+                if self.holder(word as u32 * 32 + bit) != vcpu {
+                    active &= !(1 << bit);
+                }
+            }
+        }
+        active
+    }
+
+    /// Which of these interrupts have a physical counterpart.
+    fn linked(&self, word: usize, bits: u32) -> u32 {
+        let is_linked = |bit: &u32| self.physical(word as u32 * 32 + bit).is_some();
+        Bits(bits).filter(is_linked).fold(0, |linked, bit| linked | 1 << bit)
+    }
+
+    /// Marks a word for every vCPU that one of these interrupts goes to, or that
+    /// has it listed or active.
+    fn notify_word(&self, vcpu: usize, word: usize, bits: u32) -> Effects {
+        let mut notify = 0;
+        if word == 0 {
+            notify = 1u8 << vcpu;
+        } else {
+            // Pairs with the fence of a core that claims one of them: either it sees
+            // the change, or we see its claim.
+            fence(Ordering::SeqCst);
+            let busy = self.bank(vcpu, word).busy();
+            for bit in Bits(bits) {
+                let intid = word as u32 * 32 + bit;
+                if let Some(target) = self.target(intid) {
+                    notify |= 1 << target;
+                }
+                if busy >> bit & 1 != 0 {
+                    notify |= 1 << self.holder(intid);
+                }
+            }
+        }
+        self.mark(notify, 1 << word);
+        Effects { notify, deactivate: None }
+    }
+
+    fn mark(&self, vcpus: u8, words: u32) {
+        for vcpu in Bits(u32::from(vcpus)) {
+            self.private[vcpu as usize].attention.fetch_or(words, Ordering::Release);
+        }
+    }
+
+    /// Which interrupts of a word may be delivered to a vCPU now.
+    fn candidates(&self, vcpu: usize, word: usize) -> u32 {
+        let bank = self.bank(vcpu, word);
+        let mut ready = bank.deliverable(self.ctlr.load(Ordering::Relaxed));
+        if word > 0 {
+            for bit in Bits(ready) {
+                if self.target(word as u32 * 32 + bit) != Some(vcpu) {
+                    ready &= !(1 << bit);
+                }
+            }
+        }
+        ready
+    }
+}
+
+impl Default for Gic {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// The numbers of the bits that are set, lowest first.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Bits(pub u32);
+
+impl Iterator for Bits {
+    type Item = u32;
+
+    fn next(&mut self) -> Option<u32> {
+        if self.0 == 0 {
+            return None;
+        }
+        let bit = self.0.trailing_zeros();
+        self.0 &= self.0 - 1;
+        Some(bit)
+    }
+}

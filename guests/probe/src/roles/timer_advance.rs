@@ -1,0 +1,167 @@
+//! A real-time guest that gets its core ahead of its timer, and must not notice:
+//! neither does its sleep end early, nor does an interrupt come early or not at
+//! all. A sibling on another core ends sleeps that no timer may end.
+
+use crate::arch::cpu;
+use crate::gic::{self, offset::*};
+use crate::suite::{Check, Done};
+use crate::timer::{ENABLE, IMASK, Timer};
+use crate::{
+    calls, cpus, ensure, ensure_eq, irq, needs_cassata, needs_two_vcpus, pass, platform, wait,
+};
+use abi::status::VcpuStatus;
+use core::mem::offset_of;
+use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::SeqCst};
+
+const TIMER: Timer = Timer::Virtual;
+const SLEEPER: usize = 0;
+const HELPER: usize = 1;
+/// What the helper sends.
+const SGI: u32 = 3;
+/// Sleeps that only a timer ends.
+const SLEEPS: u32 = 600;
+/// How long the helper lets it sleep: its timer falls due long before.
+const HELP_US: u64 = 400;
+
+/// What the helper does when the sleeper sleeps: one after the other.
+const ACTS: [fn(); 3] = [send, enable, send];
+/// The act that the sleeper waits for, from 1, and the one that is being done.
+static WANTED: AtomicU32 = AtomicU32::new(0);
+static DONE: AtomicU32 = AtomicU32::new(0);
+static EARLY: AtomicU32 = AtomicU32::new(0);
+
+fn send() {
+    gic::send(SGI, [SLEEPER]);
+}
+
+fn enable() {
+    gic::sgi_frame(SLEEPER).write32(ISENABLER, 1 << TIMER.intid());
+}
+
+fn help() -> Check {
+    for (act, number) in ACTS.iter().zip(1..) {
+        wait::until("the sleeper", || WANTED.load(SeqCst) == number)?;
+        wait::spin(wait::us(HELP_US));
+        DONE.store(number, SeqCst);
+        cpu::dsb();
+        act();
+    }
+    Ok(())
+}
+
+fn stop_timer(intid: u32) {
+    if intid == TIMER.intid() {
+        if TIMER.now() < TIMER.compare() {
+            EARLY.fetch_add(1, SeqCst);
+        }
+        TIMER.set_control(ENABLE | IMASK);
+    }
+}
+
+/// Sleeps, interrupts masked, until the helper has done its next act. Sleep may
+/// end for nothing `spurious` times.
+fn sleep_until_helped(spurious: u32) -> Check {
+    let act = WANTED.fetch_add(1, SeqCst) + 1;
+    let mut ends = 0;
+    while DONE.load(SeqCst) != act {
+        cpu::wfi();
+        ends += 1;
+    }
+    ensure!(ends <= 1 + spurious, "sleep {act} ended {} times for nothing", ends - 1);
+    Ok(())
+}
+
+fn switches() -> u64 {
+    let word = offset_of!(VcpuStatus, switches) as u64 / 8;
+    calls::counter(SLEEPER as u64, word).unwrap_or(u64::MAX)
+}
+
+/// Every sleep lasts until the timer, the interrupt comes once, and no sleep ends
+/// whose timer is masked, disabled, or still active, but when the sibling says so.
+pub fn timer_advance() -> Check<Done> {
+    needs_cassata!();
+    needs_two_vcpus!();
+    let seen = irq::seen(SLEEPER);
+    let spurious = platform::get().number("spurious", 0) as u32;
+    irq::hook(stop_timer);
+    gic::set(ISENABLER, TIMER.intid());
+    for number in 1..=SLEEPS {
+        cpu::mask_irq();
+        // From shorter than the advance to longer than a round trip.
+        let compare = TIMER.arm(wait::us(u64::from(number) * 7 % 90));
+        cpu::wfi();
+        let woken = TIMER.now();
+        ensure!(woken >= compare, "a sleep ended {} ticks early", compare - woken);
+        cpu::unmask_irq();
+        gic::let_in();
+        ensure_eq!(seen.count(TIMER.intid()), number, "timer interrupts");
+    }
+    cpus::start(HELPER, help)?;
+    cpu::mask_irq();
+    let before = switches();
+
+    // Its interrupt is masked at the timer.
+    TIMER.set_compare(TIMER.now() + wait::us(100));
+    TIMER.set_control(ENABLE | IMASK);
+    sleep_until_helped(0)?;
+    TIMER.stop();
+    cpu::unmask_irq();
+    gic::let_in();
+    ensure_eq!(seen.count(TIMER.intid()), SLEEPS, "interrupts of a masked timer");
+
+    // It is disabled in the GIC, until the sibling enables it.
+    cpu::mask_irq();
+    gic::set(ICENABLER, TIMER.intid());
+    TIMER.arm(wait::us(100));
+    sleep_until_helped(spurious)?;
+    cpu::unmask_irq();
+    gic::let_in();
+    ensure_eq!(seen.count(TIMER.intid()), SLEEPS + 1, "interrupts of a timer enabled late");
+
+    // It has been taken and not ended, and the timer is due again.
+    cpu::mask_irq();
+    TIMER.arm(0);
+    wait::until("the timer", cpu::irq_pending)?;
+    ensure_eq!(gic::acknowledge(), TIMER.intid(), "what is acknowledged");
+    TIMER.arm(wait::us(100));
+    sleep_until_helped(0)?;
+    gic::end(TIMER.intid());
+    cpu::unmask_irq();
+    gic::let_in();
+    ensure_eq!(seen.count(TIMER.intid()), SLEEPS + 2, "interrupts after the end of one");
+
+    // A due timer that can do nothing takes no time from those below.
+    let turns = switches() - before;
+    let most = u64::from(ACTS.len() as u32 * 3);
+    ensure!(turns <= most, "it got its core {turns} times, for {} sleeps", ACTS.len());
+    cpus::join(HELPER)?;
+    ensure_eq!(EARLY.load(SeqCst), 0, "timer interrupts before their time");
+    pass!("{SLEEPS} sleeps, {turns} turns for {} more", ACTS.len())
+}
+
+/// When the sleeper's timer will fire; 0: not yet known.
+static DUE: AtomicU64 = AtomicU64::new(0);
+
+fn reset_before_timer() -> Check {
+    wait::until("the sleeper", || DUE.load(SeqCst) != 0)?;
+    // In the middle of the advance, which is 50 us.
+    let when = DUE.load(SeqCst) - wait::us(25);
+    wait::until("the timer advance", || TIMER.now() >= when)?;
+    calls::system_reset()
+}
+
+/// Its VM is reset while it is ahead of its timer, again and again.
+pub fn reset() -> Check<Done> {
+    needs_two_vcpus!();
+    super::reset::note_next_start();
+    irq::hook(stop_timer);
+    gic::set(ISENABLER, TIMER.intid());
+    cpus::start(HELPER, reset_before_timer)?;
+    cpu::mask_irq();
+    DUE.store(TIMER.arm(wait::us(300)), SeqCst);
+    cpu::wfi();
+    // The reset comes from another core, to a guest that may be back by then.
+    ensure!(TIMER.now() >= TIMER.compare(), "the sleep ended early");
+    wait::until("the reset", || false)?;
+    pass!("")
+}
