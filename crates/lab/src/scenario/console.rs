@@ -182,8 +182,8 @@ impl Person {
             let left = deadline.saturating_duration_since(Instant::now());
             let limit = Timespec::try_from(left).into_diagnostic()?;
             let mut fds = [PollFd::new(&self.terminal, PollFlags::IN)];
-            poll(&mut fds, Some(&limit)).into_diagnostic()?;
-            if left.is_zero() || !self.look() {
+            let in_time = poll(&mut fds, Some(&limit)).into_diagnostic()? > 0;
+            if !in_time || !self.look() {
                 return Err(miette!("{text:?} was not shown, but {:?}", self.heard));
             }
         }
