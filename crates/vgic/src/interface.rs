@@ -129,6 +129,22 @@ impl CpuInterface {
         held >> intid & 1 == 1
     }
 
+    /// Asserts that each list register in use has an interrupt of its own, which its bank
+    /// says is this vCPU's.
+    #[cfg(any(test, feature = "checked"))]
+    pub fn check(&self, gic: &Gic) {
+        for index in Bits(self.used) {
+            let intid = u32::from(self.intids[index as usize]);
+            let same = |other: &u32| u32::from(self.intids[*other as usize]) == intid;
+            assert_eq!(Bits(self.used).filter(same).count(), 1, "interrupt {intid} is listed twice");
+            let listed = gic.bank(self.vcpu, intid as usize / 32).listed.load(Ordering::Relaxed);
+            assert!(listed >> (intid % 32) & 1 == 1, "interrupt {intid} is listed unclaimed");
+            assert!(gic.is_held(self.vcpu, intid), "interrupt {intid} is another vCPU's");
+        }
+        let by_hand = self.used & self.by_hand;
+        assert_eq!(by_hand & !self.active, 0, "EL2 ends what the guest has not begun");
+    }
+
     /// List registers in use, as a bit set.
     #[must_use]
     pub fn used(&self) -> u32 {

@@ -16,7 +16,7 @@
 //! that vCPU's *attention* set and then rings its core; the owner looks only at
 //! the words so marked. Source: Arm IHI 0069H, chapters 4, 6 and 12.
 
-#![cfg_attr(not(test), no_std)]
+#![cfg_attr(not(any(test, feature = "pausing")), no_std)]
 #![forbid(unsafe_code)]
 
 mod atomic;
@@ -27,9 +27,14 @@ pub mod frames;
 mod guest_state;
 pub mod interface;
 mod list_register;
+#[cfg(any(test, feature = "pausing"))]
+mod pausing;
 mod requests;
 #[cfg(test)]
 mod tests;
+
+#[cfg(any(test, feature = "pausing"))]
+pub use pausing::before_each_access;
 
 use abi::MAX_VCPUS_PER_VM;
 use abi::platform::{INTID_END, SPI_FIRST};

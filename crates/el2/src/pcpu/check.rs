@@ -19,6 +19,7 @@ impl Pcpu {
             let place = BOARD.find(id);
             assert_eq!(place, self.index, "vCPU {} is owned here, but said to be there", id.0);
         }
+        self.scheduler.check();
         self.roster.check();
         self.ledger.check();
         self.mask.check(self.roster.loaded().is_some_and(|vcpu| vcpu.config().is_realtime()));

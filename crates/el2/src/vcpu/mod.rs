@@ -193,6 +193,14 @@ impl Vcpu {
     }
 }
 
+#[cfg(any(test, feature = "checked"))]
+impl Vcpu {
+    /// Asserts what holds of it wherever it is.
+    pub fn check(&self) {
+        self.interface.check(&self.config.shared().gic);
+    }
+}
+
 /// Returns the VM's memory in this view, as the vCPU of its index.
 #[inline(always)]
 fn space(config: &VcpuConfig, view: View) -> Space {

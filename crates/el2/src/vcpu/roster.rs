@@ -130,6 +130,8 @@ impl Roster {
         if let Some(id) = self.loaded_id() {
             assert!(self.parked[id].is_none(), "vCPU {} is here twice", id.0);
         }
+        let parked = (0..MAX_VCPUS).filter_map(|id| self.parked[VcpuId(id as u8)].as_deref());
+        parked.chain(self.loaded.as_deref()).for_each(Vcpu::check);
         if let Some(id) = self.float_owner {
             assert!(self.owns(id), "floating point of vCPU {}, which is gone", id.0);
         }

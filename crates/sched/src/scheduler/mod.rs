@@ -37,9 +37,12 @@
 //! | `extras` | what the core does only if some vCPU has an extra |
 //! | `budgets` | servers: accounts are charged and replenished |
 //! | `sections` | global critical sections and ceilings |
+//! | `check` | what always holds, for tests and checked builds |
 
 mod blocked;
 mod budgets;
+#[cfg(any(test, feature = "checked"))]
+mod check;
 mod extras;
 mod order;
 mod sections;

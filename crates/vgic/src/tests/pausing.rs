@@ -1,8 +1,8 @@
-//! Atomics of which any access may take long, on threads that ask for it; or
-//! before one of which something else happens.
+//! Accesses that take long, on threads that ask for it; or before one of which
+//! something else happens.
 
+use crate::pausing::before_each_access;
 use std::cell::{Cell, RefCell};
-use std::sync::atomic::Ordering;
 
 /// After how many more accesses, and what.
 type Interposed = (usize, Box<dyn FnOnce()>);
@@ -18,7 +18,7 @@ thread_local! {
 /// Before this thread's access number `at` from now on, this happens.
 pub fn interpose(at: usize, what: impl FnOnce() + 'static) {
     INTERPOSED.set(Some((at, Box::new(what))));
-    ARMED.set(true);
+    arm();
 }
 
 /// Answers whether it has happened, and lets it not happen any more.
@@ -46,6 +46,11 @@ fn step() {
 /// From now on accesses by this thread may take long.
 pub fn begin(seed: u64) {
     RANDOM.set(seed | 1);
+    arm();
+}
+
+fn arm() {
+    before_each_access(pause);
     ARMED.set(true);
 }
 
@@ -68,45 +73,3 @@ fn pause() {
         _ => {}
     }
 }
-
-macro_rules! pausing {
-    ($name:ident, $value:ty) => {
-        pub struct $name(std::sync::atomic::$name);
-
-        #[allow(dead_code, reason = "not every width needs every operation")]
-        impl $name {
-            pub const fn new(value: $value) -> Self {
-                Self(std::sync::atomic::$name::new(value))
-            }
-
-            pub fn load(&self, order: Ordering) -> $value {
-                pause();
-                self.0.load(order)
-            }
-
-            pub fn store(&self, value: $value, order: Ordering) {
-                pause();
-                self.0.store(value, order);
-            }
-
-            pub fn swap(&self, value: $value, order: Ordering) -> $value {
-                pause();
-                self.0.swap(value, order)
-            }
-
-            pub fn fetch_or(&self, value: $value, order: Ordering) -> $value {
-                pause();
-                self.0.fetch_or(value, order)
-            }
-
-            pub fn fetch_and(&self, value: $value, order: Ordering) -> $value {
-                pause();
-                self.0.fetch_and(value, order)
-            }
-        }
-    };
-}
-
-pausing!(AtomicU8, u8);
-pausing!(AtomicU16, u16);
-pausing!(AtomicU32, u32);

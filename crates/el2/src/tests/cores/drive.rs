@@ -85,6 +85,7 @@ impl World {
         guests::cast(&tables);
         machine::install(tables.board);
         machine::pause_with(pause);
+        vgic::before_each_access(|| machine::pause(Pause::Access));
         vectors::enter_with(guests::run);
         machine::with(|machine| {
             machine.add_memory(tables.header.bundle_pa, &system.bundle);

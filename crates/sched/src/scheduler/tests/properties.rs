@@ -134,6 +134,7 @@ impl Both {
 
     /// What the scheduler answers about each vCPU agrees with the model.
     fn check_answers(&self) {
+        self.core.check();
         for vcpu in &self.model.vcpus {
             let id = VcpuId(vcpu.id);
             assert_eq!(self.core.is_ready(id), vcpu.is_able(), "{id:?}");
