@@ -68,6 +68,16 @@ impl Coordination {
         self.0[vm] = Some(Coordinated { state: State::Off, status });
     }
 
+    /// Asserts that a VM is said to be in the state in which it is.
+    #[cfg(any(test, feature = "checked"))]
+    pub fn check(&self) {
+        for here in self.0.iter().flatten() {
+            let said = here.status.state;
+            let is_on = matches!(said, vm_state::LOADING | vm_state::RUNNING);
+            assert_eq!(is_on, here.state != State::Off, "{:?}, and said to be {said}", here.state);
+        }
+    }
+
     /// Stops if a VM is still being stopped, though all guests sleep.
     #[cfg(test)]
     pub fn check_rest(&self) {
@@ -143,6 +153,8 @@ mod tests {
         vm.starts();
         assert!(vm.stop(Message::VmsReset));
         assert!(!vm.stop(Message::VmsFailed), "it is being stopped");
+        coordination.check();
+        let vm = coordination.of(0).unwrap();
         assert_eq!(vm.halted(), Some(Message::VmsReset));
         assert_eq!(vm.halted(), None);
         vm.ends(true);

@@ -29,6 +29,7 @@ impl Pcpu {
         self.kernel_wait.check(self.roster.loaded_id());
         self.timer_advance.check(owned);
         self.consolidation.check();
+        self.coordination.check();
         for id in self.scheduler.sleepers_that_matter() {
             let Some(vcpu) = self.roster.parked(id) else { continue };
             let armed = self.deadlines.armed();
