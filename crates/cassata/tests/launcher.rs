@@ -78,6 +78,17 @@ fn an_interrupted_step_ends_as_commands_do() {
 }
 
 #[test]
+fn help_sets_nothing_up() {
+    let project = project();
+    for arguments in [&["--help"][..], &["test", "--help"], &["help", "run"], &[]] {
+        let output = Command::new(project.path().join("cassata")).args(arguments).output().unwrap();
+        assert!(output.status.success() && output.stderr.is_empty(), "{arguments:?}");
+        assert!(String::from_utf8(output.stdout).unwrap().contains("./cassata demo"));
+    }
+    assert!(!project.path().join("build").exists());
+}
+
+#[test]
 fn a_lock_of_another_user_is_told_with_its_owner() {
     let project = project();
     let lock = project.path().join("build/lock");

@@ -136,7 +136,11 @@ impl CpuInterface {
         for index in Bits(self.used) {
             let intid = u32::from(self.intids[index as usize]);
             let same = |other: &u32| u32::from(self.intids[*other as usize]) == intid;
-            assert_eq!(Bits(self.used).filter(same).count(), 1, "interrupt {intid} is listed twice");
+            assert_eq!(
+                Bits(self.used).filter(same).count(),
+                1,
+                "interrupt {intid} is listed twice"
+            );
             let listed = gic.bank(self.vcpu, intid as usize / 32).listed.load(Ordering::Relaxed);
             assert!(listed >> (intid % 32) & 1 == 1, "interrupt {intid} is listed unclaimed");
             assert!(gic.is_held(self.vcpu, intid), "interrupt {intid} is another vCPU's");
