@@ -1,10 +1,10 @@
-//! What a test asks of a core from outside, and what holds when all its guests sleep.
+//! What a test asks a core, and what must hold when all its guests sleep.
 
 use super::Pcpu;
 use sched::{Instant, VcpuId};
 
 impl Pcpu {
-    /// Returns true if a vCPU is this core's.
+    /// Returns true if this core owns a vCPU.
     pub fn owns(&self, id: VcpuId) -> bool {
         self.roster.owns(id)
     }

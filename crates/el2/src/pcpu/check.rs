@@ -1,12 +1,12 @@
-//! What holds on a core whenever a guest is about to run.
+//! What must hold on a core whenever a guest is about to run.
 
 use super::Pcpu;
 use crate::shared::BOARD;
 use sched::VcpuSet;
 
 impl Pcpu {
-    /// Returns the vCPUs that are this core's: of those that may come here, for this runs
-    /// after each exit.
+    /// Returns the vCPUs that this core owns. It looks only at those that may come here,
+    /// because it runs after each exit.
     pub(super) fn owned(&self) -> VcpuSet {
         self.known.iter().filter(|&id| self.roster.owns(id)).collect()
     }

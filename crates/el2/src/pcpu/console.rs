@@ -1,8 +1,8 @@
 //! All consoles over one UART.
 //!
-//! Guests' bytes and the hypervisor's own wait in rings; one core, the one least
-//! likely to have something urgent to do, carries them to the physical UART, a
-//! few at a time, and brings what arrives there to the guests.
+//! Guests' bytes and the hypervisor's own wait in rings. One core, without real-time
+//! vCPUs if there is one, writes them to the physical UART, a few at a time, and
+//! delivers to the guests what arrives there.
 
 use super::Pcpu;
 use crate::arch::{cpu, firmware, memory};
@@ -18,7 +18,7 @@ use core::sync::atomic::Ordering;
 use sched::Message;
 use sched::topology::Topology;
 
-/// Bytes carried at once, if no interrupt comes meanwhile.
+/// Bytes written at once, if no interrupt comes meanwhile.
 const BURST: usize = 32;
 
 /// The physical UART and what goes over it.
@@ -45,8 +45,8 @@ impl Console {
     fn send(&mut self, channel: u8, byte: u8) {
         let uart = &mut self.uart;
         self.mux.push(channel, byte, |byte| {
-            // Framing adds a byte or two to what there was room for; a FIFO
-            // that is full then is a matter of one character's time.
+            // Framing adds a byte or two to what there was room for. If the FIFO
+            // is full then, this waits for one character's time.
             while uart.is_tx_fifo_full() {}
             uart.write_word(byte);
         });
@@ -62,8 +62,8 @@ impl Console {
 }
 
 impl Pcpu {
-    /// A guest's console, or (as one more than the VMs) the hypervisor's own,
-    /// has output.
+    /// Has the output of a VM's console written to the UART, or (`channel` is
+    /// `MAX_VMS`) that of the hypervisor's own.
     pub fn console_has_output(&mut self, channel: usize) {
         if self.console.is_some() {
             self.keep_carrying();
@@ -72,8 +72,8 @@ impl Pcpu {
         }
     }
 
-    /// Carries one burst to the UART, if this core drives it. Returns true if more waits and
-    /// can go.
+    /// Writes one burst to the UART, if this core drives it. Returns true if more waits and
+    /// the UART has room.
     pub(super) fn carry_console(&mut self) -> bool {
         let Some(mut console) = self.console.take() else { return false };
         let more = self.carry_burst(&mut console);
@@ -87,8 +87,8 @@ impl Pcpu {
 
     fn carry_burst(&mut self, console: &mut Console) -> bool {
         let mut budget = BURST;
-        // A byte is carried in any case, or a guest that interrupts all the time could
-        // silence all others.
+        // One byte is written in any case, or a guest that causes interrupts all the time
+        // could keep all others from the UART.
         let goes_on = |budget| budget == BURST || budget > 0 && !cpu::interrupt_pending();
         while goes_on(budget) && !LOG.is_empty() {
             if !console.has_room() {
@@ -116,7 +116,7 @@ impl Pcpu {
         self.output_waits()
     }
 
-    /// Returns true if there are bytes that were not carried yet.
+    /// Returns true if there are bytes that were not written yet.
     fn output_waits(&self) -> bool {
         let vms = self.system.header.vm_count as usize;
         !LOG.is_empty() || (0..vms).any(|vm| !VMS[vm].uart.is_idle())
@@ -128,12 +128,12 @@ impl Pcpu {
         self.notify(vm, effects);
     }
 
-    /// The physical UART has room again, or something arrived.
+    /// Handles the physical UART's interrupt: there is room again, or a byte arrived.
     pub(super) fn console_interrupt(&mut self) {
         let Some(mut console) = self.console.take() else {
             return bug!("the UART interrupts a core that does not drive it");
         };
-        // Before the bytes are read: what comes after them interrupts again.
+        // Before the bytes are read: a byte that comes later interrupts again.
         console.uart.clear_interrupts(Interrupts::all());
         for _ in 0..BURST {
             let Ok(Some(byte)) = console.uart.read_word() else { break };
@@ -148,15 +148,15 @@ impl Pcpu {
         self.keep_carrying();
     }
 
-    /// Carries one burst; if there is more, the next comes after whatever
-    /// interrupts are waiting.
+    /// Writes one burst; if there is more, the next comes after the interrupts that
+    /// are pending.
     pub(super) fn keep_carrying(&mut self) {
         if self.carry_console() {
             self.tell(self.index, Message::Consoles, 0, false);
         }
     }
 
-    /// No VM is left and everything was said.
+    /// Ends the system: no VM is left and all output is written.
     fn finish(&self) {
         if self.system.header.flags & flags::OFF_WHEN_DONE != 0 {
             firmware::power_off();
@@ -164,7 +164,7 @@ impl Pcpu {
     }
 }
 
-/// Says a line on the hypervisor's own console: `log!(core, "...", ...)`.
+/// Writes a line to the hypervisor's own console: `log!(core, "...", ...)`.
 macro_rules! log {
     ($core:expr, $($argument:tt)*) => {{
         $crate::pcpu::console::write(format_args!($($argument)*));
@@ -197,7 +197,7 @@ pub fn stop(what: fmt::Arguments) -> ! {
     cpu::halt()
 }
 
-/// Says something on the UART directly, when nothing else works any more.
+/// Writes to the UART directly, when nothing else works any more.
 pub fn emergency(arguments: fmt::Arguments) {
     struct ToUart(*mut u32);
     impl Write for ToUart {
@@ -205,7 +205,7 @@ pub fn emergency(arguments: fmt::Arguments) {
             let frame = [abi::console::SWITCH, abi::console::CHANNEL_BASE];
             for byte in frame.into_iter().chain(text.bytes()) {
                 // SAFETY: the data register of a PL011; at worst characters of
-                // others get mixed up with ours.
+                // another core mix with these.
                 unsafe { self.0.write_volatile(u32::from(byte)) };
             }
             Ok(())
@@ -219,5 +219,5 @@ pub fn emergency(arguments: fmt::Arguments) {
     let _ = ToUart(memory::at(uart)).write_fmt(format_args!("\ncassata: {arguments}"));
 }
 
-/// Where to complain when the tables cannot be believed: QEMU's `virt`.
+/// The UART of QEMU's `virt`, for messages when the tables are not recognised.
 const FALLBACK_UART: u64 = 0x0900_0000;

@@ -1,16 +1,16 @@
-//! Cores without much to do give their vCPUs away and are powered down.
+//! Cores with little to do give their vCPUs away and are powered down.
 //!
-//! When is the matter of [`Consolidation`](crate::parts::Consolidation); which cores may be,
-//! and which shelter their vCPUs, the host's.
+//! [`Consolidation`](crate::parts::Consolidation) decides when. The host has chosen which
+//! cores may be powered down, and the consolidation target of each (here `shelter`): the
+//! core to which its vCPUs go.
 //!
-//! A core leaves as a vCPU does: each of its vCPUs departs to the shelter, asleep
-//! or not, with its timers and interrupts. Then its own state is put to rest and
-//! the firmware switches it off. The shelter switches it on again; it begins where
-//! every core begins, finds its state, and asks for its vCPUs.
+//! A core that leaves hands each of its vCPUs, asleep or not, over to the target. Then it
+//! saves its own state and the firmware switches it off. The target switches it on
+//! again; it begins where every core begins, finds its state, and recalls its vCPUs.
 //!
-//! Messages to a core that is off stay in its mailbox. They are for vCPUs that it
-//! does not own, so that it may read them late, or for VMs: which of its vCPUs
-//! those mean is seen from their epochs.
+//! Messages to a core that is off stay in its mailbox. A message about a vCPU may be read
+//! late, because the core does not own that vCPU. A message about a VM is too: the epoch
+//! of each vCPU tells whether the message concerns it.
 
 use super::Pcpu;
 use super::console::log;
@@ -30,13 +30,13 @@ statics! {
     static RESTING: [Transit<Pcpu>; MAX_PCPUS] = [const { Transit::new() }; MAX_PCPUS];
 }
 
-/// Returns the state of a core that was powered down: it goes on with that.
+/// Returns the state with which a core that was powered down goes on.
 pub fn returning(index: usize) -> Option<&'static mut Pcpu> {
     RESTING[index].take()
 }
 
 impl Pcpu {
-    /// Looks at the load from now on, if this core may leave.
+    /// Begins to look at the load, if this core may leave.
     pub fn begin_to_look(&mut self) {
         if self.consolidation.shelter().is_some() {
             self.begin_window(timer::now());
@@ -48,13 +48,13 @@ impl Pcpu {
         self.consolidation.begin_window(now, idled);
     }
 
-    /// Returns how long this core and the one that would shelter its vCPUs have idled.
+    /// Returns how long this core and its consolidation target have idled.
     fn idled(&self, now: Instant) -> Idled {
         let shelter = self.consolidation.shelter().unwrap_or(self.index);
         Idled { here: RESTS[self.index].idled(now), shelter: RESTS[shelter].idled(now) }
     }
 
-    /// Waits for an interrupt as a core that takes part, or powers down.
+    /// Waits for an interrupt and records how long, or powers this core down if it leaves.
     #[inline(never)]
     pub(super) fn rest_or_leave(&mut self) {
         if self.consolidation.is_leaving() {
@@ -66,13 +66,13 @@ impl Pcpu {
         RESTS[self.index].end(timer::now());
     }
 
-    /// A window is over.
+    /// Looks at the load at the end of a window, and does what follows.
     #[inline(never)]
     pub(super) fn look_at_load(&mut self, now: Instant) {
         let idled = self.idled(now);
         let verdict = match self.consolidation.shelter() {
             Some(shelter) => {
-                // One that reports a failure comes when it has.
+                // A vCPU that has a job comes back when the job is done.
                 let busy = !self.jobs.pending().is_empty() || self.scheduler.holds_back();
                 let held = self.recall_missing(shelter) || busy;
                 self.consolidation.look_as_leaver(now, idled, held)
@@ -96,15 +96,15 @@ impl Pcpu {
         }
     }
 
-    /// Asks for the vCPUs that belong here and are not. Returns true if there are any.
+    /// Recalls the vCPUs that are based here and are elsewhere. Returns true if there are any.
     fn recall_missing(&self, shelter: usize) -> bool {
         let missing = |&id: &_| !self.roster.owns(id);
         let missing = self.consolidation.mine().iter().filter(missing);
         missing.map(|id| self.tell(shelter, Message::Recalls, id.number(), false)).count() > 0
     }
 
-    /// This core, whose vCPUs are gone, is switched off, and goes on with
-    /// [`Self::come_back`]. Comes back only when the firmware refuses.
+    /// Switches this core, whose vCPUs are gone, off. It goes on with [`Self::come_back`];
+    /// this function returns only if the firmware refuses.
     fn power_down(&mut self) {
         self.ledger.powers_down(timer::now());
         let this = core::ptr::from_mut(self);
@@ -123,7 +123,7 @@ impl Pcpu {
         log!(self, "pCPU {} cannot be powered down", self.index);
     }
 
-    /// This core was powered down: nothing of what its hardware held is there.
+    /// Sets this core up after it was powered down: its hardware has lost its state.
     pub fn come_back(&mut self) {
         let now = timer::now();
         self.redistributor = start_redistributor(self.index, self.system);
@@ -147,7 +147,7 @@ impl Pcpu {
         }
     }
 
-    /// A vCPU has come whose core leaves.
+    /// Begins to look at the load, now that a vCPU has come whose core leaves.
     #[inline(never)]
     pub(super) fn shelter(&mut self) {
         if self.consolidation.begins_to_shelter() {
@@ -155,8 +155,8 @@ impl Pcpu {
         }
     }
 
-    /// Switches a core on. If it is still on its way off, it is called again when
-    /// the next window is over.
+    /// Switches a core on. If it is still on its way to CPU_OFF, it is called again at the
+    /// end of the next window.
     fn call_back(&mut self, core: usize) {
         let mpidr = self.system.board.pcpu_mpidr[core];
         if firmware::start_core(mpidr, core) == Started::No {

@@ -1,7 +1,7 @@
-//! vCPUs of a VM that run together or not at all.
+//! The vCPUs of a VM run at the same time or not at all.
 //!
-//! The cores agree through one word for each VM: which of its vCPUs could run and
-//! are displaced. While there is any, each core's scheduler holds the others back.
+//! One word for each VM says which of its vCPUs could run and are displaced. While
+//! there is one, each core's scheduler holds the other vCPUs of the VM back.
 
 use super::Pcpu;
 use crate::arch::timer;
@@ -10,9 +10,9 @@ use core::sync::atomic::Ordering;
 use sched::{Message, VcpuId, VcpuSet};
 
 impl Pcpu {
-    /// The siblings of a vCPU stop because it cannot run, or go on.
+    /// Records whether a vCPU is displaced though it could run, for which its siblings stop.
     pub(super) fn set_stalled(&mut self, id: VcpuId, stalled: bool) {
-        // One that is on its way here was never waited for: those that are do not move.
+        // Siblings stop only for vCPUs that do not migrate.
         let Some(vcpu) = self.roster.get(id) else { return };
         let (vm, bit) = (vcpu.vm(), 1 << vcpu.index());
         let set = &VMS[vm].stalled;
@@ -28,7 +28,7 @@ impl Pcpu {
         }
     }
 
-    /// Lets this core's vCPUs of a VM run, or not.
+    /// Holds this core's vCPUs of a VM back, or lets them run, as the VM's word says.
     pub(super) fn follow_siblings(&mut self, vm: usize) {
         let stalled = VMS[vm].stalled.load(Ordering::Acquire) != 0;
         for id in self.vcpus_of(vm) {
@@ -58,7 +58,7 @@ impl Pcpu {
         }
     }
 
-    /// Lets a vCPU run again that was held back.
+    /// Releases a vCPU that was held back.
     fn go_on_with_siblings(&mut self, id: VcpuId) {
         let ready = self.scheduler.release(id);
         if ready && let Some(vcpu) = self.roster.get(id) {

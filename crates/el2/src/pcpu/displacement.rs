@@ -1,9 +1,8 @@
 //! Carrying out what policies say ([`sched::policy`]).
 //!
 //! A policy is asked when a vCPU that displaces others has the core: its registers are
-//! on the hardware by then, and its guest is next. Which vCPUs it displaces was worked
-//! out at the start; a core none of whose vCPUs has a policy with a say finds that there
-//! are no migration candidates, and that is all it pays.
+//! on the hardware by then, and its guest runs next. Which vCPUs it displaces was computed
+//! when the core started. A core without migration candidates only tests for that.
 
 use super::Pcpu;
 use super::visitors::{destination, destination_among, idle_elsewhere};
@@ -13,8 +12,8 @@ use sched::policy::{Displaced, Then};
 use sched::{Recall, VcpuId, VcpuSet};
 
 impl Pcpu {
-    /// This vCPU has the core and is on the hardware: carries out which vCPUs leave or
-    /// come back because of it. `crowded`: equals are ready, too.
+    /// Makes vCPUs leave or come back because `current` has the core and is loaded.
+    /// `crowded`: equals of `current` are ready, too.
     #[inline(never)]
     pub(super) fn migrate(&mut self, current: VcpuId, crowded: bool) {
         let switch = self.displacement.on_switch(current);
@@ -35,9 +34,9 @@ impl Pcpu {
         }
     }
 
-    /// Another vCPU has the core of this one: does what its policy says.
+    /// Does what the policy of a vCPU says whose core another vCPU has.
     fn displace(&mut self, id: VcpuId) {
-        // It may have left before, for good: then it is not awaited.
+        // It may have left earlier, without a recall: then it is not awaited.
         let Some(parked) = self.roster.parked(id) else { return };
         let config = parked.config();
         if !parked.is_on() || self.jobs.has(id) {
@@ -58,7 +57,7 @@ impl Pcpu {
                     // There is nowhere to go, or no longer.
                     return;
                 }
-                // One that just leaves comes back by itself.
+                // After `Leave` a vCPU comes back without a recall.
                 if then != Then::Leave {
                     self.displacement.awaits(id);
                 }
@@ -67,7 +66,7 @@ impl Pcpu {
         }
     }
 
-    /// The core is free for these vCPUs again.
+    /// Recalls these vCPUs, or lets their siblings go on: the core is free for them again.
     #[inline(never)]
     pub(super) fn release(&mut self, free: VcpuSet) {
         let recalled = self.displacement.release(free);
@@ -83,17 +82,17 @@ impl Pcpu {
         }
     }
 
-    /// An interrupt came for a vCPU of this core: if that lies displaced, its policy may
-    /// want it to leave after all.
+    /// Applies the interrupt rule: a vCPU of this core that is displaced leaves now, if its
+    /// policy says so, because an interrupt came for it.
     #[inline(never)]
     pub(super) fn interrupted(&mut self, id: VcpuId) {
         let Some(current) = self.ledger.current() else { return };
-        // One that has a job for its VM stays, as in [`Self::displace`]: elsewhere its guest
-        // would run without it.
+        // A vCPU with a job stays, as in [`Self::displace`]: elsewhere its guest would run
+        // before the job is done.
         if !(self.displacement.losers(current) - self.jobs.pending()).has(id) {
             return;
         }
-        // It does not lie here if its registers are still on the hardware.
+        // A vCPU whose registers are still on the hardware does not leave.
         let Some(parked) = self.roster.parked(id) else { return };
         let config = parked.config();
         if config.policy().interrupted() == Then::Leave {

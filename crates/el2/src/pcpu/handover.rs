@@ -1,15 +1,15 @@
 //! Moving vCPUs between cores.
 //!
 //! Migration moves the owning reference ([`crate::shared::transit`]). The *base* of a vCPU is the
-//! core its description names. Whether and where to it leaves is decided in
-//! [`displacement`](super::displacement).
+//! core that its description names. [`displacement`](super::displacement) and
+//! [`visitors`](super::visitors) decide whether it leaves, and where it goes.
 //!
-//! Every core that may come to own a vCPU has it in its scheduler from the start. Where it
-//! is not, it sleeps and nothing wakes it, so that coming and going is as cheap as waking
-//! and sleeping.
+//! Every core that may come to own a vCPU has it in its scheduler from the start. On a core
+//! that does not own it, it sleeps and nothing wakes it, so that arriving and leaving are as
+//! cheap as waking and sleeping.
 //!
-//! A VM is stopped where its vCPUs belong: a vCPU that is halted elsewhere goes back to its base first,
-//! and one that was on its way is halted where it arrives.
+//! vCPUs are halted at their bases: a visitor goes back to its base first, and a vCPU that
+//! was on its way when its VM was stopped is switched off where it arrives.
 
 use super::Pcpu;
 use crate::arch::{context, gic, statics, timer};
@@ -27,10 +27,10 @@ statics! {
 }
 
 impl Pcpu {
-    /// A vCPU's base wants it back.
+    /// Sends a vCPU back to its base, which has recalled it, unless it has a job here.
     pub(super) fn send_back(&mut self, id: VcpuId) {
         let base = self.base_of(id);
-        // One that was recalled from a job for its VM comes back when that is done.
+        // A vCPU with a job comes back when the job is done.
         if !self.jobs.has(id) && BOARD.may_return(self.index, base) {
             if !self.timer_advance.early().is_empty() {
                 self.fall_asleep_again(id);
@@ -39,7 +39,7 @@ impl Pcpu {
         }
     }
 
-    /// Gives a vCPU of this core, if it is, to another core.
+    /// Hands a vCPU over to another core, if this core owns it.
     pub(super) fn depart(&mut self, id: VcpuId, to: usize) {
         if self.roster.is_loaded(id) {
             if self.loaded_is_current() {
@@ -52,8 +52,8 @@ impl Pcpu {
         self.hand_over(id, to);
     }
 
-    /// Gives a vCPU that is not loaded to another core, if it is this core's: a vCPU that is
-    /// recalled may have left already. A real-time guest may wait for this.
+    /// Hands a vCPU that is not loaded over to another core, if this core owns it: a vCPU that
+    /// is recalled may have left already. A real-time guest may wait for this.
     #[inline(always)]
     pub(super) fn hand_over(&mut self, id: VcpuId, to: usize) {
         let Some(mut vcpu) = self.roster.take_parked(id) else { return };
@@ -71,8 +71,8 @@ impl Pcpu {
         if vcpu.config().has_devices() {
             self.reroute(vcpu.vm(), to);
         }
-        // Its base may have been taken again meanwhile: then it may have to leave
-        // at once, and not when the real-time guest sleeps next.
+        // A real-time vCPU may have its base again: then it may have to leave at once, and
+        // not when that guest sleeps next.
         let urgent = back && vcpu.config().leaves_when_displaced();
         TRANSITS[id.number()].put(vcpu.give_away());
         self.need_resched = true;
@@ -81,7 +81,7 @@ impl Pcpu {
         }
     }
 
-    /// Receives a vCPU that another core has given to this one.
+    /// Receives a vCPU that another core has handed over to this one.
     pub(super) fn receive(&mut self, id: VcpuId) {
         let Some(vcpu) = TRANSITS[id.number()].take() else {
             return bug!("a vCPU arrives that is not on its way");
@@ -92,8 +92,8 @@ impl Pcpu {
         // From here on a core that has something for the vCPU tells this one; what was left
         // before is looked at below.
         let received = BOARD.received(id, self.index, base, config.is_relocatable());
-        // Its VM was stopped since it was switched on. That counts for a vCPU that is off,
-        // too: if it has asked for the stop, it passes for on until it is halted.
+        // Its VM was stopped since it was switched on. A vCPU that is off is tested, too: if it
+        // has asked for the stop, `POWER` has it as on until it is halted.
         let stale = vcpu.epoch() != VMS[vm].epoch.load(Ordering::Acquire);
         let (on, news) = (vcpu.is_on() && !stale, vcpu.has_news());
         self.scheduler.come_back(id, vcpu.left_ready());
@@ -126,16 +126,16 @@ impl Pcpu {
             self.halt_at_base(id);
             self.accept_power_on(id);
         }
-        // A guest that sleeps and has nothing new sleeps on.
+        // A guest that sleeps and has no new interrupts sleeps on.
         if news {
             self.deliver_pending(id);
         }
-        // It may hold what others spin for.
+        // It may hold a lock for which siblings spin.
         self.yield_to(id);
     }
 
-    /// A vCPU that is off: where it belongs, and where it is sheltered, it counts
-    /// as halted. Elsewhere it has no business.
+    /// Records a vCPU that is off as halted, if this core is its base or the consolidation
+    /// target of its base. From any other core, sends it to its base.
     pub(super) fn halt_at_base(&mut self, id: VcpuId) {
         let base = self.base_of(id);
         if base != self.index && !self.consolidation.shelters(base) {
@@ -159,8 +159,8 @@ impl Pcpu {
         context::open_float(false);
     }
 
-    /// Devices of a VM that this core coordinates interrupt the core that its vCPU has
-    /// gone to: here they would stay pending behind the real-time guest.
+    /// Routes the device interrupts of a VM that this core coordinates to the core to which
+    /// its first vCPU has gone: here they would stay pending while a real-time guest runs.
     fn reroute(&self, vm: usize, to: usize) {
         if self.coordinator_of(vm) != self.index {
             return;

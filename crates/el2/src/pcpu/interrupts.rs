@@ -8,7 +8,7 @@ use crate::shared::VMS;
 use abi::system::{System, flags};
 
 impl Pcpu {
-    /// Deals with an interrupt that was acknowledged.
+    /// Handles a physical interrupt that was acknowledged.
     pub fn take(&mut self, intid: u32) {
         match intid {
             timer::VIRTUAL_INTID => self.virtual_timer(),
@@ -35,8 +35,8 @@ impl Pcpu {
         }
     }
 
-    /// The loaded guest's own timer: from here to the guest nothing is looked
-    /// up, as this happens more often than anything else.
+    /// Injects the loaded guest's own timer interrupt. The path from here to the guest looks
+    /// nothing up, because this is the most frequent interrupt.
     fn virtual_timer(&mut self) {
         let intid = timer::VIRTUAL_INTID;
         gic::drop_priority(intid);
@@ -49,7 +49,7 @@ impl Pcpu {
         self.wake_loaded();
     }
 
-    /// The loaded vCPU has got an interrupt: if it slept, it is awake.
+    /// Wakes the loaded vCPU, which has got an interrupt, if it slept.
     fn wake_loaded(&mut self) {
         if !self.loaded_is_current()
             && let Some(id) = self.roster.loaded().filter(|vcpu| vcpu.is_on()).map(|vcpu| vcpu.id())
@@ -58,7 +58,7 @@ impl Pcpu {
         }
     }
 
-    /// A device's interrupt: its guest gets it, and ends it.
+    /// Posts a device's interrupt for its guest, which will end it.
     fn pass_through(&mut self, intid: u32) {
         gic::drop_priority(intid);
         let spis = &self.system.spis[..self.system.header.spi_count as usize];

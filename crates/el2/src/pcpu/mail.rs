@@ -1,4 +1,4 @@
-//! What cores tell each other.
+//! Messages between cores.
 
 use super::Pcpu;
 use crate::arch::gic;
@@ -9,7 +9,7 @@ use sched::{Member, Members, Message, Move, VcpuId};
 use vgic::Effects;
 
 impl Pcpu {
-    /// Reads what other cores have to say.
+    /// Reads all messages for this core, and does what they ask for.
     pub fn read_mail(&mut self) {
         for step in BOARD.moves(self.index) {
             match step {
@@ -43,8 +43,8 @@ impl Pcpu {
         }
     }
 
-    /// Sends a message to another core, and rings if that is needed; urgently, if a
-    /// real-time vCPU that runs there must not keep it waiting.
+    /// Sends a message to another core, and rings if the message is new. `urgent`: the core
+    /// must read it while a real-time vCPU runs there.
     pub(super) fn tell(&self, core: usize, message: Message, member: usize, urgent: bool) {
         if BOARD.send(core, message, member) {
             self.ring(core, urgent);
@@ -58,14 +58,14 @@ impl Pcpu {
         }
     }
 
-    /// Rings though what was sent may not be new.
+    /// Rings a core's doorbell, whether or not a message is new.
     pub(super) fn ring(&self, core: usize, urgent: bool) {
         let doorbell = if urgent { gic::DOORBELL_REALTIME } else { gic::DOORBELL };
         gic::ring(self.bells[core], doorbell);
     }
 
-    /// Something was posted for these vCPUs of a VM: looks after its own and tells the
-    /// others' cores.
+    /// Delivers what was posted to those of these vCPUs of a VM that this core owns, and sends
+    /// a message to the owners of the others.
     pub fn notify(&mut self, vm: usize, effects: Effects) {
         if effects.notify == 0 {
             return;
@@ -83,14 +83,15 @@ impl Pcpu {
         }
     }
 
-    /// Returns true if a vCPU has to be reached while a real-time one runs. Not if it can
-    /// do nothing: a sibling could take the core from that one for ever.
+    /// Returns true if messages for a vCPU must be read while a real-time vCPU runs. A vCPU
+    /// that is off or has failed needs none: a sibling could otherwise take time from the
+    /// real-time vCPU for ever.
     pub(super) fn is_urgent(&self, id: VcpuId) -> bool {
         let table = &self.system.vcpus[id.number()];
         table.flags & vcpu_flags::URGENT != 0 && POWER[id.number()].hears()
     }
 
-    /// A vCPU of this core may have new interrupts.
+    /// Lists, or wakes for, new interrupts of a vCPU of this core, if it is on.
     pub(super) fn deliver_pending(&mut self, id: VcpuId) {
         if !self.roster.get(id).is_some_and(|vcpu| vcpu.is_on()) {
             return;

@@ -1,4 +1,4 @@
-//! vCPUs wake and sleep, and have the core by turns.
+//! vCPUs wake and sleep, and take turns on the core.
 
 use super::Pcpu;
 use crate::arch::context::General;
@@ -6,7 +6,7 @@ use crate::arch::timer;
 use sched::{Instant, VcpuId, Woken};
 
 impl Pcpu {
-    /// A sleeping vCPU is ready from now on, if it is this core's.
+    /// Makes a sleeping vCPU ready, if this core owns it.
     #[inline(never)]
     pub fn wake(&mut self, id: VcpuId) {
         let Some(vcpu) = self.roster.get(id) else { return };
@@ -18,7 +18,7 @@ impl Pcpu {
         vcpu.account().begin_waiting(timer::now());
     }
 
-    /// A vCPU sleeps from now on, or is off.
+    /// Makes a vCPU sleep. `state` is what the status area says of it: sleeping or off.
     #[inline(never)]
     pub fn sleep(&mut self, id: VcpuId, state: u64) {
         let now = timer::now();
@@ -29,7 +29,7 @@ impl Pcpu {
         self.need_resched = true;
     }
 
-    /// As [`Self::sleep`], for the guest that just asked for it: it ran, so it was not
+    /// Like [`Self::sleep`], for the guest that has asked for it: it ran, so it was not
     /// waiting.
     pub fn loaded_sleeps(&mut self) {
         if let Some(vcpu) = self.roster.loaded_mut() {
@@ -46,7 +46,7 @@ impl Pcpu {
         let Some(turn) = self.ledger.give(next, now) else { return };
         if let Some(previous) = turn.of {
             let still_ready = self.scheduler.is_ready(previous);
-            // One that is not loaded had its turn for a job of ours.
+            // A vCPU that is not loaded had its turn for a job.
             let in_kernel =
                 if self.roster.is_loaded(previous) { General::kernel_mode() } else { 0 };
             if let Some(vcpu) = self.roster.get(previous) {
@@ -61,8 +61,8 @@ impl Pcpu {
         }
     }
 
-    /// A sibling that runs here may wait for what this vCPU does about an interrupt, and
-    /// would spin for the rest of its quantum: this one runs first.
+    /// Lets a vCPU run before a sibling that runs here: the sibling may spin until the vCPU
+    /// has handled an interrupt, or released a lock.
     pub(super) fn yield_to(&mut self, id: VcpuId) {
         let Some(vcpu) = self.roster.parked(id) else { return };
         let vm = vcpu.vm();

@@ -7,13 +7,13 @@ use core::sync::atomic::Ordering;
 use sched::{Instant, Message, VcpuId};
 
 impl Pcpu {
-    /// A guest came to EL2.
+    /// Records when a guest came to EL2.
     #[inline]
     pub fn begin_stay(&mut self) {
         self.entered = timer::now();
     }
 
-    /// Before a guest runs again.
+    /// Schedules if needed, and books the stay at EL2, before a guest runs again.
     #[inline(always)]
     pub fn end_stay(&mut self) {
         if self.need_resched {
@@ -28,7 +28,7 @@ impl Pcpu {
         self.check();
     }
 
-    /// Does what the scheduler says until a guest is ready to run.
+    /// Carries out the scheduler's decisions until a guest is loaded and may run.
     pub fn schedule(&mut self) {
         loop {
             self.need_resched = false;
@@ -61,9 +61,9 @@ impl Pcpu {
         }
     }
 
-    /// This vCPU has the core: puts it on the hardware, and carries out what that means to
-    /// others. Returns true if the scheduler has to be asked again: the vCPU may have left,
-    /// and siblings that go on are ready now, and share in quanta.
+    /// Loads a vCPU that has the core, and makes others leave or come back because of it.
+    /// Returns true if the scheduler has to be asked again: the vCPU may have left, or
+    /// siblings that were released may be ready.
     #[inline(always)]
     pub(super) fn put_on_hardware(&mut self, id: VcpuId, until: Option<Instant>) -> bool {
         if !self.roster.is_loaded(id) {
@@ -78,14 +78,14 @@ impl Pcpu {
         self.need_resched
     }
 
-    /// Does a piece of a vCPU's job, and takes what interrupts came meanwhile.
+    /// Does a piece of a vCPU's job, and takes the interrupts that came meanwhile.
     #[inline(never)]
     pub(super) fn work(&mut self, id: VcpuId, until: Option<Instant>) {
         self.arm(until);
         self.mask_nothing();
         self.work_on(id);
         self.take_pending_interrupts();
-        // What was done here is on no guest's account.
+        // `longest_el2` of a vCPU does not contain jobs.
         self.entered = timer::now();
     }
 
@@ -115,12 +115,12 @@ impl Pcpu {
         self.entered = timer::now();
         self.take_pending_interrupts();
         if more && self.need_resched {
-            // A vCPU has the core now: the rest comes between what it does.
+            // A vCPU has the core now: the rest is written when EL2 next reads its mailbox.
             self.tell(self.index, Message::Consoles, 0, false);
         }
     }
 
-    /// Waits for an interrupt; tells other cores of that if they have to know.
+    /// Waits for an interrupt; lets other cores know if they may send a vCPU here.
     #[inline(always)]
     pub(super) fn wait(&mut self) {
         if self.idle_news.is_wanted() {
@@ -132,8 +132,8 @@ impl Pcpu {
         }
     }
 
-    /// Takes what interrupts are pending, until one wakes a vCPU: the decision which is
-    /// to run next does not wait for the rest, which comes when a guest has the core.
+    /// Takes pending interrupts, until one wakes a vCPU: that vCPU must not wait for the
+    /// others, which come when a guest has the core.
     pub(super) fn take_pending_interrupts(&mut self) {
         while cpu::interrupt_pending() {
             let intid = gic::acknowledge();

@@ -1,14 +1,14 @@
 //! A real-time vCPU gets its core before its own timer fires.
 //!
-//! What a timer will do is known beforehand. EL2's own timer is therefore set earlier
-//! than that of a vCPU that sleeps, by its *advance*: the switch, the departure of those
-//! it displaces, and whatever EL2 is about are over when the timer fires. Its guest has
-//! executed WFI and must not notice, so EL2 waits in its stead, with its registers on the
-//! hardware; then the timer is an interrupt without a switch.
+//! The deadline of a timer is known beforehand. EL2 therefore sets its own timer earlier
+//! than the timer of a sleeping vCPU, by the vCPU's *advance*. When the vCPU's timer fires,
+//! the switch, the departure of the vCPUs that it displaces, and whatever EL2 was doing are
+//! over. The guest has executed WFI and must not notice, so EL2 itself waits with WFI, with
+//! the vCPU loaded; then the timer is an interrupt without a switch.
 //!
-//! For the scheduler such a vCPU is ready: it has the core. It was *woken early* until it
-//! has an interrupt that ends its WFI, or has to give way to one that displaces it, or
-//! turns out to sleep on, its timer's interrupt being disabled.
+//! For the scheduler such a vCPU is ready, and has the core. It counts as *woken early* until
+//! it has an interrupt that ends its WFI, or a vCPU displaces it, or it has to sleep on
+//! because its timer's interrupt is disabled.
 
 use super::Pcpu;
 use crate::arch::{cpu, timer};
@@ -28,7 +28,9 @@ pub(super) enum Before {
 }
 
 impl Pcpu {
-    /// Some vCPU has a job, or was woken early: `current`, which has the core, or another.
+    /// Does what comes before the guest of `current`, which has the core: a piece of its job,
+    /// or the wait for its timer. vCPUs that were woken early and that `current` displaces
+    /// sleep again.
     #[inline(never)]
     pub(super) fn before_guest(&mut self, current: VcpuId, until: Option<Instant>) -> Before {
         for loser in self.timer_advance.early() & self.displacement.losers(current) {
@@ -44,7 +46,7 @@ impl Pcpu {
         Before::Nothing
     }
 
-    /// EL2's timer has fired for this vCPU, which has an advance.
+    /// Wakes a vCPU with an advance, for which EL2's timer has fired.
     #[inline(never)]
     pub(super) fn wake_before_timer(&mut self, id: VcpuId, now: Instant) {
         let Some(vcpu) = self.roster.parked(id) else {
@@ -59,8 +61,8 @@ impl Pcpu {
         self.wake(id);
     }
 
-    /// The core idles. Returns when the loaded vCPU, if it sleeps here, has to be woken
-    /// early: those that it displaces may lie asleep here.
+    /// Returns when the loaded vCPU, if it sleeps, has to be woken early on a core that
+    /// idles: vCPUs that it displaces may sleep here, and have to leave.
     pub(super) fn loaded_wakes_at(&mut self, now: Instant) -> Option<Instant> {
         let vcpu = self.roster.loaded()?;
         let (id, advance) = (vcpu.id(), vcpu.config().timer_advance());
@@ -72,7 +74,7 @@ impl Pcpu {
         (asleep && !self.loaded_timer_is_held()).then_some(wakes_at)
     }
 
-    /// The loaded vCPU is woken early, now.
+    /// Wakes the loaded vCPU early.
     pub(super) fn wake_loaded_early(&mut self) {
         if let Some(id) = self.roster.loaded_id() {
             self.timer_advance.begin(id);
@@ -80,8 +82,8 @@ impl Pcpu {
         }
     }
 
-    /// A vCPU that was woken early leaves its core to another, and there may be woken
-    /// early again. One that has got an interrupt meanwhile is awake.
+    /// Lets a vCPU that was woken early sleep again, because another vCPU displaces it or it
+    /// leaves. If it has got an interrupt meanwhile, it stays awake.
     #[inline(never)]
     pub(super) fn fall_asleep_again(&mut self, id: VcpuId) {
         if !self.timer_advance.end(id) {
@@ -97,9 +99,8 @@ impl Pcpu {
         }
     }
 
-    /// This vCPU has the core and was woken early: puts it on the hardware, sends away
-    /// those that it displaces, and waits until an interrupt would end its WFI, or
-    /// something else is to be decided.
+    /// Loads a vCPU that was woken early, makes the vCPUs leave that it displaces, and waits
+    /// until an interrupt would end its WFI, or the scheduler has to decide again.
     fn wait_for_timer(&mut self, id: VcpuId, until: Option<Instant>) -> Before {
         let _ = self.put_on_hardware(id, until);
         loop {
@@ -126,8 +127,8 @@ impl Pcpu {
         }
     }
 
-    /// Returns true if the loaded vCPU's timer is still to send its interrupt, within the
-    /// advance. If the guest has that already, it is disabled or masked.
+    /// Returns true if the loaded vCPU's timer will fire within the advance. If the guest has
+    /// that interrupt already and still waits, the interrupt is disabled or masked.
     fn loaded_timer_is_near(&mut self) -> bool {
         let Some(vcpu) = self.roster.loaded() else {
             bug!("a vCPU that waits for its timer is not loaded");

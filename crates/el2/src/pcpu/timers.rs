@@ -1,4 +1,4 @@
-//! EL2's timer, and what is done when it fires; the guests' emulated timers.
+//! EL2's timer, and what happens when it fires; the guests' emulated timers.
 
 use super::Pcpu;
 use crate::arch::{gic, timer};
@@ -8,9 +8,9 @@ use abi::platform::ppi::PHYSICAL_TIMER;
 use sched::{Instant, VcpuId};
 
 impl Pcpu {
-    /// Sets EL2's timer to what comes first: the end of the quantum, or a timer of a vCPU
-    /// that is not on the hardware and would change the decision. A look at this core's
-    /// load comes then, or at the end of the quantum.
+    /// Sets EL2's timer to the earliest of: the end of the quantum (`until`), or without one
+    /// the end of the consolidation window; the emulated timer of the loaded vCPU; the timers
+    /// of sleeping vCPUs that would change the decision.
     pub(super) fn arm(&mut self, until: Option<Instant>) {
         let mut first = until.unwrap_or(self.consolidation.look_at());
         let mut consider = |deadline: Instant| first = first.min(deadline);
@@ -28,7 +28,7 @@ impl Pcpu {
         }
     }
 
-    /// EL2's timer fired: the quantum is over, or vCPUs' timers are due.
+    /// Handles EL2's timer: wakes vCPUs whose timers are due, and looks at the load.
     pub(super) fn timer_fired(&mut self) {
         timer::arm(self.deadlines.fired());
         self.need_resched = true;

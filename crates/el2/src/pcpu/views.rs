@@ -1,9 +1,10 @@
 //! What a guest may execute, and delayed preemption.
 //!
 //! A *view* of a VM's memory lets its vCPU execute its kernel only, or programs only.
-//! When it goes to the other, the fetch is refused and it comes here: to be moved, or
-//! because another vCPU waits for that. A vCPU in its kernel is waited for if its policy
-//! says so, or if it is a sibling's turn: it may hold a lock.
+//! When the vCPU goes to the other, its fetch faults and exits to EL2: its policy moves it
+//! then, or a vCPU that waits gets the core. Another vCPU waits for one in its kernel if the
+//! policy of the latter says so, or if the two are siblings: the one in its kernel may hold
+//! a lock.
 
 use super::Pcpu;
 use super::visitors::destination;
@@ -14,13 +15,13 @@ use abi::status::Exit;
 use sched::policy::{Mode, Side, View};
 use sched::{Duration, Instant, VcpuId};
 
-/// How long a vCPU may stay in its kernel when it is a sibling's turn: it may
-/// hold a lock for which that one would spin. The shortest quantum there is.
+/// How long a vCPU may stay in its kernel when it is a sibling's turn, which would spin
+/// for a lock that the vCPU may hold. It is the shortest quantum.
 const SIBLINGS_WAIT_NS: u64 = abi::system::MIN_QUANTUM_NS;
 
 impl Pcpu {
-    /// The loaded vCPU was about to execute what its view does not let it. Returns true if
-    /// its policy takes care of that; else it is a fault.
+    /// Handles a fetch of the loaded vCPU that its view forbids. Returns false if the guest
+    /// itself has to take the fault.
     #[inline(never)]
     pub fn view_fault(&mut self) -> bool {
         let mode = context::guest_mode();
@@ -35,7 +36,7 @@ impl Pcpu {
         vcpu.account().count_exit(Exit::ViewFault);
         let id = vcpu.id();
         let to = match vcpu.config().policy().crossed(mode) {
-            // It has left its kernel: a vCPU that waits for that need not any longer.
+            // It has left its kernel: a vCPU that waits for that gets the core.
             Side::Here => {
                 vcpu.mode_bias().was_waited_for();
                 self.need_resched = true;
@@ -48,7 +49,7 @@ impl Pcpu {
         true
     }
 
-    /// Returns true if `next`, which should have the core, waits for the loaded vCPU.
+    /// Returns true if the loaded vCPU keeps the core, and `next` has to wait.
     #[inline(never)]
     pub(super) fn waits(&mut self, next: Option<VcpuId>, now: Instant) -> bool {
         let limit = next.and_then(|next| self.delay_limit(next));
@@ -75,7 +76,7 @@ impl Pcpu {
         }
     }
 
-    /// Returns how long `next` waits for the loaded vCPU at most; none: not at all.
+    /// Returns how long at most `next` waits for the loaded vCPU; none: it does not wait.
     fn delay_limit(&self, next: VcpuId) -> Option<Limit> {
         let vcpu = self.roster.loaded()?;
         let delayer = vcpu.id();
@@ -96,8 +97,8 @@ impl Pcpu {
         waits.then_some(Limit { delayer, ns: SIBLINGS_WAIT_NS })
     }
 
-    /// The loaded vCPU spins: if a sibling was preempted here in its kernel, what
-    /// that one holds may be what this one spins for.
+    /// Yields to a sibling that was preempted here in its kernel: the loaded vCPU spins, and
+    /// that sibling may hold the lock.
     pub fn yield_to_lock_holder(&mut self) {
         let Some(vcpu) = self.roster.loaded() else { return bug!("a WFE without a loaded vCPU") };
         let (me, vm) = (vcpu.id(), vcpu.vm());
@@ -111,10 +112,10 @@ impl Pcpu {
         }
     }
 
-    /// No vCPU waits for this one any longer.
+    /// Gives a vCPU its usual view back, now that no vCPU waits for it.
     fn end_delay(&mut self, id: VcpuId) {
         let at_base = self.base_of(id) == self.index;
-        // One that was given to another core left with its usual view.
+        // A vCPU that was handed over has its usual view already.
         if let Some(vcpu) = self.roster.get(id) {
             vcpu.set_usual_view(at_base);
             vcpu.enter_space();

@@ -1,9 +1,10 @@
 //! vCPUs that are away from their bases, and cores that have nothing to run.
 //!
-//! Away from its base, a vCPU shares a core with that core's own vCPUs. It goes on to a
-//! core of its affinity that has nothing to run; back to its base when that is free and its policy
-//! agrees; and when its turn is over, to the next core of its rotation. Cores to which vCPUs
-//! may come say when they are idle; those that have visitors are told.
+//! Away from its base, a vCPU shares a core with that core's own vCPUs. From there it moves
+//! on to a core of its affinity that has nothing to run; back to its base when that is free
+//! and its policy says so; and when its turn is over, to the next core of its rotation. A core
+//! to which vCPUs may come sets its bit in `IDLE` when it idles, and sends a message to the
+//! cores that have visitors.
 
 use super::Pcpu;
 use crate::arch::cpu;
@@ -13,8 +14,8 @@ use crate::vcpu::VcpuConfig;
 use core::sync::atomic::{Ordering, fence};
 use sched::{CoreSet, Message, VcpuId};
 
-/// Takes an idle core's bit away: the vCPU for which that succeeds is the one that goes
-/// there. Returns true if it did.
+/// Clears an idle core's bit, so that only one vCPU goes there. Returns true if this call
+/// has cleared it.
 fn claim(core: usize) -> bool {
     CoreSet::from_bits(IDLE.fetch_and(!bit(core), Ordering::Relaxed).into()).has(core)
 }
@@ -23,8 +24,8 @@ fn bit(core: usize) -> u32 {
     CoreSet::of(core).bits() as u32
 }
 
-/// Returns the fallback, or another of these idle cores, whichever no other vCPU is on the
-/// way to.
+/// Returns the fallback or another of these idle cores, one to which no other vCPU is on its
+/// way. If there is none, returns the fallback.
 #[inline(never)]
 fn idle_one(fallback: usize, idle: CoreSet, ready: bool) -> usize {
     let takes = |&core: &usize| !ready || claim(core);
@@ -34,28 +35,28 @@ fn idle_one(fallback: usize, idle: CoreSet, ready: bool) -> usize {
     (idle - CoreSet::of(fallback)).iter().find(takes).unwrap_or(fallback)
 }
 
-/// Returns the cores that have nothing to run and that a vCPU may go to. A moment later
-/// this may be wrong: then two share a core.
+/// Returns the cores that have nothing to run and to which a vCPU may go. This may change at
+/// any moment: then two vCPUs share a core.
 #[inline(always)]
 pub(super) fn idle_elsewhere(config: &VcpuConfig) -> CoreSet {
     CoreSet::from_bits(IDLE.load(Ordering::Relaxed).into()) & config.elsewhere()
 }
 
-/// Returns where a vCPU that can run goes: to its fallback, but rather to an idle core.
-/// That is its base if it has nowhere to go.
+/// Returns where a vCPU that can run goes: to an idle core of its affinity, else to its
+/// fallback, which is its base if it has no other.
 pub(super) fn destination(config: &VcpuConfig) -> usize {
     destination_among(config, idle_elsewhere(config), true)
 }
 
-/// Returns where a vCPU goes when these cores are idle. One that sleeps leaves an idle
-/// core to others.
+/// Returns where a vCPU goes when these cores are idle. A vCPU that sleeps does not claim
+/// an idle core.
 #[inline(always)]
 pub(super) fn destination_among(config: &VcpuConfig, idle: CoreSet, ready: bool) -> usize {
     if idle.is_empty() { config.fallback() } else { idle_one(config.fallback(), idle, ready) }
 }
 
 impl Pcpu {
-    /// A vCPU that belongs elsewhere is here, and may go on.
+    /// Records a visitor that has arrived.
     #[inline(never)]
     pub(super) fn visitor_came(&mut self, id: VcpuId) {
         match self.roster.get(id) {
@@ -68,7 +69,7 @@ impl Pcpu {
         fence(Ordering::SeqCst);
     }
 
-    /// A visitor has gone.
+    /// Records that a visitor has left.
     #[inline(never)]
     pub(super) fn visitor_left(&mut self, id: VcpuId) {
         if self.visitors.left(id) {
@@ -76,8 +77,8 @@ impl Pcpu {
         }
     }
 
-    /// Sends a visitor on that waits here, or for which others do, if there is a better
-    /// place. `crowded`: equals of the vCPU that has the core are ready.
+    /// Makes a visitor move on that waits for the core, or for which others wait, if there is
+    /// a better core. `crowded`: equals of `current`, which has the core, are ready.
     #[inline(never)]
     pub(super) fn make_room(&mut self, current: VcpuId, crowded: bool) {
         for id in self.visitors.present() {
@@ -98,13 +99,13 @@ impl Pcpu {
     }
 
     fn better_place(&mut self, id: VcpuId) -> Option<usize> {
-        // Its base, once idle, recalls it.
+        // Not its base: that recalls it when it is free.
         if let Some(core) = idle_elsewhere(self.roster.get(id)?.config()).first()
             && claim(core)
         {
             return Some(core);
         }
-        // One that has the core still goes back when its turn is over.
+        // A vCPU that has the core still goes back when its turn is over.
         let mode = self.roster.parked(id)?.mode();
         let vcpu = self.roster.get(id)?;
         let lost_in_user_mode = vcpu.mode_bias().lost_core(mode);
@@ -116,11 +117,12 @@ impl Pcpu {
         if vcpu.visit_is_over() { config.next_in_rotation(self.index) } else { None }
     }
 
-    /// Waits for an interrupt, and lets other cores know meanwhile. `tell`: those that have
-    /// visitors, too; not again before this core had something to run.
+    /// Waits for an interrupt, with this core's bit in `IDLE` set. `tell`: sends a message to
+    /// the cores that have visitors first; not again before this core had something to run.
     #[inline(never)]
     pub(super) fn wait_known_as_idle(&self, tell: bool) {
-        // Either this core sees the core that a visitor is on, or that sees this core.
+        // Either this core sees that another one has a visitor, or that one sees this core
+        // as idle.
         let before = CoreSet::from_bits(IDLE.fetch_or(bit(self.index), Ordering::SeqCst).into());
         if tell {
             let hosts = CoreSet::from_bits(HOSTS.load(Ordering::SeqCst).into());
