@@ -1,4 +1,4 @@
-//! Calls from guests: PSCI, SMCCC discovery, stolen time, our own service.
+//! Calls from guests: PSCI, SMCCC discovery, stolen time, the Cassata service.
 //!
 //! HVC and SMC mean the same. Function identifier in W0, arguments in X1 to X3,
 //! results in X0 to X3 (Arm DEN0028, section 2).
@@ -14,13 +14,13 @@ use abi::status::{Exit, VcpuStatus};
 use abi::{MAX_VCPUS_PER_VM, platform};
 use sched::{Member, Message, VcpuId};
 
-/// An HVC; the guest goes on behind it by itself.
+/// Handles an HVC. Its return address is the next instruction already.
 pub fn hypervisor_call(core: &mut Pcpu) -> Exit {
     handle(core);
     Exit::Call
 }
 
-/// An SMC; it trapped, so the guest would execute it again.
+/// Handles an SMC. It has trapped, so the guest would execute it again if it were not skipped.
 pub fn secure_monitor_call(core: &mut Pcpu) -> Exit {
     context::skip_instruction();
     handle(core);
@@ -75,7 +75,7 @@ fn answer_with(core: &mut Pcpu, answer: Answer) {
     }
 }
 
-/// None: the caller does not go on, or its registers are what they should be.
+/// Carries a call out. Returns none if the caller does not go on, or has its results already.
 fn dispatch(core: &mut Pcpu, call: &Call) -> Option<Answer> {
     let [first, second, third] = call.arguments;
     let answer = match call.function {
@@ -144,7 +144,7 @@ fn pv_time_features(function: u32) -> i64 {
     }
 }
 
-/// The sibling with this affinity: its index in the VM.
+/// Returns the index in the VM of the sibling with this affinity.
 fn sibling(core: &Pcpu, call: &Call, affinity: u64) -> Option<usize> {
     let count = u64::from(core.system().vms[call.vm].vcpu_count);
     (affinity < count.min(MAX_VCPUS_PER_VM as u64)).then_some(affinity as usize)
@@ -157,8 +157,8 @@ fn cpu_on(core: &mut Pcpu, call: &Call, affinity: u64, pc: u64, x0: u64) -> i64 
         return psci::INVALID_ADDRESS;
     }
     let id = usize::from(table.vcpu_first) + index;
-    // Use the caller's epoch, not the VM's current one: a CPU_ON from a life that is ending
-    // must not start a vCPU in the next.
+    // Use the caller's epoch, not the VM's current one: a CPU_ON from before a reset must not
+    // switch a vCPU on after it.
     let Some(epoch) = core.loaded().map(|vcpu| vcpu.epoch()) else {
         bug!("a CPU_ON without a loaded vCPU");
         return psci::INTERNAL_FAILURE;
@@ -186,7 +186,7 @@ fn affinity_info(core: &Pcpu, call: &Call, affinity: u64, level: u64) -> i64 {
     }
 }
 
-/// Every power state is a standby: the caller goes on behind the call when an
+/// Suspends the caller: every power state is a standby, so it goes on after the call when an
 /// interrupt comes (DEN0022D, section 5.4.5).
 fn cpu_suspend(core: &mut Pcpu) -> Option<Answer> {
     answer_with(core, Answer::One(psci::SUCCESS));

@@ -1,4 +1,4 @@
-//! Data aborts: emulated devices, and what a guest has not.
+//! Data aborts: accesses to emulated devices, and to addresses where nothing is.
 
 use crate::arch::context::{self, Fault, Syndrome};
 use crate::arch::gic;
@@ -24,7 +24,7 @@ struct Access {
 }
 
 impl Access {
-    /// None when the syndrome does not describe the instruction.
+    /// Decodes a syndrome; none when it does not describe the instruction.
     fn decode(iss: u64) -> Option<Self> {
         const VALID: u64 = 1 << 24;
         const CACHE_MAINTENANCE: u64 = 1 << 8;
@@ -37,7 +37,7 @@ impl Access {
         })
     }
 
-    /// What the guest's register gets of a value that was read.
+    /// Extends a value that was read as the guest's register gets it.
     fn extend(self, value: u64) -> u64 {
         let unused = 64 - 8 * u32::from(self.size);
         let narrow = value << unused;
@@ -47,7 +47,7 @@ impl Access {
     }
 }
 
-/// A guest accessed an address that stage 2 does not map.
+/// Handles a guest's access to an address that stage 2 does not map.
 #[inline(never)]
 pub fn data_abort(core: &mut Pcpu, syndrome: Syndrome) -> Exit {
     /// Stage 2 fault on a stage 1 table walk.
@@ -65,8 +65,8 @@ pub fn data_abort(core: &mut Pcpu, syndrome: Syndrome) -> Exit {
     }
 }
 
-/// Lets the device at a guest-physical address carry an access out. Returns
-/// whether there is one.
+/// Lets the device at a guest-physical address carry an access out. Returns true if there
+/// is one.
 fn emulate(core: &mut Pcpu, access: Access, ipa: u64) -> bool {
     let system = core.system();
     let Some(vcpu) = core.loaded() else {
@@ -97,7 +97,7 @@ fn emulate(core: &mut Pcpu, access: Access, ipa: u64) -> bool {
     true
 }
 
-/// Deactivates what stands behind interrupts that the guest declared inactive.
+/// Deactivates the physical interrupts behind those that the guest made inactive.
 fn deactivate_physical(vm: usize, effects: Effects) {
     let Some((word, bits)) = effects.deactivate else { return };
     for bit in sched::Members(u64::from(bits)) {

@@ -1,4 +1,4 @@
-//! What guests come to EL2 for: exceptions, by kind.
+//! Exits: exceptions from guests, by kind.
 
 mod hypercall;
 mod mmio;
@@ -21,7 +21,7 @@ vectors::vectors! {
     fatal: fatal,
 }
 
-/// A physical interrupt while a guest ran.
+/// Handles a physical interrupt that came while a guest ran.
 pub extern "C-unwind" fn interrupt(core: &mut Pcpu) {
     enter(core, Exit::Interrupt);
     let intid = gic::acknowledge();
@@ -29,7 +29,7 @@ pub extern "C-unwind" fn interrupt(core: &mut Pcpu) {
     core.end_stay();
 }
 
-/// An instruction of the guest.
+/// Handles an exception that an instruction of the guest caused.
 pub extern "C-unwind" fn synchronous(core: &mut Pcpu) {
     core.begin_stay();
     let syndrome = Syndrome::read();
@@ -60,21 +60,21 @@ pub extern "C-unwind" fn synchronous(core: &mut Pcpu) {
     core.end_stay();
 }
 
-/// A system error: the guest made some device or bus report one.
+/// Handles a system error, which is taken to be the guest's.
 pub extern "C-unwind" fn serror(core: &mut Pcpu) {
     enter(core, Exit::Abort);
     fail(core, "system error (SError)");
     core.end_stay();
 }
 
-/// An exception from AArch32, which is not offered at EL1.
+/// Handles an exception from AArch32, which is not offered at EL1.
 pub extern "C-unwind" fn unsupported(core: &mut Pcpu) {
     enter(core, Exit::Abort);
     fail(core, "AArch32 state, which is not offered");
     core.end_stay();
 }
 
-/// An exception at EL2 itself, which is a bug: says what is known and stops.
+/// Reports an exception at EL2 itself, which is a bug, and stops.
 pub extern "C-unwind" fn fatal(kind: u64) -> ! {
     console::stop(format_args!(
         "vector {kind} esr {:#x} elr {:#x} (image at {:#x}) far {:#x}",
@@ -96,8 +96,8 @@ fn count(core: &mut Pcpu, cause: Exit) {
     }
 }
 
-/// WFI: the guest waits for an interrupt, unless one is there. WFE, where it
-/// traps: it waits for another core, which may be a sibling here.
+/// Handles WFI: the guest sleeps until there is an interrupt. Handles WFE, where it traps:
+/// the guest waits for another core, which may be a sibling on this core.
 fn wait(core: &mut Pcpu, syndrome: Syndrome) -> Exit {
     /// TI: WFE.
     const EVENT: u64 = 1;

@@ -1,9 +1,9 @@
 //! Trapped system registers.
 //!
-//! SGIs are the only frequent ones. Identification registers are shown as they
-//! are, less the features that EL2 does not switch (those would leak between
-//! guests). Debug, trace and performance registers read as zero and ignore
-//! writes, which is what a guest finds that probes for them.
+//! Only SGIs are frequent. A guest sees the identification registers of the core,
+//! less features that EL2 does not switch (they would leak between guests).
+//! Debug, trace and performance registers read as zero and ignore writes, which
+//! suffices for guests that probe for them.
 
 use crate::arch::context::{self, Fault, Syndrome};
 use crate::arch::sysreg::read_sysreg;
@@ -31,7 +31,7 @@ const ACTLR_EL1: Name = (3, 0, 1, 0, 1);
 const MDSCR_EL1: Name = (2, 0, 0, 2, 2);
 const OSLSR_EL1: Name = (2, 0, 1, 1, 4);
 
-/// An MSR, MRS or system instruction that trapped.
+/// Handles an MSR, MRS or system instruction that trapped.
 #[inline(never)]
 pub fn system_register(core: &mut Pcpu, syndrome: Syndrome) -> Exit {
     let iss = syndrome.iss();
@@ -57,7 +57,7 @@ pub fn system_register(core: &mut Pcpu, syndrome: Syndrome) -> Exit {
     Exit::SystemRegister
 }
 
-/// None: there is no such register.
+/// Reads a register; none: there is no such register.
 fn read(core: &Pcpu, name: Name) -> Option<u64> {
     match name {
         (3, 3, 14, 2, op2) => core.loaded()?.read_physical_timer(op2, timer::now()),
@@ -69,7 +69,7 @@ fn read(core: &Pcpu, name: Name) -> Option<u64> {
     }
 }
 
-/// None: there is no such register. Some: it was written.
+/// Writes a register; none: there is no such register.
 fn write(core: &mut Pcpu, name: Name, value: u64) -> Option<u64> {
     match name {
         ICC_DIR => {
@@ -89,8 +89,8 @@ fn write(core: &mut Pcpu, name: Name, value: u64) -> Option<u64> {
     Some(0)
 }
 
-/// Reads as zero and ignores writes: ACTLR_EL1, debug, trace, performance
-/// monitors.
+/// Returns true if a register reads as zero and ignores writes: ACTLR_EL1, debug, trace,
+/// performance monitors.
 fn is_silent(name: Name) -> bool {
     matches!(
         name,
@@ -98,7 +98,8 @@ fn is_silent(name: Name) -> bool {
     )
 }
 
-/// ICC_SGI1R_EL1 and its siblings (IHI 0069H, section 12.2).
+/// Sends an SGI: a write to ICC_SGI1R_EL1, ICC_ASGI1R_EL1 or ICC_SGI0R_EL1 (IHI 0069H,
+/// section 12.2).
 fn send_sgi(core: &mut Pcpu, value: u64, for_group1: bool) {
     const ALL_BUT_SELF: u64 = 1 << 40;
     const HIGHER_AFFINITY: u64 = 0xff << 48 | 0xff << 32 | 0xff << 16;

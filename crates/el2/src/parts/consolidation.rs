@@ -5,22 +5,22 @@ use sched::consolidation::{Leaver, Load, Target};
 use sched::topology::Topology;
 use sched::{CoreSet, Duration, Instant, VcpuSet};
 
-/// Looks at the load when a window of time is over: on a core that may be powered down
-/// always, on one that shelters others' vCPUs while it has some. All others find that
-/// there is nothing to look at, ever.
+/// Looks at the load when a window of time is over: always on a core that may be powered
+/// down, and on a consolidation target while it has vCPUs of other cores. All other cores
+/// have no window.
 ///
-/// A core that is leaving looks at nothing until it is back, and one that may not leave
-/// never is.
+/// Invariant: a core that is leaving has no window, and a core that stays on is never
+/// leaving.
 pub struct Consolidation {
-    /// This core may leave, or shelters others' vCPUs.
+    /// This core may leave, or is the consolidation target of one that may.
     takes_part: bool,
-    /// Where this core's vCPUs go; none: it stays on.
+    /// The consolidation target of this core; none: it stays on.
     shelter: Option<usize>,
-    /// The vCPUs that belong here.
+    /// The vCPUs that are based here.
     mine: VcpuSet,
-    /// The cores whose vCPUs this one shelters.
+    /// The cores whose consolidation target is this one.
     sheltered: CoreSet,
-    /// Those of them that the firmware does not switch on again.
+    /// Cores among `sheltered` that the firmware does not switch on again.
     lost: CoreSet,
     /// When the present window ends; never: there is none.
     look_at: Instant,
@@ -33,12 +33,12 @@ pub struct Consolidation {
     leaving: bool,
 }
 
-/// How long cores have idled in all.
+/// How long two cores have idled in all.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Idled {
-    /// This one.
+    /// This core.
     pub here: Duration,
-    /// The one that would shelter its vCPUs.
+    /// Its consolidation target.
     pub shelter: Duration,
 }
 
@@ -47,15 +47,15 @@ pub struct Idled {
 pub enum Verdict {
     /// Nothing.
     GoOn,
-    /// The core's vCPUs go to this one, and then the core is powered down.
+    /// The core hands its vCPUs over to this one, and then is powered down.
     Leave(usize),
     /// These cores are switched on again.
     Call(CoreSet),
 }
 
 impl Consolidation {
-    /// Works out what a core is for others, and others for it. `may_leave`: it has nothing
-    /// to do besides its vCPUs.
+    /// Computes the consolidation target of a core, and the cores whose target it is.
+    /// `may_leave`: the core has no other duty than its vCPUs.
     #[must_use]
     pub fn new(topology: &Topology<'_>, core: usize, window: Duration, may_leave: bool) -> Self {
         let mine = topology.based_at(core);
@@ -85,19 +85,19 @@ impl Consolidation {
         self.look_at
     }
 
-    /// Returns the core to which this one's vCPUs go; none if it stays on.
+    /// Returns this core's consolidation target; none if it stays on.
     #[must_use]
     pub fn shelter(&self) -> Option<usize> {
         self.shelter
     }
 
-    /// Returns the vCPUs that belong here.
+    /// Returns the vCPUs that are based here.
     #[must_use]
     pub fn mine(&self) -> VcpuSet {
         self.mine
     }
 
-    /// Returns true if the vCPUs of this core come here when it leaves.
+    /// Returns true if this is the consolidation target of `core`.
     #[must_use]
     pub fn shelters(&self, core: usize) -> bool {
         self.sheltered.has(core)
@@ -109,25 +109,25 @@ impl Consolidation {
         self.sheltered - self.lost
     }
 
-    /// Returns true if this core may leave, or shelters the vCPUs of one that may.
+    /// Returns true if this core may leave, or is the consolidation target of one that may.
     #[must_use]
     #[inline]
     pub fn takes_part(&self) -> bool {
         self.takes_part
     }
 
-    /// Returns true if this core's vCPUs are gone, and it goes off when it is idle.
+    /// Returns true if this core's vCPUs are gone, and it is powered down when it idles.
     #[must_use]
     pub fn is_leaving(&self) -> bool {
         self.leaving
     }
 
-    /// A window begins.
+    /// Begins a window.
     pub fn begin_window(&mut self, now: Instant, idled: Idled) {
         (self.since, self.look_at, self.idled) = (now, now.after(self.window), idled);
     }
 
-    /// A vCPU has come whose core leaves. Returns true if a window has to begin.
+    /// Records that a vCPU has come whose core leaves. Returns true if a window has to begin.
     #[must_use]
     pub fn begins_to_shelter(&mut self) -> bool {
         let begins = self.look_at == NEVER;
@@ -137,7 +137,7 @@ impl Consolidation {
         begins
     }
 
-    /// The window of a core that may leave is over. `held`: something keeps it here.
+    /// Decides at the end of a window on a core that may leave. `held`: it must stay on now.
     #[must_use]
     pub fn look_as_leaver(&mut self, now: Instant, idled: Idled, held: bool) -> Verdict {
         let length = now.since(self.since);
@@ -157,8 +157,8 @@ impl Consolidation {
         Verdict::Leave(shelter)
     }
 
-    /// The window of a core that shelters others' vCPUs is over. `away`: of those it can
-    /// call, the cores that have left.
+    /// Decides at the end of a window on a consolidation target. `away`: the
+    /// [callable](Self::callable) cores that have left.
     #[must_use]
     pub fn look_as_host(&mut self, now: Instant, idled: Idled, away: CoreSet) -> Verdict {
         if away.is_empty() {
@@ -170,24 +170,24 @@ impl Consolidation {
         if self.target.window(own) { Verdict::Call(away) } else { Verdict::GoOn }
     }
 
-    /// A core does not start again: its vCPUs stay here.
+    /// Records that a core does not start again: its vCPUs stay here.
     pub fn lost(&mut self, core: usize) {
         self.lost.insert(core);
     }
 
-    /// This core was powered down for so long, and is back.
+    /// Records that this core was powered down for so long, and is back.
     pub fn was_away(&mut self, away: Duration) {
         self.leaver.back(away.0 / self.window.0.max(1));
     }
 
-    /// The firmware does not power this core down: it stays on. Returns where its vCPUs
-    /// are.
+    /// Makes this core stay on for good, because the firmware did not power it down. Returns
+    /// the core that has its vCPUs.
     #[must_use]
     pub fn stays_on(&mut self) -> Option<usize> {
         self.shelter.take()
     }
 
-    /// This core takes its vCPUs back.
+    /// Ends the leaving of this core, which takes its vCPUs back.
     pub fn is_back(&mut self) {
         self.leaving = false;
     }
@@ -200,7 +200,7 @@ impl Consolidation {
     }
 }
 
-/// What was idle within the window: none, if a count was read as it changed.
+/// Returns how long a core idled within the window: 0 if its count was read while it changed.
 fn grown(now: Duration, before: Duration) -> Duration {
     Duration(now.0.saturating_sub(before.0))
 }

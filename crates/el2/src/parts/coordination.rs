@@ -4,11 +4,11 @@ use abi::MAX_VMS;
 use abi::status::{VmStatus, vm_state};
 use sched::Message;
 
-/// What a VM may be stopped for; in the order in which they count when several come
-/// at once.
+/// Messages that ask for a VM to be stopped. If several come at once, the first of them
+/// here decides.
 pub const STOPS: [Message; 3] = [Message::VmsFailed, Message::VmsReset, Message::VmsOff];
 
-/// The VMs whose coordinator this core is: it owns their first vCPUs.
+/// The VMs whose coordinator this core is: it is the base of their first vCPUs.
 pub struct Coordination([Option<Coordinated>; MAX_VMS]);
 
 /// A VM as its coordinator knows it: it is stopped for one reason at a time, and ends
@@ -36,7 +36,7 @@ pub struct Conclusion {
 }
 
 impl Conclusion {
-    /// Of a VM that was stopped for this.
+    /// Returns what becomes of a VM that was stopped for this.
     #[must_use]
     pub fn of(reason: Message, restart_on_fault: bool) -> Self {
         let failed = reason == Message::VmsFailed;
@@ -57,13 +57,13 @@ impl Conclusion {
 }
 
 impl Coordination {
-    /// This core coordinates no VM yet.
+    /// Makes the part of a core that coordinates no VM yet.
     #[must_use]
     pub const fn new() -> Self {
         Self([const { None }; MAX_VMS])
     }
 
-    /// This core coordinates a VM, which is off. It is the only one to write `status`.
+    /// Makes this core the coordinator of a VM, which is off. No other core writes `status`.
     pub fn adopt(&mut self, vm: usize, status: &'static mut VmStatus) {
         self.0[vm] = Some(Coordinated { state: State::Off, status });
     }
@@ -101,20 +101,20 @@ impl Default for Coordination {
 }
 
 impl Coordinated {
-    /// The VM starts: its memory is filled next.
+    /// Records that the VM starts: its memory is filled next.
     pub fn starts(&mut self) {
         self.state = State::Running;
         self.status.state = vm_state::LOADING;
         self.status.starts += 1;
     }
 
-    /// The VM's memory is filled, and its first vCPU runs.
+    /// Records that the VM's memory is filled, and its first vCPU runs.
     pub fn runs(&mut self) {
         self.status.state = vm_state::RUNNING;
     }
 
-    /// The VM has to be stopped. Returns true if its vCPUs have to be halted: false if
-    /// that is under way, or it is off.
+    /// Begins to stop the VM. Returns true if its vCPUs have to be halted: false if that has
+    /// begun already, or the VM is off.
     #[must_use]
     pub fn stop(&mut self, reason: Message) -> bool {
         let runs = self.state == State::Running;
@@ -124,7 +124,7 @@ impl Coordinated {
         runs
     }
 
-    /// All vCPUs of the VM are halted. Returns why it was stopped, once.
+    /// Records that all vCPUs of the VM are halted. Returns why it was stopped, the first time.
     #[must_use]
     pub fn halted(&mut self) -> Option<Message> {
         let State::Halting(reason) = self.state else { return None };
@@ -132,7 +132,7 @@ impl Coordinated {
         Some(reason)
     }
 
-    /// The VM does not start again.
+    /// Records that the VM does not start again.
     pub fn ends(&mut self, failed: bool) {
         self.status.state = if failed { vm_state::FAILED } else { vm_state::OFF };
     }

@@ -5,20 +5,20 @@ use sched::Instant;
 /// The deadline that does not come.
 pub const NEVER: Instant = Instant(u64::MAX);
 
-/// EL2's timer is set to the earliest of what it has to wait for, or never fires; it
-/// is written only when that changes.
+/// EL2's timer is set to the earliest deadline, or never fires. It is written only when
+/// that changes.
 pub struct Deadlines {
     armed: Instant,
 }
 
 impl Deadlines {
-    /// The timer never fires.
+    /// Makes the part for a timer that never fires.
     #[must_use]
     pub const fn new() -> Self {
         Self { armed: NEVER }
     }
 
-    /// Says when the timer has to fire next. Returns that if the timer has to be set.
+    /// Records when the timer has to fire next. Returns that if the timer has to be written.
     #[must_use]
     #[inline(always)]
     pub fn set(&mut self, first: Instant) -> Option<Instant> {
@@ -35,7 +35,7 @@ impl Deadlines {
         self.armed
     }
 
-    /// The timer fired, or lost what it held: it has to be set to never.
+    /// Records that the timer fired, or was reset. Returns what to set it to: never.
     #[must_use]
     pub fn fired(&mut self) -> Instant {
         self.armed = NEVER;

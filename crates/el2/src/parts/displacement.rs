@@ -3,13 +3,14 @@
 use sched::topology::{Placed, Topology};
 use sched::{MAX_VCPUS, VcpuId, VcpuMap, VcpuSet};
 
-/// The vCPUs that belong to this core and whose policies have a say when others take
-/// it. Only those are ever awaited: they left the core, or others stopped for them,
-/// until it is free of those that displace them.
+/// The *residents*: vCPUs that are based at this core and whose policies decide something
+/// when they are displaced. A resident is *awaited* while it has left, or its siblings have
+/// stopped for it, until no vCPU on this core displaces it. Invariant: only residents are
+/// awaited.
 #[repr(C)]
 pub struct Displacement {
     residents: VcpuSet,
-    /// Residents that may go on from where they have gone.
+    /// Residents that may move on from the core to which they have gone.
     relocatable: VcpuSet,
     awaited: VcpuSet,
     /// Other cores ask whether residents have lost this one.
@@ -21,16 +22,16 @@ pub struct Displacement {
 /// What a switch means for the residents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OnSwitch {
-    /// They are awaited, and the core is free for them again.
+    /// Residents that are awaited, and for which the core is free again.
     pub free: VcpuSet,
-    /// They are displaced, and nothing was done about it yet.
+    /// Residents that are displaced, and whose policies were not asked yet.
     pub displaced: VcpuSet,
     /// Some resident is displaced.
     pub taken: bool,
 }
 
 impl Displacement {
-    /// Works out which vCPUs displace the residents of a core.
+    /// Computes which vCPUs displace the residents of a core.
     #[must_use]
     pub fn new(topology: &Topology<'_>, core: usize) -> Self {
         let based = topology.based_at(core);
@@ -49,7 +50,7 @@ impl Displacement {
         }
     }
 
-    /// Returns the vCPUs of this core whose policies have a say.
+    /// Returns the residents.
     #[must_use]
     pub fn residents(&self) -> VcpuSet {
         self.residents
@@ -75,7 +76,7 @@ impl Displacement {
         self.tells_taken
     }
 
-    /// This vCPU has the core from now on.
+    /// Returns what it means that this vCPU has the core from now on.
     #[must_use]
     #[inline]
     pub fn on_switch(&self, current: VcpuId) -> OnSwitch {
@@ -87,20 +88,20 @@ impl Displacement {
         }
     }
 
-    /// A resident left until the core is free, or others stopped for it until then.
+    /// Records that a resident is awaited.
     pub fn awaits(&mut self, id: VcpuId) {
         self.awaited.insert(id);
     }
 
-    /// These are not awaited any longer. Returns those that may have gone on meanwhile,
-    /// and have to be recalled from wherever they are.
+    /// Records that these are awaited no longer. Returns those that may have moved on, and
+    /// have to be recalled from the core where they are.
     #[must_use]
     pub fn release(&mut self, free: VcpuSet) -> VcpuSet {
         self.awaited -= free;
         free & self.relocatable
     }
 
-    /// A resident is back.
+    /// Records that a resident is back.
     pub fn returned(&mut self, id: VcpuId) {
         self.awaited.remove(id);
     }

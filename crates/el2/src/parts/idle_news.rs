@@ -2,18 +2,18 @@
 
 use sched::Instant;
 
-/// Cores with visitors are told once in each rest that this core idles, and not again
-/// before it had something to run: two cores with sleeping visitors would keep each
-/// other awake.
+/// When this core idles, it sends a message to cores with visitors, and no second one before
+/// it had something to run: two cores with sleeping visitors would otherwise wake each
+/// other for ever.
 pub struct IdleNews {
-    /// A vCPU that could come here asks.
+    /// Some vCPU could come here that has a choice of cores.
     wanted: bool,
-    /// When the rest began of which others were told.
+    /// When the idle time began for which messages were sent.
     told: Instant,
 }
 
 impl IdleNews {
-    /// `wanted`: a vCPU may come to this core that has a choice.
+    /// Makes the part. `wanted`: a vCPU may come to this core that has a choice of cores.
     #[must_use]
     pub const fn new(wanted: bool) -> Self {
         Self { wanted, told: Instant(u64::MAX) }
@@ -25,7 +25,7 @@ impl IdleNews {
         self.wanted
     }
 
-    /// The core rests since then. Returns true if others have to be told.
+    /// Records that the core idles since then. Returns true if messages have to be sent.
     #[must_use]
     pub fn rests_since(&mut self, since: Instant) -> bool {
         let is_new = self.told != since;

@@ -1,9 +1,9 @@
-//! What EL2 does for vCPUs before their guests run.
+//! Jobs: what EL2 does in pieces, in the time of a vCPU.
 
 use sched::{VcpuId, VcpuMap, VcpuSet};
 
-/// What takes too long to be done at once: it is done in pieces, between which
-/// interrupts are taken, in the time and at the priority of a vCPU.
+/// Something that takes too long for one stay at EL2. It is done in pieces, with a look at
+/// the interrupts after each, in the time and at the priority of a vCPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Job {
     /// Filling the VM's memory.
@@ -13,7 +13,7 @@ pub enum Job {
         /// Bytes of it that are done.
         done: u64,
     },
-    /// Telling why the VM cannot go on.
+    /// Reporting why the VM cannot go on.
     Report {
         /// The next line.
         line: u16,
@@ -32,7 +32,7 @@ pub struct Cause {
 }
 
 /// The jobs of a core's vCPUs: a vCPU is in the set exactly if it has one. A vCPU with
-/// a job does not leave the core: its guest would run elsewhere without it.
+/// a job does not leave the core: elsewhere its guest would run before the job is done.
 #[repr(C)]
 pub struct Jobs {
     pending: VcpuSet,
@@ -40,7 +40,7 @@ pub struct Jobs {
 }
 
 impl Jobs {
-    /// There is nothing to do.
+    /// Makes the part without a job.
     #[must_use]
     pub const fn new() -> Self {
         Self { pending: VcpuSet::EMPTY, jobs: VcpuMap::new([None; sched::MAX_VCPUS]) }
@@ -73,7 +73,7 @@ impl Jobs {
         self.jobs[id] = Some(job);
     }
 
-    /// A vCPU has no job any more.
+    /// Ends a vCPU's job, if it has one.
     #[inline(never)]
     pub fn end(&mut self, id: VcpuId) {
         self.pending.remove(id);

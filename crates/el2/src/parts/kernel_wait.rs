@@ -1,15 +1,14 @@
-//! A vCPU that may stay until it has left its kernel.
+//! Delayed preemption: a vCPU keeps the core until it has left its kernel.
 
 use sched::{Instant, VcpuId};
 
-/// Delayed preemption: while others wait for it to leave its kernel, at most one vCPU
-/// keeps the core, in the view that executes its kernel only. The end of the wait is
-/// fixed when it begins and never moves later, whichever vCPU waits: a stream of them
-/// could otherwise postpone it for ever.
+/// At most one vCPU keeps the core while others wait until it leaves its kernel. It has the
+/// view that executes its kernel only. The end of the wait is fixed when it begins, whichever
+/// vCPU waits: a stream of waiting vCPUs could otherwise postpone it for ever.
 pub struct KernelWait {
-    /// Some vCPU of this core may be waited for.
+    /// Preemption of some vCPU of this core may be delayed.
     may_happen: bool,
-    /// The vCPU that has the core gives way at once: it spins for what a sibling may
+    /// The vCPU that has the core gives way at once: it spins for a lock that a sibling may
     /// hold.
     yields: bool,
     waiting: Option<Waiting>,
@@ -21,18 +20,18 @@ struct Waiting {
     until: Instant,
 }
 
-/// Whether the vCPU that is to have the core next gets it.
+/// What happens to the vCPU for which the scheduler has decided.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Gate {
-    /// It does.
+    /// It gets the core.
     Open,
-    /// It does, and this vCPU that was waited for loses the kernel-only view.
+    /// It gets the core, and this vCPU, for which it waited, loses the kernel-only view.
     Ends(VcpuId),
-    /// The vCPU on the hardware stays until then.
+    /// It waits, and the vCPU on the hardware keeps the core.
     Hold {
-        /// It does.
+        /// The vCPU on the hardware.
         delayer: VcpuId,
-        /// At the latest.
+        /// When it loses the core at the latest.
         until: Instant,
         /// The wait begins: it gets the kernel-only view.
         begins: bool,
@@ -49,7 +48,7 @@ pub struct Limit {
 }
 
 impl KernelWait {
-    /// `may_happen`: some vCPU may be waited for here.
+    /// Makes the part. `may_happen`: preemption may be delayed on this core.
     #[must_use]
     pub const fn new(may_happen: bool) -> Self {
         Self { may_happen, yields: false, waiting: None }
@@ -68,15 +67,16 @@ impl KernelWait {
         self.waiting.is_some_and(|waiting| waiting.delayer == id)
     }
 
-    /// The vCPU that has the core gives way to a sibling at the next decision, whatever
-    /// it executes.
+    /// Makes the vCPU that has the core give way to a sibling at the next decision, even in
+    /// its kernel.
     pub fn yields(&mut self) {
         self.yields = true;
     }
 
-    /// The scheduler has decided. `limit`: how long the next vCPU should wait, if at
-    /// all; `end_after` says when so many nanoseconds are over; `stays`: the vCPU that was
-    /// waited for keeps the core and is in its kernel.
+    /// Returns whether the scheduler's decision is carried out. `limit`: how long the next
+    /// vCPU should wait, if at all; `end_after` returns when so many nanoseconds are over;
+    /// `stays` returns true if the vCPU for which others waited has the core anyway and is in
+    /// its kernel.
     #[must_use]
     pub fn gate(
         &mut self,

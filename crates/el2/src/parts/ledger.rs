@@ -8,12 +8,11 @@ const NO_VCPU: u64 = u64::MAX;
 
 /// The core's time: each tick is booked once, to one vCPU or to idling.
 ///
-/// What it knows it also writes into the status area, from where the host reads it.
-/// Nothing is decided by what stands there.
+/// The same is written into the status area for the host. EL2 does not read it there.
 pub struct Ledger {
     /// When the present turn began.
     since: Instant,
-    /// Whose it is, as the status area says it.
+    /// The vCPU whose turn it is, as the status area has it.
     current: u64,
     status: &'static mut PcpuStatus,
 }
@@ -28,7 +27,7 @@ pub struct Turn {
 }
 
 impl Ledger {
-    /// A core that begins to idle now. It is the only one to write `status`.
+    /// Makes the part of a core that begins to idle now. No other core writes `status`.
     pub fn new(status: &'static mut PcpuStatus, now: Instant) -> Self {
         status.online = 1;
         status.current = NO_VCPU;
@@ -74,20 +73,20 @@ impl Ledger {
         Some(turn)
     }
 
-    /// The core is about to be powered down.
+    /// Records that the core is about to be powered down.
     pub fn powers_down(&mut self, now: Instant) {
         self.begin_rest(now);
         self.status.power_downs += 1;
         self.status.online = 0;
     }
 
-    /// The core could not be powered down.
+    /// Records that the core could not be powered down.
     pub fn stayed(&mut self, now: Instant) {
         self.begin_rest(now);
         self.status.online = 1;
     }
 
-    /// The core was powered down, and is back. Returns how long it was away.
+    /// Records that the core was powered down and is back. Returns how long it was off.
     pub fn is_back(&mut self, now: Instant) -> Duration {
         let away = now.since(self.since);
         self.begin_rest(now);
@@ -110,7 +109,7 @@ impl Ledger {
         self.status.idle += now.since(self.since).0;
     }
 
-    /// What comes next is a rest of its own.
+    /// Begins a new idle time.
     fn begin_rest(&mut self, now: Instant) {
         self.book_rest(now);
         self.since = now;

@@ -1,23 +1,23 @@
-//! What decides on one core.
+//! Parts: each decides one thing on one core.
 //!
 //! A part owns one invariant, which its documentation states and its `check`
-//! asserts. Its fields are private; it is asked, and answers with a small value
-//! that must be used. No part sees the core, another part or a register: the
-//! core's loop asks and carries out what they answer.
+//! asserts. Its fields are private; its methods return small values that must be
+//! used. No part sees the core, another part or a register: the core calls the
+//! parts, and carries out what they return.
 //!
 //! | part | owns |
 //! | --- | --- |
 //! | [`Ledger`] | which vCPU has the core, and since when |
 //! | [`Deadlines`] | what EL2's timer is set to |
 //! | [`PriorityMask`] | which physical interrupts are kept pending |
-//! | [`Jobs`] | what is done for vCPUs before their guests run |
-//! | [`Displacement`] | which vCPUs others displace, and which of them are awaited |
+//! | [`Jobs`] | what EL2 does in pieces, in the time of a vCPU |
+//! | [`Displacement`] | which vCPUs are displaced, and which the core awaits back |
 //! | [`Visitors`] | vCPUs that are here and belong elsewhere |
-//! | [`IdleNews`] | when other cores are told that this one idles |
-//! | [`KernelWait`] | a vCPU that may stay until it has left its kernel |
+//! | [`IdleNews`] | when this core tells others that it idles |
+//! | [`KernelWait`] | delayed preemption: a vCPU keeps the core until it has left its kernel |
 //! | [`TimerAdvance`] | vCPUs that were woken before their timers fire |
 //! | [`Consolidation`] | when the core gives its vCPUs away and is powered down |
-//! | [`Coordination`] | what becomes of the VMs that are started and stopped here |
+//! | [`Coordination`] | starting and stopping the VMs that this core coordinates |
 
 mod consolidation;
 mod coordination;

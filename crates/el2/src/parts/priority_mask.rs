@@ -1,11 +1,11 @@
 //! Which physical interrupts are kept pending.
 
-/// What a core's interrupt controller lets through.
+/// What a core's priority mask keeps pending.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mask {
-    /// All interrupts.
+    /// No interrupt.
     Nothing,
-    /// Interrupts of the upper half of the priorities.
+    /// Interrupts of the lower half of the priorities.
     LowerHalf,
 }
 
@@ -13,34 +13,34 @@ pub enum Mask {
 /// system that separates priorities (docs/src/design/decisions.md, 7).
 pub struct PriorityMask {
     in_force: Mask,
-    /// What is in force while a real-time vCPU has the core.
+    /// The mask while a real-time vCPU has the core.
     for_realtime: Mask,
 }
 
 impl PriorityMask {
-    /// Nothing is masked. `separates`: the system separates priorities.
+    /// Makes the part with nothing masked. `separates`: the system separates priorities.
     #[must_use]
     pub const fn new(separates: bool) -> Self {
         let for_realtime = if separates { Mask::LowerHalf } else { Mask::Nothing };
         Self { in_force: Mask::Nothing, for_realtime }
     }
 
-    /// A guest runs next; `realtime`: in a real-time VM. Returns the mask if it has to
-    /// be set.
+    /// Chooses the mask for a guest that runs next; `realtime`: in a real-time VM. Returns it
+    /// if it has to be set.
     #[must_use]
     #[inline(always)]
     pub fn for_guest(&mut self, realtime: bool) -> Option<Mask> {
         self.set(if realtime { self.for_realtime } else { Mask::Nothing })
     }
 
-    /// EL2 takes whatever comes. Returns the mask if it has to be set.
+    /// Chooses to mask nothing, for EL2 itself. Returns the mask if it has to be set.
     #[must_use]
     #[inline(always)]
     pub fn open(&mut self) -> Option<Mask> {
         self.set(Mask::Nothing)
     }
 
-    /// The interrupt controller was reset, and masks nothing.
+    /// Records that the interrupt controller was reset, and masks nothing.
     pub fn was_reset(&mut self) {
         self.in_force = Mask::Nothing;
     }

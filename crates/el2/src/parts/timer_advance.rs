@@ -2,15 +2,15 @@
 
 use sched::{Instant, VcpuId, VcpuSet};
 
-/// A vCPU that was woken early is ready as far as the scheduler knows, and asleep as far
-/// as its guest does.
+/// The vCPUs that were woken early: for the scheduler they are ready, while their guests
+/// still wait in WFI.
 #[derive(Default)]
 pub struct TimerAdvance {
     early: VcpuSet,
 }
 
 impl TimerAdvance {
-    /// No vCPU was woken early.
+    /// Makes the part; no vCPU was woken early.
     #[must_use]
     pub const fn new() -> Self {
         Self { early: VcpuSet::EMPTY }
@@ -23,12 +23,12 @@ impl TimerAdvance {
         self.early
     }
 
-    /// A vCPU is woken before its timer fires.
+    /// Records that a vCPU is woken before its timer fires.
     pub fn begin(&mut self, id: VcpuId) {
         self.early.insert(id);
     }
 
-    /// A vCPU runs its guest, or sleeps again. Returns true if it had been woken early.
+    /// Records that a vCPU runs its guest, or sleeps again. Returns true if it was woken early.
     pub fn end(&mut self, id: VcpuId) -> bool {
         let was_early = self.early.has(id);
         self.early.remove(id);
@@ -42,8 +42,8 @@ impl TimerAdvance {
     }
 }
 
-/// Returns when a sleeping vCPU is woken whose timer fires at `deadline`; none if it has
-/// fired, or does not.
+/// Returns when to wake a sleeping vCPU whose timer fires at `deadline`; none if the timer has
+/// fired, or is off.
 #[must_use]
 pub fn wakes_at(deadline: Instant, lead_ticks: u64, now: Instant) -> Option<Instant> {
     let comes = deadline > now && deadline != Instant(u64::MAX);

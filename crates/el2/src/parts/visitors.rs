@@ -1,9 +1,9 @@
-//! vCPUs that are here and belong elsewhere.
+//! vCPUs that are here and are based elsewhere.
 
 use sched::{VcpuId, VcpuSet};
 
-/// The visitors of a core are those of its vCPUs that belong elsewhere and may go on.
-/// They and the residents with a say are the migration candidates: a switch on this
+/// The visitors of a core: vCPUs that it owns, that are based elsewhere and may move on. They
+/// and the [residents](super::Displacement) are the migration candidates: a switch on this
 /// core may make them leave.
 pub struct Visitors {
     residents: VcpuSet,
@@ -13,8 +13,7 @@ pub struct Visitors {
 }
 
 impl Visitors {
-    /// There are none yet. `residents`: the vCPUs of this core whose policies have a
-    /// say.
+    /// Makes the part of a core that has no visitors yet, and these residents.
     #[must_use]
     pub const fn new(residents: VcpuSet) -> Self {
         Self { residents, present: VcpuSet::EMPTY, candidates: residents }
@@ -34,13 +33,13 @@ impl Visitors {
         self.present
     }
 
-    /// A visitor has come.
+    /// Records that a visitor has arrived.
     pub fn came(&mut self, id: VcpuId) {
         self.present.insert(id);
         self.candidates.insert(id);
     }
 
-    /// A visitor has gone. Returns true if it was the last.
+    /// Records that a visitor has left. Returns true if it was the last.
     #[must_use]
     pub fn left(&mut self, id: VcpuId) -> bool {
         self.present.remove(id);

@@ -1,4 +1,4 @@
-//! Jobs of a VM's start and end: filling its memory, telling why it cannot go on.
+//! Jobs of a VM's start and end: filling its memory, reporting why it cannot go on.
 //!
 //! They take long, so they are done in small pieces in the time of one of the VM's own
 //! vCPUs, with a look at the interrupts after each.
@@ -46,7 +46,7 @@ impl Pcpu {
         self.jobs.set(id, next);
     }
 
-    /// The memory is filled: the guest's first instruction is next.
+    /// Switches a VM's first vCPU on, now that the memory is filled.
     fn begin(&mut self, id: VcpuId, vm: usize) {
         cpu::forget_instructions();
         let table = self.table(vm);
@@ -64,7 +64,8 @@ impl Pcpu {
         }
     }
 
-    /// Tells one line of why a guest cannot go on; behind the last its VM is stopped.
+    /// Writes one line of the report why a guest cannot go on; after the last, has its VM
+    /// stopped.
     fn report(&mut self, id: VcpuId, line: u16) {
         self.jobs.set(id, Job::Report { line: line + 1 });
         if self.report_line(id, line) {
@@ -78,7 +79,7 @@ impl Pcpu {
         self.ask_coordinator(self.vm_of(id), Message::VmsFailed);
     }
 
-    /// Tells a line. Returns false behind the last.
+    /// Writes a line of the report. Returns false if `line` is after the last.
     fn report_line(&mut self, id: VcpuId, line: u16) -> bool {
         const GENERAL: core::ops::Range<u16> = 2..17;
         let Some(vcpu) = self.roster.parked(id) else {
@@ -136,8 +137,8 @@ impl Pcpu {
     }
 }
 
-/// Fills the next bytes of a piece of guest memory, `done` of which are done. Returns how
-/// many are then.
+/// Fills the next bytes of a piece of guest memory, of which `done` are filled. Returns how
+/// many are filled then.
 fn fill_chunk(load: &Load, done: u64) -> u64 {
     let dst = load.dst_pa + done;
     let length = if done < load.size {

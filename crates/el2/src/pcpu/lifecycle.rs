@@ -1,9 +1,9 @@
-//! Starting and stopping VMs, one without the others noticing.
+//! Starting and stopping a VM, without effect on other VMs.
 //!
-//! Each VM has a *coordinator*: the core that owns its first vCPU. A core that wants the
-//! VM stopped tells the coordinator; that changes the VM's epoch (so that no request from
-//! before can start anything), tells every core that has vCPUs of it to halt them, and
-//! when all have said that they did, switches the VM off or fills its memory again.
+//! Each VM has a *coordinator*: the base of its first vCPU. A core on which a guest asks for
+//! its VM to be stopped sends a message to the coordinator. That changes the VM's epoch, so
+//! that no earlier request can switch a vCPU on, and tells every core to halt the VM's vCPUs.
+//! When all are halted, it switches the VM off or fills its memory again.
 
 use super::Pcpu;
 use super::console::log;
@@ -34,7 +34,7 @@ impl Pcpu {
         (first..first + usize::from(table.vcpu_count)).map(VcpuId::numbered)
     }
 
-    /// Begins to fill a VM's memory; it runs when that is done. Coordinator only.
+    /// Begins to fill a VM's memory; the VM runs when that is done. Coordinator only.
     pub(super) fn start(&mut self, vm: usize) {
         let first = VcpuId::numbered(self.table(vm).vcpu_first.into());
         match self.coordination.of(vm) {
@@ -55,7 +55,7 @@ impl Pcpu {
         }
     }
 
-    /// Stops a VM, unless that is under way. Coordinator only.
+    /// Begins to stop a VM, unless that has begun. Coordinator only.
     pub(super) fn stop(&mut self, vm: usize, message: Message) {
         let Some(coordinated) = self.coordination.of(vm) else {
             return bug!("a VM is stopped by a core that does not coordinate it");
@@ -70,10 +70,10 @@ impl Pcpu {
         self.halt(vm);
     }
 
-    /// Stops this core's vCPUs of a VM. Those that belong here are halted then.
+    /// Switches this core's vCPUs of a VM off. Those that are based here are halted then.
     ///
-    /// Skips vCPUs of the current epoch. The message may be old: mail is not read while a
-    /// core is powered down, and the VM may have been restarted since.
+    /// Skips vCPUs of the current epoch. The message may be old: a core that is powered down
+    /// reads no mail, and the VM may have been restarted since.
     pub(super) fn halt(&mut self, vm: usize) {
         let epoch = VMS[vm].epoch.load(Ordering::Acquire);
         for id in self.vcpus_of(vm) {
@@ -94,8 +94,8 @@ impl Pcpu {
         }
     }
 
-    /// Switches a vCPU of this core off: nothing of it stays anywhere, and nothing wakes it
-    /// but a request to switch it on.
+    /// Switches a vCPU of this core off and forgets its state. Only a request to switch it on
+    /// wakes it.
     pub fn offline(&mut self, id: VcpuId) {
         self.sleep(id, vcpu_state::OFF);
         self.scheduler.release(id);
@@ -127,7 +127,7 @@ impl Pcpu {
         self.notify(vm, Effects { notify, deactivate: None });
     }
 
-    /// Some vCPUs of a VM are halted. Coordinator only.
+    /// Ends or restarts a VM, if all its vCPUs are halted. Coordinator only.
     pub(super) fn halted(&mut self, vm: usize) {
         let halted = VMS[vm].halted.load(Ordering::Acquire);
         let all = (1u32 << self.table(vm).vcpu_count) - 1;
@@ -139,8 +139,8 @@ impl Pcpu {
         };
         // A vCPU may be halted twice for one stop: the first time all are, the VM ends.
         let Some(reason) = coordinated.halted() else { return };
-        // Asked for by vCPUs of the life that ends here, before they were halted: it
-        // must not end the next one.
+        // vCPUs may have sent these before they were halted. They must not stop the VM after
+        // it has started again.
         for request in STOPS {
             BOARD.discard(self.index, request, vm);
         }
@@ -167,7 +167,7 @@ impl Pcpu {
         }
     }
 
-    /// CPU_ON found this vCPU off and left a request.
+    /// Lets the owner of a vCPU accept a request of CPU_ON, which was left for it.
     pub fn power_requested(&mut self, id: VcpuId) {
         let owner = BOARD.find(id);
         if owner == self.index {
@@ -195,7 +195,8 @@ impl Pcpu {
         }
     }
 
-    /// The loaded vCPU does not go on, as it asked for its VM to be stopped.
+    /// Switches the loaded vCPU off, which has asked for its VM to be stopped, and asks the
+    /// VM's coordinator for that.
     pub fn stop_vm_of_loaded(&mut self, vm: usize, message: Message) {
         let Some(id) = self.roster.loaded_id() else {
             return bug!("a VM is stopped by a guest without a loaded vCPU");
@@ -210,8 +211,8 @@ impl Pcpu {
         self.ask_coordinator(vm, message);
     }
 
-    /// The loaded vCPU's guest cannot go on: its VM will be stopped when the
-    /// reason is told.
+    /// Unloads a vCPU whose guest cannot go on, and gives it the job to report why. Its VM is
+    /// stopped after the report.
     pub fn fail_loaded(&mut self, cause: Cause) {
         self.need_resched = true;
         let Some(id) = self.roster.loaded_id() else {

@@ -4,17 +4,17 @@
 //! | module | what it carries out |
 //! | --- | --- |
 //! | [`run_loop`](self) | the scheduler's decisions |
-//! | `ready` | vCPUs wake and sleep, and have the core by turns |
-//! | `switch` | one vCPU off the hardware, another on |
-//! | `timers` | EL2's timer, and what is done when it fires |
+//! | `ready` | vCPUs wake and sleep, and take turns on the core |
+//! | `switch` | unloading one vCPU, loading another |
+//! | `timers` | EL2's timer, and what happens when it fires |
 //! | `interrupts` | physical interrupts, by number |
-//! | `mail` | what cores tell each other |
+//! | `mail` | messages between cores |
 //! | `displacement`, `coscheduling` | what policies say when a vCPU takes another's core |
 //! | `views` | what a guest may execute, and delayed preemption |
-//! | `handover` | vCPUs go to other cores, and come |
-//! | `visitors` | vCPUs that are away from their bases go on, or back |
+//! | `handover` | vCPUs leave for other cores, and arrive |
+//! | `visitors` | vCPUs that are away from their bases move on, or back |
 //! | `timer_advance` | a real-time vCPU gets its core before its timer fires |
-//! | `consolidation` | cores without much to do are powered down |
+//! | `consolidation` | cores with little to do are powered down |
 //! | `lifecycle`, `jobs` | VMs start, stop and fail |
 //! | `console` | all consoles over one UART |
 
@@ -63,7 +63,7 @@ use sched::{Duration, Instant, Scheduler, VcpuId, VcpuSet};
 pub struct Pcpu {
     /// The scheduler has to be asked before a guest runs again.
     need_resched: bool,
-    /// vCPUs of one VM may come to share this core: a guest's WFE traps.
+    /// vCPUs of one VM may share this core: a guest's WFE traps.
     siblings_meet: bool,
     mask: PriorityMask,
     /// When the current stay at EL2 began.
@@ -75,7 +75,7 @@ pub struct Pcpu {
     system: &'static System,
     /// Its index in the system's table.
     index: usize,
-    /// The vCPUs that it may come to own: its scheduler has them all.
+    /// The vCPUs that it may ever own: its scheduler has them all.
     known: VcpuSet,
     ledger: Ledger,
     deadlines: Deadlines,
@@ -113,7 +113,7 @@ impl Pcpu {
         let residents = displacement.residents();
         let known = topology.known_at(index);
         let idle_news = IdleNews::new(topology.must_tell_idle(index));
-        // The host sees to the rest; these two would be fatal.
+        // The host has checked the other conditions; these two would be fatal.
         let may_leave = console.is_none() && !idle_news.is_wanted();
         let window = Duration(timer::ns_to_ticks(system.header.consolidation_window_ns));
         Self {
@@ -144,14 +144,14 @@ impl Pcpu {
         }
     }
 
-    /// Sets up what is the core's own and must be set up again when it was powered down.
+    /// Sets up what the core loses when it is powered down.
     pub fn configure(&self) {
         if self.siblings_meet {
             cpu::trap_wait_for_event();
         }
     }
 
-    /// Makes the vCPUs known that may come here. Returns one that the scheduler refused.
+    /// Adds all vCPUs that may come here to the scheduler. Returns one that it refused.
     pub fn introduce(&mut self) -> Result<(), VcpuId> {
         for id in self.known {
             let params = params(self.system, id);
@@ -160,13 +160,13 @@ impl Pcpu {
         Ok(())
     }
 
-    /// Takes a vCPU that belongs here into possession.
+    /// Takes ownership of a vCPU that is based here.
     pub fn own(&mut self, vcpu: &'static mut Vcpu) {
         vcpu.account().is_at(self.index);
         self.roster.park(Parked::new(vcpu));
     }
 
-    /// Coordinates a VM from now on, and starts it.
+    /// Becomes the coordinator of a VM, and starts it.
     pub fn coordinate(&mut self, vm: usize, status: &'static mut VmStatus) {
         self.coordination.adopt(vm, status);
         self.start(vm);
@@ -202,19 +202,19 @@ impl Pcpu {
         self.roster.loaded().is_some_and(|vcpu| self.ledger.is_current(vcpu.id()))
     }
 
-    /// The core that a vCPU belongs to.
+    /// Returns the base of a vCPU.
     fn base_of(&self, id: VcpuId) -> usize {
         usize::from(self.system.vcpus[usize::from(id.0)].pcpu)
     }
 
-    /// The VM that a vCPU belongs to.
+    /// Returns the VM of a vCPU.
     fn vm_of(&self, id: VcpuId) -> usize {
         usize::from(self.system.vcpus[usize::from(id.0)].vm)
     }
 }
 
-/// Returns true if vCPUs of a core may be waited for: their policies say so, or two of
-/// a VM with views may share it.
+/// Returns true if preemption may be delayed on a core: a vCPU's policy says so, or two
+/// vCPUs of a VM with views may share the core.
 fn may_delay(system: &System, topology: &Topology<'_>, known: VcpuSet, based: VcpuSet) -> bool {
     let delays = |id| topology.vcpu(id).policy.policy().delays(Mode::Kernel);
     let take_turns = |id| {

@@ -64,8 +64,8 @@ impl Pcpu {
         }
     }
 
-    /// Puts its timer on the hardware. One that is due already is injected at
-    /// once, instead of by the interrupt that would follow.
+    /// Puts a vCPU's virtual timer on the hardware. If it is due already, injects its
+    /// interrupt at once, instead of waiting for the physical one.
     fn load_timer(&mut self, vcpu: &mut Loaded) {
         if vcpu.load_timer() {
             self.redistributor.set_timer_active(true);
@@ -79,9 +79,9 @@ impl Pcpu {
         }
     }
 
-    /// Does something with the loaded vCPU's list registers that answers how
-    /// many interrupts it put there. Does nothing if no vCPU is loaded: a maintenance
-    /// interrupt may have been on its way when the last one was unloaded.
+    /// Calls `act`, which may change the loaded vCPU's list registers and returns how many
+    /// interrupts it has listed. Does nothing if no vCPU is loaded: a maintenance interrupt may
+    /// have been on its way when the last one was unloaded.
     pub fn with_interface(
         &mut self,
         act: impl FnOnce(&mut CpuInterface, &Gic, &mut virtual_interface::Loaded) -> usize,
@@ -93,7 +93,7 @@ impl Pcpu {
         self.tell_of_interrupts(vm, notify);
     }
 
-    /// Interrupts went from list registers to these vCPUs of a VM.
+    /// Notifies vCPUs of a VM of interrupts that came out of list registers.
     #[inline(always)]
     fn tell_of_interrupts(&mut self, vm: usize, notify: u8) {
         if notify != 0 {
@@ -101,7 +101,8 @@ impl Pcpu {
         }
     }
 
-    /// The loaded vCPU uses floating point for the first time since another vCPU did.
+    /// Loads the floating-point registers of the loaded vCPU, which uses them for the first
+    /// time since another vCPU did.
     #[inline(never)]
     pub fn switch_float(&mut self) {
         context::open_float_now();

@@ -1,8 +1,7 @@
-//! All the memory that more than one core writes.
+//! The memory that more than one core writes.
 //!
-//! Mailboxes, and per VM what its vCPUs share by the nature of the devices they
-//! share: interrupt bits, console bytes, whether a sibling is on. Atomics
-//! throughout; no core waits for another.
+//! Mailboxes, and for each VM what its vCPUs share: interrupt bits, console bytes,
+//! whether a sibling is on. All of it is atomic; no core waits for another.
 //!
 //! | module | what it is |
 //! | --- | --- |
@@ -37,10 +36,11 @@ pub struct Vm {
     pub uart: Pl011,
     /// Changes whenever the VM is stopped; written by its coordinator.
     pub epoch: AtomicU32,
-    /// Its vCPUs (bit set by index) that are stopped, and at their base.
+    /// Its vCPUs (bit set by index) that are halted: off, and at their base or on its
+    /// consolidation target.
     pub halted: AtomicU32,
     /// Its vCPUs (bit set by index) that could run and are displaced, and for
-    /// which the others stop.
+    /// which their siblings stop (coscheduling).
     pub stalled: AtomicU32,
 }
 
@@ -59,7 +59,7 @@ statics! {
     /// By vCPU.
     pub static POWER: [Power; MAX_VCPUS] = [const { Power::new() }; MAX_VCPUS];
 
-    /// What cores tell each other, and where vCPUs are.
+    /// Messages between cores, and where vCPUs are.
     pub static BOARD: Switchboard<MAX_PCPUS, MAX_VCPUS, AtomicU64, AtomicU8> = Switchboard::within(
         [const { Mailbox::within([const { AtomicU64::new(0) }; Message::KINDS]) }; MAX_PCPUS],
         [const { Location::within(AtomicU8::new(0)) }; MAX_VCPUS],
@@ -70,14 +70,14 @@ statics! {
     /// By core: how long it has idled; kept where vCPUs are consolidated.
     pub static RESTS: [Rest; MAX_PCPUS] = [const { Rest::new() }; MAX_PCPUS];
 
-    /// Cores (bit set) that have nothing to run; kept only where vCPUs may come that
-    /// could go elsewhere.
+    /// Cores (bit set) that have nothing to run. Only cores to which vCPUs may come that
+    /// have a choice set their bits.
     pub static IDLE: AtomicU32 = AtomicU32::new(0);
 
-    /// Cores (bit set) that have vCPUs which belong elsewhere; kept only as above.
+    /// Cores (bit set) that have visitors.
     pub static HOSTS: AtomicU32 = AtomicU32::new(0);
 
-    /// By core: a vCPU of its has lost it to another; kept only if a policy asks.
+    /// By core: a vCPU that is based there is displaced. Only set where a policy asks.
     pub static TAKEN: [AtomicBool; MAX_PCPUS] = [const { AtomicBool::new(false) }; MAX_PCPUS];
 
     /// VMs (bit set) that are not switched off.

@@ -1,15 +1,16 @@
 //! An emulated PL011 UART (Arm DDI 0183G).
 //!
 //! The guest's bytes go to a ring that the core with the physical UART empties,
-//! and come from one that it fills. When the ring is full the guest sees a full
-//! transmit FIFO and does what its driver does then; nothing waits at EL2.
+//! and come from a ring that this core fills. When the transmit ring is full, the
+//! guest sees a full transmit FIFO, and its driver waits or loses bytes; EL2 does
+//! not wait.
 //! Baud rate and line settings are remembered and mean nothing.
 
 use super::ring::Ring;
 use crate::arch::atomic::AtomicU16;
 use core::sync::atomic::Ordering;
 
-/// Bytes a guest may be ahead of the physical UART.
+/// Bytes that a guest may have written and the physical UART not yet sent.
 const TRANSMIT: usize = 1024;
 const RECEIVE: usize = 64;
 /// Below this filling the transmit interrupt is raised.
@@ -69,8 +70,8 @@ impl Pl011 {
         }
     }
 
-    /// Resets it. What was not read yet is thrown away; what was sent and not yet carried
-    /// away stays.
+    /// Resets it. Bytes that the guest has not read are discarded; bytes that it has written
+    /// stay until they are sent.
     pub fn reset(&self) {
         self.receive.clear();
         self.remembered.iter().for_each(|register| register.store(0, Ordering::Relaxed));
@@ -93,7 +94,7 @@ impl Pl011 {
     }
 
     /// Writes the register at `offset`. Returns true if it put a byte into the
-    /// transmit ring, which has to be carried away.
+    /// transmit ring, which has to be sent.
     pub fn write(&self, offset: u64, value: u64) -> bool {
         let value = value as u16;
         match offset {
@@ -124,14 +125,14 @@ impl Pl011 {
         self.raw() & self.mask.load(Ordering::Relaxed) != 0
     }
 
-    /// Takes the next byte to carry to the physical UART; one core only does.
+    /// Takes the next byte to send to the physical UART. Only one core calls this.
     pub fn carry(&self) -> Option<u8> {
         let byte = self.transmit.pop()?;
         self.update_transmit();
         Some(byte)
     }
 
-    /// Returns true if there is nothing to carry.
+    /// Returns true if there is nothing to send.
     #[must_use]
     pub fn is_idle(&self) -> bool {
         self.transmit.is_empty()
@@ -142,8 +143,8 @@ impl Pl011 {
         self.receive.push(byte)
     }
 
-    /// The transmit interrupt is raised when the FIFO runs low, and stays until
-    /// the guest clears it or writes (DDI 0183G, section 2.8.3).
+    /// Raises the transmit interrupt when the FIFO runs low; it stays until the
+    /// guest clears it or writes (DDI 0183G, section 2.8.3).
     fn update_transmit(&self) {
         if self.transmit.len() < TRANSMIT_LOW {
             self.transmit_raw.fetch_or(TX, Ordering::Relaxed);

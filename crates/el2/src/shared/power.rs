@@ -1,10 +1,8 @@
-//! The power state of a vCPU: the only thing about it that several cores must agree
-//! on (Arm DEN0022D, section 5.6).
+//! The power state of a vCPU, which its siblings may change (Arm DEN0022D, section 5.6).
 //!
-//! Switching on takes two parties: the sibling that calls CPU_ON claims the vCPU and
-//! leaves a request, the core that owns it accepts. A request carries the VM's
-//! *epoch*, which changes whenever the VM is stopped, so that a request from
-//! before a reset cannot start anything after it.
+//! A sibling that calls CPU_ON claims the vCPU and leaves a request; the core that owns the
+//! vCPU accepts it. A request carries the VM's *epoch*, which changes whenever the VM is
+//! stopped, so that a request from before a reset cannot switch a vCPU on after it.
 
 use crate::arch::atomic::{AtomicU32, AtomicU64};
 use core::sync::atomic::Ordering;
@@ -57,7 +55,7 @@ pub enum Affinity {
 }
 
 impl Power {
-    /// Off.
+    /// Makes the state of a vCPU that is off.
     #[must_use]
     pub const fn new() -> Self {
         Self {
@@ -68,7 +66,7 @@ impl Power {
         }
     }
 
-    /// Asks for the vCPU to be switched on. After `Ok`, its owner must be told.
+    /// Leaves a request to switch the vCPU on. After `Ok`, its owner must be notified.
     ///
     /// # Errors
     /// When it is not off.
@@ -85,8 +83,8 @@ impl Power {
         Ok(())
     }
 
-    /// Accepts a request of this epoch for the owner, if there is one; one of an
-    /// earlier epoch lapses.
+    /// Accepts a request of this epoch, on the core that owns the vCPU. Discards a request of
+    /// an earlier epoch.
     pub fn accept(&self, epoch: u32) -> Option<Entry> {
         if self.state.load(Ordering::Acquire) != PENDING {
             return None;
@@ -103,26 +101,26 @@ impl Power {
         Some(entry)
     }
 
-    /// The owner has switched it on without a request: the VM's first vCPU.
+    /// Records that its owner has switched it on without a request: the VM's first vCPU.
     pub fn switch_on(&self) {
         self.state.store(ON, Ordering::Release);
     }
 
-    /// The owner has switched it off. A request that has come meanwhile, as it was
-    /// off before, stays: it is accepted, or lapses, when the owner looks at it.
+    /// Records that its owner has switched it off. If it was off already and a request has come,
+    /// the request stays until the owner accepts or discards it.
     pub fn switch_off(&self) {
         let off =
             |from| self.state.compare_exchange(from, OFF, Ordering::Release, Ordering::Relaxed);
         let _ = off(ON).or_else(|_| off(DEAF));
     }
 
-    /// The owner will not let it run again before its VM is stopped.
+    /// Records that its owner will not let it run again before its VM is stopped.
     pub fn deafen(&self) {
         let _ = self.state.compare_exchange(ON, DEAF, Ordering::Relaxed, Ordering::Relaxed);
     }
 
-    /// Returns true if it can do something about an interrupt, now or when it has been
-    /// switched on as was asked for.
+    /// Returns true if it can take an interrupt, now or when a request to switch it on is
+    /// accepted.
     pub fn hears(&self) -> bool {
         !matches!(self.state.load(Ordering::Relaxed), OFF | DEAF)
     }

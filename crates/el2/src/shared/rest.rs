@@ -7,8 +7,8 @@ use sched::{Duration, Instant};
 /// The mark of a core that does not rest.
 const AWAKE: u64 = u64::MAX;
 
-/// Written by one core. Another one that reads it as it changes finds less than it was,
-/// never more.
+/// How long one core has idled; that core writes it. Another core that reads it while it
+/// changes finds less than that, never more.
 pub struct Rest {
     /// Ticks of finished rests.
     finished: AtomicU64,
@@ -17,7 +17,7 @@ pub struct Rest {
 }
 
 impl Rest {
-    /// Makes that of a core that has not rested yet.
+    /// Makes the words of a core that has not idled yet.
     pub const fn new() -> Self {
         Self { finished: AtomicU64::new(0), since: AtomicU64::new(AWAKE) }
     }

@@ -22,7 +22,7 @@ pub struct Ring<const N: usize> {
 }
 
 impl<const N: usize> Ring<N> {
-    /// An empty ring.
+    /// Makes an empty ring.
     #[must_use]
     pub const fn new() -> Self {
         const { assert!(N.is_power_of_two() && N <= 1 << 31) }
@@ -43,7 +43,7 @@ impl<const N: usize> Ring<N> {
         }
     }
 
-    /// Appends a byte; false when there is no room.
+    /// Appends a byte. Returns false when there is no room.
     pub fn push(&self, byte: u8) -> bool {
         let mut at = self.claimed.load(Ordering::Relaxed);
         loop {
@@ -61,8 +61,8 @@ impl<const N: usize> Ring<N> {
         true
     }
 
-    /// Takes the oldest byte. A core that comes while another one does finds none: no core
-    /// waits, and a guest that reads on several vCPUs at once hurts itself only.
+    /// Takes the oldest byte. While another core does so it returns none: no core waits, and
+    /// a guest that reads on several vCPUs at once affects only itself.
     pub fn pop(&self) -> Option<u8> {
         if self.reading.swap(true, Ordering::Acquire) {
             return None;
@@ -84,14 +84,14 @@ impl<const N: usize> Ring<N> {
         Some(value as u8)
     }
 
-    /// Whether there is nothing to read.
+    /// Returns true if there is nothing to read.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         let at = self.read.load(Ordering::Relaxed);
         self.places[at as usize % N].load(Ordering::Acquire) & FILLED == 0
     }
 
-    /// How many bytes wait, those being written included.
+    /// Returns how many bytes wait, those being written included.
     #[must_use]
     pub fn len(&self) -> usize {
         self.claimed.load(Ordering::Relaxed).wrapping_sub(self.read.load(Ordering::Relaxed))

@@ -1,4 +1,4 @@
-//! What is on its way from one core to another: a vCPU; or a core's own state,
+//! A reference that no core holds: to a vCPU between two cores, or to a core's own state
 //! while the core is powered down.
 
 use crate::arch::atomic::AtomicPtr;
@@ -9,17 +9,17 @@ use core::sync::atomic::Ordering;
 pub struct Transit<T>(AtomicPtr<T>);
 
 impl<T> Transit<T> {
-    /// Nothing is on the way.
+    /// Makes one without a reference.
     pub const fn new() -> Self {
         Self(AtomicPtr::new(ptr::null_mut()))
     }
 
-    /// Gives the reference up, for its former owner: what that one wrote is seen by the next.
+    /// Gives a reference up. What its owner wrote before is visible to the next owner.
     pub fn put(&self, thing: &'static mut T) {
         self.0.store(thing, Ordering::Release);
     }
 
-    /// Takes the reference for its new owner, once.
+    /// Takes the reference, if there is one.
     pub fn take(&self) -> Option<&'static mut T> {
         let thing = self.0.swap(ptr::null_mut(), Ordering::AcqRel);
         // SAFETY: null, or the address of the one exclusive reference, which

@@ -1,14 +1,15 @@
-//! What a vCPU had of its core, and what it waited for.
+//! How long a vCPU ran, and how long it waited for its core.
 
 use crate::arch::timer::{self, NEVER};
 use abi::status::{Exit, VcpuStatus, vcpu_state};
 use core::mem;
 use sched::{Duration, Instant};
 
-/// Each tick that the vCPU could have run and did not is booked once, as stolen time.
+/// A vCPU's account. Each tick in which the vCPU could have run and did not is booked once,
+/// as stolen time.
 ///
-/// What is counted is written into the status area, from where the host reads it, and
-/// is never read back to decide anything.
+/// The counts are also written into the status area for the host. EL2 does not read them
+/// there.
 pub struct Account {
     /// How long it ran in all, finished turns only.
     run: Duration,
@@ -22,7 +23,7 @@ pub struct Account {
 }
 
 impl Account {
-    /// Nothing is booked yet. The vCPU's owner is the only one to write these words.
+    /// Makes an account with nothing booked. Only the vCPU's owner writes these words.
     pub fn new(status: &'static mut VcpuStatus, stolen_ns: &'static mut u64) -> Self {
         Self { run: Duration(0), waits_since: NEVER, preempted_in_kernel: 0, status, stolen_ns }
     }
@@ -62,8 +63,8 @@ impl Account {
         self.preempted_in_kernel = 0;
     }
 
-    /// Begins its wait for the core, which it lost; `in_kernel` is all ones if its guest was in
-    /// kernel mode, else 0.
+    /// Begins its wait for the core, which it has lost; `in_kernel` is all ones if its guest was
+    /// in kernel mode, else 0.
     #[inline(always)]
     pub fn preempt(&mut self, in_kernel: u64, now: Instant) {
         self.waits_since = now;

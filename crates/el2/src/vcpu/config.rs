@@ -1,4 +1,4 @@
-//! What never changes of a vCPU.
+//! What never changes about a vCPU.
 
 use crate::arch::{cpu, timer};
 use crate::shared;
@@ -35,7 +35,8 @@ macro_rules! facts {
 }
 
 facts! {
-    /// Computed when its core starts, so that no path to a guest has to.
+    /// What never changes about a vCPU, computed when its core starts so that no path to a
+    /// guest has to compute it.
     pub struct VcpuConfig {
         /// Returns its number in the system.
         id: VcpuId,
@@ -47,40 +48,39 @@ facts! {
         shared: &'static shared::Vm,
         /// Returns true if its VM is a real-time one.
         is_realtime: bool,
-        /// Returns the core it belongs to.
+        /// Returns its base.
         base: usize,
-        /// Returns the core it leaves for.
+        /// Returns its fallback.
         fallback: usize,
         /// Returns the cores besides its base to which its policy may send it.
         elsewhere: CoreSet,
         /// Returns how long before its virtual timer fires it gets its core, ticks; 0: not
         /// before.
         timer_advance: u64,
-        /// Returns what decides what becomes of it when others take its core.
+        /// Returns its migration policy.
         policy: &'static dyn Policy,
-        /// Returns true if it may leave when it arrives at a base that is taken.
+        /// Returns true if its policy may make it leave when it is displaced.
         leaves_when_displaced: bool,
-        /// Returns true if there may be better places away from its base.
+        /// Returns true if it may move on to another core while it is away from its base.
         is_relocatable: bool,
         /// Returns true if it may share a core with other vCPUs of its VM.
         may_meet_siblings: bool,
-        /// Returns true if the interrupts of its VM's devices come to the core where it is:
-        /// it is the first one, and there are devices.
+        /// Returns true if the interrupts of its VM's devices come to the core where it is,
+        /// because it is the VM's first vCPU and there are devices.
         has_devices: bool,
-        /// Returns true if its VM has several views of its memory, and this machine can tell
-        /// them apart.
+        /// Returns true if its VM has several views, and this machine has FEAT_XNX.
         has_views: bool,
         ;
         /// How long it runs while equals wait.
         quantum: Duration,
-        /// The cores it goes round among while it shares the one it is on, a bit each.
+        /// The pCPUs of its rotation, a bit each.
         rotation: u16,
-        /// What its policy says when it is displaced: asked beforehand, as this is on the
-        /// way of a real-time guest.
+        /// What its policy says when it is displaced. It is asked beforehand, because a
+        /// real-time guest waits meanwhile.
         when_displaced: [Then; Displaced::ALL.len()],
         /// The roots of its views' tables.
         roots: [u64; abi::system::STAGE2_VIEWS],
-        /// What its policy lets it execute, elsewhere and at its base.
+        /// The views that its policy demands, elsewhere and at its base.
         usual_views: [View; 2],
     }
 }
@@ -121,12 +121,12 @@ impl VcpuConfig {
         self.when_displaced[seen.index()]
     }
 
-    /// Returns what its policy lets it execute at its base, or elsewhere.
+    /// Returns the view that its policy demands at its base, or elsewhere.
     pub fn usual_view(&self, at_base: bool) -> View {
         self.usual_views[usize::from(at_base)]
     }
 
-    /// Returns the next core of its rotation behind this one; none: it has nowhere else.
+    /// Returns the core that follows `here` in its rotation; none if there is no other.
     pub fn next_in_rotation(&self, here: usize) -> Option<usize> {
         next_in_rotation(self.rotation, here)
     }

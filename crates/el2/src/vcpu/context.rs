@@ -1,4 +1,4 @@
-//! What a vCPU's guest has in registers, on the hardware and off it.
+//! The registers of a vCPU's guest, on the hardware and in memory.
 
 use super::{PhysicalTimer, Vcpu};
 use crate::arch::context::{self, Float, General, System};
@@ -31,7 +31,7 @@ pub struct Context {
 #[derive(Clone, Copy)]
 #[must_use]
 pub struct Unloading {
-    /// vCPUs of its VM (bit set by index) that have to be told of interrupts.
+    /// vCPUs of its VM (bit set by index) to be notified of interrupts.
     pub notify: u8,
     /// Its guest has not yet ended the virtual timer's interrupt.
     pub timer_held: bool,
@@ -50,8 +50,8 @@ impl Context {
     }
 }
 
-/// A vCPU that is not on the hardware: only then is in memory what its guest left, and
-/// only then does it help to change that.
+/// A vCPU that is not on the hardware: its registers are in memory, where they can be read
+/// and changed.
 pub struct Parked(&'static mut Vcpu);
 
 /// The vCPU whose registers are on its core's hardware. It need not be running.
@@ -109,8 +109,8 @@ impl Parked {
         self.failure = Some(cause);
     }
 
-    /// Gives back what it has in its list registers. Returns the vCPUs of its VM (bit set
-    /// by index) that have to be told.
+    /// Takes back what it has in its list registers. Returns the vCPUs of its VM (bit set by
+    /// index) to be notified.
     #[must_use]
     pub fn release_interrupts(&mut self, hardware: Interface) -> u8 {
         let vcpu = &mut *self.0;
@@ -119,8 +119,8 @@ impl Parked {
         hw.notify
     }
 
-    /// Returns when it has to be woken for its virtual timer: its advance before that
-    /// fires.
+    /// Returns when it has to be woken for its virtual timer: earlier than that fires, by its
+    /// timer advance.
     #[inline(always)]
     pub fn wakes_at(&self) -> Instant {
         self.context.wakes_at
@@ -155,8 +155,8 @@ impl Loaded {
         let timer_held =
             vcpu.interface.park(&vcpu.config.shared().gic, &mut hw, timer::VIRTUAL_INTID);
         vcpu.context.timer_held = timer_held;
-        // A timer whose interrupt the guest still has tells it nothing new: it comes
-        // again when the guest has ended that.
+        // A timer whose interrupt the guest still has does not wake it: the interrupt comes
+        // again when the guest has ended it.
         let deadline = if timer_held { timer::NEVER } else { vcpu.context.timer.deadline() };
         let advance = vcpu.config.timer_advance();
         vcpu.context.wakes_at = Instant(deadline.0.saturating_sub(advance));
@@ -177,8 +177,8 @@ impl Loaded {
         self.float.load();
     }
 
-    /// Does something with its list registers that answers how many interrupts it put
-    /// there. Returns the vCPUs of its VM (bit set by index) that have to be told.
+    /// Calls `act`, which may change its list registers and returns how many interrupts it
+    /// has listed. Returns the vCPUs of its VM (bit set by index) to be notified.
     #[must_use]
     #[inline(always)]
     pub fn with_interface(
@@ -211,7 +211,7 @@ impl Loaded {
         self.general.set(number, value);
     }
 
-    /// Returns its guest's general registers, for a guest that is played by a test.
+    /// Returns its guest's general registers, for a test that acts as the guest.
     #[cfg(test)]
     pub fn general(&mut self) -> &mut General {
         &mut self.general

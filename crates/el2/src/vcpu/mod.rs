@@ -1,10 +1,10 @@
-//! A vCPU as its owner sees it.
+//! A vCPU, as the core that owns it sees it.
 //!
 //! | module | what it is |
 //! | --- | --- |
-//! | [`config`] | what never changes of it |
-//! | [`context`] | what its guest has in registers, on the hardware and off it |
-//! | [`account`] | what it had of its core, and what it waited for |
+//! | [`config`] | what never changes about it |
+//! | [`context`] | its guest's registers, on the hardware and in memory |
+//! | [`account`] | how long it ran, and how long it waited |
 //! | [`roster`] | which vCPUs a core owns, and which of them is on the hardware |
 
 mod account;
@@ -26,32 +26,33 @@ use sched::VcpuId;
 use sched::policy::{ModeBias, Stay, View};
 use vgic::interface::CpuInterface;
 
-/// Exactly one core has the exclusive reference to each: as [`Parked`], or as [`Loaded`].
+/// A vCPU. Exactly one core has the exclusive reference to it: as [`Parked`], or as
+/// [`Loaded`].
 #[repr(C)]
 pub struct Vcpu {
-    /// First: the exception vectors store into it. The return state in it is the
-    /// guest's while the vCPU is [`Parked`].
+    /// General registers; first, because the exception vectors store into it. Its return
+    /// state is valid while the vCPU is [`Parked`].
     general: General,
     context: Context,
-    /// What is in the list registers and why.
+    /// What is in the list registers, and why.
     interface: CpuInterface,
     physical_timer: PhysicalTimer,
     account: Account,
     config: VcpuConfig,
-    /// Its VM's memory as it may use it now, and which of the VM's vCPUs it is.
+    /// The stage-2 tables that it uses now, and which of the VM's vCPUs it is.
     space: Space,
-    /// Which view of that memory it has.
+    /// The view that these tables are.
     view: View,
     on: bool,
     /// Its VM's epoch when it was switched on.
     epoch: u32,
-    /// Why its guest cannot go on, while that is told.
+    /// Why its guest cannot go on, while that is reported.
     failure: Option<Cause>,
     /// It could run when it left the core it comes from.
     left_ready: bool,
-    /// What it does away from its base.
+    /// Whether it was mostly in programs or in its kernel, away from its base.
     mode_bias: ModeBias,
-    /// What it has had of the core where it is a visitor.
+    /// How much of its turn it has had where it is a visitor.
     stay: Stay,
     /// Floating point; valid while no core has it on its hardware, where it stays until
     /// another vCPU uses it.
@@ -108,7 +109,7 @@ impl Vcpu {
         self.config.index()
     }
 
-    /// Returns its account, to book in.
+    /// Returns its account, to be written.
     #[inline]
     pub fn account(&mut self) -> &mut Account {
         &mut self.account
@@ -131,7 +132,7 @@ impl Vcpu {
         self.view
     }
 
-    /// Lets its guest execute what `view` does, from when it is loaded next.
+    /// Gives it a view, which takes effect when it is loaded next.
     #[inline(always)]
     pub fn set_view(&mut self, view: View) {
         if self.view != view {
@@ -140,8 +141,8 @@ impl Vcpu {
         }
     }
 
-    /// Lets its guest execute what its policy does at its base, or elsewhere, from when it
-    /// is loaded next.
+    /// Gives it the view that its policy demands at its base, or elsewhere. The view takes
+    /// effect when it is loaded next.
     #[inline(always)]
     pub fn set_usual_view(&mut self, at_base: bool) {
         self.set_view(self.config.usual_view(at_base));
@@ -168,12 +169,12 @@ impl Vcpu {
         self.stay.is_over(self.account.ran(), self.config.quantum())
     }
 
-    /// Returns what it does away from its base, to note more of that.
+    /// Returns its mode bias, to be updated.
     pub fn mode_bias(&mut self) -> &mut ModeBias {
         &mut self.mode_bias
     }
 
-    /// Puts its address space in force, and with it the view it has.
+    /// Makes the hardware use its stage-2 tables, and so its view.
     #[inline(always)]
     pub fn enter_space(&self) {
         self.space.enter();
@@ -185,8 +186,8 @@ impl Vcpu {
         self.interface.has_news(&self.config.shared().gic)
     }
 
-    /// Returns true if there may be interrupts that its list registers do not show, for
-    /// lack of room too.
+    /// Returns true if there may be interrupts that are not in its list registers, because
+    /// they are new or there was no room.
     #[inline(always)]
     pub fn has_unlisted(&self) -> bool {
         self.interface.has_unlisted(&self.config.shared().gic)
@@ -195,13 +196,13 @@ impl Vcpu {
 
 #[cfg(any(test, feature = "checked"))]
 impl Vcpu {
-    /// Asserts what holds of it wherever it is.
+    /// Asserts what must always hold for it.
     pub fn check(&self) {
         self.interface.check(&self.config.shared().gic);
     }
 }
 
-/// Returns the VM's memory in this view, as the vCPU of its index.
+/// Returns the stage-2 tables of a view, for a vCPU.
 #[inline(always)]
 fn space(config: &VcpuConfig, view: View) -> Space {
     Space::new(config.root(view), config.vm() as u64 + 1, config.index() as u64)

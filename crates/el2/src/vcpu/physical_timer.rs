@@ -1,9 +1,8 @@
 //! The EL1 physical timer, emulated.
 //!
-//! The hardware's is unused: the running vCPU owns the virtual timer and EL2 its
-//! own. A guest that uses the physical one nevertheless (CNTP_*_EL0 trap) gets a
-//! timer whose deadline EL2 multiplexes on its own, and whose interrupt is a level of
-//! the virtual GIC.
+//! The hardware's is unused: the loaded vCPU has the virtual timer and EL2 its own. When a
+//! guest uses the physical timer (CNTP_*_EL0 trap), EL2's own timer serves the deadline, and
+//! the interrupt is a level-triggered one of the virtual GIC.
 
 use super::Vcpu;
 use crate::arch::timer::{self, Timer};
@@ -14,7 +13,7 @@ const TVAL: u64 = 0;
 const CTL: u64 = 1;
 const CVAL: u64 = 2;
 
-/// Its interrupt line was last set to `asserted`.
+/// An emulated timer, whose interrupt line was last set to `asserted`.
 #[derive(Default)]
 pub struct PhysicalTimer {
     timer: Timer,

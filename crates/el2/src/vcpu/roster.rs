@@ -4,7 +4,7 @@ use super::{Loaded, Parked, Vcpu};
 use abi::{MAX_VCPUS, MAX_VMS};
 use sched::{VcpuId, VcpuMap};
 
-/// Each vCPU of this core is either parked here or loaded: then its registers, and no
+/// The vCPUs that a core owns. Each is either parked, or loaded: then its registers, and no
 /// others, are on the hardware.
 #[repr(C)]
 pub struct Roster {
@@ -27,7 +27,7 @@ impl Roster {
         }
     }
 
-    /// Takes a vCPU into possession.
+    /// Takes ownership of a vCPU.
     #[inline(always)]
     pub fn park(&mut self, vcpu: Parked) {
         let id = vcpu.id();
@@ -40,7 +40,7 @@ impl Roster {
         self.parked[id].take()
     }
 
-    /// Takes the vCPU whose registers are on the hardware now, which held none.
+    /// Takes back a vCPU whose registers are on the hardware now, where no others were.
     #[inline(always)]
     pub fn has_loaded(&mut self, vcpu: Loaded) {
         debug_assert!(self.loaded.is_none());
@@ -103,8 +103,8 @@ impl Roster {
         self.is_loaded(id) || self.parked.get(id).is_some_and(Option::is_some)
     }
 
-    /// A vCPU of a VM comes on the hardware that may share this core with siblings.
-    /// Returns true if another one of the VM was here last.
+    /// Records that a vCPU is loaded that may share this core with siblings. Returns true if
+    /// a sibling was the last of its VM to be loaded here.
     #[must_use]
     #[inline(always)]
     pub fn follows_sibling(&mut self, vm: usize, id: VcpuId) -> bool {
@@ -117,8 +117,8 @@ impl Roster {
         self.float_owner == Some(id)
     }
 
-    /// This vCPU's floating-point registers come on the hardware. Returns the vCPU whose
-    /// are there now.
+    /// Records that this vCPU's floating-point registers are loaded. Returns the vCPU whose
+    /// registers were there.
     pub fn give_float(&mut self, id: VcpuId) -> Option<&mut Vcpu> {
         let previous = self.float_owner.replace(id)?;
         self.get(previous)
