@@ -1,12 +1,13 @@
-//! When a core is powered down, and when it is wanted again.
+//! When a core is powered down, and when it is called back.
 //!
-//! A core whose vCPUs have little to do gives them to another core, its
-//! *shelter*, and is powered down. The shelter calls it back when it has too
-//! much to do. There is no governor: a core decides for itself when it goes
-//! ([`Leaver`]), its shelter when it comes back ([`Target`]). Each looks at
-//! *windows* of time, all of one length: how much of the last one some vCPU ran.
+//! A core whose vCPUs have little to do hands them over to another core, its
+//! *consolidation target* (here also *shelter*), and is powered down. The target
+//! calls it back when it has too much to do. A core decides for itself when it
+//! leaves ([`Leaver`]), and its target when it comes back ([`Target`]). Each looks
+//! at *windows* of time, all of one length: for how much of the last one some vCPU
+//! ran.
 //!
-//! [`Presence`] is what the two must agree on.
+//! The two share a [`Presence`].
 
 use crate::Duration;
 use crate::location::AtomicCell;
@@ -38,16 +39,16 @@ impl Load {
     }
 }
 
-/// What a core and its shelter may have to do together for the core to leave.
+/// The most load that a core and its target may have together for the core to leave.
 pub const LOW: u16 = 500;
-/// What a shelter has to do when it calls cores back: it can be told from a core
-/// that has too much to do by nothing but having no time left.
+/// The load at which a target calls cores back: nothing but the lack of idle time shows
+/// that it has too much to do.
 pub const HIGH: u16 = 900;
 /// Windows in a row with little to do before a core leaves.
 pub const PATIENCE: u16 = 4;
-/// The most, after it was called back again and again.
+/// The most such windows, after a core was called back again and again.
 pub const MOST_PATIENCE: u16 = 64;
-/// Windows in a row with too much to do before a shelter calls.
+/// Windows in a row with too much to do before a target calls cores back.
 pub const ENDURANCE: u16 = 2;
 
 /// A core that may be powered down.
@@ -55,26 +56,26 @@ pub const ENDURANCE: u16 = 2;
 pub struct Leaver {
     /// Windows in a row with little to do.
     quiet: u16,
-    /// How many it takes.
+    /// How many of them it takes for the core to leave.
     patience: u16,
 }
 
 impl Leaver {
-    /// Patient as at first.
+    /// Makes the state of a core that was never called back.
     #[must_use]
     pub const fn new() -> Self {
         Self { quiet: 0, patience: PATIENCE }
     }
 
-    /// Takes the loads of a window. Returns true if the core leaves; then it is not asked
+    /// Takes the loads of a window. Returns true if the core leaves; then this is not called
     /// again until it is [`back`](Self::back).
     pub fn window(&mut self, own: Load, shelter: Load) -> bool {
         self.quiet = if own.0 + shelter.0 <= LOW { self.quiet + 1 } else { 0 };
         self.quiet >= self.patience
     }
 
-    /// It was called back after so many windows. If that was soon, it should not
-    /// have left: it takes twice the time before it does so again.
+    /// Records that the core was called back after so many windows. If that was soon, it
+    /// should not have left: it waits twice as long before it leaves again.
     pub fn back(&mut self, windows: u64) {
         self.quiet = 0;
         self.patience = if windows < u64::from(MOST_PATIENCE) {
@@ -84,7 +85,7 @@ impl Leaver {
         };
     }
 
-    /// Something keeps it from leaving: it begins again to wait.
+    /// Records that the core must not leave now: it begins to count windows again.
     pub fn stays(&mut self) {
         self.quiet = 0;
     }
@@ -96,7 +97,7 @@ impl Default for Leaver {
     }
 }
 
-/// A core that shelters vCPUs of cores that are powered down.
+/// A consolidation target, which has vCPUs of cores that are powered down.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Target {
     /// Windows in a row with too much to do.
@@ -104,13 +105,13 @@ pub struct Target {
 }
 
 impl Target {
-    /// At the beginning, and whenever vCPUs come when it had none.
+    /// Makes the state of a target to which the first vCPUs come.
     #[must_use]
     pub const fn new() -> Self {
         Self { crowded: 0 }
     }
 
-    /// Takes the load of a window. Returns true if the cores it shelters are called back.
+    /// Takes the load of a window. Returns true if the cores that are off are called back.
     pub fn window(&mut self, own: Load) -> bool {
         self.crowded = if own.0 >= HIGH { (self.crowded + 1).min(ENDURANCE) } else { 0 };
         self.crowded >= ENDURANCE
@@ -120,27 +121,28 @@ impl Target {
 const HERE: u8 = 0;
 const AWAY: u8 = 1;
 
-/// Says if a core is there for its vCPUs. The core alone writes; its shelter reads.
+/// Whether a core is on, for its vCPUs. Only the core writes it; its consolidation target
+/// (shelter) reads it.
 ///
 /// | core | does |
 /// | --- | --- |
-/// | core | [`depart`](Presence::depart) when it owns every vCPU that belongs to it, and then only gives them away |
-/// | shelter | keeps what it is given until it is asked for it, and ignores a core that asks while that [is away](Presence::is_away) |
-/// | core | [`come_back`](Presence::come_back), and then asks for its vCPUs |
+/// | core | [`depart`](Presence::depart) when it owns every vCPU that is based there, and then only hands them over |
+/// | shelter | keeps the vCPUs until they are recalled, and ignores a recall of a core that [is away](Presence::is_away) |
+/// | core | [`come_back`](Presence::come_back), and then recalls its vCPUs |
 ///
-/// So no vCPU ever goes to a core that is away: a shelter that has one was given it
-/// after the core said that it leaves, and sees that or something later. If it then
-/// finds the core there, that has come back since, and cannot leave again without
-/// this very vCPU. What others send to a core that is away concerns vCPUs that it
-/// does not have, and is dropped when it comes back ([`crate::Location`]).
+/// So no vCPU ever goes to a core that is away: a shelter that has a vCPU has got it
+/// after the core wrote that it leaves, and sees that or something later. If it then
+/// finds the core present, the core has come back since, and cannot leave again without
+/// this very vCPU. Messages that others send to a core that is away concern vCPUs that
+/// it does not own, and are dropped when it comes back ([`crate::Location`]).
 ///
-/// The core may still be on its way to the firmware when it is wanted: that says
-/// so, and the shelter asks again a window later, as long as it wants.
+/// The core may still be on its way to CPU_OFF when it is called back: the firmware
+/// says so, and the shelter calls again a window later, as long as it has to.
 #[derive(Debug)]
 pub struct Presence<S = AtomicU8>(S);
 
 impl Presence {
-    /// There.
+    /// Makes the word of a core that is on.
     #[must_use]
     pub const fn new() -> Self {
         Self(AtomicU8::new(HERE))
@@ -154,18 +156,18 @@ impl Default for Presence {
 }
 
 impl<S: AtomicCell> Presence<S> {
-    /// In a cell that holds 0.
+    /// Makes the word of a core that is on, in a cell that holds 0.
     #[must_use]
     pub const fn within(cell: S) -> Self {
         Self(cell)
     }
 
-    /// Says that the core leaves. Called before the first of its vCPUs is given away.
+    /// Records that the core leaves. Called before it hands the first of its vCPUs over.
     pub fn depart(&self) {
         self.0.store(AWAY, Ordering::Release);
     }
 
-    /// Says that the core is there again. Called before the first of its vCPUs is asked for.
+    /// Records that the core is back. Called before it recalls the first of its vCPUs.
     pub fn come_back(&self) {
         self.0.store(HERE, Ordering::Release);
     }

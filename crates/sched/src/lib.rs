@@ -1,26 +1,26 @@
 //! Which vCPU runs next.
 //!
 //! A [`Scheduler`] is the state of one physical core: events go in (a vCPU
-//! arrives, departs, wakes, sleeps), and [`Scheduler::decide`] answers which
-//! vCPU runs and until when. A [`Mailbox`] is how other cores reach that core.
+//! arrives, departs, wakes, sleeps), and [`Scheduler::decide`] returns which
+//! vCPU runs and until when. Other cores send that core messages in a [`Mailbox`].
 //!
 //! | module | story |
 //! | --- | --- |
 //! | [`Scheduler`] | fixed priorities, round robin among equals, budgets, ceilings |
 //! | [`ceiling`] | priorities inside and outside global critical sections |
-//! | [`server`] | budgets: how much of a core a vCPU gets, and when again |
+//! | [`server`] | budgets: how long a vCPU may run in each period |
 //! | [`mutex`] | global resources: one holder, a two-level priority queue |
-//! | [`Mailbox`] | how other cores reach a core |
+//! | [`Mailbox`] | messages for a core |
 //! | [`Location`] | on which core a vCPU is |
-//! | [`Switchboard`] | mailboxes, locations and all else that vCPUs need to move between cores |
-//! | [`consolidation`] | when a core is powered down, and when it is wanted again |
-//! | [`topology`] | what follows from where vCPUs are placed: which meet, which displace others |
+//! | [`Switchboard`] | the protocol by which vCPUs move between cores |
+//! | [`consolidation`] | when a core is powered down, and when it is called back |
+//! | [`topology`] | which vCPUs share cores, and which displace others |
 //! | [`VcpuSet`], [`CoreSet`], [`VcpuMap`] | sets and maps of vCPUs and cores |
 //! | [`policy`] | what becomes of a vCPU when another takes its core |
 //!
 //! Nothing here has a clock, a register, an allocation or a lock: the caller
-//! says what time it is and carries the decision out. The hypervisor does so at
-//! EL2, the simulator on a laptop, with this very code (docs/src/design/decisions.md, 1).
+//! passes the time and carries the decision out. The hypervisor does so at EL2, and
+//! the simulator on a host (docs/src/design/decisions.md, 1).
 
 #![no_std]
 #![forbid(unsafe_code)]

@@ -5,12 +5,12 @@ use core::sync::atomic::{AtomicU8, Ordering, fence};
 /// The core that owns a vCPU, or will when it has arrived.
 ///
 /// A core that has something for a vCPU (an interrupt, a request to switch it on)
-/// first writes it where the vCPU's owner finds it, then asks [`Location::find`]
-/// and tells that core. A core that receives a migrating vCPU calls
-/// [`Location::arrived`], then looks at what was left. The two fences pair: either
+/// first writes it where the vCPU's owner finds it, then calls [`Location::find`]
+/// and sends that core a message. A core that receives a migrating vCPU calls
+/// [`Location::arrived`], then reads what was written. The two fences pair: either
 /// the sender finds the new owner, or the new owner sees what the sender wrote.
-/// So a message that reaches a former owner needs no forwarding: it is for
-/// something that the present owner has seen, or will on arrival.
+/// So a message that reaches a former owner needs no forwarding: the present owner
+/// has seen what it is about, or will on arrival.
 #[derive(Debug)]
 pub struct Location<S = AtomicU8> {
     core: S,
@@ -59,20 +59,20 @@ impl<S: AtomicCell> Location<S> {
         Self { core }
     }
 
-    /// Says that the vCPU is on `core`. Only its owner may, when the vCPU leaves; or anyone
-    /// before there are several cores.
+    /// Records that the vCPU is on `core`. Only its owner may call this, when the vCPU leaves;
+    /// before several cores run, any core may.
     pub fn set(&self, core: usize) {
         debug_assert!(core < 256);
         self.core.store(core as u8, Ordering::Release);
     }
 
-    /// Says that the new owner has taken the vCPU. The owner looks next at what was left
+    /// Records that the new owner has received the vCPU. Next, the owner reads what was written
     /// for it.
     pub fn arrived(&self) {
         S::fence(Ordering::SeqCst);
     }
 
-    /// Returns the core to tell, after something was left for the vCPU.
+    /// Returns the core to which to send a message, after something was written for the vCPU.
     #[must_use]
     pub fn find(&self) -> usize {
         S::fence(Ordering::SeqCst);

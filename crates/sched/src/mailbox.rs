@@ -1,10 +1,9 @@
-//! How one core tells another something: bits that cannot overflow.
+//! Messages between cores: bits that cannot overflow.
 //!
-//! Every core has one [`Mailbox`]. Each kind of message is a 64-bit set, and
-//! what is sent is a member of it (a vCPU or a VM), so sending twice before the
-//! receiver looks is the same as sending once: the mailbox needs no capacity, no
-//! sender ever waits, and no message is refused. The alternative, a queue of
-//! messages for each pair of cores, has to say what happens when it is full.
+//! Every core has one [`Mailbox`]. Each kind of message is a 64-bit set, and a
+//! message is a member of it (such as a vCPU or a VM), so sending twice before the
+//! receiver looks is the same as sending once. No sender waits, and no message is
+//! refused. The alternative, a queue for each pair of cores, can be full.
 //!
 //! What a message refers to must be written before the message is sent;
 //! [`Mailbox::send`] and [`Mailbox::take`] order the two.
@@ -17,9 +16,9 @@ use core::sync::atomic::{AtomicU64, Ordering};
 pub enum Message {
     /// These vCPUs have posted interrupts or were switched on.
     Vcpus = 0,
-    /// Stop these VMs' vCPUs on your core, and say so.
+    /// The receiver switches its vCPUs of these VMs off, and reports that.
     HaltVms = 1,
-    /// A core has stopped its vCPUs of these VMs (to the VM's coordinator).
+    /// A vCPU of each of these VMs is halted (to the VM's coordinator).
     HaltedVms = 2,
     /// These VMs asked to be switched off (to the VM's coordinator).
     VmsOff = 3,
@@ -29,13 +28,13 @@ pub enum Message {
     VmsFailed = 5,
     /// These VMs' consoles have output (to the core that drives the UART).
     Consoles = 6,
-    /// These vCPUs are yours from now on (to the core to which they migrate).
+    /// The receiver owns these vCPUs from now on (to the core to which they migrate).
     Arrivals = 7,
-    /// Send these vCPUs back to the core they belong to (to their owner).
+    /// The receiver sends these vCPUs back to their bases (to their owner).
     Recalls = 8,
     /// These VMs' vCPUs may run, or may not any more (to every core).
     Coscheduled = 9,
-    /// These cores have nothing to run (to those that could give them something).
+    /// These cores have nothing to run (to cores that have visitors).
     IdleCores = 10,
 }
 
@@ -79,14 +78,14 @@ impl Word for AtomicU64 {
     }
 }
 
-/// The messages one core has not yet looked at.
+/// The messages that one core has not yet read.
 #[derive(Debug)]
 pub struct Mailbox<W = AtomicU64> {
     sets: [W; Message::KINDS],
 }
 
 impl Mailbox {
-    /// An empty mailbox.
+    /// Makes an empty mailbox.
     #[must_use]
     pub const fn new() -> Self {
         Self::within([const { AtomicU64::new(0) }; Message::KINDS])
@@ -100,8 +99,8 @@ impl<W: Word> Mailbox<W> {
         Self { sets }
     }
 
-    /// Adds `member` (0 to 63) to a kind. Returns true if it was new: only then need the
-    /// receiver be woken, because the sender that added it before has done so.
+    /// Adds `member` (0 to 63) to a kind. Returns true if it is new. Only then must the
+    /// receiver be woken: else the sender that added it has done so.
     pub fn send(&self, kind: Message, member: usize) -> bool {
         debug_assert!(member < 64);
         let bit = 1u64 << (member & 63);
@@ -118,7 +117,7 @@ impl<W: Word> Mailbox<W> {
         Members(set.swap(0, Ordering::AcqRel))
     }
 
-    /// Takes one member of a kind, if it is there: it was sent for what is over.
+    /// Removes one member of a kind, if it is there: the message is out of date.
     pub fn discard(&self, kind: Message, member: usize) {
         debug_assert!(member < 64);
         self.sets[kind as usize].fetch_and(!(1 << (member & 63)), Ordering::AcqRel);

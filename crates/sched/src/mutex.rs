@@ -35,7 +35,7 @@ pub enum Order {
     TaskFirst,
 }
 
-/// Why a request makes no sense.
+/// Why a request is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Misuse {
     /// A rank is not below [`RANKS`].
@@ -86,11 +86,11 @@ impl Mutex {
         self.second.iter().map(|set| set.count_ones() as usize).sum()
     }
 
-    /// A task requests the resource: true when it is granted at once (rule 2),
-    /// else it waits in the queue (rule 5).
+    /// Requests the resource for a task. Returns true when it is granted at once (rule 2);
+    /// else the task waits in the queue (rule 5).
     ///
     /// # Errors
-    /// When it makes no sense; then nothing has changed.
+    /// When the request is refused; then nothing has changed.
     pub fn lock(&mut self, claimant: Claimant) -> Result<bool, Misuse> {
         if usize::from(claimant.vcpu.max(claimant.task)) >= RANKS {
             return Err(Misuse::UnknownRank);

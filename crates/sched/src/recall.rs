@@ -1,21 +1,21 @@
-//! Wanting a vCPU back that may be on its way from one core to another.
+//! Recalling a vCPU that may be on its way from one core to another.
 
 use crate::{VcpuId, Word};
 use core::sync::atomic::{AtomicU64, Ordering};
 
-/// vCPUs that their bases want back.
+/// The vCPUs that their bases recall.
 ///
-/// A base that is free again tells the core that owns its vCPU
+/// A base that is free again sends a message to the core that owns its vCPU
 /// ([`Message::Recalls`](crate::Message::Recalls)). That core may just have sent the vCPU on to
-/// a third core, and then drops the message. So the base first leaves a bit here, and only
-/// then asks [`Location::find`](crate::Location::find) which core to tell. A core that receives
-/// a visitor looks here after [`Location::arrived`](crate::Location::arrived). By the fences of
-/// those two, either the base tells the new owner, or the new owner sees the bit.
+/// a third core, and then drops the message. So the base first sets a bit here, and only then
+/// calls [`Location::find`](crate::Location::find). A core that receives a visitor reads the
+/// bit after [`Location::arrived`](crate::Location::arrived). By the fences of those two,
+/// either the base finds the new owner, or the new owner sees the bit.
 ///
 /// | core | does |
 /// | --- | --- |
-/// | base | [`want`](Self::want), then finds and tells each one's owner |
-/// | core that takes a visitor in | sends it back if it [is wanted](Self::is_wanted) |
+/// | base | [`want`](Self::want), then finds each owner and sends it a message |
+/// | core that receives a visitor | sends it back if it [is wanted](Self::is_wanted) |
 /// | base | [`clear`](Self::clear) when it is back, or never left |
 #[derive(Debug)]
 pub struct Recalls<W = AtomicU64> {
@@ -43,19 +43,19 @@ impl<W: Word> Recalls<W> {
         Self { wanted }
     }
 
-    /// Says that these vCPUs (bit set by identifier) are to come back.
+    /// Records that these vCPUs (bit set by identifier) are recalled.
     pub fn want(&self, vcpus: u64) {
         self.wanted.fetch_or(vcpus, Ordering::AcqRel);
     }
 
-    /// Returns true if this vCPU is to come back. Exact when called by the core that has just
+    /// Returns true if this vCPU is recalled. Exact when called by the core that has just
     /// received it.
     #[must_use]
     pub fn is_wanted(&self, vcpu: VcpuId) -> bool {
         self.wanted.load(Ordering::Relaxed) >> vcpu.0 & 1 == 1
     }
 
-    /// Says that a vCPU is where it is wanted.
+    /// Records that a vCPU is at its base.
     pub fn clear(&self, vcpu: VcpuId) {
         self.wanted.fetch_and(!(1 << vcpu.0), Ordering::AcqRel);
     }

@@ -1,18 +1,18 @@
-//! Budget servers: how much of a core a vCPU gets, and when again.
+//! Servers: how long a vCPU may run in each period.
 //!
 //! A server gives its vCPU a budget in every period. Both policies replenish at
-//! exact multiples of the period, wholly; they differ in what an idle vCPU
-//! keeps (Kim, Wang, Rajkumar, RTSS 2014, Section II-A):
+//! exact multiples of the period, to the full budget; they differ in what an idle
+//! vCPU keeps (Kim, Wang, Rajkumar, RTSS 2014, Section II-A):
 //!
-//! - *periodic*: nothing. Without work it idles its budget away, and while it
-//!   does it has the core: the analysis (Equation 2) relies on lower vCPUs not
-//!   running meanwhile.
+//! - *periodic*: nothing. Without work it idles its budget away, and has the core
+//!   meanwhile: the analysis (Equation 2) assumes that vCPUs of lower priority do
+//!   not run.
 //! - *deferrable*: everything, until the end of the period.
 //!
 //! A vCPU in a global critical section (gcs) may *overrun*: go on without budget
 //! up to a limit for each period (Section III-B). A periodic server may do so
-//! only while it has not stopped: once suspended it stays so until its period
-//! ends. A deferrable one may begin whenever a gcs is granted to it.
+//! only while it has not stopped: once suspended, it stays suspended until its
+//! period ends. A deferrable one may begin whenever a gcs is granted to it.
 
 use crate::{Duration, Instant, Refusal};
 
@@ -79,7 +79,7 @@ pub struct Account {
     overrun_left: Duration,
     /// When the next period begins.
     next: Instant,
-    /// It does not begin to overrun in this period any more.
+    /// It must not begin to overrun in this period any more.
     stopped: bool,
 }
 
@@ -135,9 +135,8 @@ impl Account {
         self.stopped = false;
     }
 
-    /// Takes the time from `from` to `now`. What belongs to a period that is
-    /// over is of no consequence any more. An account that is
-    /// charged late has no more to lose than everything: the excess is not carried over.
+    /// Takes the time from `from` to `now`. Time in a period that is over has no effect any
+    /// more. Time beyond the budget, when an account is charged late, is not carried over.
     pub(crate) fn charge(&mut self, from: Instant, now: Instant) {
         self.replenish(now);
         let begin = Instant(self.next.0.saturating_sub(self.server.period.0));

@@ -1,16 +1,15 @@
 //! Sets and maps of vCPUs and of cores.
 //!
-//! A [`Set`] is one machine word with a bit for each member: what the hypervisor
-//! knows of its vCPUs (which are visitors, which have a job) is asked for and
-//! combined in an instruction or two. The word itself is named only where it lies
-//! in memory that several cores write, or in tables.
+//! A [`Set`] is one machine word with a bit for each member, such as the vCPUs that
+//! are visitors, or have a job. A test or a union takes an instruction or two. Code
+//! uses the word itself only in memory that several cores write, and in tables.
 
 use crate::{MAX_VCPUS, Members, VcpuId};
 use core::fmt;
 use core::marker::PhantomData;
 use core::ops::{BitAnd, BitOr, BitOrAssign, Index, IndexMut, Sub, SubAssign};
 
-/// Something that is named by a number below 64.
+/// Something that a number below 64 identifies.
 pub trait Member: Copy {
     /// Returns its number.
     fn number(self) -> usize;
@@ -50,7 +49,7 @@ pub type VcpuSet = Set<VcpuId>;
 /// Cores.
 pub type CoreSet = Set<usize>;
 
-/// A set of what is named by numbers below 64.
+/// A set of things that numbers below 64 identify.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Set<M> {
     bits: u64,
@@ -58,7 +57,7 @@ pub struct Set<M> {
 }
 
 impl<M> Set<M> {
-    /// The set without members.
+    /// The empty set.
     pub const EMPTY: Self = Self::from_bits(0);
 
     /// Returns the set that a word of bits stands for.
@@ -136,7 +135,7 @@ impl<M: Member> Set<M> {
         *self |= Self::of(member);
     }
 
-    /// Takes a member out, if it is there.
+    /// Removes a member, if it is there.
     #[inline]
     pub fn remove(&mut self, member: M) {
         *self -= Self::of(member);
@@ -234,7 +233,7 @@ impl<M: Member> Iterator for Iter<M> {
     }
 }
 
-/// Something for each vCPU there can be.
+/// A value for each vCPU that can exist.
 #[derive(Clone, Copy, Debug)]
 pub struct VcpuMap<T>([T; MAX_VCPUS]);
 
@@ -245,13 +244,13 @@ impl<T> VcpuMap<T> {
         Self(values)
     }
 
-    /// Returns a vCPU's value; none when there can be no such vCPU.
+    /// Returns a vCPU's value; none when no such vCPU can exist.
     #[inline]
     pub fn get(&self, id: VcpuId) -> Option<&T> {
         self.0.get(id.number())
     }
 
-    /// Returns a vCPU's value to change; none when there can be no such vCPU.
+    /// Returns a vCPU's value to change; none when no such vCPU can exist.
     #[inline]
     pub fn get_mut(&mut self, id: VcpuId) -> Option<&mut T> {
         self.0.get_mut(id.number())

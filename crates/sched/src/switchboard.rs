@@ -1,29 +1,28 @@
-//! How cores reach each other, and each vCPU wherever it is.
+//! The protocol by which vCPUs move between cores, and messages reach them.
 //!
-//! The [`Switchboard`] is all that the cores of a machine must agree on for vCPUs to move
-//! between them: one mailbox for each core, the [`Location`] of each vCPU, the vCPUs that
-//! are wanted back ([`Recalls`]), and which cores are powered down ([`Presence`]). Its
-//! methods are the steps of the protocol between cores. Each makes its accesses in the
-//! order on which the other steps rely; a core decides between the steps what it does with
-//! its own vCPUs. EL2 takes these steps on the hardware's atomics, and the model checker
-//! on its own (`switchboard/interleavings.rs`).
+//! The [`Switchboard`] has what the cores of a machine share for that: one mailbox for each
+//! core, the [`Location`] of each vCPU, the vCPUs that are recalled ([`Recalls`]), and which
+//! cores are powered down ([`Presence`]). Its methods are the steps of the protocol. Each
+//! makes its accesses in the order on which the other steps rely; between the steps, a core
+//! decides what it does with its own vCPUs. EL2 takes these steps on the hardware's atomics,
+//! and a model checker on its own (`switchboard/interleavings.rs`).
 //!
 //! | a core that | does | and then |
 //! | --- | --- | --- |
-//! | has something for a vCPU | leaves it where the vCPU's owner finds it, [`find`](Switchboard::find)s the owner | [`send`](Switchboard::send)s it [`Message::Vcpus`] |
-//! | gives a vCPU away | leaves the vCPU where its next owner takes it | [`hand_over`](Switchboard::hand_over) |
-//! | reads its mail | [`moves`](Switchboard::moves) | [`received`](Switchboard::received) for each vCPU that came, then looks at what was left for it |
-//! | wants a vCPU back | [`want`](Switchboard::want), unless the vCPU stays where it was sheltered | [`recall`](Switchboard::recall) |
-//! | is asked for a vCPU | [`may_return`](Switchboard::may_return) | [`hand_over`](Switchboard::hand_over) |
+//! | has something for a vCPU | writes it where the vCPU's owner finds it, [`find`](Switchboard::find)s the owner | [`send`](Switchboard::send)s it [`Message::Vcpus`] |
+//! | hands a vCPU over | puts the reference where the next owner takes it | [`hand_over`](Switchboard::hand_over) |
+//! | reads its mail | [`moves`](Switchboard::moves) | [`received`](Switchboard::received) for each vCPU that came, then reads what was written for it |
+//! | recalls a vCPU | [`want`](Switchboard::want), unless the vCPU is on the consolidation target | [`recall`](Switchboard::recall) |
+//! | is sent a recall | [`may_return`](Switchboard::may_return) | [`hand_over`](Switchboard::hand_over) |
 //!
-//! `send`, `hand_over` and `recall` return true if the receiver has to be woken, which is
-//! the caller's matter.
+//! `send`, `hand_over` and `recall` return true if the receiver has to be woken; the caller
+//! does that.
 
 use crate::consolidation::Presence;
 use crate::{AtomicCell, Location, Mailbox, Members, Message, Recalls, VcpuId, VcpuSet, Word};
 use core::sync::atomic::{AtomicU8, AtomicU64};
 
-/// See the module. For so many cores and vCPUs, of these atomics.
+/// See the module: for so many cores and vCPUs, made of these atomics.
 #[derive(Debug)]
 pub struct Switchboard<const CORES: usize, const VCPUS: usize, W = AtomicU64, S = AtomicU8> {
     mailboxes: [Mailbox<W>; CORES],
@@ -35,13 +34,13 @@ pub struct Switchboard<const CORES: usize, const VCPUS: usize, W = AtomicU64, S 
 /// What a core is asked to do with a vCPU that moves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Move {
-    /// The vCPU was given to this core: take it.
+    /// The vCPU was handed over to this core: receive it.
     Receive(VcpuId),
-    /// The vCPU's base wants it back: give it away, if it is here.
+    /// The vCPU's base recalls it: hand it over, if this core owns it.
     SendBack(VcpuId),
 }
 
-/// The moves that a core was told of, in the order in which it has to make them.
+/// The moves that a core has to make, in this order.
 #[derive(Clone, Copy, Debug)]
 pub struct Moves {
     arrived: Members,
@@ -64,23 +63,23 @@ impl Iterator for Moves {
 /// Why a vCPU is on the core that has received it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Received {
-    /// It belongs there.
+    /// The core is its base.
     Home,
-    /// It visits, and may go on.
+    /// It is a visitor, and may move on.
     Visitor {
-        /// Its base has asked for it meanwhile: it is sent back.
+        /// Its base has recalled it meanwhile: it is sent back.
         wanted: bool,
     },
-    /// Its base is powered down: it stays until it is asked for.
+    /// Its base is powered down: it stays until it is recalled.
     Sheltered,
 }
 
-/// What became of asking for a vCPU.
+/// What a recall has found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Recall {
     /// The vCPU is here, or on its way here, already.
     Here,
-    /// This core was asked for it.
+    /// The core that owns the vCPU was sent a message.
     Asked {
         /// The core that owns the vCPU.
         core: usize,
@@ -92,7 +91,7 @@ pub enum Recall {
 impl<const CORES: usize, const VCPUS: usize, W: Word, S: AtomicCell>
     Switchboard<CORES, VCPUS, W, S>
 {
-    /// Makes a switchboard: no mail, each vCPU where its location says, all cores there.
+    /// Makes a switchboard: no messages, each vCPU where its location says, all cores on.
     #[must_use]
     pub const fn within(
         mailboxes: [Mailbox<W>; CORES],
@@ -103,7 +102,7 @@ impl<const CORES: usize, const VCPUS: usize, W: Word, S: AtomicCell>
         Self { mailboxes, locations, recalls, presence }
     }
 
-    /// Says where a vCPU belongs, before there are several cores.
+    /// Sets where a vCPU is, before several cores run.
     pub fn place(&self, id: VcpuId, core: usize) {
         self.location(id).set(core);
     }
@@ -120,26 +119,26 @@ impl<const CORES: usize, const VCPUS: usize, W: Word, S: AtomicCell>
         self.mailboxes[core].send(message, member)
     }
 
-    /// Takes what was sent to a core, of one kind. Arrivals and recalls are taken by
-    /// [`moves`](Self::moves).
+    /// Takes the messages of one kind that were sent to a core. [`moves`](Self::moves) takes
+    /// arrivals and recalls.
     #[inline]
     pub fn take(&self, core: usize, message: Message) -> Members {
         self.mailboxes[core].take(message)
     }
 
-    /// Takes one member of a kind, if it is there: it was sent for what is over.
+    /// Removes one member of a kind, if it is there: the message is out of date.
     pub fn discard(&self, core: usize, message: Message, member: usize) {
         self.mailboxes[core].discard(message, member);
     }
 
-    /// Returns the core to tell, after something was left for the vCPU.
+    /// Returns the core to which to send a message, after something was written for the vCPU.
     #[must_use]
     #[inline]
     pub fn find(&self, id: VcpuId) -> usize {
         self.location(id).find()
     }
 
-    /// Gives a vCPU, which was left where its next owner takes it, to another core. Returns
+    /// Hands a vCPU over to another core; its reference is where that core takes it. Returns
     /// true if that core has to be woken.
     #[must_use]
     #[inline]
@@ -148,19 +147,19 @@ impl<const CORES: usize, const VCPUS: usize, W: Word, S: AtomicCell>
         self.send(to, Message::Arrivals, id.0.into())
     }
 
-    /// Takes the moves that this core was told of.
+    /// Takes the moves that this core has to make.
     #[must_use]
     #[inline]
     pub fn moves(&self, core: usize) -> Moves {
-        // Recalls first: a recall is sent after the vCPU that it names, so each of those is
+        // Recalls first: a vCPU is handed over before it is recalled, so each of these is
         // here already or among the arrivals that are taken next.
         let recalled = self.take(core, Message::Recalls);
         Moves { arrived: self.take(core, Message::Arrivals), recalled }
     }
 
-    /// Says that a core has taken a vCPU whose base is this; `wanders`: it may go on from a
-    /// core that is not its base. Next the core looks at what was left for the vCPU: cores
-    /// that leave something from now on find this core.
+    /// Records that the core `at` has received a vCPU with this base; `wanders`: it may move on
+    /// from a core that is not its base. Next, the core reads what was written for the vCPU:
+    /// cores that write something from now on find this core.
     #[must_use]
     #[inline]
     pub fn received(&self, id: VcpuId, at: usize, base: usize, wanders: bool) -> Received {
@@ -172,21 +171,21 @@ impl<const CORES: usize, const VCPUS: usize, W: Word, S: AtomicCell>
                 }
                 Received::Home
             }
-            // The base may have asked the core that the vCPU was on before.
+            // The base's message may have gone to the core where the vCPU was before.
             (false, true) => Received::Visitor { wanted: self.recalls.is_wanted(id) },
             (false, false) => Received::Sheltered,
         }
     }
 
-    /// Says that these vCPUs are to come back to their base, which asks for each of them
-    /// next ([`recall`](Self::recall)).
+    /// Records that these vCPUs are recalled. Next, their base calls [`recall`](Self::recall)
+    /// for each of them.
     #[inline]
     pub fn want(&self, ids: VcpuSet) {
-        // A core that receives one of them after this point sees that it is wanted.
+        // A core that receives one of them after this point sees that it is recalled.
         self.recalls.want(ids.bits());
     }
 
-    /// Asks for a vCPU that belongs to this core.
+    /// Recalls a vCPU, on the core that is its base.
     #[must_use]
     #[inline]
     pub fn recall(&self, id: VcpuId, base: usize) -> Recall {
@@ -198,20 +197,20 @@ impl<const CORES: usize, const VCPUS: usize, W: Word, S: AtomicCell>
         Recall::Asked { core, wake: self.send(core, Message::Recalls, id.0.into()) }
     }
 
-    /// Returns true if a vCPU that is at a core goes from there to its base when that asks.
-    /// Exact when called by the core that owns the vCPU.
+    /// Returns true if a vCPU at a core goes to its base when the base recalls it. Exact when
+    /// called by the core that owns the vCPU.
     #[must_use]
     #[inline]
     pub fn may_return(&self, at: usize, base: usize) -> bool {
         base != at && !self.presence[base].is_away()
     }
 
-    /// Says that a core leaves. Called before the first of its vCPUs is given away.
+    /// Records that a core leaves. Called before it hands the first of its vCPUs over.
     pub fn depart(&self, core: usize) {
         self.presence[core].depart();
     }
 
-    /// Says that a core is there again. Called before the first of its vCPUs is asked for.
+    /// Records that a core is back. Called before it recalls the first of its vCPUs.
     pub fn come_back(&self, core: usize) {
         self.presence[core].come_back();
     }

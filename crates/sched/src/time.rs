@@ -15,14 +15,14 @@ impl Instant {
     /// The end of time.
     pub const NEVER: Self = Self(u64::MAX);
 
-    /// The instant `later` ticks after this one; the end of time when that is
+    /// Returns the instant `later` ticks after this one; the end of time when that is
     /// beyond it.
     #[must_use]
     pub const fn after(self, later: Duration) -> Self {
         Self(self.0.saturating_add(later.0))
     }
 
-    /// Time that has passed since `earlier`; none when `earlier` is later.
+    /// Returns the time that has passed since `earlier`; none when `earlier` is later.
     #[must_use]
     pub const fn since(self, earlier: Self) -> Duration {
         Duration(self.0.saturating_sub(earlier.0))

@@ -1,4 +1,4 @@
-//! What follows from where a description places vCPUs.
+//! Facts that follow from where a description places vCPUs.
 //!
 //! The host derives these facts to check a description and to build its page
 //! tables, EL2 to set its cores up. Both do it here: if they disagreed, a vCPU
@@ -19,13 +19,13 @@ pub struct Placed {
     pub realtime: bool,
     /// The migration policy of its VM.
     pub policy: MigrationPolicy,
-    /// The core it belongs to.
+    /// Its base.
     pub base: usize,
-    /// The core it leaves for; its base if it stays.
+    /// Its fallback; its base if it stays.
     pub fallback: usize,
-    /// The cores to which its policy may send it, its base included.
+    /// Its affinity: the cores where its policy may place it, its base included.
     pub affinity: CoreSet,
-    /// Where it is while its base is powered down; its base if that stays on.
+    /// The consolidation target of its base; its base if that stays on.
     pub target: usize,
 }
 
@@ -48,7 +48,7 @@ impl Placed {
         self.places() & other.places()
     }
 
-    /// Returns true if it displaces `loser` when it has that one's base.
+    /// Returns true if it displaces `loser` when it has the base of `loser`.
     #[must_use]
     #[inline(never)]
     pub fn displaces(&self, loser: &Self) -> bool {
@@ -62,8 +62,8 @@ impl Placed {
         self.policy.policy().needs()
     }
 
-    /// Returns true if there is more than one core for which it could leave: then it
-    /// has to be known which of them have nothing to run.
+    /// Returns true if it could leave for more than one core: then these cores have to say
+    /// when they have nothing to run.
     #[must_use]
     #[inline(never)]
     pub fn has_choice(&self) -> bool {
@@ -71,16 +71,15 @@ impl Placed {
         needs.wanders && (others > 1 || others == 1 && !needs.fallback)
     }
 
-    /// Returns true if it may go on, or back by itself, while it is away from its
-    /// base.
+    /// Returns true if, away from its base, it may move on, or back without a recall.
     #[must_use]
     pub fn is_relocatable(&self) -> bool {
         let asks_base = !self.elsewhere().is_empty() && self.needs().asks_base;
         self.has_choice() || asks_base
     }
 
-    /// Returns what it executes at its base, or elsewhere. A vCPU whose affinity
-    /// is its base never leaves it, so it has the full view.
+    /// Returns its view at its base, or elsewhere. A vCPU whose affinity is only its base
+    /// never leaves it, so it has the full view.
     #[must_use]
     pub fn usual_view(&self, at_base: bool) -> View {
         if self.elsewhere().is_empty() { View::Full } else { self.policy.policy().view(at_base) }
@@ -99,7 +98,7 @@ pub struct Topology<'a> {
 }
 
 impl<'a> Topology<'a> {
-    /// The system with these vCPUs on so many cores.
+    /// Makes the topology of a system with these vCPUs on so many cores.
     #[must_use]
     pub const fn new(vcpus: &'a [Placed], cores: usize) -> Self {
         Self { vcpus, cores }
@@ -116,8 +115,8 @@ impl<'a> Topology<'a> {
         &self.vcpus[id.number()]
     }
 
-    /// Returns all vCPUs for which this holds. One copy serves all: it is asked when a core
-    /// starts, and then never again.
+    /// Returns all vCPUs for which this holds. Not inlined, because only the start of a core
+    /// calls it.
     #[must_use]
     #[inline(never)]
     pub fn which(&self, holds: &dyn Fn(&Placed) -> bool) -> VcpuSet {
@@ -125,13 +124,13 @@ impl<'a> Topology<'a> {
         all.filter(|(_, vcpu)| holds(vcpu)).map(|(id, _)| VcpuId::numbered(id)).collect()
     }
 
-    /// Returns the vCPUs that belong to a core.
+    /// Returns the vCPUs that are based at a core.
     #[must_use]
     pub fn based_at(&self, core: usize) -> VcpuSet {
         self.which(&|vcpu| vcpu.base == core)
     }
 
-    /// Returns the vCPUs that a core may come to own.
+    /// Returns the vCPUs that a core may ever own.
     #[must_use]
     pub fn known_at(&self, core: usize) -> VcpuSet {
         self.which(&|vcpu| vcpu.places().has(core))
@@ -152,7 +151,7 @@ impl<'a> Topology<'a> {
         met - VcpuSet::of(id)
     }
 
-    /// Returns true if two vCPUs of one VM may come to share this core.
+    /// Returns true if two vCPUs of one VM may share this core.
     #[must_use]
     #[inline(never)]
     pub fn siblings_meet_at(&self, core: usize) -> bool {
@@ -163,24 +162,23 @@ impl<'a> Topology<'a> {
         })
     }
 
-    /// Returns true if a vCPU that has a choice may come to this core: whether it has
-    /// anything to run has to be known elsewhere.
+    /// Returns true if a vCPU that has a choice may come to this core: then the core has to
+    /// let others know when it has nothing to run.
     #[must_use]
     #[inline(never)]
     pub fn must_tell_idle(&self, core: usize) -> bool {
         self.vcpus.iter().any(|vcpu| vcpu.elsewhere().has(core) && vcpu.has_choice())
     }
 
-    /// Returns the cores, besides itself, whose vCPUs are at `core` while they are
-    /// powered down.
+    /// Returns the other cores whose consolidation target is `core`.
     #[must_use]
     pub fn consolidated_at(&self, core: usize) -> CoreSet {
         let moved = |vcpu: &&Placed| vcpu.target == core && vcpu.base != core;
         self.vcpus.iter().filter(moved).map(|vcpu| vcpu.base).collect()
     }
 
-    /// Returns the core that drives the UART: the first to which no real-time vCPU
-    /// belongs.
+    /// Returns the core that drives the UART: the first at which no real-time vCPU is
+    /// based, else core 0.
     #[must_use]
     #[inline(never)]
     pub fn uart_core(&self) -> usize {

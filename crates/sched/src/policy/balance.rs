@@ -1,10 +1,9 @@
 use super::{Displaced, Policy, Then};
 
-/// Two vCPUs of a VM never take turns on one core: one that is displaced leaves
-/// only for a core that has nothing to run (Sukwong and Kim, EuroSys 2011).
+/// A vCPU that is displaced leaves only for a core that has nothing to run, so that two
+/// vCPUs of a VM seldom take turns on one core (Sukwong and Kim, EuroSys 2011).
 ///
-/// They then run at the same time as often as cores permit, without being made
-/// to. When every core is busy, it waits as under [`super::None`].
+/// When every core is busy, it waits as under [`super::None`].
 #[derive(Clone, Copy, Debug)]
 pub struct Balance;
 

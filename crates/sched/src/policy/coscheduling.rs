@@ -1,6 +1,6 @@
 use super::{Displaced, Policy, Then};
 
-/// The vCPUs of a VM run together or not at all: when one that could run is
+/// The vCPUs of a VM run at the same time or not at all: when one that could run is
 /// displaced, the others stop (Ousterhout, 1982; VMware ESX).
 ///
 /// No sibling spins for a preempted lock holder, but none makes progress either.

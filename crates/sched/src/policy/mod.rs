@@ -1,19 +1,19 @@
 //! What becomes of a vCPU when another one takes its core.
 //!
-//! A vCPU of a guest with several may hold a lock for which the others spin.
-//! When a vCPU of higher priority takes its core, they spin until it gets it
-//! back: lock holder preemption. A [`Policy`] says what to do about that. It is
-//! asked at a few moments and answers with what should be done; it sees no
-//! register, and knows nothing of the other policies. A new one is a file beside
-//! these, and a line in [`MigrationPolicy`].
+//! A vCPU of a VM with several may hold a lock for which its siblings spin. When a
+//! vCPU of higher priority takes its core, they spin until it gets the core back:
+//! lock holder preemption. A [`Policy`] decides what to do about that. It is asked
+//! at a few moments and returns what EL2 has to do; it uses no register, and does
+//! not depend on other policies. A new one is a file beside these, and a line in
+//! [`MigrationPolicy`].
 //!
-//! The *base* of a vCPU is the core its description names, its *fallback* the one
-//! it leaves for. It is *displaced* while a vCPU of another VM and of higher
-//! priority has its base. Its *affinity* is its base and the cores that the host found
-//! for it, where no vCPU would displace it: if its fallback has something to run and
-//! another core of these has not, it goes there, and from a core that another vCPU
-//! waits for on to one that has nothing to run ([`Needs::wanders`]). If there is none
-//! it takes turns on those where its siblings belong ([`Stay`]).
+//! The *base* of a vCPU is the core that its description names. It is *displaced*
+//! while a vCPU of another VM and of higher priority has its base, one of the two
+//! being real-time. Its *affinity* is its base and the other cores where the policy
+//! may place it; the host chooses them. When the vCPU leaves, it goes to one of
+//! these, its *fallback*, or to another one that is idle if the fallback is not.
+//! From there it may move on to a core that becomes idle ([`Needs::wanders`]), or
+//! take turns on the bases of its siblings ([`Stay`]).
 
 mod balance;
 mod coscheduling;
@@ -46,17 +46,17 @@ pub enum Mode {
     Kernel,
 }
 
-/// What a policy is told of the vCPU that is displaced.
+/// What a policy knows about a vCPU that is displaced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Displaced {
-    /// It could run; else it sleeps.
+    /// The vCPU could run; else it sleeps.
     pub ready: bool,
     /// Some core of its affinity, other than its base, has nothing to run.
     pub idle_core: bool,
 }
 
 impl Displaced {
-    /// All there can be, each at its [index](Self::index).
+    /// All values, each at its [index](Self::index).
     pub const ALL: [Self; 4] = [
         Self { ready: false, idle_core: false },
         Self { ready: true, idle_core: false },
@@ -76,17 +76,17 @@ impl Displaced {
 pub enum Then {
     /// Leave it where it is.
     Stay,
-    /// It goes to its fallback, and its base calls it back when it is free again.
+    /// It goes to its fallback or an idle core, and its base recalls it when that is free.
     LeaveUntilFree,
-    /// It goes to a core of its affinity that has nothing to run, and is called back as above.
+    /// It goes to a core of its affinity that has nothing to run, and is recalled as above.
     LeaveForIdle,
-    /// It goes to its fallback, and comes back by itself.
+    /// It goes to its fallback or an idle core, and comes back without a recall.
     Leave,
     /// It stays, and the other vCPUs of its VM stop until it can go on.
     StopOthers,
 }
 
-/// Where a vCPU that has just gone from one mode to the other goes on.
+/// Where a vCPU goes on that has just changed between kernel and program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Side {
     /// Where it is.
@@ -97,12 +97,11 @@ pub enum Side {
     Fallback,
 }
 
-/// What a guest may execute, so that EL2 learns when it does something else
-/// (FEAT_XNX: Arm DDI 0487, D8.4.1.2).
+/// What a guest may execute without an exit to EL2 (FEAT_XNX: Arm DDI 0487, D8.4.1.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(usize)]
 pub enum View {
-    /// Both.
+    /// Programs and the kernel.
     Full = 0,
     /// Programs; entering the kernel traps.
     UserOnly = 1,
@@ -120,64 +119,66 @@ pub struct Needs {
     pub a_say: bool,
     /// Its vCPUs need a fallback.
     pub fallback: bool,
-    /// They live there, and never at their base.
+    /// They are always at their fallback, and never at their base.
     pub lives_at_fallback: bool,
-    /// They may go to any core of their affinity, and those that are idle must be known.
+    /// They may go to any core of their affinity, which has to say when it is idle.
     pub wanders: bool,
-    /// Other cores must know if their bases are taken.
+    /// Their bases have to say whether a vCPU is displaced there.
     pub asks_base: bool,
-    /// It may leave when it is displaced, so it has to be seen even when it
-    /// arrives at a base that is taken.
+    /// They may leave when they are displaced, so their base must see at once that one
+    /// arrives, even if a vCPU that displaces it has the core.
     pub leaves_when_displaced: bool,
     /// Stage-2 tables for [`View::UserOnly`] and [`View::KernelOnly`].
     pub views: bool,
-    /// Interrupts for its vCPUs have to be noticed while they are displaced.
+    /// The policy is asked when an interrupt comes for one that is displaced.
     pub notices_interrupts: bool,
-    /// It is for a real-time VM whose vCPUs give way to higher ones.
+    /// The policy is for a real-time VM, whose vCPUs make way for higher priorities.
     pub for_realtime: bool,
 }
 
 /// See the module.
 pub trait Policy: Sync {
-    /// Its vCPUs live at their fallbacks, and never at their bases.
+    /// Returns true if its vCPUs are always at their fallbacks, and never at their bases.
     fn lives_at_fallback(&self) -> bool {
         false
     }
 
-    /// It is for a real-time VM whose vCPUs give way to higher ones.
+    /// Returns true if it is for a real-time VM, whose vCPUs make way for higher priorities.
     fn for_realtime(&self) -> bool {
         false
     }
 
-    /// A vCPU of higher priority has its base now, and is on its way already.
+    /// Decides about a vCPU that is displaced now. The vCPU that displaces it is loaded.
     fn displaced(&self, _vcpu: Displaced) -> Then {
         Then::Stay
     }
 
-    /// An interrupt came for a vCPU that lies displaced at its base; only if
-    /// it is [noticed](Needs::notices_interrupts).
+    /// Decides about a vCPU that is displaced and at its base, when an interrupt comes for it;
+    /// see [`Needs::notices_interrupts`].
     fn interrupted(&self) -> Then {
         Then::Stay
     }
 
-    /// What it may execute at its base, or elsewhere.
+    /// Returns the view of its vCPUs at their base, or elsewhere.
     fn view(&self, _at_base: bool) -> View {
         View::Full
     }
 
-    /// Away from its base, which is free, it executes this and another vCPU has
-    /// the core: whether it goes back, if it is mostly in programs ([`ModeBias`]).
+    /// Returns true if a vCPU goes back to its base that is away, in this mode, and has lost
+    /// the core to another vCPU, provided that its base is free and that it is mostly in
+    /// programs ([`ModeBias`]).
     fn makes_room(&self, _mode: Mode) -> bool {
         false
     }
 
-    /// It was about to execute what its [view](Self::view) does not let it.
+    /// Decides where a vCPU goes on that was about to execute what its [view](Self::view)
+    /// forbids.
     fn crossed(&self, _into: Mode) -> Side {
         Side::Here
     }
 
-    /// A vCPU of higher priority wants the core from one that is ready and in
-    /// this mode: whether it should wait.
+    /// Returns true if a vCPU that displaces one of its vCPUs, which is ready and in this mode,
+    /// should wait.
     fn delays(&self, _mode: Mode) -> bool {
         false
     }
@@ -211,7 +212,7 @@ pub trait Policy: Sync {
     }
 }
 
-/// A vCPU that contends for a core: what decides if it displaces another.
+/// The facts about a vCPU that decide whether it displaces another, or is displaced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Contender {
     /// Index of its VM.
@@ -260,7 +261,7 @@ macro_rules! kinds {
                 }
             }
 
-            /// Returns what decides. One copy serves all: it is asked when a core starts.
+            /// Returns the policy itself. Not inlined, because only the start of a core calls it.
             #[must_use]
             #[inline(never)]
             pub fn policy(self) -> &'static dyn Policy {

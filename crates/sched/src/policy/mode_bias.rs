@@ -3,16 +3,16 @@ use super::Mode;
 /// A two-bit predictor of the mode in which a vCPU loses its core: mostly in programs, or
 /// mostly in its kernel.
 ///
-/// A program that calls its kernel every few microseconds gains nothing from a
-/// core where it cannot: it would be on its way all the time. One that computes
-/// enters its kernel too, for each tick, and should not lose its core for that.
-/// So what counts is the tendency of several looks, as a branch predictor's.
+/// A program that calls its kernel every few microseconds gains nothing from a base
+/// where it cannot execute its kernel: it would migrate all the time. A program that
+/// computes enters its kernel too, for each tick, and should not lose its base for
+/// that. So several observations count, as in a branch predictor.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ModeBias {
     /// 0 to [`MOST`].
     programs: u8,
     waited_for: bool,
-    /// The vCPU has lost its core and was looked at.
+    /// The vCPU has lost its core, and its mode was counted.
     seen: bool,
 }
 

@@ -2,7 +2,7 @@ use super::Policy;
 
 /// A vCPU that is displaced waits where it is.
 ///
-/// Costs nothing, and leaves lock holders behind.
+/// This costs nothing, and its siblings spin if it holds a lock.
 #[derive(Clone, Copy, Debug)]
 pub struct None;
 

@@ -1,9 +1,9 @@
 use super::Policy;
 
-/// A vCPU that would be displaced lives at its fallback from the start.
+/// A vCPU that would be displaced is at its fallback from the start.
 ///
-/// Never preempts a lock holder for another VM's sake, and never uses what the
-/// real-time guest leaves of its core. The host moves the vCPUs; at run time
+/// No vCPU of another VM preempts a lock holder, and the VM never uses what the
+/// real-time guest leaves of its core. The host places the vCPUs; at run time
 /// this is [`super::None`].
 #[derive(Clone, Copy, Debug)]
 pub struct Partition;

@@ -1,21 +1,21 @@
-//! How siblings bear a visitor that finds every core busy.
+//! Rotation: a visitor that finds every core busy takes turns on its siblings' cores.
 //!
-//! A visitor and the vCPU that a core belongs to have half of it each, while their
+//! A visitor and the vCPU that is based at a core have half of it each, while their
 //! siblings have all of theirs. A guest that spreads its work evenly, as Linux does, then
-//! waits for those two. So the visitor goes round: when its turn on a core is over it
-//! leaves for the next of its *rotation*, those of its affinity where siblings of its own
-//! priority belong.
+//! waits for those two. So when its turn on a core is over, the visitor leaves for the next
+//! core of its *rotation*: those of its affinity at which siblings of its own priority are
+//! based.
 
 use crate::Duration;
 
-/// The time that a visitor has had of the core it is on.
+/// How long a visitor has run on the core where it is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stay {
     ran_before: Duration,
 }
 
 impl Stay {
-    /// Begins the stay of a vCPU that comes now, and `ran` this long in all.
+    /// Begins the stay of a vCPU that arrives now, and `ran` this long in all.
     #[must_use]
     pub const fn begin(ran: Duration) -> Self {
         Self { ran_before: ran }
@@ -31,8 +31,8 @@ impl Stay {
     }
 }
 
-/// Returns where a visitor goes from the core `here` (0 to 15): to the next of its rotation
-/// (cores, a bit each), and behind the last one to the first; none: nowhere else.
+/// Returns the core to which a visitor goes from the core `here` (0 to 15): the next of its
+/// rotation (a bit for each core), after the last one the first; none if there is no other.
 #[must_use]
 pub const fn next_in_rotation(rotation: u16, here: usize) -> Option<usize> {
     let others = rotation & !(1 << here);

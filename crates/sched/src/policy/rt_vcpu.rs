@@ -1,7 +1,7 @@
 use super::{Displaced, Policy, Then};
 
-/// For the real-time VM: one vCPU of another guest may rank above it, and it
-/// moves to another core instead of waiting (vlk, section 4.3).
+/// For the real-time VM itself: a vCPU of another VM may have a higher priority, and the
+/// real-time vCPU goes to another core instead of waiting (vlk, section 4.3).
 #[derive(Clone, Copy, Debug)]
 pub struct RtVcpu;
 

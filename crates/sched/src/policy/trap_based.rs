@@ -3,15 +3,15 @@ use super::{Mode, Policy, Side, Then, View};
 /// At its base a vCPU executes programs only: it goes to its fallback to enter
 /// its kernel (PECCS 2012, section 4.2.2).
 ///
-/// A vCPU that displaces it therefore finds it in a program, where it holds no lock
-/// of the kernel. With the *interrupt rule* it leaves also when an interrupt
-/// comes for it while it lies displaced; without, others that wait for it to
-/// answer (inter-processor calls) wait for the real-time guest, which is what
-/// chapter 6 of the thesis suspects to have spoilt this policy.
+/// So a vCPU that displaces it preempts a program, which holds no lock of the kernel.
+/// With the *interrupt rule* it leaves also when an interrupt comes for it while it is
+/// displaced. Without the rule, siblings that wait for its answer to an inter-processor
+/// call wait for the real-time guest; chapter 6 of the thesis suspects that this spoilt
+/// the policy.
 ///
-/// The paper takes it back *at once* when it returns to a program. A program
-/// that calls its kernel often is then on its way all the time. Else it goes on
-/// where it is, until another vCPU wants that core and its base is free.
+/// In the paper it returns *at once* when it executes a program again. A program that
+/// calls its kernel often then migrates all the time. Otherwise it stays where it is,
+/// until another vCPU wants that core and its base is free.
 #[derive(Clone, Copy, Debug)]
 pub struct TrapBased {
     /// True with the interrupt rule (thesis, section 8.1).

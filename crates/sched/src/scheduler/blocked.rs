@@ -1,17 +1,17 @@
 //! vCPUs that may not run here for a while, and keep their turns.
 //!
-//! A vCPU is *away* while another core has it, and *held back* while something keeps it
-//! from running though it is here. Both keep what is left of their quanta, and their turn
-//! until an equal has used up a quantum meanwhile: else, of two that come and go together,
-//! the same one would be first each time.
+//! A vCPU is *away* while another core owns it, and *held back* while it is here and must
+//! not run. Either keeps what is left of its quantum, and its turn until an equal has used
+//! up a quantum meanwhile: else, of two that leave and return together, the same one would
+//! be first each time.
 
 use super::{ABSENT, Scheduler, VcpuId};
 
 impl Scheduler {
     /// Marks a vCPU as gone to another core, from which it may [come
     /// back](Self::come_back). Returns true if it had work. A vCPU that runs has to be
-    /// [charged](Self::charge) before. While it is away, whether it sleeps is the other
-    /// core's business: it is neither woken nor put to sleep here.
+    /// [charged](Self::charge) before. While it is away the other core knows whether it
+    /// sleeps, and it is neither woken nor put to sleep here.
     pub fn set_away(&mut self, id: VcpuId) -> bool {
         let Some(at) = self.find(id) else { return false };
         let bit = 1 << at;
@@ -37,8 +37,8 @@ impl Scheduler {
         self.ready |= u64::from(ready) << at;
     }
 
-    /// Keeps a vCPU from running until it is [released](Self::release), whatever it has to
-    /// do. Waking and sleeping are recorded meanwhile.
+    /// Keeps a vCPU from running until it is [released](Self::release), even if it has work.
+    /// Waking and sleeping are recorded meanwhile.
     #[inline(never)]
     pub fn hold_back(&mut self, id: VcpuId) {
         if let Some(at) = self.find(id) {

@@ -1,8 +1,8 @@
 //! Servers: accounts are charged and replenished.
 //!
 //! Accounts are kept lazily. A replenishment changes the decision only for a vCPU that
-//! waits for it, so only those have their instants among the timers; all others are
-//! replenished at the next look, exactly as if it had been done in time.
+//! waits for it, so only for those a timer is needed; all others are replenished when the
+//! scheduler next decides, with the same result as if it had been done in time.
 
 use super::{ABSENT, POSITION, Scheduler, VcpuId};
 use crate::Instant;
@@ -10,8 +10,8 @@ use crate::mailbox::Members;
 use crate::server::Account;
 
 impl Scheduler {
-    /// Gives a vCPU of this core a server, or another one. An inconsistent server has been
-    /// refused by [`Account::open`].
+    /// Gives a vCPU of this core a server, in place of one that it may have. [`Account::open`]
+    /// has refused inconsistent servers.
     pub fn set_server(&mut self, id: VcpuId, account: Account, now: Instant) {
         let Some(at) = self.find(id) else { return };
         self.charge(now);
@@ -60,7 +60,7 @@ impl Scheduler {
         }
     }
 
-    /// Brings a vCPU's account up to date, and says whether it may run.
+    /// Brings a vCPU's account up to date, and records whether it may run.
     pub(super) fn look_at_budget(&mut self, at: usize, now: Instant) {
         let (bit, id) = (1 << at, usize::from(self.entries[at].id.0));
         let in_gcs = self.extras.sections[id] > 0;

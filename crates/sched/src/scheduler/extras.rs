@@ -9,7 +9,7 @@ use super::{ABSENT, POSITION, Scheduler};
 use crate::server::Account;
 use crate::{Instant, MAX_VCPUS};
 
-/// What the scheduler knows of vCPUs that have an extra. Sets are of positions.
+/// The state of vCPUs that have an extra. Sets are of positions.
 pub(super) struct Extras {
     /// Blocked, with a reason to run. They keep their turns.
     pub(super) pending: u64,
@@ -57,7 +57,7 @@ impl Extras {
 }
 
 impl Scheduler {
-    /// [`Self::decide`], raised vCPUs first, within budgets.
+    /// Does what [`Self::decide`] does: raised vCPUs first, within budgets.
     #[cold]
     #[inline(never)]
     pub(super) fn decide_with_extras(&mut self, now: Instant) -> Compact {
@@ -70,7 +70,7 @@ impl Scheduler {
         Compact::new(run, idles, self.first_of_budgets(until, now))
     }
 
-    /// [`Self::charge`], quantum and account.
+    /// Does what [`Self::charge`] does: to quantum and account.
     #[cold]
     #[inline(never)]
     pub(super) fn charge_with_extras(&mut self, now: Instant) {
@@ -80,12 +80,12 @@ impl Scheduler {
         self.charge_quantum(awake, self.kept(), now);
     }
 
-    /// The vCPUs that keep their turns though they may not run here now.
+    /// Returns the vCPUs that keep their turns though they may not run here now.
     fn kept(&self) -> u64 {
         self.away | self.extras.pending
     }
 
-    /// The positions that could change the latest decision if they became ready.
+    /// Returns the positions that could change the latest decision if they became ready.
     pub(super) fn reach_of_running(&self) -> u64 {
         if self.running == ABSENT {
             return self.all();
@@ -96,7 +96,7 @@ impl Scheduler {
         if raised >> running & 1 == 1 { above & raised } else { above | raised }
     }
 
-    /// Makes the extras keep the books of a vCPU.
+    /// Adds a vCPU to those that have an extra.
     pub(super) fn make_special(&mut self, at: usize) {
         let bit = 1 << at;
         if self.special & bit == 0 {
@@ -154,7 +154,7 @@ impl Scheduler {
         }
     }
 
-    /// Takes its work from a vCPU with extras. Returns true if it has no reason to run any
+    /// Records that a vCPU with extras has no work. Returns true if it has no reason to run any
     /// more.
     pub(super) fn stops_working(&mut self, at: usize) -> bool {
         let (bit, id) = (1 << at, usize::from(self.entries[at].id.0));

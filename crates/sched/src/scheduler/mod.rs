@@ -2,36 +2,36 @@
 //!
 //! Fixed priorities, and round robin with a quantum among equals. The vCPUs of a core
 //! stand in an array, highest priority first, and bit sets over the *positions* in that
-//! array answer everything: which are ready, and which share a priority. Finding the next
+//! array say which are ready, and which share a priority. Finding the next
 //! one is a count of trailing zeros, whatever the number of vCPUs; a linked run queue
-//! would be as fast and harder to believe.
+//! would be as fast and harder to check.
 //!
 //! A vCPU that is preempted, or may not run here for a while, keeps its turn and what is
 //! left of its quantum; one that sleeps gives both up, and starts a new quantum when its
-//! turn comes again. A turn among k equals therefore comes at most the sum of the other
-//! k - 1 quanta after it was asked for, times of higher priorities aside; at most twice
-//! that sum if vCPUs are [yielded to](Scheduler::yield_to).
+//! turn comes again. So among k equals, a vCPU that wakes has its turn at most the sum of the
+//! other k - 1 quanta later, times of higher priorities aside; at most twice that sum if the
+//! core [yields to](Scheduler::yield_to) vCPUs.
 //!
 //! # Extras
 //!
-//! Three things are more than that, and any vCPU may have any of them:
+//! A vCPU may have any of three extras:
 //!
-//! - a *server* ([`crate::server`]) limits what a vCPU gets of the core;
-//! - a vCPU in a global critical section (gcs) is at its *ceiling* ([`crate::ceiling`]);
-//! - a vCPU may be *held back*, such as the siblings of one that was displaced.
+//! - a *server* ([`crate::server`]) limits how long it runs;
+//! - in a global critical section (gcs) it is at its *ceiling* ([`crate::ceiling`]);
+//! - it may be *held back*, such as the siblings of a vCPU that was displaced.
 //!
-//! One word, the set of vCPUs that have any of them, guards all the code that knows of
-//! them, and that code is out of line. On a core where the set is empty, each verb pays
-//! for one test. A further extra, such as a boost, is one more reason to be in that set.
+//! One word is the set of vCPUs that have any of them. The code for extras is out of line;
+//! on a core where the set is empty, each method only tests that. A further extra, such as a
+//! boost, is one more reason to be in that set.
 //!
-//! No verb but those that begin or end a gcs or a server needs the time: whatever the
-//! verbs change takes effect with the next [`decide`](Scheduler::decide), which has to
-//! follow them at the same instant.
+//! Only the methods that begin or end a gcs or a server take the time: what the others
+//! change takes effect with the next [`decide`](Scheduler::decide), which has to follow them
+//! at the same instant.
 //!
 //! | module | story |
 //! | --- | --- |
 //! | `vocabulary` | what goes in, and what comes out |
-//! | `order` | vCPUs come for good, and go |
+//! | `order` | vCPUs are added and removed |
 //! | `turns` | equals take turns |
 //! | `blocked` | vCPUs that are away or held back, and keep their turns |
 //! | `extras` | what the core does only if some vCPU has an extra |
@@ -131,7 +131,7 @@ impl Scheduler {
         }
     }
 
-    /// Charges the vCPU that runs for the time it took, and says which runs now.
+    /// Charges the vCPU that runs for the time it took, and returns which runs now.
     #[inline(always)]
     pub fn decide(&mut self, now: Instant) -> Decision {
         if self.special != 0 {
@@ -188,7 +188,7 @@ impl Scheduler {
         }
     }
 
-    /// Returns where a vCPU stands, or none when it is not here.
+    /// Returns the state of a vCPU, or none when it is not here.
     #[must_use]
     pub fn state(&self, id: VcpuId) -> Option<State> {
         let at = self.find(id)?;
@@ -208,8 +208,8 @@ impl Scheduler {
     }
 
     /// Returns true if letting this vCPU run could change the latest decision: it would
-    /// preempt the vCPU that runs, or share the core with it. What concerns a vCPU of
-    /// lower priority can wait until the core is given up.
+    /// preempt the vCPU that runs, or take turns with it. Any other vCPU can wait until the
+    /// core is given up.
     #[must_use]
     pub fn matters(&self, id: VcpuId) -> bool {
         self.find(id).is_some_and(|at| self.reach >> at & 1 == 1)

@@ -1,6 +1,6 @@
-//! vCPUs come for good, and go: the array stays in order of priority.
+//! Adding and removing vCPUs: the array stays in order of priority.
 //!
-//! No core does this while guests run, so it may take its time.
+//! No core does this while guests run, so it may take long.
 
 use super::{
     ABSENT, Entry, NO_ENTRY, Params, Refusal, Removed, Scheduler, VcpuId, after, low_bits,
@@ -9,7 +9,7 @@ use crate::MAX_VCPUS;
 use crate::mailbox::Members;
 
 impl Scheduler {
-    /// Makes a vCPU this core's. It comes behind its equals in the order of turns.
+    /// Adds a vCPU to this core. Its turn comes after those of its equals.
     ///
     /// # Errors
     /// Refuses inconsistent parameters and a vCPU that is already here.
@@ -37,8 +37,8 @@ impl Scheduler {
 
     /// Removes a vCPU from this core, for good or to give it to another, with what is left
     /// of its budget. One that runs has to be [charged](Self::charge) before. Returns none
-    /// when it is not here or holds a global resource: then it would leave its ceiling
-    /// behind, and every vCPU that waits for the resource would pay.
+    /// when it is not here or holds a global resource: elsewhere it would not be at its
+    /// ceiling, and every vCPU that waits for the resource would wait longer.
     pub fn remove(&mut self, id: VcpuId) -> Option<Removed> {
         let at = self.find(id).filter(|_| !self.in_gcs(id))?;
         let Entry { priority, quantum, .. } = self.entries[at];

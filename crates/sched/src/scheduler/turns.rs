@@ -8,9 +8,9 @@ use crate::Instant;
 
 impl Scheduler {
     /// Lets a vCPU run now that is ready while an equal runs, because another vCPU waits
-    /// for it (directed yield). It runs for as long as its quantum lasts, which is the
-    /// shorter in its turn: each still has at most a quantum in a round, however often the
-    /// core yields to it. Returns true if the latest decision is out of date.
+    /// for it (directed yield). It runs for as long as its quantum lasts, and its next turn
+    /// is shorter by that: each vCPU still has at most a quantum in a round, however often
+    /// the core yields to it. Returns true if the latest decision is out of date.
     pub fn yield_to(&mut self, id: VcpuId) -> bool {
         let Some(at) = self.find(id) else { return false };
         if self.running == ABSENT || usize::from(self.running) == at {

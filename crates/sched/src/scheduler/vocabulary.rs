@@ -12,7 +12,7 @@ pub struct VcpuId(pub u8);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Priority(pub u16);
 
-/// What the scheduler must know of every vCPU.
+/// Parameters of a vCPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Params {
     /// Its priority.
@@ -21,7 +21,7 @@ pub struct Params {
     pub quantum: Duration,
 }
 
-/// Where a vCPU stands.
+/// The state of a vCPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
     /// It has work and the core, as of the latest decision.
@@ -66,7 +66,7 @@ pub(super) struct Compact {
 const _: () = assert!(size_of::<Compact>() <= 2 * size_of::<u64>());
 
 impl Compact {
-    /// Means a decision with these fields.
+    /// Packs a decision with these fields.
     pub(super) fn new(run: Option<VcpuId>, idles: bool, until: Option<Instant>) -> Self {
         Self { until: until.unwrap_or(NEVER), run, idles }
     }
@@ -82,7 +82,7 @@ impl From<Compact> for Decision {
 /// The instant that does not come.
 const NEVER: Instant = Instant(u64::MAX);
 
-/// A vCPU that was removed from a core, as it can be given to another.
+/// A vCPU that was removed from a core, and can be added to another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Removed {
     /// Its parameters.
@@ -93,7 +93,7 @@ pub struct Removed {
     pub ready: bool,
 }
 
-/// Why a vCPU was not taken.
+/// Why a vCPU was refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refusal {
     /// It is on this core already.
