@@ -4,8 +4,9 @@ use crate::console::ConsoleConfig;
 use crate::machine::{MachineConfig, Time};
 use crate::observe::Layout;
 use abi::system::System;
+use miette::Result;
 use std::path::{Path, PathBuf};
-use system::{Checked, PackError};
+use system::Checked;
 
 /// What the packer made.
 #[derive(Clone, Debug)]
@@ -22,7 +23,7 @@ impl Bundle {
     /// # Errors
     /// When the hypervisor's file is not what it must be, or `image` cannot be
     /// written.
-    pub fn pack(checked: &Checked, hypervisor: &[u8], image: &Path) -> Result<Self, PackError> {
+    pub fn pack(checked: &Checked, hypervisor: &[u8], image: &Path) -> Result<Self> {
         let packed = system::pack(checked, hypervisor)?;
         packed.write_file(image)?;
         Ok(Self { image: image.into(), tables: packed.tables })

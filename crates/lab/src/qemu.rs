@@ -1,13 +1,12 @@
 //! Which QEMU there is, and whether it is new enough.
 
-use miette::Diagnostic;
+use miette::{Result, miette};
 use shared_child::SharedChild;
 use std::fmt;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
-use thiserror::Error;
 
 /// The program looked for on the PATH.
 pub const PROGRAM: &str = "qemu-system-aarch64";
@@ -38,64 +37,13 @@ pub struct Version {
     pub patch: u32,
 }
 
-/// Why there is no usable QEMU.
-#[derive(Debug, Error, Diagnostic)]
-pub enum QemuError {
-    /// It could not be started.
-    #[error("cannot start {}: {cause}", program.display())]
-    #[diagnostic(help(
-        "on Debian: apt-get install qemu-system-arm (from bookworm-backports on Debian 12); \
-         `./cassata` does that for you; {PROGRAM_VARIABLE} names a QEMU elsewhere"
-    ))]
-    Missing {
-        /// What was tried.
-        program: PathBuf,
-        /// Why it did not start.
-        cause: io::Error,
-    },
-    /// It neither says its version nor ends.
-    #[error("{} --version has not ended after {} s", program.display(), limit.as_secs_f64())]
-    #[diagnostic(help(
-        "is it QEMU's {PROGRAM}, and what does it wait for? {PROGRAM_VARIABLE} names another one"
-    ))]
-    Hangs {
-        /// What was tried.
-        program: PathBuf,
-        /// How long it had.
-        limit: Duration,
-    },
-    /// It said something that is no version.
-    #[error("{} does not say which version of QEMU it is", program.display())]
-    #[diagnostic(help("is it QEMU's {PROGRAM}?"))]
-    Unknown {
-        /// What was tried.
-        program: PathBuf,
-    },
-    /// It is too old.
-    #[error("{} is QEMU {found}, but {purpose} needs {needed} or newer", program.display())]
-    #[diagnostic(help(
-        "on Debian 12: apt-get install -t bookworm-backports qemu-system-arm; \
-         {PROGRAM_VARIABLE} names a QEMU elsewhere"
-    ))]
-    TooOld {
-        /// What was tried.
-        program: PathBuf,
-        /// What it is.
-        found: Version,
-        /// What it should be.
-        needed: Version,
-        /// What needs it.
-        purpose: &'static str,
-    },
-}
-
 impl Qemu {
     /// Finds the QEMU that [`PROGRAM_VARIABLE`] names, or else [`PROGRAM`] on
     /// the PATH.
     ///
     /// # Errors
     /// When there is none, or one older than [`OLDEST`].
-    pub fn find() -> Result<Self, QemuError> {
+    pub fn find() -> Result<Self> {
         let program = std::env::var_os(PROGRAM_VARIABLE).unwrap_or_else(|| PROGRAM.into());
         Self::at(Path::new(&program))
     }
@@ -104,33 +52,60 @@ impl Qemu {
     ///
     /// # Errors
     /// As [`Qemu::find`].
-    pub fn at(program: &Path) -> Result<Self, QemuError> {
+    pub fn at(program: &Path) -> Result<Self> {
         Self::within(program, LIMIT)
     }
 
-    fn within(program: &Path, limit: Duration) -> Result<Self, QemuError> {
+    fn within(program: &Path, limit: Duration) -> Result<Self> {
         let program = program.to_path_buf();
-        let said = match version_text(&program, limit) {
-            Ok(Some(said)) => said,
-            Ok(None) => return Err(QemuError::Hangs { program, limit }),
-            Err(cause) => return Err(QemuError::Missing { program, cause }),
-        };
-        match Version::parse(&said) {
-            Some(version) => Self { program, version }.require(OLDEST, "running a machine"),
-            None => Err(QemuError::Unknown { program }),
-        }
+        let name = program.display();
+        let said = version_text(&program, limit).map_err(|cause| {
+            miette!(
+                help = format!(
+                    "on Debian: apt-get install qemu-system-arm (from bookworm-backports on \
+                     Debian 12); `./cassata` does that for you; {PROGRAM_VARIABLE} names a QEMU \
+                     elsewhere"
+                ),
+                "cannot start {name}: {cause}"
+            )
+        })?;
+        let said = said.ok_or_else(|| {
+            miette!(
+                help = format!(
+                    "is it QEMU's {PROGRAM}, and what does it wait for? {PROGRAM_VARIABLE} names \
+                     another one"
+                ),
+                "{name} --version has not ended after {} s",
+                limit.as_secs_f64()
+            )
+        })?;
+        let version = Version::parse(&said).ok_or_else(|| {
+            miette!(
+                help = format!("is it QEMU's {PROGRAM}?"),
+                "{name} does not say which version of QEMU it is"
+            )
+        })?;
+        Self { program, version }.require(OLDEST, "running a machine")
     }
 
     /// Passes on when this QEMU is `needed` or newer; `purpose` completes
     /// "... needs 10.0.0 or newer".
     ///
     /// # Errors
-    /// [`QemuError::TooOld`].
-    pub fn require(self, needed: Version, purpose: &'static str) -> Result<Self, QemuError> {
+    /// When it is older.
+    pub fn require(self, needed: Version, purpose: &'static str) -> Result<Self> {
         if self.version >= needed {
             return Ok(self);
         }
-        Err(QemuError::TooOld { program: self.program, found: self.version, needed, purpose })
+        Err(miette!(
+            help = format!(
+                "on Debian 12: apt-get install -t bookworm-backports qemu-system-arm; \
+                 {PROGRAM_VARIABLE} names a QEMU elsewhere"
+            ),
+            "{} is QEMU {}, but {purpose} needs {needed} or newer",
+            self.program.display(),
+            self.version
+        ))
     }
 
     /// The program.
@@ -230,6 +205,6 @@ mod tests {
     #[test]
     fn another_program_is_not_taken_for_qemu() {
         let error = Qemu::at(Path::new("/bin/true")).unwrap_err();
-        assert!(matches!(error, QemuError::Unknown { .. }));
+        assert!(error.to_string().contains("does not say which version"), "{error}");
     }
 }

@@ -5,7 +5,7 @@ mod guest;
 use guest::{ECHO, OFF, SOON, config};
 use lab::interrupt::Interrupt;
 use lab::qemu::Qemu;
-use lab::session::{End, Moment, Run, Session, SessionError};
+use lab::session::{End, Moment, Run, Session};
 use rustix::process::{Pid, Signal, kill_process};
 use std::path::Path;
 use std::time::Duration;
@@ -16,7 +16,7 @@ fn run(
     limit: Duration,
     interrupt: Interrupt,
     until: impl FnMut(&Moment) -> bool,
-) -> Result<Run, SessionError> {
+) -> miette::Result<Run> {
     let (directory, qemu) = (tempfile::tempdir().unwrap(), Qemu::find().unwrap());
     let config = config(directory.path(), code, &[]);
     let session = Session::plain(config, "guest", &qemu, directory.path());
@@ -74,7 +74,8 @@ fn a_qemu_that_fails_is_an_error() {
     let (directory, qemu) = (tempfile::tempdir().unwrap(), Qemu::find().unwrap());
     let config = config(directory.path(), &OFF, &["-no-such-option"]);
     let session = Session::plain(config, "guest", &qemu, directory.path());
-    assert!(matches!(session.within(SOON).run(|_| false), Err(SessionError::Machine(_))));
+    let error = session.within(SOON).run(|_| false).unwrap_err();
+    assert!(error.to_string().starts_with("QEMU ended with "), "{error}");
 }
 
 #[test]

@@ -5,7 +5,6 @@ use super::Tell;
 use super::store::{Case, Measured, Store};
 use crate::interrupt::Interrupt;
 use crate::progress::Progress;
-use crate::results::WriteError;
 use crate::suite::Bench;
 use miette::{Result, miette};
 use std::fs;
@@ -106,7 +105,7 @@ impl Campaign<'_> {
         let missing = || cases.iter().zip(&measured).filter(|(_, known)| known.is_none());
         let (mut done, all) = (cases.len() - missing().count(), cases.len());
         let mut pace = Pace { done: 0.0, left: missing().map(|(case, _)| case.work()).sum() };
-        let mut unwritten: Option<WriteError> = None;
+        let mut unwritten = None;
         for event in received {
             if let Event::Done(index, _) = &event {
                 done += 1;
@@ -138,7 +137,7 @@ impl Campaign<'_> {
         let measurements = measured.into_iter().flatten().collect();
         let planned = cases.to_vec();
         let found = Findings { planned, measurements, failures, all };
-        unwritten.map_or(Ok(found), |error| Err(error.into()))
+        unwritten.map_or(Ok(found), Err)
     }
 }
 

@@ -2,7 +2,8 @@
 //! depends on has changed.
 
 use super::inputs::Inputs;
-use crate::results::{WriteError, write_json};
+use crate::results::write_json;
+use miette::Result;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use std::fs;
@@ -75,7 +76,7 @@ impl Store {
     }
 
     /// Keeps a measurement.
-    pub fn keep<M: Measured>(&self, measurement: &M) -> Result<(), WriteError> {
+    pub fn keep<M: Measured>(&self, measurement: &M) -> Result<()> {
         let (inputs, description) = (self.inputs.clone(), checksum(measurement.case()));
         let measurement = measurement.clone();
         write_json(&self.path(measurement.case()), &Entry { inputs, description, measurement })

@@ -9,9 +9,8 @@ mod verdict;
 pub use smoke::scenario;
 
 use crate::guests::{LinuxProgress, LinuxWork};
-use crate::session::{Run, Session, SessionError};
-use miette::Diagnostic;
-use thiserror::Error;
+use crate::session::{Run, Session};
+use miette::{Result, miette};
 
 /// Name of the VM that runs Linux.
 pub const LINUX: &str = "linux";
@@ -27,35 +26,23 @@ pub struct Demo {
     pub work: LinuxWork,
 }
 
-/// The demonstration could not be given.
-#[derive(Debug, Error, Diagnostic)]
-pub enum DemoError {
-    /// The system has other VMs.
-    #[error("the system has no VM called `{0}`")]
-    #[diagnostic(help(
-        "`cassata demo` needs VMs called `{LINUX}` and `{RTOS}`; `cassata run` takes any"
-    ))]
-    NoVm(&'static str),
-    /// The RTOS cannot report.
-    #[error("VM `{RTOS}` has no report area")]
-    #[diagnostic(help("give it one: report = \"64K\""))]
-    NoReport,
-    /// The machine failed.
-    #[error(transparent)]
-    #[diagnostic(transparent)]
-    Session(#[from] SessionError),
-}
-
 /// Gives the demonstration in `session`, until Linux has done `work`.
 ///
 /// # Errors
 /// When it is no system to demonstrate, or the machine fails. Guests that fail
 /// are no error here but a finding ([`Demo::answer`]).
-pub fn run(session: Session<'_>, work: LinuxWork) -> Result<Demo, DemoError> {
+pub fn run(session: Session<'_>, work: LinuxWork) -> Result<Demo> {
     let layout = session.layout();
-    let linux = layout.vm(LINUX).ok_or(DemoError::NoVm(LINUX))?;
-    let rtos = layout.vm(RTOS).ok_or(DemoError::NoVm(RTOS))?;
-    layout.vms[rtos].report.ok_or(DemoError::NoReport)?;
+    let vm = |name| {
+        let help = format!(
+            "`cassata demo` needs VMs called `{LINUX}` and `{RTOS}`; `cassata run` takes any"
+        );
+        layout.vm(name).ok_or_else(|| miette!(help = help, "the system has no VM called `{name}`"))
+    };
+    let (linux, rtos) = (vm(LINUX)?, vm(RTOS)?);
+    layout.vms[rtos].report.ok_or_else(|| {
+        miette!(help = "give it one: report = \"64K\"", "VM `{RTOS}` has no report area")
+    })?;
     let run = session.run(|now| {
         let dead = |vm: usize| now.observer.latest().is_some_and(|seen| seen.vms[vm].is_over());
         now.said.guests[linux].linux.is_over(work) || dead(linux) || dead(rtos)

@@ -4,13 +4,13 @@
 //! call into the guest, no stop, no unsafe mapping, and nothing to remove
 //! afterwards however we end.
 
+use miette::{Result, miette};
 use rustix::fs::MemfdFlags;
 use std::fs::File;
 use std::io;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
-use thiserror::Error;
 use zerocopy::{FromBytes, IntoBytes};
 
 /// Physical memory, beginning at some physical address.
@@ -19,22 +19,6 @@ pub struct Memory {
     file: File,
     base_pa: u64,
     size: u64,
-}
-
-/// Memory could not be read.
-#[derive(Debug, Error)]
-pub enum MemoryError {
-    /// Not within the machine's memory.
-    #[error("physical address {pa:#x} (+{size:#x}) is outside the machine's memory")]
-    Outside {
-        /// Where the read began.
-        pa: u64,
-        /// Its length in bytes.
-        size: u64,
-    },
-    /// The system refused.
-    #[error("cannot access the machine's memory: {0}")]
-    Io(#[from] io::Error),
 }
 
 impl Memory {
@@ -66,17 +50,17 @@ impl Memory {
     /// word is seen whole; two words may be of different instants.
     ///
     /// # Errors
-    /// [`MemoryError::Outside`], or when the system refuses.
-    pub fn read_bytes(&self, pa: u64, bytes: &mut [u8]) -> Result<(), MemoryError> {
+    /// When they are not within the machine's memory, or the system refuses.
+    pub fn read_bytes(&self, pa: u64, bytes: &mut [u8]) -> Result<()> {
         let offset = self.offset(pa, bytes.len() as u64)?;
-        Ok(self.file.read_exact_at(bytes, offset)?)
+        self.file.read_exact_at(bytes, offset).map_err(refused)
     }
 
     /// Reads a value at physical address `pa`.
     ///
     /// # Errors
     /// As [`Memory::read_bytes`].
-    pub fn read<T: FromBytes + IntoBytes>(&self, pa: u64) -> Result<T, MemoryError> {
+    pub fn read<T: FromBytes + IntoBytes>(&self, pa: u64) -> Result<T> {
         let mut value = T::new_zeroed();
         self.read_bytes(pa, value.as_mut_bytes())?;
         Ok(value)
@@ -87,16 +71,22 @@ impl Memory {
     ///
     /// # Errors
     /// As [`Memory::read_bytes`].
-    pub fn write_bytes(&self, pa: u64, bytes: &[u8]) -> Result<(), MemoryError> {
+    pub fn write_bytes(&self, pa: u64, bytes: &[u8]) -> Result<()> {
         let offset = self.offset(pa, bytes.len() as u64)?;
-        Ok(self.file.write_all_at(bytes, offset)?)
+        self.file.write_all_at(bytes, offset).map_err(refused)
     }
 
-    fn offset(&self, pa: u64, size: u64) -> Result<u64, MemoryError> {
+    fn offset(&self, pa: u64, size: u64) -> Result<u64> {
         pa.checked_sub(self.base_pa)
             .filter(|offset| offset.checked_add(size).is_some_and(|end| end <= self.size))
-            .ok_or(MemoryError::Outside { pa, size })
+            .ok_or_else(|| {
+                miette!("physical address {pa:#x} (+{size:#x}) is outside the machine's memory")
+            })
     }
+}
+
+fn refused(cause: io::Error) -> miette::Report {
+    miette!("cannot access the machine's memory: {cause}")
 }
 
 #[cfg(test)]
@@ -117,7 +107,7 @@ mod tests {
         assert!(memory.read::<u64>(0x4000_0ff8).is_ok());
         for pa in [0, 0x3fff_ffff, 0x4000_0ff9, u64::MAX] {
             let error = memory.read::<u64>(pa).unwrap_err();
-            assert!(matches!(error, MemoryError::Outside { .. }), "{pa:#x}: {error}");
+            assert!(error.to_string().contains("is outside"), "{pa:#x}: {error}");
         }
     }
 }

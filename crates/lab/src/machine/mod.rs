@@ -14,15 +14,13 @@ pub use config::MachineConfig;
 use config::RAM_PA;
 use control::{Control, Waited};
 pub use host::HostUse;
-pub use memory::{Memory, MemoryError};
-use miette::Diagnostic;
+pub use memory::Memory;
+use miette::{Report, Result, miette};
 use rustix::process::Signal;
 use std::io::{self, Read};
-use std::process::ExitStatus;
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
-use thiserror::Error;
-pub use time::{Pace, Time, TimeError, VirtualTime};
+pub use time::{Pace, Time, VirtualTime};
 use vtime::hold::{Held, Order};
 use vtime::stats::Statistics;
 
@@ -53,36 +51,6 @@ pub struct Machine {
     control: Option<Control>,
 }
 
-/// A machine could not be started or watched.
-#[derive(Debug, Error, Diagnostic)]
-pub enum MachineError {
-    /// The system refused something.
-    #[error("cannot {doing}: {cause}")]
-    Io {
-        /// What we were about.
-        doing: String,
-        /// Why it failed.
-        cause: io::Error,
-    },
-    /// QEMU gave up.
-    #[error("QEMU ended with {status}{}", quote(errors))]
-    Qemu {
-        /// How.
-        status: ExitStatus,
-        /// Its standard error.
-        errors: String,
-    },
-    /// A signal ended QEMU, and it ended in good order.
-    #[error("QEMU was ended by {}", name_of(*signal))]
-    #[diagnostic(help(
-        "the machine did not switch itself off: another process sent QEMU this signal"
-    ))]
-    Ended {
-        /// The signal's number.
-        signal: i32,
-    },
-}
-
 impl Machine {
     /// Starts `config` on `qemu`, its UART carried to `consoles`. A machine in
     /// virtual time is held before its first instruction
@@ -91,11 +59,7 @@ impl Machine {
     /// # Errors
     /// When a file, a thread or the process cannot be made. That QEMU rejects
     /// its arguments shows in [`Machine::ended_within`].
-    pub fn start(
-        qemu: &Qemu,
-        config: &MachineConfig,
-        consoles: &ConsoleConfig,
-    ) -> Result<Self, MachineError> {
+    pub fn start(qemu: &Qemu, config: &MachineConfig, consoles: &ConsoleConfig) -> Result<Self> {
         let memory = Memory::create(RAM_PA, config.memory)
             .map_err(|cause| io_error("create the machine's memory", cause))?;
         if let Time::Virtual(time) = &config.time {
@@ -176,17 +140,21 @@ impl Machine {
     /// All consoles are complete then.
     ///
     /// # Errors
-    /// [`MachineError::Qemu`] when QEMU failed rather than the machine ended,
-    /// [`MachineError::Ended`] when a signal of another process ended it.
-    pub fn ended_within(&mut self, limit: Duration) -> Result<bool, MachineError> {
+    /// When QEMU failed rather than the machine ended, or a signal of another process ended it.
+    pub fn ended_within(&mut self, limit: Duration) -> Result<bool> {
         let status = self.child.wait(limit).map_err(|cause| io_error("wait for QEMU", cause))?;
         let Some(status) = status else { return Ok(false) };
         self.consoles.finish();
         let errors = self.complaint();
         match killed_by(errors) {
-            Some(signal) if status.success() => Err(MachineError::Ended { signal }),
+            Some(signal) if status.success() => Err(miette!(
+                help =
+                    "the machine did not switch itself off: another process sent QEMU this signal",
+                "QEMU was ended by {}",
+                name_of(signal)
+            )),
             None if status.success() => Ok(true),
-            _ => Err(MachineError::Qemu { status, errors: errors.to_owned() }),
+            _ => Err(miette!("QEMU ended with {status}{}", quote(errors))),
         }
     }
 
@@ -198,7 +166,7 @@ impl Machine {
     ///
     /// # Errors
     /// When the system refuses.
-    pub fn held_within(&mut self, limit: Duration) -> Result<Option<Held>, MachineError> {
+    pub fn held_within(&mut self, limit: Duration) -> Result<Option<Held>> {
         let Some(control) = &mut self.control else { return Ok(None) };
         let deadline = Instant::now() + limit;
         loop {
@@ -225,7 +193,7 @@ impl Machine {
     ///
     /// # Errors
     /// When the system refuses.
-    pub fn run_to(&mut self, until: Duration) -> Result<(), MachineError> {
+    pub fn run_to(&mut self, until: Duration) -> Result<()> {
         self.order(Order::RunTo(u64::try_from(until.as_nanos()).unwrap_or(u64::MAX)))
     }
 
@@ -237,7 +205,7 @@ impl Machine {
         watched.or_else(counted).unwrap_or_default().trim_end().to_owned()
     }
 
-    fn order(&mut self, order: Order) -> Result<(), MachineError> {
+    fn order(&mut self, order: Order) -> Result<()> {
         let ordered = self.control.as_mut().map_or(Ok(()), |control| control.order(order));
         ordered.map_err(|cause| io_error("order QEMU to go on", cause))
     }
@@ -249,7 +217,7 @@ impl Machine {
     ///
     /// # Errors
     /// When the system refuses.
-    pub fn stop(&mut self) -> Result<(), MachineError> {
+    pub fn stop(&mut self) -> Result<()> {
         if let Some(control) = &self.control {
             let is_held = control.held().is_some();
             // One that still runs may come to be held before it sees the signal.
@@ -266,7 +234,7 @@ impl Machine {
     ///
     /// # Errors
     /// When the system refuses.
-    pub fn kill(&mut self) -> Result<(), MachineError> {
+    pub fn kill(&mut self) -> Result<()> {
         self.child.kill().map_err(|cause| io_error("end QEMU", cause))?;
         self.consoles.finish();
         Ok(())
@@ -296,8 +264,8 @@ fn name_of(signal: i32) -> String {
     name.map_or_else(|| format!("signal {signal}"), |name| format!("signal {signal} ({name})"))
 }
 
-fn io_error(doing: &str, cause: io::Error) -> MachineError {
-    MachineError::Io { doing: doing.into(), cause }
+fn io_error(doing: &str, cause: io::Error) -> Report {
+    miette!("cannot {doing}: {cause}")
 }
 
 fn quote(errors: &str) -> String {

@@ -1,15 +1,14 @@
 //! How a machine's time passes.
 
 use crate::qemu::Qemu;
-use miette::Diagnostic;
+use miette::{Result, miette};
 use std::ffi::OsString;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-use thiserror::Error;
 use vtime::options::{Options, Pipes};
 use vtime::stats::Statistics;
-use vtime::wrap::{Instrument, WrapError};
+use vtime::wrap::Instrument;
 
 /// How often the instrument writes down where it stands, real time.
 const STATISTICS_PERIOD: Duration = Duration::from_millis(250);
@@ -47,11 +46,6 @@ pub struct VirtualTime {
     options: Options,
 }
 
-/// A machine cannot run in virtual time.
-#[derive(Debug, Error, Diagnostic)]
-#[error(transparent)]
-pub struct TimeError(#[from] WrapError);
-
 impl VirtualTime {
     /// Frequency of the counter, Hz.
     pub const COUNTER_HZ: u64 = 1_000_000_000;
@@ -61,8 +55,8 @@ impl VirtualTime {
     ///
     /// # Errors
     /// When this QEMU cannot carry the instrument: what to install.
-    pub fn new(instrument: &Instrument, qemu: &Qemu, directory: &Path) -> Result<Self, TimeError> {
-        vtime::qemu::check(qemu.program()).map_err(WrapError::from)?;
+    pub fn new(instrument: &Instrument, qemu: &Qemu, directory: &Path) -> Result<Self> {
+        vtime::qemu::check(qemu.program()).map_err(|error| miette!("{error}"))?;
         let options = Options {
             statistics: Some(directory.join(STATISTICS)),
             period: STATISTICS_PERIOD,

@@ -17,8 +17,9 @@ pub use status::{
 };
 pub use timeline::{Span, Timeline};
 
-use crate::machine::{Memory, MemoryError, Pace};
+use crate::machine::{Memory, Pace};
 use clock::Clock;
+use miette::Result;
 use std::time::{Duration, Instant};
 
 /// Everything seen of one running system.
@@ -55,7 +56,7 @@ impl Observer {
     ///
     /// # Errors
     /// When memory cannot be read.
-    pub fn poll(&mut self, memory: &Memory) -> Result<(), MemoryError> {
+    pub fn poll(&mut self, memory: &Memory) -> Result<()> {
         self.poll_at(memory, Instant::now())
     }
 
@@ -64,16 +65,12 @@ impl Observer {
     ///
     /// # Errors
     /// When memory cannot be read.
-    pub fn poll_held(
-        &mut self,
-        memory: &Memory,
-        virtual_time: Duration,
-    ) -> Result<(), MemoryError> {
+    pub fn poll_held(&mut self, memory: &Memory, virtual_time: Duration) -> Result<()> {
         self.virtual_time = virtual_time;
         self.poll(memory)
     }
 
-    fn poll_at(&mut self, memory: &Memory, at: Instant) -> Result<(), MemoryError> {
+    fn poll_at(&mut self, memory: &Memory, at: Instant) -> Result<()> {
         if self.layout.vms.is_empty() {
             return Ok(()); // There is no hypervisor.
         }

@@ -2,8 +2,9 @@
 
 use super::distribution::Distribution;
 use super::ring::RingFollower;
-use crate::machine::{Memory, MemoryError};
+use crate::machine::Memory;
 use abi::report::{Header, Sample};
+use miette::Result;
 
 /// All that one VM reported.
 #[derive(Clone, Debug)]
@@ -29,7 +30,7 @@ impl Reports {
         }
     }
 
-    pub(super) fn poll(&mut self, memory: &Memory) -> Result<(), MemoryError> {
+    pub(super) fn poll(&mut self, memory: &Memory) -> Result<()> {
         self.fresh.clear();
         if let Some(header) = self.ring.poll(memory, &mut self.fresh)? {
             self.header = Some(header);

@@ -1,7 +1,8 @@
 //! Follows the ring of a report area and tells when it was too slow.
 
-use crate::machine::{Memory, MemoryError};
+use crate::machine::Memory;
 use abi::report::{Header, MAGIC, Sample};
+use miette::Result;
 use zerocopy::{FromZeros, IntoBytes};
 
 const HEADER_SIZE: u64 = size_of::<Header>() as u64;
@@ -32,11 +33,7 @@ impl RingFollower {
     ///
     /// # Errors
     /// When memory cannot be read.
-    pub fn poll(
-        &mut self,
-        memory: &Memory,
-        samples: &mut Vec<Sample>,
-    ) -> Result<Option<Header>, MemoryError> {
+    pub fn poll(&mut self, memory: &Memory, samples: &mut Vec<Sample>) -> Result<Option<Header>> {
         let Some(header) = self.header(memory)? else { return Ok(None) };
         if header.written < self.next {
             self.restarts += 1;
@@ -58,7 +55,7 @@ impl RingFollower {
         Ok(Some(Header { written: header.written, ..after }))
     }
 
-    fn header(&self, memory: &Memory) -> Result<Option<Header>, MemoryError> {
+    fn header(&self, memory: &Memory) -> Result<Option<Header>> {
         if self.size < HEADER_SIZE {
             return Ok(None);
         }
@@ -69,12 +66,7 @@ impl RingFollower {
     }
 
     /// Samples `begin..header.written`, at most one ring full.
-    fn read(
-        &self,
-        memory: &Memory,
-        header: &Header,
-        begin: u64,
-    ) -> Result<Vec<Sample>, MemoryError> {
+    fn read(&self, memory: &Memory, header: &Header, begin: u64) -> Result<Vec<Sample>> {
         let mut samples = vec![Sample::new_zeroed(); (header.written - begin) as usize];
         let slot = begin % header.capacity;
         let before_end = ((header.capacity - slot) as usize).min(samples.len());

@@ -1,8 +1,9 @@
 //! The status area, read and reckoned.
 
 use super::layout::Layout;
-use crate::machine::{Memory, MemoryError};
+use crate::machine::Memory;
 use abi::status::{EXIT_CAUSES, MAGIC, Status, VcpuStatus, VmStatus, vcpu_state, vm_state};
+use miette::Result;
 use std::time::Duration;
 
 /// What the system had done by one instant.
@@ -80,7 +81,7 @@ pub struct PcpuSnapshot {
 }
 
 /// Reads the area; `None` before EL2 has initialised it.
-pub(super) fn read(memory: &Memory, layout: &Layout) -> Result<Option<Status>, MemoryError> {
+pub(super) fn read(memory: &Memory, layout: &Layout) -> Result<Option<Status>> {
     let status: Status = memory.read(layout.status_pa)?;
     Ok((status.magic == MAGIC && status.counter_hz > 0).then_some(status))
 }

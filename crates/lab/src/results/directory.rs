@@ -1,15 +1,14 @@
 //! Directories of results: `results/NAME`, each for one process at a time.
 
 use super::Outcome;
-use super::files::{WriteError, write_atomically, write_json};
-use miette::Diagnostic;
+use super::files::{unwritten, write_file, write_json};
+use miette::{Report, Result, miette};
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use thiserror::Error;
 
 /// Names the description whose run the other files are of.
 const SUBJECT: &str = "description.txt";
@@ -26,30 +25,14 @@ pub struct Directory {
     _lock: Arc<File>,
 }
 
-/// A directory of results cannot be had.
-#[derive(Debug, Error, Diagnostic)]
-pub enum DirectoryError {
-    /// Another process writes there.
-    #[error("{} is in use: another cassata writes its results there", path.display())]
-    #[diagnostic(help("wait until that one has ended, or end it"))]
-    InUse {
-        /// The directory.
-        path: PathBuf,
-    },
-    /// It cannot be made, emptied or written to.
-    #[error(transparent)]
-    #[diagnostic(transparent)]
-    Write(#[from] WriteError),
-}
-
 impl Directory {
     /// Makes `results/name` if need be, and takes it until all clones of the value are dropped.
     ///
     /// # Errors
     /// When it cannot be made, or another process has it.
-    pub fn create(results: &Path, name: &str) -> Result<Self, DirectoryError> {
+    pub fn create(results: &Path, name: &str) -> Result<Self> {
         let path = results.join(name);
-        Self::take(&path)?.ok_or(DirectoryError::InUse { path })
+        Self::take(&path)?.ok_or_else(|| in_use(&path))
     }
 
     /// Makes and takes an empty directory for a run of the description at `subject`:
@@ -58,7 +41,7 @@ impl Directory {
     ///
     /// # Errors
     /// When none can be made, emptied and written to.
-    pub fn create_for(results: &Path, name: &str, subject: &Path) -> Result<Self, DirectoryError> {
+    pub fn create_for(results: &Path, name: &str, subject: &Path) -> Result<Self> {
         let subject = subject.canonicalize().unwrap_or_else(|_| subject.into());
         for number in 1..=MOST {
             let name = if number == 1 { name.into() } else { format!("{name}-{number}") };
@@ -69,13 +52,13 @@ impl Directory {
                 return Ok(directory);
             }
         }
-        Err(DirectoryError::InUse { path: results.join(name) })
+        Err(in_use(&results.join(name)))
     }
 
     /// Takes the directory at `path`, which is made if need be; `None` when another process has
     /// it.
-    fn take(path: &Path) -> Result<Option<Self>, WriteError> {
-        let fail = |cause: io::Error| WriteError::new(path, cause);
+    fn take(path: &Path) -> Result<Option<Self>> {
+        let fail = |cause: io::Error| unwritten(path, cause);
         fs::create_dir_all(path).map_err(fail)?;
         let lock = File::open(path).map_err(fail)?;
         match flock(&lock, FlockOperation::NonBlockingLockExclusive) {
@@ -87,8 +70,8 @@ impl Directory {
 
     /// Returns true if a run of `subject` may delete what is here: there is nothing, or it is of
     /// an earlier run of it, or of a description that is gone. Files that no run has left stay.
-    fn may_serve(&self, subject: &Path) -> Result<bool, WriteError> {
-        let fail = |cause| WriteError::new(&self.path, cause);
+    fn may_serve(&self, subject: &Path) -> Result<bool> {
+        let fail = |cause| unwritten(&self.path, cause);
         let is_empty = fs::read_dir(&self.path).map_err(fail)?.next().is_none();
         let Ok(named) = fs::read_to_string(self.path.join(SUBJECT)) else {
             return Ok(is_empty || self.path.join(TRACE).exists());
@@ -98,8 +81,8 @@ impl Directory {
     }
 
     /// Deletes all that is here.
-    fn clear(&self) -> Result<(), WriteError> {
-        let fail = |cause| WriteError::new(&self.path, cause);
+    fn clear(&self) -> Result<()> {
+        let fail = |cause| unwritten(&self.path, cause);
         for entry in fs::read_dir(&self.path).map_err(fail)? {
             let entry = entry.map_err(fail)?;
             let is_directory = entry.file_type().map_err(fail)?.is_dir();
@@ -119,7 +102,7 @@ impl Directory {
     ///
     /// # Errors
     /// When it cannot be written.
-    pub fn write_outcome(&self, outcome: &Outcome) -> Result<PathBuf, WriteError> {
+    pub fn write_outcome(&self, outcome: &Outcome) -> Result<PathBuf> {
         let path = self.path.join("result.json");
         write_json(&path, outcome)?;
         Ok(path)
@@ -129,8 +112,8 @@ impl Directory {
     ///
     /// # Errors
     /// When one cannot be deleted.
-    pub fn clear_of(&self, extension: &str, keep: impl Fn(&str) -> bool) -> Result<(), WriteError> {
-        let fail = |cause| WriteError::new(&self.path, cause);
+    pub fn clear_of(&self, extension: &str, keep: impl Fn(&str) -> bool) -> Result<()> {
+        let fail = |cause| unwritten(&self.path, cause);
         for entry in fs::read_dir(&self.path).map_err(fail)? {
             let path = entry.map_err(fail)?.path();
             let name = path.file_name().unwrap_or_default().to_string_lossy();
@@ -145,11 +128,19 @@ impl Directory {
     ///
     /// # Errors
     /// When it cannot be written.
-    pub fn write(&self, name: &str, content: &[u8]) -> Result<PathBuf, WriteError> {
+    pub fn write(&self, name: &str, content: &[u8]) -> Result<PathBuf> {
         let path = self.path.join(name);
-        write_atomically(&path, content)?;
+        write_file(&path, content)?;
         Ok(path)
     }
+}
+
+fn in_use(path: &Path) -> Report {
+    miette!(
+        help = "wait until that one has ended, or end it",
+        "{} is in use: another cassata writes its results there",
+        path.display()
+    )
 }
 
 #[cfg(test)]

@@ -1,29 +1,16 @@
 //! Files that are written whole or not at all.
 
-use miette::Diagnostic;
+use miette::{Report, Result, miette};
 use std::fs;
 use std::io::{self, Write};
 use std::os::unix::fs::MetadataExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use system::temporary::without_name;
-use thiserror::Error;
 
-/// A result could not be written.
-#[derive(Debug, Error, Diagnostic)]
-#[error("cannot write {}: {cause}", path.display())]
-#[diagnostic(help("{advice}"))]
-pub struct WriteError {
-    path: PathBuf,
-    cause: io::Error,
-    advice: String,
-}
-
-impl WriteError {
-    /// `path` could not be written because of `cause`.
-    pub(super) fn new(path: &Path, cause: io::Error) -> Self {
-        let advice = advice(path, &cause, rustix::process::geteuid().as_raw());
-        Self { path: path.into(), advice, cause: without_name(cause) }
-    }
+/// Returns that `path` could not be written because of `cause`.
+pub(super) fn unwritten(path: &Path, cause: io::Error) -> Report {
+    let advice = advice(path, &cause, rustix::process::geteuid().as_raw());
+    miette!(help = advice, "cannot write {}: {}", path.display(), without_name(cause))
 }
 
 /// Returns what user `own` can do about `cause`.
@@ -54,19 +41,11 @@ fn user_name(uid: u32) -> String {
 ///
 /// # Errors
 /// When it cannot be written.
-pub fn write_json(path: &Path, value: &impl serde::Serialize) -> Result<(), WriteError> {
-    let fail = |cause| WriteError::new(path, cause);
+pub fn write_json(path: &Path, value: &impl serde::Serialize) -> Result<()> {
+    let fail = |cause| unwritten(path, cause);
     let mut text = serde_json::to_vec_pretty(value).map_err(|e| fail(e.into()))?;
     text.push(b'\n');
-    write_atomically(path, &text)
-}
-
-/// Writes `content` to `path`, wherever that is.
-///
-/// # Errors
-/// When it cannot be written.
-pub fn write_file(path: &Path, content: &[u8]) -> Result<(), WriteError> {
-    write_atomically(path, content)
+    write_file(path, &text)
 }
 
 /// Whether there is a place for a file at `path`: a command that works long for one asks
@@ -74,8 +53,8 @@ pub fn write_file(path: &Path, content: &[u8]) -> Result<(), WriteError> {
 ///
 /// # Errors
 /// When there is no such directory, or a directory itself.
-pub fn has_place(path: &Path) -> Result<(), WriteError> {
-    let fail = |cause| WriteError::new(path, cause);
+pub fn has_place(path: &Path) -> Result<()> {
+    let fail = |cause| unwritten(path, cause);
     if path.is_dir() {
         return Err(fail(io::ErrorKind::IsADirectory.into()));
     }
@@ -92,10 +71,15 @@ fn directory_of(path: &Path) -> io::Result<&Path> {
     Err(io::Error::new(io::ErrorKind::NotFound, cause))
 }
 
+/// Writes `content` to `path`, wherever that is.
+///
 /// A reader sees the old file or the new one, never half of it. What is no file,
 /// such as `/dev/stdout`, is written to and stays what it is; a link stays one.
-pub(super) fn write_atomically(path: &Path, content: &[u8]) -> Result<(), WriteError> {
-    let fail = |cause| WriteError::new(path, cause);
+///
+/// # Errors
+/// When it cannot be written.
+pub fn write_file(path: &Path, content: &[u8]) -> Result<()> {
+    let fail = |cause| unwritten(path, cause);
     if fs::metadata(path).is_ok_and(|there| !there.is_file()) {
         return fs::OpenOptions::new()
             .write(true)

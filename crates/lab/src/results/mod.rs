@@ -8,8 +8,8 @@ mod directory;
 mod files;
 
 pub use check::{Check, Goal};
-pub use directory::{Directory, DirectoryError};
-pub use files::{WriteError, has_place, write_file, write_json};
+pub use directory::Directory;
+pub use files::{has_place, write_file, write_json};
 
 use crate::table::Table;
 use serde::Serialize;

@@ -7,14 +7,13 @@ use crate::console::connection::Connections;
 use crate::console::{ConsoleConfig, Line};
 use crate::guests::Transcript;
 use crate::interrupt::Interrupt;
-use crate::machine::{HostUse, Machine, MachineConfig, MachineError, MemoryError, Time};
+use crate::machine::{HostUse, Machine, MachineConfig, Time};
 use crate::observe::{Layout, Observer};
 use crate::qemu::Qemu;
 use crate::view::{Silent, View};
-use miette::Diagnostic;
+use miette::Result;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-use thiserror::Error;
 use vtime::stats::Statistics;
 use watch::Watch;
 
@@ -89,35 +88,6 @@ pub enum End {
     AtRest,
     /// Ctrl-C was pressed.
     Interrupted,
-}
-
-/// A session could not go on.
-#[derive(Debug, Error, Diagnostic)]
-pub enum SessionError {
-    /// QEMU failed.
-    #[error(transparent)]
-    #[diagnostic(transparent)]
-    Machine(#[from] MachineError),
-    /// The machine's memory cannot be read.
-    #[error(transparent)]
-    Memory(#[from] MemoryError),
-    /// QEMU runs, and nothing happens in it.
-    #[error("QEMU has been running for {} s, and the hypervisor has not come up", START.as_secs())]
-    #[diagnostic(help(
-        "does this QEMU run anything, and is the host very busy? CASSATA_QEMU names another one"
-    ))]
-    Silent,
-    /// Virtual time does not pass.
-    #[error("virtual time has stood at {} s for {} s\n{cores}", at.as_secs_f64(), waited.as_secs())]
-    #[diagnostic(help("this is a fault of the instrument or of QEMU, not of a guest"))]
-    Stalled {
-        /// The virtual time at which the machine was held last.
-        at: Duration,
-        /// Real time since then.
-        waited: Duration,
-        /// What each core was doing.
-        cores: String,
-    },
 }
 
 impl<'a> Session<'a> {
@@ -220,7 +190,7 @@ impl<'a> Session<'a> {
     /// # Errors
     /// When QEMU fails, does not begin or stalls, or its memory cannot be read. A guest that
     /// fails is no error but a finding.
-    pub fn run(self, until: impl FnMut(&Moment) -> bool) -> Result<Run, SessionError> {
+    pub fn run(self, until: impl FnMut(&Moment) -> bool) -> Result<Run> {
         Watch::start(self)?.run(until)
     }
 }

@@ -1,12 +1,13 @@
 //! Watches a machine from its start to its end.
 
-use super::{End, Moment, Run, START, Session, SessionError};
+use super::{End, Moment, Run, START, Session};
 use crate::console::connection::{Connected, Quit};
 use crate::console::{Cursor, Line};
 use crate::guests::Transcript;
-use crate::machine::{HostUse, Machine, MachineError, Time};
+use crate::machine::{HostUse, Machine, Time};
 use crate::observe::Observer;
 use crate::view::{Scene, Tail};
+use miette::{Result, miette};
 use std::time::{Duration, Instant};
 
 /// How often the view is shown what there is, and memory is looked at in real time: a report
@@ -46,7 +47,7 @@ pub(super) struct Watch<'a> {
 }
 
 impl<'a> Watch<'a> {
-    pub(super) fn start(mut session: Session<'a>) -> Result<Self, SessionError> {
+    pub(super) fn start(mut session: Session<'a>) -> Result<Self> {
         let connections = std::mem::take(&mut session.connections);
         let consoles = session.consoles.clone().with_taps(connections.taps());
         let observer = Observer::new(session.layout.clone(), session.config.time.pace());
@@ -59,7 +60,7 @@ impl<'a> Watch<'a> {
         };
         let connected = connections
             .start(machine.consoles(), typing_rest)
-            .map_err(|cause| MachineError::Io { doing: "connect the consoles".into(), cause })?;
+            .map_err(|cause| miette!("cannot connect the consoles: {cause}"))?;
         Ok(Self {
             said: Transcript::new(session.layout.vms.len()),
             session,
@@ -79,10 +80,7 @@ impl<'a> Watch<'a> {
         })
     }
 
-    pub(super) fn run(
-        mut self,
-        mut until: impl FnMut(&Moment) -> bool,
-    ) -> Result<Run, SessionError> {
+    pub(super) fn run(mut self, mut until: impl FnMut(&Moment) -> bool) -> Result<Run> {
         let end = match self.machine.time() {
             Time::Real => self.watch(&mut until),
             Time::Virtual(_) => self.hold(&mut until),
@@ -110,7 +108,7 @@ impl<'a> Watch<'a> {
     }
 
     /// Watches a machine in real time.
-    fn watch(&mut self, until: &mut impl FnMut(&Moment) -> bool) -> Result<End, SessionError> {
+    fn watch(&mut self, until: &mut impl FnMut(&Moment) -> bool) -> Result<End> {
         loop {
             let is_due = self.is_due();
             if is_due {
@@ -131,7 +129,7 @@ impl<'a> Watch<'a> {
     }
 
     /// Watches a machine in virtual time: it is held now and then, and judged.
-    fn hold(&mut self, until: &mut impl FnMut(&Moment) -> bool) -> Result<End, SessionError> {
+    fn hold(&mut self, until: &mut impl FnMut(&Moment) -> bool) -> Result<End> {
         let limit = self.session.limit.unwrap_or(Duration::MAX);
         loop {
             let left = self.next_look.saturating_duration_since(Instant::now());
@@ -191,7 +189,7 @@ impl<'a> Watch<'a> {
 
     /// Returns why the run ends, if a user ends it, the machine has switched itself off, or
     /// nothing more can happen in it.
-    fn end(&mut self) -> Result<Option<End>, SessionError> {
+    fn end(&mut self) -> Result<Option<End>> {
         if self.session.interrupt.requested() {
             return Ok(Some(End::Interrupted));
         }
@@ -205,7 +203,12 @@ impl<'a> Watch<'a> {
             return Ok(Some(End::PoweredOff));
         }
         if is_silent(&self.observer, self.start.elapsed()) {
-            return Err(SessionError::Silent);
+            return Err(miette!(
+                help = "does this QEMU run anything, and is the host very busy? CASSATA_QEMU names \
+                        another one",
+                "QEMU has been running for {} s, and the hypervisor has not come up",
+                START.as_secs()
+            ));
         }
         match self.machine.time() {
             Time::Virtual(_) => self.stands_still(),
@@ -214,7 +217,7 @@ impl<'a> Watch<'a> {
     }
 
     /// Returns how a machine ends whose virtual time stands still, once that is certain.
-    fn stands_still(&mut self) -> Result<Option<End>, SessionError> {
+    fn stands_still(&mut self) -> Result<Option<End>> {
         let waited = self.held.elapsed();
         match (self.is_at_rest, self.is_typed_to) {
             (true, true) => Ok(None),
@@ -223,7 +226,12 @@ impl<'a> Watch<'a> {
             (false, _) => {
                 self.machine.kill()?;
                 let (at, cores) = (self.virtual_time.unwrap_or_default(), self.machine.doings());
-                Err(SessionError::Stalled { at, waited, cores })
+                Err(miette!(
+                    help = "this is a fault of the instrument or of QEMU, not of a guest",
+                    "virtual time has stood at {} s for {} s\n{cores}",
+                    at.as_secs_f64(),
+                    waited.as_secs()
+                ))
             }
         }
     }

@@ -13,15 +13,14 @@ mod tests;
 use crate::progress::Progress;
 use crate::quantity::{count, duration};
 use analysis::bounds::{AnalysisError, Bounds, Verdict, analyze};
-use miette::Diagnostic;
+use miette::{IntoDiagnostic, Result};
 use sim::observer::Observer;
 use sim::record::Record;
-use sim::system::{Execution, MAX_TIME, Protocol, Refusal};
+use sim::system::{Execution, MAX_TIME, Protocol};
 use sim::timeline::Timeline;
 use sim::usage::{Meter, Usage};
 use sim::{System, World};
 use std::time::Duration;
-use thiserror::Error;
 
 /// After so many instants the progress is told.
 const TOLD_EVERY: u64 = 1 << 16;
@@ -70,17 +69,6 @@ pub struct Simulation {
     pub begins_unserved: bool,
 }
 
-/// It could not be simulated.
-#[derive(Debug, Error, Diagnostic)]
-pub enum Failure {
-    /// The simulator refuses.
-    #[error(transparent)]
-    Refused(#[from] Refusal),
-    /// A bound does not fit.
-    #[error(transparent)]
-    Uncomputable(#[from] AnalysisError),
-}
-
 /// Simulates a system that the analysis accepts.
 ///
 /// # Errors
@@ -89,18 +77,19 @@ pub fn simulate(
     system: &analysis::model::System,
     options: &Options,
     progress: &mut Progress,
-) -> Result<Simulation, Failure> {
+) -> Result<Simulation> {
     let (protocol, execution) = (options.protocol, options.execution);
     let verdict = match protocol {
-        Protocol::Vmpcp => Some(analyze(system, options.bounds)?),
+        Protocol::Vmpcp => Some(analyze(system, options.bounds).into_diagnostic()?),
         Protocol::Mpcp => None,
     };
     let of = |cause| AnalysisError { of: "the system".into(), cause };
-    let simulated = model::simulated(system, protocol, execution, options.seed).map_err(of)?;
+    let simulated = model::simulated(system, protocol, execution, options.seed);
+    let simulated = simulated.map_err(of).into_diagnostic()?;
     let longest = simulated.tasks.iter().map(|task| task.period).max().unwrap_or(0);
     let end = options.until.unwrap_or(longest.saturating_mul(100)).min(MAX_TIME);
     let observer = (Timeline::until(longest_opening(&simulated).min(end)), Meter::new(&simulated));
-    let mut world = World::watched(&simulated, observer)?;
+    let mut world = World::watched(&simulated, observer).into_diagnostic()?;
     run(&mut world, end, progress);
     let (records, unfinished) = (world.records().copied().collect(), world.unfinished().collect());
     let decisions = world.decisions();

@@ -27,7 +27,7 @@ pub use request::{Request, Where};
 
 use super::Consoles;
 use escape::Escape;
-use miette::Diagnostic;
+use miette::{Result, miette};
 use outbox::Outbox;
 use port::Port;
 use pump::Pump;
@@ -38,38 +38,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 use terminal::RawMode;
-use thiserror::Error;
-
-/// A connection could not be made.
-#[derive(Debug, Error, Diagnostic)]
-pub enum ConnectError {
-    /// There is no such console.
-    #[error("no VM with a console is called `{name}`")]
-    #[diagnostic(help("those with a console: {known}"))]
-    NoConsole {
-        /// What was asked for.
-        name: String,
-        /// What there is.
-        known: String,
-    },
-    /// A console or the keyboard is asked for twice.
-    #[error("{0} can be connected once only")]
-    #[diagnostic(help("leave one `--console` out"))]
-    Twice(String),
-    /// The system refused.
-    #[error("cannot connect the console of `{name}` to {place}: {cause}")]
-    #[diagnostic(help("{hint}"))]
-    Io {
-        /// The VM.
-        name: String,
-        /// To what.
-        place: String,
-        /// Why.
-        cause: io::Error,
-        /// What to do.
-        hint: &'static str,
-    },
-}
 
 /// A VM's console, as [`Connections::open`] needs to know it.
 #[derive(Clone, Copy, Debug)]
@@ -154,12 +122,13 @@ impl Connections {
         requests: &[Request],
         lines: &[Line<'_>],
         seat: impl Fn() -> io::Result<Seat>,
-    ) -> Result<Self, ConnectError> {
+    ) -> Result<Self> {
         let mut connections = Self::default();
         for request in requests {
             let line = lines.iter().find(|line| line.name == request.vm).ok_or_else(|| {
                 let known: Vec<_> = lines.iter().map(|line| line.name).collect();
-                ConnectError::NoConsole { name: request.vm.clone(), known: known.join(", ") }
+                let help = format!("those with a console: {}", known.join(", "));
+                miette!(help = help, "no VM with a console is called `{}`", request.vm)
             })?;
             connections.refuse_twice(request)?;
             connections.all.push(Connection::open(line, request, &seat)?);
@@ -167,17 +136,16 @@ impl Connections {
         Ok(connections)
     }
 
-    fn refuse_twice(&self, request: &Request) -> Result<(), ConnectError> {
+    fn refuse_twice(&self, request: &Request) -> Result<()> {
         let same = |other: &&Connection| {
             other.name == request.vm || other.is_keyboard() && request.place == Where::Keyboard
         };
-        match self.all.iter().find(same) {
-            Some(other) if other.name == request.vm => {
-                Err(ConnectError::Twice(format!("the console of `{}`", request.vm)))
-            }
-            Some(_) => Err(ConnectError::Twice("the keyboard".into())),
-            None => Ok(()),
-        }
+        let Some(other) = self.all.iter().find(same) else { return Ok(()) };
+        let what = match other.name == request.vm {
+            true => format!("the console of `{}`", request.vm),
+            false => "the keyboard".into(),
+        };
+        Err(miette!(help = "leave one `--console` out", "{what} can be connected once only"))
     }
 
     /// Returns true if a console is connected to the keyboard.
@@ -241,13 +209,15 @@ impl Connection {
         line: &Line<'_>,
         request: &Request,
         seat: &impl Fn() -> io::Result<Seat>,
-    ) -> Result<Self, ConnectError> {
+    ) -> Result<Self> {
         let place = request.place.clone();
-        let fail = |cause: io::Error| ConnectError::Io {
-            name: line.name.into(),
-            place: place.to_string(),
-            hint: port::hint(&place, &cause),
-            cause,
+        let fail = |cause: io::Error| {
+            let hint = port::hint(&place, &cause);
+            miette!(
+                help = hint,
+                "cannot connect the console of `{}` to {place}: {cause}",
+                line.name
+            )
         };
         let (mut escape, mut terminal) = (None, None);
         let (port, outbox) = match &place {

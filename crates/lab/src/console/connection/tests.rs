@@ -45,7 +45,7 @@ struct Bench {
     quit: Quit,
 }
 
-fn connect(requests: &[&str], seat: impl Fn() -> io::Result<Seat>) -> Result<Bench, ConnectError> {
+fn connect(requests: &[&str], seat: impl Fn() -> io::Result<Seat>) -> Result<Bench> {
     let requests: Vec<Request> = requests.iter().map(|text| text.parse().unwrap()).collect();
     let connections = Connections::open(&requests, &LINES, seat)?;
     let (from, output) = io::pipe().unwrap();
