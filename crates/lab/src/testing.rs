@@ -2,7 +2,7 @@
 
 use crate::console::{ConsoleConfig, Consoles, Cursor, Line};
 use crate::guests::Transcript;
-use crate::machine::{Memory, Pace};
+use crate::machine::Memory;
 use crate::observe::{Layout, Observer, VcpuName, VmLayout};
 use crate::session::{End, Run};
 use abi::report::{Header, Sample};
@@ -21,10 +21,7 @@ pub(crate) const HZ: u64 = 1_000_000;
 
 /// linux.0 on pCPU 0, linux.1 and rtos.0 on pCPU 1.
 pub(crate) fn layout() -> Layout {
-    let vm = |name: &str, vcpus, report| {
-        let realtime = name == "rtos";
-        VmLayout { name: name.into(), realtime, vcpus, report }
-    };
+    let vm = |name: &str, vcpus, report| VmLayout { name: name.into(), vcpus, report };
     let vcpu = |vm, index| VcpuName { vm, index };
     Layout {
         status_pa: BASE,
@@ -83,8 +80,8 @@ pub(crate) fn observer(status: &Status, report: &[u8]) -> Observer {
     let memory = Memory::create(BASE, 1 << 20).unwrap();
     memory.write_bytes(BASE, status.as_bytes()).unwrap();
     memory.write_bytes(REPORT, report).unwrap();
-    let mut observer = Observer::new(layout(), Pace::Virtual);
-    observer.poll(&memory).unwrap();
+    let mut observer = Observer::new(layout());
+    observer.poll_held(&memory, Duration::ZERO).unwrap();
     observer
 }
 

@@ -4,7 +4,7 @@ use super::{Demo, LINUX, RTOS};
 use crate::answer::Answer;
 use crate::figures;
 use crate::guests::LinuxWork;
-use crate::observe::{Distribution, Reports};
+use crate::observe::Reports;
 use crate::quantity::{count, duration, number, real};
 use crate::results::{Check, Goal, Outcome};
 use crate::session::End;
@@ -75,9 +75,9 @@ impl Demo {
     }
 
     /// Returns what the RTOS has reported, if it began to.
-    fn rtos(&self) -> Option<(&Reports, &Header)> {
+    fn rtos(&self) -> Option<(&Reports, Header)> {
         let reports = self.run.observer.reports(self.run.observer.layout().vm(RTOS)?)?;
-        Some((reports, reports.header()?))
+        Some((reports, reports.header?))
     }
 
     /// Returns why it ended, in words.
@@ -137,17 +137,13 @@ impl Demo {
 
     /// Checks what in the host's time would be a demand on the host.
     fn check_latencies(&self, outcome: &mut Outcome) {
-        for (name, values, goal) in [
-            (
-                "interrupt response time of the RTOS, max",
-                Reports::response as fn(&Reports) -> &Distribution,
-                LATEST_RESPONSE_US,
-            ),
-            ("dispatch latency of the RTOS, max", Reports::dispatch, LATEST_DISPATCH_US),
+        for (what, longest, goal) in [
+            ("interrupt response time", self.latency(|r| r.response.max()), LATEST_RESPONSE_US),
+            ("dispatch latency", self.latency(|r| r.dispatch.max()), LATEST_DISPATCH_US),
         ] {
-            let longest = self.latency(|reports| values(reports).max());
+            let name = format!("{what} of the RTOS, max");
             let value = longest.map(|time| time.as_secs_f64() * 1e6);
-            outcome.check(Check::new(name, value, "us", Goal::AtMost(goal)));
+            outcome.check(Check::new(&name, value, "us", Goal::AtMost(goal)));
         }
     }
 
@@ -206,9 +202,9 @@ impl Demo {
             answer.tile(count(header.written), "RTOS activations");
             answer.tile(count(header.missed), "of them missed");
             let text = |time: Option<_>| time.map_or_else(|| "-".into(), duration);
-            let p99 = self.latency(|reports| reports.dispatch().percentile(990));
+            let p99 = self.latency(|reports| reports.dispatch.percentile(990));
             answer.tile(text(p99), "dispatch latency, 99th percentile");
-            let longest = self.latency(|reports| reports.dispatch().max());
+            let longest = self.latency(|reports| reports.dispatch.max());
             answer.tile(text(longest), "dispatch latency, the longest of all");
         }
         let runs = &self.linux().hackbench_s;

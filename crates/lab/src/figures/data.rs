@@ -2,16 +2,16 @@
 
 use super::histogram_data;
 use crate::dataset::{Cell, Dataset, Unit};
-use crate::observe::{Distribution, Observer, Reports, VcpuSnapshot, vcpu_state_name};
+use crate::observe::{Distribution, Observer, Reports, vcpu_state_name};
 use crate::quantity::real;
-use abi::status::EXIT_NAMES;
+use abi::status::{EXIT_NAMES, VcpuStatus};
 
 /// Returns every guest that reports, with its name and microseconds of a tick.
 fn reporting(observer: &Observer) -> impl Iterator<Item = (&str, &Reports, f64)> {
     let named = observer.layout().vms.iter().enumerate();
     named.filter_map(|(vm, layout)| {
         let reports = observer.reports(vm)?;
-        Some((layout.name.as_str(), reports, 1e6 / real(reports.header()?.counter_hz)))
+        Some((layout.name.as_str(), reports, 1e6 / real(reports.header?.counter_hz)))
     })
 }
 
@@ -19,8 +19,8 @@ fn reporting(observer: &Observer) -> impl Iterator<Item = (&str, &Reports, f64)>
 pub(super) fn latencies(observer: &Observer) -> Dataset {
     let mut rows: Vec<(String, &Distribution, f64)> = Vec::new();
     for (name, reports, us) in reporting(observer) {
-        rows.push((format!("{name} interrupt response time"), reports.response(), us));
-        rows.push((format!("{name} dispatch latency"), reports.dispatch(), us));
+        rows.push((format!("{name} interrupt response time"), &reports.response, us));
+        rows.push((format!("{name} dispatch latency"), &reports.dispatch, us));
     }
     rows.retain(|(_, values, _)| values.count() > 0);
     Dataset::of("latencies", "Latencies", rows)
@@ -33,11 +33,11 @@ pub(super) fn latencies(observer: &Observer) -> Dataset {
 /// How often which latency of one guest occurred.
 pub(super) fn histogram(reports: &Reports, counter_hz: u64) -> Dataset {
     let both =
-        [("interrupt response time", reports.response()), ("dispatch latency", reports.dispatch())];
+        [("interrupt response time", &reports.response), ("dispatch latency", &reports.dispatch)];
     histogram_data("latency-histogram", both, counter_hz)
 }
 
-fn seen(observer: &Observer) -> Vec<(String, &VcpuSnapshot, usize)> {
+fn seen(observer: &Observer) -> Vec<(String, &VcpuStatus, usize)> {
     let vcpus = observer.latest().map_or(&[][..], |now| &now.vcpus).iter().enumerate();
     vcpus.map(|(index, vcpu)| (observer.layout().vcpu_label(index), vcpu, index)).collect()
 }
@@ -85,11 +85,11 @@ pub(super) fn pcpus(observer: &Observer) -> Dataset {
     Dataset::of("pcpus", "pCPUs", all)
         .name("pcpu", |(index, _)| *index)
         .head("pCPU")
-        .name("online", |(_, pcpu)| Cell::Flag(pcpu.online))
+        .name("online", |(_, pcpu)| Cell::Flag(pcpu.online != 0))
         .for_programs()
         .column("idle", Unit::Seconds, |(_, pcpu)| time(pcpu.idle))
         .for_programs()
-        .column("idle", Unit::Seconds, |(_, pcpu)| match pcpu.online || pcpu.power_downs > 0 {
+        .column("idle", Unit::Seconds, |(_, pcpu)| match pcpu.online != 0 || pcpu.power_downs > 0 {
             true => Cell::from(time(pcpu.idle)),
             false => Cell::from("never started"),
         })

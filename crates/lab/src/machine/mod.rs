@@ -20,7 +20,7 @@ use rustix::process::Signal;
 use std::io::{self, Read};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
-pub use time::{Pace, Time, VirtualTime};
+pub use time::{Time, VirtualTime};
 use vtime::hold::{Held, Order};
 use vtime::stats::Statistics;
 

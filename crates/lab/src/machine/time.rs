@@ -4,7 +4,7 @@ use crate::qemu::Qemu;
 use miette::{Result, miette};
 use std::ffi::OsString;
 use std::ops::Range;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 use vtime::options::{Options, Pipes};
 use vtime::stats::Statistics;
@@ -17,16 +17,6 @@ const STATISTICS_PERIOD: Duration = Duration::from_millis(250);
 const SAME_EACH_TIME: [&str; 4] = ["-seed", "1", "-rtc", "base=2026-01-01T00:00:00,clock=vm"];
 /// File name of what it writes.
 const STATISTICS: &str = "virtual-time.json";
-
-/// What an observer of a machine knows of its time.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Pace {
-    /// It passes as ours does.
-    Real,
-    /// It passes by rules of its own (virtual time): only timestamps count, and where the
-    /// machine is held.
-    Virtual,
-}
 
 /// How a machine's time passes.
 #[derive(Clone, Debug, Default)]
@@ -101,16 +91,12 @@ impl VirtualTime {
     /// anything.
     #[must_use]
     pub fn statistics(&self) -> Option<Statistics> {
-        Statistics::read(&self.statistics_file()?).ok()
-    }
-
-    fn statistics_file(&self) -> Option<PathBuf> {
-        self.options.statistics.clone()
+        Statistics::read(self.options.statistics.as_ref()?).ok()
     }
 
     /// Forgets what an earlier machine counted.
     pub(super) fn forget(&self) -> std::io::Result<()> {
-        let removed = self.statistics_file().map(std::fs::remove_file);
+        let removed = self.options.statistics.as_ref().map(std::fs::remove_file);
         match removed {
             Some(Err(error)) if error.kind() != std::io::ErrorKind::NotFound => Err(error),
             _ => Ok(()),
@@ -119,15 +105,6 @@ impl VirtualTime {
 }
 
 impl Time {
-    /// How an observer must take timestamps.
-    #[must_use]
-    pub fn pace(&self) -> Pace {
-        match self {
-            Self::Real => Pace::Real,
-            Self::Virtual(_) => Pace::Virtual,
-        }
-    }
-
     /// In words, for the record.
     #[must_use]
     pub fn about(&self) -> String {

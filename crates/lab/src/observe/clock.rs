@@ -8,29 +8,20 @@
 //! freshest timestamp ever seen. In virtual time the instrument tells where the
 //! machine is held, and the counter is known.
 
-use crate::machine::Pace;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// Estimates the counter.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Clock {
-    pace: Pace,
-    start: Instant,
     /// Counter minus our clock, or, in virtual time, the greatest timestamp.
     offset: Option<i128>,
 }
 
 impl Clock {
-    pub(super) fn new(pace: Pace, start: Instant) -> Self {
-        Self { pace, start, offset: None }
-    }
-
-    /// A `timestamp` was visible at `at`; answers the counter then.
-    pub(super) fn now(&mut self, timestamp: u64, counter_hz: u64, at: Instant) -> u64 {
-        let ours = match self.pace {
-            Pace::Real => ticks(at.saturating_duration_since(self.start), counter_hz).into(),
-            Pace::Virtual => 0,
-        };
+    /// A `timestamp` was visible when our clock stood at `ours`, in ticks, always 0 in virtual
+    /// time; answers the counter then.
+    pub(super) fn now(&mut self, timestamp: u64, ours: u64) -> u64 {
+        let ours = i128::from(ours);
         let bound = i128::from(timestamp) - ours;
         let offset = self.offset.map_or(bound, |known| known.max(bound));
         self.offset = Some(offset);
@@ -52,9 +43,8 @@ mod tests {
 
     #[test]
     fn fresh_timestamps_move_the_estimate_and_stale_ones_do_not() {
-        let start = Instant::now();
-        let mut clock = Clock::new(Pace::Real, start);
-        let mut now = |timestamp, ms| clock.now(timestamp, HZ, start + Duration::from_millis(ms));
+        let mut clock = Clock::default();
+        let mut now = |timestamp, ms| clock.now(timestamp, ticks(Duration::from_millis(ms), HZ));
         assert_eq!(now(5_000, 1), 5_000);
         // Two milliseconds later and nothing new: time passes all the same.
         assert_eq!(now(5_000, 3), 7_000);
@@ -65,10 +55,10 @@ mod tests {
 
     #[test]
     fn virtual_time_passes_by_timestamps_alone() {
-        let start = Instant::now();
-        let mut clock = Clock::new(Pace::Virtual, start);
-        assert_eq!(clock.now(5_000, HZ, start), 5_000);
-        assert_eq!(clock.now(5_000, HZ, start + Duration::from_secs(9)), 5_000);
-        assert_eq!(clock.now(6_000, HZ, start), 6_000);
+        let mut clock = Clock::default();
+        assert_eq!(
+            [5_000, 5_000, 6_000].map(|timestamp| clock.now(timestamp, 0)),
+            [5_000, 5_000, 6_000]
+        );
     }
 }

@@ -1,6 +1,6 @@
 //! Where in a machine's memory there is something to see.
 
-use abi::system::{System, vm_flags};
+use abi::system::System;
 use std::ops::Range;
 
 /// What the packed tables say about a system, as far as watching it goes. The default is a
@@ -22,8 +22,6 @@ pub struct Layout {
 pub struct VmLayout {
     /// Its name.
     pub name: String,
-    /// Whether it is a real-time guest.
-    pub realtime: bool,
     /// Its vCPUs, as indices into the system's.
     pub vcpus: Range<usize>,
     /// Physical address and size in bytes of its report area.
@@ -71,7 +69,6 @@ impl VmLayout {
         let first = usize::from(vm.vcpu_first);
         Self {
             name: vm.name().to_owned(),
-            realtime: vm.is(vm_flags::REALTIME),
             vcpus: first..first + usize::from(vm.vcpu_count),
             report: (vm.report_size > 0).then_some((vm.report_pa, vm.report_size)),
         }

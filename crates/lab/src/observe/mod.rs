@@ -12,12 +12,10 @@ pub use distribution::Distribution;
 pub use layout::{Layout, VcpuName, VmLayout};
 pub use reports::Reports;
 pub use ring::RingFollower;
-pub use status::{
-    PcpuSnapshot, Snapshot, VcpuSnapshot, VmSnapshot, vcpu_state_name, vm_state_name,
-};
+pub use status::{Snapshot, VmSnapshot, vcpu_state_name, vm_state_name};
 pub use timeline::{Span, Timeline};
 
-use crate::machine::{Memory, Pace};
+use crate::machine::Memory;
 use clock::Clock;
 use miette::Result;
 use std::time::{Duration, Instant};
@@ -27,37 +25,28 @@ use std::time::{Duration, Instant};
 pub struct Observer {
     layout: Layout,
     clock: Clock,
-    /// When the machine was held last; zero in real time.
-    virtual_time: Duration,
+    start: Instant,
     latest: Option<Snapshot>,
     timeline: Timeline,
     reports: Vec<Option<Reports>>,
 }
 
 impl Observer {
-    /// Will watch the system that `layout` describes, whose time passes as
-    /// `pace` says.
+    /// Will watch the system that `layout` describes.
     #[must_use]
-    pub fn new(layout: Layout, pace: Pace) -> Self {
+    pub fn new(layout: Layout) -> Self {
         let reports = layout.vms.iter().map(|vm| vm.report.map(Reports::new)).collect();
-        let clock = Clock::new(pace, Instant::now());
-        Self {
-            layout,
-            clock,
-            virtual_time: Duration::ZERO,
-            latest: None,
-            timeline: Timeline::default(),
-            reports,
-        }
+        let (clock, timeline) = (Clock::default(), Timeline::default());
+        Self { layout, clock, start: Instant::now(), latest: None, timeline, reports }
     }
 
-    /// Looks. A report ring must be looked at before the guest has gone round
+    /// Looks at a machine in real time. A report ring must be looked at before the guest has gone round
     /// it once, or samples are lost (and counted as such).
     ///
     /// # Errors
     /// When memory cannot be read.
     pub fn poll(&mut self, memory: &Memory) -> Result<()> {
-        self.poll_at(memory, Instant::now())
+        self.look(memory, self.start.elapsed(), Duration::ZERO)
     }
 
     /// Looks at a machine that is held at `virtual_time`, which is what its
@@ -66,11 +55,12 @@ impl Observer {
     /// # Errors
     /// When memory cannot be read.
     pub fn poll_held(&mut self, memory: &Memory, virtual_time: Duration) -> Result<()> {
-        self.virtual_time = virtual_time;
-        self.poll(memory)
+        self.look(memory, Duration::ZERO, virtual_time)
     }
 
-    fn poll_at(&mut self, memory: &Memory, at: Instant) -> Result<()> {
+    /// Looks at what was there after `elapsed` of our own time, in which the counter runs too, or
+    /// at `virtual_time`.
+    fn look(&mut self, memory: &Memory, elapsed: Duration, virtual_time: Duration) -> Result<()> {
         if self.layout.vms.is_empty() {
             return Ok(()); // There is no hypervisor.
         }
@@ -80,8 +70,8 @@ impl Observer {
         if let Some(status) = status::read(memory, &self.layout)? {
             let raised = self.reports.iter().flatten().filter_map(Reports::last_raised);
             let timestamp = raised.fold(status::latest(&status), u64::max);
-            let timestamp = timestamp.max(clock::ticks(self.virtual_time, status.counter_hz));
-            let counter = self.clock.now(timestamp, status.counter_hz, at);
+            let timestamp = timestamp.max(clock::ticks(virtual_time, status.counter_hz));
+            let counter = self.clock.now(timestamp, clock::ticks(elapsed, status.counter_hz));
             let snapshot = Snapshot::of(&status, counter, &self.layout, self.latest.as_ref());
             self.timeline.push(&snapshot);
             self.latest = Some(snapshot);

@@ -3,18 +3,20 @@
 use super::distribution::Distribution;
 use super::ring::RingFollower;
 use crate::machine::Memory;
-use abi::report::{Header, Sample};
+use abi::report::Header;
 use miette::Result;
 
 /// All that one VM reported.
 #[derive(Clone, Debug)]
 pub struct Reports {
-    ring: RingFollower,
-    header: Option<Header>,
+    pub(super) ring: RingFollower,
+    /// The area's header as last seen; `None` before the guest has set it up.
+    pub header: Option<Header>,
     span: Option<(u64, u64)>,
-    response: Distribution,
-    dispatch: Distribution,
-    fresh: Vec<Sample>,
+    /// Interrupt response times, ticks.
+    pub response: Distribution,
+    /// Dispatch latencies, ticks.
+    pub dispatch: Distribution,
 }
 
 impl Reports {
@@ -26,40 +28,21 @@ impl Reports {
             span: None,
             response: Distribution::default(),
             dispatch: Distribution::default(),
-            fresh: Vec::new(),
         }
     }
 
     pub(super) fn poll(&mut self, memory: &Memory) -> Result<()> {
-        self.fresh.clear();
-        if let Some(header) = self.ring.poll(memory, &mut self.fresh)? {
+        let mut fresh = Vec::new();
+        if let Some(header) = self.ring.poll(memory, &mut fresh)? {
             self.header = Some(header);
         }
-        for sample in &self.fresh {
+        for sample in fresh {
             let (first, last) = self.span.unwrap_or((sample.raised, sample.raised));
             self.span = Some((first.min(sample.raised), last.max(sample.raised)));
             self.response.record(sample.response);
             self.dispatch.record(sample.dispatch);
         }
         Ok(())
-    }
-
-    /// The area's header as last seen; `None` before the guest has set it up.
-    #[must_use]
-    pub fn header(&self) -> Option<&Header> {
-        self.header.as_ref()
-    }
-
-    /// Interrupt response times, ticks.
-    #[must_use]
-    pub fn response(&self) -> &Distribution {
-        &self.response
-    }
-
-    /// Dispatch latencies, ticks.
-    #[must_use]
-    pub fn dispatch(&self) -> &Distribution {
-        &self.dispatch
     }
 
     /// When the last activation was due, counter.
@@ -81,17 +64,5 @@ impl Reports {
     #[must_use]
     pub fn lost(&self) -> u64 {
         self.ring.lost
-    }
-
-    /// Times the guest began its report anew.
-    #[must_use]
-    pub fn restarts(&self) -> u64 {
-        self.ring.restarts
-    }
-
-    /// The samples the last look brought.
-    #[must_use]
-    pub fn fresh(&self) -> &[Sample] {
-        &self.fresh
     }
 }

@@ -2,12 +2,12 @@
 
 use super::layout::Layout;
 use crate::machine::Memory;
-use abi::status::{EXIT_CAUSES, MAGIC, Status, VcpuStatus, VmStatus, vcpu_state, vm_state};
+use abi::status::{MAGIC, PcpuStatus, Status, VcpuStatus, VmStatus, vcpu_state, vm_state};
 use miette::Result;
 use std::time::Duration;
 
 /// What the system had done by one instant.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub struct Snapshot {
     /// Ticks since EL2 was entered.
     pub now: u64,
@@ -17,10 +17,10 @@ pub struct Snapshot {
     pub counter_hz: u64,
     /// [`vm_state`] of each VM.
     pub vms: Vec<VmSnapshot>,
-    /// Each vCPU.
-    pub vcpus: Vec<VcpuSnapshot>,
-    /// Each pCPU.
-    pub pcpus: Vec<PcpuSnapshot>,
+    /// Each vCPU, its current turn included.
+    pub vcpus: Vec<VcpuStatus>,
+    /// Each pCPU, its current rest included.
+    pub pcpus: Vec<PcpuStatus>,
     /// Cases of what cannot happen that EL2 met.
     pub bugs: u64,
 }
@@ -34,50 +34,6 @@ pub struct VmSnapshot {
     pub starts: u64,
     /// It had started and will do no more.
     over: bool,
-}
-
-/// One vCPU by one instant; times in ticks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct VcpuSnapshot {
-    /// See [`vcpu_state`].
-    pub state: u64,
-    /// pCPU that owns it.
-    pub pcpu: usize,
-    /// Time on its core, the current turn included.
-    pub run: u64,
-    /// Time it could have run while another did.
-    pub stolen: u64,
-    /// Times it was switched to.
-    pub switches: u64,
-    /// Virtual interrupts placed in list registers.
-    pub injected: u64,
-    /// Times it arrived on another pCPU.
-    pub migrations: u64,
-    /// Times it was taken off its core in kernel mode.
-    pub kernel_preemptions: u64,
-    /// Ticks from those times to when it ran again.
-    pub kernel_preempted: u64,
-    /// Longest single stay at EL2 on its behalf.
-    pub longest_el2: u64,
-    /// Exits by cause ([`abi::status::EXIT_NAMES`]).
-    pub exits: [u64; EXIT_CAUSES],
-}
-
-/// One pCPU by one instant.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct PcpuSnapshot {
-    /// Whether it is on: it has started, and is not powered down.
-    pub online: bool,
-    /// Ticks with nothing to run, the current rest included.
-    pub idle: u64,
-    /// Doorbells received.
-    pub doorbells: u64,
-    /// Interrupts without an owner.
-    pub spurious: u64,
-    /// Times it was powered down.
-    pub power_downs: u64,
-    /// Ticks it was powered down, which are part of `idle`.
-    pub powered_down: u64,
 }
 
 /// Reads the area; `None` before EL2 has initialised it.
@@ -103,27 +59,21 @@ impl Snapshot {
         layout: &Layout,
         before: Option<&Self>,
     ) -> Self {
-        let mut vcpus = Vec::with_capacity(layout.vcpus.len());
-        for (index, vcpu) in status.vcpus.iter().take(layout.vcpus.len()).enumerate() {
+        let vcpu = |(index, vcpu): (usize, &VcpuStatus)| {
             let known = before.map_or(0, |before| before.vcpus[index].run);
             let turn = current_turn(status, index as u64, vcpu, counter);
-            vcpus.push(VcpuSnapshot::of(vcpu, (vcpu.run + turn).max(known)));
-        }
-        let pcpu = |(index, pcpu): (usize, &abi::status::PcpuStatus)| {
+            VcpuStatus { run: (vcpu.run + turn).max(known), ..*vcpu }
+        };
+        let pcpu = |(index, pcpu): (usize, &PcpuStatus)| {
             // One that never started has all words zero.
             let resting = pcpu.current == u64::MAX;
             let rest = if resting { counter.saturating_sub(pcpu.since) } else { 0 };
-            let known = before.map_or(0, |before| before.pcpus[index].idle);
             let down = if pcpu.online == 0 { rest } else { 0 };
-            let known_down = before.map_or(0, |before| before.pcpus[index].powered_down);
-            PcpuSnapshot {
-                online: pcpu.online != 0,
-                idle: (pcpu.idle + rest).max(known),
-                doorbells: pcpu.doorbells,
-                spurious: pcpu.spurious,
-                power_downs: pcpu.power_downs,
-                powered_down: (pcpu.powered_down + down).max(known_down),
-            }
+            let known = before.map(|before| before.pcpus[index]);
+            let idle = (pcpu.idle + rest).max(known.map_or(0, |known| known.idle));
+            let powered_down = pcpu.powered_down + down;
+            let powered_down = powered_down.max(known.map_or(0, |known| known.powered_down));
+            PcpuStatus { idle, powered_down, ..*pcpu }
         };
         let known = |index: usize| before.map_or(0, |before| before.vms[index].starts);
         let vm = |(index, vm): (usize, &VmStatus)| VmSnapshot::of(vm, known(index));
@@ -132,7 +82,7 @@ impl Snapshot {
             boot: status.boot,
             counter_hz: status.counter_hz,
             vms: status.vms.iter().take(layout.vms.len()).enumerate().map(vm).collect(),
-            vcpus,
+            vcpus: status.vcpus.iter().take(layout.vcpus.len()).enumerate().map(vcpu).collect(),
             pcpus: status.pcpus.iter().take(layout.pcpus).enumerate().map(pcpu).collect(),
             bugs: status.bugs,
         }
@@ -173,24 +123,6 @@ impl VmSnapshot {
     #[must_use]
     pub fn is_over(&self) -> bool {
         self.over
-    }
-}
-
-impl VcpuSnapshot {
-    fn of(vcpu: &VcpuStatus, run: u64) -> Self {
-        Self {
-            state: vcpu.state,
-            pcpu: usize::try_from(vcpu.pcpu).unwrap_or(usize::MAX),
-            run,
-            stolen: vcpu.stolen,
-            switches: vcpu.switches,
-            injected: vcpu.injected,
-            migrations: vcpu.migrations,
-            kernel_preemptions: vcpu.kernel_preemptions,
-            kernel_preempted: vcpu.kernel_preempted,
-            longest_el2: vcpu.longest_el2,
-            exits: vcpu.exits,
-        }
     }
 }
 

@@ -17,12 +17,7 @@ fn memory() -> Memory {
 
 /// linux.0 on pCPU 0, linux.1 and rtos.0 on pCPU 1.
 fn layout() -> Layout {
-    let vm = |name: &str, vcpus, report| VmLayout {
-        name: name.into(),
-        realtime: name == "rtos",
-        vcpus,
-        report,
-    };
+    let vm = |name: &str, vcpus, report| VmLayout { name: name.into(), vcpus, report };
     let vcpu = |vm, index| VcpuName { vm, index };
     Layout {
         status_pa: STATUS,
@@ -88,20 +83,20 @@ fn near(a: f64, b: f64) -> bool {
 #[test]
 fn nothing_is_seen_before_el2_has_begun() {
     let memory = memory();
-    let mut observer = Observer::new(layout(), Pace::Virtual);
-    observer.poll(&memory).unwrap();
+    let mut observer = Observer::new(layout());
+    observer.poll_held(&memory, Duration::ZERO).unwrap();
     assert!(observer.latest().is_none());
     assert!(observer.reports(0).is_none());
-    assert!(observer.reports(1).unwrap().header().is_none());
+    assert!(observer.reports(1).unwrap().header.is_none());
 }
 
 #[test]
 fn shares_count_the_turn_that_is_not_over() {
     let (memory, mut status) = (memory(), status());
-    let mut observer = Observer::new(layout(), Pace::Virtual);
+    let mut observer = Observer::new(layout());
     let mut poll = |status: &Status| {
         memory.write_bytes(STATUS, status.as_bytes()).unwrap();
-        observer.poll(&memory).unwrap();
+        observer.poll_held(&memory, Duration::ZERO).unwrap();
         observer.latest().unwrap().clone()
     };
     let first = poll(&status);
@@ -123,7 +118,7 @@ fn shares_count_the_turn_that_is_not_over() {
 fn a_turn_without_a_switch_counts_up_to_where_the_machine_is_held() {
     let (memory, status) = (memory(), status());
     memory.write_bytes(STATUS, status.as_bytes()).unwrap();
-    let mut observer = Observer::new(layout(), Pace::Virtual);
+    let mut observer = Observer::new(layout());
     observer.poll_held(&memory, Duration::from_millis(500)).unwrap();
     let latest = observer.latest().unwrap();
     // EL2 wrote nothing since it was entered, at 1,000.
@@ -134,15 +129,15 @@ fn a_turn_without_a_switch_counts_up_to_where_the_machine_is_held() {
 #[test]
 fn a_torn_look_never_makes_a_sum_step_back() {
     let (memory, mut status) = (memory(), status());
-    let mut observer = Observer::new(layout(), Pace::Virtual);
+    let mut observer = Observer::new(layout());
     status.pcpus[0].since = 9_000;
     memory.write_bytes(STATUS, status.as_bytes()).unwrap();
-    observer.poll(&memory).unwrap();
+    observer.poll_held(&memory, Duration::ZERO).unwrap();
     assert_eq!(observer.latest().unwrap().vcpus[2].run, 8_000);
     // The pCPU has moved on already, the vCPU's sum has not.
     (status.pcpus[1].current, status.pcpus[1].since) = (1, 9_000);
     memory.write_bytes(STATUS, status.as_bytes()).unwrap();
-    observer.poll(&memory).unwrap();
+    observer.poll_held(&memory, Duration::ZERO).unwrap();
     assert_eq!(observer.latest().unwrap().vcpus[2].run, 8_000);
 }
 
@@ -150,10 +145,9 @@ fn a_torn_look_never_makes_a_sum_step_back() {
 fn in_real_time_an_undisturbed_turn_grows_with_our_clock() {
     let (memory, status) = (memory(), status());
     memory.write_bytes(STATUS, status.as_bytes()).unwrap();
-    let mut observer = Observer::new(layout(), Pace::Real);
-    let start = Instant::now();
-    observer.poll_at(&memory, start).unwrap();
-    observer.poll_at(&memory, start + Duration::from_millis(250)).unwrap();
+    let mut observer = Observer::new(layout());
+    observer.look(&memory, Duration::ZERO, Duration::ZERO).unwrap();
+    observer.look(&memory, Duration::from_millis(250), Duration::ZERO).unwrap();
     let latest = observer.latest().unwrap();
     assert_eq!(latest.now, 250_000);
     assert!(near(latest.share(0, None), 1.0));
@@ -166,13 +160,13 @@ fn in_real_time_an_undisturbed_turn_grows_with_our_clock() {
 fn a_follower_that_keeps_up_sees_every_sample() {
     let memory = memory();
     let mut guest = Guest::new(&memory);
-    let mut observer = Observer::new(layout(), Pace::Virtual);
+    let mut observer = Observer::new(layout());
     for count in [3, 0, 5, 4, 7, 1] {
         guest.write(count);
-        observer.poll(&memory).unwrap();
+        observer.poll_held(&memory, Duration::ZERO).unwrap();
     }
     let reports = observer.reports(1).unwrap();
-    let seen: Vec<_> = reports.dispatch().iter().collect();
+    let seen: Vec<_> = reports.dispatch.iter().collect();
     assert_eq!(seen, (20..40).map(|value| (value, 1)).collect::<Vec<_>>());
     assert_eq!((reports.lost(), reports.due()), (0, Some(20)));
 }
@@ -181,56 +175,56 @@ fn a_follower_that_keeps_up_sees_every_sample() {
 fn an_overrun_is_counted_and_nothing_torn_is_taken() {
     let memory = memory();
     let mut guest = Guest::new(&memory);
-    let mut observer = Observer::new(layout(), Pace::Virtual);
+    let mut observer = Observer::new(layout());
     guest.write(2);
-    observer.poll(&memory).unwrap();
+    observer.poll_held(&memory, Duration::ZERO).unwrap();
     guest.write(20);
-    observer.poll(&memory).unwrap();
+    observer.poll_held(&memory, Duration::ZERO).unwrap();
     let reports = observer.reports(1).unwrap();
     // Of 22, two came before, and of the eight in the ring the oldest may be
     // under the guest's pen.
-    let seen: Vec<_> = reports.dispatch().iter().map(|(value, _)| value).collect();
+    let seen: Vec<_> = reports.dispatch.iter().map(|(value, _)| value).collect();
     assert_eq!(seen, [20, 21, 35, 36, 37, 38, 39, 40, 41]);
     assert_eq!(reports.lost(), 13);
-    assert_eq!(reports.header().unwrap().written, reports.dispatch().count() + reports.lost());
+    assert_eq!(reports.header.unwrap().written, reports.dispatch.count() + reports.lost());
 }
 
 #[test]
 fn a_guest_that_starts_over_is_followed_from_its_start() {
     let memory = memory();
-    let mut observer = Observer::new(layout(), Pace::Virtual);
+    let mut observer = Observer::new(layout());
     Guest::new(&memory).write(6);
-    observer.poll(&memory).unwrap();
+    observer.poll_held(&memory, Duration::ZERO).unwrap();
     Guest::new(&memory).write(2);
-    observer.poll(&memory).unwrap();
+    observer.poll_held(&memory, Duration::ZERO).unwrap();
     let reports = observer.reports(1).unwrap();
-    assert_eq!((reports.restarts(), reports.lost(), reports.dispatch().count()), (1, 0, 8));
+    assert_eq!((reports.ring.restarts, reports.lost(), reports.dispatch.count()), (1, 0, 8));
 }
 
 #[test]
 fn a_header_that_lies_is_not_believed() {
     let memory = memory();
-    let mut observer = Observer::new(layout(), Pace::Virtual);
+    let mut observer = Observer::new(layout());
     for (capacity, written) in [(0, 5), (9, 5), (u64::MAX, u64::MAX)] {
         let mut guest = Guest::new(&memory);
         (guest.header.capacity, guest.header.written) = (capacity, written);
         memory.write_bytes(REPORT, guest.header.as_bytes()).unwrap();
-        observer.poll(&memory).unwrap();
-        assert!(observer.reports(1).unwrap().header().is_none(), "capacity {capacity}");
+        observer.poll_held(&memory, Duration::ZERO).unwrap();
+        assert!(observer.reports(1).unwrap().header.is_none(), "capacity {capacity}");
     }
 }
 
 #[test]
 fn a_long_run_is_thinned_out_and_stays_whole() {
     let (memory, mut status) = (memory(), status());
-    let mut observer = Observer::new(layout(), Pace::Virtual);
+    let mut observer = Observer::new(layout());
     for step in 0..5_000_u64 {
         let now = 1_000 + step * 200_000;
         // Each core's turn begins anew at every look; linux.0 has 75 %.
         status.pcpus.iter_mut().for_each(|pcpu| pcpu.since = now);
         status.vcpus[0].run = step * 150_000;
         memory.write_bytes(STATUS, status.as_bytes()).unwrap();
-        observer.poll(&memory).unwrap();
+        observer.poll_held(&memory, Duration::ZERO).unwrap();
     }
     let spans: Vec<_> = observer.timeline().spans().collect();
     assert!((400..=1024).contains(&spans.len()), "{}", spans.len());
@@ -250,7 +244,6 @@ fn the_layout_is_what_the_tables_say() {
     system.vms[1].name[..4].copy_from_slice(b"rtos");
     (system.vms[1].vcpu_first, system.vms[1].vcpu_count) = (2, 1);
     (system.vms[1].report_pa, system.vms[1].report_size) = (REPORT, REPORT_SIZE);
-    system.vms[1].flags = abi::system::vm_flags::REALTIME;
     system.vcpus[1].index = 1;
     system.vcpus[2].vm = 1;
     let seen = Layout::of(&system);
@@ -262,12 +255,12 @@ fn the_layout_is_what_the_tables_say() {
 fn a_vm_that_just_starts_has_not_ended() {
     use abi::status::vm_state;
     let memory = memory();
-    let mut observer = Observer::new(layout(), Pace::Virtual);
+    let mut observer = Observer::new(layout());
     let mut look = |state, starts| {
         let mut status = status();
         (status.vms[1].state, status.vms[1].starts) = (state, starts);
         memory.write_bytes(STATUS, status.as_bytes()).unwrap();
-        observer.poll(&memory).unwrap();
+        observer.poll_held(&memory, Duration::ZERO).unwrap();
         observer.latest().unwrap().vms[1].is_over()
     };
     assert!(!look(vm_state::OFF, 0), "not yet");

@@ -53,7 +53,8 @@ impl Timeline {
 
 impl Span {
     fn between(before: &Snapshot, after: &Snapshot) -> Self {
-        let share = |index: usize| (after.vcpus[index].pcpu, after.share(index, Some(before)));
+        let share =
+            |index: usize| (after.vcpus[index].pcpu as usize, after.share(index, Some(before)));
         Self {
             begin_s: before.time(before.now).as_secs_f64(),
             end_s: after.time(after.now).as_secs_f64(),

@@ -1,8 +1,8 @@
 //! What is expected of each VM, and whether that has come.
 
 use crate::guests::{ProbeProgress, Transcript};
-use crate::observe::{Observer, VcpuSnapshot};
-use abi::status::vm_state;
+use crate::observe::Observer;
+use abi::status::{VcpuStatus, vm_state};
 
 /// Why a probe with one vCPU may leave tests out.
 const ONE_VCPU: &str = "needs two vCPUs";
@@ -58,7 +58,7 @@ impl<'a> Seen<'a> {
         self.observer.latest().map_or(0, |now| now.vms[self.vm].starts)
     }
 
-    fn vcpus(&self) -> &[VcpuSnapshot] {
+    fn vcpus(&self) -> &[VcpuStatus] {
         let vcpus = self.observer.layout().vms[self.vm].vcpus.clone();
         self.observer.latest().map_or(&[], |now| &now.vcpus[vcpus])
     }
@@ -85,13 +85,13 @@ impl<'a> Seen<'a> {
         let Some(reports) = self.observer.reports(self.vm) else {
             return Some("it has no report area".into());
         };
-        let Some(header) = reports.header() else {
+        let Some(header) = reports.header else {
             return Some("its report area was never set up".into());
         };
         if header.written != activations {
             return Some(format!("it recorded {} of {activations} activations", header.written));
         }
-        let seen = reports.response().count() + reports.lost();
+        let seen = reports.response.count() + reports.lost();
         (seen != activations).then(|| format!("{seen} samples were seen of {activations}"))
     }
 }

@@ -207,7 +207,7 @@ fn little_stolen(observer: &Observer) -> Option<String> {
 fn reports_delay_little(observer: &Observer) -> Option<String> {
     const LATEST_NS: u64 = 3_000;
     let reports = observer.reports(observer.layout().vm("rtos")?)?;
-    let (header, latest) = (reports.header()?, u64::from(reports.response().max()?));
+    let (header, latest) = (reports.header?, u64::from(reports.response.max()?));
     let latest_ns = latest * 1_000_000_000 / header.counter_hz;
     (header.missed > 0 || latest_ns > LATEST_NS)
         .then(|| format!("it missed {} activations, and came {latest_ns} ns late", header.missed))
@@ -217,7 +217,7 @@ fn reports_delay_little(observer: &Observer) -> Option<String> {
 /// what may come just then: it would be hundreds.
 fn interrupted_by_its_timer_only(observer: &Observer) -> Option<String> {
     let vm = observer.layout().vm("rtos")?;
-    let activations = observer.reports(vm)?.header()?.written;
+    let activations = observer.reports(vm)?.header?.written;
     let vcpu = observer.layout().vms[vm].vcpus.start;
     let interrupts = observer.latest()?.vcpus[vcpu].exits[Exit::Interrupt as usize];
     (interrupts > 2 * activations)
@@ -237,7 +237,7 @@ fn moves_and_is_never_late(observer: &Observer) -> Option<String> {
         return Some(format!("it migrated {migrations} times, not {MIGRATIONS}"));
     }
     let reports = observer.reports(vm)?;
-    let (header, latest) = (reports.header()?, u64::from(reports.response().max()?));
+    let (header, latest) = (reports.header?, u64::from(reports.response.max()?));
     let latest_us = latest * 1_000_000 / header.counter_hz;
     (header.missed > 0 || latest_us > LATEST_US)
         .then(|| format!("it missed {} activations, and came {latest_us} us late", header.missed))

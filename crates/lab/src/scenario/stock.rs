@@ -102,8 +102,7 @@ fn objections(demo: &Demo, migrations: u64) -> Vec<String> {
     let starts = layout.vm(CRASH).map_or(0, |vm| now.vms[vm].starts);
     demand(starts >= STARTS, format!("the neighbour started {starts} times, not {STARTS}"));
     let reports = layout.vm(RTOS).and_then(|vm| observer.reports(vm));
-    let Some((due, header)) = reports.and_then(|reports| reports.due().zip(reports.header()))
-    else {
+    let Some((due, header)) = reports.and_then(|reports| reports.due().zip(reports.header)) else {
         demand(false, "the RTOS does not report".into());
         return objections;
     };

@@ -50,7 +50,7 @@ impl<'a> Watch<'a> {
     pub(super) fn start(mut session: Session<'a>) -> Result<Self> {
         let connections = std::mem::take(&mut session.connections);
         let consoles = session.consoles.clone().with_taps(connections.taps());
-        let observer = Observer::new(session.layout.clone(), session.config.time.pace());
+        let observer = Observer::new(session.layout.clone());
         let start = Instant::now();
         let machine = Machine::start(session.qemu, &session.config, &consoles)?;
         let (quit, is_typed_to) = (connections.quit(), !connections.is_empty());
@@ -91,10 +91,11 @@ impl<'a> Watch<'a> {
         let elapsed = self.start.elapsed();
         let instrument = self.machine.statistics();
         // The machine is gone, and complete: the last look and the last lines.
-        match &instrument {
-            None => self.observer.poll(self.machine.memory())?,
-            Some(last) => {
-                let time = Duration::from_nanos(last.virtual_ns);
+        match self.machine.time() {
+            Time::Real => self.observer.poll(self.machine.memory())?,
+            Time::Virtual(_) => {
+                let last = instrument.as_ref().map(|last| Duration::from_nanos(last.virtual_ns));
+                let time = last.or(self.virtual_time).unwrap_or_default();
                 self.observer.poll_held(self.machine.memory(), time)?;
             }
         }
@@ -251,18 +252,17 @@ fn next_hold(now: Duration, period: Duration) -> Duration {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::machine::Pace;
     use crate::observe::Layout;
     use crate::testing::{layout, observer, report, status};
 
     #[test]
     fn only_a_hypervisor_that_never_came_up_is_given_up() {
-        let nothing_yet = Observer::new(layout(), Pace::Real);
+        let nothing_yet = Observer::new(layout());
         assert!(!is_silent(&nothing_yet, START - LOOK));
         assert!(is_silent(&nothing_yet, START));
         let up = observer(&status(), &report(0, 0));
         assert!(!is_silent(&up, 2 * START));
-        let plain = Observer::new(Layout::default(), Pace::Real);
+        let plain = Observer::new(Layout::default());
         assert!(!is_silent(&plain, START), "there is no hypervisor");
     }
 

@@ -100,17 +100,18 @@ pub(super) fn vcpu_shares(
 ) -> Vec<(usize, usize, f64)> {
     let Some(now) = scene.observer.latest() else { return Vec::new() };
     let layout = scene.observer.layout();
-    let share = |v: usize| (layout.vcpus[v].index, now.vcpus[v].pcpu, now.share(v, before));
+    let share =
+        |v: usize| (layout.vcpus[v].index, now.vcpus[v].pcpu as usize, now.share(v, before));
     layout.vms[vm].vcpus.clone().map(share).collect()
 }
 
 /// What a guest's report says so far, or nothing.
 pub(super) fn latency(reports: &Reports) -> Option<String> {
-    let header = reports.header()?;
+    let header = reports.header?;
     let at = |ticks: Option<u32>| {
         ticks.map_or_else(|| "-".into(), |t| duration(time(t.into(), header.counter_hz)))
     };
-    let dispatch = reports.dispatch();
+    let dispatch = &reports.dispatch;
     let (p50, p99) = (at(dispatch.percentile(500)), at(dispatch.percentile(990)));
     let counts = format!("{} activations, {} missed", count(header.written), header.missed);
     Some(format!("{counts}, dispatch p50 {p50}, p99 {p99}, max {}", at(dispatch.max())))

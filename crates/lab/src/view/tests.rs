@@ -2,7 +2,6 @@ use super::live::lines;
 use super::scene::Recent;
 use super::*;
 use crate::machine::Memory;
-use crate::machine::Pace;
 use crate::observe::{Layout, Observer, VcpuName, VmLayout};
 use abi::report::{Header, Sample};
 use abi::status::{Status, vm_state};
@@ -36,12 +35,11 @@ fn observer() -> Observer {
     let sample = Sample { raised: 5_000, response: 3, dispatch: 21 };
     memory.write_bytes(REPORT, header.as_bytes()).unwrap();
     memory.write_bytes(REPORT + 64, sample.as_bytes()).unwrap();
-    let vm =
-        VmLayout { name: "rtos".into(), realtime: true, vcpus: 0..1, report: Some((REPORT, 4096)) };
+    let vm = VmLayout { name: "rtos".into(), vcpus: 0..1, report: Some((REPORT, 4096)) };
     let vcpus = vec![VcpuName { vm: 0, index: 0 }];
     let layout = Layout { status_pa: BASE, pcpus: 1, vms: vec![vm], vcpus };
-    let mut observer = Observer::new(layout, Pace::Virtual);
-    observer.poll(&memory).unwrap();
+    let mut observer = Observer::new(layout);
+    observer.poll_held(&memory, Duration::ZERO).unwrap();
     observer
 }
 
@@ -110,7 +108,7 @@ fn the_live_block_shows_state_shares_latency_and_last_lines() {
 #[test]
 fn before_el2_has_begun_the_views_say_so() {
     let layout = observer().layout().clone();
-    let observer = Observer::new(layout, Pace::Virtual);
+    let observer = Observer::new(layout);
     let tail = Tail::default();
     let scene = Scene {
         elapsed: Duration::ZERO,
