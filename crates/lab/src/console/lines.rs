@@ -14,19 +14,11 @@ pub struct Line {
     pub channel: u8,
     /// The text, without the line end.
     pub text: String,
-    number: u64,
 }
 
 /// How far a reader has read; the default is the beginning.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Cursor(u64);
-
-impl Cursor {
-    /// Right behind `line`.
-    pub(super) fn behind(self, line: &Line) -> Self {
-        Self(line.number + 1)
-    }
-}
 
 /// All consoles' lines.
 #[derive(Default)]
@@ -63,10 +55,6 @@ impl Lines {
         self.ended
     }
 
-    pub(super) fn partial(&self, channel: u8) -> String {
-        self.open.get(&channel).map(|bytes| clean(bytes)).unwrap_or_default()
-    }
-
     pub(super) fn since(&self, cursor: &mut Cursor) -> Vec<Line> {
         let missing = self.next.saturating_sub(cursor.0);
         let skip = self.kept.len().saturating_sub(usize::try_from(missing).unwrap_or(usize::MAX));
@@ -78,7 +66,7 @@ impl Lines {
         if self.kept.len() == KEPT {
             self.kept.pop_front();
         }
-        self.kept.push_back(Line { channel, text: clean(bytes), number: self.next });
+        self.kept.push_back(Line { channel, text: clean(bytes) });
         self.next += 1;
     }
 }

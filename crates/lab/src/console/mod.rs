@@ -139,43 +139,10 @@ impl Consoles {
         }
     }
 
-    /// Waits at most `limit` for a line of `channel` after `cursor` that
-    /// contains `text`, and moves the cursor behind it; `None` when the time
-    /// is over or the consoles have ended.
-    pub fn expect(
-        &self,
-        cursor: &mut Cursor,
-        channel: u8,
-        text: &str,
-        limit: Duration,
-    ) -> Option<Line> {
-        let deadline = Instant::now() + limit;
-        loop {
-            let left = deadline.saturating_duration_since(Instant::now());
-            let start = *cursor;
-            let new = self.follow(cursor, left);
-            if new.is_empty() {
-                return None;
-            }
-            let found = new.into_iter().find(|l| l.channel == channel && l.text.contains(text));
-            if let Some(line) = found {
-                *cursor = start.behind(&line);
-                return Some(line);
-            }
-        }
-    }
-
     /// Whether the machine's UART has ended and every line is known.
     #[must_use]
     pub fn ended(&self) -> bool {
         self.shared.lock().ended()
-    }
-
-    /// The bytes of `channel` behind its last complete line, cleaned: a prompt,
-    /// for instance.
-    #[must_use]
-    pub fn partial(&self, channel: u8) -> String {
-        self.shared.lock().partial(channel)
     }
 
     /// Types `bytes` on the console of `channel`.

@@ -47,13 +47,22 @@ fn lines_come_clean_and_in_order_of_completion() {
 }
 
 #[test]
-fn expect_stops_behind_its_line_and_gives_up_at_the_end() {
-    let sent = [(1, "one\n"), (2, "two\n"), (1, "two\nthree\n")];
-    let consoles = consoles(&sent, &ConsoleConfig::default());
+fn a_follower_sees_each_line_once_and_does_not_wait_after_the_end() {
+    let (output, mut machine) = io::pipe().unwrap();
+    let consoles =
+        Consoles::start(output, Box::new(io::sink()), &ConsoleConfig::default()).unwrap();
     let mut cursor = Cursor::default();
-    assert_eq!(consoles.expect(&mut cursor, 1, "two", SOON).unwrap().text, "two");
-    assert_eq!(consoles.expect(&mut cursor, 1, "three", SOON).unwrap().text, "three");
-    assert!(consoles.expect(&mut cursor, 1, "one", SOON).is_none());
+    let mut texts = |limit| -> Vec<String> {
+        consoles.follow(&mut cursor, limit).into_iter().map(|line| line.text).collect()
+    };
+    machine.write_all(&wire(&[(1, "one\n"), (2, "two\n")])).unwrap();
+    consoles.catch_up();
+    assert_eq!(texts(SOON), ["one", "two"]);
+    machine.write_all(&wire(&[(1, "three\n")])).unwrap();
+    drop(machine);
+    consoles.finish();
+    assert_eq!(texts(SOON), ["three"]);
+    assert_eq!(texts(Duration::MAX / 2), [""; 0]);
 }
 
 #[test]
@@ -64,9 +73,9 @@ fn a_follower_is_woken_by_a_line_that_comes_later() {
     let mut cursor = Cursor::default();
     assert!(consoles.follow(&mut cursor, Duration::ZERO).is_empty());
     thread::scope(|scope| {
-        let waiting = scope.spawn(|| consoles.expect(&mut Cursor::default(), 0, "ready", SOON));
-        machine.write_all(b"login: ready\n$ ").unwrap();
-        assert_eq!(waiting.join().unwrap().unwrap().text, "login: ready");
+        let waiting = scope.spawn(|| consoles.follow(&mut Cursor::default(), SOON));
+        machine.write_all(b"login: ready\n").unwrap();
+        assert_eq!(waiting.join().unwrap()[0].text, "login: ready");
     });
     drop(machine);
     consoles.finish();

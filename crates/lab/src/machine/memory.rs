@@ -33,12 +33,6 @@ impl Memory {
         Ok(Self { file, base_pa, size })
     }
 
-    /// Bytes of memory.
-    #[must_use]
-    pub fn size(&self) -> u64 {
-        self.size
-    }
-
     /// Where another process of the same user can open it, as long as this
     /// value lives.
     #[must_use]

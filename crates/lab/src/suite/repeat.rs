@@ -20,9 +20,6 @@ pub struct Repeat {
 }
 
 impl Repeat {
-    /// As often as it takes to see whether it passes.
-    pub const ONCE: Self = Self { times: 1, busy: false };
-
     /// Does `run`, which leaves a result in the directory of `bench`, so often. What a person at
     /// a console sees depends on when keys are pressed: such a run leaves none, and need only pass.
     ///

@@ -178,7 +178,7 @@ mod tests {
     }
 
     fn call(filter: &str, at_once: usize) -> Call<'_> {
-        Call { filter, at_once, repeat: Repeat::ONCE, checked: b"checks" }
+        Call { filter, at_once, repeat: Repeat { times: 1, busy: false }, checked: b"checks" }
     }
 
     fn scenarios() -> Vec<Scenario> {

@@ -36,11 +36,6 @@ impl Figure {
         6 + self as u32
     }
 
-    /// The figure that the paper numbers so.
-    pub fn from_number(number: u32) -> Option<Self> {
-        Self::ALL.into_iter().find(|figure| figure.number() == number)
-    }
-
     /// What varies, with its unit.
     pub fn varies(self) -> &'static str {
         match self {
