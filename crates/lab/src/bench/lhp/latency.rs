@@ -24,38 +24,18 @@ const SEPARATIONS: [(bool, &str); 2] = [(true, "separation"), (false, "no separa
 pub(super) const DRAWN: [&str; 3] = ["partition", "none", "on-demand"];
 
 /// What of an activation is looked at.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Latency {
-    /// Until the interrupt handler runs.
-    Response,
-    /// Until the task runs.
-    Dispatch,
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Latency {
+    name: &'static str,
+    title: &'static str,
+    of: fn(&Lateness) -> &Distribution,
 }
 
-impl Latency {
-    pub(super) const ALL: [Self; 2] = [Self::Response, Self::Dispatch];
-
-    fn name(self) -> &'static str {
-        match self {
-            Self::Response => "response",
-            Self::Dispatch => "dispatch",
-        }
-    }
-
-    fn title(self) -> &'static str {
-        match self {
-            Self::Response => "Interrupt response time",
-            Self::Dispatch => "Dispatch latency",
-        }
-    }
-
-    fn of(self, lateness: &Lateness) -> &Distribution {
-        match self {
-            Self::Response => &lateness.response,
-            Self::Dispatch => &lateness.dispatch,
-        }
-    }
-}
+/// Until the interrupt handler runs, and until the task runs.
+pub(super) const LATENCIES: [Latency; 2] = [
+    Latency { name: "response", title: "Interrupt response time", of: |late| &late.response },
+    Latency { name: "dispatch", title: "Dispatch latency", of: |late| &late.dispatch },
+];
 
 impl Lhp {
     pub(super) fn latency(
@@ -94,7 +74,7 @@ impl Lhp {
 
     /// What is looked at of each run, with its distribution.
     fn each_latency(&self) -> Vec<(&Measurement, &Lateness, Latency)> {
-        let both = |(m, lateness)| Latency::ALL.map(|latency| (m, lateness, latency));
+        let both = |(m, lateness)| LATENCIES.map(|latency| (m, lateness, latency));
         self.latencies().flat_map(both).collect()
     }
 
@@ -103,7 +83,7 @@ impl Lhp {
         Dataset::of("latency", "Latencies of the RTOS", self.each_latency())
             .name("run", |(m, _, latency)| {
                 let [policy, doing, separation] = names(m);
-                format!("{policy}, {doing}, {separation}: {}", latency.name())
+                format!("{policy}, {doing}, {separation}: {}", latency.name)
             })
             .head("")
             .for_people()
@@ -113,26 +93,26 @@ impl Lhp {
             .for_programs()
             .name("separation", |(m, ..)| names(m)[2].clone())
             .for_programs()
-            .name("latency", |(.., latency)| latency.name())
+            .name("latency", |(.., latency)| latency.name)
             .for_programs()
             .name("activations", |(_, lateness, _)| lateness.activations)
             .for_programs()
             .name("missed", |(_, lateness, _)| lateness.missed)
             .for_programs()
-            .summary(Unit::Microseconds, |_| US, |(_, lateness, l)| Some(l.of(lateness)))
+            .summary(Unit::Microseconds, |_| US, |(_, lateness, l)| Some((l.of)(lateness)))
             .done()
     }
 
     /// How often which latency occurred.
     pub(super) fn latency_histogram(&self) -> Dataset {
         let bins = self.each_latency().into_iter().flat_map(|(m, lateness, latency)| {
-            latency.of(lateness).iter().map(move |bin| (names(m), latency, bin))
+            (latency.of)(lateness).iter().map(move |bin| (names(m), latency, bin))
         });
         Dataset::of("latency-histogram", "", bins)
             .name("policy", |(names, ..)| names[0].clone())
             .name("linux", |(names, ..)| names[1].clone())
             .name("separation", |(names, ..)| names[2].clone())
-            .name("latency", |(_, latency, _)| latency.name())
+            .name("latency", |(_, latency, _)| latency.name)
             .column("latency", Unit::Nanoseconds, |(.., (ticks, _))| f64::from(*ticks) * US * 1e3)
             .name("activations", |(.., (_, count))| *count)
             .done()
@@ -147,10 +127,10 @@ impl Lhp {
         policies: &[&'static str],
     ) -> Vec<(String, String, Plot)> {
         let one = |doing: &str, word: &str| {
-            let some = histogram.only("latency", &[latency.name()]).only("linux", &[doing]);
+            let some = histogram.only("latency", &[latency.name]).only("linux", &[doing]);
             let some = some.only("separation", &[word]).only("policy", policies);
-            let title = format!("{} under {doing}, {word}", latency.title());
-            let file = format!("{}-{doing}-{word}", latency.name()).replace(' ', "-");
+            let title = format!("{} under {doing}, {word}", latency.title);
+            let file = format!("{}-{doing}-{word}", latency.name).replace(' ', "-");
             let plot = Plot::histogram(&some, "latency_ns", "activations").by("policy");
             (!some.is_empty()).then_some((title, file, plot))
         };
@@ -220,7 +200,7 @@ mod tests {
         assert_eq!(holding(2_201), [true, false, false, false]);
         let all = of(2_200);
         let histogram = all.latency_histogram();
-        let plots = all.latency_plots(&histogram, super::Latency::Dispatch, &super::DRAWN);
+        let plots = all.latency_plots(&histogram, super::LATENCIES[1], &super::DRAWN);
         let files: Vec<_> = plots.iter().map(|(_, file, _)| file.as_str()).collect();
         assert_eq!(files, ["dispatch-hackbench-separation"], "nothing else was measured");
         assert!(all.other_policies().is_empty());

@@ -99,8 +99,7 @@ fn has_goal(point: &Point) -> bool {
 
 /// Linux and this RTOS under a policy, with separation.
 fn beside(rtos: Rtos, experiment: Experiment, linux: &Linux, policy: &Policy) -> Point {
-    let (linux, stage) = (linux.clone(), Stage::shared(*policy));
-    Point { experiment, linux, stage, rtos: Some(rtos), separation: true }
+    Point::new(experiment, linux, Stage::shared(*policy), Some(rtos))
 }
 
 struct Sizes {
@@ -124,12 +123,9 @@ struct Sizes {
 
 impl Sizes {
     fn throughput(&self, policies: &[Policy]) -> Vec<Point> {
-        let point = |stage, rtos, runs| Point {
-            experiment: Experiment::Throughput,
-            linux: Linux::Hackbench { loops: self.loops, runs },
-            stage,
-            rtos,
-            separation: true,
+        let point = |stage, rtos, runs| {
+            let linux = Linux::Hackbench { loops: self.loops, runs };
+            Point::new(Experiment::Throughput, &linux, stage, rtos)
         };
         let alone = |cores| point(Stage::Alone { cores }, None, self.runs);
         let mut points: Vec<_> = [4, 3, 2].map(alone).into();
@@ -163,13 +159,8 @@ impl Sizes {
         let amounts = [(Work::Cpu, 8_192), (Work::Calls, 80_000), (Work::Forks, 80)];
         let each = amounts.into_iter().flat_map(|(work, count)| {
             let linux = Linux::Timed { work, count, runs };
-            stages.clone().map(|(stage, rtos)| Point {
-                experiment: Experiment::Overhead,
-                linux: linux.clone(),
-                stage,
-                rtos,
-                separation: true,
-            })
+            let point = |(stage, rtos)| Point::new(Experiment::Overhead, &linux, stage, rtos);
+            stages.clone().map(point)
         });
         each.collect()
     }
@@ -212,13 +203,9 @@ impl Sizes {
                 let asked = |p: &&Policy| {
                     self.thorough || main || KEY.contains(&p.name) || p.name == "partition"
                 };
-                points.extend(policies.iter().filter(asked).map(|&policy| Point {
-                    experiment: Experiment::Latency,
-                    linux: linux.clone(),
-                    stage: Stage::shared(policy),
-                    rtos: Some(rtos),
-                    separation,
-                }));
+                let point = |policy| beside(rtos, Experiment::Latency, &linux, policy);
+                let points_of = policies.iter().filter(asked).map(point);
+                points.extend(points_of.map(|point| Point { separation, ..point }));
             }
         }
         points

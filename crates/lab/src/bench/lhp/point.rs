@@ -19,6 +19,13 @@ pub struct Point {
     pub separation: bool,
 }
 
+impl Point {
+    /// Returns a point with separation.
+    pub fn new(experiment: Experiment, linux: &Linux, stage: Stage, rtos: Option<Rtos>) -> Self {
+        Self { experiment, linux: linux.clone(), stage, rtos, separation: true }
+    }
+}
+
 /// What is to be found out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]

@@ -1,7 +1,7 @@
 //! The answer: every dataset, and each figure beside what the papers say.
 
 use super::Lhp;
-use super::latency::{DRAWN, Latency};
+use super::latency::{DRAWN, LATENCIES};
 use super::point::Experiment;
 use crate::answer::Answer;
 use crate::report::{Plot, figure, folded};
@@ -117,9 +117,9 @@ impl Lhp {
             let plots = plots(latency, &DRAWN).into_iter();
             plots.map(|(title, file, plot)| answer.plot(&file, &plot, &title)).collect()
         };
-        let [responses, dispatches] = Latency::ALL.map(files);
+        let [responses, dispatches] = LATENCIES.map(files);
         let others = |policies: &[&'static str]| {
-            let both = Latency::ALL.into_iter().flat_map(|latency| plots(latency, policies));
+            let both = LATENCIES.into_iter().flat_map(|latency| plots(latency, policies));
             html! { @for (title, _, plot) in both { (figure(&plot.draw(), &title)) } }
         };
         html! {

@@ -16,6 +16,7 @@ use crate::quantity::real;
 use crate::session::Session;
 use crate::suite::Bench;
 use ::vtime::stats::{Statistics, VcpuStatistics};
+use abi::status::VcpuStatus;
 use miette::{Result, miette};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -146,7 +147,7 @@ pub fn run(point: &Point, bench: &Bench, tell: Tell<'_>) -> Result<Measurement> 
             return Ok(measurement);
         }
         for (name, functions) in description::SPINNING {
-            let cores = counted(name, first.physical(functions, &bundle)?)?;
+            let cores = counted(name, first.functions(functions, &bundle)?)?;
             let all = cores.iter().map(|core| core.instructions).sum();
             let spun = Spun { waiting: within(&cores).iter().sum(), all };
             measurement.spinning.insert(name.into(), spun);
@@ -214,31 +215,26 @@ impl Booted {
 
     /// Where the functions of Linux's from the first to the last lie in the
     /// machine's memory.
-    fn physical(&self, [first, last]: [&str; 2], bundle: &Bundle) -> Result<Range<u64>> {
-        let (image, (from, _), (_, to)) = (self.image()?, self.symbol(first)?, self.symbol(last)?);
-        if !(image..to).contains(&from) {
-            return Err(miette!("{last} does not lie behind {first}"));
-        }
-        let begin = begin_of_kernel(bundle);
-        Ok(begin + (from - image)..begin + (to - image))
+    fn functions(&self, [first, last]: [&str; 2], bundle: &Bundle) -> Result<Range<u64>> {
+        let range = self.physical(self.symbol(first)?.0..self.symbol(last)?.1, bundle)?;
+        range.ok_or_else(|| miette!("{last} does not lie behind {first}"))
     }
 
     /// Where its kernel's code lies. What stands before it, the Image's header,
     /// is memory for programs soon.
     fn kernel(&self, bundle: &Bundle) -> Result<Range<u64>> {
-        let (image, from) = (self.image()?, self.symbol(description::TEXT.0)?.0);
-        let to = self.symbol(description::TEXT_END)?.0;
-        if to <= from {
-            return Err(miette!("Linux's code ends before it begins"));
-        }
-        let begin = begin_of_kernel(bundle);
-        Ok(begin + (from - image)..begin + (to - image))
+        let text = self.symbol(description::TEXT.0)?.0..self.symbol(description::TEXT_END)?.0;
+        let range = self.physical(text, bundle)?;
+        range.ok_or_else(|| miette!("Linux's code ends before it begins"))
     }
-}
 
-/// The kernel is the first thing that is loaded, and runs where it lies.
-fn begin_of_kernel(bundle: &Bundle) -> u64 {
-    bundle.tables.loads[0].dst_pa
+    /// Where virtual addresses of the kernel's lie, if they are a range of it. The kernel is the
+    /// first thing that is loaded, and runs where it lies.
+    fn physical(&self, code: Range<u64>, bundle: &Bundle) -> Result<Option<Range<u64>>> {
+        let (image, begin) = (self.image()?, bundle.tables.loads[0].dst_pa);
+        let is_sound = (image..code.end).contains(&code.start);
+        Ok(is_sound.then(|| begin + (code.start - image)..begin + (code.end - image)))
+    }
 }
 
 /// Returns the times of the runs that `wanted` asks for, or says what Linux did not do:
@@ -262,7 +258,7 @@ fn runs(wanted: &Linux, linux: &LinuxProgress) -> Result<Sample, String> {
 }
 
 fn lateness(observer: &Observer, wanted: u32) -> Result<Lateness> {
-    let reports = observer.reports(RTOS).and_then(|reports| Some((reports, reports.header()?)));
+    let reports = observer.reports(RTOS).and_then(|reports| Some((reports, reports.header?)));
     let (reports, header) = reports.ok_or_else(|| miette!("the RTOS reported nothing"))?;
     if reports.lost() > 0 || (wanted > 0 && header.written != u64::from(wanted)) {
         let (written, lost) = (header.written, reports.lost());
@@ -271,17 +267,15 @@ fn lateness(observer: &Observer, wanted: u32) -> Result<Lateness> {
     Ok(Lateness {
         activations: header.written,
         missed: header.missed,
-        response: reports.response().clone(),
-        dispatch: reports.dispatch().clone(),
+        response: reports.response.clone(),
+        dispatch: reports.dispatch.clone(),
     })
 }
 
 fn vcpus(observer: &Observer) -> Vec<Vcpu> {
     let Some(now) = observer.latest() else { return Vec::new() };
-    let layout = observer.layout();
-    let named = layout.vcpus.iter().zip(&now.vcpus);
-    let vcpu = |(name, vcpu): (&crate::observe::VcpuName, &crate::observe::VcpuSnapshot)| Vcpu {
-        name: format!("{}.{}", layout.vms[name.vm].name, name.index),
+    let vcpu = |(index, vcpu): (usize, &VcpuStatus)| Vcpu {
+        name: observer.layout().vcpu_label(index),
         run_s: now.time(vcpu.run).as_secs_f64(),
         stolen_s: now.time(vcpu.stolen).as_secs_f64(),
         switches: vcpu.switches,
@@ -289,7 +283,7 @@ fn vcpus(observer: &Observer) -> Vec<Vcpu> {
         kernel_preemptions: vcpu.kernel_preemptions,
         kernel_preempted_s: now.time(vcpu.kernel_preempted).as_secs_f64(),
     };
-    named.map(vcpu).collect()
+    now.vcpus.iter().enumerate().map(vcpu).collect()
 }
 
 /// A point that runs without hypervisor.

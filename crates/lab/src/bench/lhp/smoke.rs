@@ -42,12 +42,8 @@ fn measure(bench: &Bench) -> Result<()> {
 }
 
 fn point(policy: Policy, bench: &Bench) -> Result<Measurement> {
-    let point = Point {
-        experiment: Experiment::Throughput,
-        linux: Linux::Hackbench { loops: 150, runs: 1 },
-        stage: Stage::shared(policy),
-        rtos: Some(Rtos { load_permille: 500, period_us: PERIOD_US, activations: 0 }),
-        separation: true,
-    };
+    let linux = Linux::Hackbench { loops: 150, runs: 1 };
+    let rtos = Rtos { load_permille: 500, period_us: PERIOD_US, activations: 0 };
+    let point = Point::new(Experiment::Throughput, &linux, Stage::shared(policy), Some(rtos));
     run::run(&point, &room(bench, &point.name())?, &mut |_| {})
 }
