@@ -1,6 +1,5 @@
 //! A system that is ready to boot: one image, and the tables inside it.
 
-use crate::console::ConsoleConfig;
 use crate::machine::{MachineConfig, Time};
 use crate::observe::Layout;
 use abi::system::System;
@@ -29,13 +28,6 @@ impl Bundle {
         Ok(Self { image: image.into(), tables: packed.tables })
     }
 
-    /// The machine it was packed for, in real time.
-    #[must_use]
-    pub fn machine(&self) -> MachineConfig {
-        let board = &self.tables.board;
-        MachineConfig::new(&self.image, board.pcpu_count, board.ram_size)
-    }
-
     /// The machine it was packed for, with time as `time` says. The instrument
     /// of virtual time counts instructions and visits in the hypervisor's
     /// memory.
@@ -47,20 +39,14 @@ impl Bundle {
             Time::Real => Time::Real,
             Time::Virtual(time) => Time::Virtual(time.clone().counting(hypervisor)),
         };
-        MachineConfig { time, ..self.machine() }
+        let machine = MachineConfig::new(&self.image, board.pcpu_count, board.ram_size);
+        MachineConfig { time, ..machine }
     }
 
     /// Where there is something to see.
     #[must_use]
     pub fn layout(&self) -> Layout {
         Layout::of(&self.tables)
-    }
-
-    /// Its consoles, with logs in `directory`.
-    #[must_use]
-    pub fn consoles(&self, directory: Option<PathBuf>) -> ConsoleConfig {
-        let layout = self.layout();
-        ConsoleConfig::hypervisor(layout.vms.iter().map(|vm| vm.name.as_str()), directory)
     }
 }
 

@@ -15,7 +15,6 @@
 //! | [`answer`] | what an experiment answers: tables, plots, files and checks at once |
 //! | [`documents`] | figures that stand in documents, written there by commands |
 //! | [`results`] | what an experiment found, and whether that was demanded |
-//! | [`conditions`] | under which conditions something was measured |
 //! | [`report`] | the same as a page worth looking at |
 //! | [`figures`] | what an observer saw, as figures and tables |
 //! | [`experiment`] | experiments of published papers, repeated |
@@ -35,7 +34,6 @@ pub mod answer;
 pub mod bench;
 pub mod bounds;
 pub mod bundle;
-pub mod conditions;
 pub mod console;
 pub mod dataset;
 pub mod demo;

@@ -1,7 +1,11 @@
 //! What is said of any system that has run.
 
 use crate::answer::Answer;
+use crate::bundle::Bundle;
 use crate::figures;
+use crate::machine::Time;
+use crate::qemu::Qemu;
+use crate::quantity::bytes;
 use crate::results::{Check, Goal};
 use crate::session::Run;
 use abi::status::vm_state;
@@ -22,6 +26,18 @@ pub fn answer(run: &Run, name: &str) -> Answer {
     outcome.check(Check::new("VMs that failed", failed, "VMs", Goal::Exactly(0.0)));
     figures::check_bugs(outcome, &run.observer);
     answer
+}
+
+/// Records the conditions of a run of `bundle`, packed from the description
+/// `text`, on `qemu`, with time as `time` says.
+pub fn conditions(answer: &mut Answer, qemu: &Qemu, time: &Time, bundle: &Bundle, text: &str) {
+    let (outcome, board) = (&mut answer.outcome, &bundle.tables.board);
+    outcome.parameter("qemu", qemu.version().to_string());
+    outcome.parameter("time", time.about());
+    outcome.parameter("host_cores", std::thread::available_parallelism().map_or(0, usize::from));
+    outcome.parameter("pcpus", board.pcpu_count);
+    outcome.parameter("memory", bytes(board.ram_size));
+    outcome.parameter("system", text);
 }
 
 /// Returns what the terminal shows of `answer`, with what is wrong at its end.

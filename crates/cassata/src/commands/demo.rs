@@ -8,7 +8,7 @@ use lab::machine::Time;
 use lab::qemu::Qemu;
 use lab::results::Directory;
 use lab::session::{End, Session};
-use lab::{conditions, interrupt, view};
+use lab::{interrupt, view};
 use miette::Result;
 
 /// Shows Linux and FreeRTOS sharing cores.
@@ -27,7 +27,7 @@ pub fn demo(arguments: &Demo) -> Result<u8> {
     let work = arguments.runs.map_or(LinuxWork::All, |runs| LinuxWork::Runs(runs.into()));
     let demo = lab::demo::run(session, work)?;
     let mut answer = demo.answer();
-    conditions::record(&mut answer.outcome, &qemu, &time, &bundle, &text);
+    lab::run::conditions(&mut answer, &qemu, &time, &bundle, &text);
     let text = format!("\n{}", answer.summary());
     if demo.run.end == End::Interrupted {
         publish(&answer, &text, &directory)?;

@@ -5,7 +5,6 @@ use crate::cli::Run;
 use crate::messages::note;
 use crate::place;
 use lab::bundle::channel;
-use lab::conditions;
 use lab::console::connection::{Connections, Line, Seat};
 use lab::machine::Time;
 use lab::qemu::Qemu;
@@ -45,7 +44,7 @@ pub fn run(arguments: &Run) -> Result<u8> {
         .connected_to(connections)
         .run(|_| false)?;
     let mut answer = lab::run::answer(&run, &name);
-    conditions::record(&mut answer.outcome, &qemu, &time, &bundle, &text);
+    lab::run::conditions(&mut answer, &qemu, &time, &bundle, &text);
     publish(&answer, &format!("\n{}", lab::run::summary(&run, &answer)), &directory)?;
     if let Some(file) = &arguments.json {
         write_json(file, &answer.outcome)?;

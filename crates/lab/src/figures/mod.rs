@@ -1,7 +1,6 @@
 //! What an observer saw, as figures for programs and as tables and plots for people.
 
 mod data;
-mod host;
 mod instrument;
 
 pub use instrument::virtual_time;
@@ -15,6 +14,7 @@ use crate::results::{Check, Goal, Outcome};
 use crate::session::Run;
 use maud::html;
 use serde_json::{Map, Value, json};
+use std::time::Duration;
 
 /// Returns the outcome called `name` of `run`, in which nothing is demanded yet.
 #[must_use]
@@ -27,10 +27,24 @@ pub fn outcome(name: &str, run: &Run) -> Outcome {
 /// Adds the figures of `run`, and what it took of the host.
 fn record(outcome: &mut Outcome, run: &Run) {
     outcome.figures.extend(figures(&run.observer));
-    outcome.host = host::host(run);
+    outcome.host = host(run);
     if let Some(counts) = &run.instrument {
         outcome.figure("virtual_time", virtual_time(counts));
     }
+}
+
+/// Returns what `run` took of the host: the only part of a result that another run in virtual
+/// time does not repeat.
+fn host(run: &Run) -> Map<String, Value> {
+    let mut host = Map::new();
+    host.insert("real_time_s".into(), run.elapsed.as_secs_f64().into());
+    host.insert("host_wait_s".into(), run.host.map(|used| used.waited.as_secs_f64()).into());
+    if let Some(counts) = &run.instrument {
+        let real_s = Duration::from_nanos(counts.real_ns).as_secs_f64();
+        let virtual_time = json!({ "real_s": real_s, "slowdown": counts.slowdown });
+        host.insert("virtual_time".into(), virtual_time);
+    }
+    host
 }
 
 /// Adds a check that fails if the hypervisor counted cases of what cannot happen: then it
@@ -69,7 +83,7 @@ pub fn figures(observer: &Observer) -> Map<String, Value> {
 }
 
 fn report(reports: &Reports) -> Option<Value> {
-    let header = reports.header()?;
+    let header = reports.header?;
     let us = 1e6 / real(header.counter_hz);
     let latency = |name: &str, values: &Distribution| {
         let data = Dataset::of(name, "", [values]);
@@ -83,8 +97,8 @@ fn report(reports: &Reports) -> Option<Value> {
         "period_us": real(header.period) * us,
         "load_permille": header.load_permille,
         "load_units": header.load_units,
-        "response_us": latency("response", reports.response()),
-        "dispatch_us": latency("dispatch", reports.dispatch()),
+        "response_us": latency("response", &reports.response),
+        "dispatch_us": latency("dispatch", &reports.dispatch),
     }))
 }
 
@@ -106,7 +120,7 @@ pub fn tell(answer: &mut Answer, run: &Run) {
 fn illustrate(answer: &mut Answer, observer: &Observer) {
     for (vm, name) in observer.layout().vms.iter().map(|vm| &vm.name).enumerate() {
         let Some(reports) = observer.reports(vm) else { continue };
-        let Some(header) = reports.header() else { continue };
+        let Some(header) = reports.header else { continue };
         let caption = "From the instant the timer interrupt was due to the first instruction of \
                        the guest's handler (response) and of the task it wakes (dispatch). \
                        Dashed: median, 99th percentile and maximum of each. Rest the pointer \

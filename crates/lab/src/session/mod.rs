@@ -95,8 +95,10 @@ impl<'a> Session<'a> {
     /// `directory`. The instrument of virtual time counts what is executed at EL2.
     #[must_use]
     pub fn of(bundle: &Bundle, qemu: &'a Qemu, time: &Time, directory: &Path) -> Self {
-        let consoles = bundle.consoles(Some(directory.into()));
-        Self::new(bundle.machine_in(time), bundle.layout(), consoles, qemu, directory)
+        let layout = bundle.layout();
+        let names = layout.vms.iter().map(|vm| vm.name.as_str());
+        let consoles = ConsoleConfig::hypervisor(names, Some(directory.into()));
+        Self::new(bundle.machine_in(time), layout, consoles, qemu, directory)
     }
 
     /// Prepares a run of `config`, which boots the single guest `name` without a hypervisor.
