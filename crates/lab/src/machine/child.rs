@@ -128,15 +128,7 @@ impl Child {
     /// # Errors
     /// When the system refuses.
     pub fn kill_group(&self) -> io::Result<()> {
-        // An ended child's id may be another process's by now.
-        if self.status()?.is_some() {
-            return Ok(());
-        }
-        let group = i32::try_from(self.id()).ok().and_then(Pid::from_raw);
-        match group.map(|group| kill_process_group(group, Signal::KILL)) {
-            None | Some(Ok(()) | Err(Errno::SRCH)) => Ok(()),
-            Some(Err(error)) => Err(error.into()),
-        }
+        self.signal(|group| kill_process_group(group, Signal::KILL))
     }
 
     /// Asks it to end (SIGTERM). Asking a dead one is no error.
@@ -144,11 +136,15 @@ impl Child {
     /// # Errors
     /// When the system refuses.
     pub fn terminate(&self) -> io::Result<()> {
+        self.signal(|id| kill_process(id, Signal::TERM))
+    }
+
+    fn signal(&self, send: impl FnOnce(Pid) -> rustix::io::Result<()>) -> io::Result<()> {
+        // An ended child's id may be another process's by now.
         if self.status()?.is_some() {
             return Ok(());
         }
-        let id = i32::try_from(self.id()).ok().and_then(Pid::from_raw);
-        match id.map(|id| kill_process(id, Signal::TERM)) {
+        match i32::try_from(self.id()).ok().and_then(Pid::from_raw).map(send) {
             None | Some(Ok(()) | Err(Errno::SRCH)) => Ok(()),
             Some(Err(error)) => Err(error.into()),
         }

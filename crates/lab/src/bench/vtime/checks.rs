@@ -26,20 +26,18 @@ impl Vtime {
 
     fn interrupts(&self) -> Vec<Check> {
         let found = self.measurements.iter().find_map(|m| match &m.figures {
-            Figures::Metronome(report) => Some((m, report)),
+            Figures::Metronome(report) => Some(report),
             _ => None,
         });
-        let each = |of: fn(&Record) -> u64| {
-            found.map(|(_, report)| report.records.iter().map(of).collect::<Vec<_>>())
-        };
-        let sum = |of| each(of).map(|all| real(all.iter().sum()));
-        let max = |of| each(of).map(|all| real(all.into_iter().max().unwrap_or(0)));
+        let records = found.map(|report| report.records.iter());
+        let sum = |of: fn(&Record) -> u64| Some(real(records.clone()?.map(of).sum()));
+        let max = |of: fn(&Record) -> u64| Some(real(records.clone()?.map(of).max().unwrap_or(0)));
         let planned = self.planned.iter().find_map(|case| match case.guest {
             Guest::Metronome { interrupts } => Some(f64::from(interrupts * case.cores * 4)),
             _ => None,
         });
         let quantum = Goal::AtMost(real(Options::DEFAULT_QUANTUM_NS));
-        let apart = found.map(|(_, report)| real(report.farthest_behind_ns));
+        let apart = found.map(|report| real(report.farthest_behind_ns));
         let (unit, none) = ("interrupts", Goal::Exactly(0.0));
         let all = Goal::Exactly(planned.unwrap_or(f64::NAN));
         vec![
@@ -58,14 +56,11 @@ impl Vtime {
 
     /// The histograms of cyclictest, in the order of its runs.
     pub(super) fn histograms(&self) -> Vec<&Distribution> {
-        let histogram = |m: &'_ Measurement| matches!(m.figures, Figures::Cyclictest(_));
-        let found = self.measurements.iter().filter(|m| histogram(m));
-        found
-            .filter_map(|m| match &m.figures {
-                Figures::Cyclictest(histogram) => Some(histogram),
-                _ => None,
-            })
-            .collect()
+        let found = self.measurements.iter().filter_map(|m| match &m.figures {
+            Figures::Cyclictest(histogram) => Some(histogram),
+            _ => None,
+        });
+        found.collect()
     }
 
     fn wake_ups(&self) -> Vec<Check> {
