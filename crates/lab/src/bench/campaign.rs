@@ -5,13 +5,11 @@ use super::Tell;
 use super::store::{Case, Measured, Store};
 use crate::interrupt::Interrupt;
 use crate::progress::Progress;
-use crate::suite::Bench;
+use crate::suite::{Bench, share};
 use miette::{Result, miette};
 use std::fs;
 use std::path::Path;
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
-use std::sync::mpsc::{Receiver, Sender, channel};
-use std::thread;
+use std::sync::mpsc::{Receiver, Sender};
 use std::time::{Duration, Instant};
 
 /// How to go about it.
@@ -63,30 +61,17 @@ impl Campaign<'_> {
     {
         let known: Vec<Option<M>> = cases.iter().map(|case| self.known(case)).collect();
         let missing: Vec<usize> = (0..cases.len()).filter(|&i| known[i].is_none()).collect();
-        let next = AtomicUsize::new(0);
-        let work = |events: &Sender<Event<M>>| {
-            while let Some(&index) = missing.get(next.fetch_add(1, Relaxed)) {
-                let case = &cases[index];
-                let place = case.name();
-                // The other end is there until all have ended.
-                let mut tell =
-                    |what: &str| drop(events.send(Event::Now(format!("{place}: {what}"))));
-                let logs = self.store.directory().join(case.name());
-                let result = make(&logs).and_then(|()| run(case, &logs, &mut tell));
-                drop(events.send(Event::Done(index, Box::new(result))));
-                if self.interrupt.requested() {
-                    break;
-                }
-            }
+        let work = |&index: &usize, events: &Sender<Event<M>>| {
+            let case = &cases[index];
+            let place = case.name();
+            // The other end is there until all have ended.
+            let mut tell = |what: &str| drop(events.send(Event::Now(format!("{place}: {what}"))));
+            let logs = self.store.directory().join(case.name());
+            let result = make(&logs).and_then(|()| run(case, &logs, &mut tell));
+            drop(events.send(Event::Done(index, Box::new(result))));
         };
-        thread::scope(|scope| {
-            let (events, received) = channel();
-            for _ in 0..self.side_by_side.max(1) {
-                let (events, work) = (events.clone(), &work);
-                scope.spawn(move || work(&events));
-            }
-            drop(events);
-            self.gather(cases, known, &received, progress)
+        share(&missing, self.side_by_side, self.interrupt, work, |received| {
+            self.gather(cases, known, received, progress)
         })
     }
 
@@ -183,6 +168,7 @@ mod tests {
     use super::super::store::tests::{Found, Plain};
     use super::*;
     use std::sync::Barrier;
+    use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
     fn cases() -> Vec<Plain> {
         (0..4).map(|n| Plain(format!("case-{n}"), n)).collect()

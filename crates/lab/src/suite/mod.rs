@@ -2,6 +2,7 @@
 
 mod busy;
 mod cargo;
+mod crew;
 mod host;
 mod lint;
 mod repeat;
@@ -9,6 +10,7 @@ mod runner;
 
 pub(crate) use busy::Busy;
 pub use cargo::Tally;
+pub(crate) use crew::share;
 pub use host::{CargoTest, run_program};
 pub use lint::{LINTS, Lint, Toolchain};
 pub use repeat::Repeat;
@@ -22,7 +24,6 @@ use crate::quantity::real;
 use crate::results::{Check, Goal, Outcome, write_json};
 use crate::session::{Run, Session};
 use miette::{IntoDiagnostic, Result, miette};
-use std::fmt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use system::Checked;
@@ -190,11 +191,5 @@ impl Scenario {
     #[must_use]
     pub fn is_asked_for(&self, filter: &str) -> bool {
         if self.on_request { self.name == filter } else { self.name.contains(filter) }
-    }
-}
-
-impl fmt::Debug for Scenario {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Scenario").field("name", &self.name).finish_non_exhaustive()
     }
 }

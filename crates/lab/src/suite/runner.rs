@@ -3,14 +3,14 @@
 //! In virtual time the cores of a machine take turns, so that a machine keeps one
 //! processor of the host busy, and what runs beside it changes nothing of what it does.
 
+use super::share;
 use super::{Bench, Body, Build, Repeat, Scenario, Tally};
 use crate::progress::Progress;
 use miette::miette;
 use std::fs;
 use std::panic::{self, AssertUnwindSafe};
 use std::path::Path;
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
-use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::mpsc::{Receiver, Sender};
 use std::thread;
 use std::time::Instant;
 
@@ -53,28 +53,15 @@ pub fn run_scenarios<'a>(
     progress: &mut Progress,
 ) -> Tally {
     let asked: Vec<_> = scenarios.iter().filter(|one| one.is_asked_for(call.filter)).collect();
-    let next = AtomicUsize::new(0);
-    let work = |words: Sender<Word<'a>>| {
-        while !bench.interrupt.requested()
-            && let Some(&scenario) = asked.get(next.fetch_add(1, Relaxed))
-        {
-            // The other end is there until all have ended.
-            drop(words.send(Word::Begins(scenario)));
-            let start = Instant::now();
-            let result = run_one(scenario, call, bench);
-            let seconds = start.elapsed().as_secs_f64();
-            drop(words.send(Word::Ended { scenario, result, seconds }));
-        }
+    let work = |scenario: &&'a Scenario, words: &Sender<Word<'a>>| {
+        // The other end is there until all have ended.
+        drop(words.send(Word::Begins(scenario)));
+        let start = Instant::now();
+        let result = run_one(scenario, call, bench);
+        let seconds = start.elapsed().as_secs_f64();
+        drop(words.send(Word::Ended { scenario, result, seconds }));
     };
-    thread::scope(|scope| {
-        let (words, heard) = channel();
-        for _ in 0..call.at_once.max(1) {
-            let (words, work) = (words.clone(), &work);
-            scope.spawn(move || work(words));
-        }
-        drop(words);
-        gather(&heard, bench, progress)
-    })
+    share(&asked, call.at_once, &bench.interrupt, work, |heard| gather(heard, bench, progress))
 }
 
 /// Counts how scenarios end, and shows what runs.
