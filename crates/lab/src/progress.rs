@@ -2,7 +2,6 @@
 
 use console::Term;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use std::fmt;
 use std::io::{self, Write};
 use std::time::{Duration, Instant};
 
@@ -67,12 +66,6 @@ impl Progress {
 impl Drop for Progress {
     fn drop(&mut self) {
         self.bar.finish_and_clear();
-    }
-}
-
-impl fmt::Debug for Progress {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Progress").field("title", &self.title).finish_non_exhaustive()
     }
 }
 

@@ -22,8 +22,10 @@ const LIMIT: Duration = Duration::from_secs(30);
 /// A QEMU that was found and asked for its version.
 #[derive(Clone, Debug)]
 pub struct Qemu {
-    program: PathBuf,
-    version: Version,
+    /// The program.
+    pub program: PathBuf,
+    /// What it said it is.
+    pub version: Version,
 }
 
 /// A version of QEMU; later ones compare greater.
@@ -106,18 +108,6 @@ impl Qemu {
             self.program.display(),
             self.version
         ))
-    }
-
-    /// The program.
-    #[must_use]
-    pub fn program(&self) -> &Path {
-        &self.program
-    }
-
-    /// What it said it is.
-    #[must_use]
-    pub fn version(&self) -> Version {
-        self.version
     }
 }
 

@@ -24,15 +24,7 @@ pub fn duration(time: Duration) -> String {
 
 /// Thousands set apart: `12,001`.
 pub fn count(number: u64) -> String {
-    let digits = number.to_string();
-    let mut text = String::with_capacity(digits.len() + digits.len() / 3);
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
+    indicatif::HumanCount(number).to_string()
 }
 
 /// A share from 0.0 to 1.0 as `37.5 %`.

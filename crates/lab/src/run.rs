@@ -32,7 +32,7 @@ pub fn answer(run: &Run, name: &str) -> Answer {
 /// `text`, on `qemu`, with time as `time` says.
 pub fn conditions(answer: &mut Answer, qemu: &Qemu, time: &Time, bundle: &Bundle, text: &str) {
     let (outcome, board) = (&mut answer.outcome, &bundle.tables.board);
-    outcome.parameter("qemu", qemu.version().to_string());
+    outcome.parameter("qemu", qemu.version.to_string());
     outcome.parameter("time", time.about());
     outcome.parameter("host_cores", std::thread::available_parallelism().map_or(0, usize::from));
     outcome.parameter("pcpus", board.pcpu_count);
@@ -48,7 +48,7 @@ pub fn summary(run: &Run, answer: &Answer) -> String {
         text += &format!("{}\n", answer.outcome.table());
     }
     text += &refusal(run).unwrap_or_default();
-    for (vm, name) in run.observer.layout().vms.iter().map(|vm| &vm.name).enumerate() {
+    for (vm, name) in run.observer.layout.vms.iter().map(|vm| &vm.name).enumerate() {
         text += &failure(run, vm, name).unwrap_or_default();
     }
     text + run.end.about()

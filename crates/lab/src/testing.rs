@@ -98,7 +98,7 @@ pub(crate) fn lines(text: &str) -> Vec<Line> {
 
 /// A run of two seconds that left `observer` and said `text`.
 pub(crate) fn run(observer: Observer, text: &str, end: End) -> Run {
-    let (lines, mut said) = (lines(text), Transcript::new(observer.layout().vms.len()));
+    let (lines, mut said) = (lines(text), Transcript::new(observer.layout.vms.len()));
     said.hear(&lines);
     let (elapsed, directory) = (Duration::from_secs(2), "results/run-x".into());
     Run { observer, said, lines, end, elapsed, host: None, instrument: None, directory }

@@ -18,7 +18,7 @@ pub struct Inputs(BTreeMap<String, String>);
 impl Inputs {
     /// Begins with what all have in common: QEMU and the instrument of virtual time.
     pub fn of(bench: &Bench) -> Result<Self> {
-        let qemu = ("qemu".to_owned(), bench.qemu.version().to_string());
+        let qemu = ("qemu".to_owned(), bench.qemu.version.to_string());
         Self(BTreeMap::from([qemu])).files("instrument", &[bench.instrument.path()])
     }
 

@@ -16,7 +16,6 @@ use connection::Tap;
 use lines::Lines;
 use logs::Logs;
 use source::Source;
-use std::fmt;
 use std::io::{self, Write};
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
@@ -25,7 +24,7 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 /// How a machine's UART is to be taken apart.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Default)]
 pub struct ConsoleConfig {
     /// Names of the channels: the hypervisor's, then one for each VM.
     pub names: Vec<String>,
@@ -190,12 +189,6 @@ impl Keyboard {
     }
 }
 
-impl fmt::Debug for Keyboard {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Keyboard").field("channel", &self.channel).finish_non_exhaustive()
-    }
-}
-
 impl Shared {
     fn lock(&self) -> MutexGuard<'_, Lines> {
         self.lines.lock().unwrap_or_else(PoisonError::into_inner)
@@ -205,12 +198,6 @@ impl Shared {
     fn end(&self) {
         self.lock().end();
         self.news.notify_all();
-    }
-}
-
-impl fmt::Debug for Consoles {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Consoles").finish_non_exhaustive()
     }
 }
 

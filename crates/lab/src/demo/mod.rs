@@ -57,7 +57,7 @@ impl Demo {
     /// When the system has no Linux: [`run`] refuses that.
     #[must_use]
     pub fn linux(&self) -> &LinuxProgress {
-        let vm = self.run.observer.layout().vm(LINUX).expect("there is a Linux");
+        let vm = self.run.observer.layout.vm(LINUX).expect("there is a Linux");
         &self.run.said.guests[vm].linux
     }
 }

@@ -76,7 +76,7 @@ impl Demo {
 
     /// Returns what the RTOS has reported, if it began to.
     fn rtos(&self) -> Option<(&Reports, Header)> {
-        let reports = self.run.observer.reports(self.run.observer.layout().vm(RTOS)?)?;
+        let reports = self.run.observer.reports(self.run.observer.layout.vm(RTOS)?)?;
         Some((reports, reports.header?))
     }
 
@@ -155,7 +155,7 @@ impl Demo {
 
     fn check_vms(&self, outcome: &mut Outcome) {
         for name in [LINUX, RTOS] {
-            let vm = self.run.observer.layout().vm(name).zip(self.run.observer.latest());
+            let vm = self.run.observer.layout.vm(name).zip(self.run.observer.latest());
             let starts = vm.map(|(vm, now)| real(now.vms[vm].starts));
             outcome.check(Check::new(&format!("starts of {name}"), starts, "", Goal::Exactly(1.0)));
         }

@@ -8,7 +8,7 @@ use abi::status::{EXIT_NAMES, VcpuStatus};
 
 /// Returns every guest that reports, with its name and microseconds of a tick.
 fn reporting(observer: &Observer) -> impl Iterator<Item = (&str, &Reports, f64)> {
-    let named = observer.layout().vms.iter().enumerate();
+    let named = observer.layout.vms.iter().enumerate();
     named.filter_map(|(vm, layout)| {
         let reports = observer.reports(vm)?;
         Some((layout.name.as_str(), reports, 1e6 / real(reports.header?.counter_hz)))
@@ -39,7 +39,7 @@ pub(super) fn histogram(reports: &Reports, counter_hz: u64) -> Dataset {
 
 fn seen(observer: &Observer) -> Vec<(String, &VcpuStatus, usize)> {
     let vcpus = observer.latest().map_or(&[][..], |now| &now.vcpus).iter().enumerate();
-    vcpus.map(|(index, vcpu)| (observer.layout().vcpu_label(index), vcpu, index)).collect()
+    vcpus.map(|(index, vcpu)| (observer.layout.vcpu_label(index), vcpu, index)).collect()
 }
 
 /// What each vCPU did.
@@ -106,8 +106,8 @@ pub(super) fn pcpus(observer: &Observer) -> Dataset {
 
 /// What each vCPU had of `pcpu`, look by look, if it ever was there.
 pub(super) fn shares(observer: &Observer, pcpu: usize) -> Dataset {
-    let spans: Vec<_> = observer.timeline().spans().collect();
-    let layout = observer.layout();
+    let spans: Vec<_> = observer.timeline.spans().collect();
+    let layout = &observer.layout;
     let mut rows = Vec::new();
     for (vcpu, name) in layout.vcpus.iter().enumerate() {
         if spans.iter().any(|span| span.shares[vcpu].0 == pcpu) {

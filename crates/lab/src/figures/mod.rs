@@ -61,7 +61,7 @@ pub fn check_bugs(outcome: &mut Outcome, observer: &Observer) {
 #[must_use]
 pub fn figures(observer: &Observer) -> Map<String, Value> {
     let mut figures = Map::new();
-    let layout = observer.layout();
+    let layout = &observer.layout;
     for (vm, layout) in layout.vms.iter().enumerate() {
         if let Some(reports) = observer.reports(vm).and_then(report) {
             figures.insert(layout.name.clone(), reports);
@@ -118,7 +118,7 @@ pub fn tell(answer: &mut Answer, run: &Run) {
 
 /// Adds a histogram for each guest that reports, and the shares of each core over time.
 fn illustrate(answer: &mut Answer, observer: &Observer) {
-    for (vm, name) in observer.layout().vms.iter().map(|vm| &vm.name).enumerate() {
+    for (vm, name) in observer.layout.vms.iter().map(|vm| &vm.name).enumerate() {
         let Some(reports) = observer.reports(vm) else { continue };
         let Some(header) = reports.header else { continue };
         let caption = "From the instant the timer interrupt was due to the first instruction of \
@@ -137,7 +137,7 @@ fn illustrate(answer: &mut Answer, observer: &Observer) {
         let plot = Plot::areas(&data::shares(observer, pcpu), "begin_s", "end_s", "share");
         answer.plot(&format!("shares-{pcpu}"), &plot.by("vcpu").colored("vm"), &caption)
     };
-    let cores: Vec<_> = (0..observer.layout().pcpus).map(core).collect();
+    let cores: Vec<_> = (0..observer.layout.pcpus).map(core).collect();
     answer.section("Which vCPU had which core?", html! { @for core in cores { (core) } });
 }
 

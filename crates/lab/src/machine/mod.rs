@@ -37,16 +37,18 @@ const STANDSTILL: &str = "virtual time: no progress";
 const LAST_WORDS: Duration = Duration::from_secs(5);
 
 /// A machine that runs, or ran.
-#[derive(Debug)]
 pub struct Machine {
     // Dropped in this order: the process ends, then its pipes run dry.
     child: Child,
-    consoles: Consoles,
+    /// Its consoles.
+    pub consoles: Consoles,
     errors: Option<JoinHandle<String>>,
     /// What that has read, once QEMU has ended.
     complaint: String,
-    memory: Memory,
-    time: Time,
+    /// Its memory, readable while it runs and after.
+    pub memory: Memory,
+    /// How its time passes.
+    pub time: Time,
     /// In virtual time only.
     control: Option<Control>,
 }
@@ -72,7 +74,7 @@ impl Machine {
             }
         };
         let pipes = control.as_ref().and_then(Control::pipes);
-        let program = qemu.program().as_os_str();
+        let program = qemu.program.as_os_str();
         let child = Child::start(program, &config.args(&memory.path(), pipes), &config.time.env())
             .map_err(|cause| io_error("start QEMU", cause))?;
         let (Some(input), Some(output), Some(errors)) =
@@ -93,18 +95,6 @@ impl Machine {
         Ok(Self { child, consoles, errors, complaint, memory, time, control })
     }
 
-    /// Its memory, readable while it runs and after.
-    #[must_use]
-    pub fn memory(&self) -> &Memory {
-        &self.memory
-    }
-
-    /// Its consoles.
-    #[must_use]
-    pub fn consoles(&self) -> &Consoles {
-        &self.consoles
-    }
-
     /// QEMU's process id.
     #[must_use]
     pub fn id(&self) -> u32 {
@@ -120,12 +110,6 @@ impl Machine {
             Time::Real => None,
             Time::Virtual(time) => time.statistics(),
         }
-    }
-
-    /// How its time passes.
-    #[must_use]
-    pub fn time(&self) -> &Time {
-        &self.time
     }
 
     /// Returns what its threads had of the host's processors so far. While they wait, a machine

@@ -46,7 +46,7 @@ impl VirtualTime {
     /// # Errors
     /// When this QEMU cannot carry the instrument: what to install.
     pub fn new(instrument: &Instrument, qemu: &Qemu, directory: &Path) -> Result<Self> {
-        vtime::qemu::check(qemu.program()).map_err(|error| miette!("{error}"))?;
+        vtime::qemu::check(&qemu.program).map_err(|error| miette!("{error}"))?;
         let options = Options {
             statistics: Some(directory.join(STATISTICS)),
             period: STATISTICS_PERIOD,
@@ -81,12 +81,6 @@ impl VirtualTime {
         self
     }
 
-    /// How far a core may run ahead of another: the length of a turn.
-    #[must_use]
-    pub fn quantum(&self) -> Duration {
-        Duration::from_nanos(self.options.quantum_ns)
-    }
-
     /// What was counted so far; `None` before the instrument has written
     /// anything.
     #[must_use]
@@ -112,7 +106,7 @@ impl Time {
             Self::Real => "of the host (QEMU, multi-threaded TCG)".into(),
             Self::Virtual(time) => format!(
                 "virtual: an instruction is a nanosecond on every core; cores take turns of {} ns",
-                time.quantum().as_nanos()
+                time.options.quantum_ns
             ),
         }
     }

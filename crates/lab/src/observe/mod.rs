@@ -23,11 +23,13 @@ use std::time::{Duration, Instant};
 /// Everything seen of one running system.
 #[derive(Debug)]
 pub struct Observer {
-    layout: Layout,
+    /// What is watched.
+    pub layout: Layout,
     clock: Clock,
     start: Instant,
     latest: Option<Snapshot>,
-    timeline: Timeline,
+    /// How it developed.
+    pub timeline: Timeline,
     reports: Vec<Option<Reports>>,
 }
 
@@ -79,12 +81,6 @@ impl Observer {
         Ok(())
     }
 
-    /// What is watched.
-    #[must_use]
-    pub fn layout(&self) -> &Layout {
-        &self.layout
-    }
-
     /// The latest sight of the status area; `None` before EL2 has set it up.
     #[must_use]
     pub fn latest(&self) -> Option<&Snapshot> {
@@ -95,12 +91,6 @@ impl Observer {
     #[must_use]
     pub fn bugs(&self) -> u64 {
         self.latest.as_ref().map_or(0, |now| now.bugs)
-    }
-
-    /// How it developed.
-    #[must_use]
-    pub fn timeline(&self) -> &Timeline {
-        &self.timeline
     }
 
     /// What VM `vm` reported, if it has a report area.

@@ -152,7 +152,7 @@ fn in_real_time_an_undisturbed_turn_grows_with_our_clock() {
     assert_eq!(latest.now, 250_000);
     assert!(near(latest.share(0, None), 1.0));
     assert!(near(latest.share(1, None), 0.0));
-    let span = observer.timeline().spans().next().unwrap();
+    let span = observer.timeline.spans().next().unwrap();
     assert_eq!(span.shares, [(0, 1.0), (1, 0.0), (1, 1.0)]);
 }
 
@@ -226,7 +226,7 @@ fn a_long_run_is_thinned_out_and_stays_whole() {
         memory.write_bytes(STATUS, status.as_bytes()).unwrap();
         observer.poll_held(&memory, Duration::ZERO).unwrap();
     }
-    let spans: Vec<_> = observer.timeline().spans().collect();
+    let spans: Vec<_> = observer.timeline.spans().collect();
     assert!((400..=1024).contains(&spans.len()), "{}", spans.len());
     assert!(near(spans[0].begin_s, 0.0) && spans.last().unwrap().end_s > 990.0);
     assert!(spans.iter().all(|span| near(span.shares[0].1, 0.75)));

@@ -43,7 +43,7 @@ impl<'a> Seen<'a> {
     /// Returns what is known of VM `name`, if there is one.
     #[must_use]
     pub fn of(name: &str, said: &'a Transcript, observer: &'a Observer) -> Option<Self> {
-        Some(Self { vm: observer.layout().vm(name)?, said, observer })
+        Some(Self { vm: observer.layout.vm(name)?, said, observer })
     }
 
     fn probe(&self) -> &ProbeProgress {
@@ -59,12 +59,12 @@ impl<'a> Seen<'a> {
     }
 
     fn vcpus(&self) -> &[VcpuStatus] {
-        let vcpus = self.observer.layout().vms[self.vm].vcpus.clone();
+        let vcpus = self.observer.layout.vms[self.vm].vcpus.clone();
         self.observer.latest().map_or(&[], |now| &now.vcpus[vcpus])
     }
 
     fn name(&self) -> &str {
-        &self.observer.layout().vms[self.vm].name
+        &self.observer.layout.vms[self.vm].name
     }
 
     /// Returns why the end of this VM is not a good one, if it is not.

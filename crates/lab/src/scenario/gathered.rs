@@ -63,7 +63,7 @@ fn stock(bench: &Bench) -> Result<()> {
 /// back.
 fn came_back(observer: &Observer, which: &[usize]) -> Option<String> {
     let now = observer.latest()?;
-    let first = observer.layout().vms[observer.layout().vm(LINUX)?].vcpus.start;
+    let first = observer.layout.vms[observer.layout.vm(LINUX)?].vcpus.start;
     which.iter().find_map(|&index| {
         let moves = now.vcpus[first + index].migrations;
         (moves < 2).then(|| format!("vCPU {index} moved {moves} times"))

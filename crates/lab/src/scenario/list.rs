@@ -196,8 +196,8 @@ fn equal_shares(observer: &Observer, one: usize, other: usize) -> Option<String>
 /// A vCPU waited for less than a sixth of the time it ran, for a visitor that could
 /// have gone on: a quarter if that goes on when a turn is over only.
 fn little_stolen(observer: &Observer) -> Option<String> {
-    let vm = observer.layout().vm("busy")?;
-    let busy = &observer.latest()?.vcpus[observer.layout().vms[vm].vcpus.start];
+    let vm = observer.layout.vm("busy")?;
+    let busy = &observer.latest()?.vcpus[observer.layout.vms[vm].vcpus.start];
     let (run, stolen) = (busy.run, busy.stolen);
     (stolen * 6 > run).then(|| format!("it waited {stolen} ticks and ran {run}"))
 }
@@ -206,7 +206,7 @@ fn little_stolen(observer: &Observer) -> Option<String> {
 /// not for the report: that would be 130 us.
 fn reports_delay_little(observer: &Observer) -> Option<String> {
     const LATEST_NS: u64 = 3_000;
-    let reports = observer.reports(observer.layout().vm("rtos")?)?;
+    let reports = observer.reports(observer.layout.vm("rtos")?)?;
     let (header, latest) = (reports.header?, u64::from(reports.response.max()?));
     let latest_ns = latest * 1_000_000_000 / header.counter_hz;
     (header.missed > 0 || latest_ns > LATEST_NS)
@@ -216,9 +216,9 @@ fn reports_delay_little(observer: &Observer) -> Option<String> {
 /// The real-time VM took no more than two interrupts for each activation, its timer's and
 /// what may come just then: it would be hundreds.
 fn interrupted_by_its_timer_only(observer: &Observer) -> Option<String> {
-    let vm = observer.layout().vm("rtos")?;
+    let vm = observer.layout.vm("rtos")?;
     let activations = observer.reports(vm)?.header?.written;
-    let vcpu = observer.layout().vms[vm].vcpus.start;
+    let vcpu = observer.layout.vms[vm].vcpus.start;
     let interrupts = observer.latest()?.vcpus[vcpu].exits[Exit::Interrupt as usize];
     (interrupts > 2 * activations)
         .then(|| format!("{interrupts} interrupts came in {activations} activations"))
@@ -230,8 +230,8 @@ fn interrupted_by_its_timer_only(observer: &Observer) -> Option<String> {
 fn moves_and_is_never_late(observer: &Observer) -> Option<String> {
     const MIGRATIONS: u64 = 1_000;
     const LATEST_US: u64 = 20;
-    let vm = observer.layout().vm("rtos")?;
-    let vcpu = observer.layout().vms[vm].vcpus.start;
+    let vm = observer.layout.vm("rtos")?;
+    let vcpu = observer.layout.vms[vm].vcpus.start;
     let migrations = observer.latest()?.vcpus[vcpu].migrations;
     if migrations < MIGRATIONS {
         return Some(format!("it migrated {migrations} times, not {MIGRATIONS}"));

@@ -89,7 +89,7 @@ impl Staged {
         let mut outcome = figures::outcome(self.name, run);
         outcome.figure("ended", run.end.about());
         outcome.figure("hypervisor_console", run.said.hypervisor.lines());
-        for (vm, guest) in run.observer.layout().vms.iter().zip(&run.said.guests) {
+        for (vm, guest) in run.observer.layout.vms.iter().zip(&run.said.guests) {
             let passed = serde_json::json!(guest.probe.passed);
             outcome.figure(&format!("{} passed", vm.name), passed);
             outcome.figure(&format!("{} failed", vm.name), guest.probe.failed.clone());
@@ -107,7 +107,7 @@ impl Staged {
             };
             all.extend(objection.map(|why| format!("{name}: {why}")));
         }
-        if self.expect.len() != run.observer.layout().vms.len() {
+        if self.expect.len() != run.observer.layout.vms.len() {
             all.push("there are VMs of which nothing is expected".into());
         }
         let all_end =

@@ -94,7 +94,7 @@ fn objections(demo: &Demo, migrations: u64) -> Vec<String> {
     demand(cpus == Some(4), format!("Linux found {cpus:?} CPUs"));
     let observer = &demo.run.observer;
     let Some(now) = observer.latest() else { return vec!["nothing was seen".into()] };
-    let layout = observer.layout();
+    let layout = &observer.layout;
     if let Some(vm) = layout.vm(LINUX) {
         let all: u64 = layout.vms[vm].vcpus.clone().map(|vcpu| now.vcpus[vcpu].migrations).sum();
         demand(all >= migrations, format!("Linux's vCPUs migrated {all} times, not {migrations}"));

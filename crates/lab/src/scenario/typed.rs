@@ -65,7 +65,7 @@ impl Conversation {
         self.answers = 0;
         for (vm, name) in self.vms.iter().enumerate() {
             let text = format!("{name} {}\n", self.typed);
-            if let Err(error) = now.machine.consoles().send(channel(vm), text.as_bytes()) {
+            if let Err(error) = now.machine.consoles.send(channel(vm), text.as_bytes()) {
                 self.failure = Some(format!("cannot type to {name}: {error}"));
             }
         }

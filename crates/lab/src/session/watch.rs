@@ -59,7 +59,7 @@ impl<'a> Watch<'a> {
             Time::Virtual(_) => VIRTUAL_TYPING_REST,
         };
         let connected = connections
-            .start(machine.consoles(), typing_rest)
+            .start(&machine.consoles, typing_rest)
             .map_err(|cause| miette!("cannot connect the consoles: {cause}"))?;
         Ok(Self {
             said: Transcript::new(session.layout.vms.len()),
@@ -81,7 +81,7 @@ impl<'a> Watch<'a> {
     }
 
     pub(super) fn run(mut self, mut until: impl FnMut(&Moment) -> bool) -> Result<Run> {
-        let end = match self.machine.time() {
+        let end = match self.machine.time {
             Time::Real => self.watch(&mut until),
             Time::Virtual(_) => self.hold(&mut until),
         };
@@ -91,18 +91,18 @@ impl<'a> Watch<'a> {
         let elapsed = self.start.elapsed();
         let instrument = self.machine.statistics();
         // The machine is gone, and complete: the last look and the last lines.
-        match self.machine.time() {
-            Time::Real => self.observer.poll(self.machine.memory())?,
+        match self.machine.time {
+            Time::Real => self.observer.poll(&self.machine.memory)?,
             Time::Virtual(_) => {
                 let last = instrument.as_ref().map(|last| Duration::from_nanos(last.virtual_ns));
                 let time = last.or(self.virtual_time).unwrap_or_default();
-                self.observer.poll_held(self.machine.memory(), time)?;
+                self.observer.poll_held(&self.machine.memory, time)?;
             }
         }
         self.judge(Duration::ZERO, &mut until);
         // The terminal is as it was before anything else is said.
         drop(self.connected);
-        let lines = self.machine.consoles().follow(&mut Cursor::default(), Duration::ZERO);
+        let lines = self.machine.consoles.follow(&mut Cursor::default(), Duration::ZERO);
         let Self { observer, said, host, session, .. } = self;
         let directory = session.directory;
         Ok(Run { observer, said, lines, end, elapsed, host, instrument, directory })
@@ -113,7 +113,7 @@ impl<'a> Watch<'a> {
         loop {
             let is_due = self.is_due();
             if is_due {
-                self.observer.poll(self.machine.memory())?;
+                self.observer.poll(&self.machine.memory)?;
                 self.show();
             }
             let left = self.next_look.saturating_duration_since(Instant::now());
@@ -139,7 +139,7 @@ impl<'a> Watch<'a> {
                 let now = Duration::from_nanos(held.at_ns);
                 (self.virtual_time, self.is_at_rest) = (Some(now), held.at_rest);
                 self.held = Instant::now();
-                self.observer.poll_held(self.machine.memory(), now)?;
+                self.observer.poll_held(&self.machine.memory, now)?;
                 if self.judge(Duration::ZERO, until) {
                     return Ok(End::Reached);
                 }
@@ -173,7 +173,7 @@ impl<'a> Watch<'a> {
     /// Takes new lines, for which it waits at most `limit`. Returns true if `until` has seen
     /// enough.
     fn judge(&mut self, limit: Duration, until: &mut impl FnMut(&Moment) -> bool) -> bool {
-        let lines: Vec<Line> = self.machine.consoles().follow(&mut self.cursor, limit);
+        let lines: Vec<Line> = self.machine.consoles.follow(&mut self.cursor, limit);
         self.tail.extend(&lines);
         self.said.hear(&lines);
         let (said, observer, machine) = (&self.said, &self.observer, &self.machine);
@@ -199,7 +199,7 @@ impl<'a> Watch<'a> {
         }
         // When the UART has closed, the process is about to end: wait for that
         // here instead of going round without a rest.
-        let rest = if self.machine.consoles().ended() { LOOK } else { Duration::ZERO };
+        let rest = if self.machine.consoles.ended() { LOOK } else { Duration::ZERO };
         if self.machine.ended_within(rest)? {
             return Ok(Some(End::PoweredOff));
         }
@@ -211,7 +211,7 @@ impl<'a> Watch<'a> {
                 START.as_secs()
             ));
         }
-        match self.machine.time() {
+        match self.machine.time {
             Time::Virtual(_) => self.stands_still(),
             Time::Real => Ok(None),
         }
@@ -240,7 +240,7 @@ impl<'a> Watch<'a> {
 
 /// Returns true if the hypervisor that there should be has not come up in all that time.
 fn is_silent(observer: &Observer, elapsed: Duration) -> bool {
-    elapsed >= START && observer.latest().is_none() && !observer.layout().vms.is_empty()
+    elapsed >= START && observer.latest().is_none() && !observer.layout.vms.is_empty()
 }
 
 /// Returns the next multiple of `period`.

@@ -70,7 +70,7 @@ impl View for Live {
 pub(super) fn lines(title: &str, scene: &Scene, recent: &mut Recent) -> Vec<String> {
     let before = recent.before(scene);
     let mut lines = vec![headline(title, scene), String::new()];
-    for vm in 0..scene.observer.layout().vms.len() {
+    for vm in 0..scene.observer.layout.vms.len() {
         lines.extend(vm_lines(scene, before.as_ref(), vm));
     }
     lines.push(String::new());
@@ -84,7 +84,7 @@ fn headline(title: &str, scene: &Scene) -> String {
 }
 
 fn vm_lines(scene: &Scene, before: Option<&crate::observe::Snapshot>, vm: usize) -> Vec<String> {
-    let name = &scene.observer.layout().vms[vm].name;
+    let name = &scene.observer.layout.vms[vm].name;
     let state = vm_state(scene.observer.latest(), vm);
     let name = vm_style(vm).bold().apply_to(pad(name, 16)).to_string();
     let mut heads = [format!("  {name}{}", pad(&state, 22))].into_iter();
@@ -101,7 +101,7 @@ fn vm_lines(scene: &Scene, before: Option<&crate::observe::Snapshot>, vm: usize)
 }
 
 fn console_lines(scene: &Scene) -> impl Iterator<Item = String> {
-    let vms = scene.observer.layout().vms.iter().enumerate();
+    let vms = scene.observer.layout.vms.iter().enumerate();
     let guests = vms.map(|(vm, layout)| (channel(vm), layout.name.as_str(), vm_style(vm)));
     let own = (HYPERVISOR, "hypervisor", Style::new().for_stderr().dim());
     std::iter::once(own).chain(guests).flat_map(move |(channel, name, style)| {

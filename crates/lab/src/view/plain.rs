@@ -5,7 +5,6 @@ use super::scene::{Recent, Scene, latency, vcpu_shares, vm_state};
 use crate::bundle::channel;
 use crate::quantity::percent;
 use std::collections::BTreeMap;
-use std::fmt;
 use std::io::Write;
 use std::time::Duration;
 
@@ -29,7 +28,7 @@ impl Plain {
 
     fn lines(&mut self, scene: &Scene) -> Vec<String> {
         let before = self.recent.before(scene);
-        let layout = scene.observer.layout();
+        let layout = &scene.observer.layout;
         let time = format!("[{:6.1} s{}]", scene.elapsed.as_secs_f64(), virtual_time(scene));
         let mut lines = Vec::new();
         for (vm, name) in layout.vms.iter().map(|vm| &vm.name).enumerate() {
@@ -73,11 +72,5 @@ impl View for Plain {
             // The pipe may be closed by now; the run goes on all the same.
             drop(writeln!(self.out, "{line}"));
         }
-    }
-}
-
-impl fmt::Debug for Plain {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Plain").field("next", &self.next).finish_non_exhaustive()
     }
 }

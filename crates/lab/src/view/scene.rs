@@ -99,7 +99,7 @@ pub(super) fn vcpu_shares(
     vm: usize,
 ) -> Vec<(usize, usize, f64)> {
     let Some(now) = scene.observer.latest() else { return Vec::new() };
-    let layout = scene.observer.layout();
+    let layout = &scene.observer.layout;
     let share =
         |v: usize| (layout.vcpus[v].index, now.vcpus[v].pcpu as usize, now.share(v, before));
     layout.vms[vm].vcpus.clone().map(share).collect()

@@ -107,7 +107,7 @@ fn the_live_block_shows_state_shares_latency_and_last_lines() {
 
 #[test]
 fn before_el2_has_begun_the_views_say_so() {
-    let layout = observer().layout().clone();
+    let layout = observer().layout.clone();
     let observer = Observer::new(layout);
     let tail = Tail::default();
     let scene = Scene {

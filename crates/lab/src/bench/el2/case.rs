@@ -98,7 +98,7 @@ pub fn run(case: &Case, bench: &Bench, tell: Tell<'_>) -> Result<Seen> {
         Case::Demo { separation } => demonstrate(*separation, bench, tell)?,
     };
     // One guest at most reports.
-    let reports = (0..observer.layout().vms.len()).find_map(|vm| observer.reports(vm));
+    let reports = (0..observer.layout.vms.len()).find_map(|vm| observer.reports(vm));
     let [response, dispatch] =
         reports.map(|r| [r.response.clone(), r.dispatch.clone()]).unwrap_or_default();
     let real_s = begin.elapsed().as_secs_f64();

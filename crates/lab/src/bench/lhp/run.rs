@@ -275,7 +275,7 @@ fn lateness(observer: &Observer, wanted: u32) -> Result<Lateness> {
 fn vcpus(observer: &Observer) -> Vec<Vcpu> {
     let Some(now) = observer.latest() else { return Vec::new() };
     let vcpu = |(index, vcpu): (usize, &VcpuStatus)| Vcpu {
-        name: observer.layout().vcpu_label(index),
+        name: observer.layout.vcpu_label(index),
         run_s: now.time(vcpu.run).as_secs_f64(),
         stolen_s: now.time(vcpu.stolen).as_secs_f64(),
         switches: vcpu.switches,

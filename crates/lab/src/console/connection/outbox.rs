@@ -5,7 +5,6 @@
 
 use rustix::fd::{AsFd, BorrowedFd};
 use std::collections::VecDeque;
-use std::fmt;
 use std::io::{self, PipeReader, PipeWriter, Read, Write};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -49,12 +48,6 @@ impl Tap {
     /// Nothing more will come.
     pub(in crate::console) fn close(&self) {
         self.outbox.close();
-    }
-}
-
-impl fmt::Debug for Tap {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Tap").field("channel", &self.channel).finish_non_exhaustive()
     }
 }
 

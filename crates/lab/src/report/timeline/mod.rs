@@ -70,7 +70,11 @@ impl Schedule<'_> {
             svg xmlns="http://www.w3.org/2000/svg" viewBox=(format!("0 0 {WIDTH} {}", point(bottom + 44.0))) width=(WIDTH) height=(point(bottom + 44.0)) role="img" {
                 title { (self.title) }
                 style { (PreEscaped(STYLE)) }
-                (patterns())
+                defs {
+                    pattern id="lcs" width="6" height="6" patternUnits="userSpaceOnUse" patternTransform="rotate(45)" {
+                        rect width="2" height="6" fill="#ffffff" fill-opacity="0.55" {}
+                    }
+                }
                 rect.paper width="100%" height="100%" {}
                 text.title x="20" y="30" { (self.title) }
                 (legend())
@@ -138,16 +142,6 @@ const UNITS: [(u64, f64, &str); 4] =
 fn short(ns: u64) -> String {
     let (_, one, name) = UNITS.iter().rfind(|(_, one, _)| ns as f64 >= *one).unwrap_or(&UNITS[0]);
     format!("{} {name}", crate::quantity::number(ns as f64 / one))
-}
-
-fn patterns() -> Markup {
-    html! {
-        defs {
-            pattern id="lcs" width="6" height="6" patternUnits="userSpaceOnUse" patternTransform="rotate(45)" {
-                rect width="2" height="6" fill="#ffffff" fill-opacity="0.55" {}
-            }
-        }
-    }
 }
 
 fn legend() -> Markup {
