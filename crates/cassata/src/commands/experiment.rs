@@ -5,7 +5,10 @@ use crate::cli::{Experiment as Arguments, Paper, Vmpcp};
 use crate::place;
 use lab::answer::Answer;
 use lab::experiment::case_study::CaseStudy;
-use lab::experiment::vmpcp::{self, figure::Figure};
+use lab::experiment::vmpcp::{
+    self,
+    figure::{FIGURES, Figure},
+};
 use lab::interrupt::{EXIT_CODE, Interrupt};
 use lab::progress::Progress;
 use lab::results::Directory;
@@ -32,9 +35,9 @@ fn tell(answer: &Answer) -> Result<()> {
 
 fn figures(arguments: &Vmpcp, interrupt: &Interrupt) -> Result<u8> {
     let asked = |figure: &Figure| {
-        arguments.figures.is_empty() || arguments.figures.contains(&figure.number())
+        arguments.figures.is_empty() || arguments.figures.contains(&figure.number)
     };
-    for figure in Figure::ALL.into_iter().filter(asked) {
+    for figure in FIGURES.into_iter().filter(asked) {
         let mut progress = Progress::new("experiment vmpcp");
         let (tasksets, seed) = (arguments.tasksets, arguments.seed);
         let done =

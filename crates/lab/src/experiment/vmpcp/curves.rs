@@ -53,7 +53,7 @@ impl Curves {
         mut go_on: impl FnMut(f64) -> bool,
     ) -> Computed<Option<Self>> {
         let mut points = Vec::new();
-        let values = figure.values();
+        let values = figure.values;
         for (index, &value) in values.iter().enumerate() {
             let mut point = Point { value, tasksets: draw.tasksets, schedulable: [0; 4] };
             let mut done = 0;
@@ -127,7 +127,7 @@ impl Point {
 
 /// One taskset: which schemes schedule it, 0 or 1.
 fn one(figure: Figure, point: usize, value: f64, how: Draw, taskset: u64) -> Computed<[u64; 4]> {
-    let mut random = random(how.seed, figure.number(), point, taskset);
-    let system = draw(&figure.setting(value), how.choices, &mut random);
+    let mut random = random(how.seed, figure.number, point, taskset);
+    let system = draw(&(figure.setting)(value), how.choices, &mut random);
     Ok(schedulable(&system, how.choices.budgets)?.map(u64::from))
 }

@@ -13,104 +13,76 @@ const ALMOST: f64 = 5.0;
 const NOISE: f64 = 2.0;
 
 /// One of the five experiments.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Figure {
-    /// The size of a gcs.
-    Six,
-    /// Lockers per mutex.
-    Seven,
-    /// Gcs's per task.
-    Eight,
-    /// The vCPU period.
-    Nine,
-    /// The utilization of the tasks of a vCPU.
-    Ten,
-}
-
-impl Figure {
-    /// In the paper's order.
-    pub const ALL: [Self; 5] = [Self::Six, Self::Seven, Self::Eight, Self::Nine, Self::Ten];
-
+#[derive(Clone, Copy, Debug)]
+pub struct Figure {
     /// As the paper numbers it.
-    pub fn number(self) -> u32 {
-        6 + self as u32
-    }
-
+    pub number: u32,
     /// What varies, with its unit.
-    pub fn varies(self) -> &'static str {
-        match self {
-            Self::Six => "size of a gcs (µs)",
-            Self::Seven => "lockers per mutex",
-            Self::Eight => "gcs's per task",
-            Self::Nine => "vCPU period (ms)",
-            Self::Ten => "task utilization per vCPU (%)",
-        }
-    }
-
+    pub varies: &'static str,
     /// What the paper says of the figure, in its words or near them.
-    pub fn says(self) -> &'static str {
-        match self {
-            Self::Six => {
-                "PSnO and DSnO are almost unaffected by the size of a gcs; PSwO and DSwO fall as it \
-                 grows, DSwO performs better than PSwO"
-            }
-            Self::Seven => {
-                "performance degrades only when the number of lockers per mutex is very high \
-                 (more than 12)"
-            }
-            Self::Eight => {
-                "the lead of DSwO grows with the number of gcs's per task; at 32, DSwO shows no \
-                 noticeable degradation"
-            }
-            Self::Nine => {
-                "DSwO performs much better than the others; at a vCPU period of 40 ms the \
-                 difference is about 80 %"
-            }
-            Self::Ten => {
-                "all schemes fall above 17.0 %; at 19.0 % DSwO is better than PSnO and DSnO, at \
-                 20.0 % it is the opposite"
-            }
-        }
-    }
-
+    pub says: &'static str,
     /// What varies takes these values. The text of the paper says neither the
     /// ranges nor the steps but those it mentions; for Figure 7 it says that they
     /// are all possible values, which for 48 tasks are the divisors of 48.
-    pub fn values(self) -> &'static [f64] {
-        match self {
-            Self::Six => {
-                &[10.0, 50.0, 100.0, 150.0, 200.0, 250.0, 300.0, 350.0, 400.0, 450.0, 500.0]
-            }
-            Self::Seven => &[1.0, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0, 24.0, 48.0],
-            Self::Eight => &[1.0, 2.0, 4.0, 8.0, 16.0, 32.0],
-            Self::Nine => &[5.0, 10.0, 15.0, 20.0, 25.0, 30.0, 35.0, 40.0, 45.0, 50.0],
-            Self::Ten => {
-                &[15.0, 15.5, 16.0, 16.5, 17.0, 17.5, 18.0, 18.5, 19.0, 19.5, 20.0, 20.5, 21.0]
-            }
-        }
-    }
+    pub values: &'static [f64],
+    /// Table I, and in it a value of what varies.
+    pub setting: fn(f64) -> Setting,
+    statements: fn(&Curves) -> Vec<Check>,
+}
 
-    /// Table I, and in it `value` of what varies.
-    pub fn setting(self, value: f64) -> Setting {
-        let (base, whole) = (Setting::BASE, value as u64);
-        match self {
-            Self::Six => Setting { gcs_ns: whole * 1_000, ..base },
-            Self::Seven => Setting { lockers_per_mutex: whole as usize, ..base },
-            Self::Eight => Setting { gcs_per_task: whole as usize, ..base },
-            Self::Nine => Setting { vcpu_period_ns: whole * 1_000_000, ..base },
-            Self::Ten => Setting { utilization: value / 100.0, ..base },
-        }
-    }
+/// In the paper's order.
+pub const FIGURES: [Figure; 5] = [
+    Figure {
+        number: 6,
+        varies: "size of a gcs (µs)",
+        says: "PSnO and DSnO are almost unaffected by the size of a gcs; PSwO and DSwO fall as it \
+               grows, DSwO performs better than PSwO",
+        values: &[10.0, 50.0, 100.0, 150.0, 200.0, 250.0, 300.0, 350.0, 400.0, 450.0, 500.0],
+        setting: |us| Setting { gcs_ns: us as u64 * 1_000, ..Setting::BASE },
+        statements: size_of_a_gcs,
+    },
+    Figure {
+        number: 7,
+        varies: "lockers per mutex",
+        says: "performance degrades only when the number of lockers per mutex is very high \
+               (more than 12)",
+        values: &[1.0, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0, 24.0, 48.0],
+        setting: |count| Setting { lockers_per_mutex: count as usize, ..Setting::BASE },
+        statements: lockers,
+    },
+    Figure {
+        number: 8,
+        varies: "gcs's per task",
+        says: "the lead of DSwO grows with the number of gcs's per task; at 32, DSwO shows no \
+               noticeable degradation",
+        values: &[1.0, 2.0, 4.0, 8.0, 16.0, 32.0],
+        setting: |count| Setting { gcs_per_task: count as usize, ..Setting::BASE },
+        statements: gcs_per_task,
+    },
+    Figure {
+        number: 9,
+        varies: "vCPU period (ms)",
+        says: "DSwO performs much better than the others; at a vCPU period of 40 ms the \
+               difference is about 80 %",
+        values: &[5.0, 10.0, 15.0, 20.0, 25.0, 30.0, 35.0, 40.0, 45.0, 50.0],
+        setting: |ms| Setting { vcpu_period_ns: ms as u64 * 1_000_000, ..Setting::BASE },
+        statements: vcpu_period,
+    },
+    Figure {
+        number: 10,
+        varies: "task utilization per vCPU (%)",
+        says: "all schemes fall above 17.0 %; at 19.0 % DSwO is better than PSnO and DSnO, at \
+               20.0 % it is the opposite",
+        values: &[15.0, 15.5, 16.0, 16.5, 17.0, 17.5, 18.0, 18.5, 19.0, 19.5, 20.0, 20.5, 21.0],
+        setting: |percent| Setting { utilization: percent / 100.0, ..Setting::BASE },
+        statements: utilization,
+    },
+];
 
+impl Figure {
     /// What the paper says, as checks of `curves`. Values are percentage points.
     pub fn claims(self, curves: &Curves) -> Vec<Check> {
-        let mut claims = match self {
-            Self::Six => size_of_a_gcs(curves),
-            Self::Seven => lockers(curves),
-            Self::Eight => gcs_per_task(curves),
-            Self::Nine => vcpu_period(curves),
-            Self::Ten => utilization(curves),
-        };
+        let mut claims = (self.statements)(curves);
         let above = curves.most(|point| {
             let others = Scheme::ALL.into_iter().filter(|&scheme| scheme != Scheme::PSwO);
             let worst = others.map(|scheme| point.percent(scheme)).fold(f64::MAX, f64::min);

@@ -31,7 +31,7 @@ const FEWER: u64 = 10;
 const ENOUGH: u64 = 500;
 
 /// One figure, with our choices and others.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct Experiment {
     /// Which.
     pub figure: Figure,
@@ -69,7 +69,7 @@ pub fn run(
     let mut compute = |what: &str, draw| {
         Curves::compute(figure, draw, |share| {
             let percent = 100.0 * share;
-            progress.now(&format!("figure {}, {what}: {percent:.0} %", figure.number()));
+            progress.now(&format!("figure {}, {what}: {percent:.0} %", figure.number));
             !interrupt.requested()
         })
     };

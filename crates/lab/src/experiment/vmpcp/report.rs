@@ -16,16 +16,16 @@ use serde_json::{Value, json};
 impl Experiment {
     /// Returns the name of the directory of its results.
     pub fn name(&self) -> String {
-        format!("vmpcp-figure-{}", self.figure.number())
+        format!("vmpcp-figure-{}", self.figure.number)
     }
 
     /// The answer. Its checks are the paper's statements.
     pub fn answer(&self) -> Answer {
-        let (number, varies) = (self.figure.number(), self.figure.varies());
+        let (number, varies) = (self.figure.number, self.figure.varies);
         let lead = format!(
             "Schedulable tasksets over the {varies}. The paper says: {}. Below, each statement is a \
              check of what we computed; one that does not hold is a finding, not a fault.",
-            self.figure.says()
+            self.figure.says
         );
         let mut answer = Answer::new(&self.name(), &format!("vMPCP, figure {number}"), &lead);
         self.record(&mut answer.outcome);
@@ -38,7 +38,7 @@ impl Experiment {
         let plot = answer.plot("figure", &plot.up_to(100.0), &caption);
         answer.section("Our figure", plot);
         answer.data(&self.data());
-        answer.say(&format!("The paper: {}.\n{}", self.figure.says(), told(&claims)));
+        answer.say(&format!("The paper: {}.\n{}", self.figure.says, told(&claims)));
         answer.section("What we chose", html! { p { (CHOICES) } });
         answer.data(&self.sensitivity());
         claims.into_iter().for_each(|claim| answer.outcome.check(claim));
@@ -51,7 +51,7 @@ impl Experiment {
         outcome.parameter("seed", self.draw.seed);
         outcome.parameter("base", base());
         outcome.parameter("choices", CHOICES);
-        outcome.figure("varies", self.figure.varies());
+        outcome.figure("varies", self.figure.varies);
         let others =
             self.others.iter().map(|other| (other.name.to_owned(), percents(&other.curves)));
         outcome.figure("other_choices", Value::Object(others.collect()));
@@ -59,9 +59,9 @@ impl Experiment {
 
     /// A row for each point, a column for each scheme.
     fn data(&self) -> Dataset {
-        let title = format!("Figure {}: schedulable tasksets", self.figure.number());
+        let title = format!("Figure {}: schedulable tasksets", self.figure.number);
         let points = Dataset::of("figure", &title, &self.curves.points);
-        let mut all = points.name("value", |point| point.value).head(self.figure.varies());
+        let mut all = points.name("value", |point| point.value).head(self.figure.varies);
         for scheme in Scheme::ALL {
             all = all.column(scheme.name(), Unit::Percent, |point| point.percent(scheme));
         }
@@ -74,7 +74,7 @@ impl Experiment {
         Dataset::of("curves", "", Scheme::ALL.into_iter().flat_map(each))
             .name("scheme", |(scheme, _)| scheme.name())
             .name("point", |(_, point)| point.value)
-            .head(self.figure.varies())
+            .head(self.figure.varies)
             .column("schedulable", Unit::Percent, |(scheme, point)| point.percent(*scheme))
             .head("schedulable tasksets")
             .done()

@@ -1,4 +1,5 @@
 use super::curves::Point;
+use super::figure::FIGURES;
 use super::*;
 
 fn few(figure: Figure, seed: u64) -> Curves {
@@ -9,34 +10,34 @@ fn few(figure: Figure, seed: u64) -> Curves {
 #[test]
 fn the_same_seed_gives_the_same_figure_on_any_number_of_cores() {
     let alone = rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap();
-    let first = alone.install(|| few(Figure::Nine, 3));
+    let first = alone.install(|| few(FIGURES[3], 3));
     let others = rayon::ThreadPoolBuilder::new().num_threads(3).build().unwrap();
-    assert_eq!(others.install(|| few(Figure::Nine, 3)), first);
-    assert_ne!(few(Figure::Nine, 4), first);
+    assert_eq!(others.install(|| few(FIGURES[3], 3)), first);
+    assert_ne!(few(FIGURES[3], 4), first);
 }
 
 #[test]
 fn a_refused_request_gets_nothing() {
     let draw = Draw { tasksets: 10, seed: 1, choices: Choices::BASE };
-    assert_eq!(Curves::compute(Figure::Ten, draw, |_| false), Ok(None));
+    assert_eq!(Curves::compute(FIGURES[4], draw, |_| false), Ok(None));
 }
 
 #[test]
 fn settings_are_table_i_but_for_what_varies() {
-    assert_eq!(Figure::ALL.map(Figure::number), [6, 7, 8, 9, 10]);
-    for figure in Figure::ALL {
-        let tasks = figure.values().iter().map(|&value| figure.setting(value));
+    assert_eq!(FIGURES.map(|figure| figure.number), [6, 7, 8, 9, 10]);
+    for figure in FIGURES {
+        let tasks = figure.values.iter().map(|&value| (figure.setting)(value));
         for setting in tasks {
             assert_eq!((setting.tasks(), setting.vcpus()), (48, 16));
             assert_eq!(48 % setting.lockers_per_mutex, 0);
         }
     }
     let base = setting::Setting::BASE;
-    assert_eq!(Figure::Six.setting(10.0), base);
-    assert_eq!(Figure::Seven.setting(2.0), base);
-    assert_eq!(Figure::Eight.setting(1.0), base);
-    assert_eq!(Figure::Nine.setting(5.0), base);
-    assert_eq!(Figure::Ten.setting(15.0), base);
+    assert_eq!((FIGURES[0].setting)(10.0), base);
+    assert_eq!((FIGURES[1].setting)(2.0), base);
+    assert_eq!((FIGURES[2].setting)(1.0), base);
+    assert_eq!((FIGURES[3].setting)(5.0), base);
+    assert_eq!((FIGURES[4].setting)(15.0), base);
 }
 
 /// Curves that do what the paper says of figures 9 and 10.
@@ -52,37 +53,34 @@ fn statements_agree_with_what_they_describe_and_with_nothing_else() {
         claims.iter().filter(|claim| claim.holds()).count() as f64 / claims.len() as f64
     };
     // PSwO, DSwO, PSnO, DSnO.
-    let nine = drawn(Figure::Nine.values(), |ms| if ms < 20.0 { [100; 4] } else { [0, 82, 2, 2] });
-    assert_eq!(agree(Figure::Nine, &nine), 1.0);
-    let ten = drawn(Figure::Ten.values(), |percent| match percent {
+    let nine = drawn(FIGURES[3].values, |ms| if ms < 20.0 { [100; 4] } else { [0, 82, 2, 2] });
+    assert_eq!(agree(FIGURES[3], &nine), 1.0);
+    let ten = drawn(FIGURES[4].values, |percent| match percent {
         ..=17.0 => [99, 100, 100, 100],
         ..=19.0 => [30, 70, 60, 60],
         _ => [0, 20, 40, 40],
     });
-    assert_eq!(agree(Figure::Ten, &ten), 1.0);
-    let flat = drawn(Figure::Ten.values(), |_| [100; 4]);
-    assert!(agree(Figure::Ten, &flat) < 0.5);
-    let flat = drawn(Figure::Nine.values(), |_| [100; 4]);
-    assert!(agree(Figure::Nine, &flat) < 1.0);
+    assert_eq!(agree(FIGURES[4], &ten), 1.0);
+    let flat = drawn(FIGURES[4].values, |_| [100; 4]);
+    assert!(agree(FIGURES[4], &flat) < 0.5);
+    let flat = drawn(FIGURES[3].values, |_| [100; 4]);
+    assert!(agree(FIGURES[3], &flat) < 1.0);
 }
 
 #[test]
 fn the_page_shows_the_figure_and_every_statement() {
-    let others = Choices::OTHERS.map(|(name, _)| Other {
-        name,
-        tasksets: 40,
-        curves: few(Figure::Eight, 2),
-    });
+    let others =
+        Choices::OTHERS.map(|(name, _)| Other { name, tasksets: 40, curves: few(FIGURES[2], 2) });
     let draw = Draw { tasksets: 40, seed: 1, choices: Choices::BASE };
-    let curves = few(Figure::Eight, 1);
-    let experiment = Experiment { figure: Figure::Eight, draw, curves, others: others.into() };
+    let curves = few(FIGURES[2], 1);
+    let experiment = Experiment { figure: FIGURES[2], draw, curves, others: others.into() };
     let answer = experiment.answer();
     let (page, summary) = (answer.page(), answer.findings());
     for claim in answer.outcome.checks() {
         assert!(page.contains(&claim.name) && summary.contains(&claim.name));
     }
     let points = answer.outcome.figures["figure"].as_array().unwrap();
-    assert_eq!(points.len(), Figure::Eight.values().len());
+    assert_eq!(points.len(), FIGURES[2].values.len());
     assert!(points[0]["DSwO_percent"].is_f64() && points[0]["tasksets"].is_u64());
     let others = &answer.outcome.figures["other_choices"];
     assert_eq!(others.as_object().unwrap().len(), Choices::OTHERS.len());
@@ -91,7 +89,7 @@ fn the_page_shows_the_figure_and_every_statement() {
 /// At an analysis's own words: DSwO does not mind 32 gcs's per task.
 #[test]
 fn forty_tasksets_show_what_matters_most() {
-    let curves = few(Figure::Eight, 1);
+    let curves = few(FIGURES[2], 1);
     let last = curves.points.last().unwrap();
     assert!(last.lead() > 90.0, "{last:?}");
 }
