@@ -21,7 +21,7 @@ pub fn was_requested() -> bool {
     INSTALLED.get().is_some_and(Interrupt::requested)
 }
 
-/// Says when the user has asked us to stop. Clones share the answer.
+/// Says when the user has asked us, or a run, to stop. Clones share the answer.
 #[derive(Clone, Debug, Default)]
 pub struct Interrupt {
     asked: Arc<AtomicBool>,

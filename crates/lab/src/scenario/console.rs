@@ -2,12 +2,12 @@
 
 use super::staged::description;
 use super::{REAL_LIMIT, typed};
+use crate::console::connection::open_pty;
 use crate::suite::{Bench, Scenario};
 use miette::{IntoDiagnostic, Result, miette};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{Mode, OFlags};
 use rustix::process::{Pid, Signal, kill_process};
-use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{LocalModes, tcgetattr};
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -151,12 +151,7 @@ struct Person {
 
 impl Person {
     fn sit_down(bench: &Bench, system: &Path, arguments: &[&str]) -> Result<Self> {
-        let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;
-        let terminal = openpt(flags).into_diagnostic()?;
-        grantpt(&terminal).into_diagnostic()?;
-        unlockpt(&terminal).into_diagnostic()?;
-        let name = ptsname(&terminal, Vec::new()).into_diagnostic()?;
-        let own = open_terminal(Path::new(name.to_str().into_diagnostic()?))?;
+        let (terminal, own, _) = open_pty().into_diagnostic()?;
         let log = File::create(bench.directory.join("stderr.log")).into_diagnostic()?;
         let child = command(bench, system, arguments)
             .stdin(own.try_clone().into_diagnostic()?)

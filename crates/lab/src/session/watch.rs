@@ -1,9 +1,10 @@
 //! Watches a machine from its start to its end.
 
 use super::{End, Moment, Run, START, Session};
-use crate::console::connection::{Connected, Quit};
+use crate::console::connection::Connected;
 use crate::console::{Cursor, Line};
 use crate::guests::Transcript;
+use crate::interrupt::Interrupt;
 use crate::machine::{HostUse, Machine, Time};
 use crate::observe::Observer;
 use crate::view::{Scene, Tail};
@@ -30,7 +31,7 @@ pub(super) struct Watch<'a> {
     said: Transcript,
     connected: Connected,
     /// A user at a console has asked for the end.
-    quit: Quit,
+    quit: Interrupt,
     /// Something is connected that may type at any time.
     is_typed_to: bool,
     start: Instant,

@@ -23,9 +23,11 @@ mod terminal;
 mod tests;
 
 pub use outbox::Tap;
+pub(crate) use port::open_pty;
 pub use request::{Request, Where};
 
 use super::Consoles;
+use crate::interrupt::Interrupt;
 use escape::Escape;
 use miette::{Result, miette};
 use outbox::Outbox;
@@ -34,7 +36,6 @@ use pump::Pump;
 use rustix::fd::OwnedFd;
 use std::io;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 use terminal::RawMode;
@@ -47,10 +48,6 @@ pub struct Line<'a> {
     /// Its channel ([`abi::console`]).
     pub channel: u8,
 }
-
-/// Says when the user at the keyboard has asked for the end. Clones share the answer.
-#[derive(Clone, Debug, Default)]
-pub struct Quit(Arc<AtomicBool>);
 
 /// The user's terminal, or what stands in for it: descriptors to read keys from and to show on.
 #[derive(Debug)]
@@ -78,7 +75,8 @@ struct Connection {
 #[derive(Default)]
 pub struct Connections {
     all: Vec<Connection>,
-    quit: Quit,
+    /// The end, which the user at the keyboard may ask for.
+    quit: Interrupt,
 }
 
 /// Bytes flow until this is dropped, which also leaves the terminal as it was.
@@ -87,18 +85,6 @@ pub struct Connected {
     pumps: Vec<(Arc<Outbox>, Option<JoinHandle<()>>)>,
     // Dropped last: the guest's last words are still written in raw mode.
     _terminal: Option<RawMode>,
-}
-
-impl Quit {
-    /// Returns true once the end was asked for.
-    #[must_use]
-    pub fn requested(&self) -> bool {
-        self.0.load(Ordering::Relaxed)
-    }
-
-    fn request(&self) {
-        self.0.store(true, Ordering::Relaxed);
-    }
 }
 
 impl Seat {
@@ -162,7 +148,7 @@ impl Connections {
 
     /// Returns what tells that the user at the keyboard has asked for the end.
     #[must_use]
-    pub fn quit(&self) -> Quit {
+    pub fn quit(&self) -> Interrupt {
         self.quit.clone()
     }
 

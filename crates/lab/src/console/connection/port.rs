@@ -62,12 +62,7 @@ impl Port {
 
     /// Opens a pseudo-terminal in raw mode: what a guest prints comes out byte for byte.
     pub(super) fn pty() -> io::Result<Self> {
-        let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC)?;
-        grantpt(&master)?;
-        unlockpt(&master)?;
-        let path = PathBuf::from(OsString::from_vec(ptsname(&master, Vec::new())?.into_bytes()));
-        let flags = OFlags::RDWR | OFlags::NOCTTY | OFlags::CLOEXEC;
-        let other_side = rustix::fs::open(&path, flags, Mode::empty())?;
+        let (master, other_side, path) = open_pty()?;
         let mut mode = tcgetattr(&other_side)?;
         mode.make_raw();
         tcsetattr(&other_side, OptionalActions::Now, &mode)?;
@@ -198,6 +193,16 @@ impl Drop for Port {
             drop(fs::remove_file(path));
         }
     }
+}
+
+/// Opens a pseudo-terminal: both its sides, and the path of the second.
+pub(crate) fn open_pty() -> io::Result<(OwnedFd, OwnedFd, PathBuf)> {
+    let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC)?;
+    grantpt(&master)?;
+    unlockpt(&master)?;
+    let path = PathBuf::from(OsString::from_vec(ptsname(&master, Vec::new())?.into_bytes()));
+    let flags = OFlags::RDWR | OFlags::NOCTTY | OFlags::CLOEXEC;
+    Ok((master, rustix::fs::open(&path, flags, Mode::empty())?, path))
 }
 
 fn is_transient(error: &io::Error) -> bool {

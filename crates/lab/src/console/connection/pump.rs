@@ -1,10 +1,10 @@
 //! Carries what a guest prints to the other end, and what is typed there to the guest.
 
-use super::Quit;
 use super::escape::{Escape, Wish};
 use super::outbox::Outbox;
 use super::port::{Port, Ready, Wanted};
 use crate::console::Keyboard;
+use crate::interrupt::Interrupt;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -29,7 +29,7 @@ pub(super) struct Pump {
     /// Pause between two pieces of what is typed.
     rest: Duration,
     next: Instant,
-    escape: Option<(Escape, Quit)>,
+    escape: Option<(Escape, Interrupt)>,
     /// When the console had ended.
     ended: Option<Instant>,
 }
@@ -42,7 +42,7 @@ impl Pump {
     }
 
     /// Takes our keys out of what is typed.
-    pub(super) fn with_escape(self, escape: Escape, quit: Quit) -> Self {
+    pub(super) fn with_escape(self, escape: Escape, quit: Interrupt) -> Self {
         Self { escape: Some((escape, quit)), ..self }
     }
 

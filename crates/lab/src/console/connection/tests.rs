@@ -42,7 +42,7 @@ struct Bench {
     uart: Uart,
     connected: Connected,
     consoles: Consoles,
-    quit: Quit,
+    quit: Interrupt,
 }
 
 fn connect(requests: &[&str], seat: impl Fn() -> io::Result<Seat>) -> Result<Bench> {
