@@ -90,7 +90,8 @@ fn host(root: &Path, arguments: &Test, logs: &Path, interrupt: &Interrupt) -> Re
         let program = root.join("guests/freertos/test");
         let mut progress = Progress::new("guest tests");
         let log = logs.join("freertos.log");
-        let one = suite::run_program(FREERTOS, &program, log, &mut progress, interrupt);
+        let run = CargoTest { cargo: program.into(), args: Vec::new(), env: Vec::new(), log };
+        let one = run.run_as_one(FREERTOS, &mut progress, interrupt);
         tally += one.into_diagnostic().wrap_err("cannot run guests/freertos/test")?;
     }
     Ok(tally)

@@ -150,8 +150,8 @@ impl<'a> Session<'a> {
 
     /// Shows the run in `view`.
     #[must_use]
-    pub fn shown_by(self, view: impl View + 'a) -> Self {
-        Self { view: Box::new(view), ..self }
+    pub fn shown_by(self, view: Box<dyn View + 'a>) -> Self {
+        Self { view, ..self }
     }
 
     /// Ends the run on `interrupt`.

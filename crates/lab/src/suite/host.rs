@@ -7,7 +7,7 @@ use crate::progress::Progress;
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Write};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::thread;
 use std::time::Duration;
@@ -18,7 +18,7 @@ const LOOK: Duration = Duration::from_millis(100);
 /// One call of cargo's `test`.
 #[derive(Clone, Debug)]
 pub struct CargoTest {
-    /// The cargo to run.
+    /// The cargo to run, or another program whose end says whether it passed.
     pub cargo: OsString,
     /// What to run it with: `test` and more.
     pub args: Vec<OsString>,
@@ -83,23 +83,6 @@ impl CargoTest {
         }
         Ok(tally)
     }
-}
-
-/// Runs a program without arguments as one test, called `name`. Everything it says
-/// goes to `log`.
-///
-/// # Errors
-/// When it cannot be started or the log cannot be written.
-pub fn run_program(
-    name: &str,
-    program: &Path,
-    log: PathBuf,
-    progress: &mut Progress,
-    interrupt: &Interrupt,
-) -> io::Result<Tally> {
-    let cargo = program.as_os_str().to_owned();
-    let test = CargoTest { cargo, args: Vec::new(), env: Vec::new(), log };
-    test.run_as_one(name, progress, interrupt)
 }
 
 /// `ended` counts whole programs, `running` single tests as they end.
@@ -169,7 +152,9 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let run = |program: &str| {
             let (log, mut progress) = (directory.path().join("log"), Progress::silent());
-            run_program("x", Path::new(program), log, &mut progress, &Interrupt::never()).unwrap()
+            CargoTest { cargo: program.into(), args: Vec::new(), env: Vec::new(), log }
+                .run_as_one("x", &mut progress, &Interrupt::never())
+                .unwrap()
         };
         assert_eq!(run("/bin/true"), Tally { passed: 1, failed: 0, skipped: 0 });
         assert_eq!(run("/bin/false"), Tally { passed: 0, failed: 1, skipped: 0 });

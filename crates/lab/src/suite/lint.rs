@@ -87,7 +87,8 @@ impl Lint {
         interrupt: &Interrupt,
     ) -> io::Result<Tally> {
         let name = self.name;
-        if let Some(missing) = self.check.needs().iter().find(|need| !toolchain.has(need)) {
+        if let Some(missing) = self.check.needs().iter().find(|need| toolchain.find(need).is_none())
+        {
             let place = toolchain.bin.display();
             let why = format!("there is no {missing} in {place}");
             return Ok(skipped(name, &why, progress));
@@ -176,10 +177,6 @@ fn skipped(name: &str, why: &str, progress: &mut Progress) -> Tally {
 }
 
 impl Toolchain {
-    fn has(&self, program: &str) -> bool {
-        self.find(program).is_some()
-    }
-
     /// Finds a program of the toolchain, or one that goes with any toolchain.
     fn find(&self, program: &str) -> Option<PathBuf> {
         let elsewhere = env::var_os("PATH").filter(|_| program == ANYWHERE);

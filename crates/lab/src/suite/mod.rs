@@ -11,7 +11,7 @@ mod runner;
 pub(crate) use busy::Busy;
 pub use cargo::Tally;
 pub(crate) use crew::share;
-pub use host::{CargoTest, run_program};
+pub use host::CargoTest;
 pub use lint::{LINTS, Lint, Toolchain};
 pub use repeat::Repeat;
 pub use runner::{Call, run_scenarios, side_by_side};

@@ -21,16 +21,6 @@ pub trait View {
     fn finish(&mut self) {}
 }
 
-impl View for Box<dyn View> {
-    fn show(&mut self, scene: &Scene) {
-        (**self).show(scene);
-    }
-
-    fn finish(&mut self) {
-        (**self).finish();
-    }
-}
-
 /// Shows nothing.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Silent;

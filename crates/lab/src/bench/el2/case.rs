@@ -119,7 +119,7 @@ impl Trial {
         let run = Session::of(&bundle, &bench.qemu, &time, &bench.directory)
             .within(LIMIT)
             .interrupted_by(bench.interrupt.clone())
-            .shown_by(ProgressView(tell))
+            .shown_by(Box::new(ProgressView(tell)))
             .run(|now| now.observer.latest().is_some_and(|seen| seen.vms[PROBE].is_over()))?;
         let passed = !run.said.guests[PROBE].probe.passed.is_empty();
         let counts = run.instrument.filter(|counts| passed && counts.finished);
@@ -143,7 +143,7 @@ fn demonstrate(
     let mut checked = bench.described("systems/demo.toml", &[])?;
     checked.priority_separation = separation;
     let bundle = bench.pack(&checked)?;
-    let session = bench.session(&bundle, LIMIT)?.shown_by(ProgressView(tell));
+    let session = bench.session(&bundle, LIMIT)?.shown_by(Box::new(ProgressView(tell)));
     let demo = demo::run(session, LinuxWork::Runs(1))?;
     if !demo.linux().did(demo.work) {
         return Err(miette!("Linux did not do its work"));

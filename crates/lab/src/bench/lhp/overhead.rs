@@ -12,28 +12,15 @@ const ALONE_PERCENT: f64 = 1.0;
 const TICKING_PERCENT: f64 = 1.4;
 
 /// Where Linux runs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Place {
-    Native,
-    Alone,
-    Ticking,
-}
+const NATIVE: &str = "native";
+const ALONE: &str = "alone";
+const TICKING: &str = "beside a tick each ms";
 
-impl Place {
-    fn of(point: &Point) -> Self {
-        match point.stage {
-            Stage::Native => Self::Native,
-            Stage::Alone { .. } => Self::Alone,
-            Stage::Shared { .. } => Self::Ticking,
-        }
-    }
-
-    fn name(self) -> &'static str {
-        match self {
-            Self::Native => "native",
-            Self::Alone => "alone",
-            Self::Ticking => "beside a tick each ms",
-        }
+fn place(point: &Point) -> &'static str {
+    match point.stage {
+        Stage::Native => NATIVE,
+        Stage::Alone { .. } => ALONE,
+        Stage::Shared { .. } => TICKING,
     }
 }
 
@@ -47,17 +34,17 @@ fn about(work: Work) -> &'static str {
 
 impl Lhp {
     /// Returns the mean time, in seconds.
-    fn time(&self, work: Work, place: Place) -> Option<f64> {
+    fn time(&self, work: Work, place: &str) -> Option<f64> {
         let here = |m: &&super::run::Measurement| {
             let same = matches!(m.point.linux, Linux::Timed { work: w, .. } if w == work);
-            same && Place::of(&m.point) == place
+            same && self::place(&m.point) == place
         };
         Some(self.of(Experiment::Overhead).find(here)?.runs.steady().mean())
     }
 
     /// Returns how much more than native it is, in percent.
-    fn lost(&self, work: Work, place: Place) -> Option<f64> {
-        Some(100.0 * (self.time(work, place)? / self.time(work, Place::Native)? - 1.0))
+    fn lost(&self, work: Work, place: &str) -> Option<f64> {
+        Some(100.0 * (self.time(work, place)? / self.time(work, NATIVE)? - 1.0))
     }
 
     pub(super) fn overhead_checks(&self) -> Vec<Check> {
@@ -68,31 +55,31 @@ impl Lhp {
             Check::new(name, self.lost(Work::Cpu, place), "%", Goal::AtMost(most))
         };
         vec![
-            check("computing under Cassata: loss", Place::Alone, ALONE_PERCENT),
-            check("computing beside a tick each ms: loss", Place::Ticking, TICKING_PERCENT),
+            check("computing under Cassata: loss", ALONE, ALONE_PERCENT),
+            check("computing beside a tick each ms: loss", TICKING, TICKING_PERCENT),
         ]
     }
 
     /// The mean of each kind of work in each place, and what is lost against the bare board.
     pub(super) fn overhead_data(&self) -> Dataset {
-        let places = [Place::Native, Place::Alone, Place::Ticking];
+        let places = [NATIVE, ALONE, TICKING];
         let all = Work::ALL.into_iter().flat_map(|work| places.map(|place| (work, place)));
-        let measured = all.filter(|(work, place)| self.time(*work, *place).is_some());
+        let measured = all.filter(|(work, place)| self.time(*work, place).is_some());
         Dataset::of("overhead", "What Linux loses", measured)
-            .name("what", |(work, place)| format!("{}, {}", work.name(), place.name()))
+            .name("what", |(work, place)| format!("{}, {}", work.name(), *place))
             .head("")
             .for_people()
             .name("work", |(work, _)| work.name())
             .for_programs()
-            .name("stage", |(_, place)| place.name())
+            .name("stage", |(_, place)| *place)
             .for_programs()
             .name("doing", |(work, _)| about(*work))
             .head("four vCPUs do")
             .for_people()
-            .column("mean", Unit::Seconds, |(work, place)| self.time(*work, *place))
+            .column("mean", Unit::Seconds, |(work, place)| self.time(*work, place))
             .shown_in(Unit::Milliseconds, 2)
             .column("lost", Unit::Change, |(work, place)| {
-                self.lost(*work, *place).filter(|_| *place != Place::Native)
+                self.lost(*work, place).filter(|_| *place != NATIVE)
             })
             .digits(2)
             .done()
@@ -100,9 +87,7 @@ impl Lhp {
 
     /// Ours beside the paper's.
     pub(super) fn overhead_finding(&self) -> String {
-        let of = |work| {
-            self.lost(work, Place::Ticking).map_or("-".into(), |lost| format!("{lost:.2} %"))
-        };
+        let of = |work| self.lost(work, TICKING).map_or("-".into(), |lost| format!("{lost:.2} %"));
         format!(
             "Ours, beside a tick each millisecond: {} computing, {} in system calls, {} in fork \
              and exec. All four vCPUs have the same to do, and the last to finish counts: the one \

@@ -128,13 +128,14 @@ pub fn run(point: &Point, bench: &Bench, tell: Tell<'_>) -> Result<Measurement> 
     let path = bench.directory.join("system.toml");
     crate::results::write_file(&path, text.as_bytes())?;
     let bundle = bench.pack(&system::load_text(&path, &text)?)?;
-    let first = boot(point, bench, bench.session(&bundle, LIMIT)?.shown_by(ProgressView(tell)))?;
+    let first =
+        boot(point, bench, bench.session(&bundle, LIMIT)?.shown_by(Box::new(ProgressView(tell))))?;
     let mut measurement = first.measurement.clone();
     if point.experiment.needs_symbols() {
         let mut counted = |what: &str, range| {
             let mut tell = |now: &str| tell(&format!("{what}: {now}"));
             let session = bench.session(&bundle, LIMIT)?.counting(range);
-            let again = boot(point, bench, session.shown_by(ProgressView(&mut tell)))?;
+            let again = boot(point, bench, session.shown_by(Box::new(ProgressView(&mut tell))))?;
             measurement.real_s += again.measurement.real_s;
             let cores = again.measurement.statistics.map_or(vec![], |all| all.vcpus);
             if within(&cores).iter().all(|&executed| executed == 0) {

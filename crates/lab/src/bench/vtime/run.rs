@@ -43,7 +43,7 @@ pub fn run(case: &Case, bench: &Bench, tell: Tell<'_>) -> Result<Measurement> {
     let directory = &bench.directory;
     let session = Session::plain(case.machine(bench, directory)?, "guest", &bench.qemu, directory);
     // It ends itself, and nothing is judged before.
-    let session = session.within(LIMIT).held_every(PERIOD).shown_by(ProgressView(tell));
+    let session = session.within(LIMIT).held_every(PERIOD).shown_by(Box::new(ProgressView(tell)));
     let busy = case.busy_host.then(Busy::start);
     let run = session.interrupted_by(bench.interrupt.clone()).run(|_| false)?;
     drop(busy);
