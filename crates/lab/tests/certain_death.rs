@@ -52,16 +52,16 @@ fn a_panic_kills() {
 #[test]
 fn the_end_of_the_starting_thread_does_not_kill() {
     let child = thread::spawn(sleeper).join().unwrap();
-    assert_eq!(child.wait(Duration::from_millis(200)).unwrap(), None);
+    assert_eq!(child.wait_timeout(Duration::from_millis(200)).unwrap(), None);
     assert!(child.kill().unwrap().code().is_none());
 }
 
 #[test]
 fn how_it_ended_is_told() {
     let child = Child::start("sh".as_ref(), &["-c".into(), "exit 7".into()], &[]).unwrap();
-    assert_eq!(child.wait(SOON).unwrap().unwrap().code(), Some(7));
+    assert_eq!(child.wait_timeout(SOON).unwrap().unwrap().code(), Some(7));
     let absent = Child::start("/nonexistent".as_ref(), &[], &[]).unwrap();
-    assert_eq!(absent.wait(SOON).unwrap().unwrap().code(), Some(127));
+    assert_eq!(absent.wait_timeout(SOON).unwrap().unwrap().code(), Some(127));
 }
 
 #[test]
@@ -69,7 +69,7 @@ fn the_environment_is_injected() {
     let script = r#"[ "$LAB_TEST" = "a b" ]"#;
     let env = [("LAB_TEST".into(), "a b".into())];
     let child = Child::start("sh".as_ref(), &["-c".into(), script.into()], &env).unwrap();
-    assert!(child.wait(SOON).unwrap().unwrap().success());
+    assert!(child.wait_timeout(SOON).unwrap().unwrap().success());
 }
 
 #[test]
@@ -98,6 +98,6 @@ fn sigkill_of_the_parent_kills() {
 fn doomed_parent() {
     let child = sleeper();
     println!("\nchild={}", child.id());
-    child.wait(SOON).unwrap();
+    child.wait_timeout(SOON).unwrap();
     panic!("nothing killed the parent");
 }

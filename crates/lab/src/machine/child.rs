@@ -20,11 +20,11 @@ use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 use shared_child::SharedChild;
 use std::ffi::{OsStr, OsString};
 use std::io;
+use std::ops::Deref;
 use std::os::unix::process::CommandExt;
-use std::process::{ChildStderr, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
+use std::process::{Command, ExitStatus, Stdio};
 use std::sync::{Arc, mpsc};
 use std::thread::{self, JoinHandle};
-use std::time::Duration;
 
 /// Executes its arguments if the parent is still `$0`.
 const IF_PARENT_LIVES: &str = r#"[ "$PPID" = "$0" ] && exec "$@""#;
@@ -78,51 +78,6 @@ impl Child {
         Ok(Self { process, keeper: Some(keeper) })
     }
 
-    /// Process id, as `ps` shows it.
-    #[must_use]
-    pub fn id(&self) -> u32 {
-        self.process.id()
-    }
-
-    /// Its standard input; there is one to take.
-    pub fn take_stdin(&self) -> Option<ChildStdin> {
-        self.process.take_stdin()
-    }
-
-    /// Its standard output; there is one to take.
-    pub fn take_stdout(&self) -> Option<ChildStdout> {
-        self.process.take_stdout()
-    }
-
-    /// Its standard error; there is one to take.
-    pub fn take_stderr(&self) -> Option<ChildStderr> {
-        self.process.take_stderr()
-    }
-
-    /// How it ended, if it has.
-    ///
-    /// # Errors
-    /// When the system cannot tell.
-    pub fn status(&self) -> io::Result<Option<ExitStatus>> {
-        self.process.try_wait()
-    }
-
-    /// Waits for its end, however long that takes.
-    ///
-    /// # Errors
-    /// When the system cannot tell.
-    pub fn wait_for_end(&self) -> io::Result<ExitStatus> {
-        self.process.wait()
-    }
-
-    /// Waits for its end, at most `limit`; `None` when it still runs.
-    ///
-    /// # Errors
-    /// When the system cannot tell.
-    pub fn wait(&self, limit: Duration) -> io::Result<Option<ExitStatus>> {
-        self.process.wait_timeout(limit)
-    }
-
     /// Kills it and all processes it started that have not gone their own way.
     ///
     /// # Errors
@@ -141,7 +96,7 @@ impl Child {
 
     fn signal(&self, send: impl FnOnce(Pid) -> rustix::io::Result<()>) -> io::Result<()> {
         // An ended child's id may be another process's by now.
-        if self.status()?.is_some() {
+        if self.try_wait()?.is_some() {
             return Ok(());
         }
         match i32::try_from(self.id()).ok().and_then(Pid::from_raw).map(send) {
@@ -157,6 +112,14 @@ impl Child {
     pub fn kill(&self) -> io::Result<ExitStatus> {
         self.process.kill()?;
         self.process.wait()
+    }
+}
+
+impl Deref for Child {
+    type Target = SharedChild;
+
+    fn deref(&self) -> &SharedChild {
+        &self.process
     }
 }
 

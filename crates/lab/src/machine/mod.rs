@@ -126,7 +126,8 @@ impl Machine {
     /// # Errors
     /// When QEMU failed rather than the machine ended, or a signal of another process ended it.
     pub fn ended_within(&mut self, limit: Duration) -> Result<bool> {
-        let status = self.child.wait(limit).map_err(|cause| io_error("wait for QEMU", cause))?;
+        let status =
+            self.child.wait_timeout(limit).map_err(|cause| io_error("wait for QEMU", cause))?;
         let Some(status) = status else { return Ok(false) };
         self.consoles.finish();
         let errors = self.complaint();
@@ -165,7 +166,7 @@ impl Machine {
                 Waited::Runs | Waited::Ended => return Ok(None),
             }
             // One that could not start has not even opened the pipes.
-            let status = self.child.status().map_err(|cause| io_error("wait for QEMU", cause))?;
+            let status = self.child.try_wait().map_err(|cause| io_error("wait for QEMU", cause))?;
             if status.is_some() {
                 return Ok(None);
             }
@@ -209,7 +210,9 @@ impl Machine {
             if !is_held {
                 self.child.terminate().map_err(|cause| io_error("end QEMU", cause))?;
             }
-            self.child.wait(LAST_WORDS).map_err(|cause| io_error("wait for QEMU", cause))?;
+            self.child
+                .wait_timeout(LAST_WORDS)
+                .map_err(|cause| io_error("wait for QEMU", cause))?;
         }
         self.kill()
     }

@@ -54,7 +54,7 @@ impl CargoTest {
                 Err(RecvTimeoutError::Timeout) => {}
             }
         }
-        let success = child.wait_for_end()?.success();
+        let success = child.wait()?.success();
         if !success && ended.failed == 0 && !interrupt.requested() {
             ended.failed = 1;
         }
