@@ -59,7 +59,7 @@ fn refusal(run: &Run) -> Option<String> {
     if run.observer.latest().is_some() {
         return None;
     }
-    let said = run.said.hypervisor.lines();
+    let said = &run.said.hypervisor.lines;
     let said = if said.is_empty() { "it said nothing".into() } else { said.join("\n  ") };
     Some(format!("the hypervisor did not come up\n  {said}\n  {}\n\n", log(run, "hypervisor")))
 }

@@ -176,15 +176,11 @@ impl Keyboard {
     pub fn send(&self, bytes: &[u8]) -> io::Result<()> {
         let mut input = self.input.lock().unwrap_or_else(PoisonError::into_inner);
         let Input { mux, wire, framed } = &mut *input;
-        if !*framed {
-            wire.write_all(bytes)?;
-            return wire.flush();
-        }
-        let mut framed = Vec::with_capacity(bytes.len() + 2);
+        let mut sent = Vec::with_capacity(bytes.len() + 2);
         for &byte in bytes {
-            mux.push(self.channel, byte, |b| framed.push(b));
+            if *framed { mux.push(self.channel, byte, |b| sent.push(b)) } else { sent.push(byte) }
         }
-        wire.write_all(&framed)?;
+        wire.write_all(&sent)?;
         wire.flush()
     }
 }

@@ -32,7 +32,7 @@ pub struct Demo {
 /// When it is no system to demonstrate, or the machine fails. Guests that fail
 /// are no error here but a finding ([`Demo::answer`]).
 pub fn run(session: Session<'_>, work: LinuxWork) -> Result<Demo> {
-    let layout = session.layout();
+    let layout = &session.layout;
     let vm = |name| {
         let help = format!(
             "`cassata demo` needs VMs called `{LINUX}` and `{RTOS}`; `cassata run` takes any"

@@ -15,7 +15,8 @@ const KEPT: usize = 1 << 16;
 /// What the hypervisor has said so far.
 #[derive(Clone, Debug, Default)]
 pub struct Hypervisor {
-    lines: Vec<String>,
+    /// Its lines, in order.
+    pub lines: Vec<String>,
     /// By VM name: the reason of the last failure, then the registers.
     crashes: BTreeMap<String, Vec<String>>,
     /// The VM that the lines are about.
@@ -32,12 +33,6 @@ impl Hypervisor {
         if let Some(line) = line.strip_prefix(SPEAKER) {
             self.follow_crash(line);
         }
-    }
-
-    /// Returns its lines, in order.
-    #[must_use]
-    pub fn lines(&self) -> &[String] {
-        &self.lines
     }
 
     /// Returns the lines about faults of its own.
@@ -93,6 +88,6 @@ mod tests {
         ];
         assert_eq!(hypervisor.crash("a").unwrap(), lines);
         assert_eq!(hypervisor.crash("b"), None);
-        assert_eq!(hypervisor.lines().len(), 8);
+        assert_eq!(hypervisor.lines.len(), 8);
     }
 }

@@ -18,8 +18,8 @@ pub(super) struct Clock {
 }
 
 impl Clock {
-    /// A `timestamp` was visible when our clock stood at `ours`, in ticks, always 0 in virtual
-    /// time; answers the counter then.
+    /// Returns the counter when `timestamp` was visible and our clock stood at `ours`, in ticks,
+    /// which is always 0 in virtual time.
     pub(super) fn now(&mut self, timestamp: u64, ours: u64) -> u64 {
         let ours = i128::from(ours);
         let bound = i128::from(timestamp) - ours;

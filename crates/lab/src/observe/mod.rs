@@ -42,8 +42,8 @@ impl Observer {
         Self { layout, clock, start: Instant::now(), latest: None, timeline, reports }
     }
 
-    /// Looks at a machine in real time. A report ring must be looked at before the guest has gone round
-    /// it once, or samples are lost (and counted as such).
+    /// Looks at a machine in real time. A report ring must be looked at before the guest has
+    /// gone round it once, or samples are lost (and counted as such).
     ///
     /// # Errors
     /// When memory cannot be read.

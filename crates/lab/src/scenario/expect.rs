@@ -147,8 +147,7 @@ impl Expect {
                     return Some("it was not stopped".into());
                 }
                 let reason = format!("VM {} vCPU", seen.name());
-                let is_given =
-                    seen.said.hypervisor.lines().iter().any(|line| line.contains(&reason));
+                let is_given = seen.said.hypervisor.lines.iter().any(|line| line.contains(&reason));
                 (!is_given).then(|| "the hypervisor does not say why it was stopped".into())
             }
             Self::Starts(starts) => (seen.starts() < starts)

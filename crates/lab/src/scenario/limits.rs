@@ -37,7 +37,7 @@ pub fn stalled() -> Scenario {
     Scenario::new("stalled", about, |bench: &Bench| {
         let mut stopped = Ok(());
         let session = session(bench, Duration::from_secs(5))?.patient_for(PATIENCE);
-        let cores = session.layout().pcpus;
+        let cores = session.layout.pcpus;
         let ended = session.run(|now| {
             // The instrument has counted on every core, and has written that down.
             let counts = now.machine.statistics();

@@ -88,7 +88,7 @@ impl Staged {
     fn outcome(&self, run: &Run, is_good: bool) -> Outcome {
         let mut outcome = figures::outcome(self.name, run);
         outcome.figure("ended", run.end.about());
-        outcome.figure("hypervisor_console", run.said.hypervisor.lines());
+        outcome.figure("hypervisor_console", run.said.hypervisor.lines.clone());
         for (vm, guest) in run.observer.layout.vms.iter().zip(&run.said.guests) {
             let passed = serde_json::json!(guest.probe.passed);
             outcome.figure(&format!("{} passed", vm.name), passed);

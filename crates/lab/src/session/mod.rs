@@ -32,7 +32,8 @@ pub struct Session<'a> {
     qemu: &'a Qemu,
     config: MachineConfig,
     consoles: ConsoleConfig,
-    layout: Layout,
+    /// Where in the machine's memory there is something to see.
+    pub layout: Layout,
     directory: PathBuf,
     limit: Option<Duration>,
     period: Duration,
@@ -173,12 +174,6 @@ impl<'a> Session<'a> {
             self.config.time = Time::Virtual(time.counting(range));
         }
         self
-    }
-
-    /// Returns where in the machine's memory there is something to see.
-    #[must_use]
-    pub fn layout(&self) -> &Layout {
-        &self.layout
     }
 
     /// Boots the machine and watches it until it is off or at rest, the limit is reached,

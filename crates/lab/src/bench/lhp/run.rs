@@ -229,8 +229,8 @@ impl Booted {
         range.ok_or_else(|| miette!("Linux's code ends before it begins"))
     }
 
-    /// Where virtual addresses of the kernel's lie, if they are a range of it. The kernel is the
-    /// first thing that is loaded, and runs where it lies.
+    /// Returns where virtual addresses of the kernel lie in the machine's memory, if they are a
+    /// range in it. The kernel is the first thing that is loaded, and runs where it lies.
     fn physical(&self, code: Range<u64>, bundle: &Bundle) -> Result<Option<Range<u64>>> {
         let (image, begin) = (self.image()?, bundle.tables.loads[0].dst_pa);
         let is_sound = (image..code.end).contains(&code.start);
