@@ -65,7 +65,7 @@ fn connections(arguments: &Run, checked: &Checked) -> Result<Connections> {
     let vms = checked.vms.iter().enumerate().filter(|(_, vm)| vm.console);
     let lines: Vec<_> =
         vms.map(|(vm, described)| Line { name: &described.name, channel: channel(vm) }).collect();
-    Ok(Connections::open(&arguments.consoles, &lines, Seat::own)?)
+    Connections::open(&arguments.consoles, &lines, Seat::own)
 }
 
 /// The directory of the results, and a word if it is not the one that the name suggests.

@@ -48,5 +48,5 @@ fn draw(seen: &Simulation, system: &Path, path: &Path) -> Result<()> {
         timeline: &seen.timeline,
         end: seen.opening().max(1),
     };
-    Ok(lab::results::write_file(path, schedule.svg().as_bytes())?)
+    lab::results::write_file(path, schedule.svg().as_bytes())
 }

@@ -55,7 +55,7 @@ impl Bench {
     /// # Errors
     /// When it cannot be written.
     pub fn keep(&self, outcome: &Outcome) -> Result<()> {
-        Ok(write_json(&self.directory.join(RESULT), outcome)?)
+        write_json(&self.directory.join(RESULT), outcome)
     }
 
     /// Works in `directory`, which exists.
@@ -87,7 +87,7 @@ impl Bench {
     /// # Errors
     /// When it cannot be packed or written.
     pub fn pack(&self, system: &Checked) -> Result<Bundle> {
-        Ok(Bundle::pack(system, self.hypervisor, &self.image())?)
+        Bundle::pack(system, self.hypervisor, &self.image())
     }
 
     /// Returns virtual time, counted into a file in the directory.
@@ -95,7 +95,7 @@ impl Bench {
     /// # Errors
     /// When this QEMU cannot carry the instrument.
     pub fn virtual_time(&self) -> Result<VirtualTime> {
-        Ok(VirtualTime::new(&self.instrument, &self.qemu, &self.directory)?)
+        VirtualTime::new(&self.instrument, &self.qemu, &self.directory)
     }
 
     /// Prepares a run of `bundle` in virtual time, of at most `limit`.
