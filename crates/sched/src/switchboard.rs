@@ -11,7 +11,7 @@
 //! | --- | --- | --- |
 //! | has something for a vCPU | writes it where the vCPU's owner finds it, [`find`](Switchboard::find)s the owner | [`send`](Switchboard::send)s it [`Message::Vcpus`] |
 //! | hands a vCPU over | puts the reference where the next owner takes it | [`hand_over`](Switchboard::hand_over) |
-//! | reads its mail | [`moves`](Switchboard::moves) | [`received`](Switchboard::received) for each vCPU that came, then reads what was written for it |
+//! | reads its [`mailbox`](Switchboard::mailbox) | [`moves`](Mailbox::moves) | [`received`](Switchboard::received) for each vCPU that came, then reads what was written for it |
 //! | recalls a vCPU | [`want`](Switchboard::want), unless the vCPU is on the consolidation target | [`recall`](Switchboard::recall) |
 //! | is sent a recall | [`may_return`](Switchboard::may_return) | [`hand_over`](Switchboard::hand_over) |
 //!
@@ -88,6 +88,18 @@ pub enum Recall {
     },
 }
 
+impl<W: Word> Mailbox<W> {
+    /// Takes the moves that this mailbox's core has to make.
+    #[must_use]
+    #[inline]
+    pub fn moves(&self) -> Moves {
+        // Recalls first: a vCPU is handed over before it is recalled, so each of these is
+        // here already or among the arrivals that are taken next.
+        let recalled = self.take(Message::Recalls);
+        Moves { arrived: self.take(Message::Arrivals), recalled }
+    }
+}
+
 impl<const CORES: usize, const VCPUS: usize, W: Word, S: AtomicCell>
     Switchboard<CORES, VCPUS, W, S>
 {
@@ -119,16 +131,11 @@ impl<const CORES: usize, const VCPUS: usize, W: Word, S: AtomicCell>
         self.mailboxes[core].send(message, member)
     }
 
-    /// Takes the messages of one kind that were sent to a core. [`moves`](Self::moves) takes
-    /// arrivals and recalls.
+    /// Returns a core's mailbox, for the core to read.
+    #[must_use]
     #[inline]
-    pub fn take(&self, core: usize, message: Message) -> Members {
-        self.mailboxes[core].take(message)
-    }
-
-    /// Removes one member of a kind, if it is there: the message is out of date.
-    pub fn discard(&self, core: usize, message: Message, member: usize) {
-        self.mailboxes[core].discard(message, member);
+    pub fn mailbox(&self, core: usize) -> &Mailbox<W> {
+        &self.mailboxes[core]
     }
 
     /// Returns the core to which to send a message, after something was written for the vCPU.
@@ -145,16 +152,6 @@ impl<const CORES: usize, const VCPUS: usize, W: Word, S: AtomicCell>
     pub fn hand_over(&self, id: VcpuId, to: usize) -> bool {
         self.location(id).set(to);
         self.send(to, Message::Arrivals, id.0.into())
-    }
-
-    /// Takes the moves that this core has to make.
-    #[must_use]
-    #[inline]
-    pub fn moves(&self, core: usize) -> Moves {
-        // Recalls first: a vCPU is handed over before it is recalled, so each of these is
-        // here already or among the arrivals that are taken next.
-        let recalled = self.take(core, Message::Recalls);
-        Moves { arrived: self.take(core, Message::Arrivals), recalled }
     }
 
     /// Records that the core `at` has received a vCPU with this base; `wanders`: it may move on

@@ -56,6 +56,7 @@ impl Pcpu {
     }
 
     /// Begins to stop a VM, unless that has begun. Coordinator only.
+    #[inline(never)]
     pub(super) fn stop(&mut self, vm: usize, message: Message) {
         let Some(coordinated) = self.coordination.of(vm) else {
             return bug!("a VM is stopped by a core that does not coordinate it");
@@ -74,6 +75,7 @@ impl Pcpu {
     ///
     /// Skips vCPUs of the current epoch. The message may be old: a core that is powered down
     /// reads no mail, and the VM may have been restarted since.
+    #[inline(never)]
     pub(super) fn halt(&mut self, vm: usize) {
         let epoch = VMS[vm].epoch.load(Ordering::Acquire);
         for id in self.vcpus_of(vm) {
@@ -142,7 +144,7 @@ impl Pcpu {
         // vCPUs may have sent these before they were halted. They must not stop the VM after
         // it has started again.
         for request in STOPS {
-            BOARD.discard(self.index, request, vm);
+            BOARD.mailbox(self.index).discard(request, vm);
         }
         VMS[vm].gic.reset();
         VMS[vm].uart.reset();

@@ -11,34 +11,35 @@ use vgic::Effects;
 impl Pcpu {
     /// Reads all messages for this core, and does what they ask for.
     pub fn read_mail(&mut self) {
-        for step in BOARD.moves(self.index) {
+        let mailbox = BOARD.mailbox(self.index);
+        for step in mailbox.moves() {
             match step {
                 Move::Receive(id) => self.receive(id),
                 Move::SendBack(id) => self.send_back(id),
             }
         }
-        for vm in BOARD.take(self.index, Message::Coscheduled) {
+        for vm in mailbox.take(Message::Coscheduled) {
             self.follow_siblings(vm);
         }
-        for vm in BOARD.take(self.index, Message::HaltVms) {
+        for vm in mailbox.take(Message::HaltVms) {
             self.halt(vm);
         }
-        for vm in BOARD.take(self.index, Message::HaltedVms) {
+        for vm in mailbox.take(Message::HaltedVms) {
             self.halted(vm);
         }
         for message in STOPS {
-            for vm in BOARD.take(self.index, message) {
+            for vm in mailbox.take(message) {
                 self.stop(vm, message);
             }
         }
-        for id in BOARD.take(self.index, Message::Vcpus).map(VcpuId::numbered) {
+        for id in mailbox.take(Message::Vcpus).map(VcpuId::numbered) {
             self.accept_power_on(id);
             self.deliver_pending(id);
         }
-        if BOARD.take(self.index, Message::IdleCores).next().is_some() {
+        if mailbox.take(Message::IdleCores).next().is_some() {
             self.need_resched = true;
         }
-        if BOARD.take(self.index, Message::Consoles).next().is_some() {
+        if mailbox.take(Message::Consoles).next().is_some() {
             self.keep_carrying();
         }
     }

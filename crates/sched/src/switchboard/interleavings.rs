@@ -98,7 +98,7 @@ impl<const CORES: usize> Machine<CORES> {
 
     /// Wakes the vCPUs for which something was left.
     fn wake_vcpus(&self, core: usize, scheduler: &mut Scheduler) {
-        for vcpu in self.board.take(core, Message::Vcpus) {
+        for vcpu in self.board.mailbox(core).take(Message::Vcpus) {
             scheduler.wake(VcpuId(vcpu as u8));
         }
     }
@@ -243,7 +243,7 @@ fn a_vcpu_on_its_way_has_one_owner_and_is_found() {
         let receiver = thread::spawn(move || {
             let mut scheduler = Scheduler::new();
             loop {
-                for _ in receiver.machine.board.moves(SHELTER) {
+                for _ in receiver.machine.board.mailbox(SHELTER).moves() {
                     receiver.receive(SHELTER, &mut scheduler, 1);
                 }
                 if receiver.run(SHELTER, &mut scheduler) == 1 {

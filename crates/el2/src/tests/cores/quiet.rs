@@ -47,7 +47,7 @@ pub fn check(world: &mut World) -> bool {
 fn nothing_is_left(world: &World) {
     for core in 0..MAX_PCPUS {
         for message in MESSAGES {
-            let unread = BOARD.take(core, message).count();
+            let unread = BOARD.mailbox(core).take(message).count();
             // A core that is powered down reads its mail when it is back.
             assert!(unread == 0 || BOARD.is_away(core), "core {core} has not read {message:?}");
         }

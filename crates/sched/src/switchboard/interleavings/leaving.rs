@@ -25,7 +25,7 @@ impl World {
         let (mut scheduler, mut taken, mut called) = (Scheduler::new(), 0, false);
         let machine = &self.moving.machine;
         loop {
-            for step in machine.board.moves(SHELTER) {
+            for step in machine.board.mailbox(SHELTER).moves() {
                 match step {
                     Move::Receive(_) => self.moving.receive(SHELTER, &mut scheduler, 1),
                     Move::SendBack(_) => {
@@ -51,7 +51,7 @@ impl World {
         let mut scheduler = Scheduler::new();
         let machine = &self.moving.machine;
         while !scheduler.has(MOVER) {
-            for step in machine.board.moves(CORE) {
+            for step in machine.board.mailbox(CORE).moves() {
                 assert_eq!(step, Move::Receive(MOVER));
                 self.moving.receive(CORE, &mut scheduler, 2);
             }
@@ -96,7 +96,7 @@ fn leaves_and_returns(stale_recall: bool) {
         world.moving.give(&mut scheduler, SHELTER);
         world.power.wait();
         // Whatever came is for vCPUs that are elsewhere.
-        let _ = world.moving.machine.board.take(CORE, Message::Vcpus);
+        let _ = world.moving.machine.board.mailbox(CORE).take(Message::Vcpus);
         world.moving.machine.board.come_back(CORE);
         world.recall();
         world.back(|| shelter.join().unwrap());
