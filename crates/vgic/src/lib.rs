@@ -153,6 +153,7 @@ impl Gic {
 
     /// Sets the level of an emulated device's interrupt line. `vcpu` matters to
     /// private interrupts only.
+    #[inline(never)]
     pub fn set_level(&self, vcpu: usize, intid: u32, high: bool) -> Effects {
         let word = intid as usize / 32;
         let bit = 1 << (intid % 32);
