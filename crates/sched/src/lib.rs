@@ -9,7 +9,6 @@
 //! | [`Scheduler`] | fixed priorities, round robin among equals, budgets, ceilings |
 //! | [`ceiling`] | priorities inside and outside global critical sections |
 //! | [`server`] | budgets: how long a vCPU may run in each period |
-//! | [`mutex`] | global resources: one holder, a two-level priority queue |
 //! | [`Mailbox`] | messages for a core |
 //! | [`Location`] | on which core a vCPU is |
 //! | [`Switchboard`] | the protocol by which vCPUs move between cores |
@@ -29,7 +28,6 @@ pub mod ceiling;
 pub mod consolidation;
 mod location;
 mod mailbox;
-pub mod mutex;
 pub mod policy;
 mod recall;
 mod scheduler;

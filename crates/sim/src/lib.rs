@@ -2,8 +2,8 @@
 //!
 //! What decides here is [`sched`] itself: one
 //! [`Scheduler`](sched::Scheduler) for each simulated core, the very type that EL2 uses,
-//! mutexes as in [`sched::mutex`], and a [`Mailbox`](sched::Mailbox) through which the
-//! grant of a resource reaches another core, as a posted interrupt does at EL2.
+//! and a [`Mailbox`](sched::Mailbox) through which the grant of a resource reaches another
+//! core, as a posted interrupt does at EL2.
 //! Around it there is what the hypervisor does not decide: guests that schedule
 //! tasks by fixed priority, the time that tasks take, and a clock.
 //!
@@ -14,6 +14,7 @@
 //! | --- | --- |
 //! | [`system`] | what is simulated, and what makes no sense |
 //! | `guest` | which task of a vCPU is next; local resources |
+//! | [`mutex`] | global resources: one holder, a two-level priority queue |
 //! | `task` | jobs, their segments and how long those take |
 //! | [`world`] | events in the order of time |
 //! | [`record`] | what became of the tasks |
@@ -28,6 +29,7 @@
 pub mod case_study;
 pub mod checker;
 mod guest;
+pub mod mutex;
 pub mod observer;
 pub mod record;
 pub mod system;

@@ -1,6 +1,6 @@
 //! What is simulated, and what makes no sense.
 
-use sched::mutex::Order;
+use crate::mutex::Order;
 use sched::server::{Account, Server};
 use sched::{Instant, MAX_VCPUS};
 use std::collections::BTreeSet;

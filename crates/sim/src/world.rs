@@ -15,13 +15,13 @@ mod build;
 mod instant;
 
 use crate::guest::Guest;
+use crate::mutex::Mutex;
 use crate::observer::{Doing, Observer};
 use crate::record::Record;
 use crate::system::{Execution, MAX_TIME, Protocol, Refusal, System};
 use crate::task::{Active, Chance};
 use build::{guest, low_bits, resources, tasks};
 use chacha20::rand_core::SeedableRng;
-use sched::mutex::Mutex;
 use sched::{Duration, Mailbox, Scheduler};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;

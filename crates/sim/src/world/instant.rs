@@ -7,10 +7,10 @@
 
 use super::{NEVER, Vcpu, World};
 use crate::guest::Answer;
+use crate::mutex::{Claimant, Misuse};
 use crate::observer::Observer;
 use crate::system::{Need, Protocol};
 use crate::task::Active;
-use sched::mutex::{Claimant, Misuse};
 use sched::{Decision, Instant, Members, Message, VcpuId};
 
 impl<O: Observer> World<O> {

@@ -149,10 +149,8 @@ impl Mutex {
 
 #[cfg(test)]
 mod tests {
-    extern crate std;
     use super::*;
     use proptest::prelude::*;
-    use std::vec::Vec;
 
     const fn task(vcpu: u8, task: u8) -> Claimant {
         Claimant { vcpu, task }
