@@ -115,6 +115,7 @@ impl<const CORES: usize, const VCPUS: usize, W: Word, S: AtomicCell>
     }
 
     /// Sets where a vCPU is, before several cores run.
+    #[inline(never)]
     pub fn place(&self, id: VcpuId, core: usize) {
         self.location(id).set(core);
     }

@@ -97,13 +97,14 @@ pub fn loaded_is_asserted() -> bool {
     read_sysreg!("cntv_ctl_el0") & (ENABLE | IMASK | ISTATUS) == ENABLE | ISTATUS
 }
 
+const NS_PER_SECOND: u64 = 1_000_000_000;
+
 /// Nanoseconds in a tick, 32 bits behind the point; set by the boot core.
 static NS_PER_TICK: AtomicU64 = AtomicU64::new(0);
 
 /// Learns the counter's frequency. Boot core only.
 pub fn calibrate() {
-    let ns_per_tick = (1_000_000_000u128 << 32) / u128::from(frequency_hz().max(1));
-    NS_PER_TICK.store(ns_per_tick as u64, Ordering::Relaxed);
+    NS_PER_TICK.store((NS_PER_SECOND << 32) / frequency_hz().max(1), Ordering::Relaxed);
 }
 
 /// Converts ticks to nanoseconds; wrong by less than one part in 2^31.
@@ -113,5 +114,7 @@ pub fn ticks_to_ns(ticks: u64) -> u64 {
 
 /// Converts nanoseconds to ticks, rounded up.
 pub fn ns_to_ticks(ns: u64) -> u64 {
-    (u128::from(ns) * u128::from(frequency_hz())).div_ceil(1_000_000_000) as u64
+    // The seconds apart: then each product has room in 64 bits.
+    let (seconds, rest) = (ns / NS_PER_SECOND, ns % NS_PER_SECOND);
+    seconds * frequency_hz() + (rest * frequency_hz()).div_ceil(NS_PER_SECOND)
 }

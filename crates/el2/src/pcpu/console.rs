@@ -64,6 +64,7 @@ impl Console {
 impl Pcpu {
     /// Has the output of a VM's console written to the UART, or (`channel` is
     /// `MAX_VMS`) that of the hypervisor's own.
+    #[inline(never)]
     pub fn console_has_output(&mut self, channel: usize) {
         if self.console.is_some() {
             self.keep_carrying();
@@ -150,6 +151,7 @@ impl Pcpu {
 
     /// Writes one burst; if there is more, the next comes after the interrupts that
     /// are pending.
+    #[inline(never)]
     pub(super) fn keep_carrying(&mut self) {
         if self.carry_console() {
             self.tell(self.index, Message::Consoles, 0, false);

@@ -43,6 +43,7 @@ impl Pcpu {
         }
     }
 
+    #[inline(never)]
     fn begin_window(&mut self, now: Instant) {
         let idled = self.idled(now);
         self.consolidation.begin_window(now, idled);
