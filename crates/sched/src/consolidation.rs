@@ -29,7 +29,12 @@ impl Load {
             return Self::FULL;
         }
         let busy = window.0.saturating_sub(idle.0);
-        Self((u128::from(busy) * 1000 / u128::from(window.0)) as u16)
+        // Where the product has no room, a thousandth of the window is years.
+        let per_mille = match busy.checked_mul(1000) {
+            Some(busy) => busy / window.0,
+            None => busy / (window.0 / 1000).max(1),
+        };
+        Self(per_mille as u16)
     }
 
     /// Returns the load in parts of a thousand: 0 to 1000.
