@@ -1,6 +1,10 @@
 //! The laws of the architecture: which crates and folders may depend on which, where
 //! the processor shows, where `unsafe` may be, and which words comments do without.
 
+#[path = "law/figures.rs"]
+mod figures;
+#[path = "law/reading.rs"]
+mod reading;
 #[path = "law/rooms.rs"]
 mod rooms;
 #[path = "law/words.rs"]

@@ -53,7 +53,7 @@ pub mod run;
 pub mod scenario;
 pub mod session;
 pub mod simulate;
-mod source;
+pub mod source;
 pub mod suite;
 pub mod table;
 pub mod view;

@@ -25,6 +25,9 @@ pub struct Linked {
 }
 
 /// Measures the crates below the project's `root`.
+///
+/// # Errors
+/// Like [`shipped_files`].
 pub fn measure(root: &Path) -> Result<Vec<Linked>> {
     let crates = linked(root)?.into_iter();
     crates.map(|path| Ok(Linked { lines: lines_in(&root.join(&path))?, path })).collect()
@@ -69,20 +72,34 @@ pub(crate) fn read(path: &Path) -> Result<String> {
     text.map_err(|error| miette!("cannot read {}: {error}", path.display()))
 }
 
-/// Counts the lines of a package, from its library and its program on.
-fn lines_in(package: &Path) -> Result<u64> {
+/// Counts the lines of a package, comments included, tests not.
+///
+/// # Errors
+/// Like [`shipped_files`].
+pub fn lines_in(package: &Path) -> Result<u64> {
+    let lines = |(_, shipped): (PathBuf, String)| shipped.lines().count() as u64;
+    Ok(shipped_files(package)?.into_iter().map(lines).sum())
+}
+
+/// Finds the files of a package, from its library and its program on, and returns each with
+/// its text, tests left out.
+///
+/// # Errors
+/// When a file cannot be read, or a declared module has none.
+pub fn shipped_files(package: &Path) -> Result<Vec<(PathBuf, String)>> {
     let roots = ["src/lib.rs", "src/main.rs"].map(|root| package.join(root));
     let mut files: Vec<_> = roots.into_iter().filter(|root| root.is_file()).collect();
-    let mut lines = 0;
+    let mut found = Vec::new();
     while let Some(file) = files.pop() {
         let text = read(&file)?;
         let shipped = shipped(&text);
-        lines += shipped.len() as u64;
         for module in shipped.iter().filter_map(|line| declared(line)) {
             files.push(file_of(module, &file)?);
         }
+        let text = shipped.into_iter().flat_map(|line| [line, "\n"]).collect();
+        found.push((file, text));
     }
-    Ok(lines)
+    Ok(found)
 }
 
 /// Leaves out what is compiled for tests only.

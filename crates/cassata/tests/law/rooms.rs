@@ -1,11 +1,9 @@
 //! Which folders of a crate may import which. A *room* is a folder of the sources, or a
 //! file beside the folders; an import from one room to another is an arrow.
 
+use super::reading::{Arrows, Struct, code, largest_circle, paths, structs};
 use super::sources;
-use std::collections::{BTreeMap, BTreeSet};
-
-/// By room: the rooms it imports, each with a file that does.
-type Arrows = BTreeMap<String, BTreeMap<String, String>>;
+use std::collections::BTreeSet;
 
 /// The crates whose rooms must not import each other in circles.
 const CRATES: [&str; 2] = ["el2", "lab"];
@@ -15,75 +13,28 @@ fn room(path: &str) -> &str {
     path.split('/').next().unwrap().trim_end_matches(".rs")
 }
 
-/// Returns the code without comments and without the tests at its end.
-fn code(text: &str) -> String {
-    let shipped = text.split("#[cfg(test)]\nmod tests {").next().unwrap();
-    let lines = shipped.lines().map(|line| line.split("//").next().unwrap());
-    lines.collect::<Vec<_>>().join("\n")
-}
-
-/// Returns the first names behind each `crate::`, those of a group in braces too.
-fn imports(code: &str) -> Vec<String> {
-    let mut names = Vec::new();
-    for path in code.split("crate::").skip(1) {
-        let Some(group) = path.strip_prefix('{') else {
-            names.push(identifier(path));
-            continue;
-        };
-        let (mut depth, mut begins) = (0, true);
-        for (at, c) in group.char_indices() {
-            match c {
-                '{' => depth += 1,
-                '}' if depth == 0 => break,
-                '}' => depth -= 1,
-                ',' if depth == 0 => begins = true,
-                c if begins && !c.is_whitespace() => {
-                    names.push(identifier(&group[at..]));
-                    begins = false;
-                }
-                _ => {}
-            }
-        }
-    }
-    names
-}
-
-fn identifier(text: &str) -> String {
-    text.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect()
-}
-
-/// Returns the arrows between the rooms of a crate, tests and the crate's root aside.
+/// Returns the arrows between the rooms of a crate, tests aside.
 fn arrows(krate: &str) -> Arrows {
     let source = format!("crates/{krate}/src/");
-    let files: Vec<_> = sources(&source, &["rs"])
-        .into_iter()
-        .map(|(path, text)| (path.strip_prefix(&source).unwrap().to_owned(), text))
-        .filter(|(path, _)| !path.contains("tests"))
-        .collect();
-    let rooms: BTreeSet<_> = files.iter().map(|(path, _)| room(path).to_owned()).collect();
+    let files = sources(&source, &["rs"]).into_iter();
+    let files = files.map(|(path, text)| (path.strip_prefix(&source).unwrap().to_owned(), text));
+    arrows_between_rooms(&files.filter(|(path, _)| !path.contains("tests")).collect::<Vec<_>>())
+}
+
+/// Returns the arrows between the rooms of these files, each with its path below `src`; the
+/// crate's root is no room.
+pub fn arrows_between_rooms(files: &[(String, String)]) -> Arrows {
+    let rooms: BTreeSet<_> = files.iter().map(|(path, _)| room(path)).collect();
     let mut arrows = Arrows::new();
     for (path, text) in files.iter().filter(|(path, _)| !["lib", "main"].contains(&room(path))) {
         let from = arrows.entry(room(path).to_owned()).or_default();
-        for to in imports(&code(text)).into_iter().filter(|to| rooms.contains(to)) {
-            if to != room(path) {
-                from.insert(to, path.clone());
-            }
+        let code = code(text);
+        let imported = paths(&code, "crate::").into_iter().map(|names| names[0]);
+        for to in imported.filter(|to| rooms.contains(to) && *to != room(path)) {
+            from.insert(to.to_owned(), path.clone());
         }
     }
     arrows
-}
-
-/// Returns all rooms that can be reached over at least one arrow.
-fn reachable<'a>(arrows: &'a Arrows, from: &str) -> BTreeSet<&'a str> {
-    let (mut seen, mut next) = (BTreeSet::new(), vec![from]);
-    while let Some(room) = next.pop() {
-        for to in arrows.get(room).into_iter().flat_map(BTreeMap::keys) {
-            if seen.insert(to.as_str()) {
-                next.push(to);
-            }
-        }
-    }
-    seen
 }
 
 #[test]
@@ -91,12 +42,8 @@ fn folders_do_not_import_each_other_in_circles() {
     for krate in CRATES {
         let arrows = arrows(krate);
         assert!(arrows.len() > 5, "{krate} has rooms: {arrows:?}");
-        let in_circle = |room: &&String| reachable(&arrows, room).contains(room.as_str());
-        if let Some(room) = arrows.keys().find(in_circle) {
-            let back = |to: &&str| reachable(&arrows, to).contains(room.as_str());
-            let circle: Vec<_> = reachable(&arrows, room).into_iter().filter(back).collect();
-            panic!("{krate}: {room} is in a circle: {circle:?}");
-        }
+        let circle = largest_circle(&arrows);
+        assert!(circle.is_empty(), "{krate} has a circle: {circle:?}");
     }
 }
 
@@ -135,36 +82,16 @@ fn what_has_an_invariant_has_no_public_field() {
         let files = sources(&format!("crates/el2/src/{folder}"), &["rs"]);
         assert!(files.len() > 3, "{folder} has moved");
         for (path, text) in files {
-            assert_eq!(open_structs(&code(&text)), Vec::<String>::new(), "{path}");
+            assert_eq!(open_structs(&code(&text)), Vec::<&str>::new(), "{path}");
         }
     }
 }
 
 /// Returns the structs that have a public field, to whatever it is public, and are not
-/// copied. What a macro names is no struct; its use is.
-fn open_structs(code: &str) -> Vec<String> {
-    let mut found = Vec::new();
-    let mut items = code.split("struct ").peekable();
-    let mut before = items.next().unwrap_or_default();
-    for item in items {
-        let end = item.find(['{', '(', ';']).unwrap_or(item.len());
-        let body = &item[end..];
-        let close = match body.chars().next() {
-            Some('{') => body.find("\n}"),
-            Some('(') => body.find(";\n"),
-            _ => None,
-        };
-        let fields = &body[..close.unwrap_or(0)];
-        let public = |line: &str| line.trim_start_matches([' ', '(']).starts_with("pub");
-        let attributes = before.rsplit("\n\n").next().unwrap_or_default();
-        let is_value = attributes.contains("derive(") && attributes.contains("Copy");
-        let name = identifier(item);
-        if !name.is_empty() && fields.lines().any(public) && !is_value {
-            found.push(name);
-        }
-        before = item;
-    }
-    found
+/// copied.
+fn open_structs(code: &str) -> Vec<&str> {
+    let open = |one: &Struct<'_>| one.public > 0 && !one.is_value;
+    structs(code).into_iter().filter(open).map(|one| one.name).collect()
 }
 
 #[test]
@@ -173,7 +100,7 @@ fn public_fields_are_found_where_a_struct_is_not_a_value() {
     assert_eq!(open_structs(open), ["A", "B"]);
     let closed = "#[derive(Clone, Copy)]\npub struct A {\n    pub a: u8,\n}\n\npub struct B {\n    \
                   b: u8,\n}\n\nimpl B {\n    pub fn b() {}\n}\n";
-    assert_eq!(open_structs(closed), Vec::<String>::new());
+    assert_eq!(open_structs(closed), Vec::<&str>::new());
 }
 
 /// From above to below: a floor imports only floors below it. Below the core nothing knows
@@ -202,11 +129,4 @@ fn a_floor_of_the_hypervisor_imports_only_those_below() {
             assert!(floor(from) < floor(to), "{path}: {from} imports {to}, which is not below it");
         }
     }
-}
-
-#[test]
-fn imports_are_found_in_groups_and_in_paths() {
-    let code = "use crate::{\n    a::{b, c},\n    d,\n};\nuse crate::e::f;\nlet g = crate::h::i();";
-    assert_eq!(imports(code), ["a", "d", "e", "h"]);
-    assert_eq!(self::code("a // crate::b\n#[cfg(test)]\nmod tests {\nuse crate::c;"), "a ");
 }
