@@ -155,3 +155,22 @@ ensure_packages() {
     fi
     remember_setup
 }
+
+# Sets `llvm` to the directory of the tools that read what the chosen compiler's programs
+# count, and installs them if need be. Only crates/el2/coverage asks for them.
+ensure_llvm() {
+    local sysroot version
+    sysroot=$("$CASSATA_RUSTC" --print sysroot)
+    version=$("$CASSATA_RUSTC" -vV | sed -n 's/^LLVM version: \([0-9]*\).*/\1/p')
+    find_llvm() {
+        # rustup's component llvm-tools, then Debian's package.
+        for llvm in "$sysroot"/lib/rustlib/*/bin "/usr/lib/llvm-$version/bin"; do
+            [[ ! -x $llvm/llvm-cov || ! -x $llvm/llvm-profdata ]] || return 0
+        done
+        return 1
+    }
+    ! find_llvm || return 0
+    missing=("llvm-$version"$'\t'"reads which code the tests have reached")
+    install_missing
+    find_llvm || fail "llvm-$version has neither llvm-cov nor llvm-profdata"
+}
