@@ -7,6 +7,7 @@ use super::{guests, quiet};
 use crate::arch::fake::machine::{self, Pause};
 use crate::arch::vectors;
 use crate::boot;
+use crate::shared::IDLE;
 use abi::MAX_PCPUS;
 use abi::status::Status;
 use abi::system::System;
@@ -16,6 +17,7 @@ use corosensei::stack::DefaultStack;
 use corosensei::{Coroutine, CoroutineResult, Yielder};
 use std::cell::{Cell, RefCell};
 use std::ptr;
+use std::sync::atomic::Ordering;
 
 type Fiber = Coroutine<(), Pause, ()>;
 
@@ -200,6 +202,8 @@ impl World {
         let (_, state) = self.fibers[core].as_ref().expect("it is there");
         tell(|| format!("pauses: {state:?}"));
         CURRENT.set(None);
+        let passes_for_idle = IDLE.load(Ordering::Relaxed) >> core & 1 == 1;
+        assert!(*state != Pause::Guest || !passes_for_idle, "core {core} has a guest, and idles");
     }
 }
 

@@ -65,6 +65,9 @@ fn nothing_is_left(world: &World) {
         let power = &POWER[id.number()];
         let waits_for_its_end = power.affinity() == Affinity::On && !power.hears();
         assert!(!waits_for_its_end, "vCPU {} was to be stopped, and never is", id.0);
+        let is_asked_for = power.affinity() == Affinity::OnPending;
+        let is_away = BOARD.is_away(BOARD.find(id));
+        assert!(!is_asked_for || is_away, "vCPU {} was to be switched on, and never is", id.0);
         is_where_it_may_be(world, id);
     }
 }
