@@ -91,11 +91,11 @@ pub struct Status {
 // The host, and guests that ask for a word by its number, read it so.
 const _: () = {
     use core::mem::offset_of;
-    assert!(size_of::<Status>() == 10_816);
+    assert!(size_of::<Status>() == 11_328);
     assert!(offset_of!(Status, bugs) == 24);
     assert!(offset_of!(Status, pcpus) == 64 && size_of::<PcpuStatus>() == 64);
     assert!(offset_of!(Status, vms) == 576 && size_of::<VmStatus>() == 64);
-    assert!(offset_of!(Status, vcpus) == 1088 && VcpuStatus::WORDS == 19);
+    assert!(offset_of!(Status, vcpus) == 1088 && VcpuStatus::WORDS == 20);
     assert!(offset_of!(VcpuStatus, exits) == 48 && offset_of!(VcpuStatus, pcpu) == 120);
 };
 
@@ -162,6 +162,8 @@ pub struct VcpuStatus {
     pub kernel_preemptions: u64,
     /// Ticks from those times to when it ran again.
     pub kernel_preempted: u64,
+    /// Times it used its budget up while it had work.
+    pub throttled: u64,
 }
 
 impl VcpuStatus {

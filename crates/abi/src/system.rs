@@ -22,7 +22,7 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 /// First eight bytes of the bundle.
 pub const MAGIC: [u8; 8] = *b"CASSATA\0";
 /// Version of the layout; any change to this module changes it.
-pub const VERSION: u32 = 6;
+pub const VERSION: u32 = 7;
 /// Bytes of memory that belong to the hypervisor: its image, data and stacks.
 /// The bundle begins right behind, so that EL2 finds it from its own address.
 pub const HYPERVISOR_SIZE: u64 = 0x20_0000;
@@ -49,6 +49,10 @@ pub const MAX_PRIORITY: u16 = 255;
 pub const MIN_QUANTUM_NS: u64 = 50_000;
 /// Longest round-robin quantum.
 pub const MAX_QUANTUM_NS: u64 = 10_000_000_000;
+/// Shortest [`Vcpu::budget_ns`]: a switch must stay small against it.
+pub const MIN_BUDGET_NS: u64 = 50_000;
+/// Longest [`Vcpu::period_ns`].
+pub const MAX_PERIOD_NS: u64 = 10_000_000_000;
 /// Granule of all tables and of everything that is mapped, bytes.
 pub const PAGE_SIZE: u64 = 0x1000;
 /// Alignment of guest memory, bytes: one level 2 block.
@@ -94,12 +98,12 @@ pub struct System {
 // A change to any of these is a change of VERSION.
 const _: () = {
     use core::mem::offset_of;
-    assert!(size_of::<System>() == 7400);
+    assert!(size_of::<System>() == 8424);
     assert!(offset_of!(System, board) == 64 && size_of::<Header>() == 64);
     assert!(offset_of!(System, vms) == 232 && size_of::<Board>() == 168);
     assert!(offset_of!(System, vcpus) == 1256 && size_of::<Vm>() == 128);
-    assert!(offset_of!(System, loads) == 3304 && size_of::<Vcpu>() == 32);
-    assert!(offset_of!(System, spis) == 5352 && size_of::<Load>() == 32);
+    assert!(offset_of!(System, loads) == 4328 && size_of::<Vcpu>() == 48);
+    assert!(offset_of!(System, spis) == 6376 && size_of::<Load>() == 32);
     assert!(size_of::<Spi>() == 16);
     // What is read before the version is known to be right.
     assert!(offset_of!(Header, magic) == 0 && offset_of!(Header, version) == 8);
@@ -275,8 +279,22 @@ pub struct Vcpu {
     /// How long before its virtual timer fires a sleeping vCPU is given its core;
     /// 0: not before. Only for a real-time VM.
     pub timer_advance_ns: u32,
-    /// 0.
-    pub reserved_end: u32,
+    /// What limits it: see [`server`].
+    pub server: u32,
+    /// What it may run in each period; 0 without a server, else not above the period.
+    pub budget_ns: u64,
+    /// From one replenishment of its budget to the next; 0 without a server.
+    pub period_ns: u64,
+}
+
+/// Values of [`Vcpu::server`].
+pub mod server {
+    /// Nothing limits it.
+    pub const NONE: u32 = 0;
+    /// A budget in each period, which is idled away.
+    pub const PERIODIC: u32 = 1;
+    /// A budget in each period, which is kept until the period ends.
+    pub const DEFERRABLE: u32 = 2;
 }
 
 /// A piece of guest memory to be filled when its VM starts: `size` bytes

@@ -6,6 +6,7 @@
 //! | [`staged`] | a system description from `guests/probe/systems`, booted and judged |
 //! | [`moved`] | vCPUs that migrate while something else happens, under each policy |
 //! | [`gathered`] | cores that are powered down while there is little to do |
+//! | [`budgets`] | what vCPUs with budgets get in every period |
 //! | [`stock`] | stock Linux under each policy, beside an RTOS and a neighbour that crashes |
 //! | [`mod@reference`] | the probe without a hypervisor, which keeps its tests honest |
 //! | [`damaged`] | systems that EL2 must refuse |
@@ -19,6 +20,7 @@
 //! in every run. The reference runs in real time, as it asks for no more than order; so do
 //! users of consoles.
 
+pub mod budgets;
 pub mod console;
 pub mod damaged;
 pub mod expect;

@@ -7,6 +7,7 @@ use crate::problem::{Report, Span};
 use abi::system::{HYPERVISOR_SIZE, Region};
 use sched::Members;
 use sched::policy::MigrationPolicy;
+use sched::server::ServerKind;
 use std::path::PathBuf;
 
 /// A system whose description has no error, laid out in memory; what is left
@@ -23,8 +24,7 @@ pub struct Checked {
     pub off_when_done: bool,
     /// The virtual machines.
     pub vms: Vec<Vm>,
-    /// Budgets and tasks, for an analysis; none when none are described. EL2 does
-    /// not enforce budgets yet.
+    /// Budgets and tasks, for an analysis; none when none are described.
     pub timing: Option<analysis::model::System>,
     /// Which pCPUs may be powered down.
     pub consolidation: Consolidation,
@@ -129,6 +129,19 @@ pub struct Vcpu {
     /// How long before its timer fires it is given its core, nanoseconds; 0: not
     /// before.
     pub timer_advance_ns: u32,
+    /// What limits it; none: nothing but other vCPUs.
+    pub server: Option<Server>,
+}
+
+/// A budget, and how it is served.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Server {
+    /// What happens to what is not used.
+    pub kind: ServerKind,
+    /// What the vCPU may run in each period, nanoseconds.
+    pub budget_ns: u64,
+    /// From one replenishment to the next, nanoseconds.
+    pub period_ns: u64,
 }
 
 impl Vcpu {

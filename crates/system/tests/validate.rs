@@ -163,7 +163,16 @@ fn finds_every_fault() {
         ("fallback that is no pCPU", |s| s.vcpus[0].fallback = 16, Invalid::Vcpu),
         ("unknown vCPU flag", |s| s.vcpus[0].flags |= 1 << 1, Invalid::Vcpu),
         ("rotation outside the affinity", |s| s.vcpus[0].rotation = 1 << 1, Invalid::Vcpu),
-        ("reserved field at the end", |s| s.vcpus[0].reserved_end = 1, Invalid::Vcpu),
+        ("budget without a server", |s| s.vcpus[0].budget_ns = 1_000_000, Invalid::Vcpu),
+        ("unknown server", |s| (s.vcpus[0].server, s.vcpus[0].period_ns) = (3, 1), Invalid::Vcpu),
+        (
+            "budget above its period",
+            |s| {
+                s.vcpus[0].server = abi::system::server::DEFERRABLE;
+                (s.vcpus[0].budget_ns, s.vcpus[0].period_ns) = (2_000_000, 1_000_000);
+            },
+            Invalid::Vcpu,
+        ),
         ("load from the tables", |s| s.loads[0].src_pa = s.header.bundle_pa, Invalid::Load),
         ("load into another VM", |s| s.loads[0].dst_pa = s.vms[1].ram_pa, Invalid::Load),
         ("load clears too much", |s| s.loads[0].zero_size = 1 << 40, Invalid::Load),

@@ -7,9 +7,9 @@
 
 use super::{
     EDGE, HYPERVISOR_SIZE, Header, LOAD_ALIGN, Load, MAGIC, MAX_CONSOLIDATION_WINDOW_NS,
-    MAX_DELAY_LIMIT_NS, MAX_PRIORITY, MAX_QUANTUM_NS, MAX_TIMER_ADVANCE_NS,
-    MIN_CONSOLIDATION_WINDOW_NS, MIN_QUANTUM_NS, PAGE_SIZE, RAM_ALIGN, Region, SPI_END, System,
-    VERSION, Vcpu, Vm, flags, vcpu_flags, vm_flags,
+    MAX_DELAY_LIMIT_NS, MAX_PERIOD_NS, MAX_PRIORITY, MAX_QUANTUM_NS, MAX_TIMER_ADVANCE_NS,
+    MIN_BUDGET_NS, MIN_CONSOLIDATION_WINDOW_NS, MIN_QUANTUM_NS, PAGE_SIZE, RAM_ALIGN, Region,
+    SPI_END, System, VERSION, Vcpu, Vm, flags, server, vcpu_flags, vm_flags,
 };
 use crate::platform::{self, INTID_END, IPA_BITS, OCCUPIED, REPORT_MAX_SIZE, SPI_FIRST};
 use crate::{MAX_VCPUS_PER_VM, MAX_VMS};
@@ -65,7 +65,7 @@ invalid! {
     VmStage2 = "a VM's page table lies outside the bundle",
     VmDelay = "a VM makes others wait for too long",
     VmReport = "a VM's report area is too large or unaligned",
-    Vcpu = "a vCPU's index, pCPU, priority or quantum is out of range",
+    Vcpu = "a vCPU's index, pCPU, priority, quantum or server is out of range",
     Consolidation = "a pCPU that must stay on has a consolidation target, or a target may be powered down",
     Load = "a load reaches outside the bundle or its VM's memory",
     Spi = "an interrupt is out of range or given twice",
@@ -260,7 +260,7 @@ impl System {
         u32::from(vcpu.pcpu) < self.board.pcpu_count
             && self.is_movable(vcpu)
             && vcpu.flags & !vcpu_flags::URGENT == 0
-            && vcpu.reserved_end == 0
+            && is_served(vcpu)
             && vcpu.timer_advance_ns <= self.longest_timer_advance_ns(vcpu)
             && vcpu.priority <= MAX_PRIORITY
             && (MIN_QUANTUM_NS..=MAX_QUANTUM_NS).contains(&vcpu.quantum_ns)
@@ -339,6 +339,20 @@ impl System {
             ensure(free && in_range && fresh && spi.trigger <= EDGE, Invalid::Spi)?;
         }
         Ok(())
+    }
+}
+
+/// Whether a vCPU has no server, or one that can be; a vCPU with a server stays on its pCPU,
+/// where its budget was admitted.
+fn is_served(vcpu: &Vcpu) -> bool {
+    match vcpu.server {
+        server::NONE => vcpu.budget_ns == 0 && vcpu.period_ns == 0,
+        server::PERIODIC | server::DEFERRABLE => {
+            (MIN_BUDGET_NS..=vcpu.period_ns).contains(&vcpu.budget_ns)
+                && vcpu.period_ns <= MAX_PERIOD_NS
+                && vcpu.elsewhere() == 0
+        }
+        _ => false,
     }
 }
 

@@ -7,7 +7,7 @@ use crate::arch::firmware::Started;
 use crate::arch::{boot, cpu, firmware, gic, statics, timer, vectors};
 use crate::bug::bug;
 use crate::pcpu::{self, Pcpu, console};
-use crate::shared::{ALIVE, BOARD, VMS};
+use crate::shared::{ALIVE, BOARD, EPOCH, VMS};
 use crate::status;
 use crate::tables::{self, Vcpus};
 use crate::vcpu::{Account, Vcpu, VcpuConfig};
@@ -55,6 +55,7 @@ fn prepare(system: &'static System) {
     verify::policies(system).unwrap_or_else(|what| refuse(what));
     timer::calibrate();
     status::prepare(system, timer::frequency_hz(), boot.0);
+    EPOCH.store(boot.0, Ordering::Relaxed);
     ALIVE.store((1 << system.header.vm_count) - 1, Ordering::Release);
     for vm in &VMS[..system.header.vm_count as usize] {
         vm.gic.reset();

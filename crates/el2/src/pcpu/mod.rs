@@ -5,6 +5,7 @@
 //! | --- | --- |
 //! | [`run_loop`](self) | the scheduler's decisions |
 //! | `ready` | vCPUs wake and sleep, and take turns on the core |
+//! | `budgets` | a vCPU idles its budget away, or waits for the next |
 //! | `switch` | unloading one vCPU, loading another |
 //! | `timers` | EL2's timer, and what happens when it fires |
 //! | `interrupts` | physical interrupts, by number |
@@ -20,6 +21,7 @@
 
 #[cfg(test)]
 mod at_rest;
+mod budgets;
 #[cfg(any(test, feature = "checked"))]
 mod check;
 pub mod console;
@@ -48,11 +50,13 @@ use crate::parts::{
     Consolidation, Coordination, Deadlines, Displacement, IdleNews, Jobs, KernelWait, Ledger,
     PriorityMask, TimerAdvance, Visitors,
 };
-use crate::vcpu::{Loaded, Parked, Roster, Vcpu, params};
+use crate::shared::EPOCH;
+use crate::vcpu::{Loaded, Parked, Roster, Vcpu, budget, params};
 use abi::MAX_PCPUS;
 use abi::status::{PcpuStatus, VmStatus};
 use abi::system::{System, flags};
 use console::Console;
+use core::sync::atomic::Ordering;
 use sched::policy::Mode;
 use sched::topology::Topology;
 use sched::{Duration, Instant, Scheduler, VcpuId, VcpuSet};
@@ -153,9 +157,13 @@ impl Pcpu {
 
     /// Adds all vCPUs that may come here to the scheduler. Returns one that it refused.
     pub fn introduce(&mut self) -> Result<(), VcpuId> {
+        let epoch = Instant(EPOCH.load(Ordering::Relaxed));
         for id in self.known {
             let params = params(self.system, id);
             self.scheduler.arrive(id, params, false).map_err(|_| id)?;
+            if let Some(account) = budget(self.system, id, epoch) {
+                self.scheduler.set_server(id, account, timer::now());
+            }
         }
         Ok(())
     }

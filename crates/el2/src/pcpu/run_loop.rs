@@ -37,6 +37,9 @@ impl Pcpu {
             if self.kernel_wait.may_happen() && self.waits(decision.run, now) {
                 return;
             }
+            if decision.extras && self.carry_out_extras(&decision, now) {
+                continue;
+            }
             let Some(id) = decision.run else {
                 let awaited = self.displacement.awaited();
                 if !awaited.is_empty() {

@@ -80,6 +80,10 @@ statics! {
     /// By core: a vCPU that is based there is displaced. Only set where a policy asks.
     pub static TAKEN: [AtomicBool; MAX_PCPUS] = [const { AtomicBool::new(false) }; MAX_PCPUS];
 
+    /// Counter when the first period of every budget begins; the boot core sets it before
+    /// others run.
+    pub static EPOCH: AtomicU64 = AtomicU64::new(0);
+
     /// VMs (bit set) that are not switched off.
     pub static ALIVE: AtomicU32 = AtomicU32::new(0);
 

@@ -74,6 +74,12 @@ impl Account {
         status.kernel_preemptions += in_kernel & 1;
     }
 
+    /// Begins its wait for its next budget: it has used this one up.
+    pub fn is_throttled(&mut self, now: Instant) {
+        self.status.throttled += 1;
+        self.can_run(now);
+    }
+
     /// Records that it sleeps, and ran until now.
     #[inline(always)]
     pub fn sleeps(&mut self) {

@@ -1,11 +1,13 @@
 //! What never changes about a vCPU.
 
 use crate::arch::{cpu, timer};
+use crate::bug::bug;
 use crate::shared;
-use abi::system::System;
+use abi::system::{System, server};
 use sched::policy::{Displaced, Policy, Then, View, next_in_rotation};
+use sched::server::{Account, Server, ServerKind};
 use sched::topology::Topology;
-use sched::{CoreSet, Duration, Member, Params, Priority, VcpuId};
+use sched::{CoreSet, Duration, Instant, Member, Params, Priority, VcpuId};
 
 /// Declares facts: each is a field that never changes, and the method that returns it.
 macro_rules! facts {
@@ -147,4 +149,24 @@ pub fn params(system: &System, id: VcpuId) -> Params {
     let table = &system.vcpus[id.number()];
     let quantum = Duration(timer::ns_to_ticks(table.quantum_ns).max(1));
     Params { priority: Priority(table.priority), quantum }
+}
+
+/// Returns a vCPU's budget, of which the first period begins at `epoch`.
+pub fn budget(system: &System, id: VcpuId, epoch: Instant) -> Option<Account> {
+    let table = &system.vcpus[id.number()];
+    let kind = match table.server {
+        server::PERIODIC => ServerKind::Periodic,
+        server::DEFERRABLE => ServerKind::Deferrable,
+        _ => return None,
+    };
+    let ticks = |ns| Duration(timer::ns_to_ticks(ns));
+    let (budget, period) = (ticks(table.budget_ns), ticks(table.period_ns));
+    let server = Server { kind, budget, period, overrun: Duration(0) };
+    match Account::open(server, epoch) {
+        Ok(account) => Some(account),
+        Err(_) => {
+            bug!("a server was refused that the tables' check has passed");
+            None
+        }
+    }
 }

@@ -14,7 +14,7 @@ mod physical_timer;
 mod roster;
 
 pub use account::Account;
-pub use config::{VcpuConfig, params};
+pub use config::{VcpuConfig, budget, params};
 pub use context::{Loaded, Parked};
 pub use roster::Roster;
 

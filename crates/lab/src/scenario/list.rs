@@ -2,7 +2,7 @@
 
 use super::expect::Expect::{Endures, Fails, Passes, Rhythm, Starts, Starves, Turns};
 use super::staged::Staged;
-use super::{console, damaged, gathered, limits, moved, reference, stock, typed};
+use super::{budgets, console, damaged, gathered, limits, moved, reference, stock, typed};
 use crate::observe::Observer;
 use crate::suite::Scenario;
 use crate::{bench, demo};
@@ -19,6 +19,7 @@ pub fn all() -> Vec<Scenario> {
     let staged = STAGED.iter().map(|&staged| Scenario::from(staged));
     let others = [damaged::scenario(), typed::scenario(), limits::hung(), limits::stalled()];
     let policies = moved::scenarios().chain(gathered::scenarios()).chain(stock::scenarios());
+    let policies = budgets::scenarios().chain(policies);
     let others = others.into_iter().chain(console::scenarios());
     let experiments = [
         bench::el2::scenario(),
@@ -261,7 +262,10 @@ mod tests {
                 .filter(|name| name.ends_with(".toml"))
                 .collect();
         let staged = STAGED.iter().map(|staged| staged.name).chain([typed::NAME, stock::NAME]);
-        let names = staged.chain(moved::descriptions()).chain(gathered::descriptions());
+        let names = staged
+            .chain(moved::descriptions())
+            .chain(gathered::descriptions())
+            .chain(budgets::descriptions());
         let named: BTreeSet<_> = names.map(|name| format!("{name}.toml")).collect();
         assert_eq!(files, named);
     }

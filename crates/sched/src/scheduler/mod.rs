@@ -139,7 +139,7 @@ impl Scheduler {
         }
         self.charge_quantum(self.ready, self.away, now);
         let (run, until) = self.choose(self.ready, self.away, now);
-        Decision { run, idles: false, until }
+        Decision { run, idles: false, until, extras: false }
     }
 
     /// Charges the vCPU that runs for the time since the last charge. [`Self::decide`]
@@ -216,9 +216,10 @@ impl Scheduler {
     }
 
     /// Returns the vCPUs without work whose waking [matters](Self::matters), highest
-    /// priority first.
+    /// priority first. One that idles its budget away is among them.
     pub fn sleepers_that_matter(&self) -> impl Iterator<Item = VcpuId> + '_ {
-        let asleep = self.reach & !(self.ready | self.away | self.extras.pending);
+        let idling = self.ready & self.extras.idling;
+        let asleep = self.reach & (!(self.ready | self.away | self.extras.pending) | idling);
         Members(asleep).map(|at| self.entries[at & POSITION].id)
     }
 

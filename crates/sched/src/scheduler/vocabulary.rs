@@ -53,6 +53,8 @@ pub struct Decision {
     pub idles: bool,
     /// Decide again at this instant at the latest; none: when an event comes.
     pub until: Option<Instant>,
+    /// Some vCPU of the core has an extra: one may idle, or wait for its budget.
+    pub extras: bool,
 }
 
 /// A decision of two words: they are returned in registers, and a core on which no vCPU has
@@ -75,7 +77,7 @@ impl Compact {
 impl From<Compact> for Decision {
     #[inline(always)]
     fn from(Compact { until, run, idles }: Compact) -> Self {
-        Self { run, idles, until: (until != NEVER).then_some(until) }
+        Self { run, idles, until: (until != NEVER).then_some(until), extras: true }
     }
 }
 

@@ -126,7 +126,7 @@ impl<O: Observer> World<O> {
         loop {
             self.events += 1;
             self.decisions += 1;
-            let Decision { run, idles, until } =
+            let Decision { run, idles, until, .. } =
                 self.cores[core].scheduler.decide(Instant(self.now));
             let until = until.map_or(NEVER, |until| until.0);
             let vcpu = run.map(|id| usize::from(id.0));

@@ -60,6 +60,7 @@ pub(crate) fn check(draft: &Draft, directory: &Path, problems: &mut Problems) ->
         return None;
     }
     timer_advance::assign(&mut vms, &draft.vms);
+    timing::assign(&mut vms, draft);
     let targets = consolidation::targets(&vms, machine.pcpus, problems);
     siblings::check(&draft.vms, &vms, &targets, problems);
     outranked::check(&draft.vms, &vms, problems);

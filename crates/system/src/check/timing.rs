@@ -1,9 +1,12 @@
-//! Budgets and tasks: can bounds be computed for them? The
+//! Budgets and tasks: can EL2 serve them, and can bounds be computed for them? The
 //! bounds themselves are computed from [`crate::Checked::timing`].
 
 use crate::code::Code;
 use crate::draft::{At, Draft, DraftTask, DraftVcpu, DraftVm, flag};
+use crate::model::{Server, Vm};
 use crate::problem::{Problems, Span};
+use crate::time;
+use abi::system::{MAX_PERIOD_NS, MIN_BUDGET_NS};
 use analysis::model::{Problem, Section, Segment, ServerKind, System, Task, Vcpu};
 use std::cmp::Reverse;
 use std::collections::HashMap;
@@ -23,6 +26,7 @@ pub(super) fn check(draft: &Draft, problems: &mut Problems) -> Option<System> {
     let all: Vec<_> = draft.vms.iter().flat_map(vcpus).collect();
     for vcpu in &all {
         complete(vcpu.vcpu, problems);
+        ranges(vcpu.vcpu, problems);
     }
     let served: Vec<_> = all.iter().filter(|vcpu| vcpu.vcpu.budget.is_some()).collect();
     for vcpu in &served {
@@ -61,6 +65,35 @@ fn complete(vcpu: &DraftVcpu, problems: &mut Problems) {
     if vcpu.period.is_none() && (wanted || vcpu.budget.is_some()) {
         missing("period", "\"10ms\"", if wanted { "tasks" } else { "a budget" });
     }
+}
+
+/// A switch must stay small against a budget.
+fn ranges(vcpu: &DraftVcpu, problems: &mut Problems) {
+    let allowed = MIN_BUDGET_NS..=MAX_PERIOD_NS;
+    for (what, time) in [("budget", &vcpu.budget), ("period", &vcpu.period)] {
+        if let Some(time) = time.as_ref().filter(|at| !allowed.contains(at.get_ref())) {
+            let message = format!("a {what} of {} is out of range", time::text(*time.get_ref()));
+            problems.add(Code::Timing, time.span(), message).hint(time::range(&allowed));
+        }
+    }
+}
+
+/// Gives the vCPUs the servers that are described.
+pub(super) fn assign(vms: &mut [Vm], draft: &Draft) {
+    for (vm, draft_vm) in vms.iter_mut().zip(&draft.vms) {
+        for (vcpu, described) in vm.vcpus.iter_mut().zip(&draft_vm.vcpus) {
+            let (budget, period) = (described.budget.as_ref(), described.period.as_ref());
+            vcpu.server = budget.zip(period).map(|(budget, period)| Server {
+                kind: kind(draft),
+                budget_ns: *budget.get_ref(),
+                period_ns: *period.get_ref(),
+            });
+        }
+    }
+}
+
+fn kind(draft: &Draft) -> ServerKind {
+    draft.server.as_ref().map_or(ServerKind::Deferrable, |at| *at.get_ref())
 }
 
 /// Checks that each vCPU of the same or a higher priority than one with a budget has a
@@ -123,7 +156,7 @@ fn model(
     order.sort_by_key(|&index| (served[index].priority, Reverse(index)));
     let rank = |index: usize| order.iter().position(|&other| other == index);
     let mut system = System {
-        server: draft.server.as_ref().map_or(ServerKind::Deferrable, |at| *at.get_ref()),
+        server: kind(draft),
         overrun: flag(&draft.overrun, false),
         vcpus: Vec::new(),
         tasks: Vec::new(),

@@ -146,5 +146,6 @@ pub(super) fn sound(draft: &DraftVcpu) -> Option<Vcpu> {
         rotation: 0,
         urgent: false,
         timer_advance_ns: 0,
+        server: None,
     })
 }

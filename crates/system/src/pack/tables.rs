@@ -3,11 +3,20 @@
 use crate::board::Trigger;
 use crate::model::{Checked, Vm};
 use crate::plan::guest_ram;
-use abi::system::{self, Header, MAGIC, Spi, System, VERSION, flags, vcpu_flags, vm_flags};
+use abi::system::{self, Header, MAGIC, Spi, System, VERSION, flags, server, vcpu_flags, vm_flags};
+use sched::server::ServerKind;
 
 /// The bits of those flags that are set.
 fn bits<const N: usize>(flags: [(bool, u32); N]) -> u32 {
     flags.iter().filter(|(set, _)| *set).fold(0, |bits, (_, flag)| bits | flag)
+}
+
+/// A kind of server, as EL2 reads it.
+fn number(kind: ServerKind) -> u32 {
+    match kind {
+        ServerKind::Periodic => server::PERIODIC,
+        ServerKind::Deferrable => server::DEFERRABLE,
+    }
 }
 
 pub(super) fn tables(checked: &Checked) -> Box<System> {
@@ -28,7 +37,9 @@ pub(super) fn tables(checked: &Checked) -> Box<System> {
                 affinity: vcpu.affinity,
                 rotation: vcpu.rotation,
                 timer_advance_ns: vcpu.timer_advance_ns,
-                reserved_end: 0,
+                server: vcpu.server.map_or(server::NONE, |server| number(server.kind)),
+                budget_ns: vcpu.server.map_or(0, |server| server.budget_ns),
+                period_ns: vcpu.server.map_or(0, |server| server.period_ns),
             };
             vcpus += 1;
         }

@@ -280,7 +280,7 @@ proptest! {
                 server, left: 0, overrun_left: 0, stopped: false, work: true, held: 0,
             });
         }
-        let mut said = Decision { run: None, idles: false, until: Some(Instant(0)) };
+        let mut said = Decision { run: None, idles: false, until: Some(Instant(0)), extras: true };
         let mut used = std::vec![(0u64, 0u64); kept.len()];
         for now in 0..80u64 {
             kept.iter_mut().for_each(|vcpu| vcpu.begin_tick(now));

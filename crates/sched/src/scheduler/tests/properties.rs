@@ -151,7 +151,8 @@ impl Both {
         }
         let sleeps = |id: &VcpuId| {
             let vcpu = self.model.vcpus.iter().find(|vcpu| vcpu.id == id.0).unwrap();
-            !vcpu.has_reason() && self.core.matters(*id)
+            let idles = vcpu.is_able() && !vcpu.work;
+            (idles || !vcpu.has_reason()) && self.core.matters(*id)
         };
         let sleepers: Vec<_> = self.core.vcpus().filter(sleeps).collect();
         assert_eq!(self.core.sleepers_that_matter().collect::<Vec<_>>(), sleepers);
