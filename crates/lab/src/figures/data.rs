@@ -45,7 +45,9 @@ fn seen(observer: &Observer) -> Vec<(String, &VcpuStatus, usize)> {
 /// What each vCPU did.
 pub(super) fn vcpus(observer: &Observer) -> Dataset {
     let time = |ticks| observer.latest().map(|now| now.time(ticks).as_secs_f64());
-    Dataset::of("vcpus", "vCPUs", seen(observer))
+    let any_throttled =
+        observer.latest().is_some_and(|now| now.vcpus.iter().any(|v| v.throttled > 0));
+    let all = Dataset::of("vcpus", "vCPUs", seen(observer))
         .name("vcpu", |(name, ..)| name.clone())
         .head("vCPU")
         .name("state", |(_, vcpu, _)| vcpu_state_name(vcpu.state))
@@ -65,7 +67,8 @@ pub(super) fn vcpus(observer: &Observer) -> Dataset {
         .head("for")
         .column("longest_el2", Unit::Microseconds, |(_, v, _)| time(v.longest_el2).map(|s| s * 1e6))
         .head("longest at EL2")
-        .done()
+        .name("throttled", |(_, vcpu, _)| vcpu.throttled);
+    if any_throttled { all.done() } else { all.for_programs().done() }
 }
 
 /// Why each vCPU left its guest.

@@ -85,7 +85,7 @@ fn scenario(
         })?;
         let mut outcome = figures::outcome(name, &run);
         let mut objections = Vec::new();
-        let names: Vec<_> = run.observer.layout().vms.iter().map(|vm| vm.name.clone()).collect();
+        let names: Vec<_> = run.observer.layout.vms.iter().map(|vm| vm.name.clone()).collect();
         for (name, wanted) in &supplies {
             let Some(vm) = names.iter().position(|other| other == name) else {
                 objections.push(format!("there is no VM {name}"));
@@ -114,7 +114,7 @@ fn scenario(
 /// What the first vCPU of each VM has had of its core so far, nanoseconds.
 fn look(now: &Moment) -> Option<Vec<u64>> {
     let snapshot = now.observer.latest()?;
-    let vms = &now.observer.layout().vms;
+    let vms = &now.observer.layout.vms;
     let ran = |ticks| u64::try_from(snapshot.time(ticks).as_nanos()).unwrap_or(u64::MAX);
     Some(vms.iter().map(|vm| ran(snapshot.vcpus[vm.vcpus.start].run)).collect())
 }
