@@ -37,10 +37,11 @@ impl Pcpu {
             if self.kernel_wait.may_happen() && self.waits(decision.run, now) {
                 return;
             }
-            if decision.extras && self.carry_out_extras(&decision, now) {
-                continue;
-            }
             let Some(id) = decision.run else {
+                if let Some(id) = decision.idles {
+                    self.idle_away(id, decision.until, now);
+                    continue;
+                }
                 let awaited = self.displacement.awaited();
                 if !awaited.is_empty() {
                     self.release(awaited);

@@ -33,6 +33,9 @@ impl Pcpu {
         timer::arm(self.deadlines.fired());
         self.need_resched = true;
         let now = timer::now();
+        if self.scheduler.has_extras() {
+            self.book_throttling(now);
+        }
         for id in self.known {
             self.update_physical_timer(id, now);
             // The virtual timer of the loaded one is on the hardware.

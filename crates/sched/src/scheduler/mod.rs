@@ -139,7 +139,7 @@ impl Scheduler {
         }
         self.charge_quantum(self.ready, self.away, now);
         let (run, until) = self.choose(self.ready, self.away, now);
-        Decision { run, idles: false, until, extras: false }
+        Decision { run, idles: None, until }
     }
 
     /// Charges the vCPU that runs for the time since the last charge. [`Self::decide`]
@@ -216,11 +216,16 @@ impl Scheduler {
     }
 
     /// Returns the vCPUs without work whose waking [matters](Self::matters), highest
-    /// priority first. One that idles its budget away is among them.
+    /// priority first; not one that idles its budget away.
     pub fn sleepers_that_matter(&self) -> impl Iterator<Item = VcpuId> + '_ {
-        let idling = self.ready & self.extras.idling;
-        let asleep = self.reach & (!(self.ready | self.away | self.extras.pending) | idling);
+        let asleep = self.reach & !(self.ready | self.away | self.extras.pending);
         Members(asleep).map(|at| self.entries[at & POSITION].id)
+    }
+
+    /// Returns true if some vCPU of this core has an [extra](self#extras).
+    #[must_use]
+    pub const fn has_extras(&self) -> bool {
+        self.special != 0
     }
 
     /// Returns the vCPUs of this core, highest priority first.

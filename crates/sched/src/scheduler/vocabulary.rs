@@ -46,22 +46,30 @@ pub enum Woken {
 /// What the core should do now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Decision {
-    /// The vCPU that has the core; none: wait for an interrupt.
+    /// The vCPU that runs; none: wait for an interrupt.
     pub run: Option<VcpuId>,
-    /// That vCPU has no work and idles its budget away: wait for an interrupt on
-    /// its account.
-    pub idles: bool,
+    /// The vCPU that has no work and idles its budget away: wait for an interrupt on its
+    /// account. Then none runs.
+    pub idles: Option<VcpuId>,
     /// Decide again at this instant at the latest; none: when an event comes.
     pub until: Option<Instant>,
-    /// Some vCPU of the core has an extra: one may idle, or wait for its budget.
-    pub extras: bool,
+}
+
+impl Decision {
+    /// Returns the vCPU that has the core, whether it runs or idles.
+    #[must_use]
+    pub fn owner(&self) -> Option<VcpuId> {
+        self.run.or(self.idles)
+    }
 }
 
 /// A decision of two words: they are returned in registers, and a core on which no vCPU has
 /// extras keeps no room for them in memory.
 pub(super) struct Compact {
     until: Instant,
+    /// The vCPU that has the core.
     run: Option<VcpuId>,
+    /// It idles its budget away.
     idles: bool,
 }
 
@@ -77,7 +85,8 @@ impl Compact {
 impl From<Compact> for Decision {
     #[inline(always)]
     fn from(Compact { until, run, idles }: Compact) -> Self {
-        Self { run, idles, until: (until != NEVER).then_some(until), extras: true }
+        let (run, idles) = if idles { (None, run) } else { (run, None) };
+        Self { run, idles, until: (until != NEVER).then_some(until) }
     }
 }
 

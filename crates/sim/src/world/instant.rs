@@ -11,7 +11,7 @@ use crate::mutex::{Claimant, Misuse};
 use crate::observer::Observer;
 use crate::system::{Need, Protocol};
 use crate::task::Active;
-use sched::{Decision, Instant, Members, Message, VcpuId};
+use sched::{Instant, Members, Message, VcpuId};
 
 impl<O: Observer> World<O> {
     pub(super) fn make_ready(&mut self, task: usize) {
@@ -126,12 +126,11 @@ impl<O: Observer> World<O> {
         loop {
             self.events += 1;
             self.decisions += 1;
-            let Decision { run, idles, until, .. } =
-                self.cores[core].scheduler.decide(Instant(self.now));
-            let until = until.map_or(NEVER, |until| until.0);
-            let vcpu = run.map(|id| usize::from(id.0));
+            let decision = self.cores[core].scheduler.decide(Instant(self.now));
+            let until = decision.until.map_or(NEVER, |until| until.0);
+            let vcpu = decision.owner().map(|id| usize::from(id.0));
             let task = match vcpu {
-                Some(vcpu) if !idles => match self.task_of(core, vcpu) {
+                Some(vcpu) if decision.idles.is_none() => match self.task_of(core, vcpu) {
                     None => continue,
                     task => task,
                 },

@@ -34,7 +34,7 @@ fn arrive(core: &mut Scheduler, id: VcpuId, priority: u16, account: Option<Accou
 
 fn at(core: &mut Scheduler, now: u64) -> (Option<VcpuId>, Option<u64>) {
     let decision = core.decide(Instant(now));
-    (decision.run, decision.until.map(|until| until.0))
+    (decision.owner(), decision.until.map(|until| until.0))
 }
 
 #[test]
@@ -65,7 +65,7 @@ fn a_periodic_server_idles_its_budget_away_and_has_the_core_meanwhile() {
     let mut core = core(open(ServerKind::Periodic, 3, 10, 0));
     core.sleep(HIGH);
     let decision = core.decide(Instant(0));
-    assert_eq!((decision.run, decision.idles), (Some(HIGH), true));
+    assert_eq!((decision.run, decision.idles), (None, Some(HIGH)));
     assert_eq!(core.state(HIGH), Some(State::Sleeping));
     assert_eq!(at(&mut core, 3), (Some(LOW), Some(6)));
     core.wake(HIGH);
@@ -280,7 +280,7 @@ proptest! {
                 server, left: 0, overrun_left: 0, stopped: false, work: true, held: 0,
             });
         }
-        let mut said = Decision { run: None, idles: false, until: Some(Instant(0)), extras: true };
+        let mut said = Decision { run: None, idles: None, until: Some(Instant(0)) };
         let mut used = std::vec![(0u64, 0u64); kept.len()];
         for now in 0..80u64 {
             kept.iter_mut().for_each(|vcpu| vcpu.begin_tick(now));
@@ -318,12 +318,12 @@ proptest! {
             let expected = (0..kept.len())
                 .filter(|&index| able(&kept[index]))
                 .max_by_key(|&index| (kept[index].held > 0, index));
-            prop_assert_eq!(said.run.map(|id| usize::from(id.0)), expected, "at {}", now);
+            prop_assert_eq!(said.owner().map(|id| usize::from(id.0)), expected, "at {}", now);
             let Some(index) = expected else {
-                prop_assert!(!said.idles);
+                prop_assert_eq!(said.idles, None);
                 continue;
             };
-            prop_assert_eq!(said.idles, !kept[index].work);
+            prop_assert_eq!(said.idles.is_some(), !kept[index].work);
             kept[index].run_for_one_tick();
             if let Some(server) = kept[index].server {
                 let period = now / server.period.0;

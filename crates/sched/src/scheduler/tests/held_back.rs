@@ -53,7 +53,7 @@ fn to_be_held_back_fills_no_budget() {
     assert_eq!(core.decide(Instant(50)).until, Some(Instant(56)), "6 of 10 ticks are left");
     assert_eq!(
         core.decide(Instant(56)),
-        Decision { run: None, idles: false, until: Some(Instant(100)), extras: true }
+        Decision { run: None, idles: None, until: Some(Instant(100)) }
     );
     core.hold_back(LINUX);
     assert_eq!(core.decide(Instant(57)).until, None, "a replenishment would change nothing");

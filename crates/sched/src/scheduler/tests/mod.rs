@@ -40,5 +40,5 @@ fn core(vcpus: &[(VcpuId, u16, u64)]) -> Scheduler {
 }
 
 fn run(core: &mut Scheduler, now: u64) -> Option<u8> {
-    core.decide(Instant(now)).run.map(|id| id.0)
+    core.decide(Instant(now)).owner().map(|id| id.0)
 }

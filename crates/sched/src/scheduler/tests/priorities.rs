@@ -6,15 +6,9 @@ use super::*;
 fn the_rtos_preempts_linux_and_gives_the_core_back() {
     let mut core = core(&[(LINUX, 1, 100), (RTOS, 10, 100)]);
     core.sleep(RTOS);
-    assert_eq!(
-        core.decide(Instant(0)),
-        Decision { run: Some(LINUX), idles: false, until: None, extras: false }
-    );
+    assert_eq!(core.decide(Instant(0)), Decision { run: Some(LINUX), idles: None, until: None });
     core.wake(RTOS);
-    assert_eq!(
-        core.decide(Instant(7)),
-        Decision { run: Some(RTOS), idles: false, until: None, extras: false }
-    );
+    assert_eq!(core.decide(Instant(7)), Decision { run: Some(RTOS), idles: None, until: None });
     assert_eq!(core.state(LINUX), Some(State::Suspended));
     core.sleep(RTOS);
     assert_eq!(run(&mut core, 9), Some(LINUX.0));
@@ -25,10 +19,7 @@ fn the_rtos_preempts_linux_and_gives_the_core_back() {
 fn a_core_without_work_idles() {
     let mut core = core(&[(LINUX, 1, 100)]);
     core.sleep(LINUX);
-    assert_eq!(
-        core.decide(Instant(0)),
-        Decision { run: None, idles: false, until: None, extras: false }
-    );
+    assert_eq!(core.decide(Instant(0)), Decision { run: None, idles: None, until: None });
     assert!(core.matters(LINUX), "anything matters to an idle core");
 }
 
