@@ -1,7 +1,7 @@
 //! What a test asks a core, and what must hold when all its guests sleep.
 
 use super::Pcpu;
-use sched::{Instant, VcpuId};
+use sched::{Instant, State, VcpuId};
 
 impl Pcpu {
     /// Returns true if this core owns a vCPU.
@@ -16,7 +16,8 @@ impl Pcpu {
         self.coordination.check_rest();
         for id in self.owned() {
             let VcpuId(number) = id;
-            assert!(!self.scheduler.is_ready(id), "vCPU {number} is ready, and does not run");
+            let has_work = self.scheduler.state(id) != Some(State::Sleeping);
+            assert!(!has_work, "vCPU {number} is ready, and does not run");
             assert!(!self.scheduler.is_held_back(id), "vCPU {number} is held back for ever");
             let Some(vcpu) = self.roster.parked(id) else { continue };
             if vcpu.is_on() {

@@ -2,33 +2,43 @@
 //!
 //! The scheduler keeps the accounts, and says when to ask it again. What is left to do here
 //! is to wait in the name of a vCPU whose periodic server has budget and no work, and to
-//! book the wait of one that has used its budget up.
+//! book the wait of those that have used their budgets up.
 
 use super::Pcpu;
 use crate::arch::{cpu, timer};
-use sched::{Instant, State, VcpuId};
+use sched::{Instant, VcpuId};
 
 impl Pcpu {
-    /// EL2's timer has fired on a core where some vCPU has a budget: the one that has the
-    /// core may have used it up, and waits for the next.
+    /// EL2's timer has fired on a core where some vCPU has a budget: books the wait of each
+    /// vCPU that has used its own up, with work left.
     #[inline(never)]
     pub(super) fn book_throttling(&mut self, now: Instant) {
+        // Before the accounts are charged, for some are replenished by that.
+        self.book_throttled(now);
         self.scheduler.charge(now);
-        let Some(id) = self.ledger.current().filter(|&id| self.scheduler.is_throttled(id)) else {
-            return;
-        };
-        let has_work = self.scheduler.state(id) != Some(State::Sleeping);
-        if let Some(vcpu) = self.roster.get(id).filter(|_| has_work) {
-            vcpu.account().is_throttled(now);
+        self.book_throttled(now);
+    }
+
+    fn book_throttled(&mut self, now: Instant) {
+        for id in self.scheduler.throttled() {
+            if let Some(vcpu) = self.roster.get(id) {
+                vcpu.account().is_throttled(now);
+            }
         }
     }
 
     /// Waits for interrupts and takes them, while a vCPU without work idles its budget away,
-    /// until an instant at the latest: it has the core (Kim, Wang, Rajkumar, RTSS 2014,
-    /// Section II-A).
+    /// until an instant at the latest (Kim, Wang, Rajkumar, RTSS 2014, Section II-A). The
+    /// time is its own, but it has the core no longer than that: an interrupt wakes it as it
+    /// wakes any that sleeps.
     #[inline(never)]
     pub(super) fn idle_away(&mut self, id: VcpuId, until: Option<Instant>, now: Instant) {
-        self.give_core(Some(id), now);
+        if self.ledger.is_current(id) {
+            // It has just gone to sleep, and is not preempted.
+            self.end_own_turn(id, now);
+        } else {
+            self.give_core(None, now);
+        }
         let wakes_at = self.loaded_wakes_at(now);
         if wakes_at.is_some_and(|begin| begin <= now) {
             self.wake_loaded_early();
@@ -39,8 +49,20 @@ impl Pcpu {
         let own = parked.map(|vcpu| vcpu.wakes_at().min(vcpu.physical_timer_deadline()));
         self.arm([until, wakes_at, own].into_iter().flatten().min());
         self.mask_nothing();
+        // What had the core until now was no vCPU, and not for any time.
+        let _ = self.ledger.give(Some(id), now);
         cpu::wait_for_interrupt();
         self.entered = timer::now();
+        self.end_own_turn(id, self.entered);
         self.take_pending_interrupts();
+    }
+
+    /// Takes the core from the vCPU that has it, and does not wait for it.
+    fn end_own_turn(&mut self, id: VcpuId, now: Instant) {
+        if let Some(turn) = self.ledger.give(None, now)
+            && let Some(vcpu) = self.roster.get(id)
+        {
+            vcpu.account().book(turn.took);
+        }
     }
 }

@@ -47,7 +47,7 @@ impl Pcpu {
                     self.release(awaited);
                 }
                 if !self.need_resched {
-                    self.idle(now);
+                    self.idle(decision.until, now);
                 }
                 continue;
             };
@@ -93,16 +93,17 @@ impl Pcpu {
         self.entered = timer::now();
     }
 
-    /// Waits for interrupts and takes them.
+    /// Waits for interrupts and takes them, until an instant at the latest: then some vCPU has
+    /// a budget again.
     #[inline(never)]
-    fn idle(&mut self, now: Instant) {
+    fn idle(&mut self, until: Option<Instant>, now: Instant) {
         self.give_core(None, now);
         let wakes_at = self.loaded_wakes_at(now);
         if wakes_at.is_some_and(|begin| begin <= now) {
             self.wake_loaded_early();
             return;
         }
-        self.arm(wakes_at);
+        self.arm(until.into_iter().chain(wakes_at).min());
         self.mask_nothing();
         if self.displacement.tells_taken() {
             TAKEN[self.index].store(false, Ordering::Relaxed);

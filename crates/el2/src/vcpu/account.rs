@@ -74,10 +74,12 @@ impl Account {
         status.kernel_preemptions += in_kernel & 1;
     }
 
-    /// Begins its wait for its next budget: it has used this one up.
+    /// Begins its wait for its next budget, unless it waits already: it has used this one up.
     pub fn is_throttled(&mut self, now: Instant) {
-        self.status.throttled += 1;
-        self.can_run(now);
+        if self.waits_since == NEVER {
+            self.status.throttled += 1;
+            self.begin_waiting(now);
+        }
     }
 
     /// Records that it sleeps, and ran until now.

@@ -20,41 +20,56 @@ const STRETCHES: usize = 100;
 /// What a switch may add to what a vCPU gets in a stretch, or take from it.
 const SWITCH_NS: u64 = 1_000;
 
-/// What a vCPU gets in a stretch, nanoseconds.
-type Supply = (&'static str, RangeInclusive<u64>);
+/// What the first vCPU of a VM gets in each stretch.
+#[derive(Clone, Debug)]
+struct Supply {
+    vm: &'static str,
+    /// Of its core, nanoseconds.
+    ns: RangeInclusive<u64>,
+    /// Of its interrupts, at least.
+    interrupts: u64,
+}
 
 /// All of them.
 pub fn scenarios() -> impl Iterator<Item = Scenario> {
-    const ALWAYS_BUSY: [Supply; 3] =
-        [("hostile", about(3_000_000)), ("second", about(2_000_000)), ("rest", about(5_000_000))];
-    let busy = "a budget is all that a hostile guest gets, in every period";
-    let kept = "a deferrable server keeps what is not used, and others have the core meanwhile";
-    let idled = "a periodic server idles its budget away, and nobody has the core meanwhile";
+    let hostile = [
+        supply("hostile", about(3_000_000), 0),
+        supply("second", about(2_000_000), 0),
+        supply("rest", 4_990_000..=5_000_000, 0),
+    ];
+    let kept = [supply("sleepy", 0..=500_000, 9), supply("rest", 9_500_000..=10_000_000, 0)];
+    let idled = [supply("sleepy", about(3_000_000), 2), supply("rest", 6_990_000..=7_000_000, 0)];
     [
-        scenario("budgets.deferrable", "budgets", "deferrable", busy, ALWAYS_BUSY.to_vec()),
-        scenario("budgets.periodic", "budgets", "periodic", busy, ALWAYS_BUSY.to_vec()),
+        scenario("budgets.deferrable", "a budget is all that a hostile guest gets", "", &hostile),
         scenario(
-            "budget-unused.deferrable",
-            "budget-unused",
-            "deferrable",
-            kept,
-            vec![("sleepy", 0..=500_000), ("rest", 9_500_000..=10_000_000)],
+            "budgets.periodic",
+            "a budget is all that a hostile guest gets",
+            PERIODIC,
+            &hostile,
         ),
         scenario(
-            "budget-unused.periodic",
-            "budget-unused",
-            "periodic",
-            idled,
-            vec![("sleepy", about(3_000_000)), ("rest", about(7_000_000))],
+            "budget-alone",
+            "a core sleeps until a budget is replenished",
+            "",
+            &[supply("alone", about(3_000_000), 0)],
         ),
+        scenario("budget-kept", "others have the core while a budget is kept", "", &kept),
+        scenario("budget-idled", "no other has the core while a budget is idled away", "", &idled),
     ]
     .into_iter()
 }
 
+/// What takes the place of the kind of server that is described.
+const PERIODIC: &str = "\"periodic\"";
+
 /// The descriptions that they use.
 #[cfg(test)]
-pub fn descriptions() -> [&'static str; 2] {
-    ["budgets", "budget-unused"]
+pub fn descriptions() -> [&'static str; 4] {
+    ["budgets", "budget-alone", "budget-kept", "budget-idled"]
+}
+
+const fn supply(vm: &'static str, ns: RangeInclusive<u64>, interrupts: u64) -> Supply {
+    Supply { vm, ns, interrupts }
 }
 
 const fn about(ns: u64) -> RangeInclusive<u64> {
@@ -63,17 +78,18 @@ const fn about(ns: u64) -> RangeInclusive<u64> {
 
 fn scenario(
     name: &'static str,
-    file: &'static str,
+    about: &'static str,
     server: &'static str,
-    what: &'static str,
-    supplies: Vec<Supply>,
+    supplies: &[Supply],
 ) -> Scenario {
-    Scenario::new(name, what, move |bench: &Bench| {
-        let edit = ("\"deferrable\"".to_owned(), format!("{server:?}"));
-        let bundle = bench.pack(&bench.described(&description(file), &[edit])?)?;
-        let mut looks = Vec::new();
+    let supplies = supplies.to_vec();
+    Scenario::new(name, about, move |bench: &Bench| {
+        let file = name.split('.').next().unwrap_or(name);
+        let edit = (!server.is_empty()).then(|| ("\"deferrable\"".to_owned(), server.to_owned()));
+        let edits: Vec<_> = edit.into_iter().collect();
+        let bundle = bench.pack(&bench.described(&description(file), &edits)?)?;
+        let (mut looks, mut last) = (Vec::new(), 0);
         let session = bench.session(&bundle, LIMIT)?.held_every(STRETCH);
-        let mut last = 0;
         let run = session.run(|now| {
             let time = now.observer.latest().map_or(0, |snapshot| snapshot.now);
             // At its end a run is looked at twice.
@@ -85,25 +101,32 @@ fn scenario(
         })?;
         let mut outcome = figures::outcome(name, &run);
         let mut objections = Vec::new();
-        let names: Vec<_> = run.observer.layout.vms.iter().map(|vm| vm.name.clone()).collect();
-        for (name, wanted) in &supplies {
-            let Some(vm) = names.iter().position(|other| other == name) else {
-                objections.push(format!("there is no VM {name}"));
+        for supply in &supplies {
+            let Some(vm) = run.observer.layout.vms.iter().position(|vm| vm.name == supply.vm)
+            else {
+                objections.push(format!("there is no VM {}", supply.vm));
                 continue;
             };
-            let got: Vec<_> = looks
-                .windows(2)
-                .skip(BOOT)
-                .map(|pair| pair[1][vm].saturating_sub(pair[0][vm]))
-                .collect();
-            let (least, most) = (got.iter().min().copied(), got.iter().max().copied());
-            outcome.figure(&format!("{name} least_supply_ns"), least.unwrap_or(0));
-            outcome.figure(&format!("{name} most_supply_ns"), most.unwrap_or(0));
-            let fits = |supply: Option<u64>| supply.is_some_and(|ns| wanted.contains(&ns));
-            if got.len() < STRETCHES || !fits(least) || !fits(most) {
+            let got = |of: fn(&Look) -> u64| {
+                let pairs = looks.windows(2).skip(BOOT);
+                let all = pairs.map(|pair| of(&pair[1][vm]).saturating_sub(of(&pair[0][vm])));
+                all.fold((u64::MAX, 0), |(least, most), one| (least.min(one), most.max(one)))
+            };
+            let ((least, most), (interrupts, _)) =
+                (got(|look| look.ran_ns), got(|look| look.interrupts));
+            outcome.figure(&format!("{} least_supply_ns", supply.vm), least);
+            outcome.figure(&format!("{} most_supply_ns", supply.vm), most);
+            outcome.figure(&format!("{} least_interrupts", supply.vm), interrupts);
+            if looks.len() <= BOOT + STRETCHES
+                || !supply.ns.contains(&least)
+                || !supply.ns.contains(&most)
+                || interrupts < supply.interrupts
+            {
                 objections.push(format!(
-                    "{name} had {least:?} to {most:?} ns in {} stretches, not {wanted:?}",
-                    got.len()
+                    "{} looks; in a stretch {} had {least} to {most} ns, and {interrupts} \
+                     interrupts or more: not {supply:?}",
+                    looks.len(),
+                    supply.vm
                 ));
             }
         }
@@ -111,10 +134,20 @@ fn scenario(
     })
 }
 
-/// What the first vCPU of each VM has had of its core so far, nanoseconds.
-fn look(now: &Moment) -> Option<Vec<u64>> {
+/// What a vCPU has had so far.
+struct Look {
+    ran_ns: u64,
+    interrupts: u64,
+}
+
+/// Looks at the first vCPU of each VM.
+fn look(now: &Moment) -> Option<Vec<Look>> {
     let snapshot = now.observer.latest()?;
     let vms = &now.observer.layout.vms;
-    let ran = |ticks| u64::try_from(snapshot.time(ticks).as_nanos()).unwrap_or(u64::MAX);
-    Some(vms.iter().map(|vm| ran(snapshot.vcpus[vm.vcpus.start].run)).collect())
+    let look = |vcpu: usize| {
+        let vcpu = &snapshot.vcpus[vcpu];
+        let ran_ns = u64::try_from(snapshot.time(vcpu.run).as_nanos()).unwrap_or(u64::MAX);
+        Look { ran_ns, interrupts: vcpu.injected }
+    };
+    Some(vms.iter().map(|vm| look(vm.vcpus.start)).collect())
 }

@@ -36,6 +36,12 @@ impl Scheduler {
         self.find(id).is_some_and(|at| (self.extras.pending & self.extras.spent) >> at & 1 == 1)
     }
 
+    /// Returns the vCPUs that have work and wait for their budgets.
+    pub fn throttled(&self) -> impl Iterator<Item = VcpuId> + '_ {
+        let waiting = self.extras.pending & self.extras.spent & !self.extras.idling;
+        Members(waiting).map(|at| self.entries[at & POSITION].id)
+    }
+
     /// Takes the time since the last charge from the running vCPU's account.
     pub(super) fn charge_account(&mut self, now: Instant) {
         if self.running == ABSENT {

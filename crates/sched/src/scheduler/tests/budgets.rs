@@ -43,6 +43,7 @@ fn a_budget_ends_and_comes_again() {
     assert_eq!(at(&mut core, 0), (Some(HIGH), Some(3)));
     assert_eq!(at(&mut core, 3), (Some(LOW), Some(6)));
     assert!(core.is_throttled(HIGH));
+    assert_eq!(core.throttled().collect::<Vec<_>>(), [HIGH]);
     assert_eq!(core.state(HIGH), Some(State::Suspended));
     assert_eq!(at(&mut core, 6), (None, Some(10)));
     assert_eq!(at(&mut core, 10), (Some(HIGH), Some(13)));
