@@ -1,10 +1,10 @@
 //! Which pCPUs may be powered down, and where their vCPUs go meanwhile.
 
+use super::time_in;
 use crate::code::Code;
 use crate::draft::{Draft, DraftVm, flag};
 use crate::model::{Vcpu, Vm};
 use crate::problem::Problems;
-use crate::time;
 use crate::topology;
 use abi::system::{MAX_CONSOLIDATION_WINDOW_NS, MIN_CONSOLIDATION_WINDOW_NS};
 use sched::policy::MigrationPolicy;
@@ -18,10 +18,7 @@ pub(super) fn check(draft: &Draft, problems: &mut Problems) {
     }
     let allowed = MIN_CONSOLIDATION_WINDOW_NS..=MAX_CONSOLIDATION_WINDOW_NS;
     let window = draft.consolidation_window.as_ref();
-    if let Some(at) = window.filter(|at| !allowed.contains(at.get_ref())) {
-        let message = format!("a window of {} is out of range", time::text(*at.get_ref()));
-        problems.add(Code::Consolidate, at.span(), message).hint(time::range(&allowed));
-    }
+    time_in(allowed, window, "a window", Code::Consolidate, problems);
     if let Some(at) = window.filter(|_| !draft.vms.iter().any(|vm| flag(&vm.consolidate, false))) {
         problems
             .add(

@@ -1,11 +1,11 @@
 //! Where vCPUs go when others take their pCPUs.
 
 use super::consolidation;
+use super::time_in;
 use crate::code::Code;
 use crate::draft::{At, DraftVm};
 use crate::model::Vm;
 use crate::problem::Problems;
-use crate::time;
 use crate::topology::{Id, ids as all, placed};
 use abi::system::{MAX_DELAY_LIMIT_NS, MIN_DELAY_LIMIT_NS};
 use sched::policy::{MigrationPolicy, Mode};
@@ -55,9 +55,8 @@ fn delay_limit(vm: &DraftVm, limit: &At<u64>, problems: &mut Problems) {
         problems
             .add(Code::MigrationPolicy, limit.span(), message)
             .hint("leave it out, or say `migration_policy = \"safe-unsafe\"`");
-    } else if !allowed.contains(limit.get_ref()) {
-        let message = format!("a limit of {} is out of range", time::text(*limit.get_ref()));
-        problems.add(Code::MigrationPolicy, limit.span(), message).hint(time::range(&allowed));
+    } else {
+        time_in(allowed, Some(limit), "a limit", Code::MigrationPolicy, problems);
     }
 }
 

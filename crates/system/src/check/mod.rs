@@ -15,10 +15,13 @@ mod timer_advance;
 mod timing;
 mod vcpus;
 
-use crate::draft::{Draft, DraftVm, flag};
+use crate::code::Code;
+use crate::draft::{At, Draft, DraftVm, flag};
 use crate::model::{Consolidation, Machine, PassedInterrupt, Vcpu, Vm, VmSpans};
 use crate::problem::Problems;
+use crate::time;
 use images::Images;
+use std::ops::RangeInclusive;
 use std::path::Path;
 
 /// A draft without faults, not yet laid out.
@@ -73,6 +76,20 @@ pub(crate) fn check(draft: &Draft, directory: &Path, problems: &mut Problems) ->
         timing,
         consolidation: Consolidation { targets, window_ns: consolidation::window_ns(draft) },
     })
+}
+
+/// Refuses a time that is not one of `allowed`: `what` it is, with its article.
+fn time_in(
+    allowed: RangeInclusive<u64>,
+    time: Option<&At<u64>>,
+    what: &str,
+    code: Code,
+    problems: &mut Problems,
+) {
+    if let Some(time) = time.filter(|at| !allowed.contains(at.get_ref())) {
+        let message = format!("{what} of {} is out of range", time::text(*time.get_ref()));
+        problems.add(code, time.span(), message).hint(time::range(&allowed));
+    }
 }
 
 fn sound_vm(draft: &DraftVm, images: Images, machine: &Machine) -> Option<Vm> {

@@ -1,10 +1,10 @@
 //! Timer advance: how long before its timer fires a real-time vCPU is given its core.
 
+use super::time_in;
 use crate::code::Code;
 use crate::draft::DraftVm;
 use crate::model::Vm;
 use crate::problem::Problems;
-use crate::time;
 use abi::system::MAX_TIMER_ADVANCE_NS;
 
 /// Advance of a vCPU that shares its pCPU, if its VM states none. A switch and a
@@ -13,7 +13,6 @@ use abi::system::MAX_TIMER_ADVANCE_NS;
 const DEFAULT_NS: u32 = 4_000;
 
 pub(super) fn check(vms: &[DraftVm], problems: &mut Problems) {
-    let allowed = 0..=u64::from(MAX_TIMER_ADVANCE_NS);
     for vm in vms {
         let Some(advance) = &vm.timer_advance else { continue };
         if !vm.is_realtime() {
@@ -21,10 +20,9 @@ pub(super) fn check(vms: &[DraftVm], problems: &mut Problems) {
             problems
                 .add(Code::TimerAdvance, advance.span(), message)
                 .hint("leave it out, or say `realtime = true`");
-        } else if !allowed.contains(advance.get_ref()) {
-            let stated = time::text(*advance.get_ref());
-            let message = format!("a timer advance of {stated} is out of range");
-            problems.add(Code::TimerAdvance, advance.span(), message).hint(time::range(&allowed));
+        } else {
+            let allowed = 0..=u64::from(MAX_TIMER_ADVANCE_NS);
+            time_in(allowed, Some(advance), "a timer advance", Code::TimerAdvance, problems);
         }
     }
 }

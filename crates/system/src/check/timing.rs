@@ -1,11 +1,11 @@
 //! Budgets and tasks: can EL2 serve them, and can bounds be computed for them? The
 //! bounds themselves are computed from [`crate::Checked::timing`].
 
+use super::time_in;
 use crate::code::Code;
 use crate::draft::{At, Draft, DraftTask, DraftVcpu, DraftVm, flag};
 use crate::model::{Server, Vm};
 use crate::problem::{Problems, Span};
-use crate::time;
 use abi::system::{MAX_PERIOD_NS, MIN_BUDGET_NS};
 use analysis::model::{Problem, Section, Segment, ServerKind, System, Task, Vcpu};
 use std::cmp::Reverse;
@@ -69,12 +69,8 @@ fn complete(vcpu: &DraftVcpu, problems: &mut Problems) {
 
 /// A switch must stay small against a budget.
 fn ranges(vcpu: &DraftVcpu, problems: &mut Problems) {
-    let allowed = MIN_BUDGET_NS..=MAX_PERIOD_NS;
-    for (what, time) in [("budget", &vcpu.budget), ("period", &vcpu.period)] {
-        if let Some(time) = time.as_ref().filter(|at| !allowed.contains(at.get_ref())) {
-            let message = format!("a {what} of {} is out of range", time::text(*time.get_ref()));
-            problems.add(Code::Timing, time.span(), message).hint(time::range(&allowed));
-        }
+    for (what, time) in [("a budget", &vcpu.budget), ("a period", &vcpu.period)] {
+        time_in(MIN_BUDGET_NS..=MAX_PERIOD_NS, time.as_ref(), what, Code::Timing, problems);
     }
 }
 

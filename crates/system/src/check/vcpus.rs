@@ -1,10 +1,10 @@
 //! vCPUs: where they run, and which goes before which.
 
+use super::time_in;
 use crate::code::Code;
 use crate::draft::{At, DraftVcpu, DraftVm};
 use crate::model::{Machine, Vcpu, Vm};
 use crate::problem::Problems;
-use crate::time;
 use abi::MAX_VCPUS_PER_VM;
 use abi::system::{MAX_QUANTUM_NS, MIN_QUANTUM_NS};
 
@@ -59,10 +59,7 @@ fn ranges(vcpu: &DraftVcpu, machine: Option<&Machine>, problems: &mut Problems) 
             .hint(format!("the system's pCPUs are 0 to {last}; see `pcpus` of the board"));
     }
     let allowed = MIN_QUANTUM_NS..=MAX_QUANTUM_NS;
-    if let Some(quantum) = vcpu.quantum.as_ref().filter(|at| !allowed.contains(at.get_ref())) {
-        let message = format!("a quantum of {} is out of range", time::text(*quantum.get_ref()));
-        problems.add(Code::Quantum, quantum.span(), message).hint(time::range(&allowed));
-    }
+    time_in(allowed, vcpu.quantum.as_ref(), "a quantum", Code::Quantum, problems);
 }
 
 /// A real-time vCPU must be above every other that is none: an equal one
