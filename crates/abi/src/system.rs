@@ -22,7 +22,7 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 /// First eight bytes of the bundle.
 pub const MAGIC: [u8; 8] = *b"CASSATA\0";
 /// Version of the layout; any change to this module changes it.
-pub const VERSION: u32 = 7;
+pub const VERSION: u32 = 8;
 /// Bytes of memory that belong to the hypervisor: its image, data and stacks.
 /// The bundle begins right behind, so that EL2 finds it from its own address.
 pub const HYPERVISOR_SIZE: u64 = 0x20_0000;
@@ -98,12 +98,12 @@ pub struct System {
 // A change to any of these is a change of VERSION.
 const _: () = {
     use core::mem::offset_of;
-    assert!(size_of::<System>() == 8424);
+    assert!(size_of::<System>() == 9448);
     assert!(offset_of!(System, board) == 64 && size_of::<Header>() == 64);
     assert!(offset_of!(System, vms) == 232 && size_of::<Board>() == 168);
     assert!(offset_of!(System, vcpus) == 1256 && size_of::<Vm>() == 128);
-    assert!(offset_of!(System, loads) == 4328 && size_of::<Vcpu>() == 48);
-    assert!(offset_of!(System, spis) == 6376 && size_of::<Load>() == 32);
+    assert!(offset_of!(System, loads) == 5352 && size_of::<Vcpu>() == 64);
+    assert!(offset_of!(System, spis) == 7400 && size_of::<Load>() == 32);
     assert!(size_of::<Spi>() == 16);
     // What is read before the version is known to be right.
     assert!(offset_of!(Header, magic) == 0 && offset_of!(Header, version) == 8);
@@ -285,6 +285,12 @@ pub struct Vcpu {
     pub budget_ns: u64,
     /// From one replenishment of its budget to the next; 0 without a server.
     pub period_ns: u64,
+    /// What its global critical sections may take beyond the budget in each period, 0
+    /// without a server; budget and overrun are not above the period.
+    pub overrun_ns: u64,
+    /// When its first period begins, after the instant that all servers count from; below the
+    /// period, 0 without a server.
+    pub offset_ns: u64,
 }
 
 /// Values of [`Vcpu::server`].

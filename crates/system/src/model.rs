@@ -142,6 +142,12 @@ pub struct Server {
     pub budget_ns: u64,
     /// From one replenishment to the next, nanoseconds.
     pub period_ns: u64,
+    /// What its global critical sections may take beyond the budget in each period,
+    /// nanoseconds.
+    pub overrun_ns: u64,
+    /// When its first period begins, nanoseconds after the instant that all servers count
+    /// from.
+    pub offset_ns: u64,
 }
 
 impl Vcpu {

@@ -72,6 +72,14 @@ proptest! {
     }
 }
 
+/// Gives a vCPU a server: 0.5 ms in each ms.
+fn serve(system: &mut System) -> &mut abi::system::Vcpu {
+    let vcpu = &mut system.vcpus[0];
+    vcpu.server = abi::system::server::DEFERRABLE;
+    (vcpu.budget_ns, vcpu.period_ns) = (500_000, 1_000_000);
+    vcpu
+}
+
 /// Gives the first VM these flags and its first vCPU this timer advance.
 fn set_advance(tables: &mut System, flags: u32, advance_ns: u32) {
     tables.vms[0].flags = flags;
@@ -165,14 +173,10 @@ fn finds_every_fault() {
         ("rotation outside the affinity", |s| s.vcpus[0].rotation = 1 << 1, Invalid::Vcpu),
         ("budget without a server", |s| s.vcpus[0].budget_ns = 1_000_000, Invalid::Vcpu),
         ("unknown server", |s| (s.vcpus[0].server, s.vcpus[0].period_ns) = (3, 1), Invalid::Vcpu),
-        (
-            "budget above its period",
-            |s| {
-                s.vcpus[0].server = abi::system::server::DEFERRABLE;
-                (s.vcpus[0].budget_ns, s.vcpus[0].period_ns) = (2_000_000, 1_000_000);
-            },
-            Invalid::Vcpu,
-        ),
+        ("budget above its period", |s| serve(s).budget_ns = 1_000_001, Invalid::Vcpu),
+        ("overrun without a server", |s| s.vcpus[0].overrun_ns = 1, Invalid::Vcpu),
+        ("budget and overrun above the period", |s| serve(s).overrun_ns = 500_001, Invalid::Vcpu),
+        ("offset of a period", |s| serve(s).offset_ns = 1_000_000, Invalid::Vcpu),
         ("load from the tables", |s| s.loads[0].src_pa = s.header.bundle_pa, Invalid::Load),
         ("load into another VM", |s| s.loads[0].dst_pa = s.vms[1].ram_pa, Invalid::Load),
         ("load clears too much", |s| s.loads[0].zero_size = 1 << 40, Invalid::Load),

@@ -346,10 +346,12 @@ impl System {
 /// where its budget was admitted.
 fn is_served(vcpu: &Vcpu) -> bool {
     match vcpu.server {
-        server::NONE => vcpu.budget_ns == 0 && vcpu.period_ns == 0,
+        server::NONE => vcpu.budget_ns | vcpu.period_ns | vcpu.overrun_ns | vcpu.offset_ns == 0,
         server::PERIODIC | server::DEFERRABLE => {
             (MIN_BUDGET_NS..=vcpu.period_ns).contains(&vcpu.budget_ns)
                 && vcpu.period_ns <= MAX_PERIOD_NS
+                && vcpu.overrun_ns <= vcpu.period_ns - vcpu.budget_ns
+                && vcpu.offset_ns < vcpu.period_ns
                 && vcpu.elsewhere() == 0
         }
         _ => false,

@@ -151,7 +151,7 @@ pub fn params(system: &System, id: VcpuId) -> Params {
     Params { priority: Priority(table.priority), quantum }
 }
 
-/// Returns a vCPU's budget, of which the first period begins at `epoch`.
+/// Returns a vCPU's budget; `epoch` is the instant that all servers count from.
 pub fn budget(system: &System, id: VcpuId, epoch: Instant) -> Option<Account> {
     let table = &system.vcpus[id.number()];
     let kind = match table.server {
@@ -161,8 +161,10 @@ pub fn budget(system: &System, id: VcpuId, epoch: Instant) -> Option<Account> {
     };
     let ticks = |ns| Duration(timer::ns_to_ticks(ns));
     let (budget, period) = (ticks(table.budget_ns), ticks(table.period_ns));
-    let server = Server { kind, budget, period, overrun: Duration(0) };
-    match Account::open(server, epoch) {
+    // Each is rounded up, so that their sum may be a tick above the period.
+    let overrun = Duration(ticks(table.overrun_ns).0.min(period.0 - budget.0));
+    let server = Server { kind, budget, period, overrun };
+    match Account::open(server, epoch.after(ticks(table.offset_ns))) {
         Ok(account) => Some(account),
         Err(_) => {
             bug!("a server was refused that the tables' check has passed");

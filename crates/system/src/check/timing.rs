@@ -83,6 +83,8 @@ pub(super) fn assign(vms: &mut [Vm], draft: &Draft) {
                 kind: kind(draft),
                 budget_ns: *budget.get_ref(),
                 period_ns: *period.get_ref(),
+                overrun_ns: 0,
+                offset_ns: 0,
             });
         }
     }

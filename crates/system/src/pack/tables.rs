@@ -40,6 +40,8 @@ pub(super) fn tables(checked: &Checked) -> Box<System> {
                 server: vcpu.server.map_or(server::NONE, |server| number(server.kind)),
                 budget_ns: vcpu.server.map_or(0, |server| server.budget_ns),
                 period_ns: vcpu.server.map_or(0, |server| server.period_ns),
+                overrun_ns: vcpu.server.map_or(0, |server| server.overrun_ns),
+                offset_ns: vcpu.server.map_or(0, |server| server.offset_ns),
             };
             vcpus += 1;
         }
