@@ -8,6 +8,7 @@
 //! | --- | --- |
 //! | [`Scheduler`] | fixed priorities, round robin among equals, budgets, ceilings |
 //! | [`ceiling`] | priorities inside and outside global critical sections |
+//! | [`claims`] | the mutex of a global resource, in one word |
 //! | [`server`] | budgets: how long a vCPU may run in each period |
 //! | [`Mailbox`] | messages for a core |
 //! | [`Location`] | on which core a vCPU is |
@@ -25,6 +26,7 @@
 #![forbid(unsafe_code)]
 
 pub mod ceiling;
+pub mod claims;
 pub mod consolidation;
 mod location;
 mod mailbox;
@@ -41,7 +43,7 @@ pub use location::{AtomicCell, Location};
 pub use mailbox::{Mailbox, Members, Message, Word};
 pub use recall::Recalls;
 pub use scheduler::{
-    Decision, Params, Priority, Refusal, Removed, Scheduler, State, VcpuId, Woken,
+    Decision, Params, Priority, Refusal, Removed, Scheduler, Section, State, VcpuId, Woken,
 };
 pub use sets::{CoreSet, Member, Set, VcpuMap, VcpuSet};
 pub use switchboard::{Move, Moves, Recall, Received, Switchboard};

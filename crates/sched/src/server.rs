@@ -13,6 +13,10 @@
 //! up to a limit for each period (Section III-B). A periodic server may do so
 //! only while it has not stopped: once suspended, it stays suspended until its
 //! period ends. A deferrable one may begin whenever a gcs is granted to it.
+//!
+//! A gcs raises the vCPU to its ceiling. How long it may be there in each period can be
+//! limited as well: the bounds of all other vCPUs rest on that. One that uses the limit up is
+//! *lowered*, and stays so until its gcs is over.
 
 use crate::{Duration, Instant, Refusal};
 
@@ -69,14 +73,36 @@ impl Server {
     }
 }
 
+/// What happened to an account so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Periods that have begun.
+    pub replenished: u64,
+    /// Global critical sections that raised the vCPU.
+    pub raised: u64,
+    /// Periods in which it overran its budget.
+    pub overruns: u64,
+    /// Times it was stopped in a gcs, without budget or overrun.
+    pub overrun_stops: u64,
+    /// Times it was lowered in a gcs: it was raised for too long.
+    pub lowered: u64,
+}
+
 /// A server and what is left in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Account {
     server: Server,
+    /// How long the vCPU may be raised in each period.
+    gcs_limit: Duration,
     /// The rest of this period's budget.
     left: Duration,
     /// The rest of this period's overrun.
     overrun_left: Duration,
+    /// The rest of this period's time at the ceiling.
+    gcs_left: Duration,
+    /// Since when it is raised, or [`Instant::NEVER`].
+    raised_since: Instant,
+    counts: Counts,
     /// When the next period begins.
     next: Instant,
     /// It must not begin to overrun in this period any more.
@@ -92,11 +118,28 @@ impl Account {
         server.check()?;
         Ok(Self {
             server,
+            gcs_limit: Duration(u64::MAX),
             left: Duration(0),
             overrun_left: Duration(0),
+            gcs_left: Duration(u64::MAX),
+            raised_since: Instant::NEVER,
+            counts: Counts::default(),
             next: begin,
             stopped: true,
         })
+    }
+
+    /// Limits how long the vCPU may be raised in each period; without this, nothing does but
+    /// budget and overrun.
+    #[must_use]
+    pub const fn raised_for_at_most(self, limit: Duration) -> Self {
+        Self { gcs_limit: limit, gcs_left: limit, ..self }
+    }
+
+    /// Returns what happened so far, as of the latest look.
+    #[must_use]
+    pub const fn counts(&self) -> Counts {
+        self.counts
     }
 
     /// Returns the parameters of the server.
@@ -130,8 +173,10 @@ impl Account {
         }
         let missed = now.since(self.next).0.checked_div(self.server.period.0).unwrap_or(0);
         self.next = Instant(self.next.0 + missed * self.server.period.0).after(self.server.period);
+        self.counts.replenished += missed + 1;
         self.left = self.server.budget;
         self.overrun_left = self.server.overrun;
+        self.gcs_left = self.gcs_limit;
         self.stopped = false;
     }
 
@@ -141,24 +186,73 @@ impl Account {
         self.replenish(now);
         let begin = Instant(self.next.0.saturating_sub(self.server.period.0));
         let taken = now.since(from.max(begin)).0;
-        let beyond = taken.saturating_sub(self.left.0);
+        let beyond = taken.saturating_sub(self.left.0).min(self.overrun_left.0);
         self.left.0 = self.left.0.saturating_sub(taken);
-        self.overrun_left.0 = self.overrun_left.0.saturating_sub(beyond);
+        if beyond > 0 {
+            self.counts.overruns += u64::from(self.overrun_left == self.server.overrun);
+            self.overrun_left.0 -= beyond;
+        }
+        if self.is_raised() {
+            self.charge_raised(from.max(begin), now);
+        }
     }
 
-    /// Returns true if the vCPU may run, in a gcs or not.
-    pub(crate) const fn may_run(&self, in_gcs: bool) -> bool {
-        self.left.0 > 0 || (in_gcs && self.overrun_left.0 > 0 && !self.stopped)
+    /// Takes the time from `from` to `now`, in which the vCPU ran, from what it may be raised.
+    pub(crate) fn charge_raised(&mut self, from: Instant, now: Instant) {
+        let raised = now.since(from.max(self.raised_since)).0;
+        self.gcs_left.0 = self.gcs_left.0.saturating_sub(raised);
+        if self.gcs_left.0 == 0 {
+            self.counts.lowered += 1;
+            self.lower();
+        }
     }
 
-    /// Returns how long the vCPU may run if nothing changes.
-    pub(crate) const fn allowance(&self, in_gcs: bool) -> Duration {
-        let overrun = if in_gcs { self.overrun_left.0 } else { 0 };
-        Duration(self.left.0.saturating_add(overrun))
+    /// Returns true if the period that the account was last brought up to date in is not over,
+    /// and its budget is not, when a vCPU has run for a time since then.
+    pub(crate) fn has_budget(&self, ran: Duration, now: Instant) -> bool {
+        now < self.next && ran < self.left
+    }
+
+    /// Begins a gcs: the vCPU is raised if it may be in this period.
+    pub(crate) fn raise(&mut self, now: Instant) {
+        if self.gcs_left.0 > 0 {
+            self.counts.raised += 1;
+            self.raised_since = now;
+        }
+    }
+
+    /// Ends what a gcs has raised.
+    pub(crate) fn lower(&mut self) {
+        self.raised_since = Instant::NEVER;
+    }
+
+    /// Returns true if the vCPU is raised.
+    #[must_use]
+    pub fn is_raised(&self) -> bool {
+        self.raised_since != Instant::NEVER
+    }
+
+    /// Returns how long it may still be raised in this period.
+    pub(crate) const fn gcs_left(&self) -> Duration {
+        self.gcs_left
+    }
+
+    /// Returns true if the vCPU may run.
+    pub(crate) fn may_run(&self) -> bool {
+        self.left.0 > 0 || (self.is_raised() && self.overrun_left.0 > 0 && !self.stopped)
+    }
+
+    /// Returns how long the vCPU may run as it is if nothing changes.
+    pub(crate) fn allowance(&self) -> Duration {
+        if !self.is_raised() {
+            return self.left;
+        }
+        Duration(self.left.0.saturating_add(self.overrun_left.0).min(self.gcs_left.0))
     }
 
     /// Records that the vCPU may not run on.
     pub(crate) fn stop(&mut self) {
+        self.counts.overrun_stops += u64::from(self.is_raised());
         self.stopped = matches!(self.server.kind, ServerKind::Periodic);
     }
 

@@ -69,15 +69,20 @@ impl Scheduler {
     /// Brings a vCPU's account up to date, and records whether it may run.
     pub(super) fn look_at_budget(&mut self, at: usize, now: Instant) {
         let (bit, id) = (1 << at, usize::from(self.entries[at].id.0));
-        let in_gcs = self.extras.sections[id] > 0;
+        let was_spent = self.extras.spent & bit != 0;
+        let mut raised = self.extras.sections[id] > 0;
         self.extras.spent &= !bit;
         if let Some(account) = &mut self.extras.accounts[id] {
             account.replenish(now);
-            if !account.may_run(in_gcs) {
-                account.stop();
+            raised = account.is_raised();
+            if !account.may_run() {
+                if !was_spent {
+                    account.stop();
+                }
                 self.extras.spent |= bit;
             }
         }
+        self.extras.raised = self.extras.raised & !bit | u64::from(raised) << at;
         self.place(at);
     }
 
@@ -91,10 +96,9 @@ impl Scheduler {
         let mut first = until.unwrap_or(Instant::NEVER);
         if self.running != ABSENT {
             let id = usize::from(self.entries[usize::from(self.running) & POSITION].id.0);
-            let in_gcs = self.extras.sections[id] > 0;
             if let Some(account) = &mut self.extras.accounts[id] {
                 account.replenish(now);
-                first = first.min(now.after(account.allowance(in_gcs)));
+                first = first.min(now.after(account.allowance()));
             }
         }
         let wait = self.extras.pending & self.extras.spent & self.reach;

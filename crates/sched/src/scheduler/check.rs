@@ -43,7 +43,8 @@ impl Scheduler {
         for (at, entry) in self.entries[..usize::from(self.count)].iter().enumerate() {
             let id = usize::from(entry.id.0);
             let raised = extras.raised >> at & 1 == 1;
-            assert_eq!(raised, extras.sections[id] > 0, "vCPU {id} and its ceiling");
+            let may_be = extras.accounts[id].is_none_or(|account| account.is_raised());
+            assert_eq!(raised, extras.sections[id] > 0 && may_be, "vCPU {id} and its ceiling");
             let is_special = self.special >> at & 1 == 1;
             assert!(is_special || extras.accounts[id].is_none(), "the server of vCPU {id}");
         }

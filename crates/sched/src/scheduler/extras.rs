@@ -23,6 +23,8 @@ pub(super) struct Extras {
     pub(super) spent: u64,
     /// At their ceilings, above all others.
     pub(super) raised: u64,
+    /// The vCPU that runs has begun a global critical section since the latest decision.
+    pub(super) section_began: bool,
     /// By vCPU: its server, if it has one.
     pub(super) accounts: [Option<Account>; MAX_VCPUS],
     /// By vCPU: how many global resources its tasks hold.
@@ -38,6 +40,7 @@ impl Extras {
             held_back: 0,
             spent: 0,
             raised: 0,
+            section_began: false,
             accounts: [None; MAX_VCPUS],
             sections: [0; MAX_VCPUS],
         }
@@ -74,6 +77,7 @@ impl Scheduler {
     #[cold]
     #[inline(never)]
     pub(super) fn charge_with_extras(&mut self, now: Instant) {
+        self.extras.section_began = false;
         self.replenish(now);
         self.charge_account(now);
         let awake = (self.ready | self.extras.pending) & !self.extras.away;

@@ -49,6 +49,7 @@ mod sections;
 mod turns;
 mod vocabulary;
 
+pub use sections::Section;
 pub use vocabulary::{Decision, Params, Priority, Refusal, Removed, State, VcpuId, Woken};
 
 use crate::mailbox::Members;

@@ -105,6 +105,43 @@ fn overrun_ends_with_the_gcs_or_at_its_limit() {
 }
 
 #[test]
+fn a_vcpu_that_is_raised_for_too_long_is_lowered() {
+    let limited = open(ServerKind::Deferrable, 6, 10, 0).raised_for_at_most(Duration(2));
+    let mut core = core(limited);
+    core.sleep(HIGH);
+    assert_eq!(at(&mut core, 0).0, Some(LOW));
+    assert_eq!(core.enter_gcs(LOW, Instant(0)), Section::StandsUntil(Instant(2)));
+    assert_eq!(core.enter_gcs(LOW, Instant(0)), Section::Nothing, "one inside the other");
+    core.wake(HIGH);
+    assert_eq!(at(&mut core, 1), (Some(LOW), Some(2)));
+    assert_eq!(at(&mut core, 2).0, Some(HIGH));
+    assert!(core.in_gcs(LOW));
+    assert_eq!(core.exit_gcs(LOW, Instant(3)), Section::Nothing);
+    core.sleep(HIGH);
+    assert_eq!(at(&mut core, 4).0, Some(LOW));
+    core.wake(HIGH);
+    assert_eq!(at(&mut core, 10).0, Some(HIGH), "a new period does not raise it again");
+    core.exit_gcs(LOW, Instant(11));
+    core.enter_gcs(LOW, Instant(11));
+    assert_eq!(at(&mut core, 11), (Some(LOW), Some(13)), "a new section does");
+    let counts = core.account(LOW).unwrap().counts();
+    assert_eq!((counts.raised, counts.lowered), (2, 1));
+}
+
+#[test]
+fn a_short_section_of_the_vcpu_that_runs_needs_no_decision() {
+    let mut core = core(open(ServerKind::Deferrable, 3, 10, 4).raised_for_at_most(Duration(3)));
+    assert_eq!(at(&mut core, 0), (Some(HIGH), Some(3)));
+    assert_eq!(core.enter_gcs(HIGH, Instant(1)), Section::StandsUntil(Instant(4)));
+    assert_eq!(core.exit_gcs(HIGH, Instant(2)), Section::Stands);
+    assert_eq!(core.enter_gcs(HIGH, Instant(2)), Section::StandsUntil(Instant(4)));
+    assert_eq!(core.exit_gcs(HIGH, Instant(3)), Section::Decide, "its budget is spent");
+    assert_eq!(at(&mut core, 3).0, Some(LOW));
+    assert_eq!(core.enter_gcs(LOW, Instant(3)), Section::StandsUntil(Instant(6)));
+    assert_eq!(at(&mut core, 6), (None, Some(10)), "lowered, it may not overrun");
+}
+
+#[test]
 fn only_a_deferrable_server_begins_to_overrun_once_it_has_stopped() {
     for (kind, runs) in [(ServerKind::Deferrable, HIGH), (ServerKind::Periodic, LOW)] {
         let mut core = core(open(kind, 3, 10, 4));
@@ -153,6 +190,7 @@ fn a_vcpu_takes_its_account_along_but_no_resource() {
     here.enter_gcs(HIGH, Instant(1));
     assert_eq!(here.remove(HIGH), None);
     here.exit_gcs(HIGH, Instant(2));
+    here.charge(Instant(2));
     let gone = here.remove(HIGH).unwrap();
     assert_eq!(gone.account.unwrap().left(), Duration(1));
     assert!(gone.ready);
@@ -199,6 +237,10 @@ struct Kept {
     stopped: bool,
     work: bool,
     held: u8,
+    /// How long it may be raised in each period, and for how long still.
+    gcs_limit: u64,
+    gcs_left: u64,
+    raised: bool,
 }
 
 impl Kept {
@@ -209,7 +251,17 @@ impl Kept {
     fn may_run(&self) -> bool {
         self.server.is_none()
             || self.left > 0
-            || (self.held > 0 && self.overrun_left > 0 && !self.stopped)
+            || (self.raised && self.overrun_left > 0 && !self.stopped)
+    }
+
+    fn enter(&mut self) {
+        self.held += 1;
+        self.raised |= self.held == 1 && (self.server.is_none() || self.gcs_left > 0);
+    }
+
+    fn leave(&mut self) {
+        self.held -= 1;
+        self.raised &= self.held > 0;
     }
 
     /// Stops as soon as it may not go on.
@@ -220,8 +272,10 @@ impl Kept {
     fn begin_tick(&mut self, now: u64) {
         if let Some(server) = self.server.filter(|server| now.is_multiple_of(server.period.0)) {
             (self.left, self.overrun_left) = (server.budget.0, server.overrun.0);
+            self.gcs_left = self.gcs_limit;
             self.stopped = false;
         }
+        self.raised &= self.server.is_none() || self.gcs_left > 0;
         self.settle();
     }
 
@@ -229,6 +283,9 @@ impl Kept {
         if self.server.is_some() {
             let from = if self.left > 0 { &mut self.left } else { &mut self.overrun_left };
             *from -= 1;
+            if self.raised {
+                self.gcs_left -= 1;
+            }
         }
     }
 }
@@ -266,49 +323,74 @@ proptest! {
 
     /// Asked only when it wants to be asked or something happens, it says at
     /// every tick what an oracle says that keeps all accounts at every tick; and
-    /// no vCPU has more than budget and overrun in any period.
+    /// no vCPU has more than budget and overrun in any period, or is raised for longer than
+    /// it may be.
     #[test]
     fn lazy_accounts_are_exact(
-        servers in prop::collection::vec(any_server(), 1..5),
+        servers in prop::collection::vec((any_server(), 1u64..6), 1..5),
         events in prop::collection::vec((0u64..60, event()), 0..60),
     ) {
         let mut core = Scheduler::new();
         let mut kept = Vec::new();
-        for (id, &server) in servers.iter().enumerate() {
-            let account = server.map(|server| Account::open(server, Instant(0)).unwrap());
+        for (id, &(server, gcs_limit)) in servers.iter().enumerate() {
+            let open = |server| Account::open(server, Instant(0)).unwrap();
+            let account = server.map(open);
+            let account = account.map(|account| account.raised_for_at_most(Duration(gcs_limit)));
             arrive(&mut core, VcpuId(id as u8), id as u16, account, 0);
             kept.push(Kept {
-                server, left: 0, overrun_left: 0, stopped: false, work: true, held: 0,
+                server,
+                left: 0,
+                overrun_left: 0,
+                stopped: false,
+                work: true,
+                held: 0,
+                gcs_limit,
+                gcs_left: gcs_limit,
+                raised: false,
             });
         }
         let mut said = Decision { run: None, idles: None, until: Some(Instant(0)) };
+        let mut before = None;
         let mut used = std::vec![(0u64, 0u64); kept.len()];
         for now in 0..80u64 {
             kept.iter_mut().for_each(|vcpu| vcpu.begin_tick(now));
             let mut ask = said.until.is_some_and(|until| until.0 <= now);
             for &(_, event) in events.iter().filter(|(when, _)| *when == now) {
-                ask = true;
                 let (Event::Wake(index)
                 | Event::Sleep(index)
                 | Event::Enter(index)
                 | Event::Leave(index)) = event;
                 let (id, Some(vcpu)) = (VcpuId(index as u8), kept.get_mut(index)) else { continue };
+                let mut section = Section::Nothing;
                 match event {
-                    Event::Wake(_) => { vcpu.work = true; core.wake(id); }
+                    Event::Wake(_) => {
+                        vcpu.work = true;
+                        ask |= core.wake(id) == Woken::Decide;
+                    }
                     // A vCPU in a gcs has work.
                     Event::Sleep(_) if vcpu.held == 0 => {
                         vcpu.work = false;
                         core.sleep(id);
+                        ask = true;
                     }
                     Event::Enter(_) if vcpu.work => {
-                        vcpu.held += 1;
-                        core.enter_gcs(id, Instant(now));
+                        vcpu.enter();
+                        section = core.enter_gcs(id, Instant(now));
                     }
                     Event::Leave(_) if vcpu.held > 0 => {
-                        vcpu.held -= 1;
-                        core.exit_gcs(id, Instant(now));
+                        vcpu.leave();
+                        section = core.exit_gcs(id, Instant(now));
                     }
                     _ => {}
+                }
+                match section {
+                    Section::Nothing => {}
+                    Section::Decide => ask = true,
+                    Section::Stands => said.until = before,
+                    Section::StandsUntil(end) => {
+                        before = said.until;
+                        said.until = said.until.into_iter().chain([end]).min();
+                    }
                 }
                 vcpu.settle();
             }
@@ -318,7 +400,7 @@ proptest! {
             let able = |vcpu: &Kept| (vcpu.work || vcpu.periodic()) && vcpu.may_run();
             let expected = (0..kept.len())
                 .filter(|&index| able(&kept[index]))
-                .max_by_key(|&index| (kept[index].held > 0, index));
+                .max_by_key(|&index| (kept[index].raised, index));
             prop_assert_eq!(said.owner().map(|id| usize::from(id.0)), expected, "at {}", now);
             let Some(index) = expected else {
                 prop_assert_eq!(said.idles, None);
