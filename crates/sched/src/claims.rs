@@ -17,7 +17,7 @@ const WAITING: u64 = (1 << MAX_CLAIMANTS) - 1;
 /// Bits 56 to 62: the holder's rank and one, or 0.
 const HOLDER_SHIFT: u32 = 56;
 const HOLDER: u64 = 0x7f << HOLDER_SHIFT;
-/// Bit 63: a holder has died, and none has been told.
+/// Bit 63: the holder before died; stands until the mutex is given back.
 const DIED: u64 = 1 << 63;
 
 /// The state of a mutex.
@@ -28,21 +28,9 @@ pub struct Claims(u64);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lock {
     /// The claimant holds the mutex.
-    Held {
-        /// The holder before died while it held it.
-        died: bool,
-    },
+    Held,
     /// The claimant waits in the queue.
     Waits,
-}
-
-/// Which claimant holds a mutex that another one gave back.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Grant {
-    /// Its rank.
-    pub rank: u8,
-    /// The holder before died while it held the mutex.
-    pub died: bool,
 }
 
 /// A request that makes no sense: the claimant holds the mutex or waits for it already, or does
@@ -75,6 +63,12 @@ impl Claims {
         }
     }
 
+    /// Returns true if the one that held it last died: what it protects may be in disorder.
+    #[must_use]
+    pub const fn owner_died(self) -> bool {
+        self.0 & DIED != 0
+    }
+
     /// Returns true if a claimant holds it or waits for it.
     #[must_use]
     pub fn concerns(self, rank: u8) -> bool {
@@ -86,45 +80,47 @@ impl Claims {
     /// # Errors
     /// When it holds the mutex or waits for it already; then nothing has changed.
     pub fn lock(self, rank: u8) -> Result<(Self, Lock), Misuse> {
-        if self.concerns(rank) {
+        if self.concerns(rank) || usize::from(rank) >= MAX_CLAIMANTS {
             Err(Misuse)
         } else if self.holder().is_some() {
             Ok((Self(self.0 | waiting(rank)), Lock::Waits))
         } else {
-            let died = self.0 & DIED != 0;
-            Ok((Self(self.0 & WAITING).held_by(rank), Lock::Held { died }))
+            Ok((self.held_by(rank), Lock::Held))
         }
     }
 
-    /// Takes the mutex back from its holder, and gives it to the first that waits.
+    /// Takes the mutex back from its holder, and gives it to the first that waits. Returns which
+    /// that is.
     ///
     /// # Errors
     /// When another claimant holds it, or none; then nothing has changed.
-    pub fn unlock(self, rank: u8) -> Result<(Self, Option<Grant>), Misuse> {
+    pub fn unlock(self, rank: u8) -> Result<(Self, Option<u8>), Misuse> {
         if self.holder() != Some(rank) {
             return Err(Misuse);
         }
-        Ok(self.pass_on(false))
+        Ok(Self(self.0 & WAITING).pass_on())
     }
 
     /// Forgets claimants whose vCPU was switched off. If one of them held the mutex, the first
-    /// that waits has it now, and is told; if none waits, the next one to ask is.
+    /// that waits has it now, and is told; if none waits, the next one to ask is. Returns which
+    /// has it now because of that.
     #[must_use]
-    pub fn without(self, dead: u64) -> (Self, Option<Grant>) {
+    pub fn without(self, dead: u64) -> (Self, Option<u8>) {
         let rest = Self(self.0 & !(dead & WAITING));
         match self.holder() {
-            Some(rank) if dead >> rank & 1 == 1 => rest.pass_on(true),
+            Some(rank) if dead >> rank & 1 == 1 => Self(rest.0 & WAITING | DIED).pass_on(),
             _ => (rest, None),
         }
     }
 
-    fn pass_on(self, died: bool) -> (Self, Option<Grant>) {
+    /// Gives a mutex that none holds to the first that waits.
+    fn pass_on(self) -> (Self, Option<u8>) {
         let queue = self.0 & WAITING;
         if queue == 0 {
-            return (Self(if died { DIED } else { 0 }), None);
+            return (self, None);
         }
         let rank = queue.trailing_zeros() as u8;
-        (Self(queue & (queue - 1)).held_by(rank), Some(Grant { rank, died }))
+        (Self(self.0 & !waiting(rank)).held_by(rank), Some(rank))
     }
 
     const fn held_by(self, rank: u8) -> Self {
@@ -158,7 +154,7 @@ mod tests {
         }
         for (rank, then) in [(9, Some(3)), (3, Some(7)), (7, Some(55)), (55, None)] {
             let (next, grant) = claims.unlock(rank).unwrap();
-            assert_eq!(grant, then.map(|rank| Grant { rank, died: false }));
+            assert_eq!((grant, next.owner_died()), (then, false));
             claims = next;
         }
         assert_eq!(claims, Claims::FREE);
@@ -167,7 +163,7 @@ mod tests {
     #[test]
     fn misuse_changes_nothing() {
         let claims = held(held(Claims::FREE, 0), 1);
-        for rank in [0, 1] {
+        for rank in [0, 1, 56, 255] {
             assert_eq!(claims.lock(rank), Err(Misuse));
         }
         for rank in [1, 2, 56, 255] {
@@ -180,13 +176,13 @@ mod tests {
     fn the_next_one_is_told_of_a_death() {
         let claims = held(held(held(Claims::FREE, 2), 0), 1);
         let (claims, grant) = claims.without(1 << 2 | 1 << 0);
-        assert_eq!(grant, Some(Grant { rank: 1, died: true }));
+        assert_eq!((grant, claims.owner_died()), (Some(1), true));
         let (claims, grant) = claims.without(1 << 1);
         assert_eq!((claims.holder(), grant), (None, None));
         let (claims, lock) = claims.lock(5).unwrap();
-        assert_eq!(lock, Lock::Held { died: true });
+        assert_eq!((lock, claims.owner_died()), (Lock::Held, true));
         let (claims, _) = claims.unlock(5).unwrap();
-        assert_eq!(claims.lock(5).unwrap().1, Lock::Held { died: false }, "it was told");
+        assert!(!held(claims, 5).owner_died(), "it was told");
     }
 
     #[derive(Clone, Debug)]
@@ -228,7 +224,7 @@ mod tests {
                         let (next, grant) = claims.unlock(rank).unwrap();
                         claims = next;
                         holder = queue.pop_first();
-                        prop_assert_eq!(grant.map(|grant| grant.rank), holder);
+                        prop_assert_eq!(grant, holder);
                     }
                     Event::Unlock(rank) => prop_assert_eq!(claims.unlock(rank), Err(Misuse)),
                     Event::Die(dead) => {
@@ -237,7 +233,7 @@ mod tests {
                         queue.retain(|rank| dead >> rank & 1 == 0);
                         if holder.is_some_and(|rank| dead >> rank & 1 == 1) {
                             holder = queue.pop_first();
-                            prop_assert_eq!(grant, holder.map(|rank| Grant { rank, died: true }));
+                            prop_assert_eq!((grant, claims.owner_died()), (holder, true));
                         } else {
                             prop_assert_eq!(grant, None);
                         }
