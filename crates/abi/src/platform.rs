@@ -27,6 +27,9 @@ pub const STOLEN_BASE: u64 = 0x0b00_0000;
 /// Distance between the stolen-time structures of two vCPUs. DEN0057A asks for
 /// 64-byte alignment.
 pub const STOLEN_STRIDE: u64 = 64;
+/// In the stolen-time structure of a vCPU, behind what DEN0057A defines: a byte for each mutex,
+/// see [`crate::service::MUTEX_OPEN`].
+pub const HOLDS_OFFSET: u64 = 16;
 /// Size of the mapping that holds all stolen-time structures of a VM.
 pub const STOLEN_SIZE: u64 = 0x1000;
 /// The report area (see [`crate::report`]): memory that the guest writes and
@@ -44,6 +47,8 @@ pub const IPA_BITS: u32 = 39;
 pub mod ppi {
     /// EL1 virtual timer.
     pub const VIRTUAL_TIMER: u32 = 27;
+    /// A task of the vCPU has been granted a mutex, see [`crate::service::MUTEX_LOCK`].
+    pub const GRANT: u32 = 22;
     /// EL1 physical timer.
     pub const PHYSICAL_TIMER: u32 = 30;
 }

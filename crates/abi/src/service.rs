@@ -17,7 +17,7 @@ pub const CALL_REVISION: u32 = 0x8600_ff03;
 /// What [`CALL_UID`] answers in W0 to W3: 1e4d7cd2-0f2b-4c53-9a50-736373617461.
 pub const UID: [u32; 4] = [0xd27c_4d1e, 0x534c_2b0f, 0x6373_509a, 0x6174_6173];
 /// Revision of the service described here: (major, minor).
-pub const REVISION: (u32, u32) = (1, 0);
+pub const REVISION: (u32, u32) = (1, 1);
 
 /// Does nothing and answers 0: the cost of a call.
 pub const NULL: u32 = 0xc600_0001;
@@ -28,6 +28,57 @@ pub const COUNTER: u32 = 0xc600_0002;
 /// Answers the report area's guest-physical address in X1 and its size in X2,
 /// or [`NOT_SUPPORTED`] when the VM has none.
 pub const REPORT_AREA: u32 = 0xc600_0003;
+
+/// Raises a vCPU of the caller's VM to its ceiling, above every vCPU of its pCPU that is not at
+/// its own: one of its tasks holds a global resource (`vmpcp_start_gcs`, RTSS 2014, Section
+/// III-C). X1 = its index within the VM. Nests, 255 deep at most. Answers 0;
+/// [`NOT_SUPPORTED`] if the description gives the vCPU no global critical sections;
+/// [`INVALID_PARAMETER`] for an index that is none, and beyond what nests; [`BUSY`] if vCPUs of
+/// other pCPUs have raised it too often in this period.
+pub const START_GCS: u32 = 0xc600_0010;
+/// Ends what one [`START_GCS`] began. X1 as there. Answers 0, or [`INVALID_PARAMETER`] if none
+/// did.
+pub const FINISH_GCS: u32 = 0xc600_0011;
+/// Makes a mutex usable for a task of the calling vCPU. X1 = [`hash`] of the mutex's name, X2 =
+/// [`hash`] of the task's. Answers 0 in X0 if no other task uses the mutex yet, else 1; in X1 a
+/// handle for the other calls; in X2 the guest-physical address of the byte that says whether the
+/// calling vCPU holds the mutex: 0 if not, else the holder's rank (the handle's bits 15:8) and
+/// one, with bit 7 set if the holder before died. [`NOT_SUPPORTED`] if the description
+/// names no such mutex and task for this vCPU.
+pub const MUTEX_OPEN: u32 = 0xc600_0012;
+/// Ends the use of a mutex by a task. X1 = handle. Answers 0, or [`INVALID_PARAMETER`] if the task
+/// holds it, waits for it, or does not use it.
+pub const MUTEX_CLOSE: u32 = 0xc600_0013;
+/// Locks a mutex. X1 = handle. Answers [`HELD`] or [`OWNER_DIED`]: the task holds it, and its
+/// vCPU is raised as by [`START_GCS`]. Answers [`QUEUED`]: the task has to wait until the
+/// byte of [`MUTEX_OPEN`] names it; the interrupt [`crate::platform::ppi::GRANT`] says that it
+/// has changed. [`INVALID_PARAMETER`] if the task holds it or waits already.
+pub const MUTEX_LOCK: u32 = 0xc600_0014;
+/// As [`MUTEX_LOCK`], but answers [`BUSY`] where the task would have to wait.
+pub const MUTEX_TRYLOCK: u32 = 0xc600_0015;
+/// Gives a mutex back to the first that waits. X1 = handle. Answers 0, or
+/// [`INVALID_PARAMETER`] if the task does not hold it.
+pub const MUTEX_UNLOCK: u32 = 0xc600_0016;
+
+/// Answer of [`MUTEX_LOCK`]: the task holds the mutex.
+pub const HELD: i64 = 0;
+/// Answer of [`MUTEX_LOCK`]: the task waits.
+pub const QUEUED: i64 = 1;
+/// Answer of [`MUTEX_LOCK`]: the task holds the mutex, and the one before it died with it.
+pub const OWNER_DIED: i64 = 2;
+/// Answer of [`MUTEX_TRYLOCK`]: another task holds the mutex.
+pub const BUSY: i64 = 3;
+
+/// The FNV-1a hash of a name, by which guests know mutexes and tasks.
+#[must_use]
+pub const fn hash(name: &[u8]) -> u64 {
+    let (mut hash, mut at) = (0xcbf2_9ce4_8422_2325_u64, 0);
+    while at < name.len() {
+        hash = (hash ^ name[at] as u64).wrapping_mul(0x100_0000_01b3);
+        at += 1;
+    }
+    hash
+}
 
 /// Stolen time, DEN0057A: which functions are there.
 pub const PV_TIME_FEATURES: u32 = 0xc500_0020;

@@ -9,7 +9,7 @@ use crate::{MAX_PCPUS, MAX_VCPUS, MAX_VMS};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
 /// First word of a status area that EL2 has initialised.
-pub const MAGIC: u64 = u64::from_le_bytes(*b"CASSTAT\x03");
+pub const MAGIC: u64 = u64::from_le_bytes(*b"CASSTAT\x04");
 
 /// Why a vCPU left its guest: index into [`VcpuStatus::exits`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -91,11 +91,11 @@ pub struct Status {
 // The host, and guests that ask for a word by its number, read it so.
 const _: () = {
     use core::mem::offset_of;
-    assert!(size_of::<Status>() == 11_328);
+    assert!(size_of::<Status>() == 14_400);
     assert!(offset_of!(Status, bugs) == 24);
     assert!(offset_of!(Status, pcpus) == 64 && size_of::<PcpuStatus>() == 64);
     assert!(offset_of!(Status, vms) == 576 && size_of::<VmStatus>() == 64);
-    assert!(offset_of!(Status, vcpus) == 1088 && VcpuStatus::WORDS == 20);
+    assert!(offset_of!(Status, vcpus) == 1088 && VcpuStatus::WORDS == 26);
     assert!(offset_of!(VcpuStatus, exits) == 48 && offset_of!(VcpuStatus, pcpu) == 120);
 };
 
@@ -164,6 +164,18 @@ pub struct VcpuStatus {
     pub kernel_preempted: u64,
     /// Times it used its budget up while it had work.
     pub throttled: u64,
+    /// Periods of its server that have begun, as of its latest charge.
+    pub replenished: u64,
+    /// Periods in which it overran its budget, in a global critical section.
+    pub overruns: u64,
+    /// Times it was stopped in a global critical section, without budget or overrun.
+    pub overrun_stops: u64,
+    /// Global critical sections that raised it.
+    pub raised: u64,
+    /// Times it was lowered in a global critical section that raised it for too long.
+    pub lowered: u64,
+    /// Calls that were refused: of critical sections or mutexes that it did not begin or hold.
+    pub misuses: u64,
 }
 
 impl VcpuStatus {

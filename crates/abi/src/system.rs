@@ -22,12 +22,16 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 /// First eight bytes of the bundle.
 pub const MAGIC: [u8; 8] = *b"CASSATA\0";
 /// Version of the layout; any change to this module changes it.
-pub const VERSION: u32 = 8;
+pub const VERSION: u32 = 9;
 /// Bytes of memory that belong to the hypervisor: its image, data and stacks.
 /// The bundle begins right behind, so that EL2 finds it from its own address.
 pub const HYPERVISOR_SIZE: u64 = 0x20_0000;
 /// Most pieces of memory that are filled when VMs start, in a whole system.
 pub const MAX_LOADS: usize = 64;
+/// Most mutexes that vCPUs of several VMs may share, in a whole system.
+pub const MAX_MUTEXES: usize = 16;
+/// Most claimants of a mutex.
+pub const MAX_CLAIMANTS: usize = 56;
 /// Most interrupts that are passed through, in a whole system.
 pub const MAX_SPIS: usize = 128;
 
@@ -93,18 +97,21 @@ pub struct System {
     pub loads: [Load; MAX_LOADS],
     /// Interrupts passed through; `header.spi_count` are used.
     pub spis: [Spi; MAX_SPIS],
+    /// Mutexes; `header.mutex_count` are used.
+    pub mutexes: [Mutex; MAX_MUTEXES],
 }
 
 // A change to any of these is a change of VERSION.
 const _: () = {
     use core::mem::offset_of;
-    assert!(size_of::<System>() == 9448);
-    assert!(offset_of!(System, board) == 64 && size_of::<Header>() == 64);
-    assert!(offset_of!(System, vms) == 232 && size_of::<Board>() == 168);
-    assert!(offset_of!(System, vcpus) == 1256 && size_of::<Vm>() == 128);
-    assert!(offset_of!(System, loads) == 5352 && size_of::<Vcpu>() == 64);
-    assert!(offset_of!(System, spis) == 7400 && size_of::<Load>() == 32);
-    assert!(size_of::<Spi>() == 16);
+    assert!(size_of::<System>() == 15_216);
+    assert!(offset_of!(System, board) == 72 && size_of::<Header>() == 72);
+    assert!(offset_of!(System, vms) == 240 && size_of::<Board>() == 168);
+    assert!(offset_of!(System, vcpus) == 1264 && size_of::<Vm>() == 128);
+    assert!(offset_of!(System, loads) == 6384 && size_of::<Vcpu>() == 80);
+    assert!(offset_of!(System, spis) == 8432 && size_of::<Load>() == 32);
+    assert!(offset_of!(System, mutexes) == 10_480 && size_of::<Spi>() == 16);
+    assert!(size_of::<Mutex>() == 296);
     // What is read before the version is known to be right.
     assert!(offset_of!(Header, magic) == 0 && offset_of!(Header, version) == 8);
 };
@@ -138,6 +145,10 @@ pub struct Header {
     /// How often a core that may be powered down, and a consolidation target with
     /// vCPUs of other cores, looks at its load.
     pub consolidation_window_ns: u64,
+    /// Used entries of [`System::mutexes`].
+    pub mutex_count: u32,
+    /// 0.
+    pub reserved: u32,
 }
 
 /// Bits of [`Header::flags`].
@@ -291,6 +302,14 @@ pub struct Vcpu {
     /// When its first period begins, after the instant that all servers count from; below the
     /// period, 0 without a server.
     pub offset_ns: u64,
+    /// How long its global critical sections may raise it above all others in each period; 0:
+    /// it has none, and the service refuses it.
+    pub gcs_ns: u64,
+    /// How often vCPUs of its VM on other pCPUs may raise it in each period: each time costs
+    /// its pCPU an interrupt.
+    pub gcs_calls: u32,
+    /// The mutexes that its tasks may lock, a bit for each.
+    pub mutexes: u32,
 }
 
 /// Values of [`Vcpu::server`].
@@ -330,6 +349,23 @@ pub struct Spi {
     pub vm: u32,
     /// How it is signalled: [`LEVEL`] or [`EDGE`].
     pub trigger: u32,
+}
+
+/// A mutex, whose claimants are the tasks that may lock it.
+#[derive(FromBytes, IntoBytes, Immutable, KnownLayout, Clone, Copy, Debug)]
+#[repr(C)]
+pub struct Mutex {
+    /// [`crate::service::hash`] of its name.
+    pub name: u64,
+    /// Used entries of `vcpus` and `tasks`.
+    pub claimant_count: u32,
+    /// 0.
+    pub reserved: u32,
+    /// By rank, the order in which those that wait are served: index of the vCPU in
+    /// [`System::vcpus`].
+    pub vcpus: [u8; MAX_CLAIMANTS],
+    /// By rank: [`crate::service::hash`] of the task's name, the lower half.
+    pub tasks: [u32; MAX_CLAIMANTS],
 }
 
 /// [`Spi::trigger`]: by a high level.

@@ -2,8 +2,9 @@
 
 use crate::arch::memory;
 use abi::MAX_PCPUS;
+use abi::platform::{HOLDS_OFFSET, STOLEN_STRIDE};
 use abi::status::{MAGIC, PcpuStatus, Status, VcpuStatus, VmStatus};
-use abi::system::System;
+use abi::system::{MAX_MUTEXES, System};
 use core::sync::atomic::{AtomicU64, Ordering};
 
 fn area(system: &System) -> *mut Status {
@@ -86,6 +87,21 @@ pub fn current_word(system: &System, id: usize, word: usize, now: u64) -> u64 {
     if current == id as u64 { value + now.saturating_sub(since) } else { value }
 }
 
+/// Hands out the bytes in which a vCPU's guest reads which mutexes it holds.
+///
+/// # Safety
+/// It must be asked for once, by the vCPU's owner.
+pub unsafe fn holds(system: &System, vm: usize, index: usize) -> &'static mut [u8; MAX_MUTEXES] {
+    const { assert!(HOLDS_OFFSET as usize + MAX_MUTEXES <= STOLEN_STRIDE as usize) };
+    let structure = system.vms[vm].stolen_pa + index as u64 * STOLEN_STRIDE;
+    // SAFETY: as for `stolen_ns`; the bytes are behind those.
+    unsafe {
+        let bytes = memory::at::<[u8; MAX_MUTEXES]>(structure + HOLDS_OFFSET);
+        bytes.write([0; MAX_MUTEXES]);
+        &mut *bytes
+    }
+}
+
 /// Hands out a vCPU's stolen time, in nanoseconds, as its guest reads it
 /// (Arm DEN0057A, section 3.2.2: revision, attributes, then the time).
 ///
@@ -93,7 +109,7 @@ pub fn current_word(system: &System, id: usize, word: usize, now: u64) -> u64 {
 /// It must be asked for once, by the vCPU's owner.
 pub unsafe fn stolen_ns(system: &System, vm: usize, index: usize) -> &'static mut u64 {
     const TIME: u64 = 8;
-    let structure = system.vms[vm].stolen_pa + index as u64 * abi::platform::STOLEN_STRIDE;
+    let structure = system.vms[vm].stolen_pa + index as u64 * STOLEN_STRIDE;
     // SAFETY: `System::validate` has shown that the VM's page lies in RAM that
     // is EL2's to write alone; it is mapped. Exclusive by contract.
     unsafe {

@@ -36,11 +36,13 @@ pub enum Message {
     Coscheduled = 9,
     /// These cores have nothing to run (to cores that have visitors).
     IdleCores = 10,
+    /// Something may have changed of what raises these vCPUs (to their base).
+    Sections = 11,
 }
 
 impl Message {
     /// How many kinds there are.
-    pub const KINDS: usize = Self::IdleCores as usize + 1;
+    pub const KINDS: usize = Self::Sections as usize + 1;
 }
 
 /// The atomic word that a mailbox is made of. There is one on hardware; a model checker has

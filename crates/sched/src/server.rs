@@ -78,8 +78,6 @@ impl Server {
 pub struct Counts {
     /// Periods that have begun.
     pub replenished: u64,
-    /// Global critical sections that raised the vCPU.
-    pub raised: u64,
     /// Periods in which it overran its budget.
     pub overruns: u64,
     /// Times it was stopped in a gcs, without budget or overrun.
@@ -216,7 +214,6 @@ impl Account {
     /// Begins a gcs: the vCPU is raised if it may be in this period.
     pub(crate) fn raise(&mut self, now: Instant) {
         if self.gcs_left.0 > 0 {
-            self.counts.raised += 1;
             self.raised_since = now;
         }
     }

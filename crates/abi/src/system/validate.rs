@@ -8,8 +8,8 @@
 use super::{
     EDGE, HYPERVISOR_SIZE, Header, LOAD_ALIGN, Load, MAGIC, MAX_CONSOLIDATION_WINDOW_NS,
     MAX_DELAY_LIMIT_NS, MAX_PERIOD_NS, MAX_PRIORITY, MAX_QUANTUM_NS, MAX_TIMER_ADVANCE_NS,
-    MIN_BUDGET_NS, MIN_CONSOLIDATION_WINDOW_NS, MIN_QUANTUM_NS, PAGE_SIZE, RAM_ALIGN, Region,
-    SPI_END, System, VERSION, Vcpu, Vm, flags, server, vcpu_flags, vm_flags,
+    MIN_BUDGET_NS, MIN_CONSOLIDATION_WINDOW_NS, MIN_QUANTUM_NS, Mutex, PAGE_SIZE, RAM_ALIGN,
+    Region, SPI_END, System, VERSION, Vcpu, Vm, flags, server, vcpu_flags, vm_flags,
 };
 use crate::platform::{self, INTID_END, IPA_BITS, OCCUPIED, REPORT_MAX_SIZE, SPI_FIRST};
 use crate::{MAX_VCPUS_PER_VM, MAX_VMS};
@@ -68,6 +68,7 @@ invalid! {
     Vcpu = "a vCPU's index, pCPU, priority, quantum or server is out of range",
     Consolidation = "a pCPU that must stay on has a consolidation target, or a target may be powered down",
     Load = "a load reaches outside the bundle or its VM's memory",
+    Mutex = "a mutex has no claimants or too many, or one that may not hold it",
     Spi = "an interrupt is out of range or given twice",
 }
 
@@ -102,7 +103,8 @@ impl System {
         self.check_vcpus()?;
         self.check_consolidation_targets()?;
         self.check_loads()?;
-        self.check_spis()
+        self.check_spis()?;
+        self.check_mutexes()
     }
 
     fn check_counts(&self) -> Result<(), Invalid> {
@@ -324,6 +326,14 @@ impl System {
             && vm.ram().contains(Region::new(load.dst_pa, filled))
     }
 
+    fn check_mutexes(&self) -> Result<(), Invalid> {
+        let mutexes =
+            self.mutexes.get(..self.header.mutex_count as usize).ok_or(Invalid::Counts)?;
+        ensure(mutexes.iter().all(|mutex| is_claimed(self, mutex)), Invalid::Mutex)?;
+        let beyond = |vcpu: &Vcpu| vcpu.mutexes >> mutexes.len() != 0;
+        ensure(!self.vcpus.iter().any(beyond), Invalid::Mutex)
+    }
+
     fn check_spis(&self) -> Result<(), Invalid> {
         let spis = self.spis.get(..self.header.spi_count as usize).ok_or(Invalid::Counts)?;
         for (i, spi) in spis.iter().enumerate() {
@@ -342,16 +352,30 @@ impl System {
     }
 }
 
+/// Whether the vCPUs of a mutex's claimants are there and may have global critical sections.
+fn is_claimed(system: &System, mutex: &Mutex) -> bool {
+    let vcpus = system.vcpus.get(..system.header.vcpu_count as usize);
+    let claimants = mutex.vcpus.get(..mutex.claimant_count as usize);
+    let may_hold = |&vcpu: &u8| {
+        vcpus.and_then(|vcpus| vcpus.get(usize::from(vcpu))).is_some_and(|vcpu| vcpu.gcs_ns > 0)
+    };
+    claimants.is_some_and(|claimants| !claimants.is_empty() && claimants.iter().all(may_hold))
+}
+
 /// Whether a vCPU has no server, or one that can be; a vCPU with a server stays on its pCPU,
 /// where its budget was admitted.
 fn is_served(vcpu: &Vcpu) -> bool {
     match vcpu.server {
-        server::NONE => vcpu.budget_ns | vcpu.period_ns | vcpu.overrun_ns | vcpu.offset_ns == 0,
+        server::NONE => {
+            let times = [vcpu.budget_ns, vcpu.period_ns, vcpu.overrun_ns, vcpu.offset_ns];
+            times == [0; 4] && vcpu.gcs_ns == 0
+        }
         server::PERIODIC | server::DEFERRABLE => {
             (MIN_BUDGET_NS..=vcpu.period_ns).contains(&vcpu.budget_ns)
                 && vcpu.period_ns <= MAX_PERIOD_NS
                 && vcpu.overrun_ns <= vcpu.period_ns - vcpu.budget_ns
                 && vcpu.offset_ns < vcpu.period_ns
+                && vcpu.gcs_ns <= vcpu.period_ns
                 && vcpu.elsewhere() == 0
         }
         _ => false,

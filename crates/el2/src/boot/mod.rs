@@ -10,7 +10,7 @@ use crate::pcpu::{self, Pcpu, console};
 use crate::shared::{ALIVE, BOARD, EPOCH, VMS};
 use crate::status;
 use crate::tables::{self, Vcpus};
-use crate::vcpu::{Account, Vcpu, VcpuConfig};
+use crate::vcpu::{Account, Holds, Vcpu, VcpuConfig};
 use abi::system::{System, flags, vm_flags};
 use abi::{MAX_PCPUS, MAX_VCPUS};
 use core::sync::atomic::Ordering;
@@ -154,9 +154,14 @@ fn adopt(core: &mut Pcpu, topology: &Topology<'_>) {
         let config = VcpuConfig::new(id, system, topology);
         let (vm, index) = (config.vm(), config.index());
         // SAFETY: this core owns the vCPU and asks once.
-        let (status, stolen) =
-            unsafe { (status::vcpu(system, id.number()), status::stolen_ns(system, vm, index)) };
-        let vcpu = Vcpu::new(config, Account::new(status, stolen));
+        let (status, stolen, holds) = unsafe {
+            (
+                status::vcpu(system, id.number()),
+                status::stolen_ns(system, vm, index),
+                status::holds(system, vm, index),
+            )
+        };
+        let vcpu = Vcpu::new(config, Account::new(status, stolen), Holds::new(holds));
         let Some(vcpu) = VCPUS.fill(id.number(), vcpu) else {
             bug!("a vCPU is set up twice");
             continue;

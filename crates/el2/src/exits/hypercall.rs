@@ -42,9 +42,46 @@ fn handle(core: &mut Pcpu) {
         vcpu.set_register(0, 0);
         return;
     }
+    if (service::START_GCS..=service::MUTEX_UNLOCK).contains(&function) {
+        return section(core, function);
+    }
     let arguments = [1, 2, 3].map(|argument| vcpu.register(argument));
     let call = Call { function, arguments, vm: vcpu.vm(), index: vcpu.index() };
     serve(core, &call);
+}
+
+/// Carries a call about global critical sections or mutexes out.
+#[inline(never)]
+fn section(core: &mut Pcpu, function: u32) {
+    let Some(vcpu) = core.loaded() else { return bug!("a call without a loaded vCPU") };
+    let argument = vcpu.register(1);
+    let answer = match function {
+        service::START_GCS => core.start_gcs(argument),
+        service::FINISH_GCS => core.finish_gcs(argument),
+        service::MUTEX_LOCK => core.lock_mutex(argument),
+        service::MUTEX_UNLOCK => core.unlock_mutex(argument),
+        service::MUTEX_TRYLOCK => core.try_lock_mutex(argument),
+        service::MUTEX_CLOSE => core.close_mutex(argument),
+        _ => return open_mutex(core, argument),
+    };
+    if let Some(vcpu) = core.loaded_mut() {
+        vcpu.set_register(0, answer as u64);
+    }
+}
+
+#[inline(never)]
+fn open_mutex(core: &mut Pcpu, name: u64) {
+    let Some(vcpu) = core.loaded() else { return bug!("a call without a loaded vCPU") };
+    let (task, index) = (vcpu.register(2), vcpu.index() as u64);
+    let answer = match core.open_mutex(name, task) {
+        None => Answer::One(service::NOT_SUPPORTED),
+        Some((shared, handle)) => {
+            let structure = platform::STOLEN_BASE + index * platform::STOLEN_STRIDE;
+            let byte = structure + platform::HOLDS_OFFSET + (handle & 0xff);
+            Answer::Three(u64::from(shared), handle, byte)
+        }
+    };
+    answer_with(core, answer);
 }
 
 #[inline(never)]

@@ -9,19 +9,43 @@ pub const NEVER: Instant = Instant(u64::MAX);
 /// that changes.
 pub struct Deadlines {
     armed: Instant,
+    /// What it was set to before it was shortened.
+    before: Instant,
 }
 
 impl Deadlines {
     /// Makes the part for a timer that never fires.
     #[must_use]
     pub const fn new() -> Self {
-        Self { armed: NEVER }
+        Self { armed: NEVER, before: NEVER }
     }
 
     /// Records when the timer has to fire next. Returns that if the timer has to be written.
     #[must_use]
     #[inline(always)]
     pub fn set(&mut self, first: Instant) -> Option<Instant> {
+        self.before = first;
+        self.change(first)
+    }
+
+    /// Records that the timer has to fire at this instant at the latest. Returns what to set it
+    /// to, if it has to be written.
+    #[must_use]
+    #[inline(always)]
+    pub fn shorten(&mut self, end: Instant) -> Option<Instant> {
+        self.change(end.min(self.before))
+    }
+
+    /// Takes back that the timer was to fire earlier. Returns what to set it to, if it has to be
+    /// written.
+    #[must_use]
+    #[inline(always)]
+    pub fn restore(&mut self) -> Option<Instant> {
+        self.change(self.before)
+    }
+
+    #[inline(always)]
+    fn change(&mut self, first: Instant) -> Option<Instant> {
         if first == self.armed {
             return None;
         }
@@ -38,7 +62,7 @@ impl Deadlines {
     /// Records that the timer fired, or was reset. Returns what to set it to: never.
     #[must_use]
     pub fn fired(&mut self) -> Instant {
-        self.armed = NEVER;
+        *self = Self::new();
         NEVER
     }
 }
@@ -52,6 +76,17 @@ impl Default for Deadlines {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_deadline_is_shortened_and_restored() {
+        let mut deadlines = Deadlines::new();
+        assert_eq!(deadlines.set(Instant(7)), Some(Instant(7)));
+        assert_eq!(deadlines.shorten(Instant(9)), None);
+        assert_eq!(deadlines.shorten(Instant(3)), Some(Instant(3)));
+        assert_eq!(deadlines.shorten(Instant(5)), Some(Instant(5)), "another section");
+        assert_eq!(deadlines.restore(), Some(Instant(7)));
+        assert_eq!(deadlines.restore(), None);
+    }
 
     #[test]
     fn the_timer_is_written_only_when_its_deadline_changes() {

@@ -1,7 +1,9 @@
 //! What a test asks a core, and what must hold when all its guests sleep.
 
 use super::Pcpu;
-use sched::{Instant, State, VcpuId};
+use crate::shared::{MUTEXES, SECTIONS};
+use crate::vcpu::hold_byte;
+use sched::{Instant, Member, State, VcpuId};
 
 impl Pcpu {
     /// Returns true if this core owns a vCPU.
@@ -19,11 +21,27 @@ impl Pcpu {
             let has_work = self.scheduler.state(id) != Some(State::Sleeping);
             assert!(!has_work, "vCPU {number} is ready, and does not run");
             assert!(!self.scheduler.is_held_back(id), "vCPU {number} is held back for ever");
+            self.check_holds(id);
             let Some(vcpu) = self.roster.parked(id) else { continue };
             if vcpu.is_on() {
                 assert!(vcpu.wakes_at() > now, "vCPU {number} sleeps beyond its timer");
                 assert!(!vcpu.has_news(), "vCPU {number} sleeps though it is interrupted");
             }
         }
+    }
+
+    /// Stops if a vCPU does not know what it holds, or holds something though it is off.
+    fn check_holds(&self, id: VcpuId) {
+        let Some(vcpu) = self.roster.peek(id) else { return };
+        for (number, mutex) in MUTEXES.iter().enumerate() {
+            let holder = mutex.holder();
+            let vcpus = &self.system.mutexes[number].vcpus;
+            let own = holder.filter(|&(rank, _)| vcpus[usize::from(rank)] == id.0);
+            let byte = own.map_or(0, |(rank, owner_died)| hold_byte(rank, owner_died));
+            assert_eq!(vcpu.holds_of(number), byte, "vCPU {} and mutex {number}", id.0);
+            assert!(byte == 0 || vcpu.is_on(), "vCPU {} is off, and holds mutex {number}", id.0);
+        }
+        let called = SECTIONS[id.number()].raise() && vcpu.is_on();
+        assert_eq!(vcpu.is_called(), called, "vCPU {} was called upon", id.0);
     }
 }

@@ -17,6 +17,13 @@ impl Pcpu {
         self.book_throttled(now);
         self.scheduler.charge(now);
         self.book_throttled(now);
+        for id in self.known {
+            if let Some(account) = self.scheduler.account(id)
+                && let Some(vcpu) = self.roster.get(id)
+            {
+                vcpu.account().show(account.counts());
+            }
+        }
     }
 
     fn book_throttled(&mut self, now: Instant) {

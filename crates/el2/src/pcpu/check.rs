@@ -20,6 +20,10 @@ impl Pcpu {
             assert_eq!(place, self.index, "vCPU {} is owned here, but said to be there", id.0);
         }
         self.scheduler.check();
+        for id in owned {
+            let raised = self.roster.peek(id).is_some_and(|vcpu| vcpu.reasons_to_be_raised() > 0);
+            assert_eq!(self.scheduler.in_gcs(id), raised, "vCPU {} and its ceiling", id.0);
+        }
         self.roster.check();
         self.ledger.check();
         self.mask.check(self.roster.loaded().is_some_and(|vcpu| vcpu.config().is_realtime()));

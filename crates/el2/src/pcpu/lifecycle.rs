@@ -10,7 +10,7 @@ use super::console::log;
 use crate::arch::timer;
 use crate::bug::bug;
 use crate::parts::{Cause, Conclusion, Job, STOPS};
-use crate::shared::{ALIVE, BOARD, POWER, VMS};
+use crate::shared::{ALIVE, BOARD, POWER, SECTIONS, VMS};
 use abi::status::vcpu_state;
 use abi::system::{Vm, vm_flags};
 use core::sync::atomic::Ordering;
@@ -101,6 +101,7 @@ impl Pcpu {
     pub fn offline(&mut self, id: VcpuId) {
         self.sleep(id, vcpu_state::OFF);
         self.scheduler.release(id);
+        self.end_sections(id);
         if self.roster.owns_float(id) {
             self.roster.forget_float();
         }
@@ -149,6 +150,8 @@ impl Pcpu {
         VMS[vm].gic.reset();
         VMS[vm].uart.reset();
         VMS[vm].stalled.store(0, Ordering::Release);
+        // A sibling may have raised one that was off already.
+        self.vcpus_of(vm).for_each(|id| SECTIONS[id.number()].reset());
         self.conclude(vm, reason);
     }
 
@@ -194,6 +197,7 @@ impl Pcpu {
                 vcpu.switch_on(entry, epoch);
             }
             self.wake(id);
+            self.follow_sections(id);
         }
     }
 

@@ -32,6 +32,9 @@ impl Pcpu {
                 self.stop(vm, message);
             }
         }
+        for id in mailbox.take(Message::Sections).map(VcpuId::numbered) {
+            self.follow_sections(id);
+        }
         for id in mailbox.take(Message::Vcpus).map(VcpuId::numbered) {
             self.accept_power_on(id);
             self.deliver_pending(id);

@@ -6,6 +6,7 @@
 //! | [`run_loop`](self) | the scheduler's decisions |
 //! | `ready` | vCPUs wake and sleep, and take turns on the core |
 //! | `budgets` | a vCPU idles its budget away, or waits for the next |
+//! | `sections` | vCPUs are raised to their ceilings; mutexes |
 //! | `switch` | unloading one vCPU, loading another |
 //! | `timers` | EL2's timer, and what happens when it fires |
 //! | `interrupts` | physical interrupts, by number |
@@ -35,6 +36,7 @@ mod lifecycle;
 mod mail;
 mod ready;
 mod run_loop;
+mod sections;
 mod switch;
 mod timer_advance;
 mod timers;

@@ -5,27 +5,34 @@
 //!
 //! | module | what it is |
 //! | --- | --- |
+//! | [`mutex`] | a mutex that vCPUs of several VMs share |
+//! | [`sections`] | how often calls of its VM have raised a vCPU |
 //! | [`power`] | whether a vCPU is on |
 //! | [`rest`] | how long a core has idled |
 //! | [`transit`] | a vCPU on its way from one core to another |
 //! | [`ring`] | bytes that any core fills and one empties |
 //! | [`pl011`] | a VM's console |
 
+pub mod mutex;
 pub mod pl011;
 pub mod power;
 pub mod rest;
 pub mod ring;
+pub mod sections;
 pub mod transit;
 
 use crate::arch::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64};
 use crate::arch::statics;
+use abi::system::MAX_MUTEXES;
 use abi::{MAX_PCPUS, MAX_VCPUS, MAX_VMS};
+use mutex::Mutex;
 use pl011::Pl011;
 use power::Power;
 use rest::Rest;
 use ring::Ring;
 use sched::consolidation::Presence;
 use sched::{Location, Mailbox, Message, Recalls, Switchboard};
+use sections::Sections;
 use vgic::Gic;
 
 /// What a VM's vCPUs share.
@@ -58,6 +65,12 @@ statics! {
 
     /// By vCPU.
     pub static POWER: [Power; MAX_VCPUS] = [const { Power::new() }; MAX_VCPUS];
+
+    /// By vCPU.
+    pub static SECTIONS: [Sections; MAX_VCPUS] = [const { Sections::new() }; MAX_VCPUS];
+
+    /// By their numbers in the tables.
+    pub static MUTEXES: [Mutex; MAX_MUTEXES] = [const { Mutex::new() }; MAX_MUTEXES];
 
     /// Messages between cores, and where vCPUs are.
     pub static BOARD: Switchboard<MAX_PCPUS, MAX_VCPUS, AtomicU64, AtomicU8> = Switchboard::within(

@@ -3,6 +3,7 @@
 use crate::arch::timer::{self, NEVER};
 use abi::status::{Exit, VcpuStatus, vcpu_state};
 use core::mem;
+use sched::server::Counts;
 use sched::{Duration, Instant};
 
 /// A vCPU's account. Each tick in which the vCPU could have run and did not is booked once,
@@ -115,6 +116,26 @@ impl Account {
     pub fn count_migration(&mut self, core: usize) {
         self.is_at(core);
         self.status.migrations += 1;
+    }
+
+    /// Counts a global critical section that raises it.
+    #[inline(always)]
+    pub fn count_raise(&mut self) {
+        self.status.raised += 1;
+    }
+
+    /// Counts a call of sections or mutexes that was refused.
+    pub fn count_misuse(&mut self) {
+        self.status.misuses += 1;
+    }
+
+    /// Shows what happened to its budget.
+    pub fn show(&mut self, counts: Counts) {
+        let status = &mut *self.status;
+        status.replenished = counts.replenished;
+        status.overruns = counts.overruns;
+        status.overrun_stops = counts.overrun_stops;
+        status.lowered = counts.lowered;
     }
 
     /// Counts a visit to EL2.

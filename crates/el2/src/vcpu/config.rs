@@ -165,7 +165,7 @@ pub fn budget(system: &System, id: VcpuId, epoch: Instant) -> Option<Account> {
     let overrun = Duration(ticks(table.overrun_ns).0.min(period.0 - budget.0));
     let server = Server { kind, budget, period, overrun };
     match Account::open(server, epoch.after(ticks(table.offset_ns))) {
-        Ok(account) => Some(account),
+        Ok(account) => Some(account.raised_for_at_most(ticks(table.gcs_ns))),
         Err(_) => {
             bug!("a server was refused that the tables' check has passed");
             None

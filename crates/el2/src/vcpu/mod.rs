@@ -4,18 +4,21 @@
 //! | --- | --- |
 //! | [`config`] | what never changes about it |
 //! | [`context`] | its guest's registers, on the hardware and in memory |
+//! | [`holds`] | why it is at its ceiling |
 //! | [`account`] | how long it ran, and how long it waited |
 //! | [`roster`] | which vCPUs a core owns, and which of them is on the hardware |
 
 mod account;
 mod config;
 mod context;
+mod holds;
 mod physical_timer;
 mod roster;
 
 pub use account::Account;
 pub use config::{VcpuConfig, budget, params};
 pub use context::{Loaded, Parked};
+pub use holds::{Change, Holds, byte as hold_byte};
 pub use roster::Roster;
 
 use crate::arch::context::{Float, General, Space};
@@ -38,6 +41,8 @@ pub struct Vcpu {
     interface: CpuInterface,
     physical_timer: PhysicalTimer,
     account: Account,
+    /// Why it is at its ceiling.
+    holds: Holds,
     config: VcpuConfig,
     /// The stage-2 tables that it uses now, and which of the VM's vCPUs it is.
     space: Space,
@@ -64,7 +69,7 @@ const _: () = assert!(core::mem::offset_of!(Vcpu, general) == 0);
 
 impl Vcpu {
     /// Makes a vCPU that is off, as after reset.
-    pub fn new(config: VcpuConfig, account: Account) -> Self {
+    pub fn new(config: VcpuConfig, account: Account, holds: Holds) -> Self {
         let view = config.usual_view(true);
         Self {
             general: General::default(),
@@ -82,6 +87,7 @@ impl Vcpu {
             float: Float::new(),
             config,
             account,
+            holds,
         }
     }
 
@@ -113,6 +119,30 @@ impl Vcpu {
     #[inline]
     pub fn account(&mut self) -> &mut Account {
         &mut self.account
+    }
+
+    /// Returns why it is at its ceiling, to be written.
+    #[inline]
+    pub fn holds(&mut self) -> &mut Holds {
+        &mut self.holds
+    }
+
+    /// Returns what its core knows of a mutex that it may hold, as its guest reads it.
+    #[cfg(test)]
+    pub fn holds_of(&self, mutex: usize) -> u8 {
+        self.holds.of(mutex)
+    }
+
+    /// Returns true if its core knows that calls raise it.
+    #[cfg(test)]
+    pub fn is_called(&self) -> bool {
+        self.holds.is_called()
+    }
+
+    /// Returns how many reasons there are for it to be at its ceiling.
+    #[cfg(any(test, feature = "checked"))]
+    pub fn reasons_to_be_raised(&self) -> usize {
+        self.holds.reasons()
     }
 
     /// Returns true if it is switched on.

@@ -124,6 +124,15 @@ impl Roster {
         self.get(previous)
     }
 
+    /// Returns a vCPU of this core, loaded or not, to look at.
+    #[cfg(any(test, feature = "checked"))]
+    pub fn peek(&self, id: VcpuId) -> Option<&Vcpu> {
+        if self.is_loaded(id) {
+            return self.loaded.as_deref();
+        }
+        self.parked.get(id)?.as_deref()
+    }
+
     /// Asserts what stands at the type.
     #[cfg(any(test, feature = "checked"))]
     pub fn check(&self) {

@@ -135,6 +135,11 @@ const STAGED: &[Staged] = &[
     )
     .besides(reports_delay_little),
     Staged::new(
+        "mutex",
+        "mutexes of several VMs go to the highest that waits, also from holders that die",
+        &[("probe", Passes), ("busy", Endures), ("dies", Starts(4))],
+    ),
+    Staged::new(
         "outranked",
         "a real-time VM moves when a vCPU above it takes its core",
         &[("rtos", Rhythm(3000)), ("above", Endures), ("busy", Endures)],

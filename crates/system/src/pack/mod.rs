@@ -4,6 +4,7 @@ mod container;
 mod error;
 mod hypervisor;
 mod relocate;
+mod sections;
 mod tables;
 
 pub use error::PackError;

@@ -1,5 +1,6 @@
 //! The flat tables of a planned system; checksums are still to be filled in.
 
+use super::sections;
 use crate::board::Trigger;
 use crate::model::{Checked, Vm};
 use crate::plan::guest_ram;
@@ -42,6 +43,9 @@ pub(super) fn tables(checked: &Checked) -> Box<System> {
                 period_ns: vcpu.server.map_or(0, |server| server.period_ns),
                 overrun_ns: vcpu.server.map_or(0, |server| server.overrun_ns),
                 offset_ns: vcpu.server.map_or(0, |server| server.offset_ns),
+                gcs_ns: 0,
+                gcs_calls: 0,
+                mutexes: 0,
             };
             vcpus += 1;
         }
@@ -76,7 +80,10 @@ pub(super) fn tables(checked: &Checked) -> Box<System> {
         load_count: loads as u32,
         spi_count: spis as u32,
         consolidation_window_ns: checked.consolidation.window_ns,
+        mutex_count: 0,
+        reserved: 0,
     };
+    sections::write(&mut tables, checked);
     tables
 }
 

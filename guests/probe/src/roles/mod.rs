@@ -7,6 +7,7 @@ mod bystander;
 mod device;
 mod echo;
 mod migrant;
+mod mutex;
 mod power;
 mod preempted;
 mod report;
@@ -28,6 +29,9 @@ pub const ALL: &[Test] = &[
     Test { name: "ebb", body: tides::ebb },
     Test { name: "echo", body: echo::echo },
     Test { name: "migrant", body: migrant::migrant },
+    Test { name: "mutex", body: mutex::mutex },
+    Test { name: "mutex-busy", body: mutex::busy },
+    Test { name: "mutex-dies", body: mutex::dies },
     Test { name: "pester", body: bystander::pester },
     Test { name: "power", body: power::power },
     Test { name: "sleeper", body: migrant::sleeper },

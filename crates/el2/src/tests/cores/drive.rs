@@ -58,7 +58,9 @@ pub fn history(seed: u64, steps: u32, tell: bool) -> Reached {
     CURRENT.set(None);
     CHANCE.set(ChaCha8Rng::seed_from_u64(seed));
     let all = systems::all();
-    let system = &all[seed as usize % all.len()];
+    // Few systems have global critical sections, and they take long to be reached.
+    let with_sections = all.iter().filter(|_| seed % 4 == 3).find(|system| system.has_sections());
+    let system = with_sections.unwrap_or(&all[seed as usize % all.len()]);
     let often = [7, 60, 500, 100_000][chance(4) as usize];
     ACCESSES.set((often, often));
     let mut world = World::new(system);

@@ -13,7 +13,7 @@ use crate::exits;
 use crate::pcpu::Pcpu;
 use crate::tables;
 use abi::MAX_VMS;
-use abi::platform::ppi::{PHYSICAL_TIMER, VIRTUAL_TIMER};
+use abi::platform::ppi::{GRANT, PHYSICAL_TIMER, VIRTUAL_TIMER};
 use abi::platform::{GICD_BASE, GICR_BASE, GICR_STRIDE, UART_BASE, UART_INTID};
 use abi::service::{self, psci};
 use abi::system::{System, vm_flags};
@@ -162,7 +162,9 @@ impl Guest<'_> {
         if FINISH.get() {
             return Some(self.finish());
         }
+        let may_have_sections = tables::find().vcpus[self.id as usize].gcs_ns > 0;
         match CHARACTERS.get()[self.vm()] {
+            Character::Any if may_have_sections && chance(2) == 0 => Some(self.section()),
             Character::Any => self.anything(),
             Character::Periodic => self.periodic(),
             Character::Busy => self.busy(),
@@ -186,7 +188,10 @@ impl Guest<'_> {
         let (address, value) = match self.general.x[SET_UP] {
             1 => (GICD_BASE, 3),
             2 => (redistributor + 0x080, u64::MAX),
-            3 => (redistributor + 0x100, 0xffff | 1 << VIRTUAL_TIMER | 1 << PHYSICAL_TIMER),
+            3 => (
+                redistributor + 0x100,
+                0xffff | 1 << VIRTUAL_TIMER | 1 << PHYSICAL_TIMER | 1 << GRANT,
+            ),
             _ => (GICD_BASE + 0x104, 0xffff_ffff),
         };
         self.store(address, 2, value)
@@ -394,8 +399,31 @@ impl Guest<'_> {
             7 => self.hypervisor_call(service::COUNTER, [sibling, u64::from(chance(8)), 0]),
             8 => self.hypervisor_call(service::PV_TIME_ST, [0; 3]),
             9 => self.hypervisor_call(chance(u32::MAX), [0; 3]),
+            10 => self.section(),
             _ => self.hypervisor_call(service::NULL, [0; 3]),
         }
+    }
+
+    /// Begins or ends a section of a sibling, or uses a mutex, of which it may know nothing.
+    fn section(&mut self) -> Vector {
+        let system = tables::find();
+        let sibling = u64::from(chance(self.vcpus + 1));
+        let number = chance(system.header.mutex_count + 1) as usize;
+        let mutex = &system.mutexes[number];
+        let rank = chance(mutex.claimant_count + 1) as usize;
+        let own = mutex.vcpus.iter().position(|&vcpu| u64::from(vcpu) == self.id);
+        let rank = own.filter(|_| chance(8) > 0).unwrap_or(rank);
+        let handle = (rank as u64) << 8 | number as u64;
+        let (function, arguments) = match chance(16) {
+            0..3 => (service::START_GCS, [sibling, 0, 0]),
+            3..6 => (service::FINISH_GCS, [sibling, 0, 0]),
+            6..8 => (service::MUTEX_OPEN, [mutex.name, mutex.tasks[rank].into(), 0]),
+            8 => (service::MUTEX_CLOSE, [handle, 0, 0]),
+            9..12 => (service::MUTEX_LOCK, [handle, 0, 0]),
+            12 => (service::MUTEX_TRYLOCK, [handle, 0, 0]),
+            _ => (service::MUTEX_UNLOCK, [handle, 0, 0]),
+        };
+        self.hypervisor_call(function, arguments)
     }
 
     fn hypervisor_call(&mut self, function: u32, arguments: [u64; 3]) -> Vector {

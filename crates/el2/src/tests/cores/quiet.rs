@@ -16,7 +16,7 @@ use sched::{Instant, Member, Message, VcpuId};
 const ENOUGH: u32 = 4_000;
 
 /// What must have been taken out of every mailbox.
-const MESSAGES: [Message; 7] = [
+const MESSAGES: [Message; 8] = [
     Message::Vcpus,
     Message::HaltVms,
     Message::HaltedVms,
@@ -24,6 +24,7 @@ const MESSAGES: [Message; 7] = [
     Message::Recalls,
     Message::Coscheduled,
     Message::IdleCores,
+    Message::Sections,
 ];
 
 /// Policies under which a vCPU is back at its base as soon as that is free.

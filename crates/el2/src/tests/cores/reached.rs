@@ -5,8 +5,17 @@ use abi::status::{EXIT_CAUSES, EXIT_NAMES, Status};
 use abi::system::System;
 
 /// What is counted besides exits.
-const OTHERS: [&str; 6] =
-    ["migration", "power_down", "restart", "doorbell", "kernel_preemption", "rest"];
+const OTHERS: [&str; 9] = [
+    "migration",
+    "power_down",
+    "restart",
+    "doorbell",
+    "kernel_preemption",
+    "rest",
+    "raise",
+    "lowered",
+    "misuse",
+];
 
 /// See the module.
 #[derive(Clone, Copy, Debug, Default)]
@@ -23,6 +32,9 @@ impl Reached {
             exits.iter_mut().zip(vcpu.exits).for_each(|(sum, count)| *sum += count);
             others[0] += vcpu.migrations;
             others[4] += vcpu.kernel_preemptions;
+            others[6] += vcpu.raised;
+            others[7] += vcpu.lowered;
+            others[8] += vcpu.misuses;
         }
         for pcpu in &status.pcpus {
             others[1] += pcpu.power_downs;

@@ -25,6 +25,11 @@ impl Prepared {
         System::read_from_prefix(&self.bundle).expect("a bundle begins with the tables").0
     }
 
+    /// Whether tasks of its VMs share resources.
+    pub fn has_sections(&self) -> bool {
+        self.tables().header.mutex_count > 0
+    }
+
     /// Whether the machine goes off when no VM is left.
     pub fn off_when_done(&self) -> bool {
         self.tables().header.flags & flags::OFF_WHEN_DONE != 0

@@ -1,0 +1,99 @@
+//! Why a vCPU is at its ceiling: the mutexes that it holds, and calls of its VM.
+
+use abi::system::MAX_MUTEXES;
+
+/// What a vCPU's core knows of the reasons. What the guest reads is in `bytes`, see
+/// [`abi::service::MUTEX_OPEN`]; EL2 does not read it there.
+pub struct Holds {
+    called: bool,
+    held: [u8; MAX_MUTEXES],
+    bytes: &'static mut [u8; MAX_MUTEXES],
+}
+
+/// What a change means for the vCPU.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use]
+pub enum Change {
+    /// Nothing.
+    None,
+    /// It has one reason more to be at its ceiling.
+    More,
+    /// It has one reason less.
+    Less,
+    /// It holds a mutex for another task than before.
+    Passed,
+}
+
+/// Returns what a guest reads of a mutex that a claimant of this rank holds.
+pub const fn byte(rank: u8, owner_died: bool) -> u8 {
+    const OWNER_DIED: u8 = 1 << 7;
+    (rank + 1) | if owner_died { OWNER_DIED } else { 0 }
+}
+
+impl Holds {
+    /// Makes it for a vCPU that has no reason. Only the vCPU's owner writes these bytes.
+    pub fn new(bytes: &'static mut [u8; MAX_MUTEXES]) -> Self {
+        Self { called: false, held: [0; MAX_MUTEXES], bytes }
+    }
+
+    /// Returns what a guest reads of a mutex.
+    #[cfg(test)]
+    pub fn of(&self, mutex: usize) -> u8 {
+        assert_eq!(self.held[mutex], self.bytes[mutex], "mutex {mutex}");
+        self.held[mutex]
+    }
+
+    /// Returns true if calls raise it.
+    #[cfg(test)]
+    pub fn is_called(&self) -> bool {
+        self.called
+    }
+
+    /// Returns how many reasons there are.
+    #[cfg(any(test, feature = "checked"))]
+    pub fn reasons(&self) -> usize {
+        usize::from(self.called) + self.held.iter().filter(|&&held| held != 0).count()
+    }
+
+    /// Records whether calls of its VM raise it.
+    #[inline]
+    pub fn set_called(&mut self, called: bool) -> Change {
+        match (core::mem::replace(&mut self.called, called), called) {
+            (false, true) => Change::More,
+            (true, false) => Change::Less,
+            _ => Change::None,
+        }
+    }
+
+    /// Records what a guest is to read of a mutex; 0: the vCPU does not hold it.
+    #[inline]
+    pub fn set(&mut self, mutex: usize, byte: u8) -> Change {
+        let held = &mut self.held[mutex % MAX_MUTEXES];
+        let before = core::mem::replace(held, byte);
+        self.bytes[mutex % MAX_MUTEXES] = byte;
+        match (before, byte) {
+            (before, now) if before == now => Change::None,
+            (0, _) => Change::More,
+            (_, 0) => Change::Less,
+            _ => Change::Passed,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_reason_counts_once() {
+        let mut holds = Holds::new(Box::leak(Box::default()));
+        assert_eq!(holds.set_called(true), Change::More);
+        assert_eq!(holds.set_called(true), Change::None);
+        assert_eq!(holds.set(3, byte(0, false)), Change::More);
+        assert_eq!(holds.set(3, byte(0, false)), Change::None);
+        assert_eq!(holds.set(3, byte(5, true)), Change::Passed);
+        assert_eq!(holds.bytes[3], 0x86);
+        assert_eq!(holds.set(3, 0), Change::Less);
+        assert_eq!(holds.set_called(false), Change::Less);
+    }
+}

@@ -1,0 +1,223 @@
+//! Global critical sections and mutexes, as `mutex.toml` describes them.
+
+use crate::arch::{boot, cpu};
+use crate::gic::{self, offset::*};
+use crate::platform::{self, STOLEN};
+use crate::suite::{Check, Done};
+use crate::{calls, cpus, ensure, ensure_eq, irq, needs_two_vcpus, pass, println, wait};
+use abi::platform::{STOLEN_BASE, ppi::GRANT};
+use abi::service::{
+    BUSY, FINISH_GCS, HELD, INVALID_PARAMETER, MUTEX_CLOSE, MUTEX_LOCK, MUTEX_OPEN, MUTEX_TRYLOCK,
+    MUTEX_UNLOCK, NOT_SUPPORTED, OWNER_DIED, QUEUED, START_GCS, hash,
+};
+use core::mem::offset_of;
+use core::sync::atomic::{AtomicU64, Ordering::SeqCst};
+
+/// A task of this vCPU that uses a mutex.
+#[derive(Clone, Copy)]
+struct Claim {
+    handle: u64,
+    /// Where the byte that says which claimant holds it stands in the stolen-time page.
+    offset: u64,
+    /// Others used it already.
+    shared: bool,
+}
+
+impl Claim {
+    fn open(mutex: &str, task: &str) -> Result<Self, i64> {
+        let names = [hash(mutex.as_bytes()), hash(task.as_bytes())];
+        let [answer, handle, address, ..] = calls::raw(calls::Conduit::Hvc, MUTEX_OPEN, &names);
+        if answer > 1 {
+            return Err(answer as i64);
+        }
+        Ok(Self { handle, offset: address - STOLEN_BASE, shared: answer == 1 })
+    }
+
+    fn named(mutex: &str, task: &str) -> Check<Self> {
+        Self::open(mutex, task).map_err(|answer| {
+            crate::suite::text(format_args!("MUTEX_OPEN of {mutex} by {task} answers {answer}"))
+        })
+    }
+
+    fn call(self, function: u32) -> i64 {
+        calls::hvc(function, &[self.handle])
+    }
+
+    fn rank(self) -> u64 {
+        self.handle >> 8
+    }
+
+    /// What the byte says: the holder's rank, and whether the one before died.
+    fn holder(self) -> Option<(u64, bool)> {
+        let word = STOLEN.read64(self.offset & !7);
+        let byte = word >> (self.offset % 8 * 8) & 0xff;
+        Some(((byte & 0x7f).checked_sub(1)?, byte & 0x80 != 0))
+    }
+
+    fn holds(self) -> bool {
+        self.holder().is_some_and(|(rank, _)| rank == self.rank())
+    }
+
+    /// Locks it, and sleeps until it is granted. Returns whether it had to, and whether the
+    /// holder before died.
+    fn take(self) -> Check<(bool, bool)> {
+        let answer = self.call(MUTEX_LOCK);
+        let queued = answer == QUEUED;
+        if queued {
+            wait::asleep(|| self.holds())?;
+        }
+        ensure!(matches!(answer, HELD | QUEUED | OWNER_DIED), "MUTEX_LOCK answers {answer}");
+        ensure!(self.holds(), "the byte names {:?}, not {}", self.holder(), self.rank());
+        Ok((queued, self.holder().is_some_and(|(_, died)| died)))
+    }
+
+    fn give_back(self) -> Check {
+        ensure_eq!(self.call(MUTEX_UNLOCK), 0, "MUTEX_UNLOCK");
+        ensure!(!self.holds(), "the byte names a holder that has given the mutex back");
+        Ok(())
+    }
+}
+
+fn sections() -> Check {
+    const DEEPEST: u64 = 255;
+    for function in [START_GCS, FINISH_GCS] {
+        ensure_eq!(calls::hvc(function, &[2]), INVALID_PARAMETER, "a vCPU that is none");
+    }
+    ensure_eq!(calls::hvc(FINISH_GCS, &[0]), INVALID_PARAMETER, "FINISH_GCS of what began not");
+    for depth in 1..=DEEPEST {
+        ensure_eq!(calls::hvc(START_GCS, &[0]), 0, "START_GCS, {depth} deep");
+    }
+    ensure_eq!(calls::hvc(START_GCS, &[0]), INVALID_PARAMETER, "START_GCS, too deep");
+    for depth in 1..=DEEPEST {
+        ensure_eq!(calls::hvc(FINISH_GCS, &[0]), 0, "FINISH_GCS, number {depth}");
+    }
+    // A sibling on another core: each time is an interrupt there.
+    let mut refused = 0;
+    for _ in 0..100 {
+        match calls::hvc(START_GCS, &[1]) {
+            0 => ensure_eq!(calls::hvc(FINISH_GCS, &[1]), 0, "FINISH_GCS of a sibling"),
+            BUSY => refused += 1,
+            answer => crate::fail!("START_GCS of a sibling answers {answer}"),
+        }
+    }
+    ensure!(refused > 50, "a sibling was raised {} of 100 times", 100 - refused);
+    Ok(())
+}
+
+fn misuse() -> Check {
+    for (mutex, task) in [("none", "high"), ("own", "none"), ("own", "other"), ("shared", "dies")] {
+        let answer = Claim::open(mutex, task).err();
+        ensure_eq!(answer, Some(NOT_SUPPORTED), "MUTEX_OPEN of {mutex} by {task}");
+    }
+    for handle in [0, 1, 2, 0xff, 0x100, 0x3f00, u64::MAX] {
+        for function in [MUTEX_LOCK, MUTEX_TRYLOCK, MUTEX_UNLOCK, MUTEX_CLOSE] {
+            let answer = calls::hvc(function, &[handle]);
+            ensure_eq!(answer, INVALID_PARAMETER, "{function:#x} of {handle:#x}, not open");
+        }
+    }
+    Ok(())
+}
+
+/// Two tasks of one vCPU.
+fn on_one_vcpu() -> Check {
+    let (high, low) = (Claim::named("own", "high")?, Claim::named("own", "low")?);
+    ensure!(!high.shared && low.shared, "who uses it: {}, {}", high.shared, low.shared);
+    ensure_eq!(low.call(MUTEX_LOCK), HELD, "MUTEX_LOCK");
+    ensure_eq!(low.holder(), Some((low.rank(), false)), "the byte");
+    ensure_eq!(low.call(MUTEX_LOCK), INVALID_PARAMETER, "MUTEX_LOCK of what one holds");
+    ensure_eq!(low.call(MUTEX_CLOSE), INVALID_PARAMETER, "MUTEX_CLOSE of what one holds");
+    ensure_eq!(high.call(MUTEX_UNLOCK), INVALID_PARAMETER, "MUTEX_UNLOCK by another");
+    ensure_eq!(high.call(MUTEX_TRYLOCK), BUSY, "MUTEX_TRYLOCK");
+    ensure_eq!(high.call(MUTEX_LOCK), QUEUED, "MUTEX_LOCK by another");
+    for function in [MUTEX_LOCK, MUTEX_TRYLOCK, MUTEX_CLOSE] {
+        ensure_eq!(high.call(function), INVALID_PARAMETER, "{function:#x} of a task that waits");
+    }
+    let before = irq::seen(0).count(GRANT);
+    ensure_eq!(low.call(MUTEX_UNLOCK), 0, "MUTEX_UNLOCK");
+    wait::until("the grant", || irq::seen(0).count(GRANT) > before)?;
+    ensure!(high.holds(), "the byte names {:?}", high.holder());
+    high.give_back()?;
+    ensure_eq!(high.call(MUTEX_UNLOCK), INVALID_PARAMETER, "MUTEX_UNLOCK of what one holds not");
+    ensure_eq!(low.call(MUTEX_TRYLOCK), HELD, "MUTEX_TRYLOCK");
+    low.give_back()?;
+    ensure_eq!(low.call(MUTEX_CLOSE), 0, "MUTEX_CLOSE");
+    ensure_eq!(low.call(MUTEX_LOCK), INVALID_PARAMETER, "MUTEX_LOCK of what is closed");
+    Ok(())
+}
+
+/// What the sibling does: 1, it waits; 2, it has the mutex.
+static SIBLING: AtomicU64 = AtomicU64::new(0);
+
+/// Tasks of two vCPUs: that of the higher vCPU comes first, and the other is interrupted.
+fn on_two_vcpus() -> Check {
+    fn sibling() -> Check {
+        gic::set(ISENABLER, GRANT);
+        let other = Claim::named("own", "other")?;
+        ensure_eq!(other.call(MUTEX_LOCK), QUEUED, "MUTEX_LOCK by the sibling");
+        SIBLING.store(1, SeqCst);
+        wait::asleep(|| other.holds())?;
+        SIBLING.store(2, SeqCst);
+        other.give_back()
+    }
+    let (high, low) = (Claim::named("own", "high")?, Claim::named("own", "low")?);
+    high.take()?;
+    cpus::start(1, sibling)?;
+    wait::until("the sibling", || SIBLING.load(SeqCst) == 1)?;
+    ensure_eq!(low.call(MUTEX_LOCK), QUEUED, "MUTEX_LOCK by the lower task");
+    high.give_back()?;
+    ensure!(low.holds(), "the higher vCPU's task does not come first");
+    ensure_eq!(SIBLING.load(SeqCst), 1, "the sibling's place in the queue");
+    low.give_back()?;
+    cpus::join(1)?;
+    ensure_eq!(SIBLING.load(SeqCst), 2, "what the sibling has");
+    Ok(())
+}
+
+/// Everything, on the way to a mutex that other VMs take and die with.
+pub fn mutex() -> Check<Done> {
+    const DEATHS: u64 = 3;
+    const GRANTS: u64 = 20;
+    needs_two_vcpus!();
+    gic::set(ISENABLER, GRANT);
+    misuse()?;
+    sections()?;
+    on_one_vcpu()?;
+    on_two_vcpus()?;
+    let shared = Claim::named("shared", "high")?;
+    let (mut rounds, mut grants, mut deaths) = (0, 0, 0);
+    while grants < GRANTS || deaths < DEATHS {
+        let (queued, died) = shared.take()?;
+        grants += u64::from(queued);
+        deaths += u64::from(died);
+        rounds += 1;
+        ensure_eq!(shared.call(MUTEX_LOCK), INVALID_PARAMETER, "MUTEX_LOCK of what one holds");
+        shared.give_back()?;
+    }
+    pass!("{rounds} rounds, {grants} grants, {deaths} holders died")
+}
+
+/// Takes the mutex and gives it back for ever.
+pub fn busy() -> Check<Done> {
+    const UNITS: u64 = offset_of!(abi::report::Header, load_units) as u64;
+    gic::set(ISENABLER, GRANT);
+    let shared = Claim::named("shared", "busy")?;
+    let size = calls::report_area().map_or(0, |(_, size)| size);
+    println!("busy");
+    for units in 1.. {
+        shared.take()?;
+        if size > 0 {
+            platform::report_window(size).write64(UNITS, units);
+        }
+        cpu::isb();
+        shared.give_back()?;
+    }
+    pass!("")
+}
+
+/// Takes the mutex, and cannot go on.
+pub fn dies() -> Check<Done> {
+    gic::set(ISENABLER, GRANT);
+    Claim::named("shared", "dies")?.take()?;
+    println!("crashing");
+    boot::crash()
+}
