@@ -4,7 +4,7 @@ use crate::arch::cpu;
 use crate::gic::{self, offset::*};
 use crate::suite::{Check, Done};
 use crate::timer::{ENABLE, IMASK, Timer};
-use crate::{calls, irq, needs_cassata, pass, platform, println, wait};
+use crate::{calls, ensure_eq, irq, needs_cassata, pass, platform, println, wait};
 use abi::service;
 
 fn repetitions() -> u64 {
@@ -23,6 +23,50 @@ pub fn null() -> Check<Done> {
     let ticks = wait::now() - begin;
     println!("BENCH null end");
     pass!("repetitions={repetitions} ticks={ticks}")
+}
+
+/// Global critical sections of this vCPU, nothing else.
+pub fn gcs() -> Check<Done> {
+    needs_cassata!();
+    let repetitions = repetitions();
+    println!("BENCH gcs begin");
+    for _ in 0..repetitions {
+        calls::hvc(service::START_GCS, &[0]);
+        calls::hvc(service::FINISH_GCS, &[0]);
+    }
+    println!("BENCH gcs end");
+    pass!("repetitions={repetitions}")
+}
+
+/// A mutex that no other vCPU wants, locked and unlocked.
+pub fn mutex() -> Check<Done> {
+    needs_cassata!();
+    let repetitions = repetitions();
+    let [answer, handle, ..] = calls::raw(
+        calls::Conduit::Hvc,
+        service::MUTEX_OPEN,
+        &[service::hash(b"R"), service::hash(b"task")],
+    );
+    ensure_eq!(answer, 0, "MUTEX_OPEN");
+    println!("BENCH mutex begin");
+    for _ in 0..repetitions {
+        calls::hvc(service::MUTEX_LOCK, &[handle]);
+        calls::hvc(service::MUTEX_UNLOCK, &[handle]);
+    }
+    println!("BENCH mutex end");
+    pass!("repetitions={repetitions}")
+}
+
+/// Computes for so many periods of 100 us, in each of which its budget is replenished.
+pub fn replenish() -> Check<Done> {
+    const PERIOD_US: u64 = 100;
+    needs_cassata!();
+    let repetitions = repetitions();
+    let end = wait::now() + repetitions * wait::us(PERIOD_US);
+    println!("BENCH replenish begin");
+    while wait::now() < end {}
+    println!("BENCH replenish end");
+    pass!("repetitions={repetitions}")
 }
 
 /// Virtual timer interrupts taken by a vCPU that spins: no switch is needed.

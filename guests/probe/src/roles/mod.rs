@@ -45,5 +45,8 @@ pub const ALL: &[Test] = &[
     Test { name: "timer-advance-reset", body: timer_advance::reset },
     Test { name: "absence", body: absence::absence },
     Test { name: "bench.null", body: bench::null },
+    Test { name: "bench.gcs", body: bench::gcs },
+    Test { name: "bench.mutex", body: bench::mutex },
+    Test { name: "bench.replenish", body: bench::replenish },
     Test { name: "bench.timer", body: bench::timer },
 ];

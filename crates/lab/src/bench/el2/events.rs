@@ -17,17 +17,20 @@ pub struct Kind {
     pub key: &'static str,
     /// The exception by which EL2 is entered.
     exception: Exception,
+    /// Visits that are made each time; the dearest of them is judged.
+    pub each_time: u64,
     /// What the median may be.
     pub line: Line,
 }
 
 /// All kinds. A vCPU that its timer wakes takes an interrupt and a switch in one visit.
-pub const KINDS: [Kind; 4] = [
+pub const KINDS: [Kind; 7] = [
     Kind {
         system: "timer",
         name: "virtual timer interrupt, no switch",
         key: "timer_interrupt",
         exception: Exception::Irq,
+        each_time: 1,
         line: lines::TIMER,
     },
     Kind {
@@ -35,6 +38,7 @@ pub const KINDS: [Kind; 4] = [
         name: "null hypercall",
         key: "null_call",
         exception: Exception::Synchronous,
+        each_time: 1,
         line: lines::NULL_CALL,
     },
     Kind {
@@ -42,6 +46,7 @@ pub const KINDS: [Kind; 4] = [
         name: "switch to a vCPU that its timer wakes",
         key: "switch_at_wake",
         exception: Exception::Irq,
+        each_time: 1,
         line: lines::WAKE,
     },
     Kind {
@@ -49,9 +54,41 @@ pub const KINDS: [Kind; 4] = [
         name: "switch from a vCPU that goes to sleep",
         key: "switch_at_sleep",
         exception: Exception::Synchronous,
+        each_time: 1,
         line: lines::SLEEP,
     },
+    Kind {
+        system: "gcs",
+        name: "START_GCS or FINISH_GCS, own vCPU",
+        key: "gcs_call",
+        exception: Exception::Synchronous,
+        each_time: 2,
+        line: lines::GCS,
+    },
+    Kind {
+        system: "mutex",
+        name: "lock or unlock of a mutex, uncontended",
+        key: "mutex_call",
+        exception: Exception::Synchronous,
+        each_time: 2,
+        line: lines::MUTEX,
+    },
+    Kind {
+        system: "replenish",
+        name: "replenishment, no switch",
+        key: "replenishment",
+        exception: Exception::Irq,
+        each_time: 1,
+        line: lines::REPLENISHMENT,
+    },
 ];
+
+impl Kind {
+    /// Returns the median of the dearest of the visits that are made each time.
+    pub fn median(&self, visits: &Distribution) -> Option<u32> {
+        visits.percentile(1_000 - 500 / self.each_time)
+    }
+}
 
 /// Returns the boots: each system once with so many `events` and once with twice as many.
 pub fn cases(events: u64) -> Vec<Case> {

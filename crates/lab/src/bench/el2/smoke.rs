@@ -29,7 +29,7 @@ fn count(bench: &Bench) -> Result<()> {
     let seen: Vec<Seen> = cases.map(boot).collect::<Result<_>>()?;
     let mut outcome = Outcome::new("el2-instructions");
     for kind in &KINDS {
-        let median = events::visits(kind, &seen, EVENTS).percentile(500).map(f64::from);
+        let median = kind.median(&events::visits(kind, &seen, EVENTS)).map(f64::from);
         outcome.check(check(kind.name, median, kind.line));
     }
     let departure = migration::departure(&seen, EVENTS);
