@@ -43,7 +43,7 @@ pub use location::{AtomicCell, Location};
 pub use mailbox::{Mailbox, Members, Message, Word};
 pub use recall::Recalls;
 pub use scheduler::{
-    Decision, Params, Priority, Refusal, Removed, Scheduler, Section, State, VcpuId, Woken,
+    Decision, Params, Priority, Refusal, Removed, Scheduler, State, VcpuId, Woken,
 };
 pub use sets::{CoreSet, Member, Set, VcpuMap, VcpuSet};
 pub use switchboard::{Move, Moves, Recall, Received, Switchboard};

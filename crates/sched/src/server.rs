@@ -191,24 +191,23 @@ impl Account {
             self.overrun_left.0 -= beyond;
         }
         if self.is_raised() {
-            self.charge_raised(from.max(begin), now);
+            let raised = now.since(from.max(begin).max(self.raised_since));
+            self.gcs_left.0 = self.gcs_left.0.saturating_sub(raised.0);
+            if self.gcs_left.0 == 0 {
+                self.counts.lowered += 1;
+                self.lower();
+            }
         }
     }
 
-    /// Takes the time from `from` to `now`, in which the vCPU ran, from what it may be raised.
-    pub(crate) fn charge_raised(&mut self, from: Instant, now: Instant) {
-        let raised = now.since(from.max(self.raised_since)).0;
-        self.gcs_left.0 = self.gcs_left.0.saturating_sub(raised);
-        if self.gcs_left.0 == 0 {
-            self.counts.lowered += 1;
-            self.lower();
-        }
+    /// Returns how long the vCPU may still be raised in this period.
+    pub(crate) const fn gcs_left(&self) -> Duration {
+        self.gcs_left
     }
 
-    /// Returns true if the period that the account was last brought up to date in is not over,
-    /// and its budget is not, when a vCPU has run for a time since then.
-    pub(crate) fn has_budget(&self, ran: Duration, now: Instant) -> bool {
-        now < self.next && ran < self.left
+    /// Records how long the vCPU may still be raised in this period.
+    pub(crate) fn set_gcs_left(&mut self, left: Duration) {
+        self.gcs_left = left;
     }
 
     /// Begins a gcs: the vCPU is raised if it may be in this period.
@@ -227,11 +226,6 @@ impl Account {
     #[must_use]
     pub fn is_raised(&self) -> bool {
         self.raised_since != Instant::NEVER
-    }
-
-    /// Returns how long it may still be raised in this period.
-    pub(crate) const fn gcs_left(&self) -> Duration {
-        self.gcs_left
     }
 
     /// Returns true if the vCPU may run.

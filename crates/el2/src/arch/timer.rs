@@ -35,6 +35,13 @@ pub fn arm(deadline: Instant) {
     }
 }
 
+/// Lets EL2's timer fire at another `deadline`; it has been [armed](arm).
+#[inline(always)]
+pub fn rearm(deadline: Instant) {
+    // SAFETY: as for `arm`.
+    unsafe { write_sysreg!("cnthp_cval_el2", deadline.0) };
+}
+
 /// A guest timer's registers, while others use the hardware.
 #[derive(Clone, Copy, Default)]
 pub struct Timer {

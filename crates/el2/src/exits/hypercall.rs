@@ -42,31 +42,47 @@ fn handle(core: &mut Pcpu) {
         vcpu.set_register(0, 0);
         return;
     }
-    if (service::START_GCS..=service::MUTEX_UNLOCK).contains(&function) {
-        return section(core, function);
+    const FINISH: u32 = service::FINISH_GCS - service::START_GCS;
+    const LAST: u32 = service::MUTEX_UNLOCK - service::START_GCS;
+    match function.wrapping_sub(service::START_GCS) {
+        0 => {
+            let index = vcpu.register(1);
+            vcpu.set_register(0, 0);
+            return core.start_gcs(index);
+        }
+        FINISH => {
+            let index = vcpu.register(1);
+            vcpu.set_register(0, 0);
+            return core.finish_gcs(index);
+        }
+        2..=LAST => {
+            let argument = vcpu.register(1);
+            let answer = mutex(core, function, argument);
+            if let (Some(answer), Some(vcpu)) = (answer, core.loaded_mut()) {
+                vcpu.set_register(0, answer as u64);
+            }
+            return;
+        }
+        _ => {}
     }
     let arguments = [1, 2, 3].map(|argument| vcpu.register(argument));
     let call = Call { function, arguments, vm: vcpu.vm(), index: vcpu.index() };
     serve(core, &call);
 }
 
-/// Carries a call about global critical sections or mutexes out.
-#[inline(never)]
-fn section(core: &mut Pcpu, function: u32) {
-    let Some(vcpu) = core.loaded() else { return bug!("a call without a loaded vCPU") };
-    let argument = vcpu.register(1);
-    let answer = match function {
-        service::START_GCS => core.start_gcs(argument),
-        service::FINISH_GCS => core.finish_gcs(argument),
-        service::MUTEX_LOCK => core.lock_mutex(argument),
+/// Carries a call about mutexes out. Returns none if it has written its answers.
+#[inline(always)]
+fn mutex(core: &mut Pcpu, function: u32, argument: u64) -> Option<i64> {
+    Some(match function {
         service::MUTEX_UNLOCK => core.unlock_mutex(argument),
+        service::MUTEX_LOCK => core.lock_mutex(argument),
         service::MUTEX_TRYLOCK => core.try_lock_mutex(argument),
         service::MUTEX_CLOSE => core.close_mutex(argument),
-        _ => return open_mutex(core, argument),
-    };
-    if let Some(vcpu) = core.loaded_mut() {
-        vcpu.set_register(0, answer as u64);
-    }
+        _ => {
+            open_mutex(core, argument);
+            return None;
+        }
+    })
 }
 
 #[inline(never)]

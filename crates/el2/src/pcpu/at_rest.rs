@@ -41,7 +41,7 @@ impl Pcpu {
             assert_eq!(vcpu.holds_of(number), byte, "vCPU {} and mutex {number}", id.0);
             assert!(byte == 0 || vcpu.is_on(), "vCPU {} is off, and holds mutex {number}", id.0);
         }
-        let called = SECTIONS[id.number()].raise() && vcpu.is_on();
+        let called = SECTIONS[id.number()].is_raised() && vcpu.is_on();
         assert_eq!(vcpu.is_called(), called, "vCPU {} was called upon", id.0);
     }
 }

@@ -15,47 +15,129 @@ use crate::vcpu::{Change, hold_byte};
 use abi::platform::ppi::GRANT;
 use abi::service::{BUSY, HELD, INVALID_PARAMETER, NOT_SUPPORTED, OWNER_DIED, QUEUED};
 use core::sync::atomic::Ordering;
-use sched::{Duration, Instant, Member, Members, Message, Section, VcpuId};
+use sched::{Duration, Instant, Member, Members, Message, VcpuId};
 
 /// A claimant of a mutex, on this core's loaded vCPU.
 #[derive(Clone, Copy)]
 struct Claim {
-    id: VcpuId,
     mutex: usize,
     rank: u8,
 }
 
 impl Pcpu {
-    /// Begins a section of a vCPU that the loaded one names by its index in their VM.
-    pub fn start_gcs(&mut self, index: u64) -> i64 {
-        match self.target(index) {
+    /// Begins a section of a vCPU that the loaded one names by its index in their VM. The answer
+    /// is 0 unless another is written.
+    #[inline(always)]
+    pub fn start_gcs(&mut self, index: u64) {
+        match self.roster.loaded_mut().filter(|vcpu| vcpu.is_for_itself(index)) {
+            None => self.start_gcs_of_sibling(index),
+            Some(vcpu) => match vcpu.begin_own_section() {
+                Some(true) => self.raise_loaded(),
+                Some(false) => {}
+                None => self.refuse_call(),
+            },
+        }
+    }
+
+    /// Ends a section of a vCPU that the loaded one names by its index in their VM. The answer
+    /// is 0 unless another is written.
+    #[inline(always)]
+    pub fn finish_gcs(&mut self, index: u64) {
+        match self.roster.loaded_mut().filter(|vcpu| vcpu.is_for_itself(index)) {
+            None => self.finish_gcs_of_sibling(index),
+            Some(vcpu) => match vcpu.end_own_section() {
+                Some(true) => self.lower_loaded(),
+                Some(false) => {}
+                // A sibling may have begun one.
+                None => self.finish_gcs_of_sibling(index),
+            },
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn refuse_call(&mut self) {
+        let answer = self.refuse();
+        self.answer(answer);
+    }
+
+    fn answer(&mut self, answer: i64) {
+        if let Some(vcpu) = self.roster.loaded_mut() {
+            vcpu.set_register(0, answer as u64);
+        }
+    }
+
+    /// Raises the loaded vCPU, which has the core.
+    #[inline(always)]
+    fn raise_loaded(&mut self) {
+        let now = timer::now();
+        match self.scheduler.open_gcs(now) {
+            Some(end) => {
+                if let Some(deadline) = self.deadlines.shorten(end) {
+                    timer::rearm(deadline);
+                }
+            }
+            None => self.raise_decided(now),
+        }
+    }
+
+    /// Lowers the loaded vCPU, which has the core.
+    #[inline(always)]
+    fn lower_loaded(&mut self) {
+        let now = timer::now();
+        if !self.scheduler.close_gcs(now) {
+            self.lower_decided(now);
+        } else if let Some(deadline) = self.deadlines.restore() {
+            timer::rearm(deadline);
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn raise_decided(&mut self, now: Instant) {
+        if let Some(id) = self.roster.loaded_id() {
+            self.need_resched |= self.scheduler.enter_gcs(id, now);
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn lower_decided(&mut self, now: Instant) {
+        if let Some(id) = self.roster.loaded_id() {
+            self.need_resched |= self.scheduler.exit_gcs(id, now);
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn start_gcs_of_sibling(&mut self, index: u64) {
+        let answer = match self.sibling(index) {
             Err(answer) => answer,
-            Ok(id) if self.base_of(id) == self.index => {
+            Ok(id) if self.base_of(id) != self.index => self.start_elsewhere(id),
+            Ok(id) => {
                 let begun = SECTIONS[id.number()].begin();
                 self.follow_call(id, begun)
             }
-            Ok(id) => self.start_elsewhere(id),
-        }
+        };
+        self.answer(answer);
     }
 
-    /// Ends a section of a vCPU that the loaded one names by its index in their VM.
-    pub fn finish_gcs(&mut self, index: u64) -> i64 {
-        match self.target(index) {
+    #[cold]
+    #[inline(never)]
+    fn finish_gcs_of_sibling(&mut self, index: u64) {
+        let answer = match self.sibling(index) {
             Err(answer) => answer,
-            Ok(id) if self.base_of(id) == self.index => {
+            Ok(id) => {
                 let finished = SECTIONS[id.number()].finish();
                 self.follow_call(id, finished)
             }
-            Ok(id) => {
-                let finished = SECTIONS[id.number()].finish();
-                self.send_call(id, finished)
-            }
-        }
+        };
+        self.answer(answer);
     }
 
-    /// Returns the vCPU that the loaded one names by its index in their VM.
-    #[inline]
-    fn target(&self, index: u64) -> Result<VcpuId, i64> {
+    /// Returns the vCPU that the loaded one names by its index in their VM, if it may have
+    /// sections.
+    fn sibling(&self, index: u64) -> Result<VcpuId, i64> {
         let Some(loaded) = self.roster.loaded() else {
             bug!("a call without a loaded vCPU");
             return Err(INVALID_PARAMETER);
@@ -68,22 +150,15 @@ impl Pcpu {
         if self.system.vcpus[id.number()].gcs_ns == 0 { Err(NOT_SUPPORTED) } else { Ok(id) }
     }
 
-    /// Follows what a call for a vCPU of this core has changed.
-    #[inline]
+    /// Lets the core of a sibling follow what a call for it has changed.
     fn follow_call(&mut self, id: VcpuId, changed: Result<bool, Misuse>) -> i64 {
         match changed {
-            Ok(false) => 0,
-            Ok(true) => {
-                let called = SECTIONS[id.number()].raise();
-                let vcpu = self.roster.get(id).filter(|vcpu| vcpu.is_on());
-                if let Some(vcpu) = vcpu {
-                    let change = vcpu.holds().set_called(called);
-                    self.follow(id, change);
-                }
-                0
-            }
-            Err(Misuse) => self.refuse(),
+            Ok(false) => {}
+            Ok(true) if self.base_of(id) == self.index => self.follow_sections(id),
+            Ok(true) => self.tell(self.base_of(id), Message::Sections, id.number(), true),
+            Err(Misuse) => return self.refuse(),
         }
+        0
     }
 
     /// Begins a section of a vCPU of another core, unless that was interrupted for this one's
@@ -98,18 +173,7 @@ impl Pcpu {
             return BUSY;
         }
         let begun = sections.begin();
-        self.send_call(id, begun)
-    }
-
-    fn send_call(&mut self, id: VcpuId, changed: Result<bool, Misuse>) -> i64 {
-        match changed {
-            Ok(false) => 0,
-            Ok(true) => {
-                self.tell(self.base_of(id), Message::Sections, id.number(), true);
-                0
-            }
-            Err(Misuse) => self.refuse(),
-        }
+        self.follow_call(id, begun)
     }
 
     /// Counts a call that makes no sense, and refuses it.
@@ -140,7 +204,7 @@ impl Pcpu {
 
     /// Ends the use of a mutex by a task of the loaded vCPU.
     pub fn close_mutex(&mut self, handle: u64) -> i64 {
-        let Some(Claim { mutex, rank, .. }) = self.claim(handle) else { return self.refuse() };
+        let Some(Claim { mutex, rank }) = self.claim(handle) else { return self.refuse() };
         match MUTEXES[mutex].close(rank) {
             Ok(()) => 0,
             Err(_) => self.refuse(),
@@ -168,7 +232,7 @@ impl Pcpu {
         match locked {
             Ok(Locked::Waits) => waits,
             Ok(Locked::Held { owner_died }) => {
-                self.set_hold(claim.id, claim.mutex, hold_byte(claim.rank, owner_died));
+                self.set_own_hold(claim.mutex, hold_byte(claim.rank, owner_died));
                 if owner_died { OWNER_DIED } else { HELD }
             }
             Err(_) => self.refuse(),
@@ -178,10 +242,10 @@ impl Pcpu {
     /// Gives a mutex back that a task of the loaded vCPU holds.
     #[inline(never)]
     pub fn unlock_mutex(&mut self, handle: u64) -> i64 {
-        let Some(Claim { id, mutex, rank }) = self.claim(handle) else { return self.refuse() };
+        let Some(Claim { mutex, rank }) = self.claim(handle) else { return self.refuse() };
         match MUTEXES[mutex].unlock(rank) {
             Ok(next) => {
-                self.set_hold(id, mutex, 0);
+                self.set_own_hold(mutex, 0);
                 if let Some(next) = next {
                     self.grant(mutex, next);
                 }
@@ -199,7 +263,7 @@ impl Pcpu {
         let table = self.system.mutexes.get(mutex)?;
         // Whoever has opened it is a claimant, and the mutex there is.
         let own = *table.vcpus.get(rank)? == id.0 && MUTEXES[mutex].is_open(rank as u8);
-        own.then_some(Claim { id, mutex, rank: rank as u8 })
+        own.then_some(Claim { mutex, rank: rank as u8 })
     }
 
     /// Lets the core of the claimant that a mutex was given to follow that.
@@ -222,7 +286,7 @@ impl Pcpu {
         let Some(vcpu) = self.roster.get(id).filter(|vcpu| vcpu.is_on()) else { return };
         let (vm, index) = (vcpu.vm(), vcpu.index());
         let shared = vcpu.config().shared();
-        let change = vcpu.holds().set_called(SECTIONS[id.number()].raise());
+        let change = vcpu.follow_calls();
         self.follow(id, change);
         let mut granted = false;
         for mutex in Members(table.mutexes.into()) {
@@ -240,41 +304,39 @@ impl Pcpu {
 
     /// Records what a vCPU of this core holds, and raises or lowers it. Returns true if one of
     /// its tasks holds the mutex that did not before.
-    #[inline]
     fn set_hold(&mut self, id: VcpuId, mutex: usize, byte: u8) -> bool {
         let Some(vcpu) = self.roster.get(id) else {
             bug!("a mutex of a vCPU that another core owns");
             return false;
         };
-        let change = vcpu.holds().set(mutex, byte);
+        let change = vcpu.set_hold(mutex, byte);
         self.follow(id, change);
         matches!(change, Change::More | Change::Passed)
+    }
+
+    /// Records what the loaded vCPU holds, which has the core, and raises or lowers it.
+    #[inline(always)]
+    fn set_own_hold(&mut self, mutex: usize, byte: u8) {
+        let Some(vcpu) = self.roster.loaded_mut() else {
+            return bug!("a mutex without a loaded vCPU");
+        };
+        match vcpu.set_hold(mutex, byte) {
+            Change::None | Change::Passed => {}
+            Change::More => self.raise_loaded(),
+            Change::Less => self.lower_loaded(),
+        }
     }
 
     /// Raises or lowers a vCPU of this core.
     #[inline]
     fn follow(&mut self, id: VcpuId, change: Change) {
-        let section = match change {
-            Change::None | Change::Passed => return,
-            Change::More => {
-                if let Some(vcpu) = self.roster.get(id) {
-                    vcpu.account().count_raise();
-                }
-                self.scheduler.enter_gcs(id, timer::now())
-            }
-            Change::Less => self.scheduler.exit_gcs(id, timer::now()),
-        };
-        let deadline = match section {
-            Section::Nothing => return,
-            Section::Decide => {
-                self.need_resched = true;
-                return;
-            }
-            Section::StandsUntil(end) => self.deadlines.shorten(end),
-            Section::Stands => self.deadlines.restore(),
-        };
-        if let Some(deadline) = deadline {
-            timer::arm(deadline);
+        let runs = self.ledger.is_current(id) && self.roster.is_loaded(id);
+        match change {
+            Change::None | Change::Passed => {}
+            Change::More if runs => self.raise_loaded(),
+            Change::Less if runs => self.lower_loaded(),
+            Change::More => self.need_resched |= self.scheduler.enter_gcs(id, timer::now()),
+            Change::Less => self.need_resched |= self.scheduler.exit_gcs(id, timer::now()),
         }
     }
 
@@ -287,8 +349,9 @@ impl Pcpu {
         }
         SECTIONS[id.number()].reset();
         if let Some(vcpu) = self.roster.get(id) {
-            let change = vcpu.holds().set_called(false);
-            self.follow(id, change);
+            let (own, called) = (vcpu.forget_own_sections(), vcpu.follow_calls());
+            self.follow(id, own);
+            self.follow(id, called);
         }
         for mutex in Members(table.mutexes.into()) {
             self.set_hold(id, mutex, 0);

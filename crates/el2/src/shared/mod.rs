@@ -32,7 +32,7 @@ use rest::Rest;
 use ring::Ring;
 use sched::consolidation::Presence;
 use sched::{Location, Mailbox, Message, Recalls, Switchboard};
-use sections::Sections;
+pub use sections::Sections;
 use vgic::Gic;
 
 /// What a VM's vCPUs share.

@@ -1,4 +1,4 @@
-//! How often a vCPU was raised by calls of its VM, which any of its siblings may make.
+//! How often a vCPU was raised by calls of its siblings.
 //!
 //! A call from another core costs the vCPU's core an interrupt, whatever runs there. So there
 //! is a limit to them in each period of the vCPU's server, which the caller counts.
@@ -34,7 +34,7 @@ impl Sections {
 
     /// Returns true if a section was begun and not finished.
     #[inline]
-    pub fn raise(&self) -> bool {
+    pub fn is_raised(&self) -> bool {
         self.begun.load(Ordering::Relaxed) > 0
     }
 
@@ -95,8 +95,8 @@ mod tests {
         assert_eq!(sections.finish(), Err(Misuse));
         assert_eq!(sections.begin(), Ok(true));
         assert_eq!((sections.begin(), sections.finish()), (Ok(false), Ok(false)));
-        assert!(sections.raise());
-        assert_eq!((sections.finish(), sections.raise()), (Ok(true), false));
+        assert!(sections.is_raised());
+        assert_eq!((sections.finish(), sections.is_raised()), (Ok(true), false));
         for _ in 0..255 {
             assert!(sections.begin().is_ok());
         }

@@ -48,6 +48,8 @@ facts! {
         index: usize,
         /// Returns what its VM's vCPUs share.
         shared: &'static shared::Vm,
+        /// Returns how often calls of its VM have raised it, if it may be raised.
+        sections: Option<&'static shared::Sections>,
         /// Returns true if its VM is a real-time one.
         is_realtime: bool,
         /// Returns its base.
@@ -99,6 +101,7 @@ impl VcpuConfig {
             vm,
             index,
             shared: &shared::VMS[vm],
+            sections: (table.gcs_ns > 0).then(|| &shared::SECTIONS[id.number()]),
             is_realtime: placed.realtime,
             base: placed.base,
             fallback: placed.fallback,

@@ -1,10 +1,12 @@
-//! Why a vCPU is at its ceiling: the mutexes that it holds, and calls of its VM.
+//! Why a vCPU is at its ceiling: the mutexes that it holds, its own calls, and its siblings'.
 
 use abi::system::MAX_MUTEXES;
 
 /// What a vCPU's core knows of the reasons. What the guest reads is in `bytes`, see
 /// [`abi::service::MUTEX_OPEN`]; EL2 does not read it there.
 pub struct Holds {
+    /// Sections that it has begun itself.
+    own: u8,
     called: bool,
     held: [u8; MAX_MUTEXES],
     bytes: &'static mut [u8; MAX_MUTEXES],
@@ -33,7 +35,7 @@ pub const fn byte(rank: u8, owner_died: bool) -> u8 {
 impl Holds {
     /// Makes it for a vCPU that has no reason. Only the vCPU's owner writes these bytes.
     pub fn new(bytes: &'static mut [u8; MAX_MUTEXES]) -> Self {
-        Self { called: false, held: [0; MAX_MUTEXES], bytes }
+        Self { own: 0, called: false, held: [0; MAX_MUTEXES], bytes }
     }
 
     /// Returns what a guest reads of a mutex.
@@ -52,11 +54,35 @@ impl Holds {
     /// Returns how many reasons there are.
     #[cfg(any(test, feature = "checked"))]
     pub fn reasons(&self) -> usize {
-        usize::from(self.called) + self.held.iter().filter(|&&held| held != 0).count()
+        usize::from(self.own > 0)
+            + usize::from(self.called)
+            + self.held.iter().filter(|&&held| held != 0).count()
     }
 
-    /// Records whether calls of its VM raise it.
-    #[inline]
+    /// Begins a section. Returns true if it is the first, none if there are too many.
+    #[inline(always)]
+    pub fn begin(&mut self) -> Option<bool> {
+        self.own = self.own.checked_add(1)?;
+        Some(self.own == 1)
+    }
+
+    /// Ends a section. Returns true if it was the last, none if there is none.
+    #[inline(always)]
+    pub fn end(&mut self) -> Option<bool> {
+        self.own = self.own.checked_sub(1)?;
+        Some(self.own == 0)
+    }
+
+    /// Ends all of them.
+    pub fn forget_own(&mut self) -> Change {
+        match core::mem::take(&mut self.own) {
+            0 => Change::None,
+            _ => Change::Less,
+        }
+    }
+
+    /// Records whether calls of its siblings raise it.
+    #[inline(always)]
     pub fn set_called(&mut self, called: bool) -> Change {
         match (core::mem::replace(&mut self.called, called), called) {
             (false, true) => Change::More,
@@ -66,7 +92,7 @@ impl Holds {
     }
 
     /// Records what a guest is to read of a mutex; 0: the vCPU does not hold it.
-    #[inline]
+    #[inline(always)]
     pub fn set(&mut self, mutex: usize, byte: u8) -> Change {
         let held = &mut self.held[mutex % MAX_MUTEXES];
         let before = core::mem::replace(held, byte);
@@ -87,6 +113,8 @@ mod tests {
     #[test]
     fn each_reason_counts_once() {
         let mut holds = Holds::new(Box::leak(Box::default()));
+        assert_eq!((holds.end(), holds.begin(), holds.begin()), (None, Some(true), Some(false)));
+        assert_eq!((holds.end(), holds.end()), (Some(false), Some(true)));
         assert_eq!(holds.set_called(true), Change::More);
         assert_eq!(holds.set_called(true), Change::None);
         assert_eq!(holds.set(3, byte(0, false)), Change::More);

@@ -121,10 +121,55 @@ impl Vcpu {
         &mut self.account
     }
 
-    /// Returns why it is at its ceiling, to be written.
-    #[inline]
-    pub fn holds(&mut self) -> &mut Holds {
-        &mut self.holds
+    /// Returns true if it has this index in its VM, and may have sections.
+    #[inline(always)]
+    pub fn is_for_itself(&self, index: u64) -> bool {
+        self.config.index() as u64 == index && self.config.sections().is_some()
+    }
+
+    /// Begins a section by its own call. Returns true if it has no other; none if it has too
+    /// many.
+    #[inline(always)]
+    pub fn begin_own_section(&mut self) -> Option<bool> {
+        let first = self.holds.begin()?;
+        if first {
+            self.account.count_raise();
+        }
+        Some(first)
+    }
+
+    /// Ends a section by its own call. Returns true if it was its last one; none if it has none.
+    #[inline(always)]
+    pub fn end_own_section(&mut self) -> Option<bool> {
+        self.holds.end()
+    }
+
+    /// Ends all sections that it has begun itself.
+    pub fn forget_own_sections(&mut self) -> Change {
+        self.holds.forget_own()
+    }
+
+    /// Looks whether calls of its siblings raise it.
+    #[inline(always)]
+    pub fn follow_calls(&mut self) -> Change {
+        let Some(sections) = self.config.sections() else { return Change::None };
+        let change = self.holds.set_called(sections.is_raised());
+        self.count_raise(change)
+    }
+
+    /// Records what its guest is to read of a mutex, see [`Holds::set`].
+    #[inline(always)]
+    pub fn set_hold(&mut self, mutex: usize, byte: u8) -> Change {
+        let change = self.holds.set(mutex, byte);
+        self.count_raise(change)
+    }
+
+    #[inline(always)]
+    fn count_raise(&mut self, change: Change) -> Change {
+        if change == Change::More {
+            self.account.count_raise();
+        }
+        change
     }
 
     /// Returns what its core knows of a mutex that it may hold, as its guest reads it.

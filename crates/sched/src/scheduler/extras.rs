@@ -4,6 +4,7 @@
 //! idles its budget away. It may run unless it is *blocked*: away, held back, or out of
 //! budget. With a reason it is therefore either *ready* or *pending*.
 
+use super::sections::Lane;
 use super::vocabulary::Compact;
 use super::{ABSENT, POSITION, Scheduler};
 use crate::server::Account;
@@ -23,8 +24,8 @@ pub(super) struct Extras {
     pub(super) spent: u64,
     /// At their ceilings, above all others.
     pub(super) raised: u64,
-    /// The vCPU that runs has begun a global critical section since the latest decision.
-    pub(super) section_began: bool,
+    /// Sections of the vCPU that runs.
+    pub(super) lane: Lane,
     /// By vCPU: its server, if it has one.
     pub(super) accounts: [Option<Account>; MAX_VCPUS],
     /// By vCPU: how many global resources its tasks hold.
@@ -40,7 +41,7 @@ impl Extras {
             held_back: 0,
             spent: 0,
             raised: 0,
-            section_began: false,
+            lane: Lane::SHUT,
             accounts: [None; MAX_VCPUS],
             sections: [0; MAX_VCPUS],
         }
@@ -70,14 +71,19 @@ impl Scheduler {
         let (run, until) = self.choose(ready, self.kept(), now);
         self.reach = self.reach_of_running();
         let idles = run.is_some() && self.extras.idling >> self.running & 1 == 1;
-        Compact::new(run, idles, self.first_of_budgets(until, now))
+        // Brings the account of the vCPU that runs up to date.
+        let until = self.first_of_budgets(until, now);
+        if let Some(id) = run.filter(|_| !idles) {
+            self.open_lane(usize::from(id.0) & POSITION, now);
+        }
+        Compact::new(run, idles, until)
     }
 
     /// Does what [`Self::charge`] does: to quantum and account.
     #[cold]
     #[inline(never)]
     pub(super) fn charge_with_extras(&mut self, now: Instant) {
-        self.extras.section_began = false;
+        self.settle();
         self.replenish(now);
         self.charge_account(now);
         let awake = (self.ready | self.extras.pending) & !self.extras.away;

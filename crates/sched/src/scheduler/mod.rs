@@ -49,7 +49,6 @@ mod sections;
 mod turns;
 mod vocabulary;
 
-pub use sections::Section;
 pub use vocabulary::{Decision, Params, Priority, Refusal, Removed, State, VcpuId, Woken};
 
 use crate::mailbox::Members;
@@ -183,6 +182,7 @@ impl Scheduler {
     /// Keeps the core for this vCPU, which is ready, until the next decision: the latest
     /// one is not carried out yet.
     pub fn let_finish(&mut self, id: VcpuId) {
+        self.settle();
         if let Some(at) = self.find(id) {
             self.running = at as u8;
             self.reach = self.reach_of_running();

@@ -40,6 +40,7 @@ impl Scheduler {
     /// when it is not here or holds a global resource: elsewhere it would not be at its
     /// ceiling, and every vCPU that waits for the resource would wait longer.
     pub fn remove(&mut self, id: VcpuId) -> Option<Removed> {
+        self.settle();
         let at = self.find(id).filter(|_| !self.in_gcs(id))?;
         let Entry { priority, quantum, .. } = self.entries[at];
         let ready = self.has_work(at) || self.away >> at & 1 == 1;

@@ -1,57 +1,109 @@
 //! Global critical sections and ceilings.
 //!
 //! The vCPU that runs begins most sections itself, and ends them soon. It has the core before,
-//! meanwhile and after, so nothing has to be decided: when the section began is all that is
-//! noted, and when it ends, how long the vCPU was raised. Everything else charges the accounts
-//! and asks for a decision.
+//! meanwhile and after, so nothing has to be decided. For such sections there is a [`Lane`]:
+//! each decision writes into it what the vCPU that runs may do, and what the vCPU does is only
+//! noted there. Whatever else asks for the accounts *settles* the lane first, and shuts it.
 
-use super::{POSITION, Scheduler, VcpuId};
-use crate::Instant;
+use super::{ABSENT, POSITION, Scheduler, VcpuId};
 use crate::ceiling::Ceiling;
+use crate::server::Account;
+use crate::{Duration, Instant};
 
-/// What the beginning or the end of a global critical section has changed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Section {
-    /// Nothing: it is inside another one, or the vCPU is not here.
-    Nothing,
-    /// The latest decision stands, but until this instant at most.
-    StandsUntil(Instant),
-    /// The latest decision stands, for as long as it was to stand before the section began.
-    Stands,
-    /// The core has to decide again.
-    Decide,
+/// Sections of the vCPU that runs, between two decisions.
+#[derive(Clone, Copy)]
+pub(super) struct Lane {
+    /// The end of its budget or of its period; 0: the lane is shut.
+    end: Instant,
+    /// How long it may still be raised in this period.
+    gcs_left: Duration,
+    /// When it began the section that it is in.
+    since: Instant,
+    /// Until when that may raise it; 0: it is in none.
+    until: Instant,
+}
+
+impl Lane {
+    /// A lane that no vCPU can use.
+    pub(super) const SHUT: Self =
+        Self { end: Instant(0), gcs_left: Duration(0), since: Instant(0), until: Instant(0) };
+
+    /// Makes the lane of a vCPU that runs from `now` on and is in no section.
+    pub(super) fn open(account: &Account, now: Instant) -> Self {
+        let end = now.after(account.left()).min(account.replenished_at());
+        Self { end, gcs_left: account.gcs_left(), ..Self::SHUT }
+    }
 }
 
 impl Scheduler {
+    /// Does what [`Self::enter_gcs`] does for the vCPU that runs, if nothing has to be decided.
+    /// Returns until when the latest decision stands at most.
+    #[inline(always)]
+    pub fn open_gcs(&mut self, now: Instant) -> Option<Instant> {
+        let lane = &mut self.extras.lane;
+        if lane.end.0 == 0 || lane.until.0 != 0 {
+            return None;
+        }
+        lane.since = now;
+        lane.until = now.after(lane.gcs_left).min(lane.end);
+        Some(lane.until)
+    }
+
+    /// Does what [`Self::exit_gcs`] does for the vCPU that runs, if nothing has to be decided.
+    /// Returns true then: the latest decision stands for as long as it was to before the section.
+    #[inline(always)]
+    pub fn close_gcs(&mut self, now: Instant) -> bool {
+        let lane = &mut self.extras.lane;
+        if now >= lane.until {
+            return false;
+        }
+        lane.gcs_left.0 -= now.since(lane.since).0;
+        lane.until = Instant(0);
+        true
+    }
+
     /// Records that a task of this vCPU holds one more global resource: the vCPU is at its
     /// ceiling, above every vCPU that is not, and may overrun if its server allows that
-    /// (`vmpcp_start_gcs`, RTSS 2014, Section III-C).
-    pub fn enter_gcs(&mut self, id: VcpuId, now: Instant) -> Section {
-        let Some(at) = self.find(id) else { return Section::Nothing };
+    /// (`vmpcp_start_gcs`, RTSS 2014, Section III-C). Returns true if the core has to decide
+    /// again.
+    #[inline(never)]
+    pub fn enter_gcs(&mut self, id: VcpuId, now: Instant) -> bool {
+        self.settle();
+        let Some(at) = self.find(id) else { return false };
         let sections = &mut self.extras.sections[usize::from(id.0) & POSITION];
         *sections = sections.saturating_add(1);
         if *sections > 1 {
-            return Section::Nothing;
+            return false;
         }
-        if usize::from(self.running) == at
-            && let Some(account) = &mut self.extras.accounts[usize::from(id.0) & POSITION]
-            && account.has_budget(now.since(self.charged), now)
-            && account.gcs_left().0 > 0
-        {
-            account.raise(now);
-            let until = now.after(account.gcs_left());
-            self.extras.raised |= 1 << at;
-            self.extras.section_began = true;
-            self.reach = self.reach_of_running();
-            return Section::StandsUntil(until);
-        }
-        self.enter_gcs_decided(at, now)
+        self.charge(now);
+        self.raise(at, now);
+        true
     }
 
-    #[cold]
+    /// Records that a task of this vCPU has given a global resource back
+    /// (`vmpcp_finish_gcs`, RTSS 2014, Section III-C). Returns true if the core has to decide
+    /// again.
     #[inline(never)]
-    fn enter_gcs_decided(&mut self, at: usize, now: Instant) -> Section {
+    pub fn exit_gcs(&mut self, id: VcpuId, now: Instant) -> bool {
+        self.settle();
+        let Some(at) = self.find(id) else { return false };
+        let sections = &mut self.extras.sections[usize::from(id.0) & POSITION];
+        let before = *sections;
+        *sections = before.saturating_sub(1);
+        if before != 1 {
+            return false;
+        }
         self.charge(now);
+        if let Some(account) = &mut self.extras.accounts[usize::from(id.0) & POSITION] {
+            account.lower();
+        }
+        self.extras.raised &= !(1 << at);
+        self.look_at_budget(at, now);
+        true
+    }
+
+    /// Raises a vCPU whose first section begins, and which has been charged.
+    fn raise(&mut self, at: usize, now: Instant) {
         self.make_special(at);
         let id = usize::from(self.entries[at].id.0);
         match &mut self.extras.accounts[id] {
@@ -62,63 +114,62 @@ impl Scheduler {
             None => self.extras.raised |= 1 << at,
         }
         self.look_at_budget(at, now);
-        Section::Decide
     }
 
-    /// Records that a task of this vCPU has given a global resource back
-    /// (`vmpcp_finish_gcs`, RTSS 2014, Section III-C).
-    pub fn exit_gcs(&mut self, id: VcpuId, now: Instant) -> Section {
-        let Some(at) = self.find(id) else { return Section::Nothing };
-        let sections = &mut self.extras.sections[usize::from(id.0) & POSITION];
-        match *sections {
-            0 => return Section::Nothing,
-            1 => *sections = 0,
-            _ => {
-                *sections -= 1;
-                return Section::Nothing;
-            }
-        }
-        if self.extras.section_began
-            && usize::from(self.running) == at
-            && let Some(account) = &mut self.extras.accounts[usize::from(id.0) & POSITION]
-            && account.has_budget(now.since(self.charged), now)
+    /// Opens the lane for the vCPU that runs from now on.
+    pub(super) fn open_lane(&mut self, id: usize, now: Instant) {
+        if let Some(account) = &self.extras.accounts[id]
+            && self.extras.sections[id] == 0
         {
-            self.extras.section_began = false;
-            // No decision since: whatever of the section is over has not been charged.
-            account.charge_raised(self.charged, now);
-            account.lower();
-            self.extras.raised &= !(1 << at);
-            self.reach = self.reach_of_running();
-            let others = (self.ready | self.extras.pending) & self.reach & !(1 << at);
-            return if others == 0 { Section::Stands } else { Section::Decide };
+            self.extras.lane = Lane::open(account, now);
         }
-        self.exit_gcs_decided(at, now)
     }
 
-    #[cold]
-    #[inline(never)]
-    fn exit_gcs_decided(&mut self, at: usize, now: Instant) -> Section {
-        self.charge(now);
-        let id = usize::from(self.entries[at].id.0);
-        if let Some(account) = &mut self.extras.accounts[id] {
-            account.lower();
+    /// Writes what is in the lane where it belongs, and shuts it.
+    #[inline(always)]
+    pub(super) fn settle(&mut self) {
+        if self.extras.lane.end.0 != 0 {
+            self.settle_lane();
         }
-        self.extras.raised &= !(1 << at);
-        self.look_at_budget(at, now);
-        Section::Decide
+    }
+
+    #[inline(never)]
+    fn settle_lane(&mut self) {
+        let lane = core::mem::replace(&mut self.extras.lane, Lane::SHUT);
+        if self.running == ABSENT {
+            return;
+        }
+        let at = usize::from(self.running) & POSITION;
+        let id = usize::from(self.entries[at].id.0) & POSITION;
+        if let Some(account) = &mut self.extras.accounts[id] {
+            account.set_gcs_left(lane.gcs_left);
+        }
+        if lane.until.0 != 0 {
+            self.extras.sections[id] = 1;
+            self.charge(lane.since);
+            self.raise(at, lane.since);
+            self.reach = self.reach_of_running();
+        }
     }
 
     /// Returns true if a task of this vCPU holds a global resource.
     #[must_use]
     pub fn in_gcs(&self, id: VcpuId) -> bool {
-        self.extras.sections.get(usize::from(id.0)).is_some_and(|&sections| sections > 0)
+        let sections = self.extras.sections.get(usize::from(id.0));
+        sections.is_some_and(|&sections| sections > 0) || self.is_in_lane(id)
     }
 
     /// Returns a vCPU's priority, at its ceiling or not; none when it is not here.
     #[must_use]
     pub fn ceiling(&self, id: VcpuId) -> Option<Ceiling> {
         let at = self.find(id)?;
-        let gcs = self.extras.raised >> at & 1 == 1;
+        let gcs = self.is_in_lane(id) || self.extras.raised >> at & 1 == 1;
         Some(Ceiling { gcs, priority: self.entries[at].priority })
+    }
+
+    /// Returns true if this vCPU runs, and is in a section that is only noted.
+    fn is_in_lane(&self, id: VcpuId) -> bool {
+        let running = usize::from(self.running) & POSITION;
+        self.extras.lane.until.0 != 0 && self.entries[running].id == id
     }
 }

@@ -12,6 +12,7 @@ impl Scheduler {
     /// is shorter by that: each vCPU still has at most a quantum in a round, however often
     /// the core yields to it. Returns true if the latest decision is out of date.
     pub fn yield_to(&mut self, id: VcpuId) -> bool {
+        self.settle();
         let Some(at) = self.find(id) else { return false };
         if self.running == ABSENT || usize::from(self.running) == at {
             return false;

@@ -110,13 +110,14 @@ fn a_vcpu_that_is_raised_for_too_long_is_lowered() {
     let mut core = core(limited);
     core.sleep(HIGH);
     assert_eq!(at(&mut core, 0).0, Some(LOW));
-    assert_eq!(core.enter_gcs(LOW, Instant(0)), Section::StandsUntil(Instant(2)));
-    assert_eq!(core.enter_gcs(LOW, Instant(0)), Section::Nothing, "one inside the other");
+    assert_eq!(core.open_gcs(Instant(0)), Some(Instant(2)));
+    assert_eq!(core.open_gcs(Instant(0)), None);
+    assert!(!core.enter_gcs(LOW, Instant(0)), "one inside the other");
     core.wake(HIGH);
     assert_eq!(at(&mut core, 1), (Some(LOW), Some(2)));
     assert_eq!(at(&mut core, 2).0, Some(HIGH));
     assert!(core.in_gcs(LOW));
-    assert_eq!(core.exit_gcs(LOW, Instant(3)), Section::Nothing);
+    assert!(!core.exit_gcs(LOW, Instant(3)));
     core.sleep(HIGH);
     assert_eq!(at(&mut core, 4).0, Some(LOW));
     core.wake(HIGH);
@@ -131,12 +132,15 @@ fn a_vcpu_that_is_raised_for_too_long_is_lowered() {
 fn a_short_section_of_the_vcpu_that_runs_needs_no_decision() {
     let mut core = core(open(ServerKind::Deferrable, 3, 10, 4).raised_for_at_most(Duration(3)));
     assert_eq!(at(&mut core, 0), (Some(HIGH), Some(3)));
-    assert_eq!(core.enter_gcs(HIGH, Instant(1)), Section::StandsUntil(Instant(4)));
-    assert_eq!(core.exit_gcs(HIGH, Instant(2)), Section::Stands);
-    assert_eq!(core.enter_gcs(HIGH, Instant(2)), Section::StandsUntil(Instant(4)));
-    assert_eq!(core.exit_gcs(HIGH, Instant(3)), Section::Decide, "its budget is spent");
+    assert_eq!(core.open_gcs(Instant(1)), Some(Instant(3)), "its budget ends");
+    assert_eq!(core.ceiling(HIGH).map(|ceiling| ceiling.gcs), Some(true));
+    assert!(core.close_gcs(Instant(2)));
+    assert!(!core.in_gcs(HIGH));
+    assert_eq!(core.open_gcs(Instant(2)), Some(Instant(3)));
+    assert!(!core.close_gcs(Instant(3)), "its budget is spent");
+    assert!(core.exit_gcs(HIGH, Instant(3)));
     assert_eq!(at(&mut core, 3).0, Some(LOW));
-    assert_eq!(core.enter_gcs(LOW, Instant(3)), Section::StandsUntil(Instant(6)));
+    assert_eq!(core.open_gcs(Instant(3)), Some(Instant(6)));
     assert_eq!(at(&mut core, 6), (None, Some(10)), "lowered, it may not overrun");
 }
 
@@ -360,7 +364,7 @@ proptest! {
                 | Event::Enter(index)
                 | Event::Leave(index)) = event;
                 let (id, Some(vcpu)) = (VcpuId(index as u8), kept.get_mut(index)) else { continue };
-                let mut section = Section::Nothing;
+                let runs = vcpu.server.is_some() && said.run == Some(id);
                 match event {
                     Event::Wake(_) => {
                         vcpu.work = true;
@@ -374,22 +378,25 @@ proptest! {
                     }
                     Event::Enter(_) if vcpu.work => {
                         vcpu.enter();
-                        section = core.enter_gcs(id, Instant(now));
+                        let open = runs.then(|| core.open_gcs(Instant(now)));
+                        match open.flatten() {
+                            Some(end) => {
+                                before = said.until;
+                                ask |= end.0 <= now;
+                                said.until = said.until.into_iter().chain([end]).min();
+                            }
+                            None => ask |= core.enter_gcs(id, Instant(now)),
+                        }
                     }
                     Event::Leave(_) if vcpu.held > 0 => {
                         vcpu.leave();
-                        section = core.exit_gcs(id, Instant(now));
+                        if runs && core.close_gcs(Instant(now)) {
+                            said.until = before;
+                        } else {
+                            ask |= core.exit_gcs(id, Instant(now));
+                        }
                     }
                     _ => {}
-                }
-                match section {
-                    Section::Nothing => {}
-                    Section::Decide => ask = true,
-                    Section::Stands => said.until = before,
-                    Section::StandsUntil(end) => {
-                        before = said.until;
-                        said.until = said.until.into_iter().chain([end]).min();
-                    }
                 }
                 vcpu.settle();
             }
