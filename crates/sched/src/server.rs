@@ -178,6 +178,22 @@ impl Account {
         self.stopped = false;
     }
 
+    /// Begins the period that `now` is in, if it has not begun; the vCPU has run since the last
+    /// one ended, and is in no section. Returns what is left of the budget.
+    #[inline(always)]
+    pub(crate) fn renew(&mut self, now: Instant) -> Option<Duration> {
+        let late = now.0.checked_sub(self.next.0)?;
+        if late >= self.server.budget.0 {
+            return None;
+        }
+        self.counts.replenished += 1;
+        self.next = self.next.after(self.server.period);
+        self.left = Duration(self.server.budget.0 - late);
+        self.overrun_left = self.server.overrun;
+        self.gcs_left = self.gcs_limit;
+        Some(self.left)
+    }
+
     /// Takes the time from `from` to `now`. Time in a period that is over has no effect any
     /// more. Time beyond the budget, when an account is charged late, is not carried over.
     pub(crate) fn charge(&mut self, from: Instant, now: Instant) {

@@ -28,8 +28,22 @@ impl Pcpu {
         }
     }
 
-    /// Handles EL2's timer: wakes vCPUs whose timers are due, and looks at the load.
+    /// Handles EL2's timer. If nothing else has happened than that the vCPU that runs has a new
+    /// budget, it goes on.
+    #[inline(always)]
     pub(super) fn timer_fired(&mut self) {
+        if self.scheduler.has_extras()
+            && let Some(until) = self.scheduler.renew(timer::now())
+        {
+            // What else is due makes it fire again at once.
+            return self.arm(Some(until));
+        }
+        self.look_at_timers();
+    }
+
+    /// Handles EL2's timer: wakes vCPUs whose timers are due, and looks at the load.
+    #[inline(never)]
+    fn look_at_timers(&mut self) {
         timer::arm(self.deadlines.fired());
         self.need_resched = true;
         let now = timer::now();

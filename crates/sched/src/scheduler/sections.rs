@@ -28,6 +28,18 @@ impl Lane {
     pub(super) const SHUT: Self =
         Self { end: Instant(0), gcs_left: Duration(0), since: Instant(0), until: Instant(0) };
 
+    /// Returns true if no vCPU can use it.
+    #[inline(always)]
+    pub(super) const fn is_shut(&self) -> bool {
+        self.end.0 == 0
+    }
+
+    /// Returns true if the vCPU that runs is in a section.
+    #[inline(always)]
+    pub(super) const fn is_used(&self) -> bool {
+        self.until.0 != 0
+    }
+
     /// Makes the lane of a vCPU that runs from `now` on and is in no section.
     pub(super) fn open(account: &Account, now: Instant) -> Self {
         let end = now.after(account.left()).min(account.replenished_at());
@@ -41,7 +53,7 @@ impl Scheduler {
     #[inline(always)]
     pub fn open_gcs(&mut self, now: Instant) -> Option<Instant> {
         let lane = &mut self.extras.lane;
-        if lane.end.0 == 0 || lane.until.0 != 0 {
+        if lane.is_shut() || lane.is_used() {
             return None;
         }
         lane.since = now;
@@ -128,7 +140,7 @@ impl Scheduler {
     /// Writes what is in the lane where it belongs, and shuts it.
     #[inline(always)]
     pub(super) fn settle(&mut self) {
-        if self.extras.lane.end.0 != 0 {
+        if !self.extras.lane.is_shut() {
             self.settle_lane();
         }
     }
@@ -144,7 +156,7 @@ impl Scheduler {
         if let Some(account) = &mut self.extras.accounts[id] {
             account.set_gcs_left(lane.gcs_left);
         }
-        if lane.until.0 != 0 {
+        if lane.is_used() {
             self.extras.sections[id] = 1;
             self.charge(lane.since);
             self.raise(at, lane.since);
@@ -170,6 +182,6 @@ impl Scheduler {
     /// Returns true if this vCPU runs, and is in a section that is only noted.
     fn is_in_lane(&self, id: VcpuId) -> bool {
         let running = usize::from(self.running) & POSITION;
-        self.extras.lane.until.0 != 0 && self.entries[running].id == id
+        self.extras.lane.is_used() && self.entries[running].id == id
     }
 }

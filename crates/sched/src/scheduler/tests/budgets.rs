@@ -145,6 +145,20 @@ fn a_short_section_of_the_vcpu_that_runs_needs_no_decision() {
 }
 
 #[test]
+fn a_new_period_of_the_vcpu_that_runs_needs_no_decision() {
+    let mut core = core(open(ServerKind::Deferrable, 10, 10, 0));
+    core.sleep(LOW);
+    assert_eq!(at(&mut core, 0), (Some(HIGH), Some(10)));
+    assert_eq!(core.renew(Instant(9)), None, "the period is not over");
+    assert_eq!(core.renew(Instant(11)), Some(Instant(20)), "it came a little late");
+    core.wake(LOW);
+    assert_eq!(core.renew(Instant(20)), Some(Instant(30)), "the other one is below");
+    assert_eq!(core.account(HIGH).unwrap().counts().replenished, 3);
+    core.open_gcs(Instant(29));
+    assert_eq!(core.renew(Instant(30)), None, "it is in a section");
+}
+
+#[test]
 fn only_a_deferrable_server_begins_to_overrun_once_it_has_stopped() {
     for (kind, runs) in [(ServerKind::Deferrable, HIGH), (ServerKind::Periodic, LOW)] {
         let mut core = core(open(kind, 3, 10, 4));
@@ -357,7 +371,14 @@ proptest! {
         let mut used = std::vec![(0u64, 0u64); kept.len()];
         for now in 0..80u64 {
             kept.iter_mut().for_each(|vcpu| vcpu.begin_tick(now));
-            let mut ask = said.until.is_some_and(|until| until.0 <= now);
+            let mut ask = false;
+            let fires = said.until.is_some_and(|until| until.0 <= now);
+            if fires {
+                match core.renew(Instant(now)) {
+                    Some(until) => said.until = Some(until),
+                    None => ask = true,
+                }
+            }
             for &(_, event) in events.iter().filter(|(when, _)| *when == now) {
                 let (Event::Wake(index)
                 | Event::Sleep(index)
