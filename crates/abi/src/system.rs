@@ -306,7 +306,7 @@ pub struct Vcpu {
     /// it has none, and the service refuses it.
     pub gcs_ns: u64,
     /// How often vCPUs of its VM on other pCPUs may raise it in each period: each time costs
-    /// its pCPU an interrupt.
+    /// its pCPU two interrupts, one as it begins and one as it ends.
     pub gcs_calls: u32,
     /// The mutexes that its tasks may lock, a bit for each.
     pub mutexes: u32,

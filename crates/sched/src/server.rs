@@ -202,7 +202,7 @@ impl Account {
         let taken = now.since(from.max(begin)).0;
         let beyond = taken.saturating_sub(self.left.0).min(self.overrun_left.0);
         self.left.0 = self.left.0.saturating_sub(taken);
-        if beyond > 0 {
+        if beyond > 0 && self.is_raised() {
             self.counts.overruns += u64::from(self.overrun_left == self.server.overrun);
             self.overrun_left.0 -= beyond;
         }

@@ -1,6 +1,6 @@
 //! Where things lie, as the tables say it.
 
-use super::{Board, Header, PAGE_SIZE, Region, System, Vm};
+use super::{Board, Header, Mutex, PAGE_SIZE, Region, System, Vm};
 use crate::platform;
 use crate::status::Status;
 
@@ -63,6 +63,15 @@ impl Vm {
     #[must_use]
     pub const fn report(&self) -> Region {
         Region::new(self.report_pa, self.report_size)
+    }
+}
+
+impl Mutex {
+    /// Whether a task of a vCPU, by its index in [`System::vcpus`], is a claimant.
+    #[must_use]
+    pub fn has_claimant(&self, vcpu: usize) -> bool {
+        let claimants = self.vcpus.iter().take(self.claimant_count as usize);
+        claimants.into_iter().any(|&claimant| usize::from(claimant) == vcpu)
     }
 }
 

@@ -302,7 +302,8 @@ impl System {
                 let comes = vcpu.elsewhere() >> pcpu & 1 == 1;
                 let vm = self.vms().get(usize::from(vcpu.vm));
                 let realtime = vm.is_none_or(|vm| vm.is(vm_flags::REALTIME));
-                comes || based && (vcpu.index == 0 || realtime)
+                let stays = vcpu.index == 0 || realtime || vcpu.server != server::NONE;
+                comes || based && stays
             });
             ensure(pcpu != 0 && stays_on && !bound, Invalid::Consolidation)?;
         }
@@ -330,8 +331,13 @@ impl System {
         let mutexes =
             self.mutexes.get(..self.header.mutex_count as usize).ok_or(Invalid::Counts)?;
         ensure(mutexes.iter().all(|mutex| is_claimed(self, mutex)), Invalid::Mutex)?;
-        let beyond = |vcpu: &Vcpu| vcpu.mutexes >> mutexes.len() != 0;
-        ensure(!self.vcpus.iter().any(beyond), Invalid::Mutex)
+        for (id, vcpu) in self.vcpus.iter().enumerate() {
+            let claims = |&(_, mutex): &(usize, &Mutex)| mutex.has_claimant(id);
+            let claimed = mutexes.iter().enumerate().filter(claims);
+            let claimed = claimed.fold(0, |set, (number, _)| set | 1 << number);
+            ensure(vcpu.mutexes == claimed, Invalid::Mutex)?;
+        }
+        Ok(())
     }
 
     fn check_spis(&self) -> Result<(), Invalid> {

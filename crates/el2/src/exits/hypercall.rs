@@ -42,47 +42,43 @@ fn handle(core: &mut Pcpu) {
         vcpu.set_register(0, 0);
         return;
     }
-    const FINISH: u32 = service::FINISH_GCS - service::START_GCS;
-    const LAST: u32 = service::MUTEX_UNLOCK - service::START_GCS;
-    match function.wrapping_sub(service::START_GCS) {
-        0 => {
-            let index = vcpu.register(1);
-            vcpu.set_register(0, 0);
-            return core.start_gcs(index);
-        }
-        FINISH => {
-            let index = vcpu.register(1);
-            vcpu.set_register(0, 0);
-            return core.finish_gcs(index);
-        }
-        2..=LAST => {
-            let argument = vcpu.register(1);
-            let answer = mutex(core, function, argument);
-            if let (Some(answer), Some(vcpu)) = (answer, core.loaded_mut()) {
-                vcpu.set_register(0, answer as u64);
-            }
-            return;
-        }
-        _ => {}
-    }
-    let arguments = [1, 2, 3].map(|argument| vcpu.register(argument));
-    let call = Call { function, arguments, vm: vcpu.vm(), index: vcpu.index() };
-    serve(core, &call);
+    other_call(core, function);
 }
 
-/// Carries a call about mutexes out. Returns none if it has written its answers.
-#[inline(always)]
-fn mutex(core: &mut Pcpu, function: u32, argument: u64) -> Option<i64> {
-    Some(match function {
+/// Tells calls apart. Those that must be short come first; the others have functions of their
+/// own, so that this one needs no stack.
+#[inline(never)]
+fn other_call(core: &mut Pcpu, function: u32) {
+    const FINISH: u32 = service::FINISH_GCS - service::START_GCS;
+    const LAST: u32 = service::MUTEX_UNLOCK - service::START_GCS;
+    let Some(vcpu) = core.loaded_mut() else { return bug!("a call without a loaded vCPU") };
+    let argument = vcpu.register(1);
+    match function.wrapping_sub(service::START_GCS) {
+        0 => {
+            vcpu.set_register(0, 0);
+            core.start_gcs(argument);
+        }
+        FINISH => {
+            vcpu.set_register(0, 0);
+            core.finish_gcs(argument);
+        }
+        2..=LAST => mutex(core, function, argument),
+        _ => serve(core, function),
+    }
+}
+
+#[inline(never)]
+fn mutex(core: &mut Pcpu, function: u32, argument: u64) {
+    let answer = match function {
         service::MUTEX_UNLOCK => core.unlock_mutex(argument),
         service::MUTEX_LOCK => core.lock_mutex(argument),
         service::MUTEX_TRYLOCK => core.try_lock_mutex(argument),
         service::MUTEX_CLOSE => core.close_mutex(argument),
-        _ => {
-            open_mutex(core, argument);
-            return None;
-        }
-    })
+        _ => return open_mutex(core, argument),
+    };
+    if let Some(vcpu) = core.loaded_mut() {
+        vcpu.set_register(0, answer as u64);
+    }
 }
 
 #[inline(never)]
@@ -100,9 +96,13 @@ fn open_mutex(core: &mut Pcpu, name: u64) {
     answer_with(core, answer);
 }
 
+/// Carries any other call out.
 #[inline(never)]
-fn serve(core: &mut Pcpu, call: &Call) {
-    if let Some(answer) = dispatch(core, call) {
+fn serve(core: &mut Pcpu, function: u32) {
+    let Some(vcpu) = core.loaded() else { return bug!("a call without a loaded vCPU") };
+    let arguments = [1, 2, 3].map(|argument| vcpu.register(argument));
+    let call = Call { function, arguments, vm: vcpu.vm(), index: vcpu.index() };
+    if let Some(answer) = dispatch(core, &call) {
         answer_with(core, answer);
     }
 }

@@ -210,6 +210,8 @@ impl Pcpu {
         self.sleep(id, vcpu_state::SLEEPING);
         // Nothing may wake it while its VM is being stopped.
         self.unload();
+        // Others must not wait for its mutexes until all cores have read their mail.
+        self.end_sections(id);
         POWER[id.number()].deafen();
         if let Some(vcpu) = self.roster.parked_mut(id) {
             vcpu.switch_off();
@@ -225,6 +227,8 @@ impl Pcpu {
             return bug!("a guest fails without a loaded vCPU");
         };
         self.unload();
+        // Nor while its report is written.
+        self.end_sections(id);
         POWER[id.number()].deafen();
         if let Some(vcpu) = self.roster.parked_mut(id) {
             vcpu.fails(cause);

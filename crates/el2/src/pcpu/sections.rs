@@ -10,7 +10,7 @@ use crate::arch::timer;
 use crate::bug::bug;
 use crate::shared::mutex::Locked;
 use crate::shared::sections::Misuse;
-use crate::shared::{EPOCH, MUTEXES, SECTIONS};
+use crate::shared::{EPOCH, MUTEXES, POWER, SECTIONS};
 use crate::vcpu::{Change, hold_byte};
 use abi::platform::ppi::GRANT;
 use abi::service::{BUSY, HELD, INVALID_PARAMETER, NOT_SUPPORTED, OWNER_DIED, QUEUED};
@@ -155,7 +155,11 @@ impl Pcpu {
         match changed {
             Ok(false) => {}
             Ok(true) if self.base_of(id) == self.index => self.follow_sections(id),
-            Ok(true) => self.tell(self.base_of(id), Message::Sections, id.number(), true),
+            Ok(true) => {
+                // One that is off looks when it is switched on.
+                let urgent = POWER[id.number()].hears();
+                self.tell(self.base_of(id), Message::Sections, id.number(), urgent);
+            }
             Err(Misuse) => return self.refuse(),
         }
         0
@@ -261,7 +265,7 @@ impl Pcpu {
         let id = self.roster.loaded_id()?;
         let (mutex, rank) = ((handle & 0xff) as usize, (handle >> 8) as usize);
         let table = self.system.mutexes.get(mutex)?;
-        // Whoever has opened it is a claimant, and the mutex there is.
+        // Only a claimant can have opened it, and only a mutex that is there.
         let own = *table.vcpus.get(rank)? == id.0 && MUTEXES[mutex].is_open(rank as u8);
         own.then_some(Claim { mutex, rank: rank as u8 })
     }
@@ -349,7 +353,7 @@ impl Pcpu {
         }
         SECTIONS[id.number()].reset();
         if let Some(vcpu) = self.roster.get(id) {
-            let (own, called) = (vcpu.forget_own_sections(), vcpu.follow_calls());
+            let (own, called) = (vcpu.forget_own_sections(), vcpu.forget_calls());
             self.follow(id, own);
             self.follow(id, called);
         }

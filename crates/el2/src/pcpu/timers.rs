@@ -28,22 +28,28 @@ impl Pcpu {
         }
     }
 
-    /// Handles EL2's timer. If nothing else has happened than that the vCPU that runs has a new
-    /// budget, it goes on.
-    #[inline(always)]
-    pub(super) fn timer_fired(&mut self) {
-        if self.scheduler.has_extras()
-            && let Some(until) = self.scheduler.renew(timer::now())
-        {
-            // What else is due makes it fire again at once.
-            return self.arm(Some(until));
+    /// Returns true if the vCPU that runs has a new budget, and the timer is set anew. What else
+    /// is due makes it fire again at once.
+    #[inline(never)]
+    fn budget_is_renewed(&mut self) -> bool {
+        let now = timer::now();
+        if now >= self.consolidation.look_at() {
+            return false;
         }
-        self.look_at_timers();
+        let Some(until) = self.scheduler.renew(now) else { return false };
+        if let Some(vcpu) = self.roster.loaded_mut() {
+            vcpu.account().count_replenishment();
+        }
+        self.arm(Some(until));
+        true
     }
 
-    /// Handles EL2's timer: wakes vCPUs whose timers are due, and looks at the load.
-    #[inline(never)]
-    fn look_at_timers(&mut self) {
+    /// Handles EL2's timer: wakes vCPUs whose timers are due, and looks at the load. If only
+    /// the vCPU that runs has a new budget, it goes on.
+    pub(super) fn timer_fired(&mut self) {
+        if self.scheduler.has_extras() && self.budget_is_renewed() {
+            return;
+        }
         timer::arm(self.deadlines.fired());
         self.need_resched = true;
         let now = timer::now();

@@ -99,6 +99,7 @@ impl Pcpu {
 
     /// Yields to a sibling that was preempted here in its kernel: the loaded vCPU spins, and
     /// that sibling may hold the lock.
+    #[inline(never)]
     pub fn yield_to_lock_holder(&mut self) {
         let Some(vcpu) = self.roster.loaded() else { return bug!("a WFE without a loaded vCPU") };
         let (me, vm) = (vcpu.id(), vcpu.vm());

@@ -129,6 +129,12 @@ impl Account {
         self.status.misuses += 1;
     }
 
+    /// Counts a new period of its server.
+    #[inline(always)]
+    pub fn count_replenishment(&mut self) {
+        self.status.replenished += 1;
+    }
+
     /// Shows what happened to its budget.
     pub fn show(&mut self, counts: Counts) {
         let status = &mut *self.status;

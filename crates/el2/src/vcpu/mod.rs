@@ -144,6 +144,11 @@ impl Vcpu {
         self.holds.end()
     }
 
+    /// Ends all sections that calls of its siblings have begun.
+    pub fn forget_calls(&mut self) -> Change {
+        self.holds.set_called(false)
+    }
+
     /// Ends all sections that it has begun itself.
     pub fn forget_own_sections(&mut self) -> Change {
         self.holds.forget_own()

@@ -68,20 +68,23 @@ impl Scheduler {
     }
 
     /// Begins a new period of the vCPU that runs, if that is all that has to be done: no other
-    /// one waits for a budget or for its turn. Returns until when the latest decision stands
+    /// one waits for a budget or for its turn, and its quantum lasts. Returns until when the latest decision stands
     /// then.
     #[inline(always)]
     pub fn renew(&mut self, now: Instant) -> Option<Instant> {
         let lane = &self.extras.lane;
         let at = usize::from(self.running) & POSITION;
         let awake = (self.ready | self.extras.pending) & self.reach;
-        if lane.is_shut() || lane.is_used() || awake != 1 << at {
+        let ran = now.since(self.charged);
+        let alone = awake == 1 << at && self.extras.pending == 0;
+        if lane.is_shut() || lane.is_used() || !alone || ran >= self.entries[at].left {
             return None;
         }
         let id = usize::from(self.entries[at].id.0) & POSITION;
         let account = self.extras.accounts[id].as_mut()?;
         let left = account.renew(now)?;
         self.charged = now;
+        self.entries[at].left.0 -= ran.0;
         self.extras.lane = Lane::open(account, now);
         Some(now.after(left))
     }

@@ -66,7 +66,8 @@ impl Scheduler {
     #[inline(never)]
     pub(super) fn decide_with_extras(&mut self, now: Instant) -> Compact {
         self.charge_with_extras(now);
-        let raised = self.ready & self.extras.raised;
+        // What idles its budget away does so at its own priority.
+        let raised = self.ready & self.extras.raised & !self.extras.idling;
         let ready = if raised == 0 { self.ready } else { raised };
         let (run, until) = self.choose(ready, self.kept(), now);
         self.reach = self.reach_of_running();
@@ -103,7 +104,11 @@ impl Scheduler {
         let running = usize::from(self.running) & POSITION;
         let above = u64::MAX >> self.entries[running].peers.leading_zeros();
         let raised = self.extras.raised;
-        if raised >> running & 1 == 1 { above & raised } else { above | raised }
+        if (raised & !self.extras.idling) >> running & 1 == 1 {
+            above & raised
+        } else {
+            above | raised
+        }
     }
 
     /// Adds a vCPU to those that have an extra.

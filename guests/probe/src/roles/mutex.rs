@@ -121,7 +121,7 @@ fn misuse() -> Check {
 /// Two tasks of one vCPU.
 fn on_one_vcpu() -> Check {
     let (high, low) = (Claim::named("own", "high")?, Claim::named("own", "low")?);
-    ensure!(!high.shared && low.shared, "who uses it: {}, {}", high.shared, low.shared);
+    ensure!(!high.shared && low.shared, "others use it: {}, {}", high.shared, low.shared);
     ensure_eq!(low.call(MUTEX_LOCK), HELD, "MUTEX_LOCK");
     ensure_eq!(low.holder(), Some((low.rank(), false)), "the byte");
     ensure_eq!(low.call(MUTEX_LOCK), INVALID_PARAMETER, "MUTEX_LOCK of what one holds");
