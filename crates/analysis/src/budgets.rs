@@ -22,7 +22,7 @@ mod shrink;
 mod trade;
 
 use crate::bounds::{AnalysisError, Bounds, Computed, Workload};
-use crate::model::{Ns, ServerKind, System};
+use crate::model::{Ns, ServerKind, Service, System};
 
 /// What a search for budgets ends with.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -92,8 +92,10 @@ enum Least {
 }
 
 /// Whether no budget matters to another vCPU's tasks (Equation 15).
-fn independent(system: &System) -> bool {
-    system.overrun && system.server == ServerKind::Deferrable
+#[must_use]
+pub fn independent(system: &System) -> bool {
+    let frees = Service { kind: ServerKind::Deferrable, overrun: true };
+    (0..system.vcpus.len()).all(|vcpu| system.service(vcpu) == frees)
 }
 
 impl Budgets {

@@ -32,7 +32,7 @@ impl Paper<'_> {
     }
 
     fn overrun(&self, vcpu: usize) -> u64 {
-        if self.0.overrun { self.ght(vcpu) } else { 0 }
+        if self.0.service(vcpu).overrun { self.ght(vcpu) } else { 0 }
     }
 
     fn peers(&self, vcpu: usize) -> impl Iterator<Item = usize> + '_ {
@@ -42,7 +42,7 @@ impl Paper<'_> {
 
     fn blocking(&self, vcpu: usize, t: u64) -> u64 {
         let lower = self.peers(vcpu).filter(|&l| l < vcpu);
-        match self.0.server {
+        match self.0.service(vcpu).kind {
             ServerKind::Periodic => lower.map(|l| self.ght(l)).sum(),
             ServerKind::Deferrable => lower
                 .flat_map(|l| self.tasks(l))
@@ -56,7 +56,7 @@ impl Paper<'_> {
 
     fn vcpu(&self, i: usize) -> Option<u64> {
         let v = &self.0.vcpus;
-        let jitter = |h: usize| match self.0.server {
+        let jitter = |h: usize| match self.0.service(h).kind {
             ServerKind::Periodic => 0,
             ServerKind::Deferrable => v[h].period_ns - v[h].budget_ns,
         };
@@ -80,7 +80,8 @@ impl Paper<'_> {
         let above = self.peers(task.vcpu).filter(|&z| z > task.vcpu);
         let preemption: u64 = above.map(|z| self.ght(z)).sum();
         let gap = vcpu.period_ns - vcpu.budget_ns;
-        let gaps = match (self.0.server, self.0.overrun) {
+        let service = self.0.service(task.vcpu);
+        let gaps = match (service.kind, service.overrun) {
             (ServerKind::Periodic, true) => 1,
             (ServerKind::Deferrable, true) => 0,
             (_, false) => load.div_ceil(vcpu.budget_ns),

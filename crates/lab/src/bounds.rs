@@ -4,9 +4,9 @@
 use crate::dataset::Dataset;
 use crate::table::Table;
 use analysis::bounds::{Bounds, Share, Verdict};
-use analysis::budgets::{Search, bandwidth};
+use analysis::budgets::{Search, bandwidth, independent};
 use analysis::misses::{exact, misses};
-use analysis::model::{Ns, Section, ServerKind, System};
+use analysis::model::{Ns, Section, System};
 use std::fmt::Write;
 
 /// All of it: tables of vCPUs, tasks and waits, then what does not hold.
@@ -66,8 +66,11 @@ pub fn cannot(system: &System, search: &Search) -> String {
             let tasks: Vec<_> = tasks.map(|task| format!("`{}`", task.id)).collect();
             // Elsewhere than under deferrable servers with overrun, budgets depend on
             // each other, and not all of them are tried.
-            let all = system.overrun && system.server == ServerKind::Deferrable;
-            let help = if all { "no budgets help" } else { "no budgets were found that help" };
+            let help = if independent(system) {
+                "no budgets help"
+            } else {
+                "no budgets were found that help"
+            };
             format!(
                 "{help} the tasks of vCPU `{}` ({}): they need {} in each {}, which does \
                  not fit on pCPU {} beside what the others need",
@@ -82,13 +85,17 @@ pub fn cannot(system: &System, search: &Search) -> String {
 }
 
 fn title(name: &str, system: &System, verdict: &Verdict) -> String {
-    let server = system.server.name();
-    let overrun = if system.overrun { "with overrun" } else { "no overrun" };
+    let servers = if system.serves_all_alike() {
+        let overrun = if system.overrun { "with overrun" } else { "no overrun" };
+        format!("{} servers, {overrun}", system.server.name())
+    } else {
+        "servers of several kinds".to_owned()
+    };
     let bounds = match verdict.bounds {
         Bounds::Published => "bounds as published",
         Bounds::Corrected => "corrected bounds",
     };
-    format!("{name}: {server} servers, {overrun}, {bounds}")
+    format!("{name}: {servers}, {bounds}")
 }
 
 fn vcpus(system: &System, verdict: &Verdict) -> Table {

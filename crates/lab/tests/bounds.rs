@@ -14,7 +14,7 @@
 //!     cargo test --release -p cassata-lab --test bounds -- --ignored --nocapture
 
 use analysis::bounds::{Bounds, Verdict, analyze};
-use analysis::model::{Section, Segment, ServerKind, System, Task, Vcpu};
+use analysis::model::{Section, Segment, ServerKind, Service, System, Task, Vcpu};
 use chacha20::ChaCha8Rng;
 use chacha20::rand_core::{Rng, SeedableRng};
 use lab::simulate::model::simulated;
@@ -46,8 +46,8 @@ impl Chance {
 
 /// Small numbers, so that everything collides.
 fn draw(chance: &mut Chance) -> System {
-    let server = if chance.one_in(2) { ServerKind::Deferrable } else { ServerKind::Periodic };
-    let overrun = chance.one_in(2);
+    let Service { kind: server, overrun } = service(chance);
+    let alike = chance.one_in(2);
     let cores = chance.between(1, 3);
     let common = chance.one_in(2).then(|| chance.between(10, 50));
     let mut vcpus: Vec<_> =
@@ -59,7 +59,17 @@ fn draw(chance: &mut Chance) -> System {
     shuffle(vcpus.iter_mut().map(|vcpu| &mut vcpu.priority).collect(), chance);
     shuffle(tasks.iter_mut().map(|task| &mut task.priority).collect(), chance);
     let resources = (0..2 + 2 * count).map(|index| format!("r{index}")).collect();
-    System { server, overrun, vcpus, tasks, resources }
+    let vcpus = vcpus.into_iter().collect();
+    let mut system = System { server, overrun, vcpus, tasks, resources };
+    if !alike {
+        (0..count).for_each(|vcpu| system.set_service(vcpu, service(chance)));
+    }
+    system
+}
+
+fn service(chance: &mut Chance) -> Service {
+    let kind = if chance.one_in(2) { ServerKind::Deferrable } else { ServerKind::Periodic };
+    Service { kind, overrun: chance.one_in(2) }
 }
 
 /// The vCPU that is described first is not always the lowest.

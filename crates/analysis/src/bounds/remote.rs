@@ -72,12 +72,13 @@ impl Workload {
         add(gaps, add(self.load(section), self.vcpu_preemption(section))?)
     }
 
-    /// W^gcs: Equation 14, 15 or 16, whichever the server asks for.
+    /// W^gcs: Equation 14, 15 or 16, whichever the server of the gcs's vCPU asks for.
     ///
     /// # Errors
     /// When it overflows.
     pub fn gcs_response(&self, section: usize) -> Computed<Ns> {
-        match (self.server, self.overrun) {
+        let service = self.vcpus[self.vcpu_of(section)].service;
+        match (service.kind, service.overrun) {
             (ServerKind::Periodic, true) => self.gcs_response_periodic_overrun(section),
             (ServerKind::Deferrable, true) => self.gcs_response_deferrable_overrun(section),
             (_, false) => self.gcs_response_no_overrun(section),

@@ -45,12 +45,13 @@ impl Workload {
         try_sum(lower.map(|lower| self.accumulated_holding_time(lower, time)))
     }
 
-    /// B^v(t): Equation 2 or 4, whichever the server asks for.
+    /// B^v(t): Equation 2 or 4, whichever the vCPU's own server asks for. A vCPU with a
+    /// periodic one leaves no room to those below it, whatever servers they have.
     ///
     /// # Errors
     /// When a sum overflows.
     pub fn vcpu_blocking(&self, vcpu: usize, time: Ns) -> Computed<Ns> {
-        match self.server {
+        match self.vcpus[vcpu].service.kind {
             ServerKind::Periodic => self.blocking_periodic(vcpu),
             ServerKind::Deferrable => self.blocking_deferrable(vcpu, time),
         }
@@ -59,13 +60,13 @@ impl Workload {
     /// O^v: the longest that a vCPU may run beyond its budget in one period.
     #[must_use]
     pub fn overrun_time(&self, vcpu: usize) -> Ns {
-        if self.overrun { self.vcpus[vcpu].ght } else { 0 }
+        if self.vcpus[vcpu].service.overrun { self.vcpus[vcpu].ght } else { 0 }
     }
 
     /// J^v: how late in its period a vCPU may begin to use its budget.
     #[must_use]
     pub fn vcpu_jitter(&self, vcpu: usize) -> Ns {
-        match self.server {
+        match self.vcpus[vcpu].service.kind {
             ServerKind::Periodic => 0,
             ServerKind::Deferrable => self.vcpus[vcpu].period - self.vcpus[vcpu].budget,
         }

@@ -3,7 +3,7 @@
 
 use super::Bounds;
 use super::arithmetic::{Computed, add, sum};
-use crate::model::{Ns, Section, ServerKind, System};
+use crate::model::{Ns, Section, ServerKind, Service, System};
 use std::cmp::Reverse;
 use std::ops::Range;
 
@@ -11,8 +11,6 @@ use std::ops::Range;
 /// they have in the [`System`]; budgets and the server may be changed.
 #[derive(Clone, Debug)]
 pub struct Workload {
-    pub(super) server: ServerKind,
-    pub(super) overrun: bool,
     pub(super) bounds: Bounds,
     /// How many periods of a task Equations 6 and 11 look at.
     pub(super) reach: u64,
@@ -33,6 +31,7 @@ pub(super) struct VcpuLoad {
     pub budget: Ns,
     pub period: Ns,
     pub priority: i64,
+    pub service: Service,
     /// In `on_pcpu`: those of the same pCPU with a higher, a lower priority.
     pub higher: Range<usize>,
     pub lower: Range<usize>,
@@ -85,8 +84,6 @@ impl Workload {
     /// When a sum overflows.
     pub fn new(system: &System, bounds: Bounds) -> Computed<Self> {
         let mut workload = Self {
-            server: system.server,
-            overrun: system.overrun,
             bounds,
             reach: 1,
             vcpus: Vec::with_capacity(system.vcpus.len()),
@@ -105,9 +102,9 @@ impl Workload {
         Ok(workload)
     }
 
-    /// Serves budgets otherwise from now on.
-    pub fn set_server(&mut self, server: ServerKind, overrun: bool) {
-        (self.server, self.overrun) = (server, overrun);
+    /// Serves the budgets of all vCPUs alike from now on.
+    pub fn set_server(&mut self, kind: ServerKind, overrun: bool) {
+        self.vcpus.iter_mut().for_each(|vcpu| vcpu.service = Service { kind, overrun });
     }
 
     /// Gives a vCPU another budget: from 1 ns to its period.
@@ -148,10 +145,11 @@ impl Workload {
     }
 
     fn add_vcpus(&mut self, system: &System) {
-        self.vcpus.extend(system.vcpus.iter().map(|vcpu| VcpuLoad {
+        self.vcpus.extend(system.vcpus.iter().enumerate().map(|(index, vcpu)| VcpuLoad {
             budget: vcpu.budget_ns,
             period: vcpu.period_ns,
             priority: vcpu.priority,
+            service: system.service(index),
             higher: 0..0,
             lower: 0..0,
             tasks: 0..0,

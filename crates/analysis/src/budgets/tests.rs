@@ -123,8 +123,7 @@ fn small(seed: u64) -> System {
         offset_ns: 0,
     };
     let count = 2 + below(2);
-    let vcpus: Vec<_> =
-        (0..count).map(|index| vcpu(index, below(2) as u32, 8 + 2 * below(3))).collect();
+    let vcpus = (0..count).map(|index| vcpu(index, below(2) as u32, 8 + 2 * below(3))).collect();
     let task = |index: u64| {
         let period_ns = 40 + below(200);
         let gcs = Section::Global(below(2) as usize);

@@ -1,6 +1,6 @@
 //! The model as JSON: whole nanoseconds, names instead of indices.
 
-use super::{Ns, Problem, Section, Segment, ServerKind, System, Task, Vcpu};
+use super::{Ns, Problem, Section, Segment, ServerKind, Service, System, Task, Vcpu};
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{Error, IgnoredAny, MapAccess, Unexpected, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
@@ -41,7 +41,15 @@ struct VcpuJson {
     priority: i64,
     #[serde(default, skip_serializing_if = "is_zero", deserialize_with = "nanoseconds")]
     offset: Ns,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    server: Option<OwnKind>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    overrun: Option<bool>,
 }
+
+/// The kind of a vCPU's own server.
+#[derive(Clone, Copy, Deserialize, Serialize)]
+struct OwnKind(#[serde(with = "ServerKindJson")] ServerKind);
 
 #[derive(Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
@@ -129,6 +137,11 @@ impl SystemJson {
                 jitter_ns: task.jitter,
             });
         }
+        let services = self.vcpus.iter().map(|vcpu| Service {
+            kind: vcpu.server.map_or(self.server, |own| own.0),
+            overrun: vcpu.overrun.unwrap_or(self.overrun),
+        });
+        let services: Vec<_> = services.collect();
         let vcpus = self.vcpus.into_iter().map(|vcpu| Vcpu {
             id: vcpu.id,
             pcpu: vcpu.pcpu,
@@ -138,7 +151,12 @@ impl SystemJson {
             offset_ns: vcpu.offset,
         });
         let (server, overrun) = (self.server, self.overrun);
-        Ok(System { server, overrun, vcpus: vcpus.collect(), tasks, resources: resources.names })
+        let (vcpus, resources) = (vcpus.collect(), resources.names);
+        let mut system = System { server, overrun, vcpus, tasks, resources };
+        for (vcpu, service) in services.into_iter().enumerate() {
+            system.set_service(vcpu, service);
+        }
+        Ok(system)
     }
 
     fn describe(system: &System) -> Self {
@@ -151,13 +169,16 @@ impl SystemJson {
             };
             SegmentJson { wcet: segment.wcet_ns, gcs, lcs, segments: None }
         };
-        let vcpus = system.vcpus.iter().map(|vcpu| VcpuJson {
+        let (server, overrun) = (system.server, system.overrun);
+        let vcpus = system.vcpus.iter().enumerate().map(|(index, vcpu)| VcpuJson {
             id: vcpu.id.clone(),
             pcpu: vcpu.pcpu,
             budget: vcpu.budget_ns,
             period: vcpu.period_ns,
             priority: vcpu.priority,
             offset: vcpu.offset_ns,
+            server: Some(system.service(index).kind).filter(|own| *own != server).map(OwnKind),
+            overrun: Some(system.service(index).overrun).filter(|own| *own != overrun),
         });
         let tasks = system.tasks.iter().map(|task| TaskJson {
             id: task.id.clone(),
@@ -168,7 +189,6 @@ impl SystemJson {
             offset: task.offset_ns,
             jitter: task.jitter_ns,
         });
-        let (server, overrun) = (system.server, system.overrun);
         Self { server, overrun, vcpus: vcpus.collect(), tasks: tasks.collect() }
     }
 }

@@ -7,11 +7,13 @@
 
 mod check;
 mod json;
+mod served;
 
 use std::fmt;
 use thiserror::Error;
 
 pub use sched::server::ServerKind;
+pub use served::{Service, Vcpus};
 
 /// A length of time, in nanoseconds.
 pub type Ns = u64;
@@ -19,12 +21,12 @@ pub type Ns = u64;
 /// vCPUs, tasks and resources, and how budgets are served.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct System {
-    /// The kind of every vCPU's server.
+    /// The kind of server of a vCPU that has no [`Service`] of its own.
     pub server: ServerKind,
-    /// Whether a vCPU may finish a global critical section without budget.
+    /// Whether such a vCPU may finish a global critical section without budget.
     pub overrun: bool,
     /// In the order in which they were described.
-    pub vcpus: Vec<Vcpu>,
+    pub vcpus: Vcpus,
     /// In the order in which they were described.
     pub tasks: Vec<Task>,
     /// Names of the resources that [`Section`] numbers.

@@ -115,7 +115,7 @@ fn what_a_program_builds_is_checked_too() {
     assert_eq!(zero.check().unwrap_err().what, "`wcet` is 0 ns");
     system.tasks[0].segments.clear();
     assert_eq!(system.check().unwrap_err().place, "tasks[0].segments");
-    system.vcpus.clear();
+    system.vcpus = Vcpus::default();
     assert_eq!(system.check().unwrap_err().place, "vcpus");
 }
 
@@ -129,4 +129,15 @@ fn a_local_resource_has_one_home() {
     (task.id, task.vcpu) = ("t2".into(), 1);
     system.tasks.push(task);
     assert_eq!(system.check().unwrap_err().place, "tasks[1].segments[2].lcs");
+}
+
+#[test]
+fn a_vcpu_may_be_served_in_a_way_of_its_own() {
+    let own = EXAMPLE.replacen("\"priority\": 1}", "\"priority\": 1, \"server\": \"periodic\"}", 1);
+    let system = System::from_json(&own).unwrap();
+    assert_eq!(system.service(0), Service { kind: ServerKind::Periodic, overrun: true });
+    assert!(!system.serves_all_alike());
+    assert_eq!(System::from_json(&system.to_json()).unwrap(), system);
+    let same = own.replace("\"periodic\"", "\"deferrable\"");
+    assert_eq!(System::from_json(&same).unwrap(), System::from_json(EXAMPLE).unwrap());
 }

@@ -1,29 +1,33 @@
 //! Random systems: small numbers, so that everything collides.
 
-use analysis::model::{Section, Segment, ServerKind, System, Task, Vcpu};
+use analysis::model::{Section, Segment, ServerKind, Service, System, Task, Vcpu};
 use proptest::prelude::*;
 
-/// Budget and period of a vCPU, its pCPU.
-type VcpuDraft = (u64, u64, u32);
+/// Budget and period of a vCPU, its pCPU, its own service: whether deferrable, whether
+/// with overrun.
+type VcpuDraft = (u64, u64, u32, Option<(bool, bool)>);
 /// vCPU, period, jitter, segments.
 type TaskDraft = (usize, u64, u64, Vec<(u64, u8)>);
 
 /// Up to 4 vCPUs on 2 pCPUs, up to 8 tasks, 3 global resources and 2 local ones
 /// for each vCPU. Priorities follow the order.
 pub fn systems() -> impl Strategy<Value = System> {
-    let vcpu = (1..60_u64, 20..60_u64, 0..2_u32);
+    let vcpu = (1..60_u64, 20..60_u64, 0..2_u32, prop::option::of(any::<(bool, bool)>()));
     let segment = (1..6_u64, 0..12_u8);
     let task = (0..4_usize, 100..2_000_u64, 0..20_u64, prop::collection::vec(segment, 1..6));
     (any::<(bool, bool)>(), prop::collection::vec(vcpu, 1..5), prop::collection::vec(task, 0..9))
-        .prop_map(|((deferrable, overrun), vcpus, tasks)| {
-            let server = if deferrable { ServerKind::Deferrable } else { ServerKind::Periodic };
-            build(server, overrun, &vcpus, &tasks)
-        })
+        .prop_map(|(common, vcpus, tasks)| build(service(common), &vcpus, &tasks))
 }
 
-fn build(server: ServerKind, overrun: bool, vcpus: &[VcpuDraft], tasks: &[TaskDraft]) -> System {
+fn service((deferrable, overrun): (bool, bool)) -> Service {
+    let kind = if deferrable { ServerKind::Deferrable } else { ServerKind::Periodic };
+    Service { kind, overrun }
+}
+
+fn build(common: Service, vcpus: &[VcpuDraft], tasks: &[TaskDraft]) -> System {
     let count = vcpus.len();
-    let vcpus = vcpus.iter().enumerate().map(|(index, &(budget, period, pcpu))| Vcpu {
+    let services: Vec<_> = vcpus.iter().map(|draft| draft.3.map_or(common, service)).collect();
+    let vcpus = vcpus.iter().enumerate().map(|(index, &(budget, period, pcpu, _))| Vcpu {
         id: format!("v{index}"),
         pcpu,
         budget_ns: budget.min(period),
@@ -54,7 +58,11 @@ fn build(server: ServerKind, overrun: bool, vcpus: &[VcpuDraft], tasks: &[TaskDr
     });
     let (vcpus, tasks) = (vcpus.collect(), tasks.collect());
     let resources = (0..3 + 2 * count).map(|index| format!("r{index}")).collect();
-    let system = System { server, overrun, vcpus, tasks, resources };
+    let Service { kind: server, overrun } = common;
+    let mut system = System { server, overrun, vcpus, tasks, resources };
+    for (vcpu, service) in services.into_iter().enumerate() {
+        system.set_service(vcpu, service);
+    }
     system.check().expect("random systems are sound");
     system
 }

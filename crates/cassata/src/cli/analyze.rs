@@ -34,8 +34,8 @@ A taskset:
    \"tasks\": [{\"id\": \"t1\", \"vcpu\": \"v1\", \"period\": 200000000, \"priority\": 1,
               \"segments\": [{\"wcet\": 2000000}, {\"wcet\": 1000000, \"gcs\": \"R0\"},
                            {\"wcet\": 2000000, \"lcs\": \"L1\"}]}]}
-server is periodic or deferrable. A task may have a jitter, a vCPU and a task an
-offset, 0 otherwise.")]
+server is periodic or deferrable; a vCPU may have a server and an overrun of its own.
+A task may have a jitter, a vCPU and a task an offset, 0 otherwise.")]
 pub struct Analyze {
     /// Where vCPUs and tasks are described
     pub file: PathBuf,

@@ -1,8 +1,7 @@
 //! From the model of the analysis to that of the simulator.
 //!
 //! They differ on purpose: the analysis knows only systems for which there are
-//! bounds, the simulator runs others too, such as servers of several kinds side
-//! by side. vCPUs, tasks and resources keep their indices.
+//! bounds, the simulator runs others too, such as vCPUs without servers. vCPUs, tasks and resources keep their indices.
 
 use analysis::bounds::{Bounds, Uncomputable, Workload};
 use analysis::model as of;
@@ -30,7 +29,7 @@ pub fn simulated(
         core: pcpus.range(..vcpu.pcpu).count(),
         priority: unsigned(vcpu.priority),
         server: Some(Server {
-            kind: system.server,
+            kind: system.service(index).kind,
             budget: Duration(vcpu.budget_ns),
             period: Duration(vcpu.period_ns),
             overrun: Duration(workload.overrun_time(index)),
