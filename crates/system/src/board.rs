@@ -34,6 +34,9 @@ pub struct Board {
     pub gicr_stride: u64,
     /// One past the last SPI that has a source.
     pub spi_end: u32,
+    /// Rates at which its counter may count, Hz; none: not known.
+    #[serde(default)]
+    pub counter_hz: Vec<u64>,
     /// The PL011 that carries all consoles.
     pub uart_pa: u64,
     /// Its interrupt.
@@ -130,6 +133,15 @@ impl Board {
         self.devices.iter().find(|device| device.name == name)
     }
 
+    /// Returns the least time, nanoseconds, that is a whole number of ticks at every rate
+    /// at which its counter may count; 1 if none is known.
+    #[must_use]
+    pub fn tick_grain_ns(&self) -> u64 {
+        const SECOND: u64 = 1_000_000_000;
+        let grains = self.counter_hz.iter().map(|&hz| SECOND / common_divisor(SECOND, hz));
+        grains.fold(1, |all, grain| all / common_divisor(all, grain) * grain)
+    }
+
     /// Reads a board that is built in, so a mistake in it is one of ours and
     /// the tests find it.
     fn read(text: &str) -> Self {
@@ -172,6 +184,11 @@ impl Device {
     }
 }
 
+/// The greatest common divisor (Euclid).
+fn common_divisor(a: u64, b: u64) -> u64 {
+    if b == 0 { a } else { common_divisor(b, a % b) }
+}
+
 fn size<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
     let text = String::deserialize(deserializer)?;
     crate::size::parse(&text).map_err(serde::de::Error::custom)
@@ -191,11 +208,24 @@ mod tests {
             assert!(board.ram_pa + board.ram_max <= 1 << 39, "{}", board.kind);
             assert!((1..=abi::MAX_PCPUS).contains(&board.pcpu_mpidr.len()));
             assert!((33..=SPI_END).contains(&board.spi_end));
+            assert!(board.counter_hz.iter().all(|&hz| hz > 0), "{}", board.kind);
             for address in [board.gicd_pa, board.gicr_pa, board.uart_pa] {
                 assert!(address.is_multiple_of(PAGE_SIZE) && address < board.ram_pa);
             }
             assert!(board.hypervisor_pa + HYPERVISOR_SIZE < board.ram_pa + board.ram_max);
         }
+    }
+
+    #[test]
+    fn ticks_are_whole_at_every_rate() {
+        let grain = |counter_hz: &[u64]| {
+            let board = Board::all()[0].clone();
+            Board { counter_hz: counter_hz.to_vec(), ..board }.tick_grain_ns()
+        };
+        assert_eq!(grain(&[]), 1);
+        assert_eq!(grain(&[62_500_000, 1_000_000_000]), 16);
+        assert_eq!(grain(&[24_000_000]), 125, "three ticks");
+        assert_eq!(grain(&[24_000_000, 62_500_000]), 2_000);
     }
 
     #[test]

@@ -150,6 +150,13 @@ pub struct Server {
     pub offset_ns: u64,
 }
 
+impl Server {
+    /// Returns true if budget and overrun together do not fit a period.
+    pub(crate) fn exceeds_period(&self) -> bool {
+        self.overrun_ns > self.period_ns.saturating_sub(self.budget_ns)
+    }
+}
+
 impl Vcpu {
     /// Returns all pCPUs where its policy may place it, `pcpu` included.
     pub fn affinity(&self) -> impl Iterator<Item = usize> + use<> {

@@ -3,11 +3,10 @@
 mod support;
 
 use analysis::bounds::{Bounds, analyze};
-use analysis::model::{Section, ServerKind};
+use analysis::model::{Section, ServerKind, Service};
 
 const TEXT: &str = r#"
 board = { kind = "qemu-virt", pcpus = 2, memory = "256M" }
-budgets = { server = "deferrable", overrun = true }
 
 [[vm]]
 name = "a"
@@ -16,8 +15,7 @@ memory = { size = "64M" }
 [[vm.vcpus]]
 pcpu = 0
 priority = 5
-budget = "3ms"
-period = "10ms"
+server = { kind = "deferrable", budget = "3ms", period = "10ms", overrun = true }
 [[vm.vcpus.tasks]]
 name = "control"
 priority = 2
@@ -27,8 +25,7 @@ segments = [{ wcet = "2ms" }, { wcet = "100us", gcs = "R" }, { wcet = "1ms", lcs
 [[vm.vcpus]]
 pcpu = 1
 priority = 5
-budget = "4ms"
-period = "10ms"
+server = { kind = "periodic", budget = "4ms", period = "10ms", offset = "2ms" }
 [[vm.vcpus.tasks]]
 name = "log"
 priority = 1
@@ -46,8 +43,15 @@ vcpus = [{ pcpu = 1, priority = 1 }]
 fn what_is_described_is_what_is_analysed() {
     let directory = support::files();
     let checked = support::sound(directory.path(), TEXT);
+    // Equation 1: one critical section of 100 us.
+    let servers = [0, 1].map(|vcpu| checked.vms[0].vcpus[vcpu].server.unwrap());
+    assert_eq!(servers.map(|server| server.overrun_ns), [100_000, 0]);
+    assert_eq!(servers.map(|server| server.offset_ns), [0, 2_000_000]);
     let system = checked.timing.unwrap();
-    assert_eq!((system.server, system.overrun), (ServerKind::Deferrable, true));
+    let service = |vcpu| system.service(vcpu);
+    assert_eq!(service(0), Service { kind: ServerKind::Deferrable, overrun: true });
+    assert_eq!(service(1), Service { kind: ServerKind::Periodic, overrun: false });
+    assert_eq!(system.vcpus[1].offset_ns, 2_000_000);
     let ids: Vec<_> = system.vcpus.iter().map(|vcpu| vcpu.id.as_str()).collect();
     assert_eq!(ids, ["a.0", "a.1"], "a vCPU below all budgets delays no other");
     assert_eq!(

@@ -60,7 +60,7 @@ pub fn read(path: &Path) -> Result<System> {
     if path.extension().is_some_and(|extension| extension == "toml") {
         return description::load(path)?.timing.ok_or_else(|| {
             miette!(
-                help = "give a vCPU `budget`, `period` and `tasks`; docs/src/analysis.md has an example",
+                help = "give a vCPU a `server` and `tasks`; docs/src/analysis.md has an example",
                 "{}: no vCPU has a budget, so there is nothing to analyse",
                 path.display()
             )

@@ -10,6 +10,7 @@ mod memory;
 mod migration;
 mod names;
 mod outranked;
+mod servers;
 mod siblings;
 mod timer_advance;
 mod timing;
@@ -48,7 +49,8 @@ pub(crate) fn check(draft: &Draft, directory: &Path, problems: &mut Problems) ->
     migration::check(&draft.vms, problems);
     timer_advance::check(&draft.vms, problems);
     consolidation::check(draft, problems);
-    let timing = timing::check(draft, problems);
+    let board = machine.as_ref().map(|machine| machine.board);
+    let timing = timing::check(draft, board, problems);
     let images = images::check(&draft.vms, directory, problems);
     if problems.any_error() {
         return None;
@@ -63,11 +65,15 @@ pub(crate) fn check(draft: &Draft, directory: &Path, problems: &mut Problems) ->
         return None;
     }
     timer_advance::assign(&mut vms, &draft.vms);
-    timing::assign(&mut vms, draft);
+    servers::assign(&mut vms, &draft.vms, timing.as_ref(), problems);
     let targets = consolidation::targets(&vms, machine.pcpus, problems);
+    servers::visitors(&draft.vms, &vms, &targets, problems);
     siblings::check(&draft.vms, &vms, &targets, problems);
     outranked::check(&draft.vms, &vms, problems);
     vcpus::idle_pcpus(&draft.vms, &vms, machine.pcpus, problems);
+    if problems.any_error() {
+        return None;
+    }
     Some(Sound {
         machine,
         priority_separation: flag(&draft.priority_separation, true),

@@ -5,6 +5,7 @@
 mod parse;
 mod reader;
 mod renamed;
+pub(crate) mod server;
 mod tasks;
 mod values;
 
@@ -25,8 +26,6 @@ pub(crate) struct Draft {
     pub(crate) priority_separation: Option<At<bool>>,
     pub(crate) off_when_done: Option<At<bool>>,
     pub(crate) consolidation_window: Option<At<u64>>,
-    pub(crate) server: Option<At<ServerKind>>,
-    pub(crate) overrun: Option<At<bool>>,
     pub(crate) vms: Vec<DraftVm>,
 }
 
@@ -82,9 +81,18 @@ pub(crate) struct DraftVcpu {
     pub(crate) pcpu: Option<At<u64>>,
     pub(crate) priority: Option<At<u64>>,
     pub(crate) quantum: Option<At<u64>>,
+    pub(crate) server: Option<DraftServer>,
+    pub(crate) tasks: Vec<DraftTask>,
+}
+
+#[derive(Debug)]
+pub(crate) struct DraftServer {
+    pub(crate) span: Span,
+    pub(crate) kind: Option<At<ServerKind>>,
     pub(crate) budget: Option<At<u64>>,
     pub(crate) period: Option<At<u64>>,
-    pub(crate) tasks: Vec<DraftTask>,
+    pub(crate) overrun: Option<At<bool>>,
+    pub(crate) offset: Option<At<u64>>,
 }
 
 #[derive(Debug)]

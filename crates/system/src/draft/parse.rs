@@ -1,6 +1,7 @@
 //! From TOML to a [`Draft`].
 
 use super::reader::Reader;
+use super::server::server;
 use super::tasks::{task, time};
 use super::values::{Bytes, Priority, Read, Wanted, expect};
 use super::{At, Draft, DraftBoard, DraftInterrupt, DraftMemory, DraftVcpu, DraftVm};
@@ -64,9 +65,6 @@ fn draft(root: &DeTable<'_>, span: Span, problems: &mut Problems) -> Draft {
     if let Some(value) = reader.get("hypervisor") {
         hypervisor(value, &mut draft, problems);
     }
-    if let Some(value) = reader.get("budgets") {
-        budgets(value, &mut draft, problems);
-    }
     let vms = reader.get("vm");
     draft.vms = list(vms, &VMS, problems, vm);
     if vms.is_none()
@@ -116,13 +114,6 @@ fn hypervisor(value: &At<DeValue<'_>>, draft: &mut Draft, problems: &mut Problem
     draft.priority_separation = reader.optional("priority_separation", problems);
     draft.off_when_done = reader.optional("off_when_done", problems);
     draft.consolidation_window = time(reader.optional("consolidation_window", problems));
-    reader.finish(problems);
-}
-
-fn budgets(value: &At<DeValue<'_>>, draft: &mut Draft, problems: &mut Problems) {
-    let Some(mut reader) = Reader::open(value, "`budgets`", problems) else { return };
-    draft.server = reader.required("server", "\"deferrable\"", problems);
-    draft.overrun = reader.optional("overrun", problems);
     reader.finish(problems);
 }
 
@@ -191,8 +182,7 @@ fn vcpu(value: &At<DeValue<'_>>, problems: &mut Problems) -> Option<DraftVcpu> {
         pcpu: reader.required("pcpu", "0", problems),
         priority: priority(reader.required("priority", "1", problems)),
         quantum: time(reader.optional("quantum", problems)),
-        budget: time(reader.optional("budget", problems)),
-        period: time(reader.optional("period", problems)),
+        server: reader.get("server").and_then(|value| server(value, problems)),
         tasks: list(reader.get("tasks"), &TASKS, problems, task),
     };
     reader.finish(problems);

@@ -1,6 +1,7 @@
 //! Keys that had another name in earlier versions: a description that still uses one
 //! is refused, and told what to write instead.
 
+use super::server::EXAMPLE;
 use crate::time;
 use toml::de::DeValue;
 
@@ -13,10 +14,22 @@ const RENAMED: &[(&str, &str)] = &[
     ("timer_lead_us", "timer_advance"),
 ];
 
+/// Keys whose values stand elsewhere now: the old key, a key by which the table that had it
+/// is known, and where they are.
+const MOVED: &[(&str, &str, &str)] = &[
+    ("budget", "server", "the vCPU's `server` has the `budget` now"),
+    ("budgets", "vm", "each vCPU has its own `server` now"),
+    ("period", "server", "the vCPU's `server` has the `period` now"),
+];
+
 /// Returns what to write instead of `word = value` in a table that knows the keys
 /// `known`; `None` if none of them was ever called so.
 pub(super) fn hint(word: &str, value: &DeValue<'_>, known: &[&str]) -> Option<String> {
-    let (_, new) = RENAMED.iter().find(|(old, new)| *old == word && known.contains(new))?;
+    let was = |(old, key): (&str, &str)| old == word && known.contains(&key);
+    if let Some((.., place)) = MOVED.iter().find(|(old, key, _)| was((*old, *key))) {
+        return Some(format!("{place}: write `server = {EXAMPLE}` for a vCPU"));
+    }
+    let (_, new) = RENAMED.iter().find(|(old, new)| was((*old, *new)))?;
     Some(match rewritten(word, value) {
         Some(value) => format!("it is called `{new}` now: write `{new} = \"{value}\"`"),
         None => format!("it is called `{new}` now"),
