@@ -2,6 +2,7 @@
 
 use crate::bounds::{Bounds, Section, Share, TaskBound, VcpuBound, Verdict};
 use crate::model::{self, Ns, System};
+use crate::overheads::Overheads;
 use serde::Serialize;
 
 /// What programs read. `null` stands for a response time that does not converge
@@ -12,6 +13,8 @@ pub struct Answer<'a> {
     pub schedulable: bool,
     /// Which equations: `published` or `corrected`.
     pub bounds: &'static str,
+    /// What EL2 takes in them; `null` where it takes nothing.
+    pub overheads: Option<Overheads>,
     /// One for each vCPU, in the order of the description.
     pub vcpus: Vec<VcpuAnswer<'a>>,
     /// One for each task, in the order of the description.
@@ -29,6 +32,8 @@ pub struct VcpuAnswer<'a> {
     pub blocking: Ns,
     /// O^v.
     pub overrun: Ns,
+    /// By EL2.
+    pub el2: Ns,
     /// Whether it gets its budget.
     pub schedulable: bool,
     /// C^v.
@@ -62,6 +67,8 @@ pub struct TaskAnswer<'a> {
     pub slack: Option<Ns>,
     /// C.
     pub execution: Ns,
+    /// By EL2.
+    pub el2: Ns,
     /// While its vCPU does not run.
     pub supply_gaps: Ns,
     /// How late it may be released.
@@ -106,6 +113,7 @@ impl<'a> Answer<'a> {
                 Bounds::Published => "published",
                 Bounds::Corrected => "corrected",
             },
+            overheads: Some(verdict.overheads).filter(|overheads| !overheads.is_none()),
             vcpus: vcpus.map(|(index, bound)| vcpu_answer(system, index, bound)).collect(),
             tasks: tasks.map(|(index, bound)| task_answer(system, index, bound)).collect(),
         }
@@ -119,6 +127,7 @@ fn vcpu_answer<'a>(system: &'a System, index: usize, bound: &VcpuBound) -> VcpuA
         response: bound.response_ns,
         blocking: bound.blocking_ns,
         overrun: bound.overrun_ns,
+        el2: bound.el2_ns,
         schedulable: bound.schedulable(),
         budget: bound.budget_ns,
         period: bound.period_ns,
@@ -146,6 +155,7 @@ fn task_answer<'a>(system: &'a System, index: usize, bound: &TaskBound) -> TaskA
         deadline: bound.deadline_ns,
         slack: bound.slack_ns(),
         execution: bound.execution_ns,
+        el2: bound.el2_ns,
         supply_gaps: bound.supply_gaps_ns,
         jitter: bound.jitter_ns,
         preemption: bound.preemption.iter().map(share).collect(),

@@ -23,6 +23,7 @@ mod trade;
 
 use crate::bounds::{AnalysisError, Bounds, Computed, Workload};
 use crate::model::{Ns, ServerKind, Service, System};
+use crate::overheads::Overheads;
 
 /// What a search for budgets ends with.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -46,9 +47,14 @@ pub enum Search {
 ///
 /// # Errors
 /// When a time overflows, or when iterating takes for ever.
-pub fn find(system: &System, bounds: Bounds, periods: bool) -> Result<Search, AnalysisError> {
+pub fn find(
+    system: &System,
+    bounds: Bounds,
+    overheads: Overheads,
+    periods: bool,
+) -> Result<Search, AnalysisError> {
     let compute = || {
-        let workload = Workload::new(system, bounds)?;
+        let workload = Workload::with_overheads(system, bounds, overheads)?;
         let servers = system.vcpus.iter().map(|vcpu| (vcpu.budget_ns, vcpu.period_ns)).collect();
         let mut budgets = Budgets { workload, servers, responses: vec![None; system.tasks.len()] };
         let mut found = budgets.least(system)?;
@@ -108,16 +114,14 @@ impl Budgets {
         Ok(None)
     }
 
-    fn set(&mut self, vcpu: usize, budget: Ns) {
+    fn set(&mut self, vcpu: usize, budget: Ns) -> Computed<()> {
         self.servers[vcpu].0 = budget;
-        self.workload.set_server_of(vcpu, budget, self.servers[vcpu].1);
+        self.workload.set_server_of(vcpu, budget, self.servers[vcpu].1)
     }
 
-    fn restore(&mut self, servers: &[(Ns, Ns)]) {
+    fn restore(&mut self, servers: &[(Ns, Ns)]) -> Computed<()> {
         self.servers.clone_from_slice(servers);
-        for (vcpu, &(budget, _)) in servers.iter().enumerate() {
-            self.set(vcpu, budget);
-        }
+        servers.iter().enumerate().try_for_each(|(vcpu, &(budget, _))| self.set(vcpu, budget))
     }
 
     fn tasks_hold(&mut self) -> Computed<bool> {

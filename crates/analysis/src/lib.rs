@@ -4,6 +4,7 @@
 //! | --- | --- |
 //! | [`model`] | vCPUs with budgets, tasks with critical sections, and their JSON |
 //! | [`bounds`] | Equations 1 to 16 of vMPCP, and what they say of a system |
+//! | [`overheads`] | what EL2 takes, which the equations may contain |
 //! | [`answer`] | the same for programs, as JSON |
 //! | [`misses`] | what does not hold, in words |
 //! | [`budgets`] | the least budgets with which everything holds |
@@ -17,3 +18,4 @@ pub mod bounds;
 pub mod budgets;
 pub mod misses;
 pub mod model;
+pub mod overheads;

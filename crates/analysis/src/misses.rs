@@ -1,6 +1,6 @@
 //! What does not hold, in words: of which vCPU or task, by how much, and what to look at.
 
-use crate::bounds::{Bounds, Contribution, TaskBound, VcpuBound, Verdict, Workload};
+use crate::bounds::{Contribution, TaskBound, VcpuBound, Verdict, Workload};
 use crate::model::{Ns, Section, System};
 
 /// How many periods are looked at for a bound that is beyond its deadline.
@@ -28,7 +28,7 @@ pub enum Subject {
 /// beyond the deadline, and what takes longest.
 #[must_use]
 pub fn misses(system: &System, verdict: &Verdict) -> Vec<Miss> {
-    let beyond = beyond(system, verdict.bounds);
+    let beyond = beyond(system, verdict);
     let vcpus = verdict.vcpus.iter().enumerate().filter(|(_, bound)| !bound.schedulable());
     let vcpus = vcpus.map(|(index, bound)| Miss {
         of: Subject::Vcpu(index),
@@ -43,9 +43,10 @@ pub fn misses(system: &System, verdict: &Verdict) -> Vec<Miss> {
 }
 
 /// Equation 6 beyond deadlines.
-fn beyond(system: &System, bounds: Bounds) -> Vec<Option<Ns>> {
+fn beyond(system: &System, verdict: &Verdict) -> Vec<Option<Ns>> {
     let mut responses = vec![None; system.tasks.len()];
-    if let Ok(mut workload) = Workload::new(system, bounds) {
+    let workload = Workload::with_overheads(system, verdict.bounds, verdict.overheads);
+    if let Ok(mut workload) = workload {
         workload.set_reach(REACH);
         for task in workload.tasks_in_order().collect::<Vec<_>>() {
             responses[task] = workload.task_response(task, &responses).ok().flatten();
@@ -60,6 +61,7 @@ fn vcpu_miss(system: &System, index: usize, bound: &VcpuBound) -> String {
         ("its own budget".to_owned(), bound.budget_ns),
         ("its overrun".to_owned(), bound.overrun_ns),
         ("gcs's of vCPUs of lower priority".to_owned(), bound.blocking_ns),
+        ("EL2".to_owned(), bound.el2_ns),
     ];
     let others = bound.preemption.iter();
     let others = others.map(|s| (format!("vCPU `{}`", system.vcpus[s.of].id), s.time_ns));
@@ -96,6 +98,7 @@ fn contribution(system: &System, task: usize, contribution: Contribution) -> Str
         Contribution::LocalBlocking => {
             format!("critical sections of tasks below it on vCPU `{vcpu}`")
         }
+        Contribution::El2 => "EL2".into(),
         Contribution::SupplyGaps => format!("while vCPU `{vcpu}` does not run"),
         Contribution::Preemption(of) => format!("task `{}` above it", system.tasks[of].id),
         Contribution::RemoteWait(segment) => {
@@ -123,7 +126,7 @@ pub fn exact(ns: Ns) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bounds::analyze;
+    use crate::bounds::{Bounds, analyze};
 
     #[test]
     fn exact_times_lose_nothing() {

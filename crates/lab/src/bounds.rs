@@ -15,6 +15,7 @@ pub fn overview(name: &str, system: &System, verdict: &Verdict) -> String {
     if !verdict.tasks.is_empty() {
         let _ = write!(text, "\n{}", tasks(system, verdict));
     }
+    text += &el2(verdict);
     let waits = waits(system, verdict);
     if !waits.rows.is_empty() {
         let _ = write!(text, "\n{waits}");
@@ -98,6 +99,16 @@ fn title(name: &str, system: &System, verdict: &Verdict) -> String {
     format!("{name}: {servers}, {bounds}")
 }
 
+/// Says what EL2 takes in the bounds.
+fn el2(verdict: &Verdict) -> String {
+    if verdict.overheads.is_none() {
+        return "\nEL2 takes no time in these bounds.\n".to_owned();
+    }
+    let named = verdict.overheads.named().into_iter().filter(|(_, time)| *time > 0);
+    let times: Vec<_> = named.map(|(name, time)| format!("{name} {}", exact(time))).collect();
+    format!("\nWhat EL2 takes in these bounds: {}.\n", times.join(", "))
+}
+
 fn vcpus(system: &System, verdict: &Verdict) -> Table {
     let rows = system.vcpus.iter().zip(&verdict.vcpus);
     Dataset::of("vcpus", "vCPUs: until each has had its budget", rows)
@@ -105,6 +116,7 @@ fn vcpus(system: &System, verdict: &Verdict) -> Table {
         .name("pCPU", |(vcpu, _)| vcpu.pcpu)
         .name("budget", |(_, bound)| exact(bound.budget_ns))
         .name("overrun", |(_, bound)| exact(bound.overrun_ns))
+        .name("EL2", |(_, bound)| exact(bound.el2_ns))
         .name("blocking", |(_, bound)| exact(bound.blocking_ns))
         .name("preemption", |(_, bound)| shares(&bound.preemption))
         .name("response", |(_, bound)| response(bound.response_ns))
@@ -125,6 +137,7 @@ fn tasks(system: &System, verdict: &Verdict) -> Table {
         .name("remote blocking", |(_, bound)| response(bound.remote_blocking_ns))
         .name("preemption", |(_, bound)| shares(&bound.preemption))
         .name("supply gaps", |(_, bound)| exact(bound.supply_gaps_ns))
+        .name("EL2", |(_, bound)| exact(bound.el2_ns))
         .name("jitter", |(_, bound)| exact(bound.jitter_ns))
         .name("response", |(_, bound)| response(bound.response_ns))
         .name("deadline", |(_, bound)| exact(bound.deadline_ns))
@@ -200,14 +213,17 @@ mod tests {
     #[test]
     fn budgets_are_told_before_and_after() {
         use analysis::budgets::find;
+        use analysis::overheads::Overheads;
         let system = System::from_json(&TEXT.replace("12000000", "32000000")).unwrap();
-        let Search::Found(found) = find(&system, Bounds::Published, false).unwrap() else {
+        let Search::Found(found) =
+            find(&system, Bounds::Published, Overheads::NONE, false).unwrap()
+        else {
             panic!()
         };
         let text = servers(&system, &found).to_string();
         assert!(text.contains("3 ms") && text.contains("60.00 %"), "{text}");
         let late = System::from_json(&TEXT.replace("12000000", "3000001")).unwrap();
-        let search = find(&late, Bounds::Published, false).unwrap();
+        let search = find(&late, Bounds::Published, Overheads::NONE, false).unwrap();
         assert!(cannot(&late, &search).contains("task `t2`"), "{search:?}");
     }
 

@@ -4,7 +4,7 @@
 //! core. Every vCPU has a deferrable server of 3 ms in 10 ms and one task with
 //! one critical section, all on the same resource.
 
-use crate::system::{Execution, Need, Protocol, Segment, System, Task, Vcpu};
+use crate::system::{Costs, Execution, Need, Protocol, Segment, System, Task, Vcpu};
 use sched::Duration;
 use sched::server::{Server, ServerKind};
 
@@ -58,6 +58,7 @@ pub fn system(scheme: Scheme) -> System {
     System {
         protocol,
         execution: Execution::Worst,
+        costs: Costs::default(),
         seed: 0,
         vcpus: (0..COUNT).map(|index| vcpu(index, overruns)).collect(),
         tasks: (0..COUNT).map(task).collect(),

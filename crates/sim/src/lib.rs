@@ -8,7 +8,8 @@
 //! tasks by fixed priority, the time that tasks take, and a clock.
 //!
 //! The model is that of Kim, Wang and Rajkumar (RTSS 2014, Section II). Time is
-//! in whole nanoseconds, a decision takes none, and a doorbell none either.
+//! in whole nanoseconds. A decision takes none, and a doorbell none either, unless
+//! [`Costs`](system::Costs) say what EL2 takes.
 //!
 //! | module | story |
 //! | --- | --- |

@@ -40,6 +40,34 @@ pub enum Execution {
     },
 }
 
+/// What EL2 takes of a core for each of its visits, ns; nothing by default. What each is for
+/// stands at `analysis::overheads::Overheads`, whose times they are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Costs {
+    /// A job is released.
+    pub release: u64,
+    /// A vCPU preempts another one, or ends the core's sleep.
+    pub switch_on_wake: u64,
+    /// A vCPU has gone to sleep.
+    pub switch_on_sleep: u64,
+    /// The scheduler's timer fires.
+    pub timer: u64,
+    /// A core is told that it has a message.
+    pub doorbell: u64,
+    /// A global resource is requested, or given back.
+    pub gcs_call: u64,
+    /// A global resource is passed on; on each of both cores.
+    pub grant: u64,
+    /// With each switch.
+    pub departure: u64,
+    /// With each release.
+    pub timer_advance: u64,
+    /// Another duty.
+    pub duty: u64,
+    /// From one such duty to the next; 0: there are none.
+    pub duty_every: u64,
+}
+
 /// A virtual CPU.
 #[derive(Clone, Debug)]
 pub struct Vcpu {
@@ -103,6 +131,8 @@ pub struct System {
     pub protocol: Protocol,
     /// How long segments take.
     pub execution: Execution,
+    /// What EL2 takes.
+    pub costs: Costs,
     /// What chance begins with.
     pub seed: u64,
     /// At most [`MAX_VCPUS`].

@@ -10,15 +10,17 @@
 //! | --- | --- |
 //! | `build` | a world in which nothing has happened yet |
 //! | `instant` | what happens at one instant |
+//! | `el2` | what EL2 takes |
 
 mod build;
+mod el2;
 mod instant;
 
 use crate::guest::Guest;
 use crate::mutex::Mutex;
 use crate::observer::{Doing, Observer};
 use crate::record::Record;
-use crate::system::{Execution, MAX_TIME, Protocol, Refusal, System};
+use crate::system::{Costs, Execution, MAX_TIME, Protocol, Refusal, System};
 use crate::task::{Active, Chance};
 use build::{guest, low_bits, resources, tasks};
 use chacha20::rand_core::SeedableRng;
@@ -42,6 +44,12 @@ struct Core {
     task: Option<usize>,
     /// When that changes if nothing happens, ns.
     next: u64,
+    /// When the scheduler wants to be asked again, ns.
+    until: u64,
+    /// What EL2 is still to have, ns.
+    owed: u64,
+    /// When EL2 has another duty next, ns.
+    duty: u64,
 }
 
 /// A vCPU: its guest, and what other cores posted for it.
@@ -58,6 +66,7 @@ struct Vcpu {
 pub struct World<O = ()> {
     protocol: Protocol,
     execution: Execution,
+    costs: Costs,
     chance: Chance,
     now: u64,
     cores: Vec<Core>,
@@ -109,6 +118,7 @@ impl<O: Observer> World<O> {
         let mut world = Self {
             protocol: system.protocol,
             execution: system.execution,
+            costs: system.costs,
             chance: Chance::seed_from_u64(system.seed),
             now: 0,
             mailboxes: cores.iter().map(|_| Mailbox::new()).collect(),
@@ -126,6 +136,7 @@ impl<O: Observer> World<O> {
         for task in 0..world.tasks.len() {
             world.expect_release(task);
         }
+        world.expect_duties();
         world.settle();
         Ok(world)
     }
@@ -143,7 +154,7 @@ impl<O: Observer> World<O> {
     /// Goes to the next instant at which something happens, and lets it happen.
     /// Answers no, and stays, if there is none until `end`, ns.
     pub fn step(&mut self, end: u64) -> bool {
-        let cores = self.cores.iter().map(|core| core.next).min().unwrap_or(NEVER);
+        let cores = self.cores.iter().map(|core| core.next.min(core.duty)).min().unwrap_or(NEVER);
         let release = self.releases.peek().map_or(NEVER, |next| next.0.0);
         let next = cores.min(release);
         if next > end.min(MAX_TIME) {
@@ -159,6 +170,7 @@ impl<O: Observer> World<O> {
                 self.pending |= 1 << core;
                 self.end_what_is_over(core);
             }
+            self.charge_interrupts(core);
         }
         while let Some(&Reverse((at, task))) = self.releases.peek()
             && at == next
@@ -219,6 +231,8 @@ impl<O: Observer> World<O> {
 
     fn release(&mut self, task: usize) {
         self.events += 1;
+        let core = self.vcpus[self.tasks[task].vcpu].core;
+        self.charge(core, self.costs.release + self.costs.timer_advance);
         if self.tasks[task].release() {
             self.observer.released(task, self.now);
             self.make_ready(task);
@@ -230,7 +244,8 @@ impl<O: Observer> World<O> {
     fn advance(&mut self, core: usize) {
         let Core { since, vcpu, task, .. } = self.cores[core];
         self.cores[core].since = self.now;
-        let taken = self.now - since;
+        let taken = self.pay(core, self.now - since);
+        let since = self.now - taken;
         let (Some(vcpu), true) = (vcpu, taken > 0) else { return };
         let Some(task) = task else {
             self.observer.ran(vcpu, Doing::Idling, since, self.now);

@@ -6,7 +6,7 @@ mod common;
 use common::{server, vcpu};
 use proptest::prelude::*;
 use sched::server::ServerKind;
-use sim::system::{Execution, Need, Protocol, Segment, System, Task};
+use sim::system::{Costs, Execution, Need, Protocol, Segment, System, Task};
 use sim::{World, checker::Checker};
 
 const HORIZON: u64 = 3_000;
@@ -40,6 +40,26 @@ fn any_task() -> impl Strategy<Value = (usize, Task)> {
     )
 }
 
+/// For half of the systems, EL2 takes some time.
+fn costs(seed: u64) -> Costs {
+    if seed.is_multiple_of(2) {
+        return Costs::default();
+    }
+    Costs {
+        release: seed >> 1 & 1,
+        switch_on_wake: seed >> 2 & 3,
+        switch_on_sleep: seed >> 4 & 1,
+        timer: seed >> 5 & 1,
+        doorbell: seed >> 6 & 1,
+        gcs_call: seed >> 7 & 1,
+        grant: seed >> 8 & 1,
+        departure: seed >> 9 & 1,
+        timer_advance: seed >> 10 & 1,
+        duty: seed >> 11 & 1,
+        duty_every: 20 + (seed >> 12 & 31),
+    }
+}
+
 fn any_system() -> impl Strategy<Value = System> {
     let vcpus = prop::collection::vec(any_vcpu(), 1..6);
     let tasks = prop::collection::vec(any_task(), 1..10);
@@ -61,7 +81,8 @@ fn any_system() -> impl Strategy<Value = System> {
                 task
             };
             let tasks = tasks.into_iter().enumerate().map(place).collect();
-            System { protocol, execution: Execution::Random { least }, seed, vcpus, tasks }
+            let (execution, costs) = (Execution::Random { least }, costs(seed));
+            System { protocol, execution, costs, seed, vcpus, tasks }
         },
     )
 }

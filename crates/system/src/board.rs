@@ -37,6 +37,8 @@ pub struct Board {
     /// Rates at which its counter may count, Hz; none: not known.
     #[serde(default)]
     pub counter_hz: Vec<u64>,
+    /// Picoseconds for an instruction at EL2, for bounds.
+    pub instruction_ps: u64,
     /// The PL011 that carries all consoles.
     pub uart_pa: u64,
     /// Its interrupt.
@@ -209,6 +211,7 @@ mod tests {
             assert!((1..=abi::MAX_PCPUS).contains(&board.pcpu_mpidr.len()));
             assert!((33..=SPI_END).contains(&board.spi_end));
             assert!(board.counter_hz.iter().all(|&hz| hz > 0), "{}", board.kind);
+            assert!(board.instruction_ps > 0, "{}", board.kind);
             for address in [board.gicd_pa, board.gicr_pa, board.uart_pa] {
                 assert!(address.is_multiple_of(PAGE_SIZE) && address < board.ram_pa);
             }

@@ -5,6 +5,7 @@ use crate::image::{Bytes, Kernel};
 use crate::inputs::Input;
 use crate::problem::{Report, Span};
 use abi::system::{HYPERVISOR_SIZE, Region};
+use analysis::overheads::Overheads;
 use sched::Members;
 use sched::policy::MigrationPolicy;
 use sched::server::ServerKind;
@@ -150,13 +151,6 @@ pub struct Server {
     pub offset_ns: u64,
 }
 
-impl Server {
-    /// Returns true if budget and overrun together do not fit a period.
-    pub(crate) fn exceeds_period(&self) -> bool {
-        self.overrun_ns > self.period_ns.saturating_sub(self.budget_ns)
-    }
-}
-
 impl Vcpu {
     /// Returns all pCPUs where its policy may place it, `pcpu` included.
     pub fn affinity(&self) -> impl Iterator<Item = usize> + use<> {
@@ -199,10 +193,31 @@ impl Machine {
 }
 
 impl Checked {
+    /// Returns what EL2 takes, for bounds; measured times are multiplied by so many
+    /// thousandths.
+    #[must_use]
+    pub fn overheads(&self, margin_permille: u64) -> Overheads {
+        overheads(self.machine.board, &self.vms, margin_permille)
+    }
+
     /// Name of the description's file, without directory and extension.
     #[must_use]
     pub fn name(&self) -> String {
         self.path.file_stem().unwrap_or_default().to_string_lossy().into_owned()
+    }
+}
+
+/// Returns what EL2 takes on a board that runs these VMs.
+pub(crate) fn overheads(board: &Board, vms: &[Vm], margin_permille: u64) -> Overheads {
+    let measured = Overheads::measured(board.instruction_ps, margin_permille);
+    let migrates =
+        |vm: &Vm| vm.consolidate || vm.vcpus.iter().any(|vcpu| vcpu.affinity().count() > 1);
+    let served = vms.iter().flat_map(|vm| &vm.vcpus).filter(|vcpu| vcpu.server.is_some());
+    let advance = served.map(|vcpu| vcpu.timer_advance_ns).max().unwrap_or(0);
+    Overheads {
+        departure_ns: if vms.iter().any(migrates) { measured.departure_ns } else { 0 },
+        timer_advance_ns: advance.into(),
+        ..measured
     }
 }
 

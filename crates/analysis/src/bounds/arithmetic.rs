@@ -12,6 +12,9 @@ pub enum Uncomputable {
     /// Periods differ by so much that iterating takes for ever.
     #[error("no fixed point in {MAX_STEPS} steps")]
     TooManySteps,
+    /// EL2's visits leave no time for anything else.
+    #[error("EL2 alone takes all of a pCPU")]
+    NoTime,
 }
 
 /// What every equation answers.

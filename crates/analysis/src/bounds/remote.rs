@@ -49,7 +49,7 @@ impl Workload {
     /// # Errors
     /// When it overflows.
     pub fn gcs_response_periodic_overrun(&self, section: usize) -> Computed<Ns> {
-        add(self.gap(section), self.gcs_response_deferrable_overrun(section)?)
+        self.beside_el2(section, |load| add(self.gap(section), load))
     }
 
     /// Equation 15: the same under a deferrable server with overrun, where the
@@ -58,7 +58,7 @@ impl Workload {
     /// # Errors
     /// When it overflows.
     pub fn gcs_response_deferrable_overrun(&self, section: usize) -> Computed<Ns> {
-        add(self.load(section), self.vcpu_preemption(section))
+        self.beside_el2(section, Ok)
     }
 
     /// Equation 16: the same without overrun, under either server, where the gcs
@@ -68,8 +68,27 @@ impl Workload {
     /// When it overflows.
     pub fn gcs_response_no_overrun(&self, section: usize) -> Computed<Ns> {
         let budget = self.vcpus[self.vcpu_of(section)].budget;
-        let gaps = multiply(self.load(section).div_ceil(budget), self.gap(section))?;
-        add(gaps, add(self.load(section), self.vcpu_preemption(section))?)
+        self.beside_el2(section, |load| {
+            let gaps = multiply(load.div_ceil(budget), self.gap(section))?;
+            add(gaps, load)
+        })
+    }
+
+    /// The time from a grant to the end of a gcs. `takes` says how long the vCPU takes to
+    /// execute a load; EL2 adds to that load what it takes meanwhile. A time beyond every
+    /// period is told as just that.
+    fn beside_el2(&self, section: usize, takes: impl Fn(Ns) -> Computed<Ns>) -> Computed<Ns> {
+        let (load, vcpu) = (self.load(section), self.vcpu_of(section));
+        let first = add(takes(load)?, self.vcpu_preemption(section))?;
+        if self.overheads().is_none() {
+            return Ok(first);
+        }
+        let limit = self.horizon().max(first);
+        let response = fixed_point(first, limit, |time| {
+            let load = add(load, self.el2_time(vcpu, time))?;
+            add(takes(load)?, self.vcpu_preemption(section))
+        })?;
+        Ok(response.unwrap_or(limit.saturating_add(1)))
     }
 
     /// W^gcs: Equation 14, 15 or 16, whichever the server of the gcs's vCPU asks for.

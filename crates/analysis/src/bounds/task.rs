@@ -25,6 +25,8 @@ impl Workload {
     /// of these tasks. Without shared resources, this is the response time of
     /// tasks in a hierarchy (Saewong et al. 2002).
     ///
+    /// What EL2 takes counts as if it were all taken from the vCPU's budget.
+    ///
     /// With a jitter of its own a task has that much less time until its
     /// deadline, and comes that much later for those below it.
     ///
@@ -43,7 +45,8 @@ impl Workload {
             let preempted = try_sum(higher().map(|higher| {
                 self.task_interference(higher, time, responses[higher].unwrap_or(Ns::MAX))
             }))?;
-            add(add(own, preempted)?, self.supply_gaps(load.vcpu, time)?)
+            let executed = add(add(own, preempted)?, self.el2_time(load.vcpu, time))?;
+            add(executed, self.supply_gaps(load.vcpu, time)?)
         })
     }
 

@@ -57,10 +57,23 @@ impl Workload {
         }
     }
 
-    /// O^v: the longest that a vCPU may run beyond its budget in one period.
+    /// O^v: the longest that a vCPU may run beyond its budget in one period. What EL2 takes
+    /// while it finishes one gcs of each task is taken from it, too.
     #[must_use]
     pub fn overrun_time(&self, vcpu: usize) -> Ns {
-        if self.vcpus[vcpu].service.overrun { self.vcpus[vcpu].ght } else { 0 }
+        let load = &self.vcpus[vcpu];
+        if !load.service.overrun || self.overheads().is_none() {
+            return if load.service.overrun { load.ght } else { 0 };
+        }
+        let tasks = self.on_vcpu[load.tasks.clone()].iter();
+        let el2 = tasks.map(|&task| {
+            let responses = self
+                .sections(task)
+                .map(|section| self.gcs_response_deferrable_overrun(section).unwrap_or(Ns::MAX));
+            responses.max().map_or(0, |longest| self.el2_time(vcpu, longest))
+        });
+        let el2 = el2.fold(0, Ns::saturating_add).min(self.el2_time(vcpu, load.period));
+        load.ght.saturating_add(if load.ght == 0 { 0 } else { el2 })
     }
 
     /// J^v: how late in its period a vCPU may begin to use its budget.
@@ -83,7 +96,7 @@ impl Workload {
     }
 
     /// Equation 5: the longest from the beginning of a vCPU's period until it has
-    /// had its budget and overrun; nothing if that is longer than the period.
+    /// had its budget and overrun, whatever EL2 takes; nothing if that is longer than the period.
     /// Without global resources, this is the response time of a fixed-priority
     /// server (Joseph and Pandya 1986).
     ///
@@ -93,6 +106,7 @@ impl Workload {
         let own = add(self.vcpus[vcpu].budget, self.overrun_time(vcpu))?;
         fixed_point(own, self.vcpus[vcpu].period, |time| {
             let blocked = add(own, self.vcpu_blocking(vcpu, time)?)?;
+            let blocked = add(blocked, self.el2_time(vcpu, time))?;
             let higher = self.higher_vcpus(vcpu);
             add(blocked, try_sum(higher.map(|higher| self.vcpu_interference(higher, time)))?)
         })

@@ -3,6 +3,7 @@
 use super::arithmetic::{Computed, Uncomputable, add};
 use super::{Bounds, Workload};
 use crate::model::{Ns, System};
+use crate::overheads::Overheads;
 use thiserror::Error;
 
 /// What is known of every vCPU and task, in the order of the [`System`].
@@ -10,6 +11,8 @@ use thiserror::Error;
 pub struct Verdict {
     /// Which equations were used.
     pub bounds: Bounds,
+    /// What EL2 takes in them.
+    pub overheads: Overheads,
     /// One for each vCPU.
     pub vcpus: Vec<VcpuBound>,
     /// One for each task. They hold if all vCPUs get their budgets.
@@ -40,6 +43,8 @@ pub struct VcpuBound {
     pub blocking_ns: Ns,
     /// vCPUs of higher priority.
     pub preemption: Vec<Share>,
+    /// EL2.
+    pub el2_ns: Ns,
     /// What the response time must not exceed.
     pub period_ns: Ns,
 }
@@ -61,6 +66,8 @@ pub struct TaskBound {
     pub sections: Vec<Section>,
     /// Tasks of higher priority on the same vCPU.
     pub preemption: Vec<Share>,
+    /// EL2, whatever it is for.
+    pub el2_ns: Ns,
     /// While the vCPU does not run.
     pub supply_gaps_ns: Ns,
     /// How late it may be released.
@@ -138,6 +145,7 @@ impl TaskBound {
         let known = [
             (Contribution::Execution, Some(self.execution_ns)),
             (Contribution::LocalBlocking, Some(self.local_blocking_ns)),
+            (Contribution::El2, Some(self.el2_ns)),
             (Contribution::SupplyGaps, Some(self.supply_gaps_ns)),
         ];
         let preemption =
@@ -156,6 +164,8 @@ pub enum Contribution {
     Execution,
     /// Critical sections of tasks of lower priority on the same vCPU.
     LocalBlocking,
+    /// EL2, on its pCPU.
+    El2,
     /// Waiting while its vCPU has no budget, or is preempted.
     SupplyGaps,
     /// A task of higher priority.
@@ -164,13 +174,26 @@ pub enum Contribution {
     RemoteWait(usize),
 }
 
-/// Bounds for everything in `system`, which [`System::check`] accepts.
+/// Bounds for everything in `system`, which [`System::check`] accepts, as if EL2 took no time.
 ///
 /// # Errors
 /// When a time overflows, or when iterating takes for ever.
 pub fn analyze(system: &System, bounds: Bounds) -> Result<Verdict, AnalysisError> {
+    analyze_with(system, bounds, Overheads::NONE)
+}
+
+/// Like [`analyze`], but the bounds contain what EL2 takes.
+///
+/// # Errors
+/// When a time overflows, when iterating takes for ever, or when EL2 alone takes all of a pCPU.
+pub fn analyze_with(
+    system: &System,
+    bounds: Bounds,
+    overheads: Overheads,
+) -> Result<Verdict, AnalysisError> {
     let of = |of: String| move |cause| AnalysisError { of, cause };
-    let workload = Workload::new(system, bounds).map_err(of("the system".into()))?;
+    let workload = Workload::with_overheads(system, bounds, overheads);
+    let workload = workload.map_err(of("the system".into()))?;
     let vcpus =
         system.vcpus.iter().enumerate().map(|(index, vcpu)| {
             workload.vcpu_bound(index).map_err(of(format!("vCPU `{}`", vcpu.id)))
@@ -183,7 +206,7 @@ pub fn analyze(system: &System, bounds: Bounds) -> Result<Verdict, AnalysisError
         let bound = workload.task_bound(index, &mut responses).map_err(of)?;
         tasks[index] = Some(bound);
     }
-    Ok(Verdict { bounds, vcpus, tasks: tasks.into_iter().flatten().collect() })
+    Ok(Verdict { bounds, overheads, vcpus, tasks: tasks.into_iter().flatten().collect() })
 }
 
 impl Workload {
@@ -226,6 +249,7 @@ impl Workload {
             overrun_ns: self.overrun_time(index),
             blocking_ns: self.vcpu_blocking(index, time)?,
             preemption: self.higher_vcpus(index).map(share).collect::<Computed<_>>()?,
+            el2_ns: self.el2_time(index, time),
             period_ns,
         })
     }
@@ -255,6 +279,7 @@ impl Workload {
             remote_blocking_ns: self.remote_blocking(index, responses)?,
             sections: self.sections(index).map(section).collect::<Computed<_>>()?,
             preemption: self.higher_tasks(index).map(share).collect::<Computed<_>>()?,
+            el2_ns: self.el2_time(task.vcpu, time),
             supply_gaps_ns: self.supply_gaps(task.vcpu, time)?,
             jitter_ns: task.jitter,
             deadline_ns: task.period,

@@ -3,6 +3,7 @@
 
 use super::Bounds;
 use super::arithmetic::{Computed, add, sum};
+use super::el2::El2;
 use crate::model::{Ns, Section, ServerKind, Service, System};
 use std::cmp::Reverse;
 use std::ops::Range;
@@ -12,6 +13,8 @@ use std::ops::Range;
 #[derive(Clone, Debug)]
 pub struct Workload {
     pub(super) bounds: Bounds,
+    /// What EL2 takes.
+    pub(super) el2: El2,
     /// How many periods of a task Equations 6 and 11 look at.
     pub(super) reach: u64,
     pub(super) vcpus: Vec<VcpuLoad>,
@@ -85,6 +88,7 @@ impl Workload {
     pub fn new(system: &System, bounds: Bounds) -> Computed<Self> {
         let mut workload = Self {
             bounds,
+            el2: El2::default(),
             reach: 1,
             vcpus: Vec::with_capacity(system.vcpus.len()),
             tasks: Vec::with_capacity(system.tasks.len()),
@@ -114,9 +118,14 @@ impl Workload {
     }
 
     /// Gives a vCPU another budget and period: from 1 ns to the period.
-    pub fn set_server_of(&mut self, vcpu: usize, budget: Ns, period: Ns) {
+    ///
+    /// # Errors
+    /// When EL2 alone takes all of a pCPU, for periods are too short.
+    pub fn set_server_of(&mut self, vcpu: usize, budget: Ns, period: Ns) -> Computed<()> {
+        let other = self.vcpus[vcpu].period != period;
         self.vcpus[vcpu].period = period;
         self.set_budget(vcpu, budget);
+        if other { self.measure_busy() } else { Ok(()) }
     }
 
     /// Looks for response times and waits of tasks up to so many periods, instead

@@ -4,8 +4,8 @@ use super::{Budgets, Least};
 use crate::bounds::Computed;
 use crate::model::{Ns, System};
 
-/// Periods that are tried for each vCPU. Shorter ones always need less budget
-/// until switching costs more; there is no cost of switching in the model.
+/// Periods that are tried for each vCPU. Shorter ones always need less budget until
+/// switching costs more, which it does only where EL2 takes time.
 const PERIODS_NS: [Ns; 7] =
     [1_000_000, 2_000_000, 5_000_000, 10_000_000, 20_000_000, 50_000_000, 100_000_000];
 /// Less than this share of bandwidth is no reason for a shorter period.

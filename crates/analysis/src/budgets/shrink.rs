@@ -41,7 +41,7 @@ impl Budgets {
     pub(super) fn shrink(&mut self, order: usize) -> Computed<Option<usize>> {
         let count = self.servers.len();
         for vcpu in 0..count {
-            self.set(vcpu, self.servers[vcpu].1);
+            self.set(vcpu, self.servers[vcpu].1)?;
         }
         if !self.tasks_hold()? {
             let order: Vec<_> = self.workload.tasks_in_order().collect();
@@ -90,10 +90,10 @@ impl Budgets {
         if less == 0 || less >= budget {
             return Ok(false);
         }
-        self.set(vcpu, less);
+        self.set(vcpu, less)?;
         let holds = self.tasks_hold()?;
         if !holds {
-            self.set(vcpu, budget);
+            self.set(vcpu, budget)?;
         }
         Ok(holds)
     }

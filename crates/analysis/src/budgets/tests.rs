@@ -19,7 +19,7 @@ fn system(server: &str, overrun: bool) -> System {
 }
 
 fn found(system: &System, periods: bool) -> System {
-    match find(system, Bounds::Published, periods).unwrap() {
+    match find(system, Bounds::Published, Overheads::NONE, periods).unwrap() {
         Search::Found(found) => found,
         other => panic!("{other:?}"),
     }
@@ -68,12 +68,12 @@ fn other_periods_need_no_more() {
 fn a_vcpu_that_cannot_be_helped_is_named() {
     let mut late = system("deferrable", true);
     late.tasks[1].period_ns = 10_015_000; // the wait alone is 20 µs
-    let search = find(&late, Bounds::Published, false).unwrap();
+    let search = find(&late, Bounds::Published, Overheads::NONE, false).unwrap();
     assert_eq!(search, Search::TaskCannotBeHelped(1));
     let mut full = system("deferrable", true);
     full.tasks[0].segments[0].wcet_ns = 180_000_000;
     full.tasks[1].segments[0].wcet_ns = 80_000_000;
-    let search = find(&full, Bounds::Published, false).unwrap();
+    let search = find(&full, Bounds::Published, Overheads::NONE, false).unwrap();
     assert!(matches!(search, Search::VcpuDoesNotFit { vcpu: 0, .. }), "{search:?}");
 }
 
@@ -151,7 +151,10 @@ fn of_small_systems_hardly_any_could_have_less() {
     for seed in 0..1_000 {
         let system = small(seed);
         system.check().unwrap();
-        match (find(&system, Bounds::Published, false).unwrap(), least_of_all(&system)) {
+        match (
+            find(&system, Bounds::Published, Overheads::NONE, false).unwrap(),
+            least_of_all(&system),
+        ) {
             (Search::Found(other), Some(least)) => {
                 assert!(analyze(&other, Bounds::Published).unwrap().schedulable());
                 found += 1;

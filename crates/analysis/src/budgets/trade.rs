@@ -26,7 +26,7 @@ impl Budgets {
         if independent(system) {
             return Ok(start);
         }
-        self.restore(servers);
+        self.restore(servers)?;
         for order in 0..STARTS {
             self.trade_on()?;
             if self.first_that_does_not_fit()?.is_none() {
@@ -63,8 +63,8 @@ impl Budgets {
         let mut kept = before.clone();
         let mut more: Ns = grain(period);
         while more < period.saturating_mul(2) && budget < period {
-            self.restore(&before);
-            self.set(vcpu, period.min(budget.saturating_add(more)));
+            self.restore(&before)?;
+            self.set(vcpu, period.min(budget.saturating_add(more)))?;
             // The others first: it would only take back what it was given.
             self.settle(&others)?;
             self.settle(&everybody)?;
@@ -75,7 +75,7 @@ impl Budgets {
             }
             more = more.saturating_mul(2);
         }
-        self.restore(&kept);
+        self.restore(&kept)?;
         Ok(traded)
     }
 

@@ -1,5 +1,6 @@
 //! Arguments of `cassata analyze`.
 
+use super::OverheadArgs;
 use clap::{Args, ValueEnum};
 use std::path::PathBuf;
 
@@ -17,9 +18,13 @@ use std::path::PathBuf;
 /// names it: gcs for one that tasks of several vCPUs use, lcs for one that
 /// stays on one vCPU.
 ///
-/// The bounds are the paper's, so that they can be compared with it. For a
+/// The equations are the paper's, so that they can be compared with it. For a
 /// system that will run, ask for --bounds corrected, as `cassata check` does;
 /// where only the published bounds hold, a line on standard error says so.
+///
+/// The bounds contain what EL2 takes, as it was measured, times a margin; for JSON,
+/// in virtual time, where an instruction is a nanosecond. The paper takes it as
+/// nothing, and so does --no-overheads.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
@@ -51,6 +56,9 @@ pub struct Analyze {
     /// Choose periods of vCPUs too
     #[arg(long, requires = "find_budgets")]
     pub periods: bool,
+    /// What EL2 takes.
+    #[command(flatten)]
+    pub overheads: OverheadArgs,
 }
 
 /// Which equations.

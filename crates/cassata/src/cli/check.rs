@@ -1,5 +1,6 @@
 //! Arguments of `cassata check`.
 
+use super::OverheadArgs;
 use clap::Args;
 use std::path::PathBuf;
 
@@ -7,7 +8,7 @@ use std::path::PathBuf;
 ///
 /// Reads it and every file it names, and tells everything that is wrong:
 /// where, and how to mend it. Exits with 2 if anything is, with 1 if a
-/// deadline it declares cannot be promised.
+/// deadline it declares cannot be promised: the bounds contain what EL2 takes.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Example:
@@ -18,4 +19,7 @@ pub struct Check {
     /// Answer as JSON
     #[arg(long)]
     pub json: bool,
+    /// What EL2 takes.
+    #[command(flatten)]
+    pub overheads: OverheadArgs,
 }

@@ -1,6 +1,7 @@
 //! Arguments of `cassata simulate`.
 
 use super::BoundsKind;
+use super::overheads::margin;
 use clap::{Args, ValueEnum};
 use sim::system::MAX_TIME;
 use std::path::PathBuf;
@@ -51,6 +52,13 @@ pub struct Simulate {
     /// Which equations the bounds are from
     #[arg(long, value_enum, default_value_t = BoundsKind::Published)]
     pub bounds: BoundsKind,
+    /// Let EL2 take time, in the simulation and in the bounds
+    #[arg(long)]
+    pub overheads: bool,
+    /// Multiply what EL2 was measured to take by this
+    #[arg(long, value_name = "FACTOR", default_value = "1.2", value_parser = margin,
+          requires = "overheads")]
+    pub margin: u64,
 }
 
 /// How global resources are accessed.

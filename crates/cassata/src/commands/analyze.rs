@@ -7,16 +7,18 @@ use analysis::answer::Answer;
 use analysis::bounds::{self, Bounds, Verdict};
 use analysis::budgets::{self, Search};
 use analysis::model::System;
+use analysis::overheads::{Overheads, VIRTUAL_INSTRUCTION_PS};
 use lab::bounds::{cannot, overview, servers};
 use miette::{IntoDiagnostic, Result, miette};
 use std::path::Path;
 
 /// Says which deadlines hold.
 pub fn analyze(arguments: &Analyze) -> Result<u8> {
-    let mut system = read(&arguments.file)?;
+    let Described { mut system, measured } = read(&arguments.file)?;
+    let overheads = arguments.overheads.choose(measured);
     let bounds = arguments.bounds.into();
     if arguments.find_budgets {
-        let search = budgets::find(&system, bounds, arguments.periods);
+        let search = budgets::find(&system, bounds, overheads, arguments.periods);
         match search.map_err(|error| miette!("{}: {error}", arguments.file.display()))? {
             Search::Found(found) => {
                 if !arguments.json {
@@ -36,39 +38,60 @@ pub fn analyze(arguments: &Analyze) -> Result<u8> {
             }
         }
     }
-    let verdict = compute(&arguments.file, &system, bounds)?;
+    let verdict = compute(&arguments.file, &system, bounds, overheads)?;
     if arguments.json {
         let answer = Answer::new(&system, &verdict);
         say(&serde_json::to_string_pretty(&answer).into_diagnostic()?);
     } else {
         say(overview(&arguments.file.display().to_string(), &system, &verdict).trim_end());
     }
-    if verdict.schedulable() && !compute(&arguments.file, &system, Bounds::Corrected)?.schedulable()
-    {
+    let corrected = compute(&arguments.file, &system, Bounds::Corrected, overheads)?;
+    if verdict.schedulable() && !corrected.schedulable() {
         note("only as published: with --bounds corrected, not every deadline holds");
     }
     Ok(u8::from(!verdict.schedulable()))
 }
 
 /// Bounds of `system`, which `path` describes.
-pub fn compute(path: &Path, system: &System, bounds: Bounds) -> Result<Verdict> {
-    bounds::analyze(system, bounds).map_err(|error| miette!("{}: {error}", path.display()))
+pub fn compute(
+    path: &Path,
+    system: &System,
+    bounds: Bounds,
+    overheads: Overheads,
+) -> Result<Verdict> {
+    bounds::analyze_with(system, bounds, overheads)
+        .map_err(|error| miette!("{}: {error}", path.display()))
+}
+
+/// vCPUs and tasks, and what EL2 takes where they run.
+pub struct Described {
+    /// The vCPUs and tasks.
+    pub system: System,
+    /// What EL2 takes, given the margin on what was measured, in thousandths.
+    pub measured: Box<dyn FnOnce(u64) -> Overheads>,
 }
 
 /// Reads vCPUs and tasks: JSON, or what a system description says of them.
-pub fn read(path: &Path) -> Result<System> {
+pub fn read(path: &Path) -> Result<Described> {
     if path.extension().is_some_and(|extension| extension == "toml") {
-        return description::load(path)?.timing.ok_or_else(|| {
+        let mut checked = description::load(path)?;
+        let system = checked.timing.take().ok_or_else(|| {
             miette!(
                 help = "give a vCPU a `server` and `tasks`; docs/src/analysis.md has an example",
                 "{}: no vCPU has a budget, so there is nothing to analyse",
                 path.display()
             )
+        })?;
+        return Ok(Described {
+            system,
+            measured: Box::new(move |margin| checked.overheads(margin)),
         });
     }
     let text = description::source(path)?;
-    System::from_json(&text)
-        .map_err(|problem| miette!(help = problem.mend.clone(), "{}: {problem}", path.display()))
+    let system = System::from_json(&text)
+        .map_err(|problem| miette!(help = problem.mend.clone(), "{}: {problem}", path.display()))?;
+    let measured = |margin| Overheads::measured(VIRTUAL_INSTRUCTION_PS, margin);
+    Ok(Described { system, measured: Box::new(measured) })
 }
 
 impl From<BoundsKind> for Bounds {

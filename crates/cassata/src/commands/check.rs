@@ -18,7 +18,8 @@ pub fn check(arguments: &Check) -> Result<u8> {
     let misses = match &checked.timing {
         // The answer is relied on, so it uses the bounds that nothing exceeds.
         Some(system) => {
-            misses(system, &analyze::compute(&checked.path, system, Bounds::Corrected)?)
+            let overheads = arguments.overheads.choose(|margin| checked.overheads(margin));
+            misses(system, &analyze::compute(&checked.path, system, Bounds::Corrected, overheads)?)
         }
         None => Vec::new(),
     };

@@ -1,7 +1,9 @@
 //! `cassata simulate`.
 
-use super::{analyze, say};
+use super::analyze::{self, Described};
+use super::say;
 use crate::cli::Simulate;
+use analysis::overheads::Overheads;
 use lab::progress::Progress;
 use lab::report::timeline::Schedule;
 use lab::simulate::{Options, Simulation, simulate as run};
@@ -10,13 +12,14 @@ use std::path::Path;
 
 /// Simulates a system and shows what was seen beside the bounds.
 pub fn simulate(arguments: &Simulate) -> Result<u8> {
-    let system = analyze::read(&arguments.system)?;
+    let Described { system, measured } = analyze::read(&arguments.system)?;
     let options = Options {
         protocol: arguments.protocol(),
         execution: arguments.execution(),
         seed: arguments.seed,
         until: arguments.limit,
         bounds: arguments.bounds.into(),
+        overheads: if arguments.overheads { measured(arguments.margin) } else { Overheads::NONE },
     };
     let mut progress = Progress::new("simulate");
     let seen = run(&system, &options, &mut progress);

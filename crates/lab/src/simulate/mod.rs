@@ -12,7 +12,8 @@ mod tests;
 
 use crate::progress::Progress;
 use crate::quantity::{count, duration};
-use analysis::bounds::{AnalysisError, Bounds, Verdict, analyze};
+use analysis::bounds::{AnalysisError, Bounds, Verdict, analyze_with};
+use analysis::overheads::Overheads;
 use miette::{IntoDiagnostic, Result};
 use sim::observer::Observer;
 use sim::record::Record;
@@ -39,6 +40,8 @@ pub struct Options {
     pub until: Option<u64>,
     /// Which equations the bounds are from.
     pub bounds: Bounds,
+    /// What EL2 takes, in the simulation and in the bounds.
+    pub overheads: Overheads,
 }
 
 /// What was seen.
@@ -80,11 +83,13 @@ pub fn simulate(
 ) -> Result<Simulation> {
     let (protocol, execution) = (options.protocol, options.execution);
     let verdict = match protocol {
-        Protocol::Vmpcp => Some(analyze(system, options.bounds).into_diagnostic()?),
+        Protocol::Vmpcp => {
+            Some(analyze_with(system, options.bounds, options.overheads).into_diagnostic()?)
+        }
         Protocol::Mpcp => None,
     };
     let of = |cause| AnalysisError { of: "the system".into(), cause };
-    let simulated = model::simulated(system, protocol, execution, options.seed);
+    let simulated = model::simulated(system, protocol, execution, options.overheads, options.seed);
     let simulated = simulated.map_err(of).into_diagnostic()?;
     let longest = simulated.tasks.iter().map(|task| task.period).max().unwrap_or(0);
     let end = options.until.unwrap_or(longest.saturating_mul(100)).min(MAX_TIME);

@@ -5,9 +5,10 @@
 
 use analysis::bounds::{Bounds, Uncomputable, Workload};
 use analysis::model as of;
+use analysis::overheads::Overheads;
 use sched::Duration;
 use sched::server::Server;
-use sim::system::{Execution, Need, Protocol, Segment, System, Task, Vcpu};
+use sim::system::{Costs, Execution, Need, Protocol, Segment, System, Task, Vcpu};
 use std::collections::BTreeSet;
 
 /// The system as the simulator takes it. What a vCPU may overrun in a period is
@@ -20,9 +21,10 @@ pub fn simulated(
     system: &of::System,
     protocol: Protocol,
     execution: Execution,
+    overheads: Overheads,
     seed: u64,
 ) -> Result<System, Uncomputable> {
-    let workload = Workload::new(system, Bounds::Published)?;
+    let workload = Workload::with_overheads(system, Bounds::Published, overheads)?;
     let pcpus = pcpus(system);
     let vcpu = |(index, vcpu): (usize, &of::Vcpu)| Vcpu {
         name: vcpu.id.clone(),
@@ -39,10 +41,27 @@ pub fn simulated(
     Ok(System {
         protocol,
         execution,
+        costs: costs(overheads),
         seed,
         vcpus: system.vcpus.iter().enumerate().map(vcpu).collect(),
         tasks: system.tasks.iter().map(task).collect(),
     })
+}
+
+fn costs(of: Overheads) -> Costs {
+    Costs {
+        release: of.release_ns,
+        switch_on_wake: of.switch_on_wake_ns,
+        switch_on_sleep: of.switch_on_sleep_ns,
+        timer: of.timer_ns,
+        doorbell: of.doorbell_ns,
+        gcs_call: of.gcs_call_ns,
+        grant: of.grant_ns,
+        departure: of.departure_ns,
+        timer_advance: of.timer_advance_ns,
+        duty: of.duty_ns,
+        duty_every: of.duty_every_ns,
+    }
 }
 
 /// The pCPUs that have vCPUs: the cores of the simulation, in this order.
@@ -88,7 +107,8 @@ mod tests {
                      "segments": [{"wcet": 1}, {"wcet": 2, "gcs": "R"}, {"wcet": 3, "lcs": "L"}]},
                     {"id": "u", "vcpu": "b", "period": 80, "priority": 2, "segments": [{"wcet": 4, "gcs": "R"}]}]}"#;
         let system = of::System::from_json(text).unwrap();
-        let simulated = simulated(&system, Protocol::Vmpcp, Execution::Worst, 1).unwrap();
+        let simulated =
+            simulated(&system, Protocol::Vmpcp, Execution::Worst, Overheads::NONE, 1).unwrap();
         simulated.check().unwrap();
         let [a, b] = &simulated.vcpus[..] else { panic!() };
         assert_eq!((a.core, b.core, a.offset), (1, 0, 2));

@@ -2,6 +2,7 @@
 
 use super::*;
 use analysis::model::System as Described;
+use analysis::overheads::Overheads;
 
 const SYSTEM: &str = r#"{"server": "deferrable", "overrun": true,
   "vcpus": [{"id": "a", "pcpu": 0, "budget": 30, "period": 200, "priority": 1},
@@ -13,7 +14,7 @@ const SYSTEM: &str = r#"{"server": "deferrable", "overrun": true,
 
 fn options(protocol: Protocol, until: Option<u64>) -> Options {
     let (execution, bounds) = (Execution::Worst, Bounds::Published);
-    Options { protocol, execution, seed: 0, until, bounds }
+    Options { protocol, execution, seed: 0, until, bounds, overheads: Overheads::NONE }
 }
 
 fn seen(text: &str, protocol: Protocol, until: Option<u64>) -> Simulation {

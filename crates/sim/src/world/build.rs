@@ -1,6 +1,6 @@
 //! From a description to a world in which nothing has happened yet.
 
-use super::{Core, QUANTUM, Vcpu};
+use super::{Core, NEVER, QUANTUM, Vcpu};
 use crate::guest::Guest;
 use crate::system::{Need, Protocol, Refusal, System};
 use crate::task::Active;
@@ -11,7 +11,8 @@ use std::cmp::Reverse;
 impl Core {
     pub(super) fn new() -> Self {
         let scheduler = Scheduler::new();
-        Self { scheduler, since: 0, vcpu: None, task: None, next: 0 }
+        let (next, until, duty) = (0, NEVER, NEVER);
+        Self { scheduler, since: 0, vcpu: None, task: None, next, until, owed: 0, duty }
     }
 
     pub(super) fn receive(

@@ -66,6 +66,7 @@ impl<O: Observer> World<O> {
         }
         let claimant = self.claimant(task);
         let next = held(self.mutexes[resource].unlock(claimant));
+        self.charge(core, self.costs.gcs_call + next.map_or(0, |_| self.costs.grant));
         let next = next.map(|next| self.grant(core, next));
         self.observer.returned(task, resource, next, self.now);
     }
@@ -113,6 +114,7 @@ impl<O: Observer> World<O> {
             let core = self.pending.trailing_zeros() as usize;
             self.pending &= self.pending - 1;
             for vcpu in self.mailboxes[core].take(Message::Vcpus) {
+                self.charge(core, self.costs.doorbell + self.costs.grant);
                 self.attend(vcpu);
             }
             self.dispatch(core);
@@ -136,9 +138,11 @@ impl<O: Observer> World<O> {
                 },
                 _ => None,
             };
-            let end = task.map_or(NEVER, |task| self.now + self.tasks[task].remaining);
+            self.charge_switch(core, vcpu);
             let core = &mut self.cores[core];
-            (core.vcpu, core.task, core.next) = (vcpu, task, until.min(end));
+            let begin = self.now + core.owed;
+            let end = task.map_or(NEVER, |task| begin + self.tasks[task].remaining);
+            (core.vcpu, core.task, core.until, core.next) = (vcpu, task, until, until.min(end));
             return;
         }
     }
@@ -186,6 +190,7 @@ impl<O: Observer> World<O> {
         self.events += 1;
         let Active { vcpu, rank, .. } = self.tasks[task];
         let claimant = self.claimant(task);
+        self.charge(core, self.costs.gcs_call);
         let granted = held(self.mutexes[resource].lock(claimant));
         self.observer.requested(task, resource, granted, self.now);
         if granted {

@@ -5,7 +5,7 @@
 use sched::Duration;
 use sched::server::{Server, ServerKind};
 use sim::observer::Doing;
-use sim::system::{Execution, Need, Protocol, Segment, System, Task, Vcpu};
+use sim::system::{Costs, Execution, Need, Protocol, Segment, System, Task, Vcpu};
 use sim::timeline::{Slice, Timeline};
 use sim::{World, checker::Checker};
 
@@ -35,7 +35,8 @@ pub fn system(protocol: Protocol, mut vcpus: Vec<Vcpu>, mut tasks: Vec<Task>) ->
     for (index, task) in tasks.iter_mut().enumerate() {
         (task.name, task.priority) = (format!("t{index}"), index as u64);
     }
-    System { protocol, execution: Execution::Worst, seed: 0, vcpus, tasks }
+    let (execution, costs) = (Execution::Worst, Costs::default());
+    System { protocol, execution, costs, seed: 0, vcpus, tasks }
 }
 
 /// What happens before `end`; the protocol is kept.

@@ -65,7 +65,10 @@ pub(crate) fn check(draft: &Draft, directory: &Path, problems: &mut Problems) ->
         return None;
     }
     timer_advance::assign(&mut vms, &draft.vms);
-    servers::assign(&mut vms, &draft.vms, timing.as_ref(), problems);
+    servers::assign(&mut vms, &draft.vms);
+    if let Some(timing) = &timing {
+        servers::allow_overruns(&mut vms, &draft.vms, machine.board, timing, problems);
+    }
     let targets = consolidation::targets(&vms, machine.pcpus, problems);
     servers::visitors(&draft.vms, &vms, &targets, problems);
     siblings::check(&draft.vms, &vms, &targets, problems);

@@ -4,14 +4,15 @@ use super::time_in;
 use crate::board::Board;
 use crate::code::Code;
 use crate::draft::server::EXAMPLE;
-use crate::draft::{At, Draft, DraftServer, DraftVcpu, DraftVm, flag};
-use crate::model::{Server, Vm};
+use crate::draft::{At, Draft, DraftServer, DraftVcpu, DraftVm};
+use crate::model::{Server, Vm, overheads};
 use crate::problem::Problems;
 use crate::time::text;
 use crate::topology;
 use abi::system::{MAX_PERIOD_NS, MIN_BUDGET_NS};
 use analysis::bounds::{Bounds, Workload};
 use analysis::model::System;
+use analysis::overheads::DEFAULT_MARGIN_PERMILLE;
 use sched::topology::Placed;
 
 /// A vCPU whose pCPU and priority are known.
@@ -167,41 +168,58 @@ fn stays(me: &Candidate<'_>, server: &DraftServer, problems: &mut Problems) {
     }
 }
 
-/// Gives the vCPUs the servers that are described. `timing`: the model of these vCPUs, in
-/// the same order, which says how long their global critical sections may be.
-pub(super) fn assign(
-    vms: &mut [Vm],
-    drafts: &[DraftVm],
-    timing: Option<&System>,
-    problems: &mut Problems,
-) {
-    let workload = timing.and_then(|system| Workload::new(system, Bounds::Corrected).ok());
-    let mut number = 0;
+/// Gives the vCPUs the servers that are described.
+pub(super) fn assign(vms: &mut [Vm], drafts: &[DraftVm]) {
     for (vm, draft) in vms.iter_mut().zip(drafts) {
         for (vcpu, described) in vm.vcpus.iter_mut().zip(&draft.vcpus) {
-            let Some(server) = &described.server else { continue };
-            let overrun_ns = workload.as_ref().map_or(0, |all| all.overrun_time(number));
-            number += 1;
-            vcpu.server = sound(server, overrun_ns);
-            if let Some(sound) = vcpu.server.filter(|sound| sound.exceeds_period()) {
-                let message = format!(
-                    "with {} of global critical sections, the budget does not fit the period of {}",
-                    text(overrun_ns),
-                    text(sound.period_ns)
-                );
-                let hint = "give it less budget, or `overrun = false`";
-                problems.add(Code::Timing, server.span.clone(), message).hint(hint);
-            }
+            vcpu.server = described.server.as_ref().and_then(sound);
         }
     }
 }
 
-fn sound(server: &DraftServer, overrun_ns: u64) -> Option<Server> {
+fn sound(server: &DraftServer) -> Option<Server> {
     Some(Server {
         kind: *server.kind.as_ref()?.get_ref(),
         budget_ns: *server.budget.as_ref()?.get_ref(),
         period_ns: *server.period.as_ref()?.get_ref(),
-        overrun_ns,
+        overrun_ns: 0,
         offset_ns: server.offset.as_ref().map_or(0, |at| *at.get_ref()),
     })
+}
+
+/// Gives the servers their overruns: what the analysis takes for the longest, with the
+/// usual margin for what EL2 takes. `timing`: the model of these vCPUs, in the same order.
+pub(super) fn allow_overruns(
+    vms: &mut [Vm],
+    drafts: &[DraftVm],
+    board: &Board,
+    timing: &System,
+    problems: &mut Problems,
+) {
+    let overheads = overheads(board, vms, DEFAULT_MARGIN_PERMILLE);
+    let workload = match Workload::with_overheads(timing, Bounds::Corrected, overheads) {
+        Ok(workload) => workload,
+        Err(cause) => {
+            let span = drafts.first().map_or(0..0, |vm| vm.span.clone());
+            problems
+                .add(Code::Timing, span, format!("the servers cannot be analysed: {cause}"))
+                .hint("give servers and tasks longer periods");
+            return;
+        }
+    };
+    let described = drafts.iter().flat_map(|vm| &vm.vcpus).map(|vcpu| &vcpu.server);
+    let vcpus = vms.iter_mut().flat_map(|vm| &mut vm.vcpus).zip(described);
+    let served = vcpus.filter_map(|(vcpu, described)| vcpu.server.as_mut().zip(described.as_ref()));
+    for (number, (server, described)) in served.enumerate() {
+        server.overrun_ns = workload.overrun_time(number);
+        if server.overrun_ns > server.period_ns.saturating_sub(server.budget_ns) {
+            let message = format!(
+                "with {} for global critical sections, the budget does not fit the period of {}",
+                text(server.overrun_ns),
+                text(server.period_ns)
+            );
+            let hint = "give it less budget, or `overrun = false`";
+            problems.add(Code::Timing, described.span.clone(), message).hint(hint);
+        }
+    }
 }

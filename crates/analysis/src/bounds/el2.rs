@@ -1,0 +1,159 @@
+//! What EL2 takes of a pCPU in a window of time.
+//!
+//! Everything that EL2 does on a pCPU is caused by one of these, and each causes a limited
+//! number of visits:
+//!
+//! - a job of one of its tasks: its release, its end, and its global critical sections;
+//! - a period of one of its servers: replenishment, depletion, end of an overrun;
+//! - other duties, which are a distance apart.
+//!
+//! A job that meets its deadline is active for a period at most, so that the jobs active in
+//! a window of length t are ceil(t / T) + 1, and so are the periods of a server. Visits are
+//! not preempted, and none waits while the core does something else. What EL2 does in a window
+//! may have been caused before it, but after EL2 was last idle: the window is lengthened by
+//! the longest time that EL2 is busy without a break.
+
+use super::arithmetic::{Computed, Uncomputable, fixed_point};
+use super::workload::Workload;
+use crate::model::{Ns, Section, System};
+use crate::overheads::Overheads;
+use std::ops::Range;
+
+/// EL2's time on each pCPU. Empty if it takes none.
+#[derive(Clone, Debug, Default)]
+pub(super) struct El2 {
+    overheads: Overheads,
+    /// One for each pCPU that has vCPUs.
+    pcpus: Vec<Pcpu>,
+    /// By vCPU: the index of its pCPU in `pcpus`.
+    pcpu_of: Vec<usize>,
+    /// By task: what EL2 takes for a job.
+    job: Vec<Ns>,
+    /// No time that matters is longer.
+    horizon: Ns,
+}
+
+#[derive(Clone, Debug)]
+struct Pcpu {
+    /// In `on_pcpu`: its vCPUs.
+    vcpus: Range<usize>,
+    /// The longest that EL2 is busy without a break.
+    busy: Ns,
+}
+
+impl El2 {
+    /// Sums up what EL2 takes for each job.
+    fn new(system: &System, overheads: Overheads) -> Self {
+        let of = &overheads;
+        let switch = of.switch_ns();
+        let section = sum([2, 2, 1, 3], [of.gcs_call_ns, of.grant_ns, of.doorbell_ns, switch]);
+        let job = sum([1, 1, 2], [of.release_ns, of.timer_advance_ns, switch]);
+        let jobs = system.tasks.iter().map(|task| {
+            let global = |section| matches!(section, Section::Global(_));
+            let sections = task.segments.iter().filter(|segment| global(segment.section)).count();
+            job.saturating_add(section.saturating_mul(sections as u64))
+        });
+        let longest = system.tasks.iter().map(|task| task.period_ns).max().unwrap_or(0);
+        let servers = system.vcpus.iter().map(|vcpu| vcpu.period_ns).max().unwrap_or(0);
+        Self {
+            overheads,
+            pcpus: Vec::new(),
+            pcpu_of: vec![0; system.vcpus.len()],
+            job: jobs.collect(),
+            horizon: longest.max(servers),
+        }
+    }
+}
+
+/// So many of each of these times.
+fn sum<const N: usize>(counts: [u64; N], times: [Ns; N]) -> Ns {
+    let each = counts.into_iter().zip(times).map(|(count, time)| time.saturating_mul(count));
+    each.fold(0, Ns::saturating_add)
+}
+
+impl Workload {
+    /// Like [`Workload::new`], but EL2 takes time.
+    ///
+    /// # Errors
+    /// When a sum overflows, or EL2 alone takes all of a pCPU.
+    pub fn with_overheads(
+        system: &System,
+        bounds: super::Bounds,
+        overheads: Overheads,
+    ) -> Computed<Self> {
+        let mut workload = Self::new(system, bounds)?;
+        if overheads.is_none() {
+            return Ok(workload);
+        }
+        workload.el2 = El2::new(system, overheads);
+        for vcpu in 0..workload.vcpus.len() {
+            let load = &workload.vcpus[vcpu];
+            let group = load.higher.start..load.lower.end;
+            let known = workload.el2.pcpus.iter().position(|pcpu| pcpu.vcpus == group);
+            workload.el2.pcpu_of[vcpu] = known.unwrap_or(workload.el2.pcpus.len());
+            if known.is_none() {
+                workload.el2.pcpus.push(Pcpu { vcpus: group, busy: 0 });
+            }
+        }
+        workload.measure_busy()?;
+        Ok(workload)
+    }
+
+    /// What EL2 takes.
+    #[must_use]
+    pub fn overheads(&self) -> Overheads {
+        self.el2.overheads
+    }
+
+    /// The longest that EL2 takes of the pCPU of a vCPU in a window of length `time`,
+    /// whatever it is for.
+    #[must_use]
+    pub fn el2_time(&self, vcpu: usize, time: Ns) -> Ns {
+        if self.el2.pcpus.is_empty() {
+            return 0;
+        }
+        let pcpu = &self.el2.pcpus[self.el2.pcpu_of[vcpu]];
+        self.caused_in(pcpu, time.saturating_add(pcpu.busy))
+    }
+
+    /// No window is longer that a bound is computed for.
+    pub(super) fn horizon(&self) -> Ns {
+        self.el2.horizon.saturating_mul(self.reach)
+    }
+
+    /// The longest visits, in sum, that are caused in a window.
+    fn caused_in(&self, pcpu: &Pcpu, time: Ns) -> Ns {
+        let of = &self.el2.overheads;
+        let count = |every: Ns| time.div_ceil(every).saturating_add(1);
+        let duties = match of.duty_every_ns {
+            0 => 0,
+            every => count(every).saturating_mul(of.duty_ns),
+        };
+        let visit = of.timer_ns.saturating_add(of.switch_ns());
+        self.on_pcpu[pcpu.vcpus.clone()].iter().fold(duties, |total, &vcpu| {
+            let vcpu = &self.vcpus[vcpu];
+            // Replenished, depleted, asked once more if it is replenished while it runs, and
+            // stopped in its overrun.
+            let visits = if vcpu.service.overrun { 4 } else { 3 };
+            let periods = count(vcpu.period).saturating_mul(visits).saturating_mul(visit);
+            let tasks = self.on_vcpu[vcpu.tasks.clone()].iter();
+            let jobs = tasks
+                .map(|&task| count(self.tasks[task].period).saturating_mul(self.el2.job[task]));
+            jobs.fold(total.saturating_add(periods), Ns::saturating_add)
+        })
+    }
+
+    /// Computes how long EL2 is busy without a break, for the periods that servers have.
+    ///
+    /// # Errors
+    /// When EL2 alone takes all of a pCPU.
+    pub(super) fn measure_busy(&mut self) -> Computed<()> {
+        let limit = self.el2.horizon;
+        for index in 0..self.el2.pcpus.len() {
+            let pcpu = &self.el2.pcpus[index];
+            let busy = fixed_point(1, limit, |time| Ok(self.caused_in(pcpu, time)))?;
+            self.el2.pcpus[index].busy = busy.ok_or(Uncomputable::NoTime)?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,186 @@
+//! What EL2 takes of a core: a time for each thing that it does.
+//!
+//! The vMPCP equations take the hypervisor as nothing. Here each of its visits has a length,
+//! and [`crate::bounds`] adds, to every window of time on a core, all visits that may fall
+//! into it ([`Workload::el2_time`](crate::bounds::Workload::el2_time)). The derivation stands
+//! in `docs/src/analysis.md`.
+
+use crate::model::Ns;
+use serde::Serialize;
+
+/// Lengths of EL2's visits, nanoseconds. Each is a whole visit at its worst, from the
+/// exception to the guest's next instruction, unless it says "beyond".
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Overheads {
+    /// A timer interrupt or another one that releases a job of the vCPU that runs. Once for
+    /// each job.
+    pub release_ns: Ns,
+    /// A switch to a vCPU that wakes, or that a grant or a replenishment lets run. For each
+    /// job, grant, replenishment, depletion and end of a critical section, for each may make
+    /// another vCPU run; where EL2 goes to sleep instead, the longer of both switches counts.
+    pub switch_on_wake_ns: Ns,
+    /// A switch from a vCPU that goes to sleep. For each job, and each wait for a resource.
+    pub switch_on_sleep_ns: Ns,
+    /// An interrupt of EL2's own timer. For each replenishment, depletion and end of an
+    /// overrun, of each period of each server.
+    pub timer_ns: Ns,
+    /// An interrupt by which another core tells this one to read its mailbox. Once for each
+    /// global critical section: its grant may come from another core.
+    pub doorbell_ns: Ns,
+    /// A call by which a guest begins or ends a global critical section. Two for each.
+    pub gcs_call_ns: Ns,
+    /// What it takes beyond the call or the doorbell to pass a resource on. Two for each
+    /// global critical section: it is granted, and passes the resource on.
+    pub grant_ns: Ns,
+    /// What a switch takes beyond its own length when a vCPU without a budget leaves the core
+    /// for it, or comes back. With each switch; 0 where no vCPU migrates.
+    pub departure_ns: Ns,
+    /// How long before its timer fires a sleeping vCPU has its core. Once for each job.
+    pub timer_advance_ns: Ns,
+    /// A visit for what no declared task and no server asks for: the console, interrupts and
+    /// calls of other vCPUs. Once in each [`duty_every_ns`](Self::duty_every_ns).
+    pub duty_ns: Ns,
+    /// No two visits of that kind begin closer together; 0 if there are none.
+    pub duty_every_ns: Ns,
+}
+
+/// What margins are counted in: this is a margin of 1.
+pub const PER_MILLE: u64 = 1_000;
+/// The margin on what was measured, thousandths, unless another is asked for.
+pub const DEFAULT_MARGIN_PERMILLE: u64 = 1_200;
+/// Picoseconds for an instruction at EL2 where no board is known: virtual time.
+pub const VIRTUAL_INSTRUCTION_PS: u64 = 1_000;
+
+/// Instructions of the visits. Those of `docs/src/measuring.md` are the longest of each kind
+/// that `cassata bench el2` has seen, or the medians where it has no more; a test compares
+/// them with that page. Critical sections are not at EL2 yet: theirs are what they may cost.
+mod instructions {
+    pub const TIMER: u64 = 159;
+    pub const SWITCH_ON_WAKE: u64 = 731;
+    pub const SWITCH_ON_SLEEP: u64 = 599;
+    /// The longer one of departure and return, medians.
+    pub const DEPARTURE: u64 = 456;
+    /// A goal.
+    pub const GCS_CALL: u64 = 250;
+    /// A goal.
+    pub const GRANT: u64 = 250;
+    /// Assumed: a burst of the console, or an interrupt for a vCPU that does not run.
+    pub const DUTY: u64 = 2_000;
+}
+
+/// No two visits for other duties are assumed to begin closer together.
+const DUTY_EVERY_NS: Ns = 100_000;
+
+impl Overheads {
+    /// EL2 takes no time, as in the paper.
+    pub const NONE: Self = Self {
+        release_ns: 0,
+        switch_on_wake_ns: 0,
+        switch_on_sleep_ns: 0,
+        timer_ns: 0,
+        doorbell_ns: 0,
+        gcs_call_ns: 0,
+        grant_ns: 0,
+        departure_ns: 0,
+        timer_advance_ns: 0,
+        duty_ns: 0,
+        duty_every_ns: 0,
+    };
+
+    /// What was measured, on a core that takes `instruction_ps` picoseconds for each
+    /// instruction, times `margin_permille` thousandths. Without a timer advance.
+    #[must_use]
+    pub fn measured(instruction_ps: u64, margin_permille: u64) -> Self {
+        let time = |instructions: u64| {
+            let ps = instructions.saturating_mul(instruction_ps).saturating_mul(margin_permille);
+            ps.div_ceil(1_000 * PER_MILLE)
+        };
+        Self {
+            release_ns: time(instructions::TIMER),
+            switch_on_wake_ns: time(instructions::SWITCH_ON_WAKE),
+            switch_on_sleep_ns: time(instructions::SWITCH_ON_SLEEP),
+            timer_ns: time(instructions::TIMER),
+            doorbell_ns: time(instructions::TIMER),
+            gcs_call_ns: time(instructions::GCS_CALL),
+            grant_ns: time(instructions::GRANT),
+            departure_ns: time(instructions::DEPARTURE),
+            timer_advance_ns: 0,
+            duty_ns: time(instructions::DUTY),
+            duty_every_ns: DUTY_EVERY_NS,
+        }
+    }
+
+    /// Returns true if EL2 takes no time.
+    #[must_use]
+    pub fn is_none(&self) -> bool {
+        *self == Self::NONE
+    }
+
+    /// Returns the longer one of both switches, a departure or return included.
+    #[must_use]
+    pub fn switch_ns(&self) -> Ns {
+        self.switch_on_wake_ns.max(self.switch_on_sleep_ns).saturating_add(self.departure_ns)
+    }
+
+    /// Returns each with its name, as tables and JSON call it.
+    #[must_use]
+    pub const fn named(&self) -> [(&'static str, Ns); 11] {
+        [
+            ("release", self.release_ns),
+            ("switch on wake", self.switch_on_wake_ns),
+            ("switch on sleep", self.switch_on_sleep_ns),
+            ("timer interrupt", self.timer_ns),
+            ("doorbell", self.doorbell_ns),
+            ("gcs call", self.gcs_call_ns),
+            ("grant", self.grant_ns),
+            ("departure", self.departure_ns),
+            ("timer advance", self.timer_advance_ns),
+            ("other duty", self.duty_ns),
+            ("other duties every", self.duty_every_ns),
+        ]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_margin_lengthens_what_was_measured() {
+        let plain = Overheads::measured(1_000, 1_000);
+        assert_eq!((plain.timer_ns, plain.switch_ns()), (159, 731 + 456));
+        let more = Overheads::measured(1_000, 1_200);
+        assert_eq!((more.timer_ns, more.switch_on_wake_ns), (191, 878), "rounded up");
+        assert_eq!(Overheads::measured(500, 1_000).switch_on_sleep_ns, 300);
+        assert!(Overheads::NONE.is_none() && !plain.is_none());
+    }
+
+    /// Two columns of a row of the page: what stands first, and the one named `max`.
+    #[test]
+    fn what_was_measured_is_what_the_page_says() {
+        let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/src/measuring.md");
+        let page = std::fs::read_to_string(page).unwrap();
+        let cells = |line: &str| line.split('|').map(|cell| cell.trim().to_owned()).collect();
+        let rows: Vec<Vec<String>> = page.lines().map(cells).collect();
+        let longest = |kind: &str| -> u64 {
+            let row = rows.iter().find(|row| row.get(1).is_some_and(|cell| cell == kind)).unwrap();
+            let head = rows.iter().find(|row| row.iter().any(|cell| cell == "max")).unwrap();
+            let column = if row.len() == head.len() {
+                head.iter().position(|cell| cell == "max").unwrap()
+            } else {
+                2
+            };
+            row[column].replace(',', "").parse().unwrap()
+        };
+        let measured = [
+            (longest("virtual timer interrupt, no switch"), instructions::TIMER),
+            (longest("switch to a vCPU that its timer wakes"), instructions::SWITCH_ON_WAKE),
+            (longest("switch from a vCPU that goes to sleep"), instructions::SWITCH_ON_SLEEP),
+            (longest("departure, beyond the wake"), instructions::DEPARTURE),
+            (longest("return, beyond the sleep"), instructions::DEPARTURE),
+        ];
+        for (page, here) in measured {
+            assert!(page <= here, "bench el2 saw {page} instructions, the bounds have {here}");
+        }
+    }
+}
