@@ -103,3 +103,44 @@ fn an_answer_that_could_not_be_said_is_an_error() {
     assert_eq!(output.status.code(), Some(2), "{complaint}");
     assert!(complaint.contains("cannot write to standard output"), "{complaint}");
 }
+
+/// 3 ms of a task and two gaps of 7 ms: 17 ms, if EL2 takes nothing.
+#[test]
+fn a_deadline_without_room_for_el2_is_not_promised() {
+    let directory = files();
+    let text = r#"
+board = { kind = "qemu-virt", pcpus = 1, memory = "256M" }
+
+[[vm]]
+name = "rtos"
+kernel = "rtos.bin"
+format = "flat"
+memory = { size = "4M" }
+[[vm.vcpus]]
+pcpu = 0
+priority = 10
+server = { kind = "deferrable", budget = "3ms", period = "10ms" }
+[[vm.vcpus.tasks]]
+name = "t"
+priority = 1
+period = "17ms"
+segments = [{ wcet = "3ms" }]
+"#;
+    fs::write(directory.path().join("a.toml"), text).unwrap();
+    let run = |arguments: &[&str]| command(directory.path(), arguments).output().unwrap();
+    assert_eq!(run(&["check", "a.toml", "--no-overheads"]).status.code(), Some(0));
+    let refused = run(&["check", "a.toml"]);
+    assert_eq!(refused.status.code(), Some(1));
+    let complaint = String::from_utf8_lossy(&refused.stderr);
+    assert!(complaint.contains("task `rtos/t` may miss its deadline of 17 ms"), "{complaint}");
+    let answer = |arguments: &[&str]| -> Value {
+        let output = run(&[&["analyze", "a.toml", "--json"], arguments].concat());
+        serde_json::from_slice(&output.stdout).unwrap()
+    };
+    let [plain, twice] = [&["--no-overheads"][..], &["--margin", "2"]].map(answer);
+    assert_eq!(
+        (&plain["overheads"], &plain["tasks"][0]["response"]),
+        (&Value::Null, &json!(17_000_000))
+    );
+    assert_eq!(twice["overheads"]["timer_ns"], json!(2 * 159));
+}

@@ -19,6 +19,10 @@ use crate::model::{Ns, Section, System};
 use crate::overheads::Overheads;
 use std::ops::Range;
 
+/// How often EL2's timer fires for a server in one period: it is replenished, its budget ends,
+/// the timer is early once if it is replenished while it runs, and its overrun ends.
+const TIMERS: u64 = 4;
+
 /// EL2's time on each pCPU. Empty if it takes none.
 #[derive(Clone, Debug, Default)]
 pub(super) struct El2 {
@@ -132,10 +136,7 @@ impl Workload {
         let visit = of.timer_ns.saturating_add(of.switch_ns());
         self.on_pcpu[pcpu.vcpus.clone()].iter().fold(duties, |total, &vcpu| {
             let vcpu = &self.vcpus[vcpu];
-            // Replenished, depleted, asked once more if it is replenished while it runs, and
-            // stopped in its overrun.
-            let visits = if vcpu.service.overrun { 4 } else { 3 };
-            let periods = count(vcpu.period).saturating_mul(visits).saturating_mul(visit);
+            let periods = count(vcpu.period).saturating_mul(TIMERS).saturating_mul(visit);
             let tasks = self.on_vcpu[vcpu.tasks.clone()].iter();
             let jobs = tasks
                 .map(|&task| count(self.tasks[task].period).saturating_mul(self.el2.job[task]));

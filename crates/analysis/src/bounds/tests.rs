@@ -2,7 +2,8 @@
 //! nanoseconds without a zero too many.
 
 use super::*;
-use crate::model::{Ns, ServerKind, System};
+use crate::model::{Ns, ServerKind, Service, System};
+use crate::overheads::Overheads;
 
 /// v1 and v3 share a pCPU, v2 has one of its own; R is used on all three, Q on
 /// v1 and v3, L only on v2.
@@ -233,4 +234,58 @@ fn below_what_has_no_bound_nothing_has_one() {
     let because = |task: usize| verdict.tasks[task].unbounded_because_of;
     assert_eq!([C, D, G].map(because), [Some(G), Some(G), None]);
     assert_eq!([C, D, G].map(|task| verdict.tasks[task].response_ns), [None; 3]);
+}
+
+/// One vCPU, one task with a gcs of 5. A switch takes 2, all else 1: a job makes EL2 take 16, a
+/// period 12. In any window, that of one instant too, two of each are active.
+fn with_el2(service: Service) -> Workload {
+    let text = r#"{"server": "deferrable", "overrun": false,
+      "vcpus": [{"id": "v", "pcpu": 0, "budget": 40, "period": 200, "priority": 1}],
+      "tasks": [{"id": "t", "vcpu": "v", "period": 1000, "priority": 1,
+                 "segments": [{"wcet": 10}, {"wcet": 5, "gcs": "R"}]}]}"#;
+    let overheads = Overheads {
+        release_ns: 1,
+        switch_on_wake_ns: 2,
+        switch_on_sleep_ns: 1,
+        timer_ns: 1,
+        doorbell_ns: 1,
+        gcs_call_ns: 1,
+        grant_ns: 1,
+        ..Overheads::NONE
+    };
+    let mut system = System::from_json(text).unwrap();
+    system.set_service(0, service);
+    Workload::with_overheads(&system, Bounds::Published, overheads).unwrap()
+}
+
+#[test]
+fn el2_takes_what_jobs_and_periods_cause() {
+    let workload = with_el2(Service { kind: ServerKind::Deferrable, overrun: false });
+    // EL2 is busy for 2 * 16 + 2 * 12 = 56 at a stretch: windows are longer by that.
+    assert_eq!([0, 144, 145, 344, 345].map(|t| workload.el2_time(0, t)), [56, 56, 68, 68, 80]);
+    // 40 and 56; the window of 96 + 56 is within one period.
+    assert_eq!(workload.vcpu_response(0), Ok(Some(96)));
+    // 15, 104 of EL2, and 4 gaps of 160.
+    assert_eq!(workload.task_response(0, &[None]), Ok(Some(759)));
+    // 5 and 92 of EL2, for which 3 budgets are needed.
+    assert_eq!(workload.gcs_response(0), Ok(3 * 160 + 97));
+    assert_eq!(workload.overrun_time(0), 0);
+}
+
+#[test]
+fn an_overrun_contains_what_el2_takes() {
+    let workload = with_el2(Service { kind: ServerKind::Deferrable, overrun: true });
+    assert_eq!(workload.gcs_response(0), Ok(5 + 56));
+    assert_eq!(workload.overrun_time(0), 5 + 56);
+    let workload = with_el2(Service { kind: ServerKind::Periodic, overrun: true });
+    assert_eq!(workload.gcs_response(0), Ok(160 + 5 + 68), "EL2 is busy in the gap, too");
+    assert_eq!(workload.overrun_time(0), 5 + 56);
+}
+
+#[test]
+fn a_core_that_el2_takes_whole_has_no_bounds() {
+    let system = System::from_json(SYSTEM).unwrap();
+    let overheads = Overheads { duty_ns: 10, duty_every_ns: 10, ..Overheads::NONE };
+    let error = analyze_with(&system, Bounds::Published, overheads).unwrap_err();
+    assert_eq!(error.cause, Uncomputable::NoTime);
 }
