@@ -214,8 +214,9 @@ pub(super) fn allow_overruns(
         server.overrun_ns = workload.overrun_time(number);
         if server.overrun_ns > server.period_ns.saturating_sub(server.budget_ns) {
             let message = format!(
-                "with {} for global critical sections, the budget does not fit the period of {}",
-                text(server.overrun_ns),
+                "global critical sections of {} may overrun the budget, which leaves too little of \
+                 the period of {} for them and for what EL2 takes meanwhile",
+                text(workload.global_resource_holding_time(number)),
                 text(server.period_ns)
             );
             let hint = "give it less budget, or `overrun = false`";
