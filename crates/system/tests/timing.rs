@@ -2,6 +2,7 @@
 
 mod support;
 
+use abi::service::hash;
 use analysis::bounds::{Bounds, Workload, analyze};
 use analysis::model::{Section, ServerKind, Service};
 use analysis::overheads::DEFAULT_MARGIN_PERMILLE;
@@ -81,4 +82,73 @@ fn without_budgets_there_is_nothing_to_analyse() {
     let text = "board = { kind = \"qemu-virt\", pcpus = 1, memory = \"256M\" }\n[[vm]]\nname = \"a\"\n\
                 kernel = \"rtos.elf\"\nmemory = { size = \"64M\" }\nvcpus = [{ pcpu = 0, priority = 1 }]\n";
     assert!(support::sound(directory.path(), text).timing.is_none());
+}
+
+#[test]
+fn the_tables_have_what_tasks_share() {
+    let directory = support::files();
+    let checked = support::sound(directory.path(), TEXT);
+    let packed = system::pack(&checked, &support::elf::plain_hypervisor()).unwrap();
+    let mut file = Vec::new();
+    packed.write(&mut file).unwrap();
+    let tables = system::unpack(&file).unwrap().tables;
+    assert_eq!(tables.header.mutex_count, 1, "local resources need none");
+    let mutex = &tables.mutexes[0];
+    assert_eq!((mutex.name, mutex.claimant_count), (hash(b"R"), 2));
+    assert_eq!(mutex.vcpus[..2], [0, 1], "the higher vCPU's task is served first");
+    assert_eq!(mutex.tasks[..2], [hash(b"control") as u32, hash(b"log") as u32]);
+    assert_eq!([0, 1, 2].map(|vcpu: usize| tables.vcpus[vcpu].mutexes), [1, 1, 0]);
+    // Two jobs may fall into a period of 10 ms, each with 100 us and what EL2 takes.
+    let [first, second, without] = [0, 1, 2].map(|vcpu: usize| tables.vcpus[vcpu]);
+    assert_eq!([first, second, without].map(|vcpu| vcpu.gcs_calls), [2, 2, 0]);
+    assert!((200_000..230_000).contains(&first.gcs_ns), "{}", first.gcs_ns);
+    assert_eq!((second.gcs_ns, without.gcs_ns), (first.gcs_ns, 0));
+}
+
+#[test]
+fn there_is_room_for_so_many_mutexes_and_tasks() {
+    let directory = support::files();
+    let segments = |count: usize| -> String {
+        (0..count).map(|n| format!("{{ wcet = \"1us\", gcs = \"R{n}\" }},")).collect()
+    };
+    let tasks = |count: usize| -> String {
+        let task = |n| {
+            format!(
+                "{{ name = \"t{n}\", priority = {n}, period = \"400ms\",
+                   segments = [{{ wcet = \"1us\", gcs = \"R\" }}] }},"
+            )
+        };
+        (0..count).map(task).collect()
+    };
+    let one = |segments: &str| {
+        format!("{{ name = \"t\", priority = 1, period = \"400ms\", segments = [{segments}] }}")
+    };
+    let describe = |tasks: &str| {
+        format!(
+            r#"
+            board = {{ kind = "qemu-virt", pcpus = 1, memory = "256M" }}
+            [[vm]]
+            name = "a"
+            kernel = "rtos.elf"
+            memory = {{ size = "64M" }}
+            [[vm.vcpus]]
+            pcpu = 0
+            priority = 5
+            server = {{ kind = "deferrable", budget = "3ms", period = "10ms" }}
+            tasks = [{tasks}]
+            "#
+        )
+    };
+    for (tasks, problem) in [
+        (one(&segments(16)), None),
+        (one(&segments(17)), Some("more than 16 global resources")),
+        (tasks(56), None),
+        (tasks(57), Some("more than 56 tasks use `R`")),
+    ] {
+        let told = system::load_text(&directory.path().join("s.toml"), &describe(&tasks));
+        match problem {
+            None => assert!(told.is_ok(), "{}", told.unwrap_err().plain()),
+            Some(problem) => assert!(told.unwrap_err().plain().contains(problem)),
+        }
+    }
 }

@@ -6,6 +6,7 @@ use crate::board::Board;
 use crate::code::Code;
 use crate::draft::{At, Draft, DraftServer, DraftTask, flag};
 use crate::problem::{Problems, Span};
+use abi::system::{MAX_CLAIMANTS, MAX_MUTEXES};
 use analysis::model::{Problem, Section, Segment, Service, System, Task, Vcpu, Vcpus};
 use std::cmp::Reverse;
 use std::collections::HashMap;
@@ -28,7 +29,32 @@ pub(super) fn check(
         tell(&problem, &spans, problems);
         return None;
     }
+    mutexes(&system, &spans, problems);
     Some(system)
+}
+
+/// EL2's tables have room for so many mutexes, and so many tasks of each.
+fn mutexes(system: &System, spans: &Spans, problems: &mut Problems) {
+    let holds = |task: &Task, resource| {
+        task.segments.iter().any(|segment| segment.section == Section::Global(resource))
+    };
+    let mut count = 0;
+    for (resource, name) in system.resources.iter().enumerate() {
+        let mut claimants =
+            (0..system.tasks.len()).filter(|&task| holds(&system.tasks[task], resource));
+        let Some(first) = claimants.next() else { continue };
+        count += 1;
+        if count == MAX_MUTEXES + 1 {
+            let message = format!("there are more than {MAX_MUTEXES} global resources");
+            let hint = "make resources local that tasks of one vCPU use (`lcs`)";
+            problems.add(Code::TooMany, spans.tasks[first].clone(), message).hint(hint);
+        }
+        if let Some(beyond) = claimants.nth(MAX_CLAIMANTS - 1) {
+            let message = format!("more than {MAX_CLAIMANTS} tasks use `{name}`");
+            let hint = "let tasks of one vCPU share what they do with it";
+            problems.add(Code::TooMany, spans.tasks[beyond].clone(), message).hint(hint);
+        }
+    }
 }
 
 /// Where vCPUs and tasks of the model stand in the text.

@@ -1,15 +1,17 @@
 //! Global critical sections: which vCPUs may have them and for how long, and the mutexes of
 //! the resources that their tasks share. All of it follows from the tasks that are described.
 
-use crate::model::Checked;
+use crate::model::{Checked, overheads};
 use abi::service::hash;
 use abi::system::{Mutex, System};
 use analysis::model::{self, Section, Task};
+use analysis::overheads::{DEFAULT_MARGIN_PERMILLE, Overheads};
 use std::cmp::Reverse;
 
 /// Writes what `checked` says of tasks into the tables, which hold its vCPUs already.
 pub(super) fn write(tables: &mut System, checked: &Checked) {
     let Some(timing) = &checked.timing else { return };
+    let el2_ns = el2_ns(&overheads(checked.machine.board, &checked.vms, DEFAULT_MARGIN_PERMILLE));
     // Where each vCPU of the model stands in the tables.
     let mut places = Vec::new();
     for vm in &checked.vms {
@@ -19,7 +21,7 @@ pub(super) fn write(tables: &mut System, checked: &Checked) {
     for (index, vcpu) in timing.vcpus.iter().enumerate() {
         let Some(place) = place(index) else { continue };
         let table = &mut tables.vcpus[place];
-        let demand = demand(timing, index, vcpu.period_ns);
+        let demand = demand(timing, index, vcpu.period_ns, el2_ns);
         table.gcs_ns = demand.time_ns.min(table.budget_ns + table.overrun_ns);
         table.gcs_calls = demand.sections;
     }
@@ -62,16 +64,23 @@ struct Demand {
     sections: u32,
 }
 
+/// Returns what EL2 may take while a section raises a vCPU: to begin and to end it, to be granted
+/// the resource and to pass it on.
+fn el2_ns(overheads: &Overheads) -> u64 {
+    let Overheads { gcs_call_ns, grant_ns, doorbell_ns, .. } = *overheads;
+    2 * (gcs_call_ns + grant_ns + overheads.switch_ns()) + doorbell_ns
+}
+
 /// Returns the most that fits into a stretch. Every job ends before the next one of its task is
 /// released, so in a stretch of length t there are at most ⌈t / T⌉ + 1 of them.
-fn demand(timing: &model::System, vcpu: usize, stretch_ns: u64) -> Demand {
+fn demand(timing: &model::System, vcpu: usize, stretch_ns: u64, el2_ns: u64) -> Demand {
     let mut demand = Demand { time_ns: 0, sections: 0 };
     for task in timing.tasks.iter().filter(|task| task.vcpu == vcpu) {
         let jobs = stretch_ns.div_ceil(task.period_ns) + 1;
         for segment in &task.segments {
             if let Section::Global(_) = segment.section {
                 demand.time_ns =
-                    demand.time_ns.saturating_add(jobs.saturating_mul(segment.wcet_ns));
+                    demand.time_ns.saturating_add(jobs.saturating_mul(segment.wcet_ns + el2_ns));
                 demand.sections = demand.sections.saturating_add(jobs as u32);
             }
         }
