@@ -112,7 +112,7 @@ fn table_markup(table: &Table) -> Markup {
                 @for row in &table.rows { tr { @for (column, cell) in row.iter().enumerate() {
                     @match (column, cell.as_str()) {
                         (0, _) => th scope="row" { (cell) },
-                        (_, "holds") => td.good { (cell) },
+                        (_, "holds" | "agrees") => td.good { (cell) },
                         (_, "FAILS") => td.bad { (cell) },
                         _ => td { (cell) },
                     }

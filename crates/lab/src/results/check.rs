@@ -20,6 +20,8 @@ pub struct Check {
     #[serde(serialize_with = "as_text")]
     pub goal: Goal,
     holds: bool,
+    #[serde(skip)]
+    is_statement: bool,
 }
 
 /// What is demanded of a figure.
@@ -40,12 +42,34 @@ impl Check {
     pub fn new(name: &str, value: impl Into<Option<f64>>, unit: &str, goal: Goal) -> Self {
         let value = value.into();
         let holds = value.is_some_and(|value| goal.met_by(value));
-        Self { name: name.into(), value, unit: unit.into(), goal, holds }
+        let (name, unit) = (name.into(), unit.into());
+        Self { name, value, unit, goal, holds, is_statement: false }
     }
 
     /// Something that must have happened: 1 when it did.
     pub fn done(name: &str, done: bool) -> Self {
         Self::new(name, f64::from(u8::from(done)), "", Goal::Exactly(1.0))
+    }
+
+    /// Makes it a statement of a paper about its own figures: that ours do not agree is a
+    /// finding, not a fault.
+    pub fn as_statement(self) -> Self {
+        Self { is_statement: true, ..self }
+    }
+
+    /// Returns true when it is a demand on us that is not met.
+    pub fn fails(&self) -> bool {
+        !self.holds && !self.is_statement
+    }
+
+    /// Returns in a word how it came out.
+    pub fn verdict(&self) -> &'static str {
+        match (self.is_statement, self.holds) {
+            (false, true) => "holds",
+            (false, false) => "FAILS",
+            (true, true) => "agrees",
+            (true, false) => "differs",
+        }
     }
 
     /// Whether the demand is met.

@@ -70,9 +70,8 @@ impl Outcome {
     pub fn table(&self) -> Table {
         let mut table = Table::new("Checks", ["", "value", "goal", ""]);
         for check in &self.checks {
-            let mark = if check.holds() { "holds" } else { "FAILS" };
             let goal = check.goal.to_string();
-            table.row([check.name.clone(), check.value_text(), goal, mark.into()]);
+            table.row([check.name.clone(), check.value_text(), goal, check.verdict().into()]);
         }
         table
     }
@@ -89,10 +88,10 @@ impl Outcome {
         self.holds
     }
 
-    /// Returns the process's exit code: 0 when all checks hold or the result is only
+    /// Returns the process's exit code: 0 when all demands are met or the result is only
     /// to be reported, else 1.
     pub fn exit_code(&self, report_only: bool) -> u8 {
-        u8::from(!self.holds && !report_only)
+        u8::from(!report_only && self.checks.iter().any(Check::fails))
     }
 }
 
