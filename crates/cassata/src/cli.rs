@@ -4,8 +4,6 @@ mod analyze;
 mod bench;
 mod build;
 mod check;
-mod demo;
-mod experiment;
 mod overheads;
 mod run;
 mod simulate;
@@ -14,11 +12,9 @@ mod values;
 mod vtime;
 
 pub use analyze::{Analyze, BoundsKind};
-pub use bench::Bench;
+pub use bench::{Asked, Bench, Demo};
 pub use build::Build;
 pub use check::Check;
-pub use demo::Demo;
-pub use experiment::{Experiment, Paper, Vmpcp};
 pub use overheads::OverheadArgs;
 pub use run::Run;
 pub use simulate::Simulate;
@@ -66,7 +62,6 @@ pub enum Command {
     Run(Run),
     Check(Check),
     Analyze(Analyze),
-    Experiment(Experiment),
     Simulate(Simulate),
     Vtime(Vtime),
 }
@@ -93,8 +88,10 @@ mod tests {
         let Command::Demo(demo) = parse("cassata demo --runs 1 --report-only").unwrap() else {
             panic!()
         };
-        assert_eq!((demo.runs, demo.report_only), (Some(1), true));
-        assert_eq!(demo.seconds, Duration::from_secs(60));
+        let Asked { experiment, options, answer } = demo.0;
+        assert_eq!((experiment.label().name, answer.report_only), ("demo", true));
+        assert_eq!(options.get_one("runs"), Some(&1_u16));
+        assert_eq!(options.get_one("seconds"), Some(&Duration::from_secs(60)));
         let Command::Run(run) = parse("cassata run a.toml --for 2.5 --json f.json").unwrap() else {
             panic!()
         };
@@ -115,12 +112,15 @@ mod tests {
             panic!()
         };
         assert_eq!((analyze.json, analyze.bounds), (true, BoundsKind::Corrected));
-        let Command::Experiment(Experiment { paper: Paper::Vmpcp(vmpcp) }) =
-            parse("cassata experiment vmpcp --figure 9 --tasksets 100").unwrap()
-        else {
-            panic!()
-        };
-        assert_eq!((vmpcp.figures, vmpcp.tasksets, vmpcp.seed), (vec![9], 100, 1));
+        let line = "cassata bench schedulability --figure 9 --tasksets 100 --quick";
+        let Command::Bench(Bench { asked }) = parse(line).unwrap() else { panic!() };
+        let (name, options) = (asked.experiment.label().name, asked.options);
+        assert_eq!((name, options.get_flag("quick")), ("schedulability", true));
+        assert_eq!(options.get_many("figures").unwrap().collect::<Vec<&u32>>(), [&9]);
+        assert_eq!(
+            (options.get_one("tasksets"), options.get_one("seed")),
+            (Some(&100_u64), Some(&1_u64))
+        );
         let line =
             "cassata simulate a.json --for 1.5ms --trace t.svg --protocol mpcp --execution 50";
         let Command::Simulate(told) = parse(line).unwrap() else { panic!() };
@@ -147,9 +147,11 @@ mod tests {
             ("cassata vtime --mhz 0 -- q", "10000"),
             ("cassata bench el3", "el2"),
             ("cassata bench vtme", "vtime"),
-            ("cassata experiment vmpcp --figure 5", "6..=10"),
-            ("cassata experiment vmpcp --tasksets 0", "--tasksets"),
-            ("cassata experiment vmpcp --case-study --figure 6", "--case-study"),
+            ("cassata bench schedulability --figure 5", "6..=10"),
+            ("cassata bench schedulability --tasksets 0", "--tasksets"),
+            ("cassata bench case-study --figure 6", "--figure"),
+            ("cassata demo --runs 1 --write-docs", "--write-docs"),
+            ("cassata demo --real-time --write-docs", "--write-docs"),
             ("cassata analyze a.json --bounds best", "corrected"),
             ("cassata analyze a.json --periods", "--find-budgets"),
             ("cassata simulate a.json --for 0s", "at least 1 ns"),
@@ -166,10 +168,13 @@ mod tests {
 
     #[test]
     fn every_command_teaches_by_example() {
-        for command in Cli::command().get_subcommands() {
+        let cli = Cli::command();
+        let bench = cli.find_subcommand("bench").unwrap();
+        for command in cli.get_subcommands().chain(bench.get_subcommands()) {
             let examples = command.get_after_help().map(ToString::to_string).unwrap_or_default();
-            let call = format!("cassata {}", command.get_name());
-            assert!(examples.contains(&call), "{call}");
+            let name = command.get_name();
+            let calls = ["", "bench "].map(|before| format!("cassata {before}{name}"));
+            assert!(calls.iter().any(|call| examples.contains(call)), "{name}");
         }
     }
 }

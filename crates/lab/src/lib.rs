@@ -17,7 +17,6 @@
 //! | [`results`] | what an experiment found, and whether that was demanded |
 //! | [`report`] | the same as a page worth looking at |
 //! | [`figures`] | what an observer saw, as figures and tables |
-//! | [`experiment`] | experiments of published papers, repeated |
 //! | [`bounds`] | which deadlines hold and why, as tables |
 //! | [`run`] | what is said of any system that has run |
 //! | [`demo`] | Linux and FreeRTOS share cores |
@@ -38,7 +37,6 @@ pub mod console;
 pub mod dataset;
 pub mod demo;
 pub mod documents;
-pub mod experiment;
 pub mod figures;
 pub mod guests;
 pub mod interrupt;

@@ -22,6 +22,16 @@ pub fn duration(time: Duration) -> String {
     format!("{value:.digits$} {unit}")
 }
 
+/// A positive number of seconds, fractions allowed, as an option's value.
+///
+/// # Errors
+/// When it is none; says what it must be.
+pub fn seconds(text: &str) -> Result<Duration, String> {
+    let seconds: f64 = text.parse().map_err(|_| "not a number of seconds".to_owned())?;
+    let time = Duration::try_from_secs_f64(seconds).ok().filter(|time| !time.is_zero());
+    time.ok_or_else(|| "must be more than 0 seconds, and less than for ever".to_owned())
+}
+
 /// Thousands set apart: `12,001`.
 pub fn count(number: u64) -> String {
     indicatif::HumanCount(number).to_string()

@@ -1,8 +1,8 @@
 //! Arguments of `cassata run`.
 
-use super::values::seconds;
 use clap::Args;
 use lab::console::connection::Request;
+use lab::quantity::seconds;
 use std::path::PathBuf;
 use std::time::Duration;
 

@@ -1,12 +1,12 @@
 //! `cassata run`.
 
-use super::{description, interrupt, publish, virtual_time};
+use super::{description, interrupt, publish};
 use crate::cli::Run;
 use crate::messages::note;
 use crate::place;
 use lab::bundle::channel;
 use lab::console::connection::{Connections, Line, Seat};
-use lab::machine::Time;
+use lab::machine::{Time, VirtualTime};
 use lab::qemu::Qemu;
 use lab::results::{Directory, has_place, write_json};
 use lab::session::Session;
@@ -35,7 +35,11 @@ pub fn run(arguments: &Run) -> Result<u8> {
     let connections = connections(arguments, &checked)?;
     let directory = directory(&name, &arguments.system)?;
     let bundle = description::pack(&checked, &directory.path().join("system.elf"))?;
-    let time = if arguments.vtime { virtual_time(&qemu, &directory)? } else { Time::Real };
+    let time = if arguments.vtime {
+        Time::Virtual(VirtualTime::new(&place::instrument()?, &qemu, directory.path())?)
+    } else {
+        Time::Real
+    };
     connections.about().iter().for_each(|about| note(about));
     let run = Session::of(&bundle, &qemu, &time, directory.path())
         .within(limit(arguments, &connections))

@@ -1,17 +1,19 @@
 //! What an experiment is, and how one is conducted: its cases are run, or found where an
 //! earlier run has kept them, and what they brought is answered.
 
-use super::Tell;
 use super::campaign::{Campaign, Findings, make};
 use super::inputs::Inputs;
 use super::store::{Case, Measured, Store};
+use super::{Label, Tell};
 use crate::answer::Answer;
 use crate::progress::Progress;
 use crate::results::Check;
 use crate::suite::Bench;
-use miette::{Result, miette};
+use clap::{ArgMatches, Args, Command};
+use miette::{IntoDiagnostic, Result, miette};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
+use std::fmt::Debug;
 use std::path::Path;
 
 /// How thoroughly to measure.
@@ -23,24 +25,28 @@ pub enum Extent {
     Quick,
 }
 
-/// What to measure.
-#[derive(Clone, Debug)]
-pub struct Request {
-    /// How thoroughly.
-    pub extent: Extent,
-    /// Measure again what is known.
-    pub fresh: bool,
-    /// Only cases whose names begin so; `None` for all.
-    pub only: Option<String>,
+/// What can be asked of every experiment that has cases.
+#[derive(Args, Clone, Debug)]
+struct Request {
+    /// Measure less, where it would take long
+    #[arg(long)]
+    quick: bool,
+    /// Measure again what has been measured already
+    #[arg(long)]
+    fresh: bool,
+    /// Only the cases whose names begin so; one that does not exist makes it
+    /// tell those that do
+    #[arg(long = "point", value_name = "NAME")]
+    only: Option<String>,
 }
 
-/// A measurement with goals. A new one is a folder that implements this, and a line in
-/// [`super::all`].
-pub trait Experiment: Sync {
-    /// The name on the command line and of the directory of its results.
-    const NAME: &'static str;
-    /// What it shows, for the command line's help.
-    const ABOUT: &'static str;
+/// A measurement that is made of cases, each of which is kept and used again. A new one is a
+/// folder that implements this, and a line in [`super::all`].
+pub trait Experiment: Debug + Sync {
+    /// What it is called.
+    const LABEL: Label;
+    /// Its own options on the command line; `()` for none.
+    type Options: Args;
     /// One run of a machine.
     type Case: Case;
     /// What a run brought.
@@ -58,7 +64,7 @@ pub trait Experiment: Sync {
     }
 
     /// Returns the cases, in the order in which they are run.
-    fn cases(&self, extent: Extent) -> Vec<Self::Case>;
+    fn cases(&self, extent: Extent, options: &Self::Options) -> Vec<Self::Case>;
 
     /// Runs a case with its files in the directory of `bench`, and tells how far it is.
     ///
@@ -73,58 +79,62 @@ pub trait Experiment: Sync {
     fn answer(&self, found: Findings<Self::Seen>, bench: &Bench) -> Result<Answer>;
 }
 
-/// An experiment, whatever its cases are.
-pub trait Conduct: Sync {
-    /// Returns its name.
-    fn name(&self) -> &'static str;
+/// An experiment, whatever it is made of. One that has no cases implements this itself.
+pub trait Conduct: Debug + Sync {
+    /// Returns what it is called.
+    fn label(&self) -> Label;
 
-    /// Returns what it shows.
-    fn about(&self) -> &'static str;
+    /// Adds its options to those of `command`.
+    fn options(&self, command: Command) -> Command;
 
-    /// Checks that there is something to measure.
+    /// Checks that there is something to measure with the options of a call.
     ///
     /// # Errors
     /// When no case is called so; names those that are there.
-    fn check(&self, request: &Request) -> Result<()>;
+    fn check(&self, _: &ArgMatches) -> Result<()> {
+        Ok(())
+    }
 
-    /// Measures and answers. What an earlier run has measured with the same inputs is not
-    /// measured again.
+    /// Measures and answers, with its files in the directory of `bench`. What an earlier run
+    /// has measured with the same inputs is not measured again.
     ///
     /// # Errors
     /// When there is no such case, files cannot be read or written, and on Ctrl-C. A case
     /// that fails is no error: its goals are not met.
-    fn conduct(&self, request: &Request, bench: &Bench, progress: &mut Progress) -> Result<Answer>;
+    fn conduct(&self, options: &ArgMatches, bench: &Bench) -> Result<Answer>;
 }
 
 impl<E: Experiment> Conduct for E {
-    fn name(&self) -> &'static str {
-        E::NAME
+    fn label(&self) -> Label {
+        E::LABEL
     }
 
-    fn about(&self) -> &'static str {
-        E::ABOUT
+    fn options(&self, command: Command) -> Command {
+        Request::augment_args(E::Options::augment_args(command))
     }
 
-    fn check(&self, request: &Request) -> Result<()> {
-        asked(self.cases(request.extent), request).map(drop)
+    fn check(&self, options: &ArgMatches) -> Result<()> {
+        cases(self, options).map(drop)
     }
 
-    fn conduct(&self, request: &Request, bench: &Bench, progress: &mut Progress) -> Result<Answer> {
+    fn conduct(&self, options: &ArgMatches, bench: &Bench) -> Result<Answer> {
         let directory = bench.directory.join("cases");
         make(&directory)?;
         let inputs = self.inputs(bench)?;
         let store = Store::new(directory, inputs.clone());
-        let (asked, others) = asked(self.cases(request.extent), request)?;
+        let (asked, others) = cases(self, options)?;
         let host = std::thread::available_parallelism().map_or(1, usize::from);
         let campaign = Campaign {
             store: &store,
-            fresh: request.fresh,
+            fresh: read::<Request>(options)?.fresh,
             side_by_side: self.side_by_side().min(host),
             interrupt: &bench.interrupt,
         };
         let run =
             |case: &E::Case, logs: &Path, tell: Tell<'_>| self.run(case, &bench.at(logs), tell);
-        let mut found = campaign.run(&asked, progress, run)?;
+        let mut progress = Progress::new(&format!("bench {}", E::LABEL.name));
+        let mut found = campaign.run(&asked, &mut progress, run)?;
+        drop(progress);
         found.all += others.len();
         // What is known of the others is shown too: a case is compared with them.
         let known: Vec<E::Seen> = others.iter().filter_map(|case| store.find(case)).collect();
@@ -153,11 +163,29 @@ fn conclude<M: Measured>(answer: &mut Answer, found: &Findings<M>) {
     outcome.check(Check::done("every case asked for was measured", found.failures.is_empty()));
 }
 
-/// Returns the cases that were asked for, and all others.
-fn asked<C: Case>(cases: Vec<C>, request: &Request) -> Result<(Vec<C>, Vec<C>)> {
-    let Some(only) = &request.only else { return Ok((cases, Vec::new())) };
+/// Reads options that stand on the command line.
+///
+/// # Errors
+/// When the command line was parsed for other options.
+pub(super) fn read<O: Args>(options: &ArgMatches) -> Result<O> {
+    O::from_arg_matches(options).into_diagnostic()
+}
+
+/// Cases that were asked for, and all others.
+type Parted<C> = (Vec<C>, Vec<C>);
+
+/// Parts the cases of `experiment` by what was asked for.
+fn cases<E: Experiment>(experiment: &E, options: &ArgMatches) -> Result<Parted<E::Case>> {
+    let (request, own) = (read::<Request>(options)?, read(options)?);
+    let extent = if request.quick { Extent::Quick } else { Extent::Full };
+    asked(experiment.cases(extent, &own), request.only.as_deref())
+}
+
+/// Parts `cases`: asked for are those whose names begin with `only`, or all.
+fn asked<C: Case>(cases: Vec<C>, only: Option<&str>) -> Result<Parted<C>> {
+    let Some(only) = only else { return Ok((cases, Vec::new())) };
     let (asked, others): (Vec<_>, Vec<_>) =
-        cases.into_iter().partition(|case| case.name().starts_with(only.as_str()));
+        cases.into_iter().partition(|case| case.name().starts_with(only));
     if asked.is_empty() {
         let names: Vec<_> = others.iter().map(Case::name).collect();
         return Err(miette!(help = names_like(only, &names), "no case is called `{only}`"));
@@ -193,16 +221,11 @@ mod tests {
         names.map(|name| Plain(name.into(), 0)).into()
     }
 
-    fn request(only: &str) -> Request {
-        Request { extent: Extent::Full, fresh: false, only: Some(only.into()) }
-    }
-
     #[test]
     fn a_case_is_found_by_the_beginning_of_its_name() {
-        let (found, others) = asked(plan(), &request("throughput-none")).unwrap();
+        let (found, others) = asked(plan(), Some("throughput-none")).unwrap();
         assert_eq!((found.len(), others.len()), (1, 2));
-        let help =
-            |only: &str| asked(plan(), &request(only)).unwrap_err().help().unwrap().to_string();
+        let help = |only| asked(plan(), Some(only)).unwrap_err().help().unwrap().to_string();
         let of_wanted = help("throughput-nothing");
         assert!(of_wanted.contains("throughput-none-f5"), "{of_wanted}");
         assert!(!of_wanted.contains("latency-none"), "{of_wanted}");

@@ -22,6 +22,12 @@ impl Inputs {
         Self(BTreeMap::from([qemu])).files("instrument", &[bench.instrument.path()])
     }
 
+    /// Begins with this program, where a figure depends on nothing else.
+    pub fn program() -> Result<Self> {
+        let path = std::env::current_exe().into_diagnostic();
+        Self(BTreeMap::new()).files("program", &[&path.wrap_err("where is this program?")?])
+    }
+
     /// Adds files.
     pub fn files(mut self, name: &str, files: &[&Path]) -> Result<Self> {
         let mut sum = crc32fast::Hasher::new();

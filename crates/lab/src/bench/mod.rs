@@ -1,28 +1,54 @@
-//! Benches: measurements with goals, written as every result is.
+//! Benches: experiments, each of which answers as every result is written.
 //!
 //! | module | story |
 //! | --- | --- |
-//! | `experiment` | what an experiment is, and how one is conducted |
+//! | `experiment` | what an experiment is, and how one that is made of cases is conducted |
 //! | `campaign`, `store`, `inputs` | its cases are run, and what is known is not run again |
 //! | `sample` | several runs of the same |
-//! | `el2`, `lhp`, `vtime` | the experiments |
+//! | `el2`, `lhp`, `vtime` | the hypervisor, its policies, virtual time |
+//! | `schedulability`, `case_study` | a published paper's experiments, repeated |
+//! | `demo` | the demonstration |
 
 mod campaign;
+mod case_study;
+mod demo;
 pub(crate) mod el2;
 mod experiment;
 mod inputs;
 pub(crate) mod lhp;
 mod sample;
+mod schedulability;
 mod store;
 pub(crate) mod vtime;
 
-pub use experiment::{Conduct, Experiment, Extent, Request};
+pub use demo::Demonstration;
+pub use experiment::{Conduct, Experiment, Extent};
 
 use crate::view::{Scene, View};
 
 /// Returns every experiment that `cassata bench` knows.
-pub fn all() -> [&'static dyn Conduct; 3] {
-    [&el2::Cost, &lhp::LockHolders, &vtime::Repeatability]
+pub fn all() -> [&'static dyn Conduct; 6] {
+    [
+        &el2::Cost,
+        &vtime::Repeatability,
+        &lhp::LockHolders,
+        &schedulability::Schedulability,
+        &case_study::Study,
+        &Demonstration,
+    ]
+}
+
+/// How an experiment is called, and what the command line's help says of it.
+#[derive(Clone, Copy, Debug)]
+pub struct Label {
+    /// Its name on the command line and that of the directory of its results.
+    pub name: &'static str,
+    /// What it shows, in a line.
+    pub about: &'static str,
+    /// What it does, in paragraphs.
+    pub details: &'static str,
+    /// Calls that teach what it can do, a line each.
+    pub examples: &'static str,
 }
 
 /// What is told how far a machine is.
@@ -43,9 +69,8 @@ mod tests {
     use std::collections::BTreeSet;
 
     #[test]
-    fn every_experiment_has_a_name_of_its_own_and_says_what_it_is_about() {
-        let names: BTreeSet<_> = super::all().iter().map(|one| one.name()).collect();
+    fn every_experiment_has_a_name_of_its_own() {
+        let names: BTreeSet<_> = super::all().iter().map(|one| one.label().name).collect();
         assert_eq!(names.len(), super::all().len());
-        assert!(super::all().iter().all(|one| one.about().len() > 20));
     }
 }

@@ -17,10 +17,10 @@ mod size;
 mod smoke;
 mod visits;
 
-use super::Tell;
 use super::campaign::Findings;
 use super::experiment::{Experiment, Extent};
 use super::inputs::Inputs;
+use super::{Label, Tell};
 use crate::answer::Answer;
 use crate::dataset::{Dataset, Unit};
 use crate::figures::histogram_data;
@@ -52,8 +52,15 @@ const US: f64 = 1e6 / VirtualTime::COUNTER_HZ as f64;
 pub struct Cost;
 
 impl Experiment for Cost {
-    const NAME: &'static str = "el2";
-    const ABOUT: &'static str = "What the hypervisor costs";
+    const LABEL: Label = Label {
+        name: "el2",
+        about: "What the hypervisor costs",
+        details: "Counts the instructions at EL2 for each kind of visit, by provoking every one \
+                  some ten thousand times, and the hypervisor's bytes and lines; and measures \
+                  what interrupt priority separation is worth.",
+        examples: "  cassata bench el2\n  cassata bench el2 --point switch",
+    };
+    type Options = ();
     type Case = Case;
     type Seen = Seen;
 
@@ -69,7 +76,7 @@ impl Experiment for Cost {
     }
 
     /// The extent is the same for all: it takes tens of seconds.
-    fn cases(&self, _: Extent) -> Vec<Case> {
+    fn cases(&self, _: Extent, (): &()) -> Vec<Case> {
         let demos = [true, false].map(|separation| Case::Demo { separation });
         events::cases(EVENTS).into_iter().chain(migration::cases()).chain(demos).collect()
     }
@@ -299,7 +306,7 @@ mod tests {
 
     #[test]
     fn no_two_boots_share_a_name() {
-        let cases = Cost.cases(Extent::Full);
+        let cases = Cost.cases(Extent::Full, &());
         let names: std::collections::BTreeSet<_> = cases.iter().map(Case::name).collect();
         assert_eq!((names.len(), cases.len()), (14, 14));
         assert!(names.contains("switch-20000") && names.contains("migrate-at-once-500"));

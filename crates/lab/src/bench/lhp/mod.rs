@@ -24,10 +24,10 @@ mod run;
 mod smoke;
 mod throughput;
 
-use super::Tell;
 use super::campaign::Findings;
 use super::experiment::Extent;
 use super::inputs::Inputs;
+use super::{Label, Tell};
 use crate::answer::Answer;
 use crate::guests::Images;
 use crate::results::Check;
@@ -43,8 +43,17 @@ pub use smoke::scenario;
 pub struct LockHolders;
 
 impl super::Experiment for LockHolders {
-    const NAME: &'static str = "lhp";
-    const ABOUT: &'static str = "What becomes of Linux when the RTOS preempts a lock holder";
+    const LABEL: Label = Label {
+        name: "lhp",
+        about: "What becomes of Linux when the RTOS preempts a lock holder",
+        details: "Runs Linux and FreeRTOS on four cores under each migration policy: hackbench's \
+                  time, the RTOS's latencies, what a migration and what the hypervisor cost, how \
+                  long lock holders lay preempted. It takes about two hours, and goes on where it \
+                  was stopped; with --quick it takes a quarter of one.",
+        examples: "  cassata bench lhp --quick\n  \
+                   cassata bench lhp --point throughput-on-demand-f5",
+    };
+    type Options = ();
     type Case = Point;
     type Seen = Measurement;
 
@@ -58,7 +67,7 @@ impl super::Experiment for LockHolders {
         2
     }
 
-    fn cases(&self, extent: Extent) -> Vec<Point> {
+    fn cases(&self, extent: Extent, (): &()) -> Vec<Point> {
         plan::points(extent, &Policy::all())
     }
 

@@ -21,11 +21,11 @@ pub mod run;
 mod smoke;
 mod tables;
 
-use super::Tell;
 use super::campaign::Findings;
 use super::experiment::{Experiment, Extent};
 use super::inputs::Inputs;
 use super::store::Case as _;
+use super::{Label, Tell};
 use crate::answer::Answer;
 use crate::guests::Images;
 use crate::suite::Bench;
@@ -40,8 +40,16 @@ pub use smoke::scenario;
 pub struct Repeatability;
 
 impl Experiment for Repeatability {
-    const NAME: &'static str = "vtime";
-    const ABOUT: &'static str = "What virtual time is worth, and what it costs";
+    const LABEL: Label = Label {
+        name: "vtime",
+        about: "What virtual time is worth, and what it costs",
+        details: "Tells whether virtual time is repeatable, exact, and not too dear, with stock \
+                  Linux and a bare-metal guest on up to eight cores. It takes half an hour or \
+                  more.",
+        examples: "  cassata bench vtime --quick     coarsely, in some minutes\n  \
+                   cassata bench vtime             go on where an earlier one was stopped",
+    };
+    type Options = ();
     type Case = Case;
     type Seen = Measurement;
 
@@ -50,7 +58,7 @@ impl Experiment for Repeatability {
         Inputs::of(bench)?.linux(bench)?.files("metronome", &[&metronome])
     }
 
-    fn cases(&self, extent: Extent) -> Vec<Case> {
+    fn cases(&self, extent: Extent, (): &()) -> Vec<Case> {
         matrix::cases(extent)
     }
 

@@ -17,10 +17,40 @@ mod claims;
 mod report;
 mod ties;
 
+use super::{Conduct, Label};
+use crate::answer::Answer;
+use crate::suite::Bench;
+use clap::{ArgMatches, Command};
+use miette::IntoDiagnostic;
 use sim::case_study::{Scheme, system};
 use sim::system::{Execution, Refusal};
 use sim::timeline::{Job, Timeline};
 use sim::{System, World};
+
+/// The experiment. It has no cases: it takes less than a second.
+#[derive(Clone, Copy, Debug)]
+pub struct Study;
+
+impl Conduct for Study {
+    fn label(&self) -> Label {
+        Label {
+            name: "case-study",
+            about: "Figure 11 of vMPCP (Kim, Wang and Rajkumar, RTSS 2014), by simulation",
+            details: "Simulates the paper's eight tasks under MPCP, vMPCP+DSnO and vMPCP+DSwO, \
+                      draws their timelines and compares response times.\n\n\
+                      Exits with 0 whether it agrees or not: that is a finding.",
+            examples: "  cassata bench case-study",
+        }
+    }
+
+    fn options(&self, command: Command) -> Command {
+        command
+    }
+
+    fn conduct(&self, _: &ArgMatches, _: &Bench) -> miette::Result<Answer> {
+        Ok(CaseStudy::simulate().into_diagnostic()?.answer())
+    }
+}
 
 /// How much of the schedule is kept: the time in which every task completes its
 /// first job, with room to spare, ns.

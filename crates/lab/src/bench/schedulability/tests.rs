@@ -1,6 +1,9 @@
-use super::curves::Point;
-use super::figure::FIGURES;
+use super::curves::{Curves, Draw, Point};
+use super::figure::{FIGURES, Figure};
+use super::setting::Choices;
 use super::*;
+use crate::bench::store::Case as _;
+use crate::interrupt::Interrupt;
 
 fn few(figure: Figure, seed: u64) -> Curves {
     let draw = Draw { tasksets: 40, seed, choices: Choices::BASE };
@@ -69,21 +72,32 @@ fn statements_agree_with_what_they_describe_and_with_nothing_else() {
 
 #[test]
 fn the_page_shows_the_figure_and_every_statement() {
-    let others =
-        Choices::OTHERS.map(|(name, _)| Other { name, tasksets: 40, curves: few(FIGURES[2], 2) });
-    let draw = Draw { tasksets: 40, seed: 1, choices: Choices::BASE };
-    let curves = few(FIGURES[2], 1);
-    let experiment = Experiment { figure: FIGURES[2], draw, curves, others: others.into() };
-    let answer = experiment.answer();
-    let (page, summary) = (answer.page(), answer.findings());
+    let options = Options { figures: vec![8, 10], tasksets: 40, seed: 1 };
+    let cases = Schedulability.cases(Extent::Full, &options);
+    let names: Vec<_> = cases.iter().map(|case| case.name()).collect();
+    assert_eq!(names, ["figure-8", "figure-10"]);
+    let run = |case: &Case| case.run(&Interrupt::never(), &mut |_| {}).unwrap();
+    let answer = report::answer(cases.iter().rev().map(run).collect());
+    assert_eq!(answer.outcome.parameters["tasksets_per_point"], 40);
+    let (page, summary) = (answer.page(), answer.summary());
     for claim in answer.outcome.checks() {
         assert!(page.contains(&claim.name) && summary.contains(&claim.name));
     }
-    let points = answer.outcome.figures["figure"].as_array().unwrap();
+    let differs = answer.outcome.checks().iter().any(|claim| !claim.holds());
+    assert!(differs && summary.contains("differs"), "PSwO is not the worst of ours");
+    assert_eq!(answer.outcome.exit_code(false), 0, "a finding, not a fault");
+    let points = answer.outcome.figures["figure-8"].as_array().unwrap();
     assert_eq!(points.len(), FIGURES[2].values.len());
     assert!(points[0]["DSwO_percent"].is_f64() && points[0]["tasksets"].is_u64());
-    let others = &answer.outcome.figures["other_choices"];
+    let others = &answer.outcome.figures["figure-8-other-choices"];
     assert_eq!(others.as_object().unwrap().len(), Choices::OTHERS.len());
+}
+
+#[test]
+fn quick_draws_a_tenth() {
+    let options = Options { figures: Vec::new(), tasksets: 15, seed: 1 };
+    let cases = Schedulability.cases(Extent::Quick, &options);
+    assert!(cases.len() == 5 && cases.iter().all(|case| case.tasksets == 2));
 }
 
 /// At an analysis's own words: DSwO does not mind 32 gcs's per task.

@@ -6,19 +6,20 @@ use super::setting::Choices;
 use super::taskset::{draw, random};
 use analysis::bounds::Computed;
 use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
 
 /// Tasksets between two looks at whatever waits for us.
 const BATCH: u64 = 500;
 
 /// The four schemes over what varies.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Curves {
     /// In the order of what varies.
     pub points: Vec<Point>,
 }
 
 /// All tasksets of one setting.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Point {
     pub value: f64,
     /// How many were drawn, at least 1.
@@ -26,8 +27,6 @@ pub struct Point {
     /// How many of them are schedulable, in the order of [`Scheme::ALL`].
     pub schedulable: [u64; 4],
 }
-
-impl Eq for Point {}
 
 /// How many tasksets to draw, from which random numbers, with which choices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

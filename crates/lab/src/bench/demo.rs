@@ -1,0 +1,78 @@
+//! The demonstration as an experiment. It has no cases: it is given to be watched, so what an
+//! earlier one has shown is not shown again.
+
+use super::experiment::read;
+use super::{Conduct, Label};
+use crate::answer::Answer;
+use crate::guests::LinuxWork;
+use crate::machine::Time;
+use crate::quantity::seconds;
+use crate::session::Session;
+use crate::suite::Bench;
+use crate::{demo, run, source, view};
+use clap::{ArgMatches, Args, Command};
+use miette::Result;
+use std::time::Duration;
+
+/// What it boots, from the project's root.
+const SYSTEM: &str = "systems/demo.toml";
+
+/// The experiment.
+#[derive(Clone, Copy, Debug)]
+pub struct Demonstration;
+
+/// What can be asked of it. No document quotes a demonstration that was not the usual one.
+#[derive(Args, Debug)]
+struct Options {
+    /// Let time pass as the host's does
+    #[arg(long, conflicts_with = "write_docs")]
+    real_time: bool,
+    /// Give up after so many seconds of the machine's own time
+    #[arg(long, value_name = "SECONDS", default_value = "60", value_parser = seconds)]
+    seconds: Duration,
+    /// End when Linux has finished so many runs of hackbench
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..),
+          conflicts_with = "write_docs")]
+    runs: Option<u16>,
+}
+
+impl Conduct for Demonstration {
+    fn label(&self) -> Label {
+        Label {
+            name: "demo",
+            about: "Show Linux and FreeRTOS sharing cores, with figures at the end",
+            details: "Boots systems/demo.toml: a stock Debian Linux that runs hackbench on two \
+                      cores, and on one of them a FreeRTOS that wakes a task every millisecond. \
+                      Shows meanwhile what each does, and at the end how late the RTOS ever was. \
+                      Exits with 0 only if both did their work and the RTOS missed nothing.\n\n\
+                      Time is virtual: an instruction is a nanosecond, and all cores advance \
+                      together. So the figures are the board's, and the same on any computer, \
+                      however busy; only how long it takes is the computer's.",
+            examples: "  cassata demo                    the whole of it\n  \
+                       cassata demo --runs 1           only until Linux has finished one run\n  \
+                       cassata demo --real-time        in the host's time: an idle computer is \
+                       needed\n  \
+                       cassata demo --report-only      figures matter, goals do not",
+        }
+    }
+
+    fn options(&self, command: Command) -> Command {
+        Options::augment_args(command)
+    }
+
+    /// An answer after Ctrl-C tells what was seen until then.
+    fn conduct(&self, options: &ArgMatches, bench: &Bench) -> Result<Answer> {
+        let Options { real_time, seconds, runs } = read(options)?;
+        let bundle = bench.pack(&bench.described(SYSTEM, &[])?)?;
+        let time = if real_time { Time::Real } else { Time::Virtual(bench.virtual_time()?) };
+        let session = Session::of(&bundle, &bench.qemu, &time, &bench.directory)
+            .within(seconds)
+            .shown_by(view::choose("cassata demo"))
+            .interrupted_by(bench.interrupt.clone());
+        let work = runs.map_or(LinuxWork::All, |runs| LinuxWork::Runs(runs.into()));
+        let mut answer = demo::run(session, work)?.answer();
+        let text = source::read(&bench.root.join(SYSTEM))?;
+        run::conditions(&mut answer, &bench.qemu, &time, &bundle, &text);
+        Ok(answer)
+    }
+}

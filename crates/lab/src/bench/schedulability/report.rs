@@ -1,0 +1,149 @@
+//! Each figure beside the paper's words.
+
+use super::case::Seen;
+use super::curves::Curves;
+use super::scheme::Scheme;
+use super::setting::{Choices, Setting};
+use crate::answer::Answer;
+use crate::dataset::{Dataset, Unit};
+use crate::quantity::{count, number};
+use crate::report::Plot;
+use maud::html;
+use serde_json::{Value, json};
+
+/// What we chose where the paper is silent.
+const CHOICES: &str = "Periods of tasks are uniform multiples of 10 µs from 100 to 500 ms. A \
+vCPU's utilization is split so that every split is equally likely, and split again if a task is \
+too short for its gcs's. WCET is utilization times period (the paper divides). All vCPUs have \
+one period, so their order is drawn at random, over the whole system. For the first gcs of all \
+tasks, tasks are dealt at random into groups, one mutex each; for the second anew. Budgets are \
+those of Equation 5 for each scheme, equal for all vCPUs, in steps of 10 µs. Ranges and steps \
+of what varies are ours but for those that the paper's text mentions.";
+
+/// The answer. Its checks are the paper's statements.
+pub fn answer(mut figures: Vec<Seen>) -> Answer {
+    let lead = "Schedulable tasksets over what varies in each of the paper's figures. Each \
+                statement of the paper is a check of what we computed; one that does not hold is \
+                a finding, not a fault.";
+    let mut answer = Answer::new("schedulability", "vMPCP, figures 6 to 10", lead);
+    let outcome = &mut answer.outcome;
+    outcome.parameter("paper", "Kim, Wang, Rajkumar: vMPCP, RTSS 2014, corrected 2015");
+    outcome.parameter("base", base());
+    outcome.parameter("choices", CHOICES);
+    figures.sort_by_key(|seen| seen.case.figure);
+    figures.iter().for_each(|seen| seen.add_to(&mut answer));
+    answer.section("What we chose", html! { p { (CHOICES) } });
+    let claims = answer.outcome.checks();
+    let agreeing = claims.iter().filter(|claim| claim.holds()).count();
+    answer.tile(format!("{agreeing} of {}", claims.len()), "statements agree");
+    if let Some(seen) = figures.first() {
+        answer.tile(count(seen.case.tasksets), "tasksets at each point");
+        answer.outcome.parameter("tasksets_per_point", seen.case.tasksets);
+        answer.outcome.parameter("seed", seen.case.seed);
+    }
+    answer
+}
+
+impl Seen {
+    fn add_to(&self, answer: &mut Answer) {
+        let figure = self.case.figure();
+        let (name, number) = (format!("figure-{}", figure.number), figure.number);
+        let tasksets = count(self.case.tasksets);
+        let caption = format!("{tasksets} tasksets at each point, bounds as published.");
+        let plot = Plot::lines(&self.long(), "point", "schedulable_percent").by("scheme");
+        let plot = answer.plot(&name, &plot.up_to(100.0), &caption);
+        let heading = format!("Figure {number}: schedulable tasksets over the {}", figure.varies);
+        let paper = format!("The paper: {}.", figure.says);
+        answer.section(&heading, html! { (plot) p { (paper) } });
+        answer.data(&self.data());
+        answer.say(&format!("{paper}\n"));
+        answer.data(&self.sensitivity());
+        let outcome = &mut answer.outcome;
+        outcome.figure(&format!("{name}-varies"), figure.varies);
+        let others = self.others().map(|(name, curves)| (name.to_owned(), percents(curves)));
+        outcome.figure(&format!("{name}-other-choices"), Value::Object(others.collect()));
+        for mut claim in figure.claims(&self.curves) {
+            claim.name = format!("figure {number}: {}", claim.name);
+            outcome.check(claim.as_statement());
+        }
+    }
+
+    /// Returns other choices, in words, and what would have come out.
+    fn others(&self) -> impl Iterator<Item = (&'static str, &Curves)> {
+        Choices::OTHERS.into_iter().map(|(name, _)| name).zip(&self.others)
+    }
+
+    /// A row for each point, a column for each scheme.
+    fn data(&self) -> Dataset {
+        let figure = self.case.figure();
+        let title = format!("Figure {}: schedulable tasksets", figure.number);
+        let points = Dataset::of(&format!("figure-{}", figure.number), &title, &self.curves.points);
+        let mut all = points.name("value", |point| point.value).head(figure.varies);
+        for scheme in Scheme::ALL {
+            all = all.column(scheme.name(), Unit::Percent, |point| point.percent(scheme));
+        }
+        all.name("tasksets", |point| point.tasksets).for_programs().done()
+    }
+
+    /// A row for each point and scheme, for the plot.
+    fn long(&self) -> Dataset {
+        let each = |scheme| self.curves.points.iter().map(move |point| (scheme, point));
+        Dataset::of("curves", "", Scheme::ALL.into_iter().flat_map(each))
+            .name("scheme", |(scheme, _)| scheme.name())
+            .name("point", |(_, point)| point.value)
+            .head(self.case.figure().varies)
+            .column("schedulable", Unit::Percent, |(scheme, point)| point.percent(*scheme))
+            .head("schedulable tasksets")
+            .done()
+    }
+
+    /// How much it matters what we chose.
+    fn sensitivity(&self) -> Dataset {
+        let figure = self.case.figure();
+        let fewer = self.case.fewer();
+        let ours = ("(ours)", self.case.tasksets, &self.curves);
+        let others = self.others().map(|(name, curves)| (name, fewer, curves));
+        let name = format!("figure-{}-choices", figure.number);
+        let title = format!(
+            "Figure {}, other choices: greatest difference from ours (points), and where",
+            figure.number
+        );
+        let rows = Dataset::of(&name, &title, std::iter::once(ours).chain(others));
+        let mut all = rows.name("instead", |(name, ..)| *name);
+        for scheme in Scheme::ALL {
+            all = all.name(scheme.name(), |(.., curves)| {
+                let difference = self.curves.difference(curves, scheme);
+                let text = |(at, by)| format!("{by:+.1} at {}", number(at));
+                difference.filter(|(_, by): &(f64, f64)| by.abs() > 0.0).map(text)
+            });
+        }
+        let agreeing = |curves| figure.claims(curves).iter().filter(|c| c.holds()).count();
+        all.name("tasksets_per_point", |(_, tasksets, _)| *tasksets)
+            .for_programs()
+            .name("statements_that_agree", |(.., curves)| agreeing(curves))
+            .head("agree")
+            .name("statements", |(.., curves)| figure.claims(curves).len())
+            .head("of")
+            .done()
+    }
+}
+
+fn percents(curves: &Curves) -> Value {
+    let curve = |scheme: Scheme| {
+        let points = curves.points.iter().map(|point| point.percent(scheme));
+        (scheme.name().to_owned(), points.collect())
+    };
+    Value::Object(Scheme::ALL.map(curve).into_iter().collect())
+}
+
+fn base() -> Value {
+    let Setting { pcpus, vcpus_per_pcpu, tasks_per_vcpu, vcpu_period_ns, .. } = Setting::BASE;
+    let Setting { min_period_ns, max_period_ns, utilization, .. } = Setting::BASE;
+    let Setting { gcs_per_task, lockers_per_mutex, gcs_ns, .. } = Setting::BASE;
+    json!({
+        "pcpus": pcpus, "vcpus_per_pcpu": vcpus_per_pcpu, "tasks_per_vcpu": tasks_per_vcpu,
+        "vcpu_period_ns": vcpu_period_ns, "min_period_ns": min_period_ns,
+        "max_period_ns": max_period_ns, "utilization": utilization,
+        "gcs_per_task": gcs_per_task, "lockers_per_mutex": lockers_per_mutex, "gcs_ns": gcs_ns,
+    })
+}
