@@ -23,9 +23,14 @@ impl Measurement {
 
     /// Returns how often they were preempted in kernel mode, and for how long in all,
     /// seconds.
-    fn kernel_preempted(&self) -> (u64, f64) {
+    pub(super) fn kernel_preempted(&self) -> (u64, f64) {
         let count = self.linux().map(|vcpu| vcpu.kernel_preemptions).sum();
         (count, self.linux().map(|vcpu| vcpu.kernel_preempted_s).sum())
+    }
+
+    /// Returns the percentage of instructions that only waited for a lock or a function.
+    pub(super) fn spun_percent(&self) -> f64 {
+        100.0 * self.spinning.values().map(Spun::share).sum::<f64>()
     }
 
     /// Returns the arrivals of Linux's vCPUs on other cores.
@@ -63,14 +68,12 @@ impl Lhp {
                 })
                 .head("of all");
         }
-        all.column("spun", Unit::Percent, |m| {
-            100.0 * m.spinning.values().map(Spun::share).sum::<f64>()
-        })
-        .head("instructions that only waited")
-        .digits(2)
-        .column("runs", Unit::Seconds, |m| m.runs.0.clone())
-        .for_programs()
-        .done()
+        all.column("spun", Unit::Percent, |m| m.spun_percent())
+            .head("instructions that only waited")
+            .digits(2)
+            .column("runs", Unit::Seconds, |m| m.runs.0.clone())
+            .for_programs()
+            .done()
     }
 
     /// A policy that keeps Linux's kernel away from the RTOS's core does so from

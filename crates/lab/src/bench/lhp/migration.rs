@@ -119,13 +119,14 @@ impl Lhp {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::super::run::Vcpu;
     use super::super::tests::{late, lhp};
     use super::*;
     use serde_json::json;
 
-    fn counted(name: &str, dispatch: u32, migrations: u64, at_el2: [u64; 2]) -> Measurement {
+    /// A point with so much at EL2 of the RTOS's core and of another.
+    pub fn counted(name: &str, dispatch: u32, migrations: u64, at_el2: [u64; 2]) -> Measurement {
         let core = |instructions: u64| {
             json!({
                 "instructions": 9, "idle_ns": 0,

@@ -9,6 +9,7 @@
 //! | [`run`] | running it |
 //! | [`throughput`], [`latency`], [`migration`], [`overhead`], [`lock_holder_preemption`] | the figures |
 //! | [`report`] | for people, beside what the papers say |
+//! | [`quoted`] | what the book quotes |
 //! | [`smoke`] | one point as a test |
 
 mod description;
@@ -19,6 +20,7 @@ mod overhead;
 mod plan;
 mod point;
 mod policy;
+mod quoted;
 mod report;
 mod run;
 mod smoke;

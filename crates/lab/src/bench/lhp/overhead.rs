@@ -13,8 +13,8 @@ const TICKING_PERCENT: f64 = 1.4;
 
 /// Where Linux runs.
 const NATIVE: &str = "native";
-const ALONE: &str = "alone";
-const TICKING: &str = "beside a tick each ms";
+pub(super) const ALONE: &str = "alone";
+pub(super) const TICKING: &str = "beside a tick each ms";
 
 fn place(point: &Point) -> &'static str {
     match point.stage {
@@ -43,7 +43,7 @@ impl Lhp {
     }
 
     /// Returns how much more than native it is, in percent.
-    fn lost(&self, work: Work, place: &str) -> Option<f64> {
+    pub(super) fn lost(&self, work: Work, place: &str) -> Option<f64> {
         Some(100.0 * (self.time(work, place)? / self.time(work, NATIVE)? - 1.0))
     }
 

@@ -55,6 +55,7 @@ impl Lhp {
         answer.data(&self.overhead_data());
         answer.data(&self.spinning_data());
         answer.data(&self.kernel_data());
+        answer.document("bench lhp", self.quoted());
         throughput.rule_finding().iter().for_each(|rule| answer.say(&format!("{rule}\n")));
         answer
     }

@@ -58,7 +58,7 @@ struct Spot {
 /// What the figure needs of all that was measured.
 pub struct Throughput {
     policies: Vec<Policy>,
-    loads: Vec<u32>,
+    pub(super) loads: Vec<u32>,
     alone: Vec<(u32, Sample)>,
     spots: Vec<Spot>,
 }
@@ -87,22 +87,22 @@ impl Lhp {
 }
 
 impl Throughput {
-    fn alone(&self, cores: u32) -> Option<f64> {
+    pub(super) fn alone(&self, cores: u32) -> Option<f64> {
         let (_, sample) = self.alone.iter().find(|(c, _)| *c == cores)?;
         Some(sample.mean())
     }
 
-    fn at(&self, policy: Policy, load_permille: u32) -> Option<&Sample> {
+    pub(super) fn at(&self, policy: Policy, load_permille: u32) -> Option<&Sample> {
         let here = |spot: &&Spot| (spot.policy, spot.load_permille) == (policy, load_permille);
         Some(&self.spots.iter().find(here)?.steady)
     }
 
-    fn ideal(&self, load_permille: u32) -> Option<f64> {
+    pub(super) fn ideal(&self, load_permille: u32) -> Option<f64> {
         Some(ideal(share(load_permille), self.alone(CORES)?, self.alone(CORES - 1)?))
     }
 
     /// How far above the ideal line, in percent; below it is negative.
-    fn above_ideal(&self, policy: Policy, load_permille: u32) -> Option<f64> {
+    pub(super) fn above_ideal(&self, policy: Policy, load_permille: u32) -> Option<f64> {
         let time = self.at(policy, load_permille)?.mean();
         Some(100.0 * (time / self.ideal(load_permille)? - 1.0))
     }
@@ -260,11 +260,11 @@ impl Throughput {
     }
 }
 
-fn share(permille: u32) -> f64 {
+pub(super) fn share(permille: u32) -> f64 {
     f64::from(permille) / f64::from(WHOLE)
 }
 
-fn ms(seconds: f64) -> String {
+pub(super) fn ms(seconds: f64) -> String {
     format!("{:.1}", 1e3 * seconds)
 }
 

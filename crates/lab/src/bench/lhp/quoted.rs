@@ -1,0 +1,141 @@
+//! What the book quotes: the few figures of each experiment that its text is about.
+
+use super::Lhp;
+use super::overhead::{ALONE, TICKING};
+use super::point::{Experiment, Linux, Stage};
+use super::policy::Policy;
+use super::throughput::{ms, share};
+use crate::bench::vtime::case::Work;
+use crate::dataset::{Dataset, Unit};
+
+/// Policies whose throughput the text compares.
+const POLICIES: [&str; 6] =
+    ["on-demand", "trap-based", "none", "balance", "safe-unsafe", "partition"];
+/// Policies whose latencies and whose lock holders it compares.
+const COMPARED: [[&str; 2]; 2] = [["partition", "on-demand"], ["none", "on-demand"]];
+/// Rows of the table of a migration's parts.
+const PARTS: [&str; 2] = ["departure, before the RTOS runs", "round trip, both ends"];
+
+impl Lhp {
+    /// Returns the tables, in Markdown.
+    pub(super) fn quoted(&self) -> String {
+        let [dedicated, shared] = self.quoted_throughput();
+        let parts = self.migration_data().only("part", &PARTS);
+        let (latency, spinning) = (self.quoted_latency(), self.quoted_spinning());
+        let (overhead, kernel) = (self.quoted_overhead(), self.kernel_data());
+        let all = [dedicated, shared, latency, parts, overhead, spinning, kernel];
+        let tables = all.map(|data| data.table());
+        tables.map(|table| format!("{}:\n\n{}", table.title, table.markdown())).join("\n")
+    }
+
+    fn quoted_throughput(&self) -> [Dataset; 2] {
+        let found = self.throughput();
+        let title = "hackbench on dedicated cores, ms";
+        let alone = Dataset::of("alone", title, [4, 3, 2])
+            .name("cores", |cores| *cores)
+            .name("mean", |cores| found.alone(*cores).map(ms));
+        let mut all = Dataset::of("shared", "hackbench beside the RTOS, ms", &found.loads)
+            .name("f", |load| share(**load))
+            .name("ideal", |load| found.ideal(**load).map(ms));
+        for policy in POLICIES {
+            let named = Policy::named(policy);
+            let mean = |load: &&u32| Some(ms(found.at(named?, **load)?.mean()));
+            all = all.name(policy, mean);
+            if policy == POLICIES[0] {
+                all = all
+                    .column("above ideal", Unit::Change, |load| found.above_ideal(named?, **load));
+            }
+        }
+        [alone.done(), all.done()]
+    }
+
+    fn quoted_latency(&self) -> Dataset {
+        let title = "Dispatch latency under hackbench, with separation of priorities";
+        let of = |policy: &str| Some(&self.latency(policy, &Linux::BusyHackbench, true)?.dispatch);
+        Dataset::of("latency", title, COMPARED[0])
+            .name("policy", |policy| *policy)
+            .head("")
+            .column("p99.9", Unit::Nanoseconds, |policy| of(policy)?.percentile(999))
+            .column("max", Unit::Nanoseconds, |policy| of(policy)?.max())
+            .done()
+    }
+
+    fn quoted_overhead(&self) -> Dataset {
+        let works = [(Work::Cpu, "computing"), (Work::Calls, "system calls")];
+        let mut all = Dataset::of("overhead", "What Linux loses against the bare board", works)
+            .name("work", |(_, name)| *name)
+            .head("");
+        for (place, head) in [(ALONE, "under Cassata alone"), (TICKING, TICKING)] {
+            let lost = |(work, _): &(Work, _)| self.lost(*work, place);
+            all = all.column(place, Unit::Change, lost).head(head).digits(2);
+        }
+        all.done()
+    }
+
+    fn quoted_spinning(&self) -> Dataset {
+        let measured = |policy: &str| {
+            let stage = Stage::Shared { policy: policy.into() };
+            self.of(Experiment::Spinning).find(|m| m.point.stage == stage)
+        };
+        Dataset::of("spinning", "Lock holders, at f = 0.8", COMPARED[1])
+            .name("policy", |policy| *policy)
+            .head("")
+            .name("preempted in the kernel", |policy| Some(measured(policy)?.kernel_preempted().0))
+            .column("for", Unit::Milliseconds, |policy| {
+                Some(1e3 * measured(policy)?.kernel_preempted().1)
+            })
+            .column("instructions that only waited", Unit::Percent, |policy| {
+                Some(measured(policy)?.spun_percent())
+            })
+            .done()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::migration::tests::counted;
+    use super::super::plan;
+    use super::super::run::Measurement;
+    use super::*;
+    use crate::bench::experiment::Extent;
+    use crate::bench::sample::Sample;
+    use crate::documents;
+    use std::path::Path;
+
+    /// Every point, measured.
+    fn everything() -> Lhp {
+        let planned = plan::points(Extent::Full, &Policy::all());
+        let measured = |point| Measurement {
+            point,
+            runs: Sample(vec![1.0; 3]),
+            kernel: vec![0, 7],
+            ..counted("migration-on-demand", 1_000, 200, [5_000, 700])
+        };
+        let measurements = planned.iter().cloned().map(measured).collect();
+        Lhp { all: planned.len(), planned, measurements, failures: Vec::new() }
+    }
+
+    /// Returns the head of each table in some Markdown, and the first cell of each of its rows.
+    fn keys(markdown: &str) -> Vec<String> {
+        let (mut keys, mut inside) = (Vec::new(), false);
+        for line in markdown.lines() {
+            let first = || line.split('|').nth(1).unwrap_or_default().trim().to_owned();
+            match (line.starts_with('|'), inside) {
+                (true, false) => keys.push(line.to_owned()),
+                (true, true) => keys.push(first()),
+                _ => {}
+            }
+            inside = line.starts_with('|');
+        }
+        keys
+    }
+
+    #[test]
+    fn the_book_has_the_tables_that_are_written() {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+        let (book, written) = (documents::content(&root, "bench lhp").unwrap(), everything());
+        let written = written.quoted();
+        assert_eq!(keys(&book), keys(&written), "{written}");
+        assert!(!written.contains("| - |"), "all of it was measured: {written}");
+    }
+}
