@@ -6,7 +6,7 @@ use sched::policy::{MigrationPolicy, View};
 /// One way to let Linux and the RTOS share the board.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Policy {
-    /// Its name, and what `migration` is set to.
+    /// Its name, and what `migration_policy` is set to.
     pub name: &'static str,
     /// Whether the RTOS has it and makes way, not Linux.
     for_rtos: bool,
