@@ -85,7 +85,9 @@ pub trait Conduct: Debug + Sync {
     fn label(&self) -> Label;
 
     /// Adds its options to those of `command`.
-    fn options(&self, command: Command) -> Command;
+    fn options(&self, command: Command) -> Command {
+        command
+    }
 
     /// Checks that there is something to measure with the options of a call.
     ///

@@ -20,7 +20,7 @@ mod ties;
 use super::{Conduct, Label};
 use crate::answer::Answer;
 use crate::suite::Bench;
-use clap::{ArgMatches, Command};
+use clap::ArgMatches;
 use miette::IntoDiagnostic;
 use sim::case_study::{Scheme, system};
 use sim::system::{Execution, Refusal};
@@ -41,10 +41,6 @@ impl Conduct for Study {
                       Exits with 0 whether it agrees or not: that is a finding.",
             examples: "  cassata bench case-study",
         }
-    }
-
-    fn options(&self, command: Command) -> Command {
-        command
     }
 
     fn conduct(&self, _: &ArgMatches, _: &Bench) -> miette::Result<Answer> {

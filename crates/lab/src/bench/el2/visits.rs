@@ -81,21 +81,12 @@ mod tests {
             let visits: u64 = histogram.iter().map(|(_, n)| n).sum();
             json!({ "visits": visits, "instructions": 0, "longest": 0, "histogram": histogram })
         };
-        let pcpu = json!({
-            "instructions": 0, "idle_ns": 0,
-            "forced_leaves": { "stall": 0, "main_loop": 0, "timeout": 0 },
-            "range": { "instructions": 0, "visits": 0, "by_entry": {
-                "0x40200000": tally(&[(90_000, 1)]),
-                "0x40200c00": tally(&[(86, calls), (300, 40)]),
-                "0x40200c80": tally(&[(160, 3)]),
-            } },
-        });
-        serde_json::from_value(json!({
-            "finished": true, "quantum_ns": 2_000, "mhz": 1_000, "virtual_ns": 1, "real_ns": 1,
-            "slowdown": 1.0, "quanta": 1, "early_ends": 0, "deadlines": 0, "jumps": 0,
-            "settlings": 0, "vcpus": [pcpu],
-        }))
-        .unwrap()
+        let range = json!({ "instructions": 0, "visits": 0, "by_entry": {
+            "0x40200000": tally(&[(90_000, 1)]),
+            "0x40200c00": tally(&[(86, calls), (300, 40)]),
+            "0x40200c80": tally(&[(160, 3)]),
+        } });
+        crate::testing::statistics([(0, range)])
     }
 
     #[test]

@@ -127,18 +127,8 @@ pub(super) mod tests {
 
     /// A point with so much at EL2 of the RTOS's core and of another.
     pub fn counted(name: &str, dispatch: u32, migrations: u64, at_el2: [u64; 2]) -> Measurement {
-        let core = |instructions: u64| {
-            json!({
-                "instructions": 9, "idle_ns": 0,
-                "forced_leaves": { "stall": 0, "main_loop": 0, "timeout": 0 },
-                "range": { "instructions": instructions, "visits": 1, "by_entry": {} },
-            })
-        };
-        let statistics = json!({
-            "finished": true, "quantum_ns": 2_000, "mhz": 1_000, "virtual_ns": 1, "real_ns": 1,
-            "slowdown": 1.0, "quanta": 1, "early_ends": 0, "deadlines": 0, "jumps": 0,
-            "settlings": 0, "vcpus": at_el2.map(core),
-        });
+        let range = |n: u64| json!({ "instructions": n, "visits": 1, "by_entry": {} });
+        let statistics = crate::testing::statistics(at_el2.map(|n| (9, range(n))));
         let vcpu = Vcpu {
             name: "linux.0".into(),
             run_s: 1.0,
@@ -149,7 +139,7 @@ pub(super) mod tests {
             kernel_preempted_s: 0.0,
         };
         Measurement {
-            statistics: Some(serde_json::from_value(statistics).unwrap()),
+            statistics: Some(statistics),
             vcpus: vec![vcpu],
             ..late(name, &[(dispatch, 100)])
         }

@@ -171,16 +171,7 @@ mod tests {
         let counting = |busy_host, instructions: u64| {
             let case = Case { busy_host, ..Case::new(Guest::Boot, 4) };
             let mut m = Measurement::bare(case, 1.0, Figures::Booted);
-            let vcpu = serde_json::json!({
-                "instructions": instructions, "idle_ns": 0,
-                "forced_leaves": { "stall": 0, "main_loop": 0, "timeout": 0 },
-            });
-            let counts = serde_json::json!({
-                "finished": true, "quantum_ns": 2_000, "mhz": 1_000, "virtual_ns": 1,
-                "real_ns": 1, "slowdown": 1.0, "quanta": 1, "early_ends": 0, "deadlines": 0,
-                "jumps": 0, "settlings": 0, "vcpus": [vcpu],
-            });
-            m.statistics = Some(serde_json::from_value(counts).unwrap());
+            m.statistics = Some(crate::testing::statistics([(instructions, ())]));
             m
         };
         let twice = |second| {
