@@ -1,6 +1,7 @@
 //! Holds a machine in virtual time, to look at it while nothing moves.
 
 use rustix::event::{PollFd, PollFlags, poll};
+use rustix::io::Errno;
 use rustix::time::Timespec;
 use std::io::{self, PipeReader, PipeWriter};
 use std::os::fd::{AsFd, AsRawFd};
@@ -52,9 +53,11 @@ impl Control {
     pub(super) fn wait(&mut self, limit: Duration) -> io::Result<Waited> {
         let timeout = Timespec::try_from(limit).map_err(io::Error::other)?;
         let mut fds = [PollFd::from_borrowed_fd(self.holds.as_fd(), PollFlags::IN)];
-        if poll(&mut fds, Some(&timeout))? == 0 {
-            return Ok(Waited::Runs);
-        }
+        match poll(&mut fds, Some(&timeout)) {
+            // A signal: after Ctrl-C the session ends, and keeps what was seen.
+            Ok(0) | Err(Errno::INTR) => return Ok(Waited::Runs),
+            polled => polled?,
+        };
         match Held::receive(&self.holds) {
             Ok(held) => {
                 // It has opened them: from now on their end is seen here.
