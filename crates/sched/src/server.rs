@@ -76,7 +76,8 @@ impl Server {
 /// What happened to an account so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// Periods that have begun.
+    /// Periods that have begun, but for those that began without a decision
+    /// ([`Scheduler::renew`](crate::Scheduler::renew)).
     pub replenished: u64,
     /// Periods in which it overran its budget.
     pub overruns: u64,
@@ -186,7 +187,6 @@ impl Account {
         if late >= self.server.budget.0 {
             return None;
         }
-        self.counts.replenished += 1;
         self.next = self.next.after(self.server.period);
         self.left = Duration(self.server.budget.0 - late);
         self.overrun_left = self.server.overrun;

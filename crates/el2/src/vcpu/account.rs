@@ -18,6 +18,8 @@ pub struct Account {
     waits_since: Instant,
     /// All ones if it was preempted in kernel mode then, else 0.
     preempted_in_kernel: u64,
+    /// Periods that [`Self::show`] has counted.
+    shown_replenished: u64,
     status: &'static mut VcpuStatus,
     /// Stolen time in nanoseconds, as its guest reads it.
     stolen_ns: &'static mut u64,
@@ -26,7 +28,14 @@ pub struct Account {
 impl Account {
     /// Makes an account with nothing booked. Only the vCPU's owner writes these words.
     pub fn new(status: &'static mut VcpuStatus, stolen_ns: &'static mut u64) -> Self {
-        Self { run: Duration(0), waits_since: NEVER, preempted_in_kernel: 0, status, stolen_ns }
+        Self {
+            run: Duration(0),
+            waits_since: NEVER,
+            preempted_in_kernel: 0,
+            shown_replenished: 0,
+            status,
+            stolen_ns,
+        }
     }
 
     /// Returns how long it ran in all, finished turns only.
@@ -129,7 +138,7 @@ impl Account {
         self.status.misuses += 1;
     }
 
-    /// Counts a new period of its server.
+    /// Counts a new period of its server that began without a decision.
     #[inline(always)]
     pub fn count_replenishment(&mut self) {
         self.status.replenished += 1;
@@ -138,7 +147,8 @@ impl Account {
     /// Shows what happened to its budget.
     pub fn show(&mut self, counts: Counts) {
         let status = &mut *self.status;
-        status.replenished = counts.replenished;
+        status.replenished += counts.replenished - self.shown_replenished;
+        self.shown_replenished = counts.replenished;
         status.overruns = counts.overruns;
         status.overrun_stops = counts.overrun_stops;
         status.lowered = counts.lowered;

@@ -35,7 +35,7 @@ const GATHERED: &[Staged] = &[
     .besides(|observer| powered_down(observer, &[1, 2, 3], 25)),
     Staged::new(
         "gathered-crash",
-        "a vCPU fails where it is sheltered, and its VM is restarted",
+        "a vCPU fails on a consolidation target, and its VM is restarted",
         &[("probe", Passes), ("crash", Starts(20)), ("rtos", Endures)],
     )
     .besides(|observer| powered_down(observer, &[2, 3], 2)),

@@ -4,7 +4,6 @@
 //! waits for it, so only for those a timer is needed; all others are replenished when the
 //! scheduler next decides, with the same result as if it had been done in time.
 
-use super::sections::Lane;
 use super::{ABSENT, POSITION, Scheduler, VcpuId};
 use crate::Instant;
 use crate::mailbox::Members;
@@ -74,9 +73,8 @@ impl Scheduler {
     pub fn renew(&mut self, now: Instant) -> Option<Instant> {
         let lane = &self.extras.lane;
         let at = usize::from(self.running) & POSITION;
-        let awake = (self.ready | self.extras.pending) & self.reach;
         let ran = now.since(self.charged);
-        let alone = awake == 1 << at && self.extras.pending == 0;
+        let alone = self.ready & self.reach == 1 << at && self.extras.pending == 0;
         if lane.is_shut() || lane.is_used() || !alone || ran >= self.entries[at].left {
             return None;
         }
@@ -85,8 +83,10 @@ impl Scheduler {
         let left = account.renew(now)?;
         self.charged = now;
         self.entries[at].left.0 -= ran.0;
-        self.extras.lane = Lane::open(account, now);
-        Some(now.after(left))
+        // The budget ends before the period does.
+        let until = now.after(left);
+        self.extras.lane.renew(until, account.gcs_left());
+        Some(until)
     }
 
     /// Brings a vCPU's account up to date, and records whether it may run.

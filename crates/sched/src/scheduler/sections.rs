@@ -28,6 +28,12 @@ impl Lane {
     pub(super) const SHUT: Self =
         Self { end: Instant(0), gcs_left: Duration(0), since: Instant(0), until: Instant(0) };
 
+    /// Begins a period of the vCPU that runs and is in no section, whose budget ends at `end`.
+    #[inline(always)]
+    pub(super) fn renew(&mut self, end: Instant, gcs_left: Duration) {
+        (self.end, self.gcs_left) = (end, gcs_left);
+    }
+
     /// Returns true if no vCPU can use it.
     #[inline(always)]
     pub(super) const fn is_shut(&self) -> bool {

@@ -5,7 +5,7 @@ use abi::status::{EXIT_CAUSES, EXIT_NAMES, Status};
 use abi::system::System;
 
 /// What is counted besides exits.
-const OTHERS: [&str; 9] = [
+const OTHERS: [&str; 10] = [
     "migration",
     "power_down",
     "restart",
@@ -13,6 +13,7 @@ const OTHERS: [&str; 9] = [
     "kernel_preemption",
     "rest",
     "raise",
+    "overrun",
     "lowered",
     "misuse",
 ];
@@ -33,8 +34,9 @@ impl Reached {
             others[0] += vcpu.migrations;
             others[4] += vcpu.kernel_preemptions;
             others[6] += vcpu.raised;
-            others[7] += vcpu.lowered;
-            others[8] += vcpu.misuses;
+            others[7] += vcpu.overruns;
+            others[8] += vcpu.lowered;
+            others[9] += vcpu.misuses;
         }
         for pcpu in &status.pcpus {
             others[1] += pcpu.power_downs;
