@@ -97,6 +97,8 @@ pub struct Account {
     left: Duration,
     /// The rest of this period's overrun.
     overrun_left: Duration,
+    /// What it ran beyond that, because it was stopped late.
+    debt: Duration,
     /// The rest of this period's time at the ceiling.
     gcs_left: Duration,
     /// Since when it is raised, or [`Instant::NEVER`].
@@ -120,6 +122,7 @@ impl Account {
             gcs_limit: Duration(u64::MAX),
             left: Duration(0),
             overrun_left: Duration(0),
+            debt: Duration(0),
             gcs_left: Duration(u64::MAX),
             raised_since: Instant::NEVER,
             counts: Counts::default(),
@@ -173,7 +176,9 @@ impl Account {
         let missed = now.since(self.next).0.checked_div(self.server.period.0).unwrap_or(0);
         self.next = Instant(self.next.0 + missed * self.server.period.0).after(self.server.period);
         self.counts.replenished += missed + 1;
-        self.left = self.server.budget;
+        let debt = core::mem::take(&mut self.debt);
+        let debt = if missed == 0 { debt } else { Duration(0) };
+        self.left = Duration(self.server.budget.0.saturating_sub(debt.0));
         self.overrun_left = self.server.overrun;
         self.gcs_left = self.gcs_limit;
         self.stopped = false;
@@ -195,17 +200,20 @@ impl Account {
     }
 
     /// Takes the time from `from` to `now`. Time in a period that is over has no effect any
-    /// more. Time beyond the budget, when an account is charged late, is not carried over.
+    /// more. Time beyond what the vCPU may run, when it is charged late, is taken from its next
+    /// budget.
     pub(crate) fn charge(&mut self, from: Instant, now: Instant) {
         self.replenish(now);
         let begin = Instant(self.next.0.saturating_sub(self.server.period.0));
         let taken = now.since(from.max(begin)).0;
-        let beyond = taken.saturating_sub(self.left.0).min(self.overrun_left.0);
+        let beyond = taken.saturating_sub(self.left.0);
         self.left.0 = self.left.0.saturating_sub(taken);
-        if beyond > 0 && self.is_raised() {
+        let overrun = if self.is_raised() { beyond.min(self.overrun_left.0) } else { 0 };
+        if overrun > 0 {
             self.counts.overruns += u64::from(self.overrun_left == self.server.overrun);
-            self.overrun_left.0 -= beyond;
+            self.overrun_left.0 -= overrun;
         }
+        self.debt.0 += beyond - overrun;
         if self.is_raised() {
             let raised = now.since(from.max(begin).max(self.raised_since));
             self.gcs_left.0 = self.gcs_left.0.saturating_sub(raised.0);

@@ -35,10 +35,11 @@ pub fn scenarios() -> impl Iterator<Item = Scenario> {
     let hostile = [
         supply("hostile", about(3_000_000), 0),
         supply("second", about(2_000_000), 0),
-        supply("rest", 4_990_000..=5_000_000, 0),
+        supply("rest", about(5_000_000), 0),
     ];
     let kept = [supply("sleepy", 0..=500_000, 9), supply("rest", 9_500_000..=10_000_000, 0)];
-    let idled = [supply("sleepy", about(3_000_000), 2), supply("rest", 6_990_000..=7_000_000, 0)];
+    // What EL2 takes while it idles is charged to it, and is no run time.
+    let idled = [supply("sleepy", 2_998_000..=3_000_000, 2), supply("rest", about(7_000_000), 0)];
     [
         scenario("budgets.deferrable", "a budget is all that a hostile guest gets", "", &hostile),
         scenario(

@@ -145,6 +145,16 @@ fn a_short_section_of_the_vcpu_that_runs_needs_no_decision() {
 }
 
 #[test]
+fn what_runs_too_long_has_less_next_time() {
+    let mut core = core(open(ServerKind::Deferrable, 3, 10, 0));
+    assert_eq!(at(&mut core, 0), (Some(HIGH), Some(3)));
+    assert_eq!(at(&mut core, 5).0, Some(LOW), "it was stopped late");
+    assert_eq!(at(&mut core, 10), (Some(HIGH), Some(11)));
+    assert_eq!(at(&mut core, 11).0, Some(LOW));
+    assert_eq!(at(&mut core, 20), (Some(HIGH), Some(23)), "that is settled");
+}
+
+#[test]
 fn a_new_period_of_the_vcpu_that_runs_needs_no_decision() {
     let mut core = core(open(ServerKind::Deferrable, 10, 10, 0));
     core.sleep(LOW);
