@@ -36,8 +36,8 @@ pub const REPORT_AREA: u32 = 0xc600_0003;
 /// [`INVALID_PARAMETER`] for an index that is none, and beyond what nests; [`BUSY`] if vCPUs of
 /// other pCPUs have raised it too often in this period.
 pub const START_GCS: u32 = 0xc600_0010;
-/// Ends what one [`START_GCS`] began. X1 as there. Answers 0, or [`INVALID_PARAMETER`] if none
-/// did.
+/// Ends what one [`START_GCS`] began. X1 as there. Answers 0, [`INVALID_PARAMETER`] if none
+/// did, or [`NOT_SUPPORTED`] as there.
 pub const FINISH_GCS: u32 = 0xc600_0011;
 /// Makes a mutex usable for a task of the calling vCPU. X1 = [`hash`] of the mutex's name, X2 =
 /// [`hash`] of the task's. Answers 0 in X0 if no other task uses the mutex yet, else 1; in X1 a
@@ -66,7 +66,8 @@ pub const HELD: i64 = 0;
 pub const QUEUED: i64 = 1;
 /// Answer of [`MUTEX_LOCK`]: the task holds the mutex, and the one before it died with it.
 pub const OWNER_DIED: i64 = 2;
-/// Answer of [`MUTEX_TRYLOCK`]: another task holds the mutex.
+/// Answer of [`MUTEX_TRYLOCK`]: another task holds the mutex. Answer of [`START_GCS`]: it was called
+/// too often.
 pub const BUSY: i64 = 3;
 
 /// The FNV-1a hash of a name, by which guests know mutexes and tasks.

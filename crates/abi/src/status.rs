@@ -174,7 +174,7 @@ pub struct VcpuStatus {
     pub raised: u64,
     /// Times it was lowered in a global critical section that raised it for too long.
     pub lowered: u64,
-    /// Calls that were refused: of critical sections or mutexes that it did not begin or hold.
+    /// Calls of sections and mutexes that it made and that made no sense, or came too often.
     pub misuses: u64,
 }
 

@@ -28,7 +28,7 @@ pub const VERSION: u32 = 9;
 pub const HYPERVISOR_SIZE: u64 = 0x20_0000;
 /// Most pieces of memory that are filled when VMs start, in a whole system.
 pub const MAX_LOADS: usize = 64;
-/// Most mutexes that vCPUs of several VMs may share, in a whole system.
+/// Most global resources, in a whole system: each has a mutex.
 pub const MAX_MUTEXES: usize = 16;
 /// Most claimants of a mutex.
 pub const MAX_CLAIMANTS: usize = 56;

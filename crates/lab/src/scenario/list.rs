@@ -133,12 +133,19 @@ const STAGED: &[Staged] = &[
         "a core that carries reports of neighbours leaves off when a vCPU is woken",
         &[("rtos", Rhythm(500)), ("crash", Starts(10)), ("wreck", Starts(10))],
     )
-    .besides(reports_delay_little),
+    .besides(reports_delay_little)
+    .shipped(),
     Staged::new(
         "mutex",
         "mutexes of several VMs go to the highest that waits, also from holders that die",
         &[("probe", Passes), ("busy", Endures), ("dies", Starts(4))],
     ),
+    Staged::new(
+        "mutex-grant",
+        "a mutex that is given back on one core is soon had on another",
+        &[("probe", Passes), ("rest", Endures)],
+    )
+    .shipped(),
     Staged::new(
         "outranked",
         "a real-time VM moves when a vCPU above it takes its core",

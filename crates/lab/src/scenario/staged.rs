@@ -25,13 +25,16 @@ pub struct Staged {
     pub besides: fn(&Observer) -> Option<String>,
     /// Virtual time at which it fails.
     pub limit: Duration,
+    /// It runs the build that ships, see [`Scenario::shipped`].
+    pub shipped: bool,
 }
 
 impl From<Staged> for Scenario {
     fn from(staged: Staged) -> Self {
-        Self::new(staged.name, staged.about, move |bench: &Bench| {
+        let scenario = Self::new(staged.name, staged.about, move |bench: &Bench| {
             staged.run(bench, &[], staged.besides)
-        })
+        });
+        if staged.shipped { scenario.shipped() } else { scenario }
     }
 }
 
@@ -47,12 +50,17 @@ impl Staged {
         about: &'static str,
         expect: &'static [(&'static str, Expect)],
     ) -> Self {
-        Self { name, about, expect, besides: |_| None, limit: LIMIT }
+        Self { name, about, expect, besides: |_| None, limit: LIMIT, shipped: false }
     }
 
     /// Returns a scenario in which `besides` must hold too.
     pub const fn besides(self, besides: fn(&Observer) -> Option<String>) -> Self {
         Self { besides, ..self }
+    }
+
+    /// Returns a scenario that runs the build that ships: what it judges is a time.
+    pub const fn shipped(self) -> Self {
+        Self { shipped: true, ..self }
     }
 
     /// Runs it with the first of each of `edits` replaced by the second in the description,

@@ -30,6 +30,7 @@ pub const ALL: &[Test] = &[
     Test { name: "echo", body: echo::echo },
     Test { name: "migrant", body: migrant::migrant },
     Test { name: "mutex", body: mutex::mutex },
+    Test { name: "mutex-grant", body: mutex::grant },
     Test { name: "mutex-busy", body: mutex::busy },
     Test { name: "mutex-dies", body: mutex::dies },
     Test { name: "pester", body: bystander::pester },

@@ -173,6 +173,76 @@ fn on_two_vcpus() -> Check {
     Ok(())
 }
 
+/// How often a grant is timed.
+const ROUNDS: u64 = 200;
+/// The round that the sibling may begin, and the one in which it waits.
+static ROUND: AtomicU64 = AtomicU64::new(0);
+static WAITS: AtomicU64 = AtomicU64::new(0);
+/// When the sibling took the interrupt of its grant, ticks; 0: it has not.
+static GRANTED: AtomicU64 = AtomicU64::new(0);
+
+/// A mutex goes from this vCPU to the sibling on the other core, which sleeps, so many times.
+/// Returns the shortest, the sum and the longest of the times from the call that gives it back
+/// until the sibling has its interrupt.
+fn grant_ticks() -> Check<[u64; 3]> {
+    const REST_US: u64 = 20;
+    fn sibling() -> Check {
+        gic::set(ISENABLER, GRANT);
+        irq::hook(|intid| {
+            if intid == GRANT {
+                GRANTED.store(wait::now(), SeqCst);
+            }
+        });
+        let other = Claim::named("own", "other")?;
+        for round in 1..=ROUNDS {
+            wait::until("the next round", || ROUND.load(SeqCst) == round)?;
+            ensure_eq!(other.call(MUTEX_LOCK), QUEUED, "MUTEX_LOCK by the sibling");
+            WAITS.store(round, SeqCst);
+            wait::asleep(|| other.holds())?;
+            other.give_back()?;
+        }
+        Ok(())
+    }
+    fn here() -> Check<[u64; 3]> {
+        let high = Claim::named("own", "high")?;
+        let [mut shortest, mut sum, mut longest] = [u64::MAX, 0, 0];
+        for round in 1..=ROUNDS {
+            high.take()?;
+            GRANTED.store(0, SeqCst);
+            ROUND.store(round, SeqCst);
+            wait::until("the sibling", || WAITS.load(SeqCst) == round)?;
+            let asleep = wait::now() + wait::us(REST_US);
+            wait::until("the sibling's sleep", || wait::now() >= asleep)?;
+            let begin = wait::now();
+            high.give_back()?;
+            wait::until("the grant", || GRANTED.load(SeqCst) != 0)?;
+            let took = GRANTED.load(SeqCst).saturating_sub(begin);
+            (shortest, sum, longest) = (shortest.min(took), sum + took, longest.max(took));
+        }
+        Ok([shortest, sum, longest])
+    }
+    cpus::start(1, sibling)?;
+    let times = here();
+    cpus::join_after(1, times.as_ref().map(|_| ()).map_err(|why| *why))?;
+    times
+}
+
+/// How long a contended grant takes, to a vCPU that sleeps on another core.
+pub fn grant() -> Check<Done> {
+    // What it was when it was last recorded; the goal is 2,500.
+    const LONGEST_NS: u64 = 4_000;
+    needs_two_vcpus!();
+    gic::set(ISENABLER, GRANT);
+    let [shortest, sum, longest] = grant_ticks()?;
+    let [shortest, mean, longest] =
+        [shortest, sum / ROUNDS, longest].map(|ticks| ticks * 1_000_000 / wait::us(1_000));
+    let times = crate::suite::text(format_args!(
+        "a grant took {shortest} ns at least, {mean} in the mean, {longest} at most"
+    ));
+    ensure!(longest <= LONGEST_NS, "{times}");
+    pass!("{times}")
+}
+
 /// Everything, on the way to a mutex that other VMs take and die with.
 pub fn mutex() -> Check<Done> {
     const DEATHS: u64 = 3;
