@@ -67,11 +67,12 @@ impl Vm {
 }
 
 impl Mutex {
-    /// Whether a task of a vCPU, by its index in [`System::vcpus`], is a claimant.
+    /// The ranks of a vCPU's tasks, by its index in [`System::vcpus`]: a bit for each.
     #[must_use]
-    pub fn has_claimant(&self, vcpu: usize) -> bool {
-        let claimants = self.vcpus.iter().take(self.claimant_count as usize);
-        claimants.into_iter().any(|&claimant| usize::from(claimant) == vcpu)
+    pub fn ranks_of(&self, vcpu: usize) -> u64 {
+        let claimants = self.vcpus.iter().take(self.claimant_count as usize).enumerate();
+        let own = claimants.filter(|&(_, &claimant)| usize::from(claimant) == vcpu);
+        own.fold(0, |ranks, (rank, _)| ranks | 1 << rank)
     }
 }
 

@@ -332,7 +332,7 @@ impl System {
             self.mutexes.get(..self.header.mutex_count as usize).ok_or(Invalid::Counts)?;
         ensure(mutexes.iter().all(|mutex| is_claimed(self, mutex)), Invalid::Mutex)?;
         for (id, vcpu) in self.vcpus.iter().enumerate() {
-            let claims = |&(_, mutex): &(usize, &Mutex)| mutex.has_claimant(id);
+            let claims = |&(_, mutex): &(usize, &Mutex)| mutex.ranks_of(id) != 0;
             let claimed = mutexes.iter().enumerate().filter(claims);
             let claimed = claimed.fold(0, |set, (number, _)| set | 1 << number);
             ensure(vcpu.mutexes == claimed, Invalid::Mutex)?;

@@ -29,7 +29,7 @@ impl Pcpu {
     fn book_throttled(&mut self, now: Instant) {
         for id in self.scheduler.throttled() {
             if let Some(vcpu) = self.roster.get(id) {
-                vcpu.account().is_throttled(now);
+                vcpu.account().throttle(now);
             }
         }
     }

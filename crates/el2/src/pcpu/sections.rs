@@ -142,11 +142,7 @@ impl Pcpu {
             bug!("a call without a loaded vCPU");
             return Err(INVALID_PARAMETER);
         };
-        let table = &self.system.vms[loaded.vm()];
-        if index >= u64::from(table.vcpu_count) {
-            return Err(INVALID_PARAMETER);
-        }
-        let id = VcpuId::numbered(usize::from(table.vcpu_first) + index as usize);
+        let id = self.vcpus_of(loaded.vm()).nth(index as usize).ok_or(INVALID_PARAMETER)?;
         if self.system.vcpus[id.number()].gcs_ns == 0 { Err(NOT_SUPPORTED) } else { Ok(id) }
     }
 
@@ -294,16 +290,21 @@ impl Pcpu {
         self.follow(id, change);
         let mut granted = false;
         for mutex in Members(table.mutexes.into()) {
-            let holder = MUTEXES[mutex].holder();
-            let vcpus = &self.system.mutexes[mutex].vcpus;
-            let own = holder.filter(|&(rank, _)| vcpus[usize::from(rank)] == id.0);
-            let byte = own.map_or(0, |(rank, owner_died)| hold_byte(rank, owner_died));
+            let byte = self.held_byte(id, mutex);
             granted |= self.set_hold(id, mutex, byte);
         }
         if granted {
             let effects = shared.gic.post(index, GRANT);
             self.notify(vm, effects);
         }
+    }
+
+    /// Returns what a vCPU's guest is to read of a mutex, as it stands now.
+    pub(super) fn held_byte(&self, id: VcpuId, mutex: usize) -> u8 {
+        let vcpus = &self.system.mutexes[mutex].vcpus;
+        let holder = MUTEXES[mutex].holder();
+        let own = holder.filter(|&(rank, _)| vcpus[usize::from(rank)] == id.0);
+        own.map_or(0, |(rank, owner_died)| hold_byte(rank, owner_died))
     }
 
     /// Records what a vCPU of this core holds, and raises or lowers it. Returns true if one of
@@ -359,10 +360,7 @@ impl Pcpu {
         }
         for mutex in Members(table.mutexes.into()) {
             self.set_hold(id, mutex, 0);
-            let table = &self.system.mutexes[mutex];
-            let claimants = table.vcpus.iter().take(table.claimant_count as usize).enumerate();
-            let dead = claimants.filter(|&(_, &vcpu)| vcpu == id.0);
-            let dead = dead.fold(0, |dead, (rank, _)| dead | 1 << rank);
+            let dead = self.system.mutexes[mutex].ranks_of(id.number());
             if let Some(next) = MUTEXES[mutex].forget(dead) {
                 self.grant(mutex, next);
             }

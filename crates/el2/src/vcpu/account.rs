@@ -85,7 +85,7 @@ impl Account {
     }
 
     /// Begins its wait for its next budget, unless it waits already: it has used this one up.
-    pub fn is_throttled(&mut self, now: Instant) {
+    pub fn throttle(&mut self, now: Instant) {
         if self.waits_since == NEVER {
             self.status.throttled += 1;
             self.begin_waiting(now);

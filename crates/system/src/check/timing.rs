@@ -35,13 +35,10 @@ pub(super) fn check(
 
 /// EL2's tables have room for so many mutexes, and so many tasks of each.
 fn mutexes(system: &System, spans: &Spans, problems: &mut Problems) {
-    let holds = |task: &Task, resource| {
-        task.segments.iter().any(|segment| segment.section == Section::Global(resource))
-    };
     let mut count = 0;
     for (resource, name) in system.resources.iter().enumerate() {
         let mut claimants =
-            (0..system.tasks.len()).filter(|&task| holds(&system.tasks[task], resource));
+            (0..system.tasks.len()).filter(|&task| system.tasks[task].uses(resource));
         let Some(first) = claimants.next() else { continue };
         count += 1;
         if count == MAX_MUTEXES + 1 {
