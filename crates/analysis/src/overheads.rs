@@ -65,8 +65,8 @@ mod instructions {
     pub const DEPARTURE: u64 = 459;
     /// A lock or unlock that is followed by a decision; a call without a mutex is shorter.
     pub const GCS_CALL: u64 = 1_356;
-    /// Twice this, a call, a doorbell and a switch are the longest contended grant that the
-    /// machine test `mutex-grant` has seen, 4 us.
+    /// With a doorbell and a switch, longer than what the core does to which `cassata bench el2`
+    /// grants a mutex, 1,730.
     pub const GRANT: u64 = 900;
     /// Assumed: a burst of the console, or an interrupt for a vCPU that does not run.
     pub const DUTY: u64 = 2_000;

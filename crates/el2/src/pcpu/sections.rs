@@ -245,9 +245,11 @@ impl Pcpu {
         let Some(Claim { mutex, rank }) = self.claim(handle) else { return self.refuse() };
         match MUTEXES[mutex].unlock(rank) {
             Ok(next) => {
+                // The other core begins while this one does the rest.
+                let here = next.and_then(|next| self.grant_elsewhere(mutex, next));
                 self.set_own_hold(mutex, 0);
-                if let Some(next) = next {
-                    self.grant(mutex, next);
+                if let Some(here) = here {
+                    self.follow_sections(here);
                 }
                 0
             }
@@ -266,16 +268,17 @@ impl Pcpu {
         own.then_some(Claim { mutex, rank: rank as u8 })
     }
 
-    /// Lets the core of the claimant that a mutex was given to follow that.
+    /// Lets the core of the claimant that a mutex was given to follow that, if it is another
+    /// one; returns the claimant's vCPU otherwise.
     #[inline(never)]
-    fn grant(&mut self, mutex: usize, rank: u8) {
+    fn grant_elsewhere(&self, mutex: usize, rank: u8) -> Option<VcpuId> {
         let id = VcpuId(self.system.mutexes[mutex].vcpus[usize::from(rank)]);
         let base = self.base_of(id);
         if base == self.index {
-            self.follow_sections(id);
-        } else {
-            self.tell(base, Message::Sections, id.number(), true);
+            return Some(id);
         }
+        self.tell(base, Message::Sections, id.number(), true);
+        None
     }
 
     /// Brings a vCPU of this core up to date with what raises it, and interrupts it if a task of
@@ -361,8 +364,9 @@ impl Pcpu {
         for mutex in Members(table.mutexes.into()) {
             self.set_hold(id, mutex, 0);
             let dead = self.system.mutexes[mutex].ranks_of(id.number());
-            if let Some(next) = MUTEXES[mutex].forget(dead) {
-                self.grant(mutex, next);
+            let next = MUTEXES[mutex].forget(dead);
+            if let Some(here) = next.and_then(|next| self.grant_elsewhere(mutex, next)) {
+                self.follow_sections(here);
             }
         }
     }

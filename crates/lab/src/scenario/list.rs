@@ -141,12 +141,6 @@ const STAGED: &[Staged] = &[
         &[("probe", Passes), ("busy", Endures), ("dies", Starts(4))],
     ),
     Staged::new(
-        "mutex-grant",
-        "a mutex that is given back on one core is soon had on another",
-        &[("probe", Passes), ("rest", Endures)],
-    )
-    .shipped(),
-    Staged::new(
         "outranked",
         "a real-time VM moves when a vCPU above it takes its core",
         &[("rtos", Rhythm(3000)), ("above", Endures), ("busy", Endures)],

@@ -6,6 +6,7 @@ mod bench;
 mod bystander;
 mod device;
 mod echo;
+mod grant;
 mod migrant;
 mod mutex;
 mod power;
@@ -30,7 +31,6 @@ pub const ALL: &[Test] = &[
     Test { name: "echo", body: echo::echo },
     Test { name: "migrant", body: migrant::migrant },
     Test { name: "mutex", body: mutex::mutex },
-    Test { name: "mutex-grant", body: mutex::grant },
     Test { name: "mutex-busy", body: mutex::busy },
     Test { name: "mutex-dies", body: mutex::dies },
     Test { name: "pester", body: bystander::pester },
@@ -48,6 +48,7 @@ pub const ALL: &[Test] = &[
     Test { name: "bench.null", body: bench::null },
     Test { name: "bench.gcs", body: bench::gcs },
     Test { name: "bench.mutex", body: bench::mutex },
+    Test { name: "bench.grant", body: grant::grant },
     Test { name: "bench.replenish", body: bench::replenish },
     Test { name: "bench.timer", body: bench::timer },
 ];

@@ -5,12 +5,14 @@
 //! | [`case`] | one boot of a system |
 //! | [`events`], [`visits`] | how long a visit to EL2 is, by what it is about |
 //! | [`migration`] | what it costs that a vCPU moves to another core and back |
+//! | [`grant`] | how soon a mutex is had on another core |
 //! | [`lines`] | what each event may cost, and what it last did |
 //! | [`size`] | bytes and lines |
 //! | [`smoke`] | the events alone, in short, as a test |
 
 mod case;
 mod events;
+mod grant;
 mod lines;
 mod migration;
 mod size;
@@ -33,6 +35,7 @@ use crate::results::{Check, Goal, Outcome};
 use crate::suite::Bench;
 use case::{Case, Seen, on_or_off};
 use events::{EVENTS, KINDS, Kind};
+use grant::Grant;
 use miette::Result;
 use migration::Migration;
 pub use migration::{MOST_DEPARTURE, MOST_TRIP_US};
@@ -67,7 +70,8 @@ impl Experiment for Cost {
     fn inputs(&self, bench: &Bench) -> Result<Inputs> {
         let images = Images::of(&bench.root);
         let events = KINDS.iter().map(|kind| format!("bench/{}", kind.system));
-        let systems = events.chain(["bench/migrate".into(), "demo".into()]);
+        let others = ["bench/migrate".into(), "bench/grant".into(), "demo".into()];
+        let systems = events.chain(others);
         let systems: Vec<PathBuf> =
             systems.map(|name| bench.root.join(format!("systems/{name}.toml"))).collect();
         let systems: Vec<&Path> = systems.iter().map(PathBuf::as_path).collect();
@@ -78,7 +82,8 @@ impl Experiment for Cost {
     /// The extent is the same for all: it takes tens of seconds.
     fn cases(&self, _: Extent, (): &()) -> Vec<Case> {
         let demos = [true, false].map(|separation| Case::Demo { separation });
-        events::cases(EVENTS).into_iter().chain(migration::cases()).chain(demos).collect()
+        let timed = migration::cases().into_iter().chain([grant::case(grant::TIMED)]);
+        events::cases(EVENTS).into_iter().chain(timed).chain(demos).collect()
     }
 
     fn run(&self, case: &Case, bench: &Bench, tell: Tell<'_>) -> Result<Seen> {
@@ -102,6 +107,7 @@ struct El2 {
     kinds: Vec<(Kind, Distribution)>,
     size: Size,
     migration: Migration,
+    grant: Grant,
     /// Separation of priorities, what of the RTOS's latency, its values.
     latencies: Vec<(bool, &'static str, Distribution)>,
 }
@@ -115,7 +121,8 @@ impl El2 {
             latencies.push((separation, "dispatch latency", seen.dispatch.clone()));
         }
         let kinds = KINDS.iter().map(|kind| (*kind, events::visits(kind, found, EVENTS))).collect();
-        Self { kinds, size, migration: Migration::of(found), latencies }
+        let (migration, grant) = (Migration::of(found), Grant::of(found, grant::TIMED));
+        Self { kinds, size, migration, grant, latencies }
     }
 
     fn answer(&self) -> Answer {
@@ -143,6 +150,8 @@ impl El2 {
         answer.data(&visits);
         answer.section("What does a migration cost?", maud::html! { p { (Migration::caption()) } });
         answer.data(&self.migration.data());
+        answer.section("How soon is a mutex granted?", maud::html! { p { (Grant::caption()) } });
+        answer.data(&self.grant.data());
         let caption = "Interrupt response time of FreeRTOS while Linux, which shares its core, \
                        boots and runs hackbench. Separation keeps Linux's interrupts pending \
                        while FreeRTOS runs.";
@@ -162,8 +171,10 @@ impl El2 {
     /// What the book quotes.
     fn quoted(&self, visits: &Dataset) -> String {
         let (migration, size) = (self.migration.data().table().markdown(), &self.size);
+        let grant = self.grant.data().table().markdown();
         format!(
             "Instructions of a visit to EL2:\n\n{}\nA migration, medians:\n\n{migration}\n\
+             A mutex is granted to a vCPU that sleeps on another core:\n\n{grant}\n\
              The hypervisor's image has {} bytes, made of {} lines, comments included, tests not \
              (goal: fewer than {}).\n",
             visits.table().markdown(),
@@ -185,6 +196,7 @@ impl El2 {
             outcome.check(Check::new(&name, real(visits.count()), "visits", few));
         }
         self.migration.judge(outcome);
+        self.grant.judge(outcome, grant::TIMED);
         let (image, lines) = (self.size.image, self.size.lines());
         outcome.figure("image_bytes", image);
         outcome.figure("source_lines", lines);
@@ -266,6 +278,7 @@ mod tests {
             kinds: KINDS.iter().map(|&kind| (kind, seen(kind.each_time))).collect(),
             size: size(image, [4_999, 3_000]),
             migration: Migration::example(200, 3_000),
+            grant: Grant::example(150),
             latencies: latencies.into(),
         }
     }
@@ -304,14 +317,14 @@ mod tests {
     #[test]
     fn what_no_boot_brought_meets_no_goal() {
         let nothing = El2::of(&[], size(1, [1, 1]));
-        assert_eq!(failing(&nothing), 2 * KINDS.len() + 5);
+        assert_eq!(failing(&nothing), 2 * KINDS.len() + 7);
     }
 
     #[test]
     fn no_two_boots_share_a_name() {
         let cases = Cost.cases(Extent::Full, &());
         let names: std::collections::BTreeSet<_> = cases.iter().map(Case::name).collect();
-        assert_eq!((names.len(), cases.len()), (20, 20));
+        assert_eq!((names.len(), cases.len()), (21, 21));
         assert!(names.contains("switch-20000") && names.contains("migrate-at-once-500"));
     }
 
