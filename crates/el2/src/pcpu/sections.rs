@@ -168,7 +168,8 @@ impl Pcpu {
         let (table, sections) = (&self.system.vcpus[id.number()], &SECTIONS[id.number()]);
         let period = Duration(timer::ns_to_ticks(table.period_ns));
         let epoch = Instant(EPOCH.load(Ordering::Relaxed));
-        if !sections.count_call(table.gcs_calls, period, epoch, timer::now()) {
+        let first = epoch.after(Duration(timer::ns_to_ticks(table.offset_ns)));
+        if !sections.count_call(table.gcs_calls, period, first, timer::now()) {
             self.count_misuse();
             return BUSY;
         }

@@ -15,6 +15,7 @@ mod report;
 mod reset;
 mod rhythm;
 mod round_robin;
+mod supply;
 mod tides;
 mod timer_advance;
 
@@ -41,6 +42,7 @@ pub const ALL: &[Test] = &[
     Test { name: "reset-loop", body: reset::endless },
     Test { name: "rhythm", body: rhythm::rhythm },
     Test { name: "roundrobin", body: round_robin::round_robin },
+    Test { name: "supply", body: supply::supply },
     Test { name: "tides", body: tides::tides },
     Test { name: "timer-advance", body: timer_advance::timer_advance },
     Test { name: "timer-advance-reset", body: timer_advance::reset },
