@@ -125,7 +125,10 @@ mod tests {
             "cassata simulate a.json --for 1.5ms --trace t.svg --protocol mpcp --execution 50";
         let Command::Simulate(told) = parse(line).unwrap() else { panic!() };
         assert_eq!((told.limit, told.trace), (Some(1_500_000), Some("t.svg".into())));
-        assert_eq!((told.protocol, told.execution, told.seed), (simulate::Protocol::Mpcp, 50, 0));
+        assert_eq!(
+            (told.protocol, told.execution, told.seed),
+            (Some(simulate::Protocol::Mpcp), 50, 0)
+        );
         let line = "cassata vtime --mhz 500 --range 0x10-0x20 -- qemu-system-aarch64 -M virt";
         let Command::Vtime(vtime) = parse(line).unwrap() else { panic!() };
         assert_eq!((vtime.mhz.mhz(), vtime.quantum_ns, vtime.range), (500, 2_000, Some(16..32)));

@@ -61,6 +61,7 @@ codes! {
     Consolidate = "consolidate", Error, "Consolidation where it cannot be.";
     ConsolidateUnused = "consolidate-unused", Warning, "Consolidation that can power down no pCPU.";
     Timing = "timing", Error, "Budgets or tasks that no bound can be computed for.";
+    NoBounds = "no-bounds", Warning, "Tasks that no bound is known for.";
     IdlePcpu = "idle-pcpu", Warning, "A pCPU that no vCPU uses.";
     Unaligned = "unaligned", Error, "A size or an address that cannot be mapped.";
     MemoryRange = "memory-range", Error, "Memory that lies where no memory is.";

@@ -25,8 +25,10 @@ pub struct Checked {
     pub off_when_done: bool,
     /// The virtual machines.
     pub vms: Vec<Vm>,
-    /// Budgets and tasks, for an analysis; none when none are described.
+    /// Budgets and tasks; none when none are described.
     pub timing: Option<analysis::model::System>,
+    /// How tasks share global resources.
+    pub protocol: Protocol,
     /// Which pCPUs may be powered down.
     pub consolidation: Consolidation,
     /// All files it is made of, its description first.
@@ -34,6 +36,17 @@ pub struct Checked {
     /// What looks wrong but does not keep the system from being built.
     pub warnings: Report,
     pub(crate) plan: crate::plan::Plan,
+}
+
+/// How tasks share global resources.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Protocol {
+    /// The vCPU of a task that holds one is raised, and queues are by vCPU first (vMPCP, RTSS
+    /// 2014, Section III-A).
+    Vmpcp,
+    /// No vCPU is raised, and queues are by task first: the baseline, which knows nothing of
+    /// vCPUs. No bounds are known for it.
+    Mpcp,
 }
 
 /// The part of a physical machine that a system uses.
@@ -198,6 +211,12 @@ impl Checked {
     #[must_use]
     pub fn overheads(&self, margin_permille: u64) -> Overheads {
         overheads(self.machine.board, &self.vms, margin_permille)
+    }
+
+    /// Returns what bounds can be computed for: what is described, but not under MPCP.
+    #[must_use]
+    pub fn promised(&self) -> Option<&analysis::model::System> {
+        self.timing.as_ref().filter(|_| self.protocol == Protocol::Vmpcp)
     }
 
     /// Name of the description's file, without directory and extension.

@@ -105,6 +105,31 @@ fn the_tables_have_what_tasks_share() {
     assert_eq!((second.gcs_ns, without.gcs_ns), (first.gcs_ns, 0));
 }
 
+/// Of the baseline, tasks come first and no vCPU is raised.
+#[test]
+fn under_mpcp_tasks_come_first_and_nothing_is_promised() {
+    let directory = support::files();
+    let text =
+        TEXT.replace("overrun = true", "overrun = false").replace("priority = 2", "priority = 0");
+    let text = format!("hypervisor = {{ protocol = \"mpcp\" }}\n{text}");
+    let checked = support::sound(directory.path(), &text);
+    assert!(checked.promised().is_none() && checked.timing.is_some());
+    assert!(checked.warnings.plain().contains("no bounds are known for MPCP"));
+    let packed = system::pack(&checked, &support::elf::plain_hypervisor()).unwrap();
+    let mut file = Vec::new();
+    packed.write(&mut file).unwrap();
+    let tables = system::unpack(&file).unwrap().tables;
+    let mutex = &tables.mutexes[0];
+    assert_eq!(mutex.vcpus[..2], [1, 0], "the higher task is served first");
+    assert_eq!([0, 1].map(|vcpu: usize| tables.vcpus[vcpu].mutexes), [1, 1]);
+    let ceilings =
+        [0, 1].map(|vcpu: usize| (tables.vcpus[vcpu].gcs_ns, tables.vcpus[vcpu].gcs_calls));
+    assert_eq!(ceilings, [(0, 0); 2]);
+    let overruns = text.replace("overrun = false", "overrun = true");
+    let told = system::load_text(&directory.path().join("s.toml"), &overruns).unwrap_err();
+    assert!(told.plain().contains("under MPCP no server overruns"), "{}", told.plain());
+}
+
 #[test]
 fn there_is_room_for_so_many_mutexes_and_tasks() {
     let directory = support::files();

@@ -358,12 +358,13 @@ impl System {
     }
 }
 
-/// Whether the vCPUs of a mutex's claimants are there and may have global critical sections.
+/// Whether the vCPUs of a mutex's claimants are there and have servers.
 fn is_claimed(system: &System, mutex: &Mutex) -> bool {
     let vcpus = system.vcpus.get(..system.header.vcpu_count as usize);
     let claimants = mutex.vcpus.get(..mutex.claimant_count as usize);
     let may_hold = |&vcpu: &u8| {
-        vcpus.and_then(|vcpus| vcpus.get(usize::from(vcpu))).is_some_and(|vcpu| vcpu.gcs_ns > 0)
+        let vcpu = vcpus.and_then(|vcpus| vcpus.get(usize::from(vcpu)));
+        vcpu.is_some_and(|vcpu| vcpu.server != server::NONE)
     };
     claimants.is_some_and(|claimants| !claimants.is_empty() && claimants.iter().all(may_hold))
 }

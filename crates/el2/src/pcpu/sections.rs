@@ -353,7 +353,7 @@ impl Pcpu {
     /// holds: the next holder is told.
     pub(super) fn end_sections(&mut self, id: VcpuId) {
         let table = &self.system.vcpus[id.number()];
-        if table.gcs_ns == 0 {
+        if table.gcs_ns == 0 && table.mutexes == 0 {
             return;
         }
         SECTIONS[id.number()].reset();

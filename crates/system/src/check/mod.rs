@@ -18,7 +18,7 @@ mod vcpus;
 
 use crate::code::Code;
 use crate::draft::{At, Draft, DraftVm, flag};
-use crate::model::{Consolidation, Machine, PassedInterrupt, Vcpu, Vm, VmSpans};
+use crate::model::{Consolidation, Machine, PassedInterrupt, Protocol, Vcpu, Vm, VmSpans};
 use crate::problem::Problems;
 use crate::time;
 use images::Images;
@@ -32,6 +32,7 @@ pub(crate) struct Sound {
     pub(crate) off_when_done: bool,
     pub(crate) vms: Vec<Vm>,
     pub(crate) timing: Option<analysis::model::System>,
+    pub(crate) protocol: Protocol,
     pub(crate) consolidation: Consolidation,
 }
 
@@ -83,6 +84,7 @@ pub(crate) fn check(draft: &Draft, directory: &Path, problems: &mut Problems) ->
         off_when_done: flag(&draft.off_when_done, true),
         vms,
         timing,
+        protocol: timing::protocol(draft),
         consolidation: Consolidation { targets, window_ns: consolidation::window_ns(draft) },
     })
 }

@@ -12,6 +12,7 @@ mod values;
 pub(crate) use parse::parse;
 
 use crate::board::Trigger;
+use crate::model::Protocol;
 use crate::problem::Span;
 use analysis::model::ServerKind;
 use sched::policy::MigrationPolicy;
@@ -26,6 +27,7 @@ pub(crate) struct Draft {
     pub(crate) priority_separation: Option<At<bool>>,
     pub(crate) off_when_done: Option<At<bool>>,
     pub(crate) consolidation_window: Option<At<u64>>,
+    pub(crate) protocol: Option<At<Protocol>>,
     pub(crate) vms: Vec<DraftVm>,
 }
 

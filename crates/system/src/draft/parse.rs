@@ -114,6 +114,7 @@ fn hypervisor(value: &At<DeValue<'_>>, draft: &mut Draft, problems: &mut Problem
     draft.priority_separation = reader.optional("priority_separation", problems);
     draft.off_when_done = reader.optional("off_when_done", problems);
     draft.consolidation_window = time(reader.optional("consolidation_window", problems));
+    draft.protocol = reader.optional("protocol", problems);
     reader.finish(problems);
 }
 

@@ -3,6 +3,7 @@
 use super::{At, Format};
 use crate::board::Trigger;
 use crate::code::Code;
+use crate::model::Protocol;
 use crate::nearest::did_you_mean;
 use crate::problem::Problems;
 use crate::size;
@@ -152,6 +153,13 @@ impl Read for Format {
 impl Read for Trigger {
     fn read(value: &At<DeValue<'_>>, problems: &mut Problems) -> Option<Self> {
         one_of("trigger", &[("level", Self::Level), ("edge", Self::Edge)], value, problems)
+    }
+}
+
+impl Read for Protocol {
+    fn read(value: &At<DeValue<'_>>, problems: &mut Problems) -> Option<Self> {
+        let protocols = [("vmpcp", Self::Vmpcp), ("mpcp", Self::Mpcp)];
+        one_of("protocol", &protocols, value, problems)
     }
 }
 

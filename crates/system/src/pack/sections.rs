@@ -1,7 +1,7 @@
 //! Global critical sections: which vCPUs may have them and for how long, and the mutexes of
 //! the resources that their tasks share. All of it follows from the tasks that are described.
 
-use crate::model::Checked;
+use crate::model::{Checked, Protocol};
 use abi::service::hash;
 use abi::system::{Mutex, System};
 use analysis::model::{self, Section, Task};
@@ -20,8 +20,10 @@ pub(super) fn write(tables: &mut System, checked: &Checked) {
     for (index, (vcpu, &place)) in timing.vcpus.iter().zip(&places).enumerate() {
         let table = &mut tables.vcpus[place];
         let demand = demand(timing, index, vcpu.period_ns, el2_ns);
-        table.gcs_ns = demand.time_ns.min(table.budget_ns + table.overrun_ns);
-        table.gcs_calls = demand.sections;
+        if checked.protocol == Protocol::Vmpcp {
+            table.gcs_ns = demand.time_ns.min(table.budget_ns + table.overrun_ns);
+            table.gcs_calls = demand.sections;
+        }
     }
     for (resource, name) in timing.resources.iter().enumerate() {
         let mut claimants: Vec<&Task> =
@@ -29,8 +31,12 @@ pub(super) fn write(tables: &mut System, checked: &Checked) {
         if claimants.is_empty() {
             continue;
         }
-        // Rules 5 and 6 of RTSS 2014, Section III-A: by the vCPU first, then by the task.
-        claimants.sort_by_key(|task| Reverse((timing.vcpus[task.vcpu].priority, task.priority)));
+        let vcpu = |task: &Task| timing.vcpus[task.vcpu].priority;
+        match checked.protocol {
+            // Rules 5 and 6 of RTSS 2014, Section III-A: by the vCPU first, then by the task.
+            Protocol::Vmpcp => claimants.sort_by_key(|task| Reverse((vcpu(task), task.priority))),
+            Protocol::Mpcp => claimants.sort_by_key(|task| Reverse((task.priority, vcpu(task)))),
+        }
         let Some(mutex) = tables.mutexes.get_mut(tables.header.mutex_count as usize) else {
             return;
         };
