@@ -68,6 +68,8 @@ codes! {
     MemoryOverlap = "memory-overlap", Error, "Two things in one place.";
     MemoryFull = "memory-full", Error, "More memory than the board has.";
     ReportSize = "report-size", Error, "A report area of impossible size.";
+    SharedMemory = "shared-memory", Error, "Shared memory that cannot be.";
+    SharedMemoryUnused = "shared-memory-unused", Warning, "Shared memory that no two VMs share.";
     UnknownInterrupt = "unknown-interrupt", Error, "An interrupt the board or the guest has not.";
     ReservedInterrupt = "reserved-interrupt", Error, "An interrupt that is already in use.";
     InterruptTwice = "interrupt-twice", Error, "An interrupt that is given away twice.";

@@ -103,6 +103,10 @@ pub struct Vm {
     pub realtime: bool,
     /// Bytes of its report area, 0 for none.
     pub report: u64,
+    /// Memory that it shares with other VMs.
+    pub shared_memory: Vec<SharedMemory>,
+    /// Whether its tasks use mutexes of the hypervisor.
+    pub has_mutexes: bool,
     /// Whether it starts again when it cannot go on.
     pub restart_on_fault: bool,
     /// What the random numbers are made of that its device tree hands over;
@@ -120,6 +124,19 @@ pub struct Vm {
     /// Interrupts passed through, those of its devices included.
     pub interrupts: Vec<PassedInterrupt>,
     pub(crate) spans: VmSpans,
+}
+
+/// Memory that a VM shares with others.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SharedMemory {
+    /// Which one it is, in the order of the description.
+    pub number: usize,
+    /// Unique, 1 to 15 of a-z, 0-9 and `-`.
+    pub name: String,
+    /// Where every VM that has it finds it: guest-physical.
+    pub guest: Region,
+    /// Whether this VM may only read it.
+    pub read_only: bool,
 }
 
 /// A virtual CPU.

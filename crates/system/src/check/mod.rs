@@ -11,6 +11,7 @@ mod migration;
 mod names;
 mod outranked;
 mod servers;
+mod shared;
 mod siblings;
 mod timer_advance;
 mod timing;
@@ -43,6 +44,7 @@ pub(crate) fn check(draft: &Draft, directory: &Path, problems: &mut Problems) ->
     names::check(&draft.vms, problems);
     vcpus::check(&draft.vms, machine.as_ref(), problems);
     memory::check(&draft.vms, machine.as_ref(), problems);
+    shared::check(draft, problems);
     if let Some(machine) = &machine {
         devices::check(&draft.vms, machine.board, problems);
         interrupts::check(&draft.vms, machine.board, problems);
@@ -58,7 +60,7 @@ pub(crate) fn check(draft: &Draft, directory: &Path, problems: &mut Problems) ->
     }
     let machine = machine?;
     let vms = draft.vms.iter().zip(images);
-    let vms = vms.map(|(vm, images)| sound_vm(vm, images?, &machine));
+    let vms = vms.map(|(vm, images)| sound_vm(vm, images?, draft, &machine));
     let mut vms = vms.collect::<Option<Vec<_>>>()?;
     migration::assign(&mut vms, machine.pcpus, problems);
     migration::stranded(&draft.vms, &vms, problems);
@@ -103,7 +105,7 @@ fn time_in(
     }
 }
 
-fn sound_vm(draft: &DraftVm, images: Images, machine: &Machine) -> Option<Vm> {
+fn sound_vm(draft: &DraftVm, images: Images, system: &Draft, machine: &Machine) -> Option<Vm> {
     let spans = VmSpans {
         memory: draft.memory_span(),
         kernel: draft.kernel.as_ref()?.span(),
@@ -127,6 +129,8 @@ fn sound_vm(draft: &DraftVm, images: Images, machine: &Machine) -> Option<Vm> {
         console: draft.has_console(),
         realtime: draft.is_realtime(),
         report: draft.report.as_ref().map_or(0, |at| *at.get_ref()),
+        shared_memory: shared::of(draft, &system.shared_memory)?,
+        has_mutexes: draft.has_global_sections(),
         restart_on_fault: flag(&draft.restart_on_fault, false),
         seed: draft.seed.as_ref().map(|at| *at.get_ref()),
         migration_policy: draft.migration_policy(),

@@ -2,8 +2,9 @@
 
 use super::reader::Reader;
 use super::server::server;
+use super::shared::{SHARED_MEMORY, SHARES, share, shared_memory};
 use super::tasks::{task, time};
-use super::values::{Bytes, Priority, Read, Wanted, expect};
+use super::values::{Priority, Read, Wanted, bytes, expect};
 use super::{At, Draft, DraftBoard, DraftInterrupt, DraftMemory, DraftVcpu, DraftVm};
 use crate::board::Trigger;
 use crate::code::Code;
@@ -65,6 +66,8 @@ fn draft(root: &DeTable<'_>, span: Span, problems: &mut Problems) -> Draft {
     if let Some(value) = reader.get("hypervisor") {
         hypervisor(value, &mut draft, problems);
     }
+    draft.shared_memory =
+        list(reader.get("shared_memory"), &SHARED_MEMORY, problems, shared_memory);
     let vms = reader.get("vm");
     draft.vms = list(vms, &VMS, problems, vm);
     if vms.is_none()
@@ -91,10 +94,6 @@ pub(super) fn list<'i, T>(
 
 /// The priority without its type.
 pub(super) fn priority(at: Option<At<Priority>>) -> Option<At<u64>> {
-    at.map(|at| At::new(at.span(), at.get_ref().0))
-}
-
-fn bytes(at: Option<At<Bytes>>) -> Option<At<u64>> {
     at.map(|at| At::new(at.span(), at.get_ref().0))
 }
 
@@ -133,6 +132,7 @@ fn vm(value: &At<DeValue<'_>>, problems: &mut Problems) -> Option<DraftVm> {
         console: r.optional("console", problems),
         realtime: r.optional("realtime", problems),
         report: bytes(r.optional("report", problems)),
+        shared_memory: list(r.get("shared_memory"), &SHARES, problems, share),
         restart_on_fault: r.optional("restart_on_fault", problems),
         seed: r.optional("seed", problems),
         migration_policy: r.optional("migration_policy", problems),
