@@ -50,6 +50,11 @@ const STAGED: &[Staged] = &[
         &[("one", Passes), ("two", Passes)],
     ),
     Staged::new(
+        "shared",
+        "two VMs see what each writes into shared memory, and a third one reaches none of it",
+        &[("writer", Passes), ("reader", Passes), ("other", Passes)],
+    ),
+    Staged::new(
         "passed-through",
         "a device interrupts the vCPU its guest says, running, asleep or suspended",
         &[("probe", Passes), ("busy", Endures)],

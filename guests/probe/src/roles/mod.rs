@@ -15,6 +15,7 @@ mod report;
 mod reset;
 mod rhythm;
 mod round_robin;
+mod shared;
 mod supply;
 mod tides;
 mod timer_advance;
@@ -42,6 +43,7 @@ pub const ALL: &[Test] = &[
     Test { name: "reset-loop", body: reset::endless },
     Test { name: "rhythm", body: rhythm::rhythm },
     Test { name: "roundrobin", body: round_robin::round_robin },
+    Test { name: "shared", body: shared::shared },
     Test { name: "supply", body: supply::supply },
     Test { name: "tides", body: tides::tides },
     Test { name: "timer-advance", body: timer_advance::timer_advance },
