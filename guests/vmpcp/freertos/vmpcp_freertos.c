@@ -1,0 +1,56 @@
+#include "vmpcp_freertos.h"
+
+#include "FreeRTOS.h"
+#include "task.h"
+
+#if configMAX_PRIORITIES < 64
+#error "vMPCP needs 64 priorities"
+#endif
+
+/* The task that an interrupt has woken is to run now. */
+static BaseType_t switches;
+
+static void enter(void)
+{
+    vTaskSuspendAll();
+}
+
+static void leave(void)
+{
+    xTaskResumeAll();
+}
+
+static void set_priority(struct vmpcp_task *task, unsigned level)
+{
+    vTaskPrioritySet(task->os, level);
+}
+
+static void sleep_until_woken(struct vmpcp_task *self)
+{
+    (void)self;
+    ulTaskNotifyTake(pdTRUE, portMAX_DELAY);
+}
+
+static void wake(struct vmpcp_task *task, bool from_interrupt)
+{
+    if (from_interrupt)
+        vTaskNotifyGiveFromISR(task->os, &switches);
+    else
+        xTaskNotifyGive(task->os);
+}
+
+const struct vmpcp_port vmpcp_freertos = {
+    .enter = enter,
+    .leave = leave,
+    .set_priority = set_priority,
+    .sleep = sleep_until_woken,
+    .wake = wake,
+    .interrupt = NULL, /* there is one vCPU */
+};
+
+void vmpcp_freertos_interrupt(void)
+{
+    switches = pdFALSE;
+    vmpcp_inter_interrupt(0);
+    portYIELD_FROM_ISR(switches);
+}
