@@ -13,6 +13,7 @@
 //! | [`limits`] | runs that never end |
 //! | [`typed`] | what is typed reaches the guest it is meant for |
 //! | [`console`] | people and programs that have a guest's console |
+//! | [`sharing`] | FreeRTOS guests that share a page under a mutex |
 //! | [`list`] | all of them |
 //!
 //! Systems of ours run in virtual time, so that a busy computer changes nothing, and each
@@ -29,6 +30,7 @@ pub mod limits;
 pub mod list;
 pub mod moved;
 pub mod reference;
+pub mod sharing;
 pub mod staged;
 pub mod stock;
 pub mod typed;

@@ -3,9 +3,9 @@
 #include "FreeRTOS.h"
 #include "task.h"
 
-#if configMAX_PRIORITIES < 64
-#error "vMPCP needs 64 priorities"
-#endif
+/* Of the kernel's priorities the upper half is for tasks in sections that other vCPUs wait for, in
+ * the order of the lower half. */
+#define GLOBAL (configMAX_PRIORITIES / 2)
 
 /* The task that an interrupt has woken is to run now. */
 static BaseType_t switches;
@@ -22,7 +22,10 @@ static void leave(void)
 
 static void set_priority(struct vmpcp_task *task, unsigned level)
 {
-    vTaskPrioritySet(task->os, level);
+    unsigned within = level % VMPCP_PRIORITIES;
+
+    configASSERT(within < GLOBAL);
+    vTaskPrioritySet(task->os, within + (level < VMPCP_PRIORITIES ? 0 : GLOBAL));
 }
 
 static void sleep_until_woken(struct vmpcp_task *self)

@@ -79,6 +79,7 @@ struct vmpcp_inter {
     uint64_t handle;
     const uint8_t *byte;      /* of the stolen-time page: which task of this vCPU holds it */
     bool waits;
+    bool waited;              /* the last time that it was locked, the task had to wait */
     bool holds;
     struct vmpcp_inter *next;
 };

@@ -108,7 +108,7 @@ int vmpcp_intra_destroy(int number)
 
     enter(&names_guard);
     mutex = of(number);
-    /* A mutex that waits for no one has no queue either. */
+    /* For a mutex without a holder no task waits either. */
     if (mutex != NULL && (mutex->opened > 1 || mutex->holder == NULL)) {
         mutex->opened--;
         answer = VMPCP_OK;

@@ -274,7 +274,7 @@ static void test_inter(void)
     vmpcp_inter_interrupt(0);
     EXPECT(runs(&actors[0]) && !runs(&actors[4]));
     step(&actors[0]);
-    EXPECT(actors[0].ended && actors[0].answer == VMPCP_OK);
+    EXPECT(actors[0].ended && actors[0].answer == VMPCP_OK && uses[0].waited && !uses[1].waited);
 
     /* The holder dies with its vCPU in another VM, as far as the next one can tell. A task that
      * is woken too early sleeps again. */

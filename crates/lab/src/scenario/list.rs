@@ -2,7 +2,7 @@
 
 use super::expect::Expect::{Endures, Fails, Passes, Rhythm, Starts, Starves, Turns};
 use super::staged::Staged;
-use super::{budgets, console, damaged, gathered, limits, moved, reference, stock, typed};
+use super::{budgets, console, damaged, gathered, limits, moved, reference, sharing, stock, typed};
 use crate::observe::Observer;
 use crate::suite::Scenario;
 use crate::{bench, demo};
@@ -18,9 +18,10 @@ pub fn all() -> Vec<Scenario> {
     ];
     let staged = STAGED.iter().map(|&staged| Scenario::from(staged));
     let others = [damaged::scenario(), typed::scenario(), limits::hung(), limits::stalled()];
+    let others = others.into_iter().chain([sharing::scenario()]);
     let policies = moved::scenarios().chain(gathered::scenarios()).chain(stock::scenarios());
     let policies = budgets::scenarios().chain(policies);
-    let others = others.into_iter().chain(console::scenarios());
+    let others = others.chain(console::scenarios());
     let experiments = [
         bench::el2::scenario(),
         bench::vtime::scenario(),
