@@ -34,7 +34,7 @@ enum {
     VMPCP_FULL = -3,          /* no room for one more */
 };
 
-/* A task. Its memory belongs to the caller, who fills in nothing. */
+/* A task. Its memory belongs to the caller; vmpcp_task_add fills it in. */
 struct vmpcp_task {
     void *os;                 /* how the port knows it */
     unsigned vcpu, priority;
