@@ -26,6 +26,9 @@ void load_create(const struct options *options);
  * False, after saying why, if there is no such memory. */
 bool sharing_create(const struct options *options, const void *device_tree);
 
+/* Creates the task that measures how long each call of guests/vmpcp takes; then it switches off. */
+void bench_create(const struct options *options);
+
 /* The handler of the interrupt that says that a mutex was granted. */
 void sharing_interrupt(void);
 

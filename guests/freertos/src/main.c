@@ -35,7 +35,9 @@ void main(const void *device_tree)
 
     gic_init();
     tick_create(&options);
-    if (options.mutex[0] == '\0')
+    if (options.bench != 0)
+        bench_create(&options);
+    else if (options.mutex[0] == '\0')
         measure_create(&options);
     else if (!sharing_create(&options, device_tree))
         system_off();

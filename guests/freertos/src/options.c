@@ -78,7 +78,7 @@ static bool read_option(const char **text, const struct known *known)
         return true;
     }
     return complain(word, "known are load=, period_us=, tick_us=, start_ms=, activations=, mutex=, task=, "
-                          "memory=, participant=, hold_us=, die_at=");
+                          "memory=, participant=, hold_us=, die_at=, bench=");
 }
 
 bool options_parse(const char *text, struct options *options)
@@ -95,6 +95,7 @@ bool options_parse(const char *text, struct options *options)
         { "participant=", &options->participant, 3, NULL },
         { "hold_us=", &options->hold_us, 1000000, NULL },
         { "die_at=", &options->die_at, UINT32_MAX, NULL },
+        { "bench=", &options->bench, 1000000, NULL },
         { NULL, NULL, 0, NULL },
     };
 

@@ -72,6 +72,13 @@ int vmpcp_init(const struct vmpcp_port *port, const unsigned priorities[], unsig
 /* Makes a task known. No two tasks of a vCPU have one priority. */
 int vmpcp_task_add(struct vmpcp_task *task, void *os, unsigned vcpu, unsigned priority);
 
+/* Raises a vCPU of this VM to its ceiling, and lowers it again: what the mutexes below do by
+ * themselves. Answers VMPCP_OK; VMPCP_NOT_SUPPORTED if the description gives the vCPU no global
+ * critical sections; VMPCP_BUSY if other vCPUs have raised it too often in this period;
+ * VMPCP_INVALID if it is no such vCPU, or is not raised. */
+int vmpcp_start_gcs(unsigned vcpu);
+int vmpcp_finish_gcs(unsigned vcpu);
+
 /* A task's use of a mutex of the hypervisor. Its memory belongs to the caller and is zero at
  * first; it stays where it is while the mutex is open. */
 struct vmpcp_inter {

@@ -86,13 +86,37 @@ void vmpcp_end_global(struct vmpcp_task *self)
     set_global(self, false);
 }
 
-void vmpcp_raise_vcpu(struct vmpcp_task *task)
+static int call_gcs(uint32_t function, unsigned vcpu)
 {
     if (!vmpcp_vm.has_service)
-        return;
+        return VMPCP_NOT_SUPPORTED;
+    switch ((int64_t)vmpcp_call(function, vcpu, 0).x[0]) {
+    case 0:
+        return VMPCP_OK;
+    case BUSY:
+        return VMPCP_BUSY;
+    case NOT_SUPPORTED:
+        return VMPCP_NOT_SUPPORTED;
+    default:
+        return VMPCP_INVALID;
+    }
+}
+
+int vmpcp_start_gcs(unsigned vcpu)
+{
+    return call_gcs(START_GCS, vcpu);
+}
+
+int vmpcp_finish_gcs(unsigned vcpu)
+{
+    return call_gcs(FINISH_GCS, vcpu);
+}
+
+void vmpcp_raise_vcpu(struct vmpcp_task *task)
+{
     /* If it answers no, the description allows no section here or too few: the task goes on
      * without, and must not lower what was not raised. */
-    task->raised = (int64_t)vmpcp_call(START_GCS, task->vcpu, 0).x[0] == 0;
+    task->raised = vmpcp_start_gcs(task->vcpu) == VMPCP_OK;
 }
 
 void vmpcp_lower_vcpu(struct vmpcp_task *self)
@@ -100,5 +124,5 @@ void vmpcp_lower_vcpu(struct vmpcp_task *self)
     if (!self->raised)
         return;
     self->raised = false;
-    vmpcp_call(FINISH_GCS, self->vcpu, 0);
+    vmpcp_finish_gcs(self->vcpu);
 }

@@ -378,7 +378,13 @@ static void test_refused(void)
     step(&actors[3]);
     EXPECT(actors[3].answer == VMPCP_OK && raised[1] == 1);
     EXPECT(vmpcp_intra_unlock(number, &actors[3].task) == VMPCP_OK && raised[1] == 0);
+    EXPECT(vmpcp_start_gcs(0) == VMPCP_OK && raised[0] == 1 && vmpcp_finish_gcs(0) == VMPCP_OK);
+    gcs_answer = BUSY;
+    EXPECT(vmpcp_start_gcs(1) == VMPCP_BUSY);
+    gcs_answer = -3;
+    EXPECT(vmpcp_start_gcs(1) == VMPCP_INVALID);
     gcs_answer = NOT_SUPPORTED;
+    EXPECT(vmpcp_start_gcs(1) == VMPCP_NOT_SUPPORTED);
     EXPECT(vmpcp_intra_lock(number, &actors[0].task) == VMPCP_OK);
     EXPECT(vmpcp_intra_unlock(number, &actors[0].task) == VMPCP_OK && raised[0] == 0);
 }

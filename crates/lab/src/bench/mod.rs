@@ -7,6 +7,7 @@
 //! | `sample` | several runs of the same |
 //! | `el2`, `lhp`, `vtime` | the hypervisor, its policies, virtual time |
 //! | `schedulability`, `case_study` | a published paper's experiments, repeated |
+//! | `vmpcp` | what that paper's calls take a guest |
 //! | `demo` | the demonstration |
 
 mod campaign;
@@ -19,6 +20,7 @@ pub(crate) mod lhp;
 mod sample;
 mod schedulability;
 mod store;
+mod vmpcp;
 pub(crate) mod vtime;
 
 pub use demo::Demonstration;
@@ -27,13 +29,14 @@ pub use experiment::{Conduct, Experiment, Extent};
 use crate::view::{Scene, View};
 
 /// Returns every experiment that `cassata bench` knows.
-pub fn all() -> [&'static dyn Conduct; 6] {
+pub fn all() -> [&'static dyn Conduct; 7] {
     [
         &el2::Cost,
         &vtime::Repeatability,
         &lhp::LockHolders,
         &schedulability::Schedulability,
         &case_study::Study,
+        &vmpcp::Calls,
         &Demonstration,
     ]
 }
