@@ -62,7 +62,8 @@ ensure_products() {
         crates/vtime{,-plugin} "${rust[@]}"
     product metronome "building the metronome guest" build_metronome guests/metronome
     product freertos "building FreeRTOS" build_freertos guests/{freertos,vmpcp}
-    product linux "fetching Debian's Linux and packing its initramfs" build_linux guests/linux
+    product linux "fetching Debian's Linux and packing its initramfs" build_linux \
+        guests/linux guests/vmpcp/include
     # The command line carries the hypervisor and the instrument inside itself.
     product host "building the command line" build_host \
         crates build/el2.elf build/libcassata_vtime.so "${rust[@]}"
