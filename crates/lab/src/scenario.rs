@@ -8,6 +8,7 @@
 //! | [`gathered`] | cores that are powered down while there is little to do |
 //! | [`budgets`] | what vCPUs with budgets get in every period |
 //! | [`stock`] | stock Linux under each policy, beside an RTOS and a neighbour that crashes |
+//! | [`sharing_linux`] | Linux and FreeRTOS share a mutex and a page |
 //! | [`mod@reference`] | the probe without a hypervisor, which keeps its tests honest |
 //! | [`damaged`] | systems that EL2 must refuse |
 //! | [`limits`] | runs that never end |
@@ -31,6 +32,7 @@ pub mod list;
 pub mod moved;
 pub mod reference;
 pub mod sharing;
+pub mod sharing_linux;
 pub mod staged;
 pub mod stock;
 pub mod typed;

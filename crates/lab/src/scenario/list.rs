@@ -2,7 +2,10 @@
 
 use super::expect::Expect::{Endures, Fails, Passes, Rhythm, Starts, Starves, Turns};
 use super::staged::Staged;
-use super::{budgets, console, damaged, gathered, limits, moved, reference, sharing, stock, typed};
+use super::{
+    budgets, console, damaged, gathered, limits, moved, reference, sharing, sharing_linux, stock,
+    typed,
+};
 use crate::observe::Observer;
 use crate::suite::Scenario;
 use crate::{bench, demo};
@@ -17,11 +20,18 @@ pub fn all() -> Vec<Scenario> {
         reference::scenario(4, "the probe's tests hold on four cores without a hypervisor"),
     ];
     let staged = STAGED.iter().map(|&staged| Scenario::from(staged));
-    let others = [damaged::scenario(), typed::scenario(), limits::hung(), limits::stalled()];
-    let others = others.into_iter().chain([sharing::scenario()]);
+    let others = [
+        damaged::scenario(),
+        typed::scenario(),
+        limits::hung(),
+        limits::stalled(),
+        sharing::scenario(),
+        sharing_linux::scenario(),
+        sharing_linux::without(),
+    ];
     let policies = moved::scenarios().chain(gathered::scenarios()).chain(stock::scenarios());
     let policies = budgets::scenarios().chain(policies);
-    let others = others.chain(console::scenarios());
+    let others = others.into_iter().chain(console::scenarios());
     let experiments = [
         bench::el2::scenario(),
         bench::vtime::scenario(),
