@@ -16,6 +16,7 @@ struct use {
     struct claim *claim;
     struct intra *intra;
     unsigned int calls; /* requests that are under way */
+    bool is_closing;    /* one of them ends it: there may be no other */
 };
 
 /* An open file. */
@@ -38,6 +39,11 @@ static int session_open(struct inode *inode, struct file *file)
     return 0;
 }
 
+static bool is_used(const struct use *use)
+{
+    return use->claim || use->intra;
+}
+
 /* Keeps a mutex from being closed while a request is under way. */
 static struct use *begin(struct session *session, unsigned long id)
 {
@@ -46,7 +52,7 @@ static struct use *begin(struct session *session, unsigned long id)
     if (id >= VMPCP_MOST_MUTEXES)
         return NULL;
     spin_lock(&session->lock);
-    if (session->uses[id].claim || session->uses[id].intra) {
+    if (is_used(&session->uses[id]) && !session->uses[id].is_closing) {
         use = &session->uses[id];
         use->calls++;
     }
@@ -68,7 +74,7 @@ static int add(struct session *session, struct use use)
 
     spin_lock(&session->lock);
     for (id = 0; id < VMPCP_MOST_MUTEXES; id++) {
-        if (!session->uses[id].claim && !session->uses[id].intra)
+        if (!is_used(&session->uses[id]))
             break;
     }
     if (id < VMPCP_MOST_MUTEXES)
@@ -84,24 +90,25 @@ static int close_use(struct session *session, struct use use)
 
 static long close_mutex(struct session *session, unsigned long id)
 {
-    struct use use = {};
-    int error;
+    struct use *use = begin(session, id);
+    int error = 0;
 
-    if (id >= VMPCP_MOST_MUTEXES)
+    if (!use)
         return -EINVAL;
     spin_lock(&session->lock);
-    error = session->uses[id].calls ? -EBUSY : 0;
-    if (!error)
-        swap(use, session->uses[id]);
+    if (use->calls > 1)
+        error = -EBUSY;
+    else
+        use->is_closing = true;
     spin_unlock(&session->lock);
-    if (error || (!use.claim && !use.intra))
-        return error ? error : -EINVAL;
-    error = close_use(session, use);
-    if (error) {
-        spin_lock(&session->lock);
-        session->uses[id] = use;
-        spin_unlock(&session->lock);
-    }
+    if (!error)
+        error = close_use(session, *use);
+    spin_lock(&session->lock);
+    if (!error)
+        *use = (struct use){};
+    else if (use->calls-- == 1)
+        use->is_closing = false;
+    spin_unlock(&session->lock);
     return error;
 }
 
@@ -276,7 +283,7 @@ static int session_release(struct inode *inode, struct file *file)
 
     section_release_all(session, NULL);
     for (at = 0; at < VMPCP_MOST_MUTEXES; at++) {
-        if (session->uses[at].claim || session->uses[at].intra)
+        if (is_used(&session->uses[at]))
             close_use(session, session->uses[at]);
     }
     for (at = 0; at < MOST_VCPUS; at++) {
