@@ -67,6 +67,7 @@ codes! {
     MemoryRange = "memory-range", Error, "Memory that lies where no memory is.";
     MemoryOverlap = "memory-overlap", Error, "Two things in one place.";
     MemoryFull = "memory-full", Error, "More memory than the board has.";
+    TraceSize = "trace-size", Error, "A trace of impossible size.";
     ReportSize = "report-size", Error, "A report area of impossible size.";
     SharedMemory = "shared-memory", Error, "Shared memory that cannot be.";
     SharedMemoryUnused = "shared-memory-unused", Warning, "Shared memory that no two VMs share.";

@@ -31,6 +31,8 @@ pub struct Checked {
     pub protocol: Protocol,
     /// Which pCPUs may be powered down.
     pub consolidation: Consolidation,
+    /// Bytes of the ring in which each pCPU records what it does; 0: there is none.
+    pub trace: u32,
     /// All files it is made of, its description first.
     pub inputs: Vec<Input>,
     /// What looks wrong but does not keep the system from being built.
@@ -234,6 +236,20 @@ impl Checked {
     #[must_use]
     pub fn promised(&self) -> Option<&analysis::model::System> {
         self.timing.as_ref().filter(|_| self.protocol == Protocol::Vmpcp)
+    }
+
+    /// Returns the names of the resources that have a mutex, in the order of the tables: those
+    /// that tasks use globally.
+    pub fn mutexes(&self) -> impl Iterator<Item = &str> {
+        self.shared_resources().map(|(_, name)| name)
+    }
+
+    /// Returns the resources that have a mutex, each with its index among all.
+    pub(crate) fn shared_resources(&self) -> impl Iterator<Item = (usize, &str)> {
+        self.timing.iter().flat_map(|timing| {
+            let all = timing.resources.iter().map(String::as_str).enumerate();
+            all.filter(|(resource, _)| timing.tasks.iter().any(|task| task.uses(*resource)))
+        })
     }
 
     /// Name of the description's file, without directory and extension.

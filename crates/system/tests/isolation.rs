@@ -102,6 +102,7 @@ fn forbidden(system: &Unpacked<'_>) -> Vec<Region> {
         board.hypervisor(),
         system.tables.header.bundle(),
         board.status(),
+        system.tables.trace(),
         Region::new(board.gicd_pa, 0x1_0000),
         gicr,
         Region::new(board.uart_pa, 0x1000),
@@ -190,6 +191,11 @@ fn check_stage1(system: &Unpacked<'_>) {
     is(bundle.start, constant);
     is(bundle.start + bundle.size - 1, constant);
     is(board.status_pa, data);
+    let trace = tables.trace();
+    if trace.size > 0 {
+        is(trace.start, data);
+        is(trace.start + trace.size - 1, data);
+    }
     is(board.gicd_pa, device);
     is(board.gicr_pa + board.gicr_stride * u64::from(board.pcpu_count) - 1, device);
     is(board.gicr_pa + board.gicr_stride * u64::from(board.pcpu_count), None);

@@ -97,7 +97,7 @@ fn report(at: &At<u64>, problems: &mut Problems) {
 }
 
 /// RAM that guests may have.
-fn available(machine: &Machine) -> Region {
+pub(super) fn available(machine: &Machine) -> Region {
     let start = machine.board.hypervisor_pa + HYPERVISOR_SIZE;
     Region::new(start, machine.board.ram_pa + machine.memory - start)
 }

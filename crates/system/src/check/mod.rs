@@ -15,6 +15,7 @@ mod shared;
 mod siblings;
 mod timer_advance;
 mod timing;
+mod trace;
 mod vcpus;
 
 use crate::code::Code;
@@ -35,6 +36,8 @@ pub(crate) struct Sound {
     pub(crate) timing: Option<analysis::model::System>,
     pub(crate) protocol: Protocol,
     pub(crate) consolidation: Consolidation,
+    /// Bytes of each pCPU's ring, 0 without a trace.
+    pub(crate) trace: u32,
 }
 
 /// Checks a draft whose files lie relative to `directory`; `None` when an
@@ -52,6 +55,7 @@ pub(crate) fn check(draft: &Draft, directory: &Path, problems: &mut Problems) ->
     migration::check(&draft.vms, problems);
     timer_advance::check(&draft.vms, problems);
     consolidation::check(draft, problems);
+    trace::check(draft, machine.as_ref(), problems);
     let board = machine.as_ref().map(|machine| machine.board);
     let timing = timing::check(draft, board, problems);
     let images = images::check(&draft.vms, directory, problems);
@@ -87,6 +91,7 @@ pub(crate) fn check(draft: &Draft, directory: &Path, problems: &mut Problems) ->
         vms,
         timing,
         protocol: timing::protocol(draft),
+        trace: trace::size(draft),
         consolidation: Consolidation { targets, window_ns: consolidation::window_ns(draft) },
     })
 }

@@ -30,6 +30,7 @@ pub(crate) struct Draft {
     pub(crate) consolidation_window: Option<At<u64>>,
     pub(crate) protocol: Option<At<Protocol>>,
     pub(crate) shared_memory: Vec<DraftSharedMemory>,
+    pub(crate) trace: Option<At<u64>>,
     pub(crate) vms: Vec<DraftVm>,
 }
 

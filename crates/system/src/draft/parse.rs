@@ -114,6 +114,7 @@ fn hypervisor(value: &At<DeValue<'_>>, draft: &mut Draft, problems: &mut Problem
     draft.off_when_done = reader.optional("off_when_done", problems);
     draft.consolidation_window = time(reader.optional("consolidation_window", problems));
     draft.protocol = reader.optional("protocol", problems);
+    draft.trace = bytes(reader.optional("trace", problems));
     reader.finish(problems);
 }
 

@@ -25,12 +25,9 @@ pub(super) fn write(tables: &mut System, checked: &Checked) {
             table.gcs_calls = demand.sections;
         }
     }
-    for (resource, name) in timing.resources.iter().enumerate() {
+    for (resource, name) in checked.shared_resources() {
         let mut claimants: Vec<&Task> =
             timing.tasks.iter().filter(|task| task.uses(resource)).collect();
-        if claimants.is_empty() {
-            continue;
-        }
         let vcpu = |task: &Task| timing.vcpus[task.vcpu].priority;
         match checked.protocol {
             // Rules 5 and 6 of RTSS 2014, Section III-A: by the vCPU first, then by the task.

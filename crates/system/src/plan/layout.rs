@@ -1,7 +1,7 @@
 //! Which physical memory each part of the system gets.
 //!
 //! From the bottom: what the board wants left alone, the hypervisor, the
-//! bundle, the status area, stolen-time pages, report areas, shared memory, guests. Guests
+//! bundle, the status area, the trace, stolen-time pages, report areas, shared memory, guests. Guests
 //! at fixed physical addresses come before everything that can move.
 
 use crate::check::Sound;
@@ -10,6 +10,7 @@ use crate::size::show;
 use abi::platform::{MAX_SHARED, STOLEN_SIZE};
 use abi::status::Status;
 use abi::system::{HYPERVISOR_SIZE, PAGE_SIZE, RAM_ALIGN, Region};
+use abi::trace;
 use std::collections::BTreeMap;
 
 /// Physical memory, shared out.
@@ -17,6 +18,8 @@ use std::collections::BTreeMap;
 pub(crate) struct Layout {
     pub(crate) bundle: Region,
     pub(crate) status: Region,
+    /// Right behind the status area; empty when there is none.
+    pub(crate) trace: Region,
     pub(crate) vms: Vec<VmMemory>,
     /// Memory that VMs share, in the order of the description; empty where no VM has it.
     pub(crate) shared: Vec<Region>,
@@ -61,7 +64,10 @@ pub(crate) fn layout(system: &Sound, bundle_size: u64) -> Result<Layout, NoRoom>
         let full = NoRoom::Full { vm, largest: free.largest() };
         free.take_lowest(size, align).ok_or(full)
     };
-    let status = take(0, (size_of::<Status>() as u64).next_multiple_of(PAGE_SIZE), PAGE_SIZE)?;
+    let status_size = (size_of::<Status>() as u64).next_multiple_of(PAGE_SIZE);
+    let both = take(0, status_size + trace_size(system), PAGE_SIZE)?;
+    let status = Region::new(both.start, status_size);
+    let trace = Region::new(both.start + status_size, trace_size(system));
     let stolen = (0..vms.len()).map(|vm| take(vm, STOLEN_SIZE, PAGE_SIZE));
     let stolen = stolen.collect::<Result<Vec<_>, _>>()?;
     let reports = vms.iter().enumerate().map(|(i, vm)| match vm.report {
@@ -79,7 +85,15 @@ pub(crate) fn layout(system: &Sound, bundle_size: u64) -> Result<Layout, NoRoom>
     }
     let memory = rams.into_values().zip(stolen).zip(reports);
     let memory = memory.map(|((ram, stolen), report)| VmMemory { ram, stolen, report });
-    Ok(Layout { bundle, status, vms: memory.collect(), shared })
+    Ok(Layout { bundle, status, trace, vms: memory.collect(), shared })
+}
+
+/// Bytes of the whole trace.
+fn trace_size(system: &Sound) -> u64 {
+    match u64::from(system.trace) {
+        0 => 0,
+        ring => trace::HEADERS_SIZE + ring * system.machine.pcpus as u64,
+    }
 }
 
 /// A large area in whole blocks needs fewer tables and TLB entries.

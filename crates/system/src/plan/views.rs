@@ -56,6 +56,9 @@ pub(crate) fn stage1(
     }
     stage1::map(&mut tables, layout.bundle, Kind::Constant);
     stage1::map(&mut tables, layout.status, Kind::Data);
+    if layout.trace.size > 0 {
+        stage1::map(&mut tables, layout.trace, Kind::Data);
+    }
     for memory in &layout.vms {
         stage1::map(&mut tables, memory.stolen, Kind::Data);
         stage1::map(&mut tables, memory.ram, Kind::Data);

@@ -60,6 +60,9 @@ pub fn description() -> impl Strategy<Value = String> {
 
 fn text(pcpus: usize, vms: &[Vm], rotate: usize) -> String {
     let mut text = format!("[board]\nkind = \"qemu-virt\"\npcpus = {pcpus}\nmemory = \"1G\"\n");
+    if rotate == 3 {
+        text.push_str("[hypervisor]\ntrace = \"64K\"\n");
+    }
     // One in pages, one with blocks, and all of different sizes.
     for (number, size) in ["68K", "3M", "4K"].iter().enumerate() {
         let _ = writeln!(text, "[[shared_memory]]\nname = \"shared-{number}\"\nsize = \"{size}\"");
