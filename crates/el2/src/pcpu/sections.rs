@@ -11,6 +11,7 @@ use crate::bug::bug;
 use crate::shared::mutex::Locked;
 use crate::shared::sections::Misuse;
 use crate::shared::{EPOCH, MUTEXES, POWER, SECTIONS};
+use crate::status::trace::{Kind, Outcome, Trace};
 use crate::vcpu::{Change, hold_byte};
 use abi::platform::ppi::GRANT;
 use abi::service::{BUSY, HELD, INVALID_PARAMETER, NOT_SUPPORTED, OWNER_DIED, QUEUED};
@@ -19,9 +20,9 @@ use sched::{Duration, Instant, Member, Members, Message, VcpuId};
 
 /// A claimant of a mutex, on this core's loaded vCPU.
 #[derive(Clone, Copy)]
-struct Claim {
-    mutex: usize,
-    rank: u8,
+pub(super) struct Claim {
+    pub(super) mutex: usize,
+    pub(super) rank: u8,
 }
 
 impl Pcpu {
@@ -71,6 +72,7 @@ impl Pcpu {
     #[inline(always)]
     fn raise_loaded(&mut self) {
         let now = timer::now();
+        self.note_loaded(Kind::Raise, now);
         match self.scheduler.open_gcs(now) {
             Some(end) => {
                 if let Some(deadline) = self.deadlines.shorten(end) {
@@ -85,6 +87,7 @@ impl Pcpu {
     #[inline(always)]
     fn lower_loaded(&mut self) {
         let now = timer::now();
+        self.note_loaded(Kind::Lower, now);
         if !self.scheduler.close_gcs(now) {
             self.lower_decided(now);
         } else if let Some(deadline) = self.deadlines.restore() {
@@ -217,6 +220,7 @@ impl Pcpu {
     pub fn lock_mutex(&mut self, handle: u64) -> i64 {
         let Some(claim) = self.claim(handle) else { return self.refuse() };
         let locked = MUTEXES[claim.mutex].lock(claim.rank);
+        self.note_request(claim, &locked, Outcome::Waits);
         self.locked(claim, locked, QUEUED)
     }
 
@@ -225,6 +229,7 @@ impl Pcpu {
     pub fn try_lock_mutex(&mut self, handle: u64) -> i64 {
         let Some(claim) = self.claim(handle) else { return self.refuse() };
         let locked = MUTEXES[claim.mutex].try_lock(claim.rank);
+        self.note_request(claim, &locked, Outcome::Busy);
         self.locked(claim, locked, BUSY)
     }
 
@@ -246,6 +251,7 @@ impl Pcpu {
         let Some(Claim { mutex, rank }) = self.claim(handle) else { return self.refuse() };
         match MUTEXES[mutex].unlock(rank) {
             Ok(next) => {
+                self.note_unlock(Claim { mutex, rank });
                 // The other core begins while this one does the rest.
                 let here = next.and_then(|next| self.grant_elsewhere(mutex, next));
                 self.set_own_hold(mutex, 0);
@@ -272,9 +278,10 @@ impl Pcpu {
     /// Lets the core of the claimant that a mutex was given to follow that, if it is another
     /// one; returns the claimant's vCPU otherwise.
     #[inline(never)]
-    fn grant_elsewhere(&self, mutex: usize, rank: u8) -> Option<VcpuId> {
+    fn grant_elsewhere(&mut self, mutex: usize, rank: u8) -> Option<VcpuId> {
         let id = VcpuId(self.system.mutexes[mutex].vcpus[usize::from(rank)]);
         let base = self.base_of(id);
+        self.note_claim(Kind::Grant, id, Claim { mutex, rank }, Outcome::Done);
         if base == self.index {
             return Some(id);
         }
@@ -295,7 +302,12 @@ impl Pcpu {
         let mut granted = false;
         for mutex in Members(table.mutexes.into()) {
             let byte = self.held_byte(id, mutex);
-            granted |= self.set_hold(id, mutex, byte);
+            let holds = self.set_hold(id, mutex, byte);
+            if Trace::IS_ON && holds {
+                let rank = (byte & 0x7f).wrapping_sub(1);
+                self.note_claim(Kind::Granted, id, Claim { mutex, rank }, Outcome::Done);
+            }
+            granted |= holds;
         }
         if granted {
             let effects = shared.gic.post(index, GRANT);
@@ -344,8 +356,16 @@ impl Pcpu {
             Change::None | Change::Passed => {}
             Change::More if runs => self.raise_loaded(),
             Change::Less if runs => self.lower_loaded(),
-            Change::More => self.need_resched |= self.scheduler.enter_gcs(id, timer::now()),
-            Change::Less => self.need_resched |= self.scheduler.exit_gcs(id, timer::now()),
+            Change::More => {
+                let now = timer::now();
+                self.trace.note(Kind::Raise, id, 0, now);
+                self.need_resched |= self.scheduler.enter_gcs(id, now);
+            }
+            Change::Less => {
+                let now = timer::now();
+                self.trace.note(Kind::Lower, id, 0, now);
+                self.need_resched |= self.scheduler.exit_gcs(id, now);
+            }
         }
     }
 
@@ -363,6 +383,7 @@ impl Pcpu {
             self.follow(id, called);
         }
         for mutex in Members(table.mutexes.into()) {
+            self.note_death(id, mutex);
             self.set_hold(id, mutex, 0);
             let dead = self.system.mutexes[mutex].ranks_of(id.number());
             let next = MUTEXES[mutex].forget(dead);

@@ -17,7 +17,7 @@ mod roster;
 
 pub use account::Account;
 pub use config::{VcpuConfig, budget, params};
-pub use context::{Loaded, Parked};
+pub use context::{Listing, Loaded, Parked};
 pub use holds::{Change, Holds, byte as hold_byte};
 pub use roster::Roster;
 
