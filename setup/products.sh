@@ -29,10 +29,17 @@ build_bare_metal() {
         place_product "$built/cassata-probe" build/guests/probe.elf
 }
 
-# The same hypervisor with its checks, which machine tests run.
+# The same hypervisor, but it records what it does where a description asks for a trace.
+build_tracing() {
+    cargo_for_bare_metal build --locked --profile bare --target-dir target \
+        --package cassata-el2 --features cassata-el2/trace &&
+        place_product "target/$rust_target/bare/cassata-el2" build/el2-trace.elf
+}
+
+# The same hypervisor with its checks, which machine tests run. It can record, too.
 build_checked() {
     cargo_for_bare_metal build --locked --profile checked --target-dir target \
-        --package cassata-el2 --features cassata-el2/checked &&
+        --package cassata-el2 --features cassata-el2/checked,cassata-el2/trace &&
         place_product "target/$rust_target/checked/cassata-el2" build/el2-checked.elf
 }
 
@@ -58,6 +65,8 @@ ensure_products() {
     local rust=(Cargo.toml Cargo.lock .cargo)
     product bare-metal "building the hypervisor and the probe guest" build_bare_metal \
         crates/{abi,sched,vgic,el2} guests/probe "${rust[@]}"
+    product tracing "building the hypervisor that records what it does" build_tracing \
+        crates/{abi,sched,vgic,el2} "${rust[@]}"
     product vtime "building the instrument for virtual time" build_vtime \
         crates/vtime{,-plugin} "${rust[@]}"
     product metronome "building the metronome guest" build_metronome guests/metronome
@@ -66,7 +75,7 @@ ensure_products() {
         guests/linux guests/vmpcp/include
     # The command line carries the hypervisor and the instrument inside itself.
     product host "building the command line" build_host \
-        crates build/el2.elf build/libcassata_vtime.so "${rust[@]}"
+        crates build/el2{,-trace}.elf build/libcassata_vtime.so "${rust[@]}"
     popd >/dev/null
 }
 

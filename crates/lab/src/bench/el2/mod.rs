@@ -75,7 +75,7 @@ impl Experiment for Cost {
         let systems: Vec<PathBuf> =
             systems.map(|name| bench.root.join(format!("systems/{name}.toml"))).collect();
         let systems: Vec<&Path> = systems.iter().map(PathBuf::as_path).collect();
-        let inputs = Inputs::of(bench)?.linux(bench)?.hypervisor(bench);
+        let inputs = Inputs::of(bench)?.linux(bench)?.hypervisor(bench).tracing_hypervisor(bench);
         inputs.files("guests", &[&images.rtos, &images.probe])?.files("systems", &systems)
     }
 
@@ -91,7 +91,7 @@ impl Experiment for Cost {
     }
 
     fn answer(&self, found: Findings<Seen>, bench: &Bench) -> Result<Answer> {
-        let size = Size::measure(bench.hypervisor, &bench.root)?;
+        let size = Size::measure(bench.hypervisor.silent, &bench.root)?;
         Ok(El2::of(&found.measurements, size).answer())
     }
 }
