@@ -21,6 +21,7 @@
 //! | [`run`] | what is said of any system that has run |
 //! | [`demo`] | Linux and FreeRTOS share cores |
 //! | [`simulate`] | a system of vCPUs and tasks in the simulator, beside its bounds |
+//! | [`trace`] | what EL2 recorded, kept in a file and drawn |
 //! | [`mod@bench`] | measurements with goals: the hypervisor, its policies, virtual time |
 //! | [`scenario`] | tests of the hypervisor on a machine |
 //! | `source` | which code runs at EL2, and how much |
@@ -54,6 +55,7 @@ pub mod simulate;
 pub mod source;
 pub mod suite;
 pub mod table;
+pub mod trace;
 pub mod view;
 
 #[cfg(test)]

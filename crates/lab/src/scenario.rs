@@ -12,6 +12,7 @@
 //! | [`mod@reference`] | the probe without a hypervisor, which keeps its tests honest |
 //! | [`damaged`] | systems that EL2 must refuse |
 //! | [`limits`] | runs that never end |
+//! | [`traced`] | what EL2 records agrees with what it counts |
 //! | [`typed`] | what is typed reaches the guest it is meant for |
 //! | [`console`] | people and programs that have a guest's console |
 //! | [`sharing`] | FreeRTOS guests that share a page under a mutex |
@@ -35,6 +36,7 @@ pub mod sharing;
 pub mod sharing_linux;
 pub mod staged;
 pub mod stock;
+pub mod traced;
 pub mod typed;
 
 pub use list::all;

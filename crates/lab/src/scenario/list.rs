@@ -4,7 +4,7 @@ use super::expect::Expect::{Endures, Fails, Passes, Rhythm, Starts, Starves, Tur
 use super::staged::Staged;
 use super::{
     budgets, console, damaged, gathered, limits, moved, reference, sharing, sharing_linux, stock,
-    typed,
+    traced, typed,
 };
 use crate::observe::Observer;
 use crate::suite::Scenario;
@@ -28,6 +28,7 @@ pub fn all() -> Vec<Scenario> {
         sharing::scenario(),
         sharing_linux::scenario(),
         sharing_linux::without(),
+        traced::scenario(),
     ];
     let policies = moved::scenarios().chain(gathered::scenarios()).chain(stock::scenarios());
     let policies = budgets::scenarios().chain(policies);
@@ -283,7 +284,8 @@ mod tests {
                 .map(|entry| entry.unwrap().file_name().into_string().unwrap())
                 .filter(|name| name.ends_with(".toml"))
                 .collect();
-        let staged = STAGED.iter().map(|staged| staged.name).chain([typed::NAME, stock::NAME]);
+        let staged =
+            STAGED.iter().map(|staged| staged.name).chain([typed::NAME, stock::NAME, traced::NAME]);
         let names = staged
             .chain(moved::descriptions())
             .chain(gathered::descriptions())

@@ -10,6 +10,7 @@ use crate::interrupt::Interrupt;
 use crate::machine::{HostUse, Machine, MachineConfig, Time};
 use crate::observe::{Layout, Observer};
 use crate::qemu::Qemu;
+use crate::trace::Sources;
 use crate::view::{Silent, View};
 use miette::Result;
 use std::path::{Path, PathBuf};
@@ -34,6 +35,8 @@ pub struct Session<'a> {
     consoles: ConsoleConfig,
     /// Where in the machine's memory there is something to see.
     pub layout: Layout,
+    /// What is to be recorded of it; none if its description asks for no trace.
+    sources: Option<Sources>,
     directory: PathBuf,
     limit: Option<Duration>,
     period: Duration,
@@ -99,7 +102,8 @@ impl<'a> Session<'a> {
         let layout = bundle.layout();
         let names = layout.vms.iter().map(|vm| vm.name.as_str());
         let consoles = ConsoleConfig::hypervisor(names, Some(directory.into()));
-        Self::new(bundle.machine_in(time), layout, consoles, qemu, directory)
+        let session = Self::new(bundle.machine_in(time), layout, consoles, qemu, directory);
+        Self { sources: Sources::of(bundle), ..session }
     }
 
     /// Prepares a run of `config`, which boots the single guest `name` without a hypervisor.
@@ -121,6 +125,7 @@ impl<'a> Session<'a> {
             config,
             consoles,
             layout,
+            sources: None,
             directory: directory.into(),
             limit: None,
             period: PERIOD,

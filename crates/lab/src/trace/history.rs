@@ -1,0 +1,459 @@
+//! What the records of a trace mean: who had which core when, and who held what.
+//!
+//! Times are in nanoseconds since EL2 began. Of records that were lost nothing is known: what
+//! begins among them has no beginning here, and what ends among them ends with the next record
+//! that says so.
+
+use super::file::Trace;
+use super::subject::Subject;
+use abi::status::vcpu_state;
+use abi::trace::{Claim, Kind, Outcome, Record};
+
+/// A vCPU had a pCPU.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Turn {
+    /// Index of the pCPU.
+    pub pcpu: usize,
+    /// Index of the vCPU.
+    pub vcpu: usize,
+    /// It had no work, and idled its budget away.
+    pub idles: bool,
+    /// Beginning, ns.
+    pub from: u64,
+    /// End, ns.
+    pub to: u64,
+}
+
+/// Where a vCPU stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum State {
+    /// It has a core.
+    Running,
+    /// It has a core, without work.
+    Idling,
+    /// It could run.
+    Ready,
+    /// It waits for an interrupt.
+    Sleeping,
+    /// It waits for its next budget.
+    Throttled,
+    /// It is switched off.
+    Off,
+}
+
+/// A vCPU stood somewhere for a while.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Phase {
+    /// Index of the vCPU.
+    pub vcpu: usize,
+    /// Where it stood.
+    pub state: State,
+    /// Beginning, ns.
+    pub from: u64,
+    /// End, ns.
+    pub to: u64,
+}
+
+/// A mutex was held by a vCPU, or a vCPU was raised.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Hold {
+    /// Index of the mutex; of no meaning where a vCPU was raised.
+    pub mutex: usize,
+    /// Index of the vCPU.
+    pub vcpu: usize,
+    /// Beginning, ns.
+    pub from: u64,
+    /// End, ns.
+    pub to: u64,
+}
+
+/// Something went from one place to another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Flow {
+    /// The vCPU that migrates, or to which a mutex is granted.
+    pub vcpu: usize,
+    /// The mutex; none: a migration.
+    pub mutex: Option<usize>,
+    /// The pCPU that it comes from, and when.
+    pub from: (usize, u64),
+    /// The pCPU that it has come to, and when; none: not yet.
+    pub to: Option<(usize, u64)>,
+}
+
+/// A record that is an instant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Mark {
+    /// Index of the pCPU that recorded it.
+    pub pcpu: usize,
+    /// When, ns.
+    pub at: u64,
+    /// What.
+    pub kind: Kind,
+    /// Index of the vCPU.
+    pub vcpu: usize,
+    /// See [`Kind`].
+    pub argument: u32,
+}
+
+/// All of it.
+#[derive(Clone, Debug, Default)]
+pub struct History {
+    /// By pCPU, then by time.
+    pub turns: Vec<Turn>,
+    /// By end.
+    pub phases: Vec<Phase>,
+    /// Mutexes and their holders, by end.
+    pub holds: Vec<Hold>,
+    /// Claimants that waited for a mutex, by end.
+    pub waits: Vec<Hold>,
+    /// When vCPUs were raised, by end.
+    pub raised: Vec<Hold>,
+    /// Migrations and grants, by beginning.
+    pub flows: Vec<Flow>,
+    /// All other records, by time.
+    pub marks: Vec<Mark>,
+    /// When the last record was made, ns.
+    pub end: u64,
+}
+
+/// What is going on with one vCPU.
+#[derive(Clone, Copy)]
+struct Stand {
+    since: u64,
+    state: State,
+    /// Where it stands when it has lost its core.
+    behind: State,
+    raised: u32,
+    raised_since: u64,
+}
+
+/// Reads the records in order.
+struct Reader {
+    history: History,
+    vcpus: Vec<Stand>,
+    turns: Vec<Option<Turn>>,
+    holders: Vec<Option<Hold>>,
+    waiting: Vec<(Claim, Hold)>,
+}
+
+impl History {
+    /// Reads a trace.
+    #[must_use]
+    pub fn of(trace: &Trace) -> Self {
+        let mut all: Vec<(usize, &Record)> = trace
+            .records
+            .iter()
+            .enumerate()
+            .flat_map(|(pcpu, records)| records.iter().map(move |record| (pcpu, record)))
+            .collect();
+        all.sort_by_key(|(_, record)| record.time);
+        let mut reader = Reader::new(&trace.subject);
+        for (pcpu, record) in all {
+            reader.read(pcpu, record, trace.subject.ns(record.time));
+        }
+        reader.finish()
+    }
+
+    /// Returns when the first vCPU had a core, ns.
+    #[must_use]
+    pub fn begin(&self) -> u64 {
+        self.turns.iter().map(|turn| turn.from).min().unwrap_or(0)
+    }
+
+    /// Returns how long a vCPU had cores, ns.
+    #[must_use]
+    pub fn ran(&self, vcpu: usize) -> u64 {
+        self.turns.iter().filter(|turn| turn.vcpu == vcpu).map(|turn| turn.to - turn.from).sum()
+    }
+}
+
+impl Reader {
+    fn new(subject: &Subject) -> Self {
+        let begin =
+            Stand { since: 0, state: State::Off, behind: State::Off, raised: 0, raised_since: 0 };
+        Self {
+            history: History::default(),
+            vcpus: vec![begin; subject.vcpus.len()],
+            turns: vec![None; subject.pcpus],
+            holders: vec![None; abi::system::MAX_MUTEXES],
+            waiting: Vec::new(),
+        }
+    }
+
+    fn read(&mut self, pcpu: usize, record: &Record, at: u64) {
+        let (Some(kind), vcpu) = (record.kind(), record.vcpu()) else { return };
+        if vcpu >= self.vcpus.len() {
+            return;
+        }
+        let argument = record.argument();
+        self.history.end = self.history.end.max(at);
+        match kind {
+            Kind::Run => self.run(pcpu, vcpu, argument == 1, at),
+            Kind::Stop => self.stop(pcpu, vcpu, argument == 1, at),
+            Kind::Sleep if u64::from(argument) == vcpu_state::OFF => {
+                self.stand(vcpu, State::Off, at)
+            }
+            Kind::Sleep => self.stand(vcpu, State::Sleeping, at),
+            Kind::Wake => self.stand(vcpu, State::Ready, at),
+            Kind::Throttle => self.stand(vcpu, State::Throttled, at),
+            Kind::Replenish if self.vcpus[vcpu].behind == State::Throttled => {
+                self.stand(vcpu, State::Ready, at);
+            }
+            Kind::Raise => self.raise(vcpu, at),
+            Kind::Lower => self.lower(vcpu, at),
+            Kind::Lock => self.lock(vcpu, Claim::of(argument), at),
+            Kind::Unlock => self.unlock(vcpu, Claim::of(argument).mutex.into(), at),
+            Kind::Grant => self.grant(pcpu, vcpu, Claim::of(argument), at),
+            Kind::Granted => self.arrive(pcpu, vcpu, Some(Claim::of(argument).mutex.into()), at),
+            Kind::Migrate => {
+                let flow = Flow { vcpu, mutex: None, from: (pcpu, at), to: None };
+                self.history.flows.push(flow);
+            }
+            Kind::Arrive => self.arrive(pcpu, vcpu, None, at),
+            _ => {}
+        }
+        let told = [Kind::Run, Kind::Stop, Kind::Raise, Kind::Lower];
+        if !told.contains(&kind) {
+            self.history.marks.push(Mark { pcpu, at, kind, vcpu, argument });
+        }
+    }
+
+    fn run(&mut self, pcpu: usize, vcpu: usize, idles: bool, at: u64) {
+        if let Some(turn) = self.turns[pcpu].take() {
+            self.history.turns.push(Turn { to: at, ..turn });
+        }
+        self.turns[pcpu] = Some(Turn { pcpu, vcpu, idles, from: at, to: at });
+        self.change(vcpu, if idles { State::Idling } else { State::Running }, at);
+        self.vcpus[vcpu].behind = if idles { State::Sleeping } else { State::Ready };
+    }
+
+    fn stop(&mut self, pcpu: usize, vcpu: usize, ready: bool, at: u64) {
+        match self.turns[pcpu].take() {
+            Some(turn) if turn.vcpu == vcpu => self.history.turns.push(Turn { to: at, ..turn }),
+            other => self.turns[pcpu] = other,
+        }
+        let stand = &mut self.vcpus[vcpu];
+        if stand.behind == State::Ready && !ready {
+            stand.behind = State::Sleeping;
+        }
+        let behind = stand.behind;
+        self.change(vcpu, behind, at);
+    }
+
+    /// A vCPU stands elsewhere, as soon as it has no core.
+    fn stand(&mut self, vcpu: usize, state: State, at: u64) {
+        self.vcpus[vcpu].behind = state;
+        if !matches!(self.vcpus[vcpu].state, State::Running | State::Idling) {
+            self.change(vcpu, state, at);
+        }
+    }
+
+    fn change(&mut self, vcpu: usize, state: State, at: u64) {
+        let stand = &mut self.vcpus[vcpu];
+        if stand.state == state {
+            return;
+        }
+        let phase = Phase { vcpu, state: stand.state, from: stand.since, to: at };
+        (stand.state, stand.since) = (state, at);
+        if phase.from < phase.to {
+            self.history.phases.push(phase);
+        }
+    }
+
+    fn raise(&mut self, vcpu: usize, at: u64) {
+        let stand = &mut self.vcpus[vcpu];
+        if stand.raised == 0 {
+            stand.raised_since = at;
+        }
+        stand.raised += 1;
+    }
+
+    fn lower(&mut self, vcpu: usize, at: u64) {
+        let stand = &mut self.vcpus[vcpu];
+        stand.raised = stand.raised.saturating_sub(1);
+        if stand.raised == 0 {
+            let hold = Hold { mutex: 0, vcpu, from: stand.raised_since, to: at };
+            self.history.raised.push(hold);
+        }
+    }
+
+    fn lock(&mut self, vcpu: usize, claim: Claim, at: u64) {
+        let hold = Hold { mutex: claim.mutex.into(), vcpu, from: at, to: at };
+        match claim.outcome {
+            Outcome::Done | Outcome::OwnerDied => self.hold(hold),
+            Outcome::Waits => self.waiting.push((claim, hold)),
+            Outcome::Busy => {}
+        }
+    }
+
+    fn hold(&mut self, hold: Hold) {
+        let Some(holder) = self.holders.get_mut(hold.mutex) else { return };
+        // Its end was not recorded, or is in another core's records, an instant later.
+        if let Some(before) = holder.replace(hold) {
+            self.history.holds.push(Hold { to: hold.from, ..before });
+        }
+    }
+
+    fn unlock(&mut self, vcpu: usize, mutex: usize, at: u64) {
+        let Some(holder) = self.holders.get_mut(mutex) else { return };
+        if let Some(hold) = holder.take_if(|hold| hold.vcpu == vcpu) {
+            self.history.holds.push(Hold { to: at, ..hold });
+        }
+    }
+
+    fn grant(&mut self, pcpu: usize, vcpu: usize, claim: Claim, at: u64) {
+        let mutex = usize::from(claim.mutex);
+        let same = |of: &Claim| (of.mutex, of.rank) == (claim.mutex, claim.rank);
+        if let Some(place) = self.waiting.iter().position(|(of, _)| same(of)) {
+            let (_, wait) = self.waiting.remove(place);
+            self.history.waits.push(Hold { to: at, ..wait });
+        }
+        self.hold(Hold { mutex, vcpu, from: at, to: at });
+        self.history.flows.push(Flow { vcpu, mutex: Some(mutex), from: (pcpu, at), to: None });
+    }
+
+    fn arrive(&mut self, pcpu: usize, vcpu: usize, mutex: Option<usize>, at: u64) {
+        let open = |flow: &&mut Flow| (flow.vcpu, flow.mutex) == (vcpu, mutex) && flow.to.is_none();
+        if let Some(flow) = self.history.flows.iter_mut().rev().find(open) {
+            flow.to = Some((pcpu, at));
+        }
+    }
+
+    /// What goes on at the end ends with the last record.
+    fn finish(mut self) -> History {
+        let end = self.history.end;
+        for turn in self.turns.iter().flatten() {
+            self.history.turns.push(Turn { to: end, ..*turn });
+        }
+        for (vcpu, stand) in self.vcpus.iter().enumerate() {
+            self.history.phases.push(Phase {
+                vcpu,
+                state: stand.state,
+                from: stand.since,
+                to: end,
+            });
+            if stand.raised > 0 {
+                let hold = Hold { mutex: 0, vcpu, from: stand.raised_since, to: end };
+                self.history.raised.push(hold);
+            }
+        }
+        self.history.holds.extend(self.holders.iter().flatten().map(|h| Hold { to: end, ..*h }));
+        self.history.waits.extend(self.waiting.iter().map(|(_, wait)| Hold { to: end, ..*wait }));
+        self.history.turns.sort_by_key(|turn| (turn.pcpu, turn.from));
+        self.history
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::subject::Vcpu;
+    use super::*;
+
+    const A: u8 = 0;
+    const B: u8 = 1;
+
+    fn trace(records: [&[(u64, Kind, u8, u32)]; 2]) -> Trace {
+        let vcpu = |index| Vcpu {
+            vm: 0,
+            index,
+            pcpu: 0,
+            priority: 0,
+            budget_ns: 0,
+            period_ns: 0,
+            overrun_ns: 0,
+            offset_ns: 0,
+            idles: false,
+        };
+        let (vms, vcpus) = (vec!["vm".into()], vec![vcpu(0), vcpu(1)]);
+        let mutexes = vec!["m".into()];
+        let subject =
+            Subject { pcpus: 2, vms, vcpus, mutexes, counter_hz: 1_000_000_000, boot: 100 };
+        let record = |&(time, kind, vcpu, argument): &(u64, Kind, u8, u32)| {
+            Record::new(100 + time, kind, vcpu, argument)
+        };
+        let records = records.map(|all| all.iter().map(record).collect()).into();
+        Trace { subject, records, lost: vec![0; 2], samples: Vec::new() }
+    }
+
+    fn phases(history: &History, vcpu: usize) -> Vec<(State, u64, u64)> {
+        let own = history.phases.iter().filter(|phase| phase.vcpu == vcpu);
+        own.map(|phase| (phase.state, phase.from, phase.to)).collect()
+    }
+
+    #[test]
+    fn a_core_goes_from_one_to_the_other() {
+        use Kind::{Run, Sleep, Stop, Throttle, Wake};
+        let history = History::of(&trace([
+            &[
+                (10, Wake, A, 0),
+                (15, Run, A, 0),
+                (20, Wake, B, 0),
+                (20, Stop, A, 1),
+                (20, Run, B, 0),
+                (30, Sleep, B, 3),
+                (32, Stop, B, 0),
+                (32, Run, A, 0),
+                (40, Throttle, A, 0),
+                (41, Stop, A, 0),
+                (50, Run, A, 1),
+                (60, Stop, A, 0),
+            ],
+            &[],
+        ]));
+        let turns: Vec<_> = history.turns.iter().map(|t| (t.vcpu, t.idles, t.from, t.to)).collect();
+        assert_eq!(
+            turns,
+            [(0, false, 15, 20), (1, false, 20, 32), (0, false, 32, 41), (0, true, 50, 60)]
+        );
+        assert_eq!((history.ran(0), history.ran(1)), (24, 12));
+        use State::{Idling, Off, Ready, Running, Sleeping, Throttled};
+        assert_eq!(
+            phases(&history, 0),
+            [
+                (Off, 0, 10),
+                (Ready, 10, 15),
+                (Running, 15, 20),
+                (Ready, 20, 32),
+                (Running, 32, 41),
+                (Throttled, 41, 50),
+                (Idling, 50, 60),
+                (Sleeping, 60, 60)
+            ]
+        );
+        assert_eq!(phases(&history, 1), [(Off, 0, 20), (Running, 20, 32), (Sleeping, 32, 60)]);
+    }
+
+    #[test]
+    fn a_mutex_goes_from_its_holder_to_the_one_that_waits() {
+        let claim = |rank, outcome| Claim { mutex: 0, rank, outcome }.argument();
+        let history = History::of(&trace([
+            &[
+                (10, Kind::Lock, A, claim(0, Outcome::Done)),
+                (11, Kind::Raise, A, 0),
+                (30, Kind::Unlock, A, claim(0, Outcome::Done)),
+                (31, Kind::Grant, B, claim(1, Outcome::Done)),
+                (32, Kind::Lower, A, 0),
+            ],
+            &[
+                (20, Kind::Lock, B, claim(1, Outcome::Waits)),
+                (25, Kind::Lock, B, claim(2, Outcome::Busy)),
+                (40, Kind::Granted, B, claim(1, Outcome::Done)),
+                (50, Kind::Unlock, B, claim(1, Outcome::OwnerDied)),
+            ],
+        ]));
+        let hold = |vcpu, from, to| Hold { mutex: 0, vcpu, from, to };
+        assert_eq!(history.holds, [hold(0, 10, 30), hold(1, 31, 50)]);
+        assert_eq!(history.waits, [hold(1, 20, 31)]);
+        assert_eq!(history.raised, [hold(0, 11, 32)]);
+        let flow = Flow { vcpu: 1, mutex: Some(0), from: (0, 31), to: Some((1, 40)) };
+        assert_eq!(history.flows, [flow]);
+    }
+
+    #[test]
+    fn a_vcpu_goes_from_core_to_core() {
+        let records: [&[_]; 2] = [&[(10, Kind::Migrate, A, 1)], &[(12, Kind::Arrive, A, 0)]];
+        let history = History::of(&trace(records));
+        let flow = Flow { vcpu: 0, mutex: None, from: (0, 10), to: Some((1, 12)) };
+        assert_eq!((history.flows, history.end), (vec![flow], 12));
+    }
+}
