@@ -1,10 +1,10 @@
 //! The trace: what EL2 decided and when, which the host reads.
 //!
-//! Each pCPU has a ring of [`Record`]s and a [`Header`], and writes them alone. It writes a record
-//! first and then [`Header::written`]; the host reads `written` first. The headers lie in one page,
-//! the rings behind it, see [`crate::system::System::trace`].
+//! Each pCPU has a [`Header`] and a ring of [`Record`]s right behind it, and writes them alone. It
+//! writes a record first and then [`Header::written`]; the host reads `written` first. Where they
+//! are: [`crate::system::System::trace_header`].
 
-use crate::MAX_PCPUS;
+use crate::system::PAGE_SIZE;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
 /// First word of the header of a ring that EL2 has initialised.
@@ -13,8 +13,8 @@ pub const MAGIC: u64 = u64::from_le_bytes(*b"CASTRAC\x01");
 pub const MIN_SIZE: u64 = 0x1000;
 /// Largest ring, bytes.
 pub const MAX_SIZE: u64 = 0x400_0000;
-/// Bytes before the first ring: the headers.
-pub const HEADERS_SIZE: u64 = 0x1000;
+/// Bytes before a ring.
+pub const HEADER_SIZE: u64 = size_of::<Header>() as u64;
 /// Bytes of a record.
 pub const RECORD_SIZE: u64 = size_of::<Record>() as u64;
 
@@ -49,8 +49,8 @@ pub struct Record {
 const _: () = {
     use core::mem::offset_of;
     assert!(size_of::<Header>() == 64 && offset_of!(Header, written) == 0);
-    assert!(size_of::<Header>() * MAX_PCPUS <= HEADERS_SIZE as usize);
     assert!(size_of::<Record>() == 16 && offset_of!(Record, what) == 8);
+    assert!(size_of::<Header>().is_multiple_of(align_of::<Record>()));
     assert!(MIN_SIZE.is_multiple_of(RECORD_SIZE) && MAX_SIZE <= u32::MAX as u64);
 };
 
@@ -79,6 +79,17 @@ impl Record {
     pub const fn argument(&self) -> u32 {
         (self.what >> 32) as u32
     }
+}
+
+/// Returns the bytes of the whole trace of so many pCPUs, each with a ring of `ring` bytes: whole
+/// pages.
+#[must_use]
+pub const fn size(ring: u64, pcpus: u64) -> u64 {
+    if ring == 0 {
+        return 0;
+    }
+    let all = ring.saturating_add(HEADER_SIZE).saturating_mul(pcpus);
+    all.saturating_add(PAGE_SIZE - 1) / PAGE_SIZE * PAGE_SIZE
 }
 
 macro_rules! kinds {

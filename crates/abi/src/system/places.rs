@@ -84,22 +84,19 @@ impl System {
         self.vms.get(..self.header.vm_count as usize).unwrap_or_default()
     }
 
-    /// Returns the trace, right behind the status area: the page of headers, and the ring of each
-    /// pCPU. Empty when there is none.
+    /// Returns the trace, right behind the status area. Empty when there is none.
     #[must_use]
     pub const fn trace(&self) -> Region {
-        let (status, ring) = (self.board.status(), self.header.trace_size as u64);
-        let rings = ring.saturating_mul(self.board.pcpu_count as u64);
-        let size = if ring == 0 { 0 } else { trace::HEADERS_SIZE.saturating_add(rings) };
+        let status = self.board.status();
+        let size = trace::size(self.header.trace_size as u64, self.board.pcpu_count as u64);
         Region::new(status.start.saturating_add(status.size), size)
     }
 
-    /// Returns where the header of a pCPU's ring and the ring itself are.
+    /// Returns where the header of a pCPU's ring is; the ring is right behind it.
     #[must_use]
-    pub const fn trace_ring(&self, pcpu: usize) -> (u64, u64) {
-        let (start, size) = (self.trace().start, self.header.trace_size as u64);
-        let header = size_of::<trace::Header>() as u64 * pcpu as u64;
-        (start + header, start + trace::HEADERS_SIZE + size * pcpu as u64)
+    pub const fn trace_header(&self, pcpu: usize) -> u64 {
+        let each = trace::HEADER_SIZE + self.header.trace_size as u64;
+        self.trace().start + each * pcpu as u64
     }
 
     /// The CRC-32 that belongs into `header.tables_crc`, computed with

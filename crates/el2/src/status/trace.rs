@@ -10,14 +10,8 @@ use sched::{Instant, VcpuId};
 
 /// Where a core records what it does.
 pub struct Trace {
-    /// The last records, `mask + 1` of them.
     #[cfg(any(test, feature = "trace"))]
-    records: &'static mut [abi::trace::Record],
-    #[cfg(any(test, feature = "trace"))]
-    mask: usize,
-    /// How many were written; the next one goes to `written & mask`.
-    #[cfg(any(test, feature = "trace"))]
-    written: &'static core::sync::atomic::AtomicU64,
+    ring: on::Ring,
 }
 
 impl Trace {
@@ -51,22 +45,36 @@ mod on {
     use abi::MAX_PCPUS;
     use abi::trace::{Header, MAGIC, RECORD_SIZE, Record};
     use core::cell::UnsafeCell;
+    use core::ptr::NonNull;
     use core::sync::atomic::{AtomicU64, Ordering};
 
+    /// A header, and `mask + 1` records right behind it.
+    pub struct Ring {
+        header: NonNull<Header>,
+        mask: u64,
+    }
+
+    // SAFETY: what it points to is static, and no other core writes it.
+    unsafe impl Send for Ring {}
+
     /// A ring that the host does not see.
+    #[repr(C)]
     struct Unseen {
-        written: AtomicU64,
+        header: UnsafeCell<Header>,
         record: UnsafeCell<Record>,
     }
 
-    // SAFETY: a core uses its own, and hands its record out once ([`Trace::of`]).
+    // SAFETY: a core uses its own, which is handed out once ([`Trace::of`]).
     unsafe impl Sync for Unseen {}
+
+    const NOTHING: Header =
+        Header { written: 0, magic: MAGIC, capacity: 1, counter_hz: 0, reserved: [0; 4] };
 
     statics! {
         /// By core.
         static UNSEEN: [Unseen; MAX_PCPUS] = [const {
             Unseen {
-                written: AtomicU64::new(0),
+                header: UnsafeCell::new(NOTHING),
                 record: UnsafeCell::new(Record { time: 0, what: 0 }),
             }
         }; MAX_PCPUS];
@@ -78,43 +86,23 @@ mod on {
         /// # Safety
         /// It must be asked for once, by that core.
         pub unsafe fn of(system: &System, core: usize) -> Self {
-            if system.header.trace_size == 0 {
-                let unseen = &UNSEEN[core];
-                // SAFETY: exclusive by contract, and static.
-                let record = unsafe { &mut *unseen.record.get() };
-                return Self {
-                    records: core::slice::from_mut(record),
-                    mask: 0,
-                    written: &unseen.written,
-                };
-            }
-            let (header, ring) = system.trace_ring(core);
-            let (counter_hz, reserved) = (timer::frequency_hz(), [0; 4]);
             let capacity = u64::from(system.header.trace_size) / RECORD_SIZE;
+            let (header, capacity) = match capacity {
+                0 => ((&raw const UNSEEN[core]).cast_mut().cast(), 1),
+                _ => (memory::at::<Header>(system.trace_header(core)), capacity),
+            };
             // SAFETY: `System::validate` has shown that the trace lies in RAM that is EL2's alone
-            // to write; it is mapped. Exclusive by contract, but for `written`, which the host
-            // reads.
+            // to write; it is mapped. A core's own static is made of cells. Exclusive by contract.
             unsafe {
-                let header = memory::at::<Header>(header);
-                header.write(Header { written: 0, magic: MAGIC, capacity, counter_hz, reserved });
-                Self {
-                    records: core::slice::from_raw_parts_mut(memory::at(ring), capacity as usize),
-                    mask: capacity as usize - 1,
-                    written: AtomicU64::from_ptr(&raw mut (*header).written),
-                }
+                header.write(Header { capacity, counter_hz: timer::frequency_hz(), ..NOTHING });
+                Self { ring: Ring::new(NonNull::new_unchecked(header), capacity) }
             }
         }
 
         /// Records what happened to a vCPU at an instant.
         #[inline(always)]
         pub fn note(&mut self, kind: Kind, vcpu: VcpuId, argument: u32, now: Instant) {
-            // Only this core writes it.
-            let written = self.written.load(Ordering::Relaxed);
-            // SAFETY: there are `mask + 1` records: `Trace::of` has made it so.
-            let record = unsafe { self.records.get_unchecked_mut(written as usize & self.mask) };
-            *record = Record::new(now.0, kind, vcpu.0, argument);
-            // Last: a record that the host counts is there.
-            self.written.store(written + 1, Ordering::Release);
+            self.ring.push(Record::new(now.0, kind, vcpu.0, argument));
         }
 
         /// Records what happens to a vCPU now.
@@ -123,25 +111,57 @@ mod on {
             self.note(kind, vcpu, argument, timer::now());
         }
     }
-}
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use abi::trace::Record;
-    use std::boxed::Box;
-    use std::sync::atomic::{AtomicU64, Ordering};
-
-    #[test]
-    fn the_latest_records_are_kept_and_all_are_counted() {
-        let written = Box::leak(Box::new(AtomicU64::new(0)));
-        let records = Box::leak(Box::new([Record { time: 0, what: 0 }; 4]));
-        let mut trace = Trace { records, mask: 3, written };
-        for time in 0..6 {
-            trace.note(Kind::Wake, VcpuId(9), 7, Instant(time));
+    impl Ring {
+        /// Makes it of a header with so many records behind it, a power of two.
+        ///
+        /// # Safety
+        /// They must be there as long as this is, and nothing else may write them.
+        unsafe fn new(header: NonNull<Header>, capacity: u64) -> Self {
+            Self { header, mask: capacity - 1 }
         }
-        assert_eq!(trace.written.load(Ordering::Relaxed), 6);
-        assert_eq!([4, 5, 2, 3], [0, 1, 2, 3].map(|slot: usize| trace.records[slot].time));
-        assert_eq!(trace.records[0], Record::new(4, Kind::Wake, 9, 7));
+
+        #[inline(always)]
+        fn push(&mut self, record: Record) {
+            // SAFETY: by the contract of `new`: `written & mask` is below the capacity, and only
+            // this core writes. The host may read `written` at any time, as an atomic.
+            unsafe {
+                let written = AtomicU64::from_ptr(&raw mut (*self.header.as_ptr()).written);
+                let count = written.load(Ordering::Relaxed);
+                let first = self.header.add(1).cast::<Record>();
+                first.add((count & self.mask) as usize).write(record);
+                // Last: a record that the host counts is there.
+                written.store(count + 1, Ordering::Release);
+            }
+        }
+    }
+
+    #[cfg(test)]
+    mod tests {
+        use super::*;
+        use std::boxed::Box;
+
+        #[repr(C)]
+        struct Four {
+            header: Header,
+            records: [Record; 4],
+        }
+
+        #[test]
+        fn the_latest_records_are_kept_and_all_are_counted() {
+            let four = Four { header: NOTHING, records: [Record { time: 0, what: 0 }; 4] };
+            let four = Box::into_raw(Box::new(four));
+            // SAFETY: four records lie behind the header, and nothing else has them.
+            let ring = unsafe { Ring::new(NonNull::new_unchecked(four.cast()), 4) };
+            let mut trace = Trace { ring };
+            for time in 0..6 {
+                trace.note(Kind::Wake, VcpuId(9), 7, Instant(time));
+            }
+            // SAFETY: the ring is not used any more.
+            let four = unsafe { Box::from_raw(four) };
+            assert_eq!(four.header.written, 6);
+            assert_eq!(four.records.map(|record| record.time), [4, 5, 2, 3]);
+            assert_eq!(four.records[0], Record::new(4, Kind::Wake, 9, 7));
+        }
     }
 }

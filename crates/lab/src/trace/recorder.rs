@@ -15,7 +15,8 @@ use std::path::Path;
 #[derive(Clone, Debug)]
 pub struct Sources {
     subject: Subject,
-    rings: Vec<(u64, u64)>,
+    /// Addresses of the headers of the rings, by pCPU.
+    rings: Vec<u64>,
     size: u64,
     /// Report areas, by VM.
     reports: Vec<(usize, u64, u64)>,
@@ -40,7 +41,7 @@ impl Sources {
         let reports = tables.vms().iter().enumerate().filter(|(_, vm)| vm.report_size > 0);
         (size > 0).then(|| Self {
             subject: Subject::of(tables, &bundle.mutexes),
-            rings: (0..tables.board.pcpu_count as usize).map(|p| tables.trace_ring(p)).collect(),
+            rings: (0..tables.board.pcpu_count as usize).map(|p| tables.trace_header(p)).collect(),
             size,
             reports: reports.map(|(vm, table)| (vm, table.report_pa, table.report_size)).collect(),
         })
@@ -56,7 +57,7 @@ impl Recorder {
         let path = directory.join(file::FILE);
         let file = File::create(&path)
             .map_err(|error| miette!("cannot write {}: {error}", path.display()))?;
-        let ring = |&places: &(u64, u64)| Ring::new(places, sources.size);
+        let ring = |&header: &u64| Ring::new(header, sources.size);
         let report = |&(vm, pa, size): &(usize, u64, u64)| (vm, RingFollower::new(pa, size));
         Ok(Self {
             subject: sources.subject.clone(),

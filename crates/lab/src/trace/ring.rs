@@ -1,7 +1,7 @@
 //! One pCPU's ring, followed while the machine runs.
 
 use crate::machine::Memory;
-use abi::trace::{Header, MAGIC, RECORD_SIZE, Record};
+use abi::trace::{HEADER_SIZE, Header, MAGIC, RECORD_SIZE, Record};
 use miette::Result;
 use zerocopy::{FromZeros, IntoBytes};
 
@@ -9,7 +9,6 @@ use zerocopy::{FromZeros, IntoBytes};
 #[derive(Clone, Debug)]
 pub(super) struct Ring {
     header_pa: u64,
-    ring_pa: u64,
     capacity: u64,
     /// The first record that was not read.
     next: u64,
@@ -24,10 +23,9 @@ pub(super) struct News {
 }
 
 impl Ring {
-    /// Follows a ring of `size` bytes, whose header and first record are at these physical
-    /// addresses.
-    pub fn new((header_pa, ring_pa): (u64, u64), size: u64) -> Self {
-        Self { header_pa, ring_pa, capacity: size / RECORD_SIZE, next: 0 }
+    /// Follows a ring of `size` bytes, whose header is at this physical address.
+    pub fn new(header_pa: u64, size: u64) -> Self {
+        Self { header_pa, capacity: size / RECORD_SIZE, next: 0 }
     }
 
     /// Reads what is new; nothing while the core has not begun.
@@ -52,11 +50,11 @@ impl Ring {
 
     fn read(&self, memory: &Memory, begin: u64, end: u64) -> Result<Vec<Record>> {
         let mut records = vec![Record::new_zeroed(); (end - begin) as usize];
-        let slot = begin % self.capacity;
+        let (ring_pa, slot) = (self.header_pa + HEADER_SIZE, begin % self.capacity);
         let before_end = ((self.capacity - slot) as usize).min(records.len());
         let (first, second) = records.split_at_mut(before_end);
-        memory.read_bytes(self.ring_pa + slot * RECORD_SIZE, first.as_mut_bytes())?;
-        memory.read_bytes(self.ring_pa, second.as_mut_bytes())?;
+        memory.read_bytes(ring_pa + slot * RECORD_SIZE, first.as_mut_bytes())?;
+        memory.read_bytes(ring_pa, second.as_mut_bytes())?;
         Ok(records)
     }
 }
@@ -72,7 +70,7 @@ mod tests {
     fn write(memory: &Memory, numbers: std::ops::Range<u64>) {
         for number in numbers.clone() {
             let record = Record::new(number, Kind::Wake, 0, 0);
-            let at = BASE + 0x1000 + number % CAPACITY * RECORD_SIZE;
+            let at = BASE + HEADER_SIZE + number % CAPACITY * RECORD_SIZE;
             memory.write_bytes(at, record.as_bytes()).unwrap();
         }
         let header = Header {
@@ -92,7 +90,7 @@ mod tests {
     #[test]
     fn every_record_is_read_once_or_counted_as_lost() {
         let memory = Memory::create(BASE, 1 << 20).unwrap();
-        let mut ring = Ring::new((BASE, BASE + 0x1000), CAPACITY * RECORD_SIZE);
+        let mut ring = Ring::new(BASE, CAPACITY * RECORD_SIZE);
         assert_eq!(times(&ring.poll(&memory).unwrap()), (0, None, None), "it has not begun");
         write(&memory, 0..200);
         assert_eq!(times(&ring.poll(&memory).unwrap()), (0, Some(0), Some(199)));

@@ -6,7 +6,7 @@ use crate::draft::Draft;
 use crate::model::Machine;
 use crate::problem::Problems;
 use crate::size::show;
-use abi::trace::{HEADERS_SIZE, MAX_SIZE, MIN_SIZE};
+use abi::trace::{self, MAX_SIZE, MIN_SIZE};
 
 pub(super) fn check(draft: &Draft, machine: Option<&Machine>, problems: &mut Problems) {
     let Some(trace) = &draft.trace else { return };
@@ -21,7 +21,7 @@ pub(super) fn check(draft: &Draft, machine: Option<&Machine>, problems: &mut Pro
     let sizes = draft.vms.iter().filter_map(|vm| vm.memory.size.as_ref());
     let guests: u128 = sizes.map(|at| u128::from(*at.get_ref())).sum();
     let available = u128::from(available(machine).size);
-    let rings = u128::from(HEADERS_SIZE + size * machine.pcpus as u64);
+    let rings = u128::from(trace::size(size, machine.pcpus as u64));
     // Without the trace they would fit: else that is reported, and this is no help.
     if guests <= available && guests + rings > available {
         let message = format!(

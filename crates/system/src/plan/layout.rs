@@ -65,9 +65,10 @@ pub(crate) fn layout(system: &Sound, bundle_size: u64) -> Result<Layout, NoRoom>
         free.take_lowest(size, align).ok_or(full)
     };
     let status_size = (size_of::<Status>() as u64).next_multiple_of(PAGE_SIZE);
-    let both = take(0, status_size + trace_size(system), PAGE_SIZE)?;
+    let trace_size = trace::size(system.trace.into(), system.machine.pcpus as u64);
+    let both = take(0, status_size + trace_size, PAGE_SIZE)?;
     let status = Region::new(both.start, status_size);
-    let trace = Region::new(both.start + status_size, trace_size(system));
+    let trace = Region::new(both.start + status_size, trace_size);
     let stolen = (0..vms.len()).map(|vm| take(vm, STOLEN_SIZE, PAGE_SIZE));
     let stolen = stolen.collect::<Result<Vec<_>, _>>()?;
     let reports = vms.iter().enumerate().map(|(i, vm)| match vm.report {
@@ -86,14 +87,6 @@ pub(crate) fn layout(system: &Sound, bundle_size: u64) -> Result<Layout, NoRoom>
     let memory = rams.into_values().zip(stolen).zip(reports);
     let memory = memory.map(|((ram, stolen), report)| VmMemory { ram, stolen, report });
     Ok(Layout { bundle, status, trace, vms: memory.collect(), shared })
-}
-
-/// Bytes of the whole trace.
-fn trace_size(system: &Sound) -> u64 {
-    match u64::from(system.trace) {
-        0 => 0,
-        ring => trace::HEADERS_SIZE + ring * system.machine.pcpus as u64,
-    }
 }
 
 /// A large area in whole blocks needs fewer tables and TLB entries.

@@ -98,6 +98,8 @@ impl World {
         machine::with(|machine| {
             machine.add_memory(tables.header.bundle_pa, &system.bundle);
             machine.add_memory(tables.board.status_pa, &vec![0; size_of::<Status>()]);
+            let trace = tables.trace();
+            machine.add_memory(trace.start, &vec![0; trace.size as usize]);
             for vm in tables.vms() {
                 machine.add_memory(vm.stolen_pa, &[0; 4096]);
             }
