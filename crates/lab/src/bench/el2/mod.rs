@@ -6,6 +6,7 @@
 //! | [`events`], [`visits`] | how long a visit to EL2 is, by what it is about |
 //! | [`migration`] | what it costs that a vCPU moves to another core and back |
 //! | [`grant`] | how soon a mutex is had on another core |
+//! | [`records`] | what it costs that EL2 records what it does |
 //! | [`lines`] | what each event may cost, and what it last did |
 //! | [`size`] | bytes and lines |
 //! | [`smoke`] | the events alone, in short, as a test |
@@ -15,6 +16,7 @@ mod events;
 mod grant;
 mod lines;
 mod migration;
+mod records;
 mod size;
 mod smoke;
 mod visits;
@@ -34,11 +36,12 @@ use crate::report::Plot;
 use crate::results::{Check, Goal, Outcome};
 use crate::suite::Bench;
 use case::{Case, Seen, on_or_off};
-use events::{EVENTS, KINDS, Kind};
+use events::{EVENTS, KINDS, Kind, Traced};
 use grant::Grant;
 use miette::Result;
 use migration::Migration;
 pub use migration::{MOST_DEPARTURE, MOST_TRIP_US};
+use records::Recorded;
 use size::Size;
 pub use smoke::scenario;
 use std::path::{Path, PathBuf};
@@ -82,8 +85,9 @@ impl Experiment for Cost {
     /// The extent is the same for all: it takes tens of seconds.
     fn cases(&self, _: Extent, (): &()) -> Vec<Case> {
         let demos = [true, false].map(|separation| Case::Demo { separation });
+        let events = [Traced::No, Traced::Yes].map(|traced| events::cases(EVENTS, traced));
         let timed = migration::cases().into_iter().chain([grant::case(grant::TIMED)]);
-        events::cases(EVENTS).into_iter().chain(timed).chain(demos).collect()
+        events.into_iter().flatten().chain(timed).chain(demos).collect()
     }
 
     fn run(&self, case: &Case, bench: &Bench, tell: Tell<'_>) -> Result<Seen> {
@@ -105,6 +109,7 @@ fn of<'a>(seen: &'a [Seen], case: &Case) -> Option<&'a Seen> {
 #[derive(Debug)]
 struct El2 {
     kinds: Vec<(Kind, Distribution)>,
+    records: Vec<Recorded>,
     size: Size,
     migration: Migration,
     grant: Grant,
@@ -120,9 +125,11 @@ impl El2 {
             latencies.push((separation, "interrupt response time", seen.response.clone()));
             latencies.push((separation, "dispatch latency", seen.dispatch.clone()));
         }
-        let kinds = KINDS.iter().map(|kind| (*kind, events::visits(kind, found, EVENTS))).collect();
+        let visits = |kind: &Kind| events::visits(kind, found, EVENTS, Traced::No);
+        let kinds = KINDS.iter().map(|kind| (*kind, visits(kind))).collect();
+        let records = Recorded::all(found, EVENTS);
         let (migration, grant) = (Migration::of(found), Grant::of(found, grant::TIMED));
-        Self { kinds, size, migration, grant, latencies }
+        Self { kinds, records, size, migration, grant, latencies }
     }
 
     fn answer(&self) -> Answer {
@@ -152,6 +159,7 @@ impl El2 {
         answer.data(&self.migration.data());
         answer.section("How soon is a mutex granted?", maud::html! { p { (Grant::caption()) } });
         answer.data(&self.grant.data());
+        answer.data(&Recorded::data(&self.records));
         let caption = "Interrupt response time of FreeRTOS while Linux, which shares its core, \
                        boots and runs hackbench. Separation keeps Linux's interrupts pending \
                        while FreeRTOS runs.";
@@ -197,6 +205,7 @@ impl El2 {
         }
         self.migration.judge(outcome);
         self.grant.judge(outcome, grant::TIMED);
+        Recorded::judge(&self.records, outcome);
         let (image, lines) = (self.size.image, self.size.lines());
         outcome.figure("image_bytes", image);
         outcome.figure("source_lines", lines);
@@ -276,6 +285,7 @@ mod tests {
         let latencies = latencies.map(|(on, what)| (on, what, seen(1)));
         El2 {
             kinds: KINDS.iter().map(|&kind| (kind, seen(kind.each_time))).collect(),
+            records: Recorded::example(12),
             size: size(image, [4_999, 3_000]),
             migration: Migration::example(200, 3_000),
             grant: Grant::example(150),
@@ -317,14 +327,14 @@ mod tests {
     #[test]
     fn what_no_boot_brought_meets_no_goal() {
         let nothing = El2::of(&[], size(1, [1, 1]));
-        assert_eq!(failing(&nothing), 2 * KINDS.len() + 7);
+        assert_eq!(failing(&nothing), 2 * KINDS.len() + 8);
     }
 
     #[test]
     fn no_two_boots_share_a_name() {
         let cases = Cost.cases(Extent::Full, &());
         let names: std::collections::BTreeSet<_> = cases.iter().map(Case::name).collect();
-        assert_eq!((names.len(), cases.len()), (21, 21));
+        assert_eq!((names.len(), cases.len()), (33, 33));
         assert!(names.contains("switch-20000") && names.contains("migrate-at-once-500"));
     }
 
