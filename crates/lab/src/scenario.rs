@@ -13,6 +13,7 @@
 //! | [`damaged`] | systems that EL2 must refuse |
 //! | [`limits`] | runs that never end |
 //! | [`traced`] | what EL2 records agrees with what it counts |
+//! | [`perfetto`] | what Perfetto says of the same |
 //! | [`typed`] | what is typed reaches the guest it is meant for |
 //! | [`console`] | people and programs that have a guest's console |
 //! | [`sharing`] | FreeRTOS guests that share a page under a mutex |
@@ -31,6 +32,7 @@ pub mod gathered;
 pub mod limits;
 pub mod list;
 pub mod moved;
+pub mod perfetto;
 pub mod reference;
 pub mod sharing;
 pub mod sharing_linux;

@@ -1,6 +1,7 @@
 //! What EL2 records, beside what it counts: both tell of the same events, in different words.
 
 use super::LIMIT;
+use super::perfetto;
 use super::staged::description;
 use crate::figures;
 use crate::session::{Moment, Run};
@@ -27,11 +28,18 @@ fn run(bench: &Bench) -> Result<()> {
     let mut outcome = figures::outcome(NAME, &run);
     outcome.figure("trace", trace.json());
     let history = History::of(&trace);
-    let drawing = trace.whole_svg(&history, NAME);
+    let drawing = trace.beginning_svg(&history, NAME);
     crate::results::write_file(&bench.directory.join("trace.svg"), drawing.as_bytes())?;
     let export = bench.directory.join("trace.perfetto-trace");
     crate::results::write_file(&export, &trace.perfetto(&history))?;
-    bench.judge(&run, outcome, &objections(&run, &trace, &history))
+    let mut objections = objections(&run, &trace, &history);
+    let asked = perfetto::events(&bench.root, &export)?;
+    outcome.figure("perfetto_was_asked", asked.is_some());
+    if let Some(events) = asked {
+        let found = perfetto::objections(&events, &trace, &history);
+        objections.extend(found.into_iter().map(|what| format!("Perfetto: {what}")));
+    }
+    bench.judge(&run, outcome, &objections)
 }
 
 fn has_ended(now: &Moment) -> bool {
