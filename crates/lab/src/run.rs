@@ -39,7 +39,7 @@ pub fn answer(run: &Run, name: &str) -> Answer {
 /// When there is none.
 pub fn show_trace(answer: &mut Answer, directory: &Path, name: &str) -> Result<()> {
     let trace = Trace::read(directory)?;
-    let drawing = trace.whole_svg(&History::of(&trace), name);
+    let drawing = trace.beginning_svg(&History::of(&trace), name);
     let more = format!("All of it: cassata trace {name}, then https://ui.perfetto.dev.");
     answer.section("Trace", html! { figure { (PreEscaped(&drawing)) } p { (more) } });
     trace.data().iter().for_each(|data| answer.data(data));

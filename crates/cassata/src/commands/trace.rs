@@ -16,12 +16,9 @@ pub fn trace(arguments: &Arguments) -> Result<u8> {
     let history = History::of(&trace);
     let export = directory.join("trace.perfetto-trace");
     write_file(&export, &trace.perfetto(&history))?;
-    let ns = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
-    let from = arguments.from.map_or_else(|| history.begin(), ns);
-    let to = arguments.length.map_or(history.end, |length| from.saturating_add(ns(length)));
     let name = directory.file_name().unwrap_or_default().to_string_lossy();
     let drawing = directory.join("trace.svg");
-    write_file(&drawing, trace.svg(&history, &name, from, to).as_bytes())?;
+    write_file(&drawing, draw(arguments, &trace, &history, &name).as_bytes())?;
     if arguments.json {
         say(&format!("{:#}", trace.json()));
         return Ok(0);
@@ -32,6 +29,17 @@ pub fn trace(arguments: &Arguments) -> Result<u8> {
     }
     say(&format!("{}\n{}", export.display(), drawing.display()));
     Ok(0)
+}
+
+/// Draws the stretch that is asked for; the beginning, if none is.
+fn draw(arguments: &Arguments, trace: &Trace, history: &History, name: &str) -> String {
+    if arguments.from.is_none() && arguments.length.is_none() {
+        return trace.beginning_svg(history, name);
+    }
+    let ns = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+    let from = arguments.from.map_or_else(|| history.begin(), ns);
+    let to = arguments.length.map_or(history.end, |length| from.saturating_add(ns(length)));
+    trace.svg(history, name, from, to)
 }
 
 /// Returns the directory of a run: as it was named, or of that name among the results.

@@ -12,6 +12,9 @@ use sim::system::{Costs, Execution, Need, Protocol, System, Task, Vcpu};
 use sim::timeline::Timeline;
 use std::collections::BTreeSet;
 
+/// Turns in the drawing of a beginning.
+const SHOWN: usize = 1_000;
+
 impl Trace {
     /// Draws the stretch from `from` to `to`, ns since EL2 began, as an SVG file. It is shorter
     /// if more happened in it than a drawing can show.
@@ -51,10 +54,13 @@ impl Trace {
         schedule.svg()
     }
 
-    /// Draws the whole history, or its beginning if more happened than a drawing can show.
+    /// Draws the beginning of a history: as many turns as a page can show.
     #[must_use]
-    pub fn whole_svg(&self, history: &History, title: &str) -> String {
-        self.svg(history, title, history.begin(), history.end)
+    pub fn beginning_svg(&self, history: &History, title: &str) -> String {
+        let mut ends: Vec<u64> = history.turns.iter().map(|turn| turn.to).collect();
+        ends.sort_unstable();
+        let end = ends.get(SHOWN).copied().unwrap_or(history.end);
+        self.svg(history, title, history.begin(), end)
     }
 }
 
