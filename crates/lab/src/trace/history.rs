@@ -1,6 +1,7 @@
 //! What the records of a trace mean: who had which core when, and who held what.
 //!
-//! Times are in nanoseconds since EL2 began. Of records that were lost nothing is known: what
+//! Times are in nanoseconds since EL2 began. In virtual time a core may be ahead of another by its
+//! turn, so that an arrival may seem to come before its departure: [`AHEAD`]. Of records that were lost nothing is known: what
 //! begins among them has no beginning here, and what ends among them ends with the next record
 //! that says so.
 
@@ -8,6 +9,9 @@ use super::file::Trace;
 use super::subject::Subject;
 use abi::status::vcpu_state;
 use abi::trace::{Claim, Kind, Outcome, Record};
+
+/// By how much one core's time may be ahead of another's, ns.
+const AHEAD: u64 = 10_000;
 
 /// A vCPU had a pCPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -134,6 +138,10 @@ struct Reader {
     turns: Vec<Option<Turn>>,
     holders: Vec<Option<Hold>>,
     waiting: Vec<(Claim, Hold)>,
+    /// Arrivals before their departures: of a vCPU, with a mutex or itself, where and when.
+    arrived: Vec<(usize, Option<usize>, (usize, u64))>,
+    /// Grants before their requests, and when.
+    granted: Vec<(Claim, u64)>,
 }
 
 impl History {
@@ -177,6 +185,8 @@ impl Reader {
             turns: vec![None; subject.pcpus],
             holders: vec![None; abi::system::MAX_MUTEXES],
             waiting: Vec::new(),
+            arrived: Vec::new(),
+            granted: Vec::new(),
         }
     }
 
@@ -205,10 +215,7 @@ impl Reader {
             Kind::Unlock => self.unlock(vcpu, Claim::of(argument).mutex.into(), at),
             Kind::Grant => self.grant(pcpu, vcpu, Claim::of(argument), at),
             Kind::Granted => self.arrive(pcpu, vcpu, Some(Claim::of(argument).mutex.into()), at),
-            Kind::Migrate => {
-                let flow = Flow { vcpu, mutex: None, from: (pcpu, at), to: None };
-                self.history.flows.push(flow);
-            }
+            Kind::Migrate => self.depart(pcpu, vcpu, None, at),
             Kind::Arrive => self.arrive(pcpu, vcpu, None, at),
             _ => {}
         }
@@ -281,7 +288,7 @@ impl Reader {
         let hold = Hold { mutex: claim.mutex.into(), vcpu, from: at, to: at };
         match claim.outcome {
             Outcome::Done | Outcome::OwnerDied => self.hold(hold),
-            Outcome::Waits => self.waiting.push((claim, hold)),
+            Outcome::Waits => self.wait(claim, hold),
             Outcome::Busy => {}
         }
     }
@@ -303,19 +310,43 @@ impl Reader {
 
     fn grant(&mut self, pcpu: usize, vcpu: usize, claim: Claim, at: u64) {
         let mutex = usize::from(claim.mutex);
-        let same = |of: &Claim| (of.mutex, of.rank) == (claim.mutex, claim.rank);
-        if let Some(place) = self.waiting.iter().position(|(of, _)| same(of)) {
-            let (_, wait) = self.waiting.remove(place);
-            self.history.waits.push(Hold { to: at, ..wait });
+        match self.waiting.iter().position(|(of, _)| same(of, &claim)) {
+            Some(place) => {
+                let (_, wait) = self.waiting.remove(place);
+                self.history.waits.push(Hold { to: at, ..wait });
+            }
+            None => self.granted.push((claim, at)),
         }
         self.hold(Hold { mutex, vcpu, from: at, to: at });
-        self.history.flows.push(Flow { vcpu, mutex: Some(mutex), from: (pcpu, at), to: None });
+        self.depart(pcpu, vcpu, Some(mutex), at);
+    }
+
+    fn wait(&mut self, claim: Claim, wait: Hold) {
+        self.granted.retain(|(_, at)| at + AHEAD > wait.from);
+        match self.granted.iter().position(|(of, _)| same(of, &claim)) {
+            // It was granted at once.
+            Some(place) => {
+                self.granted.remove(place);
+                self.history.waits.push(wait);
+            }
+            None => self.waiting.push((claim, wait)),
+        }
+    }
+
+    fn depart(&mut self, pcpu: usize, vcpu: usize, mutex: Option<usize>, at: u64) {
+        self.arrived.retain(|(_, _, (_, arrived))| arrived + AHEAD > at);
+        let same = |of: &(usize, Option<usize>, _)| (of.0, of.1) == (vcpu, mutex);
+        let early = self.arrived.iter().position(same).map(|place| self.arrived.remove(place).2);
+        // An arrow does not lead back in time.
+        let to = early.map(|(pcpu, arrived)| (pcpu, arrived.max(at)));
+        self.history.flows.push(Flow { vcpu, mutex, from: (pcpu, at), to });
     }
 
     fn arrive(&mut self, pcpu: usize, vcpu: usize, mutex: Option<usize>, at: u64) {
         let open = |flow: &&mut Flow| (flow.vcpu, flow.mutex) == (vcpu, mutex) && flow.to.is_none();
-        if let Some(flow) = self.history.flows.iter_mut().rev().find(open) {
-            flow.to = Some((pcpu, at));
+        match self.history.flows.iter_mut().rev().find(open) {
+            Some(flow) => flow.to = Some((pcpu, at)),
+            None => self.arrived.push((vcpu, mutex, (pcpu, at))),
         }
     }
 
@@ -342,6 +373,11 @@ impl Reader {
         self.history.turns.sort_by_key(|turn| (turn.pcpu, turn.from));
         self.history
     }
+}
+
+/// Returns true if both are of one claimant and mutex.
+fn same(one: &Claim, other: &Claim) -> bool {
+    (one.mutex, one.rank) == (other.mutex, other.rank)
 }
 
 #[cfg(test)]
@@ -455,5 +491,21 @@ mod tests {
         let history = History::of(&trace(records));
         let flow = Flow { vcpu: 0, mutex: None, from: (0, 10), to: Some((1, 12)) };
         assert_eq!((history.flows, history.end), (vec![flow], 12));
+    }
+
+    #[test]
+    fn what_seems_to_come_first_because_a_core_is_ahead_is_put_right() {
+        let claim = |outcome| Claim { mutex: 0, rank: 1, outcome }.argument();
+        let history = History::of(&trace([
+            &[
+                (10, Kind::Arrive, A, 0),
+                (12, Kind::Granted, B, claim(Outcome::Done)),
+                (500, Kind::Lock, B, claim(Outcome::Waits)),
+            ],
+            &[(15, Kind::Migrate, A, 0), (400, Kind::Grant, B, claim(Outcome::Done))],
+        ]));
+        let flow = |vcpu, mutex, at| Flow { vcpu, mutex, from: (1, at), to: Some((0, at)) };
+        assert_eq!(history.flows, [flow(0, None, 15), flow(1, Some(0), 400)]);
+        assert_eq!(history.waits, [Hold { mutex: 0, vcpu: 1, from: 500, to: 500 }]);
     }
 }
