@@ -6,7 +6,7 @@ use std::path::PathBuf;
 /// Show what EL2 recorded of a run
 ///
 /// A run leaves a trace if its description has `trace = "1M"` under `[hypervisor]`. This writes
-/// it beside the run's other results for Perfetto (https://ui.perfetto.dev), and its beginning as
+/// it beside the run's other results for Perfetto (ui.perfetto.dev), and its beginning as
 /// a drawing, and counts what was recorded.
 #[derive(Args, Debug)]
 #[command(after_help = "\

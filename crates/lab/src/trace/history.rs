@@ -1,4 +1,4 @@
-//! What the records of a trace mean: who had which core when, and who held what.
+//! What the records of a trace mean: which vCPU had which core when, and which held what.
 //!
 //! Times are in nanoseconds since EL2 began. In virtual time a core may be ahead of another by its
 //! turn, so that an arrival may seem to come before its departure: [`AHEAD`]. Of records that were lost nothing is known: what

@@ -6,7 +6,7 @@
 //! | `ring` | one pCPU's ring, followed while the machine runs |
 //! | `recorder` | all of them, and guests' samples, into a file |
 //! | `file` | that file, read |
-//! | `history` | what the records mean: who had which core when, and who held what |
+//! | `history` | what the records mean: which vCPU had which core when, and which held what |
 //! | `tally` | how often each kind of record occurs, to be compared with counters |
 //! | `drawing` | the history as a timeline |
 //! | `perfetto` | the history as Perfetto reads it |
