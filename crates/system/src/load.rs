@@ -63,8 +63,7 @@ pub fn load_text(path: &Path, text: &str) -> Result<Checked, Report> {
         protocol,
         consolidation,
         trace,
-    } =
-        sound;
+    } = sound;
     Ok(Checked {
         path: path.to_owned(),
         machine,
