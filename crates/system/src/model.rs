@@ -99,6 +99,8 @@ pub struct Vm {
     pub identity: bool,
     /// Its vCPUs.
     pub vcpus: Vec<Vcpu>,
+    /// The tasks that its device tree declares, those of one vCPU after those of another.
+    pub tasks: Vec<DeclaredTask>,
     /// Whether it has a console.
     pub console: bool,
     /// Whether its interrupts have the upper half of the priorities.
@@ -164,6 +166,34 @@ pub struct Vcpu {
     pub timer_advance_ns: u32,
     /// What limits it; none: nothing but other vCPUs.
     pub server: Option<Server>,
+}
+
+/// A task that a vCPU's guest is to run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DeclaredTask {
+    /// Unique in its VM.
+    pub name: String,
+    /// Index of its vCPU in the VM.
+    pub vcpu: usize,
+    /// Larger is higher; those of a vCPU differ.
+    pub priority: u8,
+    /// From one release to the next, nanoseconds.
+    pub period_ns: u64,
+    /// When its first period begins, nanoseconds.
+    pub offset_ns: u64,
+    /// How late a release may come after its period has begun, nanoseconds.
+    pub jitter_ns: u64,
+    /// What each job executes.
+    pub segments: Vec<DeclaredSegment>,
+}
+
+/// A stretch of a task's execution.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DeclaredSegment {
+    /// How long it executes at most, nanoseconds.
+    pub wcet_ns: u64,
+    /// The resource that it holds, and whether that is a global one; none: it holds none.
+    pub resource: Option<(String, bool)>,
 }
 
 /// A budget, and how it is served.

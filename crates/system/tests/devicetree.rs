@@ -27,10 +27,17 @@ devices = ["rtc", "gpio", "uart1", "virtio-mmio-0", "virtio-mmio-31"]
 name = "rtos"
 kernel = "rtos.elf"
 memory = { size = "8M" }
-vcpus = [{ pcpu = 1, priority = 9 }]
 console = false
 report = "64K"
 shared_memory = [{ name = "wide", access = "read-only" }, "page"]
+[[vm.vcpus]]
+pcpu = 1
+priority = 9
+server = { kind = "deferrable", budget = "3ms", period = "10ms" }
+tasks = [
+    { name = "log", priority = 1, period = "100ms", offset = "2ms", segments = [{ wcet = "2ms" }] },
+    { name = "control", priority = 2, period = "50ms", jitter = "1ms", segments = [{ wcet = "1ms", lcs = "L" }, { wcet = "100us", gcs = "R" }] },
+]
 
 [[vm]]
 name = "control"
@@ -197,4 +204,23 @@ fn dtc_has_nothing_to_say() {
         let said = String::from_utf8_lossy(&output.stderr);
         assert!(output.status.success() && said.is_empty(), "{said}");
     }
+}
+
+#[test]
+fn a_guest_finds_the_tasks_that_are_described_for_it() {
+    let trees = trees();
+    assert!(Fdt::new(&trees[0]).unwrap().find_node("/tasks").is_none(), "Linux has none");
+    let tree = Fdt::new(&trees[1]).unwrap();
+    let tasks = node(&tree, "/tasks");
+    assert_eq!(text(tasks, "compatible"), "cassata,tasks-1.0");
+    let labels: Vec<_> = tasks.children().map(|task| text(task, "label")).collect();
+    assert_eq!(labels, ["log", "control"]);
+    let (log, control) = (node(&tree, "/tasks/task-0"), node(&tree, "/tasks/task-1"));
+    assert_eq!((cells(log, "vcpu"), cells(control, "priority")), (vec![0], vec![2]));
+    assert_eq!(cells(log, "offset-ns"), [0, 2_000_000]);
+    assert_eq!(cells(control, "period-ns"), [0, 50_000_000]);
+    assert_eq!(cells(control, "jitter-ns"), [0, 1_000_000]);
+    assert_eq!(cells(control, "wcet-ns"), [0, 1_000_000, 0, 100_000]);
+    assert_eq!(control.property("holds").unwrap().value, b"lcs L\0gcs R\0");
+    assert_eq!(log.property("holds").unwrap().value, b"nothing\0");
 }

@@ -177,3 +177,21 @@ fn there_is_room_for_so_many_mutexes_and_tasks() {
         }
     }
 }
+
+#[test]
+fn more_tasks_than_a_device_tree_can_name_are_refused() {
+    let task = |number| {
+        format!(
+            "[[vm.vcpus.tasks]]\nname = \"t{number}\"\npriority = {number}\nperiod = \"9s\"\n\
+             segments = [{}]\n",
+            "{ wcet = \"1us\" }, ".repeat(40)
+        )
+    };
+    let tasks: String = (0..=255).map(task).collect();
+    let (head, _) = TEXT.split_once("[[vm.vcpus.tasks]]").unwrap();
+    let directory = support::files();
+    let refused = support::check(directory.path(), &(head.to_owned() + &tasks)).unwrap_err();
+    let said = refused.plain();
+    assert!(said.contains("the tasks of VM `a` do not fit its device tree"), "{said}");
+    assert!(said.contains("describe fewer tasks"), "{said}");
+}

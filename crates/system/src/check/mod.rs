@@ -3,6 +3,7 @@
 
 mod board;
 mod consolidation;
+mod declared;
 mod devices;
 mod images;
 mod interrupts;
@@ -23,6 +24,7 @@ use crate::draft::{At, Draft, DraftVm, flag};
 use crate::model::{Consolidation, Machine, PassedInterrupt, Protocol, Vcpu, Vm, VmSpans};
 use crate::problem::Problems;
 use crate::time;
+pub(crate) use declared::own_name;
 use images::Images;
 use std::ops::RangeInclusive;
 use std::path::Path;
@@ -74,6 +76,7 @@ pub(crate) fn check(draft: &Draft, directory: &Path, problems: &mut Problems) ->
     timer_advance::assign(&mut vms, &draft.vms);
     servers::assign(&mut vms, &draft.vms);
     if let Some(timing) = &timing {
+        declared::assign(&mut vms, timing);
         servers::allow_overruns(&mut vms, &draft.vms, machine.board, timing, problems);
     }
     let targets = consolidation::targets(&vms, machine.pcpus, problems);
@@ -131,6 +134,7 @@ fn sound_vm(draft: &DraftVm, images: Images, system: &Draft, machine: &Machine) 
         ram_ipa: draft.ram_ipa(),
         identity: draft.is_identity(),
         vcpus: draft.vcpus.iter().map(vcpus::sound).collect::<Option<Vec<Vcpu>>>()?,
+        tasks: Vec::new(),
         console: draft.has_console(),
         realtime: draft.is_realtime(),
         report: draft.report.as_ref().map_or(0, |at| *at.get_ref()),

@@ -1,6 +1,7 @@
 //! Global critical sections: which vCPUs may have them and for how long, and the mutexes of
 //! the resources that their tasks share. All of it follows from the tasks that are described.
 
+use crate::check::own_name;
 use crate::model::{Checked, Protocol};
 use abi::service::hash;
 use abi::system::{Mutex, System};
@@ -52,11 +53,6 @@ pub(super) fn write(tables: &mut System, checked: &Checked) {
             mutex.tasks[rank] = hash(own_name(task).as_bytes()) as u32;
         }
     }
-}
-
-/// A task's name in its own VM.
-fn own_name(task: &Task) -> &str {
-    task.id.split_once('/').map_or(&task.id, |(_, name)| name)
 }
 
 /// What global critical sections of a vCPU's tasks can take in a stretch of time.

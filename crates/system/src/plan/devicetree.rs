@@ -1,6 +1,8 @@
 //! The device tree each guest finds: the virtual platform
 //! ([`abi::platform`]), its memory, and what was passed through to it.
 
+mod tasks;
+
 use crate::board::{Device, Property, Trigger};
 use crate::model::{SharedMemory, Vm};
 use abi::platform::{
@@ -53,7 +55,8 @@ fn write(vm: &Vm, ram: Region, initramfs: Option<Region>) -> Result<Vec<u8>, Err
             console(fdt)?;
         }
         vm.devices.iter().try_for_each(|device| passed_through(fdt, device))?;
-        cassata(fdt, vm)
+        cassata(fdt, vm)?;
+        tasks::write(fdt, &vm.tasks)
     })?;
     fdt.finish()
 }
