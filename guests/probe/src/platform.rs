@@ -26,6 +26,8 @@ pub struct Platform {
     arguments: ArrayString<ARGUMENTS_MAX>,
     /// Whether Cassata is underneath (else: the reference machine).
     pub cassata: bool,
+    /// All that the device tree says.
+    pub tree: Fdt<'static>,
 }
 
 /// Memory that this VM shares with others.
@@ -115,6 +117,7 @@ fn read(tree: Fdt<'static>) -> Result<Platform, &'static str> {
         shared,
         arguments,
         cassata: calls::is_cassata(),
+        tree,
     })
 }
 

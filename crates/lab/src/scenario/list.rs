@@ -158,6 +158,12 @@ const STAGED: &[Staged] = &[
         &[("probe", Passes), ("busy", Endures), ("dies", Starts(4))],
     ),
     Staged::new(
+        "tasks",
+        "tasks that are declared run by their priorities, within their bounds",
+        &[("one", Passes), ("two", Passes)],
+    )
+    .shipped(),
+    Staged::new(
         "outranked",
         "a real-time VM moves when a vCPU above it takes its core",
         &[("rtos", Rhythm(3000)), ("above", Endures), ("busy", Endures)],

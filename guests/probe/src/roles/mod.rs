@@ -17,6 +17,7 @@ mod rhythm;
 mod round_robin;
 mod shared;
 mod supply;
+mod tasks;
 mod tides;
 mod timer_advance;
 
@@ -45,6 +46,7 @@ pub const ALL: &[Test] = &[
     Test { name: "roundrobin", body: round_robin::round_robin },
     Test { name: "shared", body: shared::shared },
     Test { name: "supply", body: supply::supply },
+    Test { name: "tasks", body: tasks::tasks },
     Test { name: "tides", body: tides::tides },
     Test { name: "timer-advance", body: timer_advance::timer_advance },
     Test { name: "timer-advance-reset", body: timer_advance::reset },

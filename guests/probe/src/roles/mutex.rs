@@ -33,12 +33,14 @@ impl Claim {
         Ok(Self { handle, offset: address - STOLEN_BASE, shared: answer == 1 })
     }
 
+    /// Opens `mutex` for `task` of this vCPU.
     pub(super) fn named(mutex: &str, task: &str) -> Check<Self> {
         Self::open(mutex, task).map_err(|answer| {
             crate::suite::text(format_args!("MUTEX_OPEN of {mutex} by {task} answers {answer}"))
         })
     }
 
+    /// Calls a function of mutexes.
     pub(super) fn call(self, function: u32) -> i64 {
         calls::hvc(function, &[self.handle])
     }
@@ -54,6 +56,7 @@ impl Claim {
         Some(((byte & 0x7f).checked_sub(1)?, byte & 0x80 != 0))
     }
 
+    /// Returns true if the task holds the mutex.
     pub(super) fn holds(self) -> bool {
         self.holder().is_some_and(|(rank, _)| rank == self.rank())
     }
