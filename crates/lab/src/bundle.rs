@@ -2,6 +2,7 @@
 
 use crate::machine::{MachineConfig, Time};
 use crate::observe::Layout;
+use crate::promises::Promises;
 use abi::system::System;
 use miette::Result;
 use std::path::{Path, PathBuf};
@@ -33,6 +34,8 @@ pub struct Bundle {
     pub tables: Box<System>,
     /// Names of the mutexes, which the tables have as hashes.
     pub mutexes: Vec<String>,
+    /// What was computed for its tasks.
+    pub promises: Promises,
 }
 
 impl Bundle {
@@ -45,7 +48,8 @@ impl Bundle {
         let packed = system::pack(checked, builds.of(checked))?;
         packed.write_file(image)?;
         let mutexes = checked.mutexes().map(str::to_owned).collect();
-        Ok(Self { image: image.into(), tables: packed.tables, mutexes })
+        let promises = Promises::of(checked);
+        Ok(Self { image: image.into(), tables: packed.tables, mutexes, promises })
     }
 
     /// The machine it was packed for, with time as `time` says. The instrument

@@ -44,6 +44,7 @@ pub mod interrupt;
 pub mod machine;
 pub mod observe;
 pub mod progress;
+pub mod promises;
 pub mod qemu;
 pub mod quantity;
 pub mod report;

@@ -62,10 +62,13 @@ pub struct Section {
 }
 
 /// Returns how many sections each of so many tasks has room for in an area of `size` bytes;
-/// none: it is too small for the tasks.
+/// none: it is too small for the tasks, or there are none.
 #[must_use]
 pub const fn capacity(size: u64, tasks: u64) -> Option<u64> {
-    let Some(room) = size.checked_sub(section(0, 0, tasks, 0)) else { return None };
+    if tasks > size {
+        return None;
+    }
+    let Some(room) = size.checked_sub(task(tasks)) else { return None };
     room.checked_div(tasks * size_of::<Section>() as u64)
 }
 
@@ -97,5 +100,6 @@ mod tests {
         assert!(end <= size && end + 3 * size_of::<Section>() as u64 > size);
         assert_eq!(super::capacity(100, 3), None);
         assert_eq!(super::capacity(4096, 0), None);
+        assert_eq!(super::capacity(4096, u64::MAX), None);
     }
 }

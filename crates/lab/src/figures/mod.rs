@@ -8,6 +8,7 @@ pub use instrument::virtual_time;
 use crate::answer::Answer;
 use crate::dataset::{Dataset, Unit};
 use crate::observe::{Distribution, Observer, Reports, Snapshot, vm_state_name};
+use crate::promises;
 use crate::quantity::real;
 use crate::report::Plot;
 use crate::results::{Check, Goal, Outcome};
@@ -109,6 +110,7 @@ fn seconds(snapshot: &Snapshot, ticks: u64) -> Value {
 /// Adds everything that was seen of `run`: figures, plots and tables.
 pub fn tell(answer: &mut Answer, run: &Run) {
     record(&mut answer.outcome, run);
+    promises::tell(answer, run);
     illustrate(answer, &run.observer);
     for of in [data::latencies, data::vcpus, data::causes, data::pcpus] {
         answer.show(&of(&run.observer));

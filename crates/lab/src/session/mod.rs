@@ -9,6 +9,7 @@ use crate::guests::Transcript;
 use crate::interrupt::Interrupt;
 use crate::machine::{HostUse, Machine, MachineConfig, Time};
 use crate::observe::{Layout, Observer};
+use crate::promises::Promises;
 use crate::qemu::Qemu;
 use crate::trace::Sources;
 use crate::view::{Silent, View};
@@ -41,6 +42,7 @@ pub struct Session<'a> {
     limit: Option<Duration>,
     period: Duration,
     patience: Duration,
+    promises: Promises,
     view: Box<dyn View + 'a>,
     interrupt: Interrupt,
     connections: Connections,
@@ -63,6 +65,8 @@ pub struct Moment<'a> {
 pub struct Run {
     /// What was seen in the machine's memory.
     pub observer: Observer,
+    /// What was computed for the tasks of its guests.
+    pub promises: Promises,
     /// What the guests have said.
     pub said: Transcript,
     /// Every line of every console.
@@ -103,7 +107,8 @@ impl<'a> Session<'a> {
         let names = layout.vms.iter().map(|vm| vm.name.as_str());
         let consoles = ConsoleConfig::hypervisor(names, Some(directory.into()));
         let session = Self::new(bundle.machine_in(time), layout, consoles, qemu, directory);
-        Self { sources: Sources::of(bundle), ..session }
+        let promises = bundle.promises.clone();
+        Self { sources: Sources::of(bundle), promises, ..session }
     }
 
     /// Prepares a run of `config`, which boots the single guest `name` without a hypervisor.
@@ -130,6 +135,7 @@ impl<'a> Session<'a> {
             limit: None,
             period: PERIOD,
             patience: PATIENCE,
+            promises: Promises::default(),
             view: Box::new(Silent),
             interrupt: Interrupt::never(),
             connections: Connections::default(),

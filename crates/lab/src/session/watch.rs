@@ -112,8 +112,8 @@ impl<'a> Watch<'a> {
         drop(self.connected);
         let lines = self.machine.consoles.follow(&mut Cursor::default(), Duration::ZERO);
         let Self { observer, said, host, session, .. } = self;
-        let directory = session.directory;
-        Ok(Run { observer, said, lines, end, elapsed, host, instrument, directory })
+        let Session { directory, promises, .. } = session;
+        Ok(Run { observer, promises, said, lines, end, elapsed, host, instrument, directory })
     }
 
     /// Watches a machine in real time.

@@ -19,6 +19,7 @@ pub use runner::{Call, run_scenarios, side_by_side};
 use crate::bundle::{Builds, Bundle};
 use crate::interrupt::Interrupt;
 use crate::machine::{Time, VirtualTime};
+use crate::promises;
 use crate::qemu::Qemu;
 use crate::quantity::real;
 use crate::results::{Check, Goal, Outcome, write_json};
@@ -120,8 +121,9 @@ impl Bench {
             let found = real(faults.len() as u64);
             outcome.check(Check::new("faults of the hypervisor", found, "", Goal::Exactly(0.0)));
         }
+        let broken = promises::check(&mut outcome, run);
         self.keep(&outcome)?;
-        let objections = [objections, &faults].concat();
+        let objections = [objections, &faults, &broken].concat();
         if objections.is_empty() {
             return std::fs::remove_file(self.image()).into_diagnostic();
         }

@@ -1,0 +1,107 @@
+//! What was computed for a system, and whether what a run saw stayed below it.
+//!
+//! | module | story |
+//! | --- | --- |
+//! | `seen` | what was seen of each task and each vCPU with a budget |
+//! | `order` | whether each mutex went to the task that came first |
+//! | `tell` | tables and checks |
+//!
+//! Tasks are compared with their bounds where their guests report of them. The bounds are the
+//! corrected ones with what EL2 takes, and the usual margin. They say nothing where the analysis
+//! does not find the system schedulable, and nothing of the host's time. vCPUs are compared with
+//! what their servers allow in a period, which EL2 enforces in any case.
+
+mod order;
+mod seen;
+mod tell;
+#[cfg(test)]
+mod tests;
+
+pub use order::{Claim, objections};
+pub use seen::{SeenBudget, SeenResponse};
+pub use tell::{check, tell};
+
+use analysis::bounds::{Bounds, Verdict, analyze_with};
+use analysis::model::{self, Section};
+use analysis::overheads::{DEFAULT_MARGIN_PERMILLE, Overheads};
+use std::cmp::Reverse;
+use system::Checked;
+
+/// What was computed. The default is a system without budgets, for which nothing is.
+#[derive(Clone, Debug, Default)]
+pub struct Promises {
+    timing: Option<Timing>,
+}
+
+/// Of a system with budgets.
+#[derive(Clone, Debug)]
+struct Timing {
+    system: model::System,
+    overheads: Overheads,
+    /// None: it cannot be computed.
+    verdict: Option<Verdict>,
+    /// By vCPU of the model: its index in the tables.
+    vcpus: Vec<usize>,
+    /// By task of the model: its VM.
+    vms: Vec<usize>,
+}
+
+impl Promises {
+    /// Computes what is promised for a system.
+    #[must_use]
+    pub fn of(checked: &Checked) -> Self {
+        let Some(system) = checked.timing.clone() else { return Self::default() };
+        let all = checked.vms.iter().enumerate();
+        let all = all.flat_map(|(index, vm)| vm.vcpus.iter().map(move |vcpu| (index, vcpu)));
+        let served = all.enumerate().filter(|(_, (_, vcpu))| vcpu.server.is_some());
+        let (vcpus, vm_of): (Vec<_>, Vec<_>) = served.map(|(place, (vm, _))| (place, vm)).unzip();
+        let vms = system.tasks.iter().map(|task| vm_of[task.vcpu]).collect();
+        let overheads = checked.overheads(DEFAULT_MARGIN_PERMILLE);
+        let verdict = analyze_with(&system, Bounds::Corrected, overheads).ok();
+        Self { timing: Some(Timing { system, overheads, verdict, vcpus, vms }) }
+    }
+
+    /// Returns true if every deadline is to hold.
+    #[must_use]
+    pub fn schedulable(&self) -> bool {
+        self.timing.as_ref().is_some_and(Timing::schedulable)
+    }
+}
+
+impl Timing {
+    fn schedulable(&self) -> bool {
+        self.verdict.as_ref().is_some_and(Verdict::schedulable)
+    }
+
+    /// Returns the bound on the response of a task, ns.
+    fn bound_ns(&self, task: usize) -> Option<u64> {
+        self.verdict.as_ref()?.tasks[task].response_ns
+    }
+
+    /// Returns a task's name in its VM.
+    fn own_name(&self, task: usize) -> &str {
+        let id = &self.system.tasks[task].id;
+        id.split_once('/').map_or(id, |(_, name)| name)
+    }
+
+    /// Returns the place of a task in the queue of a resource: 0 is served first, by the priority
+    /// of its vCPU, then by its own (RTSS 2014, Section III-A, rules 5 and 6).
+    fn rank(&self, task: usize, resource: usize) -> usize {
+        let key = |task: usize| {
+            let of = &self.system.tasks[task];
+            Reverse((self.system.vcpus[of.vcpu].priority, of.priority))
+        };
+        let users = (0..self.system.tasks.len())
+            .filter(|&other| self.system.tasks[other].uses(resource) && key(other) < key(task));
+        users.count()
+    }
+
+    /// Returns the resources that tasks of several vCPUs use, or might.
+    fn globals(&self) -> impl Iterator<Item = usize> + '_ {
+        let global = |resource: &usize| {
+            let mut segments = self.system.tasks.iter().flat_map(|task| &task.segments);
+            segments.any(|segment| segment.section == Section::Global(*resource))
+        };
+        (0..self.system.resources.len()).filter(global)
+    }
+}
