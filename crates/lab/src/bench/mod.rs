@@ -8,6 +8,7 @@
 //! | `el2`, `lhp`, `vtime` | the hypervisor, its policies, virtual time |
 //! | `schedulability`, `case_study` | a published paper's experiments, repeated |
 //! | `vmpcp` | what that paper's calls take a guest |
+//! | `promises` | random systems on the hypervisor, beside their bounds |
 //! | `demo` | the demonstration |
 
 mod campaign;
@@ -17,6 +18,7 @@ pub(crate) mod el2;
 mod experiment;
 mod inputs;
 pub(crate) mod lhp;
+pub(crate) mod promises;
 mod sample;
 mod schedulability;
 mod store;
@@ -29,11 +31,12 @@ pub use experiment::{Conduct, Experiment, Extent};
 use crate::view::{Scene, View};
 
 /// Returns every experiment that `cassata bench` knows.
-pub fn all() -> [&'static dyn Conduct; 7] {
+pub fn all() -> [&'static dyn Conduct; 8] {
     [
         &el2::Cost,
         &vtime::Repeatability,
         &lhp::LockHolders,
+        &promises::Promised,
         &schedulability::Schedulability,
         &case_study::Study,
         &vmpcp::Calls,

@@ -21,6 +21,7 @@ pub use order::{Claim, objections};
 pub use seen::{SeenBudget, SeenResponse};
 pub use tell::{check, tell};
 
+use crate::observe::Observer;
 use analysis::bounds::{Bounds, Verdict, analyze_with};
 use analysis::model::{self, Section};
 use analysis::overheads::{DEFAULT_MARGIN_PERMILLE, Overheads};
@@ -59,6 +60,21 @@ impl Promises {
         let overheads = checked.overheads(DEFAULT_MARGIN_PERMILLE);
         let verdict = analyze_with(&system, Bounds::Corrected, overheads).ok();
         Self { timing: Some(Timing { system, overheads, verdict, vcpus, vms }) }
+    }
+
+    /// Returns what was seen of each task whose guest reports.
+    #[must_use]
+    pub fn responses(&self, observer: &Observer) -> Vec<SeenResponse> {
+        self.timing.as_ref().map_or_else(Vec::new, |timing| timing.responses(observer))
+    }
+
+    /// Returns how many global critical sections were seen, and for how many of them a task waited.
+    #[must_use]
+    pub fn sections(&self, observer: &Observer) -> [u64; 2] {
+        let claims = self.timing.iter().flat_map(|timing| timing.claims(observer));
+        let sections: Vec<_> = claims.flat_map(|(_, all)| all).flat_map(|c| c.sections).collect();
+        let waited = sections.iter().filter(|section| section.queued > 0).count();
+        [sections.len(), waited].map(|count| count as u64)
     }
 
     /// Returns true if every deadline is to hold.

@@ -39,6 +39,7 @@ pub fn all() -> Vec<Scenario> {
         bench::lhp::scenario(),
         demo::scenario(),
     ];
+    let experiments = experiments.into_iter().chain(bench::promises::scenarios());
     let scenarios = reference.into_iter().chain(others).chain(staged).chain(policies);
     scenarios.chain(experiments).collect()
 }
