@@ -59,28 +59,35 @@ impl Machine {
 
 impl Drawn {
     /// Draws until a system is admitted. Two tasks at least, and no vCPU without one: there would
-    /// be nothing to see.
+    /// be nothing to see. In half of the systems tasks on several pCPUs share a resource, and in
+    /// half of those all tasks arrive at once: else tasks seldom meet at a mutex.
     fn draw(chance: &mut Chance) -> Self {
+        let shares = chance.one_in(2);
+        let meets = shares && chance.one_in(2);
         loop {
             let mut system = draw(chance);
             let vcpus = system.vcpus.len();
             let busy: BTreeSet<_> = system.tasks.iter().map(|task| task.vcpu).collect();
-            if system.tasks.len() < 2 || busy.len() < vcpus || system.check().is_err() {
+            if system.tasks.len() < 2 || busy.len() < vcpus || (shares && !shares_pcpus(&system)) {
                 continue;
             }
+            if meets {
+                let longest = system.tasks.iter().map(|task| task.period_ns).max().unwrap_or(1);
+                system.tasks.iter_mut().for_each(|task| task.period_ns = longest);
+            }
             lengthen(&mut system, UNIT);
-            if !is_admitted(&system) {
+            if system.check().is_err() || !is_admitted(&system) {
                 continue;
             }
             for vcpu in &mut system.vcpus {
                 vcpu.offset_ns = OFFSETS * chance.between(0, (vcpu.period_ns - 1) / OFFSETS);
             }
-            for task in &mut system.tasks {
+            for task in system.tasks.iter_mut().filter(|_| !meets) {
                 task.offset_ns = chance.between(0, task.period_ns - 1);
             }
             let last = vcpus as u64;
-            let split =
-                if last > 1 && chance.one_in(2) { chance.between(1, last - 1) } else { last };
+            let parted = last > 1 && chance.one_in(2);
+            let split = if parted { chance.between(1, last - 1) } else { last };
             let least_percent = if chance.one_in(2) { 100 } else { chance.between(1, 99) };
             return Self { system, split: split as usize, least_percent };
         }
@@ -95,6 +102,14 @@ impl Drawn {
     pub fn vms(&self) -> usize {
         1 + usize::from(self.split < self.system.vcpus.len())
     }
+}
+
+/// Whether tasks on several pCPUs use a global resource.
+pub fn shares_pcpus(system: &System) -> bool {
+    (0..system.resources.len()).any(|resource| {
+        let users = system.tasks.iter().filter(|task| task.uses(resource));
+        users.map(|task| system.vcpus[task.vcpu].pcpu).collect::<BTreeSet<_>>().len() > 1
+    })
 }
 
 /// Whether every deadline holds, with what EL2 takes on the board.

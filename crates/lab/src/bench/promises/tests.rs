@@ -19,11 +19,8 @@ fn the_machine_tests_run_a_hundred_systems_of_every_kind() {
     assert!(with(|drawn| drawn.system.service(0).overrun) > 10);
     assert!(with(|drawn| drawn.vms() == 2) > 10);
     assert!(with(|drawn| drawn.pcpus().len() > 1) > 10);
-    let shared = with(|drawn| {
-        let uses = |resource| drawn.system.tasks.iter().filter(|task| task.uses(resource)).count();
-        (0..2).any(|resource| uses(resource) > 1)
-    });
-    assert!(shared > 30, "{shared} share a global resource");
+    let shared = with(|drawn| machine::shares_pcpus(&drawn.system));
+    assert!(shared > 40, "{shared} share a global resource");
     let local = with(|drawn| {
         let mut segments = drawn.system.tasks.iter().flat_map(|task| &task.segments);
         segments.any(|segment| matches!(segment.section, Section::Local(_)))
