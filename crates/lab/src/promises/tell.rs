@@ -30,9 +30,11 @@ pub fn tell(answer: &mut Answer, run: &Run) {
 /// Adds the checks of `run` to `outcome`, and returns what was not kept. In the host's time
 /// there are none: bounds are the board's.
 pub fn check(outcome: &mut Outcome, run: &Run) -> Vec<String> {
-    let (Some(timing), Some(_)) = (&run.promises.timing, &run.instrument) else {
+    let (Some(timing), Some(counts)) = (&run.promises.timing, &run.instrument) else {
         return Vec::new();
     };
+    let hz = run.observer.latest().map_or(0, |now| now.counter_hz);
+    let skew = counts.quantum_ns.saturating_mul(hz) / 1_000_000_000;
     let mut checks = Vec::new();
     for seen in timing.responses(&run.observer).iter().filter(|_| timing.schedulable()) {
         if let Some(bound) = seen.bound {
@@ -49,7 +51,7 @@ pub fn check(outcome: &mut Outcome, run: &Run) -> Vec<String> {
         if claims.iter().all(|claim| claim.sections.is_empty()) {
             continue;
         }
-        let wrong = order::objections(&claims);
+        let wrong = order::objections(&claims, skew);
         let (name, found) = (format!("{mutex} went out of order"), real(wrong.len() as u64));
         checks.push(Check::new(&name, found, "times", Goal::Exactly(0.0)));
         broken.extend(wrong.into_iter().map(|what| format!("{mutex}: {what}")));
