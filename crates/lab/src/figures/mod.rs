@@ -2,13 +2,13 @@
 
 mod data;
 mod instrument;
+pub mod promises;
 
 pub use instrument::virtual_time;
 
 use crate::answer::Answer;
 use crate::dataset::{Dataset, Unit};
 use crate::observe::{Distribution, Observer, Reports, Snapshot, vm_state_name};
-use crate::promises;
 use crate::quantity::real;
 use crate::report::Plot;
 use crate::results::{Check, Goal, Outcome};

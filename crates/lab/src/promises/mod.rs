@@ -4,7 +4,8 @@
 //! | --- | --- |
 //! | `seen` | what was seen of each task and each vCPU with a budget |
 //! | `order` | whether each mutex went to the task that came first |
-//! | `tell` | tables and checks |
+//!
+//! [`crate::figures::promises`] tells and checks it.
 //!
 //! Tasks are compared with their bounds where their guests report of them. The bounds are the
 //! corrected ones with what EL2 takes, and the usual margin. They say nothing where the analysis
@@ -13,13 +14,9 @@
 
 mod order;
 mod seen;
-mod tell;
-#[cfg(test)]
-mod tests;
 
 pub use order::{Claim, objections};
 pub use seen::{SeenBudget, SeenResponse};
-pub use tell::{check, tell};
 
 use crate::observe::Observer;
 use analysis::bounds::{Bounds, Verdict, analyze_with};
@@ -57,7 +54,17 @@ impl Promises {
         let served = all.enumerate().filter(|(_, (_, vcpu))| vcpu.server.is_some());
         let (vcpus, vm_of): (Vec<_>, Vec<_>) = served.map(|(place, (vm, _))| (place, vm)).unzip();
         let vms = system.tasks.iter().map(|task| vm_of[task.vcpu]).collect();
-        let overheads = checked.overheads(DEFAULT_MARGIN_PERMILLE);
+        Self::computed(system, checked.overheads(DEFAULT_MARGIN_PERMILLE), vcpus, vms)
+    }
+
+    /// Computes it for a model whose vCPUs stand in the tables at `vcpus`, and whose tasks are of
+    /// the VMs `vms`.
+    pub(crate) fn computed(
+        system: model::System,
+        overheads: Overheads,
+        vcpus: Vec<usize>,
+        vms: Vec<usize>,
+    ) -> Self {
         let verdict = analyze_with(&system, Bounds::Corrected, overheads).ok();
         Self { timing: Some(Timing { system, overheads, verdict, vcpus, vms }) }
     }
@@ -68,11 +75,23 @@ impl Promises {
         self.timing.as_ref().map_or_else(Vec::new, |timing| timing.responses(observer))
     }
 
+    /// Returns what was seen of each vCPU with a budget.
+    #[must_use]
+    pub fn budgets(&self, observer: &Observer) -> Vec<SeenBudget> {
+        self.timing.as_ref().map_or_else(Vec::new, |timing| timing.budgets(observer))
+    }
+
+    /// Returns the global resources by name, each with what tasks reported of it.
+    #[must_use]
+    pub fn claims(&self, observer: &Observer) -> Vec<(&str, Vec<Claim>)> {
+        self.timing.as_ref().map_or_else(Vec::new, |timing| timing.claims(observer))
+    }
+
     /// Returns how many global critical sections were seen, and for how many of them a task waited.
     #[must_use]
     pub fn sections(&self, observer: &Observer) -> [u64; 2] {
-        let claims = self.timing.iter().flat_map(|timing| timing.claims(observer));
-        let sections: Vec<_> = claims.flat_map(|(_, all)| all).flat_map(|c| c.sections).collect();
+        let claims = self.claims(observer).into_iter().flat_map(|(_, all)| all);
+        let sections: Vec<_> = claims.flat_map(|claim| claim.sections).collect();
         let waited = sections.iter().filter(|section| section.queued > 0).count();
         [sections.len(), waited].map(|count| count as u64)
     }

@@ -17,9 +17,9 @@ pub use repeat::Repeat;
 pub use runner::{Call, run_scenarios, side_by_side};
 
 use crate::bundle::{Builds, Bundle};
+use crate::figures::promises;
 use crate::interrupt::Interrupt;
 use crate::machine::{Time, VirtualTime};
-use crate::promises;
 use crate::qemu::Qemu;
 use crate::quantity::real;
 use crate::results::{Check, Goal, Outcome, write_json};

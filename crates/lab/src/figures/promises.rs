@@ -1,8 +1,8 @@
-//! Tables and checks.
+//! What a run saw beside what was computed, as tables and checks.
 
-use super::{SeenBudget, SeenResponse, order};
 use crate::answer::Answer;
 use crate::dataset::{Dataset, Unit};
+use crate::promises::{SeenBudget, SeenResponse, objections};
 use crate::quantity::real;
 use crate::results::{Check, Goal, Outcome};
 use crate::session::Run;
@@ -10,11 +10,11 @@ use std::time::Duration;
 
 /// Adds what was seen beside what was computed, with a check of each.
 pub fn tell(answer: &mut Answer, run: &Run) {
-    let Some(timing) = &run.promises.timing else { return };
-    let (responses, budgets) = (timing.responses(&run.observer), timing.budgets(&run.observer));
+    let promises = &run.promises;
+    let (responses, budgets) = (promises.responses(&run.observer), promises.budgets(&run.observer));
     if !responses.is_empty() {
         answer.data(&response_data(&responses));
-        if !timing.schedulable() {
+        if !promises.schedulable() {
             answer.remark(
                 "The analysis does not find this system schedulable, so no bound is certain.",
             );
@@ -30,28 +30,26 @@ pub fn tell(answer: &mut Answer, run: &Run) {
 /// Adds the checks of `run` to `outcome`, and returns what was not kept. In the host's time
 /// there are none: bounds are the board's.
 pub fn check(outcome: &mut Outcome, run: &Run) -> Vec<String> {
-    let (Some(timing), Some(counts)) = (&run.promises.timing, &run.instrument) else {
-        return Vec::new();
-    };
+    let (promises, Some(counts)) = (&run.promises, &run.instrument) else { return Vec::new() };
     let hz = run.observer.latest().map_or(0, |now| now.counter_hz);
     let skew = counts.quantum_ns.saturating_mul(hz) / 1_000_000_000;
     let mut checks = Vec::new();
-    for seen in timing.responses(&run.observer).iter().filter(|_| timing.schedulable()) {
+    for seen in promises.responses(&run.observer).iter().filter(|_| promises.schedulable()) {
         if let Some(bound) = seen.bound {
             let name = format!("longest response of {}", seen.task);
             checks.push(Check::new(&name, us(seen.longest), "us", Goal::AtMost(us(bound))));
         }
     }
-    for seen in timing.budgets(&run.observer) {
+    for seen in promises.budgets(&run.observer) {
         let name = format!("the most that {} had in a period", seen.vcpu);
         checks.push(Check::new(&name, us(seen.most), "us", Goal::AtMost(us(seen.limit))));
     }
     let mut broken = Vec::new();
-    for (mutex, claims) in timing.claims(&run.observer) {
+    for (mutex, claims) in promises.claims(&run.observer) {
         if claims.iter().all(|claim| claim.sections.is_empty()) {
             continue;
         }
-        let wrong = order::objections(&claims, skew);
+        let wrong = objections(&claims, skew);
         let (name, found) = (format!("{mutex} went out of order"), real(wrong.len() as u64));
         checks.push(Check::new(&name, found, "times", Goal::Exactly(0.0)));
         broken.extend(wrong.into_iter().map(|what| format!("{mutex}: {what}")));
@@ -105,3 +103,6 @@ fn budget_data(all: &[SeenBudget]) -> Dataset {
         .name("lowered", |seen| seen.counts[2])
         .done()
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,14 +1,15 @@
 //! What a run shows of a system whose bounds are known.
 
 use super::*;
-use crate::answer::Answer;
 use crate::machine::Memory;
 use crate::observe::{Observer, Served};
-use crate::results::Outcome;
-use crate::session::{End, Run};
+use crate::promises::Promises;
+use crate::session::End;
 use crate::testing::{self, BASE, REPORT};
 use abi::report::tasks::{self, Header, MAGIC, Section as Seen, Task};
 use abi::service::hash;
+use analysis::model::System;
+use analysis::overheads::Overheads;
 use std::time::Duration;
 use zerocopy::IntoBytes;
 
@@ -21,16 +22,9 @@ const SYSTEM: &str = r#"{"server": "deferrable", "overrun": false,
              "segments": [{"wcet": 200000}, {"wcet": 10000, "gcs": "R"}]}]}"#;
 
 fn promises(text: &str) -> Promises {
-    let system = model::System::from_json(text).unwrap();
-    let verdict = analyze_with(&system, Bounds::Corrected, Overheads::NONE).ok();
-    let timing = Timing {
-        vms: vec![1; system.tasks.len()],
-        system,
-        overheads: Overheads::NONE,
-        verdict,
-        vcpus: vec![2],
-    };
-    Promises { timing: Some(timing) }
+    let system = System::from_json(text).unwrap();
+    let vms = vec![1; system.tasks.len()];
+    Promises::computed(system, Overheads::NONE, vec![2], vms)
 }
 
 fn task(name: &str, longest: u64) -> Task {
@@ -161,9 +155,8 @@ fn the_only_task_of_a_guest_that_reports_activations_is_compared() {
     let observer = testing::observer(&testing::status(), &testing::report(500, 0));
     let mut run = testing::run(observer, "", End::TimeOver);
     run.promises = promises(text);
-    let timing = run.promises.timing.as_ref().unwrap();
-    let seen = timing.responses(&run.observer);
+    let seen = run.promises.responses(&run.observer);
     assert_eq!((seen[0].jobs, seen[0].longest), (500, Duration::from_micros(109)));
     run.promises = promises(SYSTEM);
-    assert!(run.promises.timing.unwrap().responses(&run.observer).is_empty(), "it has two tasks");
+    assert!(run.promises.responses(&run.observer).is_empty(), "it has two tasks");
 }
