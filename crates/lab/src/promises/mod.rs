@@ -24,6 +24,7 @@ use analysis::model::{self, Section};
 use analysis::overheads::{DEFAULT_MARGIN_PERMILLE, Overheads};
 use std::cmp::Reverse;
 use system::Checked;
+use system::model::Protocol;
 
 /// What was computed. The default is a system without budgets, for which nothing is.
 #[derive(Clone, Debug, Default)]
@@ -35,6 +36,7 @@ pub struct Promises {
 #[derive(Clone, Debug)]
 struct Timing {
     system: model::System,
+    protocol: Protocol,
     overheads: Overheads,
     /// None: it cannot be computed.
     verdict: Option<Verdict>,
@@ -54,7 +56,18 @@ impl Promises {
         let served = all.enumerate().filter(|(_, (_, vcpu))| vcpu.server.is_some());
         let (vcpus, vm_of): (Vec<_>, Vec<_>) = served.map(|(place, (vm, _))| (place, vm)).unzip();
         let vms = system.tasks.iter().map(|task| vm_of[task.vcpu]).collect();
-        Self::computed(system, checked.overheads(DEFAULT_MARGIN_PERMILLE), vcpus, vms)
+        let overheads = checked.overheads(DEFAULT_MARGIN_PERMILLE);
+        let promises = Self::computed(system, overheads, vcpus, vms);
+        promises.under(checked.protocol)
+    }
+
+    /// Promises nothing that is not known of this protocol.
+    fn under(mut self, protocol: Protocol) -> Self {
+        if let Some(timing) = &mut self.timing {
+            timing.protocol = protocol;
+            timing.verdict = timing.verdict.take().filter(|_| protocol == Protocol::Vmpcp);
+        }
+        self
     }
 
     /// Computes it for a model whose vCPUs stand in the tables at `vcpus`, and whose tasks are of
@@ -66,7 +79,8 @@ impl Promises {
         vms: Vec<usize>,
     ) -> Self {
         let verdict = analyze_with(&system, Bounds::Corrected, overheads).ok();
-        Self { timing: Some(Timing { system, overheads, verdict, vcpus, vms }) }
+        let protocol = Protocol::Vmpcp;
+        Self { timing: Some(Timing { system, protocol, overheads, verdict, vcpus, vms }) }
     }
 
     /// Returns what was seen of each task whose guest reports.
@@ -120,11 +134,16 @@ impl Timing {
     }
 
     /// Returns the place of a task in the queue of a resource: 0 is served first, by the priority
-    /// of its vCPU, then by its own (RTSS 2014, Section III-A, rules 5 and 6).
+    /// of its vCPU, then by its own (RTSS 2014, Section III-A, rules 5 and 6); under MPCP by its own
+    /// first.
     fn rank(&self, task: usize, resource: usize) -> usize {
         let key = |task: usize| {
             let of = &self.system.tasks[task];
-            Reverse((self.system.vcpus[of.vcpu].priority, of.priority))
+            let vcpu = self.system.vcpus[of.vcpu].priority;
+            Reverse(match self.protocol {
+                Protocol::Vmpcp => (vcpu, of.priority),
+                Protocol::Mpcp => (of.priority, vcpu),
+            })
         };
         let users = (0..self.system.tasks.len())
             .filter(|&other| self.system.tasks[other].uses(resource) && key(other) < key(task));
