@@ -157,11 +157,9 @@ fn what_a_guest_was_not_given_is_not_there() {
     let report = rtos.find_compatible(&["cassata,report"]).unwrap();
     let region = report.reg().unwrap().next().unwrap();
     assert_eq!((region.starting_address as u64, region.size), (REPORT_BASE, Some(64 << 10)));
-    for tree in [linux, rtos] {
-        let service = tree.find_compatible(&["cassata,service-1.0"]).unwrap();
-        assert_eq!(service.name, "cassata");
-        assert!(service.property("interrupts").is_none(), "it uses no mutexes");
-    }
+    let service = linux.find_compatible(&["cassata,service-1.0"]).unwrap();
+    assert_eq!(service.name, "cassata");
+    assert!(service.property("interrupts").is_none(), "it uses no mutexes");
 }
 
 #[test]

@@ -89,7 +89,9 @@ fn prepare_all(file: &Path, directory: &Path) -> Vec<Prepared> {
     }
     if text.contains("gcs = ") {
         let text = text.replace("overrun = true", "overrun = false");
-        let text = format!("hypervisor = {{ protocol = \"mpcp\" }}\n{text}");
+        let head = "[hypervisor]\n";
+        let text = if text.contains(head) { text } else { format!("{head}{text}") };
+        let text = text.replace(head, &format!("{head}protocol = \"mpcp\"\n"));
         let name = format!("{name}.mpcp");
         all.push(
             prepare(&name, &text, directory).unwrap_or_else(|report| panic!("{name}: {report}")),
