@@ -35,12 +35,7 @@ void main(const void *device_tree)
 
     gic_init();
     tick_create(&options);
-    if (options.bench != 0)
-        bench_create(&options);
-    else if (options.mutex[0] == '\0')
-        measure_create(&options);
-    else if (!sharing_create(&options, device_tree))
-        system_off();
+    measure_create(&options);
     load_create(&options);
     vTaskStartScheduler();
     assertion_failed(__FILE__, __LINE__);

@@ -4,7 +4,6 @@ use super::Pcpu;
 use crate::arch::{gic, timer};
 use crate::bug::bug;
 use crate::parts::Mask;
-use crate::status::trace::Kind;
 use abi::platform::ppi::PHYSICAL_TIMER;
 use sched::{Instant, VcpuId};
 
@@ -40,7 +39,6 @@ impl Pcpu {
         let Some(until) = self.scheduler.renew(now) else { return false };
         if let Some(vcpu) = self.roster.loaded_mut() {
             vcpu.account().count_replenishment();
-            self.trace.note(Kind::Replenish, vcpu.id(), 1, now);
         }
         self.arm(Some(until));
         true

@@ -85,15 +85,11 @@ impl Account {
     }
 
     /// Begins its wait for its next budget, unless it waits already: it has used this one up.
-    /// Returns true if that begins now.
-    #[inline]
-    pub fn throttle(&mut self, now: Instant) -> bool {
-        let begins = self.waits_since == NEVER;
-        if begins {
+    pub fn is_throttled(&mut self, now: Instant) {
+        if self.waits_since == NEVER {
             self.status.throttled += 1;
             self.begin_waiting(now);
         }
-        begins
     }
 
     /// Records that it sleeps, and ran until now.
@@ -148,18 +144,14 @@ impl Account {
         self.status.replenished += 1;
     }
 
-    /// Shows what happened to its budget. Returns how many periods have begun since it was shown
-    /// last.
-    #[inline]
-    pub fn show(&mut self, counts: Counts) -> u64 {
+    /// Shows what happened to its budget.
+    pub fn show(&mut self, counts: Counts) {
         let status = &mut *self.status;
-        let begun = counts.replenished - self.shown_replenished;
-        status.replenished += begun;
+        status.replenished += counts.replenished - self.shown_replenished;
         self.shown_replenished = counts.replenished;
         status.overruns = counts.overruns;
         status.overrun_stops = counts.overrun_stops;
         status.lowered = counts.lowered;
-        begun
     }
 
     /// Counts a visit to EL2.

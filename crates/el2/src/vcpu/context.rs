@@ -37,16 +37,6 @@ pub struct Unloading {
     pub timer_held: bool,
 }
 
-/// What a change of list registers brought.
-#[derive(Clone, Copy)]
-#[must_use]
-pub struct Listing {
-    /// vCPUs of its VM (bit set by index) to be notified of interrupts.
-    pub notify: u8,
-    /// How many interrupts were listed.
-    pub listed: usize,
-}
-
 impl Context {
     /// Returns it as after reset.
     pub fn reset() -> Self {
@@ -188,18 +178,19 @@ impl Loaded {
     }
 
     /// Calls `act`, which may change its list registers and returns how many interrupts it
-    /// has listed.
+    /// has listed. Returns the vCPUs of its VM (bit set by index) to be notified.
+    #[must_use]
     #[inline(always)]
     pub fn with_interface(
         &mut self,
         hardware: Interface,
         act: impl FnOnce(&mut CpuInterface, &Gic, &mut virtual_interface::Loaded) -> usize,
-    ) -> Listing {
+    ) -> u8 {
         let vcpu = &mut *self.0;
         let mut hw = virtual_interface::Loaded::new(hardware);
         let listed = act(&mut vcpu.interface, &vcpu.config.shared().gic, &mut hw);
         vcpu.account.count_injected(listed);
-        Listing { notify: hw.notify, listed }
+        hw.notify
     }
 
     /// Returns the list registers that are in use (bit set by number).

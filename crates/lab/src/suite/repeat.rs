@@ -88,7 +88,6 @@ fn compare(place: &str, one: &Value, other: &Value, found: &mut Vec<String>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bundle::Builds;
     use crate::interrupt::Interrupt;
     use crate::qemu::Qemu;
     use crate::results::Outcome;
@@ -112,7 +111,7 @@ mod tests {
         let bench = Bench {
             root: directory.path().into(),
             directory: directory.path().into(),
-            hypervisor: Builds { silent: b"", tracing: b"" },
+            hypervisor: b"",
             instrument: Instrument::unpack(b"", directory.path()).unwrap(),
             qemu: Qemu::find().unwrap(),
             interrupt: Interrupt::never(),
