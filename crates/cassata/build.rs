@@ -17,12 +17,18 @@ struct Product {
     constant: &'static str,
 }
 
-const PRODUCTS: [Product; 2] = [
+const PRODUCTS: [Product; 3] = [
     Product {
         what: "the hypervisor",
         path: "build/el2.elf",
         variable: "CASSATA_EL2",
         constant: "CASSATA_EL2_ELF",
+    },
+    Product {
+        what: "the hypervisor that records what it does",
+        path: "build/el2-trace.elf",
+        variable: "CASSATA_EL2_TRACE",
+        constant: "CASSATA_EL2_TRACE_ELF",
     },
     Product {
         what: "the instrument of virtual time",

@@ -8,6 +8,7 @@
 //! | [`platform`] | the host's device trees | guests, and the emulation at EL2 |
 //! | [`service`] | guests | EL2 (SMCCC calls) |
 //! | [`status`] | EL2 | the host, and guests that ask |
+//! | [`trace`] | EL2 | the host |
 //! | [`report`] | a guest | the host |
 //! | [`console`] | EL2 | the host, over one UART |
 //!
@@ -23,6 +24,7 @@ pub mod report;
 pub mod service;
 pub mod status;
 pub mod system;
+pub mod trace;
 
 /// Most physical cores one system can have.
 pub const MAX_PCPUS: usize = 8;

@@ -37,6 +37,15 @@ pub const STOLEN_SIZE: u64 = 0x1000;
 pub const REPORT_BASE: u64 = 0x0c00_0000;
 /// Largest report area.
 pub const REPORT_MAX_SIZE: u64 = 0x0400_0000;
+/// Memory that several VMs share: each piece at one address in all of them, a multiple of
+/// [`SHARED_ALIGN`].
+pub const SHARED_BASE: u64 = 0x1000_0000;
+/// Alignment of each piece of shared memory: a page of a guest with the largest pages.
+pub const SHARED_ALIGN: u64 = 0x1_0000;
+/// Most pieces of shared memory, in a whole system.
+pub const MAX_SHARED: usize = 8;
+/// Largest piece of shared memory.
+pub const SHARED_MAX_SIZE: u64 = 0x0100_0000;
 /// Where a guest's memory begins unless its description says otherwise.
 pub const RAM_BASE: u64 = 0x4000_0000;
 /// Guest-physical addresses have this many bits (stage 2 starts at level 1
@@ -62,10 +71,11 @@ pub const INTID_END: u32 = 288;
 /// Every range of guest-physical addresses (base, size) that the platform
 /// keeps for itself: neither guest memory nor a passed-through device may
 /// touch one, whether the VM at hand has that device or not.
-pub const OCCUPIED: [(u64, u64); 5] = [
+pub const OCCUPIED: [(u64, u64); 6] = [
     (GICD_BASE, GICD_SIZE),
     (GICR_BASE, GICR_STRIDE * crate::MAX_VCPUS_PER_VM as u64),
     (UART_BASE, UART_SIZE),
     (STOLEN_BASE, STOLEN_SIZE),
     (REPORT_BASE, REPORT_MAX_SIZE),
+    (SHARED_BASE, MAX_SHARED as u64 * SHARED_MAX_SIZE),
 ];

@@ -4,6 +4,10 @@
 //! recording a figure does not change it. A [`Header`], then a ring of
 //! [`Sample`]s. The guest writes a sample first and then `written`; the host
 //! reads `written` first. `guests/freertos/include/report.h` says the same in C.
+//!
+//! A guest that runs declared tasks has another format for them, [`tasks`].
+
+pub mod tasks;
 
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 

@@ -22,7 +22,7 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 /// First eight bytes of the bundle.
 pub const MAGIC: [u8; 8] = *b"CASSATA\0";
 /// Version of the layout; any change to this module changes it.
-pub const VERSION: u32 = 9;
+pub const VERSION: u32 = 10;
 /// Bytes of memory that belong to the hypervisor: its image, data and stacks.
 /// The bundle begins right behind, so that EL2 finds it from its own address.
 pub const HYPERVISOR_SIZE: u64 = 0x20_0000;
@@ -147,8 +147,9 @@ pub struct Header {
     pub consolidation_window_ns: u64,
     /// Used entries of [`System::mutexes`].
     pub mutex_count: u32,
-    /// 0.
-    pub reserved: u32,
+    /// Size of the ring in which each pCPU records what it does ([`crate::trace`]); 0: there is
+    /// none. Else a power of two.
+    pub trace_size: u32,
 }
 
 /// Bits of [`Header::flags`].

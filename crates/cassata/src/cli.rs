@@ -8,6 +8,7 @@ mod overheads;
 mod run;
 mod simulate;
 mod test;
+mod trace;
 mod values;
 mod vtime;
 
@@ -19,6 +20,7 @@ pub use overheads::OverheadArgs;
 pub use run::Run;
 pub use simulate::Simulate;
 pub use test::Test;
+pub use trace::Trace;
 pub use vtime::Vtime;
 
 use clap::builder::styling::{AnsiColor, Styles};
@@ -63,6 +65,7 @@ pub enum Command {
     Check(Check),
     Analyze(Analyze),
     Simulate(Simulate),
+    Trace(Trace),
     Vtime(Vtime),
 }
 
@@ -125,7 +128,15 @@ mod tests {
             "cassata simulate a.json --for 1.5ms --trace t.svg --protocol mpcp --execution 50";
         let Command::Simulate(told) = parse(line).unwrap() else { panic!() };
         assert_eq!((told.limit, told.trace), (Some(1_500_000), Some("t.svg".into())));
-        assert_eq!((told.protocol, told.execution, told.seed), (simulate::Protocol::Mpcp, 50, 0));
+        assert_eq!(
+            (told.protocol, told.execution, told.seed),
+            (Some(simulate::Protocol::Mpcp), 50, 0)
+        );
+        let Command::Trace(trace) = parse("cassata trace run-a --from 1.5 --json").unwrap() else {
+            panic!()
+        };
+        assert_eq!((trace.run, trace.json), ("run-a".into(), true));
+        assert_eq!(trace.from, Some(Duration::from_millis(1_500)));
         let line = "cassata vtime --mhz 500 --range 0x10-0x20 -- qemu-system-aarch64 -M virt";
         let Command::Vtime(vtime) = parse(line).unwrap() else { panic!() };
         assert_eq!((vtime.mhz.mhz(), vtime.quantum_ns, vtime.range), (500, 2_000, Some(16..32)));

@@ -11,10 +11,14 @@ mod messages;
 mod place;
 
 use clap::Parser;
+use lab::bundle::Builds;
 use std::process::ExitCode;
 
 /// The hypervisor.
-static HYPERVISOR: &[u8] = include_bytes!(env!("CASSATA_EL2_ELF"));
+static HYPERVISOR: Builds = Builds {
+    silent: include_bytes!(env!("CASSATA_EL2_ELF")),
+    tracing: include_bytes!(env!("CASSATA_EL2_TRACE_ELF")),
+};
 /// The instrument of virtual time.
 static INSTRUMENT: &[u8] = include_bytes!(env!("CASSATA_VTIME_SO"));
 /// Exit code for bad input and for machines that would not run.

@@ -23,6 +23,10 @@ fn project() -> TempDir {
     fs::create_dir(project.path().join("setup")).unwrap();
     for entry in fs::read_dir(root().join("setup")).unwrap() {
         let file = entry.unwrap();
+        // What tests need is in folders.
+        if file.file_type().unwrap().is_dir() {
+            continue;
+        }
         fs::copy(file.path(), project.path().join("setup").join(file.file_name())).unwrap();
     }
     project

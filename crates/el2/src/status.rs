@@ -1,5 +1,7 @@
 //! The status area: handed out word by word to the cores that write it.
 
+pub mod trace;
+
 use crate::arch::memory;
 use abi::MAX_PCPUS;
 use abi::platform::{HOLDS_OFFSET, STOLEN_STRIDE};

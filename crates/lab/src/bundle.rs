@@ -2,10 +2,28 @@
 
 use crate::machine::{MachineConfig, Time};
 use crate::observe::Layout;
+use crate::promises::Promises;
 use abi::system::System;
 use miette::Result;
 use std::path::{Path, PathBuf};
 use system::Checked;
+
+/// The hypervisor's ELF files.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Builds {
+    /// The build that records nothing.
+    pub silent: &'static [u8],
+    /// The build that records what it does ([`abi::trace`]).
+    pub tracing: &'static [u8],
+}
+
+impl Builds {
+    /// Returns the build for a system: only where a trace is asked for does it cost something.
+    #[must_use]
+    pub fn of(&self, checked: &Checked) -> &'static [u8] {
+        if checked.trace == 0 { self.silent } else { self.tracing }
+    }
+}
 
 /// What the packer made.
 #[derive(Clone, Debug)]
@@ -14,18 +32,24 @@ pub struct Bundle {
     pub image: PathBuf,
     /// The tables in it.
     pub tables: Box<System>,
+    /// Names of the mutexes, which the tables have as hashes.
+    pub mutexes: Vec<String>,
+    /// What was computed for its tasks.
+    pub promises: Promises,
 }
 
 impl Bundle {
-    /// Packs a checked system with the hypervisor's ELF file into `image`.
+    /// Packs a checked system with the build of the hypervisor that it wants into `image`.
     ///
     /// # Errors
     /// When the hypervisor's file is not what it must be, or `image` cannot be
     /// written.
-    pub fn pack(checked: &Checked, hypervisor: &[u8], image: &Path) -> Result<Self> {
-        let packed = system::pack(checked, hypervisor)?;
+    pub fn pack(checked: &Checked, builds: &Builds, image: &Path) -> Result<Self> {
+        let packed = system::pack(checked, builds.of(checked))?;
         packed.write_file(image)?;
-        Ok(Self { image: image.into(), tables: packed.tables })
+        let mutexes = checked.mutexes().map(str::to_owned).collect();
+        let promises = Promises::of(checked);
+        Ok(Self { image: image.into(), tables: packed.tables, mutexes, promises })
     }
 
     /// The machine it was packed for, with time as `time` says. The instrument

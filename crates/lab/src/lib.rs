@@ -21,10 +21,13 @@
 //! | [`run`] | what is said of any system that has run |
 //! | [`demo`] | Linux and FreeRTOS share cores |
 //! | [`simulate`] | a system of vCPUs and tasks in the simulator, beside its bounds |
+//! | [`trace`] | what EL2 recorded, kept in a file and drawn |
 //! | [`mod@bench`] | measurements with goals: the hypervisor, its policies, virtual time |
 //! | [`scenario`] | tests of the hypervisor on a machine |
 //! | `source` | which code runs at EL2, and how much |
 //! | [`suite`] | running every test there is |
+//! | [`promises`] | what was computed for a system, and whether a run stayed below it |
+//! | [`random`] | random systems of vCPUs and tasks |
 //! | [`progress`] | one line that says what is going on |
 
 #![forbid(unsafe_code)]
@@ -43,8 +46,10 @@ pub mod interrupt;
 pub mod machine;
 pub mod observe;
 pub mod progress;
+pub mod promises;
 pub mod qemu;
 pub mod quantity;
+pub mod random;
 pub mod report;
 pub mod results;
 pub mod run;
@@ -54,6 +59,7 @@ pub mod simulate;
 pub mod source;
 pub mod suite;
 pub mod table;
+pub mod trace;
 pub mod view;
 
 #[cfg(test)]

@@ -8,7 +8,11 @@ use crate::qemu::Qemu;
 use crate::quantity::bytes;
 use crate::results::{Check, Goal};
 use crate::session::Run;
+use crate::trace::{History, Trace};
 use abi::status::vm_state;
+use maud::{PreEscaped, html};
+use miette::Result;
+use std::path::Path;
 
 /// Returns what was seen of a run called `name`, and whether it went well.
 #[must_use]
@@ -26,6 +30,25 @@ pub fn answer(run: &Run, name: &str) -> Answer {
     outcome.check(Check::new("VMs that failed", failed, "VMs", Goal::Exactly(0.0)));
     figures::check_bugs(outcome, &run.observer);
     answer
+}
+
+/// Adds the trace that a run called `name` has left in `directory`: what was recorded, and its
+/// beginning as a drawing.
+///
+/// # Errors
+/// When there is none.
+pub fn show_trace(answer: &mut Answer, directory: &Path, name: &str) -> Result<()> {
+    let trace = Trace::read(directory)?;
+    let drawing = trace.beginning_svg(&History::of(&trace), name);
+    let more = format!("All of it: cassata trace {name}, then https://ui.perfetto.dev.");
+    answer.section("Trace", html! { figure { (PreEscaped(&drawing)) } p { (more) } });
+    trace.data().iter().for_each(|data| answer.data(data));
+    if let Some(lost) = trace.loss() {
+        answer.section("Lost records", html! { p { (lost) } });
+    }
+    answer.outcome.figure("trace", trace.json());
+    answer.file("trace.svg", drawing);
+    Ok(())
 }
 
 /// Records the conditions of a run of `bundle`, packed from the description

@@ -8,11 +8,15 @@
 //! | [`gathered`] | cores that are powered down while there is little to do |
 //! | [`budgets`] | what vCPUs with budgets get in every period |
 //! | [`stock`] | stock Linux under each policy, beside an RTOS and a neighbour that crashes |
+//! | [`sharing_linux`] | Linux and FreeRTOS share a mutex and a page |
 //! | [`mod@reference`] | the probe without a hypervisor, which keeps its tests honest |
 //! | [`damaged`] | systems that EL2 must refuse |
 //! | [`limits`] | runs that never end |
+//! | [`traced`] | what EL2 records agrees with what it counts |
+//! | [`perfetto`] | what Perfetto says of the same |
 //! | [`typed`] | what is typed reaches the guest it is meant for |
 //! | [`console`] | people and programs that have a guest's console |
+//! | [`sharing`] | FreeRTOS guests that share a page under a mutex |
 //! | [`list`] | all of them |
 //!
 //! Systems of ours run in virtual time, so that a busy computer changes nothing, and each
@@ -28,9 +32,13 @@ pub mod gathered;
 pub mod limits;
 pub mod list;
 pub mod moved;
+pub mod perfetto;
 pub mod reference;
+pub mod sharing;
+pub mod sharing_linux;
 pub mod staged;
 pub mod stock;
+pub mod traced;
 pub mod typed;
 
 pub use list::all;

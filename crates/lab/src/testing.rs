@@ -4,6 +4,7 @@ use crate::console::{ConsoleConfig, Consoles, Cursor, Line};
 use crate::guests::Transcript;
 use crate::machine::Memory;
 use crate::observe::{Layout, Observer, VcpuName, VmLayout};
+use crate::promises::Promises;
 use crate::session::{End, Run};
 use abi::report::{Header, Sample};
 use abi::status::{Status, vcpu_state, vm_state};
@@ -24,7 +25,7 @@ pub(crate) const HZ: u64 = 1_000_000;
 /// linux.0 on pCPU 0, linux.1 and rtos.0 on pCPU 1.
 pub(crate) fn layout() -> Layout {
     let vm = |name: &str, vcpus, report| VmLayout { name: name.into(), vcpus, report };
-    let vcpu = |vm, index| VcpuName { vm, index };
+    let vcpu = |vm, index| VcpuName { vm, index, server: None };
     Layout {
         status_pa: BASE,
         pcpus: 2,
@@ -121,5 +122,6 @@ pub(crate) fn run(observer: Observer, text: &str, end: End) -> Run {
     let (lines, mut said) = (lines(text), Transcript::new(observer.layout.vms.len()));
     said.hear(&lines);
     let (elapsed, directory) = (Duration::from_secs(2), "results/run-x".into());
-    Run { observer, said, lines, end, elapsed, host: None, instrument: None, directory }
+    let promises = Promises::default();
+    Run { observer, promises, said, lines, end, elapsed, host: None, instrument: None, directory }
 }

@@ -178,10 +178,16 @@ impl Account {
         self.counts.replenished += missed + 1;
         let debt = core::mem::take(&mut self.debt);
         let debt = if missed == 0 { debt } else { Duration(0) };
-        self.left = Duration(self.server.budget.0.saturating_sub(debt.0));
+        self.refill(debt);
+        self.stopped = false;
+    }
+
+    /// Fills everything that a period has, but for what is `taken` of the budget already.
+    #[inline(always)]
+    fn refill(&mut self, taken: Duration) {
+        self.left = Duration(self.server.budget.0.saturating_sub(taken.0));
         self.overrun_left = self.server.overrun;
         self.gcs_left = self.gcs_limit;
-        self.stopped = false;
     }
 
     /// Begins the period that `now` is in, if it has not begun; the vCPU has run since the last
@@ -193,9 +199,7 @@ impl Account {
             return None;
         }
         self.next = self.next.after(self.server.period);
-        self.left = Duration(self.server.budget.0 - late);
-        self.overrun_left = self.server.overrun;
-        self.gcs_left = self.gcs_limit;
+        self.refill(Duration(late));
         Some(self.left)
     }
 

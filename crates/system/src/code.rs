@@ -61,12 +61,16 @@ codes! {
     Consolidate = "consolidate", Error, "Consolidation where it cannot be.";
     ConsolidateUnused = "consolidate-unused", Warning, "Consolidation that can power down no pCPU.";
     Timing = "timing", Error, "Budgets or tasks that no bound can be computed for.";
+    NoBounds = "no-bounds", Warning, "Tasks that no bound is known for.";
     IdlePcpu = "idle-pcpu", Warning, "A pCPU that no vCPU uses.";
     Unaligned = "unaligned", Error, "A size or an address that cannot be mapped.";
     MemoryRange = "memory-range", Error, "Memory that lies where no memory is.";
     MemoryOverlap = "memory-overlap", Error, "Two things in one place.";
     MemoryFull = "memory-full", Error, "More memory than the board has.";
+    TraceSize = "trace-size", Error, "A trace of impossible size.";
     ReportSize = "report-size", Error, "A report area of impossible size.";
+    SharedMemory = "shared-memory", Error, "Shared memory that cannot be.";
+    SharedMemoryUnused = "shared-memory-unused", Warning, "Shared memory that no two VMs share.";
     UnknownInterrupt = "unknown-interrupt", Error, "An interrupt the board or the guest has not.";
     ReservedInterrupt = "reserved-interrupt", Error, "An interrupt that is already in use.";
     InterruptTwice = "interrupt-twice", Error, "An interrupt that is given away twice.";

@@ -54,7 +54,16 @@ pub fn load_text(path: &Path, text: &str) -> Result<Checked, Report> {
     let planned = sound.and_then(|sound| Some((plan::plan(&sound, &mut problems)?, sound)));
     let report = Report::new(path, Arc::from(text), problems.into_inner());
     let Some((plan, sound)) = planned else { return Err(report) };
-    let Sound { machine, priority_separation, off_when_done, vms, timing, consolidation } = sound;
+    let Sound {
+        machine,
+        priority_separation,
+        off_when_done,
+        vms,
+        timing,
+        protocol,
+        consolidation,
+        trace,
+    } = sound;
     Ok(Checked {
         path: path.to_owned(),
         machine,
@@ -62,7 +71,9 @@ pub fn load_text(path: &Path, text: &str) -> Result<Checked, Report> {
         off_when_done,
         vms,
         timing,
+        protocol,
         consolidation,
+        trace,
         inputs: inputs::of(&draft, path, directory, &report),
         warnings: report,
         plan,

@@ -25,15 +25,30 @@ pub struct Checked {
     pub off_when_done: bool,
     /// The virtual machines.
     pub vms: Vec<Vm>,
-    /// Budgets and tasks, for an analysis; none when none are described.
+    /// Budgets and tasks; none when none are described.
     pub timing: Option<analysis::model::System>,
+    /// How tasks share global resources.
+    pub protocol: Protocol,
     /// Which pCPUs may be powered down.
     pub consolidation: Consolidation,
+    /// Bytes of the ring in which each pCPU records what it does; 0: there is none.
+    pub trace: u32,
     /// All files it is made of, its description first.
     pub inputs: Vec<Input>,
     /// What looks wrong but does not keep the system from being built.
     pub warnings: Report,
     pub(crate) plan: crate::plan::Plan,
+}
+
+/// How tasks share global resources.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Protocol {
+    /// The vCPU of a task that holds one is raised, and queues are by vCPU first (vMPCP, RTSS
+    /// 2014, Section III-A).
+    Vmpcp,
+    /// No vCPU is raised, and queues are by task first: the baseline, which knows nothing of
+    /// vCPUs. No bounds are known for it.
+    Mpcp,
 }
 
 /// The part of a physical machine that a system uses.
@@ -84,12 +99,18 @@ pub struct Vm {
     pub identity: bool,
     /// Its vCPUs.
     pub vcpus: Vec<Vcpu>,
+    /// The tasks that its device tree declares, those of one vCPU after those of another.
+    pub tasks: Vec<DeclaredTask>,
     /// Whether it has a console.
     pub console: bool,
     /// Whether its interrupts have the upper half of the priorities.
     pub realtime: bool,
     /// Bytes of its report area, 0 for none.
     pub report: u64,
+    /// Memory that it shares with other VMs.
+    pub shared_memory: Vec<SharedMemory>,
+    /// Whether its tasks use mutexes of the hypervisor.
+    pub has_mutexes: bool,
     /// Whether it starts again when it cannot go on.
     pub restart_on_fault: bool,
     /// What the random numbers are made of that its device tree hands over;
@@ -107,6 +128,19 @@ pub struct Vm {
     /// Interrupts passed through, those of its devices included.
     pub interrupts: Vec<PassedInterrupt>,
     pub(crate) spans: VmSpans,
+}
+
+/// Memory that a VM shares with others.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SharedMemory {
+    /// Which one it is, in the order of the description.
+    pub number: usize,
+    /// Unique, 1 to 15 of a-z, 0-9 and `-`.
+    pub name: String,
+    /// Where every VM that has it finds it: guest-physical.
+    pub guest: Region,
+    /// Whether this VM may only read it.
+    pub read_only: bool,
 }
 
 /// A virtual CPU.
@@ -132,6 +166,34 @@ pub struct Vcpu {
     pub timer_advance_ns: u32,
     /// What limits it; none: nothing but other vCPUs.
     pub server: Option<Server>,
+}
+
+/// A task that a vCPU's guest is to run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DeclaredTask {
+    /// Unique in its VM.
+    pub name: String,
+    /// Index of its vCPU in the VM.
+    pub vcpu: usize,
+    /// Larger is higher; those of a vCPU differ.
+    pub priority: u8,
+    /// From one release to the next, nanoseconds.
+    pub period_ns: u64,
+    /// When its first period begins, nanoseconds.
+    pub offset_ns: u64,
+    /// How late a release may come after its period has begun, nanoseconds.
+    pub jitter_ns: u64,
+    /// What each job executes.
+    pub segments: Vec<DeclaredSegment>,
+}
+
+/// A stretch of a task's execution.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DeclaredSegment {
+    /// How long it executes at most, nanoseconds.
+    pub wcet_ns: u64,
+    /// The resource that it holds, and whether that is a global one; none: it holds none.
+    pub resource: Option<(String, bool)>,
 }
 
 /// A budget, and how it is served.
@@ -198,6 +260,26 @@ impl Checked {
     #[must_use]
     pub fn overheads(&self, margin_permille: u64) -> Overheads {
         overheads(self.machine.board, &self.vms, margin_permille)
+    }
+
+    /// Returns what bounds can be computed for: what is described, but not under MPCP.
+    #[must_use]
+    pub fn promised(&self) -> Option<&analysis::model::System> {
+        self.timing.as_ref().filter(|_| self.protocol == Protocol::Vmpcp)
+    }
+
+    /// Returns the names of the resources that have a mutex, in the order of the tables: those
+    /// that tasks use globally.
+    pub fn mutexes(&self) -> impl Iterator<Item = &str> {
+        self.shared_resources().map(|(_, name)| name)
+    }
+
+    /// Returns the resources that have a mutex, each with its index among all.
+    pub(crate) fn shared_resources(&self) -> impl Iterator<Item = (usize, &str)> {
+        self.timing.iter().flat_map(|timing| {
+            let all = timing.resources.iter().map(String::as_str).enumerate();
+            all.filter(|(resource, _)| timing.tasks.iter().any(|task| task.uses(*resource)))
+        })
     }
 
     /// Name of the description's file, without directory and extension.

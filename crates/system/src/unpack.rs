@@ -16,7 +16,8 @@ pub struct Unpacked<'a> {
     /// The tables.
     pub tables: Box<System>,
     /// What is loaded: physical address and size in memory, the bytes of the
-    /// file, and whether it may be written and executed. The bundle is last.
+    /// file, and whether it may be written and executed. The bundle is the last that has bytes;
+    /// behind it stands memory that VMs share, which is only cleared.
     pub segments: Vec<Segment<'a>>,
 }
 
@@ -57,7 +58,8 @@ impl std::error::Error for UnpackError {}
 /// When it is no packed system, or one that EL2 would refuse.
 pub fn unpack(file: &[u8]) -> Result<Unpacked<'_>, UnpackError> {
     let (entry, segments) = segments(file).map_err(UnpackError::Container)?;
-    let bundle = segments.last().map_or(&[][..], |segment| segment.data);
+    let bundle = segments.iter().rfind(|segment| !segment.data.is_empty());
+    let (region, bundle) = bundle.map_or((None, &[][..]), |one| (Some(one.region), one.data));
     let (tables, payload) = System::read_from_prefix(bundle)
         .map_err(|_| UnpackError::Container("it has no bundle".to_owned()))?;
     let tables = Box::new(tables);
@@ -67,7 +69,6 @@ pub fn unpack(file: &[u8]) -> Result<Unpacked<'_>, UnpackError> {
         return Err(refuse(Invalid::TablesChecksum));
     }
     tables.validate().map_err(refuse)?;
-    let region = segments.last().map(|segment| segment.region);
     let whole = region == Some(tables.header.bundle());
     if !whole || update_crc(0, payload) != tables.header.payload_crc {
         return Err(refuse(Invalid::PayloadChecksum));

@@ -27,9 +27,37 @@ devices = ["rtc", "gpio", "uart1", "virtio-mmio-0", "virtio-mmio-31"]
 name = "rtos"
 kernel = "rtos.elf"
 memory = { size = "8M" }
-vcpus = [{ pcpu = 1, priority = 9 }]
 console = false
 report = "64K"
+shared_memory = [{ name = "wide", access = "read-only" }, "page"]
+[[vm.vcpus]]
+pcpu = 1
+priority = 9
+server = { kind = "deferrable", budget = "3ms", period = "10ms" }
+tasks = [
+    { name = "log", priority = 1, period = "100ms", offset = "2ms", segments = [{ wcet = "2ms" }] },
+    { name = "control", priority = 2, period = "50ms", jitter = "1ms", segments = [{ wcet = "1ms", lcs = "L" }, { wcet = "100us", gcs = "R" }] },
+]
+
+[[vm]]
+name = "control"
+kernel = "rtos.elf"
+memory = { size = "8M" }
+shared_memory = ["wide", "page"]
+
+[[vm.vcpus]]
+pcpu = 0
+priority = 9
+server = { kind = "deferrable", budget = "5ms", period = "10ms" }
+tasks = [{ name = "t", priority = 1, period = "50ms", segments = [{ wcet = "1ms", gcs = "page" }] }]
+
+[[shared_memory]]
+name = "wide"
+size = "68K"
+
+[[shared_memory]]
+name = "page"
+size = "4K"
 "#;
 
 /// The device trees of [`TEXT`]'s VMs.
@@ -86,7 +114,7 @@ fn linux_finds_its_processors_memory_and_files() {
 #[test]
 fn interrupts_go_to_a_gic_with_a_redistributor_for_each_vcpu() {
     let trees = trees();
-    for (tree, vcpus) in trees.iter().zip([3, 1]) {
+    for (tree, vcpus) in trees.iter().zip([3, 1, 1]) {
         let tree = Fdt::new(tree).unwrap();
         let gic = node(&tree, "/interrupt-controller@8000000");
         let size = (GICR_STRIDE * vcpus) as u32;
@@ -129,10 +157,35 @@ fn what_a_guest_was_not_given_is_not_there() {
     let report = rtos.find_compatible(&["cassata,report"]).unwrap();
     let region = report.reg().unwrap().next().unwrap();
     assert_eq!((region.starting_address as u64, region.size), (REPORT_BASE, Some(64 << 10)));
-    for tree in [linux, rtos] {
-        let service = tree.find_compatible(&["cassata,service-1.0"]).unwrap();
-        assert_eq!(service.name, "cassata");
+    let service = linux.find_compatible(&["cassata,service-1.0"]).unwrap();
+    assert_eq!(service.name, "cassata");
+    assert!(service.property("interrupts").is_none(), "it uses no mutexes");
+}
+
+#[test]
+fn a_vm_that_shares_resources_finds_them() {
+    let trees = trees();
+    let tree = |vm: usize| Fdt::new(&trees[vm]).unwrap();
+    assert!(tree(0).find_compatible(&["cassata,shared-memory"]).is_none());
+    for (vm, is_read_only) in [(1, true), (2, false)] {
+        let (tree, wide, page) = (tree(vm), "/shared-memory@10000000", "/shared-memory@10020000");
+        assert_eq!(
+            (text(node(&tree, wide), "label"), text(node(&tree, page), "label")),
+            ("wide", "page")
+        );
+        assert_eq!(cells(node(&tree, wide), "reg"), [0, 0x1000_0000, 0, 68 << 10]);
+        assert_eq!(cells(node(&tree, page), "reg"), [0, 0x1002_0000, 0, 4 << 10], "64 KiB pages");
+        assert_eq!(node(&tree, wide).property("read-only").is_some(), is_read_only);
+        assert!(node(&tree, page).property("read-only").is_none());
     }
+    let tree = tree(2);
+    let service = node(&tree, "/cassata");
+    assert_eq!(cells(service, "interrupts"), [1, 6, 1], "INTID 22, edge");
+    assert_eq!(text(service, "interrupt-names"), "mutex");
+    assert_eq!(
+        service.property("compatible").unwrap().value,
+        b"cassata,service-1.1\0cassata,service-1.0\0"
+    );
 }
 
 #[test]
@@ -149,4 +202,23 @@ fn dtc_has_nothing_to_say() {
         let said = String::from_utf8_lossy(&output.stderr);
         assert!(output.status.success() && said.is_empty(), "{said}");
     }
+}
+
+#[test]
+fn a_guest_finds_the_tasks_that_are_described_for_it() {
+    let trees = trees();
+    assert!(Fdt::new(&trees[0]).unwrap().find_node("/tasks").is_none(), "Linux has none");
+    let tree = Fdt::new(&trees[1]).unwrap();
+    let tasks = node(&tree, "/tasks");
+    assert_eq!(text(tasks, "compatible"), "cassata,tasks-1.0");
+    let labels: Vec<_> = tasks.children().map(|task| text(task, "label")).collect();
+    assert_eq!(labels, ["log", "control"]);
+    let (log, control) = (node(&tree, "/tasks/task-0"), node(&tree, "/tasks/task-1"));
+    assert_eq!((cells(log, "vcpu"), cells(control, "priority")), (vec![0], vec![2]));
+    assert_eq!(cells(log, "offset-ns"), [0, 2_000_000]);
+    assert_eq!(cells(control, "period-ns"), [0, 50_000_000]);
+    assert_eq!(cells(control, "jitter-ns"), [0, 1_000_000]);
+    assert_eq!(cells(control, "wcet-ns"), [0, 1_000_000, 0, 100_000]);
+    assert_eq!(control.property("holds").unwrap().value, b"lcs L\0gcs R\0");
+    assert_eq!(log.property("holds").unwrap().value, b"nothing\0");
 }

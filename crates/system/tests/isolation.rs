@@ -36,8 +36,15 @@ struct Grant {
     execute: bool,
 }
 
-/// All a VM is given, from the tables (memory) and the description (devices).
-fn grants(vm: &Vm, described: &system::model::Vm) -> Vec<Grant> {
+/// Memory that VMs share, as the file has it: what stands behind the bundle is cleared.
+fn shared(system: &Unpacked<'_>) -> Vec<Region> {
+    let cleared = system.segments.iter().filter(|segment| segment.data.is_empty());
+    cleared.map(|segment| segment.region).collect()
+}
+
+/// All a VM is given, from the tables (memory), the file (shared memory, of which no two
+/// pieces have one size) and the description (devices).
+fn grants(vm: &Vm, described: &system::model::Vm, shared: &[Region]) -> Vec<Grant> {
     let normal = |input, output, s2ap, execute| {
         let memattr = MEMATTR_NORMAL_WRITE_BACK;
         Grant { input, output, s2ap, memattr, execute }
@@ -47,6 +54,11 @@ fn grants(vm: &Vm, described: &system::model::Vm) -> Vec<Grant> {
         normal(STOLEN_BASE, vm.stolen(), S2AP_READ, false),
         normal(REPORT_BASE, vm.report(), S2AP_READ_WRITE, false),
     ];
+    grants.extend(described.shared_memory.iter().map(|memory| {
+        let s2ap = if memory.read_only { S2AP_READ } else { S2AP_READ_WRITE };
+        let output = shared.iter().find(|region| region.size == memory.guest.size);
+        normal(memory.guest.start, *output.expect("it is in the file"), s2ap, false)
+    }));
     let mut pages: Vec<_> =
         described.devices.iter().map(|device| device.address & !0xfff).collect();
     pages.dedup();
@@ -90,6 +102,7 @@ fn forbidden(system: &Unpacked<'_>) -> Vec<Region> {
         board.hypervisor(),
         system.tables.header.bundle(),
         board.status(),
+        system.tables.trace(),
         Region::new(board.gicd_pa, 0x1_0000),
         gicr,
         Region::new(board.uart_pa, 0x1000),
@@ -106,9 +119,10 @@ fn check_stage2(checked: &Checked, system: &Unpacked<'_>) {
 
 fn check_view(checked: &Checked, system: &Unpacked<'_>, view: usize) {
     let vms = system.tables.vms();
+    let shared = shared(system);
     let views: Vec<_> = vms.iter().map(|vm| walk(system, vm.stage2_pa[view])).collect();
     for ((vm, described), leaves) in vms.iter().zip(&checked.vms).zip(&views) {
-        let grants = grants(vm, described);
+        let grants = grants(vm, described, &shared);
         // A VM that needs no views has one.
         let view = if vm.stage2_pa[view] == vm.stage2_pa[0] { 0 } else { view };
         for leaf in leaves {
@@ -128,9 +142,12 @@ fn check_view(checked: &Checked, system: &Unpacked<'_>, view: usize) {
         }
     }
     for (i, mine) in views.iter().enumerate() {
+        // What each of two VMs was given of shared memory is checked above.
+        let own = |leaf: &&Leaf| !shared.iter().any(|region| region.contains(leaf.output()));
         for theirs in &views[i + 1..] {
             let clash = mine
                 .iter()
+                .filter(own)
                 .find(|leaf| theirs.iter().any(|other| other.output().overlaps(leaf.output())));
             assert_eq!(clash, None, "two VMs reach it");
         }
@@ -174,10 +191,19 @@ fn check_stage1(system: &Unpacked<'_>) {
     is(bundle.start, constant);
     is(bundle.start + bundle.size - 1, constant);
     is(board.status_pa, data);
+    let trace = tables.trace();
+    if trace.size > 0 {
+        is(trace.start, data);
+        is(trace.start + trace.size - 1, data);
+    }
     is(board.gicd_pa, device);
     is(board.gicr_pa + board.gicr_stride * u64::from(board.pcpu_count) - 1, device);
     is(board.gicr_pa + board.gicr_stride * u64::from(board.pcpu_count), None);
     is(board.uart_pa, device);
+    for region in shared(system) {
+        is(region.start, None);
+        is(region.start + region.size - 1, None);
+    }
     for vm in tables.vms() {
         is(vm.stolen_pa, data);
         is(vm.ram_pa, data);

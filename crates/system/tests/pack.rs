@@ -196,3 +196,20 @@ fn writing_leaves_a_whole_file_or_none() {
 fn the_same_description_gives_the_same_bytes() {
     assert_eq!(packed_file(TWO_VMS), packed_file(TWO_VMS));
 }
+
+#[test]
+fn shared_memory_is_cleared_by_what_loads_the_file() {
+    let memory = "[[shared_memory]]\nname = \"page\"\nsize = \"8K\"\n\n";
+    let text = TWO_VMS.replace("[[vm]]", "[[vm]]\nshared_memory = [\"page\"]");
+    let file = packed_file(&(text + memory));
+    let unpacked = unpack(&file).unwrap();
+    let last = unpacked.segments.last().unwrap();
+    assert_eq!((last.region.size, last.data, last.flags & W), (8 << 10, &[][..], W));
+    let tables = &unpacked.tables;
+    let apart = |region: Region| !region.overlaps(last.region);
+    assert!(tables.vms().iter().all(|vm| apart(vm.ram()) && apart(vm.stolen())));
+    assert!(apart(tables.header.bundle()) && apart(tables.board.status()));
+    // What no VM has takes no memory.
+    let file = packed_file(&(TWO_VMS.to_owned() + memory));
+    assert!(unpack(&file).unwrap().segments.iter().all(|segment| !segment.data.is_empty()));
+}

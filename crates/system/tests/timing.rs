@@ -105,6 +105,31 @@ fn the_tables_have_what_tasks_share() {
     assert_eq!((second.gcs_ns, without.gcs_ns), (first.gcs_ns, 0));
 }
 
+/// Of the baseline, tasks come first and no vCPU is raised.
+#[test]
+fn under_mpcp_tasks_come_first_and_nothing_is_promised() {
+    let directory = support::files();
+    let text =
+        TEXT.replace("overrun = true", "overrun = false").replace("priority = 2", "priority = 0");
+    let text = format!("hypervisor = {{ protocol = \"mpcp\" }}\n{text}");
+    let checked = support::sound(directory.path(), &text);
+    assert!(checked.promised().is_none() && checked.timing.is_some());
+    assert!(checked.warnings.plain().contains("no bounds are known for MPCP"));
+    let packed = system::pack(&checked, &support::elf::plain_hypervisor()).unwrap();
+    let mut file = Vec::new();
+    packed.write(&mut file).unwrap();
+    let tables = system::unpack(&file).unwrap().tables;
+    let mutex = &tables.mutexes[0];
+    assert_eq!(mutex.vcpus[..2], [1, 0], "the higher task is served first");
+    assert_eq!([0, 1].map(|vcpu: usize| tables.vcpus[vcpu].mutexes), [1, 1]);
+    let ceilings =
+        [0, 1].map(|vcpu: usize| (tables.vcpus[vcpu].gcs_ns, tables.vcpus[vcpu].gcs_calls));
+    assert_eq!(ceilings, [(0, 0); 2]);
+    let overruns = text.replace("overrun = false", "overrun = true");
+    let told = system::load_text(&directory.path().join("s.toml"), &overruns).unwrap_err();
+    assert!(told.plain().contains("under MPCP no server overruns"), "{}", told.plain());
+}
+
 #[test]
 fn there_is_room_for_so_many_mutexes_and_tasks() {
     let directory = support::files();
@@ -151,4 +176,22 @@ fn there_is_room_for_so_many_mutexes_and_tasks() {
             Some(problem) => assert!(told.unwrap_err().plain().contains(problem)),
         }
     }
+}
+
+#[test]
+fn more_tasks_than_a_device_tree_can_name_are_refused() {
+    let task = |number| {
+        format!(
+            "[[vm.vcpus.tasks]]\nname = \"t{number}\"\npriority = {number}\nperiod = \"9s\"\n\
+             segments = [{}]\n",
+            "{ wcet = \"1us\" }, ".repeat(40)
+        )
+    };
+    let tasks: String = (0..=255).map(task).collect();
+    let (head, _) = TEXT.split_once("[[vm.vcpus.tasks]]").unwrap();
+    let directory = support::files();
+    let refused = support::check(directory.path(), &(head.to_owned() + &tasks)).unwrap_err();
+    let said = refused.plain();
+    assert!(said.contains("the tasks of VM `a` do not fit its device tree"), "{said}");
+    assert!(said.contains("describe fewer tasks"), "{said}");
 }

@@ -8,13 +8,14 @@
  * because no two tasks are equal. */
 #define configUSE_PREEMPTION            1
 #define configUSE_TIME_SLICING          0
-#define configMAX_PRIORITIES            4
+#define configMAX_PRIORITIES            32 /* the upper half for guests/vmpcp */
 #define configTICK_RATE_HZ              1000 /* nominal: see tick.c */
 #define configTICK_TYPE_WIDTH_IN_BITS   TICK_TYPE_WIDTH_64_BITS
 #define configIDLE_SHOULD_YIELD         0
 #define configUSE_IDLE_HOOK             1
 #define configUSE_TICK_HOOK             0
 #define INCLUDE_xTaskDelayUntil         1
+#define INCLUDE_vTaskPrioritySet        1
 
 /* Memory: everything is static, nothing can run out. */
 #define configSUPPORT_STATIC_ALLOCATION         1

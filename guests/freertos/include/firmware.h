@@ -8,6 +8,9 @@
 /* Switches this machine off (PSCI SYSTEM_OFF). */
 void system_off(void) __attribute__((noreturn));
 
+/* Starts this machine again (PSCI SYSTEM_RESET). */
+void system_reset(void) __attribute__((noreturn));
+
 /* Where the report area is and how large, in bytes; false when there is none. */
 bool report_area(uint64_t *address, uint64_t *size);
 

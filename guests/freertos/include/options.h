@@ -5,15 +5,27 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* Names of a system's description, with their zeros. */
+#define NAME_SIZE 32
+
 struct options {
     uint64_t load_permille; /* load=        share of the core to burn, 0 to 1000 */
     uint64_t period_us;     /* period_us=   of both tasks, a multiple of the tick */
     uint64_t tick_us;       /* tick_us=     the kernel's tick, 10 to 1000000 */
     uint64_t start_ms;      /* start_ms=    asleep for so long before the first tick */
     uint64_t activations;   /* activations= to measure before power-off, 0: endless */
+    /* Instead of the measured task, one that shares memory: */
+    char mutex[NAME_SIZE];  /* mutex=       the mutex that protects it; "": no such task */
+    char task[NAME_SIZE];   /* task=        what the description calls the task */
+    char memory[NAME_SIZE]; /* memory=      the memory; if not said, it is called as the mutex */
+    uint64_t participant;   /* participant= 0 to 3, no other one's */
+    uint64_t hold_us;       /* hold_us=     how long each round takes */
+    uint64_t die_at;        /* die_at=      in this round it resets the machine, 0: never */
+    /* Instead of both, one that measures calls of guests/vmpcp: */
+    uint64_t bench;         /* bench=       so often each, 0: no such task */
 };
 
-/* Reads `NAME=NUMBER ...`; false, after saying what is wrong, if it is not that. */
+/* Reads `NAME=VALUE ...`; false, after saying what is wrong, if it is not that. */
 bool options_parse(const char *text, struct options *options);
 
 #endif

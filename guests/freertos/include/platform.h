@@ -5,8 +5,11 @@
 #define GICD_BASE          0x08000000
 #define GICR_BASE          0x080a0000
 #define UART_BASE          0x09000000
+#define STOLEN_BASE        0x0b000000
 #define REPORT_BASE        0x0c000000
 #define REPORT_MAX_SIZE    0x04000000
+#define SHARED_BASE        0x10000000
+#define SHARED_MAX_SIZE    0x08000000 /* all pieces of it */
 #define RAM_BASE           0x40000000
 
 /* INTID of the EL1 virtual timer's private interrupt. */

@@ -1,8 +1,16 @@
-/* The application: one task that is measured, one that keeps the core busy. */
+/* The application: one task that is measured, or one that shares memory with other VMs, and one
+ * that keeps the core busy. */
 #ifndef TASKS_H
 #define TASKS_H
 
+#include <stdbool.h>
+
 #include "options.h"
+
+/* Their priorities. */
+#define LOAD_PRIORITY       1
+#define SHARING_PRIORITY    2
+#define MEASURED_PRIORITY   3
 
 /* Creates the periodic task of highest priority. It records interrupt response
  * time and dispatch latency of each activation in the report area; after
@@ -12,5 +20,16 @@ void measure_create(const struct options *options);
 /* Creates the task that burns options->load_permille of each period, at lower
  * priority; none if that is 0. */
 void load_create(const struct options *options);
+
+/* Creates the task that works on memory that other VMs have, under a mutex of the hypervisor:
+ * a round each period. After options->activations of them it prints a summary and switches off.
+ * False, after saying why, if there is no such memory. */
+bool sharing_create(const struct options *options, const void *device_tree);
+
+/* Creates the task that measures how long each call of guests/vmpcp takes; then it switches off. */
+void bench_create(const struct options *options);
+
+/* The handler of the interrupt that says that a mutex was granted. */
+void sharing_interrupt(void);
 
 #endif

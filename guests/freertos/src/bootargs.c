@@ -74,53 +74,125 @@ static struct block part(struct block tree, uint32_t size_at, uint32_t offset_at
     return (struct block){ tree.bytes + offset, size };
 }
 
-static const char *search(struct block structure, struct block strings)
-{
-    unsigned depth = 0;
-    bool in_chosen = false;
-    uint32_t token, size, name;
+/* A property of a node right below the root. */
+struct property {
+    const char *node, *name;
     struct block value;
+};
 
-    while (take_word(&structure, &token)) {
-        switch (token) {
-        case BEGIN_NODE: {
-            const char *node = text_at(structure, 0);
-            if (node == NULL || !take_bytes(&structure, strlen(node) + 1, &value))
-                return "";
-            depth++;
-            in_chosen = depth == 2 && same(node, "chosen");
-            break;
-        }
-        case END_NODE:
-            if (depth == 0)
-                return "";
-            depth--;
-            in_chosen = false;
-            break;
-        case PROP:
-            if (!take_word(&structure, &size) || !take_word(&structure, &name)
-                || !take_bytes(&structure, size, &value))
-                return "";
-            if (in_chosen && same(text_at(strings, name), "bootargs"))
-                return text_at(value, 0) != NULL ? (const char *)value.bytes : "";
-            break;
-        case NOP:
-            break;
-        default:
-            return "";
-        }
-    }
-    return "";
-}
+/* Walks over a tree; steps are kept between calls of `next`. */
+struct walk {
+    struct block structure, strings;
+    unsigned depth;
+    const char *node; /* below the root; NULL elsewhere */
+};
 
-const char *bootargs_find(const void *tree)
+/* Begins at a tree; false if there is none. */
+static bool walk_begin(struct walk *walk, const void *tree)
 {
     struct block whole = { tree, 40 }; /* the header */
 
     if (tree == NULL || big_endian(whole.bytes) != MAGIC)
-        return "";
+        return false;
     whole.size = big_endian(whole.bytes + 4);
     if (whole.size < 40 || whole.size > LARGEST)
+        return false;
+    *walk = (struct walk){ part(whole, 36, 8), part(whole, 32, 12), 0, NULL };
+    return true;
+}
+
+/* Goes on to the next property of a node right below the root; false at the end. */
+static bool walk_next(struct walk *walk, struct property *property)
+{
+    struct block *rest = &walk->structure, unused;
+    uint32_t token, size, name;
+
+    while (take_word(rest, &token)) {
+        switch (token) {
+        case BEGIN_NODE: {
+            const char *node = text_at(*rest, 0);
+            if (node == NULL || !take_bytes(rest, strlen(node) + 1, &unused))
+                return false;
+            walk->depth++;
+            walk->node = walk->depth == 2 ? node : NULL;
+            break;
+        }
+        case END_NODE:
+            if (walk->depth == 0)
+                return false;
+            walk->depth--;
+            walk->node = NULL;
+            break;
+        case PROP:
+            if (!take_word(rest, &size) || !take_word(rest, &name)
+                || !take_bytes(rest, size, &property->value))
+                return false;
+            property->node = walk->node;
+            property->name = text_at(walk->strings, name);
+            if (walk->node != NULL && property->name != NULL)
+                return true;
+            break;
+        case NOP:
+            break;
+        default:
+            return false;
+        }
+    }
+    return false;
+}
+
+const char *bootargs_find(const void *tree)
+{
+    struct walk walk;
+    struct property property;
+
+    if (!walk_begin(&walk, tree))
         return "";
-    return search(part(whole, 36, 8), part(whole, 32, 12));
+    while (walk_next(&walk, &property))
+        if (same(property.node, "chosen") && same(property.name, "bootargs"))
+            return text_at(property.value, 0) != NULL ? (const char *)property.value.bytes : "";
+    return "";
+}
+
+static bool begins_with(const char *text, const char *beginning)
+{
+    size_t length = strlen(beginning);
+
+    return strlen(text) >= length && memcmp(text, beginning, length) == 0;
+}
+
+static uint64_t big_endian64(const unsigned char *p)
+{
+    return (uint64_t)big_endian(p) << 32 | big_endian(p + 4);
+}
+
+struct shared_memory shared_memory_find(const void *tree, const char *label)
+{
+    static const char beginning[] = "shared-memory@";
+    struct shared_memory found = { 0, 0, false };
+    const char *node = NULL;
+    bool is_it = false;
+    struct walk walk;
+    struct property property;
+
+    if (!walk_begin(&walk, tree))
+        return found;
+    while (walk_next(&walk, &property)) {
+        if (property.node != node && is_it)
+            return found;
+        if (property.node != node)
+            found = (struct shared_memory){ 0, 0, false };
+        node = property.node;
+        if (!begins_with(node, beginning))
+            continue;
+        if (same(property.name, "label"))
+            is_it = same(text_at(property.value, 0), label);
+        if (same(property.name, "read-only"))
+            found.read_only = true;
+        if (same(property.name, "reg") && property.value.size == 16)
+            found = (struct shared_memory){ big_endian64(property.value.bytes),
+                                            big_endian64(property.value.bytes + 8),
+                                            found.read_only };
+    }
+    return is_it ? found : (struct shared_memory){ 0, 0, false };
 }

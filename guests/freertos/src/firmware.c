@@ -6,6 +6,7 @@
 #define CALL_UID        0x8600ff01u
 #define REPORT_AREA     0xc6000003u
 #define PSCI_SYSTEM_OFF 0x84000008u
+#define PSCI_SYSTEM_RESET 0x84000009u
 
 static const uint32_t SERVICE_UID[4] = { 0xd27c4d1e, 0x534c2b0f, 0x6373509a, 0x61746173 };
 
@@ -28,6 +29,13 @@ static struct answer call(uint32_t function)
 void system_off(void)
 {
     call(PSCI_SYSTEM_OFF);
+    for (;;)
+        __asm__ volatile("wfi");
+}
+
+void system_reset(void)
+{
+    call(PSCI_SYSTEM_RESET);
     for (;;)
         __asm__ volatile("wfi");
 }

@@ -53,5 +53,5 @@ void load_create(const struct options *options)
         return;
     period_ticks = options->period_us / options->tick_us;
     burn_ticks = counter_hz() * options->period_us / 1000000 * options->load_permille / 1000;
-    xTaskCreateStatic(load_task, "load", STACK_WORDS, NULL, 1, stack, &task);
+    xTaskCreateStatic(load_task, "load", STACK_WORDS, NULL, LOAD_PRIORITY, stack, &task);
 }

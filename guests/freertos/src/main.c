@@ -35,7 +35,12 @@ void main(const void *device_tree)
 
     gic_init();
     tick_create(&options);
-    measure_create(&options);
+    if (options.bench != 0)
+        bench_create(&options);
+    else if (options.mutex[0] == '\0')
+        measure_create(&options);
+    else if (!sharing_create(&options, device_tree))
+        system_off();
     load_create(&options);
     vTaskStartScheduler();
     assertion_failed(__FILE__, __LINE__);

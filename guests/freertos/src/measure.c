@@ -66,5 +66,5 @@ void measure_create(const struct options *chosen)
     period_ticks = chosen->period_us / chosen->tick_us;
     report_open(counter_hz() * chosen->period_us / 1000000, chosen->load_permille);
     xTaskCreateStatic(measured_task, "measure", STACK_WORDS, NULL,
-                      configMAX_PRIORITIES - 1, stack, &task);
+                      MEASURED_PRIORITY, stack, &task);
 }

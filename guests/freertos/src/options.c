@@ -7,10 +7,12 @@
 
 #define LEAST_TICK_US 10
 
+/* A number, or a text of NAME_SIZE bytes. */
 struct known {
     const char *name;
     uint64_t *value;
     uint64_t most;
+    char *text;
 };
 
 /* Reads a number up to the end of the word; false if there is none, or it is
@@ -28,6 +30,21 @@ static bool read_number(const char **text, uint64_t most, uint64_t *number)
         return false;
     *text = p;
     return true;
+}
+
+/* Reads up to the end of the word; false if there is nothing, or it is too long. */
+static bool read_text(const char **text, char *value)
+{
+    size_t length = 0;
+
+    for (; (*text)[length] != ' ' && (*text)[length] != '\0'; length++) {
+        if (length == NAME_SIZE - 1)
+            return false;
+        value[length] = (*text)[length];
+    }
+    value[length] = '\0';
+    *text += length;
+    return length > 0;
 }
 
 /* Whether the name is there; `word` may end before it. */
@@ -53,22 +70,33 @@ static bool read_option(const char **text, const struct known *known)
         if (!begins_with(word, known->name))
             continue;
         *text = word + strlen(known->name);
+        if (known->text != NULL)
+            return read_text(text, known->text) || complain(word, "a name of 1 to 31 bytes is needed");
         if (!read_number(text, known->most, known->value))
-            return complain(word, "a whole number is needed; load at most 1000, tick_us 1000000");
+            return complain(word, "a whole number is needed; load at most 1000, tick_us 1000000, "
+                                  "participant 3");
         return true;
     }
-    return complain(word, "known are load=, period_us=, tick_us=, start_ms=, activations=");
+    return complain(word, "known are load=, period_us=, tick_us=, start_ms=, activations=, mutex=, task=, "
+                          "memory=, participant=, hold_us=, die_at=, bench=");
 }
 
 bool options_parse(const char *text, struct options *options)
 {
     const struct known known[] = {
-        { "load=", &options->load_permille, 1000 },
-        { "period_us=", &options->period_us, 1000000000 },
-        { "tick_us=", &options->tick_us, 1000000 },
-        { "start_ms=", &options->start_ms, 1000000 },
-        { "activations=", &options->activations, UINT32_MAX },
-        { NULL, NULL, 0 },
+        { "load=", &options->load_permille, 1000, NULL },
+        { "period_us=", &options->period_us, 1000000000, NULL },
+        { "tick_us=", &options->tick_us, 1000000, NULL },
+        { "start_ms=", &options->start_ms, 1000000, NULL },
+        { "activations=", &options->activations, UINT32_MAX, NULL },
+        { "mutex=", NULL, 0, options->mutex },
+        { "task=", NULL, 0, options->task },
+        { "memory=", NULL, 0, options->memory },
+        { "participant=", &options->participant, 3, NULL },
+        { "hold_us=", &options->hold_us, 1000000, NULL },
+        { "die_at=", &options->die_at, UINT32_MAX, NULL },
+        { "bench=", &options->bench, 1000000, NULL },
+        { NULL, NULL, 0, NULL },
     };
 
     *options = (struct options){ .load_permille = 300, .period_us = 1000, .tick_us = 1000 };
@@ -84,5 +112,9 @@ bool options_parse(const char *text, struct options *options)
         return complain("tick_us=", "must be at least 10");
     if (options->period_us == 0 || options->period_us % options->tick_us != 0)
         return complain("period_us=", "must be a multiple of tick_us, 1000 if that is not said");
+    if ((options->mutex[0] == '\0') != (options->task[0] == '\0'))
+        return complain("mutex=", "mutex= and task= go together");
+    if (options->memory[0] == '\0')
+        memcpy(options->memory, options->mutex, NAME_SIZE);
     return true;
 }

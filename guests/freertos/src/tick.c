@@ -9,6 +9,8 @@
 #include "cpu.h"
 #include "gic.h"
 #include "platform.h"
+#include "tasks.h"
+#include "vmpcp.h"
 
 #define CTL_ENABLE 1
 #define US_PER_SECOND 1000000
@@ -73,4 +75,6 @@ void vApplicationIRQHandler(uint32_t intid)
 {
     if (intid == VIRTUAL_TIMER_INTID)
         FreeRTOS_Tick_Handler();
+    else if (intid == VMPCP_GRANT_INTID)
+        sharing_interrupt();
 }

@@ -53,8 +53,10 @@ static void damaged(size_t place, unsigned char value)
     memcpy(copy, tree, sizeof tree);
     copy[place] = value;
     /* The size is the one thing that must be believed; it is damaged below. */
-    if (place < 4 || place >= 8)
+    if (place < 4 || place >= 8) {
         EXPECT(strlen(bootargs_find(copy)) < sizeof tree);
+        shared_memory_find(copy, "page");
+    }
     free(copy);
 }
 
@@ -77,12 +79,64 @@ static void test_trees(void)
     }
 }
 
+/* A tree of three nodes: the wanted memory, another, and one that is read-only. */
+static size_t tree_of_memories(unsigned char *bytes)
+{
+    static const char strings[] = "label\0reg\0read-only";
+    static const struct { const char *node, *label; unsigned char address, pages; bool read_only; } nodes[] = {
+        { "shared-memory@10", "page", 0x10, 1, false },
+        { "memory@40", "decoy", 0x40, 9, false },
+        { "shared-memory@11", "wide", 0x11, 17, true },
+    };
+    unsigned char *p = bytes + 40;
+    const unsigned char *begin = p;
+#define WORD(value) (memcpy(p, (unsigned char[]){ 0, 0, (value) >> 8, (value) & 255 }, 4), p += 4)
+#define TEXT(text) (memcpy(p, text, strlen(text)), p += (strlen(text) + 4) & ~3ul)
+
+    memset(bytes, 0, 512);
+    WORD(1), WORD(0);
+    for (size_t i = 0; i < 3; i++) {
+        WORD(1), TEXT(nodes[i].node);
+        if (nodes[i].read_only)
+            WORD(3), WORD(0), WORD(10);
+        WORD(3), WORD((unsigned)strlen(nodes[i].label) + 1), WORD(0), TEXT(nodes[i].label);
+        WORD(3), WORD(16), WORD(6);
+        WORD(0), p[0] = nodes[i].address, p += 4, WORD(0), WORD(nodes[i].pages << 4), WORD(2);
+    }
+    WORD(2), WORD(9);
+    unsigned structure = (unsigned)(p - begin);
+    memcpy(p, strings, sizeof strings);
+    p += sizeof strings;
+    unsigned size = (unsigned)(p - bytes);
+    p = bytes;
+    WORD(0xd00d), memcpy(bytes, "\xd0\x0d\xfe\xed", 4);
+    WORD(size), WORD(40u), WORD(40 + structure), WORD(0), WORD(17u), WORD(16u), WORD(0);
+    WORD((unsigned)sizeof strings), WORD(structure);
+    return size;
+}
+
+static void test_shared_memory(void)
+{
+    unsigned char tree[512];
+    size_t size = tree_of_memories(tree);
+    struct shared_memory memory = shared_memory_find(tree, "page");
+
+    EXPECT(size < sizeof tree);
+    EXPECT(memory.address == 0x10000000 && memory.size == 0x10 && !memory.read_only);
+    memory = shared_memory_find(tree, "wide");
+    EXPECT(memory.address == 0x11000000 && memory.size == 0x110 && memory.read_only);
+    EXPECT(shared_memory_find(tree, "decoy").size == 0);
+    EXPECT(shared_memory_find(tree, "pag").size == 0);
+    EXPECT(shared_memory_find(NULL, "page").size == 0);
+}
+
 static void test_options(void)
 {
     static const char *const wrong[] = {
         "load", "load=", "load=x", "load=1001", "load=1x", "load=-1", "period_us=0",
         "period_us=1500", "activations=4294967296", "activations=99999999999999999999", "laod=1",
-        "load=1,period_us=1000", "tick_us=9", "tick_us=1000001", "tick_us=300 period_us=1000",
+        "load=1,period_us=1000", "mutex=", "mutex=page", "task=control", "participant=4 mutex=a task=b",
+        "mutex=a task=a-name-of-thirty-two-bytes-is-too", "tick_us=9", "tick_us=1000001", "tick_us=300 period_us=1000",
     };
     struct options options;
 
@@ -93,6 +147,13 @@ static void test_options(void)
     EXPECT(options.period_us == 150 && options.tick_us == 50 && options.start_ms == 2000);
     EXPECT(options_parse(" load=1000  activations=7 period_us=20000 ", &options));
     EXPECT(options.load_permille == 1000 && options.period_us == 20000 && options.activations == 7);
+    EXPECT(options.mutex[0] == '\0' && options.hold_us == 0 && options.die_at == 0);
+    EXPECT(options_parse("mutex=page task=control participant=3 hold_us=20 die_at=9", &options));
+    EXPECT(strcmp(options.mutex, "page") == 0 && strcmp(options.task, "control") == 0);
+    EXPECT(strcmp(options.memory, "page") == 0 && options.participant == 3);
+    EXPECT(options.hold_us == 20 && options.die_at == 9);
+    EXPECT(options_parse("memory=wide task=t mutex=m", &options));
+    EXPECT(strcmp(options.memory, "wide") == 0);
     EXPECT(complaints == 0);
 
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
@@ -104,6 +165,7 @@ static void test_options(void)
 int main(void)
 {
     test_trees();
+    test_shared_memory();
     test_options();
     puts("bootargs and options: ok");
     return 0;

@@ -5,7 +5,7 @@ use crate::calls;
 use abi::{MAX_VCPUS_PER_VM, platform as p};
 use arrayvec::{ArrayString, ArrayVec};
 use core::sync::atomic::AtomicU64;
-use dtoolkit::{ToCellInt, fdt::Fdt};
+use dtoolkit::{Node, ToCellInt, fdt::Fdt};
 use spin::Once;
 
 /// Longest command line the probe reads, in bytes.
@@ -20,10 +20,32 @@ pub struct Platform {
     pub ram_base: u64,
     /// Its size in bytes.
     pub ram_size: u64,
+    /// Memory that it shares with other VMs, in the order of the description.
+    pub shared: ArrayVec<Shared, { p::MAX_SHARED }>,
     /// `/chosen/bootargs`.
     arguments: ArrayString<ARGUMENTS_MAX>,
     /// Whether Cassata is underneath (else: the reference machine).
     pub cassata: bool,
+    /// All that the device tree says.
+    pub tree: Fdt<'static>,
+}
+
+/// Memory that this VM shares with others.
+#[derive(Clone, Copy, Debug)]
+pub struct Shared {
+    /// Guest-physical address.
+    pub base: u64,
+    /// Its size in bytes.
+    pub size: u64,
+    /// Whether this VM may only read it.
+    pub read_only: bool,
+}
+
+impl Shared {
+    /// Its words.
+    pub fn window(&self) -> Window {
+        Window::new(self.base, self.size)
+    }
 }
 
 static PLATFORM: Once<Platform> = Once::new();
@@ -70,6 +92,19 @@ fn read(tree: Fdt<'static>) -> Result<Platform, &'static str> {
         .map_err(|_| "device tree: /memory has a bad reg")?
         .ok_or("device tree: /memory without reg")?;
     let region = regions.next().ok_or("device tree: /memory is empty")?;
+    let mut shared = ArrayVec::new();
+    for node in tree.root().children() {
+        if node.name_without_address() != "shared-memory" {
+            continue;
+        }
+        let mut reg = node.reg().ok().flatten().ok_or("device tree: bad shared-memory")?;
+        let reg = reg.next().ok_or("device tree: empty shared-memory")?;
+        let base = reg.address::<u64>().map_err(|_| "device tree: shared-memory address")?;
+        let size = reg.size::<u64>().map_err(|_| "device tree: shared-memory size")?;
+        let read_only = node.property("read-only").is_some();
+        let known = shared.try_push(Shared { base, size, read_only });
+        known.map_err(|_| "device tree: more than 8 pieces of shared memory")?;
+    }
     let mut arguments = ArrayString::new();
     if let Some(chosen) = tree.chosen() {
         let text = chosen.bootargs().map_err(|_| "device tree: bootargs are no string")?;
@@ -79,8 +114,10 @@ fn read(tree: Fdt<'static>) -> Result<Platform, &'static str> {
         vcpus,
         ram_base: region.address::<u64>().map_err(|_| "device tree: memory address")?,
         ram_size: region.size::<u64>().map_err(|_| "device tree: memory size")?,
+        shared,
         arguments,
         cassata: calls::is_cassata(),
+        tree,
     })
 }
 

@@ -3,6 +3,7 @@
 use super::{Board, Header, Mutex, PAGE_SIZE, Region, System, Vm};
 use crate::platform;
 use crate::status::Status;
+use crate::trace;
 
 impl Header {
     /// The bundle.
@@ -67,11 +68,12 @@ impl Vm {
 }
 
 impl Mutex {
-    /// Whether a task of a vCPU, by its index in [`System::vcpus`], is a claimant.
+    /// The ranks of a vCPU's tasks, by its index in [`System::vcpus`]: a bit for each.
     #[must_use]
-    pub fn has_claimant(&self, vcpu: usize) -> bool {
-        let claimants = self.vcpus.iter().take(self.claimant_count as usize);
-        claimants.into_iter().any(|&claimant| usize::from(claimant) == vcpu)
+    pub fn ranks_of(&self, vcpu: usize) -> u64 {
+        let claimants = self.vcpus.iter().take(self.claimant_count as usize).enumerate();
+        let own = claimants.filter(|&(_, &claimant)| usize::from(claimant) == vcpu);
+        own.fold(0, |ranks, (rank, _)| ranks | 1 << rank)
     }
 }
 
@@ -80,6 +82,21 @@ impl System {
     #[must_use]
     pub fn vms(&self) -> &[Vm] {
         self.vms.get(..self.header.vm_count as usize).unwrap_or_default()
+    }
+
+    /// Returns the trace, right behind the status area. Empty when there is none.
+    #[must_use]
+    pub const fn trace(&self) -> Region {
+        let status = self.board.status();
+        let size = trace::size(self.header.trace_size as u64, self.board.pcpu_count as u64);
+        Region::new(status.start.saturating_add(status.size), size)
+    }
+
+    /// Returns where the header of a pCPU's ring is; the ring is right behind it.
+    #[must_use]
+    pub const fn trace_header(&self, pcpu: usize) -> u64 {
+        let each = trace::HEADER_SIZE + self.header.trace_size as u64;
+        self.trace().start + each * pcpu as u64
     }
 
     /// The CRC-32 that belongs into `header.tables_crc`, computed with

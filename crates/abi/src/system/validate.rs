@@ -12,7 +12,7 @@ use super::{
     Region, SPI_END, System, VERSION, Vcpu, Vm, flags, server, vcpu_flags, vm_flags,
 };
 use crate::platform::{self, INTID_END, IPA_BITS, OCCUPIED, REPORT_MAX_SIZE, SPI_FIRST};
-use crate::{MAX_VCPUS_PER_VM, MAX_VMS};
+use crate::{MAX_VCPUS_PER_VM, MAX_VMS, trace};
 
 /// Physical addresses EL2 can map: as wide as its stage-1 input addresses.
 const ADDRESSABLE: Region = Region::new(0, 1 << 39);
@@ -47,6 +47,7 @@ invalid! {
     TablesChecksum = "the tables' checksum is wrong",
     PayloadChecksum = "the payload's checksum is wrong",
     Counts = "a count exceeds its table",
+    Trace = "the ring of a trace is no power of two, or too small or too large",
     Flags = "a flag is set that has no meaning",
     Ram = "the board's memory is empty, unaligned or out of reach",
     Hypervisor = "the hypervisor's memory is not where it must be",
@@ -119,7 +120,10 @@ impl System {
             Invalid::Counts,
         )?;
         let known = flags::PRIORITY_SEPARATION | flags::OFF_WHEN_DONE;
-        ensure(self.header.flags & !known == 0, Invalid::Flags)
+        ensure(self.header.flags & !known == 0, Invalid::Flags)?;
+        let trace = u64::from(self.header.trace_size);
+        let sound = trace.is_power_of_two() && (trace::MIN_SIZE..=trace::MAX_SIZE).contains(&trace);
+        ensure(trace == 0 || sound, Invalid::Trace)
     }
 
     fn check_board(&self) -> Result<(), Invalid> {
@@ -231,9 +235,10 @@ impl System {
 
     /// Everything that lies in RAM is inside it and apart from the rest.
     fn check_regions(&self) -> Result<(), Invalid> {
-        const COUNT: usize = 3 + 3 * MAX_VMS;
+        const COUNT: usize = 4 + 3 * MAX_VMS;
         let mut regions = [Region::new(0, 0); COUNT];
-        let own = [self.board.hypervisor(), self.header.bundle(), self.board.status()];
+        let board = &self.board;
+        let own = [board.hypervisor(), self.header.bundle(), board.status(), self.trace()];
         let guests = self.vms().iter().flat_map(|vm| [vm.ram(), vm.stolen(), vm.report()]);
         for (slot, region) in regions.iter_mut().zip(own.into_iter().chain(guests)) {
             *slot = region;
@@ -332,7 +337,7 @@ impl System {
             self.mutexes.get(..self.header.mutex_count as usize).ok_or(Invalid::Counts)?;
         ensure(mutexes.iter().all(|mutex| is_claimed(self, mutex)), Invalid::Mutex)?;
         for (id, vcpu) in self.vcpus.iter().enumerate() {
-            let claims = |&(_, mutex): &(usize, &Mutex)| mutex.has_claimant(id);
+            let claims = |&(_, mutex): &(usize, &Mutex)| mutex.ranks_of(id) != 0;
             let claimed = mutexes.iter().enumerate().filter(claims);
             let claimed = claimed.fold(0, |set, (number, _)| set | 1 << number);
             ensure(vcpu.mutexes == claimed, Invalid::Mutex)?;
@@ -358,12 +363,13 @@ impl System {
     }
 }
 
-/// Whether the vCPUs of a mutex's claimants are there and may have global critical sections.
+/// Whether the vCPUs of a mutex's claimants are there and have servers.
 fn is_claimed(system: &System, mutex: &Mutex) -> bool {
     let vcpus = system.vcpus.get(..system.header.vcpu_count as usize);
     let claimants = mutex.vcpus.get(..mutex.claimant_count as usize);
     let may_hold = |&vcpu: &u8| {
-        vcpus.and_then(|vcpus| vcpus.get(usize::from(vcpu))).is_some_and(|vcpu| vcpu.gcs_ns > 0)
+        let vcpu = vcpus.and_then(|vcpus| vcpus.get(usize::from(vcpu)));
+        vcpu.is_some_and(|vcpu| vcpu.server != server::NONE)
     };
     claimants.is_some_and(|claimants| !claimants.is_empty() && claimants.iter().all(may_hold))
 }

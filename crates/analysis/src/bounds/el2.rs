@@ -50,7 +50,8 @@ impl El2 {
     fn new(system: &System, overheads: Overheads) -> Self {
         let of = &overheads;
         let switch = of.switch_ns();
-        let section = sum([2, 2, 1, 3], [of.gcs_call_ns, of.grant_ns, of.doorbell_ns, switch]);
+        // It waits, is granted, is lowered.
+        let section = of.section_ns(3);
         let job = sum([1, 1, 2], [of.release_ns, of.timer_advance_ns, switch]);
         let jobs = system.tasks.iter().map(|task| {
             let global = |section| matches!(section, Section::Global(_));

@@ -72,6 +72,14 @@ pub struct Task {
     pub jitter_ns: Ns,
 }
 
+impl Task {
+    /// Returns true if it has a global critical section of this resource.
+    #[must_use]
+    pub fn uses(&self, resource: usize) -> bool {
+        self.segments.iter().any(|segment| segment.section == Section::Global(resource))
+    }
+}
+
 /// A stretch of a task's execution.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Segment {

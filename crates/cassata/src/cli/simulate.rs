@@ -5,6 +5,7 @@ use super::overheads::margin;
 use clap::{Args, ValueEnum};
 use sim::system::MAX_TIME;
 use std::path::PathBuf;
+use system::model::Protocol as Described;
 
 /// Simulate vCPUs and tasks, and compare with their bounds
 ///
@@ -39,9 +40,9 @@ pub struct Simulate {
     /// Draw the beginning of the schedule into this SVG file
     #[arg(long, value_name = "FILE")]
     pub trace: Option<PathBuf>,
-    /// How global resources are accessed
-    #[arg(long, value_enum, default_value_t = Protocol::Vmpcp)]
-    pub protocol: Protocol,
+    /// How global resources are accessed [default: as described]
+    #[arg(long, value_enum)]
+    pub protocol: Option<Protocol>,
     /// Execution times by chance, from so many percent of the worst case on
     #[arg(long, value_name = "PERCENT", default_value_t = 100,
           value_parser = clap::value_parser!(u8).range(1..=100))]
@@ -71,11 +72,11 @@ pub enum Protocol {
 }
 
 impl Simulate {
-    /// As the simulator calls it.
-    pub const fn protocol(&self) -> sim::system::Protocol {
-        match self.protocol {
-            Protocol::Vmpcp => sim::system::Protocol::Vmpcp,
-            Protocol::Mpcp => sim::system::Protocol::Mpcp,
+    /// As the simulator calls it; `described` if none was asked for.
+    pub const fn protocol(&self, described: Described) -> sim::system::Protocol {
+        match (self.protocol, described) {
+            (Some(Protocol::Vmpcp), _) | (None, Described::Vmpcp) => sim::system::Protocol::Vmpcp,
+            (Some(Protocol::Mpcp), _) | (None, Described::Mpcp) => sim::system::Protocol::Mpcp,
         }
     }
 

@@ -11,10 +11,18 @@ use analysis::overheads::{Overheads, VIRTUAL_INSTRUCTION_PS};
 use lab::bounds::{cannot, overview, servers};
 use miette::{IntoDiagnostic, Result, miette};
 use std::path::Path;
+use system::model::Protocol;
 
 /// Says which deadlines hold.
 pub fn analyze(arguments: &Analyze) -> Result<u8> {
-    let Described { mut system, measured } = read(&arguments.file)?;
+    let Described { mut system, protocol, measured } = read(&arguments.file)?;
+    if protocol == Protocol::Mpcp {
+        return Err(miette!(
+            help = "leave `protocol` out for vMPCP; `cassata simulate` runs it under MPCP",
+            "{}: no bounds are known for MPCP",
+            arguments.file.display()
+        ));
+    }
     let overheads = arguments.overheads.choose(measured);
     let bounds = arguments.bounds.into();
     if arguments.find_budgets {
@@ -67,6 +75,8 @@ pub fn compute(
 pub struct Described {
     /// The vCPUs and tasks.
     pub system: System,
+    /// How they share global resources.
+    pub protocol: Protocol,
     /// What EL2 takes, given the margin on what was measured, in thousandths.
     pub measured: Box<dyn FnOnce(u64) -> Overheads>,
 }
@@ -84,6 +94,7 @@ pub fn read(path: &Path) -> Result<Described> {
         })?;
         return Ok(Described {
             system,
+            protocol: checked.protocol,
             measured: Box::new(move |margin| checked.overheads(margin)),
         });
     }
@@ -91,7 +102,7 @@ pub fn read(path: &Path) -> Result<Described> {
     let system = System::from_json(&text)
         .map_err(|problem| miette!(help = problem.mend.clone(), "{}: {problem}", path.display()))?;
     let measured = |margin| Overheads::measured(VIRTUAL_INSTRUCTION_PS, margin);
-    Ok(Described { system, measured: Box::new(measured) })
+    Ok(Described { system, protocol: Protocol::Vmpcp, measured: Box::new(measured) })
 }
 
 impl From<BoundsKind> for Bounds {

@@ -15,7 +15,7 @@ use system::model::{Vcpu, Vm};
 /// Says whether a description is sound, and what it describes.
 pub fn check(arguments: &Check) -> Result<u8> {
     let checked = description::load(&arguments.system)?;
-    let misses = match &checked.timing {
+    let misses = match checked.promised() {
         // The answer is relied on, so it uses the bounds that nothing exceeds.
         Some(system) => {
             let overheads = arguments.overheads.choose(|margin| checked.overheads(margin));

@@ -27,7 +27,7 @@ pub fn source(path: &Path) -> Result<String> {
 pub fn pack(checked: &Checked, image: &Path) -> Result<Bundle> {
     let mut progress = Progress::new("pack");
     progress.now(&format!("writing {}", image.display()));
-    Bundle::pack(checked, crate::HYPERVISOR, image)
+    Bundle::pack(checked, &crate::HYPERVISOR, image)
 }
 
 /// A slip of the hand must not cost a file that systems are made of.

@@ -8,6 +8,7 @@ pub mod description;
 mod run;
 mod simulate;
 mod test;
+mod trace;
 mod vtime;
 
 use crate::cli::Command;
@@ -48,6 +49,7 @@ fn carry_out(command: &Command) -> Result<u8> {
         Command::Check(arguments) => check::check(arguments),
         Command::Analyze(arguments) => analyze::analyze(arguments),
         Command::Simulate(arguments) => simulate::simulate(arguments),
+        Command::Trace(arguments) => trace::trace(arguments),
         Command::Vtime(arguments) => vtime::vtime(arguments),
     }
 }

@@ -48,6 +48,9 @@ pub fn run(arguments: &Run) -> Result<u8> {
         .connected_to(connections)
         .run(|_| false)?;
     let mut answer = lab::run::answer(&run, &name);
+    if checked.trace > 0 {
+        lab::run::show_trace(&mut answer, directory.path(), &name)?;
+    }
     lab::run::conditions(&mut answer, &qemu, &time, &bundle, &text);
     publish(&answer, &format!("\n{}", lab::run::summary(&run, &answer)), &directory)?;
     if let Some(file) = &arguments.json {

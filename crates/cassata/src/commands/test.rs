@@ -12,8 +12,9 @@ use miette::{IntoDiagnostic, Result, WrapErr, miette};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-/// The test of what the FreeRTOS guest reads from outside.
-const FREERTOS: &str = "freertos-parsers";
+/// Tests of guests' code in C, which are programs, by their names and those of their
+/// directories: what the FreeRTOS guest reads from outside, and the library for shared resources.
+const GUESTS: [(&str, &str); 2] = [("freertos-parsers", "freertos"), ("vmpcp-library", "vmpcp")];
 
 /// Runs every test there is, or some.
 pub fn test(arguments: &Test) -> Result<u8> {
@@ -86,13 +87,17 @@ fn host(root: &Path, arguments: &Test, logs: &Path, interrupt: &Interrupt) -> Re
     let mut tally =
         run.run(&mut progress, interrupt).into_diagnostic().wrap_err("cannot run host tests")?;
     drop(progress);
-    if FREERTOS.contains(&arguments.filter) && !interrupt.requested() {
-        let program = root.join("guests/freertos/test");
+    for (name, guest) in GUESTS {
+        if !name.contains(&arguments.filter) || interrupt.requested() {
+            continue;
+        }
+        let program = root.join(format!("guests/{guest}/test"));
         let mut progress = Progress::new("guest tests");
-        let log = logs.join("freertos.log");
+        let log = logs.join(format!("{guest}.log"));
         let run = CargoTest { cargo: program.into(), args: Vec::new(), env: Vec::new(), log };
-        let one = run.run_as_one(FREERTOS, &mut progress, interrupt);
-        tally += one.into_diagnostic().wrap_err("cannot run guests/freertos/test")?;
+        let one = run.run_as_one(name, &mut progress, interrupt);
+        tally +=
+            one.into_diagnostic().wrap_err_with(|| format!("cannot run guests/{guest}/test"))?;
     }
     Ok(tally)
 }

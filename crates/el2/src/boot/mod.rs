@@ -8,7 +8,7 @@ use crate::arch::{boot, cpu, firmware, gic, statics, timer, vectors};
 use crate::bug::bug;
 use crate::pcpu::{self, Pcpu, console};
 use crate::shared::{ALIVE, BOARD, EPOCH, VMS};
-use crate::status;
+use crate::status::{self, trace::Trace};
 use crate::tables::{self, Vcpus};
 use crate::vcpu::{Account, Holds, Vcpu, VcpuConfig};
 use abi::system::{System, flags, vm_flags};
@@ -126,7 +126,9 @@ fn set_up(index: usize, system: &'static System) -> Option<&'static mut Pcpu> {
     let vcpus = Vcpus::of(system);
     // SAFETY: this core asks for its own part, once.
     let status = unsafe { status::pcpu(system, index) };
-    PCPUS.fill(index, Pcpu::new(index, system, &vcpus.topology(), status))
+    // SAFETY: as above.
+    let trace = unsafe { Trace::of(system, index) };
+    PCPUS.fill(index, Pcpu::new(index, system, &vcpus.topology(), status, trace))
 }
 
 /// Finds a guest to run, and runs it.

@@ -67,6 +67,7 @@ fn other_call(core: &mut Pcpu, function: u32) {
     }
 }
 
+/// Carries a call about a mutex out.
 #[inline(never)]
 fn mutex(core: &mut Pcpu, function: u32, argument: u64) {
     let answer = match function {
@@ -81,6 +82,7 @@ fn mutex(core: &mut Pcpu, function: u32, argument: u64) {
     }
 }
 
+/// Lets a task of the caller use a mutex.
 #[inline(never)]
 fn open_mutex(core: &mut Pcpu, name: u64) {
     let Some(vcpu) = core.loaded() else { return bug!("a call without a loaded vCPU") };

@@ -56,7 +56,7 @@ pub extern "C-unwind" fn synchronous(core: &mut Pcpu) {
             Exit::Abort
         }
     };
-    count(core, cause);
+    core.count_exit(cause);
     core.end_stay();
 }
 
@@ -87,13 +87,7 @@ pub extern "C-unwind" fn fatal(kind: u64) -> ! {
 
 fn enter(core: &mut Pcpu, cause: Exit) {
     core.begin_stay();
-    count(core, cause);
-}
-
-fn count(core: &mut Pcpu, cause: Exit) {
-    if let Some(vcpu) = core.loaded_mut() {
-        vcpu.account().count_exit(cause);
-    }
+    core.count_exit(cause);
 }
 
 /// Handles WFI: the guest sleeps until there is an interrupt. Handles WFE, where it traps:

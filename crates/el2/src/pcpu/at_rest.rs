@@ -2,7 +2,6 @@
 
 use super::Pcpu;
 use crate::shared::{MUTEXES, SECTIONS};
-use crate::vcpu::hold_byte;
 use sched::{Instant, Member, State, VcpuId};
 
 impl Pcpu {
@@ -33,11 +32,8 @@ impl Pcpu {
     /// Stops if a vCPU does not know what it holds, or holds something though it is off.
     fn check_holds(&self, id: VcpuId) {
         let Some(vcpu) = self.roster.peek(id) else { return };
-        for (number, mutex) in MUTEXES.iter().enumerate() {
-            let holder = mutex.holder();
-            let vcpus = &self.system.mutexes[number].vcpus;
-            let own = holder.filter(|&(rank, _)| vcpus[usize::from(rank)] == id.0);
-            let byte = own.map_or(0, |(rank, owner_died)| hold_byte(rank, owner_died));
+        for number in 0..MUTEXES.len() {
+            let byte = self.held_byte(id, number);
             assert_eq!(vcpu.holds_of(number), byte, "vCPU {} and mutex {number}", id.0);
             assert!(byte == 0 || vcpu.is_on(), "vCPU {} is off, and holds mutex {number}", id.0);
         }

@@ -6,6 +6,7 @@
 
 use super::Pcpu;
 use crate::arch::{cpu, timer};
+use crate::status::trace::{Kind, Trace};
 use sched::{Instant, VcpuId};
 
 impl Pcpu {
@@ -21,7 +22,10 @@ impl Pcpu {
             if let Some(account) = self.scheduler.account(id)
                 && let Some(vcpu) = self.roster.get(id)
             {
-                vcpu.account().show(account.counts());
+                let begun = vcpu.account().show(account.counts());
+                if Trace::IS_ON && begun > 0 {
+                    self.trace.note(Kind::Replenish, id, begun as u32, now);
+                }
             }
         }
     }
@@ -29,7 +33,10 @@ impl Pcpu {
     fn book_throttled(&mut self, now: Instant) {
         for id in self.scheduler.throttled() {
             if let Some(vcpu) = self.roster.get(id) {
-                vcpu.account().is_throttled(now);
+                let throttled = vcpu.account().throttle(now);
+                if Trace::IS_ON && throttled {
+                    self.trace.note(Kind::Throttle, id, 0, now);
+                }
             }
         }
     }
@@ -58,6 +65,7 @@ impl Pcpu {
         self.mask_nothing();
         // What had the core until now was no vCPU, and not for any time.
         let _ = self.ledger.give(Some(id), now);
+        self.trace.note(Kind::Run, id, 1, now);
         cpu::wait_for_interrupt();
         self.entered = timer::now();
         self.end_own_turn(id, self.entered);
@@ -70,6 +78,7 @@ impl Pcpu {
             && let Some(vcpu) = self.roster.get(id)
         {
             vcpu.account().book(turn.took);
+            self.trace.note(Kind::Stop, id, 0, now);
         }
     }
 }

@@ -16,6 +16,7 @@ use crate::arch::{context, gic, statics, timer};
 use crate::bug::bug;
 use crate::shared::transit::Transit;
 use crate::shared::{BOARD, VMS};
+use crate::status::trace::Kind;
 use crate::vcpu::{Parked, Vcpu};
 use abi::MAX_VCPUS;
 use core::sync::atomic::Ordering;
@@ -74,6 +75,7 @@ impl Pcpu {
         // A real-time vCPU may have its base again: then it may have to leave at once, and
         // not when that guest sleeps next.
         let urgent = back && vcpu.config().leaves_when_displaced();
+        self.trace.note_now(Kind::Migrate, id, to as u32);
         TRANSITS[id.number()].put(vcpu.give_away());
         self.need_resched = true;
         if BOARD.hand_over(id, to) {
@@ -98,6 +100,7 @@ impl Pcpu {
         let (on, news) = (vcpu.is_on() && !stale, vcpu.has_news());
         self.scheduler.come_back(id, vcpu.left_ready());
         vcpu.account().count_migration(self.index);
+        self.trace.note_now(Kind::Arrive, id, 0);
         self.roster.park(vcpu);
         self.need_resched = true;
         if stale {

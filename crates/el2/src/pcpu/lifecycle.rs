@@ -11,6 +11,7 @@ use crate::arch::timer;
 use crate::bug::bug;
 use crate::parts::{Cause, Conclusion, Job, STOPS};
 use crate::shared::{ALIVE, BOARD, POWER, SECTIONS, VMS};
+use crate::status::trace::Kind;
 use abi::status::vcpu_state;
 use abi::system::{Vm, vm_flags};
 use core::sync::atomic::Ordering;
@@ -38,7 +39,10 @@ impl Pcpu {
     pub(super) fn start(&mut self, vm: usize) {
         let first = VcpuId::numbered(self.table(vm).vcpu_first.into());
         match self.coordination.of(vm) {
-            Some(vm) => vm.starts(),
+            Some(coordinated) => {
+                coordinated.starts();
+                self.trace.note_now(Kind::Start, first, vm as u32);
+            }
             None => bug!("a VM starts on a core that does not coordinate it"),
         }
         self.jobs.set(first, Job::Load { piece: 0, done: 0 });
@@ -159,6 +163,9 @@ impl Pcpu {
         let table = self.table(vm);
         let conclusion = Conclusion::of(reason, table.is(vm_flags::RESTART_ON_FAULT));
         log!(self, "VM {} {}", table.name(), conclusion.words());
+        let how = u32::from(conclusion.restart) << 8 | u32::from(conclusion.failed) << 9;
+        let first = VcpuId::numbered(table.vcpu_first.into());
+        self.trace.note_now(Kind::End, first, vm as u32 | how);
         if conclusion.restart {
             self.start(vm);
             return;
@@ -226,6 +233,7 @@ impl Pcpu {
         let Some(id) = self.roster.loaded_id() else {
             return bug!("a guest fails without a loaded vCPU");
         };
+        self.trace.note(Kind::Crash, id, cause.syndrome as u32, self.entered);
         self.unload();
         // Nor while its report is written.
         self.end_sections(id);

@@ -18,6 +18,7 @@
 //! | `timer_advance` | a real-time vCPU gets its core before its timer fires |
 //! | `consolidation` | cores with little to do are powered down |
 //! | `lifecycle`, `jobs` | VMs start, stop and fail |
+//! | `notes` | what the trace has of some of that |
 //! | `console` | all consoles over one UART |
 
 #[cfg(test)]
@@ -34,6 +35,7 @@ mod interrupts;
 mod jobs;
 mod lifecycle;
 mod mail;
+mod notes;
 mod ready;
 mod run_loop;
 mod sections;
@@ -53,9 +55,10 @@ use crate::parts::{
     PriorityMask, TimerAdvance, Visitors,
 };
 use crate::shared::EPOCH;
+use crate::status::trace::{Kind, Trace};
 use crate::vcpu::{Loaded, Parked, Roster, Vcpu, budget, params};
 use abi::MAX_PCPUS;
-use abi::status::{PcpuStatus, VmStatus};
+use abi::status::{Exit, PcpuStatus, VmStatus};
 use abi::system::{System, flags};
 use console::Console;
 use core::sync::atomic::Ordering;
@@ -83,6 +86,8 @@ pub struct Pcpu {
     index: usize,
     /// The vCPUs that it may ever own: its scheduler has them all.
     known: VcpuSet,
+    /// Records what is booked and decided.
+    trace: Trace,
     ledger: Ledger,
     deadlines: Deadlines,
     timer_advance: TimerAdvance,
@@ -110,6 +115,7 @@ impl Pcpu {
         system: &'static System,
         topology: &Topology<'_>,
         status: &'static mut PcpuStatus,
+        trace: Trace,
     ) -> Self {
         let now = timer::now();
         let redistributor = interrupts::start_redistributor(index, system);
@@ -131,6 +137,7 @@ impl Pcpu {
             scheduler: Scheduler::new(),
             roster: Roster::new(),
             ledger: Ledger::new(status, now),
+            trace,
             deadlines: Deadlines::new(),
             mask: PriorityMask::new(system.header.flags & flags::PRIORITY_SEPARATION != 0),
             jobs: Jobs::new(),
@@ -203,6 +210,15 @@ impl Pcpu {
     #[inline]
     pub fn loaded_mut(&mut self) -> Option<&mut Loaded> {
         self.roster.loaded_mut()
+    }
+
+    /// Counts a visit of the loaded vCPU.
+    #[inline]
+    pub fn count_exit(&mut self, cause: Exit) {
+        if let Some(vcpu) = self.roster.loaded_mut() {
+            vcpu.account().count_exit(cause);
+            self.trace.note(Kind::Exit, vcpu.id(), cause as u32, self.entered);
+        }
     }
 
     /// Returns true if the vCPU on the hardware has the core; else it sleeps, and left

@@ -3,6 +3,8 @@
 use super::Pcpu;
 use crate::arch::context::General;
 use crate::arch::timer;
+use crate::status::trace::Kind;
+use abi::status::vcpu_state;
 use sched::{Instant, VcpuId, Woken};
 
 impl Pcpu {
@@ -15,7 +17,9 @@ impl Pcpu {
             Woken::Waits => {}
             Woken::Decide => self.need_resched = true,
         }
-        vcpu.account().begin_waiting(timer::now());
+        let now = timer::now();
+        vcpu.account().begin_waiting(now);
+        self.trace.note(Kind::Wake, id, 0, now);
     }
 
     /// Makes a vCPU sleep. `state` is what the status area says of it: sleeping or off.
@@ -24,6 +28,7 @@ impl Pcpu {
         let now = timer::now();
         if let Some(vcpu) = self.roster.get(id) {
             vcpu.account().stops_waiting(state, now);
+            self.trace.note(Kind::Sleep, id, state as u32, now);
         }
         self.scheduler.sleep(id);
         self.need_resched = true;
@@ -34,6 +39,7 @@ impl Pcpu {
     pub fn loaded_sleeps(&mut self) {
         if let Some(vcpu) = self.roster.loaded_mut() {
             vcpu.account().sleeps();
+            self.trace.note(Kind::Sleep, vcpu.id(), vcpu_state::SLEEPING as u32, self.entered);
             self.scheduler.sleep(vcpu.id());
             self.need_resched = true;
         }
@@ -51,6 +57,7 @@ impl Pcpu {
                 if self.roster.is_loaded(previous) { General::kernel_mode() } else { 0 };
             if let Some(vcpu) = self.roster.get(previous) {
                 vcpu.account().book(turn.took);
+                self.trace.note(Kind::Stop, previous, still_ready.into(), now);
                 if still_ready {
                     vcpu.account().preempt(in_kernel, now);
                 }
@@ -58,6 +65,7 @@ impl Pcpu {
         }
         if let Some(vcpu) = next.and_then(|id| self.roster.get(id)) {
             vcpu.account().begin_turn(now);
+            self.trace.note(Kind::Run, vcpu.id(), 0, now);
         }
     }
 

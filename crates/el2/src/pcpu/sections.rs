@@ -11,6 +11,7 @@ use crate::bug::bug;
 use crate::shared::mutex::Locked;
 use crate::shared::sections::Misuse;
 use crate::shared::{EPOCH, MUTEXES, POWER, SECTIONS};
+use crate::status::trace::{Kind, Outcome, Trace};
 use crate::vcpu::{Change, hold_byte};
 use abi::platform::ppi::GRANT;
 use abi::service::{BUSY, HELD, INVALID_PARAMETER, NOT_SUPPORTED, OWNER_DIED, QUEUED};
@@ -19,9 +20,9 @@ use sched::{Duration, Instant, Member, Members, Message, VcpuId};
 
 /// A claimant of a mutex, on this core's loaded vCPU.
 #[derive(Clone, Copy)]
-struct Claim {
-    mutex: usize,
-    rank: u8,
+pub(super) struct Claim {
+    pub(super) mutex: usize,
+    pub(super) rank: u8,
 }
 
 impl Pcpu {
@@ -71,6 +72,7 @@ impl Pcpu {
     #[inline(always)]
     fn raise_loaded(&mut self) {
         let now = timer::now();
+        self.note_loaded(Kind::Raise, now);
         match self.scheduler.open_gcs(now) {
             Some(end) => {
                 if let Some(deadline) = self.deadlines.shorten(end) {
@@ -85,6 +87,7 @@ impl Pcpu {
     #[inline(always)]
     fn lower_loaded(&mut self) {
         let now = timer::now();
+        self.note_loaded(Kind::Lower, now);
         if !self.scheduler.close_gcs(now) {
             self.lower_decided(now);
         } else if let Some(deadline) = self.deadlines.restore() {
@@ -142,11 +145,7 @@ impl Pcpu {
             bug!("a call without a loaded vCPU");
             return Err(INVALID_PARAMETER);
         };
-        let table = &self.system.vms[loaded.vm()];
-        if index >= u64::from(table.vcpu_count) {
-            return Err(INVALID_PARAMETER);
-        }
-        let id = VcpuId::numbered(usize::from(table.vcpu_first) + index as usize);
+        let id = self.vcpus_of(loaded.vm()).nth(index as usize).ok_or(INVALID_PARAMETER)?;
         if self.system.vcpus[id.number()].gcs_ns == 0 { Err(NOT_SUPPORTED) } else { Ok(id) }
     }
 
@@ -172,7 +171,8 @@ impl Pcpu {
         let (table, sections) = (&self.system.vcpus[id.number()], &SECTIONS[id.number()]);
         let period = Duration(timer::ns_to_ticks(table.period_ns));
         let epoch = Instant(EPOCH.load(Ordering::Relaxed));
-        if !sections.count_call(table.gcs_calls, period, epoch, timer::now()) {
+        let first = epoch.after(Duration(timer::ns_to_ticks(table.offset_ns)));
+        if !sections.count_call(table.gcs_calls, period, first, timer::now()) {
             self.count_misuse();
             return BUSY;
         }
@@ -220,6 +220,7 @@ impl Pcpu {
     pub fn lock_mutex(&mut self, handle: u64) -> i64 {
         let Some(claim) = self.claim(handle) else { return self.refuse() };
         let locked = MUTEXES[claim.mutex].lock(claim.rank);
+        self.note_request(claim, &locked, Outcome::Waits);
         self.locked(claim, locked, QUEUED)
     }
 
@@ -228,6 +229,7 @@ impl Pcpu {
     pub fn try_lock_mutex(&mut self, handle: u64) -> i64 {
         let Some(claim) = self.claim(handle) else { return self.refuse() };
         let locked = MUTEXES[claim.mutex].try_lock(claim.rank);
+        self.note_request(claim, &locked, Outcome::Busy);
         self.locked(claim, locked, BUSY)
     }
 
@@ -249,9 +251,12 @@ impl Pcpu {
         let Some(Claim { mutex, rank }) = self.claim(handle) else { return self.refuse() };
         match MUTEXES[mutex].unlock(rank) {
             Ok(next) => {
+                self.note_unlock(Claim { mutex, rank });
+                // The other core begins while this one does the rest.
+                let here = next.and_then(|next| self.grant_elsewhere(mutex, next));
                 self.set_own_hold(mutex, 0);
-                if let Some(next) = next {
-                    self.grant(mutex, next);
+                if let Some(here) = here {
+                    self.follow_sections(here);
                 }
                 0
             }
@@ -270,16 +275,18 @@ impl Pcpu {
         own.then_some(Claim { mutex, rank: rank as u8 })
     }
 
-    /// Lets the core of the claimant that a mutex was given to follow that.
+    /// Lets the core of the claimant that a mutex was given to follow that, if it is another
+    /// one; returns the claimant's vCPU otherwise.
     #[inline(never)]
-    fn grant(&mut self, mutex: usize, rank: u8) {
+    fn grant_elsewhere(&mut self, mutex: usize, rank: u8) -> Option<VcpuId> {
         let id = VcpuId(self.system.mutexes[mutex].vcpus[usize::from(rank)]);
         let base = self.base_of(id);
+        self.note_claim(Kind::Grant, id, Claim { mutex, rank }, Outcome::Done);
         if base == self.index {
-            self.follow_sections(id);
-        } else {
-            self.tell(base, Message::Sections, id.number(), true);
+            return Some(id);
         }
+        self.tell(base, Message::Sections, id.number(), true);
+        None
     }
 
     /// Brings a vCPU of this core up to date with what raises it, and interrupts it if a task of
@@ -294,16 +301,26 @@ impl Pcpu {
         self.follow(id, change);
         let mut granted = false;
         for mutex in Members(table.mutexes.into()) {
-            let holder = MUTEXES[mutex].holder();
-            let vcpus = &self.system.mutexes[mutex].vcpus;
-            let own = holder.filter(|&(rank, _)| vcpus[usize::from(rank)] == id.0);
-            let byte = own.map_or(0, |(rank, owner_died)| hold_byte(rank, owner_died));
-            granted |= self.set_hold(id, mutex, byte);
+            let byte = self.held_byte(id, mutex);
+            let holds = self.set_hold(id, mutex, byte);
+            if Trace::IS_ON && holds {
+                let rank = (byte & 0x7f).wrapping_sub(1);
+                self.note_claim(Kind::Granted, id, Claim { mutex, rank }, Outcome::Done);
+            }
+            granted |= holds;
         }
         if granted {
             let effects = shared.gic.post(index, GRANT);
             self.notify(vm, effects);
         }
+    }
+
+    /// Returns what a vCPU's guest is to read of a mutex, as it stands now.
+    pub(super) fn held_byte(&self, id: VcpuId, mutex: usize) -> u8 {
+        let vcpus = &self.system.mutexes[mutex].vcpus;
+        let holder = MUTEXES[mutex].holder();
+        let own = holder.filter(|&(rank, _)| vcpus[usize::from(rank)] == id.0);
+        own.map_or(0, |(rank, owner_died)| hold_byte(rank, owner_died))
     }
 
     /// Records what a vCPU of this core holds, and raises or lowers it. Returns true if one of
@@ -339,8 +356,16 @@ impl Pcpu {
             Change::None | Change::Passed => {}
             Change::More if runs => self.raise_loaded(),
             Change::Less if runs => self.lower_loaded(),
-            Change::More => self.need_resched |= self.scheduler.enter_gcs(id, timer::now()),
-            Change::Less => self.need_resched |= self.scheduler.exit_gcs(id, timer::now()),
+            Change::More => {
+                let now = timer::now();
+                self.trace.note(Kind::Raise, id, 0, now);
+                self.need_resched |= self.scheduler.enter_gcs(id, now);
+            }
+            Change::Less => {
+                let now = timer::now();
+                self.trace.note(Kind::Lower, id, 0, now);
+                self.need_resched |= self.scheduler.exit_gcs(id, now);
+            }
         }
     }
 
@@ -348,7 +373,7 @@ impl Pcpu {
     /// holds: the next holder is told.
     pub(super) fn end_sections(&mut self, id: VcpuId) {
         let table = &self.system.vcpus[id.number()];
-        if table.gcs_ns == 0 {
+        if table.gcs_ns == 0 && table.mutexes == 0 {
             return;
         }
         SECTIONS[id.number()].reset();
@@ -358,13 +383,12 @@ impl Pcpu {
             self.follow(id, called);
         }
         for mutex in Members(table.mutexes.into()) {
+            self.note_death(id, mutex);
             self.set_hold(id, mutex, 0);
-            let table = &self.system.mutexes[mutex];
-            let claimants = table.vcpus.iter().take(table.claimant_count as usize).enumerate();
-            let dead = claimants.filter(|&(_, &vcpu)| vcpu == id.0);
-            let dead = dead.fold(0, |dead, (rank, _)| dead | 1 << rank);
-            if let Some(next) = MUTEXES[mutex].forget(dead) {
-                self.grant(mutex, next);
+            let dead = self.system.mutexes[mutex].ranks_of(id.number());
+            let next = MUTEXES[mutex].forget(dead);
+            if let Some(here) = next.and_then(|next| self.grant_elsewhere(mutex, next)) {
+                self.follow_sections(here);
             }
         }
     }

@@ -65,17 +65,20 @@ impl Pcpu {
     }
 
     /// Puts a vCPU's virtual timer on the hardware. If it is due already, injects its
-    /// interrupt at once, instead of waiting for the physical one.
+    /// interrupt at once, instead of waiting for the physical one. Inlined, as every switch
+    /// comes by.
+    #[inline(always)]
     fn load_timer(&mut self, vcpu: &mut Loaded) {
         if vcpu.load_timer() {
             self.redistributor.set_timer_active(true);
         } else if timer::loaded_is_asserted() {
             self.redistributor.set_timer_active(true);
             let intid = timer::VIRTUAL_INTID;
-            let notify = vcpu.with_interface(self.interface, |interface, gic, hw| {
+            let listing = vcpu.with_interface(self.interface, |interface, gic, hw| {
                 interface.inject(gic, hw, intid, intid)
             });
-            self.tell_of_interrupts(vcpu.vm(), notify);
+            self.note_listed(vcpu.id(), listing);
+            self.tell_of_interrupts(vcpu.vm(), listing.notify);
         }
     }
 
@@ -88,9 +91,10 @@ impl Pcpu {
     ) {
         let hardware = self.interface;
         let Some(vcpu) = self.roster.loaded_mut() else { return };
-        let notify = vcpu.with_interface(hardware, act);
-        let vm = vcpu.vm();
-        self.tell_of_interrupts(vm, notify);
+        let listing = vcpu.with_interface(hardware, act);
+        let (id, vm) = (vcpu.id(), vcpu.vm());
+        self.note_listed(id, listing);
+        self.tell_of_interrupts(vm, listing.notify);
     }
 
     /// Notifies vCPUs of a VM of interrupts that came out of list registers.

@@ -4,6 +4,7 @@ use super::Pcpu;
 use crate::arch::{gic, timer};
 use crate::bug::bug;
 use crate::parts::Mask;
+use crate::status::trace::Kind;
 use abi::platform::ppi::PHYSICAL_TIMER;
 use sched::{Instant, VcpuId};
 
@@ -39,6 +40,7 @@ impl Pcpu {
         let Some(until) = self.scheduler.renew(now) else { return false };
         if let Some(vcpu) = self.roster.loaded_mut() {
             vcpu.account().count_replenishment();
+            self.trace.note(Kind::Replenish, vcpu.id(), 1, now);
         }
         self.arm(Some(until));
         true

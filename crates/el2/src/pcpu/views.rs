@@ -11,6 +11,7 @@ use super::visitors::destination;
 use crate::arch::{context, cpu, timer};
 use crate::bug::bug;
 use crate::parts::{Gate, Limit};
+use crate::status::trace::Kind;
 use abi::status::Exit;
 use sched::policy::{Mode, Side, View};
 use sched::{Duration, Instant, VcpuId};
@@ -35,6 +36,7 @@ impl Pcpu {
         }
         vcpu.account().count_exit(Exit::ViewFault);
         let id = vcpu.id();
+        self.trace.note(Kind::Exit, id, Exit::ViewFault as u32, self.entered);
         let to = match vcpu.config().policy().crossed(mode) {
             // It has left its kernel: a vCPU that waits for that gets the core.
             Side::Here => {

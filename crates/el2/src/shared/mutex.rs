@@ -5,7 +5,10 @@
 
 use crate::arch::atomic::AtomicU64;
 use core::sync::atomic::Ordering;
-use sched::claims::{Claims, Lock, Misuse};
+use sched::claims::{self, Claims, Lock, Misuse};
+
+// The host gives out no rank that has no bit.
+const _: () = assert!(claims::MAX_CLAIMANTS == abi::system::MAX_CLAIMANTS);
 
 /// See the module.
 pub struct Mutex {

@@ -62,10 +62,10 @@ impl Sections {
     }
 
     /// Counts a call from another core. Returns false if there were as many as there may be in
-    /// this period; periods are counted from `epoch`.
+    /// this period; the first one begins at `first`, and what is before counts as part of it.
     #[must_use]
-    pub fn count_call(&self, most: u32, period: Duration, epoch: Instant, now: Instant) -> bool {
-        let period = now.since(epoch).0.checked_div(period.0).unwrap_or(0) << COUNT_BITS;
+    pub fn count_call(&self, most: u32, period: Duration, first: Instant, now: Instant) -> bool {
+        let period = now.since(first).0.checked_div(period.0).unwrap_or(0) << COUNT_BITS;
         let count = |calls: u64| {
             let so_far = if calls & !COUNT == period { calls & COUNT } else { 0 };
             (so_far < u64::from(most).min(COUNT)).then_some(period | (so_far + 1))
@@ -108,7 +108,7 @@ mod tests {
         let sections = Sections::new();
         let call = |now| sections.count_call(2, Duration(10), Instant(5), Instant(now));
         assert_eq!(
-            [5, 9, 14, 15, 16, 17, 95].map(call),
+            [3, 9, 14, 15, 16, 17, 95].map(call),
             [true, true, false, true, true, false, true]
         );
     }

@@ -85,11 +85,15 @@ impl Account {
     }
 
     /// Begins its wait for its next budget, unless it waits already: it has used this one up.
-    pub fn is_throttled(&mut self, now: Instant) {
-        if self.waits_since == NEVER {
+    /// Returns true if that begins now.
+    #[inline]
+    pub fn throttle(&mut self, now: Instant) -> bool {
+        let begins = self.waits_since == NEVER;
+        if begins {
             self.status.throttled += 1;
             self.begin_waiting(now);
         }
+        begins
     }
 
     /// Records that it sleeps, and ran until now.
@@ -144,14 +148,18 @@ impl Account {
         self.status.replenished += 1;
     }
 
-    /// Shows what happened to its budget.
-    pub fn show(&mut self, counts: Counts) {
+    /// Shows what happened to its budget. Returns how many periods have begun since it was shown
+    /// last.
+    #[inline]
+    pub fn show(&mut self, counts: Counts) -> u64 {
         let status = &mut *self.status;
-        status.replenished += counts.replenished - self.shown_replenished;
+        let begun = counts.replenished - self.shown_replenished;
+        status.replenished += begun;
         self.shown_replenished = counts.replenished;
         status.overruns = counts.overruns;
         status.overrun_stops = counts.overrun_stops;
         status.lowered = counts.lowered;
+        begun
     }
 
     /// Counts a visit to EL2.

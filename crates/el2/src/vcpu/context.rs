@@ -37,6 +37,16 @@ pub struct Unloading {
     pub timer_held: bool,
 }
 
+/// What a change of list registers brought.
+#[derive(Clone, Copy)]
+#[must_use]
+pub struct Listing {
+    /// vCPUs of its VM (bit set by index) to be notified of interrupts.
+    pub notify: u8,
+    /// How many interrupts were listed.
+    pub listed: usize,
+}
+
 impl Context {
     /// Returns it as after reset.
     pub fn reset() -> Self {
@@ -178,19 +188,18 @@ impl Loaded {
     }
 
     /// Calls `act`, which may change its list registers and returns how many interrupts it
-    /// has listed. Returns the vCPUs of its VM (bit set by index) to be notified.
-    #[must_use]
+    /// has listed.
     #[inline(always)]
     pub fn with_interface(
         &mut self,
         hardware: Interface,
         act: impl FnOnce(&mut CpuInterface, &Gic, &mut virtual_interface::Loaded) -> usize,
-    ) -> u8 {
+    ) -> Listing {
         let vcpu = &mut *self.0;
         let mut hw = virtual_interface::Loaded::new(hardware);
         let listed = act(&mut vcpu.interface, &vcpu.config.shared().gic, &mut hw);
         vcpu.account.count_injected(listed);
-        hw.notify
+        Listing { notify: hw.notify, listed }
     }
 
     /// Returns the list registers that are in use (bit set by number).

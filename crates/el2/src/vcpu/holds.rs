@@ -26,6 +26,17 @@ pub enum Change {
     Passed,
 }
 
+impl Change {
+    /// Returns what it means for a vCPU that no mutex raises.
+    #[inline(always)]
+    pub const fn without_ceiling(self) -> Self {
+        match self {
+            Self::None | Self::Less => Self::None,
+            Self::More | Self::Passed => Self::Passed,
+        }
+    }
+}
+
 /// Returns what a guest reads of a mutex that a claimant of this rank holds.
 pub const fn byte(rank: u8, owner_died: bool) -> u8 {
     const OWNER_DIED: u8 = 1 << 7;
@@ -123,5 +134,7 @@ mod tests {
         assert_eq!(holds.bytes[3], 0x86);
         assert_eq!(holds.set(3, 0), Change::Less);
         assert_eq!(holds.set_called(false), Change::Less);
+        assert_eq!(Change::More.without_ceiling(), Change::Passed);
+        assert_eq!(Change::Less.without_ceiling(), Change::None);
     }
 }

@@ -17,7 +17,7 @@ mod roster;
 
 pub use account::Account;
 pub use config::{VcpuConfig, budget, params};
-pub use context::{Loaded, Parked};
+pub use context::{Listing, Loaded, Parked};
 pub use holds::{Change, Holds, byte as hold_byte};
 pub use roster::Roster;
 
@@ -166,7 +166,8 @@ impl Vcpu {
     #[inline(always)]
     pub fn set_hold(&mut self, mutex: usize, byte: u8) -> Change {
         let change = self.holds.set(mutex, byte);
-        self.count_raise(change)
+        let raises = self.config.sections().is_some();
+        self.count_raise(if raises { change } else { change.without_ceiling() })
     }
 
     #[inline(always)]
@@ -192,7 +193,7 @@ impl Vcpu {
     /// Returns how many reasons there are for it to be at its ceiling.
     #[cfg(any(test, feature = "checked"))]
     pub fn reasons_to_be_raised(&self) -> usize {
-        self.holds.reasons()
+        self.config.sections().map_or(0, |_| self.holds.reasons())
     }
 
     /// Returns true if it is switched on.

@@ -47,8 +47,15 @@ impl Inputs {
 
     /// Adds the hypervisor.
     pub fn hypervisor(mut self, bench: &Bench) -> Self {
-        let sum = format!("{:08x}", crc32fast::hash(bench.hypervisor));
+        let sum = format!("{:08x}", crc32fast::hash(bench.hypervisor.silent));
         self.0.insert("hypervisor_crc32".into(), sum);
+        self
+    }
+
+    /// Adds the build of the hypervisor that records what it does.
+    pub fn tracing_hypervisor(mut self, bench: &Bench) -> Self {
+        let sum = format!("{:08x}", crc32fast::hash(bench.hypervisor.tracing));
+        self.0.insert("tracing_hypervisor_crc32".into(), sum);
         self
     }
 

@@ -7,6 +7,8 @@
 //! | `sample` | several runs of the same |
 //! | `el2`, `lhp`, `vtime` | the hypervisor, its policies, virtual time |
 //! | `schedulability`, `case_study` | a published paper's experiments, repeated |
+//! | `vmpcp` | what that paper's calls take a guest |
+//! | `promises` | random systems on the hypervisor, beside their bounds |
 //! | `demo` | the demonstration |
 
 mod campaign;
@@ -16,9 +18,11 @@ pub(crate) mod el2;
 mod experiment;
 mod inputs;
 pub(crate) mod lhp;
+pub(crate) mod promises;
 mod sample;
 mod schedulability;
 mod store;
+mod vmpcp;
 pub(crate) mod vtime;
 
 pub use demo::Demonstration;
@@ -27,13 +31,15 @@ pub use experiment::{Conduct, Experiment, Extent};
 use crate::view::{Scene, View};
 
 /// Returns every experiment that `cassata bench` knows.
-pub fn all() -> [&'static dyn Conduct; 6] {
+pub fn all() -> [&'static dyn Conduct; 8] {
     [
         &el2::Cost,
         &vtime::Repeatability,
         &lhp::LockHolders,
+        &promises::Promised,
         &schedulability::Schedulability,
         &case_study::Study,
+        &vmpcp::Calls,
         &Demonstration,
     ]
 }

@@ -2,6 +2,7 @@
 
 mod data;
 mod instrument;
+pub mod promises;
 
 pub use instrument::virtual_time;
 
@@ -109,6 +110,7 @@ fn seconds(snapshot: &Snapshot, ticks: u64) -> Value {
 /// Adds everything that was seen of `run`: figures, plots and tables.
 pub fn tell(answer: &mut Answer, run: &Run) {
     record(&mut answer.outcome, run);
+    promises::tell(answer, run);
     illustrate(answer, &run.observer);
     for of in [data::latencies, data::vcpus, data::causes, data::pcpus] {
         answer.show(&of(&run.observer));

@@ -4,6 +4,7 @@
 //! The kernel writes to the same console. Where it leaves a line unfinished, `cassata: `
 //! stands behind its text, so whatever comes before is skipped.
 
+use super::sharing::Sharing;
 use super::words::{field, number};
 use crate::observe::Distribution;
 use std::collections::BTreeMap;
@@ -34,6 +35,8 @@ pub struct LinuxProgress {
     pub symbols: BTreeMap<String, (u64, u64)>,
     /// Latencies of cyclictest's wake-ups on all CPUs, microseconds.
     pub wake_ups_us: Distribution,
+    /// What the tool for shared mutexes has said.
+    pub sharing: Sharing,
     /// It said that it is done.
     pub done: bool,
     /// Why it gave up.
@@ -56,6 +59,8 @@ impl LinuxProgress {
             self.work_s.extend(number::<f64>(said, "ns").map(|ns| ns / 1e9));
         } else if let Some((name, range)) = said.strip_prefix("symbol ").and_then(symbol) {
             self.symbols.insert(name.to_owned(), range);
+        } else if let Some(said) = said.strip_prefix("vmpcp ") {
+            self.sharing.hear(said);
         } else if said.trim_end() == "linux done" {
             self.done = true;
         }

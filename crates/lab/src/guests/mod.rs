@@ -5,6 +5,7 @@ mod hypervisor;
 mod images;
 mod linux;
 mod probe;
+mod sharing;
 mod transcript;
 mod words;
 
@@ -12,4 +13,5 @@ pub use hypervisor::Hypervisor;
 pub use images::Images;
 pub use linux::{LinuxProgress, LinuxWork};
 pub use probe::ProbeProgress;
+pub use sharing::{SharedPage, Sharing};
 pub use transcript::{Guest, Transcript};

@@ -1,7 +1,10 @@
 //! Where in a machine's memory there is something to see.
 
-use abi::system::System;
+use super::clock;
+use super::supply::Periods;
+use abi::system::{System, server};
 use std::ops::Range;
+use std::time::Duration;
 
 /// What the packed tables say about a system, as far as watching it goes. The default is a
 /// machine without a hypervisor, in which there is nothing to watch.
@@ -35,6 +38,31 @@ pub struct VcpuName {
     pub vm: usize,
     /// Its index in the VM.
     pub index: usize,
+    /// What limits it.
+    pub server: Option<Served>,
+}
+
+/// A budget, in nanoseconds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Served {
+    /// What the vCPU may run in each period.
+    pub budget_ns: u64,
+    /// What its global critical sections may take beyond that.
+    pub overrun_ns: u64,
+    /// From one period to the next.
+    pub period_ns: u64,
+    /// When the first begins, after EL2 was entered.
+    pub offset_ns: u64,
+}
+
+impl VcpuName {
+    /// Returns its periods in ticks of a counter that runs at `counter_hz`.
+    pub(super) fn periods(&self, counter_hz: u64) -> Option<Periods> {
+        let ticks = |ns| clock::ticks(Duration::from_nanos(ns), counter_hz);
+        let server = self.server?;
+        let length = ticks(server.period_ns);
+        (length > 0).then(|| Periods { offset: ticks(server.offset_ns), length })
+    }
 }
 
 impl Layout {
@@ -44,7 +72,11 @@ impl Layout {
         let vm_count = system.header.vm_count as usize;
         let vcpu_count = system.header.vcpu_count as usize;
         let vms = system.vms.iter().take(vm_count).map(VmLayout::of).collect();
-        let name = |v: &abi::system::Vcpu| VcpuName { vm: v.vm.into(), index: v.index.into() };
+        let name = |v: &abi::system::Vcpu| VcpuName {
+            vm: v.vm.into(),
+            index: v.index.into(),
+            server: served(v),
+        };
         let vcpus = system.vcpus.iter().take(vcpu_count).map(name).collect();
         let (status_pa, pcpus) = (system.board.status_pa, system.board.pcpu_count as usize);
         Self { status_pa, pcpus, vms, vcpus }
@@ -59,9 +91,18 @@ impl Layout {
     /// How people call a vCPU: `linux.0`.
     #[must_use]
     pub fn vcpu_label(&self, vcpu: usize) -> String {
-        let VcpuName { vm, index } = self.vcpus[vcpu];
+        let VcpuName { vm, index, .. } = self.vcpus[vcpu];
         format!("{}.{index}", self.vms[vm].name)
     }
+}
+
+fn served(vcpu: &abi::system::Vcpu) -> Option<Served> {
+    (vcpu.server != server::NONE).then_some(Served {
+        budget_ns: vcpu.budget_ns,
+        overrun_ns: vcpu.overrun_ns,
+        period_ns: vcpu.period_ns,
+        offset_ns: vcpu.offset_ns,
+    })
 }
 
 impl VmLayout {

@@ -6,13 +6,17 @@ mod layout;
 mod reports;
 mod ring;
 mod status;
+mod supply;
+mod tasks;
 mod timeline;
 
 pub use distribution::Distribution;
-pub use layout::{Layout, VcpuName, VmLayout};
+pub use layout::{Layout, Served, VcpuName, VmLayout};
 pub use reports::Reports;
 pub use ring::RingFollower;
 pub use status::{Snapshot, VmSnapshot, vcpu_state_name, vm_state_name};
+pub use supply::{Periods, Supply};
+pub use tasks::{SeenTask, TaskReports};
 pub use timeline::{Span, Timeline};
 
 use crate::machine::Memory;
@@ -31,6 +35,9 @@ pub struct Observer {
     /// How it developed.
     pub timeline: Timeline,
     reports: Vec<Option<Reports>>,
+    tasks: Vec<Option<TaskReports>>,
+    /// By vCPU.
+    supplies: Vec<Supply>,
 }
 
 impl Observer {
@@ -38,8 +45,11 @@ impl Observer {
     #[must_use]
     pub fn new(layout: Layout) -> Self {
         let reports = layout.vms.iter().map(|vm| vm.report.map(Reports::new)).collect();
+        let tasks = layout.vms.iter().map(|vm| vm.report.map(TaskReports::new)).collect();
+        let supplies = vec![Supply::default(); layout.vcpus.len()];
         let (clock, timeline) = (Clock::default(), Timeline::default());
-        Self { layout, clock, start: Instant::now(), latest: None, timeline, reports }
+        let start = Instant::now();
+        Self { layout, clock, start, latest: None, timeline, reports, tasks, supplies }
     }
 
     /// Looks at a machine in real time. A report ring must be looked at before the guest has
@@ -69,6 +79,9 @@ impl Observer {
         for reports in self.reports.iter_mut().flatten() {
             reports.poll(memory)?;
         }
+        for tasks in self.tasks.iter_mut().flatten() {
+            tasks.poll(memory)?;
+        }
         if let Some(status) = status::read(memory, &self.layout)? {
             let raised = self.reports.iter().flatten().filter_map(Reports::last_raised);
             let timestamp = raised.fold(status::latest(&status), u64::max);
@@ -76,6 +89,12 @@ impl Observer {
             let counter = self.clock.now(timestamp, clock::ticks(elapsed, status.counter_hz));
             let snapshot = Snapshot::of(&status, counter, &self.layout, self.latest.as_ref());
             self.timeline.push(&snapshot);
+            let vcpus = self.layout.vcpus.iter().zip(&snapshot.vcpus).zip(&mut self.supplies);
+            for ((name, vcpu), supply) in vcpus {
+                if let Some(periods) = name.periods(snapshot.counter_hz) {
+                    supply.look(periods, snapshot.now, vcpu.run);
+                }
+            }
             self.latest = Some(snapshot);
         }
         Ok(())
@@ -91,6 +110,20 @@ impl Observer {
     #[must_use]
     pub fn bugs(&self) -> u64 {
         self.latest.as_ref().map_or(0, |now| now.bugs)
+    }
+
+    /// What VM `vm` reported of tasks, if it has a report area.
+    #[must_use]
+    pub fn tasks(&self, vm: usize) -> Option<&TaskReports> {
+        self.tasks.get(vm)?.as_ref()
+    }
+
+    /// Returns the most that a vCPU with a budget had in one period, as far as looks show it.
+    #[must_use]
+    pub fn most_in_a_period(&self, vcpu: usize) -> Option<Duration> {
+        let (supply, now) = (self.supplies.get(vcpu)?, self.latest.as_ref()?);
+        self.layout.vcpus[vcpu].server?;
+        Some(now.time(supply.most()))
     }
 
     /// What VM `vm` reported, if it has a report area.

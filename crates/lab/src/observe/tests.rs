@@ -18,7 +18,7 @@ fn memory() -> Memory {
 /// linux.0 on pCPU 0, linux.1 and rtos.0 on pCPU 1.
 fn layout() -> Layout {
     let vm = |name: &str, vcpus, report| VmLayout { name: name.into(), vcpus, report };
-    let vcpu = |vm, index| VcpuName { vm, index };
+    let vcpu = |vm, index| VcpuName { vm, index, server: None };
     Layout {
         status_pa: STATUS,
         pcpus: 2,

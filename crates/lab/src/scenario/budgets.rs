@@ -4,7 +4,8 @@
 //! as a period, a vCPU that always has work gets its budget, no more and no less.
 
 use super::LIMIT;
-use super::staged::description;
+use super::expect::Expect::{Endures, Passes};
+use super::staged::{Staged, description};
 use crate::figures;
 use crate::session::Moment;
 use crate::suite::{Bench, Scenario};
@@ -56,17 +57,21 @@ pub fn scenarios() -> impl Iterator<Item = Scenario> {
         ),
         scenario("budget-kept", "others have the core while a budget is kept", "", &kept),
         scenario("budget-idled", "no other has the core while a budget is idled away", "", &idled),
+        counted("supply.deferrable", DEFERRABLE, 10_000),
+        counted("supply.periodic", PERIODIC, 10_000),
+        counted("supply-1000000", DEFERRABLE, 1_000_000).on_request(),
     ]
     .into_iter()
 }
 
 /// What takes the place of the kind of server that is described.
 const PERIODIC: &str = "\"periodic\"";
+const DEFERRABLE: &str = "\"deferrable\"";
 
 /// The descriptions that they use.
 #[cfg(test)]
-pub fn descriptions() -> [&'static str; 4] {
-    ["budgets", "budget-alone", "budget-kept", "budget-idled"]
+pub fn descriptions() -> [&'static str; 5] {
+    ["budgets", "budget-alone", "budget-kept", "budget-idled", "supply"]
 }
 
 const fn supply(vm: &'static str, ns: RangeInclusive<u64>, interrupts: u64) -> Supply {
@@ -75,6 +80,20 @@ const fn supply(vm: &'static str, ns: RangeInclusive<u64>, interrupts: u64) -> S
 
 const fn about(ns: u64) -> RangeInclusive<u64> {
     ns - SWITCH_NS..=ns + SWITCH_NS
+}
+
+/// A vCPU that counts what it gets in so many periods of 100 us.
+fn counted(name: &'static str, server: &str, periods: u64) -> Scenario {
+    const ABOUT: &str = "a hostile guest counts its budget, no more and no less in every period";
+    let edits = [
+        ("probe.periods=10000".to_owned(), format!("probe.periods={periods}")),
+        (DEFERRABLE.to_owned(), server.to_owned()),
+    ];
+    let limit = LIMIT + Duration::from_micros(100 * periods);
+    let expect = &[("hostile", Passes), ("rest", Endures)];
+    let staged = Staged { limit, ..Staged::new("supply", ABOUT, expect) };
+    let run = move |bench: &Bench| staged.run(bench, &edits, |_| None);
+    Scenario::new(name, ABOUT, run).shipped()
 }
 
 fn scenario(
@@ -86,7 +105,7 @@ fn scenario(
     let supplies = supplies.to_vec();
     Scenario::new(name, about, move |bench: &Bench| {
         let file = name.split('.').next().unwrap_or(name);
-        let edit = (!server.is_empty()).then(|| ("\"deferrable\"".to_owned(), server.to_owned()));
+        let edit = (!server.is_empty()).then(|| (DEFERRABLE.to_owned(), server.to_owned()));
         let edits: Vec<_> = edit.into_iter().collect();
         let bundle = bench.pack(&bench.described(&description(file), &edits)?)?;
         let (mut looks, mut last) = (Vec::new(), 0);

@@ -2,7 +2,10 @@
 
 use super::expect::Expect::{Endures, Fails, Passes, Rhythm, Starts, Starves, Turns};
 use super::staged::Staged;
-use super::{budgets, console, damaged, gathered, limits, moved, reference, stock, typed};
+use super::{
+    budgets, console, damaged, gathered, limits, moved, reference, sharing, sharing_linux, stock,
+    traced, typed,
+};
 use crate::observe::Observer;
 use crate::suite::Scenario;
 use crate::{bench, demo};
@@ -17,7 +20,16 @@ pub fn all() -> Vec<Scenario> {
         reference::scenario(4, "the probe's tests hold on four cores without a hypervisor"),
     ];
     let staged = STAGED.iter().map(|&staged| Scenario::from(staged));
-    let others = [damaged::scenario(), typed::scenario(), limits::hung(), limits::stalled()];
+    let others = [
+        damaged::scenario(),
+        typed::scenario(),
+        limits::hung(),
+        limits::stalled(),
+        sharing::scenario(),
+        sharing_linux::scenario(),
+        sharing_linux::without(),
+        traced::scenario(),
+    ];
     let policies = moved::scenarios().chain(gathered::scenarios()).chain(stock::scenarios());
     let policies = budgets::scenarios().chain(policies);
     let others = others.into_iter().chain(console::scenarios());
@@ -27,6 +39,7 @@ pub fn all() -> Vec<Scenario> {
         bench::lhp::scenario(),
         demo::scenario(),
     ];
+    let experiments = experiments.into_iter().chain(bench::promises::scenarios());
     let scenarios = reference.into_iter().chain(others).chain(staged).chain(policies);
     scenarios.chain(experiments).collect()
 }
@@ -48,6 +61,11 @@ const STAGED: &[Staged] = &[
         "isolated",
         "every forbidden address faults, from two VMs at once",
         &[("one", Passes), ("two", Passes)],
+    ),
+    Staged::new(
+        "shared",
+        "two VMs see what each writes into shared memory, and a third one reaches none of it",
+        &[("writer", Passes), ("reader", Passes), ("other", Passes)],
     ),
     Staged::new(
         "passed-through",
@@ -141,9 +159,9 @@ const STAGED: &[Staged] = &[
         &[("probe", Passes), ("busy", Endures), ("dies", Starts(4))],
     ),
     Staged::new(
-        "mutex-grant",
-        "a mutex that is given back on one core is soon had on another",
-        &[("probe", Passes), ("rest", Endures)],
+        "tasks",
+        "tasks that are declared run by their priorities, within their bounds",
+        &[("one", Passes), ("two", Passes)],
     )
     .shipped(),
     Staged::new(
@@ -273,7 +291,8 @@ mod tests {
                 .map(|entry| entry.unwrap().file_name().into_string().unwrap())
                 .filter(|name| name.ends_with(".toml"))
                 .collect();
-        let staged = STAGED.iter().map(|staged| staged.name).chain([typed::NAME, stock::NAME]);
+        let staged =
+            STAGED.iter().map(|staged| staged.name).chain([typed::NAME, stock::NAME, traced::NAME]);
         let names = staged
             .chain(moved::descriptions())
             .chain(gathered::descriptions())

@@ -9,7 +9,9 @@ use crate::guests::Transcript;
 use crate::interrupt::Interrupt;
 use crate::machine::{HostUse, Machine, MachineConfig, Time};
 use crate::observe::{Layout, Observer};
+use crate::promises::Promises;
 use crate::qemu::Qemu;
+use crate::trace::Sources;
 use crate::view::{Silent, View};
 use miette::Result;
 use std::path::{Path, PathBuf};
@@ -34,10 +36,13 @@ pub struct Session<'a> {
     consoles: ConsoleConfig,
     /// Where in the machine's memory there is something to see.
     pub layout: Layout,
+    /// What is to be recorded of it; none if its description asks for no trace.
+    sources: Option<Sources>,
     directory: PathBuf,
     limit: Option<Duration>,
     period: Duration,
     patience: Duration,
+    promises: Promises,
     view: Box<dyn View + 'a>,
     interrupt: Interrupt,
     connections: Connections,
@@ -60,6 +65,8 @@ pub struct Moment<'a> {
 pub struct Run {
     /// What was seen in the machine's memory.
     pub observer: Observer,
+    /// What was computed for the tasks of its guests.
+    pub promises: Promises,
     /// What the guests have said.
     pub said: Transcript,
     /// Every line of every console.
@@ -99,7 +106,9 @@ impl<'a> Session<'a> {
         let layout = bundle.layout();
         let names = layout.vms.iter().map(|vm| vm.name.as_str());
         let consoles = ConsoleConfig::hypervisor(names, Some(directory.into()));
-        Self::new(bundle.machine_in(time), layout, consoles, qemu, directory)
+        let session = Self::new(bundle.machine_in(time), layout, consoles, qemu, directory);
+        let promises = bundle.promises.clone();
+        Self { sources: Sources::of(bundle), promises, ..session }
     }
 
     /// Prepares a run of `config`, which boots the single guest `name` without a hypervisor.
@@ -121,10 +130,12 @@ impl<'a> Session<'a> {
             config,
             consoles,
             layout,
+            sources: None,
             directory: directory.into(),
             limit: None,
             period: PERIOD,
             patience: PATIENCE,
+            promises: Promises::default(),
             view: Box::new(Silent),
             interrupt: Interrupt::never(),
             connections: Connections::default(),

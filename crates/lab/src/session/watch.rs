@@ -7,6 +7,7 @@ use crate::guests::Transcript;
 use crate::interrupt::Interrupt;
 use crate::machine::{HostUse, Machine, Time};
 use crate::observe::Observer;
+use crate::trace::Recorder;
 use crate::view::{Scene, Tail};
 use miette::{Result, miette};
 use std::time::{Duration, Instant};
@@ -28,6 +29,7 @@ pub(super) struct Watch<'a> {
     session: Session<'a>,
     machine: Machine,
     observer: Observer,
+    recorder: Option<Recorder>,
     said: Transcript,
     connected: Connected,
     /// A user at a console has asked for the end.
@@ -52,6 +54,8 @@ impl<'a> Watch<'a> {
         let connections = std::mem::take(&mut session.connections);
         let consoles = session.consoles.clone().with_taps(connections.taps());
         let observer = Observer::new(session.layout.clone());
+        let record = |sources| Recorder::create(sources, &session.directory);
+        let recorder = session.sources.as_ref().map(record).transpose()?;
         let start = Instant::now();
         let machine = Machine::start(session.qemu, &session.config, &consoles)?;
         let (quit, is_typed_to) = (connections.quit(), !connections.is_empty());
@@ -67,6 +71,7 @@ impl<'a> Watch<'a> {
             session,
             machine,
             observer,
+            recorder,
             connected,
             quit,
             is_typed_to,
@@ -100,13 +105,15 @@ impl<'a> Watch<'a> {
                 self.observer.poll_held(&self.machine.memory, time)?;
             }
         }
+        self.record()?;
+        self.recorder.take().map(Recorder::finish).transpose()?;
         self.judge(Duration::ZERO, &mut until);
         // The terminal is as it was before anything else is said.
         drop(self.connected);
         let lines = self.machine.consoles.follow(&mut Cursor::default(), Duration::ZERO);
         let Self { observer, said, host, session, .. } = self;
-        let directory = session.directory;
-        Ok(Run { observer, said, lines, end, elapsed, host, instrument, directory })
+        let Session { directory, promises, .. } = session;
+        Ok(Run { observer, promises, said, lines, end, elapsed, host, instrument, directory })
     }
 
     /// Watches a machine in real time.
@@ -115,6 +122,7 @@ impl<'a> Watch<'a> {
             let is_due = self.is_due();
             if is_due {
                 self.observer.poll(&self.machine.memory)?;
+                self.record()?;
                 self.show();
             }
             let left = self.next_look.saturating_duration_since(Instant::now());
@@ -141,6 +149,7 @@ impl<'a> Watch<'a> {
                 (self.virtual_time, self.is_at_rest) = (Some(now), held.at_rest);
                 self.held = Instant::now();
                 self.observer.poll_held(&self.machine.memory, now)?;
+                self.record()?;
                 if self.judge(Duration::ZERO, until) {
                     return Ok(End::Reached);
                 }
@@ -159,6 +168,12 @@ impl<'a> Watch<'a> {
                 return Ok(end);
             }
         }
+    }
+
+    /// Records what is new, if there is a trace.
+    fn record(&mut self) -> Result<()> {
+        let Some(recorder) = &mut self.recorder else { return Ok(()) };
+        recorder.poll(&self.machine.memory, self.observer.latest())
     }
 
     /// Returns true if it is time for a look, which then comes [`LOOK`] later again.

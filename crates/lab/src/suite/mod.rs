@@ -16,7 +16,8 @@ pub use lint::{LINTS, Lint, Toolchain};
 pub use repeat::Repeat;
 pub use runner::{Call, run_scenarios, side_by_side};
 
-use crate::bundle::Bundle;
+use crate::bundle::{Builds, Bundle};
+use crate::figures::promises;
 use crate::interrupt::Interrupt;
 use crate::machine::{Time, VirtualTime};
 use crate::qemu::Qemu;
@@ -39,8 +40,8 @@ pub struct Bench {
     pub root: PathBuf,
     /// Where this scenario's logs and images go; it exists and is empty.
     pub directory: PathBuf,
-    /// The hypervisor's ELF file: what a run packs.
-    pub hypervisor: &'static [u8],
+    /// The hypervisor's ELF files: what a run packs.
+    pub hypervisor: Builds,
     /// The instrument of virtual time.
     pub instrument: Instrument,
     /// The QEMU to run on.
@@ -87,7 +88,7 @@ impl Bench {
     /// # Errors
     /// When it cannot be packed or written.
     pub fn pack(&self, system: &Checked) -> Result<Bundle> {
-        Bundle::pack(system, self.hypervisor, &self.image())
+        Bundle::pack(system, &self.hypervisor, &self.image())
     }
 
     /// Returns virtual time, counted into a file in the directory.
@@ -120,8 +121,9 @@ impl Bench {
             let found = real(faults.len() as u64);
             outcome.check(Check::new("faults of the hypervisor", found, "", Goal::Exactly(0.0)));
         }
+        let broken = promises::check(&mut outcome, run);
         self.keep(&outcome)?;
-        let objections = [objections, &faults].concat();
+        let objections = [objections, &faults, &broken].concat();
         if objections.is_empty() {
             return std::fs::remove_file(self.image()).into_diagnostic();
         }

@@ -88,6 +88,7 @@ fn compare(place: &str, one: &Value, other: &Value, found: &mut Vec<String>) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::bundle::Builds;
     use crate::interrupt::Interrupt;
     use crate::qemu::Qemu;
     use crate::results::Outcome;
@@ -111,7 +112,7 @@ mod tests {
         let bench = Bench {
             root: directory.path().into(),
             directory: directory.path().into(),
-            hypervisor: b"",
+            hypervisor: Builds { silent: b"", tracing: b"" },
             instrument: Instrument::unpack(b"", directory.path()).unwrap(),
             qemu: Qemu::find().unwrap(),
             interrupt: Interrupt::never(),

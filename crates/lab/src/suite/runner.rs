@@ -5,6 +5,7 @@
 
 use super::share;
 use super::{Bench, Body, Build, Repeat, Scenario, Tally};
+use crate::bundle::Builds;
 use crate::progress::Progress;
 use miette::miette;
 use std::fs;
@@ -38,8 +39,8 @@ pub struct Call<'a> {
     pub at_once: usize,
     /// How often each.
     pub repeat: Repeat,
-    /// The ELF file of the hypervisor's checked build, which takes the place of
-    /// [`Bench::hypervisor`] in scenarios that want it.
+    /// The ELF file of the hypervisor's checked build, which records where it is asked to. It takes
+    /// the place of [`Bench::hypervisor`] in scenarios that want it.
     pub checked: &'static [u8],
 }
 
@@ -105,7 +106,7 @@ fn report(
 
 fn run_one(scenario: &Scenario, call: Call<'_>, bench: &Bench) -> miette::Result<()> {
     let hypervisor = match scenario.build {
-        Build::Checked => call.checked,
+        Build::Checked => Builds { silent: call.checked, tracing: call.checked },
         Build::Shipped => bench.hypervisor,
     };
     let directory = bench.directory.join(&scenario.name);
@@ -157,7 +158,7 @@ mod tests {
         Bench {
             root: directory.into(),
             directory: directory.into(),
-            hypervisor: b"ships",
+            hypervisor: Builds { silent: b"ships", tracing: b"traces" },
             instrument: Instrument::unpack(b"", directory).unwrap(),
             qemu: Qemu::find().unwrap(),
             interrupt: Interrupt::never(),
@@ -173,14 +174,15 @@ mod tests {
             Scenario::new("a-good", "", |bench: &Bench| {
                 assert!(bench.directory.ends_with("a-good"));
                 assert_eq!(fs::read_dir(&bench.directory).unwrap().count(), 0, "it is fresh");
-                assert_eq!(bench.hypervisor, b"checks");
+                let checks = Builds { silent: b"checks", tracing: b"checks" };
+                assert_eq!(bench.hypervisor, checks);
                 fs::write(bench.directory.join("log"), "x").unwrap();
                 Ok(())
             }),
             Scenario::new("b-bad", "", |_: &Bench| Err(miette!("too late by 3 ticks"))),
             Scenario::new("b-worse", "", |_: &Bench| panic!("at the disco")),
             Scenario::new("good-and-long", "", |bench: &Bench| {
-                assert_eq!(bench.hypervisor, b"ships");
+                assert_eq!(bench.hypervisor.silent, b"ships");
                 Ok(())
             })
             .shipped()

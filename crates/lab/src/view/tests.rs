@@ -36,7 +36,7 @@ fn observer() -> Observer {
     memory.write_bytes(REPORT, header.as_bytes()).unwrap();
     memory.write_bytes(REPORT + 64, sample.as_bytes()).unwrap();
     let vm = VmLayout { name: "rtos".into(), vcpus: 0..1, report: Some((REPORT, 4096)) };
-    let vcpus = vec![VcpuName { vm: 0, index: 0 }];
+    let vcpus = vec![VcpuName { vm: 0, index: 0, server: None }];
     let layout = Layout { status_pa: BASE, pcpus: 1, vms: vec![vm], vcpus };
     let mut observer = Observer::new(layout);
     observer.poll_held(&memory, Duration::ZERO).unwrap();

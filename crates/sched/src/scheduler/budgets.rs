@@ -67,8 +67,8 @@ impl Scheduler {
     }
 
     /// Begins a new period of the vCPU that runs, if that is all that has to be done: no other
-    /// one waits for a budget or for its turn, and its quantum lasts. Returns until when the latest decision stands
-    /// then.
+    /// one waits for a budget or for its turn, and its quantum lasts. Returns until when the
+    /// latest decision stands then.
     #[inline(always)]
     pub fn renew(&mut self, now: Instant) -> Option<Instant> {
         let lane = &self.extras.lane;

@@ -65,7 +65,7 @@ fn guest_side(vm: &DraftVm, machine: Option<&Machine>, problems: &mut Problems) 
     let platform = OCCUPIED.iter().map(|&(base, size)| Region::new(base, size));
     if let Some(taken) = platform.into_iter().find(|taken| taken.overlaps(ram)) {
         let message =
-            format!("guest memory covers the virtual platform's devices at {:#x}", taken.start);
+            format!("guest memory covers what the virtual platform has at {:#x}", taken.start);
         problems
             .add(Code::MemoryOverlap, vm.memory_span(), message)
             .hint("memory usually begins at 0x4000_0000; leave `address` out");
@@ -97,7 +97,7 @@ fn report(at: &At<u64>, problems: &mut Problems) {
 }
 
 /// RAM that guests may have.
-fn available(machine: &Machine) -> Region {
+pub(super) fn available(machine: &Machine) -> Region {
     let start = machine.board.hypervisor_pa + HYPERVISOR_SIZE;
     Region::new(start, machine.board.ram_pa + machine.memory - start)
 }

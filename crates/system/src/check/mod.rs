@@ -3,6 +3,7 @@
 
 mod board;
 mod consolidation;
+mod declared;
 mod devices;
 mod images;
 mod interrupts;
@@ -11,16 +12,19 @@ mod migration;
 mod names;
 mod outranked;
 mod servers;
+mod shared;
 mod siblings;
 mod timer_advance;
 mod timing;
+mod trace;
 mod vcpus;
 
 use crate::code::Code;
 use crate::draft::{At, Draft, DraftVm, flag};
-use crate::model::{Consolidation, Machine, PassedInterrupt, Vcpu, Vm, VmSpans};
+use crate::model::{Consolidation, Machine, PassedInterrupt, Protocol, Vcpu, Vm, VmSpans};
 use crate::problem::Problems;
 use crate::time;
+pub(crate) use declared::own_name;
 use images::Images;
 use std::ops::RangeInclusive;
 use std::path::Path;
@@ -32,7 +36,10 @@ pub(crate) struct Sound {
     pub(crate) off_when_done: bool,
     pub(crate) vms: Vec<Vm>,
     pub(crate) timing: Option<analysis::model::System>,
+    pub(crate) protocol: Protocol,
     pub(crate) consolidation: Consolidation,
+    /// Bytes of each pCPU's ring, 0 without a trace.
+    pub(crate) trace: u32,
 }
 
 /// Checks a draft whose files lie relative to `directory`; `None` when an
@@ -42,6 +49,7 @@ pub(crate) fn check(draft: &Draft, directory: &Path, problems: &mut Problems) ->
     names::check(&draft.vms, problems);
     vcpus::check(&draft.vms, machine.as_ref(), problems);
     memory::check(&draft.vms, machine.as_ref(), problems);
+    shared::check(draft, problems);
     if let Some(machine) = &machine {
         devices::check(&draft.vms, machine.board, problems);
         interrupts::check(&draft.vms, machine.board, problems);
@@ -49,6 +57,7 @@ pub(crate) fn check(draft: &Draft, directory: &Path, problems: &mut Problems) ->
     migration::check(&draft.vms, problems);
     timer_advance::check(&draft.vms, problems);
     consolidation::check(draft, problems);
+    trace::check(draft, machine.as_ref(), problems);
     let board = machine.as_ref().map(|machine| machine.board);
     let timing = timing::check(draft, board, problems);
     let images = images::check(&draft.vms, directory, problems);
@@ -57,7 +66,7 @@ pub(crate) fn check(draft: &Draft, directory: &Path, problems: &mut Problems) ->
     }
     let machine = machine?;
     let vms = draft.vms.iter().zip(images);
-    let vms = vms.map(|(vm, images)| sound_vm(vm, images?, &machine));
+    let vms = vms.map(|(vm, images)| sound_vm(vm, images?, draft, &machine));
     let mut vms = vms.collect::<Option<Vec<_>>>()?;
     migration::assign(&mut vms, machine.pcpus, problems);
     migration::stranded(&draft.vms, &vms, problems);
@@ -67,6 +76,7 @@ pub(crate) fn check(draft: &Draft, directory: &Path, problems: &mut Problems) ->
     timer_advance::assign(&mut vms, &draft.vms);
     servers::assign(&mut vms, &draft.vms);
     if let Some(timing) = &timing {
+        declared::assign(&mut vms, timing);
         servers::allow_overruns(&mut vms, &draft.vms, machine.board, timing, problems);
     }
     let targets = consolidation::targets(&vms, machine.pcpus, problems);
@@ -83,6 +93,8 @@ pub(crate) fn check(draft: &Draft, directory: &Path, problems: &mut Problems) ->
         off_when_done: flag(&draft.off_when_done, true),
         vms,
         timing,
+        protocol: timing::protocol(draft),
+        trace: trace::size(draft),
         consolidation: Consolidation { targets, window_ns: consolidation::window_ns(draft) },
     })
 }
@@ -101,7 +113,7 @@ fn time_in(
     }
 }
 
-fn sound_vm(draft: &DraftVm, images: Images, machine: &Machine) -> Option<Vm> {
+fn sound_vm(draft: &DraftVm, images: Images, system: &Draft, machine: &Machine) -> Option<Vm> {
     let spans = VmSpans {
         memory: draft.memory_span(),
         kernel: draft.kernel.as_ref()?.span(),
@@ -122,9 +134,12 @@ fn sound_vm(draft: &DraftVm, images: Images, machine: &Machine) -> Option<Vm> {
         ram_ipa: draft.ram_ipa(),
         identity: draft.is_identity(),
         vcpus: draft.vcpus.iter().map(vcpus::sound).collect::<Option<Vec<Vcpu>>>()?,
+        tasks: Vec::new(),
         console: draft.has_console(),
         realtime: draft.is_realtime(),
         report: draft.report.as_ref().map_or(0, |at| *at.get_ref()),
+        shared_memory: shared::of(draft, &system.shared_memory)?,
+        has_mutexes: draft.has_global_sections(),
         restart_on_fault: flag(&draft.restart_on_fault, false),
         seed: draft.seed.as_ref().map(|at| *at.get_ref()),
         migration_policy: draft.migration_policy(),

@@ -6,7 +6,7 @@ use crate::problem::Problems;
 use abi::MAX_VMS;
 
 /// Longest name: the tables keep 16 bytes and want a zero behind.
-const MAX_NAME: usize = 15;
+pub(super) const MAX_NAME: usize = 15;
 /// Stands for the hypervisor's own console wherever VMs have theirs.
 const HYPERVISOR: &str = "hypervisor";
 /// Longest command line: Linux's COMMAND_LINE_SIZE on arm64, with its zero.
@@ -37,10 +37,15 @@ pub(super) fn check(vms: &[DraftVm], problems: &mut Problems) {
     }
 }
 
+/// Whether it is a name for a VM, or for what VMs share.
+pub(super) fn is_plain(name: &str) -> bool {
+    let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+    name.chars().all(plain) && (1..=MAX_NAME).contains(&name.len())
+}
+
 fn name(at: &At<String>, problems: &mut Problems) {
     let name = at.get_ref();
-    let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
-    if !name.chars().all(plain) || name.is_empty() || name.len() > MAX_NAME {
+    if !is_plain(name) {
         problems
             .add(Code::VmName, at.span(), format!("`{name}` is no name for a VM"))
             .hint(format!("1 to {MAX_NAME} of a-z, 0-9 and `-`"));

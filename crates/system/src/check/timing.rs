@@ -5,6 +5,7 @@ use super::servers::{self, Candidate, candidates};
 use crate::board::Board;
 use crate::code::Code;
 use crate::draft::{At, Draft, DraftServer, DraftTask, flag};
+use crate::model::Protocol;
 use crate::problem::{Problems, Span};
 use abi::system::{MAX_CLAIMANTS, MAX_MUTEXES};
 use analysis::model::{Problem, Section, Segment, Service, System, Task, Vcpu, Vcpus};
@@ -30,18 +31,37 @@ pub(super) fn check(
         return None;
     }
     mutexes(&system, &spans, problems);
+    baseline(draft, &served, problems);
     Some(system)
+}
+
+/// Returns how tasks share global resources.
+pub(super) fn protocol(draft: &Draft) -> Protocol {
+    draft.protocol.as_ref().map_or(Protocol::Vmpcp, |at| *at.get_ref())
+}
+
+/// MPCP promises nothing, and lets no server overrun.
+fn baseline(draft: &Draft, served: &[&Candidate<'_>], problems: &mut Problems) {
+    let Some(at) = draft.protocol.as_ref().filter(|at| *at.get_ref() == Protocol::Mpcp) else {
+        return;
+    };
+    problems
+        .add(Code::NoBounds, at.span(), "no bounds are known for MPCP: no deadline is computed")
+        .hint("it is there to be compared with; leave `protocol` out for vMPCP");
+    let servers = served.iter().filter_map(|one| one.vcpu.server.as_ref());
+    for overrun in servers.filter_map(|server| server.overrun.as_ref()).filter(|at| *at.get_ref()) {
+        problems
+            .add(Code::Timing, overrun.span(), "under MPCP no server overruns")
+            .hint("leave `overrun` out, or `protocol`");
+    }
 }
 
 /// EL2's tables have room for so many mutexes, and so many tasks of each.
 fn mutexes(system: &System, spans: &Spans, problems: &mut Problems) {
-    let holds = |task: &Task, resource| {
-        task.segments.iter().any(|segment| segment.section == Section::Global(resource))
-    };
     let mut count = 0;
     for (resource, name) in system.resources.iter().enumerate() {
         let mut claimants =
-            (0..system.tasks.len()).filter(|&task| holds(&system.tasks[task], resource));
+            (0..system.tasks.len()).filter(|&task| system.tasks[task].uses(resource));
         let Some(first) = claimants.next() else { continue };
         count += 1;
         if count == MAX_MUTEXES + 1 {

@@ -6,12 +6,14 @@ mod parse;
 mod reader;
 mod renamed;
 pub(crate) mod server;
+mod shared;
 mod tasks;
 mod values;
 
 pub(crate) use parse::parse;
 
 use crate::board::Trigger;
+use crate::model::Protocol;
 use crate::problem::Span;
 use analysis::model::ServerKind;
 use sched::policy::MigrationPolicy;
@@ -26,7 +28,19 @@ pub(crate) struct Draft {
     pub(crate) priority_separation: Option<At<bool>>,
     pub(crate) off_when_done: Option<At<bool>>,
     pub(crate) consolidation_window: Option<At<u64>>,
+    pub(crate) protocol: Option<At<Protocol>>,
+    pub(crate) shared_memory: Vec<DraftSharedMemory>,
+    pub(crate) trace: Option<At<u64>>,
     pub(crate) vms: Vec<DraftVm>,
+}
+
+/// Memory that VMs may share.
+#[derive(Debug)]
+pub(crate) struct DraftSharedMemory {
+    /// The `[[shared_memory]]` line.
+    pub(crate) span: Span,
+    pub(crate) name: Option<At<String>>,
+    pub(crate) size: Option<At<u64>>,
 }
 
 #[derive(Debug, Default)]
@@ -50,6 +64,7 @@ pub(crate) struct DraftVm {
     pub(crate) console: Option<At<bool>>,
     pub(crate) realtime: Option<At<bool>>,
     pub(crate) report: Option<At<u64>>,
+    pub(crate) shared_memory: Vec<DraftShare>,
     pub(crate) restart_on_fault: Option<At<bool>>,
     pub(crate) seed: Option<At<u64>>,
     pub(crate) migration_policy: Option<At<MigrationPolicy>>,
@@ -73,6 +88,20 @@ pub(crate) struct DraftMemory {
     pub(crate) size: Option<At<u64>>,
     pub(crate) address: Option<At<u64>>,
     pub(crate) identity: Option<At<bool>>,
+}
+
+/// Shared memory that a VM has.
+#[derive(Debug)]
+pub(crate) struct DraftShare {
+    pub(crate) name: At<String>,
+    pub(crate) access: Access,
+}
+
+/// What a VM may do with shared memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Access {
+    ReadWrite,
+    ReadOnly,
 }
 
 #[derive(Debug)]
@@ -158,6 +187,12 @@ impl DraftVm {
 
     pub(crate) fn is_identity(&self) -> bool {
         flag(&self.memory.identity, false)
+    }
+
+    /// Whether its tasks share resources that mutexes of the hypervisor protect.
+    pub(crate) fn has_global_sections(&self) -> bool {
+        let tasks = self.vcpus.iter().flat_map(|vcpu| &vcpu.tasks);
+        tasks.flat_map(|task| &task.segments).any(|segment| segment.gcs.is_some())
     }
 
     /// Where its memory begins for the guest, unless the layout decides.

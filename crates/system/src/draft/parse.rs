@@ -2,8 +2,9 @@
 
 use super::reader::Reader;
 use super::server::server;
+use super::shared::{SHARED_MEMORY, SHARES, share, shared_memory};
 use super::tasks::{task, time};
-use super::values::{Bytes, Priority, Read, Wanted, expect};
+use super::values::{Priority, Read, Wanted, bytes, expect};
 use super::{At, Draft, DraftBoard, DraftInterrupt, DraftMemory, DraftVcpu, DraftVm};
 use crate::board::Trigger;
 use crate::code::Code;
@@ -65,6 +66,8 @@ fn draft(root: &DeTable<'_>, span: Span, problems: &mut Problems) -> Draft {
     if let Some(value) = reader.get("hypervisor") {
         hypervisor(value, &mut draft, problems);
     }
+    draft.shared_memory =
+        list(reader.get("shared_memory"), &SHARED_MEMORY, problems, shared_memory);
     let vms = reader.get("vm");
     draft.vms = list(vms, &VMS, problems, vm);
     if vms.is_none()
@@ -94,10 +97,6 @@ pub(super) fn priority(at: Option<At<Priority>>) -> Option<At<u64>> {
     at.map(|at| At::new(at.span(), at.get_ref().0))
 }
 
-fn bytes(at: Option<At<Bytes>>) -> Option<At<u64>> {
-    at.map(|at| At::new(at.span(), at.get_ref().0))
-}
-
 fn board(value: &At<DeValue<'_>>, problems: &mut Problems) -> Option<DraftBoard> {
     let mut reader = Reader::open(value, "`board`", problems)?;
     let board = DraftBoard {
@@ -114,6 +113,8 @@ fn hypervisor(value: &At<DeValue<'_>>, draft: &mut Draft, problems: &mut Problem
     draft.priority_separation = reader.optional("priority_separation", problems);
     draft.off_when_done = reader.optional("off_when_done", problems);
     draft.consolidation_window = time(reader.optional("consolidation_window", problems));
+    draft.protocol = reader.optional("protocol", problems);
+    draft.trace = bytes(reader.optional("trace", problems));
     reader.finish(problems);
 }
 
@@ -132,6 +133,7 @@ fn vm(value: &At<DeValue<'_>>, problems: &mut Problems) -> Option<DraftVm> {
         console: r.optional("console", problems),
         realtime: r.optional("realtime", problems),
         report: bytes(r.optional("report", problems)),
+        shared_memory: list(r.get("shared_memory"), &SHARES, problems, share),
         restart_on_fault: r.optional("restart_on_fault", problems),
         seed: r.optional("seed", problems),
         migration_policy: r.optional("migration_policy", problems),

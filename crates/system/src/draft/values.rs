@@ -1,8 +1,9 @@
 //! What the values of a description may be.
 
-use super::{At, Format};
+use super::{Access, At, Format};
 use crate::board::Trigger;
 use crate::code::Code;
+use crate::model::Protocol;
 use crate::nearest::did_you_mean;
 use crate::problem::Problems;
 use crate::size;
@@ -116,6 +117,11 @@ impl Read for Bytes {
     }
 }
 
+/// The number of bytes without its type.
+pub(super) fn bytes(at: Option<At<Bytes>>) -> Option<At<u64>> {
+    at.map(|at| At::new(at.span(), at.get_ref().0))
+}
+
 /// A length of time, nanoseconds: a string with a unit.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Nanoseconds(pub(crate) u64);
@@ -152,6 +158,20 @@ impl Read for Format {
 impl Read for Trigger {
     fn read(value: &At<DeValue<'_>>, problems: &mut Problems) -> Option<Self> {
         one_of("trigger", &[("level", Self::Level), ("edge", Self::Edge)], value, problems)
+    }
+}
+
+impl Read for Protocol {
+    fn read(value: &At<DeValue<'_>>, problems: &mut Problems) -> Option<Self> {
+        let protocols = [("vmpcp", Self::Vmpcp), ("mpcp", Self::Mpcp)];
+        one_of("protocol", &protocols, value, problems)
+    }
+}
+
+impl Read for Access {
+    fn read(value: &At<DeValue<'_>>, problems: &mut Problems) -> Option<Self> {
+        let kinds = [("read-write", Self::ReadWrite), ("read-only", Self::ReadOnly)];
+        one_of("access", &kinds, value, problems)
     }
 }
 

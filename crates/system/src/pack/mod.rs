@@ -15,7 +15,7 @@ use crate::temporary::without_name;
 use abi::system::{Region, System};
 use container::{Chunk, Container, Part};
 use hypervisor::Hypervisor;
-use object::elf::{PF_R, ProgramFlags};
+use object::elf::{PF_R, PF_W, ProgramFlags};
 use std::io::{self, Write};
 use std::path::Path;
 use zerocopy::IntoBytes;
@@ -29,6 +29,8 @@ pub struct Packed {
     hypervisor: Hypervisor,
     /// Contents of the bundle behind the tables, in ascending order.
     pieces: Vec<(u64, Piece)>,
+    /// Memory that VMs share, in ascending order.
+    shared: Vec<Region>,
 }
 
 /// Packs a system with the hypervisor given as an ELF file.
@@ -47,7 +49,10 @@ pub fn pack(checked: &Checked, hypervisor_elf: &[u8]) -> Result<Packed, PackErro
         page_tables.chain(plan.stage2.iter().flatten().map(|(pa, tables)| (*pa, tables)));
     let page_tables = page_tables.map(|(pa, tables)| (pa, Piece::own(tables.as_bytes().to_vec())));
     let pieces: Vec<_> = page_tables.chain(plan.pieces.iter().cloned()).collect();
-    let mut packed = Packed { tables: tables::tables(checked), hypervisor, pieces };
+    let shared = plan.layout.shared.iter().copied().filter(|region| region.size > 0);
+    let mut shared: Vec<_> = shared.collect();
+    shared.sort_by_key(|region| region.start);
+    let mut packed = Packed { tables: tables::tables(checked), hypervisor, pieces, shared };
     let (mut crc, mut chunks) = (crc32fast::Hasher::new(), packed.bundle().into_iter());
     chunks.next(); // The tables themselves.
     chunks.for_each(|chunk| chunk.feed(&mut |bytes| crc.update(bytes)));
@@ -124,6 +129,10 @@ impl Packed {
         }
         let flags = ProgramFlags(PF_R.0);
         parts.push(Part { region: self.tables.header.bundle(), flags, chunks: self.bundle() });
+        // No byte of the file: what loads it clears them, once.
+        let flags = ProgramFlags(PF_R.0 | PF_W.0);
+        let cleared = |&region: &Region| Part { region, flags, chunks: Vec::new() };
+        parts.extend(self.shared.iter().map(cleared));
         Container { entry: self.hypervisor.entry, parts }
     }
 

@@ -81,7 +81,7 @@ pub(super) fn tables(checked: &Checked) -> Box<System> {
         spi_count: spis as u32,
         consolidation_window_ns: checked.consolidation.window_ns,
         mutex_count: 0,
-        reserved: 0,
+        trace_size: checked.trace,
     };
     sections::write(&mut tables, checked);
     tables

@@ -30,9 +30,9 @@ const EXECUTE_AT_EL1: u64 = 0b11 << 53;
 pub(crate) enum Kind {
     /// Guest memory, of which that view lets something be executed.
     Ram(View),
-    /// Memory that holds data only: the report area.
+    /// Memory that holds data only: the report area, shared memory.
     Data,
-    /// Memory the guest may only read: stolen time.
+    /// Memory the guest may only read: stolen time, shared memory.
     ReadOnly,
     /// A passed-through device.
     Device,
@@ -60,6 +60,6 @@ impl Kind {
 /// Lets the guest reach `size` bytes of `output` at `ipa`.
 pub(crate) fn map(tables: &mut Tables, ipa: u64, output: Region, kind: Kind) {
     let input = Region::new(ipa, output.size);
-    let blocks = matches!(kind, Kind::Ram(_) | Kind::Data);
+    let blocks = kind != Kind::Device;
     tables.map(Mapping { input, output: output.start, attributes: kind.attributes(), blocks });
 }

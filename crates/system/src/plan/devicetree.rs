@@ -1,11 +1,13 @@
 //! The device tree each guest finds: the virtual platform
 //! ([`abi::platform`]), its memory, and what was passed through to it.
 
+mod tasks;
+
 use crate::board::{Device, Property, Trigger};
-use crate::model::Vm;
+use crate::model::{SharedMemory, Vm};
 use abi::platform::{
     GICD_BASE, GICD_SIZE, GICR_BASE, GICR_STRIDE, REPORT_BASE, SPI_FIRST, UART_BASE, UART_CLOCK_HZ,
-    UART_INTID, UART_SIZE,
+    UART_INTID, UART_SIZE, ppi::GRANT,
 };
 use abi::system::Region;
 use chacha20::ChaCha20Rng;
@@ -17,6 +19,8 @@ const CLOCK: u32 = 2;
 /// First cell of an interrupt: shared, or one core's own.
 const SPI: u32 = 0;
 const PPI: u32 = 1;
+/// First INTID of the interrupts of one core.
+const PPI_FIRST: u32 = 16;
 /// Third cell of an interrupt.
 const EDGE_RISING: u32 = 1;
 const LEVEL_HIGH: u32 = 4;
@@ -51,7 +55,8 @@ fn write(vm: &Vm, ram: Region, initramfs: Option<Region>) -> Result<Vec<u8>, Err
             console(fdt)?;
         }
         vm.devices.iter().try_for_each(|device| passed_through(fdt, device))?;
-        cassata(fdt, vm)
+        cassata(fdt, vm)?;
+        tasks::write(fdt, &vm.tasks)
     })?;
     fdt.finish()
 }
@@ -203,17 +208,32 @@ fn passed_through(fdt: &mut FdtWriter, device: &Device) -> Written {
     })
 }
 
-/// What Cassata adds: its calls, and the report area.
+/// What Cassata adds: its calls, the report area, and memory that VMs share.
 fn cassata(fdt: &mut FdtWriter, vm: &Vm) -> Written {
     node(fdt, "cassata", |fdt| {
-        fdt.property_string("compatible", "cassata,service-1.0")?;
-        fdt.property_string("method", "hvc")
+        strings(fdt, "compatible", &["cassata,service-1.1", "cassata,service-1.0"])?;
+        fdt.property_string("method", "hvc")?;
+        if vm.has_mutexes {
+            // EL2 posts it: it is pending until it is taken, as an edge.
+            fdt.property_array_u32("interrupts", &[PPI, GRANT - PPI_FIRST, EDGE_RISING])?;
+            strings(fdt, "interrupt-names", &["mutex"])?;
+        }
+        Ok(())
     })?;
-    if vm.report == 0 {
-        return Ok(());
+    if vm.report > 0 {
+        node(fdt, &unit("report", REPORT_BASE), |fdt| {
+            fdt.property_string("compatible", "cassata,report")?;
+            reg(fdt, &[Region::new(REPORT_BASE, vm.report)])
+        })?;
     }
-    node(fdt, &unit("report", REPORT_BASE), |fdt| {
-        fdt.property_string("compatible", "cassata,report")?;
-        reg(fdt, &[Region::new(REPORT_BASE, vm.report)])
+    vm.shared_memory.iter().try_for_each(|memory| shared_memory(fdt, memory))
+}
+
+fn shared_memory(fdt: &mut FdtWriter, memory: &SharedMemory) -> Written {
+    node(fdt, &unit("shared-memory", memory.guest.start), |fdt| {
+        fdt.property_string("compatible", "cassata,shared-memory")?;
+        fdt.property_string("label", &memory.name)?;
+        reg(fdt, &[memory.guest])?;
+        if memory.read_only { fdt.property_null("read-only") } else { Ok(()) }
     })
 }

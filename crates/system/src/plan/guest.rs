@@ -89,7 +89,9 @@ pub(crate) fn guest(vm: &Vm, ram: Region) -> Result<Guest, Misfit> {
         loads.push(GuestLoad { ipa: region.start, piece: Piece::whole(bytes.clone()), zeros: 0 });
     }
     let tree = devicetree::build(vm, ram, initramfs);
-    assert!(tree.len() as u64 <= DEVICETREE_SIZE, "the checks bound everything in it");
+    if tree.len() as u64 > DEVICETREE_SIZE {
+        return Err(too_much_to_say(vm));
+    }
     loads.push(GuestLoad { ipa: top, piece: Piece::own(tree), zeros: 0 });
     Ok(Guest { entry, devicetree: top, loads })
 }
@@ -104,6 +106,17 @@ fn initramfs(vm: &Vm, bytes: &Bytes, ram: Region, top: u64) -> Result<Region, Mi
         hint: format!("raise `memory` (now {})", show(vm.ram_size)),
     })?;
     Ok(Region::new(start, size))
+}
+
+/// That the device tree does not fit. The checks bound everything in it but tasks.
+fn too_much_to_say(vm: &Vm) -> Misfit {
+    let message = format!(
+        "the tasks of {} do not fit its device tree, which has {} KiB",
+        vm.title(),
+        DEVICETREE_SIZE >> 10
+    );
+    let hint = "describe fewer tasks, or fewer segments".to_owned();
+    Misfit { code: Code::TooMany, span: vm.spans.memory.clone(), message, hint }
 }
 
 /// That the kernel does not fit.

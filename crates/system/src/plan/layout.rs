@@ -1,15 +1,16 @@
 //! Which physical memory each part of the system gets.
 //!
 //! From the bottom: what the board wants left alone, the hypervisor, the
-//! bundle, the status area, stolen-time pages, report areas, guests. Guests
+//! bundle, the status area, the trace, stolen-time pages, report areas, shared memory, guests. Guests
 //! at fixed physical addresses come before everything that can move.
 
 use crate::check::Sound;
 use crate::model::Vm;
 use crate::size::show;
-use abi::platform::STOLEN_SIZE;
+use abi::platform::{MAX_SHARED, STOLEN_SIZE};
 use abi::status::Status;
 use abi::system::{HYPERVISOR_SIZE, PAGE_SIZE, RAM_ALIGN, Region};
+use abi::trace;
 use std::collections::BTreeMap;
 
 /// Physical memory, shared out.
@@ -17,7 +18,11 @@ use std::collections::BTreeMap;
 pub(crate) struct Layout {
     pub(crate) bundle: Region,
     pub(crate) status: Region,
+    /// Right behind the status area; empty when there is none.
+    pub(crate) trace: Region,
     pub(crate) vms: Vec<VmMemory>,
+    /// Memory that VMs share, in the order of the description; empty where no VM has it.
+    pub(crate) shared: Vec<Region>,
 }
 
 /// What one VM has of it.
@@ -59,25 +64,42 @@ pub(crate) fn layout(system: &Sound, bundle_size: u64) -> Result<Layout, NoRoom>
         let full = NoRoom::Full { vm, largest: free.largest() };
         free.take_lowest(size, align).ok_or(full)
     };
-    let status = take(0, (size_of::<Status>() as u64).next_multiple_of(PAGE_SIZE), PAGE_SIZE)?;
+    let status_size = (size_of::<Status>() as u64).next_multiple_of(PAGE_SIZE);
+    let trace_size = trace::size(system.trace.into(), system.machine.pcpus as u64);
+    let both = take(0, status_size + trace_size, PAGE_SIZE)?;
+    let status = Region::new(both.start, status_size);
+    let trace = Region::new(both.start + status_size, trace_size);
     let stolen = (0..vms.len()).map(|vm| take(vm, STOLEN_SIZE, PAGE_SIZE));
     let stolen = stolen.collect::<Result<Vec<_>, _>>()?;
     let reports = vms.iter().enumerate().map(|(i, vm)| match vm.report {
         0 => Ok(Region::new(0, 0)),
-        size => take(i, size, report_align(size)),
+        size => take(i, size, block_align(size)),
     });
     let reports = reports.collect::<Result<Vec<_>, _>>()?;
+    let shared = (0..MAX_SHARED).map(|number| match first_with(vms, number) {
+        None => Ok(Region::new(0, 0)),
+        Some((i, size)) => take(i, size, block_align(size)),
+    });
+    let shared = shared.collect::<Result<Vec<_>, _>>()?;
     for (i, vm) in movable(vms) {
         rams.insert(i, take(i, vm.ram_size, RAM_ALIGN)?);
     }
     let memory = rams.into_values().zip(stolen).zip(reports);
     let memory = memory.map(|((ram, stolen), report)| VmMemory { ram, stolen, report });
-    Ok(Layout { bundle, status, vms: memory.collect() })
+    Ok(Layout { bundle, status, trace, vms: memory.collect(), shared })
 }
 
-/// A large report area in whole blocks needs fewer tables and TLB entries.
-const fn report_align(size: u64) -> u64 {
+/// A large area in whole blocks needs fewer tables and TLB entries.
+const fn block_align(size: u64) -> u64 {
     if size >= RAM_ALIGN { RAM_ALIGN } else { PAGE_SIZE }
+}
+
+/// The first VM that has a piece of shared memory, and how many bytes that has.
+fn first_with(vms: &[Vm], number: usize) -> Option<(usize, u64)> {
+    vms.iter().enumerate().find_map(|(i, vm)| {
+        let memory = vm.shared_memory.iter().find(|memory| memory.number == number)?;
+        Some((i, memory.guest.size))
+    })
 }
 
 /// What a hint allows for tables and device trees.

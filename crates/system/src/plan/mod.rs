@@ -90,7 +90,10 @@ fn attempt(system: &Sound, bundle_size: u64, problems: &mut Problems) -> Option<
         } else {
             &[View::Full]
         };
-        views.iter().map(|&view| bundle.tables(|pa| views::stage2(pa, vm, memory, view))).collect()
+        views
+            .iter()
+            .map(|&view| bundle.tables(|pa| views::stage2(pa, vm, memory, &layout.shared, view)))
+            .collect()
     });
     let stage2 = stage2.collect();
     let loads = vms.zip(&guests).map(|((vm, memory), guest)| {

@@ -9,15 +9,25 @@ use abi::system::{PAGE_SIZE, Region};
 use sched::policy::View;
 use std::collections::BTreeSet;
 
-/// A VM's view: its memory, its two shared pages, its devices. The emulated
-/// devices are left out, so that every access to them traps.
-pub(super) fn stage2(root_pa: u64, vm: &Vm, memory: &VmMemory, view: View) -> Tables {
+/// A VM's view: its memory, its stolen-time page and report area, what it has of `shared`
+/// memory, its devices. The emulated devices are left out, so that every access to them traps.
+pub(super) fn stage2(
+    root_pa: u64,
+    vm: &Vm,
+    memory: &VmMemory,
+    shared: &[Region],
+    view: View,
+) -> Tables {
     let mut tables = Tables::new(root_pa);
     let ram = guest_ram(vm, memory.ram);
     stage2::map(&mut tables, ram.start, memory.ram, stage2::Kind::Ram(view));
     stage2::map(&mut tables, STOLEN_BASE, memory.stolen, stage2::Kind::ReadOnly);
     if memory.report.size > 0 {
         stage2::map(&mut tables, REPORT_BASE, memory.report, stage2::Kind::Data);
+    }
+    for part in &vm.shared_memory {
+        let kind = if part.read_only { stage2::Kind::ReadOnly } else { stage2::Kind::Data };
+        stage2::map(&mut tables, part.guest.start, shared[part.number], kind);
     }
     // Several small devices of one VM may share a page.
     let pages = vm.devices.iter().flat_map(|device| {
@@ -30,7 +40,7 @@ pub(super) fn stage2(root_pa: u64, vm: &Vm, memory: &VmMemory, view: View) -> Ta
     tables
 }
 
-/// EL2's view. Report areas are left out: only their guests and the host
+/// EL2's view. Report areas and shared memory are left out: only their guests and the host
 /// touch them.
 pub(crate) fn stage1(
     root_pa: u64,
@@ -46,6 +56,9 @@ pub(crate) fn stage1(
     }
     stage1::map(&mut tables, layout.bundle, Kind::Constant);
     stage1::map(&mut tables, layout.status, Kind::Data);
+    if layout.trace.size > 0 {
+        stage1::map(&mut tables, layout.trace, Kind::Data);
+    }
     for memory in &layout.vms {
         stage1::map(&mut tables, memory.stolen, Kind::Data);
         stage1::map(&mut tables, memory.ram, Kind::Data);

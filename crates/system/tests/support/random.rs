@@ -18,21 +18,35 @@ struct Vm {
     realtime: bool,
     report_pages: u64,
     virtio: bool,
+    /// For each piece of shared memory: whether the VM has it, and whether it may write it.
+    shared: [Option<bool>; 3],
 }
 
 fn vm(pcpus: usize) -> impl Strategy<Value = Vm> {
     let memory = (1..=24_u64, prop::option::of(0..64_u64), any::<bool>());
     let rest = (0..3_usize, prop::collection::vec(0..pcpus, 1..=8), any::<[bool; 3]>());
     let report = prop_oneof![Just(0), 1..64_u64, 512..1100_u64];
-    (memory, rest, report).prop_map(
-        |((blocks, address, identity), (kernel, vcpus, flags), report)| {
+    let shared = any::<[Option<bool>; 3]>();
+    (memory, rest, report, shared).prop_map(
+        |((blocks, address, identity), (kernel, vcpus, flags), report, shared)| {
             let [console, realtime, virtio] = flags;
             // An ELF kernel wants the usual address.
             let identity = identity && kernel != 1;
             let address = address.filter(|_| !identity && kernel != 1);
             let address = address.map(|n| 0x4000_0000 + n * 0x1fe0_0000);
             let (mib, report_pages) = (2 * blocks, report);
-            Vm { mib, address, identity, kernel, vcpus, console, realtime, report_pages, virtio }
+            Vm {
+                mib,
+                address,
+                identity,
+                kernel,
+                vcpus,
+                console,
+                realtime,
+                report_pages,
+                virtio,
+                shared,
+            }
         },
     )
 }
@@ -46,6 +60,13 @@ pub fn description() -> impl Strategy<Value = String> {
 
 fn text(pcpus: usize, vms: &[Vm], rotate: usize) -> String {
     let mut text = format!("[board]\nkind = \"qemu-virt\"\npcpus = {pcpus}\nmemory = \"1G\"\n");
+    if rotate == 3 {
+        text.push_str("[hypervisor]\ntrace = \"64K\"\n");
+    }
+    // One in pages, one with blocks, and all of different sizes.
+    for (number, size) in ["68K", "3M", "4K"].iter().enumerate() {
+        let _ = writeln!(text, "[[shared_memory]]\nname = \"shared-{number}\"\nsize = \"{size}\"");
+    }
     let mut virtio_pages = 0..4;
     for (i, vm) in vms.iter().enumerate() {
         let kernel = ["Image", "rtos.elf", "flat.bin"][vm.kernel];
@@ -87,6 +108,12 @@ fn text(pcpus: usize, vms: &[Vm], rotate: usize) -> String {
         if vm.report_pages > 0 {
             let _ = writeln!(text, "report = {}", vm.report_pages * 4096);
         }
+        let shares = (0..).zip(vm.shared).filter_map(|(number, writes)| {
+            let access = if writes? { "read-write" } else { "read-only" };
+            Some(format!("{{ name = \"shared-{number}\", access = \"{access}\" }}"))
+        });
+        let shares = shares.collect::<Vec<_>>().join(", ");
+        let _ = writeln!(text, "shared_memory = [{shares}]");
         if vm.kernel == 2 {
             text.push_str("format = \"flat\"\n");
         }

@@ -6,6 +6,7 @@ mod bench;
 mod bystander;
 mod device;
 mod echo;
+mod grant;
 mod migrant;
 mod mutex;
 mod power;
@@ -14,6 +15,9 @@ mod report;
 mod reset;
 mod rhythm;
 mod round_robin;
+mod shared;
+mod supply;
+mod tasks;
 mod tides;
 mod timer_advance;
 
@@ -30,7 +34,6 @@ pub const ALL: &[Test] = &[
     Test { name: "echo", body: echo::echo },
     Test { name: "migrant", body: migrant::migrant },
     Test { name: "mutex", body: mutex::mutex },
-    Test { name: "mutex-grant", body: mutex::grant },
     Test { name: "mutex-busy", body: mutex::busy },
     Test { name: "mutex-dies", body: mutex::dies },
     Test { name: "pester", body: bystander::pester },
@@ -41,6 +44,9 @@ pub const ALL: &[Test] = &[
     Test { name: "reset-loop", body: reset::endless },
     Test { name: "rhythm", body: rhythm::rhythm },
     Test { name: "roundrobin", body: round_robin::round_robin },
+    Test { name: "shared", body: shared::shared },
+    Test { name: "supply", body: supply::supply },
+    Test { name: "tasks", body: tasks::tasks },
     Test { name: "tides", body: tides::tides },
     Test { name: "timer-advance", body: timer_advance::timer_advance },
     Test { name: "timer-advance-reset", body: timer_advance::reset },
@@ -48,6 +54,7 @@ pub const ALL: &[Test] = &[
     Test { name: "bench.null", body: bench::null },
     Test { name: "bench.gcs", body: bench::gcs },
     Test { name: "bench.mutex", body: bench::mutex },
+    Test { name: "bench.grant", body: grant::grant },
     Test { name: "bench.replenish", body: bench::replenish },
     Test { name: "bench.timer", body: bench::timer },
 ];

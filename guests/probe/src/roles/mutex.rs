@@ -15,7 +15,7 @@ use core::sync::atomic::{AtomicU64, Ordering::SeqCst};
 
 /// A task of this vCPU that uses a mutex.
 #[derive(Clone, Copy)]
-struct Claim {
+pub(super) struct Claim {
     handle: u64,
     /// Where the byte that says which claimant holds it stands in the stolen-time page.
     offset: u64,
@@ -33,13 +33,15 @@ impl Claim {
         Ok(Self { handle, offset: address - STOLEN_BASE, shared: answer == 1 })
     }
 
-    fn named(mutex: &str, task: &str) -> Check<Self> {
+    /// Opens `mutex` for `task` of this vCPU.
+    pub(super) fn named(mutex: &str, task: &str) -> Check<Self> {
         Self::open(mutex, task).map_err(|answer| {
             crate::suite::text(format_args!("MUTEX_OPEN of {mutex} by {task} answers {answer}"))
         })
     }
 
-    fn call(self, function: u32) -> i64 {
+    /// Calls a function of mutexes.
+    pub(super) fn call(self, function: u32) -> i64 {
         calls::hvc(function, &[self.handle])
     }
 
@@ -54,13 +56,14 @@ impl Claim {
         Some(((byte & 0x7f).checked_sub(1)?, byte & 0x80 != 0))
     }
 
-    fn holds(self) -> bool {
+    /// Returns true if the task holds the mutex.
+    pub(super) fn holds(self) -> bool {
         self.holder().is_some_and(|(rank, _)| rank == self.rank())
     }
 
     /// Locks it, and sleeps until it is granted. Returns whether it had to, and whether the
     /// holder before died.
-    fn take(self) -> Check<(bool, bool)> {
+    pub(super) fn take(self) -> Check<(bool, bool)> {
         let answer = self.call(MUTEX_LOCK);
         let queued = answer == QUEUED;
         if queued {
@@ -71,7 +74,7 @@ impl Claim {
         Ok((queued, self.holder().is_some_and(|(_, died)| died)))
     }
 
-    fn give_back(self) -> Check {
+    pub(super) fn give_back(self) -> Check {
         ensure_eq!(self.call(MUTEX_UNLOCK), 0, "MUTEX_UNLOCK");
         ensure!(!self.holds(), "the byte names a holder that has given the mutex back");
         Ok(())
@@ -171,76 +174,6 @@ fn on_two_vcpus() -> Check {
     cpus::join(1)?;
     ensure_eq!(SIBLING.load(SeqCst), 2, "what the sibling has");
     Ok(())
-}
-
-/// How often a grant is timed.
-const ROUNDS: u64 = 200;
-/// The round that the sibling may begin, and the one in which it waits.
-static ROUND: AtomicU64 = AtomicU64::new(0);
-static WAITS: AtomicU64 = AtomicU64::new(0);
-/// When the sibling took the interrupt of its grant, ticks; 0: it has not.
-static GRANTED: AtomicU64 = AtomicU64::new(0);
-
-/// A mutex goes from this vCPU to the sibling on the other core, which sleeps, so many times.
-/// Returns the shortest, the sum and the longest of the times from the call that gives it back
-/// until the sibling has its interrupt.
-fn grant_ticks() -> Check<[u64; 3]> {
-    const REST_US: u64 = 20;
-    fn sibling() -> Check {
-        gic::set(ISENABLER, GRANT);
-        irq::hook(|intid| {
-            if intid == GRANT {
-                GRANTED.store(wait::now(), SeqCst);
-            }
-        });
-        let other = Claim::named("own", "other")?;
-        for round in 1..=ROUNDS {
-            wait::until("the next round", || ROUND.load(SeqCst) == round)?;
-            ensure_eq!(other.call(MUTEX_LOCK), QUEUED, "MUTEX_LOCK by the sibling");
-            WAITS.store(round, SeqCst);
-            wait::asleep(|| other.holds())?;
-            other.give_back()?;
-        }
-        Ok(())
-    }
-    fn here() -> Check<[u64; 3]> {
-        let high = Claim::named("own", "high")?;
-        let [mut shortest, mut sum, mut longest] = [u64::MAX, 0, 0];
-        for round in 1..=ROUNDS {
-            high.take()?;
-            GRANTED.store(0, SeqCst);
-            ROUND.store(round, SeqCst);
-            wait::until("the sibling", || WAITS.load(SeqCst) == round)?;
-            let asleep = wait::now() + wait::us(REST_US);
-            wait::until("the sibling's sleep", || wait::now() >= asleep)?;
-            let begin = wait::now();
-            high.give_back()?;
-            wait::until("the grant", || GRANTED.load(SeqCst) != 0)?;
-            let took = GRANTED.load(SeqCst).saturating_sub(begin);
-            (shortest, sum, longest) = (shortest.min(took), sum + took, longest.max(took));
-        }
-        Ok([shortest, sum, longest])
-    }
-    cpus::start(1, sibling)?;
-    let times = here();
-    cpus::join_after(1, times.as_ref().map(|_| ()).map_err(|why| *why))?;
-    times
-}
-
-/// How long a contended grant takes, to a vCPU that sleeps on another core.
-pub fn grant() -> Check<Done> {
-    // What it was when it was last recorded; the goal is 2,500.
-    const LONGEST_NS: u64 = 4_000;
-    needs_two_vcpus!();
-    gic::set(ISENABLER, GRANT);
-    let [shortest, sum, longest] = grant_ticks()?;
-    let [shortest, mean, longest] =
-        [shortest, sum / ROUNDS, longest].map(|ticks| ticks * 1_000_000 / wait::us(1_000));
-    let times = crate::suite::text(format_args!(
-        "a grant took {shortest} ns at least, {mean} in the mean, {longest} at most"
-    ));
-    ensure!(longest <= LONGEST_NS, "{times}");
-    pass!("{times}")
 }
 
 /// Everything, on the way to a mutex that other VMs take and die with.

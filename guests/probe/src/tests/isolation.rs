@@ -28,7 +28,7 @@ const END: u64 = BEYOND_IPA_VA;
 type Range = (u64, u64);
 
 /// What the guest has, in ascending order.
-fn granted() -> ArrayVec<Range, 8> {
+fn granted() -> ArrayVec<Range, { 6 + p::MAX_SHARED }> {
     let platform = platform::get();
     let redistributors = p::GICR_STRIDE * platform.vcpus.len() as u64;
     let mut ranges = ArrayVec::new();
@@ -39,6 +39,7 @@ fn granted() -> ArrayVec<Range, 8> {
     if let Some((base, size)) = calls::report_area() {
         ranges.push((base, base + size));
     }
+    ranges.extend(platform.shared.iter().map(|shared| (shared.base, shared.base + shared.size)));
     ranges.push((platform.ram_base, platform.ram_end()));
     ranges
 }
@@ -109,10 +110,12 @@ fn beyond() -> Check<Done> {
     pass!("")
 }
 
-/// The stolen-time structures can be read and not written.
+/// The stolen-time structures, and shared memory that is read-only, can be read and not written.
 fn read_only() -> Check<Done> {
     needs_cassata!();
-    for address in [p::STOLEN_BASE, p::STOLEN_BASE + PAGE - 8] {
+    let shared = platform::get().shared.iter().filter(|shared| shared.read_only);
+    let shared = shared.flat_map(|shared| [shared.base, shared.base + shared.size - 8]);
+    for address in [p::STOLEN_BASE, p::STOLEN_BASE + PAGE - 8].into_iter().chain(shared) {
         ensure!(fault::read(address).is_ok(), "reading {address:#x} faults");
         let written = fault::write(address);
         let Err(fault) = written else { fail!("writing {address:#x}: no fault") };

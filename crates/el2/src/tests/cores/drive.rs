@@ -60,7 +60,9 @@ pub fn history(seed: u64, steps: u32, tell: bool) -> Reached {
     let all = systems::all();
     // Few systems have global critical sections, and those take long to be reached: the one with
     // most VMs has most of them.
-    let with_sections = all.iter().filter(|system| seed % 4 == 3 && system.has_sections());
+    let with_sections = all.iter().filter(|system| {
+        seed % 4 == 3 && system.has_sections() && system.has_ceilings() == (seed % 16 != 3)
+    });
     let with_sections = with_sections.max_by_key(|system| system.tables().header.vm_count);
     let system = with_sections.unwrap_or(&all[seed as usize % all.len()]);
     let often = [7, 60, 500, 100_000][chance(4) as usize];
@@ -96,6 +98,8 @@ impl World {
         machine::with(|machine| {
             machine.add_memory(tables.header.bundle_pa, &system.bundle);
             machine.add_memory(tables.board.status_pa, &vec![0; size_of::<Status>()]);
+            let trace = tables.trace();
+            machine.add_memory(trace.start, &vec![0; trace.size as usize]);
             for vm in tables.vms() {
                 machine.add_memory(vm.stolen_pa, &[0; 4096]);
             }

@@ -162,7 +162,7 @@ impl Guest<'_> {
         if FINISH.get() {
             return Some(self.finish());
         }
-        let may_have_sections = tables::find().vcpus[self.id as usize].gcs_ns > 0;
+        let may_have_sections = tables::find().vcpus[self.id as usize].mutexes > 0;
         match CHARACTERS.get()[self.vm()] {
             Character::Any if may_have_sections && chance(2) == 0 => Some(self.section()),
             Character::Any => self.anything(),

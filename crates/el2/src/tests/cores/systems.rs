@@ -30,6 +30,11 @@ impl Prepared {
         self.tables().header.mutex_count > 0
     }
 
+    /// Whether resources raise vCPUs.
+    pub fn has_ceilings(&self) -> bool {
+        self.tables().vcpus.iter().any(|vcpu| vcpu.gcs_ns > 0)
+    }
+
     /// Whether the machine goes off when no VM is left.
     pub fn off_when_done(&self) -> bool {
         self.tables().header.flags & flags::OFF_WHEN_DONE != 0
@@ -39,7 +44,8 @@ impl Prepared {
 /// What a description says of a VM that each policy is tried with.
 const WRITTEN: &str = "migration_policy = \"on-demand\"";
 
-/// Every description, and under every policy those that have one that can be any.
+/// Every description; under every policy those that have one that can be any, and also under
+/// MPCP those whose tasks share resources.
 pub fn all() -> &'static [Prepared] {
     static ALL: OnceLock<Vec<Prepared>> = OnceLock::new();
     ALL.get_or_init(|| {
@@ -80,6 +86,16 @@ fn prepare_all(file: &Path, directory: &Path) -> Vec<Prepared> {
             // What cannot be is refused: consolidation does not go with every policy.
             all.extend(prepare(&format!("{name}.{policy}"), &other, directory));
         }
+    }
+    if text.contains("gcs = ") {
+        let text = text.replace("overrun = true", "overrun = false");
+        let head = "[hypervisor]\n";
+        let text = if text.contains(head) { text } else { format!("{head}{text}") };
+        let text = text.replace(head, &format!("{head}protocol = \"mpcp\"\n"));
+        let name = format!("{name}.mpcp");
+        all.push(
+            prepare(&name, &text, directory).unwrap_or_else(|report| panic!("{name}: {report}")),
+        );
     }
     all
 }

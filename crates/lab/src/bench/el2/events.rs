@@ -19,6 +19,8 @@ pub struct Kind {
     exception: Exception,
     /// Visits that are made each time; the dearest of them is judged.
     pub each_time: u64,
+    /// Records of such a visit, where they are asked for ([`super::records`]).
+    pub records: u32,
     /// What the median may be.
     pub line: Line,
 }
@@ -31,6 +33,7 @@ pub const KINDS: [Kind; 7] = [
         key: "timer_interrupt",
         exception: Exception::Irq,
         each_time: 1,
+        records: 2,
         line: lines::TIMER,
     },
     Kind {
@@ -39,6 +42,7 @@ pub const KINDS: [Kind; 7] = [
         key: "null_call",
         exception: Exception::Synchronous,
         each_time: 1,
+        records: 1,
         line: lines::NULL_CALL,
     },
     Kind {
@@ -47,6 +51,7 @@ pub const KINDS: [Kind; 7] = [
         key: "switch_at_wake",
         exception: Exception::Irq,
         each_time: 1,
+        records: 5,
         line: lines::WAKE,
     },
     Kind {
@@ -55,6 +60,7 @@ pub const KINDS: [Kind; 7] = [
         key: "switch_at_sleep",
         exception: Exception::Synchronous,
         each_time: 1,
+        records: 4,
         line: lines::SLEEP,
     },
     Kind {
@@ -63,6 +69,7 @@ pub const KINDS: [Kind; 7] = [
         key: "gcs_call",
         exception: Exception::Synchronous,
         each_time: 2,
+        records: 2,
         line: lines::GCS,
     },
     Kind {
@@ -71,6 +78,7 @@ pub const KINDS: [Kind; 7] = [
         key: "mutex_call",
         exception: Exception::Synchronous,
         each_time: 2,
+        records: 3,
         line: lines::MUTEX,
     },
     Kind {
@@ -79,6 +87,7 @@ pub const KINDS: [Kind; 7] = [
         key: "replenishment",
         exception: Exception::Irq,
         each_time: 1,
+        records: 2,
         line: lines::REPLENISHMENT,
     },
 ];
@@ -90,22 +99,39 @@ impl Kind {
     }
 }
 
-/// Returns the boots: each system once with so many `events` and once with twice as many.
-pub fn cases(events: u64) -> Vec<Case> {
-    let mut systems: Vec<&str> = KINDS.iter().map(|kind| kind.system).collect();
-    systems.dedup();
-    systems.iter().flat_map(|system| [boot(system, events), boot(system, 2 * events)]).collect()
+/// How a system is run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Traced {
+    /// EL2 records nothing.
+    No,
+    /// EL2 records what it does.
+    Yes,
 }
 
-fn boot(system: &str, events: u64) -> Case {
-    let (system, label) = (system.into(), String::new());
-    Case::Probe(Trial { system, label, edits: Vec::new(), quantum_ns: None, events })
+/// Returns the boots: each system once with so many `events` and once with twice as many.
+pub fn cases(events: u64, traced: Traced) -> Vec<Case> {
+    let mut systems: Vec<&str> = KINDS.iter().map(|kind| kind.system).collect();
+    systems.dedup();
+    let both = |system: &&str| [events, 2 * events].map(|events| boot(system, events, traced));
+    systems.iter().flat_map(both).collect()
+}
+
+fn boot(system: &str, events: u64, traced: Traced) -> Case {
+    let (label, edits) = match traced {
+        Traced::No => ("", Vec::new()),
+        Traced::Yes => {
+            let asked = "[hypervisor]\ntrace = \"64K\"\n\n[board]";
+            ("-traced", vec![("[board]".to_owned(), asked.to_owned())])
+        }
+    };
+    let (system, label) = (system.into(), label.into());
+    Case::Probe(Trial { system, label, edits, quantum_ns: None, events })
 }
 
 /// Returns the instructions of so many visits of this kind; none if a boot is missing.
-pub fn visits(kind: &Kind, seen: &[Seen], events: u64) -> Distribution {
+pub fn visits(kind: &Kind, seen: &[Seen], events: u64, traced: Traced) -> Distribution {
     let by = |events| {
-        let seen = super::of(seen, &boot(kind.system, events))?;
+        let seen = super::of(seen, &boot(kind.system, events, traced))?;
         Some(Visits::by(kind.exception, seen.statistics.as_ref()?))
     };
     let both = by(events).zip(by(2 * events));

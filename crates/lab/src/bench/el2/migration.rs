@@ -16,7 +16,7 @@ const TRIPS: u64 = 2_000;
 const TIMED: u64 = 500;
 /// Cores may be ahead of each other by a turn: here a short one, as what passes
 /// between them is measured. Time passes ten times as slowly for that.
-const QUANTUM_NS: u64 = 200;
+pub const QUANTUM_NS: u64 = 200;
 
 /// Most instructions by which a real-time vCPU's wake may be longer for it.
 pub const MOST_DEPARTURE: f64 = DEPARTURE.goal as f64;

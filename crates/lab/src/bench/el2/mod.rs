@@ -5,14 +5,18 @@
 //! | [`case`] | one boot of a system |
 //! | [`events`], [`visits`] | how long a visit to EL2 is, by what it is about |
 //! | [`migration`] | what it costs that a vCPU moves to another core and back |
+//! | [`grant`] | how soon a mutex is had on another core |
+//! | [`records`] | what it costs that EL2 records what it does |
 //! | [`lines`] | what each event may cost, and what it last did |
 //! | [`size`] | bytes and lines |
 //! | [`smoke`] | the events alone, in short, as a test |
 
 mod case;
 mod events;
+mod grant;
 mod lines;
 mod migration;
+mod records;
 mod size;
 mod smoke;
 mod visits;
@@ -32,10 +36,12 @@ use crate::report::Plot;
 use crate::results::{Check, Goal, Outcome};
 use crate::suite::Bench;
 use case::{Case, Seen, on_or_off};
-use events::{EVENTS, KINDS, Kind};
+use events::{EVENTS, KINDS, Kind, Traced};
+use grant::Grant;
 use miette::Result;
 use migration::Migration;
 pub use migration::{MOST_DEPARTURE, MOST_TRIP_US};
+use records::Recorded;
 use size::Size;
 pub use smoke::scenario;
 use std::path::{Path, PathBuf};
@@ -67,18 +73,21 @@ impl Experiment for Cost {
     fn inputs(&self, bench: &Bench) -> Result<Inputs> {
         let images = Images::of(&bench.root);
         let events = KINDS.iter().map(|kind| format!("bench/{}", kind.system));
-        let systems = events.chain(["bench/migrate".into(), "demo".into()]);
+        let others = ["bench/migrate".into(), "bench/grant".into(), "demo".into()];
+        let systems = events.chain(others);
         let systems: Vec<PathBuf> =
             systems.map(|name| bench.root.join(format!("systems/{name}.toml"))).collect();
         let systems: Vec<&Path> = systems.iter().map(PathBuf::as_path).collect();
-        let inputs = Inputs::of(bench)?.linux(bench)?.hypervisor(bench);
+        let inputs = Inputs::of(bench)?.linux(bench)?.hypervisor(bench).tracing_hypervisor(bench);
         inputs.files("guests", &[&images.rtos, &images.probe])?.files("systems", &systems)
     }
 
     /// The extent is the same for all: it takes tens of seconds.
     fn cases(&self, _: Extent, (): &()) -> Vec<Case> {
         let demos = [true, false].map(|separation| Case::Demo { separation });
-        events::cases(EVENTS).into_iter().chain(migration::cases()).chain(demos).collect()
+        let events = [Traced::No, Traced::Yes].map(|traced| events::cases(EVENTS, traced));
+        let timed = migration::cases().into_iter().chain([grant::case(grant::TIMED)]);
+        events.into_iter().flatten().chain(timed).chain(demos).collect()
     }
 
     fn run(&self, case: &Case, bench: &Bench, tell: Tell<'_>) -> Result<Seen> {
@@ -86,7 +95,7 @@ impl Experiment for Cost {
     }
 
     fn answer(&self, found: Findings<Seen>, bench: &Bench) -> Result<Answer> {
-        let size = Size::measure(bench.hypervisor, &bench.root)?;
+        let size = Size::measure(bench.hypervisor.silent, &bench.root)?;
         Ok(El2::of(&found.measurements, size).answer())
     }
 }
@@ -100,8 +109,10 @@ fn of<'a>(seen: &'a [Seen], case: &Case) -> Option<&'a Seen> {
 #[derive(Debug)]
 struct El2 {
     kinds: Vec<(Kind, Distribution)>,
+    records: Vec<Recorded>,
     size: Size,
     migration: Migration,
+    grant: Grant,
     /// Separation of priorities, what of the RTOS's latency, its values.
     latencies: Vec<(bool, &'static str, Distribution)>,
 }
@@ -114,8 +125,11 @@ impl El2 {
             latencies.push((separation, "interrupt response time", seen.response.clone()));
             latencies.push((separation, "dispatch latency", seen.dispatch.clone()));
         }
-        let kinds = KINDS.iter().map(|kind| (*kind, events::visits(kind, found, EVENTS))).collect();
-        Self { kinds, size, migration: Migration::of(found), latencies }
+        let visits = |kind: &Kind| events::visits(kind, found, EVENTS, Traced::No);
+        let kinds = KINDS.iter().map(|kind| (*kind, visits(kind))).collect();
+        let records = Recorded::all(found, EVENTS);
+        let (migration, grant) = (Migration::of(found), Grant::of(found, grant::TIMED));
+        Self { kinds, records, size, migration, grant, latencies }
     }
 
     fn answer(&self) -> Answer {
@@ -143,6 +157,9 @@ impl El2 {
         answer.data(&visits);
         answer.section("What does a migration cost?", maud::html! { p { (Migration::caption()) } });
         answer.data(&self.migration.data());
+        answer.section("How soon is a mutex granted?", maud::html! { p { (Grant::caption()) } });
+        answer.data(&self.grant.data());
+        answer.data(&Recorded::data(&self.records));
         let caption = "Interrupt response time of FreeRTOS while Linux, which shares its core, \
                        boots and runs hackbench. Separation keeps Linux's interrupts pending \
                        while FreeRTOS runs.";
@@ -162,8 +179,10 @@ impl El2 {
     /// What the book quotes.
     fn quoted(&self, visits: &Dataset) -> String {
         let (migration, size) = (self.migration.data().table().markdown(), &self.size);
+        let grant = self.grant.data().table().markdown();
         format!(
             "Instructions of a visit to EL2:\n\n{}\nA migration, medians:\n\n{migration}\n\
+             A mutex is granted to a vCPU that sleeps on another core:\n\n{grant}\n\
              The hypervisor's image has {} bytes, made of {} lines, comments included, tests not \
              (goal: fewer than {}).\n",
             visits.table().markdown(),
@@ -185,6 +204,8 @@ impl El2 {
             outcome.check(Check::new(&name, real(visits.count()), "visits", few));
         }
         self.migration.judge(outcome);
+        self.grant.judge(outcome, grant::TIMED);
+        Recorded::judge(&self.records, outcome);
         let (image, lines) = (self.size.image, self.size.lines());
         outcome.figure("image_bytes", image);
         outcome.figure("source_lines", lines);
@@ -264,8 +285,10 @@ mod tests {
         let latencies = latencies.map(|(on, what)| (on, what, seen(1)));
         El2 {
             kinds: KINDS.iter().map(|&kind| (kind, seen(kind.each_time))).collect(),
+            records: Recorded::example(12),
             size: size(image, [4_999, 3_000]),
             migration: Migration::example(200, 3_000),
+            grant: Grant::example(150),
             latencies: latencies.into(),
         }
     }
@@ -304,14 +327,14 @@ mod tests {
     #[test]
     fn what_no_boot_brought_meets_no_goal() {
         let nothing = El2::of(&[], size(1, [1, 1]));
-        assert_eq!(failing(&nothing), 2 * KINDS.len() + 5);
+        assert_eq!(failing(&nothing), 2 * KINDS.len() + 8);
     }
 
     #[test]
     fn no_two_boots_share_a_name() {
         let cases = Cost.cases(Extent::Full, &());
         let names: std::collections::BTreeSet<_> = cases.iter().map(Case::name).collect();
-        assert_eq!((names.len(), cases.len()), (20, 20));
+        assert_eq!((names.len(), cases.len()), (33, 33));
         assert!(names.contains("switch-20000") && names.contains("migrate-at-once-500"));
     }
 

@@ -1,10 +1,12 @@
 //! The bench in short, as a test: no event costs more instructions than when that was last
-//! recorded.
+//! recorded, and a mutex is granted in the time that is the goal.
 
 use super::case::{self, Case, Seen};
-use super::events::{self, KINDS};
+use super::events::{self, KINDS, Traced};
+use super::grant::{self, Grant};
 use super::lines::{DEPARTURE, Line};
 use super::migration;
+use super::records::Recorded;
 use crate::bench::campaign::room;
 use crate::bench::store::Case as _;
 use crate::results::{Check, Goal, Outcome};
@@ -19,21 +21,25 @@ const SLACK: u32 = 3;
 
 /// Returns the scenario.
 pub fn scenario() -> Scenario {
-    let about = "no event costs the hypervisor more instructions than recorded";
+    let about = "no event costs more than recorded, and a mutex is granted in time";
     Scenario::new("el2-instructions", about, count).shipped()
 }
 
 fn count(bench: &Bench) -> Result<()> {
     let boot = |case: Case| case::run(&case, &room(bench, &case.name())?, &mut |_| {});
-    let cases = events::cases(EVENTS).into_iter().chain(migration::counted(EVENTS));
+    let cases = [Traced::No, Traced::Yes].map(|traced| events::cases(EVENTS, traced));
+    let cases = cases.into_iter().flatten().chain(migration::counted(EVENTS));
+    let cases = cases.chain([grant::case(EVENTS)]);
     let seen: Vec<Seen> = cases.map(boot).collect::<Result<_>>()?;
     let mut outcome = Outcome::new("el2-instructions");
     for kind in &KINDS {
-        let median = kind.median(&events::visits(kind, &seen, EVENTS)).map(f64::from);
+        let median = kind.median(&events::visits(kind, &seen, EVENTS, Traced::No)).map(f64::from);
         outcome.check(check(kind.name, median, kind.line));
     }
     let departure = migration::departure(&seen, EVENTS);
     outcome.check(check("departure of a vCPU, beyond the wake", departure, DEPARTURE));
+    Grant::of(&seen, EVENTS).judge(&mut outcome, EVENTS);
+    Recorded::judge(&Recorded::all(&seen, EVENTS), &mut outcome);
     bench.keep(&outcome)?;
     let objections = outcome.objections();
     ensure!(objections.is_empty(), "{}", objections.join("\n"));

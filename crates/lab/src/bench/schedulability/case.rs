@@ -36,6 +36,8 @@ pub struct Seen {
     pub real_s: f64,
     /// With our choices.
     pub curves: Curves,
+    /// With those that the paper seems to have made, [`Choices::PAPER`].
+    pub paper: Curves,
     /// What would have come out with [`Choices::OTHERS`], in their order.
     pub others: Vec<Curves>,
 }
@@ -85,9 +87,10 @@ impl Case {
             computed.into_diagnostic()?.ok_or_else(|| miette!("interrupted"))
         };
         let curves = compute("our choices", self.tasksets, Choices::BASE)?;
+        let paper = compute("the paper's choices", self.tasksets, Choices::PAPER)?;
         let others = Choices::OTHERS.into_iter();
         let others = others.map(|(name, choices)| compute(name, self.fewer(), choices));
         let others = others.collect::<Result<_>>()?;
-        Ok(Seen { case: *self, real_s: begin.elapsed().as_secs_f64(), curves, others })
+        Ok(Seen { case: *self, real_s: begin.elapsed().as_secs_f64(), curves, paper, others })
     }
 }

@@ -20,6 +20,11 @@ tasks, tasks are dealt at random into groups, one mutex each; for the second ane
 those of Equation 5 for each scheme, equal for all vCPUs, in steps of 10 µs. Ranges and steps \
 of what varies are ours but for those that the paper's text mentions.";
 
+/// What its statements fit best.
+const PAPER: &str = "as the paper seems to have done";
+const PAPER_CHOICES: &str = "Periodic servers have the budgets of deferrable ones, and a mutex is \
+locked by tasks that follow one another in the order of the vCPUs. The paper says neither.";
+
 /// The answer. Its checks are the paper's statements.
 pub fn answer(mut figures: Vec<Seen>) -> Answer {
     let lead = "Schedulable tasksets over what varies in each of the paper's figures. Each \
@@ -33,9 +38,13 @@ pub fn answer(mut figures: Vec<Seen>) -> Answer {
     figures.sort_by_key(|seen| seen.case.figure);
     figures.iter().for_each(|seen| seen.add_to(&mut answer));
     answer.section("What we chose", html! { p { (CHOICES) } });
-    let claims = answer.outcome.checks();
-    let agreeing = claims.iter().filter(|claim| claim.holds()).count();
-    answer.tile(format!("{agreeing} of {}", claims.len()), "statements agree");
+    let tally = |curves: fn(&Seen) -> &Curves| {
+        let all = figures.iter().flat_map(|seen| seen.case.figure().claims(curves(seen)));
+        let holds: Vec<bool> = all.map(|claim| claim.holds()).collect();
+        format!("{} of {}", holds.iter().filter(|&&holds| holds).count(), holds.len())
+    };
+    answer.tile(tally(|seen| &seen.curves), "statements agree");
+    answer.tile(tally(|seen| &seen.paper), &format!("{PAPER}: statements agree"));
     if let Some(seen) = figures.first() {
         answer.tile(count(seen.case.tasksets), "tasksets at each point");
         answer.outcome.parameter("tasksets_per_point", seen.case.tasksets);
@@ -50,21 +59,32 @@ impl Seen {
         let (name, number) = (format!("figure-{}", figure.number), figure.number);
         let tasksets = count(self.case.tasksets);
         let caption = format!("{tasksets} tasksets at each point, bounds as published.");
-        let plot = Plot::lines(&self.long(), "point", "schedulable_percent").by("scheme");
-        let plot = answer.plot(&name, &plot.up_to(100.0), &caption);
+        let mut plot = |name: &str, curves, caption: &str| {
+            let long = self.long(curves);
+            let plot = Plot::lines(&long, "point", "schedulable_percent").by("scheme");
+            answer.plot(name, &plot.up_to(100.0), caption)
+        };
+        let ours = plot(&name, &self.curves, &caption);
+        let theirs = format!("The same, {PAPER}. {PAPER_CHOICES}");
+        let theirs = plot(&format!("{name}-paper"), &self.paper, &theirs);
         let heading = format!("Figure {number}: schedulable tasksets over the {}", figure.varies);
         let paper = format!("The paper: {}.", figure.says);
-        answer.section(&heading, html! { (plot) p { (paper) } });
-        answer.data(&self.data());
+        answer.section(&heading, html! { (ours) p { (paper) } (theirs) });
+        answer.data(&self.data(&name, "", &self.curves));
+        answer.data(&self.data(&format!("{name}-paper"), PAPER, &self.paper));
         answer.say(&format!("{paper}\n"));
         answer.data(&self.sensitivity());
         let outcome = &mut answer.outcome;
         outcome.figure(&format!("{name}-varies"), figure.varies);
         let others = self.others().map(|(name, curves)| (name.to_owned(), percents(curves)));
         outcome.figure(&format!("{name}-other-choices"), Value::Object(others.collect()));
-        for mut claim in figure.claims(&self.curves) {
-            claim.name = format!("figure {number}: {}", claim.name);
-            outcome.check(claim.as_statement());
+        for (choices, curves) in
+            [(String::new(), &self.curves), (format!(", {PAPER}"), &self.paper)]
+        {
+            for mut claim in figure.claims(curves) {
+                claim.name = format!("figure {number}{choices}: {}", claim.name);
+                outcome.check(claim.as_statement());
+            }
         }
     }
 
@@ -74,10 +94,11 @@ impl Seen {
     }
 
     /// A row for each point, a column for each scheme.
-    fn data(&self) -> Dataset {
+    fn data(&self, name: &str, choices: &str, curves: &Curves) -> Dataset {
         let figure = self.case.figure();
-        let title = format!("Figure {}: schedulable tasksets", figure.number);
-        let points = Dataset::of(&format!("figure-{}", figure.number), &title, &self.curves.points);
+        let comma = if choices.is_empty() { "" } else { ", " };
+        let title = format!("Figure {}: schedulable tasksets{comma}{choices}", figure.number);
+        let points = Dataset::of(name, &title, &curves.points);
         let mut all = points.name("value", |point| point.value).head(figure.varies);
         for scheme in Scheme::ALL {
             all = all.column(scheme.name(), Unit::Percent, |point| point.percent(scheme));
@@ -86,8 +107,8 @@ impl Seen {
     }
 
     /// A row for each point and scheme, for the plot.
-    fn long(&self) -> Dataset {
-        let each = |scheme| self.curves.points.iter().map(move |point| (scheme, point));
+    fn long(&self, curves: &Curves) -> Dataset {
+        let each = |scheme| curves.points.iter().map(move |point| (scheme, point));
         Dataset::of("curves", "", Scheme::ALL.into_iter().flat_map(each))
             .name("scheme", |(scheme, _)| scheme.name())
             .name("point", |(_, point)| point.value)
@@ -102,13 +123,14 @@ impl Seen {
         let figure = self.case.figure();
         let fewer = self.case.fewer();
         let ours = ("(ours)", self.case.tasksets, &self.curves);
+        let paper = (PAPER, self.case.tasksets, &self.paper);
         let others = self.others().map(|(name, curves)| (name, fewer, curves));
         let name = format!("figure-{}-choices", figure.number);
         let title = format!(
             "Figure {}, other choices: greatest difference from ours (points), and where",
             figure.number
         );
-        let rows = Dataset::of(&name, &title, std::iter::once(ours).chain(others));
+        let rows = Dataset::of(&name, &title, [ours, paper].into_iter().chain(others));
         let mut all = rows.name("instead", |(name, ..)| *name);
         for scheme in Scheme::ALL {
             all = all.name(scheme.name(), |(.., curves)| {

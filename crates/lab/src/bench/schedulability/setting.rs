@@ -71,8 +71,12 @@ impl Choices {
         budgets: Budgets::EachServer,
     };
 
+    /// What its statements fit best: the paper seems to have done so.
+    pub const PAPER: Self =
+        Self { lockers: Lockers::Consecutive, budgets: Budgets::Deferrable, ..Self::BASE };
+
     /// Others that the paper's words allow, or that its figures suggest.
-    pub const OTHERS: [(&str, Self); 6] = [
+    pub const OTHERS: [(&str, Self); 7] = [
         (
             "utilization split in proportion to random weights",
             Self { split: Split::Weights, ..Self::BASE },
@@ -80,6 +84,10 @@ impl Choices {
         ("vCPU priorities in layers of cores", Self { order: Order::Layers, ..Self::BASE }),
         ("equal vCPU priorities on different cores", Self { order: Order::Tied, ..Self::BASE }),
         ("lockers of a mutex on different vCPUs", Self { lockers: Lockers::Apart, ..Self::BASE }),
+        (
+            "lockers of a mutex consecutive, vCPU by vCPU",
+            Self { lockers: Lockers::Consecutive, ..Self::BASE },
+        ),
         (
             "periodic servers with the budgets of deferrable ones",
             Self { budgets: Budgets::Deferrable, ..Self::BASE },
@@ -128,4 +136,6 @@ pub enum Lockers {
     Anywhere,
     /// Those of different vCPUs, as far as there are enough.
     Apart,
+    /// The first L tasks the first mutex, the next L the second, in the order of the vCPUs.
+    Consecutive,
 }

@@ -145,11 +145,14 @@ fn share(
     let mut order: Vec<usize> = (0..tasks.len()).collect();
     let groups = tasks.len() / setting.lockers_per_mutex;
     for number in 0..gcs {
+        // Every choice takes the same random numbers: the tasksets differ in the groups only.
         shuffle(&mut order, random);
-        if lockers == Lockers::Apart {
+        match lockers {
+            Lockers::Anywhere => {}
             // Neighbours in the order are of different vCPUs: deal vCPU by vCPU,
             // one task of each in turn.
-            order.sort_by_key(|&task| task % setting.tasks_per_vcpu);
+            Lockers::Apart => order.sort_by_key(|&task| task % setting.tasks_per_vcpu),
+            Lockers::Consecutive => order.sort_unstable(),
         }
         for (place, &task) in order.iter().enumerate() {
             let mutex = number * groups + place / setting.lockers_per_mutex;
@@ -240,6 +243,18 @@ mod tests {
             used.into_iter().all(|pair| seen.insert(format!("{pair:?}")))
         };
         assert!(apart(Lockers::Apart) && !apart(Lockers::Anywhere));
+    }
+
+    #[test]
+    fn consecutive_lockers_are_neighbours_and_nothing_else_differs() {
+        let setting = Setting { lockers_per_mutex: 4, gcs_per_task: 2, ..Setting::BASE };
+        let system = |lockers| drawn(&setting, Choices { lockers, ..Choices::BASE });
+        let (near, anywhere) = (system(Lockers::Consecutive), system(Lockers::Anywhere));
+        for (index, task) in near.tasks.iter().enumerate() {
+            assert_eq!(task.segments[1].section, Section::Global(index / 4));
+            assert_eq!(task.segments[3].section, Section::Global(48 / 4 + index / 4));
+            assert_eq!(task.period_ns, anywhere.tasks[index].period_ns);
+        }
     }
 
     #[test]

@@ -1,0 +1,81 @@
+//! What the trace has of sections, mutexes and list registers.
+
+use super::Pcpu;
+use super::sections::Claim;
+use crate::shared::MUTEXES;
+use crate::shared::mutex::Locked;
+use crate::status::trace::{self, Kind, Outcome, Trace};
+use crate::vcpu::Listing;
+use sched::{Instant, VcpuId};
+
+impl Pcpu {
+    /// Records that the loaded vCPU is raised or lowered.
+    #[inline(always)]
+    pub(super) fn note_loaded(&mut self, kind: Kind, now: Instant) {
+        if Trace::IS_ON
+            && let Some(id) = self.roster.loaded_id()
+        {
+            self.trace.note(kind, id, 0, now);
+        }
+    }
+
+    /// Records what the loaded vCPU has asked for; `otherwise`: what it means not to have it.
+    #[inline(always)]
+    pub(super) fn note_request<E>(
+        &mut self,
+        claim: Claim,
+        locked: &Result<Locked, E>,
+        otherwise: Outcome,
+    ) {
+        let outcome = match locked {
+            Ok(Locked::Held { owner_died: false }) => Outcome::Done,
+            Ok(Locked::Held { owner_died: true }) => Outcome::OwnerDied,
+            Ok(Locked::Waits) => otherwise,
+            Err(_) => return,
+        };
+        if Trace::IS_ON
+            && let Some(id) = self.roster.loaded_id()
+        {
+            self.note_claim(Kind::Lock, id, claim, outcome);
+        }
+    }
+
+    /// Records something about a mutex.
+    #[inline(always)]
+    pub(super) fn note_claim(&mut self, kind: Kind, id: VcpuId, claim: Claim, outcome: Outcome) {
+        let claim = trace::Claim { mutex: claim.mutex as u8, rank: claim.rank, outcome };
+        self.trace.note_now(kind, id, claim.argument());
+    }
+
+    /// Records that the loaded vCPU has given a mutex back.
+    #[inline(always)]
+    pub(super) fn note_unlock(&mut self, claim: Claim) {
+        if Trace::IS_ON
+            && let Some(id) = self.roster.loaded_id()
+        {
+            self.note_claim(Kind::Unlock, id, claim, Outcome::Done);
+        }
+    }
+
+    /// Records that a vCPU that is switched off gives a mutex back, if it holds it.
+    #[inline(always)]
+    pub(super) fn note_death(&mut self, id: VcpuId, mutex: usize) {
+        if !Trace::IS_ON {
+            return;
+        }
+        let vcpus = &self.system.mutexes[mutex].vcpus;
+        if let Some((rank, _)) = MUTEXES[mutex].holder()
+            && vcpus[usize::from(rank)] == id.0
+        {
+            self.note_claim(Kind::Unlock, id, Claim { mutex, rank }, Outcome::OwnerDied);
+        }
+    }
+
+    /// Records interrupts that were put into list registers.
+    #[inline(always)]
+    pub(super) fn note_listed(&mut self, id: VcpuId, listing: Listing) {
+        if Trace::IS_ON && listing.listed > 0 {
+            self.trace.note_now(Kind::Inject, id, listing.listed as u32);
+        }
+    }
+}

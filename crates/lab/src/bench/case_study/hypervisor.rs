@@ -1,0 +1,129 @@
+//! The same system on the hypervisor, with the probe's tasks.
+
+use super::CaseStudy;
+use super::claims::ms;
+use super::mean_change;
+use crate::answer::Answer;
+use crate::bench::campaign::room;
+use crate::dataset::{Dataset, Unit};
+use crate::figures::promises;
+use crate::promises::SeenResponse;
+use crate::quantity::real;
+use crate::results::{Check, Goal, Outcome};
+use crate::session::End;
+use crate::suite::Bench;
+use miette::{Result, ensure};
+use sim::case_study::Scheme;
+use std::time::Duration;
+
+/// What boots, from the project's root.
+const SYSTEM: &str = "systems/bench/case-study.toml";
+/// Virtual time: ten hyperperiods, in the first of which the guests boot.
+const LENGTH: Duration = Duration::from_secs(2);
+/// What is told of each scheme, a row each.
+const ROWS: [&str; 4] =
+    ["in the simulator", "on the hypervisor, mean", "on the hypervisor, longest", "bound"];
+
+/// A scheme on the hypervisor.
+#[derive(Clone, Debug)]
+pub struct Seen {
+    pub scheme: Scheme,
+    /// The tasks in the order of the paper.
+    pub tasks: Vec<SeenResponse>,
+    /// What did not hold besides, a sentence each.
+    pub broken: Vec<String>,
+}
+
+/// Runs all schemes.
+pub fn run(bench: &Bench) -> Result<Vec<Seen>> {
+    Scheme::ALL.into_iter().map(|scheme| boot(bench, scheme)).collect()
+}
+
+fn boot(bench: &Bench, scheme: Scheme) -> Result<Seen> {
+    let edit = |from: &str, to: &str| (from.to_owned(), to.to_owned());
+    let no_overrun = edit("overrun = true", "overrun = false");
+    let mpcp = edit("[board]", "[hypervisor]\nprotocol = \"mpcp\"\n\n[board]");
+    let edits = match scheme {
+        Scheme::Mpcp => vec![no_overrun, mpcp],
+        Scheme::DeferrableNoOverrun => vec![no_overrun],
+        Scheme::DeferrableWithOverrun => Vec::new(),
+    };
+    let bench = room(bench, &scheme.name().to_lowercase())?;
+    let bundle = bench.pack(&bench.described(SYSTEM, &edits)?)?;
+    let run = bench.session(&bundle, LENGTH)?.run(|_| false)?;
+    ensure!(run.end == End::TimeOver, "{}: {}", scheme.name(), run.end.about());
+    let mut tasks = run.promises.responses(&run.observer);
+    let own_name = |task: &SeenResponse| task.task.rsplit('/').next().map(str::to_owned);
+    tasks.sort_by_key(own_name);
+    let mut broken = promises::check(&mut Outcome::new("x"), &run);
+    broken.extend(run.hypervisor_faults());
+    Ok(Seen { scheme, tasks, broken })
+}
+
+/// Adds what was seen, beside the simulator's.
+pub fn tell(answer: &mut Answer, study: &CaseStudy, all: &[Seen]) {
+    answer.data(&responses(study, all));
+    for seen in all {
+        // Without overrun, some tasks have no bound within their periods; under MPCP, none has.
+        let above = seen.tasks.iter().filter(|task| task.bound.is_some_and(|b| task.longest > b));
+        let reported = seen.tasks.iter().filter(|task| task.jobs > 0).count() as u64;
+        for (what, found, goal) in [
+            ("tasks that ran on the hypervisor", reported, 8.0),
+            ("responses above their bounds on the hypervisor", above.count() as u64, 0.0),
+            ("whatever else does not hold there", seen.broken.len() as u64, 0.0),
+        ] {
+            let name = format!("{}, {what}", seen.scheme.name());
+            answer.outcome.check(Check::new(&name, real(found), "", Goal::Exactly(goal)));
+        }
+        seen.broken.iter().for_each(|what| answer.remark(what));
+    }
+}
+
+/// A scheme's row: response times in ns, by task.
+struct Row {
+    name: String,
+    times: Vec<Option<u64>>,
+    change: Option<f64>,
+}
+
+/// Returns the times of a row in ns, by task.
+fn times(study: &CaseStudy, seen: &Seen, row: usize) -> Vec<Option<u64>> {
+    let ns = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+    let simulated = &study.run(seen.scheme).responses;
+    let one = |(task, &simulated): (usize, &u64)| {
+        let seen = seen.tasks.get(task);
+        match row {
+            0 => Some(simulated),
+            1 => seen?.mean.map(ns),
+            2 => seen.map(|task| ns(task.longest)),
+            _ => seen?.bound.map(ns),
+        }
+    };
+    simulated.iter().enumerate().map(one).collect()
+}
+
+fn responses(study: &CaseStudy, all: &[Seen]) -> Dataset {
+    let known = |times: &[Option<u64>]| times.iter().copied().collect::<Option<Vec<u64>>>();
+    let baseline = |row| {
+        let mpcp = all.iter().find(|seen| seen.scheme == Scheme::Mpcp)?;
+        known(&times(study, mpcp, row))
+    };
+    let rows = all.iter().flat_map(|seen| {
+        ROWS.into_iter().enumerate().map(move |(row, name)| {
+            let times = times(study, seen, row);
+            let change = known(&times).zip(baseline(row)).filter(|_| seen.scheme != Scheme::Mpcp);
+            let change = change.map(|(times, baseline)| mean_change(&times, &baseline));
+            Row { name: format!("{}, {name}", seen.scheme.name()), times, change }
+        })
+    });
+    let title = "Response times on the hypervisor, and their change against MPCP";
+    let mut all = Dataset::of("on_the_hypervisor", title, rows)
+        .name("scheme", |row| row.name.clone())
+        .head("")
+        .column("mean_change", Unit::Change, |row| row.change.map(|change| 100.0 * change));
+    for task in 0..study.run(Scheme::Mpcp).responses.len() {
+        let time = |row: &Row| row.times.get(task).copied().flatten().map(ms);
+        all = all.column(&format!("τ{}", task + 1), Unit::Milliseconds, time).digits(2);
+    }
+    all.done()
+}

@@ -1,0 +1,142 @@
+//! One machine, run and judged.
+
+use super::description::BEGIN_MS;
+use super::machine::Machine;
+use crate::bench::store::{self, Measured};
+use crate::bench::{ProgressView, Tell};
+use crate::figures::promises;
+use crate::guests::Images;
+use crate::promises::SeenResponse;
+use crate::results::{Outcome, write_file};
+use crate::session::{End, Run};
+use crate::suite::Bench;
+use abi::status::vm_state;
+use miette::{Result, miette};
+use serde::{Deserialize, Serialize};
+use std::time::{Duration, Instant};
+
+/// Virtual time in which tasks arrive: most have ten jobs or more.
+const LENGTH_MS: u64 = 300;
+
+/// Which machine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Case {
+    /// From which its systems are drawn.
+    pub seed: u64,
+}
+
+/// What a machine brought.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Seen {
+    /// The machine.
+    pub case: Case,
+    /// Real time from start to end, in seconds.
+    pub real_s: f64,
+    /// How many systems it ran.
+    pub systems: u64,
+    /// Every task.
+    pub tasks: Vec<SeenTask>,
+    /// Global critical sections, and how many of them a task waited for.
+    pub sections: [u64; 2],
+    /// What did not hold, a sentence each.
+    pub broken: Vec<String>,
+}
+
+/// The worst that was seen of a task.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SeenTask {
+    /// Its name in the description.
+    pub name: String,
+    /// Jobs that are complete.
+    pub jobs: u64,
+    /// The longest response, ns.
+    pub longest_ns: u64,
+    /// What it must not exceed, ns.
+    pub bound_ns: u64,
+}
+
+impl store::Case for Case {
+    fn name(&self) -> String {
+        format!("machine-{}", self.seed)
+    }
+
+    fn config_text(&self) -> String {
+        Machine::draw(self.seed).text("probe".as_ref())
+    }
+}
+
+impl Measured for Seen {
+    type Case = Case;
+
+    fn case(&self) -> &Case {
+        &self.case
+    }
+
+    fn real_s(&self) -> f64 {
+        self.real_s
+    }
+}
+
+impl Case {
+    /// Runs the machine, with its description and its logs in the directory of `bench`.
+    pub fn run(&self, bench: &Bench, tell: Tell<'_>) -> Result<Seen> {
+        let start = Instant::now();
+        let (run, systems) = self.boot(bench, tell)?;
+        if run.end == End::Interrupted {
+            return Err(miette!("interrupted"));
+        }
+        let mut broken = promises::check(&mut Outcome::new("x"), &run);
+        let responses = run.promises.responses(&run.observer);
+        broken.extend(self.strange(&run, &responses));
+        let ns = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+        let task = |seen: SeenResponse| SeenTask {
+            name: seen.task,
+            jobs: seen.jobs,
+            longest_ns: ns(seen.longest),
+            bound_ns: seen.bound.map_or(0, ns),
+        };
+        Ok(Seen {
+            case: *self,
+            real_s: start.elapsed().as_secs_f64(),
+            systems,
+            sections: run.promises.sections(&run.observer),
+            tasks: responses.into_iter().map(task).collect(),
+            broken,
+        })
+    }
+
+    fn boot(&self, bench: &Bench, tell: Tell<'_>) -> Result<(Run, u64)> {
+        let machine = Machine::draw(self.seed);
+        let text = machine.text(&Images::of(&bench.root).probe);
+        let path = bench.directory.join("machine.toml");
+        write_file(&path, text.as_bytes())?;
+        let bundle = bench.pack(&system::load_text(&path, &text)?)?;
+        if !bundle.promises.schedulable() {
+            return Err(miette!("its systems are schedulable one by one, and not together"));
+        }
+        let limit = Duration::from_millis(BEGIN_MS + LENGTH_MS);
+        let session = bench.session(&bundle, limit)?.shown_by(Box::new(ProgressView(tell)));
+        Ok((session.run(|_| false)?, machine.systems.len() as u64))
+    }
+
+    /// Returns what keeps the run from saying anything of the bounds, and faults of the hypervisor.
+    fn strange(&self, run: &Run, responses: &[SeenResponse]) -> Vec<String> {
+        let mut all = run.hypervisor_faults();
+        if run.end != End::TimeOver {
+            all.push(run.end.about().into());
+        }
+        let Some(now) = run.observer.latest() else { return all };
+        for (vm, layout) in run.observer.layout.vms.iter().enumerate() {
+            all.extend(run.said.guests[vm].probe.failed.iter().cloned());
+            if now.vms[vm].state != vm_state::RUNNING {
+                all.push(format!("{} does not run any more", layout.name));
+            }
+            if run.observer.tasks(vm).is_none_or(|tasks| tasks.header.is_none()) {
+                all.push(format!("{} does not report of tasks", layout.name));
+            }
+        }
+        let idle = responses.iter().filter(|seen| seen.jobs == 0);
+        all.extend(idle.map(|seen| format!("{} has completed no job", seen.task)));
+        all
+    }
+}

@@ -1,0 +1,93 @@
+//! What is measured, and what the paper measured (RTSS 2014, Table II).
+
+use serde::{Deserialize, Serialize};
+
+/// A call, and what it took the paper's hypervisor.
+#[derive(Clone, Copy, Debug)]
+pub struct Row {
+    /// What the guest calls it.
+    pub key: &'static str,
+    /// What the paper calls it.
+    pub name: &'static str,
+    /// The mean and the longest, microseconds.
+    pub paper_us: [f64; 2],
+}
+
+/// The rows of the table, in its order: first what concerns one VM.
+pub const ROWS: [Row; 14] = [
+    row("intra_open_create", "intra-VM open (create)", [4.16, 7.14]),
+    row("intra_open_existing", "intra-VM open (existing)", [1.87, 3.64]),
+    row("intra_destroy", "intra-VM destroy", [1.83, 3.50]),
+    row("intra_lock", "intra-VM lock", [3.51, 5.69]),
+    row("intra_trylock", "intra-VM trylock", [2.75, 5.15]),
+    row("intra_unlock", "intra-VM unlock", [2.26, 2.68]),
+    row("start_gcs", "vmpcp_start_gcs", [2.05, 2.88]),
+    row("finish_gcs", "vmpcp_finish_gcs", [1.40, 1.60]),
+    row("inter_open_create", "inter-VM open (create)", [1.79, 3.48]),
+    row("inter_open_existing", "inter-VM open (existing)", [1.76, 3.35]),
+    row("inter_destroy", "inter-VM destroy", [1.49, 1.78]),
+    row("inter_lock", "inter-VM lock", [3.09, 5.31]),
+    row("inter_trylock", "inter-VM trylock", [2.80, 5.29]),
+    row("inter_unlock", "inter-VM unlock", [1.93, 2.57]),
+];
+
+const fn row(key: &'static str, name: &'static str, paper_us: [f64; 2]) -> Row {
+    Row { key, name, paper_us }
+}
+
+/// How long a call took, nanoseconds of virtual time: as many instructions at EL1 and EL2.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Taken {
+    /// The call, see [`Row::key`].
+    pub key: String,
+    /// How often it was made.
+    pub count: u64,
+    /// The shortest.
+    pub min_ns: u64,
+    /// The mean.
+    pub mean_ns: u64,
+    /// The longest.
+    pub max_ns: u64,
+}
+
+impl Taken {
+    /// Reads a line of the guest's console; none if it is about something else.
+    pub fn of(line: &str) -> Option<Self> {
+        let words = line.strip_prefix("freertos: vmpcp ")?;
+        let (key, figures) = words.split_once(' ')?;
+        let figure = |name: &str| {
+            let value = |word: &str| word.strip_prefix(name)?.strip_prefix('=')?.parse().ok();
+            figures.split_whitespace().find_map(value)
+        };
+        Some(Self {
+            key: key.into(),
+            count: figure("count")?,
+            min_ns: figure("min")?,
+            mean_ns: figure("mean")?,
+            max_ns: figure("max")?,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_of_the_guest_are_read() {
+        let line = "freertos: vmpcp intra_lock count=10000 call_ns min=120 mean=123 max=4567";
+        let taken = Taken {
+            key: "intra_lock".into(),
+            count: 10_000,
+            min_ns: 120,
+            mean_ns: 123,
+            max_ns: 4_567,
+        };
+        assert_eq!(Taken::of(line), Some(taken));
+        for line in
+            ["freertos: period 1 us", "freertos: vmpcp x", "freertos: vmpcp x count=1 min=2"]
+        {
+            assert_eq!(Taken::of(line), None, "{line}");
+        }
+    }
+}

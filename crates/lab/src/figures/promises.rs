@@ -1,0 +1,108 @@
+//! What a run saw beside what was computed, as tables and checks.
+
+use crate::answer::Answer;
+use crate::dataset::{Dataset, Unit};
+use crate::promises::{SeenBudget, SeenResponse, objections};
+use crate::quantity::real;
+use crate::results::{Check, Goal, Outcome};
+use crate::session::Run;
+use std::time::Duration;
+
+/// Adds what was seen beside what was computed, with a check of each.
+pub fn tell(answer: &mut Answer, run: &Run) {
+    let promises = &run.promises;
+    let (responses, budgets) = (promises.responses(&run.observer), promises.budgets(&run.observer));
+    if !responses.is_empty() {
+        answer.data(&response_data(&responses));
+        if !promises.schedulable() {
+            answer.remark(
+                "The analysis does not find this system schedulable, so no bound is certain.",
+            );
+        }
+    }
+    if !budgets.is_empty() {
+        answer.data(&budget_data(&budgets));
+    }
+    // What fails is in the table of checks.
+    check(&mut answer.outcome, run);
+}
+
+/// Adds the checks of `run` to `outcome`, and returns what was not kept. In the host's time
+/// there are none: bounds are the board's.
+pub fn check(outcome: &mut Outcome, run: &Run) -> Vec<String> {
+    let (promises, Some(counts)) = (&run.promises, &run.instrument) else { return Vec::new() };
+    let hz = run.observer.latest().map_or(0, |now| now.counter_hz);
+    let skew = counts.quantum_ns.saturating_mul(hz) / 1_000_000_000;
+    let mut checks = Vec::new();
+    for seen in promises.responses(&run.observer).iter().filter(|_| promises.schedulable()) {
+        if let Some(bound) = seen.bound {
+            let name = format!("longest response of {}", seen.task);
+            checks.push(Check::new(&name, us(seen.longest), "us", Goal::AtMost(us(bound))));
+        }
+    }
+    for seen in promises.budgets(&run.observer) {
+        let name = format!("the most that {} had in a period", seen.vcpu);
+        checks.push(Check::new(&name, us(seen.most), "us", Goal::AtMost(us(seen.limit))));
+    }
+    let mut broken = Vec::new();
+    for (mutex, claims) in promises.claims(&run.observer) {
+        if claims.iter().all(|claim| claim.sections.is_empty()) {
+            continue;
+        }
+        let wrong = objections(&claims, skew);
+        let (name, found) = (format!("{mutex} went out of order"), real(wrong.len() as u64));
+        checks.push(Check::new(&name, found, "times", Goal::Exactly(0.0)));
+        broken.extend(wrong.into_iter().map(|what| format!("{mutex}: {what}")));
+    }
+    let failed = checks.iter().filter(|check| !check.holds());
+    broken.extend(failed.map(|c| format!("{}: {}, goal {}", c.name, c.value_text(), c.goal)));
+    checks.into_iter().for_each(|check| outcome.check(check));
+    broken
+}
+
+fn us(time: Duration) -> f64 {
+    time.as_secs_f64() * 1e6
+}
+
+fn ns(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
+}
+
+fn share(part: Duration, whole: Duration) -> Option<f64> {
+    (whole > Duration::ZERO).then(|| part.as_secs_f64() / whole.as_secs_f64())
+}
+
+fn response_data(all: &[SeenResponse]) -> Dataset {
+    const NS: Unit = Unit::Nanoseconds;
+    Dataset::of("responses", "Tasks: from the beginning of a period to the end of its job", all)
+        .name("task", |seen| seen.task.clone())
+        .head("")
+        .name("vcpu", |seen| seen.vcpu.clone())
+        .head("vCPU")
+        .name("jobs", |seen| seen.jobs)
+        .name("late", |seen| seen.late)
+        .column("mean", NS, |seen| seen.mean.map(ns))
+        .column("longest", NS, |seen| ns(seen.longest))
+        .column("bound", NS, |seen| seen.bound.map(ns))
+        .column("of_bound", Unit::Share, |seen| share(seen.longest, seen.bound?))
+        .column("period", NS, |seen| ns(seen.period))
+        .done()
+}
+
+fn budget_data(all: &[SeenBudget]) -> Dataset {
+    const NS: Unit = Unit::Nanoseconds;
+    Dataset::of("budgets", "vCPUs: what each had in a period of its server", all)
+        .name("vcpu", |seen| seen.vcpu.clone())
+        .head("")
+        .column("budget", NS, |seen| ns(seen.budget))
+        .column("overrun", NS, |seen| ns(seen.overrun))
+        .column("most", NS, |seen| ns(seen.most))
+        .column("limit", NS, |seen| ns(seen.limit))
+        .name("throttled", |seen| seen.counts[0])
+        .name("overruns", |seen| seen.counts[1])
+        .name("lowered", |seen| seen.counts[2])
+        .done()
+}
+
+#[cfg(test)]
+mod tests;

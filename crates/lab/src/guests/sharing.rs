@@ -1,0 +1,75 @@
+//! What Linux's tool for shared mutexes says (`guests/linux/vmpcp/tool.c`): lines that begin with
+//! `vmpcp `, behind init's `cassata: `.
+
+use super::words::{field, number};
+
+/// What the tool has said so far.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Sharing {
+    /// Mutexes whose tests have passed.
+    pub tests: Vec<String>,
+    /// The shared page, each time it was said.
+    pub pages: Vec<SharedPage>,
+    /// How many times the page had been said when a process was killed that held the mutex.
+    pub killed_after: Option<usize>,
+    /// How often a task of Linux was told that the holder before died.
+    pub told: u64,
+}
+
+/// The page that VMs share (`guests/vmpcp/include/vmpcp_page.h`).
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SharedPage {
+    /// Rounds that each participant has finished.
+    pub rounds_by: Vec<u64>,
+    /// Times a participant found another one inside.
+    pub violations: u64,
+}
+
+impl Sharing {
+    /// Takes what stands behind `vmpcp `.
+    pub(super) fn hear(&mut self, said: &str) {
+        if let Some(mutex) = field(said, "test").filter(|_| said.trim_end().ends_with("passed")) {
+            self.tests.push(mutex.to_owned());
+        } else if said.starts_with("page=") {
+            self.pages.extend(page(said));
+        } else if said.starts_with("task=") {
+            self.told += number::<u64>(said, "owner_died").unwrap_or(0);
+        } else if said.trim_end() == "killed" {
+            self.killed_after = Some(self.pages.len());
+        }
+    }
+}
+
+fn page(said: &str) -> Option<SharedPage> {
+    let rounds_by: Result<_, _> = field(said, "rounds")?.split(',').map(str::parse).collect();
+    Some(SharedPage { rounds_by: rounds_by.ok()?, violations: number(said, "violations")? })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn understands_the_tool() {
+        let mut sharing = Sharing::default();
+        for said in [
+            "service=1.1 interrupt=1",
+            "test=writer passed",
+            "task=writer rounds=200 violations=0 owner_died=0 lock_ns mean=3569 max=11266",
+            "page=page rounds=200,31,0,0 violations=1 owner_died=0",
+            "killed",
+            "task=writer rounds=200 violations=0 owner_died=1 lock_ns mean=3463 max=11271",
+            "page=page rounds=400,x violations=0",
+        ] {
+            sharing.hear(said);
+        }
+        let page = SharedPage { rounds_by: vec![200, 31, 0, 0], violations: 1 };
+        let expected = Sharing {
+            tests: vec!["writer".into()],
+            pages: vec![page],
+            killed_after: Some(1),
+            told: 1,
+        };
+        assert_eq!(sharing, expected);
+    }
+}

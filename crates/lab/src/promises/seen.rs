@@ -1,0 +1,158 @@
+//! What was seen of each task and each vCPU with a budget.
+
+use super::Timing;
+use super::order::Claim;
+use crate::observe::{Observer, SeenTask, time};
+use abi::service::hash;
+use std::time::Duration;
+
+/// What was seen of a task whose guest reports, beside its bound.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SeenResponse {
+    /// Its name: `vm/task`.
+    pub task: String,
+    /// Its vCPU: `vm.0`.
+    pub vcpu: String,
+    /// Jobs that are complete.
+    pub jobs: u64,
+    /// Jobs that ended after their period.
+    pub late: u64,
+    /// The mean response, if any job is complete.
+    pub mean: Option<Duration>,
+    /// The longest response, of jobs that are complete or not. From the beginning of the job's
+    /// period, to its end or until now.
+    pub longest: Duration,
+    /// What it must not exceed, where anything is computed for it.
+    pub bound: Option<Duration>,
+    /// Its period.
+    pub period: Duration,
+}
+
+/// What was seen of a vCPU with a budget.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SeenBudget {
+    /// Its name: `vm.0`.
+    pub vcpu: String,
+    /// What it may have in each period.
+    pub budget: Duration,
+    /// What critical sections may take beyond that.
+    pub overrun: Duration,
+    /// The most that it certainly had in one.
+    pub most: Duration,
+    /// What it must not exceed: budget, overrun, and what it takes to stop it.
+    pub limit: Duration,
+    /// How often it had used its budget up, overran it, and was lowered.
+    pub counts: [u64; 3],
+}
+
+impl Timing {
+    /// Returns what was seen of each task whose guest reports.
+    pub(super) fn responses(&self, observer: &Observer) -> Vec<SeenResponse> {
+        let tasks = 0..self.system.tasks.len();
+        tasks.filter_map(|task| self.response(task, observer)).collect()
+    }
+
+    fn response(&self, task: usize, observer: &Observer) -> Option<SeenResponse> {
+        let described = &self.system.tasks[task];
+        let seen = SeenResponse {
+            task: described.id.clone(),
+            vcpu: self.system.vcpus[described.vcpu].id.clone(),
+            jobs: 0,
+            late: 0,
+            mean: None,
+            longest: Duration::ZERO,
+            bound: self.bound_ns(task).map(Duration::from_nanos),
+            period: Duration::from_nanos(described.period_ns),
+        };
+        if let Some((hz, reported)) = self.reported(task, observer) {
+            let now = observer.latest()?;
+            let record = &reported.record;
+            let begun = Some(record.unfinished).filter(|&begun| begun > 0);
+            let age = begun.map_or(0, |begun| (now.boot + now.now).saturating_sub(begun));
+            let mean = record.sum.checked_div(record.jobs).map(|mean| time(mean, hz));
+            let longest = time(record.longest.max(age), hz);
+            return Some(SeenResponse {
+                jobs: record.jobs,
+                late: record.late,
+                mean,
+                longest,
+                ..seen
+            });
+        }
+        self.dispatched(task, observer, seen)
+    }
+
+    /// What a guest with one task reports of its activations: from the beginning of its period to
+    /// its first instruction, which is less than its response.
+    fn dispatched(
+        &self,
+        task: usize,
+        observer: &Observer,
+        seen: SeenResponse,
+    ) -> Option<SeenResponse> {
+        let vm = self.vms[task];
+        let is_only = self.vms.iter().filter(|&&other| other == vm).count() == 1;
+        let reports = observer.reports(vm).filter(|_| is_only)?;
+        let (header, longest) = (reports.header?, reports.dispatch.max()?);
+        let mean = reports.dispatch.mean().map(|ticks| ticks as u64);
+        Some(SeenResponse {
+            jobs: header.written,
+            late: header.missed,
+            mean: mean.map(|mean| time(mean, header.counter_hz)),
+            longest: time(longest.into(), header.counter_hz),
+            ..seen
+        })
+    }
+
+    /// Returns what a guest reported of a task, and the frequency of its counter.
+    fn reported<'a>(&self, task: usize, observer: &'a Observer) -> Option<(u64, &'a SeenTask)> {
+        let reports = observer.tasks(self.vms[task])?;
+        let name = hash(self.own_name(task).as_bytes());
+        let seen = reports.tasks.iter().find(|seen| seen.record.name == name)?;
+        Some((reports.header?.counter_hz, seen))
+    }
+
+    /// Returns what was seen of each vCPU with a budget.
+    pub(super) fn budgets(&self, observer: &Observer) -> Vec<SeenBudget> {
+        let all = self.system.vcpus.iter().zip(&self.vcpus);
+        let seen = all.filter_map(|(described, &vcpu)| {
+            let server = observer.layout.vcpus.get(vcpu)?.server?;
+            let counted = observer.latest()?.vcpus.get(vcpu)?;
+            let [budget, overrun] = [server.budget_ns, server.overrun_ns].map(Duration::from_nanos);
+            let switch = self.overheads.timer_ns + self.overheads.switch_ns();
+            Some(SeenBudget {
+                vcpu: described.id.clone(),
+                budget,
+                overrun,
+                most: observer.most_in_a_period(vcpu)?,
+                limit: budget + overrun + Duration::from_nanos(switch),
+                counts: [counted.throttled, counted.overruns, counted.lowered],
+            })
+        });
+        seen.collect()
+    }
+
+    /// Returns the sections of each resource that guests have reported.
+    pub(super) fn claims(&self, observer: &Observer) -> Vec<(&str, Vec<Claim>)> {
+        let of = |resource: usize| {
+            let name = self.system.resources[resource].as_str();
+            let users =
+                (0..self.system.tasks.len()).filter(|&t| self.system.tasks[t].uses(resource));
+            let claims = users.filter_map(|task| {
+                let (_, seen) = self.reported(task, observer)?;
+                let mutex = hash(name.as_bytes());
+                let all = seen.record.sections == seen.sections.len() as u64;
+                let sections = seen.sections.iter().filter(|section| section.mutex == mutex);
+                let last = seen.sections.last().map_or(0, |section| section.gave);
+                Some(Claim {
+                    task: self.system.tasks[task].id.clone(),
+                    rank: self.rank(task, resource),
+                    sections: sections.copied().collect(),
+                    until: if all { u64::MAX } else { last },
+                })
+            });
+            (name, claims.collect())
+        };
+        self.globals().map(of).collect()
+    }
+}

@@ -1,0 +1,107 @@
+//! What Perfetto's own trace processor says of an export.
+//!
+//! `setup/perfetto` has how it is asked; `./cassata test` fetches it. Where it is not, because
+//! there is no Node.js or no registry to fetch it from, the export is not read by anything.
+
+use crate::trace::{History, Tally, Trace};
+use miette::{IntoDiagnostic, Result, WrapErr, miette};
+use serde::Deserialize;
+use std::path::Path;
+use std::process::Command;
+
+/// Where the trace processor is, below the project's root.
+const PROCESSOR: &str = "build/perfetto";
+/// Every kind of event, how often it is there, how long it takes in all, and the sum of its
+/// arguments.
+const EVENTS: &str = "select s.category, s.name, t.name as line, count(*) as count, \
+    sum(s.dur) as ns, ifnull(sum(extract_arg(s.arg_set_id, 'debug.argument')), 0) as argument \
+    from slice s join track t on s.track_id = t.id group by 1, 2, 3";
+/// What it could not understand.
+const ERRORS: &str = "select 'error' as category, name, '' as line, value as count, 0 as ns, 0 as argument \
+    from stats where severity in ('error', 'data_loss') and value > 0";
+/// Arrows.
+const FLOWS: &str = "select 'flow' as category, '' as name, '' as line, count(*) as count, \
+    0 as ns, 0 as argument from flow";
+
+/// Events of one kind on one line.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Events {
+    category: String,
+    name: String,
+    line: String,
+    count: u64,
+    ns: u64,
+    argument: u64,
+}
+
+/// Asks for all kinds of events in a file; none if there is nothing to ask.
+pub fn events(root: &Path, export: &Path) -> Result<Option<Vec<Events>>> {
+    let processor = root.join(PROCESSOR);
+    if !processor.join("engine_bundle.js").is_file() {
+        return Ok(None);
+    }
+    let asked = Command::new("node")
+        .args([&root.join("setup/perfetto/query.js"), &processor, export])
+        .args([EVENTS, ERRORS, FLOWS])
+        .output()
+        .into_diagnostic()
+        .wrap_err("cannot run node")?;
+    if !asked.status.success() {
+        let said = String::from_utf8_lossy(&asked.stderr);
+        return Err(miette!("Perfetto's trace processor: {}", said.trim()));
+    }
+    let text = String::from_utf8_lossy(&asked.stdout);
+    let mut all = Vec::new();
+    for line in text.lines() {
+        let rows: Vec<Events> = serde_json::from_str(line)
+            .into_diagnostic()
+            .wrap_err("what Perfetto's trace processor answers")?;
+        all.extend(rows);
+    }
+    Ok(Some(all))
+}
+
+/// Compares with what was recorded.
+pub fn objections(events: &[Events], trace: &Trace, history: &History) -> Vec<String> {
+    let mut all = Vec::new();
+    let sum = |of: fn(&Events) -> u64, category: &str, is: &dyn Fn(&Events) -> bool| {
+        events.iter().filter(|one| one.category == category && is(one)).map(of).sum::<u64>()
+    };
+    let any = |_: &Events| true;
+    let mut expect = |what: &str, found: u64, recorded: u64| {
+        if found != recorded {
+            all.push(format!("{what}: {found}, and {recorded} were recorded"));
+        }
+    };
+    expect("errors", sum(|e| e.count, "error", &any), 0);
+    for (id, tally) in Tally::of(trace).iter().enumerate() {
+        let label = trace.subject.label(id);
+        let runs = |e: &Events| e.name == label && e.line.starts_with("pCPU");
+        let own = |e: &Events| e.name.ends_with(&format!(" {label}"));
+        let what = |name: &str| format!("{label}, {name}");
+        expect(&what("turns"), sum(|e| e.count, "run", &runs), tally.switches);
+        expect(&what("throttled"), sum(|e| e.count, "throttle", &own), tally.throttled);
+        expect(&what("replenished"), sum(|e| e.argument, "replenish", &own), tally.replenished);
+        expect(&what("injected"), sum(|e| e.argument, "inject", &own), tally.injected);
+        expect(&what("exits"), sum(|e| e.count, "exit", &own), tally.exits.iter().sum());
+        let has = |e: &Events| e.name.starts_with("grants ") && own(e);
+        expect(&what("grants"), sum(|e| e.count, "grant", &has), tally.grants);
+        let arrives = |e: &Events| e.name == format!("{label} arrives");
+        expect(&what("migrations"), sum(|e| e.count, "migration", &arrives), tally.migrations);
+        // Those in which it idles its budget away are of its time, too.
+        let time = |e: &Events| e.name.starts_with(&label) && e.line.starts_with("pCPU");
+        expect(&what("ns on cores"), sum(|e| e.ns, "run", &time), history.ran(id));
+    }
+    for (mutex, name) in trace.subject.mutexes.iter().enumerate() {
+        let held = history.holds.iter().filter(|hold| hold.mutex == mutex);
+        let on_line = |e: &Events| e.line == format!("mutex {name}");
+        expect(
+            &format!("holders of {name}"),
+            sum(|e| e.count, "held", &on_line),
+            held.count() as u64,
+        );
+    }
+    let arrows = history.flows.iter().filter(|flow| flow.to.is_some()).count();
+    expect("arrows", sum(|e| e.count, "flow", &any), arrows as u64);
+    all
+}

@@ -1,0 +1,27 @@
+//! Traces: what EL2 recorded of a run ([`abi::trace`]), kept in a file and read again.
+//!
+//! | module | story |
+//! | --- | --- |
+//! | `subject` | names and budgets of what is traced |
+//! | `ring` | one pCPU's ring, followed while the machine runs |
+//! | `recorder` | all of them, and guests' samples, into a file |
+//! | `file` | that file, read |
+//! | `history` | what the records mean: which vCPU had which core when, and which held what |
+//! | `tally` | how often each kind of record occurs, to be compared with counters |
+//! | `drawing` | the history as a timeline |
+//! | `perfetto` | the history as Perfetto reads it |
+
+mod drawing;
+mod file;
+mod history;
+mod perfetto;
+mod recorder;
+mod ring;
+mod subject;
+mod tally;
+
+pub use file::{FILE, Samples, Trace};
+pub use history::{Flow, History, Hold, Mark, Phase, State, Turn};
+pub use recorder::{Recorder, Sources};
+pub use subject::{Subject, Vcpu};
+pub use tally::Tally;

@@ -1,0 +1,132 @@
+//! How often each kind of record occurs, as EL2's counters have it.
+
+use super::file::Trace;
+use crate::dataset::{Dataset, Unit};
+use abi::status::EXIT_CAUSES;
+use abi::trace::{Claim, Kind, Outcome};
+use serde::Serialize;
+use serde_json::{Map, Value, json};
+
+/// What the records of a trace say of one vCPU, in the words of the status area
+/// ([`abi::status::VcpuStatus`]).
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Tally {
+    /// Ticks on its core, finished turns only.
+    pub run: u64,
+    /// Times it was given the core.
+    pub switches: u64,
+    /// Times it arrived on another pCPU.
+    pub migrations: u64,
+    /// Times it used its budget up while it had work.
+    pub throttled: u64,
+    /// Periods of its server that have begun.
+    pub replenished: u64,
+    /// Reasons by which it was raised.
+    pub raised: u64,
+    /// Reasons that have ended.
+    pub lowered: u64,
+    /// Virtual interrupts placed in list registers.
+    pub injected: u64,
+    /// Visits to EL2, by cause.
+    pub exits: [u64; EXIT_CAUSES],
+    /// Mutexes that its tasks had to wait for.
+    pub waits: u64,
+    /// Mutexes that were granted to it.
+    pub grants: u64,
+}
+
+impl Trace {
+    /// Returns what was recorded of each vCPU.
+    #[must_use]
+    pub fn data(&self) -> Vec<Dataset> {
+        let all = Tally::of(self);
+        let rows = || all.iter().enumerate();
+        let name = |(id, _): &(usize, &Tally)| self.subject.label(*id);
+        let turns = Dataset::of("trace", "What was recorded", rows())
+            .name("vcpu", name)
+            .head("")
+            .column("run", Unit::Nanoseconds, |(_, of)| self.subject.ns(self.subject.boot + of.run))
+            .name("switches", |(_, of)| of.switches)
+            .name("migrations", |(_, of)| of.migrations)
+            .name("replenished", |(_, of)| of.replenished)
+            .name("throttled", |(_, of)| of.throttled)
+            .name("raised", |(_, of)| of.raised)
+            .name("waits", |(_, of)| of.waits)
+            .name("grants", |(_, of)| of.grants)
+            .name("injected", |(_, of)| of.injected)
+            .name("exits", |(_, of)| of.exits.iter().sum::<u64>())
+            .done();
+        vec![turns]
+    }
+
+    /// Returns what was recorded, for a program.
+    #[must_use]
+    pub fn json(&self) -> Value {
+        let all = Tally::of(self);
+        let named = all.iter().enumerate().map(|(id, of)| (self.subject.label(id), json!(of)));
+        json!({
+            "records": self.records.iter().map(Vec::len).collect::<Vec<_>>(),
+            "lost": self.lost,
+            "vcpus": named.collect::<Map<_, _>>(),
+        })
+    }
+
+    /// Returns how many records were lost, in words, if any were.
+    #[must_use]
+    pub fn loss(&self) -> Option<String> {
+        let lost: u64 = self.lost.iter().sum();
+        (lost > 0).then(|| {
+            format!(
+                "{lost} records were overwritten before they were read: counts and times are of \
+                 the others. A larger `trace` helps."
+            )
+        })
+    }
+}
+
+impl Tally {
+    /// Counts the records of each vCPU.
+    #[must_use]
+    pub fn of(trace: &Trace) -> Vec<Self> {
+        let mut all = vec![Self::default(); trace.subject.vcpus.len()];
+        for records in &trace.records {
+            let mut turn = None;
+            for record in records {
+                let (Some(kind), Some(own)) = (record.kind(), all.get_mut(record.vcpu())) else {
+                    continue;
+                };
+                match kind {
+                    Kind::Run => turn = Some((record.vcpu(), record.time)),
+                    Kind::Stop => {
+                        let begun = turn.take().filter(|(vcpu, _)| *vcpu == record.vcpu());
+                        own.run += begun.map_or(0, |(_, since)| record.time - since);
+                    }
+                    _ => {}
+                }
+                own.count(kind, record.argument());
+            }
+        }
+        all
+    }
+
+    fn count(&mut self, kind: Kind, argument: u32) {
+        let times = u64::from(argument);
+        match kind {
+            Kind::Run => self.switches += u64::from(argument == 0),
+            Kind::Arrive => self.migrations += 1,
+            Kind::Throttle => self.throttled += 1,
+            Kind::Replenish => self.replenished += times,
+            Kind::Raise => self.raised += 1,
+            Kind::Lower => self.lowered += 1,
+            Kind::Inject => self.injected += times,
+            Kind::Grant => self.grants += 1,
+            Kind::Lock if Claim::of(argument).outcome == Outcome::Waits => self.waits += 1,
+            Kind::Exit => {
+                if let Some(count) = self.exits.get_mut(argument as usize) {
+                    *count += 1;
+                }
+            }
+            _ => {}
+        }
+    }
+}

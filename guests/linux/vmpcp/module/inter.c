@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0
+/* Mutexes that VMs share: locked, granted, given back. See claim.h. */
+#include <linux/module.h>
+#include <linux/sched/signal.h>
+
+#include "claim.h"
+
+/* EL2 has this many mutexes; bits 7:0 of a handle are the mutex's number. */
+#define MUTEXES 16
+/* A task of this VM died while it held the mutex, and none has been told. */
+static bool died_here[MUTEXES];
+
+static unsigned int number(const struct claim *claim)
+{
+    return (claim->handle & 0xff) % MUTEXES;
+}
+
+/* Looks at the byte: 0, or the holder's rank and one, and bit 7 if the one before died. */
+static bool is_granted(struct claim *claim)
+{
+    /* What the mutex protects is read after it. */
+    u8 byte = smp_load_acquire(claim->byte);
+
+    if ((byte & 0x7f) != (claim->handle >> 8) + 1)
+        return false;
+    claim->owner_died = byte & 0x80;
+    return true;
+}
+
+/* No task waits for it any more, and EL2 cannot take it out of the queue: it is passed on. */
+static void pass_on(struct claim *claim)
+{
+    service_call(CALL_MUTEX_UNLOCK, claim->handle, 0);
+    claim->state = FREE;
+    /* That the holder before died is for the next one of this VM. */
+    if (claim->owner_died)
+        WRITE_ONCE(died_here[number(claim)], true);
+    if (!READ_ONCE(claim->session))
+        claim_close_here(claim);
+    module_put(THIS_MODULE);
+}
+
+void inter_granted(void)
+{
+    struct claim *claim;
+
+    list_for_each_entry(claim, this_cpu_ptr(&claims), link) {
+        if (claim->state != WAITS || !is_granted(claim))
+            continue;
+        if (!claim->waiter) {
+            pass_on(claim);
+            continue;
+        }
+        claim->state = HOLDS;
+        wake_up_process(claim->waiter);
+    }
+}
+
+void inter_lose_all(void)
+{
+    struct claim *claim;
+    unsigned long flags;
+
+    local_irq_save(flags);
+    list_for_each_entry(claim, this_cpu_ptr(&claims), link) {
+        if (claim->state == WAITS && !claim->waiter)
+            module_put(THIS_MODULE);
+        claim->is_open = false;
+        claim->state = FREE;
+        if (claim->waiter)
+            wake_up_process(claim->waiter);
+    }
+    local_irq_restore(flags);
+}
+
+/* The answers of these are EL2's, or errors of Linux, which are below EL2's. */
+#define LOWEST_ANSWER (-3)
+
+static void lock_here(void *data)
+{
+    struct request *request = data;
+    struct claim *claim = request->claim;
+
+    if (claim->state == WAITS && !claim->waiter && request->may_wait) {
+        /* It stands in the queue for a task that was killed. */
+        claim->waiter = request->task;
+        module_put(THIS_MODULE);
+        request->answer = ANSWER_QUEUED;
+    } else if (claim->state != FREE) {
+        request->answer = -EBUSY;
+    } else if (claim->is_open) {
+        request->answer = service_call(request->may_wait ? CALL_MUTEX_LOCK : CALL_MUTEX_TRYLOCK,
+                                       claim->handle, 0);
+        if (request->answer == ANSWER_QUEUED) {
+            claim->waiter = request->task;
+            claim->state = WAITS;
+        } else if (request->answer == ANSWER_HELD || request->answer == ANSWER_OWNER_DIED) {
+            claim->state = HOLDS;
+            claim->owner_died = request->answer == ANSWER_OWNER_DIED;
+        }
+    }
+}
+
+/* The task that waits is about to die. It answers false if it has the mutex meanwhile. */
+static void abandon_here(void *data)
+{
+    struct request *request = data;
+    struct claim *claim = request->claim;
+
+    request->answer = claim->state == WAITS;
+    if (request->answer) {
+        claim->waiter = NULL;
+        /* The interrupt will come. */
+        __module_get(THIS_MODULE);
+    }
+}
+
+static void unlock_here(void *data)
+{
+    struct request *request = data;
+    struct claim *claim = request->claim;
+
+    if (claim->state != HOLDS)
+        return;
+    claim->state = FREE;
+    request->answer = service_call(CALL_MUTEX_UNLOCK, claim->handle, 0);
+}
+
+static int wait_for(struct claim *claim)
+{
+    bool holds;
+
+    for (;;) {
+        set_current_state(TASK_KILLABLE);
+        if (READ_ONCE(claim->state) != WAITS)
+            break;
+        if (fatal_signal_pending(current) && claim_request(claim, abandon_here, false) > 0) {
+            __set_current_state(TASK_RUNNING);
+            return -EINTR;
+        }
+        schedule();
+    }
+    __set_current_state(TASK_RUNNING);
+    holds = smp_load_acquire(&claim->state) == HOLDS;
+    claim->waiter = NULL;
+    return holds ? 0 : -ESTALE;
+}
+
+static void released(struct section *section)
+{
+    struct claim *claim = container_of(section, struct claim, section);
+
+    section_leave(section);
+    /* EL2 tells other VMs nothing of it: to EL2 the vCPU goes on. */
+    WRITE_ONCE(died_here[number(claim)], true);
+    claim_request(claim, unlock_here, false);
+}
+
+int inter_lock(struct claim *claim, struct session *session, bool may_wait)
+{
+    struct section prepared;
+    bool owner_died;
+    long answer;
+    int error;
+
+    if (cpus_of_current() != claim->cpu)
+        return -EXDEV;
+    if (may_wait && !cpus_have_interrupt())
+        return -EOPNOTSUPP;
+    error = section_prepare(&prepared, session);
+    if (error)
+        return error;
+    answer = claim_request(claim, lock_here, may_wait);
+    if (answer == ANSWER_QUEUED)
+        error = wait_for(claim);
+    else if (answer == ANSWER_BUSY)
+        error = -EBUSY;
+    else if (answer != ANSWER_HELD && answer != ANSWER_OWNER_DIED)
+        error = answer < LOWEST_ANSWER ? answer : -ESTALE;
+    if (error) {
+        section_lower(&prepared);
+        return error;
+    }
+    prepared.release = released;
+    section_enter(&claim->section, &prepared);
+    owner_died = claim->owner_died;
+    owner_died |= xchg(&died_here[number(claim)], false);
+    return owner_died ? -EOWNERDEAD : 0;
+}
+
+int inter_unlock(struct claim *claim)
+{
+    struct section was;
+    long answer;
+
+    if (!section_is_mine(&claim->section))
+        return -EPERM;
+    was = section_leave(&claim->section);
+    answer = claim_request(claim, unlock_here, false);
+    section_lower(&was);
+    return answer == 0 ? 0 : -ESTALE;
+}

@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0
+/* Mutexes of this VM: of its tasks, on any of its vCPUs (RTSS 2014, Section V-B). */
+#include <linux/module.h>
+#include <linux/mutex.h>
+#include <linux/sched/signal.h>
+#include <linux/sched/task.h>
+#include <linux/slab.h>
+#include <linux/spinlock.h>
+#include <linux/string.h>
+
+#include "module.h"
+
+/* A guest does not see its vCPUs' priorities, so they are said when the module is loaded. */
+#define MOST_VCPUS 16
+static unsigned int vcpu_priority[MOST_VCPUS];
+module_param_array(vcpu_priority, uint, NULL, 0444);
+MODULE_PARM_DESC(vcpu_priority, "priority of each vCPU, as the description has them; else vCPU 0 is the highest");
+
+/* A task that waits. */
+struct waiter {
+    struct list_head link; /* among those of the mutex, the first to be served first */
+    struct task_struct *task;
+    unsigned int vcpu, vcpu_priority, priority;
+    bool is_granted;
+};
+
+struct intra {
+    struct list_head link; /* among all of them; under `opening` */
+    char name[VMPCP_NAME_BYTES];
+    enum vmpcp_order order;
+    unsigned int users; /* under `opening` */
+    spinlock_t lock;    /* of the rest, but for `section`, which is the holder's */
+    bool is_held, owner_died;
+    struct list_head waiters;
+    int raised; /* the CPU whose vCPU is raised for the holder, or -1 */
+    struct section section;
+};
+
+static LIST_HEAD(intras);
+static DEFINE_MUTEX(opening);
+
+/* Returns true if `one` is served before `other`. Of equals, the one that waits longer is. */
+static bool goes_before(const struct waiter *one, const struct waiter *other, enum vmpcp_order order)
+{
+    if (order == VMPCP_TASK_FIRST && one->priority != other->priority)
+        return one->priority > other->priority;
+    if (one->vcpu_priority != other->vcpu_priority)
+        return one->vcpu_priority > other->vcpu_priority;
+    if (one->vcpu != other->vcpu)
+        return one->vcpu < other->vcpu;
+    return one->priority > other->priority;
+}
+
+static void queue(struct intra *intra, struct waiter *waiter)
+{
+    struct waiter *other;
+
+    list_for_each_entry(other, &intra->waiters, link) {
+        if (goes_before(waiter, other, intra->order))
+            break;
+    }
+    list_add_tail(&waiter->link, &other->link);
+}
+
+/* Takes a waiter out of the queue. False if it has been chosen, and will be granted the mutex. */
+static bool forget(struct intra *intra, struct waiter *waiter)
+{
+    bool waits;
+
+    spin_lock(&intra->lock);
+    waits = !list_empty(&waiter->link);
+    list_del_init(&waiter->link);
+    spin_unlock(&intra->lock);
+    return waits;
+}
+
+static int wait_for(struct intra *intra, struct waiter *waiter)
+{
+    unsigned int state = TASK_KILLABLE;
+
+    for (;;) {
+        set_current_state(state);
+        if (smp_load_acquire(&waiter->is_granted))
+            break;
+        if (state == TASK_KILLABLE && fatal_signal_pending(current)) {
+            if (forget(intra, waiter)) {
+                __set_current_state(TASK_RUNNING);
+                return -EINTR;
+            }
+            /* The task that grants it may need this CPU to do so. */
+            state = TASK_UNINTERRUPTIBLE;
+            continue;
+        }
+        schedule();
+    }
+    __set_current_state(TASK_RUNNING);
+    return 0;
+}
+
+/* Gives the mutex to the first that waits, and raises its vCPU: its task cannot do so itself while
+ * another vCPU has its pCPU. */
+static void pass_on(struct intra *intra, bool owner_died)
+{
+    struct waiter *next;
+    struct task_struct *task;
+    int raised;
+
+    spin_lock(&intra->lock);
+    raised = intra->raised;
+    intra->owner_died = owner_died;
+    next = list_first_entry_or_null(&intra->waiters, struct waiter, link);
+    if (next)
+        list_del_init(&next->link);
+    else
+        intra->is_held = false;
+    spin_unlock(&intra->lock);
+
+    if (next) {
+        task = next->task;
+        get_task_struct(task);
+        intra->raised = -1;
+        if (intra->order == VMPCP_VCPU_FIRST && cpus_gcs_of_vcpu(CALL_START_GCS, next->vcpu) == 0)
+            intra->raised = cpumask_first(task->cpus_ptr);
+        smp_store_release(&next->is_granted, true);
+        wake_up_process(task);
+        put_task_struct(task);
+    }
+    if (raised >= 0)
+        cpus_gcs(raised, CALL_FINISH_GCS);
+}
+
+static void released(struct section *section)
+{
+    section_leave(section);
+    pass_on(container_of(section, struct intra, section), true);
+}
+
+int intra_lock(struct intra *intra, struct session *session, bool may_wait)
+{
+    int cpu = cpus_of_current(), error;
+    struct waiter waiter = { .task = current, .is_granted = false };
+    struct section prepared;
+
+    if (cpu < 0)
+        return cpu;
+    error = section_prepare(&prepared, session);
+    if (error)
+        return error;
+    waiter.vcpu = cpus_vcpu(cpu);
+    waiter.vcpu_priority = vcpu_priority[waiter.vcpu % MOST_VCPUS];
+    waiter.priority = prepared.own.priority;
+
+    spin_lock(&intra->lock);
+    if (!intra->is_held) {
+        intra->is_held = waiter.is_granted = true;
+        intra->raised = -1;
+    } else if (may_wait) {
+        queue(intra, &waiter);
+    } else {
+        error = -EBUSY;
+    }
+    spin_unlock(&intra->lock);
+
+    if (waiter.is_granted) {
+        if (intra->order == VMPCP_VCPU_FIRST && cpus_gcs(cpu, CALL_START_GCS) == 0)
+            intra->raised = cpu;
+    } else if (!error) {
+        error = wait_for(intra, &waiter);
+    }
+    if (error) {
+        section_lower(&prepared);
+        return error;
+    }
+    prepared.release = released;
+    section_enter(&intra->section, &prepared);
+    return intra->owner_died ? -EOWNERDEAD : 0;
+}
+
+int intra_unlock(struct intra *intra)
+{
+    struct section was;
+
+    if (!section_is_mine(&intra->section))
+        return -EPERM;
+    was = section_leave(&intra->section);
+    pass_on(intra, false);
+    section_lower(&was);
+    return 0;
+}
+
+static struct intra *known(const char *name)
+{
+    struct intra *intra;
+
+    list_for_each_entry(intra, &intras, link) {
+        if (!strcmp(intra->name, name))
+            return intra;
+    }
+    return NULL;
+}
+
+static struct intra *create(const struct vmpcp_intra *open)
+{
+    struct intra *intra = kzalloc(sizeof *intra, GFP_KERNEL);
+
+    if (!intra)
+        return ERR_PTR(-ENOMEM);
+    strcpy(intra->name, open->name);
+    intra->order = open->order;
+    spin_lock_init(&intra->lock);
+    INIT_LIST_HEAD(&intra->waiters);
+    list_add(&intra->link, &intras);
+    return intra;
+}
+
+int intra_open(struct vmpcp_intra *open, struct intra **opened)
+{
+    struct intra *intra;
+    int error = 0;
+
+    if (open->order != VMPCP_VCPU_FIRST && open->order != VMPCP_TASK_FIRST)
+        return -EINVAL;
+    mutex_lock(&opening);
+    intra = known(open->name);
+    if (!intra)
+        intra = create(open);
+    if (IS_ERR(intra)) {
+        error = PTR_ERR(intra);
+    } else if (intra->order != open->order) {
+        error = -EINVAL;
+    } else {
+        intra->users++;
+        *opened = intra;
+    }
+    mutex_unlock(&opening);
+    return error;
+}
+
+int intra_close(struct intra *intra, const struct session *session)
+{
+    int error = 0;
+
+    mutex_lock(&opening);
+    if (READ_ONCE(intra->section.task) && intra->section.session == session) {
+        error = -EBUSY;
+    } else if (--intra->users == 0 && !intra->owner_died) {
+        /* Otherwise the next task to lock it is yet to be told. */
+        list_del(&intra->link);
+        kfree(intra);
+    }
+    mutex_unlock(&opening);
+    return error;
+}
+
+void intra_end(void)
+{
+    struct intra *intra, *next;
+
+    list_for_each_entry_safe(intra, next, &intras, link)
+        kfree(intra);
+}

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0
+/* Tasks that hold a mutex: above all others of their CPU that hold none. */
+#include <linux/sched.h>
+#include <linux/sched/task.h>
+#include <linux/spinlock.h>
+#include <uapi/linux/sched/types.h>
+
+#include "module.h"
+
+/* A task of SCHED_FIFO priority p runs at RAISED + p meanwhile, any other task at RAISED: what is
+ * to be below all that hold a mutex has a priority below RAISED. */
+#define RAISED 50
+
+static LIST_HEAD(sections);
+static DEFINE_SPINLOCK(sections_lock);
+
+static int schedule_as(const struct rank_of_task *rank)
+{
+    struct sched_attr attributes = {
+        .size = sizeof attributes,
+        .sched_policy = rank->policy,
+        .sched_flags = rank->reset_on_fork ? SCHED_FLAG_RESET_ON_FORK : 0,
+        .sched_nice = rank->nice,
+        .sched_priority = rank->priority,
+    };
+
+    return sched_setattr_nocheck(current, &attributes);
+}
+
+static bool is_inside(const struct task_struct *task)
+{
+    const struct section *section;
+    bool found = false;
+
+    spin_lock(&sections_lock);
+    list_for_each_entry(section, &sections, link)
+        found |= section->task == task;
+    spin_unlock(&sections_lock);
+    return found;
+}
+
+int section_prepare(struct section *section, struct session *session)
+{
+    struct rank_of_task raised;
+
+    if (is_inside(current))
+        return -EDEADLK;
+    /* What such a task is promised is not ours to change. */
+    if (current->policy == SCHED_DEADLINE)
+        return -EINVAL;
+    *section = (struct section){
+        .task = current,
+        .session = session,
+        .files = current->files,
+        .own = {
+            .policy = current->policy,
+            .nice = task_nice(current),
+            .priority = current->rt_priority,
+            .reset_on_fork = current->sched_reset_on_fork,
+        },
+    };
+    raised = section->own;
+    raised.policy = SCHED_FIFO;
+    raised.priority = min(RAISED + section->own.priority, (unsigned int)MAX_RT_PRIO - 1);
+    return schedule_as(&raised);
+}
+
+void section_lower(const struct section *section)
+{
+    schedule_as(&section->own);
+}
+
+void section_enter(struct section *held, const struct section *prepared)
+{
+    *held = *prepared;
+    /* Its address is compared with others', so it must not become another task's. */
+    get_task_struct(held->task);
+    spin_lock(&sections_lock);
+    list_add(&held->link, &sections);
+    spin_unlock(&sections_lock);
+}
+
+bool section_is_mine(const struct section *held)
+{
+    return READ_ONCE(held->task) == current;
+}
+
+struct section section_leave(struct section *held)
+{
+    struct section was = *held;
+
+    spin_lock(&sections_lock);
+    list_del(&held->link);
+    WRITE_ONCE(held->task, NULL);
+    spin_unlock(&sections_lock);
+    put_task_struct(was.task);
+    return was;
+}
+
+static struct section *find(const struct session *session, fl_owner_t files)
+{
+    struct section *section, *found = NULL;
+
+    spin_lock(&sections_lock);
+    list_for_each_entry(section, &sections, link) {
+        if (section->session == session && (!files || section->files == files))
+            found = section;
+    }
+    spin_unlock(&sections_lock);
+    return found;
+}
+
+void section_release_all(const struct session *session, fl_owner_t files)
+{
+    struct section *section;
+
+    /* Its tasks are dead, so nothing else ends their sections meanwhile. */
+    while ((section = find(session, files)))
+        section->release(section);
+}

@@ -1,0 +1,284 @@
+// SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0
+/* What /dev/vmpcp must refuse, and what it does when a process dies with a mutex. */
+#include "tool.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define EXPECT(call, answer) expect(call, answer, #call)
+
+static void expect(int is, int should, const char *what)
+{
+    if (is == should)
+        return;
+    fprintf(stderr, "vmpcp: error: %s answers %d (%s), not %d\n", what, is,
+            is < 0 ? strerror(-is) : "", should);
+    exit(1);
+}
+
+static int open_device(void)
+{
+    int device = vmpcp_open();
+
+    if (device < 0)
+        fail("/dev/vmpcp", device);
+    return device;
+}
+
+static int priority(void)
+{
+    struct sched_param parameters;
+
+    sched_getparam(0, &parameters);
+    return parameters.sched_priority;
+}
+
+static void misuse(const struct options *options, int device, int id)
+{
+    int other = vmpcp_intra_mutex(device, "other", VMPCP_VCPU_FIRST), own = options->priority;
+
+    EXPECT(vmpcp_inter_mutex(device, "no such", "task"), -ENOENT);
+    EXPECT(vmpcp_inter_mutex(device, "", ""), -EINVAL);
+    EXPECT(vmpcp_intra_mutex(device, "other", VMPCP_TASK_FIRST), -EINVAL);
+    EXPECT(vmpcp_unlock(device, id), -EPERM);
+    EXPECT(vmpcp_lock(device, VMPCP_MOST_MUTEXES), -EINVAL);
+    EXPECT(vmpcp_lock(device, VMPCP_MOST_MUTEXES - 1), -EINVAL);
+    EXPECT(vmpcp_lock(device, id), 0);
+    EXPECT(priority(), 50 + own);
+    EXPECT(vmpcp_lock(device, id), -EDEADLK);
+    EXPECT(vmpcp_trylock(device, id), -EDEADLK);
+    EXPECT(vmpcp_lock(device, other), -EDEADLK);
+    EXPECT(vmpcp_close(device, id), -EBUSY);
+    EXPECT(vmpcp_unlock(device, other), -EPERM);
+    EXPECT(vmpcp_unlock(device, id), 0);
+    EXPECT(priority(), own);
+    EXPECT(vmpcp_trylock(device, id), 0);
+    EXPECT(vmpcp_unlock(device, id), 0);
+    EXPECT(vmpcp_close(device, other), 0);
+    EXPECT(vmpcp_lock(device, other), -EINVAL);
+    EXPECT(vmpcp_finish_gcs(device, 0), -EPERM);
+    EXPECT(vmpcp_start_gcs(device, 1000), -EINVAL);
+    if (options->mutex) {
+        int second = open_device();
+
+        EXPECT(vmpcp_inter_mutex(second, options->mutex, options->task), -EBUSY);
+        close(second);
+    }
+}
+
+/* Starts a process that opens the device anew and takes the mutex; it then waits to be killed,
+ * unless it `ends`. */
+static pid_t start(const struct options *options, bool ends)
+{
+    int told[2];
+    char byte;
+    pid_t child;
+
+    if (pipe(told))
+        fail("pipe", -errno);
+    fflush(stdout);
+    child = fork();
+    if (child == 0) {
+        int device = open_device(), id = open_mutex(device, options);
+
+        if (write(told[1], "l", 1) != 1)
+            _exit(1);
+        int answer = vmpcp_lock(device, id);
+        if (write(told[1], "h", 1) != 1 || (answer && answer != -EOWNERDEAD))
+            _exit(1);
+        while (!ends)
+            pause();
+        _exit(0);
+    }
+    /* It is about to lock, and then it holds. */
+    close(told[1]);
+    if (read(told[0], &byte, 1) != 1 || read(told[0], &byte, 1) != 1)
+        fail("a process does not get the mutex", 0);
+    close(told[0]);
+    return child;
+}
+
+static void end(pid_t child, bool kills)
+{
+    if (kills)
+        kill(child, SIGKILL);
+    waitpid(child, NULL, 0);
+}
+
+/* Processes that are killed, and that end, while they hold it: the next one is told, once. */
+static void deaths(const struct options *options)
+{
+    int device, id;
+
+    for (int kills = 0; kills < 2; kills++) {
+        end(start(options, !kills), kills);
+        device = open_device();
+        id = open_mutex(device, options);
+        EXPECT(vmpcp_lock(device, id), -EOWNERDEAD);
+        EXPECT(vmpcp_unlock(device, id), 0);
+        EXPECT(vmpcp_lock(device, id), 0);
+        EXPECT(vmpcp_unlock(device, id), 0);
+        close(device);
+    }
+}
+
+/* A process that comes to a mutex. */
+struct visitor {
+    int priority; /* of SCHED_FIFO, 1 to 9 */
+    int cpu;
+};
+
+/* Starts a process that locks the mutex, says its priority to `told`, unlocks it and ends. */
+static pid_t visit(const struct options *options, struct visitor visitor, int told)
+{
+    pid_t child;
+
+    fflush(stdout);
+    child = fork();
+    if (child == 0) {
+        struct options own = *options;
+        char name = '0' + visitor.priority;
+        int device = open_device(), id;
+
+        own.cpu = visitor.cpu;
+        own.priority = visitor.priority;
+        become_task(&own);
+        id = open_mutex(device, &own);
+        EXPECT(vmpcp_lock(device, id), 0);
+        if (write(told, &name, 1) != 1)
+            _exit(1);
+        EXPECT(vmpcp_unlock(device, id), 0);
+        _exit(0);
+    }
+    return child;
+}
+
+/* Long enough for a process of this CPU to begin to wait. */
+static void let_wait(void)
+{
+    usleep(20000);
+}
+
+/* Processes wait for a mutex that this one holds by `device` and `id`. The one that is killed is
+ * forgotten; the others have it in the expected order, and not in the one in which they came. */
+static void queue(const struct options *options, int device, int id,
+                  const struct visitor *visitors, const char *expected)
+{
+    int told[2], count = strlen(expected);
+    char order[10] = { 0 };
+    pid_t killed;
+
+    if (pipe(told))
+        fail("pipe", -errno);
+    EXPECT(vmpcp_lock(device, id), 0);
+    killed = visit(options, (struct visitor){ 9, options->cpu }, told[1]);
+    let_wait();
+    end(killed, true);
+    for (int at = 0; at < count; at++)
+        visit(options, visitors[at], told[1]);
+    let_wait();
+    EXPECT(vmpcp_unlock(device, id), 0);
+    for (int at = 0; at < count; at++)
+        end(-1, false);
+    for (int at = 0; at < count; at++) {
+        if (read(told[0], &order[at], 1) != 1)
+            fail("a process that waits does not get the mutex", 0);
+    }
+    if (strcmp(order, expected)) {
+        fprintf(stderr, "vmpcp: error: they had it in the order %s, not %s\n", order, expected);
+        exit(1);
+    }
+    /* None holds it or waits for it. */
+    EXPECT(vmpcp_lock(device, id), 0);
+    EXPECT(vmpcp_unlock(device, id), 0);
+}
+
+/* Mutexes of this VM in both orders: the highest task is on the last CPU. */
+static void queue_within(struct options options, int device)
+{
+    int last = sysconf(_SC_NPROCESSORS_ONLN) - 1;
+    const struct visitor visitors[] = { { 3, 0 }, { 5, last }, { 4, 0 } };
+
+    options.intra = "test by vCPU";
+    options.order = VMPCP_VCPU_FIRST;
+    queue(&options, device, open_mutex(device, &options), visitors, last ? "435" : "543");
+    options.intra = "test by task";
+    options.order = VMPCP_TASK_FIRST;
+    queue(&options, device, open_mutex(device, &options), visitors, "543");
+}
+
+static void waiting(const struct options *options)
+{
+    const struct visitor visitor = { 3, options->cpu };
+    int device = open_device(), id;
+
+    if (options->intra) {
+        queue_within(*options, device);
+    } else if (options->other) {
+        id = vmpcp_inter_mutex(device, options->mutex, options->other);
+        if (id < 0)
+            fail(options->other, id);
+        /* Nothing waits behind the process that is killed; then the next one takes its place. */
+        queue(options, device, id, NULL, "");
+        queue(options, device, id, &visitor, "3");
+    }
+    close(device);
+}
+
+static void set_online(int cpu, bool online)
+{
+    char path[64];
+    FILE *file;
+
+    snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu%d/online", cpu);
+    file = fopen(path, "w");
+    if (!file || fputs(online ? "1" : "0", file) < 0 || fclose(file))
+        fail(path, -errno);
+}
+
+/* The CPU is switched off under a task that holds a mutex: EL2 takes it back, and the task can open
+ * it again when the CPU is on. */
+static void switched_off(const struct options *options)
+{
+    int device = open_device(), id = open_mutex(device, options), answer;
+
+    EXPECT(vmpcp_lock(device, id), 0);
+    set_online(options->cpu, false);
+    EXPECT(vmpcp_unlock(device, id), -ESTALE);
+    set_online(options->cpu, true);
+    become_task(options);
+    EXPECT(vmpcp_lock(device, id), -ESTALE);
+    EXPECT(vmpcp_close(device, id), 0);
+    id = open_mutex(device, options);
+    /* A task of another VM may have been told meanwhile. */
+    answer = vmpcp_lock(device, id);
+    if (answer != -EOWNERDEAD)
+        expect(answer, 0, "a mutex whose CPU was switched off");
+    EXPECT(vmpcp_unlock(device, id), 0);
+    close(device);
+}
+
+void self_test(const struct options *options)
+{
+    int device = open_device(), id;
+
+    /* On one CPU alone every thread is bound to it. */
+    if (sysconf(_SC_NPROCESSORS_ONLN) > 1)
+        EXPECT(vmpcp_inter_mutex(device, "any", "any"), -EINVAL);
+    become_task(options);
+    id = open_mutex(device, options);
+    misuse(options, device, id);
+    EXPECT(vmpcp_close(device, id), 0);
+    close(device);
+    deaths(options);
+    waiting(options);
+    if (options->mutex && sysconf(_SC_NPROCESSORS_ONLN) > 1)
+        switched_off(options);
+    printf("cassata: vmpcp test=%s passed\n", options->intra ? options->intra : options->task);
+}

@@ -1,0 +1,81 @@
+//! What a vCPU with a budget gets of its core, as it sees it itself in every period.
+
+use crate::suite::{Check, Done};
+use crate::timer::Timer;
+use crate::{ensure, needs_cassata, pass, platform, wait};
+
+/// Ticks between two looks at the counter that are no gap: what EL2 does while the vCPU keeps
+/// its core is shorter, and the wait for a budget longer.
+const LOOP: u64 = 300;
+/// What EL2 may take of a budget, nanoseconds: it gives the core and takes it away.
+const SWITCHES_NS: u64 = 1_500;
+/// By how much a period may seem longer or shorter, nanoseconds.
+const JITTER_NS: u64 = 500;
+
+/// Least and most of what was seen so far, and the sum.
+struct Seen {
+    least: u64,
+    most: u64,
+    sum: u64,
+}
+
+impl Seen {
+    const NOTHING: Self = Self { least: u64::MAX, most: 0, sum: 0 };
+
+    fn note(&mut self, value: u64) {
+        self.least = self.least.min(value);
+        self.most = self.most.max(value);
+        self.sum += value;
+    }
+}
+
+/// Never rests, with everything masked, for `probe.periods` (10,000) periods of
+/// `probe.period_us`, in each of which it is to have `probe.budget_us`: from each wait for a
+/// budget to the next so much less what EL2 takes, and never more; and so many periods are
+/// as long as they are to be, to the jitter of one.
+pub fn supply() -> Check<Done> {
+    needs_cassata!();
+    let number = |name, default| platform::get().number(name, default);
+    let periods = number("periods", 10_000);
+    let [period, budget] = [number("period_us", 100), number("budget_us", 50)].map(wait::us);
+    let hz = wait::us(1_000_000);
+    let nanoseconds = |ticks: u64| ticks * 1_000_000_000 / hz;
+    let (mut supplies, mut lengths) = (Seen::NOTHING, Seen::NOTHING);
+    let (mut count, mut begun) = (0, None);
+    let mut last = Timer::Virtual.now();
+    while count < periods {
+        let now = Timer::Virtual.now();
+        if now - last >= LOOP {
+            // The first period is not whole.
+            if let Some(begun) = begun {
+                supplies.note(last - begun);
+                lengths.note(now - begun);
+                count += 1;
+            }
+            begun = Some(now);
+        }
+        last = now;
+    }
+    let [taken, jitter] = [SWITCHES_NS, JITTER_NS].map(|ns| ns * hz / 1_000_000_000);
+    for (what, seen, least, most) in [
+        ("budgets", &supplies, budget - taken, budget),
+        ("periods", &lengths, period - jitter, period + jitter),
+    ] {
+        ensure!(
+            seen.least >= least && seen.most <= most,
+            "{what} of {} to {} ns, not {} to {}",
+            nanoseconds(seen.least),
+            nanoseconds(seen.most),
+            nanoseconds(least),
+            nanoseconds(most)
+        );
+    }
+    let drift = lengths.sum.abs_diff(periods * period);
+    ensure!(drift <= jitter, "{periods} periods are off by {} ns", nanoseconds(drift));
+    pass!(
+        "{periods} periods, {} to {} ns in each, {} in the mean",
+        nanoseconds(supplies.least),
+        nanoseconds(supplies.most),
+        nanoseconds(supplies.sum / periods)
+    )
+}
