@@ -16,10 +16,13 @@ use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::SeqCst};
 
 /// To one, which answers, and to all others.
 const TOKEN: u32 = 1;
-const ANSWER: u32 = 2;
-const BROADCAST: u32 = 3;
+const BROADCAST: u32 = 2;
 /// To those that rest: there is work.
-const WORK: u32 = 4;
+const WORK: u32 = 3;
+/// The answer of vCPU 0; behind it come those of the others. Each has its own, as two
+/// pending SGIs of one number are one, whoever sent them.
+const ANSWER: u32 = 8;
+const _: () = assert!(ANSWER as usize + MAX_VCPUS_PER_VM <= 16, "there are 16 SGIs");
 /// How long a vCPU rests at a stretch.
 const REST_US: u64 = 400;
 /// Exchanges of interrupts among vCPUs on one core, in each low tide.
@@ -49,7 +52,7 @@ fn serve(intid: u32) {
         Timer::Virtual.set_control(IMASK);
     }
     if intid == TOKEN {
-        gic::send(ANSWER, [0]);
+        gic::send(ANSWER + cpu::index() as u32, [0]);
     }
 }
 
@@ -83,13 +86,13 @@ fn job() -> Check {
 
 /// SGIs to each of the others and to all of them; `sent`: how often before.
 fn exchange(sent: u32) -> Check {
-    let answers = || irq::seen(0).count(ANSWER);
-    let before = answers();
+    let answers = |other: usize| irq::seen(0).count(ANSWER + other as u32);
     let others = platform::get().others();
     gic::send(TOKEN, others.clone());
-    let count = others.clone().count() as u32;
-    wait::asleep(|| answers() >= before + count)?;
-    ensure_eq!(answers(), before + count, "answers");
+    for other in others.clone() {
+        wait::asleep(|| answers(other) > sent)?;
+        ensure_eq!(answers(other), sent + 1, "answers of vCPU {other}");
+    }
     gic::broadcast(BROADCAST);
     for other in others {
         let taken = || irq::seen(other).count(BROADCAST);
