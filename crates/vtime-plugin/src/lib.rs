@@ -16,6 +16,7 @@
 //! | `pthread_cond_wait` otherwise | a core, the main loop | wait for cores |
 //! | `pthread_cond_timedwait` | a helper thread | wait, but not for ever |
 //! | `pthread_cond_broadcast` on what a core sleeps on | anyone | kick it |
+//! | `pthread_cond_broadcast`, `pthread_cond_signal` otherwise | anyone | a core's wait is over |
 //! | `write` of eight bytes | a core | the main loop is told of a timer or bottom half |
 
 mod control;

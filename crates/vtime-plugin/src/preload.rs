@@ -119,9 +119,27 @@ pub unsafe extern "C" fn pthread_cond_wait(
                 instrument.learn(index, condition);
                 role::set(Role::Vcpu { index, falling_asleep: false });
             }
-            vcpu_wait(instrument, index, condition, wait)
+            let go_on = || wait_to_go_on(instrument, index, mutex);
+            vcpu_wait(instrument, index, condition, || {
+                let result = wait();
+                go_on();
+                result
+            })
         }
     }
+}
+
+/// Waits until a core's thread, whose wait is over, may go on. Others may need its mutex
+/// meanwhile: it lets go of it, as if the wait was not over yet.
+fn wait_to_go_on(instrument: &Instrument, vcpu: usize, mutex: *mut pthread_mutex_t) {
+    if instrument.lockstep.go_on(vcpu) {
+        return;
+    }
+    // SAFETY: this thread holds the mutex, as every wait for a condition returns it.
+    unsafe { libc::pthread_mutex_unlock(mutex) };
+    instrument.lockstep.wait_to_go_on(vcpu);
+    // SAFETY: the mutex is valid: the caller of the wait is to get it back.
+    unsafe { libc::pthread_mutex_lock(mutex) };
 }
 
 /// Waits until a time of the clock that QEMU sees. How long that is away is taken
@@ -185,6 +203,21 @@ pub unsafe extern "C" fn pthread_cond_broadcast(condition: *mut pthread_cond_t) 
     }
     // SAFETY: handed on as it came.
     unsafe { (real().pthread_cond_broadcast)(condition) }
+}
+
+/// # Safety
+/// As POSIX demands.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pthread_cond_signal(condition: *mut pthread_cond_t) -> c_int {
+    // First the news, as above. Which of several would be woken is the C library's choice.
+    if let Some(instrument) = instrument::get() {
+        let mut waiting = instrument.waiting_for(condition);
+        if let (Some(vcpu), None) = (waiting.next(), waiting.next()) {
+            instrument.lockstep.release(vcpu);
+        }
+    }
+    // SAFETY: handed on as it came.
+    unsafe { (real().pthread_cond_signal)(condition) }
 }
 
 fn preserving_errno(work: impl FnOnce()) {

@@ -16,7 +16,8 @@ type Write = unsafe extern "C" fn(c_int, *const c_void, size_t) -> ssize_t;
 type CondWait = unsafe extern "C" fn(*mut pthread_cond_t, *mut pthread_mutex_t) -> c_int;
 type CondTimedwait =
     unsafe extern "C" fn(*mut pthread_cond_t, *mut pthread_mutex_t, *const timespec) -> c_int;
-type CondBroadcast = unsafe extern "C" fn(*mut pthread_cond_t) -> c_int;
+/// Of a signal and of a broadcast.
+type CondNotify = unsafe extern "C" fn(*mut pthread_cond_t) -> c_int;
 
 /// The real functions.
 pub struct Real {
@@ -26,7 +27,8 @@ pub struct Real {
     pub write: Write,
     pub pthread_cond_wait: CondWait,
     pub pthread_cond_timedwait: CondTimedwait,
-    pub pthread_cond_broadcast: CondBroadcast,
+    pub pthread_cond_signal: CondNotify,
+    pub pthread_cond_broadcast: CondNotify,
 }
 
 /// The real functions, looked up once.
@@ -44,7 +46,8 @@ pub fn real() -> &'static Real {
             pthread_cond_timedwait: transmute::<*mut c_void, CondTimedwait>(next(
                 c"pthread_cond_timedwait",
             )),
-            pthread_cond_broadcast: transmute::<*mut c_void, CondBroadcast>(next(
+            pthread_cond_signal: transmute::<*mut c_void, CondNotify>(next(c"pthread_cond_signal")),
+            pthread_cond_broadcast: transmute::<*mut c_void, CondNotify>(next(
                 c"pthread_cond_broadcast",
             )),
         }

@@ -225,7 +225,34 @@ impl<H: Host> Lockstep<H> {
 
     /// Ends the wait of a core's thread, which is still to get going.
     pub fn release(&self, vcpu: usize) {
-        self.update(|machine| machine.set_blocked(vcpu, false));
+        self.update(|machine| machine.release(vcpu));
+    }
+
+    /// The core's thread, whose sleep or wait is over, would like to go on. Returns
+    /// whether it may; then it does.
+    #[must_use]
+    pub fn go_on(&self, vcpu: usize) -> bool {
+        self.lock().go_on(vcpu)
+    }
+
+    /// Returns when the core's thread, whose sleep or wait is over, may go on. Called
+    /// while it holds no lock that others need to come to a stop.
+    pub fn wait_to_go_on(&self, vcpu: usize) {
+        let mut stuck_at = None;
+        loop {
+            let (may, changes, held) = {
+                let mut machine = self.lock();
+                (machine.go_on(vcpu), machine.changes(), machine.is_held())
+            };
+            if may {
+                return;
+            }
+            if stuck_at == Some(changes) {
+                return self.lock().force_on(vcpu);
+            }
+            let in_time = self.events[vcpu].wait(0, SAFEGUARD);
+            stuck_at = (!in_time && !held).then_some(changes);
+        }
     }
 
     /// The main loop's thread begins or ends a wait for cores.
@@ -303,7 +330,8 @@ impl<H: Host> Lockstep<H> {
 
     fn update(&self, change: impl FnOnce(&mut Machine) -> Effects) {
         let mut machine = self.lock();
-        let effects = change(&mut machine);
+        let mut effects = change(&mut machine);
+        effects.unpark |= machine.called_on().map_or(0, |vcpu| 1 << vcpu);
         self.now_ns.store(machine.now_ns(), Release);
         drop(machine);
         self.carry_out(effects);

@@ -33,6 +33,11 @@
 //!    more happens by itself. Global time stands still until the main loop
 //!    settles again, and what follows is what had followed without the hold.
 //!
+//! 9. If the lockstep is serial, a core's thread whose wait was ended, be it a sleep or
+//!    a wait for another core, goes on when no other thread of a core does anything, and
+//!    of several that with the least index. So it does not depend on the host whether
+//!    a core that wants an exclusive section finds another one in emulated code.
+//!
 //! Rules 2 and 6 make a timer fire at its exact time on the core that armed
 //! it. Rule 4 makes the all-idle test exact: a core whose thread has not been
 //! scheduled yet is not idle.
@@ -260,6 +265,7 @@ impl Machine {
     /// A core is taken out of the machine.
     pub fn remove(&mut self, vcpu: usize) -> Effects {
         self.vcpus[vcpu].state = State::Absent;
+        self.vcpus[vcpu].called = false;
         self.advance()
     }
 
@@ -332,7 +338,48 @@ impl Machine {
         let v = &mut self.vcpus[vcpu];
         let State::Idle { since_ns } = v.state else { return false };
         v.wake(since_ns, since_ns.max(at_ns).max(self.now_ns));
+        v.called = self.serial;
         true
+    }
+
+    /// Ends a core's wait for another core, should it wait so.
+    pub fn release(&mut self, vcpu: usize) -> Effects {
+        if !self.is_blocked(vcpu) {
+            return Effects::default();
+        }
+        self.vcpus[vcpu].called = self.serial;
+        self.set_blocked(vcpu, false)
+    }
+
+    /// A core's thread, whose wait is over, would like to go on. Returns whether it may,
+    /// by rule 9; then it does.
+    pub fn go_on(&mut self, vcpu: usize) -> bool {
+        let others = || self.vcpus.iter().enumerate().filter(|&(other, _)| other != vcpu);
+        let may = !self.serial
+            || self.next_to_go_on().is_none_or(|next| next == vcpu)
+                && !others().any(|(_, v)| v.moves());
+        self.changes += u64::from(may);
+        self.vcpus[vcpu].called = !may;
+        may
+    }
+
+    /// A core's thread, whose wait is over, goes on out of turn.
+    pub fn force_on(&mut self, vcpu: usize) {
+        self.changes += 1;
+        let v = &mut self.vcpus[vcpu];
+        v.called = false;
+        v.leaves[LeaveReason::Timeout as usize] += 1;
+    }
+
+    /// The first core whose wait is over.
+    fn next_to_go_on(&self) -> Option<usize> {
+        self.vcpus.iter().position(|v| v.called)
+    }
+
+    /// The core that is to go on next, if one may now.
+    #[must_use]
+    pub fn called_on(&self) -> Option<usize> {
+        self.next_to_go_on().filter(|_| !self.vcpus.iter().any(Vcpu::moves))
     }
 
     /// A core's thread is up after a sleep. Returns the core's time and its

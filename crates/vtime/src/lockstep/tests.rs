@@ -2,10 +2,14 @@
 //!
 //! Each core's thread runs blocks, arms timers, sleeps, and kicks others, all
 //! by a seeded random choice; the main loop's thread runs timers. As in QEMU
-//! there is a big lock, a condition per core, and a main loop that a core tells
-//! of an earlier timer through a notifier.
+//! there is a big lock, a condition per core, a main loop that a core tells
+//! of an earlier timer through a notifier, and sections that exclude emulated code
+//! on all other cores.
+
+mod exclusive;
 
 use super::*;
+use exclusive::Sections;
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
 use std::sync::{Arc, Condvar};
@@ -85,6 +89,7 @@ struct Board {
     wake: Vec<Condvar>,
     /// Set to make a core look for interrupts before its next block.
     exit_request: Vec<AtomicBool>,
+    sections: Sections,
     /// Time between two holds of the machine.
     hold_every_ns: Option<u64>,
     holds: AtomicU64,
@@ -115,6 +120,7 @@ impl Board {
             shared: Mutex::new(shared),
             wake: (0..cores).map(|_| Condvar::new()).collect(),
             exit_request: (0..cores).map(|_| AtomicBool::new(false)).collect(),
+            sections: Sections::new(cores),
             hold_every_ns,
             holds: AtomicU64::new(0),
         }
@@ -126,6 +132,11 @@ impl Board {
             return;
         }
         shared.pending[core].push(at_ns);
+        self.kick(core, by);
+    }
+
+    /// As `qemu_cpu_kick` does.
+    fn kick(&self, core: usize, by: Option<usize>) {
         self.lockstep.kick(core, by);
         self.wake[core].notify_all();
         self.exit_request[core].store(true, SeqCst);
@@ -148,6 +159,8 @@ impl Board {
         if !self.exit_request[core].swap(false, SeqCst) {
             return;
         }
+        self.leave_code(core);
+        self.enter_code(core);
         let mut shared = self.shared.lock().unwrap();
         let now = self.lockstep.vcpu_time_ns(core);
         for at in std::mem::take(&mut shared.pending[core]) {
@@ -170,24 +183,44 @@ impl Board {
     }
 
     fn sleep(&self, core: usize) {
+        self.leave_code(core);
         let mut shared = self.shared.lock().unwrap();
         let mut slept = false;
         while shared.pending[core].is_empty() {
             slept = true;
             self.lockstep.sleep(core);
             shared = self.wake[core].wait(shared).unwrap();
+            shared = self.go_on(core, &self.shared, shared);
         }
+        drop(shared);
         if slept {
             self.lockstep.resume(core);
         }
+        self.enter_code(core);
         // As `cpu_handle_interrupt` does whenever a core enters emulated code.
         self.exit_request[core].store(true, SeqCst);
+    }
+
+    /// A wait is over: the thread goes on when it may.
+    fn go_on<'a, T>(
+        &self,
+        core: usize,
+        mutex: &'a Mutex<T>,
+        guard: MutexGuard<'a, T>,
+    ) -> MutexGuard<'a, T> {
+        if self.lockstep.go_on(core) {
+            return guard;
+        }
+        drop(guard);
+        self.lockstep.wait_to_go_on(core);
+        mutex.lock().unwrap()
     }
 
     fn core(&self, core: usize, steps: u64, kicks: bool) {
         let mut random = Random(core as u64);
         let mut expect = Vec::new();
         let mut last_ns = 0;
+        self.enter_code(core);
         for _ in 0..steps {
             self.interrupts(core, &mut expect);
             self.block(core, 1 + random.below(LONGEST_BLOCK));
@@ -206,9 +239,11 @@ impl Board {
                 }
                 // Only with a timer of its own to wake it.
                 2 if !expect.is_empty() => self.sleep(core),
+                3..=6 if self.sections.happen => self.section(core),
                 _ => {}
             }
         }
+        self.leave_code(core);
         self.shared.lock().unwrap().finished[core] = true;
         self.lockstep.remove_vcpu(core);
     }
@@ -319,6 +354,20 @@ fn cores_that_take_turns_do_the_same_every_time() {
     assert!(lateness.len() > 300, "{}", lateness.len());
     assert_eq!(lateness, lateness_again);
     assert_eq!(of(view), of(view_again));
+}
+
+#[test]
+fn the_order_of_exclusive_sections_does_not_depend_on_the_host() {
+    let run = || {
+        let mut board = Board::holding(4, 1_000, true, None);
+        board.sections.happen = true;
+        let board = Arc::new(board);
+        let (lateness, view) = run_board(&board, 3_000, true);
+        (lateness, of(view), board.sections.taken())
+    };
+    let first = run();
+    assert!(first.2.len() > 500, "{}", first.2.len());
+    (0..5).for_each(|_| assert_eq!(run(), first));
 }
 
 /// What must be equal of runs that are.

@@ -271,6 +271,37 @@ fn a_core_that_wakes_another_waits_until_it_is_up_or_asleep_if_serial() {
 }
 
 #[test]
+fn cores_whose_wait_is_over_go_on_one_by_one_if_serial() {
+    let mut m = Machine::new(Q, true);
+    (0..4).for_each(|i| m.add(i));
+    let _ = m.settle(None);
+    let _ = m.sleep(3, 5);
+    let _ = m.check_in(0, 10, false);
+    let _ = m.check_in(1, 20, false);
+    let _ = m.check_in(2, 20, false);
+    // Core 0 has an exclusive section, for which core 1 has left.
+    let _ = m.set_blocked(0, true);
+    m.leave(1, LeaveReason::Stall);
+    let _ = m.set_blocked(1, true);
+    let _ = m.release(0);
+    assert!(m.go_on(0), "nothing else moves");
+    // It wakes core 3 and ends its section.
+    assert!(m.kick(3, 12));
+    let _ = m.release(1);
+    assert!(!m.go_on(3) && !m.go_on(1), "core 0 moves");
+    assert_eq!(m.called_on(), None);
+    let _ = m.check_in(0, 14, false);
+    assert_eq!(m.called_on(), Some(1), "the least index");
+    assert!(!m.go_on(3) && m.go_on(1));
+    assert!(!m.go_on(3), "core 1 moves");
+    // It wants a section of its own, for which core 0 is to leave.
+    let _ = m.set_blocked(1, true);
+    assert!(m.go_on(3), "core 1 waits");
+    let _ = m.sleep(3, 12);
+    assert_eq!(m.verdict(0), Verdict::Leave(LeaveReason::Stall));
+}
+
+#[test]
 fn a_hold_comes_behind_all_that_happens_up_to_its_time() {
     let mut m = pair(Some(150));
     m.hold_at(Some(150));

@@ -89,6 +89,8 @@ pub(super) struct Vcpu {
     pub(super) left_in: u64,
     /// It has left and neither checked in again nor blocked.
     pub(super) out: bool,
+    /// Its wait has been ended, but its thread has not gone on yet; see rule 9.
+    pub(super) called: bool,
 }
 
 impl Vcpu {
@@ -100,6 +102,17 @@ impl Vcpu {
     /// Whether it waits, but not in the lockstep: it has left, or it is blocked.
     pub(super) fn is_outside(&self) -> bool {
         self.waits() && (self.out || self.blocked)
+    }
+
+    /// Whether its thread does something, or is about to, which no rule of the lockstep
+    /// holds back.
+    pub(super) fn moves(&self) -> bool {
+        let goes_on = match self.state {
+            State::Running { .. } | State::Waking { .. } => true,
+            State::Arrived { .. } | State::Settling { .. } => self.out,
+            State::Absent | State::Idle { .. } => false,
+        };
+        goes_on && !self.blocked && !self.called
     }
 
     pub(super) fn wake(&mut self, since_ns: u64, at_ns: u64) {
