@@ -362,12 +362,14 @@ fn the_order_of_exclusive_sections_does_not_depend_on_the_host() {
         let mut board = Board::holding(4, 1_000, true, None);
         board.sections.happen = true;
         let board = Arc::new(board);
-        let (lateness, view) = run_board(&board, 3_000, true);
+        let (lateness, view) = run_board(&board, 1_500, true);
+        let out_of_turn = view.vcpus.iter().map(|v| v.leaves[LeaveReason::Timeout as usize]);
+        assert_eq!(out_of_turn.sum::<u64>(), 0, "a core waited for nothing");
         (lateness, of(view), board.sections.taken())
     };
     let first = run();
-    assert!(first.2.len() > 500, "{}", first.2.len());
-    (0..5).for_each(|_| assert_eq!(run(), first));
+    assert!(first.2.len() > 300, "{}", first.2.len());
+    (0..3).for_each(|_| assert_eq!(run(), first));
 }
 
 /// What must be equal of runs that are.
