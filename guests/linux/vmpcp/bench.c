@@ -1,16 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0
 /* How long each call takes a program, as in Table II of RTSS 2014: alone on its CPU, without
- * contention. */
+ * contention. The names of the calls are those that FreeRTOS prints. */
 #include "tool.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
-#define TIMES 10000
-
 struct time {
-    uint64_t sum, longest;
+    uint64_t count, sum, shortest, longest;
 };
 
 static uint64_t ticks(void)
@@ -33,68 +31,77 @@ static void say(const char *kind, const char *call, struct time time)
 {
     double ns = 1e9 / ticks_per_second();
 
-    printf("cassata: vmpcp bench mutex=%s call=%s times=%d mean_ns=%.0f max_ns=%.0f\n", kind, call,
-           TIMES, time.sum * ns / TIMES, time.longest * ns);
+    if (time.count)
+        printf("cassata: vmpcp %s%s count=%llu call_ns min=%.0f mean=%.0f max=%.0f\n", kind, call,
+               (unsigned long long)time.count, time.shortest * ns, time.sum * ns / time.count,
+               time.longest * ns);
+}
+
+static void count(struct time *time, uint64_t took)
+{
+    time->sum += took;
+    time->shortest = !time->count++ || took < time->shortest ? took : time->shortest;
+    time->longest = took > time->longest ? took : time->longest;
 }
 
 /* Times one call, which answers what is kept in `answer`. */
-#define TIMED(time, answer, call)                                               \
-    do {                                                                        \
-        uint64_t begin = ticks(), took;                                         \
-        (answer) = (call);                                                      \
-        took = ticks() - begin;                                                 \
-        (time).sum += took;                                                     \
-        (time).longest = took > (time).longest ? took : (time).longest;         \
-        if ((answer) < 0)                                                       \
-            fail(#call, answer);                                                \
+#define TIMED(time, answer, call)          \
+    do {                                   \
+        uint64_t begin = ticks(), took;    \
+        (answer) = (call);                 \
+        took = ticks() - begin;            \
+        count(&(time), took);              \
+        if ((answer) < 0)                  \
+            fail(#call, answer);           \
     } while (0)
 
-static int open_once(int device, const struct options *options, bool intra)
+/* A mutex that VMs share is opened once for each task. */
+static int open_for(int device, const struct options *options, const char *task, bool intra)
 {
     return intra ? vmpcp_intra_mutex(device, options->intra, options->order)
-                 : vmpcp_inter_mutex(device, options->mutex, options->task);
+                 : vmpcp_inter_mutex(device, options->mutex, task);
 }
 
 static void mutex(const char *kind, int device, const struct options *options, bool intra)
 {
-    struct time open = {}, open_again = {}, close_one = {}, lock = {}, try = {}, unlock = {};
+    struct time create = {}, existing = {}, destroy = {}, lock = {}, try = {}, unlock = {};
     int id, again, answer;
 
-    for (int time = 0; time < TIMES; time++) {
-        TIMED(open, id, open_once(device, options, intra));
-        if (intra) {
-            TIMED(open_again, again, open_once(device, options, intra));
+    for (unsigned long round = 0; round < options->rounds; round++) {
+        TIMED(create, id, open_for(device, options, options->task, intra));
+        if (intra || options->other) {
+            TIMED(existing, again, open_for(device, options, options->other, intra));
             vmpcp_close(device, again);
         }
-        TIMED(close_one, answer, vmpcp_close(device, id));
+        TIMED(destroy, answer, vmpcp_close(device, id));
     }
-    id = open_once(device, options, intra);
-    for (int time = 0; time < TIMES; time++) {
+    id = open_for(device, options, options->task, intra);
+    for (unsigned long round = 0; round < options->rounds; round++) {
         TIMED(lock, answer, vmpcp_lock(device, id));
         TIMED(unlock, answer, vmpcp_unlock(device, id));
         TIMED(try, answer, vmpcp_trylock(device, id));
         vmpcp_unlock(device, id);
     }
-    say(kind, "open", open);
-    if (intra)
-        say(kind, "open-existing", open_again);
-    say(kind, "destroy", close_one);
-    say(kind, "lock", lock);
-    say(kind, "trylock", try);
-    say(kind, "unlock", unlock);
+    vmpcp_close(device, id);
+    say(kind, "_open_create", create);
+    say(kind, "_open_existing", existing);
+    say(kind, "_destroy", destroy);
+    say(kind, "_lock", lock);
+    say(kind, "_trylock", try);
+    say(kind, "_unlock", unlock);
 }
 
-static void sections(int device, unsigned vcpu)
+static void sections(int device, const struct options *options)
 {
     struct time start = {}, finish = {};
     int answer;
 
-    for (int time = 0; time < TIMES; time++) {
-        TIMED(start, answer, vmpcp_start_gcs(device, vcpu));
-        TIMED(finish, answer, vmpcp_finish_gcs(device, vcpu));
+    for (unsigned long round = 0; round < options->rounds; round++) {
+        TIMED(start, answer, vmpcp_start_gcs(device, options->cpu));
+        TIMED(finish, answer, vmpcp_finish_gcs(device, options->cpu));
     }
-    say("none", "start-gcs", start);
-    say("none", "finish-gcs", finish);
+    say("start_gcs", "", start);
+    say("finish_gcs", "", finish);
 }
 
 void measure(const struct options *options)
@@ -110,5 +117,5 @@ void measure(const struct options *options)
     mutex("intra", device, &with, true);
     if (with.mutex && with.task)
         mutex("inter", device, &with, false);
-    sections(device, options->cpu);
+    sections(device, options);
 }

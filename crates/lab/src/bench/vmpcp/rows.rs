@@ -53,7 +53,8 @@ pub struct Taken {
 impl Taken {
     /// Reads a line of the guest's console; none if it is about something else.
     pub fn of(line: &str) -> Option<Self> {
-        let words = line.strip_prefix("freertos: vmpcp ")?;
+        let mut prefixes = ["freertos: vmpcp ", "cassata: vmpcp "].into_iter();
+        let words = prefixes.find_map(|prefix| line.strip_prefix(prefix))?;
         let (key, figures) = words.split_once(' ')?;
         let figure = |name: &str| {
             let value = |word: &str| word.strip_prefix(name)?.strip_prefix('=')?.parse().ok();
@@ -83,10 +84,14 @@ mod tests {
             mean_ns: 123,
             max_ns: 4_567,
         };
-        assert_eq!(Taken::of(line), Some(taken));
-        for line in
-            ["freertos: period 1 us", "freertos: vmpcp x", "freertos: vmpcp x count=1 min=2"]
-        {
+        assert_eq!(Taken::of(line), Some(taken.clone()));
+        assert_eq!(Taken::of(&line.replace("freertos", "cassata")), Some(taken));
+        for line in [
+            "freertos: period 1 us",
+            "freertos: vmpcp x",
+            "freertos: vmpcp x count=1 min=2",
+            "cassata: vmpcp service=1.0 interrupt=12",
+        ] {
             assert_eq!(Taken::of(line), None, "{line}");
         }
     }
