@@ -12,14 +12,16 @@ use crate::quantity::real;
 use crate::results::{Check, Goal, Outcome};
 use crate::session::End;
 use crate::suite::Bench;
+use crate::view::{Silent, View};
 use miette::{Result, ensure};
 use sim::case_study::Scheme;
+use std::path::PathBuf;
 use std::time::Duration;
 
 /// What boots, from the project's root.
 const SYSTEM: &str = "systems/bench/case-study.toml";
 /// Virtual time: ten hyperperiods, in the first of which the guests boot.
-const LENGTH: Duration = Duration::from_secs(2);
+pub const LENGTH: Duration = Duration::from_secs(2);
 /// What is told of each scheme, a row each.
 const ROWS: [&str; 4] =
     ["in the simulator", "on the hypervisor, mean", "on the hypervisor, longest", "bound"];
@@ -36,28 +38,42 @@ pub struct Seen {
 
 /// Runs all schemes.
 pub fn run(bench: &Bench) -> Result<Vec<Seen>> {
-    Scheme::ALL.into_iter().map(|scheme| boot(bench, scheme)).collect()
+    let one = |scheme: Scheme| {
+        let place = scheme.name().to_lowercase();
+        boot(bench, &place, scheme, &[], LENGTH, Box::new(Silent)).map(|(seen, _)| seen)
+    };
+    Scheme::ALL.into_iter().map(one).collect()
 }
 
-fn boot(bench: &Bench, scheme: Scheme) -> Result<Seen> {
+/// Runs a scheme for `length`, after `more` edits of the description. Returns the directory of the
+/// run, too, which is the one of this name.
+pub fn boot<'a>(
+    bench: &'a Bench,
+    place: &str,
+    scheme: Scheme,
+    more: &[(String, String)],
+    length: Duration,
+    view: Box<dyn View + 'a>,
+) -> Result<(Seen, PathBuf)> {
     let edit = |from: &str, to: &str| (from.to_owned(), to.to_owned());
     let no_overrun = edit("overrun = true", "overrun = false");
     let mpcp = edit("[board]", "[hypervisor]\nprotocol = \"mpcp\"\n\n[board]");
-    let edits = match scheme {
+    let mut edits = match scheme {
         Scheme::Mpcp => vec![no_overrun, mpcp],
         Scheme::DeferrableNoOverrun => vec![no_overrun],
         Scheme::DeferrableWithOverrun => Vec::new(),
     };
-    let bench = room(bench, &scheme.name().to_lowercase())?;
+    edits.extend_from_slice(more);
+    let bench = room(bench, place)?;
     let bundle = bench.pack(&bench.described(SYSTEM, &edits)?)?;
-    let run = bench.session(&bundle, LENGTH)?.run(|_| false)?;
+    let run = bench.session(&bundle, length)?.shown_by(view).run(|_| false)?;
     ensure!(run.end == End::TimeOver, "{}: {}", scheme.name(), run.end.about());
     let mut tasks = run.promises.responses(&run.observer);
     let own_name = |task: &SeenResponse| task.task.rsplit('/').next().map(str::to_owned);
     tasks.sort_by_key(own_name);
     let mut broken = promises::check(&mut Outcome::new("x"), &run);
     broken.extend(run.hypervisor_faults());
-    Ok(Seen { scheme, tasks, broken })
+    Ok((Seen { scheme, tasks, broken }, bench.directory.clone()))
 }
 
 /// Adds what was seen, beside the simulator's.

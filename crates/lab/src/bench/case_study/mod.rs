@@ -8,6 +8,7 @@
 //! | `claims` | the paper's statements as checks |
 //! | `ties` | what a microsecond more or less changes |
 //! | `hypervisor` | the same system on the hypervisor |
+//! | `orders` | how often it decides each tie in which way |
 //! | `report` | the page, the tables, the JSON |
 //!
 //! In the paper, every time is a multiple of a tenth of a millisecond, and
@@ -17,20 +18,29 @@
 
 mod claims;
 mod hypervisor;
+mod orders;
 mod report;
 mod ties;
 
 use super::{Conduct, Label};
 use crate::answer::Answer;
 use crate::suite::Bench;
-use clap::ArgMatches;
+use clap::{ArgMatches, Args, Command, FromArgMatches};
 use miette::IntoDiagnostic;
 use sim::case_study::{Scheme, system};
 use sim::system::{Execution, Refusal};
 use sim::timeline::{Job, Timeline};
 use sim::{System, World};
 
-/// The experiment. It has no cases: it takes seconds.
+#[derive(Args, Debug)]
+struct Options {
+    /// How many hyperperiods run on the hypervisor with jittered arrivals; 0: none
+    #[arg(long, value_name = "N", default_value = "1000",
+          value_parser = clap::value_parser!(u64).range(..=100_000))]
+    hyperperiods: u64,
+}
+
+/// The experiment. It has no cases: only the jittered hyperperiods take longer than seconds.
 #[derive(Clone, Copy, Debug)]
 pub struct Study;
 
@@ -41,17 +51,29 @@ impl Conduct for Study {
             about: "Figure 11 of vMPCP (Kim, Wang and Rajkumar, RTSS 2014)",
             details: "Simulates the paper's eight tasks under MPCP, vMPCP+DSnO and vMPCP+DSwO, \
                       draws their timelines and compares response times. Then runs them under \
-                      the latter two on the hypervisor, with the probe's tasks.\n\n\
+                      all three on the hypervisor, with the probe's tasks, and under \
+                      vMPCP+DSwO again for a thousand hyperperiods with arrivals that are some \
+                      microseconds late at random: in which order do the tasks get the \
+                      resource?\n\n\
                       Exits with 0 whether the paper agrees or not: that is a finding. On the \
                       hypervisor no response may be above its bound.",
-            examples: "  cassata bench case-study",
+            examples: "  cassata bench case-study\n  \
+                       cassata bench case-study --hyperperiods 0    without the jittered ones",
         }
     }
 
-    fn conduct(&self, _: &ArgMatches, bench: &Bench) -> miette::Result<Answer> {
+    fn options(&self, command: Command) -> Command {
+        Options::augment_args(command)
+    }
+
+    fn conduct(&self, options: &ArgMatches, bench: &Bench) -> miette::Result<Answer> {
+        let options = Options::from_arg_matches(options).into_diagnostic()?;
         let study = CaseStudy::simulate().into_diagnostic()?;
         let mut answer = study.answer();
         hypervisor::tell(&mut answer, &study, &hypervisor::run(bench)?);
+        if options.hyperperiods > 0 {
+            orders::tell(&mut answer, &orders::run(bench, options.hyperperiods)?);
+        }
         Ok(answer)
     }
 }

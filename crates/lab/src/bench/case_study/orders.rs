@@ -1,0 +1,168 @@
+//! In which order the tasks get the resource on the hypervisor, when their arrivals are
+//! jittered by microseconds.
+//!
+//! What `ties` asks of the simulator by execution times a little shorter: on the hypervisor
+//! every hyperperiod is the same unless something varies, and on a board something does.
+
+use super::hypervisor::{LENGTH, boot};
+use crate::answer::Answer;
+use crate::bench::ProgressView;
+use crate::dataset::{Dataset, Unit};
+use crate::progress::Progress;
+use crate::quantity::real;
+use crate::results::{Check, Goal};
+use crate::suite::Bench;
+use crate::trace::{History, Hold, Subject, Trace};
+use miette::Result;
+use sim::case_study::Scheme;
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+/// How late a task may be released, at random.
+const JITTER: &str = "5us";
+/// A hyperperiod.
+const HYPERPERIOD: Duration = Duration::from_millis(200);
+/// Between the sections of two hyperperiods there is at least so much time, ns.
+const PAUSE: u64 = 100_000_000;
+const TASKS: usize = 8;
+
+/// How often each order occurred.
+#[derive(Debug)]
+pub struct Orders {
+    /// How many hyperperiods were asked for.
+    hyperperiods: u64,
+    /// The tasks, from 1, in the order in which they got the resource, and how often it was so;
+    /// the most frequent first.
+    counted: Vec<(Vec<usize>, u64)>,
+    /// Sections in hyperperiods in which not every task had one.
+    odd: u64,
+    /// What did not hold besides, a sentence each.
+    broken: Vec<String>,
+}
+
+/// Runs the system for so many hyperperiods with overrun, and reads its trace.
+pub fn run(bench: &Bench, hyperperiods: u64) -> Result<Orders> {
+    let jitter = ("offset = \"".into(), format!("jitter = \"{JITTER}\", offset = \""));
+    let trace = ("[board]".into(), "[hypervisor]\ntrace = \"256K\"\n\n[board]".into());
+    let length = LENGTH + HYPERPERIOD * u32::try_from(hyperperiods).unwrap_or(u32::MAX);
+    let mut progress = Progress::new("bench case-study");
+    let mut tell = |what: &str| progress.now(&format!("{hyperperiods} hyperperiods: {what}"));
+    let view = Box::new(ProgressView(&mut tell));
+    let scheme = Scheme::DeferrableWithOverrun;
+    let (seen, directory) = boot(bench, "jittered", scheme, &[jitter, trace], length, view)?;
+    let trace = Trace::read(&directory)?;
+    let holds = History::of(&trace).holds;
+    let (all, odd) = orders(&trace.subject, holds);
+    let mut counted: BTreeMap<Vec<usize>, u64> = BTreeMap::new();
+    for order in all.into_iter().take(usize::try_from(hyperperiods).unwrap_or(usize::MAX)) {
+        *counted.entry(order).or_default() += 1;
+    }
+    let mut counted: Vec<_> = counted.into_iter().collect();
+    counted.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+    Ok(Orders { hyperperiods, counted, odd, broken: seen.broken })
+}
+
+/// Returns the order in each hyperperiod in which every task had a section, and how many
+/// sections there were in others, but for the last, which the end of the run cuts.
+fn orders(subject: &Subject, mut holds: Vec<Hold>) -> (Vec<Vec<usize>>, u64) {
+    holds.sort_by_key(|hold| hold.from);
+    let groups: Vec<&[Hold]> = holds.chunk_by(|a, b| b.from - a.from < PAUSE).collect();
+    let (mut whole, mut odd) = (Vec::new(), 0);
+    for (place, group) in groups.iter().enumerate() {
+        let order: Vec<usize> = group.iter().map(|hold| task(subject, hold.vcpu)).collect();
+        let mut sorted = order.clone();
+        sorted.sort_unstable();
+        if sorted.iter().copied().eq(1..=TASKS) {
+            whole.push(order);
+        } else if place + 1 < groups.len() {
+            odd += group.len() as u64;
+        }
+    }
+    (whole, odd)
+}
+
+/// Returns which task of the paper a vCPU has: those of odd numbers are in the first VM.
+fn task(subject: &Subject, vcpu: usize) -> usize {
+    subject.vcpus.get(vcpu).map_or(0, |vcpu| 2 * vcpu.index + vcpu.vm + 1)
+}
+
+/// Adds what was seen.
+pub fn tell(answer: &mut Answer, orders: &Orders) {
+    let found: u64 = orders.counted.iter().map(|(_, count)| count).sum();
+    answer.outcome.parameter("jitter", JITTER);
+    answer.data(&orders.data());
+    for (name, value, goal) in [
+        ("hyperperiods on the hypervisor with jittered arrivals", found, orders.hyperperiods),
+        ("sections in hyperperiods in which not every task had one", orders.odd, 0),
+        ("whatever else does not hold with jittered arrivals", orders.broken.len() as u64, 0),
+    ] {
+        answer.outcome.check(Check::new(name, real(value), "", Goal::Exactly(real(goal))));
+    }
+    orders.broken.iter().for_each(|what| answer.remark(what));
+}
+
+impl Orders {
+    fn data(&self) -> Dataset {
+        let title = format!(
+            "vMPCP+DSwO on the hypervisor, arrivals up to {JITTER} late: the order in which the \
+             tasks get the resource"
+        );
+        let text = |order: &[usize]| {
+            order.iter().map(|task| format!("τ{task}")).collect::<Vec<_>>().join(" ")
+        };
+        let all = real(self.hyperperiods);
+        Dataset::of("orders", &title, &self.counted)
+            .name("order", move |(order, _)| text(order))
+            .column("hyperperiods", Unit::None, |(_, count)| *count)
+            .column("share", Unit::Share, move |(_, count)| real(*count) / all)
+            .done()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::trace::Vcpu;
+
+    fn subject() -> Subject {
+        let vcpu = |index| Vcpu {
+            vm: index / 4,
+            index: index % 4,
+            pcpu: index % 4,
+            priority: 1,
+            budget_ns: 0,
+            period_ns: 0,
+            overrun_ns: 0,
+            offset_ns: 0,
+            idles: false,
+        };
+        Subject { vcpus: (0..TASKS).map(vcpu).collect(), ..Subject::default() }
+    }
+
+    /// Sections of these vCPUs, a millisecond each.
+    fn group(begin: u64, vcpus: impl IntoIterator<Item = usize>) -> Vec<Hold> {
+        let hold = |(place, vcpu): (u64, usize)| {
+            let from = begin + 1_000_000 * place;
+            Hold { mutex: 0, vcpu, from, to: from + 900_000 }
+        };
+        (0..).zip(vcpus).map(hold).collect()
+    }
+
+    #[test]
+    fn a_hyperperiod_gives_the_order_of_its_tasks() {
+        let mut holds = group(200_000_000, (0..8).rev());
+        holds.extend(group(0, 0..8));
+        let (found, odd) = orders(&subject(), holds);
+        let up = vec![1, 3, 5, 7, 2, 4, 6, 8];
+        let down: Vec<usize> = up.iter().rev().copied().collect();
+        assert_eq!((found, odd), (vec![up, down], 0));
+    }
+
+    #[test]
+    fn a_section_that_is_missing_or_made_twice_is_told_but_at_the_end() {
+        let mut holds = group(0, 0..7);
+        holds.extend(group(200_000_000, [0, 0, 1, 2, 3, 4, 5, 6, 7]));
+        holds.extend(group(400_000_000, 0..3));
+        assert_eq!(orders(&subject(), holds), (Vec::new(), 16));
+    }
+}
