@@ -20,7 +20,7 @@ const BROADCAST: u32 = 2;
 /// To those that rest: there is work.
 const WORK: u32 = 3;
 /// The answer of vCPU 0; behind it come those of the others. Each has its own, as two
-/// pending SGIs of one number are one, whoever sent them.
+/// pending SGIs of one number are one, also from two senders.
 const ANSWER: u32 = 8;
 const _: () = assert!(ANSWER as usize + MAX_VCPUS_PER_VM <= 16, "there are 16 SGIs");
 /// How long a vCPU rests at a stretch.
