@@ -40,6 +40,14 @@ pub fn finish(instrument: &Instrument) {
     if let Err(error) = write(instrument, true) {
         eprintln!("virtual time: {error}");
     }
+    let out_of_turn: u64 =
+        statistics(instrument, true).vcpus.iter().map(|vcpu| vcpu.forced_leaves.timeout).sum();
+    if out_of_turn > 0 {
+        eprintln!(
+            "virtual time: cores went on out of turn {out_of_turn} times, after 10 s in which \
+             nothing did; another run may differ"
+        );
+    }
     if instrument.options.summary {
         eprint!("{}", statistics(instrument, true).summary());
     }

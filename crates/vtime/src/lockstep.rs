@@ -63,6 +63,8 @@ pub struct VcpuView {
     pub state: State,
     /// Its thread waits for something else than an interrupt.
     pub blocked: bool,
+    /// Its wait is over, and its thread has yet to go on.
+    pub called: bool,
     /// Its own time in ns.
     pub time_ns: u64,
     /// Instructions it has retired.
@@ -193,7 +195,10 @@ impl<H: Host> Lockstep<H> {
         let woken = {
             let mut machine = self.lock();
             let at_ns = by_ns.unwrap_or_else(|| machine.now_ns());
-            machine.kick(vcpu, at_ns)
+            let woken = machine.kick(vcpu, at_ns);
+            // Its thread may wait to go on, woken for nothing before.
+            machine.called_on().into_iter().for_each(|next| self.events[next].set());
+            woken
         };
         if let Some(by) = by.filter(|_| woken && self.config.serial) {
             // It waits until the other one is up: what both do next must not
@@ -286,6 +291,7 @@ impl<H: Host> Lockstep<H> {
             VcpuView {
                 state: machine.state(vcpu),
                 blocked: machine.is_blocked(vcpu),
+                called: machine.is_called(vcpu),
                 time_ns: slot.time_ns(counter, self.config.rate),
                 instructions: slot.instructions(counter),
                 idle_ns: machine.idle_ns(vcpu),

@@ -226,6 +226,12 @@ impl Machine {
         self.vcpus.iter().filter(|v| v.state.holds_time() || v.waits()).count()
     }
 
+    /// Whether a core's wait is over and its thread has yet to go on.
+    #[must_use]
+    pub fn is_called(&self, vcpu: usize) -> bool {
+        self.vcpus.get(vcpu).is_some_and(|v| v.called)
+    }
+
     /// Whether a core's thread waits for something else than an interrupt.
     #[must_use]
     pub fn is_blocked(&self, vcpu: usize) -> bool {
@@ -355,7 +361,9 @@ impl Machine {
     /// by rule 9; then it does.
     pub fn go_on(&mut self, vcpu: usize) -> bool {
         let others = || self.vcpus.iter().enumerate().filter(|&(other, _)| other != vcpu);
+        // One that was woken for nothing looks, and sleeps again.
         let may = !self.serial
+            || matches!(self.vcpus[vcpu].state, State::Idle { .. })
             || self.next_to_go_on().is_none_or(|next| next == vcpu)
                 && !others().any(|(_, v)| v.moves());
         self.changes += u64::from(may);

@@ -53,9 +53,10 @@ fn report(view: &View, stuck: Duration) -> String {
         // Writing to a string cannot fail.
         let _ = writeln!(
             text,
-            "  core {index}: {:?}{}, own time {} ns, {} instructions, left for a block {:?} times",
+            "  core {index}: {:?}{}{}, own time {} ns, {} instructions, left for a block {:?} times",
             v.state,
             if v.blocked { " (blocked)" } else { "" },
+            if v.called { " (to go on)" } else { "" },
             v.time_ns,
             v.instructions,
             v.leaves
@@ -74,6 +75,7 @@ mod tests {
         let vcpu = |state: &State| VcpuView {
             state: *state,
             blocked: false,
+            called: false,
             time_ns: 7,
             instructions: 7,
             idle_ns: 0,

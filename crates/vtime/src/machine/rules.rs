@@ -18,7 +18,8 @@ impl Machine {
             return self.release_waiting();
         }
         let MainLoop::Settled { deadline_ns } = self.main_loop else {
-            return Effects::default();
+            // It may wait for cores that could not leave before.
+            return self.release_waiting();
         };
         if self.serial
             && let Some(effects) = self.next_turn()
@@ -110,11 +111,12 @@ impl Machine {
     pub(super) fn may_leave(&self, vcpu: usize) -> bool {
         let has_to = |v: &Vcpu| v.waits() && !v.blocked && v.left_in != self.episode;
         has_to(&self.vcpus[vcpu])
-            && !(self.serial && (self.someone_is_out() || self.vcpus[..vcpu].iter().any(has_to)))
+            && !(self.serial && (self.something_moves() || self.vcpus[..vcpu].iter().any(has_to)))
     }
 
-    fn someone_is_out(&self) -> bool {
-        self.vcpus.iter().any(|v| v.waits() && v.out)
+    /// Whether a core's thread does something, or is to go on first.
+    fn something_moves(&self) -> bool {
+        self.vcpus.iter().any(|v| v.called || v.moves())
     }
 
     /// Whether time must wait for this core. If cores take turns, it waits for

@@ -302,6 +302,24 @@ fn cores_whose_wait_is_over_go_on_one_by_one_if_serial() {
 }
 
 #[test]
+fn a_core_leaves_for_the_main_loop_only_when_none_is_about_to_go_on_if_serial() {
+    let mut m = Machine::new(Q, true);
+    (0..2).for_each(|i| m.add(i));
+    let _ = m.settle(None);
+    let _ = m.sleep(0, 5);
+    let _ = m.check_in(1, 10, false);
+    assert_eq!(m.unsettle(), Woken::Early);
+    let _ = m.check_in(1, 100, false);
+    assert!(m.kick(0, 100));
+    let _ = m.set_main_loop_blocked(true);
+    assert_eq!((m.verdict(1), m.called_on()), (Verdict::Wait, Some(0)));
+    assert!(m.go_on(0));
+    assert_eq!(m.verdict(1), Verdict::Wait, "core 0 moves");
+    assert_eq!(m.sleep(0, 100).unpark, 0b10);
+    assert_eq!(m.verdict(1), Verdict::Leave(LeaveReason::MainLoop));
+}
+
+#[test]
 fn a_hold_comes_behind_all_that_happens_up_to_its_time() {
     let mut m = pair(Some(150));
     m.hold_at(Some(150));
