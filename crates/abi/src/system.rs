@@ -306,8 +306,8 @@ pub struct Vcpu {
     /// How long its global critical sections may raise it above all others in each period; 0:
     /// it has none, and the service refuses it.
     pub gcs_ns: u64,
-    /// How often vCPUs of its VM on other pCPUs may raise it in each period: each time costs
-    /// its pCPU two interrupts, one as it begins and one as it ends.
+    /// How often other vCPUs of its VM may raise it in each period: each time costs its pCPU at
+    /// most two interrupts, one as it begins and one as it ends.
     pub gcs_calls: u32,
     /// The mutexes that its tasks may lock, a bit for each.
     pub mutexes: u32,

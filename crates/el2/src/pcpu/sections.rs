@@ -116,11 +116,7 @@ impl Pcpu {
     fn start_gcs_of_sibling(&mut self, index: u64) {
         let answer = match self.sibling(index) {
             Err(answer) => answer,
-            Ok(id) if self.base_of(id) != self.index => self.start_elsewhere(id),
-            Ok(id) => {
-                let begun = SECTIONS[id.number()].begin();
-                self.follow_call(id, begun)
-            }
+            Ok(id) => self.start_for(id),
         };
         self.answer(answer);
     }
@@ -164,10 +160,9 @@ impl Pcpu {
         0
     }
 
-    /// Begins a section of a vCPU of another core, unless that was interrupted for this one's
-    /// VM often enough.
-    #[inline(never)]
-    fn start_elsewhere(&mut self, id: VcpuId) -> i64 {
+    /// Begins a section of another vCPU, unless siblings did so often enough. One on this core
+    /// counts, too: a sibling on another may end it, and that interrupts this one.
+    fn start_for(&mut self, id: VcpuId) -> i64 {
         let (table, sections) = (&self.system.vcpus[id.number()], &SECTIONS[id.number()]);
         let period = Duration(timer::ns_to_ticks(table.period_ns));
         let epoch = Instant(EPOCH.load(Ordering::Relaxed));
