@@ -49,7 +49,7 @@ impl RingFollower {
             .saturating_add(1)
             .saturating_sub(after.capacity)
             .clamp(begin, header.written);
-        self.lost += sound - self.next;
+        self.lost = self.lost.saturating_add(sound - self.next);
         samples.extend(new.drain((sound - begin) as usize..));
         self.next = header.written;
         Ok(Some(Header { written: header.written, ..after }))

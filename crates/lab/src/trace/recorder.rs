@@ -88,7 +88,9 @@ impl Recorder {
         for (vm, report) in &mut self.reports {
             let (mut samples, lost) = (Vec::new(), report.lost);
             report.poll(memory, &mut samples)?;
-            let block = Block::samples(*vm, report.lost - lost, &samples);
+            let left_out = samples.len().saturating_sub(MOST_SAMPLES);
+            let lost = (report.lost - lost).saturating_add(left_out as u64);
+            let block = Block::samples(*vm, lost, &samples[left_out..]);
             block.write(&mut self.file).map_err(unwritten)?;
         }
         Ok(())
@@ -102,6 +104,10 @@ impl Recorder {
         self.file.flush().map_err(unwritten)
     }
 }
+
+/// How many samples of a guest are kept of one look: a thousand times what a guest reports that
+/// measures, and no more than a guest that floods its report area may fill the disk with.
+const MOST_SAMPLES: usize = 4_096;
 
 fn unwritten(error: io::Error) -> miette::Report {
     miette!(help = "is there room?", "cannot write the trace: {error}")

@@ -135,7 +135,7 @@ impl Writer<'_> {
                 .iter()
                 .map(|sample| {
                     let [begin, response, dispatch] = [0, sample.response, sample.dispatch]
-                        .map(|t| ns(sample.raised + u64::from(t)));
+                        .map(|t| ns(sample.raised.saturating_add(u64::from(t))));
                     [begin, response, dispatch.max(response)]
                 })
                 .collect();
