@@ -31,27 +31,30 @@ pub struct Block {
     takes_hours: bool,
 }
 
+/// What decides when things happen in virtual time.
+const INSTRUMENT: [&str; 2] = ["crates/vtime/src", "crates/vtime-plugin/src"];
+
 /// Every block there is.
 pub const BLOCKS: [Block; 3] = [
     Block {
         name: "bench el2",
         document: "docs/src/measuring.md",
         command: "./cassata bench el2 --write-docs",
-        besides: &[],
+        besides: &INSTRUMENT,
         takes_hours: false,
     },
     Block {
         name: "bench lhp",
         document: "docs/src/lhp.md",
         command: "./cassata bench lhp --write-docs",
-        besides: &["guests/freertos/src"],
+        besides: &["guests/freertos/src", INSTRUMENT[0], INSTRUMENT[1]],
         takes_hours: true,
     },
     Block {
         name: "demo",
         document: "README.md",
         command: "./cassata demo --write-docs",
-        besides: &["guests/freertos/src"],
+        besides: &["guests/freertos/src", INSTRUMENT[0], INSTRUMENT[1]],
         takes_hours: false,
     },
 ];
