@@ -1,8 +1,8 @@
 //! The same system on the hypervisor, with the probe's tasks.
 
-use super::CaseStudy;
 use super::claims::ms;
-use super::mean_change;
+use super::report::SHOWN;
+use super::{CaseStudy, mean_change, orders};
 use crate::answer::Answer;
 use crate::bench::campaign::room;
 use crate::dataset::{Dataset, Unit};
@@ -12,7 +12,9 @@ use crate::quantity::real;
 use crate::results::{Check, Goal, Outcome};
 use crate::session::End;
 use crate::suite::Bench;
+use crate::trace::{History, Trace};
 use crate::view::{Silent, View};
+use maud::{PreEscaped, html};
 use miette::{Result, ensure};
 use sim::case_study::Scheme;
 use std::path::PathBuf;
@@ -22,6 +24,8 @@ use std::time::Duration;
 const SYSTEM: &str = "systems/bench/case-study.toml";
 /// Virtual time: ten hyperperiods, in the first of which the guests boot.
 pub const LENGTH: Duration = Duration::from_secs(2);
+/// When the first task gets the resource, after the beginning of a hyperperiod, ns.
+const FIRST_SECTION: u64 = 3_000_000;
 /// What is told of each scheme, a row each.
 const ROWS: [&str; 4] =
     ["in the simulator", "on the hypervisor, mean", "on the hypervisor, longest", "bound"];
@@ -34,19 +38,43 @@ pub struct Seen {
     pub tasks: Vec<SeenResponse>,
     /// What did not hold besides, a sentence each.
     pub broken: Vec<String>,
+    /// The second hyperperiod as it was traced, an SVG file; none if the trace has none.
+    pub drawing: Option<String>,
 }
 
-/// Runs all schemes.
+/// Runs all schemes: for the figures by the build that ships, and for the drawing by that which
+/// records. The latter takes some nanoseconds more, which may decide a tie.
 pub fn run(bench: &Bench) -> Result<Vec<Seen>> {
     let one = |scheme: Scheme| {
+        let boot = |place: &str, edits: &[(String, String)]| {
+            boot(bench, place, scheme, edits, LENGTH, Box::new(Silent))
+        };
         let place = scheme.name().to_lowercase();
-        boot(bench, &place, scheme, &[], LENGTH, Box::new(Silent)).map(|(seen, _)| seen)
+        let (mut seen, _) = boot(&place, &[])?;
+        let (_, traced) = boot(&format!("{place}-traced"), &[traced()])?;
+        seen.drawing = drawing(&Trace::read(&traced)?, scheme);
+        Ok(seen)
     };
     Scheme::ALL.into_iter().map(one).collect()
 }
 
-/// Runs a scheme for `length`, after `more` edits of the description. Returns the directory of the
-/// run, too, which is the one of this name.
+/// Asks for a trace.
+pub fn traced() -> (String, String) {
+    ("[hypervisor]\n".into(), "[hypervisor]\ntrace = \"256K\"\n".into())
+}
+
+/// Draws what the simulator's timeline shows of the scheme, from its trace.
+fn drawing(trace: &Trace, scheme: Scheme) -> Option<String> {
+    let history = History::of(trace);
+    let groups = orders::hyperperiods(history.holds.clone());
+    let first = groups.get(1)?.first()?.from;
+    let from = first.checked_sub(FIRST_SECTION)?;
+    let title = format!("{} on the hypervisor", scheme.name());
+    Some(trace.svg(&history, &title, from, from + SHOWN))
+}
+
+/// Runs a scheme for `length`, after `more` edits of the description, with its files in `place`.
+/// Returns that directory, too.
 pub fn boot<'a>(
     bench: &'a Bench,
     place: &str,
@@ -57,12 +85,13 @@ pub fn boot<'a>(
 ) -> Result<(Seen, PathBuf)> {
     let edit = |from: &str, to: &str| (from.to_owned(), to.to_owned());
     let no_overrun = edit("overrun = true", "overrun = false");
-    let mpcp = edit("[board]", "[hypervisor]\nprotocol = \"mpcp\"\n\n[board]");
-    let mut edits = match scheme {
-        Scheme::Mpcp => vec![no_overrun, mpcp],
-        Scheme::DeferrableNoOverrun => vec![no_overrun],
-        Scheme::DeferrableWithOverrun => Vec::new(),
+    let (mut edits, protocol) = match scheme {
+        Scheme::Mpcp => (vec![no_overrun], "mpcp"),
+        Scheme::DeferrableNoOverrun => (vec![no_overrun], "vmpcp"),
+        Scheme::DeferrableWithOverrun => (Vec::new(), "vmpcp"),
     };
+    let table = format!("[hypervisor]\nprotocol = \"{protocol}\"\n\n[board]");
+    edits.insert(0, edit("[board]", &table));
     edits.extend_from_slice(more);
     let bench = room(bench, place)?;
     let bundle = bench.pack(&bench.described(SYSTEM, &edits)?)?;
@@ -73,7 +102,8 @@ pub fn boot<'a>(
     tasks.sort_by_key(own_name);
     let mut broken = promises::check(&mut Outcome::new("x"), &run);
     broken.extend(run.hypervisor_faults());
-    Ok((Seen { scheme, tasks, broken }, bench.directory.clone()))
+    let seen = Seen { scheme, tasks, broken, drawing: None };
+    Ok((seen, bench.directory.clone()))
 }
 
 /// Adds what was seen, beside the simulator's.
@@ -92,6 +122,15 @@ pub fn tell(answer: &mut Answer, study: &CaseStudy, all: &[Seen]) {
             answer.outcome.check(Check::new(&name, real(found), "", Goal::Exactly(goal)));
         }
         seen.broken.iter().for_each(|what| answer.remark(what));
+        if let Some(drawing) = &seen.drawing {
+            let name = seen.scheme.name();
+            let title = format!("{name} on the hypervisor, by its trace");
+            answer.section(&title, html! { figure { (PreEscaped(drawing)) } });
+            answer.file(
+                &format!("{}-traced.svg", name.to_lowercase().replace('+', "-")),
+                drawing.clone(),
+            );
+        }
     }
 }
 

@@ -4,7 +4,7 @@
 //! What `ties` asks of the simulator by execution times a little shorter: on the hypervisor
 //! every hyperperiod is the same unless something varies, and on a board something does.
 
-use super::hypervisor::{LENGTH, boot};
+use super::hypervisor::{LENGTH, boot, traced};
 use crate::answer::Answer;
 use crate::bench::ProgressView;
 use crate::dataset::{Dataset, Unit};
@@ -43,13 +43,12 @@ pub struct Orders {
 /// Runs the system for so many hyperperiods with overrun, and reads its trace.
 pub fn run(bench: &Bench, hyperperiods: u64) -> Result<Orders> {
     let jitter = ("offset = \"".into(), format!("jitter = \"{JITTER}\", offset = \""));
-    let trace = ("[board]".into(), "[hypervisor]\ntrace = \"256K\"\n\n[board]".into());
     let length = LENGTH + HYPERPERIOD * u32::try_from(hyperperiods).unwrap_or(u32::MAX);
     let mut progress = Progress::new("bench case-study");
     let mut tell = |what: &str| progress.now(&format!("{hyperperiods} hyperperiods: {what}"));
     let view = Box::new(ProgressView(&mut tell));
     let scheme = Scheme::DeferrableWithOverrun;
-    let (seen, directory) = boot(bench, "jittered", scheme, &[jitter, trace], length, view)?;
+    let (seen, directory) = boot(bench, "jittered", scheme, &[traced(), jitter], length, view)?;
     let trace = Trace::read(&directory)?;
     let holds = History::of(&trace).holds;
     let (all, odd) = orders(&trace.subject, holds);
@@ -64,9 +63,8 @@ pub fn run(bench: &Bench, hyperperiods: u64) -> Result<Orders> {
 
 /// Returns the order in each hyperperiod in which every task had a section, and how many
 /// sections there were in others, but for the last, which the end of the run cuts.
-fn orders(subject: &Subject, mut holds: Vec<Hold>) -> (Vec<Vec<usize>>, u64) {
-    holds.sort_by_key(|hold| hold.from);
-    let groups: Vec<&[Hold]> = holds.chunk_by(|a, b| b.from - a.from < PAUSE).collect();
+fn orders(subject: &Subject, holds: Vec<Hold>) -> (Vec<Vec<usize>>, u64) {
+    let groups = hyperperiods(holds);
     let (mut whole, mut odd) = (Vec::new(), 0);
     for (place, group) in groups.iter().enumerate() {
         let order: Vec<usize> = group.iter().map(|hold| task(subject, hold.vcpu)).collect();
@@ -79,6 +77,12 @@ fn orders(subject: &Subject, mut holds: Vec<Hold>) -> (Vec<Vec<usize>>, u64) {
         }
     }
     (whole, odd)
+}
+
+/// Returns the sections of each hyperperiod, by their beginnings.
+pub fn hyperperiods(mut holds: Vec<Hold>) -> Vec<Vec<Hold>> {
+    holds.sort_by_key(|hold| hold.from);
+    holds.chunk_by(|a, b| b.from - a.from < PAUSE).map(<[Hold]>::to_vec).collect()
 }
 
 /// Returns which task of the paper a vCPU has: those of odd numbers are in the first VM.

@@ -11,7 +11,7 @@ use serde_json::json;
 use sim::case_study::Scheme;
 
 /// The drawings show so much, ns.
-const SHOWN: u64 = 27_000_000;
+pub const SHOWN: u64 = 27_000_000;
 
 /// Why ours and theirs differ.
 const DIFFERENCES: &[&str] = &[
