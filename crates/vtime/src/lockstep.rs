@@ -1,8 +1,9 @@
 //! The lockstep for threads: one per emulated core, and QEMU's main loop.
 //!
-//! Every method is called by the thread it concerns. None of them waits but
-//! [`Lockstep::check_in`], and that one is called only between blocks of
-//! translated code, where a thread holds no lock of QEMU's.
+//! Every method is called by the thread it concerns. Two of them wait:
+//! [`Lockstep::check_in`], which is called only between blocks of translated code,
+//! where a thread holds no lock of QEMU's, and [`Lockstep::wait_to_go_on`], before
+//! which a thread gives its lock back.
 
 mod event;
 mod slot;

@@ -54,7 +54,8 @@ pub struct ForcedLeaves {
     pub stall: u64,
     /// The main loop was blocked, as before it stops the machine.
     pub main_loop: u64,
-    /// The safeguard: a wait that took too long.
+    /// The safeguard: nothing went on for too long, and the core ran a block, or went on
+    /// after its wait, out of turn.
     pub timeout: u64,
 }
 
