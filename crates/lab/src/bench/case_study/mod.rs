@@ -1,7 +1,6 @@
 //! The case study of vMPCP (Kim, Wang and Rajkumar, RTSS 2014, section V-B), by
 //! simulation: eight tasks on eight vCPUs share one resource, under MPCP, under
-//! vMPCP with deferrable servers without overrun, and with. Then all three on the
-//! hypervisor.
+//! vMPCP with deferrable servers without overrun, and with. Then all three on the hypervisor.
 //!
 //! | module | story |
 //! | --- | --- |
