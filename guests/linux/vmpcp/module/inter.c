@@ -40,6 +40,17 @@ static void pass_on(struct claim *claim)
     module_put(THIS_MODULE);
 }
 
+/* Ends a wait. The task sees the new state at once and may go on before it is woken, so it is read
+ * first; with interrupts off, it is not freed meanwhile. */
+static void end_wait(struct claim *claim, enum state state)
+{
+    struct task_struct *waiter = claim->waiter;
+
+    smp_store_release(&claim->state, state);
+    if (waiter)
+        wake_up_process(waiter);
+}
+
 void inter_granted(void)
 {
     struct claim *claim;
@@ -47,12 +58,10 @@ void inter_granted(void)
     list_for_each_entry(claim, this_cpu_ptr(&claims), link) {
         if (claim->state != WAITS || !is_granted(claim))
             continue;
-        if (!claim->waiter) {
+        if (claim->waiter)
+            end_wait(claim, HOLDS);
+        else
             pass_on(claim);
-            continue;
-        }
-        claim->state = HOLDS;
-        wake_up_process(claim->waiter);
     }
 }
 
@@ -66,9 +75,7 @@ void inter_lose_all(void)
         if (claim->state == WAITS && !claim->waiter)
             module_put(THIS_MODULE);
         claim->is_open = false;
-        claim->state = FREE;
-        if (claim->waiter)
-            wake_up_process(claim->waiter);
+        end_wait(claim, FREE);
     }
     local_irq_restore(flags);
 }
