@@ -104,17 +104,21 @@ static int open_for(struct vmpcp_inter *open, struct session *session, struct cl
         claim->mutex = mutex;
         claim->task = task;
         claim->cpu = cpu;
+        claim->session = session;
         answer = claim_request(claim, open_here, false);
         if (answer >= 0)
             claim_request(claim, add_here, false);
         else
             kfree(claim);
     } else {
+        /* One that is still open may be granted at any time: it must not be closed then. */
+        WRITE_ONCE(claim->session, session);
         answer = claim_request(claim, open_here, false);
+        if (answer < 0)
+            WRITE_ONCE(claim->session, NULL);
     }
     if (answer < 0)
         return answer;
-    WRITE_ONCE(claim->session, session);
     open->others = answer;
     *opened = claim;
     return 0;
