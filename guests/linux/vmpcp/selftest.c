@@ -250,8 +250,10 @@ static void switched_off(const struct options *options)
 
     EXPECT(vmpcp_lock(device, id), 0);
     set_online(options->cpu, false);
-    EXPECT(vmpcp_unlock(device, id), -ESTALE);
+    EXPECT(vmpcp_close(device, id), -EBUSY);
     set_online(options->cpu, true);
+    EXPECT(vmpcp_close(device, id), -EBUSY);
+    EXPECT(vmpcp_unlock(device, id), -ESTALE);
     become_task(options);
     EXPECT(vmpcp_lock(device, id), -ESTALE);
     EXPECT(vmpcp_close(device, id), 0);

@@ -154,7 +154,8 @@ int inter_close(struct claim *claim)
     long answer;
 
     mutex_lock(&opening);
-    answer = claim_request(claim, close_if_free, false);
+    /* A section outlasts what EL2 took back when the CPU was switched off. */
+    answer = READ_ONCE(claim->section.task) ? -EBUSY : claim_request(claim, close_if_free, false);
     if (answer == -ESTALE) {
         WRITE_ONCE(claim->session, NULL);
         answer = 0;
