@@ -2,8 +2,9 @@
 /* Claims to mutexes that VMs share. EL2 knows holder and queue, docs/src/design/sections.md.
  *
  * A claim belongs to the CPU whose vCPU has the task, and EL2 takes calls for it from that vCPU
- * only. So whatever happens to a claim happens on that CPU, with interrupts off: no lock is needed
- * between the interrupt that grants it and the calls that change it. */
+ * only. So whatever happens to a claim happens on that CPU, with interrupts off, or after that CPU
+ * was switched off: no lock is needed between the interrupt that grants it and the calls that
+ * change it. */
 #ifndef VMPCP_CLAIM_H
 #define VMPCP_CLAIM_H
 

@@ -14,7 +14,7 @@ static DEFINE_PER_CPU(unsigned int, vcpu_of);
 /* A percpu interrupt wants a value of each CPU, and tells them apart by it. */
 static DEFINE_PER_CPU(int, cookie);
 static int interrupt; /* Linux's number of it; 0: the device tree names none */
-static int hotplug_state;
+static int online_state, dead_state; /* of CPU hotplug */
 
 static irqreturn_t granted(int irq, void *data)
 {
@@ -34,7 +34,13 @@ static int offline(unsigned int cpu)
 {
     if (interrupt)
         disable_percpu_irq(interrupt);
-    inter_lose_all();
+    return 0;
+}
+
+/* The CPU is off. While it goes, it may still turn back: then EL2 has taken nothing. */
+static int dead(unsigned int cpu)
+{
+    inter_lose_all(cpu);
     return 0;
 }
 
@@ -57,17 +63,26 @@ int cpus_begin(void)
         if (error)
             return error;
     }
-    hotplug_state = cpuhp_setup_state(CPUHP_AP_ONLINE_DYN, "vmpcp:online", online, offline);
-    if (hotplug_state >= 0)
-        return 0;
+    dead_state = error = cpuhp_setup_state_nocalls(CPUHP_BP_PREPARE_DYN, "vmpcp:dead", NULL, dead);
+    if (error < 0)
+        goto no_dead;
+    online_state = error = cpuhp_setup_state(CPUHP_AP_ONLINE_DYN, "vmpcp:online", online, offline);
+    if (error < 0)
+        goto no_online;
+    return 0;
+
+no_online:
+    cpuhp_remove_state_nocalls(dead_state);
+no_dead:
     if (interrupt)
         free_percpu_irq(interrupt, &cookie);
-    return hotplug_state;
+    return error;
 }
 
 void cpus_end(void)
 {
-    cpuhp_remove_state(hotplug_state);
+    cpuhp_remove_state(online_state);
+    cpuhp_remove_state_nocalls(dead_state);
     if (interrupt)
         free_percpu_irq(interrupt, &cookie);
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0
 /* Mutexes that VMs share: locked, granted, given back. See claim.h. */
 #include <linux/module.h>
+#include <linux/rcupdate.h>
 #include <linux/sched/signal.h>
 
 #include "claim.h"
@@ -41,7 +42,7 @@ static void pass_on(struct claim *claim)
 }
 
 /* Ends a wait. The task sees the new state at once and may go on before it is woken, so it is read
- * first; with interrupts off, it is not freed meanwhile. */
+ * first; RCU, or interrupts that are off, keep it from being freed meanwhile. */
 static void end_wait(struct claim *claim, enum state state)
 {
     struct task_struct *waiter = claim->waiter;
@@ -65,19 +66,19 @@ void inter_granted(void)
     }
 }
 
-void inter_lose_all(void)
+void inter_lose_all(int cpu)
 {
     struct claim *claim;
-    unsigned long flags;
 
-    local_irq_save(flags);
-    list_for_each_entry(claim, this_cpu_ptr(&claims), link) {
+    /* A task that waits may be on another CPU by now. */
+    rcu_read_lock();
+    list_for_each_entry(claim, per_cpu_ptr(&claims, cpu), link) {
         if (claim->state == WAITS && !claim->waiter)
             module_put(THIS_MODULE);
         claim->is_open = false;
         end_wait(claim, FREE);
     }
-    local_irq_restore(flags);
+    rcu_read_unlock();
 }
 
 /* The answers of these are EL2's, or errors of Linux, which are below EL2's. */

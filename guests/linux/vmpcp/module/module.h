@@ -95,8 +95,8 @@ int inter_lock(struct claim *claim, struct session *session, bool may_wait);
 int inter_unlock(struct claim *claim);
 /* The interrupt, on its CPU. */
 void inter_granted(void);
-/* The calling CPU is switched off: EL2 takes back what its vCPU holds. */
-void inter_lose_all(void);
+/* The CPU is off: EL2 has taken back what its vCPU held. */
+void inter_lose_all(int cpu);
 int inter_begin(void);
 void inter_end(void);
 
