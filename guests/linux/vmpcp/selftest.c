@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -126,6 +127,38 @@ static void deaths(const struct options *options)
         EXPECT(vmpcp_unlock(device, id), 0);
         close(device);
     }
+}
+
+/* A process that shares this one's open files dies after this one has its own: what this one holds
+ * stays held. */
+static void unshared(const struct options *options)
+{
+    int device = open_device(), id = open_mutex(device, options);
+    pid_t child;
+
+    EXPECT(vmpcp_lock(device, id), 0);
+    child = syscall(SYS_clone, CLONE_FILES | SIGCHLD, 0, 0, 0, 0);
+    while (child == 0)
+        pause();
+    if (child < 0 || unshare(CLONE_FILES))
+        fail("clone, unshare", -errno);
+    end(child, true);
+    EXPECT(vmpcp_unlock(device, id), 0);
+    close(device);
+}
+
+/* A mutex of this VM is locked by one open file, which is closed; another one stays. */
+static void closed(const struct options *options)
+{
+    int first = open_device(), second = open_device();
+    int of_first = open_mutex(first, options), id = open_mutex(second, options);
+
+    EXPECT(vmpcp_lock(first, of_first), 0);
+    close(first);
+    EXPECT(vmpcp_unlock(second, id), -EPERM);
+    EXPECT(vmpcp_lock(second, id), -EOWNERDEAD);
+    EXPECT(vmpcp_unlock(second, id), 0);
+    close(second);
 }
 
 /* A process that comes to a mutex. */
@@ -279,6 +312,9 @@ void self_test(const struct options *options)
     EXPECT(vmpcp_close(device, id), 0);
     close(device);
     deaths(options);
+    unshared(options);
+    if (options->intra)
+        closed(options);
     waiting(options);
     if (options->mutex && sysconf(_SC_NPROCESSORS_ONLN) > 1)
         switched_off(options);

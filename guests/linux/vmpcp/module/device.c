@@ -267,12 +267,12 @@ static int session_mmap(struct file *file, struct vm_area_struct *vma)
     return memory_map(vma);
 }
 
-/* A process ends that may have forked: the file stays open in its children, and what the process
- * itself holds is released here. */
+/* A process closes the file or ends, but may have forked: the file stays open in its children, and
+ * what dead tasks hold is released here. Tasks that live keep theirs, also those that had the
+ * process's files until they called unshare. */
 static int session_flush(struct file *file, fl_owner_t files)
 {
-    if (current->flags & PF_EXITING)
-        section_release_all(file->private_data, files);
+    section_release_all(file->private_data, false);
     return 0;
 }
 
@@ -281,7 +281,7 @@ static int session_release(struct inode *inode, struct file *file)
     struct session *session = file->private_data;
     unsigned int at;
 
-    section_release_all(session, NULL);
+    section_release_all(session, true);
     for (at = 0; at < VMPCP_MOST_MUTEXES; at++) {
         if (is_used(&session->uses[at]))
             close_use(session, session->uses[at]);

@@ -158,7 +158,6 @@ static void released(struct section *section)
 {
     struct claim *claim = container_of(section, struct claim, section);
 
-    section_leave(section);
     /* EL2 tells other VMs nothing of it: to EL2 the vCPU goes on. */
     WRITE_ONCE(died_here[number(claim)], true);
     claim_request(claim, unlock_here, false);
@@ -201,9 +200,8 @@ int inter_unlock(struct claim *claim)
     struct section was;
     long answer;
 
-    if (!section_is_mine(&claim->section))
+    if (!section_leave(&claim->section, &was))
         return -EPERM;
-    was = section_leave(&claim->section);
     answer = claim_request(claim, unlock_here, false);
     section_lower(&was);
     return answer == 0 ? 0 : -ESTALE;

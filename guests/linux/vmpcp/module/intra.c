@@ -131,7 +131,6 @@ static void pass_on(struct intra *intra, bool owner_died)
 
 static void released(struct section *section)
 {
-    section_leave(section);
     pass_on(container_of(section, struct intra, section), true);
 }
 
@@ -180,9 +179,8 @@ int intra_unlock(struct intra *intra)
 {
     struct section was;
 
-    if (!section_is_mine(&intra->section))
+    if (!section_leave(&intra->section, &was))
         return -EPERM;
-    was = section_leave(&intra->section);
     pass_on(intra, false);
     section_lower(&was);
     return 0;

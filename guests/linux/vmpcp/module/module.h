@@ -66,9 +66,8 @@ struct section {
     struct list_head link; /* among all of them */
     struct task_struct *task;
     struct session *session;
-    fl_owner_t files; /* stands for the task's process */
     struct rank_of_task own;
-    void (*release)(struct section *); /* takes the mutex from a task that has died */
+    void (*release)(struct section *); /* gives the mutex back when the section has been ended */
 };
 
 /* Raises the calling task for a mutex that it is about to lock, and fills `section`. Fails if it
@@ -78,12 +77,11 @@ int section_prepare(struct section *section, struct session *session);
 void section_lower(const struct section *section);
 /* Begins a section: `held` is the mutex's, and becomes what was prepared. */
 void section_enter(struct section *held, const struct section *prepared);
-bool section_is_mine(const struct section *held);
-/* Ends a section, and returns what it was: the mutex may be another task's from then on, and only
- * then should the caller be lowered. */
-struct section section_leave(struct section *held);
-/* Releases all that tasks hold that locked it by this session, or those of one process only. */
-void section_release_all(const struct session *session, fl_owner_t files);
+/* Ends the calling task's section, and tells what it was: only when the mutex is given back should
+ * the caller be lowered. False if the section is not the caller's. */
+bool section_leave(struct section *held, struct section *was);
+/* Releases what tasks hold that locked it by this session: `all` of them, or those that died. */
+void section_release_all(const struct session *session, bool all);
 
 /* inter.c and claims.c: mutexes that VMs share. */
 

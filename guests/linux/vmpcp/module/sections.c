@@ -51,7 +51,6 @@ int section_prepare(struct section *section, struct session *session)
     *section = (struct section){
         .task = current,
         .session = session,
-        .files = current->files,
         .own = {
             .policy = current->policy,
             .nice = task_nice(current),
@@ -72,49 +71,68 @@ void section_lower(const struct section *section)
 
 void section_enter(struct section *held, const struct section *prepared)
 {
-    *held = *prepared;
     /* Its address is compared with others', so it must not become another task's. */
-    get_task_struct(held->task);
+    get_task_struct(prepared->task);
     spin_lock(&sections_lock);
+    *held = *prepared;
     list_add(&held->link, &sections);
     spin_unlock(&sections_lock);
 }
 
-bool section_is_mine(const struct section *held)
-{
-    return READ_ONCE(held->task) == current;
-}
-
-struct section section_leave(struct section *held)
+/* Ends a section. Under `sections_lock`, with what says that it is to end: so it ends once, also
+ * when its task unlocks by one open file while another one is closed. */
+static struct section take_out(struct section *held)
 {
     struct section was = *held;
 
-    spin_lock(&sections_lock);
     list_del(&held->link);
     WRITE_ONCE(held->task, NULL);
-    spin_unlock(&sections_lock);
-    put_task_struct(was.task);
     return was;
 }
 
-static struct section *find(const struct session *session, fl_owner_t files)
+bool section_leave(struct section *held, struct section *was)
+{
+    bool is_mine;
+
+    spin_lock(&sections_lock);
+    is_mine = held->task == current;
+    if (is_mine)
+        *was = take_out(held);
+    spin_unlock(&sections_lock);
+    if (is_mine)
+        put_task_struct(current);
+    return is_mine;
+}
+
+/* A task that is exiting has left user space for good. */
+static bool is_over(const struct section *section)
+{
+    return section->task->flags & PF_EXITING;
+}
+
+/* Ends one section that may be released. Returns NULL if there is none. */
+static struct section *take_out_one(const struct session *session, bool all, struct section *was)
 {
     struct section *section, *found = NULL;
 
     spin_lock(&sections_lock);
     list_for_each_entry(section, &sections, link) {
-        if (section->session == session && (!files || section->files == files))
+        if (section->session == session && (all || is_over(section))) {
             found = section;
+            *was = take_out(found);
+            break;
+        }
     }
     spin_unlock(&sections_lock);
     return found;
 }
 
-void section_release_all(const struct session *session, fl_owner_t files)
+void section_release_all(const struct session *session, bool all)
 {
-    struct section *section;
+    struct section *held, was;
 
-    /* Its tasks are dead, so nothing else ends their sections meanwhile. */
-    while ((section = find(session, files)))
-        section->release(section);
+    while ((held = take_out_one(session, all, &was))) {
+        was.release(held);
+        put_task_struct(was.task);
+    }
 }
