@@ -1,14 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0
 /* Which claims there are, and which open file has them. */
 #include <linux/io.h>
-#include <linux/mutex.h>
 #include <linux/slab.h>
 
 #include "claim.h"
 
 DEFINE_PER_CPU(struct list_head, claims);
-/* Which session has which claim. */
-static DEFINE_MUTEX(opening);
 /* The stolen-time structures of all vCPUs, in which the bytes are. */
 static const u8 *stolen;
 #define STOLEN_BASE 0x0b000000UL

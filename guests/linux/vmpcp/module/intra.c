@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0
 /* Mutexes of this VM: of its tasks, on any of its vCPUs (RTSS 2014, Section V-B). */
 #include <linux/module.h>
-#include <linux/mutex.h>
 #include <linux/sched/signal.h>
 #include <linux/sched/task.h>
 #include <linux/slab.h>
@@ -37,7 +36,6 @@ struct intra {
 };
 
 static LIST_HEAD(intras);
-static DEFINE_MUTEX(opening);
 
 /* Returns true if `one` is served before `other`. Of equals, the one that waits longer is. */
 static bool goes_before(const struct waiter *one, const struct waiter *other, enum vmpcp_order order)

@@ -5,6 +5,7 @@
 
 #include <linux/fs.h>
 #include <linux/list.h>
+#include <linux/mutex.h>
 #include <linux/sched.h>
 #include <linux/types.h>
 
@@ -60,6 +61,9 @@ struct rank_of_task {
 };
 
 struct session;
+
+/* Mutexes of both kinds are opened, closed and taken from tasks under it. */
+extern struct mutex opening;
 
 /* A task that holds a mutex. */
 struct section {

@@ -11,6 +11,7 @@
  * to be below all that hold a mutex has a priority below RAISED. */
 #define RAISED 50
 
+DEFINE_MUTEX(opening);
 static LIST_HEAD(sections);
 static DEFINE_SPINLOCK(sections_lock);
 
@@ -131,8 +132,11 @@ void section_release_all(const struct session *session, bool all)
 {
     struct section *held, was;
 
+    /* When the section is over, nothing else keeps the mutex from being closed and freed. */
+    mutex_lock(&opening);
     while ((held = take_out_one(session, all, &was))) {
         was.release(held);
         put_task_struct(was.task);
     }
+    mutex_unlock(&opening);
 }
