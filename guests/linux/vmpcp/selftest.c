@@ -142,6 +142,8 @@ static void unshared(const struct options *options)
         pause();
     if (child < 0 || unshare(CLONE_FILES))
         fail("clone, unshare", -errno);
+    /* It was started within a section, but has none. */
+    EXPECT(sched_getscheduler(child), SCHED_OTHER);
     end(child, true);
     EXPECT(vmpcp_unlock(device, id), 0);
     close(device);
@@ -155,6 +157,7 @@ static void closed(const struct options *options)
 
     EXPECT(vmpcp_lock(first, of_first), 0);
     close(first);
+    EXPECT(priority(), options->priority);
     EXPECT(vmpcp_unlock(second, id), -EPERM);
     EXPECT(vmpcp_lock(second, id), -EOWNERDEAD);
     EXPECT(vmpcp_unlock(second, id), 0);

@@ -77,7 +77,7 @@ struct section {
 /* Raises the calling task for a mutex that it is about to lock, and fills `section`. Fails if it
  * holds another one: sections do not nest (RTSS 2014, Section II). */
 int section_prepare(struct section *section, struct session *session);
-/* Gives the calling task its own priority again. */
+/* Gives the task its own priority again. */
 void section_lower(const struct section *section);
 /* Begins a section: `held` is the mutex's, and becomes what was prepared. */
 void section_enter(struct section *held, const struct section *prepared);

@@ -15,7 +15,7 @@ DEFINE_MUTEX(opening);
 static LIST_HEAD(sections);
 static DEFINE_SPINLOCK(sections_lock);
 
-static int schedule_as(const struct rank_of_task *rank)
+static int schedule_as(struct task_struct *task, const struct rank_of_task *rank)
 {
     struct sched_attr attributes = {
         .size = sizeof attributes,
@@ -25,7 +25,7 @@ static int schedule_as(const struct rank_of_task *rank)
         .sched_priority = rank->priority,
     };
 
-    return sched_setattr_nocheck(current, &attributes);
+    return sched_setattr_nocheck(task, &attributes);
 }
 
 static bool is_inside(const struct task_struct *task)
@@ -62,12 +62,14 @@ int section_prepare(struct section *section, struct session *session)
     raised = section->own;
     raised.policy = SCHED_FIFO;
     raised.priority = min(RAISED + section->own.priority, (unsigned int)MAX_RT_PRIO - 1);
-    return schedule_as(&raised);
+    /* What the task starts meanwhile holds nothing. */
+    raised.reset_on_fork = true;
+    return schedule_as(current, &raised);
 }
 
 void section_lower(const struct section *section)
 {
-    schedule_as(&section->own);
+    schedule_as(section->task, &section->own);
 }
 
 void section_enter(struct section *held, const struct section *prepared)
@@ -136,6 +138,8 @@ void section_release_all(const struct session *session, bool all)
     mutex_lock(&opening);
     while ((held = take_out_one(session, all, &was))) {
         was.release(held);
+        /* It may have closed the file and live on. */
+        section_lower(&was);
         put_task_struct(was.task);
     }
     mutex_unlock(&opening);
