@@ -164,6 +164,34 @@ static void closed(const struct options *options)
     close(second);
 }
 
+/* A process shares an open file with this one, and ends when it has closed it, or runs another
+ * program, within a section. */
+static void left_behind(const struct options *options)
+{
+    int device = open_device(), id = open_mutex(device, options), answer;
+
+    for (int runs = 0; runs < 2; runs++) {
+        pid_t child = fork();
+
+        if (child == 0) {
+            become_task(options);
+            EXPECT(vmpcp_lock(device, id), 0);
+            if (runs)
+                execl("/bin/true", "true", NULL);
+            else
+                close(device);
+            EXPECT(priority(), options->priority);
+            _exit(0);
+        }
+        end(child, false);
+        /* Another VM may have a mutex at times, so it is waited for. */
+        answer = options->intra ? vmpcp_trylock(device, id) : vmpcp_lock(device, id);
+        expect(answer, -EOWNERDEAD, "a mutex that was left behind");
+        EXPECT(vmpcp_unlock(device, id), 0);
+    }
+    close(device);
+}
+
 /* A process that comes to a mutex. */
 struct visitor {
     int priority; /* of SCHED_FIFO, 1 to 9 */
@@ -316,6 +344,7 @@ void self_test(const struct options *options)
     close(device);
     deaths(options);
     unshared(options);
+    left_behind(options);
     if (options->intra)
         closed(options);
     waiting(options);

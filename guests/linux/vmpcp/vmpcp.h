@@ -13,7 +13,8 @@
 
 #include "vmpcp_ioctl.h"
 
-/* Opens the device. A program needs it once; what it holds is released when it ends. */
+/* Opens the device. A program needs it once; what it holds is released when it ends. A thread that
+ * closes any descriptor of it loses what it holds by it, as with locks of fcntl. */
 int vmpcp_open(void);
 
 /* Uses a mutex that VMs share, for a task that the description declares for the vCPU that the

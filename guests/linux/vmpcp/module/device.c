@@ -268,8 +268,8 @@ static int session_mmap(struct file *file, struct vm_area_struct *vma)
 }
 
 /* A process closes the file or ends, but may have forked: the file stays open in its children, and
- * what dead tasks hold is released here. Tasks that live keep theirs, also those that had the
- * process's files until they called unshare. */
+ * what the caller and dead tasks hold is released here. Other tasks that live keep theirs, also
+ * those that had the process's files until they called unshare. */
 static int session_flush(struct file *file, fl_owner_t files)
 {
     section_release_all(file->private_data, false);

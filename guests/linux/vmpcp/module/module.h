@@ -84,7 +84,8 @@ void section_enter(struct section *held, const struct section *prepared);
 /* Ends the calling task's section, and tells what it was: only when the mutex is given back should
  * the caller be lowered. False if the section is not the caller's. */
 bool section_leave(struct section *held, struct section *was);
-/* Releases what tasks hold that locked it by this session: `all` of them, or those that died. */
+/* Releases what tasks hold that locked it by this session: `all` of them, or the caller and those
+ * that died. */
 void section_release_all(const struct session *session, bool all);
 
 /* inter.c and claims.c: mutexes that VMs share. */

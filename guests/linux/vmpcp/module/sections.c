@@ -107,10 +107,11 @@ bool section_leave(struct section *held, struct section *was)
     return is_mine;
 }
 
-/* A task that is exiting has left user space for good. */
+/* Returns true if a task that is exiting, or closes the file, leaves the section behind. When a task
+ * ends that closed the file before, or by exec, the module is not told. */
 static bool is_over(const struct section *section)
 {
-    return section->task->flags & PF_EXITING;
+    return section->task == current || section->task->flags & PF_EXITING;
 }
 
 /* Ends one section that may be released. Returns NULL if there is none. */
