@@ -295,6 +295,59 @@ static void waiting(const struct options *options)
     close(device);
 }
 
+/* Begins and ends a section of the vCPU of this CPU. EL2 counts it only if it raises the vCPU: not
+ * if an earlier one of the vCPU's own was never finished. */
+static void raise_once(const struct options *options, int device)
+{
+    const unsigned raised = 23; /* docs/src/design/status.md */
+    uint64_t before, after;
+
+    EXPECT(vmpcp_counter(device, options->cpu, raised, &before), 0);
+    EXPECT(vmpcp_start_gcs(device, options->cpu), 0);
+    EXPECT(vmpcp_finish_gcs(device, options->cpu), 0);
+    EXPECT(vmpcp_counter(device, options->cpu, raised, &after), 0);
+    EXPECT((int)(after - before), 1);
+}
+
+/* Tasks change their CPU: the vCPU that was raised is lowered, and no other one. */
+static void moved(const struct options *options)
+{
+    int device = open_device(), second = open_device(), id;
+    struct options there = *options;
+    cpu_set_t set;
+    pid_t child;
+
+    there.cpu = options->cpu ? 0 : 1;
+    /* The program ends a section elsewhere, by a call and by closing the file. */
+    EXPECT(vmpcp_start_gcs(device, options->cpu), 0);
+    EXPECT(vmpcp_start_gcs(second, options->cpu), 0);
+    become_task(&there);
+    EXPECT(vmpcp_finish_gcs(device, options->cpu), 0);
+    close(second);
+    become_task(options);
+    raise_once(options, device);
+
+    /* A task waits, and is bound to another CPU meanwhile. */
+    id = vmpcp_intra_mutex(device, "moved", VMPCP_VCPU_FIRST);
+    EXPECT(vmpcp_lock(device, id), 0);
+    child = fork();
+    if (child == 0) {
+        become_task(options);
+        EXPECT(vmpcp_lock(device, id), 0);
+        EXPECT(vmpcp_unlock(device, id), 0);
+        _exit(0);
+    }
+    let_wait();
+    CPU_ZERO(&set);
+    CPU_SET(there.cpu, &set);
+    if (sched_setaffinity(child, sizeof set, &set))
+        fail("sched_setaffinity", -errno);
+    EXPECT(vmpcp_unlock(device, id), 0);
+    end(child, false);
+    raise_once(options, device);
+    close(device);
+}
+
 static void set_online(int cpu, bool online)
 {
     char path[64];
@@ -348,7 +401,9 @@ void self_test(const struct options *options)
     if (options->intra)
         closed(options);
     waiting(options);
-    if (options->mutex && sysconf(_SC_NPROCESSORS_ONLN) > 1)
+    if (options->mutex && sysconf(_SC_NPROCESSORS_ONLN) > 1) {
+        moved(options);
         switched_off(options);
+    }
     printf("cassata: vmpcp test=%s passed\n", options->intra ? options->intra : options->task);
 }

@@ -115,15 +115,23 @@ static void call_gcs(void *data)
     gcs->answer = service_call(gcs->function, this_cpu_read(vcpu_of), 0);
 }
 
-long cpus_gcs(int cpu, u32 function)
+long cpus_start_gcs(int cpu)
 {
-    struct gcs gcs = { .function = function, .answer = ANSWER_NOT_SUPPORTED };
+    struct gcs gcs = { .function = CALL_START_GCS, .answer = ANSWER_NOT_SUPPORTED };
 
     smp_call_function_single(cpu, call_gcs, &gcs, 1);
     return gcs.answer;
 }
 
-long cpus_gcs_of_vcpu(u32 function, unsigned int vcpu)
+long cpus_finish_gcs(unsigned int vcpu)
 {
-    return service_call(function, vcpu, 0);
+    struct gcs gcs = { .function = CALL_FINISH_GCS };
+    int cpu;
+
+    for_each_online_cpu(cpu) {
+        if (cpus_vcpu(cpu) == vcpu && smp_call_function_single(cpu, call_gcs, &gcs, 1) == 0)
+            return gcs.answer;
+    }
+    /* It is off: EL2 knows only of what its siblings have begun. */
+    return service_call(CALL_FINISH_GCS, vcpu, 0);
 }

@@ -182,17 +182,10 @@ static long use_mutex(struct session *session, unsigned int request, unsigned lo
     return answer;
 }
 
-static long call_gcs(struct session *session, u32 function, unsigned long vcpu)
+static long error_of(long answer)
 {
-    if (vcpu >= MOST_VCPUS)
-        return -EINVAL;
-    /* One less than none would be another session's. */
-    if (function == CALL_FINISH_GCS && atomic_dec_if_positive(&session->started[vcpu]) < 0)
-        return -EPERM;
-    switch (cpus_gcs_of_vcpu(function, vcpu)) {
+    switch (answer) {
     case 0:
-        if (function == CALL_START_GCS)
-            atomic_inc(&session->started[vcpu]);
         return 0;
     case ANSWER_BUSY:
         return -EBUSY;
@@ -201,6 +194,29 @@ static long call_gcs(struct session *session, u32 function, unsigned long vcpu)
     default:
         return -EINVAL;
     }
+}
+
+static long start_gcs(struct session *session, unsigned long vcpu)
+{
+    long answer;
+
+    if (vcpu >= MOST_VCPUS)
+        return -EINVAL;
+    answer = service_call(CALL_START_GCS, vcpu, 0);
+    if (answer == 0)
+        atomic_inc(&session->started[vcpu]);
+    return error_of(answer);
+}
+
+static long finish_gcs(struct session *session, unsigned long vcpu)
+{
+    if (vcpu >= MOST_VCPUS)
+        return -EINVAL;
+    /* One less than none would be another session's. If EL2 knows of none, the vCPU was switched
+     * off meanwhile, so there is nothing left to finish. */
+    if (atomic_dec_if_positive(&session->started[vcpu]) < 0)
+        return -EPERM;
+    return error_of(cpus_finish_gcs(vcpu));
 }
 
 static long find_memory(struct vmpcp_memory __user *argument)
@@ -250,9 +266,9 @@ static long session_ioctl(struct file *file, unsigned int request, unsigned long
     case VMPCP_UNLOCK:
         return use_mutex(session, request, argument);
     case VMPCP_START_GCS:
-        return call_gcs(session, CALL_START_GCS, argument);
+        return start_gcs(session, argument);
     case VMPCP_FINISH_GCS:
-        return call_gcs(session, CALL_FINISH_GCS, argument);
+        return finish_gcs(session, argument);
     case VMPCP_MEMORY:
         return find_memory(memory);
     case VMPCP_COUNTER:
@@ -288,7 +304,7 @@ static int session_release(struct inode *inode, struct file *file)
     }
     for (at = 0; at < MOST_VCPUS; at++) {
         while (atomic_dec_if_positive(&session->started[at]) >= 0)
-            cpus_gcs_of_vcpu(CALL_FINISH_GCS, at);
+            cpus_finish_gcs(at);
     }
     kfree(session);
     return 0;

@@ -31,7 +31,7 @@ struct intra {
     spinlock_t lock;    /* of the rest, but for `section`, which is the holder's */
     bool is_held, owner_died;
     struct list_head waiters;
-    int raised; /* the CPU whose vCPU is raised for the holder, or -1 */
+    int raised; /* the vCPU that is raised for the holder, or -1 */
     struct section section;
 };
 
@@ -117,14 +117,14 @@ static void pass_on(struct intra *intra, bool owner_died)
         task = next->task;
         get_task_struct(task);
         intra->raised = -1;
-        if (intra->order == VMPCP_VCPU_FIRST && cpus_gcs_of_vcpu(CALL_START_GCS, next->vcpu) == 0)
-            intra->raised = cpumask_first(task->cpus_ptr);
+        if (intra->order == VMPCP_VCPU_FIRST && service_call(CALL_START_GCS, next->vcpu, 0) == 0)
+            intra->raised = next->vcpu;
         smp_store_release(&next->is_granted, true);
         wake_up_process(task);
         put_task_struct(task);
     }
     if (raised >= 0)
-        cpus_gcs(raised, CALL_FINISH_GCS);
+        cpus_finish_gcs(raised);
 }
 
 static void released(struct section *section)
@@ -159,8 +159,8 @@ int intra_lock(struct intra *intra, struct session *session, bool may_wait)
     spin_unlock(&intra->lock);
 
     if (waiter.is_granted) {
-        if (intra->order == VMPCP_VCPU_FIRST && cpus_gcs(cpu, CALL_START_GCS) == 0)
-            intra->raised = cpu;
+        if (intra->order == VMPCP_VCPU_FIRST && cpus_start_gcs(cpu) == 0)
+            intra->raised = waiter.vcpu;
     } else if (!error) {
         error = wait_for(intra, &waiter);
     }
