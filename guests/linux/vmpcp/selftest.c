@@ -192,6 +192,33 @@ static void left_behind(const struct options *options)
     close(device);
 }
 
+/* Mutexes that are left behind stay until a task is told of it, so there are not more and more. */
+static void many(void)
+{
+    char name[VMPCP_NAME_BYTES];
+    int count, device, id, answer = 0;
+
+    for (count = 0; !answer; count++) {
+        device = open_device();
+        snprintf(name, sizeof name, "left %d", count);
+        id = vmpcp_intra_mutex(device, name, VMPCP_VCPU_FIRST);
+        answer = id < 0 ? id : vmpcp_lock(device, id);
+        close(device);
+    }
+    expect(answer, -ENOSPC, "one mutex more");
+    while (--count > 0) {
+        device = open_device();
+        snprintf(name, sizeof name, "left %d", count - 1);
+        id = vmpcp_intra_mutex(device, name, VMPCP_VCPU_FIRST);
+        EXPECT(vmpcp_lock(device, id), -EOWNERDEAD);
+        EXPECT(vmpcp_unlock(device, id), 0);
+        close(device);
+    }
+    device = open_device();
+    EXPECT(vmpcp_intra_mutex(device, "one more", VMPCP_VCPU_FIRST), 0);
+    close(device);
+}
+
 /* A process that comes to a mutex. */
 struct visitor {
     int priority; /* of SCHED_FIFO, 1 to 9 */
@@ -398,8 +425,10 @@ void self_test(const struct options *options)
     deaths(options);
     unshared(options);
     left_behind(options);
-    if (options->intra)
+    if (options->intra) {
         closed(options);
+        many();
+    }
     waiting(options);
     if (options->mutex && sysconf(_SC_NPROCESSORS_ONLN) > 1) {
         moved(options);

@@ -21,7 +21,8 @@ int vmpcp_open(void);
  * calling thread is bound to. -ENOENT: the description has no such mutex and task for it. -EINVAL:
  * the thread is bound to no CPU. -EBUSY: another open file has it. */
 int vmpcp_inter_mutex(int device, const char *mutex, const char *task);
-/* Uses a mutex of this VM, and makes it if need be. -EINVAL: it is there, with another order. */
+/* Uses a mutex of this VM, and makes it if need be. -EINVAL: it is there, with another order.
+ * -ENOSPC: there are 256 already; those that a task died with stay until another one was told. */
 int vmpcp_intra_mutex(int device, const char *name, enum vmpcp_order order);
 /* Ends the use. A mutex of this VM is gone when its last use ends, unless a task died with it and
  * none was told yet. -EBUSY: it is held. */

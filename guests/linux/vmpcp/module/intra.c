@@ -36,6 +36,10 @@ struct intra {
 };
 
 static LIST_HEAD(intras);
+/* Under `opening`. There is a limit because those that a task died with stay when none uses them:
+ * the next task is yet to be told. */
+static unsigned int intra_count;
+#define MOST_INTRAS 256
 
 /* Returns true if `one` is served before `other`. Of equals, the one that waits longer is. */
 static bool goes_before(const struct waiter *one, const struct waiter *other, enum vmpcp_order order)
@@ -197,10 +201,14 @@ static struct intra *known(const char *name)
 
 static struct intra *create(const struct vmpcp_intra *open)
 {
-    struct intra *intra = kzalloc(sizeof *intra, GFP_KERNEL);
+    struct intra *intra;
 
+    if (intra_count == MOST_INTRAS)
+        return ERR_PTR(-ENOSPC);
+    intra = kzalloc(sizeof *intra, GFP_KERNEL);
     if (!intra)
         return ERR_PTR(-ENOMEM);
+    intra_count++;
     strcpy(intra->name, open->name);
     intra->order = open->order;
     spin_lock_init(&intra->lock);
@@ -240,7 +248,7 @@ int intra_close(struct intra *intra, const struct session *session)
     if (READ_ONCE(intra->section.task) && intra->section.session == session) {
         error = -EBUSY;
     } else if (--intra->users == 0 && !intra->owner_died) {
-        /* Otherwise the next task to lock it is yet to be told. */
+        intra_count--;
         list_del(&intra->link);
         kfree(intra);
     }
