@@ -107,8 +107,8 @@ bool section_leave(struct section *held, struct section *was)
     return is_mine;
 }
 
-/* Returns true if a task that is exiting, or closes the file, leaves the section behind. When a task
- * ends that closed the file before, or by exec, the module is not told. */
+/* Returns true if the task leaves the section behind: it is exiting, or closes the file. Of the end
+ * of a task that has closed the file before, also by exec, the module is not told. */
 static bool is_over(const struct section *section)
 {
     return section->task == current || section->task->flags & PF_EXITING;
