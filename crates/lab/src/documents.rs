@@ -185,7 +185,8 @@ mod tests {
     fn project() -> tempfile::TempDir {
         let root = tempfile::tempdir().unwrap();
         let manifest = root.path().join("crates/el2/Cargo.toml");
-        for directory in ["crates/el2/src", "guests/freertos/src"] {
+        let besides = BLOCKS.iter().flat_map(|block| block.besides);
+        for directory in besides.chain(&["crates/el2/src"]) {
             fs::create_dir_all(root.path().join(directory)).unwrap();
         }
         fs::write(root.path().join("Cargo.toml"), "[workspace]\n").unwrap();
