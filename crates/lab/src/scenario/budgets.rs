@@ -4,7 +4,7 @@
 //! as a period, a vCPU that always has work gets its budget, no more and no less.
 
 use super::LIMIT;
-use super::expect::Expect::{Endures, Passes};
+use super::expect::Expect::{self, Endures, Passes};
 use super::staged::{Staged, description};
 use crate::figures;
 use crate::session::Moment;
@@ -59,7 +59,12 @@ pub fn scenarios() -> impl Iterator<Item = Scenario> {
         scenario("budget-idled", "no other has the core while a budget is idled away", "", &idled),
         counted("supply.deferrable", DEFERRABLE, 10_000),
         counted("supply.periodic", PERIODIC, 10_000),
-        counted("supply-1000000", DEFERRABLE, 1_000_000).on_request(),
+        counted("supply-1000000.deferrable", DEFERRABLE, 1_000_000).on_request(),
+        counted("supply-1000000.periodic", PERIODIC, 1_000_000).on_request(),
+        asked("varied.deferrable", DEFERRABLE, 10_000),
+        asked("varied.periodic", PERIODIC, 10_000),
+        asked("varied-1000000.deferrable", DEFERRABLE, 1_000_000).on_request(),
+        asked("varied-1000000.periodic", PERIODIC, 1_000_000).on_request(),
     ]
     .into_iter()
 }
@@ -70,8 +75,8 @@ const DEFERRABLE: &str = "\"deferrable\"";
 
 /// The descriptions that they use.
 #[cfg(test)]
-pub fn descriptions() -> [&'static str; 5] {
-    ["budgets", "budget-alone", "budget-kept", "budget-idled", "supply"]
+pub fn descriptions() -> [&'static str; 6] {
+    ["budgets", "budget-alone", "budget-kept", "budget-idled", "supply", "varied"]
 }
 
 const fn supply(vm: &'static str, ns: RangeInclusive<u64>, interrupts: u64) -> Supply {
@@ -85,15 +90,34 @@ const fn about(ns: u64) -> RangeInclusive<u64> {
 /// A vCPU that counts what it gets in so many periods of 100 us.
 fn counted(name: &'static str, server: &str, periods: u64) -> Scenario {
     const ABOUT: &str = "a hostile guest counts its budget, no more and no less in every period";
+    const EXPECT: &[(&str, Expect)] = &[("hostile", Passes), ("rest", Endures)];
+    periods_of(Staged::new("supply", ABOUT, EXPECT), name, server, periods, 100)
+}
+
+/// A vCPU that asks for another part of its core in each of so many periods of 200 us.
+fn asked(name: &'static str, server: &str, periods: u64) -> Scenario {
+    const ABOUT: &str = "a demand that varies gets the lesser of itself and the budget";
+    const EXPECT: &[(&str, Expect)] = &[("varying", Passes), ("rest", Endures)];
+    periods_of(Staged::new("varied", ABOUT, EXPECT), name, server, periods, 200)
+}
+
+/// Runs `staged` for so many periods of a length in us, with a server of this kind.
+fn periods_of(
+    staged: Staged,
+    name: &'static str,
+    server: &str,
+    periods: u64,
+    length: u64,
+) -> Scenario {
+    let idles = if server == PERIODIC { " probe.idles=1" } else { "" };
     let edits = [
-        ("probe.periods=10000".to_owned(), format!("probe.periods={periods}")),
+        ("probe.periods=10000".to_owned(), format!("probe.periods={periods}{idles}")),
         (DEFERRABLE.to_owned(), server.to_owned()),
     ];
-    let limit = LIMIT + Duration::from_micros(100 * periods);
-    let expect = &[("hostile", Passes), ("rest", Endures)];
-    let staged = Staged { limit, ..Staged::new("supply", ABOUT, expect) };
-    let run = move |bench: &Bench| staged.run(bench, &edits, |_| None);
-    Scenario::new(name, ABOUT, run).shipped()
+    let limit = LIMIT + Duration::from_micros(length * periods);
+    let staged = Staged { limit, ..staged };
+    Scenario::new(name, staged.about, move |bench: &Bench| staged.run(bench, &edits, |_| None))
+        .shipped()
 }
 
 fn scenario(

@@ -4,6 +4,7 @@
 mod absence;
 mod bench;
 mod bystander;
+mod demand;
 mod device;
 mod echo;
 mod grant;
@@ -29,6 +30,7 @@ pub const ALL: &[Test] = &[
     Test { name: "mask", body: bystander::mask },
     Test { name: "crash", body: bystander::crash },
     Test { name: "crash-sibling", body: bystander::crash_sibling },
+    Test { name: "demand", body: demand::demand },
     Test { name: "rtc", body: device::rtc },
     Test { name: "ebb", body: tides::ebb },
     Test { name: "echo", body: echo::echo },
