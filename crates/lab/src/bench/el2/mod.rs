@@ -9,10 +9,12 @@
 //! | [`records`] | what it costs that EL2 records what it does |
 //! | [`lines`] | what each event may cost, and what it last did |
 //! | [`size`] | bytes and lines |
+//! | [`features`] | bytes and lines of each feature |
 //! | [`smoke`] | the events alone, in short, as a test |
 
 mod case;
 mod events;
+mod features;
 mod grant;
 mod lines;
 mod migration;
@@ -171,6 +173,7 @@ impl El2 {
         answer.section("What is priority separation worth?", plot);
         answer.data(&self.separation());
         answer.data(&self.source());
+        answer.data(&self.features());
         self.judge(&mut answer.outcome);
         answer.document("bench el2", self.quoted(&visits));
         answer
@@ -184,11 +187,12 @@ impl El2 {
             "Instructions of a visit to EL2:\n\n{}\nA migration, medians:\n\n{migration}\n\
              A mutex is granted to a vCPU that sleeps on another core:\n\n{grant}\n\
              The hypervisor's image has {} bytes, made of {} lines, comments included, tests not \
-             (goal: fewer than {}).\n",
+             (goal: fewer than {}). By what they are for:\n\n{}",
             visits.table().markdown(),
             count(size.image),
             count(size.lines()),
-            count(MOST_LINES)
+            count(MOST_LINES),
+            self.features().table().markdown()
         )
     }
 
@@ -245,6 +249,17 @@ impl El2 {
             .done()
     }
 
+    fn features(&self) -> Dataset {
+        let title = "Source and code of the hypervisor, by what they are for";
+        Dataset::of("features", title, &self.size.features)
+            .name("feature", |feature| feature.name)
+            .head("")
+            .name("lines", |feature| feature.lines)
+            .name("code_bytes", |feature| feature.code)
+            .head("bytes of code")
+            .done()
+    }
+
     fn separation(&self) -> Dataset {
         let title = "Interrupt priority separation, latencies of the RTOS";
         Dataset::of("separation", title, &self.latencies)
@@ -272,7 +287,7 @@ mod tests {
 
     fn size(image: u64, lines: [u64; 2]) -> Size {
         let source = lines.map(|lines| Linked { path: format!("crates/{lines}"), lines });
-        Size { image, source: source.into() }
+        Size { image, source: source.into(), features: Vec::new() }
     }
 
     fn el2(median: u32, image: u64) -> El2 {

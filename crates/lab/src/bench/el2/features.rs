@@ -1,0 +1,218 @@
+//! What each feature adds to the hypervisor: lines of source, and bytes of code.
+//!
+//! Every instruction is counted where its source stands, also when the compiler has put it into
+//! another function: the debug information of the image says from which lines it comes. What an
+//! inlined function of the language's library does counts for the line that calls it.
+
+use crate::source;
+use addr2line::{Context, gimli};
+use gimli::{EndianSlice, LittleEndian};
+use miette::{IntoDiagnostic, Result, WrapErr, ensure, miette};
+use object::read::elf::ElfFile64;
+use object::{Object, ObjectSection};
+use std::collections::BTreeMap;
+use std::path::Path;
+
+/// Bytes of an instruction (Arm DDI 0487, section C2.1: A64 instructions have a fixed length).
+const INSTRUCTION: u64 = 4;
+/// What has no line of the house: the language's library out of line, and padding.
+const LIBRARY: &str = "the language's library, padding";
+
+/// Which feature the source below a path serves; of several paths the longest counts.
+const FEATURES: [(&str, &[&str]); 11] = [
+    (
+        "boot, description and its check",
+        &["el2/src/boot", "el2/src/tables", "abi", "el2/src/lib", "el2/src/main", "el2/src/bug"],
+    ),
+    ("registers, vectors, drivers", &["el2/src/arch"]),
+    (
+        "cores and vCPUs: run loop, switch, timers, power",
+        &["el2/src/pcpu", "el2/src/parts", "el2/src/vcpu", "el2/src/shared"],
+    ),
+    ("scheduler without extras", &["sched/src"]),
+    ("traps and calls", &["el2/src/exits", "abi/src/service"]),
+    ("virtual GIC", &["vgic", "el2/src/devices"]),
+    (
+        "migration and its policies",
+        &[
+            "sched/src/consolidation",
+            "sched/src/location",
+            "sched/src/mailbox",
+            "sched/src/policy",
+            "sched/src/recall",
+            "sched/src/switchboard",
+            "sched/src/topology",
+            "el2/src/parts/consolidation",
+            "el2/src/parts/displacement",
+            "el2/src/parts/idle_news",
+            "el2/src/parts/kernel_wait",
+            "el2/src/parts/visitors",
+            "el2/src/pcpu/consolidation",
+            "el2/src/pcpu/coscheduling",
+            "el2/src/pcpu/displacement",
+            "el2/src/pcpu/handover",
+            "el2/src/pcpu/mail",
+            "el2/src/pcpu/views",
+            "el2/src/pcpu/visitors",
+            "el2/src/shared/rest",
+            "el2/src/shared/transit",
+        ],
+    ),
+    (
+        "budgets",
+        &[
+            "sched/src/server",
+            "sched/src/scheduler/budgets",
+            "sched/src/scheduler/extras",
+            "el2/src/pcpu/budgets",
+            "el2/src/vcpu/account",
+        ],
+    ),
+    (
+        "critical sections, ceilings, mutexes",
+        &[
+            "sched/src/ceiling",
+            "sched/src/claims",
+            "sched/src/scheduler/sections",
+            "el2/src/pcpu/sections",
+            "el2/src/shared/mutex",
+            "el2/src/shared/sections",
+            "el2/src/vcpu/holds",
+        ],
+    ),
+    (
+        "consoles",
+        &[
+            "abi/src/console",
+            "el2/src/devices/uart",
+            "el2/src/pcpu/console",
+            "el2/src/shared/pl011",
+            "el2/src/shared/ring",
+        ],
+    ),
+    (
+        "status area and trace",
+        &[
+            "abi/src/status",
+            "abi/src/trace",
+            "abi/src/report",
+            "el2/src/status",
+            "el2/src/pcpu/notes",
+        ],
+    ),
+];
+
+/// A feature, and how much of the hypervisor it is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Feature {
+    pub name: &'static str,
+    /// Lines of source, comments included, tests not.
+    pub lines: u64,
+    /// Bytes of code in the image.
+    pub code: u64,
+}
+
+/// Splits the hypervisor whose ELF file is `image`, and whose source is below the project's `root`.
+///
+/// # Errors
+/// When the source cannot be read or `image` is no ELF file with debug information.
+pub fn measure(image: &[u8], root: &Path) -> Result<Vec<Feature>> {
+    let mut code = code_by_feature(image).wrap_err("the hypervisor's debug information")?;
+    let mut lines: BTreeMap<_, u64> = BTreeMap::new();
+    for package in source::linked(root)? {
+        for (file, text) in source::shipped_files(&root.join(package))? {
+            let feature = feature(file.strip_prefix(root).into_diagnostic()?)?;
+            *lines.entry(feature).or_default() += text.lines().count() as u64;
+        }
+    }
+    let all = FEATURES.iter().map(|(name, _)| *name).chain([LIBRARY]).map(|name| Feature {
+        name,
+        lines: lines.remove(name).unwrap_or(0),
+        code: code.remove(name).unwrap_or(0),
+    });
+    Ok(all.collect())
+}
+
+/// Names the feature that the file at `path`, from the project's root, serves.
+fn feature(path: &Path) -> Result<&'static str> {
+    let path = path.to_string_lossy();
+    let all = FEATURES.iter().flat_map(|(name, below)| below.iter().map(move |at| (*at, *name)));
+    let inside = path.strip_prefix("crates/").unwrap_or(&path);
+    let fits = all.filter(|(at, _)| inside.starts_with(at));
+    let longest = fits.max_by_key(|(at, _)| at.len());
+    longest.map(|(_, name)| name).ok_or_else(|| miette!("{path} belongs to no feature"))
+}
+
+/// Counts the bytes of code of each feature.
+fn code_by_feature(image: &[u8]) -> Result<BTreeMap<&'static str, u64>> {
+    let file = ElfFile64::<object::LittleEndian>::parse(image).into_diagnostic()?;
+    let section = |id: gimli::SectionId| {
+        let data = file.section_by_name(id.name()).map_or(Ok(&[][..]), |section| section.data())?;
+        Ok(EndianSlice::new(data, LittleEndian))
+    };
+    let dwarf = gimli::Dwarf::load(|id| section(id).map_err(|_: object::Error| gimli::Error::Io));
+    let context = Context::from_dwarf(dwarf.into_diagnostic()?).into_diagnostic()?;
+    let text = file.section_by_name(".text").ok_or_else(|| miette!("there is no code"))?;
+    let (begin, end) = (text.address(), text.address() + text.size());
+    let mut found: BTreeMap<_, u64> = BTreeMap::new();
+    let mut ours = 0;
+    for address in (begin..end).step_by(usize::try_from(INSTRUCTION).into_diagnostic()?) {
+        let feature = feature_at(&context, address)?;
+        ours += u64::from(feature.is_some());
+        *found.entry(feature.unwrap_or(LIBRARY)).or_default() += INSTRUCTION;
+    }
+    ensure!(ours > 0, "it says of no instruction which line it comes from");
+    Ok(found)
+}
+
+/// Names the feature of the innermost function of the house at an address.
+fn feature_at(
+    context: &Context<EndianSlice<'_, LittleEndian>>,
+    address: u64,
+) -> Result<Option<&'static str>> {
+    let mut frames = context.find_frames(address).skip_all_loads().into_diagnostic()?;
+    while let Some(frame) = frames.next().into_diagnostic()? {
+        let file = frame.location.and_then(|place| place.file).filter(|f| f.starts_with("crates/"));
+        if let Some(file) = file {
+            return feature(Path::new(file)).map(Some);
+        }
+    }
+    Ok(None)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn root() -> &'static Path {
+        Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."))
+    }
+
+    #[test]
+    fn the_longest_path_decides() {
+        for (path, name) in [
+            ("crates/el2/src/pcpu/run_loop.rs", "cores and vCPUs: run loop, switch, timers, power"),
+            ("crates/el2/src/pcpu/budgets.rs", "budgets"),
+            ("crates/sched/src/scheduler/mod.rs", "scheduler without extras"),
+            ("crates/sched/src/policy/none.rs", "migration and its policies"),
+            ("crates/abi/src/trace.rs", "status area and trace"),
+        ] {
+            assert_eq!(feature(Path::new(path)).unwrap(), name, "{path}");
+        }
+        assert!(feature(Path::new("crates/other/src/lib.rs")).is_err());
+    }
+
+    #[test]
+    fn every_path_is_there() {
+        let root = root();
+        for at in FEATURES.iter().flat_map(|(_, below)| *below) {
+            let path = root.join("crates").join(at);
+            assert!(path.exists() || path.with_extension("rs").exists(), "{at}");
+        }
+    }
+
+    #[test]
+    fn an_image_without_debug_information_is_refused() {
+        assert!(measure(b"no ELF file", root()).is_err());
+    }
+}
