@@ -1,6 +1,6 @@
 //! A block of the terminal, redrawn in place.
 
-use super::scene::{Recent, Scene, latency, vcpu_shares, vm_state};
+use super::scene::{Recent, Scene, cores, latency, vcpu_shares, vm_state};
 use super::{View, vm_style};
 use crate::bundle::channel;
 use crate::quantity::percent;
@@ -13,6 +13,8 @@ use std::time::Duration;
 const INTERVAL: Duration = Duration::from_millis(250);
 /// Shares are over this time: shorter ones dance.
 const SHARES: Duration = Duration::from_secs(1);
+/// Characters for what has a core at present.
+const NOW: usize = 28;
 /// Characters of a bar.
 const BAR: usize = 16;
 
@@ -74,6 +76,11 @@ pub(super) fn lines(title: &str, scene: &Scene, recent: &mut Recent) -> Vec<Stri
         lines.extend(vm_lines(scene, before.as_ref(), vm));
     }
     lines.push(String::new());
+    let cores: Vec<String> = core_lines(scene).collect();
+    if !cores.is_empty() {
+        lines.extend(cores);
+        lines.push(String::new());
+    }
     lines.extend(console_lines(scene));
     lines
 }
@@ -98,6 +105,18 @@ fn vm_lines(scene: &Scene, before: Option<&crate::observe::Snapshot>, vm: usize)
     let reports = scene.observer.reports(vm).and_then(latency);
     lines.extend(reports.map(|latency| format!("{}{latency}", pad("", 18))));
     lines
+}
+
+/// What each core does: `pCPU 1  rtos.0 measure            before: linux.1 310 µs, rtos.0 21 µs`.
+fn core_lines(scene: &Scene) -> impl Iterator<Item = String> {
+    cores(scene).into_iter().enumerate().map(|(pcpu, core)| {
+        let (vm, text) = core.now;
+        let (style, text) = (vm.map_or_else(Style::new, vm_style), pad(&text, NOW));
+        let now = style.apply_to(text);
+        let before = core.before.join(", ");
+        let before = if before.is_empty() { before } else { dim(&format!("  before: {before}")) };
+        format!("  pCPU {pcpu}  {now}{before}")
+    })
 }
 
 fn console_lines(scene: &Scene) -> impl Iterator<Item = String> {
