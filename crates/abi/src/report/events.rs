@@ -145,6 +145,9 @@ mod tests {
             let end = offset(size) + event(rings, 0, rings, capacity);
             assert!(end <= size && end + rings * EVENT_SIZE > size, "{size} {rings}: {end}");
         }
+        // As `guests/freertos/tests/events.c` says.
+        let sizes = [(4_096, 1), (4_096, 8), (65_536, 2), (1 << 20, 2)];
+        assert_eq!(sizes.map(|(size, rings)| capacity(size, rings)), [30, 2, 254, 4_094]);
         assert_eq!([capacity(0, 1), capacity(100, 1), capacity(4_096, 0)], [0; 3]);
         assert_eq!(capacity(4_096, u64::MAX), 0);
     }
