@@ -38,14 +38,14 @@ impl Live {
 
     fn draw(&mut self, lines: &[String]) -> io::Result<()> {
         let (height, width) = self.term.size();
-        let room = usize::from(height).saturating_sub(1).max(1);
+        let lines = fitted(lines, height.into(), width.into());
         if self.drawn > 0 {
             self.term.move_cursor_up(self.drawn)?;
         }
-        self.drawn = lines.len().min(room);
-        for line in &lines[..self.drawn] {
+        self.drawn = lines.len();
+        for line in lines {
             self.term.clear_line()?;
-            writeln!(self.term, "{}", truncate_str(line, usize::from(width), "…"))?;
+            writeln!(self.term, "{line}")?;
         }
         self.term.clear_to_end_of_screen()?;
         self.term.flush()
@@ -66,6 +66,13 @@ impl View for Live {
     fn finish(&mut self) {
         drop(self.term.flush());
     }
+}
+
+/// Returns what a terminal of so many lines and columns has room for: the first lines, and of each
+/// its beginning. The last line of the terminal is the cursor's.
+pub(super) fn fitted(lines: &[String], height: usize, width: usize) -> Vec<String> {
+    let room = height.saturating_sub(1).max(1);
+    lines.iter().take(room).map(|line| truncate_str(line, width, "…").into_owned()).collect()
 }
 
 /// The whole block.

@@ -1,4 +1,4 @@
-use super::live::lines;
+use super::live::{fitted, lines};
 use super::scene::Recent;
 use super::*;
 use crate::machine::Memory;
@@ -183,4 +183,29 @@ fn a_trace_tells_the_latest_switches_of_each_core() {
     let idle =
         format!("  pCPU 0  idle                          before: rtos.0 5.00 µs, {}", &before[8..]);
     assert_eq!(core_line(&observer, Some(&latest)), idle);
+}
+
+#[test]
+fn a_narrow_terminal_has_the_beginning_of_each_line() {
+    let mut latest = Latest::of(1);
+    let run = |time| Record::new(time, Kind::Run, 0, 0);
+    (0..20).for_each(|turn| latest.take(0, &[run(turn * 1_000)]));
+    let (observer, tail) = (observer_of(0), tail("\x1f1hello\n"));
+    let scene = Scene {
+        elapsed: Duration::ZERO,
+        virtual_time: None,
+        limit: None,
+        observer: &observer,
+        tail: &tail,
+        latest: Some(&latest),
+    };
+    let block = lines("cassata run", &scene, &mut Recent::over(Duration::from_secs(1)));
+    for (height, width) in [(1, 1), (2, 10), (8, 40), (100, 300)] {
+        let fitted = fitted(&block, height, width);
+        assert!(fitted.len() <= (height - 1).max(1), "{height}: {fitted:?}");
+        assert!(fitted.iter().all(|line| console::measure_text_width(line) <= width), "{fitted:?}");
+    }
+    let narrow = fitted(&block, 8, 40);
+    let core = narrow.iter().find(|line| line.contains("pCPU 0  rtos.0"));
+    assert!(core.is_some_and(|line| line.contains('…')), "{narrow:?}");
 }
