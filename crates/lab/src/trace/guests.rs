@@ -58,7 +58,7 @@ struct Reader<'a> {
     guests: &'a mut Guests,
     subject: &'a Subject,
     vcpu: usize,
-    /// When its VM ended, ns.
+    /// When its VM ended, ns, in order.
     ends: Vec<u64>,
     /// Time of the latest event, ns.
     now: u64,
@@ -128,7 +128,8 @@ impl Reader<'_> {
     /// Ends the turn that goes on, at `at` or where its VM ended before.
     fn close(&mut self, at: u64) {
         let Some(turn) = self.open.take() else { return };
-        let end = self.ends.iter().copied().find(|&end| end >= turn.from).unwrap_or(at);
+        let before = self.ends.partition_point(|&end| end < turn.from);
+        let end = self.ends.get(before).copied().unwrap_or(at);
         self.guests.turns.push(TaskTurn { to: end.min(at).max(turn.from), ..turn });
     }
 }
