@@ -292,8 +292,12 @@ mod tests {
                 .map(|entry| entry.unwrap().file_name().into_string().unwrap())
                 .filter(|name| name.ends_with(".toml"))
                 .collect();
-        let staged =
-            STAGED.iter().map(|staged| staged.name).chain([typed::NAME, stock::NAME, traced::NAME]);
+        let staged = STAGED.iter().map(|staged| staged.name).chain([
+            typed::NAME,
+            stock::NAME,
+            traced::NAME,
+            traced_guests::NAME,
+        ]);
         let names = staged
             .chain(moved::descriptions())
             .chain(gathered::descriptions())

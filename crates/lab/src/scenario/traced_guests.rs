@@ -12,7 +12,7 @@ use miette::Result;
 use std::time::Duration;
 
 /// Its name, and that of its description.
-const NAME: &str = "traced-guests";
+pub const NAME: &str = "traced-guests";
 /// Virtual time within which Linux boots and has done its work: it needs some three seconds.
 const LIMIT: Duration = Duration::from_secs(20);
 /// The task of FreeRTOS whose activations it counts.
