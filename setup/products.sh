@@ -70,9 +70,9 @@ ensure_products() {
     product vtime "building the instrument for virtual time" build_vtime \
         crates/vtime{,-plugin} "${rust[@]}"
     product metronome "building the metronome guest" build_metronome guests/metronome
-    product freertos "building FreeRTOS" build_freertos guests/{freertos,vmpcp}
+    product freertos "building FreeRTOS" build_freertos guests/{freertos,vmpcp,include}
     product linux "fetching Debian's Linux and packing its initramfs" build_linux \
-        guests/linux guests/vmpcp/include
+        guests/linux guests/{include,vmpcp/include}
     # The command line carries the hypervisor and the instrument inside itself.
     product host "building the command line" build_host \
         crates build/el2{,-trace}.elf build/libcassata_vtime.so "${rust[@]}"

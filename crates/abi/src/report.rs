@@ -5,8 +5,10 @@
 //! [`Sample`]s. The guest writes a sample first and then `written`; the host
 //! reads `written` first. `guests/freertos/include/report.h` says the same in C.
 //!
-//! A guest that runs declared tasks has another format for them, [`tasks`].
+//! A guest that runs declared tasks has another format for them, [`tasks`]. What a guest records of
+//! its task switches lies in the second half of the area, [`events`].
 
+pub mod events;
 pub mod tasks;
 
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};

@@ -13,6 +13,7 @@
 //! | [`damaged`] | systems that EL2 must refuse |
 //! | [`limits`] | runs that never end |
 //! | [`traced`] | what EL2 records agrees with what it counts |
+//! | [`traced_guests`] | what guests record of themselves agrees with what they count, and with EL2 |
 //! | [`perfetto`] | what Perfetto says of the same |
 //! | [`typed`] | what is typed reaches the guest it is meant for |
 //! | [`console`] | people and programs that have a guest's console |
@@ -39,6 +40,7 @@ pub mod sharing_linux;
 pub mod staged;
 pub mod stock;
 pub mod traced;
+pub mod traced_guests;
 pub mod typed;
 
 pub use list::all;

@@ -38,6 +38,13 @@ void tick_next(void);
 #define configSETUP_TICK_INTERRUPT()    tick_start()
 #define configCLEAR_TICK_INTERRUPT()    tick_next()
 
+/* Task switches, see events.h: a load and a branch where nothing asks for them. */
+extern _Bool events_wanted;
+void events_switched_in(const void *task, const char *name);
+#define traceTASK_SWITCHED_IN() \
+    do { if (__builtin_expect(events_wanted, 0)) \
+        events_switched_in(pxCurrentTCB, pxCurrentTCB->pcTaskName); } while (0)
+
 void assertion_failed(const char *file, uint32_t line) __attribute__((noreturn));
 #define configASSERT(condition) \
     do { if (!(condition)) assertion_failed(__FILE__, __LINE__); } while (0)

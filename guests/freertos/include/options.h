@@ -21,6 +21,7 @@ struct options {
     uint64_t participant;   /* participant= 0 to 3, no other one's */
     uint64_t hold_us;       /* hold_us=     how long each round takes */
     uint64_t die_at;        /* die_at=      in this round it resets the machine, 0: never */
+    uint64_t trace;         /* trace=       1: task switches go to the report area */
     /* Instead of both, one that measures calls of guests/vmpcp: */
     uint64_t bench;         /* bench=       so often each, 0: no such task */
 };

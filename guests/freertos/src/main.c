@@ -2,6 +2,7 @@
 #include "bootargs.h"
 #include "console.h"
 #include "cpu.h"
+#include "events.h"
 #include "firmware.h"
 #include "gic.h"
 #include "options.h"
@@ -33,6 +34,8 @@ void main(const void *device_tree)
     print("freertos: period %lu us, load %lu per mille, activations %lu\n",
           options.period_us, options.load_permille, options.activations);
 
+    if (options.trace != 0 && !events_open())
+        system_off();
     gic_init();
     tick_create(&options);
     if (options.bench != 0)

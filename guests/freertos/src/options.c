@@ -74,11 +74,11 @@ static bool read_option(const char **text, const struct known *known)
             return read_text(text, known->text) || complain(word, "a name of 1 to 31 bytes is needed");
         if (!read_number(text, known->most, known->value))
             return complain(word, "a whole number is needed; load at most 1000, tick_us 1000000, "
-                                  "participant 3");
+                                  "participant 3, trace 1");
         return true;
     }
     return complain(word, "known are load=, period_us=, tick_us=, start_ms=, activations=, mutex=, task=, "
-                          "memory=, participant=, hold_us=, die_at=, bench=");
+                          "memory=, participant=, hold_us=, die_at=, bench=, trace=");
 }
 
 bool options_parse(const char *text, struct options *options)
@@ -96,6 +96,7 @@ bool options_parse(const char *text, struct options *options)
         { "hold_us=", &options->hold_us, 1000000, NULL },
         { "die_at=", &options->die_at, UINT32_MAX, NULL },
         { "bench=", &options->bench, 1000000, NULL },
+        { "trace=", &options->trace, 1, NULL },
         { NULL, NULL, 0, NULL },
     };
 

@@ -1,6 +1,8 @@
 #include "report.h"
 
+#include "cassata_events.h"
 #include "cpu.h"
+#include "events.h"
 #include "firmware.h"
 
 /* Without a hypervisor that offers an area the samples are not read, but the
@@ -23,6 +25,9 @@ void report_open(uint64_t period, uint64_t load_permille)
     uint64_t address, size = sizeof unread;
 
     if (report_area(&address, &size) && size > sizeof *header + sizeof *ring) {
+        /* Events have the second half, if they are asked for. */
+        if (events_wanted)
+            size = cassata_events_offset(size);
         header = (struct report_header *)address;
         ring = (struct report_sample *)(address + sizeof *header);
     } else {

@@ -137,6 +137,7 @@ static void test_options(void)
         "period_us=1500", "activations=4294967296", "activations=99999999999999999999", "laod=1",
         "load=1,period_us=1000", "mutex=", "mutex=page", "task=control", "participant=4 mutex=a task=b",
         "mutex=a task=a-name-of-thirty-two-bytes-is-too", "tick_us=9", "tick_us=1000001", "tick_us=300 period_us=1000",
+        "trace=", "trace=2",
     };
     struct options options;
 
@@ -154,6 +155,7 @@ static void test_options(void)
     EXPECT(options.hold_us == 20 && options.die_at == 9);
     EXPECT(options_parse("memory=wide task=t mutex=m", &options));
     EXPECT(strcmp(options.memory, "wide") == 0);
+    EXPECT(options.trace == 0 && options_parse("trace=1", &options) && options.trace == 1);
     EXPECT(complaints == 0);
 
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {

@@ -4,7 +4,7 @@ use super::expect::Expect::{Endures, Fails, Passes, Rhythm, Starts, Starves, Tur
 use super::staged::Staged;
 use super::{
     budgets, console, damaged, gathered, limits, moved, reference, sharing, sharing_linux, stock,
-    traced, typed,
+    traced, traced_guests, typed,
 };
 use crate::observe::Observer;
 use crate::suite::Scenario;
@@ -29,6 +29,7 @@ pub fn all() -> Vec<Scenario> {
         sharing_linux::scenario(),
         sharing_linux::without(),
         traced::scenario(),
+        traced_guests::scenario(),
     ];
     let policies = moved::scenarios().chain(gathered::scenarios()).chain(stock::scenarios());
     let policies = budgets::scenarios().chain(policies);
@@ -291,8 +292,12 @@ mod tests {
                 .map(|entry| entry.unwrap().file_name().into_string().unwrap())
                 .filter(|name| name.ends_with(".toml"))
                 .collect();
-        let staged =
-            STAGED.iter().map(|staged| staged.name).chain([typed::NAME, stock::NAME, traced::NAME]);
+        let staged = STAGED.iter().map(|staged| staged.name).chain([
+            typed::NAME,
+            stock::NAME,
+            traced::NAME,
+            traced_guests::NAME,
+        ]);
         let names = staged
             .chain(moved::descriptions())
             .chain(gathered::descriptions())

@@ -3,7 +3,7 @@
 //! `setup/perfetto` has how it is asked; `./cassata test` fetches it. Where it is not, because
 //! there is no Node.js or no registry to fetch it from, the export is not read by anything.
 
-use crate::trace::{History, Tally, Trace};
+use crate::trace::{Guests, History, Tally, Trace};
 use miette::{IntoDiagnostic, Result, WrapErr, miette};
 use serde::Deserialize;
 use std::path::Path;
@@ -22,6 +22,22 @@ const ERRORS: &str = "select 'error' as category, name, '' as line, value as cou
 /// Arrows.
 const FLOWS: &str = "select 'flow' as category, '' as name, '' as line, count(*) as count, \
     0 as ns, 0 as argument from flow";
+
+/// Of guests' own events how many are within a turn of their vCPU on a core, and how many outside:
+/// the turns of a vCPU follow one another, so that one which ends behind an event and has begun
+/// before it contains it.
+const INSIDE: &str = "with \
+    turns as (select ts, ts + dur as until, \
+        case when instr(name, ' ') > 0 then substr(name, 1, instr(name, ' ') - 1) else name end \
+        as vcpu from slice where category = 'run'), \
+    own as (select s.ts, substr(t.name, 1, instr(t.name, ' ') - 1) as vcpu \
+        from slice s join track t on s.track_id = t.id where s.category in ('task', 'marker')), \
+    every as (select vcpu, ts, until, 0 as of_guest from turns \
+        union all select vcpu, ts, 0, 1 from own), \
+    seen as (select vcpu, ts, of_guest, max(until) over \
+        (partition by vcpu order by ts, of_guest rows unbounded preceding) as until from every) \
+    select iif(until >= ts, 'inside', 'outside') as category, vcpu as name, '' as line, \
+    count(*) as count, 0 as ns, 0 as argument from seen where of_guest = 1 group by 1, 2";
 
 /// Events of one kind on one line.
 #[derive(Clone, Debug, Deserialize)]
@@ -42,7 +58,7 @@ pub fn events(root: &Path, export: &Path) -> Result<Option<Vec<Events>>> {
     }
     let asked = Command::new("node")
         .args([&root.join("setup/perfetto/query.js"), &processor, export])
-        .args([EVENTS, ERRORS, FLOWS])
+        .args([EVENTS, ERRORS, FLOWS, INSIDE])
         .output()
         .into_diagnostic()
         .wrap_err("cannot run node")?;
@@ -74,6 +90,22 @@ pub fn objections(events: &[Events], trace: &Trace, history: &History) -> Vec<St
         }
     };
     expect("errors", sum(|e| e.count, "error", &any), 0);
+    let guests = Guests::of(trace, history);
+    expect("guests' events without a core", sum(|e| e.count, "outside", &any), 0);
+    for of in trace.guest_tallies(&guests) {
+        let label = trace.subject.label(of.vcpu);
+        let tasks = |e: &Events| e.line == format!("{label} tasks");
+        let marks = |e: &Events| e.line == format!("{label} markers");
+        let what = |name: &str| format!("{label}, {name}");
+        let turns = guests.turns.iter().filter(|turn| turn.vcpu == of.vcpu);
+        let ns = turns.map(|turn| turn.to - turn.from).sum();
+        expect(&what("task switches"), sum(|e| e.count, "task", &tasks), of.switches);
+        expect(&what("ns of tasks"), sum(|e| e.ns, "task", &tasks), ns);
+        expect(&what("markers"), sum(|e| e.count, "marker", &marks), of.markers);
+        let own = |e: &Events| e.name == label;
+        let all = of.switches + of.markers;
+        expect(&what("events on a core"), sum(|e| e.count, "inside", &own), all);
+    }
     for (id, tally) in Tally::of(trace).iter().enumerate() {
         let label = trace.subject.label(id);
         let runs = |e: &Events| e.name == label && e.line.starts_with("pCPU");

@@ -201,7 +201,9 @@ impl<'a> Watch<'a> {
         self.host = used.map(|used| used.at_least(self.host.unwrap_or_default())).or(self.host);
         let (elapsed, virtual_time) = (self.start.elapsed(), self.virtual_time);
         let (limit, observer, tail) = (self.session.limit, &self.observer, &self.tail);
-        self.session.view.show(&Scene { elapsed, virtual_time, limit, observer, tail });
+        let latest = self.recorder.as_ref().map(Recorder::latest);
+        let scene = Scene { elapsed, virtual_time, limit, observer, tail, latest };
+        self.session.view.show(&scene);
     }
 
     /// Returns why the run ends, if a user ends it, the machine has switched itself off, or

@@ -2,6 +2,7 @@
 
 use super::subject::Subject;
 use abi::report::Sample;
+use abi::report::events::Event;
 use abi::trace::Record;
 use miette::{IntoDiagnostic, Result, WrapErr, miette};
 use std::io::{self, Write};
@@ -13,11 +14,12 @@ pub const FILE: &str = "trace.bin";
 /// Its first bytes, with a version.
 const MAGIC: [u8; 8] = *b"CASTRF\x01\n";
 
-/// What a block is of: records of a pCPU, or samples of a VM.
+/// What a block is of: records of a pCPU, samples of a VM, or events of a vCPU.
 const RECORDS: u32 = 0;
 const SAMPLES: u32 = 1;
+const EVENTS: u32 = 2;
 
-/// Stands before `count` things of 16 bytes each.
+/// Stands before `count` records, samples or events.
 #[derive(FromBytes, IntoBytes, Immutable, KnownLayout, Clone, Copy, Debug)]
 #[repr(C)]
 struct Head {
@@ -28,6 +30,7 @@ struct Head {
 }
 
 const _: () = assert!(size_of::<Record>() == 16 && size_of::<Sample>() == 16);
+const _: () = assert!(size_of::<Event>() == 64);
 
 /// A block that is to be written.
 pub(super) struct Block<'a> {
@@ -50,6 +53,8 @@ pub struct Trace {
     pub lost: Vec<u64>,
     /// What guests reported.
     pub samples: Vec<Samples>,
+    /// What guests recorded of themselves, by vCPU; of those that recorded anything.
+    pub events: Vec<Events>,
 }
 
 /// What one guest reported.
@@ -59,6 +64,19 @@ pub struct Samples {
     pub vm: usize,
     /// Activations of its measured task.
     pub samples: Vec<Sample>,
+}
+
+/// What a guest recorded on one vCPU.
+#[derive(Clone, Debug, Default)]
+pub struct Events {
+    /// Index of the vCPU in the system.
+    pub vcpu: usize,
+    /// Its events, as they were written.
+    pub events: Vec<Event>,
+    /// Before which of them others were lost, in order.
+    pub gaps: Vec<usize>,
+    /// How many were lost.
+    pub lost: u64,
 }
 
 /// Begins a file.
@@ -78,6 +96,10 @@ impl<'a> Block<'a> {
     pub fn samples(vm: usize, lost: u64, samples: &'a [Sample]) -> Self {
         let content = samples.as_bytes();
         Self { tag: SAMPLES, index: vm, count: samples.len(), lost, content }
+    }
+
+    pub fn events(vcpu: usize, lost: u64, events: &'a [Event]) -> Self {
+        Self { tag: EVENTS, index: vcpu, count: events.len(), lost, content: events.as_bytes() }
     }
 
     /// Writes it, if there is something in it.
@@ -127,10 +149,12 @@ impl Trace {
         let mut records: Vec<Vec<Record>> = vec![Vec::new(); subject.pcpus];
         let mut lost = vec![0; subject.pcpus];
         let mut samples: Vec<Samples> = Vec::new();
+        let mut events: Vec<Events> = Vec::new();
         while !rest.is_empty() {
             let (head, behind) = Head::read_from_prefix(rest).ok()?;
             let index = usize::try_from(head.index).ok()?;
-            let size = usize::try_from(head.count).ok()?.checked_mul(size_of::<Record>())?;
+            let each = if head.tag == EVENTS { size_of::<Event>() } else { size_of::<Record>() };
+            let size = usize::try_from(head.count).ok()?.checked_mul(each)?;
             let content = behind.get(..size)?;
             rest = &behind[size..];
             match head.tag {
@@ -146,12 +170,30 @@ impl Trace {
                     });
                     extend(&mut samples[known].samples, content);
                 }
+                EVENTS if index < subject.vcpus.len() => {
+                    let known = events.iter().position(|of| of.vcpu == index);
+                    let known = known.unwrap_or_else(|| {
+                        events.push(Events { vcpu: index, ..Events::default() });
+                        events.len() - 1
+                    });
+                    events[known].take(head.lost, content);
+                }
                 _ => return None,
             }
         }
         // Stable: what happened at one instant stays in the order in which it was recorded.
         records.iter_mut().for_each(|records| records.sort_by_key(|record| record.time));
-        Some(Self { subject, records, lost, samples })
+        Some(Self { subject, records, lost, samples, events })
+    }
+}
+
+impl Events {
+    fn take(&mut self, lost: u64, content: &[u8]) {
+        if lost > 0 {
+            self.gaps.push(self.events.len());
+        }
+        self.lost = self.lost.saturating_add(lost);
+        extend(&mut self.events, content);
     }
 }
 
@@ -167,7 +209,8 @@ mod tests {
     use abi::trace::Kind;
 
     fn subject() -> Subject {
-        Subject { pcpus: 2, counter_hz: 1_000, ..Subject::default() }
+        let vcpus = vec![crate::trace::subject::tests::vcpu(0, 0)];
+        Subject { pcpus: 2, counter_hz: 1_000, vcpus, ..Subject::default() }
     }
 
     fn written() -> Vec<u8> {
@@ -180,6 +223,9 @@ mod tests {
         Block::samples(3, 0, &[sample]).write(&mut bytes).unwrap();
         Block::records(0, 0, &[]).write(&mut bytes).unwrap();
         Block::records(1, 0, &[record(6)]).write(&mut bytes).unwrap();
+        let event = |time| Event { time, ..Event::new_zeroed() };
+        Block::events(0, 0, &[event(1), event(2)]).write(&mut bytes).unwrap();
+        Block::events(0, 9, &[event(7)]).write(&mut bytes).unwrap();
         bytes
     }
 
@@ -190,6 +236,16 @@ mod tests {
         let times: Vec<_> = trace.records[1].iter().map(|record| record.time).collect();
         assert_eq!((trace.records[0].len(), times), (0, vec![5, 6, 9]));
         assert_eq!((trace.samples[0].vm, trace.samples[0].samples[0].dispatch), (3, 5));
+        let Events { vcpu, events, gaps, lost } = &trace.events[0];
+        let times: Vec<_> = events.iter().map(|event| event.time).collect();
+        assert_eq!((*vcpu, times, gaps.as_slice(), *lost), (0, vec![1, 2, 7], &[2][..], 9));
+    }
+
+    #[test]
+    fn events_of_a_vcpu_that_there_is_not_are_refused() {
+        let mut bytes = written();
+        Block::events(1, 0, &[Event::new_zeroed()]).write(&mut bytes).unwrap();
+        assert!(Trace::parse(&bytes).is_none());
     }
 
     #[test]

@@ -1,6 +1,8 @@
 //! The rings of all pCPUs, and what guests report meanwhile, into a file.
 
+use super::events;
 use super::file::{self, Block};
+use super::latest::Latest;
 use super::ring::Ring;
 use super::subject::Subject;
 use crate::bundle::Bundle;
@@ -9,6 +11,7 @@ use crate::observe::{RingFollower, Snapshot};
 use miette::{Result, miette};
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
+use std::ops::Range;
 use std::path::Path;
 
 /// Where there is something to record, and what that is.
@@ -19,7 +22,17 @@ pub struct Sources {
     rings: Vec<u64>,
     size: u64,
     /// Report areas, by VM.
-    reports: Vec<(usize, u64, u64)>,
+    reports: Vec<Report>,
+}
+
+/// The report area of a VM.
+#[derive(Clone, Debug)]
+struct Report {
+    vm: usize,
+    pa: u64,
+    size: u64,
+    /// The VM's vCPUs, as indices into the system's.
+    vcpus: Range<usize>,
 }
 
 /// Writes a trace while its machine runs.
@@ -27,9 +40,18 @@ pub struct Sources {
 pub struct Recorder {
     subject: Subject,
     rings: Vec<Ring>,
-    reports: Vec<(usize, RingFollower)>,
+    reports: Vec<Followed>,
+    latest: Latest,
     file: BufWriter<File>,
     has_begun: bool,
+}
+
+/// What a report area has, as far as it was read.
+#[derive(Debug)]
+struct Followed {
+    of: Report,
+    samples: RingFollower,
+    events: events::Follower,
 }
 
 impl Sources {
@@ -43,8 +65,24 @@ impl Sources {
             subject: Subject::of(tables, &bundle.mutexes),
             rings: (0..tables.board.pcpu_count as usize).map(|p| tables.trace_header(p)).collect(),
             size,
-            reports: reports.map(|(vm, table)| (vm, table.report_pa, table.report_size)).collect(),
+            reports: reports.map(|(vm, table)| Report::of(vm, table)).collect(),
         })
+    }
+}
+
+impl Report {
+    fn of(vm: usize, table: &abi::system::Vm) -> Self {
+        let first = usize::from(table.vcpu_first);
+        let vcpus = first..first + usize::from(table.vcpu_count);
+        Self { vm, pa: table.report_pa, size: table.report_size, vcpus }
+    }
+
+    fn follow(&self) -> Followed {
+        Followed {
+            of: self.clone(),
+            samples: RingFollower::new(self.pa, self.size),
+            events: events::Follower::new(self.pa, self.size, self.vcpus.len()),
+        }
     }
 }
 
@@ -58,11 +96,11 @@ impl Recorder {
         let file = File::create(&path)
             .map_err(|error| miette!("cannot write {}: {error}", path.display()))?;
         let ring = |&header: &u64| Ring::new(header, sources.size);
-        let report = |&(vm, pa, size): &(usize, u64, u64)| (vm, RingFollower::new(pa, size));
         Ok(Self {
             subject: sources.subject.clone(),
             rings: sources.rings.iter().map(ring).collect(),
-            reports: sources.reports.iter().map(report).collect(),
+            reports: sources.reports.iter().map(Report::follow).collect(),
+            latest: Latest::of(sources.rings.len()),
             file: BufWriter::new(file),
             has_begun: false,
         })
@@ -82,18 +120,20 @@ impl Recorder {
         }
         for (pcpu, ring) in self.rings.iter_mut().enumerate() {
             let news = ring.poll(memory)?;
+            self.latest.take(pcpu, &news.records);
             let block = Block::records(pcpu, news.lost, &news.records);
             block.write(&mut self.file).map_err(unwritten)?;
         }
-        for (vm, report) in &mut self.reports {
-            let (mut samples, lost) = (Vec::new(), report.lost);
-            report.poll(memory, &mut samples)?;
-            let left_out = samples.len().saturating_sub(MOST_SAMPLES);
-            let lost = (report.lost - lost).saturating_add(left_out as u64);
-            let block = Block::samples(*vm, lost, &samples[left_out..]);
-            block.write(&mut self.file).map_err(unwritten)?;
+        for report in &mut self.reports {
+            report.poll(memory, &mut self.file, &mut self.latest)?;
         }
         Ok(())
+    }
+
+    /// Returns the latest turns of each pCPU.
+    #[must_use]
+    pub fn latest(&self) -> &Latest {
+        &self.latest
     }
 
     /// Ends the file.
@@ -102,6 +142,23 @@ impl Recorder {
     /// When it cannot be written.
     pub fn finish(mut self) -> Result<()> {
         self.file.flush().map_err(unwritten)
+    }
+}
+
+impl Followed {
+    fn poll(&mut self, memory: &Memory, file: &mut impl Write, latest: &mut Latest) -> Result<()> {
+        let (mut samples, lost) = (Vec::new(), self.samples.lost);
+        self.samples.poll(memory, &mut samples)?;
+        let left_out = samples.len().saturating_sub(MOST_SAMPLES);
+        let lost = (self.samples.lost - lost).saturating_add(left_out as u64);
+        let block = Block::samples(self.of.vm, lost, &samples[left_out..]);
+        block.write(file).map_err(unwritten)?;
+        for news in self.events.poll(memory)? {
+            let vcpu = self.of.vcpus.start + news.vcpu;
+            latest.hear(vcpu, &news.events);
+            Block::events(vcpu, news.lost, &news.events).write(file).map_err(unwritten)?;
+        }
+        Ok(())
     }
 }
 

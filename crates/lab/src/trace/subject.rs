@@ -110,3 +110,23 @@ impl Vcpu {
         (self.budget_ns > 0).then_some(Server { kind, budget, period, overrun })
     }
 }
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+
+    /// A vCPU without a budget, on pCPU 0.
+    pub(in crate::trace) fn vcpu(vm: usize, index: usize) -> Vcpu {
+        Vcpu {
+            vm,
+            index,
+            pcpu: 0,
+            priority: 1,
+            budget_ns: 0,
+            period_ns: 0,
+            overrun_ns: 0,
+            offset_ns: 0,
+            idles: false,
+        }
+    }
+}

@@ -1,6 +1,8 @@
 //! How often each kind of record occurs, as EL2's counters have it.
 
-use super::file::Trace;
+use super::file::{Events, Trace};
+use super::guests::Guests;
+use super::history::History;
 use crate::dataset::{Dataset, Unit};
 use abi::status::EXIT_CAUSES;
 use abi::trace::{Claim, Kind, Outcome};
@@ -35,6 +37,20 @@ pub struct Tally {
     pub grants: u64,
 }
 
+/// What a guest recorded of itself on one vCPU.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct GuestTally {
+    /// Index of the vCPU in the system.
+    #[serde(skip)]
+    pub vcpu: usize,
+    /// Switches from one task to another.
+    pub switches: u64,
+    /// Marks.
+    pub markers: u64,
+    /// Events that were overwritten before they were read.
+    pub lost: u64,
+}
+
 impl Trace {
     /// Returns what was recorded of each vCPU.
     #[must_use]
@@ -56,7 +72,30 @@ impl Trace {
             .name("injected", |(_, of)| of.injected)
             .name("exits", |(_, of)| of.exits.iter().sum::<u64>())
             .done();
-        vec![turns]
+        let tallies = self.guest_tallies(&Guests::of(self, &History::of(self)));
+        if tallies.is_empty() {
+            return vec![turns];
+        }
+        let guests = Dataset::of("guests", "What guests recorded of themselves", tallies)
+            .name("vcpu", |of| self.subject.label(of.vcpu))
+            .head("")
+            .name("task_switches", |of| of.switches)
+            .name("markers", |of| of.markers)
+            .name("lost", |of| of.lost)
+            .done();
+        vec![turns, guests]
+    }
+
+    /// Returns what guests recorded of themselves, by vCPU.
+    #[must_use]
+    pub fn guest_tallies(&self, guests: &Guests) -> Vec<GuestTally> {
+        let tally = |of: &Events| GuestTally {
+            vcpu: of.vcpu,
+            switches: guests.turns.iter().filter(|turn| turn.vcpu == of.vcpu).count() as u64,
+            markers: guests.markers.iter().filter(|mark| mark.vcpu == of.vcpu).count() as u64,
+            lost: of.lost,
+        };
+        self.events.iter().map(tally).collect()
     }
 
     /// Returns what was recorded, for a program.
@@ -64,23 +103,36 @@ impl Trace {
     pub fn json(&self) -> Value {
         let all = Tally::of(self);
         let named = all.iter().enumerate().map(|(id, of)| (self.subject.label(id), json!(of)));
+        let guests = Guests::of(self, &History::of(self));
+        let tallies = self.guest_tallies(&guests);
+        let own = tallies.iter().map(|of| (self.subject.label(of.vcpu), json!(of)));
         json!({
             "records": self.records.iter().map(Vec::len).collect::<Vec<_>>(),
             "lost": self.lost,
             "vcpus": named.collect::<Map<_, _>>(),
+            "guests": own.collect::<Map<_, _>>(),
+            "guests_refused": guests.refused,
         })
     }
 
-    /// Returns how many records were lost, in words, if any were.
+    /// Returns how many records and guests' events were lost, in words, if any were.
     #[must_use]
     pub fn loss(&self) -> Option<String> {
-        let lost: u64 = self.lost.iter().sum();
-        (lost > 0).then(|| {
-            format!(
-                "{lost} records were overwritten before they were read: counts and times are of \
-                 the others. A larger `trace` helps."
-            )
-        })
+        let told = |lost: u64, what: &str, key: &str| {
+            (lost > 0).then(|| {
+                format!(
+                    "{lost} {what} were overwritten before they were read: counts and times are \
+                     of the others. A larger `{key}` helps."
+                )
+            })
+        };
+        let guests = self.events.iter().map(|of| of.lost).fold(0, u64::saturating_add);
+        let all = [
+            told(self.lost.iter().sum(), "records", "trace"),
+            told(guests, "events of guests", "report"),
+        ];
+        let all: Vec<String> = all.into_iter().flatten().collect();
+        (!all.is_empty()).then(|| all.join(" "))
     }
 }
 

@@ -1,6 +1,6 @@
 //! A block of the terminal, redrawn in place.
 
-use super::scene::{Recent, Scene, latency, vcpu_shares, vm_state};
+use super::scene::{Recent, Scene, cores, latency, vcpu_shares, vm_state};
 use super::{View, vm_style};
 use crate::bundle::channel;
 use crate::quantity::percent;
@@ -13,6 +13,8 @@ use std::time::Duration;
 const INTERVAL: Duration = Duration::from_millis(250);
 /// Shares are over this time: shorter ones dance.
 const SHARES: Duration = Duration::from_secs(1);
+/// Characters for what has a core at present.
+const NOW: usize = 28;
 /// Characters of a bar.
 const BAR: usize = 16;
 
@@ -36,14 +38,14 @@ impl Live {
 
     fn draw(&mut self, lines: &[String]) -> io::Result<()> {
         let (height, width) = self.term.size();
-        let room = usize::from(height).saturating_sub(1).max(1);
+        let lines = fitted(lines, height.into(), width.into());
         if self.drawn > 0 {
             self.term.move_cursor_up(self.drawn)?;
         }
-        self.drawn = lines.len().min(room);
-        for line in &lines[..self.drawn] {
+        self.drawn = lines.len();
+        for line in lines {
             self.term.clear_line()?;
-            writeln!(self.term, "{}", truncate_str(line, usize::from(width), "…"))?;
+            writeln!(self.term, "{line}")?;
         }
         self.term.clear_to_end_of_screen()?;
         self.term.flush()
@@ -66,6 +68,13 @@ impl View for Live {
     }
 }
 
+/// Returns what a terminal of so many lines and columns has room for: the first lines, and of each
+/// its beginning. The last line of the terminal is the cursor's.
+pub(super) fn fitted(lines: &[String], height: usize, width: usize) -> Vec<String> {
+    let room = height.saturating_sub(1).max(1);
+    lines.iter().take(room).map(|line| truncate_str(line, width, "…").into_owned()).collect()
+}
+
 /// The whole block.
 pub(super) fn lines(title: &str, scene: &Scene, recent: &mut Recent) -> Vec<String> {
     let before = recent.before(scene);
@@ -74,6 +83,11 @@ pub(super) fn lines(title: &str, scene: &Scene, recent: &mut Recent) -> Vec<Stri
         lines.extend(vm_lines(scene, before.as_ref(), vm));
     }
     lines.push(String::new());
+    let cores: Vec<String> = core_lines(scene).collect();
+    if !cores.is_empty() {
+        lines.extend(cores);
+        lines.push(String::new());
+    }
     lines.extend(console_lines(scene));
     lines
 }
@@ -98,6 +112,18 @@ fn vm_lines(scene: &Scene, before: Option<&crate::observe::Snapshot>, vm: usize)
     let reports = scene.observer.reports(vm).and_then(latency);
     lines.extend(reports.map(|latency| format!("{}{latency}", pad("", 18))));
     lines
+}
+
+/// What each core does: `pCPU 1  rtos.0 measure            before: linux.1 310 µs, rtos.0 21 µs`.
+fn core_lines(scene: &Scene) -> impl Iterator<Item = String> {
+    cores(scene).into_iter().enumerate().map(|(pcpu, core)| {
+        let (vm, text) = core.now;
+        let (style, text) = (vm.map_or_else(Style::new, vm_style), pad(&text, NOW));
+        let now = style.apply_to(text);
+        let before = core.before.join(", ");
+        let before = if before.is_empty() { before } else { dim(&format!("  before: {before}")) };
+        format!("  pCPU {pcpu}  {now}{before}")
+    })
 }
 
 fn console_lines(scene: &Scene) -> impl Iterator<Item = String> {

@@ -3,6 +3,8 @@
 use crate::console::Line;
 use crate::observe::{Observer, Reports, Snapshot, time, vm_state_name};
 use crate::quantity::{count, duration};
+use crate::trace::{Latest, LatestTurn};
+use abi::status::PcpuStatus;
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
@@ -22,6 +24,8 @@ pub struct Scene<'a> {
     pub observer: &'a Observer,
     /// The last console lines.
     pub tail: &'a Tail,
+    /// The latest turns of each core, if there is a trace.
+    pub latest: Option<&'a Latest>,
 }
 
 impl Scene<'_> {
@@ -103,6 +107,69 @@ pub(super) fn vcpu_shares(
     let share =
         |v: usize| (layout.vcpus[v].index, now.vcpus[v].pcpu as usize, now.share(v, before));
     layout.vms[vm].vcpus.clone().map(share).collect()
+}
+
+/// What a core does at present.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Core {
+    /// The VM that has it, and what to say of it: `rtos.0 measure`, `idle`.
+    pub now: (Option<usize>, String),
+    /// What had it before, the latest first: `linux.1 310 µs`. Only a trace tells.
+    pub before: Vec<String>,
+}
+
+/// Returns what each core does at present; nothing before EL2 has begun.
+///
+/// Without a trace this is what EL2 counts: the vCPU that has the core, and for how long.
+pub(super) fn cores(scene: &Scene) -> Vec<Core> {
+    let Some(seen) = scene.observer.latest() else { return Vec::new() };
+    let core = |(pcpu, status): (usize, &PcpuStatus)| {
+        let mut turns: Vec<&LatestTurn> =
+            scene.latest.into_iter().flat_map(|latest| latest.turns(pcpu)).collect();
+        let vcpu = usize::try_from(status.current).ok();
+        // The trace is read behind the status area, and may know more.
+        let latest = turns.first().filter(|turn| turn.to.is_none()).map(|turn| turn.vcpu);
+        let vcpu = if turns.is_empty() { vcpu } else { latest };
+        if latest.is_some() {
+            turns.remove(0);
+        }
+        Core {
+            now: now(scene, seen, status, vcpu),
+            before: turns.iter().map(|t| turn(scene, seen, t)).collect(),
+        }
+    };
+    seen.pcpus.iter().enumerate().map(core).collect()
+}
+
+/// Returns what is said of a core that this vCPU has, and its VM.
+fn now(
+    scene: &Scene,
+    seen: &Snapshot,
+    status: &PcpuStatus,
+    vcpu: Option<usize>,
+) -> (Option<usize>, String) {
+    let layout = &scene.observer.layout;
+    let Some(vcpu) = vcpu.filter(|&vcpu| vcpu < layout.vcpus.len()) else {
+        return (None, if status.online == 0 { "powered down" } else { "idle" }.into());
+    };
+    let label = layout.vcpu_label(vcpu);
+    let text = match scene.latest.map(|latest| latest.task(vcpu)) {
+        Some(Some(task)) => format!("{label} {task}"),
+        Some(None) => label,
+        // Without a trace there is the time since when it has the core.
+        None => format!("{label} for {}", duration(seen.time(seen.since(status.since)))),
+    };
+    (Some(layout.vcpus[vcpu].vm), text)
+}
+
+/// Returns how people read a turn that is over: `linux.1 310 µs`.
+fn turn(scene: &Scene, seen: &Snapshot, turn: &LatestTurn) -> String {
+    let layout = &scene.observer.layout;
+    let known = turn.vcpu < layout.vcpus.len();
+    let label = if known { layout.vcpu_label(turn.vcpu) } else { format!("vCPU {}", turn.vcpu) };
+    let length = turn.to.map(|to| seen.time(to.saturating_sub(turn.from)));
+    let length = length.map_or_else(|| "-".into(), duration);
+    if turn.idles { format!("{label} (idles) {length}") } else { format!("{label} {length}") }
 }
 
 /// What a guest's report says so far, or nothing.

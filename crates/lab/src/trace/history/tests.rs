@@ -25,7 +25,7 @@ fn trace(records: [&[(u64, Kind, u8, u32)]; 2]) -> Trace {
         Record::new(100 + time, kind, vcpu, argument)
     };
     let records = records.map(|all| all.iter().map(record).collect()).into();
-    Trace { subject, records, lost: vec![0; 2], samples: Vec::new() }
+    Trace { subject, records, lost: vec![0; 2], ..Trace::default() }
 }
 
 fn phases(history: &History, vcpu: usize) -> Vec<(State, u64, u64)> {

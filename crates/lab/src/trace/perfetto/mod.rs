@@ -1,10 +1,11 @@
 //! A history as Perfetto reads it: lines for pCPUs, for vCPUs and for mutexes, and arrows for
-//! migrations and grants.
+//! migrations and grants; below vCPUs what their guests recorded of themselves.
 
 mod lanes;
 mod message;
 
 use super::file::Trace;
+use super::guests::Guests;
 use super::history::{Flow, History, Hold, Mark, State};
 use super::subject::Subject;
 use abi::status::EXIT_NAMES;
@@ -21,6 +22,8 @@ const RAISED: u64 = 0x4_0000;
 const MUTEXES: u64 = 0x5_0000;
 const WAITS: u64 = 0x6_0000;
 const ACTIVATIONS: u64 = 0x7_0000;
+const TASKS: u64 = 0x8_0000;
+const MARKERS: u64 = 0x9_0000;
 /// Between two lines of one kind that may have several lanes.
 const LANES: u64 = 0x100;
 
@@ -42,6 +45,7 @@ impl Trace {
         writer.vcpus(history);
         writer.mutexes(history);
         writer.activations(self);
+        writer.guests(&Guests::of(self, history));
         message::Trace { packet: writer.packets }.encode_to_vec()
     }
 }
@@ -161,6 +165,41 @@ impl Writer<'_> {
         }
     }
 
+    /// What guests recorded of themselves: which task had each vCPU, and what was marked.
+    fn guests(&mut self, guests: &Guests) {
+        for vcpu in 0..self.subject.vcpus.len() {
+            let label = self.subject.label(vcpu);
+            let turns = || guests.turns.iter().filter(|turn| turn.vcpu == vcpu);
+            let markers = || guests.markers.iter().filter(|mark| mark.vcpu == vcpu);
+            let (line, marks) = (TASKS + vcpu as u64, MARKERS + vcpu as u64);
+            if turns().next().is_some() {
+                self.line(line, &format!("{label} tasks"), vcpu_line(vcpu), 98);
+            }
+            for turn in turns() {
+                let begin = Event {
+                    debug_annotations: vec![annotation("task", turn.task.into())],
+                    categories: vec!["task".into()],
+                    name: Some(turn.name.clone()),
+                    ..event(Type::SliceBegin, line)
+                };
+                self.event(turn.from, begin);
+                self.event(turn.to, event(Type::SliceEnd, line));
+            }
+            if markers().next().is_some() {
+                self.line(marks, &format!("{label} markers"), vcpu_line(vcpu), 99);
+            }
+            for marker in markers() {
+                let instant = Event {
+                    debug_annotations: vec![annotation("task", marker.task.into())],
+                    categories: vec!["marker".into()],
+                    name: Some(marker.text.clone()),
+                    ..event(Type::Instant, marks)
+                };
+                self.event(marker.at, instant);
+            }
+        }
+    }
+
     /// Draws spans of which several may be at once, each lane as a line.
     fn in_lanes<T>(
         &mut self,
@@ -207,12 +246,10 @@ impl Writer<'_> {
             kind => kind.name(),
         };
         let name = format!("{name} {}", self.subject.label(mark.vcpu));
-        let annotation =
-            Annotation { name: Some("argument".into()), uint_value: Some(mark.argument.into()) };
         self.event(
             mark.at,
             Event {
-                debug_annotations: vec![annotation],
+                debug_annotations: vec![annotation("argument", mark.argument.into())],
                 categories: vec![mark.kind.name().into()],
                 name: Some(name),
                 ..event(Type::Instant, pcpu_line(mark.pcpu))
@@ -270,6 +307,10 @@ impl Writer<'_> {
 
 fn event(what: Type, line: u64) -> Event {
     Event { r#type: Some(what.into()), track_uuid: Some(line), ..Event::default() }
+}
+
+fn annotation(name: &str, value: u64) -> Annotation {
+    Annotation { name: Some(name.into()), uint_value: Some(value) }
 }
 
 const fn pcpu_line(pcpu: usize) -> u64 {

@@ -1,0 +1,206 @@
+//! What guests record of themselves, beside what they count and what EL2 records.
+
+use super::perfetto;
+use super::staged::description;
+use crate::bundle::channel;
+use crate::demo::{LINUX, RTOS};
+use crate::figures;
+use crate::session::Run;
+use crate::suite::{Bench, Scenario};
+use crate::trace::{Guests, History, TaskTurn, Trace};
+use miette::Result;
+use std::time::Duration;
+
+/// Its name, and that of its description.
+pub const NAME: &str = "traced-guests";
+/// Virtual time within which Linux boots and has done its work: it needs some three seconds.
+const LIMIT: Duration = Duration::from_secs(20);
+/// The task of FreeRTOS whose activations it counts.
+const MEASURED: &str = "measure";
+/// Linux's CPUs, and runs of its work on each.
+const CPUS: usize = 2;
+const RUNS: usize = 3;
+/// How many more or fewer switches Linux may count than it records between the two moments at
+/// which it marks the count: between a look at the count and its mark there are some.
+const BETWEEN: u64 = 4;
+
+/// Returns the scenario.
+pub fn scenario() -> Scenario {
+    let about = "what guests record of themselves agrees with what they count, and with EL2";
+    Scenario::new(NAME, about, run)
+}
+
+fn run(bench: &Bench) -> Result<()> {
+    let bundle = bench.pack(&bench.described(&description(NAME), &[])?)?;
+    let run = bench.session(&bundle, LIMIT)?.run(|_| false)?;
+    let trace = Trace::read(&bench.directory)?;
+    let history = History::of(&trace);
+    let guests = Guests::of(&trace, &history);
+    let mut outcome = figures::outcome(NAME, &run);
+    outcome.figure("trace", trace.json());
+    let export = bench.directory.join("trace.perfetto-trace");
+    crate::results::write_file(&export, &trace.perfetto(&history))?;
+    let mut objections: Vec<String> = trace.loss().into_iter().collect();
+    if guests.refused > 0 {
+        objections.push(format!("{} events were refused", guests.refused));
+    }
+    objections.extend(activations(&run, &trace, &guests));
+    objections.extend(markers(&trace, &guests));
+    let counted = switches(&guests);
+    outcome.figure("linux_switches", serde_json::json!(counted));
+    objections.extend(counts_agree(counted));
+    objections.extend(outside(&trace, &history, &guests));
+    let asked = perfetto::events(&bench.root, &export)?;
+    outcome.figure("perfetto_was_asked", asked.is_some());
+    if let Some(events) = asked {
+        let found = perfetto::objections(&events, &trace, &history);
+        objections.extend(found.into_iter().map(|what| format!("Perfetto: {what}")));
+    }
+    bench.judge(&run, outcome, &objections)
+}
+
+/// FreeRTOS switches to its measured task once for each activation, and once at its start.
+fn activations(run: &Run, trace: &Trace, guests: &Guests) -> Option<String> {
+    let vm = run.observer.layout.vm(RTOS)?;
+    let said = run.lines_of(channel(vm)).find_map(|line| {
+        let words = line.strip_prefix("freertos: summary ")?;
+        words.split(' ').find_map(|word| word.strip_prefix("activations="))?.parse().ok()
+    });
+    let Some(said): Option<usize> = said else { return Some(format!("{RTOS} said no summary")) };
+    let reported = run.observer.reports(vm).and_then(|reports| reports.header);
+    let reported = reported.map_or(0, |header| header.written);
+    let own: Vec<&TaskTurn> =
+        guests.turns.iter().filter(|turn| trace.subject.vcpus[turn.vcpu].vm == vm).collect();
+    let begins = own.iter().enumerate().filter(|(number, turn)| {
+        // A switch from a task to itself is none.
+        turn.name == MEASURED && (*number == 0 || own[number - 1].name != MEASURED)
+    });
+    let begins = begins.count();
+    (begins != said + 1 || reported != said as u64).then(|| {
+        format!(
+            "{RTOS} counted {said} activations, reported {reported}, and switched {begins} times \
+             to {MEASURED}"
+        )
+    })
+}
+
+/// Each run on each CPU has marked its beginning and its end, on the vCPU that the CPU is.
+fn markers(trace: &Trace, guests: &Guests) -> Vec<String> {
+    let mut all = Vec::new();
+    for (run, cpu) in (1..=RUNS).flat_map(|run| (0..CPUS).map(move |cpu| (run, cpu))) {
+        let [begin, end] = ["begin", "end"].map(|word| {
+            let text = format!("work run={run} cpu={cpu} {word}");
+            let found: Vec<_> = guests.markers.iter().filter(|mark| mark.text == text).collect();
+            match found[..] {
+                [mark] if trace.subject.label(mark.vcpu) == format!("{LINUX}.{cpu}") => {
+                    Some(mark.at)
+                }
+                _ => None,
+            }
+        });
+        if begin.is_none() || begin >= end {
+            all.push(format!("run {run} on CPU {cpu} began at {begin:?} and ended at {end:?} ns"));
+        }
+    }
+    // Besides, the beginning and the end of all are marked with the kernel's own count.
+    let expected = 2 * RUNS * CPUS + 2;
+    if guests.markers.len() != expected {
+        all.push(format!("{} markers were recorded, not {expected}", guests.markers.len()));
+    }
+    all
+}
+
+/// Returns how many switches Linux has counted between the two marks, and how many it recorded.
+fn switches(guests: &Guests) -> Option<(u64, u64)> {
+    let mut marks: Vec<(u64, u64)> = guests
+        .markers
+        .iter()
+        .filter_map(|mark| Some((mark.at, mark.text.strip_prefix("switches ")?.parse().ok()?)))
+        .collect();
+    marks.sort_unstable();
+    let [(from, before), (to, after)] = marks[..] else { return None };
+    let linux = guests.markers.iter().map(|mark| mark.vcpu);
+    let linux: Vec<usize> = linux.collect();
+    let is_between = |turn: &&TaskTurn| turn.from > from && turn.from <= to;
+    let own = guests.turns.iter().filter(|turn| linux.contains(&turn.vcpu));
+    Some((after.checked_sub(before)?, own.filter(is_between).count() as u64))
+}
+
+fn counts_agree(counted: Option<(u64, u64)>) -> Option<String> {
+    match counted {
+        Some((counted, recorded))
+            if counted.abs_diff(recorded) <= BETWEEN && counted > 100 * BETWEEN =>
+        {
+            None
+        }
+        Some((counted, recorded)) => {
+            Some(format!("{LINUX} counted {counted} switches, and recorded {recorded}"))
+        }
+        None => Some(format!("{LINUX} did not mark how many switches it counts")),
+    }
+}
+
+/// Every event of a guest is from a moment at which EL2 says that its vCPU has a core.
+fn outside(trace: &Trace, history: &History, guests: &Guests) -> Vec<String> {
+    let mut all = Vec::new();
+    for vcpu in 0..trace.subject.vcpus.len() {
+        let mut turns: Vec<(u64, u64)> = history
+            .turns
+            .iter()
+            .filter(|turn| turn.vcpu == vcpu)
+            .map(|turn| (turn.from, turn.to))
+            .collect();
+        turns.sort_unstable();
+        let runs_at = |at: u64| {
+            let behind = turns.partition_point(|&(from, _)| from <= at);
+            behind > 0 && turns[behind - 1].1 >= at
+        };
+        let switches = guests.turns.iter().filter(|turn| turn.vcpu == vcpu).map(|turn| turn.from);
+        let marks = guests.markers.iter().filter(|mark| mark.vcpu == vcpu).map(|mark| mark.at);
+        let odd: Vec<u64> = switches.chain(marks).filter(|&at| !runs_at(at)).collect();
+        if let Some(first) = odd.first() {
+            let label = trace.subject.label(vcpu);
+            all.push(format!("{label} had no core at {} of its events ({first} ns)", odd.len()));
+        }
+    }
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::trace::{Marker, Subject, Turn, Vcpu};
+
+    #[test]
+    fn each_demand_on_counts_can_fail() {
+        assert_eq!(counts_agree(Some((1_000, 1_000 - BETWEEN))), None);
+        for bad in [None, Some((1_000, 999 - BETWEEN)), Some((0, 0)), Some((9, 9))] {
+            assert!(counts_agree(bad).is_some(), "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn an_event_without_a_core_is_found() {
+        let turn = |from, to| Turn { pcpu: 0, vcpu: 0, idles: false, from, to };
+        let history = History { turns: vec![turn(10, 20), turn(30, 40)], ..History::default() };
+        let vcpu = Vcpu {
+            vm: 0,
+            index: 0,
+            pcpu: 0,
+            priority: 1,
+            budget_ns: 0,
+            period_ns: 0,
+            overrun_ns: 0,
+            offset_ns: 0,
+            idles: false,
+        };
+        let subject = Subject { vcpus: vec![vcpu], ..Subject::default() };
+        let trace = Trace { subject, ..Trace::default() };
+        for (at, runs) in [(9, false), (10, true), (20, true), (25, false), (40, true), (41, false)]
+        {
+            let marker = Marker { vcpu: 0, task: 0, text: String::new(), at };
+            let guests = Guests { markers: vec![marker], ..Guests::default() };
+            assert_eq!(outside(&trace, &history, &guests).is_empty(), runs, "{at}");
+        }
+    }
+}
