@@ -159,6 +159,11 @@ const STAGED: &[Staged] = &[
         &[("probe", Passes), ("busy", Endures), ("dies", Starts(4))],
     ),
     Staged::new(
+        "mutex-abandoned",
+        "a VM is told of tasks of another one that die with a mutex while their vCPU goes on",
+        &[("told", Passes), ("abandons", Endures)],
+    ),
+    Staged::new(
         "tasks",
         "tasks that are declared run by their priorities, within their bounds",
         &[("one", Passes), ("two", Passes)],
