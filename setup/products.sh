@@ -55,6 +55,7 @@ build_vtime() {
 }
 
 build_metronome() { guests/metronome/build build/guests/metronome.elf; }
+build_intra() { guests/intra/build build/guests/intra.elf; }
 build_freertos() { guests/freertos/build build/guests/freertos.elf; }
 build_linux() { guests/linux/build build/guests/linux build/apt; }
 build_host() { cargo_for_host build --locked --release --target-dir target --package cassata; }
@@ -70,6 +71,8 @@ ensure_products() {
     product vtime "building the instrument for virtual time" build_vtime \
         crates/vtime{,-plugin} "${rust[@]}"
     product metronome "building the metronome guest" build_metronome guests/metronome
+    product intra "building the guest with tasks on several vCPUs" build_intra \
+        guests/{intra,vmpcp}
     product freertos "building FreeRTOS" build_freertos guests/{freertos,vmpcp,include}
     product linux "fetching Debian's Linux and packing its initramfs" build_linux \
         guests/linux guests/{include,vmpcp/include}

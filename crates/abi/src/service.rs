@@ -17,7 +17,7 @@ pub const CALL_REVISION: u32 = 0x8600_ff03;
 /// What [`CALL_UID`] answers in W0 to W3: 1e4d7cd2-0f2b-4c53-9a50-736373617461.
 pub const UID: [u32; 4] = [0xd27c_4d1e, 0x534c_2b0f, 0x6373_509a, 0x6174_6173];
 /// Revision of the service described here: (major, minor).
-pub const REVISION: (u32, u32) = (1, 1);
+pub const REVISION: (u32, u32) = (1, 2);
 
 /// Does nothing and answers 0: the cost of a call.
 pub const NULL: u32 = 0xc600_0001;
@@ -59,6 +59,9 @@ pub const MUTEX_TRYLOCK: u32 = 0xc600_0015;
 /// Gives a mutex back to the first that waits. X1 = handle. Answers 0, or
 /// [`INVALID_PARAMETER`] if the task does not hold it.
 pub const MUTEX_UNLOCK: u32 = 0xc600_0016;
+/// As [`MUTEX_UNLOCK`], but for a task that dies with the mutex while its vCPU goes on: the next one
+/// to hold it, in whichever VM, is told as when a vCPU died. Since revision 1.2.
+pub const MUTEX_ABANDON: u32 = 0xc600_0017;
 
 /// Answer of [`MUTEX_LOCK`]: the task holds the mutex.
 pub const HELD: i64 = 0;

@@ -6,8 +6,8 @@
 //! order. So a set of ranks is the queue, and holder and queue have room in one 64-bit word:
 //! each operation is one atomic exchange, no core waits for another, and no queue can be full.
 //!
-//! A holder may die: its vCPU is switched off. Then the next one is told, for what the mutex
-//! protects may be in disorder (as with robust futexes).
+//! A holder may die: its vCPU is switched off, or its guest says so. Then the next one is told, for
+//! what the mutex protects may be in disorder (as with robust futexes).
 
 /// Most claimants of one mutex.
 pub const MAX_CLAIMANTS: usize = 56;
@@ -89,16 +89,17 @@ impl Claims {
         }
     }
 
-    /// Takes the mutex back from its holder, and gives it to the first that waits. Returns which
-    /// that is.
+    /// Takes the mutex back from its holder, and gives it to the first that waits, or to the next
+    /// one to ask. Which is told if the holder died: `owner_died`. Returns which has it now.
     ///
     /// # Errors
     /// When another claimant holds it, or none; then nothing has changed.
-    pub fn unlock(self, rank: u8) -> Result<(Self, Option<u8>), Misuse> {
+    pub fn unlock(self, rank: u8, owner_died: bool) -> Result<(Self, Option<u8>), Misuse> {
         if self.holder() != Some(rank) {
             return Err(Misuse);
         }
-        Ok(Self(self.0 & WAITING).pass_on())
+        let died = if owner_died { DIED } else { 0 };
+        Ok(Self(self.0 & WAITING | died).pass_on())
     }
 
     /// Forgets claimants whose vCPU was switched off. If one of them held the mutex, the first
@@ -153,7 +154,7 @@ mod tests {
             claims = next;
         }
         for (rank, then) in [(9, Some(3)), (3, Some(7)), (7, Some(55)), (55, None)] {
-            let (next, grant) = claims.unlock(rank).unwrap();
+            let (next, grant) = claims.unlock(rank, false).unwrap();
             assert_eq!((grant, next.owner_died()), (then, false));
             claims = next;
         }
@@ -167,9 +168,10 @@ mod tests {
             assert_eq!(claims.lock(rank), Err(Misuse));
         }
         for rank in [1, 2, 56, 255] {
-            assert_eq!(claims.unlock(rank), Err(Misuse));
+            assert_eq!(claims.unlock(rank, false), Err(Misuse));
+            assert_eq!(claims.unlock(rank, true), Err(Misuse));
         }
-        assert_eq!(Claims::FREE.unlock(0), Err(Misuse));
+        assert_eq!(Claims::FREE.unlock(0, true), Err(Misuse));
     }
 
     #[test]
@@ -181,21 +183,36 @@ mod tests {
         assert_eq!((claims.holder(), grant), (None, None));
         let (claims, lock) = claims.lock(5).unwrap();
         assert_eq!((lock, claims.owner_died()), (Lock::Held, true));
-        let (claims, _) = claims.unlock(5).unwrap();
+        let (claims, _) = claims.unlock(5, false).unwrap();
         assert!(!held(claims, 5).owner_died(), "it was told");
+    }
+
+    #[test]
+    fn the_next_one_is_told_of_a_task_that_dies() {
+        let claims = held(held(held(Claims::FREE, 2), 0), 1);
+        let (claims, grant) = claims.unlock(2, true).unwrap();
+        assert_eq!((grant, claims.owner_died()), (Some(0), true));
+        let (claims, grant) = claims.unlock(0, false).unwrap();
+        assert_eq!((grant, claims.owner_died()), (Some(1), false), "one is told of a death");
+        let (claims, grant) = claims.unlock(1, true).unwrap();
+        assert_eq!((grant, claims.owner_died()), (None, true));
+        let claims = held(claims, 7);
+        assert!(claims.owner_died(), "the next one to ask is told");
+        let (claims, _) = claims.unlock(7, true).unwrap();
+        assert!(held(claims, 3).owner_died(), "one that was told may die as well");
     }
 
     #[derive(Clone, Debug)]
     enum Event {
         Lock(u8),
-        Unlock(u8),
+        Unlock(u8, bool),
         Die(u64),
     }
 
     fn event() -> impl Strategy<Value = Event> {
         prop_oneof![
             3 => (0u8..56).prop_map(Event::Lock),
-            3 => (0u8..56).prop_map(Event::Unlock),
+            3 => (0u8..56, any::<bool>()).prop_map(|(rank, died)| Event::Unlock(rank, died)),
             1 => any::<[u64; 3]>().prop_map(|[a, b, c]| Event::Die((a & b & c) % (1 << 56))),
         ]
     }
@@ -205,6 +222,8 @@ mod tests {
         #[test]
         fn agrees_with_a_queue(events in prop::collection::vec(event(), 0..200)) {
             let (mut claims, mut holder, mut queue) = (Claims::FREE, None, BTreeSet::new());
+            // That the holder before died, or the last one if there is none.
+            let mut told = false;
             for event in events {
                 match event {
                     Event::Lock(rank) if holder == Some(rank) || queue.contains(&rank) => {
@@ -220,26 +239,28 @@ mod tests {
                             holder = Some(rank);
                         }
                     }
-                    Event::Unlock(rank) if holder == Some(rank) => {
-                        let (next, grant) = claims.unlock(rank).unwrap();
+                    Event::Unlock(rank, died) if holder == Some(rank) => {
+                        let (next, grant) = claims.unlock(rank, died).unwrap();
                         claims = next;
-                        holder = queue.pop_first();
+                        (holder, told) = (queue.pop_first(), died);
                         prop_assert_eq!(grant, holder);
                     }
-                    Event::Unlock(rank) => prop_assert_eq!(claims.unlock(rank), Err(Misuse)),
+                    Event::Unlock(rank, died) => {
+                        prop_assert_eq!(claims.unlock(rank, died), Err(Misuse));
+                    }
                     Event::Die(dead) => {
                         let (next, grant) = claims.without(dead);
                         claims = next;
                         queue.retain(|rank| dead >> rank & 1 == 0);
                         if holder.is_some_and(|rank| dead >> rank & 1 == 1) {
-                            holder = queue.pop_first();
-                            prop_assert_eq!((grant, claims.owner_died()), (holder, true));
+                            (holder, told) = (queue.pop_first(), true);
+                            prop_assert_eq!(grant, holder);
                         } else {
                             prop_assert_eq!(grant, None);
                         }
                     }
                 }
-                prop_assert_eq!(claims.holder(), holder);
+                prop_assert_eq!((claims.holder(), claims.owner_died()), (holder, told));
                 for rank in 0..56 {
                     let concerned = holder == Some(rank) || queue.contains(&rank);
                     prop_assert_eq!(claims.concerns(rank), concerned);

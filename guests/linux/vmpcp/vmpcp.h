@@ -31,8 +31,8 @@ int vmpcp_close(int device, int id);
 /* Locks a mutex, and raises the calling thread above all that hold none, and its vCPU. Waits if it
  * must, until a signal kills the process.
  *
- * 0 and -EOWNERDEAD: the thread holds it; the second says that the task that held it before died
- * with it, so that what it protects may be in disorder. -EDEADLK: the thread holds a mutex already.
+ * 0 and -EOWNERDEAD: the thread holds it; the second says that the task that held it before, in
+ * whichever VM, died with it, so that what it protects may be in disorder. -EDEADLK: the thread holds a mutex already.
  * -EXDEV: it is bound to another CPU than the one of the task. -ESTALE: that CPU was switched off,
  * so the mutex has to be opened again. -EBUSY: another thread uses the same identifier. */
 int vmpcp_lock(int device, int id);

@@ -103,6 +103,11 @@ int vmpcp_inter_lock(struct vmpcp_inter *mutex);
 /* The same, but answers VMPCP_BUSY where it would wait. */
 int vmpcp_inter_trylock(struct vmpcp_inter *mutex);
 int vmpcp_inter_unlock(struct vmpcp_inter *mutex);
+/* Gives it back as from a task that died with it: the next one to hold it, in whichever VM, gets
+ * VMPCP_OWNER_DIED. For an operating system that ends a task; called on that task's vCPU, by any
+ * task, before the port forgets the one that ends. Answers VMPCP_INVALID if that does not hold the
+ * mutex, and VMPCP_NOT_SUPPORTED if the service below is older than 1.2: then it still does. */
+int vmpcp_inter_abandon(struct vmpcp_inter *mutex);
 /* The handler of interrupt VMPCP_GRANT_INTID calls this. */
 #define VMPCP_GRANT_INTID 22u
 void vmpcp_inter_interrupt(unsigned vcpu);

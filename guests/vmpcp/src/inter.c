@@ -120,17 +120,31 @@ int vmpcp_inter_trylock(struct vmpcp_inter *mutex)
     return lock(mutex, MUTEX_TRYLOCK);
 }
 
-int vmpcp_inter_unlock(struct vmpcp_inter *mutex)
+static int give_back(struct vmpcp_inter *mutex, uint32_t function)
 {
     int64_t answer;
 
     if (mutex == NULL || mutex->task == NULL || !mutex->holds)
         return VMPCP_INVALID;
     mutex->holds = false;
-    answer = call(mutex, MUTEX_UNLOCK);
-    /* Whatever it says, the task does not hold it any more. */
+    answer = call(mutex, function);
+    if (answer == NOT_SUPPORTED) {
+        mutex->holds = true;
+        return VMPCP_NOT_SUPPORTED;
+    }
+    /* Whatever else it says, the task does not hold it any more. */
     vmpcp_end_global(mutex->task);
     return answer == 0 ? VMPCP_OK : VMPCP_INVALID;
+}
+
+int vmpcp_inter_unlock(struct vmpcp_inter *mutex)
+{
+    return give_back(mutex, MUTEX_UNLOCK);
+}
+
+int vmpcp_inter_abandon(struct vmpcp_inter *mutex)
+{
+    return give_back(mutex, MUTEX_ABANDON);
 }
 
 void vmpcp_inter_interrupt(unsigned vcpu)

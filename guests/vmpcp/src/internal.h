@@ -16,6 +16,7 @@
 #define MUTEX_LOCK     0xc6000014u
 #define MUTEX_TRYLOCK  0xc6000015u
 #define MUTEX_UNLOCK   0xc6000016u
+#define MUTEX_ABANDON  0xc6000017u
 
 /* Answers of MUTEX_LOCK and MUTEX_TRYLOCK. */
 #define HELD       0

@@ -82,6 +82,8 @@ static int64_t gcs_answer;
 static int raised[VMPCP_VCPUS];
 static int holder;            /* rank + 1, or 0 */
 static unsigned queued;       /* by rank */
+static bool died;             /* the last one that held it, if a task does not hold it */
+static bool abandon_is_there;
 static uint8_t byte;
 
 static uint64_t fnv(const char *name)
@@ -110,19 +112,23 @@ static int64_t mutex_call(uint32_t function, int rank)
         if (waits || holds)
             return -3;
         if (holder == 0) {
-            holder = byte = (uint8_t)(rank + 1);
-            return HELD;
+            holder = rank + 1;
+            byte = (uint8_t)(died << 7 | holder);
+            return died ? OWNER_DIED : HELD;
         }
         if (function == MUTEX_TRYLOCK)
             return BUSY;
         queued |= 1u << rank;
         return QUEUED;
-    default: /* MUTEX_UNLOCK */
+    default: /* MUTEX_UNLOCK, MUTEX_ABANDON */
+        if (function == MUTEX_ABANDON && !abandon_is_there)
+            return NOT_SUPPORTED;
         if (!holds)
             return -3;
         holder = queued == 0 ? 0 : __builtin_ctz(queued) + 1;
         queued &= queued - 1;
-        byte = (uint8_t)holder;
+        died = function == MUTEX_ABANDON;
+        byte = (uint8_t)(holder == 0 ? 0 : died << 7 | holder);
         return 0;
     }
 }
@@ -138,7 +144,7 @@ struct vmpcp_answer vmpcp_call(uint32_t function, uint64_t x1, uint64_t x2)
             return answer(-1, 0, 0);
         return (struct vmpcp_answer){ { 0xd27c4d1e, 0x534c2b0f, 0x6373509a, 0x61746173 } };
     case CALL_REVISION:
-        return answer(1, 1, 0);
+        return answer(1, abandon_is_there ? 2 : 1, 0);
     case START_GCS:
         raised[x1] += gcs_answer == 0;
         return answer(gcs_answer, 0, 0);
@@ -200,7 +206,8 @@ static void begin(void)
     };
     static const unsigned priorities[] = { 3, 8 };
 
-    service_is_there = true;
+    service_is_there = abandon_is_there = true;
+    died = false;
     gcs_answer = 0;
     interrupted = queued = 0;
     holder = byte = 0;
@@ -292,6 +299,33 @@ static void test_inter(void)
     EXPECT(vmpcp_inter_close(&uses[4]) == VMPCP_OK);
     EXPECT(vmpcp_inter_close(&uses[4]) == VMPCP_INVALID);
     EXPECT(vmpcp_inter_lock(&uses[4]) == VMPCP_INVALID);
+}
+
+/* A task dies with a mutex, and its vCPU goes on. */
+static void test_abandoned(void)
+{
+    begin();
+    memset(uses, 0, sizeof uses);
+    EXPECT(vmpcp_inter_open(&uses[0], &actors[0].task, "m", "t0") == VMPCP_OK);
+    EXPECT(vmpcp_inter_open(&uses[1], &actors[1].task, "m", "t1") == VMPCP_OK);
+    EXPECT(vmpcp_inter_abandon(NULL) == VMPCP_INVALID);
+    EXPECT(vmpcp_inter_abandon(&uses[1]) == VMPCP_INVALID);
+    EXPECT(vmpcp_inter_lock(&uses[1]) == VMPCP_OK);
+    start(&actors[0], lock_inter);
+    EXPECT(vmpcp_inter_abandon(&uses[0]) == VMPCP_INVALID); /* it waits */
+    EXPECT(vmpcp_inter_abandon(&uses[1]) == VMPCP_OK && actors[1].task.level == 7);
+    vmpcp_inter_interrupt(0);
+    step(&actors[0]);
+    EXPECT(actors[0].ended && actors[0].answer == VMPCP_OWNER_DIED);
+    /* The next one to ask is told as well, and none after it. */
+    EXPECT(vmpcp_inter_abandon(&uses[0]) == VMPCP_OK);
+    EXPECT(vmpcp_inter_trylock(&uses[1]) == VMPCP_OWNER_DIED);
+    EXPECT(vmpcp_inter_unlock(&uses[1]) == VMPCP_OK);
+    EXPECT(vmpcp_inter_lock(&uses[0]) == VMPCP_OK);
+    /* An older service knows no such call: the task still holds the mutex. */
+    abandon_is_there = false;
+    EXPECT(vmpcp_inter_abandon(&uses[0]) == VMPCP_NOT_SUPPORTED && actors[0].task.level == 32 + 5);
+    EXPECT(vmpcp_inter_unlock(&uses[0]) == VMPCP_OK && actors[0].task.level == 5);
 }
 
 static int number;
@@ -474,6 +508,7 @@ int main(void)
     sem_init(&back, 0, 0);
     test_beginnings();
     test_inter();
+    test_abandoned();
     test_intra_names();
     /* The second vCPU's tasks before the first's; by their own priorities alone. */
     order_is(VMPCP_VCPU_FIRST, (const int[]){ 3, 2, 1, 4 });

@@ -50,7 +50,7 @@ fn handle(core: &mut Pcpu) {
 #[inline(never)]
 fn other_call(core: &mut Pcpu, function: u32) {
     const FINISH: u32 = service::FINISH_GCS - service::START_GCS;
-    const LAST: u32 = service::MUTEX_UNLOCK - service::START_GCS;
+    const LAST: u32 = service::MUTEX_ABANDON - service::START_GCS;
     let Some(vcpu) = core.loaded_mut() else { return bug!("a call without a loaded vCPU") };
     let argument = vcpu.register(1);
     match function.wrapping_sub(service::START_GCS) {
@@ -71,7 +71,9 @@ fn other_call(core: &mut Pcpu, function: u32) {
 #[inline(never)]
 fn mutex(core: &mut Pcpu, function: u32, argument: u64) {
     let answer = match function {
-        service::MUTEX_UNLOCK => core.unlock_mutex(argument),
+        service::MUTEX_UNLOCK | service::MUTEX_ABANDON => {
+            core.unlock_mutex(argument, function == service::MUTEX_ABANDON)
+        }
         service::MUTEX_LOCK => core.lock_mutex(argument),
         service::MUTEX_TRYLOCK => core.try_lock_mutex(argument),
         service::MUTEX_CLOSE => core.close_mutex(argument),

@@ -47,13 +47,14 @@ impl Pcpu {
         self.trace.note_now(kind, id, claim.argument());
     }
 
-    /// Records that the loaded vCPU has given a mutex back.
+    /// Records that the loaded vCPU has given a mutex back; `owner_died`: for a task that died.
     #[inline(always)]
-    pub(super) fn note_unlock(&mut self, claim: Claim) {
+    pub(super) fn note_unlock(&mut self, claim: Claim, owner_died: bool) {
         if Trace::IS_ON
             && let Some(id) = self.roster.loaded_id()
         {
-            self.note_claim(Kind::Unlock, id, claim, Outcome::Done);
+            let outcome = if owner_died { Outcome::OwnerDied } else { Outcome::Done };
+            self.note_claim(Kind::Unlock, id, claim, outcome);
         }
     }
 

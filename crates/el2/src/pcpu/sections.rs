@@ -240,13 +240,14 @@ impl Pcpu {
         }
     }
 
-    /// Gives a mutex back that a task of the loaded vCPU holds.
+    /// Gives a mutex back that a task of the loaded vCPU holds, or died with: then the next holder
+    /// is told.
     #[inline(never)]
-    pub fn unlock_mutex(&mut self, handle: u64) -> i64 {
+    pub fn unlock_mutex(&mut self, handle: u64, owner_died: bool) -> i64 {
         let Some(Claim { mutex, rank }) = self.claim(handle) else { return self.refuse() };
-        match MUTEXES[mutex].unlock(rank) {
+        match MUTEXES[mutex].unlock(rank, owner_died) {
             Ok(next) => {
-                self.note_unlock(Claim { mutex, rank });
+                self.note_unlock(Claim { mutex, rank }, owner_died);
                 // The other core begins while this one does the rest.
                 let here = next.and_then(|next| self.grant_elsewhere(mutex, next));
                 self.set_own_hold(mutex, 0);

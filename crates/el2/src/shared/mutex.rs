@@ -90,13 +90,14 @@ impl Mutex {
         })
     }
 
-    /// Gives it back. Returns the claimant that holds it now.
+    /// Gives it back; the next holder is told if the claimant died with it. Returns the claimant
+    /// that holds it now.
     ///
     /// # Errors
     /// When another claimant holds it, or none.
     #[inline]
-    pub fn unlock(&self, rank: u8) -> Result<Option<u8>, Misuse> {
-        self.change(|claims| claims.unlock(rank))
+    pub fn unlock(&self, rank: u8, owner_died: bool) -> Result<Option<u8>, Misuse> {
+        self.change(|claims| claims.unlock(rank, owner_died))
     }
 
     /// Forgets claimants whose vCPU is switched off. Returns the one that holds it now because of
@@ -159,10 +160,21 @@ mod tests {
         assert_eq!(mutex.holder(), Some((1, false)));
         assert_eq!(mutex.lock(0), Ok(Locked::Waits));
         assert_eq!(mutex.lock(0), Err(Misuse), "it waits");
-        assert_eq!(mutex.unlock(0), Err(Misuse));
-        assert_eq!(mutex.unlock(1), Ok(Some(0)));
-        assert_eq!(mutex.unlock(0), Ok(None));
+        assert_eq!(mutex.unlock(0, false), Err(Misuse));
+        assert_eq!(mutex.unlock(1, false), Ok(Some(0)));
+        assert_eq!(mutex.unlock(0, false), Ok(None));
         assert_eq!(mutex.try_lock(1), Ok(HELD));
+    }
+
+    #[test]
+    fn the_next_holder_is_told_of_a_task_that_died() {
+        let mutex = Mutex::new();
+        assert_eq!((mutex.lock(1), mutex.lock(0)), (Ok(HELD), Ok(Locked::Waits)));
+        assert_eq!(mutex.unlock(0, true), Err(Misuse), "it waits");
+        assert_eq!(mutex.unlock(1, true), Ok(Some(0)));
+        assert_eq!(mutex.holder(), Some((0, true)));
+        assert_eq!(mutex.unlock(0, true), Ok(None));
+        assert_eq!(mutex.try_lock(1), Ok(Locked::Held { owner_died: true }));
     }
 
     #[test]
@@ -194,7 +206,7 @@ mod tests {
                         }
                         assert_eq!(INSIDE.fetch_add(1, Ordering::Relaxed), 0);
                         INSIDE.fetch_sub(1, Ordering::Relaxed);
-                        assert!(MUTEX.unlock(rank).is_ok());
+                        assert!(MUTEX.unlock(rank, false).is_ok());
                     }
                 });
             }

@@ -23,6 +23,8 @@ pub struct SharedPage {
     pub rounds_by: Vec<u64>,
     /// Times a participant found another one inside.
     pub violations: u64,
+    /// Times a participant was told that the holder before died.
+    pub owner_died: u64,
 }
 
 impl Sharing {
@@ -42,7 +44,11 @@ impl Sharing {
 
 fn page(said: &str) -> Option<SharedPage> {
     let rounds_by: Result<_, _> = field(said, "rounds")?.split(',').map(str::parse).collect();
-    Some(SharedPage { rounds_by: rounds_by.ok()?, violations: number(said, "violations")? })
+    Some(SharedPage {
+        rounds_by: rounds_by.ok()?,
+        violations: number(said, "violations")?,
+        owner_died: number(said, "owner_died")?,
+    })
 }
 
 #[cfg(test)]
@@ -56,14 +62,14 @@ mod tests {
             "service=1.1 interrupt=1",
             "test=writer passed",
             "task=writer rounds=200 violations=0 owner_died=0 lock_ns mean=3569 max=11266",
-            "page=page rounds=200,31,0,0 violations=1 owner_died=0",
+            "page=page rounds=200,31,0,0 violations=1 owner_died=2",
             "killed",
             "task=writer rounds=200 violations=0 owner_died=1 lock_ns mean=3463 max=11271",
-            "page=page rounds=400,x violations=0",
+            "page=page rounds=400,x violations=0 owner_died=0",
         ] {
             sharing.hear(said);
         }
-        let page = SharedPage { rounds_by: vec![200, 31, 0, 0], violations: 1 };
+        let page = SharedPage { rounds_by: vec![200, 31, 0, 0], violations: 1, owner_died: 2 };
         let expected = Sharing {
             tests: vec!["writer".into()],
             pages: vec![page],

@@ -160,6 +160,17 @@ const STAGED: &[Staged] = &[
         &[("probe", Passes), ("busy", Endures), ("dies", Starts(4))],
     ),
     Staged::new(
+        "mutex-abandoned",
+        "a VM is told of tasks of another one that die with a mutex while their vCPU goes on",
+        &[("told", Passes), ("abandons", Endures)],
+    ),
+    Staged::new(
+        "intra",
+        "tasks on three vCPUs of a VM share its own mutexes, and raise their vCPUs",
+        &[("intra", Passes), ("busy", Endures)],
+    )
+    .besides(raised_and_lowered),
+    Staged::new(
         "tasks",
         "tasks that are declared run by their priorities, within their bounds",
         &[("one", Passes), ("two", Passes)],
@@ -243,6 +254,23 @@ fn reports_delay_little(observer: &Observer) -> Option<String> {
     let latest_ns = latest * 1_000_000_000 / header.counter_hz;
     (header.missed > 0 || latest_ns > LATEST_NS)
         .then(|| format!("it missed {} activations, and came {latest_ns} ns late", header.missed))
+}
+
+/// Each vCPU of the VM was raised again and again, not for too long, and EL2 refused none of its
+/// calls but the last one, by which it learns that nothing raises it any more.
+fn raised_and_lowered(observer: &Observer) -> Option<String> {
+    const RAISED: u64 = 1_000;
+    let layout = &observer.layout.vms[observer.layout.vm("intra")?];
+    let vcpus = &observer.latest()?.vcpus[layout.vcpus.clone()];
+    let odd = vcpus.iter().find(|vcpu| {
+        vcpu.raised < RAISED || (vcpu.lowered, vcpu.overrun_stops, vcpu.misuses) != (0, 0, 1)
+    })?;
+    let (raised, lowered, misuses) = (odd.raised, odd.lowered, odd.misuses);
+    let stops = odd.overrun_stops;
+    Some(format!(
+        "a vCPU was raised {raised} times, lowered {lowered} times and stopped {stops} times, and \
+         made {misuses} calls that EL2 refused"
+    ))
 }
 
 /// The real-time VM took no more than two interrupts for each activation, its timer's and

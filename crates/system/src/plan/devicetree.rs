@@ -211,7 +211,8 @@ fn passed_through(fdt: &mut FdtWriter, device: &Device) -> Written {
 /// What Cassata adds: its calls, the report area, and memory that VMs share.
 fn cassata(fdt: &mut FdtWriter, vm: &Vm) -> Written {
     node(fdt, "cassata", |fdt| {
-        strings(fdt, "compatible", &["cassata,service-1.1", "cassata,service-1.0"])?;
+        let revisions = ["cassata,service-1.2", "cassata,service-1.1", "cassata,service-1.0"];
+        strings(fdt, "compatible", &revisions)?;
         fdt.property_string("method", "hvc")?;
         if vm.has_mutexes {
             // EL2 posts it: it is pending until it is taken, as an edge.

@@ -6,16 +6,6 @@
 
 #include "claim.h"
 
-/* EL2 has this many mutexes; bits 7:0 of a handle are the mutex's number. */
-#define MUTEXES 16
-/* A task of this VM died while it held the mutex, and none has been told. */
-static bool died_here[MUTEXES];
-
-static unsigned int number(const struct claim *claim)
-{
-    return (claim->handle & 0xff) % MUTEXES;
-}
-
 /* Looks at the byte: 0, or the holder's rank and one, and bit 7 if the one before died. */
 static bool is_granted(struct claim *claim)
 {
@@ -28,14 +18,18 @@ static bool is_granted(struct claim *claim)
     return true;
 }
 
-/* No task waits for it any more, and EL2 cannot take it out of the queue: it is passed on. */
+/* Gives the mutex back. If its holder died, EL2 tells the next one, in whichever VM. */
+static long give_back(struct claim *claim, bool owner_died)
+{
+    claim->state = FREE;
+    return service_call(owner_died ? CALL_MUTEX_ABANDON : CALL_MUTEX_UNLOCK, claim->handle, 0);
+}
+
+/* No task waits for it any more, and EL2 cannot take it out of the queue: it is passed on, and with
+ * it that the holder before died. */
 static void pass_on(struct claim *claim)
 {
-    service_call(CALL_MUTEX_UNLOCK, claim->handle, 0);
-    claim->state = FREE;
-    /* That the holder before died is for the next one of this VM. */
-    if (claim->owner_died)
-        WRITE_ONCE(died_here[number(claim)], true);
+    give_back(claim, claim->owner_died);
     if (!READ_ONCE(claim->session))
         claim_close_here(claim);
     module_put(THIS_MODULE);
@@ -126,12 +120,18 @@ static void abandon_here(void *data)
 static void unlock_here(void *data)
 {
     struct request *request = data;
-    struct claim *claim = request->claim;
 
-    if (claim->state != HOLDS)
-        return;
-    claim->state = FREE;
-    request->answer = service_call(CALL_MUTEX_UNLOCK, claim->handle, 0);
+    if (request->claim->state == HOLDS)
+        request->answer = give_back(request->claim, false);
+}
+
+/* The task that holds it dies, or has closed the file. */
+static void release_here(void *data)
+{
+    struct request *request = data;
+
+    if (request->claim->state == HOLDS)
+        request->answer = give_back(request->claim, true);
 }
 
 static int wait_for(struct claim *claim)
@@ -156,17 +156,12 @@ static int wait_for(struct claim *claim)
 
 static void released(struct section *section)
 {
-    struct claim *claim = container_of(section, struct claim, section);
-
-    /* EL2 tells other VMs nothing of it: to EL2 the vCPU goes on. */
-    WRITE_ONCE(died_here[number(claim)], true);
-    claim_request(claim, unlock_here, false);
+    claim_request(container_of(section, struct claim, section), release_here, false);
 }
 
 int inter_lock(struct claim *claim, struct session *session, bool may_wait)
 {
     struct section prepared;
-    bool owner_died;
     long answer;
     int error;
 
@@ -190,9 +185,7 @@ int inter_lock(struct claim *claim, struct session *session, bool may_wait)
     }
     prepared.release = released;
     section_enter(&claim->section, &prepared);
-    owner_died = claim->owner_died;
-    owner_died |= xchg(&died_here[number(claim)], false);
-    return owner_died ? -EOWNERDEAD : 0;
+    return claim->owner_died ? -EOWNERDEAD : 0;
 }
 
 int inter_unlock(struct claim *claim)

@@ -68,8 +68,8 @@ int service_find(struct vmpcp_info *info)
     arm_smccc_1_1_hvc(CALL_REVISION, 0UL, 0UL, 0UL, &result);
     info->major = result.a0;
     info->minor = result.a1;
-    if (info->major != 1 || info->minor < 1) {
-        pr_err("vmpcp: the Cassata service has revision %u.%u, and mutexes need 1.1\n",
+    if (info->major != 1 || info->minor < 2) {
+        pr_err("vmpcp: the Cassata service has revision %u.%u, and mutexes need 1.2\n",
                info->major, info->minor);
         return -ENODEV;
     }

@@ -1,4 +1,4 @@
-//! Global critical sections and mutexes, as `mutex.toml` describes them.
+//! Global critical sections and mutexes, as `mutex.toml` and `mutex-abandoned.toml` describe them.
 
 use crate::arch::{boot, cpu};
 use crate::gic::{self, offset::*};
@@ -7,9 +7,10 @@ use crate::suite::{Check, Done};
 use crate::{calls, cpus, ensure, ensure_eq, irq, needs_two_vcpus, pass, println, wait};
 use abi::platform::{STOLEN_BASE, ppi::GRANT};
 use abi::service::{
-    BUSY, FINISH_GCS, HELD, INVALID_PARAMETER, MUTEX_CLOSE, MUTEX_LOCK, MUTEX_OPEN, MUTEX_TRYLOCK,
-    MUTEX_UNLOCK, NOT_SUPPORTED, OWNER_DIED, QUEUED, START_GCS, hash,
+    BUSY, FINISH_GCS, HELD, INVALID_PARAMETER, MUTEX_ABANDON, MUTEX_CLOSE, MUTEX_LOCK, MUTEX_OPEN,
+    MUTEX_TRYLOCK, MUTEX_UNLOCK, NOT_SUPPORTED, OWNER_DIED, QUEUED, START_GCS, hash,
 };
+use abi::status::VcpuStatus;
 use core::mem::offset_of;
 use core::sync::atomic::{AtomicU64, Ordering::SeqCst};
 
@@ -75,7 +76,16 @@ impl Claim {
     }
 
     pub(super) fn give_back(self) -> Check {
-        ensure_eq!(self.call(MUTEX_UNLOCK), 0, "MUTEX_UNLOCK");
+        self.give_back_by(MUTEX_UNLOCK)
+    }
+
+    /// Gives it back as from a task that died.
+    fn abandon(self) -> Check {
+        self.give_back_by(MUTEX_ABANDON)
+    }
+
+    fn give_back_by(self, function: u32) -> Check {
+        ensure_eq!(self.call(function), 0, "giving a mutex back by {function:#x}");
         ensure!(!self.holds(), "the byte names a holder that has given the mutex back");
         Ok(())
     }
@@ -117,13 +127,24 @@ fn misuse() -> Check {
         let answer = Claim::open(mutex, task).err();
         ensure_eq!(answer, Some(NOT_SUPPORTED), "MUTEX_OPEN of {mutex} by {task}");
     }
-    for handle in [0, 1, 2, 0xff, 0x100, 0x3f00, u64::MAX] {
-        for function in [MUTEX_LOCK, MUTEX_TRYLOCK, MUTEX_UNLOCK, MUTEX_CLOSE] {
+    let before = misuses()?;
+    let (mut refused, handles) = (0, [0, 1, 2, 0xff, 0x100, 0x3f00, 1 << 63, u64::MAX]);
+    for handle in handles {
+        for function in [MUTEX_LOCK, MUTEX_TRYLOCK, MUTEX_UNLOCK, MUTEX_ABANDON, MUTEX_CLOSE] {
             let answer = calls::hvc(function, &[handle]);
             ensure_eq!(answer, INVALID_PARAMETER, "{function:#x} of {handle:#x}, not open");
+            refused += 1;
         }
     }
+    ensure_eq!(misuses()? - before, refused, "misuses that EL2 has counted");
     Ok(())
+}
+
+/// How often EL2 has refused a call of the first vCPU.
+fn misuses() -> Check<u64> {
+    const WORD: u64 = (offset_of!(VcpuStatus, misuses) / size_of::<u64>()) as u64;
+    calls::counter(0, WORD)
+        .map_err(|answer| crate::suite::text(format_args!("COUNTER answers {answer}")))
 }
 
 /// Two tasks of one vCPU.
@@ -153,31 +174,58 @@ fn on_one_vcpu() -> Check {
     Ok(())
 }
 
-/// What the sibling does: 1, it waits; 2, it has the mutex.
+/// A task dies with a mutex, and its vCPU goes on: the next holder is told, and none after it.
+fn abandoned() -> Check {
+    let (high, low) = (Claim::named("own", "high")?, Claim::named("own", "low")?);
+    ensure_eq!(low.call(MUTEX_ABANDON), INVALID_PARAMETER, "MUTEX_ABANDON of what one holds not");
+    ensure_eq!(low.call(MUTEX_LOCK), HELD, "MUTEX_LOCK");
+    ensure_eq!(high.call(MUTEX_LOCK), QUEUED, "MUTEX_LOCK by another");
+    ensure_eq!(high.call(MUTEX_ABANDON), INVALID_PARAMETER, "MUTEX_ABANDON by one that waits");
+    let before = irq::seen(0).count(GRANT);
+    low.abandon()?;
+    wait::until("the grant", || irq::seen(0).count(GRANT) > before)?;
+    ensure_eq!(high.holder(), Some((high.rank(), true)), "the byte of one that waited");
+    high.give_back()?;
+    ensure_eq!(low.take()?, (false, false), "the one after it");
+    low.abandon()?;
+    ensure_eq!(low.holder(), None, "the byte of a mutex that is free");
+    ensure_eq!(low.call(MUTEX_ABANDON), INVALID_PARAMETER, "MUTEX_ABANDON again");
+    ensure_eq!(high.call(MUTEX_TRYLOCK), OWNER_DIED, "MUTEX_TRYLOCK by the next one");
+    high.abandon()?;
+    ensure_eq!(low.take()?, (false, true), "one after another that was told and died, too");
+    low.give_back()?;
+    ensure_eq!(high.take()?, (false, false), "the last one");
+    high.give_back()
+}
+
+/// What the sibling does: 1, it waits; 2, it has the mutex; 3, likewise, and the holder before died.
 static SIBLING: AtomicU64 = AtomicU64::new(0);
 
-/// Tasks of two vCPUs: that of the higher vCPU comes first, and the other is interrupted.
-fn on_two_vcpus() -> Check {
+/// Tasks of two vCPUs: that of the higher vCPU comes first, and the other is interrupted. The lower
+/// one of the higher vCPU gives the mutex back by `function`, after which the other finds `then`.
+fn on_two_vcpus(function: u32, then: u64) -> Check {
     fn sibling() -> Check {
         gic::set(ISENABLER, GRANT);
         let other = Claim::named("own", "other")?;
         ensure_eq!(other.call(MUTEX_LOCK), QUEUED, "MUTEX_LOCK by the sibling");
         SIBLING.store(1, SeqCst);
         wait::asleep(|| other.holds())?;
-        SIBLING.store(2, SeqCst);
+        let died = other.holder().is_some_and(|(_, died)| died);
+        SIBLING.store(2 + u64::from(died), SeqCst);
         other.give_back()
     }
     let (high, low) = (Claim::named("own", "high")?, Claim::named("own", "low")?);
     high.take()?;
+    SIBLING.store(0, SeqCst);
     cpus::start(1, sibling)?;
     wait::until("the sibling", || SIBLING.load(SeqCst) == 1)?;
     ensure_eq!(low.call(MUTEX_LOCK), QUEUED, "MUTEX_LOCK by the lower task");
     high.give_back()?;
     ensure!(low.holds(), "the higher vCPU's task does not come first");
     ensure_eq!(SIBLING.load(SeqCst), 1, "the sibling's place in the queue");
-    low.give_back()?;
+    low.give_back_by(function)?;
     cpus::join(1)?;
-    ensure_eq!(SIBLING.load(SeqCst), 2, "what the sibling has");
+    ensure_eq!(SIBLING.load(SeqCst), then, "what the sibling has");
     Ok(())
 }
 
@@ -190,7 +238,9 @@ pub fn mutex() -> Check<Done> {
     misuse()?;
     sections()?;
     on_one_vcpu()?;
-    on_two_vcpus()?;
+    abandoned()?;
+    on_two_vcpus(MUTEX_UNLOCK, 2)?;
+    on_two_vcpus(MUTEX_ABANDON, 3)?;
     let shared = Claim::named("shared", "high")?;
     let (mut rounds, mut grants, mut deaths) = (0, 0, 0);
     while grants < GRANTS || deaths < DEATHS {
@@ -228,4 +278,35 @@ pub fn dies() -> Check<Done> {
     Claim::named("shared", "dies")?.take()?;
     println!("crashing");
     boot::crash()
+}
+
+/// Tasks of this VM die with the mutex for ever, and its vCPU goes on. The other VM's do not.
+pub fn abandons() -> Check<Done> {
+    gic::set(ISENABLER, GRANT);
+    let shared = Claim::named("shared", "abandons")?;
+    println!("abandoning");
+    loop {
+        let (queued, died) = shared.take()?;
+        ensure!(!queued || !died, "told of a holder that has given the mutex back");
+        ensure_eq!(shared.call(MUTEX_LOCK), INVALID_PARAMETER, "MUTEX_LOCK of what one holds");
+        shared.abandon()?;
+    }
+}
+
+/// Takes what tasks of the other VM have died with, and is told so each time.
+pub fn told() -> Check<Done> {
+    const GRANTS: u64 = 200;
+    gic::set(ISENABLER, GRANT);
+    let shared = Claim::named("shared", "told")?;
+    let (mut rounds, mut grants, mut deaths) = (0, 0, 0);
+    while grants < GRANTS {
+        let (queued, died) = shared.take()?;
+        // It waited for the other VM's task, which held the mutex before it.
+        ensure!(!queued || died, "not told of a task that died");
+        rounds += 1;
+        grants += u64::from(queued);
+        deaths += u64::from(died);
+        shared.give_back()?;
+    }
+    pass!("{rounds} rounds, {grants} grants, {deaths} tasks died")
 }

@@ -421,6 +421,7 @@ impl Guest<'_> {
             8 => (service::MUTEX_CLOSE, [handle, 0, 0]),
             9..12 => (service::MUTEX_LOCK, [handle, 0, 0]),
             12 => (service::MUTEX_TRYLOCK, [handle, 0, 0]),
+            13 => (service::MUTEX_ABANDON, [handle, 0, 0]),
             _ => (service::MUTEX_UNLOCK, [handle, 0, 0]),
         };
         self.hypervisor_call(function, arguments)

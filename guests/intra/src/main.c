@@ -1,0 +1,252 @@
+/* Tasks of three vCPUs use two mutexes of their VM, and look at what the library promises. */
+#include <stddef.h>
+
+#include "executive.h"
+#include "platform.h"
+
+#define ROUNDS 1000u
+/* All tasks are released together. */
+#define PERIOD_US 600u
+/* Before the first mutex of a round, a task works for less than this. */
+#define MOST_WORK_US 40u
+#define TASKS (VCPUS * TASKS_OF_VCPU)
+/* Times that tasks of two vCPUs at least waited for a mutex when it was given back. */
+#define LEAST_CONTESTED 500u
+/* docs/src/design/status.md */
+#define WORD_MISUSES 25u
+
+/* As guests/probe/systems/intra.toml has them. */
+static const unsigned vcpu_priorities[VCPUS] = { 9, 7, 5 };
+static const struct {
+    unsigned vcpu, priority;
+} described[TASKS] = { { 0, 4 }, { 0, 1 }, { 1, 3 }, { 1, 2 }, { 2, 6 }, { 2, 1 } };
+
+/* What a mutex protects, and what was seen of it. All of it is changed by its holder only. */
+struct resource {
+    const char *name;
+    enum vmpcp_order order;
+    unsigned hold_us;
+    int mutex;
+    volatile uint64_t count;
+    volatile bool is_inside;
+    uint32_t least;           /* a task that goes before the next holder did not wait then */
+    uint64_t intruded, overtaken, waited, contested;
+};
+
+static struct resource resources[] = {
+    { .name = "vcpu first", .order = VMPCP_VCPU_FIRST, .hold_us = 30 },
+    { .name = "task first", .order = VMPCP_TASK_FIRST, .hold_us = 20 },
+};
+#define RESOURCES (sizeof resources / sizeof *resources)
+
+static struct task {
+    struct worker worker;
+    struct resource *wants;
+    bool sleeps;              /* it stands in the queue of the mutex that it wants */
+    uint64_t late, random;
+} tasks[TASKS];
+
+static struct task *task_of(struct worker *worker)
+{
+    return &tasks[((uint8_t *)worker - (uint8_t *)tasks) / sizeof *tasks];
+}
+
+/* A number that is larger for a task that is served before another. 0: none. */
+static uint32_t place(const struct task *task, enum vmpcp_order order)
+{
+    uint32_t vcpu = vcpu_priorities[task->worker.task.vcpu], own = task->worker.task.priority;
+
+    return order == VMPCP_VCPU_FIRST ? vcpu << 8 | own : own << 8 | vcpu;
+}
+
+static void asleep(struct worker *worker)
+{
+    __atomic_store_n(&task_of(worker)->sleeps, true, __ATOMIC_SEQ_CST);
+}
+
+/* The calling task holds the mutex and is about to give it back: notes which of those that sleep is
+ * to have it. One that is about to sleep may go before it. */
+static void note_waiters(struct resource *resource)
+{
+    unsigned vcpus = 0;
+
+    resource->least = 0;
+    for (struct task *one = tasks; one < tasks + TASKS; one++) {
+        if (__atomic_load_n(&one->wants, __ATOMIC_SEQ_CST) != resource
+            || !__atomic_load_n(&one->sleeps, __ATOMIC_SEQ_CST))
+            continue;
+        vcpus |= 1u << one->worker.task.vcpu;
+        if (place(one, resource->order) > resource->least)
+            resource->least = place(one, resource->order);
+    }
+    resource->contested += (vcpus & (vcpus - 1)) != 0;
+}
+
+static void pass_us(unsigned us)
+{
+    uint64_t begin = now(), ticks = ticks_of_us(us);
+
+    /* Between two looks at the counter, which QEMU takes long for, some hundred instructions. */
+    while (now() - begin < ticks)
+        for (unsigned i = 0; i < 64; i++)
+            __asm__ volatile("nop");
+}
+
+_Noreturn static void fail(const char *what, uint64_t number)
+{
+    static bool failed;
+
+    /* The first vCPU that finds something says so; it takes the others with it. */
+    while (__atomic_exchange_n(&failed, true, __ATOMIC_RELAXED))
+        __asm__ volatile("wfi");
+    print("FAIL intra: ");
+    print(what);
+    print(" ");
+    print_number(number);
+    print("\nDONE passed=0 failed=1 skipped=0\n");
+    switch_machine_off();
+}
+
+static void use(struct task *self, struct resource *resource)
+{
+    struct vmpcp_task *task = &self->worker.task;
+    uint64_t count;
+
+    __atomic_store_n(&self->wants, resource, __ATOMIC_SEQ_CST);
+    if (vmpcp_intra_lock(resource->mutex, task) != VMPCP_OK)
+        fail("a mutex is refused, count", resource->count);
+    resource->waited += self->sleeps;
+    __atomic_store_n(&self->sleeps, false, __ATOMIC_SEQ_CST);
+    resource->intruded += resource->is_inside;
+    resource->overtaken += place(self, resource->order) < resource->least;
+    resource->is_inside = true;
+    count = resource->count;
+    pass_us(resource->hold_us);
+    resource->count = count + 1;
+    resource->is_inside = false;
+    note_waiters(resource);
+    if (vmpcp_intra_unlock(resource->mutex, task) != VMPCP_OK)
+        fail("a mutex is not taken back, count", count);
+}
+
+/* A number below `below`, from a fixed sequence of the task's own. */
+static unsigned random_below(struct task *self, unsigned below)
+{
+    self->random = self->random * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+    return (unsigned)(self->random >> 33) % below;
+}
+
+static void work(struct worker *worker)
+{
+    struct task *self = task_of(worker);
+    uint64_t release = worker->release;
+
+    self->random = (uint64_t)(self - tasks) + 1;
+    for (unsigned round = 0; round < ROUNDS; round++) {
+        unsigned first = random_below(self, RESOURCES);
+        pass_us(random_below(self, MOST_WORK_US));
+        for (unsigned i = 0; i < RESOURCES; i++)
+            use(self, &resources[(first + i) % RESOURCES]);
+        release += ticks_of_us(PERIOD_US);
+        self->late += now() > release;
+        executive_delay_until(worker, release);
+    }
+}
+
+static void figure(const char *name, uint64_t value)
+{
+    print(" ");
+    print(name);
+    print("=");
+    print_number(value);
+}
+
+static void report(void)
+{
+    uint64_t late = 0, waited = 0, contested = 0;
+
+    for (unsigned i = 0; i < TASKS; i++)
+        late += tasks[i].late;
+    if (late > 0)
+        fail("rounds that were not over within their periods:", late);
+    for (unsigned i = 0; i < RESOURCES; i++) {
+        const struct resource *resource = &resources[i];
+        if (resource->count != TASKS * ROUNDS)
+            fail("two tasks held a mutex at a time, of all rounds it counted", resource->count);
+        if (resource->intruded > 0)
+            fail("tasks that found another one inside:", resource->intruded);
+        if (resource->overtaken > 0)
+            fail("tasks that had a mutex before one that goes first:", resource->overtaken);
+        if (resource->contested < LEAST_CONTESTED)
+            fail("tasks of two vCPUs waited together only so often:", resource->contested);
+        waited += resource->waited;
+        contested += resource->contested;
+    }
+    print("PASS intra");
+    figure("rounds", TASKS * ROUNDS);
+    figure("waited", waited);
+    figure("contested", contested);
+    print("\nDONE passed=1 failed=0 skipped=0\n");
+    switch_machine_off();
+}
+
+/* What raised this vCPU is over, and EL2 has refused nothing yet. */
+void vcpu_has_ended(unsigned vcpu)
+{
+    static unsigned ended;
+
+    if (counter_of(vcpu, WORD_MISUSES) != 0)
+        fail("calls that EL2 refused:", counter_of(vcpu, WORD_MISUSES));
+    if (vmpcp_finish_gcs(vcpu) != VMPCP_INVALID || counter_of(vcpu, WORD_MISUSES) != 1)
+        fail("something raises for ever vCPU", vcpu);
+    if (__atomic_add_fetch(&ended, 1, __ATOMIC_SEQ_CST) == VCPUS)
+        report();
+}
+
+static void prepare(void)
+{
+    uint64_t begin;
+
+    print("RUN intra\n");
+    if (vmpcp_init(&executive_port, vcpu_priorities, VCPUS) != VMPCP_OK)
+        fail("there is no service below of revision 1 and", 1);
+    for (unsigned i = 0; i < RESOURCES; i++) {
+        resources[i].mutex = vmpcp_intra_open(resources[i].name, resources[i].order);
+        if (resources[i].mutex < 0)
+            fail("there is no mutex", i);
+    }
+    begin = now() + ticks_of_us(5000);
+    for (unsigned i = 0; i < TASKS; i++) {
+        struct worker *worker = &tasks[i].worker;
+        worker->asleep = asleep;
+        worker->body = work;
+        executive_add(worker, described[i].vcpu, i % TASKS_OF_VCPU, begin);
+        if (vmpcp_task_add(&worker->task, worker, described[i].vcpu, described[i].priority)
+            != VMPCP_OK)
+            fail("there is no task", i);
+    }
+}
+
+/* From start.S. */
+void vcpu_main(unsigned vcpu)
+{
+    gic_start_vcpu(vcpu);
+    if (vcpu == 0) {
+        prepare();
+        for (unsigned other = 1; other < VCPUS; other++)
+            if (switch_on(other) != 0)
+                fail("CPU_ON is refused for vCPU", other);
+    }
+    executive_run();
+}
+
+/* From start.S: an exception that nothing is there for. */
+void exception(uint64_t syndrome, uint64_t address, uint64_t fault_address)
+{
+    print("EXCEPTION intra");
+    figure("esr", syndrome);
+    figure("elr", address);
+    figure("far", fault_address);
+    print("\n");
+    switch_machine_off();
+}
