@@ -138,6 +138,7 @@ mod tests {
             pages: vec![page(20, 20), page(40, 40)],
             killed_after: Some(1),
             told: 1,
+            ran: Vec::new(),
         }
     }
 
