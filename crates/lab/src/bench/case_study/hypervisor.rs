@@ -164,7 +164,9 @@ pub fn judge(answer: &mut Answer, seen: &Seen, place: &str, jobs: u64) {
         let check = Check::new(&name, real(found as u64), "", Goal::Exactly(goal));
         answer.outcome.check(check);
     }
-    seen.broken.iter().for_each(|what| answer.remark(what));
+    for what in &seen.broken {
+        answer.remark(&format!("{} {place}: {what}", seen.scheme.name()));
+    }
 }
 
 /// Returns a time in ns.

@@ -25,7 +25,7 @@ use crate::suite::{Bench, side_by_side};
 use crate::trace::{History, Subject, Trace, Turn};
 use miette::Result;
 use serde::{Deserialize, Serialize};
-use sim::case_study::Scheme;
+use sim::case_study::{Scheme, gcs};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -33,6 +33,8 @@ use std::time::{Duration, Instant};
 const SYSTEM: &str = "systems/bench/case-study-linux.toml";
 /// Jobs of each task, as the description says: as many hyperperiods.
 pub const JOBS: u64 = 10;
+/// What a task declares before its critical section, and behind it, ns.
+const FREE: u64 = 2_000_000;
 /// The machine ends when all of them are done, after some seven seconds of virtual time.
 const LIMIT: Duration = Duration::from_secs(30);
 
@@ -284,6 +286,7 @@ impl Linux {
             task: String,
             starts: Vec<(u64, u64)>,
             had: Vec<u64>,
+            declared: u64,
         }
         let rows = (0..TASKS).map(|task| {
             let ran = self.of(Purpose::Within).into_iter().filter_map(|b| b.ran.get(task));
@@ -292,6 +295,7 @@ impl Linux {
                 task: format!("τ{}", task + 1),
                 starts: ran.map(|ran| (ran.start_mean_ns, ran.start_max_ns)).collect(),
                 had: traced.flat_map(|watched| watched.had_ns[task].clone()).collect(),
+                declared: 2 * FREE + gcs(task),
             }
         });
         const NS: Unit = Unit::Nanoseconds;
@@ -311,6 +315,7 @@ impl Linux {
             .head("vCPU in a hyperperiod: mean")
             .column("had_longest", NS, |row| row.had.iter().max().copied())
             .head("longest")
+            .column("declared", NS, |row| row.declared)
             .done()
     }
 
