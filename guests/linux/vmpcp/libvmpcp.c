@@ -104,6 +104,21 @@ void *vmpcp_map(int device, const char *name, size_t *bytes, bool *read_only)
     return at == MAP_FAILED ? NULL : at;
 }
 
+void *vmpcp_report(int device, size_t *bytes)
+{
+    struct vmpcp_report report = {};
+    int error = request(device, VMPCP_REPORT, &report);
+    void *at;
+
+    if (error) {
+        errno = -error;
+        return NULL;
+    }
+    *bytes = report.size;
+    at = mmap(NULL, report.size, PROT_READ | PROT_WRITE, MAP_SHARED, device, (off_t)report.offset);
+    return at == MAP_FAILED ? NULL : at;
+}
+
 int vmpcp_info(int device, struct vmpcp_info *info)
 {
     return request(device, VMPCP_INFO, info);

@@ -21,6 +21,7 @@ static const char usage[] =
     "       vmpcp page --memory NAME        what the shared page says\n"
     "       vmpcp test MUTEX [OPTION...]    tries what must be refused, and tasks that die\n"
     "       vmpcp bench [MUTEX] [OPTION...] times each call, --rounds times\n"
+    "       vmpcp tasks [OPTION...]         runs the tasks that the description declares for this VM\n"
     "MUTEX: --mutex NAME --task TASK        one that VMs share, for a declared task\n"
     "       --intra NAME [--order vcpu|task]   one of this VM\n"
     "OPTION: --cpu N          the CPU of the task (0)\n"
@@ -30,7 +31,12 @@ static const char usage[] =
     "        --participant N  which word of the page counts the rounds (0)\n"
     "        --rounds N       how many (100)\n"
     "        --inside US      time within the section, microseconds (50)\n"
-    "        --pause US       time between rounds, microseconds (1000)\n";
+    "        --pause US       time between rounds, microseconds (1000)\n"
+    "        --begin MS       no task is released before this time of the counter, milliseconds;\n"
+    "                         later is an error (0: as soon as all are ready)\n"
+    "        --reserve US     a task executes so much less than each of its segments declares, and\n"
+    "                         leaves it to Linux, microseconds (100)\n"
+    "        --jobs N         jobs of each task, then it tells what was measured (0: no end)\n";
 
 void fail(const char *what, int error)
 {
@@ -215,6 +221,7 @@ static unsigned long number(const char *text, const char *option, unsigned long 
 static void parse(struct options *options, int count, char **words)
 {
     static const struct option known[] = {
+        { "begin", 1, 0, 'b' },    { "reserve", 1, 0, 'R' },     { "jobs", 1, 0, 'j' },
         { "mutex", 1, 0, 'm' },    { "task", 1, 0, 't' },        { "intra", 1, 0, 'i' },
         { "other", 1, 0, 'O' },
         { "order", 1, 0, 'o' },    { "cpu", 1, 0, 'c' },         { "priority", 1, 0, 'p' },
@@ -242,6 +249,9 @@ static void parse(struct options *options, int count, char **words)
         case 'P': options->participant = number(optarg, name, VMPCP_PAGE_PARTICIPANTS - 1); break;
         case 'r': options->rounds = number(optarg, name, 1000000000); break;
         case 'I': options->inside_us = number(optarg, name, 1000000); break;
+        case 'b': options->begin_ms = number(optarg, name, 1000000000); break;
+        case 'R': options->reserve_us = number(optarg, name, 1000000); break;
+        case 'j': options->jobs = number(optarg, name, 1000000000); break;
         case 'a': options->pause_us = number(optarg, name, 999999); break;
         default: fputs(usage, stderr); exit(1);
         }
@@ -259,6 +269,7 @@ int main(int count, char **words)
         .rounds = 100,
         .inside_us = 50,
         .pause_us = 1000,
+        .reserve_us = 100,
     };
     const char *command = count > 1 ? words[1] : "";
 
@@ -277,6 +288,8 @@ int main(int count, char **words)
         self_test(&options);
     } else if (!strcmp(command, "bench")) {
         measure(&options);
+    } else if (!strcmp(command, "tasks")) {
+        run_tasks(&options);
     } else {
         fputs(usage, stderr);
         return 1;

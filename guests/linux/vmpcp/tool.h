@@ -12,7 +12,7 @@ struct options {
     const char *mutex, *task, *other, *intra, *memory;
     enum vmpcp_order order;
     int cpu, priority, participant;
-    unsigned long rounds, inside_us, pause_us;
+    unsigned long rounds, inside_us, pause_us, begin_ms, reserve_us, jobs;
 };
 
 /* Ends the program with one line on standard error. `error` is negative, or 0 for none. */
@@ -29,5 +29,6 @@ void work_us(unsigned long us);
 
 void self_test(const struct options *options);
 void measure(const struct options *options);
+void run_tasks(const struct options *options);
 
 #endif

@@ -49,6 +49,8 @@ int vmpcp_finish_gcs(int device, unsigned vcpu);
 
 /* Maps a shared memory by its name in the description. NULL, with errno set, if there is none. */
 void *vmpcp_map(int device, const char *name, size_t *bytes, bool *read_only);
+/* Maps the report area of this VM, docs/src/guests.md. NULL, with errno set, if it has none. */
+void *vmpcp_report(int device, size_t *bytes);
 
 int vmpcp_info(int device, struct vmpcp_info *info);
 /* A word that EL2 counts of a vCPU of this VM. */

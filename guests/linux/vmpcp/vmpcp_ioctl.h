@@ -42,6 +42,12 @@ struct vmpcp_memory {
     __u32 reserved;
 };
 
+/* Where the report area of this VM is, which programs fill and the host reads. */
+struct vmpcp_report {
+    __u64 offset; /* answer: where it begins, for mmap */
+    __u64 size;   /* answer: bytes */
+};
+
 /* A word that EL2 counts of a vCPU of this VM, see docs/src/design/status.md. */
 struct vmpcp_counter {
     __u32 vcpu;
@@ -68,5 +74,6 @@ struct vmpcp_info {
 #define VMPCP_FINISH_GCS _IO('v', 8)
 #define VMPCP_MEMORY _IOWR('v', 9, struct vmpcp_memory)
 #define VMPCP_COUNTER _IOWR('v', 10, struct vmpcp_counter)
+#define VMPCP_REPORT _IOR('v', 11, struct vmpcp_report)
 
 #endif

@@ -51,7 +51,8 @@ pub struct Section {
     pub mutex: u64,
     /// Before [`MUTEX_LOCK`](crate::service::MUTEX_LOCK) was called.
     pub asked: u64,
-    /// When that had answered that the task has to wait; 0: it had the mutex at once.
+    /// When that had answered that the task has to wait, or, where the guest does not see that, any
+    /// later time up to `had`; 0: the task had the mutex at once.
     pub queued: u64,
     /// When the task had it.
     pub had: u64,

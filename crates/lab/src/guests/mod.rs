@@ -13,5 +13,5 @@ pub use hypervisor::Hypervisor;
 pub use images::Images;
 pub use linux::{LinuxProgress, LinuxWork};
 pub use probe::ProbeProgress;
-pub use sharing::{SharedPage, Sharing};
+pub use sharing::{RanTask, SharedPage, Sharing};
 pub use transcript::{Guest, Transcript};

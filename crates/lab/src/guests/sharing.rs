@@ -2,6 +2,7 @@
 //! `vmpcp `, behind init's `cassata: `.
 
 use super::words::{field, number};
+use serde::{Deserialize, Serialize};
 
 /// What the tool has said so far.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -14,6 +15,21 @@ pub struct Sharing {
     pub killed_after: Option<usize>,
     /// How often a task of Linux was told that the holder before died.
     pub told: u64,
+    /// Tasks of the description that it ran to their ends.
+    pub ran: Vec<RanTask>,
+}
+
+/// A task of the description that Linux ran, as it tells at its end.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RanTask {
+    /// Its name in the description.
+    pub task: String,
+    /// Jobs that it completed.
+    pub jobs: u64,
+    /// From the beginning of a period to the first instruction of the job, the mean, ns.
+    pub start_mean_ns: u64,
+    /// The longest of these, ns.
+    pub start_max_ns: u64,
 }
 
 /// The page that VMs share (`guests/vmpcp/include/vmpcp_page.h`).
@@ -38,6 +54,8 @@ impl Sharing {
             self.told += number::<u64>(said, "owner_died").unwrap_or(0);
         } else if said.trim_end() == "killed" {
             self.killed_after = Some(self.pages.len());
+        } else if said.starts_with("ran=") {
+            self.ran.extend(ran(said));
         }
     }
 }
@@ -48,6 +66,15 @@ fn page(said: &str) -> Option<SharedPage> {
         rounds_by: rounds_by.ok()?,
         violations: number(said, "violations")?,
         owner_died: number(said, "owner_died")?,
+    })
+}
+
+fn ran(said: &str) -> Option<RanTask> {
+    Some(RanTask {
+        task: field(said, "ran")?.to_owned(),
+        jobs: number(said, "jobs")?,
+        start_mean_ns: number(said, "start_mean_ns")?,
+        start_max_ns: number(said, "start_max_ns")?,
     })
 }
 
@@ -66,6 +93,10 @@ mod tests {
             "killed",
             "task=writer rounds=200 violations=0 owner_died=1 lock_ns mean=3463 max=11271",
             "page=page rounds=400,x violations=0 owner_died=0",
+            "tasks ready_ms=3120 begin_ms=5000",
+            "ran=t2 jobs=10 late=0 response_mean_ns=10999286 response_max_ns=11003094 \
+             start_mean_ns=8159 start_max_ns=9788",
+            "ran=t4 jobs=ten",
         ] {
             sharing.hear(said);
         }
@@ -75,6 +106,12 @@ mod tests {
             pages: vec![page],
             killed_after: Some(1),
             told: 1,
+            ran: vec![RanTask {
+                task: "t2".into(),
+                jobs: 10,
+                start_mean_ns: 8_159,
+                start_max_ns: 9_788,
+            }],
         };
         assert_eq!(sharing, expected);
     }

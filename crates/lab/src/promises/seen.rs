@@ -4,10 +4,11 @@ use super::Timing;
 use super::order::Claim;
 use crate::observe::{Observer, SeenTask, time};
 use abi::service::hash;
+use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
 /// What was seen of a task whose guest reports, beside its bound.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SeenResponse {
     /// Its name: `vm/task`.
     pub task: String,

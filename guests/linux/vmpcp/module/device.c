@@ -234,6 +234,16 @@ static long find_memory(struct vmpcp_memory __user *argument)
     return copy_to_user(argument, &memory, sizeof memory) ? -EFAULT : 0;
 }
 
+static long find_report(struct vmpcp_report __user *argument)
+{
+    struct vmpcp_report report;
+    int error = memory_report(&report);
+
+    if (error)
+        return error;
+    return copy_to_user(argument, &report, sizeof report) ? -EFAULT : 0;
+}
+
 static long read_counter(struct vmpcp_counter __user *argument)
 {
     struct vmpcp_counter counter;
@@ -273,6 +283,8 @@ static long session_ioctl(struct file *file, unsigned int request, unsigned long
         return find_memory(memory);
     case VMPCP_COUNTER:
         return read_counter(memory);
+    case VMPCP_REPORT:
+        return find_report(memory);
     default:
         return -ENOTTY;
     }

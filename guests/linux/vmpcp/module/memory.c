@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0
-/* Memory that VMs share, as the device tree names it. */
+/* Memory that VMs share, as the device tree names it, and the report area. */
 #include <linux/mm.h>
 #include <linux/of.h>
 #include <linux/of_address.h>
@@ -9,6 +9,7 @@
 #include "module.h"
 
 #define COMPATIBLE "cassata,shared-memory"
+#define REPORT "cassata,report"
 
 static int describe(struct device_node *node, struct vmpcp_memory *memory)
 {
@@ -38,12 +39,25 @@ int memory_find(struct vmpcp_memory *memory)
     return -ENOENT;
 }
 
-/* True if the bytes are all of one shared memory, which is filled in. */
-static bool is_shared(u64 from, u64 bytes, struct vmpcp_memory *memory)
+int memory_report(struct vmpcp_report *report)
+{
+    struct device_node *node = of_find_compatible_node(NULL, NULL, REPORT);
+    struct vmpcp_memory memory;
+    int error = node ? describe(node, &memory) : -ENOENT;
+
+    of_node_put(node);
+    if (!error)
+        *report = (struct vmpcp_report){ .offset = memory.offset, .size = memory.size };
+    return error;
+}
+
+/* True if the bytes are all of one piece of memory whose nodes are `compatible`, which is filled
+ * in. */
+static bool is_of(const char *compatible, u64 from, u64 bytes, struct vmpcp_memory *memory)
 {
     struct device_node *node;
 
-    for_each_compatible_node(node, NULL, COMPATIBLE) {
+    for_each_compatible_node(node, NULL, compatible) {
         if (!describe(node, memory) && from >= memory->offset &&
             from - memory->offset <= memory->size &&
             bytes <= memory->size - (from - memory->offset)) {
@@ -66,11 +80,11 @@ static void never_writable(struct vm_area_struct *vma)
 int memory_map(struct vm_area_struct *vma)
 {
     struct vmpcp_memory memory;
-    u64 bytes = vma->vm_end - vma->vm_start;
+    u64 from = (u64)vma->vm_pgoff << PAGE_SHIFT, bytes = vma->vm_end - vma->vm_start;
 
-    if (!is_shared((u64)vma->vm_pgoff << PAGE_SHIFT, bytes, &memory))
+    if (!is_of(COMPATIBLE, from, bytes, &memory) && !is_of(REPORT, from, bytes, &memory))
         return -ENXIO;
-    /* A copy of what other VMs write would be of no use. */
+    /* A copy of what other VMs write, or the host reads, would be of no use. */
     if (!(vma->vm_flags & VM_SHARED))
         return -EINVAL;
     if (memory.read_only) {
@@ -78,6 +92,6 @@ int memory_map(struct vm_area_struct *vma)
             return -EACCES;
         never_writable(vma);
     }
-    /* Normal memory, write-back, as all VMs map it. */
+    /* Normal memory, write-back, as all VMs and the host map it. */
     return remap_pfn_range(vma, vma->vm_start, vma->vm_pgoff, bytes, vma->vm_page_prot);
 }

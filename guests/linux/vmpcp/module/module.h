@@ -116,9 +116,11 @@ int intra_lock(struct intra *intra, struct session *session, bool may_wait);
 int intra_unlock(struct intra *intra);
 void intra_end(void);
 
-/* memory.c: memory that VMs share. */
+/* memory.c: memory that VMs share, and the report area. */
 
 int memory_find(struct vmpcp_memory *memory);
+/* -ENOENT: the VM has none. */
+int memory_report(struct vmpcp_report *report);
 int memory_map(struct vm_area_struct *vma);
 
 #endif

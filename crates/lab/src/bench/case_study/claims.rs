@@ -18,8 +18,7 @@ impl CaseStudy {
     pub fn claims(&self) -> Vec<Check> {
         let [mpcp, no, with] = &self.runs[..] else { return Vec::new() };
         let near = |name: &str, value, paper: f64, within| {
-            let unit = if within == POINTS { "%" } else { "ms" };
-            Check::new(name, value, unit, Goal::Between(paper - within, paper + within))
+            Check::new(name, value, "ms", Goal::Between(paper - within, paper + within))
         };
         let change = |run: &Run| 100.0 * mean_change(&run.responses, &mpcp.responses);
         let both = |name: &str, value: fn(&Run) -> Option<f64>, paper| {
@@ -29,8 +28,8 @@ impl CaseStudy {
             })
         };
         let mut claims = vec![
-            near("vMPCP+DSnO: mean change of response times", Some(change(no)), -7.5, POINTS),
-            near("vMPCP+DSwO: mean change of response times", Some(change(with)), -29.1, POINTS),
+            near_the_paper("vMPCP+DSnO: mean change of response times", change(no), -7.5),
+            near_the_paper("vMPCP+DSwO: mean change of response times", change(with), -29.1),
         ];
         claims.extend(both("τ2 holds the resource from", |run| run.gcs(1, 0), 3.0));
         claims.extend(both("τ2 holds it until its budget comes again", |run| run.gcs_end(1), 10.0));
@@ -79,6 +78,11 @@ impl CaseStudy {
         ));
         claims
     }
+}
+
+/// Compares a change in % with the paper's.
+pub fn near_the_paper(name: &str, change: impl Into<Option<f64>>, paper: f64) -> Check {
+    Check::new(name, change, "%", Goal::Between(paper - POINTS, paper + POINTS))
 }
 
 impl Run {

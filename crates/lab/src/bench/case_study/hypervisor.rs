@@ -1,38 +1,33 @@
-//! The same system on the hypervisor, with the probe's tasks.
+//! The same system on the hypervisor: how it is booted and judged, and with the probe's tasks.
 
-use super::claims::ms;
+use super::orders::beginnings;
 use super::report::SHOWN;
-use super::{CaseStudy, mean_change, orders};
 use crate::answer::Answer;
 use crate::bench::campaign::room;
-use crate::dataset::{Dataset, Unit};
 use crate::figures::promises;
 use crate::promises::SeenResponse;
 use crate::quantity::real;
 use crate::results::{Check, Goal, Outcome};
-use crate::session::End;
+use crate::session::{End, Run};
 use crate::suite::Bench;
 use crate::trace::{History, Trace};
 use crate::view::{Silent, View};
 use maud::{PreEscaped, html};
-use miette::{Result, ensure};
+use miette::Result;
+use serde::{Deserialize, Serialize};
 use sim::case_study::Scheme;
 use std::path::PathBuf;
 use std::time::Duration;
 
 /// What boots, from the project's root.
-const SYSTEM: &str = "systems/bench/case-study.toml";
+pub const SYSTEM: &str = "systems/bench/case-study.toml";
 /// Virtual time: ten hyperperiods, in the first of which the guests boot.
 pub const LENGTH: Duration = Duration::from_secs(2);
-/// When the first task gets the resource, after the beginning of a hyperperiod, ns.
-const FIRST_SECTION: u64 = 3_000_000;
-/// What is told of each scheme, a row each.
-const ROWS: [&str; 4] =
-    ["in the simulator", "on the hypervisor, mean", "on the hypervisor, longest", "bound"];
 
 /// A scheme on the hypervisor.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Seen {
+    #[serde(with = "by_name")]
     pub scheme: Scheme,
     /// The tasks in the order of the paper.
     pub tasks: Vec<SeenResponse>,
@@ -40,20 +35,42 @@ pub struct Seen {
     pub broken: Vec<String>,
     /// The second hyperperiod as it was traced, an SVG file; none if the trace has none.
     pub drawing: Option<String>,
+    /// Where the run left its files.
+    pub directory: PathBuf,
+}
+
+/// Schemes in files, by their names in the paper.
+pub mod by_name {
+    use serde::de::Error;
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+    use sim::case_study::Scheme;
+
+    pub fn serialize<S: Serializer>(scheme: &Scheme, serializer: S) -> Result<S::Ok, S::Error> {
+        scheme.name().serialize(serializer)
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Scheme, D::Error> {
+        let name = String::deserialize(deserializer)?;
+        let found = Scheme::ALL.into_iter().find(|scheme| scheme.name() == name);
+        found.ok_or_else(|| D::Error::custom(format!("there is no scheme `{name}`")))
+    }
 }
 
 /// Runs all schemes: for the figures by the build that ships, and for the drawing by that which
 /// records. The latter takes some nanoseconds more, which may decide a tie.
 pub fn run(bench: &Bench) -> Result<Vec<Seen>> {
     let one = |scheme: Scheme| {
-        let boot = |place: &str, edits: &[(String, String)]| {
-            boot(bench, place, scheme, edits, LENGTH, Box::new(Silent))
+        let seen = |place: &str, edits: &[(String, String)]| {
+            let bench = room(bench, place)?;
+            let run = boot(&bench, SYSTEM, scheme, edits, LENGTH, Box::new(Silent))?;
+            Ok(Seen::of(scheme, &run, End::TimeOver))
         };
         let place = scheme.name().to_lowercase();
-        let (mut seen, _) = boot(&place, &[])?;
-        let (_, traced) = boot(&format!("{place}-traced"), &[traced()])?;
-        seen.drawing = drawing(&Trace::read(&traced)?, scheme);
-        Ok(seen)
+        let figures: Seen = seen(&place, &[])?;
+        let traced: Result<Seen> = seen(&format!("{place}-traced"), &[traced()]);
+        let trace = Trace::read(&traced?.directory)?;
+        let title = format!("{} on the hypervisor", scheme.name());
+        Ok(Seen { drawing: drawing(&trace, &title), ..figures })
     };
     Scheme::ALL.into_iter().map(one).collect()
 }
@@ -63,26 +80,23 @@ pub fn traced() -> (String, String) {
     ("[hypervisor]\n".into(), "[hypervisor]\ntrace = \"256K\"\n".into())
 }
 
-/// Draws what the simulator's timeline shows of the scheme, from its trace.
-fn drawing(trace: &Trace, scheme: Scheme) -> Option<String> {
+/// Draws of the second hyperperiod of a trace what the simulator's timeline shows.
+pub fn drawing(trace: &Trace, title: &str) -> Option<String> {
     let history = History::of(trace);
-    let groups = orders::hyperperiods(history.holds.clone());
-    let first = groups.get(1)?.first()?.from;
-    let from = first.checked_sub(FIRST_SECTION)?;
-    let title = format!("{} on the hypervisor", scheme.name());
-    Some(trace.svg(&history, &title, from, from + SHOWN))
+    let from = *beginnings(&history).get(1)?;
+    Some(trace.svg(&history, title, from, from + SHOWN))
 }
 
-/// Runs a scheme for `length`, after `more` edits of the description, with its files in `place`.
-/// Returns that directory, too.
+/// Runs a scheme on the `system` that a file describes, for `length` at most, after `more` edits of
+/// the description, with its files in the directory of `bench`.
 pub fn boot<'a>(
     bench: &'a Bench,
-    place: &str,
+    system: &str,
     scheme: Scheme,
     more: &[(String, String)],
     length: Duration,
     view: Box<dyn View + 'a>,
-) -> Result<(Seen, PathBuf)> {
+) -> Result<Run> {
     let edit = |from: &str, to: &str| (from.to_owned(), to.to_owned());
     let no_overrun = edit("overrun = true", "overrun = false");
     let (mut edits, protocol) = match scheme {
@@ -93,92 +107,69 @@ pub fn boot<'a>(
     let table = format!("[hypervisor]\nprotocol = \"{protocol}\"\n\n[board]");
     edits.insert(0, edit("[board]", &table));
     edits.extend_from_slice(more);
-    let bench = room(bench, place)?;
-    let bundle = bench.pack(&bench.described(SYSTEM, &edits)?)?;
-    let run = bench.session(&bundle, length)?.shown_by(view).run(|_| false)?;
-    ensure!(run.end == End::TimeOver, "{}: {}", scheme.name(), run.end.about());
-    let mut tasks = run.promises.responses(&run.observer);
-    let own_name = |task: &SeenResponse| task.task.rsplit('/').next().map(str::to_owned);
-    tasks.sort_by_key(own_name);
-    let mut broken = promises::check(&mut Outcome::new("x"), &run);
-    broken.extend(run.hypervisor_faults());
-    let seen = Seen { scheme, tasks, broken, drawing: None };
-    Ok((seen, bench.directory.clone()))
+    let bundle = bench.pack(&bench.described(system, &edits)?)?;
+    bench.session(&bundle, length)?.shown_by(view).run(|_| false)
 }
 
-/// Adds what was seen, beside the simulator's.
-pub fn tell(answer: &mut Answer, study: &CaseStudy, all: &[Seen]) {
-    answer.data(&responses(study, all));
+impl Seen {
+    /// Reads what a run of a scheme saw, which should have ended by `end`.
+    pub fn of(scheme: Scheme, run: &Run, end: End) -> Self {
+        let mut tasks = run.promises.responses(&run.observer);
+        let own_name = |task: &SeenResponse| task.task.rsplit('/').next().map(str::to_owned);
+        tasks.sort_by_key(own_name);
+        let mut broken = promises::check(&mut Outcome::new("x"), run);
+        broken.extend(run.hypervisor_faults());
+        if run.end != end {
+            broken.push(format!("the run did not end as it should: {}", run.end.about()));
+        }
+        Self { scheme, tasks, broken, drawing: None, directory: run.directory.clone() }
+    }
+
+    /// Returns the mean response of each task, if each has one, ns.
+    pub fn means(&self) -> Option<Vec<u64>> {
+        self.tasks.iter().map(|task| task.mean.map(ns)).collect()
+    }
+
+    /// Adds the drawing, where there is one, of what ran on `place`, which is `file` in file names.
+    pub fn draw(&self, answer: &mut Answer, place: &str, file: &str) {
+        let Some(drawing) = &self.drawing else { return };
+        let name = self.scheme.name();
+        let title = format!("{name} {place}, by its trace");
+        answer.section(&title, html! { figure { (PreEscaped(drawing)) } });
+        let file = format!("{}-{file}.svg", name.to_lowercase().replace('+', "-"));
+        answer.file(&file, drawing.clone());
+    }
+}
+
+/// Adds what was seen of the probe's tasks, but for the responses.
+pub fn tell(answer: &mut Answer, all: &[Seen]) {
     for seen in all {
-        // Without overrun, some tasks have no bound within their periods; under MPCP, none has.
-        let above = seen.tasks.iter().filter(|task| task.bound.is_some_and(|b| task.longest > b));
-        let reported = seen.tasks.iter().filter(|task| task.jobs > 0).count() as u64;
-        for (what, found, goal) in [
-            ("tasks that ran on the hypervisor", reported, 8.0),
-            ("responses above their bounds on the hypervisor", above.count() as u64, 0.0),
-            ("whatever else does not hold there", seen.broken.len() as u64, 0.0),
-        ] {
-            let name = format!("{}, {what}", seen.scheme.name());
-            answer.outcome.check(Check::new(&name, real(found), "", Goal::Exactly(goal)));
-        }
-        seen.broken.iter().for_each(|what| answer.remark(what));
-        if let Some(drawing) = &seen.drawing {
-            let name = seen.scheme.name();
-            let title = format!("{name} on the hypervisor, by its trace");
-            answer.section(&title, html! { figure { (PreEscaped(drawing)) } });
-            answer.file(
-                &format!("{}-traced.svg", name.to_lowercase().replace('+', "-")),
-                drawing.clone(),
-            );
-        }
+        judge(answer, seen, "on the hypervisor", 1);
+        seen.draw(answer, "on the hypervisor", "traced");
     }
 }
 
-/// A scheme's row: response times in ns, by task.
-struct Row {
-    name: String,
-    times: Vec<Option<u64>>,
-    change: Option<f64>,
-}
-
-/// Returns the times of a row in ns, by task.
-fn times(study: &CaseStudy, seen: &Seen, row: usize) -> Vec<Option<u64>> {
-    let ns = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
-    let simulated = &study.run(seen.scheme).responses;
-    let one = |(task, &simulated): (usize, &u64)| {
-        let seen = seen.tasks.get(task);
-        match row {
-            0 => Some(simulated),
-            1 => seen?.mean.map(ns),
-            2 => seen.map(|task| ns(task.longest)),
-            _ => seen?.bound.map(ns),
-        }
-    };
-    simulated.iter().enumerate().map(one).collect()
-}
-
-fn responses(study: &CaseStudy, all: &[Seen]) -> Dataset {
-    let known = |times: &[Option<u64>]| times.iter().copied().collect::<Option<Vec<u64>>>();
-    let baseline = |row| {
-        let mpcp = all.iter().find(|seen| seen.scheme == Scheme::Mpcp)?;
-        known(&times(study, mpcp, row))
-    };
-    let rows = all.iter().flat_map(|seen| {
-        ROWS.into_iter().enumerate().map(move |(row, name)| {
-            let times = times(study, seen, row);
-            let change = known(&times).zip(baseline(row)).filter(|_| seen.scheme != Scheme::Mpcp);
-            let change = change.map(|(times, baseline)| mean_change(&times, &baseline));
-            Row { name: format!("{}, {name}", seen.scheme.name()), times, change }
-        })
-    });
-    let title = "Response times on the hypervisor, and their change against MPCP";
-    let mut all = Dataset::of("on_the_hypervisor", title, rows)
-        .name("scheme", |row| row.name.clone())
-        .head("")
-        .column("mean_change", Unit::Change, |row| row.change.map(|change| 100.0 * change));
-    for task in 0..study.run(Scheme::Mpcp).responses.len() {
-        let time = |row: &Row| row.times.get(task).copied().flatten().map(ms);
-        all = all.column(&format!("τ{}", task + 1), Unit::Milliseconds, time).digits(2);
+/// Adds the checks of what ran on `place`: each task did `jobs` at least, none was above its bound,
+/// and nothing else was broken.
+pub fn judge(answer: &mut Answer, seen: &Seen, place: &str, jobs: u64) {
+    // Without overrun, some tasks have no bound within their periods; under MPCP, none has.
+    let above = seen.tasks.iter().filter(|task| task.bound.is_some_and(|b| task.longest > b));
+    let ran = seen.tasks.iter().filter(|task| task.jobs >= jobs).count();
+    for (what, found, goal) in [
+        ("tasks that ran", ran, 8.0),
+        ("responses above their bounds", above.count(), 0.0),
+        ("whatever else does not hold", seen.broken.len(), 0.0),
+    ] {
+        let name = format!("{}, {what} {place}", seen.scheme.name());
+        let check = Check::new(&name, real(found as u64), "", Goal::Exactly(goal));
+        answer.outcome.check(check);
     }
-    all.done()
+    for what in &seen.broken {
+        answer.remark(&format!("{} {place}: {what}", seen.scheme.name()));
+    }
+}
+
+/// Returns a time in ns.
+pub fn ns(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }

@@ -6,8 +6,10 @@
 //! | --- | --- |
 //! | `claims` | the paper's statements as checks |
 //! | `ties` | what a microsecond more or less changes |
-//! | `hypervisor` | the same system on the hypervisor |
+//! | `hypervisor` | the same system on the hypervisor, with the probe's tasks |
+//! | `linux` | the same with two VMs of Linux, as the paper had it |
 //! | `orders` | how often it decides each tie in which way |
+//! | `table` | responses in the simulator, with the probe and with Linux |
 //! | `report` | the page, the tables, the JSON |
 //!
 //! In the paper, every time is a multiple of a tenth of a millisecond, and
@@ -17,8 +19,10 @@
 
 mod claims;
 mod hypervisor;
+mod linux;
 mod orders;
 mod report;
+mod table;
 mod ties;
 
 use super::{Conduct, Label};
@@ -37,9 +41,16 @@ struct Options {
     #[arg(long, value_name = "N", default_value = "1000",
           value_parser = clap::value_parser!(u64).range(..=100_000))]
     hyperperiods: u64,
+    /// Do not boot Linux, which takes some minutes
+    #[arg(long)]
+    without_linux: bool,
+    /// Boot Linux again where that has been measured already
+    #[arg(long)]
+    fresh: bool,
 }
 
-/// The experiment. It has no cases: only the jittered hyperperiods take longer than seconds.
+/// The experiment. Only Linux's boots are cases, which are kept: with the probe, only the jittered
+/// hyperperiods take longer than seconds.
 #[derive(Clone, Copy, Debug)]
 pub struct Study;
 
@@ -50,14 +61,16 @@ impl Conduct for Study {
             about: "Figure 11 of vMPCP (Kim, Wang and Rajkumar, RTSS 2014)",
             details: "Simulates the paper's eight tasks under MPCP, vMPCP+DSnO and vMPCP+DSwO, \
                       draws their timelines and compares response times. Then runs them under \
-                      all three on the hypervisor, with the probe's tasks, and under \
-                      vMPCP+DSwO again for a thousand hyperperiods with arrivals that are some \
+                      all three on the hypervisor: with the probe's tasks, and on two VMs with \
+                      Linux, as the paper had it. At last with the probe's tasks under \
+                      vMPCP+DSwO for a thousand hyperperiods with arrivals that are some \
                       microseconds late at random: in which order do the tasks get the \
                       resource?\n\n\
                       Exits with 0 whether the paper agrees or not: that is a finding. On the \
                       hypervisor no response may be above its bound.",
             examples: "  cassata bench case-study\n  \
-                       cassata bench case-study --hyperperiods 0    without the jittered ones",
+                       cassata bench case-study --hyperperiods 0    without the jittered ones\n  \
+                       cassata bench case-study --without-linux     with the probe's tasks only",
         }
     }
 
@@ -69,7 +82,16 @@ impl Conduct for Study {
         let options = Options::from_arg_matches(options).into_diagnostic()?;
         let study = CaseStudy::simulate().into_diagnostic()?;
         let mut answer = study.answer();
-        hypervisor::tell(&mut answer, &study, &hypervisor::run(bench)?);
+        let probe = hypervisor::run(bench)?;
+        let linux = (!options.without_linux).then(|| linux::run(bench, options.fresh));
+        let linux = linux.transpose()?;
+        let seen = |within| linux.as_ref().map_or_else(Vec::new, |linux| linux.seen(within));
+        answer.data(&table::responses(&study, &probe, &seen(true)));
+        hypervisor::tell(&mut answer, &probe);
+        if let Some(linux) = &linux {
+            answer.data(&table::beside(&seen(false)));
+            linux.tell(&mut answer);
+        }
         if options.hyperperiods > 0 {
             orders::tell(&mut answer, &orders::run(bench, options.hyperperiods)?);
         }

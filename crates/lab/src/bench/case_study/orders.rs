@@ -4,16 +4,19 @@
 //! What `ties` asks of the simulator by execution times a little shorter: on the hypervisor
 //! every hyperperiod is the same unless something varies, and on a board something does.
 
-use super::hypervisor::{LENGTH, boot, traced};
+use super::hypervisor::{LENGTH, SYSTEM, Seen, boot, traced};
 use crate::answer::Answer;
 use crate::bench::ProgressView;
+use crate::bench::campaign::room;
 use crate::dataset::{Dataset, Unit};
 use crate::progress::Progress;
 use crate::quantity::real;
 use crate::results::{Check, Goal};
+use crate::session::End;
 use crate::suite::Bench;
 use crate::trace::{History, Hold, Subject, Trace};
 use miette::Result;
+use serde::{Deserialize, Serialize};
 use sim::case_study::Scheme;
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -21,19 +24,37 @@ use std::time::Duration;
 /// How late a task may be released, at random.
 const JITTER: &str = "5us";
 /// A hyperperiod.
-const HYPERPERIOD: Duration = Duration::from_millis(200);
+pub const HYPERPERIOD: Duration = Duration::from_millis(200);
 /// Between the sections of two hyperperiods there is at least so much time, ns.
 const PAUSE: u64 = 100_000_000;
-const TASKS: usize = 8;
+/// How many tasks there are.
+pub const TASKS: usize = 8;
+/// When the first task gets the resource, after the beginning of a hyperperiod, ns.
+const FIRST_SECTION: u64 = 3_000_000;
+
+/// An order in which the tasks got the resource.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Order {
+    /// From 1, as they got it.
+    tasks: Vec<usize>,
+    /// In how many hyperperiods it was so.
+    pub count: u64,
+}
+
+impl Order {
+    /// Returns it in words.
+    pub fn text(&self) -> String {
+        self.tasks.iter().map(|task| format!("τ{task}")).collect::<Vec<_>>().join(" ")
+    }
+}
 
 /// How often each order occurred.
 #[derive(Debug)]
 pub struct Orders {
     /// How many hyperperiods were asked for.
     hyperperiods: u64,
-    /// The tasks, from 1, in the order in which they got the resource, and how often it was so;
-    /// the most frequent first.
-    counted: Vec<(Vec<usize>, u64)>,
+    /// All of them, the most frequent first.
+    counted: Vec<Order>,
     /// Sections in hyperperiods in which not every task had one.
     odd: u64,
     /// What did not hold besides, a sentence each.
@@ -48,17 +69,27 @@ pub fn run(bench: &Bench, hyperperiods: u64) -> Result<Orders> {
     let mut tell = |what: &str| progress.now(&format!("{hyperperiods} hyperperiods: {what}"));
     let view = Box::new(ProgressView(&mut tell));
     let scheme = Scheme::DeferrableWithOverrun;
-    let (seen, directory) = boot(bench, "jittered", scheme, &[traced(), jitter], length, view)?;
-    let trace = Trace::read(&directory)?;
-    let holds = History::of(&trace).holds;
-    let (all, odd) = orders(&trace.subject, holds);
+    let bench = room(bench, "jittered")?;
+    let run = boot(&bench, SYSTEM, scheme, &[traced(), jitter], length, view)?;
+    let seen = Seen::of(scheme, &run, End::TimeOver);
+    let trace = Trace::read(&seen.directory)?;
+    let most = usize::try_from(hyperperiods).unwrap_or(usize::MAX);
+    let (counted, odd) = counted(&trace.subject, History::of(&trace).holds, most);
+    Ok(Orders { hyperperiods, counted, odd, broken: seen.broken })
+}
+
+/// Returns how often each order occurred in the first `most` hyperperiods, the most frequent first,
+/// and how many sections there were in others.
+pub fn counted(subject: &Subject, holds: Vec<Hold>, most: usize) -> (Vec<Order>, u64) {
+    let (all, odd) = orders(subject, holds);
     let mut counted: BTreeMap<Vec<usize>, u64> = BTreeMap::new();
-    for order in all.into_iter().take(usize::try_from(hyperperiods).unwrap_or(usize::MAX)) {
+    for order in all.into_iter().take(most) {
         *counted.entry(order).or_default() += 1;
     }
-    let mut counted: Vec<_> = counted.into_iter().collect();
-    counted.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
-    Ok(Orders { hyperperiods, counted, odd, broken: seen.broken })
+    let mut counted: Vec<_> =
+        counted.into_iter().map(|(tasks, count)| Order { tasks, count }).collect();
+    counted.sort_by_key(|order| std::cmp::Reverse(order.count));
+    (counted, odd)
 }
 
 /// Returns the order in each hyperperiod in which every task had a section, and how many
@@ -79,20 +110,26 @@ fn orders(subject: &Subject, holds: Vec<Hold>) -> (Vec<Vec<usize>>, u64) {
     (whole, odd)
 }
 
+/// Returns when each hyperperiod with sections began, ns.
+pub fn beginnings(history: &History) -> Vec<u64> {
+    let groups = hyperperiods(history.holds.clone());
+    groups.iter().filter_map(|group| group[0].from.checked_sub(FIRST_SECTION)).collect()
+}
+
 /// Returns the sections of each hyperperiod, by their beginnings.
-pub fn hyperperiods(mut holds: Vec<Hold>) -> Vec<Vec<Hold>> {
+fn hyperperiods(mut holds: Vec<Hold>) -> Vec<Vec<Hold>> {
     holds.sort_by_key(|hold| hold.from);
     holds.chunk_by(|a, b| b.from - a.from < PAUSE).map(<[Hold]>::to_vec).collect()
 }
 
 /// Returns which task of the paper a vCPU has: those of odd numbers are in the first VM.
-fn task(subject: &Subject, vcpu: usize) -> usize {
+pub fn task(subject: &Subject, vcpu: usize) -> usize {
     subject.vcpus.get(vcpu).map_or(0, |vcpu| 2 * vcpu.index + vcpu.vm + 1)
 }
 
 /// Adds what was seen.
 pub fn tell(answer: &mut Answer, orders: &Orders) {
-    let found: u64 = orders.counted.iter().map(|(_, count)| count).sum();
+    let found: u64 = orders.counted.iter().map(|order| order.count).sum();
     answer.outcome.parameter("jitter", JITTER);
     answer.data(&orders.data());
     for (name, value, goal) in [
@@ -111,14 +148,11 @@ impl Orders {
             "vMPCP+DSwO on the hypervisor, arrivals up to {JITTER} late: the order in which the \
              tasks get the resource"
         );
-        let text = |order: &[usize]| {
-            order.iter().map(|task| format!("τ{task}")).collect::<Vec<_>>().join(" ")
-        };
         let all = real(self.hyperperiods);
         Dataset::of("orders", &title, &self.counted)
-            .name("order", move |(order, _)| text(order))
-            .column("hyperperiods", Unit::None, |(_, count)| *count)
-            .column("share", Unit::Share, move |(_, count)| real(*count) / all)
+            .name("order", |order| order.text())
+            .column("hyperperiods", Unit::None, |order| order.count)
+            .column("share", Unit::Share, move |order| real(order.count) / all)
             .done()
     }
 }
