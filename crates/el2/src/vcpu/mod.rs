@@ -26,8 +26,8 @@ use crate::parts::Cause;
 use context::Context;
 use physical_timer::PhysicalTimer;
 use sched::VcpuId;
-use sched::server::Account as Budget;
 use sched::policy::{ModeBias, Stay, View};
+use sched::server::Account as Budget;
 use vgic::interface::CpuInterface;
 
 /// A vCPU. Exactly one core has the exclusive reference to it: as [`Parked`], or as

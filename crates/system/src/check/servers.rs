@@ -13,9 +13,9 @@ use abi::system::{MAX_PERIOD_NS, MIN_BUDGET_NS};
 use analysis::bounds::{Bounds, Workload};
 use analysis::model::{Service, System};
 use analysis::overheads::DEFAULT_MARGIN_PERMILLE;
+use sched::CoreSet;
 use sched::server::ServerKind;
 use sched::topology::Placed;
-use sched::{CoreSet, Member};
 
 /// A vCPU whose pCPU and priority are known.
 pub(super) struct Candidate<'a> {
@@ -134,8 +134,7 @@ type Where = (topology::Id, Placed);
 /// Checks the same wherever a policy or consolidation may bring a vCPU with a budget, or another
 /// one to it. `targets`: where the vCPUs of each pCPU go when that is powered down.
 pub(super) fn wherever(drafts: &[DraftVm], vms: &[Vm], targets: &[usize], problems: &mut Problems) {
-    let placed: Vec<Where> =
-        topology::ids(vms).zip(topology::all_placed(vms, targets)).collect();
+    let placed: Vec<Where> = topology::ids(vms).zip(topology::all_placed(vms, targets)).collect();
     let described = |(vm, index): topology::Id| &drafts[vm].vcpus[index];
     let has_server = |(vm, index): topology::Id| vms[vm].vcpus[index].server.is_some();
     for (at, me) in placed.iter().enumerate().filter(|(_, (id, _))| has_server(*id)) {
@@ -146,8 +145,8 @@ pub(super) fn wherever(drafts: &[DraftVm], vms: &[Vm], targets: &[usize], proble
             pcpu(other.0) != pcpu(me.0) && !me.1.shared_with(&other.1).is_empty()
         };
         let others = || placed.iter().enumerate().filter(meets);
-        let unbounded = others()
-            .find(|(_, (id, other))| !has_server(*id) && other.priority >= me.1.priority);
+        let unbounded =
+            others().find(|(_, (id, other))| !has_server(*id) && other.priority >= me.1.priority);
         let equal = others().find(|(before, (id, other))| {
             has_server(*id) && other.priority == me.1.priority && *before < at
         });

@@ -5,7 +5,7 @@ use abi::status::{EXIT_CAUSES, EXIT_NAMES, Status};
 use abi::system::System;
 
 /// What is counted besides exits.
-const OTHERS: [&str; 10] = [
+const OTHERS: [&str; 11] = [
     "migration",
     "power_down",
     "restart",
@@ -16,6 +16,7 @@ const OTHERS: [&str; 10] = [
     "overrun",
     "lowered",
     "misuse",
+    "throttled",
 ];
 
 /// See the module.
@@ -37,6 +38,7 @@ impl Reached {
             others[7] += vcpu.overruns;
             others[8] += vcpu.lowered;
             others[9] += vcpu.misuses;
+            others[10] += vcpu.throttled;
         }
         for pcpu in &status.pcpus {
             others[1] += pcpu.power_downs;

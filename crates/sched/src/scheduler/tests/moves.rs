@@ -122,7 +122,10 @@ enum Event {
     Enter,
     Leave,
     /// To a core, which it reaches so many ticks later.
-    Move { to: usize, after: u64 },
+    Move {
+        to: usize,
+        after: u64,
+    },
     /// The core decides though nothing asks it to.
     Ask,
 }
