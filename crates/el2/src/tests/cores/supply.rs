@@ -8,7 +8,7 @@ use crate::arch::fake::registers::CNTHP_CVAL;
 use crate::arch::memory;
 use crate::shared::EPOCH;
 use crate::vcpu::budget;
-use abi::status::Status;
+use abi::status::{PcpuStatus, Status};
 use abi::system::System;
 use abi::{MAX_PCPUS, MAX_VCPUS};
 use core::sync::atomic::Ordering;
@@ -30,6 +30,12 @@ pub struct Supply {
     late: [u64; MAX_VCPUS],
     cores: [Seen; MAX_PCPUS],
     now: u64,
+}
+
+/// Returns the vCPU that has a core, if the core has begun.
+fn current(pcpu: &PcpuStatus) -> Option<usize> {
+    let id = usize::try_from(pcpu.current).ok().filter(|&id| id < MAX_VCPUS);
+    id.filter(|_| pcpu.online == 1)
 }
 
 impl Supply {
@@ -54,14 +60,13 @@ impl Supply {
             let before = *seen;
             *seen = Seen {
                 busy: !matches!(state(core), Some(Pause::Guest | Pause::Wait)),
-                current: usize::try_from(status.pcpus[core].current).ok(),
+                current: current(&status.pcpus[core]),
                 deadline: machine::with(|machine| machine.register(core, CNTHP_CVAL)),
             };
             let went_on = executed == Some(core);
             let since = if before.busy || went_on { self.now } else { before.deadline };
             let late = now - since.clamp(self.now, now);
-            let [before, after] =
-                [before.current, seen.current].map(|id| id.filter(|&id| id < MAX_VCPUS));
+            let [before, after] = [before.current, seen.current];
             before.into_iter().for_each(|id| self.late[id] += late);
             after.filter(|_| went_on && before != after).into_iter().for_each(|id| {
                 self.late[id] += late;
@@ -81,8 +86,8 @@ impl Supply {
         for id in 0..system.header.vcpu_count as usize {
             let Some(account) = budget(system, VcpuId::numbered(id), epoch) else { continue };
             let server = account.server();
-            let current = status.pcpus.iter().filter(|pcpu| pcpu.current == id as u64);
-            let turn: u64 = current.map(|pcpu| self.now.saturating_sub(pcpu.since)).sum();
+            let has = status.pcpus.iter().filter(|&pcpu| current(pcpu) == Some(id));
+            let turn: u64 = has.map(|pcpu| self.now.saturating_sub(pcpu.since)).sum();
             let had = status.vcpus[id].run + turn;
             let first = account.replenished_at();
             let begun = self.now.checked_sub(first.0).map_or(0, |t| t / server.period.0 + 1);
