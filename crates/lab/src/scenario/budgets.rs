@@ -64,7 +64,9 @@ pub fn scenarios() -> impl Iterator<Item = Scenario> {
         ),
         scenario("budget-kept", "others have the core while a budget is kept", "", &kept),
         scenario("budget-idled", "no other has the core while a budget is idled away", "", &idled),
-        scenario(MOVED, "a budget is all that a guest gets that migrates all the time", "", &moved),
+        // What the checks take would be of its budget.
+        scenario(MOVED, "a budget is all that a guest gets that migrates all the time", "", &moved)
+            .shipped(),
         counted_moved("moved-supply.counted", DEFERRABLE),
         counted_moved("moved-supply.periodic", PERIODIC),
         counted("supply.deferrable", DEFERRABLE, 10_000),
