@@ -15,12 +15,6 @@ const GATHERED: &[Staged] = &[
     )
     .besides(|observer| powered_down(observer, &[1, 2, 3], 50)),
     Staged::new(
-        "gathered-budgets",
-        "vCPUs with budgets are brought together at rest, and are back with work",
-        &[("probe", Passes)],
-    )
-    .besides(|observer| powered_down(observer, &[1, 2, 3], 5)),
-    Staged::new(
         "gathered-all",
         "every test while cores go off and come back beside an RTOS",
         &[("probe", Passes), ("rtos", Endures)],
