@@ -388,6 +388,12 @@ impl Vcpu {
     pub const fn elsewhere(&self) -> u16 {
         self.affinity & !(1 << (self.pcpu & 15))
     }
+
+    /// Returns true if it may be raised to its ceiling or hold a mutex: then it stays on its pCPU.
+    #[must_use]
+    pub const fn has_sections(&self) -> bool {
+        self.gcs_ns > 0 || self.mutexes != 0
+    }
 }
 
 impl Vm {

@@ -195,3 +195,106 @@ fn more_tasks_than_a_device_tree_can_name_are_refused() {
     assert!(said.contains("the tasks of VM `a` do not fit its device tree"), "{said}");
     assert!(said.contains("describe fewer tasks"), "{said}");
 }
+
+/// A real-time VM on pCPU 0, whose vCPU displaces the first one of a Linux; a task on pCPU 1, below.
+const MIGRATES: &str = r#"
+board = { kind = "qemu-virt", pcpus = 3, memory = "256M" }
+
+[[vm]]
+name = "linux"
+kernel = "Image"
+memory = { size = "64M" }
+migration_policy = "on-demand"
+vcpus = [{ pcpu = 0, priority = 3, server = { kind = "periodic", budget = "2ms", period = "10ms" } }]
+
+[[vm]]
+name = "rtos"
+kernel = "rtos.elf"
+memory = { size = "64M" }
+realtime = true
+vcpus = [{ pcpu = 0, priority = 9, server = { kind = "deferrable", budget = "3ms", period = "10ms" } }]
+
+[[vm]]
+name = "below"
+kernel = "rtos.elf"
+memory = { size = "64M" }
+[[vm.vcpus]]
+pcpu = 1
+priority = 2
+server = { kind = "deferrable", budget = "5ms", period = "10ms" }
+[[vm.vcpus.tasks]]
+name = "t"
+priority = 1
+period = "40ms"
+segments = [{ wcet = "2ms" }]
+"#;
+
+/// Names, pCPUs and priorities of the vCPUs of the model.
+fn modelled(text: &str) -> Vec<(String, u32, i64)> {
+    let system = support::sound(support::files().path(), text).timing.unwrap();
+    assert_eq!(system.check(), Ok(()));
+    system.vcpus.iter().map(|vcpu| (vcpu.id.clone(), vcpu.pcpu, vcpu.priority)).collect()
+}
+
+#[test]
+fn a_budget_is_admitted_wherever_its_vcpu_may_be() {
+    let (lowest, low, middle, high) = (0, 1, 2, 4);
+    let expected = [
+        ("linux.0", 0, low),
+        ("rtos.0", 0, high),
+        ("below.0", 1, lowest),
+        ("linux.0 on pCPU 1", 1, middle),
+        ("linux.0 on pCPU 2", 2, middle + 1),
+    ];
+    assert_eq!(modelled(MIGRATES), expected.map(|(id, pcpu, rank)| (id.to_owned(), pcpu, rank)));
+    let checked = support::sound(support::files().path(), MIGRATES);
+    assert_eq!(checked.vms[0].vcpus[0].server.unwrap().kind, ServerKind::Periodic);
+    let system = checked.timing.unwrap();
+    // It may have its budget at the end of one period elsewhere, and the next at once.
+    let service = Service { kind: ServerKind::Deferrable, overrun: false };
+    assert_eq!([0, 3, 4].map(|vcpu| system.service(vcpu)), [service; 3]);
+    let response = |system| analyze(system, Bounds::Corrected).unwrap().vcpus[2].response_ns;
+    assert_eq!(response(&system), Some(9_000_000), "5 ms, and twice 2 ms of the other one");
+    let stays = MIGRATES.replace("migration_policy = \"on-demand\"", "");
+    assert_eq!(modelled(&stays).len(), 3);
+}
+
+#[test]
+fn more_budgets_than_fit_where_one_may_come_are_found() {
+    let more = MIGRATES.replace("budget = \"5ms\"", "budget = \"7ms\"");
+    let system = support::sound(support::files().path(), &more).timing.unwrap();
+    let verdict = analyze(&system, Bounds::Corrected).unwrap();
+    assert!(!verdict.schedulable() && verdict.vcpus[2].response_ns.is_none());
+}
+
+#[test]
+fn a_budget_is_where_its_policy_or_consolidation_puts_its_vcpu() {
+    let partition = MIGRATES.replace("on-demand", "partition");
+    let all = modelled(&partition);
+    assert_eq!(all.len(), 3, "it is only there: {all:?}");
+    assert_eq!((all[0].0.as_str(), all[0].1), ("linux.0", 2), "no vCPU is there");
+    let gathered = r#"
+        board = { kind = "qemu-virt", pcpus = 3, memory = "256M" }
+        [[vm]]
+        name = "linux"
+        kernel = "Image"
+        memory = { size = "64M" }
+        consolidate = true
+        vcpus = [
+            { pcpu = 0, priority = 3, server = { kind = "deferrable", budget = "2ms", period = "10ms" } },
+            { pcpu = 1, priority = 2, server = { kind = "deferrable", budget = "2ms", period = "10ms" } },
+            { pcpu = 2, priority = 1, server = { kind = "deferrable", budget = "2ms", period = "10ms" } },
+        ]
+    "#;
+    let all: Vec<_> = modelled(gathered).into_iter().map(|(id, pcpu, _)| (id, pcpu)).collect();
+    let expected = [
+        ("linux.0", 0),
+        ("linux.1", 1),
+        ("linux.2", 2),
+        ("linux.1 on pCPU 0", 0),
+        ("linux.2 on pCPU 0", 0),
+    ];
+    assert_eq!(all, expected.map(|(id, pcpu)| (id.to_owned(), pcpu)));
+    let warnings = support::sound(support::files().path(), gathered).warnings;
+    assert_eq!(warnings.plain(), "", "a budget leaves time for those below it");
+}

@@ -80,6 +80,15 @@ fn serve(system: &mut System) -> &mut abi::system::Vcpu {
     vcpu
 }
 
+/// Gives a vCPU that a policy moves a server, with which it may migrate, and sections.
+fn migrate_with_sections(system: &mut System) {
+    let vcpu = serve(system);
+    vcpu.affinity = 0b11;
+    vcpu.fallback = 1 - vcpu.pcpu;
+    assert_eq!(system.validate(), Ok(()), "without sections");
+    system.vcpus[0].gcs_ns = 1;
+}
+
 /// Gives the first VM these flags and its first vCPU this timer advance.
 fn set_advance(tables: &mut System, flags: u32, advance_ns: u32) {
     tables.vms[0].flags = flags;
@@ -180,6 +189,7 @@ fn finds_every_fault() {
         ("budget above its period", |s| serve(s).budget_ns = 1_000_001, Invalid::Vcpu),
         ("overrun without a server", |s| s.vcpus[0].overrun_ns = 1, Invalid::Vcpu),
         ("budget and overrun above the period", |s| serve(s).overrun_ns = 500_001, Invalid::Vcpu),
+        ("sections of one that migrates", migrate_with_sections, Invalid::Vcpu),
         ("offset of a period", |s| serve(s).offset_ns = 1_000_000, Invalid::Vcpu),
         ("load from the tables", |s| s.loads[0].src_pa = s.header.bundle_pa, Invalid::Load),
         ("load into another VM", |s| s.loads[0].dst_pa = s.vms[1].ram_pa, Invalid::Load),

@@ -307,7 +307,7 @@ impl System {
                 let comes = vcpu.elsewhere() >> pcpu & 1 == 1;
                 let vm = self.vms().get(usize::from(vcpu.vm));
                 let realtime = vm.is_none_or(|vm| vm.is(vm_flags::REALTIME));
-                let stays = vcpu.index == 0 || realtime || vcpu.server != server::NONE;
+                let stays = vcpu.index == 0 || realtime || vcpu.has_sections();
                 comes || based && stays
             });
             ensure(pcpu != 0 && stays_on && !bound, Invalid::Consolidation)?;
@@ -374,8 +374,8 @@ fn is_claimed(system: &System, mutex: &Mutex) -> bool {
     claimants.is_some_and(|claimants| !claimants.is_empty() && claimants.iter().all(may_hold))
 }
 
-/// Whether a vCPU has no server, or one that can be; a vCPU with a server stays on its pCPU,
-/// where its budget was admitted.
+/// Whether a vCPU has no server, or one that can be. A vCPU that may have global critical
+/// sections stays on its pCPU: that one alone raises and lowers it.
 fn is_served(vcpu: &Vcpu) -> bool {
     match vcpu.server {
         server::NONE => {
@@ -388,7 +388,7 @@ fn is_served(vcpu: &Vcpu) -> bool {
                 && vcpu.overrun_ns <= vcpu.period_ns - vcpu.budget_ns
                 && vcpu.offset_ns < vcpu.period_ns
                 && vcpu.gcs_ns <= vcpu.period_ns
-                && vcpu.elsewhere() == 0
+                && (vcpu.elsewhere() == 0 || !vcpu.has_sections())
         }
         _ => false,
     }

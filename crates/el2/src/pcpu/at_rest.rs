@@ -10,6 +10,11 @@ impl Pcpu {
         self.roster.owns(id)
     }
 
+    /// Returns true if this core has the account of a vCPU.
+    pub fn has_account(&self, id: VcpuId) -> bool {
+        self.scheduler.account(id).is_some()
+    }
+
     /// Stops if something is left to do on this core, though all its guests sleep with
     /// their timers off.
     pub fn check_rest(&self, now: Instant) {

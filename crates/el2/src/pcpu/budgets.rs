@@ -7,7 +7,16 @@
 use super::Pcpu;
 use crate::arch::{cpu, timer};
 use crate::status::trace::{Kind, Trace};
+use crate::vcpu::Vcpu;
 use sched::{Instant, VcpuId};
+
+/// Books the wait of a vCPU that has used its budget up, with work left, unless it waits already.
+pub(super) fn book_throttle(vcpu: &mut Vcpu, trace: &mut Trace, now: Instant) {
+    let throttled = vcpu.account().throttle(now);
+    if Trace::IS_ON && throttled {
+        trace.note(Kind::Throttle, vcpu.id(), 0, now);
+    }
+}
 
 impl Pcpu {
     /// EL2's timer has fired on a core where some vCPU has a budget: books the wait of each
@@ -33,10 +42,7 @@ impl Pcpu {
     fn book_throttled(&mut self, now: Instant) {
         for id in self.scheduler.throttled() {
             if let Some(vcpu) = self.roster.get(id) {
-                let throttled = vcpu.account().throttle(now);
-                if Trace::IS_ON && throttled {
-                    self.trace.note(Kind::Throttle, id, 0, now);
-                }
+                book_throttle(vcpu, &mut self.trace, now);
             }
         }
     }

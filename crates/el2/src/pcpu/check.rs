@@ -1,8 +1,10 @@
 //! What must hold on a core whenever a guest is about to run.
 
 use super::Pcpu;
-use crate::shared::BOARD;
-use sched::VcpuSet;
+use crate::shared::{BOARD, EPOCH};
+use crate::vcpu::budget;
+use core::sync::atomic::Ordering;
+use sched::{Instant, VcpuId, VcpuSet};
 
 impl Pcpu {
     /// Returns the vCPUs that this core owns. It looks only at those that may come here,
@@ -24,6 +26,7 @@ impl Pcpu {
             let raised = self.roster.peek(id).is_some_and(|vcpu| vcpu.reasons_to_be_raised() > 0);
             assert_eq!(self.scheduler.in_gcs(id), raised, "vCPU {} and its ceiling", id.0);
         }
+        self.known.iter().for_each(|id| self.check_budget(id, owned));
         self.roster.check();
         self.ledger.check();
         self.mask.check(self.roster.loaded().is_some_and(|vcpu| vcpu.config().is_realtime()));
@@ -38,6 +41,26 @@ impl Pcpu {
             let Some(vcpu) = self.roster.parked(id) else { continue };
             let armed = self.deadlines.armed();
             assert!(armed <= vcpu.wakes_at(), "the timer fires after vCPU {} is due", id.0);
+        }
+    }
+
+    /// Stops if the account of a vCPU is not where the vCPU is, and there once; if its periods
+    /// do not begin at multiples of one length from the instant that all count from; or if it has
+    /// more than a whole budget.
+    fn check_budget(&self, id: VcpuId, owned: VcpuSet) {
+        let VcpuId(number) = id;
+        let account = self.scheduler.account(id);
+        let opened = budget(self.system, id, Instant(EPOCH.load(Ordering::Relaxed)));
+        let is_here = opened.is_some() && owned.has(id);
+        assert_eq!(account.is_some(), is_here, "the account of vCPU {number} is where that is not");
+        let packed = self.roster.peek(id).is_some_and(|vcpu| vcpu.has_budget_packed());
+        assert!(!packed, "vCPU {number} has come, and has its budget still with it");
+        if let (Some(account), Some(opened)) = (account, opened) {
+            let (server, first) = (account.server(), opened.replenished_at());
+            let since = account.replenished_at().since(first).0;
+            assert_eq!(server, opened.server(), "the server of vCPU {number}");
+            assert!(since.is_multiple_of(server.period.0), "vCPU {number}: periods have moved");
+            assert!(account.left() <= server.budget, "vCPU {number} has more than its budget");
         }
     }
 }

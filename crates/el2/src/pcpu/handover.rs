@@ -12,6 +12,7 @@
 //! was on its way when its VM was stopped is switched off where it arrives.
 
 use super::Pcpu;
+use super::budgets::book_throttle;
 use crate::arch::{context, gic, statics, timer};
 use crate::bug::bug;
 use crate::shared::transit::Transit;
@@ -69,8 +70,8 @@ impl Pcpu {
             self.visitor_left(id);
         }
         vcpu.leaves(self.scheduler.set_away(id));
-        if vcpu.config().has_devices() {
-            self.reroute(vcpu.vm(), to);
+        if vcpu.config().takes_along() {
+            self.send_along(&mut vcpu, to);
         }
         // A real-time vCPU may have its base again: then it may have to leave at once, and
         // not when that guest sleeps next.
@@ -90,7 +91,7 @@ impl Pcpu {
         };
         let mut vcpu = Parked::new(vcpu);
         let config = vcpu.config();
-        let (vm, base, has_devices) = (config.vm(), config.base(), config.has_devices());
+        let (vm, base, takes_along) = (config.vm(), config.base(), config.takes_along());
         // From here on a core that has something for the vCPU tells this one; what was left
         // before is looked at below.
         let received = BOARD.received(id, self.index, base, config.is_relocatable());
@@ -99,6 +100,9 @@ impl Pcpu {
         let stale = vcpu.epoch() != VMS[vm].epoch.load(Ordering::Acquire);
         let (on, news) = (vcpu.is_on() && !stale, vcpu.has_news());
         self.scheduler.come_back(id, vcpu.left_ready());
+        if takes_along {
+            self.take_back(&mut vcpu);
+        }
         vcpu.account().count_migration(self.index);
         self.trace.note_now(Kind::Arrive, id, 0);
         self.roster.park(vcpu);
@@ -109,9 +113,6 @@ impl Pcpu {
         match received {
             Received::Home => {
                 self.displacement.returned(id);
-                if has_devices {
-                    self.reroute(vm, self.index);
-                }
             }
             Received::Visitor { wanted } => {
                 self.visitor_came(id);
@@ -135,6 +136,34 @@ impl Pcpu {
         }
         // It may hold a lock for which siblings spin.
         self.yield_to(id);
+    }
+
+    /// Sends what a vCPU takes along to the core to which it is handed over.
+    #[cold]
+    #[inline(never)]
+    fn send_along(&mut self, vcpu: &mut Vcpu, to: usize) {
+        if vcpu.config().has_devices() {
+            self.reroute(vcpu.vm(), to);
+        }
+        let (id, now) = (vcpu.id(), timer::now());
+        let budget = self.scheduler.take_account(id, now);
+        if budget.is_some_and(|budget| budget.left().0 == 0) && vcpu.left_ready() {
+            book_throttle(vcpu, &mut self.trace, now);
+        }
+        vcpu.pack_budget(budget);
+    }
+
+    /// Takes what a vCPU has taken along that has come to this core.
+    #[cold]
+    #[inline(never)]
+    fn take_back(&mut self, vcpu: &mut Vcpu) {
+        let config = vcpu.config();
+        if config.has_devices() && config.base() == self.index {
+            self.reroute(config.vm(), self.index);
+        }
+        if let Some(budget) = vcpu.unpack_budget() {
+            self.scheduler.set_server(vcpu.id(), budget, timer::now());
+        }
     }
 
     /// Records a vCPU that is off as halted, if this core is its base or the consolidation

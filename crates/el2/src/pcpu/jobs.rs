@@ -15,8 +15,9 @@ use abi::system::Load;
 use core::sync::atomic::Ordering;
 use sched::{Member, Message, VcpuId};
 
-/// Bytes filled between two looks at the interrupts.
-const CHUNK: u64 = 16 * 1024;
+/// Bytes filled between two looks at the interrupts: some thousand instructions, which a vCPU may
+/// have beyond its budget.
+const CHUNK: u64 = 4 * 1024;
 
 impl Pcpu {
     /// Does the next piece of a vCPU's job.

@@ -164,13 +164,16 @@ impl Pcpu {
         }
     }
 
-    /// Adds all vCPUs that may come here to the scheduler. Returns one that it refused.
+    /// Adds all vCPUs that may come here to the scheduler, and the budgets of those that are based
+    /// here: the others bring theirs. Returns one that it refused.
     pub fn introduce(&mut self) -> Result<(), VcpuId> {
         let epoch = Instant(EPOCH.load(Ordering::Relaxed));
         for id in self.known {
             let params = params(self.system, id);
             self.scheduler.arrive(id, params, false).map_err(|_| id)?;
-            if let Some(account) = budget(self.system, id, epoch) {
+            if self.base_of(id) == self.index
+                && let Some(account) = budget(self.system, id, epoch)
+            {
                 self.scheduler.set_server(id, account, timer::now());
             }
         }

@@ -70,9 +70,9 @@ impl Pcpu {
                 if begins {
                     self.set_loaded_view(View::KernelOnly);
                 }
-                self.scheduler.let_finish(delayer);
+                let spent = self.scheduler.let_finish(delayer, now);
                 self.mask_nothing();
-                self.arm(Some(until));
+                self.arm(Some(spent.map_or(until, |spent| spent.min(until))));
                 true
             }
         }
@@ -94,7 +94,8 @@ impl Pcpu {
             let ns = self.system.vms[vcpu.vm()].delay_limit_ns;
             return vcpu.config().policy().delays(mode).then_some(Limit { delayer, ns });
         }
-        let sibling = self.vm_of(next) == vcpu.vm();
+        // Bounds have no room for this: one that has a budget does not wait.
+        let sibling = self.vm_of(next) == vcpu.vm() && self.scheduler.account(next).is_none();
         let waits = sibling && mode == Mode::Kernel;
         waits.then_some(Limit { delayer, ns: SIBLINGS_WAIT_NS })
     }

@@ -72,6 +72,9 @@ facts! {
         /// Returns true if the interrupts of its VM's devices come to the core where it is,
         /// because it is the VM's first vCPU and there are devices.
         has_devices: bool,
+        /// Returns true if more than the vCPU itself migrates: the interrupts of devices, or an
+        /// account.
+        takes_along: bool,
         /// Returns true if its VM has several views, and this machine has FEAT_XNX.
         has_views: bool,
         ;
@@ -96,6 +99,7 @@ impl VcpuConfig {
         let (vm, index) = (placed.vm, usize::from(table.index));
         let (roots, policy) = (system.vms[vm].stage2_pa, placed.policy.policy());
         let spis = &system.spis[..system.header.spi_count as usize];
+        let has_devices = index == 0 && spis.iter().any(|spi| spi.vm as usize == vm);
         Self {
             id,
             vm,
@@ -114,7 +118,8 @@ impl VcpuConfig {
             leaves_when_displaced: placed.needs().leaves_when_displaced,
             is_relocatable: placed.is_relocatable(),
             may_meet_siblings: !topology.siblings_met(id).is_empty(),
-            has_devices: index == 0 && spis.iter().any(|spi| spi.vm as usize == vm),
+            has_devices,
+            takes_along: has_devices || table.server != server::NONE,
             has_views: roots[0] != roots[1] && cpu::has_xnx(),
             roots,
             usual_views: [false, true].map(|at_base| placed.usual_view(at_base)),

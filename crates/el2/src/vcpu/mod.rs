@@ -27,6 +27,7 @@ use context::Context;
 use physical_timer::PhysicalTimer;
 use sched::VcpuId;
 use sched::policy::{ModeBias, Stay, View};
+use sched::server::Account as Budget;
 use vgic::interface::CpuInterface;
 
 /// A vCPU. Exactly one core has the exclusive reference to it: as [`Parked`], or as
@@ -59,6 +60,8 @@ pub struct Vcpu {
     mode_bias: ModeBias,
     /// How much of its turn it has had where it is a visitor.
     stay: Stay,
+    /// Its budget while it is between two cores; else the scheduler of its core has that.
+    budget: Option<Budget>,
     /// Floating point; valid while no core has it on its hardware, where it stays until
     /// another vCPU uses it.
     float: Float,
@@ -84,6 +87,7 @@ impl Vcpu {
             left_ready: false,
             mode_bias: ModeBias::default(),
             stay: Stay::default(),
+            budget: None,
             float: Float::new(),
             config,
             account,
@@ -238,6 +242,22 @@ impl Vcpu {
     /// Returns true if it could run when it left the core it comes from.
     pub fn left_ready(&self) -> bool {
         self.left_ready
+    }
+
+    /// Takes its budget along to the next core.
+    pub fn pack_budget(&mut self, budget: Option<Budget>) {
+        self.budget = budget;
+    }
+
+    /// Returns the budget with which it comes, once.
+    pub fn unpack_budget(&mut self) -> Option<Budget> {
+        self.budget.take()
+    }
+
+    /// Returns true if it has its budget itself: it is between two cores.
+    #[cfg(any(test, feature = "checked"))]
+    pub fn has_budget_packed(&self) -> bool {
+        self.budget.is_some()
     }
 
     /// Begins a visit on this core.

@@ -29,6 +29,8 @@ struct Supply {
     ns: RangeInclusive<u64>,
     /// Of its interrupts, at least.
     interrupts: u64,
+    /// How often it uses its budget up, and how many periods begin.
+    periods: Option<RangeInclusive<u64>>,
 }
 
 /// All of them.
@@ -41,6 +43,11 @@ pub fn scenarios() -> impl Iterator<Item = Scenario> {
     let kept = [supply("sleepy", 0..=500_000, 9), supply("rest", 9_500_000..=10_000_000, 0)];
     // What EL2 takes while it idles is charged to it, and is no run time.
     let idled = [supply("sleepy", 2_998_000..=3_000_000, 2), supply("rest", about(7_000_000), 0)];
+    // What it has of a period when a stretch begins depends on where it was meanwhile.
+    let moved = [
+        supply("hostile", 1_980_000..=2_020_000, 0).periods(9..=11),
+        supply("below", 2_950_000..=3_050_000, 0).periods(9..=11),
+    ];
     [
         scenario("budgets.deferrable", "a budget is all that a hostile guest gets", "", &hostile),
         scenario(
@@ -57,6 +64,11 @@ pub fn scenarios() -> impl Iterator<Item = Scenario> {
         ),
         scenario("budget-kept", "others have the core while a budget is kept", "", &kept),
         scenario("budget-idled", "no other has the core while a budget is idled away", "", &idled),
+        // What the checks take would be of its budget.
+        scenario(MOVED, "a budget is all that a guest gets that migrates all the time", "", &moved)
+            .shipped(),
+        counted_moved("moved-supply.counted", DEFERRABLE),
+        counted_moved("moved-supply.periodic", PERIODIC),
         counted("supply.deferrable", DEFERRABLE, 10_000),
         counted("supply.periodic", PERIODIC, 10_000),
         counted("supply-1000000.deferrable", DEFERRABLE, 1_000_000).on_request(),
@@ -69,18 +81,28 @@ pub fn scenarios() -> impl Iterator<Item = Scenario> {
     .into_iter()
 }
 
+/// Where a vCPU with a budget migrates.
+const MOVED: &str = "moved-supply";
+
 /// What takes the place of the kind of server that is described.
 const PERIODIC: &str = "\"periodic\"";
 const DEFERRABLE: &str = "\"deferrable\"";
 
 /// The descriptions that they use.
 #[cfg(test)]
-pub fn descriptions() -> [&'static str; 6] {
-    ["budgets", "budget-alone", "budget-kept", "budget-idled", "supply", "varied"]
+pub fn descriptions() -> [&'static str; 7] {
+    ["budgets", "budget-alone", "budget-kept", "budget-idled", "supply", "varied", MOVED]
 }
 
 const fn supply(vm: &'static str, ns: RangeInclusive<u64>, interrupts: u64) -> Supply {
-    Supply { vm, ns, interrupts }
+    Supply { vm, ns, interrupts, periods: None }
+}
+
+impl Supply {
+    /// Expects that it uses up so many budgets in each stretch, and that as many periods begin.
+    fn periods(self, periods: RangeInclusive<u64>) -> Self {
+        Self { periods: Some(periods), ..self }
+    }
 }
 
 const fn about(ns: u64) -> RangeInclusive<u64> {
@@ -118,6 +140,17 @@ fn periods_of(
     let staged = Staged { limit, ..staged };
     Scenario::new(name, staged.about, move |bench: &Bench| staged.run(bench, &edits, |_| None))
         .shipped()
+}
+
+/// A vCPU that counts what it gets while it migrates, whatever becomes of what it does not use.
+fn counted_moved(name: &'static str, server: &str) -> Scenario {
+    const ABOUT: &str =
+        "a hostile guest that migrates counts its budget in every period, on all cores together";
+    // The server that is described first is its own.
+    let edits = [(DEFERRABLE.to_owned(), server.to_owned())];
+    let expect = &[("hostile", Passes), ("below", Endures), ("rtos", Endures)];
+    let staged = Staged::new(MOVED, ABOUT, expect);
+    Scenario::new(name, ABOUT, move |bench: &Bench| staged.run(bench, &edits, |_| None)).shipped()
 }
 
 fn scenario(
@@ -158,6 +191,19 @@ fn scenario(
             };
             let ((least, most), (interrupts, _)) =
                 (got(|look| look.ran_ns), got(|look| look.interrupts));
+            if let Some(periods) = &supply.periods {
+                let counts = [got(|look| look.throttled), got(|look| look.replenished)];
+                if counts
+                    .iter()
+                    .any(|(least, most)| !periods.contains(least) || !periods.contains(most))
+                {
+                    objections.push(format!(
+                        "in a stretch {} was throttled and replenished {counts:?} times, not \
+                         {periods:?}",
+                        supply.vm
+                    ));
+                }
+            }
             outcome.figure(&format!("{} least_supply_ns", supply.vm), least);
             outcome.figure(&format!("{} most_supply_ns", supply.vm), most);
             outcome.figure(&format!("{} least_interrupts", supply.vm), interrupts);
@@ -182,6 +228,8 @@ fn scenario(
 struct Look {
     ran_ns: u64,
     interrupts: u64,
+    throttled: u64,
+    replenished: u64,
 }
 
 /// Looks at the first vCPU of each VM.
@@ -191,7 +239,8 @@ fn look(now: &Moment) -> Option<Vec<Look>> {
     let look = |vcpu: usize| {
         let vcpu = &snapshot.vcpus[vcpu];
         let ran_ns = u64::try_from(snapshot.time(vcpu.run).as_nanos()).unwrap_or(u64::MAX);
-        Look { ran_ns, interrupts: vcpu.injected }
+        let (throttled, replenished) = (vcpu.throttled, vcpu.replenished);
+        Look { ran_ns, interrupts: vcpu.injected, throttled, replenished }
     };
     Some(vms.iter().map(|vm| look(vm.vcpus.start)).collect())
 }

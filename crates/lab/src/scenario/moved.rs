@@ -70,6 +70,12 @@ const MOVED: &[Moved] = &[
         (0, 1_000),
     ),
     moved(
+        "moved-budgets",
+        "SGIs, directed and to all, find vCPUs that have budgets and migrate all the time",
+        &[("probe", Passes), ("rtos", Endures)],
+        (0, 1_000),
+    ),
+    moved(
         "moved-timer",
         "the timers of a vCPU that migrates all the time",
         &[("probe", Passes), ("rtos", Endures)],

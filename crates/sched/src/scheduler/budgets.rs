@@ -24,6 +24,31 @@ impl Scheduler {
         self.look_at_budget(at, now);
     }
 
+    /// Takes the account of a vCPU that is [away](Self::set_away), for the core to which the vCPU
+    /// goes: that one [comes back](Self::come_back) there, and then has its
+    /// [server](Self::set_server) again. The account is charged up to `now`, and what waits here
+    /// for the vCPU's return is its turn alone. Returns none if the vCPU has no account here, or
+    /// holds a global resource: a section that it may be in would end elsewhere.
+    #[inline(never)]
+    pub fn take_account(&mut self, id: VcpuId, now: Instant) -> Option<Account> {
+        let at = self.find(id).filter(|_| !self.in_gcs(id))?;
+        if usize::from(self.running) == at {
+            self.charge(now);
+        }
+        let account = self.extras.accounts[usize::from(id.0)].take()?;
+        let (bit, extras) = (1 << at, &mut self.extras);
+        extras.spent &= !bit;
+        extras.idling &= !bit;
+        if extras.held_back & bit == 0 {
+            // The core needs no code for extras because of a vCPU that is not here.
+            self.away |= extras.away & bit;
+            extras.away &= !bit;
+            extras.pending &= !bit;
+            self.special &= !bit;
+        }
+        Some(account)
+    }
+
     /// Returns a vCPU's account as of the latest look at it; none when it has none.
     #[must_use]
     pub fn account(&self, id: VcpuId) -> Option<&Account> {

@@ -180,13 +180,15 @@ impl Scheduler {
     }
 
     /// Keeps the core for this vCPU, which is ready, until the next decision: the latest
-    /// one is not carried out yet.
-    pub fn let_finish(&mut self, id: VcpuId) {
+    /// one, of `now`, is not carried out yet. Returns when the vCPU's budget ends, if it has one:
+    /// the core has to decide again by then.
+    pub fn let_finish(&mut self, id: VcpuId, now: Instant) -> Option<Instant> {
         self.settle();
-        if let Some(at) = self.find(id) {
-            self.running = at as u8;
-            self.reach = self.reach_of_running();
-        }
+        let at = self.find(id)?;
+        self.running = at as u8;
+        self.reach = self.reach_of_running();
+        let account = self.extras.accounts[usize::from(id.0)].as_ref();
+        account.map(|account| now.after(account.allowance()))
     }
 
     /// Returns the state of a vCPU, or none when it is not here.

@@ -59,7 +59,7 @@ pub(crate) fn check(draft: &Draft, directory: &Path, problems: &mut Problems) ->
     consolidation::check(draft, problems);
     trace::check(draft, machine.as_ref(), problems);
     let board = machine.as_ref().map(|machine| machine.board);
-    let timing = timing::check(draft, board, problems);
+    let mut timing = timing::check(draft, board, problems);
     let images = images::check(&draft.vms, directory, problems);
     if problems.any_error() {
         return None;
@@ -75,12 +75,13 @@ pub(crate) fn check(draft: &Draft, directory: &Path, problems: &mut Problems) ->
     }
     timer_advance::assign(&mut vms, &draft.vms);
     servers::assign(&mut vms, &draft.vms);
-    if let Some(timing) = &timing {
+    let targets = consolidation::targets(&vms, machine.pcpus, problems);
+    servers::wherever(&draft.vms, &vms, &targets, problems);
+    if let Some(timing) = &mut timing {
+        servers::admit_everywhere(timing, &vms, &targets);
         declared::assign(&mut vms, timing);
         servers::allow_overruns(&mut vms, &draft.vms, machine.board, timing, problems);
     }
-    let targets = consolidation::targets(&vms, machine.pcpus, problems);
-    servers::visitors(&draft.vms, &vms, &targets, problems);
     siblings::check(&draft.vms, &vms, &targets, problems);
     outranked::check(&draft.vms, &vms, problems);
     vcpus::idle_pcpus(&draft.vms, &vms, machine.pcpus, problems);

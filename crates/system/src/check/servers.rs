@@ -4,15 +4,17 @@ use super::time_in;
 use crate::board::Board;
 use crate::code::Code;
 use crate::draft::server::EXAMPLE;
-use crate::draft::{At, Draft, DraftServer, DraftVcpu, DraftVm};
+use crate::draft::{Draft, DraftServer, DraftVcpu, DraftVm};
 use crate::model::{Server, Vm, overheads};
 use crate::problem::Problems;
 use crate::time::text;
 use crate::topology;
 use abi::system::{MAX_PERIOD_NS, MIN_BUDGET_NS};
 use analysis::bounds::{Bounds, Workload};
-use analysis::model::System;
+use analysis::model::{Service, System};
 use analysis::overheads::DEFAULT_MARGIN_PERMILLE;
+use sched::CoreSet;
+use sched::server::ServerKind;
 use sched::topology::Placed;
 
 /// A vCPU whose pCPU and priority are known.
@@ -47,7 +49,6 @@ pub(super) fn check(all: &[Candidate<'_>], board: Option<&Board>, problems: &mut
                     whole_ticks(server, board, problems);
                 }
                 rivals(one, all, problems);
-                stays(one, server, problems);
             }
             None => wanted(one.vcpu, problems),
         }
@@ -127,44 +128,113 @@ fn rivals(me: &Candidate<'_>, all: &[Candidate<'_>], problems: &mut Problems) {
     }
 }
 
-/// Checks the same for vCPUs that a policy or consolidation may bring to the pCPU of a vCPU
-/// with a budget: they have none. `targets`: where the vCPUs of each pCPU go when that is
-/// powered down.
-pub(super) fn visitors(drafts: &[DraftVm], vms: &[Vm], targets: &[usize], problems: &mut Problems) {
-    let placed: Vec<(topology::Id, Placed)> =
-        topology::ids(vms).zip(topology::all_placed(vms, targets)).collect();
-    let place = |(vm, index): topology::Id| drafts[vm].vcpus[index].priority_span();
-    for (id, me) in placed.iter().filter(|((vm, index), _)| vms[*vm].vcpus[*index].server.is_some())
-    {
-        let comes = |(_, other): &&(topology::Id, Placed)| {
-            other.base != me.base
-                && other.priority >= me.priority
-                && (other.affinity.has(me.base) || other.target == me.base)
+/// A vCPU by its VM and its index there, and where it may be.
+type Where = (topology::Id, Placed);
+
+/// Checks the same wherever a policy or consolidation may bring a vCPU with a budget, or another
+/// one to it. `targets`: where the vCPUs of each pCPU go when that is powered down.
+pub(super) fn wherever(drafts: &[DraftVm], vms: &[Vm], targets: &[usize], problems: &mut Problems) {
+    let placed: Vec<Where> = topology::ids(vms).zip(topology::all_placed(vms, targets)).collect();
+    let described = |(vm, index): topology::Id| &drafts[vm].vcpus[index];
+    let has_server = |(vm, index): topology::Id| vms[vm].vcpus[index].server.is_some();
+    for (at, me) in placed.iter().enumerate().filter(|(_, (id, _))| has_server(*id)) {
+        tasks_stay(drafts, vms, me, problems);
+        // Those that are described on one pCPU were compared before.
+        let pcpu = |id: topology::Id| described(id).pcpu.as_ref().map(|at| *at.get_ref());
+        let meets = |(_, other): &(usize, &Where)| {
+            pcpu(other.0) != pcpu(me.0) && !me.1.shared_with(&other.1).is_empty()
         };
-        let Some((visitor, _)) = placed.iter().find(comes) else { continue };
-        let message = format!(
-            "a vCPU of {} has no budget, may come to pCPU {}, and can keep this one from running",
-            vms[visitor.0].title(),
-            me.base
-        );
+        let others = || placed.iter().enumerate().filter(meets);
+        let unbounded =
+            others().find(|(_, (id, other))| !has_server(*id) && other.priority >= me.1.priority);
+        let equal = others().find(|(before, (id, other))| {
+            has_server(*id) && other.priority == me.1.priority && *before < at
+        });
+        let Some((_, other)) = unbounded.or(equal) else { continue };
+        let shared = me.1.shared_with(&other.1);
+        let place = if shared.has(me.1.base) { Some(me.1.base) } else { shared.first() };
+        let pcpu = place.unwrap_or(me.1.base);
+        let title = vms[other.0.0].title();
+        let (message, see, hint) = if unbounded.is_none() {
+            (
+                format!("two vCPUs with budgets have one priority, and may share pCPU {pcpu}"),
+                "the other one",
+                "bounds are for fixed priorities: give one more",
+            )
+        } else if pcpu == other.1.base {
+            (
+                format!(
+                    "this one may come to pCPU {pcpu}, where a vCPU of {title} has no budget and \
+                     can keep it from running"
+                ),
+                "the other one",
+                "give that one a server, or a lower priority",
+            )
+        } else {
+            (
+                format!(
+                    "a vCPU of {title} has no budget, may come to pCPU {pcpu}, and can keep this \
+                     one from running"
+                ),
+                "the one that comes",
+                "give it a server, a lower priority, or another policy",
+            )
+        };
         problems
-            .add(Code::Timing, place(*id), message)
-            .see(place(*visitor), "the one that comes")
-            .hint("give it a lower priority, or another policy");
+            .add(Code::Timing, described(me.0).priority_span(), message)
+            .see(described(other.0).priority_span(), see)
+            .hint(hint);
     }
 }
 
-/// Bounds are for vCPUs that stay on their pCPU, and so is EL2's account.
-fn stays(me: &Candidate<'_>, server: &DraftServer, problems: &mut Problems) {
-    let consolidate = me.vm.consolidate.as_ref().filter(|at| *at.get_ref()).map(At::span);
-    let why = consolidate.or(me.vm.migration_policy.as_ref().map(At::span));
-    if let Some(why) = why
-        && me.vm.migrates()
-    {
-        problems
-            .add(Code::Timing, server.span.clone(), "a budget for a vCPU that moves between pCPUs")
-            .see(why, "this lets it move")
-            .hint("leave out one of the two: bounds are for vCPUs that stay");
+/// Refuses tasks of a vCPU that may be on several pCPUs: no bound is known for them, because how
+/// often it migrates is not.
+fn tasks_stay(drafts: &[DraftVm], vms: &[Vm], (id, me): &Where, problems: &mut Problems) {
+    let Some(task) = drafts[id.0].vcpus[id.1].tasks.first() else { return };
+    let places = me.places();
+    if places.len() <= 1 {
+        return;
+    }
+    let spans = &vms[id.0].spans;
+    let why = if me.elsewhere().is_empty() { &spans.consolidate } else { &spans.migration_policy };
+    let pcpus: Vec<String> = places.iter().map(|pcpu| pcpu.to_string()).collect();
+    let message = format!(
+        "no bound is known for tasks of a vCPU that may be on pCPUs {}",
+        pcpus.join(" and ")
+    );
+    problems
+        .add(Code::Timing, task.span.clone(), message)
+        .see(why.clone(), "this lets it migrate")
+        .hint("leave that out, or declare no tasks: the budget alone limits it on each of them");
+}
+
+/// Adds, for each vCPU with a budget that may be on several pCPUs, one to each of them: it is
+/// admitted wherever it may be, and counts there for those below it as if it always were. What it
+/// leaves at the end of one period on another pCPU may be followed at once by the budget of the
+/// next, whatever its server is: as with a deferrable one.
+pub(super) fn admit_everywhere(timing: &mut System, vms: &[Vm], targets: &[usize]) {
+    let placed = topology::ids(vms).zip(topology::all_placed(vms, targets));
+    let served = placed.filter(|((vm, index), _)| vms[*vm].vcpus[*index].server.is_some());
+    for (index, (_, me)) in served.enumerate() {
+        let places = me.places();
+        timing.vcpus[index].pcpu = me.base as u32;
+        if places.len() <= 1 {
+            continue;
+        }
+        let service = Service { kind: ServerKind::Deferrable, ..timing.service(index) };
+        timing.set_service(index, service);
+        for pcpu in places - CoreSet::of(me.base) {
+            let home = timing.vcpus[index].clone();
+            let id = format!("{} on pCPU {pcpu}", home.id);
+            timing.set_service(timing.vcpus.len(), service);
+            timing.vcpus.push(analysis::model::Vcpu { id, pcpu: pcpu as u32, ..home });
+        }
+    }
+    // No two of the model have one priority; these are in the order of the vCPUs that they are.
+    let mut order: Vec<usize> = (0..timing.vcpus.len()).collect();
+    order.sort_by_key(|&index| timing.vcpus[index].priority);
+    for (priority, &index) in (0..).zip(&order) {
+        timing.vcpus[index].priority = priority;
     }
 }
 

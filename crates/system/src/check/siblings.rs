@@ -8,6 +8,11 @@ use crate::problem::Problems;
 use crate::topology;
 use sched::topology::Placed;
 
+/// Whether a budget keeps a vCPU from running all the time.
+fn leaves_time(vm: &Vm, vcpu: usize) -> bool {
+    vm.vcpus[vcpu].server.is_some_and(|server| server.budget_ns < server.period_ns)
+}
+
 /// Warns of those that share a pCPU from the start, and of those that a policy or
 /// consolidation may bring together. `targets`: where the vCPUs of each pCPU go
 /// when that is powered down.
@@ -16,8 +21,10 @@ pub(super) fn check(drafts: &[DraftVm], vms: &[Vm], targets: &[usize], problems:
     for (at, (draft, vm)) in drafts.iter().zip(vms).enumerate() {
         let mine: Vec<_> = placed.iter().filter(|vcpu| vcpu.vm == at).collect();
         for (j, me) in mine.iter().enumerate() {
-            let meets = |(_, other): &(usize, &&Placed)| {
-                other.priority != me.priority && !other.shared_with(me).is_empty()
+            let meets = |(i, other): &(usize, &&Placed)| {
+                let higher = if other.priority > me.priority { *i } else { j };
+                let starves = other.priority != me.priority && !leaves_time(vm, higher);
+                starves && !other.shared_with(me).is_empty()
             };
             let Some((i, other)) = mine[..j].iter().enumerate().find(meets) else { continue };
             let title = vm.title();

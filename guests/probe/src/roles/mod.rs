@@ -50,6 +50,7 @@ pub const ALL: &[Test] = &[
     Test { name: "roundrobin", body: round_robin::round_robin },
     Test { name: "shared", body: shared::shared },
     Test { name: "supply", body: supply::supply },
+    Test { name: "supply.moved", body: supply::moved },
     Test { name: "tasks", body: tasks::tasks },
     Test { name: "tides", body: tides::tides },
     Test { name: "timer-advance", body: timer_advance::timer_advance },

@@ -1,4 +1,5 @@
-//! What a vCPU with a budget gets of its core, as it sees it itself in every period.
+//! What a vCPU with a budget gets of its core, or of several, as it sees it itself in every
+//! period.
 
 use crate::suite::{Check, Done};
 use crate::timer::Timer;
@@ -11,6 +12,15 @@ const LOOP: u64 = 300;
 const SWITCHES_NS: u64 = 1_500;
 /// By how much a period may seem longer or shorter, nanoseconds.
 const JITTER_NS: u64 = 500;
+
+/// Ticks between two looks that the vCPU did not run: it was away, under way between two cores, or
+/// EL2 was long at work.
+const AWAY: u64 = 50;
+/// What EL2 may take of a budget each time that the vCPU leaves a core for another, nanoseconds.
+const MOVE_NS: u64 = 2_500;
+/// How late a period may seem to begin, nanoseconds: the vCPU is on its way to another core and
+/// back then.
+const UNDER_WAY_NS: u64 = 10_000;
 
 /// Least and most of what was seen so far, and the sum.
 struct Seen {
@@ -77,5 +87,68 @@ pub fn supply() -> Check<Done> {
         nanoseconds(supplies.least),
         nanoseconds(supplies.most),
         nanoseconds(supplies.sum / periods)
+    )
+}
+
+/// Never rests, with everything masked, for `probe.periods` (10,000) periods of
+/// `probe.period_us`, in each of which it is to have `probe.budget_us`, on whichever cores: so much
+/// less what EL2 takes, each time that it leaves a core for another too, and never more. It has to
+/// be taken off a core `probe.moves` (10,000) times at least meanwhile.
+pub fn moved() -> Check<Done> {
+    needs_cassata!();
+    let number = |name, default| platform::get().number(name, default);
+    let (periods, wanted) = (number("periods", 10_000), number("moves", 10_000));
+    let [period, budget] = [number("period_us", 100), number("budget_us", 50)].map(wait::us);
+    let hz = wait::us(1_000_000);
+    let [taken, per_move, under_way] =
+        [SWITCHES_NS, MOVE_NS, UNDER_WAY_NS].map(|ns| ns * hz / 1_000_000_000);
+    let nanoseconds = |ticks: u64| ticks * 1_000_000_000 / hz;
+    let (mut supplies, mut count, mut moves, mut lost) = (Seen::NOTHING, 0, 0, 0);
+    // The first period is not whole.
+    let (mut ran, mut gaps, mut whole, mut first, mut late) = (0, 0, false, 0, 0);
+    // It never rests, so it waits longer for a budget than for anything else.
+    let spent = (period - budget) / 2;
+    let mut last = Timer::Virtual.now();
+    while count < periods {
+        let now = Timer::Virtual.now();
+        // Clocks of two cores may differ a little.
+        let passed = now.saturating_sub(last);
+        last = now;
+        if passed < AWAY {
+            ran += passed;
+        } else if passed < spent {
+            gaps += 1;
+        } else {
+            if whole {
+                let least = budget.saturating_sub(taken + gaps * per_move);
+                ensure!(
+                    (least..=budget).contains(&ran),
+                    "{} ns in a period, not {} to {}, with {gaps} gaps",
+                    nanoseconds(ran),
+                    nanoseconds(least),
+                    nanoseconds(budget)
+                );
+                supplies.note(ran);
+                count += 1;
+                moves += gaps;
+                lost += budget - ran;
+                // Periods begin at multiples of one length, wherever that is.
+                let begun = (now - first + period / 2) % period;
+                late = late.max(begun.abs_diff(period / 2));
+            } else {
+                first = now;
+            }
+            (ran, gaps, whole) = (0, 0, true);
+        }
+    }
+    ensure!(moves >= wanted, "it was taken off a core {moves} times, not {wanted}");
+    ensure!(late <= under_way, "a period began {} ns off", nanoseconds(late));
+    pass!(
+        "{periods} periods, {} to {} ns in each, {} lost in the mean, {moves} moves, periods began \
+         {} ns off at most",
+        nanoseconds(supplies.least),
+        nanoseconds(supplies.most),
+        nanoseconds(lost / periods),
+        nanoseconds(late)
     )
 }

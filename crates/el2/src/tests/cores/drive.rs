@@ -2,6 +2,7 @@
 //! passes, or a device signals. Everything comes from the seed.
 
 use super::reached::Reached;
+use super::supply::Supply;
 use super::systems::{self, Prepared};
 use super::{guests, quiet};
 use crate::arch::fake::machine::{self, Pause};
@@ -10,7 +11,7 @@ use crate::boot;
 use crate::shared::IDLE;
 use abi::MAX_PCPUS;
 use abi::status::Status;
-use abi::system::System;
+use abi::system::{System, server};
 use chacha20::ChaCha8Rng;
 use chacha20::rand_core::{Rng, SeedableRng};
 use corosensei::stack::DefaultStack;
@@ -85,6 +86,8 @@ pub struct World {
     /// How much has happened; that a core goes on between two accesses is nothing.
     steps: u32,
     fibers: [Option<(Fiber, Pause)>; MAX_PCPUS],
+    /// What vCPUs have had, if some have budgets.
+    supply: Option<Supply>,
 }
 
 impl World {
@@ -108,7 +111,18 @@ impl World {
             uart[0x18] = 0x90;
             machine.add_memory(tables.board.uart_pa, &uart);
         });
-        Self { system, tables, steps: 0, fibers: [const { None }; MAX_PCPUS] }
+        let has_budgets = tables.vcpus.iter().any(|vcpu| vcpu.server != server::NONE);
+        let supply = has_budgets.then(Supply::new);
+        Self { system, tables, steps: 0, fibers: [const { None }; MAX_PCPUS], supply }
+    }
+
+    /// Looks what vCPUs have had, before time leaps and after, and after a core has gone on.
+    fn look(&mut self, executed: Option<usize>) {
+        let fibers = &self.fibers;
+        let state = |core: usize| fibers[core].as_ref().map(|(_, state)| *state);
+        if let Some(supply) = &mut self.supply {
+            supply.look(&self.tables, executed, state);
+        }
     }
 
     /// Something happens. Returns false if nothing ever will again.
@@ -123,6 +137,7 @@ impl World {
                 self.steps += 1;
                 let ticks = u64::from(chance(20_000));
                 machine::with(|machine| machine.now += ticks);
+                self.look(None);
                 true
             }
             1 if self.tables.header.spi_count > 0 => {
@@ -147,14 +162,16 @@ impl World {
     }
 
     /// Time passes until the next timer fires. Returns false if there is none.
-    fn skip(&self) -> bool {
-        machine::with(|machine| match machine.next_timer() {
+    fn skip(&mut self) -> bool {
+        let skips = machine::with(|machine| match machine.next_timer() {
             Some(at) => {
                 machine.now = at;
                 true
             }
             None => false,
-        })
+        });
+        self.look(None);
+        skips
     }
 
     fn is_able(&self, core: usize) -> bool {
@@ -209,9 +226,11 @@ impl World {
         }
         let (_, state) = self.fibers[core].as_ref().expect("it is there");
         tell(|| format!("pauses: {state:?}"));
+        let state = *state;
         CURRENT.set(None);
+        self.look(Some(core));
         let passes_for_idle = IDLE.load(Ordering::Relaxed) >> core & 1 == 1;
-        assert!(*state != Pause::Guest || !passes_for_idle, "core {core} has a guest, and idles");
+        assert!(state != Pause::Guest || !passes_for_idle, "core {core} has a guest, and idles");
     }
 }
 

@@ -7,6 +7,7 @@
 //! | `drive` | one history: which core goes on, when time passes and devices signal |
 //! | `guests` | what guests execute, and what they find out about themselves |
 //! | `quiet` | what must hold when nothing happens any more |
+//! | `supply` | no vCPU has more than its budget, on all cores together |
 //! | `reached` | what EL2 did in all that |
 //!
 //! A seed is a history. One that fails is printed and replays:
@@ -20,6 +21,7 @@ mod drive;
 mod guests;
 mod quiet;
 mod reached;
+mod supply;
 mod systems;
 
 use reached::Reached;

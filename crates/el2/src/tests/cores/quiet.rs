@@ -8,6 +8,7 @@ use crate::pcpu::Pcpu;
 use crate::shared::power::Affinity;
 use crate::shared::{BOARD, POWER};
 use abi::MAX_PCPUS;
+use abi::system::server;
 use sched::policy::MigrationPolicy;
 use sched::{Instant, Member, Message, VcpuId};
 
@@ -62,6 +63,8 @@ fn nothing_is_left(world: &World) {
             let Some(core) = core else { continue };
             let (owns, is_owner) = (core.owns(id), BOARD.find(id) == index);
             assert_eq!(owns, is_owner, "core {index} and vCPU {}, which it owns or not", id.0);
+            let has = owns && world.tables.vcpus[id.number()].server != server::NONE;
+            assert_eq!(core.has_account(id), has, "core {index} and the account of vCPU {}", id.0);
         }
         let power = &POWER[id.number()];
         let waits_for_its_end = power.affinity() == Affinity::On && !power.hears();

@@ -2,10 +2,10 @@
 
 use crate::arch::memory;
 use abi::status::{EXIT_CAUSES, EXIT_NAMES, Status};
-use abi::system::System;
+use abi::system::{System, server};
 
 /// What is counted besides exits.
-const OTHERS: [&str; 10] = [
+const OTHERS: [&str; 13] = [
     "migration",
     "power_down",
     "restart",
@@ -16,6 +16,9 @@ const OTHERS: [&str; 10] = [
     "overrun",
     "lowered",
     "misuse",
+    "throttled",
+    "migration_with_budget",
+    "throttled_and_migrates",
 ];
 
 /// See the module.
@@ -29,7 +32,11 @@ impl Reached {
         let status = unsafe { &*memory::at::<Status>(system.board.status_pa) };
         let mut counts = [0; EXIT_CAUSES + OTHERS.len()];
         let (exits, others) = counts.split_at_mut(EXIT_CAUSES);
-        for vcpu in &status.vcpus {
+        for (vcpu, table) in status.vcpus.iter().zip(&system.vcpus) {
+            if table.server != server::NONE && vcpu.migrations > 0 {
+                others[11] += vcpu.migrations;
+                others[12] += vcpu.throttled;
+            }
             exits.iter_mut().zip(vcpu.exits).for_each(|(sum, count)| *sum += count);
             others[0] += vcpu.migrations;
             others[4] += vcpu.kernel_preemptions;
@@ -37,6 +44,7 @@ impl Reached {
             others[7] += vcpu.overruns;
             others[8] += vcpu.lowered;
             others[9] += vcpu.misuses;
+            others[10] += vcpu.throttled;
         }
         for pcpu in &status.pcpus {
             others[1] += pcpu.power_downs;

@@ -44,8 +44,8 @@ impl Prepared {
 /// What a description says of a VM that each policy is tried with.
 const WRITTEN: &str = "migration_policy = \"on-demand\"";
 
-/// Every description; under every policy those that have one that can be any, and also under
-/// MPCP those whose tasks share resources.
+/// Every description; under every policy those that have one that can be any, also under
+/// MPCP those whose tasks share resources, and one that consolidates with budgets too.
 pub fn all() -> &'static [Prepared] {
     static ALL: OnceLock<Vec<Prepared>> = OnceLock::new();
     ALL.get_or_init(|| {
@@ -96,6 +96,15 @@ fn prepare_all(file: &Path, directory: &Path) -> Vec<Prepared> {
         all.push(
             prepare(&name, &text, directory).unwrap_or_else(|report| panic!("{name}: {report}")),
         );
+    }
+    if name == "gathered" {
+        let budgets = (1..=4).rev().fold(text, |text, priority| {
+            let server = "server = { kind = \"deferrable\", budget = \"150us\", period = \"1ms\" }";
+            let with = format!("priority = {priority}, {server}");
+            text.replacen("priority = 1, quantum = \"100us\"", &with, 1)
+        });
+        let prepared = prepare("gathered.budgets", &budgets, directory);
+        all.push(prepared.unwrap_or_else(|report| panic!("gathered.budgets: {report}")));
     }
     all
 }

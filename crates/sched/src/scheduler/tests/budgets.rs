@@ -257,20 +257,35 @@ fn refusals_say_why() {
 
 /// One vCPU as the oracle keeps it.
 #[derive(Clone, Debug)]
-struct Kept {
-    server: Option<Server>,
+pub(super) struct Kept {
+    pub(super) server: Option<Server>,
     left: u64,
     overrun_left: u64,
     stopped: bool,
-    work: bool,
-    held: u8,
+    pub(super) work: bool,
+    pub(super) held: u8,
     /// How long it may be raised in each period, and for how long still.
     gcs_limit: u64,
     gcs_left: u64,
-    raised: bool,
+    pub(super) raised: bool,
 }
 
 impl Kept {
+    /// One that has work, before its first period.
+    pub(super) fn new(server: Option<Server>, gcs_limit: u64) -> Self {
+        Self {
+            server,
+            left: 0,
+            overrun_left: 0,
+            stopped: false,
+            work: true,
+            held: 0,
+            gcs_limit,
+            gcs_left: gcs_limit,
+            raised: false,
+        }
+    }
+
     fn periodic(&self) -> bool {
         self.server.is_some_and(|server| server.kind == ServerKind::Periodic)
     }
@@ -281,22 +296,27 @@ impl Kept {
             || (self.raised && self.overrun_left > 0 && !self.stopped)
     }
 
-    fn enter(&mut self) {
+    /// It would run if none were above it.
+    pub(super) fn is_able(&self) -> bool {
+        (self.work || self.periodic()) && self.may_run()
+    }
+
+    pub(super) fn enter(&mut self) {
         self.held += 1;
         self.raised |= self.held == 1 && (self.server.is_none() || self.gcs_left > 0);
     }
 
-    fn leave(&mut self) {
+    pub(super) fn leave(&mut self) {
         self.held -= 1;
         self.raised &= self.held > 0;
     }
 
     /// Stops as soon as it may not go on.
-    fn settle(&mut self) {
+    pub(super) fn settle(&mut self) {
         self.stopped |= self.periodic() && !self.may_run();
     }
 
-    fn begin_tick(&mut self, now: u64) {
+    pub(super) fn begin_tick(&mut self, now: u64) {
         if let Some(server) = self.server.filter(|server| now.is_multiple_of(server.period.0)) {
             (self.left, self.overrun_left) = (server.budget.0, server.overrun.0);
             self.gcs_left = self.gcs_limit;
@@ -306,7 +326,7 @@ impl Kept {
         self.settle();
     }
 
-    fn run_for_one_tick(&mut self) {
+    pub(super) fn run_for_one_tick(&mut self) {
         if self.server.is_some() {
             let from = if self.left > 0 { &mut self.left } else { &mut self.overrun_left };
             *from -= 1;
@@ -364,17 +384,7 @@ proptest! {
             let account = server.map(open);
             let account = account.map(|account| account.raised_for_at_most(Duration(gcs_limit)));
             arrive(&mut core, VcpuId(id as u8), id as u16, account, 0);
-            kept.push(Kept {
-                server,
-                left: 0,
-                overrun_left: 0,
-                stopped: false,
-                work: true,
-                held: 0,
-                gcs_limit,
-                gcs_left: gcs_limit,
-                raised: false,
-            });
+            kept.push(Kept::new(server, gcs_limit));
         }
         let mut said = Decision { run: None, idles: None, until: Some(Instant(0)) };
         let mut before = None;
@@ -434,9 +444,8 @@ proptest! {
             if ask {
                 said = core.decide(Instant(now));
             }
-            let able = |vcpu: &Kept| (vcpu.work || vcpu.periodic()) && vcpu.may_run();
             let expected = (0..kept.len())
-                .filter(|&index| able(&kept[index]))
+                .filter(|&index| kept[index].is_able())
                 .max_by_key(|&index| (kept[index].raised, index));
             prop_assert_eq!(said.owner().map(|id| usize::from(id.0)), expected, "at {}", now);
             let Some(index) = expected else {

@@ -8,6 +8,7 @@
 //! | `away` | vCPUs that other cores have for a while |
 //! | `held_back` | vCPUs that may not run for a while |
 //! | `budgets` | servers and ceilings, and an oracle that keeps accounts tick by tick |
+//! | `moves` | a vCPU takes its account along from core to core |
 //! | `model` | the oracle of everything together |
 //! | `properties` | whatever happens, the scheduler decides as the model does |
 
@@ -19,6 +20,7 @@ mod away;
 mod budgets;
 mod held_back;
 mod model;
+mod moves;
 mod priorities;
 mod properties;
 mod turns;
