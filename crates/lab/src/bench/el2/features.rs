@@ -117,7 +117,7 @@ pub struct Feature {
 /// # Errors
 /// When the source cannot be read or `image` is no ELF file with debug information.
 pub fn measure(image: &[u8], root: &Path) -> Result<Vec<Feature>> {
-    let mut code = code_by_feature(image).wrap_err("the hypervisor's debug information")?;
+    let mut code = code_by_feature(image, root).wrap_err("the hypervisor's debug information")?;
     let mut lines: BTreeMap<_, u64> = BTreeMap::new();
     for package in source::linked(root)? {
         for (file, text) in source::shipped_files(&root.join(package))? {
@@ -144,7 +144,7 @@ fn feature(path: &Path) -> Result<&'static str> {
 }
 
 /// Counts the bytes of code of each feature.
-fn code_by_feature(image: &[u8]) -> Result<BTreeMap<&'static str, u64>> {
+fn code_by_feature(image: &[u8], root: &Path) -> Result<BTreeMap<&'static str, u64>> {
     let file = ElfFile64::<object::LittleEndian>::parse(image).into_diagnostic()?;
     let section = |id: gimli::SectionId| {
         let data = file.section_by_name(id.name()).map_or(Ok(&[][..]), |section| section.data())?;
@@ -157,24 +157,26 @@ fn code_by_feature(image: &[u8]) -> Result<BTreeMap<&'static str, u64>> {
     let mut found: BTreeMap<_, u64> = BTreeMap::new();
     let mut ours = 0;
     for address in (begin..end).step_by(usize::try_from(INSTRUCTION).into_diagnostic()?) {
-        let feature = feature_at(&context, address)?;
+        let feature = feature_at(&context, root, address)?;
         ours += u64::from(feature.is_some());
         *found.entry(feature.unwrap_or(LIBRARY)).or_default() += INSTRUCTION;
     }
-    ensure!(ours > 0, "it says of no instruction which line it comes from");
+    ensure!(ours > 0, "it names no line of a file in {}/crates", root.display());
     Ok(found)
 }
 
 /// Names the feature of the innermost function of the house at an address.
 fn feature_at(
     context: &Context<EndianSlice<'_, LittleEndian>>,
+    root: &Path,
     address: u64,
 ) -> Result<Option<&'static str>> {
     let mut frames = context.find_frames(address).skip_all_loads().into_diagnostic()?;
     while let Some(frame) = frames.next().into_diagnostic()? {
-        let file = frame.location.and_then(|place| place.file).filter(|f| f.starts_with("crates/"));
-        if let Some(file) = file {
-            return feature(Path::new(file)).map(Some);
+        let file = frame.location.and_then(|place| place.file).map(Path::new);
+        let file = file.and_then(|file| file.strip_prefix(root).ok());
+        if let Some(file) = file.filter(|file| file.starts_with("crates")) {
+            return feature(file).map(Some);
         }
     }
     Ok(None)
