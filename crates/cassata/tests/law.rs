@@ -3,6 +3,8 @@
 
 #[path = "law/figures.rs"]
 mod figures;
+#[path = "law/mutants.rs"]
+mod mutants;
 #[path = "law/reading.rs"]
 mod reading;
 #[path = "law/rooms.rs"]
@@ -156,4 +158,14 @@ fn every_other_crate_forbids_it() {
             assert!(text.contains("#![forbid(unsafe_code)]"), "{path} does not forbid unsafe code");
         }
     }
+}
+
+#[test]
+fn planted_bugs_fit_the_code() {
+    let unfit = mutants::unfit(&root(), "crates/el2/mutants");
+    assert!(
+        unfit.is_empty(),
+        "`crates/el2/mutants/run` cannot plant these:\n{}",
+        unfit.join("\n\n")
+    );
 }
