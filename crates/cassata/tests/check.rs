@@ -144,3 +144,34 @@ segments = [{ wcet = "3ms" }]
     );
     assert_eq!(twice["overheads"]["release_ns"], json!(2 * 159));
 }
+
+#[test]
+fn no_budgets_are_searched_for_vcpus_that_migrate() {
+    let directory = files();
+    let text = r#"
+board = { kind = "qemu-virt", pcpus = 2, memory = "256M" }
+
+[[vm]]
+name = "guest"
+kernel = "rtos.bin"
+format = "flat"
+memory = { size = "4M" }
+migration_policy = "on-demand"
+vcpus = [{ pcpu = 0, priority = 1, server = { kind = "deferrable", budget = "3ms", period = "10ms" } }]
+
+[[vm]]
+name = "rtos"
+kernel = "rtos.bin"
+format = "flat"
+memory = { size = "4M" }
+realtime = true
+vcpus = [{ pcpu = 0, priority = 9, server = { kind = "deferrable", budget = "3ms", period = "10ms" } }]
+"#;
+    fs::write(directory.path().join("a.toml"), text).unwrap();
+    let run = |arguments: &[&str]| command(directory.path(), arguments).output().unwrap();
+    assert_eq!(run(&["analyze", "a.toml"]).status.code(), Some(0));
+    let refused = run(&["analyze", "a.toml", "--find-budgets"]);
+    let complaint = String::from_utf8_lossy(&refused.stderr);
+    assert!(refused.status.code() == Some(1), "{complaint}");
+    assert!(complaint.contains("no budgets are searched for vCPUs that migrate"), "{complaint}");
+}

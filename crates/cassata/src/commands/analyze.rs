@@ -15,7 +15,7 @@ use system::model::Protocol;
 
 /// Says which deadlines hold.
 pub fn analyze(arguments: &Analyze) -> Result<u8> {
-    let Described { mut system, protocol, measured } = read(&arguments.file)?;
+    let Described { mut system, protocol, copy, measured } = read(&arguments.file)?;
     if protocol == Protocol::Mpcp {
         return Err(miette!(
             help = "leave `protocol` out for vMPCP; `cassata simulate` runs it under MPCP",
@@ -26,6 +26,13 @@ pub fn analyze(arguments: &Analyze) -> Result<u8> {
     let overheads = arguments.overheads.choose(measured);
     let bounds = arguments.bounds.into();
     if arguments.find_budgets {
+        if let Some(copy) = &copy {
+            return Err(miette!(
+                help = "leave out what lets it migrate, and put it back with the budgets that were found",
+                "{}: no budgets are searched for vCPUs that migrate, such as {copy}",
+                arguments.file.display()
+            ));
+        }
         let search = budgets::find(&system, bounds, overheads, arguments.periods);
         match search.map_err(|error| miette!("{}: {error}", arguments.file.display()))? {
             Search::Found(found) => {
@@ -77,6 +84,8 @@ pub struct Described {
     pub system: System,
     /// How they share global resources.
     pub protocol: Protocol,
+    /// What stands for a vCPU on another pCPU than its own, if one may be on several.
+    pub copy: Option<String>,
     /// What EL2 takes, given the margin on what was measured, in thousandths.
     pub measured: Box<dyn FnOnce(u64) -> Overheads>,
 }
@@ -92,7 +101,10 @@ pub fn read(path: &Path) -> Result<Described> {
                 path.display()
             )
         })?;
+        let vcpus = checked.vms.iter().flat_map(|vm| &vm.vcpus);
+        let served = vcpus.filter(|vcpu| vcpu.server.is_some()).count();
         return Ok(Described {
+            copy: system.vcpus.get(served).map(|vcpu| vcpu.id.clone()),
             system,
             protocol: checked.protocol,
             measured: Box::new(move |margin| checked.overheads(margin)),
@@ -102,7 +114,7 @@ pub fn read(path: &Path) -> Result<Described> {
     let system = System::from_json(&text)
         .map_err(|problem| miette!(help = problem.mend.clone(), "{}: {problem}", path.display()))?;
     let measured = |margin| Overheads::measured(VIRTUAL_INSTRUCTION_PS, margin);
-    Ok(Described { system, protocol: Protocol::Vmpcp, measured: Box::new(measured) })
+    Ok(Described { system, protocol: Protocol::Vmpcp, copy: None, measured: Box::new(measured) })
 }
 
 impl From<BoundsKind> for Bounds {

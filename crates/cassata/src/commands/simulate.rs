@@ -12,7 +12,7 @@ use std::path::Path;
 
 /// Simulates a system and shows what was seen beside the bounds.
 pub fn simulate(arguments: &Simulate) -> Result<u8> {
-    let Described { system, protocol, measured } = analyze::read(&arguments.system)?;
+    let Described { system, protocol, measured, .. } = analyze::read(&arguments.system)?;
     let options = Options {
         protocol: arguments.protocol(protocol),
         execution: arguments.execution(),

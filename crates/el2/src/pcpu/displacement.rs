@@ -43,7 +43,8 @@ impl Pcpu {
             return;
         }
         let idle = idle_elsewhere(config);
-        let seen = Displaced { ready: self.scheduler.is_ready(id), idle_core: !idle.is_empty() };
+        let seen =
+            Displaced { ready: self.scheduler.is_ready_to_work(id), idle_core: !idle.is_empty() };
         let then = config.when_displaced(seen);
         match then {
             Then::Stay => {}

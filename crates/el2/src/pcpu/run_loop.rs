@@ -34,7 +34,7 @@ impl Pcpu {
             self.need_resched = false;
             let now = timer::now();
             let decision = self.scheduler.decide(now);
-            if self.kernel_wait.may_happen() && self.waits(decision.run, now) {
+            if self.kernel_wait.may_happen() && self.waits(&decision, now) {
                 return;
             }
             let Some(id) = decision.run else {
@@ -78,7 +78,8 @@ impl Pcpu {
         if self.visitors.candidates().is_empty() {
             return false;
         }
-        self.migrate(id, until.is_some());
+        // A budget that ends is no turn of others.
+        self.migrate(id, until.is_some() && self.scheduler.takes_turns());
         self.need_resched
     }
 

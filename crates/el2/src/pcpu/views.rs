@@ -14,7 +14,7 @@ use crate::parts::{Gate, Limit};
 use crate::status::trace::Kind;
 use abi::status::Exit;
 use sched::policy::{Mode, Side, View};
-use sched::{Duration, Instant, VcpuId};
+use sched::{Decision, Duration, Instant, VcpuId};
 
 /// How long a vCPU may stay in its kernel when it is a sibling's turn, which would spin
 /// for a lock that the vCPU may hold. It is the shortest quantum.
@@ -51,9 +51,10 @@ impl Pcpu {
         true
     }
 
-    /// Returns true if the loaded vCPU keeps the core, and `next` has to wait.
+    /// Returns true if the loaded vCPU keeps the core, and what was decided has to wait.
     #[inline(never)]
-    pub(super) fn waits(&mut self, next: Option<VcpuId>, now: Instant) -> bool {
+    pub(super) fn waits(&mut self, decision: &Decision, now: Instant) -> bool {
+        let next = decision.run;
         let limit = next.and_then(|next| self.delay_limit(next));
         let end_after = |ns| now.after(Duration(timer::ns_to_ticks(ns)));
         let stays = |id| {
@@ -72,7 +73,8 @@ impl Pcpu {
                 }
                 let spent = self.scheduler.let_finish(delayer, now);
                 self.mask_nothing();
-                self.arm(Some(spent.map_or(until, |spent| spent.min(until))));
+                // Others may have a budget again before, and then do not wait.
+                self.arm([Some(until), spent, decision.until].into_iter().flatten().min());
                 true
             }
         }
@@ -84,7 +86,7 @@ impl Pcpu {
         let delayer = vcpu.id();
         let goes_on = delayer != next
             && self.loaded_is_current()
-            && self.scheduler.is_ready(delayer)
+            && self.scheduler.is_ready_to_work(delayer)
             && !self.jobs.has(delayer);
         if !goes_on || !vcpu.config().has_views() {
             return None;

@@ -87,7 +87,7 @@ impl Pcpu {
             {
                 vcpu.mode_bias().runs();
             }
-            let waits = if id == current { crowded } else { self.scheduler.is_ready(id) };
+            let waits = if id == current { crowded } else { self.scheduler.is_ready_to_work(id) };
             if !waits || self.jobs.has(id) {
                 continue;
             }

@@ -210,6 +210,20 @@ impl Scheduler {
         self.find(id).is_some_and(|at| self.ready >> at & 1 == 1)
     }
 
+    /// Returns true if a vCPU is here, may run, and has work: it does not merely idle a budget away.
+    #[must_use]
+    pub fn is_ready_to_work(&self, id: VcpuId) -> bool {
+        let at = self.find(id).filter(|at| self.ready >> at & 1 == 1);
+        at.is_some_and(|at| self.has_work(at))
+    }
+
+    /// Returns true if equals of the vCPU that runs are ready, so that they take turns.
+    #[must_use]
+    pub fn takes_turns(&self) -> bool {
+        let peers = self.entries[usize::from(self.running) & POSITION].peers;
+        self.running != ABSENT && (self.ready & peers).count_ones() > 1
+    }
+
     /// Returns true if letting this vCPU run could change the latest decision: it would
     /// preempt the vCPU that runs, or take turns with it. Any other vCPU can wait until the
     /// core is given up.

@@ -50,6 +50,32 @@ fn a_budget_ends_and_comes_again() {
 }
 
 #[test]
+fn one_that_idles_its_budget_away_has_no_work() {
+    let mut core = core(open(ServerKind::Periodic, 3, 10, 0));
+    core.sleep(HIGH);
+    assert_eq!(at(&mut core, 0), (Some(HIGH), Some(3)));
+    assert!(core.is_ready(HIGH) && !core.is_ready_to_work(HIGH));
+    assert!(core.is_ready_to_work(LOW));
+    core.wake(HIGH);
+    assert!(core.is_ready_to_work(HIGH));
+}
+
+#[test]
+fn a_budget_that_ends_is_no_turn_of_equals() {
+    let mut core = core(open(ServerKind::Deferrable, 3, 10, 0));
+    assert!(!core.takes_turns(), "it has not decided");
+    assert_eq!(at(&mut core, 0), (Some(HIGH), Some(3)));
+    assert!(!core.takes_turns(), "the other one is below");
+    let equal = VcpuId(2);
+    arrive(&mut core, equal, 2, None, 0);
+    at(&mut core, 0);
+    assert!(core.takes_turns());
+    core.sleep(equal);
+    at(&mut core, 1);
+    assert!(!core.takes_turns());
+}
+
+#[test]
 fn a_deferrable_server_keeps_its_budget_until_the_period_ends() {
     let mut core = core(open(ServerKind::Deferrable, 3, 10, 0));
     core.sleep(HIGH);

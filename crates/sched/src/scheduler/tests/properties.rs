@@ -138,6 +138,8 @@ impl Both {
         for vcpu in &self.model.vcpus {
             let id = VcpuId(vcpu.id);
             assert_eq!(self.core.is_ready(id), vcpu.is_able(), "{id:?}");
+            let works = vcpu.is_able() && vcpu.work;
+            assert_eq!(self.core.is_ready_to_work(id), works, "{id:?}");
             assert_eq!(self.core.is_held_back(id), vcpu.held_back, "{id:?}");
             assert_eq!(self.core.in_gcs(id), vcpu.sections > 0, "{id:?}");
             if !vcpu.away {
