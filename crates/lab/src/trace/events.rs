@@ -10,8 +10,11 @@ use std::ops::Range;
 use zerocopy::{FromZeros, IntoBytes};
 
 /// How many events of a vCPU are taken at one look, the latest: more than a busy Linux records
-/// between two looks, and no more than a guest that floods the area may fill the disk with.
+/// between two looks.
 const MOST: u64 = 4_096;
+/// How many events of a vCPU are taken in a run, the first: no more than a guest that floods the
+/// area may fill disk and memory with. The rest counts as lost.
+const MOST_IN_ALL: u64 = 1 << 20;
 
 /// Follows the events of one VM.
 #[derive(Clone, Debug)]
@@ -23,6 +26,8 @@ pub(super) struct Follower {
     begun: u64,
     /// The first event of each vCPU that was not read.
     next: Vec<u64>,
+    /// How many events of each vCPU may still be taken.
+    room: Vec<u64>,
 }
 
 /// What is new of one vCPU.
@@ -41,7 +46,14 @@ impl Follower {
     /// address.
     pub fn new(pa: u64, size: u64, vcpus: usize) -> Self {
         let (pa, size) = (pa + events::offset(size), size - events::offset(size));
-        Self { pa, size, vcpus: vcpus as u64, begun: 0, next: vec![0; vcpus] }
+        Self {
+            pa,
+            size,
+            vcpus: vcpus as u64,
+            begun: 0,
+            next: vec![0; vcpus],
+            room: vec![MOST_IN_ALL; vcpus],
+        }
     }
 
     /// Reads what is new; nothing while the guest has not begun, or its header makes no sense.
@@ -60,7 +72,7 @@ impl Follower {
         if written < self.next[vcpu] {
             self.next[vcpu] = 0;
         }
-        let kept = header.capacity.min(MOST);
+        let kept = header.capacity.min(MOST).min(self.room[vcpu]);
         let begin = self.next[vcpu].max(written.saturating_sub(kept));
         let mut events = self.read(memory, header, vcpu, begin..written)?;
         // The guest went on meanwhile: what it has reached, or is writing over now, may be torn.
@@ -73,6 +85,7 @@ impl Follower {
         };
         events.drain(..(sound - begin) as usize);
         let lost = sound - self.next[vcpu];
+        self.room[vcpu] -= events.len() as u64;
         self.next[vcpu] = written;
         Ok(News { vcpu, lost, events })
     }
@@ -170,6 +183,21 @@ mod tests {
         assert_eq!(times(&follower.poll(&memory).unwrap())[1], (1, 1, Some(41), 31));
         write(&memory, 1, 72..172);
         assert_eq!(times(&follower.poll(&memory).unwrap())[1], (1, 69, Some(141), 31));
+    }
+
+    #[test]
+    fn a_guest_that_floods_the_area_fills_no_more_than_its_room() {
+        let memory = memory(&header());
+        let mut follower = Follower::new(BASE, SIZE, 4);
+        follower.room[1] = 40;
+        write(&memory, 1, 0..30);
+        follower.poll(&memory).unwrap();
+        write(&memory, 1, 30..60);
+        assert_eq!(times(&follower.poll(&memory).unwrap())[1], (1, 20, Some(50), 10));
+        write(&memory, 1, 60..70);
+        assert_eq!(times(&follower.poll(&memory).unwrap())[1], (1, 10, None, 0));
+        write(&memory, 0, 0..1);
+        assert_eq!(times(&follower.poll(&memory).unwrap())[0], (0, 0, Some(0), 1));
     }
 
     #[test]

@@ -137,7 +137,13 @@ impl Reader<'_> {
 /// Returns the text of an event, without what a terminal would obey.
 pub(super) fn text(event: &Event) -> String {
     let text = String::from_utf8_lossy(event.text());
-    text.chars().map(|c| if c.is_control() { '·' } else { c }).collect()
+    text.chars().map(|c| if c.is_control() || is_invisible(c) { '·' } else { c }).collect()
+}
+
+/// Whether a character has no width, or changes the direction of those behind it.
+fn is_invisible(c: char) -> bool {
+    let ranges = ['\u{200b}'..='\u{200f}', '\u{202a}'..='\u{202e}', '\u{2060}'..='\u{206f}'];
+    ranges.iter().any(|range| range.contains(&c)) || matches!(c, '\u{61c}' | '\u{feff}')
 }
 
 #[cfg(test)]
@@ -204,11 +210,11 @@ mod tests {
             event(499, 1, 1, "back in time"),
             event(u64::MAX, 0, 1, "never"),
             event(600, 7, 1, "of no kind"),
-            event(600, 1, 1, "\u{1b}[2J\n"),
+            event(600, 1, 1, "\u{1b}[2J\n\u{202e}"),
         ];
         let guests = guests(events, vec![], vec![]);
         assert_eq!(turns(&guests), [("sound", 400, 1_000)]);
-        assert_eq!(guests.markers[0].text, "·[2J·");
+        assert_eq!(guests.markers[0].text, "·[2J··");
         assert_eq!(guests.refused, 4);
     }
 }

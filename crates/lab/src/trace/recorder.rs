@@ -51,6 +51,8 @@ pub struct Recorder {
 struct Followed {
     of: Report,
     samples: RingFollower,
+    /// How many samples may still be kept.
+    room: usize,
     events: events::Follower,
 }
 
@@ -81,6 +83,7 @@ impl Report {
         Followed {
             of: self.clone(),
             samples: RingFollower::new(self.pa, self.size),
+            room: MOST_SAMPLES_IN_ALL,
             events: events::Follower::new(self.pa, self.size, self.vcpus.len()),
         }
     }
@@ -149,7 +152,8 @@ impl Followed {
     fn poll(&mut self, memory: &Memory, file: &mut impl Write, latest: &mut Latest) -> Result<()> {
         let (mut samples, lost) = (Vec::new(), self.samples.lost);
         self.samples.poll(memory, &mut samples)?;
-        let left_out = samples.len().saturating_sub(MOST_SAMPLES);
+        let left_out = samples.len().saturating_sub(MOST_SAMPLES.min(self.room));
+        self.room -= samples.len() - left_out;
         let lost = (self.samples.lost - lost).saturating_add(left_out as u64);
         let block = Block::samples(self.of.vm, lost, &samples[left_out..]);
         block.write(file).map_err(unwritten)?;
@@ -163,8 +167,11 @@ impl Followed {
 }
 
 /// How many samples of a guest are kept of one look: a thousand times what a guest reports that
-/// measures, and no more than a guest that floods its report area may fill the disk with.
+/// measures.
 const MOST_SAMPLES: usize = 4_096;
+/// How many are kept of a run, the first: no more than a guest that floods its report area may fill
+/// disk and memory with. The rest counts as lost.
+const MOST_SAMPLES_IN_ALL: usize = 1 << 20;
 
 fn unwritten(error: io::Error) -> miette::Report {
     miette!(help = "is there room?", "cannot write the trace: {error}")

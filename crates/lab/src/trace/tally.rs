@@ -115,7 +115,7 @@ impl Trace {
         })
     }
 
-    /// Returns how many records and guests' events were lost, in words, if any were.
+    /// Returns how many records and guests' events were lost or refused, in words, if any were.
     #[must_use]
     pub fn loss(&self) -> Option<String> {
         let told = |lost: u64, what: &str, key: &str| {
@@ -127,9 +127,17 @@ impl Trace {
             })
         };
         let guests = self.events.iter().map(|of| of.lost).fold(0, u64::saturating_add);
+        let refused = Guests::of(self, &History::of(self)).refused;
+        let refused = (refused > 0).then(|| {
+            format!(
+                "{refused} events of guests are refused: they are of no known kind, or of a time \
+                 that cannot be."
+            )
+        });
         let all = [
             told(self.lost.iter().sum(), "records", "trace"),
             told(guests, "events of guests", "report"),
+            refused,
         ];
         let all: Vec<String> = all.into_iter().flatten().collect();
         (!all.is_empty()).then(|| all.join(" "))

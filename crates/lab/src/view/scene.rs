@@ -128,25 +128,26 @@ pub(super) fn cores(scene: &Scene) -> Vec<Core> {
             scene.latest.into_iter().flat_map(|latest| latest.turns(pcpu)).collect();
         let vcpu = usize::try_from(status.current).ok();
         // The trace is read behind the status area, and may know more.
-        let latest = turns.first().filter(|turn| turn.to.is_none()).map(|turn| turn.vcpu);
-        let vcpu = if turns.is_empty() { vcpu } else { latest };
+        let latest = turns.first().copied().filter(|turn| turn.to.is_none());
+        let vcpu = if turns.is_empty() { vcpu } else { latest.map(|turn| turn.vcpu) };
         if latest.is_some() {
             turns.remove(0);
         }
         Core {
-            now: now(scene, seen, status, vcpu),
+            now: now(scene, seen, status, vcpu, latest.is_some_and(|turn| turn.idles)),
             before: turns.iter().map(|t| turn(scene, seen, t)).collect(),
         }
     };
     seen.pcpus.iter().enumerate().map(core).collect()
 }
 
-/// Returns what is said of a core that this vCPU has, and its VM.
+/// Returns what is said of a core that this vCPU has, working or idling its budget away, and its VM.
 fn now(
     scene: &Scene,
     seen: &Snapshot,
     status: &PcpuStatus,
     vcpu: Option<usize>,
+    idles: bool,
 ) -> (Option<usize>, String) {
     let layout = &scene.observer.layout;
     let Some(vcpu) = vcpu.filter(|&vcpu| vcpu < layout.vcpus.len()) else {
@@ -154,6 +155,7 @@ fn now(
     };
     let label = layout.vcpu_label(vcpu);
     let text = match scene.latest.map(|latest| latest.task(vcpu)) {
+        _ if idles => format!("{label} (idles)"),
         Some(Some(task)) => format!("{label} {task}"),
         Some(None) => label,
         // Without a trace there is the time since when it has the core.

@@ -11,8 +11,8 @@ const TIMER: Timer = Timer::Virtual;
 const LOOP: u64 = 300;
 /// What EL2 may take of a budget, nanoseconds: the vCPU wakes, is stopped, goes on and sleeps.
 const SWITCHES_NS: u64 = 3_000;
-/// What the vCPU may take longer for what it executes than that, nanoseconds, when it is not
-/// stopped: it wakes.
+/// By how much a demand that is not stopped may be met later than its length, nanoseconds: the
+/// vCPU wakes first.
 const LATE_NS: u64 = 3_000;
 
 static RANG: AtomicU64 = AtomicU64::new(0);
@@ -80,6 +80,10 @@ pub fn demand() -> Check<Done> {
     let hz = wait::us(1_000_000);
     let ticks = |ns: u64| ns * hz / 1_000_000_000;
     let [switches, late] = [SWITCHES_NS, LATE_NS].map(ticks);
+    ensure!(
+        budget > 2 * switches && period > budget + 6 * switches,
+        "a budget of {budget} ticks in {period} is too small or too large for this"
+    );
     let mut state = number("seed", 1).max(1);
     let mut random = |most: u64| {
         state ^= state << 13;
@@ -117,7 +121,7 @@ pub fn demand() -> Check<Done> {
                 had.elapsed
             );
         } else if demand > has {
-            cut += 1;
+            cut += u64::from(has > switches);
             least = least.min((executed + switches).saturating_sub(has));
             ensure!(
                 executed + switches >= has && stopped,

@@ -289,7 +289,9 @@ impl Linux {
             declared: u64,
         }
         let rows = (0..TASKS).map(|task| {
-            let ran = self.of(Purpose::Within).into_iter().filter_map(|b| b.ran.get(task));
+            let name = format!("t{}", task + 1);
+            let ran = self.of(Purpose::Within);
+            let ran = ran.into_iter().filter_map(|b| b.ran.iter().find(|ran| ran.task == name));
             let traced = self.of(Purpose::Traced).into_iter().filter_map(|b| b.watched.as_ref());
             Row {
                 task: format!("τ{}", task + 1),
