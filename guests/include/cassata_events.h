@@ -2,9 +2,12 @@
 /* A guest's own events in its report area: crates/abi/src/report/events.rs in C, with what it
  * takes to write them. Each vCPU writes its own ring, with its interrupts masked:
  *
- *     struct cassata_event *event = cassata_events_next(events, vcpu);
+ *     struct cassata_event *event = cassata_events_next(&writers[vcpu]);
  *     ... fill it ...
- *     cassata_events_publish(events, vcpu);
+ *     cassata_events_publish(&writers[vcpu]);
+ *
+ * Nothing is read from the area: programs of the guest may have mapped it, and may write there what
+ * they like.
  */
 #ifndef CASSATA_EVENTS_H
 #define CASSATA_EVENTS_H
@@ -13,6 +16,7 @@
 #include <linux/stddef.h>
 #include <linux/types.h>
 #else
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #endif
@@ -45,6 +49,15 @@ struct cassata_event {
     char text[CASSATA_EVENT_TEXT];
 };
 
+/* What writes one ring, in the guest's own memory. Two vCPUs should share no cache line here either. */
+struct cassata_writer {
+    struct cassata_ring *ring;
+    struct cassata_event *events;
+    uint64_t capacity;          /* not 0 */
+    uint64_t written;
+    uint64_t unused[4];
+};
+
 _Static_assert(sizeof(struct cassata_events) == 64, "header is eight words");
 _Static_assert(offsetof(struct cassata_events, begun) == 16, "begun");
 _Static_assert(offsetof(struct cassata_events, capacity) == 32, "capacity");
@@ -61,51 +74,53 @@ static inline uint64_t cassata_events_offset(uint64_t size)
     return size / 2 / sizeof(struct cassata_events) * sizeof(struct cassata_events);
 }
 
-static inline struct cassata_ring *cassata_events_ring(struct cassata_events *events, uint64_t vcpu)
+/* Initialises the events in a report area of `size` bytes, and the writers of so many rings; false if
+ * it is too small. */
+static inline bool cassata_events_open(struct cassata_writer *writers, uint64_t rings, void *area,
+                                       uint64_t size, uint64_t counter_hz, uint64_t now)
 {
-    return (struct cassata_ring *)(events + 1) + vcpu;
-}
-
-/* Initialises the events in a report area of `size` bytes; NULL if it is too small. */
-static inline struct cassata_events *cassata_events_open(void *area, uint64_t size, uint64_t rings,
-                                                         uint64_t counter_hz, uint64_t now)
-{
-    uint64_t begin = cassata_events_offset(size), capacity, ring;
+    uint64_t begin = cassata_events_offset(size), capacity, number;
     uint64_t heads = sizeof(struct cassata_events) + rings * sizeof(struct cassata_ring);
     struct cassata_events *events = (struct cassata_events *)((char *)area + begin);
+    struct cassata_ring *ring = (struct cassata_ring *)(events + 1);
+    struct cassata_event *event = (struct cassata_event *)(ring + rings);
 
     if (rings == 0 || size - begin < heads)
-        return NULL;
+        return false;
     capacity = (size - begin - heads) / (rings * sizeof(struct cassata_event));
     if (capacity == 0)
-        return NULL;
-    /* A guest that starts again finds what it left: the reader must not take the old for new. */
-    __atomic_store_n(&events->magic, 0, __ATOMIC_SEQ_CST);
+        return false;
+    /* A guest that starts again finds what it left: the reader must not take the old for new. A store
+     * that releases orders only what comes before it, so a fence follows. */
+    __atomic_store_n(&events->magic, 0, __ATOMIC_RELAXED);
+    __atomic_thread_fence(__ATOMIC_RELEASE);
     events->counter_hz = counter_hz;
     events->begun = now;
     events->rings = rings;
     events->capacity = capacity;
-    for (ring = 0; ring < rings; ring++)
-        cassata_events_ring(events, ring)->written = 0;
+    for (number = 0; number < rings; number++) {
+        ring[number].written = 0;
+        writers[number].ring = &ring[number];
+        writers[number].events = &event[number * capacity];
+        writers[number].capacity = capacity;
+        writers[number].written = 0;
+    }
     __atomic_store_n(&events->magic, CASSATA_EVENTS_MAGIC, __ATOMIC_RELEASE);
-    return events;
+    return true;
 }
 
 /* The event to fill next; it is seen when it is published. */
-static inline struct cassata_event *cassata_events_next(struct cassata_events *events, uint64_t vcpu)
+static inline struct cassata_event *cassata_events_next(const struct cassata_writer *writer)
 {
-    struct cassata_ring *rings = cassata_events_ring(events, 0);
-    struct cassata_event *all = (struct cassata_event *)(rings + events->rings);
-    uint64_t written = rings[vcpu].written;
-
-    return &all[vcpu * events->capacity + written % events->capacity];
+    return &writer->events[writer->written % writer->capacity];
 }
 
-static inline void cassata_events_publish(struct cassata_events *events, uint64_t vcpu)
+static inline void cassata_events_publish(struct cassata_writer *writer)
 {
-    struct cassata_ring *ring = cassata_events_ring(events, vcpu);
-
-    __atomic_store_n(&ring->written, ring->written + 1, __ATOMIC_RELEASE);
+    __atomic_store_n(&writer->ring->written, ++writer->written, __ATOMIC_RELEASE);
+    /* The reader refuses an event that may be written over, and knows it by `written`: so what is
+     * written next must not be seen before it. */
+    __atomic_thread_fence(__ATOMIC_RELEASE);
 }
 
 #endif

@@ -8,23 +8,24 @@
 
 bool events_wanted;
 
-static struct cassata_events *events;
+static struct cassata_writer writer;
 
 bool events_open(void)
 {
     uint64_t address, size;
 
-    if (report_area(&address, &size))
-        events = cassata_events_open((void *)address, size, 1, counter_hz(), counter_now());
-    events_wanted = events != NULL;
+    events_wanted = report_area(&address, &size) &&
+                    cassata_events_open(&writer, 1, (void *)address, size, counter_hz(),
+                                        counter_now());
     if (!events_wanted)
-        print("freertos: error: trace=1 needs a report area: `report = \"64K\"` in the description\n");
+        print("freertos: error: trace=1 needs a report area: "
+              "`report = \"64K\"` in the description\n");
     return events_wanted;
 }
 
 void events_switched_in(const void *task, const char *name)
 {
-    struct cassata_event *event = cassata_events_next(events, 0);
+    struct cassata_event *event = cassata_events_next(&writer);
 
     _Static_assert(configMAX_TASK_NAME_LEN <= CASSATA_EVENT_TEXT, "a name fits");
     event->time = counter_now();
@@ -33,5 +34,5 @@ void events_switched_in(const void *task, const char *name)
     event->reserved = 0;
     event->task = (uint32_t)(uintptr_t)task;
     __builtin_memcpy(event->text, name, configMAX_TASK_NAME_LEN);
-    cassata_events_publish(events, 0);
+    cassata_events_publish(&writer);
 }

@@ -36,6 +36,7 @@ void report_open(uint64_t period, uint64_t load_permille)
     /* A restarted guest finds the area as it left it: its reader must not
      * take the old magic for the new content. */
     publish(&header->magic, 0);
+    __atomic_thread_fence(__ATOMIC_RELEASE);
     header->counter_hz = counter_hz();
     header->capacity = (size - sizeof *header) / sizeof *ring;
     header->written = 0;

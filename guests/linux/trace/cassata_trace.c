@@ -7,7 +7,9 @@
 #include <linux/module.h>
 #include <linux/of.h>
 #include <linux/of_address.h>
+#include <linux/rcupdate.h>
 #include <linux/sched.h>
+#include <linux/slab.h>
 #include <linux/string.h>
 #include <linux/trace.h>
 #include <linux/trace_events.h>
@@ -22,9 +24,10 @@ static bool switches;
 module_param(switches, bool, 0444);
 MODULE_PARM_DESC(switches, "record which task each CPU switches to");
 
-/* Both are set before anything is recorded, and stay until nothing is. */
+/* All are set before anything is recorded, and stay until nothing is. */
 static void *area;
-static struct cassata_events *events;
+static struct cassata_writer *writers;
+static unsigned int rings;
 
 /* A text ends with a zero, or has `most` bytes. */
 static void record(u8 kind, pid_t task, const char *text, size_t most)
@@ -37,17 +40,17 @@ static void record(u8 kind, pid_t task, const char *text, size_t most)
     local_irq_save(flags);
     /* vCPU n has affinity 0.0.0.n. */
     vcpu = read_cpuid_mpidr() & 0xff;
-    if (vcpu < events->rings) {
+    if (vcpu < rings) {
         size_t length = strnlen(text, min_t(size_t, most, CASSATA_EVENT_TEXT));
 
-        event = cassata_events_next(events, vcpu);
+        event = cassata_events_next(&writers[vcpu]);
         event->time = __arch_counter_get_cntvct();
         event->kind = kind;
         event->length = length;
         event->reserved = 0;
         event->task = task;
         memcpy(event->text, text, length);
-        cassata_events_publish(events, vcpu);
+        cassata_events_publish(&writers[vcpu]);
     }
     local_irq_restore(flags);
 }
@@ -88,6 +91,12 @@ static void find_switch_point(struct tracepoint *point, void *unused)
         switch_point = point;
 }
 
+static void close_area(void)
+{
+    kfree(writers);
+    memunmap(area);
+}
+
 static int open_area(void)
 {
     struct device_node *node = of_find_compatible_node(NULL, NULL, "cassata,report");
@@ -99,16 +108,21 @@ static int open_area(void)
         pr_err("cassata_trace: no report area here: the VM's description needs `report`\n");
         return -ENODEV;
     }
-    area = memremap(range.start, resource_size(&range), MEMREMAP_WB);
-    if (!area)
+    rings = nr_cpu_ids;
+    writers = kcalloc(rings, sizeof *writers, GFP_KERNEL);
+    if (!writers)
         return -ENOMEM;
-    events = cassata_events_open(area, resource_size(&range), nr_cpu_ids, arch_timer_get_cntfrq(),
-                                 __arch_counter_get_cntvct());
-    if (events)
+    area = memremap(range.start, resource_size(&range), MEMREMAP_WB);
+    if (!area) {
+        kfree(writers);
+        return -ENOMEM;
+    }
+    if (cassata_events_open(writers, rings, area, resource_size(&range), arch_timer_get_cntfrq(),
+                            __arch_counter_get_cntvct()))
         return 0;
     pr_err("cassata_trace: a report area of %llu bytes is too small\n",
            (unsigned long long)resource_size(&range));
-    memunmap(area);
+    close_area();
     return -ENOSPC;
 }
 
@@ -136,21 +150,23 @@ static int __init trace_begin(void)
         return error;
     error = begin_switches();
     if (error)
-        goto unmap;
+        goto close;
     error = register_ftrace_export(&markers);
     if (!error)
         return 0;
     end_switches();
-unmap:
-    memunmap(area);
+close:
+    close_area();
     return error;
 }
 
 static void __exit trace_end(void)
 {
     unregister_ftrace_export(&markers);
+    /* Another CPU may be in marked() still. */
+    synchronize_rcu();
     end_switches();
-    memunmap(area);
+    close_area();
 }
 
 module_init(trace_begin);

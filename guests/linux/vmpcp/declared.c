@@ -10,7 +10,9 @@
 #include "tasks.h"
 #include "tool.h"
 
+#ifndef TASKS
 #define TASKS "/proc/device-tree/tasks"
+#endif
 
 _Noreturn static void wrong(const char *node, const char *what)
 {
@@ -20,7 +22,7 @@ _Noreturn static void wrong(const char *node, const char *what)
     fail(line, 0);
 }
 
-/* Reads a property of a task, `most` bytes at most, and returns how many it has. */
+/* Reads a property of a task, `most` bytes at most, and returns how many it read. */
 static size_t property(const char *node, const char *name, void *to, size_t most)
 {
     char path[512];
@@ -56,6 +58,7 @@ static uint64_t number(const char *node, const char *name)
 
 static void read_segments(const char *node, struct declared *task)
 {
+    /* A byte more than it may have tells that there are too many. */
     unsigned char wcets[8 * MOST_SEGMENTS + 1];
     char holds[MOST_SEGMENTS * (VMPCP_NAME_BYTES + 8)];
     size_t bytes = property(node, "wcet-ns", wcets, sizeof wcets);
@@ -63,15 +66,16 @@ static void read_segments(const char *node, struct declared *task)
     const char *at = holds;
 
     holds[left] = 0;
-    task->segments = bytes / 8;
-    if (task->segments > MOST_SEGMENTS)
+    if (bytes > 8 * MOST_SEGMENTS)
         wrong(node, "it has too many segments");
+    task->segments = bytes / 8;
     for (unsigned place = 0; place < task->segments; place++) {
         struct segment *segment = &task->segment[place];
-        size_t length = strlen(at) + 1;
+        size_t length;
 
         if (at >= holds + left)
             wrong(node, "holds has fewer entries than wcet-ns");
+        length = strlen(at) + 1;
         segment->wcet_ns = big_endian(wcets + 8 * place, 8);
         if (!strncmp(at, "lcs ", 4))
             wrong(node, "it has a local critical section, which this program cannot run");

@@ -47,6 +47,8 @@ void record_open(int device, const struct declared *tasks, unsigned count, uint6
         return;
     if (!area)
         fail("the report area cannot be mapped", -errno);
+    /* The second half belongs to the kernel's events, crates/abi/src/report/events.rs. */
+    bytes = bytes / 2 / 64 * 64;
     if (bytes < tables)
         fail("the report area is too small for the tasks: give the VM a larger `report`", 0);
     header = area;

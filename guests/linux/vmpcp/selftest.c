@@ -135,7 +135,9 @@ static uint64_t told_elsewhere(const struct options *options)
  * VM was that had it in between. `before`: what other VMs were told before that. */
 static void lock_after_death(const struct options *options, int device, int id, uint64_t before)
 {
-    int answer = vmpcp_lock(device, id);
+    /* Another VM may have a mutex at times, so it is waited for. One of this VM is free now, and if it
+     * is not, waiting would be for ever. */
+    int answer = options->intra ? vmpcp_trylock(device, id) : vmpcp_lock(device, id);
 
     if (options->intra)
         expect(answer, -EOWNERDEAD, "a mutex whose holder died");
@@ -470,5 +472,7 @@ void self_test(const struct options *options)
         moved(options);
         switched_off(options);
     }
+    if (!options->intra && !options->memory)
+        puts("cassata: vmpcp test: how often one is told of a death is not checked without --memory");
     printf("cassata: vmpcp test=%s passed\n", options->intra ? options->intra : options->task);
 }

@@ -32,9 +32,10 @@ int vmpcp_close(int device, int id);
  * must, until a signal kills the process.
  *
  * 0 and -EOWNERDEAD: the thread holds it; the second says that the task that held it before, in
- * whichever VM, died with it, so that what it protects may be in disorder. -EDEADLK: the thread holds a mutex already.
- * -EXDEV: it is bound to another CPU than the one of the task. -ESTALE: that CPU was switched off,
- * so the mutex has to be opened again. -EBUSY: another thread uses the same identifier. */
+ * whichever VM, died with it, so that what it protects may be in disorder. -EDEADLK: the thread
+ * holds a mutex already. -EXDEV: it is bound to another CPU than the one of the task. -ESTALE: that
+ * CPU was switched off, so the mutex has to be opened again. -EBUSY: another thread uses the same
+ * identifier. */
 int vmpcp_lock(int device, int id);
 /* Likewise, but -EBUSY where the thread would wait. */
 int vmpcp_trylock(int device, int id);

@@ -3,6 +3,9 @@
 //! A guest that runs the tasks that the description declares for it writes a [`Header`], a
 //! [`Task`] for each, and for each the first of its global critical sections, [`Section`]s. It
 //! writes a section first and then `sections`; what belongs to one task is written by one vCPU.
+//!
+//! The second half of the area belongs to the guest's [events](super::events): a guest that may record
+//! some has room for tasks up to [`offset`](super::events::offset) only.
 
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 

@@ -1,4 +1,5 @@
-//! The report area, in the format of tasks.
+//! The report area, in the format of tasks. It has the whole area: the probe records no events, whose
+//! half the second one is.
 
 use super::declared::Task as Declared;
 use crate::arch::{cpu, mmio::Window, sysreg::read};
