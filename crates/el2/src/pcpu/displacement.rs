@@ -13,9 +13,9 @@ use sched::{Recall, VcpuId, VcpuSet};
 
 impl Pcpu {
     /// Makes vCPUs leave or come back because `current` has the core and is loaded.
-    /// `crowded`: equals of `current` are ready, too.
+    /// `ends`: the turn or the budget of `current` ends.
     #[inline(never)]
-    pub(super) fn migrate(&mut self, current: VcpuId, crowded: bool) {
+    pub(super) fn migrate(&mut self, current: VcpuId, ends: bool) {
         let switch = self.displacement.on_switch(current);
         if !switch.free.is_empty() {
             self.release(switch.free);
@@ -30,7 +30,7 @@ impl Pcpu {
             TAKEN[self.index].store(switch.taken, Ordering::Relaxed);
         }
         if !self.visitors.present().is_empty() {
-            self.make_room(current, crowded);
+            self.make_room(current, ends);
         }
     }
 
@@ -43,8 +43,7 @@ impl Pcpu {
             return;
         }
         let idle = idle_elsewhere(config);
-        let seen =
-            Displaced { ready: self.scheduler.is_ready_to_work(id), idle_core: !idle.is_empty() };
+        let seen = Displaced { ready: self.scheduler.is_ready(id), idle_core: !idle.is_empty() };
         let then = config.when_displaced(seen);
         match then {
             Then::Stay => {}

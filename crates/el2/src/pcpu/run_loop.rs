@@ -34,7 +34,7 @@ impl Pcpu {
             self.need_resched = false;
             let now = timer::now();
             let decision = self.scheduler.decide(now);
-            if self.kernel_wait.may_happen() && self.waits(&decision, now) {
+            if self.kernel_wait.may_happen() && self.waits(decision.run, decision.until, now) {
                 return;
             }
             let Some(id) = decision.run else {
@@ -78,8 +78,7 @@ impl Pcpu {
         if self.visitors.candidates().is_empty() {
             return false;
         }
-        // A budget that ends is no turn of others.
-        self.migrate(id, until.is_some() && self.scheduler.takes_turns());
+        self.migrate(id, until.is_some());
         self.need_resched
     }
 

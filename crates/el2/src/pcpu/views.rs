@@ -14,7 +14,7 @@ use crate::parts::{Gate, Limit};
 use crate::status::trace::Kind;
 use abi::status::Exit;
 use sched::policy::{Mode, Side, View};
-use sched::{Decision, Duration, Instant, VcpuId};
+use sched::{Duration, Instant, VcpuId};
 
 /// How long a vCPU may stay in its kernel when it is a sibling's turn, which would spin
 /// for a lock that the vCPU may hold. It is the shortest quantum.
@@ -51,10 +51,15 @@ impl Pcpu {
         true
     }
 
-    /// Returns true if the loaded vCPU keeps the core, and what was decided has to wait.
+    /// Returns true if the loaded vCPU keeps the core, and `next` has to wait; what was decided
+    /// holds until `end`.
     #[inline(never)]
-    pub(super) fn waits(&mut self, decision: &Decision, now: Instant) -> bool {
-        let next = decision.run;
+    pub(super) fn waits(
+        &mut self,
+        next: Option<VcpuId>,
+        end: Option<Instant>,
+        now: Instant,
+    ) -> bool {
         let limit = next.and_then(|next| self.delay_limit(next));
         let end_after = |ns| now.after(Duration(timer::ns_to_ticks(ns)));
         let stays = |id| {
@@ -74,7 +79,7 @@ impl Pcpu {
                 let spent = self.scheduler.let_finish(delayer, now);
                 self.mask_nothing();
                 // Others may have a budget again before, and then do not wait.
-                self.arm([Some(until), spent, decision.until].into_iter().flatten().min());
+                self.arm([Some(until), spent, end].into_iter().flatten().min());
                 true
             }
         }

@@ -78,9 +78,11 @@ impl Pcpu {
     }
 
     /// Makes a visitor move on that waits for the core, or for which others wait, if there is
-    /// a better core. `crowded`: equals of `current`, which has the core, are ready.
+    /// a better core. `ends`: the turn or the budget of `current`, which has the core, ends.
     #[inline(never)]
-    pub(super) fn make_room(&mut self, current: VcpuId, crowded: bool) {
+    pub(super) fn make_room(&mut self, current: VcpuId, ends: bool) {
+        // A budget that ends is no turn of others.
+        let crowded = ends && self.scheduler.takes_turns();
         for id in self.visitors.present() {
             if id == current
                 && let Some(vcpu) = self.roster.loaded_mut()

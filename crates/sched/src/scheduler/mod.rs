@@ -213,12 +213,18 @@ impl Scheduler {
     /// Returns true if a vCPU is here, may run, and has work: it does not merely idle a budget away.
     #[must_use]
     pub fn is_ready_to_work(&self, id: VcpuId) -> bool {
-        let at = self.find(id).filter(|at| self.ready >> at & 1 == 1);
-        at.is_some_and(|at| self.has_work(at))
+        self.is_ready(id) && (self.special == 0 || !self.idles(id))
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn idles(&self, id: VcpuId) -> bool {
+        self.find(id).is_some_and(|at| !self.has_work(at))
     }
 
     /// Returns true if equals of the vCPU that runs are ready, so that they take turns.
     #[must_use]
+    #[inline(never)]
     pub fn takes_turns(&self) -> bool {
         let peers = self.entries[usize::from(self.running) & POSITION].peers;
         self.running != ABSENT && (self.ready & peers).count_ones() > 1
