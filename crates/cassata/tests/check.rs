@@ -172,6 +172,6 @@ vcpus = [{ pcpu = 0, priority = 9, server = { kind = "deferrable", budget = "3ms
     assert_eq!(run(&["analyze", "a.toml"]).status.code(), Some(0));
     let refused = run(&["analyze", "a.toml", "--find-budgets"]);
     let complaint = String::from_utf8_lossy(&refused.stderr);
-    assert!(refused.status.code() == Some(1), "{complaint}");
+    assert!(refused.status.code() == Some(2), "{complaint}");
     assert!(complaint.contains("no budgets are searched for vCPUs that migrate"), "{complaint}");
 }
