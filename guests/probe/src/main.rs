@@ -19,6 +19,7 @@ mod cpus;
 mod gic;
 mod irq;
 mod platform;
+mod random;
 mod roles;
 mod suite;
 mod tests;

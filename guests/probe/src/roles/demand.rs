@@ -1,14 +1,14 @@
 //! What a vCPU with a budget gets of its core when it asks for another part of it in each period.
 
+use super::supply::LOOP;
 use crate::gic::{self, offset::ISENABLER};
+use crate::random::Random;
 use crate::suite::{Check, Done};
 use crate::timer::{ENABLE, Timer};
 use crate::{ensure, irq, needs_cassata, pass, platform, wait};
 use core::sync::atomic::{AtomicU64, Ordering::SeqCst};
 
 const TIMER: Timer = Timer::Virtual;
-/// Ticks between two looks at the counter that are no gap, as in [`super::supply`].
-const LOOP: u64 = 300;
 /// What EL2 may take of a budget, nanoseconds: the vCPU wakes, is stopped, goes on and sleeps.
 const SWITCHES_NS: u64 = 3_000;
 /// By how much a demand that is not stopped may be met later than its length, nanoseconds: the
@@ -84,13 +84,7 @@ pub fn demand() -> Check<Done> {
         budget > 2 * switches && period > budget + 6 * switches,
         "a budget of {budget} ticks in {period} is too small or too large for this"
     );
-    let mut state = number("seed", 1).max(1);
-    let mut random = |most: u64| {
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        state % (most + 1)
-    };
+    let mut random = Random::seeded(number("seed", 1).max(1));
     gic::set(ISENABLER, TIMER.intid());
     irq::hook(ring);
     let first = release() + period;
@@ -99,8 +93,8 @@ pub fn demand() -> Check<Done> {
         let begin = first + number * period;
         // A budget that is kept is to end within the period.
         let latest = if idles { budget } else { period - budget - 3 * switches };
-        let phase = switches + random(latest);
-        let demand = random(2 * budget - switches);
+        let phase = switches + random.up_to(latest);
+        let demand = random.up_to(2 * budget - switches);
         let has = if idles { budget.saturating_sub(phase) } else { budget };
         let rang = RANG.load(SeqCst);
         TIMER.set_compare(begin + phase);

@@ -7,7 +7,7 @@ use crate::{ensure, needs_cassata, pass, platform, wait};
 
 /// Ticks between two looks at the counter that are no gap: what EL2 does while the vCPU keeps
 /// its core is shorter, and the wait for a budget longer.
-const LOOP: u64 = 300;
+pub const LOOP: u64 = 300;
 /// What EL2 may take of a budget, nanoseconds: it gives the core and takes it away.
 const SWITCHES_NS: u64 = 1_500;
 /// By how much a period may seem longer or shorter, nanoseconds.

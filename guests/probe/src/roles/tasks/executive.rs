@@ -5,6 +5,7 @@ use super::priorities::{MAX, Priorities};
 use super::work::{self, ticks, work};
 use super::{Shared, TIMER};
 use crate::arch::cpu;
+use crate::random::Random;
 use crate::roles::mutex::Claim;
 use crate::suite::Check;
 use crate::timer::ENABLE;
@@ -21,8 +22,7 @@ pub struct Executive {
     tasks: ArrayVec<Running, MAX>,
     /// When the next job is released, ticks.
     next_release: u64,
-    /// What chance goes on with.
-    chance: u64,
+    random: Random,
     late: u64,
     jobs: u64,
 }
@@ -64,7 +64,7 @@ impl Executive {
             priorities: Priorities::new(),
             tasks: ArrayVec::new(),
             next_release: u64::MAX,
-            chance: 0x9e37_79b9_7f4a_7c15 ^ shared.begin ^ index as u64,
+            random: Random::seeded(0x9e37_79b9_7f4a_7c15 ^ shared.begin ^ index as u64),
             late: 0,
             jobs: 0,
         };
@@ -209,7 +209,7 @@ impl Executive {
             }
         }
         let (segment, is_last) = self.segment_of(rank);
-        let percent = self.shared.least + self.random(100 - self.shared.least);
+        let percent = self.shared.least + self.random.up_to(100 - self.shared.least);
         self.tasks[rank].left = Some(self.shared.work.rounds(segment.wcet, is_last, percent));
         Ok(())
     }
@@ -259,23 +259,12 @@ impl Executive {
     /// Sets when the next job of a task is released, whose period begins at `arrival_ns`.
     fn expect(&mut self, rank: usize) {
         let number = self.tasks[rank].number;
-        let late = self.random(ticks(self.shared.tasks[number].jitter));
+        let late = self.random.up_to(ticks(self.shared.tasks[number].jitter));
         let task = &mut self.tasks[rank];
         task.arrival = ticks(task.arrival_ns);
         let ends = task.arrival >= self.shared.end;
         task.release = if ends { u64::MAX } else { task.arrival + late };
         self.next_release = self.next_release.min(task.release);
         self.shared.record.arrives(number as u64, if ends { 0 } else { task.arrival });
-    }
-
-    /// Returns a number from 0 to `most`, by xorshift (Marsaglia 2003).
-    fn random(&mut self, most: u64) -> u64 {
-        if most == 0 {
-            return 0;
-        }
-        self.chance ^= self.chance << 13;
-        self.chance ^= self.chance >> 7;
-        self.chance ^= self.chance << 17;
-        self.chance % (most + 1)
     }
 }

@@ -1,0 +1,22 @@
+//! Numbers by chance, the same in every run.
+
+/// A generator, by xorshift (Marsaglia 2003).
+pub struct Random(u64);
+
+impl Random {
+    /// Begins with `seed`, which is not 0: else all numbers are.
+    pub const fn seeded(seed: u64) -> Self {
+        Self(seed)
+    }
+
+    /// Returns a number from 0 to `most`.
+    pub fn up_to(&mut self, most: u64) -> u64 {
+        if most == 0 {
+            return 0;
+        }
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0 % (most + 1)
+    }
+}
