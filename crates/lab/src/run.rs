@@ -8,7 +8,7 @@ use crate::qemu::Qemu;
 use crate::quantity::bytes;
 use crate::results::{Check, Goal};
 use crate::session::Run;
-use crate::trace::{History, Trace};
+use crate::trace::{Guests, History, Trace};
 use abi::status::vm_state;
 use maud::{PreEscaped, html};
 use miette::Result;
@@ -39,14 +39,16 @@ pub fn answer(run: &Run, name: &str) -> Answer {
 /// When there is none.
 pub fn show_trace(answer: &mut Answer, directory: &Path, name: &str) -> Result<()> {
     let trace = Trace::read(directory)?;
-    let drawing = trace.beginning_svg(&History::of(&trace), name);
+    let history = History::of(&trace);
+    let guests = Guests::of(&trace, &history);
+    let drawing = trace.beginning_svg(&history, name);
     let more = format!("All of it: cassata trace {name}, then https://ui.perfetto.dev.");
     answer.section("Trace", html! { figure { (PreEscaped(&drawing)) } p { (more) } });
-    trace.data().iter().for_each(|data| answer.data(data));
-    if let Some(lost) = trace.loss() {
+    trace.data(&guests).iter().for_each(|data| answer.data(data));
+    if let Some(lost) = trace.loss(&guests) {
         answer.section("Lost records", html! { p { (lost) } });
     }
-    answer.outcome.figure("trace", trace.json());
+    answer.outcome.figure("trace", trace.json(&guests));
     answer.file("trace.svg", drawing);
     Ok(())
 }

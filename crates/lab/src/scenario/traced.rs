@@ -6,7 +6,7 @@ use super::staged::description;
 use crate::figures;
 use crate::session::{Moment, Run};
 use crate::suite::{Bench, Scenario};
-use crate::trace::{History, Tally, Trace};
+use crate::trace::{Guests, History, Tally, Trace};
 use abi::status::VcpuStatus;
 use miette::Result;
 
@@ -26,8 +26,8 @@ fn run(bench: &Bench) -> Result<()> {
     let run = bench.session(&bundle, LIMIT)?.run(has_ended)?;
     let trace = Trace::read(&bench.directory)?;
     let mut outcome = figures::outcome(NAME, &run);
-    outcome.figure("trace", trace.json());
     let history = History::of(&trace);
+    outcome.figure("trace", trace.json(&Guests::of(&trace, &history)));
     let drawing = trace.beginning_svg(&history, NAME);
     crate::results::write_file(&bench.directory.join("trace.svg"), drawing.as_bytes())?;
     let export = bench.directory.join("trace.perfetto-trace");

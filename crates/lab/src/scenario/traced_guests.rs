@@ -37,13 +37,10 @@ fn run(bench: &Bench) -> Result<()> {
     let history = History::of(&trace);
     let guests = Guests::of(&trace, &history);
     let mut outcome = figures::outcome(NAME, &run);
-    outcome.figure("trace", trace.json());
+    outcome.figure("trace", trace.json(&guests));
     let export = bench.directory.join("trace.perfetto-trace");
     crate::results::write_file(&export, &trace.perfetto(&history))?;
-    let mut objections: Vec<String> = trace.loss().into_iter().collect();
-    if guests.refused > 0 {
-        objections.push(format!("{} events were refused", guests.refused));
-    }
+    let mut objections: Vec<String> = trace.loss(&guests).into_iter().collect();
     objections.extend(activations(&run, &trace, &guests));
     objections.extend(markers(&trace, &guests));
     let counted = switches(&guests);
@@ -169,7 +166,7 @@ fn outside(trace: &Trace, history: &History, guests: &Guests) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::trace::{Marker, Subject, Turn, Vcpu};
+    use crate::trace::{Marker, Subject, Turn, vcpu};
 
     #[test]
     fn each_demand_on_counts_can_fail() {
@@ -183,18 +180,7 @@ mod tests {
     fn an_event_without_a_core_is_found() {
         let turn = |from, to| Turn { pcpu: 0, vcpu: 0, idles: false, from, to };
         let history = History { turns: vec![turn(10, 20), turn(30, 40)], ..History::default() };
-        let vcpu = Vcpu {
-            vm: 0,
-            index: 0,
-            pcpu: 0,
-            priority: 1,
-            budget_ns: 0,
-            period_ns: 0,
-            overrun_ns: 0,
-            offset_ns: 0,
-            idles: false,
-        };
-        let subject = Subject { vcpus: vec![vcpu], ..Subject::default() };
+        let subject = Subject { vcpus: vec![vcpu(0, 0)], ..Subject::default() };
         let trace = Trace { subject, ..Trace::default() };
         for (at, runs) in [(9, false), (10, true), (20, true), (25, false), (40, true), (41, false)]
         {

@@ -31,5 +31,7 @@ pub use guests::{Guests, Marker, TaskTurn};
 pub use history::{Flow, History, Hold, Mark, Phase, State, Turn};
 pub use latest::{Latest, LatestTurn};
 pub use recorder::{Recorder, Sources};
+#[cfg(test)]
+pub(crate) use subject::tests::vcpu;
 pub use subject::{Subject, Vcpu};
 pub use tally::{GuestTally, Tally};

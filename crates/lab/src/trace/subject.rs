@@ -116,7 +116,7 @@ pub(super) mod tests {
     use super::*;
 
     /// A vCPU without a budget, on pCPU 0.
-    pub(in crate::trace) fn vcpu(vm: usize, index: usize) -> Vcpu {
+    pub(crate) fn vcpu(vm: usize, index: usize) -> Vcpu {
         Vcpu {
             vm,
             index,

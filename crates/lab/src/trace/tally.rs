@@ -2,7 +2,6 @@
 
 use super::file::{Events, Trace};
 use super::guests::Guests;
-use super::history::History;
 use crate::dataset::{Dataset, Unit};
 use abi::status::EXIT_CAUSES;
 use abi::trace::{Claim, Kind, Outcome};
@@ -52,9 +51,9 @@ pub struct GuestTally {
 }
 
 impl Trace {
-    /// Returns what was recorded of each vCPU.
+    /// Returns what was recorded of each vCPU; `guests` is what that says of guests' own events.
     #[must_use]
-    pub fn data(&self) -> Vec<Dataset> {
+    pub fn data(&self, guests: &Guests) -> Vec<Dataset> {
         let all = Tally::of(self);
         let rows = || all.iter().enumerate();
         let name = |(id, _): &(usize, &Tally)| self.subject.label(*id);
@@ -72,7 +71,7 @@ impl Trace {
             .name("injected", |(_, of)| of.injected)
             .name("exits", |(_, of)| of.exits.iter().sum::<u64>())
             .done();
-        let tallies = self.guest_tallies(&Guests::of(self, &History::of(self)));
+        let tallies = self.guest_tallies(guests);
         if tallies.is_empty() {
             return vec![turns];
         }
@@ -100,11 +99,10 @@ impl Trace {
 
     /// Returns what was recorded, for a program.
     #[must_use]
-    pub fn json(&self) -> Value {
+    pub fn json(&self, guests: &Guests) -> Value {
         let all = Tally::of(self);
         let named = all.iter().enumerate().map(|(id, of)| (self.subject.label(id), json!(of)));
-        let guests = Guests::of(self, &History::of(self));
-        let tallies = self.guest_tallies(&guests);
+        let tallies = self.guest_tallies(guests);
         let own = tallies.iter().map(|of| (self.subject.label(of.vcpu), json!(of)));
         json!({
             "records": self.records.iter().map(Vec::len).collect::<Vec<_>>(),
@@ -117,7 +115,7 @@ impl Trace {
 
     /// Returns how many records and guests' events were lost or refused, in words, if any were.
     #[must_use]
-    pub fn loss(&self) -> Option<String> {
+    pub fn loss(&self, guests: &Guests) -> Option<String> {
         let told = |lost: u64, what: &str, key: &str| {
             (lost > 0).then(|| {
                 format!(
@@ -126,8 +124,8 @@ impl Trace {
                 )
             })
         };
-        let guests = self.events.iter().map(|of| of.lost).fold(0, u64::saturating_add);
-        let refused = Guests::of(self, &History::of(self)).refused;
+        let events = self.events.iter().map(|of| of.lost).fold(0, u64::saturating_add);
+        let refused = guests.refused;
         let refused = (refused > 0).then(|| {
             format!(
                 "{refused} events of guests are refused: they are of no known kind, or of a time \
@@ -136,7 +134,7 @@ impl Trace {
         });
         let all = [
             told(self.lost.iter().sum(), "records", "trace"),
-            told(guests, "events of guests", "report"),
+            told(events, "events of guests", "report"),
             refused,
         ];
         let all: Vec<String> = all.into_iter().flatten().collect();

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::promises::SeenResponse;
-use crate::trace::{Subject, Turn, Vcpu};
+use crate::trace::{Subject, Turn, vcpu};
 
 fn seen(scheme: Scheme, mean_ms: u64) -> Seen {
     let task = |number: usize| SeenResponse {
@@ -108,18 +108,7 @@ fn a_boot_is_kept_in_a_file_by_the_name_of_its_scheme() {
 #[test]
 fn what_a_vcpu_had_is_counted_in_each_hyperperiod() {
     const LENGTH: u64 = HYPERPERIOD.as_nanos() as u64;
-    let vcpu = |vm| Vcpu {
-        vm,
-        index: 0,
-        pcpu: 0,
-        priority: 1,
-        budget_ns: 0,
-        period_ns: 0,
-        overrun_ns: 0,
-        offset_ns: 0,
-        idles: false,
-    };
-    let subject = Subject { vcpus: vec![vcpu(0), vcpu(1)], ..Subject::default() };
+    let subject = Subject { vcpus: vec![vcpu(0, 0), vcpu(1, 0)], ..Subject::default() };
     let turn = |vcpu, from, to| Turn { pcpu: 0, vcpu, idles: false, from, to };
     let turns = [turn(0, 90, 110), turn(1, 110, 150), turn(0, LENGTH + 95, LENGTH + 107)];
     let had = had(&subject, &turns, &[100, LENGTH + 100]);
