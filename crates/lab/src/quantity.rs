@@ -22,6 +22,12 @@ pub fn duration(time: Duration) -> String {
     format!("{value:.digits$} {unit}")
 }
 
+/// Nanoseconds; the most that there are if there are more.
+#[must_use]
+pub fn ns(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
+}
+
 /// A positive number of seconds, fractions allowed, as an option's value.
 ///
 /// # Errors

@@ -3,28 +3,29 @@
 use super::say;
 use crate::cli::Trace as Arguments;
 use crate::place;
+use lab::quantity::ns;
 use lab::results::write_file;
-use lab::trace::{History, Trace};
+use lab::trace::{Guests, History, Trace};
 use miette::Result;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 /// Writes a run's trace for Perfetto and as a drawing, and says what is in it.
 pub fn trace(arguments: &Arguments) -> Result<u8> {
     let directory = directory(&arguments.run, &place::results());
     let trace = Trace::read(&directory)?;
     let history = History::of(&trace);
+    let guests = Guests::of(&trace, &history);
     let export = directory.join("trace.perfetto-trace");
     write_file(&export, &trace.perfetto(&history))?;
     let name = directory.file_name().unwrap_or_default().to_string_lossy();
     let drawing = directory.join("trace.svg");
     write_file(&drawing, draw(arguments, &trace, &history, &name).as_bytes())?;
     if arguments.json {
-        say(&format!("{:#}", trace.json()));
+        say(&format!("{:#}", trace.json(&guests)));
         return Ok(0);
     }
-    trace.data().iter().for_each(|data| say(&data.table().to_string()));
-    if let Some(lost) = trace.loss() {
+    trace.data(&guests).iter().for_each(|data| say(&data.table().to_string()));
+    if let Some(lost) = trace.loss(&guests) {
         say(&lost);
     }
     say(&format!("{}\n{}", export.display(), drawing.display()));
@@ -36,7 +37,6 @@ fn draw(arguments: &Arguments, trace: &Trace, history: &History, name: &str) -> 
     if arguments.from.is_none() && arguments.length.is_none() {
         return trace.beginning_svg(history, name);
     }
-    let ns = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
     let from = arguments.from.map_or_else(|| history.begin(), ns);
     let to = arguments.length.map_or(history.end, |length| from.saturating_add(ns(length)));
     trace.svg(history, name, from, to)

@@ -3,7 +3,7 @@
 use crate::answer::Answer;
 use crate::dataset::{Dataset, Unit};
 use crate::promises::{SeenBudget, SeenResponse, objections};
-use crate::quantity::real;
+use crate::quantity::{ns, real};
 use crate::results::{Check, Goal, Outcome};
 use crate::session::Run;
 use std::time::Duration;
@@ -62,10 +62,6 @@ pub fn check(outcome: &mut Outcome, run: &Run) -> Vec<String> {
 
 fn us(time: Duration) -> f64 {
     time.as_secs_f64() * 1e6
-}
-
-fn ns(time: Duration) -> u64 {
-    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }
 
 fn share(part: Duration, whole: Duration) -> Option<f64> {

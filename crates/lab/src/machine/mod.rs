@@ -9,6 +9,7 @@ mod time;
 
 use crate::console::{ConsoleConfig, Consoles};
 use crate::qemu::Qemu;
+use crate::quantity::ns;
 use child::Child;
 pub use config::MachineConfig;
 use config::RAM_PA;
@@ -179,7 +180,7 @@ impl Machine {
     /// # Errors
     /// When the system refuses.
     pub fn run_to(&mut self, until: Duration) -> Result<()> {
-        self.order(Order::RunTo(u64::try_from(until.as_nanos()).unwrap_or(u64::MAX)))
+        self.order(Order::RunTo(ns(until)))
     }
 
     /// Returns what each core of a machine in virtual time that has been killed was doing: the

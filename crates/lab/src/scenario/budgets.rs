@@ -7,6 +7,7 @@ use super::LIMIT;
 use super::expect::Expect::{self, Endures, Passes};
 use super::staged::{Staged, description};
 use crate::figures;
+use crate::quantity::ns;
 use crate::session::Moment;
 use crate::suite::{Bench, Scenario};
 use std::ops::RangeInclusive;
@@ -238,7 +239,7 @@ fn look(now: &Moment) -> Option<Vec<Look>> {
     let vms = &now.observer.layout.vms;
     let look = |vcpu: usize| {
         let vcpu = &snapshot.vcpus[vcpu];
-        let ran_ns = u64::try_from(snapshot.time(vcpu.run).as_nanos()).unwrap_or(u64::MAX);
+        let ran_ns = ns(snapshot.time(vcpu.run));
         let (throttled, replenished) = (vcpu.throttled, vcpu.replenished);
         Look { ran_ns, interrupts: vcpu.injected, throttled, replenished }
     };

@@ -6,7 +6,7 @@ use crate::answer::Answer;
 use crate::bench::campaign::room;
 use crate::figures::promises;
 use crate::promises::SeenResponse;
-use crate::quantity::real;
+use crate::quantity::{ns, real};
 use crate::results::{Check, Goal, Outcome};
 use crate::session::{End, Run};
 use crate::suite::Bench;
@@ -167,9 +167,4 @@ pub fn judge(answer: &mut Answer, seen: &Seen, place: &str, jobs: u64) {
     for what in &seen.broken {
         answer.remark(&format!("{} {place}: {what}", seen.scheme.name()));
     }
-}
-
-/// Returns a time in ns.
-pub fn ns(time: Duration) -> u64 {
-    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }

@@ -7,7 +7,7 @@
 //! comes again. Both are run.
 
 use super::claims::{ms, near_the_paper};
-use super::hypervisor::{Seen, boot, by_name, drawing, judge, ns, traced};
+use super::hypervisor::{Seen, boot, by_name, drawing, judge, traced};
 use super::orders::{HYPERPERIOD, Order, TASKS, beginnings, counted, task};
 use super::{change_of_the_mean, mean_change};
 use crate::answer::Answer;
@@ -18,7 +18,7 @@ use crate::bench::{ProgressView, Tell};
 use crate::dataset::{Dataset, Unit};
 use crate::guests::RanTask;
 use crate::progress::Progress;
-use crate::quantity::real;
+use crate::quantity::{ns, real};
 use crate::results::{Check, Goal};
 use crate::session::{End, Run};
 use crate::suite::{Bench, side_by_side};

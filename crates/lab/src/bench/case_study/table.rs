@@ -1,10 +1,11 @@
 //! Response times in the simulator, with the probe, with Linux, and in the paper.
 
 use super::claims::ms;
-use super::hypervisor::{Seen, ns};
+use super::hypervisor::Seen;
 use super::{CaseStudy, change_of_the_mean, mean_change};
 use crate::dataset::{Dataset, Unit};
 use crate::promises::SeenResponse;
+use crate::quantity::ns;
 use sim::case_study::Scheme;
 
 /// What the paper says of the mean change under a scheme, %.

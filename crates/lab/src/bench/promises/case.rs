@@ -7,6 +7,7 @@ use crate::bench::{ProgressView, Tell};
 use crate::figures::promises;
 use crate::guests::Images;
 use crate::promises::SeenResponse;
+use crate::quantity::ns;
 use crate::results::{Outcome, write_file};
 use crate::session::{End, Run};
 use crate::suite::Bench;
@@ -88,7 +89,6 @@ impl Case {
         let mut broken = promises::check(&mut Outcome::new("x"), &run);
         let responses = run.promises.responses(&run.observer);
         broken.extend(self.strange(&run, &responses));
-        let ns = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
         let task = |seen: SeenResponse| SeenTask {
             name: seen.task,
             jobs: seen.jobs,
