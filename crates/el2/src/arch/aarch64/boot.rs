@@ -51,8 +51,8 @@ macro_rules! boot {
 }
 pub(crate) use boot;
 
-/// Bytes of one core's stack; `link.ld` reserves as much for every core, and
-/// checks that it agrees.
+/// From one core's stack to the next, in bytes, with the page below each that is not mapped;
+/// `link.ld` reserves as much for every core, and checks that it agrees.
 pub const STACK_SIZE: usize = 0x4000;
 
 unsafe extern "C" {
