@@ -49,9 +49,11 @@ pub extern "C-unwind" fn start(index: usize) -> ! {
 fn prepare(system: &'static System) {
     let boot = timer::now();
     verify::tables(system).unwrap_or_else(|what| refuse(what));
-    // SAFETY: the tables' checksum matches, so this is the map the host built.
+    verify::own_reach(system).unwrap_or_else(|what| refuse(what));
+    // SAFETY: the map is an identity of what is EL2's, as its code and data expect it.
     unsafe { cpu::enable_mmu(system.board.stage1_pa) };
     verify::payload(system).unwrap_or_else(|what| refuse(what));
+    verify::reach_of_vms(system).unwrap_or_else(|what| refuse(what));
     verify::policies(system).unwrap_or_else(|what| refuse(what));
     timer::calibrate();
     status::prepare(system, timer::frequency_hz(), boot.0);

@@ -23,6 +23,29 @@ pub fn tables(system: &System) -> Result<(), &'static str> {
     Ok(())
 }
 
+/// Checks what EL2 can reach by its page table, before it uses it.
+///
+/// # Errors
+/// Says in words what is wrong.
+pub fn own_reach(system: &System) -> Result<(), &'static str> {
+    system.check_stage1(word).map_err(Invalid::message)
+}
+
+/// Checks what the VMs can reach by theirs.
+///
+/// # Errors
+/// Says in words what is wrong.
+pub fn reach_of_vms(system: &System) -> Result<(), &'static str> {
+    system.check_stage2(word).map_err(Invalid::message)
+}
+
+/// Reads a word of a page table.
+fn word(pa: u64) -> u64 {
+    // SAFETY: the checks ask for words of pages in the bundle only, of which `System::validate`
+    // has shown that it lies in RAM; no core writes it.
+    unsafe { memory::at::<u64>(pa).read() }
+}
+
 /// Checks that all that lies behind the tables is what the host wrote.
 ///
 /// # Errors
