@@ -34,6 +34,7 @@ pub extern "C-unwind" fn start(index: usize) -> ! {
         // SAFETY: the boot core has verified the tables, this one among them.
         unsafe { cpu::enable_mmu(system.board.stage1_pa) };
     }
+    verify::core().unwrap_or_else(|what| refuse(what));
     cpu::configure();
     match pcpu::returning(index) {
         Some(core) => {

@@ -1,7 +1,7 @@
 //! The system that the host packed is believed only when it is whole, and this machine
 //! can do what it needs.
 
-use crate::arch::{boot, cpu, memory};
+use crate::arch::{boot, cpu, gic, memory};
 use abi::system::{HYPERVISOR_SIZE, Invalid, PAGE_SIZE, System};
 use sched::policy::MigrationPolicy;
 use zerocopy::IntoBytes;
@@ -52,6 +52,17 @@ pub fn policies(system: &System) -> Result<(), &'static str> {
         if kind.policy().needs().views && !cpu::has_xnx() {
             return Err("a VM's migration policy needs FEAT_XNX, which this core has not");
         }
+    }
+    Ok(())
+}
+
+/// Checks, on each core that begins, that the core can be shared.
+///
+/// # Errors
+/// Says in words what is wrong.
+pub fn core() -> Result<(), &'static str> {
+    if !gic::claim() {
+        return Err("a guest could switch this core's interrupt interface off");
     }
     Ok(())
 }

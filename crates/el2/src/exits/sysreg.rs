@@ -27,6 +27,7 @@ const ICC_SGI1R: Name = (3, 0, 12, 11, 5);
 const ICC_ASGI1R: Name = (3, 0, 12, 11, 6);
 const ICC_SGI0R: Name = (3, 0, 12, 11, 7);
 const ICC_DIR: Name = (3, 0, 12, 11, 1);
+const ICC_SRE: Name = (3, 0, 12, 12, 5);
 const ACTLR_EL1: Name = (3, 0, 1, 0, 1);
 const MDSCR_EL1: Name = (2, 0, 0, 2, 2);
 const OSLSR_EL1: Name = (2, 0, 1, 1, 4);
@@ -63,6 +64,8 @@ fn read(core: &Pcpu, name: Name) -> Option<u64> {
         (3, 3, 14, 2, op2) => core.loaded()?.read_physical_timer(op2, timer::now()),
         (3, 0, 0, crm @ 1..=7, op2) => Some(identification(crm, op2)),
         MDSCR_EL1 => Some(context::guest_mdscr()),
+        // SRE, DFB, DIB: the interface is one of system registers, and stays so.
+        ICC_SRE => Some(0x7),
         // The OS lock is implemented (OSLM) and unlocked.
         OSLSR_EL1 => Some(1 << 3),
         _ => is_silent(name).then_some(0),
@@ -84,6 +87,7 @@ fn write(core: &mut Pcpu, name: Name, value: u64) -> Option<u64> {
         // Cache maintenance by set and way cannot be made to work across cores
         // and is not needed: guest memory is clean when a guest starts.
         (1, 0, 7, 6 | 10 | 14, 2) => {}
+        ICC_SRE => {}
         _ => return is_silent(name).then_some(0),
     }
     Some(0)

@@ -58,6 +58,8 @@ pub struct Machine {
     memory: Vec<(Range<u64>, Vec<u128>)>,
     /// Switched off as a whole.
     pub off: bool,
+    /// Bits of a register that are one on every core, whatever is written.
+    pub fixed: Vec<(Register, u64)>,
 }
 
 /// Why a core pauses.
@@ -122,8 +124,9 @@ pub fn install(board: Board) {
     let mut cores: Vec<_> = (0..MAX_PCPUS).map(|_| core()).collect();
     cores[0].on = true;
     let distributor = Distributor::default();
-    let (memory, off) = (Vec::new(), false);
-    MACHINE.set(Some(Machine { now: 1, current: 0, cores, distributor, board, memory, off }));
+    let (memory, off, fixed) = (Vec::new(), false, Vec::new());
+    let machine = Machine { now: 1, current: 0, cores, distributor, board, memory, off, fixed };
+    MACHINE.set(Some(machine));
 }
 
 impl Machine {

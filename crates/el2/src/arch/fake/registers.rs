@@ -204,6 +204,10 @@ pub unsafe fn write(register: Register, value: u64) {
         EOIR1 => machine.drop_priority(value as u32),
         DIR => machine.deactivate(value as u32),
         SGI1R => machine.send_sgi(value),
-        _ => machine.core_mut().registers[register.0] = value,
+        _ => {
+            let fixed = machine.fixed.iter().filter(|(fixed, _)| *fixed == register);
+            let ones = fixed.fold(0, |ones, (_, more)| ones | more);
+            machine.core_mut().registers[register.0] = value | ones;
+        }
     });
 }

@@ -140,6 +140,8 @@ impl Guest<'_> {
             let found = self.get(register);
             assert_eq!(found, expected, "vCPU {}: another guest's registers", self.id);
         }
+        let sre = self.get(register!("icc_sre_el1"));
+        assert_eq!(sre, 0x7, "a guest took the core's interrupt interface away");
         let own = self.general as *const _ as u64;
         assert_eq!(self.get(register!("tpidr_el2")), own, "the vectors would save elsewhere");
     }
@@ -310,7 +312,7 @@ impl Guest<'_> {
             36 if self.get(register!("hcr_el2")) & hcr::TWE != 0 => {
                 return Some(self.trap(ec::WFX, 1));
             }
-            37 => return Some(self.read_system_register()),
+            37 => return self.system_register(),
             38..40 => return self.rarely(),
             _ => {}
         }
@@ -483,8 +485,25 @@ impl Guest<'_> {
         self.trap(ec::SYSREG, name | 1 << 5)
     }
 
-    /// An identification register, or any.
-    fn read_system_register(&mut self) -> Vector {
+    /// A register that concerns other guests of the core, or tells of the core.
+    fn system_register(&mut self) -> Option<Vector> {
+        match chance(4) {
+            0 => self.clear_sre(),
+            _ => Some(self.read_identification()),
+        }
+    }
+
+    /// Writes ICC_SRE_EL1, which traps unless ICC_SRE_EL2.Enable is set.
+    fn clear_sre(&mut self) -> Option<Vector> {
+        const ENABLE: u64 = 1 << 3;
+        if self.get(register!("icc_sre_el2")) & ENABLE == 0 {
+            return Some(self.write_system_register((3, 0, 12, 12, 5), 0));
+        }
+        self.set(register!("icc_sre_el1"), 0);
+        None
+    }
+
+    fn read_identification(&mut self) -> Vector {
         let (crm, op2) = (u64::from(chance(8)), u64::from(chance(8)));
         self.trap(ec::SYSREG, 3 << 20 | op2 << 17 | crm << 1 | 1 << 5 | 1)
     }
