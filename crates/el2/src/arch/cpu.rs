@@ -1,7 +1,9 @@
 //! The core itself: its MMU, its controls, waiting.
 
 use super::machine::instructions;
-pub use super::machine::instructions::{forget_instructions, wait_for_interrupt};
+pub use super::machine::instructions::{
+    clear_deferred_error, forget_instructions, wait_for_interrupt,
+};
 use super::sysreg::{CNTHCTL_COUNTER_ONLY, MDCR_TRAP_ALL, cptr, hcr, read_sysreg, write_sysreg};
 use abi::system::stage1;
 
@@ -56,8 +58,62 @@ pub fn configure() {
                 | physical_address_size() << 16
         );
     }
+    trap_newer_features();
     // What an earlier owner of these VMIDs may have left.
     instructions::forget_guest_translations();
+}
+
+/// Sets the controls that only newer cores have, where what stands there is the firmware's
+/// otherwise: no guest reaches a register that EL2 does not switch. Features that are younger
+/// than such a control are let through by a one in it, so zero traps them.
+fn trap_newer_features() {
+    /// MPAM2_EL2: EL1's accesses to MPAM1_EL1 and MPAM0_EL1 trap (DDI 0598, section 7.2.6).
+    const MPAM_TRAPPED: u64 = 1 << 48 | 1 << 49;
+    /// MPAMIDR_EL1.HAS_HCR.
+    const HAS_HCR: u64 = 1 << 17;
+    let (mmfr0, mmfr1) = (read_sysreg!("id_aa64mmfr0_el1"), read_sysreg!("id_aa64mmfr1_el1"));
+    let (pfr0, pfr1) = (read_sysreg!("id_aa64pfr0_el1"), read_sysreg!("id_aa64pfr1_el1"));
+    let fine_grained = field(mmfr0, 14);
+    // SAFETY: these control what guests may do, and are written only where they exist.
+    unsafe {
+        // HCX.
+        if field(mmfr1, 10) > 0 {
+            write_sysreg!("s3_4_c1_c2_2", 0); // HCRX_EL2
+        }
+        // FGT.
+        if fine_grained > 0 {
+            write_sysreg!("s3_4_c1_c1_4", 0); // HFGRTR_EL2
+            write_sysreg!("s3_4_c1_c1_5", 0); // HFGWTR_EL2
+            write_sysreg!("s3_4_c1_c1_6", 0); // HFGITR_EL2
+            write_sysreg!("s3_4_c3_c1_4", 0); // HDFGRTR_EL2
+            write_sysreg!("s3_4_c3_c1_5", 0); // HDFGWTR_EL2
+        }
+        // FGT2.
+        if fine_grained > 1 {
+            write_sysreg!("s3_4_c3_c1_2", 0); // HFGRTR2_EL2
+            write_sysreg!("s3_4_c3_c1_3", 0); // HFGWTR2_EL2
+            write_sysreg!("s3_4_c3_c1_7", 0); // HFGITR2_EL2
+            write_sysreg!("s3_4_c3_c1_0", 0); // HDFGRTR2_EL2
+            write_sysreg!("s3_4_c3_c1_1", 0); // HDFGWTR2_EL2
+        }
+        // MPAM, MPAM_frac.
+        if field(pfr0, 10) | field(pfr1, 4) > 0 {
+            write_sysreg!("s3_4_c10_c5_0", MPAM_TRAPPED); // MPAM2_EL2
+            if read_sysreg!("s3_0_c10_c4_4") & HAS_HCR != 0 {
+                write_sysreg!("s3_4_c10_c4_0", 0); // MPAMHCR_EL2
+            }
+        }
+    }
+}
+
+/// Returns the field of an identification register, of four bits each, with this number.
+fn field(register: u64, number: u32) -> u64 {
+    register >> (4 * number) & 0xf
+}
+
+/// Returns true if the core has FEAT_RAS (ID_AA64PFR0_EL1.RAS).
+pub fn has_ras() -> bool {
+    field(read_sysreg!("id_aa64pfr0_el1"), 7) > 0
 }
 
 /// From now on WFE traps on this core, as long as no event is there.
@@ -85,7 +141,7 @@ pub fn flush_guest_tlb_and_stage2() {
 
 /// Whether stage 2 tells EL0 from EL1 (FEAT_XNX: ID_AA64MMFR1_EL1.XNX).
 pub fn has_xnx() -> bool {
-    read_sysreg!("id_aa64mmfr1_el1") >> 28 & 0xf != 0
+    field(read_sysreg!("id_aa64mmfr1_el1"), 7) > 0
 }
 
 /// Whether a physical interrupt waits to be taken (ISR_EL1.I or F).

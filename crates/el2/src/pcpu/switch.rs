@@ -54,6 +54,10 @@ impl Pcpu {
                 cpu::flush_guest_tlb();
             }
         }
+        if self.has_ras {
+            // Registers that say there is no FEAT_RAS cannot promise that it keeps its value.
+            cpu::clear_deferred_error();
+        }
         context::open_float(self.roster.owns_float(config.id()));
         let mut vcpu = vcpu.load(self.interface);
         self.load_timer(&mut vcpu);

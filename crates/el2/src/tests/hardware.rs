@@ -2,7 +2,7 @@
 
 use crate::arch::fake::machine;
 use crate::arch::fake::registers::Register;
-use crate::arch::gic;
+use crate::arch::{cpu, gic};
 use abi::system::Board;
 use zerocopy::FromZeros;
 
@@ -12,6 +12,10 @@ fn install() {
 
 fn register(name: &str) -> u64 {
     machine::with(|machine| machine.register(0, Register::named(name)))
+}
+
+fn set(name: &str, value: u64) {
+    machine::with(|machine| machine.cores[0].registers[Register::named(name).0] = value);
 }
 
 #[test]
@@ -28,4 +32,51 @@ fn a_guest_cannot_switch_the_interrupt_interface_off() {
     // They do not trap, and the interface cannot be switched off: as in QEMU.
     machine::with(|machine| machine.fixed.push((SRE_EL1, 7)));
     assert!(gic::claim());
+}
+
+#[test]
+fn controls_of_newer_features_are_written_where_they_exist() {
+    const FIRMWARE: u64 = 0xf1f1;
+    const CONTROLS: [&str; 11] = [
+        "s3_4_c1_c2_2",
+        "s3_4_c1_c1_4",
+        "s3_4_c1_c1_5",
+        "s3_4_c1_c1_6",
+        "s3_4_c3_c1_4",
+        "s3_4_c3_c1_5",
+        "s3_4_c3_c1_2",
+        "s3_4_c3_c1_3",
+        "s3_4_c3_c1_7",
+        "s3_4_c3_c1_0",
+        "s3_4_c3_c1_1",
+    ];
+    // What a core has by ID_AA64MMFR1_EL1.HCX and ID_AA64MMFR0_EL1.FGT.
+    for (hcx, fgt, there) in [(0, 0, 0..0), (1, 0, 0..1), (1, 1, 0..6), (1, 2, 0..11)] {
+        install();
+        CONTROLS.iter().for_each(|name| set(name, FIRMWARE));
+        set("id_aa64mmfr1_el1", hcx << 40);
+        set("id_aa64mmfr0_el1", fgt << 56);
+        cpu::configure();
+        for (at, name) in CONTROLS.iter().enumerate() {
+            let expected = if there.contains(&at) { 0 } else { FIRMWARE };
+            assert_eq!(register(name), expected, "{name} with HCX {hcx}, FGT {fgt}");
+        }
+        assert_eq!(register("s3_4_c10_c5_0"), 0, "MPAM2_EL2 is not there");
+    }
+}
+
+#[test]
+fn registers_of_memory_partitioning_trap() {
+    const HAS_HCR: u64 = 1 << 17;
+    for (id, shift) in [("id_aa64pfr0_el1", 40), ("id_aa64pfr1_el1", 16)] {
+        for (hcr, virtual_) in [(0, 0xf1), (HAS_HCR, 0)] {
+            install();
+            set(id, 1 << shift);
+            set("s3_0_c10_c4_4", hcr);
+            set("s3_4_c10_c4_0", 0xf1);
+            cpu::configure();
+            assert_eq!(register("s3_4_c10_c5_0"), 3 << 48);
+            assert_eq!(register("s3_4_c10_c4_0"), virtual_);
+        }
+    }
 }

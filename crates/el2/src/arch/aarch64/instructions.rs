@@ -65,3 +65,10 @@ pub fn forget_both_stages() {
     // SAFETY: dropping translations is always sound.
     unsafe { asm!("isb", "tlbi vmalls12e1", "dsb nsh", "isb", options(nostack)) };
 }
+
+/// Clears what a guest reads as DISR_EL1 (VDISR_EL2), which only cores with FEAT_RAS have.
+#[inline(always)]
+pub fn clear_deferred_error() {
+    // SAFETY: a guest's own register; no memory is touched.
+    unsafe { asm!("msr s3_4_c12_c1_1, xzr", options(nomem, nostack, preserves_flags)) };
+}

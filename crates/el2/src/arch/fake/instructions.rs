@@ -1,6 +1,7 @@
 //! Barriers and maintenance, of which one core at a time needs none; waiting.
 
 use super::machine::{self, Pause};
+use super::registers::{self, Register};
 
 /// See [`super::super::aarch64`].
 pub fn synchronize() {}
@@ -34,3 +35,9 @@ pub fn forget_stage1() {}
 
 /// The same.
 pub fn forget_both_stages() {}
+
+/// See [`super::super::aarch64`].
+pub fn clear_deferred_error() {
+    // SAFETY: none is needed.
+    unsafe { registers::write(Register::named("s3_4_c12_c1_1"), 0) };
+}

@@ -35,6 +35,8 @@ impl Core {
             ("cntfrq_el0", 1_000_000_000),
             // FEAT_XNX, without which policies with views are refused.
             ("id_aa64mmfr1_el1", 1 << 28),
+            // FEAT_RAS.
+            ("id_aa64pfr0_el1", 1 << 28),
             ("ich_vtr_el2", 4 << 26 | 3),
         ] {
             self.registers[Register::named(name).0] = value;

@@ -5,7 +5,7 @@ use crate::arch::gic::SPECIAL;
 
 /// Every register that EL2 names, in no particular order; behind them the
 /// identification registers, by CRm and op2.
-const NAMES: [&str; 98] = [
+const NAMES: [&str; 115] = [
     "cntpct_el0",
     "cntfrq_el0",
     "isr_el1",
@@ -104,6 +104,26 @@ const NAMES: [&str; 98] = [
     "fpcr",
     "fpsr",
     "pan",
+    "id_aa64pfr0_el1",
+    "id_aa64pfr1_el1",
+    // VDISR_EL2.
+    "s3_4_c12_c1_1",
+    // HCRX_EL2; HFGRTR, HFGWTR, HFGITR, HDFGRTR, HDFGWTR; the same with a 2.
+    "s3_4_c1_c2_2",
+    "s3_4_c1_c1_4",
+    "s3_4_c1_c1_5",
+    "s3_4_c1_c1_6",
+    "s3_4_c3_c1_4",
+    "s3_4_c3_c1_5",
+    "s3_4_c3_c1_2",
+    "s3_4_c3_c1_3",
+    "s3_4_c3_c1_7",
+    "s3_4_c3_c1_0",
+    "s3_4_c3_c1_1",
+    // MPAM2_EL2, MPAMIDR_EL1, MPAMHCR_EL2.
+    "s3_4_c10_c5_0",
+    "s3_0_c10_c4_4",
+    "s3_4_c10_c4_0",
 ];
 /// Identification registers: s3_0_c0_c0_0 to s3_0_c0_c7_7.
 const IDENTIFICATION: usize = NAMES.len();

@@ -140,6 +140,8 @@ impl Guest<'_> {
             let found = self.get(register);
             assert_eq!(found, expected, "vCPU {}: another guest's registers", self.id);
         }
+        let deferred = self.get(register!("s3_4_c12_c1_1"));
+        assert!(deferred == 0 || deferred == self.me(), "another guest's deferred error");
         let sre = self.get(register!("icc_sre_el1"));
         assert_eq!(sre, 0x7, "a guest took the core's interrupt interface away");
         let own = self.general as *const _ as u64;
@@ -489,6 +491,11 @@ impl Guest<'_> {
     fn system_register(&mut self) -> Option<Vector> {
         match chance(4) {
             0 => self.clear_sre(),
+            1 => {
+                // As DISR_EL1.
+                self.set(register!("s3_4_c12_c1_1"), self.me());
+                None
+            }
             _ => Some(self.read_identification()),
         }
     }
