@@ -1,5 +1,6 @@
 //! The generic timers: the counter, EL2's own timer, the running guest's.
 
+use super::machine::instructions;
 use super::sysreg::{read_sysreg, write_sysreg};
 use core::sync::atomic::{AtomicU64, Ordering};
 use sched::Instant;
@@ -66,13 +67,15 @@ impl Timer {
         unsafe { write_sysreg!("cntv_ctl_el0", 0) };
     }
 
-    /// Puts it back.
+    /// Puts it back. Also makes visible what was written to other registers before.
+    #[inline(always)]
     pub fn load(&self) {
         // SAFETY: the timer of the guest that runs next.
-        unsafe {
-            write_sysreg!("cntv_cval_el0", self.compare);
-            write_sysreg!("cntv_ctl_el0", self.control);
-        }
+        unsafe { write_sysreg!("cntv_cval_el0", self.compare) };
+        // Or it could be switched on with another guest's deadline.
+        instructions::synchronize();
+        // SAFETY: as above.
+        unsafe { write_sysreg!("cntv_ctl_el0", self.control) };
     }
 
     /// The control register as a guest reads it at `now`.

@@ -35,7 +35,7 @@ impl Pcpu {
         self.tell_of_interrupts(vcpu.vm(), unloading.notify);
         if unloading.timer_held {
             // The next guest's timer is the same physical interrupt.
-            self.redistributor.set_timer_active(false);
+            self.redistributor.set_timer_inactive();
         }
         self.roster.park(vcpu);
     }
@@ -73,10 +73,11 @@ impl Pcpu {
     /// comes by.
     #[inline(always)]
     fn load_timer(&mut self, vcpu: &mut Loaded) {
-        if vcpu.load_timer() {
-            self.redistributor.set_timer_active(true);
-        } else if timer::loaded_is_asserted() {
-            self.redistributor.set_timer_active(true);
+        vcpu.load_timer();
+        if vcpu.timer_is_held() {
+            self.redistributor.set_timer_active();
+        } else if vcpu.timer_is_due(timer::now()) {
+            self.redistributor.set_timer_active();
             let intid = timer::VIRTUAL_INTID;
             let listing = vcpu.with_interface(self.interface, |interface, gic, hw| {
                 interface.inject(gic, hw, intid, intid)

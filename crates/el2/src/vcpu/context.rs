@@ -174,12 +174,23 @@ impl Loaded {
         (Parked(vcpu), Unloading { notify: hw.notify, timer_held })
     }
 
-    /// Puts its timer on the hardware. Returns true if its guest has not yet ended that
-    /// timer's interrupt.
+    /// Puts its timer on the hardware.
     #[inline(always)]
-    pub fn load_timer(&self) -> bool {
+    pub fn load_timer(&self) {
         self.context.timer.load();
+    }
+
+    /// Returns true if its guest had not yet ended the virtual timer's interrupt when it was
+    /// loaded.
+    #[inline(always)]
+    pub fn timer_is_held(&self) -> bool {
         self.context.timer_held
+    }
+
+    /// Returns true if its virtual timer, as it was loaded, asserts its interrupt at `now`.
+    #[inline(always)]
+    pub fn timer_is_due(&self, now: Instant) -> bool {
+        self.context.timer.is_asserted(now)
     }
 
     /// Puts its floating-point registers on the hardware; the trap must be open.
@@ -199,7 +210,7 @@ impl Loaded {
         let mut hw = virtual_interface::Loaded::new(hardware);
         let listed = act(&mut vcpu.interface, &vcpu.config.shared().gic, &mut hw);
         vcpu.account.count_injected(listed);
-        Listing { notify: hw.notify, listed }
+        Listing { notify: hw.finish(), listed }
     }
 
     /// Returns the list registers that are in use (bit set by number).

@@ -24,11 +24,12 @@ pub fn publish() {
     unsafe { asm!("dsb ishst", options(nostack, preserves_flags)) };
 }
 
-/// Waits until an interrupt is pending, masked or not.
+/// Waits until an interrupt is pending, masked or not. Registers that are read afterwards show
+/// what was written before.
 #[inline(always)]
 pub fn wait_for_interrupt() {
     // SAFETY: no memory is touched; the barrier lets others see what we wrote.
-    unsafe { asm!("dsb sy", "wfi", options(nostack)) };
+    unsafe { asm!("dsb sy", "wfi", "isb", options(nostack)) };
 }
 
 /// Forgets all instructions, on every core.
@@ -42,7 +43,7 @@ pub fn forget_instructions() {
 #[inline(always)]
 pub fn forget_own_translations() {
     // SAFETY: dropping translations is always sound.
-    unsafe { asm!("tlbi alle2", "dsb nsh", "ic iallu", "isb", options(nostack)) };
+    unsafe { asm!("tlbi alle2", "ic iallu", "dsb nsh", "isb", options(nostack)) };
 }
 
 /// Forgets what this core's TLB holds for guests.

@@ -24,6 +24,17 @@ pub struct Core {
     pub on: bool,
     /// The word on top of its stack.
     pub stack_top: u64,
+    /// What it reads until the next synchronization, if it has written since the latest.
+    pub stale: Option<Stale>,
+}
+
+/// What registers show of others, as of the latest synchronization.
+#[derive(Clone, Copy)]
+pub struct Stale {
+    /// ICH_ELRSR_EL2.
+    pub empty: u32,
+    /// The virtual timer's registers: CNTV_CTL_EL0, CNTV_CVAL_EL0.
+    pub timer: (u64, u64),
 }
 
 impl Core {
@@ -31,6 +42,7 @@ impl Core {
     fn reset(&mut self) {
         self.registers = [0; COUNT];
         self.running.clear();
+        self.stale = None;
         for (name, value) in [
             ("cntfrq_el0", 1_000_000_000),
             // FEAT_XNX, without which policies with views are refused.
@@ -119,6 +131,7 @@ pub fn install(board: Board) {
             running: Vec::new(),
             on: false,
             stack_top: 0,
+            stale: None,
         };
         core.reset();
         core

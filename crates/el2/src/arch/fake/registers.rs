@@ -208,8 +208,8 @@ pub fn read(register: Register) -> u64 {
         }
         ISR => u64::from(machine.signalled(machine.current).is_some()) << 7,
         IAR1 => machine.acknowledge().map_or(u64::from(SPECIAL) + 3, u64::from),
-        ELRSR => u64::from(machine.empty_list_registers(machine.current)),
-        CNTV_CTL => machine.virtual_timer_control(machine.current),
+        ELRSR => u64::from(machine.read_empty_list_registers()),
+        CNTV_CTL => machine.read_timer_control(),
         _ => machine.core().registers[register.0],
     })
 }
@@ -225,6 +225,11 @@ pub unsafe fn write(register: Register, value: u64) {
         DIR => machine.deactivate(value as u32),
         SGI1R => machine.send_sgi(value),
         _ => {
+            if [CNTV_CTL, CNTV_CVAL].contains(&register)
+                || (ICH_LR0.0..ICH_LR0.0 + 16).contains(&register.0)
+            {
+                machine.grow_stale();
+            }
             let fixed = machine.fixed.iter().filter(|(fixed, _)| *fixed == register);
             let ones = fixed.fold(0, |ones, (_, more)| ones | more);
             machine.core_mut().registers[register.0] = value | ones;

@@ -42,10 +42,19 @@ impl Redistributor {
         Self(frame)
     }
 
-    /// Makes the virtual timer's physical interrupt active or inactive, as it
-    /// was when its guest last ran.
-    pub fn set_timer_active(self, active: bool) {
-        let register = SGI_FRAME + if active { ISACTIVER } else { ICACTIVER };
-        write32(self.0 + register, 1 << VIRTUAL_INTID);
+    /// Makes the virtual timer's physical interrupt active, as it was when its
+    /// guest last ran.
+    pub fn set_timer_active(self) {
+        let register = self.0 + SGI_FRAME + ISACTIVER;
+        write32(register, 1 << VIRTUAL_INTID);
+        // Reading it back lets the write arrive: it may be held in a buffer on the way, and the
+        // guest's end of interrupt, which goes another way, overtake it. Then the interrupt
+        // would be active with no guest to end it.
+        read32(register);
+    }
+
+    /// Makes the virtual timer's physical interrupt inactive, for the next guest.
+    pub fn set_timer_inactive(self) {
+        write32(self.0 + SGI_FRAME + ICACTIVER, 1 << VIRTUAL_INTID);
     }
 }

@@ -1,6 +1,7 @@
 //! The GIC's virtual CPU interface: list registers and their control.
 
 use crate::arch::gic;
+use crate::arch::machine::instructions;
 use crate::arch::sysreg::{read_sysreg, write_sysreg};
 use vgic::interface::{Hardware, ListRegister, MAX_LIST_REGISTERS, Maintenance};
 
@@ -81,8 +82,9 @@ impl Interface {
         }
     }
 
-    /// Puts it back. The list registers must be empty. Inlined, as every switch
-    /// comes by.
+    /// Puts it back. The list registers must be empty. What they hold is certain to be seen in
+    /// [`empty`] when the timer is [loaded](crate::arch::timer::Timer::load). Inlined, as every
+    /// switch comes by.
     #[inline(always)]
     pub fn load(self, saved: &Saved) {
         let [group0, group1] = &saved.active_priorities;
@@ -115,12 +117,26 @@ pub struct Loaded {
     interface: Interface,
     /// Siblings (bit set by index) that have to be notified afterwards.
     pub notify: u8,
+    /// A register was written.
+    written: bool,
 }
 
 impl Loaded {
     /// Access to them, while the vCPU stays loaded.
+    #[inline(always)]
     pub fn new(interface: Interface) -> Self {
-        Self { interface, notify: 0 }
+        Self { interface, notify: 0, written: false }
+    }
+
+    /// Ends the access. Returns the siblings (bit set by index) that have to be notified.
+    #[inline(always)]
+    pub fn finish(self) -> u8 {
+        if self.written {
+            // ICH_ELRSR_EL2 shows the registers as of the latest synchronization only (DDI 0487,
+            // K1.2.1): one that was just filled would pass for one that the guest has emptied.
+            instructions::synchronize();
+        }
+        self.notify
     }
 }
 
@@ -134,6 +150,7 @@ impl Hardware for Loaded {
     }
 
     fn write(&mut self, index: usize, value: ListRegister) {
+        self.written = true;
         write_list(index, value);
     }
 
