@@ -2,7 +2,7 @@
 
 use crate::arch::fake::machine;
 use crate::arch::fake::registers::Register;
-use crate::arch::{cpu, gic};
+use crate::arch::{cpu, gic, timer};
 use abi::system::Board;
 use zerocopy::FromZeros;
 
@@ -79,4 +79,27 @@ fn registers_of_memory_partitioning_trap() {
             assert_eq!(register("s3_4_c10_c4_0"), virtual_);
         }
     }
+}
+
+/// A neighbour may ring for ever: a core's timers come first.
+#[test]
+fn timers_are_more_urgent_than_doorbells() {
+    const FRAME: u64 = 0x1000_0000;
+    let mut board = Board::new_zeroed();
+    (board.pcpu_count, board.gicr_pa, board.gicr_stride) = (1, FRAME, 0x2_0000);
+    machine::install(board);
+    gic::Redistributor::start(FRAME, /* separate */ true);
+    machine::with(|machine| machine.cores[0].private.latched = u32::MAX);
+    let taken: Vec<_> = std::iter::from_fn(|| {
+        let intid = gic::acknowledge();
+        if intid < gic::SPECIAL {
+            gic::drop_priority(intid);
+            return Some(intid);
+        }
+        None
+    })
+    .collect();
+    let timers = [timer::EL2_INTID, timer::VIRTUAL_INTID];
+    let others = [gic::DOORBELL_REALTIME, gic::MAINTENANCE, gic::DOORBELL];
+    assert_eq!(taken, [&timers[..], &others].concat());
 }

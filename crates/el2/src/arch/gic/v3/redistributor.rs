@@ -3,7 +3,7 @@
 use super::cpu_interface;
 use super::offset::{ICACTIVER, ICENABLER, ICPENDR, IGROUPR, IPRIORITYR, ISACTIVER, ISENABLER};
 use crate::arch::gic::{
-    DOORBELL, DOORBELL_REALTIME, MAINTENANCE, PRIORITY_NORMAL, PRIORITY_REALTIME,
+    DOORBELL, DOORBELL_REALTIME, MAINTENANCE, PRIORITY_NORMAL, PRIORITY_REALTIME, PRIORITY_TIMER,
 };
 use crate::arch::memory::device::{read32, write8, write32};
 use crate::arch::timer::{EL2_INTID, VIRTUAL_INTID};
@@ -30,13 +30,17 @@ impl Redistributor {
         write32(sgi + ICPENDR, u32::MAX);
         write32(sgi + ICACTIVER, u32::MAX);
         write32(sgi + IGROUPR, u32::MAX);
-        let urgent = [DOORBELL_REALTIME, MAINTENANCE, EL2_INTID, VIRTUAL_INTID];
         for intid in 0..32 {
-            let upper = separate && urgent.contains(&intid);
-            let priority = if upper { PRIORITY_REALTIME } else { PRIORITY_NORMAL };
+            let priority = match intid {
+                _ if !separate => PRIORITY_NORMAL,
+                EL2_INTID | VIRTUAL_INTID => PRIORITY_TIMER,
+                DOORBELL_REALTIME | MAINTENANCE => PRIORITY_REALTIME,
+                _ => PRIORITY_NORMAL,
+            };
             write8(sgi + IPRIORITYR + u64::from(intid), priority);
         }
-        let taken = urgent.iter().fold(1 << DOORBELL, |set, intid| set | 1 << intid);
+        let taken = [DOORBELL, DOORBELL_REALTIME, MAINTENANCE, EL2_INTID, VIRTUAL_INTID];
+        let taken = taken.iter().fold(0, |set, intid| set | 1 << intid);
         write32(sgi + ISENABLER, taken);
         cpu_interface::start();
         Self(frame)
