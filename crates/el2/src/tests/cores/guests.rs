@@ -475,9 +475,10 @@ impl Guest<'_> {
     /// `size`: log2 of the bytes.
     fn access(&mut self, ipa: u64, size: u64, write: u64) -> Vector {
         const VALID: u64 = 1 << 24;
+        const TRANSLATION_FAULT: u64 = 0b00_0111;
         self.set(register!("hpfar_el2"), ipa >> 12 << 4);
         self.set(register!("far_el2"), ipa & 0xfff);
-        self.trap(ec::DATA_ABORT, VALID | size << 22 | 1 << 16 | write)
+        self.trap(ec::DATA_ABORT, VALID | size << 22 | 1 << 16 | write | TRANSLATION_FAULT)
     }
 
     fn write_system_register(&mut self, name: (u64, u64, u64, u64, u64), value: u64) -> Vector {
