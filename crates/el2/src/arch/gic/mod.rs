@@ -1,6 +1,6 @@
 //! The physical interrupt controller.
 //!
-//! What EL2 needs of any version: [`reset_distributor`], [`route`], [`send_to`]
+//! What EL2 needs of any version: [`reset_distributor`], [`route`], [`send_to`], [`clear`]
 //! for shared interrupts; [`claim`], a [`Redistributor`] and the functions from
 //! [`acknowledge`] to [`ring`] for a core's own; and in [`virtual_interface`]
 //! the list registers of guests. [`v3`] has them for a GICv3.
@@ -8,7 +8,7 @@
 mod v3;
 
 pub use v3::cpu_interface::{acknowledge, bell, claim, deactivate, drop_priority, ring, set_mask};
-pub use v3::distributor::{reset_distributor, route, send_to};
+pub use v3::distributor::{clear, reset_distributor, route, send_to};
 pub use v3::redistributor::Redistributor;
 pub use v3::virtual_interface;
 

@@ -456,7 +456,11 @@ impl Guest<'_> {
             1 => self.store(UART_BASE + 0x38, 2, 1 << 5),
             2 => self.load(UART_BASE + 0x18, 2),
             3 => self.load(frame + base, 2),
-            4 => self.store(GICD_BASE + 0x6000 + 8 * u64::from(32 + chance(64)), 2, self.index()),
+            4 => {
+                // To itself, or to a vCPU that there is not.
+                let target = if chance(3) == 0 { 0xff } else { self.index() };
+                self.store(GICD_BASE + 0x6000 + 8 * u64::from(32 + chance(64)), 2, target)
+            }
             // What is in use stays enabled, in its group.
             _ if matches!(base, 0x080 | 0x180) => self.store(frame + 0x100, 2, bits),
             _ => self.store(frame + base, 2, bits),

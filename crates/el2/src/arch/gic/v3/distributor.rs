@@ -48,3 +48,10 @@ pub fn route(gicd: u64, intid: u32, affinity: u64, priority: u8, edge: bool) {
 pub fn send_to(gicd: u64, intid: u32, affinity: u64) {
     write64(gicd + IROUTER + 8 * u64::from(intid), affinity);
 }
+
+/// Makes a shared interrupt neither pending nor active: a line that is high makes it come again.
+pub fn clear(gicd: u64, intid: u32) {
+    let (word, bit) = (u64::from(intid / 32), 1 << (intid % 32));
+    write32(gicd + ICPENDR + 4 * word, bit);
+    write32(gicd + ICACTIVER + 4 * word, bit);
+}
