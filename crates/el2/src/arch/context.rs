@@ -161,6 +161,17 @@ impl Space {
         Self { vttbr: vmid << 48 | root, vmpidr: RES1 | affinity }
     }
 
+    /// Forgets what the TLBs of all cores hold of it.
+    pub fn forget(self) {
+        let in_force = read_sysreg!("vttbr_el2");
+        // SAFETY: no guest runs on this core before the former space is in force again.
+        unsafe {
+            write_sysreg!("vttbr_el2", self.vttbr);
+            instructions::forget_both_stages_everywhere();
+            write_sysreg!("vttbr_el2", in_force);
+        }
+    }
+
     /// Puts it in force.
     pub fn enter(self) {
         // SAFETY: takes effect in the guest only; the tables are the host's,

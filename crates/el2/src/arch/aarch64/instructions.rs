@@ -67,6 +67,13 @@ pub fn forget_both_stages() {
     unsafe { asm!("isb", "tlbi vmalls12e1", "dsb nsh", "isb", options(nostack)) };
 }
 
+/// Forgets the present guest's translations of both stages, on every core.
+#[inline(always)]
+pub fn forget_both_stages_everywhere() {
+    // SAFETY: dropping translations is always sound.
+    unsafe { asm!("isb", "tlbi vmalls12e1is", "dsb ish", "isb", options(nostack)) };
+}
+
 /// Clears what a guest reads as DISR_EL1 (VDISR_EL2), which only cores with FEAT_RAS have.
 #[inline(always)]
 pub fn clear_deferred_error() {

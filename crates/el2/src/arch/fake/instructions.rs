@@ -49,6 +49,15 @@ pub fn forget_both_stages() {
     synchronize();
 }
 
+/// Forgets whose translations there are.
+pub fn forget_both_stages_everywhere() {
+    machine::with(|machine| {
+        let vmid = machine.register(machine.current, Register::named("vttbr_el2")) >> 48;
+        machine.translations[vmid as usize] = None;
+    });
+    synchronize();
+}
+
 /// See [`super::super::aarch64`].
 pub fn clear_deferred_error() {
     // SAFETY: none is needed.

@@ -2,8 +2,8 @@
 
 use super::interrupts::{Distributor, Private};
 use super::registers::{COUNT, Register};
-use abi::MAX_PCPUS;
 use abi::system::Board;
+use abi::{MAX_PCPUS, MAX_VMS};
 use std::cell::{Cell, RefCell};
 use std::ops::Range;
 
@@ -74,6 +74,8 @@ pub struct Machine {
     pub off: bool,
     /// Bits of a register that are one on every core, whatever is written.
     pub fixed: Vec<(Register, u64)>,
+    /// By VMID: the epoch of the guest that TLBs hold translations of.
+    pub translations: [Option<u32>; MAX_VMS + 1],
 }
 
 /// Why a core pauses.
@@ -140,8 +142,17 @@ pub fn install(board: Board) {
     cores[0].on = true;
     let distributor = Distributor::default();
     let (memory, off, fixed) = (Vec::new(), false, Vec::new());
-    let machine = Machine { now: 1, current: 0, cores, distributor, board, memory, off, fixed };
-    MACHINE.set(Some(machine));
+    MACHINE.set(Some(Machine {
+        now: 1,
+        current: 0,
+        cores,
+        distributor,
+        board,
+        memory,
+        off,
+        fixed,
+        translations: [None; MAX_VMS + 1],
+    }));
 }
 
 impl Machine {

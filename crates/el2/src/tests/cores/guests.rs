@@ -92,9 +92,11 @@ fn until_exit(core: &mut Pcpu) -> Vector {
         }
         let id = u64::from(core.loaded().expect("a guest runs").id().0);
         let vcpus = core.system().vms[core.loaded().expect("a guest runs").vm()].vcpu_count;
+        let epoch = core.loaded().expect("a guest runs").epoch();
         let general = core.loaded_mut().expect("a guest runs").general();
         let mut guest = Guest { core: index, id, vcpus: u32::from(vcpus), general };
         guest.recognise_itself();
+        guest.translate(epoch);
         if let Some(vector) = guest.act() {
             return vector;
         }
@@ -146,6 +148,15 @@ impl Guest<'_> {
         assert_eq!(sre, 0x7, "a guest took the core's interrupt interface away");
         let own = self.general as *const _ as u64;
         assert_eq!(self.get(register!("tpidr_el2")), own, "the vectors would save elsewhere");
+    }
+
+    /// Fills the TLBs, in which no earlier life of its VM may have left anything.
+    fn translate(&self, epoch: u32) {
+        self.machine(|machine| {
+            let vmid = self.vm() + 1;
+            let of = machine.translations[vmid].replace(epoch);
+            assert!(of.is_none_or(|of| of == epoch), "translations of an earlier life");
+        });
     }
 
     fn act(&mut self) -> Option<Vector> {
