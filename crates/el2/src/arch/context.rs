@@ -236,13 +236,21 @@ pub fn guest_pc() -> u64 {
     read_sysreg!("elr_el2")
 }
 
-/// Goes on behind the instruction that trapped, which is four bytes long but
-/// for some of T32 (ESR_EL2.IL).
-pub fn skip_instruction() {
-    const IL: u64 = 1 << 25;
-    let length = if read_sysreg!("esr_el2") & IL != 0 { 4 } else { 2 };
-    // SAFETY: the guest's program counter.
-    unsafe { write_sysreg!("elr_el2", guest_pc() + length) };
+/// Goes on behind the instruction that trapped with this syndrome, which is four bytes long but
+/// for some of T32 (ESR_EL2.IL). A guest that steps takes its exception before the next one.
+#[inline(always)]
+pub fn skip_instruction(syndrome: Syndrome) {
+    const IL: u32 = 25;
+    /// SPSR_EL2.SS.
+    const STEPS: u64 = 1 << 21;
+    let pstate = read_sysreg!("spsr_el2");
+    // SAFETY: the guest's program counter and processor state.
+    unsafe {
+        write_sysreg!("elr_el2", guest_pc() + 2 + 2 * (syndrome.0 >> IL & 1));
+        if pstate & STEPS != 0 {
+            write_sysreg!("spsr_el2", pstate & !STEPS);
+        }
+    }
 }
 
 /// MDSCR_EL1 as a guest may set it: single step yes, breakpoints no, as their
@@ -284,6 +292,11 @@ pub fn inject(fault: Fault) -> bool {
     /// SCTLR_EL1.SPAN.
     const SPAN: u64 = 1 << 23;
     const PAN: u64 = super::sysreg::SPSR_PAN;
+    /// SPSR_EL2.DIT.
+    const DIT: u64 = 1 << 24;
+    /// SPSR_EL2.SSBS, which is set as SCTLR_EL1.DSSBS says.
+    const SSBS: u64 = 1 << 12;
+    const DSSBS: u64 = 1 << 44;
 
     let pc = guest_pc();
     let pstate = read_sysreg!("spsr_el2");
@@ -308,7 +321,9 @@ pub fn inject(fault: Fault) -> bool {
             (lower(ec::DATA_ABORT) << 26 | IL | EXTERNAL | write, Some(address))
         }
     };
-    let pan = if read_sysreg!("sctlr_el1") & SPAN == 0 { PAN } else { pstate & PAN };
+    let sctlr = read_sysreg!("sctlr_el1");
+    let pan = if sctlr & SPAN == 0 { PAN } else { pstate & PAN };
+    let ssbs = if sctlr & DSSBS == 0 { 0 } else { SSBS };
     // SAFETY: the guest's own exception registers, as its hardware would set
     // them.
     unsafe {
@@ -319,7 +334,7 @@ pub fn inject(fault: Fault) -> bool {
         write_sysreg!("elr_el1", pc);
         write_sysreg!("spsr_el1", pstate);
         write_sysreg!("elr_el2", vector);
-        write_sysreg!("spsr_el2", SPSR_EL1H_MASKED | pan);
+        write_sysreg!("spsr_el2", SPSR_EL1H_MASKED | pan | ssbs | pstate & DIT);
     }
     true
 }

@@ -61,7 +61,7 @@ pub fn data_abort(core: &mut Pcpu, syndrome: Syndrome) -> Exit {
     let iss = syndrome.iss();
     let is_emulated = Access::decode(iss).is_some_and(|access| emulate(core, access, ipa));
     if is_emulated {
-        context::skip_instruction();
+        context::skip_instruction(syndrome);
         Exit::Mmio
     } else {
         exits::deliver(core, Fault::Data(address, iss & 1 << 6 != 0));

@@ -41,14 +41,14 @@ pub fn system_register(core: &mut Pcpu, syndrome: Syndrome) -> Exit {
     let value = core.loaded().map_or(0, |vcpu| vcpu.register(register));
     let name = name(iss);
     if !is_read && matches!(name, ICC_SGI1R | ICC_ASGI1R | ICC_SGI0R) {
-        context::skip_instruction();
+        context::skip_instruction(syndrome);
         send_sgi(core, value, name == ICC_SGI1R);
         return Exit::Sgi;
     }
     let outcome = if is_read { read(core, name) } else { write(core, name, value) };
     match outcome {
         Some(value) => {
-            context::skip_instruction();
+            context::skip_instruction(syndrome);
             if is_read && let Some(vcpu) = core.loaded_mut() {
                 vcpu.set_register(register, value);
             }

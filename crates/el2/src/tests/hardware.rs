@@ -1,5 +1,6 @@
 //! What EL2 finds out about a core, and what it writes there once.
 
+use crate::arch::context::{self, Fault, Syndrome};
 use crate::arch::fake::machine;
 use crate::arch::fake::registers::Register;
 use crate::arch::{cpu, gic, timer};
@@ -102,4 +103,48 @@ fn timers_are_more_urgent_than_doorbells() {
     let timers = [timer::EL2_INTID, timer::VIRTUAL_INTID];
     let others = [gic::DOORBELL_REALTIME, gic::MAINTENANCE, gic::DOORBELL];
     assert_eq!(taken, [&timers[..], &others].concat());
+}
+
+#[test]
+fn a_step_over_what_is_emulated_is_one_step() {
+    const SS: u64 = 1 << 21;
+    const OTHERS: u64 = 0x6000_03c5;
+    const IL: u64 = 1 << 25;
+    for (il, length) in [(IL, 4), (0, 2)] {
+        for steps in [0, SS] {
+            install();
+            set("elr_el2", 0x1000);
+            set("spsr_el2", OTHERS | steps);
+            context::skip_instruction(Syndrome(0x18 << 26 | il));
+            assert_eq!((register("elr_el2"), register("spsr_el2")), (0x1000 + length, OTHERS));
+        }
+    }
+    set("oslar_el1", 1);
+    cpu::configure();
+    assert_eq!(register("oslar_el1"), 0, "nothing steps while the OS lock is locked");
+}
+
+/// As AArch64.TakeException has it.
+#[test]
+fn an_exception_takes_over_what_the_architecture_says() {
+    const MASKED: u64 = 0x3c5;
+    const SS: u64 = 1 << 21;
+    const PAN: u64 = 1 << 22;
+    const DIT: u64 = 1 << 24;
+    const SSBS: u64 = 1 << 12;
+    const SPAN: u64 = 1 << 23;
+    const DSSBS: u64 = 1 << 44;
+    for (sctlr, pstate, taken) in [
+        (SPAN, 0, 0),
+        (0, 0, PAN),
+        (SPAN, SS | PAN | DIT | SSBS, PAN | DIT),
+        (SPAN | DSSBS, DIT, DIT | SSBS),
+    ] {
+        install();
+        set("sctlr_el1", sctlr);
+        set("spsr_el2", pstate);
+        assert!(context::inject(Fault::Undefined));
+        assert_eq!(register("spsr_el2"), MASKED | taken, "SCTLR {sctlr:#x}, PSTATE {pstate:#x}");
+        assert_eq!(register("spsr_el1"), pstate);
+    }
 }

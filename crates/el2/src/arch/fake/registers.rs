@@ -5,7 +5,7 @@ use crate::arch::gic::SPECIAL;
 
 /// Every register that EL2 names, in no particular order; behind them the
 /// identification registers, by CRm and op2.
-const NAMES: [&str; 115] = [
+const NAMES: [&str; 116] = [
     "cntpct_el0",
     "cntfrq_el0",
     "isr_el1",
@@ -104,6 +104,7 @@ const NAMES: [&str; 115] = [
     "fpcr",
     "fpsr",
     "pan",
+    "oslar_el1",
     "id_aa64pfr0_el1",
     "id_aa64pfr1_el1",
     // VDISR_EL2.
