@@ -7,8 +7,12 @@ pub use super::machine::instructions::{
 use super::sysreg::{CNTHCTL_COUNTER_ONLY, MDCR_TRAP_ALL, cptr, hcr, read_sysreg, write_sysreg};
 use abi::system::stage1;
 
-/// SCTLR_EL2: RES1 bits, MMU, caches, stack alignment check, write implies XN.
-const SCTLR: u64 = 0x30c5_0830 | 1 << 0 | 1 << 2 | 1 << 3 | 1 << 12 | 1 << 19;
+/// CurrentEL at EL2.
+pub const CURRENT_EL2: u64 = 2 << 2;
+/// SCTLR_EL2: RES1 bits, all else off.
+pub const SCTLR_RES1: u64 = 0x30c5_0830;
+/// SCTLR_EL2: MMU, caches, stack alignment check, write implies XN.
+const SCTLR: u64 = SCTLR_RES1 | 1 << 0 | 1 << 2 | 1 << 3 | 1 << 12 | 1 << 19;
 /// Walks are inner shareable and write-back cacheable.
 const WALK_ATTRIBUTES: u64 = 1 << 8 | 1 << 10 | 3 << 12;
 const TCR_RES1: u64 = 1 << 31 | 1 << 23;
@@ -111,6 +115,22 @@ fn trap_newer_features() {
 /// Returns the field of an identification register, of four bits each, with this number.
 fn field(register: u64, number: u32) -> u64 {
     register >> (4 * number) & 0xf
+}
+
+/// Returns true if the core is at EL2.
+pub fn is_at_el2() -> bool {
+    read_sysreg!("currentel") == CURRENT_EL2
+}
+
+/// Returns true if HCR_EL2.E2H is set: registers of EL1 would be EL2's.
+pub fn is_host() -> bool {
+    const E2H: u64 = 1 << 34;
+    read_sysreg!("hcr_el2") & E2H != 0
+}
+
+/// Returns the core's affinity, as MPIDR_EL1 has it.
+pub fn affinity() -> u64 {
+    read_sysreg!("mpidr_el1") & 0xff_00ff_ffff
 }
 
 /// Returns true if the core has FEAT_RAS (ID_AA64PFR0_EL1.RAS).

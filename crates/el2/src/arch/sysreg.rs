@@ -20,7 +20,8 @@ pub mod hcr {
     const TIDCP: u64 = 1 << 20;
     const TACR: u64 = 1 << 21;
     const TSW: u64 = 1 << 22;
-    const RW: u64 = 1 << 31;
+    /// EL1 is AArch64.
+    pub const RW: u64 = 1 << 31;
     const TLOR: u64 = 1 << 35;
     const TERR: u64 = 1 << 36;
     /// While a guest runs: physical interrupts come here, stage 2 is on, WFI,

@@ -31,10 +31,10 @@ pub extern "C-unwind" fn start(index: usize) -> ! {
     if index == 0 {
         prepare(system);
     } else {
+        verify::core(system, index).unwrap_or_else(|what| refuse(what));
         // SAFETY: the boot core has verified the tables, this one among them.
         unsafe { cpu::enable_mmu(system.board.stage1_pa) };
     }
-    verify::core().unwrap_or_else(|what| refuse(what));
     cpu::configure();
     match pcpu::returning(index) {
         Some(core) => {
@@ -50,6 +50,7 @@ pub extern "C-unwind" fn start(index: usize) -> ! {
 fn prepare(system: &'static System) {
     let boot = timer::now();
     verify::tables(system).unwrap_or_else(|what| refuse(what));
+    verify::core(system, /* index */ 0).unwrap_or_else(|what| refuse(what));
     // SAFETY: the tables' checksum matches, so this is the map the host built.
     unsafe { cpu::enable_mmu(system.board.stage1_pa) };
     verify::payload(system).unwrap_or_else(|what| refuse(what));

@@ -2,8 +2,8 @@
 
 use super::interrupts::{Distributor, Private};
 use super::registers::{COUNT, Register};
+use abi::MAX_VMS;
 use abi::system::Board;
-use abi::{MAX_PCPUS, MAX_VMS};
 use std::cell::{Cell, RefCell};
 use std::ops::Range;
 
@@ -39,11 +39,15 @@ pub struct Stale {
 
 impl Core {
     /// As after reset; what is pending at its redistributor stays.
-    fn reset(&mut self) {
+    fn reset(&mut self, affinity: u64) {
         self.registers = [0; COUNT];
         self.running.clear();
         self.stale = None;
         for (name, value) in [
+            // EL2.
+            ("currentel", 2 << 2),
+            // RES1 bit included.
+            ("mpidr_el1", 1 << 31 | affinity),
             ("cntfrq_el0", 1_000_000_000),
             // FEAT_XNX, without which policies with views are refused.
             ("id_aa64mmfr1_el1", 1 << 28),
@@ -125,7 +129,7 @@ pub fn with<T>(act: impl FnOnce(&mut Machine) -> T) -> T {
 /// with one core on.
 pub fn install(board: Board) {
     NUMBER.set(NUMBER.get() + 1);
-    let core = || {
+    let core = |affinity| {
         let mut core = Core {
             registers: [0; COUNT],
             float: 0,
@@ -135,10 +139,10 @@ pub fn install(board: Board) {
             stack_top: 0,
             stale: None,
         };
-        core.reset();
+        core.reset(affinity);
         core
     };
-    let mut cores: Vec<_> = (0..MAX_PCPUS).map(|_| core()).collect();
+    let mut cores: Vec<_> = board.pcpu_mpidr.into_iter().map(core).collect();
     cores[0].on = true;
     let distributor = Distributor::default();
     let (memory, off, fixed) = (Vec::new(), false, Vec::new());
@@ -194,7 +198,7 @@ impl Machine {
 
     /// A core begins, its registers as after reset.
     pub fn switch_on(&mut self, core: usize) {
-        self.cores[core].reset();
+        self.cores[core].reset(self.board.pcpu_mpidr[core]);
         self.cores[core].on = true;
     }
 }

@@ -5,7 +5,7 @@ use crate::arch::gic::SPECIAL;
 
 /// Every register that EL2 names, in no particular order; behind them the
 /// identification registers, by CRm and op2.
-const NAMES: [&str; 116] = [
+const NAMES: [&str; 121] = [
     "cntpct_el0",
     "cntfrq_el0",
     "isr_el1",
@@ -104,6 +104,11 @@ const NAMES: [&str; 116] = [
     "fpcr",
     "fpsr",
     "pan",
+    "currentel",
+    "icc_ap1r0_el1",
+    "icc_ap1r1_el1",
+    "icc_ap1r2_el1",
+    "icc_ap1r3_el1",
     "oslar_el1",
     "id_aa64pfr0_el1",
     "id_aa64pfr1_el1",

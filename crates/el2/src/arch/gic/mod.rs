@@ -7,7 +7,9 @@
 
 mod v3;
 
-pub use v3::cpu_interface::{acknowledge, bell, claim, deactivate, drop_priority, ring, set_mask};
+pub use v3::cpu_interface::{
+    acknowledge, bell, claim, deactivate, drop_priority, reaches, ring, set_mask,
+};
 pub use v3::distributor::{clear, reset_distributor, route, send_to};
 pub use v3::redistributor::Redistributor;
 pub use v3::virtual_interface;

@@ -152,8 +152,8 @@ impl Guest<'_> {
 
     /// Fills the TLBs, in which no earlier life of its VM may have left anything.
     fn translate(&self, epoch: u32) {
+        let vmid = self.vm() + 1;
         self.machine(|machine| {
-            let vmid = self.vm() + 1;
             let of = machine.translations[vmid].replace(epoch);
             assert!(of.is_none_or(|of| of == epoch), "translations of an earlier life");
         });

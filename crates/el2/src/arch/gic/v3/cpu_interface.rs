@@ -33,8 +33,20 @@ pub fn claim() -> bool {
 /// deactivation are two steps.
 pub(super) fn start() {
     const EOI_MODE: u64 = 1 << 1;
+    /// Priority bits that are implemented, less one.
+    const PRIORITY_BITS: u64 = 0b111;
+    let bits = read_sysreg!("icc_ctlr_el1") >> 8 & PRIORITY_BITS;
     // SAFETY: this core's physical CPU interface, which guests cannot reach.
     unsafe {
+        // What a boot loader has taken and not ended would keep the rest waiting.
+        write_sysreg!("icc_ap1r0_el1", 0);
+        if bits > 4 {
+            write_sysreg!("icc_ap1r1_el1", 0);
+        }
+        if bits > 5 {
+            write_sysreg!("icc_ap1r2_el1", 0);
+            write_sysreg!("icc_ap1r3_el1", 0);
+        }
         write_sysreg!("icc_pmr_el1", MASK_NOTHING);
         write_sysreg!("icc_bpr1_el1", 0);
         write_sysreg!("icc_ctlr_el1", EOI_MODE);
@@ -76,6 +88,13 @@ pub const fn bell(affinity: u64) -> u64 {
     let (aff0, aff1) = (affinity & 0xff, affinity >> 8 & 0xff);
     let (aff2, aff3) = (affinity >> 16 & 0xff, affinity >> 32 & 0xff);
     aff3 << 48 | aff2 << 32 | aff1 << 16 | (aff0 >> 4) << 44 | 1 << (aff0 & 0xf)
+}
+
+/// Returns true if [`ring`] reaches the core of this affinity: those above 15 of a cluster only
+/// with a range selector (ICC_CTLR_EL1.RSS).
+pub fn reaches(affinity: u64) -> bool {
+    const RANGE_SELECTOR: u64 = 1 << 18;
+    affinity & 0xf0 == 0 || read_sysreg!("icc_ctlr_el1") & RANGE_SELECTOR != 0
 }
 
 /// Interrupts another core, or this one.

@@ -8,7 +8,14 @@ use crate::arch::gic::{
 use crate::arch::memory::device::{read32, write8, write32};
 use crate::arch::timer::{EL2_INTID, VIRTUAL_INTID};
 
+const CTLR: u64 = 0x0000;
+/// The upper half of GICR_TYPER: the affinity of the core.
+const TYPER_AFFINITY: u64 = 0x000c;
 const WAKER: u64 = 0x0014;
+/// GICR_CTLR.EnableLPIs.
+const ENABLE_LPIS: u32 = 1 << 0;
+/// GICR_CTLR.RWP: a write is still on its way.
+const PENDING_WRITE: u32 = 1 << 3;
 /// The second frame, with the registers of SGIs and PPIs.
 const SGI_FRAME: u64 = 0x1_0000;
 const PROCESSOR_SLEEP: u32 = 1 << 1;
@@ -19,14 +26,23 @@ const CHILDREN_ASLEEP: u32 = 1 << 2;
 pub struct Redistributor(u64);
 
 impl Redistributor {
+    /// Returns true if the redistributor at `frame` is that of the core with this affinity.
+    #[must_use]
+    pub fn serves(frame: u64, affinity: u64) -> bool {
+        u64::from(read32(frame + TYPER_AFFINITY)) == affinity >> 32 << 24 | affinity & 0xff_ffff
+    }
+
     /// Takes over the redistributor at `frame`, this core's own: wakes it, puts
     /// all its interrupts into group 1 and enables those that EL2 takes.
     /// `separate`: see docs/src/design/decisions.md, 7.
     pub fn start(frame: u64, separate: bool) -> Self {
         write32(frame + WAKER, read32(frame + WAKER) & !PROCESSOR_SLEEP);
         while read32(frame + WAKER) & CHILDREN_ASLEEP != 0 {}
+        // LPIs may be a boot loader's; where they cannot be switched off, they are spurious.
+        write32(frame + CTLR, read32(frame + CTLR) & !ENABLE_LPIS);
         let sgi = frame + SGI_FRAME;
         write32(sgi + ICENABLER, u32::MAX);
+        while read32(frame + CTLR) & PENDING_WRITE != 0 {}
         write32(sgi + ICPENDR, u32::MAX);
         write32(sgi + ICACTIVER, u32::MAX);
         write32(sgi + IGROUPR, u32::MAX);
