@@ -1,9 +1,7 @@
 //! The core itself: its MMU, its controls, waiting.
 
 use super::machine::instructions;
-pub use super::machine::instructions::{
-    clear_deferred_error, forget_instructions, wait_for_interrupt,
-};
+pub use super::machine::instructions::{forget_instructions, synchronize, wait_for_interrupt};
 use super::sysreg::{CNTHCTL_COUNTER_ONLY, MDCR_TRAP_ALL, cptr, hcr, read_sysreg, write_sysreg};
 use abi::system::stage1;
 

@@ -67,15 +67,16 @@ impl Timer {
         unsafe { write_sysreg!("cntv_ctl_el0", 0) };
     }
 
-    /// Puts it back. Also makes visible what was written to other registers before.
+    /// Puts it back. What was written to this and other registers is seen in registers that
+    /// are read afterwards.
     #[inline(always)]
     pub fn load(&self) {
         // SAFETY: the timer of the guest that runs next.
-        unsafe { write_sysreg!("cntv_cval_el0", self.compare) };
-        // Or it could be switched on with another guest's deadline.
+        unsafe {
+            write_sysreg!("cntv_cval_el0", self.compare);
+            write_sysreg!("cntv_ctl_el0", self.control);
+        }
         instructions::synchronize();
-        // SAFETY: as above.
-        unsafe { write_sysreg!("cntv_ctl_el0", self.control) };
     }
 
     /// The control register as a guest reads it at `now`.

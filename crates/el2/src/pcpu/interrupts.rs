@@ -46,7 +46,7 @@ impl Pcpu {
             gic::deactivate(intid);
             return;
         }
-        self.with_interface(|interface, gic, hw| interface.inject(gic, hw, intid, intid));
+        self.with_interface_at_exit(|interface, gic, hw| interface.inject(gic, hw, intid, intid));
         self.wake_loaded();
     }
 

@@ -74,8 +74,6 @@ pub struct Pcpu {
     need_resched: bool,
     /// vCPUs of one VM may share this core: a guest's WFE traps.
     siblings_meet: bool,
-    /// Guests have a register of deferred errors, which is cleared when a vCPU is loaded.
-    has_ras: bool,
     mask: PriorityMask,
     /// When the current stay at EL2 began.
     entered: Instant,
@@ -156,7 +154,6 @@ impl Pcpu {
             redistributor,
             interface: Interface::start(),
             siblings_meet,
-            has_ras: cpu::has_ras(),
         }
     }
 

@@ -54,10 +54,6 @@ impl Pcpu {
                 cpu::flush_guest_tlb();
             }
         }
-        if self.has_ras {
-            // Registers that say there is no FEAT_RAS cannot promise that it keeps its value.
-            cpu::clear_deferred_error();
-        }
         context::open_float(self.roster.owns_float(config.id()));
         let mut vcpu = vcpu.load(self.interface);
         self.load_timer(&mut vcpu);
@@ -76,7 +72,7 @@ impl Pcpu {
         vcpu.load_timer();
         if vcpu.timer_is_held() {
             self.redistributor.set_timer_active();
-        } else if vcpu.timer_is_due(timer::now()) {
+        } else if timer::loaded_is_asserted() {
             self.redistributor.set_timer_active();
             let intid = timer::VIRTUAL_INTID;
             let listing = vcpu.with_interface(self.interface, |interface, gic, hw| {
@@ -91,6 +87,17 @@ impl Pcpu {
     /// interrupts it has listed. Does nothing if no vCPU is loaded: a maintenance interrupt may
     /// have been on its way when the last one was unloaded.
     pub fn with_interface(
+        &mut self,
+        act: impl FnOnce(&mut CpuInterface, &Gic, &mut virtual_interface::Loaded) -> usize,
+    ) {
+        self.with_interface_at_exit(act);
+        cpu::synchronize();
+    }
+
+    /// Like [`Self::with_interface`]; but which list registers are empty is certain only after
+    /// the guest has run, or after the next synchronization.
+    #[inline(always)]
+    pub(super) fn with_interface_at_exit(
         &mut self,
         act: impl FnOnce(&mut CpuInterface, &Gic, &mut virtual_interface::Loaded) -> usize,
     ) {

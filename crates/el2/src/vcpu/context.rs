@@ -187,12 +187,6 @@ impl Loaded {
         self.context.timer_held
     }
 
-    /// Returns true if its virtual timer, as it was loaded, asserts its interrupt at `now`.
-    #[inline(always)]
-    pub fn timer_is_due(&self, now: Instant) -> bool {
-        self.context.timer.is_asserted(now)
-    }
-
     /// Puts its floating-point registers on the hardware; the trap must be open.
     pub fn load_float(&self) {
         self.float.load();
@@ -210,7 +204,7 @@ impl Loaded {
         let mut hw = virtual_interface::Loaded::new(hardware);
         let listed = act(&mut vcpu.interface, &vcpu.config.shared().gic, &mut hw);
         vcpu.account.count_injected(listed);
-        Listing { notify: hw.finish(), listed }
+        Listing { notify: hw.notify, listed }
     }
 
     /// Returns the list registers that are in use (bit set by number).

@@ -23,7 +23,10 @@ const CHILDREN_ASLEEP: u32 = 1 << 2;
 
 /// One core's redistributor.
 #[derive(Clone, Copy)]
-pub struct Redistributor(u64);
+pub struct Redistributor {
+    /// Its second frame.
+    private: u64,
+}
 
 impl Redistributor {
     /// Returns true if the redistributor at `frame` is that of the core with this affinity.
@@ -59,13 +62,13 @@ impl Redistributor {
         let taken = taken.iter().fold(0, |set, intid| set | 1 << intid);
         write32(sgi + ISENABLER, taken);
         cpu_interface::start();
-        Self(frame)
+        Self { private: sgi }
     }
 
     /// Makes the virtual timer's physical interrupt active, as it was when its
     /// guest last ran.
     pub fn set_timer_active(self) {
-        let register = self.0 + SGI_FRAME + ISACTIVER;
+        let register = self.private + ISACTIVER;
         write32(register, 1 << VIRTUAL_INTID);
         // Reading it back lets the write arrive: it may be held in a buffer on the way, and the
         // guest's end of interrupt, which goes another way, overtake it. Then the interrupt
@@ -75,6 +78,6 @@ impl Redistributor {
 
     /// Makes the virtual timer's physical interrupt inactive, for the next guest.
     pub fn set_timer_inactive(self) {
-        write32(self.0 + SGI_FRAME + ICACTIVER, 1 << VIRTUAL_INTID);
+        write32(self.private + ICACTIVER, 1 << VIRTUAL_INTID);
     }
 }

@@ -1,8 +1,8 @@
 //! The GIC's virtual CPU interface: list registers and their control.
 
-use crate::arch::gic;
 use crate::arch::machine::instructions;
 use crate::arch::sysreg::{read_sysreg, write_sysreg};
+use crate::arch::{cpu, gic};
 use vgic::interface::{Hardware, ListRegister, MAX_LIST_REGISTERS, Maintenance};
 
 const HCR_EN: u64 = 1 << 0;
@@ -33,17 +33,28 @@ impl Saved {
 #[derive(Clone, Copy)]
 pub struct Interface {
     list_registers: usize,
-    priority_registers: usize,
+    /// What it has more than the least: the bits below.
+    extras: usize,
 }
+
+/// Active priorities have a second register in each group.
+const SECOND_PRIORITIES: usize = 1 << 0;
+/// They have four.
+const ALL_PRIORITIES: usize = 1 << 1;
+/// Guests have a register of deferred virtual errors (FEAT_RAS).
+const DEFERRED_ERRORS: usize = 1 << 2;
 
 impl Interface {
     /// Asks the hardware, and empties it.
     pub fn start() -> Self {
         let vtr = read_sysreg!("ich_vtr_el2");
-        let preemption_bits = (vtr >> 26 & 7) as usize + 1;
+        let preemption_bits = (vtr >> 26 & 7) + 1;
+        let extra = |there: bool, bit| if there { bit } else { 0 };
         let interface = Self {
             list_registers: (vtr & 0x1f) as usize + 1,
-            priority_registers: 1 << preemption_bits.saturating_sub(5),
+            extras: extra(preemption_bits > 5, SECOND_PRIORITIES)
+                | extra(preemption_bits > 6, ALL_PRIORITIES)
+                | extra(cpu::has_ras(), DEFERRED_ERRORS),
         };
         for index in 0..interface.list_registers {
             write_list(index, ListRegister(0));
@@ -72,11 +83,11 @@ impl Interface {
         let [group0, group1] = &mut saved.active_priorities;
         group0[0] = read_sysreg!("ich_ap0r0_el2");
         group1[0] = read_sysreg!("ich_ap1r0_el2");
-        if self.priority_registers > 1 {
+        if self.extras & SECOND_PRIORITIES != 0 {
             group0[1] = read_sysreg!("ich_ap0r1_el2");
             group1[1] = read_sysreg!("ich_ap1r1_el2");
         }
-        if self.priority_registers > 2 {
+        if self.extras & ALL_PRIORITIES != 0 {
             (group0[2], group0[3]) = (read_sysreg!("ich_ap0r2_el2"), read_sysreg!("ich_ap0r3_el2"));
             (group1[2], group1[3]) = (read_sysreg!("ich_ap1r2_el2"), read_sysreg!("ich_ap1r3_el2"));
         }
@@ -93,15 +104,19 @@ impl Interface {
         unsafe {
             write_sysreg!("ich_ap0r0_el2", group0[0]);
             write_sysreg!("ich_ap1r0_el2", group1[0]);
-            if self.priority_registers > 1 {
+            if self.extras & SECOND_PRIORITIES != 0 {
                 write_sysreg!("ich_ap0r1_el2", group0[1]);
                 write_sysreg!("ich_ap1r1_el2", group1[1]);
             }
-            if self.priority_registers > 2 {
+            if self.extras & ALL_PRIORITIES != 0 {
                 write_sysreg!("ich_ap0r2_el2", group0[2]);
                 write_sysreg!("ich_ap0r3_el2", group0[3]);
                 write_sysreg!("ich_ap1r2_el2", group1[2]);
                 write_sysreg!("ich_ap1r3_el2", group1[3]);
+            }
+            if self.extras & DEFERRED_ERRORS != 0 {
+                // Identification registers show no FEAT_RAS, so no guest counts on its value.
+                instructions::clear_deferred_error();
             }
             write_sysreg!("ich_vmcr_el2", saved.vmcr);
             write_sysreg!("ich_hcr_el2", saved.control);
@@ -117,26 +132,13 @@ pub struct Loaded {
     interface: Interface,
     /// Siblings (bit set by index) that have to be notified afterwards.
     pub notify: u8,
-    /// A register was written.
-    written: bool,
 }
 
 impl Loaded {
     /// Access to them, while the vCPU stays loaded.
     #[inline(always)]
     pub fn new(interface: Interface) -> Self {
-        Self { interface, notify: 0, written: false }
-    }
-
-    /// Ends the access. Returns the siblings (bit set by index) that have to be notified.
-    #[inline(always)]
-    pub fn finish(self) -> u8 {
-        if self.written {
-            // ICH_ELRSR_EL2 shows the registers as of the latest synchronization only (DDI 0487,
-            // K1.2.1): one that was just filled would pass for one that the guest has emptied.
-            instructions::synchronize();
-        }
-        self.notify
+        Self { interface, notify: 0 }
     }
 }
 
@@ -150,7 +152,6 @@ impl Hardware for Loaded {
     }
 
     fn write(&mut self, index: usize, value: ListRegister) {
-        self.written = true;
         write_list(index, value);
     }
 
@@ -258,7 +259,8 @@ pub fn guest_mask() -> (u8, bool, bool) {
     ((vmcr >> 24) as u8, vmcr & 1 != 0, vmcr & 2 != 0)
 }
 
-/// The list registers that hold nothing (ICH_ELRSR_EL2).
+/// The list registers that hold nothing (ICH_ELRSR_EL2), as of the latest context synchronization
+/// (DDI 0487, K1.2.1): one that was filled since would pass for one that the guest has emptied.
 pub fn empty() -> u32 {
     read_sysreg!("ich_elrsr_el2") as u32
 }
