@@ -78,6 +78,9 @@ fn trap_newer_features() {
     let (mmfr0, mmfr1) = (read_sysreg!("id_aa64mmfr0_el1"), read_sysreg!("id_aa64mmfr1_el1"));
     let (pfr0, pfr1) = (read_sysreg!("id_aa64pfr0_el1"), read_sysreg!("id_aa64pfr1_el1"));
     let fine_grained = field(mmfr0, 14);
+    // MPAM, MPAM_frac.
+    let partitions = field(pfr0, 10) | field(pfr1, 4) > 0;
+    let virtual_partitions = partitions && read_sysreg!("s3_0_c10_c4_4") & HAS_HCR != 0;
     // SAFETY: these control what guests may do, and are written only where they exist.
     unsafe {
         // HCX.
@@ -100,12 +103,11 @@ fn trap_newer_features() {
             write_sysreg!("s3_4_c3_c1_0", 0); // HDFGRTR2_EL2
             write_sysreg!("s3_4_c3_c1_1", 0); // HDFGWTR2_EL2
         }
-        // MPAM, MPAM_frac.
-        if field(pfr0, 10) | field(pfr1, 4) > 0 {
+        if partitions {
             write_sysreg!("s3_4_c10_c5_0", MPAM_TRAPPED); // MPAM2_EL2
-            if read_sysreg!("s3_0_c10_c4_4") & HAS_HCR != 0 {
-                write_sysreg!("s3_4_c10_c4_0", 0); // MPAMHCR_EL2
-            }
+        }
+        if virtual_partitions {
+            write_sysreg!("s3_4_c10_c4_0", 0); // MPAMHCR_EL2
         }
     }
 }

@@ -71,6 +71,9 @@ pub(crate) use boot;
 /// checks that it agrees.
 pub const STACK_SIZE: usize = 0x4000;
 
+/// Bytes of the stack on which a fault of EL2 itself is reported: formatting needs some 2 KiB.
+pub const FAULT_STACK_SIZE: usize = 0x2000;
+
 unsafe extern "C" {
     static __image_start: u8;
     fn secondary_start();
