@@ -3,8 +3,10 @@
 use crate::arch::context::{self, Fault, Syndrome};
 use crate::arch::fake::machine;
 use crate::arch::fake::registers::Register;
+use crate::arch::gic::virtual_interface;
 use crate::arch::{cpu, gic, timer};
 use abi::system::Board;
+use vgic::interface::{Hardware, Maintenance};
 use zerocopy::FromZeros;
 
 fn install() {
@@ -146,5 +148,24 @@ fn an_exception_takes_over_what_the_architecture_says() {
         assert!(context::inject(Fault::Undefined));
         assert_eq!(register("spsr_el2"), MASKED | taken, "SCTLR {sctlr:#x}, PSTATE {pstate:#x}");
         assert_eq!(register("spsr_el1"), pstate);
+    }
+}
+
+/// While an active interrupt is spilled ICC_DIR_EL1 traps: alone, or with all that concern both
+/// groups.
+#[test]
+fn deactivation_traps_on_every_core_while_interrupts_are_spilled() {
+    const TDS: u64 = 1 << 19;
+    const TC: u64 = 1 << 10;
+    const TDIR: u64 = 1 << 14;
+    for (tds, trap) in [(TDS, TDIR), (0, TC)] {
+        install();
+        set("ich_vtr_el2", tds | 3);
+        let interface = virtual_interface::Interface::start();
+        let mut hw = virtual_interface::Loaded::new(interface);
+        hw.set_maintenance(Maintenance { none_pending: false, unlisted_eoi: true });
+        assert_eq!(register("ich_hcr_el2") & (TC | TDIR), trap);
+        hw.set_maintenance(Maintenance { none_pending: true, unlisted_eoi: false });
+        assert_eq!(register("ich_hcr_el2") & (TC | TDIR), 0);
     }
 }

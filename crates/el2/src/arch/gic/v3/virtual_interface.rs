@@ -8,6 +8,8 @@ use vgic::interface::{Hardware, ListRegister, MAX_LIST_REGISTERS, Maintenance};
 const HCR_EN: u64 = 1 << 0;
 const HCR_LRENPIE: u64 = 1 << 2;
 const HCR_NPIE: u64 = 1 << 3;
+/// Registers that concern both groups trap, ICC_DIR_EL1 among them.
+const HCR_TC: u64 = 1 << 10;
 const HCR_TDIR: u64 = 1 << 14;
 const HCR_EOI_COUNT_SHIFT: u32 = 27;
 
@@ -43,6 +45,8 @@ const SECOND_PRIORITIES: usize = 1 << 0;
 const ALL_PRIORITIES: usize = 1 << 1;
 /// Guests have a register of deferred virtual errors (FEAT_RAS).
 const DEFERRED_ERRORS: usize = 1 << 2;
+/// ICC_DIR_EL1 traps by itself (ICH_VTR_EL2.TDS), which it does not on Armv8.0 cores.
+const TRAPS_DIR: usize = 1 << 3;
 
 impl Interface {
     /// Asks the hardware, and empties it.
@@ -54,7 +58,8 @@ impl Interface {
             list_registers: (vtr & 0x1f) as usize + 1,
             extras: extra(preemption_bits > 5, SECOND_PRIORITIES)
                 | extra(preemption_bits > 6, ALL_PRIORITIES)
-                | extra(cpu::has_ras(), DEFERRED_ERRORS),
+                | extra(cpu::has_ras(), DEFERRED_ERRORS)
+                | extra(vtr >> 19 & 1 == 1, TRAPS_DIR),
         };
         for index in 0..interface.list_registers {
             write_list(index, ListRegister(0));
@@ -68,6 +73,19 @@ impl Interface {
     pub fn switch_off(self) {
         // SAFETY: without a guest none takes virtual interrupts.
         unsafe { write_sysreg!("ich_hcr_el2", 0) };
+    }
+
+    /// Returns what asks for these maintenance interrupts (ICH_HCR_EL2).
+    fn control(self, wanted: Maintenance) -> u64 {
+        let mut control = HCR_EN;
+        if wanted.none_pending {
+            control |= HCR_NPIE;
+        }
+        if wanted.unlisted_eoi {
+            let trap = if self.extras & TRAPS_DIR != 0 { HCR_TDIR } else { HCR_TC };
+            control |= HCR_LRENPIE | trap;
+        }
+        control
     }
 
     /// Takes the interface of a vCPU with these list registers in use off the
@@ -170,7 +188,7 @@ impl Hardware for Loaded {
 
     fn set_maintenance(&mut self, wanted: Maintenance) {
         // SAFETY: which maintenance interrupts come, all of which we handle.
-        unsafe { write_sysreg!("ich_hcr_el2", control(wanted)) };
+        unsafe { write_sysreg!("ich_hcr_el2", self.interface.control(wanted)) };
     }
 
     fn deactivate(&mut self, physical: u32) {
@@ -225,7 +243,7 @@ impl Hardware for Unloaded<'_> {
     }
 
     fn set_maintenance(&mut self, wanted: Maintenance) {
-        self.saved.control = control(wanted);
+        self.saved.control = self.interface.control(wanted);
     }
 
     /// Private interrupts were made inactive when the vCPU was unloaded; the
@@ -239,17 +257,6 @@ impl Hardware for Unloaded<'_> {
     fn notify(&mut self, vcpus: u8) {
         self.notify |= vcpus;
     }
-}
-
-fn control(wanted: Maintenance) -> u64 {
-    let mut control = HCR_EN;
-    if wanted.none_pending {
-        control |= HCR_NPIE;
-    }
-    if wanted.unlisted_eoi {
-        control |= HCR_LRENPIE | HCR_TDIR;
-    }
-    control
 }
 
 /// The priority below which the loaded guest takes no interrupt
