@@ -240,17 +240,26 @@ pub fn guest_pc() -> u64 {
 /// for some of T32 (ESR_EL2.IL). A guest that steps takes its exception before the next one.
 #[inline(always)]
 pub fn skip_instruction(syndrome: Syndrome) {
-    const IL: u32 = 25;
+    const IL: u64 = 1 << 25;
     /// SPSR_EL2.SS.
     const STEPS: u64 = 1 << 21;
+    if syndrome.0 & IL == 0 {
+        go_back_two_bytes();
+    }
     let pstate = read_sysreg!("spsr_el2");
     // SAFETY: the guest's program counter and processor state.
     unsafe {
-        write_sysreg!("elr_el2", guest_pc() + 2 + 2 * (syndrome.0 >> IL & 1));
+        write_sysreg!("elr_el2", guest_pc().wrapping_add(4));
         if pstate & STEPS != 0 {
             write_sysreg!("spsr_el2", pstate & !STEPS);
         }
     }
+}
+
+#[cold]
+fn go_back_two_bytes() {
+    // SAFETY: the guest's program counter.
+    unsafe { write_sysreg!("elr_el2", guest_pc().wrapping_sub(2)) };
 }
 
 /// MDSCR_EL1 as a guest may set it: single step yes, breakpoints no, as their

@@ -41,7 +41,7 @@ pub struct Interface {
 
 /// Active priorities have a second register in each group.
 const SECOND_PRIORITIES: usize = 1 << 0;
-/// They have four.
+/// They have four; the second are set too.
 const ALL_PRIORITIES: usize = 1 << 1;
 /// Guests have a register of deferred virtual errors (FEAT_RAS).
 const DEFERRED_ERRORS: usize = 1 << 2;
@@ -104,10 +104,12 @@ impl Interface {
         if self.extras & SECOND_PRIORITIES != 0 {
             group0[1] = read_sysreg!("ich_ap0r1_el2");
             group1[1] = read_sysreg!("ich_ap1r1_el2");
-        }
-        if self.extras & ALL_PRIORITIES != 0 {
-            (group0[2], group0[3]) = (read_sysreg!("ich_ap0r2_el2"), read_sysreg!("ich_ap0r3_el2"));
-            (group1[2], group1[3]) = (read_sysreg!("ich_ap1r2_el2"), read_sysreg!("ich_ap1r3_el2"));
+            if self.extras & ALL_PRIORITIES != 0 {
+                group0[2] = read_sysreg!("ich_ap0r2_el2");
+                group0[3] = read_sysreg!("ich_ap0r3_el2");
+                group1[2] = read_sysreg!("ich_ap1r2_el2");
+                group1[3] = read_sysreg!("ich_ap1r3_el2");
+            }
         }
     }
 
@@ -125,12 +127,12 @@ impl Interface {
             if self.extras & SECOND_PRIORITIES != 0 {
                 write_sysreg!("ich_ap0r1_el2", group0[1]);
                 write_sysreg!("ich_ap1r1_el2", group1[1]);
-            }
-            if self.extras & ALL_PRIORITIES != 0 {
-                write_sysreg!("ich_ap0r2_el2", group0[2]);
-                write_sysreg!("ich_ap0r3_el2", group0[3]);
-                write_sysreg!("ich_ap1r2_el2", group1[2]);
-                write_sysreg!("ich_ap1r3_el2", group1[3]);
+                if self.extras & ALL_PRIORITIES != 0 {
+                    write_sysreg!("ich_ap0r2_el2", group0[2]);
+                    write_sysreg!("ich_ap0r3_el2", group0[3]);
+                    write_sysreg!("ich_ap1r2_el2", group1[2]);
+                    write_sysreg!("ich_ap1r3_el2", group1[3]);
+                }
             }
             if self.extras & DEFERRED_ERRORS != 0 {
                 // Identification registers show no FEAT_RAS, so no guest counts on its value.
