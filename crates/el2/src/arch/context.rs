@@ -59,13 +59,14 @@ impl General {
     }
 
     /// Puts the return state back and makes the vectors use these registers.
-    pub fn load_return(&self) {
+    pub fn load_return(&mut self) {
         // SAFETY: the vectors write only the first 248 bytes of what TPIDR_EL2
-        // points to, which are `self.x`, and only while this vCPU is loaded.
+        // points to, which are `self.x`, only while this vCPU is loaded, and only
+        // while a guest runs: no reference to them is in use then.
         unsafe {
             write_sysreg!("elr_el2", self.pc);
             write_sysreg!("spsr_el2", self.pstate);
-            write_sysreg!("tpidr_el2", (&raw const *self) as u64);
+            write_sysreg!("tpidr_el2", (&raw mut *self) as u64);
         }
     }
 }

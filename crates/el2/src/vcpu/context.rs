@@ -89,7 +89,7 @@ impl Parked {
 
     /// Puts its registers on the hardware, all but floating point and timer.
     #[inline(always)]
-    pub fn load(self, hardware: Interface) -> Loaded {
+    pub fn load(mut self, hardware: Interface) -> Loaded {
         self.context.system.load();
         hardware.load(&self.context.interface);
         self.general.load_return();
