@@ -3,7 +3,8 @@
 //! What EL2 needs of any version: [`reset_distributor`], [`route`], [`send_to`], [`clear`]
 //! for shared interrupts; [`claim`], a [`Redistributor`] and the functions from
 //! [`acknowledge`] to [`ring`] for a core's own; and in [`virtual_interface`]
-//! the list registers of guests, in [`common_group`] what else of theirs may trap. [`v3`] has them for a GICv3.
+//! the list registers of guests, in [`common_group`] what else of theirs may trap.
+//! [`v3`] has them for a GICv3.
 
 mod v3;
 
