@@ -31,6 +31,7 @@ pub extern "C-unwind" fn start(index: usize) -> ! {
     if index == 0 {
         prepare(system);
     } else {
+        verify::core(system, index).unwrap_or_else(|what| refuse(what));
         // SAFETY: the boot core has verified the tables, this one among them.
         unsafe { cpu::enable_mmu(system.board.stage1_pa) };
     }
@@ -49,6 +50,7 @@ pub extern "C-unwind" fn start(index: usize) -> ! {
 fn prepare(system: &'static System) {
     let boot = timer::now();
     verify::tables(system).unwrap_or_else(|what| refuse(what));
+    verify::core(system, /* index */ 0).unwrap_or_else(|what| refuse(what));
     verify::own_reach(system).unwrap_or_else(|what| refuse(what));
     // SAFETY: the map is an identity of what is EL2's, as its code and data expect it.
     unsafe { cpu::enable_mmu(system.board.stage1_pa) };

@@ -198,9 +198,22 @@ impl Pcpu {
             return;
         }
         let affinity = self.system.board.pcpu_mpidr[to];
-        let spis = &self.system.spis[..self.system.header.spi_count as usize];
-        for spi in spis.iter().filter(|spi| spi.vm as usize == vm) {
-            gic::send_to(self.system.board.gicd_pa, spi.physical, affinity);
+        for intid in self.interrupts_of(vm) {
+            gic::send_to(self.system.board.gicd_pa, intid, affinity);
         }
+    }
+
+    /// Clears the device interrupts of a VM that is halted: one that its guest had not ended,
+    /// because it routed it to no vCPU, would stay active and never come again.
+    pub(super) fn clear_interrupts(&self, vm: usize) {
+        for intid in self.interrupts_of(vm) {
+            gic::clear(self.system.board.gicd_pa, intid);
+        }
+    }
+
+    /// Returns the physical interrupts of a VM's devices.
+    fn interrupts_of(&self, vm: usize) -> impl Iterator<Item = u32> + use<> {
+        let spis = &self.system.spis[..self.system.header.spi_count as usize];
+        spis.iter().filter(move |spi| spi.vm as usize == vm).map(|spi| spi.physical)
     }
 }

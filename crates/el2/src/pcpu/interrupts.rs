@@ -5,6 +5,7 @@ use crate::arch::gic::{self, Redistributor, virtual_interface};
 use crate::arch::timer;
 use crate::bug::bug;
 use crate::shared::VMS;
+use crate::tables;
 use abi::system::{System, flags};
 
 impl Pcpu {
@@ -45,7 +46,7 @@ impl Pcpu {
             gic::deactivate(intid);
             return;
         }
-        self.with_interface(|interface, gic, hw| interface.inject(gic, hw, intid, intid));
+        self.with_interface_at_exit(|interface, gic, hw| interface.inject(gic, hw, intid, intid));
         self.wake_loaded();
     }
 
@@ -95,8 +96,7 @@ impl Pcpu {
 /// Sets up a core's own interrupts.
 pub(super) fn start_redistributor(index: usize, system: &System) -> Redistributor {
     let separate = system.header.flags & flags::PRIORITY_SEPARATION != 0;
-    let frame = system.board.gicr_pa + index as u64 * system.board.gicr_stride;
-    Redistributor::start(frame, separate)
+    Redistributor::start(tables::redistributor(system, index), separate)
 }
 
 /// Ends an interrupt that was EL2's own.

@@ -57,6 +57,8 @@ impl Pcpu {
         let Some(vcpu) = self.roster.parked_mut(id) else {
             return bug!("a VM is filled whose first vCPU is elsewhere");
         };
+        // A new life does not find translations of the one before.
+        vcpu.forget_space();
         vcpu.switch_on(Entry { pc: table.entry_ipa, x0: table.entry_x0 }, epoch);
         POWER[id.number()].switch_on();
         self.follow_sections(id);

@@ -152,6 +152,7 @@ impl Pcpu {
             BOARD.mailbox(self.index).discard(request, vm);
         }
         VMS[vm].gic.reset();
+        self.clear_interrupts(vm);
         VMS[vm].uart.reset();
         VMS[vm].stalled.store(0, Ordering::Release);
         // A sibling may have raised one that was off already.

@@ -62,6 +62,7 @@ impl Pcpu {
             if !self.put_on_hardware(id, decision.until) {
                 return;
             }
+            cpu::synchronize();
         }
     }
 
@@ -146,6 +147,7 @@ impl Pcpu {
                 return;
             }
             self.take(intid);
+            cpu::synchronize();
             if self.need_resched {
                 return;
             }

@@ -35,7 +35,7 @@ impl Pcpu {
         self.tell_of_interrupts(vcpu.vm(), unloading.notify);
         if unloading.timer_held {
             // The next guest's timer is the same physical interrupt.
-            self.redistributor.set_timer_active(false);
+            self.redistributor.set_timer_inactive();
         }
         self.roster.park(vcpu);
     }
@@ -69,10 +69,11 @@ impl Pcpu {
     /// comes by.
     #[inline(always)]
     fn load_timer(&mut self, vcpu: &mut Loaded) {
-        if vcpu.load_timer() {
-            self.redistributor.set_timer_active(true);
+        vcpu.load_timer();
+        if vcpu.timer_is_held() {
+            self.redistributor.set_timer_active();
         } else if timer::loaded_is_asserted() {
-            self.redistributor.set_timer_active(true);
+            self.redistributor.set_timer_active();
             let intid = timer::VIRTUAL_INTID;
             let listing = vcpu.with_interface(self.interface, |interface, gic, hw| {
                 interface.inject(gic, hw, intid, intid)
@@ -86,6 +87,17 @@ impl Pcpu {
     /// interrupts it has listed. Does nothing if no vCPU is loaded: a maintenance interrupt may
     /// have been on its way when the last one was unloaded.
     pub fn with_interface(
+        &mut self,
+        act: impl FnOnce(&mut CpuInterface, &Gic, &mut virtual_interface::Loaded) -> usize,
+    ) {
+        self.with_interface_at_exit(act);
+        cpu::synchronize();
+    }
+
+    /// Like [`Self::with_interface`]; but which list registers are empty is certain only after
+    /// the guest has run, or after the next synchronization.
+    #[inline(always)]
+    pub(super) fn with_interface_at_exit(
         &mut self,
         act: impl FnOnce(&mut CpuInterface, &Gic, &mut virtual_interface::Loaded) -> usize,
     ) {

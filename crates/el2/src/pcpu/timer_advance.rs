@@ -103,6 +103,7 @@ impl Pcpu {
     /// until an interrupt would end its WFI, or the scheduler has to decide again.
     fn wait_for_timer(&mut self, id: VcpuId, until: Option<Instant>) -> Before {
         let _ = self.put_on_hardware(id, until);
+        cpu::synchronize();
         loop {
             if self.loaded_has_interrupt() {
                 self.timer_advance.end(id);

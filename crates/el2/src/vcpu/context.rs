@@ -89,7 +89,7 @@ impl Parked {
 
     /// Puts its registers on the hardware, all but floating point and timer.
     #[inline(always)]
-    pub fn load(self, hardware: Interface) -> Loaded {
+    pub fn load(mut self, hardware: Interface) -> Loaded {
         self.context.system.load();
         hardware.load(&self.context.interface);
         self.general.load_return();
@@ -174,11 +174,16 @@ impl Loaded {
         (Parked(vcpu), Unloading { notify: hw.notify, timer_held })
     }
 
-    /// Puts its timer on the hardware. Returns true if its guest has not yet ended that
-    /// timer's interrupt.
+    /// Puts its timer on the hardware.
     #[inline(always)]
-    pub fn load_timer(&self) -> bool {
+    pub fn load_timer(&self) {
         self.context.timer.load();
+    }
+
+    /// Returns true if its guest had not yet ended the virtual timer's interrupt when it was
+    /// loaded.
+    #[inline(always)]
+    pub fn timer_is_held(&self) -> bool {
         self.context.timer_held
     }
 

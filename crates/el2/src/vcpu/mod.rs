@@ -281,6 +281,11 @@ impl Vcpu {
         self.space.enter();
     }
 
+    /// Forgets what TLBs hold of its VM's stage-2 tables, and of its VM's own, on all cores.
+    pub fn forget_space(&self) {
+        self.space.forget();
+    }
+
     /// Returns true if interrupts were posted since its list registers were filled.
     #[inline(always)]
     pub fn has_news(&self) -> bool {

@@ -4,7 +4,7 @@
 use crate::arch::fault::{self, class};
 use crate::arch::{cpu, sysreg::read};
 use crate::suite::{Check, Done, Test};
-use crate::{ensure, ensure_eq, fail, gic, irq, pass};
+use crate::{ensure, ensure_eq, fail, gic, irq, needs_cassata, pass};
 
 /// The tests of this file.
 pub const TESTS: &[Test] = &[
@@ -12,6 +12,7 @@ pub const TESTS: &[Test] = &[
     Test { name: "sysregs.every_read", body: every_read },
     Test { name: "sysregs.higher_levels", body: higher_levels },
     Test { name: "sysregs.higher_instructions", body: higher_instructions },
+    Test { name: "sysregs.hidden", body: hidden },
     Test { name: "sysregs.debug", body: debug },
     Test { name: "sysregs.pmu", body: pmu },
     Test { name: "sysregs.own_exceptions", body: own_exceptions },
@@ -131,6 +132,25 @@ fn higher_instructions() -> Check<Done> {
         }
     }
     pass!("{count} instructions")
+}
+
+/// What a core may have and the hypervisor hides is undefined: registers of error records
+/// (ERRIDR_EL1 to ERXMISC3_EL1) and of activity monitors.
+fn hidden() -> Check<Done> {
+    needs_cassata!();
+    let records = (3..6).flat_map(|crm| (0..8).map(move |op2| Encoding::new(3, 0, 5, crm, op2)));
+    let monitors = Encoding::all(3, 3).filter(|register| register.crn == 13 && register.crm > 1);
+    let mut count = 0;
+    for register in records.chain(monitors) {
+        for access in [register.read(), register.write(0)] {
+            match access {
+                Err(fault) if fault.class == class::UNKNOWN => count += 1,
+                Err(fault) => fail!("{register} gives exception class {:#x}", fault.class),
+                Ok(value) => fail!("{register} can be accessed: {value:#x}"),
+            }
+        }
+    }
+    pass!("{count} accesses")
 }
 
 /// A register's access works or is undefined; nothing worse.
