@@ -55,27 +55,36 @@ pub fn data_abort(core: &mut Pcpu, syndrome: Syndrome) -> Exit {
     let (address, ipa) = context::fault_addresses();
     let iss = syndrome.iss();
     let access = Access::decode(iss).filter(|_| iss & ON_WALK == 0);
-    let is_emulated = access.is_some_and(|access| emulate(core, access, ipa));
-    if is_emulated {
-        context::skip_instruction();
-        Exit::Mmio
-    } else {
-        exits::deliver(core, Fault::Data(address, iss & 1 << 6 != 0));
-        Exit::Abort
+    match access.and_then(|access| emulate(core, access, ipa)) {
+        Some(Done::Yes) => {
+            context::skip_instruction();
+            Exit::Mmio
+        }
+        Some(Done::Later) => Exit::Mmio,
+        None => {
+            exits::deliver(core, Fault::Data(address, iss & 1 << 6 != 0));
+            Exit::Abort
+        }
     }
 }
 
-/// Lets the device at a guest-physical address carry an access out. Returns true if there
-/// is one.
-fn emulate(core: &mut Pcpu, access: Access, ipa: u64) -> bool {
+/// What became of an access.
+enum Done {
+    Yes,
+    /// The guest has to execute it again.
+    Later,
+}
+
+/// Lets the device at a guest-physical address carry an access out; none if there is no device.
+fn emulate(core: &mut Pcpu, access: Access, ipa: u64) -> Option<Done> {
     let system = core.system();
     let Some(vcpu) = core.loaded() else {
         bug!("an access without a loaded vCPU");
-        return false;
+        return None;
     };
     let (vm, index, shared) = (vcpu.vm(), vcpu.index(), vcpu.config().shared());
     let table = &system.vms[vm];
-    let Some((device, offset)) = bus::find(table, ipa) else { return false };
+    let (device, offset) = bus::find(table, ipa)?;
     let write = access.write.then(|| vcpu.register(access.register));
     let mut outcome = Outcome::default();
     core.with_interface(|interface, _, list_registers| {
@@ -84,6 +93,9 @@ fn emulate(core: &mut Pcpu, access: Access, ipa: u64) -> bool {
         outcome = (device.access)(&mut guest, bus::Access { offset, size: access.size, write });
         guest.injected
     });
+    if outcome.again {
+        return Some(Done::Later);
+    }
     if write.is_none()
         && let Some(vcpu) = core.loaded_mut()
     {
@@ -94,7 +106,7 @@ fn emulate(core: &mut Pcpu, access: Access, ipa: u64) -> bool {
     if outcome.has_output {
         core.console_has_output(vm);
     }
-    true
+    Some(Done::Yes)
 }
 
 /// Deactivates the physical interrupts behind those that the guest made inactive.
