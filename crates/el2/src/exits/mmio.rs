@@ -59,27 +59,36 @@ impl Access {
 pub fn data_abort(core: &mut Pcpu, syndrome: Syndrome) -> Exit {
     let (address, ipa) = context::fault_addresses();
     let iss = syndrome.iss();
-    let is_emulated = Access::decode(iss).is_some_and(|access| emulate(core, access, ipa));
-    if is_emulated {
-        context::skip_instruction(syndrome);
-        Exit::Mmio
-    } else {
-        exits::deliver(core, Fault::Data(address, iss & 1 << 6 != 0));
-        Exit::Abort
+    match Access::decode(iss).and_then(|access| emulate(core, access, ipa)) {
+        Some(Done::Yes) => {
+            context::skip_instruction(syndrome);
+            Exit::Mmio
+        }
+        Some(Done::Later) => Exit::Mmio,
+        None => {
+            exits::deliver(core, Fault::Data(address, iss & 1 << 6 != 0));
+            Exit::Abort
+        }
     }
 }
 
-/// Lets the device at a guest-physical address carry an access out. Returns true if there
-/// is one.
-fn emulate(core: &mut Pcpu, access: Access, ipa: u64) -> bool {
+/// What became of an access.
+enum Done {
+    Yes,
+    /// The guest has to execute it again.
+    Later,
+}
+
+/// Lets the device at a guest-physical address carry an access out; none if there is no device.
+fn emulate(core: &mut Pcpu, access: Access, ipa: u64) -> Option<Done> {
     let system = core.system();
     let Some(vcpu) = core.loaded() else {
         bug!("an access without a loaded vCPU");
-        return false;
+        return None;
     };
     let (vm, index, shared) = (vcpu.vm(), vcpu.index(), vcpu.config().shared());
     let table = &system.vms[vm];
-    let Some((device, offset)) = bus::find(table, ipa) else { return false };
+    let (device, offset) = bus::find(table, ipa)?;
     let write = access.write.then(|| vcpu.register(access.register));
     let mut outcome = Outcome::default();
     core.with_interface(|interface, _, list_registers| {
@@ -88,6 +97,9 @@ fn emulate(core: &mut Pcpu, access: Access, ipa: u64) -> bool {
         outcome = (device.access)(&mut guest, bus::Access { offset, size: access.size, write });
         guest.injected
     });
+    if outcome.again {
+        return Some(Done::Later);
+    }
     if write.is_none()
         && let Some(vcpu) = core.loaded_mut()
     {
@@ -98,7 +110,7 @@ fn emulate(core: &mut Pcpu, access: Access, ipa: u64) -> bool {
     if outcome.has_output {
         core.console_has_output(vm);
     }
-    true
+    Some(Done::Yes)
 }
 
 /// Deactivates the physical interrupts behind those that the guest made inactive.

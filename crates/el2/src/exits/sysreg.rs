@@ -49,6 +49,12 @@ pub fn system_register(core: &mut Pcpu, syndrome: Syndrome) -> Exit {
         send_sgi(core, value, name == ICC_SGI1R);
         return Exit::Sgi;
     }
+    if !is_read && name == ICC_DIR {
+        if deactivate(core, value as u32 & 0xff_ffff) {
+            context::skip_instruction(syndrome);
+        }
+        return Exit::SystemRegister;
+    }
     let outcome = if is_read { read(core, name) } else { write(core, name, value) };
     match outcome {
         Some(value) => {
@@ -82,13 +88,6 @@ fn read(core: &Pcpu, name: Name) -> Option<u64> {
 /// Writes a register; none: there is no such register.
 fn write(core: &mut Pcpu, name: Name, value: u64) -> Option<u64> {
     match name {
-        ICC_DIR => {
-            let intid = value as u32 & 0xff_ffff;
-            core.with_interface(|interface, gic, hw| {
-                interface.deactivate(gic, hw, intid);
-                0
-            });
-        }
         MDSCR_EL1 => context::set_guest_mdscr(value),
         (3, 3, 14, 2, op2) => return core.write_physical_timer(op2, value).then_some(0),
         // Cache maintenance by set and way cannot be made to work across cores
@@ -100,6 +99,17 @@ fn write(core: &mut Pcpu, name: Name, value: u64) -> Option<u64> {
         _ => return is_silent(name).then_some(0),
     }
     Some(0)
+}
+
+/// Deactivates an interrupt: a write to ICC_DIR_EL1. Returns false if the guest has to execute
+/// that again.
+fn deactivate(core: &mut Pcpu, intid: u32) -> bool {
+    let mut done = true;
+    core.with_interface(|interface, gic, hw| {
+        done = interface.deactivate(gic, hw, intid);
+        0
+    });
+    done
 }
 
 /// Returns true if a register reads as zero and ignores writes: ACTLR_EL1, debug, trace,

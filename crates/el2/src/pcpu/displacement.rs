@@ -24,7 +24,8 @@ impl Pcpu {
             for id in switch.displaced {
                 self.displace(id);
             }
-            self.need_resched = false;
+            // That vCPUs have left changes nothing for `current`, which may not be ready to enter.
+            self.need_resched = self.jobs.before_guest().has(current);
         }
         if self.displacement.tells_taken() {
             TAKEN[self.index].store(switch.taken, Ordering::Relaxed);

@@ -1,7 +1,7 @@
 //! Taking a vCPU off the hardware and putting another on.
 
 use super::Pcpu;
-use crate::arch::gic::virtual_interface;
+use crate::arch::gic::virtual_interface::{self, After};
 use crate::arch::{context, cpu, timer};
 use crate::bug::bug;
 use crate::vcpu::{Loaded, Parked};
@@ -32,7 +32,7 @@ impl Pcpu {
     fn save_loaded(&mut self) {
         let Some(loaded) = self.roster.take_loaded() else { return };
         let (vcpu, unloading) = loaded.save(self.interface);
-        self.tell_of_interrupts(vcpu.vm(), unloading.notify);
+        self.follow_up(vcpu.id(), vcpu.vm(), unloading.after);
         if unloading.timer_held {
             // The next guest's timer is the same physical interrupt.
             self.redistributor.set_timer_inactive();
@@ -79,7 +79,7 @@ impl Pcpu {
                 interface.inject(gic, hw, intid, intid)
             });
             self.note_listed(vcpu.id(), listing);
-            self.tell_of_interrupts(vcpu.vm(), listing.notify);
+            self.follow_up(vcpu.id(), vcpu.vm(), listing.after);
         }
     }
 
@@ -106,15 +106,26 @@ impl Pcpu {
         let listing = vcpu.with_interface(hardware, act);
         let (id, vm) = (vcpu.id(), vcpu.vm());
         self.note_listed(id, listing);
-        self.tell_of_interrupts(vm, listing.notify);
+        self.follow_up(id, vm, listing.after);
     }
 
-    /// Notifies vCPUs of a VM of interrupts that came out of list registers.
+    /// Does what a change of a vCPU's list registers has left to be done.
     #[inline(always)]
-    fn tell_of_interrupts(&mut self, vm: usize, notify: u8) {
-        if notify != 0 {
-            self.notify(vm, Effects { notify, deactivate: None });
+    fn follow_up(&mut self, id: VcpuId, vm: usize, after: After) {
+        if !after.is_nothing() {
+            self.follow_up_on(id, vm, after);
         }
+    }
+
+    #[inline(never)]
+    fn follow_up_on(&mut self, id: VcpuId, vm: usize, after: After) {
+        if after.is_unfinished() {
+            self.jobs.list_later(id);
+            self.need_resched = true;
+            // Whatever comes next is no longer delayed by what came before.
+            self.entered = timer::now();
+        }
+        self.notify(vm, Effects { notify: after.notify(), deactivate: None });
     }
 
     /// Loads the floating-point registers of the loaded vCPU, which uses them for the first

@@ -40,6 +40,10 @@ impl Pcpu {
             self.work(current, until);
             return Before::Decision;
         }
+        if self.jobs.must_list(current, self.roster.loaded_id()) {
+            self.go_on_listing(current, until);
+            return Before::Decision;
+        }
         if self.timer_advance.early().has(current) {
             return self.wait_for_timer(current, until);
         }
@@ -89,11 +93,8 @@ impl Pcpu {
         if !self.timer_advance.end(id) {
             return;
         }
-        let awake = if self.roster.is_loaded(id) {
-            self.loaded_has_interrupt()
-        } else {
-            self.roster.get(id).is_some_and(|vcpu| vcpu.has_news())
-        };
+        let news = self.roster.get(id).is_some_and(|vcpu| vcpu.has_news());
+        let awake = news || self.roster.is_loaded(id) && self.loaded_has_interrupt();
         if !awake {
             self.sleep(id, vcpu_state::SLEEPING);
         }

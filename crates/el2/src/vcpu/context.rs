@@ -2,7 +2,7 @@
 
 use super::{PhysicalTimer, Vcpu};
 use crate::arch::context::{self, Float, General, System};
-use crate::arch::gic::virtual_interface::{self, Interface, Saved, Unloaded};
+use crate::arch::gic::virtual_interface::{self, After, Interface, Saved, Unloaded};
 use crate::arch::timer::{self, Timer};
 use crate::parts::Cause;
 use crate::shared::power::Entry;
@@ -31,8 +31,8 @@ pub struct Context {
 #[derive(Clone, Copy)]
 #[must_use]
 pub struct Unloading {
-    /// vCPUs of its VM (bit set by index) to be notified of interrupts.
-    pub notify: u8,
+    /// What is to be done about interrupts.
+    pub after: After,
     /// Its guest has not yet ended the virtual timer's interrupt.
     pub timer_held: bool,
 }
@@ -41,8 +41,8 @@ pub struct Unloading {
 #[derive(Clone, Copy)]
 #[must_use]
 pub struct Listing {
-    /// vCPUs of its VM (bit set by index) to be notified of interrupts.
-    pub notify: u8,
+    /// What is to be done about interrupts.
+    pub after: After,
     /// How many interrupts were listed.
     pub listed: usize,
 }
@@ -171,7 +171,7 @@ impl Loaded {
         let advance = vcpu.config.timer_advance();
         vcpu.context.wakes_at = Instant(deadline.0.saturating_sub(advance));
         hardware.save(vcpu.interface.used(), &mut vcpu.context.interface);
-        (Parked(vcpu), Unloading { notify: hw.notify, timer_held })
+        (Parked(vcpu), Unloading { after: hw.after, timer_held })
     }
 
     /// Puts its timer on the hardware.
@@ -204,7 +204,7 @@ impl Loaded {
         let mut hw = virtual_interface::Loaded::new(hardware);
         let listed = act(&mut vcpu.interface, &vcpu.config.shared().gic, &mut hw);
         vcpu.account.count_injected(listed);
-        Listing { notify: hw.notify, listed }
+        Listing { after: hw.after, listed }
     }
 
     /// Returns the list registers that are in use (bit set by number).

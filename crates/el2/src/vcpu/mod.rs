@@ -306,6 +306,11 @@ impl Vcpu {
     pub fn check(&self) {
         self.interface.check(&self.config.shared().gic);
     }
+
+    /// Returns true if the work at its list registers has stopped in its middle.
+    pub fn is_partly_listed(&self) -> bool {
+        self.interface.is_unfinished()
+    }
 }
 
 /// Returns the stage-2 tables of a view, for a vCPU.

@@ -7,6 +7,7 @@ mod bystander;
 mod demand;
 mod device;
 mod echo;
+mod gic_storm;
 mod grant;
 mod migrant;
 mod mutex;
@@ -34,6 +35,8 @@ pub const ALL: &[Test] = &[
     Test { name: "rtc", body: device::rtc },
     Test { name: "ebb", body: tides::ebb },
     Test { name: "echo", body: echo::echo },
+    Test { name: "gic-ends", body: gic_storm::ends },
+    Test { name: "gic-pending", body: gic_storm::pending },
     Test { name: "migrant", body: migrant::migrant },
     Test { name: "moved-supply", body: supply::moved },
     Test { name: "mutex", body: mutex::mutex },

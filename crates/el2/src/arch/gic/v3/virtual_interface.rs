@@ -150,15 +150,42 @@ impl Interface {
 /// The list registers of the vCPU that is loaded.
 pub struct Loaded {
     interface: Interface,
-    /// Siblings (bit set by index) that have to be notified afterwards.
-    pub notify: u8,
+    /// What has to be done afterwards.
+    pub after: After,
+}
+
+/// What a change of list registers leaves to be done; as a rule nothing, so all of it is in one
+/// word.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[must_use]
+pub struct After(u16);
+
+impl After {
+    const STOPPED: u16 = 1 << 8;
+
+    /// Returns true if there is nothing to do.
+    #[inline(always)]
+    pub fn is_nothing(self) -> bool {
+        self.0 == 0
+    }
+
+    /// Returns the siblings (bit set by index) that have to be notified.
+    pub fn notify(self) -> u8 {
+        self.0 as u8
+    }
+
+    /// Returns true if the work stopped because an interrupt came: it has to go on before the
+    /// guest runs.
+    pub fn is_unfinished(self) -> bool {
+        self.0 & Self::STOPPED != 0
+    }
 }
 
 impl Loaded {
     /// Access to them, while the vCPU stays loaded.
     #[inline(always)]
     pub fn new(interface: Interface) -> Self {
-        Self { interface, notify: 0 }
+        Self { interface, after: After::default() }
     }
 }
 
@@ -198,7 +225,16 @@ impl Hardware for Loaded {
     }
 
     fn notify(&mut self, vcpus: u8) {
-        self.notify |= vcpus;
+        self.after.0 |= u16::from(vcpus);
+    }
+
+    /// What the priority mask keeps pending does not count.
+    fn urgent(&mut self) -> bool {
+        let urgent = cpu::interrupt_pending();
+        if urgent {
+            self.after.0 |= After::STOPPED;
+        }
+        urgent
     }
 }
 
@@ -258,6 +294,11 @@ impl Hardware for Unloaded<'_> {
 
     fn notify(&mut self, vcpus: u8) {
         self.notify |= vcpus;
+    }
+
+    /// What is done without a guest does not stop.
+    fn urgent(&mut self) -> bool {
+        false
     }
 }
 
