@@ -10,10 +10,11 @@ mod echo;
 mod grant;
 mod migrant;
 mod mutex;
+mod neighbour;
 mod power;
 mod preempted;
-mod report;
-mod reset;
+pub mod report;
+pub mod reset;
 mod rhythm;
 mod round_robin;
 mod shared;
@@ -41,6 +42,7 @@ pub const ALL: &[Test] = &[
     Test { name: "mutex-busy", body: mutex::busy },
     Test { name: "mutex-dies", body: mutex::dies },
     Test { name: "mutex-told", body: mutex::told },
+    Test { name: "neighbour", body: neighbour::neighbour },
     Test { name: "pester", body: bystander::pester },
     Test { name: "power", body: power::power },
     Test { name: "sleeper", body: migrant::sleeper },
