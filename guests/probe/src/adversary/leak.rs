@@ -27,12 +27,12 @@ const FLOATS: usize = 66;
 /// All that is looked at.
 const ALL: usize = REGISTERS + 2 * BANKS + FLOATS;
 
-/// Writes everything, for ever, from `probe.begin_ms` (200) on.
+/// Writes everything, for ever, from `probe.begin_ms` (80) on.
 pub fn write() -> Check<Done> {
     note_start(1);
     deeds::open();
     let mut actor = Actor::new();
-    let begin = wait::us(1_000 * platform::get().number("begin_ms", 200));
+    let begin = wait::us(1_000 * platform::get().number("begin_ms", 80));
     while wait::now() < begin {}
     for round in 0_u64.. {
         actor.calm_down();
@@ -54,13 +54,15 @@ pub fn write() -> Check<Done> {
     fail!("an endless job ended")
 }
 
-/// Looks at everything `probe.looks` (8) times, `probe.rest_ms` (40) apart, and prints what has
+/// Looks at everything `probe.looks` (3) times, `probe.rest_ms` (40) apart, and prints what has
 /// changed since it booted.
 pub fn look() -> Check<Done> {
-    let (looks, rest) = (platform::get().number("looks", 8), platform::get().number("rest_ms", 40));
-    let begin = wait::us(1_000 * platform::get().number("begin_ms", 200));
+    let (looks, rest) = (platform::get().number("looks", 3), platform::get().number("rest_ms", 40));
+    let begin = wait::us(1_000 * platform::get().number("begin_ms", 80));
     let mut actor = Actor::new();
     actor.calm_down();
+    // Its alarm as it is at each look.
+    rest_until(&mut actor, wait::now());
     Registers::pattern(1).load();
     let first = Look::at(scratch());
     let second = Look::at(scratch() + Look::SIZE);
@@ -71,11 +73,9 @@ pub fn look() -> Check<Done> {
     let changes = (0..ALL).filter(|&number| !first.agrees(&second, number)).count();
     let again = Look::at(scratch() + 2 * Look::SIZE);
     let mut leaks = 0;
-    while wait::now() < begin {
-        rest_for(&mut actor, begin / 16);
-    }
+    rest_until(&mut actor, begin);
     for _ in 0..looks {
-        rest_for(&mut actor, wait::us(1_000 * rest));
+        rest_until(&mut actor, wait::now() + wait::us(1_000 * rest));
         again.take();
         for number in (0..ALL).filter(|&number| first.agrees(&second, number)) {
             if !first.agrees(&again, number) {
@@ -89,12 +89,18 @@ pub fn look() -> Check<Done> {
     pass!("leaks={leaks} looks={looks} there={} changing={changes}", first.there())
 }
 
-/// Leaves the core to the other VM for so many ticks.
-fn rest_for(actor: &mut Actor, ticks: u64) {
-    actor.set_alarm(0);
-    Timer::Virtual.arm(ticks);
-    cpu::wfi();
-    settle();
+/// Leaves the core to the other VM until the counter shows `end`.
+fn rest_until(actor: &mut Actor, end: u64) {
+    loop {
+        let left_us = end.saturating_sub(wait::now()) / wait::us(1);
+        actor.set_alarm(left_us + 1);
+        cpu::wfi();
+        settle();
+        actor.let_interrupts_in();
+        if wait::now() >= end {
+            return;
+        }
+    }
 }
 
 /// The timer and its interrupt as they are at each look.

@@ -62,9 +62,9 @@ pub fn sleep(actor: &mut Actor) -> u64 {
             cpu::wfi();
         }
     }
-    actor.let_interrupts_in();
-    // A handler has not stopped the timer, whose interrupt would come for ever.
+    // No handler does, and its interrupt would come for ever.
     Timer::Virtual.stop();
+    actor.let_interrupts_in();
     write::icc_pmr_el1(0xff);
     1
 }
