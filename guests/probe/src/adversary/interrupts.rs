@@ -1,6 +1,7 @@
 //! Attacks by the virtual GIC (Arm IHI 0069).
 
 use super::actor::{Actor, table};
+use super::registers::tamed;
 use crate::arch::cpu;
 use crate::arch::encodings::Encoding;
 use crate::arch::sysreg::write;
@@ -135,7 +136,7 @@ pub fn interface(actor: &mut Actor) -> u64 {
             0 => table.write(Encoding::new(3, 0, 12, 12, 1), intid),
             1 => table.write(Encoding::new(3, 0, 12, 11, 1), intid),
             2 => table.read(Encoding::new(3, 0, 12, 12, 0)),
-            3 => table.write(register, value),
+            3 => table.write(register, tamed(register, value)),
             _ => table.read(register),
         };
     }

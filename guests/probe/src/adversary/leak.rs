@@ -3,7 +3,7 @@
 //! Whatever is not as it was when that VM had just booted, and the writer had not begun, is a leak.
 
 use super::actor::{Actor, scratch, table};
-use super::registers::LIFELINES;
+use super::registers::{LIFELINES, tamed};
 use super::{deeds, interrupts};
 use crate::arch::encodings::Encoding;
 use crate::arch::fp::Registers;
@@ -46,7 +46,7 @@ pub fn write() -> Check<Done> {
             if !LIFELINES.contains(&encoding) {
                 let value = (number as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ round;
                 // Those that do not exist cannot leak.
-                let _ = table().write(encoding, value);
+                let _ = table().write(encoding, tamed(encoding, value));
             }
         }
         deeds::count(REGISTERS as u64);

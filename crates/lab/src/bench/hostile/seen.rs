@@ -8,8 +8,8 @@ use crate::session::{End, Run};
 use abi::status::vm_state;
 use serde::{Deserialize, Serialize};
 
-/// Fewer operations than that are none: resets are the fewest, one in a tenth of a millisecond.
-const LEAST_OPERATIONS: u64 = 20;
+/// Fewer operations than that are none: resets are the fewest, one in a millisecond.
+const LEAST_OPERATIONS: u64 = 5;
 /// Activations of the neighbour from one line of its console to the next.
 const LINES: u64 = 8;
 /// Lines that may be on their way at the end.

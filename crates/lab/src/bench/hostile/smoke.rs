@@ -15,7 +15,7 @@ use miette::{Result, ensure};
 const LENGTH_MS: u64 = 15;
 /// The worst dispatch latency of FreeRTOS without an adversary, ns: the test `hostile-alone` fails
 /// if it is another one.
-const ALONE_NS: u64 = 820;
+const ALONE_NS: u64 = 675;
 /// Hostile operations of the mixtures.
 const OPERATIONS: u64 = 1_000_000;
 /// vCPUs of each mixture, and the seed from which it follows.
