@@ -80,6 +80,10 @@ pub fn distributor(actor: &mut Actor) -> u64 {
             _ => GICD.write32(offset & !3, value as u32),
         }
     }
+    if actor.once_in(4) {
+        let bank = actor.one(&[ISENABLER, ISPENDR, ISACTIVER]);
+        write_bank(actor, bank, !0);
+    }
     actor.let_interrupts_in();
     STRIDE
 }
