@@ -41,6 +41,7 @@ pub fn all() -> Vec<Scenario> {
         demo::scenario(),
     ];
     let experiments = experiments.into_iter().chain(bench::promises::scenarios());
+    let experiments = experiments.chain(bench::hostile::scenarios());
     let scenarios = reference.into_iter().chain(others).chain(staged).chain(policies);
     scenarios.chain(experiments).collect()
 }

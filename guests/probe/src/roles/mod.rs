@@ -11,10 +11,11 @@ mod gic_storm;
 mod grant;
 mod migrant;
 mod mutex;
+mod neighbour;
 mod power;
 mod preempted;
-mod report;
-mod reset;
+pub mod report;
+pub mod reset;
 mod rhythm;
 mod round_robin;
 mod shared;
@@ -44,6 +45,7 @@ pub const ALL: &[Test] = &[
     Test { name: "mutex-busy", body: mutex::busy },
     Test { name: "mutex-dies", body: mutex::dies },
     Test { name: "mutex-told", body: mutex::told },
+    Test { name: "neighbour", body: neighbour::neighbour },
     Test { name: "pester", body: bystander::pester },
     Test { name: "power", body: power::power },
     Test { name: "sleeper", body: migrant::sleeper },
