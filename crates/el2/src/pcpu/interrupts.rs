@@ -23,8 +23,10 @@ impl Pcpu {
                 self.read_mail();
             }
             gic::MAINTENANCE => {
+                // Before the work, which looks for interrupts of the same priority.
+                gic::drop_priority(intid);
                 self.with_interface(|interface, gic, hw| interface.sync(gic, hw));
-                finish(intid);
+                gic::deactivate(intid);
                 self.wake_loaded();
             }
             gic::SPECIAL.. => {}

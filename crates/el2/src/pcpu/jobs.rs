@@ -49,8 +49,11 @@ impl Pcpu {
 
     /// Switches a VM's first vCPU on, now that the memory is filled.
     fn begin(&mut self, id: VcpuId, vm: usize) {
-        cpu::forget_instructions();
         let table = self.table(vm);
+        if table.load_count > 0 {
+            // All cores take part in this, so a VM to which nothing was loaded goes without.
+            cpu::forget_instructions();
+        }
         // Its coordinator alone changes it, and that is this core.
         let epoch = VMS[vm].epoch.load(Ordering::Acquire);
         self.jobs.end(id);

@@ -263,7 +263,7 @@ fn little_stolen(observer: &Observer) -> Option<String> {
 /// The real-time VM waited for one piece of what EL2 did for the neighbour and for one switch, and
 /// not for all of it: that would be 20 us and more.
 fn storms_delay_little(observer: &Observer) -> Option<String> {
-    const LATEST_NS: u64 = 3_800;
+    const LATEST_NS: u64 = 5_000;
     let reports = observer.reports(observer.layout.vm("rtos")?)?;
     let (header, latest) = (reports.header?, u64::from(reports.dispatch.max()?));
     let latest_ns = latest * 1_000_000_000 / header.counter_hz;

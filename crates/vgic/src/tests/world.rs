@@ -196,8 +196,8 @@ impl World {
     }
 
     /// Goes on where the work for a vCPU has stopped, before its guest runs. Between two
-    /// pieces its core may do something else: the vCPU leaves it and comes back. Answers how many interrupts are
-    /// listed by that.
+    /// pieces its core may do something else: the vCPU leaves it and comes back. Answers how
+    /// many interrupts are listed by that.
     fn finish(&mut self, vcpu: usize) -> usize {
         let (seat, mut listed) = (&mut self.seats[vcpu], 0);
         while seat.interface.is_unfinished() {
