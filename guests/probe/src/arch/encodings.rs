@@ -39,6 +39,16 @@ impl Encoding {
         self.0 >> 14
     }
 
+    /// Returns CRn.
+    pub const fn crn(self) -> u16 {
+        self.0 >> 7 & 15
+    }
+
+    /// Returns CRm.
+    pub const fn crm(self) -> u16 {
+        self.0 >> 3 & 15
+    }
+
     /// Reads: `MRS` or `SYSL` to X0.
     pub fn read(self) -> Result<u64, Fault> {
         fault::instruction(READ | self.bits(), 0)
@@ -58,7 +68,7 @@ impl Encoding {
 impl core::fmt::Display for Encoding {
     fn fmt(&self, f: &mut core::fmt::Formatter) -> core::fmt::Result {
         let Self(bits) = self;
-        let (op1, crn, crm) = (bits >> 11 & 7, bits >> 7 & 15, bits >> 3 & 15);
+        let (op1, crn, crm) = (bits >> 11 & 7, self.crn(), self.crm());
         write!(f, "S{}_{op1}_C{crn}_C{crm}_{}", self.op0(), bits & 7)
     }
 }

@@ -98,7 +98,8 @@ fn higher_instructions() -> Check<Done> {
 fn hidden() -> Check<Done> {
     needs_cassata!();
     let records = (3..6).flat_map(|crm| (0..8).map(move |op2| Encoding::new(3, 0, 5, crm, op2)));
-    let monitors = Encoding::all(3, 3).filter(|register| register.crn == 13 && register.crm > 1);
+    let monitors =
+        Encoding::all(3, 3).filter(|register| register.crn() == 13 && register.crm() > 1);
     let mut count = 0;
     for register in records.chain(monitors) {
         for access in [register.read(), register.write(0)] {

@@ -69,7 +69,7 @@ pub(crate) use boot;
 
 /// From one core's stack to the next, in bytes, with the page below each that is not mapped;
 /// `link.ld` reserves as much for every core, and checks that it agrees.
-pub const STACK_SIZE: usize = 0x4000;
+pub const STACK_SIZE: usize = 0x8000;
 
 /// Bytes of the stack on which a fault of EL2 itself is reported: formatting needs some 2 KiB.
 pub const FAULT_STACK_SIZE: usize = 0x2000;

@@ -17,9 +17,8 @@ const LIMIT: Duration = Duration::from_secs(2);
 const LEAST_WRITES: u64 = 3 * 32_768;
 
 /// Places that are known to leak. One that does not any more makes the test fail until it is taken
-/// from here. DISR_EL1 is one: while HCR_EL2.AMO is set, a guest reads and writes VDISR_EL2 by it
-/// (DDI 0487, D24.2.41), which is not switched.
-const KNOWN: &[&str] = &["S3_0_C12_C1_1"];
+/// from here.
+const KNOWN: &[&str] = &[];
 
 /// Runs both VMs, and fails if there is a leak that is not known, or none where one is.
 pub fn run(bench: &Bench) -> Result<()> {
