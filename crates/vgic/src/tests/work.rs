@@ -27,7 +27,9 @@ pub fn look() {
 /// Does something, and answers the most accesses between two looks, and the number of looks.
 fn measure(what: impl FnOnce()) -> (u64, u64) {
     before_each_access(|| ACCESSES.set(ACCESSES.get() + 1));
-    (ACCESSES.set(0), MOST.set(0), LOOKS.set(0));
+    ACCESSES.set(0);
+    MOST.set(0);
+    LOOKS.set(0);
     what();
     look();
     before_each_access(|| {});
