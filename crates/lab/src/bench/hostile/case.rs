@@ -100,6 +100,8 @@ impl Adversary {
             edit("vcpus = [{ pcpu = 0, priority = 1 }]", format!("vcpus = [{}]", vcpus.join(", "))),
         ];
         if self.is_above() {
+            // It makes way to a core without real-time vCPUs.
+            edits.push(edit("pcpus = 2", "pcpus = 3".into()));
             let with = format!("name = \"rtos\"\nmigration_policy = \"{policy}\"");
             edits.push(edit("name = \"rtos\"", with));
         }
