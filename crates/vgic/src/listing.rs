@@ -126,8 +126,7 @@ impl CpuInterface {
                 self.work.active = Best::new(self.work.ends as usize);
             }
             while let Some(word) = self.work.next_word() {
-                let listed = gic.bank(self.vcpu, word).listed.load(Ordering::Acquire);
-                let spilled = gic.held_active(self.vcpu, word) & !listed;
+                let spilled = gic.held_active(self.vcpu, word) & !self.listed_in(word);
                 self.offer_active(gic, word, spilled);
                 if spilled != 0 && hw.urgent() {
                     self.stop(gic);
@@ -146,6 +145,14 @@ impl CpuInterface {
             self.work.stage = Stage::Rest;
         }
         true
+    }
+
+    /// Returns which interrupts of a word are in the list registers. Another vCPU that tries to
+    /// claim an interrupt changes the bank's word for a moment.
+    fn listed_in(&self, word: usize) -> u32 {
+        let intids = Bits(self.used).map(|index| u32::from(self.intids[index as usize]));
+        let here = intids.filter(|intid| intid / 32 == word as u32);
+        here.fold(0, |bits, intid| bits | 1 << (intid % 32))
     }
 
     /// Takes the list registers back.

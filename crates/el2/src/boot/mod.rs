@@ -52,7 +52,8 @@ fn prepare(system: &'static System) {
     verify::tables(system).unwrap_or_else(|what| refuse(what));
     verify::core(system, /* index */ 0).unwrap_or_else(|what| refuse(what));
     verify::own_reach(system).unwrap_or_else(|what| refuse(what));
-    // SAFETY: the map is an identity of what is EL2's, as its code and data expect it.
+    // SAFETY: the tables' checksum matches, so this is the map the host built; and nothing in it is
+    // other than an identity of what is EL2's.
     unsafe { cpu::enable_mmu(system.board.stage1_pa) };
     verify::payload(system).unwrap_or_else(|what| refuse(what));
     verify::reach_of_vms(system).unwrap_or_else(|what| refuse(what));

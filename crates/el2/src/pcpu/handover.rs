@@ -13,7 +13,7 @@
 
 use super::Pcpu;
 use super::budgets::book_throttle;
-use crate::arch::{context, gic, statics, timer};
+use crate::arch::{context, cpu, gic, statics, timer};
 use crate::bug::bug;
 use crate::shared::transit::Transit;
 use crate::shared::{BOARD, VMS};
@@ -49,6 +49,8 @@ impl Pcpu {
                 self.scheduler.charge(now);
                 self.give_core(None, now);
             }
+            // It may have been loaded just now: what was listed must not pass for emptied.
+            cpu::synchronize();
             self.unload();
         }
         self.hand_over(id, to);

@@ -119,6 +119,8 @@ impl Pcpu {
 
     #[inline(never)]
     fn follow_up_on(&mut self, id: VcpuId, vm: usize, after: After) {
+        // What was listed just now must not pass for emptied, should the vCPU be unloaded next.
+        cpu::synchronize();
         if after.is_unfinished() {
             self.jobs.list_later(id);
             self.need_resched = true;

@@ -4,6 +4,8 @@
 //! `secondary_start` with their index in X0. Both arrive at EL2 with the MMU
 //! off, take their own stack and go on where [`boot!`] says.
 
+use abi::system::{PAGE_SIZE, Region};
+
 /// `boot!(start)`: each core goes on in `extern "C-unwind" fn start(index: usize) -> !`.
 macro_rules! boot {
     ($start:path) => {
@@ -89,11 +91,17 @@ pub fn secondary_entry_pa() -> u64 {
     secondary_start as *const () as u64
 }
 
-/// The word on top of a core's stack, above everything that is pushed there.
-pub fn stack_top(index: usize) -> *mut u64 {
+/// A core's stack, without the page below it.
+pub fn stack(index: usize) -> Region {
     unsafe extern "C" {
         static __stacks: u8;
     }
-    let end = (&raw const __stacks) as usize + (index + 1) * STACK_SIZE;
-    (end - 16) as *mut u64
+    let guard = (&raw const __stacks) as usize + index * STACK_SIZE;
+    Region::new(guard as u64 + PAGE_SIZE, STACK_SIZE as u64 - PAGE_SIZE)
+}
+
+/// The word on top of a core's stack, above everything that is pushed there.
+pub fn stack_top(index: usize) -> *mut u64 {
+    let Region { start, size } = stack(index);
+    (start + size - 16) as *mut u64
 }
