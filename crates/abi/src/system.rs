@@ -10,7 +10,6 @@
 //! file supplied.
 
 mod places;
-mod reach;
 mod region;
 mod validate;
 
