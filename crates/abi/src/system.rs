@@ -10,6 +10,7 @@
 //! file supplied.
 
 mod places;
+mod reach;
 mod region;
 mod validate;
 

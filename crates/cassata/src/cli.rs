@@ -13,7 +13,7 @@ mod values;
 mod vtime;
 
 pub use analyze::{Analyze, BoundsKind};
-pub use bench::{Asked, Bench, Demo};
+pub use bench::{Asked, Bench, Demo, Fuzzing};
 pub use build::Build;
 pub use check::Check;
 pub use overheads::OverheadArgs;
@@ -60,6 +60,7 @@ pub enum Command {
     Demo(Demo),
     Test(Test),
     Bench(Bench),
+    Fuzz(Fuzzing),
     Build(Build),
     Run(Run),
     Check(Check),

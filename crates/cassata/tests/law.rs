@@ -1,6 +1,8 @@
 //! The laws of the architecture: which crates and folders may depend on which, where
 //! the processor shows, where `unsafe` may be, and which words comments do without.
 
+#[path = "law/errata.rs"]
+mod errata;
 #[path = "law/figures.rs"]
 mod figures;
 #[path = "law/mutants.rs"]

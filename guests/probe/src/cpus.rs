@@ -31,6 +31,15 @@ static SLOTS: [Slot; MAX_VCPUS_PER_VM] = [const {
     }
 }; MAX_VCPUS_PER_VM];
 
+/// What a vCPU does that is switched on, by any other and however often; then it goes off again.
+static WILD: Mutex<Option<fn()>> = Mutex::new(None);
+
+/// From now on, vCPUs that are switched on do `job`, with interrupts masked, instead of what they
+/// are launched for.
+pub fn run_wild(job: fn()) {
+    *WILD.lock() = Some(job);
+}
+
 /// Starts `job` on vCPU `index`, which is off, and waits until interrupts can
 /// reach it.
 pub fn start(index: usize, job: Job) -> Check {
@@ -106,6 +115,12 @@ pub fn all_off() -> Check {
 /// Where the entry code leads; never returns.
 pub fn secondary(entry: &Entry) -> ! {
     let index = cpu::index();
+    let wild = *WILD.lock();
+    if let Some(job) = wild {
+        gic::reset_vcpu();
+        job();
+        calls::hvc32(psci::CPU_OFF, &[]);
+    }
     let outcome = check_entry(index, entry).and_then(|()| {
         gic::reset_vcpu();
         let job = SLOTS[index].job.lock().take();

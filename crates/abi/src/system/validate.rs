@@ -56,6 +56,9 @@ invalid! {
     UartIntid = "the console's interrupt is not an SPI",
     Pcpu = "two pCPUs have one affinity, or an affinity is impossible",
     Stage1 = "EL2's page table lies outside the bundle",
+    TableForm = "a page table has a reserved descriptor, or leads to a table outside the bundle",
+    Stage1Reach = "EL2's page table maps what is not EL2's, or with other rights",
+    Stage2Reach = "a VM's page table maps what the VM was not given, or with other rights",
     Overlap = "two ranges of memory overlap",
     OutsideRam = "a range lies outside the board's memory",
     VmName = "a VM's name is empty or has forbidden bytes",
@@ -182,7 +185,7 @@ impl System {
     }
 
     /// Whether a page table may lie there.
-    fn is_table(&self, pa: u64) -> bool {
+    pub(super) fn is_table(&self, pa: u64) -> bool {
         let table = Region::new(pa, PAGE_SIZE);
         table.is_aligned(PAGE_SIZE) && self.header.payload().contains(table)
     }

@@ -44,6 +44,7 @@ fn carry_out(command: &Command) -> Result<u8> {
         Command::Demo(arguments) => bench::bench(&arguments.0),
         Command::Test(arguments) => test::test(arguments),
         Command::Bench(arguments) => bench::bench(&arguments.asked),
+        Command::Fuzz(arguments) => bench::bench(&arguments.0),
         Command::Build(arguments) => build::build(arguments),
         Command::Run(arguments) => run::run(arguments),
         Command::Check(arguments) => check::check(arguments),

@@ -31,6 +31,7 @@ pub extern "C-unwind" fn start(index: usize) -> ! {
     if index == 0 {
         prepare(system);
     } else {
+        verify::core(system, index).unwrap_or_else(|what| refuse(what));
         // SAFETY: the boot core has verified the tables, this one among them.
         unsafe { cpu::enable_mmu(system.board.stage1_pa) };
     }
@@ -49,9 +50,13 @@ pub extern "C-unwind" fn start(index: usize) -> ! {
 fn prepare(system: &'static System) {
     let boot = timer::now();
     verify::tables(system).unwrap_or_else(|what| refuse(what));
-    // SAFETY: the tables' checksum matches, so this is the map the host built.
+    verify::core(system, /* index */ 0).unwrap_or_else(|what| refuse(what));
+    verify::own_reach(system).unwrap_or_else(|what| refuse(what));
+    // SAFETY: the tables' checksum matches, so this is the map the host built; and nothing in it is
+    // other than an identity of what is EL2's.
     unsafe { cpu::enable_mmu(system.board.stage1_pa) };
     verify::payload(system).unwrap_or_else(|what| refuse(what));
+    verify::reach_of_vms(system).unwrap_or_else(|what| refuse(what));
     verify::policies(system).unwrap_or_else(|what| refuse(what));
     timer::calibrate();
     status::prepare(system, timer::frequency_hz(), boot.0);

@@ -23,7 +23,7 @@ fn access(guest: &mut Guest, access: Access) -> Outcome {
         Some(value) => (0, uart.write(access.offset, value)),
         None => (uart.read(access.offset), false),
     };
-    Outcome { value, effects: update_interrupt(guest.shared), has_output }
+    Outcome { value, effects: update_interrupt(guest.shared), has_output, again: false }
 }
 
 /// Brings the console's interrupt line up to date. Another core may change the

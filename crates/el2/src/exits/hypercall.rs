@@ -3,7 +3,8 @@
 //! HVC and SMC mean the same. Function identifier in W0, arguments in X1 to X3,
 //! results in X0 to X3 (Arm DEN0028, section 2).
 
-use crate::arch::{context, timer};
+use crate::arch::context::{self, Syndrome};
+use crate::arch::timer;
 use crate::bug::bug;
 use crate::pcpu::Pcpu;
 use crate::shared::POWER;
@@ -21,8 +22,8 @@ pub fn hypervisor_call(core: &mut Pcpu) -> Exit {
 }
 
 /// Handles an SMC. It has trapped, so the guest would execute it again if it were not skipped.
-pub fn secure_monitor_call(core: &mut Pcpu) -> Exit {
-    context::skip_instruction();
+pub fn secure_monitor_call(core: &mut Pcpu, syndrome: Syndrome) -> Exit {
+    context::skip_instruction(syndrome);
     handle(core);
     Exit::Call
 }

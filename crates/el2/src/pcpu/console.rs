@@ -25,7 +25,42 @@ const BURST: usize = 32;
 pub struct Console {
     uart: Uart<'static>,
     mux: Mux,
+    framed: Framed,
     demux: Demux,
+}
+
+/// A byte with its framing, as far as there was no room for it yet: EL2 never waits for the UART.
+#[derive(Default)]
+struct Framed {
+    bytes: [u8; Self::MOST],
+    /// Those of `bytes` that have to be written are `next..end`.
+    next: usize,
+    end: usize,
+}
+
+impl Framed {
+    /// Two bytes that name the channel, and a byte of content that is sent twice.
+    const MOST: usize = 4;
+
+    fn push(&mut self, byte: u8) {
+        if let Some(place) = self.bytes.get_mut(self.end) {
+            *place = byte;
+            self.end += 1;
+        }
+    }
+
+    /// Writes while there is room: as long as `put` takes a byte. Returns true if all is written.
+    fn write(&mut self, mut put: impl FnMut(u8) -> bool) -> bool {
+        while self.next < self.end {
+            let byte = self.bytes.get(self.next).copied();
+            if !byte.is_some_and(&mut put) {
+                return false;
+            }
+            self.next += 1;
+        }
+        (self.next, self.end) = (0, 0);
+        true
+    }
 }
 
 impl Console {
@@ -39,22 +74,31 @@ impl Console {
         // drives it.
         let mut uart = Uart::new(unsafe { UniqueMmioPointer::new(registers) });
         uart.set_interrupt_masks(Interrupts::RXI | Interrupts::RTI);
-        Some(Self { uart, mux: Mux::new(), demux: Demux::default() })
+        Some(Self { uart, mux: Mux::new(), framed: Framed::default(), demux: Demux::default() })
     }
 
+    /// Sends a byte, for which there must be room. What framing adds to it may have to wait.
     fn send(&mut self, channel: u8, byte: u8) {
+        let framed = &mut self.framed;
+        self.mux.push(channel, byte, |byte| framed.push(byte));
+        self.flush();
+    }
+
+    /// Writes what waits of an earlier byte, as far as there is room. Returns true if that is all.
+    fn flush(&mut self) -> bool {
         let uart = &mut self.uart;
-        self.mux.push(channel, byte, |byte| {
-            // Framing adds a byte or two to what there was room for. If the FIFO
-            // is full then, this waits for one character's time.
-            while uart.is_tx_fifo_full() {}
-            uart.write_word(byte);
-        });
+        self.framed.write(|byte| {
+            let room = !uart.is_tx_fifo_full();
+            if room {
+                uart.write_word(byte);
+            }
+            room
+        })
     }
 
     /// Returns true if there is room; if not, an interrupt will tell when there is.
     fn has_room(&mut self) -> bool {
-        let full = self.uart.is_tx_fifo_full();
+        let full = !self.flush() || self.uart.is_tx_fifo_full();
         let receive = Interrupts::RXI | Interrupts::RTI;
         self.uart.set_interrupt_masks(if full { receive | Interrupts::TXI } else { receive });
         !full
@@ -78,15 +122,19 @@ impl Pcpu {
     pub(super) fn carry_console(&mut self) -> bool {
         let Some(mut console) = self.console.take() else { return false };
         let more = self.carry_burst(&mut console);
+        let is_flushed = console.flush();
         self.console = Some(console);
         // There may be more, for which the FIFO has no room.
-        if !more && ALIVE.load(Ordering::Acquire) == 0 && !self.output_waits() {
+        if !more && is_flushed && ALIVE.load(Ordering::Acquire) == 0 && !self.output_waits() {
             self.finish();
         }
         more
     }
 
     fn carry_burst(&mut self, console: &mut Console) -> bool {
+        if !console.flush() && !console.has_room() {
+            return false;
+        }
         let mut budget = BURST;
         // One byte is written in any case, or a guest that causes interrupts all the time
         // could keep all others from the UART.
@@ -113,6 +161,9 @@ impl Pcpu {
                 budget -= 1;
             }
             self.update_console_interrupt(vm);
+        }
+        if !console.flush() && !console.has_room() {
+            return false;
         }
         self.output_waits()
     }
@@ -223,3 +274,29 @@ pub fn emergency(arguments: fmt::Arguments) {
 
 /// The UART of QEMU's `virt`, for messages when the tables are not recognised.
 const FALLBACK_UART: u64 = 0x0900_0000;
+
+#[cfg(test)]
+mod tests {
+    use super::Framed;
+
+    #[test]
+    fn what_finds_no_room_is_written_later_and_in_order() {
+        let (mut framed, mut written) = (Framed::default(), Vec::new());
+        b"\x1f1ab".iter().for_each(|&byte| framed.push(byte));
+        for room in [1, 0, 2, 0, 1] {
+            let mut left = room;
+            let all = framed.write(|byte| {
+                let fits = left > 0;
+                if fits {
+                    left -= 1;
+                    written.push(byte);
+                }
+                fits
+            });
+            assert_eq!(all, written.len() == Framed::MOST);
+        }
+        assert_eq!(written, b"\x1f1ab");
+        framed.push(b'c');
+        assert!(framed.write(|byte| byte == b'c'), "it begins anew");
+    }
+}

@@ -13,7 +13,7 @@
 
 use super::Pcpu;
 use super::budgets::book_throttle;
-use crate::arch::{context, gic, statics, timer};
+use crate::arch::{context, cpu, gic, statics, timer};
 use crate::bug::bug;
 use crate::shared::transit::Transit;
 use crate::shared::{BOARD, VMS};
@@ -49,6 +49,8 @@ impl Pcpu {
                 self.scheduler.charge(now);
                 self.give_core(None, now);
             }
+            // It may have been loaded just now: what was listed must not pass for emptied.
+            cpu::synchronize();
             self.unload();
         }
         self.hand_over(id, to);
@@ -198,9 +200,22 @@ impl Pcpu {
             return;
         }
         let affinity = self.system.board.pcpu_mpidr[to];
-        let spis = &self.system.spis[..self.system.header.spi_count as usize];
-        for spi in spis.iter().filter(|spi| spi.vm as usize == vm) {
-            gic::send_to(self.system.board.gicd_pa, spi.physical, affinity);
+        for intid in self.interrupts_of(vm) {
+            gic::send_to(self.system.board.gicd_pa, intid, affinity);
         }
+    }
+
+    /// Clears the device interrupts of a VM that is halted: one that its guest had not ended,
+    /// because it routed it to no vCPU, would stay active and never come again.
+    pub(super) fn clear_interrupts(&self, vm: usize) {
+        for intid in self.interrupts_of(vm) {
+            gic::clear(self.system.board.gicd_pa, intid);
+        }
+    }
+
+    /// Returns the physical interrupts of a VM's devices.
+    fn interrupts_of(&self, vm: usize) -> impl Iterator<Item = u32> + use<> {
+        let spis = &self.system.spis[..self.system.header.spi_count as usize];
+        spis.iter().filter(move |spi| spi.vm as usize == vm).map(|spi| spi.physical)
     }
 }

@@ -5,6 +5,7 @@ use crate::arch::gic::{self, Redistributor, virtual_interface};
 use crate::arch::timer;
 use crate::bug::bug;
 use crate::shared::VMS;
+use crate::tables;
 use abi::system::{System, flags};
 
 impl Pcpu {
@@ -22,8 +23,10 @@ impl Pcpu {
                 self.read_mail();
             }
             gic::MAINTENANCE => {
+                // Before the work, which looks for interrupts of the same priority.
+                gic::drop_priority(intid);
                 self.with_interface(|interface, gic, hw| interface.sync(gic, hw));
-                finish(intid);
+                gic::deactivate(intid);
                 self.wake_loaded();
             }
             gic::SPECIAL.. => {}
@@ -45,7 +48,7 @@ impl Pcpu {
             gic::deactivate(intid);
             return;
         }
-        self.with_interface(|interface, gic, hw| interface.inject(gic, hw, intid, intid));
+        self.with_interface_at_exit(|interface, gic, hw| interface.inject(gic, hw, intid, intid));
         self.wake_loaded();
     }
 
@@ -95,8 +98,7 @@ impl Pcpu {
 /// Sets up a core's own interrupts.
 pub(super) fn start_redistributor(index: usize, system: &System) -> Redistributor {
     let separate = system.header.flags & flags::PRIORITY_SEPARATION != 0;
-    let frame = system.board.gicr_pa + index as u64 * system.board.gicr_stride;
-    Redistributor::start(frame, separate)
+    Redistributor::start(tables::redistributor(system, index), separate)
 }
 
 /// Ends an interrupt that was EL2's own.

@@ -49,14 +49,19 @@ impl Pcpu {
 
     /// Switches a VM's first vCPU on, now that the memory is filled.
     fn begin(&mut self, id: VcpuId, vm: usize) {
-        cpu::forget_instructions();
         let table = self.table(vm);
+        if table.load_count > 0 {
+            // All cores take part in this, so a VM to which nothing was loaded goes without.
+            cpu::forget_instructions();
+        }
         // Its coordinator alone changes it, and that is this core.
         let epoch = VMS[vm].epoch.load(Ordering::Acquire);
         self.jobs.end(id);
         let Some(vcpu) = self.roster.parked_mut(id) else {
             return bug!("a VM is filled whose first vCPU is elsewhere");
         };
+        // A new life does not find translations of the one before.
+        vcpu.forget_space();
         vcpu.switch_on(Entry { pc: table.entry_ipa, x0: table.entry_x0 }, epoch);
         POWER[id.number()].switch_on();
         self.follow_sections(id);

@@ -7,7 +7,7 @@
 
 use super::Pcpu;
 use super::console::log;
-use crate::arch::timer;
+use crate::arch::{cpu, timer};
 use crate::bug::bug;
 use crate::parts::{Cause, Conclusion, Job, STOPS};
 use crate::shared::{ALIVE, BOARD, POWER, SECTIONS, VMS};
@@ -77,15 +77,26 @@ impl Pcpu {
 
     /// Switches this core's vCPUs of a VM off. Those that are based here are halted then.
     ///
+    /// If interrupts come meanwhile, the rest follows after them: this core sends the message to
+    /// itself. vCPUs that are recorded as halted already are not halted again then.
+    ///
     /// Skips vCPUs of the current epoch. The message may be old: a core that is powered down
     /// reads no mail, and the VM may have been restarted since.
     #[inline(never)]
     pub(super) fn halt(&mut self, vm: usize) {
         let epoch = VMS[vm].epoch.load(Ordering::Acquire);
         for id in self.vcpus_of(vm) {
-            if self.roster.get(id).is_some_and(|vcpu| !(vcpu.is_on() && vcpu.epoch() == epoch)) {
-                self.offline(id);
-                self.halt_at_base(id);
+            let Some(vcpu) = self.roster.get(id) else { continue };
+            let (index, is_new) = (vcpu.index(), vcpu.is_on() && vcpu.epoch() == epoch);
+            let is_halted = VMS[vm].halted.load(Ordering::Acquire) >> index & 1 == 1;
+            if is_new || is_halted {
+                continue;
+            }
+            self.offline(id);
+            self.halt_at_base(id);
+            if cpu::interrupt_pending() {
+                self.tell(self.index, Message::HaltVms, vm, self.table(vm).is(vm_flags::REALTIME));
+                return;
             }
         }
     }
@@ -152,6 +163,7 @@ impl Pcpu {
             BOARD.mailbox(self.index).discard(request, vm);
         }
         VMS[vm].gic.reset();
+        self.clear_interrupts(vm);
         VMS[vm].uart.reset();
         VMS[vm].stalled.store(0, Ordering::Release);
         // A sibling may have raised one that was off already.

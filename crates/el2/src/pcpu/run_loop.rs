@@ -52,7 +52,7 @@ impl Pcpu {
                 continue;
             };
             self.give_core(Some(id), now);
-            if !(self.jobs.pending() | self.timer_advance.early()).is_empty() {
+            if !(self.jobs.before_guest() | self.timer_advance.early()).is_empty() {
                 match self.before_guest(id, decision.until) {
                     Before::Nothing => {}
                     Before::Decision => continue,
@@ -62,12 +62,13 @@ impl Pcpu {
             if !self.put_on_hardware(id, decision.until) {
                 return;
             }
+            cpu::synchronize();
         }
     }
 
     /// Loads a vCPU that has the core, and makes others leave or come back because of it.
     /// Returns true if the scheduler has to be asked again: the vCPU may have left, or
-    /// siblings that were released may be ready.
+    /// siblings that were released may be ready, or not all of its interrupts are listed yet.
     #[inline(always)]
     pub(super) fn put_on_hardware(&mut self, id: VcpuId, until: Option<Instant>) -> bool {
         if !self.roster.is_loaded(id) {
@@ -75,10 +76,9 @@ impl Pcpu {
         }
         self.mask_for_loaded();
         self.arm(until);
-        if self.visitors.candidates().is_empty() {
-            return false;
+        if !self.visitors.candidates().is_empty() {
+            self.migrate(id, until.is_some());
         }
-        self.migrate(id, until.is_some());
         self.need_resched
     }
 
@@ -91,6 +91,19 @@ impl Pcpu {
         self.take_pending_interrupts();
         // `longest_el2` of a vCPU does not contain jobs.
         self.entered = timer::now();
+    }
+
+    /// Goes on to list the interrupts of the loaded vCPU, which has the core, and takes the
+    /// interrupts that came meanwhile. What the priority mask keeps pending waits.
+    pub(super) fn go_on_listing(&mut self, id: VcpuId, until: Option<Instant>) {
+        self.arm(until);
+        self.mask_for_loaded();
+        self.jobs.lists(id);
+        // An interrupt that was taken meanwhile may have had the rest listed.
+        if self.roster.loaded().is_some_and(|vcpu| vcpu.has_news()) {
+            self.with_interface(|interface, gic, hw| interface.sync(gic, hw));
+        }
+        self.take_pending_interrupts();
     }
 
     /// Waits for interrupts and takes them, until an instant at the latest: then some vCPU has
@@ -146,6 +159,7 @@ impl Pcpu {
                 return;
             }
             self.take(intid);
+            cpu::synchronize();
             if self.need_resched {
                 return;
             }
