@@ -138,10 +138,15 @@ pub fn has_ras() -> bool {
     field(read_sysreg!("id_aa64pfr0_el1"), 7) > 0
 }
 
-/// From now on WFE traps on this core, as long as no event is there.
-pub fn trap_wait_for_event() {
-    // SAFETY: a trap control.
-    unsafe { write_sysreg!("hcr_el2", hcr::GUEST | hcr::TWE) };
+/// Controls the guests of this core from now on. `events`: WFE traps as long as no event is
+/// there. `broadcast`: maintenance of caches and TLBs that guests mean for their core reaches all
+/// cores, as it must where a vCPU finds on one core what it has left there before it was on
+/// another one. Elsewhere no guest can disturb other cores so.
+pub fn control_guests(events: bool, broadcast: bool) {
+    let events = if events { hcr::TWE } else { 0 };
+    let broadcast = if broadcast { hcr::BROADCAST } else { 0 };
+    // SAFETY: these control what guests may do; EL2 itself is not affected.
+    unsafe { write_sysreg!("hcr_el2", hcr::GUEST | events | broadcast) };
 }
 
 /// ID_AA64MMFR0_EL1.PARange, which TCR_EL2.PS and VTCR_EL2.PS take; 48 bits at

@@ -10,8 +10,9 @@ pub mod hcr {
     const FMO: u64 = 1 << 3;
     const IMO: u64 = 1 << 4;
     const AMO: u64 = 1 << 5;
-    const FB: u64 = 1 << 9;
-    const BSU_INNER: u64 = 1 << 10;
+    /// FB, and BSU = inner shareable: maintenance of caches and TLBs, and the barriers after it,
+    /// reach every core, as a guest's cores are not ours.
+    pub const BROADCAST: u64 = 1 << 9 | 1 << 10;
     const TWI: u64 = 1 << 13;
     /// WFE traps too.
     pub const TWE: u64 = 1 << 14;
@@ -26,16 +27,13 @@ pub mod hcr {
     const TERR: u64 = 1 << 36;
     /// While a guest runs: physical interrupts come here, stage 2 is on, WFI,
     /// SMC, identification registers, set/way cache operations, LORegions, error
-    /// records and implementation-defined registers trap; TLB maintenance reaches
-    /// every core, as the guest's cores are not ours.
+    /// records and implementation-defined registers trap.
     pub const GUEST: u64 = VM
         | SWIO
         | PTW
         | FMO
         | IMO
         | AMO
-        | FB
-        | BSU_INNER
         | TWI
         | TID3
         | TSC

@@ -15,11 +15,13 @@ use arm_pl011_uart::{Interrupts, PL011Registers, Uart, UniqueMmioPointer};
 use core::fmt::{self, Write};
 use core::ptr::NonNull;
 use core::sync::atomic::Ordering;
-use sched::Message;
 use sched::topology::Topology;
+use sched::{Members, Message};
 
 /// Bytes written at once, if no interrupt comes meanwhile.
 const BURST: usize = 32;
+/// Bytes of one channel after which another one that has any has its turn.
+const SHARE: usize = 16;
 
 /// The physical UART and what goes over it.
 pub struct Console {
@@ -27,6 +29,10 @@ pub struct Console {
     mux: Mux,
     framed: Framed,
     demux: Demux,
+    /// The channel whose output is written, and how many bytes it may still have before the next
+    /// one's turn: a VM that makes EL2 write about it for ever keeps no other from the UART.
+    turn: usize,
+    share: usize,
 }
 
 /// A byte with its framing, as far as there was no room for it yet: EL2 never waits for the UART.
@@ -74,13 +80,15 @@ impl Console {
         // drives it.
         let mut uart = Uart::new(unsafe { UniqueMmioPointer::new(registers) });
         uart.set_interrupt_masks(Interrupts::RXI | Interrupts::RTI);
-        Some(Self { uart, mux: Mux::new(), framed: Framed::default(), demux: Demux::default() })
+        let (mux, framed, demux) = (Mux::new(), Framed::default(), Demux::default());
+        Some(Self { uart, mux, framed, demux, turn: HYPERVISOR.into(), share: SHARE })
     }
 
-    /// Sends a byte, for which there must be room. What framing adds to it may have to wait.
-    fn send(&mut self, channel: u8, byte: u8) {
+    /// Sends a byte of the channel whose turn it is; there must be room. What framing adds to it
+    /// may have to wait.
+    fn send(&mut self, byte: u8) {
         let framed = &mut self.framed;
-        self.mux.push(channel, byte, |byte| framed.push(byte));
+        self.mux.push(self.turn as u8, byte, |byte| framed.push(byte));
         self.flush();
     }
 
@@ -135,43 +143,37 @@ impl Pcpu {
         if !console.flush() && !console.has_room() {
             return false;
         }
-        let mut budget = BURST;
+        let (mut budget, mut idle, mut written) = (BURST, 0, Members(0));
         // One byte is written in any case, or a guest that causes interrupts all the time
         // could keep all others from the UART.
-        let goes_on = |budget| budget == BURST || budget > 0 && !cpu::interrupt_pending();
-        while goes_on(budget) && !LOG.is_empty() {
-            if !console.has_room() {
-                return false;
-            }
-            LOG.pop().into_iter().for_each(|byte| console.send(HYPERVISOR, byte));
-            budget -= 1;
-        }
-        let vms = self.system.header.vm_count as usize;
-        for (vm, shared) in VMS.iter().enumerate().take(vms) {
-            let uart = &shared.uart;
-            if uart.is_idle() {
+        while idle < self.channels() && (budget == BURST || budget > 0 && !cpu::interrupt_pending())
+        {
+            let is_idle = is_idle(console.turn);
+            if is_idle || console.share == 0 {
+                idle = if is_idle { idle + 1 } else { 0 };
+                (console.turn, console.share) = ((console.turn + 1) % self.channels(), SHARE);
                 continue;
             }
-            while goes_on(budget) && !uart.is_idle() {
-                if !console.has_room() {
-                    self.update_console_interrupt(vm);
-                    return false;
-                }
-                uart.carry().into_iter().for_each(|byte| console.send(vm as u8 + 1, byte));
-                budget -= 1;
+            if !console.has_room() {
+                break;
             }
-            self.update_console_interrupt(vm);
+            idle = 0;
+            next_byte(console.turn).into_iter().for_each(|byte| console.send(byte));
+            written.0 |= (1 << console.turn) >> 1;
+            (budget, console.share) = (budget - 1, console.share - 1);
         }
-        if !console.flush() && !console.has_room() {
-            return false;
-        }
-        self.output_waits()
+        written.for_each(|vm| self.update_console_interrupt(vm));
+        console.has_room() && self.output_waits()
+    }
+
+    /// Returns how many channels there are: the hypervisor's own, and one of each VM.
+    fn channels(&self) -> usize {
+        1 + self.system.header.vm_count as usize
     }
 
     /// Returns true if there are bytes that were not written yet.
     fn output_waits(&self) -> bool {
-        let vms = self.system.header.vm_count as usize;
-        !LOG.is_empty() || (0..vms).any(|vm| !VMS[vm].uart.is_idle())
+        (0..self.channels()).any(|channel| !is_idle(channel))
     }
 
     /// Brings the interrupt line of a VM's console up to date.
@@ -225,6 +227,22 @@ macro_rules! log {
     }};
 }
 pub(crate) use log;
+
+/// Returns true if a channel has no bytes that were not written yet.
+fn is_idle(channel: usize) -> bool {
+    match channel.checked_sub(1) {
+        None => LOG.is_empty(),
+        Some(vm) => VMS[vm].uart.is_idle(),
+    }
+}
+
+/// Returns the next byte of a channel.
+fn next_byte(channel: usize) -> Option<u8> {
+    match channel.checked_sub(1) {
+        None => LOG.pop(),
+        Some(vm) => VMS[vm].uart.carry(),
+    }
+}
 
 /// Puts a line into the hypervisor's ring; what does not fit is lost.
 pub fn write(arguments: fmt::Arguments) {

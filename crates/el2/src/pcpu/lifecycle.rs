@@ -70,8 +70,8 @@ impl Pcpu {
         }
         VMS[vm].epoch.fetch_add(1, Ordering::AcqRel);
         VMS[vm].halted.store(0, Ordering::Release);
-        // All cores: its vCPUs may be anywhere, or on their way.
-        self.tell_others(Message::HaltVms, vm, self.table(vm).is(vm_flags::REALTIME));
+        // Wherever its vCPUs may be, or be on their way to.
+        self.tell_places(Message::HaltVms, vm, self.table(vm).is(vm_flags::REALTIME));
         self.halt(vm);
     }
 

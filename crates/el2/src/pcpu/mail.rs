@@ -5,7 +5,7 @@ use crate::arch::gic;
 use crate::parts::STOPS;
 use crate::shared::{BOARD, POWER};
 use abi::system::vcpu_flags;
-use sched::{Member, Members, Message, Move, VcpuId};
+use sched::{CoreSet, Member, Members, Message, Move, VcpuId};
 use vgic::Effects;
 
 impl Pcpu {
@@ -43,7 +43,13 @@ impl Pcpu {
             self.need_resched = true;
         }
         if mailbox.take(Message::Consoles).next().is_some() {
-            self.keep_carrying();
+            if self.mask.keeps_lower_half() {
+                // This came with another message, for which the core was interrupted; a
+                // real-time vCPU does not wait for output that is not its own.
+                self.tell(self.index, Message::Consoles, 0, false);
+            } else {
+                self.keep_carrying();
+            }
         }
     }
 
@@ -55,10 +61,11 @@ impl Pcpu {
         }
     }
 
-    /// Sends a message to all other cores.
-    pub(super) fn tell_others(&self, message: Message, member: usize, urgent: bool) {
-        for core in (0..self.system.board.pcpu_count as usize).filter(|&core| core != self.index) {
-            self.tell(core, message, member, urgent);
+    /// Sends a message about a VM to all other cores where vCPUs of it may be. Cores that share
+    /// nothing with the VM are not interrupted, whatever it does.
+    pub(super) fn tell_places(&self, message: Message, vm: usize, urgent: bool) {
+        for core in self.places[vm] - CoreSet::of(self.index) {
+            self.tell(core, message, vm, urgent);
         }
     }
 

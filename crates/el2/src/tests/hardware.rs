@@ -37,6 +37,27 @@ fn a_guest_cannot_switch_the_interrupt_interface_off() {
     assert!(gic::claim());
 }
 
+/// HCR_EL2.FB and BSU only where a vCPU may find what it left on another core; TWE only where
+/// siblings meet.
+#[test]
+fn maintenance_reaches_other_cores_only_where_vcpus_change() {
+    const BROADCAST: u64 = 1 << 9 | 1 << 10;
+    const TWE: u64 = 1 << 14;
+    install();
+    cpu::configure();
+    let usual = register("hcr_el2");
+    assert_eq!(usual & (BROADCAST | TWE), 0);
+    for (events, broadcast, more) in [
+        (false, false, 0),
+        (true, false, TWE),
+        (false, true, BROADCAST),
+        (true, true, BROADCAST | TWE),
+    ] {
+        cpu::control_guests(events, broadcast);
+        assert_eq!(register("hcr_el2"), usual | more);
+    }
+}
+
 #[test]
 fn controls_of_newer_features_are_written_where_they_exist() {
     const FIRMWARE: u64 = 0xf1f1;

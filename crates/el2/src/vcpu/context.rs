@@ -232,6 +232,14 @@ impl Loaded {
     }
 }
 
+#[cfg(test)]
+impl Vcpu {
+    /// Returns its guest's general registers as of its latest exit.
+    pub fn general_at_exit(&self) -> &General {
+        &self.general
+    }
+}
+
 macro_rules! is_vcpu {
     ($($state:ident)*) => {$(
         impl Deref for $state {

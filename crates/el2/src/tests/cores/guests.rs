@@ -70,6 +70,12 @@ pub fn only_finish(finish: bool) {
     FINISH.set(finish);
 }
 
+/// Returns true if the guest with these registers has taken an interrupt that it has not ended.
+pub fn has_taken(general: &General, intid: u32) -> bool {
+    let deepest = TAKEN + general.x[DEPTH].min(DEEPEST) as usize;
+    general.x[TAKEN..deepest].contains(&u64::from(intid))
+}
+
 /// Runs guests on a core for ever: each goes on until it comes to EL2.
 pub fn run(core: u64) -> ! {
     // SAFETY: the address on the core's stack, as `start` wrote it there; it uses
