@@ -6,7 +6,7 @@
 use crate::arch::boot::{Entry, secondary_entry_address};
 use crate::arch::{cpu, sysreg::read};
 use crate::suite::{Check, Text, text};
-use crate::{calls, ensure_eq, fail, gic, platform, wait};
+use crate::{calls, ensure, ensure_eq, fail, gic, platform, wait};
 use abi::MAX_VCPUS_PER_VM;
 use abi::service::psci;
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
@@ -52,13 +52,26 @@ pub fn launch(index: usize, job: Job) -> Check {
     let slot = &SLOTS[index];
     slot.ready.store(false, SeqCst);
     *slot.job.lock() = Some(job);
+    let answer = switch_on(index);
+    ensure_eq!(answer, psci::SUCCESS, "CPU_ON of vCPU {index}");
+    Ok(())
+}
+
+/// Starts vCPU `index`, which [runs wild](run_wild), unless a sibling that does so already has.
+pub fn launch_wild(index: usize) -> Check {
+    let answer = switch_on(index);
+    let usual = [psci::SUCCESS, psci::ALREADY_ON, psci::ON_PENDING];
+    ensure!(usual.contains(&answer), "CPU_ON of vCPU {index}: {answer}");
+    Ok(())
+}
+
+fn switch_on(index: usize) -> i64 {
+    let slot = &SLOTS[index];
     // Every start has another context, with all 64 bits at work.
     let context = (slot.context.load(SeqCst) | 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     slot.context.store(context, SeqCst);
     let target = platform::get().vcpus[index];
-    let answer = calls::hvc(psci::CPU_ON_64, &[target, secondary_entry_address(), context]);
-    ensure_eq!(answer, psci::SUCCESS, "CPU_ON of vCPU {index}");
-    Ok(())
+    calls::hvc(psci::CPU_ON_64, &[target, secondary_entry_address(), context])
 }
 
 /// Waits until vCPU `index` is off and answers how its job ended.

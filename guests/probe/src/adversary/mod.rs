@@ -122,7 +122,7 @@ fn hostile() -> Check<Done> {
     cpus::run_wild(|| attack(mode_of_secondary()));
     for index in platform::get().others() {
         // Under `power` siblings switch each other on and off from here on.
-        cpus::launch(index, || Ok(()))?;
+        cpus::launch_wild(index)?;
     }
     attack(mode);
     pass!("{} operations", deeds::done())

@@ -71,6 +71,7 @@ pub fn sleep(actor: &mut Actor) -> u64 {
 
 /// Fills the floating-point registers, gives the core away, and looks whether they are still so.
 pub fn float(actor: &mut Actor) -> u64 {
+    actor.open_float();
     let pattern = Registers::pattern(actor.random.word() >> 8);
     pattern.load();
     if actor.may_sleep() {
