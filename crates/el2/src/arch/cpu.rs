@@ -133,6 +133,17 @@ pub fn affinity() -> u64 {
     read_sysreg!("mpidr_el1") & 0xff_00ff_ffff
 }
 
+/// Returns what a guest finds out about the core without EL2, and how much EL2 has to save of it.
+pub fn own_properties() -> [u64; 5] {
+    [
+        read_sysreg!("midr_el1"),
+        read_sysreg!("ctr_el0"),
+        read_sysreg!("dczid_el0"),
+        read_sysreg!("cntfrq_el0"),
+        read_sysreg!("ich_vtr_el2"),
+    ]
+}
+
 /// Returns true if the core has FEAT_RAS (ID_AA64PFR0_EL1.RAS).
 pub fn has_ras() -> bool {
     field(read_sysreg!("id_aa64pfr0_el1"), 7) > 0

@@ -1,5 +1,6 @@
 //! From the first Rust instruction of a core to its first guest.
 
+mod alike;
 mod slots;
 mod verify;
 
@@ -113,6 +114,7 @@ fn route_interrupts(system: &System) {
 
 /// Sets up what is this core's and runs it.
 fn run(index: usize, system: &'static System) -> ! {
+    alike::check(&Vcpus::of(system).topology(), index).unwrap_or_else(|what| refuse(what));
     let Some(core) = set_up(index, system) else {
         bug!("a core begins that has begun");
         cpu::halt()

@@ -4,6 +4,8 @@ mod hypercall;
 mod mmio;
 mod sysreg;
 
+pub use sysreg::identification;
+
 use crate::arch::context::{self, Fault, Syndrome};
 use crate::arch::sysreg::{ec, read_sysreg};
 use crate::arch::{gic, vectors};

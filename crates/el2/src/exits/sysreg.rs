@@ -158,8 +158,10 @@ macro_rules! raw_identification {
     };
 }
 
-/// An identification register, less what guests must not use.
-fn identification(crm: u64, op2: u64) -> u64 {
+/// Returns an identification register (op0 3, op1 0, CRn 0) of this core, less what guests must not
+/// use. Not inlined: it has a place for each register.
+#[inline(never)]
+pub fn identification(crm: u64, op2: u64) -> u64 {
     let raw = raw_identification!(crm, op2;
         1 0, 1 1, 1 2, 1 3, 1 4, 1 5, 1 6, 1 7,
         2 0, 2 1, 2 2, 2 3, 2 4, 2 5, 2 6, 2 7,

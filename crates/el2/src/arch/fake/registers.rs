@@ -5,7 +5,7 @@ use crate::arch::gic::SPECIAL;
 
 /// Every register that EL2 names, in no particular order; behind them the
 /// identification registers, by CRm and op2.
-const NAMES: [&str; 121] = [
+const NAMES: [&str; 122] = [
     "cntpct_el0",
     "cntfrq_el0",
     "isr_el1",
@@ -76,6 +76,7 @@ const NAMES: [&str; 121] = [
     "id_aa64mmfr0_el1",
     "id_aa64mmfr1_el1",
     "ctr_el0",
+    "dczid_el0",
     "sctlr_el1",
     "cpacr_el1",
     "ttbr0_el1",
