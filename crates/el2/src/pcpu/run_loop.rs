@@ -93,17 +93,21 @@ impl Pcpu {
         self.entered = timer::now();
     }
 
-    /// Goes on to list the interrupts of the loaded vCPU, which has the core, and takes the
-    /// interrupts that came meanwhile. What the priority mask keeps pending waits.
+    /// Goes on to list the interrupts of the loaded vCPU, which has the core, after the interrupt
+    /// for which that stopped: one, or a sibling that interrupts for ever would keep the vCPU from
+    /// its guest. What the priority mask keeps pending waits.
     pub(super) fn go_on_listing(&mut self, id: VcpuId, until: Option<Instant>) {
         self.arm(until);
         self.mask_for_loaded();
+        let _ = self.take_pending_interrupt();
+        if self.need_resched {
+            return;
+        }
         self.jobs.lists(id);
-        // An interrupt that was taken meanwhile may have had the rest listed.
+        // The interrupt that was taken may have had the rest listed.
         if self.roster.loaded().is_some_and(|vcpu| vcpu.has_news()) {
             self.with_interface(|interface, gic, hw| interface.sync(gic, hw));
         }
-        self.take_pending_interrupts();
     }
 
     /// Waits for interrupts and takes them, until an instant at the latest: then some vCPU has
@@ -153,16 +157,27 @@ impl Pcpu {
     /// Takes pending interrupts, until one wakes a vCPU: that vCPU must not wait for the
     /// others, which come when a guest has the core.
     pub(super) fn take_pending_interrupts(&mut self) {
-        while cpu::interrupt_pending() {
-            let intid = gic::acknowledge();
-            if intid >= gic::SPECIAL {
-                return;
-            }
-            self.take(intid);
-            cpu::synchronize();
+        while self.take_pending_interrupt() {
             if self.need_resched {
                 return;
             }
+            // What comes next was not delayed by what came before: this core looked.
+            self.entered = timer::now();
         }
+    }
+
+    /// Takes the most urgent interrupt that is pending. Returns false if there is none.
+    #[inline(always)]
+    fn take_pending_interrupt(&mut self) -> bool {
+        if !cpu::interrupt_pending() {
+            return false;
+        }
+        let intid = gic::acknowledge();
+        if intid >= gic::SPECIAL {
+            return false;
+        }
+        self.take(intid);
+        cpu::synchronize();
+        true
     }
 }

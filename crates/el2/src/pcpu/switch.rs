@@ -57,7 +57,8 @@ impl Pcpu {
         context::open_float(self.roster.owns_float(config.id()));
         let mut vcpu = vcpu.load(self.interface);
         self.load_timer(&mut vcpu);
-        let news = vcpu.has_news();
+        // If another interrupt has stopped the listing of the timer's, that one is next.
+        let news = vcpu.has_news() && !vcpu.is_partly_listed();
         self.roster.has_loaded(vcpu);
         if news {
             self.with_interface(|interface, gic, hw| interface.sync(gic, hw));
