@@ -122,7 +122,7 @@ impl System {
                 && fits(spi_count, self.spis.len()),
             Invalid::Counts,
         )?;
-        let known = flags::PRIORITY_SEPARATION | flags::OFF_WHEN_DONE;
+        let known = flags::PRIORITY_SEPARATION | flags::OFF_WHEN_DONE | flags::RESET_ON_FAULT;
         ensure(self.header.flags & !known == 0, Invalid::Flags)?;
         let trace = u64::from(self.header.trace_size);
         let sound = trace.is_power_of_two() && (trace::MIN_SIZE..=trace::MAX_SIZE).contains(&trace);

@@ -9,6 +9,7 @@ use crate::arch::{cpu, firmware, memory};
 use crate::bug::bug;
 use crate::devices::uart;
 use crate::shared::{ALIVE, LOG, VMS};
+use crate::tables;
 use abi::console::{Demux, HYPERVISOR, Mux};
 use abi::system::{System, flags};
 use arm_pl011_uart::{Interrupts, PL011Registers, Uart, UniqueMmioPointer};
@@ -258,12 +259,16 @@ pub fn write(arguments: fmt::Arguments) {
     let _ = writeln!(ToRing, "cassata: {arguments}");
 }
 
-/// Reports a bug and stops: this core, whose neighbours go on, or in a checked build the
-/// machine, so that a test ends with the report.
+/// Reports a bug and stops: this core, whose neighbours go on, or the machine, if the description
+/// has it reset then; in a checked build the machine always, so that a test ends with the report.
 pub fn stop(what: fmt::Arguments) -> ! {
     emergency(format_args!("hypervisor fault: {what}\n"));
     if cfg!(feature = "checked") {
         firmware::power_off();
+    }
+    let header = &tables::find().header;
+    if header.identify().is_ok() && header.flags & flags::RESET_ON_FAULT != 0 {
+        firmware::reset();
     }
     cpu::halt()
 }

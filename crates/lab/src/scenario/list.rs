@@ -3,8 +3,8 @@
 use super::expect::Expect::{Endures, Fails, Passes, Rhythm, Starts, Starves, Turns};
 use super::staged::Staged;
 use super::{
-    budgets, console, damaged, gathered, limits, moved, reference, sharing, sharing_linux, stock,
-    traced, traced_guests, typed,
+    budgets, console, damaged, fault, gathered, limits, moved, reference, sharing, sharing_linux,
+    stock, traced, traced_guests, typed,
 };
 use crate::observe::Observer;
 use crate::suite::Scenario;
@@ -22,6 +22,7 @@ pub fn all() -> Vec<Scenario> {
     let staged = STAGED.iter().map(|&staged| Scenario::from(staged));
     let others = [
         damaged::scenario(),
+        fault::scenario(),
         typed::scenario(),
         limits::hung(),
         limits::stalled(),

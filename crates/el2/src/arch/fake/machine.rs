@@ -76,6 +76,8 @@ pub struct Machine {
     memory: Vec<(Range<u64>, Vec<u128>)>,
     /// Switched off as a whole.
     pub off: bool,
+    /// It was reset, which ends it here.
+    pub was_reset: bool,
     /// Bits of a register that are one on every core, whatever is written.
     pub fixed: Vec<(Register, u64)>,
     /// By VMID: the epoch of the guest that TLBs hold translations of.
@@ -154,6 +156,7 @@ pub fn install(board: Board) {
         board,
         memory,
         off,
+        was_reset: false,
         fixed,
         translations: [None; MAX_VMS + 1],
     }));
