@@ -27,6 +27,7 @@ const LAW: &[(&str, &[&str])] = &[
     ("cassata-sched", &[]),
     ("cassata-vtime", &[]),
     ("cassata-vgic", &["cassata-abi"]),
+    ("cassata-bound", &[]),
     ("cassata-el2", &["cassata-abi", "cassata-sched", "cassata-vgic"]),
     ("cassata-vtime-plugin", &["cassata-vtime"]),
     ("cassata-probe", &["cassata-abi"]),
@@ -42,6 +43,7 @@ const HOST: &[&str] = &[
     "cassata-sched",
     "cassata-vtime",
     "cassata-analysis",
+    "cassata-bound",
     "cassata-sim",
     "cassata-system",
 ];
@@ -50,6 +52,7 @@ const HOST_AND_LAB: &[&str] = &[
     "cassata-sched",
     "cassata-vtime",
     "cassata-analysis",
+    "cassata-bound",
     "cassata-sim",
     "cassata-system",
     "cassata-lab",
