@@ -17,6 +17,15 @@ pub struct Facts {
     /// Where pointers to functions lead.
     #[serde(default, rename = "call")]
     pub calls: Vec<CallFact>,
+    /// Pointers to functions that are called elsewhere.
+    #[serde(default)]
+    pub elsewhere: Vec<Elsewhere>,
+    /// Calls by which functions come to call themselves, at some distance.
+    #[serde(default, rename = "recursion")]
+    pub recursions: Vec<RecursionFact>,
+    /// Functions that tell kinds apart.
+    #[serde(default)]
+    pub dispatchers: Vec<String>,
     /// What guests come for.
     #[serde(default, rename = "kind")]
     pub kinds: Vec<Kind>,
@@ -39,9 +48,6 @@ pub struct LoopFact {
     /// The function that has the loop, or into which it was inlined.
     #[serde(rename = "in")]
     pub function: String,
-    /// The file and the line of the loop's source, or a beginning of that.
-    #[serde(default)]
-    pub at: String,
     /// How often its header is executed each time that it is entered.
     pub times: u64,
     /// Why it is not more.
@@ -57,6 +63,28 @@ pub struct CallFact {
     /// The functions that may be called.
     pub to: Vec<String>,
     /// Why these and no others.
+    pub why: String,
+}
+
+/// Functions to which something points, and which no guest's exception comes to call so.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Elsewhere {
+    /// The functions.
+    pub to: String,
+    /// Why they are not called so.
+    pub why: String,
+}
+
+/// How deep a function calls itself.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RecursionFact {
+    /// The function.
+    pub of: String,
+    /// How often it is on the stack at once at most.
+    pub depth: u32,
+    /// Why it is not more.
     pub why: String,
 }
 
@@ -89,6 +117,13 @@ impl Facts {
     /// When it is not well formed.
     pub fn parse(text: &str) -> Result<Self, Error> {
         toml::from_str(text).map_err(|error| Error::Facts(error.to_string()))
+    }
+
+    /// Returns how often all functions have to be summarized, so that each recursion is followed
+    /// to its depth.
+    #[must_use]
+    pub fn passes(&self) -> u32 {
+        self.recursions.iter().map(|fact| fact.depth).max().unwrap_or(1)
     }
 }
 

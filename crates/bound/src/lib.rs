@@ -18,6 +18,7 @@
 //! | [`trail`] | which path that is |
 //! | [`program`] | all functions that the entries reach, and their calls |
 //! | [`summary`] | functions from callees to callers: longest paths, and those without a look |
+//! | [`report`] | one figure for each entry and kind, and what is missing |
 //! | [`lines`] | the source of an instruction |
 //!
 //! Figures are in instructions. A *look* is a read of ISR_EL1: there EL2 sees whether an
@@ -34,6 +35,7 @@ pub mod longest;
 pub mod loops;
 pub mod notes;
 pub mod program;
+pub mod report;
 pub mod summary;
 pub mod trail;
 

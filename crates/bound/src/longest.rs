@@ -75,11 +75,11 @@ pub fn raise<S>(longest: &mut Option<Length<S>>, other: Option<Length<S>>) {
 pub struct Bound {
     /// The blocks in `marks` are executed so often in all.
     pub times: u64,
-    /// Blocks of the loop itself of which each cycle has one.
+    /// Blocks of the loop, or of loops inside it, of which each cycle has one.
     pub marks: BTreeSet<usize>,
 }
 
-/// Returns true if each cycle of a loop executes one of these of its blocks.
+/// Returns true if each cycle of a loop executes one of these blocks.
 #[must_use]
 pub fn covers(next: &[Vec<usize>], loops: &Loops, at: usize, marks: &BTreeSet<usize>) -> bool {
     let bounds = vec![None; loops.all.len()];
@@ -141,7 +141,7 @@ impl<S> Region<'_, S> {
                     let blocks = &self.loops.all[at].blocks;
                     let mut entered: Arrivals<S> = vec![None; self.next.len()];
                     blocks.iter().for_each(|&block| entered[block] = arrivals[block].take());
-                    let mut left = self.around(at, &entered);
+                    let mut left = self.around(at, &entered, avoided);
                     blocks.iter().for_each(|&block| arrivals[block] = left[block].take());
                     blocks.iter().copied().collect()
                 }
@@ -167,14 +167,19 @@ impl<S> Region<'_, S> {
         Some(arrivals[block].as_ref()?.then(&(self.weight)(block)?))
     }
 
-    /// Follows all paths in a loop, which go around it as often as they may.
-    fn around(&self, at: usize, entered: &Arrivals<S>) -> Arrivals<S> {
+    /// Follows all paths in a loop, which go around it as often as they may, without arriving at
+    /// the blocks `avoided`.
+    fn around(
+        &self,
+        at: usize,
+        entered: &Arrivals<S>,
+        avoided: &BTreeSet<usize>,
+    ) -> Arrivals<S> {
         let header = self.loops.all[at].header;
-        let none = BTreeSet::new();
-        let (mut arrivals, back) = self.pass(Some(at), entered, &none);
+        let (mut arrivals, back) = self.pass(Some(at), entered, avoided);
         let Some(back) = back else { return arrivals };
         let once = self.begin([(header, Length::default())]);
-        let (within, cycle) = self.pass(Some(at), &once, &none);
+        let (within, cycle) = self.pass(Some(at), &once, avoided);
         // From the middle, one path leads back to the header; each cycle starts there.
         let from_header = entered.iter().enumerate().all(|(at, one)| at == header || one.is_none());
         let mut add = |reached: &Length<S>, within: &Arrivals<S>| {
@@ -192,7 +197,8 @@ impl<S> Region<'_, S> {
         };
         // A path that came from the header has passed a mark already.
         let cycles = bound.times.saturating_sub(from_header.into());
-        let (unmarked, _) = self.pass(Some(at), &once, &bound.marks);
+        let unmarked = bound.marks.union(avoided).copied().collect();
+        let (unmarked, _) = self.pass(Some(at), &once, &unmarked);
         if bound.times > 0 {
             add(&back.around(cycles, &cycle), &unmarked);
         }

@@ -17,8 +17,8 @@ const PASSES: u32 = 1;
 /// What is said.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum What {
-    /// A loop is about to be entered. Its other notes count from here on.
-    Begins,
+    /// A loop is about to be entered; its notes of the other kind count from here on.
+    Begins(u64),
     /// A loop goes round here, so often at most since it began.
     Passes(u64),
 }
@@ -44,7 +44,7 @@ pub fn read(section: &[u8]) -> Result<Vec<Note>, Error> {
     let notes = words.iter().map(|note| {
         let word = |at| u32::from_le_bytes([note[at], note[at + 1], note[at + 2], note[at + 3]]);
         let what = match word(8) {
-            BEGINS => What::Begins,
+            BEGINS => What::Begins(word(12).into()),
             PASSES => What::Passes(word(12).into()),
             other => return Err(Error::Image(format!("{SECTION} has a note of kind {other}"))),
         };
@@ -62,10 +62,10 @@ mod tests {
         let note = |address: u64, kind: u32, times: u32| {
             [&address.to_le_bytes()[..], &kind.to_le_bytes(), &times.to_le_bytes()].concat()
         };
-        let section = [note(0x1234, PASSES, 64), note(0x5_0000_1000, BEGINS, 0)].concat();
+        let section = [note(0x1234, PASSES, 64), note(0x5_0000_1000, BEGINS, 8)].concat();
         let notes = read(&section).unwrap();
         assert_eq!(notes[0], Note { address: 0x1234, what: What::Passes(64) });
-        assert_eq!(notes[1], Note { address: 0x5_0000_1000, what: What::Begins });
+        assert_eq!(notes[1], Note { address: 0x5_0000_1000, what: What::Begins(8) });
         assert!(read(&section[..20]).is_err());
         assert!(read(&note(0, 2, 0)).is_err());
     }

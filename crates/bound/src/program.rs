@@ -1,6 +1,6 @@
 //! All functions that the entries reach, and their calls.
 
-use crate::facts::{self, Facts};
+use crate::facts::{self, CallFact, Facts, LoopFact};
 use crate::graph::{self, Block, Call, Exit, Graph};
 use crate::image::Image;
 use crate::lines::Lines;
@@ -8,6 +8,7 @@ use crate::longest::{Bound, covers};
 use crate::loops::{self, Loops};
 use crate::notes::What;
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 
 /// Something without which no bound can be given.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -27,12 +28,36 @@ pub enum Missing {
     LoopBound,
     /// Where a pointer to a function leads.
     Targets,
+    /// What calls a function to which something points.
+    Caller,
     /// The header of a cycle.
     Header,
     /// An end of a recursion through these functions.
     Recursion(Vec<String>),
     /// What these bytes do.
     Instruction,
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { what, function, place } = self;
+        match what {
+            Missing::LoopBound => write!(f, "{place}: a loop in {function} has no bound"),
+            Missing::Targets => {
+                write!(f, "{place}: {function} calls through a pointer, and nothing says whither")
+            }
+            Missing::Caller => write!(f, "{place}: something points to {function}, and nothing says what calls it"),
+            Missing::Header => {
+                write!(f, "{place}: a cycle in {function} can be entered at several places")
+            }
+            Missing::Recursion(circle) => {
+                write!(f, "{place}: recursion: {} and again {function}", circle.join(", "))
+            }
+            Missing::Instruction => {
+                write!(f, "{place}: {function} has an instruction that is not known")
+            }
+        }
+    }
 }
 
 /// A function of the image.
@@ -50,6 +75,16 @@ pub struct Function {
     pub calls: Vec<Vec<u64>>,
 }
 
+impl Function {
+    /// Returns true if each cycle of a loop has a look of its own.
+    #[must_use]
+    pub fn looks_each_time(&self, at: usize) -> bool {
+        let blocks = self.loops.all[at].blocks.iter().copied();
+        let looks = blocks.filter(|&block| self.graph.blocks[block].look).collect();
+        covers(&self.next, &self.loops, at, &looks)
+    }
+}
+
 /// The functions that the entries reach.
 #[derive(Debug)]
 pub struct Program {
@@ -59,6 +94,8 @@ pub struct Program {
     pub order: Vec<u64>,
     /// What is missing, but for bounds of loops: which of those matter depends on the paths.
     pub problems: BTreeSet<Problem>,
+    /// Functions that call themselves, and how deep.
+    pub recursive: BTreeMap<u64, u32>,
     /// Facts that were used: of loops, of calls.
     pub used: [BTreeSet<usize>; 2],
 }
@@ -81,6 +118,7 @@ impl Reader<'_> {
             functions: BTreeMap::new(),
             order: Vec::new(),
             problems: BTreeSet::new(),
+            recursive: BTreeMap::new(),
             used: [BTreeSet::new(), BTreeSet::new()],
         };
         let mut calls = BTreeMap::new();
@@ -102,6 +140,7 @@ impl Reader<'_> {
             program.functions.insert(start, function);
         }
         self.arrange(entries, &mut program);
+        self.check_pointers(&mut program);
         program
     }
 
@@ -123,7 +162,7 @@ impl Reader<'_> {
                 match block.call {
                     Some(Call::To(callee)) => open.push(callee),
                     Some(Call::Register) => {
-                        let targets = self.targets(block.last(), program);
+                        let targets = self.targets(start, block.last(), program);
                         open.extend(&targets);
                         calls.insert(block.last(), targets);
                     }
@@ -136,16 +175,20 @@ impl Reader<'_> {
     }
 
     /// Finds where a call through a register leads; none if that is not said.
-    fn targets(&self, at: u64, program: &mut Program) -> Vec<u64> {
-        let frames = self.lines.frames(at);
-        let fact =
-            self.facts.calls.iter().position(|fact| {
-                frames.iter().any(|frame| facts::fits(&fact.from, &frame.function))
-            });
+    fn targets(&self, function: u64, at: u64, program: &mut Program) -> Vec<u64> {
+        let names = self.names(function, at);
+        let from = |fact: &CallFact| names.iter().any(|name| facts::fits(&fact.from, name));
+        let fact = self.facts.calls.iter().position(from);
         let Some(fact) = fact else { return Vec::new() };
         program.used[1].insert(fact);
         let named = |name: &str| self.facts.calls[fact].to.iter().any(|to| facts::fits(to, name));
         self.image.functions().filter(|(_, name)| named(name)).map(|(at, _)| at).collect()
+    }
+
+    /// Names the function that an instruction is in, and those that were inlined there.
+    fn names(&self, function: u64, at: u64) -> Vec<String> {
+        let frames = self.lines.frames(at).into_iter().map(|frame| frame.function);
+        frames.chain([self.image.name(function).to_owned()]).collect()
     }
 
     fn function(
@@ -179,13 +222,28 @@ impl Reader<'_> {
             .map(|block| callees(block, targets).map_or_else(Vec::new, <[u64]>::to_vec));
         let calls = calls.collect();
         let bounds =
-            (0..loops.all.len()).map(|at| self.bound(&graph, &next, &loops, at, program)).collect();
+            (0..loops.all.len()).map(|at| self.bound(start, &graph, &next, &loops, at, program)).collect();
         Function { graph, next, loops, bounds, calls }
+    }
+
+    /// Reports functions to which something points, when no fact says what calls them: the next
+    /// such function, a policy's or a device's, must not be forgotten.
+    fn check_pointers(&self, program: &mut Program) {
+        let called = self.facts.calls.iter().flat_map(|fact| &fact.to);
+        let known: Vec<&String> = called.chain(self.facts.elsewhere.iter().map(|e| &e.to)).collect();
+        for at in self.image.pointed_to() {
+            let name = self.image.name(at);
+            if !known.iter().any(|pattern| facts::fits(pattern, name)) {
+                let (function, place) = (name.to_owned(), self.lines.place(at));
+                program.problems.insert(Problem { what: Missing::Caller, function, place });
+            }
+        }
     }
 
     /// Finds how often a loop runs.
     fn bound(
         &self,
+        start: u64,
         graph: &Graph,
         next: &[Vec<usize>],
         loops: &Loops,
@@ -196,13 +254,9 @@ impl Reader<'_> {
         let header = loops.all[at].header;
         self.noted(graph, next, loops, at)
             .or_else(|| {
-                let frames = self.lines.frames(graph.blocks[header].start);
-                let fact = self.facts.loops.iter().position(|fact| {
-                    frames.iter().any(|frame| {
-                        facts::fits(&fact.function, &frame.function)
-                            && frames.iter().any(|f| f.to_string().starts_with(&fact.at))
-                    })
-                })?;
+                let names = self.names(start, graph.blocks[header].start);
+                let has = |fact: &LoopFact| names.iter().any(|name| facts::fits(&fact.function, name));
+                let fact = self.facts.loops.iter().position(has)?;
                 program.used[0].insert(fact);
                 Some(Bound { times: self.facts.loops[fact].times, marks: [header].into() })
             })
@@ -213,36 +267,50 @@ impl Reader<'_> {
                     own.filter(|&block| has(&graph.blocks[block])).collect()
                 };
                 let stores = with(|block| block.stores_exclusive);
-                let retries = covers(next, loops, at, &stores)
-                    && covers(next, loops, at, &with(|block| block.loads_exclusive))
+                let loads = with(|block| block.loads_exclusive);
+                let retries = !stores.is_empty()
+                    && covers(next, loops, at, &loads)
                     && blocks.iter().all(|&block| own(block));
-                retries.then_some(Bound { times: self.facts.exclusive.times, marks: stores })
+                retries.then_some(Bound { times: self.facts.exclusive.times, marks: loads })
             })
     }
 
-    /// Finds the least bound that notes in the loop itself give.
+    /// Finds the least bound that notes give.
     fn noted(&self, graph: &Graph, next: &[Vec<usize>], loops: &Loops, at: usize) -> Option<Bound> {
         let starts: BTreeMap<u64, usize> =
             graph.blocks.iter().map(|block| block.start).zip(0..).collect();
-        // Notes that one line of source left, inlined into one place, are one: the compiler has
-        // unrolled the loop.
-        let mut groups: BTreeMap<_, Bound> = BTreeMap::new();
+        let found = &loops.all[at];
+        // By how often, which tells the notes of one loop from those of most others.
         let mut begun = BTreeSet::new();
+        let (mut own, mut inner) = (BTreeMap::new(), BTreeMap::new());
         for note in self.image.notes() {
-            let Some(&block) = starts.get(&note.address) else { continue };
+            let block = starts.get(&note.address).filter(|block| found.blocks.contains(block));
+            let Some(&block) = block else { continue };
             match note.what {
-                What::Begins if loops.all[at].blocks.contains(&block) => {
-                    begun.insert(block);
+                // What stands before the loop is at the address of its header, as a note takes
+                // no room.
+                What::Begins(_) if block == found.header => {}
+                What::Begins(times) => {
+                    begun.insert(times);
                 }
-                What::Passes(times) if loops.of[block] == Some(at) => {
-                    let group = groups.entry(times).or_insert(Bound { times, marks: [].into() });
-                    group.marks.insert(block);
+                // Copies of one note are one: the compiler has unrolled the loop.
+                What::Passes(times) => {
+                    let group = if loops.of[block] == Some(at) { &mut own } else { &mut inner };
+                    group.entry(times).or_insert_with(BTreeSet::new).insert(block);
                 }
-                _ => {}
             }
         }
-        let covering = groups.into_values().filter(|bound| covers(next, loops, at, &bound.marks));
-        covering.min_by_key(|bound| bound.times)
+        // A loop that begins in here and has left no loop inside has become one with this one,
+        // which then goes round as often as both.
+        own.retain(|times, _| !begun.contains(times) || inner.contains_key(times));
+        // What begins outside counts as well where the compiler has made two loops of one.
+        inner.retain(|times, _| !begun.contains(times));
+        for (times, marks) in inner {
+            own.entry(times).or_default().extend(marks);
+        }
+        let bounds = own.into_iter().map(|(times, marks)| Bound { times, marks });
+        let mut covering = bounds.filter(|bound| covers(next, loops, at, &bound.marks));
+        covering.next()
     }
 
     /// Puts callees before callers, and reports recursion.
@@ -263,6 +331,13 @@ impl Reader<'_> {
                     continue;
                 };
                 if let Some(from) = path.iter().position(|(at, _)| *at == callee) {
+                    let name = self.image.name(callee);
+                    let fact =
+                        self.facts.recursions.iter().find(|fact| facts::fits(&fact.of, name));
+                    if let Some(fact) = fact {
+                        program.recursive.insert(callee, fact.depth);
+                        continue;
+                    }
                     let circle: Vec<u64> = path[from..].iter().map(|(at, _)| *at).collect();
                     let names = circle.iter().map(|&at| self.image.name(at).to_owned()).collect();
                     program.problems.insert(Problem {

@@ -62,18 +62,28 @@ impl Summary {
 /// Summaries by function.
 pub type Summaries = BTreeMap<u64, Summary>;
 
-/// Summarizes all functions of a program.
+/// Summarizes all functions of a program. A function that calls itself, at some distance, is
+/// followed `depth` times; whether that is often enough is for the program's facts to say.
 #[must_use]
-pub fn all(program: &Program) -> Summaries {
-    let mut summaries = Summaries::new();
-    for &at in &program.order {
-        let summary = function(at, &program.functions[&at], &|_| true, &|callee, _| {
-            // What is not known yet calls this function: recursion, which is reported.
-            summaries.get(&callee).cloned().unwrap_or_else(Summary::unknown)
-        });
-        summaries.insert(at, summary);
+pub fn all(program: &Program, depth: u32) -> Summaries {
+    let mut before: Option<Summaries> = None;
+    for _ in 0..depth {
+        let mut summaries = Summaries::new();
+        for &at in &program.order {
+            let summary = function(at, &program.functions[&at], &|_| true, &|callee, _| {
+                let deeper = || match (&before, program.recursive.get(&callee)) {
+                    (_, None) => Summary::unknown(),
+                    (None, Some(_)) => Summary::default(),
+                    (Some(before), Some(_)) => before[&callee].clone(),
+                };
+                // What is not summarized yet calls this function.
+                summaries.get(&callee).cloned().unwrap_or_else(deeper)
+            });
+            summaries.insert(at, summary);
+        }
+        before = Some(summaries);
     }
-    summaries
+    before.unwrap_or_default()
 }
 
 /// Summarizes a function: of its blocks those that are `taken`, and its callees (with the block

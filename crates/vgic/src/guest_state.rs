@@ -80,7 +80,7 @@ impl Gic {
 
     fn set_active(&self, vcpu: usize, word: usize, value: u32) {
         let bank = self.bank(vcpu, word);
-        for bit in Bits(value & !bank.busy()) {
+        for bit in Bits::of(value & !bank.busy()) {
             // No guest took it, so its end comes after all that were.
             bank.running[bit as usize].store(u8::MAX, Ordering::Relaxed);
             if word > 0 {

@@ -9,12 +9,14 @@ use crate::arch::{cpu, firmware, memory};
 use crate::bug::bug;
 use crate::devices::uart;
 use crate::shared::{ALIVE, LOG, VMS};
+use abi::MAX_VMS;
 use abi::console::{Demux, HYPERVISOR, Mux};
 use abi::system::{System, flags};
 use arm_pl011_uart::{Interrupts, PL011Registers, Uart, UniqueMmioPointer};
 use core::fmt::{self, Write};
 use core::ptr::NonNull;
 use core::sync::atomic::Ordering;
+use notes::{Bounded, Rounds};
 use sched::Message;
 use sched::topology::Topology;
 
@@ -51,7 +53,9 @@ impl Framed {
 
     /// Writes while there is room: as long as `put` takes a byte. Returns true if all is written.
     fn write(&mut self, mut put: impl FnMut(u8) -> bool) -> bool {
+        let mut rounds = Rounds::<{ Framed::MOST }>::begin();
         while self.next < self.end {
+            rounds.pass();
             let byte = self.bytes.get(self.next).copied();
             if !byte.is_some_and(&mut put) {
                 return false;
@@ -139,7 +143,9 @@ impl Pcpu {
         // One byte is written in any case, or a guest that causes interrupts all the time
         // could keep all others from the UART.
         let goes_on = |budget| budget == BURST || budget > 0 && !cpu::interrupt_pending();
+        let mut rounds = Rounds::<BURST>::begin();
         while goes_on(budget) && !LOG.is_empty() {
+            rounds.pass();
             if !console.has_room() {
                 return false;
             }
@@ -147,12 +153,14 @@ impl Pcpu {
             budget -= 1;
         }
         let vms = self.system.header.vm_count as usize;
-        for (vm, shared) in VMS.iter().enumerate().take(vms) {
+        for (vm, shared) in VMS.iter().enumerate().take(vms).at_most::<MAX_VMS>() {
             let uart = &shared.uart;
             if uart.is_idle() {
                 continue;
             }
+            let mut rounds = Rounds::<BURST>::begin();
             while goes_on(budget) && !uart.is_idle() {
+                rounds.pass();
                 if !console.has_room() {
                     self.update_console_interrupt(vm);
                     return false;
@@ -171,7 +179,8 @@ impl Pcpu {
     /// Returns true if there are bytes that were not written yet.
     fn output_waits(&self) -> bool {
         let vms = self.system.header.vm_count as usize;
-        !LOG.is_empty() || (0..vms).any(|vm| !VMS[vm].uart.is_idle())
+        !LOG.is_empty()
+            || (0..vms).at_most::<MAX_VMS>().any(|vm| !VMS[vm].uart.is_idle())
     }
 
     /// Brings the interrupt line of a VM's console up to date.
@@ -187,7 +196,7 @@ impl Pcpu {
         };
         // Before the bytes are read: a byte that comes later interrupts again.
         console.uart.clear_interrupts(Interrupts::all());
-        for _ in 0..BURST {
+        for _ in (0..BURST).at_most::<BURST>() {
             let Ok(Some(byte)) = console.uart.read_word() else { break };
             let Some((channel, byte)) = console.demux.push(byte) else { continue };
             let Some(vm) = usize::from(channel).checked_sub(1) else { continue };

@@ -4,7 +4,9 @@ use super::Pcpu;
 use crate::arch::gic;
 use crate::parts::STOPS;
 use crate::shared::{BOARD, POWER};
+use abi::MAX_PCPUS;
 use abi::system::vcpu_flags;
+use notes::Bounded;
 use sched::{Member, Members, Message, Move, VcpuId};
 use vgic::Effects;
 
@@ -57,7 +59,8 @@ impl Pcpu {
 
     /// Sends a message to all other cores.
     pub(super) fn tell_others(&self, message: Message, member: usize, urgent: bool) {
-        for core in (0..self.system.board.pcpu_count as usize).filter(|&core| core != self.index) {
+        let cores = (0..self.system.board.pcpu_count as usize).at_most::<MAX_PCPUS>();
+        for core in cores.filter(|&core| core != self.index) {
             self.tell(core, message, member, urgent);
         }
     }
@@ -76,7 +79,7 @@ impl Pcpu {
         }
         let table = &self.system.vms[vm];
         let count = usize::from(table.vcpu_count);
-        for index in Members(u64::from(effects.notify)).take_while(|&index| index < count) {
+        for index in Members::of(u64::from(effects.notify)).take_while(|&index| index < count) {
             let id = VcpuId::numbered(usize::from(table.vcpu_first) + index);
             let owner = BOARD.find(id);
             if owner == self.index {
