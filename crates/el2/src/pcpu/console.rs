@@ -4,6 +4,10 @@
 //! vCPUs if there is one, writes them to the physical UART, a few at a time, and
 //! delivers to the guests what arrives there.
 
+mod line;
+
+pub use line::Piece;
+
 use super::Pcpu;
 use crate::arch::{cpu, firmware, memory};
 use crate::bug::bug;
@@ -179,8 +183,7 @@ impl Pcpu {
     /// Returns true if there are bytes that were not written yet.
     fn output_waits(&self) -> bool {
         let vms = self.system.header.vm_count as usize;
-        !LOG.is_empty()
-            || (0..vms).at_most::<MAX_VMS>().any(|vm| !VMS[vm].uart.is_idle())
+        !LOG.is_empty() || (0..vms).at_most::<MAX_VMS>().any(|vm| !VMS[vm].uart.is_idle())
     }
 
     /// Brings the interrupt line of a VM's console up to date.
@@ -226,27 +229,28 @@ impl Pcpu {
     }
 }
 
-/// Writes a line to the hypervisor's own console: `log!(core, "...", ...)`.
+/// Writes a line to the hypervisor's own console: `log!(core, "...", ...)`, in pieces.
 macro_rules! log {
-    ($core:expr, $($argument:tt)*) => {{
-        $crate::pcpu::console::write(format_args!($($argument)*));
+    ($core:expr, $($piece:expr),* $(,)?) => {{
+        $crate::pcpu::console::write(&[$($crate::pcpu::console::Piece::from($piece)),*]);
         $crate::pcpu::Pcpu::console_has_output($core, abi::MAX_VMS);
     }};
 }
 pub(crate) use log;
 
 /// Puts a line into the hypervisor's ring; what does not fit is lost.
-pub fn write(arguments: fmt::Arguments) {
-    struct ToRing;
-    impl Write for ToRing {
-        fn write_str(&mut self, text: &str) -> fmt::Result {
-            text.bytes().for_each(|byte| {
-                LOG.push(byte);
-            });
-            Ok(())
-        }
+#[inline(never)]
+pub fn write(pieces: &[Piece<'_>]) {
+    let whole = [Piece::Text("cassata: ")].into_iter().chain(pieces.iter().copied());
+    for piece in whole.chain([Piece::Text("\n")]).at_most::<{ line::PIECES }>() {
+        piece.write(&mut keep);
     }
-    let _ = writeln!(ToRing, "cassata: {arguments}");
+}
+
+/// Puts a byte into the hypervisor's ring.
+#[inline(never)]
+fn keep(byte: u8) {
+    LOG.push(byte);
 }
 
 /// Reports a bug and stops: this core, whose neighbours go on, or in a checked build the

@@ -66,9 +66,7 @@ impl Pcpu {
     fn pass_through(&mut self, intid: u32) {
         gic::drop_priority(intid);
         let spis = &self.system.spis[..self.system.header.spi_count as usize];
-        let Some(spi) =
-            spis.iter().at_most::<MAX_SPIS>().find(|spi| spi.physical == intid)
-        else {
+        let Some(spi) = spis.iter().at_most::<MAX_SPIS>().find(|spi| spi.physical == intid) else {
             self.ledger.count_spurious();
             gic::deactivate(intid);
             return;

@@ -177,7 +177,7 @@ impl Pcpu {
     fn conclude(&mut self, vm: usize, reason: Message) {
         let table = self.table(vm);
         let conclusion = Conclusion::of(reason, table.is(vm_flags::RESTART_ON_FAULT));
-        log!(self, "VM {} {}", table.name(), conclusion.words());
+        log!(self, "VM ", table.name(), " ", conclusion.words());
         let how = u32::from(conclusion.restart) << 8 | u32::from(conclusion.failed) << 9;
         let first = VcpuId::numbered(table.vcpu_first.into());
         self.trace.note_now(Kind::End, first, vm as u32 | how);

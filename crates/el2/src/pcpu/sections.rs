@@ -193,10 +193,8 @@ impl Pcpu {
     pub fn open_mutex(&mut self, name: u64, task: u64) -> Option<(bool, u64)> {
         let id = self.roster.loaded_id()?;
         let mutexes = &self.system.mutexes[..self.system.header.mutex_count as usize];
-        let number = mutexes
-            .iter()
-            .at_most::<MAX_MUTEXES>()
-            .position(|mutex| mutex.name == name)?;
+        let number =
+            mutexes.iter().at_most::<MAX_MUTEXES>().position(|mutex| mutex.name == name)?;
         let mutex = &mutexes[number];
         let claimants = mutex.vcpus.iter().zip(&mutex.tasks);
         let claimants = claimants.take(mutex.claimant_count as usize);
