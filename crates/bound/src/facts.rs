@@ -96,8 +96,11 @@ pub struct Kind {
     pub name: String,
     /// Where it enters.
     pub entry: Entry,
-    /// The functions that serve nothing else.
+    /// The functions that serve it, and other kinds only if these say so, too.
     pub through: Vec<String>,
+    /// Functions that are not called: what comes after, or belongs to other kinds.
+    #[serde(default)]
+    pub without: Vec<String>,
 }
 
 /// An entry of the exception vectors from a guest in AArch64.

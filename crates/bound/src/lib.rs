@@ -19,6 +19,7 @@
 //! | [`program`] | all functions that the entries reach, and their calls |
 //! | [`summary`] | functions from callees to callers: longest paths, and those without a look |
 //! | [`report`] | one figure for each entry and kind, and what is missing |
+//! | [`record`] | figures that were recorded, which may not rise |
 //! | [`lines`] | the source of an instruction |
 //!
 //! Figures are in instructions. A *look* is a read of ISR_EL1: there EL2 sees whether an
@@ -35,6 +36,7 @@ pub mod longest;
 pub mod loops;
 pub mod notes;
 pub mod program;
+pub mod record;
 pub mod report;
 pub mod summary;
 pub mod trail;

@@ -40,22 +40,20 @@ pub enum Missing {
 
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { what, function, place } = self;
-        match what {
-            Missing::LoopBound => write!(f, "{place}: a loop in {function} has no bound"),
+        let function = &self.function;
+        match &self.what {
+            Missing::LoopBound => write!(f, "a loop in {function} has no bound"),
             Missing::Targets => {
-                write!(f, "{place}: {function} calls through a pointer, and nothing says whither")
+                write!(f, "{function} calls through a pointer, and nothing says whither")
             }
-            Missing::Caller => write!(f, "{place}: something points to {function}, and nothing says what calls it"),
-            Missing::Header => {
-                write!(f, "{place}: a cycle in {function} can be entered at several places")
+            Missing::Caller => {
+                write!(f, "something points to {function}, and nothing says what calls it")
             }
+            Missing::Header => write!(f, "a cycle in {function} can be entered at several places"),
             Missing::Recursion(circle) => {
-                write!(f, "{place}: recursion: {} and again {function}", circle.join(", "))
+                write!(f, "recursion: {} and again {function}", circle.join(", "))
             }
-            Missing::Instruction => {
-                write!(f, "{place}: {function} has an instruction that is not known")
-            }
+            Missing::Instruction => write!(f, "{function} has an instruction that is not known"),
         }
     }
 }

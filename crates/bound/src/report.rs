@@ -72,7 +72,16 @@ pub struct Report {
     /// The figures: of each entry, then of its kinds.
     pub figures: Vec<Figure>,
     /// What is missing.
-    pub missing: Vec<String>,
+    pub missing: Vec<Gap>,
+}
+
+/// Something that is missing.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub struct Gap {
+    /// The line of the source.
+    pub place: String,
+    /// What, and in which function.
+    pub what: String,
 }
 
 /// Analyses the ELF file of the hypervisor.
@@ -142,9 +151,12 @@ impl Analysis<'_> {
     }
 
     /// Says what is missing, each with its place.
-    fn missing(&self) -> Vec<String> {
-        let mut missing: Vec<String> =
-            self.program.problems.iter().map(Problem::to_string).collect();
+    fn missing(&self) -> Vec<Gap> {
+        let gap = |problem: &Problem| Gap {
+            place: problem.place.clone(),
+            what: problem.to_string(),
+        };
+        let mut missing: Vec<Gap> = self.program.problems.iter().map(gap).collect();
         for (&at, function) in &self.program.functions {
             for (number, found) in function.loops.all.iter().enumerate() {
                 // One that looks each time keeps no interrupt waiting, however often it goes round.
@@ -155,7 +167,7 @@ impl Analysis<'_> {
                         function: self.image.name(at).into(),
                         place: self.lines.place(header),
                     };
-                    missing.push(problem.to_string());
+                    missing.push(gap(&problem));
                 }
             }
         }
@@ -177,7 +189,9 @@ impl Analysis<'_> {
         let taken: Vec<bool> = (0..function.graph.blocks.len()).map(taken).collect();
         summary::function(at, function, &|block| taken[block], &|callee, _| {
             let name = self.image.name(callee);
-            if self.facts.dispatchers.iter().any(|dispatcher| facts::fits(dispatcher, name)) {
+            if kind.without.iter().any(|without| facts::fits(without, name)) {
+                Summary::default()
+            } else if self.facts.dispatchers.iter().any(|dispatcher| facts::fits(dispatcher, name)) {
                 self.of_kind(callee, kind)
             } else {
                 self.summaries.get(&callee).cloned().unwrap_or_default()

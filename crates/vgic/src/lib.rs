@@ -284,7 +284,7 @@ impl Gic {
     }
 
     fn mark(&self, vcpus: u8, words: u32) {
-        for vcpu in Bits::of(u32::from(vcpus)) {
+        for vcpu in Bits::of(u32::from(vcpus)).at_most::<{ u8::BITS as usize }>() {
             self.private[vcpu as usize].attention.fetch_or(words, Ordering::Release);
         }
     }

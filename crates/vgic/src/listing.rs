@@ -6,7 +6,7 @@ use crate::best::{Best, Choice};
 use crate::interface::{CpuInterface, Hardware, ListRegister, MAX_LIST_REGISTERS, Maintenance};
 use crate::{Bits, Gic, UNFINISHED, WORDS};
 use core::sync::atomic::{Ordering, fence};
-use notes::Rounds;
+use notes::{Bounded, Rounds};
 
 /// How far the work has come that may stop in its middle.
 pub(crate) struct Work {
@@ -164,14 +164,15 @@ impl CpuInterface {
     /// Returns which interrupts of a word are in the list registers. Another vCPU that tries to
     /// claim an interrupt changes the bank's word for a moment.
     fn listed_in(&self, word: usize) -> u32 {
-        let intids = Bits::of(self.used).map(|index| u32::from(self.intids[index as usize]));
+        let listed = Bits::of(self.used).at_most::<MAX_LIST_REGISTERS>();
+        let intids = listed.map(|index| u32::from(self.intids[index as usize]));
         let here = intids.filter(|intid| intid / 32 == word as u32);
         here.fold(0, |bits, intid| bits | 1 << (intid % 32))
     }
 
     /// Takes the list registers back.
     pub(crate) fn empty(&mut self, gic: &Gic, hw: &mut impl Hardware) {
-        for index in Bits::of(self.used) {
+        for index in Bits::of(self.used).at_most::<MAX_LIST_REGISTERS>() {
             let index = index as usize;
             let register = hw.read(index);
             hw.write(index, ListRegister(0));

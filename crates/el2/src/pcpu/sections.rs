@@ -300,7 +300,7 @@ impl Pcpu {
         let change = vcpu.follow_calls();
         self.follow(id, change);
         let mut granted = false;
-        for mutex in Members::of(table.mutexes.into()) {
+        for mutex in Members::of(table.mutexes.into()).at_most::<MAX_MUTEXES>() {
             let byte = self.held_byte(id, mutex);
             let holds = self.set_hold(id, mutex, byte);
             if Trace::IS_ON && holds {
@@ -382,7 +382,7 @@ impl Pcpu {
             self.follow(id, own);
             self.follow(id, called);
         }
-        for mutex in Members::of(table.mutexes.into()) {
+        for mutex in Members::of(table.mutexes.into()).at_most::<MAX_MUTEXES>() {
             self.note_death(id, mutex);
             self.set_hold(id, mutex, 0);
             let dead = self.system.mutexes[mutex].ranks_of(id.number());
