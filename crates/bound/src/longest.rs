@@ -169,12 +169,7 @@ impl<S> Region<'_, S> {
 
     /// Follows all paths in a loop, which go around it as often as they may, without arriving at
     /// the blocks `avoided`.
-    fn around(
-        &self,
-        at: usize,
-        entered: &Arrivals<S>,
-        avoided: &BTreeSet<usize>,
-    ) -> Arrivals<S> {
+    fn around(&self, at: usize, entered: &Arrivals<S>, avoided: &BTreeSet<usize>) -> Arrivals<S> {
         let header = self.loops.all[at].header;
         let (mut arrivals, back) = self.pass(Some(at), entered, avoided);
         let Some(back) = back else { return arrivals };

@@ -219,8 +219,9 @@ impl Reader<'_> {
             .iter()
             .map(|block| callees(block, targets).map_or_else(Vec::new, <[u64]>::to_vec));
         let calls = calls.collect();
-        let bounds =
-            (0..loops.all.len()).map(|at| self.bound(start, &graph, &next, &loops, at, program)).collect();
+        let bounds = (0..loops.all.len())
+            .map(|at| self.bound(start, &graph, &next, &loops, at, program))
+            .collect();
         Function { graph, next, loops, bounds, calls }
     }
 
@@ -228,7 +229,8 @@ impl Reader<'_> {
     /// such function, a policy's or a device's, must not be forgotten.
     fn check_pointers(&self, program: &mut Program) {
         let called = self.facts.calls.iter().flat_map(|fact| &fact.to);
-        let known: Vec<&String> = called.chain(self.facts.elsewhere.iter().map(|e| &e.to)).collect();
+        let known: Vec<&String> =
+            called.chain(self.facts.elsewhere.iter().map(|e| &e.to)).collect();
         for at in self.image.pointed_to() {
             let name = self.image.name(at);
             if !known.iter().any(|pattern| facts::fits(pattern, name)) {
@@ -253,7 +255,8 @@ impl Reader<'_> {
         self.noted(graph, next, loops, at)
             .or_else(|| {
                 let names = self.names(start, graph.blocks[header].start);
-                let has = |fact: &LoopFact| names.iter().any(|name| facts::fits(&fact.function, name));
+                let has =
+                    |fact: &LoopFact| names.iter().any(|name| facts::fits(&fact.function, name));
                 let fact = self.facts.loops.iter().position(has)?;
                 program.used[0].insert(fact);
                 Some(Bound { times: self.facts.loops[fact].times, marks: [header].into() })

@@ -78,7 +78,9 @@ impl Record {
     /// When a figure is too large for it.
     pub fn text(&self) -> Result<String, Error> {
         let text = toml::to_string(self).map_err(|error| Error::Facts(error.to_string()))?;
-        Ok(format!("# Written by `cassata bound --write`; `cassata bound` fails when a figure rises.\n\n{text}"))
+        Ok(format!(
+            "# Written by `cassata bound --write`; `cassata bound` fails when a figure rises.\n\n{text}"
+        ))
     }
 
     /// Returns what is worse now than when this was recorded, a line for each.
@@ -89,7 +91,8 @@ impl Record {
             let Some(before) = self.figures.get(name) else {
                 return vec![format!("{name}: not recorded; `cassata bound --write` does that")];
             };
-            let pairs = [("without a look", before.deaf, now.deaf), ("stay", before.stay, now.stay)];
+            let pairs =
+                [("without a look", before.deaf, now.deaf), ("stay", before.stay, now.stay)];
             let risen = pairs.into_iter().filter(|(_, before, now)| now > before);
             let line = |(what, before, now)| {
                 format!("{name}, {what}: {}, recorded {}", words(now), words(before))

@@ -152,10 +152,8 @@ impl Analysis<'_> {
 
     /// Says what is missing, each with its place.
     fn missing(&self) -> Vec<Gap> {
-        let gap = |problem: &Problem| Gap {
-            place: problem.place.clone(),
-            what: problem.to_string(),
-        };
+        let gap =
+            |problem: &Problem| Gap { place: problem.place.clone(), what: problem.to_string() };
         let mut missing: Vec<Gap> = self.program.problems.iter().map(gap).collect();
         for (&at, function) in &self.program.functions {
             for (number, found) in function.loops.all.iter().enumerate() {
@@ -191,7 +189,8 @@ impl Analysis<'_> {
             let name = self.image.name(callee);
             if kind.without.iter().any(|without| facts::fits(without, name)) {
                 Summary::default()
-            } else if self.facts.dispatchers.iter().any(|dispatcher| facts::fits(dispatcher, name)) {
+            } else if self.facts.dispatchers.iter().any(|dispatcher| facts::fits(dispatcher, name))
+            {
                 self.of_kind(callee, kind)
             } else {
                 self.summaries.get(&callee).cloned().unwrap_or_default()

@@ -60,8 +60,7 @@ const HOST_AND_LAB: &[&str] = &[
 ];
 /// Where `unsafe` may be: at EL2 and in the notes that its loops leave, in a bare-metal guest,
 /// and where QEMU's C begins.
-const UNSAFE: &[&str] =
-    &["crates/el2", "crates/notes", "crates/vtime-plugin", "guests/probe"];
+const UNSAFE: &[&str] = &["crates/el2", "crates/notes", "crates/vtime-plugin", "guests/probe"];
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).unwrap().into()

@@ -16,20 +16,19 @@ struct Search<'a> {
 
 impl Search<'_> {
     /// Returns the longest path from here to the last block; none if there is none.
-    fn longest(&mut self, at: usize, left: &mut Vec<u64>) -> Option<u64> {
+    fn longest(&mut self, at: usize, left: &mut [u64]) -> Option<u64> {
         self.steps += 1;
         if self.steps > 200_000 {
             return None;
         }
-        let mark = self.loops.of[at].filter(|&inner| {
-            self.bounds[inner].as_ref().is_some_and(|bound| bound.marks.contains(&at))
-        });
-        if let Some(inner) = mark {
-            left[inner] = left[inner].checked_sub(1)?;
+        for (inner, bound) in self.bounds.iter().enumerate() {
+            if bound.as_ref().is_some_and(|bound| bound.marks.contains(&at)) {
+                left[inner] = left[inner].checked_sub(1)?;
+            }
         }
         let mut best = (at + 1 == self.next.len()).then_some(0);
         for &to in &self.next[at] {
-            let mut after = left.clone();
+            let mut after = left.to_vec();
             for (inner, found) in self.loops.all.iter().enumerate() {
                 if !found.blocks.contains(&at) && found.blocks.contains(&to) {
                     after[inner] = self.bounds[inner].as_ref().map_or(0, |bound| bound.times);
@@ -41,8 +40,11 @@ impl Search<'_> {
     }
 }
 
+/// Edges, costs of blocks, and for each loop how often it runs and which block counts.
+type Case = (Vec<Vec<usize>>, Vec<u64>, Vec<(u64, usize)>);
+
 /// Graphs of few blocks, each reached from the first: edges go anywhere.
-fn graphs() -> impl Strategy<Value = (Vec<Vec<usize>>, Vec<u64>, Vec<(u64, usize)>)> {
+fn graphs() -> impl Strategy<Value = Case> {
     (3_usize..8).prop_flat_map(|count| {
         let edges = prop::collection::vec(prop::collection::vec(1..count, 0..3), count);
         let costs = prop::collection::vec(1_u64..50, count);
@@ -60,13 +62,20 @@ fn graphs() -> impl Strategy<Value = (Vec<Vec<usize>>, Vec<u64>, Vec<(u64, usize
     })
 }
 
-/// For each loop a block of its own that all its cycles pass, chosen by number; else its header.
-fn bounds(next: &[Vec<usize>], loops: &Loops, wanted: &[(u64, usize)]) -> Vec<Option<Bound>> {
+/// For each loop a block of its own (or also of the loops inside it) that all its cycles pass,
+/// chosen by number; else its header.
+fn bounds(
+    next: &[Vec<usize>],
+    loops: &Loops,
+    wanted: &[(u64, usize)],
+    own: bool,
+) -> Vec<Option<Bound>> {
     let one = |at: usize| {
         let found = &loops.all[at];
         let (times, choice) = wanted[at];
-        let own: Vec<_> = found.blocks.iter().filter(|&&b| loops.of[b] == Some(at)).collect();
-        let marks = BTreeSet::from([*own[choice % own.len()]]);
+        let blocks = found.blocks.iter().filter(|&&block| !own || loops.of[block] == Some(at));
+        let blocks: Vec<_> = blocks.collect();
+        let marks = BTreeSet::from([*blocks[choice % blocks.len()]]);
         let marks = if covers(next, loops, at, &marks) { marks } else { [found.header].into() };
         Some(Bound { times, marks })
     };
@@ -93,7 +102,7 @@ proptest! {
     #[test]
     fn no_path_is_longer_and_one_is_as_long((next, costs, wanted) in graphs()) {
         let Ok(loops) = loops::find(&next) else { return Ok(()) };
-        let bounds = bounds(&next, &loops, &wanted);
+        let bounds = bounds(&next, &loops, &wanted, true);
         let mut search = Search { next: &next, loops: &loops, bounds: &bounds, costs: &costs, steps: 0 };
         let mut left: Vec<_> = bounds.iter().flatten().map(|bound| bound.times).collect();
         let searched = search.longest(0, &mut left);
@@ -112,7 +121,7 @@ proptest! {
     fn from_the_middle_of_a_loop_no_path_is_longer((next, costs, wanted) in graphs(), start in 0_usize..8) {
         let Ok(loops) = loops::find(&next) else { return Ok(()) };
         let start = start % next.len();
-        let bounds = bounds(&next, &loops, &wanted);
+        let bounds = bounds(&next, &loops, &wanted, false);
         let mut search = Search { next: &next, loops: &loops, bounds: &bounds, costs: &costs, steps: 0 };
         let mut left: Vec<_> = bounds.iter().flatten().map(|bound| bound.times).collect();
         let searched = search.longest(start, &mut left);
