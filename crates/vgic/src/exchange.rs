@@ -9,9 +9,10 @@
 
 use crate::bank::Bank;
 use crate::best::Choice;
-use crate::interface::{CpuInterface, Hardware, ListRegister};
+use crate::interface::{CpuInterface, Hardware, ListRegister, MAX_LIST_REGISTERS};
 use crate::{Bits, Gic};
 use core::sync::atomic::{Ordering, fence};
+use notes::Bounded;
 
 impl CpuInterface {
     /// A private interrupt that just arrived, idle so far.
@@ -110,7 +111,7 @@ impl CpuInterface {
     /// Takes note of the interrupts that the guest has dealt with: their
     /// registers are empty.
     pub fn retire(&mut self, gic: &Gic, hw: &mut impl Hardware) {
-        for index in Bits(self.used & hw.empty()) {
+        for index in Bits::of(self.used & hw.empty()).at_most::<MAX_LIST_REGISTERS>() {
             self.used &= !(1 << index);
             self.unlist(gic, hw, index as usize, ListRegister(0));
         }
@@ -194,7 +195,7 @@ impl CpuInterface {
             return;
         }
         fence(Ordering::SeqCst);
-        for bit in Bits(bits & bank.pending_bits()) {
+        for bit in Bits::of(bits & bank.pending_bits()) {
             match gic.target(word as u32 * 32 + bit) {
                 Some(target) if target != self.vcpu => {
                     gic.mark(1 << target, 1 << word);

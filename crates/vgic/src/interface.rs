@@ -28,6 +28,7 @@ pub use crate::list_register::ListRegister;
 use crate::listing::{ALL_WORDS, Stage, Work};
 use crate::{Bits, Gic, WORDS};
 use core::sync::atomic::Ordering;
+use notes::Bounded;
 
 /// Most list registers an implementation can have.
 pub const MAX_LIST_REGISTERS: usize = 16;
@@ -151,11 +152,11 @@ impl CpuInterface {
     /// says is this vCPU's.
     #[cfg(any(test, feature = "checked"))]
     pub fn check(&self, gic: &Gic) {
-        for index in Bits(self.used) {
+        for index in Bits::of(self.used) {
             let intid = u32::from(self.intids[index as usize]);
             let same = |other: &u32| u32::from(self.intids[*other as usize]) == intid;
             assert_eq!(
-                Bits(self.used).filter(same).count(),
+                Bits::of(self.used).filter(same).count(),
                 1,
                 "interrupt {intid} is listed twice"
             );
@@ -265,11 +266,11 @@ impl CpuInterface {
         // All that is active ends, so it does not matter what the guest has ended.
         hw.take_eoi_count();
         self.empty(gic, hw);
-        for word in 0..WORDS {
+        for word in (0..WORDS).at_most::<WORDS>() {
             self.end(gic, hw, word, gic.held_active(self.vcpu, word));
             let bank = gic.bank(self.vcpu, word);
             let linked = gic.linked(word, bank.pending.load(Ordering::Acquire));
-            let mine = Bits(linked)
+            let mine = Bits::of(linked)
                 .filter(|bit| word == 0 || gic.target(word as u32 * 32 + bit) == Some(self.vcpu));
             let mine = mine.fold(0, |mine, bit| mine | 1 << bit);
             if mine != 0 {

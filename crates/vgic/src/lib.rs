@@ -44,6 +44,7 @@ use bank::Bank;
 use core::sync::atomic::{Ordering, fence};
 use guest_state::Field;
 use interface::Hardware;
+use notes::Bounded;
 
 /// Words of 32 interrupts: word 0 is private, the others are shared.
 pub const WORDS: usize = INTID_END as usize / 32;
@@ -127,13 +128,13 @@ impl Gic {
     /// virtual ones stays. The VM must have no running vCPU.
     pub fn reset(&self) {
         self.ctlr.store(0, Ordering::Relaxed);
-        for private in &self.private {
+        for private in self.private.iter().at_most::<MAX_VCPUS_PER_VM>() {
             private.bank.reset(SGIS);
             private.attention.store(0, Ordering::Relaxed);
         }
-        self.shared.iter().for_each(|bank| bank.reset(0));
-        self.route.iter().for_each(|route| route.store(0, Ordering::Relaxed));
-        self.holder.iter().for_each(|holder| holder.store(0, Ordering::Relaxed));
+        self.shared.iter().at_most::<WORDS>().for_each(|bank| bank.reset(0));
+        self.route.iter().at_most::<SPIS>().for_each(|route| route.store(0, Ordering::Relaxed));
+        self.holder.iter().at_most::<SPIS>().for_each(|holder| holder.store(0, Ordering::Relaxed));
     }
 
     /// Says that a physical interrupt stands behind a virtual one: its list
@@ -237,7 +238,7 @@ impl Gic {
             return bits;
         }
         let mine = |bit: &u32| self.holder(word as u32 * 32 + bit) == vcpu;
-        Bits(bits).filter(mine).fold(0, |held, bit| held | 1 << bit)
+        Bits::of(bits).filter(mine).fold(0, |held, bit| held | 1 << bit)
     }
 
     /// Which interrupts of a word this vCPU has active, as far as was seen.
@@ -252,7 +253,7 @@ impl Gic {
 
     /// Deactivates the physical counterparts of these interrupts.
     fn deactivate_linked(&self, hw: &mut impl Hardware, word: usize, bits: u32) {
-        for bit in Bits(self.linked(word, bits)) {
+        for bit in Bits::of(self.linked(word, bits)) {
             self.physical(word as u32 * 32 + bit).into_iter().for_each(|it| hw.deactivate(it));
         }
     }
@@ -268,7 +269,7 @@ impl Gic {
             // the change, or we see its claim.
             fence(Ordering::SeqCst);
             let busy = self.bank(vcpu, word).busy();
-            for bit in Bits(bits) {
+            for bit in Bits::of(bits) {
                 let intid = word as u32 * 32 + bit;
                 if let Some(target) = self.target(intid) {
                     notify |= 1 << target;
@@ -283,7 +284,7 @@ impl Gic {
     }
 
     fn mark(&self, vcpus: u8, words: u32) {
-        for vcpu in Bits(u32::from(vcpus)) {
+        for vcpu in Bits::of(u32::from(vcpus)).at_most::<{ u8::BITS as usize }>() {
             self.private[vcpu as usize].attention.fetch_or(words, Ordering::Release);
         }
     }
@@ -293,7 +294,7 @@ impl Gic {
         let bank = self.bank(vcpu, word);
         let mut ready = bank.deliverable(self.ctlr.load(Ordering::Relaxed));
         if word > 0 {
-            for bit in Bits(ready) {
+            for bit in Bits::of(ready) {
                 if self.target(word as u32 * 32 + bit) != Some(vcpu) {
                     ready &= !(1 << bit);
                 }
@@ -313,13 +314,24 @@ impl Default for Gic {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Bits(pub u32);
 
+impl Bits {
+    #[inline(always)]
+    pub fn of(bits: u32) -> Self {
+        notes::begins::<32>();
+        Self(bits)
+    }
+}
+
 impl Iterator for Bits {
     type Item = u32;
 
+    #[inline(always)]
     fn next(&mut self) -> Option<u32> {
         if self.0 == 0 {
             return None;
         }
+        // A bit less each time.
+        notes::passes::<32>();
         let bit = self.0.trailing_zeros();
         self.0 &= self.0 - 1;
         Some(bit)

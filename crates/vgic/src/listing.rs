@@ -3,9 +3,10 @@
 //! It may stop after each word that had something, and goes on there when it is called again.
 
 use crate::best::{Best, Choice};
-use crate::interface::{CpuInterface, Hardware, ListRegister, Maintenance};
+use crate::interface::{CpuInterface, Hardware, ListRegister, MAX_LIST_REGISTERS, Maintenance};
 use crate::{Bits, Gic, UNFINISHED, WORDS};
 use core::sync::atomic::{Ordering, fence};
+use notes::{Bounded, Rounds};
 
 /// How far the work has come that may stop in its middle.
 pub(crate) struct Work {
@@ -41,7 +42,10 @@ impl Work {
     }
 
     fn next_word(&mut self) -> Option<usize> {
-        let word = Bits(self.words).next()?;
+        if self.words == 0 {
+            return None;
+        }
+        let word = self.words.trailing_zeros();
         self.words &= self.words - 1;
         Some(word as usize)
     }
@@ -92,9 +96,11 @@ impl CpuInterface {
             }
         }
         if self.work.stage == Stage::Pending {
+            let mut rounds = Rounds::<WORDS>::begin();
             while let Some(word) = self.work.next_word() {
+                rounds.pass();
                 self.obey(gic, hw, word);
-                for bit in Bits(gic.candidates(self.vcpu, word)) {
+                for bit in Bits::of(gic.candidates(self.vcpu, word)) {
                     self.work.pending.offer(Choice::new(gic, self.vcpu, word as u32 * 32 + bit));
                 }
                 if hw.urgent() {
@@ -106,7 +112,9 @@ impl CpuInterface {
             let free = usize::from(!self.work.pending.is_empty());
             self.work.active = Best::new(hw.count() - free);
         }
+        let mut rounds = Rounds::<WORDS>::begin();
         while let Some(word) = self.work.next_word() {
+            rounds.pass();
             let active = gic.held_active(self.vcpu, word);
             self.offer_active(gic, word, active);
             if active != 0 && hw.urgent() {
@@ -119,13 +127,17 @@ impl CpuInterface {
     /// Ends as many spilled interrupts as the hardware has counted EOIs, the most urgent first.
     /// Answers false if it stops.
     fn end_spilled(&mut self, gic: &Gic, hw: &mut impl Hardware) -> bool {
-        // At most twice: there are fewer than 32 EOIs, and half as many are found in one pass.
+        // There are fewer than 32 EOIs, and half as many are found in one pass.
+        let mut passes = Rounds::<2>::begin();
         while self.work.ends > 0 {
+            passes.pass();
             if self.work.stage == Stage::Rest {
                 self.work.begin(Stage::Ends, ALL_WORDS);
                 self.work.active = Best::new(self.work.ends as usize);
             }
+            let mut rounds = Rounds::<WORDS>::begin();
             while let Some(word) = self.work.next_word() {
+                rounds.pass();
                 let spilled = gic.held_active(self.vcpu, word) & !self.listed_in(word);
                 self.offer_active(gic, word, spilled);
                 if spilled != 0 && hw.urgent() {
@@ -134,7 +146,9 @@ impl CpuInterface {
                 }
             }
             let mut ended = 0;
+            let mut rounds = Rounds::<MAX_LIST_REGISTERS>::begin();
             while let Some(choice) = self.work.active.chosen().get(ended as usize).copied() {
+                rounds.pass();
                 let (word, bit) = (choice.intid() / 32, choice.intid() % 32);
                 self.backlog |= 1 << word;
                 self.end(gic, hw, word as usize, 1 << bit);
@@ -150,14 +164,15 @@ impl CpuInterface {
     /// Returns which interrupts of a word are in the list registers. Another vCPU that tries to
     /// claim an interrupt changes the bank's word for a moment.
     fn listed_in(&self, word: usize) -> u32 {
-        let intids = Bits(self.used).map(|index| u32::from(self.intids[index as usize]));
+        let listed = Bits::of(self.used).at_most::<MAX_LIST_REGISTERS>();
+        let intids = listed.map(|index| u32::from(self.intids[index as usize]));
         let here = intids.filter(|intid| intid / 32 == word as u32);
         here.fold(0, |bits, intid| bits | 1 << (intid % 32))
     }
 
     /// Takes the list registers back.
     pub(crate) fn empty(&mut self, gic: &Gic, hw: &mut impl Hardware) {
-        for index in Bits(self.used) {
+        for index in Bits::of(self.used).at_most::<MAX_LIST_REGISTERS>() {
             let index = index as usize;
             let register = hw.read(index);
             hw.write(index, ListRegister(0));
@@ -169,7 +184,7 @@ impl CpuInterface {
     }
 
     fn offer_active(&mut self, gic: &Gic, word: usize, bits: u32) {
-        for bit in Bits(bits) {
+        for bit in Bits::of(bits) {
             self.work.active.offer(Choice::active(gic, self.vcpu, word as u32 * 32 + bit));
         }
     }
@@ -179,13 +194,17 @@ impl CpuInterface {
     fn fill(&mut self, gic: &Gic, hw: &mut impl Hardware) -> usize {
         self.work.stage = Stage::Rest;
         let (slots, mut index) = (hw.count(), 0);
+        let mut rounds = Rounds::<MAX_LIST_REGISTERS>::begin();
         while let Some(choice) = self.work.active.chosen().get(index).copied() {
+            rounds.pass();
             self.list_active(gic, hw, index, choice);
             index += 1;
         }
         self.backlog = self.work.pending.left_out;
         let (mut at, mut listed) = (0, 0);
+        let mut rounds = Rounds::<MAX_LIST_REGISTERS>::begin();
         while let Some(choice) = self.work.pending.chosen().get(at).copied() {
+            rounds.pass();
             if index == slots {
                 self.backlog |= 1 << (choice.intid() / 32);
             } else if self.list_pending(gic, hw, index, choice) {

@@ -72,16 +72,18 @@ fn prepare(system: &'static System) {
         BOARD.place(VcpuId::numbered(id), vcpu.pcpu.into());
     }
     route_interrupts(system);
-    console::write(format_args!(
-        "{} on {} pCPUs, {} VMs",
-        env!("CARGO_PKG_VERSION"),
-        system.board.pcpu_count,
-        system.header.vm_count
-    ));
+    console::write(&[
+        env!("CARGO_PKG_VERSION").into(),
+        " on ".into(),
+        (system.board.pcpu_count as usize).into(),
+        " pCPUs, ".into(),
+        (system.header.vm_count as usize).into(),
+        " VMs".into(),
+    ]);
     let mpidrs = &system.board.pcpu_mpidr[..system.board.pcpu_count as usize];
     for (core, &mpidr) in mpidrs.iter().enumerate().skip(1) {
         if firmware::start_core(mpidr, core) != Started::Yes {
-            console::write(format_args!("pCPU {core} does not start"));
+            console::write(&["pCPU ".into(), core.into(), " does not start".into()]);
         }
     }
 }
@@ -156,7 +158,7 @@ fn go(core: &'static mut Pcpu) -> ! {
 fn adopt(core: &mut Pcpu, topology: &Topology<'_>) {
     let system = core.system();
     if let Err(id) = core.introduce() {
-        console::write(format_args!("vCPU {} was refused", id.0));
+        console::write(&["vCPU ".into(), id.number().into(), " was refused".into()]);
         bug!("the scheduler refuses a vCPU");
     }
     for id in topology.based_at(core.index()) {

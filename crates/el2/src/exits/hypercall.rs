@@ -13,6 +13,7 @@ use crate::status;
 use abi::service::{self, psci, smccc};
 use abi::status::{Exit, VcpuStatus};
 use abi::{MAX_VCPUS_PER_VM, platform};
+use notes::Bounded;
 use sched::{Member, Message, VcpuId};
 
 /// Handles an HVC. Its return address is the next instruction already.
@@ -128,7 +129,7 @@ fn answer_with(core: &mut Pcpu, answer: Answer) {
         Answer::Three(a, b, c) => ([a, b, c, 0], 3),
         Answer::Four(words) => (words.map(u64::from), 4),
     };
-    for (register, &result) in results[..count].iter().enumerate() {
+    for (register, &result) in results[..count].iter().enumerate().at_most::<4>() {
         vcpu.set_register(register, result);
     }
 }

@@ -116,7 +116,7 @@ fn emulate(core: &mut Pcpu, access: Access, ipa: u64) -> Option<Done> {
 /// Deactivates the physical interrupts behind those that the guest made inactive.
 fn deactivate_physical(vm: usize, effects: Effects) {
     let Some((word, bits)) = effects.deactivate else { return };
-    for bit in sched::Members(u64::from(bits)) {
+    for bit in sched::Members::of(u64::from(bits)) {
         if let Some(physical) = VMS[vm].gic.physical((word * 32 + bit) as u32) {
             gic::deactivate(physical);
         }

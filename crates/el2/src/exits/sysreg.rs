@@ -139,7 +139,7 @@ fn send_sgi(core: &mut Pcpu, value: u64, for_group1: bool) {
     };
     let intid = (value >> 24 & 0xf) as u32;
     let mut notify = 0;
-    for target in sched::Members(targets) {
+    for target in sched::Members::of(targets) {
         // As a write for group 0, or for the other security state's group 1,
         // reaches only what its owner put into group 0.
         if for_group1 || !VMS[vm].gic.is_group1(target, intid) {

@@ -4,23 +4,31 @@
 //! vCPUs if there is one, writes them to the physical UART, a few at a time, and
 //! delivers to the guests what arrives there.
 
+mod line;
+
+pub use line::Piece;
+
 use super::Pcpu;
 use crate::arch::{cpu, firmware, memory};
 use crate::bug::bug;
 use crate::devices::uart;
 use crate::shared::{ALIVE, LOG, VMS};
 use crate::tables;
+use abi::MAX_VMS;
 use abi::console::{Demux, HYPERVISOR, Mux};
 use abi::system::{System, flags};
 use arm_pl011_uart::{Interrupts, PL011Registers, Uart, UniqueMmioPointer};
 use core::fmt::{self, Write};
 use core::ptr::NonNull;
 use core::sync::atomic::Ordering;
+use notes::{Bounded, Rounds};
 use sched::topology::Topology;
 use sched::{Members, Message};
 
 /// Bytes written at once, if no interrupt comes meanwhile.
 const BURST: usize = 32;
+/// Channels at most: the hypervisor's own, and one of each VM.
+const CHANNELS: usize = 1 + MAX_VMS;
 /// Bytes of one channel after which another one that has any has its turn.
 const SHARE: usize = 16;
 
@@ -58,7 +66,9 @@ impl Framed {
 
     /// Writes while there is room: as long as `put` takes a byte. Returns true if all is written.
     fn write(&mut self, mut put: impl FnMut(u8) -> bool) -> bool {
+        let mut rounds = Rounds::<{ Framed::MOST }>::begin();
         while self.next < self.end {
+            rounds.pass();
             let byte = self.bytes.get(self.next).copied();
             if !byte.is_some_and(&mut put) {
                 return false;
@@ -144,11 +154,13 @@ impl Pcpu {
         if !console.flush() && !console.has_room() {
             return false;
         }
-        let (mut budget, mut idle, mut written) = (BURST, 0, Members(0));
+        let (mut budget, mut idle, mut written) = (BURST, 0, 0);
         // One byte is written in any case, or a guest that causes interrupts all the time
         // could keep all others from the UART.
+        let mut rounds = Rounds::<{ (BURST + 1) * (CHANNELS + 1) }>::begin();
         while idle < self.channels() && (budget == BURST || budget > 0 && !cpu::interrupt_pending())
         {
+            rounds.pass();
             let is_idle = is_idle(console.turn);
             if is_idle || console.share == 0 {
                 idle = if is_idle { idle + 1 } else { 0 };
@@ -160,10 +172,10 @@ impl Pcpu {
             }
             idle = 0;
             next_byte(console.turn).into_iter().for_each(|byte| console.send(byte));
-            written.0 |= (1 << console.turn) >> 1;
+            written |= (1 << console.turn) >> 1;
             (budget, console.share) = (budget - 1, console.share - 1);
         }
-        written.for_each(|vm| self.update_console_interrupt(vm));
+        Members::of(written).at_most::<MAX_VMS>().for_each(|vm| self.update_console_interrupt(vm));
         console.has_room() && self.output_waits()
     }
 
@@ -174,7 +186,7 @@ impl Pcpu {
 
     /// Returns true if there are bytes that were not written yet.
     fn output_waits(&self) -> bool {
-        (0..self.channels()).any(|channel| !is_idle(channel))
+        (0..self.channels()).at_most::<CHANNELS>().any(|channel| !is_idle(channel))
     }
 
     /// Brings the interrupt line of a VM's console up to date.
@@ -190,7 +202,7 @@ impl Pcpu {
         };
         // Before the bytes are read: a byte that comes later interrupts again.
         console.uart.clear_interrupts(Interrupts::all());
-        for _ in 0..BURST {
+        for _ in (0..BURST).at_most::<BURST>() {
             let Ok(Some(byte)) = console.uart.read_word() else { break };
             let Some((channel, byte)) = console.demux.push(byte) else { continue };
             let Some(vm) = usize::from(channel).checked_sub(1) else { continue };
@@ -220,10 +232,10 @@ impl Pcpu {
     }
 }
 
-/// Writes a line to the hypervisor's own console: `log!(core, "...", ...)`.
+/// Writes a line to the hypervisor's own console: `log!(core, "...", ...)`, in pieces.
 macro_rules! log {
-    ($core:expr, $($argument:tt)*) => {{
-        $crate::pcpu::console::write(format_args!($($argument)*));
+    ($core:expr, $($piece:expr),* $(,)?) => {{
+        $crate::pcpu::console::write(&[$($crate::pcpu::console::Piece::from($piece)),*]);
         $crate::pcpu::Pcpu::console_has_output($core, abi::MAX_VMS);
     }};
 }
@@ -246,17 +258,18 @@ fn next_byte(channel: usize) -> Option<u8> {
 }
 
 /// Puts a line into the hypervisor's ring; what does not fit is lost.
-pub fn write(arguments: fmt::Arguments) {
-    struct ToRing;
-    impl Write for ToRing {
-        fn write_str(&mut self, text: &str) -> fmt::Result {
-            text.bytes().for_each(|byte| {
-                LOG.push(byte);
-            });
-            Ok(())
-        }
+#[inline(never)]
+pub fn write(pieces: &[Piece<'_>]) {
+    let whole = [Piece::Text("cassata: ")].into_iter().chain(pieces.iter().copied());
+    for piece in whole.chain([Piece::Text("\n")]).at_most::<{ line::PIECES }>() {
+        piece.write(&mut keep);
     }
-    let _ = writeln!(ToRing, "cassata: {arguments}");
+}
+
+/// Puts a byte into the hypervisor's ring.
+#[inline(never)]
+fn keep(byte: u8) {
+    LOG.push(byte);
 }
 
 /// Reports a bug and stops: this core, whose neighbours go on, or the machine, if the description

@@ -115,13 +115,13 @@ impl Pcpu {
         RESTING[self.index].put(unsafe { &mut *this });
         // It will begin with its MMU off, on this stack.
         let stack = boot::stack(self.index);
-        memory::clean_to_memory(stack.start, stack.size);
+        memory::clean_to_memory::<{ boot::STACK_SIZE / 16 }>(stack.start, stack.size);
         firmware::stop_core();
         let _ = RESTING[self.index].take();
         self.ledger.stayed(timer::now());
         let shelter = self.consolidation.stays_on();
         self.is_back(shelter);
-        log!(self, "pCPU {} cannot be powered down", self.index);
+        log!(self, "pCPU ", self.index, " cannot be powered down");
     }
 
     /// Sets this core up after it was powered down: its hardware has lost its state.
@@ -162,7 +162,7 @@ impl Pcpu {
         let mpidr = self.system.board.pcpu_mpidr[core];
         if firmware::start_core(mpidr, core) == Started::No {
             self.consolidation.lost(core);
-            log!(self, "pCPU {core} does not start again: its vCPUs stay on pCPU {}", self.index);
+            log!(self, "pCPU ", core, " does not start again: its vCPUs stay on pCPU ", self.index);
         }
     }
 }

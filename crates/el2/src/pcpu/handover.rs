@@ -20,7 +20,9 @@ use crate::shared::{BOARD, VMS};
 use crate::status::trace::Kind;
 use crate::vcpu::{Parked, Vcpu};
 use abi::MAX_VCPUS;
+use abi::system::MAX_SPIS;
 use core::sync::atomic::Ordering;
+use notes::Bounded;
 use sched::{Member, Received, VcpuId};
 
 statics! {
@@ -216,6 +218,9 @@ impl Pcpu {
     /// Returns the physical interrupts of a VM's devices.
     fn interrupts_of(&self, vm: usize) -> impl Iterator<Item = u32> + use<> {
         let spis = &self.system.spis[..self.system.header.spi_count as usize];
-        spis.iter().filter(move |spi| spi.vm as usize == vm).map(|spi| spi.physical)
+        spis.iter()
+            .at_most::<MAX_SPIS>()
+            .filter(move |spi| spi.vm as usize == vm)
+            .map(|spi| spi.physical)
     }
 }

@@ -6,7 +6,8 @@ use crate::arch::timer;
 use crate::bug::bug;
 use crate::shared::VMS;
 use crate::tables;
-use abi::system::{System, flags};
+use abi::system::{MAX_SPIS, System, flags};
+use notes::Bounded;
 
 impl Pcpu {
     /// Handles a physical interrupt that was acknowledged.
@@ -65,7 +66,7 @@ impl Pcpu {
     fn pass_through(&mut self, intid: u32) {
         gic::drop_priority(intid);
         let spis = &self.system.spis[..self.system.header.spi_count as usize];
-        let Some(spi) = spis.iter().find(|spi| spi.physical == intid) else {
+        let Some(spi) = spis.iter().at_most::<MAX_SPIS>().find(|spi| spi.physical == intid) else {
             self.ledger.count_spurious();
             gic::deactivate(intid);
             return;

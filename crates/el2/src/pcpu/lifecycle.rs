@@ -12,9 +12,11 @@ use crate::bug::bug;
 use crate::parts::{Cause, Conclusion, Job, STOPS};
 use crate::shared::{ALIVE, BOARD, POWER, SECTIONS, VMS};
 use crate::status::trace::Kind;
+use abi::MAX_VCPUS_PER_VM;
 use abi::status::vcpu_state;
 use abi::system::{Vm, vm_flags};
 use core::sync::atomic::Ordering;
+use notes::Bounded;
 use sched::{Member, Message, VcpuId};
 use vgic::Effects;
 
@@ -32,7 +34,8 @@ impl Pcpu {
     pub(super) fn vcpus_of(&self, vm: usize) -> impl Iterator<Item = VcpuId> + use<> {
         let table = self.table(vm);
         let first = usize::from(table.vcpu_first);
-        (first..first + usize::from(table.vcpu_count)).map(VcpuId::numbered)
+        let vcpus = first..first + usize::from(table.vcpu_count);
+        vcpus.at_most::<MAX_VCPUS_PER_VM>().map(VcpuId::numbered)
     }
 
     /// Begins to fill a VM's memory; the VM runs when that is done. Coordinator only.
@@ -174,7 +177,7 @@ impl Pcpu {
     fn conclude(&mut self, vm: usize, reason: Message) {
         let table = self.table(vm);
         let conclusion = Conclusion::of(reason, table.is(vm_flags::RESTART_ON_FAULT));
-        log!(self, "VM {} {}", table.name(), conclusion.words());
+        log!(self, "VM ", table.name(), " ", conclusion.words());
         let how = u32::from(conclusion.restart) << 8 | u32::from(conclusion.failed) << 9;
         let first = VcpuId::numbered(table.vcpu_first.into());
         self.trace.note_now(Kind::End, first, vm as u32 | how);

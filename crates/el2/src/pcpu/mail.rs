@@ -5,6 +5,8 @@ use crate::arch::gic;
 use crate::parts::STOPS;
 use crate::shared::{BOARD, POWER};
 use abi::system::vcpu_flags;
+use abi::{MAX_VCPUS_PER_VM, MAX_VMS};
+use notes::Bounded;
 use sched::{CoreSet, Member, Members, Message, Move, VcpuId};
 use vgic::Effects;
 
@@ -18,17 +20,17 @@ impl Pcpu {
                 Move::SendBack(id) => self.send_back(id),
             }
         }
-        for vm in mailbox.take(Message::Coscheduled) {
+        for vm in mailbox.take(Message::Coscheduled).at_most::<MAX_VMS>() {
             self.follow_siblings(vm);
         }
-        for vm in mailbox.take(Message::HaltVms) {
+        for vm in mailbox.take(Message::HaltVms).at_most::<MAX_VMS>() {
             self.halt(vm);
         }
-        for vm in mailbox.take(Message::HaltedVms) {
+        for vm in mailbox.take(Message::HaltedVms).at_most::<MAX_VMS>() {
             self.halted(vm);
         }
         for message in STOPS {
-            for vm in mailbox.take(message) {
+            for vm in mailbox.take(message).at_most::<MAX_VMS>() {
                 self.stop(vm, message);
             }
         }
@@ -83,7 +85,8 @@ impl Pcpu {
         }
         let table = &self.system.vms[vm];
         let count = usize::from(table.vcpu_count);
-        for index in Members(u64::from(effects.notify)).take_while(|&index| index < count) {
+        let notified = Members::of(u64::from(effects.notify)).at_most::<MAX_VCPUS_PER_VM>();
+        for index in notified.take_while(|&index| index < count) {
             let id = VcpuId::numbered(usize::from(table.vcpu_first) + index);
             let owner = BOARD.find(id);
             if owner == self.index {

@@ -10,7 +10,7 @@ pub fn at<T>(pa: u64) -> *mut T {
 }
 
 /// Nothing is cached.
-pub fn clean_to_memory(_pa: u64, _size: u64) {}
+pub fn clean_to_memory<const MOST: usize>(_pa: u64, _size: u64) {}
 
 /// Guests' memory does not exist: what they execute is made up.
 ///

@@ -27,7 +27,7 @@ const FEATURES: [(&str, &[&str]); 11] = [
     ("registers, vectors, drivers", &["el2/src/arch"]),
     (
         "cores and vCPUs: run loop, switch, timers, power",
-        &["el2/src/pcpu", "el2/src/parts", "el2/src/vcpu", "el2/src/shared"],
+        &["el2/src/pcpu", "el2/src/parts", "el2/src/vcpu", "el2/src/shared", "notes"],
     ),
     ("scheduler without extras", &["sched/src"]),
     ("traps and calls", &["el2/src/exits", "abi/src/service"]),

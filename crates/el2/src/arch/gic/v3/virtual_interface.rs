@@ -3,6 +3,7 @@
 use crate::arch::machine::instructions;
 use crate::arch::sysreg::{read_sysreg, write_sysreg};
 use crate::arch::{cpu, gic};
+use notes::Bounded;
 use vgic::interface::{Hardware, ListRegister, MAX_LIST_REGISTERS, Maintenance};
 
 const HCR_EN: u64 = 1 << 0;
@@ -321,13 +322,14 @@ pub fn registers(used: u32) -> impl Iterator<Item = ListRegister> {
 }
 
 fn bits(mut set: u32) -> impl Iterator<Item = usize> {
-    core::iter::from_fn(move || {
+    let registers = core::iter::from_fn(move || {
         (set != 0).then(|| {
             let index = set.trailing_zeros() as usize;
             set &= set - 1;
             index
         })
-    })
+    });
+    registers.at_most::<MAX_LIST_REGISTERS>()
 }
 
 macro_rules! list_registers {
