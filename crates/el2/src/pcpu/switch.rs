@@ -57,10 +57,15 @@ impl Pcpu {
         context::open_float(self.roster.owns_float(config.id()));
         let mut vcpu = vcpu.load(self.interface);
         self.load_timer(&mut vcpu);
-        // If another interrupt has stopped the listing of the timer's, that one is next.
-        let news = vcpu.has_news() && !vcpu.is_partly_listed();
+        let (id, news) = (vcpu.id(), vcpu.has_news());
         self.roster.has_loaded(vcpu);
-        if news {
+        if !news {
+            return;
+        }
+        if self.jobs.before_guest().has(id) {
+            // Another interrupt has stopped the listing of the timer's: that one is next.
+            self.need_resched = true;
+        } else {
             self.with_interface(|interface, gic, hw| interface.sync(gic, hw));
         }
     }

@@ -300,16 +300,13 @@ impl Vcpu {
     }
 }
 
+#[cfg(any(test, feature = "checked"))]
 impl Vcpu {
     /// Returns true if the work at its list registers has stopped in its middle.
-    #[inline(always)]
     pub fn is_partly_listed(&self) -> bool {
         self.interface.is_unfinished()
     }
-}
 
-#[cfg(any(test, feature = "checked"))]
-impl Vcpu {
     /// Asserts what must always hold for it.
     pub fn check(&self) {
         self.interface.check(&self.config.shared().gic);
