@@ -198,7 +198,7 @@ impl CpuInterface {
         for bit in Bits::of(bits & bank.pending_bits()) {
             match gic.target(word as u32 * 32 + bit) {
                 Some(target) if target != self.vcpu => {
-                    gic.mark(1 << target, 1 << word);
+                    gic.mark_one(target, 1 << word);
                     hw.notify(1 << target);
                 }
                 _ => {}

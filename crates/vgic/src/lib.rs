@@ -285,8 +285,12 @@ impl Gic {
 
     fn mark(&self, vcpus: u8, words: u32) {
         for vcpu in Bits::of(u32::from(vcpus)).at_most::<{ u8::BITS as usize }>() {
-            self.private[vcpu as usize].attention.fetch_or(words, Ordering::Release);
+            self.mark_one(vcpu as usize, words);
         }
+    }
+
+    fn mark_one(&self, vcpu: usize, words: u32) {
+        self.private[vcpu].attention.fetch_or(words, Ordering::Release);
     }
 
     /// Which interrupts of a word may be delivered to a vCPU now.

@@ -100,7 +100,7 @@ impl Pcpu {
         if config.policy().interrupted() == Then::Leave {
             let to = destination(config);
             if to != self.index {
-                self.depart(id, to);
+                self.hand_over(id, to);
             }
         }
     }

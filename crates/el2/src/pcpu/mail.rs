@@ -74,17 +74,29 @@ impl Pcpu {
     /// Delivers what was posted to those of these vCPUs of a VM that this core owns, and sends
     /// a message to the owners of the others.
     pub fn notify(&mut self, vm: usize, effects: Effects) {
-        if effects.notify == 0 {
-            return;
+        if effects.notify != 0 {
+            self.notify_each(vm, effects.notify, Self::deliver_pending);
         }
+    }
+
+    /// Like [`Self::notify`], while list registers are being changed: that of the loaded vCPU is
+    /// left for when it goes on, or changing them could come back to itself.
+    pub(super) fn notify_siblings(&mut self, vm: usize, notify: u8) {
+        if notify != 0 {
+            self.notify_each(vm, notify, Self::deliver_to_parked);
+        }
+    }
+
+    #[inline(always)]
+    fn notify_each(&mut self, vm: usize, notify: u8, deliver: impl Fn(&mut Self, VcpuId)) {
         let table = &self.system.vms[vm];
         let count = usize::from(table.vcpu_count);
-        let notified = Members::of(u64::from(effects.notify)).at_most::<MAX_VCPUS_PER_VM>();
+        let notified = Members::of(u64::from(notify)).at_most::<MAX_VCPUS_PER_VM>();
         for index in notified.take_while(|&index| index < count) {
             let id = VcpuId::numbered(usize::from(table.vcpu_first) + index);
             let owner = BOARD.find(id);
             if owner == self.index {
-                self.deliver_pending(id);
+                deliver(self, id);
             } else {
                 self.tell(owner, Message::Vcpus, id.number(), self.is_urgent(id));
             }
@@ -107,6 +119,24 @@ impl Pcpu {
         if self.roster.is_loaded(id) {
             self.with_interface(|interface, gic, hw| interface.sync(gic, hw));
         }
+        self.deliver(id);
+    }
+
+    /// Wakes for new interrupts of a vCPU of this core, if it is on. If it is loaded, lists them
+    /// before its guest runs.
+    fn deliver_to_parked(&mut self, id: VcpuId) {
+        if !self.roster.get(id).is_some_and(|vcpu| vcpu.is_on()) {
+            return;
+        }
+        if self.roster.is_loaded(id) {
+            self.jobs.list_later(id);
+            self.need_resched = true;
+        }
+        self.deliver(id);
+    }
+
+    #[inline(always)]
+    fn deliver(&mut self, id: VcpuId) {
         self.wake(id);
         if self.visitors.candidates().has(id) {
             self.interrupted(id);

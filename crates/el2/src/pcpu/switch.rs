@@ -6,8 +6,8 @@ use crate::arch::{context, cpu, timer};
 use crate::bug::bug;
 use crate::vcpu::{Loaded, Parked};
 use sched::VcpuId;
+use vgic::Gic;
 use vgic::interface::CpuInterface;
-use vgic::{Effects, Gic};
 
 impl Pcpu {
     /// Replaces the loaded vCPU. Inlined, as every switch comes by.
@@ -127,7 +127,7 @@ impl Pcpu {
             // Whatever comes next is no longer delayed by what came before.
             self.entered = timer::now();
         }
-        self.notify(vm, Effects { notify: after.notify(), deactivate: None });
+        self.notify_siblings(vm, after.notify());
     }
 
     /// Loads the floating-point registers of the loaded vCPU, which uses them for the first

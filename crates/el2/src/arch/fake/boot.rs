@@ -11,6 +11,9 @@ macro_rules! boot {
 }
 pub(crate) use boot;
 
+/// As on the machine.
+pub const STACK_SIZE: usize = 0x8000;
+
 /// Where the hypervisor would lie.
 pub fn image_pa() -> u64 {
     machine::with(|machine| machine.board.hypervisor_pa)
