@@ -10,8 +10,9 @@ use std::process::Command;
 /// What a clone has that products are built from.
 const SOURCES: [&str; 6] = [".cargo", "Cargo.toml", "Cargo.lock", "crates", "guests", "setup"];
 /// What `cassata build` packs into the image of an example, and what decides it.
-const PRODUCTS: [&str; 8] = [
+const PRODUCTS: [&str; 9] = [
     "build/el2.elf",
+    "build/el2.crates",
     "build/guests/probe.elf",
     "build/guests/metronome.elf",
     "build/guests/intra.elf",
@@ -24,7 +25,7 @@ const PRODUCTS: [&str; 8] = [
 const BUILD: &str = "
     set -euo pipefail
     umask 077
-    for part in progress debian toolchain packages products; do . setup/$part.sh; done
+    for part in progress debian toolchain packages inventory products; do . setup/$part.sh; done
     [[ -n ${CASSATA_CORE:-} ]] || find_toolchain
     build_bare_metal && build_metronome && build_intra && build_freertos && build_linux
 ";
