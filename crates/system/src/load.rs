@@ -65,6 +65,7 @@ pub fn load_text(path: &Path, text: &str) -> Result<Checked, Report> {
         consolidation,
         trace,
     } = sound;
+    let inputs = inputs::of(&draft, &vms, (path, text), directory, &report);
     Ok(Checked {
         path: path.to_owned(),
         machine,
@@ -76,7 +77,7 @@ pub fn load_text(path: &Path, text: &str) -> Result<Checked, Report> {
         protocol,
         consolidation,
         trace,
-        inputs: inputs::of(&draft, path, directory, &report),
+        inputs,
         warnings: report,
         plan,
     })
