@@ -142,7 +142,7 @@ segments = [{ wcet = "3ms" }]
         (&plain["overheads"], &plain["tasks"][0]["response"]),
         (&Value::Null, &json!(17_000_000))
     );
-    assert_eq!(twice["overheads"]["release_ns"], json!(2 * 159));
+    assert_eq!(twice["overheads"]["release_ns"], json!(2 * 160));
 }
 
 #[test]

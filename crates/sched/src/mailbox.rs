@@ -114,9 +114,9 @@ impl<W: Word> Mailbox<W> {
         let set = &self.sets[kind as usize];
         // Most looks find nothing; a load is cheaper than an exchange.
         if set.load(Ordering::Relaxed) == 0 {
-            return Members(0);
+            return Members::of(0);
         }
-        Members(set.swap(0, Ordering::AcqRel))
+        Members::of(set.swap(0, Ordering::AcqRel))
     }
 
     /// Removes one member of a kind, if it is there: the message is out of date.
@@ -136,13 +136,26 @@ impl Default for Mailbox {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Members(pub u64);
 
+impl Members {
+    /// Returns the members of the set that a word of bits stands for.
+    #[inline(always)]
+    #[must_use]
+    pub fn of(bits: u64) -> Self {
+        notes::begins::<64>();
+        Self(bits)
+    }
+}
+
 impl Iterator for Members {
     type Item = usize;
 
+    #[inline(always)]
     fn next(&mut self) -> Option<usize> {
         if self.0 == 0 {
             return None;
         }
+        // A bit less each time.
+        notes::passes::<64>();
         let member = self.0.trailing_zeros() as usize;
         self.0 &= self.0 - 1;
         Some(member)

@@ -126,7 +126,7 @@ impl<M: Member> Set<M> {
     #[must_use]
     #[inline]
     pub fn first(self) -> Option<M> {
-        self.iter().next()
+        (self.bits != 0).then(|| M::numbered(self.bits.trailing_zeros() as usize))
     }
 
     /// Adds a member.
@@ -144,7 +144,7 @@ impl<M: Member> Set<M> {
     /// Returns the members in ascending order.
     #[inline]
     pub fn iter(self) -> Iter<M> {
-        Iter { rest: Members(self.bits), members: PhantomData }
+        Iter { rest: Members::of(self.bits), members: PhantomData }
     }
 }
 

@@ -23,6 +23,8 @@ pub struct Checked {
     pub priority_separation: bool,
     /// See [`abi::system::flags::OFF_WHEN_DONE`].
     pub off_when_done: bool,
+    /// See [`abi::system::flags::RESET_ON_FAULT`].
+    pub reset_on_fault: bool,
     /// The virtual machines.
     pub vms: Vec<Vm>,
     /// Budgets and tasks; none when none are described.

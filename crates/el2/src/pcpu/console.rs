@@ -4,28 +4,80 @@
 //! vCPUs if there is one, writes them to the physical UART, a few at a time, and
 //! delivers to the guests what arrives there.
 
+mod line;
+
+pub use line::Piece;
+
 use super::Pcpu;
 use crate::arch::{cpu, firmware, memory};
 use crate::bug::bug;
 use crate::devices::uart;
 use crate::shared::{ALIVE, LOG, VMS};
+use crate::tables;
+use abi::MAX_VMS;
 use abi::console::{Demux, HYPERVISOR, Mux};
 use abi::system::{System, flags};
 use arm_pl011_uart::{Interrupts, PL011Registers, Uart, UniqueMmioPointer};
 use core::fmt::{self, Write};
 use core::ptr::NonNull;
 use core::sync::atomic::Ordering;
-use sched::Message;
+use notes::{Bounded, Rounds};
 use sched::topology::Topology;
+use sched::{Members, Message};
 
 /// Bytes written at once, if no interrupt comes meanwhile.
 const BURST: usize = 32;
+/// Channels at most: the hypervisor's own, and one of each VM.
+const CHANNELS: usize = 1 + MAX_VMS;
+/// Bytes of one channel after which another one that has any has its turn.
+const SHARE: usize = 16;
 
 /// The physical UART and what goes over it.
 pub struct Console {
     uart: Uart<'static>,
     mux: Mux,
+    framed: Framed,
     demux: Demux,
+    /// The channel whose output is written, and how many bytes it may still have before the next
+    /// one's turn: a VM that makes EL2 write about it for ever keeps no other from the UART.
+    turn: usize,
+    share: usize,
+}
+
+/// A byte with its framing, as far as there was no room for it yet: EL2 never waits for the UART.
+#[derive(Default)]
+struct Framed {
+    bytes: [u8; Self::MOST],
+    /// Those of `bytes` that have to be written are `next..end`.
+    next: usize,
+    end: usize,
+}
+
+impl Framed {
+    /// Two bytes that name the channel, and a byte of content that is sent twice.
+    const MOST: usize = 4;
+
+    fn push(&mut self, byte: u8) {
+        if let Some(place) = self.bytes.get_mut(self.end) {
+            *place = byte;
+            self.end += 1;
+        }
+    }
+
+    /// Writes while there is room: as long as `put` takes a byte. Returns true if all is written.
+    fn write(&mut self, mut put: impl FnMut(u8) -> bool) -> bool {
+        let mut rounds = Rounds::<{ Framed::MOST }>::begin();
+        while self.next < self.end {
+            rounds.pass();
+            let byte = self.bytes.get(self.next).copied();
+            if !byte.is_some_and(&mut put) {
+                return false;
+            }
+            self.next += 1;
+        }
+        (self.next, self.end) = (0, 0);
+        true
+    }
 }
 
 impl Console {
@@ -39,22 +91,33 @@ impl Console {
         // drives it.
         let mut uart = Uart::new(unsafe { UniqueMmioPointer::new(registers) });
         uart.set_interrupt_masks(Interrupts::RXI | Interrupts::RTI);
-        Some(Self { uart, mux: Mux::new(), demux: Demux::default() })
+        let (mux, framed, demux) = (Mux::new(), Framed::default(), Demux::default());
+        Some(Self { uart, mux, framed, demux, turn: HYPERVISOR.into(), share: SHARE })
     }
 
-    fn send(&mut self, channel: u8, byte: u8) {
+    /// Sends a byte of the channel whose turn it is; there must be room. What framing adds to it
+    /// may have to wait.
+    fn send(&mut self, byte: u8) {
+        let framed = &mut self.framed;
+        self.mux.push(self.turn as u8, byte, |byte| framed.push(byte));
+        self.flush();
+    }
+
+    /// Writes what waits of an earlier byte, as far as there is room. Returns true if that is all.
+    fn flush(&mut self) -> bool {
         let uart = &mut self.uart;
-        self.mux.push(channel, byte, |byte| {
-            // Framing adds a byte or two to what there was room for. If the FIFO
-            // is full then, this waits for one character's time.
-            while uart.is_tx_fifo_full() {}
-            uart.write_word(byte);
-        });
+        self.framed.write(|byte| {
+            let room = !uart.is_tx_fifo_full();
+            if room {
+                uart.write_word(byte);
+            }
+            room
+        })
     }
 
     /// Returns true if there is room; if not, an interrupt will tell when there is.
     fn has_room(&mut self) -> bool {
-        let full = self.uart.is_tx_fifo_full();
+        let full = !self.flush() || self.uart.is_tx_fifo_full();
         let receive = Interrupts::RXI | Interrupts::RTI;
         self.uart.set_interrupt_masks(if full { receive | Interrupts::TXI } else { receive });
         !full
@@ -78,49 +141,52 @@ impl Pcpu {
     pub(super) fn carry_console(&mut self) -> bool {
         let Some(mut console) = self.console.take() else { return false };
         let more = self.carry_burst(&mut console);
+        let is_flushed = console.flush();
         self.console = Some(console);
         // There may be more, for which the FIFO has no room.
-        if !more && ALIVE.load(Ordering::Acquire) == 0 && !self.output_waits() {
+        if !more && is_flushed && ALIVE.load(Ordering::Acquire) == 0 && !self.output_waits() {
             self.finish();
         }
         more
     }
 
     fn carry_burst(&mut self, console: &mut Console) -> bool {
-        let mut budget = BURST;
+        if !console.flush() && !console.has_room() {
+            return false;
+        }
+        let (mut budget, mut idle, mut written) = (BURST, 0, 0);
         // One byte is written in any case, or a guest that causes interrupts all the time
         // could keep all others from the UART.
-        let goes_on = |budget| budget == BURST || budget > 0 && !cpu::interrupt_pending();
-        while goes_on(budget) && !LOG.is_empty() {
-            if !console.has_room() {
-                return false;
-            }
-            LOG.pop().into_iter().for_each(|byte| console.send(HYPERVISOR, byte));
-            budget -= 1;
-        }
-        let vms = self.system.header.vm_count as usize;
-        for (vm, shared) in VMS.iter().enumerate().take(vms) {
-            let uart = &shared.uart;
-            if uart.is_idle() {
+        let mut rounds = Rounds::<{ (BURST + 1) * (CHANNELS + 1) }>::begin();
+        while idle < self.channels() && (budget == BURST || budget > 0 && !cpu::interrupt_pending())
+        {
+            rounds.pass();
+            let is_idle = is_idle(console.turn);
+            if is_idle || console.share == 0 {
+                idle = if is_idle { idle + 1 } else { 0 };
+                (console.turn, console.share) = ((console.turn + 1) % self.channels(), SHARE);
                 continue;
             }
-            while goes_on(budget) && !uart.is_idle() {
-                if !console.has_room() {
-                    self.update_console_interrupt(vm);
-                    return false;
-                }
-                uart.carry().into_iter().for_each(|byte| console.send(vm as u8 + 1, byte));
-                budget -= 1;
+            if !console.has_room() {
+                break;
             }
-            self.update_console_interrupt(vm);
+            idle = 0;
+            next_byte(console.turn).into_iter().for_each(|byte| console.send(byte));
+            written |= (1 << console.turn) >> 1;
+            (budget, console.share) = (budget - 1, console.share - 1);
         }
-        self.output_waits()
+        Members::of(written).at_most::<MAX_VMS>().for_each(|vm| self.update_console_interrupt(vm));
+        console.has_room() && self.output_waits()
+    }
+
+    /// Returns how many channels there are: the hypervisor's own, and one of each VM.
+    fn channels(&self) -> usize {
+        1 + self.system.header.vm_count as usize
     }
 
     /// Returns true if there are bytes that were not written yet.
     fn output_waits(&self) -> bool {
-        let vms = self.system.header.vm_count as usize;
-        !LOG.is_empty() || (0..vms).any(|vm| !VMS[vm].uart.is_idle())
+        (0..self.channels()).at_most::<CHANNELS>().any(|channel| !is_idle(channel))
     }
 
     /// Brings the interrupt line of a VM's console up to date.
@@ -136,7 +202,7 @@ impl Pcpu {
         };
         // Before the bytes are read: a byte that comes later interrupts again.
         console.uart.clear_interrupts(Interrupts::all());
-        for _ in 0..BURST {
+        for _ in (0..BURST).at_most::<BURST>() {
             let Ok(Some(byte)) = console.uart.read_word() else { break };
             let Some((channel, byte)) = console.demux.push(byte) else { continue };
             let Some(vm) = usize::from(channel).checked_sub(1) else { continue };
@@ -166,35 +232,56 @@ impl Pcpu {
     }
 }
 
-/// Writes a line to the hypervisor's own console: `log!(core, "...", ...)`.
+/// Writes a line to the hypervisor's own console: `log!(core, "...", ...)`, in pieces.
 macro_rules! log {
-    ($core:expr, $($argument:tt)*) => {{
-        $crate::pcpu::console::write(format_args!($($argument)*));
+    ($core:expr, $($piece:expr),* $(,)?) => {{
+        $crate::pcpu::console::write(&[$($crate::pcpu::console::Piece::from($piece)),*]);
         $crate::pcpu::Pcpu::console_has_output($core, abi::MAX_VMS);
     }};
 }
 pub(crate) use log;
 
-/// Puts a line into the hypervisor's ring; what does not fit is lost.
-pub fn write(arguments: fmt::Arguments) {
-    struct ToRing;
-    impl Write for ToRing {
-        fn write_str(&mut self, text: &str) -> fmt::Result {
-            text.bytes().for_each(|byte| {
-                LOG.push(byte);
-            });
-            Ok(())
-        }
+/// Returns true if a channel has no bytes that were not written yet.
+fn is_idle(channel: usize) -> bool {
+    match channel.checked_sub(1) {
+        None => LOG.is_empty(),
+        Some(vm) => VMS[vm].uart.is_idle(),
     }
-    let _ = writeln!(ToRing, "cassata: {arguments}");
 }
 
-/// Reports a bug and stops: this core, whose neighbours go on, or in a checked build the
-/// machine, so that a test ends with the report.
+/// Returns the next byte of a channel.
+fn next_byte(channel: usize) -> Option<u8> {
+    match channel.checked_sub(1) {
+        None => LOG.pop(),
+        Some(vm) => VMS[vm].uart.carry(),
+    }
+}
+
+/// Puts a line into the hypervisor's ring; what does not fit is lost.
+#[inline(never)]
+pub fn write(pieces: &[Piece<'_>]) {
+    let whole = [Piece::Text("cassata: ")].into_iter().chain(pieces.iter().copied());
+    for piece in whole.chain([Piece::Text("\n")]).at_most::<{ line::PIECES }>() {
+        piece.write(&mut keep);
+    }
+}
+
+/// Puts a byte into the hypervisor's ring.
+#[inline(never)]
+fn keep(byte: u8) {
+    LOG.push(byte);
+}
+
+/// Reports a bug and stops: this core, whose neighbours go on, or the machine, if the description
+/// has it reset then; in a checked build the machine always, so that a test ends with the report.
 pub fn stop(what: fmt::Arguments) -> ! {
     emergency(format_args!("hypervisor fault: {what}\n"));
     if cfg!(feature = "checked") {
         firmware::power_off();
+    }
+    let header = &tables::find().header;
+    if header.identify().is_ok() && header.flags & flags::RESET_ON_FAULT != 0 {
+        firmware::reset();
     }
     cpu::halt()
 }
@@ -223,3 +310,29 @@ pub fn emergency(arguments: fmt::Arguments) {
 
 /// The UART of QEMU's `virt`, for messages when the tables are not recognised.
 const FALLBACK_UART: u64 = 0x0900_0000;
+
+#[cfg(test)]
+mod tests {
+    use super::Framed;
+
+    #[test]
+    fn what_finds_no_room_is_written_later_and_in_order() {
+        let (mut framed, mut written) = (Framed::default(), Vec::new());
+        b"\x1f1ab".iter().for_each(|&byte| framed.push(byte));
+        for room in [1, 0, 2, 0, 1] {
+            let mut left = room;
+            let all = framed.write(|byte| {
+                let fits = left > 0;
+                if fits {
+                    left -= 1;
+                    written.push(byte);
+                }
+                fits
+            });
+            assert_eq!(all, written.len() == Framed::MOST);
+        }
+        assert_eq!(written, b"\x1f1ab");
+        framed.push(b'c');
+        assert!(framed.write(|byte| byte == b'c'), "it begins anew");
+    }
+}

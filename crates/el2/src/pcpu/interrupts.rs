@@ -5,7 +5,9 @@ use crate::arch::gic::{self, Redistributor, virtual_interface};
 use crate::arch::timer;
 use crate::bug::bug;
 use crate::shared::VMS;
-use abi::system::{System, flags};
+use crate::tables;
+use abi::system::{MAX_SPIS, System, flags};
+use notes::Bounded;
 
 impl Pcpu {
     /// Handles a physical interrupt that was acknowledged.
@@ -22,8 +24,10 @@ impl Pcpu {
                 self.read_mail();
             }
             gic::MAINTENANCE => {
+                // Before the work, which looks for interrupts of the same priority.
+                gic::drop_priority(intid);
                 self.with_interface(|interface, gic, hw| interface.sync(gic, hw));
-                finish(intid);
+                gic::deactivate(intid);
                 self.wake_loaded();
             }
             gic::SPECIAL.. => {}
@@ -45,7 +49,7 @@ impl Pcpu {
             gic::deactivate(intid);
             return;
         }
-        self.with_interface(|interface, gic, hw| interface.inject(gic, hw, intid, intid));
+        self.with_interface_at_exit(|interface, gic, hw| interface.inject(gic, hw, intid, intid));
         self.wake_loaded();
     }
 
@@ -62,7 +66,7 @@ impl Pcpu {
     fn pass_through(&mut self, intid: u32) {
         gic::drop_priority(intid);
         let spis = &self.system.spis[..self.system.header.spi_count as usize];
-        let Some(spi) = spis.iter().find(|spi| spi.physical == intid) else {
+        let Some(spi) = spis.iter().at_most::<MAX_SPIS>().find(|spi| spi.physical == intid) else {
             self.ledger.count_spurious();
             gic::deactivate(intid);
             return;
@@ -95,8 +99,7 @@ impl Pcpu {
 /// Sets up a core's own interrupts.
 pub(super) fn start_redistributor(index: usize, system: &System) -> Redistributor {
     let separate = system.header.flags & flags::PRIORITY_SEPARATION != 0;
-    let frame = system.board.gicr_pa + index as u64 * system.board.gicr_stride;
-    Redistributor::start(frame, separate)
+    Redistributor::start(tables::redistributor(system, index), separate)
 }
 
 /// Ends an interrupt that was EL2's own.

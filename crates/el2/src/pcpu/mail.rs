@@ -5,7 +5,9 @@ use crate::arch::gic;
 use crate::parts::STOPS;
 use crate::shared::{BOARD, POWER};
 use abi::system::vcpu_flags;
-use sched::{Member, Members, Message, Move, VcpuId};
+use abi::{MAX_VCPUS_PER_VM, MAX_VMS};
+use notes::Bounded;
+use sched::{CoreSet, Member, Members, Message, Move, VcpuId};
 use vgic::Effects;
 
 impl Pcpu {
@@ -18,17 +20,17 @@ impl Pcpu {
                 Move::SendBack(id) => self.send_back(id),
             }
         }
-        for vm in mailbox.take(Message::Coscheduled) {
+        for vm in mailbox.take(Message::Coscheduled).at_most::<MAX_VMS>() {
             self.follow_siblings(vm);
         }
-        for vm in mailbox.take(Message::HaltVms) {
+        for vm in mailbox.take(Message::HaltVms).at_most::<MAX_VMS>() {
             self.halt(vm);
         }
-        for vm in mailbox.take(Message::HaltedVms) {
+        for vm in mailbox.take(Message::HaltedVms).at_most::<MAX_VMS>() {
             self.halted(vm);
         }
         for message in STOPS {
-            for vm in mailbox.take(message) {
+            for vm in mailbox.take(message).at_most::<MAX_VMS>() {
                 self.stop(vm, message);
             }
         }
@@ -43,7 +45,13 @@ impl Pcpu {
             self.need_resched = true;
         }
         if mailbox.take(Message::Consoles).next().is_some() {
-            self.keep_carrying();
+            if self.mask.keeps_lower_half() {
+                // This came with another message, for which the core was interrupted; a
+                // real-time vCPU does not wait for output that is not its own.
+                self.tell(self.index, Message::Consoles, 0, false);
+            } else {
+                self.keep_carrying();
+            }
         }
     }
 
@@ -55,10 +63,11 @@ impl Pcpu {
         }
     }
 
-    /// Sends a message to all other cores.
-    pub(super) fn tell_others(&self, message: Message, member: usize, urgent: bool) {
-        for core in (0..self.system.board.pcpu_count as usize).filter(|&core| core != self.index) {
-            self.tell(core, message, member, urgent);
+    /// Sends a message about a VM to all other cores where vCPUs of it may be. Cores that share
+    /// nothing with the VM are not interrupted, whatever it does.
+    pub(super) fn tell_places(&self, message: Message, vm: usize, urgent: bool) {
+        for core in self.places[vm] - CoreSet::of(self.index) {
+            self.tell(core, message, vm, urgent);
         }
     }
 
@@ -71,16 +80,29 @@ impl Pcpu {
     /// Delivers what was posted to those of these vCPUs of a VM that this core owns, and sends
     /// a message to the owners of the others.
     pub fn notify(&mut self, vm: usize, effects: Effects) {
-        if effects.notify == 0 {
-            return;
+        if effects.notify != 0 {
+            self.notify_each(vm, effects.notify, Self::deliver_pending);
         }
+    }
+
+    /// Like [`Self::notify`], while list registers are being changed: that of the loaded vCPU is
+    /// left for when it goes on, or changing them could come back to itself.
+    pub(super) fn notify_siblings(&mut self, vm: usize, notify: u8) {
+        if notify != 0 {
+            self.notify_each(vm, notify, Self::deliver_to_parked);
+        }
+    }
+
+    #[inline(always)]
+    fn notify_each(&mut self, vm: usize, notify: u8, deliver: impl Fn(&mut Self, VcpuId)) {
         let table = &self.system.vms[vm];
         let count = usize::from(table.vcpu_count);
-        for index in Members(u64::from(effects.notify)).take_while(|&index| index < count) {
+        let notified = Members::of(u64::from(notify)).at_most::<MAX_VCPUS_PER_VM>();
+        for index in notified.take_while(|&index| index < count) {
             let id = VcpuId::numbered(usize::from(table.vcpu_first) + index);
             let owner = BOARD.find(id);
             if owner == self.index {
-                self.deliver_pending(id);
+                deliver(self, id);
             } else {
                 self.tell(owner, Message::Vcpus, id.number(), self.is_urgent(id));
             }
@@ -103,6 +125,24 @@ impl Pcpu {
         if self.roster.is_loaded(id) {
             self.with_interface(|interface, gic, hw| interface.sync(gic, hw));
         }
+        self.deliver(id);
+    }
+
+    /// Wakes for new interrupts of a vCPU of this core, if it is on. If it is loaded, lists them
+    /// before its guest runs.
+    fn deliver_to_parked(&mut self, id: VcpuId) {
+        if !self.roster.get(id).is_some_and(|vcpu| vcpu.is_on()) {
+            return;
+        }
+        if self.roster.is_loaded(id) {
+            self.jobs.list_later(id);
+            self.need_resched = true;
+        }
+        self.deliver(id);
+    }
+
+    #[inline(always)]
+    fn deliver(&mut self, id: VcpuId) {
         self.wake(id);
         if self.visitors.candidates().has(id) {
             self.interrupted(id);

@@ -52,7 +52,7 @@ impl Pcpu {
                 continue;
             };
             self.give_core(Some(id), now);
-            if !(self.jobs.pending() | self.timer_advance.early()).is_empty() {
+            if !(self.jobs.before_guest() | self.timer_advance.early()).is_empty() {
                 match self.before_guest(id, decision.until) {
                     Before::Nothing => {}
                     Before::Decision => continue,
@@ -62,12 +62,13 @@ impl Pcpu {
             if !self.put_on_hardware(id, decision.until) {
                 return;
             }
+            cpu::synchronize();
         }
     }
 
     /// Loads a vCPU that has the core, and makes others leave or come back because of it.
     /// Returns true if the scheduler has to be asked again: the vCPU may have left, or
-    /// siblings that were released may be ready.
+    /// siblings that were released may be ready, or not all of its interrupts are listed yet.
     #[inline(always)]
     pub(super) fn put_on_hardware(&mut self, id: VcpuId, until: Option<Instant>) -> bool {
         if !self.roster.is_loaded(id) {
@@ -75,10 +76,9 @@ impl Pcpu {
         }
         self.mask_for_loaded();
         self.arm(until);
-        if self.visitors.candidates().is_empty() {
-            return false;
+        if !self.visitors.candidates().is_empty() {
+            self.migrate(id, until.is_some());
         }
-        self.migrate(id, until.is_some());
         self.need_resched
     }
 
@@ -91,6 +91,23 @@ impl Pcpu {
         self.take_pending_interrupts();
         // `longest_el2` of a vCPU does not contain jobs.
         self.entered = timer::now();
+    }
+
+    /// Goes on to list the interrupts of the loaded vCPU, which has the core, after the interrupt
+    /// for which that stopped: one, or a sibling that interrupts for ever would keep the vCPU from
+    /// its guest. What the priority mask keeps pending waits.
+    pub(super) fn go_on_listing(&mut self, id: VcpuId, until: Option<Instant>) {
+        self.arm(until);
+        self.mask_for_loaded();
+        let _ = self.take_pending_interrupt();
+        if self.need_resched {
+            return;
+        }
+        self.jobs.lists(id);
+        // The interrupt that was taken may have had the rest listed.
+        if self.roster.loaded().is_some_and(|vcpu| vcpu.has_news()) {
+            self.with_interface(|interface, gic, hw| interface.sync(gic, hw));
+        }
     }
 
     /// Waits for interrupts and takes them, until an instant at the latest: then some vCPU has
@@ -140,15 +157,27 @@ impl Pcpu {
     /// Takes pending interrupts, until one wakes a vCPU: that vCPU must not wait for the
     /// others, which come when a guest has the core.
     pub(super) fn take_pending_interrupts(&mut self) {
-        while cpu::interrupt_pending() {
-            let intid = gic::acknowledge();
-            if intid >= gic::SPECIAL {
-                return;
-            }
-            self.take(intid);
+        while self.take_pending_interrupt() {
             if self.need_resched {
                 return;
             }
+            // What comes next was not delayed by what came before: this core looked.
+            self.entered = timer::now();
         }
+    }
+
+    /// Takes the most urgent interrupt that is pending. Returns false if there is none.
+    #[inline(always)]
+    fn take_pending_interrupt(&mut self) -> bool {
+        if !cpu::interrupt_pending() {
+            return false;
+        }
+        let intid = gic::acknowledge();
+        if intid >= gic::SPECIAL {
+            return false;
+        }
+        self.take(intid);
+        cpu::synchronize();
+        true
     }
 }

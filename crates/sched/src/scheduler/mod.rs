@@ -242,7 +242,7 @@ impl Scheduler {
     /// priority first; not one that idles its budget away.
     pub fn sleepers_that_matter(&self) -> impl Iterator<Item = VcpuId> + '_ {
         let asleep = self.reach & !(self.ready | self.away | self.extras.pending);
-        Members(asleep).map(|at| self.entries[at & POSITION].id)
+        Members::of(asleep).map(|at| self.entries[at & POSITION].id)
     }
 
     /// Returns true if some vCPU of this core has an [extra](self#extras).
