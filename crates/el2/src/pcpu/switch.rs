@@ -6,8 +6,8 @@ use crate::arch::{context, cpu, timer};
 use crate::bug::bug;
 use crate::vcpu::{Loaded, Parked};
 use sched::VcpuId;
-use vgic::interface::CpuInterface;
 use vgic::Gic;
+use vgic::interface::CpuInterface;
 
 impl Pcpu {
     /// Replaces the loaded vCPU. Inlined, as every switch comes by.
