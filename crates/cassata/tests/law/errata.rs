@@ -6,6 +6,9 @@ use std::fs;
 /// A word of the image's code, with its address.
 type Word = (u64, u32);
 
+/// Words of the longest sequence.
+const LONGEST: usize = 4;
+
 /// Returns the words of what the image may execute.
 fn code(image: &[u8]) -> Vec<Word> {
     let number = |at: usize, bytes: usize| {
@@ -31,16 +34,23 @@ fn accesses_memory(word: u32) -> bool {
 
 /// Erratum 835769: a 64-bit multiply-accumulate behind a memory access may compute wrong. (A
 /// multiplication accumulates XZR, and is right.)
-fn multiplies_wrong(pair: &[Word]) -> bool {
+fn multiplies_wrong(sequence: &[Word]) -> bool {
     let accumulates = |word: u32| word & 0xff00_0000 == 0x9b00_0000 && word >> 10 & 31 != 31;
-    accesses_memory(pair[0].1) && accumulates(pair[1].1)
+    accesses_memory(sequence[0].1) && accumulates(sequence[1].1)
 }
 
 /// Erratum 843419: an address that ADRP computes in a page's last two words may be wrong if a
-/// memory access follows.
-fn addresses_wrong(pair: &[Word]) -> bool {
-    let (at, word) = pair[0];
-    at & 0xfff >= 0xff8 && word & 0x9f00_0000 == 0x9000_0000 && accesses_memory(pair[1].1)
+/// memory access follows, and one of the next two instructions is an access with an unsigned offset
+/// from that address.
+fn addresses_wrong(sequence: &[Word]) -> bool {
+    let (at, word) = sequence[0];
+    let is_relative = |&(_, word_behind): &Word| {
+        word_behind & 0x3b00_0000 == 0x3900_0000 && word_behind >> 5 & 31 == word & 31
+    };
+    at & 0xfff >= 0xff8
+        && word & 0x9f00_0000 == 0x9000_0000
+        && accesses_memory(sequence[1].1)
+        && sequence[2..].iter().any(is_relative)
 }
 
 #[test]
@@ -51,7 +61,7 @@ fn the_image_has_no_sequence_on_which_cortex_a53_errs() {
     for (erratum, is_hit) in
         [(835_769, multiplies_wrong as fn(&[Word]) -> bool), (843_419, addresses_wrong)]
     {
-        let hits = code.windows(2).filter(|pair| is_hit(pair)).map(|pair| pair[0].0);
+        let hits = code.windows(LONGEST).filter(|words| is_hit(words)).map(|words| words[0].0);
         assert_eq!(hits.collect::<Vec<_>>(), [0; 0], "erratum {erratum}");
     }
 }
@@ -65,9 +75,12 @@ fn the_sequences_are_found() {
     assert!(multiplies_wrong(&[(0, LDR), (4, MADD)]));
     assert!(!multiplies_wrong(&[(0, LDR), (4, MUL)]));
     assert!(!multiplies_wrong(&[(0, ADRP), (4, MADD)]));
+    let (other, based) = ((8, LDR | 1 << 5), (12, LDR));
     for at in [0x1ff8, 0x1ffc] {
-        assert!(addresses_wrong(&[(at, ADRP), (at + 4, LDR)]));
-        assert!(!addresses_wrong(&[(at, ADRP), (at + 4, MUL)]));
+        assert!(addresses_wrong(&[(at, ADRP), (at + 4, LDR), based, other]));
+        assert!(addresses_wrong(&[(at, ADRP), (at + 4, LDR), other, based]));
+        assert!(!addresses_wrong(&[(at, ADRP), (at + 4, LDR), other, other]));
+        assert!(!addresses_wrong(&[(at, ADRP), (at + 4, MUL), other, based]));
     }
-    assert!(!addresses_wrong(&[(0x1ff4, ADRP), (0x1ff8, LDR)]));
+    assert!(!addresses_wrong(&[(0x1ff4, ADRP), (0x1ff8, LDR), based, based]));
 }

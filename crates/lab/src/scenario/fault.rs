@@ -2,6 +2,7 @@
 //! reset, as the description says. EL2 has no fault that a test could call for, so one is made: the
 //! first instruction of what ends a VM is replaced by one that is undefined.
 
+use super::damaged::only_place;
 use super::staged::description;
 use crate::results::{Check, Outcome};
 use crate::session::{End, Run};
@@ -72,11 +73,7 @@ fn end_of_a_vm(hypervisor: &[u8], file: &[u8]) -> Result<usize> {
     let section = elf.section_by_index(section).into_diagnostic()?;
     let code = section.data_range(symbol.address(), KNOWN_BY).into_diagnostic()?;
     let code = code.ok_or_else(|| miette!("`halted` is not in its section"))?;
-    let mut places = file.windows(code.len()).enumerate().filter(|(_, bytes)| *bytes == code);
-    match (places.next(), places.next()) {
-        (Some((place, _)), None) => Ok(place),
-        _ => Err(miette!("`halted` is not found once in the bootable file")),
-    }
+    only_place(file, code).ok_or_else(|| miette!("`halted` is not once in the bootable file"))
 }
 
 fn objections(run: &Run, resets: bool) -> Vec<String> {
