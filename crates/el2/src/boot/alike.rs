@@ -1,7 +1,7 @@
 //! Cores between which vCPUs move must be alike: a guest asks once what its core can do, and what
 //! EL2 saves of a vCPU on one core it loads on another.
 
-use crate::arch::{cpu, statics};
+use crate::arch::{cpu, memory, statics};
 use crate::exits::identification;
 use abi::MAX_PCPUS;
 use core::sync::atomic::{AtomicU64, Ordering};
@@ -35,14 +35,14 @@ pub fn check(topology: &Topology<'_>, index: usize) -> Result<(), &'static str> 
 }
 
 /// Returns a number for all that a guest may find out about this core, and for what there is to
-/// save of it; not 0. Different cores have different numbers, but for one pair in 2^63.
+/// save of it; not 0. Different cores have different numbers, but for one pair in 2^32.
 fn kind() -> u64 {
-    const PRIME: u64 = 0x0000_0100_0000_01b3;
-    const BASIS: u64 = 0xcbf2_9ce4_8422_2325;
-    // FNV-1a, by words, with the upper half brought down: a product's low bits have none of it.
-    let mix = |hash: u64, word: u64| (hash ^ word).wrapping_mul(PRIME).rotate_left(32);
+    const BEGUN: u64 = 1 << 32;
     let shown = (1..=7).flat_map(|crm| (0..8).map(move |op2| identification(crm, op2)));
-    shown.chain(cpu::own_properties()).fold(BASIS, mix) | 1
+    let crc = shown
+        .chain(cpu::own_properties())
+        .fold(0, |crc, word| memory::crc32(crc, &word.to_le_bytes()));
+    BEGUN | u64::from(crc)
 }
 
 #[cfg(test)]
