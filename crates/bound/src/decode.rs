@@ -78,6 +78,34 @@ pub fn flow(address: u64, word: u32) -> Flow {
     }
 }
 
+/// What an instruction leaves in X2, the third argument of a function.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Third {
+    /// What was there.
+    Kept,
+    /// A constant.
+    Constant(u64),
+    /// Something else, maybe.
+    Unknown,
+}
+
+/// Returns what an instruction other than a call leaves in X2.
+#[must_use]
+pub fn third_argument(word: u32) -> Third {
+    const X2: u32 = 2;
+    let field = |lowest: u32| word >> lowest & 31;
+    let is_move = word & 0x7f80_0000 == 0x5280_0000;
+    if is_move && field(0) == X2 {
+        return Third::Constant(u64::from(word >> 5 & 0xffff) << (16 * (word >> 21 & 0b11)));
+    }
+    // Wherever a register that is written may stand: the destination; a second one that is loaded;
+    // a base that is written back (DDI 0487, C4.1).
+    let accesses_memory = word & 0x0a00_0000 == 0x0800_0000;
+    let by_pairs = word & 0x3a00_0000 == 0x2800_0000 || word & 0x3f00_0000 == 0x0800_0000;
+    let names = field(0) == X2 || accesses_memory && field(5) == X2 || by_pairs && field(10) == X2;
+    if names { Third::Unknown } else { Third::Kept }
+}
+
 /// Returns true for branches and what generates exceptions, but not for system instructions
 /// (DDI 0487, C4.1.93): of those, only the ones that [`flow`] names are known to do what it says.
 fn may_branch(word: u32) -> bool {
@@ -88,6 +116,23 @@ fn may_branch(word: u32) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_constant_third_argument_is_found() {
+        for (word, left, text) in [
+            (0x5280_8002, Third::Constant(0x400), "mov w2, #0x400"),
+            (0xd2a0_0022, Third::Constant(0x1_0000), "mov x2, #0x10000"),
+            (0xf280_0022, Third::Unknown, "movk x2, #1"),
+            (0x9100_0402, Third::Unknown, "add x2, x0, #1"),
+            (0xa940_0801, Third::Unknown, "ldp x1, x2, [x0]"),
+            (0xf800_8441, Third::Unknown, "str x1, [x2], #8"),
+            (0x9100_0441, Third::Kept, "add x1, x2, #1"),
+            (0xf940_0001, Third::Kept, "ldr x1, [x0]"),
+            (0xb900_0be8, Third::Kept, "str w8, [sp, #8]"),
+        ] {
+            assert_eq!(third_argument(word), left, "{text}");
+        }
+    }
 
     /// Each word as GNU as assembles it.
     #[test]

@@ -50,8 +50,28 @@ pub struct LoopFact {
     pub function: String,
     /// How often its header is executed each time that it is entered.
     pub times: u64,
+    /// How often for a call whose third argument is a constant.
+    pub by_size: Option<BySize>,
     /// Why it is not more.
     pub why: String,
+}
+
+/// How often a loop runs in a call whose third argument is a number of bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct BySize {
+    /// What each round deals with, at least.
+    pub bytes: u64,
+    /// Rounds that deal with less, before or behind the others.
+    pub rest: u64,
+}
+
+impl BySize {
+    /// Returns how often the loop's header is executed at most for so many bytes.
+    #[must_use]
+    pub fn times(&self, size: u64) -> u64 {
+        (size / self.bytes).saturating_add(1).max(self.rest.min(size) + 1)
+    }
 }
 
 /// Where a call through a pointer leads.

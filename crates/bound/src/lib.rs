@@ -20,6 +20,7 @@
 //! | [`summary`] | functions from callees to callers: longest paths, and those without a look |
 //! | [`report`] | one figure for each entry and kind, and what is missing |
 //! | [`record`] | figures that were recorded, which may not rise |
+//! | [`sizes`] | how large a system is |
 //! | [`lines`] | the source of an instruction |
 //!
 //! Figures are in instructions. A *look* is a read of ISR_EL1: there EL2 sees whether an
@@ -38,6 +39,7 @@ pub mod notes;
 pub mod program;
 pub mod record;
 pub mod report;
+pub mod sizes;
 pub mod summary;
 pub mod trail;
 

@@ -1,7 +1,8 @@
 //! Bounds of loops that the source left in the image.
 //!
 //! The crate `notes` leaves them, in a section that is not loaded: a word for the address, a
-//! half for what is said and one for how often. An address may have several notes.
+//! quarter each for what is said and for what the loop goes round, a half for how often. An address
+//! may have several notes.
 
 use crate::Error;
 
@@ -14,13 +15,23 @@ const BEGINS: u32 = 0;
 /// A loop goes round.
 const PASSES: u32 = 1;
 
+/// How often a loop goes round.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Times {
+    /// At most, in any system.
+    pub most: u64,
+    /// For what, as in the module `each` of the crate `notes`; above the lowest byte, how much
+    /// more often.
+    pub of: u32,
+}
+
 /// What is said.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum What {
     /// A loop is about to be entered; its notes of the other kind count from here on.
-    Begins(u64),
+    Begins(Times),
     /// A loop goes round here, so often at most since it began.
-    Passes(u64),
+    Passes(Times),
 }
 
 /// A note.
@@ -43,9 +54,10 @@ pub fn read(section: &[u8]) -> Result<Vec<Note>, Error> {
     }
     let notes = words.iter().map(|note| {
         let word = |at| u32::from_le_bytes([note[at], note[at + 1], note[at + 2], note[at + 3]]);
-        let what = match word(8) {
-            BEGINS => What::Begins(word(12).into()),
-            PASSES => What::Passes(word(12).into()),
+        let times = Times { most: word(12).into(), of: word(8) >> 16 };
+        let what = match word(8) & 0xffff {
+            BEGINS => What::Begins(times),
+            PASSES => What::Passes(times),
             other => return Err(Error::Image(format!("{SECTION} has a note of kind {other}"))),
         };
         Ok(Note { address: u64::from(word(0)) | u64::from(word(4)) << 32, what })
@@ -62,10 +74,13 @@ mod tests {
         let note = |address: u64, kind: u32, times: u32| {
             [&address.to_le_bytes()[..], &kind.to_le_bytes(), &times.to_le_bytes()].concat()
         };
-        let section = [note(0x1234, PASSES, 64), note(0x5_0000_1000, BEGINS, 8)].concat();
+        let (vcpus, none) = (1 << 16, 0);
+        let section =
+            [note(0x1234, PASSES | vcpus, 64), note(0x5_0000_1000, BEGINS | none, 8)].concat();
         let notes = read(&section).unwrap();
-        assert_eq!(notes[0], Note { address: 0x1234, what: What::Passes(64) });
-        assert_eq!(notes[1], Note { address: 0x5_0000_1000, what: What::Begins(8) });
+        let (passes, begins) = (Times { most: 64, of: 1 }, Times { most: 8, of: 0 });
+        assert_eq!(notes[0], Note { address: 0x1234, what: What::Passes(passes) });
+        assert_eq!(notes[1], Note { address: 0x5_0000_1000, what: What::Begins(begins) });
         assert!(read(&section[..20]).is_err());
         assert!(read(&note(0, 2, 0)).is_err());
     }

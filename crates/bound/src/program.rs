@@ -1,12 +1,14 @@
 //! All functions that the entries reach, and their calls.
 
-use crate::facts::{self, CallFact, Facts, LoopFact};
-use crate::graph::{self, Block, Call, Exit, Graph};
+use crate::decode::{self, Third};
+use crate::facts::{self, BySize, CallFact, Facts, LoopFact};
+use crate::graph::{self, Block, Call, Code, Exit, Graph};
 use crate::image::Image;
 use crate::lines::Lines;
 use crate::longest::{Bound, covers};
 use crate::loops::{self, Loops};
 use crate::notes::What;
+use crate::sizes::Sizes;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
@@ -69,11 +71,28 @@ pub struct Function {
     pub loops: Loops,
     /// How often they run, as far as that is said.
     pub bounds: Vec<Option<Bound>>,
+    /// How often they run by the third argument of the call, as far as that is said.
+    pub by_size: Vec<Option<BySize>>,
     /// The functions that each block calls.
     pub calls: Vec<Vec<u64>>,
+    /// The third argument of each block's call, where it is a constant.
+    pub sizes: Vec<Option<u64>>,
 }
 
 impl Function {
+    /// Returns this function as it is called for so many bytes; none if that makes no difference.
+    #[must_use]
+    pub fn sized(&self, size: u64) -> Option<Self> {
+        self.by_size.iter().find(|by_size| by_size.is_some())?;
+        let mut sized = self.clone();
+        for (bound, by_size) in sized.bounds.iter_mut().zip(&self.by_size) {
+            if let (Some(bound), Some(by_size)) = (bound, by_size) {
+                bound.times = bound.times.min(by_size.times(size));
+            }
+        }
+        Some(sized)
+    }
+
     /// Returns true if each cycle of a loop has a look of its own.
     #[must_use]
     pub fn looks_each_time(&self, at: usize) -> bool {
@@ -106,6 +125,8 @@ pub struct Reader<'a> {
     pub lines: &'a Lines<'a>,
     /// What the image does not say.
     pub facts: &'a Facts,
+    /// How large a system is.
+    pub sizes: &'a Sizes,
 }
 
 impl Reader<'_> {
@@ -219,10 +240,43 @@ impl Reader<'_> {
             .iter()
             .map(|block| callees(block, targets).map_or_else(Vec::new, <[u64]>::to_vec));
         let calls = calls.collect();
-        let bounds = (0..loops.all.len())
-            .map(|at| self.bound(start, &graph, &next, &loops, at, program))
-            .collect();
-        Function { graph, next, loops, bounds, calls }
+        let found =
+            (0..loops.all.len()).map(|at| self.bound(start, &graph, &next, &loops, at, program));
+        let (bounds, by_size) = found.unzip();
+        let sizes = self.sizes(&graph, &next);
+        Function { graph, next, loops, bounds, by_size, calls, sizes }
+    }
+
+    /// Finds the third argument of each block's call, where it is a constant.
+    fn sizes(&self, graph: &Graph, next: &[Vec<usize>]) -> Vec<Option<u64>> {
+        let mut before = vec![Vec::new(); next.len()];
+        for (from, nexts) in next.iter().enumerate() {
+            nexts.iter().for_each(|&to| before[to].push(from));
+        }
+        let left_by = |block: &Block, count: u64| {
+            let words = (0..count).rev().map(|at| self.image.word(block.start + at * decode::SIZE));
+            let left = words.map(|word| word.map_or(Third::Unknown, decode::third_argument));
+            left.into_iter().find(|left| *left != Third::Kept).unwrap_or(Third::Kept)
+        };
+        let size = |at: usize| {
+            let mut left = left_by(&graph.blocks[at], graph.blocks[at].length - 1);
+            let (mut at, mut seen) = (at, BTreeSet::new());
+            // The compiler may have moved it to before a branch.
+            while left == Third::Kept {
+                let [only] = before[at][..] else { return None };
+                if !seen.insert(only) || graph.blocks[only].call.is_some() {
+                    return None;
+                }
+                at = only;
+                left = left_by(&graph.blocks[at], graph.blocks[at].length);
+            }
+            match left {
+                Third::Constant(size) => Some(size),
+                Third::Kept | Third::Unknown => None,
+            }
+        };
+        let sizes = graph.blocks.iter().enumerate();
+        sizes.map(|(at, block)| block.call.and_then(|_| size(at))).collect()
     }
 
     /// Reports functions to which something points, when no fact says what calls them: the next
@@ -249,31 +303,30 @@ impl Reader<'_> {
         loops: &Loops,
         at: usize,
         program: &mut Program,
-    ) -> Option<Bound> {
+    ) -> (Option<Bound>, Option<BySize>) {
         let own = |block: usize| loops.of[block] == Some(at);
         let header = loops.all[at].header;
-        self.noted(graph, next, loops, at)
-            .or_else(|| {
-                let names = self.names(start, graph.blocks[header].start);
-                let has =
-                    |fact: &LoopFact| names.iter().any(|name| facts::fits(&fact.function, name));
-                let fact = self.facts.loops.iter().position(has)?;
-                program.used[0].insert(fact);
-                Some(Bound { times: self.facts.loops[fact].times, marks: [header].into() })
-            })
-            .or_else(|| {
-                let blocks = &loops.all[at].blocks;
-                let with = |has: fn(&Block) -> bool| -> BTreeSet<usize> {
-                    let own = blocks.iter().copied().filter(|&block| own(block));
-                    own.filter(|&block| has(&graph.blocks[block])).collect()
-                };
-                let stores = with(|block| block.stores_exclusive);
-                let loads = with(|block| block.loads_exclusive);
-                let retries = !stores.is_empty()
-                    && covers(next, loops, at, &loads)
-                    && blocks.iter().all(|&block| own(block));
-                retries.then_some(Bound { times: self.facts.exclusive.times, marks: loads })
-            })
+        if let Some(noted) = self.noted(graph, next, loops, at) {
+            return (Some(noted), None);
+        }
+        let names = self.names(start, graph.blocks[header].start);
+        let has = |fact: &LoopFact| names.iter().any(|name| facts::fits(&fact.function, name));
+        if let Some(fact) = self.facts.loops.iter().position(has) {
+            program.used[0].insert(fact);
+            let fact = &self.facts.loops[fact];
+            return (Some(Bound { times: fact.times, marks: [header].into() }), fact.by_size);
+        }
+        let blocks = &loops.all[at].blocks;
+        let with = |has: fn(&Block) -> bool| -> BTreeSet<usize> {
+            let own = blocks.iter().copied().filter(|&block| own(block));
+            own.filter(|&block| has(&graph.blocks[block])).collect()
+        };
+        let stores = with(|block| block.stores_exclusive);
+        let loads = with(|block| block.loads_exclusive);
+        let retries = !stores.is_empty()
+            && covers(next, loops, at, &loads)
+            && blocks.iter().all(|&block| own(block));
+        (retries.then_some(Bound { times: self.facts.exclusive.times, marks: loads }), None)
     }
 
     /// Finds the least bound that notes give.
@@ -281,7 +334,7 @@ impl Reader<'_> {
         let starts: BTreeMap<u64, usize> =
             graph.blocks.iter().map(|block| block.start).zip(0..).collect();
         let found = &loops.all[at];
-        // By how often, which tells the notes of one loop from those of most others.
+        // By how often and for what, which tells the notes of one loop from those of most others.
         let mut begun = BTreeSet::new();
         let (mut own, mut inner) = (BTreeMap::new(), BTreeMap::new());
         for note in self.image.notes() {
@@ -309,9 +362,10 @@ impl Reader<'_> {
         for (times, marks) in inner {
             own.entry(times).or_default().extend(marks);
         }
-        let bounds = own.into_iter().map(|(times, marks)| Bound { times, marks });
-        let mut covering = bounds.filter(|bound| covers(next, loops, at, &bound.marks));
-        covering.next()
+        let bound = |(times, marks)| Bound { times: self.sizes.times(times), marks };
+        let bounds = own.into_iter().map(bound);
+        let covering = bounds.filter(|bound| covers(next, loops, at, &bound.marks));
+        covering.min_by_key(|bound| bound.times)
     }
 
     /// Puts callees before callers, and reports recursion.

@@ -4,6 +4,7 @@ use crate::facts::{self, Entry, Facts, Kind};
 use crate::image::Image;
 use crate::lines::Lines;
 use crate::program::{Function, Missing, Problem, Program, Reader};
+use crate::sizes::Sizes;
 use crate::summary::{self, Path, Summaries, Summary};
 use crate::{Error, trail};
 use serde::Serialize;
@@ -84,11 +85,11 @@ pub struct Gap {
     pub what: String,
 }
 
-/// Analyses the ELF file of the hypervisor.
+/// Analyses the ELF file of the hypervisor, in systems of these sizes.
 ///
 /// # Errors
 /// When it is no such file, or `facts` speaks of what is not in it.
-pub fn analyse(file: &[u8], facts: &Facts) -> Result<Report, Error> {
+pub fn analyse(file: &[u8], facts: &Facts, sizes: &Sizes) -> Result<Report, Error> {
     let mut image = Image::parse(file)?;
     let vectors = image.label("exception_vectors");
     let vectors = vectors.ok_or_else(|| Error::Image("no exception vectors".into()))?;
@@ -97,7 +98,7 @@ pub fn analyse(file: &[u8], facts: &Facts) -> Result<Report, Error> {
     }
     let lines = Lines::parse(file)?;
     let entries = VECTORS.map(|(_, offset, _)| vectors + offset);
-    let program = Reader { image: &image, lines: &lines, facts }.read(&entries);
+    let program = Reader { image: &image, lines: &lines, facts, sizes }.read(&entries);
     check_use(&program, facts)?;
     let summaries = summary::all(&program, facts.passes());
     let analysis = Analysis { image: &image, lines: &lines, facts, program: &program, summaries };
@@ -141,7 +142,10 @@ impl Analysis<'_> {
         };
         for (entry, offset, name) in VECTORS {
             let at = vectors + offset;
-            report.figures.push(self.figure(name.into(), &self.summaries[&at]));
+            report.figures.push(self.figure(
+                name.into(),
+                self.summaries.whoever_calls(at).unwrap_or(&Summary::default()),
+            ));
             for kind in self.facts.kinds.iter().filter(|kind| kind.entry == entry) {
                 let name = format!("{name}: {}", kind.name);
                 report.figures.push(self.figure(name, &self.of_kind(at, kind)));
@@ -185,7 +189,7 @@ impl Analysis<'_> {
             serves(kind, &names) || !others.any(|other| serves(other, &names))
         };
         let taken: Vec<bool> = (0..function.graph.blocks.len()).map(taken).collect();
-        summary::function(at, function, &|block| taken[block], &|callee, _| {
+        summary::function(at, function, &|block| taken[block], &|callee, block| {
             let name = self.image.name(callee);
             if kind.without.iter().any(|without| facts::fits(without, name)) {
                 Summary::default()
@@ -193,7 +197,7 @@ impl Analysis<'_> {
             {
                 self.of_kind(callee, kind)
             } else {
-                self.summaries.get(&callee).cloned().unwrap_or_default()
+                self.summaries.of(callee, function, block).cloned().unwrap_or_default()
             }
         })
     }

@@ -60,26 +60,69 @@ impl Summary {
 }
 
 /// Summaries by function.
-pub type Summaries = BTreeMap<u64, Summary>;
+#[derive(Clone, Debug, Default)]
+pub struct Summaries {
+    all: BTreeMap<u64, Summary>,
+    /// Of functions whose loops depend on their third argument, with that.
+    sized: BTreeMap<(u64, u64), Summary>,
+}
+
+impl Summaries {
+    /// Returns the summary of a function as a block of another one calls it; none if it is not
+    /// known.
+    #[must_use]
+    pub fn of(&self, callee: u64, caller: &Function, block: usize) -> Option<&Summary> {
+        let sized = caller.sizes[block].and_then(|size| self.sized.get(&(callee, size)));
+        sized.or_else(|| self.all.get(&callee))
+    }
+
+    /// Returns the summary of a function, whoever calls it.
+    #[must_use]
+    pub fn whoever_calls(&self, function: u64) -> Option<&Summary> {
+        self.all.get(&function)
+    }
+
+    /// Summarizes functions that call no others for each size with which they are called.
+    fn by_size(program: &Program) -> BTreeMap<(u64, u64), Summary> {
+        let mut sized = BTreeMap::new();
+        for caller in program.functions.values() {
+            for (callees, size) in caller.calls.iter().zip(&caller.sizes) {
+                for callee in callees {
+                    let (Some(size), called) = (*size, &program.functions[callee]) else {
+                        continue;
+                    };
+                    let calls_none = called.calls.iter().all(Vec::is_empty);
+                    if let Some(called) = called.sized(size).filter(|_| calls_none) {
+                        let of = function(*callee, &called, &|_| true, &|_, _| Summary::unknown());
+                        sized.insert((*callee, size), of);
+                    }
+                }
+            }
+        }
+        sized
+    }
+}
 
 /// Summarizes all functions of a program. A function that calls itself, at some distance, is
 /// followed `depth` times; whether that is often enough is for the program's facts to say.
 #[must_use]
 pub fn all(program: &Program, depth: u32) -> Summaries {
     let mut before: Option<Summaries> = None;
+    let sized = Summaries::by_size(program);
     for _ in 0..depth {
-        let mut summaries = Summaries::new();
+        let mut summaries = Summaries { all: BTreeMap::new(), sized: sized.clone() };
         for &at in &program.order {
-            let summary = function(at, &program.functions[&at], &|_| true, &|callee, _| {
+            let caller = &program.functions[&at];
+            let summary = function(at, caller, &|_| true, &|callee, block| {
                 let deeper = || match (&before, program.recursive.get(&callee)) {
                     (_, None) => Summary::unknown(),
                     (None, Some(_)) => Summary::default(),
-                    (Some(before), Some(_)) => before[&callee].clone(),
+                    (Some(before), Some(_)) => before.all[&callee].clone(),
                 };
                 // What is not summarized yet calls this function.
-                summaries.get(&callee).cloned().unwrap_or_else(deeper)
+                summaries.of(callee, caller, block).cloned().unwrap_or_else(deeper)
             });
-            summaries.insert(at, summary);
+            summaries.all.insert(at, summary);
         }
         before = Some(summaries);
     }

@@ -11,19 +11,22 @@
 
 #![cfg_attr(not(test), no_std)]
 
-/// How often a loop goes round, at most `TIMES` each time that it begins.
+pub mod each;
+
+/// How often a loop goes round, at most `TIMES` each time that it begins: as often as there may be
+/// something of which a system has less (`OF`, from [`each`]).
 #[derive(Clone, Debug)]
-pub struct Rounds<const TIMES: usize> {
+pub struct Rounds<const TIMES: usize, const OF: u32 = { each::ANYTHING }> {
     #[cfg(any(test, feature = "checked"))]
     done: usize,
 }
 
-impl<const TIMES: usize> Rounds<TIMES> {
+impl<const TIMES: usize, const OF: u32> Rounds<TIMES, OF> {
     /// Says that a loop begins.
     #[inline(always)]
     #[must_use]
     pub fn begin() -> Self {
-        image::begins::<TIMES>();
+        image::begins::<TIMES, OF>();
         Self {
             #[cfg(any(test, feature = "checked"))]
             done: 0,
@@ -33,7 +36,7 @@ impl<const TIMES: usize> Rounds<TIMES> {
     /// Says that the loop goes round: the first statement of its body.
     #[inline(always)]
     pub fn pass(&mut self) {
-        image::passes::<TIMES>();
+        image::passes::<TIMES, OF>();
         #[cfg(any(test, feature = "checked"))]
         {
             self.done += 1;
@@ -46,12 +49,12 @@ pub use image::{begins, passes};
 
 /// An iterator that yields no more than so many items.
 #[derive(Clone, Debug)]
-pub struct AtMost<I, const TIMES: usize> {
+pub struct AtMost<I, const TIMES: usize, const OF: u32> {
     items: I,
-    rounds: Rounds<TIMES>,
+    rounds: Rounds<TIMES, OF>,
 }
 
-impl<I: Iterator, const TIMES: usize> Iterator for AtMost<I, TIMES> {
+impl<I: Iterator, const TIMES: usize, const OF: u32> Iterator for AtMost<I, TIMES, OF> {
     type Item = I::Item;
 
     #[inline(always)]
@@ -66,7 +69,13 @@ impl<I: Iterator, const TIMES: usize> Iterator for AtMost<I, TIMES> {
 pub trait Bounded: Iterator + Sized {
     /// Says how many items there are at most.
     #[inline(always)]
-    fn at_most<const TIMES: usize>(self) -> AtMost<Self, TIMES> {
+    fn at_most<const TIMES: usize>(self) -> AtMost<Self, TIMES, { each::ANYTHING }> {
+        AtMost { items: self, rounds: Rounds::begin() }
+    }
+
+    /// Says that there are at most so many items, one for each thing of which a system has less.
+    #[inline(always)]
+    fn one_for<const OF: u32, const TIMES: usize>(self) -> AtMost<Self, TIMES, OF> {
         AtMost { items: self, rounds: Rounds::begin() }
     }
 }
@@ -82,15 +91,17 @@ mod image {
     /// Says that a loop begins, which [`passes`] says of itself; for iterators that know without
     /// counting how often they are asked.
     #[inline(always)]
-    pub fn begins<const TIMES: usize>() {
+    pub fn begins<const TIMES: usize, const OF: u32>() {
         // SAFETY: no instruction: an entry in a section that is not loaded.
         unsafe {
             asm!(
                 "2:",
                 ".pushsection .cassata.bounds, \"\", %progbits",
                 ".quad 2b",
-                ".word 0, {times}",
+                ".hword 0, {of}",
+                ".word {times}",
                 ".popsection",
+                of = const OF,
                 times = const TIMES,
                 options(nomem, nostack, preserves_flags)
             );
@@ -99,15 +110,17 @@ mod image {
 
     /// Says that a loop goes round, at most so often.
     #[inline(always)]
-    pub fn passes<const TIMES: usize>() {
+    pub fn passes<const TIMES: usize, const OF: u32>() {
         // SAFETY: as above.
         unsafe {
             asm!(
                 "2:",
                 ".pushsection .cassata.bounds, \"\", %progbits",
                 ".quad 2b",
-                ".word 1, {times}",
+                ".hword 1, {of}",
+                ".word {times}",
                 ".popsection",
+                of = const OF,
                 times = const TIMES,
                 options(nomem, nostack, preserves_flags)
             );
@@ -121,11 +134,11 @@ mod image {
 
     /// Says nothing.
     #[inline(always)]
-    pub fn begins<const TIMES: usize>() {}
+    pub fn begins<const TIMES: usize, const OF: u32>() {}
 
     /// Says nothing.
     #[inline(always)]
-    pub fn passes<const TIMES: usize>() {}
+    pub fn passes<const TIMES: usize, const OF: u32>() {}
 }
 
 #[cfg(test)]

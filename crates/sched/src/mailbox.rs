@@ -9,6 +9,7 @@
 //! [`Mailbox::send`] and [`Mailbox::take`] order the two.
 
 use core::sync::atomic::{AtomicU64, Ordering};
+use notes::each;
 
 /// The kinds of messages to a core.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -119,6 +120,13 @@ impl<W: Word> Mailbox<W> {
         Members::of(set.swap(0, Ordering::AcqRel))
     }
 
+    /// Puts members of a kind back that were taken, for the next time.
+    pub fn put_back(&self, kind: Message, members: Members) {
+        if members.0 != 0 {
+            self.sets[kind as usize].fetch_or(members.0, Ordering::AcqRel);
+        }
+    }
+
     /// Removes one member of a kind, if it is there: the message is out of date.
     pub fn discard(&self, kind: Message, member: usize) {
         debug_assert!(member < 64);
@@ -141,7 +149,7 @@ impl Members {
     #[inline(always)]
     #[must_use]
     pub fn of(bits: u64) -> Self {
-        notes::begins::<64>();
+        notes::begins::<64, { each::ANYTHING }>();
         Self(bits)
     }
 }
@@ -155,7 +163,7 @@ impl Iterator for Members {
             return None;
         }
         // A bit less each time.
-        notes::passes::<64>();
+        notes::passes::<64, { each::ANYTHING }>();
         let member = self.0.trailing_zeros() as usize;
         self.0 &= self.0 - 1;
         Some(member)
@@ -192,6 +200,39 @@ mod tests {
         mailbox.send(Message::VmsOff, 3);
         mailbox.discard(Message::VmsOff, 3);
         assert!(mailbox.send(Message::VmsOff, 3), "a member discarded is new again");
+    }
+
+    #[test]
+    fn what_is_put_back_comes_with_what_was_sent_meanwhile() {
+        let mailbox = Mailbox::new();
+        mailbox.send(Message::Vcpus, 3);
+        mailbox.send(Message::Vcpus, 5);
+        let mut taken = mailbox.take(Message::Vcpus);
+        assert_eq!(taken.next(), Some(3));
+        assert!(mailbox.send(Message::Vcpus, 3), "it was dealt with, so this is new");
+        mailbox.put_back(Message::Vcpus, taken);
+        assert!(!mailbox.send(Message::Vcpus, 5), "its core knows of it");
+        assert_eq!(mailbox.take(Message::Vcpus).collect::<Vec<_>>(), [3, 5]);
+        mailbox.put_back(Message::Vcpus, Members::of(0));
+        assert_eq!(mailbox.take(Message::Vcpus).count(), 0);
+    }
+
+    #[test]
+    fn moves_that_are_put_back_are_made_in_their_order() {
+        use crate::VcpuId;
+        use crate::switchboard::Move;
+        let mailbox = Mailbox::new();
+        mailbox.send(Message::Arrivals, 1);
+        mailbox.send(Message::Arrivals, 2);
+        mailbox.send(Message::Recalls, 2);
+        let mut moves = mailbox.moves();
+        assert_eq!(moves.next(), Some(Move::Receive(VcpuId(1))));
+        mailbox.put_back_moves(moves);
+        mailbox.send(Message::Recalls, 1);
+        let all: Vec<_> = mailbox.moves().collect();
+        let (receive, send_back) =
+            (Move::Receive(VcpuId(2)), [1, 2].map(|id| Move::SendBack(VcpuId(id))));
+        assert_eq!(all, [receive, send_back[0], send_back[1]]);
     }
 
     #[test]

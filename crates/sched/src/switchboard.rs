@@ -98,6 +98,13 @@ impl<W: Word> Mailbox<W> {
         let recalled = self.take(Message::Recalls);
         Moves { arrived: self.take(Message::Arrivals), recalled }
     }
+
+    /// Puts moves back that were taken and not made. They are made before what is sent later:
+    /// whose arrival is put back, that has not been received, and has not gone on.
+    pub fn put_back_moves(&self, moves: Moves) {
+        self.put_back(Message::Arrivals, moves.arrived);
+        self.put_back(Message::Recalls, moves.recalled);
+    }
 }
 
 impl<const CORES: usize, const VCPUS: usize, W: Word, S: AtomicCell>

@@ -3,7 +3,7 @@
 use crate::interface::MAX_LIST_REGISTERS;
 use crate::{Gic, PRIORITY_MASK};
 use core::sync::atomic::Ordering;
-use notes::Rounds;
+use notes::{Rounds, each};
 
 /// An interrupt and its priority as one number, so that the more urgent of two is the smaller:
 /// the priority above the INTID.
@@ -74,7 +74,7 @@ impl Best {
             self.left_out |= last.word();
             at -= 1;
         }
-        let mut rounds = Rounds::<MAX_LIST_REGISTERS>::begin();
+        let mut rounds = Rounds::<MAX_LIST_REGISTERS, { each::LIST_REGISTER }>::begin();
         while at > 0 && self.chosen[at - 1] > choice {
             rounds.pass();
             self.chosen[at] = self.chosen[at - 1];

@@ -12,7 +12,7 @@ use crate::best::Choice;
 use crate::interface::{CpuInterface, Hardware, ListRegister, MAX_LIST_REGISTERS};
 use crate::{Bits, Gic};
 use core::sync::atomic::{Ordering, fence};
-use notes::Bounded;
+use notes::{Bounded, each};
 
 impl CpuInterface {
     /// A private interrupt that just arrived, idle so far.
@@ -111,7 +111,9 @@ impl CpuInterface {
     /// Takes note of the interrupts that the guest has dealt with: their
     /// registers are empty.
     pub fn retire(&mut self, gic: &Gic, hw: &mut impl Hardware) {
-        for index in Bits::of(self.used & hw.empty()).at_most::<MAX_LIST_REGISTERS>() {
+        for index in Bits::of(self.used & hw.empty())
+            .one_for::<{ each::LIST_REGISTER }, MAX_LIST_REGISTERS>()
+        {
             self.used &= !(1 << index);
             self.unlist(gic, hw, index as usize, ListRegister(0));
         }
@@ -151,7 +153,7 @@ impl CpuInterface {
                 gic.physical(intid).into_iter().for_each(|physical| hw.deactivate(physical));
             }
         }
-        self.release(gic, hw, intid as usize / 32, bit);
+        self.release_one(gic, hw, intid);
     }
 
     /// Ends active interrupts of a word that are this vCPU's and not listed.
@@ -162,6 +164,14 @@ impl CpuInterface {
         gic.bank(self.vcpu, word).active.fetch_and(!bits, Ordering::AcqRel);
         gic.deactivate_linked(hw, word, bits);
         self.release(gic, hw, word, bits);
+    }
+
+    /// Ends one active interrupt that is this vCPU's and not listed.
+    pub(crate) fn end_one(&self, gic: &Gic, hw: &mut impl Hardware, intid: u32) {
+        let bank = gic.bank(self.vcpu, intid as usize / 32);
+        bank.active.fetch_and(!(1 << (intid % 32)), Ordering::AcqRel);
+        gic.physical(intid).into_iter().for_each(|physical| hw.deactivate(physical));
+        self.release_one(gic, hw, intid);
     }
 
     /// Does what register writes asked about interrupts of a word that this vCPU held. Nothing
@@ -196,13 +206,32 @@ impl CpuInterface {
         }
         fence(Ordering::SeqCst);
         for bit in Bits::of(bits & bank.pending_bits()) {
-            match gic.target(word as u32 * 32 + bit) {
-                Some(target) if target != self.vcpu => {
-                    gic.mark_one(target, 1 << word);
-                    hw.notify(1 << target);
-                }
-                _ => {}
+            self.pass_on(gic, hw, word as u32 * 32 + bit);
+        }
+    }
+
+    /// Like [`Self::release`], of one interrupt.
+    fn release_one(&self, gic: &Gic, hw: &mut impl Hardware, intid: u32) {
+        let (word, bit) = (intid as usize / 32, 1 << (intid % 32));
+        let bank = gic.bank(self.vcpu, word);
+        bank.listed.fetch_and(!bit, Ordering::AcqRel);
+        if word == 0 {
+            return;
+        }
+        fence(Ordering::SeqCst);
+        if bank.pending_bits() & bit != 0 {
+            self.pass_on(gic, hw, intid);
+        }
+    }
+
+    /// Has the vCPU to which a pending shared interrupt goes look again, if that is another one.
+    fn pass_on(&self, gic: &Gic, hw: &mut impl Hardware, intid: u32) {
+        match gic.target(intid) {
+            Some(target) if target != self.vcpu => {
+                gic.mark_one(target, 1 << (intid / 32));
+                hw.notify(1 << target);
             }
+            _ => {}
         }
     }
 

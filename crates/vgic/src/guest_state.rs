@@ -159,6 +159,6 @@ impl Gic {
     /// Routes a shared interrupt to an affinity.
     pub(crate) fn set_route(&self, intid: u32, affinity: u32) -> Effects {
         self.route[(intid - SPI_FIRST) as usize].store(affinity, Ordering::Release);
-        self.notify_word(0, intid as usize / 32, 1 << (intid % 32))
+        self.notify_one(0, intid)
     }
 }

@@ -194,7 +194,7 @@ impl CpuInterface {
         if index >= hw.count() || !acceptable || self.backlog != 0 {
             // The slow way handles every exception to the common case.
             bank.pending.fetch_or(bit, Ordering::AcqRel);
-            gic.mark(1 << self.vcpu, 1);
+            gic.mark_one(self.vcpu, 1);
             return self.sync(gic, hw);
         }
         self.list_arrived(gic, hw, index, intid, physical);
@@ -252,7 +252,7 @@ impl CpuInterface {
         } else if !gic.is_held(self.vcpu, intid) {
             hw.notify(gic.request_deactivation(self.vcpu, word, 1 << (intid % 32)));
         } else if gic.bank(self.vcpu, word).is_active(intid) {
-            self.end(gic, hw, word, 1 << (intid % 32));
+            self.end_one(gic, hw, intid);
             self.backlog |= 1 << word;
         }
         self.list(gic, hw);
@@ -267,7 +267,7 @@ impl CpuInterface {
         hw.take_eoi_count();
         self.empty(gic, hw);
         for word in (0..WORDS).at_most::<WORDS>() {
-            self.end(gic, hw, word, gic.held_active(self.vcpu, word));
+            self.end(gic, hw, word, gic.held(self.vcpu, word, gic.active(self.vcpu, word)));
             let bank = gic.bank(self.vcpu, word);
             let linked = gic.linked(word, bank.pending.load(Ordering::Acquire));
             let mine = Bits::of(linked)

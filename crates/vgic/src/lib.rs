@@ -44,7 +44,7 @@ use bank::Bank;
 use core::sync::atomic::{Ordering, fence};
 use guest_state::Field;
 use interface::Hardware;
-use notes::Bounded;
+use notes::{Bounded, each};
 
 /// Words of 32 interrupts: word 0 is private, the others are shared.
 pub const WORDS: usize = INTID_END as usize / 32;
@@ -128,7 +128,7 @@ impl Gic {
     /// virtual ones stays. The VM must have no running vCPU.
     pub fn reset(&self) {
         self.ctlr.store(0, Ordering::Relaxed);
-        for private in self.private.iter().at_most::<MAX_VCPUS_PER_VM>() {
+        for private in self.private.iter().one_for::<{ each::SIBLING }, MAX_VCPUS_PER_VM>() {
             private.bank.reset(SGIS);
             private.attention.store(0, Ordering::Relaxed);
         }
@@ -164,7 +164,7 @@ impl Gic {
         let word = intid as usize / 32;
         let bit = 1 << (intid % 32);
         self.bank(vcpu, word).pending.fetch_or(bit, Ordering::Release);
-        self.notify_word(vcpu, word, bit)
+        self.notify_one(vcpu, intid)
     }
 
     /// Sets the level of an emulated device's interrupt line. `vcpu` matters to
@@ -188,7 +188,7 @@ impl Gic {
         if high && bank.edge.load(Ordering::Relaxed) & bit != 0 {
             bank.pending.fetch_or(bit, Ordering::Release);
         }
-        self.notify_word(vcpu, word, bit)
+        self.notify_one(vcpu, intid)
     }
 
     /// Whether an interrupt is in group 1. `vcpu` matters to private interrupts
@@ -241,9 +241,10 @@ impl Gic {
         Bits::of(bits).filter(mine).fold(0, |held, bit| held | 1 << bit)
     }
 
-    /// Which interrupts of a word this vCPU has active, as far as was seen.
-    fn held_active(&self, vcpu: usize, word: usize) -> u32 {
-        self.held(vcpu, word, self.bank(vcpu, word).active.load(Ordering::Acquire))
+    /// Which interrupts of a word are active, as far as was seen: on this vCPU, or on any if they
+    /// are shared.
+    fn active(&self, vcpu: usize, word: usize) -> u32 {
+        self.bank(vcpu, word).active.load(Ordering::Acquire)
     }
 
     /// Which of these interrupts have a physical counterpart.
@@ -270,17 +271,35 @@ impl Gic {
             fence(Ordering::SeqCst);
             let busy = self.bank(vcpu, word).busy();
             for bit in Bits::of(bits) {
-                let intid = word as u32 * 32 + bit;
-                if let Some(target) = self.target(intid) {
-                    notify |= 1 << target;
-                }
-                if busy >> bit & 1 != 0 {
-                    notify |= 1 << self.holder(intid);
-                }
+                notify |= self.concerned(word as u32 * 32 + bit, busy);
             }
         }
         self.mark(notify, 1 << word);
         Effects { notify, deactivate: None }
+    }
+
+    /// Like [`Self::notify_word`], for one interrupt.
+    fn notify_one(&self, vcpu: usize, intid: u32) -> Effects {
+        let word = intid as usize / 32;
+        let mut notify = 1u8 << vcpu;
+        if word == 0 {
+            self.mark_one(vcpu, 1);
+        } else {
+            fence(Ordering::SeqCst);
+            notify = self.concerned(intid, self.bank(vcpu, word).busy());
+            self.mark(notify, 1 << word);
+        }
+        Effects { notify, deactivate: None }
+    }
+
+    /// The vCPUs that a shared interrupt goes to, or that have it; `busy` is what those of its word
+    /// are that any vCPU has.
+    fn concerned(&self, intid: u32, busy: u32) -> u8 {
+        let mut vcpus = self.target(intid).map_or(0, |target| 1u8 << target);
+        if busy >> (intid % 32) & 1 != 0 {
+            vcpus |= 1 << self.holder(intid);
+        }
+        vcpus
     }
 
     fn mark(&self, vcpus: u8, words: u32) {
@@ -321,7 +340,7 @@ pub(crate) struct Bits(pub u32);
 impl Bits {
     #[inline(always)]
     pub fn of(bits: u32) -> Self {
-        notes::begins::<32>();
+        notes::begins::<32, { each::ANYTHING }>();
         Self(bits)
     }
 }
@@ -335,7 +354,7 @@ impl Iterator for Bits {
             return None;
         }
         // A bit less each time.
-        notes::passes::<32>();
+        notes::passes::<32, { each::ANYTHING }>();
         let bit = self.0.trailing_zeros();
         self.0 &= self.0 - 1;
         Some(bit)

@@ -6,7 +6,7 @@ use crate::best::{Best, Choice};
 use crate::interface::{CpuInterface, Hardware, ListRegister, MAX_LIST_REGISTERS, Maintenance};
 use crate::{Bits, Gic, UNFINISHED, WORDS};
 use core::sync::atomic::{Ordering, fence};
-use notes::{Bounded, Rounds};
+use notes::{Bounded, Rounds, each};
 
 /// How far the work has come that may stop in its middle.
 pub(crate) struct Work {
@@ -115,9 +115,12 @@ impl CpuInterface {
         let mut rounds = Rounds::<WORDS>::begin();
         while let Some(word) = self.work.next_word() {
             rounds.pass();
-            let active = gic.held_active(self.vcpu, word);
-            self.offer_active(gic, word, active);
-            if active != 0 && hw.urgent() {
+            let active = gic.active(self.vcpu, word);
+            if active == 0 {
+                continue;
+            }
+            self.offer_active(gic, word, gic.held(self.vcpu, word, active));
+            if hw.urgent() {
                 return self.stop(gic);
             }
         }
@@ -138,20 +141,23 @@ impl CpuInterface {
             let mut rounds = Rounds::<WORDS>::begin();
             while let Some(word) = self.work.next_word() {
                 rounds.pass();
-                let spilled = gic.held_active(self.vcpu, word) & !self.listed_in(word);
+                let active = gic.active(self.vcpu, word);
+                if active == 0 {
+                    continue;
+                }
+                let spilled = gic.held(self.vcpu, word, active) & !self.listed_in(word);
                 self.offer_active(gic, word, spilled);
-                if spilled != 0 && hw.urgent() {
+                if hw.urgent() {
                     self.stop(gic);
                     return false;
                 }
             }
             let mut ended = 0;
-            let mut rounds = Rounds::<MAX_LIST_REGISTERS>::begin();
+            let mut rounds = Rounds::<MAX_LIST_REGISTERS, { each::LIST_REGISTER }>::begin();
             while let Some(choice) = self.work.active.chosen().get(ended as usize).copied() {
                 rounds.pass();
-                let (word, bit) = (choice.intid() / 32, choice.intid() % 32);
-                self.backlog |= 1 << word;
-                self.end(gic, hw, word as usize, 1 << bit);
+                self.backlog |= 1 << (choice.intid() / 32);
+                self.end_one(gic, hw, choice.intid());
                 ended += 1;
             }
             // EOIs beyond what was spilled are a guest's mistakes.
@@ -164,7 +170,7 @@ impl CpuInterface {
     /// Returns which interrupts of a word are in the list registers. Another vCPU that tries to
     /// claim an interrupt changes the bank's word for a moment.
     fn listed_in(&self, word: usize) -> u32 {
-        let listed = Bits::of(self.used).at_most::<MAX_LIST_REGISTERS>();
+        let listed = Bits::of(self.used).one_for::<{ each::LIST_REGISTER }, MAX_LIST_REGISTERS>();
         let intids = listed.map(|index| u32::from(self.intids[index as usize]));
         let here = intids.filter(|intid| intid / 32 == word as u32);
         here.fold(0, |bits, intid| bits | 1 << (intid % 32))
@@ -172,7 +178,7 @@ impl CpuInterface {
 
     /// Takes the list registers back.
     pub(crate) fn empty(&mut self, gic: &Gic, hw: &mut impl Hardware) {
-        for index in Bits::of(self.used).at_most::<MAX_LIST_REGISTERS>() {
+        for index in Bits::of(self.used).one_for::<{ each::LIST_REGISTER }, MAX_LIST_REGISTERS>() {
             let index = index as usize;
             let register = hw.read(index);
             hw.write(index, ListRegister(0));
@@ -194,7 +200,7 @@ impl CpuInterface {
     fn fill(&mut self, gic: &Gic, hw: &mut impl Hardware) -> usize {
         self.work.stage = Stage::Rest;
         let (slots, mut index) = (hw.count(), 0);
-        let mut rounds = Rounds::<MAX_LIST_REGISTERS>::begin();
+        let mut rounds = Rounds::<MAX_LIST_REGISTERS, { each::LIST_REGISTER }>::begin();
         while let Some(choice) = self.work.active.chosen().get(index).copied() {
             rounds.pass();
             self.list_active(gic, hw, index, choice);
@@ -202,7 +208,7 @@ impl CpuInterface {
         }
         self.backlog = self.work.pending.left_out;
         let (mut at, mut listed) = (0, 0);
-        let mut rounds = Rounds::<MAX_LIST_REGISTERS>::begin();
+        let mut rounds = Rounds::<MAX_LIST_REGISTERS, { each::LIST_REGISTER }>::begin();
         while let Some(choice) = self.work.pending.chosen().get(at).copied() {
             rounds.pass();
             if index == slots {
@@ -221,7 +227,7 @@ impl CpuInterface {
     fn stop(&mut self, gic: &Gic) -> usize {
         // Nothing goes the short way meanwhile.
         self.backlog |= 1;
-        gic.mark(1 << self.vcpu, UNFINISHED);
+        gic.mark_one(self.vcpu, UNFINISHED);
         0
     }
 

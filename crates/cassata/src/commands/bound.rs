@@ -1,19 +1,23 @@
 //! `cassata bound`.
 
-use super::say;
+use super::{description, say};
 use crate::cli::Bound as Arguments;
 use crate::messages::note;
 use crate::place;
+use abi::MAX_PCPUS;
 use bound::Error;
 use bound::facts::Facts;
 use bound::record::Record;
 use bound::report::{self, Figure, Instructions, Report};
+use bound::sizes::Sizes;
 use lab::results::{Directory, write_file};
 use lab::table::Table;
 use miette::{IntoDiagnostic, Result, WrapErr, miette};
+use notes::each;
 use serde_json::json;
 use std::fs;
 use std::path::Path;
+use system::model::Counts;
 
 /// What the image does not say, from the project's root.
 const FACTS: &str = "crates/el2/bounds.toml";
@@ -27,7 +31,9 @@ pub fn bound(arguments: &Arguments) -> Result<u8> {
     let other = arguments.image.as_ref().map(fs::read).transpose();
     let other = other.into_diagnostic().wrap_err("cannot read the image")?;
     let image = other.as_deref().unwrap_or(crate::HYPERVISOR.silent);
-    let report = report::analyse(image, &facts).map_err(wrong("the hypervisor"))?;
+    let system = arguments.file.as_deref().map(description::load).transpose()?;
+    let sizes = system.as_ref().map_or_else(any_system, |system| sizes(system.counts()));
+    let report = report::analyse(image, &facts, &sizes).map_err(wrong("the hypervisor"))?;
     let now = Record::of(&report);
     if arguments.write {
         let text = now.text().map_err(wrong(RECORD))?;
@@ -35,9 +41,9 @@ pub fn bound(arguments: &Arguments) -> Result<u8> {
     }
     let recorded =
         read(&root.join(RECORD)).and_then(|text| Record::parse(&text).map_err(wrong(RECORD)));
-    let objections = match other {
-        None => recorded?.objections(&now),
-        Some(_) => Vec::new(),
+    let objections = match (&other, &system) {
+        (None, None) => recorded?.objections(&now),
+        _ => Vec::new(),
     };
     let json =
         json!({ "report": report, "objections": objections, "holds": objections.is_empty() });
@@ -52,6 +58,28 @@ pub fn bound(arguments: &Arguments) -> Result<u8> {
     }
     objections.iter().for_each(|objection| note(objection));
     Ok(u8::from(!objections.is_empty()))
+}
+
+/// How large a system may be, where a set has room for more.
+fn any_system() -> Sizes {
+    Sizes::default().with(each::CORE, MAX_PCPUS)
+}
+
+/// How large a system is.
+fn sizes(counts: Counts) -> Sizes {
+    let Counts { vms, vcpus, siblings, pcpus, mutexes, claimants, device_interrupts, .. } = counts;
+    let sizes = any_system()
+        .with(each::VM, vms)
+        .with(each::VCPU, vcpus)
+        .with(each::SIBLING, siblings)
+        .with(each::CORE, pcpus)
+        .with(each::MUTEX, mutexes)
+        .with(each::CLAIMANT, claimants)
+        .with(each::DEVICE_INTERRUPT, device_interrupts);
+    match counts.list_registers {
+        Some(count) => sizes.with(each::LIST_REGISTER, count),
+        None => sizes,
+    }
 }
 
 fn wrong(what: &str) -> impl FnOnce(Error) -> miette::Report {
@@ -125,7 +153,7 @@ mod tests {
     fn no_figure_is_larger_than_recorded() {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).unwrap();
         let facts = Facts::parse(&read(&root.join(FACTS)).unwrap()).unwrap();
-        let report = report::analyse(crate::HYPERVISOR.silent, &facts).unwrap();
+        let report = report::analyse(crate::HYPERVISOR.silent, &facts, &any_system()).unwrap();
         let recorded = Record::parse(&read(&root.join(RECORD)).unwrap()).unwrap();
         let objections = recorded.objections(&Record::of(&report));
         assert!(objections.is_empty(), "`cassata bound`:\n{}", objections.join("\n"));
@@ -136,7 +164,7 @@ mod tests {
     fn the_shortest_visits_have_bounds() {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).unwrap();
         let facts = Facts::parse(&read(&root.join(FACTS)).unwrap()).unwrap();
-        let report = report::analyse(crate::HYPERVISOR.silent, &facts).unwrap();
+        let report = report::analyse(crate::HYPERVISOR.silent, &facts, &any_system()).unwrap();
         let of = |name: &str| {
             let figure = report.figures.iter().find(|figure| figure.name.ends_with(name)).unwrap();
             figure.stay.unwrap()
@@ -144,6 +172,31 @@ mod tests {
         assert!(of("null call").bounded && of("floating point").bounded);
         // No more than `cassata bench el2` may see, but for the count of a bug.
         assert!((80..=150).contains(&of("null call").instructions));
+    }
+
+    /// A system of three vCPUs on two cores has hundredths of what any system may have.
+    #[test]
+    fn a_small_system_has_smaller_figures() {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).unwrap();
+        let facts = Facts::parse(&read(&root.join(FACTS)).unwrap()).unwrap();
+        let deaf = |sizes: &Sizes| {
+            let report = report::analyse(crate::HYPERVISOR.silent, &facts, sizes).unwrap();
+            let figure = report.figures.into_iter().find(|figure| figure.name == "interrupt");
+            figure.unwrap().deaf.unwrap()
+        };
+        let counts = Counts {
+            vms: 2,
+            vcpus: 3,
+            siblings: 2,
+            pcpus: 2,
+            list_registers: Some(4),
+            mutexes: 0,
+            claimants: 0,
+            device_interrupts: 0,
+        };
+        let (small, any) = (deaf(&sizes(counts)), deaf(&any_system()));
+        assert!(small.bounded && any.bounded, "{small:?}, {any:?}");
+        assert!(small.instructions * 10 < any.instructions, "{small:?}, {any:?}");
     }
 
     #[test]

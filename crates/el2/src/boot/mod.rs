@@ -72,18 +72,18 @@ fn prepare(system: &'static System) {
         BOARD.place(VcpuId::numbered(id), vcpu.pcpu.into());
     }
     route_interrupts(system);
-    console::write(&[
-        env!("CARGO_PKG_VERSION").into(),
-        " on ".into(),
-        (system.board.pcpu_count as usize).into(),
-        " pCPUs, ".into(),
-        (system.header.vm_count as usize).into(),
-        " VMs".into(),
-    ]);
+    console::write_line!(
+        env!("CARGO_PKG_VERSION"),
+        " on ",
+        system.board.pcpu_count as usize,
+        " pCPUs, ",
+        system.header.vm_count as usize,
+        " VMs",
+    );
     let mpidrs = &system.board.pcpu_mpidr[..system.board.pcpu_count as usize];
     for (core, &mpidr) in mpidrs.iter().enumerate().skip(1) {
         if firmware::start_core(mpidr, core) != Started::Yes {
-            console::write(&["pCPU ".into(), core.into(), " does not start".into()]);
+            console::write_line!("pCPU ", core, " does not start");
         }
     }
 }
@@ -123,7 +123,7 @@ fn run(index: usize, system: &'static System) -> ! {
     };
     core.configure();
     adopt(core, &Vcpus::of(system).topology());
-    core.console_has_output(abi::MAX_VMS);
+    core.log_has_output();
     go(core)
 }
 
@@ -142,7 +142,7 @@ fn set_up(index: usize, system: &'static System) -> Option<&'static mut Pcpu> {
 
 /// Finds a guest to run, and runs it.
 fn go(core: &'static mut Pcpu) -> ! {
-    core.read_mail();
+    core.read_mail(gic::DOORBELL);
     core.schedule();
     let stack = boot::stack_top(core.index());
     // SAFETY: the word at `stack` is this core's own; the exception vectors
@@ -158,7 +158,7 @@ fn go(core: &'static mut Pcpu) -> ! {
 fn adopt(core: &mut Pcpu, topology: &Topology<'_>) {
     let system = core.system();
     if let Err(id) = core.introduce() {
-        console::write(&["vCPU ".into(), id.number().into(), " was refused".into()]);
+        console::write_line!("vCPU ", id.number(), " was refused");
         bug!("the scheduler refuses a vCPU");
     }
     for id in topology.based_at(core.index()) {

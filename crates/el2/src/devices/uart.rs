@@ -6,7 +6,7 @@ use abi::MAX_PCPUS;
 use abi::platform::{UART_BASE, UART_INTID, UART_SIZE};
 use abi::system::vm_flags;
 use core::sync::atomic::{Ordering, fence};
-use notes::Bounded;
+use notes::{Bounded, each};
 use vgic::Effects;
 
 /// The console, if the VM has one.
@@ -33,7 +33,7 @@ pub fn update_interrupt(vm: &shared::Vm) -> Effects {
     let (mut level, mut notify) = (vm.uart.interrupt(), 0);
     // Another core that changes it meanwhile needs a trap each time, which takes
     // longer than this.
-    for _ in (0..MAX_PCPUS).at_most::<MAX_PCPUS>() {
+    for _ in (0..MAX_PCPUS).one_for::<{ each::CORE }, MAX_PCPUS>() {
         notify |= vm.gic.set_level(0, UART_INTID, level).notify;
         fence(Ordering::SeqCst);
         let now = vm.uart.interrupt();

@@ -9,7 +9,8 @@ mod line;
 pub use line::Piece;
 
 use super::Pcpu;
-use crate::arch::{cpu, firmware, memory};
+use crate::arch::atomic::AtomicBool;
+use crate::arch::{cpu, firmware, memory, statics};
 use crate::bug::bug;
 use crate::devices::uart;
 use crate::shared::{ALIVE, LOG, VMS};
@@ -21,16 +22,14 @@ use arm_pl011_uart::{Interrupts, PL011Registers, Uart, UniqueMmioPointer};
 use core::fmt::{self, Write};
 use core::ptr::NonNull;
 use core::sync::atomic::Ordering;
-use notes::{Bounded, Rounds};
+use notes::{Bounded, Rounds, each};
 use sched::topology::Topology;
 use sched::{Members, Message};
 
-/// Bytes written at once, if no interrupt comes meanwhile.
+/// Bytes written at once, if no interrupt comes meanwhile; they are of one channel.
 const BURST: usize = 32;
 /// Channels at most: the hypervisor's own, and one of each VM.
 const CHANNELS: usize = 1 + MAX_VMS;
-/// Bytes of one channel after which another one that has any has its turn.
-const SHARE: usize = 16;
 
 /// The physical UART and what goes over it.
 pub struct Console {
@@ -42,6 +41,8 @@ pub struct Console {
     /// one's turn: a VM that makes EL2 write about it for ever keeps no other from the UART.
     turn: usize,
     share: usize,
+    /// VMs whose console has changed, and whose interrupt line has not followed yet.
+    changed: u64,
 }
 
 /// A byte with its framing, as far as there was no room for it yet: EL2 never waits for the UART.
@@ -92,7 +93,19 @@ impl Console {
         let mut uart = Uart::new(unsafe { UniqueMmioPointer::new(registers) });
         uart.set_interrupt_masks(Interrupts::RXI | Interrupts::RTI);
         let (mux, framed, demux) = (Mux::new(), Framed::default(), Demux::default());
-        Some(Self { uart, mux, framed, demux, turn: HYPERVISOR.into(), share: SHARE })
+        let turn = HYPERVISOR.into();
+        Some(Self { uart, mux, framed, demux, turn, share: BURST, changed: 0 })
+    }
+
+    /// Returns a channel that has output: that whose turn it is, or the next one.
+    fn turn(&mut self, channels: usize) -> Option<usize> {
+        for _ in (0..=channels).one_for::<{ each::and(each::VM, 2) }, { CHANNELS + 1 }>() {
+            if self.share > 0 && !is_idle(self.turn) {
+                return Some(self.turn);
+            }
+            (self.turn, self.share) = ((self.turn + 1) % channels, BURST);
+        }
+        None
     }
 
     /// Sends a byte of the channel whose turn it is; there must be room. What framing adds to it
@@ -136,11 +149,17 @@ impl Pcpu {
         }
     }
 
+    /// Has the hypervisor's own output written to the UART: later, as this may stand in the middle
+    /// of something.
+    pub fn log_has_output(&self) {
+        self.tell(self.uart_core, Message::Consoles, abi::MAX_VMS, false);
+    }
+
     /// Writes one burst to the UART, if this core drives it. Returns true if more waits and
     /// the UART has room.
     pub(super) fn carry_console(&mut self) -> bool {
         let Some(mut console) = self.console.take() else { return false };
-        let more = self.carry_burst(&mut console);
+        let more = self.carry_burst(&mut console) | !self.update_interrupts(&mut console);
         let is_flushed = console.flush();
         self.console = Some(console);
         // There may be more, for which the FIFO has no room.
@@ -154,29 +173,41 @@ impl Pcpu {
         if !console.flush() && !console.has_room() {
             return false;
         }
-        let (mut budget, mut idle, mut written) = (BURST, 0, 0);
-        // One byte is written in any case, or a guest that causes interrupts all the time
-        // could keep all others from the UART.
-        let mut rounds = Rounds::<{ (BURST + 1) * (CHANNELS + 1) }>::begin();
-        while idle < self.channels() && (budget == BURST || budget > 0 && !cpu::interrupt_pending())
-        {
-            rounds.pass();
-            let is_idle = is_idle(console.turn);
-            if is_idle || console.share == 0 {
-                idle = if is_idle { idle + 1 } else { 0 };
-                (console.turn, console.share) = ((console.turn + 1) % self.channels(), SHARE);
-                continue;
+        if let Some(channel) = console.turn(self.channels()) {
+            let mut rounds = Rounds::<BURST>::begin();
+            while console.share > 0
+                && console.has_room()
+                && let Some(byte) = next_byte(channel)
+            {
+                rounds.pass();
+                console.send(byte);
+                console.share -= 1;
+                console.changed |= (1 << channel) >> 1;
+                // One byte is written in any case, or a guest that causes interrupts all the time
+                // could keep all others from the UART.
+                if cpu::interrupt_pending() {
+                    break;
+                }
             }
-            if !console.has_room() {
+        }
+        console.has_room() && self.output_waits()
+    }
+
+    /// Brings the interrupt lines of consoles up to date. Returns false if interrupts have come
+    /// meanwhile, and some are left.
+    fn update_interrupts(&mut self, console: &mut Console) -> bool {
+        let mut changed = Members::of(console.changed);
+        let mut rounds = Rounds::<MAX_VMS, { each::VM }>::begin();
+        while let Some(vm) = changed.next() {
+            rounds.pass();
+            console.changed = changed.0;
+            let effects = uart::update_interrupt(&VMS[vm]);
+            self.notify(vm, effects);
+            if cpu::interrupt_pending() {
                 break;
             }
-            idle = 0;
-            next_byte(console.turn).into_iter().for_each(|byte| console.send(byte));
-            written |= (1 << console.turn) >> 1;
-            (budget, console.share) = (budget - 1, console.share - 1);
         }
-        Members::of(written).at_most::<MAX_VMS>().for_each(|vm| self.update_console_interrupt(vm));
-        console.has_room() && self.output_waits()
+        console.changed == 0
     }
 
     /// Returns how many channels there are: the hypervisor's own, and one of each VM.
@@ -186,13 +217,9 @@ impl Pcpu {
 
     /// Returns true if there are bytes that were not written yet.
     fn output_waits(&self) -> bool {
-        (0..self.channels()).at_most::<CHANNELS>().any(|channel| !is_idle(channel))
-    }
-
-    /// Brings the interrupt line of a VM's console up to date.
-    fn update_console_interrupt(&mut self, vm: usize) {
-        let effects = uart::update_interrupt(&VMS[vm]);
-        self.notify(vm, effects);
+        (0..self.channels())
+            .one_for::<{ each::and(each::VM, 1) }, CHANNELS>()
+            .any(|channel| !is_idle(channel))
     }
 
     /// Handles the physical UART's interrupt: there is room again, or a byte arrived.
@@ -208,7 +235,7 @@ impl Pcpu {
             let Some(vm) = usize::from(channel).checked_sub(1) else { continue };
             if vm < self.system.header.vm_count as usize {
                 VMS[vm].uart.deliver(byte);
-                self.update_console_interrupt(vm);
+                console.changed |= 1 << vm;
             }
         }
         self.console = Some(console);
@@ -232,11 +259,21 @@ impl Pcpu {
     }
 }
 
-/// Writes a line to the hypervisor's own console: `log!(core, "...", ...)`, in pieces.
+/// Puts a line into the hypervisor's ring, from its pieces: `write_line!("...", ...)`.
+macro_rules! write_line {
+    ($($piece:expr),* $(,)?) => {{
+        $crate::pcpu::console::begin_line();
+        $($crate::pcpu::console::Piece::from($piece).write(&mut $crate::pcpu::console::keep);)*
+        $crate::pcpu::console::keep(b'\n');
+    }};
+}
+pub(crate) use write_line;
+
+/// Writes a line to the hypervisor's own console: `log!(core, "...", ...)`.
 macro_rules! log {
     ($core:expr, $($piece:expr),* $(,)?) => {{
-        $crate::pcpu::console::write(&[$($crate::pcpu::console::Piece::from($piece)),*]);
-        $crate::pcpu::Pcpu::console_has_output($core, abi::MAX_VMS);
+        $crate::pcpu::console::write_line!($($piece),*);
+        $crate::pcpu::Pcpu::log_has_output($core);
     }};
 }
 pub(crate) use log;
@@ -257,18 +294,15 @@ fn next_byte(channel: usize) -> Option<u8> {
     }
 }
 
-/// Puts a line into the hypervisor's ring; what does not fit is lost.
+/// Begins a line in the hypervisor's ring.
 #[inline(never)]
-pub fn write(pieces: &[Piece<'_>]) {
-    let whole = [Piece::Text("cassata: ")].into_iter().chain(pieces.iter().copied());
-    for piece in whole.chain([Piece::Text("\n")]).at_most::<{ line::PIECES }>() {
-        piece.write(&mut keep);
-    }
+pub fn begin_line() {
+    Piece::Text("cassata: ").write(&mut keep);
 }
 
-/// Puts a byte into the hypervisor's ring.
+/// Puts a byte into the hypervisor's ring; what does not fit is lost.
 #[inline(never)]
-fn keep(byte: u8) {
+pub fn keep(byte: u8) {
     LOG.push(byte);
 }
 
@@ -286,13 +320,34 @@ pub fn stop(what: fmt::Arguments) -> ! {
     cpu::halt()
 }
 
-/// Writes to the UART directly, when nothing else works any more.
+statics! {
+    /// A core writes to the UART directly.
+    static WRITING: AtomicBool = AtomicBool::new(false);
+}
+
+/// How often a core looks whether another one still writes, or the UART has room.
+const PATIENCE: u32 = 1 << 20;
+
+/// Writes to the UART directly, when nothing else works any more: after another core that does so
+/// too, unless that one does not come to its end.
 pub fn emergency(arguments: fmt::Arguments) {
+    let _ = (0..PATIENCE).find(|_| !WRITING.swap(true, Ordering::Acquire));
+    write_directly(arguments);
+    WRITING.store(false, Ordering::Release);
+}
+
+fn write_directly(arguments: fmt::Arguments) {
+    /// UARTFR, in words from the data register, and its bit TXFF (DDI 0183, 3.3.3).
+    const FLAGS: usize = 0x18 / 4;
+    const FULL: u32 = 1 << 5;
     struct ToUart(*mut u32);
     impl Write for ToUart {
         fn write_str(&mut self, text: &str) -> fmt::Result {
             let frame = [abi::console::SWITCH, abi::console::CHANNEL_BASE];
             for byte in frame.into_iter().chain(text.bytes()) {
+                // SAFETY: the flag register of the same PL011; reading has no effect.
+                let has_room = |_: &u32| unsafe { self.0.add(FLAGS).read_volatile() } & FULL == 0;
+                let _ = (0..PATIENCE).find(has_room);
                 // SAFETY: the data register of a PL011; at worst characters of
                 // another core mix with these.
                 unsafe { self.0.write_volatile(u32::from(byte)) };

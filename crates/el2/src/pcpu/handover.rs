@@ -22,7 +22,7 @@ use crate::vcpu::{Parked, Vcpu};
 use abi::MAX_VCPUS;
 use abi::system::MAX_SPIS;
 use core::sync::atomic::Ordering;
-use notes::Bounded;
+use notes::{Bounded, each};
 use sched::{Member, Received, VcpuId};
 
 statics! {
@@ -219,7 +219,7 @@ impl Pcpu {
     fn interrupts_of(&self, vm: usize) -> impl Iterator<Item = u32> + use<> {
         let spis = &self.system.spis[..self.system.header.spi_count as usize];
         spis.iter()
-            .at_most::<MAX_SPIS>()
+            .one_for::<{ each::DEVICE_INTERRUPT }, MAX_SPIS>()
             .filter(move |spi| spi.vm as usize == vm)
             .map(|spi| spi.physical)
     }

@@ -7,7 +7,7 @@ use crate::bug::bug;
 use crate::shared::VMS;
 use crate::tables;
 use abi::system::{MAX_SPIS, System, flags};
-use notes::Bounded;
+use notes::{Bounded, each};
 
 impl Pcpu {
     /// Handles a physical interrupt that was acknowledged.
@@ -21,7 +21,7 @@ impl Pcpu {
             gic::DOORBELL | gic::DOORBELL_REALTIME => {
                 finish(intid);
                 self.ledger.count_doorbell();
-                self.read_mail();
+                self.read_mail(intid);
             }
             gic::MAINTENANCE => {
                 // Before the work, which looks for interrupts of the same priority.
@@ -66,7 +66,11 @@ impl Pcpu {
     fn pass_through(&mut self, intid: u32) {
         gic::drop_priority(intid);
         let spis = &self.system.spis[..self.system.header.spi_count as usize];
-        let Some(spi) = spis.iter().at_most::<MAX_SPIS>().find(|spi| spi.physical == intid) else {
+        let Some(spi) = spis
+            .iter()
+            .one_for::<{ each::DEVICE_INTERRUPT }, MAX_SPIS>()
+            .find(|spi| spi.physical == intid)
+        else {
             self.ledger.count_spurious();
             gic::deactivate(intid);
             return;

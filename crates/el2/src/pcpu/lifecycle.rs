@@ -16,7 +16,7 @@ use abi::MAX_VCPUS_PER_VM;
 use abi::status::vcpu_state;
 use abi::system::{Vm, vm_flags};
 use core::sync::atomic::Ordering;
-use notes::Bounded;
+use notes::{Bounded, each};
 use sched::{Member, Message, VcpuId};
 use vgic::Effects;
 
@@ -35,7 +35,7 @@ impl Pcpu {
         let table = self.table(vm);
         let first = usize::from(table.vcpu_first);
         let vcpus = first..first + usize::from(table.vcpu_count);
-        vcpus.at_most::<MAX_VCPUS_PER_VM>().map(VcpuId::numbered)
+        vcpus.one_for::<{ each::SIBLING }, MAX_VCPUS_PER_VM>().map(VcpuId::numbered)
     }
 
     /// Begins to fill a VM's memory; the VM runs when that is done. Coordinator only.

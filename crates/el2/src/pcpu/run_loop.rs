@@ -28,42 +28,47 @@ impl Pcpu {
         self.check();
     }
 
-    /// Carries out the scheduler's decisions until a guest is loaded and may run.
+    /// Carries out the scheduler's decisions until a guest is loaded and may run. Between two
+    /// decisions the core looks for an interrupt, or a guest could have it decide for ever.
     pub fn schedule(&mut self) {
-        loop {
-            self.need_resched = false;
-            let now = timer::now();
-            let decision = self.scheduler.decide(now);
-            if self.kernel_wait.may_happen() && self.waits(decision.run, decision.until, now) {
-                return;
-            }
-            let Some(id) = decision.run else {
-                if let Some(id) = decision.idles {
-                    self.idle_away(id, decision.until, now);
-                    continue;
-                }
-                let awaited = self.displacement.awaited();
-                if !awaited.is_empty() {
-                    self.release(awaited);
-                }
-                if !self.need_resched {
-                    self.idle(decision.until, now);
-                }
-                continue;
-            };
-            self.give_core(Some(id), now);
-            if !(self.jobs.before_guest() | self.timer_advance.early()).is_empty() {
-                match self.before_guest(id, decision.until) {
-                    Before::Nothing => {}
-                    Before::Decision => continue,
-                    Before::Guest => return,
-                }
-            }
-            if !self.put_on_hardware(id, decision.until) {
-                return;
-            }
+        while self.decide() {
             cpu::synchronize();
+            let _ = self.take_pending_interrupt();
         }
+    }
+
+    /// Carries out one decision of the scheduler. Returns true if it has to be asked again.
+    #[inline(always)]
+    fn decide(&mut self) -> bool {
+        self.need_resched = false;
+        let now = timer::now();
+        let decision = self.scheduler.decide(now);
+        if self.kernel_wait.may_happen() && self.waits(decision.run, decision.until, now) {
+            return false;
+        }
+        let Some(id) = decision.run else {
+            if let Some(id) = decision.idles {
+                self.idle_away(id, decision.until, now);
+                return true;
+            }
+            let awaited = self.displacement.awaited();
+            if !awaited.is_empty() {
+                self.release(awaited);
+            }
+            if !self.need_resched {
+                self.idle(decision.until, now);
+            }
+            return true;
+        };
+        self.give_core(Some(id), now);
+        if !(self.jobs.before_guest() | self.timer_advance.early()).is_empty() {
+            match self.before_guest(id, decision.until) {
+                Before::Nothing => {}
+                Before::Decision => return true,
+                Before::Guest => return false,
+            }
+        }
+        self.put_on_hardware(id, decision.until)
     }
 
     /// Loads a vCPU that has the core, and makes others leave or come back because of it.

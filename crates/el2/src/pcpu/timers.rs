@@ -1,7 +1,7 @@
 //! EL2's timer, and what happens when it fires; the guests' emulated timers.
 
 use super::Pcpu;
-use crate::arch::{gic, timer};
+use crate::arch::{cpu, gic, timer};
 use crate::bug::bug;
 use crate::parts::Mask;
 use crate::status::trace::Kind;
@@ -61,13 +61,17 @@ impl Pcpu {
         for id in self.known {
             self.update_physical_timer(id, now);
             // The virtual timer of the loaded one is on the hardware.
-            let Some(vcpu) = self.roster.parked(id) else { continue };
-            if vcpu.wakes_at() <= now {
+            let due = self.roster.parked(id).filter(|vcpu| vcpu.wakes_at() <= now);
+            if let Some(vcpu) = due {
                 if vcpu.config().timer_advance() == 0 {
                     self.wake(id);
                 } else {
                     self.wake_before_timer(id, now);
                 }
+            }
+            if cpu::interrupt_pending() {
+                // What else is due makes the timer, which is set anew, fire again at once.
+                return;
             }
         }
         if now >= self.consolidation.look_at() {

@@ -5,7 +5,7 @@
 
 use super::{ABSENT, POSITION, Scheduler, VcpuId, after, at_or_after};
 use crate::{Instant, MAX_VCPUS};
-use notes::Rounds;
+use notes::{Rounds, each};
 
 impl Scheduler {
     /// Lets a vCPU run now that is ready while an equal runs, because another vCPU waits
@@ -61,7 +61,7 @@ impl Scheduler {
         }
         let mut next = at_or_after(candidates, turn);
         // The first may have used its quantum up, and so may all others.
-        let mut rounds = Rounds::<{ MAX_VCPUS + 1 }>::begin();
+        let mut rounds = Rounds::<{ MAX_VCPUS + 1 }, { each::and(each::VCPU, 1) }>::begin();
         loop {
             rounds.pass();
             let entry = &mut self.entries[usize::from(next) & POSITION];

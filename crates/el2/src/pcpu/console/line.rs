@@ -26,8 +26,6 @@ const TEXT: usize = 64;
 const DIGITS: usize = 20;
 /// Hexadecimal digits of a number.
 const NIBBLES: usize = 16;
-/// Pieces of a line at most.
-pub const PIECES: usize = 12;
 
 impl<'a> From<&'a str> for Piece<'a> {
     fn from(text: &'a str) -> Self {
@@ -42,10 +40,11 @@ impl From<usize> for Piece<'_> {
 }
 
 impl Piece<'_> {
-    /// Writes the piece, byte by byte.
+    /// Writes the piece, byte by byte. Inlined where the kind of piece is known.
+    #[inline(always)]
     pub fn write(self, put: &mut impl FnMut(u8)) {
         match self {
-            Self::Text(text) => text.bytes().take(TEXT).at_most::<TEXT>().for_each(put),
+            Self::Text(text) => write_text(text, put),
             Self::Decimal(number) => decimal(number, put),
             Self::Column(number) => {
                 decimal(number, put);
@@ -62,6 +61,12 @@ impl Piece<'_> {
     }
 }
 
+#[inline(never)]
+fn write_text(text: &str, put: &mut impl FnMut(u8)) {
+    text.bytes().take(TEXT).at_most::<TEXT>().for_each(put);
+}
+
+#[inline(never)]
 fn decimal(mut number: u64, put: &mut impl FnMut(u8)) {
     let mut digits = [0; DIGITS];
     let mut count = 0;
@@ -76,6 +81,7 @@ fn decimal(mut number: u64, put: &mut impl FnMut(u8)) {
     digits.iter().take(count).rev().at_most::<DIGITS>().for_each(|&digit| put(digit));
 }
 
+#[inline(never)]
 fn hexadecimal(number: u64, nibbles: usize, put: &mut impl FnMut(u8)) {
     put(b'0');
     put(b'x');

@@ -3,7 +3,7 @@
 use crate::arch::machine::instructions;
 use crate::arch::sysreg::{read_sysreg, write_sysreg};
 use crate::arch::{cpu, gic};
-use notes::Bounded;
+use notes::{Bounded, each};
 use vgic::interface::{Hardware, ListRegister, MAX_LIST_REGISTERS, Maintenance};
 
 const HCR_EN: u64 = 1 << 0;
@@ -329,7 +329,7 @@ fn bits(mut set: u32) -> impl Iterator<Item = usize> {
             index
         })
     });
-    registers.at_most::<MAX_LIST_REGISTERS>()
+    registers.one_for::<{ each::LIST_REGISTER }, MAX_LIST_REGISTERS>()
 }
 
 macro_rules! list_registers {
