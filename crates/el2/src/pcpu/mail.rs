@@ -131,8 +131,9 @@ impl Pcpu {
         }
     }
 
-    /// Like [`Self::notify`], while list registers are being changed: that of the loaded vCPU is
-    /// left for when it goes on, or changing them could come back to itself.
+    /// Like [`Self::notify`], while list registers are being changed, or in the middle of other
+    /// work: those of the loaded vCPU are left for when it goes on, or changing them could come back
+    /// to itself.
     pub(super) fn notify_siblings(&mut self, vm: usize, notify: u8) {
         if notify != 0
             && let Some(id) = self.notify_each(vm, notify)

@@ -1,12 +1,13 @@
 //! EL2's timer, and what happens when it fires; the guests' emulated timers.
 
 use super::Pcpu;
-use crate::arch::{cpu, gic, timer};
+use crate::arch::{gic, timer};
 use crate::bug::bug;
 use crate::parts::Mask;
 use crate::status::trace::Kind;
 use abi::platform::ppi::PHYSICAL_TIMER;
 use sched::{Instant, VcpuId};
+use vgic::Effects;
 
 impl Pcpu {
     /// Sets EL2's timer to the earliest of: the end of the quantum (`until`), or without one
@@ -58,20 +59,20 @@ impl Pcpu {
         if self.scheduler.has_extras() {
             self.book_throttling(now);
         }
+        // Not in pieces: what is left due would make this timer fire again at once, before any
+        // interrupt that pends, so the guests would never run.
         for id in self.known {
-            self.update_physical_timer(id, now);
+            if let Some((vm, effects)) = self.physical_timer_effects(id, now) {
+                self.notify_siblings(vm, effects.notify);
+            }
             // The virtual timer of the loaded one is on the hardware.
-            let due = self.roster.parked(id).filter(|vcpu| vcpu.wakes_at() <= now);
-            if let Some(vcpu) = due {
+            let Some(vcpu) = self.roster.parked(id) else { continue };
+            if vcpu.wakes_at() <= now {
                 if vcpu.config().timer_advance() == 0 {
                     self.wake(id);
                 } else {
                     self.wake_before_timer(id, now);
                 }
-            }
-            if cpu::interrupt_pending() {
-                // What else is due makes the timer, which is set anew, fire again at once.
-                return;
             }
         }
         if now >= self.consolidation.look_at() {
@@ -100,11 +101,18 @@ impl Pcpu {
     /// Brings the interrupt line of a vCPU's physical timer up to date, if this core owns
     /// the vCPU.
     pub(super) fn update_physical_timer(&mut self, id: VcpuId, now: Instant) {
-        let Some(vcpu) = self.roster.get(id) else { return };
-        let Some(level) = vcpu.physical_timer_changes(now) else { return };
+        if let Some((vm, effects)) = self.physical_timer_effects(id, now) {
+            self.notify(vm, effects);
+        }
+    }
+
+    /// Sets the interrupt line of a vCPU's physical timer, if it changes and this core owns the
+    /// vCPU. Returns its VM, and what that needs.
+    fn physical_timer_effects(&mut self, id: VcpuId, now: Instant) -> Option<(usize, Effects)> {
+        let vcpu = self.roster.get(id)?;
+        let level = vcpu.physical_timer_changes(now)?;
         let (vm, index) = (vcpu.vm(), vcpu.index());
-        let effects = vcpu.config().shared().gic.set_level(index, PHYSICAL_TIMER, level);
-        self.notify(vm, effects);
+        Some((vm, vcpu.config().shared().gic.set_level(index, PHYSICAL_TIMER, level)))
     }
 
     /// Lets through what the loaded vCPU may be interrupted by.
