@@ -42,6 +42,11 @@ fn build_elsewhere(clone: &Path) {
     let copied = Command::new("cp").arg("-a").args(sources).arg(clone).status().unwrap();
     assert!(copied.success());
     symlink(root().join("build/apt"), clone.join("build/apt")).unwrap();
+    // Macros run on the host, and are in no product.
+    fs::create_dir(clone.join("target")).unwrap();
+    let macros = root().join("target/bare");
+    let copied = Command::new("cp").arg("-a").arg(macros).arg(clone.join("target")).status();
+    assert!(copied.unwrap().success());
     let output = Command::new("bash")
         .args(["-c", BUILD])
         .current_dir(clone)

@@ -11,39 +11,54 @@
 use core::sync::atomic::{AtomicU64, Ordering};
 use notes::each;
 
-/// The kinds of messages to a core.
+/// The kinds of messages to a core, in the order in which it deals with them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(usize)]
 pub enum Message {
-    /// These vCPUs have posted interrupts or were switched on.
-    Vcpus = 0,
-    /// The receiver switches its vCPUs of these VMs off, and reports that.
-    HaltVms = 1,
-    /// A vCPU of each of these VMs is halted (to the VM's coordinator).
-    HaltedVms = 2,
-    /// These VMs asked to be switched off (to the VM's coordinator).
-    VmsOff = 3,
-    /// These VMs asked to be reset (to the VM's coordinator).
-    VmsReset = 4,
-    /// These VMs cannot go on (to the VM's coordinator).
-    VmsFailed = 5,
-    /// These VMs' consoles have output (to the core that drives the UART).
-    Consoles = 6,
     /// The receiver owns these vCPUs from now on (to the core to which they migrate).
-    Arrivals = 7,
+    Arrivals,
     /// The receiver sends these vCPUs back to their bases (to their owner).
-    Recalls = 8,
+    Recalls,
     /// These VMs' vCPUs may run, or may not any more (to every core).
-    Coscheduled = 9,
-    /// These cores have nothing to run (to cores that have visitors).
-    IdleCores = 10,
+    Coscheduled,
+    /// The receiver switches its vCPUs of these VMs off, and reports that.
+    HaltVms,
+    /// A vCPU of each of these VMs is halted (to the VM's coordinator).
+    HaltedVms,
+    /// These VMs cannot go on (to the VM's coordinator).
+    VmsFailed,
+    /// These VMs asked to be reset (to the VM's coordinator).
+    VmsReset,
+    /// These VMs asked to be switched off (to the VM's coordinator).
+    VmsOff,
     /// Something may have changed of what raises these vCPUs (to their base).
-    Sections = 11,
+    Sections,
+    /// These vCPUs have posted interrupts or were switched on.
+    Vcpus,
+    /// These cores have nothing to run (to cores that have visitors).
+    IdleCores,
+    /// These VMs' consoles have output (to the core that drives the UART).
+    Consoles,
 }
 
 impl Message {
     /// How many kinds there are.
-    pub const KINDS: usize = Self::Sections as usize + 1;
+    pub const KINDS: usize = Self::Consoles as usize + 1;
+    /// All of them.
+    pub const IN_ORDER: [Self; Self::KINDS] = [
+        Self::Arrivals,
+        Self::Recalls,
+        Self::Coscheduled,
+        Self::HaltVms,
+        Self::HaltedVms,
+        Self::VmsFailed,
+        Self::VmsReset,
+        Self::VmsOff,
+        Self::Sections,
+        Self::Vcpus,
+        Self::IdleCores,
+        Self::Consoles,
+    ];
 }
 
 /// The atomic word that a mailbox is made of. There is one on hardware; a model checker has
@@ -118,13 +133,6 @@ impl<W: Word> Mailbox<W> {
             return Members::of(0);
         }
         Members::of(set.swap(0, Ordering::AcqRel))
-    }
-
-    /// Puts members of a kind back that were taken, for the next time.
-    pub fn put_back(&self, kind: Message, members: Members) {
-        if members.0 != 0 {
-            self.sets[kind as usize].fetch_or(members.0, Ordering::AcqRel);
-        }
     }
 
     /// Removes one member of a kind, if it is there: the message is out of date.
@@ -203,36 +211,9 @@ mod tests {
     }
 
     #[test]
-    fn what_is_put_back_comes_with_what_was_sent_meanwhile() {
-        let mailbox = Mailbox::new();
-        mailbox.send(Message::Vcpus, 3);
-        mailbox.send(Message::Vcpus, 5);
-        let mut taken = mailbox.take(Message::Vcpus);
-        assert_eq!(taken.next(), Some(3));
-        assert!(mailbox.send(Message::Vcpus, 3), "it was dealt with, so this is new");
-        mailbox.put_back(Message::Vcpus, taken);
-        assert!(!mailbox.send(Message::Vcpus, 5), "its core knows of it");
-        assert_eq!(mailbox.take(Message::Vcpus).collect::<Vec<_>>(), [3, 5]);
-        mailbox.put_back(Message::Vcpus, Members::of(0));
-        assert_eq!(mailbox.take(Message::Vcpus).count(), 0);
-    }
-
-    #[test]
-    fn moves_that_are_put_back_are_made_in_their_order() {
-        use crate::VcpuId;
-        use crate::switchboard::Move;
-        let mailbox = Mailbox::new();
-        mailbox.send(Message::Arrivals, 1);
-        mailbox.send(Message::Arrivals, 2);
-        mailbox.send(Message::Recalls, 2);
-        let mut moves = mailbox.moves();
-        assert_eq!(moves.next(), Some(Move::Receive(VcpuId(1))));
-        mailbox.put_back_moves(moves);
-        mailbox.send(Message::Recalls, 1);
-        let all: Vec<_> = mailbox.moves().collect();
-        let (receive, send_back) =
-            (Move::Receive(VcpuId(2)), [1, 2].map(|id| Move::SendBack(VcpuId(id))));
-        assert_eq!(all, [receive, send_back[0], send_back[1]]);
+    fn each_kind_stands_where_its_number_says() {
+        let numbers = Message::IN_ORDER.map(|kind| kind as usize);
+        assert!(numbers.into_iter().eq(0..Message::KINDS));
     }
 
     #[test]

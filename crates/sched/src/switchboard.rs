@@ -31,35 +31,6 @@ pub struct Switchboard<const CORES: usize, const VCPUS: usize, W = AtomicU64, S 
     presence: [Presence<S>; CORES],
 }
 
-/// What a core is asked to do with a vCPU that moves.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Move {
-    /// The vCPU was handed over to this core: receive it.
-    Receive(VcpuId),
-    /// The vCPU's base recalls it: hand it over, if this core owns it.
-    SendBack(VcpuId),
-}
-
-/// The moves that a core has to make, in this order.
-#[derive(Clone, Copy, Debug)]
-pub struct Moves {
-    arrived: Members,
-    recalled: Members,
-}
-
-impl Iterator for Moves {
-    type Item = Move;
-
-    #[inline]
-    fn next(&mut self) -> Option<Move> {
-        let id = |member| VcpuId(member as u8);
-        if let Some(member) = self.arrived.next() {
-            return Some(Move::Receive(id(member)));
-        }
-        self.recalled.next().map(|member| Move::SendBack(id(member)))
-    }
-}
-
 /// Why a vCPU is on the core that has received it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Received {
@@ -89,21 +60,14 @@ pub enum Recall {
 }
 
 impl<W: Word> Mailbox<W> {
-    /// Takes the moves that this mailbox's core has to make.
+    /// Takes the vCPUs that have arrived, and those that are recalled; arrivals come first.
     #[must_use]
     #[inline]
-    pub fn moves(&self) -> Moves {
+    pub fn take_moves(&self) -> [Members; 2] {
         // Recalls first: a vCPU is handed over before it is recalled, so each of these is
         // here already or among the arrivals that are taken next.
         let recalled = self.take(Message::Recalls);
-        Moves { arrived: self.take(Message::Arrivals), recalled }
-    }
-
-    /// Puts moves back that were taken and not made. They are made before what is sent later:
-    /// whose arrival is put back, that has not been received, and has not gone on.
-    pub fn put_back_moves(&self, moves: Moves) {
-        self.put_back(Message::Arrivals, moves.arrived);
-        self.put_back(Message::Recalls, moves.recalled);
+        [self.take(Message::Arrivals), recalled]
     }
 }
 

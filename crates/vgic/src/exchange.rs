@@ -54,7 +54,7 @@ impl CpuInterface {
             return false;
         }
         if word > 0 && bank.is_active(choice.intid()) {
-            self.release(gic, hw, word, bit);
+            self.release(gic, hw, choice.intid());
             return false;
         }
         // The acknowledge clears the latch, whatever the trigger, and not what
@@ -70,7 +70,7 @@ impl CpuInterface {
                 if latched {
                     bank.pending.fetch_or(bit, Ordering::AcqRel);
                 }
-                self.release(gic, hw, word, bit);
+                self.release(gic, hw, choice.intid());
                 return false;
             }
         }
@@ -153,7 +153,7 @@ impl CpuInterface {
                 gic.physical(intid).into_iter().for_each(|physical| hw.deactivate(physical));
             }
         }
-        self.release_one(gic, hw, intid);
+        self.release(gic, hw, intid);
     }
 
     /// Ends active interrupts of a word that are this vCPU's and not listed.
@@ -163,7 +163,12 @@ impl CpuInterface {
         }
         gic.bank(self.vcpu, word).active.fetch_and(!bits, Ordering::AcqRel);
         gic.deactivate_linked(hw, word, bits);
-        self.release(gic, hw, word, bits);
+        if word > 0 {
+            fence(Ordering::SeqCst);
+            for bit in Bits::of(bits & gic.bank(self.vcpu, word).pending_bits()) {
+                self.pass_on(gic, hw, word as u32 * 32 + bit);
+            }
+        }
     }
 
     /// Ends one active interrupt that is this vCPU's and not listed.
@@ -171,7 +176,7 @@ impl CpuInterface {
         let bank = gic.bank(self.vcpu, intid as usize / 32);
         bank.active.fetch_and(!(1 << (intid % 32)), Ordering::AcqRel);
         gic.physical(intid).into_iter().for_each(|physical| hw.deactivate(physical));
-        self.release_one(gic, hw, intid);
+        self.pass_on_pending(gic, hw, intid);
     }
 
     /// Does what register writes asked about interrupts of a word that this vCPU held. Nothing
@@ -196,30 +201,22 @@ impl CpuInterface {
         }
     }
 
-    /// Gives inactive interrupts of a word up. If one is another vCPU's to take, that one has to
-    /// look again.
-    fn release(&self, gic: &Gic, hw: &mut impl Hardware, word: usize, bits: u32) {
-        let bank = gic.bank(self.vcpu, word);
-        bank.listed.fetch_and(!bits, Ordering::AcqRel);
-        if word == 0 {
-            return;
-        }
-        fence(Ordering::SeqCst);
-        for bit in Bits::of(bits & bank.pending_bits()) {
-            self.pass_on(gic, hw, word as u32 * 32 + bit);
-        }
+    /// Gives an inactive interrupt up that was listed. If it is another vCPU's to take, that one has
+    /// to look again.
+    fn release(&self, gic: &Gic, hw: &mut impl Hardware, intid: u32) {
+        let bank = gic.bank(self.vcpu, intid as usize / 32);
+        bank.listed.fetch_and(!(1 << (intid % 32)), Ordering::AcqRel);
+        self.pass_on_pending(gic, hw, intid);
     }
 
-    /// Like [`Self::release`], of one interrupt.
-    fn release_one(&self, gic: &Gic, hw: &mut impl Hardware, intid: u32) {
+    /// Passes a shared interrupt on that this vCPU has given up, if it is pending.
+    fn pass_on_pending(&self, gic: &Gic, hw: &mut impl Hardware, intid: u32) {
         let (word, bit) = (intid as usize / 32, 1 << (intid % 32));
-        let bank = gic.bank(self.vcpu, word);
-        bank.listed.fetch_and(!bit, Ordering::AcqRel);
         if word == 0 {
             return;
         }
         fence(Ordering::SeqCst);
-        if bank.pending_bits() & bit != 0 {
+        if gic.bank(self.vcpu, word).pending_bits() & bit != 0 {
             self.pass_on(gic, hw, intid);
         }
     }

@@ -7,6 +7,7 @@ use lab::results;
 use miette::{Result, miette};
 use std::env;
 use std::ffi::OsStr;
+use std::fs;
 use std::path::{Path, PathBuf};
 use system::sbom;
 
@@ -24,7 +25,9 @@ pub fn build(arguments: &Build) -> Result<u8> {
     }
     results::has_place(&bill)?;
     let bundle = description::pack(&checked, &arguments.output)?;
-    let text = sbom::bill(&checked, &crate::origin(&checked), &bundle.image, date)?;
+    let text = sbom::bill(&checked, &crate::origin(&checked), &bundle.image, date);
+    // An earlier one does not describe this image.
+    let text = text.inspect_err(|_| drop(fs::remove_file(&bill)))?;
     results::write_file(&bill, text.as_bytes())?;
     let size = bundle.image.metadata().map_or(0, |metadata| metadata.len());
     say(&format!("{} ({})", bundle.image.display(), file_size(size)));

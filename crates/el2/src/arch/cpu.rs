@@ -37,6 +37,13 @@ pub unsafe fn enable_mmu(root: u64) {
     instructions::synchronize();
 }
 
+/// Returns true if this core's MMU is on.
+#[must_use]
+pub fn mmu_is_on() -> bool {
+    const M: u64 = 1;
+    read_sysreg!("sctlr_el2") & M != 0
+}
+
 /// Sets what stays the same for all guests of this core.
 pub fn configure() {
     /// MDCR_EL2.HPMN: how many event counters EL1 has; none would be enough.

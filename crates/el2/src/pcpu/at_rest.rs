@@ -29,6 +29,7 @@ impl Pcpu {
     /// their timers off.
     pub fn check_rest(&self, now: Instant) {
         assert!(self.jobs.pending().is_empty(), "jobs of {:?} are left", self.jobs.pending());
+        assert!(self.unread.is_empty(), "{:?} is left unread", self.unread);
         self.coordination.check_rest();
         for id in self.owned() {
             let VcpuId(number) = id;

@@ -325,42 +325,52 @@ statics! {
     static WRITING: AtomicBool = AtomicBool::new(false);
 }
 
-/// How often a core looks whether another one still writes, or the UART has room.
+/// How often a core looks whether another one still writes, or the UART has room, for a message.
 const PATIENCE: u32 = 1 << 20;
 
 /// Writes to the UART directly, when nothing else works any more: after another core that does so
 /// too, unless that one does not come to its end.
 pub fn emergency(arguments: fmt::Arguments) {
-    let _ = (0..PATIENCE).find(|_| !WRITING.swap(true, Ordering::Acquire));
-    write_directly(arguments);
-    WRITING.store(false, Ordering::Release);
-}
-
-fn write_directly(arguments: fmt::Arguments) {
-    /// UARTFR, in words from the data register, and its bit TXFF (DDI 0183, 3.3.3).
-    const FLAGS: usize = 0x18 / 4;
-    const FULL: u32 = 1 << 5;
-    struct ToUart(*mut u32);
-    impl Write for ToUart {
-        fn write_str(&mut self, text: &str) -> fmt::Result {
-            let frame = [abi::console::SWITCH, abi::console::CHANNEL_BASE];
-            for byte in frame.into_iter().chain(text.bytes()) {
-                // SAFETY: the flag register of the same PL011; reading has no effect.
-                let has_room = |_: &u32| unsafe { self.0.add(FLAGS).read_volatile() } & FULL == 0;
-                let _ = (0..PATIENCE).find(has_room);
-                // SAFETY: the data register of a PL011; at worst characters of
-                // another core mix with these.
-                unsafe { self.0.write_volatile(u32::from(byte)) };
-            }
-            Ok(())
-        }
-    }
+    // Before the MMU is on, memory has no exclusive accesses; then other cores do not run.
+    let alone = !cpu::mmu_is_on();
+    let _ = alone || (0..PATIENCE).any(|_| !WRITING.swap(true, Ordering::Acquire));
     let system = crate::tables::find();
     let uart = match system.header.identify() {
         Ok(()) => system.board.uart_pa,
         Err(_) => FALLBACK_UART,
     };
-    let _ = ToUart(memory::at(uart)).write_fmt(format_args!("\ncassata: {arguments}"));
+    let mut uart = Emergency { data: memory::at(uart), patience: PATIENCE };
+    let _ = uart.write_fmt(format_args!("\ncassata: {arguments}"));
+    if !alone {
+        WRITING.store(false, Ordering::Release);
+    }
+}
+
+/// A UART that is written to directly.
+struct Emergency {
+    /// Its data register.
+    data: *mut u32,
+    /// How often it may still be asked for room.
+    patience: u32,
+}
+
+impl Write for Emergency {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        /// UARTFR, in words from the data register, and its bit TXFF (DDI 0183G, 3.3.3).
+        const FLAGS: usize = 0x18 / 4;
+        const FULL: u32 = 1 << 5;
+        let frame = [abi::console::SWITCH, abi::console::CHANNEL_BASE];
+        for byte in frame.into_iter().chain(text.bytes()) {
+            // SAFETY: the flag register of the same PL011; reading has no effect.
+            while self.patience > 0 && unsafe { self.data.add(FLAGS).read_volatile() } & FULL != 0 {
+                self.patience -= 1;
+            }
+            // SAFETY: the data register of a PL011; at worst characters of
+            // another core mix with these.
+            unsafe { self.data.write_volatile(u32::from(byte)) };
+        }
+        Ok(())
+    }
 }
 
 /// The UART of QEMU's `virt`, for messages when the tables are not recognised.

@@ -58,7 +58,8 @@ impl Pcpu {
     /// Waits for an interrupt and records how long, or powers this core down if it leaves.
     #[inline(never)]
     pub(super) fn rest_or_leave(&mut self) {
-        if self.consolidation.is_leaving() {
+        // What is unread has rung: it is read first.
+        if self.consolidation.is_leaving() && self.unread.is_empty() {
             self.power_down();
             return;
         }

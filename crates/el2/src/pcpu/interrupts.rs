@@ -19,8 +19,7 @@ impl Pcpu {
                 self.timer_fired();
             }
             gic::DOORBELL | gic::DOORBELL_REALTIME => {
-                finish(intid);
-                self.ledger.count_doorbell();
+                self.end_doorbell(intid);
                 self.read_mail(intid);
             }
             gic::MAINTENANCE => {
@@ -37,6 +36,12 @@ impl Pcpu {
             }
             _ => self.pass_through(intid),
         }
+    }
+
+    /// Ends a doorbell that was acknowledged.
+    pub(super) fn end_doorbell(&mut self, intid: u32) {
+        finish(intid);
+        self.ledger.count_doorbell();
     }
 
     /// Injects the loaded guest's own timer interrupt. The path from here to the guest looks

@@ -164,6 +164,7 @@ impl Pcpu {
         // it has started again.
         for request in STOPS {
             BOARD.mailbox(self.index).discard(request, vm);
+            self.unread.discard(request, vm);
         }
         VMS[vm].gic.reset();
         self.clear_interrupts(vm);

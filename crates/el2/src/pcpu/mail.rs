@@ -2,100 +2,84 @@
 
 use super::Pcpu;
 use crate::arch::{cpu, gic};
-use crate::parts::STOPS;
 use crate::shared::{BOARD, POWER};
+use abi::MAX_VCPUS_PER_VM;
 use abi::system::vcpu_flags;
-use abi::{MAX_VCPUS, MAX_VCPUS_PER_VM, MAX_VMS};
-use notes::{Bounded, Rounds, each};
-use sched::{CoreSet, Member, Members, Message, Move, VcpuId};
+use notes::{Bounded, each};
+use sched::{CoreSet, Member, Members, Message, VcpuId};
 use vgic::Effects;
 
 impl Pcpu {
     /// Reads the messages for this core, and does what they ask for. If interrupts come meanwhile,
-    /// the rest is read after them: `doorbell` is rung again.
+    /// one of them is taken, and `doorbell` is rung again for what is left. New messages are not
+    /// taken before all that were taken earlier are dealt with.
     pub fn read_mail(&mut self, doorbell: u32) {
-        if !self.read_all() {
-            gic::ring(self.bells[self.index], doorbell);
+        if self.read_until_interrupted() {
+            return;
+        }
+        // First: the doorbell might come before what is as urgent.
+        let intid = gic::acknowledge();
+        match intid {
+            gic::DOORBELL | gic::DOORBELL_REALTIME => {
+                self.end_doorbell(intid);
+                self.ring_again(intid);
+            }
+            gic::SPECIAL.. => {}
+            _ => self.take(intid),
+        }
+        self.ring_again(doorbell);
+    }
+
+    /// Returns false if an interrupt has come before all messages were read.
+    fn read_until_interrupted(&mut self) -> bool {
+        let mailbox = BOARD.mailbox(self.index);
+        let mut is_new = self.unread.is_empty();
+        self.unread.take_from(mailbox);
+        loop {
+            let Some((message, member)) = self.unread.next() else {
+                if is_new {
+                    return true;
+                }
+                is_new = true;
+                self.unread.take_from(mailbox);
+                if cpu::interrupt_pending() {
+                    return false;
+                }
+                continue;
+            };
+            self.read(message, member);
+            if cpu::interrupt_pending() {
+                return is_new && self.unread.is_empty();
+            }
         }
     }
 
-    /// Returns false if not all messages are read.
-    fn read_all(&mut self) -> bool {
-        if !(self.make_moves()
-            && self.read_each::<{ each::VM }, MAX_VMS>(Message::Coscheduled, Self::follow_siblings)
-            && self.read_each::<{ each::VM }, MAX_VMS>(Message::HaltVms, Self::halt)
-            && self.read_each::<{ each::VM }, MAX_VMS>(Message::HaltedVms, Self::halted))
-        {
-            return false;
-        }
-        for message in STOPS {
-            if !self.read_each::<{ each::VM }, MAX_VMS>(message, |core, vm| core.stop(vm, message))
-            {
-                return false;
+    fn ring_again(&self, doorbell: u32) {
+        gic::ring(self.bells[self.index], doorbell);
+    }
+
+    /// Does what a message asks for.
+    fn read(&mut self, message: Message, member: usize) {
+        match message {
+            Message::Arrivals => self.receive(VcpuId::numbered(member)),
+            Message::Recalls => self.send_back(VcpuId::numbered(member)),
+            Message::Coscheduled => self.follow_siblings(member),
+            Message::HaltVms => self.halt(member),
+            Message::HaltedVms => self.halted(member),
+            Message::VmsFailed | Message::VmsReset | Message::VmsOff => self.stop(member, message),
+            Message::Sections => self.follow_sections(VcpuId::numbered(member)),
+            Message::Vcpus => {
+                self.accept_power_on(VcpuId::numbered(member));
+                self.deliver_pending(VcpuId::numbered(member));
             }
-        }
-        if !(self.read_each::<{ each::VCPU }, MAX_VCPUS>(Message::Sections, |core, id| {
-            core.follow_sections(VcpuId::numbered(id));
-        }) && self.read_each::<{ each::VCPU }, MAX_VCPUS>(Message::Vcpus, |core, id| {
-            core.accept_power_on(VcpuId::numbered(id));
-            core.deliver_pending(VcpuId::numbered(id));
-        })) {
-            return false;
-        }
-        let mailbox = BOARD.mailbox(self.index);
-        if mailbox.take(Message::IdleCores).next().is_some() {
-            self.need_resched = true;
-        }
-        if mailbox.take(Message::Consoles).next().is_some() {
-            if self.mask.keeps_lower_half() {
+            Message::IdleCores => self.need_resched = true,
+            Message::Consoles if self.mask.keeps_lower_half() => {
                 // This came with another message, for which the core was interrupted; a
                 // real-time vCPU does not wait for output that is not its own.
                 self.tell(self.index, Message::Consoles, 0, false);
-            } else {
-                self.keep_carrying();
             }
+            Message::Consoles => self.keep_carrying(),
         }
-        true
-    }
-
-    /// Receives vCPUs and sends them back. Returns false if interrupts have come meanwhile: what
-    /// is left waits.
-    fn make_moves(&mut self) -> bool {
-        let mailbox = BOARD.mailbox(self.index);
-        let mut moves = mailbox.moves();
-        while let Some(step) = moves.next() {
-            match step {
-                Move::Receive(id) => self.receive(id),
-                Move::SendBack(id) => self.send_back(id),
-            }
-            if cpu::interrupt_pending() {
-                mailbox.put_back_moves(moves);
-                return false;
-            }
-        }
-        true
-    }
-
-    /// Does what the messages of a kind ask for. Returns false if interrupts have come meanwhile:
-    /// what is left waits.
-    #[inline(always)]
-    fn read_each<const OF: u32, const MOST: usize>(
-        &mut self,
-        message: Message,
-        act: impl Fn(&mut Self, usize),
-    ) -> bool {
-        let mailbox = BOARD.mailbox(self.index);
-        let mut members = mailbox.take(message);
-        let mut rounds = Rounds::<MOST, OF>::begin();
-        while let Some(member) = members.next() {
-            rounds.pass();
-            act(self, member);
-            if cpu::interrupt_pending() {
-                mailbox.put_back(message, members);
-                return false;
-            }
-        }
-        true
     }
 
     /// Sends a message to another core, and rings if the message is new. `urgent`: the core

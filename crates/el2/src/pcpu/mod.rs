@@ -64,7 +64,7 @@ use console::Console;
 use core::sync::atomic::Ordering;
 use sched::policy::Mode;
 use sched::topology::Topology;
-use sched::{CoreSet, Duration, Instant, Scheduler, VcpuId, VcpuSet};
+use sched::{CoreSet, Duration, Instant, Scheduler, Unread, VcpuId, VcpuSet};
 
 /// See the module. In this order: what every visit reads comes first, within reach of one
 /// load.
@@ -107,6 +107,8 @@ pub struct Pcpu {
     bells: [u64; MAX_PCPUS],
     /// Where vCPUs of each VM may be.
     places: [CoreSet; MAX_VMS],
+    /// Messages that it has taken and not read.
+    unread: Unread,
     /// The core that drives the UART.
     uart_core: usize,
     /// The physical UART, if this core drives it.
@@ -138,6 +140,7 @@ impl Pcpu {
             system,
             bells: system.board.pcpu_mpidr.map(gic::bell),
             places: core::array::from_fn(|vm| topology.places_of_vm(vm)),
+            unread: Unread::new(),
             uart_core: topology.uart_core(),
             known,
             scheduler: Scheduler::new(),

@@ -4,7 +4,7 @@ use super::{Pcpu, timer_advance::Before};
 use crate::arch::{cpu, gic, timer};
 use crate::shared::TAKEN;
 use core::sync::atomic::Ordering;
-use sched::{Instant, Message, VcpuId};
+use sched::{Decision, Instant, Message, VcpuId};
 
 impl Pcpu {
     /// Records when a guest came to EL2.
@@ -31,19 +31,30 @@ impl Pcpu {
     /// Carries out the scheduler's decisions until a guest is loaded and may run. Between two
     /// decisions the core looks for an interrupt, or a guest could have it decide for ever.
     pub fn schedule(&mut self) {
-        while self.decide() {
-            cpu::synchronize();
-            let _ = self.take_pending_interrupt();
+        let mut next = self.decide();
+        while self.carry_out(next) {
+            next = self.decide();
+            // Who was chosen does not wait for interrupts that are nothing to it.
+            self.mask_for(next.0.run);
+            if self.take_pending_interrupt() {
+                next = self.decide();
+            }
         }
+    }
+
+    /// Asks the scheduler what to do, and tells when it was asked.
+    #[inline(always)]
+    fn decide(&mut self) -> (Decision, Instant) {
+        self.need_resched = false;
+        let now = timer::now();
+        (self.scheduler.decide(now), now)
     }
 
     /// Carries out one decision of the scheduler. Returns true if it has to be asked again.
     #[inline(always)]
-    fn decide(&mut self) -> bool {
-        self.need_resched = false;
-        let now = timer::now();
-        let decision = self.scheduler.decide(now);
+    fn carry_out(&mut self, (decision, now): (Decision, Instant)) -> bool {
         if self.kernel_wait.may_happen() && self.waits(decision.run, decision.until, now) {
+            self.mask_for_loaded();
             return false;
         }
         let Some(id) = decision.run else {
@@ -68,7 +79,11 @@ impl Pcpu {
                 Before::Guest => return false,
             }
         }
-        self.put_on_hardware(id, decision.until)
+        let again = self.put_on_hardware(id, decision.until);
+        if again {
+            cpu::synchronize();
+        }
+        again
     }
 
     /// Loads a vCPU that has the core, and makes others leave or come back because of it.
@@ -99,8 +114,8 @@ impl Pcpu {
     }
 
     /// Goes on to list the interrupts of the loaded vCPU, which has the core, after the interrupt
-    /// for which that stopped: one, or a sibling that interrupts for ever would keep the vCPU from
-    /// its guest. What the priority mask keeps pending waits.
+    /// for which that stopped: one here, or a sibling that interrupts for ever would keep the vCPU
+    /// from its guest. What the priority mask keeps pending waits.
     pub(super) fn go_on_listing(&mut self, id: VcpuId, until: Option<Instant>) {
         self.arm(until);
         self.mask_for_loaded();
@@ -141,8 +156,8 @@ impl Pcpu {
         }
         self.entered = timer::now();
         self.take_pending_interrupts();
-        if more && self.need_resched {
-            // A vCPU has the core now: the rest is written when EL2 next reads its mailbox.
+        if more {
+            // A vCPU may have the core next: the rest is written when EL2 next reads its mailbox.
             self.tell(self.index, Message::Consoles, 0, false);
         }
     }

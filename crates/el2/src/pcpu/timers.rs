@@ -124,6 +124,15 @@ impl Pcpu {
         }
     }
 
+    /// Lets through what may interrupt a vCPU that is chosen, and everything if there is none.
+    pub(super) fn mask_for(&mut self, id: Option<VcpuId>) {
+        let vcpu = id.and_then(|id| self.roster.get(id));
+        let realtime = vcpu.is_some_and(|vcpu| vcpu.config().is_realtime());
+        if let Some(mask) = self.mask.for_guest(realtime) {
+            set_mask(mask);
+        }
+    }
+
     /// Lets all interrupts through.
     #[inline(always)]
     pub(super) fn mask_nothing(&mut self) {

@@ -98,7 +98,10 @@ impl Inventory {
         part.library = library.into();
         // Manifests may have a slash for OR; SPDX has not.
         part.license = license.replace('/', " OR ");
-        part.features = features.into();
+        // What is used while building is built with features of its own.
+        if is_linked || !part.is_linked {
+            part.features = features.into();
+        }
         path.push(id);
         Some(())
     }

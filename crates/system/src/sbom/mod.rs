@@ -22,9 +22,12 @@ use toml::{Table, Value};
 pub const LAST_SECOND: u64 = 253_402_300_799;
 /// The image.
 const IMAGE: &str = "image";
-/// Crates that come with the compiler and are linked into the image.
-const LIBRARIES: [&str; 2] = ["core", "compiler_builtins"];
-/// Their licence.
+/// Crates that come with the compiler and are linked into the image, and their licences.
+const LIBRARIES: [(&str, &str); 2] =
+    [("core", RUST_LICENSE), ("compiler_builtins", BUILTINS_LICENSE)];
+/// That of what is translated from LLVM, and of what is not.
+const BUILTINS_LICENSE: &str = "MIT AND Apache-2.0 WITH LLVM-exception AND (MIT OR Apache-2.0)";
+/// The compiler's.
 const RUST_LICENSE: &str = "MIT OR Apache-2.0";
 const REQUIRED: Option<&str> = Some("required");
 const EXCLUDED: Option<&str> = Some("excluded");
@@ -59,7 +62,7 @@ pub fn bill(
         let elf = (id == root).then_some(origin.elf);
         components.push(crate_component(id, part, elf, &checksums)?);
     }
-    components.extend(LIBRARIES.map(|name| library(name, &inventory)));
+    components.extend(LIBRARIES.map(|(name, license)| library(name, license, &inventory)));
     components.extend(toolchain(&inventory));
     components.extend(checked.inputs.iter().map(file));
     let dependencies = dependencies(&inventory, root, &checked.inputs);
@@ -112,7 +115,9 @@ fn crate_component(
         .ok_or_else(|| damaged(&format!("{} {} is not in the lock file", id.name, id.version)))?;
     // A crate of the project has no package URL: where one of its name were published, scanners
     // would take that for it.
-    let purl = checksum.as_ref().map(|_| format!("pkg:cargo/{}@{}", id.name, id.version));
+    let purl = checksum
+        .as_ref()
+        .map(|_| format!("pkg:cargo/{}@{}", id.name, id.version.replace('+', "%2B")));
     let hashes = elf.map(sha256).or_else(|| checksum.clone());
     let property = |name, value: &str| Property { name, value: value.into() };
     let features = Some(part.features.as_str()).filter(|features| !features.is_empty());
@@ -126,11 +131,17 @@ fn crate_component(
         description: elf.map(|_| "the hypervisor; the checksum is that of its ELF file".into()),
         scope: if part.is_linked { REQUIRED } else { EXCLUDED },
         hashes: hashes.into_iter().map(Hash::sha256).collect(),
-        licenses: vec![License { expression: part.license.clone() }],
+        licenses: licenses(&part.license),
         purl,
         properties: [library].into_iter().chain(features).collect(),
         ..Component::default()
     })
+}
+
+/// A manifest may name no licence.
+fn licenses(expression: &str) -> Vec<License> {
+    let named = Some(expression).filter(|expression| !expression.is_empty());
+    named.map(|expression| License { expression: expression.into() }).into_iter().collect()
 }
 
 fn crate_reference(id: &Id) -> String {
@@ -142,14 +153,14 @@ fn library_reference(name: &str) -> String {
 }
 
 /// Describes a library of the toolchain.
-fn library(name: &str, inventory: &Inventory) -> Component {
+fn library(name: &str, license: &str, inventory: &Inventory) -> Component {
     Component {
         kind: "library",
         reference: library_reference(name),
         name: name.into(),
         version: Some(inventory.release().into()),
         scope: REQUIRED,
-        licenses: vec![License { expression: RUST_LICENSE.into() }],
+        licenses: licenses(license),
         cpe: Some(rust_cpe(inventory)),
         properties: vec![Property { name: "cassata:library", value: name.into() }],
         ..Component::default()
@@ -236,16 +247,16 @@ fn dependencies(inventory: &Inventory, root: &Id, inputs: &[Input]) -> Vec<Depen
     let image = Dependency { reference: IMAGE.into(), depends_on: parts.collect() };
     let crates = inventory.crates.iter().map(|(id, part)| {
         // All that is linked is compiled against `core`, and is without `std`.
-        let core = part.is_linked.then(|| library_reference(LIBRARIES[0]));
+        let core = part.is_linked.then(|| library_reference(LIBRARIES[0].0));
         let needs = part.needs.iter().map(crate_reference).chain(core);
         Dependency { reference: crate_reference(id), depends_on: needs.collect() }
     });
     let core = Dependency {
-        reference: library_reference(LIBRARIES[0]),
-        depends_on: vec![library_reference(LIBRARIES[1])],
+        reference: library_reference(LIBRARIES[0].0),
+        depends_on: vec![library_reference(LIBRARIES[1].0)],
     };
     let leaf = |reference| Dependency { reference, depends_on: Vec::new() };
-    let leaves = [library_reference(LIBRARIES[1])].into_iter().chain(files).map(leaf);
+    let leaves = [library_reference(LIBRARIES[1].0)].into_iter().chain(files).map(leaf);
     [image].into_iter().chain(crates).chain([core]).chain(leaves).collect()
 }
 
