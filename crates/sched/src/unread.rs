@@ -30,7 +30,7 @@ impl Unread {
     }
 
     /// Takes what is in a mailbox, once there are none from before.
-    #[inline]
+    #[inline(never)]
     pub fn take_from<W: Word>(&mut self, mailbox: &Mailbox<W>) {
         if !self.is_empty() {
             return;

@@ -33,13 +33,22 @@ impl Pcpu {
     pub fn schedule(&mut self) {
         let mut next = self.decide();
         while self.carry_out(next) {
-            next = self.decide();
-            // Who was chosen does not wait for interrupts that are nothing to it.
-            self.mask_for(next.0.run);
-            if self.take_pending_interrupt() {
-                next = self.decide();
-            }
+            next = self.decide_again();
         }
+    }
+
+    /// Asks the scheduler, and once more if an interrupt has come that may interrupt whom it has
+    /// chosen: others that pend are nothing to it.
+    #[inline(always)]
+    fn decide_again(&mut self) -> (Decision, Instant) {
+        let next = self.decide_out_of_line();
+        self.mask_for(next.0.run);
+        if self.take_pending_interrupt() { self.decide_out_of_line() } else { next }
+    }
+
+    #[inline(never)]
+    fn decide_out_of_line(&mut self) -> (Decision, Instant) {
+        self.decide()
     }
 
     /// Asks the scheduler what to do, and tells when it was asked.

@@ -3,7 +3,7 @@
 //! `core::fmt` does more, through pointers to functions, so that nothing could be said of how
 //! long a line takes; and guests cause lines, while others wait for their interrupts.
 
-use notes::Bounded;
+use notes::{Bounded, Rounds};
 
 /// What a line is made of.
 #[derive(Clone, Copy)]
@@ -70,15 +70,19 @@ fn write_text(text: &str, put: &mut impl FnMut(u8)) {
 fn decimal(mut number: u64, put: &mut impl FnMut(u8)) {
     let mut digits = [0; DIGITS];
     let mut count = 0;
-    for digit in digits.iter_mut().at_most::<DIGITS>() {
-        *digit = b'0' + (number % 10) as u8;
+    let mut rounds = Rounds::<DIGITS>::begin();
+    while count == 0 || number > 0 {
+        rounds.pass();
+        digits[count % DIGITS] = b'0' + (number % 10) as u8;
         number /= 10;
         count += 1;
-        if number == 0 {
-            break;
-        }
     }
-    digits.iter().take(count).rev().at_most::<DIGITS>().for_each(|&digit| put(digit));
+    let mut rounds = Rounds::<DIGITS>::begin();
+    while count > 0 {
+        rounds.pass();
+        count -= 1;
+        put(digits[count % DIGITS]);
+    }
 }
 
 #[inline(never)]
