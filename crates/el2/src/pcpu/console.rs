@@ -117,6 +117,7 @@ impl Console {
     }
 
     /// Writes what waits of an earlier byte, as far as there is room. Returns true if that is all.
+    #[inline(never)]
     fn flush(&mut self) -> bool {
         let uart = &mut self.uart;
         self.framed.write(|byte| {
@@ -129,6 +130,7 @@ impl Console {
     }
 
     /// Returns true if there is room; if not, an interrupt will tell when there is.
+    #[inline(never)]
     fn has_room(&mut self) -> bool {
         let full = !self.flush() || self.uart.is_tx_fifo_full();
         let receive = Interrupts::RXI | Interrupts::RTI;
@@ -354,21 +356,32 @@ struct Emergency {
     patience: u32,
 }
 
-impl Write for Emergency {
-    fn write_str(&mut self, text: &str) -> fmt::Result {
+impl Emergency {
+    #[inline(never)]
+    fn put(&mut self, byte: u8) {
         /// UARTFR, in words from the data register, and its bit TXFF (DDI 0183G, 3.3.3).
         const FLAGS: usize = 0x18 / 4;
         const FULL: u32 = 1 << 5;
-        let frame = [abi::console::SWITCH, abi::console::CHANNEL_BASE];
-        for byte in frame.into_iter().chain(text.bytes()) {
-            // SAFETY: the flag register of the same PL011; reading has no effect.
-            while self.patience > 0 && unsafe { self.data.add(FLAGS).read_volatile() } & FULL != 0 {
-                self.patience -= 1;
-            }
-            // SAFETY: the data register of a PL011; at worst characters of
-            // another core mix with these.
-            unsafe { self.data.write_volatile(u32::from(byte)) };
+        // SAFETY: the flag register of the same PL011; reading has no effect.
+        while self.patience > 0 && unsafe { self.data.add(FLAGS).read_volatile() } & FULL != 0 {
+            self.patience -= 1;
         }
+        // SAFETY: the data register of a PL011; at worst characters of
+        // another core mix with these.
+        unsafe { self.data.write_volatile(u32::from(byte)) };
+    }
+}
+
+impl Write for Emergency {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        let frame = [abi::console::SWITCH, abi::console::CHANNEL_BASE];
+        frame.into_iter().chain(text.bytes()).for_each(|byte| self.put(byte));
+        Ok(())
+    }
+
+    /// A character comes in the middle of a line, and all are ASCII.
+    fn write_char(&mut self, character: char) -> fmt::Result {
+        self.put(character as u8);
         Ok(())
     }
 }

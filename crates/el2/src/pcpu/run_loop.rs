@@ -32,23 +32,20 @@ impl Pcpu {
     /// decisions the core looks for an interrupt, or a guest could have it decide for ever.
     pub fn schedule(&mut self) {
         let mut next = self.decide();
-        while self.carry_out(next) {
-            next = self.decide_again();
+        while self.carry_out(&next) {
+            self.decide_into(&mut next);
+            // Who was chosen does not wait for interrupts that are nothing to it.
+            self.mask_for(next.0.run);
+            if self.take_pending_interrupt() {
+                self.decide_into(&mut next);
+            }
         }
     }
 
-    /// Asks the scheduler, and once more if an interrupt has come that may interrupt whom it has
-    /// chosen: others that pend are nothing to it.
-    #[inline(always)]
-    fn decide_again(&mut self) -> (Decision, Instant) {
-        let next = self.decide_out_of_line();
-        self.mask_for(next.0.run);
-        if self.take_pending_interrupt() { self.decide_out_of_line() } else { next }
-    }
-
+    /// Like [`Self::decide`], out of line, and in place: copying takes longer.
     #[inline(never)]
-    fn decide_out_of_line(&mut self) -> (Decision, Instant) {
-        self.decide()
+    fn decide_into(&mut self, next: &mut (Decision, Instant)) {
+        *next = self.decide();
     }
 
     /// Asks the scheduler what to do, and tells when it was asked.
@@ -61,7 +58,8 @@ impl Pcpu {
 
     /// Carries out one decision of the scheduler. Returns true if it has to be asked again.
     #[inline(always)]
-    fn carry_out(&mut self, (decision, now): (Decision, Instant)) -> bool {
+    fn carry_out(&mut self, next: &(Decision, Instant)) -> bool {
+        let (decision, now) = (&next.0, next.1);
         if self.kernel_wait.may_happen() && self.waits(decision.run, decision.until, now) {
             self.mask_for_loaded();
             return false;
