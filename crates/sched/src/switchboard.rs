@@ -11,7 +11,7 @@
 //! | --- | --- | --- |
 //! | has something for a vCPU | writes it where the vCPU's owner finds it, [`find`](Switchboard::find)s the owner | [`send`](Switchboard::send)s it [`Message::Vcpus`] |
 //! | hands a vCPU over | puts the reference where the next owner takes it | [`hand_over`](Switchboard::hand_over) |
-//! | reads its [`mailbox`](Switchboard::mailbox) | [`moves`](Mailbox::moves) | [`received`](Switchboard::received) for each vCPU that came, then reads what was written for it |
+//! | reads its [`mailbox`](Switchboard::mailbox) | [`moves`](Mailbox::take_moves) | [`received`](Switchboard::received) for each vCPU that came, then reads what was written for it |
 //! | recalls a vCPU | [`want`](Switchboard::want), unless the vCPU is on the consolidation target | [`recall`](Switchboard::recall) |
 //! | is sent a recall | [`may_return`](Switchboard::may_return) | [`hand_over`](Switchboard::hand_over) |
 //!

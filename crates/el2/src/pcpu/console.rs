@@ -334,8 +334,8 @@ const PATIENCE: u32 = 1 << 20;
 /// too, unless that one does not come to its end.
 pub fn emergency(arguments: fmt::Arguments) {
     // Before the MMU is on, memory has no exclusive accesses; then other cores do not run.
-    let alone = !cpu::mmu_is_on();
-    let _ = alone || (0..PATIENCE).any(|_| !WRITING.swap(true, Ordering::Acquire));
+    let others = cpu::mmu_is_on();
+    let waited = others && (0..PATIENCE).any(|_| !WRITING.swap(true, Ordering::Acquire));
     let system = crate::tables::find();
     let uart = match system.header.identify() {
         Ok(()) => system.board.uart_pa,
@@ -343,7 +343,7 @@ pub fn emergency(arguments: fmt::Arguments) {
     };
     let mut uart = Emergency { data: memory::at(uart), patience: PATIENCE };
     let _ = uart.write_fmt(format_args!("\ncassata: {arguments}"));
-    if !alone {
+    if waited {
         WRITING.store(false, Ordering::Release);
     }
 }

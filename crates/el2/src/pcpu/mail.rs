@@ -5,57 +5,58 @@ use crate::arch::{cpu, gic};
 use crate::shared::{BOARD, POWER};
 use abi::MAX_VCPUS_PER_VM;
 use abi::system::vcpu_flags;
-use notes::{Bounded, each};
+use notes::{Bounded, Rounds, each};
 use sched::{CoreSet, Member, Members, Message, VcpuId};
 use vgic::Effects;
 
+/// What other cores ring.
+const DOORBELLS: [u32; 2] = [gic::DOORBELL, gic::DOORBELL_REALTIME];
+
 impl Pcpu {
     /// Reads the messages for this core, and does what they ask for. If interrupts come meanwhile,
-    /// one of them is taken, and `doorbell` is rung again for what is left. New messages are not
-    /// taken before all that were taken earlier are dealt with.
+    /// one that is no doorbell is taken, and doorbells are rung again: they might come before it
+    /// for ever. New messages are not taken before all that were taken earlier are dealt with.
     pub fn read_mail(&mut self, doorbell: u32) {
-        if self.read_until_interrupted() {
-            return;
+        let (left, pends) = self.read_until_interrupted();
+        let mut ended = 0;
+        let mut intid = if pends { gic::acknowledge() } else { gic::SPECIAL };
+        let mut rounds = Rounds::<{ DOORBELLS.len() }>::begin();
+        while DOORBELLS.contains(&intid) && ended >> intid & 1 == 0 {
+            rounds.pass();
+            self.end_doorbell(intid);
+            ended |= 1 << intid;
+            intid = gic::acknowledge();
         }
-        // First: the doorbell might come before what is as urgent.
-        let intid = gic::acknowledge();
-        match intid {
-            gic::DOORBELL | gic::DOORBELL_REALTIME => {
-                self.end_doorbell(intid);
-                self.ring_again(intid);
-            }
-            gic::SPECIAL.. => {}
-            _ => self.take(intid),
+        if DOORBELLS.contains(&intid) {
+            self.end_doorbell(intid);
+        } else if intid < gic::SPECIAL {
+            self.take(intid);
         }
-        self.ring_again(doorbell);
+        let again = ended | u64::from(left) << doorbell;
+        for doorbell in Members::of(again).at_most::<{ DOORBELLS.len() }>() {
+            gic::ring(self.bells[self.index], doorbell as u32);
+        }
     }
 
-    /// Returns false if an interrupt has come before all messages were read.
-    fn read_until_interrupted(&mut self) -> bool {
+    /// Returns whether messages are left, or may be in the mailbox, and whether an interrupt
+    /// pends.
+    fn read_until_interrupted(&mut self) -> (bool, bool) {
         let mailbox = BOARD.mailbox(self.index);
         let mut is_new = self.unread.is_empty();
         self.unread.take_from(mailbox);
         loop {
-            let Some((message, member)) = self.unread.next() else {
-                if is_new {
-                    return true;
+            match self.unread.next() {
+                Some((message, member)) => self.read(message, member),
+                None if is_new => return (false, false),
+                None => {
+                    is_new = true;
+                    self.unread.take_from(mailbox);
                 }
-                is_new = true;
-                self.unread.take_from(mailbox);
-                if cpu::interrupt_pending() {
-                    return false;
-                }
-                continue;
-            };
-            self.read(message, member);
+            }
             if cpu::interrupt_pending() {
-                return is_new && self.unread.is_empty();
+                return (!is_new || !self.unread.is_empty(), true);
             }
         }
-    }
-
-    fn ring_again(&self, doorbell: u32) {
-        gic::ring(self.bells[self.index], doorbell);
     }
 
     /// Does what a message asks for.
@@ -110,14 +111,19 @@ impl Pcpu {
         if effects.notify != 0
             && let Some(id) = self.notify_each(vm, effects.notify)
         {
-            self.with_interface(|interface, gic, hw| interface.sync(gic, hw));
-            self.deliver(id);
+            self.deliver_to_loaded(id);
         }
     }
 
-    /// Like [`Self::notify`], while list registers are being changed, or in the middle of other
-    /// work: those of the loaded vCPU are left for when it goes on, or changing them could come back
-    /// to itself.
+    /// Lists new interrupts of the loaded vCPU.
+    #[inline(never)]
+    pub(super) fn deliver_to_loaded(&mut self, id: VcpuId) {
+        self.with_interface(|interface, gic, hw| interface.sync(gic, hw));
+        self.deliver(id);
+    }
+
+    /// Like [`Self::notify`], while list registers are being changed: those of the loaded vCPU are
+    /// left for when it goes on, or changing them could come back to itself.
     pub(super) fn notify_siblings(&mut self, vm: usize, notify: u8) {
         if notify != 0
             && let Some(id) = self.notify_each(vm, notify)
@@ -130,7 +136,7 @@ impl Pcpu {
 
     /// Wakes those of these vCPUs of a VM that this core owns, and sends a message to the owners of
     /// the others. Returns the loaded one, if it is among them and on.
-    fn notify_each(&mut self, vm: usize, notify: u8) -> Option<VcpuId> {
+    pub(super) fn notify_each(&mut self, vm: usize, notify: u8) -> Option<VcpuId> {
         let table = &self.system.vms[vm];
         let count = usize::from(table.vcpu_count);
         let mut loaded = None;
@@ -166,9 +172,10 @@ impl Pcpu {
             return;
         }
         if self.roster.is_loaded(id) {
-            self.with_interface(|interface, gic, hw| interface.sync(gic, hw));
+            self.deliver_to_loaded(id);
+        } else {
+            self.deliver(id);
         }
-        self.deliver(id);
     }
 
     /// Wakes a vCPU for new interrupts, and applies the rules for siblings.

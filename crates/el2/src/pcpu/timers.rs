@@ -61,9 +61,10 @@ impl Pcpu {
         }
         // Not in pieces: what is left due would make this timer fire again at once, before any
         // interrupt that pends, so the guests would never run.
+        let mut loaded = None;
         for id in self.known {
             if let Some((vm, effects)) = self.physical_timer_effects(id, now) {
-                self.notify_siblings(vm, effects.notify);
+                loaded = loaded.or(self.notify_each(vm, effects.notify));
             }
             // The virtual timer of the loaded one is on the hardware.
             let Some(vcpu) = self.roster.parked(id) else { continue };
@@ -74,6 +75,9 @@ impl Pcpu {
                     self.wake_before_timer(id, now);
                 }
             }
+        }
+        if let Some(id) = loaded {
+            self.deliver_to_loaded(id);
         }
         if now >= self.consolidation.look_at() {
             self.look_at_load(now);
