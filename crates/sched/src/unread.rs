@@ -53,7 +53,7 @@ impl Unread {
 
     /// Returns the next message: a kind and a member.
     #[inline]
-    pub fn next(&mut self) -> Option<(Message, usize)> {
+    pub fn pop(&mut self) -> Option<(Message, usize)> {
         let kind = *Message::IN_ORDER.get(self.kinds.trailing_zeros() as usize)?;
         let set = &mut self.sets[kind as usize];
         let member = set.trailing_zeros() as usize & 63;
@@ -81,7 +81,7 @@ mod tests {
     use std::vec::Vec;
 
     fn all(unread: &mut Unread) -> Vec<(Message, usize)> {
-        core::iter::from_fn(|| unread.next()).collect()
+        core::iter::from_fn(|| unread.pop()).collect()
     }
 
     #[test]
@@ -108,11 +108,11 @@ mod tests {
         mailbox.send(Message::Sections, 1);
         mailbox.send(Message::Vcpus, 9);
         unread.take_from(&mailbox);
-        assert_eq!(unread.next(), Some((Message::Sections, 1)));
+        assert_eq!(unread.pop(), Some((Message::Sections, 1)));
         assert!(mailbox.send(Message::Sections, 1), "it was taken, so this is new");
         unread.take_from(&mailbox);
-        assert_eq!(unread.next(), Some((Message::Vcpus, 9)));
-        assert_eq!(unread.next(), None);
+        assert_eq!(unread.pop(), Some((Message::Vcpus, 9)));
+        assert_eq!(unread.pop(), None);
         unread.take_from(&mailbox);
         assert_eq!(all(&mut unread), [(Message::Sections, 1)]);
     }

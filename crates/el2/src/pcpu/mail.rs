@@ -45,7 +45,7 @@ impl Pcpu {
         let mut is_new = self.unread.is_empty();
         self.unread.take_from(mailbox);
         loop {
-            match self.unread.next() {
+            match self.unread.pop() {
                 Some((message, member)) => self.read(message, member),
                 None if is_new => return (false, false),
                 None => {

@@ -79,9 +79,9 @@ fn end_of_a_vm(hypervisor: &[u8], file: &[u8]) -> Result<usize> {
 fn objections(run: &Run, resets: bool) -> Vec<String> {
     let mut all = Vec::new();
     let faults = run.hypervisor_faults();
-    // The first resets the machine.
-    let expected = if resets { 1..=STOPPED } else { STOPPED..=STOPPED };
-    if !expected.contains(&faults.len()) {
+    // The first resets the machine; and where it goes on, the log that another core writes may
+    // stand in the middle of one of the lines.
+    if !(1..=STOPPED).contains(&faults.len()) {
         all.push(format!("EL2 told of {} faults: {faults:?}", faults.len()));
     }
     if (run.end == End::PoweredOff) != resets {
