@@ -311,6 +311,7 @@ mod tests {
         let latencies = [(true, "interrupt response time"), (false, "interrupt response time")];
         let latencies = latencies.map(|(on, what)| (on, what, seen(1)));
         El2 {
+            longest: BTreeMap::new(),
             kinds: KINDS.iter().map(|&kind| (kind, seen(kind.each_time))).collect(),
             records: Recorded::example(12),
             size: size(image, [4_999, 3_000]),
@@ -353,7 +354,7 @@ mod tests {
 
     #[test]
     fn what_no_boot_brought_meets_no_goal() {
-        let nothing = El2::of(&[], size(1, [1, 1]));
+        let nothing = El2::of(&[], size(1, [1, 1]), BTreeMap::new());
         assert_eq!(failing(&nothing), 2 * KINDS.len() + 8);
     }
 
