@@ -4,8 +4,6 @@ mod hypercall;
 mod mmio;
 mod sysreg;
 
-pub use sysreg::identification;
-
 use crate::arch::context::{self, Fault, Syndrome};
 use crate::arch::sysreg::{ec, read_sysreg};
 use crate::arch::{gic, vectors};
@@ -37,7 +35,7 @@ pub extern "C-unwind" fn synchronous(core: &mut Pcpu) {
     let syndrome = Syndrome::read();
     let cause = match syndrome.class() {
         ec::HVC64 => hypercall::hypervisor_call(core),
-        ec::SMC64 => hypercall::secure_monitor_call(core, syndrome),
+        ec::SMC64 => hypercall::secure_monitor_call(core),
         ec::WFX => wait(core, syndrome),
         ec::SYSREG => sysreg::system_register(core, syndrome),
         ec::DATA_ABORT => mmio::data_abort(core, syndrome),
@@ -97,7 +95,7 @@ fn enter(core: &mut Pcpu, cause: Exit) {
 fn wait(core: &mut Pcpu, syndrome: Syndrome) -> Exit {
     /// TI: WFE.
     const EVENT: u64 = 1;
-    context::skip_instruction(syndrome);
+    context::skip_instruction();
     if syndrome.iss() & EVENT != 0 {
         core.yield_to_lock_holder();
     } else {

@@ -16,7 +16,6 @@ impl Pcpu {
     /// `ends`: the turn or the budget of `current` ends.
     #[inline(never)]
     pub(super) fn migrate(&mut self, current: VcpuId, ends: bool) {
-        let asked = self.need_resched;
         let switch = self.displacement.on_switch(current);
         if !switch.free.is_empty() {
             self.release(switch.free);
@@ -25,8 +24,7 @@ impl Pcpu {
             for id in switch.displaced {
                 self.displace(id);
             }
-            // That vCPUs have left changes nothing for `current`, which may not be ready to enter.
-            self.need_resched = asked || self.jobs.before_guest().has(current);
+            self.need_resched = false;
         }
         if self.displacement.tells_taken() {
             TAKEN[self.index].store(switch.taken, Ordering::Relaxed);
@@ -100,7 +98,7 @@ impl Pcpu {
         if config.policy().interrupted() == Then::Leave {
             let to = destination(config);
             if to != self.index {
-                self.hand_over(id, to);
+                self.depart(id, to);
             }
         }
     }

@@ -5,9 +5,7 @@ use crate::arch::gic::{self, Redistributor, virtual_interface};
 use crate::arch::timer;
 use crate::bug::bug;
 use crate::shared::VMS;
-use crate::tables;
-use abi::system::{MAX_SPIS, System, flags};
-use notes::{Bounded, each};
+use abi::system::{System, flags};
 
 impl Pcpu {
     /// Handles a physical interrupt that was acknowledged.
@@ -19,14 +17,13 @@ impl Pcpu {
                 self.timer_fired();
             }
             gic::DOORBELL | gic::DOORBELL_REALTIME => {
-                self.end_doorbell(intid);
-                self.read_mail(intid);
+                finish(intid);
+                self.ledger.count_doorbell();
+                self.read_mail();
             }
             gic::MAINTENANCE => {
-                // Before the work, which looks for interrupts of the same priority.
-                gic::drop_priority(intid);
                 self.with_interface(|interface, gic, hw| interface.sync(gic, hw));
-                gic::deactivate(intid);
+                finish(intid);
                 self.wake_loaded();
             }
             gic::SPECIAL.. => {}
@@ -36,12 +33,6 @@ impl Pcpu {
             }
             _ => self.pass_through(intid),
         }
-    }
-
-    /// Ends a doorbell that was acknowledged.
-    pub(super) fn end_doorbell(&mut self, intid: u32) {
-        finish(intid);
-        self.ledger.count_doorbell();
     }
 
     /// Injects the loaded guest's own timer interrupt. The path from here to the guest looks
@@ -54,7 +45,7 @@ impl Pcpu {
             gic::deactivate(intid);
             return;
         }
-        self.with_interface_at_exit(|interface, gic, hw| interface.inject(gic, hw, intid, intid));
+        self.with_interface(|interface, gic, hw| interface.inject(gic, hw, intid, intid));
         self.wake_loaded();
     }
 
@@ -71,11 +62,7 @@ impl Pcpu {
     fn pass_through(&mut self, intid: u32) {
         gic::drop_priority(intid);
         let spis = &self.system.spis[..self.system.header.spi_count as usize];
-        let Some(spi) = spis
-            .iter()
-            .one_for::<{ each::DEVICE_INTERRUPT }, MAX_SPIS>()
-            .find(|spi| spi.physical == intid)
-        else {
+        let Some(spi) = spis.iter().find(|spi| spi.physical == intid) else {
             self.ledger.count_spurious();
             gic::deactivate(intid);
             return;
@@ -108,7 +95,8 @@ impl Pcpu {
 /// Sets up a core's own interrupts.
 pub(super) fn start_redistributor(index: usize, system: &System) -> Redistributor {
     let separate = system.header.flags & flags::PRIORITY_SEPARATION != 0;
-    Redistributor::start(tables::redistributor(system, index), separate)
+    let frame = system.board.gicr_pa + index as u64 * system.board.gicr_stride;
+    Redistributor::start(frame, separate)
 }
 
 /// Ends an interrupt that was EL2's own.

@@ -11,9 +11,7 @@ use crate::arch::cpu;
 use crate::bug::bug;
 use crate::shared::{HOSTS, IDLE, TAKEN};
 use crate::vcpu::VcpuConfig;
-use abi::MAX_PCPUS;
 use core::sync::atomic::{Ordering, fence};
-use notes::{Bounded, each};
 use sched::{CoreSet, Message, VcpuId};
 
 /// Clears an idle core's bit, so that only one vCPU goes there. Returns true if this call
@@ -130,10 +128,7 @@ impl Pcpu {
         let before = CoreSet::from_bits(IDLE.fetch_or(bit(self.index), Ordering::SeqCst).into());
         if tell {
             let hosts = CoreSet::from_bits(HOSTS.load(Ordering::SeqCst).into());
-            for core in (hosts - CoreSet::of(self.index) - before)
-                .iter()
-                .one_for::<{ each::CORE }, MAX_PCPUS>()
-            {
+            for core in hosts - CoreSet::of(self.index) - before {
                 self.tell(core, Message::IdleCores, self.index, false);
             }
         }

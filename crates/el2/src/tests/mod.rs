@@ -1,4 +1,3 @@
 //! Tests of the whole hypervisor, on a machine made of memory.
 
 mod cores;
-mod hardware;

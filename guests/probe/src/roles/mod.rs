@@ -7,15 +7,13 @@ mod bystander;
 mod demand;
 mod device;
 mod echo;
-mod gic_storm;
 mod grant;
 mod migrant;
 mod mutex;
-mod neighbour;
 mod power;
 mod preempted;
-pub mod report;
-pub mod reset;
+mod report;
+mod reset;
 mod rhythm;
 mod round_robin;
 mod shared;
@@ -36,8 +34,6 @@ pub const ALL: &[Test] = &[
     Test { name: "rtc", body: device::rtc },
     Test { name: "ebb", body: tides::ebb },
     Test { name: "echo", body: echo::echo },
-    Test { name: "gic-ends", body: gic_storm::ends },
-    Test { name: "gic-pending", body: gic_storm::pending },
     Test { name: "migrant", body: migrant::migrant },
     Test { name: "moved-supply", body: supply::moved },
     Test { name: "mutex", body: mutex::mutex },
@@ -45,7 +41,6 @@ pub const ALL: &[Test] = &[
     Test { name: "mutex-busy", body: mutex::busy },
     Test { name: "mutex-dies", body: mutex::dies },
     Test { name: "mutex-told", body: mutex::told },
-    Test { name: "neighbour", body: neighbour::neighbour },
     Test { name: "pester", body: bystander::pester },
     Test { name: "power", body: power::power },
     Test { name: "sleeper", body: migrant::sleeper },

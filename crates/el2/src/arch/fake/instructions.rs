@@ -1,12 +1,9 @@
-//! Barriers and maintenance, of which one core at a time needs few; waiting.
+//! Barriers and maintenance, of which one core at a time needs none; waiting.
 
 use super::machine::{self, Pause};
-use super::registers::{self, Register};
 
 /// See [`super::super::aarch64`].
-pub fn synchronize() {
-    machine::with(|machine| machine.core_mut().stale = None);
-}
+pub fn synchronize() {}
 
 /// The same.
 pub fn complete() {
@@ -21,45 +18,19 @@ pub fn publish() {
 /// Lets other cores go on until an interrupt is signalled.
 pub fn wait_for_interrupt() {
     machine::pause(Pause::Wait);
-    synchronize();
 }
 
-/// Nothing is cached, so this synchronizes.
-pub fn forget_instructions() {
-    synchronize();
-}
+/// The same as [`synchronize`].
+pub fn forget_instructions() {}
 
 /// The same.
-pub fn forget_own_translations() {
-    synchronize();
-}
+pub fn forget_own_translations() {}
 
 /// The same.
-pub fn forget_guest_translations() {
-    synchronize();
-}
+pub fn forget_guest_translations() {}
 
 /// The same.
-pub fn forget_stage1() {
-    synchronize();
-}
+pub fn forget_stage1() {}
 
 /// The same.
-pub fn forget_both_stages() {
-    synchronize();
-}
-
-/// Forgets whose translations there are.
-pub fn forget_both_stages_everywhere() {
-    machine::with(|machine| {
-        let vmid = machine.register(machine.current, Register::named("vttbr_el2")) >> 48;
-        machine.translations[vmid as usize] = None;
-    });
-    synchronize();
-}
-
-/// See [`super::super::aarch64`].
-pub fn clear_deferred_error() {
-    // SAFETY: none is needed.
-    unsafe { registers::write(Register::named("s3_4_c12_c1_1"), 0) };
-}
+pub fn forget_both_stages() {}

@@ -23,8 +23,6 @@ pub struct Kind {
     pub records: u32,
     /// What the median may be.
     pub line: Line,
-    /// The figure of the [longest paths](super::longest) that no visit may exceed.
-    pub figure: Option<&'static str>,
 }
 
 /// All kinds. A vCPU that its timer wakes takes an interrupt and a switch in one visit.
@@ -37,7 +35,6 @@ pub const KINDS: [Kind; 7] = [
         each_time: 1,
         records: 2,
         line: lines::TIMER,
-        figure: Some("interrupt: virtual timer"),
     },
     Kind {
         system: "null-call",
@@ -47,7 +44,6 @@ pub const KINDS: [Kind; 7] = [
         each_time: 1,
         records: 1,
         line: lines::NULL_CALL,
-        figure: Some("synchronous: null call"),
     },
     Kind {
         system: "switch",
@@ -57,7 +53,6 @@ pub const KINDS: [Kind; 7] = [
         each_time: 1,
         records: 5,
         line: lines::WAKE,
-        figure: None,
     },
     Kind {
         system: "switch",
@@ -67,7 +62,6 @@ pub const KINDS: [Kind; 7] = [
         each_time: 1,
         records: 4,
         line: lines::SLEEP,
-        figure: None,
     },
     Kind {
         system: "gcs",
@@ -77,7 +71,6 @@ pub const KINDS: [Kind; 7] = [
         each_time: 2,
         records: 2,
         line: lines::GCS,
-        figure: Some("synchronous: critical section call"),
     },
     Kind {
         system: "mutex",
@@ -87,7 +80,6 @@ pub const KINDS: [Kind; 7] = [
         each_time: 2,
         records: 3,
         line: lines::MUTEX,
-        figure: None,
     },
     Kind {
         system: "replenish",
@@ -97,7 +89,6 @@ pub const KINDS: [Kind; 7] = [
         each_time: 1,
         records: 2,
         line: lines::REPLENISHMENT,
-        figure: None,
     },
 ];
 
