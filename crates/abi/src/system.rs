@@ -10,6 +10,7 @@
 //! file supplied.
 
 mod places;
+mod reach;
 mod region;
 mod validate;
 
@@ -159,6 +160,9 @@ pub mod flags {
     pub const PRIORITY_SEPARATION: u32 = 1 << 0;
     /// Switch the machine off (PSCI SYSTEM_OFF) when no VM is left running.
     pub const OFF_WHEN_DONE: u32 = 1 << 1;
+    /// Reset the machine (PSCI SYSTEM_RESET) after a fault of the hypervisor's own; else the core
+    /// that had it stops, and the others go on.
+    pub const RESET_ON_FAULT: u32 = 1 << 2;
 }
 
 /// The machine.

@@ -2,6 +2,7 @@
 
 mod analyze;
 mod bench;
+mod bound;
 mod build;
 mod check;
 mod overheads;
@@ -13,7 +14,8 @@ mod values;
 mod vtime;
 
 pub use analyze::{Analyze, BoundsKind};
-pub use bench::{Asked, Bench, Demo};
+pub use bench::{Asked, Bench, Demo, Fuzzing};
+pub use bound::Bound;
 pub use build::Build;
 pub use check::Check;
 pub use overheads::OverheadArgs;
@@ -60,10 +62,12 @@ pub enum Command {
     Demo(Demo),
     Test(Test),
     Bench(Bench),
+    Fuzz(Fuzzing),
     Build(Build),
     Run(Run),
     Check(Check),
     Analyze(Analyze),
+    Bound(Bound),
     Simulate(Simulate),
     Trace(Trace),
     Vtime(Vtime),
@@ -132,6 +136,10 @@ mod tests {
             (told.protocol, told.execution, told.seed),
             (Some(simulate::Protocol::Mpcp), 50, 0)
         );
+        let line = "cassata bound --path call --image e.elf --json";
+        let Command::Bound(bound) = parse(line).unwrap() else { panic!() };
+        assert_eq!((bound.path.as_deref(), bound.image), (Some("call"), Some("e.elf".into())));
+        assert!(bound.json && !bound.write);
         let Command::Trace(trace) = parse("cassata trace run-a --from 1.5 --json").unwrap() else {
             panic!()
         };
@@ -165,6 +173,7 @@ mod tests {
             ("cassata demo --real-time --write-docs", "--write-docs"),
             ("cassata analyze a.json --bounds best", "corrected"),
             ("cassata analyze a.json --periods", "--find-budgets"),
+            ("cassata bound --image a.elf --write", "--write"),
             ("cassata simulate a.json --for 0s", "at least 1 ns"),
             ("cassata simulate a.json --for 2h", "2h"),
             ("cassata simulate a.json --for -2s", "-2"),

@@ -13,16 +13,31 @@ mod place;
 use clap::Parser;
 use lab::bundle::Builds;
 use std::process::ExitCode;
+use system::Checked;
+use system::sbom::Origin;
 
 /// The hypervisor.
 static HYPERVISOR: Builds = Builds {
     silent: include_bytes!(env!("CASSATA_EL2_ELF")),
     tracing: include_bytes!(env!("CASSATA_EL2_TRACE_ELF")),
 };
+/// The crates of each of these builds.
+static CRATES: [&str; 2] = [
+    include_str!(env!("CASSATA_EL2_CRATES_LIST")),
+    include_str!(env!("CASSATA_EL2_TRACE_CRATES_LIST")),
+];
+/// The checksums of crates.
+static LOCK: &str = include_str!("../../../Cargo.lock");
 /// The instrument of virtual time.
 static INSTRUMENT: &[u8] = include_bytes!(env!("CASSATA_VTIME_SO"));
 /// Exit code for bad input and for machines that would not run.
 const TROUBLE: u8 = 2;
+
+/// Tells where the build of the hypervisor that a system wants comes from.
+fn origin(checked: &Checked) -> Origin<'static> {
+    let inventory = CRATES[usize::from(checked.trace != 0)];
+    Origin { elf: HYPERVISOR.of(checked), inventory, lock: LOCK }
+}
 
 fn main() -> ExitCode {
     let cli = match cli::Cli::try_parse() {

@@ -46,9 +46,11 @@ pub fn results() -> PathBuf {
 /// Whether a file is one of those that the launcher has built: the hypervisor, the
 /// instrument, a guest, this program.
 pub fn is_product(path: &Path) -> bool {
-    const PRODUCTS: [&str; 6] = [
+    const PRODUCTS: [&str; 8] = [
         "build/el2.elf",
+        "build/el2.crates",
         "build/el2-trace.elf",
+        "build/el2-trace.crates",
         "build/el2-checked.elf",
         "build/libcassata_vtime.so",
         "build/guests",

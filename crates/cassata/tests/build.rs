@@ -154,6 +154,21 @@ fn a_result_replaces_nothing_that_is_read() {
 }
 
 #[test]
+fn the_directory_is_not_in_the_image() {
+    let (one, other) = (described(), described());
+    let below = other.path().join("a/longer/name");
+    fs::create_dir_all(&below).unwrap();
+    for name in contents(other.path()).into_keys() {
+        fs::rename(other.path().join(&name), below.join(&name)).unwrap();
+    }
+    for directory in [one.path(), &below] {
+        said(directory, &["build", "a.toml", "-o", "new.elf"]);
+    }
+    assert_eq!(contents(one.path()), contents(&below));
+    assert!(contents(&below).contains_key(&OsString::from("new.cdx.json")));
+}
+
+#[test]
 fn an_image_is_written_and_replaced() {
     let directory = described();
     fs::write(directory.path().join("old.elf"), "an older one").unwrap();

@@ -1,6 +1,8 @@
 //! The laws of the architecture: which crates and folders may depend on which, where
 //! the processor shows, where `unsafe` may be, and which words comments do without.
 
+#[path = "law/errata.rs"]
+mod errata;
 #[path = "law/figures.rs"]
 mod figures;
 #[path = "law/mutants.rs"]
@@ -22,10 +24,12 @@ use std::process::Command;
 /// own may use more).
 const LAW: &[(&str, &[&str])] = &[
     ("cassata-abi", &[]),
-    ("cassata-sched", &[]),
+    ("cassata-notes", &[]),
+    ("cassata-sched", &["cassata-notes"]),
     ("cassata-vtime", &[]),
-    ("cassata-vgic", &["cassata-abi"]),
-    ("cassata-el2", &["cassata-abi", "cassata-sched", "cassata-vgic"]),
+    ("cassata-vgic", &["cassata-abi", "cassata-notes"]),
+    ("cassata-bound", &[]),
+    ("cassata-el2", &["cassata-abi", "cassata-notes", "cassata-sched", "cassata-vgic"]),
     ("cassata-vtime-plugin", &["cassata-vtime"]),
     ("cassata-probe", &["cassata-abi"]),
     // What a server is: the bounds and the scheduler must mean the same by it.
@@ -40,6 +44,7 @@ const HOST: &[&str] = &[
     "cassata-sched",
     "cassata-vtime",
     "cassata-analysis",
+    "cassata-bound",
     "cassata-sim",
     "cassata-system",
 ];
@@ -48,13 +53,14 @@ const HOST_AND_LAB: &[&str] = &[
     "cassata-sched",
     "cassata-vtime",
     "cassata-analysis",
+    "cassata-bound",
     "cassata-sim",
     "cassata-system",
     "cassata-lab",
 ];
-/// Where `unsafe` may be: at EL2, in a bare-metal guest, and where QEMU's C
-/// begins.
-const UNSAFE: &[&str] = &["crates/el2", "crates/vtime-plugin", "guests/probe"];
+/// Where `unsafe` may be: at EL2 and in the notes that its loops leave, in a bare-metal guest,
+/// and where QEMU's C begins.
+const UNSAFE: &[&str] = &["crates/el2", "crates/notes", "crates/vtime-plugin", "guests/probe"];
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).unwrap().into()

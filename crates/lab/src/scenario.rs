@@ -11,6 +11,7 @@
 //! | [`sharing_linux`] | Linux and FreeRTOS share a mutex and a page |
 //! | [`mod@reference`] | the probe without a hypervisor, which keeps its tests honest |
 //! | [`damaged`] | systems that EL2 must refuse |
+//! | [`fault`] | a fault of EL2's own, and what goes on |
 //! | [`limits`] | runs that never end |
 //! | [`traced`] | what EL2 records agrees with what it counts |
 //! | [`traced_guests`] | what guests record of themselves agrees with what they count, and with EL2 |
@@ -29,6 +30,7 @@ pub mod budgets;
 pub mod console;
 pub mod damaged;
 pub mod expect;
+pub mod fault;
 pub mod gathered;
 pub mod limits;
 pub mod list;

@@ -38,6 +38,7 @@ mod sets;
 mod switchboard;
 mod time;
 pub mod topology;
+mod unread;
 
 pub use location::{AtomicCell, Location};
 pub use mailbox::{Mailbox, Members, Message, Word};
@@ -46,8 +47,9 @@ pub use scheduler::{
     Decision, Params, Priority, Refusal, Removed, Scheduler, State, VcpuId, Woken,
 };
 pub use sets::{CoreSet, Member, Set, VcpuMap, VcpuSet};
-pub use switchboard::{Move, Moves, Recall, Received, Switchboard};
+pub use switchboard::{Recall, Received, Switchboard};
 pub use time::{Duration, Instant};
+pub use unread::Unread;
 
 /// Most vCPUs that can exist in a system, and therefore on one core.
 pub const MAX_VCPUS: usize = 64;

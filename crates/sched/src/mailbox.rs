@@ -9,40 +9,56 @@
 //! [`Mailbox::send`] and [`Mailbox::take`] order the two.
 
 use core::sync::atomic::{AtomicU64, Ordering};
+use notes::each;
 
-/// The kinds of messages to a core.
+/// The kinds of messages to a core, in the order in which it deals with them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(usize)]
 pub enum Message {
-    /// These vCPUs have posted interrupts or were switched on.
-    Vcpus = 0,
-    /// The receiver switches its vCPUs of these VMs off, and reports that.
-    HaltVms = 1,
-    /// A vCPU of each of these VMs is halted (to the VM's coordinator).
-    HaltedVms = 2,
-    /// These VMs asked to be switched off (to the VM's coordinator).
-    VmsOff = 3,
-    /// These VMs asked to be reset (to the VM's coordinator).
-    VmsReset = 4,
-    /// These VMs cannot go on (to the VM's coordinator).
-    VmsFailed = 5,
-    /// These VMs' consoles have output (to the core that drives the UART).
-    Consoles = 6,
     /// The receiver owns these vCPUs from now on (to the core to which they migrate).
-    Arrivals = 7,
+    Arrivals,
     /// The receiver sends these vCPUs back to their bases (to their owner).
-    Recalls = 8,
+    Recalls,
     /// These VMs' vCPUs may run, or may not any more (to every core).
-    Coscheduled = 9,
-    /// These cores have nothing to run (to cores that have visitors).
-    IdleCores = 10,
+    Coscheduled,
+    /// The receiver switches its vCPUs of these VMs off, and reports that.
+    HaltVms,
+    /// A vCPU of each of these VMs is halted (to the VM's coordinator).
+    HaltedVms,
+    /// These VMs cannot go on (to the VM's coordinator).
+    VmsFailed,
+    /// These VMs asked to be reset (to the VM's coordinator).
+    VmsReset,
+    /// These VMs asked to be switched off (to the VM's coordinator).
+    VmsOff,
     /// Something may have changed of what raises these vCPUs (to their base).
-    Sections = 11,
+    Sections,
+    /// These vCPUs have posted interrupts or were switched on.
+    Vcpus,
+    /// These cores have nothing to run (to cores that have visitors).
+    IdleCores,
+    /// These VMs' consoles have output (to the core that drives the UART).
+    Consoles,
 }
 
 impl Message {
     /// How many kinds there are.
-    pub const KINDS: usize = Self::Sections as usize + 1;
+    pub const KINDS: usize = Self::Consoles as usize + 1;
+    /// All of them.
+    pub const IN_ORDER: [Self; Self::KINDS] = [
+        Self::Arrivals,
+        Self::Recalls,
+        Self::Coscheduled,
+        Self::HaltVms,
+        Self::HaltedVms,
+        Self::VmsFailed,
+        Self::VmsReset,
+        Self::VmsOff,
+        Self::Sections,
+        Self::Vcpus,
+        Self::IdleCores,
+        Self::Consoles,
+    ];
 }
 
 /// The atomic word that a mailbox is made of. There is one on hardware; a model checker has
@@ -114,9 +130,9 @@ impl<W: Word> Mailbox<W> {
         let set = &self.sets[kind as usize];
         // Most looks find nothing; a load is cheaper than an exchange.
         if set.load(Ordering::Relaxed) == 0 {
-            return Members(0);
+            return Members::of(0);
         }
-        Members(set.swap(0, Ordering::AcqRel))
+        Members::of(set.swap(0, Ordering::AcqRel))
     }
 
     /// Removes one member of a kind, if it is there: the message is out of date.
@@ -136,13 +152,26 @@ impl Default for Mailbox {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Members(pub u64);
 
+impl Members {
+    /// Returns the members of the set that a word of bits stands for.
+    #[inline(always)]
+    #[must_use]
+    pub fn of(bits: u64) -> Self {
+        notes::begins::<64, { each::ANYTHING }>();
+        Self(bits)
+    }
+}
+
 impl Iterator for Members {
     type Item = usize;
 
+    #[inline(always)]
     fn next(&mut self) -> Option<usize> {
         if self.0 == 0 {
             return None;
         }
+        // A bit less each time.
+        notes::passes::<64, { each::ANYTHING }>();
         let member = self.0.trailing_zeros() as usize;
         self.0 &= self.0 - 1;
         Some(member)
@@ -179,6 +208,12 @@ mod tests {
         mailbox.send(Message::VmsOff, 3);
         mailbox.discard(Message::VmsOff, 3);
         assert!(mailbox.send(Message::VmsOff, 3), "a member discarded is new again");
+    }
+
+    #[test]
+    fn each_kind_stands_where_its_number_says() {
+        let numbers = Message::IN_ORDER.map(|kind| kind as usize);
+        assert!(numbers.into_iter().eq(0..Message::KINDS));
     }
 
     #[test]

@@ -8,6 +8,10 @@ use crate::{MAX_VCPUS, Members, VcpuId};
 use core::fmt;
 use core::marker::PhantomData;
 use core::ops::{BitAnd, BitOr, BitOrAssign, Index, IndexMut, Sub, SubAssign};
+use notes::each;
+
+/// Members that a set can have.
+const WORD: usize = u64::BITS as usize;
 
 /// Something that a number below 64 identifies.
 pub trait Member: Copy {
@@ -15,6 +19,10 @@ pub trait Member: Copy {
     fn number(self) -> usize;
     /// Returns the member with this number.
     fn numbered(number: usize) -> Self;
+    /// Says in the image that a loop begins that goes round for each member of a set.
+    fn loop_begins();
+    /// Says in the image that it goes round.
+    fn loop_passes();
 }
 
 impl Member for VcpuId {
@@ -28,6 +36,16 @@ impl Member for VcpuId {
         debug_assert!(number < MAX_VCPUS);
         Self(number as u8)
     }
+
+    #[inline(always)]
+    fn loop_begins() {
+        notes::begins::<MAX_VCPUS, { each::VCPU }>();
+    }
+
+    #[inline(always)]
+    fn loop_passes() {
+        notes::passes::<MAX_VCPUS, { each::VCPU }>();
+    }
 }
 
 /// A core, by its index.
@@ -40,6 +58,16 @@ impl Member for usize {
     #[inline]
     fn numbered(number: usize) -> Self {
         number
+    }
+
+    #[inline(always)]
+    fn loop_begins() {
+        notes::begins::<WORD, { each::CORE }>();
+    }
+
+    #[inline(always)]
+    fn loop_passes() {
+        notes::passes::<WORD, { each::CORE }>();
     }
 }
 
@@ -126,7 +154,7 @@ impl<M: Member> Set<M> {
     #[must_use]
     #[inline]
     pub fn first(self) -> Option<M> {
-        self.iter().next()
+        (self.bits != 0).then(|| M::numbered(self.bits.trailing_zeros() as usize))
     }
 
     /// Adds a member.
@@ -143,8 +171,12 @@ impl<M: Member> Set<M> {
 
     /// Returns the members in ascending order.
     #[inline]
-    pub fn iter(self) -> Iter<M> {
-        Iter { rest: Members(self.bits), members: PhantomData }
+    pub fn iter(self) -> Iter<M>
+    where
+        M: Member,
+    {
+        M::loop_begins();
+        Iter { rest: Members::of(self.bits), members: PhantomData }
     }
 }
 
@@ -229,7 +261,9 @@ impl<M: Member> Iterator for Iter<M> {
 
     #[inline]
     fn next(&mut self) -> Option<M> {
-        self.rest.next().map(M::numbered)
+        let member = self.rest.next()?;
+        M::loop_passes();
+        Some(M::numbered(member))
     }
 }
 

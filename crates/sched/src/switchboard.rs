@@ -11,7 +11,7 @@
 //! | --- | --- | --- |
 //! | has something for a vCPU | writes it where the vCPU's owner finds it, [`find`](Switchboard::find)s the owner | [`send`](Switchboard::send)s it [`Message::Vcpus`] |
 //! | hands a vCPU over | puts the reference where the next owner takes it | [`hand_over`](Switchboard::hand_over) |
-//! | reads its [`mailbox`](Switchboard::mailbox) | [`moves`](Mailbox::moves) | [`received`](Switchboard::received) for each vCPU that came, then reads what was written for it |
+//! | reads its [`mailbox`](Switchboard::mailbox) | [`moves`](Mailbox::take_moves) | [`received`](Switchboard::received) for each vCPU that came, then reads what was written for it |
 //! | recalls a vCPU | [`want`](Switchboard::want), unless the vCPU is on the consolidation target | [`recall`](Switchboard::recall) |
 //! | is sent a recall | [`may_return`](Switchboard::may_return) | [`hand_over`](Switchboard::hand_over) |
 //!
@@ -29,35 +29,6 @@ pub struct Switchboard<const CORES: usize, const VCPUS: usize, W = AtomicU64, S 
     locations: [Location<S>; VCPUS],
     recalls: Recalls<W>,
     presence: [Presence<S>; CORES],
-}
-
-/// What a core is asked to do with a vCPU that moves.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Move {
-    /// The vCPU was handed over to this core: receive it.
-    Receive(VcpuId),
-    /// The vCPU's base recalls it: hand it over, if this core owns it.
-    SendBack(VcpuId),
-}
-
-/// The moves that a core has to make, in this order.
-#[derive(Clone, Copy, Debug)]
-pub struct Moves {
-    arrived: Members,
-    recalled: Members,
-}
-
-impl Iterator for Moves {
-    type Item = Move;
-
-    #[inline]
-    fn next(&mut self) -> Option<Move> {
-        let id = |member| VcpuId(member as u8);
-        if let Some(member) = self.arrived.next() {
-            return Some(Move::Receive(id(member)));
-        }
-        self.recalled.next().map(|member| Move::SendBack(id(member)))
-    }
 }
 
 /// Why a vCPU is on the core that has received it.
@@ -89,14 +60,14 @@ pub enum Recall {
 }
 
 impl<W: Word> Mailbox<W> {
-    /// Takes the moves that this mailbox's core has to make.
+    /// Takes the vCPUs that have arrived, and those that are recalled; arrivals come first.
     #[must_use]
     #[inline]
-    pub fn moves(&self) -> Moves {
+    pub fn take_moves(&self) -> [Members; 2] {
         // Recalls first: a vCPU is handed over before it is recalled, so each of these is
         // here already or among the arrivals that are taken next.
         let recalled = self.take(Message::Recalls);
-        Moves { arrived: self.take(Message::Arrivals), recalled }
+        [self.take(Message::Arrivals), recalled]
     }
 }
 

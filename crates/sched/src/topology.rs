@@ -136,6 +136,22 @@ impl<'a> Topology<'a> {
         self.which(&|vcpu| vcpu.places().has(core))
     }
 
+    /// Returns the cores where vCPUs of a VM may be.
+    #[must_use]
+    #[inline(never)]
+    pub fn places_of_vm(&self, vm: usize) -> CoreSet {
+        let own = self.vcpus.iter().filter(|vcpu| vcpu.vm == vm);
+        own.fold(CoreSet::EMPTY, |all, vcpu| all | vcpu.places())
+    }
+
+    /// Returns true if vCPUs may come to this core from others, or leave it for them.
+    #[must_use]
+    #[inline(never)]
+    pub fn vcpus_change_at(&self, core: usize) -> bool {
+        let here = CoreSet::of(core);
+        self.vcpus.iter().any(|vcpu| vcpu.places().has(core) && vcpu.places() != here)
+    }
+
     /// Returns the vCPUs that `winner` displaces at their bases.
     #[must_use]
     pub fn losers(&self, winner: VcpuId) -> VcpuSet {
@@ -221,6 +237,19 @@ mod tests {
 
     fn ids<const N: usize>(ids: [u8; N]) -> VcpuSet {
         ids.into_iter().map(VcpuId).collect()
+    }
+
+    #[test]
+    fn what_stays_at_its_base_is_nowhere_else() {
+        let resting = Placed { target: 3, ..linux(2, MigrationPolicy::None, &[]) };
+        let vcpus = [RTOS, linux(1, MigrationPolicy::OnDemand, &[0]), resting];
+        let topology = Topology::new(&vcpus, 5);
+        assert_eq!(topology.places_of_vm(0), CoreSet::of(1));
+        assert_eq!(topology.places_of_vm(1), CoreSet::from_bits(0b1111));
+        assert_eq!(topology.places_of_vm(2), CoreSet::EMPTY);
+        let change: CoreSet = (0..5).filter(|&core| topology.vcpus_change_at(core)).collect();
+        assert_eq!(change, CoreSet::from_bits(0b1111));
+        assert!(!Topology::new(&[RTOS], 2).vcpus_change_at(1));
     }
 
     #[test]

@@ -39,6 +39,8 @@ pub struct Board {
     pub counter_hz: Vec<u64>,
     /// Picoseconds for an instruction at EL2, for bounds.
     pub instruction_ps: u64,
+    /// List registers of each pCPU, for bounds; none: not known, so as many as there may be.
+    pub list_registers: Option<usize>,
     /// The PL011 that carries all consoles.
     pub uart_pa: u64,
     /// Its interrupt.

@@ -1,7 +1,8 @@
 //! The files that a system is made of.
 
 use crate::draft::Draft;
-use crate::model::Checked;
+use crate::image::Bytes;
+use crate::model::{Checked, Vm};
 use crate::problem::Report;
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -16,6 +17,8 @@ pub struct Input {
     pub path: PathBuf,
     /// Where the description names it, as `file:line:column`.
     pub place: String,
+    /// The bytes that were read from it, and are packed.
+    pub bytes: Bytes,
 }
 
 impl Checked {
@@ -28,21 +31,32 @@ impl Checked {
     }
 }
 
-/// The description and all files it names relative to `directory`.
-pub(crate) fn of(draft: &Draft, path: &Path, directory: &Path, report: &Report) -> Vec<Input> {
+/// The description, which is `text`, and all files that it names relative to `directory`; `vms`
+/// are those of the draft, in its order.
+pub(crate) fn of(
+    draft: &Draft,
+    vms: &[Vm],
+    (path, text): (&Path, &str),
+    directory: &Path,
+    report: &Report,
+) -> Vec<Input> {
     let itself = Input {
         title: "the description itself".into(),
         path: path.into(),
         place: report.file().into(),
+        bytes: Bytes::new(text.into()),
     };
-    let named = draft.vms.iter().flat_map(|vm| {
-        let files = [("kernel", &vm.kernel), ("initramfs", &vm.initramfs)];
-        files.into_iter().filter_map(|(what, at)| {
-            let at = at.as_ref()?;
+    let named = draft.vms.iter().zip(vms).flat_map(|(drafted, vm)| {
+        let kernel = drafted.kernel.as_ref().zip(Some(&vm.kernel.bytes));
+        let initramfs = drafted.initramfs.as_ref().zip(vm.initramfs.as_ref());
+        let files = [("kernel", kernel), ("initramfs", initramfs)];
+        files.into_iter().filter_map(|(what, file)| {
+            let (at, bytes) = file?;
             Some(Input {
-                title: format!("the {what} of {}", vm.title()),
+                title: format!("the {what} of {}", drafted.title()),
                 path: directory.join(at.get_ref()),
                 place: report.at(&at.span()),
+                bytes: bytes.clone(),
             })
         })
     });

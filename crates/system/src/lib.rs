@@ -23,6 +23,7 @@ pub mod pack;
 mod paging;
 mod plan;
 pub mod problem;
+pub mod sbom;
 pub mod size;
 pub mod temporary;
 mod time;

@@ -58,23 +58,26 @@ pub fn load_text(path: &Path, text: &str) -> Result<Checked, Report> {
         machine,
         priority_separation,
         off_when_done,
+        reset_on_fault,
         vms,
         timing,
         protocol,
         consolidation,
         trace,
     } = sound;
+    let inputs = inputs::of(&draft, &vms, (path, text), directory, &report);
     Ok(Checked {
         path: path.to_owned(),
         machine,
         priority_separation,
         off_when_done,
+        reset_on_fault,
         vms,
         timing,
         protocol,
         consolidation,
         trace,
-        inputs: inputs::of(&draft, path, directory, &report),
+        inputs,
         warnings: report,
         plan,
     })

@@ -23,6 +23,8 @@ pub struct Checked {
     pub priority_separation: bool,
     /// See [`abi::system::flags::OFF_WHEN_DONE`].
     pub off_when_done: bool,
+    /// See [`abi::system::flags::RESET_ON_FAULT`].
+    pub reset_on_fault: bool,
     /// The virtual machines.
     pub vms: Vec<Vm>,
     /// Budgets and tasks; none when none are described.
@@ -282,11 +284,51 @@ impl Checked {
         })
     }
 
+    /// Returns how many of each there are that EL2's loops go round for.
+    #[must_use]
+    pub fn counts(&self) -> Counts {
+        let claimants = |resource: usize| {
+            let tasks = self.timing.iter().flat_map(|timing| &timing.tasks);
+            tasks.filter(|task| task.uses(resource)).count()
+        };
+        Counts {
+            vms: self.vms.len(),
+            vcpus: self.vms.iter().map(|vm| vm.vcpus.len()).sum(),
+            siblings: self.vms.iter().map(|vm| vm.vcpus.len()).max().unwrap_or(0),
+            pcpus: self.machine.pcpus,
+            list_registers: self.machine.board.list_registers,
+            mutexes: self.shared_resources().count(),
+            claimants: self.shared_resources().map(|(at, _)| claimants(at)).max().unwrap_or(0),
+            device_interrupts: self.vms.iter().map(|vm| vm.interrupts.len()).sum(),
+        }
+    }
+
     /// Name of the description's file, without directory and extension.
     #[must_use]
     pub fn name(&self) -> String {
         self.path.file_stem().unwrap_or_default().to_string_lossy().into_owned()
     }
+}
+
+/// How many of each there are that EL2's loops go round for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Counts {
+    /// VMs.
+    pub vms: usize,
+    /// vCPUs of all VMs.
+    pub vcpus: usize,
+    /// vCPUs of the VM with most.
+    pub siblings: usize,
+    /// pCPUs that are used.
+    pub pcpus: usize,
+    /// List registers of each pCPU; none: not known.
+    pub list_registers: Option<usize>,
+    /// Mutexes.
+    pub mutexes: usize,
+    /// Tasks that may lock the mutex with most.
+    pub claimants: usize,
+    /// Physical interrupts that are passed through.
+    pub device_interrupts: usize,
 }
 
 /// Returns what EL2 takes on a board that runs these VMs.

@@ -73,7 +73,14 @@ pub fn unpack(file: &[u8]) -> Result<Unpacked<'_>, UnpackError> {
     if !whole || update_crc(0, payload) != tables.header.payload_crc {
         return Err(refuse(Invalid::PayloadChecksum));
     }
-    Ok(Unpacked { entry, tables, segments })
+    let unpacked = Unpacked { entry, tables, segments };
+    let word = |pa| {
+        let bytes = unpacked.at(Region::new(pa, 8)).and_then(|bytes| bytes.try_into().ok());
+        bytes.map_or(0, u64::from_le_bytes)
+    };
+    unpacked.tables.check_stage1(word).map_err(refuse)?;
+    unpacked.tables.check_stage2(word).map_err(refuse)?;
+    Ok(unpacked)
 }
 
 fn segments(file: &[u8]) -> Result<(u64, Vec<Segment<'_>>), String> {

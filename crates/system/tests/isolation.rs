@@ -38,8 +38,10 @@ struct Grant {
 
 /// Memory that VMs share, as the file has it: what stands behind the bundle is cleared.
 fn shared(system: &Unpacked<'_>) -> Vec<Region> {
+    let stacks = system.tables.board.hypervisor();
     let cleared = system.segments.iter().filter(|segment| segment.data.is_empty());
-    cleared.map(|segment| segment.region).collect()
+    let cleared = cleared.map(|segment| segment.region);
+    cleared.filter(|&region| !stacks.contains(region)).collect()
 }
 
 /// All a VM is given, from the tables (memory), the file (shared memory, of which no two
@@ -185,7 +187,11 @@ fn check_stage1(system: &Unpacked<'_>) {
     for (offset, kind) in [(0, code), (0x1fff, code), (0x2000, constant), (0x3000, data)] {
         is(base + offset, kind);
     }
-    is(base + board.hypervisor_size - 1, data); // Stacks.
+    for guarded in elf::STACKS {
+        is(base + guarded - 1, None);
+        is(base + guarded, data);
+    }
+    is(base + board.hypervisor_size - 1, None);
     is(base - 1, None);
     let bundle = tables.header.bundle();
     is(bundle.start, constant);

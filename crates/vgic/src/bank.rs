@@ -116,6 +116,11 @@ impl Bank {
             && requests.fetch_and(!bit, Ordering::AcqRel) & bit != 0
     }
 
+    /// Takes these requests back. Answers those of them that there were.
+    pub(crate) fn take_requests(requests: &AtomicU32, bits: u32) -> u32 {
+        if bits == 0 { 0 } else { requests.fetch_and(!bits, Ordering::AcqRel) & bits }
+    }
+
     /// Requests that came too late for the former holder of an interrupt do not
     /// concern the next.
     pub(crate) fn forget_requests(&self, bit: u32) {

@@ -3,68 +3,96 @@
 use crate::interface::MAX_LIST_REGISTERS;
 use crate::{Gic, PRIORITY_MASK};
 use core::sync::atomic::Ordering;
+use notes::{Rounds, each};
 
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Choice {
-    pub(crate) priority: u8,
-    pub(crate) intid: u32,
-}
+/// An interrupt and its priority as one number, so that the more urgent of two is the smaller:
+/// the priority above the INTID.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Choice(u32);
 
 impl Choice {
+    const PRIORITY_SHIFT: u32 = 16;
+
+    const fn with(priority: u8, intid: u32) -> Self {
+        Self((priority as u32) << Self::PRIORITY_SHIFT | intid)
+    }
+
     pub(crate) fn new(gic: &Gic, vcpu: usize, intid: u32) -> Self {
         let bank = gic.bank(vcpu, intid as usize / 32);
         let priority = bank.priority[intid as usize % 32].load(Ordering::Relaxed) & PRIORITY_MASK;
-        Self { priority, intid }
+        Self::with(priority, intid)
     }
 
     /// By the priority with which the guest took it.
     pub(crate) fn active(gic: &Gic, vcpu: usize, intid: u32) -> Self {
         let bank = gic.bank(vcpu, intid as usize / 32);
-        Self { priority: bank.running[intid as usize % 32].load(Ordering::Relaxed), intid }
+        Self::with(bank.running[intid as usize % 32].load(Ordering::Relaxed), intid)
     }
 
-    fn urgency(self) -> (u8, u32) {
-        (self.priority, self.intid)
+    pub(crate) const fn priority(self) -> u8 {
+        (self.0 >> Self::PRIORITY_SHIFT) as u8
+    }
+
+    pub(crate) const fn intid(self) -> u32 {
+        self.0 & ((1 << Self::PRIORITY_SHIFT) - 1)
+    }
+
+    const fn word(self) -> u32 {
+        1 << (self.intid() / 32)
     }
 }
 
 /// The most urgent few of many, in order, found in one pass.
 pub(crate) struct Best {
     chosen: [Choice; MAX_LIST_REGISTERS],
-    pub(crate) count: usize,
-    limit: usize,
+    count: u8,
+    limit: u8,
     /// Words of those that were offered and not chosen.
     pub(crate) left_out: u32,
 }
 
 impl Best {
-    pub(crate) fn new(limit: usize) -> Self {
-        Self { chosen: [Choice::default(); MAX_LIST_REGISTERS], count: 0, limit, left_out: 0 }
+    /// Keeps `limit`, at most [`MAX_LIST_REGISTERS`].
+    pub(crate) const fn new(limit: usize) -> Self {
+        let limit = if limit < MAX_LIST_REGISTERS { limit } else { MAX_LIST_REGISTERS };
+        Self { chosen: [Choice(0); MAX_LIST_REGISTERS], count: 0, limit: limit as u8, left_out: 0 }
     }
 
     pub(crate) fn offer(&mut self, choice: Choice) {
-        let mut at = self.count;
-        while at > 0 && self.chosen[at - 1].urgency() > choice.urgency() {
+        let mut at = usize::from(self.count);
+        if self.count < self.limit {
+            self.count += 1;
+        } else {
+            let Some(last) = at.checked_sub(1).map(|last| self.chosen[last]) else {
+                self.left_out |= choice.word();
+                return;
+            };
+            if last < choice {
+                self.left_out |= choice.word();
+                return;
+            }
+            self.left_out |= last.word();
             at -= 1;
         }
-        let dropped = if self.count < self.limit {
-            self.count += 1;
-            None
-        } else if at == self.limit {
-            Some(choice)
-        } else {
-            Some(self.chosen[self.limit - 1])
-        };
-        if let Some(dropped) = dropped {
-            self.left_out |= 1 << (dropped.intid / 32);
+        let mut rounds = Rounds::<MAX_LIST_REGISTERS, { each::LIST_REGISTER }>::begin();
+        while at > 0 && self.chosen[at - 1] > choice {
+            rounds.pass();
+            self.chosen[at] = self.chosen[at - 1];
+            at -= 1;
         }
-        if at < self.count {
-            self.chosen.copy_within(at..self.count - 1, at + 1);
-            self.chosen[at] = choice;
-        }
+        self.chosen[at] = choice;
     }
 
     pub(crate) fn chosen(&self) -> &[Choice] {
-        &self.chosen[..self.count]
+        &self.chosen[..usize::from(self.count)]
+    }
+
+    pub(crate) const fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    /// As many were chosen as were wanted.
+    pub(crate) const fn is_full(&self) -> bool {
+        self.count == self.limit
     }
 }

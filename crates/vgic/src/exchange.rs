@@ -9,10 +9,10 @@
 
 use crate::bank::Bank;
 use crate::best::Choice;
-use crate::interface::{CpuInterface, Hardware, ListRegister};
+use crate::interface::{CpuInterface, Hardware, ListRegister, MAX_LIST_REGISTERS};
 use crate::{Bits, Gic};
-use abi::platform::SPI_FIRST;
 use core::sync::atomic::{Ordering, fence};
+use notes::{Bounded, each};
 
 impl CpuInterface {
     /// A private interrupt that just arrived, idle so far.
@@ -35,7 +35,7 @@ impl CpuInterface {
             Some(physical),
             /* tell_eoi */ false,
         );
-        self.occupy(hw, index, choice.intid, register);
+        self.occupy(hw, index, choice.intid(), register);
         self.latched |= 1 << index;
     }
 
@@ -47,14 +47,14 @@ impl CpuInterface {
         index: usize,
         choice: Choice,
     ) -> bool {
-        let word = choice.intid as usize / 32;
+        let word = choice.intid() as usize / 32;
         let bank = gic.bank(self.vcpu, word);
-        let bit = 1u32 << (choice.intid % 32);
+        let bit = 1u32 << (choice.intid() % 32);
         if bank.listed.fetch_or(bit, Ordering::AcqRel) & bit != 0 {
             return false;
         }
-        if word > 0 && bank.is_active(choice.intid) {
-            self.release(gic, hw, choice.intid);
+        if word > 0 && bank.is_active(choice.intid()) {
+            self.release(gic, hw, choice.intid());
             return false;
         }
         // The acknowledge clears the latch, whatever the trigger, and not what
@@ -63,21 +63,21 @@ impl CpuInterface {
         let level = bank.edge.load(Ordering::Relaxed) & bit == 0;
         if word > 0 {
             // What made it a candidate may have changed before it was claimed.
-            gic.hold(self.vcpu, choice.intid);
+            gic.hold(self.vcpu, choice.intid());
             fence(Ordering::SeqCst);
             let high = level && bank.level.load(Ordering::Relaxed) & bit != 0;
-            if gic.target(choice.intid) != Some(self.vcpu) || !(latched || high) {
+            if gic.target(choice.intid()) != Some(self.vcpu) || !(latched || high) {
                 if latched {
                     bank.pending.fetch_or(bit, Ordering::AcqRel);
                 }
-                self.release(gic, hw, choice.intid);
+                self.release(gic, hw, choice.intid());
                 return false;
             }
         }
         bank.forget_requests(bit);
-        let physical = gic.physical(choice.intid);
+        let physical = gic.physical(choice.intid());
         let register = describe(bank, choice, ListRegister::PENDING, physical, level);
-        self.occupy(hw, index, choice.intid, register);
+        self.occupy(hw, index, choice.intid(), register);
         self.latched |= u32::from(latched) << index;
         true
     }
@@ -90,8 +90,8 @@ impl CpuInterface {
         index: usize,
         choice: Choice,
     ) {
-        let bank = gic.bank(self.vcpu, choice.intid as usize / 32);
-        let bit = 1u32 << (choice.intid % 32);
+        let bank = gic.bank(self.vcpu, choice.intid() as usize / 32);
+        let bit = 1u32 << (choice.intid() % 32);
         bank.listed.fetch_or(bit, Ordering::AcqRel);
         // Pending again: to be listed as such as soon as the guest has ended
         // it. Active and pending at once would not do: a list register with a
@@ -99,11 +99,11 @@ impl CpuInterface {
         // latch in it.
         let again = bank.pending_bits() & bit != 0;
         let level = bank.edge.load(Ordering::Relaxed) & bit == 0;
-        let physical = gic.physical(choice.intid);
+        let physical = gic.physical(choice.intid());
         let by_hand = again && physical.is_some();
         let physical = physical.filter(|_| !again);
         let register = describe(bank, choice, ListRegister::ACTIVE, physical, level || again);
-        self.occupy(hw, index, choice.intid, register);
+        self.occupy(hw, index, choice.intid(), register);
         self.active |= 1 << index;
         self.by_hand |= u32::from(by_hand) << index;
     }
@@ -111,7 +111,9 @@ impl CpuInterface {
     /// Takes note of the interrupts that the guest has dealt with: their
     /// registers are empty.
     pub fn retire(&mut self, gic: &Gic, hw: &mut impl Hardware) {
-        for index in Bits(self.used & hw.empty()) {
+        for index in Bits::of(self.used & hw.empty())
+            .one_for::<{ each::LIST_REGISTER }, MAX_LIST_REGISTERS>()
+        {
             self.used &= !(1 << index);
             self.unlist(gic, hw, index as usize, ListRegister(0));
         }
@@ -154,65 +156,76 @@ impl CpuInterface {
         self.release(gic, hw, intid);
     }
 
-    /// Ends an active interrupt of this vCPU that is not listed.
-    pub(crate) fn end(&mut self, gic: &Gic, hw: &mut impl Hardware, intid: u32) {
-        let bit = 1u32 << (intid % 32);
-        let bank = gic.bank(self.vcpu, intid as usize / 32);
-        bank.active.fetch_and(!bit, Ordering::AcqRel);
-        gic.physical(intid).into_iter().for_each(|physical| hw.deactivate(physical));
-        self.release(gic, hw, intid);
-    }
-
-    /// Does what register writes asked about interrupts that this vCPU held.
-    /// Nothing is listed now.
-    pub(crate) fn obey(&mut self, gic: &Gic, hw: &mut impl Hardware, word: usize) {
-        let bank = gic.bank(self.vcpu, word);
-        for bit in Bits(bank.drop_active.load(Ordering::Acquire)) {
-            let intid = word as u32 * 32 + bit;
-            let mine = gic.is_held(self.vcpu, intid);
-            if mine && bank.take_request(&bank.drop_active, 1 << bit) && bank.is_active(intid) {
-                self.end(gic, hw, intid);
-            }
-        }
-        if word > 0 {
-            for bit in Bits(bank.drop_physical.load(Ordering::Acquire)) {
-                let intid = word as u32 * 32 + bit;
-                let mine = gic.is_held(self.vcpu, intid);
-                if mine
-                    && bank.take_request(&bank.drop_physical, 1 << bit)
-                    && !bank.is_active(intid)
-                {
-                    gic.physical(intid).into_iter().for_each(|physical| hw.deactivate(physical));
-                }
-            }
+    /// Ends active interrupts of a word that are this vCPU's and not listed.
+    pub(crate) fn end(&self, gic: &Gic, hw: &mut impl Hardware, word: usize, bits: u32) {
+        if bits == 0 {
             return;
         }
-        for bit in Bits(bank.drop_pending.load(Ordering::Acquire)) {
-            bank.take_request(&bank.drop_pending, 1 << bit);
-            if gic.physical(bit).is_none() {
-                // It came too late for what was listed.
-                continue;
-            }
-            let before = bank.pending.fetch_and(!(1 << bit), Ordering::AcqRel);
-            if before >> bit & 1 != 0 && !bank.is_active(bit) {
-                gic.physical(bit).into_iter().for_each(|physical| hw.deactivate(physical));
+        gic.bank(self.vcpu, word).active.fetch_and(!bits, Ordering::AcqRel);
+        gic.deactivate_linked(hw, word, bits);
+        if word > 0 {
+            fence(Ordering::SeqCst);
+            for bit in Bits::of(bits & gic.bank(self.vcpu, word).pending_bits()) {
+                self.pass_on(gic, hw, word as u32 * 32 + bit);
             }
         }
     }
 
-    /// Gives an inactive interrupt up. If it is another vCPU's to take, that
-    /// one has to look again.
-    fn release(&mut self, gic: &Gic, hw: &mut impl Hardware, intid: u32) {
-        let bit = 1u32 << (intid % 32);
+    /// Ends one active interrupt that is this vCPU's and not listed.
+    pub(crate) fn end_one(&self, gic: &Gic, hw: &mut impl Hardware, intid: u32) {
         let bank = gic.bank(self.vcpu, intid as usize / 32);
-        bank.listed.fetch_and(!bit, Ordering::AcqRel);
-        if intid < SPI_FIRST {
+        bank.active.fetch_and(!(1 << (intid % 32)), Ordering::AcqRel);
+        gic.physical(intid).into_iter().for_each(|physical| hw.deactivate(physical));
+        self.pass_on_pending(gic, hw, intid);
+    }
+
+    /// Does what register writes asked about interrupts of a word that this vCPU held. Nothing
+    /// is listed now.
+    pub(crate) fn obey(&self, gic: &Gic, hw: &mut impl Hardware, word: usize) {
+        let bank = gic.bank(self.vcpu, word);
+        let asked = gic.held(self.vcpu, word, bank.drop_active.load(Ordering::Acquire));
+        let ended = Bank::take_requests(&bank.drop_active, asked);
+        self.end(gic, hw, word, ended & bank.active.load(Ordering::Acquire));
+        if word > 0 {
+            let asked = gic.held(self.vcpu, word, bank.drop_physical.load(Ordering::Acquire));
+            let dropped = Bank::take_requests(&bank.drop_physical, asked);
+            gic.deactivate_linked(hw, word, dropped & !bank.active.load(Ordering::Acquire));
+            return;
+        }
+        let asked = bank.drop_pending.load(Ordering::Acquire);
+        // For an interrupt that is not linked, it came too late for what was listed.
+        let linked = gic.linked(word, Bank::take_requests(&bank.drop_pending, asked));
+        if linked != 0 {
+            let before = bank.pending.fetch_and(!linked, Ordering::AcqRel) & linked;
+            gic.deactivate_linked(hw, word, before & !bank.active.load(Ordering::Acquire));
+        }
+    }
+
+    /// Gives an inactive interrupt up that was listed. If it is another vCPU's to take, that one has
+    /// to look again.
+    fn release(&self, gic: &Gic, hw: &mut impl Hardware, intid: u32) {
+        let bank = gic.bank(self.vcpu, intid as usize / 32);
+        bank.listed.fetch_and(!(1 << (intid % 32)), Ordering::AcqRel);
+        self.pass_on_pending(gic, hw, intid);
+    }
+
+    /// Passes a shared interrupt on that this vCPU has given up, if it is pending.
+    fn pass_on_pending(&self, gic: &Gic, hw: &mut impl Hardware, intid: u32) {
+        let (word, bit) = (intid as usize / 32, 1 << (intid % 32));
+        if word == 0 {
             return;
         }
         fence(Ordering::SeqCst);
+        if gic.bank(self.vcpu, word).pending_bits() & bit != 0 {
+            self.pass_on(gic, hw, intid);
+        }
+    }
+
+    /// Has the vCPU to which a pending shared interrupt goes look again, if that is another one.
+    fn pass_on(&self, gic: &Gic, hw: &mut impl Hardware, intid: u32) {
         match gic.target(intid) {
-            Some(target) if target != self.vcpu && bank.pending_bits() & bit != 0 => {
-                gic.mark(1 << target, 1 << (intid / 32));
+            Some(target) if target != self.vcpu => {
+                gic.mark_one(target, 1 << (intid / 32));
                 hw.notify(1 << target);
             }
             _ => {}
@@ -237,6 +250,6 @@ fn describe(
     physical: Option<u32>,
     tell_eoi: bool,
 ) -> ListRegister {
-    let group1 = bank.group.load(Ordering::Relaxed) >> (choice.intid % 32) & 1 != 0;
-    ListRegister::new(state, choice.intid, choice.priority, group1, physical, tell_eoi)
+    let group1 = bank.group.load(Ordering::Relaxed) >> (choice.intid() % 32) & 1 != 0;
+    ListRegister::new(state, choice.intid(), choice.priority(), group1, physical, tell_eoi)
 }

@@ -4,6 +4,7 @@
 use crate::{Bits, CTLR_GROUP0, CTLR_GROUP1, Effects, Gic, PRIORITY_MASK, WORDS};
 use abi::platform::SPI_FIRST;
 use core::sync::atomic::Ordering;
+use notes::Bounded;
 
 /// What a guest may read or write of 32 interrupts at once, a bit each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -80,7 +81,7 @@ impl Gic {
 
     fn set_active(&self, vcpu: usize, word: usize, value: u32) {
         let bank = self.bank(vcpu, word);
-        for bit in Bits(value & !bank.busy()) {
+        for bit in Bits::of(value & !bank.busy()) {
             // No guest took it, so its end comes after all that were.
             bank.running[bit as usize].store(u8::MAX, Ordering::Relaxed);
             if word > 0 {
@@ -122,7 +123,7 @@ impl Gic {
 
     /// Reads the priorities of `count` interrupts, a byte each.
     pub(crate) fn priorities(&self, vcpu: usize, first: usize, count: u8) -> u64 {
-        (0..usize::from(count)).rev().fold(0, |value, at| {
+        (0..usize::from(count)).rev().at_most::<8>().fold(0, |value, at| {
             let intid = first + at;
             let priority = &self.bank(vcpu, intid / 32).priority[intid % 32];
             value << 8 | u64::from(priority.load(Ordering::Relaxed))
@@ -139,7 +140,7 @@ impl Gic {
     ) -> Effects {
         let bank = self.bank(vcpu, first / 32);
         let mut changed = 0;
-        for at in 0..usize::from(count) {
+        for at in (0..usize::from(count)).at_most::<8>() {
             let bit = (first + at) % 32;
             let priority = (value >> (8 * at)) as u8 & PRIORITY_MASK;
             if bank.priority[bit].swap(priority, Ordering::Relaxed) != priority {
@@ -158,6 +159,6 @@ impl Gic {
     /// Routes a shared interrupt to an affinity.
     pub(crate) fn set_route(&self, intid: u32, affinity: u32) -> Effects {
         self.route[(intid - SPI_FIRST) as usize].store(affinity, Ordering::Release);
-        self.notify_word(0, intid as usize / 32, 1 << (intid % 32))
+        self.notify_one(0, intid)
     }
 }

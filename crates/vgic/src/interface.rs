@@ -7,6 +7,12 @@
 //! attention and keeps the best few in one pass. How a single interrupt changes
 //! over between bank and list register is in `exchange`.
 //!
+//! A hostile guest may have hundreds of interrupts active and pending, so the long parts are
+//! done a word at a time, and after each [`Hardware::urgent`] is asked. If something urgent has
+//! come, the work stops there; [`CpuInterface::sync`] goes on with it. Until that is done the
+//! guest must not run ([`CpuInterface::is_unfinished`]), so nothing that the work has seen
+//! changes behind its back: what other cores change is news, for which it begins anew.
+//!
 //! [`CpuInterface::inject`] is the short cut for what happens a thousand times
 //! a second: one private interrupt, one free list register.
 //!
@@ -19,9 +25,10 @@
 
 pub use crate::list_register::ListRegister;
 
-use crate::best::{Best, Choice};
+use crate::listing::{ALL_WORDS, Stage, Work};
 use crate::{Bits, Gic, WORDS};
-use core::sync::atomic::{Ordering, fence};
+use core::sync::atomic::Ordering;
+use notes::Bounded;
 
 /// Most list registers an implementation can have.
 pub const MAX_LIST_REGISTERS: usize = 16;
@@ -39,13 +46,16 @@ pub trait Hardware {
     fn empty(&self) -> u32;
     /// Takes the count of EOIs that found no list register.
     fn take_eoi_count(&mut self) -> u32;
-    /// Which maintenance interrupts are wanted.
+    /// Which maintenance interrupts are wanted. The count of EOIs is zero then.
     fn set_maintenance(&mut self, wanted: Maintenance);
     /// Deactivates a physical interrupt.
     fn deactivate(&mut self, physical: u32);
     /// Rings the cores of these vCPUs of the VM (bit set by index): they have
     /// to look at their attention set.
     fn notify(&mut self, vcpus: u8);
+    /// Whether an interrupt waits that must not wait for long. The caller stops at the next
+    /// opportunity, and the work has to be resumed.
+    fn urgent(&mut self) -> bool;
 }
 
 /// Reasons for a maintenance interrupt.
@@ -76,11 +86,12 @@ pub struct CpuInterface {
     pub(crate) by_hand: u32,
     /// Words to look at in the next [`Self::list`]: they held more than could
     /// be listed, or were taken back.
-    backlog: u32,
-    maintenance: Maintenance,
+    pub(crate) backlog: u32,
+    pub(crate) maintenance: Maintenance,
     /// What [`Self::inject`] wrote last and where, as long as nothing was taken
     /// back since.
     pub(crate) latest: Option<(usize, ListRegister)>,
+    pub(crate) work: Work,
 }
 
 impl CpuInterface {
@@ -97,16 +108,18 @@ impl CpuInterface {
             backlog: 0,
             maintenance: Maintenance { none_pending: false, unlisted_eoi: false },
             latest: None,
+            work: Work::NONE,
         }
     }
 
     /// Of a vCPU that is switched on: what was pending before, it finds.
     #[must_use]
     pub const fn starting(vcpu: usize) -> Self {
-        Self { backlog: (1 << WORDS) - 1, ..Self::new(vcpu) }
+        Self { backlog: ALL_WORDS, ..Self::new(vcpu) }
     }
 
-    /// Whether anything was posted since the last [`Self::sync`].
+    /// Whether anything was posted since the last [`Self::sync`], or that has stopped in its
+    /// middle.
     #[must_use]
     pub fn has_news(&self, gic: &Gic) -> bool {
         gic.private[self.vcpu].attention.load(Ordering::Acquire) != 0
@@ -129,15 +142,21 @@ impl CpuInterface {
         held >> intid & 1 == 1
     }
 
+    /// Whether work has stopped in its middle: [`Self::sync`] has to go on before the guest runs.
+    #[must_use]
+    pub fn is_unfinished(&self) -> bool {
+        self.work.stage != Stage::Rest
+    }
+
     /// Asserts that each list register in use has an interrupt of its own, which its bank
     /// says is this vCPU's.
     #[cfg(any(test, feature = "checked"))]
     pub fn check(&self, gic: &Gic) {
-        for index in Bits(self.used) {
+        for index in Bits::of(self.used) {
             let intid = u32::from(self.intids[index as usize]);
             let same = |other: &u32| u32::from(self.intids[*other as usize]) == intid;
             assert_eq!(
-                Bits(self.used).filter(same).count(),
+                Bits::of(self.used).filter(same).count(),
                 1,
                 "interrupt {intid} is listed twice"
             );
@@ -175,7 +194,7 @@ impl CpuInterface {
         if index >= hw.count() || !acceptable || self.backlog != 0 {
             // The slow way handles every exception to the common case.
             bank.pending.fetch_or(bit, Ordering::AcqRel);
-            gic.mark(1 << self.vcpu, 1);
+            gic.mark_one(self.vcpu, 1);
             return self.sync(gic, hw);
         }
         self.list_arrived(gic, hw, index, intid, physical);
@@ -214,153 +233,52 @@ impl CpuInterface {
         self.holds(gic, intid)
     }
 
-    /// Brings list registers and banks in step. Answers how many interrupts
-    /// are listed pending.
+    /// Brings list registers and banks in step, or goes on where that has stopped. Answers how
+    /// many interrupts are listed pending; none if it stops, see [`Self::is_unfinished`].
     pub fn sync(&mut self, gic: &Gic, hw: &mut impl Hardware) -> usize {
-        let words = self.take_back(gic, hw);
-        self.list(gic, hw, words)
+        if self.take_back(gic, hw) { self.list(gic, hw) } else { 0 }
     }
 
-    /// Takes everything back into the banks: for a register access that has to
-    /// see it there, or when the vCPU leaves its core. [`Self::list`] or
-    /// [`Self::sync`] puts it out again. Answers the words to look at then,
-    /// which it remembers as well.
-    pub fn take_back(&mut self, gic: &Gic, hw: &mut impl Hardware) -> u32 {
-        // Before the list registers are emptied: only what is in none of them
-        // can have been ended so.
-        if self.maintenance.unlisted_eoi {
-            for _ in 0..hw.take_eoi_count() {
-                if let Some(intid) = self.most_urgent_spilled(gic) {
-                    self.backlog |= 1 << (intid / 32);
-                    self.end(gic, hw, intid);
-                }
-            }
+    /// The guest wrote ICC_DIR_EL1, and it trapped. Answers false if the guest has to execute
+    /// that again, after a [`Self::sync`].
+    #[must_use]
+    pub fn deactivate(&mut self, gic: &Gic, hw: &mut impl Hardware, intid: u32) -> bool {
+        if !self.take_back(gic, hw) {
+            return false;
         }
-        for index in Bits(self.used) {
-            let index = index as usize;
-            let register = hw.read(index);
-            hw.write(index, ListRegister(0));
-            self.backlog |= 1 << (self.intids[index] / 32);
-            self.unlist(gic, hw, index, register);
-        }
-        self.used = 0;
-        self.latest = None;
-        self.backlog
-    }
-
-    /// Lists what is active and the best of what is pending in these words and
-    /// in those that took part in the latest [`Self::take_back`] or were marked
-    /// since. Answers how many interrupts are listed pending.
-    pub fn list(&mut self, gic: &Gic, hw: &mut impl Hardware, words: u32) -> usize {
-        let words = words | self.backlog | self.take_attention(gic);
-        if words & !1 != 0 {
-            // Pairs with the fence in `release`: either that vCPU sees what we
-            // were told of, or we see that it gave the interrupt up.
-            fence(Ordering::SeqCst);
-        }
-        let slots = hw.count();
-        let mut pending = Best::new(slots);
-        for word in Bits(words) {
-            self.obey(gic, hw, word as usize);
-            for bit in Bits(gic.candidates(self.vcpu, word as usize)) {
-                pending.offer(Choice::new(gic, self.vcpu, word * 32 + bit));
-            }
-        }
-        // One register stays free for whatever pends, or it could never preempt.
-        let mut active = Best::new(slots - usize::from(pending.count > 0));
-        for word in 0..WORDS {
-            for bit in Bits(gic.held_active(self.vcpu, word)) {
-                active.offer(Choice::active(gic, self.vcpu, word as u32 * 32 + bit));
-            }
-        }
-        for (index, &choice) in active.chosen().iter().enumerate() {
-            self.list_active(gic, hw, index, choice);
-        }
-        let mut index = active.chosen().len();
-        self.backlog = pending.left_out;
-        let mut listed = 0;
-        for &choice in pending.chosen() {
-            if index == slots {
-                self.backlog |= 1 << (choice.intid / 32);
-            } else if self.list_pending(gic, hw, index, choice) {
-                index += 1;
-                listed += 1;
-            }
-        }
-        self.want(hw, self.backlog != 0, active.left_out != 0);
-        listed
-    }
-
-    /// The guest wrote ICC_DIR_EL1, and it trapped.
-    pub fn deactivate(&mut self, gic: &Gic, hw: &mut impl Hardware, intid: u32) {
-        let words = self.take_back(gic, hw);
         let word = intid as usize / 32;
         if word >= WORDS {
             // Not one of ours.
         } else if !gic.is_held(self.vcpu, intid) {
             hw.notify(gic.request_deactivation(self.vcpu, word, 1 << (intid % 32)));
         } else if gic.bank(self.vcpu, word).is_active(intid) {
-            self.end(gic, hw, intid);
+            self.end_one(gic, hw, intid);
             self.backlog |= 1 << word;
         }
-        self.list(gic, hw, words);
+        self.list(gic, hw);
+        true
     }
 
     /// Forgets what the vCPU had active, for one that stops. Physical interrupts
     /// behind that, and behind what was pending for this vCPU, are deactivated
     /// and no longer pending here: a line still high makes them come again.
     pub fn abandon(&mut self, gic: &Gic, hw: &mut impl Hardware) {
-        let words = self.take_back(gic, hw);
-        for word in 0..WORDS {
-            for bit in Bits(gic.held_active(self.vcpu, word)) {
-                self.end(gic, hw, word as u32 * 32 + bit);
-            }
+        // All that is active ends, so it does not matter what the guest has ended.
+        hw.take_eoi_count();
+        self.empty(gic, hw);
+        for word in (0..WORDS).at_most::<WORDS>() {
+            self.end(gic, hw, word, gic.held(self.vcpu, word, gic.active(self.vcpu, word)));
             let bank = gic.bank(self.vcpu, word);
-            for bit in Bits(gic.linked(word, bank.pending.load(Ordering::Acquire))) {
-                let intid = word as u32 * 32 + bit;
-                let mine = word == 0 || gic.target(intid) == Some(self.vcpu);
-                if mine && bank.pending.fetch_and(!(1 << bit), Ordering::AcqRel) >> bit & 1 != 0 {
-                    gic.physical(intid).into_iter().for_each(|physical| hw.deactivate(physical));
-                }
+            let linked = gic.linked(word, bank.pending.load(Ordering::Acquire));
+            let mine = Bits::of(linked)
+                .filter(|bit| word == 0 || gic.target(word as u32 * 32 + bit) == Some(self.vcpu));
+            let mine = mine.fold(0, |mine, bit| mine | 1 << bit);
+            if mine != 0 {
+                let pending = bank.pending.fetch_and(!mine, Ordering::AcqRel) & mine;
+                gic.deactivate_linked(hw, word, pending);
             }
         }
-        *self = Self { backlog: words, ..Self::new(self.vcpu) };
+        *self = Self { backlog: self.backlog, ..Self::new(self.vcpu) };
         hw.set_maintenance(self.maintenance);
-    }
-
-    fn take_attention(&self, gic: &Gic) -> u32 {
-        let attention = &gic.private[self.vcpu].attention;
-        // Reading first spares the bus a write in the common case.
-        if attention.load(Ordering::Acquire) == 0 {
-            return 0;
-        }
-        attention.swap(0, Ordering::AcqRel)
-    }
-
-    fn most_urgent_spilled(&self, gic: &Gic) -> Option<u32> {
-        let is_listed =
-            |intid| Bits(self.used).any(|index| u32::from(self.intids[index as usize]) == intid);
-        let mut best = Best::new(1);
-        for word in 0..WORDS {
-            for bit in Bits(gic.held_active(self.vcpu, word)) {
-                let intid = word as u32 * 32 + bit;
-                if !is_listed(intid) {
-                    best.offer(Choice::active(gic, self.vcpu, intid));
-                }
-            }
-        }
-        best.chosen().first().map(|choice| choice.intid)
-    }
-
-    fn want(&mut self, hw: &mut impl Hardware, none_pending: bool, unlisted_eoi: bool) {
-        let wanted = Maintenance { none_pending, unlisted_eoi };
-        if wanted != self.maintenance {
-            if unlisted_eoi && !self.maintenance.unlisted_eoi {
-                // EOIs of nothing, so far: a guest's mistakes.
-                hw.take_eoi_count();
-            }
-            self.maintenance = wanted;
-            hw.set_maintenance(wanted);
-        }
     }
 }

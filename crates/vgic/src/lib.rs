@@ -9,8 +9,8 @@
 //!   (`guest_state`); and `requests` to the owner of a vCPU where only the owner
 //!   may act.
 //! - [`interface`]: what the owner of a vCPU does: choose the best pending
-//!   interrupts, put them into list registers, take them back; `exchange` is how
-//!   a single one changes over.
+//!   interrupts, put them into list registers, take them back. `listing` is the long
+//!   part of that, done in pieces; `exchange` is how a single interrupt changes over.
 //!
 //! A core that changes something that could concern a vCPU marks the bank's word in
 //! that vCPU's *attention* set and then rings its core; the owner looks only at
@@ -27,6 +27,7 @@ pub mod frames;
 mod guest_state;
 pub mod interface;
 mod list_register;
+mod listing;
 #[cfg(any(test, feature = "pausing"))]
 mod pausing;
 mod requests;
@@ -42,6 +43,8 @@ use atomic::{AtomicU8, AtomicU16, AtomicU32};
 use bank::Bank;
 use core::sync::atomic::{Ordering, fence};
 use guest_state::Field;
+use interface::Hardware;
+use notes::{Bounded, each};
 
 /// Words of 32 interrupts: word 0 is private, the others are shared.
 pub const WORDS: usize = INTID_END as usize / 32;
@@ -55,6 +58,10 @@ pub const PRIORITY_MASK: u8 = 0xf8;
 pub const CTLR_GROUP0: u32 = 1 << 0;
 /// GICD_CTLR.EnableGrp1.
 pub const CTLR_GROUP1: u32 = 1 << 1;
+
+/// In an attention set, beside the words: [`CpuInterface`](interface::CpuInterface) has stopped
+/// in the middle of its work. So whatever looks for news finds that too.
+const UNFINISHED: u32 = 1 << 31;
 
 /// The SGIs in word 0; they are edge-triggered whatever a guest writes.
 const SGIS: u32 = 0xffff;
@@ -71,6 +78,8 @@ pub struct Gic {
     holder: [AtomicU8; SPIS],
     /// Physical INTID behind each virtual one; 0: none.
     physical: [AtomicU16; INTID_END as usize],
+    /// By word: the interrupts that have one.
+    linked: [AtomicU32; WORDS],
 }
 
 struct Private {
@@ -111,6 +120,7 @@ impl Gic {
             route: [const { AtomicU32::new(0) }; SPIS],
             holder: [const { AtomicU8::new(0) }; SPIS],
             physical: [const { AtomicU16::new(0) }; INTID_END as usize],
+            linked: [const { AtomicU32::new(0) }; WORDS],
         }
     }
 
@@ -118,19 +128,25 @@ impl Gic {
     /// virtual ones stays. The VM must have no running vCPU.
     pub fn reset(&self) {
         self.ctlr.store(0, Ordering::Relaxed);
-        for private in &self.private {
+        for private in self.private.iter().one_for::<{ each::SIBLING }, MAX_VCPUS_PER_VM>() {
             private.bank.reset(SGIS);
             private.attention.store(0, Ordering::Relaxed);
         }
-        self.shared.iter().for_each(|bank| bank.reset(0));
-        self.route.iter().for_each(|route| route.store(0, Ordering::Relaxed));
-        self.holder.iter().for_each(|holder| holder.store(0, Ordering::Relaxed));
+        self.shared.iter().at_most::<WORDS>().for_each(|bank| bank.reset(0));
+        self.route.iter().at_most::<SPIS>().for_each(|route| route.store(0, Ordering::Relaxed));
+        self.holder.iter().at_most::<SPIS>().for_each(|holder| holder.store(0, Ordering::Relaxed));
     }
 
     /// Says that a physical interrupt stands behind a virtual one: its list
-    /// register deactivates both.
+    /// register deactivates both. 0: none does any more.
     pub fn link(&self, intid: u32, physical: u32) {
         self.physical[intid as usize].store(physical as u16, Ordering::Relaxed);
+        let (linked, bit) = (&self.linked[intid as usize / 32], 1 << (intid % 32));
+        if physical == 0 {
+            linked.fetch_and(!bit, Ordering::Relaxed);
+        } else {
+            linked.fetch_or(bit, Ordering::Relaxed);
+        }
     }
 
     /// The physical interrupt behind a virtual one.
@@ -148,7 +164,7 @@ impl Gic {
         let word = intid as usize / 32;
         let bit = 1 << (intid % 32);
         self.bank(vcpu, word).pending.fetch_or(bit, Ordering::Release);
-        self.notify_word(vcpu, word, bit)
+        self.notify_one(vcpu, intid)
     }
 
     /// Sets the level of an emulated device's interrupt line. `vcpu` matters to
@@ -172,7 +188,7 @@ impl Gic {
         if high && bank.edge.load(Ordering::Relaxed) & bit != 0 {
             bank.pending.fetch_or(bit, Ordering::Release);
         }
-        self.notify_word(vcpu, word, bit)
+        self.notify_one(vcpu, intid)
     }
 
     /// Whether an interrupt is in group 1. `vcpu` matters to private interrupts
@@ -216,23 +232,31 @@ impl Gic {
         self.holder[(intid - SPI_FIRST) as usize].store(vcpu as u8, Ordering::Release);
     }
 
-    /// Which interrupts of a word this vCPU has active, as far as was seen.
-    fn held_active(&self, vcpu: usize, word: usize) -> u32 {
-        let mut active = self.bank(vcpu, word).active.load(Ordering::Acquire);
-        if word > 0 {
-            for bit in Bits(active) {
-                if self.holder(word as u32 * 32 + bit) != vcpu {
-                    active &= !(1 << bit);
-                }
-            }
+    /// Which of these interrupts of a word are this vCPU's, if they are listed or active.
+    fn held(&self, vcpu: usize, word: usize, bits: u32) -> u32 {
+        if word == 0 {
+            return bits;
         }
-        active
+        let mine = |bit: &u32| self.holder(word as u32 * 32 + bit) == vcpu;
+        Bits::of(bits).filter(mine).fold(0, |held, bit| held | 1 << bit)
+    }
+
+    /// Which interrupts of a word are active, as far as was seen: on this vCPU, or on any if they
+    /// are shared.
+    fn active(&self, vcpu: usize, word: usize) -> u32 {
+        self.bank(vcpu, word).active.load(Ordering::Acquire)
     }
 
     /// Which of these interrupts have a physical counterpart.
     fn linked(&self, word: usize, bits: u32) -> u32 {
-        let is_linked = |bit: &u32| self.physical(word as u32 * 32 + bit).is_some();
-        Bits(bits).filter(is_linked).fold(0, |linked, bit| linked | 1 << bit)
+        bits & self.linked[word].load(Ordering::Relaxed)
+    }
+
+    /// Deactivates the physical counterparts of these interrupts.
+    fn deactivate_linked(&self, hw: &mut impl Hardware, word: usize, bits: u32) {
+        for bit in Bits::of(self.linked(word, bits)) {
+            self.physical(word as u32 * 32 + bit).into_iter().for_each(|it| hw.deactivate(it));
+        }
     }
 
     /// Marks a word for every vCPU that one of these interrupts goes to, or that
@@ -246,24 +270,46 @@ impl Gic {
             // the change, or we see its claim.
             fence(Ordering::SeqCst);
             let busy = self.bank(vcpu, word).busy();
-            for bit in Bits(bits) {
-                let intid = word as u32 * 32 + bit;
-                if let Some(target) = self.target(intid) {
-                    notify |= 1 << target;
-                }
-                if busy >> bit & 1 != 0 {
-                    notify |= 1 << self.holder(intid);
-                }
+            for bit in Bits::of(bits) {
+                notify |= self.concerned(word as u32 * 32 + bit, busy);
             }
         }
         self.mark(notify, 1 << word);
         Effects { notify, deactivate: None }
     }
 
-    fn mark(&self, vcpus: u8, words: u32) {
-        for vcpu in Bits(u32::from(vcpus)) {
-            self.private[vcpu as usize].attention.fetch_or(words, Ordering::Release);
+    /// Like [`Self::notify_word`], for one interrupt.
+    fn notify_one(&self, vcpu: usize, intid: u32) -> Effects {
+        let word = intid as usize / 32;
+        let mut notify = 1u8 << vcpu;
+        if word == 0 {
+            self.mark_one(vcpu, 1);
+        } else {
+            fence(Ordering::SeqCst);
+            notify = self.concerned(intid, self.bank(vcpu, word).busy());
+            self.mark(notify, 1 << word);
         }
+        Effects { notify, deactivate: None }
+    }
+
+    /// The vCPUs that a shared interrupt goes to, or that have it; `busy` is what those of its word
+    /// are that any vCPU has.
+    fn concerned(&self, intid: u32, busy: u32) -> u8 {
+        let mut vcpus = self.target(intid).map_or(0, |target| 1u8 << target);
+        if busy >> (intid % 32) & 1 != 0 {
+            vcpus |= 1 << self.holder(intid);
+        }
+        vcpus
+    }
+
+    fn mark(&self, vcpus: u8, words: u32) {
+        for vcpu in Bits::of(u32::from(vcpus)).at_most::<{ u8::BITS as usize }>() {
+            self.mark_one(vcpu as usize, words);
+        }
+    }
+
+    fn mark_one(&self, vcpu: usize, words: u32) {
+        self.private[vcpu].attention.fetch_or(words, Ordering::Release);
     }
 
     /// Which interrupts of a word may be delivered to a vCPU now.
@@ -271,7 +317,7 @@ impl Gic {
         let bank = self.bank(vcpu, word);
         let mut ready = bank.deliverable(self.ctlr.load(Ordering::Relaxed));
         if word > 0 {
-            for bit in Bits(ready) {
+            for bit in Bits::of(ready) {
                 if self.target(word as u32 * 32 + bit) != Some(vcpu) {
                     ready &= !(1 << bit);
                 }
@@ -291,13 +337,24 @@ impl Default for Gic {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Bits(pub u32);
 
+impl Bits {
+    #[inline(always)]
+    pub fn of(bits: u32) -> Self {
+        notes::begins::<32, { each::ANYTHING }>();
+        Self(bits)
+    }
+}
+
 impl Iterator for Bits {
     type Item = u32;
 
+    #[inline(always)]
     fn next(&mut self) -> Option<u32> {
         if self.0 == 0 {
             return None;
         }
+        // A bit less each time.
+        notes::passes::<32, { each::ANYTHING }>();
         let bit = self.0.trailing_zeros();
         self.0 &= self.0 - 1;
         Some(bit)

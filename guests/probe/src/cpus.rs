@@ -6,7 +6,7 @@
 use crate::arch::boot::{Entry, secondary_entry_address};
 use crate::arch::{cpu, sysreg::read};
 use crate::suite::{Check, Text, text};
-use crate::{calls, ensure_eq, fail, gic, platform, wait};
+use crate::{calls, ensure, ensure_eq, fail, gic, platform, wait};
 use abi::MAX_VCPUS_PER_VM;
 use abi::service::psci;
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
@@ -31,6 +31,15 @@ static SLOTS: [Slot; MAX_VCPUS_PER_VM] = [const {
     }
 }; MAX_VCPUS_PER_VM];
 
+/// What a vCPU does that is switched on, by any other and however often; then it goes off again.
+static WILD: Mutex<Option<fn()>> = Mutex::new(None);
+
+/// From now on, vCPUs that are switched on do `job`, with interrupts masked, instead of what they
+/// are launched for.
+pub fn run_wild(job: fn()) {
+    *WILD.lock() = Some(job);
+}
+
 /// Starts `job` on vCPU `index`, which is off, and waits until interrupts can
 /// reach it.
 pub fn start(index: usize, job: Job) -> Check {
@@ -43,13 +52,26 @@ pub fn launch(index: usize, job: Job) -> Check {
     let slot = &SLOTS[index];
     slot.ready.store(false, SeqCst);
     *slot.job.lock() = Some(job);
+    let answer = switch_on(index);
+    ensure_eq!(answer, psci::SUCCESS, "CPU_ON of vCPU {index}");
+    Ok(())
+}
+
+/// Starts vCPU `index`, which [runs wild](run_wild), unless a sibling that does so already has.
+pub fn launch_wild(index: usize) -> Check {
+    let answer = switch_on(index);
+    let usual = [psci::SUCCESS, psci::ALREADY_ON, psci::ON_PENDING];
+    ensure!(usual.contains(&answer), "CPU_ON of vCPU {index}: {answer}");
+    Ok(())
+}
+
+fn switch_on(index: usize) -> i64 {
+    let slot = &SLOTS[index];
     // Every start has another context, with all 64 bits at work.
     let context = (slot.context.load(SeqCst) | 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     slot.context.store(context, SeqCst);
     let target = platform::get().vcpus[index];
-    let answer = calls::hvc(psci::CPU_ON_64, &[target, secondary_entry_address(), context]);
-    ensure_eq!(answer, psci::SUCCESS, "CPU_ON of vCPU {index}");
-    Ok(())
+    calls::hvc(psci::CPU_ON_64, &[target, secondary_entry_address(), context])
 }
 
 /// Waits until vCPU `index` is off and answers how its job ended.
@@ -106,6 +128,12 @@ pub fn all_off() -> Check {
 /// Where the entry code leads; never returns.
 pub fn secondary(entry: &Entry) -> ! {
     let index = cpu::index();
+    let wild = *WILD.lock();
+    if let Some(job) = wild {
+        gic::reset_vcpu();
+        job();
+        calls::hvc32(psci::CPU_OFF, &[]);
+    }
     let outcome = check_entry(index, entry).and_then(|()| {
         gic::reset_vcpu();
         let job = SLOTS[index].job.lock().take();

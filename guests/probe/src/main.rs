@@ -12,6 +12,7 @@
 #[cfg(not(all(target_arch = "aarch64", target_os = "none")))]
 compile_error!("the probe is bare-metal: build it with --target aarch64-unknown-none-softfloat");
 
+mod adversary;
 mod arch;
 mod calls;
 mod console;
@@ -41,7 +42,12 @@ fn main(device_tree: u64, _x1: u64, _x2: u64, _x3: u64) -> ! {
     };
     let host = if platform.cassata { "Cassata" } else { "the reference machine" };
     println!("probe on {host}, {} vCPUs, {} MiB", platform.vcpus.len(), platform.ram_size >> 20);
-    suite::run(tests::ALL, roles::ALL, platform.argument("run").unwrap_or("all"));
+    adversary::at_entry();
+    suite::run(
+        tests::ALL,
+        &[roles::ALL, adversary::ALL],
+        platform.argument("run").unwrap_or("all"),
+    );
     suite::finish()
 }
 

@@ -9,14 +9,19 @@ impl Random {
         Self(seed)
     }
 
-    /// Returns a number from 0 to `most`.
+    /// Returns 64 bits.
+    pub fn word(&mut self) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0
+    }
+
+    /// Returns a number from 0 to `most`, which is not `u64::MAX`.
     pub fn up_to(&mut self, most: u64) -> u64 {
         if most == 0 {
             return 0;
         }
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0 % (most + 1)
+        self.word() % (most + 1)
     }
 }

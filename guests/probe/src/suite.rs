@@ -102,7 +102,7 @@ static CURRENT: Mutex<&str> = Mutex::new("start");
 
 /// Runs the tests that `selection` names: `all`, groups, or single tests, and
 /// roles, separated by commas. Roles are not part of `all`.
-pub fn run(tests: &[&[Test]], roles: &[Test], selection: &str) {
+pub fn run(tests: &[&[Test]], roles: &[&[Test]], selection: &str) {
     let named =
         |test: &Test, word: &str| test.name == word || test.name.split('.').next() == Some(word);
     for word in selection.split(',') {
@@ -110,7 +110,7 @@ pub fn run(tests: &[&[Test]], roles: &[Test], selection: &str) {
         let mut known = word == "all";
         for test in tests
             .filter(|test| word == "all" || named(test, word))
-            .chain(roles.iter().filter(|role| named(role, word)))
+            .chain(roles.iter().copied().flatten().filter(|role| named(role, word)))
         {
             known = true;
             run_one(test);

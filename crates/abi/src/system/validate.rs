@@ -56,6 +56,9 @@ invalid! {
     UartIntid = "the console's interrupt is not an SPI",
     Pcpu = "two pCPUs have one affinity, or an affinity is impossible",
     Stage1 = "EL2's page table lies outside the bundle",
+    TableForm = "a page table has a reserved descriptor, or leads to a table outside the bundle",
+    Stage1Reach = "EL2's page table maps what is not EL2's, or with other rights",
+    Stage2Reach = "a VM's page table maps what the VM was not given, or with other rights",
     Overlap = "two ranges of memory overlap",
     OutsideRam = "a range lies outside the board's memory",
     VmName = "a VM's name is empty or has forbidden bytes",
@@ -119,7 +122,7 @@ impl System {
                 && fits(spi_count, self.spis.len()),
             Invalid::Counts,
         )?;
-        let known = flags::PRIORITY_SEPARATION | flags::OFF_WHEN_DONE;
+        let known = flags::PRIORITY_SEPARATION | flags::OFF_WHEN_DONE | flags::RESET_ON_FAULT;
         ensure(self.header.flags & !known == 0, Invalid::Flags)?;
         let trace = u64::from(self.header.trace_size);
         let sound = trace.is_power_of_two() && (trace::MIN_SIZE..=trace::MAX_SIZE).contains(&trace);
@@ -182,7 +185,7 @@ impl System {
     }
 
     /// Whether a page table may lie there.
-    fn is_table(&self, pa: u64) -> bool {
+    pub(super) fn is_table(&self, pa: u64) -> bool {
         let table = Region::new(pa, PAGE_SIZE);
         table.is_aligned(PAGE_SIZE) && self.header.payload().contains(table)
     }

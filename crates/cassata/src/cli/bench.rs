@@ -1,9 +1,9 @@
-//! Arguments of `cassata bench`, and of `cassata demo`, which is one of its experiments: the
+//! Arguments of `cassata bench`, and of `cassata demo` and `fuzz`, which are experiments too: the
 //! laboratory's list says which there are and what each can be asked.
 
 use clap::error::ErrorKind;
 use clap::{ArgMatches, Args, Command, Error, FromArgMatches, Subcommand};
-use lab::bench::{Conduct, Demonstration, all};
+use lab::bench::{Conduct, Demonstration, Fuzz, all};
 
 /// What every experiment writes.
 const FILES: &str = "result.json and report.html, a CSV file for each table and an SVG file for \
@@ -114,6 +114,31 @@ impl Args for Demo {
 impl FromArgMatches for Demo {
     fn from_arg_matches(matches: &ArgMatches) -> Result<Self, Error> {
         Asked::of(&Demonstration, matches).map(Self)
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), Error> {
+        *self = Self::from_arg_matches(matches)?;
+        Ok(())
+    }
+}
+
+/// `cassata fuzz`: like `demo`, an experiment with a door of its own.
+#[derive(Debug)]
+pub struct Fuzzing(pub Asked);
+
+impl Args for Fuzzing {
+    fn augment_args(command: Command) -> Command {
+        command_of(&Fuzz, command)
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        Self::augment_args(command)
+    }
+}
+
+impl FromArgMatches for Fuzzing {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, Error> {
+        Asked::of(&Fuzz, matches).map(Self)
     }
 
     fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), Error> {

@@ -8,6 +8,11 @@ use std::path::PathBuf;
 /// Checks the description, then writes the hypervisor, its tables, a device
 /// tree for each guest and the guests' images into one file, which boots
 /// with QEMU's -kernel. Needs no compiler.
+///
+/// Beside the image it writes a bill of materials, a CycloneDX document with
+/// what the image is made of: demo.cdx.json for demo.elf. The same description
+/// and files give the same bytes of both. If SOURCE_DATE_EPOCH is set, the bill
+/// names that time, otherwise none.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Example:
@@ -17,7 +22,7 @@ Example:
 pub struct Build {
     /// The system description
     pub system: PathBuf,
-    /// The file to write
+    /// The image to write
     #[arg(short, long, value_name = "IMAGE")]
     pub output: PathBuf,
 }

@@ -2,6 +2,7 @@
 
 mod analyze;
 mod bench;
+mod bound;
 mod build;
 mod check;
 pub mod description;
@@ -44,10 +45,12 @@ fn carry_out(command: &Command) -> Result<u8> {
         Command::Demo(arguments) => bench::bench(&arguments.0),
         Command::Test(arguments) => test::test(arguments),
         Command::Bench(arguments) => bench::bench(&arguments.asked),
+        Command::Fuzz(arguments) => bench::bench(&arguments.0),
         Command::Build(arguments) => build::build(arguments),
         Command::Run(arguments) => run::run(arguments),
         Command::Check(arguments) => check::check(arguments),
         Command::Analyze(arguments) => analyze::analyze(arguments),
+        Command::Bound(arguments) => bound::bound(arguments),
         Command::Simulate(arguments) => simulate::simulate(arguments),
         Command::Trace(arguments) => trace::trace(arguments),
         Command::Vtime(arguments) => vtime::vtime(arguments),

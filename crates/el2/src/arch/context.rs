@@ -59,13 +59,14 @@ impl General {
     }
 
     /// Puts the return state back and makes the vectors use these registers.
-    pub fn load_return(&self) {
+    pub fn load_return(&mut self) {
         // SAFETY: the vectors write only the first 248 bytes of what TPIDR_EL2
-        // points to, which are `self.x`, and only while this vCPU is loaded.
+        // points to, which are `self.x`, only while this vCPU is loaded, and only
+        // while a guest runs: no reference to them is in use then.
         unsafe {
             write_sysreg!("elr_el2", self.pc);
             write_sysreg!("spsr_el2", self.pstate);
-            write_sysreg!("tpidr_el2", (&raw const *self) as u64);
+            write_sysreg!("tpidr_el2", (&raw mut *self) as u64);
         }
     }
 }
@@ -161,6 +162,17 @@ impl Space {
         Self { vttbr: vmid << 48 | root, vmpidr: RES1 | affinity }
     }
 
+    /// Forgets what the TLBs of all cores hold of it.
+    pub fn forget(self) {
+        let in_force = read_sysreg!("vttbr_el2");
+        // SAFETY: no guest runs on this core before the former space is in force again.
+        unsafe {
+            write_sysreg!("vttbr_el2", self.vttbr);
+            instructions::forget_both_stages_everywhere();
+            write_sysreg!("vttbr_el2", in_force);
+        }
+    }
+
     /// Puts it in force.
     pub fn enter(self) {
         // SAFETY: takes effect in the guest only; the tables are the host's,
@@ -225,13 +237,30 @@ pub fn guest_pc() -> u64 {
     read_sysreg!("elr_el2")
 }
 
-/// Goes on behind the instruction that trapped, which is four bytes long but
-/// for some of T32 (ESR_EL2.IL).
-pub fn skip_instruction() {
+/// Goes on behind the instruction that trapped with this syndrome, which is four bytes long but
+/// for some of T32 (ESR_EL2.IL). A guest that steps takes its exception before the next one.
+#[inline(always)]
+pub fn skip_instruction(syndrome: Syndrome) {
     const IL: u64 = 1 << 25;
-    let length = if read_sysreg!("esr_el2") & IL != 0 { 4 } else { 2 };
+    /// SPSR_EL2.SS.
+    const STEPS: u64 = 1 << 21;
+    if syndrome.0 & IL == 0 {
+        go_back_two_bytes();
+    }
+    let pstate = read_sysreg!("spsr_el2");
+    // SAFETY: the guest's program counter and processor state.
+    unsafe {
+        write_sysreg!("elr_el2", guest_pc().wrapping_add(4));
+        if pstate & STEPS != 0 {
+            write_sysreg!("spsr_el2", pstate & !STEPS);
+        }
+    }
+}
+
+#[cold]
+fn go_back_two_bytes() {
     // SAFETY: the guest's program counter.
-    unsafe { write_sysreg!("elr_el2", guest_pc() + length) };
+    unsafe { write_sysreg!("elr_el2", guest_pc().wrapping_sub(2)) };
 }
 
 /// MDSCR_EL1 as a guest may set it: single step yes, breakpoints no, as their
@@ -273,6 +302,11 @@ pub fn inject(fault: Fault) -> bool {
     /// SCTLR_EL1.SPAN.
     const SPAN: u64 = 1 << 23;
     const PAN: u64 = super::sysreg::SPSR_PAN;
+    /// SPSR_EL2.DIT.
+    const DIT: u64 = 1 << 24;
+    /// SPSR_EL2.SSBS, which is set as SCTLR_EL1.DSSBS says.
+    const SSBS: u64 = 1 << 12;
+    const DSSBS: u64 = 1 << 44;
 
     let pc = guest_pc();
     let pstate = read_sysreg!("spsr_el2");
@@ -297,7 +331,9 @@ pub fn inject(fault: Fault) -> bool {
             (lower(ec::DATA_ABORT) << 26 | IL | EXTERNAL | write, Some(address))
         }
     };
-    let pan = if read_sysreg!("sctlr_el1") & SPAN == 0 { PAN } else { pstate & PAN };
+    let sctlr = read_sysreg!("sctlr_el1");
+    let pan = if sctlr & SPAN == 0 { PAN } else { pstate & PAN };
+    let ssbs = if sctlr & DSSBS == 0 { 0 } else { SSBS };
     // SAFETY: the guest's own exception registers, as its hardware would set
     // them.
     unsafe {
@@ -308,7 +344,7 @@ pub fn inject(fault: Fault) -> bool {
         write_sysreg!("elr_el1", pc);
         write_sysreg!("spsr_el1", pstate);
         write_sysreg!("elr_el2", vector);
-        write_sysreg!("spsr_el2", SPSR_EL1H_MASKED | pan);
+        write_sysreg!("spsr_el2", SPSR_EL1H_MASKED | pan | ssbs | pstate & DIT);
     }
     true
 }

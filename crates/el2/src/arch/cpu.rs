@@ -1,12 +1,16 @@
 //! The core itself: its MMU, its controls, waiting.
 
 use super::machine::instructions;
-pub use super::machine::instructions::{forget_instructions, wait_for_interrupt};
+pub use super::machine::instructions::{forget_instructions, synchronize, wait_for_interrupt};
 use super::sysreg::{CNTHCTL_COUNTER_ONLY, MDCR_TRAP_ALL, cptr, hcr, read_sysreg, write_sysreg};
 use abi::system::stage1;
 
-/// SCTLR_EL2: RES1 bits, MMU, caches, stack alignment check, write implies XN.
-const SCTLR: u64 = 0x30c5_0830 | 1 << 0 | 1 << 2 | 1 << 3 | 1 << 12 | 1 << 19;
+/// CurrentEL at EL2.
+pub const CURRENT_EL2: u64 = 2 << 2;
+/// SCTLR_EL2: RES1 bits, all else off.
+pub const SCTLR_RES1: u64 = 0x30c5_0830;
+/// SCTLR_EL2: MMU, caches, stack alignment check, write implies XN.
+const SCTLR: u64 = SCTLR_RES1 | 1 << 0 | 1 << 2 | 1 << 3 | 1 << 12 | 1 << 19;
 /// Walks are inner shareable and write-back cacheable.
 const WALK_ATTRIBUTES: u64 = 1 << 8 | 1 << 10 | 3 << 12;
 const TCR_RES1: u64 = 1 << 31 | 1 << 23;
@@ -33,6 +37,13 @@ pub unsafe fn enable_mmu(root: u64) {
     instructions::synchronize();
 }
 
+/// Returns true if this core's MMU is on.
+#[must_use]
+pub fn mmu_is_on() -> bool {
+    const M: u64 = 1;
+    read_sysreg!("sctlr_el2") & M != 0
+}
+
 /// Sets what stays the same for all guests of this core.
 pub fn configure() {
     /// MDCR_EL2.HPMN: how many event counters EL1 has; none would be enough.
@@ -44,6 +55,8 @@ pub fn configure() {
         write_sysreg!("cptr_el2", cptr::FP_TRAPPED);
         write_sysreg!("mdcr_el2", MDCR_TRAP_ALL | counters);
         write_sysreg!("hstr_el2", 0);
+        // Guests are shown the OS lock as open, and step only while it is.
+        write_sysreg!("oslar_el1", 0);
         write_sysreg!("cnthctl_el2", CNTHCTL_COUNTER_ONLY);
         write_sysreg!("cntvoff_el2", 0);
         write_sysreg!("vpidr_el2", midr);
@@ -56,14 +69,102 @@ pub fn configure() {
                 | physical_address_size() << 16
         );
     }
+    trap_newer_features();
     // What an earlier owner of these VMIDs may have left.
     instructions::forget_guest_translations();
 }
 
-/// From now on WFE traps on this core, as long as no event is there.
-pub fn trap_wait_for_event() {
-    // SAFETY: a trap control.
-    unsafe { write_sysreg!("hcr_el2", hcr::GUEST | hcr::TWE) };
+/// Sets the controls that only newer cores have, where what stands there is the firmware's
+/// otherwise: no guest reaches a register that EL2 does not switch. Features that are younger
+/// than such a control are let through by a one in it, so zero traps them.
+fn trap_newer_features() {
+    /// MPAM2_EL2: EL1's accesses to MPAM1_EL1 and MPAM0_EL1 trap (DDI 0598, section 7.2.6).
+    const MPAM_TRAPPED: u64 = 1 << 48 | 1 << 49;
+    /// MPAMIDR_EL1.HAS_HCR.
+    const HAS_HCR: u64 = 1 << 17;
+    let (mmfr0, mmfr1) = (read_sysreg!("id_aa64mmfr0_el1"), read_sysreg!("id_aa64mmfr1_el1"));
+    let (pfr0, pfr1) = (read_sysreg!("id_aa64pfr0_el1"), read_sysreg!("id_aa64pfr1_el1"));
+    let fine_grained = field(mmfr0, 14);
+    // MPAM, MPAM_frac.
+    let partitions = field(pfr0, 10) | field(pfr1, 4) > 0;
+    let virtual_partitions = partitions && read_sysreg!("s3_0_c10_c4_4") & HAS_HCR != 0;
+    // SAFETY: these control what guests may do, and are written only where they exist.
+    unsafe {
+        // HCX.
+        if field(mmfr1, 10) > 0 {
+            write_sysreg!("s3_4_c1_c2_2", 0); // HCRX_EL2
+        }
+        // FGT.
+        if fine_grained > 0 {
+            write_sysreg!("s3_4_c1_c1_4", 0); // HFGRTR_EL2
+            write_sysreg!("s3_4_c1_c1_5", 0); // HFGWTR_EL2
+            write_sysreg!("s3_4_c1_c1_6", 0); // HFGITR_EL2
+            write_sysreg!("s3_4_c3_c1_4", 0); // HDFGRTR_EL2
+            write_sysreg!("s3_4_c3_c1_5", 0); // HDFGWTR_EL2
+        }
+        // FGT2.
+        if fine_grained > 1 {
+            write_sysreg!("s3_4_c3_c1_2", 0); // HFGRTR2_EL2
+            write_sysreg!("s3_4_c3_c1_3", 0); // HFGWTR2_EL2
+            write_sysreg!("s3_4_c3_c1_7", 0); // HFGITR2_EL2
+            write_sysreg!("s3_4_c3_c1_0", 0); // HDFGRTR2_EL2
+            write_sysreg!("s3_4_c3_c1_1", 0); // HDFGWTR2_EL2
+        }
+        if partitions {
+            write_sysreg!("s3_4_c10_c5_0", MPAM_TRAPPED); // MPAM2_EL2
+        }
+        if virtual_partitions {
+            write_sysreg!("s3_4_c10_c4_0", 0); // MPAMHCR_EL2
+        }
+    }
+}
+
+/// Returns the field of an identification register, of four bits each, with this number.
+fn field(register: u64, number: u32) -> u64 {
+    register >> (4 * number) & 0xf
+}
+
+/// Returns true if the core is at EL2.
+pub fn is_at_el2() -> bool {
+    read_sysreg!("currentel") == CURRENT_EL2
+}
+
+/// Returns true if HCR_EL2.E2H is set: registers of EL1 would be EL2's.
+pub fn is_host() -> bool {
+    const E2H: u64 = 1 << 34;
+    read_sysreg!("hcr_el2") & E2H != 0
+}
+
+/// Returns the core's affinity, as MPIDR_EL1 has it.
+pub fn affinity() -> u64 {
+    read_sysreg!("mpidr_el1") & 0xff_00ff_ffff
+}
+
+/// Returns what a guest finds out about the core without EL2, and how much EL2 has to save of it.
+pub fn own_properties() -> [u64; 5] {
+    [
+        read_sysreg!("midr_el1"),
+        read_sysreg!("ctr_el0"),
+        read_sysreg!("dczid_el0"),
+        read_sysreg!("cntfrq_el0"),
+        read_sysreg!("ich_vtr_el2"),
+    ]
+}
+
+/// Returns true if the core has FEAT_RAS (ID_AA64PFR0_EL1.RAS).
+pub fn has_ras() -> bool {
+    field(read_sysreg!("id_aa64pfr0_el1"), 7) > 0
+}
+
+/// Controls the guests of this core from now on. `events`: WFE traps as long as no event is
+/// there. `broadcast`: maintenance of caches and TLBs that guests mean for their core reaches all
+/// cores, as it must where a vCPU finds on one core what it has left there before it was on
+/// another one. Elsewhere no guest can disturb other cores so.
+pub fn control_guests(events: bool, broadcast: bool) {
+    let events = if events { hcr::TWE } else { 0 };
+    let broadcast = if broadcast { hcr::BROADCAST } else { 0 };
+    // SAFETY: these control what guests may do; EL2 itself is not affected.
+    unsafe { write_sysreg!("hcr_el2", hcr::GUEST | events | broadcast) };
 }
 
 /// ID_AA64MMFR0_EL1.PARange, which TCR_EL2.PS and VTCR_EL2.PS take; 48 bits at
@@ -85,7 +186,7 @@ pub fn flush_guest_tlb_and_stage2() {
 
 /// Whether stage 2 tells EL0 from EL1 (FEAT_XNX: ID_AA64MMFR1_EL1.XNX).
 pub fn has_xnx() -> bool {
-    read_sysreg!("id_aa64mmfr1_el1") >> 28 & 0xf != 0
+    field(read_sysreg!("id_aa64mmfr1_el1"), 7) > 0
 }
 
 /// Whether a physical interrupt waits to be taken (ISR_EL1.I or F).

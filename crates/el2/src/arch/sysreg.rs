@@ -10,8 +10,9 @@ pub mod hcr {
     const FMO: u64 = 1 << 3;
     const IMO: u64 = 1 << 4;
     const AMO: u64 = 1 << 5;
-    const FB: u64 = 1 << 9;
-    const BSU_INNER: u64 = 1 << 10;
+    /// FB, and BSU = inner shareable: maintenance of caches and TLBs, and the barriers after it,
+    /// reach every core, as a guest's cores are not ours.
+    pub const BROADCAST: u64 = 1 << 9 | 1 << 10;
     const TWI: u64 = 1 << 13;
     /// WFE traps too.
     pub const TWE: u64 = 1 << 14;
@@ -20,20 +21,19 @@ pub mod hcr {
     const TIDCP: u64 = 1 << 20;
     const TACR: u64 = 1 << 21;
     const TSW: u64 = 1 << 22;
-    const RW: u64 = 1 << 31;
+    /// EL1 is AArch64.
+    pub const RW: u64 = 1 << 31;
     const TLOR: u64 = 1 << 35;
+    const TERR: u64 = 1 << 36;
     /// While a guest runs: physical interrupts come here, stage 2 is on, WFI,
-    /// SMC, identification registers, set/way cache operations, LORegions and
-    /// implementation-defined registers trap; TLB maintenance reaches every
-    /// core, as the guest's cores are not ours.
+    /// SMC, identification registers, set/way cache operations, LORegions, error
+    /// records and implementation-defined registers trap.
     pub const GUEST: u64 = VM
         | SWIO
         | PTW
         | FMO
         | IMO
         | AMO
-        | FB
-        | BSU_INNER
         | TWI
         | TID3
         | TSC
@@ -41,13 +41,14 @@ pub mod hcr {
         | TACR
         | TSW
         | RW
-        | TLOR;
+        | TLOR
+        | TERR;
 }
 
 /// CPTR_EL2 (DDI 0487, D19.2.34), with HCR_EL2.E2H = 0.
 pub mod cptr {
-    /// Everything traps that may: SVE, trace. RES1 bits included.
-    const BASE: u64 = 0x33ff | 1 << 20;
+    /// SVE, SME, trace (TTA) and the activity monitors (TAM) trap. RES1 bits included.
+    const BASE: u64 = 0x33ff | 1 << 20 | 1 << 30;
     const TFP: u64 = 1 << 10;
     /// The guest's floating-point registers are loaded.
     pub const FP_OPEN: u64 = BASE;

@@ -1,5 +1,6 @@
 //! The generic timers: the counter, EL2's own timer, the running guest's.
 
+use super::machine::instructions;
 use super::sysreg::{read_sysreg, write_sysreg};
 use core::sync::atomic::{AtomicU64, Ordering};
 use sched::Instant;
@@ -66,13 +67,16 @@ impl Timer {
         unsafe { write_sysreg!("cntv_ctl_el0", 0) };
     }
 
-    /// Puts it back.
+    /// Puts it back. What was written to this and other registers is seen in registers that
+    /// are read afterwards.
+    #[inline(always)]
     pub fn load(&self) {
         // SAFETY: the timer of the guest that runs next.
         unsafe {
             write_sysreg!("cntv_cval_el0", self.compare);
             write_sysreg!("cntv_ctl_el0", self.control);
         }
+        instructions::synchronize();
     }
 
     /// The control register as a guest reads it at `now`.

@@ -1,5 +1,6 @@
 //! From the first Rust instruction of a core to its first guest.
 
+mod alike;
 mod slots;
 mod verify;
 
@@ -31,6 +32,7 @@ pub extern "C-unwind" fn start(index: usize) -> ! {
     if index == 0 {
         prepare(system);
     } else {
+        verify::core(system, index).unwrap_or_else(|what| refuse(what));
         // SAFETY: the boot core has verified the tables, this one among them.
         unsafe { cpu::enable_mmu(system.board.stage1_pa) };
     }
@@ -49,9 +51,13 @@ pub extern "C-unwind" fn start(index: usize) -> ! {
 fn prepare(system: &'static System) {
     let boot = timer::now();
     verify::tables(system).unwrap_or_else(|what| refuse(what));
-    // SAFETY: the tables' checksum matches, so this is the map the host built.
+    verify::core(system, /* index */ 0).unwrap_or_else(|what| refuse(what));
+    verify::own_reach(system).unwrap_or_else(|what| refuse(what));
+    // SAFETY: the tables' checksum matches, so this is the map the host built; and nothing in it is
+    // other than an identity of what is EL2's.
     unsafe { cpu::enable_mmu(system.board.stage1_pa) };
     verify::payload(system).unwrap_or_else(|what| refuse(what));
+    verify::reach_of_vms(system).unwrap_or_else(|what| refuse(what));
     verify::policies(system).unwrap_or_else(|what| refuse(what));
     timer::calibrate();
     status::prepare(system, timer::frequency_hz(), boot.0);
@@ -66,16 +72,18 @@ fn prepare(system: &'static System) {
         BOARD.place(VcpuId::numbered(id), vcpu.pcpu.into());
     }
     route_interrupts(system);
-    console::write(format_args!(
-        "{} on {} pCPUs, {} VMs",
+    console::write_line!(
         env!("CARGO_PKG_VERSION"),
-        system.board.pcpu_count,
-        system.header.vm_count
-    ));
+        " on ",
+        system.board.pcpu_count as usize,
+        " pCPUs, ",
+        system.header.vm_count as usize,
+        " VMs",
+    );
     let mpidrs = &system.board.pcpu_mpidr[..system.board.pcpu_count as usize];
     for (core, &mpidr) in mpidrs.iter().enumerate().skip(1) {
         if firmware::start_core(mpidr, core) != Started::Yes {
-            console::write(format_args!("pCPU {core} does not start"));
+            console::write_line!("pCPU ", core, " does not start");
         }
     }
 }
@@ -108,13 +116,14 @@ fn route_interrupts(system: &System) {
 
 /// Sets up what is this core's and runs it.
 fn run(index: usize, system: &'static System) -> ! {
+    alike::check(&Vcpus::of(system).topology(), index).unwrap_or_else(|what| refuse(what));
     let Some(core) = set_up(index, system) else {
         bug!("a core begins that has begun");
         cpu::halt()
     };
     core.configure();
     adopt(core, &Vcpus::of(system).topology());
-    core.console_has_output(abi::MAX_VMS);
+    core.log_has_output();
     go(core)
 }
 
@@ -133,7 +142,7 @@ fn set_up(index: usize, system: &'static System) -> Option<&'static mut Pcpu> {
 
 /// Finds a guest to run, and runs it.
 fn go(core: &'static mut Pcpu) -> ! {
-    core.read_mail();
+    core.read_mail(gic::DOORBELL);
     core.schedule();
     let stack = boot::stack_top(core.index());
     // SAFETY: the word at `stack` is this core's own; the exception vectors
@@ -149,7 +158,7 @@ fn go(core: &'static mut Pcpu) -> ! {
 fn adopt(core: &mut Pcpu, topology: &Topology<'_>) {
     let system = core.system();
     if let Err(id) = core.introduce() {
-        console::write(format_args!("vCPU {} was refused", id.0));
+        console::write_line!("vCPU ", id.number(), " was refused");
         bug!("the scheduler refuses a vCPU");
     }
     for id in topology.based_at(core.index()) {

@@ -1,7 +1,8 @@
 //! The system that the host packed is believed only when it is whole, and this machine
 //! can do what it needs.
 
-use crate::arch::{boot, cpu, memory};
+use crate::arch::{boot, cpu, gic, memory, timer};
+use crate::tables;
 use abi::system::{HYPERVISOR_SIZE, Invalid, PAGE_SIZE, System};
 use sched::policy::MigrationPolicy;
 use zerocopy::IntoBytes;
@@ -21,6 +22,29 @@ pub fn tables(system: &System) -> Result<(), &'static str> {
         return Err("the system was packed for another address");
     }
     Ok(())
+}
+
+/// Checks what EL2 can reach by its page table, before it uses it.
+///
+/// # Errors
+/// Says in words what is wrong.
+pub fn own_reach(system: &System) -> Result<(), &'static str> {
+    system.check_stage1(word).map_err(Invalid::message)
+}
+
+/// Checks what the VMs can reach by theirs.
+///
+/// # Errors
+/// Says in words what is wrong.
+pub fn reach_of_vms(system: &System) -> Result<(), &'static str> {
+    system.check_stage2(word).map_err(Invalid::message)
+}
+
+/// Reads a word of a page table.
+fn word(pa: u64) -> u64 {
+    // SAFETY: the checks ask for words of pages in the bundle only, of which `System::validate`
+    // has shown that it lies in RAM; no core writes it.
+    unsafe { memory::at::<u64>(pa).read() }
 }
 
 /// Checks that all that lies behind the tables is what the host wrote.
@@ -54,4 +78,96 @@ pub fn policies(system: &System) -> Result<(), &'static str> {
         }
     }
     Ok(())
+}
+
+/// Checks, on each core that begins, that it is the core that the tables mean, in the state that
+/// EL2 needs, and that it can be shared.
+///
+/// # Errors
+/// Says in words what is wrong.
+pub fn core(system: &System, index: usize) -> Result<(), &'static str> {
+    // In this order: what is looked at may be there only if the conditions before hold.
+    if !cpu::is_at_el2() {
+        return Err("the boot loader or the firmware did not enter at EL2");
+    }
+    if cpu::is_host() {
+        return Err("this core cannot leave VHE (HCR_EL2.E2H)");
+    }
+    let affinity = cpu::affinity();
+    if system.board.pcpu_mpidr[index] != affinity {
+        return Err("a core's affinity (MPIDR_EL1) is not that of its place in pcpu_mpidr");
+    }
+    if timer::frequency_hz() == 0 {
+        return Err("the firmware has not set CNTFRQ_EL0");
+    }
+    if !gic::Redistributor::serves(tables::redistributor(system, index), affinity) {
+        return Err("a redistributor (gicr_pa, gicr_stride) is that of another core");
+    }
+    if !gic::claim() {
+        return Err("a guest could switch this core's interrupt interface off");
+    }
+    if !system.board.pcpu_mpidr.into_iter().all(gic::reaches) {
+        return Err("the interrupt controller has no range selector for affinities above 15");
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::arch::fake::machine;
+    use crate::arch::fake::registers::Register;
+    use zerocopy::FromZeros;
+
+    /// Two cores, on the second of which the test executes, as the firmware leaves them.
+    fn prepare() -> System {
+        let mut system = System::new_zeroed();
+        system.board.pcpu_count = 2;
+        system.board.pcpu_mpidr[..2].copy_from_slice(&[0x100, 0x2_0000_0101]);
+        (system.board.gicr_pa, system.board.gicr_stride) = (0x1000_0000, 0x2_0000);
+        machine::install(system.board);
+        machine::with(|machine| machine.current = 1);
+        system
+    }
+
+    fn refuses(system: &System, word: &str) {
+        let objection = core(system, 1).expect_err(word);
+        assert!(objection.contains(word), "{objection}");
+    }
+
+    #[test]
+    fn a_core_is_taken_in_the_state_that_boards_must_leave_it_in() {
+        assert_eq!(core(&prepare(), 1), Ok(()));
+        for (register, value, word) in [
+            ("currentel", 1 << 2, "EL2"),
+            ("hcr_el2", 1 << 34, "VHE"),
+            ("mpidr_el1", 0x100, "pcpu_mpidr"),
+            ("cntfrq_el0", 0, "CNTFRQ_EL0"),
+        ] {
+            let system = prepare();
+            machine::with(|machine| {
+                machine.cores[1].registers[Register::named(register).0] = value
+            });
+            refuses(&system, word);
+        }
+    }
+
+    #[test]
+    fn each_core_has_its_own_redistributor() {
+        let mut system = prepare();
+        system.board.gicr_pa -= system.board.gicr_stride;
+        refuses(&system, "redistributor");
+    }
+
+    #[test]
+    fn a_core_that_no_doorbell_reaches_is_refused() {
+        const RANGE_SELECTOR: u64 = 1 << 18;
+        let mut system = prepare();
+        system.board.pcpu_mpidr[0] = 0x10;
+        refuses(&system, "range selector");
+        machine::with(|machine| {
+            machine.cores[1].registers[Register::named("icc_ctlr_el1").0] = RANGE_SELECTOR;
+        });
+        assert_eq!(core(&system, 1), Ok(()));
+    }
 }

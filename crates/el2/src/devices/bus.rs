@@ -64,6 +64,9 @@ pub struct Outcome {
     pub effects: Effects,
     /// The VM's console has something to send.
     pub has_output: bool,
+    /// The access was not carried out: an interrupt came before it. The guest has to execute it
+    /// again.
+    pub again: bool,
 }
 
 /// Finds the device at a guest-physical address of a VM, and the distance of the

@@ -9,14 +9,16 @@ use vgic::{Effects, Gic};
 /// should be in the list registers back there.
 pub fn access(guest: &mut Guest, act: impl FnOnce(&Gic) -> (u64, Effects)) -> Outcome {
     let (gic, hw) = (&guest.shared.gic, &mut *guest.list_registers);
-    let words = guest.interface.take_back(gic, hw);
+    if !guest.interface.take_back(gic, hw) {
+        return Outcome { again: true, ..Outcome::default() };
+    }
     // The hardware would have withdrawn a timer that no longer asserts.
     if !timer::loaded_is_asserted() && gic.retract(guest.index, timer::VIRTUAL_INTID) {
         hw.deactivate(timer::VIRTUAL_INTID);
     }
     let (value, effects) = act(gic);
-    guest.injected += guest.interface.list(gic, hw, words);
+    guest.injected += guest.interface.list(gic, hw);
     // The vCPU itself has just looked.
     let notify = effects.notify & !(1 << guest.index);
-    Outcome { value, effects: Effects { notify, ..effects }, has_output: false }
+    Outcome { value, effects: Effects { notify, ..effects }, ..Outcome::default() }
 }

@@ -6,6 +6,7 @@ use abi::MAX_PCPUS;
 use abi::platform::{UART_BASE, UART_INTID, UART_SIZE};
 use abi::system::vm_flags;
 use core::sync::atomic::{Ordering, fence};
+use notes::{Bounded, each};
 use vgic::Effects;
 
 /// The console, if the VM has one.
@@ -23,7 +24,7 @@ fn access(guest: &mut Guest, access: Access) -> Outcome {
         Some(value) => (0, uart.write(access.offset, value)),
         None => (uart.read(access.offset), false),
     };
-    Outcome { value, effects: update_interrupt(guest.shared), has_output }
+    Outcome { value, effects: update_interrupt(guest.shared), has_output, again: false }
 }
 
 /// Brings the console's interrupt line up to date. Another core may change the
@@ -32,7 +33,7 @@ pub fn update_interrupt(vm: &shared::Vm) -> Effects {
     let (mut level, mut notify) = (vm.uart.interrupt(), 0);
     // Another core that changes it meanwhile needs a trap each time, which takes
     // longer than this.
-    for _ in 0..MAX_PCPUS {
+    for _ in (0..MAX_PCPUS).one_for::<{ each::CORE }, MAX_PCPUS>() {
         notify |= vm.gic.set_level(0, UART_INTID, level).notify;
         fence(Ordering::SeqCst);
         let now = vm.uart.interrupt();

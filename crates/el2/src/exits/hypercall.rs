@@ -3,7 +3,8 @@
 //! HVC and SMC mean the same. Function identifier in W0, arguments in X1 to X3,
 //! results in X0 to X3 (Arm DEN0028, section 2).
 
-use crate::arch::{context, timer};
+use crate::arch::context::{self, Syndrome};
+use crate::arch::timer;
 use crate::bug::bug;
 use crate::pcpu::Pcpu;
 use crate::shared::POWER;
@@ -12,6 +13,7 @@ use crate::status;
 use abi::service::{self, psci, smccc};
 use abi::status::{Exit, VcpuStatus};
 use abi::{MAX_VCPUS_PER_VM, platform};
+use notes::Bounded;
 use sched::{Member, Message, VcpuId};
 
 /// Handles an HVC. Its return address is the next instruction already.
@@ -21,8 +23,8 @@ pub fn hypervisor_call(core: &mut Pcpu) -> Exit {
 }
 
 /// Handles an SMC. It has trapped, so the guest would execute it again if it were not skipped.
-pub fn secure_monitor_call(core: &mut Pcpu) -> Exit {
-    context::skip_instruction();
+pub fn secure_monitor_call(core: &mut Pcpu, syndrome: Syndrome) -> Exit {
+    context::skip_instruction(syndrome);
     handle(core);
     Exit::Call
 }
@@ -127,7 +129,7 @@ fn answer_with(core: &mut Pcpu, answer: Answer) {
         Answer::Three(a, b, c) => ([a, b, c, 0], 3),
         Answer::Four(words) => (words.map(u64::from), 4),
     };
-    for (register, &result) in results[..count].iter().enumerate() {
+    for (register, &result) in results[..count].iter().enumerate().at_most::<4>() {
         vcpu.set_register(register, result);
     }
 }

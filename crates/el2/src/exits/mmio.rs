@@ -24,11 +24,18 @@ struct Access {
 }
 
 impl Access {
-    /// Decodes a syndrome; none when it does not describe the instruction.
+    /// Decodes a syndrome; none when it does not describe the instruction, or when the fault is
+    /// not that stage 2 maps nothing there: only then does HPFAR_EL2 say where (DDI 0487,
+    /// D19.2.56), and it may hold what an earlier fault left, of another VM.
     fn decode(iss: u64) -> Option<Self> {
         const VALID: u64 = 1 << 24;
         const CACHE_MAINTENANCE: u64 = 1 << 8;
-        (iss & VALID != 0 && iss & CACHE_MAINTENANCE == 0).then_some(Self {
+        /// Stage 2 fault on a stage 1 table walk.
+        const ON_WALK: u64 = 1 << 7;
+        const STATUS: u64 = 0b11_1100;
+        const TRANSLATION_FAULT: u64 = 0b00_0100;
+        let describes = iss & (VALID | CACHE_MAINTENANCE | ON_WALK) == VALID;
+        (describes && iss & STATUS == TRANSLATION_FAULT).then_some(Self {
             write: iss & 1 << 6 != 0,
             size: 1 << (iss >> 22 & 3),
             register: (iss >> 16 & 0x1f) as usize,
@@ -50,32 +57,38 @@ impl Access {
 /// Handles a guest's access to an address that stage 2 does not map.
 #[inline(never)]
 pub fn data_abort(core: &mut Pcpu, syndrome: Syndrome) -> Exit {
-    /// Stage 2 fault on a stage 1 table walk.
-    const ON_WALK: u64 = 1 << 7;
     let (address, ipa) = context::fault_addresses();
     let iss = syndrome.iss();
-    let access = Access::decode(iss).filter(|_| iss & ON_WALK == 0);
-    let is_emulated = access.is_some_and(|access| emulate(core, access, ipa));
-    if is_emulated {
-        context::skip_instruction();
-        Exit::Mmio
-    } else {
-        exits::deliver(core, Fault::Data(address, iss & 1 << 6 != 0));
-        Exit::Abort
+    match Access::decode(iss).and_then(|access| emulate(core, access, ipa)) {
+        Some(Done::Yes) => {
+            context::skip_instruction(syndrome);
+            Exit::Mmio
+        }
+        Some(Done::Later) => Exit::Mmio,
+        None => {
+            exits::deliver(core, Fault::Data(address, iss & 1 << 6 != 0));
+            Exit::Abort
+        }
     }
 }
 
-/// Lets the device at a guest-physical address carry an access out. Returns true if there
-/// is one.
-fn emulate(core: &mut Pcpu, access: Access, ipa: u64) -> bool {
+/// What became of an access.
+enum Done {
+    Yes,
+    /// The guest has to execute it again.
+    Later,
+}
+
+/// Lets the device at a guest-physical address carry an access out; none if there is no device.
+fn emulate(core: &mut Pcpu, access: Access, ipa: u64) -> Option<Done> {
     let system = core.system();
     let Some(vcpu) = core.loaded() else {
         bug!("an access without a loaded vCPU");
-        return false;
+        return None;
     };
     let (vm, index, shared) = (vcpu.vm(), vcpu.index(), vcpu.config().shared());
     let table = &system.vms[vm];
-    let Some((device, offset)) = bus::find(table, ipa) else { return false };
+    let (device, offset) = bus::find(table, ipa)?;
     let write = access.write.then(|| vcpu.register(access.register));
     let mut outcome = Outcome::default();
     core.with_interface(|interface, _, list_registers| {
@@ -84,6 +97,9 @@ fn emulate(core: &mut Pcpu, access: Access, ipa: u64) -> bool {
         outcome = (device.access)(&mut guest, bus::Access { offset, size: access.size, write });
         guest.injected
     });
+    if outcome.again {
+        return Some(Done::Later);
+    }
     if write.is_none()
         && let Some(vcpu) = core.loaded_mut()
     {
@@ -94,15 +110,37 @@ fn emulate(core: &mut Pcpu, access: Access, ipa: u64) -> bool {
     if outcome.has_output {
         core.console_has_output(vm);
     }
-    true
+    Some(Done::Yes)
 }
 
 /// Deactivates the physical interrupts behind those that the guest made inactive.
 fn deactivate_physical(vm: usize, effects: Effects) {
     let Some((word, bits)) = effects.deactivate else { return };
-    for bit in sched::Members(u64::from(bits)) {
+    for bit in sched::Members::of(u64::from(bits)) {
         if let Some(physical) = VMS[vm].gic.physical((word * 32 + bit) as u32) {
             gic::deactivate(physical);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_mapped_is_not_emulated() {
+        const STORE: u64 = 1 << 24 | 2 << 22 | 1 << 6;
+        // Translation faults of levels 0 to 3.
+        for status in 0b00_0100..0b00_1000 {
+            assert!(Access::decode(STORE | status).is_some(), "{status:#b}");
+            let (on_walk, maintenance) = (1 << 7, 1 << 8);
+            for not_described in [on_walk, maintenance] {
+                assert!(Access::decode(STORE | status | not_described).is_none(), "{status:#b}");
+            }
+        }
+        // Address size, access flag and permission faults, external aborts, alignment.
+        for status in (0..0b00_0100).chain(0b00_1000..0b100_0000) {
+            assert!(Access::decode(STORE | status).is_none(), "{status:#b}");
         }
     }
 }

@@ -4,6 +4,8 @@ mod hypercall;
 mod mmio;
 mod sysreg;
 
+pub use sysreg::identification;
+
 use crate::arch::context::{self, Fault, Syndrome};
 use crate::arch::sysreg::{ec, read_sysreg};
 use crate::arch::{gic, vectors};
@@ -35,7 +37,7 @@ pub extern "C-unwind" fn synchronous(core: &mut Pcpu) {
     let syndrome = Syndrome::read();
     let cause = match syndrome.class() {
         ec::HVC64 => hypercall::hypervisor_call(core),
-        ec::SMC64 => hypercall::secure_monitor_call(core),
+        ec::SMC64 => hypercall::secure_monitor_call(core, syndrome),
         ec::WFX => wait(core, syndrome),
         ec::SYSREG => sysreg::system_register(core, syndrome),
         ec::DATA_ABORT => mmio::data_abort(core, syndrome),
@@ -95,7 +97,7 @@ fn enter(core: &mut Pcpu, cause: Exit) {
 fn wait(core: &mut Pcpu, syndrome: Syndrome) -> Exit {
     /// TI: WFE.
     const EVENT: u64 = 1;
-    context::skip_instruction();
+    context::skip_instruction(syndrome);
     if syndrome.iss() & EVENT != 0 {
         core.yield_to_lock_holder();
     } else {

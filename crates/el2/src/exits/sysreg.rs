@@ -6,6 +6,7 @@
 //! suffices for guests that probe for them.
 
 use crate::arch::context::{self, Fault, Syndrome};
+use crate::arch::gic::common_group;
 use crate::arch::sysreg::read_sysreg;
 use crate::arch::timer;
 use crate::bug::bug;
@@ -27,6 +28,10 @@ const ICC_SGI1R: Name = (3, 0, 12, 11, 5);
 const ICC_ASGI1R: Name = (3, 0, 12, 11, 6);
 const ICC_SGI0R: Name = (3, 0, 12, 11, 7);
 const ICC_DIR: Name = (3, 0, 12, 11, 1);
+const ICC_PMR: Name = (3, 0, 4, 6, 0);
+const ICC_RPR: Name = (3, 0, 12, 11, 3);
+const ICC_CTLR: Name = (3, 0, 12, 12, 4);
+const ICC_SRE: Name = (3, 0, 12, 12, 5);
 const ACTLR_EL1: Name = (3, 0, 1, 0, 1);
 const MDSCR_EL1: Name = (2, 0, 0, 2, 2);
 const OSLSR_EL1: Name = (2, 0, 1, 1, 4);
@@ -40,14 +45,20 @@ pub fn system_register(core: &mut Pcpu, syndrome: Syndrome) -> Exit {
     let value = core.loaded().map_or(0, |vcpu| vcpu.register(register));
     let name = name(iss);
     if !is_read && matches!(name, ICC_SGI1R | ICC_ASGI1R | ICC_SGI0R) {
-        context::skip_instruction();
+        context::skip_instruction(syndrome);
         send_sgi(core, value, name == ICC_SGI1R);
         return Exit::Sgi;
+    }
+    if !is_read && name == ICC_DIR {
+        if deactivate(core, value as u32 & 0xff_ffff) {
+            context::skip_instruction(syndrome);
+        }
+        return Exit::SystemRegister;
     }
     let outcome = if is_read { read(core, name) } else { write(core, name, value) };
     match outcome {
         Some(value) => {
-            context::skip_instruction();
+            context::skip_instruction(syndrome);
             if is_read && let Some(vcpu) = core.loaded_mut() {
                 vcpu.set_register(register, value);
             }
@@ -63,6 +74,11 @@ fn read(core: &Pcpu, name: Name) -> Option<u64> {
         (3, 3, 14, 2, op2) => core.loaded()?.read_physical_timer(op2, timer::now()),
         (3, 0, 0, crm @ 1..=7, op2) => Some(identification(crm, op2)),
         MDSCR_EL1 => Some(context::guest_mdscr()),
+        // SRE, DFB, DIB: the interface is one of system registers, and stays so.
+        ICC_SRE => Some(0x7),
+        ICC_PMR => Some(common_group::priority_mask()),
+        ICC_RPR => Some(common_group::running_priority()),
+        ICC_CTLR => Some(common_group::control()),
         // The OS lock is implemented (OSLM) and unlocked.
         OSLSR_EL1 => Some(1 << 3),
         _ => is_silent(name).then_some(0),
@@ -72,21 +88,28 @@ fn read(core: &Pcpu, name: Name) -> Option<u64> {
 /// Writes a register; none: there is no such register.
 fn write(core: &mut Pcpu, name: Name, value: u64) -> Option<u64> {
     match name {
-        ICC_DIR => {
-            let intid = value as u32 & 0xff_ffff;
-            core.with_interface(|interface, gic, hw| {
-                interface.deactivate(gic, hw, intid);
-                0
-            });
-        }
         MDSCR_EL1 => context::set_guest_mdscr(value),
         (3, 3, 14, 2, op2) => return core.write_physical_timer(op2, value).then_some(0),
         // Cache maintenance by set and way cannot be made to work across cores
         // and is not needed: guest memory is clean when a guest starts.
         (1, 0, 7, 6 | 10 | 14, 2) => {}
+        ICC_SRE => {}
+        ICC_PMR => common_group::set_priority_mask(value),
+        ICC_CTLR => common_group::set_control(value),
         _ => return is_silent(name).then_some(0),
     }
     Some(0)
+}
+
+/// Deactivates an interrupt: a write to ICC_DIR_EL1. Returns false if the guest has to execute
+/// that again.
+fn deactivate(core: &mut Pcpu, intid: u32) -> bool {
+    let mut done = true;
+    core.with_interface(|interface, gic, hw| {
+        done = interface.deactivate(gic, hw, intid);
+        0
+    });
+    done
 }
 
 /// Returns true if a register reads as zero and ignores writes: ACTLR_EL1, debug, trace,
@@ -116,7 +139,7 @@ fn send_sgi(core: &mut Pcpu, value: u64, for_group1: bool) {
     };
     let intid = (value >> 24 & 0xf) as u32;
     let mut notify = 0;
-    for target in sched::Members(targets) {
+    for target in sched::Members::of(targets) {
         // As a write for group 0, or for the other security state's group 1,
         // reaches only what its owner put into group 0.
         if for_group1 || !VMS[vm].gic.is_group1(target, intid) {
@@ -135,8 +158,10 @@ macro_rules! raw_identification {
     };
 }
 
-/// An identification register, less what guests must not use.
-fn identification(crm: u64, op2: u64) -> u64 {
+/// Returns an identification register (op0 3, op1 0, CRn 0) of this core, less what guests must not
+/// use. Not inlined: it has a place for each register.
+#[inline(never)]
+pub fn identification(crm: u64, op2: u64) -> u64 {
     let raw = raw_identification!(crm, op2;
         1 0, 1 1, 1 2, 1 3, 1 4, 1 5, 1 6, 1 7,
         2 0, 2 1, 2 2, 2 3, 2 4, 2 5, 2 6, 2 7,

@@ -35,6 +35,9 @@ pub struct Cause {
 /// a job does not leave the core: elsewhere its guest would run before the job is done.
 #[repr(C)]
 pub struct Jobs {
+    /// Those that have jobs; and the loaded vCPU while the work at its list registers has stopped
+    /// in its middle. A vCPU that was unloaded since may still be there, for nothing.
+    before_guest: VcpuSet,
     pending: VcpuSet,
     jobs: VcpuMap<Option<Job>>,
 }
@@ -43,7 +46,39 @@ impl Jobs {
     /// Makes the part without a job.
     #[must_use]
     pub const fn new() -> Self {
-        Self { pending: VcpuSet::EMPTY, jobs: VcpuMap::new([None; sched::MAX_VCPUS]) }
+        Self {
+            before_guest: VcpuSet::EMPTY,
+            pending: VcpuSet::EMPTY,
+            jobs: VcpuMap::new([None; sched::MAX_VCPUS]),
+        }
+    }
+
+    /// Returns the vCPUs for which something may be left to do before their guests run.
+    #[must_use]
+    #[inline]
+    pub fn before_guest(&self) -> VcpuSet {
+        self.before_guest
+    }
+
+    /// Records that not all interrupts of the loaded vCPU are listed: its guest must not run
+    /// before they are. It has no job, and may leave.
+    pub fn list_later(&mut self, id: VcpuId) {
+        self.before_guest.insert(id);
+    }
+
+    /// Returns true if interrupts of this vCPU have to be listed, if it is the loaded one: when
+    /// it is loaded, the core looks anyway.
+    pub fn must_list(&mut self, id: VcpuId, loaded: Option<VcpuId>) -> bool {
+        let loaded = loaded.map_or(VcpuSet::EMPTY, VcpuSet::of);
+        self.before_guest = self.before_guest & loaded | self.pending;
+        (self.before_guest - self.pending).has(id)
+    }
+
+    /// Records that the interrupts of this vCPU are listed.
+    pub fn lists(&mut self, id: VcpuId) {
+        if !self.has(id) {
+            self.before_guest.remove(id);
+        }
     }
 
     /// Returns the vCPUs that have jobs.
@@ -69,6 +104,7 @@ impl Jobs {
     /// Gives a vCPU a job, in place of one that it may have.
     #[inline(never)]
     pub fn set(&mut self, id: VcpuId, job: Job) {
+        self.before_guest.insert(id);
         self.pending.insert(id);
         self.jobs[id] = Some(job);
     }
@@ -76,6 +112,7 @@ impl Jobs {
     /// Ends a vCPU's job, if it has one.
     #[inline(never)]
     pub fn end(&mut self, id: VcpuId) {
+        self.before_guest.remove(id);
         self.pending.remove(id);
         self.jobs[id] = None;
     }
@@ -87,6 +124,7 @@ impl Jobs {
             assert_eq!(self.has(id), self.jobs[id].is_some(), "the set and the job of {id:?}");
         }
         assert!(self.pending.is_within(owned), "a vCPU with a job has left");
+        assert!(self.pending.is_within(self.before_guest), "a guest runs before its job is done");
     }
 }
 
@@ -111,6 +149,20 @@ mod tests {
         jobs.end(id);
         assert!(jobs.pending().is_empty() && jobs.of(id).is_none());
         jobs.check(VcpuSet::EMPTY);
+    }
+
+    #[test]
+    fn what_is_listed_later_is_no_job() {
+        let (mut jobs, id, other) = (Jobs::new(), VcpuId(3), VcpuId(5));
+        jobs.list_later(id);
+        assert!(jobs.before_guest().has(id) && !jobs.has(id) && jobs.pending().is_empty());
+        assert!(jobs.must_list(id, Some(id)) && !jobs.must_list(other, Some(id)));
+        jobs.lists(id);
+        assert!(!jobs.must_list(id, Some(id)) && jobs.before_guest().is_empty());
+        jobs.list_later(id);
+        assert!(!jobs.must_list(id, Some(other)), "it is listed when it is loaded");
+        jobs.set(id, Job::Report { line: 0 });
+        assert!(!jobs.must_list(id, Some(other)) && jobs.before_guest().has(id));
     }
 
     #[test]

@@ -40,6 +40,13 @@ impl PriorityMask {
         self.set(Mask::Nothing)
     }
 
+    /// Returns true if interrupts of the lower half stay pending now: a real-time guest has the
+    /// core.
+    #[must_use]
+    pub fn keeps_lower_half(&self) -> bool {
+        self.in_force == Mask::LowerHalf
+    }
+
     /// Records that the interrupt controller was reset, and masks nothing.
     pub fn was_reset(&mut self) {
         self.in_force = Mask::Nothing;

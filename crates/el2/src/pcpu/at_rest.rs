@@ -1,7 +1,9 @@
 //! What a test asks a core, and what must hold when all its guests sleep.
 
 use super::Pcpu;
+use crate::arch::context::General;
 use crate::shared::{MUTEXES, SECTIONS};
+use crate::vcpu::Vcpu;
 use sched::{Instant, Member, State, VcpuId};
 
 impl Pcpu {
@@ -15,10 +17,19 @@ impl Pcpu {
         self.scheduler.account(id).is_some()
     }
 
+    /// Returns the general registers of a vCPU that this core owns and that is on, as of its
+    /// latest exit.
+    pub fn general(&self, id: VcpuId) -> Option<&General> {
+        let loaded = self.roster.loaded().filter(|vcpu| vcpu.id() == id).map(|vcpu| &**vcpu);
+        let vcpu = loaded.or_else(|| self.roster.parked(id).map(|vcpu| &**vcpu));
+        vcpu.filter(|vcpu| vcpu.is_on()).map(Vcpu::general_at_exit)
+    }
+
     /// Stops if something is left to do on this core, though all its guests sleep with
     /// their timers off.
     pub fn check_rest(&self, now: Instant) {
         assert!(self.jobs.pending().is_empty(), "jobs of {:?} are left", self.jobs.pending());
+        assert!(self.unread.is_empty(), "{:?} is left unread", self.unread);
         self.coordination.check_rest();
         for id in self.owned() {
             let VcpuId(number) = id;

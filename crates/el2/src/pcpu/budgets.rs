@@ -8,6 +8,7 @@ use super::Pcpu;
 use crate::arch::{cpu, timer};
 use crate::status::trace::{Kind, Trace};
 use crate::vcpu::Vcpu;
+use notes::Bounded;
 use sched::{Instant, VcpuId};
 
 /// Books the wait of a vCPU that has used its budget up, with work left, unless it waits already.
@@ -67,7 +68,7 @@ impl Pcpu {
         // It passes for ready: its timers are nowhere else looked at.
         let parked = self.roster.parked(id);
         let own = parked.map(|vcpu| vcpu.wakes_at().min(vcpu.physical_timer_deadline()));
-        self.arm([until, wakes_at, own].into_iter().flatten().min());
+        self.arm([until, wakes_at, own].into_iter().at_most::<3>().flatten().min());
         self.mask_nothing();
         // What had the core until now was no vCPU, and not for any time.
         let _ = self.ledger.give(Some(id), now);

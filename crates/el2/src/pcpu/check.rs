@@ -16,6 +16,8 @@ impl Pcpu {
     /// Stops if an invariant of this core, or of one of its parts, does not hold.
     pub fn check(&self) {
         assert!(self.loaded_is_current(), "the guest that runs is not the one that has the core");
+        let partly = self.roster.loaded().is_some_and(|vcpu| vcpu.is_partly_listed());
+        assert!(!partly, "a guest runs whose interrupts are not all listed");
         let owned = self.owned();
         for id in owned {
             let place = BOARD.find(id);

@@ -4,28 +4,81 @@
 //! vCPUs if there is one, writes them to the physical UART, a few at a time, and
 //! delivers to the guests what arrives there.
 
+mod line;
+
+pub use line::Piece;
+
 use super::Pcpu;
-use crate::arch::{cpu, firmware, memory};
+use crate::arch::atomic::AtomicBool;
+use crate::arch::{cpu, firmware, memory, statics};
 use crate::bug::bug;
 use crate::devices::uart;
 use crate::shared::{ALIVE, LOG, VMS};
+use crate::tables;
+use abi::MAX_VMS;
 use abi::console::{Demux, HYPERVISOR, Mux};
 use abi::system::{System, flags};
 use arm_pl011_uart::{Interrupts, PL011Registers, Uart, UniqueMmioPointer};
 use core::fmt::{self, Write};
 use core::ptr::NonNull;
 use core::sync::atomic::Ordering;
-use sched::Message;
+use notes::{Bounded, Rounds, each};
 use sched::topology::Topology;
+use sched::{Members, Message};
 
-/// Bytes written at once, if no interrupt comes meanwhile.
+/// Bytes written at once, if no interrupt comes meanwhile; they are of one channel.
 const BURST: usize = 32;
+/// Channels at most: the hypervisor's own, and one of each VM.
+const CHANNELS: usize = 1 + MAX_VMS;
 
 /// The physical UART and what goes over it.
 pub struct Console {
     uart: Uart<'static>,
     mux: Mux,
+    framed: Framed,
     demux: Demux,
+    /// The channel whose output is written, and how many bytes it may still have before the next
+    /// one's turn: a VM that makes EL2 write about it for ever keeps no other from the UART.
+    turn: usize,
+    share: usize,
+    /// VMs whose console has changed, and whose interrupt line has not followed yet.
+    changed: u64,
+}
+
+/// A byte with its framing, as far as there was no room for it yet: EL2 never waits for the UART.
+#[derive(Default)]
+struct Framed {
+    bytes: [u8; Self::MOST],
+    /// Those of `bytes` that have to be written are `next..end`.
+    next: usize,
+    end: usize,
+}
+
+impl Framed {
+    /// Two bytes that name the channel, and a byte of content that is sent twice.
+    const MOST: usize = 4;
+
+    fn push(&mut self, byte: u8) {
+        if let Some(place) = self.bytes.get_mut(self.end) {
+            *place = byte;
+            self.end += 1;
+        }
+    }
+
+    /// Writes while there is room: as long as `put` takes a byte. Returns true if all is written.
+    fn write(&mut self, mut put: impl FnMut(u8) -> bool) -> bool {
+        let mut rounds = Rounds::<{ Framed::MOST }>::begin();
+        while self.next < self.end {
+            rounds.pass();
+            let byte = self.bytes.get(self.next).copied();
+            if !byte.is_some_and(&mut put) {
+                return false;
+            }
+            self.next += 1;
+        }
+        (self.next, self.end) = (0, 0);
+        true
+    }
 }
 
 impl Console {
@@ -39,22 +92,47 @@ impl Console {
         // drives it.
         let mut uart = Uart::new(unsafe { UniqueMmioPointer::new(registers) });
         uart.set_interrupt_masks(Interrupts::RXI | Interrupts::RTI);
-        Some(Self { uart, mux: Mux::new(), demux: Demux::default() })
+        let (mux, framed, demux) = (Mux::new(), Framed::default(), Demux::default());
+        let turn = HYPERVISOR.into();
+        Some(Self { uart, mux, framed, demux, turn, share: BURST, changed: 0 })
     }
 
-    fn send(&mut self, channel: u8, byte: u8) {
+    /// Returns a channel that has output: that whose turn it is, or the next one.
+    fn turn(&mut self, channels: usize) -> Option<usize> {
+        for _ in (0..=channels).one_for::<{ each::and(each::VM, 2) }, { CHANNELS + 1 }>() {
+            if self.share > 0 && !is_idle(self.turn) {
+                return Some(self.turn);
+            }
+            (self.turn, self.share) = ((self.turn + 1) % channels, BURST);
+        }
+        None
+    }
+
+    /// Sends a byte of the channel whose turn it is; there must be room. What framing adds to it
+    /// may have to wait.
+    fn send(&mut self, byte: u8) {
+        let framed = &mut self.framed;
+        self.mux.push(self.turn as u8, byte, |byte| framed.push(byte));
+        self.flush();
+    }
+
+    /// Writes what waits of an earlier byte, as far as there is room. Returns true if that is all.
+    #[inline(never)]
+    fn flush(&mut self) -> bool {
         let uart = &mut self.uart;
-        self.mux.push(channel, byte, |byte| {
-            // Framing adds a byte or two to what there was room for. If the FIFO
-            // is full then, this waits for one character's time.
-            while uart.is_tx_fifo_full() {}
-            uart.write_word(byte);
-        });
+        self.framed.write(|byte| {
+            let room = !uart.is_tx_fifo_full();
+            if room {
+                uart.write_word(byte);
+            }
+            room
+        })
     }
 
     /// Returns true if there is room; if not, an interrupt will tell when there is.
+    #[inline(never)]
     fn has_room(&mut self) -> bool {
-        let full = self.uart.is_tx_fifo_full();
+        let full = !self.flush() || self.uart.is_tx_fifo_full();
         let receive = Interrupts::RXI | Interrupts::RTI;
         self.uart.set_interrupt_masks(if full { receive | Interrupts::TXI } else { receive });
         !full
@@ -73,60 +151,77 @@ impl Pcpu {
         }
     }
 
+    /// Has the hypervisor's own output written to the UART: later, as this may stand in the middle
+    /// of something.
+    pub fn log_has_output(&self) {
+        self.tell(self.uart_core, Message::Consoles, abi::MAX_VMS, false);
+    }
+
     /// Writes one burst to the UART, if this core drives it. Returns true if more waits and
     /// the UART has room.
     pub(super) fn carry_console(&mut self) -> bool {
         let Some(mut console) = self.console.take() else { return false };
-        let more = self.carry_burst(&mut console);
+        let more = self.carry_burst(&mut console) | !self.update_interrupts(&mut console);
+        let is_flushed = console.flush();
         self.console = Some(console);
         // There may be more, for which the FIFO has no room.
-        if !more && ALIVE.load(Ordering::Acquire) == 0 && !self.output_waits() {
+        if !more && is_flushed && ALIVE.load(Ordering::Acquire) == 0 && !self.output_waits() {
             self.finish();
         }
         more
     }
 
     fn carry_burst(&mut self, console: &mut Console) -> bool {
-        let mut budget = BURST;
-        // One byte is written in any case, or a guest that causes interrupts all the time
-        // could keep all others from the UART.
-        let goes_on = |budget| budget == BURST || budget > 0 && !cpu::interrupt_pending();
-        while goes_on(budget) && !LOG.is_empty() {
-            if !console.has_room() {
-                return false;
-            }
-            LOG.pop().into_iter().for_each(|byte| console.send(HYPERVISOR, byte));
-            budget -= 1;
+        if !console.flush() && !console.has_room() {
+            return false;
         }
-        let vms = self.system.header.vm_count as usize;
-        for (vm, shared) in VMS.iter().enumerate().take(vms) {
-            let uart = &shared.uart;
-            if uart.is_idle() {
-                continue;
-            }
-            while goes_on(budget) && !uart.is_idle() {
-                if !console.has_room() {
-                    self.update_console_interrupt(vm);
-                    return false;
+        if let Some(channel) = console.turn(self.channels()) {
+            let mut rounds = Rounds::<BURST>::begin();
+            while console.share > 0
+                && console.has_room()
+                && let Some(byte) = next_byte(channel)
+            {
+                rounds.pass();
+                console.send(byte);
+                console.share -= 1;
+                console.changed |= (1 << channel) >> 1;
+                // One byte is written in any case, or a guest that causes interrupts all the time
+                // could keep all others from the UART.
+                if cpu::interrupt_pending() {
+                    break;
                 }
-                uart.carry().into_iter().for_each(|byte| console.send(vm as u8 + 1, byte));
-                budget -= 1;
             }
-            self.update_console_interrupt(vm);
         }
-        self.output_waits()
+        console.has_room() && self.output_waits()
+    }
+
+    /// Brings the interrupt lines of consoles up to date. Returns false if interrupts have come
+    /// meanwhile, and some are left.
+    fn update_interrupts(&mut self, console: &mut Console) -> bool {
+        let mut changed = Members::of(console.changed);
+        let mut rounds = Rounds::<MAX_VMS, { each::VM }>::begin();
+        while let Some(vm) = changed.next() {
+            rounds.pass();
+            console.changed = changed.0;
+            let effects = uart::update_interrupt(&VMS[vm]);
+            self.notify(vm, effects);
+            if cpu::interrupt_pending() {
+                break;
+            }
+        }
+        console.changed == 0
+    }
+
+    /// Returns how many channels there are: the hypervisor's own, and one of each VM.
+    fn channels(&self) -> usize {
+        1 + self.system.header.vm_count as usize
     }
 
     /// Returns true if there are bytes that were not written yet.
     fn output_waits(&self) -> bool {
-        let vms = self.system.header.vm_count as usize;
-        !LOG.is_empty() || (0..vms).any(|vm| !VMS[vm].uart.is_idle())
-    }
-
-    /// Brings the interrupt line of a VM's console up to date.
-    fn update_console_interrupt(&mut self, vm: usize) {
-        let effects = uart::update_interrupt(&VMS[vm]);
-        self.notify(vm, effects);
+        (0..self.channels())
+            .one_for::<{ each::and(each::VM, 1) }, CHANNELS>()
+            .any(|channel| !is_idle(channel))
     }
 
     /// Handles the physical UART's interrupt: there is room again, or a byte arrived.
@@ -136,13 +231,13 @@ impl Pcpu {
         };
         // Before the bytes are read: a byte that comes later interrupts again.
         console.uart.clear_interrupts(Interrupts::all());
-        for _ in 0..BURST {
+        for _ in (0..BURST).at_most::<BURST>() {
             let Ok(Some(byte)) = console.uart.read_word() else { break };
             let Some((channel, byte)) = console.demux.push(byte) else { continue };
             let Some(vm) = usize::from(channel).checked_sub(1) else { continue };
             if vm < self.system.header.vm_count as usize {
                 VMS[vm].uart.deliver(byte);
-                self.update_console_interrupt(vm);
+                console.changed |= 1 << vm;
             }
         }
         self.console = Some(console);
@@ -166,60 +261,156 @@ impl Pcpu {
     }
 }
 
+/// Puts a line into the hypervisor's ring, from its pieces: `write_line!("...", ...)`.
+macro_rules! write_line {
+    ($($piece:expr),* $(,)?) => {{
+        $crate::pcpu::console::begin_line();
+        $($crate::pcpu::console::Piece::from($piece).write(&mut $crate::pcpu::console::keep);)*
+        $crate::pcpu::console::keep(b'\n');
+    }};
+}
+pub(crate) use write_line;
+
 /// Writes a line to the hypervisor's own console: `log!(core, "...", ...)`.
 macro_rules! log {
-    ($core:expr, $($argument:tt)*) => {{
-        $crate::pcpu::console::write(format_args!($($argument)*));
-        $crate::pcpu::Pcpu::console_has_output($core, abi::MAX_VMS);
+    ($core:expr, $($piece:expr),* $(,)?) => {{
+        $crate::pcpu::console::write_line!($($piece),*);
+        $crate::pcpu::Pcpu::log_has_output($core);
     }};
 }
 pub(crate) use log;
 
-/// Puts a line into the hypervisor's ring; what does not fit is lost.
-pub fn write(arguments: fmt::Arguments) {
-    struct ToRing;
-    impl Write for ToRing {
-        fn write_str(&mut self, text: &str) -> fmt::Result {
-            text.bytes().for_each(|byte| {
-                LOG.push(byte);
-            });
-            Ok(())
-        }
+/// Returns true if a channel has no bytes that were not written yet.
+fn is_idle(channel: usize) -> bool {
+    match channel.checked_sub(1) {
+        None => LOG.is_empty(),
+        Some(vm) => VMS[vm].uart.is_idle(),
     }
-    let _ = writeln!(ToRing, "cassata: {arguments}");
 }
 
-/// Reports a bug and stops: this core, whose neighbours go on, or in a checked build the
-/// machine, so that a test ends with the report.
+/// Returns the next byte of a channel.
+fn next_byte(channel: usize) -> Option<u8> {
+    match channel.checked_sub(1) {
+        None => LOG.pop(),
+        Some(vm) => VMS[vm].uart.carry(),
+    }
+}
+
+/// Begins a line in the hypervisor's ring.
+#[inline(never)]
+pub fn begin_line() {
+    Piece::Text("cassata: ").write(&mut keep);
+}
+
+/// Puts a byte into the hypervisor's ring; what does not fit is lost.
+#[inline(never)]
+pub fn keep(byte: u8) {
+    LOG.push(byte);
+}
+
+/// Reports a bug and stops: this core, whose neighbours go on, or the machine, if the description
+/// has it reset then; in a checked build the machine always, so that a test ends with the report.
 pub fn stop(what: fmt::Arguments) -> ! {
     emergency(format_args!("hypervisor fault: {what}\n"));
     if cfg!(feature = "checked") {
         firmware::power_off();
     }
+    let header = &tables::find().header;
+    if header.identify().is_ok() && header.flags & flags::RESET_ON_FAULT != 0 {
+        firmware::reset();
+    }
     cpu::halt()
 }
 
-/// Writes to the UART directly, when nothing else works any more.
+statics! {
+    /// A core writes to the UART directly.
+    static WRITING: AtomicBool = AtomicBool::new(false);
+}
+
+/// How often a core looks whether another one still writes, or the UART has room, for a message.
+const PATIENCE: u32 = 1 << 20;
+
+/// Writes to the UART directly, when nothing else works any more: after another core that does so
+/// too, unless that one does not come to its end.
 pub fn emergency(arguments: fmt::Arguments) {
-    struct ToUart(*mut u32);
-    impl Write for ToUart {
-        fn write_str(&mut self, text: &str) -> fmt::Result {
-            let frame = [abi::console::SWITCH, abi::console::CHANNEL_BASE];
-            for byte in frame.into_iter().chain(text.bytes()) {
-                // SAFETY: the data register of a PL011; at worst characters of
-                // another core mix with these.
-                unsafe { self.0.write_volatile(u32::from(byte)) };
-            }
-            Ok(())
-        }
-    }
+    // Before the MMU is on, memory has no exclusive accesses; then other cores do not run.
+    let others = cpu::mmu_is_on();
+    let waited = others && (0..PATIENCE).any(|_| !WRITING.swap(true, Ordering::Acquire));
     let system = crate::tables::find();
     let uart = match system.header.identify() {
         Ok(()) => system.board.uart_pa,
         Err(_) => FALLBACK_UART,
     };
-    let _ = ToUart(memory::at(uart)).write_fmt(format_args!("\ncassata: {arguments}"));
+    let mut uart = Emergency { data: memory::at(uart), patience: PATIENCE };
+    let _ = uart.write_fmt(format_args!("\ncassata: {arguments}"));
+    if waited {
+        WRITING.store(false, Ordering::Release);
+    }
+}
+
+/// A UART that is written to directly.
+struct Emergency {
+    /// Its data register.
+    data: *mut u32,
+    /// How often it may still be asked for room.
+    patience: u32,
+}
+
+impl Emergency {
+    #[inline(never)]
+    fn put(&mut self, byte: u8) {
+        /// UARTFR, in words from the data register, and its bit TXFF (DDI 0183G, 3.3.3).
+        const FLAGS: usize = 0x18 / 4;
+        const FULL: u32 = 1 << 5;
+        // SAFETY: the flag register of the same PL011; reading has no effect.
+        while self.patience > 0 && unsafe { self.data.add(FLAGS).read_volatile() } & FULL != 0 {
+            self.patience -= 1;
+        }
+        // SAFETY: the data register of a PL011; at worst characters of
+        // another core mix with these.
+        unsafe { self.data.write_volatile(u32::from(byte)) };
+    }
+}
+
+impl Write for Emergency {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        let frame = [abi::console::SWITCH, abi::console::CHANNEL_BASE];
+        frame.into_iter().chain(text.bytes()).for_each(|byte| self.put(byte));
+        Ok(())
+    }
+
+    /// A character comes in the middle of a line, and all are ASCII.
+    fn write_char(&mut self, character: char) -> fmt::Result {
+        self.put(character as u8);
+        Ok(())
+    }
 }
 
 /// The UART of QEMU's `virt`, for messages when the tables are not recognised.
 const FALLBACK_UART: u64 = 0x0900_0000;
+
+#[cfg(test)]
+mod tests {
+    use super::Framed;
+
+    #[test]
+    fn what_finds_no_room_is_written_later_and_in_order() {
+        let (mut framed, mut written) = (Framed::default(), Vec::new());
+        b"\x1f1ab".iter().for_each(|&byte| framed.push(byte));
+        for room in [1, 0, 2, 0, 1] {
+            let mut left = room;
+            let all = framed.write(|byte| {
+                let fits = left > 0;
+                if fits {
+                    left -= 1;
+                    written.push(byte);
+                }
+                fits
+            });
+            assert_eq!(all, written.len() == Framed::MOST);
+        }
+        assert_eq!(written, b"\x1f1ab");
+        framed.push(b'c');
+        assert!(framed.write(|byte| byte == b'c'), "it begins anew");
+    }
+}

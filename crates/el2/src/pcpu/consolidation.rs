@@ -15,7 +15,7 @@
 use super::Pcpu;
 use super::console::log;
 use super::interrupts::start_redistributor;
-use crate::arch::boot::{STACK_SIZE, stack_top};
+use crate::arch::boot;
 use crate::arch::firmware::{self, Started};
 use crate::arch::gic::virtual_interface::Interface;
 use crate::arch::{memory, statics, timer};
@@ -58,7 +58,8 @@ impl Pcpu {
     /// Waits for an interrupt and records how long, or powers this core down if it leaves.
     #[inline(never)]
     pub(super) fn rest_or_leave(&mut self) {
-        if self.consolidation.is_leaving() {
+        // What is unread has rung: it is read first.
+        if self.consolidation.is_leaving() && self.unread.is_empty() {
             self.power_down();
             return;
         }
@@ -113,15 +114,15 @@ impl Pcpu {
         // which is static; it is used again by this very core only, after it was
         // off, or below.
         RESTING[self.index].put(unsafe { &mut *this });
-        let stack = stack_top(self.index) as u64 + 16 - STACK_SIZE as u64;
         // It will begin with its MMU off, on this stack.
-        memory::clean_to_memory(stack, STACK_SIZE as u64);
+        let stack = boot::stack(self.index);
+        memory::clean_to_memory::<{ boot::STACK_SIZE / 16 }>(stack.start, stack.size);
         firmware::stop_core();
         let _ = RESTING[self.index].take();
         self.ledger.stayed(timer::now());
         let shelter = self.consolidation.stays_on();
         self.is_back(shelter);
-        log!(self, "pCPU {} cannot be powered down", self.index);
+        log!(self, "pCPU ", self.index, " cannot be powered down");
     }
 
     /// Sets this core up after it was powered down: its hardware has lost its state.
@@ -162,7 +163,7 @@ impl Pcpu {
         let mpidr = self.system.board.pcpu_mpidr[core];
         if firmware::start_core(mpidr, core) == Started::No {
             self.consolidation.lost(core);
-            log!(self, "pCPU {core} does not start again: its vCPUs stay on pCPU {}", self.index);
+            log!(self, "pCPU ", core, " does not start again: its vCPUs stay on pCPU ", self.index);
         }
     }
 }

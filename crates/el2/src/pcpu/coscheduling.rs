@@ -23,7 +23,7 @@ impl Pcpu {
         };
         let changed = if stalled { before == 0 } else { before == bit };
         if changed {
-            self.tell_others(Message::Coscheduled, vm, false);
+            self.tell_places(Message::Coscheduled, vm, false);
             self.follow_siblings(vm);
         }
     }

@@ -16,6 +16,7 @@ impl Pcpu {
     /// `ends`: the turn or the budget of `current` ends.
     #[inline(never)]
     pub(super) fn migrate(&mut self, current: VcpuId, ends: bool) {
+        let asked = self.need_resched;
         let switch = self.displacement.on_switch(current);
         if !switch.free.is_empty() {
             self.release(switch.free);
@@ -24,7 +25,8 @@ impl Pcpu {
             for id in switch.displaced {
                 self.displace(id);
             }
-            self.need_resched = false;
+            // That vCPUs have left changes nothing for `current`, which may not be ready to enter.
+            self.need_resched = asked || self.jobs.before_guest().has(current);
         }
         if self.displacement.tells_taken() {
             TAKEN[self.index].store(switch.taken, Ordering::Relaxed);
@@ -98,7 +100,7 @@ impl Pcpu {
         if config.policy().interrupted() == Then::Leave {
             let to = destination(config);
             if to != self.index {
-                self.depart(id, to);
+                self.hand_over(id, to);
             }
         }
     }

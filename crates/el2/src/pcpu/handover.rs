@@ -13,14 +13,16 @@
 
 use super::Pcpu;
 use super::budgets::book_throttle;
-use crate::arch::{context, gic, statics, timer};
+use crate::arch::{context, cpu, gic, statics, timer};
 use crate::bug::bug;
 use crate::shared::transit::Transit;
 use crate::shared::{BOARD, VMS};
 use crate::status::trace::Kind;
 use crate::vcpu::{Parked, Vcpu};
 use abi::MAX_VCPUS;
+use abi::system::MAX_SPIS;
 use core::sync::atomic::Ordering;
+use notes::{Bounded, each};
 use sched::{Member, Received, VcpuId};
 
 statics! {
@@ -49,6 +51,8 @@ impl Pcpu {
                 self.scheduler.charge(now);
                 self.give_core(None, now);
             }
+            // It may have been loaded just now: what was listed must not pass for emptied.
+            cpu::synchronize();
             self.unload();
         }
         self.hand_over(id, to);
@@ -198,9 +202,25 @@ impl Pcpu {
             return;
         }
         let affinity = self.system.board.pcpu_mpidr[to];
-        let spis = &self.system.spis[..self.system.header.spi_count as usize];
-        for spi in spis.iter().filter(|spi| spi.vm as usize == vm) {
-            gic::send_to(self.system.board.gicd_pa, spi.physical, affinity);
+        for intid in self.interrupts_of(vm) {
+            gic::send_to(self.system.board.gicd_pa, intid, affinity);
         }
+    }
+
+    /// Clears the device interrupts of a VM that is halted: one that its guest had not ended,
+    /// because it routed it to no vCPU, would stay active and never come again.
+    pub(super) fn clear_interrupts(&self, vm: usize) {
+        for intid in self.interrupts_of(vm) {
+            gic::clear(self.system.board.gicd_pa, intid);
+        }
+    }
+
+    /// Returns the physical interrupts of a VM's devices.
+    fn interrupts_of(&self, vm: usize) -> impl Iterator<Item = u32> + use<> {
+        let spis = &self.system.spis[..self.system.header.spi_count as usize];
+        spis.iter()
+            .one_for::<{ each::DEVICE_INTERRUPT }, MAX_SPIS>()
+            .filter(move |spi| spi.vm as usize == vm)
+            .map(|spi| spi.physical)
     }
 }

@@ -5,7 +5,9 @@ use crate::arch::gic::{self, Redistributor, virtual_interface};
 use crate::arch::timer;
 use crate::bug::bug;
 use crate::shared::VMS;
-use abi::system::{System, flags};
+use crate::tables;
+use abi::system::{MAX_SPIS, System, flags};
+use notes::{Bounded, each};
 
 impl Pcpu {
     /// Handles a physical interrupt that was acknowledged.
@@ -17,13 +19,14 @@ impl Pcpu {
                 self.timer_fired();
             }
             gic::DOORBELL | gic::DOORBELL_REALTIME => {
-                finish(intid);
-                self.ledger.count_doorbell();
-                self.read_mail();
+                self.end_doorbell(intid);
+                self.read_mail(intid);
             }
             gic::MAINTENANCE => {
+                // Before the work, which looks for interrupts of the same priority.
+                gic::drop_priority(intid);
                 self.with_interface(|interface, gic, hw| interface.sync(gic, hw));
-                finish(intid);
+                gic::deactivate(intid);
                 self.wake_loaded();
             }
             gic::SPECIAL.. => {}
@@ -33,6 +36,12 @@ impl Pcpu {
             }
             _ => self.pass_through(intid),
         }
+    }
+
+    /// Ends a doorbell that was acknowledged.
+    pub(super) fn end_doorbell(&mut self, intid: u32) {
+        finish(intid);
+        self.ledger.count_doorbell();
     }
 
     /// Injects the loaded guest's own timer interrupt. The path from here to the guest looks
@@ -45,7 +54,7 @@ impl Pcpu {
             gic::deactivate(intid);
             return;
         }
-        self.with_interface(|interface, gic, hw| interface.inject(gic, hw, intid, intid));
+        self.with_interface_at_exit(|interface, gic, hw| interface.inject(gic, hw, intid, intid));
         self.wake_loaded();
     }
 
@@ -62,7 +71,11 @@ impl Pcpu {
     fn pass_through(&mut self, intid: u32) {
         gic::drop_priority(intid);
         let spis = &self.system.spis[..self.system.header.spi_count as usize];
-        let Some(spi) = spis.iter().find(|spi| spi.physical == intid) else {
+        let Some(spi) = spis
+            .iter()
+            .one_for::<{ each::DEVICE_INTERRUPT }, MAX_SPIS>()
+            .find(|spi| spi.physical == intid)
+        else {
             self.ledger.count_spurious();
             gic::deactivate(intid);
             return;
@@ -95,8 +108,7 @@ impl Pcpu {
 /// Sets up a core's own interrupts.
 pub(super) fn start_redistributor(index: usize, system: &System) -> Redistributor {
     let separate = system.header.flags & flags::PRIORITY_SEPARATION != 0;
-    let frame = system.board.gicr_pa + index as u64 * system.board.gicr_stride;
-    Redistributor::start(frame, separate)
+    Redistributor::start(tables::redistributor(system, index), separate)
 }
 
 /// Ends an interrupt that was EL2's own.

@@ -4,7 +4,7 @@
 //! vCPUs, with a look at the interrupts after each.
 
 use super::Pcpu;
-use super::console::log;
+use super::console::{Piece, log};
 use crate::arch::{cpu, memory};
 use crate::bug::bug;
 use crate::parts::Job;
@@ -49,14 +49,19 @@ impl Pcpu {
 
     /// Switches a VM's first vCPU on, now that the memory is filled.
     fn begin(&mut self, id: VcpuId, vm: usize) {
-        cpu::forget_instructions();
         let table = self.table(vm);
+        if table.load_count > 0 {
+            // All cores take part in this, so a VM to which nothing was loaded goes without.
+            cpu::forget_instructions();
+        }
         // Its coordinator alone changes it, and that is this core.
         let epoch = VMS[vm].epoch.load(Ordering::Acquire);
         self.jobs.end(id);
         let Some(vcpu) = self.roster.parked_mut(id) else {
             return bug!("a VM is filled whose first vCPU is elsewhere");
         };
+        // A new life does not find translations of the one before.
+        vcpu.forget_space();
         vcpu.switch_on(Entry { pc: table.entry_ipa, x0: table.entry_x0 }, epoch);
         POWER[id.number()].switch_on();
         self.follow_sections(id);
@@ -97,41 +102,55 @@ impl Pcpu {
         let (general, system) = (general.clone(), system.clone());
         match line {
             0 => {
-                log!(self, "VM {} vCPU {index} cannot go on: {}", self.table(vm).name(), cause.what)
+                let name = self.table(vm).name();
+                log!(self, "VM ", name, " vCPU ", index, " cannot go on: ", cause.what);
             }
             1 => log!(
                 self,
-                "  pc {:#018x}  pstate {:#x}  esr_el2 {:#x}  far_el2 {:#x}",
-                general.pc,
-                general.pstate,
-                cause.syndrome,
-                cause.address
+                "  pc ",
+                Piece::Word(general.pc),
+                "  pstate ",
+                Piece::Hexadecimal(general.pstate),
+                "  esr_el2 ",
+                Piece::Hexadecimal(cause.syndrome),
+                "  far_el2 ",
+                Piece::Hexadecimal(cause.address),
             ),
             line if GENERAL.contains(&line) => {
                 let n = usize::from(2 * (line - GENERAL.start));
                 log!(
                     self,
-                    "  x{n:<2} {:#018x}  x{:<2} {:#018x}",
-                    general.get(n),
-                    n + 1,
-                    general.get(n + 1)
+                    "  x",
+                    Piece::Column(n as u64),
+                    " ",
+                    Piece::Word(general.get(n)),
+                    "  x",
+                    Piece::Column(n as u64 + 1),
+                    " ",
+                    Piece::Word(general.get(n + 1)),
                 );
             }
             17 => log!(
                 self,
-                "  x30 {:#018x}  sp_el0 {:#x}  sp_el1 {:#x}",
-                general.get(30),
-                system.sp_el0,
-                system.sp_el1
+                "  x30 ",
+                Piece::Word(general.get(30)),
+                "  sp_el0 ",
+                Piece::Hexadecimal(system.sp_el0),
+                "  sp_el1 ",
+                Piece::Hexadecimal(system.sp_el1),
             ),
             18 => log!(
                 self,
-                "  sctlr_el1 {:#x}  vbar_el1 {:#x}  elr_el1 {:#x}  esr_el1 {:#x}  far_el1 {:#x}",
-                system.sctlr,
-                system.vbar,
-                system.elr,
-                system.esr,
-                system.far
+                "  sctlr_el1 ",
+                Piece::Hexadecimal(system.sctlr),
+                "  vbar_el1 ",
+                Piece::Hexadecimal(system.vbar),
+                "  elr_el1 ",
+                Piece::Hexadecimal(system.elr),
+                "  esr_el1 ",
+                Piece::Hexadecimal(system.esr),
+                "  far_el1 ",
+                Piece::Hexadecimal(system.far),
             ),
             _ => return false,
         }
@@ -156,6 +175,6 @@ fn fill_chunk(load: &Load, done: u64) -> u64 {
         unsafe { memory::clear(dst, length) };
         length
     };
-    memory::clean_to_memory(dst, length);
+    memory::clean_to_memory::<{ CHUNK as usize / 16 }>(dst, length);
     done + length
 }

@@ -7,14 +7,16 @@
 
 use super::Pcpu;
 use super::console::log;
-use crate::arch::timer;
+use crate::arch::{cpu, timer};
 use crate::bug::bug;
 use crate::parts::{Cause, Conclusion, Job, STOPS};
 use crate::shared::{ALIVE, BOARD, POWER, SECTIONS, VMS};
 use crate::status::trace::Kind;
+use abi::MAX_VCPUS_PER_VM;
 use abi::status::vcpu_state;
 use abi::system::{Vm, vm_flags};
 use core::sync::atomic::Ordering;
+use notes::{Bounded, each};
 use sched::{Member, Message, VcpuId};
 use vgic::Effects;
 
@@ -32,7 +34,8 @@ impl Pcpu {
     pub(super) fn vcpus_of(&self, vm: usize) -> impl Iterator<Item = VcpuId> + use<> {
         let table = self.table(vm);
         let first = usize::from(table.vcpu_first);
-        (first..first + usize::from(table.vcpu_count)).map(VcpuId::numbered)
+        let vcpus = first..first + usize::from(table.vcpu_count);
+        vcpus.one_for::<{ each::SIBLING }, MAX_VCPUS_PER_VM>().map(VcpuId::numbered)
     }
 
     /// Begins to fill a VM's memory; the VM runs when that is done. Coordinator only.
@@ -70,12 +73,15 @@ impl Pcpu {
         }
         VMS[vm].epoch.fetch_add(1, Ordering::AcqRel);
         VMS[vm].halted.store(0, Ordering::Release);
-        // All cores: its vCPUs may be anywhere, or on their way.
-        self.tell_others(Message::HaltVms, vm, self.table(vm).is(vm_flags::REALTIME));
+        // Wherever its vCPUs may be, or be on their way to.
+        self.tell_places(Message::HaltVms, vm, self.table(vm).is(vm_flags::REALTIME));
         self.halt(vm);
     }
 
     /// Switches this core's vCPUs of a VM off. Those that are based here are halted then.
+    ///
+    /// If interrupts come meanwhile, the rest follows after them: this core sends the message to
+    /// itself. vCPUs that are recorded as halted already are not halted again then.
     ///
     /// Skips vCPUs of the current epoch. The message may be old: a core that is powered down
     /// reads no mail, and the VM may have been restarted since.
@@ -83,9 +89,17 @@ impl Pcpu {
     pub(super) fn halt(&mut self, vm: usize) {
         let epoch = VMS[vm].epoch.load(Ordering::Acquire);
         for id in self.vcpus_of(vm) {
-            if self.roster.get(id).is_some_and(|vcpu| !(vcpu.is_on() && vcpu.epoch() == epoch)) {
-                self.offline(id);
-                self.halt_at_base(id);
+            let Some(vcpu) = self.roster.get(id) else { continue };
+            let (index, is_new) = (vcpu.index(), vcpu.is_on() && vcpu.epoch() == epoch);
+            let is_halted = VMS[vm].halted.load(Ordering::Acquire) >> index & 1 == 1;
+            if is_new || is_halted {
+                continue;
+            }
+            self.offline(id);
+            self.halt_at_base(id);
+            if cpu::interrupt_pending() {
+                self.tell(self.index, Message::HaltVms, vm, self.table(vm).is(vm_flags::REALTIME));
+                return;
             }
         }
     }
@@ -150,8 +164,10 @@ impl Pcpu {
         // it has started again.
         for request in STOPS {
             BOARD.mailbox(self.index).discard(request, vm);
+            self.unread.discard(request, vm);
         }
         VMS[vm].gic.reset();
+        self.clear_interrupts(vm);
         VMS[vm].uart.reset();
         VMS[vm].stalled.store(0, Ordering::Release);
         // A sibling may have raised one that was off already.
@@ -162,7 +178,7 @@ impl Pcpu {
     fn conclude(&mut self, vm: usize, reason: Message) {
         let table = self.table(vm);
         let conclusion = Conclusion::of(reason, table.is(vm_flags::RESTART_ON_FAULT));
-        log!(self, "VM {} {}", table.name(), conclusion.words());
+        log!(self, "VM ", table.name(), " ", conclusion.words());
         let how = u32::from(conclusion.restart) << 8 | u32::from(conclusion.failed) << 9;
         let first = VcpuId::numbered(table.vcpu_first.into());
         self.trace.note_now(Kind::End, first, vm as u32 | how);

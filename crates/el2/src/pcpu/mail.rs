@@ -1,49 +1,85 @@
 //! Messages between cores.
 
 use super::Pcpu;
-use crate::arch::gic;
-use crate::parts::STOPS;
+use crate::arch::{cpu, gic};
 use crate::shared::{BOARD, POWER};
+use abi::MAX_VCPUS_PER_VM;
 use abi::system::vcpu_flags;
-use sched::{Member, Members, Message, Move, VcpuId};
+use notes::{Bounded, Rounds, each};
+use sched::{CoreSet, Member, Members, Message, VcpuId};
 use vgic::Effects;
 
+/// What other cores ring.
+const DOORBELLS: [u32; 2] = [gic::DOORBELL, gic::DOORBELL_REALTIME];
+
 impl Pcpu {
-    /// Reads all messages for this core, and does what they ask for.
-    pub fn read_mail(&mut self) {
+    /// Reads the messages for this core, and does what they ask for. If interrupts come meanwhile,
+    /// one that is no doorbell is taken, and doorbells are rung again: they might come before it
+    /// for ever. New messages are not taken before all that were taken earlier are dealt with.
+    pub fn read_mail(&mut self, doorbell: u32) {
+        let (left, pends) = self.read_until_interrupted();
+        let mut ended = 0;
+        let mut intid = if pends { gic::acknowledge() } else { gic::SPECIAL };
+        let mut rounds = Rounds::<{ DOORBELLS.len() }>::begin();
+        while DOORBELLS.contains(&intid) && ended >> intid & 1 == 0 {
+            rounds.pass();
+            self.end_doorbell(intid);
+            ended |= 1 << intid;
+            intid = gic::acknowledge();
+        }
+        if DOORBELLS.contains(&intid) {
+            self.end_doorbell(intid);
+        } else if intid < gic::SPECIAL {
+            self.take(intid);
+        }
+        let again = ended | u64::from(left) << doorbell;
+        for doorbell in Members::of(again).at_most::<{ DOORBELLS.len() }>() {
+            gic::ring(self.bells[self.index], doorbell as u32);
+        }
+    }
+
+    /// Returns whether messages are left, or may be in the mailbox, and whether an interrupt
+    /// pends.
+    fn read_until_interrupted(&mut self) -> (bool, bool) {
         let mailbox = BOARD.mailbox(self.index);
-        for step in mailbox.moves() {
-            match step {
-                Move::Receive(id) => self.receive(id),
-                Move::SendBack(id) => self.send_back(id),
+        let mut is_new = self.unread.is_empty();
+        self.unread.take_from(mailbox);
+        loop {
+            match self.unread.pop() {
+                Some((message, member)) => self.read(message, member),
+                None if is_new => return (false, false),
+                None => {
+                    is_new = true;
+                    self.unread.take_from(mailbox);
+                }
+            }
+            if cpu::interrupt_pending() {
+                return (!is_new || !self.unread.is_empty(), true);
             }
         }
-        for vm in mailbox.take(Message::Coscheduled) {
-            self.follow_siblings(vm);
-        }
-        for vm in mailbox.take(Message::HaltVms) {
-            self.halt(vm);
-        }
-        for vm in mailbox.take(Message::HaltedVms) {
-            self.halted(vm);
-        }
-        for message in STOPS {
-            for vm in mailbox.take(message) {
-                self.stop(vm, message);
+    }
+
+    /// Does what a message asks for.
+    fn read(&mut self, message: Message, member: usize) {
+        match message {
+            Message::Arrivals => self.receive(VcpuId::numbered(member)),
+            Message::Recalls => self.send_back(VcpuId::numbered(member)),
+            Message::Coscheduled => self.follow_siblings(member),
+            Message::HaltVms => self.halt(member),
+            Message::HaltedVms => self.halted(member),
+            Message::VmsFailed | Message::VmsReset | Message::VmsOff => self.stop(member, message),
+            Message::Sections => self.follow_sections(VcpuId::numbered(member)),
+            Message::Vcpus => {
+                self.accept_power_on(VcpuId::numbered(member));
+                self.deliver_pending(VcpuId::numbered(member));
             }
-        }
-        for id in mailbox.take(Message::Sections).map(VcpuId::numbered) {
-            self.follow_sections(id);
-        }
-        for id in mailbox.take(Message::Vcpus).map(VcpuId::numbered) {
-            self.accept_power_on(id);
-            self.deliver_pending(id);
-        }
-        if mailbox.take(Message::IdleCores).next().is_some() {
-            self.need_resched = true;
-        }
-        if mailbox.take(Message::Consoles).next().is_some() {
-            self.keep_carrying();
+            Message::IdleCores => self.need_resched = true,
+            Message::Consoles if self.mask.keeps_lower_half() => {
+                // This came with another message, for which the core was interrupted; a
+                // real-time vCPU does not wait for output that is not its own.
+                self.tell(self.index, Message::Consoles, 0, false);
+            }
+            Message::Consoles => self.keep_carrying(),
         }
     }
 
@@ -55,10 +91,11 @@ impl Pcpu {
         }
     }
 
-    /// Sends a message to all other cores.
-    pub(super) fn tell_others(&self, message: Message, member: usize, urgent: bool) {
-        for core in (0..self.system.board.pcpu_count as usize).filter(|&core| core != self.index) {
-            self.tell(core, message, member, urgent);
+    /// Sends a message about a VM to all other cores where vCPUs of it may be. Cores that share
+    /// nothing with the VM are not interrupted, whatever it does.
+    pub(super) fn tell_places(&self, message: Message, vm: usize, urgent: bool) {
+        for core in self.places[vm] - CoreSet::of(self.index) {
+            self.tell(core, message, vm, urgent);
         }
     }
 
@@ -71,20 +108,54 @@ impl Pcpu {
     /// Delivers what was posted to those of these vCPUs of a VM that this core owns, and sends
     /// a message to the owners of the others.
     pub fn notify(&mut self, vm: usize, effects: Effects) {
-        if effects.notify == 0 {
-            return;
+        if effects.notify != 0
+            && let Some(id) = self.notify_each(vm, effects.notify)
+        {
+            self.deliver_to_loaded(id);
         }
+    }
+
+    /// Lists new interrupts of the loaded vCPU.
+    #[inline(never)]
+    pub(super) fn deliver_to_loaded(&mut self, id: VcpuId) {
+        self.with_interface(|interface, gic, hw| interface.sync(gic, hw));
+        self.deliver(id);
+    }
+
+    /// Like [`Self::notify`], while list registers are being changed: those of the loaded vCPU are
+    /// left for when it goes on, or changing them could come back to itself.
+    pub(super) fn notify_siblings(&mut self, vm: usize, notify: u8) {
+        if notify != 0
+            && let Some(id) = self.notify_each(vm, notify)
+        {
+            self.jobs.list_later(id);
+            self.need_resched = true;
+            self.deliver(id);
+        }
+    }
+
+    /// Wakes those of these vCPUs of a VM that this core owns, and sends a message to the owners of
+    /// the others. Returns the loaded one, if it is among them and on.
+    pub(super) fn notify_each(&mut self, vm: usize, notify: u8) -> Option<VcpuId> {
         let table = &self.system.vms[vm];
         let count = usize::from(table.vcpu_count);
-        for index in Members(u64::from(effects.notify)).take_while(|&index| index < count) {
+        let mut loaded = None;
+        let notified =
+            Members::of(u64::from(notify)).one_for::<{ each::SIBLING }, MAX_VCPUS_PER_VM>();
+        for index in notified.take_while(|&index| index < count) {
             let id = VcpuId::numbered(usize::from(table.vcpu_first) + index);
             let owner = BOARD.find(id);
-            if owner == self.index {
-                self.deliver_pending(id);
-            } else {
+            if owner != self.index {
                 self.tell(owner, Message::Vcpus, id.number(), self.is_urgent(id));
+            } else if !self.roster.get(id).is_some_and(|vcpu| vcpu.is_on()) {
+                // It is switched on with what was posted.
+            } else if self.roster.is_loaded(id) {
+                loaded = Some(id);
+            } else {
+                self.deliver(id);
             }
         }
+        loaded
     }
 
     /// Returns true if messages for a vCPU must be read while a real-time vCPU runs. A vCPU
@@ -101,8 +172,14 @@ impl Pcpu {
             return;
         }
         if self.roster.is_loaded(id) {
-            self.with_interface(|interface, gic, hw| interface.sync(gic, hw));
+            self.deliver_to_loaded(id);
+        } else {
+            self.deliver(id);
         }
+    }
+
+    /// Wakes a vCPU for new interrupts, and applies the rules for siblings.
+    fn deliver(&mut self, id: VcpuId) {
         self.wake(id);
         if self.visitors.candidates().has(id) {
             self.interrupted(id);

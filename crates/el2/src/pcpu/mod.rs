@@ -57,14 +57,14 @@ use crate::parts::{
 use crate::shared::EPOCH;
 use crate::status::trace::{Kind, Trace};
 use crate::vcpu::{Loaded, Parked, Roster, Vcpu, budget, params};
-use abi::MAX_PCPUS;
 use abi::status::{Exit, PcpuStatus, VmStatus};
 use abi::system::{System, flags};
+use abi::{MAX_PCPUS, MAX_VMS};
 use console::Console;
 use core::sync::atomic::Ordering;
 use sched::policy::Mode;
 use sched::topology::Topology;
-use sched::{Duration, Instant, Scheduler, VcpuId, VcpuSet};
+use sched::{CoreSet, Duration, Instant, Scheduler, Unread, VcpuId, VcpuSet};
 
 /// See the module. In this order: what every visit reads comes first, within reach of one
 /// load.
@@ -74,6 +74,9 @@ pub struct Pcpu {
     need_resched: bool,
     /// vCPUs of one VM may share this core: a guest's WFE traps.
     siblings_meet: bool,
+    /// vCPUs come here from other cores, or leave for them: guests' maintenance of caches and
+    /// TLBs reaches all cores.
+    vcpus_change: bool,
     mask: PriorityMask,
     /// When the current stay at EL2 began.
     entered: Instant,
@@ -102,6 +105,10 @@ pub struct Pcpu {
     coordination: Coordination,
     /// How to ring each core.
     bells: [u64; MAX_PCPUS],
+    /// Where vCPUs of each VM may be.
+    places: [CoreSet; MAX_VMS],
+    /// Messages that it has taken and not read.
+    unread: Unread,
     /// The core that drives the UART.
     uart_core: usize,
     /// The physical UART, if this core drives it.
@@ -132,6 +139,8 @@ impl Pcpu {
             index,
             system,
             bells: system.board.pcpu_mpidr.map(gic::bell),
+            places: core::array::from_fn(|vm| topology.places_of_vm(vm)),
+            unread: Unread::new(),
             uart_core: topology.uart_core(),
             known,
             scheduler: Scheduler::new(),
@@ -154,14 +163,13 @@ impl Pcpu {
             redistributor,
             interface: Interface::start(),
             siblings_meet,
+            vcpus_change: topology.vcpus_change_at(index),
         }
     }
 
     /// Sets up what the core loses when it is powered down.
     pub fn configure(&self) {
-        if self.siblings_meet {
-            cpu::trap_wait_for_event();
-        }
+        cpu::control_guests(self.siblings_meet, self.vcpus_change);
     }
 
     /// Adds all vCPUs that may come here to the scheduler, and the budgets of those that are based

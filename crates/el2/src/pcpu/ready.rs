@@ -87,6 +87,10 @@ impl Pcpu {
         let Some(vcpu) = self.roster.loaded() else { return };
         if vcpu.has_unlisted() {
             self.with_interface(|interface, gic, hw| interface.sync(gic, hw));
+            if self.roster.loaded().is_some_and(|vcpu| vcpu.has_news()) {
+                // Not all is listed yet. A WFI may end for no reason.
+                return;
+            }
         }
         if !self.loaded_has_interrupt() {
             self.loaded_sleeps();

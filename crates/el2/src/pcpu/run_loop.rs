@@ -4,7 +4,7 @@ use super::{Pcpu, timer_advance::Before};
 use crate::arch::{cpu, gic, timer};
 use crate::shared::TAKEN;
 use core::sync::atomic::Ordering;
-use sched::{Instant, Message, VcpuId};
+use sched::{Decision, Instant, Message, VcpuId};
 
 impl Pcpu {
     /// Records when a guest came to EL2.
@@ -28,46 +28,74 @@ impl Pcpu {
         self.check();
     }
 
-    /// Carries out the scheduler's decisions until a guest is loaded and may run.
+    /// Carries out the scheduler's decisions until a guest is loaded and may run. Between two
+    /// decisions the core looks for an interrupt, or a guest could have it decide for ever.
     pub fn schedule(&mut self) {
-        loop {
-            self.need_resched = false;
-            let now = timer::now();
-            let decision = self.scheduler.decide(now);
-            if self.kernel_wait.may_happen() && self.waits(decision.run, decision.until, now) {
-                return;
-            }
-            let Some(id) = decision.run else {
-                if let Some(id) = decision.idles {
-                    self.idle_away(id, decision.until, now);
-                    continue;
-                }
-                let awaited = self.displacement.awaited();
-                if !awaited.is_empty() {
-                    self.release(awaited);
-                }
-                if !self.need_resched {
-                    self.idle(decision.until, now);
-                }
-                continue;
-            };
-            self.give_core(Some(id), now);
-            if !(self.jobs.pending() | self.timer_advance.early()).is_empty() {
-                match self.before_guest(id, decision.until) {
-                    Before::Nothing => {}
-                    Before::Decision => continue,
-                    Before::Guest => return,
-                }
-            }
-            if !self.put_on_hardware(id, decision.until) {
-                return;
+        let mut next = self.decide();
+        while self.carry_out(&next) {
+            self.decide_into(&mut next);
+            // Who was chosen does not wait for interrupts that are nothing to it.
+            self.mask_for(next.0.run);
+            if self.take_pending_interrupt() {
+                self.decide_into(&mut next);
             }
         }
     }
 
+    /// Like [`Self::decide`], out of line, and in place: copying takes longer.
+    #[inline(never)]
+    fn decide_into(&mut self, next: &mut (Decision, Instant)) {
+        *next = self.decide();
+    }
+
+    /// Asks the scheduler what to do, and tells when it was asked.
+    #[inline(always)]
+    fn decide(&mut self) -> (Decision, Instant) {
+        self.need_resched = false;
+        let now = timer::now();
+        (self.scheduler.decide(now), now)
+    }
+
+    /// Carries out one decision of the scheduler. Returns true if it has to be asked again.
+    #[inline(always)]
+    fn carry_out(&mut self, next: &(Decision, Instant)) -> bool {
+        let (decision, now) = (&next.0, next.1);
+        if self.kernel_wait.may_happen() && self.waits(decision.run, decision.until, now) {
+            self.mask_for_loaded();
+            return false;
+        }
+        let Some(id) = decision.run else {
+            if let Some(id) = decision.idles {
+                self.idle_away(id, decision.until, now);
+                return true;
+            }
+            let awaited = self.displacement.awaited();
+            if !awaited.is_empty() {
+                self.release(awaited);
+            }
+            if !self.need_resched {
+                self.idle(decision.until, now);
+            }
+            return true;
+        };
+        self.give_core(Some(id), now);
+        if !(self.jobs.before_guest() | self.timer_advance.early()).is_empty() {
+            match self.before_guest(id, decision.until) {
+                Before::Nothing => {}
+                Before::Decision => return true,
+                Before::Guest => return false,
+            }
+        }
+        let again = self.put_on_hardware(id, decision.until);
+        if again {
+            cpu::synchronize();
+        }
+        again
+    }
+
     /// Loads a vCPU that has the core, and makes others leave or come back because of it.
     /// Returns true if the scheduler has to be asked again: the vCPU may have left, or
-    /// siblings that were released may be ready.
+    /// siblings that were released may be ready, or not all of its interrupts are listed yet.
     #[inline(always)]
     pub(super) fn put_on_hardware(&mut self, id: VcpuId, until: Option<Instant>) -> bool {
         if !self.roster.is_loaded(id) {
@@ -75,10 +103,9 @@ impl Pcpu {
         }
         self.mask_for_loaded();
         self.arm(until);
-        if self.visitors.candidates().is_empty() {
-            return false;
+        if !self.visitors.candidates().is_empty() {
+            self.migrate(id, until.is_some());
         }
-        self.migrate(id, until.is_some());
         self.need_resched
     }
 
@@ -91,6 +118,23 @@ impl Pcpu {
         self.take_pending_interrupts();
         // `longest_el2` of a vCPU does not contain jobs.
         self.entered = timer::now();
+    }
+
+    /// Goes on to list the interrupts of the loaded vCPU, which has the core, after the interrupt
+    /// for which that stopped: one here, or a sibling that interrupts for ever would keep the vCPU
+    /// from its guest. What the priority mask keeps pending waits.
+    pub(super) fn go_on_listing(&mut self, id: VcpuId, until: Option<Instant>) {
+        self.arm(until);
+        self.mask_for_loaded();
+        let _ = self.take_pending_interrupt();
+        if self.need_resched {
+            return;
+        }
+        self.jobs.lists(id);
+        // The interrupt that was taken may have had the rest listed.
+        if self.roster.loaded().is_some_and(|vcpu| vcpu.has_news()) {
+            self.with_interface(|interface, gic, hw| interface.sync(gic, hw));
+        }
     }
 
     /// Waits for interrupts and takes them, until an instant at the latest: then some vCPU has
@@ -119,8 +163,8 @@ impl Pcpu {
         }
         self.entered = timer::now();
         self.take_pending_interrupts();
-        if more && self.need_resched {
-            // A vCPU has the core now: the rest is written when EL2 next reads its mailbox.
+        if more {
+            // A vCPU may have the core next: the rest is written when EL2 next reads its mailbox.
             self.tell(self.index, Message::Consoles, 0, false);
         }
     }
@@ -140,15 +184,27 @@ impl Pcpu {
     /// Takes pending interrupts, until one wakes a vCPU: that vCPU must not wait for the
     /// others, which come when a guest has the core.
     pub(super) fn take_pending_interrupts(&mut self) {
-        while cpu::interrupt_pending() {
-            let intid = gic::acknowledge();
-            if intid >= gic::SPECIAL {
-                return;
-            }
-            self.take(intid);
+        while self.take_pending_interrupt() {
             if self.need_resched {
                 return;
             }
+            // What comes next was not delayed by what came before: this core looked.
+            self.entered = timer::now();
         }
+    }
+
+    /// Takes the most urgent interrupt that is pending. Returns false if there is none.
+    #[inline(always)]
+    fn take_pending_interrupt(&mut self) -> bool {
+        if !cpu::interrupt_pending() {
+            return false;
+        }
+        let intid = gic::acknowledge();
+        if intid >= gic::SPECIAL {
+            return false;
+        }
+        self.take(intid);
+        cpu::synchronize();
+        true
     }
 }

@@ -15,7 +15,9 @@ use crate::status::trace::{Kind, Outcome, Trace};
 use crate::vcpu::{Change, hold_byte};
 use abi::platform::ppi::GRANT;
 use abi::service::{BUSY, HELD, INVALID_PARAMETER, NOT_SUPPORTED, OWNER_DIED, QUEUED};
+use abi::system::{MAX_CLAIMANTS, MAX_MUTEXES};
 use core::sync::atomic::Ordering;
+use notes::{Bounded, each};
 use sched::{Duration, Instant, Member, Members, Message, VcpuId};
 
 /// A claimant of a mutex, on this core's loaded vCPU.
@@ -191,10 +193,14 @@ impl Pcpu {
     pub fn open_mutex(&mut self, name: u64, task: u64) -> Option<(bool, u64)> {
         let id = self.roster.loaded_id()?;
         let mutexes = &self.system.mutexes[..self.system.header.mutex_count as usize];
-        let number = mutexes.iter().position(|mutex| mutex.name == name)?;
+        let number = mutexes
+            .iter()
+            .one_for::<{ each::MUTEX }, MAX_MUTEXES>()
+            .position(|mutex| mutex.name == name)?;
         let mutex = &mutexes[number];
         let claimants = mutex.vcpus.iter().zip(&mutex.tasks);
-        let mut claimants = claimants.take(mutex.claimant_count as usize);
+        let claimants = claimants.take(mutex.claimant_count as usize);
+        let mut claimants = claimants.one_for::<{ each::CLAIMANT }, MAX_CLAIMANTS>();
         let own = (id.0, task as u32);
         let rank = claimants.position(|(&vcpu, &task)| (vcpu, task) == own)?;
         let shared = MUTEXES[number].open(rank as u8);
@@ -296,7 +302,7 @@ impl Pcpu {
         let change = vcpu.follow_calls();
         self.follow(id, change);
         let mut granted = false;
-        for mutex in Members(table.mutexes.into()) {
+        for mutex in Members::of(table.mutexes.into()).one_for::<{ each::MUTEX }, MAX_MUTEXES>() {
             let byte = self.held_byte(id, mutex);
             let holds = self.set_hold(id, mutex, byte);
             if Trace::IS_ON && holds {
@@ -378,7 +384,7 @@ impl Pcpu {
             self.follow(id, own);
             self.follow(id, called);
         }
-        for mutex in Members(table.mutexes.into()) {
+        for mutex in Members::of(table.mutexes.into()).one_for::<{ each::MUTEX }, MAX_MUTEXES>() {
             self.note_death(id, mutex);
             self.set_hold(id, mutex, 0);
             let dead = self.system.mutexes[mutex].ranks_of(id.number());

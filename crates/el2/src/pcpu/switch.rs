@@ -1,13 +1,13 @@
 //! Taking a vCPU off the hardware and putting another on.
 
 use super::Pcpu;
-use crate::arch::gic::virtual_interface;
+use crate::arch::gic::virtual_interface::{self, After};
 use crate::arch::{context, cpu, timer};
 use crate::bug::bug;
 use crate::vcpu::{Loaded, Parked};
 use sched::VcpuId;
+use vgic::Gic;
 use vgic::interface::CpuInterface;
-use vgic::{Effects, Gic};
 
 impl Pcpu {
     /// Replaces the loaded vCPU. Inlined, as every switch comes by.
@@ -32,10 +32,10 @@ impl Pcpu {
     fn save_loaded(&mut self) {
         let Some(loaded) = self.roster.take_loaded() else { return };
         let (vcpu, unloading) = loaded.save(self.interface);
-        self.tell_of_interrupts(vcpu.vm(), unloading.notify);
+        self.follow_up(vcpu.id(), vcpu.vm(), unloading.after);
         if unloading.timer_held {
             // The next guest's timer is the same physical interrupt.
-            self.redistributor.set_timer_active(false);
+            self.redistributor.set_timer_inactive();
         }
         self.roster.park(vcpu);
     }
@@ -57,9 +57,15 @@ impl Pcpu {
         context::open_float(self.roster.owns_float(config.id()));
         let mut vcpu = vcpu.load(self.interface);
         self.load_timer(&mut vcpu);
-        let news = vcpu.has_news();
+        let (id, news) = (vcpu.id(), vcpu.has_news());
         self.roster.has_loaded(vcpu);
-        if news {
+        if !news {
+            return;
+        }
+        if self.jobs.before_guest().has(id) {
+            // Another interrupt has stopped the listing of the timer's: that one is next.
+            self.need_resched = true;
+        } else {
             self.with_interface(|interface, gic, hw| interface.sync(gic, hw));
         }
     }
@@ -69,16 +75,17 @@ impl Pcpu {
     /// comes by.
     #[inline(always)]
     fn load_timer(&mut self, vcpu: &mut Loaded) {
-        if vcpu.load_timer() {
-            self.redistributor.set_timer_active(true);
+        vcpu.load_timer();
+        if vcpu.timer_is_held() {
+            self.redistributor.set_timer_active();
         } else if timer::loaded_is_asserted() {
-            self.redistributor.set_timer_active(true);
+            self.redistributor.set_timer_active();
             let intid = timer::VIRTUAL_INTID;
             let listing = vcpu.with_interface(self.interface, |interface, gic, hw| {
                 interface.inject(gic, hw, intid, intid)
             });
             self.note_listed(vcpu.id(), listing);
-            self.tell_of_interrupts(vcpu.vm(), listing.notify);
+            self.follow_up(vcpu.id(), vcpu.vm(), listing.after);
         }
     }
 
@@ -89,20 +96,44 @@ impl Pcpu {
         &mut self,
         act: impl FnOnce(&mut CpuInterface, &Gic, &mut virtual_interface::Loaded) -> usize,
     ) {
+        self.with_interface_at_exit(act);
+        cpu::synchronize();
+    }
+
+    /// Like [`Self::with_interface`]; but which list registers are empty is certain only after
+    /// the guest has run, or after the next synchronization.
+    #[inline(always)]
+    pub(super) fn with_interface_at_exit(
+        &mut self,
+        act: impl FnOnce(&mut CpuInterface, &Gic, &mut virtual_interface::Loaded) -> usize,
+    ) {
         let hardware = self.interface;
         let Some(vcpu) = self.roster.loaded_mut() else { return };
         let listing = vcpu.with_interface(hardware, act);
         let (id, vm) = (vcpu.id(), vcpu.vm());
         self.note_listed(id, listing);
-        self.tell_of_interrupts(vm, listing.notify);
+        self.follow_up(id, vm, listing.after);
     }
 
-    /// Notifies vCPUs of a VM of interrupts that came out of list registers.
+    /// Does what a change of a vCPU's list registers has left to be done.
     #[inline(always)]
-    fn tell_of_interrupts(&mut self, vm: usize, notify: u8) {
-        if notify != 0 {
-            self.notify(vm, Effects { notify, deactivate: None });
+    fn follow_up(&mut self, id: VcpuId, vm: usize, after: After) {
+        if !after.is_nothing() {
+            self.follow_up_on(id, vm, after);
         }
+    }
+
+    #[inline(never)]
+    fn follow_up_on(&mut self, id: VcpuId, vm: usize, after: After) {
+        // What was listed just now must not pass for emptied, should the vCPU be unloaded next.
+        cpu::synchronize();
+        if after.is_unfinished() {
+            self.jobs.list_later(id);
+            self.need_resched = true;
+            // Whatever comes next is no longer delayed by what came before.
+            self.entered = timer::now();
+        }
+        self.notify_siblings(vm, after.notify());
     }
 
     /// Loads the floating-point registers of the loaded vCPU, which uses them for the first

@@ -40,6 +40,10 @@ impl Pcpu {
             self.work(current, until);
             return Before::Decision;
         }
+        if self.jobs.must_list(current, self.roster.loaded_id()) {
+            self.go_on_listing(current, until);
+            return Before::Decision;
+        }
         if self.timer_advance.early().has(current) {
             return self.wait_for_timer(current, until);
         }
@@ -89,11 +93,8 @@ impl Pcpu {
         if !self.timer_advance.end(id) {
             return;
         }
-        let awake = if self.roster.is_loaded(id) {
-            self.loaded_has_interrupt()
-        } else {
-            self.roster.get(id).is_some_and(|vcpu| vcpu.has_news())
-        };
+        let news = self.roster.get(id).is_some_and(|vcpu| vcpu.has_news());
+        let awake = news || self.roster.is_loaded(id) && self.loaded_has_interrupt();
         if !awake {
             self.sleep(id, vcpu_state::SLEEPING);
         }
@@ -103,6 +104,7 @@ impl Pcpu {
     /// until an interrupt would end its WFI, or the scheduler has to decide again.
     fn wait_for_timer(&mut self, id: VcpuId, until: Option<Instant>) -> Before {
         let _ = self.put_on_hardware(id, until);
+        cpu::synchronize();
         loop {
             if self.loaded_has_interrupt() {
                 self.timer_advance.end(id);

@@ -7,6 +7,7 @@ use crate::parts::Mask;
 use crate::status::trace::Kind;
 use abi::platform::ppi::PHYSICAL_TIMER;
 use sched::{Instant, VcpuId};
+use vgic::Effects;
 
 impl Pcpu {
     /// Sets EL2's timer to the earliest of: the end of the quantum (`until`), or without one
@@ -58,8 +59,13 @@ impl Pcpu {
         if self.scheduler.has_extras() {
             self.book_throttling(now);
         }
+        // Not in pieces: what is left due would make this timer fire again at once, before any
+        // interrupt that pends, so the guests would never run.
+        let mut loaded = None;
         for id in self.known {
-            self.update_physical_timer(id, now);
+            if let Some((vm, effects)) = self.physical_timer_effects(id, now) {
+                loaded = loaded.or(self.notify_each(vm, effects.notify));
+            }
             // The virtual timer of the loaded one is on the hardware.
             let Some(vcpu) = self.roster.parked(id) else { continue };
             if vcpu.wakes_at() <= now {
@@ -69,6 +75,9 @@ impl Pcpu {
                     self.wake_before_timer(id, now);
                 }
             }
+        }
+        if let Some(id) = loaded {
+            self.deliver_to_loaded(id);
         }
         if now >= self.consolidation.look_at() {
             self.look_at_load(now);
@@ -96,17 +105,33 @@ impl Pcpu {
     /// Brings the interrupt line of a vCPU's physical timer up to date, if this core owns
     /// the vCPU.
     pub(super) fn update_physical_timer(&mut self, id: VcpuId, now: Instant) {
-        let Some(vcpu) = self.roster.get(id) else { return };
-        let Some(level) = vcpu.physical_timer_changes(now) else { return };
+        if let Some((vm, effects)) = self.physical_timer_effects(id, now) {
+            self.notify(vm, effects);
+        }
+    }
+
+    /// Sets the interrupt line of a vCPU's physical timer, if it changes and this core owns the
+    /// vCPU. Returns its VM, and what that needs.
+    fn physical_timer_effects(&mut self, id: VcpuId, now: Instant) -> Option<(usize, Effects)> {
+        let vcpu = self.roster.get(id)?;
+        let level = vcpu.physical_timer_changes(now)?;
         let (vm, index) = (vcpu.vm(), vcpu.index());
-        let effects = vcpu.config().shared().gic.set_level(index, PHYSICAL_TIMER, level);
-        self.notify(vm, effects);
+        Some((vm, vcpu.config().shared().gic.set_level(index, PHYSICAL_TIMER, level)))
     }
 
     /// Lets through what the loaded vCPU may be interrupted by.
     #[inline(always)]
     pub(super) fn mask_for_loaded(&mut self) {
         let realtime = self.roster.loaded().is_some_and(|vcpu| vcpu.config().is_realtime());
+        if let Some(mask) = self.mask.for_guest(realtime) {
+            set_mask(mask);
+        }
+    }
+
+    /// Lets through what may interrupt a vCPU that is chosen, and everything if there is none.
+    pub(super) fn mask_for(&mut self, id: Option<VcpuId>) {
+        let vcpu = id.and_then(|id| self.roster.get(id));
+        let realtime = vcpu.is_some_and(|vcpu| vcpu.config().is_realtime());
         if let Some(mask) = self.mask.for_guest(realtime) {
             set_mask(mask);
         }

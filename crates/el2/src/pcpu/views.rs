@@ -92,7 +92,7 @@ impl Pcpu {
         let goes_on = delayer != next
             && self.loaded_is_current()
             && self.scheduler.is_ready_to_work(delayer)
-            && !self.jobs.has(delayer);
+            && !self.jobs.before_guest().has(delayer);
         if !goes_on || !vcpu.config().has_views() {
             return None;
         }

@@ -11,7 +11,9 @@ use crate::arch::cpu;
 use crate::bug::bug;
 use crate::shared::{HOSTS, IDLE, TAKEN};
 use crate::vcpu::VcpuConfig;
+use abi::MAX_PCPUS;
 use core::sync::atomic::{Ordering, fence};
+use notes::{Bounded, each};
 use sched::{CoreSet, Message, VcpuId};
 
 /// Clears an idle core's bit, so that only one vCPU goes there. Returns true if this call
@@ -128,7 +130,10 @@ impl Pcpu {
         let before = CoreSet::from_bits(IDLE.fetch_or(bit(self.index), Ordering::SeqCst).into());
         if tell {
             let hosts = CoreSet::from_bits(HOSTS.load(Ordering::SeqCst).into());
-            for core in hosts - CoreSet::of(self.index) - before {
+            for core in (hosts - CoreSet::of(self.index) - before)
+                .iter()
+                .one_for::<{ each::CORE }, MAX_PCPUS>()
+            {
                 self.tell(core, Message::IdleCores, self.index, false);
             }
         }

@@ -7,6 +7,7 @@
 
 use crate::arch::atomic::{AtomicBool, AtomicU16, AtomicU32};
 use core::sync::atomic::Ordering;
+use notes::Bounded;
 
 /// Marks a place that holds a byte.
 const FILLED: u16 = 1 << 15;
@@ -36,7 +37,7 @@ impl<const N: usize> Ring<N> {
 
     /// Takes all bytes that are there now.
     pub fn clear(&self) {
-        for _ in 0..N {
+        for _ in (0..N).at_most::<N>() {
             if self.pop().is_none() {
                 return;
             }

@@ -8,7 +8,8 @@ use core::sync::atomic::Ordering;
 /// Holds the exclusive reference while no core has it.
 pub struct Transit<T>(AtomicPtr<T>);
 
-impl<T> Transit<T> {
+// As the core that takes the reference may be another one than gave it up: `Send`.
+impl<T: Send> Transit<T> {
     /// Makes one without a reference.
     pub const fn new() -> Self {
         Self(AtomicPtr::new(ptr::null_mut()))

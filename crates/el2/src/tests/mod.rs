@@ -1,3 +1,4 @@
 //! Tests of the whole hypervisor, on a machine made of memory.
 
 mod cores;
+mod hardware;

@@ -281,6 +281,11 @@ impl Vcpu {
         self.space.enter();
     }
 
+    /// Forgets what TLBs hold of its VM's stage-2 tables, and of its VM's own, on all cores.
+    pub fn forget_space(&self) {
+        self.space.forget();
+    }
+
     /// Returns true if interrupts were posted since its list registers were filled.
     #[inline(always)]
     pub fn has_news(&self) -> bool {
@@ -297,6 +302,11 @@ impl Vcpu {
 
 #[cfg(any(test, feature = "checked"))]
 impl Vcpu {
+    /// Returns true if the work at its list registers has stopped in its middle.
+    pub fn is_partly_listed(&self) -> bool {
+        self.interface.is_unfinished()
+    }
+
     /// Asserts what must always hold for it.
     pub fn check(&self) {
         self.interface.check(&self.config.shared().gic);

@@ -8,6 +8,7 @@
 //! | `el2`, `lhp`, `vtime` | the hypervisor, its policies, virtual time |
 //! | `schedulability`, `case_study` | a published paper's experiments, repeated |
 //! | `vmpcp` | what that paper's calls take a guest |
+//! | `hostile` | the worst guest beside an RTOS |
 //! | `promises` | random systems on the hypervisor, beside their bounds |
 //! | `demo` | the demonstration |
 
@@ -16,6 +17,7 @@ mod case_study;
 mod demo;
 pub(crate) mod el2;
 mod experiment;
+pub(crate) mod hostile;
 mod inputs;
 pub(crate) mod lhp;
 pub(crate) mod promises;
@@ -27,11 +29,12 @@ pub(crate) mod vtime;
 
 pub use demo::Demonstration;
 pub use experiment::{Conduct, Experiment, Extent};
+pub use hostile::Fuzz;
 
 use crate::view::{Scene, View};
 
 /// Returns every experiment that `cassata bench` knows.
-pub fn all() -> [&'static dyn Conduct; 8] {
+pub fn all() -> [&'static dyn Conduct; 10] {
     [
         &el2::Cost,
         &vtime::Repeatability,
@@ -40,6 +43,8 @@ pub fn all() -> [&'static dyn Conduct; 8] {
         &schedulability::Schedulability,
         &case_study::Study,
         &vmpcp::Calls,
+        &hostile::Hostile,
+        &Fuzz,
         &Demonstration,
     ]
 }

@@ -86,11 +86,14 @@ fn tables_of(file: &[u8]) -> Result<usize> {
     // that the version follows.
     let mut wanted = MAGIC.to_vec();
     wanted.extend(abi::system::VERSION.to_le_bytes());
+    only_place(file, &wanted).ok_or_else(|| miette!("the tables are not once in the bootable file"))
+}
+
+/// Returns where in the file the wanted bytes are, if they are there exactly once.
+pub fn only_place(file: &[u8], wanted: &[u8]) -> Option<usize> {
     let mut places = file.windows(wanted.len()).enumerate().filter(|(_, bytes)| *bytes == wanted);
-    match (places.next(), places.next()) {
-        (Some((place, _)), None) => Ok(place),
-        _ => Err(miette!("the tables are not found in the bootable file")),
-    }
+    let (place, _) = places.next()?;
+    places.next().is_none().then_some(place)
 }
 
 fn objections(run: &Run, damage: Damage) -> Vec<String> {

@@ -3,8 +3,8 @@
 use super::expect::Expect::{Endures, Fails, Passes, Rhythm, Starts, Starves, Turns};
 use super::staged::Staged;
 use super::{
-    budgets, console, damaged, gathered, limits, moved, reference, sharing, sharing_linux, stock,
-    traced, traced_guests, typed,
+    budgets, console, damaged, fault, gathered, limits, moved, reference, sharing, sharing_linux,
+    stock, traced, traced_guests, typed,
 };
 use crate::observe::Observer;
 use crate::suite::Scenario;
@@ -22,6 +22,7 @@ pub fn all() -> Vec<Scenario> {
     let staged = STAGED.iter().map(|&staged| Scenario::from(staged));
     let others = [
         damaged::scenario(),
+        fault::scenario(),
         typed::scenario(),
         limits::hung(),
         limits::stalled(),
@@ -41,6 +42,7 @@ pub fn all() -> Vec<Scenario> {
         demo::scenario(),
     ];
     let experiments = experiments.into_iter().chain(bench::promises::scenarios());
+    let experiments = experiments.chain(bench::hostile::scenarios());
     let scenarios = reference.into_iter().chain(others).chain(staged).chain(policies);
     scenarios.chain(experiments).collect()
 }
@@ -148,6 +150,20 @@ const STAGED: &[Staged] = &[
     )
     .besides(interrupted_by_its_timer_only),
     Staged::new(
+        "beside-gic-pending",
+        "a neighbour with every interrupt pending keeps EL2 from no real-time interrupt",
+        &[("rtos", Rhythm(1000)), ("storm", Endures)],
+    )
+    .besides(storms_delay_little)
+    .shipped(),
+    Staged::new(
+        "beside-gic-ends",
+        "a neighbour with every interrupt active keeps EL2 from no real-time interrupt",
+        &[("rtos", Rhythm(1000)), ("storm", Endures)],
+    )
+    .besides(storms_delay_little)
+    .shipped(),
+    Staged::new(
         "beside-reports",
         "a core that carries reports of neighbours leaves off when a vCPU is woken",
         &[("rtos", Rhythm(500)), ("crash", Starts(10)), ("wreck", Starts(10))],
@@ -243,6 +259,17 @@ fn little_stolen(observer: &Observer) -> Option<String> {
     let busy = &observer.latest()?.vcpus[observer.layout.vms[vm].vcpus.start];
     let (run, stolen) = (busy.run, busy.stolen);
     (stolen * 6 > run).then(|| format!("it waited {stolen} ticks and ran {run}"))
+}
+
+/// The real-time VM waited for one piece of what EL2 did for the neighbour and for one switch, and
+/// not for all of it: that would be 20 us and more.
+fn storms_delay_little(observer: &Observer) -> Option<String> {
+    const LATEST_NS: u64 = 5_000;
+    let reports = observer.reports(observer.layout.vm("rtos")?)?;
+    let (header, latest) = (reports.header?, u64::from(reports.dispatch.max()?));
+    let latest_ns = latest * 1_000_000_000 / header.counter_hz;
+    (header.missed > 0 || latest_ns > LATEST_NS)
+        .then(|| format!("it missed {} activations, and ran {latest_ns} ns late", header.missed))
 }
 
 /// The real-time VM's handler waited for a character that was under way at most, and

@@ -20,9 +20,11 @@ const MEASURED: &str = "measure";
 /// Linux's CPUs, and runs of its work on each.
 const CPUS: usize = 2;
 const RUNS: usize = 3;
-/// How many more or fewer switches Linux may count than it records between the two moments at
-/// which it marks the count: between a look at the count and its mark there are some.
-const BETWEEN: u64 = 4;
+/// What Linux marks before it looks at its count of switches, and before the count behind it.
+const COUNTING: &str = "counting";
+const COUNT: &str = "switches ";
+/// Switches that are enough for a comparison.
+const ENOUGH: u64 = 400;
 
 /// Returns the scenario.
 pub fn scenario() -> Scenario {
@@ -99,42 +101,60 @@ fn markers(trace: &Trace, guests: &Guests) -> Vec<String> {
             all.push(format!("run {run} on CPU {cpu} began at {begin:?} and ended at {end:?} ns"));
         }
     }
-    // Besides, the beginning and the end of all are marked with the kernel's own count.
-    let expected = 2 * RUNS * CPUS + 2;
+    // Besides, the beginning and the end of all are marked with the kernel's own count, twice each.
+    let expected = 2 * RUNS * CPUS + 4;
     if guests.markers.len() != expected {
         all.push(format!("{} markers were recorded, not {expected}", guests.markers.len()));
     }
     all
 }
 
-/// Returns how many switches Linux has counted between the two marks, and how many it recorded.
-fn switches(guests: &Guests) -> Option<(u64, u64)> {
-    let mut marks: Vec<(u64, u64)> = guests
-        .markers
-        .iter()
-        .filter_map(|mark| Some((mark.at, mark.text.strip_prefix("switches ")?.parse().ok()?)))
-        .collect();
-    marks.sort_unstable();
-    let [(from, before), (to, after)] = marks[..] else { return None };
-    let linux = guests.markers.iter().map(|mark| mark.vcpu);
-    let linux: Vec<usize> = linux.collect();
-    let is_between = |turn: &&TaskTurn| turn.from > from && turn.from <= to;
-    let own = guests.turns.iter().filter(|turn| linux.contains(&turn.vcpu));
-    Some((after.checked_sub(before)?, own.filter(is_between).count() as u64))
+/// How many switches Linux has counted from its first look to its second, and how many it recorded
+/// meanwhile: a look is somewhere between two marks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+struct Switches {
+    counted: u64,
+    /// From behind the first look to before the second.
+    at_least: u64,
+    /// From before the first look to behind the second.
+    at_most: u64,
 }
 
-fn counts_agree(counted: Option<(u64, u64)>) -> Option<String> {
-    match counted {
-        Some((counted, recorded))
-            if counted.abs_diff(recorded) <= BETWEEN && counted > 100 * BETWEEN =>
-        {
-            None
-        }
-        Some((counted, recorded)) => {
-            Some(format!("{LINUX} counted {counted} switches, and recorded {recorded}"))
-        }
-        None => Some(format!("{LINUX} did not mark how many switches it counts")),
-    }
+fn switches(guests: &Guests) -> Option<Switches> {
+    let marks = |what: &str| {
+        let mut found: Vec<(u64, &str)> = guests
+            .markers
+            .iter()
+            .filter_map(|mark| Some((mark.at, mark.text.strip_prefix(what)?)))
+            .collect();
+        found.sort_unstable();
+        <[(u64, &str); 2]>::try_from(found).ok()
+    };
+    let [(before_first, _), (before_second, _)] = marks(COUNTING)?;
+    let [(behind_first, first), (behind_second, second)] = marks(COUNT)?;
+    let linux: Vec<usize> = guests.markers.iter().map(|mark| mark.vcpu).collect();
+    let recorded = |from: u64, to: u64| {
+        let is_between = |turn: &&TaskTurn| turn.from > from && turn.from <= to;
+        let own = guests.turns.iter().filter(|turn| linux.contains(&turn.vcpu));
+        own.filter(is_between).count() as u64
+    };
+    Some(Switches {
+        counted: second.parse::<u64>().ok()?.checked_sub(first.parse().ok()?)?,
+        at_least: recorded(behind_first, before_second),
+        at_most: recorded(before_first, behind_second),
+    })
+}
+
+fn counts_agree(switches: Option<Switches>) -> Option<String> {
+    let Some(Switches { counted, at_least, at_most }) = switches else {
+        return Some(format!("{LINUX} did not mark how many switches it counts"));
+    };
+    // At each look every CPU may be between its count and its record of one switch.
+    let (least, most) = (at_least.saturating_sub(CPUS as u64), at_most + CPUS as u64);
+    let agree = (least..=most).contains(&counted) && counted >= ENOUGH;
+    (!agree).then(|| {
+        format!("{LINUX} counted {counted} switches, and recorded {at_least} to {at_most}")
+    })
 }
 
 /// Every event of a guest is from a moment at which EL2 says that its vCPU has a core.
@@ -170,10 +190,32 @@ mod tests {
 
     #[test]
     fn each_demand_on_counts_can_fail() {
-        assert_eq!(counts_agree(Some((1_000, 1_000 - BETWEEN))), None);
-        for bad in [None, Some((1_000, 999 - BETWEEN)), Some((0, 0)), Some((9, 9))] {
+        let recorded = |counted| Some(Switches { counted, at_least: 1_000, at_most: 1_010 });
+        for good in [998, 1_005, 1_012] {
+            assert_eq!(counts_agree(recorded(good)), None, "{good}");
+        }
+        let few = Switches { counted: 9, at_least: 9, at_most: 9 };
+        for bad in [None, recorded(997), recorded(1_013), Some(few)] {
             assert!(counts_agree(bad).is_some(), "{bad:?}");
         }
+    }
+
+    #[test]
+    fn switches_are_those_between_the_marks_of_two_looks() {
+        let mark = |text: &str, at| Marker { vcpu: 0, task: 0, text: text.to_owned(), at };
+        let turn = |from| TaskTurn { vcpu: 0, task: 0, name: String::new(), from, to: from + 1 };
+        let markers = vec![
+            mark("counting", 10),
+            mark("switches 5", 20),
+            mark("counting", 30),
+            mark("switches 9", 40),
+        ];
+        let turns = [5, 15, 22, 28, 35, 45].map(turn).to_vec();
+        let mut guests = Guests { markers, turns, ..Guests::default() };
+        let expected = Switches { counted: 4, at_least: 2, at_most: 4 };
+        assert_eq!(switches(&guests), Some(expected));
+        guests.markers.remove(0);
+        assert_eq!(switches(&guests), None);
     }
 
     #[test]

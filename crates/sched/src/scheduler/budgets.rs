@@ -6,8 +6,10 @@
 
 use super::{ABSENT, POSITION, Scheduler, VcpuId};
 use crate::Instant;
+use crate::MAX_VCPUS;
 use crate::mailbox::Members;
 use crate::server::Account;
+use notes::{Bounded, each};
 
 impl Scheduler {
     /// Gives a vCPU of this core a server, in place of one that it may have. [`Account::open`]
@@ -64,7 +66,9 @@ impl Scheduler {
     /// Returns the vCPUs that have work and wait for their budgets.
     pub fn throttled(&self) -> impl Iterator<Item = VcpuId> + '_ {
         let waiting = self.extras.pending & self.extras.spent & !self.extras.idling;
-        Members(waiting).map(|at| self.entries[at & POSITION].id)
+        Members::of(waiting)
+            .one_for::<{ each::VCPU }, MAX_VCPUS>()
+            .map(|at| self.entries[at & POSITION].id)
     }
 
     /// Takes the time since the last charge from the running vCPU's account.
@@ -84,7 +88,9 @@ impl Scheduler {
 
     /// Begins new periods for vCPUs that wait for that.
     pub(super) fn replenish(&mut self, now: Instant) {
-        for at in Members(self.extras.spent & self.extras.pending) {
+        for at in Members::of(self.extras.spent & self.extras.pending)
+            .one_for::<{ each::VCPU }, MAX_VCPUS>()
+        {
             if self.next_period(at).is_some_and(|next| next <= now) {
                 self.look_at_budget(at, now);
             }
@@ -150,7 +156,9 @@ impl Scheduler {
             }
         }
         let wait = self.extras.pending & self.extras.spent & self.reach;
-        for at in Members(wait & !self.extras.held_back & !self.extras.away) {
+        for at in Members::of(wait & !self.extras.held_back & !self.extras.away)
+            .one_for::<{ each::VCPU }, MAX_VCPUS>()
+        {
             first = first.min(self.next_period(at).unwrap_or(Instant::NEVER));
         }
         (first != Instant::NEVER).then_some(first)

@@ -85,6 +85,11 @@ impl Scheduler {
     #[inline(never)]
     pub(super) fn charge_with_extras(&mut self, now: Instant) {
         self.settle();
+        self.charge_settled(now);
+    }
+
+    /// Does the same when no section is only noted.
+    pub(super) fn charge_settled(&mut self, now: Instant) {
         self.replenish(now);
         self.charge_account(now);
         let awake = (self.ready | self.extras.pending) & !self.extras.away;

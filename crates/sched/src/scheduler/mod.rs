@@ -54,6 +54,7 @@ pub use vocabulary::{Decision, Params, Priority, Refusal, Removed, State, VcpuId
 use crate::mailbox::Members;
 use crate::{Duration, Instant, MAX_VCPUS};
 use extras::Extras;
+use notes::{Bounded, each};
 
 /// A vCPU in the array. 32 bytes, so that its address is one shift away.
 #[derive(Clone, Copy)]
@@ -242,7 +243,9 @@ impl Scheduler {
     /// priority first; not one that idles its budget away.
     pub fn sleepers_that_matter(&self) -> impl Iterator<Item = VcpuId> + '_ {
         let asleep = self.reach & !(self.ready | self.away | self.extras.pending);
-        Members(asleep).map(|at| self.entries[at & POSITION].id)
+        Members::of(asleep)
+            .one_for::<{ each::VCPU }, MAX_VCPUS>()
+            .map(|at| self.entries[at & POSITION].id)
     }
 
     /// Returns true if some vCPU of this core has an [extra](self#extras).

@@ -7,6 +7,7 @@ use super::{
 };
 use crate::MAX_VCPUS;
 use crate::mailbox::Members;
+use notes::{Bounded, each};
 
 impl Scheduler {
     /// Adds a vCPU to this core. Its turn comes after those of its equals.
@@ -67,7 +68,7 @@ impl Scheduler {
         if usize::from(turn) == at {
             turn = after(peers, at as u8);
         }
-        for peer in Members(peers) {
+        for peer in Members::of(peers).one_for::<{ each::VCPU }, MAX_VCPUS>() {
             self.entries[peer].turn = turn;
         }
     }
@@ -116,7 +117,7 @@ impl Scheduler {
     /// Recomputes what follows from the order of the entries. Whose turn it is stands in the
     /// first of its equals as before, or in a newcomer that has none.
     fn renumber(&mut self) {
-        for at in 0..usize::from(self.count) {
+        for at in (0..usize::from(self.count)).one_for::<{ each::VCPU }, MAX_VCPUS>() {
             let (priority, id) = (self.entries[at].priority, self.entries[at].id);
             let equals = |&other: &usize| self.entries[other].priority == priority;
             let peers = (0..usize::from(self.count)).filter(equals);

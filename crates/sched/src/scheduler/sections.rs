@@ -164,7 +164,11 @@ impl Scheduler {
         }
         if lane.is_used() {
             self.extras.sections[id] = 1;
-            self.charge(lane.since);
+            if self.special != 0 {
+                self.charge_settled(lane.since);
+            } else {
+                self.charge(lane.since);
+            }
             self.raise(at, lane.since);
             self.reach = self.reach_of_running();
         }

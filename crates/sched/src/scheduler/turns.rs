@@ -4,7 +4,8 @@
 //! quantum is charged when the scheduler is asked, not tick by tick.
 
 use super::{ABSENT, POSITION, Scheduler, VcpuId, after, at_or_after};
-use crate::Instant;
+use crate::{Instant, MAX_VCPUS};
+use notes::{Rounds, each};
 
 impl Scheduler {
     /// Lets a vCPU run now that is ready while an equal runs, because another vCPU waits
@@ -59,7 +60,10 @@ impl Scheduler {
             return (Some(self.entries[top].id), None);
         }
         let mut next = at_or_after(candidates, turn);
+        // The first may have used its quantum up, and so may all others.
+        let mut rounds = Rounds::<{ MAX_VCPUS + 1 }, { each::and(each::VCPU, 1) }>::begin();
         loop {
+            rounds.pass();
             let entry = &mut self.entries[usize::from(next) & POSITION];
             if entry.left.0 != 0 {
                 break;

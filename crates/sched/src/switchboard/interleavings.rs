@@ -10,10 +10,10 @@
 //! written without any order of their own: what orders them must be the switchboard.
 
 extern crate std;
-use super::{Move, Recall, Received, Switchboard};
+use super::{Recall, Received, Switchboard};
 use crate::consolidation::Presence;
 use crate::{
-    AtomicCell, Duration, Instant, Location, Mailbox, Message, Params, Priority, Recalls,
+    AtomicCell, Duration, Instant, Location, Mailbox, Members, Message, Params, Priority, Recalls,
     Scheduler, VcpuId, Word,
 };
 use loom::sync::atomic::{AtomicU8, AtomicU64, Ordering, fence};
@@ -51,6 +51,22 @@ impl AtomicCell for AtomicU8 {
     fn fence(order: Ordering) {
         fence(order);
     }
+}
+
+/// What a core does about a vCPU that moves.
+#[derive(Debug, PartialEq, Eq)]
+enum Move {
+    /// It was handed over to this core.
+    Receive(VcpuId),
+    /// Its base recalls it.
+    SendBack(VcpuId),
+}
+
+/// The moves that a core makes, in their order.
+fn moves([arrived, recalled]: [Members; 2]) -> impl Iterator<Item = Move> {
+    let id = |member| VcpuId(member as u8);
+    let received = arrived.map(move |member| Move::Receive(id(member)));
+    received.chain(recalled.map(move |member| Move::SendBack(id(member))))
 }
 
 /// What cores share: the switchboard, and the doorbells that it does not ring.
@@ -243,7 +259,7 @@ fn a_vcpu_on_its_way_has_one_owner_and_is_found() {
         let receiver = thread::spawn(move || {
             let mut scheduler = Scheduler::new();
             loop {
-                for _ in receiver.machine.board.mailbox(SHELTER).moves() {
+                for _ in moves(receiver.machine.board.mailbox(SHELTER).take_moves()) {
                     receiver.receive(SHELTER, &mut scheduler, 1);
                 }
                 if receiver.run(SHELTER, &mut scheduler) == 1 {

@@ -115,11 +115,11 @@ impl Segment {
 }
 
 impl Hypervisor {
-    /// The whole of `memory` by kind: the segments, and behind the last one
-    /// data, for stacks. Gaps between segments are in no kind.
-    pub(crate) fn views(&self, memory: Region) -> Vec<(Region, Kind)> {
+    /// What is mapped of its memory, by kind: the segments. Pages between them, and behind the
+    /// last one, are not mapped; below each stack there is one.
+    pub(crate) fn views(&self) -> Vec<(Region, Kind)> {
         let mut views: Vec<(Region, Kind)> = Vec::new();
-        let mut end = memory.start;
+        let mut end = 0;
         for segment in &self.segments {
             let pages = segment.pages();
             let start = pages.start.max(end);
@@ -129,8 +129,6 @@ impl Hypervisor {
                 end = last;
             }
         }
-        let rest = memory.start + memory.size - end;
-        views.push((Region::new(end, rest), Kind::Data));
         views
     }
 }

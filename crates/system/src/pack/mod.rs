@@ -41,7 +41,7 @@ pub fn pack(checked: &Checked, hypervisor_elf: &[u8]) -> Result<Packed, PackErro
     let plan = &checked.plan;
     let memory = checked.machine.hypervisor();
     let hypervisor = hypervisor::read(hypervisor_elf, memory.start)?;
-    let views = hypervisor.views(memory);
+    let views = hypervisor.views();
     let stage1 = plan::stage1(plan.stage1.start, &checked.machine, &plan.layout, &views);
     assert_eq!(stage1.as_bytes().len() as u64, plan.stage1.size, "planned with the same pages");
     let page_tables = [(plan.stage1.start, &stage1)].into_iter();

@@ -74,6 +74,7 @@ pub(super) fn tables(checked: &Checked) -> Box<System> {
         flags: bits([
             (checked.priority_separation, flags::PRIORITY_SEPARATION),
             (checked.off_when_done, flags::OFF_WHEN_DONE),
+            (checked.reset_on_fault, flags::RESET_ON_FAULT),
         ]),
         vm_count: checked.vms.len() as u32,
         vcpu_count: vcpus as u32,

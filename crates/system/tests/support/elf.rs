@@ -86,9 +86,11 @@ pub type Rela = (u64, u32, i64);
 /// Where the words that the test's hypervisor wants relocated lie.
 pub const DATA: u64 = 0x3000;
 pub const RELATIVE: u32 = 1027;
+/// Where its stacks begin, each with nothing in the page before it.
+pub const STACKS: [u64; 2] = [0x9000, 0xd000];
 
 /// A hypervisor: code at 0, constants with the relocations at 0x2000, data at
-/// 0x3000 with .bss behind.
+/// 0x3000 with .bss behind, stacks.
 pub fn hypervisor(relas: &[Rela]) -> Elf {
     let mut constants = Vec::new();
     for &(offset, kind, addend) in relas {
@@ -107,6 +109,8 @@ pub fn hypervisor(relas: &[Rela]) -> Elf {
         .segment(0, &[0x1f; 0x1234], 0x1234, R | X)
         .segment(0x2000, &constants, constants.len() as u64, R)
         .segment(DATA, &[0xdd; 64], 0x4321, R | W)
+        .segment(STACKS[0], &[], 0x3000, R | W)
+        .segment(STACKS[1], &[], 0x3000, R | W)
         .program(PT_DYNAMIC, DATA, DATA, &dynamic, dynamic.len() as u64, R | W)
 }
 

@@ -100,10 +100,10 @@ impl Register {
 
 /// Moves bit n of the lower half to bit 2n + 1, as GICD_ICFGR has it.
 fn spread(bits: u32) -> u32 {
-    Bits(bits & 0xffff).fold(0, |value, bit| value | 2 << (2 * bit))
+    Bits::of(bits & 0xffff).fold(0, |value, bit| value | 2 << (2 * bit))
 }
 
 /// Reverses [`spread`].
 fn gather(value: u32) -> u32 {
-    Bits(value & 0xaaaa_aaaa).fold(0, |bits, bit| bits | 1 << (bit / 2))
+    Bits::of(value & 0xaaaa_aaaa).fold(0, |bits, bit| bits | 1 << (bit / 2))
 }

@@ -32,6 +32,18 @@ pub struct Cpu {
     pub rung: u8,
     /// Physical interrupts deactivated, by the list registers or by EL2.
     pub deactivated: VecDeque<u32>,
+    /// Says at each look whether something urgent has come.
+    pub looks: Looks,
+}
+
+/// What [`Hardware::urgent`] answers.
+pub enum Looks {
+    /// Nothing ever comes.
+    Never,
+    /// Something has come at every look.
+    Always,
+    /// At those looks whose bit is set, from the lowest on and round again.
+    Bits(u64),
 }
 
 impl Cpu {
@@ -46,6 +58,7 @@ impl Cpu {
             running: Vec::new(),
             rung: 0,
             deactivated: VecDeque::new(),
+            looks: Looks::Never,
         }
     }
 
@@ -160,6 +173,8 @@ impl Hardware for Cpu {
 
     fn set_maintenance(&mut self, wanted: Maintenance) {
         self.maintenance = wanted;
+        // It is in the register that is written.
+        self.eoi_count = 0;
     }
 
     fn deactivate(&mut self, physical: u32) {
@@ -168,5 +183,18 @@ impl Hardware for Cpu {
 
     fn notify(&mut self, vcpus: u8) {
         self.rung |= vcpus;
+    }
+
+    fn urgent(&mut self) -> bool {
+        super::work::look();
+        match &mut self.looks {
+            Looks::Never => false,
+            Looks::Always => true,
+            Looks::Bits(bits) => {
+                let urgent = *bits & 1 != 0;
+                *bits = bits.rotate_right(1);
+                urgent
+            }
+        }
     }
 }

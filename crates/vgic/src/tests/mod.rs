@@ -7,6 +7,7 @@
 //!   at a time.
 //! - [`random`]: random guests against [`ideal`], the interrupt controller
 //!   without list registers or delays. [`delayed`]: the same with slow doorbells.
+//! - [`work`]: how much is done between two looks at what is urgent.
 //! - [`interleaved`]: two cores, access by access. [`threads`]: real ones.
 
 mod cpu;
@@ -23,6 +24,7 @@ mod routing;
 mod scene;
 mod steps;
 mod threads;
+mod work;
 mod world;
 
 use cpu::SPURIOUS;

@@ -170,7 +170,7 @@ impl Scene {
 
     fn leave(&self, vcpu: usize) {
         let side = &mut *self.sides[vcpu].borrow_mut();
-        side.interface.take_back(self.gic, &mut side.cpu);
+        assert!(side.interface.take_back(self.gic, &mut side.cpu), "nothing is urgent");
         self.collect(side);
     }
 
@@ -186,9 +186,9 @@ impl Scene {
 
     fn write(&self, vcpu: usize, offset: u64, size: u8, value: u64) {
         let side = &mut *self.sides[vcpu].borrow_mut();
-        let words = side.interface.take_back(self.gic, &mut side.cpu);
+        assert!(side.interface.take_back(self.gic, &mut side.cpu), "nothing is urgent");
         let effects = v3::write_distributor(self.gic, vcpu, offset, size, value);
-        side.interface.list(self.gic, &mut side.cpu, words);
+        side.interface.list(self.gic, &mut side.cpu);
         self.collect(side);
         self.carry_out(effects);
     }
@@ -244,14 +244,14 @@ impl Scene {
             listed += side.interface.used().count_ones();
             *offered = side.cpu.registers().iter().any(|register| register.is_pending());
             assert!(!*offered || enabled && target == Some(vcpu), "not retracted");
-            side.interface.take_back(self.gic, &mut side.cpu);
+            assert!(side.interface.take_back(self.gic, &mut side.cpu), "nothing is urgent");
             self.collect(side);
         }
         assert_eq!(listed, u32::from(claimed), "listed without a claim, or on both");
         let (pending, active) = (self.read(ISPENDR), self.read(ISACTIVER));
         for vcpu in 0..2 {
             let side = &mut *self.sides[vcpu].borrow_mut();
-            side.interface.list(self.gic, &mut side.cpu, 0);
+            side.interface.list(self.gic, &mut side.cpu);
         }
         if self.unsure.replace(false) {
             self.made_inactive.set(!active);

@@ -137,9 +137,13 @@ impl World {
     /// is carried out, they are filled again.
     fn access<T>(&mut self, vcpu: usize, access: impl FnOnce(&Gic) -> (T, Effects)) -> T {
         let seat = &mut self.seats[vcpu];
-        let words = seat.interface.take_back(&self.gic, &mut seat.cpu);
+        if !seat.interface.take_back(&self.gic, &mut seat.cpu) {
+            self.finish(vcpu);
+            return self.access(vcpu, access);
+        }
         let (value, effects) = access(&self.gic);
-        seat.interface.list(&self.gic, &mut seat.cpu, words);
+        seat.interface.list(&self.gic, &mut seat.cpu);
+        self.finish(vcpu);
         self.carry_out(effects);
         value
     }
@@ -175,6 +179,7 @@ impl World {
         } else if self.seats[vcpu].physical.insert(physical) {
             let seat = &mut self.seats[vcpu];
             seat.interface.inject(&self.gic, &mut seat.cpu, intid, physical);
+            self.finish(vcpu);
             self.after(vcpu);
         }
     }
@@ -183,8 +188,23 @@ impl World {
         let seat = &mut self.seats[vcpu];
         seat.rung = false;
         let listed = seat.interface.sync(&self.gic, &mut seat.cpu);
+        let listed = listed + self.finish(vcpu);
+        let seat = &mut self.seats[vcpu];
         assert!(!seat.cpu.wants_maintenance(), "a maintenance interrupt that never ends");
         self.collect(vcpu);
+        listed
+    }
+
+    /// Goes on where the work for a vCPU has stopped, before its guest runs. Between two
+    /// pieces its core may do something else: the vCPU leaves it and comes back. Answers how
+    /// many interrupts are listed by that.
+    fn finish(&mut self, vcpu: usize) -> usize {
+        let (seat, mut listed) = (&mut self.seats[vcpu], 0);
+        while seat.interface.is_unfinished() {
+            assert!(seat.interface.has_news(&self.gic), "nothing makes it go on");
+            seat.interface.park(&self.gic, &mut seat.cpu, 27);
+            listed += seat.interface.sync(&self.gic, &mut seat.cpu);
+        }
         listed
     }
 
@@ -213,7 +233,11 @@ impl World {
     pub fn deactivate(&mut self, vcpu: usize, intid: u32) {
         let seat = &mut self.seats[vcpu];
         if seat.cpu.traps_dir() || intid >= SPI_FIRST {
-            seat.interface.deactivate(&self.gic, &mut seat.cpu, intid);
+            let done = seat.interface.deactivate(&self.gic, &mut seat.cpu, intid);
+            self.finish(vcpu);
+            if !done {
+                self.deactivate(vcpu, intid);
+            }
         } else {
             seat.cpu.deactivate_virtual(intid);
         }
@@ -223,9 +247,11 @@ impl World {
     /// The vCPU leaves its core and comes back.
     pub fn switch_out_and_in(&mut self, vcpu: usize) {
         let seat = &mut self.seats[vcpu];
-        let words = seat.interface.take_back(&self.gic, &mut seat.cpu);
-        assert_eq!(seat.cpu.empty().count_ones() as usize, seat.cpu.count());
-        seat.interface.list(&self.gic, &mut seat.cpu, words);
+        if seat.interface.take_back(&self.gic, &mut seat.cpu) {
+            assert_eq!(seat.cpu.empty().count_ones() as usize, seat.cpu.count());
+            seat.interface.list(&self.gic, &mut seat.cpu);
+        }
+        self.finish(vcpu);
         self.after(vcpu);
     }
 

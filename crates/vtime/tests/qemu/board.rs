@@ -26,23 +26,18 @@ fn run(command: &mut Command) {
     assert!(output.status.success(), "{command:?}: {}", String::from_utf8_lossy(&output.stderr));
 }
 
-/// The shared object and the guest, built as the launcher would.
+/// The shared object and the guest, built as the launcher would. The object is in the target
+/// directory of these tests, where the launcher has built it too: it is compiled once.
 fn products() -> &'static (Instrument, PathBuf) {
     static PRODUCTS: OnceLock<(Instrument, PathBuf)> = OnceLock::new();
     PRODUCTS.get_or_init(|| {
-        let target = Path::new(env!("CARGO_TARGET_TMPDIR")).join("instrument");
+        let own = Path::new(env!("CARGO_TARGET_TMPDIR"));
+        let target = own.parent().unwrap();
         let cargo = std::env::var_os("CASSATA_CARGO").unwrap_or_else(|| env!("CARGO").into());
         let mut build = Command::new(cargo);
-        build.args([
-            "build",
-            "--release",
-            "--locked",
-            "--package",
-            "cassata-vtime-plugin",
-            "--target-dir",
-        ]);
-        run(build.arg(&target).current_dir(root()));
-        let guest = target.join("metronome.elf");
+        build.args(["build", "--release", "--locked", "--package", "cassata-vtime-plugin"]);
+        run(build.arg("--target-dir").arg(target).current_dir(root()));
+        let guest = own.join("metronome.elf");
         run(Command::new(root().join("guests/metronome/build")).arg(&guest));
         (Instrument::at(&target.join("release").join(vtime::wrap::FILE_NAME)).unwrap(), guest)
     })

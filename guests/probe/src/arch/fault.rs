@@ -174,6 +174,33 @@ pub fn call_instruction(instruction: u32) -> Result<u64, Fault> {
     run(STAY, instruction, 0)
 }
 
+/// Calls the code at `code` with `x0` and answers X0: one instruction that only changes X0, and
+/// a return.
+pub(super) fn call(code: u64, x0: u64) -> Result<u64, Fault> {
+    let mut result = x0;
+    let fault = attempt(SKIP, || {
+        // SAFETY: The modules beside this one pass code of that kind.
+        unsafe {
+            asm!("blr {0}", in(reg) code, inout("x0") result, out("x30") _, options(nostack));
+        }
+    });
+    fault.map_or(Ok(result), Err)
+}
+
+/// Calls the code at `code`: one load or store at `address` in X1, which may change X0 to X3, and
+/// a return.
+pub(super) fn access(code: u64, address: u64, value: u64) -> Result<(), Fault> {
+    let fault = attempt(SKIP, || {
+        // SAFETY: The module beside this one passes code of that kind, and refuses to write where
+        // this program lives; its fault is caught.
+        unsafe {
+            asm!("blr {0}", in(reg) code, inout("x0") value => _, inout("x1") address => _,
+                 inout("x2") !value => _, inout("x3") 0u64 => _, out("x30") _, options(nostack));
+        }
+    });
+    fault.map_or(Ok(()), Err)
+}
+
 fn run(resume: u8, instruction: u32, x0: u64) -> Result<u64, Fault> {
     let code = CODE[cpu::index()].0.get();
     // SAFETY: Only this vCPU uses this element, and nothing borrows it; the

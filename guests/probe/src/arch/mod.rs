@@ -6,10 +6,12 @@
 
 pub mod boot;
 pub mod cpu;
+pub mod encodings;
 pub mod exception;
 pub mod fault;
 pub mod forms;
 pub mod fp;
+pub mod loads;
 pub mod memory;
 pub mod mmio;
 pub mod sysreg;

@@ -7,13 +7,15 @@ mod bystander;
 mod demand;
 mod device;
 mod echo;
+mod gic_storm;
 mod grant;
 mod migrant;
 mod mutex;
+mod neighbour;
 mod power;
 mod preempted;
-mod report;
-mod reset;
+pub mod report;
+pub mod reset;
 mod rhythm;
 mod round_robin;
 mod shared;
@@ -34,6 +36,8 @@ pub const ALL: &[Test] = &[
     Test { name: "rtc", body: device::rtc },
     Test { name: "ebb", body: tides::ebb },
     Test { name: "echo", body: echo::echo },
+    Test { name: "gic-ends", body: gic_storm::ends },
+    Test { name: "gic-pending", body: gic_storm::pending },
     Test { name: "migrant", body: migrant::migrant },
     Test { name: "moved-supply", body: supply::moved },
     Test { name: "mutex", body: mutex::mutex },
@@ -41,6 +45,7 @@ pub const ALL: &[Test] = &[
     Test { name: "mutex-busy", body: mutex::busy },
     Test { name: "mutex-dies", body: mutex::dies },
     Test { name: "mutex-told", body: mutex::told },
+    Test { name: "neighbour", body: neighbour::neighbour },
     Test { name: "pester", body: bystander::pester },
     Test { name: "power", body: power::power },
     Test { name: "sleeper", body: migrant::sleeper },

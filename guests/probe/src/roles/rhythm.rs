@@ -37,6 +37,11 @@ fn activate(_intid: u32) {
 /// every one comes, and none early, is asserted; how late is reported. After
 /// each it works for `probe.burn_us` (0).
 pub fn rhythm() -> Check<Done> {
+    beat(|_| Ok(()))
+}
+
+/// As [`rhythm()`], with `work` in each activation before what is reported as its dispatch.
+pub fn beat(work: impl Fn(u64) -> Check) -> Check<Done> {
     let platform = platform::get();
     let wanted = platform.number("activations", 2000);
     let period = wait::us(platform.number("period_us", 1000));
@@ -53,6 +58,7 @@ pub fn rhythm() -> Check<Done> {
     for number in 0..wanted {
         wait::asleep(|| ACTIVATIONS.load(SeqCst) > number)?;
         let (response, due) = (RESPONSE.load(SeqCst), DUE.load(SeqCst) - period);
+        work(number)?;
         let dispatch = TIMER.now().saturating_sub(due);
         worst = worst.max(response);
         if let Some(report) = &report {

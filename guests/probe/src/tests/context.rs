@@ -1,10 +1,10 @@
-//! The registers a hypervisor must switch: each vCPU keeps its own.
+//! The registers a hypervisor must switch: each vCPU keeps its own, and sees no other's.
 
-use crate::arch::{cpu, sysreg::read, sysreg::write};
+use crate::arch::{cpu, fault, sysreg::read, sysreg::write};
 use crate::calls;
 use crate::suite::{Check, Done, Test};
 use crate::timer::Timer;
-use crate::{cpus, ensure_eq, gic, irq, pass, platform, wait};
+use crate::{cpus, ensure, ensure_eq, gic, irq, pass, platform, wait};
 use abi::service::psci;
 use core::sync::atomic::{AtomicU64, Ordering::SeqCst};
 
@@ -61,6 +61,38 @@ fn value(register: usize, seed: u64) -> u64 {
     }
 }
 
+/// DISR_EL1, which the identification registers hide and a core may have nevertheless: it need
+/// not keep a value, but must not show another guest's.
+struct Deferred {
+    own: u64,
+}
+
+impl Deferred {
+    const READ: u32 = 0xd538_c120;
+    const WRITE: u32 = 0xd518_c120;
+    /// Bits that every core with this register keeps (DISR_EL1.ISS).
+    const BITS: u64 = 0xff_ffff;
+
+    /// Chooses a value that no other vCPU of any VM has.
+    fn new() -> Self {
+        Self { own: read::cntvct_el0() & Self::BITS | 1 }
+    }
+
+    fn write(&self) {
+        // Undefined where there is no FEAT_RAS.
+        let _ = fault::instruction(Self::WRITE, self.own);
+    }
+
+    fn check(&self, round: u64) -> Check {
+        let found = fault::instruction(Self::READ, 0).unwrap_or(0) & Self::BITS;
+        ensure!(
+            found == 0 || found == self.own,
+            "DISR_EL1 in round {round}: another's value {found:#x}"
+        );
+        Ok(())
+    }
+}
+
 /// The registers that this machine has.
 fn registers() -> impl Iterator<Item = (usize, &'static Register)> {
     let there = |name: &str| !name.starts_with("cntp_") || Timer::Physical.is_there();
@@ -90,11 +122,13 @@ fn job() -> Check {
 fn rounds() -> Check {
     let me = cpu::index();
     let count = platform::get().vcpus.len();
+    let deferred = Deferred::new();
     for round in 0..platform::get().number("rounds.context", 200) {
         let seed = round << 4 | me as u64;
         for (n, register) in registers() {
             (register.write)(value(n, seed));
         }
+        deferred.write();
         match round % 4 {
             0 => wait::spin(wait::us(100)),
             1 => gic::send(POKE, [(me + 1) % count]),
@@ -106,6 +140,7 @@ fn rounds() -> Check {
                 wait::asleep(|| irq::seen(me).total() > before)?;
             }
         }
+        deferred.check(round)?;
         for (n, register) in registers() {
             ensure_eq!((register.read)(), value(n, seed), "{} in round {round}", register.name);
         }

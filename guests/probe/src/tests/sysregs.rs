@@ -1,10 +1,11 @@
 //! System registers and instructions: what is there works, what is not is
 //! undefined, and nothing a guest can encode takes it or its host down.
 
+use crate::arch::encodings::Encoding;
 use crate::arch::fault::{self, class};
 use crate::arch::{cpu, sysreg::read};
 use crate::suite::{Check, Done, Test};
-use crate::{ensure, ensure_eq, fail, gic, irq, pass};
+use crate::{ensure, ensure_eq, fail, gic, irq, needs_cassata, pass};
 
 /// The tests of this file.
 pub const TESTS: &[Test] = &[
@@ -12,54 +13,13 @@ pub const TESTS: &[Test] = &[
     Test { name: "sysregs.every_read", body: every_read },
     Test { name: "sysregs.higher_levels", body: higher_levels },
     Test { name: "sysregs.higher_instructions", body: higher_instructions },
+    Test { name: "sysregs.hidden", body: hidden },
     Test { name: "sysregs.debug", body: debug },
     Test { name: "sysregs.pmu", body: pmu },
     Test { name: "sysregs.own_exceptions", body: own_exceptions },
     Test { name: "sysregs.cache_by_set_way", body: cache_by_set_way },
     Test { name: "sysregs.translation", body: translation },
 ];
-
-/// The encoding of a system register or instruction.
-#[derive(Clone, Copy)]
-struct Encoding {
-    op0: u32,
-    op1: u32,
-    crn: u32,
-    crm: u32,
-    op2: u32,
-}
-
-impl Encoding {
-    const fn new(op0: u32, op1: u32, crn: u32, crm: u32, op2: u32) -> Self {
-        Self { op0, op1, crn, crm, op2 }
-    }
-
-    /// All encodings with these `op0` and `op1`.
-    fn all(op0: u32, op1: u32) -> impl Iterator<Item = Self> {
-        (0..16 * 16 * 8).map(move |n| Self::new(op0, op1, n >> 7, n >> 3 & 15, n & 7))
-    }
-
-    fn bits(self) -> u32 {
-        self.op0 << 19 | self.op1 << 16 | self.crn << 12 | self.crm << 8 | self.op2 << 5
-    }
-
-    /// `MRS x0, <this>`
-    fn read(self) -> Result<u64, fault::Fault> {
-        fault::instruction(0xd520_0000 | self.bits(), 0)
-    }
-
-    /// `MSR <this>, x0`, or `SYS` with X0
-    fn write(self, value: u64) -> Result<u64, fault::Fault> {
-        fault::instruction(0xd500_0000 | self.bits(), value)
-    }
-}
-
-impl core::fmt::Display for Encoding {
-    fn fmt(&self, f: &mut core::fmt::Formatter) -> core::fmt::Result {
-        let Self { op0, op1, crn, crm, op2 } = self;
-        write!(f, "S{op0}_{op1}_C{crn}_C{crm}_{op2}")
-    }
-}
 
 /// The identification space may be read throughout; reserved ones read as zero.
 fn identification() -> Check<Done> {
@@ -131,6 +91,26 @@ fn higher_instructions() -> Check<Done> {
         }
     }
     pass!("{count} instructions")
+}
+
+/// What a core may have and the hypervisor hides is undefined: registers of error records
+/// (ERRIDR_EL1 to ERXMISC3_EL1) and of activity monitors.
+fn hidden() -> Check<Done> {
+    needs_cassata!();
+    let records = (3..6).flat_map(|crm| (0..8).map(move |op2| Encoding::new(3, 0, 5, crm, op2)));
+    let monitors =
+        Encoding::all(3, 3).filter(|register| register.crn() == 13 && register.crm() > 1);
+    let mut count = 0;
+    for register in records.chain(monitors) {
+        for access in [register.read(), register.write(0)] {
+            match access {
+                Err(fault) if fault.class == class::UNKNOWN => count += 1,
+                Err(fault) => fail!("{register} gives exception class {:#x}", fault.class),
+                Ok(value) => fail!("{register} can be accessed: {value:#x}"),
+            }
+        }
+    }
+    pass!("{count} accesses")
 }
 
 /// A register's access works or is undefined; nothing worse.

@@ -4,6 +4,8 @@
 //! `secondary_start` with their index in X0. Both arrive at EL2 with the MMU
 //! off, take their own stack and go on where [`boot!`] says.
 
+use abi::system::{PAGE_SIZE, Region};
+
 /// `boot!(start)`: each core goes on in `extern "C-unwind" fn start(index: usize) -> !`.
 macro_rules! boot {
     ($start:path) => {
@@ -16,6 +18,7 @@ macro_rules! boot {
             .section .text.boot, "ax"
             .global _start
             _start:
+                msr     daifset, #0xf
                 mov     x19, xzr
                 adrp    x0, __bss_start
                 add     x0, x0, :lo12:__bss_start
@@ -31,10 +34,22 @@ macro_rules! boot {
                 mov     x19, x0
             2:  msr     daifset, #0xf
                 msr     spsel, #1
+                // Elsewhere than at EL2, what follows would fault: it is refused with a
+                // message soon.
+                mrs     x0, currentel
+                cmp     x0, #{el2}
+                b.ne    3f
+                mov     x0, #{hcr}
+                msr     hcr_el2, x0
+                isb
+                mov     x0, #({sctlr} & 0xffff)
+                movk    x0, #({sctlr} >> 16), lsl #16
+                msr     sctlr_el2, x0
+                isb
                 adrp    x0, exception_vectors
                 add     x0, x0, :lo12:exception_vectors
                 msr     vbar_el2, x0
-                adrp    x0, __stacks
+            3:  adrp    x0, __stacks
                 add     x0, x0, :lo12:__stacks
                 add     x1, x19, #1
                 mov     x2, #{stack_size}
@@ -43,6 +58,9 @@ macro_rules! boot {
                 mov     x0, x19
                 b       {start}
             "#,
+            el2 = const $crate::arch::cpu::CURRENT_EL2,
+            hcr = const $crate::arch::sysreg::hcr::RW,
+            sctlr = const $crate::arch::cpu::SCTLR_RES1,
             stack_size = const $crate::arch::boot::STACK_SIZE,
             stacks_size = const abi::MAX_PCPUS * $crate::arch::boot::STACK_SIZE,
             start = sym $start,
@@ -51,9 +69,12 @@ macro_rules! boot {
 }
 pub(crate) use boot;
 
-/// Bytes of one core's stack; `link.ld` reserves as much for every core, and
-/// checks that it agrees.
-pub const STACK_SIZE: usize = 0x4000;
+/// From one core's stack to the next, in bytes, with the page below each that is not mapped;
+/// `link.ld` reserves as much for every core, and checks that it agrees.
+pub const STACK_SIZE: usize = 0x8000;
+
+/// Bytes of the stack on which a fault of EL2 itself is reported: formatting needs some 2 KiB.
+pub const FAULT_STACK_SIZE: usize = 0x2000;
 
 unsafe extern "C" {
     static __image_start: u8;
@@ -70,11 +91,17 @@ pub fn secondary_entry_pa() -> u64 {
     secondary_start as *const () as u64
 }
 
-/// The word on top of a core's stack, above everything that is pushed there.
-pub fn stack_top(index: usize) -> *mut u64 {
+/// A core's stack, without the page below it.
+pub fn stack(index: usize) -> Region {
     unsafe extern "C" {
         static __stacks: u8;
     }
-    let end = (&raw const __stacks) as usize + (index + 1) * STACK_SIZE;
-    (end - 16) as *mut u64
+    let guard = (&raw const __stacks) as usize + index * STACK_SIZE;
+    Region::new(guard as u64 + PAGE_SIZE, STACK_SIZE as u64 - PAGE_SIZE)
+}
+
+/// The word on top of a core's stack, above everything that is pushed there.
+pub fn stack_top(index: usize) -> *mut u64 {
+    let Region { start, size } = stack(index);
+    (start + size - 16) as *mut u64
 }

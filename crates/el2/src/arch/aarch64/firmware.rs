@@ -18,6 +18,11 @@ pub fn stop_core() {
     let _ = psci::cpu_off::<Smc>();
 }
 
+/// Resets the machine. Comes back only when the firmware cannot.
+pub fn reset() {
+    let _ = psci::system_reset::<Smc>();
+}
+
 /// Switches the machine off. Comes back only when the firmware cannot.
 pub fn power_off() {
     let _ = psci::system_off::<Smc>();

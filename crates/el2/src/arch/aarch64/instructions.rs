@@ -24,11 +24,12 @@ pub fn publish() {
     unsafe { asm!("dsb ishst", options(nostack, preserves_flags)) };
 }
 
-/// Waits until an interrupt is pending, masked or not.
+/// Waits until an interrupt is pending, masked or not. Registers that are read afterwards show
+/// what was written before.
 #[inline(always)]
 pub fn wait_for_interrupt() {
     // SAFETY: no memory is touched; the barrier lets others see what we wrote.
-    unsafe { asm!("dsb sy", "wfi", options(nostack)) };
+    unsafe { asm!("dsb sy", "wfi", "isb", options(nostack)) };
 }
 
 /// Forgets all instructions, on every core.
@@ -42,7 +43,7 @@ pub fn forget_instructions() {
 #[inline(always)]
 pub fn forget_own_translations() {
     // SAFETY: dropping translations is always sound.
-    unsafe { asm!("tlbi alle2", "dsb nsh", "ic iallu", "isb", options(nostack)) };
+    unsafe { asm!("tlbi alle2", "ic iallu", "dsb nsh", "isb", options(nostack)) };
 }
 
 /// Forgets what this core's TLB holds for guests.
@@ -64,4 +65,18 @@ pub fn forget_stage1() {
 pub fn forget_both_stages() {
     // SAFETY: dropping translations is always sound.
     unsafe { asm!("isb", "tlbi vmalls12e1", "dsb nsh", "isb", options(nostack)) };
+}
+
+/// Forgets the present guest's translations of both stages, on every core.
+#[inline(always)]
+pub fn forget_both_stages_everywhere() {
+    // SAFETY: dropping translations is always sound.
+    unsafe { asm!("isb", "tlbi vmalls12e1is", "dsb ish", "isb", options(nostack)) };
+}
+
+/// Clears what a guest reads as DISR_EL1 (VDISR_EL2), which only cores with FEAT_RAS have.
+#[inline(always)]
+pub fn clear_deferred_error() {
+    // SAFETY: a guest's own register; no memory is touched.
+    unsafe { asm!("msr s3_4_c12_c1_1, xzr", options(nomem, nostack, preserves_flags)) };
 }

@@ -3,6 +3,7 @@
 
 use super::instructions;
 use super::registers::read_sysreg;
+use notes::Rounds;
 use zerocopy::FromBytes;
 
 /// Returns where the memory at a physical address is: EL2's mapping is an
@@ -14,10 +15,14 @@ pub fn at<T>(pa: u64) -> *mut T {
 
 /// Cleans and invalidates `size` bytes from `pa` to the point of coherency: a
 /// guest starts with its MMU off and must find what was written with ours on.
-pub fn clean_to_memory(pa: u64, size: u64) {
+///
+/// There are `MOST` lines at most, each of 16 bytes or more (CTR_EL0.DminLine).
+pub fn clean_to_memory<const MOST: usize>(pa: u64, size: u64) {
     let line = 4u64 << (read_sysreg!("ctr_el0") >> 16 & 0xf);
     let mut at = pa & !(line - 1);
+    let mut rounds = Rounds::<MOST>::begin();
     while at < pa + size {
+        rounds.pass();
         // SAFETY: cache maintenance changes no contents.
         unsafe { core::arch::asm!("dc civac, {}", in(reg) at, options(nostack, preserves_flags)) };
         at += line;

@@ -56,7 +56,7 @@ macro_rules! vectors {
             .macro fatal kind
                 .balign 0x80
                 mov     x0, #\kind
-                b       {fatal}
+                b       report_fault
             .endm
 
             .section .text.vectors, "ax"
@@ -80,6 +80,30 @@ macro_rules! vectors {
                 vector  {unsupported}
                 vector  {unsupported}
 
+            report_fault:
+                // SP may be what is wrong: not its stack, and only one core, once. Another
+                // fault would come here for ever.
+                adrp    x1, fault_reported
+                add     x1, x1, :lo12:fault_reported
+                ldr     w2, [x1]
+                cbnz    w2, 1f
+                mov     w2, #1
+                str     w2, [x1]
+                adrp    x1, fault_stack_end
+                add     x1, x1, :lo12:fault_stack_end
+                mov     sp, x1
+                b       {fatal}
+            1:  wfi
+                b       1b
+
+            .section .bss.fault, "aw", %nobits
+                .balign 16
+                .skip   {fault_stack}
+            fault_stack_end:
+            fault_reported:
+                .skip   16
+
+            .section .text.vectors, "ax"
             .global enter_guest
             enter_guest:
                 mov     sp, x0
@@ -106,6 +130,7 @@ macro_rules! vectors {
                 dsb     nsh
                 isb
             "#,
+            fault_stack = const $crate::arch::boot::FAULT_STACK_SIZE,
             fatal = sym $fatal,
             synchronous = sym $synchronous,
             interrupt = sym $interrupt,

@@ -22,6 +22,12 @@ pub fn stop_core() {
     unreachable!("a core that is off goes on");
 }
 
+/// Resets the machine: nothing of it goes on.
+pub fn reset() {
+    machine::with(|machine| machine.was_reset = true);
+    power_off();
+}
+
 /// Switches the machine off.
 pub fn power_off() {
     machine::with(|machine| machine.off = true);

@@ -2,7 +2,7 @@
 //! EL2 uses them.
 
 use super::guest::list_registers;
-use super::machine::Machine;
+use super::machine::{Machine, Stale};
 use super::registers::{CNTHP_CTL, CNTHP_CVAL, CNTV_CTL, CNTV_CVAL, ICH_HCR, ICH_LR0, PMR};
 use crate::arch::gic::MAINTENANCE;
 use crate::arch::timer::{EL2_INTID, VIRTUAL_INTID};
@@ -52,9 +52,38 @@ impl Default for Distributor {
 impl Machine {
     /// CNTV_CTL_EL0 of a core, with ISTATUS.
     pub fn virtual_timer_control(&self, core: usize) -> u64 {
-        let control = self.register(core, CNTV_CTL) & 3;
-        let due = control & 1 != 0 && self.now >= self.register(core, CNTV_CVAL);
-        control | u64::from(due) << 2
+        let (control, compare) = (self.register(core, CNTV_CTL), self.register(core, CNTV_CVAL));
+        control & 3 | self.timer_status((control, compare))
+    }
+
+    /// ISTATUS of a timer with these registers.
+    fn timer_status(&self, (control, compare): (u64, u64)) -> u64 {
+        u64::from(control & 1 != 0 && self.now >= compare) << 2
+    }
+
+    /// What the core that executes reads of its virtual timer's control.
+    pub fn read_timer_control(&self) -> u64 {
+        let control = self.virtual_timer_control(self.current);
+        match self.core().stale {
+            Some(stale) => control & 3 | self.timer_status(stale.timer),
+            None => control,
+        }
+    }
+
+    /// What the core that executes reads of its empty list registers.
+    pub fn read_empty_list_registers(&self) -> u32 {
+        let stale = self.core().stale;
+        stale.map_or_else(|| self.empty_list_registers(self.current), |stale| stale.empty)
+    }
+
+    /// The core that executes writes a register whose effects it may read in another one.
+    pub fn grow_stale(&mut self) {
+        let core = self.current;
+        if self.core().stale.is_none() {
+            let timer = (self.register(core, CNTV_CTL), self.register(core, CNTV_CVAL));
+            let stale = Stale { empty: self.empty_list_registers(core), timer };
+            self.core_mut().stale = Some(stale);
+        }
     }
 
     fn levels(&self, core: usize) -> u32 {

@@ -2,7 +2,7 @@
 
 use super::interrupts::{Distributor, Private};
 use super::registers::{COUNT, Register};
-use abi::MAX_PCPUS;
+use abi::MAX_VMS;
 use abi::system::Board;
 use std::cell::{Cell, RefCell};
 use std::ops::Range;
@@ -24,17 +24,35 @@ pub struct Core {
     pub on: bool,
     /// The word on top of its stack.
     pub stack_top: u64,
+    /// What it reads until the next synchronization, if it has written since the latest.
+    pub stale: Option<Stale>,
+}
+
+/// What registers show of others, as of the latest synchronization.
+#[derive(Clone, Copy)]
+pub struct Stale {
+    /// ICH_ELRSR_EL2.
+    pub empty: u32,
+    /// The virtual timer's registers: CNTV_CTL_EL0, CNTV_CVAL_EL0.
+    pub timer: (u64, u64),
 }
 
 impl Core {
     /// As after reset; what is pending at its redistributor stays.
-    fn reset(&mut self) {
+    fn reset(&mut self, affinity: u64) {
         self.registers = [0; COUNT];
         self.running.clear();
+        self.stale = None;
         for (name, value) in [
+            // EL2.
+            ("currentel", 2 << 2),
+            // RES1 bit included.
+            ("mpidr_el1", 1 << 31 | affinity),
             ("cntfrq_el0", 1_000_000_000),
             // FEAT_XNX, without which policies with views are refused.
             ("id_aa64mmfr1_el1", 1 << 28),
+            // FEAT_RAS.
+            ("id_aa64pfr0_el1", 1 << 28),
             ("ich_vtr_el2", 4 << 26 | 3),
         ] {
             self.registers[Register::named(name).0] = value;
@@ -58,6 +76,12 @@ pub struct Machine {
     memory: Vec<(Range<u64>, Vec<u128>)>,
     /// Switched off as a whole.
     pub off: bool,
+    /// It was reset, which ends it here.
+    pub was_reset: bool,
+    /// Bits of a register that are one on every core, whatever is written.
+    pub fixed: Vec<(Register, u64)>,
+    /// By VMID: the epoch of the guest that TLBs hold translations of.
+    pub translations: [Option<u32>; MAX_VMS + 1],
 }
 
 /// Why a core pauses.
@@ -107,7 +131,7 @@ pub fn with<T>(act: impl FnOnce(&mut Machine) -> T) -> T {
 /// with one core on.
 pub fn install(board: Board) {
     NUMBER.set(NUMBER.get() + 1);
-    let core = || {
+    let core = |affinity| {
         let mut core = Core {
             registers: [0; COUNT],
             float: 0,
@@ -115,15 +139,27 @@ pub fn install(board: Board) {
             running: Vec::new(),
             on: false,
             stack_top: 0,
+            stale: None,
         };
-        core.reset();
+        core.reset(affinity);
         core
     };
-    let mut cores: Vec<_> = (0..MAX_PCPUS).map(|_| core()).collect();
+    let mut cores: Vec<_> = board.pcpu_mpidr.into_iter().map(core).collect();
     cores[0].on = true;
     let distributor = Distributor::default();
-    let (memory, off) = (Vec::new(), false);
-    MACHINE.set(Some(Machine { now: 1, current: 0, cores, distributor, board, memory, off }));
+    let (memory, off, fixed) = (Vec::new(), false, Vec::new());
+    MACHINE.set(Some(Machine {
+        now: 1,
+        current: 0,
+        cores,
+        distributor,
+        board,
+        memory,
+        off,
+        was_reset: false,
+        fixed,
+        translations: [None; MAX_VMS + 1],
+    }));
 }
 
 impl Machine {
@@ -165,7 +201,7 @@ impl Machine {
 
     /// A core begins, its registers as after reset.
     pub fn switch_on(&mut self, core: usize) {
-        self.cores[core].reset();
+        self.cores[core].reset(self.board.pcpu_mpidr[core]);
         self.cores[core].on = true;
     }
 }

@@ -10,7 +10,7 @@ pub fn at<T>(pa: u64) -> *mut T {
 }
 
 /// Nothing is cached.
-pub fn clean_to_memory(_pa: u64, _size: u64) {}
+pub fn clean_to_memory<const MOST: usize>(_pa: u64, _size: u64) {}
 
 /// Guests' memory does not exist: what they execute is made up.
 ///
@@ -37,6 +37,8 @@ pub mod device {
 
     enum Frame {
         Distributor(u64),
+        /// Whose, and where in the first frame.
+        Control(usize, u64),
         /// Whose, and where in the second frame.
         Private(usize, u64),
         Other,
@@ -52,7 +54,7 @@ pub mod device {
             let core = (offset / board.gicr_stride) as usize;
             return match offset_in.checked_sub(SGI_FRAME) {
                 Some(offset) => Frame::Private(core, offset),
-                None => Frame::Other,
+                None => Frame::Control(core, offset_in),
             };
         }
         address.checked_sub(board.gicd_pa).map_or(Frame::Other, Frame::Distributor)
@@ -64,6 +66,11 @@ pub mod device {
             Frame::Distributor(0x4) => 8,
             Frame::Distributor(offset @ 0xc00..0xc48) => {
                 machine.distributor.config[(offset - 0xc00) as usize / 4]
+            }
+            // The upper half of GICR_TYPER.
+            Frame::Control(core, 0xc) => {
+                let affinity = machine.board.pcpu_mpidr[core];
+                (affinity >> 32 << 24 | affinity & 0xff_ffff) as u32
             }
             _ => 0,
         })
@@ -98,7 +105,7 @@ pub mod device {
                     _ => {}
                 }
             }
-            Frame::Other => {}
+            Frame::Control(..) | Frame::Other => {}
         });
     }
 

@@ -5,7 +5,7 @@ use crate::arch::gic::SPECIAL;
 
 /// Every register that EL2 names, in no particular order; behind them the
 /// identification registers, by CRm and op2.
-const NAMES: [&str; 98] = [
+const NAMES: [&str; 122] = [
     "cntpct_el0",
     "cntfrq_el0",
     "isr_el1",
@@ -76,6 +76,7 @@ const NAMES: [&str; 98] = [
     "id_aa64mmfr0_el1",
     "id_aa64mmfr1_el1",
     "ctr_el0",
+    "dczid_el0",
     "sctlr_el1",
     "cpacr_el1",
     "ttbr0_el1",
@@ -104,6 +105,32 @@ const NAMES: [&str; 98] = [
     "fpcr",
     "fpsr",
     "pan",
+    "currentel",
+    "icc_ap1r0_el1",
+    "icc_ap1r1_el1",
+    "icc_ap1r2_el1",
+    "icc_ap1r3_el1",
+    "oslar_el1",
+    "id_aa64pfr0_el1",
+    "id_aa64pfr1_el1",
+    // VDISR_EL2.
+    "s3_4_c12_c1_1",
+    // HCRX_EL2; HFGRTR, HFGWTR, HFGITR, HDFGRTR, HDFGWTR; the same with a 2.
+    "s3_4_c1_c2_2",
+    "s3_4_c1_c1_4",
+    "s3_4_c1_c1_5",
+    "s3_4_c1_c1_6",
+    "s3_4_c3_c1_4",
+    "s3_4_c3_c1_5",
+    "s3_4_c3_c1_2",
+    "s3_4_c3_c1_3",
+    "s3_4_c3_c1_7",
+    "s3_4_c3_c1_0",
+    "s3_4_c3_c1_1",
+    // MPAM2_EL2, MPAMIDR_EL1, MPAMHCR_EL2.
+    "s3_4_c10_c5_0",
+    "s3_0_c10_c4_4",
+    "s3_4_c10_c4_0",
 ];
 /// Identification registers: s3_0_c0_c0_0 to s3_0_c0_c7_7.
 const IDENTIFICATION: usize = NAMES.len();
@@ -188,8 +215,8 @@ pub fn read(register: Register) -> u64 {
         }
         ISR => u64::from(machine.signalled(machine.current).is_some()) << 7,
         IAR1 => machine.acknowledge().map_or(u64::from(SPECIAL) + 3, u64::from),
-        ELRSR => u64::from(machine.empty_list_registers(machine.current)),
-        CNTV_CTL => machine.virtual_timer_control(machine.current),
+        ELRSR => u64::from(machine.read_empty_list_registers()),
+        CNTV_CTL => machine.read_timer_control(),
         _ => machine.core().registers[register.0],
     })
 }
@@ -204,6 +231,15 @@ pub unsafe fn write(register: Register, value: u64) {
         EOIR1 => machine.drop_priority(value as u32),
         DIR => machine.deactivate(value as u32),
         SGI1R => machine.send_sgi(value),
-        _ => machine.core_mut().registers[register.0] = value,
+        _ => {
+            if [CNTV_CTL, CNTV_CVAL].contains(&register)
+                || (ICH_LR0.0..ICH_LR0.0 + 16).contains(&register.0)
+            {
+                machine.grow_stale();
+            }
+            let fixed = machine.fixed.iter().filter(|(fixed, _)| *fixed == register);
+            let ones = fixed.fold(0, |ones, (_, more)| ones | more);
+            machine.core_mut().registers[register.0] = value | ones;
+        }
     });
 }

@@ -37,7 +37,10 @@ macro_rules! vectors {
                 Vector::Serror => $serror,
                 Vector::Unsupported => $unsupported,
             };
+            // To take an exception synchronizes, and to return from one.
+            $crate::arch::fake::instructions::synchronize();
             handler(core);
+            $crate::arch::fake::instructions::synchronize();
         }
     };
 }

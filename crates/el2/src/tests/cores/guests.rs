@@ -70,6 +70,12 @@ pub fn only_finish(finish: bool) {
     FINISH.set(finish);
 }
 
+/// Returns true if the guest with these registers has taken an interrupt that it has not ended.
+pub fn has_taken(general: &General, intid: u32) -> bool {
+    let deepest = TAKEN + general.x[DEPTH].min(DEEPEST) as usize;
+    general.x[TAKEN..deepest].contains(&u64::from(intid))
+}
+
 /// Runs guests on a core for ever: each goes on until it comes to EL2.
 pub fn run(core: u64) -> ! {
     // SAFETY: the address on the core's stack, as `start` wrote it there; it uses
@@ -92,9 +98,11 @@ fn until_exit(core: &mut Pcpu) -> Vector {
         }
         let id = u64::from(core.loaded().expect("a guest runs").id().0);
         let vcpus = core.system().vms[core.loaded().expect("a guest runs").vm()].vcpu_count;
+        let epoch = core.loaded().expect("a guest runs").epoch();
         let general = core.loaded_mut().expect("a guest runs").general();
         let mut guest = Guest { core: index, id, vcpus: u32::from(vcpus), general };
         guest.recognise_itself();
+        guest.translate(epoch);
         if let Some(vector) = guest.act() {
             return vector;
         }
@@ -140,8 +148,21 @@ impl Guest<'_> {
             let found = self.get(register);
             assert_eq!(found, expected, "vCPU {}: another guest's registers", self.id);
         }
+        let deferred = self.get(register!("s3_4_c12_c1_1"));
+        assert!(deferred == 0 || deferred == self.me(), "another guest's deferred error");
+        let sre = self.get(register!("icc_sre_el1"));
+        assert_eq!(sre, 0x7, "a guest took the core's interrupt interface away");
         let own = self.general as *const _ as u64;
         assert_eq!(self.get(register!("tpidr_el2")), own, "the vectors would save elsewhere");
+    }
+
+    /// Fills the TLBs, in which no earlier life of its VM may have left anything.
+    fn translate(&self, epoch: u32) {
+        let vmid = self.vm() + 1;
+        self.machine(|machine| {
+            let of = machine.translations[vmid].replace(epoch);
+            assert!(of.is_none_or(|of| of == epoch), "translations of an earlier life");
+        });
     }
 
     fn act(&mut self) -> Option<Vector> {
@@ -310,7 +331,7 @@ impl Guest<'_> {
             36 if self.get(register!("hcr_el2")) & hcr::TWE != 0 => {
                 return Some(self.trap(ec::WFX, 1));
             }
-            37 => return Some(self.read_system_register()),
+            37 => return self.system_register(),
             38..40 => return self.rarely(),
             _ => {}
         }
@@ -452,7 +473,11 @@ impl Guest<'_> {
             1 => self.store(UART_BASE + 0x38, 2, 1 << 5),
             2 => self.load(UART_BASE + 0x18, 2),
             3 => self.load(frame + base, 2),
-            4 => self.store(GICD_BASE + 0x6000 + 8 * u64::from(32 + chance(64)), 2, self.index()),
+            4 => {
+                // To itself, or to a vCPU that there is not.
+                let target = if chance(3) == 0 { 0xff } else { self.index() };
+                self.store(GICD_BASE + 0x6000 + 8 * u64::from(32 + chance(64)), 2, target)
+            }
             // What is in use stays enabled, in its group.
             _ if matches!(base, 0x080 | 0x180) => self.store(frame + 0x100, 2, bits),
             _ => self.store(frame + base, 2, bits),
@@ -471,9 +496,10 @@ impl Guest<'_> {
     /// `size`: log2 of the bytes.
     fn access(&mut self, ipa: u64, size: u64, write: u64) -> Vector {
         const VALID: u64 = 1 << 24;
+        const TRANSLATION_FAULT: u64 = 0b00_0111;
         self.set(register!("hpfar_el2"), ipa >> 12 << 4);
         self.set(register!("far_el2"), ipa & 0xfff);
-        self.trap(ec::DATA_ABORT, VALID | size << 22 | 1 << 16 | write)
+        self.trap(ec::DATA_ABORT, VALID | size << 22 | 1 << 16 | write | TRANSLATION_FAULT)
     }
 
     fn write_system_register(&mut self, name: (u64, u64, u64, u64, u64), value: u64) -> Vector {
@@ -483,8 +509,30 @@ impl Guest<'_> {
         self.trap(ec::SYSREG, name | 1 << 5)
     }
 
-    /// An identification register, or any.
-    fn read_system_register(&mut self) -> Vector {
+    /// A register that concerns other guests of the core, or tells of the core.
+    fn system_register(&mut self) -> Option<Vector> {
+        match chance(4) {
+            0 => self.clear_sre(),
+            1 => {
+                // As DISR_EL1.
+                self.set(register!("s3_4_c12_c1_1"), self.me());
+                None
+            }
+            _ => Some(self.read_identification()),
+        }
+    }
+
+    /// Writes ICC_SRE_EL1, which traps unless ICC_SRE_EL2.Enable is set.
+    fn clear_sre(&mut self) -> Option<Vector> {
+        const ENABLE: u64 = 1 << 3;
+        if self.get(register!("icc_sre_el2")) & ENABLE == 0 {
+            return Some(self.write_system_register((3, 0, 12, 12, 5), 0));
+        }
+        self.set(register!("icc_sre_el1"), 0);
+        None
+    }
+
+    fn read_identification(&mut self) -> Vector {
         let (crm, op2) = (u64::from(chance(8)), u64::from(chance(8)));
         self.trap(ec::SYSREG, 3 << 20 | op2 << 17 | crm << 1 | 1 << 5 | 1)
     }

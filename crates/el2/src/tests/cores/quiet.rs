@@ -2,15 +2,18 @@
 //! sleep, and nothing is left undone.
 
 use super::drive::World;
+use super::guests;
 use crate::arch::boot;
+use crate::arch::context::General;
 use crate::arch::fake::machine;
 use crate::pcpu::Pcpu;
 use crate::shared::power::Affinity;
-use crate::shared::{BOARD, POWER};
+use crate::shared::{BOARD, POWER, VMS};
 use abi::MAX_PCPUS;
 use abi::system::server;
 use sched::policy::MigrationPolicy;
 use sched::{Instant, Member, Message, VcpuId};
+use vgic::frames::v3;
 
 /// More steps than any of these machines needs until its guests sleep. Where
 /// cores may be powered down, they look at their load for ever.
@@ -73,6 +76,29 @@ fn nothing_is_left(world: &World) {
         let is_away = BOARD.is_away(BOARD.find(id));
         assert!(!is_asked_for || is_away, "vCPU {} was to be switched on, and never is", id.0);
         is_where_it_may_be(world, id);
+    }
+    no_interrupt_is_stuck(world, &cores);
+}
+
+/// Each device's interrupt that is active is one that its guest has still to take or to end, so
+/// that it can come again. A guest that sleeps for ever may have taken it before.
+fn no_interrupt_is_stuck(world: &World, cores: &[Option<&Pcpu>]) {
+    /// GICD_ISPENDR.
+    const PENDING: u64 = 0x200;
+    for spi in &world.tables.spis[..world.tables.header.spi_count as usize] {
+        let (word, bit) = (spi.physical as usize / 32, spi.physical % 32);
+        let active = machine::with(|machine| machine.distributor.active[word] >> bit & 1 == 1);
+        let (word, bit) = (u64::from(spi.virtual_ / 32), spi.virtual_ % 32);
+        let gic = &VMS[spi.vm as usize].gic;
+        let (pending, _) = v3::read_distributor(gic, 0, PENDING + 4 * word, 4);
+        let first = usize::from(world.tables.vms[spi.vm as usize].vcpu_first);
+        let count = usize::from(world.tables.vms[spi.vm as usize].vcpu_count);
+        let is_taken = |general: &General| guests::has_taken(general, spi.virtual_);
+        let taken = (first..first + count)
+            .map(VcpuId::numbered)
+            .any(|id| cores.iter().flatten().any(|core| core.general(id).is_some_and(is_taken)));
+        let held = pending >> bit & 1 == 1 || taken;
+        assert!(!active || held, "interrupt {} of VM {} is active for ever", spi.physical, spi.vm);
     }
 }
 

@@ -23,6 +23,8 @@ struct Seen {
     current: Option<usize>,
     /// When its timer fires.
     deadline: u64,
+    /// How long it has been in EL2 without a wait.
+    stay: u64,
 }
 
 /// What each vCPU had that no timer could have kept from it.
@@ -41,7 +43,7 @@ fn current(pcpu: &PcpuStatus) -> Option<usize> {
 impl Supply {
     /// Before anything has happened.
     pub const fn new() -> Self {
-        let seen = Seen { busy: true, current: None, deadline: 0 };
+        let seen = Seen { busy: true, current: None, deadline: 0, stay: 0 };
         Self { late: [0; MAX_VCPUS], cores: [seen; MAX_PCPUS], now: 0 }
     }
 
@@ -62,14 +64,18 @@ impl Supply {
                 busy: !matches!(state(core), Some(Pause::Guest | Pause::Wait)),
                 current: current(&status.pcpus[core]),
                 deadline: machine::with(|machine| machine.register(core, CNTHP_CVAL)),
+                stay: 0,
             };
             let went_on = executed == Some(core);
             let since = if before.busy || went_on { self.now } else { before.deadline };
             let late = now - since.clamp(self.now, now);
+            let stay = before.stay + late;
+            seen.stay = if seen.busy { stay } else { 0 };
             let [before, after] = [before.current, seen.current];
             before.into_iter().for_each(|id| self.late[id] += late);
+            // It has the core since an instant of this stay at EL2, which may be its first.
             after.filter(|_| went_on && before != after).into_iter().for_each(|id| {
-                self.late[id] += late;
+                self.late[id] += stay;
             });
         }
         self.now = now;

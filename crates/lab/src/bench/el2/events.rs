@@ -23,6 +23,8 @@ pub struct Kind {
     pub records: u32,
     /// What the median may be.
     pub line: Line,
+    /// The figure of the [longest paths](super::longest) that no visit may exceed.
+    pub figure: Option<&'static str>,
 }
 
 /// All kinds. A vCPU that its timer wakes takes an interrupt and a switch in one visit.
@@ -35,6 +37,7 @@ pub const KINDS: [Kind; 7] = [
         each_time: 1,
         records: 2,
         line: lines::TIMER,
+        figure: Some("interrupt: virtual timer"),
     },
     Kind {
         system: "null-call",
@@ -44,6 +47,7 @@ pub const KINDS: [Kind; 7] = [
         each_time: 1,
         records: 1,
         line: lines::NULL_CALL,
+        figure: Some("synchronous: null call"),
     },
     Kind {
         system: "switch",
@@ -53,6 +57,7 @@ pub const KINDS: [Kind; 7] = [
         each_time: 1,
         records: 5,
         line: lines::WAKE,
+        figure: None,
     },
     Kind {
         system: "switch",
@@ -62,6 +67,7 @@ pub const KINDS: [Kind; 7] = [
         each_time: 1,
         records: 4,
         line: lines::SLEEP,
+        figure: None,
     },
     Kind {
         system: "gcs",
@@ -71,6 +77,7 @@ pub const KINDS: [Kind; 7] = [
         each_time: 2,
         records: 2,
         line: lines::GCS,
+        figure: Some("synchronous: critical section call"),
     },
     Kind {
         system: "mutex",
@@ -80,6 +87,7 @@ pub const KINDS: [Kind; 7] = [
         each_time: 2,
         records: 3,
         line: lines::MUTEX,
+        figure: None,
     },
     Kind {
         system: "replenish",
@@ -89,6 +97,7 @@ pub const KINDS: [Kind; 7] = [
         each_time: 1,
         records: 2,
         line: lines::REPLENISHMENT,
+        figure: None,
     },
 ];
 

@@ -17,6 +17,7 @@ mod events;
 mod features;
 mod grant;
 mod lines;
+mod longest;
 mod migration;
 mod records;
 mod size;
@@ -46,6 +47,7 @@ pub use migration::{MOST_DEPARTURE, MOST_TRIP_US};
 use records::Recorded;
 use size::Size;
 pub use smoke::scenario;
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 /// Most bytes of the image, guests not included.
@@ -98,7 +100,8 @@ impl Experiment for Cost {
 
     fn answer(&self, found: Findings<Seen>, bench: &Bench) -> Result<Answer> {
         let size = Size::measure(bench.hypervisor.silent, &bench.root)?;
-        Ok(El2::of(&found.measurements, size).answer())
+        let longest = longest::stays(bench.hypervisor.silent)?;
+        Ok(El2::of(&found.measurements, size, longest).answer())
     }
 }
 
@@ -113,6 +116,8 @@ struct El2 {
     kinds: Vec<(Kind, Distribution)>,
     records: Vec<Recorded>,
     size: Size,
+    /// Instructions of the longest stays by figure.
+    longest: BTreeMap<String, u64>,
     migration: Migration,
     grant: Grant,
     /// Separation of priorities, what of the RTOS's latency, its values.
@@ -120,7 +125,7 @@ struct El2 {
 }
 
 impl El2 {
-    fn of(found: &[Seen], size: Size) -> Self {
+    fn of(found: &[Seen], size: Size, longest: BTreeMap<String, u64>) -> Self {
         let mut latencies = Vec::new();
         for separation in [true, false] {
             let Some(seen) = of(found, &Case::Demo { separation }) else { continue };
@@ -131,7 +136,7 @@ impl El2 {
         let kinds = KINDS.iter().map(|kind| (*kind, visits(kind))).collect();
         let records = Recorded::all(found, EVENTS);
         let (migration, grant) = (Migration::of(found), Grant::of(found, grant::TIMED));
-        Self { kinds, records, size, migration, grant, latencies }
+        Self { kinds, records, size, longest, migration, grant, latencies }
     }
 
     fn answer(&self) -> Answer {
@@ -206,6 +211,13 @@ impl El2 {
                 (format!("{}, visits counted", kind.name), real(kind.each_time * EVENTS));
             let few = Goal::Between(events, events * 1.01);
             outcome.check(Check::new(&name, real(visits.count()), "visits", few));
+            if let Some(figure) = kind.figure {
+                // Without a bound no visit is short enough.
+                let most = self.longest.get(figure).map_or(0.0, |&most| real(most));
+                let name = format!("{}, longest: its computed bound", kind.name);
+                let longest = visits.max().map(f64::from);
+                outcome.check(Check::new(&name, longest, "instructions", Goal::AtMost(most)));
+            }
         }
         self.migration.judge(outcome);
         self.grant.judge(outcome, grant::TIMED);
@@ -299,6 +311,7 @@ mod tests {
         let latencies = [(true, "interrupt response time"), (false, "interrupt response time")];
         let latencies = latencies.map(|(on, what)| (on, what, seen(1)));
         El2 {
+            longest: BTreeMap::new(),
             kinds: KINDS.iter().map(|&kind| (kind, seen(kind.each_time))).collect(),
             records: Recorded::example(12),
             size: size(image, [4_999, 3_000]),
@@ -341,7 +354,7 @@ mod tests {
 
     #[test]
     fn what_no_boot_brought_meets_no_goal() {
-        let nothing = El2::of(&[], size(1, [1, 1]));
+        let nothing = El2::of(&[], size(1, [1, 1]), BTreeMap::new());
         assert_eq!(failing(&nothing), 2 * KINDS.len() + 8);
     }
 

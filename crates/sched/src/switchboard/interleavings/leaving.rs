@@ -25,7 +25,7 @@ impl World {
         let (mut scheduler, mut taken, mut called) = (Scheduler::new(), 0, false);
         let machine = &self.moving.machine;
         loop {
-            for step in machine.board.mailbox(SHELTER).moves() {
+            for step in moves(machine.board.mailbox(SHELTER).take_moves()) {
                 match step {
                     Move::Receive(_) => self.moving.receive(SHELTER, &mut scheduler, 1),
                     Move::SendBack(_) => {
@@ -51,7 +51,7 @@ impl World {
         let mut scheduler = Scheduler::new();
         let machine = &self.moving.machine;
         while !scheduler.has(MOVER) {
-            for step in machine.board.mailbox(CORE).moves() {
+            for step in moves(machine.board.mailbox(CORE).take_moves()) {
                 assert_eq!(step, Move::Receive(MOVER));
                 self.moving.receive(CORE, &mut scheduler, 2);
             }

@@ -41,7 +41,7 @@ impl World {
         let other = HOSTS[0] + HOSTS[1] - at;
         let board = &self.machine.board;
         while self.over.load(Ordering::Relaxed) == 0 {
-            for step in board.mailbox(at).moves() {
+            for step in moves(board.mailbox(at).take_moves()) {
                 let back = match step {
                     Move::Receive(_) => {
                         owns = true;
@@ -72,7 +72,7 @@ impl World {
         }
         let mut is_back = false;
         while !is_back {
-            for step in board.mailbox(BASE).moves() {
+            for step in moves(board.mailbox(BASE).take_moves()) {
                 assert_eq!(step, Move::Receive(MOVER));
                 assert_eq!(self.receive(BASE), Received::Home);
                 is_back = true;

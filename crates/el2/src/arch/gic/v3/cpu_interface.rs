@@ -4,17 +4,49 @@ use crate::arch::gic::MASK_NOTHING;
 use crate::arch::machine::instructions;
 use crate::arch::sysreg::{read_sysreg, write_sysreg};
 
-/// Switches the interface on: everything comes, priority drop and deactivation
-/// are two steps.
+/// Makes the interface one of system registers, for EL2 and for guests. Returns false if a
+/// guest could undo that, for all guests of this core: its accesses to ICC_SRE_EL1 do not trap,
+/// and SRE can be cleared there, as on cores that have a GICv2's interface too (IHI 0069,
+/// section 12.7, ICC_SRE_EL1 and ICC_SRE_EL2). Interrupts must be masked.
+#[must_use]
+pub fn claim() -> bool {
+    /// ICC_SRE_ELx: SRE, DFB, DIB. In ICC_SRE_EL2, Enable stays clear: EL1's accesses trap.
+    const SRE: u64 = 0x7;
+    /// ICC_SRE_EL2.Enable, which some cores have fixed at one.
+    const ENABLE: u64 = 1 << 3;
+    let enable = |sre: u64| {
+        // SAFETY: this core's physical CPU interface, which nothing uses meanwhile, as
+        // interrupts are masked.
+        unsafe { write_sysreg!("icc_sre_el1", sre) };
+        instructions::synchronize();
+        read_sysreg!("icc_sre_el1") & 1 == 1
+    };
+    // SAFETY: as above.
+    unsafe { write_sysreg!("icc_sre_el2", SRE) };
+    instructions::synchronize();
+    let traps = read_sysreg!("icc_sre_el2") & ENABLE == 0;
+    let stays = traps || enable(0);
+    enable(SRE) && stays
+}
+
+/// Switches the interface on, which was [claimed](claim): everything comes, priority drop and
+/// deactivation are two steps.
 pub(super) fn start() {
-    /// SRE, DFB, DIB, and EL1 may use it too.
-    const SRE: u64 = 0xf;
     const EOI_MODE: u64 = 1 << 1;
+    /// Priority bits that are implemented, less one.
+    const PRIORITY_BITS: u64 = 0b111;
+    let bits = read_sysreg!("icc_ctlr_el1") >> 8 & PRIORITY_BITS;
     // SAFETY: this core's physical CPU interface, which guests cannot reach.
     unsafe {
-        write_sysreg!("icc_sre_el2", SRE);
-        instructions::synchronize();
-        write_sysreg!("icc_sre_el1", 0x7);
+        // What a boot loader has taken and not ended would keep the rest waiting.
+        write_sysreg!("icc_ap1r0_el1", 0);
+        if bits > 4 {
+            write_sysreg!("icc_ap1r1_el1", 0);
+        }
+        if bits > 5 {
+            write_sysreg!("icc_ap1r2_el1", 0);
+            write_sysreg!("icc_ap1r3_el1", 0);
+        }
         write_sysreg!("icc_pmr_el1", MASK_NOTHING);
         write_sysreg!("icc_bpr1_el1", 0);
         write_sysreg!("icc_ctlr_el1", EOI_MODE);
@@ -56,6 +88,13 @@ pub const fn bell(affinity: u64) -> u64 {
     let (aff0, aff1) = (affinity & 0xff, affinity >> 8 & 0xff);
     let (aff2, aff3) = (affinity >> 16 & 0xff, affinity >> 32 & 0xff);
     aff3 << 48 | aff2 << 32 | aff1 << 16 | (aff0 >> 4) << 44 | 1 << (aff0 & 0xf)
+}
+
+/// Returns true if [`ring`] reaches the core of this affinity: those above 15 of a cluster only
+/// with a range selector (ICC_CTLR_EL1.RSS).
+pub fn reaches(affinity: u64) -> bool {
+    const RANGE_SELECTOR: u64 = 1 << 18;
+    affinity & 0xf0 == 0 || read_sysreg!("icc_ctlr_el1") & RANGE_SELECTOR != 0
 }
 
 /// Interrupts another core, or this one.

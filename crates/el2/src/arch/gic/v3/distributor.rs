@@ -7,15 +7,17 @@ use crate::arch::memory::device::{read32, write8, write32, write64};
 const CTLR: u64 = 0x0000;
 const TYPER: u64 = 0x0004;
 const IROUTER: u64 = 0x6000;
-/// ARE_NS and both non-secure group enables.
-const ENABLE: u32 = 1 << 4 | 1 << 1 | 1 << 0;
+/// ARE_NS: affinity routing, of which it is unpredictable what follows if it is cleared.
+const AFFINITY: u32 = 1 << 4;
+/// Both non-secure group enables.
+const GROUPS: u32 = 1 << 1 | 1 << 0;
 /// GICD_CTLR.RWP: a write is still on its way.
 const PENDING_WRITE: u32 = 1 << 31;
 
 /// Brings the distributor into a known state: everything in group 1, disabled,
 /// of normal priority. Boot core only.
 pub fn reset_distributor(gicd: u64) {
-    write32(gicd + CTLR, 0);
+    write32(gicd + CTLR, AFFINITY);
     while read32(gicd + CTLR) & PENDING_WRITE != 0 {}
     let words = (read32(gicd + TYPER) & 0x1f) as u64 + 1;
     for word in 1..words {
@@ -28,7 +30,7 @@ pub fn reset_distributor(gicd: u64) {
             write32(gicd + IPRIORITYR + 32 * word + 4 * quad, priorities);
         }
     }
-    write32(gicd + CTLR, ENABLE);
+    write32(gicd + CTLR, AFFINITY | GROUPS);
     while read32(gicd + CTLR) & PENDING_WRITE != 0 {}
 }
 
@@ -47,4 +49,11 @@ pub fn route(gicd: u64, intid: u32, affinity: u64, priority: u8, edge: bool) {
 /// Sends a shared interrupt to another core from now on.
 pub fn send_to(gicd: u64, intid: u32, affinity: u64) {
     write64(gicd + IROUTER + 8 * u64::from(intid), affinity);
+}
+
+/// Makes a shared interrupt neither pending nor active: a line that is high makes it come again.
+pub fn clear(gicd: u64, intid: u32) {
+    let (word, bit) = (u64::from(intid / 32), 1 << (intid % 32));
+    write32(gicd + ICPENDR + 4 * word, bit);
+    write32(gicd + ICACTIVER + 4 * word, bit);
 }

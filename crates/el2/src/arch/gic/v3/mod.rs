@@ -9,6 +9,7 @@
 //! guest's end of interrupt deactivates the physical one through its list
 //! register.
 
+pub mod common_group;
 pub mod cpu_interface;
 pub mod distributor;
 pub mod redistributor;

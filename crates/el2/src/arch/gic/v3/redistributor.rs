@@ -3,12 +3,19 @@
 use super::cpu_interface;
 use super::offset::{ICACTIVER, ICENABLER, ICPENDR, IGROUPR, IPRIORITYR, ISACTIVER, ISENABLER};
 use crate::arch::gic::{
-    DOORBELL, DOORBELL_REALTIME, MAINTENANCE, PRIORITY_NORMAL, PRIORITY_REALTIME,
+    DOORBELL, DOORBELL_REALTIME, MAINTENANCE, PRIORITY_NORMAL, PRIORITY_REALTIME, PRIORITY_TIMER,
 };
 use crate::arch::memory::device::{read32, write8, write32};
 use crate::arch::timer::{EL2_INTID, VIRTUAL_INTID};
 
+const CTLR: u64 = 0x0000;
+/// The upper half of GICR_TYPER: the affinity of the core.
+const TYPER_AFFINITY: u64 = 0x000c;
 const WAKER: u64 = 0x0014;
+/// GICR_CTLR.EnableLPIs.
+const ENABLE_LPIS: u32 = 1 << 0;
+/// GICR_CTLR.RWP: a write is still on its way.
+const PENDING_WRITE: u32 = 1 << 3;
 /// The second frame, with the registers of SGIs and PPIs.
 const SGI_FRAME: u64 = 0x1_0000;
 const PROCESSOR_SLEEP: u32 = 1 << 1;
@@ -16,36 +23,61 @@ const CHILDREN_ASLEEP: u32 = 1 << 2;
 
 /// One core's redistributor.
 #[derive(Clone, Copy)]
-pub struct Redistributor(u64);
+pub struct Redistributor {
+    /// Its second frame.
+    private: u64,
+}
 
 impl Redistributor {
+    /// Returns true if the redistributor at `frame` is that of the core with this affinity.
+    #[must_use]
+    pub fn serves(frame: u64, affinity: u64) -> bool {
+        u64::from(read32(frame + TYPER_AFFINITY)) == affinity >> 32 << 24 | affinity & 0xff_ffff
+    }
+
     /// Takes over the redistributor at `frame`, this core's own: wakes it, puts
     /// all its interrupts into group 1 and enables those that EL2 takes.
     /// `separate`: see docs/src/design/decisions.md, 7.
     pub fn start(frame: u64, separate: bool) -> Self {
         write32(frame + WAKER, read32(frame + WAKER) & !PROCESSOR_SLEEP);
         while read32(frame + WAKER) & CHILDREN_ASLEEP != 0 {}
+        // LPIs may be a boot loader's; where they cannot be switched off, they are spurious.
+        write32(frame + CTLR, read32(frame + CTLR) & !ENABLE_LPIS);
         let sgi = frame + SGI_FRAME;
         write32(sgi + ICENABLER, u32::MAX);
+        while read32(frame + CTLR) & PENDING_WRITE != 0 {}
         write32(sgi + ICPENDR, u32::MAX);
         write32(sgi + ICACTIVER, u32::MAX);
         write32(sgi + IGROUPR, u32::MAX);
-        let urgent = [DOORBELL_REALTIME, MAINTENANCE, EL2_INTID, VIRTUAL_INTID];
         for intid in 0..32 {
-            let upper = separate && urgent.contains(&intid);
-            let priority = if upper { PRIORITY_REALTIME } else { PRIORITY_NORMAL };
+            let priority = match intid {
+                _ if !separate => PRIORITY_NORMAL,
+                EL2_INTID | VIRTUAL_INTID => PRIORITY_TIMER,
+                DOORBELL_REALTIME | MAINTENANCE => PRIORITY_REALTIME,
+                _ => PRIORITY_NORMAL,
+            };
             write8(sgi + IPRIORITYR + u64::from(intid), priority);
         }
-        let taken = urgent.iter().fold(1 << DOORBELL, |set, intid| set | 1 << intid);
+        let taken = [DOORBELL, DOORBELL_REALTIME, MAINTENANCE, EL2_INTID, VIRTUAL_INTID];
+        let taken = taken.iter().fold(0, |set, intid| set | 1 << intid);
         write32(sgi + ISENABLER, taken);
         cpu_interface::start();
-        Self(frame)
+        Self { private: sgi }
     }
 
-    /// Makes the virtual timer's physical interrupt active or inactive, as it
-    /// was when its guest last ran.
-    pub fn set_timer_active(self, active: bool) {
-        let register = SGI_FRAME + if active { ISACTIVER } else { ICACTIVER };
-        write32(self.0 + register, 1 << VIRTUAL_INTID);
+    /// Makes the virtual timer's physical interrupt active, as it was when its
+    /// guest last ran.
+    pub fn set_timer_active(self) {
+        let register = self.private + ISACTIVER;
+        write32(register, 1 << VIRTUAL_INTID);
+        // Reading it back lets the write arrive: it may be held in a buffer on the way, and the
+        // guest's end of interrupt, which goes another way, overtake it. Then the interrupt
+        // would be active with no guest to end it.
+        read32(register);
+    }
+
+    /// Makes the virtual timer's physical interrupt inactive, for the next guest.
+    pub fn set_timer_inactive(self) {
+        write32(self.private + ICACTIVER, 1 << VIRTUAL_INTID);
     }
 }

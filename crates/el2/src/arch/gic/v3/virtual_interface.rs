@@ -1,12 +1,16 @@
 //! The GIC's virtual CPU interface: list registers and their control.
 
-use crate::arch::gic;
+use crate::arch::machine::instructions;
 use crate::arch::sysreg::{read_sysreg, write_sysreg};
+use crate::arch::{cpu, gic};
+use notes::{Bounded, each};
 use vgic::interface::{Hardware, ListRegister, MAX_LIST_REGISTERS, Maintenance};
 
 const HCR_EN: u64 = 1 << 0;
 const HCR_LRENPIE: u64 = 1 << 2;
 const HCR_NPIE: u64 = 1 << 3;
+/// Registers that concern both groups trap, ICC_DIR_EL1 among them.
+const HCR_TC: u64 = 1 << 10;
 const HCR_TDIR: u64 = 1 << 14;
 const HCR_EOI_COUNT_SHIFT: u32 = 27;
 
@@ -32,17 +36,31 @@ impl Saved {
 #[derive(Clone, Copy)]
 pub struct Interface {
     list_registers: usize,
-    priority_registers: usize,
+    /// What it has more than the least: the bits below.
+    extras: usize,
 }
+
+/// Active priorities have a second register in each group.
+const SECOND_PRIORITIES: usize = 1 << 0;
+/// They have four; the second are set too.
+const ALL_PRIORITIES: usize = 1 << 1;
+/// Guests have a register of deferred virtual errors (FEAT_RAS).
+const DEFERRED_ERRORS: usize = 1 << 2;
+/// ICC_DIR_EL1 traps by itself (ICH_VTR_EL2.TDS), which it does not on Armv8.0 cores.
+const TRAPS_DIR: usize = 1 << 3;
 
 impl Interface {
     /// Asks the hardware, and empties it.
     pub fn start() -> Self {
         let vtr = read_sysreg!("ich_vtr_el2");
-        let preemption_bits = (vtr >> 26 & 7) as usize + 1;
+        let preemption_bits = (vtr >> 26 & 7) + 1;
+        let extra = |there: bool, bit| if there { bit } else { 0 };
         let interface = Self {
             list_registers: (vtr & 0x1f) as usize + 1,
-            priority_registers: 1 << preemption_bits.saturating_sub(5),
+            extras: extra(preemption_bits > 5, SECOND_PRIORITIES)
+                | extra(preemption_bits > 6, ALL_PRIORITIES)
+                | extra(cpu::has_ras(), DEFERRED_ERRORS)
+                | extra(vtr >> 19 & 1 == 1, TRAPS_DIR),
         };
         for index in 0..interface.list_registers {
             write_list(index, ListRegister(0));
@@ -58,6 +76,19 @@ impl Interface {
         unsafe { write_sysreg!("ich_hcr_el2", 0) };
     }
 
+    /// Returns what asks for these maintenance interrupts (ICH_HCR_EL2).
+    fn control(self, wanted: Maintenance) -> u64 {
+        let mut control = HCR_EN;
+        if wanted.none_pending {
+            control |= HCR_NPIE;
+        }
+        if wanted.unlisted_eoi {
+            let trap = if self.extras & TRAPS_DIR != 0 { HCR_TDIR } else { HCR_TC };
+            control |= HCR_LRENPIE | trap;
+        }
+        control
+    }
+
     /// Takes the interface of a vCPU with these list registers in use off the
     /// hardware.
     pub fn save(self, used: u32, saved: &mut Saved) {
@@ -71,18 +102,21 @@ impl Interface {
         let [group0, group1] = &mut saved.active_priorities;
         group0[0] = read_sysreg!("ich_ap0r0_el2");
         group1[0] = read_sysreg!("ich_ap1r0_el2");
-        if self.priority_registers > 1 {
+        if self.extras & SECOND_PRIORITIES != 0 {
             group0[1] = read_sysreg!("ich_ap0r1_el2");
             group1[1] = read_sysreg!("ich_ap1r1_el2");
-        }
-        if self.priority_registers > 2 {
-            (group0[2], group0[3]) = (read_sysreg!("ich_ap0r2_el2"), read_sysreg!("ich_ap0r3_el2"));
-            (group1[2], group1[3]) = (read_sysreg!("ich_ap1r2_el2"), read_sysreg!("ich_ap1r3_el2"));
+            if self.extras & ALL_PRIORITIES != 0 {
+                group0[2] = read_sysreg!("ich_ap0r2_el2");
+                group0[3] = read_sysreg!("ich_ap0r3_el2");
+                group1[2] = read_sysreg!("ich_ap1r2_el2");
+                group1[3] = read_sysreg!("ich_ap1r3_el2");
+            }
         }
     }
 
-    /// Puts it back. The list registers must be empty. Inlined, as every switch
-    /// comes by.
+    /// Puts it back. The list registers must be empty. What they hold is certain to be seen in
+    /// [`empty`] when the timer is [loaded](crate::arch::timer::Timer::load). Inlined, as every
+    /// switch comes by.
     #[inline(always)]
     pub fn load(self, saved: &Saved) {
         let [group0, group1] = &saved.active_priorities;
@@ -91,15 +125,19 @@ impl Interface {
         unsafe {
             write_sysreg!("ich_ap0r0_el2", group0[0]);
             write_sysreg!("ich_ap1r0_el2", group1[0]);
-            if self.priority_registers > 1 {
+            if self.extras & SECOND_PRIORITIES != 0 {
                 write_sysreg!("ich_ap0r1_el2", group0[1]);
                 write_sysreg!("ich_ap1r1_el2", group1[1]);
+                if self.extras & ALL_PRIORITIES != 0 {
+                    write_sysreg!("ich_ap0r2_el2", group0[2]);
+                    write_sysreg!("ich_ap0r3_el2", group0[3]);
+                    write_sysreg!("ich_ap1r2_el2", group1[2]);
+                    write_sysreg!("ich_ap1r3_el2", group1[3]);
+                }
             }
-            if self.priority_registers > 2 {
-                write_sysreg!("ich_ap0r2_el2", group0[2]);
-                write_sysreg!("ich_ap0r3_el2", group0[3]);
-                write_sysreg!("ich_ap1r2_el2", group1[2]);
-                write_sysreg!("ich_ap1r3_el2", group1[3]);
+            if self.extras & DEFERRED_ERRORS != 0 {
+                // Identification registers show no FEAT_RAS, so no guest counts on its value.
+                instructions::clear_deferred_error();
             }
             write_sysreg!("ich_vmcr_el2", saved.vmcr);
             write_sysreg!("ich_hcr_el2", saved.control);
@@ -113,14 +151,42 @@ impl Interface {
 /// The list registers of the vCPU that is loaded.
 pub struct Loaded {
     interface: Interface,
-    /// Siblings (bit set by index) that have to be notified afterwards.
-    pub notify: u8,
+    /// What has to be done afterwards.
+    pub after: After,
+}
+
+/// What a change of list registers leaves to be done; as a rule nothing, so all of it is in one
+/// word.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[must_use]
+pub struct After(u16);
+
+impl After {
+    const STOPPED: u16 = 1 << 8;
+
+    /// Returns true if there is nothing to do.
+    #[inline(always)]
+    pub fn is_nothing(self) -> bool {
+        self.0 == 0
+    }
+
+    /// Returns the siblings (bit set by index) that have to be notified.
+    pub fn notify(self) -> u8 {
+        self.0 as u8
+    }
+
+    /// Returns true if the work stopped because an interrupt came: it has to go on before the
+    /// guest runs.
+    pub fn is_unfinished(self) -> bool {
+        self.0 & Self::STOPPED != 0
+    }
 }
 
 impl Loaded {
     /// Access to them, while the vCPU stays loaded.
+    #[inline(always)]
     pub fn new(interface: Interface) -> Self {
-        Self { interface, notify: 0 }
+        Self { interface, after: After::default() }
     }
 }
 
@@ -152,7 +218,7 @@ impl Hardware for Loaded {
 
     fn set_maintenance(&mut self, wanted: Maintenance) {
         // SAFETY: which maintenance interrupts come, all of which we handle.
-        unsafe { write_sysreg!("ich_hcr_el2", control(wanted)) };
+        unsafe { write_sysreg!("ich_hcr_el2", self.interface.control(wanted)) };
     }
 
     fn deactivate(&mut self, physical: u32) {
@@ -160,7 +226,16 @@ impl Hardware for Loaded {
     }
 
     fn notify(&mut self, vcpus: u8) {
-        self.notify |= vcpus;
+        self.after.0 |= u16::from(vcpus);
+    }
+
+    /// What the priority mask keeps pending does not count.
+    fn urgent(&mut self) -> bool {
+        let urgent = cpu::interrupt_pending();
+        if urgent {
+            self.after.0 |= After::STOPPED;
+        }
+        urgent
     }
 }
 
@@ -207,7 +282,7 @@ impl Hardware for Unloaded<'_> {
     }
 
     fn set_maintenance(&mut self, wanted: Maintenance) {
-        self.saved.control = control(wanted);
+        self.saved.control = self.interface.control(wanted);
     }
 
     /// Private interrupts were made inactive when the vCPU was unloaded; the
@@ -221,17 +296,11 @@ impl Hardware for Unloaded<'_> {
     fn notify(&mut self, vcpus: u8) {
         self.notify |= vcpus;
     }
-}
 
-fn control(wanted: Maintenance) -> u64 {
-    let mut control = HCR_EN;
-    if wanted.none_pending {
-        control |= HCR_NPIE;
+    /// What is done without a guest does not stop.
+    fn urgent(&mut self) -> bool {
+        false
     }
-    if wanted.unlisted_eoi {
-        control |= HCR_LRENPIE | HCR_TDIR;
-    }
-    control
 }
 
 /// The priority below which the loaded guest takes no interrupt
@@ -241,7 +310,8 @@ pub fn guest_mask() -> (u8, bool, bool) {
     ((vmcr >> 24) as u8, vmcr & 1 != 0, vmcr & 2 != 0)
 }
 
-/// The list registers that hold nothing (ICH_ELRSR_EL2).
+/// The list registers that hold nothing (ICH_ELRSR_EL2), as of the latest context synchronization
+/// (DDI 0487, K1.2.1): one that was filled since would pass for one that the guest has emptied.
 pub fn empty() -> u32 {
     read_sysreg!("ich_elrsr_el2") as u32
 }
@@ -252,13 +322,14 @@ pub fn registers(used: u32) -> impl Iterator<Item = ListRegister> {
 }
 
 fn bits(mut set: u32) -> impl Iterator<Item = usize> {
-    core::iter::from_fn(move || {
+    let registers = core::iter::from_fn(move || {
         (set != 0).then(|| {
             let index = set.trailing_zeros() as usize;
             set &= set - 1;
             index
         })
-    })
+    });
+    registers.one_for::<{ each::LIST_REGISTER }, MAX_LIST_REGISTERS>()
 }
 
 macro_rules! list_registers {

@@ -1,0 +1,216 @@
+//! What page tables let EL2 and VMs reach, checked against the rest of the [`System`].
+//!
+//! The tables are walked as the architecture does it (DDI 0487, D8.2: 4 KiB granule, 39-bit
+//! input addresses, start at level 1), knowing nothing of how the host built them. It is pure,
+//! so that the host tests the very code that runs at EL2.
+
+use super::stage1::{ATTR_DEVICE, ATTR_NORMAL};
+use super::{Invalid, PAGE_SIZE, Region, System, Vm};
+use crate::platform::{
+    GICD_BASE, GICD_SIZE, GICR_BASE, GICR_STRIDE, REPORT_BASE, STOLEN_BASE, UART_BASE, UART_SIZE,
+};
+
+/// Levels of a walk: 1 to 3.
+const LEVELS: usize = 3;
+/// Descriptors in a table.
+const ENTRIES: u64 = 512;
+/// Output address of a descriptor.
+const OUTPUT: u64 = 0x0000_ffff_ffff_f000;
+
+/// One translation.
+#[derive(Clone, Copy)]
+struct Leaf {
+    input: u64,
+    output: Region,
+    descriptor: u64,
+}
+
+impl Leaf {
+    /// Returns a field of the descriptor.
+    const fn bits(self, low: u32, count: u32) -> u64 {
+        self.descriptor >> low & ((1 << count) - 1)
+    }
+
+    const fn input(self) -> Region {
+        Region::new(self.input, self.output.size)
+    }
+
+    /// Returns true if `region`, seen from `input` on, leads to itself here.
+    fn is_of(self, input: u64, region: Region) -> bool {
+        region.contains(self.output)
+            && self.input.checked_sub(input) == self.output.start.checked_sub(region.start)
+    }
+}
+
+/// What may be done with what a stage 1 descriptor of EL2 maps (DDI 0487, D8.4.1).
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Rights {
+    device: bool,
+    writable: bool,
+    executable: bool,
+}
+
+impl System {
+    /// Checks what EL2's page table lets it reach: its own, identically, nothing of it both
+    /// writable and executable, and nothing else executable. `read` returns the word at a
+    /// physical address in the bundle.
+    ///
+    /// # Errors
+    /// [`Invalid::TableForm`] or [`Invalid::Stage1Reach`]. Never panics, whatever is read, where
+    /// [`System::validate`] has passed.
+    pub fn check_stage1(&self, read: impl Fn(u64) -> u64) -> Result<(), Invalid> {
+        let allowed = |leaf: Leaf| self.is_for_el2(leaf);
+        self.walk(self.board.stage1_pa, read, allowed, Invalid::Stage1Reach)
+    }
+
+    /// Checks what the page tables of all VMs let them reach: each its own, where it was
+    /// described. Devices that are passed through, and memory that several VMs share, stand in
+    /// none of these tables: they must be no part of what does. `read` is as for
+    /// [`System::check_stage1`].
+    ///
+    /// # Errors
+    /// [`Invalid::TableForm`] or [`Invalid::Stage2Reach`]. Never panics, whatever is read, where
+    /// [`System::validate`] has passed.
+    pub fn check_stage2(&self, read: impl Fn(u64) -> u64) -> Result<(), Invalid> {
+        for vm in self.vms() {
+            let allowed = |leaf: Leaf| self.is_for_vm(vm, leaf);
+            for (view, &root) in vm.stage2_pa.iter().enumerate() {
+                // A VM that needs no views has one.
+                if !vm.stage2_pa.iter().take(view).any(|&other| other == root) {
+                    self.walk(root, &read, allowed, Invalid::Stage2Reach)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Looks at each translation below a root; `otherwise` is the fault if one is not allowed.
+    fn walk(
+        &self,
+        root: u64,
+        read: impl Fn(u64) -> u64,
+        allowed: impl Fn(Leaf) -> bool,
+        otherwise: Invalid,
+    ) -> Result<(), Invalid> {
+        // Of each level: the table, and the descriptor to look at next.
+        let (mut tables, mut next, mut level) = ([root; LEVELS], [0; LEVELS], 0);
+        loop {
+            let Some((&table, at)) = tables.get(level).zip(next.get_mut(level)) else {
+                return Err(Invalid::TableForm);
+            };
+            let index = *at;
+            *at += 1;
+            if index == ENTRIES {
+                *at = 0;
+                let Some(upper) = level.checked_sub(1) else { return Ok(()) };
+                level = upper;
+                continue;
+            }
+            let descriptor = read(table + 8 * index);
+            let output = descriptor & OUTPUT;
+            match (level, descriptor & 0b11) {
+                (_, 0b00) => {}
+                (0 | 1, 0b11) => {
+                    // No attributes for what is below: a leaf says all of its own.
+                    if descriptor & !(OUTPUT | 0b11) != 0 || !self.is_table(output) {
+                        return Err(Invalid::TableForm);
+                    }
+                    level += 1;
+                    if let Some(table) = tables.get_mut(level) {
+                        *table = output;
+                    }
+                }
+                (0 | 1, 0b01) | (2, 0b11) => {
+                    let size = PAGE_SIZE << (9 * (LEVELS - 1 - level));
+                    let output = Region::new(output, size);
+                    if !output.is_aligned(size) {
+                        return Err(Invalid::TableForm);
+                    }
+                    // Those above point behind the descriptor that led here.
+                    let place = next.iter().take(level + 1);
+                    let page = place.fold(0, |page, &next| page * ENTRIES + next - 1);
+                    let leaf = Leaf { input: page * size, output, descriptor };
+                    if !allowed(leaf) {
+                        return Err(otherwise);
+                    }
+                }
+                _ => return Err(Invalid::TableForm),
+            }
+        }
+    }
+
+    fn is_for_el2(&self, leaf: Leaf) -> bool {
+        let (board, attribute) = (&self.board, leaf.bits(2, 3));
+        let rights = Rights {
+            device: attribute == ATTR_DEVICE,
+            writable: leaf.bits(7, 1) == 0,
+            executable: leaf.bits(54, 1) == 0,
+        };
+        let constant = Rights { device: false, writable: false, executable: false };
+        let (data, code) =
+            (Rights { writable: true, ..constant }, Rights { executable: true, ..constant });
+        let is = |region: Region, allowed: &[Rights]| {
+            region.contains(leaf.output) && allowed.contains(&rights)
+        };
+        let device = Rights { device: true, ..data };
+        (rights.device || attribute == ATTR_NORMAL)
+            && leaf.input == leaf.output.start
+            && (is(board.hypervisor(), &[code, constant, data])
+                || is(self.header.bundle(), &[constant])
+                || [board.status(), self.trace()].iter().any(|&region| is(region, &[data]))
+                || self.vms().iter().any(|vm| is(vm.stolen(), &[data]) || is(vm.ram(), &[data]))
+                || self.own_devices().iter().any(|&region| is(region, &[device])))
+    }
+
+    fn is_for_vm(&self, vm: &Vm, leaf: Leaf) -> bool {
+        /// MemAttr (DDI 0487, D8.6.5): Normal, write-back; Device-nGnRE.
+        const NORMAL: u64 = 0b1111;
+        const DEVICE: u64 = 0b0001;
+        let (normal, device) = (leaf.bits(2, 4) == NORMAL, leaf.bits(2, 4) == DEVICE);
+        let writable = leaf.bits(7, 1) == 1;
+        // XN: neither at EL0 nor at EL1.
+        let executable = leaf.bits(53, 2) != 0b10;
+        let emulated = [
+            Region::new(GICD_BASE, GICD_SIZE),
+            Region::new(GICR_BASE, GICR_STRIDE * u64::from(vm.vcpu_count)),
+            Region::new(UART_BASE, UART_SIZE),
+        ];
+        if emulated.iter().any(|frame| frame.overlaps(leaf.input())) {
+            return false;
+        }
+        if leaf.is_of(vm.ram_ipa, vm.ram()) {
+            return normal;
+        }
+        if leaf.is_of(STOLEN_BASE, vm.stolen()) {
+            return normal && !writable && !executable;
+        }
+        if leaf.is_of(REPORT_BASE, vm.report()) {
+            return normal && !executable;
+        }
+        let ram = self.board.ram();
+        let is_shared = normal && ram.contains(leaf.output);
+        let is_device = device && leaf.input == leaf.output.start && !ram.overlaps(leaf.output);
+        (is_shared || is_device) && !executable && !self.is_owned(leaf.output)
+    }
+
+    /// Returns true if something of a region is EL2's, the firmware's, or one VM's alone.
+    fn is_owned(&self, region: Region) -> bool {
+        let board = &self.board;
+        let below = Region::new(board.ram_pa, board.hypervisor_pa.saturating_sub(board.ram_pa));
+        let own = [below, board.hypervisor(), self.header.bundle(), board.status(), self.trace()];
+        let guests = self.vms().iter().flat_map(|vm| [vm.ram(), vm.stolen(), vm.report()]);
+        let mut all = own.into_iter().chain(self.own_devices()).chain(guests);
+        all.any(|other| other.overlaps(region))
+    }
+
+    /// The devices that are EL2's.
+    fn own_devices(&self) -> [Region; 3] {
+        let board = &self.board;
+        let redistributors = board.gicr_stride.saturating_mul(board.pcpu_count.into());
+        [
+            Region::new(board.gicd_pa, GICD_SIZE),
+            Region::new(board.gicr_pa, redistributors),
+            Region::new(board.uart_pa, UART_SIZE),
+        ]
+    }
+}

@@ -1,0 +1,94 @@
+//! Cores between which vCPUs move must be alike: a guest asks once what its core can do, and what
+//! EL2 saves of a vCPU on one core it loads on another.
+
+use crate::arch::{cpu, memory, statics};
+use crate::exits::identification;
+use abi::MAX_PCPUS;
+use core::sync::atomic::{AtomicU64, Ordering};
+use sched::CoreSet;
+use sched::topology::Topology;
+
+statics! {
+    /// What each core is like, from when it has begun; 0 before.
+    static KINDS: [AtomicU64; MAX_PCPUS] = [const { AtomicU64::new(0) }; MAX_PCPUS];
+}
+
+/// Says what this core is like, and checks that the others between which vCPUs move to and from it
+/// are the same, as far as they have begun: of two that differ, at least one sees it.
+///
+/// # Errors
+/// Says in words what is wrong.
+pub fn check(topology: &Topology<'_>, index: usize) -> Result<(), &'static str> {
+    let own = kind();
+    KINDS[index].store(own, Ordering::SeqCst);
+    let places = topology.ids().map(|id| topology.vcpu(id).places());
+    let partners =
+        places.filter(|places| places.has(index)).fold(CoreSet::EMPTY, |all, some| all | some);
+    let alike = |core: usize| [0, own].contains(&KINDS[core].load(Ordering::SeqCst));
+    if !(0..MAX_PCPUS).filter(|&core| partners.has(core)).all(alike) {
+        return Err(
+            "vCPUs may move between cores of different kinds (MIDR_EL1, CTR_EL0, DCZID_EL0, \
+                    CNTFRQ_EL0, ICH_VTR_EL2 or identification registers)",
+        );
+    }
+    Ok(())
+}
+
+/// Returns a number for all that a guest may find out about this core, and for what there is to
+/// save of it; not 0. Different cores have different numbers, but for one pair in 2^32.
+fn kind() -> u64 {
+    const BEGUN: u64 = 1 << 32;
+    let shown = (1..=7).flat_map(|crm| (0..8).map(move |op2| identification(crm, op2)));
+    let crc = shown
+        .chain(cpu::own_properties())
+        .fold(0, |crc, word| memory::crc32(crc, &word.to_le_bytes()));
+    BEGUN | u64::from(crc)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::arch::fake::machine;
+    use crate::arch::fake::registers::Register;
+    use abi::system::Board;
+    use sched::policy::MigrationPolicy;
+    use sched::topology::Placed;
+    use zerocopy::FromZeros;
+
+    /// Returns what three cores find, one after the other; `different`: which register is another
+    /// one on core 1. A vCPU is based at core 0 and may be at `others`.
+    fn found(different: &str, others: u64) -> [bool; 3] {
+        machine::install(Board::new_zeroed());
+        let vcpu = Placed {
+            vm: 0,
+            priority: 1,
+            realtime: false,
+            policy: MigrationPolicy::OnDemand,
+            base: 0,
+            fallback: 0,
+            affinity: CoreSet::from_bits(others | 1),
+            target: 0,
+        };
+        let vcpus = [vcpu];
+        let topology = Topology::new(&vcpus, 3);
+        [0, 1, 2].map(|core| {
+            machine::with(|machine| {
+                machine.current = core;
+                machine.cores[core].registers[Register::named(different).0] ^=
+                    if core == 1 { 1 << 20 } else { 0 };
+            });
+            check(&topology, core).is_ok()
+        })
+    }
+
+    #[test]
+    fn vcpus_move_between_cores_of_one_kind_only() {
+        for register in ["midr_el1", "ctr_el0", "ich_vtr_el2", "cntfrq_el0", "s3_0_c0_c6_0"] {
+            assert_eq!(found(register, 0b000), [true, true, true], "{register}: it stays");
+            assert_eq!(found(register, 0b100), [true, true, true], "{register}: to one alike");
+            assert_eq!(found(register, 0b010), [true, false, true], "{register}: to another one");
+            assert_eq!(found(register, 0b110), [true, false, false], "{register}: to both");
+        }
+        assert_eq!(found("tpidr_el2", 0b110), [true, true, true], "that is no property");
+    }
+}

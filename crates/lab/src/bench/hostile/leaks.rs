@@ -1,0 +1,83 @@
+//! What one VM finds of another one on its core.
+
+use crate::bundle::channel;
+use crate::results::{Check, Outcome};
+use crate::session::{End, Run};
+use crate::suite::Bench;
+use miette::{Result, ensure};
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+/// What boots, from the project's root.
+const SYSTEM: &str = "systems/bench/hostile-leaks.toml";
+/// Virtual time: the one that looks needs a quarter of a second.
+const LIMIT: Duration = Duration::from_secs(2);
+/// What the writer must have written to have written everything between two looks, on the
+/// average.
+const LEAST_WRITES: u64 = 3 * 32_768;
+
+/// Places that are known to leak. One that does not any more makes the test fail until it is taken
+/// from here.
+const KNOWN: &[&str] = &[];
+
+/// Runs both VMs, and fails if there is a leak that is not known, or none where one is.
+pub fn run(bench: &Bench) -> Result<()> {
+    let bundle = bench.pack(&bench.described(SYSTEM, &[])?)?;
+    let run = bench.session(&bundle, LIMIT)?.run(|now| now.said.guests[1].probe.done.is_some())?;
+    let mut outcome = Outcome::new("hostile-leaks");
+    let found = found(&run);
+    outcome.figure("leaks", found.iter().cloned().collect::<Vec<_>>());
+    let objections = objections(&run, &found);
+    outcome.check(Check::done("nothing leaks but what is known", objections.is_empty()));
+    bench.keep(&outcome)?;
+    ensure!(objections.is_empty(), "{}", objections.join("\n"));
+    Ok(())
+}
+
+/// The places that leak.
+fn found(run: &Run) -> BTreeSet<String> {
+    let lines = run.lines_of(channel(1));
+    lines.filter_map(|line| line.strip_prefix("LEAK ")).map(Into::into).collect()
+}
+
+fn objections(run: &Run, found: &BTreeSet<String>) -> Vec<String> {
+    let mut all = run.hypervisor_faults();
+    if run.end != End::Reached {
+        all.push(format!("it did not come to its end: {}", run.end.about()));
+    }
+    let probe = &run.said.guests[1].probe;
+    all.extend(probe.objection(&[]));
+    if probe.figure("leak.look", "there").is_none_or(|there| there < 100) {
+        all.push("it did not find the registers that there are".into());
+    }
+    let header = run.observer.reports(0).and_then(|reports| reports.header);
+    let written = header.map_or(0, |header| header.load_units);
+    if written < LEAST_WRITES {
+        all.push(format!("the writer wrote {written} registers only"));
+    }
+    all.extend(compared(found));
+    all
+}
+
+/// How `found` differs from what is known.
+fn compared(found: &BTreeSet<String>) -> Vec<String> {
+    let known: BTreeSet<String> = KNOWN.iter().map(|&place| place.into()).collect();
+    let new = found.difference(&known).map(|place| format!("{place} leaks"));
+    let gone = known.difference(found);
+    let gone = gone.map(|place| format!("{place} does not leak any more: take it from the list"));
+    new.chain(gone).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_leak_that_is_new_and_one_that_is_gone_are_both_objected_to() {
+        let known: BTreeSet<String> = KNOWN.iter().map(|&place| place.into()).collect();
+        assert!(compared(&known).is_empty());
+        let more = known.iter().cloned().chain(["GICR+0x100".into()]).collect();
+        assert_eq!(compared(&more), ["GICR+0x100 leaks"]);
+        assert_eq!(compared(&BTreeSet::new()).len(), KNOWN.len());
+    }
+}

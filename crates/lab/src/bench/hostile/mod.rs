@@ -1,0 +1,131 @@
+//! What the worst guest does to its neighbours: each attack, on one, two and eight vCPUs, beside
+//! FreeRTOS on a shared core and a second real-time VM, and under each policy.
+//!
+//! | module | story |
+//! | --- | --- |
+//! | `mode` | the attacks, and which are above the goal |
+//! | `case` | one machine: its description, run and judged |
+//! | `seen` | what a run brought, and what must hold whatever the figures are |
+//! | `report` | the page, the tables, the checks |
+//! | `leaks` | what one VM finds of another |
+//! | `fuzz` | mixtures by seed, as many as asked for |
+//! | `smoke` | all of it in short, as machine tests |
+
+mod case;
+mod fuzz;
+mod leaks;
+mod mode;
+mod report;
+mod seen;
+mod smoke;
+
+pub use fuzz::Fuzz;
+pub use smoke::scenarios;
+
+use super::campaign::Findings;
+use super::experiment::{Experiment, Extent};
+use super::inputs::Inputs;
+use super::{Label, Tell};
+use crate::answer::Answer;
+use crate::guests::Images;
+use crate::suite::{Bench, side_by_side};
+use case::{Adversary, Case, SYSTEM};
+use miette::Result;
+use mode::MODES;
+use sched::policy::MigrationPolicy;
+use seen::Seen;
+
+/// How long each machine runs, ms of virtual time: all of them together run for about a minute.
+const LENGTH_MS: u64 = 200;
+/// The same with `--quick`.
+const QUICK_MS: u64 = 40;
+/// vCPUs that an adversary has.
+const VCPUS: [u32; 3] = [1, 2, 8];
+
+/// The experiment.
+#[derive(Clone, Copy, Debug)]
+pub struct Hostile;
+
+impl Experiment for Hostile {
+    const LABEL: Label = Label {
+        name: "hostile",
+        about: "Attack the hypervisor in every known way, beside FreeRTOS and another real-time VM",
+        details: "A bare-metal guest does one thing for as long as it runs: it floods the virtual \
+                  interrupt controller, writes every system register, calls with random \
+                  arguments, resets and crashes, switches its vCPUs on and off, and so on, or \
+                  mixes all of that. Measured is what its neighbours notice: the latencies of \
+                  FreeRTOS, which shares a core with it, what a second real-time VM on another \
+                  core does in its time, and what of that VM's console arrives.\n\n\
+                  Each attack has one, two and eight vCPUs, runs as a real-time VM too, and under \
+                  each policy. All of it is a minute of virtual time, half an hour for a small \
+                  computer.",
+        examples: "  cassata bench hostile\n  cassata bench hostile --quick\n  \
+                   cassata bench hostile --point pending",
+    };
+    type Options = ();
+    type Case = Case;
+    type Seen = Seen;
+
+    fn inputs(&self, bench: &Bench) -> Result<Inputs> {
+        inputs(bench)
+    }
+
+    fn side_by_side(&self) -> usize {
+        side_by_side()
+    }
+
+    fn cases(&self, extent: Extent, (): &()) -> Vec<Case> {
+        let length_ms = match extent {
+            Extent::Full => LENGTH_MS,
+            Extent::Quick => QUICK_MS,
+        };
+        cases(length_ms)
+    }
+
+    fn run(&self, case: &Case, bench: &Bench, tell: Tell<'_>) -> Result<Seen> {
+        case.run(bench, tell)
+    }
+
+    fn answer(&self, found: Findings<Seen>, _: &Bench) -> Result<Answer> {
+        Ok(report::answer(&found.measurements))
+    }
+}
+
+/// What every run depends on.
+fn inputs(bench: &Bench) -> Result<Inputs> {
+    let images = Images::of(&bench.root);
+    let inputs = Inputs::of(bench)?.hypervisor(bench).files("rtos", &[&images.rtos])?;
+    let inputs = inputs.files("probe", &[&images.probe])?;
+    inputs.files("systems", &[&bench.root.join(SYSTEM)])
+}
+
+/// Returns all cases: first the neighbours alone, then each attack on each number of vCPUs, as a
+/// real-time VM, and under each policy.
+fn cases(length_ms: u64) -> Vec<Case> {
+    let mut cases = vec![Case { adversary: None, length_ms }];
+    let mut add = |adversary| cases.push(Case { adversary: Some(adversary), length_ms });
+    for mode in MODES {
+        VCPUS.iter().for_each(|&vcpus| add(Adversary { vcpus, ..Adversary::plain(mode) }));
+        add(Adversary { is_realtime: true, ..Adversary::plain(mode) });
+        for policy in MigrationPolicy::ALL.iter().filter(|policy| policy.name() != case::NONE) {
+            add(Adversary { policy: policy.name().into(), ..Adversary::plain(mode) });
+        }
+    }
+    cases
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bench::store::Case as _;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn every_case_has_a_name_of_its_own_and_all_take_about_a_minute() {
+        let cases = cases(LENGTH_MS);
+        let names: BTreeSet<_> = cases.iter().map(Case::name).collect();
+        assert_eq!(names.len(), cases.len());
+        let total_s = cases.iter().map(|case| case.length_ms).sum::<u64>() / 1_000;
+        assert!((30..=90).contains(&total_s), "{total_s} s");
+    }
+}

@@ -1,0 +1,244 @@
+//! The page, the tables, the checks.
+
+use super::case::{Adversary, NONE};
+use super::mode::MODES;
+use super::seen::Seen;
+use crate::answer::Answer;
+use crate::bench::store::Case as _;
+use crate::dataset::{Dataset, Unit};
+use crate::quantity::{count, real};
+use crate::report::Plot;
+use crate::results::{Check, Goal};
+
+/// What an adversary may add to the worst dispatch latency of FreeRTOS, ns.
+pub const MOST_ADDED_NS: u64 = 4_000;
+/// By how much a figure of another VM may change, hundredths.
+const MOST_CHANGE_PERCENT: f64 = 1.0;
+
+/// Returns the answer.
+pub fn answer(seen: &[Seen]) -> Answer {
+    let lead = "A guest that attacks the hypervisor in one way for as long as it runs, below \
+                FreeRTOS on one core and, with several vCPUs, below a second real-time VM on \
+                another one. How late are its neighbours, and is anything of theirs lost?";
+    let mut answer = Answer::new("hostile", "The worst guest", lead);
+    let alone = alone(seen);
+    let attacked: Vec<&Seen> = seen.iter().filter(|seen| seen.case.adversary.is_some()).collect();
+    let worst = attacked.iter().filter_map(|seen| seen.rtos.worst_dispatch_ns()).max();
+    let us = |ns: Option<u64>| ns.map_or_else(|| "-".into(), |ns| format!("{:.2}", real(ns) / 1e3));
+    answer.tile(
+        us(alone.and_then(|alone| alone.rtos.worst_dispatch_ns())),
+        "µs, worst dispatch alone",
+    );
+    answer.tile(us(worst), "µs, worst beside an adversary");
+    answer.tile(count(attacked.iter().map(|seen| seen.operations).sum()), "hostile operations");
+    let virtual_s = real(seen.iter().map(|seen| seen.virtual_ns).sum()) / 1e9;
+    answer.outcome.figure("virtual_s", virtual_s);
+    answer.outcome.figure("runs", seen.len());
+    let data = data(seen);
+    let by_mode = by_mode(seen);
+    let caption = "The worst dispatch latency of FreeRTOS beside each attack, of all its runs. The \
+                   mark is the goal.";
+    let plot = Plot::bars(&by_mode, "mode", "worst_dispatch_us").goal("goal_us");
+    let plot = answer.plot("worst-dispatch", &plot, caption);
+    answer.section("How late is FreeRTOS?", plot);
+    answer.data(&by_mode);
+    answer.data(&data);
+    judge(&mut answer, seen);
+    for seen in seen.iter().filter(|seen| !seen.broken.is_empty()) {
+        let said = seen.broken.join("\n  ");
+        answer.remark(&format!("{}:\n  {said}", seen.case.name()));
+    }
+    answer
+}
+
+fn alone(seen: &[Seen]) -> Option<&Seen> {
+    seen.iter().find(|seen| seen.case.adversary.is_none())
+}
+
+/// The goal, ns.
+fn goal_ns(seen: &[Seen]) -> Option<u64> {
+    Some(alone(seen)?.rtos.worst_dispatch_ns()? + MOST_ADDED_NS)
+}
+
+/// The runs of a mode.
+fn of<'a>(seen: &'a [Seen], mode: &str) -> Vec<&'a Seen> {
+    let is_it = |adversary: &Adversary| adversary.mode == mode;
+    seen.iter().filter(|seen| seen.case.adversary.as_ref().is_some_and(is_it)).collect()
+}
+
+/// The greatest that the runs of a mode have.
+fn most(runs: &[&Seen], of: impl Fn(&Seen) -> Option<u64>) -> Option<u64> {
+    runs.iter().filter_map(|seen| of(seen)).max()
+}
+
+/// A mode, and its runs.
+type Runs<'a> = (&'static str, Vec<&'a Seen>);
+
+/// A row for each mode.
+fn by_mode(seen: &[Seen]) -> Dataset {
+    let runs = MODES.iter().map(|mode| (*mode, of(seen, mode)));
+    let rows = runs.filter(|(_, runs)| !runs.is_empty());
+    let us = |ns: Option<u64>| ns.map(|ns| real(ns) / 1e3);
+    let goal = us(goal_ns(seen));
+    let sum = |runs: &[&Seen], of: fn(&Seen) -> u64| runs.iter().map(|seen| of(seen)).sum::<u64>();
+    let dispatch = |seen: &Seen| seen.rtos.worst_dispatch_ns();
+    Dataset::of("modes", "Attacks, the worst of all runs of each", rows)
+        .name("mode", |(mode, _): &Runs| *mode)
+        .name("runs", |(_, runs)| runs.len() as u64)
+        .for_programs()
+        .column("worst_response", Unit::Microseconds, |(_, runs)| {
+            us(most(runs, |seen| seen.rtos.response.max().map(u64::from)))
+        })
+        .column("worst_dispatch", Unit::Microseconds, |(_, runs)| us(most(runs, dispatch)))
+        .column("goal", Unit::Microseconds, move |_| goal)
+        .for_programs()
+        .name("beside", |(_, runs)| worst_name(runs))
+        .column("longest_at_el2", Unit::Microseconds, |(_, runs)| {
+            us(most(runs, |seen| Some(seen.longest_el2_ns)))
+        })
+        .head("longest at EL2")
+        .column("neighbour", Unit::Change, |(_, runs)| change_of(runs, alone(seen)))
+        .name("missed", move |(_, runs)| sum(runs, Seen::missed))
+        .name("console_bytes_lost", move |(_, runs)| sum(runs, |seen| seen.console_lost))
+        .name("operations", move |(_, runs)| sum(runs, |seen| seen.operations))
+        .name("exits", move |(_, runs)| sum(runs, |seen| seen.exits))
+        .done()
+}
+
+/// The name of the run with the worst dispatch latency, less that of the mode.
+fn worst_name(runs: &[&Seen]) -> String {
+    let worst = runs.iter().max_by_key(|seen| seen.rtos.worst_dispatch_ns());
+    let adversary = worst.and_then(|seen| seen.case.adversary.as_ref());
+    adversary.map_or_else(String::new, variety)
+}
+
+/// An adversary in words, but for its mode.
+fn variety(adversary: &Adversary) -> String {
+    let Adversary { vcpus, policy, is_realtime, .. } = adversary;
+    let plural = if *vcpus == 1 { "" } else { "s" };
+    let policy = if policy == NONE { String::new() } else { format!(", {policy}") };
+    let standing = if *is_realtime { ", real-time" } else { "" };
+    format!("{vcpus} vCPU{plural}{policy}{standing}")
+}
+
+/// A row for each run.
+fn data(seen: &[Seen]) -> Dataset {
+    let us = |ns: Option<u32>| ns.map(|ns| f64::from(ns) / 1e3);
+    let mode =
+        |seen: &Seen| seen.case.adversary.as_ref().map_or("alone".into(), |a| a.mode.clone());
+    Dataset::of("runs", "Runs", seen)
+        .name("case", |seen: &&Seen| seen.case.name())
+        .for_programs()
+        .name("mode", move |seen| mode(seen))
+        .name("adversary", |seen| seen.case.adversary.as_ref().map_or_else(String::new, variety))
+        .column("response", Unit::Microseconds, move |seen| us(seen.rtos.response.max()))
+        .column("dispatch", Unit::Microseconds, move |seen| us(seen.rtos.dispatch.max()))
+        .column("dispatch_mean", Unit::Microseconds, |seen| {
+            seen.rtos.dispatch.mean().map(|ns| ns / 1e3)
+        })
+        .for_programs()
+        .column("neighbour_mean", Unit::Microseconds, |seen| {
+            seen.neighbour.dispatch.mean().map(|ns| ns / 1e3)
+        })
+        .column("neighbour_max", Unit::Microseconds, move |seen| us(seen.neighbour.dispatch.max()))
+        .column("longest_at_el2", Unit::Microseconds, |seen| real(seen.longest_el2_ns) / 1e3)
+        .head("longest at EL2")
+        .name("missed", |seen| seen.missed())
+        .name("console_bytes_lost", |seen| seen.console_lost)
+        .name("operations", |seen| seen.operations)
+        .name("exits", |seen| seen.exits)
+        .name("starts", |seen| seen.starts)
+        .done()
+}
+
+/// By how much the mean time in which the second real-time VM does its work is another one than
+/// without an adversary, hundredths: the most of `runs`, either way.
+fn change_of(runs: &[&Seen], alone: Option<&Seen>) -> Option<f64> {
+    let alone = alone?.neighbour.dispatch.mean()?;
+    let changes = runs.iter().filter_map(|seen| seen.neighbour.dispatch.mean());
+    let changes = changes.map(|mean| (mean / alone - 1.0) * 100.0);
+    changes.max_by(|a, b| a.abs().total_cmp(&b.abs()))
+}
+
+fn judge(answer: &mut Answer, seen: &[Seen]) {
+    let goal = goal_ns(seen);
+    let us = |ns: u64| real(ns) / 1e3;
+    let mut check = |check| answer.outcome.check(check);
+    for mode in MODES {
+        let runs = of(seen, mode);
+        let worst = most(&runs, |seen| seen.rtos.worst_dispatch_ns());
+        let name = format!("worst dispatch latency of FreeRTOS beside {mode}");
+        let value = goal.and(worst).map(us);
+        check(Check::new(&name, value, "us", Goal::AtMost(us(goal.unwrap_or(0)))));
+    }
+    let sum = |of: fn(&Seen) -> u64| real(seen.iter().map(of).sum());
+    let zero = Goal::Exactly(0.0);
+    check(Check::new("activations missed", sum(Seen::missed), "", zero));
+    check(Check::new("console bytes of others lost", sum(|seen| seen.console_lost), "", zero));
+    let attacked: Vec<_> = seen.iter().filter(|seen| seen.case.adversary.is_some()).collect();
+    let change = change_of(&attacked, alone(seen)).map(f64::abs);
+    let name = "change of what another VM takes for its work, the most";
+    check(Check::new(name, change, "%", Goal::AtMost(MOST_CHANGE_PERCENT)));
+    let broken = sum(|seen| seen.broken.len() as u64);
+    check(Check::new("whatever else does not hold", broken, "", zero));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::case::Case;
+    use super::super::seen::Lateness;
+    use super::*;
+    use crate::observe::Distribution;
+
+    fn lateness(ns: u32) -> Lateness {
+        let mut dispatch = Distribution::default();
+        dispatch.record(ns);
+        Lateness { activations: 1, missed: 0, response: dispatch.clone(), dispatch }
+    }
+
+    fn run(mode: Option<&str>, rtos: u32, neighbour: u32) -> Seen {
+        Seen {
+            case: Case { adversary: mode.map(Adversary::plain), length_ms: 1 },
+            real_s: 1.0,
+            virtual_ns: 1_000_000,
+            operations: 1_000,
+            starts: 1,
+            exits: 1_000,
+            rtos: lateness(rtos),
+            neighbour: lateness(neighbour),
+            longest_el2_ns: 1,
+            console_lost: 0,
+            broken: vec![],
+        }
+    }
+
+    /// The names of checks that fail, of those that have a value.
+    fn failing(seen: &[Seen]) -> Vec<String> {
+        let answer = answer(seen);
+        let known = answer.outcome.checks().iter().filter(|check| check.value.is_some());
+        known.filter(|check| check.fails()).map(|check| check.name.clone()).collect()
+    }
+
+    #[test]
+    fn the_goals_are_relative_to_the_neighbours_alone() {
+        let alone = || run(None, 820, 100_000);
+        assert!(failing(&[alone(), run(Some("sgi"), 4_820, 100_990)]).is_empty());
+        let failed = failing(&[alone(), run(Some("sgi"), 4_821, 98_900)]);
+        assert!(failed.len() == 2 && failed[0].ends_with("beside sgi"), "{failed:?}");
+        assert!(failed[1].starts_with("change of what another VM"), "{failed:?}");
+    }
+
+    #[test]
+    fn whatever_is_lost_or_broken_fails() {
+        let mut bad = run(Some("mix"), 820, 100_000);
+        (bad.rtos.missed, bad.console_lost, bad.broken) = (1, 5, vec!["no".into()]);
+        let failed = failing(&[run(None, 820, 100_000), bad]);
+        assert_eq!(failed.len(), 3, "{failed:?}");
+    }
+
+    #[test]
+    fn without_the_neighbours_alone_no_goal_is_met() {
+        let answer = answer(&[run(Some("mix"), 820, 100_000)]);
+        assert!(!answer.outcome.holds());
+    }
+}

@@ -1,0 +1,218 @@
+//! What a run brought, and what must hold whatever its figures are.
+
+use super::case::Case;
+use crate::bench::store::Measured;
+use crate::bundle::channel;
+use crate::observe::{Distribution, Observer, Reports};
+use crate::session::{End, Run};
+use abi::status::vm_state;
+use serde::{Deserialize, Serialize};
+
+/// Fewer operations than that are none: resets are the fewest, one in a millisecond.
+const LEAST_OPERATIONS: u64 = 5;
+/// Activations of the neighbour from one line of its console to the next.
+const LINES: u64 = 8;
+/// Lines that may be on their way at the end.
+const ON_THEIR_WAY: u64 = 4;
+
+/// What a run brought.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Seen {
+    /// The machine.
+    pub case: Case,
+    /// Real time from start to end, in seconds.
+    pub real_s: f64,
+    /// Virtual time that passed, ns.
+    pub virtual_ns: u64,
+    /// What the adversary has done.
+    pub operations: u64,
+    /// Starts of its VM.
+    pub starts: u64,
+    /// Exits to EL2 of its vCPUs.
+    pub exits: u64,
+    /// FreeRTOS, which shares a core with it.
+    pub rtos: Lateness,
+    /// The other real-time VM, whose dispatch latency ends when it has done its work.
+    pub neighbour: Lateness,
+    /// The longest stay at EL2 for any vCPU, ns.
+    pub longest_el2_ns: u64,
+    /// Bytes of the neighbour's console that did not arrive.
+    pub console_lost: u64,
+    /// What did not hold, a sentence each.
+    pub broken: Vec<String>,
+}
+
+/// How late a real-time VM was.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Lateness {
+    /// Activations that it reported.
+    pub activations: u64,
+    /// Activations that came after their period, or were due and never came.
+    pub missed: u64,
+    /// Interrupt response times, ns.
+    pub response: Distribution,
+    /// Dispatch latencies, ns.
+    pub dispatch: Distribution,
+}
+
+impl Measured for Seen {
+    type Case = Case;
+
+    fn case(&self) -> &Case {
+        &self.case
+    }
+
+    fn real_s(&self) -> f64 {
+        self.real_s
+    }
+}
+
+impl Lateness {
+    /// Reads the reports of VM `name`; none if there are none. In virtual time a tick is a
+    /// nanosecond.
+    fn of(observer: &Observer, name: &str) -> Option<Self> {
+        let reports: &Reports = observer.reports(observer.layout.vm(name)?)?;
+        let (header, now) = (reports.header?, observer.latest()?);
+        // One that does not come any more does not count itself.
+        let since = reports.last_raised().map_or(now.now, |last| now.since(last));
+        let overdue = (since / header.period.max(1)).saturating_sub(1);
+        Some(Self {
+            activations: header.written,
+            missed: header.missed + reports.lost() + overdue,
+            response: reports.response.clone(),
+            dispatch: reports.dispatch.clone(),
+        })
+    }
+
+    /// Returns the worst dispatch latency, ns.
+    pub fn worst_dispatch_ns(&self) -> Option<u64> {
+        self.dispatch.max().map(u64::from)
+    }
+}
+
+impl Seen {
+    /// Reads what `run` of `case` brought.
+    pub fn of(case: &Case, run: &Run, real_s: f64) -> Self {
+        let (observer, mut broken) = (&run.observer, run.hypervisor_faults());
+        if !matches!(run.end, End::TimeOver | End::Reached) {
+            broken.push(format!("the machine did not run on: {}", run.end.about()));
+        }
+        let mut lateness = |name: &str| {
+            let seen = Lateness::of(observer, name).filter(|seen| seen.activations > 0);
+            if seen.is_none() {
+                broken.push(format!("{name} reported nothing"));
+            }
+            seen.unwrap_or_default()
+        };
+        let (rtos, neighbour) = (lateness("rtos"), lateness("neighbour"));
+        let console_lost = lost(run, neighbour.activations);
+        broken.extend(stopped(run));
+        let adversary = observer.layout.vm("adversary");
+        let header = adversary.and_then(|vm| observer.reports(vm)?.header);
+        let (operations, complaints) =
+            header.map_or((0, 0), |header| (header.load_units, header.missed));
+        if case.adversary.is_some() && operations < LEAST_OPERATIONS {
+            broken.push(format!("the adversary did {operations} operations, which is nothing"));
+        }
+        if complaints > 0 {
+            broken.push(format!("the adversary found {complaints} of its values changed"));
+        }
+        let now = observer.latest();
+        let of = |vm: usize| Some((now?.vms[vm].starts, exits(observer, vm)));
+        let (starts, exits) = adversary.and_then(of).unwrap_or_default();
+        let longest =
+            now.map_or(0, |now| now.vcpus.iter().map(|v| v.longest_el2).max().unwrap_or(0));
+        Self {
+            case: case.clone(),
+            real_s,
+            virtual_ns: run.instrument.as_ref().map_or(0, |counts| counts.virtual_ns),
+            operations,
+            starts,
+            exits,
+            rtos,
+            neighbour,
+            longest_el2_ns: longest,
+            console_lost,
+            broken,
+        }
+    }
+
+    /// Returns activations that the neighbours missed.
+    pub fn missed(&self) -> u64 {
+        self.rtos.missed + self.neighbour.missed
+    }
+
+    /// Returns what did not hold, with activations that were missed.
+    pub fn objections(&self) -> Vec<String> {
+        let missed = (self.missed() > 0).then(|| {
+            let (rtos, neighbour) = (self.rtos.missed, self.neighbour.missed);
+            format!("FreeRTOS missed {rtos} activations, and the neighbour {neighbour}")
+        });
+        self.broken.iter().cloned().chain(missed).collect()
+    }
+}
+
+/// Exits of a VM's vCPUs.
+fn exits(observer: &Observer, vm: usize) -> u64 {
+    let vcpus = observer.layout.vms[vm].vcpus.clone();
+    let vcpus = observer.latest().map(|now| &now.vcpus[vcpus]);
+    vcpus.into_iter().flatten().flat_map(|vcpu| vcpu.exits).sum()
+}
+
+/// Neighbours that do not run, or found something of theirs changed.
+fn stopped(run: &Run) -> Vec<String> {
+    let mut all = Vec::new();
+    let Some(now) = run.observer.latest() else { return vec!["EL2 never began".into()] };
+    for (vm, layout) in run.observer.layout.vms.iter().enumerate() {
+        let failed = run.said.guests[vm].probe.failed.iter();
+        all.extend(failed.map(|why| format!("{}: {why}", layout.name)));
+        if layout.name != "adversary" && now.vms[vm].state != vm_state::RUNNING {
+            all.push(format!("{} does not run any more", layout.name));
+        }
+    }
+    all
+}
+
+/// Bytes of the neighbour's lines that were due and did not arrive whole.
+fn lost(run: &Run, activations: u64) -> u64 {
+    let Some(vm) = run.observer.layout.vm("neighbour") else { return 0 };
+    let heard: Vec<_> = run.lines_of(channel(vm)).collect();
+    missing(&heard, activations)
+}
+
+/// The same, of the lines that were `heard`.
+fn missing(heard: &[&str], activations: u64) -> u64 {
+    let due = activations.div_ceil(LINES).saturating_sub(ON_THEIR_WAY);
+    let line = |number: u64| format!("beat {number} of a neighbour that loses nothing");
+    let mut heard = heard.iter().copied().filter(|line| line.starts_with("beat ")).peekable();
+    let mut bytes = 0;
+    for expected in (0..due).map(line) {
+        // One that is damaged stands in the place of the one that is expected.
+        if heard.next_if(|line| *line == expected).is_none() {
+            bytes += expected.len() as u64 + 1;
+            let damaged = |line: &&str| !line.ends_with("that loses nothing");
+            let _ = heard.next_if(damaged);
+        }
+    }
+    bytes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_that_are_lost_or_damaged_are_counted() {
+        let line = |number: u64| format!("beat {number} of a neighbour that loses nothing");
+        let all: Vec<_> = (0..10).map(line).collect();
+        let all: Vec<&str> = all.iter().map(String::as_str).collect();
+        let activations = 10 * LINES;
+        assert_eq!(missing(&all, activations), 0);
+        assert_eq!(missing(&all[..6], activations), 0, "the last are on their way");
+        let length = all[0].len() as u64 + 1;
+        assert_eq!(missing(&all[1..], activations), length);
+        let damaged = [&all[..2], &["beat 2 of a neigh"], &all[3..]].concat();
+        assert_eq!(missing(&damaged, activations), length);
+        assert_eq!(missing(&[], activations), 6 * length);
+    }
+}

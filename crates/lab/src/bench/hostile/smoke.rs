@@ -1,0 +1,114 @@
+//! All of it in short, as machine tests: what must hold beside any adversary, and the goal for
+//! latencies beside each that meets it.
+
+use super::case::{Adversary, Case};
+use super::leaks;
+use super::mode::{MODES, is_above_the_goal};
+use super::report::MOST_ADDED_NS;
+use super::seen::Seen;
+use crate::quantity::real;
+use crate::results::{Check, Goal, Outcome};
+use crate::suite::{Bench, Scenario};
+use miette::{Result, ensure};
+
+/// Virtual time of each run, ms.
+const LENGTH_MS: u64 = 15;
+/// The worst dispatch latency of FreeRTOS without an adversary, ns: the test `hostile-alone` fails
+/// if it is another one.
+const ALONE_NS: u64 = 680;
+/// Hostile operations of the mixtures, beside the build that ships.
+const OPERATIONS: u64 = 1_000_000;
+/// The same beside the build that checks its invariants after each exit, which is far slower.
+const CHECKED_OPERATIONS: u64 = 60_000;
+/// vCPUs of each mixture, and the seed from which it follows.
+const MIXTURES: [(u32, u64); 3] = [(1, 1), (2, 2), (8, 3)];
+/// Virtual time in which a mixture must have done its part, ms.
+const MIXTURE_MS: u64 = 20_000;
+
+/// Returns all of them.
+pub fn scenarios() -> impl Iterator<Item = Scenario> {
+    let alone = Scenario::new("hostile-alone", "what latencies are compared with", alone).shipped();
+    let modes = MODES.iter().map(|mode| {
+        let about = format!("beside the attack `{mode}`, nothing is missed, lost or late");
+        Scenario::new(format!("hostile-{mode}"), about, |bench: &Bench| attack(mode, bench))
+            .shipped()
+    });
+    let mixtures = MIXTURES.map(|(vcpus, seed)| {
+        let about = format!("a third of a million operations by chance, on {vcpus} vCPUs");
+        let name = format!("hostile-operations-{vcpus}");
+        let run = move |bench: &Bench| mixture(OPERATIONS, vcpus, seed, bench);
+        Scenario::new(name, about, run).shipped()
+    });
+    let checked = MIXTURES.map(|(vcpus, seed)| {
+        let about = format!("no invariant breaks beside {vcpus} vCPUs that attack by chance");
+        let name = format!("hostile-checked-{vcpus}");
+        Scenario::new(name, about, move |bench: &Bench| {
+            mixture(CHECKED_OPERATIONS, vcpus, seed, bench)
+        })
+    });
+    let about = "what one VM writes, another one on its core does not find";
+    let leaks = Scenario::new("hostile-leaks", about, leaks::run);
+    [alone, leaks].into_iter().chain(modes).chain(mixtures).chain(checked)
+}
+
+fn alone(bench: &Bench) -> Result<()> {
+    let seen = Case { adversary: None, length_ms: LENGTH_MS }.run(bench, &mut |_| {})?;
+    let mut outcome = Outcome::new("hostile-alone");
+    let worst = seen.rtos.worst_dispatch_ns().map(real);
+    let goal = Goal::Exactly(real(ALONE_NS));
+    outcome.check(Check::new("worst dispatch latency alone", worst, "ns", goal));
+    conclude(&seen, outcome, bench)
+}
+
+fn attack(mode: &str, bench: &Bench) -> Result<()> {
+    let case = Case { adversary: Some(Adversary::plain(mode)), length_ms: LENGTH_MS };
+    let seen = case.run(bench, &mut |_| {})?;
+    let mut outcome = Outcome::new(&format!("hostile-{mode}"));
+    let goal = real(ALONE_NS + MOST_ADDED_NS);
+    let worst = seen.rtos.worst_dispatch_ns().map(real);
+    let check = if is_above_the_goal(mode) {
+        let name = "worst dispatch latency, which is known to be above the goal";
+        Check::new(name, worst, "ns", Goal::AtLeast(goal + 1.0))
+    } else {
+        Check::new("worst dispatch latency", worst, "ns", Goal::AtMost(goal))
+    };
+    outcome.check(check);
+    conclude(&seen, outcome, bench)
+}
+
+/// Runs one of the mixtures, which have so many `operations` together.
+fn mixture(operations: u64, vcpus: u32, seed: u64, bench: &Bench) -> Result<()> {
+    let adversary = Adversary { vcpus, seed, ..Adversary::plain("mix") };
+    let case = Case { adversary: Some(adversary), length_ms: MIXTURE_MS };
+    let share = operations.div_ceil(MIXTURES.len() as u64);
+    let seen = case.run_for(share, bench, &mut |_| {})?;
+    let mut outcome = Outcome::new(&format!("hostile-mixture-{vcpus}"));
+    let done = real(seen.operations);
+    outcome.check(Check::new("hostile operations", done, "", Goal::AtLeast(real(share))));
+    conclude(&seen, outcome, bench)
+}
+
+/// Writes down what a run brought, and fails if something does not hold.
+fn conclude(seen: &Seen, mut outcome: Outcome, bench: &Bench) -> Result<()> {
+    let zero = Goal::Exactly(0.0);
+    outcome.check(Check::new("console bytes of others lost", real(seen.console_lost), "", zero));
+    for (name, value) in [
+        ("operations", seen.operations),
+        ("exits", seen.exits),
+        ("starts", seen.starts),
+        ("longest_el2_ns", seen.longest_el2_ns),
+        ("activations", seen.rtos.activations),
+        ("worst_response_ns", seen.rtos.response.max().unwrap_or(0).into()),
+        ("worst_dispatch_ns", seen.rtos.worst_dispatch_ns().unwrap_or(0)),
+        ("neighbour_worst_ns", seen.neighbour.worst_dispatch_ns().unwrap_or(0)),
+    ] {
+        outcome.figure(name, value);
+    }
+    outcome.figure("neighbour_mean_ns", seen.neighbour.dispatch.mean());
+    let objections = [seen.objections(), outcome.objections()].concat();
+    outcome.check(Check::done("nothing is missed or broken", seen.objections().is_empty()));
+    bench.keep(&outcome)?;
+    let logs = bench.directory.display();
+    ensure!(objections.is_empty(), "{}\n(logs in {logs})", objections.join("\n"));
+    Ok(())
+}

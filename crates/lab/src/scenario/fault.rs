@@ -1,0 +1,100 @@
+//! A fault of EL2's own: where it happens that core stops and its neighbours go on, or the machine is
+//! reset, as the description says. EL2 has no fault that a test could call for, so one is made: the
+//! first instruction of what ends a VM is replaced by one that is undefined.
+
+use super::damaged::only_place;
+use super::staged::description;
+use crate::results::{Check, Outcome};
+use crate::session::{End, Run};
+use crate::suite::{Bench, Scenario};
+use miette::{IntoDiagnostic, Result, miette};
+use object::{Object, ObjectSection, ObjectSymbol};
+use std::fs;
+use std::time::Duration;
+
+/// Its name.
+const NAME: &str = "fault";
+/// The description: a real-time VM on pCPU 0, and one on each of two others that crashes, so that
+/// EL2 ends it.
+const DESCRIPTION: &str = "beside-reports";
+const RTOS: &str = "rtos";
+const ACTIVATIONS: u64 = 500;
+/// How many cores the fault stops; where the machine is reset, the first ends it.
+const STOPPED: usize = 2;
+/// Virtual time: the real-time VM needs half of it.
+const LIMIT: Duration = Duration::from_millis(250);
+/// A64's permanently undefined instruction.
+const UDF: [u8; 4] = [0; 4];
+/// Bytes by which the instruction is found in the bootable file.
+const KNOWN_BY: u64 = 64;
+
+/// Returns the scenario.
+#[must_use]
+pub fn scenario() -> Scenario {
+    let about =
+        "a fault of EL2 stops one core and no neighbour, or resets the machine if described so";
+    Scenario::new(NAME, about, |bench: &Bench| {
+        let mut outcome = Outcome::new(NAME);
+        for resets in [false, true] {
+            let objections = objections(&run(bench, resets)?, resets);
+            let name = if resets { "the machine is reset" } else { "one core stops" };
+            outcome.check(Check::done(name, objections.is_empty()));
+            if !objections.is_empty() {
+                bench.keep(&outcome)?;
+                return Err(miette!("{name}: {}", objections.join("; ")));
+            }
+        }
+        bench.keep(&outcome)?;
+        fs::remove_file(bench.image()).into_diagnostic()
+    })
+    .shipped()
+}
+
+fn run(bench: &Bench, resets: bool) -> Result<Run> {
+    let board = "[board]".to_owned();
+    let with_key = format!("[hypervisor]\nreset_on_fault = {resets}\n\n{board}");
+    let system = bench.described(&description(DESCRIPTION), &[(board, with_key)])?;
+    let bundle = bench.pack(&system)?;
+    let mut file = fs::read(&bundle.image).into_diagnostic()?;
+    let place = end_of_a_vm(bench.hypervisor.silent, &file)?;
+    file[place..place + UDF.len()].copy_from_slice(&UDF);
+    fs::write(&bundle.image, &file).into_diagnostic()?;
+    bench.session(&bundle, LIMIT)?.run(|_| false)
+}
+
+/// Returns where in the bootable file the function is that ends a VM (`Pcpu::halted`), as the
+/// hypervisor's ELF file has it.
+fn end_of_a_vm(hypervisor: &[u8], file: &[u8]) -> Result<usize> {
+    let elf = object::File::parse(hypervisor).into_diagnostic()?;
+    let is_it = |name: &str| name.contains("9lifecycle") && name.ends_with("4Pcpu6halted");
+    let symbol = elf.symbols().find(|symbol| symbol.name().is_ok_and(is_it));
+    let symbol = symbol.ok_or_else(|| miette!("the hypervisor has no function `halted`"))?;
+    let section = symbol.section_index().ok_or_else(|| miette!("`halted` is in no section"))?;
+    let section = elf.section_by_index(section).into_diagnostic()?;
+    let code = section.data_range(symbol.address(), KNOWN_BY).into_diagnostic()?;
+    let code = code.ok_or_else(|| miette!("`halted` is not in its section"))?;
+    only_place(file, code).ok_or_else(|| miette!("`halted` is not once in the bootable file"))
+}
+
+fn objections(run: &Run, resets: bool) -> Vec<String> {
+    let mut all = Vec::new();
+    let faults = run.hypervisor_faults();
+    // The first resets the machine; and where it goes on, the log that another core writes may
+    // stand in the middle of one of the lines.
+    if !(1..=STOPPED).contains(&faults.len()) {
+        all.push(format!("EL2 told of {} faults: {faults:?}", faults.len()));
+    }
+    if (run.end == End::PoweredOff) != resets {
+        all.push(format!("the run ended because {}", run.end.about()));
+    }
+    let reports = run.observer.layout.vm(RTOS).and_then(|vm| run.observer.reports(vm));
+    let header = reports.and_then(|reports| reports.header);
+    let (written, missed) = header.map_or((0, 0), |header| (header.written, header.missed));
+    if !resets && (written, missed) != (ACTIVATIONS, 0) {
+        all.push(format!("{RTOS} had {written} activations, and missed {missed}"));
+    }
+    if resets && written >= ACTIVATIONS {
+        all.push(format!("{RTOS} went on to its end"));
+    }
+    all
+}

@@ -1,0 +1,27 @@
+//! What loops go round for. There may be so many of each as the constants of `abi` and `vgic` say; a
+//! system has fewer, and then its loops are shorter.
+
+/// Something of which every system has as much.
+pub const ANYTHING: u32 = 0;
+/// The vCPUs of a system.
+pub const VCPU: u32 = 1;
+/// The cores of a machine that a system uses.
+pub const CORE: u32 = 2;
+/// The VMs of a system.
+pub const VM: u32 = 3;
+/// The vCPUs of a VM.
+pub const SIBLING: u32 = 4;
+/// The list registers of a core.
+pub const LIST_REGISTER: u32 = 5;
+/// The mutexes of a system.
+pub const MUTEX: u32 = 6;
+/// The tasks that may lock a mutex.
+pub const CLAIMANT: u32 = 7;
+/// The interrupts of devices that are passed through to VMs.
+pub const DEVICE_INTERRUPT: u32 = 8;
+
+/// Returns what says that a loop goes round so many times more often than once for each of `of`.
+#[must_use]
+pub const fn and(of: u32, more: u32) -> u32 {
+    of | more << 8
+}

@@ -1,0 +1,254 @@
+//! The long work of a [`CpuInterface`], a word at a time.
+//!
+//! It may stop after each word that had something, and goes on there when it is called again.
+
+use crate::best::{Best, Choice};
+use crate::interface::{CpuInterface, Hardware, ListRegister, MAX_LIST_REGISTERS, Maintenance};
+use crate::{Bits, Gic, UNFINISHED, WORDS};
+use core::sync::atomic::{Ordering, fence};
+use notes::{Bounded, Rounds, each};
+
+/// How far the work has come that may stop in its middle.
+pub(crate) struct Work {
+    pub(crate) stage: Stage,
+    /// Words to look at in this stage.
+    words: u32,
+    /// EOIs that found no list register, and whose interrupts are still active.
+    ends: u32,
+    pending: Best,
+    active: Best,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Stage {
+    /// Nothing is begun.
+    Rest,
+    /// Looking for the spilled interrupts that the guest has ended. The list registers are as
+    /// the guest has left them; in the stages below they are empty.
+    Ends,
+    /// Looking for the best of what is pending.
+    Pending,
+    /// Looking for the best of what is active.
+    Active,
+}
+
+impl Work {
+    pub(crate) const NONE: Self =
+        Self { stage: Stage::Rest, words: 0, ends: 0, pending: Best::new(0), active: Best::new(0) };
+
+    /// Begins a stage, in which these words are looked at.
+    fn begin(&mut self, stage: Stage, words: u32) {
+        (self.stage, self.words) = (stage, words);
+    }
+
+    fn next_word(&mut self) -> Option<usize> {
+        if self.words == 0 {
+            return None;
+        }
+        let word = self.words.trailing_zeros();
+        self.words &= self.words - 1;
+        Some(word as usize)
+    }
+}
+
+pub(crate) const ALL_WORDS: u32 = (1 << WORDS) - 1;
+
+impl CpuInterface {
+    /// Takes everything back into the banks: for a register access that has to
+    /// see it there, or when the vCPU leaves its core. [`Self::list`] or
+    /// [`Self::sync`] puts it out again. Answers false if it stops before: what wants to see the
+    /// banks has to be done anew after a [`Self::sync`]. It does not stop again unless the guest
+    /// has run meanwhile.
+    #[must_use]
+    pub fn take_back(&mut self, gic: &Gic, hw: &mut impl Hardware) -> bool {
+        // Before the list registers are emptied: only what is in none of them
+        // can have been ended so.
+        if self.maintenance.unlisted_eoi && self.work.stage == Stage::Rest {
+            self.work.ends = hw.take_eoi_count();
+        }
+        if self.maintenance.none_pending {
+            // Nothing is listed pending while this goes on, which needs no interrupt to tell.
+            self.want(hw, false, self.maintenance.unlisted_eoi);
+        }
+        if !self.end_spilled(gic, hw) {
+            return false;
+        }
+        self.empty(gic, hw);
+        true
+    }
+
+    /// Lists what is active and the best of what is pending in the words that took part in the
+    /// latest [`Self::take_back`] or were marked since, or goes on with that. Answers how many
+    /// interrupts are listed pending; none if it stops.
+    pub fn list(&mut self, gic: &Gic, hw: &mut impl Hardware) -> usize {
+        let news = self.take_attention(gic);
+        if news != 0 || self.work.stage == Stage::Rest {
+            self.backlog |= news;
+            if self.backlog & !1 != 0 {
+                // Pairs with the fence in `release`: either that vCPU sees what we
+                // were told of, or we see that it gave the interrupt up.
+                fence(Ordering::SeqCst);
+            }
+            self.work.begin(Stage::Pending, self.backlog);
+            self.work.pending = Best::new(hw.count());
+            if hw.urgent() {
+                return self.stop(gic);
+            }
+        }
+        if self.work.stage == Stage::Pending {
+            let mut rounds = Rounds::<WORDS>::begin();
+            while let Some(word) = self.work.next_word() {
+                rounds.pass();
+                self.obey(gic, hw, word);
+                for bit in Bits::of(gic.candidates(self.vcpu, word)) {
+                    self.work.pending.offer(Choice::new(gic, self.vcpu, word as u32 * 32 + bit));
+                }
+                if hw.urgent() {
+                    return self.stop(gic);
+                }
+            }
+            self.work.begin(Stage::Active, ALL_WORDS);
+            // One register stays free for whatever pends, or it could never preempt.
+            let free = usize::from(!self.work.pending.is_empty());
+            self.work.active = Best::new(hw.count() - free);
+        }
+        let mut rounds = Rounds::<WORDS>::begin();
+        while let Some(word) = self.work.next_word() {
+            rounds.pass();
+            let active = gic.active(self.vcpu, word);
+            if active == 0 {
+                continue;
+            }
+            self.offer_active(gic, word, gic.held(self.vcpu, word, active));
+            if hw.urgent() {
+                return self.stop(gic);
+            }
+        }
+        self.fill(gic, hw)
+    }
+
+    /// Ends as many spilled interrupts as the hardware has counted EOIs, the most urgent first.
+    /// Answers false if it stops.
+    fn end_spilled(&mut self, gic: &Gic, hw: &mut impl Hardware) -> bool {
+        // There are fewer than 32 EOIs, and half as many are found in one pass.
+        let mut passes = Rounds::<2>::begin();
+        while self.work.ends > 0 {
+            passes.pass();
+            if self.work.stage == Stage::Rest {
+                self.work.begin(Stage::Ends, ALL_WORDS);
+                self.work.active = Best::new(self.work.ends as usize);
+            }
+            let mut rounds = Rounds::<WORDS>::begin();
+            while let Some(word) = self.work.next_word() {
+                rounds.pass();
+                let active = gic.active(self.vcpu, word);
+                if active == 0 {
+                    continue;
+                }
+                let spilled = gic.held(self.vcpu, word, active) & !self.listed_in(word);
+                self.offer_active(gic, word, spilled);
+                if hw.urgent() {
+                    self.stop(gic);
+                    return false;
+                }
+            }
+            let mut ended = 0;
+            let mut rounds = Rounds::<MAX_LIST_REGISTERS, { each::LIST_REGISTER }>::begin();
+            while let Some(choice) = self.work.active.chosen().get(ended as usize).copied() {
+                rounds.pass();
+                self.backlog |= 1 << (choice.intid() / 32);
+                self.end_one(gic, hw, choice.intid());
+                ended += 1;
+            }
+            // EOIs beyond what was spilled are a guest's mistakes.
+            self.work.ends = if self.work.active.is_full() { self.work.ends - ended } else { 0 };
+            self.work.stage = Stage::Rest;
+        }
+        true
+    }
+
+    /// Returns which interrupts of a word are in the list registers. Another vCPU that tries to
+    /// claim an interrupt changes the bank's word for a moment.
+    fn listed_in(&self, word: usize) -> u32 {
+        let listed = Bits::of(self.used).one_for::<{ each::LIST_REGISTER }, MAX_LIST_REGISTERS>();
+        let intids = listed.map(|index| u32::from(self.intids[index as usize]));
+        let here = intids.filter(|intid| intid / 32 == word as u32);
+        here.fold(0, |bits, intid| bits | 1 << (intid % 32))
+    }
+
+    /// Takes the list registers back.
+    pub(crate) fn empty(&mut self, gic: &Gic, hw: &mut impl Hardware) {
+        for index in Bits::of(self.used).one_for::<{ each::LIST_REGISTER }, MAX_LIST_REGISTERS>() {
+            let index = index as usize;
+            let register = hw.read(index);
+            hw.write(index, ListRegister(0));
+            self.backlog |= 1 << (self.intids[index] / 32);
+            self.unlist(gic, hw, index, register);
+        }
+        self.used = 0;
+        self.latest = None;
+    }
+
+    fn offer_active(&mut self, gic: &Gic, word: usize, bits: u32) {
+        for bit in Bits::of(bits) {
+            self.work.active.offer(Choice::active(gic, self.vcpu, word as u32 * 32 + bit));
+        }
+    }
+
+    /// Puts what was chosen into the list registers. Answers how many interrupts are listed
+    /// pending.
+    fn fill(&mut self, gic: &Gic, hw: &mut impl Hardware) -> usize {
+        self.work.stage = Stage::Rest;
+        let (slots, mut index) = (hw.count(), 0);
+        let mut rounds = Rounds::<MAX_LIST_REGISTERS, { each::LIST_REGISTER }>::begin();
+        while let Some(choice) = self.work.active.chosen().get(index).copied() {
+            rounds.pass();
+            self.list_active(gic, hw, index, choice);
+            index += 1;
+        }
+        self.backlog = self.work.pending.left_out;
+        let (mut at, mut listed) = (0, 0);
+        let mut rounds = Rounds::<MAX_LIST_REGISTERS, { each::LIST_REGISTER }>::begin();
+        while let Some(choice) = self.work.pending.chosen().get(at).copied() {
+            rounds.pass();
+            if index == slots {
+                self.backlog |= 1 << (choice.intid() / 32);
+            } else if self.list_pending(gic, hw, index, choice) {
+                index += 1;
+                listed += 1;
+            }
+            at += 1;
+        }
+        self.want(hw, self.backlog != 0, self.work.active.left_out != 0);
+        listed
+    }
+
+    /// Stops in the middle of the work, which counts as news from now on.
+    fn stop(&mut self, gic: &Gic) -> usize {
+        // Nothing goes the short way meanwhile.
+        self.backlog |= 1;
+        gic.mark_one(self.vcpu, UNFINISHED);
+        0
+    }
+
+    fn take_attention(&self, gic: &Gic) -> u32 {
+        let attention = &gic.private[self.vcpu].attention;
+        // Reading first spares the bus a write in the common case.
+        if attention.load(Ordering::Acquire) == 0 {
+            return 0;
+        }
+        attention.swap(0, Ordering::AcqRel) & !UNFINISHED
+    }
+
+    fn want(&mut self, hw: &mut impl Hardware, none_pending: bool, unlisted_eoi: bool) {
+        let wanted = Maintenance { none_pending, unlisted_eoi };
+        if wanted != self.maintenance {
+            if unlisted_eoi && !self.maintenance.unlisted_eoi {
+                // EOIs of nothing, so far: a guest's mistakes.
+                hw.take_eoi_count();
+            }
+            self.maintenance = wanted;
+            hw.set_maintenance(wanted);
+        }
+    }
+}

@@ -1,0 +1,189 @@
+//! What one VM leaves where another one finds it: a VM writes a pattern to everything that takes
+//! it, another VM on the same core, of higher priority, looks at everything again and again.
+//! Whatever is not as it was when that VM had just booted, and the writer had not begun, is a leak.
+
+use super::actor::{Actor, scratch, table};
+use super::registers::{LIFELINES, tamed};
+use super::{deeds, interrupts};
+use crate::arch::encodings::Encoding;
+use crate::arch::fp::Registers;
+use crate::arch::{cpu, memory};
+use crate::gic;
+use crate::platform::{self, GICD};
+use crate::roles::reset::note_start;
+use crate::suite::{Check, Done};
+use crate::timer::Timer;
+use crate::{ensure, fail, pass, println, wait};
+use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+/// The first encoding of a register: op0 2. Below are instructions.
+const FIRST: usize = 0x8000;
+/// Registers that there may be.
+const REGISTERS: usize = 0x1_0000 - FIRST;
+/// Words of the distributor's banks, and of those of a redistributor.
+const BANKS: usize = 0xd00 / 4;
+/// Words of floating-point registers.
+const FLOATS: usize = 66;
+/// All that is looked at.
+const ALL: usize = REGISTERS + 2 * BANKS + FLOATS;
+
+/// Writes everything, for ever, from `probe.begin_ms` (80) on.
+pub fn write() -> Check<Done> {
+    note_start(1);
+    deeds::open();
+    let mut actor = Actor::new();
+    let begin = wait::us(1_000 * platform::get().number("begin_ms", 80));
+    while wait::now() < begin {}
+    for round in 0_u64.. {
+        actor.calm_down();
+        match round % 2 {
+            0 => interrupts::prepare_active(&mut actor),
+            _ => interrupts::prepare_pending(&mut actor),
+        }
+        Registers::pattern(round).load();
+        for number in FIRST..FIRST + REGISTERS {
+            let encoding = Encoding(number as u16);
+            if !LIFELINES.contains(&encoding) {
+                let value = (number as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ round;
+                // Those that do not exist cannot leak.
+                let _ = table().write(encoding, tamed(encoding, value));
+            }
+        }
+        deeds::count(REGISTERS as u64);
+    }
+    fail!("an endless job ended")
+}
+
+/// Looks at everything `probe.looks` (3) times, `probe.rest_ms` (40) apart, and prints what has
+/// changed since it booted.
+pub fn look() -> Check<Done> {
+    let (looks, rest) = (platform::get().number("looks", 3), platform::get().number("rest_ms", 40));
+    let begin = wait::us(1_000 * platform::get().number("begin_ms", 80));
+    let mut actor = Actor::new();
+    actor.calm_down();
+    // Its alarm as it is at each look.
+    rest_until(&mut actor, wait::now());
+    Registers::pattern(1).load();
+    let first = Look::at(scratch());
+    let second = Look::at(scratch() + Look::SIZE);
+    first.take();
+    second.take();
+    ensure!(wait::now() < begin, "the writer began while this VM looked around");
+    // What changes by itself, such as counters.
+    let changes = (0..ALL).filter(|&number| !first.agrees(&second, number)).count();
+    let again = Look::at(scratch() + 2 * Look::SIZE);
+    let mut leaks = 0;
+    rest_until(&mut actor, begin);
+    for _ in 0..looks {
+        rest_until(&mut actor, wait::now() + wait::us(1_000 * rest));
+        again.take();
+        for number in (0..ALL).filter(|&number| first.agrees(&second, number)) {
+            if !first.agrees(&again, number) {
+                leaks += 1;
+                println!("LEAK {}", Place(number));
+                // Once is enough.
+                second.forget(number);
+            }
+        }
+    }
+    pass!("leaks={leaks} looks={looks} there={} changing={changes}", first.there())
+}
+
+/// Leaves the core to the other VM until the counter shows `end`.
+fn rest_until(actor: &mut Actor, end: u64) {
+    loop {
+        let left_us = end.saturating_sub(wait::now()) / wait::us(1);
+        actor.set_alarm(left_us + 1);
+        cpu::wfi();
+        settle();
+        actor.let_interrupts_in();
+        if wait::now() >= end {
+            return;
+        }
+    }
+}
+
+/// The timer and its interrupt as they are at each look.
+fn settle() {
+    Timer::Virtual.stop();
+    Timer::Virtual.set_compare(0);
+    gic::let_in();
+}
+
+/// What was seen: for each place whether there is something, and what.
+struct Look {
+    words: &'static [AtomicU64],
+}
+
+impl Look {
+    const SIZE: u64 = 2 * ALL as u64 * 8;
+
+    /// Keeps it in the memory at `base`, which nothing else uses.
+    fn at(base: u64) -> Self {
+        Self { words: memory::words(base, base + Self::SIZE) }
+    }
+
+    /// Looks at everything.
+    fn take(&self) {
+        settle();
+        let floats = Registers::store();
+        for number in 0..ALL {
+            let value = match number {
+                ..REGISTERS => table().read(Encoding((FIRST + number) as u16)).ok(),
+                _ => Some(other(&floats, number - REGISTERS)),
+            };
+            self.words[2 * number].store(value.is_some().into(), Relaxed);
+            self.words[2 * number + 1].store(value.unwrap_or(0), Relaxed);
+        }
+    }
+
+    fn get(&self, number: usize) -> [u64; 2] {
+        [0, 1].map(|half| self.words[2 * number + half].load(Relaxed))
+    }
+
+    fn agrees(&self, other: &Self, number: usize) -> bool {
+        self.get(number) == other.get(number)
+    }
+
+    /// Makes `number` one of those that change by themselves.
+    fn forget(&self, number: usize) {
+        self.words[2 * number].store(2, Relaxed);
+    }
+
+    /// How many registers there are.
+    fn there(&self) -> u64 {
+        (0..REGISTERS).map(|number| self.get(number)[0]).sum()
+    }
+}
+
+/// What is no system register: the interrupt controller's banks, floating-point registers.
+fn other(floats: &Registers, number: usize) -> u64 {
+    let [distributor, redistributor] = [BANKS, 2 * BANKS];
+    if number < distributor {
+        return GICD.read32(number as u64 * 4).into();
+    }
+    if number < redistributor {
+        return gic::sgi_frame(0).read32((number - distributor) as u64 * 4).into();
+    }
+    match number - redistributor {
+        64 => floats.fpcr,
+        65 => floats.fpsr,
+        half => floats.v[half / 2][half % 2],
+    }
+}
+
+/// What people call a place.
+struct Place(usize);
+
+impl core::fmt::Display for Place {
+    fn fmt(&self, f: &mut core::fmt::Formatter) -> core::fmt::Result {
+        let Some(other) = self.0.checked_sub(REGISTERS) else {
+            return write!(f, "{}", Encoding((FIRST + self.0) as u16));
+        };
+        match other / BANKS {
+            0 => write!(f, "GICD+{:#x}", other * 4),
+            1 => write!(f, "GICR+{:#x}", (other - BANKS) * 4),
+            _ => write!(f, "FP{}", other - 2 * BANKS),
+        }
+    }
+}
