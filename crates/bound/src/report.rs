@@ -144,7 +144,7 @@ impl Analysis<'_> {
             let at = vectors + offset;
             report.figures.push(self.figure(
                 name.into(),
-                self.summaries.whoever_calls(at).unwrap_or(&Summary::default()),
+                self.summaries.for_any_caller(at).unwrap_or(&Summary::default()),
             ));
             for kind in self.facts.kinds.iter().filter(|kind| kind.entry == entry) {
                 let name = format!("{name}: {}", kind.name);

@@ -76,9 +76,9 @@ impl Summaries {
         sized.or_else(|| self.all.get(&callee))
     }
 
-    /// Returns the summary of a function, whoever calls it.
+    /// Returns the summary of a function, which is the same for all its callers.
     #[must_use]
-    pub fn whoever_calls(&self, function: u64) -> Option<&Summary> {
+    pub fn for_any_caller(&self, function: u64) -> Option<&Summary> {
         self.all.get(&function)
     }
 

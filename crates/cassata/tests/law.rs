@@ -28,7 +28,8 @@ const LAW: &[(&str, &[&str])] = &[
     ("cassata-sched", &["cassata-notes"]),
     ("cassata-vtime", &[]),
     ("cassata-vgic", &["cassata-abi", "cassata-notes"]),
-    ("cassata-bound", &[]),
+    // The bounds of loops are notes in the image, whose format both know.
+    ("cassata-bound", &["cassata-notes"]),
     ("cassata-el2", &["cassata-abi", "cassata-notes", "cassata-sched", "cassata-vgic"]),
     ("cassata-vtime-plugin", &["cassata-vtime"]),
     ("cassata-probe", &["cassata-abi"]),

@@ -1,7 +1,7 @@
 //! Messages that a core has taken and not dealt with yet.
 //!
 //! A core deals with one message after the other, and may stop between two. It takes no new ones
-//! before it has dealt with all that it has: whoever sends without end delays no message of others.
+//! before it has dealt with all that it has: a sender without end delays no message of others.
 
 use crate::mailbox::{Mailbox, Members, Message, Word};
 use notes::Bounded;

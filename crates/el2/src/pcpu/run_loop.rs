@@ -34,7 +34,7 @@ impl Pcpu {
         let mut next = self.decide();
         while self.carry_out(&next) {
             self.decide_into(&mut next);
-            // Who was chosen does not wait for interrupts that are nothing to it.
+            // The vCPU that was chosen does not wait for interrupts that are nothing to it.
             self.mask_for(next.0.run);
             if self.take_pending_interrupt() {
                 self.decide_into(&mut next);

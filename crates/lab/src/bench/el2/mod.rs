@@ -302,6 +302,11 @@ mod tests {
         Size { image, source: source.into(), features: Vec::new() }
     }
 
+    /// The kinds whose longest visit is compared with a bound.
+    fn bounds() -> impl Iterator<Item = &'static str> {
+        KINDS.iter().filter_map(|kind| kind.figure)
+    }
+
     fn el2(median: u32, image: u64) -> El2 {
         let seen = |times| {
             let mut visits = Distribution::default();
@@ -311,7 +316,7 @@ mod tests {
         let latencies = [(true, "interrupt response time"), (false, "interrupt response time")];
         let latencies = latencies.map(|(on, what)| (on, what, seen(1)));
         El2 {
-            longest: BTreeMap::new(),
+            longest: bounds().map(|figure| (figure.into(), 1_000)).collect(),
             kinds: KINDS.iter().map(|&kind| (kind, seen(kind.each_time))).collect(),
             records: Recorded::example(12),
             size: size(image, [4_999, 3_000]),
@@ -353,9 +358,20 @@ mod tests {
     }
 
     #[test]
+    fn a_visit_above_its_bound_is_noticed_and_so_is_a_bound_that_is_missing() {
+        let mut el2 = el2(100, 1);
+        for (figure, failed) in bounds().zip(1..) {
+            el2.longest.insert(figure.into(), 99);
+            assert_eq!(failing(&el2), failed);
+        }
+        el2.longest.clear();
+        assert_eq!(failing(&el2), bounds().count());
+    }
+
+    #[test]
     fn what_no_boot_brought_meets_no_goal() {
         let nothing = El2::of(&[], size(1, [1, 1]), BTreeMap::new());
-        assert_eq!(failing(&nothing), 2 * KINDS.len() + 8);
+        assert_eq!(failing(&nothing), 2 * KINDS.len() + bounds().count() + 8);
     }
 
     #[test]
