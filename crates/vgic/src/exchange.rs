@@ -24,7 +24,7 @@ impl CpuInterface {
         intid: u32,
         physical: u32,
     ) {
-        let bank = &gic.private[self.vcpu].bank;
+        let bank = &gic.private(self.vcpu).bank;
         let bit = 1u32 << intid;
         bank.listed.fetch_or(bit, Ordering::AcqRel);
         let choice = Choice::new(gic, self.vcpu, intid);

@@ -122,20 +122,20 @@ impl CpuInterface {
     /// middle.
     #[must_use]
     pub fn has_news(&self, gic: &Gic) -> bool {
-        gic.private[self.vcpu].attention.load(Ordering::Acquire) != 0
+        gic.private(self.vcpu).attention.load(Ordering::Acquire) != 0
     }
 
     /// Whether [`Self::sync`] may have something to list: what was posted, or what found
     /// no place before.
     #[must_use]
     pub fn has_unlisted(&self, gic: &Gic) -> bool {
-        gic.private[self.vcpu].attention.load(Ordering::Acquire) | self.backlog != 0
+        gic.private(self.vcpu).attention.load(Ordering::Acquire) | self.backlog != 0
     }
 
     /// Whether this private interrupt came and the guest has not yet ended it.
     #[must_use]
     fn holds(&self, gic: &Gic, intid: u32) -> bool {
-        let bank = &gic.private[self.vcpu].bank;
+        let bank = &gic.private(self.vcpu).bank;
         let held = bank.listed.load(Ordering::Relaxed)
             | bank.pending.load(Ordering::Relaxed)
             | bank.active.load(Ordering::Relaxed);
@@ -189,7 +189,7 @@ impl CpuInterface {
         let bit = 1u32 << intid;
         self.retire(gic, hw);
         let index = (!self.used).trailing_zeros() as usize;
-        let bank = &gic.private[self.vcpu].bank;
+        let bank = &gic.private(self.vcpu).bank;
         let acceptable = bank.acceptable(gic.ctlr.load(Ordering::Relaxed)) & bit != 0;
         if index >= hw.count() || !acceptable || self.backlog != 0 {
             // The slow way handles every exception to the common case.

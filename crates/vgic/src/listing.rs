@@ -232,7 +232,7 @@ impl CpuInterface {
     }
 
     fn take_attention(&self, gic: &Gic) -> u32 {
-        let attention = &gic.private[self.vcpu].attention;
+        let attention = &gic.private(self.vcpu).attention;
         // Reading first spares the bus a write in the common case.
         if attention.load(Ordering::Acquire) == 0 {
             return 0;
