@@ -96,8 +96,10 @@ impl Word for AtomicU64 {
     }
 }
 
-/// The messages that one core has not yet read.
+/// The messages that one core has not yet read. Each has cache lines for itself: cores write to
+/// one while another core reads its own.
 #[derive(Debug)]
+#[repr(align(128))]
 pub struct Mailbox<W = AtomicU64> {
     sets: [W; Message::KINDS],
 }

@@ -294,17 +294,25 @@ impl<T> VcpuMap<T> {
 impl<T> Index<VcpuId> for VcpuMap<T> {
     type Output = T;
 
-    #[inline]
+    #[inline(always)]
     fn index(&self, id: VcpuId) -> &T {
-        &self.0[id.number()]
+        &self.0[place(id)]
     }
 }
 
 impl<T> IndexMut<VcpuId> for VcpuMap<T> {
-    #[inline]
+    #[inline(always)]
     fn index_mut(&mut self, id: VcpuId) -> &mut T {
-        &mut self.0[id.number()]
+        &mut self.0[place(id)]
     }
+}
+
+/// Returns where a vCPU's value is. Identifiers are below [`MAX_VCPUS`] since the host numbered
+/// them; the remainder is in range without a branch.
+#[inline(always)]
+fn place(id: VcpuId) -> usize {
+    debug_assert!(id.number() < MAX_VCPUS);
+    id.number() % MAX_VCPUS
 }
 
 #[cfg(test)]

@@ -93,21 +93,22 @@ impl<const CORES: usize, const VCPUS: usize, W: Word, S: AtomicCell>
 
     #[inline]
     fn location(&self, id: VcpuId) -> &Location<S> {
-        &self.locations[usize::from(id.0)]
+        &self.locations[usize::from(id.0) % VCPUS]
     }
 
     /// Sends a message to a core. Returns true if the core has to be woken.
     #[must_use]
     #[inline]
     pub fn send(&self, core: usize, message: Message, member: usize) -> bool {
-        self.mailboxes[core].send(message, member)
+        self.mailbox(core).send(message, member)
     }
 
     /// Returns a core's mailbox, for the core to read.
     #[must_use]
     #[inline]
     pub fn mailbox(&self, core: usize) -> &Mailbox<W> {
-        &self.mailboxes[core]
+        debug_assert!(core < CORES);
+        &self.mailboxes[core % CORES]
     }
 
     /// Returns the core to which to send a message, after something was written for the vCPU.

@@ -59,7 +59,7 @@ impl Roster {
         if self.is_loaded(id) {
             return self.loaded.as_deref_mut();
         }
-        self.parked.get_mut(id)?.as_deref_mut()
+        self.parked[id].as_deref_mut()
     }
 
     /// Returns a vCPU of this core that is not on the hardware.
@@ -100,7 +100,7 @@ impl Roster {
 
     /// Returns true if this core owns a vCPU.
     pub fn owns(&self, id: VcpuId) -> bool {
-        self.is_loaded(id) || self.parked.get(id).is_some_and(Option::is_some)
+        self.is_loaded(id) || self.parked[id].is_some()
     }
 
     /// Records that a vCPU is loaded that may share this core with siblings. Returns true if
