@@ -38,10 +38,11 @@ impl Pcpu {
         if now >= self.consolidation.look_at() {
             return false;
         }
-        let Some(until) = self.scheduler.renew(now) else { return false };
-        if let Some(vcpu) = self.roster.loaded_mut() {
+        let Some((id, until)) = self.scheduler.renew(now) else { return false };
+        // It may have been chosen just now, and not be loaded yet.
+        if let Some(vcpu) = self.roster.get(id) {
             vcpu.account().count_replenishment();
-            self.trace.note(Kind::Replenish, vcpu.id(), 1, now);
+            self.trace.note(Kind::Replenish, id, 1, now);
         }
         self.arm(Some(until));
         true

@@ -98,10 +98,10 @@ impl Scheduler {
     }
 
     /// Begins a new period of the vCPU that runs, if that is all that has to be done: no other
-    /// one waits for a budget or for its turn, and its quantum lasts. Returns until when the
-    /// latest decision stands then.
+    /// one waits for a budget or for its turn, and its quantum lasts. Returns the vCPU, and until
+    /// when the latest decision stands then.
     #[inline(always)]
-    pub fn renew(&mut self, now: Instant) -> Option<Instant> {
+    pub fn renew(&mut self, now: Instant) -> Option<(VcpuId, Instant)> {
         let lane = &self.extras.lane;
         let at = usize::from(self.running) & POSITION;
         let ran = now.since(self.charged);
@@ -109,15 +109,15 @@ impl Scheduler {
         if lane.is_shut() || lane.is_used() || !alone || ran >= self.entries[at].left {
             return None;
         }
-        let id = usize::from(self.entries[at].id.0) & POSITION;
-        let account = self.extras.accounts[id].as_mut()?;
+        let vcpu = self.entries[at].id;
+        let account = self.extras.accounts[usize::from(vcpu.0) & POSITION].as_mut()?;
         let left = account.renew(now)?;
         self.charged = now;
         self.entries[at].left.0 -= ran.0;
         // The budget ends before the period does.
         let until = now.after(left);
         self.extras.lane.renew(until, account.gcs_left());
-        Some(until)
+        Some((vcpu, until))
     }
 
     /// Brings a vCPU's account up to date, and records whether it may run.

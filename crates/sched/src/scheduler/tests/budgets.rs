@@ -186,9 +186,9 @@ fn a_new_period_of_the_vcpu_that_runs_needs_no_decision() {
     core.sleep(LOW);
     assert_eq!(at(&mut core, 0), (Some(HIGH), Some(10)));
     assert_eq!(core.renew(Instant(9)), None, "the period is not over");
-    assert_eq!(core.renew(Instant(11)), Some(Instant(20)), "it came a little late");
+    assert_eq!(core.renew(Instant(11)), Some((HIGH, Instant(20))), "it came a little late");
     core.wake(LOW);
-    assert_eq!(core.renew(Instant(20)), Some(Instant(30)), "the other one is below");
+    assert_eq!(core.renew(Instant(20)), Some((HIGH, Instant(30))), "the other one is below");
     assert_eq!(core.account(HIGH).unwrap().counts().replenished, 1, "the others are told");
     core.open_gcs(Instant(29));
     assert_eq!(core.renew(Instant(30)), None, "it is in a section");
@@ -421,7 +421,10 @@ proptest! {
             let fires = said.until.is_some_and(|until| until.0 <= now);
             if fires {
                 match core.renew(Instant(now)) {
-                    Some(until) => said.until = Some(until),
+                    Some((id, until)) => {
+                        assert_eq!(said.run, Some(id));
+                        said.until = Some(until);
+                    }
                     None => ask = true,
                 }
             }

@@ -193,7 +193,7 @@ proptest! {
             for (core, ask) in cores.iter_mut().zip(&mut ask) {
                 if core.said.until.is_some_and(|until| until.0 <= now) {
                     match core.scheduler.renew(Instant(now)) {
-                        Some(until) => core.said.until = Some(until),
+                        Some((_, until)) => core.said.until = Some(until),
                         None => *ask = true,
                     }
                 }
