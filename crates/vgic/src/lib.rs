@@ -89,6 +89,14 @@ struct Private {
     bank: Bank,
     /// Words that may hold something new for this vCPU.
     attention: AtomicU32,
+    /// Not 0: it looks at its attention set before it runs again, so no core has to be told.
+    waits: AtomicU32,
+}
+
+impl Private {
+    const fn new() -> Self {
+        Self { bank: Bank::new(), attention: AtomicU32::new(0), waits: AtomicU32::new(0) }
+    }
 }
 
 /// What a change asks of the rest of the hypervisor.
@@ -117,8 +125,7 @@ impl Gic {
     pub const fn before_reset() -> Self {
         Self {
             ctlr: AtomicU32::new(0),
-            private: [const { Private { bank: Bank::new(), attention: AtomicU32::new(0) } };
-                MAX_VCPUS_PER_VM],
+            private: [const { Private::new() }; MAX_VCPUS_PER_VM],
             shared: [const { Bank::new() }; WORDS - 1],
             route: [const { AtomicU32::new(0) }; SPIS],
             holder: [const { AtomicU8::new(0) }; SPIS],
@@ -134,6 +141,7 @@ impl Gic {
         for private in self.private.iter().one_for::<{ each::SIBLING }, MAX_VCPUS_PER_VM>() {
             private.bank.reset(SGIS);
             private.attention.store(0, Ordering::Relaxed);
+            private.waits.store(0, Ordering::Relaxed);
         }
         self.shared.iter().at_most::<WORDS>().for_each(|bank| bank.reset(0));
         self.route.iter().at_most::<SPIS>().for_each(|route| route.store(0, Ordering::Relaxed));
@@ -317,6 +325,28 @@ impl Gic {
         for vcpu in Bits::of(u32::from(vcpus)).at_most::<{ u8::BITS as usize }>() {
             self.mark_one(vcpu as usize, words);
         }
+    }
+
+    /// Records that a vCPU can run and waits for its core: it will look at its attention set when
+    /// it has that, so until [`Self::end_wait`] its core need not be told.
+    pub fn begin_wait(&self, vcpu: usize) {
+        self.private(vcpu).waits.store(1, Ordering::Relaxed);
+    }
+
+    /// Records that a vCPU has its core, or sleeps. Next, its core looks at the attention set: what
+    /// was posted before is found there, and a core that posts something from now on finds that
+    /// the vCPU's core has to be told.
+    #[inline(always)]
+    pub fn end_wait(&self, vcpu: usize) {
+        self.private(vcpu).waits.store(0, Ordering::Relaxed);
+        fence(Ordering::SeqCst);
+    }
+
+    /// Whether a vCPU's core has to be told of what was posted. A fence, sequentially consistent,
+    /// must lie between that and this.
+    #[must_use]
+    pub fn must_tell(&self, vcpu: usize) -> bool {
+        self.private(vcpu).waits.load(Ordering::Relaxed) == 0
     }
 
     fn mark_one(&self, vcpu: usize, words: u32) {

@@ -2,7 +2,7 @@
 
 use super::Pcpu;
 use crate::arch::{cpu, gic};
-use crate::shared::{BOARD, POWER};
+use crate::shared::{BOARD, POWER, VMS};
 use abi::MAX_VCPUS_PER_VM;
 use abi::system::vcpu_flags;
 use notes::{Bounded, Rounds, each};
@@ -146,6 +146,11 @@ impl Pcpu {
             let id = VcpuId::numbered(usize::from(table.vcpu_first) + index);
             let owner = BOARD.find(id);
             if owner != self.index {
+                // It may wait for its core and find what is new when it has that: a core that
+                // runs others would be interrupted for nothing, as often as a guest likes.
+                if !VMS[vm].gic.must_tell(index) {
+                    continue;
+                }
                 self.tell(owner, Message::Vcpus, id.number(), self.is_urgent(id));
             } else if !self.roster.get(id).is_some_and(|vcpu| vcpu.is_on()) {
                 // It is switched on with what was posted.
@@ -173,8 +178,12 @@ impl Pcpu {
         }
         if self.roster.is_loaded(id) {
             self.deliver_to_loaded(id);
-        } else {
-            self.deliver(id);
+            return;
+        }
+        self.deliver(id);
+        // Unless it has left for this, it can run now.
+        if let Some(vcpu) = self.roster.parked(id) {
+            vcpu.begin_wait();
         }
     }
 

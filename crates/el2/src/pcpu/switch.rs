@@ -57,6 +57,7 @@ impl Pcpu {
         context::open_float(self.roster.owns_float(config.id()));
         let mut vcpu = vcpu.load(self.interface);
         self.load_timer(&mut vcpu);
+        vcpu.end_wait();
         let (id, news) = (vcpu.id(), vcpu.has_news());
         self.roster.has_loaded(vcpu);
         if !news {

@@ -93,7 +93,10 @@ impl Pcpu {
         if !self.timer_advance.end(id) {
             return;
         }
-        let news = self.roster.get(id).is_some_and(|vcpu| vcpu.has_news());
+        let news = self.roster.get(id).is_some_and(|vcpu| {
+            vcpu.end_wait();
+            vcpu.has_news()
+        });
         let awake = news || self.roster.is_loaded(id) && self.loaded_has_interrupt();
         if !awake {
             self.sleep(id, vcpu_state::SLEEPING);

@@ -69,6 +69,9 @@ facts! {
         is_relocatable: bool,
         /// Returns true if it may share a core with other vCPUs of its VM.
         may_meet_siblings: bool,
+        /// Returns true if an interrupt for it changes nothing while it waits for its core: it
+        /// neither leaves for that, nor lets a sibling run later.
+        may_be_left_waiting: bool,
         /// Returns true if the interrupts of its VM's devices come to the core where it is,
         /// because it is the VM's first vCPU and there are devices.
         has_devices: bool,
@@ -118,6 +121,9 @@ impl VcpuConfig {
             leaves_when_displaced: placed.needs().leaves_when_displaced,
             is_relocatable: placed.is_relocatable(),
             may_meet_siblings: !topology.siblings_met(id).is_empty(),
+            may_be_left_waiting: !placed.needs().a_say
+                && placed.places().len() == 1
+                && topology.siblings_met(id).is_empty(),
             has_devices,
             takes_along: has_devices || table.server != server::NONE,
             has_views: roots[0] != roots[1] && cpu::has_xnx(),

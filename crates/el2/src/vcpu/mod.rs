@@ -286,6 +286,21 @@ impl Vcpu {
         self.space.forget();
     }
 
+    /// Records that it can run and waits for its core: until it has that, other cores need not
+    /// tell this one what they post.
+    pub fn begin_wait(&self) {
+        if self.config.may_be_left_waiting() {
+            self.config.shared().gic.begin_wait(self.config.index());
+        }
+    }
+
+    /// Records that it has its core, or sleeps: what is posted from now on is told. What was
+    /// posted before has to be looked for next.
+    #[inline(always)]
+    pub fn end_wait(&self) {
+        self.config.shared().gic.end_wait(self.config.index());
+    }
+
     /// Returns true if interrupts were posted since its list registers were filled.
     #[inline(always)]
     pub fn has_news(&self) -> bool {

@@ -150,6 +150,12 @@ const STAGED: &[Staged] = &[
     )
     .besides(interrupted_by_its_timer_only),
     Staged::new(
+        "beside-waiting",
+        "interrupts for a neighbour's vCPU that waits for a core do not interrupt another one",
+        &[("rtos", Rhythm(300)), ("flood", Endures)],
+    )
+    .besides(interrupted_by_its_timer_only),
+    Staged::new(
         "beside-gic-pending",
         "a neighbour with every interrupt pending keeps EL2 from no real-time interrupt",
         &[("rtos", Rhythm(1000)), ("storm", Endures)],

@@ -11,7 +11,7 @@ use crate::frames::v3;
 use crate::interface::CpuInterface;
 use crate::{Bits, Effects, Gic};
 use abi::platform::SPI_FIRST;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering, fence};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -54,7 +54,9 @@ impl Machine {
     }
 
     fn ring(&self, vcpus: u8) {
-        for vcpu in Bits(vcpus.into()).filter(|&vcpu| (vcpu as usize) < CORES) {
+        fence(Ordering::SeqCst);
+        let rung = |vcpu: &u32| (*vcpu as usize) < CORES && self.gic.must_tell(*vcpu as usize);
+        for vcpu in Bits(vcpus.into()).filter(rung) {
             self.doorbells[vcpu as usize].store(true, Ordering::Release);
         }
     }
@@ -106,10 +108,19 @@ impl Core<'_> {
 
     fn enter(&mut self) {
         let rung = self.machine.doorbells[self.vcpu].swap(false, Ordering::AcqRel);
-        if rung || self.cpu.wants_maintenance() {
+        let news = self.random(8) == 0 && self.wait_for_core();
+        if rung || news || self.cpu.wants_maintenance() {
             self.interface.sync(&self.machine.gic, &mut self.cpu);
         }
         self.machine.ring(std::mem::take(&mut self.cpu.rung));
+    }
+
+    /// Another vCPU has the core for a while. Returns true if something was posted.
+    fn wait_for_core(&self) -> bool {
+        self.machine.gic.begin_wait(self.vcpu);
+        thread::yield_now();
+        self.machine.gic.end_wait(self.vcpu);
+        self.interface.has_news(&self.machine.gic)
     }
 
     fn wait(&mut self, target: usize, intid: u32, count: usize) {

@@ -64,6 +64,24 @@ pub fn pester() -> Check<Done> {
     }
 }
 
+/// Sends SGIs to its sibling for ever, which takes them and would never sleep.
+pub fn flood() -> Check<Done> {
+    const POKE: u32 = 6;
+    needs_two_vcpus!();
+    println!("flooding");
+    cpus::start(1, || {
+        gic::set(ISENABLER, POKE);
+        irq::hook(|_| ());
+        let mut turns = 0_u64;
+        loop {
+            turns = core::hint::black_box(turns + 1);
+        }
+    })?;
+    loop {
+        gic::send(POKE, [1]);
+    }
+}
+
 /// As [`crash`], but it is the second vCPU, after a rest of some milliseconds.
 pub fn crash_sibling() -> Check<Done> {
     const TIMER: Timer = Timer::Virtual;

@@ -46,6 +46,7 @@ pub const ALL: &[Test] = &[
     Test { name: "mutex-dies", body: mutex::dies },
     Test { name: "mutex-told", body: mutex::told },
     Test { name: "neighbour", body: neighbour::neighbour },
+    Test { name: "flood", body: bystander::flood },
     Test { name: "pester", body: bystander::pester },
     Test { name: "power", body: power::power },
     Test { name: "sleeper", body: migrant::sleeper },
