@@ -81,6 +81,16 @@ impl Consolidation {
     }
 }
 
+/// Where a guest finds its device tree, besides the register that says so.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum DevicetreePlace {
+    /// In the first 64 KiB of its memory, where QEMU has it.
+    Start,
+    /// In the last 64 KiB.
+    #[default]
+    End,
+}
+
 /// A virtual machine.
 #[derive(Clone, Debug)]
 pub struct Vm {
@@ -99,6 +109,10 @@ pub struct Vm {
     pub ram_ipa: Option<u64>,
     /// Whether guest-physical addresses are physical ones.
     pub identity: bool,
+    /// Whether it finds zeros at each start where nothing is loaded.
+    pub clear_memory: bool,
+    /// Where it finds its device tree.
+    pub devicetree: DevicetreePlace,
     /// Its vCPUs.
     pub vcpus: Vec<Vcpu>,
     /// The tasks that its device tree declares, those of one vCPU after those of another.

@@ -88,6 +88,43 @@ fn guests_find_their_files_and_their_device_tree() {
     }
 }
 
+/// Otherwise a guest could find what was in the machine's memory before, or in its own before a
+/// reset.
+#[test]
+fn memory_that_is_to_be_cleared_is_filled_whole() {
+    let text = TWO_VMS.replace("size = \"64M\"", "size = \"64M\", clear = true");
+    let text = text.replace("size = \"8M\"", "size = \"8M\", clear = true");
+    let (kept, cleared) = (packed_file(TWO_VMS), packed_file(&text));
+    let (kept, cleared) = (unpack(&kept).unwrap(), unpack(&cleared).unwrap());
+    for (before, after) in kept.tables.vms().iter().zip(cleared.tables.vms()) {
+        let (before, after) = (guest_memory(&kept, before), guest_memory(&cleared, after));
+        // Nothing is loaded where it holds 0xee, but for such bytes of files.
+        let differing = before.iter().zip(&after).filter(|(one, other)| one != other);
+        assert!(differing.clone().all(|change| change == (&0xee, &0)));
+        assert!(differing.count() > 4 << 20);
+        let untouched = after.windows(64).step_by(64).filter(|line| *line == [0xee; 64]);
+        assert_eq!(untouched.count(), 0);
+    }
+}
+
+#[test]
+fn a_device_tree_is_where_it_is_wanted() {
+    let text = TWO_VMS.replace("size = \"64M\"", "size = \"64M\", device_tree = \"start\"");
+    let file = packed_file(&text);
+    let unpacked = unpack(&file).unwrap();
+    let linux = &unpacked.tables.vms()[0];
+    let memory = guest_memory(&unpacked, linux);
+    assert_eq!(linux.entry_x0, linux.ram_ipa);
+    assert_eq!(memory[..4], [0xd0, 0x0d, 0xfe, 0xed]);
+    let entry = (linux.entry_ipa - linux.ram_ipa) as usize;
+    assert!(entry >= 2 << 20, "an Image lies at a multiple of 2 MiB, behind it");
+    let image = support::linux_image(200_000);
+    assert_eq!(memory[entry..entry + image.len()], image);
+    let initramfs = support::initramfs(70_001);
+    let end = (memory.len() - initramfs.len()) & !0xfff;
+    assert_eq!(memory[end..end + initramfs.len()], initramfs);
+}
+
 #[test]
 fn the_hypervisor_is_moved_to_its_address() {
     let relas = [(DATA, RELATIVE, 0x40), (DATA + 56, RELATIVE, 0x3000), (DATA + 8, 0, 1)];

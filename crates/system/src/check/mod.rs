@@ -136,6 +136,8 @@ fn sound_vm(draft: &DraftVm, images: Images, system: &Draft, machine: &Machine) 
         ram_size: *draft.memory.size.as_ref()?.get_ref(),
         ram_ipa: draft.ram_ipa(),
         identity: draft.is_identity(),
+        clear_memory: flag(&draft.memory.clear, false),
+        devicetree: draft.memory.device_tree.as_ref().map(|at| *at.get_ref()).unwrap_or_default(),
         vcpus: draft.vcpus.iter().map(vcpus::sound).collect::<Option<Vec<Vcpu>>>()?,
         tasks: Vec::new(),
         console: draft.has_console(),

@@ -13,7 +13,7 @@ mod values;
 pub(crate) use parse::parse;
 
 use crate::board::Trigger;
-use crate::model::Protocol;
+use crate::model::{DevicetreePlace, Protocol};
 use crate::problem::Span;
 use analysis::model::ServerKind;
 use sched::policy::MigrationPolicy;
@@ -89,6 +89,8 @@ pub(crate) struct DraftMemory {
     pub(crate) size: Option<At<u64>>,
     pub(crate) address: Option<At<u64>>,
     pub(crate) identity: Option<At<bool>>,
+    pub(crate) clear: Option<At<bool>>,
+    pub(crate) device_tree: Option<At<DevicetreePlace>>,
 }
 
 /// Shared memory that a VM has.

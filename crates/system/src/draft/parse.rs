@@ -158,6 +158,8 @@ fn memory(vm: &mut Reader<'_, '_>, problems: &mut Problems) -> DraftMemory {
         size: bytes(reader.required("size", "\"64M\"", problems)),
         address: reader.optional("address", problems),
         identity: reader.optional("identity", problems),
+        clear: reader.optional("clear", problems),
+        device_tree: reader.optional("device_tree", problems),
     };
     reader.finish(problems);
     memory

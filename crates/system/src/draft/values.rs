@@ -3,7 +3,7 @@
 use super::{Access, At, Format};
 use crate::board::Trigger;
 use crate::code::Code;
-use crate::model::Protocol;
+use crate::model::{DevicetreePlace, Protocol};
 use crate::nearest::did_you_mean;
 use crate::problem::Problems;
 use crate::size;
@@ -152,6 +152,13 @@ impl Read for Format {
     fn read(value: &At<DeValue<'_>>, problems: &mut Problems) -> Option<Self> {
         let formats = [("image", Self::Image), ("elf", Self::Elf), ("flat", Self::Flat)];
         one_of("kernel format", &formats, value, problems)
+    }
+}
+
+impl Read for DevicetreePlace {
+    fn read(value: &At<DeValue<'_>>, problems: &mut Problems) -> Option<Self> {
+        let places = [("start", Self::Start), ("end", Self::End)];
+        one_of("place for a device tree", &places, value, problems)
     }
 }
 

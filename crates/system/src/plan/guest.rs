@@ -1,15 +1,15 @@
 //! What lies where in a guest's memory when it starts.
 //!
-//! The device tree has the last 64 KiB, an initramfs lies right below, the
-//! kernel where its format wants it.
+//! The device tree has the last 64 KiB, or the first; an initramfs lies at the end, below the
+//! device tree, the kernel where its format wants it.
 
-use super::{devicetree, segments};
+use super::{clearing, devicetree, segments};
 use crate::code::Code;
 use crate::image::{Bytes, ElfImage, KernelKind, LinuxImage};
-use crate::model::Vm;
+use crate::model::{DevicetreePlace, Vm};
 use crate::problem::Span;
 use crate::size::show;
-use abi::system::{LOAD_ALIGN, PAGE_SIZE, Region};
+use abi::system::{LOAD_ALIGN, PAGE_SIZE, RAM_ALIGN, Region};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -76,10 +76,14 @@ pub(crate) struct Misfit {
 
 /// Places a VM's files in its memory, `ram` as the guest sees it.
 pub(crate) fn guest(vm: &Vm, ram: Region) -> Result<Guest, Misfit> {
-    let top = ram.start + ram.size - DEVICETREE_SIZE;
+    let end = ram.start + ram.size;
+    let (devicetree, first, top) = match vm.devicetree {
+        DevicetreePlace::Start => (ram.start, ram.start + DEVICETREE_SIZE, end),
+        DevicetreePlace::End => (end - DEVICETREE_SIZE, ram.start, end - DEVICETREE_SIZE),
+    };
     let initramfs =
-        vm.initramfs.as_ref().map(|bytes| initramfs(vm, bytes, ram, top)).transpose()?;
-    let room = Region::new(ram.start, initramfs.map_or(top, |region| region.start) - ram.start);
+        vm.initramfs.as_ref().map(|bytes| initramfs(vm, bytes, first, top)).transpose()?;
+    let room = Region::new(first, initramfs.map_or(top, |region| region.start) - first);
     let (entry, mut loads) = match &vm.kernel.kind {
         KernelKind::Image(image) => linux(vm, image, room)?,
         KernelKind::Elf(elf) => self::elf(vm, elf, room)?,
@@ -92,14 +96,17 @@ pub(crate) fn guest(vm: &Vm, ram: Region) -> Result<Guest, Misfit> {
     if tree.len() as u64 > DEVICETREE_SIZE {
         return Err(too_much_to_say(vm));
     }
-    loads.push(GuestLoad { ipa: top, piece: Piece::own(tree), zeros: 0 });
-    Ok(Guest { entry, devicetree: top, loads })
+    loads.push(GuestLoad { ipa: devicetree, piece: Piece::own(tree), zeros: 0 });
+    if vm.clear_memory {
+        clearing::fill_gaps(&mut loads, ram);
+    }
+    Ok(Guest { entry, devicetree, loads })
 }
 
-fn initramfs(vm: &Vm, bytes: &Bytes, ram: Region, top: u64) -> Result<Region, Misfit> {
+fn initramfs(vm: &Vm, bytes: &Bytes, first: u64, top: u64) -> Result<Region, Misfit> {
     let size = bytes.len() as u64;
     let start = top.checked_sub(size).map(|start| start & !(PAGE_SIZE - 1));
-    let start = start.filter(|&start| start > ram.start).ok_or_else(|| Misfit {
+    let start = start.filter(|&start| start > first).ok_or_else(|| Misfit {
         code: Code::ImageTooLarge,
         span: vm.spans.initramfs.clone(),
         message: format!("the initramfs ({} KiB) does not fit {}", size >> 10, vm.title()),
@@ -134,11 +141,14 @@ fn too_large(vm: &Vm, need: u64, room: Region) -> Misfit {
 type Placed = Result<(u64, Vec<GuestLoad>), Misfit>;
 
 fn linux(vm: &Vm, image: &LinuxImage, room: Region) -> Placed {
-    let need = image.text_offset.saturating_add(image.image_size);
+    // An Image lies at a multiple of 2 MiB (Documentation/arch/arm64/booting.rst).
+    let base = room.start.next_multiple_of(RAM_ALIGN);
+    let need = (base - room.start).saturating_add(image.text_offset);
+    let need = need.saturating_add(image.image_size);
     if need > room.size {
         return Err(too_large(vm, need, room));
     }
-    let ipa = room.start + image.text_offset;
+    let ipa = base + image.text_offset;
     let piece = Piece::whole(vm.kernel.bytes.clone());
     if ipa.is_multiple_of(LOAD_ALIGN) {
         return Ok((ipa, vec![GuestLoad { ipa, piece, zeros: 0 }]));

@@ -2,6 +2,7 @@
 //! guest finds in its own, the tables that keep them apart, and where in the
 //! bundle it all lies.
 
+mod clearing;
 mod devicetree;
 mod guest;
 mod layout;
