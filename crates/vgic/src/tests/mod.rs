@@ -7,6 +7,7 @@
 //!   at a time.
 //! - [`random`]: random guests against [`ideal`], the interrupt controller
 //!   without list registers or delays. [`delayed`]: the same with slow doorbells.
+//! - [`exhaustive`]: every register, in every width.
 //! - [`work`]: how much is done between two looks at what is urgent.
 //! - [`interleaved`]: two cores, access by access. [`threads`]: real ones.
 
@@ -16,6 +17,7 @@ mod chance;
 mod cpu;
 mod delayed;
 mod delivery;
+mod exhaustive;
 mod ideal;
 mod interleaved;
 mod latch;
