@@ -175,3 +175,20 @@ ensure_llvm() {
     install_missing
     find_llvm || fail "llvm-$version has neither llvm-cov nor llvm-profdata"
 }
+
+# A C++ compiler, which only fuzz/run asks for.
+ensure_cxx() {
+    ! command -v c++ >/dev/null || return 0
+    missing=("g++"$'\t'"compiles libFuzzer")
+    install_missing
+}
+
+# What compiles and runs programs for AArch64's Linux, which only crates/el2/threads asks for.
+ensure_user_mode() {
+    missing=()
+    command -v qemu-aarch64 >/dev/null ||
+        missing+=("qemu-user"$'\t'"runs AArch64 programs")
+    [[ -e /usr/aarch64-linux-gnu/lib/crt1.o ]] ||
+        missing+=("libc6-dev-arm64-cross"$'\t'"links AArch64 programs")
+    ((${#missing[@]} == 0)) || install_missing
+}

@@ -28,11 +28,12 @@ fn policy() -> Table {
     std::fs::read_to_string(root().join("deny.toml")).unwrap().parse().unwrap()
 }
 
-/// All that is built for `target`, what tests need included.
+/// All that is built for `target`, what tests need included, and what only features bring.
 fn packages(target: &str) -> Vec<Package> {
     let cargo = std::env::var_os("CASSATA_CARGO").unwrap_or_else(|| env!("CARGO").into());
     let output = Command::new(cargo)
-        .args(["metadata", "--locked", "--format-version", "1", "--filter-platform", target])
+        .args(["metadata", "--locked", "--all-features", "--format-version", "1"])
+        .args(["--filter-platform", target])
         .arg("--manifest-path")
         .arg(root().join("Cargo.toml"))
         .output()

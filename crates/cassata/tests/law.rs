@@ -39,7 +39,11 @@ const LAW: &[(&str, &[&str])] = &[
     ("cassata-system", &["cassata-abi", "cassata-sched", "cassata-analysis"]),
     ("cassata-lab", HOST),
     ("cassata", HOST_AND_LAB),
+    // It feeds bytes to what reads them, wherever that is on the host, and ships nowhere.
+    ("cassata-fuzz", &["cassata-abi", "cassata-lab", "cassata-system", "cassata-vgic"]),
 ];
+/// What must be asked for: only a build with this feature has it.
+const ON_REQUEST: (&str, &str) = ("libfuzzer-sys", "cassata-fuzz");
 const HOST: &[&str] = &[
     "cassata-abi",
     "cassata-sched",
@@ -122,6 +126,21 @@ fn dependencies_go_one_way() {
             assert!(allowed(package).contains(&dependency), "{package} uses {dependency}");
         }
     }
+}
+
+#[test]
+fn the_fuzzer_is_built_on_request_only() {
+    let (name_of, of) = ON_REQUEST;
+    let mut users = 0;
+    for package in packages() {
+        let dependencies = package["dependencies"].as_array().unwrap();
+        for dependency in dependencies.iter().filter(|dependency| name(dependency) == name_of) {
+            assert_eq!((name(&package), &dependency["optional"]), (of, &Value::Bool(true)));
+            assert_eq!(package["features"]["default"], Value::Null, "{of} has no default");
+            users += 1;
+        }
+    }
+    assert_eq!(users, 1);
 }
 
 #[test]

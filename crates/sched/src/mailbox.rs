@@ -226,6 +226,28 @@ mod tests {
         assert_eq!(mailbox.take(Message::VmsReset).count(), 1);
     }
 
+    /// Each message beside each other one: 768 of them, sent, sent again, discarded and taken.
+    #[test]
+    fn every_pair_of_messages_is_two() {
+        let all = || Message::IN_ORDER.into_iter().flat_map(|kind| (0..64).map(move |m| (kind, m)));
+        for one in all() {
+            for other in all() {
+                let mailbox = Mailbox::new();
+                assert!(mailbox.send(one.0, one.1));
+                assert_eq!(mailbox.send(other.0, other.1), one != other, "{one:?} {other:?}");
+                if one != other {
+                    mailbox.discard(one.0, one.1);
+                    assert!(mailbox.take(other.0).eq([other.1]), "{one:?} {other:?}");
+                    assert!(mailbox.send(one.0, one.1), "{one:?} {other:?}");
+                }
+                for kind in Message::IN_ORDER {
+                    let left = (kind == one.0).then_some(one.1);
+                    assert!(mailbox.take(kind).eq(left), "{one:?} {other:?}");
+                }
+            }
+        }
+    }
+
     /// Protects the only ordering the protocol relies on: data written before a
     /// send is seen after the take, and no send that answered "new" is lost.
     #[test]

@@ -6,7 +6,7 @@ use abi::system::{Invalid, Region, System, flags, vm_flags};
 use std::fs;
 use support::elf::{self, DATA, RELATIVE, W, X};
 use support::{files, guest_memory, sound};
-use system::{UnpackError, pack, unpack};
+use system::{UnpackError, image, pack, unpack};
 use tempfile::TempDir;
 use zerocopy::IntoBytes;
 
@@ -249,4 +249,14 @@ fn shared_memory_is_cleared_by_what_loads_the_file() {
     // What no VM has takes no memory.
     let file = packed_file(&(TWO_VMS.to_owned() + memory));
     assert!(!unpack(&file).unwrap().segments.last().unwrap().data.is_empty());
+}
+
+/// Its segment goes round the end of the address space.
+#[test]
+fn an_entry_below_its_segment_is_in_none() {
+    let guest = elf::Elf::new(elf::ET_EXEC, 0)
+        .program(elf::PT_LOAD, u64::MAX - 3, 0x4008_0000, &[1; 16], 16, elf::R | X)
+        .build();
+    let unfit = image::identify(&guest, None).unwrap_err();
+    assert!(unfit.message.contains("lies in none of its segments"), "{}", unfit.message);
 }

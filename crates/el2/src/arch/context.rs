@@ -316,7 +316,8 @@ pub fn inject(fault: Fault) -> bool {
         4 => (false, 0),
         _ => (false, FROM_EL1_SPX),
     };
-    let vector = read_sysreg!("vbar_el1") + offset;
+    // VBAR_EL1 is the guest's, with bits below the offset on some cores.
+    let vector = read_sysreg!("vbar_el1").wrapping_add(offset);
     if matches!(fault, Fault::Instruction(_)) && pc == vector {
         return false;
     }

@@ -127,6 +127,51 @@ fn deactivate_physical(vm: usize, effects: Effects) {
 mod tests {
     use super::*;
 
+    /// DDI 0487, D19.2.37, ISS encoding for an exception from a data abort, field by field.
+    #[test]
+    fn every_syndrome_says_what_the_architecture_says() {
+        let mut emulated = 0;
+        for iss in 0..1_u64 << 25 {
+            let field = |high: u32, low: u32| iss >> low & ((1 << (high - low + 1)) - 1);
+            let [isv, sse, sf, cm, s1ptw, wnr] = [24, 21, 15, 8, 7, 6].map(|bit| field(bit, bit));
+            let is_translation_fault = field(5, 2) == 1;
+            let access = Access::decode(iss);
+            let expected = isv == 1 && cm == 0 && s1ptw == 0 && is_translation_fault;
+            assert_eq!(access.is_some(), expected, "{iss:#x}");
+            let Some(access) = access else { continue };
+            assert_eq!(u64::from(access.size), [1, 2, 4, 8][field(23, 22) as usize], "{iss:#x}");
+            assert_eq!(access.register as u64, field(20, 16), "{iss:#x}");
+            let flags = [access.write, access.sign_extend, access.wide].map(u64::from);
+            assert_eq!(flags, [wnr, sse, sf], "{iss:#x}");
+            emulated += 1;
+        }
+        // All but ISV, CM, S1PTW and four bits of the status is free.
+        assert_eq!(emulated, 1 << 18);
+    }
+
+    #[test]
+    fn every_byte_and_halfword_is_extended_as_its_load_says() {
+        for (size, values) in [(1, 0..1_u64 << 8), (2, 0..1 << 16)] {
+            for value in values {
+                for (sign_extend, wide) in
+                    [(false, false), (false, true), (true, false), (true, true)]
+                {
+                    let access = Access { write: false, size, register: 0, sign_extend, wide };
+                    let signed = if size == 1 {
+                        i64::from(value as u8 as i8)
+                    } else {
+                        i64::from(value as u16 as i16)
+                    };
+                    let expected = if sign_extend { signed as u64 } else { value };
+                    let expected = if wide { expected } else { u64::from(expected as u32) };
+                    // What is above is not the access's.
+                    let noise = 0xa5a5_a5a5_a5a5_0000 | if size == 1 { 0x7700 } else { 0 };
+                    assert_eq!(access.extend(noise | value), expected, "{value:#x}");
+                }
+            }
+        }
+    }
+
     #[test]
     fn what_is_mapped_is_not_emulated() {
         const STORE: u64 = 1 << 24 | 2 << 22 | 1 << 6;

@@ -172,6 +172,16 @@ fn an_exception_takes_over_what_the_architecture_says() {
     }
 }
 
+/// VBAR_EL1 keeps whatever a guest writes, on QEMU but for the lowest five bits.
+#[test]
+fn vectors_may_be_anywhere() {
+    const FROM_EL0: u64 = 0x400;
+    install();
+    set("vbar_el1", !0x1f);
+    assert!(context::inject(Fault::Undefined));
+    assert_eq!(register("elr_el2"), FROM_EL0 - 0x20);
+}
+
 /// While an active interrupt is spilled ICC_DIR_EL1 traps: alone, or with all that concern both
 /// groups.
 #[test]

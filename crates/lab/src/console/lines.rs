@@ -22,7 +22,7 @@ pub struct Cursor(u64);
 
 /// All consoles' lines.
 #[derive(Default)]
-pub(super) struct Lines {
+pub struct Lines {
     kept: VecDeque<Line>,
     next: u64,
     open: BTreeMap<u8, Vec<u8>>,
@@ -30,7 +30,8 @@ pub(super) struct Lines {
 }
 
 impl Lines {
-    pub(super) fn push(&mut self, channel: u8, byte: u8) {
+    /// Takes a byte of a channel.
+    pub fn push(&mut self, channel: u8, byte: u8) {
         let open = self.open.entry(channel).or_default();
         if byte != b'\n' {
             open.push(byte);
@@ -42,7 +43,7 @@ impl Lines {
     }
 
     /// No more will come: what stands unfinished counts as lines.
-    pub(super) fn end(&mut self) {
+    pub fn end(&mut self) {
         for (channel, bytes) in std::mem::take(&mut self.open) {
             if !bytes.is_empty() {
                 self.complete(channel, &bytes);
@@ -55,7 +56,8 @@ impl Lines {
         self.ended
     }
 
-    pub(super) fn since(&self, cursor: &mut Cursor) -> Vec<Line> {
+    /// Returns the lines since `cursor`, which moves on.
+    pub fn since(&self, cursor: &mut Cursor) -> Vec<Line> {
         let missing = self.next.saturating_sub(cursor.0);
         let skip = self.kept.len().saturating_sub(usize::try_from(missing).unwrap_or(usize::MAX));
         *cursor = Cursor(self.next);

@@ -9,11 +9,10 @@ mod lines;
 mod logs;
 mod source;
 
-pub use lines::{Cursor, Line};
+pub use lines::{Cursor, Line, Lines};
 
 use abi::console::Mux;
 use connection::Tap;
-use lines::Lines;
 use logs::Logs;
 use source::Source;
 use std::io::{self, Write};

@@ -72,7 +72,8 @@ impl LinuxProgress {
         let row = || {
             let (latency, counts) = line.split_once(' ').filter(|(l, _)| l.len() == 6)?;
             let counts: Result<Vec<u64>, _> = counts.split_whitespace().map(str::parse).collect();
-            Some((latency.parse().ok()?, counts.ok()?.iter().sum()))
+            let counts = counts.ok()?.into_iter().fold(0, u64::saturating_add);
+            Some((latency.parse().ok()?, counts))
         };
         if let Some((latency_us, count)) = row() {
             self.wake_ups_us.record_many(latency_us, count);
@@ -148,6 +149,15 @@ mod tests {
             "100000 pages of memory",
         ]);
         assert_eq!(linux.wake_ups_us.iter().collect::<Vec<_>>(), [(3, 100), (17, 1)]);
+    }
+
+    #[test]
+    fn counts_may_be_any() {
+        let most = u64::MAX.to_string();
+        let linux = hear(&[&format!("000003 {most} {most}"), &format!("000004 {most}")]);
+        let counts = [(3, u64::MAX), (4, u64::MAX)];
+        assert_eq!(linux.wake_ups_us.iter().collect::<Vec<_>>(), counts);
+        assert_eq!(linux.wake_ups_us.count(), u64::MAX);
     }
 
     #[test]

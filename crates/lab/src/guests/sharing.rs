@@ -51,7 +51,8 @@ impl Sharing {
         } else if said.starts_with("page=") {
             self.pages.extend(page(said));
         } else if said.starts_with("task=") {
-            self.told += number::<u64>(said, "owner_died").unwrap_or(0);
+            let told = number(said, "owner_died").unwrap_or(0);
+            self.told = self.told.saturating_add(told);
         } else if said.trim_end() == "killed" {
             self.killed_after = Some(self.pages.len());
         } else if said.starts_with("ran=") {
@@ -114,5 +115,14 @@ mod tests {
             }],
         };
         assert_eq!(sharing, expected);
+    }
+
+    #[test]
+    fn what_is_told_may_be_any_number() {
+        let mut sharing = Sharing::default();
+        for _ in 0..2 {
+            sharing.hear(&format!("task=writer owner_died={}", u64::MAX));
+        }
+        assert_eq!(sharing.told, u64::MAX);
     }
 }

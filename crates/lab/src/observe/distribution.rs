@@ -27,9 +27,12 @@ impl Distribution {
     /// Adds `count` times the same value.
     pub fn record_many(&mut self, value: u32, count: u64) {
         if count > 0 {
-            *self.counts.entry(value).or_default() += count;
-            self.count += count;
-            self.sum += u128::from(value) * u128::from(count);
+            // Guests say how often: they may say anything.
+            let known = self.counts.entry(value).or_default();
+            *known = known.saturating_add(count);
+            self.count = self.count.saturating_add(count);
+            let sum = u128::from(value) * u128::from(count);
+            self.sum = self.sum.saturating_add(sum);
         }
     }
 

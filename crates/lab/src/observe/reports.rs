@@ -57,7 +57,7 @@ impl Reports {
     pub fn due(&self) -> Option<u64> {
         let (first, last) = self.span?;
         let period = self.header?.period;
-        (last - first).checked_div(period).map(|periods| periods + 1)
+        (last - first).checked_div(period).map(|periods| periods.saturating_add(1))
     }
 
     /// Samples overwritten before they were read.

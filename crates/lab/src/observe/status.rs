@@ -62,7 +62,8 @@ impl Snapshot {
         let vcpu = |(index, vcpu): (usize, &VcpuStatus)| {
             let known = before.map_or(0, |before| before.vcpus[index].run);
             let turn = current_turn(status, index as u64, vcpu, counter);
-            VcpuStatus { run: (vcpu.run + turn).max(known), ..*vcpu }
+            // A guest's time, which says what the counter shows, may be any.
+            VcpuStatus { run: vcpu.run.saturating_add(turn).max(known), ..*vcpu }
         };
         let pcpu = |(index, pcpu): (usize, &PcpuStatus)| {
             // One that never started has all words zero.
@@ -70,8 +71,8 @@ impl Snapshot {
             let rest = if resting { counter.saturating_sub(pcpu.since) } else { 0 };
             let down = if pcpu.online == 0 { rest } else { 0 };
             let known = before.map(|before| before.pcpus[index]);
-            let idle = (pcpu.idle + rest).max(known.map_or(0, |known| known.idle));
-            let powered_down = pcpu.powered_down + down;
+            let idle = pcpu.idle.saturating_add(rest).max(known.map_or(0, |known| known.idle));
+            let powered_down = pcpu.powered_down.saturating_add(down);
             let powered_down = powered_down.max(known.map_or(0, |known| known.powered_down));
             PcpuStatus { idle, powered_down, ..*pcpu }
         };
@@ -99,7 +100,7 @@ impl Snapshot {
     /// Ticks since the counter stood at `counter`; 0 for a time to come.
     #[must_use]
     pub fn since(&self, counter: u64) -> u64 {
-        (self.boot + self.now).saturating_sub(counter)
+        self.boot.saturating_add(self.now).saturating_sub(counter)
     }
 
     /// Ticks as time.

@@ -57,7 +57,8 @@ impl Supply {
                     let least = last.run.max(run.saturating_sub(now - begin));
                     self.had(least);
                 }
-                self.before = Some(run.min(last.run + begin.saturating_sub(last.now)));
+                self.before =
+                    Some(run.min(last.run.saturating_add(begin.saturating_sub(last.now))));
             }
         }
         self.had(run);

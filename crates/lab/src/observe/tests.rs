@@ -90,6 +90,27 @@ fn nothing_is_seen_before_el2_has_begun() {
     assert!(observer.reports(1).unwrap().header.is_none());
 }
 
+/// What a guest reports may be any time, and any period.
+#[test]
+fn a_guest_that_reports_the_end_of_time_ends_nothing() {
+    let (memory, mut status) = (memory(), status());
+    status.vcpus[0].run = 5_000;
+    memory.write_bytes(STATUS, status.as_bytes()).unwrap();
+    let mut guest = Guest::new(&memory);
+    guest.header.period = 1;
+    guest.write(2);
+    let sample = Sample { raised: u64::MAX, response: 1, dispatch: 2 };
+    memory.write_bytes(REPORT + 64, sample.as_bytes()).unwrap();
+    let sample = Sample { raised: 0, ..sample };
+    memory.write_bytes(REPORT + 64 + 16, sample.as_bytes()).unwrap();
+    let mut observer = Observer::new(layout());
+    for _ in 0..2 {
+        observer.poll_held(&memory, Duration::ZERO).unwrap();
+    }
+    assert_eq!(observer.reports(1).unwrap().due(), Some(u64::MAX));
+    assert_eq!(observer.latest().unwrap().vcpus[0].run, u64::MAX);
+}
+
 #[test]
 fn shares_count_the_turn_that_is_not_over() {
     let (memory, mut status) = (memory(), status());

@@ -33,7 +33,7 @@ pub fn objections(claims: &[Claim], skew: u64) -> Vec<String> {
     let mut found = Vec::new();
     for (place, pair) in all.windows(2).enumerate() {
         let [(first, before), (second, after)] = pair else { continue };
-        if after.had + skew < before.gives {
+        if after.had.saturating_add(skew) < before.gives {
             found.push(format!(
                 "{} had it at {}, before {} gave it back at {}",
                 second.task, after.had, first.task, before.gives
@@ -41,7 +41,7 @@ pub fn objections(claims: &[Claim], skew: u64) -> Vec<String> {
         }
         // That waited when it was given back, and was served later.
         let passed_over = all[place + 2..].iter().find(|(other, waits)| {
-            let waited = waits.queued > 0 && waits.queued + skew < before.gives;
+            let waited = waits.queued > 0 && waits.queued.saturating_add(skew) < before.gives;
             waited && (other.rank < second.rank || after.queued == 0)
         });
         if let Some((other, waits)) = passed_over {
@@ -117,5 +117,12 @@ mod tests {
         let later = claim(0, &[[0, 0, 1, 10], [14, 15, 40, 50]]);
         let last = claim(2, &[[16, 17, 30, 35]]);
         assert_eq!(objections(&[cut, later, last], 0), [""; 0]);
+    }
+
+    #[test]
+    fn times_may_be_any() {
+        let most = u64::MAX;
+        let all = [claim(0, &[[0, most, most, 10]]), claim(1, &[[most, most, 11, most - 1]])];
+        assert_eq!(objections(&all, 2_000), [""; 0]);
     }
 }

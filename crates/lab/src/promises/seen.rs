@@ -69,7 +69,7 @@ impl Timing {
             let now = observer.latest()?;
             let record = &reported.record;
             let begun = Some(record.unfinished).filter(|&begun| begun > 0);
-            let age = begun.map_or(0, |begun| (now.boot + now.now).saturating_sub(begun));
+            let age = begun.map_or(0, |begun| now.since(begun));
             let mean = record.sum.checked_div(record.jobs).map(|mean| time(mean, hz));
             let longest = time(record.longest.max(age), hz);
             return Some(SeenResponse {

@@ -20,6 +20,7 @@ impl Trace {
     /// if more happened in it than a drawing can show.
     #[must_use]
     pub fn svg(&self, history: &History, title: &str, from: u64, to: u64) -> String {
+        let from = from.min(u64::MAX - 1);
         let to = to.max(from + 1);
         let rows = rows(&self.subject, history);
         let mut timeline = Timeline::until(to - from);
@@ -131,6 +132,9 @@ fn next_period(vcpu: &super::Vcpu, origin: u64) -> u64 {
     match vcpu.period_ns {
         0 => 0,
         _ if origin <= vcpu.offset_ns => vcpu.offset_ns - origin,
-        period => ((origin - vcpu.offset_ns).next_multiple_of(period) + vcpu.offset_ns) - origin,
+        // Later than the clock goes, there is none.
+        period => (origin - vcpu.offset_ns)
+            .checked_next_multiple_of(period)
+            .map_or(u64::MAX, |at| at.saturating_add(vcpu.offset_ns) - origin),
     }
 }

@@ -139,13 +139,17 @@ impl Trace {
         })
     }
 
-    /// Reads a file; none if it is not whole.
-    fn parse(bytes: &[u8]) -> Option<Self> {
+    /// Reads the contents of a file; none if that is not whole.
+    #[must_use]
+    pub fn parse(bytes: &[u8]) -> Option<Self> {
         let rest = bytes.strip_prefix(&MAGIC)?;
         let (length, rest) = u64::read_from_prefix(rest).ok()?;
         let length = usize::try_from(length).ok().filter(|&length| length <= rest.len())?;
         let (subject, mut rest) = rest.split_at(length);
         let subject: Subject = serde_json::from_slice(subject).ok()?;
+        if subject.pcpus > abi::MAX_PCPUS {
+            return None;
+        }
         let mut records: Vec<Vec<Record>> = vec![Vec::new(); subject.pcpus];
         let mut lost = vec![0; subject.pcpus];
         let mut samples: Vec<Samples> = Vec::new();
@@ -159,7 +163,8 @@ impl Trace {
             rest = &behind[size..];
             match head.tag {
                 RECORDS => {
-                    *lost.get_mut(index)? += head.lost;
+                    let lost = lost.get_mut(index)?;
+                    *lost = u64::saturating_add(*lost, head.lost);
                     extend(records.get_mut(index)?, content);
                 }
                 SAMPLES => {
@@ -246,6 +251,23 @@ mod tests {
         let mut bytes = written();
         Block::events(1, 0, &[Event::new_zeroed()]).write(&mut bytes).unwrap();
         assert!(Trace::parse(&bytes).is_none());
+    }
+
+    #[test]
+    fn more_cores_than_there_can_be_are_refused_before_there_is_room_for_them() {
+        let mut bytes = Vec::new();
+        begin(&mut bytes, &Subject { pcpus: usize::MAX, ..subject() }).unwrap();
+        assert!(Trace::parse(&bytes).is_none());
+    }
+
+    #[test]
+    fn any_number_may_be_lost() {
+        let mut bytes = written();
+        Block::records(1, u64::MAX, &[]).write(&mut bytes).unwrap();
+        let trace = Trace::parse(&bytes).unwrap();
+        assert_eq!(trace.lost, [0, u64::MAX]);
+        let guests = crate::trace::Guests::default();
+        assert!(trace.loss(&guests).unwrap().starts_with(&u64::MAX.to_string()));
     }
 
     #[test]

@@ -325,7 +325,7 @@ impl Reader {
     }
 
     fn wait(&mut self, claim: Claim, wait: Hold) {
-        self.granted.retain(|(_, at)| at + AHEAD > wait.from);
+        self.granted.retain(|(_, at)| at.saturating_add(AHEAD) > wait.from);
         match self.granted.iter().position(|(of, _)| same(of, &claim)) {
             // It was granted at once.
             Some(place) => {
@@ -337,7 +337,7 @@ impl Reader {
     }
 
     fn depart(&mut self, pcpu: usize, vcpu: usize, mutex: Option<usize>, at: u64) {
-        self.arrived.retain(|(_, _, (_, arrived))| arrived + AHEAD > at);
+        self.arrived.retain(|(_, _, (_, arrived))| arrived.saturating_add(AHEAD) > at);
         let same = |of: &(usize, Option<usize>, _)| (of.0, of.1) == (vcpu, mutex);
         let early = self.arrived.iter().position(same).map(|place| self.arrived.remove(place).2);
         // An arrow does not lead back in time.

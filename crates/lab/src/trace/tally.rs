@@ -60,7 +60,9 @@ impl Trace {
         let turns = Dataset::of("trace", "What was recorded", rows())
             .name("vcpu", name)
             .head("")
-            .column("run", Unit::Nanoseconds, |(_, of)| self.subject.ns(self.subject.boot + of.run))
+            .column("run", Unit::Nanoseconds, |(_, of)| {
+                self.subject.ns(self.subject.boot.saturating_add(of.run))
+            })
             .name("switches", |(_, of)| of.switches)
             .name("migrations", |(_, of)| of.migrations)
             .name("replenished", |(_, of)| of.replenished)
@@ -133,7 +135,7 @@ impl Trace {
             )
         });
         let all = [
-            told(self.lost.iter().sum(), "records", "trace"),
+            told(self.lost.iter().copied().fold(0, u64::saturating_add), "records", "trace"),
             told(events, "events of guests", "report"),
             refused,
         ];
@@ -157,7 +159,8 @@ impl Tally {
                     Kind::Run => turn = Some((record.vcpu(), record.time)),
                     Kind::Stop => {
                         let begun = turn.take().filter(|(vcpu, _)| *vcpu == record.vcpu());
-                        own.run += begun.map_or(0, |(_, since)| record.time - since);
+                        let ran = begun.map_or(0, |(_, since)| record.time - since);
+                        own.run = own.run.saturating_add(ran);
                     }
                     _ => {}
                 }

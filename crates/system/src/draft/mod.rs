@@ -78,9 +78,12 @@ pub(crate) struct DraftVm {
 
 /// What `format` may say.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Format {
+pub enum Format {
+    /// An arm64 Linux Image.
     Image,
+    /// A statically linked AArch64 ELF file.
     Elf,
+    /// Bytes that are entered at the first.
     Flat,
 }
 

@@ -1,7 +1,7 @@
 //! ELF kernels.
 
 use super::Unfit;
-use object::elf::{self, FileHeader64};
+use object::elf::{self, FileHeader64, ProgramHeader64};
 use object::read::elf::{FileHeader, ProgramHeader};
 use object::{Endianness, FileKind};
 use std::ops::Range;
@@ -73,8 +73,11 @@ pub(super) fn read(bytes: &[u8]) -> Result<ElfImage, Unfit> {
     }
     // e_entry is virtual; the guest begins with its MMU off.
     let entry = header.e_entry(endian);
-    let home = loads().find(|p| entry.wrapping_sub(p.p_vaddr(endian)) < p.p_filesz(endian));
-    let home = home.ok_or_else(|| {
+    let within = |p: &&ProgramHeader64<Endianness>| {
+        let at = entry.checked_sub(p.p_vaddr(endian));
+        at.is_some_and(|at| at < p.p_filesz(endian))
+    };
+    let home = loads().find(within).ok_or_else(|| {
         let message = format!("the ELF file's entry {entry:#x} lies in none of its segments");
         Unfit::new(message, "check ENTRY() in the linker script")
     })?;

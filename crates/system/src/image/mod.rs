@@ -4,10 +4,10 @@ mod arm64;
 mod elf;
 mod foreign;
 
+pub use crate::draft::Format;
 pub use arm64::LinuxImage;
 pub use elf::{ElfImage, ElfSegment};
 
-use crate::draft::Format;
 use std::sync::Arc;
 
 /// The contents of a file, shared by all VMs that use it.
@@ -35,9 +35,11 @@ pub enum KernelKind {
 
 /// Why a file is no kernel.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Unfit {
-    pub(crate) message: String,
-    pub(crate) hint: String,
+pub struct Unfit {
+    /// What is wrong with it.
+    pub message: String,
+    /// How to mend that.
+    pub hint: String,
 }
 
 impl Unfit {
@@ -65,7 +67,10 @@ pub(crate) fn is_elf(bytes: &[u8]) -> bool {
 
 /// Finds out what a file is, and whether it can be booted. A flat binary
 /// cannot be told from anything else, so it must be called one.
-pub(crate) fn identify(bytes: &[u8], stated: Option<Format>) -> Result<KernelKind, Unfit> {
+///
+/// # Errors
+/// Why it cannot be booted, or is not what it is `stated` to be.
+pub fn identify(bytes: &[u8], stated: Option<Format>) -> Result<KernelKind, Unfit> {
     if bytes.is_empty() {
         return Err(Unfit::new("the file is empty", "was the build that makes it interrupted?"));
     }

@@ -2,11 +2,11 @@
 //! doorbells, maintenance interrupts, and physical interrupts behind virtual
 //! ones.
 
+use super::addresses::*;
 use super::cpu::{Cpu, SPURIOUS};
-use super::*;
 use crate::frames::v3;
 use crate::interface::{CpuInterface, Hardware, ListRegister};
-use crate::{Bits, CTLR_GROUP0, CTLR_GROUP1, Effects, Gic};
+use crate::{CTLR_GROUP0, CTLR_GROUP1, Effects, Gic};
 use abi::platform::SPI_FIRST;
 use std::collections::BTreeSet;
 
@@ -293,7 +293,7 @@ impl World {
     fn carry_out(&mut self, effects: Effects) {
         self.ring(effects.notify);
         if let Some((word, bits)) = effects.deactivate {
-            for bit in Bits(bits) {
+            for bit in numbers(bits) {
                 let intid = word as u32 * 32 + bit;
                 if let Some(physical) = self.gic.physical(intid) {
                     assert!(self.physical.remove(&physical), "{intid} was not active physically");
@@ -309,7 +309,7 @@ impl World {
     }
 
     fn ring(&mut self, vcpus: u8) {
-        for vcpu in Bits(vcpus.into()) {
+        for vcpu in numbers(vcpus.into()) {
             if let Some(seat) = self.seats.get_mut(vcpu as usize) {
                 seat.rung = true;
             }
@@ -330,4 +330,9 @@ impl World {
         let rung = std::mem::take(&mut seat.cpu.rung);
         self.ring(rung);
     }
+}
+
+/// The numbers of the bits that are set.
+fn numbers(bits: u32) -> impl Iterator<Item = u32> {
+    (0..u32::BITS).filter(move |bit| bits >> bit & 1 == 1)
 }

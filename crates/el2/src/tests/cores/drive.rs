@@ -77,6 +77,11 @@ pub fn history(seed: u64, steps: u32, tell: bool) -> Reached {
     Reached::of(&world.tables, rests)
 }
 
+/// From now on cores pause only before they execute guests, and where they wait.
+pub fn pause_for_guests_only() {
+    ACCESSES.set((u32::MAX, u32::MAX));
+}
+
 /// The cores as they stand, and the machine they stand on.
 pub struct World {
     /// What is described.
@@ -91,7 +96,8 @@ pub struct World {
 }
 
 impl World {
-    fn new(system: &'static Prepared) -> Self {
+    /// A machine as its firmware leaves it.
+    pub fn new(system: &'static Prepared) -> Self {
         let tables = Box::new(system.tables());
         guests::cast(&tables);
         machine::install(tables.board);

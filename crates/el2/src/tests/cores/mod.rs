@@ -9,6 +9,7 @@
 //! | `quiet` | what must hold when nothing happens any more |
 //! | `supply` | no vCPU has more than its budget, on all cores together |
 //! | `reached` | what EL2 did in all that |
+//! | `every` | every trap of some kinds, one after the other |
 //!
 //! A seed is a history. One that fails is printed and replays:
 //!
@@ -18,6 +19,7 @@
 //! ```
 
 mod drive;
+mod every;
 mod guests;
 mod quiet;
 mod reached;

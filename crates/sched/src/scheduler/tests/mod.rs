@@ -11,6 +11,7 @@
 //! | `moves` | a vCPU takes its account along from core to core |
 //! | `model` | the oracle of everything together |
 //! | `properties` | whatever happens, the scheduler decides as the model does |
+//! | `exhaustive` | so it does in every small system, in every history up to a depth |
 
 extern crate std;
 use super::*;
@@ -18,6 +19,7 @@ use std::vec::Vec;
 
 mod away;
 mod budgets;
+mod exhaustive;
 mod held_back;
 mod model;
 mod moves;

@@ -7,7 +7,7 @@ use crate::server::{Account, Server};
 use proptest::prelude::*;
 
 #[derive(Clone, Debug)]
-enum Event {
+pub(super) enum Event {
     Arrive { priority: u16, quantum: u64, ready: bool },
     Remove,
     Wake,
@@ -55,13 +55,13 @@ fn any_event() -> impl Strategy<Value = Event> {
 
 /// The scheduler and its model.
 #[derive(Default)]
-struct Both {
-    core: Scheduler,
-    model: Model,
+pub(super) struct Both {
+    pub(super) core: Scheduler,
+    pub(super) model: Model,
 }
 
 impl Both {
-    fn arrive(&mut self, id: u8, params: Params, ready: bool, server: Option<Server>) {
+    pub(super) fn arrive(&mut self, id: u8, params: Params, ready: bool, server: Option<Server>) {
         if self.core.arrive(VcpuId(id), params, ready).is_ok() {
             self.model.arrive(id, params, ready);
         } else {
@@ -75,7 +75,7 @@ impl Both {
     }
 
     /// Lets something happen to a vCPU, if it can.
-    fn apply(&mut self, id: u8, event: &Event, now: u64) {
+    pub(super) fn apply(&mut self, id: u8, event: &Event, now: u64) {
         let (core, model, vcpu) = (&mut self.core, &mut self.model, VcpuId(id));
         if let Event::Arrive { priority, quantum, ready } = *event {
             return self.arrive(id, params(priority, quantum), ready, None);
@@ -133,7 +133,7 @@ impl Both {
     }
 
     /// What the scheduler answers about each vCPU agrees with the model.
-    fn check_answers(&self) {
+    pub(super) fn check_answers(&self) {
         self.core.check();
         for vcpu in &self.model.vcpus {
             let id = VcpuId(vcpu.id);

@@ -1,0 +1,372 @@
+//! Every trap of a kind, not some by chance: system registers, devices' registers, calls, and on
+//! request every syndrome of a data abort. One core and one guest, which executes them one after
+//! the other.
+//!
+//! What a guest must find stands here a second time, by the tables of
+//! `docs/src/design/registers.md` and `calls.md`. After each trap the guest goes on behind the
+//! instruction or takes an exception, keeps all registers but the one that it named, and has changed
+//! none of those that confine it.
+
+use super::drive::{self, World};
+use super::systems;
+use crate::arch::fake::machine::{self, Pause};
+use crate::arch::fake::registers::Register;
+use crate::arch::sysreg::ec;
+use crate::arch::vectors::{self, Vector};
+use crate::exits;
+use crate::pcpu::Pcpu;
+use abi::platform::{GICD_BASE, GICD_SIZE, GICR_BASE, GICR_STRIDE, UART_BASE, UART_SIZE};
+use abi::service::{self, psci, smccc};
+use std::cell::Cell;
+
+/// What the guest executes.
+type Program = fn(&mut Guest);
+
+thread_local! {
+    static PROGRAM: Cell<Option<Program>> = const { Cell::new(None) };
+    static IS_DONE: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Where each trapped instruction stands.
+const PC: u64 = 0x4000_1000;
+const VECTORS: u64 = 0xffff_0000_0000_0000;
+/// Offset of the vector of a synchronous exception from EL1 with its own stack pointer.
+const FROM_EL1: u64 = 0x200;
+/// SPSR_EL2.M at EL1.
+const KERNEL: u64 = 5;
+/// ESR.IL.
+const IL: u64 = 1 << 25;
+
+/// Registers that confine a guest, none of which a trap may change.
+const CONFINING: [Register; 15] = [
+    Register::named("hcr_el2"),
+    Register::named("vttbr_el2"),
+    Register::named("vtcr_el2"),
+    Register::named("cptr_el2"),
+    Register::named("mdcr_el2"),
+    Register::named("cnthctl_el2"),
+    Register::named("hstr_el2"),
+    Register::named("vmpidr_el2"),
+    Register::named("vpidr_el2"),
+    Register::named("icc_sre_el2"),
+    Register::named("ttbr0_el2"),
+    Register::named("tcr_el2"),
+    Register::named("mair_el2"),
+    Register::named("sctlr_el2"),
+    Register::named("tpidr_el2"),
+];
+
+/// What became of an instruction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Outcome {
+    /// The guest goes on behind it.
+    Done,
+    /// It is executed again.
+    Again,
+    /// The guest takes an exception, of this class.
+    Exception(u64),
+}
+
+/// The guest, and the core that executes it.
+struct Guest<'a> {
+    core: &'a mut Pcpu,
+    confined: [u64; CONFINING.len()],
+}
+
+fn set(register: Register, value: u64) {
+    machine::with(|machine| machine.core_mut().registers[register.0] = value);
+}
+
+fn get(register: Register) -> u64 {
+    machine::with(|machine| machine.core().registers[register.0])
+}
+
+fn confining() -> [u64; CONFINING.len()] {
+    machine::with(|machine| CONFINING.map(|register| machine.core().registers[register.0]))
+}
+
+/// What a general register has before each trap.
+fn pattern(number: usize) -> u64 {
+    0x5a5a_0000_0000_0000 | number as u64
+}
+
+impl Guest<'_> {
+    /// Lets an instruction trap whose operands are `given`, by number of register, and checks all
+    /// but those in `results`. Returns what became of it.
+    fn trap(&mut self, esr: u64, given: &[(usize, u64)], results: &[usize]) -> Outcome {
+        set(Register::named("elr_el2"), PC);
+        set(Register::named("spsr_el2"), KERNEL);
+        set(Register::named("vbar_el1"), VECTORS);
+        set(Register::named("esr_el2"), esr);
+        let general = self.core.loaded_mut().expect("a guest runs").general();
+        general.x = std::array::from_fn(pattern);
+        given.iter().for_each(|&(number, value)| general.set(number, value));
+        let before = general.x;
+        exits::take(self.core, Vector::Synchronous);
+        self.core.check();
+        assert_eq!(confining(), self.confined, "{esr:#x}");
+        let general = self.core.loaded_mut().expect("a guest runs").general();
+        for (number, value) in general.x.iter().enumerate() {
+            assert!(results.contains(&number) || *value == before[number], "X{number}: {esr:#x}");
+        }
+        match get(Register::named("elr_el2")) {
+            at if at == PC + 4 => Outcome::Done,
+            PC => Outcome::Again,
+            at => {
+                assert_eq!(at, VECTORS + FROM_EL1, "{esr:#x}");
+                assert_eq!(get(Register::named("elr_el1")), PC, "{esr:#x}");
+                Outcome::Exception(get(Register::named("esr_el1")) >> 26)
+            }
+        }
+    }
+
+    fn register(&mut self, number: usize) -> u64 {
+        self.core.loaded_mut().expect("a guest runs").register(number)
+    }
+}
+
+/// Runs a program as the guest of a machine with one core and one vCPU.
+fn run(program: Program) {
+    PROGRAM.set(Some(program));
+    IS_DONE.set(false);
+    let system = systems::all().iter().find(|system| system.name == "alone-1");
+    let mut world = World::new(system.expect("the machine with one vCPU"));
+    drive::pause_for_guests_only();
+    vectors::enter_with(|core| {
+        // SAFETY: the address on the core's stack, as `start` wrote it there; it uses the core in
+        // exceptions only from now on, which begin below.
+        let core = unsafe { &mut *(core as *mut Pcpu) };
+        (PROGRAM.get().expect("`run` has set it"))(&mut Guest { core, confined: confining() });
+        IS_DONE.set(true);
+        loop {
+            machine::pause(Pause::Guest);
+        }
+    });
+    while !IS_DONE.get() {
+        assert!(world.go_on(), "the guest sleeps for ever");
+    }
+}
+
+/// A system register or instruction: op0, op1, CRn, CRm, op2.
+type Name = (u64, u64, u64, u64, u64);
+
+/// What a guest finds where it reads a register: its value, or any if none is given; none: no
+/// such register.
+fn readable(name: Name) -> Option<Option<u64>> {
+    match name {
+        // ICC_PMR, ICC_RPR, ICC_CTLR; CNTP_TVAL, CNTP_CTL, CNTP_CVAL; ID_*; MDSCR_EL1.
+        (3, 0, 4, 6, 0) | (3, 0, 12, 11, 3) | (3, 0, 12, 12, 4) => Some(None),
+        (3, 3, 14, 2, 0..=2) | (3, 0, 0, 1..=7, _) | (2, 0, 0, 2, 2) => Some(None),
+        // ICC_SRE: system registers, and no bypass.
+        (3, 0, 12, 12, 5) => Some(Some(7)),
+        // OSLSR_EL1: the lock is there and open.
+        (2, 0, 1, 1, 4) => Some(Some(8)),
+        _ => is_silent(name).then_some(Some(0)),
+    }
+}
+
+fn writable(name: Name) -> bool {
+    match name {
+        // ICC_SGI1R, ICC_ASGI1R, ICC_SGI0R, ICC_DIR; ICC_PMR, ICC_CTLR, ICC_SRE.
+        (3, 0, 12, 11, 1 | 5..=7) | (3, 0, 4, 6, 0) | (3, 0, 12, 12, 4 | 5) => true,
+        // CNTP_TVAL, CNTP_CTL, CNTP_CVAL; DC ISW, CSW, CISW.
+        (3, 3, 14, 2, 0..=2) | (1, 0, 7, 6 | 10 | 14, 2) => true,
+        _ => is_silent(name),
+    }
+}
+
+/// ACTLR_EL1, debug and trace, performance monitors: they read as zero and ignore writes.
+fn is_silent(name: Name) -> bool {
+    match name {
+        (2, ..) | (3, 0, 1, 0, 1) => true,
+        (3, 0, 9, 14, _) | (3, 3, 9, 12..=14, _) | (3, 3, 14, 8..=15, _) => true,
+        _ => false,
+    }
+}
+
+#[test]
+fn every_system_register_in_both_directions() {
+    run(|guest| {
+        let mut count = [0; 2];
+        for encoding in 0..1 << 16 {
+            let name = (
+                encoding >> 14 & 3,
+                encoding >> 11 & 7,
+                encoding >> 7 & 15,
+                encoding >> 3 & 15,
+                encoding & 7,
+            );
+            let (op0, op1, crn, crm, op2) = name;
+            let iss = op0 << 20 | op2 << 17 | op1 << 14 | crn << 10 | crm << 1;
+            for register in [1, 31] {
+                let esr = ec::SYSREG << 26 | IL | iss | register << 5;
+                let outcome = guest.trap(esr | 1, &[], &[1]);
+                let found = guest.register(1);
+                match readable(name) {
+                    Some(value) => {
+                        assert_eq!(outcome, Outcome::Done, "{name:?} is read");
+                        let fits = value.is_none_or(|value| found == value);
+                        assert!(register == 31 || fits, "{name:?} reads {found:#x}");
+                        count[0] += u32::from(register == 1);
+                    }
+                    None => {
+                        assert_eq!(outcome, Outcome::Exception(ec::UNKNOWN), "{name:?} is read")
+                    }
+                }
+                assert!(register == 1 || found == pattern(1), "XZR is no X1: {name:?}");
+                for value in [0, u64::MAX] {
+                    let outcome = guest.trap(esr, &[(1, value)], &[]);
+                    let expected = if writable(name) {
+                        Outcome::Done
+                    } else {
+                        Outcome::Exception(ec::UNKNOWN)
+                    };
+                    assert_eq!(outcome, expected, "{name:?} is written");
+                }
+                count[1] += u32::from(register == 1 && writable(name));
+            }
+        }
+        let [readable, writable] = count;
+        println!("65536 encodings, of which {readable} can be read and {writable} written");
+    });
+}
+
+/// Accesses a device: width as its logarithm.
+fn access(guest: &mut Guest, ipa: u64, width: u64, store: Option<u64>) -> Outcome {
+    const VALID: u64 = 1 << 24;
+    const TRANSLATION_FAULT: u64 = 0b00_0111;
+    const WIDE: u64 = 1 << 15;
+    let write = u64::from(store.is_some()) << 6;
+    let iss = VALID | width << 22 | 1 << 16 | WIDE | write | TRANSLATION_FAULT;
+    abort(guest, ipa, iss, store.unwrap_or(0))
+}
+
+fn abort(guest: &mut Guest, ipa: u64, iss: u64, value: u64) -> Outcome {
+    set(Register::named("hpfar_el2"), ipa >> 12 << 4);
+    set(Register::named("far_el2"), ipa & 0xfff);
+    let register = (iss >> 16 & 0x1f) as usize;
+    let is_load = iss & 1 << 6 == 0;
+    let results = if is_load { vec![register] } else { vec![] };
+    guest.trap(ec::DATA_ABORT << 26 | IL | iss, &[(register, value)], &results)
+}
+
+#[test]
+fn every_register_of_every_device_in_every_width() {
+    run(|guest| {
+        let mut count = 0;
+        let frames = [(GICD_BASE, GICD_SIZE), (GICR_BASE, GICR_STRIDE), (UART_BASE, UART_SIZE)];
+        for (base, size) in frames {
+            for offset in 0..size {
+                for width in 0..4 {
+                    // Some of all that can be set, so that the controller has work.
+                    for store in [None, Some(0x0101_0101_0101_0101), Some(0)] {
+                        let outcome = access(guest, base + offset, width, store);
+                        assert_eq!(outcome, Outcome::Done, "{:#x}, {width}", base + offset);
+                        count += 1;
+                    }
+                }
+            }
+            // Right before and right behind a device there is none, unless another begins there.
+            for ipa in [base - 4, base + size] {
+                let is_device = frames.iter().any(|(at, size)| (*at..at + size).contains(&ipa));
+                let outcome = access(guest, ipa, 2, None);
+                let nothing = Outcome::Exception(ec::DATA_ABORT + 1);
+                assert_eq!(outcome, if is_device { Outcome::Done } else { nothing }, "{ipa:#x}");
+            }
+        }
+        println!("{count} accesses");
+    });
+}
+
+/// What a call with no arguments answers in X0; none: it depends.
+fn answer(function: u32) -> Option<i64> {
+    match function {
+        psci::VERSION => Some(psci::VERSION_1_1.into()),
+        // Of CPU_ON, address 0; the caller itself; a trusted OS is not there.
+        psci::CPU_ON_32 | psci::CPU_ON_64 => Some(psci::INVALID_ADDRESS),
+        psci::AFFINITY_INFO_32 | psci::AFFINITY_INFO_64 => Some(0),
+        psci::MIGRATE_INFO_TYPE => Some(2),
+        smccc::VERSION => Some(smccc::VERSION_1_1.into()),
+        // Which feature: 0 is none.
+        psci::FEATURES | smccc::ARCH_FEATURES | service::PV_TIME_FEATURES => {
+            Some(service::NOT_SUPPORTED)
+        }
+        service::NULL | service::START_GCS | service::FINISH_GCS => Some(0),
+        service::PV_TIME_ST
+        | service::CALL_UID
+        | service::CALL_REVISION
+        | service::COUNTER
+        | service::REPORT_AREA
+        | service::MUTEX_OPEN..=service::MUTEX_ABANDON => None,
+        _ => Some(service::NOT_SUPPORTED),
+    }
+}
+
+/// Calls every function whose identifier has these upper halves; returns how many.
+fn call_every(guest: &mut Guest, upper: impl Iterator<Item = u32>) -> u64 {
+    let mut count = 0;
+    for function in upper.flat_map(|upper| (0..1 << 16).map(move |lower| upper << 16 | lower)) {
+        // They do not come back.
+        if let psci::CPU_OFF | psci::SYSTEM_OFF | psci::SYSTEM_RESET = function {
+            continue;
+        }
+        // They come back with an interrupt.
+        if let psci::CPU_SUSPEND_32 | psci::CPU_SUSPEND_64 = function {
+            continue;
+        }
+        let class = if function & 1 == 0 { ec::HVC64 } else { ec::SMC64 };
+        let given = [(0, function.into()), (1, 0), (2, 0), (3, 0)];
+        let results: &[usize] = if answer(function).is_some() { &[0] } else { &[0, 1, 2, 3] };
+        let outcome = guest.trap(class << 26 | IL, &given, results);
+        // HVC's return address is the next instruction already.
+        let expected = if class == ec::HVC64 { Outcome::Again } else { Outcome::Done };
+        assert_eq!(outcome, expected, "{function:#x}");
+        if let Some(answer) = answer(function) {
+            assert_eq!(guest.register(0) as i64, answer, "{function:#x}");
+        }
+        count += 1;
+    }
+    count
+}
+
+/// Those of Arm, PSCI, hypervisors and this one, fast and 32 or 64 bits wide; some others.
+#[test]
+fn every_call_of_the_services_that_there_are() {
+    run(|guest| {
+        let owners = [0x8000, 0xc000, 0x8400, 0xc400, 0x8500, 0xc500, 0x8600, 0xc600, 0, 0xffff];
+        println!("{} calls", call_every(guest, owners.into_iter()));
+    });
+}
+
+#[test]
+#[ignore = "it takes minutes"]
+fn every_call_of_every_service() {
+    run(|guest| {
+        // Bits 16 to 23 are reserved.
+        println!("{} calls", call_every(guest, (0..1 << 8).map(|upper| upper << 8)));
+    });
+}
+
+#[test]
+#[ignore = "it takes minutes"]
+fn every_syndrome_of_a_data_abort() {
+    run(|guest| {
+        const DESCRIBES: u64 = 1 << 24;
+        const UNFIT: u64 = 1 << 8 | 1 << 7;
+        for iss in 0..1 << 25 {
+            // The priority of an interrupt, which has no effect; where no device stands.
+            for (ipa, is_device) in [(GICD_BASE + 0x420, true), (0x1234_5000, false)] {
+                let is_described =
+                    iss & (DESCRIBES | UNFIT) == DESCRIBES && (4..8).contains(&(iss & 0x3f));
+                let outcome = abort(guest, ipa, iss, 0);
+                let expected = if is_described && is_device {
+                    Outcome::Done
+                } else {
+                    Outcome::Exception(ec::DATA_ABORT + 1)
+                };
+                assert_eq!(outcome, expected, "{iss:#x} at {ipa:#x}");
+            }
+        }
+        println!("{} syndromes", 1 << 25);
+    });
+}
