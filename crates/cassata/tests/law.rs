@@ -55,6 +55,8 @@ const HOST: &[&str] = &[
 ];
 const HOST_AND_LAB: &[&str] = &[
     "cassata-abi",
+    // What the loops of EL2 go round for: `cassata bound` says how many of each a system has.
+    "cassata-notes",
     "cassata-sched",
     "cassata-vtime",
     "cassata-analysis",
