@@ -5,7 +5,7 @@
 //! into it ([`Workload::el2_time`](crate::bounds::Workload::el2_time)). The derivation stands
 //! in `docs/src/analysis.md`.
 
-use crate::model::Ns;
+use crate::model::{Ns, Visits};
 use serde::Serialize;
 
 /// Lengths of EL2's visits, nanoseconds. Each is a whole visit at its worst, from the
@@ -73,7 +73,7 @@ mod instructions {
 }
 
 /// No two visits for other duties are assumed to begin closer together.
-const DUTY_EVERY_NS: Ns = 100_000;
+pub const DUTY_EVERY_NS: Ns = 100_000;
 
 impl Overheads {
     /// EL2 takes no time, as in the paper.
@@ -133,6 +133,19 @@ impl Overheads {
         let twice = self.gcs_call_ns.saturating_add(self.grant_ns).saturating_mul(2);
         let switched = self.switch_ns().saturating_mul(switches);
         twice.saturating_add(self.doorbell_ns).saturating_add(switched)
+    }
+
+    /// Returns what the visits take that vCPUs cause which migrate, or stop together.
+    #[must_use]
+    pub fn visits_ns(&self, visits: &Visits) -> Ns {
+        let switch = self.switch_ns();
+        let each = [
+            (visits.doorbells, self.doorbell_ns.saturating_add(switch)),
+            (visits.timers, self.timer_ns.saturating_add(switch)),
+            (visits.departures, self.departure_ns),
+        ];
+        let times = each.into_iter().map(|(count, time)| time.saturating_mul(count));
+        times.fold(0, Ns::saturating_add)
     }
 
     /// Returns each with its name, as tables and JSON call it.

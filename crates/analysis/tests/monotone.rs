@@ -2,8 +2,9 @@
 
 mod support;
 
-use analysis::bounds::{Bounds, Verdict, Workload, analyze};
-use analysis::model::System;
+use analysis::bounds::{Bounds, Verdict, Workload, analyze, analyze_with};
+use analysis::model::{Cause, System, Traffic, Visits};
+use analysis::overheads::Overheads;
 use proptest::prelude::*;
 
 /// Response times of everything; what has no bound is late for ever.
@@ -67,6 +68,36 @@ proptest! {
         for (greater, smaller) in tasks(&greater).into_iter().zip(tasks(&system)) {
             prop_assert!(greater <= smaller, "{greater} > {smaller}");
         }
+    }
+
+    /// What one pCPU causes on another, more of it, and for more vCPUs.
+    #[test]
+    fn more_traffic_makes_nothing_faster(
+        mut system in support::systems(), by in prop::collection::vec(any::<bool>(), 4),
+        every in 50..500_u64, counts in (0..3_u64, 0..3_u64, 0..3_u64), bounds in bounds(),
+    ) {
+        let overheads = Overheads { doorbell_ns: 1, timer_ns: 1, departure_ns: 1, ..Overheads::NONE };
+        // EL2 alone may take all of a pCPU.
+        let late = |system: &System| match analyze_with(system, bounds, overheads) {
+            Ok(verdict) => responses(&verdict),
+            Err(_) => vec![u64::MAX; system.vcpus.len() + system.tasks.len()],
+        };
+        let mut before = late(&system);
+        let (doorbells, timers, departures) = counts;
+        let visits = Visits { pcpu: 0, doorbells, timers, departures };
+        let here = |index: &usize| system.vcpus[*index].pcpu == 1;
+        let by: Vec<usize> =
+            (0..system.vcpus.len()).filter(here).filter(|index| by[*index]).collect();
+        let displaced = (!by.is_empty()).then_some(Cause::Displacement { by });
+        for cause in displaced.into_iter().chain([Cause::Every(every)]) {
+            system.traffic.push(Traffic { cause, visits: vec![visits] });
+            prop_assert_eq!(system.check(), Ok(()));
+            let after = late(&system);
+            prop_assert!(after.iter().zip(&before).all(|(after, before)| after >= before));
+            before = after;
+        }
+        system.traffic.iter_mut().for_each(|one| one.visits[0].doorbells += 1);
+        prop_assert!(late(&system).iter().zip(&before).all(|(after, before)| after >= before));
     }
 
     #[test]

@@ -18,7 +18,7 @@ pub use bench::{Asked, Bench, Demo, Fuzzing};
 pub use bound::Bound;
 pub use build::Build;
 pub use check::Check;
-pub use overheads::OverheadArgs;
+pub use overheads::{OverheadArgs, OverheadSource};
 pub use run::Run;
 pub use simulate::Simulate;
 pub use test::Test;
@@ -136,6 +136,18 @@ mod tests {
             (told.protocol, told.execution, told.seed),
             (Some(simulate::Protocol::Mpcp), 50, 0)
         );
+        for (line, source) in [
+            ("cassata simulate a.json", None),
+            ("cassata simulate --overheads a.json", Some(OverheadSource::Measured)),
+            ("cassata simulate a.json --overheads=computed", Some(OverheadSource::Computed)),
+        ] {
+            let Command::Simulate(told) = parse(line).unwrap() else { panic!() };
+            assert_eq!((told.overheads, told.system), (source, "a.json".into()), "{line}");
+        }
+        let Command::Run(run) = parse("cassata run a.toml --overheads computed").unwrap() else {
+            panic!()
+        };
+        assert_eq!(run.overheads, OverheadSource::Computed);
         let line = "cassata bound --path call --image e.elf --json";
         let Command::Bound(bound) = parse(line).unwrap() else { panic!() };
         assert_eq!((bound.path.as_deref(), bound.image), (Some("call"), Some("e.elf".into())));

@@ -147,6 +147,84 @@ segments = [{ wcet = "3ms" }]
     assert_eq!(release(&twice), 2 * release(&once));
 }
 
+/// The same, but for all the time in the world: seconds. What is computed from the image is never
+/// less than what was measured.
+#[test]
+fn bounds_contain_what_is_computed_from_the_image_when_asked() {
+    let directory = files();
+    let text = r#"
+board = { kind = "qemu-virt", pcpus = 1, memory = "256M" }
+
+[[vm]]
+name = "rtos"
+kernel = "rtos.bin"
+format = "flat"
+memory = { size = "4M" }
+[[vm.vcpus]]
+pcpu = 0
+priority = 10
+server = { kind = "deferrable", budget = "5s", period = "10s" }
+tasks = [{ name = "t", priority = 1, period = "50s", segments = [{ wcet = "1s" }] }]
+"#;
+    fs::write(directory.path().join("a.toml"), text).unwrap();
+    let run = |arguments: &[&str]| command(directory.path(), arguments).output().unwrap();
+    let answer = |arguments: &[&str]| -> Value {
+        let output =
+            run(&[&["analyze", "a.toml", "--json", "--bounds", "corrected"], arguments].concat());
+        let complaint = String::from_utf8_lossy(&output.stderr).into_owned();
+        serde_json::from_slice(&output.stdout).expect(&complaint)
+    };
+    let measured = answer(&["--margin", "1"]);
+    let computed = answer(&["--overheads", "computed"]);
+    let sum = |answer: &Value, names: &[&str]| -> u64 {
+        let times = &answer["overheads"];
+        names.iter().map(|name| times[name].as_u64().unwrap()).sum()
+    };
+    for names in [
+        &["release_ns"][..],
+        &["switch_on_wake_ns", "departure_ns"],
+        &["switch_on_sleep_ns", "departure_ns"],
+        &["timer_ns"],
+        &["doorbell_ns"],
+        &["gcs_call_ns", "grant_ns"],
+        &["duty_ns"],
+    ] {
+        let [measured, computed] = [&measured, &computed].map(|answer| sum(answer, names));
+        assert!(computed >= measured, "{names:?}: {computed} < {measured}");
+    }
+    let response = |answer: &Value| answer["tasks"][0]["response"].as_u64().unwrap();
+    assert!(response(&computed) > response(&measured));
+    assert_eq!(run(&["check", "a.toml", "--overheads", "computed"]).status.code(), Some(0));
+    // For JSON the figures are those of any system.
+    let json = r#"{"server": "deferrable", "overrun": false, "tasks": [],
+      "vcpus": [{"id": "v", "pcpu": 0, "budget": 5000000000, "period": 1000000000000, "priority": 1}]}"#;
+    fs::write(directory.path().join("a.json"), json).unwrap();
+    let any = run(&["analyze", "a.json", "--json", "--overheads", "computed"]);
+    let any: Value = serde_json::from_slice(&any.stdout).unwrap();
+    assert!(sum(&any, &["timer_ns"]) > sum(&computed, &["timer_ns"]));
+}
+
+#[test]
+fn what_is_computed_has_no_margin() {
+    let directory = files();
+    describe(directory.path(), "on-demand");
+    let run = |arguments: &[&str]| command(directory.path(), arguments).output().unwrap();
+    let json = r#"{"server": "deferrable", "overrun": false, "tasks": [],
+      "vcpus": [{"id": "v", "pcpu": 0, "budget": 5, "period": 10, "priority": 1}]}"#;
+    fs::write(directory.path().join("a.json"), json).unwrap();
+    let margin = ["--overheads", "computed", "--margin", "2"];
+    let refused = run(&[&["analyze", "a.json"], &margin[..]].concat());
+    let complaint = String::from_utf8_lossy(&refused.stderr);
+    assert_eq!(refused.status.code(), Some(2), "{complaint}");
+    assert!(complaint.contains("has no margin"), "{complaint}");
+    for both in [["--no-overheads", "--margin=2"], ["--no-overheads", "--overheads=measured"]] {
+        let refused = run(&[&["analyze", "a.json"], &both[..]].concat());
+        let complaint = String::from_utf8_lossy(&refused.stderr);
+        assert_eq!(refused.status.code(), Some(2), "{complaint}");
+        assert!(complaint.contains("cannot be used with"), "{complaint}");
+    }
+}
+
 #[test]
 fn no_budgets_are_searched_for_vcpus_that_migrate() {
     let directory = files();

@@ -18,6 +18,7 @@
 //! | [`report`] | the same as a page worth looking at |
 //! | [`figures`] | what an observer saw, as figures and tables |
 //! | [`bounds`] | which deadlines hold and why, as tables |
+//! | [`computed`] | what EL2 takes at most, from the longest paths of its image |
 //! | [`run`] | what is said of any system that has run |
 //! | [`demo`] | Linux and FreeRTOS share cores |
 //! | [`simulate`] | a system of vCPUs and tasks in the simulator, beside its bounds |
@@ -36,6 +37,7 @@ pub mod answer;
 pub mod bench;
 pub mod bounds;
 pub mod bundle;
+pub mod computed;
 pub mod console;
 pub mod dataset;
 pub mod demo;

@@ -16,13 +16,14 @@
 //!     cargo test --release -p cassata-lab --test bounds -- --ignored --nocapture
 
 use analysis::bounds::{Bounds, Verdict, analyze, analyze_with};
-use analysis::model::{Section, System};
+use analysis::model::{Cause, Section, System, Traffic, Visits};
 use analysis::overheads::Overheads;
 use lab::random::{Chance, LONGEST_PERIOD, draw, lengthen};
 use lab::simulate::model::simulated;
 use sim::checker::Checker;
 use sim::system::{Execution, Protocol};
 use sim::{System as Simulated, World};
+use std::collections::BTreeSet;
 
 /// Simulated time, in which most tasks have ten jobs or more, ns.
 const HORIZON: u64 = 6_000;
@@ -53,6 +54,28 @@ fn overheads(chance: &mut Chance) -> Overheads {
         (overheads.duty_ns, overheads.duty_every_ns) = (most, chance.between(500, 10_000));
     }
     overheads
+}
+
+/// Some vCPUs of a pCPU displace others, for which EL2 visits several.
+fn traffic(system: &mut System, chance: &mut Chance) {
+    for _ in 0..chance.between(0, 2) {
+        // Many of them show whether they are counted.
+        let most = if chance.one_in(3) { 40 } else { 3 };
+        let home = system.vcpus[chance.between(0, system.vcpus.len() as u64 - 1) as usize].pcpu;
+        let here = (0..system.vcpus.len()).filter(|&vcpu| system.vcpus[vcpu].pcpu == home);
+        let by: Vec<usize> = here.filter(|_| chance.one_in(2)).collect();
+        let pcpus: BTreeSet<u32> = system.vcpus.iter().map(|vcpu| vcpu.pcpu).collect();
+        let visits = pcpus.into_iter().map(|pcpu| Visits {
+            pcpu,
+            doorbells: chance.between(0, most),
+            timers: 0,
+            departures: chance.between(0, most),
+        });
+        let visits = visits.collect();
+        if !by.is_empty() {
+            system.traffic.push(Traffic { cause: Cause::Displacement { by }, visits });
+        }
+    }
 }
 
 /// Everything begins at another time. No task arrives before every vCPU has had
@@ -88,6 +111,8 @@ struct Tally {
     total: u64,
     /// Systems with a response above the bound that takes EL2 as nothing.
     beyond_plain: u64,
+    /// Systems with a response above the bound that takes what displacements cause as nothing.
+    beyond_own: u64,
     /// The smallest system whose bound was exceeded, as JSON.
     smallest: Option<String>,
 }
@@ -129,6 +154,7 @@ fn explore(first: u64, wanted: u64, resources: Resources, bounds: Bounds, el2: E
             El2::Nothing => Overheads::NONE,
             El2::Some => {
                 lengthen(&mut system, SCALE);
+                traffic(&mut system, &mut chance);
                 overheads(&mut chance)
             }
         };
@@ -153,7 +179,10 @@ fn forget_local_resources(system: &mut System) {
 fn compare(system: &System, verdict: &Verdict, seed: u64, chance: &mut Chance, tally: &mut Tally) {
     let (mut exceeded, mut most) = (None, 0);
     let plain = analyze(system, verdict.bounds).unwrap();
-    let mut beyond_plain = false;
+    // EL2 takes no more without traffic.
+    let own = System { traffic: Vec::new(), ..system.clone() };
+    let own = analyze_with(&own, verdict.bounds, verdict.overheads).unwrap();
+    let (mut beyond_plain, mut beyond_own) = (false, false);
     let scale = if verdict.overheads.is_none() { 1 } else { SCALE };
     for run in 0..RUNS {
         let execution = match run {
@@ -169,7 +198,9 @@ fn compare(system: &System, verdict: &Verdict, seed: u64, chance: &mut Chance, t
         for (task, seen) in responses.into_iter().enumerate() {
             let bound = verdict.tasks[task].response_ns.unwrap();
             most = most.max(seen * 100 / bound);
-            beyond_plain |= plain.tasks[task].response_ns.is_some_and(|plain| seen > plain);
+            let beyond = |less: &Verdict| less.tasks[task].response_ns.is_some_and(|of| seen > of);
+            beyond_plain |= beyond(&plain);
+            beyond_own |= beyond(&own);
             if seen > bound {
                 exceeded = Some(format!(
                     "seed {seed}: {seen} ns of {bound}, {}, {:?}:\n{}",
@@ -183,6 +214,7 @@ fn compare(system: &System, verdict: &Verdict, seed: u64, chance: &mut Chance, t
     tally.most = tally.most.max(most);
     tally.total += most;
     tally.beyond_plain += u64::from(beyond_plain);
+    tally.beyond_own += u64::from(beyond_own);
     if let Some(case) = exceeded {
         tally.exceeded += 1;
         if tally.smallest.as_ref().is_none_or(|smallest| case.len() < smallest.len()) {
@@ -231,6 +263,32 @@ fn no_response_of_a_hundred_thousand_systems_exceeds_the_bound_that_contains_wha
     let tally = explore(first, 100_000, Resources::All, Bounds::Corrected, El2::Some);
     println!("systems from seed {first}: {tally:?}");
     assert_eq!(tally.exceeded, 0, "{}", tally.smallest.unwrap_or_default());
+}
+
+/// The same on purpose: two jobs on pCPU 0 displace another vCPU while the task on pCPU 1 executes.
+/// Each time that pCPU has twenty doorbells of 10.
+#[test]
+fn what_a_displacement_takes_of_another_pcpu_is_seen_and_in_the_bound() {
+    let text = r#"{"server": "deferrable", "overrun": false,
+      "vcpus": [{"id": "d", "pcpu": 0, "budget": 9000, "period": 9000, "priority": 1},
+                {"id": "v", "pcpu": 1, "budget": 9000, "period": 9000, "priority": 2}],
+      "tasks": [{"id": "displaces", "vcpu": "d", "period": 3000, "priority": 1, "offset": 500,
+                 "segments": [{"wcet": 100}]},
+                {"id": "t", "vcpu": "v", "period": 9000, "priority": 1,
+                 "segments": [{"wcet": 5000}]}],
+      "traffic": [{"by": ["d"], "visits": [{"pcpu": 1, "doorbells": 20}]}]}"#;
+    let system = System::from_json(text).unwrap();
+    let overheads = Overheads { doorbell_ns: 10, ..Overheads::NONE };
+    let simulated = simulated(&system, Protocol::Vmpcp, Execution::Worst, overheads, 0).unwrap();
+    let seen = responses(&simulated, &system, 60_000)[1];
+    let bound = |system: &System| {
+        let verdict = analyze_with(system, Bounds::Corrected, overheads).unwrap();
+        verdict.tasks[1].response_ns.unwrap()
+    };
+    let without = bound(&System { traffic: Vec::new(), ..system.clone() });
+    assert_eq!((without, seen), (5_000, 5_400));
+    // Windows of 7,000 and less: four jobs and two periods, and what one earlier time has left.
+    assert_eq!(bound(&system), 5_000 + (4 + 2 + 1) * 200);
 }
 
 /// Equation 7, in the simulator: low locks L and high, whose lock gives L its

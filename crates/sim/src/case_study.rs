@@ -59,6 +59,7 @@ pub fn system(scheme: Scheme) -> System {
         protocol,
         execution: Execution::Worst,
         costs: Costs::default(),
+        displacements: Vec::new(),
         seed: 0,
         vcpus: (0..COUNT).map(|index| vcpu(index, overruns)).collect(),
         tasks: (0..COUNT).map(task).collect(),

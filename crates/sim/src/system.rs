@@ -68,6 +68,17 @@ pub struct Costs {
     pub duty_every: u64,
 }
 
+/// A vCPU that is not simulated loses its core, and what EL2 takes for that.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Displacement {
+    /// Indices of the vCPUs that displace it when they run, all of one core; at least one.
+    pub by: Vec<usize>,
+    /// Cores, each with what EL2 takes there when that begins, ns.
+    pub begins: Vec<(usize, u64)>,
+    /// The same for when it ends.
+    pub ends: Vec<(usize, u64)>,
+}
+
 /// A virtual CPU.
 #[derive(Clone, Debug)]
 pub struct Vcpu {
@@ -133,6 +144,8 @@ pub struct System {
     pub execution: Execution,
     /// What EL2 takes.
     pub costs: Costs,
+    /// What it takes besides for vCPUs that are displaced: at most 64 of them.
+    pub displacements: Vec<Displacement>,
     /// What chance begins with.
     pub seed: u64,
     /// At most [`MAX_VCPUS`].
@@ -180,6 +193,7 @@ impl System {
         self.vcpus.iter().try_for_each(check_vcpu)?;
         self.tasks.iter().try_for_each(|task| self.check_task(task))?;
         (0..self.vcpus.len()).try_for_each(|vcpu| self.check_tasks_of(vcpu))?;
+        self.check_displacements()?;
         self.check_ranks()
     }
 
@@ -224,6 +238,28 @@ impl System {
         }
         if priorities.iter().collect::<BTreeSet<_>>().len() < priorities.len() {
             return refuse(name, "two of its tasks have the same priority".into());
+        }
+        Ok(())
+    }
+
+    fn check_displacements(&self) -> Result<(), Refusal> {
+        let of = "a displacement";
+        if self.displacements.len() > MAX_OF_EACH {
+            return refuse("the system", format!("has more than {MAX_OF_EACH} displacements"));
+        }
+        for one in &self.displacements {
+            let cores: Option<BTreeSet<usize>> =
+                one.by.iter().map(|&vcpu| Some(self.vcpus.get(vcpu)?.core)).collect();
+            if cores.is_none_or(|cores| cores.len() != 1) {
+                return refuse(of, "it is not by vCPUs of one core".into());
+            }
+            let mut costs = one.begins.iter().chain(&one.ends);
+            if costs.any(|&(core, time)| core >= self.cores() || time > MAX_TIME) {
+                return refuse(
+                    of,
+                    "it costs time of a core that does not exist, or 146 years".into(),
+                );
+            }
         }
         Ok(())
     }

@@ -20,7 +20,7 @@ use crate::guest::Guest;
 use crate::mutex::Mutex;
 use crate::observer::{Doing, Observer};
 use crate::record::Record;
-use crate::system::{Costs, Execution, MAX_TIME, Protocol, Refusal, System};
+use crate::system::{Costs, Displacement, Execution, MAX_TIME, Protocol, Refusal, System};
 use crate::task::{Active, Chance};
 use build::{guest, low_bits, resources, tasks};
 use chacha20::rand_core::SeedableRng;
@@ -67,6 +67,9 @@ pub struct World<O = ()> {
     protocol: Protocol,
     execution: Execution,
     costs: Costs,
+    displacements: Vec<Displacement>,
+    /// Those that have begun, as a set.
+    displaced: u64,
     chance: Chance,
     now: u64,
     cores: Vec<Core>,
@@ -119,6 +122,8 @@ impl<O: Observer> World<O> {
             protocol: system.protocol,
             execution: system.execution,
             costs: system.costs,
+            displacements: system.displacements.clone(),
+            displaced: 0,
             chance: Chance::seed_from_u64(system.seed),
             now: 0,
             mailboxes: cores.iter().map(|_| Mailbox::new()).collect(),

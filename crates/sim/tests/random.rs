@@ -82,7 +82,7 @@ fn any_system() -> impl Strategy<Value = System> {
             };
             let tasks = tasks.into_iter().enumerate().map(place).collect();
             let (execution, costs) = (Execution::Random { least }, costs(seed));
-            System { protocol, execution, costs, seed, vcpus, tasks }
+            System { protocol, execution, costs, displacements: Vec::new(), seed, vcpus, tasks }
         },
     )
 }

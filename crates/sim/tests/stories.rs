@@ -6,6 +6,7 @@ mod common;
 use common::{idled, ran, run, server, system, task, vcpu};
 use sched::server::ServerKind::{Deferrable, Periodic};
 use sim::World;
+use sim::system::Displacement;
 use sim::system::Need::{Global, Local, Nothing};
 use sim::system::Protocol::{Mpcp, Vmpcp};
 
@@ -163,4 +164,29 @@ fn nonsense_is_refused_by_name() {
     let two = vec![vcpu(0, None), vcpu(0, None)];
     let shared = vec![task(0, 0, &[(1, Local(0))]), task(1, 0, &[(1, Local(0))])];
     assert!(refusal(two, shared, |_| ()).contains("another vCPU's too"));
+}
+
+#[test]
+fn a_displacement_takes_time_of_its_core_and_of_others() {
+    // v0 displaces another vCPU from 10 on, and v2, above it, does not.
+    let vcpus = vec![vcpu(0, None), vcpu(1, None), vcpu(0, None)];
+    let tasks = || {
+        vec![
+            task(0, 10, &[(5, Nothing)]),
+            task(1, 0, &[(20, Nothing)]),
+            task(2, 14, &[(3, Nothing)]),
+        ]
+    };
+    let mut system = system(Vmpcp, vcpus, tasks());
+    let (begins, ends) = (vec![(0, 1), (1, 2)], vec![(1, 1)]);
+    system.displacements.push(Displacement { by: vec![0], begins, ends });
+    let seen = run(&system, 100);
+    assert_eq!(ran(&seen, 0), [(11, 14), (18, 20)]);
+    assert_eq!(ran(&seen, 2), [(14, 17)]);
+    // It begins at 10 and 17, and ends at 14 and 20.
+    assert_eq!(ran(&seen, 1), [(0, 10), (12, 14), (15, 17), (19, 20), (21, 26)]);
+    system.displacements[0].by = vec![0, 1];
+    assert!(World::new(&system).is_err(), "they are on two cores");
+    system.displacements[0].by = Vec::new();
+    assert!(World::new(&system).is_err(), "it has no cause");
 }

@@ -62,6 +62,7 @@ codes! {
     ConsolidateUnused = "consolidate-unused", Warning, "Consolidation that can power down no pCPU.";
     Timing = "timing", Error, "Budgets or tasks that no bound can be computed for.";
     NoBounds = "no-bounds", Warning, "Tasks that no bound is known for.";
+    UncountedVisits = "uncounted-visits", Warning, "Visits to EL2 that no bound counts.";
     IdlePcpu = "idle-pcpu", Warning, "A pCPU that no vCPU uses.";
     Unaligned = "unaligned", Error, "A size or an address that cannot be mapped.";
     MemoryRange = "memory-range", Error, "Memory that lies where no memory is.";

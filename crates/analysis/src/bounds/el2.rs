@@ -5,6 +5,7 @@
 //!
 //! - a job of one of its tasks: its release, its end, and its global critical sections;
 //! - a period of one of its servers: replenishment, depletion, end of an overrun;
+//! - vCPUs that are displaced, here or on another pCPU ([`super::traffic`]);
 //! - other duties, which are a distance apart.
 //!
 //! A job that meets its deadline is active for a period at most, so that the jobs active in
@@ -14,6 +15,7 @@
 //! the longest time that EL2 is busy without a break.
 
 use super::arithmetic::{Computed, Uncomputable, fixed_point};
+use super::traffic::{Source, active};
 use super::workload::Workload;
 use crate::model::{Ns, Section, System};
 use crate::overheads::Overheads;
@@ -33,6 +35,8 @@ pub(super) struct El2 {
     pcpu_of: Vec<usize>,
     /// By task: what EL2 takes for a job.
     job: Vec<Ns>,
+    /// What makes EL2 visit pCPUs, besides jobs, periods and other duties there.
+    sources: Vec<Source>,
     /// No time that matters is longer.
     horizon: Ns,
 }
@@ -41,6 +45,8 @@ pub(super) struct El2 {
 struct Pcpu {
     /// In `on_pcpu`: its vCPUs.
     vcpus: Range<usize>,
+    /// Indices in `sources`, each with what EL2 takes here each time.
+    traffic: Vec<(usize, Ns)>,
     /// The longest that EL2 is busy without a break.
     busy: Ns,
 }
@@ -65,6 +71,7 @@ impl El2 {
             pcpus: Vec::new(),
             pcpu_of: vec![0; system.vcpus.len()],
             job: jobs.collect(),
+            sources: system.traffic.iter().map(|one| Source::new(system, one)).collect(),
             horizon: longest.max(servers),
         }
     }
@@ -74,6 +81,16 @@ impl El2 {
 fn sum<const N: usize>(counts: [u64; N], times: [Ns; N]) -> Ns {
     let each = counts.into_iter().zip(times).map(|(count, time)| time.saturating_mul(count));
     each.fold(0, Ns::saturating_add)
+}
+
+/// What traffic makes EL2 take of a pCPU each time, by its index.
+fn traffic_at(system: &System, pcpu: u32, overheads: &Overheads) -> Vec<(usize, Ns)> {
+    let all = system.traffic.iter().enumerate();
+    let here = all.flat_map(|(source, traffic)| {
+        let visits = traffic.visits.iter().filter(|visits| visits.pcpu == pcpu);
+        visits.map(move |visits| (source, overheads.visits_ns(visits)))
+    });
+    here.collect()
 }
 
 impl Workload {
@@ -97,7 +114,8 @@ impl Workload {
             let known = workload.el2.pcpus.iter().position(|pcpu| pcpu.vcpus == group);
             workload.el2.pcpu_of[vcpu] = known.unwrap_or(workload.el2.pcpus.len());
             if known.is_none() {
-                workload.el2.pcpus.push(Pcpu { vcpus: group, busy: 0 });
+                let traffic = traffic_at(system, system.vcpus[vcpu].pcpu, &overheads);
+                workload.el2.pcpus.push(Pcpu { vcpus: group, traffic, busy: 0 });
             }
         }
         workload.measure_busy()?;
@@ -129,11 +147,15 @@ impl Workload {
     /// The longest visits, in sum, that are caused in a window.
     fn caused_in(&self, pcpu: &Pcpu, time: Ns) -> Ns {
         let of = &self.el2.overheads;
-        let count = |every: Ns| time.div_ceil(every).saturating_add(1);
+        let count = |every: Ns| active(time, every);
         let duties = match of.duty_every_ns {
             0 => 0,
             every => count(every).saturating_mul(of.duty_ns),
         };
+        let traffic = pcpu.traffic.iter().map(|&(source, each)| {
+            self.times(&self.el2.sources[source], time).saturating_mul(each)
+        });
+        let duties = traffic.fold(duties, Ns::saturating_add);
         let visit = of.timer_ns.saturating_add(of.switch_ns());
         self.on_pcpu[pcpu.vcpus.clone()].iter().fold(duties, |total, &vcpu| {
             let vcpu = &self.vcpus[vcpu];

@@ -31,6 +31,7 @@ mod el2;
 mod local;
 mod remote;
 mod task;
+mod traffic;
 mod vcpu;
 mod verdict;
 mod workload;

@@ -289,3 +289,62 @@ fn a_core_that_el2_takes_whole_has_no_bounds() {
     let error = analyze_with(&system, Bounds::Published, overheads).unwrap_err();
     assert_eq!(error.cause, Uncomputable::NoTime);
 }
+
+/// `v` displaces a vCPU, for which EL2 visits pCPU 1 twice: 6 each time. What keeps `v` from
+/// running may be on its pCPU, too. On pCPU 1 there is a vCPU without tasks.
+fn with_traffic(beside: &str) -> Workload {
+    let text = format!(
+        r#"{{"server": "deferrable", "overrun": false,
+      "vcpus": [{{"id": "v", "pcpu": 0, "budget": 40, "period": 200, "priority": 5}}{beside},
+                {{"id": "w", "pcpu": 1, "budget": 40, "period": 200, "priority": 1}}],
+      "tasks": [{{"id": "t", "vcpu": "v", "period": 1000, "priority": 1,
+                 "segments": [{{"wcet": 10}}, {{"wcet": 5, "gcs": "R"}}]}}],
+      "traffic": [{{"by": ["v"], "visits": [{{"pcpu": 1, "doorbells": 2}}, {{"pcpu": 7, "doorbells": 9}}]}}]}}"#
+    );
+    let overheads = Overheads {
+        switch_on_wake_ns: 2,
+        switch_on_sleep_ns: 1,
+        timer_ns: 1,
+        doorbell_ns: 1,
+        ..Overheads::NONE
+    };
+    let system = System::from_json(&text).unwrap();
+    Workload::with_overheads(&system, Bounds::Published, overheads).unwrap()
+}
+
+#[test]
+fn el2_takes_what_a_displacement_on_another_pcpu_causes() {
+    let workload = with_traffic("");
+    // w's periods, 12 each. v begins to run for each job, each gcs and each period, of which two
+    // are active; one earlier displacement may have left something: 7.
+    let alone = 2 * 12 + (2 * 2 + 2 + 1) * 6;
+    // Windows are longer by that, and a third period begins after 200.
+    let longer = 3 * 12 + (2 * 2 + 3 + 1) * 6;
+    let window = |workload: &Workload, times: [Ns; 3]| times.map(|time| workload.el2_time(1, time));
+    assert_eq!(window(&workload, [0, 200 - alone, 201 - alone]), [alone, alone, longer]);
+    // 40 and EL2.
+    assert_eq!(workload.vcpu_response(1), Ok(Some(40 + alone)));
+    // What stops above v, to which each period of its does that twice.
+    let above = |priority: u64| {
+        let id = r#", {"id": "x", "pcpu": 0, "budget": 9, "period": 200, "priority": "#;
+        with_traffic(&format!("{id}{priority}}}")).el2_time(2, 0)
+    };
+    assert_eq!(above(9), 2 * 12 + (2 * 2 + 2 + 2 * 2 + 1) * 6);
+    assert_eq!(above(3), alone, "below v it keeps v from nothing");
+}
+
+#[test]
+fn el2_takes_what_comes_again_and_again() {
+    let text = r#"{"server": "periodic", "overrun": false,
+      "vcpus": [{"id": "v", "pcpu": 0, "budget": 40, "period": 1000, "priority": 2},
+                {"id": "w", "pcpu": 1, "budget": 40, "period": 1000, "priority": 1}],
+      "tasks": [], "traffic": [{"every": 500, "visits": [{"pcpu": 1, "timers": 2, "departures": 1}]}]}"#;
+    let overheads = Overheads { timer_ns: 1, departure_ns: 3, ..Overheads::NONE };
+    let system = System::from_json(text).unwrap();
+    let workload = Workload::with_overheads(&system, Bounds::Published, overheads).unwrap();
+    let times = |vcpu| [0, 440, 447].map(|time| workload.el2_time(vcpu, time));
+    // A switch contains a departure, 3, and a server has four in a period: 16.
+    assert_eq!(times(0), [2 * 16; 3], "it is on another pCPU");
+    // 2 * (1 + 3) + 3; windows are longer by 2 * 16 + 2 * 11.
+    assert_eq!(times(1), [2 * 16 + 2 * 11, 2 * 16 + 2 * 11, 2 * 16 + 3 * 11]);
+}

@@ -11,7 +11,7 @@ impl System {
     /// # Errors
     /// The first problem: a time of 0, a budget, execution time or jitter above
     /// its period, an index that points nowhere, a name or a priority given
-    /// twice, a resource that is both global and local.
+    /// twice, a resource that is both global and local, traffic without a cause.
     pub fn check(&self) -> Result<(), Problem> {
         if self.vcpus.is_empty() {
             return Err(Problem::new("vcpus", "there is no vCPU", "describe at least one"));
@@ -29,7 +29,8 @@ impl System {
         unique(priorities, "tasks", "priority", |(vcpu, priority)| {
             format!("two tasks of vCPU `{}` have priority {priority}", self.vcpus[*vcpu].id)
         })?;
-        self.check_resources()
+        self.check_resources()?;
+        self.check_traffic()
     }
 
     fn check_task(&self, index: usize, task: &Task) -> Result<(), Problem> {

@@ -1,5 +1,7 @@
 //! The model as JSON: whole nanoseconds, names instead of indices.
 
+mod traffic;
+
 use super::{Ns, Problem, Section, Segment, ServerKind, Service, System, Task, Vcpu};
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{Error, IgnoredAny, MapAccess, Unexpected, Visitor};
@@ -8,6 +10,7 @@ use serde_path_to_error::{Path, Segment as Step};
 use std::collections::HashMap;
 use std::fmt;
 use std::marker::PhantomData;
+use traffic::TrafficJson;
 
 #[derive(Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
@@ -19,6 +22,8 @@ struct SystemJson {
     vcpus: Vec<VcpuJson>,
     #[serde(deserialize_with = "objects")]
     tasks: Vec<TaskJson>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty", deserialize_with = "objects")]
+    traffic: Vec<TrafficJson>,
 }
 
 /// How JSON names [`ServerKind`], which is the scheduler's and knows nothing of serde.
@@ -137,6 +142,9 @@ impl SystemJson {
                 jitter_ns: task.jitter,
             });
         }
+        let traffic = self.traffic.into_iter().enumerate();
+        let traffic = traffic.map(|(index, one)| one.resolve(index, &indices));
+        let traffic = traffic.collect::<Result<_, _>>()?;
         let services = self.vcpus.iter().map(|vcpu| Service {
             kind: vcpu.server.map_or(self.server, |own| own.0),
             overrun: vcpu.overrun.unwrap_or(self.overrun),
@@ -152,7 +160,7 @@ impl SystemJson {
         });
         let (server, overrun) = (self.server, self.overrun);
         let (vcpus, resources) = (vcpus.collect(), resources.names);
-        let mut system = System { server, overrun, vcpus, tasks, resources };
+        let mut system = System { server, overrun, vcpus, tasks, resources, traffic };
         for (vcpu, service) in services.into_iter().enumerate() {
             system.set_service(vcpu, service);
         }
@@ -189,7 +197,9 @@ impl SystemJson {
             offset: task.offset_ns,
             jitter: task.jitter_ns,
         });
-        Self { server, overrun, vcpus: vcpus.collect(), tasks: tasks.collect() }
+        let traffic = system.traffic.iter().map(|one| TrafficJson::describe(system, one));
+        let (vcpus, tasks, traffic) = (vcpus.collect(), tasks.collect(), traffic.collect());
+        Self { server, overrun, vcpus, tasks, traffic }
     }
 }
 
@@ -274,6 +284,7 @@ fn refused(place: String, error: &serde_json::Error) -> Problem {
     let what = text.strip_suffix(&where_in_text).unwrap_or(&text);
     // In words for readers without Rust.
     let what = what.replace("expected i64", "expected a whole number from -2^63 to 2^63 - 1");
+    let what = what.replace("expected u64", "expected a whole number from 0 to 2^64 - 1");
     let what = what.replace("expected u32", "expected a whole number from 0 to 2^32 - 1");
     let place = if place.is_empty() { String::new() } else { format!("{place}, ") };
     let place = format!("{place}line {} column {}", error.line(), error.column());

@@ -8,12 +8,14 @@
 mod check;
 mod json;
 mod served;
+mod traffic;
 
 use std::fmt;
 use thiserror::Error;
 
 pub use sched::server::ServerKind;
 pub use served::{Service, Vcpus};
+pub use traffic::{Cause, Traffic, Visits};
 
 /// A length of time, in nanoseconds.
 pub type Ns = u64;
@@ -31,6 +33,8 @@ pub struct System {
     pub tasks: Vec<Task>,
     /// Names of the resources that [`Section`] numbers.
     pub resources: Vec<String>,
+    /// What EL2 does on cores because vCPUs migrate, or stop together.
+    pub traffic: Vec<Traffic>,
 }
 
 /// A virtual CPU, bound to one pCPU.

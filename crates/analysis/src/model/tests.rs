@@ -141,3 +141,41 @@ fn a_vcpu_may_be_served_in_a_way_of_its_own() {
     let same = own.replace("\"periodic\"", "\"deferrable\"");
     assert_eq!(System::from_json(&same).unwrap(), System::from_json(EXAMPLE).unwrap());
 }
+
+#[test]
+fn traffic_is_read_and_written_back() {
+    let with = |traffic: &str| {
+        let vcpus = r#"{"id": "v2", "pcpu": 1, "budget": 3, "period": 10, "priority": 2}],"#;
+        let text = EXAMPLE.replacen("}],", &format!("}}, {vcpus}"), 1);
+        let end = format!(r#"]}}], "traffic": [{traffic}]}}"#);
+        System::from_json(&text.replacen("]}]}", &end, 1))
+    };
+    let both = r#"{"by": ["v1"], "visits": [{"pcpu": 1, "doorbells": 2}]},
+                  {"every": 7, "visits": [{"pcpu": 0, "timers": 1, "departures": 3}, {"pcpu": 1}]}"#;
+    let system = with(both).unwrap();
+    let [displaced, every] = &system.traffic[..] else { panic!() };
+    let visits = Visits { pcpu: 1, doorbells: 2, ..Visits::default() };
+    let by = Cause::Displacement { by: vec![0] };
+    assert_eq!(displaced, &Traffic { cause: by, visits: vec![visits] });
+    let visits = Visits { timers: 1, departures: 3, ..Visits::default() };
+    let idle = Visits { pcpu: 1, ..Visits::default() };
+    assert_eq!(every, &Traffic { cause: Cause::Every(7), visits: vec![visits, idle] });
+    assert_eq!(System::from_json(&system.to_json()).unwrap(), system);
+    for (wrong, what) in [
+        (r#"{"visits": []}"#, "traffic[0]: it has not one cause"),
+        (r#"{"by": ["v1"], "every": 7, "visits": []}"#, "traffic[0]: it has not one cause"),
+        (r#"{"by": [], "visits": []}"#, "traffic[0].by: no vCPU displaces any"),
+        (r#"{"by": ["v3"], "visits": []}"#, "traffic[0].by: there is no vCPU `v3`"),
+        (r#"{"by": ["v1", "v2"], "visits": []}"#, "`v1` and `v2` are on two pCPUs"),
+        (r#"{"every": 0, "visits": []}"#, "traffic[0].every: it happens every 0 ns"),
+        (r#"{"every": 1, "visits": [{"pcpu": 1}, {"pcpu": 1}]}"#, "pCPU 1 is named twice"),
+        (r#"{"every": 1, "visits": [{"pcpu": 1, "timers": -1}]}"#, "number from 0 to 2^64 - 1"),
+        (r#"{"every": 1, "visits": [{"timers": 1}]}"#, "pcpu"),
+    ] {
+        let problem = with(wrong).expect_err(wrong).to_string();
+        assert!(problem.contains(what), "{wrong}: {problem}");
+    }
+    let mut system = system;
+    system.traffic[0].cause = Cause::Displacement { by: vec![2] };
+    assert!(system.check().unwrap_err().to_string().contains("no vCPU with index 2"));
+}

@@ -23,14 +23,17 @@ use std::path::PathBuf;
 /// where only the published bounds hold, a line on standard error says so.
 ///
 /// The bounds contain what EL2 takes, as it was measured, times a margin; for JSON,
-/// in virtual time, where an instruction is a nanosecond. The paper takes it as
-/// nothing, and so does --no-overheads.
+/// in virtual time, where an instruction is a nanosecond. With --overheads computed
+/// it is what `cassata bound` computes from the hypervisor's image: for the system
+/// that is described, and for JSON for any. The paper takes it as nothing, and so
+/// does --no-overheads.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
   cassata analyze taskset.json             every bound, for people
   cassata analyze taskset.json --json      for programs
   cassata analyze system.toml              what a system description declares
+  cassata analyze system.toml --overheads computed
   cassata analyze taskset.json --find-budgets --periods
 
 A taskset:

@@ -1,25 +1,29 @@
 //! Arguments of commands that compute bounds for a system that EL2 runs.
 
-use analysis::overheads::{Overheads, PER_MILLE};
-use clap::Args;
+use analysis::overheads::PER_MILLE;
+use clap::{Args, ValueEnum};
 
 /// What EL2 takes.
 #[derive(Args, Clone, Copy, Debug)]
 pub struct OverheadArgs {
     /// Take EL2's own work as nothing, as the paper does
-    #[arg(long)]
+    #[arg(long, conflicts_with_all = ["overheads", "margin"])]
     pub no_overheads: bool,
-    /// Multiply what EL2 was measured to take by this
-    #[arg(long, value_name = "FACTOR", default_value = "1.2", value_parser = margin,
-          conflicts_with = "no_overheads")]
-    pub margin: u64,
+    /// Where what EL2 takes is from
+    #[arg(long, value_enum, value_name = "SOURCE", default_value = "measured")]
+    pub overheads: OverheadSource,
+    /// Multiply what EL2 was measured to take by this [default: 1.2]
+    #[arg(long, value_name = "FACTOR", value_parser = margin)]
+    pub margin: Option<u64>,
 }
 
-impl OverheadArgs {
-    /// Returns what EL2 takes: what `measured` says with that margin, or nothing.
-    pub fn choose(&self, measured: impl FnOnce(u64) -> Overheads) -> Overheads {
-        if self.no_overheads { Overheads::NONE } else { measured(self.margin) }
-    }
+/// Where what EL2 takes is from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum OverheadSource {
+    /// The longest that `cassata bench el2` has seen, times a margin
+    Measured,
+    /// The longest paths of the hypervisor's image, as `cassata bound` computes them
+    Computed,
 }
 
 /// A factor of 1 or more, in thousandths.

@@ -1,5 +1,6 @@
 //! Arguments of `cassata run`.
 
+use super::OverheadSource;
 use clap::Args;
 use lab::console::connection::Request;
 use lab::quantity::seconds;
@@ -47,6 +48,9 @@ pub struct Run {
     /// Write the figures to this file too
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
+    /// Where what EL2 takes is from, in the bounds that tasks and budgets are compared with
+    #[arg(long, value_enum, value_name = "SOURCE", default_value = "measured")]
+    pub overheads: OverheadSource,
     /// Exit with 0 even if a guest failed
     #[arg(long)]
     pub report_only: bool,

@@ -1,7 +1,7 @@
 //! Arguments of `cassata simulate`.
 
 use super::BoundsKind;
-use super::overheads::margin;
+use super::overheads::{OverheadSource, margin};
 use clap::{Args, ValueEnum};
 use sim::system::MAX_TIME;
 use std::path::PathBuf;
@@ -53,13 +53,14 @@ pub struct Simulate {
     /// Which equations the bounds are from
     #[arg(long, value_enum, default_value_t = BoundsKind::Published)]
     pub bounds: BoundsKind,
-    /// Let EL2 take time, in the simulation and in the bounds
-    #[arg(long)]
-    pub overheads: bool,
-    /// Multiply what EL2 was measured to take by this
-    #[arg(long, value_name = "FACTOR", default_value = "1.2", value_parser = margin,
-          requires = "overheads")]
-    pub margin: u64,
+    /// Let EL2 take time, in the simulation and in the bounds: as much as it was measured to take,
+    /// or as `cassata bound` computes
+    #[arg(long, value_enum, value_name = "SOURCE", num_args = 0..=1, require_equals = true,
+          default_missing_value = "measured")]
+    pub overheads: Option<OverheadSource>,
+    /// Multiply what EL2 was measured to take by this [default: 1.2]
+    #[arg(long, value_name = "FACTOR", value_parser = margin, requires = "overheads")]
+    pub margin: Option<u64>,
 }
 
 /// How global resources are accessed.

@@ -1,21 +1,22 @@
 //! `cassata analyze`.
 
-use super::{description, say};
+use super::{description, overheads, say};
 use crate::cli::{Analyze, BoundsKind};
 use crate::messages::note;
 use analysis::answer::Answer;
 use analysis::bounds::{self, Bounds, Verdict};
 use analysis::budgets::{self, Search};
 use analysis::model::System;
-use analysis::overheads::{Overheads, VIRTUAL_INSTRUCTION_PS};
+use analysis::overheads::Overheads;
 use lab::bounds::{cannot, overview, servers};
 use miette::{IntoDiagnostic, Result, miette};
 use std::path::Path;
+use system::Checked;
 use system::model::Protocol;
 
 /// Says which deadlines hold.
 pub fn analyze(arguments: &Analyze) -> Result<u8> {
-    let Described { mut system, protocol, copy, measured } = read(&arguments.file)?;
+    let Described { mut system, protocol, copy, checked } = read(&arguments.file)?;
     if protocol == Protocol::Mpcp {
         return Err(miette!(
             help = "leave `protocol` out for vMPCP; `cassata simulate` runs it under MPCP",
@@ -23,7 +24,7 @@ pub fn analyze(arguments: &Analyze) -> Result<u8> {
             arguments.file.display()
         ));
     }
-    let overheads = arguments.overheads.choose(measured);
+    let overheads = overheads::choose(&arguments.overheads, checked.as_ref())?;
     let bounds = arguments.bounds.into();
     if arguments.find_budgets {
         if let Some(copy) = &copy {
@@ -78,7 +79,7 @@ pub fn compute(
         .map_err(|error| miette!("{}: {error}", path.display()))
 }
 
-/// vCPUs and tasks, and what EL2 takes where they run.
+/// vCPUs and tasks, and what describes the system where they run.
 pub struct Described {
     /// The vCPUs and tasks.
     pub system: System,
@@ -86,15 +87,15 @@ pub struct Described {
     pub protocol: Protocol,
     /// What stands for a vCPU on another pCPU than its own, if one may be on several.
     pub copy: Option<String>,
-    /// What EL2 takes, given the margin on what was measured, in thousandths.
-    pub measured: Box<dyn FnOnce(u64) -> Overheads>,
+    /// The description; none for JSON.
+    pub checked: Option<Checked>,
 }
 
 /// Reads vCPUs and tasks: JSON, or what a system description says of them.
 pub fn read(path: &Path) -> Result<Described> {
     if path.extension().is_some_and(|extension| extension == "toml") {
-        let mut checked = description::load(path)?;
-        let system = checked.timing.take().ok_or_else(|| {
+        let checked = description::load(path)?;
+        let system = checked.timing.clone().ok_or_else(|| {
             miette!(
                 help = "give a vCPU a `server` and `tasks`; docs/src/analysis.md has an example",
                 "{}: no vCPU has a budget, so there is nothing to analyse",
@@ -107,14 +108,13 @@ pub fn read(path: &Path) -> Result<Described> {
             copy: system.vcpus.get(served).map(|vcpu| vcpu.id.clone()),
             system,
             protocol: checked.protocol,
-            measured: Box::new(move |margin| checked.overheads(margin)),
+            checked: Some(checked),
         });
     }
     let text = description::source(path)?;
     let system = System::from_json(&text)
         .map_err(|problem| miette!(help = problem.mend.clone(), "{}: {problem}", path.display()))?;
-    let measured = |margin| Overheads::measured(VIRTUAL_INSTRUCTION_PS, margin);
-    Ok(Described { system, protocol: Protocol::Vmpcp, copy: None, measured: Box::new(measured) })
+    Ok(Described { system, protocol: Protocol::Vmpcp, copy: None, checked: None })
 }
 
 impl From<BoundsKind> for Bounds {

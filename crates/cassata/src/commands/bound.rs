@@ -17,6 +17,7 @@ use notes::each;
 use serde_json::json;
 use std::fs;
 use std::path::Path;
+use system::Checked;
 use system::model::Counts;
 
 /// What the image does not say, from the project's root.
@@ -27,13 +28,11 @@ const RECORD: &str = "crates/el2/bounds-recorded.toml";
 /// Computes the figures, and compares them with those that were recorded.
 pub fn bound(arguments: &Arguments) -> Result<u8> {
     let root = place::root()?;
-    let facts = Facts::parse(&read(&root.join(FACTS))?).map_err(wrong(FACTS))?;
     let other = arguments.image.as_ref().map(fs::read).transpose();
     let other = other.into_diagnostic().wrap_err("cannot read the image")?;
     let image = other.as_deref().unwrap_or(crate::HYPERVISOR.silent);
     let system = arguments.file.as_deref().map(description::load).transpose()?;
-    let sizes = system.as_ref().map_or_else(any_system, |system| sizes(system.counts()));
-    let report = report::analyse(image, &facts, &sizes).map_err(wrong("the hypervisor"))?;
+    let report = report(image, &read(&root.join(FACTS))?, system.as_ref())?;
     let now = Record::of(&report);
     if arguments.write {
         let text = now.text().map_err(wrong(RECORD))?;
@@ -58,6 +57,21 @@ pub fn bound(arguments: &Arguments) -> Result<u8> {
     }
     objections.iter().for_each(|objection| note(objection));
     Ok(u8::from(!objections.is_empty()))
+}
+
+/// Computes the figures of the hypervisor that this command carries, for a system that is described
+/// or for any.
+///
+/// # Errors
+/// When what is said beside the image does not fit it.
+pub fn carried(system: Option<&Checked>) -> Result<Report> {
+    report(crate::HYPERVISOR.silent, include_str!("../../../el2/bounds.toml"), system)
+}
+
+fn report(image: &[u8], facts: &str, system: Option<&Checked>) -> Result<Report> {
+    let facts = Facts::parse(facts).map_err(wrong(FACTS))?;
+    let sizes = system.map_or_else(any_system, |system| sizes(system.counts()));
+    report::analyse(image, &facts, &sizes).map_err(wrong("the hypervisor"))
 }
 
 /// How large a system may be, where a set has room for more.

@@ -1,6 +1,6 @@
 //! `cassata check`.
 
-use super::{analyze, description, say};
+use super::{analyze, description, overheads, say};
 use crate::cli::Check;
 use crate::messages::note;
 use analysis::bounds::Bounds;
@@ -18,7 +18,7 @@ pub fn check(arguments: &Check) -> Result<u8> {
     let misses = match checked.promised() {
         // The answer is relied on, so it uses the bounds that nothing exceeds.
         Some(system) => {
-            let overheads = arguments.overheads.choose(|margin| checked.overheads(margin));
+            let overheads = overheads::choose(&arguments.overheads, Some(&checked))?;
             misses(system, &analyze::compute(&checked.path, system, Bounds::Corrected, overheads)?)
         }
         None => Vec::new(),

@@ -6,6 +6,7 @@ mod bound;
 mod build;
 mod check;
 pub mod description;
+mod overheads;
 mod run;
 mod simulate;
 mod test;

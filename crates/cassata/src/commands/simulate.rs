@@ -1,7 +1,7 @@
 //! `cassata simulate`.
 
 use super::analyze::{self, Described};
-use super::say;
+use super::{overheads, say};
 use crate::cli::Simulate;
 use analysis::overheads::Overheads;
 use lab::progress::Progress;
@@ -12,14 +12,17 @@ use std::path::Path;
 
 /// Simulates a system and shows what was seen beside the bounds.
 pub fn simulate(arguments: &Simulate) -> Result<u8> {
-    let Described { system, protocol, measured, .. } = analyze::read(&arguments.system)?;
+    let Described { system, protocol, checked, .. } = analyze::read(&arguments.system)?;
+    let overheads = arguments.overheads.map_or(Ok(Overheads::NONE), |source| {
+        overheads::from(source, arguments.margin, checked.as_ref())
+    })?;
     let options = Options {
         protocol: arguments.protocol(protocol),
         execution: arguments.execution(),
         seed: arguments.seed,
         until: arguments.limit,
         bounds: arguments.bounds.into(),
-        overheads: if arguments.overheads { measured(arguments.margin) } else { Overheads::NONE },
+        overheads,
     };
     let mut progress = Progress::new("simulate");
     let seen = run(&system, &options, &mut progress);

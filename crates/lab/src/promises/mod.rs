@@ -8,7 +8,7 @@
 //! [`crate::figures::promises`] tells and checks it.
 //!
 //! Tasks are compared with their bounds where their guests report of them. The bounds are the
-//! corrected ones with what EL2 takes, and the usual margin. They say nothing where the analysis
+//! corrected ones with what EL2 takes: what was measured and the usual margin, unless told otherwise. They say nothing where the analysis
 //! does not find the system schedulable, and nothing of the host's time. vCPUs are compared with
 //! what their servers allow in a period, which EL2 enforces in any case.
 
@@ -47,16 +47,22 @@ struct Timing {
 }
 
 impl Promises {
-    /// Computes what is promised for a system.
+    /// Computes what is promised for a system, with what EL2 was measured to take and the usual
+    /// margin.
     #[must_use]
     pub fn of(checked: &Checked) -> Self {
+        Self::with(checked, checked.overheads(DEFAULT_MARGIN_PERMILLE))
+    }
+
+    /// Like [`Self::of`], with other times that EL2 takes.
+    #[must_use]
+    pub fn with(checked: &Checked, overheads: Overheads) -> Self {
         let Some(system) = checked.timing.clone() else { return Self::default() };
         let all = checked.vms.iter().enumerate();
         let all = all.flat_map(|(index, vm)| vm.vcpus.iter().map(move |vcpu| (index, vcpu)));
         let served = all.enumerate().filter(|(_, (_, vcpu))| vcpu.server.is_some());
         let (vcpus, vm_of): (Vec<_>, Vec<_>) = served.map(|(place, (vm, _))| (place, vm)).unzip();
         let vms = system.tasks.iter().map(|task| vm_of[task.vcpu]).collect();
-        let overheads = checked.overheads(DEFAULT_MARGIN_PERMILLE);
         let promises = Self::computed(system, overheads, vcpus, vms);
         promises.under(checked.protocol)
     }

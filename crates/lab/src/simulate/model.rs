@@ -8,7 +8,7 @@ use analysis::model as of;
 use analysis::overheads::Overheads;
 use sched::Duration;
 use sched::server::Server;
-use sim::system::{Costs, Execution, Need, Protocol, Segment, System, Task, Vcpu};
+use sim::system::{Costs, Displacement, Execution, Need, Protocol, Segment, System, Task, Vcpu};
 use std::collections::BTreeSet;
 
 /// The system as the simulator takes it. What a vCPU may overrun in a period is
@@ -42,6 +42,7 @@ pub fn simulated(
         protocol,
         execution,
         costs: costs(overheads),
+        displacements: displacements(system, overheads, &pcpus),
         seed,
         vcpus: system.vcpus.iter().enumerate().map(vcpu).collect(),
         tasks: system.tasks.iter().map(task).collect(),
@@ -62,6 +63,35 @@ fn costs(of: Overheads) -> Costs {
         duty: of.duty_ns,
         duty_every: of.duty_every_ns,
     }
+}
+
+/// What EL2 takes each time that a vCPU is displaced, which is not simulated itself: it is handed
+/// over at once and comes back when its core is free, and so do siblings stop and go on.
+fn displacements(
+    system: &of::System,
+    overheads: Overheads,
+    pcpus: &BTreeSet<u32>,
+) -> Vec<Displacement> {
+    let all = system.traffic.iter().filter_map(|traffic| match &traffic.cause {
+        of::Cause::Displacement { by } => Some((by, &traffic.visits)),
+        // The simulator has no clock for these.
+        of::Cause::Every(_) => None,
+    });
+    let displacement = |(by, visits): (&Vec<usize>, &Vec<of::Visits>)| {
+        let home = by.first().map(|&vcpu| system.vcpus[vcpu].pcpu);
+        let (mut begins, mut ends) = (Vec::new(), Vec::new());
+        for all in visits.iter().filter(|visits| pcpus.contains(&visits.pcpu)) {
+            // Its own pCPU sends it away, and is told when it comes back.
+            let first = if Some(all.pcpu) == home { 0 } else { all.doorbells.div_ceil(2) };
+            let then = of::Visits { doorbells: all.doorbells - first, departures: 0, ..*all };
+            let core = pcpus.range(..all.pcpu).count();
+            let now = of::Visits { doorbells: first, timers: 0, ..*all };
+            begins.push((core, overheads.visits_ns(&now)));
+            ends.push((core, overheads.visits_ns(&then)));
+        }
+        Displacement { by: by.clone(), begins, ends }
+    };
+    all.map(displacement).collect()
 }
 
 /// The pCPUs that have vCPUs: the cores of the simulation, in this order.
@@ -97,6 +127,24 @@ fn unsigned(priority: i64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_displacement_costs_its_pcpu_and_others_time() {
+        let text = r#"{"server": "periodic", "overrun": true,
+          "vcpus": [{"id": "a", "pcpu": 7, "budget": 30, "period": 1000, "priority": 1},
+                    {"id": "b", "pcpu": 2, "budget": 40, "period": 2000, "priority": 2}],
+          "tasks": [], "traffic": [{"every": 900, "visits": []},
+            {"by": ["a"], "visits": [{"pcpu": 7, "doorbells": 1, "departures": 3},
+                                     {"pcpu": 2, "doorbells": 3}, {"pcpu": 5, "doorbells": 1}]}]}"#;
+        let system = of::System::from_json(text).unwrap();
+        let overheads = Overheads { doorbell_ns: 10, departure_ns: 1, ..Overheads::NONE };
+        let simulated =
+            simulated(&system, Protocol::Vmpcp, Execution::Worst, overheads, 1).unwrap();
+        simulated.check().unwrap();
+        // A switch contains a departure. pCPU 5 is not simulated.
+        let (begins, ends) = (vec![(1, 3), (0, 22)], vec![(1, 11), (0, 11)]);
+        assert_eq!(simulated.displacements, [Displacement { by: vec![0], begins, ends }]);
+    }
 
     #[test]
     fn keeps_order_and_indices() {

@@ -121,6 +121,7 @@ fn system(subject: &Subject, rows: &[(usize, usize)], origin: u64) -> System {
         protocol: Protocol::Vmpcp,
         execution: Execution::Worst,
         costs: Costs::default(),
+        displacements: Vec::new(),
         seed: 0,
         vcpus: rows.iter().enumerate().map(vcpu).collect(),
         tasks: (0..rows.len()).map(task).collect(),

@@ -7,7 +7,7 @@
 
 use super::{NEVER, World};
 use crate::observer::Observer;
-use crate::system::Costs;
+use crate::system::{Costs, Displacement};
 use chacha20::rand_core::Rng;
 
 impl<O: Observer> World<O> {
@@ -37,6 +37,25 @@ impl<O: Observer> World<O> {
         let Costs { switch_on_wake, switch_on_sleep, departure, .. } = self.costs;
         let switch = if slept || to.is_none() { switch_on_sleep } else { switch_on_wake };
         self.charge(core, switch + departure);
+    }
+
+    /// A vCPU has a core, or none has: others may be displaced now, or not any more.
+    pub(super) fn charge_displacements(&mut self, core: usize, vcpu: Option<usize>) {
+        for index in 0..self.displacements.len() {
+            let Displacement { by, begins, ends } = &self.displacements[index];
+            if by.first().is_none_or(|&first| self.vcpus[first].core != core) {
+                continue;
+            }
+            let (was, bit) = (self.displaced >> index & 1 == 1, 1 << index);
+            let is = vcpu.is_some_and(|vcpu| by.contains(&vcpu));
+            let costs = match (was, is) {
+                (false, true) => begins.clone(),
+                (true, false) => ends.clone(),
+                _ => continue,
+            };
+            self.displaced ^= bit;
+            costs.into_iter().for_each(|(core, time)| self.charge(core, time));
+        }
     }
 
     /// Other duties begin at some instant of the first [`Costs::duty_every`].

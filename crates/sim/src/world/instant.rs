@@ -139,6 +139,10 @@ impl<O: Observer> World<O> {
                 _ => None,
             };
             self.charge_switch(core, vcpu);
+            // One that idles its budget away is not loaded: nothing is decided about others.
+            if decision.idles.is_none() {
+                self.charge_displacements(core, vcpu);
+            }
             let core = &mut self.cores[core];
             let begin = self.now + core.owed;
             let end = task.map_or(NEVER, |task| begin + self.tasks[task].remaining);

@@ -36,7 +36,7 @@ pub fn system(protocol: Protocol, mut vcpus: Vec<Vcpu>, mut tasks: Vec<Task>) ->
         (task.name, task.priority) = (format!("t{index}"), index as u64);
     }
     let (execution, costs) = (Execution::Worst, Costs::default());
-    System { protocol, execution, costs, seed: 0, vcpus, tasks }
+    System { protocol, execution, costs, displacements: Vec::new(), seed: 0, vcpus, tasks }
 }
 
 /// What happens before `end`; the protocol is kept.

@@ -17,6 +17,7 @@ mod siblings;
 mod timer_advance;
 mod timing;
 mod trace;
+mod traffic;
 mod vcpus;
 
 use crate::code::Code;
@@ -77,9 +78,17 @@ pub(crate) fn check(draft: &Draft, directory: &Path, problems: &mut Problems) ->
     timer_advance::assign(&mut vms, &draft.vms);
     servers::assign(&mut vms, &draft.vms);
     let targets = consolidation::targets(&vms, machine.pcpus, problems);
+    let window_ns = consolidation::window_ns(draft);
+    let consolidation = Consolidation { targets: targets.clone(), window_ns };
     servers::wherever(&draft.vms, &vms, &targets, problems);
     if let Some(timing) = &mut timing {
-        servers::admit_everywhere(timing, &vms, &targets);
+        let admitted = servers::admit_everywhere(timing, &vms, &targets);
+        let sight = traffic::Sight::new(timing, &admitted, &vms, &consolidation);
+        // Under MPCP there are no bounds to warn of.
+        if timing::protocol(draft) == Protocol::Vmpcp && !problems.any_error() {
+            sight.warn(&draft.vms, problems);
+        }
+        timing.traffic = sight.traffic();
         declared::assign(&mut vms, timing);
         servers::allow_overruns(&mut vms, &draft.vms, machine.board, timing, problems);
     }
@@ -98,7 +107,7 @@ pub(crate) fn check(draft: &Draft, directory: &Path, problems: &mut Problems) ->
         timing,
         protocol: timing::protocol(draft),
         trace: trace::size(draft),
-        consolidation: Consolidation { targets, window_ns: consolidation::window_ns(draft) },
+        consolidation,
     })
 }
 

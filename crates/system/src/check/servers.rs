@@ -16,6 +16,7 @@ use analysis::overheads::DEFAULT_MARGIN_PERMILLE;
 use sched::CoreSet;
 use sched::server::ServerKind;
 use sched::topology::Placed;
+use std::collections::BTreeMap;
 
 /// A vCPU whose pCPU and priority are known.
 pub(super) struct Candidate<'a> {
@@ -128,6 +129,9 @@ fn rivals(me: &Candidate<'_>, all: &[Candidate<'_>], problems: &mut Problems) {
     }
 }
 
+/// vCPUs of the model: by vCPU, and pCPU where it may be.
+pub(super) type Admitted = BTreeMap<(topology::Id, usize), usize>;
+
 /// A vCPU by its VM and its index there, and where it may be.
 type Where = (topology::Id, Placed);
 
@@ -212,11 +216,14 @@ fn tasks_stay(drafts: &[DraftVm], vms: &[Vm], (id, me): &Where, problems: &mut P
 /// admitted wherever it may be, and counts there for those below it as if it always were. What it
 /// leaves at the end of one period on another pCPU may be followed at once by the budget of the
 /// next, whatever its server is: as with a deferrable one.
-pub(super) fn admit_everywhere(timing: &mut System, vms: &[Vm], targets: &[usize]) {
+/// Returns which vCPU of the model that is.
+pub(super) fn admit_everywhere(timing: &mut System, vms: &[Vm], targets: &[usize]) -> Admitted {
+    let mut admitted = Admitted::new();
     let placed = topology::ids(vms).zip(topology::all_placed(vms, targets));
     let served = placed.filter(|((vm, index), _)| vms[*vm].vcpus[*index].server.is_some());
-    for (index, (_, me)) in served.enumerate() {
+    for (index, (id, me)) in served.enumerate() {
         let places = me.places();
+        admitted.insert((id, me.base), index);
         timing.vcpus[index].pcpu = me.base as u32;
         if places.len() <= 1 {
             continue;
@@ -224,6 +231,7 @@ pub(super) fn admit_everywhere(timing: &mut System, vms: &[Vm], targets: &[usize
         let service = Service { kind: ServerKind::Deferrable, ..timing.service(index) };
         timing.set_service(index, service);
         for pcpu in places - CoreSet::of(me.base) {
+            admitted.insert((id, pcpu), timing.vcpus.len());
             let home = timing.vcpus[index].clone();
             let id = format!("{} on pCPU {pcpu}", home.id);
             timing.set_service(timing.vcpus.len(), service);
@@ -236,6 +244,7 @@ pub(super) fn admit_everywhere(timing: &mut System, vms: &[Vm], targets: &[usize
     for (priority, &index) in (0..).zip(&order) {
         timing.vcpus[index].priority = priority;
     }
+    admitted
 }
 
 /// Gives the vCPUs the servers that are described.

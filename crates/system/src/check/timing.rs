@@ -97,6 +97,7 @@ fn model(served: &[&Candidate<'_>], problems: &mut Problems) -> Option<(System, 
         vcpus: Vcpus::default(),
         tasks: Vec::new(),
         resources: Vec::new(),
+        traffic: Vec::new(),
     };
     let mut resources = HashMap::new();
     for (index, one) in served.iter().enumerate() {

@@ -40,6 +40,7 @@ pub fn draw(setting: &Setting, choices: Choices, random: &mut ChaCha8Rng) -> Sys
         vcpus,
         tasks,
         resources: vec![String::new(); mutexes],
+        traffic: Vec::new(),
     }
 }
 
