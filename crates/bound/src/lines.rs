@@ -7,17 +7,33 @@ use object::read::elf::ElfFile64;
 use object::{Object, ObjectSection};
 use std::fmt;
 
+/// The project's root as the image names it, wherever that is (`setup/toolchain.sh`).
+const ROOT: &str = "./";
+/// The sources of the language as the image names them: `/rustc/COMMIT/library/...`.
+const LANGUAGE: &str = "/rustc/";
+/// Where the project's own crates are, from its root.
+const OWN: &str = "crates/";
+
 /// A function that an instruction belongs to, inlined ones included.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Frame {
     /// The function's name.
     pub function: String,
-    /// Its file, from the project's root where it is below.
+    /// The file, from the root of the project or of the language's sources; empty if the debug
+    /// information names none.
     pub file: String,
-    /// The line.
+    /// The line; 0 if it is not known.
     pub line: u32,
-    /// The column.
+    /// The column; 0 if it is not known.
     pub column: u32,
+}
+
+impl Frame {
+    /// Returns true if the function stands in one of the project's own crates.
+    #[must_use]
+    pub fn is_own(&self) -> bool {
+        self.file.starts_with(OWN)
+    }
 }
 
 impl fmt::Display for Frame {
@@ -70,22 +86,43 @@ impl<'a> Lines<'a> {
         frames
     }
 
-    /// Returns the line of the project's own source that an instruction comes from: where it
-    /// belongs to the language's library, the line that calls that.
+    /// Returns the innermost function of the project's own that an instruction belongs to: where
+    /// the language's library was inlined, the one that calls that.
+    #[must_use]
+    pub fn own(&self, address: u64) -> Option<Frame> {
+        self.frames(address).into_iter().find(Frame::is_own)
+    }
+
+    /// Returns the line of the project's own source that an instruction comes from, or else that
+    /// of the library.
     #[must_use]
     pub fn place(&self, address: u64) -> String {
-        let frames = self.frames(address);
-        let own = frames.iter().find(|frame| frame.file.starts_with("crates/"));
-        own.or(frames.first()).map_or_else(|| format!("{address:#x}"), Frame::to_string)
+        let frame = self.own(address).or_else(|| self.frames(address).into_iter().next());
+        frame.map_or_else(|| format!("{address:#x}"), |frame| frame.to_string())
     }
 }
 
-/// Cuts what is before the project's root, or before the library's crates.
+/// Cuts the root off a path in the image.
 fn short(path: &str) -> String {
-    for root in ["/crates/", "/library/"] {
-        if let Some(at) = path.rfind(root) {
-            return path[at + 1..].into();
+    let language = path.strip_prefix(LANGUAGE).and_then(|path| path.split_once('/'));
+    language.map_or_else(|| path.strip_prefix(ROOT).unwrap_or(path), |(_, path)| path).into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_is_below_the_root_is_own() {
+        for (path, file, is_own) in [
+            ("./crates/abi/src/system.rs", "crates/abi/src/system.rs", true),
+            ("/rustc/ac68faa2/library/core/src/str/mod.rs", "library/core/src/str/mod.rs", false),
+            ("registry/memchr-2.7.4/crates/a.rs", "registry/memchr-2.7.4/crates/a.rs", false),
+            ("/home/crates/a.rs", "/home/crates/a.rs", false),
+        ] {
+            let (function, line, column) = (String::new(), 1, 0);
+            let frame = Frame { function, file: short(path), line, column };
+            assert_eq!((frame.file.as_str(), frame.is_own()), (file, is_own), "{path}");
         }
     }
-    path.into()
 }

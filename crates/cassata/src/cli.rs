@@ -108,6 +108,8 @@ mod tests {
             panic!()
         };
         assert_eq!((test.filter.as_str(), test.machine_only), ("psci", true));
+        let Command::Test(test) = parse("cassata test gic --coverage").unwrap() else { panic!() };
+        assert!(test.coverage && !test.machine_only);
         let Command::Build(build) = parse("cassata build a.toml -o b.elf").unwrap() else {
             panic!()
         };
@@ -172,6 +174,7 @@ mod tests {
             ("cassata demo --runs 0", "--runs"),
             ("cassata test --host-only --machine-only", "--machine-only"),
             ("cassata test --lint-only --machine-only", "--machine-only"),
+            ("cassata test --coverage --host-only", "--host-only"),
             ("cassata build a.toml", "--output"),
             ("cassata vtime qemu-system-aarch64", "--"),
             ("cassata vtime", "QEMU"),

@@ -1,10 +1,12 @@
 //! A system that is ready to boot: one image, and the tables inside it.
 
+use crate::executed;
 use crate::machine::{MachineConfig, Time};
 use crate::observe::Layout;
 use crate::promises::Promises;
 use abi::system::System;
 use miette::Result;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use system::Checked;
 
@@ -36,6 +38,10 @@ pub struct Bundle {
     pub mutexes: Vec<String>,
     /// What was computed for its tasks.
     pub promises: Promises,
+    /// The hypervisor's ELF file.
+    hypervisor: &'static [u8],
+    /// Where the code is in that, addresses from its beginning.
+    code: Range<u64>,
 }
 
 impl Bundle {
@@ -45,23 +51,30 @@ impl Bundle {
     /// When the hypervisor's file is not what it must be, or `image` cannot be
     /// written.
     pub fn pack(checked: &Checked, builds: &Builds, image: &Path) -> Result<Self> {
-        let packed = system::pack(checked, builds.of(checked))?;
+        let hypervisor = builds.of(checked);
+        let packed = system::pack(checked, hypervisor)?;
+        let code = executed::code(hypervisor)?;
         packed.write_file(image)?;
         let mutexes = checked.mutexes().map(str::to_owned).collect();
         let promises = Promises::of(checked);
-        Ok(Self { image: image.into(), tables: packed.tables, mutexes, promises })
+        let (image, tables) = (image.into(), packed.tables);
+        Ok(Self { image, tables, mutexes, promises, hypervisor, code })
     }
 
     /// The machine it was packed for, with time as `time` says. The instrument
     /// of virtual time counts instructions and visits in the hypervisor's
-    /// memory.
+    /// memory, and records what is executed of its code if `time` asks for that.
     #[must_use]
     pub fn machine_in(&self, time: &Time) -> MachineConfig {
         let board = &self.tables.board;
-        let hypervisor = board.hypervisor_pa..board.hypervisor_pa + board.hypervisor_size;
+        let base = board.hypervisor_pa;
+        let code = base + self.code.start..base + self.code.end;
         let time = match time {
             Time::Real => Time::Real,
-            Time::Virtual(time) => Time::Virtual(time.clone().counting(hypervisor)),
+            Time::Virtual(time) => {
+                let time = time.clone().counting(base..base + board.hypervisor_size);
+                Time::Virtual(time.of_hypervisor(self.hypervisor, code))
+            }
         };
         let machine = MachineConfig::new(&self.image, board.pcpu_count, board.ram_size);
         MachineConfig { time, ..machine }

@@ -24,6 +24,8 @@
 //! | [`simulate`] | a system of vCPUs and tasks in the simulator, beside its bounds |
 //! | [`trace`] | what EL2 recorded, kept in a file and drawn |
 //! | [`mod@bench`] | measurements with goals: the hypervisor, its policies, virtual time |
+//! | [`executed`] | what machines executed of the hypervisor, as they recorded it |
+//! | [`coverage`] | which lines of EL2 the machine tests execute |
 //! | [`scenario`] | tests of the hypervisor on a machine |
 //! | `source` | which code runs at EL2, and how much |
 //! | [`suite`] | running every test there is |
@@ -39,9 +41,11 @@ pub mod bounds;
 pub mod bundle;
 pub mod computed;
 pub mod console;
+pub mod coverage;
 pub mod dataset;
 pub mod demo;
 pub mod documents;
+pub mod executed;
 pub mod figures;
 pub mod guests;
 pub mod interrupt;

@@ -14,6 +14,12 @@ use std::time::Duration;
 use vtime::stats::Statistics;
 use zerocopy::{FromZeros, IntoBytes};
 
+/// The hypervisor's ELF file.
+pub(crate) fn hypervisor() -> Vec<u8> {
+    let built = concat!(env!("CARGO_MANIFEST_DIR"), "/../../build/el2.elf");
+    std::fs::read(built).expect("the launcher has built it")
+}
+
 /// Beginning of the memory; the status area is there.
 pub(crate) const BASE: u64 = 0x4000_0000;
 /// The report area.

@@ -1,7 +1,7 @@
 //! The lockstep's view of QEMU: instruction counters and the main loop's poll.
 
 use qemu_plugin_sys::{qemu_plugin_scoreboard, qemu_plugin_scoreboard_new, qemu_plugin_u64};
-use qemu_plugin_sys::{qemu_plugin_u64_get, qemu_plugin_u64_set};
+use qemu_plugin_sys::{qemu_plugin_u64_get, qemu_plugin_u64_set, qemu_plugin_u64_sum};
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::fd::OwnedFd;
 use std::mem::{offset_of, size_of};
@@ -34,6 +34,12 @@ impl Cell {
         self.0
     }
 
+    /// True if it is not 0 for some core.
+    pub fn is_set(self) -> bool {
+        // SAFETY: the board lives as long as the process.
+        unsafe { qemu_plugin_u64_sum(self.0) != 0 }
+    }
+
     /// Its value for a core.
     pub fn get(self, vcpu: usize) -> u64 {
         // SAFETY: QEMU sizes the board before a core of that index can run.
@@ -49,6 +55,31 @@ impl Cell {
 
 fn index(vcpu: usize) -> u32 {
     u32::try_from(vcpu).expect("QEMU numbers its cores with 32 bits")
+}
+
+/// One member for each instruction of a range, on every core's board.
+#[derive(Clone, Copy)]
+pub struct Cells {
+    first: Cell,
+    count: usize,
+}
+
+impl Cells {
+    /// Allocates the boards, whose members are 0.
+    pub fn new(count: usize) -> Self {
+        // SAFETY: called while the plugin is being installed, as the plugin interface demands.
+        let score = unsafe { qemu_plugin_scoreboard_new(count * size_of::<u64>()) };
+        Self { first: Cell(qemu_plugin_u64 { score, offset: 0 }), count }
+    }
+
+    /// The member of the instruction with this index.
+    ///
+    /// # Panics
+    /// If there is none: translated code would write beside the board.
+    pub fn cell(self, index: usize) -> Cell {
+        assert!(index < self.count, "instruction {index} of {}", self.count);
+        Cell(qemu_plugin_u64 { offset: index * size_of::<u64>(), ..self.first.0 })
+    }
 }
 
 /// The counters of every core, and a way to wake the main loop.

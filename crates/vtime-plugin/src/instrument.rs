@@ -1,7 +1,7 @@
 //! What both halves share.
 
 use crate::control::Control;
-use crate::host::Qemu;
+use crate::host::{Cell, Cells, Qemu};
 use libc::pthread_cond_t;
 use rustix::time::{ClockId, Timespec, clock_gettime};
 use std::num::NonZero;
@@ -19,6 +19,8 @@ use vtime::visits::Visits;
 pub struct Instrument {
     pub options: Options,
     pub lockstep: Lockstep<Qemu>,
+    /// What says of each instruction of [`Options::coverage`] that it was executed.
+    pub executed: Option<Cells>,
     /// The program that holds the machine, if one does.
     pub control: Option<Control>,
     /// The conditions that cores sleep on, once they have slept.
@@ -28,9 +30,9 @@ pub struct Instrument {
     /// Each core's visits to the address range.
     visits: Vec<Mutex<Visits>>,
     /// How far host addresses of the guest's memory lie above its physical
-    /// ones, once known; see [`Instrument::in_range`].
+    /// ones, once known; see [`Instrument::physical`].
     ram_offset: AtomicU64,
-    /// Whether code at a virtual address in the range has run.
+    /// Whether code at a virtual address in a range asked for has run.
     ran_in_range: AtomicBool,
     /// The host's clocks when virtual time began.
     monotonic_start_ns: u64,
@@ -66,6 +68,7 @@ pub fn install(options: Options) -> std::io::Result<&'static Instrument> {
     };
     let instrument = Instrument {
         lockstep: Lockstep::new(config, Qemu::new()?),
+        executed: options.coverage.as_ref().map(|coverage| Cells::new(coverage.instructions())),
         control: options.control.as_ref().map(Control::open).transpose()?,
         options,
         halt_conditions: (0..MAX_VCPUS).map(|_| AtomicPtr::default()).collect(),
@@ -149,26 +152,43 @@ impl Instrument {
         work(&mut self.visits[vcpu].lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Whether code at virtual address `virtual_address`, which QEMU keeps at
-    /// host address `host_address`, lies in the address range asked for.
+    /// Whether code at virtual address `virtual_address`, which QEMU keeps at host address
+    /// `host_address`, lies in the address range whose visits are counted.
+    pub fn in_range(&self, virtual_address: u64, host_address: u64) -> bool {
+        let Some(range) = &self.options.range else { return false };
+        self.physical(virtual_address, host_address).is_some_and(|address| range.contains(&address))
+    }
+
+    /// What translated code sets when it executes the instruction at these addresses, if that is
+    /// recorded.
+    pub fn executed(&self, virtual_address: u64, host_address: u64) -> Option<Cell> {
+        let (cells, coverage) = self.executed.zip(self.options.coverage.as_ref())?;
+        let address = self.physical(virtual_address, host_address)?;
+        coverage.index(address).map(|index| cells.cell(index))
+    }
+
+    /// Returns the physical address of code at virtual address `virtual_address`, which QEMU
+    /// keeps at host address `host_address`; none of a device's.
     ///
     /// The plugin interface tells no physical addresses of code. But guest
     /// memory is one piece at the host, and the first code of all runs with the
     /// MMU off: its address is physical. If that was not in RAM but in a boot
-    /// ROM, the first code to run at a virtual address in the range corrects
+    /// ROM, the first code to run at a virtual address in a range asked for corrects
     /// it, which then has to run with the MMU off or mapped one to one. From
     /// then on the host address tells.
-    pub fn in_range(&self, virtual_address: u64, host_address: u64) -> bool {
-        let Some(range) = &self.options.range else { return false };
+    fn physical(&self, virtual_address: u64, host_address: u64) -> Option<u64> {
         if host_address == 0 {
-            return false; // a device
+            return None; // a device
         }
         let offset = host_address.wrapping_sub(virtual_address);
+        let coverage = self.options.coverage.iter().map(|coverage| &coverage.range);
+        let asked =
+            coverage.chain(&self.options.range).any(|range| range.contains(&virtual_address));
         // Losing a race to another core is as good as winning it.
-        if range.contains(&virtual_address) && !self.ran_in_range.swap(true, Relaxed) {
+        if asked && !self.ran_in_range.swap(true, Relaxed) {
             self.ram_offset.store(offset, Relaxed);
         }
         let _ = self.ram_offset.compare_exchange(UNKNOWN, offset, Relaxed, Relaxed);
-        range.contains(&host_address.wrapping_sub(self.ram_offset.load(Relaxed)))
+        Some(host_address.wrapping_sub(self.ram_offset.load(Relaxed)))
     }
 }

@@ -187,6 +187,9 @@ unsafe extern "C" fn on_translate(_: qemu_plugin_id_t, block: *mut qemu_plugin_t
     if block.instrument.options.range.is_some() {
         block.count_range();
     }
+    if block.instrument.options.coverage.is_some() {
+        block.record();
+    }
     block.count();
     for index in 0..block.len() {
         if let Some(access) = block.time_access(index) {
@@ -207,6 +210,7 @@ struct Block {
 
 const NO_REGISTERS: qemu_plugin_cb_flags = qemu_plugin_cb_flags::QEMU_PLUGIN_CB_NO_REGS;
 const ADD: qemu_plugin_op = qemu_plugin_op::QEMU_PLUGIN_INLINE_ADD_U64;
+const STORE: qemu_plugin_op = qemu_plugin_op::QEMU_PLUGIN_INLINE_STORE_U64;
 
 impl Block {
     fn len(&self) -> usize {
@@ -306,6 +310,27 @@ impl Block {
             }
         } else {
             self.when_inside_is(1, on_leave, ptr::null_mut());
+        }
+    }
+
+    /// Sets the cell of each instruction that is recorded, just before it is executed. An
+    /// exception may leave the block behind any of them.
+    fn record(&self) {
+        for index in 0..self.len() {
+            // SAFETY: see [`Block`].
+            unsafe {
+                let instruction = qemu_plugin_tb_get_insn(self.block, index);
+                let virtual_address = qemu_plugin_insn_vaddr(instruction);
+                let host_address = qemu_plugin_insn_haddr(instruction) as u64;
+                if let Some(cell) = self.instrument.executed(virtual_address, host_address) {
+                    qemu_plugin_register_vcpu_insn_exec_inline_per_vcpu(
+                        instruction,
+                        STORE,
+                        cell.entry(),
+                        1,
+                    );
+                }
+            }
         }
     }
 

@@ -1,4 +1,4 @@
-//! The statistics file, and the watchdog.
+//! The statistics file, the record of what was executed, and the watchdog.
 
 use crate::instrument::Instrument;
 use crate::real::real;
@@ -6,6 +6,7 @@ use rustix::thread::nanosleep;
 use rustix::time::Timespec;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
+use vtime::coverage::Executed;
 use vtime::lockstep::{VcpuView, View};
 use vtime::machine::State;
 use vtime::stats::{ForcedLeaves, RangeStatistics, Statistics, VcpuStatistics};
@@ -22,22 +23,25 @@ fn finished() -> MutexGuard<'static, bool> {
     FINISHED.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Writes the first statistics, in the place of those of an earlier machine, and
-/// starts the thread.
+/// Writes the first statistics and an empty record of what was executed, in the place of those of
+/// an earlier machine, and starts the thread.
 ///
 /// # Errors
-/// If the statistics cannot be written.
+/// If they cannot be written.
 pub fn start(instrument: &'static Instrument) -> Result<(), String> {
     write(instrument, false)?;
+    write_executed(instrument)?;
     std::thread::spawn(move || watch(instrument));
     Ok(())
 }
 
-/// Writes the final statistics.
+/// Writes the final statistics, and what was executed.
 pub fn finish(instrument: &Instrument) {
     let mut finished = finished();
     *finished = true;
-    if let Err(error) = write(instrument, true) {
+    for error in
+        [write(instrument, true), write_executed(instrument)].into_iter().filter_map(Result::err)
+    {
         eprintln!("virtual time: {error}");
     }
     let out_of_turn: u64 =
@@ -106,6 +110,18 @@ fn write(instrument: &Instrument, finished: bool) -> Result<(), String> {
     let Some(path) = &instrument.options.statistics else { return Ok(()) };
     let written = statistics(instrument, finished).write(path);
     written.map_err(|error| format!("cannot write statistics to {}: {error}", path.display()))
+}
+
+fn write_executed(instrument: &Instrument) -> Result<(), String> {
+    let options = &instrument.options;
+    let Some((cells, coverage)) = instrument.executed.zip(options.coverage.as_ref()) else {
+        return Ok(());
+    };
+    let mut executed = Executed::none(coverage.instructions());
+    let indices = 0..coverage.instructions();
+    indices.filter(|&index| cells.cell(index).is_set()).for_each(|index| executed.insert(index));
+    let (written, path) = (executed.write(&coverage.file), coverage.file.display());
+    written.map_err(|error| format!("cannot write what was executed to {path}: {error}"))
 }
 
 fn statistics(instrument: &Instrument, finished: bool) -> Statistics {

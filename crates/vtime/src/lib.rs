@@ -11,6 +11,7 @@
 //! - [`hold`]: how another program holds the machine to look at it.
 //! - [`aarch64`]: which instructions can see time.
 //! - [`visits`]: how many instructions each visit to an address range takes.
+//! - [`coverage`]: which instructions of an address range were executed.
 //! - [`options`], [`stats`]: what goes into the instrument and what comes out.
 //! - [`watchdog`]: what to say when nothing moves.
 //! - [`metronome`]: what the test guest reports.
@@ -19,6 +20,7 @@
 #![forbid(unsafe_code)]
 
 pub mod aarch64;
+pub mod coverage;
 pub mod hold;
 pub mod lockstep;
 pub mod machine;

@@ -1,5 +1,6 @@
 //! What the instrument is told on QEMU's command line.
 
+use crate::coverage::{Coverage, INSTRUCTION};
 use crate::rate::ClockRate;
 use std::ops::Range;
 use std::path::PathBuf;
@@ -29,6 +30,10 @@ pub struct Options {
     /// `START-END` in hexadecimal, END exclusive. Must be RAM, and its first
     /// instruction must run with the MMU off or mapped one to one.
     pub range: Option<Range<u64>>,
+    /// `coverage`, `coverage-range`: the file to record in which instructions of a range of
+    /// physical addresses were executed, and that range. What `range` says of addresses goes for
+    /// these too; both ends must be multiples of four.
+    pub coverage: Option<Coverage>,
     /// `watchdog-ms`: real time without progress after which the state of
     /// every core is reported.
     pub watchdog: Duration,
@@ -64,6 +69,7 @@ impl Default for Options {
             period: Duration::from_secs(1),
             summary: false,
             range: None,
+            coverage: None,
             watchdog: Duration::from_secs(10),
             control: None,
         }
@@ -86,13 +92,15 @@ impl Options {
     /// # Errors
     /// For the first argument that is unknown, malformed or out of range.
     pub fn parse<'a>(arguments: impl IntoIterator<Item = &'a str>) -> Result<Self, OptionError> {
-        let mut options = Self::default();
+        let (mut options, mut last) = (Self::default(), "");
         for argument in arguments {
             let error = |mend: String| OptionError { option: argument.into(), mend };
             let (key, value) =
                 argument.split_once('=').ok_or_else(|| error("write key=value".into()))?;
             options.set(key, value).map_err(error)?;
+            last = argument;
         }
+        options.is_complete().map_err(|mend| OptionError { option: last.into(), mend })?;
         Ok(options)
     }
 
@@ -112,7 +120,12 @@ impl Options {
             arguments.push(format!("control-in={}", orders.display()));
             arguments.push(format!("control-out={}", holds.display()));
         }
-        arguments.extend(self.range.iter().map(|r| format!("range={:#x}-{:#x}", r.start, r.end)));
+        let text = |range: &Range<u64>| format!("{:#x}-{:#x}", range.start, range.end);
+        arguments.extend(self.range.iter().map(|range| format!("range={}", text(range))));
+        if let Some(Coverage { range, file }) = &self.coverage {
+            arguments.push(format!("coverage={}", file.display()));
+            arguments.push(format!("coverage-range={}", text(range)));
+        }
         arguments
     }
 
@@ -130,6 +143,11 @@ impl Options {
             "statistics-ms" => self.period = milliseconds(value)?,
             "summary" => self.summary = switch(value)?,
             "range" => self.range = Some(range(value)?),
+            "coverage" if value.is_empty() => return Err("name a file".into()),
+            "coverage" => self.coverage.get_or_insert_default().file = value.into(),
+            "coverage-range" => {
+                self.coverage.get_or_insert_default().range = instructions(value)?;
+            }
             "watchdog-ms" => self.watchdog = milliseconds(value)?,
             "control-in" => self.control.get_or_insert_default().orders = value.into(),
             "control-out" => self.control.get_or_insert_default().holds = value.into(),
@@ -137,10 +155,19 @@ impl Options {
         }
         Ok(())
     }
+
+    /// Says what is missing beside an option that is nothing alone.
+    fn is_complete(&self) -> Result<(), String> {
+        match &self.coverage {
+            Some(coverage) if coverage.range.is_empty() => Err("add coverage-range".into()),
+            Some(coverage) if coverage.file.as_os_str().is_empty() => Err("add coverage".into()),
+            _ => Ok(()),
+        }
+    }
 }
 
-const KEYS: &str = "quantum-ns, serial, mhz, statistics, statistics-ms, summary, range, \
-                    watchdog-ms, control-in, control-out";
+const KEYS: &str = "quantum-ns, serial, mhz, statistics, statistics-ms, summary, range, coverage, \
+                    coverage-range, watchdog-ms, control-in, control-out";
 
 fn on_or_off(on: bool) -> &'static str {
     if on { "on" } else { "off" }
@@ -180,6 +207,19 @@ pub fn range(value: &str) -> Result<Range<u64>, String> {
         .ok_or_else(|| "give START-END, for example 0x40200000-0x40400000".into())
 }
 
+/// Reads the range of whole instructions that is to be recorded.
+fn instructions(value: &str) -> Result<Range<u64>, String> {
+    let range = range(value)?;
+    let whole = [range.start, range.end].iter().all(|end| end % INSTRUCTION == 0);
+    if !whole || range.end - range.start > Coverage::MAX_BYTES {
+        return Err(format!(
+            "both ends must be multiples of {INSTRUCTION}, and {} MiB apart at most",
+            Coverage::MAX_BYTES >> 20
+        ));
+    }
+    Ok(range)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -194,6 +234,7 @@ mod tests {
             period: Duration::from_millis(77),
             summary: true,
             range: Some(0x4020_0000..0x4040_0000),
+            coverage: Some(Coverage { range: 0x4020_0000..0x4021_c544, file: "c,d".into() }),
             watchdog: Duration::from_millis(1234),
             control: Some(Pipes { orders: "/proc/1/fd/3".into(), holds: "/proc/1/fd/4".into() }),
         };
@@ -213,6 +254,14 @@ mod tests {
             ("mhz=10001", "give a whole number from 1 to 10000"),
             ("statistics=", "name a file"),
             ("range=0x2-0x1", "give START-END, for example 0x40200000-0x40400000"),
+            ("coverage=", "name a file"),
+            ("coverage=a", "add coverage-range"),
+            ("coverage-range=0x0-0x4", "add coverage"),
+            ("coverage-range=0x2-0x4", "both ends must be multiples of 4, and 4 MiB apart at most"),
+            (
+                "coverage-range=0x0-0x400004",
+                "both ends must be multiples of 4, and 4 MiB apart at most",
+            ),
             ("range=5", "give START-END, for example 0x40200000-0x40400000"),
         ] {
             let error = Options::parse([argument]).unwrap_err();

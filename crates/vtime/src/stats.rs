@@ -8,6 +8,7 @@ use std::fs;
 use std::io::{self, Write};
 use std::path::Path;
 use std::time::Duration;
+use tempfile::NamedTempFile;
 
 /// What the instrument counted.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -77,16 +78,10 @@ impl Statistics {
     /// If the directory cannot be written to, or something is there already
     /// that is no regular file: it would be replaced.
     pub fn write(&self, path: &Path) -> io::Result<()> {
-        if fs::metadata(path).is_ok_and(|there| !there.is_file()) {
-            return Err(io::Error::other("it is no regular file; name another"));
-        }
-        let directory =
-            path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        let mut file = tempfile::Builder::new().prefix(".vtime-").tempfile_in(directory)?;
-        serde_json::to_writer_pretty(&mut file, self)?;
-        file.write_all(b"\n")?;
-        file.persist(path)?;
-        Ok(())
+        replace(path, |file| {
+            serde_json::to_writer_pretty(&mut *file, self)?;
+            file.write_all(b"\n")
+        })
     }
 
     /// In a few lines, for people. The file has more.
@@ -122,6 +117,24 @@ impl Statistics {
     pub fn read(path: &Path) -> io::Result<Self> {
         Ok(serde_json::from_slice(&fs::read(path)?)?)
     }
+}
+
+/// Writes a file by `fill` so that a reader sees either the old or the new one.
+///
+/// # Errors
+/// As [`Statistics::write`].
+pub(crate) fn replace(
+    path: &Path,
+    fill: impl FnOnce(&mut NamedTempFile) -> io::Result<()>,
+) -> io::Result<()> {
+    if fs::metadata(path).is_ok_and(|there| !there.is_file()) {
+        return Err(io::Error::other("it is no regular file; name another"));
+    }
+    let directory = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let mut file = tempfile::Builder::new().prefix(".vtime-").tempfile_in(directory)?;
+    fill(&mut file)?;
+    file.persist(path)?;
+    Ok(())
 }
 
 #[cfg(test)]

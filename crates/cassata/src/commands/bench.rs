@@ -22,6 +22,7 @@ pub fn bench(Asked { experiment, options, answer: asked }: &Asked) -> Result<u8>
         instrument: place::instrument()?,
         qemu: Qemu::find()?,
         interrupt: interrupt.clone(),
+        records: None,
     };
     let answer = match experiment.conduct(options, &room) {
         Err(_) if interrupt.requested() => {

@@ -5,6 +5,7 @@ mod bench;
 mod bound;
 mod build;
 mod check;
+mod coverage;
 pub mod description;
 mod overheads;
 mod run;

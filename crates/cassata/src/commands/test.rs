@@ -1,8 +1,10 @@
 //! `cassata test`.
 
+use super::coverage::Coverage;
 use super::{interrupt, say};
 use crate::cli::Test;
 use crate::place;
+use lab::coverage::report::Extent;
 use lab::interrupt::{self as signals, Interrupt};
 use lab::progress::Progress;
 use lab::qemu::Qemu;
@@ -10,7 +12,7 @@ use lab::results::Directory;
 use lab::suite::{self, Bench, Call, CargoTest, LINTS, Repeat, Tally};
 use miette::{IntoDiagnostic, Result, WrapErr, miette};
 use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// Tests of guests' code in C, which are programs, by their names and those of their
 /// directories: what the FreeRTOS guest reads from outside, and the library for shared resources.
@@ -20,7 +22,8 @@ const GUESTS: [(&str, &str); 2] = [("freertos-parsers", "freertos"), ("vmpcp-lib
 pub fn test(arguments: &Test) -> Result<u8> {
     let (root, interrupt) = (place::root()?, interrupt()?);
     let directory = Directory::create(&place::results(), "test")?;
-    let mut tally = Tally::default();
+    let coverage = arguments.coverage.then(Coverage::begin).transpose()?;
+    let (mut tally, mut machines) = (Tally::default(), Tally::default());
     if !arguments.host_only && !arguments.machine_only {
         tally += lint(&root, arguments, directory.path(), &interrupt)?;
     }
@@ -28,7 +31,8 @@ pub fn test(arguments: &Test) -> Result<u8> {
         tally += host(&root, arguments, directory.path(), &interrupt)?;
     }
     if !arguments.lint_only && !arguments.host_only {
-        tally += machine(root, arguments, directory.path().into(), &interrupt)?;
+        machines = machine(&root, arguments, directory.path(), coverage.as_ref(), &interrupt)?;
+        tally += machines;
     }
     if tally == Tally::default() && !arguments.filter.is_empty() && !interrupt.requested() {
         return Err(miette!(
@@ -37,12 +41,21 @@ pub fn test(arguments: &Test) -> Result<u8> {
             arguments.filter
         ));
     }
-    if interrupt.requested() {
+    let interrupted = interrupt.requested();
+    let covered = match &coverage {
+        // What has been recorded until Ctrl-C is worth a look as well.
+        Some(coverage) if machines != Tally::default() || !interrupted => {
+            let extent = Extent { filter: &arguments.filter, tally: machines, interrupted };
+            coverage.tell(&root, checked_hypervisor(&root)?, extent)?
+        }
+        _ => 0,
+    };
+    if interrupted {
         say(&format!("{tally}, and then it was interrupted"));
         return Ok(signals::EXIT_CODE);
     }
     say(&tally.to_string());
-    Ok(u8::from(tally.failed > 0))
+    Ok(covered.max(u8::from(tally.failed > 0)))
 }
 
 /// Checks what the source must satisfy as it stands.
@@ -102,10 +115,12 @@ fn host(root: &Path, arguments: &Test, logs: &Path, interrupt: &Interrupt) -> Re
     Ok(tally)
 }
 
+/// Runs what needs a machine.
 fn machine(
-    root: PathBuf,
+    root: &Path,
     arguments: &Test,
-    directory: PathBuf,
+    directory: &Path,
+    coverage: Option<&Coverage>,
     interrupt: &Interrupt,
 ) -> Result<Tally> {
     let scenarios = lab::scenario::all();
@@ -114,10 +129,16 @@ fn machine(
         return Ok(Tally::default());
     }
     let (qemu, instrument) = (Qemu::find()?, place::instrument()?);
-    let interrupt = interrupt.clone();
-    let checked = checked_hypervisor(&root)?;
-    let bench =
-        Bench { root, directory, hypervisor: crate::HYPERVISOR, instrument, qemu, interrupt };
+    let checked = checked_hypervisor(root)?;
+    let bench = Bench {
+        root: root.into(),
+        directory: directory.into(),
+        hypervisor: crate::HYPERVISOR,
+        instrument,
+        qemu,
+        interrupt: interrupt.clone(),
+        records: coverage.map(|coverage| coverage.records.clone()),
+    };
     let mut progress = Progress::new("machine tests");
     let repeat = Repeat { times: arguments.repeat, busy: arguments.busy };
     let (filter, at_once) = (arguments.filter.as_str(), suite::side_by_side());

@@ -1,5 +1,6 @@
 //! How a machine's time passes.
 
+use crate::executed::Records;
 use crate::qemu::Qemu;
 use miette::{Result, miette};
 use std::ffi::OsString;
@@ -34,6 +35,7 @@ pub enum Time {
 pub struct VirtualTime {
     instrument: Instrument,
     options: Options,
+    records: Option<Records>,
 }
 
 impl VirtualTime {
@@ -55,13 +57,27 @@ impl VirtualTime {
             serial: true,
             ..Options::default()
         };
-        Ok(Self { instrument: instrument.clone(), options })
+        Ok(Self { instrument: instrument.clone(), options, records: None })
     }
 
     /// Counts instructions and visits in these physical addresses as well.
     #[must_use]
     pub fn counting(mut self, range: Range<u64>) -> Self {
         self.options.range = Some(range);
+        self
+    }
+
+    /// Records as well what is executed of the hypervisor, if there are `records`.
+    #[must_use]
+    pub fn recording(self, records: Option<Records>) -> Self {
+        Self { records, ..self }
+    }
+
+    /// With the hypervisor whose ELF file is `elf`, and whose code is at the physical addresses
+    /// `code`: what is executed of it is recorded where that was asked for.
+    #[must_use]
+    pub(crate) fn of_hypervisor(mut self, elf: &[u8], code: Range<u64>) -> Self {
+        self.options.coverage = self.records.as_ref().map(|records| records.next(elf, code));
         self
     }
 

@@ -17,6 +17,7 @@ pub use repeat::Repeat;
 pub use runner::{Call, run_scenarios, side_by_side};
 
 use crate::bundle::{Builds, Bundle};
+use crate::executed::Records;
 use crate::figures::promises;
 use crate::interrupt::Interrupt;
 use crate::machine::{Time, VirtualTime};
@@ -48,6 +49,8 @@ pub struct Bench {
     pub qemu: Qemu,
     /// Ctrl-C; long waits look at it.
     pub interrupt: Interrupt,
+    /// Where machines record what they execute of the hypervisor, if that is asked for.
+    pub records: Option<Records>,
 }
 
 impl Bench {
@@ -96,7 +99,8 @@ impl Bench {
     /// # Errors
     /// When this QEMU cannot carry the instrument.
     pub fn virtual_time(&self) -> Result<VirtualTime> {
-        VirtualTime::new(&self.instrument, &self.qemu, &self.directory)
+        let time = VirtualTime::new(&self.instrument, &self.qemu, &self.directory)?;
+        Ok(time.recording(self.records.clone()))
     }
 
     /// Prepares a run of `bundle` in virtual time, of at most `limit`.

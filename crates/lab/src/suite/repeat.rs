@@ -116,6 +116,7 @@ mod tests {
             instrument: Instrument::unpack(b"", directory.path()).unwrap(),
             qemu: Qemu::find().unwrap(),
             interrupt: Interrupt::never(),
+            records: None,
         };
         let time = Cell::new(0);
         let runs = |figure: fn(u32) -> u32| {

@@ -162,6 +162,7 @@ mod tests {
             instrument: Instrument::unpack(b"", directory).unwrap(),
             qemu: Qemu::find().unwrap(),
             interrupt: Interrupt::never(),
+            records: None,
         }
     }
 

@@ -71,11 +71,17 @@ fn metronome(interrupts: u64) -> Vec<String> {
     ["-kernel", &guest, "-device", &count].map(Into::into).into()
 }
 
-/// One instruction, a branch to itself, on the first core.
-fn spin() -> Vec<String> {
-    let branch = "loader,addr=0x41000000,data=0x14000000,data-len=4";
-    let start = "loader,addr=0x41000000,cpu-num=0";
-    ["-device", branch, "-device", start].map(Into::into).into()
+/// Instructions at their addresses, the first of which the first core begins with.
+fn program(pieces: &[(u64, &[u32])]) -> Vec<String> {
+    let mut arguments = Vec::new();
+    let mut load = |what: String| arguments.extend(["-device".into(), format!("loader,{what}")]);
+    for (address, words) in pieces {
+        for (address, word) in (*address..).step_by(4).zip(*words) {
+            load(format!("addr={address:#x},data={word:#x},data-len=4"));
+        }
+    }
+    load(format!("addr={:#x},cpu-num=0", pieces[0].0));
+    arguments
 }
 
 /// A guest on `cores` cores, its console on standard output and all other files
@@ -165,7 +171,12 @@ impl Board {
 
     /// Starts a core that does nothing but branch to itself.
     pub fn spin(options: Options) -> Self {
-        Self::start_with(1, spin(), options, &[])
+        Self::program(&[(0x4100_0000, &[0x1400_0000])], options)
+    }
+
+    /// Starts a core with these instructions at their addresses, the first one first.
+    pub fn program(pieces: &[(u64, &[u32])], options: Options) -> Self {
+        Self::start_with(1, program(pieces), options, &[])
     }
 
     fn start_with(cores: u32, guest: Vec<String>, options: Options, more: &[&str]) -> Self {

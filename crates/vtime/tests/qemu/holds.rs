@@ -34,12 +34,12 @@ impl Holder {
 const PERIOD_NS: u64 = 100_000;
 const HOLDS: u64 = 30;
 
-/// Runs the metronome on four cores, held each time for as long as `pause` says,
+/// Runs the metronome on four cores that take turns, held each time for as long as `pause` says,
 /// and ends it where it is held last.
-fn held(pause: impl Fn(u64) -> Duration) -> (Vec<Held>, Statistics) {
+pub fn held(options: Options, pause: impl Fn(u64) -> Duration) -> (Vec<Held>, Statistics) {
     let holder = Holder::new();
     let control = Some(holder.pipes());
-    let options = Options { serial: true, control, ..Options::default() };
+    let options = Options { serial: true, control, ..options };
     let mut board = Board::start(4, 1 << 40, options, &[]);
     let first = Held::receive(&holder.holds).unwrap();
     assert_eq!(first, Held { at_ns: 0, at_rest: false }, "before the first instruction");
@@ -57,12 +57,13 @@ fn held(pause: impl Fn(u64) -> Duration) -> (Vec<Held>, Statistics) {
 
 #[test]
 fn what_stands_where_it_is_held_is_the_same_however_long_that_lasts() {
-    let (holds, at_once) = held(|_| Duration::ZERO);
+    let (holds, at_once) = held(Options::default(), |_| Duration::ZERO);
     let wanted = (0..=HOLDS).map(|number| Held { at_ns: number * PERIOD_NS, at_rest: false });
     assert!(holds.iter().copied().eq(wanted), "{holds:?}");
     assert_eq!(at_once.virtual_ns, HOLDS * PERIOD_NS);
     assert!(at_once.vcpus.iter().all(|vcpu| vcpu.instructions > 0));
-    let (held_again, slowly) = held(|number| Duration::from_millis(number % 7 * 5));
+    let pause = |number| Duration::from_millis(number % 7 * 5);
+    let (held_again, slowly) = held(Options::default(), pause);
     assert_eq!(held_again, holds);
     assert_eq!(slowly.vcpus, at_once.vcpus);
     // Whether a core must wait for the main loop is the host's.

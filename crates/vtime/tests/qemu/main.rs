@@ -2,6 +2,7 @@
 
 mod board;
 mod control;
+mod coverage;
 mod holds;
 mod precision;
 mod protocols;

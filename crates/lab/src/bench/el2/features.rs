@@ -4,19 +4,13 @@
 //! another function: the debug information of the image says from which lines it comes. What an
 //! inlined function of the language's library does counts for the line that calls it.
 
-use crate::source;
-use addr2line::{Context, gimli};
-use gimli::{EndianSlice, LittleEndian};
+use crate::{executed, source};
+use bound::lines::Lines;
 use miette::{IntoDiagnostic, Result, WrapErr, ensure, miette};
-use object::read::elf::ElfFile64;
-use object::{Object, ObjectSection};
 use std::collections::BTreeMap;
 use std::path::Path;
+use vtime::coverage::INSTRUCTION;
 
-/// Bytes of an instruction (Arm DDI 0487, section C2.1: A64 instructions have a fixed length).
-const INSTRUCTION: u64 = 4;
-/// The project's root as the image names it, wherever that is (`setup/toolchain.sh`).
-const ROOT: &str = ".";
 /// What has no line of the house: the language's library out of line, and padding.
 const LIBRARY: &str = "the language's library, padding";
 
@@ -150,44 +144,21 @@ fn feature(path: &Path) -> Result<&'static str> {
 
 /// Counts the bytes of code of each feature.
 fn code_by_feature(image: &[u8]) -> Result<BTreeMap<&'static str, u64>> {
-    let file = ElfFile64::<object::LittleEndian>::parse(image).into_diagnostic()?;
-    let section = |id: gimli::SectionId| {
-        let data = file.section_by_name(id.name()).map_or(Ok(&[][..]), |section| section.data())?;
-        Ok(EndianSlice::new(data, LittleEndian))
-    };
-    let dwarf = gimli::Dwarf::load(|id| section(id).map_err(|_: object::Error| gimli::Error::Io));
-    let context = Context::from_dwarf(dwarf.into_diagnostic()?).into_diagnostic()?;
-    let text = file.section_by_name(".text").ok_or_else(|| miette!("there is no code"))?;
-    let (begin, end) = (text.address(), text.address() + text.size());
+    let debug = Lines::parse(image).map_err(|error| miette!("{error}"))?;
+    let code = executed::code(image)?;
     let mut found: BTreeMap<_, u64> = BTreeMap::new();
-    let mut ours = 0;
-    for address in (begin..end).step_by(usize::try_from(INSTRUCTION).into_diagnostic()?) {
-        let feature = feature_at(&context, address)?;
-        ours += u64::from(feature.is_some());
-        *found.entry(feature.unwrap_or(LIBRARY)).or_default() += INSTRUCTION;
+    let (mut ours, all) = (0, (code.end - code.start) / INSTRUCTION);
+    for address in code.step_by(usize::try_from(INSTRUCTION).into_diagnostic()?) {
+        let own = debug.own(address);
+        ours += u64::from(own.is_some());
+        let feature = own.map_or(Ok(LIBRARY), |frame| feature(Path::new(&frame.file)))?;
+        *found.entry(feature).or_default() += INSTRUCTION;
     }
-    let all = text.size() / INSTRUCTION;
     ensure!(
         2 * ours > all,
         "it names lines of the project's crates for {ours} of {all} instructions only"
     );
     Ok(found)
-}
-
-/// Names the feature of the innermost function of the house at an address.
-fn feature_at(
-    context: &Context<EndianSlice<'_, LittleEndian>>,
-    address: u64,
-) -> Result<Option<&'static str>> {
-    let mut frames = context.find_frames(address).skip_all_loads().into_diagnostic()?;
-    while let Some(frame) = frames.next().into_diagnostic()? {
-        let file = frame.location.and_then(|place| place.file).map(Path::new);
-        let file = file.and_then(|file| file.strip_prefix(ROOT).ok());
-        if let Some(file) = file.filter(|file| file.starts_with("crates")) {
-            return feature(file).map(Some);
-        }
-    }
-    Ok(None)
 }
 
 #[cfg(test)]
@@ -224,8 +195,7 @@ mod tests {
     /// Nothing would be found below a root that the image names otherwise.
     #[test]
     fn most_of_the_image_belongs_to_a_feature() {
-        let image = std::fs::read(root().join("build/el2.elf")).expect("the launcher has built it");
-        let features = measure(&image, root()).unwrap();
+        let features = measure(&crate::testing::hypervisor(), root()).unwrap();
         let all: u64 = features.iter().map(|feature| feature.code).sum();
         let library = features.iter().find(|feature| feature.name == LIBRARY).unwrap().code;
         assert!(all > 50_000 && 10 * library < all, "{library} of {all} bytes");
