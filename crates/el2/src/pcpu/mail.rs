@@ -105,8 +105,8 @@ impl Pcpu {
         gic::ring(self.bells[core], doorbell);
     }
 
-    /// Delivers what was posted to those of these vCPUs of a VM that this core owns, and sends
-    /// a message to the owners of the others.
+    /// Has what was posted to these vCPUs of a VM delivered: to the loaded one at once, to others
+    /// that this core owns before any guest runs. The owners of the others get a message.
     pub fn notify(&mut self, vm: usize, effects: Effects) {
         if effects.notify != 0
             && let Some(id) = self.notify_each(vm, effects.notify)
@@ -119,7 +119,7 @@ impl Pcpu {
     #[inline(never)]
     pub(super) fn deliver_to_loaded(&mut self, id: VcpuId) {
         self.with_interface(|interface, gic, hw| interface.sync(gic, hw));
-        self.deliver(id);
+        self.wake(id);
     }
 
     /// Like [`Self::notify`], while list registers are being changed: those of the loaded vCPU are
@@ -129,13 +129,12 @@ impl Pcpu {
             && let Some(id) = self.notify_each(vm, notify)
         {
             self.jobs.list_later(id);
-            self.need_resched = true;
-            self.deliver(id);
+            self.deliver_later(id);
         }
     }
 
-    /// Wakes those of these vCPUs of a VM that this core owns, and sends a message to the owners of
-    /// the others. Returns the loaded one, if it is among them and on.
+    /// Has those of these vCPUs of a VM told that this core owns, and sends a message to the owners
+    /// of the others. Returns the loaded one, if it is among them and on.
     pub(super) fn notify_each(&mut self, vm: usize, notify: u8) -> Option<VcpuId> {
         let table = &self.system.vms[vm];
         let count = usize::from(table.vcpu_count);
@@ -152,10 +151,27 @@ impl Pcpu {
             } else if self.roster.is_loaded(id) {
                 loaded = Some(id);
             } else {
-                self.deliver(id);
+                self.deliver_later(id);
             }
         }
         loaded
+    }
+
+    /// Has a vCPU told of new interrupts before any guest runs, in a piece of its own.
+    fn deliver_later(&mut self, id: VcpuId) {
+        self.jobs.tell_later(id);
+        self.need_resched = true;
+    }
+
+    /// Tells one of the vCPUs for which that was left. Returns false if there is none.
+    #[inline(never)]
+    pub(super) fn deliver_next(&mut self) -> bool {
+        let Some(id) = self.jobs.next_untold() else { return false };
+        // It may have left with its news, or been switched off.
+        if self.roster.get(id).is_some_and(|vcpu| vcpu.is_on()) {
+            self.deliver(id);
+        }
+        true
     }
 
     /// Returns true if messages for a vCPU must be read while a real-time vCPU runs. A vCPU

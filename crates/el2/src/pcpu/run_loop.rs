@@ -60,11 +60,17 @@ impl Pcpu {
     #[inline(always)]
     fn carry_out(&mut self, next: &(Decision, Instant)) -> bool {
         let (decision, now) = (&next.0, next.1);
-        if self.kernel_wait.may_happen() && self.waits(decision.run, decision.until, now) {
+        if self.kernel_wait.may_happen()
+            && !self.jobs.has_untold()
+            && self.waits(decision.run, decision.until, now)
+        {
             self.mask_for_loaded();
             return false;
         }
         let Some(id) = decision.run else {
+            if self.deliver_next() {
+                return true;
+            }
             if let Some(id) = decision.idles {
                 self.idle_away(id, decision.until, now);
                 return true;
@@ -78,14 +84,14 @@ impl Pcpu {
             }
             return true;
         };
-        self.give_core(Some(id), now);
         if !(self.jobs.before_guest() | self.timer_advance.early()).is_empty() {
-            match self.before_guest(id, decision.until) {
+            match self.before_guest(id, decision.until, now) {
                 Before::Nothing => {}
                 Before::Decision => return true,
                 Before::Guest => return false,
             }
         }
+        self.give_core(Some(id), now);
         let again = self.put_on_hardware(id, decision.until);
         if again {
             cpu::synchronize();

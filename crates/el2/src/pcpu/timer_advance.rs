@@ -28,11 +28,21 @@ pub(super) enum Before {
 }
 
 impl Pcpu {
-    /// Does what comes before the guest of `current`, which has the core: a piece of its job,
+    /// Does what comes before the guest of `current`, which gets the core: a piece of its job,
     /// or the wait for its timer. vCPUs that were woken early and that `current` displaces
-    /// sleep again.
+    /// sleep again. Before all that, vCPUs are told what was posted to them: then another one may
+    /// get the core.
     #[inline(never)]
-    pub(super) fn before_guest(&mut self, current: VcpuId, until: Option<Instant>) -> Before {
+    pub(super) fn before_guest(
+        &mut self,
+        current: VcpuId,
+        until: Option<Instant>,
+        now: Instant,
+    ) -> Before {
+        if self.deliver_next() {
+            return Before::Decision;
+        }
+        self.give_core(Some(current), now);
         for loser in self.timer_advance.early() & self.displacement.losers(current) {
             self.fall_asleep_again(loser);
         }
