@@ -111,7 +111,11 @@ impl Pcpu {
         if effects.notify != 0
             && let Some(id) = self.notify_each(vm, effects.notify)
         {
-            self.deliver_to_loaded(id);
+            if cpu::interrupt_pending() {
+                self.list_later(id);
+            } else {
+                self.deliver_to_loaded(id);
+            }
         }
     }
 
@@ -128,9 +132,15 @@ impl Pcpu {
         if notify != 0
             && let Some(id) = self.notify_each(vm, notify)
         {
-            self.jobs.list_later(id);
-            self.deliver_later(id);
+            self.list_later(id);
         }
+    }
+
+    /// Has the interrupts of the loaded vCPU listed, and the vCPU told of them, before any guest
+    /// runs.
+    fn list_later(&mut self, id: VcpuId) {
+        self.jobs.list_later(id);
+        self.deliver_later(id);
     }
 
     /// Has those of these vCPUs of a VM told that this core owns, and sends a message to the owners
@@ -163,13 +173,22 @@ impl Pcpu {
         self.need_resched = true;
     }
 
-    /// Tells one of the vCPUs for which that was left. Returns false if there is none.
+    /// Tells one of the vCPUs for which that was left, or has one of those depart that do.
+    /// Returns false if there is none.
     #[inline(never)]
-    pub(super) fn deliver_next(&mut self) -> bool {
-        let Some(id) = self.jobs.next_untold() else { return false };
-        // It may have left with its news, or been switched off.
-        if self.roster.get(id).is_some_and(|vcpu| vcpu.is_on()) {
-            self.deliver(id);
+    pub(super) fn do_next_piece(&mut self) -> bool {
+        if let Some(id) = self.jobs.next_untold() {
+            // It may have left with its news, or been switched off.
+            if self.roster.get(id).is_some_and(|vcpu| vcpu.is_on()) {
+                self.deliver(id);
+            }
+            return true;
+        }
+        let Some(id) = self.jobs.next_departing() else { return false };
+        if self.consolidation.is_leaving()
+            && let Some(shelter) = self.consolidation.shelter()
+        {
+            self.depart(id, shelter);
         }
         true
     }

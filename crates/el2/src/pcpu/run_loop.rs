@@ -60,15 +60,12 @@ impl Pcpu {
     #[inline(always)]
     fn carry_out(&mut self, next: &(Decision, Instant)) -> bool {
         let (decision, now) = (&next.0, next.1);
-        if self.kernel_wait.may_happen()
-            && !self.jobs.has_untold()
-            && self.waits(decision.run, decision.until, now)
-        {
+        if self.kernel_wait.may_happen() && self.waits(decision.run, decision.until, now) {
             self.mask_for_loaded();
             return false;
         }
         let Some(id) = decision.run else {
-            if self.deliver_next() {
+            if self.do_next_piece() {
                 return true;
             }
             if let Some(id) = decision.idles {
@@ -85,10 +82,9 @@ impl Pcpu {
             return true;
         };
         if !(self.jobs.before_guest() | self.timer_advance.early()).is_empty() {
-            match self.before_guest(id, decision.until, now) {
+            match self.before_guest(id, now) {
                 Before::Nothing => {}
-                Before::Decision => return true,
-                Before::Guest => return false,
+                what => return self.do_before_guest(what, id, decision.until),
             }
         }
         self.give_core(Some(id), now);
@@ -126,14 +122,13 @@ impl Pcpu {
         self.entered = timer::now();
     }
 
-    /// Goes on to list the interrupts of the loaded vCPU, which has the core, after the interrupt
-    /// for which that stopped: one here, or a sibling that interrupts for ever would keep the vCPU
+    /// Goes on to list the interrupts of the loaded vCPU, which has the core, or takes the interrupt
+    /// for which that stopped: in turn, or a sibling that interrupts for ever would keep the vCPU
     /// from its guest. What the priority mask keeps pending waits.
     pub(super) fn go_on_listing(&mut self, id: VcpuId, until: Option<Instant>) {
         self.arm(until);
         self.mask_for_loaded();
-        let _ = self.take_pending_interrupt();
-        if self.need_resched {
+        if self.jobs.takes_interrupt() && self.take_pending_interrupt() {
             return;
         }
         self.jobs.lists(id);
