@@ -228,13 +228,14 @@ impl Graph {
         block.call.is_some() && block.next.is_empty() && block.exit.is_none()
     }
 
-    /// Leaves out what lies behind calls from which nothing returns, what is never reached, and
-    /// what leads to no exit: a path there never comes back to a guest.
+    /// Leaves out what lies behind blocks through which no path leads, such as calls from which
+    /// nothing returns, what is never reached, and what leads to no exit: a path there never comes
+    /// back to a guest.
     #[must_use]
     pub fn pruned(&self, returns: impl Fn(&Block) -> bool) -> Self {
         let mut blocks = self.blocks.clone();
         for block in &mut blocks {
-            if block.call.is_some() && !returns(block) {
+            if !returns(block) {
                 block.next.clear();
                 block.call = None;
                 block.exit = Some(Exit::Stop);

@@ -13,6 +13,7 @@
 //! | [`notes`] | bounds of loops that the source left in the image |
 //! | [`facts`] | what neither the image nor the source says |
 //! | [`graph`] | basic blocks of one function, and the edges between them |
+//! | [`copies`] | copies of blocks that give each cycle a header |
 //! | [`loops`] | dominators, natural loops and how they nest |
 //! | [`longest`] | the longest path through one function |
 //! | [`trail`] | which path that is |
@@ -28,6 +29,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod copies;
 pub mod decode;
 pub mod facts;
 pub mod graph;

@@ -1,8 +1,8 @@
 //! Dominators, natural loops and how they nest.
 //!
 //! A loop is known by its header, the block by which alone it is entered. A cycle that can be
-//! entered at several blocks (an irreducible one) has no header; it is refused, because a bound
-//! on how often it runs could not be tied to a block.
+//! entered at several blocks (an irreducible one) has no header, and a bound on how often it runs
+//! could not be tied to a block. [`crate::copies`] gives it one.
 
 use std::collections::BTreeSet;
 

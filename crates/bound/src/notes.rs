@@ -14,6 +14,8 @@ const SIZE: usize = 16;
 const BEGINS: u32 = 0;
 /// A loop goes round.
 const PASSES: u32 = 1;
+/// Something happens in some systems only.
+const NEEDS: u32 = 2;
 
 /// How often a loop goes round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -32,6 +34,8 @@ pub enum What {
     Begins(Times),
     /// A loop goes round here, so often at most since it began.
     Passes(Times),
+    /// This is executed only where there is something of this.
+    Needs(Times),
 }
 
 /// A note.
@@ -58,6 +62,7 @@ pub fn read(section: &[u8]) -> Result<Vec<Note>, Error> {
         let what = match word(8) & 0xffff {
             BEGINS => What::Begins(times),
             PASSES => What::Passes(times),
+            NEEDS => What::Needs(times),
             other => return Err(Error::Image(format!("{SECTION} has a note of kind {other}"))),
         };
         Ok(Note { address: u64::from(word(0)) | u64::from(word(4)) << 32, what })
@@ -77,11 +82,14 @@ mod tests {
         let (vcpus, none) = (1 << 16, 0);
         let section =
             [note(0x1234, PASSES | vcpus, 64), note(0x5_0000_1000, BEGINS | none, 8)].concat();
+        let needed = note(0x1234, NEEDS | vcpus, 1);
         let notes = read(&section).unwrap();
         let (passes, begins) = (Times { most: 64, of: 1 }, Times { most: 8, of: 0 });
         assert_eq!(notes[0], Note { address: 0x1234, what: What::Passes(passes) });
         assert_eq!(notes[1], Note { address: 0x5_0000_1000, what: What::Begins(begins) });
+        let of_vcpus = Times { most: 1, of: 1 };
+        assert_eq!(read(&needed).unwrap()[0].what, What::Needs(of_vcpus));
         assert!(read(&section[..20]).is_err());
-        assert!(read(&note(0, 2, 0)).is_err());
+        assert!(read(&note(0, 3, 0)).is_err());
     }
 }

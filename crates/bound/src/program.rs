@@ -1,5 +1,6 @@
 //! All functions that the entries reach, and their calls.
 
+use crate::copies;
 use crate::decode::{self, Third};
 use crate::facts::{self, BySize, CallFact, Facts, LoopFact};
 use crate::graph::{self, Block, Call, Code, Exit, Graph};
@@ -142,12 +143,9 @@ impl Reader<'_> {
         };
         let mut calls = BTreeMap::new();
         let raw = self.raw_graphs(entries, &mut calls, &mut program);
-        let returning = returning(&raw, &calls);
-        let returns = |block: &Block| {
-            callees(block, &calls).is_none_or(|callees| {
-                callees.is_empty() || callees.iter().any(|callee| returning.contains(callee))
-            })
-        };
+        let never: BTreeSet<u64> = raw.values().flat_map(|graph| self.never(graph)).collect();
+        let returning = returning(&raw, &calls, &never);
+        let returns = |block: &Block| returns(block, &calls, &never, &returning);
         let mut open = entries.to_vec();
         while let Some(start) = open.pop() {
             if program.functions.contains_key(&start) {
@@ -193,6 +191,25 @@ impl Reader<'_> {
         raw
     }
 
+    /// Finds blocks that are executed in other systems only, by their first instructions. A note
+    /// at a place where ways meet may stand for the end of one of them, so it counts for nothing.
+    fn never(&self, graph: &Graph) -> BTreeSet<u64> {
+        let mut ways = vec![0; graph.blocks.len()];
+        ways[0] = 1;
+        graph.blocks.iter().flat_map(|block| &block.next).for_each(|&next| ways[next] += 1);
+        let starts: BTreeMap<u64, usize> =
+            graph.blocks.iter().map(|block| block.start).zip(0..).collect();
+        let mut never = BTreeSet::new();
+        for note in self.image.notes() {
+            let (What::Needs(times) | What::Passes(times)) = note.what else { continue };
+            let Some(&block) = starts.get(&note.address) else { continue };
+            if self.sizes.times(times) == 0 && ways[block] == 1 {
+                never.insert(note.address);
+            }
+        }
+        never
+    }
+
     /// Finds where a call through a register leads; none if that is not said.
     fn targets(&self, function: u64, at: u64, program: &mut Program) -> Vec<u64> {
         let names = self.names(function, at);
@@ -222,6 +239,7 @@ impl Reader<'_> {
             let (function, place) = (name.to_owned(), self.lines.place(at));
             program.problems.insert(Problem { what, function, place });
         };
+        let graph = copies::reducible(graph);
         let next: Vec<Vec<usize>> = graph.blocks.iter().map(|block| block.next.clone()).collect();
         for block in &graph.blocks {
             if block.exit == Some(Exit::Undecoded) {
@@ -331,15 +349,19 @@ impl Reader<'_> {
 
     /// Finds the least bound that notes give.
     fn noted(&self, graph: &Graph, next: &[Vec<usize>], loops: &Loops, at: usize) -> Option<Bound> {
-        let starts: BTreeMap<u64, usize> =
-            graph.blocks.iter().map(|block| block.start).zip(0..).collect();
+        // A block may have copies.
+        let mut starts: BTreeMap<u64, Vec<usize>> = BTreeMap::new();
         let found = &loops.all[at];
+        for &block in &found.blocks {
+            starts.entry(graph.blocks[block].start).or_default().push(block);
+        }
         // By how often and for what, which tells the notes of one loop from those of most others.
         let mut begun = BTreeSet::new();
         let (mut own, mut inner) = (BTreeMap::new(), BTreeMap::new());
-        for note in self.image.notes() {
-            let block = starts.get(&note.address).filter(|block| found.blocks.contains(block));
-            let Some(&block) = block else { continue };
+        let noted = self.image.notes().iter().flat_map(|note| {
+            starts.get(&note.address).into_iter().flatten().map(move |&block| (note, block))
+        });
+        for (note, block) in noted {
             match note.what {
                 // What stands before the loop is at the address of its header, as a note takes
                 // no room.
@@ -347,6 +369,7 @@ impl Reader<'_> {
                 What::Begins(times) => {
                     begun.insert(times);
                 }
+                What::Needs(_) => {}
                 // Copies of one note are one: the compiler has unrolled the loop.
                 What::Passes(times) => {
                     let group = if loops.of[block] == Some(at) { &mut own } else { &mut inner };
@@ -418,9 +441,27 @@ fn callees<'a>(block: &'a Block, targets: &'a BTreeMap<u64, Vec<u64>>) -> Option
     }
 }
 
+/// Returns true if a path may lead through a block: it is none of those that are `never` executed,
+/// and one of its callees is not known or comes back.
+fn returns(
+    block: &Block,
+    targets: &BTreeMap<u64, Vec<u64>>,
+    never: &BTreeSet<u64>,
+    returning: &BTreeSet<u64>,
+) -> bool {
+    let back = |callees: &[u64]| {
+        callees.is_empty() || callees.iter().any(|callee| returning.contains(callee))
+    };
+    !never.contains(&block.start) && callees(block, targets).is_none_or(back)
+}
+
 /// Finds the functions that come back to their callers or to a guest: those with a path to such
 /// an exit on which every callee does so, or is not known.
-fn returning(raw: &BTreeMap<u64, Graph>, targets: &BTreeMap<u64, Vec<u64>>) -> BTreeSet<u64> {
+fn returning(
+    raw: &BTreeMap<u64, Graph>,
+    targets: &BTreeMap<u64, Vec<u64>>,
+    never: &BTreeSet<u64>,
+) -> BTreeSet<u64> {
     let mut found = BTreeSet::new();
     let mut changed = true;
     while std::mem::take(&mut changed) {
@@ -428,11 +469,7 @@ fn returning(raw: &BTreeMap<u64, Graph>, targets: &BTreeMap<u64, Vec<u64>>) -> B
             if found.contains(&start) {
                 continue;
             }
-            let returns = |block: &Block| {
-                callees(block, targets).is_none_or(|callees| {
-                    callees.is_empty() || callees.iter().any(|callee| found.contains(callee))
-                })
-            };
+            let returns = |block: &Block| returns(block, targets, never, &found);
             if !graph.pruned(returns).blocks.is_empty() {
                 found.insert(start);
                 changed = true;

@@ -17,6 +17,12 @@ impl Sizes {
         self
     }
 
+    /// Returns true if there may be something of everything, so that no code is left out.
+    #[must_use]
+    pub fn have_all(&self) -> bool {
+        self.0.values().all(|&count| count > 0)
+    }
+
     /// Returns how often a loop goes round.
     #[must_use]
     pub fn times(&self, times: Times) -> u64 {

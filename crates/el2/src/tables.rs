@@ -4,6 +4,8 @@
 use crate::arch::{boot, memory};
 use abi::MAX_VCPUS;
 use abi::system::{HYPERVISOR_SIZE, System, vm_flags};
+#[cfg(feature = "checked")]
+use notes::each;
 use sched::policy::MigrationPolicy;
 use sched::topology::{Placed, Topology};
 use sched::{CoreSet, Member, VcpuId};
@@ -44,6 +46,30 @@ impl Vcpus {
     #[must_use]
     pub fn topology(&self) -> Topology<'_> {
         Topology::new(&self.all[..self.count], self.cores)
+    }
+
+    /// Says what the system has, so that the checks stop where something happens for which it has
+    /// no reason ([`notes::needs`]).
+    #[cfg(feature = "checked")]
+    pub fn tell_notes(&self, system: &System) {
+        let tables = &system.vcpus[..self.count];
+        let count =
+            |has: fn(&abi::system::Vcpu) -> bool| tables.iter().filter(|table| has(table)).count();
+        let (topology, cores) = (self.topology(), &system.board.consolidation_target);
+        let leaves = |&(core, &target): &(usize, &u16)| core != usize::from(target);
+        let leavers = cores.iter().enumerate().take(self.cores).filter(leaves).count();
+        let extras = topology.stop_others().len() + count(|table| table.period_ns > 0);
+        for (of, count) in [
+            (each::MIGRANT, topology.migrants().len()),
+            (each::CANDIDATE, topology.candidates().len()),
+            (each::EXTRA, extras),
+            (each::SECTION, count(abi::system::Vcpu::has_sections)),
+            (each::ADVANCE, count(|table| table.timer_advance_ns > 0)),
+            (each::LEAVER, leavers),
+            (each::MUTEX, system.header.mutex_count as usize),
+        ] {
+            notes::there_are(of, count);
+        }
     }
 }
 

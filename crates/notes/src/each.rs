@@ -19,6 +19,22 @@ pub const MUTEX: u32 = 6;
 pub const CLAIMANT: u32 = 7;
 /// The interrupts of devices that are passed through to VMs.
 pub const DEVICE_INTERRUPT: u32 = 8;
+/// The vCPUs that may be handed over to another core: their policy moves them, or has views, or
+/// their base may be powered down.
+pub const MIGRANT: u32 = 9;
+/// Those, and the vCPUs whose policy decides something when they are displaced.
+pub const CANDIDATE: u32 = 10;
+/// The vCPUs that may have an extra, as the scheduler calls it: a server, or a policy by which
+/// siblings are held back.
+pub const EXTRA: u32 = 11;
+/// The vCPUs that may have global critical sections.
+pub const SECTION: u32 = 12;
+/// The vCPUs that get their core before their timers fire.
+pub const ADVANCE: u32 = 13;
+/// The cores that may be powered down.
+pub const LEAVER: u32 = 14;
+/// How many constants there are.
+pub const COUNT: usize = 15;
 
 /// Returns what says that a loop goes round so many times more often than once for each of `of`.
 #[must_use]

@@ -8,10 +8,15 @@
 //! Two notes belong together. The one at which a loop *begins* stands before it; the analysis
 //! takes the other, in the loop's body, for a bound only of a loop that does not contain the
 //! first: so no bound is taken for that of a loop further out.
+//!
+//! [`needs`] says that something happens only in systems that have something, such as a vCPU with
+//! a budget. The analysis leaves it out for a system that has none; the checked build stops there.
 
 #![cfg_attr(not(test), no_std)]
 
 pub mod each;
+#[cfg(all(feature = "checked", target_os = "none"))]
+mod system;
 
 /// How often a loop goes round, at most `TIMES` each time that it begins: as often as there may be
 /// something of which a system has less (`OF`, from [`each`]).
@@ -46,6 +51,23 @@ impl<const TIMES: usize, const OF: u32> Rounds<TIMES, OF> {
 }
 
 pub use image::{begins, passes};
+
+/// Says how many of something (a constant of [`each`]) the system has that runs; for [`needs`], in
+/// the checked build.
+pub fn there_are(of: u32, count: usize) {
+    #[cfg(all(feature = "checked", target_os = "none"))]
+    system::there_are(of, count);
+    let _ = (of, count);
+}
+
+/// Says that what stands here is executed only in a system that has at least one of `OF`, a
+/// constant of [`each`].
+#[inline(always)]
+pub fn needs<const OF: u32>() {
+    image::needs::<OF>();
+    #[cfg(all(feature = "checked", target_os = "none"))]
+    system::check(OF);
+}
 
 /// An iterator that yields no more than so many items.
 #[derive(Clone, Debug)]
@@ -108,6 +130,24 @@ mod image {
         }
     }
 
+    /// Says that this is executed in some systems only.
+    #[inline(always)]
+    pub fn needs<const OF: u32>() {
+        // SAFETY: as above.
+        unsafe {
+            asm!(
+                "2:",
+                ".pushsection .cassata.bounds, \"\", %progbits",
+                ".quad 2b",
+                ".hword 2, {of}",
+                ".word 1",
+                ".popsection",
+                of = const OF,
+                options(nomem, nostack, preserves_flags)
+            );
+        }
+    }
+
     /// Says that a loop goes round, at most so often.
     #[inline(always)]
     pub fn passes<const TIMES: usize, const OF: u32>() {
@@ -135,6 +175,10 @@ mod image {
     /// Says nothing.
     #[inline(always)]
     pub fn begins<const TIMES: usize, const OF: u32>() {}
+
+    /// Says nothing.
+    #[inline(always)]
+    pub fn needs<const OF: u32>() {}
 
     /// Says nothing.
     #[inline(always)]

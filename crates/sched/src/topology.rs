@@ -5,7 +5,7 @@
 //! could come to a core that does not expect it.
 
 use crate::VcpuId;
-use crate::policy::{self, Contender, MigrationPolicy, Needs, View};
+use crate::policy::{self, Contender, Displaced, MigrationPolicy, Needs, Then, View};
 use crate::sets::{CoreSet, Member, VcpuSet};
 
 /// A vCPU as a description places it.
@@ -113,6 +113,30 @@ impl<'a> Topology<'a> {
     #[must_use]
     pub fn vcpu(&self, id: VcpuId) -> &'a Placed {
         &self.vcpus[id.number()]
+    }
+
+    /// Returns the vCPUs that may be handed over: to another core than their base, or because of
+    /// their view.
+    #[must_use]
+    pub fn migrants(&self) -> VcpuSet {
+        self.which(&|vcpu| vcpu.places().len() > 1 || vcpu.needs().views)
+    }
+
+    /// Returns the vCPUs that may have to leave their core, or come to another one, or whose
+    /// policies decide something when they are displaced.
+    #[must_use]
+    pub fn candidates(&self) -> VcpuSet {
+        self.migrants() | self.which(&|vcpu| vcpu.needs().a_say)
+    }
+
+    /// Returns the vCPUs whose siblings are held back while they are displaced.
+    #[must_use]
+    pub fn stop_others(&self) -> VcpuSet {
+        let stops = |vcpu: &Placed, idle_core| {
+            let displaced = Displaced { ready: true, idle_core };
+            vcpu.policy.policy().displaced(displaced) == Then::StopOthers
+        };
+        self.which(&|vcpu| stops(vcpu, false) || stops(vcpu, true))
     }
 
     /// Returns all vCPUs for which this holds. Not inlined, because only the start of a core

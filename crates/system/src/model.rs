@@ -4,11 +4,13 @@ use crate::board::{Board, Device, Trigger};
 use crate::image::{Bytes, Kernel};
 use crate::inputs::Input;
 use crate::problem::{Report, Span};
+use crate::topology;
 use abi::system::{HYPERVISOR_SIZE, Region};
 use analysis::overheads::Overheads;
 use sched::Members;
 use sched::policy::MigrationPolicy;
 use sched::server::ServerKind;
+use sched::topology::Topology;
 use std::path::PathBuf;
 
 /// A system whose description has no error, laid out in memory; what is left
@@ -314,6 +316,23 @@ impl Checked {
             mutexes: self.shared_resources().count(),
             claimants: self.shared_resources().map(|(at, _)| claimants(at)).max().unwrap_or(0),
             device_interrupts: self.vms.iter().map(|vm| vm.interrupts.len()).sum(),
+            features: self.features(),
+        }
+    }
+
+    fn features(&self) -> Features {
+        let placed = topology::all_placed(&self.vms, &self.consolidation.targets);
+        let topology = Topology::new(&placed, self.machine.pcpus);
+        let vcpus = || self.vms.iter().flat_map(|vm| &vm.vcpus);
+        let servers = vcpus().filter(|vcpu| vcpu.server.is_some()).count();
+        Features {
+            migrants: topology.migrants().len(),
+            candidates: topology.candidates().len(),
+            extras: servers + topology.stop_others().len(),
+            // Only vCPUs with declared tasks have sections, and those have servers.
+            sections: if self.timing.is_some() { servers } else { 0 },
+            advances: vcpus().filter(|vcpu| vcpu.timer_advance_ns > 0).count(),
+            leavers: self.consolidation.pairs().count(),
         }
     }
 
@@ -343,6 +362,26 @@ pub struct Counts {
     pub claimants: usize,
     /// Physical interrupts that are passed through.
     pub device_interrupts: usize,
+    /// What EL2 does only for systems that have it.
+    pub features: Features,
+}
+
+/// How many of each there are for which EL2 does something that it does for no other system. The
+/// constants of the crate `notes` have the same names.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Features {
+    /// vCPUs that may be handed over to another core.
+    pub migrants: usize,
+    /// Those, and the vCPUs whose policy decides something when they are displaced.
+    pub candidates: usize,
+    /// vCPUs that have a server, or whose siblings are held back.
+    pub extras: usize,
+    /// vCPUs that may have global critical sections.
+    pub sections: usize,
+    /// vCPUs that get their core before their timers fire.
+    pub advances: usize,
+    /// pCPUs that may be powered down.
+    pub leavers: usize,
 }
 
 /// Returns what EL2 takes on a board that runs these VMs.

@@ -179,13 +179,23 @@ impl CpuInterface {
         self.pass_on_pending(gic, hw, intid);
     }
 
-    /// Does what register writes asked about interrupts of a word that this vCPU held. Nothing
-    /// is listed now.
-    pub(crate) fn obey(&self, gic: &Gic, hw: &mut impl Hardware, word: usize) {
+    /// Ends interrupts of a word that this vCPU held, where register writes have asked for that.
+    /// Nothing is listed now. Answers whether there were any.
+    pub(crate) fn obey_ends(&self, gic: &Gic, hw: &mut impl Hardware, word: usize) -> bool {
         let bank = gic.bank(self.vcpu, word);
         let asked = gic.held(self.vcpu, word, bank.drop_active.load(Ordering::Acquire));
+        if asked == 0 {
+            return false;
+        }
         let ended = Bank::take_requests(&bank.drop_active, asked);
         self.end(gic, hw, word, ended & bank.active.load(Ordering::Acquire));
+        true
+    }
+
+    /// Clears what register writes asked to clear of interrupts of a word that this vCPU held.
+    /// Nothing is listed now.
+    pub(crate) fn obey_clears(&self, gic: &Gic, hw: &mut impl Hardware, word: usize) {
+        let bank = gic.bank(self.vcpu, word);
         if word > 0 {
             let asked = gic.held(self.vcpu, word, bank.drop_physical.load(Ordering::Acquire));
             let dropped = Bank::take_requests(&bank.drop_physical, asked);

@@ -28,7 +28,7 @@ pub use crate::list_register::ListRegister;
 use crate::listing::{ALL_WORDS, Stage, Work};
 use crate::{Bits, Gic, WORDS};
 use core::sync::atomic::Ordering;
-use notes::Bounded;
+use notes::Rounds;
 
 /// Most list registers an implementation can have.
 pub const MAX_LIST_REGISTERS: usize = 16;
@@ -195,7 +195,14 @@ impl CpuInterface {
             // The slow way handles every exception to the common case.
             bank.pending.fetch_or(bit, Ordering::AcqRel);
             gic.mark_one(self.vcpu, 1);
-            return self.sync(gic, hw);
+            // Something is done, so it may stop here.
+            if !hw.urgent() {
+                return self.sync(gic, hw);
+            }
+            if self.work.stage == Stage::Rest {
+                self.work.stage = Stage::Wanted;
+            }
+            return self.stop(gic);
         }
         self.list_arrived(gic, hw, index, intid, physical);
         self.latest = Some((index, hw.read(index)));
@@ -261,12 +268,22 @@ impl CpuInterface {
 
     /// Forgets what the vCPU had active, for one that stops. Physical interrupts
     /// behind that, and behind what was pending for this vCPU, are deactivated
-    /// and no longer pending here: a line still high makes them come again.
-    pub fn abandon(&mut self, gic: &Gic, hw: &mut impl Hardware) {
-        // All that is active ends, so it does not matter what the guest has ended.
-        hw.take_eoi_count();
-        self.empty(gic, hw);
-        for word in (0..WORDS).at_most::<WORDS>() {
+    /// and no longer pending here: a line still high makes them come again. Answers false if it
+    /// stops before; then it has to be called again, and nothing else meanwhile.
+    #[must_use]
+    pub fn abandon(&mut self, gic: &Gic, hw: &mut impl Hardware) -> bool {
+        if self.work.stage != Stage::Abandoned {
+            // All that is active ends, so it does not matter what the guest has ended.
+            hw.take_eoi_count();
+            self.empty(gic, hw);
+            self.work.begin(Stage::Abandoned, ALL_WORDS);
+            if hw.urgent() {
+                return false;
+            }
+        }
+        let mut rounds = Rounds::<WORDS>::begin();
+        while let Some(word) = self.work.next_word() {
+            rounds.pass();
             self.end(gic, hw, word, gic.held(self.vcpu, word, gic.active(self.vcpu, word)));
             let bank = gic.bank(self.vcpu, word);
             let linked = gic.linked(word, bank.pending.load(Ordering::Acquire));
@@ -277,8 +294,18 @@ impl CpuInterface {
                 let pending = bank.pending.fetch_and(!mine, Ordering::AcqRel) & mine;
                 gic.deactivate_linked(hw, word, pending);
             }
+            if hw.urgent() {
+                return false;
+            }
         }
         *self = Self { backlog: self.backlog, ..Self::new(self.vcpu) };
         hw.set_maintenance(self.maintenance);
+        true
+    }
+
+    /// Whether [`Self::abandon`] has stopped in its middle.
+    #[must_use]
+    pub fn is_abandoned(&self) -> bool {
+        self.work.stage == Stage::Abandoned
     }
 }

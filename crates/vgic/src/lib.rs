@@ -306,7 +306,10 @@ impl Gic {
         } else {
             fence(Ordering::SeqCst);
             notify = self.concerned(intid, self.bank(vcpu, word).busy());
-            self.mark(notify, 1 << word);
+            // The one to which it goes, and the one that has it.
+            for vcpu in Bits::of(notify.into()).at_most::<2>() {
+                self.mark_one(vcpu as usize, 1 << word);
+            }
         }
         Effects { notify, deactivate: None }
     }

@@ -12,7 +12,9 @@ use notes::{Bounded, Rounds, each};
 pub(crate) struct Work {
     pub(crate) stage: Stage,
     /// Words to look at in this stage.
-    words: u32,
+    pub(crate) words: u32,
+    /// Interrupts of the next word that were not looked at yet; if none, it is not begun.
+    rest: u32,
     /// EOIs that found no list register, and whose interrupts are still active.
     ends: u32,
     pending: Best,
@@ -23,6 +25,10 @@ pub(crate) struct Work {
 pub(crate) enum Stage {
     /// Nothing is begun.
     Rest,
+    /// Nothing is begun, and something waits for it.
+    Wanted,
+    /// The vCPU is being switched off: what it has active ends.
+    Abandoned,
     /// Looking for the spilled interrupts that the guest has ended. The list registers are as
     /// the guest has left them; in the stages below they are empty.
     Ends,
@@ -33,15 +39,36 @@ pub(crate) enum Stage {
 }
 
 impl Work {
-    pub(crate) const NONE: Self =
-        Self { stage: Stage::Rest, words: 0, ends: 0, pending: Best::new(0), active: Best::new(0) };
+    pub(crate) const NONE: Self = Self {
+        stage: Stage::Rest,
+        words: 0,
+        rest: 0,
+        ends: 0,
+        pending: Best::new(0),
+        active: Best::new(0),
+    };
 
     /// Begins a stage, in which these words are looked at.
-    fn begin(&mut self, stage: Stage, words: u32) {
-        (self.stage, self.words) = (stage, words);
+    pub(crate) fn begin(&mut self, stage: Stage, words: u32) {
+        (self.stage, self.words, self.rest) = (stage, words, 0);
     }
 
-    fn next_word(&mut self) -> Option<usize> {
+    /// Takes a few of the interrupts of `word` that were not looked at yet. If some are left, the
+    /// word comes again.
+    fn next_few(&mut self, word: usize) -> u32 {
+        let mut left = self.rest;
+        let mut rounds = Rounds::<PIECE>::begin();
+        while left != 0 && (self.rest & !left).count_ones() < PIECE as u32 {
+            rounds.pass();
+            left &= left - 1;
+        }
+        let few = self.rest & !left;
+        self.rest = left;
+        self.words |= u32::from(left != 0) << word;
+        few
+    }
+
+    pub(crate) fn next_word(&mut self) -> Option<usize> {
         if self.words == 0 {
             return None;
         }
@@ -50,6 +77,14 @@ impl Work {
         Some(word as usize)
     }
 }
+
+/// EOIs that the hardware counts at most.
+const MOST_ENDS: usize = 31;
+
+/// Interrupts that are looked at between two looks at what is urgent.
+const PIECE: usize = 8;
+/// Pieces of that in all words, at most.
+const PIECES: usize = WORDS * 32 / PIECE;
 
 pub(crate) const ALL_WORDS: u32 = (1 << WORDS) - 1;
 
@@ -61,6 +96,9 @@ impl CpuInterface {
     /// has run meanwhile.
     #[must_use]
     pub fn take_back(&mut self, gic: &Gic, hw: &mut impl Hardware) -> bool {
+        if self.work.stage == Stage::Wanted {
+            self.work.stage = Stage::Rest;
+        }
         // Before the list registers are emptied: only what is in none of them
         // can have been ended so.
         if self.maintenance.unlisted_eoi && self.work.stage == Stage::Rest {
@@ -96,11 +134,22 @@ impl CpuInterface {
             }
         }
         if self.work.stage == Stage::Pending {
-            let mut rounds = Rounds::<WORDS>::begin();
+            let mut rounds = Rounds::<PIECES>::begin();
             while let Some(word) = self.work.next_word() {
                 rounds.pass();
-                self.obey(gic, hw, word);
-                for bit in Bits::of(gic.candidates(self.vcpu, word)) {
+                if self.work.rest == 0 {
+                    if self.obey_ends(gic, hw, word) && hw.urgent() {
+                        self.work.words |= 1 << word;
+                        return self.stop(gic);
+                    }
+                    self.obey_clears(gic, hw, word);
+                    self.work.rest = gic.candidates(self.vcpu, word);
+                    if self.work.rest != 0 && hw.urgent() {
+                        self.work.words |= 1 << word;
+                        return self.stop(gic);
+                    }
+                }
+                for bit in Bits::of(self.work.next_few(word)).at_most::<PIECE>() {
                     self.work.pending.offer(Choice::new(gic, self.vcpu, word as u32 * 32 + bit));
                 }
                 if hw.urgent() {
@@ -112,17 +161,8 @@ impl CpuInterface {
             let free = usize::from(!self.work.pending.is_empty());
             self.work.active = Best::new(hw.count() - free);
         }
-        let mut rounds = Rounds::<WORDS>::begin();
-        while let Some(word) = self.work.next_word() {
-            rounds.pass();
-            let active = gic.active(self.vcpu, word);
-            if active == 0 {
-                continue;
-            }
-            self.offer_active(gic, word, gic.held(self.vcpu, word, active));
-            if hw.urgent() {
-                return self.stop(gic);
-            }
+        if !self.look_for_active(gic, hw, false) {
+            return self.stop(gic);
         }
         self.fill(gic, hw)
     }
@@ -130,27 +170,15 @@ impl CpuInterface {
     /// Ends as many spilled interrupts as the hardware has counted EOIs, the most urgent first.
     /// Answers false if it stops.
     fn end_spilled(&mut self, gic: &Gic, hw: &mut impl Hardware) -> bool {
-        // There are fewer than 32 EOIs, and half as many are found in one pass.
-        let mut passes = Rounds::<2>::begin();
+        let mut passes = Rounds::<{ MOST_ENDS + 1 }>::begin();
         while self.work.ends > 0 {
             passes.pass();
             if self.work.stage == Stage::Rest {
-                self.work.begin(Stage::Ends, ALL_WORDS);
-                self.work.active = Best::new(self.work.ends as usize);
+                self.begin_ends(hw);
             }
-            let mut rounds = Rounds::<WORDS>::begin();
-            while let Some(word) = self.work.next_word() {
-                rounds.pass();
-                let active = gic.active(self.vcpu, word);
-                if active == 0 {
-                    continue;
-                }
-                let spilled = gic.held(self.vcpu, word, active) & !self.listed_in(word);
-                self.offer_active(gic, word, spilled);
-                if hw.urgent() {
-                    self.stop(gic);
-                    return false;
-                }
+            if !self.look_for_active(gic, hw, true) {
+                self.stop(gic);
+                return false;
             }
             let mut ended = 0;
             let mut rounds = Rounds::<MAX_LIST_REGISTERS, { each::LIST_REGISTER }>::begin();
@@ -163,8 +191,19 @@ impl CpuInterface {
             // EOIs beyond what was spilled are a guest's mistakes.
             self.work.ends = if self.work.active.is_full() { self.work.ends - ended } else { 0 };
             self.work.stage = Stage::Rest;
+            if self.work.ends > 0 && hw.urgent() {
+                self.begin_ends(hw);
+                self.stop(gic);
+                return false;
+            }
         }
         true
+    }
+
+    /// Begins to look for interrupts that the guest has ended, as many as there are list registers.
+    fn begin_ends(&mut self, hw: &impl Hardware) {
+        self.work.begin(Stage::Ends, ALL_WORDS);
+        self.work.active = Best::new(hw.count().min(self.work.ends as usize));
     }
 
     /// Returns which interrupts of a word are in the list registers. Another vCPU that tries to
@@ -189,10 +228,28 @@ impl CpuInterface {
         self.latest = None;
     }
 
-    fn offer_active(&mut self, gic: &Gic, word: usize, bits: u32) {
-        for bit in Bits::of(bits) {
-            self.work.active.offer(Choice::active(gic, self.vcpu, word as u32 * 32 + bit));
+    /// Looks for the best of what is active, or only of that which is in no list register
+    /// (`spilled`). Answers false if it stops.
+    fn look_for_active(&mut self, gic: &Gic, hw: &mut impl Hardware, spilled: bool) -> bool {
+        let mut rounds = Rounds::<PIECES>::begin();
+        while let Some(word) = self.work.next_word() {
+            rounds.pass();
+            if self.work.rest == 0 {
+                let active = gic.active(self.vcpu, word);
+                if active == 0 {
+                    continue;
+                }
+                let listed = if spilled { self.listed_in(word) } else { 0 };
+                self.work.rest = gic.held(self.vcpu, word, active) & !listed;
+            }
+            for bit in Bits::of(self.work.next_few(word)).at_most::<PIECE>() {
+                self.work.active.offer(Choice::active(gic, self.vcpu, word as u32 * 32 + bit));
+            }
+            if hw.urgent() {
+                return false;
+            }
         }
+        true
     }
 
     /// Puts what was chosen into the list registers. Answers how many interrupts are listed
@@ -224,7 +281,7 @@ impl CpuInterface {
     }
 
     /// Stops in the middle of the work, which counts as news from now on.
-    fn stop(&mut self, gic: &Gic) -> usize {
+    pub(crate) fn stop(&mut self, gic: &Gic) -> usize {
         // Nothing goes the short way meanwhile.
         self.backlog |= 1;
         gic.mark_one(self.vcpu, UNFINISHED);

@@ -18,7 +18,7 @@ use serde_json::json;
 use std::fs;
 use std::path::Path;
 use system::Checked;
-use system::model::Counts;
+use system::model::{Counts, Features};
 
 /// What the image does not say, from the project's root.
 const FACTS: &str = "crates/el2/bounds.toml";
@@ -82,6 +82,7 @@ fn any_system() -> Sizes {
 /// How large a system is.
 fn sizes(counts: Counts) -> Sizes {
     let Counts { vms, vcpus, siblings, pcpus, mutexes, claimants, device_interrupts, .. } = counts;
+    let Features { migrants, candidates, extras, sections, advances, leavers } = counts.features;
     let sizes = any_system()
         .with(each::VM, vms)
         .with(each::VCPU, vcpus)
@@ -89,7 +90,13 @@ fn sizes(counts: Counts) -> Sizes {
         .with(each::CORE, pcpus)
         .with(each::MUTEX, mutexes)
         .with(each::CLAIMANT, claimants)
-        .with(each::DEVICE_INTERRUPT, device_interrupts);
+        .with(each::DEVICE_INTERRUPT, device_interrupts)
+        .with(each::MIGRANT, migrants)
+        .with(each::CANDIDATE, candidates)
+        .with(each::EXTRA, extras)
+        .with(each::SECTION, sections)
+        .with(each::ADVANCE, advances)
+        .with(each::LEAVER, leavers);
     match counts.list_registers {
         Some(count) => sizes.with(each::LIST_REGISTER, count),
         None => sizes,
@@ -207,6 +214,7 @@ mod tests {
             mutexes: 0,
             claimants: 0,
             device_interrupts: 0,
+            features: Features::default(),
         };
         let (small, any) = (deaf(&sizes(counts)), deaf(&any_system()));
         assert!(small.bounded && any.bounded, "{small:?}, {any:?}");

@@ -24,6 +24,7 @@ boot::boot!(start);
 statics! {
     static PCPUS: Slots<Pcpu, MAX_PCPUS> = Slots::new();
     static VCPUS: Slots<Vcpu, MAX_VCPUS> = Slots::new();
+    static CONSOLE: Slots<console::Console, 1> = Slots::new();
 }
 
 /// Begins on a core, with its index in the system's table.
@@ -71,6 +72,8 @@ fn prepare(system: &'static System) {
     for (id, vcpu) in vcpus.iter().enumerate() {
         BOARD.place(VcpuId::numbered(id), vcpu.pcpu.into());
     }
+    #[cfg(feature = "checked")]
+    Vcpus::of(system).tell_notes(system);
     route_interrupts(system);
     console::write_line!(
         env!("CARGO_PKG_VERSION"),
@@ -137,7 +140,10 @@ fn set_up(index: usize, system: &'static System) -> Option<&'static mut Pcpu> {
     let status = unsafe { status::pcpu(system, index) };
     // SAFETY: as above.
     let trace = unsafe { Trace::of(system, index) };
-    PCPUS.fill(index, Pcpu::new(index, system, &vcpus.topology(), status, trace))
+    let topology = vcpus.topology();
+    let own = console::Console::of(index, system, &topology);
+    let console = own.and_then(|own| CONSOLE.fill(0, own));
+    PCPUS.fill(index, Pcpu::new(index, system, &topology, status, trace, console))
 }
 
 /// Finds a guest to run, and runs it.

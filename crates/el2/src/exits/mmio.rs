@@ -8,6 +8,7 @@ use crate::exits;
 use crate::pcpu::Pcpu;
 use crate::shared::VMS;
 use abi::status::Exit;
+use notes::Bounded;
 use vgic::Effects;
 
 /// A load or store, as the syndrome describes it (DDI 0487, ISS encoding for a
@@ -116,7 +117,7 @@ fn emulate(core: &mut Pcpu, access: Access, ipa: u64) -> Option<Done> {
 /// Deactivates the physical interrupts behind those that the guest made inactive.
 fn deactivate_physical(vm: usize, effects: Effects) {
     let Some((word, bits)) = effects.deactivate else { return };
-    for bit in sched::Members::of(u64::from(bits)) {
+    for bit in sched::Members::of(u64::from(bits)).at_most::<{ u32::BITS as usize }>() {
         if let Some(physical) = VMS[vm].gic.physical((word * 32 + bit) as u32) {
             gic::deactivate(physical);
         }

@@ -13,7 +13,9 @@ use crate::bug::bug;
 use crate::exits;
 use crate::pcpu::Pcpu;
 use crate::shared::VMS;
+use abi::MAX_VCPUS_PER_VM;
 use abi::status::Exit;
+use notes::{Bounded, each};
 use vgic::Effects;
 
 /// The register an instruction names.
@@ -139,7 +141,8 @@ fn send_sgi(core: &mut Pcpu, value: u64, for_group1: bool) {
     };
     let intid = (value >> 24 & 0xf) as u32;
     let mut notify = 0;
-    for target in sched::Members::of(targets) {
+    let targets = sched::Members::of(targets).one_for::<{ each::SIBLING }, MAX_VCPUS_PER_VM>();
+    for target in targets {
         // As a write for group 0, or for the other security state's group 1,
         // reaches only what its owner put into group 0.
         if for_group1 || !VMS[vm].gic.is_group1(target, intid) {

@@ -24,6 +24,21 @@ enum State {
     Running,
     /// Its vCPUs are being halted, for this reason.
     Halting(Message),
+    /// All are halted. Its interrupt controller is reset.
+    Clearing(Message),
+    /// All that its vCPUs share is reset.
+    Cleared(Message),
+}
+
+/// What has to be done next of a VM whose vCPUs are halted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// Resetting its interrupt controller.
+    Interrupts,
+    /// Resetting what else its vCPUs share.
+    Rest,
+    /// Ending it or starting it again, after a stop for this reason.
+    Conclude(Message),
 }
 
 /// What becomes of a VM that has ended.
@@ -83,7 +98,8 @@ impl Coordination {
     pub fn check_rest(&self) {
         for (vm, here) in self.0.iter().enumerate() {
             let state = here.as_ref().map_or(State::Off, |here| here.state);
-            assert!(!matches!(state, State::Halting(_)), "VM {vm} is never halted");
+            let is_at_rest = matches!(state, State::Off | State::Running);
+            assert!(is_at_rest, "VM {vm} is never halted, or its end is not done");
         }
     }
 
@@ -124,12 +140,18 @@ impl Coordinated {
         runs
     }
 
-    /// Records that all vCPUs of the VM are halted. Returns why it was stopped, the first time.
+    /// Records that all vCPUs of the VM are halted, or that a step after that is done. Returns the
+    /// next step, each once.
     #[must_use]
-    pub fn halted(&mut self) -> Option<Message> {
-        let State::Halting(reason) = self.state else { return None };
-        self.state = State::Off;
-        Some(reason)
+    pub fn next_step(&mut self) -> Option<Step> {
+        let (state, step) = match self.state {
+            State::Off | State::Running => return None,
+            State::Halting(reason) => (State::Clearing(reason), Step::Interrupts),
+            State::Clearing(reason) => (State::Cleared(reason), Step::Rest),
+            State::Cleared(reason) => (State::Off, Step::Conclude(reason)),
+        };
+        self.state = state;
+        Some(step)
     }
 
     /// Records that the VM does not start again.
@@ -155,8 +177,9 @@ mod tests {
         assert!(!vm.stop(Message::VmsFailed), "it is being stopped");
         coordination.check();
         let vm = coordination.of(0).unwrap();
-        assert_eq!(vm.halted(), Some(Message::VmsReset));
-        assert_eq!(vm.halted(), None);
+        let steps = core::iter::from_fn(|| vm.next_step());
+        let all = [Step::Interrupts, Step::Rest, Step::Conclude(Message::VmsReset)];
+        assert!(steps.eq(all), "each step is done once");
         vm.ends(true);
         assert_eq!((vm.status.state, vm.status.starts), (vm_state::FAILED, 1));
     }

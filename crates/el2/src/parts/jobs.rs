@@ -35,10 +35,15 @@ pub struct Cause {
 /// a job does not leave the core: elsewhere its guest would run before the job is done.
 #[repr(C)]
 pub struct Jobs {
-    /// Those that have jobs; and the loaded vCPU while the work at its list registers has stopped
-    /// in its middle. A vCPU that was unloaded since may still be there, for nothing.
+    /// Those that have jobs; those to which something was posted that they were not told of; those
+    /// that depart; and the loaded vCPU while the work at its list registers has stopped in its middle. A vCPU that
+    /// was unloaded since may still be there, for nothing.
     before_guest: VcpuSet,
     pending: VcpuSet,
+    untold: VcpuSet,
+    departing: VcpuSet,
+    /// An interrupt was taken since interrupts of the loaded vCPU were listed.
+    has_taken: bool,
     jobs: VcpuMap<Option<Job>>,
 }
 
@@ -49,6 +54,9 @@ impl Jobs {
         Self {
             before_guest: VcpuSet::EMPTY,
             pending: VcpuSet::EMPTY,
+            untold: VcpuSet::EMPTY,
+            departing: VcpuSet::EMPTY,
+            has_taken: false,
             jobs: VcpuMap::new([None; sched::MAX_VCPUS]),
         }
     }
@@ -66,12 +74,54 @@ impl Jobs {
         self.before_guest.insert(id);
     }
 
+    /// Records that something was posted to a vCPU, of which it is told before any guest runs: a
+    /// guest may post to all its siblings at once.
+    pub fn tell_later(&mut self, id: VcpuId) {
+        self.before_guest.insert(id);
+        self.untold.insert(id);
+    }
+
+    /// Returns a vCPU to which something was posted, once; none if all were told.
+    pub fn next_untold(&mut self) -> Option<VcpuId> {
+        let id = self.untold.iter().next()?;
+        self.untold.remove(id);
+        Some(id)
+    }
+
+    /// Records that these vCPUs depart before any guest runs, as their core is to be powered down.
+    pub fn depart_later(&mut self, all: VcpuSet) {
+        self.before_guest = self.before_guest | all;
+        self.departing = self.departing | all;
+    }
+
+    /// Returns a vCPU that departs, once; none if all have.
+    pub fn next_departing(&mut self) -> Option<VcpuId> {
+        let id = self.departing.iter().next()?;
+        self.departing.remove(id);
+        Some(id)
+    }
+
+    /// Returns true if vCPUs are left that have to be told of something, or depart.
+    #[must_use]
+    #[inline]
+    pub fn has_pieces(&self) -> bool {
+        !(self.untold | self.departing).is_empty()
+    }
+
     /// Returns true if interrupts of this vCPU have to be listed, if it is the loaded one: when
     /// it is loaded, the core looks anyway.
     pub fn must_list(&mut self, id: VcpuId, loaded: Option<VcpuId>) -> bool {
         let loaded = loaded.map_or(VcpuSet::EMPTY, VcpuSet::of);
         self.before_guest = self.before_guest & loaded | self.pending;
+        self.before_guest = self.before_guest | self.untold | self.departing;
         (self.before_guest - self.pending).has(id)
+    }
+
+    /// Returns true each other time: before interrupts are listed, one is taken.
+    #[must_use]
+    pub fn takes_interrupt(&mut self) -> bool {
+        self.has_taken = !self.has_taken;
+        self.has_taken
     }
 
     /// Records that the interrupts of this vCPU are listed.
@@ -109,11 +159,14 @@ impl Jobs {
         self.jobs[id] = Some(job);
     }
 
-    /// Ends a vCPU's job, if it has one.
+    /// Ends a vCPU's job, if it has one. What was posted to it is told to no vCPU.
     #[inline(never)]
     pub fn end(&mut self, id: VcpuId) {
-        self.before_guest.remove(id);
         self.pending.remove(id);
+        self.untold.remove(id);
+        if !self.departing.has(id) {
+            self.before_guest.remove(id);
+        }
         self.jobs[id] = None;
     }
 
@@ -125,6 +178,8 @@ impl Jobs {
         }
         assert!(self.pending.is_within(owned), "a vCPU with a job has left");
         assert!(self.pending.is_within(self.before_guest), "a guest runs before its job is done");
+        assert!(self.untold.is_within(self.before_guest), "a vCPU is never told of an interrupt");
+        assert!(self.departing.is_within(self.before_guest), "a vCPU never departs");
     }
 }
 
@@ -163,6 +218,28 @@ mod tests {
         assert!(!jobs.must_list(id, Some(other)), "it is listed when it is loaded");
         jobs.set(id, Job::Report { line: 0 });
         assert!(!jobs.must_list(id, Some(other)) && jobs.before_guest().has(id));
+    }
+
+    #[test]
+    fn each_vcpu_is_told_once() {
+        let (mut jobs, id, other) = (Jobs::new(), VcpuId(3), VcpuId(63));
+        jobs.tell_later(other);
+        jobs.tell_later(id);
+        jobs.tell_later(id);
+        assert!(jobs.has_pieces() && jobs.before_guest().has(other));
+        jobs.check(VcpuSet::EMPTY);
+        let told: Vec<_> = core::iter::from_fn(|| jobs.next_untold()).collect();
+        assert_eq!(told, [id, other]);
+        assert!(!jobs.has_pieces() && !jobs.must_list(id, None));
+        assert!(jobs.before_guest().is_empty(), "nothing is left to do for those");
+        jobs.tell_later(id);
+        jobs.end(id);
+        assert_eq!(jobs.next_untold(), None, "it is off");
+        jobs.depart_later(VcpuSet::of(id) | VcpuSet::of(other));
+        jobs.end(id);
+        jobs.check(VcpuSet::EMPTY);
+        let departed: Vec<_> = core::iter::from_fn(|| jobs.next_departing()).collect();
+        assert_eq!(departed, [id, other], "off or not");
     }
 
     #[test]

@@ -8,7 +8,7 @@ use super::Pcpu;
 use crate::arch::{cpu, timer};
 use crate::status::trace::{Kind, Trace};
 use crate::vcpu::Vcpu;
-use notes::Bounded;
+use notes::{Bounded, each};
 use sched::{Instant, VcpuId};
 
 /// Books the wait of a vCPU that has used its budget up, with work left, unless it waits already.
@@ -24,6 +24,7 @@ impl Pcpu {
     /// vCPU that has used its own up, with work left.
     #[inline(never)]
     pub(super) fn book_throttling(&mut self, now: Instant) {
+        notes::needs::<{ each::EXTRA }>();
         // Before the accounts are charged, for some are replenished by that.
         self.book_throttled(now);
         self.scheduler.charge(now);
@@ -54,6 +55,7 @@ impl Pcpu {
     /// wakes any that sleeps.
     #[inline(never)]
     pub(super) fn idle_away(&mut self, id: VcpuId, until: Option<Instant>, now: Instant) {
+        notes::needs::<{ each::EXTRA }>();
         if self.ledger.is_current(id) {
             // It has just gone to sleep, and is not preempted.
             self.end_own_turn(id, now);

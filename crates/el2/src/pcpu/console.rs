@@ -6,7 +6,7 @@
 
 mod line;
 
-pub use line::Piece;
+pub use line::{Line, Piece};
 
 use super::Pcpu;
 use crate::arch::atomic::AtomicBool;
@@ -41,6 +41,8 @@ pub struct Console {
     /// one's turn: a VM that makes EL2 write about it for ever keeps no other from the UART.
     turn: usize,
     share: usize,
+    /// The UART may hold bytes that were not read yet.
+    has_input: bool,
     /// VMs whose console has changed, and whose interrupt line has not followed yet.
     changed: u64,
 }
@@ -94,7 +96,7 @@ impl Console {
         uart.set_interrupt_masks(Interrupts::RXI | Interrupts::RTI);
         let (mux, framed, demux) = (Mux::new(), Framed::default(), Demux::default());
         let turn = HYPERVISOR.into();
-        Some(Self { uart, mux, framed, demux, turn, share: BURST, changed: 0 })
+        Some(Self { uart, mux, framed, demux, turn, share: BURST, has_input: false, changed: 0 })
     }
 
     /// Returns a channel that has output: that whose turn it is, or the next one.
@@ -144,7 +146,7 @@ impl Pcpu {
     /// `MAX_VMS`) that of the hypervisor's own.
     #[inline(never)]
     pub fn console_has_output(&mut self, channel: usize) {
-        if self.console.is_some() {
+        if self.console.is_some() && !cpu::interrupt_pending() {
             self.keep_carrying();
         } else {
             self.tell(self.uart_core, Message::Consoles, channel, false);
@@ -160,8 +162,9 @@ impl Pcpu {
     /// Writes one burst to the UART, if this core drives it. Returns true if more waits and
     /// the UART has room.
     pub(super) fn carry_console(&mut self) -> bool {
-        let Some(mut console) = self.console.take() else { return false };
-        let more = self.carry_burst(&mut console) | !self.update_interrupts(&mut console);
+        let Some(console) = self.console.take() else { return false };
+        let read = self.read_input(console);
+        let more = !read || self.carry_burst(console) | !self.update_interrupts(console);
         let is_flushed = console.flush();
         self.console = Some(console);
         // There may be more, for which the FIFO has no room.
@@ -169,6 +172,31 @@ impl Pcpu {
             self.finish();
         }
         more
+    }
+
+    /// Delivers to the guests what has arrived. Returns false if interrupts have come meanwhile, and
+    /// some may be left.
+    fn read_input(&mut self, console: &mut Console) -> bool {
+        if !console.has_input {
+            return true;
+        }
+        let mut rounds = Rounds::<BURST>::begin();
+        for _ in 0..BURST {
+            rounds.pass();
+            let Ok(Some(byte)) = console.uart.read_word() else { break };
+            if let Some((channel, byte)) = console.demux.push(byte)
+                && let Some(vm) = usize::from(channel).checked_sub(1)
+                && vm < self.system.header.vm_count as usize
+            {
+                VMS[vm].uart.deliver(byte);
+                console.changed |= 1 << vm;
+            }
+            if cpu::interrupt_pending() {
+                return false;
+            }
+        }
+        console.has_input = false;
+        true
     }
 
     fn carry_burst(&mut self, console: &mut Console) -> bool {
@@ -226,21 +254,12 @@ impl Pcpu {
 
     /// Handles the physical UART's interrupt: there is room again, or a byte arrived.
     pub(super) fn console_interrupt(&mut self) {
-        let Some(mut console) = self.console.take() else {
+        let Some(console) = &mut self.console else {
             return bug!("the UART interrupts a core that does not drive it");
         };
         // Before the bytes are read: a byte that comes later interrupts again.
         console.uart.clear_interrupts(Interrupts::all());
-        for _ in (0..BURST).at_most::<BURST>() {
-            let Ok(Some(byte)) = console.uart.read_word() else { break };
-            let Some((channel, byte)) = console.demux.push(byte) else { continue };
-            let Some(vm) = usize::from(channel).checked_sub(1) else { continue };
-            if vm < self.system.header.vm_count as usize {
-                VMS[vm].uart.deliver(byte);
-                console.changed |= 1 << vm;
-            }
-        }
-        self.console = Some(console);
+        console.has_input = true;
         self.keep_carrying();
     }
 
@@ -264,9 +283,10 @@ impl Pcpu {
 /// Puts a line into the hypervisor's ring, from its pieces: `write_line!("...", ...)`.
 macro_rules! write_line {
     ($($piece:expr),* $(,)?) => {{
-        $crate::pcpu::console::begin_line();
-        $($crate::pcpu::console::Piece::from($piece).write(&mut $crate::pcpu::console::keep);)*
-        $crate::pcpu::console::keep(b'\n');
+        let mut line = $crate::pcpu::console::Line::new();
+        $crate::pcpu::console::begin_line(&mut line);
+        $($crate::pcpu::console::Piece::from($piece).write(&mut line);)*
+        $crate::pcpu::console::keep(&mut line);
     }};
 }
 pub(crate) use write_line;
@@ -296,16 +316,19 @@ fn next_byte(channel: usize) -> Option<u8> {
     }
 }
 
-/// Begins a line in the hypervisor's ring.
+/// Begins a line for the hypervisor's ring.
 #[inline(never)]
-pub fn begin_line() {
-    Piece::Text("cassata: ").write(&mut keep);
+pub fn begin_line(line: &mut Line) {
+    Piece::Text("cassata: ").write(line);
 }
 
-/// Puts a byte into the hypervisor's ring; what does not fit is lost.
+/// Puts a line into the hypervisor's ring, at once: lines of several cores do not mix. What does
+/// not fit is lost.
 #[inline(never)]
-pub fn keep(byte: u8) {
-    LOG.push(byte);
+pub fn keep(line: &mut Line) {
+    line.put(b'\n');
+    let (bytes, length) = line.bytes();
+    LOG.append(bytes, length);
 }
 
 /// Reports a bug and stops: this core, whose neighbours go on, or the machine, if the description

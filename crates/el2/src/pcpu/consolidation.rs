@@ -23,6 +23,7 @@ use crate::parts::{Idled, Verdict};
 use crate::shared::transit::Transit;
 use crate::shared::{BOARD, RESTS};
 use abi::MAX_PCPUS;
+use notes::each;
 use sched::{CoreSet, Instant, Member, Message};
 
 statics! {
@@ -58,8 +59,10 @@ impl Pcpu {
     /// Waits for an interrupt and records how long, or powers this core down if it leaves.
     #[inline(never)]
     pub(super) fn rest_or_leave(&mut self) {
+        notes::needs::<{ each::LEAVER }>();
         // What is unread has rung: it is read first.
-        if self.consolidation.is_leaving() && self.unread.is_empty() {
+        let is_done = self.unread.is_empty() && !self.jobs.has_pieces();
+        if self.consolidation.is_leaving() && is_done {
             self.power_down();
             return;
         }
@@ -71,6 +74,7 @@ impl Pcpu {
     /// Looks at the load at the end of a window, and does what follows.
     #[inline(never)]
     pub(super) fn look_at_load(&mut self, now: Instant) {
+        notes::needs::<{ each::LEAVER }>();
         let idled = self.idled(now);
         let verdict = match self.consolidation.shelter() {
             Some(shelter) => {
@@ -88,11 +92,10 @@ impl Pcpu {
         };
         match verdict {
             Verdict::GoOn => {}
-            Verdict::Leave(shelter) => {
+            Verdict::Leave(_) => {
                 BOARD.depart(self.index);
-                for id in self.consolidation.mine() {
-                    self.depart(id, shelter);
-                }
+                self.jobs.depart_later(self.consolidation.mine());
+                self.need_resched = true;
             }
             Verdict::Call(away) => away.iter().for_each(|core| self.call_back(core)),
         }
@@ -108,6 +111,7 @@ impl Pcpu {
     /// Switches this core, whose vCPUs are gone, off. It goes on with [`Self::come_back`];
     /// this function returns only if the firmware refuses.
     fn power_down(&mut self) {
+        notes::needs::<{ each::LEAVER }>();
         self.ledger.powers_down(timer::now());
         let this = core::ptr::from_mut(self);
         // SAFETY: the one exclusive reference that there is to this core's state,
@@ -152,6 +156,7 @@ impl Pcpu {
     /// Begins to look at the load, now that a vCPU has come whose core leaves.
     #[inline(never)]
     pub(super) fn shelter(&mut self) {
+        notes::needs::<{ each::LEAVER }>();
         if self.consolidation.begins_to_shelter() {
             self.begin_window(timer::now());
         }

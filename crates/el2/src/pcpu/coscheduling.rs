@@ -7,11 +7,13 @@ use super::Pcpu;
 use crate::arch::timer;
 use crate::shared::VMS;
 use core::sync::atomic::Ordering;
+use notes::each;
 use sched::{Message, VcpuId, VcpuSet};
 
 impl Pcpu {
     /// Records whether a vCPU is displaced though it could run, for which its siblings stop.
     pub(super) fn set_stalled(&mut self, id: VcpuId, stalled: bool) {
+        notes::needs::<{ each::CANDIDATE }>();
         // Siblings stop only for vCPUs that do not migrate.
         let Some(vcpu) = self.roster.get(id) else { return };
         let (vm, bit) = (vcpu.vm(), 1 << vcpu.index());
@@ -45,6 +47,7 @@ impl Pcpu {
 
     /// Holds a vCPU back while a sibling of it is displaced.
     fn stop_for_sibling(&mut self, id: VcpuId) {
+        notes::needs::<{ each::CANDIDATE }>();
         // A vCPU that is displaced itself does not run anyway, and goes on as soon as its
         // core is free.
         let current = self.ledger.current();
@@ -60,6 +63,7 @@ impl Pcpu {
 
     /// Releases a vCPU that was held back.
     fn go_on_with_siblings(&mut self, id: VcpuId) {
+        notes::needs::<{ each::CANDIDATE }>();
         let ready = self.scheduler.release(id);
         if ready && let Some(vcpu) = self.roster.get(id) {
             vcpu.account().can_run(timer::now());

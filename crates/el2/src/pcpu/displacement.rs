@@ -6,8 +6,11 @@
 
 use super::Pcpu;
 use super::visitors::{destination, destination_among, idle_elsewhere};
+use crate::arch::cpu;
 use crate::shared::{BOARD, TAKEN};
+use abi::MAX_VCPUS;
 use core::sync::atomic::Ordering;
+use notes::{Rounds, each};
 use sched::policy::{Displaced, Then};
 use sched::{Recall, VcpuId, VcpuSet};
 
@@ -16,14 +19,23 @@ impl Pcpu {
     /// `ends`: the turn or the budget of `current` ends.
     #[inline(never)]
     pub(super) fn migrate(&mut self, current: VcpuId, ends: bool) {
+        notes::needs::<{ each::CANDIDATE }>();
         let asked = self.need_resched;
         let switch = self.displacement.on_switch(current);
         if !switch.free.is_empty() {
             self.release(switch.free);
         }
         if switch.taken {
-            for id in switch.displaced {
-                self.displace(id);
+            let mut left = switch.displaced;
+            let mut rounds = Rounds::<MAX_VCPUS, { each::VCPU }>::begin();
+            while let Some(id) = left.first() {
+                rounds.pass();
+                left.remove(id);
+                if self.displace(id) && !left.is_empty() && cpu::interrupt_pending() {
+                    // The others are asked when `current` has the core after that interrupt.
+                    self.need_resched = true;
+                    return;
+                }
             }
             // That vCPUs have left changes nothing for `current`, which may not be ready to enter.
             self.need_resched = asked || self.jobs.before_guest().has(current);
@@ -36,34 +48,36 @@ impl Pcpu {
         }
     }
 
-    /// Does what the policy of a vCPU says whose core another vCPU has.
-    fn displace(&mut self, id: VcpuId) {
+    /// Does what the policy of a vCPU says whose core another vCPU has. Returns true if it leaves.
+    fn displace(&mut self, id: VcpuId) -> bool {
         // It may have left earlier, without a recall: then it is not awaited.
-        let Some(parked) = self.roster.parked(id) else { return };
+        let Some(parked) = self.roster.parked(id) else { return false };
         let config = parked.config();
         if !parked.is_on() || self.jobs.has(id) {
-            return;
+            return false;
         }
         let idle = idle_elsewhere(config);
         let seen = Displaced { ready: self.scheduler.is_ready(id), idle_core: !idle.is_empty() };
         let then = config.when_displaced(seen);
         match then {
-            Then::Stay => {}
+            Then::Stay => false,
             Then::StopOthers => {
                 self.displacement.awaits(id);
                 self.set_stalled(id, true);
+                true
             }
             Then::LeaveUntilFree | Then::LeaveForIdle | Then::Leave => {
                 let to = destination_among(config, idle, seen.ready);
                 if to == self.index {
                     // There is nowhere to go, or no longer.
-                    return;
+                    return false;
                 }
                 // After `Leave` a vCPU comes back without a recall.
                 if then != Then::Leave {
                     self.displacement.awaits(id);
                 }
                 self.hand_over(id, to);
+                true
             }
         }
     }
@@ -71,6 +85,7 @@ impl Pcpu {
     /// Recalls these vCPUs, or lets their siblings go on: the core is free for them again.
     #[inline(never)]
     pub(super) fn release(&mut self, free: VcpuSet) {
+        notes::needs::<{ each::CANDIDATE }>();
         let recalled = self.displacement.release(free);
         if !recalled.is_empty() {
             BOARD.want(recalled);
@@ -88,6 +103,7 @@ impl Pcpu {
     /// policy says so, because an interrupt came for it.
     #[inline(never)]
     pub(super) fn interrupted(&mut self, id: VcpuId) {
+        notes::needs::<{ each::CANDIDATE }>();
         let Some(current) = self.ledger.current() else { return };
         // A vCPU with a job stays, as in [`Self::displace`]: elsewhere its guest would run
         // before the job is done.

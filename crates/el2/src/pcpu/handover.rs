@@ -33,6 +33,7 @@ statics! {
 impl Pcpu {
     /// Sends a vCPU back to its base, which has recalled it, unless it has a job here.
     pub(super) fn send_back(&mut self, id: VcpuId) {
+        notes::needs::<{ each::MIGRANT }>();
         let base = self.base_of(id);
         // A vCPU with a job comes back when the job is done.
         if !self.jobs.has(id) && BOARD.may_return(self.index, base) {
@@ -45,6 +46,7 @@ impl Pcpu {
 
     /// Hands a vCPU over to another core, if this core owns it.
     pub(super) fn depart(&mut self, id: VcpuId, to: usize) {
+        notes::needs::<{ each::MIGRANT }>();
         if self.roster.is_loaded(id) {
             if self.loaded_is_current() {
                 let now = timer::now();
@@ -62,6 +64,7 @@ impl Pcpu {
     /// is recalled may have left already. A real-time guest may wait for this.
     #[inline(always)]
     pub(super) fn hand_over(&mut self, id: VcpuId, to: usize) {
+        notes::needs::<{ each::MIGRANT }>();
         let Some(mut vcpu) = self.roster.take_parked(id) else { return };
         if self.roster.owns_float(id) {
             self.save_float_of(&mut vcpu);
@@ -90,6 +93,7 @@ impl Pcpu {
 
     /// Receives a vCPU that another core has handed over to this one.
     pub(super) fn receive(&mut self, id: VcpuId) {
+        notes::needs::<{ each::MIGRANT }>();
         let Some(vcpu) = TRANSITS[id.number()].take() else {
             return bug!("a vCPU arrives that is not on its way");
         };
@@ -102,6 +106,8 @@ impl Pcpu {
         // Its VM was stopped since it was switched on. A vCPU that is off is tested, too: if it
         // has asked for the stop, `POWER` has it as on until it is halted.
         let stale = vcpu.epoch() != VMS[vm].epoch.load(Ordering::Acquire);
+        // It was on its way to be off when it was recalled.
+        let stale = stale || vcpu.is_releasing();
         let (on, news) = (vcpu.is_on() && !stale, vcpu.has_news());
         self.scheduler.come_back(id, vcpu.left_ready());
         if takes_along {
@@ -111,9 +117,7 @@ impl Pcpu {
         self.trace.note_now(Kind::Arrive, id, 0);
         self.roster.park(vcpu);
         self.need_resched = true;
-        if stale {
-            self.offline(id);
-        }
+        let is_off = !stale || self.offline(id);
         match received {
             Received::Home => {
                 self.displacement.returned(id);
@@ -130,7 +134,9 @@ impl Pcpu {
                 }
             }
         }
-        if !on {
+        if !is_off {
+            self.halt_later(vm);
+        } else if !on {
             self.halt_at_base(id);
             self.accept_power_on(id);
         }
@@ -146,6 +152,7 @@ impl Pcpu {
     #[cold]
     #[inline(never)]
     fn send_along(&mut self, vcpu: &mut Vcpu, to: usize) {
+        notes::needs::<{ each::MIGRANT }>();
         if vcpu.config().has_devices() {
             self.reroute(vcpu.vm(), to);
         }
@@ -161,6 +168,7 @@ impl Pcpu {
     #[cold]
     #[inline(never)]
     fn take_back(&mut self, vcpu: &mut Vcpu) {
+        notes::needs::<{ each::MIGRANT }>();
         let config = vcpu.config();
         if config.has_devices() && config.base() == self.index {
             self.reroute(config.vm(), self.index);

@@ -102,7 +102,7 @@ impl Pcpu {
         let (general, system) = (general.clone(), system.clone());
         match line {
             0 => {
-                let name = self.table(vm).name();
+                let name = &self.table(vm).name;
                 log!(self, "VM ", name, " vCPU ", index, " cannot go on: ", cause.what);
             }
             1 => log!(

@@ -9,7 +9,7 @@ use super::Pcpu;
 use super::console::log;
 use crate::arch::{cpu, timer};
 use crate::bug::bug;
-use crate::parts::{Cause, Conclusion, Job, STOPS};
+use crate::parts::{Cause, Conclusion, Job, STOPS, Step};
 use crate::shared::{ALIVE, BOARD, POWER, SECTIONS, VMS};
 use crate::status::trace::Kind;
 use abi::MAX_VCPUS_PER_VM;
@@ -18,7 +18,6 @@ use abi::system::{Vm, vm_flags};
 use core::sync::atomic::Ordering;
 use notes::{Bounded, each};
 use sched::{Member, Message, VcpuId};
-use vgic::Effects;
 
 impl Pcpu {
     pub(super) fn table(&self, vm: usize) -> &'static Vm {
@@ -53,13 +52,10 @@ impl Pcpu {
     }
 
     /// Asks a VM's coordinator to stop it.
-    pub fn ask_coordinator(&mut self, vm: usize, message: Message) {
-        let coordinator = self.coordinator_of(vm);
-        if coordinator == self.index {
-            self.stop(vm, message);
-        } else {
-            self.tell(coordinator, message, vm, self.table(vm).is(vm_flags::REALTIME));
-        }
+    pub fn ask_coordinator(&self, vm: usize, message: Message) {
+        let urgent = self.table(vm).is(vm_flags::REALTIME);
+        // This core tells itself, too: its guest's interrupts come first.
+        self.tell(self.coordinator_of(vm), message, vm, urgent);
     }
 
     /// Begins to stop a VM, unless that has begun. Coordinator only.
@@ -95,28 +91,59 @@ impl Pcpu {
             if is_new || is_halted {
                 continue;
             }
-            self.offline(id);
-            self.halt_at_base(id);
-            if cpu::interrupt_pending() {
-                self.tell(self.index, Message::HaltVms, vm, self.table(vm).is(vm_flags::REALTIME));
+            let is_off = self.offline(id);
+            if is_off {
+                self.halt_at_base(id);
+            }
+            if !is_off || cpu::interrupt_pending() {
+                self.halt_later(vm);
                 return;
             }
         }
     }
 
+    /// Goes on to halt a VM's vCPUs, after the interrupts that pend.
+    pub(super) fn halt_later(&self, vm: usize) {
+        self.tell(self.index, Message::HaltVms, vm, self.table(vm).is(vm_flags::REALTIME));
+    }
+
     /// Tells a VM's coordinator that a vCPU is halted.
-    pub(super) fn tell_coordinator_of_halted(&mut self, vm: usize) {
-        let coordinator = self.coordinator_of(vm);
-        if coordinator == self.index {
-            self.halted(vm);
-        } else {
-            self.tell(coordinator, Message::HaltedVms, vm, self.table(vm).is(vm_flags::REALTIME));
+    pub(super) fn tell_coordinator_of_halted(&self, vm: usize) {
+        let urgent = self.table(vm).is(vm_flags::REALTIME);
+        self.tell(self.coordinator_of(vm), Message::HaltedVms, vm, urgent);
+    }
+
+    /// Switches the loaded vCPU off, as its guest has asked.
+    pub fn offline_loaded(&mut self) {
+        let Some(id) = self.roster.loaded_id() else {
+            return bug!("a CPU_OFF without a loaded vCPU");
+        };
+        let vm = self.vm_of(id);
+        if !self.offline(id) {
+            self.halt_later(vm);
         }
     }
 
     /// Switches a vCPU of this core off and forgets its state. Only a request to switch it on
-    /// wakes it.
-    pub fn offline(&mut self, id: VcpuId) {
+    /// wakes it. Returns false if an interrupt has come before all of that was done: then it has to
+    /// be called again, for which [`Self::halt`] looks. The vCPU does not run meanwhile.
+    pub(super) fn offline(&mut self, id: VcpuId) -> bool {
+        if !self.roster.parked(id).is_some_and(|vcpu| vcpu.is_releasing()) {
+            self.stop_running(id);
+        }
+        if !self.release_interrupts(id) {
+            return false;
+        }
+        // The line of its timer goes low.
+        self.update_physical_timer(id, timer::now());
+        self.timer_advance.end(id);
+        // Last: from here on a sibling may switch it on again.
+        POWER[id.number()].switch_off();
+        true
+    }
+
+    /// Takes a vCPU that is switched off from the scheduler and the hardware.
+    fn stop_running(&mut self, id: VcpuId) {
         self.sleep(id, vcpu_state::OFF);
         self.scheduler.release(id);
         self.end_sections(id);
@@ -127,28 +154,26 @@ impl Pcpu {
             self.unload();
         }
         self.jobs.end(id);
-        self.release_interrupts(id);
         if let Some(vcpu) = self.roster.parked_mut(id) {
             vcpu.switch_off();
         }
-        // The line of its timer goes low.
-        self.update_physical_timer(id, timer::now());
-        self.timer_advance.end(id);
-        // Last: from here on a sibling may switch it on again.
-        POWER[id.number()].switch_off();
     }
 
-    /// Gives back what a vCPU that is not loaded has in its list registers.
-    fn release_interrupts(&mut self, id: VcpuId) {
+    /// Gives back what a vCPU that is not loaded has in its list registers. Returns false if an
+    /// interrupt has come before all is given back.
+    fn release_interrupts(&mut self, id: VcpuId) -> bool {
         let Some(vcpu) = self.roster.parked_mut(id) else {
-            return bug!("a vCPU is switched off that another core owns");
+            bug!("a vCPU is switched off that another core owns");
+            return true;
         };
-        let notify = vcpu.release_interrupts(self.interface);
+        let (done, notify) = vcpu.release_interrupts(self.interface);
         let vm = vcpu.vm();
-        self.notify(vm, Effects { notify, deactivate: None });
+        self.notify_siblings(vm, notify);
+        done
     }
 
-    /// Ends or restarts a VM, if all its vCPUs are halted. Coordinator only.
+    /// Ends or restarts a VM, if all its vCPUs are halted: a step for each message, with which the
+    /// core tells itself to go on. Coordinator only.
     pub(super) fn halted(&mut self, vm: usize) {
         let halted = VMS[vm].halted.load(Ordering::Acquire);
         let all = (1u32 << self.table(vm).vcpu_count) - 1;
@@ -159,7 +184,17 @@ impl Pcpu {
             return bug!("a VM is halted on a core that does not coordinate it");
         };
         // A vCPU may be halted twice for one stop: the first time all are, the VM ends.
-        let Some(reason) = coordinated.halted() else { return };
+        let Some(step) = coordinated.next_step() else { return };
+        match step {
+            Step::Interrupts => self.reset_interrupts(vm),
+            Step::Rest => self.reset_rest(vm),
+            Step::Conclude(reason) => return self.conclude(vm, reason),
+        }
+        self.tell(self.index, Message::HaltedVms, vm, self.table(vm).is(vm_flags::REALTIME));
+    }
+
+    /// Resets the interrupt controller of a VM that is halted.
+    fn reset_interrupts(&mut self, vm: usize) {
         // vCPUs may have sent these before they were halted. They must not stop the VM after
         // it has started again.
         for request in STOPS {
@@ -168,17 +203,20 @@ impl Pcpu {
         }
         VMS[vm].gic.reset();
         self.clear_interrupts(vm);
+    }
+
+    /// Resets what else the vCPUs of a VM share that is halted.
+    fn reset_rest(&mut self, vm: usize) {
         VMS[vm].uart.reset();
         VMS[vm].stalled.store(0, Ordering::Release);
         // A sibling may have raised one that was off already.
         self.vcpus_of(vm).for_each(|id| SECTIONS[id.number()].reset());
-        self.conclude(vm, reason);
     }
 
     fn conclude(&mut self, vm: usize, reason: Message) {
         let table = self.table(vm);
         let conclusion = Conclusion::of(reason, table.is(vm_flags::RESTART_ON_FAULT));
-        log!(self, "VM ", table.name(), " ", conclusion.words());
+        log!(self, "VM ", &table.name, " ", conclusion.words());
         let how = u32::from(conclusion.restart) << 8 | u32::from(conclusion.failed) << 9;
         let first = VcpuId::numbered(table.vcpu_first.into());
         self.trace.note_now(Kind::End, first, vm as u32 | how);

@@ -105,13 +105,17 @@ impl Pcpu {
         gic::ring(self.bells[core], doorbell);
     }
 
-    /// Delivers what was posted to those of these vCPUs of a VM that this core owns, and sends
-    /// a message to the owners of the others.
+    /// Has what was posted to these vCPUs of a VM delivered: to the loaded one at once, to others
+    /// that this core owns before any guest runs. The owners of the others get a message.
     pub fn notify(&mut self, vm: usize, effects: Effects) {
         if effects.notify != 0
             && let Some(id) = self.notify_each(vm, effects.notify)
         {
-            self.deliver_to_loaded(id);
+            if cpu::interrupt_pending() {
+                self.list_later(id);
+            } else {
+                self.deliver_to_loaded(id);
+            }
         }
     }
 
@@ -119,7 +123,7 @@ impl Pcpu {
     #[inline(never)]
     pub(super) fn deliver_to_loaded(&mut self, id: VcpuId) {
         self.with_interface(|interface, gic, hw| interface.sync(gic, hw));
-        self.deliver(id);
+        self.wake(id);
     }
 
     /// Like [`Self::notify`], while list registers are being changed: those of the loaded vCPU are
@@ -128,14 +132,19 @@ impl Pcpu {
         if notify != 0
             && let Some(id) = self.notify_each(vm, notify)
         {
-            self.jobs.list_later(id);
-            self.need_resched = true;
-            self.deliver(id);
+            self.list_later(id);
         }
     }
 
-    /// Wakes those of these vCPUs of a VM that this core owns, and sends a message to the owners of
-    /// the others. Returns the loaded one, if it is among them and on.
+    /// Has the interrupts of the loaded vCPU listed, and the vCPU told of them, before any guest
+    /// runs.
+    fn list_later(&mut self, id: VcpuId) {
+        self.jobs.list_later(id);
+        self.deliver_later(id);
+    }
+
+    /// Has those of these vCPUs of a VM told that this core owns, and sends a message to the owners
+    /// of the others. Returns the loaded one, if it is among them and on.
     pub(super) fn notify_each(&mut self, vm: usize, notify: u8) -> Option<VcpuId> {
         let table = &self.system.vms[vm];
         let count = usize::from(table.vcpu_count);
@@ -157,10 +166,36 @@ impl Pcpu {
             } else if self.roster.is_loaded(id) {
                 loaded = Some(id);
             } else {
-                self.deliver(id);
+                self.deliver_later(id);
             }
         }
         loaded
+    }
+
+    /// Has a vCPU told of new interrupts before any guest runs, in a piece of its own.
+    fn deliver_later(&mut self, id: VcpuId) {
+        self.jobs.tell_later(id);
+        self.need_resched = true;
+    }
+
+    /// Tells one of the vCPUs for which that was left, or has one of those depart that do.
+    /// Returns false if there is none.
+    #[inline(never)]
+    pub(super) fn do_next_piece(&mut self) -> bool {
+        if let Some(id) = self.jobs.next_untold() {
+            // It may have left with its news, or been switched off.
+            if self.roster.get(id).is_some_and(|vcpu| vcpu.is_on()) {
+                self.deliver(id);
+            }
+            return true;
+        }
+        let Some(id) = self.jobs.next_departing() else { return false };
+        if self.consolidation.is_leaving()
+            && let Some(shelter) = self.consolidation.shelter()
+        {
+            self.depart(id, shelter);
+        }
+        true
     }
 
     /// Returns true if messages for a vCPU must be read while a real-time vCPU runs. A vCPU

@@ -112,7 +112,7 @@ pub struct Pcpu {
     /// The core that drives the UART.
     uart_core: usize,
     /// The physical UART, if this core drives it.
-    console: Option<Console>,
+    console: Option<&'static mut Console>,
 }
 
 impl Pcpu {
@@ -123,10 +123,10 @@ impl Pcpu {
         topology: &Topology<'_>,
         status: &'static mut PcpuStatus,
         trace: Trace,
+        console: Option<&'static mut Console>,
     ) -> Self {
         let now = timer::now();
         let redistributor = interrupts::start_redistributor(index, system);
-        let console = Console::of(index, system, topology);
         let displacement = Displacement::new(topology, index);
         let siblings_meet = topology.siblings_meet_at(index);
         let residents = displacement.residents();

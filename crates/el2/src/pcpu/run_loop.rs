@@ -65,6 +65,9 @@ impl Pcpu {
             return false;
         }
         let Some(id) = decision.run else {
+            if self.do_next_piece() {
+                return true;
+            }
             if let Some(id) = decision.idles {
                 self.idle_away(id, decision.until, now);
                 return true;
@@ -78,14 +81,13 @@ impl Pcpu {
             }
             return true;
         };
-        self.give_core(Some(id), now);
         if !(self.jobs.before_guest() | self.timer_advance.early()).is_empty() {
-            match self.before_guest(id, decision.until) {
+            match self.before_guest(id, now) {
                 Before::Nothing => {}
-                Before::Decision => return true,
-                Before::Guest => return false,
+                what => return self.do_before_guest(what, id, decision.until),
             }
         }
+        self.give_core(Some(id), now);
         let again = self.put_on_hardware(id, decision.until);
         if again {
             cpu::synchronize();
@@ -120,14 +122,13 @@ impl Pcpu {
         self.entered = timer::now();
     }
 
-    /// Goes on to list the interrupts of the loaded vCPU, which has the core, after the interrupt
-    /// for which that stopped: one here, or a sibling that interrupts for ever would keep the vCPU
+    /// Goes on to list the interrupts of the loaded vCPU, which has the core, or takes the interrupt
+    /// for which that stopped: in turn, or a sibling that interrupts for ever would keep the vCPU
     /// from its guest. What the priority mask keeps pending waits.
     pub(super) fn go_on_listing(&mut self, id: VcpuId, until: Option<Instant>) {
         self.arm(until);
         self.mask_for_loaded();
-        let _ = self.take_pending_interrupt();
-        if self.need_resched {
+        if self.jobs.takes_interrupt() && self.take_pending_interrupt() {
             return;
         }
         self.jobs.lists(id);

@@ -100,6 +100,7 @@ impl Pcpu {
     #[cold]
     #[inline(never)]
     fn raise_decided(&mut self, now: Instant) {
+        notes::needs::<{ each::SECTION }>();
         if let Some(id) = self.roster.loaded_id() {
             self.need_resched |= self.scheduler.enter_gcs(id, now);
         }
@@ -108,6 +109,7 @@ impl Pcpu {
     #[cold]
     #[inline(never)]
     fn lower_decided(&mut self, now: Instant) {
+        notes::needs::<{ each::SECTION }>();
         if let Some(id) = self.roster.loaded_id() {
             self.need_resched |= self.scheduler.exit_gcs(id, now);
         }
@@ -165,6 +167,7 @@ impl Pcpu {
     /// Begins a section of another vCPU, unless siblings did so often enough. One on this core
     /// counts, too: a sibling on another may end it, and that interrupts this one.
     fn start_for(&mut self, id: VcpuId) -> i64 {
+        notes::needs::<{ each::SECTION }>();
         let (table, sections) = (&self.system.vcpus[id.number()], &SECTIONS[id.number()]);
         let period = Duration(timer::ns_to_ticks(table.period_ns));
         let epoch = Instant(EPOCH.load(Ordering::Relaxed));
@@ -274,13 +277,18 @@ impl Pcpu {
         let table = self.system.mutexes.get(mutex)?;
         // Only a claimant can have opened it, and only a mutex that is there.
         let own = *table.vcpus.get(rank)? == id.0 && MUTEXES[mutex].is_open(rank as u8);
-        own.then_some(Claim { mutex, rank: rank as u8 })
+        if !own {
+            return None;
+        }
+        notes::needs::<{ each::MUTEX }>();
+        Some(Claim { mutex, rank: rank as u8 })
     }
 
     /// Lets the core of the claimant that a mutex was given to follow that, if it is another
     /// one; returns the claimant's vCPU otherwise.
     #[inline(never)]
     fn grant_elsewhere(&mut self, mutex: usize, rank: u8) -> Option<VcpuId> {
+        notes::needs::<{ each::SECTION }>();
         let id = VcpuId(self.system.mutexes[mutex].vcpus[usize::from(rank)]);
         let base = self.base_of(id);
         self.note_claim(Kind::Grant, id, Claim { mutex, rank }, Outcome::Done);
@@ -378,6 +386,7 @@ impl Pcpu {
         if table.gcs_ns == 0 && table.mutexes == 0 {
             return;
         }
+        notes::needs::<{ each::SECTION }>();
         SECTIONS[id.number()].reset();
         if let Some(vcpu) = self.roster.get(id) {
             let (own, called) = (vcpu.forget_own_sections(), vcpu.forget_calls());
@@ -390,7 +399,8 @@ impl Pcpu {
             let dead = self.system.mutexes[mutex].ranks_of(id.number());
             let next = MUTEXES[mutex].forget(dead);
             if let Some(here) = next.and_then(|next| self.grant_elsewhere(mutex, next)) {
-                self.follow_sections(here);
+                // As if it were elsewhere: the vCPU may hold many.
+                self.tell(self.index, Message::Sections, here.number(), true);
             }
         }
     }

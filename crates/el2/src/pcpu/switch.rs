@@ -60,11 +60,17 @@ impl Pcpu {
         vcpu.end_wait();
         let (id, news) = (vcpu.id(), vcpu.has_news());
         self.roster.has_loaded(vcpu);
-        if !news {
-            return;
+        if news {
+            self.list_news(id);
         }
-        if self.jobs.before_guest().has(id) {
-            // Another interrupt has stopped the listing of the timer's: that one is next.
+    }
+
+    /// Lists what was posted to a vCPU while it was not loaded.
+    #[inline(never)]
+    fn list_news(&mut self, id: VcpuId) {
+        if self.jobs.before_guest().has(id) || cpu::interrupt_pending() {
+            // An interrupt has come, maybe while the timer's was listed: that one is next.
+            self.jobs.list_later(id);
             self.need_resched = true;
         } else {
             self.with_interface(|interface, gic, hw| interface.sync(gic, hw));

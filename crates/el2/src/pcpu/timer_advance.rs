@@ -15,44 +15,84 @@ use crate::arch::{cpu, timer};
 use crate::bug::bug;
 use crate::parts::wakes_at;
 use abi::status::vcpu_state;
+use notes::each;
 use sched::{Instant, State, VcpuId};
 
 /// What comes before a guest that has the core.
 pub(super) enum Before {
     /// Nothing more.
     Nothing,
-    /// Something was done: the scheduler decides anew.
+    /// A piece that belongs to no vCPU's turn.
+    Piece,
+    /// A piece of the vCPU's job.
+    Job,
+    /// Listing the rest of its interrupts.
+    Listing,
+    /// The wait for its timer.
+    Timer,
+}
+
+/// What comes after the wait for a vCPU's timer.
+enum After {
+    /// The scheduler decides anew.
     Decision,
-    /// Something was done, and the vCPU is on the hardware.
+    /// The guest, which is on the hardware.
     Guest,
 }
 
 impl Pcpu {
-    /// Does what comes before the guest of `current`, which has the core: a piece of its job,
-    /// or the wait for its timer. vCPUs that were woken early and that `current` displaces
-    /// sleep again.
+    /// Says what comes before the guest of `current`, which gets the core: a piece of its job,
+    /// say, or the wait for its timer. vCPUs that were woken early and that `current` displaces
+    /// sleep again. Before all that come the pieces that belong to no vCPU's turn: then another one
+    /// may get the core.
     #[inline(never)]
-    pub(super) fn before_guest(&mut self, current: VcpuId, until: Option<Instant>) -> Before {
+    pub(super) fn before_guest(&mut self, current: VcpuId, now: Instant) -> Before {
+        if self.jobs.has_pieces() {
+            return Before::Piece;
+        }
+        self.give_core(Some(current), now);
         for loser in self.timer_advance.early() & self.displacement.losers(current) {
             self.fall_asleep_again(loser);
         }
         if self.jobs.has(current) {
-            self.work(current, until);
-            return Before::Decision;
+            Before::Job
+        } else if self.jobs.must_list(current, self.roster.loaded_id()) {
+            Before::Listing
+        } else if self.timer_advance.early().has(current) {
+            Before::Timer
+        } else {
+            Before::Nothing
         }
-        if self.jobs.must_list(current, self.roster.loaded_id()) {
-            self.go_on_listing(current, until);
-            return Before::Decision;
+    }
+
+    /// Does that. Returns true if the scheduler has to be asked again, false if the vCPU is on the
+    /// hardware and its guest runs. Apart from [`Self::before_guest`], so that no path leads
+    /// through a piece and then on to the guest.
+    #[inline(never)]
+    pub(super) fn do_before_guest(
+        &mut self,
+        what: Before,
+        current: VcpuId,
+        until: Option<Instant>,
+    ) -> bool {
+        match what {
+            Before::Nothing => {}
+            Before::Piece => {
+                self.do_next_piece();
+            }
+            Before::Job => self.work(current, until),
+            Before::Listing => self.go_on_listing(current, until),
+            Before::Timer => {
+                return matches!(self.wait_for_timer(current, until), After::Decision);
+            }
         }
-        if self.timer_advance.early().has(current) {
-            return self.wait_for_timer(current, until);
-        }
-        Before::Nothing
+        true
     }
 
     /// Wakes a vCPU with an advance, for which EL2's timer has fired.
     #[inline(never)]
     pub(super) fn wake_before_timer(&mut self, id: VcpuId, now: Instant) {
+        notes::needs::<{ each::ADVANCE }>();
         let Some(vcpu) = self.roster.parked(id) else {
             return bug!("a vCPU's timer is due that is not parked here");
         };
@@ -80,6 +120,7 @@ impl Pcpu {
 
     /// Wakes the loaded vCPU early.
     pub(super) fn wake_loaded_early(&mut self) {
+        notes::needs::<{ each::ADVANCE }>();
         if let Some(id) = self.roster.loaded_id() {
             self.timer_advance.begin(id);
             self.wake(id);
@@ -93,6 +134,7 @@ impl Pcpu {
         if !self.timer_advance.end(id) {
             return;
         }
+        notes::needs::<{ each::ADVANCE }>();
         let news = self.roster.get(id).is_some_and(|vcpu| {
             vcpu.end_wait();
             vcpu.has_news()
@@ -105,21 +147,22 @@ impl Pcpu {
 
     /// Loads a vCPU that was woken early, makes the vCPUs leave that it displaces, and waits
     /// until an interrupt would end its WFI, or the scheduler has to decide again.
-    fn wait_for_timer(&mut self, id: VcpuId, until: Option<Instant>) -> Before {
+    fn wait_for_timer(&mut self, id: VcpuId, until: Option<Instant>) -> After {
+        notes::needs::<{ each::ADVANCE }>();
         let _ = self.put_on_hardware(id, until);
         cpu::synchronize();
         loop {
             if self.loaded_has_interrupt() {
                 self.timer_advance.end(id);
-                return if self.need_resched { Before::Decision } else { Before::Guest };
+                return if self.need_resched { After::Decision } else { After::Guest };
             }
             if self.need_resched {
-                return Before::Decision;
+                return After::Decision;
             }
             if !self.loaded_timer_is_near() {
                 self.timer_advance.end(id);
                 self.loaded_sleeps();
-                return Before::Decision;
+                return After::Decision;
             }
             cpu::wait_for_interrupt();
             self.entered = timer::now();
@@ -127,7 +170,7 @@ impl Pcpu {
             if !self.roster.is_loaded(id) || !self.timer_advance.early().has(id) {
                 // Its VM was stopped, or it was sent away.
                 self.need_resched = true;
-                return Before::Decision;
+                return After::Decision;
             }
         }
     }
@@ -145,6 +188,7 @@ impl Pcpu {
 
     /// Returns true if the loaded guest has its timer's interrupt, and has not ended it.
     fn loaded_timer_is_held(&mut self) -> bool {
+        notes::needs::<{ each::ADVANCE }>();
         let mut held = false;
         self.with_interface(|interface, gic, hw| {
             held = interface.park(gic, hw, timer::VIRTUAL_INTID);

@@ -6,6 +6,7 @@ use crate::bug::bug;
 use crate::parts::Mask;
 use crate::status::trace::Kind;
 use abi::platform::ppi::PHYSICAL_TIMER;
+use notes::each;
 use sched::{Instant, VcpuId};
 use vgic::Effects;
 
@@ -34,6 +35,7 @@ impl Pcpu {
     /// is due makes it fire again at once.
     #[inline(never)]
     fn budget_is_renewed(&mut self) -> bool {
+        notes::needs::<{ each::EXTRA }>();
         let now = timer::now();
         if now >= self.consolidation.look_at() {
             return false;

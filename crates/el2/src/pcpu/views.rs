@@ -60,6 +60,10 @@ impl Pcpu {
         end: Option<Instant>,
         now: Instant,
     ) -> bool {
+        if self.jobs.has_pieces() {
+            // The decision is not final: first these are told.
+            return false;
+        }
         let limit = next.and_then(|next| self.delay_limit(next));
         let end_after = |ns| now.after(Duration(timer::ns_to_ticks(ns)));
         let stays = |id| {

@@ -61,6 +61,7 @@ impl Pcpu {
     /// Records a visitor that has arrived.
     #[inline(never)]
     pub(super) fn visitor_came(&mut self, id: VcpuId) {
+        notes::needs::<{ each::MIGRANT }>();
         match self.roster.get(id) {
             Some(vcpu) => vcpu.begin_visit(),
             None => bug!("a visitor comes that is not here"),
@@ -74,6 +75,7 @@ impl Pcpu {
     /// Records that a visitor has left.
     #[inline(never)]
     pub(super) fn visitor_left(&mut self, id: VcpuId) {
+        notes::needs::<{ each::MIGRANT }>();
         if self.visitors.left(id) {
             HOSTS.fetch_and(!bit(self.index), Ordering::Relaxed);
         }
@@ -83,6 +85,7 @@ impl Pcpu {
     /// a better core. `ends`: the turn or the budget of `current`, which has the core, ends.
     #[inline(never)]
     pub(super) fn make_room(&mut self, current: VcpuId, ends: bool) {
+        notes::needs::<{ each::MIGRANT }>();
         // A budget that ends is no turn of others.
         let crowded = ends && self.scheduler.takes_turns();
         for id in self.visitors.present() {
@@ -125,6 +128,7 @@ impl Pcpu {
     /// the cores that have visitors first; not again before this core had something to run.
     #[inline(never)]
     pub(super) fn wait_known_as_idle(&self, tell: bool) {
+        notes::needs::<{ each::MIGRANT }>();
         // Either this core sees that another one has a visitor, or that one sees this core
         // as idle.
         let before = CoreSet::from_bits(IDLE.fetch_or(bit(self.index), Ordering::SeqCst).into());

@@ -37,11 +37,16 @@ impl<const N: usize> Ring<N> {
 
     /// Takes all bytes that are there now.
     pub fn clear(&self) {
+        // While another core reads, the ring is being emptied.
+        if self.reading.swap(true, Ordering::Acquire) {
+            return;
+        }
         for _ in (0..N).at_most::<N>() {
-            if self.pop().is_none() {
-                return;
+            if self.pop_alone().is_none() {
+                break;
             }
         }
+        self.reading.store(false, Ordering::Release);
     }
 
     /// Appends a byte. Returns false when there is no room.
@@ -60,6 +65,26 @@ impl<const N: usize> Ring<N> {
         }
         self.places[at as usize % N].store(FILLED | u16::from(byte), Ordering::Release);
         true
+    }
+
+    /// Appends the first `length` of these bytes, in one piece. Returns how many there was room for.
+    pub fn append<const MOST: usize>(&self, bytes: &[u8; MOST], length: usize) -> usize {
+        let mut at = self.claimed.load(Ordering::Relaxed);
+        let count = loop {
+            let used = at.wrapping_sub(self.read.load(Ordering::Acquire)) as usize;
+            let count = length.min(MOST).min(N.saturating_sub(used));
+            let next = at.wrapping_add(count as u32);
+            match self.claimed.compare_exchange_weak(at, next, Ordering::AcqRel, Ordering::Relaxed)
+            {
+                Ok(_) => break count,
+                Err(now) => at = now,
+            }
+        };
+        for (index, &byte) in bytes.iter().take(count).enumerate().at_most::<MOST>() {
+            let place = at.wrapping_add(index as u32) as usize % N;
+            self.places[place].store(FILLED | u16::from(byte), Ordering::Release);
+        }
+        count
     }
 
     /// Takes the oldest byte. While another core does so it returns none: no core waits, and
@@ -121,6 +146,17 @@ mod tests {
         assert!(ring.push(4));
         assert_eq!(core::iter::from_fn(|| ring.pop()).collect::<Vec<_>>(), [1, 2, 3, 4]);
         assert!(ring.is_empty());
+    }
+
+    #[test]
+    fn several_bytes_are_appended_as_far_as_there_is_room() {
+        let ring = Ring::<4>::new();
+        assert_eq!(ring.append(&[1, 2, 3], 2), 2);
+        assert_eq!(ring.append(&[3, 4, 5], 3), 2);
+        assert_eq!(ring.append(&[6], 1), 0);
+        assert_eq!(core::iter::from_fn(|| ring.pop()).collect::<Vec<_>>(), [1, 2, 3, 4]);
+        assert_eq!(ring.append(&[7], 9), 1, "it has no more");
+        assert_eq!((ring.pop(), ring.pop()), (Some(7), None));
     }
 
     /// No other reader finds a byte that one of several took, and none is left behind.

@@ -119,14 +119,19 @@ impl Parked {
         self.failure = Some(cause);
     }
 
-    /// Takes back what it has in its list registers. Returns the vCPUs of its VM (bit set by
-    /// index) to be notified.
+    /// Takes back what it has in its list registers. Returns true if that is done, false if it
+    /// stops because an interrupt came; and the vCPUs of its VM (bit set by index) to be notified.
     #[must_use]
-    pub fn release_interrupts(&mut self, hardware: Interface) -> u8 {
+    pub fn release_interrupts(&mut self, hardware: Interface) -> (bool, u8) {
         let vcpu = &mut *self.0;
         let mut hw = Unloaded::new(&mut vcpu.context.interface, hardware);
-        vcpu.interface.abandon(&vcpu.config.shared().gic, &mut hw);
-        hw.notify
+        let done = vcpu.interface.abandon(&vcpu.config.shared().gic, &mut hw);
+        (done, hw.notify)
+    }
+
+    /// Returns true if [`Self::release_interrupts`] has stopped before it was done.
+    pub fn is_releasing(&self) -> bool {
+        self.interface.is_abandoned()
     }
 
     /// Returns when it has to be woken for its virtual timer: earlier than that fires, by its

@@ -6,6 +6,7 @@
 //! be first each time.
 
 use super::{ABSENT, Scheduler, VcpuId};
+use notes::each;
 
 impl Scheduler {
     /// Marks a vCPU as gone to another core, from which it may [come
@@ -53,6 +54,7 @@ impl Scheduler {
     pub fn release(&mut self, id: VcpuId) -> bool {
         let Some(at) = self.find(id) else { return false };
         if self.special >> at & 1 == 1 {
+            notes::needs::<{ each::EXTRA }>();
             self.extras.held_back &= !(1 << at);
             self.place(at);
         }

@@ -15,6 +15,7 @@ impl Scheduler {
     /// Gives a vCPU of this core a server, in place of one that it may have. [`Account::open`]
     /// has refused inconsistent servers.
     pub fn set_server(&mut self, id: VcpuId, account: Account, now: Instant) {
+        notes::needs::<{ each::EXTRA }>();
         let Some(at) = self.find(id) else { return };
         self.charge(now);
         self.make_special(at);
@@ -122,6 +123,7 @@ impl Scheduler {
 
     /// Brings a vCPU's account up to date, and records whether it may run.
     pub(super) fn look_at_budget(&mut self, at: usize, now: Instant) {
+        notes::needs::<{ each::EXTRA }>();
         let (bit, id) = (1 << at, usize::from(self.entries[at].id.0));
         let was_spent = self.extras.spent & bit != 0;
         let mut raised = self.extras.sections[id] > 0;

@@ -9,6 +9,7 @@ use super::vocabulary::Compact;
 use super::{ABSENT, POSITION, Scheduler};
 use crate::server::Account;
 use crate::{Instant, MAX_VCPUS};
+use notes::each;
 
 /// The state of vCPUs that have an extra. Sets are of positions.
 pub(super) struct Extras {
@@ -65,6 +66,7 @@ impl Scheduler {
     #[cold]
     #[inline(never)]
     pub(super) fn decide_with_extras(&mut self, now: Instant) -> Compact {
+        notes::needs::<{ each::EXTRA }>();
         self.charge_with_extras(now);
         // What idles its budget away does so at its own priority.
         let raised = self.ready & self.extras.raised & !self.extras.idling;
@@ -84,6 +86,7 @@ impl Scheduler {
     #[cold]
     #[inline(never)]
     pub(super) fn charge_with_extras(&mut self, now: Instant) {
+        notes::needs::<{ each::EXTRA }>();
         self.settle();
         self.charge_settled(now);
     }
@@ -118,6 +121,7 @@ impl Scheduler {
 
     /// Adds a vCPU to those that have an extra.
     pub(super) fn make_special(&mut self, at: usize) {
+        notes::needs::<{ each::EXTRA }>();
         let bit = 1 << at;
         if self.special & bit == 0 {
             self.special |= bit;
@@ -150,6 +154,7 @@ impl Scheduler {
     }
 
     pub(super) fn has_work_special(&self, at: usize) -> bool {
+        notes::needs::<{ each::EXTRA }>();
         ((self.ready | self.extras.pending) & !self.extras.idling) >> at & 1 == 1
     }
 
@@ -157,6 +162,7 @@ impl Scheduler {
     #[cold]
     #[inline(never)]
     pub(super) fn wake_special(&mut self, at: usize) -> bool {
+        notes::needs::<{ each::EXTRA }>();
         let had_work = self.has_work_special(at);
         self.extras.idling &= !(1 << at);
         self.extras.pending |= 1 << at;
@@ -169,6 +175,7 @@ impl Scheduler {
     #[cold]
     #[inline(never)]
     pub(super) fn sleep_special(&mut self, at: usize) {
+        notes::needs::<{ each::EXTRA }>();
         if self.stops_working(at) {
             self.give_up_turn(at);
         }
@@ -191,6 +198,7 @@ impl Scheduler {
     #[cold]
     #[inline(never)]
     pub(super) fn set_away_special(&mut self, at: usize) -> bool {
+        notes::needs::<{ each::EXTRA }>();
         let had_work = self.has_work_special(at) && self.extras.away >> at & 1 == 0;
         self.extras.away |= (self.ready | self.extras.pending) & 1 << at;
         self.place(at);
@@ -200,6 +208,7 @@ impl Scheduler {
     #[cold]
     #[inline(never)]
     pub(super) fn come_back_special(&mut self, at: usize, ready: bool) {
+        notes::needs::<{ each::EXTRA }>();
         let was_away = self.extras.away >> at & 1 == 1;
         self.extras.away &= !(1 << at);
         if ready {

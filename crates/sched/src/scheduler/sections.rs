@@ -9,6 +9,7 @@ use super::{ABSENT, POSITION, Scheduler, VcpuId};
 use crate::ceiling::Ceiling;
 use crate::server::Account;
 use crate::{Duration, Instant};
+use notes::each;
 
 /// Sections of the vCPU that runs, between two decisions.
 #[derive(Clone, Copy)]
@@ -86,6 +87,7 @@ impl Scheduler {
     /// again.
     #[inline(never)]
     pub fn enter_gcs(&mut self, id: VcpuId, now: Instant) -> bool {
+        notes::needs::<{ each::SECTION }>();
         self.settle();
         let Some(at) = self.find(id) else { return false };
         let sections = &mut self.extras.sections[usize::from(id.0) & POSITION];
@@ -93,7 +95,7 @@ impl Scheduler {
         if *sections > 1 {
             return false;
         }
-        self.charge(now);
+        self.charge_unnoted(now);
         self.raise(at, now);
         true
     }
@@ -103,6 +105,7 @@ impl Scheduler {
     /// again.
     #[inline(never)]
     pub fn exit_gcs(&mut self, id: VcpuId, now: Instant) -> bool {
+        notes::needs::<{ each::SECTION }>();
         self.settle();
         let Some(at) = self.find(id) else { return false };
         let sections = &mut self.extras.sections[usize::from(id.0) & POSITION];
@@ -111,7 +114,7 @@ impl Scheduler {
         if before != 1 {
             return false;
         }
-        self.charge(now);
+        self.charge_unnoted(now);
         if let Some(account) = &mut self.extras.accounts[usize::from(id.0) & POSITION] {
             account.lower();
         }
@@ -153,6 +156,7 @@ impl Scheduler {
 
     #[inline(never)]
     fn settle_lane(&mut self) {
+        notes::needs::<{ each::EXTRA }>();
         let lane = core::mem::replace(&mut self.extras.lane, Lane::SHUT);
         if self.running == ABSENT {
             return;
@@ -164,13 +168,18 @@ impl Scheduler {
         }
         if lane.is_used() {
             self.extras.sections[id] = 1;
-            if self.special != 0 {
-                self.charge_settled(lane.since);
-            } else {
-                self.charge(lane.since);
-            }
+            self.charge_unnoted(lane.since);
             self.raise(at, lane.since);
             self.reach = self.reach_of_running();
+        }
+    }
+
+    /// Charges the vCPU that runs, when no section is only noted.
+    fn charge_unnoted(&mut self, now: Instant) {
+        if self.special != 0 {
+            self.charge_settled(now);
+        } else {
+            self.charge_quantum(self.ready, self.away, now);
         }
     }
 

@@ -10,6 +10,8 @@ use notes::{Bounded, Rounds};
 pub enum Piece<'a> {
     /// Text, of which [`TEXT`] bytes are written.
     Text(&'a str),
+    /// A name that is filled with zeros.
+    Name(&'a [u8; NAME]),
     /// A number such as `10`.
     Decimal(u64),
     /// A number such as `10`, filled up to two places.
@@ -20,8 +22,49 @@ pub enum Piece<'a> {
     Word(u64),
 }
 
+/// A line that is put together, to be written at once.
+pub struct Line {
+    bytes: [u8; Line::MOST],
+    length: usize,
+}
+
+impl Line {
+    /// Bytes of a line at most. What does not fit is left out.
+    pub const MOST: usize = 192;
+
+    /// Begins a line.
+    #[inline(always)]
+    #[must_use]
+    pub const fn new() -> Self {
+        Self { bytes: [0; Self::MOST], length: 0 }
+    }
+
+    /// Adds a byte.
+    #[inline(always)]
+    pub fn put(&mut self, byte: u8) {
+        if let Some(place) = self.bytes.get_mut(self.length) {
+            *place = byte;
+            self.length += 1;
+        }
+    }
+
+    /// Returns where the bytes are, and how many.
+    #[must_use]
+    pub const fn bytes(&self) -> (&[u8; Self::MOST], usize) {
+        (&self.bytes, self.length)
+    }
+}
+
+impl Default for Line {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
 /// Bytes of a text that are written at most.
 const TEXT: usize = 64;
+/// Bytes of a name at most.
+const NAME: usize = 16;
 /// Decimal digits of a number at most.
 const DIGITS: usize = 20;
 /// Hexadecimal digits of a number.
@@ -33,6 +76,12 @@ impl<'a> From<&'a str> for Piece<'a> {
     }
 }
 
+impl<'a> From<&'a [u8; NAME]> for Piece<'a> {
+    fn from(name: &'a [u8; NAME]) -> Self {
+        Self::Name(name)
+    }
+}
+
 impl From<usize> for Piece<'_> {
     fn from(number: usize) -> Self {
         Self::Decimal(number as u64)
@@ -40,34 +89,44 @@ impl From<usize> for Piece<'_> {
 }
 
 impl Piece<'_> {
-    /// Writes the piece, byte by byte. Inlined where the kind of piece is known.
+    /// Adds the piece to a line. Inlined where the kind of piece is known.
     #[inline(always)]
-    pub fn write(self, put: &mut impl FnMut(u8)) {
+    pub fn write(self, line: &mut Line) {
         match self {
-            Self::Text(text) => write_text(text, put),
-            Self::Decimal(number) => decimal(number, put),
+            Self::Text(text) => write_text(text, line),
+            Self::Name(name) => {
+                let used = name.iter().take_while(|&&byte| byte != 0);
+                used.at_most::<NAME>().for_each(|&byte| line.put(byte));
+            }
+            Self::Decimal(number) => decimal(number, line),
             Self::Column(number) => {
-                decimal(number, put);
+                decimal(number, line);
                 if number < 10 {
-                    put(b' ');
+                    line.put(b' ');
                 }
             }
             Self::Hexadecimal(number) => {
                 let nibbles = (u64::BITS - number.leading_zeros()).div_ceil(4).max(1);
-                hexadecimal(number, nibbles as usize, put);
+                hexadecimal(number, nibbles as usize, line);
             }
-            Self::Word(number) => hexadecimal(number, NIBBLES, put),
+            Self::Word(number) => hexadecimal(number, NIBBLES, line),
         }
     }
 }
 
 #[inline(never)]
-fn write_text(text: &str, put: &mut impl FnMut(u8)) {
-    text.bytes().take(TEXT).at_most::<TEXT>().for_each(put);
+fn write_text(text: &str, line: &mut Line) {
+    let places = line.bytes.get_mut(line.length..).unwrap_or_default();
+    let mut count = 0;
+    for (place, byte) in places.iter_mut().zip(text.bytes()).take(TEXT).at_most::<TEXT>() {
+        *place = byte;
+        count += 1;
+    }
+    line.length += count;
 }
 
 #[inline(never)]
-fn decimal(mut number: u64, put: &mut impl FnMut(u8)) {
+fn decimal(mut number: u64, line: &mut Line) {
     let mut digits = [0; DIGITS];
     let mut count = 0;
     let mut rounds = Rounds::<DIGITS>::begin();
@@ -81,17 +140,17 @@ fn decimal(mut number: u64, put: &mut impl FnMut(u8)) {
     while count > 0 {
         rounds.pass();
         count -= 1;
-        put(digits[count % DIGITS]);
+        line.put(digits[count % DIGITS]);
     }
 }
 
 #[inline(never)]
-fn hexadecimal(number: u64, nibbles: usize, put: &mut impl FnMut(u8)) {
-    put(b'0');
-    put(b'x');
+fn hexadecimal(number: u64, nibbles: usize, line: &mut Line) {
+    line.put(b'0');
+    line.put(b'x');
     for at in (0..nibbles).rev().at_most::<NIBBLES>() {
         let nibble = (number >> (4 * at) & 0xf) as u8;
-        put(if nibble < 10 { b'0' + nibble } else { b'a' + nibble - 10 });
+        line.put(if nibble < 10 { b'0' + nibble } else { b'a' + nibble - 10 });
     }
 }
 
@@ -100,9 +159,10 @@ mod tests {
     use super::*;
 
     fn text(piece: Piece<'_>) -> String {
-        let mut bytes = Vec::new();
-        piece.write(&mut |byte| bytes.push(byte));
-        String::from_utf8(bytes).unwrap()
+        let mut line = Line::new();
+        piece.write(&mut line);
+        let (bytes, length) = line.bytes();
+        String::from_utf8(bytes[..length].to_vec()).unwrap()
     }
 
     #[test]
@@ -119,5 +179,13 @@ mod tests {
     fn text_is_written_as_it_is_and_cut_where_it_is_too_long() {
         assert_eq!(text("two words".into()), "two words");
         assert_eq!(text("x".repeat(TEXT + 1).as_str().into()), "x".repeat(TEXT));
+    }
+
+    #[test]
+    fn a_line_takes_what_fits() {
+        let mut line = Line::new();
+        (0..=Line::MOST).for_each(|at| line.put(at as u8));
+        let (bytes, length) = line.bytes();
+        assert_eq!((length, bytes[Line::MOST - 1]), (Line::MOST, (Line::MOST - 1) as u8));
     }
 }

@@ -297,9 +297,8 @@ impl Hardware for Unloaded<'_> {
         self.notify |= vcpus;
     }
 
-    /// What is done without a guest does not stop.
     fn urgent(&mut self) -> bool {
-        false
+        cpu::interrupt_pending()
     }
 }
 
