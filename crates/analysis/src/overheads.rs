@@ -198,6 +198,9 @@ mod tests {
             };
             row[column].replace(',', "").parse().unwrap()
         };
+        // What is counted where a vCPU comes to, or is sent away: a doorbell and a switch.
+        let come_or_go = Overheads::measured(VIRTUAL_INSTRUCTION_PS, PER_MILLE)
+            .visits_ns(&Visits { doorbells: 1, ..Visits::default() });
         let measured = [
             (longest("virtual timer interrupt, no switch"), instructions::INTERRUPT),
             (longest("switch to a vCPU that its timer wakes"), instructions::SWITCH_ON_WAKE),
@@ -207,6 +210,7 @@ mod tests {
             (longest("lock or unlock of a mutex, uncontended"), instructions::GCS_CALL),
             (longest("departure, beyond the wake"), instructions::DEPARTURE),
             (longest("return, beyond the sleep"), instructions::DEPARTURE),
+            (longest("both, on the other core"), 2 * come_or_go),
         ];
         for (page, here) in measured {
             assert!(page <= here, "bench el2 saw {page} instructions, the bounds have {here}");

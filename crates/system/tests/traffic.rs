@@ -54,7 +54,9 @@ fn checked(policy: &str, pcpus: usize, rtos: &str) -> Checked {
 }
 
 fn traffic(checked: &Checked) -> &[Traffic] {
-    &checked.timing.as_ref().unwrap().traffic
+    let timing = checked.timing.as_ref().unwrap();
+    assert_eq!(timing.check(), Ok(()));
+    &timing.traffic
 }
 
 fn doorbells(pcpu: u32, doorbells: u64) -> Visits {

@@ -199,6 +199,13 @@ const STAGED: &[Staged] = &[
     )
     .shipped(),
     Staged::new(
+        "moved-tasks",
+        "tasks stay within their bounds where a vCPU comes and goes for those of another core",
+        &[("leaves", Endures), ("beside", Passes), ("rtos", Passes)],
+    )
+    .besides(comes_and_goes)
+    .shipped(),
+    Staged::new(
         "outranked",
         "a real-time VM moves when a vCPU above it takes its core",
         &[("rtos", Rhythm(3000)), ("above", Endures), ("busy", Endures)],
@@ -304,6 +311,14 @@ fn raised_and_lowered(observer: &Observer) -> Option<String> {
         "a vCPU was raised {raised} times, lowered {lowered} times and stopped {stops} times, and \
          made {misuses} calls that EL2 refused"
     ))
+}
+
+/// The vCPU left for each of 250 jobs, but for a few at both ends, and came back.
+fn comes_and_goes(observer: &Observer) -> Option<String> {
+    const MIGRATIONS: u64 = 450;
+    let vcpu = observer.layout.vms[observer.layout.vm("leaves")?].vcpus.start;
+    let migrations = observer.latest()?.vcpus[vcpu].migrations;
+    (migrations < MIGRATIONS).then(|| format!("it migrated {migrations} times, not {MIGRATIONS}"))
 }
 
 /// The real-time VM took no more than two interrupts for each activation, its timer's and

@@ -172,7 +172,7 @@ impl<'a> Sight<'a> {
             });
             for (by, what) in displaces.chain(gives_up).filter(|(by, _)| !self.is_declared(*by)) {
                 let entry = found.entry(by).or_insert((what, *id, CoreSet::EMPTY));
-                entry.2 = entry.2 | concerned;
+                entry.2 |= concerned;
             }
         }
         for (by, (what, loser, concerned)) in found {
