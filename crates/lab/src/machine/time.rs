@@ -34,7 +34,8 @@ pub enum Time {
 #[derive(Clone, Debug)]
 pub struct VirtualTime {
     instrument: Instrument,
-    options: Options,
+    /// In a box: [`Time`] would be large where time is the host's, too.
+    options: Box<Options>,
     records: Option<Records>,
 }
 
@@ -49,14 +50,14 @@ impl VirtualTime {
     /// When this QEMU cannot carry the instrument: what to install.
     pub fn new(instrument: &Instrument, qemu: &Qemu, directory: &Path) -> Result<Self> {
         vtime::qemu::check(&qemu.program).map_err(|error| miette!("{error}"))?;
-        let options = Options {
+        let options = Box::new(Options {
             statistics: Some(directory.join(STATISTICS)),
             period: STATISTICS_PERIOD,
             // A contended lock goes to the same core each time, so that runs
             // repeat; on two busy host cores that costs next to nothing.
             serial: true,
             ..Options::default()
-        };
+        });
         Ok(Self { instrument: instrument.clone(), options, records: None })
     }
 
@@ -140,7 +141,7 @@ impl Time {
         match self {
             Self::Real => Vec::new(),
             Self::Virtual(time) => {
-                let options = Options { control, ..time.options.clone() };
+                let options = Options { control, ..*time.options.clone() };
                 let option = time.instrument.plugin_option(&options);
                 let mut args = vec!["-plugin".into(), option.into()];
                 args.extend(SAME_EACH_TIME.map(OsString::from));
