@@ -18,7 +18,7 @@ use super::interrupts::start_redistributor;
 use crate::arch::boot;
 use crate::arch::firmware::{self, Started};
 use crate::arch::gic::virtual_interface::Interface;
-use crate::arch::{memory, statics, timer};
+use crate::arch::{cpu, memory, statics, timer};
 use crate::parts::{Idled, Verdict};
 use crate::shared::transit::Transit;
 use crate::shared::{BOARD, RESTS};
@@ -61,7 +61,9 @@ impl Pcpu {
     pub(super) fn rest_or_leave(&mut self) {
         notes::needs::<{ each::LEAVER }>();
         // What is unread has rung: it is read first.
-        let is_done = self.unread.is_empty() && !self.jobs.has_pieces();
+        // The same holds of what it has told itself, and of pieces that are left.
+        let is_done =
+            self.unread.is_empty() && !self.jobs.has_pieces() && !cpu::interrupt_pending();
         if self.consolidation.is_leaving() && is_done {
             self.power_down();
             return;

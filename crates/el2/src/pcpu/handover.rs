@@ -106,8 +106,8 @@ impl Pcpu {
         // Its VM was stopped since it was switched on. A vCPU that is off is tested, too: if it
         // has asked for the stop, `POWER` has it as on until it is halted.
         let stale = vcpu.epoch() != VMS[vm].epoch.load(Ordering::Acquire);
-        // It was on its way to be off when it was recalled.
-        let stale = stale || vcpu.is_releasing();
+        // It was being switched off when it was recalled.
+        let is_releasing = vcpu.is_releasing();
         let (on, news) = (vcpu.is_on() && !stale, vcpu.has_news());
         self.scheduler.come_back(id, vcpu.left_ready());
         if takes_along {
@@ -117,7 +117,7 @@ impl Pcpu {
         self.trace.note_now(Kind::Arrive, id, 0);
         self.roster.park(vcpu);
         self.need_resched = true;
-        let is_off = !stale || self.offline(id);
+        let is_done = !(stale || is_releasing) || self.offline(id);
         match received {
             Received::Home => {
                 self.displacement.returned(id);
@@ -134,8 +134,12 @@ impl Pcpu {
                 }
             }
         }
-        if !is_off {
-            self.halt_later(vm);
+        if !is_done {
+            if stale {
+                self.halt_later(vm);
+            } else {
+                self.offline_later(id);
+            }
         } else if !on {
             self.halt_at_base(id);
             self.accept_power_on(id);

@@ -118,17 +118,34 @@ impl Pcpu {
         let Some(id) = self.roster.loaded_id() else {
             return bug!("a CPU_OFF without a loaded vCPU");
         };
-        let vm = self.vm_of(id);
         if !self.offline(id) {
-            self.halt_later(vm);
+            self.offline_later(id);
+        }
+    }
+
+    /// Goes on to switch a vCPU off, after the interrupts that pend.
+    pub(super) fn offline_later(&self, id: VcpuId) {
+        let urgent = self.table(self.vm_of(id)).is(vm_flags::REALTIME);
+        self.tell(self.index, Message::Vcpus, id.number(), urgent);
+    }
+
+    /// Returns true if switching a vCPU of this core off has stopped in its middle.
+    pub(super) fn is_going_off(&self, id: VcpuId) -> bool {
+        self.roster.parked(id).is_some_and(|vcpu| vcpu.is_releasing())
+    }
+
+    /// Goes on to switch such a vCPU off.
+    pub(super) fn go_on_offline(&mut self, id: VcpuId) {
+        if !self.offline(id) {
+            self.offline_later(id);
         }
     }
 
     /// Switches a vCPU of this core off and forgets its state. Only a request to switch it on
-    /// wakes it. Returns false if an interrupt has come before all of that was done: then it has to
-    /// be called again, for which [`Self::halt`] looks. The vCPU does not run meanwhile.
+    /// wakes it. Returns false if an interrupt has come before all of that was done: then this has to
+    /// be called again. The vCPU does not run meanwhile.
     pub(super) fn offline(&mut self, id: VcpuId) -> bool {
-        if !self.roster.parked(id).is_some_and(|vcpu| vcpu.is_releasing()) {
+        if !self.is_going_off(id) {
             self.stop_running(id);
         }
         if !self.release_interrupts(id) {

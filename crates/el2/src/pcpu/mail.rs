@@ -70,8 +70,14 @@ impl Pcpu {
             Message::VmsFailed | Message::VmsReset | Message::VmsOff => self.stop(member, message),
             Message::Sections => self.follow_sections(VcpuId::numbered(member)),
             Message::Vcpus => {
-                self.accept_power_on(VcpuId::numbered(member));
-                self.deliver_pending(VcpuId::numbered(member));
+                let id = VcpuId::numbered(member);
+                if self.is_going_off(id) {
+                    // Nothing else concerns it.
+                    self.go_on_offline(id);
+                } else {
+                    self.accept_power_on(id);
+                    self.deliver_pending(id);
+                }
             }
             Message::IdleCores => self.need_resched = true,
             Message::Consoles if self.mask.keeps_lower_half() => {

@@ -6,7 +6,7 @@
 //! a message says no more than that something may have changed, so that none can be lost.
 
 use super::Pcpu;
-use crate::arch::timer;
+use crate::arch::{cpu, timer};
 use crate::bug::bug;
 use crate::shared::mutex::Locked;
 use crate::shared::sections::Misuse;
@@ -312,14 +312,25 @@ impl Pcpu {
         let mut granted = false;
         for mutex in Members::of(table.mutexes.into()).one_for::<{ each::MUTEX }, MAX_MUTEXES>() {
             let byte = self.held_byte(id, mutex);
-            let holds = self.set_hold(id, mutex, byte);
+            let change = self.set_hold(id, mutex, byte);
+            if change == Change::None {
+                continue;
+            }
+            self.follow(id, change);
+            let holds = matches!(change, Change::More | Change::Passed);
             if Trace::IS_ON && holds {
                 let rank = (byte & 0x7f).wrapping_sub(1);
                 self.note_claim(Kind::Granted, id, Claim { mutex, rank }, Outcome::Done);
             }
             granted |= holds;
+            if cpu::interrupt_pending() {
+                // The others follow after that interrupt.
+                self.tell(self.index, Message::Sections, id.number(), true);
+                break;
+            }
         }
         if granted {
+            notes::needs::<{ each::MUTEX }>();
             let effects = shared.gic.post(index, GRANT);
             self.notify(vm, effects);
         }
@@ -333,16 +344,13 @@ impl Pcpu {
         own.map_or(0, |(rank, owner_died)| hold_byte(rank, owner_died))
     }
 
-    /// Records what a vCPU of this core holds, and raises or lowers it. Returns true if one of
-    /// its tasks holds the mutex that did not before.
-    fn set_hold(&mut self, id: VcpuId, mutex: usize, byte: u8) -> bool {
+    /// Records what a vCPU of this core holds. Returns what has to be followed.
+    fn set_hold(&mut self, id: VcpuId, mutex: usize, byte: u8) -> Change {
         let Some(vcpu) = self.roster.get(id) else {
             bug!("a mutex of a vCPU that another core owns");
-            return false;
+            return Change::None;
         };
-        let change = vcpu.set_hold(mutex, byte);
-        self.follow(id, change);
-        matches!(change, Change::More | Change::Passed)
+        vcpu.set_hold(mutex, byte)
     }
 
     /// Records what the loaded vCPU holds, which has the core, and raises or lowers it.
@@ -379,6 +387,14 @@ impl Pcpu {
         }
     }
 
+    /// Records that a vCPU of this core has one reason less to be raised, if it has.
+    #[inline]
+    fn note_lowered(&mut self, id: VcpuId, change: Change, now: Instant) {
+        if Trace::IS_ON && change == Change::Less {
+            self.trace.note(Kind::Lower, id, 0, now);
+        }
+    }
+
     /// Ends all sections of a vCPU of this core, which is switched off, and gives back what it
     /// holds: the next holder is told.
     pub(super) fn end_sections(&mut self, id: VcpuId) {
@@ -388,14 +404,18 @@ impl Pcpu {
         }
         notes::needs::<{ each::SECTION }>();
         SECTIONS[id.number()].reset();
+        let now = timer::now();
         if let Some(vcpu) = self.roster.get(id) {
             let (own, called) = (vcpu.forget_own_sections(), vcpu.forget_calls());
-            self.follow(id, own);
-            self.follow(id, called);
+            self.note_lowered(id, own, now);
+            self.note_lowered(id, called, now);
         }
         for mutex in Members::of(table.mutexes.into()).one_for::<{ each::MUTEX }, MAX_MUTEXES>() {
             self.note_death(id, mutex);
-            self.set_hold(id, mutex, 0);
+            if let Some(vcpu) = self.roster.get(id) {
+                let change = vcpu.set_hold(mutex, 0);
+                self.note_lowered(id, change, now);
+            }
             let dead = self.system.mutexes[mutex].ranks_of(id.number());
             let next = MUTEXES[mutex].forget(dead);
             if let Some(here) = next.and_then(|next| self.grant_elsewhere(mutex, next)) {
@@ -403,5 +423,7 @@ impl Pcpu {
                 self.tell(self.index, Message::Sections, here.number(), true);
             }
         }
+        // Once for all of them.
+        self.need_resched |= self.scheduler.exit_all(id, now);
     }
 }

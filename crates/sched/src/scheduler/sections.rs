@@ -103,15 +103,25 @@ impl Scheduler {
     /// Records that a task of this vCPU has given a global resource back
     /// (`vmpcp_finish_gcs`, RTSS 2014, Section III-C). Returns true if the core has to decide
     /// again.
-    #[inline(never)]
     pub fn exit_gcs(&mut self, id: VcpuId, now: Instant) -> bool {
+        self.exit_several(id, 1, now)
+    }
+
+    /// Records that a vCPU has given all global resources back: it is switched off. Returns true if
+    /// the core has to decide again.
+    pub fn exit_all(&mut self, id: VcpuId, now: Instant) -> bool {
+        self.exit_several(id, u8::MAX, now)
+    }
+
+    #[inline(never)]
+    fn exit_several(&mut self, id: VcpuId, count: u8, now: Instant) -> bool {
         notes::needs::<{ each::SECTION }>();
         self.settle();
         let Some(at) = self.find(id) else { return false };
         let sections = &mut self.extras.sections[usize::from(id.0) & POSITION];
         let before = *sections;
-        *sections = before.saturating_sub(1);
-        if before != 1 {
+        *sections = before.saturating_sub(count);
+        if before == 0 || *sections > 0 {
             return false;
         }
         self.charge_unnoted(now);

@@ -116,6 +116,17 @@ fn in_a_gcs_the_lower_vcpu_comes_first() {
 }
 
 #[test]
+fn all_sections_of_a_vcpu_end_at_once() {
+    let mut core = core(open(ServerKind::Deferrable, 3, 10, 0));
+    core.enter_gcs(LOW, Instant(0));
+    core.enter_gcs(LOW, Instant(0));
+    assert_eq!(at(&mut core, 0).0, Some(LOW));
+    assert!(core.exit_all(LOW, Instant(1)));
+    assert!(!core.in_gcs(LOW) && !core.exit_all(LOW, Instant(1)), "it is in none");
+    assert_eq!(at(&mut core, 1).0, Some(HIGH));
+}
+
+#[test]
 fn overrun_ends_with_the_gcs_or_at_its_limit() {
     for (leaves, end) in [(5, 5), (20, 7)] {
         let mut core = core(open(ServerKind::Deferrable, 3, 10, 4));
