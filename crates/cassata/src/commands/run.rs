@@ -4,7 +4,7 @@ use super::{description, interrupt, overheads, publish};
 use crate::cli::Run;
 use crate::messages::note;
 use crate::place;
-use lab::bundle::{Bundle, channel};
+use lab::bundle::channel;
 use lab::console::connection::{Connections, Line, Seat};
 use lab::machine::{Time, VirtualTime};
 use lab::promises::Promises;
@@ -36,8 +36,8 @@ pub fn run(arguments: &Run) -> Result<u8> {
     let connections = connections(arguments, &checked)?;
     let directory = directory(&name, &arguments.system)?;
     let overheads = overheads::from(arguments.overheads, None, Some(&checked))?;
-    let bundle = description::pack(&checked, &directory.path().join("system.elf"))?;
-    let bundle = Bundle { promises: Promises::with(&checked, overheads), ..bundle };
+    let mut bundle = description::pack(&checked, &directory.path().join("system.elf"))?;
+    bundle.promises = Promises::with(&checked, overheads);
     let time = if arguments.vtime {
         Time::Virtual(VirtualTime::new(&place::instrument()?, &qemu, directory.path())?)
     } else {
