@@ -63,8 +63,8 @@ impl Setting {
 
 /// Reads a step: what, of which vCPUs, of which interrupt, and a value.
 fn step(bytes: &mut Bytes, vcpus: usize) -> Step {
-    let (what, who) = (bytes.byte(), bytes.byte());
-    let (vcpu, owner) = (usize::from(who & 15) % vcpus, usize::from(who >> 4) % vcpus);
+    let (what, which) = (bytes.byte(), bytes.byte());
+    let (vcpu, owner) = (usize::from(which & 15) % vcpus, usize::from(which >> 4) % vcpus);
     let (intid, value) = (bytes.pick(&INTIDS), bytes.byte());
     let bits = [ISENABLER, ICENABLER, ISPENDR, ICPENDR, ICACTIVER];
     match what % 16 {

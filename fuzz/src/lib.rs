@@ -5,7 +5,7 @@
 //! builds the targets with counters in the code and lets libFuzzer look for bytes that reach more.
 //! An input that has shown a bug stays in the corpus.
 //!
-//! | target | what reads the bytes | and who writes them |
+//! | target | what reads the bytes | whose bytes they are |
 //! | --- | --- | --- |
 //! | `gic` | the virtual interrupt controller, beside the ideal one | a guest |
 //! | `doorbells` | the same with slow doorbells, beside an account of each interrupt | a guest |

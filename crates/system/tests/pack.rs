@@ -260,3 +260,16 @@ fn an_entry_below_its_segment_is_in_none() {
     let unfit = image::identify(&guest, None).unwrap_err();
     assert!(unfit.message.contains("lies in none of its segments"), "{}", unfit.message);
 }
+
+/// Its offset may be anywhere, then, also behind the file's end.
+#[test]
+fn a_segment_without_bytes_is_nowhere_in_the_file() {
+    let mut guest = elf::Elf::new(elf::ET_EXEC, 0x4008_0000)
+        .segment(0x4008_0000, &[1; 16], 16, elf::R | elf::X)
+        .segment(0x4009_0000, &[], 64, elf::R | elf::W)
+        .build();
+    // p_offset of the second program header.
+    guest[64 + 56 + 8..64 + 56 + 16].copy_from_slice(&(1_u64 << 40).to_le_bytes());
+    let image::KernelKind::Elf(found) = image::identify(&guest, None).unwrap() else { panic!() };
+    assert_eq!((found.segments[1].file.clone(), found.segments[1].size), (0..0, 64));
+}

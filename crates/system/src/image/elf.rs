@@ -101,7 +101,8 @@ fn check_machine(header: &FileHeader64<Endianness>, endian: Endianness) -> Resul
 }
 
 fn segment(address: u64, filled: usize, offset: u64, size: u64) -> Result<ElfSegment, Unfit> {
-    let start = usize::try_from(offset).unwrap_or(usize::MAX);
+    // Where nothing is in the file its offset means nothing, and may be anywhere.
+    let start = if filled == 0 { 0 } else { usize::try_from(offset).unwrap_or(usize::MAX) };
     let sound = (filled as u64) <= size && address.checked_add(size).is_some();
     if !sound {
         return Err(Unfit::new(

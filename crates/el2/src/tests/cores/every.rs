@@ -287,11 +287,13 @@ fn answer(function: u32) -> Option<i64> {
         psci::AFFINITY_INFO_32 | psci::AFFINITY_INFO_64 => Some(0),
         psci::MIGRATE_INFO_TYPE => Some(2),
         smccc::VERSION => Some(smccc::VERSION_1_1.into()),
-        // Which feature: 0 is none.
-        psci::FEATURES | smccc::ARCH_FEATURES | service::PV_TIME_FEATURES => {
-            Some(service::NOT_SUPPORTED)
-        }
-        service::NULL | service::START_GCS | service::FINISH_GCS => Some(0),
+        // Which feature: 0 is none. The vCPU has no global critical sections.
+        psci::FEATURES
+        | smccc::ARCH_FEATURES
+        | service::PV_TIME_FEATURES
+        | service::START_GCS
+        | service::FINISH_GCS => Some(service::NOT_SUPPORTED),
+        service::NULL => Some(0),
         service::PV_TIME_ST
         | service::CALL_UID
         | service::CALL_REVISION

@@ -4,6 +4,7 @@
 use super::rows::Row;
 use super::{Axis, Schedule, point};
 use maud::{Markup, html};
+use sched::server::Server;
 
 /// From `from` to `to`, ns, a budget goes down from `begin` to `end`; below 0 it
 /// is overrun.
@@ -14,6 +15,10 @@ pub(super) struct Piece {
     pub begin: i64,
     pub end: i64,
 }
+
+/// Periods that a drawing may show: in more, none could be told from the next, and what a file says
+/// of times must not fill us.
+const MOST_PERIODS: u64 = 1 << 14;
 
 impl Schedule<'_> {
     pub(super) fn budget(&self, row: &Row, vcpu: usize, time: &Axis) -> Markup {
@@ -43,10 +48,13 @@ impl Schedule<'_> {
     }
 
     /// The account of a vCPU with a server, without gaps from its first period
-    /// to the end; where a budget is used up, a new piece begins.
+    /// to the end; where a budget is used up, a new piece begins. None if there are too many periods.
     pub(super) fn pieces(&self, vcpu: usize) -> Vec<Piece> {
         let spec = &self.system.vcpus[vcpu];
-        let Some(server) = spec.server else { return Vec::new() };
+        let shown = self.end.saturating_sub(spec.offset);
+        let periods = |server: &Server| shown.checked_div(server.period.0);
+        let is_shown = |server: &Server| periods(server).is_some_and(|all| all <= MOST_PERIODS);
+        let Some(server) = spec.server.filter(is_shown) else { return Vec::new() };
         let mut runs: Vec<(u64, u64)> = self
             .timeline
             .slices

@@ -113,3 +113,15 @@ fn long_names_do_not_run_into_budgets_or_the_plot() {
     assert!(place_of(&svg, &cut) + 48.0 * 7.0 < plot && budget < plot);
     assert!(svg.contains(">core 5<") && !svg.contains(">core 0<"));
 }
+
+/// As a trace may have them that nothing of ours has written.
+#[test]
+fn periods_that_cannot_be_shown_are_not() {
+    let mut system = system(Scheme::DeferrableWithOverrun);
+    let timeline = seen(&system, 30 * MS);
+    assert!(!schedule(&system, &timeline, &[]).pieces(0).is_empty());
+    for period in [0, 1] {
+        system.vcpus[0].server.as_mut().unwrap().period.0 = period;
+        assert_eq!(schedule(&system, &timeline, &[]).pieces(0), []);
+    }
+}
