@@ -2,7 +2,7 @@
 //!
 //! A compiler copies short blocks to the ends of those that lead there, and leaves out tests whose
 //! outcome it knows: then a loop is entered in its middle as well. If what lies between such an
-//! entry and the header is copied, once for those who come from outside, the loop has one entry.
+//! entry and the header is copied, once for what comes from outside, the loop has one entry.
 //! What is executed stays the same.
 
 use crate::graph::Graph;

@@ -305,8 +305,7 @@ impl Pcpu {
     pub(super) fn follow_sections(&mut self, id: VcpuId) {
         let table = &self.system.vcpus[id.number()];
         let Some(vcpu) = self.roster.get(id).filter(|vcpu| vcpu.is_on()) else { return };
-        let (vm, index) = (vcpu.vm(), vcpu.index());
-        let shared = vcpu.config().shared();
+        let (index, shared) = (vcpu.index(), vcpu.config().shared());
         let change = vcpu.follow_calls();
         self.follow(id, change);
         let mut granted = false;
@@ -331,8 +330,9 @@ impl Pcpu {
         }
         if granted {
             notes::needs::<{ each::MUTEX }>();
-            let effects = shared.gic.post(index, GRANT);
-            self.notify(vm, effects);
+            // Only this vCPU is concerned, and the task may be late already: at once.
+            let _ = shared.gic.post(index, GRANT);
+            self.deliver_pending(id);
         }
     }
 
