@@ -53,7 +53,8 @@ remapped_paths() {
     while read -r directory; do
         echo "--remap-path-prefix=$directory=registry"
     done < <(sed 's#/[^/]*/Cargo.toml$##' <<<"$manifests" | LC_ALL=C sort -u |
-        { grep -vxF -e "$CASSATA_ROOT/crates" -e "$CASSATA_ROOT/guests" || true; })
+        { grep -vxF -e "$CASSATA_ROOT" -e "$CASSATA_ROOT/crates" -e "$CASSATA_ROOT/guests" ||
+            true; })
 }
 
 # toml_array: prints its input's lines as an array of strings.
