@@ -90,8 +90,8 @@ impl Jobs {
 
     /// Records that these vCPUs depart before any guest runs, as their core is to be powered down.
     pub fn depart_later(&mut self, all: VcpuSet) {
-        self.before_guest = self.before_guest | all;
-        self.departing = self.departing | all;
+        self.before_guest |= all;
+        self.departing |= all;
     }
 
     /// Returns a vCPU that departs, once; none if all have.

@@ -177,11 +177,14 @@ fn writable(name: Name) -> bool {
 
 /// ACTLR_EL1, debug and trace, performance monitors: they read as zero and ignore writes.
 fn is_silent(name: Name) -> bool {
-    match name {
-        (2, ..) | (3, 0, 1, 0, 1) => true,
-        (3, 0, 9, 14, _) | (3, 3, 9, 12..=14, _) | (3, 3, 14, 8..=15, _) => true,
-        _ => false,
-    }
+    matches!(
+        name,
+        (2, ..)
+            | (3, 0, 1, 0, 1)
+            | (3, 0, 9, 14, _)
+            | (3, 3, 9, 12..=14, _)
+            | (3, 3, 14, 8..=15, _)
+    )
 }
 
 #[test]
