@@ -11,7 +11,6 @@ use lab::figures;
 use lab::guests::Transcript;
 use lab::machine::Memory;
 use lab::observe::Observer;
-use lab::promises::Promises;
 use lab::session::{End, Run};
 use lab::trace::{Recorder, Sources, Trace};
 use std::sync::LazyLock;
@@ -68,9 +67,7 @@ segments = [{ wcet = "20us" }, { wcet = "10us", gcs = "page" }]
 static BUNDLE: LazyLock<Bundle> = LazyLock::new(|| {
     let checked = files::checked(TEXT);
     let (packed, _) = files::packed(&checked);
-    let mutexes = checked.mutexes().map(str::to_owned).collect();
-    let promises = Promises::of(&checked);
-    Bundle { image: "none".into(), tables: packed.tables, mutexes, promises }
+    Bundle::unstarted(&checked, packed.tables)
 });
 
 /// The machine's memory, with the status area as EL2 leaves it and empty report areas.

@@ -56,15 +56,15 @@ pub const VIRTUAL_INSTRUCTION_PS: u64 = 1_000;
 /// them with that page. What the page does not have says where it is from.
 mod instructions {
     /// An interrupt that needs no switch.
-    pub const INTERRUPT: u64 = 161;
+    pub const INTERRUPT: u64 = 157;
     /// A replenishment where the scheduler decides anew.
-    pub const TIMER: u64 = 863;
-    pub const SWITCH_ON_WAKE: u64 = 749;
-    pub const SWITCH_ON_SLEEP: u64 = 602;
+    pub const TIMER: u64 = 854;
+    pub const SWITCH_ON_WAKE: u64 = 738;
+    pub const SWITCH_ON_SLEEP: u64 = 595;
     /// At least the longer one of departure and return, medians.
     pub const DEPARTURE: u64 = 554;
     /// A lock or unlock that is followed by a decision; a call without a mutex is shorter.
-    pub const GCS_CALL: u64 = 1_227;
+    pub const GCS_CALL: u64 = 1_220;
     /// With a doorbell and a switch, longer than what the core does to which `cassata bench el2`
     /// grants a mutex, 1,730.
     pub const GRANT: u64 = 900;
@@ -174,10 +174,10 @@ mod tests {
     #[test]
     fn a_margin_lengthens_what_was_measured() {
         let plain = Overheads::measured(1_000, 1_000);
-        assert_eq!((plain.release_ns, plain.switch_ns()), (161, 749 + 554));
+        assert_eq!((plain.release_ns, plain.switch_ns()), (157, 738 + 554));
         let more = Overheads::measured(1_000, 1_200);
-        assert_eq!((more.release_ns, more.switch_on_wake_ns), (194, 899), "rounded up");
-        assert_eq!(Overheads::measured(500, 1_000).switch_on_sleep_ns, 301);
+        assert_eq!((more.release_ns, more.switch_on_wake_ns), (189, 886), "rounded up");
+        assert_eq!(Overheads::measured(500, 1_000).switch_on_sleep_ns, 298);
         assert!(Overheads::NONE.is_none() && !plain.is_none());
     }
 

@@ -61,6 +61,20 @@ impl Bundle {
         Ok(Self { image, tables, mutexes, promises, hypervisor, code })
     }
 
+    /// What was packed of a checked system whose machine is never started: what such a machine would
+    /// leave in its memory comes from elsewhere.
+    #[must_use]
+    pub fn unstarted(checked: &Checked, tables: Box<System>) -> Self {
+        Self {
+            image: PathBuf::new(),
+            tables,
+            mutexes: checked.mutexes().map(str::to_owned).collect(),
+            promises: Promises::of(checked),
+            hypervisor: &[],
+            code: 0..0,
+        }
+    }
+
     /// The machine it was packed for, with time as `time` says. The instrument
     /// of virtual time counts instructions and visits in the hypervisor's
     /// memory, and records what is executed of its code if `time` asks for that.
