@@ -94,18 +94,19 @@ impl Jobs {
         self.departing |= all;
     }
 
-    /// Returns a vCPU that departs, once; none if all have.
+    /// Returns a vCPU that departs, once; none if all have but those that have jobs, which come
+    /// first.
     pub fn next_departing(&mut self) -> Option<VcpuId> {
-        let id = self.departing.iter().next()?;
+        let id = (self.departing - self.pending).iter().next()?;
         self.departing.remove(id);
         Some(id)
     }
 
-    /// Returns true if vCPUs are left that have to be told of something, or depart.
+    /// Returns true if vCPUs are left that have to be told of something, or depart and have no jobs.
     #[must_use]
     #[inline]
     pub fn has_pieces(&self) -> bool {
-        !(self.untold | self.departing).is_empty()
+        !(self.untold | (self.departing - self.pending)).is_empty()
     }
 
     /// Returns true if interrupts of this vCPU have to be listed, if it is the loaded one: when
@@ -238,8 +239,12 @@ mod tests {
         jobs.depart_later(VcpuSet::of(id) | VcpuSet::of(other));
         jobs.end(id);
         jobs.check(VcpuSet::EMPTY);
-        let departed: Vec<_> = core::iter::from_fn(|| jobs.next_departing()).collect();
-        assert_eq!(departed, [id, other], "off or not");
+        jobs.set(other, Job::Report { line: 0 });
+        assert_eq!(jobs.next_departing(), Some(id), "off or not");
+        assert_eq!((jobs.next_departing(), jobs.has_pieces()), (None, false), "its job comes first");
+        jobs.end(other);
+        assert!(jobs.has_pieces() && jobs.before_guest().has(other));
+        assert_eq!(jobs.next_departing(), Some(other));
     }
 
     #[test]

@@ -60,10 +60,13 @@ impl Pcpu {
     #[inline(never)]
     pub(super) fn rest_or_leave(&mut self) {
         notes::needs::<{ each::LEAVER }>();
-        // What is unread has rung: it is read first.
-        // The same holds of what it has told itself, and of pieces that are left.
-        let is_done =
-            self.unread.is_empty() && !self.jobs.has_pieces() && !cpu::interrupt_pending();
+        // What is unread has rung: it is read first. The same holds of what it has told itself to
+        // end a VM, and of pieces and jobs that are left.
+        let is_done = self.unread.is_empty()
+            && !self.jobs.has_pieces()
+            && self.jobs.pending().is_empty()
+            && !self.coordination.is_ending()
+            && !cpu::interrupt_pending();
         if self.consolidation.is_leaving() && is_done {
             self.power_down();
             return;
@@ -80,8 +83,11 @@ impl Pcpu {
         let idled = self.idled(now);
         let verdict = match self.consolidation.shelter() {
             Some(shelter) => {
-                // A vCPU that has a job comes back when the job is done.
-                let busy = !self.jobs.pending().is_empty() || self.scheduler.holds_back();
+                // A vCPU that has a job comes back when the job is done. A VM that ends has its
+                // first vCPU begin with one.
+                let busy = !self.jobs.pending().is_empty()
+                    || self.coordination.is_ending()
+                    || self.scheduler.holds_back();
                 let held = self.recall_missing(shelter) || busy;
                 self.consolidation.look_as_leaver(now, idled, held)
             }

@@ -88,7 +88,8 @@ impl Pcpu {
             let Some(vcpu) = self.roster.get(id) else { continue };
             let (index, is_new) = (vcpu.index(), vcpu.is_on() && vcpu.epoch() == epoch);
             let is_halted = VMS[vm].halted.load(Ordering::Acquire) >> index & 1 == 1;
-            if is_new || is_halted {
+            // One that has arrived since with an older life may not be off whole.
+            if is_new || is_halted && !self.is_going_off(id) {
                 continue;
             }
             let is_off = self.offline(id);
@@ -134,11 +135,14 @@ impl Pcpu {
         self.roster.parked(id).is_some_and(|vcpu| vcpu.is_releasing())
     }
 
-    /// Goes on to switch such a vCPU off.
-    pub(super) fn go_on_offline(&mut self, id: VcpuId) {
-        if !self.offline(id) {
+    /// Goes on to switch such a vCPU off. Returns true if that is done.
+    #[must_use]
+    pub(super) fn go_on_offline(&mut self, id: VcpuId) -> bool {
+        let done = self.offline(id);
+        if !done {
             self.offline_later(id);
         }
+        done
     }
 
     /// Switches a vCPU of this core off and forgets its state. Only a request to switch it on
@@ -153,7 +157,6 @@ impl Pcpu {
         }
         // The line of its timer goes low.
         self.update_physical_timer(id, timer::now());
-        self.timer_advance.end(id);
         // Last: from here on a sibling may switch it on again.
         POWER[id.number()].switch_off();
         true
@@ -171,6 +174,7 @@ impl Pcpu {
             self.unload();
         }
         self.jobs.end(id);
+        self.timer_advance.end(id);
         if let Some(vcpu) = self.roster.parked_mut(id) {
             vcpu.switch_off();
         }

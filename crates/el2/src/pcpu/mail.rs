@@ -71,10 +71,8 @@ impl Pcpu {
             Message::Sections => self.follow_sections(VcpuId::numbered(member)),
             Message::Vcpus => {
                 let id = VcpuId::numbered(member);
-                if self.is_going_off(id) {
-                    // Nothing else concerns it.
-                    self.go_on_offline(id);
-                } else {
+                // One that goes off may have been off before: a request to switch it on stays.
+                if !self.is_going_off(id) || self.go_on_offline(id) {
                     self.accept_power_on(id);
                     self.deliver_pending(id);
                 }
