@@ -8,7 +8,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// What a clone has that products are built from.
-const SOURCES: [&str; 6] = [".cargo", "Cargo.toml", "Cargo.lock", "crates", "guests", "setup"];
+const SOURCES: [&str; 7] =
+    [".cargo", "Cargo.toml", "Cargo.lock", "crates", "fuzz", "guests", "setup"];
 /// What `cassata build` packs into the image of an example, and what decides it.
 const PRODUCTS: [&str; 9] = [
     "build/el2.elf",

@@ -10,7 +10,7 @@
 //! | release | the longest of `interrupt: virtual timer` and `interrupt: device` |
 //! | timer interrupt | `interrupt: EL2 timer` |
 //! | doorbell | `interrupt: doorbell` |
-//! | gcs call | the longest of `synchronous: critical section call` and `synchronous: mutex call` |
+//! | gcs call | `synchronous`: the scheduler may decide after the call, which no kind contains |
 //! | switch on wake | the longest whole visit: `interrupt` or `synchronous` |
 //! | switch on sleep | the same, and `synchronous: WFI or WFE` |
 //!
@@ -40,7 +40,7 @@ pub fn overheads(report: &Report, instruction_ps: u64, described: Overheads) -> 
         switch_on_sleep_ns: any.saturating_add(time(&["synchronous: WFI or WFE"])?),
         timer_ns: time(&["interrupt: EL2 timer"])?,
         doorbell_ns: time(&["interrupt: doorbell"])?,
-        gcs_call_ns: time(&["synchronous: critical section call", "synchronous: mutex call"])?,
+        gcs_call_ns: time(&["synchronous"])?,
         grant_ns: 0,
         departure_ns: 0,
         timer_advance_ns: described.timer_advance_ns,
@@ -112,8 +112,6 @@ mod tests {
             entry("interrupt: doorbell", 100),
             entry("synchronous", 300),
             figure("synchronous: WFI or WFE", 15),
-            figure("synchronous: critical section call", 50),
-            figure("synchronous: mutex call", 60),
         ];
         Report { figures, ..Report::default() }
     }
@@ -129,7 +127,7 @@ mod tests {
             switch_on_sleep_ns: 2 * (437 + 15),
             timer_ns: 2 * 20,
             doorbell_ns: 2 * 137,
-            gcs_call_ns: 2 * 60,
+            gcs_call_ns: 2 * 337,
             timer_advance_ns: 8,
             duty_ns: 9,
             duty_every_ns: 99,
