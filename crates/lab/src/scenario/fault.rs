@@ -1,6 +1,6 @@
 //! A fault of EL2's own: where it happens that core stops and its neighbours go on, or the machine is
 //! reset, as the description says. EL2 has no fault that a test could call for, so one is made: the
-//! first instruction of what ends a VM is replaced by one that is undefined.
+//! first instruction of what begins to end a VM is replaced by one that is undefined.
 
 use super::damaged::only_place;
 use super::staged::description;
@@ -62,18 +62,18 @@ fn run(bench: &Bench, resets: bool) -> Result<Run> {
     bench.session(&bundle, LIMIT)?.run(|_| false)
 }
 
-/// Returns where in the bootable file the function is that ends a VM (`Pcpu::halted`), as the
+/// Returns where in the bootable file the function is that begins to end a VM (`Pcpu::stop`), as the
 /// hypervisor's ELF file has it.
 fn end_of_a_vm(hypervisor: &[u8], file: &[u8]) -> Result<usize> {
     let elf = object::File::parse(hypervisor).into_diagnostic()?;
-    let is_it = |name: &str| name.contains("9lifecycle") && name.ends_with("4Pcpu6halted");
+    let is_it = |name: &str| name.contains("9lifecycle") && name.ends_with("4Pcpu4stop");
     let symbol = elf.symbols().find(|symbol| symbol.name().is_ok_and(is_it));
-    let symbol = symbol.ok_or_else(|| miette!("the hypervisor has no function `halted`"))?;
-    let section = symbol.section_index().ok_or_else(|| miette!("`halted` is in no section"))?;
+    let symbol = symbol.ok_or_else(|| miette!("the hypervisor has no function `stop`"))?;
+    let section = symbol.section_index().ok_or_else(|| miette!("`stop` is in no section"))?;
     let section = elf.section_by_index(section).into_diagnostic()?;
     let code = section.data_range(symbol.address(), KNOWN_BY).into_diagnostic()?;
-    let code = code.ok_or_else(|| miette!("`halted` is not in its section"))?;
-    only_place(file, code).ok_or_else(|| miette!("`halted` is not once in the bootable file"))
+    let code = code.ok_or_else(|| miette!("`stop` is not in its section"))?;
+    only_place(file, code).ok_or_else(|| miette!("`stop` is not once in the bootable file"))
 }
 
 fn objections(run: &Run, resets: bool) -> Vec<String> {
