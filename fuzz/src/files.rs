@@ -6,6 +6,9 @@ use system::image::{self, Format, KernelKind};
 use system::{Checked, Packed, pack};
 use tempfile::TempDir;
 
+#[path = "../../crates/system/tests/support/arm64.rs"]
+#[allow(dead_code, reason = "its other half is for tests of the readers of Images")]
+mod arm64;
 #[path = "../../crates/system/tests/support/elf.rs"]
 #[allow(dead_code, reason = "its other half is for tests of the ELF reader")]
 mod elf;
@@ -16,7 +19,7 @@ static FILES: LazyLock<TempDir> = LazyLock::new(|| {
     let put = |name: &str, bytes: &[u8]| {
         fs::write(directory.path().join(name), bytes).expect("a file in it");
     };
-    put("Image", &arm64_image());
+    put("Image", &arm64::linux_image(256));
     put("initramfs", b"070701 and what an archive has");
     put("rtos.elf", &guest_elf());
     put("flat.bin", &[0x14; 77]);
@@ -38,15 +41,6 @@ format = "flat"
 memory = { size = "2M" }
 vcpus = [{ pcpu = 0, priority = 1 }]
 "#;
-
-fn arm64_image() -> Vec<u8> {
-    let mut image = vec![0x1f; 256];
-    image[8..16].copy_from_slice(&0_u64.to_le_bytes());
-    image[16..24].copy_from_slice(&0x8_0000_u64.to_le_bytes());
-    image[24..32].copy_from_slice(&0b1010_u64.to_le_bytes());
-    image[56..60].copy_from_slice(&0x644d_5241_u32.to_le_bytes());
-    image
-}
 
 fn guest_elf() -> Vec<u8> {
     elf::Elf::new(elf::ET_EXEC, 0x4008_0000)

@@ -104,29 +104,32 @@ fn an_answer_that_could_not_be_said_is_an_error() {
     assert!(complaint.contains("cannot write to standard output"), "{complaint}");
 }
 
-/// 3 ms of a task and two gaps of 7 ms: 17 ms, if EL2 takes nothing.
-#[test]
-fn a_deadline_without_room_for_el2_is_not_promised() {
-    let directory = files();
-    let text = r#"
-board = { kind = "qemu-virt", pcpus = 1, memory = "256M" }
+/// Describes one vCPU with one task, `rtos/t`, in a.toml.
+fn describe_task(directory: &Path, [budget, every]: [&str; 2], [period, wcet]: [&str; 2]) {
+    let text = format!(
+        r#"
+board = {{ kind = "qemu-virt", pcpus = 1, memory = "256M" }}
 
 [[vm]]
 name = "rtos"
 kernel = "rtos.bin"
 format = "flat"
-memory = { size = "4M" }
+memory = {{ size = "4M" }}
 [[vm.vcpus]]
 pcpu = 0
 priority = 10
-server = { kind = "deferrable", budget = "3ms", period = "10ms" }
-[[vm.vcpus.tasks]]
-name = "t"
-priority = 1
-period = "17ms"
-segments = [{ wcet = "3ms" }]
-"#;
-    fs::write(directory.path().join("a.toml"), text).unwrap();
+server = {{ kind = "deferrable", budget = "{budget}", period = "{every}" }}
+tasks = [{{ name = "t", priority = 1, period = "{period}", segments = [{{ wcet = "{wcet}" }}] }}]
+"#
+    );
+    fs::write(directory.join("a.toml"), text).unwrap();
+}
+
+/// 3 ms of a task and two gaps of 7 ms: 17 ms, if EL2 takes nothing.
+#[test]
+fn a_deadline_without_room_for_el2_is_not_promised() {
+    let directory = files();
+    describe_task(directory.path(), ["3ms", "10ms"], ["17ms", "3ms"]);
     let run = |arguments: &[&str]| command(directory.path(), arguments).output().unwrap();
     assert_eq!(run(&["check", "a.toml", "--no-overheads"]).status.code(), Some(0));
     let refused = run(&["check", "a.toml"]);
@@ -152,21 +155,7 @@ segments = [{ wcet = "3ms" }]
 #[test]
 fn bounds_contain_what_is_computed_from_the_image_when_asked() {
     let directory = files();
-    let text = r#"
-board = { kind = "qemu-virt", pcpus = 1, memory = "256M" }
-
-[[vm]]
-name = "rtos"
-kernel = "rtos.bin"
-format = "flat"
-memory = { size = "4M" }
-[[vm.vcpus]]
-pcpu = 0
-priority = 10
-server = { kind = "deferrable", budget = "5s", period = "10s" }
-tasks = [{ name = "t", priority = 1, period = "50s", segments = [{ wcet = "1s" }] }]
-"#;
-    fs::write(directory.path().join("a.toml"), text).unwrap();
+    describe_task(directory.path(), ["5s", "10s"], ["50s", "1s"]);
     let run = |arguments: &[&str]| command(directory.path(), arguments).output().unwrap();
     let answer = |arguments: &[&str]| -> Value {
         let output =

@@ -55,10 +55,12 @@ impl Bundle {
         let packed = system::pack(checked, hypervisor)?;
         let code = executed::code(hypervisor)?;
         packed.write_file(image)?;
-        let mutexes = checked.mutexes().map(str::to_owned).collect();
-        let promises = Promises::of(checked);
-        let (image, tables) = (image.into(), packed.tables);
-        Ok(Self { image, tables, mutexes, promises, hypervisor, code })
+        Ok(Self {
+            image: image.into(),
+            hypervisor,
+            code,
+            ..Self::unstarted(checked, packed.tables)
+        })
     }
 
     /// What was packed of a checked system whose machine is never started: what such a machine would
