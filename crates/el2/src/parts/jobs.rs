@@ -36,8 +36,8 @@ pub struct Cause {
 #[repr(C)]
 pub struct Jobs {
     /// Those that have jobs; those to which something was posted that they were not told of; those
-    /// that depart; and the loaded vCPU while the work at its list registers has stopped in its middle. A vCPU that
-    /// was unloaded since may still be there, for nothing.
+    /// that depart; and the loaded vCPU while the work at its list registers has stopped in its
+    /// middle. A vCPU that was unloaded since may still be there, for nothing.
     before_guest: VcpuSet,
     pending: VcpuSet,
     untold: VcpuSet,
