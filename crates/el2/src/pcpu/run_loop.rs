@@ -77,7 +77,7 @@ impl Pcpu {
                 self.release(awaited);
             }
             if !self.need_resched {
-                self.idle(decision.until, now);
+                self.idle(decision.until, now, !awaited.is_empty());
             }
             return true;
         };
@@ -139,10 +139,14 @@ impl Pcpu {
     }
 
     /// Waits for interrupts and takes them, until an instant at the latest: then some vCPU has
-    /// a budget again.
+    /// a budget again. `recalls`: vCPUs were called back. One of them has the core next, and
+    /// while it is on its way there is time to take another's registers off the hardware.
     #[inline(never)]
-    fn idle(&mut self, until: Option<Instant>, now: Instant) {
+    fn idle(&mut self, until: Option<Instant>, now: Instant, recalls: bool) {
         self.give_core(None, now);
+        if recalls && !cpu::interrupt_pending() {
+            self.unload();
+        }
         let wakes_at = self.loaded_wakes_at(now);
         if wakes_at.is_some_and(|begin| begin <= now) {
             self.wake_loaded_early();
