@@ -52,10 +52,14 @@ pub(crate) struct Best {
 }
 
 impl Best {
-    /// Keeps `limit`, at most [`MAX_LIST_REGISTERS`].
-    pub(crate) const fn new(limit: usize) -> Self {
-        let limit = if limit < MAX_LIST_REGISTERS { limit } else { MAX_LIST_REGISTERS };
-        Self { chosen: [Choice(0); MAX_LIST_REGISTERS], count: 0, limit: limit as u8, left_out: 0 }
+    /// Keeps none, before [`Self::restart`].
+    pub(crate) const NONE: Self =
+        Self { chosen: [Choice(0); MAX_LIST_REGISTERS], count: 0, limit: 0, left_out: 0 };
+
+    /// Begins anew, keeping `limit`, at most [`MAX_LIST_REGISTERS`]. What stood there is not cleared: nothing reads beyond the count.
+    pub(crate) fn restart(&mut self, limit: usize) {
+        self.limit = limit.min(MAX_LIST_REGISTERS) as u8;
+        (self.count, self.left_out) = (0, 0);
     }
 
     pub(crate) fn offer(&mut self, choice: Choice) {

@@ -57,14 +57,13 @@ impl Gic {
         let (mut changed, mut deactivate) = (value, None);
         match field {
             Field::Group => {
-                bank.group.store(value, Ordering::Relaxed);
-                changed = u32::MAX;
+                changed = bank.group.swap(value, Ordering::Relaxed) ^ value;
             }
             Field::SetEnable => {
-                bank.enabled.fetch_or(value, Ordering::AcqRel);
+                changed &= !bank.enabled.fetch_or(value, Ordering::AcqRel);
             }
             Field::ClearEnable => {
-                bank.enabled.fetch_and(!value, Ordering::AcqRel);
+                changed &= bank.enabled.fetch_and(!value, Ordering::AcqRel);
             }
             Field::SetPending => {
                 bank.pending.fetch_or(value, Ordering::AcqRel);

@@ -243,6 +243,10 @@ impl CpuInterface {
     /// Brings list registers and banks in step, or goes on where that has stopped. Answers how
     /// many interrupts are listed pending; none if it stops, see [`Self::is_unfinished`].
     pub fn sync(&mut self, gic: &Gic, hw: &mut impl Hardware) -> usize {
+        if matches!(self.work.stage, Stage::Pending | Stage::Active) {
+            // All is taken back already.
+            return self.go_on(gic, hw);
+        }
         if self.take_back(gic, hw) { self.list(gic, hw) } else { 0 }
     }
 

@@ -44,8 +44,8 @@ impl Work {
         words: 0,
         rest: 0,
         ends: 0,
-        pending: Best::new(0),
-        active: Best::new(0),
+        pending: Best::NONE,
+        active: Best::NONE,
     };
 
     /// Begins a stage, in which these words are looked at.
@@ -95,44 +95,47 @@ impl CpuInterface {
     /// banks has to be done anew after a [`Self::sync`]. It does not stop again unless the guest
     /// has run meanwhile.
     #[must_use]
+    #[inline(always)]
     pub fn take_back(&mut self, gic: &Gic, hw: &mut impl Hardware) -> bool {
-        if self.work.stage == Stage::Wanted {
-            self.work.stage = Stage::Rest;
+        // Apart from each other: no path leads through both, and then on as if it had stopped.
+        let goes_on = self.end_spilled(gic, hw);
+        if goes_on {
+            self.empty(gic, hw);
         }
-        // Before the list registers are emptied: only what is in none of them
-        // can have been ended so.
-        if self.maintenance.unlisted_eoi && self.work.stage == Stage::Rest {
-            self.work.ends = hw.take_eoi_count();
-        }
-        if self.maintenance.none_pending {
-            // Nothing is listed pending while this goes on, which needs no interrupt to tell.
-            self.want(hw, false, self.maintenance.unlisted_eoi);
-        }
-        if !self.end_spilled(gic, hw) {
-            return false;
-        }
-        self.empty(gic, hw);
-        true
+        goes_on
     }
 
     /// Lists what is active and the best of what is pending in the words that took part in the
-    /// latest [`Self::take_back`] or were marked since, or goes on with that. Answers how many
-    /// interrupts are listed pending; none if it stops.
+    /// latest [`Self::take_back`] or were marked since. Answers how many interrupts are listed
+    /// pending; none if it stops.
+    #[inline(never)]
     pub fn list(&mut self, gic: &Gic, hw: &mut impl Hardware) -> usize {
         let news = self.take_attention(gic);
-        if news != 0 || self.work.stage == Stage::Rest {
-            self.backlog |= news;
-            if self.backlog & !1 != 0 {
-                // Pairs with the fence in `release`: either that vCPU sees what we
-                // were told of, or we see that it gave the interrupt up.
-                fence(Ordering::SeqCst);
-            }
-            self.work.begin(Stage::Pending, self.backlog);
-            self.work.pending = Best::new(hw.count());
-            if hw.urgent() {
-                return self.stop(gic);
-            }
+        self.list_with(gic, hw, news)
+    }
+
+    /// Goes on to list where that has stopped, or begins anew if there are news.
+    pub(crate) fn go_on(&mut self, gic: &Gic, hw: &mut impl Hardware) -> usize {
+        match self.take_attention(gic) {
+            0 => self.list_rest(gic, hw),
+            news => self.list_with(gic, hw, news),
         }
+    }
+
+    fn list_with(&mut self, gic: &Gic, hw: &mut impl Hardware, news: u32) -> usize {
+        self.backlog |= news;
+        if self.backlog & !1 != 0 {
+            // Pairs with the fence in `release`: either that vCPU sees what we
+            // were told of, or we see that it gave the interrupt up.
+            fence(Ordering::SeqCst);
+        }
+        self.work.begin(Stage::Pending, self.backlog);
+        self.work.pending.restart(hw.count());
+        if hw.urgent() { self.stop(gic) } else { self.list_rest(gic, hw) }
+    }
+
+    #[inline(never)]
+    fn list_rest(&mut self, gic: &Gic, hw: &mut impl Hardware) -> usize {
         if self.work.stage == Stage::Pending {
             let mut rounds = Rounds::<PIECES>::begin();
             while let Some(word) = self.work.next_word() {
@@ -159,7 +162,7 @@ impl CpuInterface {
             self.work.begin(Stage::Active, ALL_WORDS);
             // One register stays free for whatever pends, or it could never preempt.
             let free = usize::from(!self.work.pending.is_empty());
-            self.work.active = Best::new(hw.count() - free);
+            self.work.active.restart(hw.count() - free);
         }
         if !self.look_for_active(gic, hw, false) {
             return self.stop(gic);
@@ -169,7 +172,20 @@ impl CpuInterface {
 
     /// Ends as many spilled interrupts as the hardware has counted EOIs, the most urgent first.
     /// Answers false if it stops.
+    #[inline(never)]
     fn end_spilled(&mut self, gic: &Gic, hw: &mut impl Hardware) -> bool {
+        if self.work.stage == Stage::Wanted {
+            self.work.stage = Stage::Rest;
+        }
+        // Before the list registers are emptied: only what is in none of them
+        // can have been ended so.
+        if self.maintenance.unlisted_eoi && self.work.stage == Stage::Rest {
+            self.work.ends = hw.take_eoi_count();
+        }
+        if self.maintenance.none_pending {
+            // Nothing is listed pending while this goes on, which needs no interrupt to tell.
+            self.want(hw, false, self.maintenance.unlisted_eoi);
+        }
         let mut passes = Rounds::<{ MOST_ENDS + 1 }>::begin();
         while self.work.ends > 0 {
             passes.pass();
@@ -203,7 +219,7 @@ impl CpuInterface {
     /// Begins to look for interrupts that the guest has ended, as many as there are list registers.
     fn begin_ends(&mut self, hw: &impl Hardware) {
         self.work.begin(Stage::Ends, ALL_WORDS);
-        self.work.active = Best::new(hw.count().min(self.work.ends as usize));
+        self.work.active.restart(hw.count().min(self.work.ends as usize));
     }
 
     /// Returns which interrupts of a word are in the list registers. Another vCPU that tries to
@@ -216,6 +232,7 @@ impl CpuInterface {
     }
 
     /// Takes the list registers back.
+    #[inline(never)]
     pub(crate) fn empty(&mut self, gic: &Gic, hw: &mut impl Hardware) {
         for index in Bits::of(self.used).one_for::<{ each::LIST_REGISTER }, MAX_LIST_REGISTERS>() {
             let index = index as usize;

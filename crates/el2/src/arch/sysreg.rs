@@ -5,6 +5,8 @@ pub(crate) use super::machine::registers::{read_sysreg, write_sysreg};
 /// HCR_EL2 (Arm DDI 0487, section D19.2.48).
 pub mod hcr {
     const VM: u64 = 1 << 0;
+    /// Invalidation of a data cache by set and way cleans, too: a guest discards nothing that is not
+    /// its own. So it need not trap.
     const SWIO: u64 = 1 << 1;
     const PTW: u64 = 1 << 2;
     const FMO: u64 = 1 << 3;
@@ -20,29 +22,15 @@ pub mod hcr {
     const TSC: u64 = 1 << 19;
     const TIDCP: u64 = 1 << 20;
     const TACR: u64 = 1 << 21;
-    const TSW: u64 = 1 << 22;
     /// EL1 is AArch64.
     pub const RW: u64 = 1 << 31;
     const TLOR: u64 = 1 << 35;
     const TERR: u64 = 1 << 36;
     /// While a guest runs: physical interrupts come here, stage 2 is on, WFI,
-    /// SMC, identification registers, set/way cache operations, LORegions, error
-    /// records and implementation-defined registers trap.
-    pub const GUEST: u64 = VM
-        | SWIO
-        | PTW
-        | FMO
-        | IMO
-        | AMO
-        | TWI
-        | TID3
-        | TSC
-        | TIDCP
-        | TACR
-        | TSW
-        | RW
-        | TLOR
-        | TERR;
+    /// SMC, identification registers, LORegions, error records and implementation-defined registers
+    /// trap.
+    pub const GUEST: u64 =
+        VM | SWIO | PTW | FMO | IMO | AMO | TWI | TID3 | TSC | TIDCP | TACR | RW | TLOR | TERR;
 }
 
 /// CPTR_EL2 (DDI 0487, D19.2.34), with HCR_EL2.E2H = 0.

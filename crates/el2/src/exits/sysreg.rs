@@ -92,9 +92,6 @@ fn write(core: &mut Pcpu, name: Name, value: u64) -> Option<u64> {
     match name {
         MDSCR_EL1 => context::set_guest_mdscr(value),
         (3, 3, 14, 2, op2) => return core.write_physical_timer(op2, value).then_some(0),
-        // Cache maintenance by set and way cannot be made to work across cores
-        // and is not needed: guest memory is clean when a guest starts.
-        (1, 0, 7, 6 | 10 | 14, 2) => {}
         ICC_SRE => {}
         ICC_PMR => common_group::set_priority_mask(value),
         ICC_CTLR => common_group::set_control(value),

@@ -47,8 +47,8 @@ pub struct Idled {
 pub enum Verdict {
     /// Nothing.
     GoOn,
-    /// The core hands its vCPUs over to this one, and then is powered down.
-    Leave(usize),
+    /// The core hands its vCPUs over to its consolidation target, and then is powered down.
+    Leave,
     /// These cores are switched on again.
     Call(CoreSet),
 }
@@ -144,7 +144,9 @@ impl Consolidation {
         let own = Load::of(length, grown(idled.here, self.idled.here));
         let there = Load::of(length, grown(idled.shelter, self.idled.shelter));
         self.begin_window(now, idled);
-        let Some(shelter) = self.shelter else { return Verdict::GoOn };
+        if self.shelter.is_none() {
+            return Verdict::GoOn;
+        }
         if held {
             self.leaver.stays();
             return Verdict::GoOn;
@@ -154,7 +156,7 @@ impl Consolidation {
         }
         self.leaving = true;
         self.look_at = NEVER;
-        Verdict::Leave(shelter)
+        Verdict::Leave
     }
 
     /// Decides at the end of a window on a consolidation target. `away`: the
@@ -180,8 +182,8 @@ impl Consolidation {
         self.leaver.back(away.0 / self.window.0.max(1));
     }
 
-    /// Makes this core stay on for good, because the firmware did not power it down. Returns
-    /// the core that has its vCPUs.
+    /// Makes this core stay on for good: it coordinates a VM, or the firmware did not power it
+    /// down. Returns the core that has its vCPUs then.
     #[must_use]
     pub fn stays_on(&mut self) -> Option<usize> {
         self.shelter.take()
@@ -236,7 +238,7 @@ mod tests {
         (1..=most).find(|&window| {
             let now = Instant(window * WINDOW.0);
             let idled = Idled { here: Duration(now.0), shelter: Duration(now.0) };
-            let leaves = core.look_as_leaver(now, idled, held) == Verdict::Leave(0);
+            let leaves = core.look_as_leaver(now, idled, held) == Verdict::Leave;
             core.check();
             leaves
         })

@@ -2,7 +2,6 @@
 
 use abi::MAX_VMS;
 use abi::status::{VmStatus, vm_state};
-use notes::Bounded;
 use sched::Message;
 
 /// Messages that ask for a VM to be stopped. If several come at once, the first of them
@@ -104,13 +103,6 @@ impl Coordination {
         }
     }
 
-    /// Returns true if a VM that this core coordinates is being stopped, and its end is not done.
-    #[must_use]
-    pub fn is_ending(&self) -> bool {
-        let is_ending = |here: &Coordinated| !matches!(here.state, State::Off | State::Running);
-        self.0.iter().at_most::<MAX_VMS>().flatten().any(is_ending)
-    }
-
     /// Returns a VM, if this core coordinates it.
     #[must_use]
     pub fn of(&mut self, vm: usize) -> Option<&mut Coordinated> {
@@ -184,7 +176,6 @@ mod tests {
         assert!(vm.stop(Message::VmsReset));
         assert!(!vm.stop(Message::VmsFailed), "it is being stopped");
         coordination.check();
-        assert!(coordination.is_ending());
         let vm = coordination.of(0).unwrap();
         let steps = core::iter::from_fn(|| vm.next_step());
         let all = [Step::Interrupts, Step::Rest, Step::Conclude(Message::VmsReset)];

@@ -118,10 +118,11 @@ impl Jobs {
         (self.before_guest - self.pending).has(id)
     }
 
-    /// Returns true each other time: before interrupts are listed, one is taken.
+    /// Returns whether an interrupt is taken before a piece of work. If interrupts always pend, it
+    /// is each other time: none of them can keep the work from being done.
     #[must_use]
-    pub fn takes_interrupt(&mut self) -> bool {
-        self.has_taken = !self.has_taken;
+    pub fn gives_way(&mut self, pends: bool) -> bool {
+        self.has_taken = pends && !self.has_taken;
         self.has_taken
     }
 

@@ -319,7 +319,7 @@ fn next_byte(channel: usize) -> Option<u8> {
 /// Begins a line for the hypervisor's ring.
 #[inline(never)]
 pub fn begin_line(line: &mut Line) {
-    Piece::Text("cassata: ").write(line);
+    Piece::Label("cassata: ").write(line);
 }
 
 /// Puts a line into the hypervisor's ring, at once: lines of several cores do not mix. What does

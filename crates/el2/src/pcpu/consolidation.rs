@@ -60,12 +60,10 @@ impl Pcpu {
     #[inline(never)]
     pub(super) fn rest_or_leave(&mut self) {
         notes::needs::<{ each::LEAVER }>();
-        // What is unread has rung: it is read first. The same holds of what it has told itself to
-        // end a VM, and of pieces and jobs that are left.
+        // What is unread has rung: it is read first. The same holds of pieces and jobs that are left.
         let is_done = self.unread.is_empty()
             && !self.jobs.has_pieces()
             && self.jobs.pending().is_empty()
-            && !self.coordination.is_ending()
             && !cpu::interrupt_pending();
         if self.consolidation.is_leaving() && is_done {
             self.power_down();
@@ -83,11 +81,8 @@ impl Pcpu {
         let idled = self.idled(now);
         let verdict = match self.consolidation.shelter() {
             Some(shelter) => {
-                // A vCPU that has a job comes back when the job is done. A VM that ends has its
-                // first vCPU begin with one.
-                let busy = !self.jobs.pending().is_empty()
-                    || self.coordination.is_ending()
-                    || self.scheduler.holds_back();
+                // A vCPU that has a job comes back when the job is done.
+                let busy = !self.jobs.pending().is_empty() || self.scheduler.holds_back();
                 let held = self.recall_missing(shelter) || busy;
                 self.consolidation.look_as_leaver(now, idled, held)
             }
@@ -100,7 +95,7 @@ impl Pcpu {
         };
         match verdict {
             Verdict::GoOn => {}
-            Verdict::Leave(_) => {
+            Verdict::Leave => {
                 BOARD.depart(self.index);
                 self.jobs.depart_later(self.consolidation.mine());
                 self.need_resched = true;

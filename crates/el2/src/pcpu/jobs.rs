@@ -13,11 +13,14 @@ use crate::shared::{POWER, VMS};
 use abi::status::vcpu_state;
 use abi::system::Load;
 use core::sync::atomic::Ordering;
+use notes::Bounded;
 use sched::{Member, Message, VcpuId};
 
 /// Bytes filled between two looks at the interrupts: some thousand instructions, which a vCPU may
 /// have beyond its budget.
-const CHUNK: u64 = 4 * 1024;
+const CHUNK: u64 = 1024;
+/// Such pieces in a turn, if no interrupt comes.
+const CHUNKS: usize = 4;
 
 impl Pcpu {
     /// Does the next piece of a vCPU's job.
@@ -38,8 +41,14 @@ impl Pcpu {
             self.begin(id, vm);
             return;
         };
-        let done = fill_chunk(load, done);
-        let next = if done < load.size + load.zero_size {
+        let (mut done, all) = (done, load.size + load.zero_size);
+        for _ in (0..CHUNKS).at_most::<CHUNKS>() {
+            done = fill_chunk(load, done);
+            if done >= all || cpu::interrupt_pending() {
+                break;
+            }
+        }
+        let next = if done < all {
             Job::Load { piece, done }
         } else {
             Job::Load { piece: piece + 1, done: 0 }
@@ -107,49 +116,49 @@ impl Pcpu {
             }
             1 => log!(
                 self,
-                "  pc ",
+                Piece::Label("  pc "),
                 Piece::Word(general.pc),
-                "  pstate ",
+                Piece::Label("  pstate "),
                 Piece::Hexadecimal(general.pstate),
-                "  esr_el2 ",
+                Piece::Label("  esr_el2 "),
                 Piece::Hexadecimal(cause.syndrome),
-                "  far_el2 ",
+                Piece::Label("  far_el2 "),
                 Piece::Hexadecimal(cause.address),
             ),
             line if GENERAL.contains(&line) => {
-                let n = usize::from(2 * (line - GENERAL.start));
+                let n = 2 * (line - GENERAL.start) as u8;
                 log!(
                     self,
-                    "  x",
-                    Piece::Column(n as u64),
-                    " ",
-                    Piece::Word(general.get(n)),
-                    "  x",
-                    Piece::Column(n as u64 + 1),
-                    " ",
-                    Piece::Word(general.get(n + 1)),
+                    Piece::Label("  x"),
+                    Piece::Column(n),
+                    Piece::Label(" "),
+                    Piece::Word(general.get(n.into())),
+                    Piece::Label("  x"),
+                    Piece::Column(n + 1),
+                    Piece::Label(" "),
+                    Piece::Word(general.get((n + 1).into())),
                 );
             }
             17 => log!(
                 self,
-                "  x30 ",
+                Piece::Label("  x30 "),
                 Piece::Word(general.get(30)),
-                "  sp_el0 ",
+                Piece::Label("  sp_el0 "),
                 Piece::Hexadecimal(system.sp_el0),
-                "  sp_el1 ",
+                Piece::Label("  sp_el1 "),
                 Piece::Hexadecimal(system.sp_el1),
             ),
             18 => log!(
                 self,
-                "  sctlr_el1 ",
+                Piece::Label("  sctlr_el1 "),
                 Piece::Hexadecimal(system.sctlr),
-                "  vbar_el1 ",
+                Piece::Label("  vbar_el1 "),
                 Piece::Hexadecimal(system.vbar),
-                "  elr_el1 ",
+                Piece::Label("  elr_el1 "),
                 Piece::Hexadecimal(system.elr),
-                "  esr_el1 ",
+                Piece::Label("  esr_el1 "),
                 Piece::Hexadecimal(system.esr),
-                "  far_el1 ",
+                Piece::Label("  far_el1 "),
                 Piece::Hexadecimal(system.far),
             ),
             _ => return false,

@@ -6,7 +6,7 @@
 //! When all are halted, it switches the VM off or fills its memory again.
 
 use super::Pcpu;
-use super::console::log;
+use super::console::{Piece, log};
 use crate::arch::{cpu, timer};
 use crate::bug::bug;
 use crate::parts::{Cause, Conclusion, Job, STOPS, Step};
@@ -53,9 +53,13 @@ impl Pcpu {
 
     /// Asks a VM's coordinator to stop it.
     pub fn ask_coordinator(&self, vm: usize, message: Message) {
-        let urgent = self.table(vm).is(vm_flags::REALTIME);
         // This core tells itself, too: its guest's interrupts come first.
-        self.tell(self.coordinator_of(vm), message, vm, urgent);
+        self.tell_of(vm, self.coordinator_of(vm), message);
+    }
+
+    /// Sends a core a message about a VM, which is urgent if the VM is.
+    fn tell_of(&self, vm: usize, core: usize, message: Message) {
+        self.tell(core, message, vm, self.table(vm).is(vm_flags::REALTIME));
     }
 
     /// Begins to stop a VM, unless that has begun. Coordinator only.
@@ -105,13 +109,12 @@ impl Pcpu {
 
     /// Goes on to halt a VM's vCPUs, after the interrupts that pend.
     pub(super) fn halt_later(&self, vm: usize) {
-        self.tell(self.index, Message::HaltVms, vm, self.table(vm).is(vm_flags::REALTIME));
+        self.tell_of(vm, self.index, Message::HaltVms);
     }
 
     /// Tells a VM's coordinator that a vCPU is halted.
     pub(super) fn tell_coordinator_of_halted(&self, vm: usize) {
-        let urgent = self.table(vm).is(vm_flags::REALTIME);
-        self.tell(self.coordinator_of(vm), Message::HaltedVms, vm, urgent);
+        self.tell_of(vm, self.coordinator_of(vm), Message::HaltedVms);
     }
 
     /// Switches the loaded vCPU off, as its guest has asked.
@@ -119,9 +122,7 @@ impl Pcpu {
         let Some(id) = self.roster.loaded_id() else {
             return bug!("a CPU_OFF without a loaded vCPU");
         };
-        if !self.offline(id) {
-            self.offline_later(id);
-        }
+        let _ = self.go_on_offline(id);
     }
 
     /// Goes on to switch a vCPU off, after the interrupts that pend.
@@ -135,7 +136,8 @@ impl Pcpu {
         self.roster.parked(id).is_some_and(|vcpu| vcpu.is_releasing())
     }
 
-    /// Goes on to switch such a vCPU off. Returns true if that is done.
+    /// Switches a vCPU of this core off, or goes on with that. Returns true if that is done; if not,
+    /// the rest follows after the interrupts that pend.
     #[must_use]
     pub(super) fn go_on_offline(&mut self, id: VcpuId) -> bool {
         let done = self.offline(id);
@@ -155,8 +157,8 @@ impl Pcpu {
         if !self.release_interrupts(id) {
             return false;
         }
-        // The line of its timer goes low.
-        self.update_physical_timer(id, timer::now());
+        // The line of its timer goes low. What that changes it finds when it is switched on.
+        let _ = self.physical_timer_effects(id, timer::now());
         // Last: from here on a sibling may switch it on again.
         POWER[id.number()].switch_off();
         true
@@ -211,7 +213,7 @@ impl Pcpu {
             Step::Rest => self.reset_rest(vm),
             Step::Conclude(reason) => return self.conclude(vm, reason),
         }
-        self.tell(self.index, Message::HaltedVms, vm, self.table(vm).is(vm_flags::REALTIME));
+        self.tell_of(vm, self.index, Message::HaltedVms);
     }
 
     /// Resets the interrupt controller of a VM that is halted.
@@ -237,7 +239,10 @@ impl Pcpu {
     fn conclude(&mut self, vm: usize, reason: Message) {
         let table = self.table(vm);
         let conclusion = Conclusion::of(reason, table.is(vm_flags::RESTART_ON_FAULT));
-        log!(self, "VM ", &table.name, " ", conclusion.words());
+        let is_last =
+            !conclusion.restart && ALIVE.fetch_and(!(1 << vm), Ordering::AcqRel) == 1 << vm;
+        let tail = Piece::Label(if is_last { ": none is left" } else { "" });
+        log!(self, "VM ", &table.name, " ", conclusion.words(), tail);
         let how = u32::from(conclusion.restart) << 8 | u32::from(conclusion.failed) << 9;
         let first = VcpuId::numbered(table.vcpu_first.into());
         self.trace.note_now(Kind::End, first, vm as u32 | how);
@@ -248,9 +253,6 @@ impl Pcpu {
         match self.coordination.of(vm) {
             Some(vm) => vm.ends(conclusion.failed),
             None => bug!("a VM ends on a core that does not coordinate it"),
-        }
-        if ALIVE.fetch_and(!(1 << vm), Ordering::AcqRel) == 1 << vm {
-            log!(self, "no VM is left");
         }
     }
 

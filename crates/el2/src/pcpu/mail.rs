@@ -142,7 +142,7 @@ impl Pcpu {
 
     /// Has the interrupts of the loaded vCPU listed, and the vCPU told of them, before any guest
     /// runs.
-    fn list_later(&mut self, id: VcpuId) {
+    pub(super) fn list_later(&mut self, id: VcpuId) {
         self.jobs.list_later(id);
         self.deliver_later(id);
     }

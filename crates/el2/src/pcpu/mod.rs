@@ -132,7 +132,8 @@ impl Pcpu {
         let residents = displacement.residents();
         let known = topology.known_at(index);
         let idle_news = IdleNews::new(topology.must_tell_idle(index));
-        // The host has checked the other conditions; these two would be fatal.
+        // The host has checked the other conditions; these two would be fatal, as would be one
+        // more (`coordinate`).
         let may_leave = console.is_none() && !idle_news.is_wanted();
         let window = Duration(timer::ns_to_ticks(system.header.consolidation_window_ns));
         Self {
@@ -194,8 +195,10 @@ impl Pcpu {
         self.roster.park(Parked::new(vcpu));
     }
 
-    /// Becomes the coordinator of a VM, and starts it.
+    /// Becomes the coordinator of a VM, and starts it. This core stays on then: the VM begins, and
+    /// begins again, with its first vCPU here.
     pub fn coordinate(&mut self, vm: usize, status: &'static mut VmStatus) {
+        let _ = self.consolidation.stays_on();
         self.coordination.adopt(vm, status);
         self.start(vm);
     }

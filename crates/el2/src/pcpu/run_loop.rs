@@ -116,8 +116,10 @@ impl Pcpu {
     pub(super) fn work(&mut self, id: VcpuId, until: Option<Instant>) {
         self.arm(until);
         self.mask_nothing();
-        self.work_on(id);
-        self.take_pending_interrupts();
+        if !self.gives_way() {
+            self.work_on(id);
+            self.take_pending_interrupts();
+        }
         // `longest_el2` of a vCPU does not contain jobs.
         self.entered = timer::now();
     }
@@ -128,7 +130,7 @@ impl Pcpu {
     pub(super) fn go_on_listing(&mut self, id: VcpuId, until: Option<Instant>) {
         self.arm(until);
         self.mask_for_loaded();
-        if self.jobs.takes_interrupt() && self.take_pending_interrupt() {
+        if self.gives_way() {
             return;
         }
         self.jobs.lists(id);
@@ -136,6 +138,14 @@ impl Pcpu {
         if self.roster.loaded().is_some_and(|vcpu| vcpu.has_news()) {
             self.with_interface(|interface, gic, hw| interface.sync(gic, hw));
         }
+    }
+
+    /// Takes an interrupt that pends before a piece of work is done, unless it has just taken one.
+    /// Returns true if it has taken one: then the scheduler has to be asked again.
+    #[inline(always)]
+    pub(super) fn gives_way(&mut self) -> bool {
+        let pends = cpu::interrupt_pending();
+        self.jobs.gives_way(pends) && self.take_pending_interrupt()
     }
 
     /// Waits for interrupts and takes them, until an instant at the latest: then some vCPU has

@@ -78,7 +78,9 @@ impl Pcpu {
         match what {
             Before::Nothing => {}
             Before::Piece => {
-                self.do_next_piece();
+                if !self.gives_way() {
+                    self.do_next_piece();
+                }
             }
             Before::Job => self.work(current, until),
             Before::Listing => self.go_on_listing(current, until),
@@ -159,12 +161,14 @@ impl Pcpu {
             if self.need_resched {
                 return After::Decision;
             }
-            if !self.loaded_timer_is_near() {
-                self.timer_advance.end(id);
-                self.loaded_sleeps();
-                return After::Decision;
+            if !cpu::interrupt_pending() {
+                if !self.loaded_timer_is_near() {
+                    self.timer_advance.end(id);
+                    self.loaded_sleeps();
+                    return After::Decision;
+                }
+                cpu::wait_for_interrupt();
             }
-            cpu::wait_for_interrupt();
             self.entered = timer::now();
             self.take_pending_interrupts();
             if !self.roster.is_loaded(id) || !self.timer_advance.early().has(id) {

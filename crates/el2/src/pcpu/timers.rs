@@ -80,7 +80,7 @@ impl Pcpu {
             }
         }
         if let Some(id) = loaded {
-            self.deliver_to_loaded(id);
+            self.list_later(id);
         }
         if now >= self.consolidation.look_at() {
             self.look_at_load(now);
@@ -115,7 +115,11 @@ impl Pcpu {
 
     /// Sets the interrupt line of a vCPU's physical timer, if it changes and this core owns the
     /// vCPU. Returns its VM, and what that needs.
-    fn physical_timer_effects(&mut self, id: VcpuId, now: Instant) -> Option<(usize, Effects)> {
+    pub(super) fn physical_timer_effects(
+        &mut self,
+        id: VcpuId,
+        now: Instant,
+    ) -> Option<(usize, Effects)> {
         let vcpu = self.roster.get(id)?;
         let level = vcpu.physical_timer_changes(now)?;
         let (vm, index) = (vcpu.vm(), vcpu.index());

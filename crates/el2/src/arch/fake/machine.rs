@@ -80,6 +80,9 @@ pub struct Machine {
     pub was_reset: bool,
     /// Bits of a register that are one on every core, whatever is written.
     pub fixed: Vec<(Register, u64)>,
+    /// Whether ISR_EL1 shows an interrupt that is withdrawn before it can be acknowledged, as a level
+    /// may fall.
+    pub withdraws: fn() -> bool,
     /// By VMID: the epoch of the guest that TLBs hold translations of.
     pub translations: [Option<u32>; MAX_VMS + 1],
 }
@@ -158,6 +161,7 @@ pub fn install(board: Board) {
         off,
         was_reset: false,
         fixed,
+        withdraws: || false,
         translations: [None; MAX_VMS + 1],
     }));
 }

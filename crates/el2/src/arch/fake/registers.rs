@@ -213,7 +213,10 @@ pub fn read(register: Register) -> u64 {
             machine.now += machine::TICKS_PER_LOOK;
             machine.now
         }
-        ISR => u64::from(machine.signalled(machine.current).is_some()) << 7,
+        ISR => {
+            let pends = machine.signalled(machine.current).is_some() || (machine.withdraws)();
+            u64::from(pends) << 7
+        }
         IAR1 => machine.acknowledge().map_or(u64::from(SPECIAL) + 3, u64::from),
         ELRSR => u64::from(machine.read_empty_list_registers()),
         CNTV_CTL => machine.read_timer_control(),

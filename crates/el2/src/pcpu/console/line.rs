@@ -10,12 +10,14 @@ use notes::{Bounded, Rounds};
 pub enum Piece<'a> {
     /// Text, of which [`TEXT`] bytes are written.
     Text(&'a str),
+    /// Short text, of which [`LABEL`] bytes are written.
+    Label(&'a str),
     /// A name that is filled with zeros.
     Name(&'a [u8; NAME]),
     /// A number such as `10`.
     Decimal(u64),
-    /// A number such as `10`, filled up to two places.
-    Column(u64),
+    /// A number such as `10` of two digits at most, filled up to two places.
+    Column(u8),
     /// A number such as `0x1f`.
     Hexadecimal(u64),
     /// A register such as `0x000000000000001f`.
@@ -63,6 +65,8 @@ impl Default for Line {
 
 /// Bytes of a text that are written at most.
 const TEXT: usize = 64;
+/// Bytes of a label that are written at most.
+const LABEL: usize = 16;
 /// Bytes of a name at most.
 const NAME: usize = 16;
 /// Decimal digits of a number at most.
@@ -93,17 +97,17 @@ impl Piece<'_> {
     #[inline(always)]
     pub fn write(self, line: &mut Line) {
         match self {
-            Self::Text(text) => write_text(text, line),
+            Self::Text(text) => write_text::<TEXT>(text, line),
+            Self::Label(text) => write_text::<LABEL>(text, line),
             Self::Name(name) => {
                 let used = name.iter().take_while(|&&byte| byte != 0);
                 used.at_most::<NAME>().for_each(|&byte| line.put(byte));
             }
             Self::Decimal(number) => decimal(number, line),
             Self::Column(number) => {
-                decimal(number, line);
-                if number < 10 {
-                    line.put(b' ');
-                }
+                let (tens, ones) = (b'0' + number / 10 % 10, b'0' + number % 10);
+                let two = if number < 10 { [ones, b' '] } else { [tens, ones] };
+                two.iter().at_most::<2>().for_each(|&byte| line.put(byte));
             }
             Self::Hexadecimal(number) => {
                 let nibbles = (u64::BITS - number.leading_zeros()).div_ceil(4).max(1);
@@ -115,10 +119,10 @@ impl Piece<'_> {
 }
 
 #[inline(never)]
-fn write_text(text: &str, line: &mut Line) {
+fn write_text<const MOST: usize>(text: &str, line: &mut Line) {
     let places = line.bytes.get_mut(line.length..).unwrap_or_default();
     let mut count = 0;
-    for (place, byte) in places.iter_mut().zip(text.bytes()).take(TEXT).at_most::<TEXT>() {
+    for (place, byte) in places.iter_mut().zip(text.bytes()).take(MOST).at_most::<MOST>() {
         *place = byte;
         count += 1;
     }
@@ -169,9 +173,15 @@ mod tests {
     fn numbers_look_as_the_library_writes_them() {
         for number in [0, 1, 9, 10, 15, 16, 99, 100, 0x1234_5678_9abc_def0, u64::MAX] {
             assert_eq!(text(Piece::Decimal(number)), format!("{number}"));
-            assert_eq!(text(Piece::Column(number)), format!("{number:<2}"));
             assert_eq!(text(Piece::Hexadecimal(number)), format!("{number:#x}"));
             assert_eq!(text(Piece::Word(number)), format!("{number:#018x}"));
+        }
+    }
+
+    #[test]
+    fn columns_have_two_places() {
+        for number in 0..100 {
+            assert_eq!(text(Piece::Column(number)), format!("{number:<2}"));
         }
     }
 
@@ -179,6 +189,7 @@ mod tests {
     fn text_is_written_as_it_is_and_cut_where_it_is_too_long() {
         assert_eq!(text("two words".into()), "two words");
         assert_eq!(text("x".repeat(TEXT + 1).as_str().into()), "x".repeat(TEXT));
+        assert_eq!(text(Piece::Label(&"x".repeat(LABEL + 1))), "x".repeat(LABEL));
     }
 
     #[test]

@@ -34,6 +34,8 @@ thread_local! {
     /// Accesses until the executing core gives way, and how many on average.
     static ACCESSES: Cell<(u32, u32)> = const { Cell::new((0, 0)) };
     static STACKS: RefCell<Vec<DefaultStack>> = const { RefCell::new(Vec::new()) };
+    /// One look in so many sees an interrupt that is withdrawn; 0: none does.
+    static WITHDRAWN: Cell<u32> = const { Cell::new(0) };
     static TELL: Cell<bool> = const { Cell::new(false) };
 }
 
@@ -68,8 +70,16 @@ pub fn history(seed: u64, steps: u32, tell: bool) -> Reached {
     let system = with_sections.unwrap_or(&all[seed as usize % all.len()]);
     let often = [7, 60, 500, 100_000][chance(4) as usize];
     ACCESSES.set((often, often));
+    let withdrawn = [0, 2, 10, 100][chance(4) as usize];
+    WITHDRAWN.set(withdrawn);
     let mut world = World::new(system);
-    self::tell(|| format!("seed {seed}, {}, a pause in {often} accesses", system.name));
+    machine::with(|machine| {
+        machine.withdraws = || WITHDRAWN.get() > 0 && chance(WITHDRAWN.get()) == 0;
+    });
+    self::tell(|| {
+        let name = &system.name;
+        format!("seed {seed}, {name}, a pause in {often} accesses, withdrawn {withdrawn}")
+    });
     while world.steps < steps && world.step() {}
     guests::only_finish(true);
     let rests = quiet::check(&mut world);

@@ -169,8 +169,8 @@ fn writable(name: Name) -> bool {
     match name {
         // ICC_SGI1R, ICC_ASGI1R, ICC_SGI0R, ICC_DIR; ICC_PMR, ICC_CTLR, ICC_SRE.
         (3, 0, 12, 11, 1 | 5..=7) | (3, 0, 4, 6, 0) | (3, 0, 12, 12, 4 | 5) => true,
-        // CNTP_TVAL, CNTP_CTL, CNTP_CVAL; DC ISW, CSW, CISW.
-        (3, 3, 14, 2, 0..=2) | (1, 0, 7, 6 | 10 | 14, 2) => true,
+        // CNTP_TVAL, CNTP_CTL, CNTP_CVAL.
+        (3, 3, 14, 2, 0..=2) => true,
         _ => is_silent(name),
     }
 }

@@ -30,6 +30,9 @@ const FLOAT: usize = 27;
 /// Interrupts a guest takes before it ends one.
 const DEEPEST: u64 = 5;
 
+/// How rarely a guest that is away from its base resets its VM: one act in so many.
+const RARELY_AWAY: u32 = 300;
+
 /// What the identity of a guest's vCPU looks like.
 const MAGIC: u64 = 0xca55_a7a0_0000_0000;
 /// SPSR_EL2.M at EL1 and EL0.
@@ -183,6 +186,10 @@ impl Guest<'_> {
         if FINISH.get() {
             return Some(self.finish());
         }
+        if self.is_away() && chance(RARELY_AWAY) == 0 {
+            // Its VM may have to begin again where its first vCPU is not.
+            return Some(self.hypervisor_call(psci::SYSTEM_RESET, [0; 3]));
+        }
         let may_have_sections = tables::find().vcpus[self.id as usize].mutexes > 0;
         match CHARACTERS.get()[self.vm()] {
             Character::Any if may_have_sections && chance(2) == 0 => Some(self.section()),
@@ -266,6 +273,11 @@ impl Guest<'_> {
 
     fn vm(&self) -> usize {
         (self.get(register!("vttbr_el2")) >> 48) as usize - 1
+    }
+
+    /// Whether it is not on the core that its description names.
+    fn is_away(&self) -> bool {
+        usize::from(tables::find().vcpus[self.id as usize].pcpu) != self.core
     }
 
     fn periodic(&mut self) -> Option<Vector> {
