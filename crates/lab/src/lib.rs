@@ -18,7 +18,6 @@
 //! | [`report`] | the same as a page worth looking at |
 //! | [`figures`] | what an observer saw, as figures and tables |
 //! | [`bounds`] | which deadlines hold and why, as tables |
-//! | [`looks`] | how far EL2 went without looking for interrupts, beside how far it goes at most |
 //! | [`computed`] | what EL2 takes at most, from the longest paths of its image |
 //! | [`run`] | what is said of any system that has run |
 //! | [`demo`] | Linux and FreeRTOS share cores |
@@ -50,7 +49,6 @@ pub mod executed;
 pub mod figures;
 pub mod guests;
 pub mod interrupt;
-pub mod looks;
 pub mod machine;
 pub mod observe;
 pub mod progress;

@@ -1,12 +1,11 @@
 //! `cassata run`.
 
-use super::{bound, description, interrupt, overheads, publish};
+use super::{description, interrupt, overheads, publish};
 use crate::cli::Run;
 use crate::messages::note;
 use crate::place;
 use lab::bundle::channel;
 use lab::console::connection::{Connections, Line, Seat};
-use lab::looks;
 use lab::machine::{Time, VirtualTime};
 use lab::promises::Promises;
 use lab::qemu::Qemu;
@@ -37,9 +36,6 @@ pub fn run(arguments: &Run) -> Result<u8> {
     let connections = connections(arguments, &checked)?;
     let directory = directory(&name, &arguments.system)?;
     let overheads = overheads::from(arguments.overheads, None, Some(&checked))?;
-    // What records is another image, with longer paths.
-    let is_bounded = arguments.vtime && checked.trace == 0;
-    let paths = is_bounded.then(|| bound::carried(Some(&checked))).transpose()?;
     let mut bundle = description::pack(&checked, &directory.path().join("system.elf"))?;
     bundle.promises = Promises::with(&checked, overheads);
     let time = if arguments.vtime {
@@ -57,9 +53,6 @@ pub fn run(arguments: &Run) -> Result<u8> {
     let mut answer = lab::run::answer(&run, &name);
     if checked.trace > 0 {
         lab::run::show_trace(&mut answer, directory.path(), &name)?;
-    }
-    if let Some((counts, paths)) = run.instrument.as_ref().zip(paths) {
-        looks::judge(&mut answer.outcome, [counts], &paths);
     }
     lab::run::conditions(&mut answer, &qemu, &time, &bundle, &text);
     publish(&answer, &format!("\n{}", lab::run::summary(&run, &answer)), &directory)?;
