@@ -21,8 +21,7 @@ pub fn reducible(mut graph: Graph) -> Graph {
             before(&graph, &cycle, header, others.collect())
         };
         // What calls the function begins at its first block itself, not at a copy.
-        let first = entries.iter().find(|&&entry| entry == 0);
-        let headers = first.map_or(&entries[..], std::slice::from_ref);
+        let headers = if entries.first() == Some(&0) { &entries[..1] } else { &entries[..] };
         let fewest = headers.iter().map(|&header| copied(header)).min_by_key(BTreeSet::len);
         let Some(fewest) = fewest.filter(|all| graph.blocks.len() + all.len() <= MOST) else {
             break;

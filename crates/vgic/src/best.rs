@@ -56,7 +56,8 @@ impl Best {
     pub(crate) const NONE: Self =
         Self { chosen: [Choice(0); MAX_LIST_REGISTERS], count: 0, limit: 0, left_out: 0 };
 
-    /// Begins anew, keeping `limit`, at most [`MAX_LIST_REGISTERS`]. What stood there is not cleared: nothing reads beyond the count.
+    /// Begins anew, keeping `limit`, at most [`MAX_LIST_REGISTERS`]. What stood there is not
+    /// cleared: nothing reads beyond the count.
     pub(crate) fn restart(&mut self, limit: usize) {
         self.limit = limit.min(MAX_LIST_REGISTERS) as u8;
         (self.count, self.left_out) = (0, 0);

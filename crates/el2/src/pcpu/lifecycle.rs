@@ -239,8 +239,7 @@ impl Pcpu {
     fn conclude(&mut self, vm: usize, reason: Message) {
         let table = self.table(vm);
         let conclusion = Conclusion::of(reason, table.is(vm_flags::RESTART_ON_FAULT));
-        let is_last =
-            !conclusion.restart && ALIVE.fetch_and(!(1 << vm), Ordering::AcqRel) == 1 << vm;
+        let is_last = !conclusion.restart && ALIVE.load(Ordering::Acquire) == 1 << vm;
         let tail = Piece::Label(if is_last { ": none is left" } else { "" });
         log!(self, "VM ", &table.name, " ", conclusion.words(), tail);
         let how = u32::from(conclusion.restart) << 8 | u32::from(conclusion.failed) << 9;
@@ -254,6 +253,8 @@ impl Pcpu {
             Some(vm) => vm.ends(conclusion.failed),
             None => bug!("a VM ends on a core that does not coordinate it"),
         }
+        // Last: the machine may be switched off when no VM is left and nothing waits to be written.
+        ALIVE.fetch_and(!(1 << vm), Ordering::AcqRel);
     }
 
     /// Lets the owner of a vCPU accept a request of CPU_ON, which was left for it.

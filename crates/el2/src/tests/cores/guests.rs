@@ -187,7 +187,7 @@ impl Guest<'_> {
             return Some(self.finish());
         }
         if self.is_away() && chance(RARELY_AWAY) == 0 {
-            // Its VM may have to begin again where its first vCPU is not.
+            // Its VM ends while not all its vCPUs are where they are halted.
             return Some(self.hypervisor_call(psci::SYSTEM_RESET, [0; 3]));
         }
         let may_have_sections = tables::find().vcpus[self.id as usize].mutexes > 0;
