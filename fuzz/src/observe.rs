@@ -172,6 +172,7 @@ pub fn follow(input: &[u8]) {
         elapsed: now,
         host: None,
         instrument: None,
+        stretches: Vec::new(),
         directory: "none".into(),
     };
     let mut answer = lab::answer::Answer::new("fuzz", "Fuzz", "");

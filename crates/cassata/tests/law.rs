@@ -46,6 +46,8 @@ const LAW: &[(&str, &[&str])] = &[
 const ON_REQUEST: (&str, &str) = ("libfuzzer-sys", "cassata-fuzz");
 const HOST: &[&str] = &[
     "cassata-abi",
+    // What the loops of EL2 go round for: `cassata bound` says how many of each a system has.
+    "cassata-notes",
     "cassata-sched",
     "cassata-vtime",
     "cassata-analysis",
@@ -55,7 +57,6 @@ const HOST: &[&str] = &[
 ];
 const HOST_AND_LAB: &[&str] = &[
     "cassata-abi",
-    // What the loops of EL2 go round for: `cassata bound` says how many of each a system has.
     "cassata-notes",
     "cassata-sched",
     "cassata-vtime",

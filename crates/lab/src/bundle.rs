@@ -3,6 +3,7 @@
 use crate::executed;
 use crate::machine::{MachineConfig, Time};
 use crate::observe::Layout;
+use crate::paths::Paths;
 use crate::promises::Promises;
 use abi::system::System;
 use miette::Result;
@@ -38,6 +39,8 @@ pub struct Bundle {
     pub mutexes: Vec<String>,
     /// What was computed for its tasks.
     pub promises: Promises,
+    /// The longest paths of its hypervisor; none if it has none.
+    pub paths: Option<Paths>,
     /// The hypervisor's ELF file.
     hypervisor: &'static [u8],
     /// Where the code is in that, addresses from its beginning.
@@ -57,6 +60,7 @@ impl Bundle {
         packed.write_file(image)?;
         Ok(Self {
             image: image.into(),
+            paths: Some(Paths::of(hypervisor, Some(checked))),
             hypervisor,
             code,
             ..Self::unstarted(checked, packed.tables)
@@ -72,6 +76,7 @@ impl Bundle {
             tables,
             mutexes: checked.mutexes().map(str::to_owned).collect(),
             promises: Promises::of(checked),
+            paths: None,
             hypervisor: &[],
             code: 0..0,
         }

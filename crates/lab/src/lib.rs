@@ -18,6 +18,8 @@
 //! | [`report`] | the same as a page worth looking at |
 //! | [`figures`] | what an observer saw, as figures and tables |
 //! | [`bounds`] | which deadlines hold and why, as tables |
+//! | [`looks`] | how far EL2 went without looking for interrupts, beside how far it goes at most |
+//! | [`paths`] | the longest paths of EL2 in a system |
 //! | [`computed`] | what EL2 takes at most, from the longest paths of its image |
 //! | [`run`] | what is said of any system that has run |
 //! | [`demo`] | Linux and FreeRTOS share cores |
@@ -49,8 +51,10 @@ pub mod executed;
 pub mod figures;
 pub mod guests;
 pub mod interrupt;
+pub mod looks;
 pub mod machine;
 pub mod observe;
+pub mod paths;
 pub mod progress;
 pub mod promises;
 pub mod qemu;

@@ -129,5 +129,7 @@ pub(crate) fn run(observer: Observer, text: &str, end: End) -> Run {
     said.hear(&lines);
     let (elapsed, directory) = (Duration::from_secs(2), "results/run-x".into());
     let promises = Promises::default();
-    Run { observer, promises, said, lines, end, elapsed, host: None, instrument: None, directory }
+    let stretches = Vec::new();
+    let (host, instrument) = (None, None);
+    Run { observer, promises, stretches, said, lines, end, elapsed, host, instrument, directory }
 }

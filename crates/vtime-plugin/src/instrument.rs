@@ -3,6 +3,7 @@
 use crate::control::Control;
 use crate::host::{Cell, Cells, Qemu};
 use libc::pthread_cond_t;
+use rustix::thread::{CpuSet, sched_getcpu, sched_setaffinity};
 use rustix::time::{ClockId, Timespec, clock_gettime};
 use std::num::NonZero;
 use std::sync::atomic::{
@@ -59,12 +60,13 @@ pub fn get() -> Option<&'static Instrument> {
 /// If the process is out of file descriptors, or the pipes that the options name
 /// cannot be opened.
 pub fn install(options: Options) -> std::io::Result<&'static Instrument> {
+    let processors = processors(options.serial);
     let config = Config {
         quantum_ns: options.quantum_ns,
         rate: options.rate,
         serial: options.serial,
         spins: SPINS,
-        processors: std::thread::available_parallelism().map_or(1, NonZero::get),
+        processors,
     };
     let instrument = Instrument {
         lockstep: Lockstep::new(config, Qemu::new()?),
@@ -80,6 +82,22 @@ pub fn install(options: Options) -> std::io::Result<&'static Instrument> {
         realtime_start_ns: host_clock_ns(ClockId::Realtime),
     };
     Ok(INSTRUMENT.get_or_init(|| instrument))
+}
+
+/// Returns how many processors of the host this process uses.
+///
+/// Cores that take turns keep one busy, so the process keeps to the one it is on: its threads hand
+/// over to each other in less time than it takes to wake another processor. What they do in virtual
+/// time is the same anywhere.
+fn processors(serial: bool) -> usize {
+    let all = std::thread::available_parallelism().map_or(1, NonZero::get);
+    if !serial {
+        return all;
+    }
+    let mut this = CpuSet::new();
+    this.set(sched_getcpu());
+    // No thread has been started yet that would not inherit it.
+    sched_setaffinity(None, &this).map_or(all, |()| 1)
 }
 
 /// A clock of the host's, in ns, past our own stand-in for `clock_gettime`.

@@ -24,7 +24,7 @@ use qemu_plugin_sys::{
 use qemu_plugin_sys::{qemu_plugin_tb, qemu_plugin_tb_get_insn, qemu_plugin_tb_n_insns};
 use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
 use std::ptr;
-use vtime::aarch64::{TimeAccess, time_access};
+use vtime::aarch64::{TimeAccess, is_look, time_access};
 use vtime::lockstep::TRIP;
 use vtime::machine::MAX_VCPUS;
 use vtime::options::Options;
@@ -57,8 +57,8 @@ pub unsafe extern "C" fn qemu_plugin_install(
     }
 }
 
-/// Ends QEMU when any thread of the instrument panics. A machine without the thread
-/// that repairs lost wake-ups would stand still for ever, without a word.
+/// Ends QEMU when any thread of the instrument panics: the machine would stand still for ever,
+/// without a word.
 fn end_with_a_panic() {
     std::panic::set_hook(Box::new(|panic| {
         eprintln!("virtual time: {panic}");
@@ -175,6 +175,13 @@ unsafe extern "C" fn on_enter(vcpu: c_uint, entry: *mut c_void) {
     instrument.with_visits(vcpu, |visits| visits.enter(entry as u64, host.in_range.get(vcpu)));
 }
 
+/// `rest`: the instructions of the block behind this one, which are counted already.
+unsafe extern "C" fn on_look(vcpu: c_uint, rest: *mut c_void) {
+    let (instrument, vcpu) = (instrument(), index(vcpu));
+    let count = instrument.lockstep.host().in_range.get(vcpu) - rest as u64;
+    instrument.with_visits(vcpu, |visits| visits.look(count));
+}
+
 unsafe extern "C" fn on_leave(vcpu: c_uint, _: *mut c_void) {
     let (instrument, vcpu) = (instrument(), index(vcpu));
     let host = instrument.lockstep.host();
@@ -220,13 +227,18 @@ impl Block {
 
     /// What the instruction does to a clock.
     fn time_access(&self, index: usize) -> Option<TimeAccess> {
+        self.word(index).and_then(time_access)
+    }
+
+    /// The instruction, if it is an A64 one.
+    fn word(&self, index: usize) -> Option<u32> {
         let mut word = [0_u8; 4];
         // SAFETY: see [`Block`]; four bytes are valid at `word`.
         let length = unsafe {
             let instruction = qemu_plugin_tb_get_insn(self.block, index);
             qemu_plugin_insn_data(instruction, word.as_mut_ptr().cast(), word.len())
         };
-        (length == word.len()).then(|| time_access(u32::from_le_bytes(word)))?
+        (length == word.len()).then(|| u32::from_le_bytes(word))
     }
 
     /// Counts the block when it begins, then checks in if the core's limit
@@ -308,8 +320,24 @@ impl Block {
                     self.len() as u64,
                 );
             }
+            self.see_looks();
         } else {
             self.when_inside_is(1, on_leave, ptr::null_mut());
+        }
+    }
+
+    /// Sees the core look whether an interrupt is pending.
+    fn see_looks(&self) {
+        for index in (0..self.len()).filter(|&index| self.word(index).is_some_and(is_look)) {
+            // SAFETY: see [`Block`].
+            unsafe {
+                qemu_plugin_register_vcpu_insn_exec_cb(
+                    qemu_plugin_tb_get_insn(self.block, index),
+                    Some(on_look),
+                    NO_REGISTERS,
+                    (self.len() - 1 - index) as *mut c_void,
+                );
+            }
         }
     }
 

@@ -119,26 +119,48 @@ pub unsafe extern "C" fn pthread_cond_wait(
                 instrument.learn(index, condition);
                 role::set(Role::Vcpu { index, falling_asleep: false });
             }
-            let go_on = || wait_to_go_on(instrument, index, mutex);
-            vcpu_wait(instrument, index, condition, || {
-                let result = wait();
-                go_on();
-                result
-            })
+            if instrument.halt_condition(index) == condition {
+                instrument.lockstep.sleep(index);
+                let wait = || instrument.lockstep.wait_for_kick(index);
+                // SAFETY: this thread holds the mutex, as POSIX demands.
+                unsafe { without(mutex, wait) };
+                // SAFETY: as above.
+                unsafe { wait_to_go_on(instrument, index, mutex) };
+                return 0;
+            }
+            instrument.lockstep.set_blocked(index, true);
+            instrument.wait_for(index, condition);
+            let result = wait();
+            // SAFETY: this thread holds the mutex again.
+            unsafe { wait_to_go_on(instrument, index, mutex) };
+            instrument.wait_for(index, ptr::null_mut());
+            instrument.lockstep.set_blocked(index, false);
+            result
         }
     }
 }
 
 /// Waits until a core's thread, whose wait is over, may go on. Others may need its mutex
 /// meanwhile: it lets go of it, as if the wait was not over yet.
-fn wait_to_go_on(instrument: &Instrument, vcpu: usize, mutex: *mut pthread_mutex_t) {
-    if instrument.lockstep.go_on(vcpu) {
-        return;
+///
+/// # Safety
+/// This thread holds the mutex.
+unsafe fn wait_to_go_on(instrument: &Instrument, vcpu: usize, mutex: *mut pthread_mutex_t) {
+    if !instrument.lockstep.go_on(vcpu) {
+        // SAFETY: see above.
+        unsafe { without(mutex, || instrument.lockstep.wait_to_go_on(vcpu)) };
     }
-    // SAFETY: this thread holds the mutex, as every wait for a condition returns it.
+}
+
+/// Waits while others may take this thread's mutex.
+///
+/// # Safety
+/// This thread holds the mutex.
+unsafe fn without(mutex: *mut pthread_mutex_t, wait: impl FnOnce()) {
+    // SAFETY: see above.
     unsafe { libc::pthread_mutex_unlock(mutex) };
-    instrument.lockstep.wait_to_go_on(vcpu);
-    // SAFETY: the mutex is valid: the caller of the wait is to get it back.
+    wait();
+    // SAFETY: the mutex is valid: the caller is to get it back.
     unsafe { libc::pthread_mutex_lock(mutex) };
 }
 
@@ -168,25 +190,6 @@ fn later(time: timespec, ns: i64) -> timespec {
     const PER_S: i64 = NS_PER_S as i64;
     let sum = time.tv_sec.saturating_mul(PER_S).saturating_add(time.tv_nsec).saturating_add(ns);
     timespec { tv_sec: sum.max(0) / PER_S, tv_nsec: sum.max(0) % PER_S }
-}
-
-/// A core's thread waits: for an interrupt, or for another thread.
-fn vcpu_wait(
-    instrument: &Instrument,
-    vcpu: usize,
-    condition: *mut pthread_cond_t,
-    wait: impl FnOnce() -> c_int,
-) -> c_int {
-    if instrument.halt_condition(vcpu) == condition {
-        instrument.lockstep.sleep(vcpu);
-        return wait();
-    }
-    instrument.lockstep.set_blocked(vcpu, true);
-    instrument.wait_for(vcpu, condition);
-    let result = wait();
-    instrument.wait_for(vcpu, ptr::null_mut());
-    instrument.lockstep.set_blocked(vcpu, false);
-    result
 }
 
 /// # Safety

@@ -1,14 +1,12 @@
 //! The statistics file, the record of what was executed, and the watchdog.
 
 use crate::instrument::Instrument;
-use crate::real::real;
 use rustix::thread::nanosleep;
 use rustix::time::Timespec;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use vtime::coverage::Executed;
-use vtime::lockstep::{VcpuView, View};
-use vtime::machine::State;
+use vtime::lockstep::VcpuView;
 use vtime::stats::{ForcedLeaves, RangeStatistics, Statistics, VcpuStatistics};
 use vtime::watchdog::Watchdog;
 
@@ -59,14 +57,12 @@ pub fn finish(instrument: &Instrument) {
 
 fn watch(instrument: &'static Instrument) {
     let mut watchdog = Watchdog::new(instrument.options.watchdog);
-    let mut waking = 0;
     let mut write_at = instrument.options.period;
     let mut failing = false;
     loop {
         // Cut short by a signal it just looks sooner.
         let _ = nanosleep(&PERIOD);
         let view = instrument.lockstep.view();
-        waking = wake_again(instrument, &view, waking);
         let now = Duration::from_nanos(instrument.real_ns());
         if let Some(report) = watchdog.look(&view, now) {
             eprint!("{report}");
@@ -85,25 +81,6 @@ fn watch(instrument: &'static Instrument) {
             failing = written.is_err();
         }
     }
-}
-
-/// Wakes cores that have been waking since the last look. Not all that kick a
-/// core hold the lock it sleeps under, so that the wake-up can fall between its
-/// last look and its sleep. Waking it once more is always allowed. Returns the
-/// cores that are waking now, bit by index.
-fn wake_again(instrument: &Instrument, view: &View, before: u64) -> u64 {
-    let waking = |(_, vcpu): &(usize, &VcpuView)| matches!(vcpu.state, State::Waking { .. });
-    let mut now = 0;
-    for (index, _) in view.vcpus.iter().enumerate().filter(waking) {
-        now |= 1 << index;
-        let condition = instrument.halt_condition(index);
-        if before & (1 << index) != 0 && !condition.is_null() {
-            // SAFETY: the core has slept on this condition, and QEMU keeps it
-            // as long as the core.
-            unsafe { (real().pthread_cond_broadcast)(condition) };
-        }
-    }
-    now
 }
 
 fn write(instrument: &Instrument, finished: bool) -> Result<(), String> {

@@ -32,6 +32,13 @@ pub fn time_access(word: u32) -> Option<TimeAccess> {
     Some(if word & READ != 0 { TimeAccess::Read } else { TimeAccess::Write })
 }
 
+/// Whether `word` reads ISR_EL1 (DDI 0487, D19.2.74), which shows whether an interrupt is pending.
+#[must_use]
+pub fn is_look(word: u32) -> bool {
+    const MRS_ISR_EL1: u32 = 0xd538_c100;
+    word & !0x1f == MRS_ISR_EL1
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -53,5 +60,11 @@ mod tests {
         ] {
             assert_eq!(time_access(word), expected, "{word:#010x}");
         }
+    }
+
+    #[test]
+    fn finds_looks_into_any_register() {
+        assert!(is_look(0xd538_c100) && is_look(0xd538_c113)); // mrs x0 and x19, isr_el1
+        assert!(!is_look(0xd538_c000)); // mrs x0, vbar_el1
     }
 }

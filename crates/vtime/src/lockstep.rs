@@ -1,9 +1,9 @@
 //! The lockstep for threads: one per emulated core, and QEMU's main loop.
 //!
-//! Every method is called by the thread it concerns. Two of them wait:
+//! Every method is called by the thread it concerns. Three of them wait:
 //! [`Lockstep::check_in`], which is called only between blocks of translated code,
-//! where a thread holds no lock of QEMU's, and [`Lockstep::wait_to_go_on`], before
-//! which a thread gives its lock back.
+//! where a thread holds no lock of QEMU's, and [`Lockstep::wait_for_kick`] and
+//! [`Lockstep::wait_to_go_on`], before which a thread gives its lock back.
 
 mod event;
 mod slot;
@@ -190,6 +190,18 @@ impl<H: Host> Lockstep<H> {
         self.update(|machine| machine.sleep(vcpu, time_ns));
     }
 
+    /// Returns when the core, which has gone to sleep, has been kicked: a kick since
+    /// [`Lockstep::sleep`] counts. Called while its thread holds no lock that others need.
+    ///
+    /// A condition of the C library's will not do, as it forgets: not all that kick a core
+    /// hold the lock it sleeps under, and on one processor the thread that runs next has
+    /// mostly kicked it before it waits.
+    pub fn wait_for_kick(&self, vcpu: usize) {
+        while matches!(self.lock().state(vcpu), State::Idle { .. }) {
+            self.events[vcpu].wait(0, SAFEGUARD);
+        }
+    }
+
     /// Wakes a core on behalf of core `by`, or of a thread that is not a core.
     pub fn kick(&self, vcpu: usize, by: Option<usize>) {
         let by_ns = by.map(|by| self.vcpu_time_ns(by));
@@ -197,8 +209,10 @@ impl<H: Host> Lockstep<H> {
             let mut machine = self.lock();
             let at_ns = by_ns.unwrap_or_else(|| machine.now_ns());
             let woken = machine.kick(vcpu, at_ns);
-            // Its thread may wait to go on, woken for nothing before.
-            machine.called_on().into_iter().for_each(|next| self.events[next].set());
+            // Another thread may be called upon, and wait to go on.
+            let called_on = machine.called_on().filter(|&next| next != vcpu);
+            called_on.into_iter().for_each(|next| self.events[next].set());
+            self.events[vcpu].set();
             woken
         };
         if let Some(by) = by.filter(|_| woken && self.config.serial) {

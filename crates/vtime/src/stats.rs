@@ -78,10 +78,9 @@ impl Statistics {
     /// If the directory cannot be written to, or something is there already
     /// that is no regular file: it would be replaced.
     pub fn write(&self, path: &Path) -> io::Result<()> {
-        replace(path, |file| {
-            serde_json::to_writer_pretty(&mut *file, self)?;
-            file.write_all(b"\n")
-        })
+        // At once: each token would be a call of its own.
+        let text = serde_json::to_string_pretty(self)?;
+        replace(path, |file| writeln!(file, "{text}"))
     }
 
     /// In a few lines, for people. The file has more.

@@ -3,6 +3,10 @@
 //! A visit begins with the first block inside the range and ends with the first
 //! one outside. Visits are told apart by where they enter: for code behind an
 //! exception vector that is the cause.
+//!
+//! In between, the code may *look* whether an interrupt is pending
+//! ([`is_look`](crate::aarch64::is_look)). How far it goes without is counted, too: from the entry
+//! to the first look, from one to the next, from the last to the end.
 
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -20,6 +24,9 @@ pub struct Tally {
     pub instructions: u64,
     /// Instructions in the longest.
     pub longest: u64,
+    /// Instructions in the longest stretch without a look.
+    #[serde(default)]
+    pub stretch: u64,
     /// Pairs of length in instructions and visits of that length, ascending.
     /// Lengths above 4096 are rounded down to a power of two.
     #[serde(with = "pairs")]
@@ -27,8 +34,9 @@ pub struct Tally {
 }
 
 impl Tally {
-    fn record(&mut self, instructions: u64) {
+    fn record(&mut self, instructions: u64, stretch: u64) {
         self.visits += 1;
+        self.stretch = self.stretch.max(stretch);
         self.instructions += instructions;
         self.longest = self.longest.max(instructions);
         let bin = if instructions <= EXACT { instructions } else { 1 << instructions.ilog2() };
@@ -39,22 +47,50 @@ impl Tally {
 /// One core's visits.
 #[derive(Clone, Debug, Default)]
 pub struct Visits {
-    /// Entry and range count of the visit that goes on.
-    current: Option<(u64, u64)>,
+    current: Option<Current>,
     by_entry: BTreeMap<u64, Tally>,
+}
+
+/// The visit that goes on. Counts are of instructions in the range.
+#[derive(Clone, Copy, Debug)]
+struct Current {
+    entry: u64,
+    /// The count when it began.
+    began: u64,
+    /// The count at the latest look, or when it began.
+    looked: u64,
+    /// The longest stretch without a look that has ended.
+    stretch: u64,
+}
+
+impl Current {
+    fn look(&mut self, count: u64) {
+        self.stretch = self.stretch.max(count - self.looked);
+        self.looked = count;
+    }
 }
 
 impl Visits {
     /// The core enters the range at address `entry`, having executed `count`
     /// instructions in it so far.
     pub fn enter(&mut self, entry: u64, count: u64) {
-        self.current.get_or_insert((entry, count));
+        self.current.get_or_insert(Current { entry, began: count, looked: count, stretch: 0 });
+    }
+
+    /// The core looks whether an interrupt is pending; `count` as above, this instruction
+    /// included.
+    pub fn look(&mut self, count: u64) {
+        if let Some(visit) = &mut self.current {
+            visit.look(count);
+        }
     }
 
     /// The core leaves the range; `count` as above.
     pub fn leave(&mut self, count: u64) {
-        if let Some((entry, before)) = self.current.take() {
-            self.by_entry.entry(entry).or_default().record(count - before);
+        if let Some(mut visit) = self.current.take() {
+            visit.look(count);
+            let tally = self.by_entry.entry(visit.entry).or_default();
+            tally.record(count - visit.began, visit.stretch);
         }
     }
 
@@ -106,10 +142,25 @@ mod tests {
     }
 
     #[test]
+    fn the_longest_stretch_begins_or_ends_at_a_look_or_at_the_visit() {
+        for (looks, longest) in
+            [(&[][..], 100), (&[170], 70), (&[110, 190], 80), (&[120, 140, 141], 59)]
+        {
+            let mut visits = Visits::default();
+            visits.look(90); // outside of any visit
+            visits.enter(0x400, 100);
+            looks.iter().for_each(|&count| visits.look(count));
+            visits.leave(200);
+            let tally = &visits.by_entry()[&0x400];
+            assert_eq!((tally.longest, tally.stretch), (100, longest), "{looks:?}");
+        }
+    }
+
+    #[test]
     fn a_tally_survives_json() {
         let mut tally = Tally::default();
         for length in [3, 3, 9] {
-            tally.record(length);
+            tally.record(length, length);
         }
         let json = serde_json::to_string(&tally).unwrap();
         assert!(json.contains("[[3,2],[9,1]]"), "{json}");

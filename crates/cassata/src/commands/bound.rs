@@ -4,24 +4,17 @@ use super::{description, say};
 use crate::cli::Bound as Arguments;
 use crate::messages::note;
 use crate::place;
-use abi::MAX_PCPUS;
 use bound::Error;
-use bound::facts::Facts;
 use bound::record::Record;
-use bound::report::{self, Figure, Instructions, Report};
-use bound::sizes::Sizes;
+use bound::report::{Figure, Instructions, Report};
+use lab::paths::{self, FACTS};
 use lab::results::{Directory, write_file};
 use lab::table::Table;
 use miette::{IntoDiagnostic, Result, WrapErr, miette};
-use notes::each;
 use serde_json::json;
 use std::fs;
 use std::path::Path;
-use system::Checked;
-use system::model::{Counts, Features};
 
-/// What the image does not say, from the project's root.
-const FACTS: &str = "crates/el2/bounds.toml";
 /// The figures that were recorded.
 const RECORD: &str = "crates/el2/bounds-recorded.toml";
 
@@ -32,7 +25,7 @@ pub fn bound(arguments: &Arguments) -> Result<u8> {
     let other = other.into_diagnostic().wrap_err("cannot read the image")?;
     let image = other.as_deref().unwrap_or(crate::HYPERVISOR.silent);
     let system = arguments.file.as_deref().map(description::load).transpose()?;
-    let report = report(image, &read(&root.join(FACTS))?, system.as_ref())?;
+    let report = paths::analyse(image, &read(&root.join(FACTS))?, system.as_ref())?;
     let now = Record::of(&report);
     if arguments.write {
         let text = now.text().map_err(wrong(RECORD))?;
@@ -57,50 +50,6 @@ pub fn bound(arguments: &Arguments) -> Result<u8> {
     }
     objections.iter().for_each(|objection| note(objection));
     Ok(u8::from(!objections.is_empty()))
-}
-
-/// Computes the figures of the hypervisor that this command carries, for a system that is described
-/// or for any.
-///
-/// # Errors
-/// When what is said beside the image does not fit it.
-pub fn carried(system: Option<&Checked>) -> Result<Report> {
-    report(crate::HYPERVISOR.silent, include_str!("../../../el2/bounds.toml"), system)
-}
-
-fn report(image: &[u8], facts: &str, system: Option<&Checked>) -> Result<Report> {
-    let facts = Facts::parse(facts).map_err(wrong(FACTS))?;
-    let sizes = system.map_or_else(any_system, |system| sizes(system.counts()));
-    report::analyse(image, &facts, &sizes).map_err(wrong("the hypervisor"))
-}
-
-/// How large a system may be, where a set has room for more.
-fn any_system() -> Sizes {
-    Sizes::default().with(each::CORE, MAX_PCPUS)
-}
-
-/// How large a system is.
-fn sizes(counts: Counts) -> Sizes {
-    let Counts { vms, vcpus, siblings, pcpus, mutexes, claimants, device_interrupts, .. } = counts;
-    let Features { migrants, candidates, extras, sections, advances, leavers } = counts.features;
-    let sizes = any_system()
-        .with(each::VM, vms)
-        .with(each::VCPU, vcpus)
-        .with(each::SIBLING, siblings)
-        .with(each::CORE, pcpus)
-        .with(each::MUTEX, mutexes)
-        .with(each::CLAIMANT, claimants)
-        .with(each::DEVICE_INTERRUPT, device_interrupts)
-        .with(each::MIGRANT, migrants)
-        .with(each::CANDIDATE, candidates)
-        .with(each::EXTRA, extras)
-        .with(each::SECTION, sections)
-        .with(each::ADVANCE, advances)
-        .with(each::LEAVER, leavers);
-    match counts.list_registers {
-        Some(count) => sizes.with(each::LIST_REGISTER, count),
-        None => sizes,
-    }
 }
 
 fn wrong(what: &str) -> impl FnOnce(Error) -> miette::Report {
@@ -168,24 +117,28 @@ fn shares(figure: &Figure) -> Table {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use lab::paths::Paths;
+
+    /// The longest paths of what ships, in the system of `systems/NAME` or in any.
+    fn carried(name: Option<&str>) -> Report {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).unwrap();
+        let system = name.map(|name| description::load(&root.join("systems").join(name)).unwrap());
+        Paths::of(crate::HYPERVISOR.silent, system.as_ref()).report().unwrap()
+    }
 
     /// The gate itself: what ships is no longer than recorded, and every fact is used.
     #[test]
     fn no_figure_is_larger_than_recorded() {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).unwrap();
-        let facts = Facts::parse(&read(&root.join(FACTS)).unwrap()).unwrap();
-        let report = report::analyse(crate::HYPERVISOR.silent, &facts, &any_system()).unwrap();
         let recorded = Record::parse(&read(&root.join(RECORD)).unwrap()).unwrap();
-        let objections = recorded.objections(&Record::of(&report));
+        let objections = recorded.objections(&Record::of(&carried(None)));
         assert!(objections.is_empty(), "`cassata bound`:\n{}", objections.join("\n"));
     }
 
     /// What has no loop and no call through a pointer must have a bound, whatever else is missing.
     #[test]
     fn the_shortest_visits_have_bounds() {
-        let root = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).unwrap();
-        let facts = Facts::parse(&read(&root.join(FACTS)).unwrap()).unwrap();
-        let report = report::analyse(crate::HYPERVISOR.silent, &facts, &any_system()).unwrap();
+        let report = carried(None);
         let of = |name: &str| {
             let figure = report.figures.iter().find(|figure| figure.name.ends_with(name)).unwrap();
             figure.stay.unwrap()
@@ -195,28 +148,14 @@ mod tests {
         assert!((80..=150).contains(&of("null call").instructions));
     }
 
-    /// A system of three vCPUs on two cores has hundredths of what any system may have.
+    /// A system of few vCPUs on two cores has hundredths of what any system may have.
     #[test]
     fn a_small_system_has_smaller_figures() {
-        let root = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).unwrap();
-        let facts = Facts::parse(&read(&root.join(FACTS)).unwrap()).unwrap();
-        let deaf = |sizes: &Sizes| {
-            let report = report::analyse(crate::HYPERVISOR.silent, &facts, sizes).unwrap();
-            let figure = report.figures.into_iter().find(|figure| figure.name == "interrupt");
-            figure.unwrap().deaf.unwrap()
+        let deaf = |name| {
+            let figures = carried(name).figures;
+            figures.into_iter().find(|figure| figure.name == "interrupt").unwrap().deaf.unwrap()
         };
-        let counts = Counts {
-            vms: 2,
-            vcpus: 3,
-            siblings: 2,
-            pcpus: 2,
-            list_registers: Some(4),
-            mutexes: 0,
-            claimants: 0,
-            device_interrupts: 0,
-            features: Features::default(),
-        };
-        let (small, any) = (deaf(&sizes(counts)), deaf(&any_system()));
+        let (small, any) = (deaf(Some("demo.toml")), deaf(None));
         assert!(small.bounded && any.bounded, "{small:?}, {any:?}");
         assert!(small.instructions * 10 < any.instructions, "{small:?}, {any:?}");
     }

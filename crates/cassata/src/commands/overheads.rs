@@ -1,9 +1,9 @@
 //! What EL2 takes in bounds.
 
-use super::bound;
 use crate::cli::{OverheadArgs, OverheadSource};
 use analysis::overheads::{DEFAULT_MARGIN_PERMILLE, Overheads, VIRTUAL_INSTRUCTION_PS};
 use lab::computed;
+use lab::paths::Paths;
 use miette::{Result, WrapErr, miette};
 use system::Checked;
 
@@ -45,7 +45,7 @@ pub fn from(
         OverheadSource::Computed => {
             let instruction_ps = described
                 .map_or(VIRTUAL_INSTRUCTION_PS, |checked| checked.machine.board.instruction_ps);
-            let report = bound::carried(described);
+            let report = Paths::of(crate::HYPERVISOR.silent, described).report();
             let computed =
                 report.and_then(|report| computed::overheads(&report, instruction_ps, measured));
             computed.wrap_err("what EL2 takes cannot be computed from the hypervisor's image")

@@ -1,6 +1,7 @@
 //! What the instrument of virtual time counted.
 
 use crate::dataset::{Dataset, Unit};
+use crate::looks::{self, Exception};
 use crate::quantity::real;
 use serde_json::{Value, json};
 use std::time::Duration;
@@ -46,12 +47,20 @@ pub(super) fn data(counts: &Statistics) -> Dataset {
         .for_people()
         .column("longest", Unit::Instructions, |(_, pcpu)| longest(pcpu))
         .for_programs()
+        .column("without_a_look", Unit::Instructions, |(_, pcpu)| without_a_look(pcpu))
+        .for_programs()
         .done()
 }
 
 /// Returns the instructions of the longest visit to EL2.
 fn longest(pcpu: &VcpuStatistics) -> Option<u64> {
     pcpu.range.as_ref()?.by_entry.values().map(|entry| entry.longest).max()
+}
+
+/// Returns the instructions of the longest stretch of a guest's visit in which EL2 did not look
+/// whether an interrupt is pending.
+fn without_a_look(pcpu: &VcpuStatistics) -> Option<u64> {
+    Exception::ALL.iter().filter_map(|&exception| looks::longest(exception, pcpu)).max()
 }
 
 #[cfg(test)]

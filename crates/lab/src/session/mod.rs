@@ -7,8 +7,10 @@ use crate::console::connection::Connections;
 use crate::console::{ConsoleConfig, Line};
 use crate::guests::Transcript;
 use crate::interrupt::Interrupt;
+use crate::looks::Stretch;
 use crate::machine::{HostUse, Machine, MachineConfig, Time};
 use crate::observe::{Layout, Observer};
+use crate::paths::Paths;
 use crate::promises::Promises;
 use crate::qemu::Qemu;
 use crate::trace::Sources;
@@ -43,6 +45,7 @@ pub struct Session<'a> {
     period: Duration,
     patience: Duration,
     promises: Promises,
+    paths: Option<Paths>,
     view: Box<dyn View + 'a>,
     interrupt: Interrupt,
     connections: Connections,
@@ -67,6 +70,8 @@ pub struct Run {
     pub observer: Observer,
     /// What was computed for the tasks of its guests.
     pub promises: Promises,
+    /// How far EL2 went without a look, beside how far it goes at most.
+    pub stretches: Vec<Stretch>,
     /// What the guests have said.
     pub said: Transcript,
     /// Every line of every console.
@@ -107,8 +112,8 @@ impl<'a> Session<'a> {
         let names = layout.vms.iter().map(|vm| vm.name.as_str());
         let consoles = ConsoleConfig::hypervisor(names, Some(directory.into()));
         let session = Self::new(bundle.machine_in(time), layout, consoles, qemu, directory);
-        let promises = bundle.promises.clone();
-        Self { sources: Sources::of(bundle), promises, ..session }
+        let (promises, paths) = (bundle.promises.clone(), bundle.paths.clone());
+        Self { sources: Sources::of(bundle), promises, paths, ..session }
     }
 
     /// Prepares a run of `config`, which boots the single guest `name` without a hypervisor.
@@ -136,6 +141,7 @@ impl<'a> Session<'a> {
             period: PERIOD,
             patience: PATIENCE,
             promises: Promises::default(),
+            paths: None,
             view: Box::new(Silent),
             interrupt: Interrupt::never(),
             connections: Connections::default(),
@@ -184,6 +190,7 @@ impl<'a> Session<'a> {
         if let Time::Virtual(time) = self.config.time {
             self.config.time = Time::Virtual(time.counting(range));
         }
+        self.paths = None;
         self
     }
 
@@ -225,13 +232,15 @@ impl Run {
     }
 
     /// Returns what was seen of faults of the hypervisor itself, a sentence each: what it said
-    /// before it stopped, and what it counted and survived.
+    /// before it stopped, what it counted and survived, and where it was deaf for longer than
+    /// computed.
     #[must_use]
     pub fn hypervisor_faults(&self) -> Vec<String> {
         let bugs = self.observer.bugs();
         let survived =
             (bugs > 0).then(|| format!("the hypervisor met what cannot happen {bugs} times"));
-        self.said.hypervisor.faults().map(Into::into).chain(survived).collect()
+        let told = self.said.hypervisor.faults().map(Into::into).chain(survived);
+        told.chain(self.stretches.iter().filter_map(Stretch::objection)).collect()
     }
 
     /// Returns the lines of `channel`, in order.

@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread::{self, JoinHandle};
 
-/// Work for every processor of the host, from [`Busy::start`] until it is
-/// dropped. Threads of this process, so that they end with it in any case.
+/// Work for every processor of the host that the thread may use which starts it, from
+/// [`Busy::start`] until it is dropped. Threads of this process, so that they end with it in any case.
 #[derive(Debug)]
 pub struct Busy {
     stop: Arc<AtomicBool>,

@@ -2,7 +2,7 @@
 //!
 //! Each core's thread runs blocks, arms timers, sleeps, and kicks others, all
 //! by a seeded random choice; the main loop's thread runs timers. As in QEMU
-//! there is a big lock, a condition per core, a main loop that a core tells
+//! there is a big lock, a main loop that a core tells
 //! of an earlier timer through a notifier, and sections that exclude emulated code
 //! on all other cores.
 
@@ -86,7 +86,6 @@ struct Board {
     lockstep: Lockstep<Counters>,
     notifier: Arc<Notifier>,
     shared: Mutex<Shared>,
-    wake: Vec<Condvar>,
     /// Set to make a core look for interrupts before its next block.
     exit_request: Vec<AtomicBool>,
     sections: Sections,
@@ -118,7 +117,6 @@ impl Board {
             lockstep,
             notifier,
             shared: Mutex::new(shared),
-            wake: (0..cores).map(|_| Condvar::new()).collect(),
             exit_request: (0..cores).map(|_| AtomicBool::new(false)).collect(),
             sections: Sections::new(cores),
             hold_every_ns,
@@ -138,7 +136,6 @@ impl Board {
     /// As `qemu_cpu_kick` does.
     fn kick(&self, core: usize, by: Option<usize>) {
         self.lockstep.kick(core, by);
-        self.wake[core].notify_all();
         self.exit_request[core].store(true, SeqCst);
     }
 
@@ -189,8 +186,9 @@ impl Board {
         while shared.pending[core].is_empty() {
             slept = true;
             self.lockstep.sleep(core);
-            shared = self.wake[core].wait(shared).unwrap();
-            shared = self.go_on(core, &self.shared, shared);
+            drop(shared);
+            self.lockstep.wait_for_kick(core);
+            shared = self.go_on(core, &self.shared, self.shared.lock().unwrap());
         }
         drop(shared);
         if slept {
@@ -234,7 +232,7 @@ impl Board {
                     self.arm(core, at);
                 }
                 1 if kicks => {
-                    let other = random.below(self.wake.len() as u64) as usize;
+                    let other = random.below(self.exit_request.len() as u64) as usize;
                     self.interrupt(&mut self.shared.lock().unwrap(), other, 0, Some(core));
                 }
                 // Only with a timer of its own to wake it.
@@ -293,7 +291,7 @@ fn run(cores: usize, quantum_ns: u64, steps: u64, kicks: bool) -> (Vec<u64>, Vie
 }
 
 fn run_board(board: &Arc<Board>, steps: u64, kicks: bool) -> (Vec<u64>, View) {
-    let cores = board.wake.len();
+    let cores = board.exit_request.len();
     (0..cores).for_each(|core| board.lockstep.add_vcpu(core));
     let main_loop = {
         let board = board.clone();
@@ -317,6 +315,19 @@ fn run_board(board: &Arc<Board>, steps: u64, kicks: bool) -> (Vec<u64>, View) {
 /// The block that crosses the deadline, and the one that armed the timer if
 /// that was nearer than its end.
 const EXACT: u64 = 2 * LONGEST_BLOCK;
+
+/// The thread that is to sleep has lost its processor to the one that kicks it.
+#[test]
+fn a_kick_before_the_wait_is_not_lost() {
+    let board = Board::new(2, 1_000, true);
+    (0..2).for_each(|core| board.lockstep.add_vcpu(core));
+    let _ = board.lockstep.settle(None);
+    board.lockstep.sleep(1);
+    board.lockstep.kick(1, Some(0));
+    let (begun, limit) = (std::time::Instant::now(), SAFEGUARD / 2);
+    board.lockstep.wait_for_kick(1);
+    assert!(begun.elapsed() < limit, "it waited for another one");
+}
 
 #[test]
 fn one_core_takes_every_interrupt_within_a_block_of_its_time() {

@@ -20,6 +20,9 @@ const PROBE: usize = 0;
 /// Virtual time for one machine: the longest needs some seconds.
 const LIMIT: Duration = Duration::from_secs(60);
 
+/// The label of trials in which EL2 records what it does.
+pub const TRACED: &str = "-traced";
+
 /// What boots.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Case {
@@ -61,6 +64,13 @@ pub struct Seen {
     pub response: Distribution,
     /// Likewise dispatch latencies, and whole round trips.
     pub dispatch: Distribution,
+}
+
+impl Case {
+    /// Returns true if EL2 records what it does.
+    pub fn is_traced(&self) -> bool {
+        matches!(self, Self::Probe(trial) if trial.label == TRACED)
+    }
 }
 
 impl store::Case for Case {

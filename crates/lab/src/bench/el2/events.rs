@@ -1,8 +1,9 @@
 //! What costs instructions at EL2, and which system provokes it.
 
-use super::case::{Case, Seen, Trial};
+use super::case::{Case, Seen, TRACED, Trial};
 use super::lines::{self, Line};
-use super::visits::{Exception, Visits};
+use super::visits::Visits;
+use crate::looks::Exception;
 use crate::observe::Distribution;
 
 /// How often each event is counted.
@@ -130,7 +131,7 @@ fn boot(system: &str, events: u64, traced: Traced) -> Case {
         Traced::No => ("", Vec::new()),
         Traced::Yes => {
             let asked = "[hypervisor]\ntrace = \"64K\"\n\n[board]";
-            ("-traced", vec![("[board]".to_owned(), asked.to_owned())])
+            (TRACED, vec![("[board]".to_owned(), asked.to_owned())])
         }
     };
     let (system, label) = (system.into(), label.into());

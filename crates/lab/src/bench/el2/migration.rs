@@ -3,8 +3,9 @@
 
 use super::case::{Case, Seen, Trial};
 use super::lines::DEPARTURE;
-use super::visits::{Exception, Visits};
+use super::visits::Visits;
 use crate::dataset::{Dataset, Unit};
+use crate::looks::Exception;
 use crate::machine::VirtualTime;
 use crate::observe::Distribution;
 use crate::quantity::{count, real};

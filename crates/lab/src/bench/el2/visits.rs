@@ -6,22 +6,10 @@
 //! by running twice, with N and with 2 N of the event: what the second run has
 //! more than the first are N of the event, and nothing else.
 
+use crate::looks::Exception;
 use crate::observe::Distribution;
 use std::collections::BTreeMap;
 use vtime::stats::{Statistics, VcpuStatistics};
-
-/// Exceptions from a guest, by their offset in the vector table (Arm ARM
-/// D1.3.1, "lower Exception level, AArch64").
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Exception {
-    /// Calls, traps, aborts.
-    Synchronous = 0x400,
-    /// Interrupts.
-    Irq = 0x480,
-}
-
-/// The vector table is aligned to its size.
-const VECTORS_SIZE: u64 = 0x800;
 
 /// Lengths in instructions, and how often each occurred.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -44,7 +32,7 @@ impl Visits {
         let mut lengths = BTreeMap::new();
         let entries = pcpus.iter().filter_map(|pcpu| pcpu.range.as_ref());
         for (entry, tally) in entries.flat_map(|range| &range.by_entry) {
-            if is_vector(entry, exception) {
+            if exception.enters_at(entry) {
                 for (&length, &visits) in &tally.histogram {
                     *lengths.entry(length).or_default() += visits;
                 }
@@ -63,12 +51,6 @@ impl Visits {
         }
         more
     }
-}
-
-/// Whether `entry`, hexadecimal, is where `exception` comes in.
-fn is_vector(entry: &str, exception: Exception) -> bool {
-    let address = entry.strip_prefix("0x").and_then(|hex| u64::from_str_radix(hex, 16).ok());
-    address.is_some_and(|address| address % VECTORS_SIZE == exception as u64)
 }
 
 #[cfg(test)]
@@ -95,18 +77,5 @@ mod tests {
         let calls = of(Exception::Synchronous, 200).beyond(&of(Exception::Synchronous, 100));
         assert_eq!(calls.iter().collect::<Vec<_>>(), [(86, 100)]);
         assert_eq!(of(Exception::Irq, 200).beyond(&of(Exception::Irq, 100)).count(), 0);
-    }
-
-    #[test]
-    fn vectors_are_told_by_their_offset() {
-        for (entry, synchronous, irq) in [
-            ("0x40200c00", true, false),
-            ("0x40210480", false, true),
-            ("0x40200c04", false, false),
-            ("40200c00", false, false),
-        ] {
-            assert_eq!(is_vector(entry, Exception::Synchronous), synchronous, "{entry}");
-            assert_eq!(is_vector(entry, Exception::Irq), irq, "{entry}");
-        }
     }
 }

@@ -72,7 +72,7 @@ impl Board {
     /// A core in emulated code tells all others of something, and has a section then: as
     /// with a TLB invalidation on all cores.
     pub fn section(&self, core: usize) {
-        let others = || (0..self.wake.len()).filter(move |&other| other != core);
+        let others = || (0..self.exit_request.len()).filter(move |&other| other != core);
         others().for_each(|other| self.kick_alone(other, core));
         self.leave_code(core);
 

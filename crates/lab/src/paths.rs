@@ -1,0 +1,78 @@
+//! The longest paths of EL2 in a system (`cassata bound`).
+
+use abi::MAX_PCPUS;
+use bound::Error;
+use bound::facts::Facts;
+use bound::report::{self, Report};
+use bound::sizes::Sizes;
+use miette::{Result, miette};
+use notes::each;
+use system::Checked;
+use system::model::{Counts, Features};
+
+/// What the image does not say, from the project's root.
+pub const FACTS: &str = "crates/el2/bounds.toml";
+
+/// What the longest paths depend on.
+#[derive(Clone, Debug)]
+pub struct Paths {
+    image: &'static [u8],
+    sizes: Sizes,
+}
+
+impl Paths {
+    /// Those of the hypervisor's ELF file `image` in a system that is described, or in any.
+    #[must_use]
+    pub fn of(image: &'static [u8], system: Option<&Checked>) -> Self {
+        Self { image, sizes: sizes(system) }
+    }
+
+    /// Computes them.
+    ///
+    /// # Errors
+    /// When what is said beside the image does not fit it.
+    pub fn report(&self) -> Result<Report> {
+        let facts = Facts::parse(include_str!("../../el2/bounds.toml")).map_err(wrong(FACTS))?;
+        report::analyse(self.image, &facts, &self.sizes).map_err(wrong("the hypervisor"))
+    }
+}
+
+/// Computes those of any `image` with these `facts`, in a system that is described or in any.
+///
+/// # Errors
+/// When the facts cannot be understood, or do not fit the image.
+pub fn analyse(image: &[u8], facts: &str, system: Option<&Checked>) -> Result<Report> {
+    let facts = Facts::parse(facts).map_err(wrong(FACTS))?;
+    report::analyse(image, &facts, &sizes(system)).map_err(wrong("the hypervisor"))
+}
+
+/// How large the system is, or may be where a set has room for more.
+fn sizes(system: Option<&Checked>) -> Sizes {
+    let any = Sizes::default().with(each::CORE, MAX_PCPUS);
+    let Some(counts) = system.map(Checked::counts) else { return any };
+    let Counts { vms, vcpus, siblings, pcpus, mutexes, claimants, device_interrupts, .. } = counts;
+    let Features { migrants, candidates, extras, sections, advances, leavers } = counts.features;
+    let sizes = any
+        .with(each::VM, vms)
+        .with(each::VCPU, vcpus)
+        .with(each::SIBLING, siblings)
+        .with(each::CORE, pcpus)
+        .with(each::MUTEX, mutexes)
+        .with(each::CLAIMANT, claimants)
+        .with(each::DEVICE_INTERRUPT, device_interrupts)
+        .with(each::MIGRANT, migrants)
+        .with(each::CANDIDATE, candidates)
+        .with(each::EXTRA, extras)
+        .with(each::SECTION, sections)
+        .with(each::ADVANCE, advances)
+        .with(each::LEAVER, leavers);
+    match counts.list_registers {
+        Some(count) => sizes.with(each::LIST_REGISTER, count),
+        None => sizes,
+    }
+}
+
+fn wrong(what: &str) -> impl FnOnce(Error) -> miette::Report {
+    let what = what.to_owned();
+    move |error| miette!("{what}: {error}")
+}
