@@ -69,7 +69,7 @@ fn pass_token_as_told() -> Check {
 
 fn ping_pong_asleep() -> Check<Done> {
     needs_two_vcpus!();
-    let laps = platform::get().number("rounds.ping_pong", 100_000);
+    let laps = platform::get().number("rounds.ping_pong", 25_000);
     MANNER.store(0, SeqCst);
     ring(2, laps, pass_token_as_told)?;
     pass!("{laps} laps")
