@@ -65,7 +65,8 @@ pub fn install(options: Options) -> std::io::Result<&'static Instrument> {
         quantum_ns: options.quantum_ns,
         rate: options.rate,
         serial: options.serial,
-        spins: SPINS,
+        // On one processor nothing goes on while a thread spins.
+        spins: if processors > 1 { SPINS } else { 0 },
         processors,
     };
     let instrument = Instrument {
