@@ -232,15 +232,13 @@ impl Run {
     }
 
     /// Returns what was seen of faults of the hypervisor itself, a sentence each: what it said
-    /// before it stopped, what it counted and survived, and where it was deaf for longer than
-    /// computed.
+    /// before it stopped, and what it counted and survived.
     #[must_use]
     pub fn hypervisor_faults(&self) -> Vec<String> {
         let bugs = self.observer.bugs();
         let survived =
             (bugs > 0).then(|| format!("the hypervisor met what cannot happen {bugs} times"));
-        let told = self.said.hypervisor.faults().map(Into::into).chain(survived);
-        told.chain(self.stretches.iter().filter_map(Stretch::objection)).collect()
+        self.said.hypervisor.faults().map(Into::into).chain(survived).collect()
     }
 
     /// Returns the lines of `channel`, in order.

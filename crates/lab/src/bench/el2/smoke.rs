@@ -9,7 +9,7 @@ use super::migration;
 use super::records::Recorded;
 use crate::bench::campaign::room;
 use crate::bench::store::Case as _;
-use crate::looks::Stretch;
+use crate::looks::{Exception, Stretch};
 use crate::paths::Paths;
 use crate::results::{Check, Goal, Outcome};
 use crate::suite::{Bench, Scenario};
@@ -42,11 +42,12 @@ fn count(bench: &Bench) -> Result<()> {
     outcome.check(check("departure of a vCPU, beyond the wake", departure, DEPARTURE));
     Grant::of(&seen, EVENTS).judge(&mut outcome, EVENTS);
     Recorded::judge(&Recorded::all(&seen, EVENTS), &mut outcome);
-    // That a run keeps to the computed bounds is tested here, as no other image is analysed.
+    // Every run is judged by the computed bounds; that both entries are seen is tested here.
     let shipped = seen.iter().filter(|seen| !seen.case.is_traced());
     let counts = shipped.filter_map(|seen| seen.statistics.as_ref());
     let stretches = Stretch::all(counts, &Paths::of(bench.hypervisor.silent, None).report()?);
     stretches.iter().for_each(|stretch| outcome.check(stretch.check()));
+    ensure!(stretches.len() == Exception::ALL.len(), "looks were not seen: {stretches:?}");
     bench.keep(&outcome)?;
     let objections = outcome.objections();
     ensure!(objections.is_empty(), "{}", objections.join("\n"));
