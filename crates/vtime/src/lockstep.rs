@@ -209,10 +209,9 @@ impl<H: Host> Lockstep<H> {
             let mut machine = self.lock();
             let at_ns = by_ns.unwrap_or_else(|| machine.now_ns());
             let woken = machine.kick(vcpu, at_ns);
-            // Another thread may be called upon, and wait to go on.
-            let called_on = machine.called_on().filter(|&next| next != vcpu);
-            called_on.into_iter().for_each(|next| self.events[next].set());
-            self.events[vcpu].set();
+            // It sleeps; one that waits to go on may be called upon now.
+            let sleeper = woken.then_some(vcpu);
+            sleeper.into_iter().chain(machine.called_on()).for_each(|next| self.events[next].set());
             woken
         };
         if let Some(by) = by.filter(|_| woken && self.config.serial) {

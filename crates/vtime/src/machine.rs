@@ -361,9 +361,7 @@ impl Machine {
     /// by rule 9; then it does.
     pub fn go_on(&mut self, vcpu: usize) -> bool {
         let others = || self.vcpus.iter().enumerate().filter(|&(other, _)| other != vcpu);
-        // One that was woken for nothing looks, and sleeps again.
         let may = !self.serial
-            || matches!(self.vcpus[vcpu].state, State::Idle { .. })
             || self.next_to_go_on().is_none_or(|next| next == vcpu)
                 && !others().any(|(_, v)| v.moves());
         self.changes += u64::from(may);
