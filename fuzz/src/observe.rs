@@ -172,7 +172,7 @@ pub fn follow(input: &[u8]) {
         elapsed: now,
         host: None,
         instrument: None,
-        stretches: Vec::new(),
+        paths: None,
         directory: "none".into(),
     };
     let mut answer = lab::answer::Answer::new("fuzz", "Fuzz", "");

@@ -32,8 +32,7 @@ impl Paths {
     /// # Errors
     /// When what is said beside the image does not fit it.
     pub fn report(&self) -> Result<Report> {
-        let facts = Facts::parse(include_str!("../../el2/bounds.toml")).map_err(wrong(FACTS))?;
-        report::analyse(self.image, &facts, &self.sizes).map_err(wrong("the hypervisor"))
+        compute(self.image, include_str!("../../el2/bounds.toml"), &self.sizes)
     }
 }
 
@@ -42,8 +41,12 @@ impl Paths {
 /// # Errors
 /// When the facts cannot be understood, or do not fit the image.
 pub fn analyse(image: &[u8], facts: &str, system: Option<&Checked>) -> Result<Report> {
+    compute(image, facts, &sizes(system))
+}
+
+fn compute(image: &[u8], facts: &str, sizes: &Sizes) -> Result<Report> {
     let facts = Facts::parse(facts).map_err(wrong(FACTS))?;
-    report::analyse(image, &facts, &sizes(system)).map_err(wrong("the hypervisor"))
+    report::analyse(image, &facts, sizes).map_err(wrong("the hypervisor"))
 }
 
 /// How large the system is, or may be where a set has room for more.

@@ -129,7 +129,6 @@ pub(crate) fn run(observer: Observer, text: &str, end: End) -> Run {
     said.hear(&lines);
     let (elapsed, directory) = (Duration::from_secs(2), "results/run-x".into());
     let promises = Promises::default();
-    let stretches = Vec::new();
-    let (host, instrument) = (None, None);
-    Run { observer, promises, stretches, said, lines, end, elapsed, host, instrument, directory }
+    let (paths, host, instrument) = (None, None, None);
+    Run { observer, promises, paths, said, lines, end, elapsed, host, instrument, directory }
 }

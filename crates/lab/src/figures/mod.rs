@@ -111,7 +111,7 @@ fn seconds(snapshot: &Snapshot, ticks: u64) -> Value {
 pub fn tell(answer: &mut Answer, run: &Run) {
     record(&mut answer.outcome, run);
     promises::tell(answer, run);
-    run.stretches.iter().for_each(|stretch| answer.outcome.check(stretch.check()));
+    run.stretches().iter().for_each(|stretch| answer.outcome.check(stretch.check()));
     illustrate(answer, &run.observer);
     for of in [data::latencies, data::vcpus, data::causes, data::pcpus] {
         answer.show(&of(&run.observer));

@@ -12,8 +12,10 @@ pub(super) const WRITTEN: &str = "migration_policy = \"on-demand\"";
 /// real-time one wakes on its core. All scenarios hold under it.
 const ALWAYS: &str = "on-demand";
 
-/// What the descriptions in which SGIs are sent say of how many, and what under another policy is
-/// enough: that none is lost is the same code's doing under each.
+/// The description in which SGIs are sent.
+const SGIS: &str = "moved-sgi";
+/// What it says of how many, and what under another policy is enough: that none is lost is the
+/// same code's doing under each.
 const MANY: &[(&str, &str)] = &[
     ("ping_pong=16000", "ping_pong=4000"),
     ("ring=16000", "ring=4000"),
@@ -32,11 +34,11 @@ const UNDER: &[(&str, &str, (usize, u64))] = &[
     ("trap-based-deferred", "moved-power", (1, 1)),
     ("safe-unsafe", "moved-reset", (0, 0)),
     ("safe-unsafe", "moved-mess", (0, 0)),
-    ("safe-unsafe", "moved-sgi", (0, 0)),
+    ("safe-unsafe", SGIS, (0, 0)),
     ("coscheduling", "moved-power", (1, 0)),
-    ("coscheduling", "moved-sgi", (0, 0)),
+    ("coscheduling", SGIS, (0, 0)),
     ("balance", "moved-power", (1, 1)),
-    ("balance", "moved-sgi", (0, 1)),
+    ("balance", SGIS, (0, 1)),
 ];
 
 /// A scenario whose description has `migration_policy = "on-demand"`.
@@ -72,7 +74,7 @@ const MOVED: &[Moved] = &[
         (0, 2_000),
     ),
     moved(
-        "moved-sgi",
+        SGIS,
         "SGIs, directed and to all, find vCPUs that migrate all the time",
         &[("probe", Passes), ("rtos", Endures)],
         (0, 1_000),
@@ -154,8 +156,8 @@ pub fn scenarios() -> impl Iterator<Item = Scenario> {
     let always = MOVED.iter().map(|moved| moved.under(ALWAYS));
     let others = UNDER.iter().filter_map(|&(policy, name, migrations)| {
         let moved = MOVED.iter().find(|moved| moved.staged.name == name)?;
-        let edits = MANY.iter().filter(|_| name == "moved-sgi");
-        let edits = edits.map(|&(many, fewer)| (many.into(), fewer.into())).collect();
+        let many = if name == SGIS { MANY } else { &[] };
+        let edits = many.iter().map(|&(many, fewer)| (many.into(), fewer.into())).collect();
         Some(Moved { migrations, ..*moved }.scenario(name, policy, edits))
     });
     always.chain(others).chain([long(ALWAYS)])

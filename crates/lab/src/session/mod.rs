@@ -70,8 +70,8 @@ pub struct Run {
     pub observer: Observer,
     /// What was computed for the tasks of its guests.
     pub promises: Promises,
-    /// How far EL2 went without a look, beside how far it goes at most.
-    pub stretches: Vec<Stretch>,
+    /// The longest paths of its hypervisor, if the instrument counted what that executed.
+    pub paths: Option<Paths>,
     /// What the guests have said.
     pub said: Transcript,
     /// Every line of every console.
@@ -239,6 +239,15 @@ impl Run {
         let survived =
             (bugs > 0).then(|| format!("the hypervisor met what cannot happen {bugs} times"));
         self.said.hypervisor.faults().map(Into::into).chain(survived).collect()
+    }
+
+    /// Returns how far EL2 went without a look, beside how far it goes at most; nothing of an image
+    /// that is not ours to analyse, as one with a planted bug may be. That ours can be is tested.
+    #[must_use]
+    pub fn stretches(&self) -> Vec<Stretch> {
+        let counted = self.instrument.as_ref().zip(self.paths.as_ref());
+        let computed = counted.and_then(|(counts, paths)| Some((counts, paths.report().ok()?)));
+        computed.map_or_else(Vec::new, |(counts, paths)| Stretch::all([counts], &paths))
     }
 
     /// Returns the lines of `channel`, in order.

@@ -5,7 +5,6 @@ use crate::console::connection::Connected;
 use crate::console::{Cursor, Line};
 use crate::guests::Transcript;
 use crate::interrupt::Interrupt;
-use crate::looks::Stretch;
 use crate::machine::{HostUse, Machine, Time};
 use crate::observe::Observer;
 use crate::trace::Recorder;
@@ -114,14 +113,10 @@ impl<'a> Watch<'a> {
         let lines = self.machine.consoles.follow(&mut Cursor::default(), Duration::ZERO);
         let Self { observer, said, host, session, .. } = self;
         let Session { directory, promises, paths, .. } = session;
-        // An image that is not ours to analyse, as one with a planted bug may be, is not judged by
-        // this; that ours can be is tested.
-        let computed = paths.filter(|_| instrument.is_some()).and_then(|paths| paths.report().ok());
-        let stretches = computed.map(|paths| Stretch::all(&instrument, &paths)).unwrap_or_default();
         Ok(Run {
             observer,
             promises,
-            stretches,
+            paths,
             said,
             lines,
             end,

@@ -9,10 +9,8 @@ use std::thread;
 /// Does `jobs` with `work`, `at_once` side by side, and returns what `hear` makes of what they
 /// tell meanwhile. Begins no other job after Ctrl-C.
 ///
-/// Each thread, and whatever it starts, keeps to processors of its own. The cores of a machine
-/// in virtual time take turns: on one processor a turn is a switch of threads, on two it wakes
-/// another processor, and beside a second machine each would spin for cores that have none. Tests
-/// of two cores took seven times as long so.
+/// Each thread, and whatever it starts, keeps to processors of its own: a machine in virtual time
+/// stays on the processor on which it begins, and two must not begin on the same one.
 pub(crate) fn share<J: Sync, W: Send, R>(
     jobs: &[J],
     at_once: usize,

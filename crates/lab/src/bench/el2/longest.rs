@@ -1,5 +1,7 @@
 //! What EL2 takes at most for a kind of visit, computed from its image (`cassata bound`).
 
+use super::case::Seen;
+use crate::looks::Stretch;
 use bound::report::Report;
 use std::collections::BTreeMap;
 
@@ -11,4 +13,11 @@ pub fn stays(report: &Report) -> BTreeMap<String, u64> {
         Some((figure.name.clone(), stay.instructions))
     });
     stays.collect()
+}
+
+/// Returns how far EL2 went without a look in machines of the image that ships: what records is
+/// another one, with longer paths.
+pub fn stretches(seen: &[Seen], report: &Report) -> Vec<Stretch> {
+    let shipped = seen.iter().filter(|seen| !seen.case.is_traced());
+    Stretch::all(shipped.filter_map(|seen| seen.statistics.as_ref()), report)
 }

@@ -32,7 +32,6 @@ use crate::answer::Answer;
 use crate::dataset::{Dataset, Unit};
 use crate::figures::histogram_data;
 use crate::guests::Images;
-use crate::looks::Stretch;
 use crate::machine::VirtualTime;
 use crate::observe::Distribution;
 use crate::paths::Paths;
@@ -104,10 +103,7 @@ impl Experiment for Cost {
         let size = Size::measure(bench.hypervisor.silent, &bench.root)?;
         let paths = Paths::of(bench.hypervisor.silent, None).report()?;
         let mut answer = El2::of(&found.measurements, size, longest::stays(&paths)).answer();
-        // What records is another image, with longer paths.
-        let shipped = found.measurements.iter().filter(|seen| !seen.case.is_traced());
-        let counts = shipped.filter_map(|seen| seen.statistics.as_ref());
-        let stretches = Stretch::all(counts, &paths);
+        let stretches = longest::stretches(&found.measurements, &paths);
         stretches.iter().for_each(|stretch| answer.outcome.check(stretch.check()));
         Ok(answer)
     }

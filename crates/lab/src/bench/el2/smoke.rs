@@ -5,11 +5,12 @@ use super::case::{self, Case, Seen};
 use super::events::{self, KINDS, Traced};
 use super::grant::{self, Grant};
 use super::lines::{DEPARTURE, Line};
+use super::longest;
 use super::migration;
 use super::records::Recorded;
 use crate::bench::campaign::room;
 use crate::bench::store::Case as _;
-use crate::looks::{Exception, Stretch};
+use crate::looks::Exception;
 use crate::paths::Paths;
 use crate::results::{Check, Goal, Outcome};
 use crate::suite::{Bench, Scenario};
@@ -42,13 +43,11 @@ fn count(bench: &Bench) -> Result<()> {
     outcome.check(check("departure of a vCPU, beyond the wake", departure, DEPARTURE));
     Grant::of(&seen, EVENTS).judge(&mut outcome, EVENTS);
     Recorded::judge(&Recorded::all(&seen, EVENTS), &mut outcome);
-    // Every run is judged by the computed bounds; that both entries are seen is tested here.
-    let shipped = seen.iter().filter(|seen| !seen.case.is_traced());
-    let counts = shipped.filter_map(|seen| seen.statistics.as_ref());
-    let stretches = Stretch::all(counts, &Paths::of(bench.hypervisor.silent, None).report()?);
+    let paths = Paths::of(bench.hypervisor.silent, None).report()?;
+    let stretches = longest::stretches(&seen, &paths);
     stretches.iter().for_each(|stretch| outcome.check(stretch.check()));
-    ensure!(stretches.len() == Exception::ALL.len(), "looks were not seen: {stretches:?}");
     bench.keep(&outcome)?;
+    ensure!(stretches.len() == Exception::ALL.len(), "looks were not seen: {stretches:?}");
     let objections = outcome.objections();
     ensure!(objections.is_empty(), "{}", objections.join("\n"));
     Ok(())
