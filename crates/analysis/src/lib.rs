@@ -8,6 +8,8 @@
 //! | [`answer`] | the same for programs, as JSON |
 //! | [`misses`] | what does not hold, in words |
 //! | [`budgets`] | the least budgets with which everything holds |
+//! | [`random`] | small random systems, for tests of all that is computed |
+//! | [`tasksets`] | the random tasksets of the paper's Figures 6 to 10, and what schedules them |
 //!
 //! All times are whole nanoseconds.
 
@@ -19,3 +21,5 @@ pub mod budgets;
 pub mod misses;
 pub mod model;
 pub mod overheads;
+pub mod random;
+pub mod tasksets;

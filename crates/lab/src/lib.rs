@@ -32,7 +32,6 @@
 //! | `source` | which code runs at EL2, and how much |
 //! | [`suite`] | running every test there is |
 //! | [`promises`] | what was computed for a system, and whether a run stayed below it |
-//! | [`random`] | random systems of vCPUs and tasks |
 //! | [`progress`] | one line that says what is going on |
 
 #![forbid(unsafe_code)]
@@ -59,7 +58,6 @@ pub mod progress;
 pub mod promises;
 pub mod qemu;
 pub mod quantity;
-pub mod random;
 pub mod report;
 pub mod results;
 pub mod run;

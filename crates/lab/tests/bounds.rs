@@ -18,7 +18,7 @@
 use analysis::bounds::{Bounds, Verdict, analyze, analyze_with};
 use analysis::model::{Cause, Section, System, Traffic, Visits};
 use analysis::overheads::Overheads;
-use lab::random::{Chance, LONGEST_PERIOD, draw, lengthen};
+use analysis::random::{Chance, LONGEST_PERIOD, draw, lengthen};
 use lab::simulate::model::simulated;
 use sim::checker::Checker;
 use sim::system::{Execution, Protocol};

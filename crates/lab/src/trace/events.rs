@@ -133,7 +133,7 @@ impl Follower {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::random::Chance;
+    use analysis::random::Chance;
 
     const BASE: u64 = 0x4000_0000;
     const SIZE: u64 = 0x4000;

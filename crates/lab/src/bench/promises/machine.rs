@@ -1,10 +1,10 @@
 //! The systems that a seed draws for a machine: admitted by their bounds, until no more fit.
 
-use crate::random::{Chance, draw, lengthen};
 use abi::{MAX_PCPUS, MAX_VMS};
 use analysis::bounds::{Bounds, Verdict, analyze_with};
 use analysis::model::System;
 use analysis::overheads::{DEFAULT_MARGIN_PERMILLE, Overheads, VIRTUAL_INSTRUCTION_PS};
+use analysis::random::{Chance, draw, lengthen};
 use std::collections::BTreeSet;
 
 /// A unit of the drawn times: what EL2 and the probe take is short beside it, ns.

@@ -2,10 +2,10 @@
 
 use super::curves::{Curves, Draw};
 use super::figure::{FIGURES, Figure};
-use super::setting::Choices;
 use crate::bench::Tell;
 use crate::bench::store::{self, Measured};
 use crate::interrupt::Interrupt;
+use analysis::tasksets::Choices;
 use miette::{IntoDiagnostic, Result, miette};
 use serde::{Deserialize, Serialize};
 use std::time::Instant;

@@ -1,10 +1,8 @@
 //! How many tasksets are schedulable at each point, and how to get there.
 
 use super::figure::Figure;
-use super::scheme::{Scheme, schedulable};
-use super::setting::Choices;
-use super::taskset::{draw, random};
 use analysis::bounds::Computed;
+use analysis::tasksets::{Choices, Scheme, draw, random, schedulable};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 

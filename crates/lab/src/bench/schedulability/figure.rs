@@ -1,9 +1,8 @@
 //! Figures 6 to 10: what varies in each, and what the paper says of it.
 
 use super::curves::Curves;
-use super::scheme::Scheme;
-use super::setting::Setting;
 use crate::results::{Check, Goal};
+use analysis::tasksets::{Scheme, Setting};
 
 /// How far two shares of schedulable tasksets may differ and still be called the
 /// same, percentage points: the paper's words, "almost", are no closer.

@@ -3,10 +3,7 @@
 //!
 //! | module | story |
 //! | --- | --- |
-//! | `setting` | Table I, and what we chose where the paper leaves something open |
-//! | `taskset` | random tasksets |
-//! | `scheme` | PSwO, DSwO, PSnO, DSnO: budgets, then Equation 6 |
-//! | `curves` | ten thousand of them at each point |
+//! | `curves` | ten thousand random tasksets ([`analysis::tasksets`]) at each point |
 //! | `figure` | what varies, and the paper's statements as checks |
 //! | `case` | one figure, with our choices and others |
 //! | `report` | the page, the drawings, the tables, the JSON |
@@ -15,9 +12,6 @@ mod case;
 mod curves;
 mod figure;
 mod report;
-mod scheme;
-mod setting;
-mod taskset;
 
 use super::campaign::Findings;
 use super::experiment::{Experiment, Extent};

@@ -2,12 +2,11 @@
 
 use super::case::Seen;
 use super::curves::Curves;
-use super::scheme::Scheme;
-use super::setting::{Choices, Setting};
 use crate::answer::Answer;
 use crate::dataset::{Dataset, Unit};
 use crate::quantity::{count, number};
 use crate::report::Plot;
+use analysis::tasksets::{Choices, Scheme, Setting};
 use maud::html;
 use serde_json::{Value, json};
 

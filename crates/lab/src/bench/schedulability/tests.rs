@@ -1,9 +1,9 @@
 use super::curves::{Curves, Draw, Point};
 use super::figure::{FIGURES, Figure};
-use super::setting::Choices;
 use super::*;
 use crate::bench::store::Case as _;
 use crate::interrupt::Interrupt;
+use analysis::tasksets::Choices;
 
 fn few(figure: Figure, seed: u64) -> Curves {
     let draw = Draw { tasksets: 40, seed, choices: Choices::BASE };
@@ -35,7 +35,7 @@ fn settings_are_table_i_but_for_what_varies() {
             assert_eq!(48 % setting.lockers_per_mutex, 0);
         }
     }
-    let base = setting::Setting::BASE;
+    let base = analysis::tasksets::Setting::BASE;
     assert_eq!((FIGURES[0].setting)(10.0), base);
     assert_eq!((FIGURES[1].setting)(2.0), base);
     assert_eq!((FIGURES[2].setting)(1.0), base);

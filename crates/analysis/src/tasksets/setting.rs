@@ -1,7 +1,7 @@
 //! How tasksets are drawn: Table I of the paper, and what we chose where it
 //! leaves something open.
 
-use analysis::model::Ns;
+use crate::model::Ns;
 
 /// The least time there is in the paper's experiments: 10 µs.
 pub const GRAIN_NS: Ns = 10_000;
@@ -9,9 +9,13 @@ pub const GRAIN_NS: Ns = 10_000;
 /// How tasksets of one point are made: Table I and what varies.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Setting {
+    /// Cores.
     pub pcpus: usize,
+    /// vCPUs of each core.
     pub vcpus_per_pcpu: usize,
+    /// Tasks of each vCPU.
     pub tasks_per_vcpu: usize,
+    /// Period of every vCPU.
     pub vcpu_period_ns: Ns,
     /// Shortest period of a task, a multiple of [`GRAIN_NS`].
     pub min_period_ns: Ns,
@@ -19,9 +23,11 @@ pub struct Setting {
     pub max_period_ns: Ns,
     /// Utilization of the tasks of one vCPU together, from 0 to 1.
     pub utilization: f64,
+    /// Global critical sections of each task.
     pub gcs_per_task: usize,
     /// Tasks that lock one mutex; divides the number of tasks.
     pub lockers_per_mutex: usize,
+    /// How long each global critical section takes.
     pub gcs_ns: Ns,
 }
 
@@ -40,10 +46,12 @@ impl Setting {
         gcs_ns: 10_000,
     };
 
+    /// Returns how many tasks there are.
     pub fn tasks(&self) -> usize {
         self.vcpus() * self.tasks_per_vcpu
     }
 
+    /// Returns how many vCPUs there are.
     pub fn vcpus(&self) -> usize {
         self.pcpus * self.vcpus_per_pcpu
     }

@@ -1,6 +1,6 @@
 //! Random systems of vCPUs, tasks and resources, for tests of what is computed for them.
 
-use analysis::model::{Section, Segment, ServerKind, Service, System, Task, Vcpu};
+use crate::model::{Section, Segment, ServerKind, Service, System, Task, Vcpu};
 use chacha20::ChaCha8Rng;
 use chacha20::rand_core::{Rng, SeedableRng};
 

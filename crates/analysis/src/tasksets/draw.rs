@@ -2,7 +2,7 @@
 //! where it does not.
 
 use super::setting::{Choices, GRAIN_NS, Lockers, Order, Setting, Split};
-use analysis::model::{Ns, Section, Segment, ServerKind, System, Task, Vcpu};
+use crate::model::{Ns, Section, Segment, ServerKind, System, Task, Vcpu};
 use chacha20::ChaCha8Rng;
 use chacha20::rand_core::{Rng, SeedableRng};
 

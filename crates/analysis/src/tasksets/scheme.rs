@@ -1,8 +1,8 @@
 //! The four schemes, and what each makes of a taskset.
 
 use super::setting::{Budgets, GRAIN_NS};
-use analysis::bounds::{Bounds, Computed, Workload};
-use analysis::model::{Ns, ServerKind, System};
+use crate::bounds::{Bounds, Computed, Workload};
+use crate::model::{Ns, ServerKind, System};
 
 /// A server, with overrun or without.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -90,8 +90,8 @@ fn set_all(workload: &mut Workload, budget: Ns) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::setting::{Choices, Setting};
-    use super::super::taskset::{draw, random};
+    use super::super::{Choices, Setting};
+    use super::super::{draw, random};
     use super::*;
 
     /// The paper's way: down from the period, 10 µs at a time.
