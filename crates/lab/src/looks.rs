@@ -82,6 +82,18 @@ impl Stretch {
         let name = format!("{}, longest without a look: its computed bound", self.exception);
         Check::new(&name, real(self.seen), "instructions", Goal::Between(1.0, real(self.most)))
     }
+
+    /// Returns what is wrong with it, if it does not keep to its bound.
+    #[must_use]
+    pub fn objection(&self) -> Option<String> {
+        let Self { exception, seen, most } = self;
+        (seen > most).then(|| {
+            format!(
+                "after the exception `{exception}` EL2 went {seen} instructions without a look, and \
+                 {most} are the most that is possible"
+            )
+        })
+    }
 }
 
 #[cfg(test)]
@@ -131,6 +143,7 @@ mod tests {
             let found = Stretch::all([&counts], &computed);
             assert_eq!(found, [Stretch { exception: Exception::Irq, seen: stretch, most: 700 }]);
             assert_eq!(found[0].check().holds(), holds, "{stretch}");
+            assert_eq!(found[0].objection().is_some(), stretch > 700);
         }
     }
 }

@@ -24,7 +24,7 @@ use qemu_plugin_sys::{
 use qemu_plugin_sys::{qemu_plugin_tb, qemu_plugin_tb_get_insn, qemu_plugin_tb_n_insns};
 use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
 use std::ptr;
-use vtime::aarch64::{TimeAccess, is_look, time_access};
+use vtime::aarch64::{TimeAccess, is_exception_return, is_look, time_access};
 use vtime::lockstep::TRIP;
 use vtime::machine::MAX_VCPUS;
 use vtime::options::Options;
@@ -321,6 +321,7 @@ impl Block {
                 );
             }
             self.see_looks();
+            self.see_return();
         } else {
             self.when_inside_is(1, on_leave, ptr::null_mut());
         }
@@ -336,6 +337,23 @@ impl Block {
                     Some(on_look),
                     NO_REGISTERS,
                     (self.len() - 1 - index) as *mut c_void,
+                );
+            }
+        }
+    }
+
+    /// Sees the core return from an exception: a visit is over also when the next instruction is
+    /// in the range again.
+    fn see_return(&self) {
+        let last = self.len() - 1;
+        if self.word(last).is_some_and(is_exception_return) {
+            // SAFETY: see [`Block`].
+            unsafe {
+                qemu_plugin_register_vcpu_insn_exec_cb(
+                    qemu_plugin_tb_get_insn(self.block, last),
+                    Some(on_leave),
+                    NO_REGISTERS,
+                    ptr::null_mut(),
                 );
             }
         }

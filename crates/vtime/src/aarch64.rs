@@ -39,6 +39,12 @@ pub fn is_look(word: u32) -> bool {
     word & !0x1f == MRS_ISR_EL1
 }
 
+/// Whether `word` returns from an exception: ERET, ERETAA or ERETAB (DDI 0487, C6.2.119).
+#[must_use]
+pub fn is_exception_return(word: u32) -> bool {
+    matches!(word, 0xd69f_03e0 | 0xd69f_0bff | 0xd69f_0fff)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -66,5 +72,12 @@ mod tests {
     fn finds_looks_into_any_register() {
         assert!(is_look(0xd538_c100) && is_look(0xd538_c113)); // mrs x0 and x19, isr_el1
         assert!(!is_look(0xd538_c000)); // mrs x0, vbar_el1
+    }
+
+    #[test]
+    fn finds_returns_from_exceptions_only() {
+        assert!(is_exception_return(0xd69f_03e0)); // eret
+        assert!(!is_exception_return(0xd65f_03c0)); // ret
+        assert!(!is_exception_return(0xd6bf_03e0)); // drps
     }
 }

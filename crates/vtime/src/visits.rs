@@ -1,7 +1,8 @@
 //! Instructions in an address range, visit by visit.
 //!
 //! A visit begins with the first block inside the range and ends with the first
-//! one outside. Visits are told apart by where they enter: for code behind an
+//! one outside, or with a return from an exception: an interrupt may be taken before
+//! any instruction outside. Visits are told apart by where they enter: for code behind an
 //! exception vector that is the cause.
 //!
 //! In between, the code may *look* whether an interrupt is pending

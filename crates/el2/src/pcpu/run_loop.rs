@@ -60,7 +60,7 @@ impl Pcpu {
     #[inline(always)]
     fn carry_out(&mut self, next: &(Decision, Instant)) -> bool {
         let (decision, now) = (&next.0, next.1);
-        if self.kernel_wait.may_happen() && self.waits(decision.run, decision.until, now) {
+        if self.kernel_wait.may_happen() && self.waits(decision.run, now) {
             self.mask_for_loaded();
             return false;
         }

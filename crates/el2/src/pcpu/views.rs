@@ -51,15 +51,9 @@ impl Pcpu {
         true
     }
 
-    /// Returns true if the loaded vCPU keeps the core, and `next` has to wait; what was decided
-    /// holds until `end`.
+    /// Returns true if the loaded vCPU keeps the core, and `next` has to wait.
     #[inline(never)]
-    pub(super) fn waits(
-        &mut self,
-        next: Option<VcpuId>,
-        end: Option<Instant>,
-        now: Instant,
-    ) -> bool {
+    pub(super) fn waits(&mut self, next: Option<VcpuId>, now: Instant) -> bool {
         if self.jobs.has_pieces() {
             // The decision is not final: first these are told.
             return false;
@@ -80,10 +74,9 @@ impl Pcpu {
                 if begins {
                     self.set_loaded_view(View::KernelOnly);
                 }
-                let spent = self.scheduler.let_finish(delayer, now);
+                let decide_by = self.scheduler.let_finish(delayer, now);
                 self.mask_nothing();
-                // Others may have a budget again before, and then do not wait.
-                self.arm([Some(until), spent, end].into_iter().flatten().min());
+                self.arm(Some(decide_by.map_or(until, |instant| until.min(instant))));
                 true
             }
         }

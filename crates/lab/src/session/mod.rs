@@ -232,13 +232,15 @@ impl Run {
     }
 
     /// Returns what was seen of faults of the hypervisor itself, a sentence each: what it said
-    /// before it stopped, and what it counted and survived.
+    /// before it stopped, what it counted and survived, and where it was deaf for longer than
+    /// computed.
     #[must_use]
     pub fn hypervisor_faults(&self) -> Vec<String> {
         let bugs = self.observer.bugs();
         let survived =
             (bugs > 0).then(|| format!("the hypervisor met what cannot happen {bugs} times"));
-        self.said.hypervisor.faults().map(Into::into).chain(survived).collect()
+        let told = self.said.hypervisor.faults().map(Into::into).chain(survived);
+        told.chain(self.stretches().iter().filter_map(Stretch::objection)).collect()
     }
 
     /// Returns how far EL2 went without a look, beside how far it goes at most; nothing of an image

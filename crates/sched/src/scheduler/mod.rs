@@ -181,15 +181,16 @@ impl Scheduler {
     }
 
     /// Keeps the core for this vCPU, which is ready, until the next decision: the latest
-    /// one, of `now`, is not carried out yet. Returns when the vCPU's budget ends, if it has one:
-    /// the core has to decide again by then.
+    /// one, of `now`, is not carried out yet. Returns by when the core has to decide again, if it
+    /// has to: when the vCPU's budget ends, or another one is replenished that would preempt it. Not
+    /// when the quantum of the chosen one would end: that has not begun, and the instant would be as
+    /// near again each time.
     pub fn let_finish(&mut self, id: VcpuId, now: Instant) -> Option<Instant> {
         self.settle();
         let at = self.find(id)?;
         self.running = at as u8;
         self.reach = self.reach_of_running();
-        let account = self.extras.accounts[usize::from(id.0)].as_ref();
-        account.map(|account| now.after(account.allowance()))
+        if self.special == 0 { None } else { self.first_of_budgets(None, now) }
     }
 
     /// Returns the state of a vCPU, or none when it is not here.

@@ -115,6 +115,16 @@ fn what_keeps_the_core_before_its_turn_has_no_more_than_its_budget() {
     assert_eq!(cores[0].let_finish(VcpuId(1), Instant(3)), None);
 }
 
+#[test]
+fn what_keeps_the_core_is_told_of_the_replenishment_of_what_would_preempt_it() {
+    let account = Account::open(server(ServerKind::Deferrable, 3, 10, 0), Instant(0)).unwrap();
+    let mut cores = cores(1, &[None, None, Some(account)]);
+    let (keeps, chosen) = (MOVES, VcpuId(1));
+    assert_eq!(run(&mut cores[0], 0), Some(2));
+    assert_eq!(cores[0].decide(Instant(3)).run, Some(chosen), "the one with a budget has spent it");
+    assert_eq!(cores[0].let_finish(keeps, Instant(3)), Some(Instant(10)));
+}
+
 #[derive(Clone, Copy, Debug)]
 enum Event {
     Wake,

@@ -36,6 +36,15 @@ fn sleeping_gives_up_the_turn() {
     assert_eq!(run(&mut core, 110), Some(0));
 }
 
+#[test]
+fn what_keeps_the_core_is_not_disturbed_by_the_end_of_a_quantum_that_has_not_begun() {
+    let mut core = core(&[(LINUX, 1, 100), (OTHER, 1, 1)]);
+    run(&mut core, 0);
+    let decision = core.decide(Instant(100));
+    assert_eq!((decision.run, decision.until), (Some(OTHER), Some(Instant(101))));
+    assert_eq!(core.let_finish(LINUX, Instant(100)), None);
+}
+
 /// Linux's vCPU 0 spins until vCPU 1, suspended on the same core, has answered
 /// its inter-processor interrupt: vCPU 1 does so before its turn.
 #[test]
