@@ -79,3 +79,28 @@ fn wrong(what: &str) -> impl FnOnce(Error) -> miette::Report {
     let what = what.to_owned();
     move |error| miette!("{what}: {error}")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing;
+    use std::path::Path;
+
+    /// What EL2 promises: so far it goes at most without a look, and then perhaps through a switch,
+    /// which no kind of visit contains.
+    const MOST: u64 = 3_000;
+
+    #[test]
+    fn in_the_demo_no_visit_goes_further_without_a_look_than_is_promised() {
+        let root = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."));
+        let demo = system::load(&root.join("systems/demo.toml")).expect("a sound description");
+        let facts = include_str!("../../el2/bounds.toml");
+        let report = analyse(&testing::hypervisor(), facts, Some(&demo)).unwrap();
+        let kinds: Vec<_> = report.figures.iter().filter(|one| one.name.contains(": ")).collect();
+        assert!(kinds.len() > 10, "{kinds:?}");
+        for figure in kinds {
+            let deaf = figure.deaf.as_ref().expect(&figure.name);
+            assert!(deaf.bounded && deaf.instructions <= MOST, "{}: {deaf:?}", figure.name);
+        }
+    }
+}

@@ -6,6 +6,7 @@ use abi::system::{Invalid, Region, System, flags, vm_flags};
 use std::fs;
 use support::elf::{self, DATA, RELATIVE, W, X};
 use support::{files, guest_memory, sound};
+use system::pack::image_size;
 use system::{UnpackError, image, pack, unpack};
 use tempfile::TempDir;
 use zerocopy::IntoBytes;
@@ -144,6 +145,15 @@ fn the_hypervisor_is_moved_to_its_address() {
     assert_eq!(word(DATA + 8), 0xdddd_dddd_dddd_dddd, "R_AARCH64_NONE changes nothing");
     assert_eq!(word(0), 0x1f1f_1f1f_1f1f_1f1f);
     assert_eq!(unpacked.segments[2].region, Region::new(0x4020_0000 + DATA, 0x4321));
+}
+
+#[test]
+fn relocations_are_not_loaded() {
+    let file = packed_file(TWO_VMS);
+    let host = Region::new(0x4020_0000 + elf::RELOCATIONS, 1);
+    assert_eq!(unpack(&file).unwrap().at(host), None);
+    assert_eq!(image_size(&elf::plain_hypervisor()).unwrap(), 0x1234 + 16 + 64);
+    assert!(image_size(b"no ELF file").is_err());
 }
 
 #[test]

@@ -97,7 +97,7 @@ fn a_vcpu_that_is_displaced_costs_its_base_and_the_pcpu_it_goes_to() {
 
 #[test]
 fn without_migration_there_is_no_traffic() {
-    for policy in ["", r#"migration_policy = "partition""#, r#"migration_policy = "safe-unsafe""#] {
+    for policy in ["", r#"migration_policy = "partition""#] {
         let checked = checked(policy, 2, TASK);
         assert!(traffic(&checked).is_empty(), "{policy}");
         assert!(warnings(&checked).is_empty(), "{policy}");

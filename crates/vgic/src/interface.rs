@@ -254,7 +254,7 @@ impl CpuInterface {
     /// that again, after a [`Self::sync`].
     #[must_use]
     pub fn deactivate(&mut self, gic: &Gic, hw: &mut impl Hardware, intid: u32) -> bool {
-        if !self.take_back(gic, hw) {
+        if !self.take_back_for_access(gic, hw) {
             return false;
         }
         let word = intid as usize / 32;
@@ -270,25 +270,35 @@ impl CpuInterface {
         true
     }
 
+    /// Begins to forget what the vCPU deals with, which stops. What follows is [`Self::abandon`],
+    /// and nothing else before that is done.
+    pub fn begin_to_abandon(&mut self) {
+        self.work.begin(Stage::Abandoned, ALL_WORDS);
+    }
+
     /// Forgets what the vCPU had active, for one that stops. Physical interrupts
     /// behind that, and behind what was pending for this vCPU, are deactivated
     /// and no longer pending here: a line still high makes them come again. Answers false if it
-    /// stops before; then it has to be called again, and nothing else meanwhile.
+    /// stops before; then it has to be called again.
     #[must_use]
     pub fn abandon(&mut self, gic: &Gic, hw: &mut impl Hardware) -> bool {
-        if self.work.stage != Stage::Abandoned {
-            // All that is active ends, so it does not matter what the guest has ended.
-            hw.take_eoi_count();
+        if self.used != 0 {
             self.empty(gic, hw);
-            self.work.begin(Stage::Abandoned, ALL_WORDS);
             if hw.urgent() {
                 return false;
             }
         }
+        // All that is active ends, so it does not matter what the guest has ended.
+        hw.take_eoi_count();
         let mut rounds = Rounds::<WORDS>::begin();
         while let Some(word) = self.work.next_word() {
             rounds.pass();
-            self.end(gic, hw, word, gic.held(self.vcpu, word, gic.active(self.vcpu, word)));
+            let active = gic.held(self.vcpu, word, gic.active(self.vcpu, word));
+            self.end(gic, hw, word, active);
+            if active != 0 && hw.urgent() {
+                self.work.words |= 1 << word;
+                return false;
+            }
             let bank = gic.bank(self.vcpu, word);
             let linked = gic.linked(word, bank.pending.load(Ordering::Acquire));
             let mine = Bits::of(linked)
@@ -307,7 +317,7 @@ impl CpuInterface {
         true
     }
 
-    /// Whether [`Self::abandon`] has stopped in its middle.
+    /// Whether [`Self::abandon`] has begun, and is not done.
     #[must_use]
     pub fn is_abandoned(&self) -> bool {
         self.work.stage == Stage::Abandoned

@@ -272,7 +272,7 @@ impl Gic {
     }
 
     /// Deactivates the physical counterparts of these interrupts.
-    fn deactivate_linked(&self, hw: &mut impl Hardware, word: usize, bits: u32) {
+    pub fn deactivate_linked(&self, hw: &mut impl Hardware, word: usize, bits: u32) {
         for bit in Bits::of(self.linked(word, bits)) {
             self.physical(word as u32 * 32 + bit).into_iter().for_each(|it| hw.deactivate(it));
         }

@@ -89,11 +89,9 @@ const PIECES: usize = WORDS * 32 / PIECE;
 pub(crate) const ALL_WORDS: u32 = (1 << WORDS) - 1;
 
 impl CpuInterface {
-    /// Takes everything back into the banks: for a register access that has to
-    /// see it there, or when the vCPU leaves its core. [`Self::list`] or
-    /// [`Self::sync`] puts it out again. Answers false if it stops before: what wants to see the
-    /// banks has to be done anew after a [`Self::sync`]. It does not stop again unless the guest
-    /// has run meanwhile.
+    /// Takes everything back into the banks. [`Self::list`] or [`Self::sync`] puts it out again.
+    /// Answers false if it stops before: what wants to see the banks has to be done anew after a
+    /// [`Self::sync`]. It does not stop again unless the guest has run meanwhile.
     #[must_use]
     #[inline(always)]
     pub fn take_back(&mut self, gic: &Gic, hw: &mut impl Hardware) -> bool {
@@ -103,6 +101,21 @@ impl CpuInterface {
             self.empty(gic, hw);
         }
         goes_on
+    }
+
+    /// Takes everything back for a register access. Answers false if the guest has to execute that
+    /// again, after a [`Self::sync`]: an interrupt came before it.
+    #[must_use]
+    #[inline(always)]
+    pub fn take_back_for_access(&mut self, gic: &Gic, hw: &mut impl Hardware) -> bool {
+        if !self.take_back(gic, hw) {
+            return false;
+        }
+        if hw.urgent() {
+            self.stop(gic);
+            return false;
+        }
+        true
     }
 
     /// Lists what is active and the best of what is pending in the words that took part in the

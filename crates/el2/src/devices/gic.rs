@@ -9,7 +9,7 @@ use vgic::{Effects, Gic};
 /// should be in the list registers back there.
 pub fn access(guest: &mut Guest, act: impl FnOnce(&Gic) -> (u64, Effects)) -> Outcome {
     let (gic, hw) = (&guest.shared.gic, &mut *guest.list_registers);
-    if !guest.interface.take_back(gic, hw) {
+    if !guest.interface.take_back_for_access(gic, hw) {
         return Outcome { again: true, ..Outcome::default() };
     }
     // The hardware would have withdrawn a timer that no longer asserts.
@@ -17,6 +17,9 @@ pub fn access(guest: &mut Guest, act: impl FnOnce(&Gic) -> (u64, Effects)) -> Ou
         hw.deactivate(timer::VIRTUAL_INTID);
     }
     let (value, effects) = act(gic);
+    if let Some((word, bits)) = effects.deactivate {
+        gic.deactivate_linked(hw, word, bits);
+    }
     guest.injected += guest.interface.list(gic, hw);
     // The vCPU itself has just looked.
     let notify = effects.notify & !(1 << guest.index);

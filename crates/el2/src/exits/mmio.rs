@@ -1,15 +1,11 @@
 //! Data aborts: accesses to emulated devices, and to addresses where nothing is.
 
 use crate::arch::context::{self, Fault, Syndrome};
-use crate::arch::gic;
 use crate::bug::bug;
 use crate::devices::bus::{self, Guest, Outcome};
 use crate::exits;
 use crate::pcpu::Pcpu;
-use crate::shared::VMS;
 use abi::status::Exit;
-use notes::Bounded;
-use vgic::Effects;
 
 /// A load or store, as the syndrome describes it (DDI 0487, ISS encoding for a
 /// data abort).
@@ -106,22 +102,11 @@ fn emulate(core: &mut Pcpu, access: Access, ipa: u64) -> Option<Done> {
     {
         vcpu.set_register(access.register, access.extend(outcome.value));
     }
-    deactivate_physical(vm, outcome.effects);
     core.notify(vm, outcome.effects);
     if outcome.has_output {
         core.console_has_output(vm);
     }
     Some(Done::Yes)
-}
-
-/// Deactivates the physical interrupts behind those that the guest made inactive.
-fn deactivate_physical(vm: usize, effects: Effects) {
-    let Some((word, bits)) = effects.deactivate else { return };
-    for bit in sched::Members::of(u64::from(bits)).at_most::<{ u32::BITS as usize }>() {
-        if let Some(physical) = VMS[vm].gic.physical((word * 32 + bit) as u32) {
-            gic::deactivate(physical);
-        }
-    }
 }
 
 #[cfg(test)]

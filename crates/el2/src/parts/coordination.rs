@@ -59,14 +59,14 @@ impl Conclusion {
         Self { restart, failed }
     }
 
-    /// Returns it in words.
+    /// Returns it in words that follow the name of the VM.
     #[must_use]
     pub fn words(self) -> &'static str {
         match (self.restart, self.failed) {
-            (true, true) => "failed and is restarted",
-            (true, false) => "was reset",
-            (false, true) => "failed and is stopped",
-            (false, false) => "is off",
+            (true, true) => " failed and is restarted",
+            (true, false) => " was reset",
+            (false, true) => " failed and is stopped",
+            (false, false) => " is off",
         }
     }
 }

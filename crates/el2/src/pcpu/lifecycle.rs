@@ -122,7 +122,9 @@ impl Pcpu {
         let Some(id) = self.roster.loaded_id() else {
             return bug!("a CPU_OFF without a loaded vCPU");
         };
-        let _ = self.go_on_offline(id);
+        if !self.offline(id) {
+            self.offline_later(id);
+        }
     }
 
     /// Goes on to switch a vCPU off, after the interrupts that pend.
@@ -136,23 +138,15 @@ impl Pcpu {
         self.roster.parked(id).is_some_and(|vcpu| vcpu.is_releasing())
     }
 
-    /// Switches a vCPU of this core off, or goes on with that. Returns true if that is done; if not,
-    /// the rest follows after the interrupts that pend.
-    #[must_use]
-    pub(super) fn go_on_offline(&mut self, id: VcpuId) -> bool {
-        let done = self.offline(id);
-        if !done {
-            self.offline_later(id);
-        }
-        done
-    }
-
     /// Switches a vCPU of this core off and forgets its state. Only a request to switch it on
     /// wakes it. Returns false if an interrupt has come before all of that was done: then this has to
     /// be called again. The vCPU does not run meanwhile.
     pub(super) fn offline(&mut self, id: VcpuId) -> bool {
         if !self.is_going_off(id) {
             self.stop_running(id);
+            if cpu::interrupt_pending() {
+                return false;
+            }
         }
         if !self.release_interrupts(id) {
             return false;
@@ -179,11 +173,12 @@ impl Pcpu {
         self.timer_advance.end(id);
         if let Some(vcpu) = self.roster.parked_mut(id) {
             vcpu.switch_off();
+            vcpu.begin_to_release();
         }
     }
 
-    /// Gives back what a vCPU that is not loaded has in its list registers. Returns false if an
-    /// interrupt has come before all is given back.
+    /// Ends what a vCPU that is not loaded deals with. Returns false if an interrupt has come before
+    /// all is ended.
     fn release_interrupts(&mut self, id: VcpuId) -> bool {
         let Some(vcpu) = self.roster.parked_mut(id) else {
             bug!("a vCPU is switched off that another core owns");
@@ -240,8 +235,9 @@ impl Pcpu {
         let table = self.table(vm);
         let conclusion = Conclusion::of(reason, table.is(vm_flags::RESTART_ON_FAULT));
         let is_last = !conclusion.restart && ALIVE.load(Ordering::Acquire) == 1 << vm;
-        let tail = Piece::Label(if is_last { ": none is left" } else { "" });
-        log!(self, "VM ", &table.name, " ", conclusion.words(), tail);
+        let tail = if is_last { ": none is left" } else { "" };
+        let [begin, words, tail] = ["VM ", conclusion.words(), tail].map(Piece::Label);
+        log!(self, begin, &table.name, words, tail);
         let how = u32::from(conclusion.restart) << 8 | u32::from(conclusion.failed) << 9;
         let first = VcpuId::numbered(table.vcpu_first.into());
         self.trace.note_now(Kind::End, first, vm as u32 | how);

@@ -42,8 +42,7 @@ impl Pcpu {
     /// pends.
     fn read_until_interrupted(&mut self) -> (bool, bool) {
         let mailbox = BOARD.mailbox(self.index);
-        let mut is_new = self.unread.is_empty();
-        self.unread.take_from(mailbox);
+        let mut is_new = false;
         loop {
             match self.unread.pop() {
                 Some((message, member)) => self.read(message, member),
@@ -71,8 +70,12 @@ impl Pcpu {
             Message::Sections => self.follow_sections(VcpuId::numbered(member)),
             Message::Vcpus => {
                 let id = VcpuId::numbered(member);
-                // One that goes off may have been off before: a request to switch it on stays.
-                if !self.is_going_off(id) || self.go_on_offline(id) {
+                if self.is_going_off(id) {
+                    let _ = self.offline(id);
+                    // It may have been off before: a request to switch it on stays, and is
+                    // accepted when all is given back.
+                    self.offline_later(id);
+                } else {
                     self.accept_power_on(id);
                     self.deliver_pending(id);
                 }
@@ -115,11 +118,17 @@ impl Pcpu {
         if effects.notify != 0
             && let Some(id) = self.notify_each(vm, effects.notify)
         {
-            if cpu::interrupt_pending() {
-                self.list_later(id);
-            } else {
-                self.deliver_to_loaded(id);
-            }
+            self.deliver_or_list_later(id);
+        }
+    }
+
+    /// Lists new interrupts of the loaded vCPU, now or after those that pend for this core.
+    #[inline(always)]
+    fn deliver_or_list_later(&mut self, id: VcpuId) {
+        if cpu::interrupt_pending() {
+            self.list_later(id);
+        } else {
+            self.deliver_to_loaded(id);
         }
     }
 
@@ -216,7 +225,7 @@ impl Pcpu {
             return;
         }
         if self.roster.is_loaded(id) {
-            self.deliver_to_loaded(id);
+            self.deliver_or_list_later(id);
             return;
         }
         self.deliver(id);

@@ -226,7 +226,7 @@ impl Pcpu {
         self.roster.loaded_mut()
     }
 
-    /// Counts a visit of the loaded vCPU.
+    /// Counts a visit of the loaded vCPU, unless that has unloaded it.
     #[inline]
     pub fn count_exit(&mut self, cause: Exit) {
         if let Some(vcpu) = self.roster.loaded_mut() {

@@ -3,6 +3,7 @@
 use super::Pcpu;
 use crate::arch::context::General;
 use crate::arch::timer;
+use crate::bug::bug;
 use crate::status::trace::Kind;
 use abi::status::vcpu_state;
 use sched::{Instant, VcpuId, Woken};
@@ -84,7 +85,7 @@ impl Pcpu {
 
     /// Puts the loaded vCPU to sleep if nothing is there to wake it.
     pub fn wait_for_interrupt(&mut self) {
-        let Some(vcpu) = self.roster.loaded() else { return };
+        let Some(vcpu) = self.roster.loaded() else { return bug!("a WFI without a loaded vCPU") };
         if vcpu.has_unlisted() {
             self.with_interface(|interface, gic, hw| interface.sync(gic, hw));
             if self.roster.loaded().is_some_and(|vcpu| vcpu.has_news()) {

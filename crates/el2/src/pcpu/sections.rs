@@ -140,12 +140,14 @@ impl Pcpu {
 
     /// Returns the vCPU that the loaded one names by its index in their VM, if it may have
     /// sections.
-    fn sibling(&self, index: u64) -> Result<VcpuId, i64> {
+    fn sibling(&mut self, index: u64) -> Result<VcpuId, i64> {
         let Some(loaded) = self.roster.loaded() else {
             bug!("a call without a loaded vCPU");
             return Err(INVALID_PARAMETER);
         };
-        let id = self.vcpus_of(loaded.vm()).nth(index as usize).ok_or(INVALID_PARAMETER)?;
+        let Some(id) = self.vcpus_of(loaded.vm()).nth(index as usize) else {
+            return Err(self.refuse());
+        };
         if self.system.vcpus[id.number()].gcs_ns == 0 { Err(NOT_SUPPORTED) } else { Ok(id) }
     }
 

@@ -119,8 +119,13 @@ impl Parked {
         self.failure = Some(cause);
     }
 
-    /// Takes back what it has in its list registers. Returns true if that is done, false if it
-    /// stops because an interrupt came; and the vCPUs of its VM (bit set by index) to be notified.
+    /// Begins to release the interrupts that it deals with: it is off.
+    pub fn begin_to_release(&mut self) {
+        self.0.interface.begin_to_abandon();
+    }
+
+    /// Ends the interrupts that it deals with. Returns true if that is done, false if it stops
+    /// because an interrupt came; and the vCPUs of its VM (bit set by index) to be notified.
     #[must_use]
     pub fn release_interrupts(&mut self, hardware: Interface) -> (bool, u8) {
         let vcpu = &mut *self.0;
@@ -129,7 +134,7 @@ impl Parked {
         (done, hw.notify)
     }
 
-    /// Returns true if [`Self::release_interrupts`] has stopped before it was done.
+    /// Returns true if its interrupts are being released, and that is not done.
     pub fn is_releasing(&self) -> bool {
         self.interface.is_abandoned()
     }

@@ -14,6 +14,7 @@ use analysis::bounds::{Bounds, Workload};
 use analysis::model::{Service, System};
 use analysis::overheads::DEFAULT_MARGIN_PERMILLE;
 use sched::CoreSet;
+use sched::policy::{Displaced, Mode, Then};
 use sched::server::ServerKind;
 use sched::topology::Placed;
 use std::collections::BTreeMap;
@@ -143,6 +144,7 @@ pub(super) fn wherever(drafts: &[DraftVm], vms: &[Vm], targets: &[usize], proble
     let has_server = |(vm, index): topology::Id| vms[vm].vcpus[index].server.is_some();
     for (at, me) in placed.iter().enumerate().filter(|(_, (id, _))| has_server(*id)) {
         tasks_stay(drafts, vms, me, problems);
+        keeps_its_core(drafts, vms, (me, &placed), problems);
         // Those that are described on one pCPU were compared before.
         let pcpu = |id: topology::Id| described(id).pcpu.as_ref().map(|at| *at.get_ref());
         let meets = |(_, other): &(usize, &Where)| {
@@ -210,6 +212,54 @@ fn tasks_stay(drafts: &[DraftVm], vms: &[Vm], (id, me): &Where, problems: &mut P
         .add(Code::Timing, task.span.clone(), message)
         .see(why.clone(), "this lets it migrate")
         .hint("leave that out, or declare no tasks: the budget alone limits it on each of them");
+}
+
+/// Refuses a budget where a policy would have its vCPU stand still: no bound counts that.
+fn keeps_its_core(
+    drafts: &[DraftVm],
+    vms: &[Vm],
+    (me, placed): (&Where, &[Where]),
+    problems: &mut Problems,
+) {
+    let (id, this) = me;
+    let mut refuse = |message: String, policy_of: usize, see: &str, hint: String| {
+        let span = drafts[id.0].vcpus[id.1].priority_span();
+        let policy = vms[policy_of].spans.migration_policy.clone();
+        problems.add(Code::Timing, span, message).see(policy, see).hint(hint);
+    };
+    let displaced = |(other, vcpu): &&Where| {
+        other.0 == id.0
+            && other != id
+            && placed.iter().any(|(_, by)| by.places().has(vcpu.base) && by.displaces(vcpu))
+    };
+    let stops = Displaced::ALL
+        .iter()
+        .any(|&state| this.policy.policy().displaced(state) == Then::StopOthers);
+    if stops && let Some((sibling, _)) = placed.iter().find(displaced) {
+        let sibling = format!("{}.{}", vms[sibling.0].name, sibling.1);
+        refuse(
+            format!("it has a budget, and stands still whenever `{sibling}` is displaced"),
+            id.0,
+            "by this policy",
+            "no bound counts that: give the VM another policy, or no budgets".into(),
+        );
+    }
+    let delays = |(_, other): &&Where| {
+        let policy = other.policy.policy();
+        this.places().has(other.base)
+            && this.displaces(other)
+            && [Mode::User, Mode::Kernel].into_iter().any(|mode| policy.delays(mode))
+    };
+    if let Some(((other, _), _)) = placed.iter().find(delays) {
+        let limit = text(vms[*other].delay_limit_ns);
+        let title = vms[*other].title();
+        refuse(
+            format!("it has a budget, and may wait {limit} until {title} has left its kernel"),
+            *other,
+            "by this policy",
+            format!("no bound counts that: give {title} another policy, or this one no budget"),
+        );
+    }
 }
 
 /// Adds, for each vCPU with a budget that may be on several pCPUs, one to each of them: it is

@@ -53,6 +53,17 @@ pub(crate) fn read(file: &[u8], base: u64) -> Result<Hypervisor, PackError> {
     Ok(Hypervisor { entry, segments })
 }
 
+/// Returns how many bytes of the hypervisor's ELF file are loaded.
+///
+/// # Errors
+/// When it is not what it must be.
+pub fn image_size(file: &[u8]) -> Result<u64, PackError> {
+    let hypervisor = read(file, /* base */ 0)?;
+    Ok(hypervisor.segments.iter().map(|segment| segment.data.len() as u64).sum())
+}
+
+/// The segment that has the dynamic section, and with it the relocations, is for the host: it is
+/// not loaded.
 fn segments(
     programs: &[ProgramHeader64<Endianness>],
     endian: Endianness,
@@ -60,11 +71,18 @@ fn segments(
     base: u64,
 ) -> Result<Vec<Segment>, PackError> {
     let mut segments = Vec::new();
+    let within = |program: &ProgramHeader64<_>| {
+        Region::new(program.p_vaddr(endian), program.p_memsz(endian))
+    };
+    let dynamic = programs.iter().find(|program| program.p_type(endian) == elf::PT_DYNAMIC);
     for program in programs.iter().filter(|program| program.p_type(endian) == elf::PT_LOAD) {
+        if dynamic.is_some_and(|dynamic| within(program).contains(within(dynamic))) {
+            continue;
+        }
         let data = program
             .data(endian, file)
             .map_err(|()| PackError::new("the hypervisor's ELF file is cut short", REBUILD))?;
-        let within = Region::new(program.p_vaddr(endian), program.p_memsz(endian));
+        let within = within(program);
         if !Region::new(0, HYPERVISOR_SIZE).contains(within) || data.len() as u64 > within.size {
             let end = within.start.saturating_add(within.size);
             let message = format!(

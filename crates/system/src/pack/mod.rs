@@ -8,6 +8,7 @@ mod sections;
 mod tables;
 
 pub use error::PackError;
+pub use hypervisor::image_size;
 
 use crate::model::Checked;
 use crate::plan::{self, Piece};

@@ -21,10 +21,10 @@ pub(super) fn relocate(
     segments: &mut [Segment],
 ) -> Result<(), PackError> {
     let Some(table) = table(programs, endian, file)? else { return Ok(()) };
-    let bytes = slice(segments, Region::new(base.wrapping_add(table.start), table.size));
-    let bytes = bytes.ok_or_else(|| broken("its relocation table is not loaded"))?.to_vec();
+    let bytes = in_file(programs, endian, file, table);
+    let bytes = bytes.ok_or_else(|| broken("its relocation table is in no segment"))?;
     let count = bytes.len() / size_of::<Rela64<Endianness>>();
-    let (relas, _) = pod::slice_from_bytes::<Rela64<Endianness>>(&bytes, count)
+    let (relas, _) = pod::slice_from_bytes::<Rela64<Endianness>>(bytes, count)
         .map_err(|()| broken("its relocation table is cut short"))?;
     for rela in relas {
         match rela.r_type(endian, false) {
@@ -70,6 +70,21 @@ fn table(
         }
     }
     Ok((region.size > 0).then_some(region))
+}
+
+/// The bytes that the file has for a region, wherever that is loaded.
+fn in_file<'file>(
+    programs: &[ProgramHeader64<Endianness>],
+    endian: Endianness,
+    file: &'file [u8],
+    region: Region,
+) -> Option<&'file [u8]> {
+    let mut programs = programs.iter().filter(|program| program.p_type(endian) == elf::PT_LOAD);
+    let home = programs.find(|program| {
+        Region::new(program.p_vaddr(endian), program.p_filesz(endian)).contains(region)
+    })?;
+    let start = (region.start - home.p_vaddr(endian)) as usize;
+    home.data(endian, file).ok()?.get(start..start + region.size as usize)
 }
 
 /// The bytes of the file's part of a segment.

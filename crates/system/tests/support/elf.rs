@@ -89,29 +89,34 @@ pub const RELATIVE: u32 = 1027;
 /// Where its stacks begin, each with nothing in the page before it.
 pub const STACKS: [u64; 2] = [0x9000, 0xd000];
 
-/// A hypervisor: code at 0, constants with the relocations at 0x2000, data at
-/// 0x3000 with .bss behind, stacks.
+/// Where its relocations lie, for the host alone.
+pub const RELOCATIONS: u64 = 0x1_1000;
+
+/// A hypervisor: code at 0, constants at 0x2000, data at 0x3000 with .bss behind, stacks, and
+/// the relocations.
 pub fn hypervisor(relas: &[Rela]) -> Elf {
-    let mut constants = Vec::new();
+    let mut table = Vec::new();
     for &(offset, kind, addend) in relas {
-        constants.extend(offset.to_le_bytes());
-        constants.extend(u64::from(kind).to_le_bytes());
-        constants.extend(addend.to_le_bytes());
+        table.extend(offset.to_le_bytes());
+        table.extend(u64::from(kind).to_le_bytes());
+        table.extend(addend.to_le_bytes());
     }
-    let dynamic: [(u64, u64); 4] = [(7, 0x2000), (8, constants.len() as u64), (9, 24), (0, 0)];
+    let dynamic: [(u64, u64); 4] = [(7, RELOCATIONS), (8, table.len() as u64), (9, 24), (0, 0)];
     let dynamic: Vec<u8> = dynamic
         .iter()
         .flat_map(|(tag, value)| [tag.to_le_bytes(), value.to_le_bytes()])
         .flatten()
         .collect();
-    constants.resize(constants.len().max(16), 0xcc);
+    let dynamic_at = RELOCATIONS + table.len() as u64;
+    let host = [&table[..], &dynamic].concat();
     Elf::new(ET_DYN, 0x40)
         .segment(0, &[0x1f; 0x1234], 0x1234, R | X)
-        .segment(0x2000, &constants, constants.len() as u64, R)
+        .segment(0x2000, &[0xcc; 16], 16, R)
         .segment(DATA, &[0xdd; 64], 0x4321, R | W)
         .segment(STACKS[0], &[], 0x3000, R | W)
         .segment(STACKS[1], &[], 0x3000, R | W)
-        .program(PT_DYNAMIC, DATA, DATA, &dynamic, dynamic.len() as u64, R | W)
+        .segment(RELOCATIONS, &host, host.len() as u64, R)
+        .program(PT_DYNAMIC, dynamic_at, dynamic_at, &dynamic, dynamic.len() as u64, R)
 }
 
 /// A sound hypervisor.

@@ -269,6 +269,7 @@ fn a_vcpu_that_stops_leaves_nothing_active() {
             }
         }
         let seat = &mut world.seats[0];
+        seat.interface.begin_to_abandon();
         assert!(seat.interface.abandon(&world.gic, &mut seat.cpu));
         seat.cpu.restart();
         world.sync(0);
@@ -291,6 +292,7 @@ fn what_was_listed_when_a_vcpu_went_off_it_finds_when_it_is_switched_on() {
             world.post(0, intid);
         }
         let seat = &mut world.seats[0];
+        seat.interface.begin_to_abandon();
         assert!(seat.interface.abandon(&world.gic, &mut seat.cpu));
         seat.interface = CpuInterface::starting(0);
         seat.cpu.restart();

@@ -141,11 +141,12 @@ fn all_is_the_same_wherever_it_stops() {
     }
 }
 
-/// A guest that has nothing going on is not looked at more often than it has words that changed.
+/// A guest that has nothing going on is not looked at more often than it has words that changed,
+/// and once before the access.
 #[test]
 fn a_guest_at_rest_costs_few_looks() {
     let mut world = World::new(1, 4);
     world.sync(0);
     let (_, looks) = measure(|| world.write_bit(0, ISENABLER, 40));
-    assert!(looks <= 4, "{looks} looks");
+    assert!(looks <= 5, "{looks} looks");
 }

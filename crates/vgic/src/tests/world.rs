@@ -3,7 +3,7 @@
 //! ones.
 
 use super::addresses::*;
-use super::cpu::{Cpu, SPURIOUS};
+use super::cpu::{Cpu, Looks, SPURIOUS};
 use crate::frames::v3;
 use crate::interface::{CpuInterface, Hardware, ListRegister};
 use crate::{CTLR_GROUP0, CTLR_GROUP1, Effects, Gic};
@@ -137,9 +137,9 @@ impl World {
     /// is carried out, they are filled again.
     fn access<T>(&mut self, vcpu: usize, access: impl FnOnce(&Gic) -> (T, Effects)) -> T {
         let seat = &mut self.seats[vcpu];
-        if !seat.interface.take_back(&self.gic, &mut seat.cpu) {
+        if !seat.interface.take_back_for_access(&self.gic, &mut seat.cpu) {
             self.finish(vcpu);
-            return self.access(vcpu, access);
+            return self.again(vcpu, |world| world.access(vcpu, access));
         }
         let (value, effects) = access(&self.gic);
         seat.interface.list(&self.gic, &mut seat.cpu);
@@ -236,12 +236,20 @@ impl World {
             let done = seat.interface.deactivate(&self.gic, &mut seat.cpu, intid);
             self.finish(vcpu);
             if !done {
-                self.deactivate(vcpu, intid);
+                self.again(vcpu, |world| world.deactivate(vcpu, intid));
             }
         } else {
             seat.cpu.deactivate_virtual(intid);
         }
         self.after(vcpu);
+    }
+
+    /// The guest executes an instruction again, for which it needs a moment in which nothing pends.
+    fn again<T>(&mut self, vcpu: usize, act: impl FnOnce(&mut Self) -> T) -> T {
+        let looks = std::mem::replace(&mut self.seats[vcpu].cpu.looks, Looks::Never);
+        let value = act(self);
+        self.seats[vcpu].cpu.looks = looks;
+        value
     }
 
     /// The vCPU leaves its core and comes back.

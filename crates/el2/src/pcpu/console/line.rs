@@ -66,7 +66,7 @@ impl Default for Line {
 /// Bytes of a text that are written at most.
 const TEXT: usize = 64;
 /// Bytes of a label that are written at most.
-const LABEL: usize = 16;
+const LABEL: usize = 24;
 /// Bytes of a name at most.
 const NAME: usize = 16;
 /// Decimal digits of a number at most.
