@@ -354,6 +354,7 @@ fn moves_and_is_never_late(observer: &Observer) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::suite::Build;
     use std::collections::BTreeSet;
     use std::path::Path;
 
@@ -386,5 +387,36 @@ mod tests {
     fn names_are_unique() {
         let names: BTreeSet<_> = all().into_iter().map(|scenario| scenario.name).collect();
         assert_eq!(names.len(), all().len());
+    }
+
+    fn names_in(text: &str) -> Vec<&str> {
+        text.split('`').skip(1).step_by(2).collect()
+    }
+
+    /// The checked build is slower, and no bound holds for it: the document says which tests
+    /// run what ships, and why.
+    #[test]
+    fn the_document_says_what_runs_the_build_that_ships() {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+        let text = std::fs::read_to_string(root.join("docs/src/developing.md")).unwrap();
+        let list = text.split_once("Scenarios marked `.shipped()`").expect("the list begins").1;
+        let list = list.split_once(". So do the").expect("the list ends").0;
+        let (listed, not) = list.split_once("but not").expect("there are exceptions");
+        let (listed, not) = (names_in(listed), names_in(not));
+        let means = |listed: &str, name: &str| match listed.strip_suffix('*') {
+            Some(begin) => name.starts_with(begin),
+            None => name == listed,
+        };
+        let is_listed = |name: &str| {
+            listed.iter().any(|one| means(one, name)) && !not.iter().any(|one| means(one, name))
+        };
+        let all = all();
+        for Scenario { name, build, .. } in &all {
+            let is_shipped = matches!(build, Build::Shipped);
+            assert_eq!(is_shipped, is_listed(name), "{name} runs the build that ships, or not");
+        }
+        for one in listed.iter().chain(&not) {
+            assert!(all.iter().any(|scenario| means(one, &scenario.name)), "`{one}` is no test");
+        }
     }
 }

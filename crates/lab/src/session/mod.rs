@@ -233,14 +233,21 @@ impl Run {
 
     /// Returns what was seen of faults of the hypervisor itself, a sentence each: what it said
     /// before it stopped, what it counted and survived, and where it was deaf for longer than
-    /// computed.
+    /// computed. And of the instrument: that it let cores go on out of turn, which another run may
+    /// not repeat.
     #[must_use]
     pub fn hypervisor_faults(&self) -> Vec<String> {
         let bugs = self.observer.bugs();
         let survived =
             (bugs > 0).then(|| format!("the hypervisor met what cannot happen {bugs} times"));
         let told = self.said.hypervisor.faults().map(Into::into).chain(survived);
-        told.chain(self.stretches().iter().filter_map(Stretch::objection)).collect()
+        let vcpus = self.instrument.iter().flat_map(|counts| &counts.vcpus);
+        let out_of_turn: u64 = vcpus.map(|vcpu| vcpu.forced_leaves.timeout).sum();
+        let unlike = (out_of_turn > 0).then(|| {
+            format!("cores went on out of turn {out_of_turn} times: another run may differ")
+        });
+        let deaf = self.stretches();
+        told.chain(deaf.iter().filter_map(Stretch::objection)).chain(unlike).collect()
     }
 
     /// Returns how far EL2 went without a look, beside how far it goes at most; nothing of an image

@@ -39,7 +39,7 @@ fn check_realtime(vm: &DraftVm, problems: &mut Problems) {
             format!("{} is no real-time VM, and `{}` is for those", vm.title(), kind.name());
         problems
             .add(Code::MigrationPolicy, at.span(), message)
-            .hint("give it to the VM that should make way, and rank this one's vCPU above that");
+            .hint("give it to the VM that should make way, and this one's vCPU a higher priority");
     } else if realtime && !for_realtime && kind != MigrationPolicy::None {
         let message = format!("a real-time VM cannot have `{}`", kind.name());
         problems
@@ -214,7 +214,7 @@ pub(super) fn stranded(drafts: &[DraftVm], vms: &[Vm], problems: &mut Problems) 
             .see(place(winner), "this one would delay it without bound")
             .hint(
                 "give it more than that one, or let a pCPU have neither a real-time vCPU, nor one \
-                 that ranks as high, nor another that makes way",
+                 of such a priority, nor another that makes way",
             );
     }
 }
@@ -226,11 +226,14 @@ fn unused(i: usize, vms: &[Vm], displaced: &[Id], homeless: &[Id], problems: &mu
     let mut mine = displaced.iter().filter(|(owner, _)| *owner == i).peekable();
     let concerned = mine.peek().is_some();
     let (message, hint) = if !concerned && vm.realtime {
-        ("no vCPU of another VM ranks above this one's", "leave `migration_policy` out")
+        (
+            "no vCPU of another VM has a higher priority than this one's",
+            "leave `migration_policy` out",
+        )
     } else if !concerned && beside_realtime(i, vms) {
         (
-            "no real-time vCPU ranks above this VM's, so none takes a pCPU from them",
-            "leave `migration_policy` out, or rank them below",
+            "no real-time vCPU has a higher priority than this VM's, so none takes a pCPU from them",
+            "leave `migration_policy` out, or give them a lower priority",
         )
     } else if !concerned {
         ("no vCPU of this VM shares a pCPU with a real-time one", "leave `migration_policy` out")
