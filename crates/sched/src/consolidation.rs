@@ -1,7 +1,7 @@
 //! When a core is powered down, and when it is called back.
 //!
 //! A core whose vCPUs have little to do hands them over to another core, its
-//! *consolidation target* (here also *shelter*), and is powered down. The target
+//! *consolidation target*, and is powered down. The target
 //! calls it back when it has too much to do. A core decides for itself when it
 //! leaves ([`Leaver`]), and its target when it comes back ([`Target`]). Each looks
 //! at *windows* of time, all of one length: for how much of the last one some vCPU
@@ -74,8 +74,8 @@ impl Leaver {
 
     /// Takes the loads of a window. Returns true if the core leaves; then this is not called
     /// again until it is [`back`](Self::back).
-    pub fn window(&mut self, own: Load, shelter: Load) -> bool {
-        self.quiet = if own.0 + shelter.0 <= LOW { self.quiet + 1 } else { 0 };
+    pub fn window(&mut self, own: Load, target: Load) -> bool {
+        self.quiet = if own.0 + target.0 <= LOW { self.quiet + 1 } else { 0 };
         self.quiet >= self.patience
     }
 
@@ -127,22 +127,22 @@ const HERE: u8 = 0;
 const AWAY: u8 = 1;
 
 /// Whether a core is on, for its vCPUs. Only the core writes it; its consolidation target
-/// (shelter) reads it.
+/// (target) reads it.
 ///
 /// | core | does |
 /// | --- | --- |
 /// | core | [`depart`](Presence::depart) when it owns every vCPU that is based there, and then only hands them over |
-/// | shelter | keeps the vCPUs until they are recalled, and ignores a recall of a core that [is away](Presence::is_away) |
+/// | target | keeps the vCPUs until they are recalled, and ignores a recall of a core that [is away](Presence::is_away) |
 /// | core | [`come_back`](Presence::come_back), and then recalls its vCPUs |
 ///
-/// So no vCPU ever goes to a core that is away: a shelter that has a vCPU has got it
+/// So no vCPU ever goes to a core that is away: a target that has a vCPU has got it
 /// after the core wrote that it leaves, and sees that or something later. If it then
 /// finds the core present, the core has come back since, and cannot leave again without
 /// this very vCPU. Messages that others send to a core that is away concern vCPUs that
 /// it does not own, and are dropped when it comes back ([`crate::Location`]).
 ///
 /// The core may still be on its way to CPU_OFF when it is called back: the firmware
-/// says so, and the shelter calls again a window later, as long as it has to.
+/// says so, and the target calls again a window later, as long as it has to.
 #[derive(Debug)]
 pub struct Presence<S = AtomicU8>(S);
 

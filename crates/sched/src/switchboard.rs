@@ -42,7 +42,7 @@ pub enum Received {
         wanted: bool,
     },
     /// Its base is powered down: it stays until it is recalled.
-    Sheltered,
+    Consolidated,
 }
 
 /// What a recall has found.
@@ -127,23 +127,23 @@ impl<const CORES: usize, const VCPUS: usize, W: Word, S: AtomicCell>
         self.send(to, Message::Arrivals, id.0.into())
     }
 
-    /// Records that the core `at` has received a vCPU with this base; `wanders`: it may move on
+    /// Records that the core `at` has received a vCPU with this base; `relocatable`: it may move on
     /// from a core that is not its base. Next, the core reads what was written for the vCPU:
     /// cores that write something from now on find this core.
     #[must_use]
     #[inline]
-    pub fn received(&self, id: VcpuId, at: usize, base: usize, wanders: bool) -> Received {
+    pub fn received(&self, id: VcpuId, at: usize, base: usize, relocatable: bool) -> Received {
         self.location(id).arrived();
-        match (at == base, wanders) {
+        match (at == base, relocatable) {
             (true, _) => {
-                if wanders {
+                if relocatable {
                     self.recalls.clear(id);
                 }
                 Received::Home
             }
             // The base's message may have gone to the core where the vCPU was before.
             (false, true) => Received::Visitor { wanted: self.recalls.is_wanted(id) },
-            (false, false) => Received::Sheltered,
+            (false, false) => Received::Consolidated,
         }
     }
 

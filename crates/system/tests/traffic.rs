@@ -176,9 +176,9 @@ vcpus = [
 ]
 "#;
     let checked = support::sound(directory.path(), text);
-    let shelter = Visits { timers: 1, ..doorbells(0, 4) };
+    let target = Visits { timers: 1, ..doorbells(0, 4) };
     let home = Visits { timers: 1, departures: 2, ..doorbells(1, 2) };
     let traffic = traffic(&checked);
-    assert_eq!(traffic, [Traffic { cause: Cause::Every(5_000_000), visits: vec![home, shelter] }]);
+    assert_eq!(traffic, [Traffic { cause: Cause::Every(5_000_000), visits: vec![home, target] }]);
     assert!(warnings(&checked).is_empty());
 }

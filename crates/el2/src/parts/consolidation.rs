@@ -15,12 +15,12 @@ pub struct Consolidation {
     /// This core may leave, or is the consolidation target of one that may.
     takes_part: bool,
     /// The consolidation target of this core; none: it stays on.
-    shelter: Option<usize>,
+    target: Option<usize>,
     /// The vCPUs that are based here.
     mine: VcpuSet,
     /// The cores whose consolidation target is this one.
-    sheltered: CoreSet,
-    /// Cores among `sheltered` that the firmware does not switch on again.
+    consolidated: CoreSet,
+    /// Cores among `consolidated` that the firmware does not switch on again.
     lost: CoreSet,
     /// When the present window ends; never: there is none.
     look_at: Instant,
@@ -29,7 +29,7 @@ pub struct Consolidation {
     since: Instant,
     idled: Idled,
     leaver: Leaver,
-    target: Target,
+    as_target: Target,
     leaving: bool,
 }
 
@@ -39,7 +39,7 @@ pub struct Idled {
     /// This core.
     pub here: Duration,
     /// Its consolidation target.
-    pub shelter: Duration,
+    pub target: Duration,
 }
 
 /// What to do when a window is over.
@@ -59,21 +59,21 @@ impl Consolidation {
     #[must_use]
     pub fn new(topology: &Topology<'_>, core: usize, window: Duration, may_leave: bool) -> Self {
         let mine = topology.based_at(core);
-        let shelter = mine.first().map(|id| topology.vcpu(id).target);
-        let shelter = shelter.filter(|&shelter| shelter != core && may_leave);
-        let sheltered = topology.consolidated_at(core);
+        let target = mine.first().map(|id| topology.vcpu(id).target);
+        let target = target.filter(|&target| target != core && may_leave);
+        let consolidated = topology.consolidated_at(core);
         Self {
-            takes_part: shelter.is_some() || !sheltered.is_empty(),
-            shelter,
+            takes_part: target.is_some() || !consolidated.is_empty(),
+            target,
             mine,
-            sheltered,
+            consolidated,
             lost: CoreSet::EMPTY,
             look_at: NEVER,
             window,
             since: Instant(0),
             idled: Idled::default(),
             leaver: Leaver::new(),
-            target: Target::new(),
+            as_target: Target::new(),
             leaving: false,
         }
     }
@@ -87,8 +87,8 @@ impl Consolidation {
 
     /// Returns this core's consolidation target; none if it stays on.
     #[must_use]
-    pub fn shelter(&self) -> Option<usize> {
-        self.shelter
+    pub fn target(&self) -> Option<usize> {
+        self.target
     }
 
     /// Returns the vCPUs that are based here.
@@ -99,14 +99,14 @@ impl Consolidation {
 
     /// Returns true if this is the consolidation target of `core`.
     #[must_use]
-    pub fn shelters(&self, core: usize) -> bool {
-        self.sheltered.has(core)
+    pub fn is_target_of(&self, core: usize) -> bool {
+        self.consolidated.has(core)
     }
 
     /// Returns the cores that can be called back when they are away.
     #[must_use]
     pub fn callable(&self) -> CoreSet {
-        self.sheltered - self.lost
+        self.consolidated - self.lost
     }
 
     /// Returns true if this core may leave, or is the consolidation target of one that may.
@@ -129,10 +129,10 @@ impl Consolidation {
 
     /// Records that a vCPU has come whose core leaves. Returns true if a window has to begin.
     #[must_use]
-    pub fn begins_to_shelter(&mut self) -> bool {
+    pub fn begins_as_target(&mut self) -> bool {
         let begins = self.look_at == NEVER;
         if begins {
-            self.target = Target::new();
+            self.as_target = Target::new();
         }
         begins
     }
@@ -142,9 +142,9 @@ impl Consolidation {
     pub fn look_as_leaver(&mut self, now: Instant, idled: Idled, held: bool) -> Verdict {
         let length = now.since(self.since);
         let own = Load::of(length, grown(idled.here, self.idled.here));
-        let there = Load::of(length, grown(idled.shelter, self.idled.shelter));
+        let there = Load::of(length, grown(idled.target, self.idled.target));
         self.begin_window(now, idled);
-        if self.shelter.is_none() {
+        if self.target.is_none() {
             return Verdict::GoOn;
         }
         if held {
@@ -169,7 +169,7 @@ impl Consolidation {
         }
         let own = Load::of(now.since(self.since), grown(idled.here, self.idled.here));
         self.begin_window(now, idled);
-        if self.target.window(own) { Verdict::Call(away) } else { Verdict::GoOn }
+        if self.as_target.window(own) { Verdict::Call(away) } else { Verdict::GoOn }
     }
 
     /// Records that a core does not start again: its vCPUs stay here.
@@ -186,7 +186,7 @@ impl Consolidation {
     /// down. Returns the core that has its vCPUs then.
     #[must_use]
     pub fn stays_on(&mut self) -> Option<usize> {
-        self.shelter.take()
+        self.target.take()
     }
 
     /// Ends the leaving of this core, which takes its vCPUs back.
@@ -197,7 +197,7 @@ impl Consolidation {
     /// Asserts what stands at the type.
     #[cfg(any(test, feature = "checked"))]
     pub fn check(&self) {
-        assert!(!self.leaving || self.shelter.is_some(), "a core leaves that stays on");
+        assert!(!self.leaving || self.target.is_some(), "a core leaves that stays on");
         assert!(!self.leaving || self.look_at == NEVER, "a core that leaves looks at its load");
     }
 }
@@ -215,7 +215,7 @@ mod tests {
 
     const WINDOW: Duration = Duration(1_000);
 
-    /// Core 1, whose only vCPU is sheltered by core 0; and core 0.
+    /// Core 1, whose only vCPU is consolidated by core 0; and core 0.
     fn cores() -> [Consolidation; 2] {
         let vcpu = |base| Placed {
             vm: 0,
@@ -237,7 +237,7 @@ mod tests {
         core.begin_window(Instant(0), Idled::default());
         (1..=most).find(|&window| {
             let now = Instant(window * WINDOW.0);
-            let idled = Idled { here: Duration(now.0), shelter: Duration(now.0) };
+            let idled = Idled { here: Duration(now.0), target: Duration(now.0) };
             let leaves = core.look_as_leaver(now, idled, held) == Verdict::Leave;
             core.check();
             leaves
@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn an_idle_core_leaves_for_its_shelter_and_looks_no_more() {
+    fn an_idle_core_leaves_for_its_target_and_looks_no_more() {
         let [_, mut core] = cores();
         assert!(windows_until_leaving(&mut core, 1_000, false).is_some());
         assert!(core.is_leaving() && core.look_at() == NEVER);
@@ -262,11 +262,11 @@ mod tests {
     }
 
     #[test]
-    fn a_busy_shelter_calls_the_cores_back_that_it_has_not_lost() {
+    fn a_busy_target_calls_the_cores_back_that_it_has_not_lost() {
         let [mut host, _] = cores();
-        assert!(host.shelters(1) && host.shelter().is_none() && host.begins_to_shelter());
+        assert!(host.is_target_of(1) && host.target().is_none() && host.begins_as_target());
         host.begin_window(Instant(0), Idled::default());
-        assert!(!host.begins_to_shelter(), "it does already");
+        assert!(!host.begins_as_target(), "it does already");
         let called = (1..1_000).find_map(|window| {
             let now = Instant(window * WINDOW.0);
             match host.look_as_host(now, Idled::default(), CoreSet::of(1)) {

@@ -45,9 +45,9 @@ impl TimerAdvance {
 /// Returns when to wake a sleeping vCPU whose timer fires at `deadline`; none if the timer has
 /// fired, or is off.
 #[must_use]
-pub fn wakes_at(deadline: Instant, lead_ticks: u64, now: Instant) -> Option<Instant> {
+pub fn wakes_at(deadline: Instant, advance_ticks: u64, now: Instant) -> Option<Instant> {
     let comes = deadline > now && deadline != Instant(u64::MAX);
-    comes.then(|| Instant(deadline.0.saturating_sub(lead_ticks)))
+    comes.then(|| Instant(deadline.0.saturating_sub(advance_ticks)))
 }
 
 #[cfg(test)]

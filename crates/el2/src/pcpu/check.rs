@@ -1,6 +1,7 @@
 //! What must hold on a core whenever a guest is about to run.
 
 use super::Pcpu;
+use crate::parts::NEVER;
 use crate::shared::{BOARD, EPOCH};
 use crate::vcpu::budget;
 use core::sync::atomic::Ordering;
@@ -39,11 +40,16 @@ impl Pcpu {
         self.timer_advance.check(owned);
         self.consolidation.check();
         self.coordination.check();
+        let armed = self.deadlines.armed();
         for id in self.scheduler.sleepers_that_matter() {
             let Some(vcpu) = self.roster.parked(id) else { continue };
-            let armed = self.deadlines.armed();
             assert!(armed <= vcpu.wakes_at(), "the timer fires after vCPU {} is due", id.0);
+            let physical = vcpu.physical_timer_deadline();
+            assert!(armed <= physical, "the timer fires after the other one of vCPU {}", id.0);
         }
+        let loaded = self.roster.loaded();
+        let physical = loaded.map_or(NEVER, |vcpu| vcpu.physical_timer_deadline());
+        assert!(armed <= physical, "the timer fires after that of the loaded vCPU is due");
     }
 
     /// Stops if the account of a vCPU is not where the vCPU is, and there once; if its periods

@@ -1,7 +1,7 @@
 //! Cores with little to do give their vCPUs away and are powered down.
 //!
 //! [`Consolidation`](crate::parts::Consolidation) decides when. The host has chosen which
-//! cores may be powered down, and the consolidation target of each (here `shelter`): the
+//! cores may be powered down, and the consolidation target of each: the
 //! core to which its vCPUs go.
 //!
 //! A core that leaves hands each of its vCPUs, asleep or not, over to the target. Then it
@@ -39,7 +39,7 @@ pub fn returning(index: usize) -> Option<&'static mut Pcpu> {
 impl Pcpu {
     /// Begins to look at the load, if this core may leave.
     pub fn begin_to_look(&mut self) {
-        if self.consolidation.shelter().is_some() {
+        if self.consolidation.target().is_some() {
             self.begin_window(timer::now());
         }
     }
@@ -52,8 +52,8 @@ impl Pcpu {
 
     /// Returns how long this core and its consolidation target have idled.
     fn idled(&self, now: Instant) -> Idled {
-        let shelter = self.consolidation.shelter().unwrap_or(self.index);
-        Idled { here: RESTS[self.index].idled(now), shelter: RESTS[shelter].idled(now) }
+        let target = self.consolidation.target().unwrap_or(self.index);
+        Idled { here: RESTS[self.index].idled(now), target: RESTS[target].idled(now) }
     }
 
     /// Waits for an interrupt and records how long, or powers this core down if it leaves.
@@ -79,11 +79,11 @@ impl Pcpu {
     pub(super) fn look_at_load(&mut self, now: Instant) {
         notes::needs::<{ each::LEAVER }>();
         let idled = self.idled(now);
-        let verdict = match self.consolidation.shelter() {
-            Some(shelter) => {
+        let verdict = match self.consolidation.target() {
+            Some(target) => {
                 // A vCPU that has a job comes back when the job is done.
                 let busy = !self.jobs.pending().is_empty() || self.scheduler.holds_back();
-                let held = self.recall_missing(shelter) || busy;
+                let held = self.recall_missing(target) || busy;
                 self.consolidation.look_as_leaver(now, idled, held)
             }
             None => {
@@ -105,10 +105,10 @@ impl Pcpu {
     }
 
     /// Recalls the vCPUs that are based here and are elsewhere. Returns true if there are any.
-    fn recall_missing(&self, shelter: usize) -> bool {
+    fn recall_missing(&self, target: usize) -> bool {
         let missing = |&id: &_| !self.roster.owns(id);
         let missing = self.consolidation.mine().iter().filter(missing);
-        missing.map(|id| self.tell(shelter, Message::Recalls, id.number(), false)).count() > 0
+        missing.map(|id| self.tell(target, Message::Recalls, id.number(), false)).count() > 0
     }
 
     /// Switches this core, whose vCPUs are gone, off. It goes on with [`Self::come_back`];
@@ -127,8 +127,8 @@ impl Pcpu {
         firmware::stop_core();
         let _ = RESTING[self.index].take();
         self.ledger.stayed(timer::now());
-        let shelter = self.consolidation.stays_on();
-        self.is_back(shelter);
+        let target = self.consolidation.stays_on();
+        self.is_back(target);
         log!(self, "pCPU ", self.index, " cannot be powered down");
     }
 
@@ -143,24 +143,24 @@ impl Pcpu {
         self.configure();
         let away = self.ledger.is_back(now);
         self.consolidation.was_away(away);
-        self.is_back(self.consolidation.shelter());
+        self.is_back(self.consolidation.target());
     }
 
-    fn is_back(&mut self, shelter: Option<usize>) {
+    fn is_back(&mut self, target: Option<usize>) {
         self.consolidation.is_back();
         self.need_resched = true;
         BOARD.come_back(self.index);
-        if let Some(shelter) = shelter {
-            self.recall_missing(shelter);
+        if let Some(target) = target {
+            self.recall_missing(target);
             self.begin_to_look();
         }
     }
 
     /// Begins to look at the load, now that a vCPU has come whose core leaves.
     #[inline(never)]
-    pub(super) fn shelter(&mut self) {
+    pub(super) fn consolidate(&mut self) {
         notes::needs::<{ each::LEAVER }>();
-        if self.consolidation.begins_to_shelter() {
+        if self.consolidation.begins_as_target() {
             self.begin_window(timer::now());
         }
     }

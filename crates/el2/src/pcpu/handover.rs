@@ -128,9 +128,9 @@ impl Pcpu {
                     self.send_back(id);
                 }
             }
-            Received::Sheltered => {
-                if self.consolidation.shelters(base) {
-                    self.shelter();
+            Received::Consolidated => {
+                if self.consolidation.is_target_of(base) {
+                    self.consolidate();
                 }
             }
         }
@@ -186,7 +186,7 @@ impl Pcpu {
     /// target of its base. From any other core, sends it to its base.
     pub(super) fn halt_at_base(&mut self, id: VcpuId) {
         let base = self.base_of(id);
-        if base != self.index && !self.consolidation.shelters(base) {
+        if base != self.index && !self.consolidation.is_target_of(base) {
             self.depart(id, base);
             return;
         }

@@ -204,9 +204,9 @@ impl Pcpu {
         }
         let Some(id) = self.jobs.next_departing() else { return false };
         if self.consolidation.is_leaving()
-            && let Some(shelter) = self.consolidation.shelter()
+            && let Some(target) = self.consolidation.target()
         {
-            self.depart(id, shelter);
+            self.depart(id, target);
         }
         true
     }

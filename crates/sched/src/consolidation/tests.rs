@@ -13,8 +13,8 @@ fn load(per_mille: u64) -> Load {
 }
 
 /// How many windows a core stays with such a load; none: for ever.
-fn leaves_after(leaver: &mut Leaver, own: u64, shelter: u64) -> Option<u16> {
-    (1..=1000).find(|_| leaver.window(load(own), load(shelter)))
+fn leaves_after(leaver: &mut Leaver, own: u64, target: u64) -> Option<u16> {
+    (1..=1000).find(|_| leaver.window(load(own), load(target)))
 }
 
 #[test]
@@ -34,7 +34,7 @@ fn an_idle_core_leaves_after_some_windows() {
 
 /// What the two have to do must fit one core twice.
 #[test]
-fn a_core_leaves_only_if_its_shelter_has_room() {
+fn a_core_leaves_only_if_its_target_has_room() {
     assert_eq!(leaves_after(&mut Leaver::new(), 200, 300), Some(PATIENCE));
     assert_eq!(leaves_after(&mut Leaver::new(), 201, 300), None);
     assert_eq!(leaves_after(&mut Leaver::new(), 0, 501), None);
@@ -72,7 +72,7 @@ fn a_core_that_is_called_back_soon_waits_ever_longer() {
 }
 
 #[test]
-fn a_shelter_calls_when_it_has_no_time_left_for_a_while() {
+fn a_target_calls_when_it_has_no_time_left_for_a_while() {
     let mut target = Target::new();
     assert!(!target.window(load(1000)));
     assert!(!target.window(load(899)), "it had time");
@@ -87,9 +87,9 @@ proptest! {
     #[test]
     fn no_core_leaves_into_a_crowd(loads in prop::collection::vec((0..=1000_u64, 0..=1000_u64), 1..200)) {
         let mut leaver = Leaver::new();
-        for (own, shelter) in loads {
-            if leaver.window(load(own), load(shelter)) {
-                prop_assert!(own + shelter < u64::from(HIGH));
+        for (own, target) in loads {
+            if leaver.window(load(own), load(target)) {
+                prop_assert!(own + target < u64::from(HIGH));
                 leaver.back(0);
             }
         }

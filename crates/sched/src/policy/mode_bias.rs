@@ -68,7 +68,7 @@ mod tests {
 
     /// A program computes; a tick takes it to its kernel now and then.
     #[test]
-    fn a_tick_does_not_change_the_habit() {
+    fn a_tick_does_not_change_the_bias() {
         let mut bias = ModeBias::default();
         assert!(!look(&mut bias, Mode::User), "one look is not enough");
         assert!(look(&mut bias, Mode::User));

@@ -71,7 +71,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tour_begins_anew_behind_its_last_core() {
+    fn a_rotation_begins_anew_behind_its_last_core() {
         assert_eq!(next_in_rotation(0b1010, 1), Some(3));
         assert_eq!(next_in_rotation(0b1010, 3), Some(1));
         assert_eq!(next_in_rotation(0b1010, 2), Some(3), "from a core beside the rotation, too");
@@ -79,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tour_of_one_core_leads_nowhere() {
+    fn a_rotation_of_one_core_leads_nowhere() {
         assert_eq!(next_in_rotation(0b10, 1), None);
         assert_eq!(next_in_rotation(0, 1), None);
     }

@@ -199,7 +199,7 @@ struct Moving {
 const MOVER: VcpuId = VcpuId(0);
 /// The core that the vCPU belongs to, and the one that it goes to.
 const CORE: usize = 0;
-const SHELTER: usize = 1;
+const TARGET: usize = 1;
 
 impl Moving {
     fn new() -> Self {
@@ -259,19 +259,19 @@ fn a_vcpu_on_its_way_has_one_owner_and_is_found() {
         let receiver = thread::spawn(move || {
             let mut scheduler = Scheduler::new();
             loop {
-                for _ in moves(receiver.machine.board.mailbox(SHELTER).take_moves()) {
-                    receiver.receive(SHELTER, &mut scheduler, 1);
+                for _ in moves(receiver.machine.board.mailbox(TARGET).take_moves()) {
+                    receiver.receive(TARGET, &mut scheduler, 1);
                 }
-                if receiver.run(SHELTER, &mut scheduler) == 1 {
+                if receiver.run(TARGET, &mut scheduler) == 1 {
                     return;
                 }
-                receiver.machine.wait(SHELTER);
+                receiver.machine.wait(TARGET);
             }
         });
         let mut scheduler = Scheduler::new();
         scheduler.arrive(MOVER, PARAMS, true).unwrap();
         world.use_it(0);
-        world.give(&mut scheduler, SHELTER);
+        world.give(&mut scheduler, TARGET);
         poster.join().unwrap();
         receiver.join().unwrap();
     });

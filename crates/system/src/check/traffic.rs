@@ -149,9 +149,8 @@ impl<'a> Sight<'a> {
     fn moved_together(&self, pcpu: usize, target: usize) -> Vec<Visits> {
         let based = self.placed.iter().filter(|(_, placed)| placed.base == pcpu).count() as u64;
         let home = Visits { pcpu: pcpu as u32, doorbells: based, timers: 1, departures: based };
-        let shelter =
-            Visits { pcpu: target as u32, doorbells: 2 * based, timers: 1, departures: 0 };
-        let both = [home, shelter].into_iter();
+        let target = Visits { pcpu: target as u32, doorbells: 2 * based, timers: 1, departures: 0 };
+        let both = [home, target].into_iter();
         both.filter(|visits| self.bounded.has(visits.pcpu as usize)).collect()
     }
 

@@ -14,34 +14,34 @@ impl World {
         Arc::new(Self { moving: Moving::new(), power: Notify::new() })
     }
 
-    /// The core asks its shelter for its vCPU.
+    /// The core asks its target for its vCPU.
     fn recall(&self) {
-        self.moving.machine.send(SHELTER, Message::Recalls, MOVER);
+        self.moving.machine.send(TARGET, Message::Recalls, MOVER);
     }
 
-    /// Does what the shelter does until it has sent the vCPU back. Once it has the vCPU it
+    /// Does what the target does until it has sent the vCPU back. Once it has the vCPU it
     /// wants the core back. Returns what the guest took here.
-    fn shelter(&self) -> u64 {
+    fn target(&self) -> u64 {
         let (mut scheduler, mut taken, mut called) = (Scheduler::new(), 0, false);
         let machine = &self.moving.machine;
         loop {
-            for step in moves(machine.board.mailbox(SHELTER).take_moves()) {
+            for step in moves(machine.board.mailbox(TARGET).take_moves()) {
                 match step {
-                    Move::Receive(_) => self.moving.receive(SHELTER, &mut scheduler, 1),
+                    Move::Receive(_) => self.moving.receive(TARGET, &mut scheduler, 1),
                     Move::SendBack(_) => {
-                        if scheduler.has(MOVER) && machine.board.may_return(SHELTER, CORE) {
+                        if scheduler.has(MOVER) && machine.board.may_return(TARGET, CORE) {
                             self.moving.give(&mut scheduler, CORE);
                             return taken;
                         }
                     }
                 }
             }
-            taken += self.moving.run(SHELTER, &mut scheduler);
+            taken += self.moving.run(TARGET, &mut scheduler);
             if scheduler.has(MOVER) && !called {
                 called = true;
                 self.power.notify();
             }
-            machine.wait(SHELTER);
+            machine.wait(TARGET);
         }
     }
 
@@ -70,7 +70,7 @@ impl World {
     }
 }
 
-/// A core gives its vCPU away and is off; the shelter wants it back. Meanwhile
+/// A core gives its vCPU away and is off; the target wants it back. Meanwhile
 /// another core posts an interrupt, and may tell the one that is off; or a recall
 /// of a former time is still under way. The vCPU has one owner at a time and is
 /// back in the end, its interrupt is seen, and no core waits for ever.
@@ -83,8 +83,8 @@ fn leaves_and_returns(stale_recall: bool) {
             let poster = world.clone();
             thread::spawn(move || poster.moving.machine.post(&poster.moving.posted, 1, MOVER))
         });
-        let shelter = world.clone();
-        let shelter = thread::spawn(move || shelter.shelter());
+        let target = world.clone();
+        let target = thread::spawn(move || target.target());
         if stale_recall {
             world.moving.posted.fetch_or(1, Ordering::Relaxed);
             world.recall();
@@ -93,13 +93,13 @@ fn leaves_and_returns(stale_recall: bool) {
         scheduler.arrive(MOVER, PARAMS, true).unwrap();
         world.moving.use_it(0);
         world.moving.machine.board.depart(CORE);
-        world.moving.give(&mut scheduler, SHELTER);
+        world.moving.give(&mut scheduler, TARGET);
         world.power.wait();
         // Whatever came is for vCPUs that are elsewhere.
         let _ = world.moving.machine.board.mailbox(CORE).take(Message::Vcpus);
         world.moving.machine.board.come_back(CORE);
         world.recall();
-        world.back(|| shelter.join().unwrap());
+        world.back(|| target.join().unwrap());
         if let Some(poster) = poster {
             poster.join().unwrap();
         }
