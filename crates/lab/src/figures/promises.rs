@@ -3,7 +3,7 @@
 use crate::answer::Answer;
 use crate::dataset::{Dataset, Unit};
 use crate::promises::{SeenBudget, SeenResponse, objections};
-use crate::quantity::{ns, real};
+use crate::quantity::{duration, ns, real};
 use crate::results::{Check, Goal, Outcome};
 use crate::session::Run;
 use std::time::Duration;
@@ -41,8 +41,9 @@ pub fn check(outcome: &mut Outcome, run: &Run) -> Vec<String> {
         }
     }
     for seen in promises.budgets(&run.observer) {
+        let Some(most) = seen.most() else { continue };
         let name = format!("the most that {} had in a period", seen.vcpu);
-        checks.push(Check::new(&name, us(seen.most), "us", Goal::AtMost(us(seen.limit))));
+        checks.push(Check::new(&name, us(most), "us", Goal::AtMost(us(seen.limit))));
     }
     let mut broken = Vec::new();
     for (mutex, claims) in promises.claims(&run.observer) {
@@ -92,7 +93,15 @@ fn budget_data(all: &[SeenBudget]) -> Dataset {
         .head("")
         .column("budget", NS, |seen| ns(seen.budget))
         .column("overrun", NS, |seen| ns(seen.overrun))
-        .column("most", NS, |seen| ns(seen.most))
+        .column("most", NS, |seen| seen.most().map(ns))
+        .for_programs()
+        .name("most_seen", |seen| seen.most().map_or_else(|| "not seen".into(), duration))
+        .head("most")
+        .for_people()
+        .column("most_at_least", NS, |seen| seen.longest.map(|known| ns(known.least)))
+        .for_programs()
+        .column("most_at_most", NS, |seen| seen.longest.map(|known| ns(known.most)))
+        .for_programs()
         .column("limit", NS, |seen| ns(seen.limit))
         .name("throttled", |seen| seen.counts[0])
         .name("overruns", |seen| seen.counts[1])

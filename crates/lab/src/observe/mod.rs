@@ -15,7 +15,7 @@ pub use layout::{Layout, Served, VcpuName, VmLayout};
 pub use reports::Reports;
 pub use ring::RingFollower;
 pub use status::{Snapshot, VmSnapshot, vcpu_state_name, vm_state_name};
-pub use supply::{Periods, Supply};
+pub use supply::{Between, Periods, Supply};
 pub use tasks::{SeenTask, TaskReports};
 pub use timeline::{Span, Timeline};
 
@@ -118,12 +118,13 @@ impl Observer {
         self.tasks.get(vm)?.as_ref()
     }
 
-    /// Returns the most that a vCPU with a budget had in one period, as far as looks show it.
+    /// Returns what looks show of the most that a vCPU with a budget had in one period.
     #[must_use]
-    pub fn most_in_a_period(&self, vcpu: usize) -> Option<Duration> {
+    pub fn most_in_a_period(&self, vcpu: usize) -> Option<Between<Duration>> {
         let (supply, now) = (self.supplies.get(vcpu)?, self.latest.as_ref()?);
         self.layout.vcpus[vcpu].server?;
-        Some(now.time(supply.most()))
+        let Between { least, most } = supply.longest()?;
+        Some(Between { least: now.time(least), most: now.time(most) })
     }
 
     /// What VM `vm` reported, if it has a report area.

@@ -2,7 +2,7 @@
 
 use super::Timing;
 use super::order::Claim;
-use crate::observe::{Observer, SeenTask, time};
+use crate::observe::{Between, Observer, SeenTask, time};
 use abi::service::hash;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
@@ -38,12 +38,26 @@ pub struct SeenBudget {
     pub budget: Duration,
     /// What critical sections may take beyond that.
     pub overrun: Duration,
-    /// The most that it certainly had in one.
-    pub most: Duration,
+    /// What is known of the most that it had in one.
+    pub longest: Option<Between<Duration>>,
     /// What it must not exceed: budget, overrun, and what it takes to stop it.
     pub limit: Duration,
     /// How often it had used its budget up, overran it, and was lowered.
     pub counts: [u64; 3],
+}
+
+/// What the vCPU had is known well enough if it is to a part of the limit that is one of so many.
+const PARTS: u32 = 4;
+
+impl SeenBudget {
+    /// Returns the most that it certainly had in a period; none if looks were too far apart to
+    /// tell: a quarter more than its limit might have gone by unseen. What is certain to be above
+    /// the limit was seen in any case.
+    #[must_use]
+    pub fn most(&self) -> Option<Duration> {
+        let Between { least, most } = self.longest?;
+        (most - least <= self.limit / PARTS || least > self.limit).then_some(least)
+    }
 }
 
 impl Timing {
@@ -125,7 +139,7 @@ impl Timing {
                 vcpu: described.id.clone(),
                 budget,
                 overrun,
-                most: observer.most_in_a_period(vcpu)?,
+                longest: observer.most_in_a_period(vcpu),
                 limit: budget + overrun + Duration::from_nanos(switch),
                 counts: [counted.throttled, counted.overruns, counted.lowered],
             })

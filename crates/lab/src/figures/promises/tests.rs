@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::machine::Memory;
-use crate::observe::{Observer, Served};
+use crate::observe::{Between, Observer, Served};
 use crate::promises::Promises;
 use crate::session::End;
 use crate::testing::{self, BASE, REPORT};
@@ -34,10 +34,15 @@ fn task(name: &str, longest: u64) -> Task {
 /// A run in virtual time in which these tasks reported, each one section, and the vCPU ran for
 /// so many microseconds of a millisecond.
 fn run(promises: Promises, reported: &[(Task, Seen)], ran: u64) -> Run {
+    run_in(1_000_000, promises, reported, ran)
+}
+
+/// Like [`run`], with another period of the server, ns.
+fn run_in(period_ns: u64, promises: Promises, reported: &[(Task, Seen)], ran: u64) -> Run {
     let memory = Memory::create(BASE, 1 << 20).unwrap();
     let mut layout = testing::layout();
     layout.vcpus[2].server =
-        Some(Served { budget_ns: 600_000, overrun_ns: 0, period_ns: 1_000_000, offset_ns: 0 });
+        Some(Served { budget_ns: 600_000, overrun_ns: 0, period_ns, offset_ns: 0 });
     let mut observer = Observer::new(layout);
     let count = reported.len() as u64;
     let header = Header { magic: MAGIC, counter_hz: testing::HZ, tasks: count, capacity: 4 };
@@ -109,6 +114,42 @@ fn a_run_that_exceeds_a_bound_fails() {
     assert!(said.len() == 1 && said[0].contains("rtos/high: 3900 us"), "{said:?}");
     let said = broken(&run(promises(SYSTEM), &[(task("high", 300), NONE)], 700));
     assert!(said.len() == 1 && said[0].contains("the most that rtos.0 had"), "{said:?}");
+}
+
+#[test]
+fn what_was_not_seen_is_not_told_and_not_checked() {
+    let sparse = run_in(400_000, promises(SYSTEM), &[], 600);
+    let mut answer = Answer::new("x", "x", "");
+    tell(&mut answer, &sparse);
+    let budget = &answer.outcome.figures["budgets"][0];
+    assert!(budget["most_ns"].is_null() && answer.findings().contains("not seen"), "{budget}");
+    assert_eq!(
+        (&budget["most_at_least_ns"], &budget["most_at_most_ns"]),
+        (&200_000.into(), &400_000.into())
+    );
+    assert!(answer.outcome.checks().iter().all(|check| !check.name.contains("had in a period")));
+}
+
+#[test]
+fn looks_decide_what_is_seen() {
+    let seen = |longest: Option<[u64; 2]>| {
+        let us = Duration::from_micros;
+        let longest = longest.map(|[least, most]| Between { least: us(least), most: us(most) });
+        let (budget, overrun) = (us(600), us(0));
+        let seen = SeenBudget {
+            vcpu: "rtos.0".into(),
+            budget,
+            overrun,
+            longest,
+            limit: us(600),
+            counts: [0; 3],
+        };
+        seen.most().map(|most| most.as_micros())
+    };
+    assert_eq!(seen(None), None);
+    assert_eq!((seen(Some([0, 0])), seen(Some([450, 600]))), (Some(0), Some(450)));
+    assert_eq!(seen(Some([449, 600])), None);
+    assert_eq!(seen(Some([601, 900])), Some(601), "that is certain");
 }
 
 #[test]
