@@ -6,6 +6,7 @@ use crate::promises::{SeenBudget, SeenResponse, objections};
 use crate::quantity::{duration, ns, real};
 use crate::results::{Check, Goal, Outcome};
 use crate::session::Run;
+use miette::{Result, ensure};
 use std::time::Duration;
 
 /// Adds what was seen beside what was computed, with a check of each.
@@ -59,6 +60,16 @@ pub fn check(outcome: &mut Outcome, run: &Run) -> Vec<String> {
     broken.extend(failed.map(|c| format!("{}: {}, goal {}", c.name, c.value_text(), c.goal)));
     checks.into_iter().for_each(|check| outcome.check(check));
     broken
+}
+
+/// Demands that `run` kept to what was computed for it.
+///
+/// # Errors
+/// What was not kept.
+pub fn demand(run: &Run) -> Result<()> {
+    let broken = check(&mut Outcome::new("promises"), run);
+    ensure!(broken.is_empty(), "{}\n(logs in {})", broken.join("\n"), run.directory.display());
+    Ok(())
 }
 
 fn us(time: Duration) -> f64 {

@@ -3,6 +3,7 @@
 use crate::bench::store::{self, Measured};
 use crate::bench::{ProgressView, Tell};
 use crate::demo;
+use crate::figures::promises;
 use crate::guests::LinuxWork;
 use crate::machine::Time;
 use crate::observe::{Distribution, Observer};
@@ -131,6 +132,7 @@ impl Trial {
             .interrupted_by(bench.interrupt.clone())
             .shown_by(Box::new(ProgressView(tell)))
             .run(|now| now.observer.latest().is_some_and(|seen| seen.vms[PROBE].is_over()))?;
+        promises::demand(&run)?;
         let passed = !run.said.guests[PROBE].probe.passed.is_empty();
         let counts = run.instrument.filter(|counts| passed && counts.finished);
         let log = bench.directory.join("console-probe.log");
@@ -155,6 +157,7 @@ fn demonstrate(
     let bundle = bench.pack(&checked)?;
     let session = bench.session(&bundle, LIMIT)?.shown_by(Box::new(ProgressView(tell)));
     let demo = demo::run(session, LinuxWork::Runs(1))?;
+    promises::demand(&demo.run)?;
     if !demo.linux().did(demo.work) {
         return Err(miette!("Linux did not do its work"));
     }
