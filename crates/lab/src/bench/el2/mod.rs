@@ -195,9 +195,11 @@ impl El2 {
         format!(
             "Instructions of a visit to EL2:\n\n{}\nA migration, medians:\n\n{migration}\n\
              A mutex is granted to a vCPU that sleeps on another core:\n\n{grant}\n\
+             {}\n\n\
              The hypervisor's image has {} bytes, made of {} lines, comments included, tests not \
              (goal: fewer than {}). By what they are for:\n\n{}",
             visits.table().markdown(),
+            Recorded::quoted(&self.records),
             count(size.image),
             count(size.lines()),
             count(MOST_LINES),
