@@ -35,7 +35,7 @@ pub struct Block {
 const INSTRUMENT: [&str; 2] = ["crates/vtime/src", "crates/vtime-plugin/src"];
 
 /// Every block there is.
-pub const BLOCKS: [Block; 3] = [
+pub const BLOCKS: [Block; 4] = [
     Block {
         name: "bench el2",
         document: "docs/src/measuring.md",
@@ -49,6 +49,20 @@ pub const BLOCKS: [Block; 3] = [
         command: "./cassata bench lhp --write-docs",
         besides: &["guests/freertos/src", INSTRUMENT[0], INSTRUMENT[1]],
         takes_hours: true,
+    },
+    Block {
+        name: "bench vmpcp",
+        document: "docs/src/sharing.md",
+        command: "./cassata bench vmpcp --write-docs",
+        besides: &[
+            "guests/freertos/src",
+            "guests/linux/vmpcp",
+            "guests/vmpcp/src",
+            "guests/vmpcp/freertos",
+            INSTRUMENT[0],
+            INSTRUMENT[1],
+        ],
+        takes_hours: false,
     },
     Block {
         name: "demo",
@@ -221,13 +235,13 @@ mod tests {
         assert_eq!(older_than_the_code(root).unwrap(), [""; 0]);
         fs::write(&source, "fn c() {}\n").unwrap();
         let older = older_than_the_code(root).unwrap();
-        assert_eq!(older.len(), 2, "a third says itself of which code it is");
-        assert!(older[1].contains("README.md") && older[1].contains("./cassata demo --write-docs"));
+        assert_eq!(older.len(), 3, "a fourth says itself of which code it is");
+        assert!(older[2].contains("README.md") && older[2].contains("./cassata demo --write-docs"));
         let book = root.join("docs/src/lhp.md");
         let text = fs::read_to_string(&book).unwrap();
         assert!(text.contains(" -->\n(Measured with code `"), "{text}");
         fs::write(&book, text.replace("(Measured", "(measured")).unwrap();
-        assert_eq!(older_than_the_code(root).unwrap().len(), 3);
+        assert_eq!(older_than_the_code(root).unwrap().len(), 4);
     }
 
     #[test]

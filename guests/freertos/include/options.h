@@ -24,6 +24,8 @@ struct options {
     uint64_t trace;         /* trace=       1: task switches go to the report area */
     /* Instead of both, one that measures calls of guests/vmpcp: */
     uint64_t bench;         /* bench=       so often each, 0: no such task */
+    uint64_t bench_stop;    /* bench_stop=  2 n + 1: power-off before call n is made the last time,
+                             *              2 n + 2: after that, 0: at the end */
 };
 
 /* Reads `NAME=VALUE ...`; false, after saying what is wrong, if it is not that. */

@@ -24,7 +24,7 @@ pub(crate) mod promises;
 mod sample;
 mod schedulability;
 mod store;
-mod vmpcp;
+pub(crate) mod vmpcp;
 pub(crate) mod vtime;
 
 pub use demo::Demonstration;

@@ -39,6 +39,7 @@ pub fn all() -> Vec<Scenario> {
         bench::el2::scenario(),
         bench::vtime::scenario(),
         bench::lhp::scenario(),
+        bench::vmpcp::scenario(),
         demo::scenario(),
     ];
     let experiments = experiments.into_iter().chain(bench::promises::scenarios());
