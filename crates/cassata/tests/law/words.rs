@@ -25,11 +25,11 @@ const OLD: [(&str, &str); 6] = [
 fn one_thing_has_one_name() {
     let old = OLD.map(|(first, second)| [first, second].concat());
     let is_part = |c: char| c.is_ascii_alphabetic() || c == '_';
-    for (path, text) in ["crates", "guests"].map(|place| sources(place, &["rs", "c", "h"])).concat() {
+    for (path, text) in ["crates", "guests"].map(|place| sources(place, &["rs", "c", "h"])).concat()
+    {
         for name in text.split(|c| !is_part(c)) {
             let name = name.to_ascii_lowercase();
-            let is_old =
-                |word: &String| name == *word || name.split('_').any(|part| part == *word);
+            let is_old = |word: &String| name == *word || name.split('_').any(|part| part == *word);
             assert!(!old.iter().any(is_old), "{path:?}: `{name}` has another name now");
         }
     }

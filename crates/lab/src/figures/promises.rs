@@ -2,7 +2,7 @@
 
 use crate::answer::Answer;
 use crate::dataset::{Dataset, Unit};
-use crate::promises::{SeenBudget, SeenResponse, objections};
+use crate::promises::{Counts, SeenBudget, SeenResponse, objections};
 use crate::quantity::{duration, ns, real};
 use crate::results::{Check, Goal, Outcome};
 use crate::session::Run;
@@ -23,6 +23,14 @@ pub fn tell(answer: &mut Answer, run: &Run) {
     }
     if !budgets.is_empty() {
         answer.data(&budget_data(&budgets));
+    }
+    for seen in budgets.iter().filter(|seen| seen.counts.lowered > 0) {
+        answer.remark(&format!(
+            "{} stayed in global critical sections for longer than its tasks declare, so EL2 lowered \
+             it {}.",
+            seen.vcpu,
+            times(seen.counts.lowered)
+        ));
     }
     // What fails is in the table of checks.
     check(&mut answer.outcome, run);
@@ -97,9 +105,26 @@ fn response_data(all: &[SeenResponse]) -> Dataset {
         .done()
 }
 
+fn times(count: u64) -> String {
+    if count == 1 { "once".into() } else { format!("{count} times") }
+}
+
+/// What EL2 counts: the key, what people read above it, and the count.
+type Counted = (&'static str, &'static str, fn(&Counts) -> u64);
+
+const COUNTED: [Counted; 7] = [
+    ("throttled", "throttled", |counts| counts.throttled),
+    ("replenished", "replenished", |counts| counts.replenished),
+    ("overruns", "overruns", |counts| counts.overruns),
+    ("overrun_stops", "stopped in overrun", |counts| counts.overrun_stops),
+    ("raised", "raised", |counts| counts.raised),
+    ("lowered", "lowered", |counts| counts.lowered),
+    ("misuses", "misuses", |counts| counts.misuses),
+];
+
 fn budget_data(all: &[SeenBudget]) -> Dataset {
     const NS: Unit = Unit::Nanoseconds;
-    Dataset::of("budgets", "vCPUs: what each had in a period of its server", all)
+    let data = Dataset::of("budgets", "vCPUs: what each had in a period of its server", all)
         .name("vcpu", |seen| seen.vcpu.clone())
         .head("")
         .column("budget", NS, |seen| ns(seen.budget))
@@ -113,11 +138,14 @@ fn budget_data(all: &[SeenBudget]) -> Dataset {
         .for_programs()
         .column("most_at_most", NS, |seen| seen.longest.map(|known| ns(known.most)))
         .for_programs()
-        .column("limit", NS, |seen| ns(seen.limit))
-        .name("throttled", |seen| seen.counts[0])
-        .name("overruns", |seen| seen.counts[1])
-        .name("lowered", |seen| seen.counts[2])
-        .done()
+        .column("limit", NS, |seen| ns(seen.limit));
+    let counts = COUNTED.iter().fold(data, |data, &(key, head, count)| {
+        let column = data.name(key, |seen| count(&seen.counts)).head(head);
+        // What did not happen to any vCPU would only make the table wider.
+        let happened = all.iter().any(|seen| count(&seen.counts) > 0);
+        if happened { column } else { column.for_programs() }
+    });
+    counts.done()
 }
 
 #[cfg(test)]

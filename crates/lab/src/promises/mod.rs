@@ -16,7 +16,7 @@ mod order;
 mod seen;
 
 pub use order::{Claim, objections};
-pub use seen::{SeenBudget, SeenResponse};
+pub use seen::{Counts, SeenBudget, SeenResponse};
 
 use crate::observe::Observer;
 use analysis::bounds::{Bounds, Verdict, analyze_with};

@@ -4,6 +4,7 @@ use super::Timing;
 use super::order::Claim;
 use crate::observe::{Between, Observer, SeenTask, time};
 use abi::service::hash;
+use abi::status::VcpuStatus;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
@@ -42,8 +43,35 @@ pub struct SeenBudget {
     pub longest: Option<Between<Duration>>,
     /// What it must not exceed: budget, overrun, and what it takes to stop it.
     pub limit: Duration,
-    /// How often it had used its budget up, overran it, and was lowered.
-    pub counts: [u64; 3],
+    /// What EL2 counted of it.
+    pub counts: Counts,
+}
+
+/// What EL2 counts of a vCPU with a budget ([`VcpuStatus`]).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Times it had used its budget up, with work left.
+    pub throttled: u64,
+    /// Periods that have begun.
+    pub replenished: u64,
+    /// Periods in which it overran its budget.
+    pub overruns: u64,
+    /// Times it was stopped in a global critical section.
+    pub overrun_stops: u64,
+    /// Sections that raised it.
+    pub raised: u64,
+    /// Times it was lowered, because it was raised for too long.
+    pub lowered: u64,
+    /// Calls that EL2 refused.
+    pub misuses: u64,
+}
+
+impl From<&VcpuStatus> for Counts {
+    fn from(status: &VcpuStatus) -> Self {
+        let &VcpuStatus { throttled, replenished, overruns, overrun_stops, raised, .. } = status;
+        let &VcpuStatus { lowered, misuses, .. } = status;
+        Self { throttled, replenished, overruns, overrun_stops, raised, lowered, misuses }
+    }
 }
 
 /// What the vCPU had is known well enough if it is to a part of the limit that is one of so many.
@@ -141,7 +169,7 @@ impl Timing {
                 overrun,
                 longest: observer.most_in_a_period(vcpu),
                 limit: budget + overrun + Duration::from_nanos(switch),
-                counts: [counted.throttled, counted.overruns, counted.lowered],
+                counts: counted.into(),
             })
         });
         seen.collect()

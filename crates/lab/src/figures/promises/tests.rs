@@ -8,6 +8,7 @@ use crate::session::End;
 use crate::testing::{self, BASE, REPORT};
 use abi::report::tasks::{self, Header, MAGIC, Section as Seen, Task};
 use abi::service::hash;
+use abi::status::VcpuStatus;
 use analysis::model::System;
 use analysis::overheads::Overheads;
 use std::time::Duration;
@@ -53,7 +54,7 @@ fn run_in(period_ns: u64, promises: Promises, reported: &[(Task, Seen)], ran: u6
         memory.write_bytes(at, section.as_bytes()).unwrap();
     }
     let mut status = testing::status();
-    status.vcpus[2].throttled = 3;
+    (status.vcpus[2].throttled, status.vcpus[2].replenished) = (3, 4);
     for (at, run) in [(2_000, 500), (3_000, 1_100), (4_000, 1_100 + ran)] {
         status.vcpus[2].run = run;
         status.pcpus.iter_mut().for_each(|pcpu| pcpu.since = at);
@@ -95,6 +96,56 @@ fn what_stays_below_its_bound_is_told() {
     ];
     assert_eq!(names, expected);
     assert!(answer.page().contains("rtos/low") && answer.findings().contains("rtos/low"));
+}
+
+/// The answer of a run in which EL2 counted this of the vCPU.
+fn answer_of(counts: impl FnOnce(&mut VcpuStatus)) -> Answer {
+    let mut seen = run(promises(SYSTEM), &[(task("high", 300), NONE)], 600);
+    let memory = Memory::create(BASE, 1 << 20).unwrap();
+    let mut status = testing::status();
+    counts(&mut status.vcpus[2]);
+    status.pcpus.iter_mut().for_each(|pcpu| pcpu.since = 5_000);
+    memory.write_bytes(BASE, status.as_bytes()).unwrap();
+    seen.observer.poll_held(&memory, Duration::from_micros(5_000)).unwrap();
+    let mut answer = Answer::new("x", "x", "");
+    tell(&mut answer, &seen);
+    answer
+}
+
+#[test]
+fn each_count_of_a_budget_is_told() {
+    let all: [fn(&mut VcpuStatus) -> &mut u64; 7] = [
+        |vcpu| &mut vcpu.throttled,
+        |vcpu| &mut vcpu.replenished,
+        |vcpu| &mut vcpu.overruns,
+        |vcpu| &mut vcpu.overrun_stops,
+        |vcpu| &mut vcpu.raised,
+        |vcpu| &mut vcpu.lowered,
+        |vcpu| &mut vcpu.misuses,
+    ];
+    let counted = answer_of(|vcpu| {
+        (41..).zip(all).for_each(|(count, of)| *of(vcpu) = count);
+    });
+    let row = &counted.outcome.figures["budgets"][0];
+    for (count, (key, head, _)) in (41_u64..).zip(COUNTED) {
+        assert_eq!(row[key], count, "{key}");
+        assert!(counted.findings().contains(head), "{head} in\n{}", counted.findings());
+    }
+    // People are spared the columns of what did not happen, programs are not.
+    let calm = answer_of(|vcpu| vcpu.throttled = 1);
+    assert_eq!(calm.outcome.figures["budgets"][0]["misuses"], 0);
+    assert!(!calm.findings().contains("misuses"), "{}", calm.findings());
+}
+
+#[test]
+fn a_vcpu_that_was_lowered_is_named() {
+    let said = |lowered| answer_of(|vcpu| vcpu.lowered = lowered).summary();
+    let (none, once, often) = (said(0), said(1), said(7));
+    assert!(!none.contains("lowered"), "{none}");
+    assert!(
+        once.contains("rtos.0 stayed in global critical sections") && once.contains("it once.")
+    );
+    assert!(often.contains("so EL2 lowered it 7 times."), "{often}");
 }
 
 #[test]
@@ -142,7 +193,7 @@ fn looks_decide_what_is_seen() {
             overrun,
             longest,
             limit: us(600),
-            counts: [0; 3],
+            counts: Counts::default(),
         };
         seen.most().map(|most| most.as_micros())
     };
