@@ -7,6 +7,7 @@
 //! | [`moved`] | vCPUs that migrate while something else happens, under each policy |
 //! | [`gathered`] | cores that are powered down while there is little to do |
 //! | [`budgets`] | what vCPUs with budgets get in every period |
+//! | [`overrun`] | what a vCPU has that begins critical sections only to have more |
 //! | [`stock`] | stock Linux under each policy, beside an RTOS and a neighbour that crashes |
 //! | [`sharing_linux`] | Linux and FreeRTOS share a mutex and a page |
 //! | [`mod@reference`] | the probe without a hypervisor, which keeps its tests honest |
@@ -35,6 +36,7 @@ pub mod gathered;
 pub mod limits;
 pub mod list;
 pub mod moved;
+pub mod overrun;
 pub mod perfetto;
 pub mod reference;
 pub mod sharing;

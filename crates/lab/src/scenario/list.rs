@@ -3,8 +3,8 @@
 use super::expect::Expect::{Endures, Fails, Passes, Rhythm, Starts, Starves, Turns};
 use super::staged::Staged;
 use super::{
-    budgets, console, damaged, fault, gathered, limits, moved, reference, sharing, sharing_linux,
-    stock, traced, traced_guests, typed,
+    budgets, console, damaged, fault, gathered, limits, moved, overrun, reference, sharing,
+    sharing_linux, stock, traced, traced_guests, typed,
 };
 use crate::observe::Observer;
 use crate::suite::Scenario;
@@ -33,7 +33,7 @@ pub fn all() -> Vec<Scenario> {
         traced_guests::scenario(),
     ];
     let policies = moved::scenarios().chain(gathered::scenarios()).chain(stock::scenarios());
-    let policies = budgets::scenarios().chain(policies);
+    let policies = budgets::scenarios().chain(overrun::scenarios()).chain(policies);
     let others = others.into_iter().chain(console::scenarios());
     let experiments = [
         bench::el2::scenario(),
@@ -372,6 +372,7 @@ mod tests {
                 .collect();
         let staged = STAGED.iter().map(|staged| staged.name).chain([
             typed::NAME,
+            overrun::NAME,
             stock::NAME,
             traced::NAME,
             traced_guests::NAME,

@@ -9,6 +9,7 @@ mod device;
 mod echo;
 mod gic_storm;
 mod grant;
+mod grasp;
 mod migrant;
 mod mutex;
 mod neighbour;
@@ -38,6 +39,9 @@ pub const ALL: &[Test] = &[
     Test { name: "echo", body: echo::echo },
     Test { name: "gic-ends", body: gic_storm::ends },
     Test { name: "gic-pending", body: gic_storm::pending },
+    Test { name: "grasp", body: grasp::grasp },
+    Test { name: "leftover", body: grasp::leftover },
+    Test { name: "outranked", body: grasp::outranked },
     Test { name: "migrant", body: migrant::migrant },
     Test { name: "moved-supply", body: supply::moved },
     Test { name: "mutex", body: mutex::mutex },

@@ -22,20 +22,22 @@ const MOVE_NS: u64 = 2_500;
 /// back then, of which each takes up to 6 us in the build that checks itself.
 const UNDER_WAY_NS: u64 = 12_000;
 
-/// Least and most of what was seen so far, and the sum.
-struct Seen {
-    least: u64,
-    most: u64,
-    sum: u64,
+/// Least and most of what was seen so far, the sum, and how often something was.
+pub struct Seen {
+    pub least: u64,
+    pub most: u64,
+    pub sum: u64,
+    pub count: u64,
 }
 
 impl Seen {
-    const NOTHING: Self = Self { least: u64::MAX, most: 0, sum: 0 };
+    pub const NOTHING: Self = Self { least: u64::MAX, most: 0, sum: 0, count: 0 };
 
-    fn note(&mut self, value: u64) {
+    pub fn note(&mut self, value: u64) {
         self.least = self.least.min(value);
         self.most = self.most.max(value);
         self.sum += value;
+        self.count += 1;
     }
 }
 
@@ -51,16 +53,15 @@ pub fn supply() -> Check<Done> {
     let hz = wait::us(1_000_000);
     let nanoseconds = |ticks: u64| ticks * 1_000_000_000 / hz;
     let (mut supplies, mut lengths) = (Seen::NOTHING, Seen::NOTHING);
-    let (mut count, mut begun) = (0, None);
+    let mut begun = None;
     let mut last = Timer::Virtual.now();
-    while count < periods {
+    while lengths.count < periods {
         let now = Timer::Virtual.now();
         if now - last >= LOOP {
             // The first period is not whole.
             if let Some(begun) = begun {
                 supplies.note(last - begun);
                 lengths.note(now - begun);
-                count += 1;
             }
             begun = Some(now);
         }
@@ -103,13 +104,13 @@ pub fn moved() -> Check<Done> {
     let [taken, per_move, under_way] =
         [SWITCHES_NS, MOVE_NS, UNDER_WAY_NS].map(|ns| ns * hz / 1_000_000_000);
     let nanoseconds = |ticks: u64| ticks * 1_000_000_000 / hz;
-    let (mut supplies, mut count, mut moves, mut lost) = (Seen::NOTHING, 0, 0, 0);
+    let (mut supplies, mut moves, mut lost) = (Seen::NOTHING, 0, 0);
     // The first period is not whole.
     let (mut ran, mut gaps, mut whole, mut first, mut late) = (0, 0, false, 0, 0);
     // It never rests, so it waits longer for a budget than for anything else.
     let spent = (period - budget) / 2;
     let mut last = Timer::Virtual.now();
-    while count < periods {
+    while supplies.count < periods {
         let now = Timer::Virtual.now();
         // Clocks of two cores may differ a little.
         let passed = now.saturating_sub(last);
@@ -129,7 +130,6 @@ pub fn moved() -> Check<Done> {
                     nanoseconds(budget)
                 );
                 supplies.note(ran);
-                count += 1;
                 moves += gaps;
                 lost += budget - ran;
                 // Periods begin at multiples of one length, wherever that is.
