@@ -2,6 +2,7 @@
 
 use crate::answer::Answer;
 use crate::dataset::{Dataset, Unit};
+use crate::observe::Between;
 use crate::promises::{Counts, SeenBudget, SeenResponse, objections};
 use crate::quantity::{duration, ns, real};
 use crate::results::{Check, Goal, Outcome};
@@ -122,6 +123,17 @@ const COUNTED: [Counted; 7] = [
     ("misuses", "misuses", |counts| counts.misuses),
 ];
 
+/// Says for people what is known of the most that a vCPU had in a period.
+fn most_text(seen: &&SeenBudget) -> String {
+    match (seen.most(), seen.longest) {
+        (Some(_), Some(Between { least, most })) if least < most => {
+            format!("{} to {}", duration(least), duration(most))
+        }
+        (Some(most), _) => duration(most),
+        (None, _) => "not seen".into(),
+    }
+}
+
 fn budget_data(all: &[SeenBudget]) -> Dataset {
     const NS: Unit = Unit::Nanoseconds;
     let data = Dataset::of("budgets", "vCPUs: what each had in a period of its server", all)
@@ -131,7 +143,7 @@ fn budget_data(all: &[SeenBudget]) -> Dataset {
         .column("overrun", NS, |seen| ns(seen.overrun))
         .column("most", NS, |seen| seen.most().map(ns))
         .for_programs()
-        .name("most_seen", |seen| seen.most().map_or_else(|| "not seen".into(), duration))
+        .name("most_seen", most_text)
         .head("most")
         .for_people()
         .column("most_at_least", NS, |seen| seen.longest.map(|known| ns(known.least)))

@@ -22,7 +22,7 @@ impl Table {
     pub fn of(seen: &[Seen], repetitions: u64, counted: impl IntoIterator<Item = usize>) -> Self {
         let find = |case: &Case| seen.iter().find(|seen| seen.case == *case);
         let part = |row| {
-            let [before, after] = Case::around(row).each_ref().map(|case| find(case));
+            let [before, after] = Case::around(row).each_ref().map(find);
             after?.at_el2.checked_sub(before?.at_el2)
         };
         let whole = Case::measuring(repetitions);

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::machine::Memory;
-use crate::observe::{Between, Observer, Served};
+use crate::observe::{Observer, Served};
 use crate::promises::Promises;
 use crate::session::End;
 use crate::testing::{self, BASE, REPORT};
@@ -195,12 +195,13 @@ fn looks_decide_what_is_seen() {
             limit: us(600),
             counts: Counts::default(),
         };
-        seen.most().map(|most| most.as_micros())
+        (seen.most().map(|most| most.as_micros()), most_text(&&seen))
     };
-    assert_eq!(seen(None), None);
-    assert_eq!((seen(Some([0, 0])), seen(Some([450, 600]))), (Some(0), Some(450)));
-    assert_eq!(seen(Some([449, 600])), None);
-    assert_eq!(seen(Some([601, 900])), Some(601), "that is certain");
+    assert_eq!(seen(None), (None, "not seen".into()));
+    assert_eq!(seen(Some([0, 0])), (Some(0), "0 ns".into()));
+    assert_eq!(seen(Some([450, 600])), (Some(450), "450 µs to 600 µs".into()));
+    assert_eq!(seen(Some([449, 600])), (None, "not seen".into()));
+    assert_eq!(seen(Some([601, 900])).0, Some(601), "that is certain");
 }
 
 #[test]
