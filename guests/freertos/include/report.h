@@ -3,8 +3,11 @@
 #ifndef REPORT_H
 #define REPORT_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#include "cassata_tasks.h"
 
 #define REPORT_MAGIC 0x0154504552534143ull /* "CASREPT\x01" */
 
@@ -40,5 +43,13 @@ void report_sample(struct report_sample sample, int missed);
 
 /* Says how many work units the load task has finished. One writer only. */
 void report_load_units(uint64_t units);
+
+/* Instead of all that: the area's other format, in which a task of that name and the load task, as
+ * LOAD_NAME, report of their jobs. False, after saying why, if the area is too small for it; without an
+ * area the writers do nothing. */
+#define LOAD_NAME "load"
+bool report_tasks_open(const char *task);
+struct cassata_task_writer *reported_task(void);
+struct cassata_task_writer *reported_load(void);
 
 #endif

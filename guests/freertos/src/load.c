@@ -7,6 +7,7 @@
 #include "cpu.h"
 #include "report.h"
 #include "task.h"
+#include "tick.h"
 
 #define STACK_WORDS 1024
 
@@ -33,6 +34,7 @@ static void load_task(void *unused)
 
     (void)unused;
     for (;;) {
+        cassata_task_release(reported_load(), tick_due(release + period_ticks));
         /* Releases that are already over are let go: what was not burnt then
          * must not be burnt on top of a later share. */
         if (xTaskDelayUntil(&release, period_ticks) == pdFALSE)
@@ -41,6 +43,7 @@ static void load_task(void *unused)
         for (uint64_t begin = counter_now(); counter_now() - begin < burn_ticks; units++)
             work_unit();
         report_load_units(units);
+        cassata_task_finish(reported_load(), counter_now(), tick_due(period_ticks) - tick_due(0));
     }
 }
 
@@ -53,5 +56,5 @@ void load_create(const struct options *options)
         return;
     period_ticks = options->period_us / options->tick_us;
     burn_ticks = counter_hz() * options->period_us / 1000000 * options->load_permille / 1000;
-    xTaskCreateStatic(load_task, "load", STACK_WORDS, NULL, LOAD_PRIORITY, stack, &task);
+    xTaskCreateStatic(load_task, LOAD_NAME, STACK_WORDS, NULL, LOAD_PRIORITY, stack, &task);
 }

@@ -1,6 +1,7 @@
 #include "report.h"
 
 #include "cassata_events.h"
+#include "console.h"
 #include "cpu.h"
 #include "events.h"
 #include "firmware.h"
@@ -14,6 +15,31 @@ static struct {
 
 static struct report_header *header = &unread.header;
 static struct report_sample *ring = unread.ring;
+
+/* Of tasks; they do nothing before report_tasks_open. */
+static struct cassata_task_writer writers[2];
+
+bool report_tasks_open(const char *task)
+{
+    const char *const names[] = { task, LOAD_NAME };
+    uint64_t address, size;
+
+    if (!report_area(&address, &size)
+        || cassata_tasks_open(writers, names, 2, (void *)address, size, counter_hz()))
+        return true;
+    print("freertos: error: the report area is too small for the tasks\n");
+    return false;
+}
+
+struct cassata_task_writer *reported_task(void)
+{
+    return &writers[0];
+}
+
+struct cassata_task_writer *reported_load(void)
+{
+    return &writers[1];
+}
 
 static void publish(uint64_t *word, uint64_t value)
 {

@@ -2,13 +2,16 @@
  * page (guests/vmpcp/include/vmpcp_page.h), and gives the mutex back. */
 #include "FreeRTOS.h"
 #include "bootargs.h"
+#include "cassata_tasks.h"
 #include "console.h"
 #include "cpu.h"
 #include "firmware.h"
 #include "gic.h"
+#include "report.h"
 #include "statistics.h"
 #include "task.h"
 #include "tasks.h"
+#include "tick.h"
 #include "vmpcp_freertos.h"
 #include "vmpcp_page.h"
 
@@ -40,25 +43,37 @@ static void pass_us(uint64_t us)
 
 static void round(void)
 {
-    uint64_t begin = counter_now();
-    int answer = vmpcp_inter_lock(&mutex);
+    struct cassata_section section = { .mutex = cassata_hash(options.mutex) };
     bool sound;
+    int answer;
 
+    section.asked = counter_now();
+    answer = vmpcp_inter_lock(&mutex);
+    section.had = counter_now();
     must(answer, "MUTEX_LOCK");
-    statistics_add(&locking, counter_now() - begin);
+    /* From when on it stood in the queue the library does not tell: not later than this. */
+    section.queued = mutex.waited ? section.had : 0;
+    statistics_add(&locking, section.had - section.asked);
     waited += mutex.waited;
     owner_died += answer == VMPCP_OWNER_DIED;
     sound = vmpcp_page_begin(page, answer == VMPCP_OWNER_DIED);
-    if (options.die_at != 0 && locking.count == options.die_at)
+    if (options.die_at != 0 && locking.count == options.die_at) {
+        /* The job never ends. */
+        cassata_task_release(reported_task(), 0);
         system_reset();
+    }
     pass_us(options.hold_us);
     sound = vmpcp_page_finish(page, options.participant) && sound;
+    section.gives = counter_now();
     must(vmpcp_inter_unlock(&mutex), "MUTEX_UNLOCK");
+    section.gave = counter_now();
+    cassata_task_section(reported_task(), &section);
     violations += !sound;
 }
 
 static void finish(void)
 {
+    cassata_task_release(reported_load(), 0);
     print("freertos: shared rounds=%lu waited=%lu owner_died=%lu violations=%lu", locking.count, waited,
           owner_died, violations);
     statistics_print("lock", &locking);
@@ -68,13 +83,16 @@ static void finish(void)
 
 static void sharing_task(void *unused)
 {
+    const TickType_t period = options.period_us / options.tick_us;
     TickType_t release = xTaskGetTickCount();
 
     (void)unused;
     must(vmpcp_inter_open(&mutex, &self, options.mutex, options.task), "MUTEX_OPEN");
     for (;;) {
-        xTaskDelayUntil(&release, options.period_us / options.tick_us);
+        cassata_task_release(reported_task(), tick_due(release + period));
+        xTaskDelayUntil(&release, period);
         round();
+        cassata_task_finish(reported_task(), counter_now(), tick_due(period) - tick_due(0));
         if (locking.count == options.activations)
             finish();
     }
@@ -92,6 +110,8 @@ bool sharing_create(const struct options *chosen, const void *device_tree)
         return false;
     }
     page = (volatile struct vmpcp_page *)memory.address;
+    if (!report_tasks_open(chosen->task))
+        return false;
     must(vmpcp_init(&vmpcp_freertos, (const unsigned[]){ 0 }, 1), "the service");
     TaskHandle_t handle = xTaskCreateStatic(sharing_task, "sharing", STACK_WORDS, NULL,
                                             SHARING_PRIORITY, stack, &task);

@@ -95,7 +95,7 @@ static void test_declared(void)
 static void test_record(size_t size, bool fits)
 {
     struct declared all[3] = { { .name = "a" }, { .name = "b" }, { .name = "c" } };
-    const struct section_record section = { 1, 2, 3, 4, 5, 6 };
+    const struct cassata_section section = { 1, 2, 3, 4, 5, 6 };
     volatile size_t written = 0;
 
     area = calloc(1, size);
@@ -108,7 +108,7 @@ static void test_record(size_t size, bool fits)
     record_open(0, all, 3, 1000);
     EXPECT(fits);
     for (unsigned number = 0; number < size; number++)
-        record_section(number % 3, "R", section);
+        cassata_task_section(record_of(number % 3), &section);
     for (size_t at = 0; at < size; at++)
         written = area[at] ? at + 1 : written;
     /* A kernel's events begin at the half, crates/abi/src/report/events.rs. All tasks have the same

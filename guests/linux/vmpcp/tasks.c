@@ -19,6 +19,7 @@
 
 #include "tasks.h"
 #include "tool.h"
+#include "vmpcp_page.h"
 
 /* Above it are the priorities of tasks that hold a mutex, see module/sections.c. */
 #define HIGHEST_PRIORITY 49
@@ -51,6 +52,7 @@ static const struct options *options;
 static uint64_t counter_hz;
 static uint64_t measured_ticks; /* that MEASURED_TURNS take */
 static uint64_t begin_ns;       /* no period that counts begins earlier */
+static volatile struct vmpcp_page *page; /* NULL: none */
 static pthread_barrier_t ready, begun;
 
 static uint64_t counter(void)
@@ -124,11 +126,21 @@ static uint64_t turns_of(const struct segment *segment)
     return (unsigned __int128)ticks_of(ns) * MEASURED_TURNS / measured_ticks;
 }
 
+/* What a task does while it holds a mutex: with --memory, its round on the page. */
+static void work_inside(bool owner_died, uint64_t turns)
+{
+    if (page)
+        vmpcp_page_begin(page, owner_died);
+    execute(turns);
+    if (page)
+        vmpcp_page_finish(page, options->participant);
+}
+
 static void run_segment(const struct running *running, unsigned place)
 {
     const struct segment *segment = &running->declared->segment[place];
     uint64_t turns = turns_of(segment);
-    struct section_record section = {};
+    struct cassata_section section = { .mutex = cassata_hash(segment->mutex) };
     int answer;
     long waited;
 
@@ -145,13 +157,13 @@ static void run_segment(const struct running *running, unsigned place)
     /* From when on it stood in the queue only the module knows: not later than this. */
     if (waits() != waited)
         section.queued = section.had;
-    execute(turns);
+    work_inside(answer == -EOWNERDEAD, turns);
     section.gives = counter();
     answer = vmpcp_unlock(device, running->mutex[place]);
     section.gave = counter();
     if (answer)
         fail(running->declared->name, answer);
-    record_section(running->number, segment->mutex, section);
+    cassata_task_section(record_of(running->number), &section);
 }
 
 static void count(struct time *time, uint64_t took)
@@ -172,26 +184,28 @@ static uint64_t chance(struct running *running, uint64_t most)
 static void run_jobs(struct running *running)
 {
     const struct declared *task = running->declared;
-    uint64_t periods = 0, arrival_ns, arrival, response;
+    struct cassata_task_writer *record = record_of(running->number);
+    uint64_t periods = 0, jobs = options->jobs, arrival_ns, arrival, now;
 
+    if (options->for_ms)
+        jobs = (options->for_ms * 1000000ull + task->period_ns - 1) / task->period_ns;
     if (begin_ns > task->offset_ns)
         periods = (begin_ns - task->offset_ns + task->period_ns - 1) / task->period_ns;
     arrival_ns = task->offset_ns + periods * task->period_ns;
-    while (!options->jobs || running->jobs < options->jobs) {
+    while (!jobs || running->jobs < jobs) {
         arrival = ticks_of(arrival_ns);
-        record_arrival(running->number, arrival);
+        cassata_task_release(record, arrival);
         sleep_until(arrival + (task->jitter_ns ? chance(running, ticks_of(task->jitter_ns) + 1) : 0));
         count(&running->start, counter() - arrival);
         for (unsigned place = 0; place < task->segments; place++)
             run_segment(running, place);
-        response = counter() - arrival;
-        count(&running->response, response);
-        running->late += response > ticks_of(task->period_ns);
+        now = counter();
+        cassata_task_finish(record, now, ticks_of(task->period_ns));
+        count(&running->response, now - arrival);
+        running->late += now - arrival > ticks_of(task->period_ns);
         running->jobs++;
-        record_job(running->number, response, response > ticks_of(task->period_ns));
         arrival_ns += task->period_ns;
     }
-    record_arrival(running->number, 0);
     /* What is done at the end delays no job of another task. */
     sleep_until(ticks_of(arrival_ns));
 }
@@ -328,6 +342,8 @@ void run_tasks(const struct options *asked)
         fail("mlockall", -errno);
     measure_turns();
     record_open(device, tasks, number, counter_hz);
+    if (options->memory)
+        page = map_page(device, options->memory, true);
     pthread_barrier_init(&ready, NULL, number + 1);
     pthread_barrier_init(&begun, NULL, number + 1);
     for (unsigned task = 0; task < number; task++) {
@@ -345,4 +361,6 @@ void run_tasks(const struct options *asked)
         pthread_join(running[task].thread, NULL);
     for (unsigned task = 0; task < number; task++)
         say(&running[task]);
+    if (page)
+        say_page(options->memory, page);
 }

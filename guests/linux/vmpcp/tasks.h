@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "cassata_tasks.h"
 #include "vmpcp_ioctl.h"
 
 #define MOST_TASKS 32
@@ -31,20 +32,11 @@ struct declared {
  * that it can run. */
 unsigned declared_read(struct declared tasks[MOST_TASKS]);
 
-/* record.c: the report area, in the format of tasks, crates/abi/src/report/tasks.rs. */
-
-/* A global critical section. All times are what the counter showed. */
-struct section_record {
-    uint64_t mutex, asked, queued, had, gives, gave;
-};
+/* record.c: the report area, in the format of tasks, guests/include/cassata_tasks.h. */
 
 /* Maps the area and sets it up. Without a report area nothing is recorded. */
 void record_open(int device, const struct declared *tasks, unsigned count, uint64_t counter_hz);
-/* The period of the task's next job begins at `arrival`; 0: there is none. These three are called
- * by the task's own thread. */
-void record_arrival(unsigned task, uint64_t arrival);
-void record_job(unsigned task, uint64_t response, bool is_late);
-/* Records a section that has ended, of the mutex of this name, where there is room for it. */
-void record_section(unsigned task, const char *mutex, struct section_record section);
+/* What records a task; called by the task's own thread only. */
+struct cassata_task_writer *record_of(unsigned task);
 
 #endif

@@ -12,8 +12,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "vmpcp_page.h"
-
 static const char usage[] =
     "usage: vmpcp status                    what is there, and what EL2 has counted\n"
     "       vmpcp run MUTEX [OPTION...]     rounds under a mutex\n"
@@ -36,7 +34,8 @@ static const char usage[] =
     "                         later is an error (0: as soon as all are ready)\n"
     "        --reserve US     a task executes so much less than each of its segments declares, and\n"
     "                         leaves it to Linux, microseconds (100)\n"
-    "        --jobs N         jobs of each task, then it tells what was measured (0: no end)\n";
+    "        --jobs N         jobs of each task, then it tells what was measured (0: no end)\n"
+    "        --for MS         instead, jobs of each task for so long, milliseconds\n";
 
 void fail(const char *what, int error)
 {
@@ -100,7 +99,7 @@ static int open_device(void)
     return device;
 }
 
-static volatile struct vmpcp_page *map_page(int device, const char *name, bool must_write)
+volatile struct vmpcp_page *map_page(int device, const char *name, bool must_write)
 {
     size_t bytes;
     bool read_only;
@@ -113,7 +112,7 @@ static volatile struct vmpcp_page *map_page(int device, const char *name, bool m
     return page;
 }
 
-static void say_page(const char *name, const volatile struct vmpcp_page *page)
+void say_page(const char *name, const volatile struct vmpcp_page *page)
 {
     printf("cassata: vmpcp page=%s rounds=%llu,%llu,%llu,%llu violations=%llu owner_died=%llu\n",
            name, (unsigned long long)page->rounds_by[0], (unsigned long long)page->rounds_by[1],
@@ -223,7 +222,7 @@ static void parse(struct options *options, int count, char **words)
     static const struct option known[] = {
         { "begin", 1, 0, 'b' },    { "reserve", 1, 0, 'R' },     { "jobs", 1, 0, 'j' },
         { "mutex", 1, 0, 'm' },    { "task", 1, 0, 't' },        { "intra", 1, 0, 'i' },
-        { "other", 1, 0, 'O' },
+        { "other", 1, 0, 'O' },    { "for", 1, 0, 'f' },
         { "order", 1, 0, 'o' },    { "cpu", 1, 0, 'c' },         { "priority", 1, 0, 'p' },
         { "memory", 1, 0, 'M' },   { "participant", 1, 0, 'P' }, { "rounds", 1, 0, 'r' },
         { "inside", 1, 0, 'I' },   { "pause", 1, 0, 'a' },       { 0 },
@@ -252,6 +251,7 @@ static void parse(struct options *options, int count, char **words)
         case 'b': options->begin_ms = number(optarg, name, 1000000000); break;
         case 'R': options->reserve_us = number(optarg, name, 1000000); break;
         case 'j': options->jobs = number(optarg, name, 1000000000); break;
+        case 'f': options->for_ms = number(optarg, name, 1000000000); break;
         case 'a': options->pause_us = number(optarg, name, 999999); break;
         default: fputs(usage, stderr); exit(1);
         }

@@ -6,13 +6,14 @@
 #include <stdint.h>
 
 #include "vmpcp.h"
+#include "vmpcp_page.h"
 
 /* What the command line says; see the usage in tool.c. */
 struct options {
     const char *mutex, *task, *other, *intra, *memory;
     enum vmpcp_order order;
     int cpu, priority, participant;
-    unsigned long rounds, inside_us, pause_us, begin_ms, reserve_us, jobs;
+    unsigned long rounds, inside_us, pause_us, begin_ms, reserve_us, jobs, for_ms;
 };
 
 /* Ends the program with one line on standard error. `error` is negative, or 0 for none. */
@@ -22,6 +23,10 @@ _Noreturn void fail(const char *what, int error);
 void become_task(const struct options *options);
 /* Opens the mutex that the options name. */
 int open_mutex(int device, const struct options *options);
+
+/* Maps the page in the shared memory of this name, and says what it counts. */
+volatile struct vmpcp_page *map_page(int device, const char *name, bool must_write);
+void say_page(const char *name, const volatile struct vmpcp_page *page);
 
 uint64_t now_ns(void);
 /* Works for so long: it does not sleep. */
