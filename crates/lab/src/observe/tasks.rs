@@ -19,8 +19,13 @@ pub struct TaskReports {
 /// What is known of one task.
 #[derive(Clone, Debug)]
 pub struct SeenTask {
-    /// What became of it, as last seen.
+    /// What became of it, as last seen. Its jobs are all that were seen: also those of a guest that
+    /// began anew since, and with it its records.
     pub record: Task,
+    /// The record as the guest last wrote it.
+    last: Task,
+    /// Jobs before the guest last began anew.
+    before: Task,
     /// Its global critical sections, as far as there was room for them.
     pub sections: Vec<Section>,
 }
@@ -51,7 +56,7 @@ impl TaskReports {
             seen.sections.resize(written, Section::new_zeroed());
             let at = tasks::section(number, known as u64, header.tasks, header.capacity);
             memory.read_bytes(self.pa + at, seen.sections[known..].as_mut_bytes())?;
-            seen.record = record;
+            seen.take(record);
         }
         Ok(())
     }
@@ -59,7 +64,27 @@ impl TaskReports {
 
 impl SeenTask {
     fn new() -> Self {
-        Self { record: Task::new_zeroed(), sections: Vec::new() }
+        let none = Task::new_zeroed();
+        Self { record: none, last: none, before: none, sections: Vec::new() }
+    }
+
+    /// Takes in what the guest has written. Fewer jobs than before are those of a guest that began
+    /// anew.
+    fn take(&mut self, now: Task) {
+        if now.name != self.last.name {
+            self.before = Task::new_zeroed();
+        } else if now.jobs < self.last.jobs {
+            self.before = self.record;
+        }
+        let before = &self.before;
+        self.record = Task {
+            jobs: before.jobs.saturating_add(now.jobs),
+            longest: before.longest.max(now.longest),
+            sum: before.sum.saturating_add(now.sum),
+            late: before.late.saturating_add(now.late),
+            ..now
+        };
+        self.last = now;
     }
 }
 
@@ -91,6 +116,24 @@ mod tests {
         assert_eq!(tell(5), [100, 101, 102], "there is no room for more");
         assert_eq!(tell(2), [100, 101], "it began anew");
         assert_eq!((reports.tasks[0].record.name, reports.tasks[1].record.name), (0, 7));
+    }
+
+    #[test]
+    fn what_a_guest_did_before_it_began_anew_stays() {
+        let mut seen = SeenTask::new();
+        let mut took = |jobs: u64, longest: u64| {
+            let late = jobs / 3;
+            seen.take(Task { name: 7, jobs, longest, sum: 10 * jobs, late, ..Task::default() });
+            let all = &seen.record;
+            [all.jobs, all.longest, all.sum, all.late]
+        };
+        assert_eq!(took(2, 20), [2, 20, 20, 0]);
+        assert_eq!(took(3, 50), [3, 50, 30, 1]);
+        assert_eq!(took(0, 0), [3, 50, 30, 1], "it began anew");
+        assert_eq!(took(2, 10), [5, 50, 50, 1]);
+        assert_eq!(took(1, 60), [6, 60, 60, 1], "and once more");
+        seen.take(Task { name: 8, jobs: 1, ..Task::default() });
+        assert_eq!(seen.record.jobs, 1, "that is another task");
     }
 
     #[test]
