@@ -4,7 +4,8 @@
 //! Each has a *rank* in the order in which waiters are served: by the vCPU's priority and then
 //! the task's (Kim, Wang, Rajkumar, RTSS 2014, Section III-A, rules 5 and 6), or in any other
 //! order. So a set of ranks is the queue, and holder and queue have room in one 64-bit word:
-//! each operation is one atomic exchange, no core waits for another, and no queue can be full.
+//! an operation is one atomic exchange that succeeds, no core holds anything for which another one
+//! waits, and no queue can be full.
 //!
 //! A holder may die: its vCPU is switched off, or its guest says so. Then the next one is told, for
 //! what the mutex protects may be in disorder (as with robust futexes).

@@ -1,7 +1,10 @@
 //! A mutex that vCPUs of several VMs share.
 //!
-//! Holder and queue are one word ([`sched::claims`]), so that each call is one atomic exchange: no
-//! core waits for another. Only the core of a claimant's vCPU makes requests for that claimant.
+//! Holder and queue are one word ([`sched::claims`]), so that a call changes it by one atomic exchange
+//! that succeeds: no core holds anything for which another one waits. An exchange fails, and is tried
+//! again, when another core has changed the word since it was read. Nothing in the code limits how
+//! often that may be in one call: the computed longest paths assume 8 tries at most (CAVEATS.md). Only
+//! the core of a claimant's vCPU makes requests for that claimant.
 
 use crate::arch::atomic::AtomicU64;
 use core::sync::atomic::Ordering;
@@ -112,7 +115,8 @@ impl Mutex {
         Claims::from_bits(self.claims.load(Ordering::Acquire))
     }
 
-    /// Exchanges the state. Each time that has to be repeated, another core has got on.
+    /// Exchanges the state. Each time that has to be repeated, another core has got on, or has
+    /// only disturbed the exclusive access, as a weak exchange may fail without cause.
     #[inline]
     fn change<T>(&self, step: impl Fn(Claims) -> Result<(Claims, T), Misuse>) -> Result<T, Misuse> {
         let mut bits = self.claims.load(Ordering::Relaxed);
