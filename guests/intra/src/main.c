@@ -4,12 +4,17 @@
 #include "executive.h"
 #include "platform.h"
 
-#define ROUNDS 1000u
+#define ROUNDS 1500u
 /* All tasks are released together. */
 #define PERIOD_US 600u
 /* Before the first mutex of a round, a task works for less than this. */
 #define MOST_WORK_US 40u
 #define TASKS (VCPUS * TASKS_OF_VCPU)
+/* How long a task holds what the tasks of its vCPU share, after both mutexes. */
+#define LOCAL_US 20u
+/* Times that tasks of each vCPU at least waited for that. It is seldom: the lower task has to be ahead of
+ * the other one in both mutexes. */
+#define LEAST_WAITED_LOCALLY 3u
 /* Times that tasks of two vCPUs at least waited for a mutex when it was given back. */
 #define LEAST_CONTESTED 500u
 /* docs/src/design/status.md */
@@ -39,10 +44,25 @@ static struct resource resources[] = {
 };
 #define RESOURCES (sizeof resources / sizeof *resources)
 
+/* What the tasks of one vCPU share besides, by a resource of the library's for that. */
+static struct local {
+    struct vmpcp_local resource;
+    volatile uint64_t count;
+    volatile bool is_inside;
+    const struct task *waits; /* it has asked for the resource and does not have it yet */
+    uint64_t intruded, waited, low;
+} locals[VCPUS];
+
+/* By vCPU. Tasks wait for each other under both: one that sleeps in the queue of a mutex lets the
+ * other one of its vCPU go on. */
+static const enum vmpcp_protocol protocols[VCPUS] = {
+    VMPCP_PRIORITY_CEILING, VMPCP_HIGHEST_LOCKER, VMPCP_PRIORITY_CEILING,
+};
+
 static struct task {
     struct worker worker;
     struct resource *wants;
-    bool sleeps;              /* it stands in the queue of the mutex that it wants */
+    bool sleeps;              /* with `wants`: it stands in the queue of that mutex */
     uint64_t late, random;
 } tasks[TASKS];
 
@@ -127,6 +147,44 @@ static void use(struct task *self, struct resource *resource)
     note_waiters(resource);
     if (vmpcp_intra_unlock(resource->mutex, task) != VMPCP_OK)
         fail("a mutex is not taken back, count", count);
+    /* If it sleeps next, it is for another thing. */
+    __atomic_store_n(&self->wants, NULL, __ATOMIC_SEQ_CST);
+}
+
+/* The task's level is what both protocols give the holder: the ceiling from the beginning, or the
+ * priority of the task that waits for it. */
+static bool is_raised(const struct local *local, const struct vmpcp_task *task)
+{
+    if (local->resource.protocol == VMPCP_HIGHEST_LOCKER)
+        return task->level >= local->resource.ceiling;
+    return local->waits == NULL || task->level >= local->waits->worker.task.priority;
+}
+
+static void use_local(struct task *self)
+{
+    struct vmpcp_task *task = &self->worker.task;
+    struct local *local = &locals[task->vcpu];
+    uint64_t count;
+
+    local->waited += local->is_inside;
+    /* The only task that can ask meanwhile is of lower priority, and does not run before this one
+     * has the resource or sleeps. */
+    if (local->is_inside)
+        local->waits = self;
+    if (vmpcp_local_lock(&local->resource, task) != VMPCP_OK)
+        fail("a local resource is refused, count", local->count);
+    local->waits = NULL;
+    __atomic_store_n(&self->sleeps, false, __ATOMIC_SEQ_CST);
+    local->intruded += local->is_inside;
+    local->is_inside = true;
+    count = local->count;
+    pass_us(LOCAL_US);
+    local->count = count + 1;
+    local->is_inside = false;
+    local->low += !is_raised(local, task);
+    if (vmpcp_local_unlock(&local->resource, task) != VMPCP_OK)
+        fail("a local resource is not taken back, count", count);
+    local->low += task->level != task->priority;
 }
 
 /* A number below `below`, from a fixed sequence of the task's own. */
@@ -147,6 +205,7 @@ static void work(struct worker *worker)
         pass_us(random_below(self, MOST_WORK_US));
         for (unsigned i = 0; i < RESOURCES; i++)
             use(self, &resources[(first + i) % RESOURCES]);
+        use_local(self);
         release += ticks_of_us(PERIOD_US);
         self->late += now() > release;
         executive_delay_until(worker, release);
@@ -163,7 +222,7 @@ static void figure(const char *name, uint64_t value)
 
 static void report(void)
 {
-    uint64_t late = 0, waited = 0, contested = 0;
+    uint64_t late = 0, waited = 0, contested = 0, waited_locally = 0;
 
     for (unsigned i = 0; i < TASKS; i++)
         late += tasks[i].late;
@@ -182,10 +241,23 @@ static void report(void)
         waited += resource->waited;
         contested += resource->contested;
     }
+    for (unsigned i = 0; i < VCPUS; i++) {
+        const struct local *local = &locals[i];
+        if (local->count != TASKS_OF_VCPU * ROUNDS)
+            fail("two tasks held a local resource at a time, of all uses it counted", local->count);
+        if (local->intruded > 0)
+            fail("tasks that found another one inside a local resource:", local->intruded);
+        if (local->low > 0)
+            fail("tasks that ran at another level than a local resource gives:", local->low);
+        if (local->waited < LEAST_WAITED_LOCALLY)
+            fail("tasks waited for a local resource only so often:", local->waited);
+        waited_locally += local->waited;
+    }
     print("PASS intra");
     figure("rounds", TASKS * ROUNDS);
     figure("waited", waited);
     figure("contested", contested);
+    figure("waited_locally", waited_locally);
     print("\nDONE passed=1 failed=0 skipped=0\n");
     switch_machine_off();
 }
@@ -203,6 +275,17 @@ void vcpu_has_ended(unsigned vcpu)
         report();
 }
 
+/* The highest priority of a task of the vCPU: all use its local resource. */
+static unsigned ceiling_of(unsigned vcpu)
+{
+    unsigned ceiling = 0;
+
+    for (unsigned i = 0; i < TASKS; i++)
+        if (described[i].vcpu == vcpu && described[i].priority > ceiling)
+            ceiling = described[i].priority;
+    return ceiling;
+}
+
 static void prepare(void)
 {
     uint64_t begin;
@@ -215,6 +298,9 @@ static void prepare(void)
         if (resources[i].mutex < 0)
             fail("there is no mutex", i);
     }
+    for (unsigned i = 0; i < VCPUS; i++)
+        if (vmpcp_local_open(&locals[i].resource, i, ceiling_of(i), protocols[i]) != VMPCP_OK)
+            fail("there is no local resource of vCPU", i);
     begin = now() + ticks_of_us(5000);
     for (unsigned i = 0; i < TASKS; i++) {
         struct worker *worker = &tasks[i].worker;
