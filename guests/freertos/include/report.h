@@ -35,7 +35,7 @@ _Static_assert(sizeof(struct report_sample) == 16, "sample is two words");
 _Static_assert(offsetof(struct report_sample, response) == 8, "response");
 _Static_assert(offsetof(struct report_sample, dispatch) == 12, "dispatch");
 
-/* Finds the area (or takes a small one of our own) and initialises it. */
+/* Finds the area (or takes a small one of our own, also after report_tasks_open) and initialises it. */
 void report_open(uint64_t period, uint64_t load_permille);
 
 /* Adds one activation. One writer only. */

@@ -18,6 +18,7 @@ static uint64_t period_ticks, missed;
 
 static void finish(void)
 {
+    cassata_task_release(reported_load(), 0);
     print("freertos: summary activations=%lu missed=%lu", dispatch.count, missed);
     statistics_print("response", &response);
     statistics_print("dispatch", &dispatch);
@@ -42,8 +43,6 @@ static void record(TickType_t release, uint64_t now)
     missed += (uint64_t)late;
     statistics_add(&response, sample.response);
     statistics_add(&dispatch, sample.dispatch);
-    if (dispatch.count == options.activations)
-        finish();
 }
 
 static void measured_task(void *unused)
@@ -52,8 +51,12 @@ static void measured_task(void *unused)
 
     (void)unused;
     for (;;) {
+        cassata_task_release(reported_task(), tick_due(release + period_ticks));
         xTaskDelayUntil(&release, period_ticks);
         record(release, counter_now());
+        cassata_task_finish(reported_task(), counter_now(), tick_due(period_ticks) - tick_due(0));
+        if (dispatch.count == options.activations)
+            finish();
     }
 }
 
@@ -64,6 +67,8 @@ void measure_create(const struct options *chosen)
 
     options = *chosen;
     period_ticks = chosen->period_us / chosen->tick_us;
+    if (chosen->task[0] != '\0' && !report_tasks_open(chosen->task))
+        system_off();
     report_open(counter_hz() * chosen->period_us / 1000000, chosen->load_permille);
     xTaskCreateStatic(measured_task, "measure", STACK_WORDS, NULL,
                       MEASURED_PRIORITY, stack, &task);

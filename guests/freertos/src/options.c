@@ -114,8 +114,8 @@ bool options_parse(const char *text, struct options *options)
         return complain("tick_us=", "must be at least 10");
     if (options->period_us == 0 || options->period_us % options->tick_us != 0)
         return complain("period_us=", "must be a multiple of tick_us, 1000 if that is not said");
-    if ((options->mutex[0] == '\0') != (options->task[0] == '\0'))
-        return complain("mutex=", "mutex= and task= go together");
+    if (options->mutex[0] != '\0' && options->task[0] == '\0')
+        return complain("mutex=", "task= is needed besides");
     if (options->memory[0] == '\0')
         memcpy(options->memory, options->mutex, NAME_SIZE);
     return true;

@@ -50,7 +50,8 @@ void report_open(uint64_t period, uint64_t load_permille)
 {
     uint64_t address, size = sizeof unread;
 
-    if (report_area(&address, &size) && size > sizeof *header + sizeof *ring) {
+    /* Of the two formats an area has one. */
+    if (writers[0].to == NULL && report_area(&address, &size) && size > sizeof *header + sizeof *ring) {
         /* Events have the second half, if they are asked for. */
         if (events_wanted)
             size = cassata_events_offset(size);

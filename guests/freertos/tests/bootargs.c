@@ -135,7 +135,7 @@ static void test_options(void)
     static const char *const wrong[] = {
         "load", "load=", "load=x", "load=1001", "load=1x", "load=-1", "period_us=0",
         "period_us=1500", "activations=4294967296", "activations=99999999999999999999", "laod=1",
-        "load=1,period_us=1000", "mutex=", "mutex=page", "task=control", "participant=4 mutex=a task=b",
+        "load=1,period_us=1000", "mutex=", "mutex=page", "task=", "participant=4 mutex=a task=b",
         "mutex=a task=a-name-of-thirty-two-bytes-is-too", "tick_us=9", "tick_us=1000001", "tick_us=300 period_us=1000",
         "trace=", "trace=2",
     };
