@@ -28,6 +28,7 @@ pub fn all() -> Vec<Scenario> {
         limits::stalled(),
         sharing::scenario(),
         sharing_linux::scenario(),
+        sharing_linux::dying(),
         sharing_linux::without(),
         traced::scenario(),
         traced_guests::scenario(),

@@ -1,5 +1,5 @@
 //! Linux and FreeRTOS share a mutex and a page: the example of `docs/src/sharing.md`, as it
-//! stands there.
+//! stands there, and with processes that die.
 
 use super::REAL_LIMIT;
 use crate::demo::{LINUX, RTOS};
@@ -7,18 +7,32 @@ use crate::figures;
 use crate::guests::{Images, LinuxWork, SharedPage, Sharing};
 use crate::machine::MachineConfig;
 use crate::observe::Observer;
+use crate::promises::SeenResponse;
 use crate::results::Outcome;
-use crate::session::Session;
+use crate::session::{Run, Session};
 use crate::suite::{Bench, Scenario};
 use miette::{Result, miette};
 use std::time::Duration;
 
-/// Its name.
-const NAME: &str = "sharing-linux";
 /// Its description, below the project's root.
 const DESCRIPTION: &str = "systems/sharing.toml";
-/// Virtual time within which Linux boots and has done its rounds: it needs some three seconds.
+/// Virtual time within which Linux boots and has done its work: it needs some five seconds.
 const LIMIT: Duration = Duration::from_secs(20);
+/// Its tasks that run for two seconds, with the jobs that they have in these.
+const RAN: [(&str, u64); 2] = [("writer", 199), ("logger", 20)];
+/// All tasks that it declares: each has to be compared with its bound.
+const TASKS: [&str; 4] = ["linux/writer", "linux/logger", "rtos/controller", "rtos/load"];
+/// Jobs of FreeRTOS's tasks at least, in the same time: one each 5 ms.
+const RTOS_JOBS: u64 = 400;
+/// What is replaced where a process is to die with the mutex. Then FreeRTOS waits for longer than any
+/// task declares, so it reports nothing that would be compared.
+const DYING: [(&str, &str); 2] = [
+    (
+        r#"cassata.run=vmpcp cassata.vmpcp="tasks --memory page --participant 0 --for 2000""#,
+        r#"cassata.run=share cassata.share="--mutex page --task writer --other logger --memory page --participant 0 --rounds 50 --inside 100 --pause 10000""#,
+    ),
+    ("report = \"256K\"\n", ""),
+];
 /// Mutexes that Linux's tool tests before the rounds: the shared one by its task, and one of its
 /// own VM.
 const TESTS: [&str; 2] = ["writer", "test"];
@@ -28,15 +42,40 @@ const CONTROLLER: usize = 1;
 /// Rounds that each must have done when Linux has, before it kills a process and after.
 const ROUNDS: u64 = 20;
 
-/// Returns the scenario.
+/// Returns the scenario of the example as it stands.
 #[must_use]
 pub fn scenario() -> Scenario {
-    let about = "Linux and FreeRTOS share a mutex and a page, also when a process dies with it";
-    Scenario::new(NAME, about, share)
+    const NAME: &str = "sharing-linux";
+    let about = "Linux and FreeRTOS share a mutex and a page, and all tasks keep to their bounds";
+    Scenario::new(NAME, about, |bench| {
+        share(bench, NAME, &[], |run, said| {
+            let mut found = working(said);
+            found.extend(compared(&run.promises.responses(&run.observer)));
+            if !run.promises.schedulable() {
+                found.push("no bound is certain".into());
+            }
+            found
+        })
+    })
 }
 
-fn share(bench: &Bench) -> Result<()> {
-    let bundle = bench.pack(&bench.described(DESCRIPTION, &[])?)?;
+/// Returns the scenario in which processes of Linux die.
+#[must_use]
+pub fn dying() -> Scenario {
+    const NAME: &str = "sharing-linux-dies";
+    let about =
+        "Linux's module is tested, and FreeRTOS is told of a process that dies with the mutex";
+    Scenario::new(NAME, about, |bench| share(bench, NAME, &DYING, |_, said| objections(said)))
+}
+
+fn share(
+    bench: &Bench,
+    name: &str,
+    edits: &[(&str, &str)],
+    objections: impl Fn(&Run, &Sharing) -> Vec<String>,
+) -> Result<()> {
+    let edits: Vec<_> = edits.iter().map(|&(from, to)| (from.into(), to.into())).collect();
+    let bundle = bench.pack(&bench.described(DESCRIPTION, &edits)?)?;
     let session = bench.session(&bundle, LIMIT)?;
     let vm = |name| session.layout.vm(name).ok_or_else(|| miette!("there is no VM `{name}`"));
     let (linux, rtos) = (vm(LINUX)?, vm(RTOS)?);
@@ -45,10 +84,10 @@ fn share(bench: &Bench) -> Result<()> {
         now.said.guests[linux].linux.is_over(LinuxWork::All) || dead(linux) || dead(rtos)
     })?;
     let said = &run.said.guests[linux].linux;
-    let mut outcome = figures::outcome(NAME, &run);
+    let mut outcome = figures::outcome(name, &run);
     let rounds: Vec<_> = said.sharing.pages.iter().map(|page| &page.rounds_by).collect();
     outcome.figure("rounds", serde_json::json!(rounds));
-    let mut objections = objections(&said.sharing);
+    let mut objections = objections(&run, &said.sharing);
     objections.extend(said.failed.iter().map(|why| format!("Linux gave up: {why}")));
     if !said.done {
         objections.push("Linux is not done".into());
@@ -57,7 +96,48 @@ fn share(bench: &Bench) -> Result<()> {
     bench.judge(&run, outcome, &objections)
 }
 
-/// What is wrong with what Linux's tool has said.
+/// What is wrong with what Linux's tool has said, where all tasks do what they declare.
+fn working(said: &Sharing) -> Vec<String> {
+    let mut all = Vec::new();
+    let ran: Vec<_> = said.ran.iter().map(|task| (task.task.as_str(), task.jobs)).collect();
+    if ran != RAN {
+        all.push(format!("Linux ran {ran:?}, not {RAN:?}"));
+    }
+    let Some(page) = said.pages.last() else {
+        all.push("nothing was said of the page".into());
+        return all;
+    };
+    let jobs: u64 = RAN.iter().map(|(_, jobs)| jobs).sum();
+    let rounds = |of: usize| page.rounds_by.get(of).copied().unwrap_or(0);
+    if rounds(WRITER) != jobs || rounds(CONTROLLER) < RTOS_JOBS {
+        all.push(format!("the page counts rounds {:?}", page.rounds_by));
+    }
+    if (page.violations, page.owner_died) != (0, 0) {
+        let (violations, died) = (page.violations, page.owner_died);
+        all.push(format!("{violations} violations, and {died} holders died"));
+    }
+    all
+}
+
+/// What is wrong with the responses that were seen: those of all tasks must have been, each with a bound.
+fn compared(seen: &[SeenResponse]) -> Vec<String> {
+    let mut all = Vec::new();
+    let names: Vec<_> = seen.iter().map(|seen| seen.task.as_str()).collect();
+    if names != TASKS {
+        all.push(format!("responses were seen of {names:?}, not of {TASKS:?}"));
+    }
+    for seen in seen {
+        let own = RAN.iter().find(|(name, _)| seen.task.ends_with(&format!("/{name}")));
+        let least = own.map_or(RTOS_JOBS, |(_, jobs)| *jobs);
+        if seen.jobs < least || seen.late > 0 || seen.bound.is_none() {
+            let (task, jobs, late) = (&seen.task, seen.jobs, seen.late);
+            all.push(format!("{task}: {jobs} jobs, {late} late, bound {:?}", seen.bound));
+        }
+    }
+    all
+}
+
+/// What is wrong with what Linux's tool has said, where a process is killed.
 fn objections(said: &Sharing) -> Vec<String> {
     let mut all = Vec::new();
     if said.tests != TESTS {
@@ -132,6 +212,7 @@ fn refuse(bench: &Bench) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::guests::RanTask;
 
     fn page(writer: u64, controller: u64, owner_died: u64) -> SharedPage {
         SharedPage { rounds_by: vec![writer, controller, 0, 0], violations: 0, owner_died }
@@ -147,9 +228,59 @@ mod tests {
         }
     }
 
+    fn worked() -> Sharing {
+        let ran = RAN.map(|(task, jobs)| RanTask { task: task.into(), jobs, ..RanTask::default() });
+        Sharing { pages: vec![page(219, 400, 0)], ran: ran.to_vec(), ..Sharing::default() }
+    }
+
+    fn seen() -> Vec<SeenResponse> {
+        let one = |task: &str| SeenResponse {
+            task: task.into(),
+            vcpu: String::new(),
+            jobs: RAN.iter().find(|(name, _)| task.ends_with(name)).map_or(400, |ran| ran.1),
+            late: 0,
+            mean: None,
+            longest: Duration::ZERO,
+            bound: Some(Duration::from_millis(1)),
+            period: Duration::from_millis(5),
+        };
+        TASKS.map(one).to_vec()
+    }
+
     #[test]
     fn what_is_demanded_is_enough() {
         assert_eq!(objections(&good()), [""; 0]);
+        assert_eq!(working(&worked()), [""; 0]);
+        assert_eq!(compared(&seen()), [""; 0]);
+    }
+
+    #[test]
+    fn each_demand_on_tasks_can_fail() {
+        let bad: [fn(&mut Sharing); 6] = [
+            |said| said.ran[1].jobs = 19,
+            |said| said.pages.clear(),
+            |said| said.pages[0] = page(218, 400, 0),
+            |said| said.pages[0] = page(219, 399, 0),
+            |said| said.pages[0] = page(219, 400, 1),
+            |said| said.pages[0].violations = 1,
+        ];
+        for spoil in bad {
+            let mut said = worked();
+            spoil(&mut said);
+            assert_eq!(working(&said).len(), 1, "{said:?}");
+        }
+        let bad: [fn(&mut Vec<SeenResponse>); 5] = [
+            |seen| drop(seen.remove(2)),
+            |seen| seen[0].jobs = 198,
+            |seen| seen[2].jobs = 399,
+            |seen| seen[1].late = 1,
+            |seen| seen[3].bound = None,
+        ];
+        for spoil in bad {
+            let mut seen = seen();
+            spoil(&mut seen);
+            assert_eq!(compared(&seen).len(), 1, "{seen:?}");
+        }
     }
 
     #[test]
