@@ -22,6 +22,12 @@ pub fn tell(answer: &mut Answer, run: &Run) {
             );
         }
     }
+    let unreported = promises.unreported(&run.observer);
+    if !unreported.is_empty() {
+        let names = unreported.join(", ");
+        answer
+            .remark(&format!("No guest reports of these tasks, so nothing was compared: {names}."));
+    }
     if !budgets.is_empty() {
         answer.data(&budget_data(&budgets));
     }

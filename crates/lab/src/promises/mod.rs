@@ -95,6 +95,15 @@ impl Promises {
         self.timing.as_ref().map_or_else(Vec::new, |timing| timing.responses(observer))
     }
 
+    /// Returns the declared tasks that no guest reports of, by name.
+    #[must_use]
+    pub fn unreported(&self, observer: &Observer) -> Vec<&str> {
+        let seen = self.responses(observer);
+        let tasks = self.timing.iter().flat_map(|timing| &timing.system.tasks);
+        let names = tasks.map(|task| task.id.as_str());
+        names.filter(|name| seen.iter().all(|seen| seen.task != *name)).collect()
+    }
+
     /// Returns what was seen of each vCPU with a budget.
     #[must_use]
     pub fn budgets(&self, observer: &Observer) -> Vec<SeenBudget> {

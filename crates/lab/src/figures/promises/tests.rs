@@ -96,6 +96,7 @@ fn what_stays_below_its_bound_is_told() {
     ];
     assert_eq!(names, expected);
     assert!(answer.page().contains("rtos/low") && answer.findings().contains("rtos/low"));
+    assert!(!answer.summary().contains("No guest reports"));
 }
 
 /// The answer of a run in which EL2 counted this of the vCPU.
@@ -234,6 +235,7 @@ fn where_nothing_is_certain_nothing_is_demanded() {
     let mut answer = Answer::new("x", "x", "");
     tell(&mut answer, &seen);
     assert!(answer.summary().contains("no bound is certain"));
+    assert!(answer.summary().contains("nothing was compared: rtos/high."), "{}", answer.summary());
     let hosts = Run { instrument: None, ..run(promises(SYSTEM), &reported, 900) };
     assert_eq!(broken(&hosts), [""; 0], "the host's time is not the board's");
     assert_eq!(broken(&run(Promises::default(), &reported, 900)), [""; 0]);
