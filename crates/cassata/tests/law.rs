@@ -7,6 +7,8 @@ mod errata;
 mod figures;
 #[path = "law/mutants.rs"]
 mod mutants;
+#[path = "law/quotes.rs"]
+mod quotes;
 #[path = "law/reading.rs"]
 mod reading;
 #[path = "law/rooms.rs"]
