@@ -40,7 +40,7 @@ pub const BLOCKS: [Block; 4] = [
         name: "bench el2",
         document: "docs/src/measuring.md",
         command: "./cassata bench el2 --write-docs",
-        besides: &INSTRUMENT,
+        besides: &["guests/probe/src", INSTRUMENT[0], INSTRUMENT[1]],
         takes_hours: false,
     },
     Block {
@@ -68,7 +68,7 @@ pub const BLOCKS: [Block; 4] = [
         name: "demo",
         document: "README.md",
         command: "./cassata demo --write-docs",
-        besides: &["guests/freertos/src", INSTRUMENT[0], INSTRUMENT[1]],
+        besides: &["guests/freertos/src", "guests/include", INSTRUMENT[0], INSTRUMENT[1]],
         takes_hours: false,
     },
 ];
