@@ -28,7 +28,7 @@ name = "one"
 kernel = "Image"
 memory = { size = "6M" }
 vcpus = [{ pcpu = 0, priority = 1 }, { pcpu = 1, priority = 1 }]
-migration_policy = "safe-unsafe"
+migration_policy = "trap-based"
 report = "8K"
 interrupts = [50, 51]
 
