@@ -6,6 +6,7 @@ use crate::results::{Check, Goal};
 use bound::report::Report;
 use std::fmt::{self, Display};
 use vtime::stats::{Statistics, VcpuStatistics};
+use vtime::visits::Tally;
 
 /// Exceptions from a guest, by their offset in the vector table (Arm ARM
 /// D1.3.1, "lower Exception level, AArch64").
@@ -30,6 +31,12 @@ impl Exception {
         let address = entry.strip_prefix("0x").and_then(|hex| u64::from_str_radix(hex, 16).ok());
         address.is_some_and(|address| address % VECTORS_SIZE == self as u64)
     }
+
+    /// Returns what was counted of visits by it on a core.
+    pub fn tallies(self, pcpu: &VcpuStatistics) -> impl Iterator<Item = &Tally> {
+        let entries = pcpu.range.iter().flat_map(|range| &range.by_entry);
+        entries.filter(move |(entry, _)| self.enters_at(entry)).map(|(_, tally)| tally)
+    }
 }
 
 /// As `cassata bound` names it.
@@ -46,9 +53,7 @@ impl Display for Exception {
 /// exception, instructions; none if there was no visit.
 #[must_use]
 pub fn longest(exception: Exception, pcpu: &VcpuStatistics) -> Option<u64> {
-    let entries = pcpu.range.as_ref()?.by_entry.iter();
-    let entries = entries.filter(|(entry, _)| exception.enters_at(entry));
-    entries.map(|(_, tally)| tally.stretch).max()
+    exception.tallies(pcpu).map(|tally| tally.stretch).max()
 }
 
 /// How far EL2 went without a look in visits by an exception, and how far it goes at most.

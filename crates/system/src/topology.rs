@@ -2,6 +2,7 @@
 
 use crate::model::Vm;
 use sched::Set;
+use sched::policy::{Displaced, Then};
 use sched::topology::{Placed, Topology};
 
 /// A vCPU by its VM and its index there.
@@ -32,6 +33,17 @@ pub(crate) fn placed(vms: &[Vm], (vm, index): Id) -> Placed {
 pub(crate) fn all_placed(vms: &[Vm], targets: &[usize]) -> Vec<Placed> {
     let moved = |vcpu: Placed| Placed { target: targets[vcpu.base], ..vcpu };
     ids(vms).map(|id| moved(placed(vms, id))).collect()
+}
+
+/// Returns true if a vCPU displaces `loser` wherever it may be.
+pub(crate) fn may_displace(vcpu: &Placed, loser: &Placed) -> bool {
+    vcpu.places().has(loser.base) && vcpu.displaces(loser)
+}
+
+/// Returns true if the siblings of a vCPU stop when it is displaced.
+pub(crate) fn stops_siblings(vcpu: &Placed) -> bool {
+    let policy = vcpu.policy.policy();
+    Displaced::ALL.into_iter().any(|seen| policy.displaced(seen) == Then::StopOthers)
 }
 
 /// Returns the pCPU that drives the UART.

@@ -16,7 +16,7 @@ use sched::topology::Placed;
 const DEFAULT_DELAY_LIMIT_NS: u64 = 1_000_000;
 
 /// Whether a policy makes others wait.
-fn delays(kind: MigrationPolicy) -> bool {
+pub(super) fn delays(kind: MigrationPolicy) -> bool {
     kind.policy().delays(Mode::Kernel)
 }
 

@@ -1,6 +1,6 @@
 //! Servers: can EL2 keep to them, and does nothing else on a core take what they promise?
 
-use super::time_in;
+use super::{migration, time_in};
 use crate::board::Board;
 use crate::code::Code;
 use crate::draft::server::EXAMPLE;
@@ -14,7 +14,6 @@ use analysis::bounds::{Bounds, Workload};
 use analysis::model::{Service, System};
 use analysis::overheads::DEFAULT_MARGIN_PERMILLE;
 use sched::CoreSet;
-use sched::policy::{Displaced, Mode, Then};
 use sched::server::ServerKind;
 use sched::topology::Placed;
 use std::collections::BTreeMap;
@@ -230,12 +229,11 @@ fn keeps_its_core(
     let displaced = |(other, vcpu): &&Where| {
         other.0 == id.0
             && other != id
-            && placed.iter().any(|(_, by)| by.places().has(vcpu.base) && by.displaces(vcpu))
+            && placed.iter().any(|(_, by)| topology::may_displace(by, vcpu))
     };
-    let stops = Displaced::ALL
-        .iter()
-        .any(|&state| this.policy.policy().displaced(state) == Then::StopOthers);
-    if stops && let Some((sibling, _)) = placed.iter().find(displaced) {
+    if topology::stops_siblings(this)
+        && let Some((sibling, _)) = placed.iter().find(displaced)
+    {
         let sibling = format!("{}.{}", vms[sibling.0].name, sibling.1);
         refuse(
             format!("it has a budget, and stands still whenever `{sibling}` is displaced"),
@@ -244,13 +242,10 @@ fn keeps_its_core(
             "no bound counts that: give the VM another policy, or no budgets".into(),
         );
     }
-    let delays = |(_, other): &&Where| {
-        let policy = other.policy.policy();
-        this.places().has(other.base)
-            && this.displaces(other)
-            && [Mode::User, Mode::Kernel].into_iter().any(|mode| policy.delays(mode))
+    let makes_wait = |(_, other): &&Where| {
+        topology::may_displace(this, other) && migration::delays(other.policy)
     };
-    if let Some(((other, _), _)) = placed.iter().find(delays) {
+    if let Some(((other, _), _)) = placed.iter().find(makes_wait) {
         let limit = text(vms[*other].delay_limit_ns);
         let title = vms[*other].title();
         refuse(

@@ -10,11 +10,11 @@ use crate::draft::DraftVm;
 use crate::model::{Consolidation, Vm};
 use crate::problem::Problems;
 use crate::time::text;
-use crate::topology::{self, Id};
+use crate::topology::{self, Id, may_displace, stops_siblings};
 use analysis::model::{Cause, System, Traffic, Visits};
 use analysis::overheads::DUTY_EVERY_NS;
 use sched::CoreSet;
-use sched::policy::{Displaced, Mode, Side, Then};
+use sched::policy::{Mode, Side};
 use sched::topology::Placed;
 use std::collections::BTreeMap;
 
@@ -32,12 +32,6 @@ pub(super) struct Sight<'a> {
 /// Returns true if a vCPU that is displaced leaves its core until that is free.
 fn leaves(vcpu: &Placed) -> bool {
     vcpu.needs().leaves_when_displaced && !vcpu.elsewhere().is_empty()
-}
-
-/// Returns true if the siblings of a vCPU stop when it is displaced.
-fn stops_siblings(vcpu: &Placed) -> bool {
-    let policy = vcpu.policy.policy();
-    Displaced::ALL.into_iter().any(|seen| policy.displaced(seen) == Then::StopOthers)
 }
 
 /// Returns true if a vCPU migrates whenever its guest does something, displaced or not.
@@ -83,9 +77,8 @@ impl<'a> Sight<'a> {
 
     /// Returns the vCPUs that displace one.
     fn displacers(&self, id: Id, me: &Placed) -> Vec<Id> {
-        let displaces = |other: &Placed| other.places().has(me.base) && other.displaces(me);
         let others = self.placed.iter().filter(|(other, _)| *other != id);
-        others.filter(|(_, other)| displaces(other)).map(|(other, _)| *other).collect()
+        others.filter(|(_, other)| may_displace(other, me)).map(|(other, _)| *other).collect()
     }
 
     /// Returns those that do not displace a vCPU but may run above one that does, and so let it

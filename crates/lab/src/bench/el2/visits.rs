@@ -30,12 +30,9 @@ impl Visits {
 
     fn of(exception: Exception, pcpus: &[VcpuStatistics]) -> Self {
         let mut lengths = BTreeMap::new();
-        let entries = pcpus.iter().filter_map(|pcpu| pcpu.range.as_ref());
-        for (entry, tally) in entries.flat_map(|range| &range.by_entry) {
-            if exception.enters_at(entry) {
-                for (&length, &visits) in &tally.histogram {
-                    *lengths.entry(length).or_default() += visits;
-                }
+        for tally in pcpus.iter().flat_map(|pcpu| exception.tallies(pcpu)) {
+            for (&length, &visits) in &tally.histogram {
+                *lengths.entry(length).or_default() += visits;
             }
         }
         Self { lengths }

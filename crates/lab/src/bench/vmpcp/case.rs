@@ -149,10 +149,8 @@ impl Case {
 /// Returns the instructions in all visits to EL2 by calls and traps. Those by interrupts come when
 /// they will.
 fn at_el2(counts: &Statistics) -> u64 {
-    let ranges = counts.vcpus.iter().filter_map(|pcpu| pcpu.range.as_ref());
-    let entries = ranges.flat_map(|range| &range.by_entry);
-    let calls = entries.filter(|(entry, _)| Exception::Synchronous.enters_at(entry));
-    calls.map(|(_, tally)| tally.instructions).sum()
+    let calls = counts.vcpus.iter().flat_map(|pcpu| Exception::Synchronous.tallies(pcpu));
+    calls.map(|tally| tally.instructions).sum()
 }
 
 #[cfg(test)]
