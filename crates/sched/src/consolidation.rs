@@ -127,7 +127,7 @@ const HERE: u8 = 0;
 const AWAY: u8 = 1;
 
 /// Whether a core is on, for its vCPUs. Only the core writes it; its consolidation target
-/// (target) reads it.
+/// reads it.
 ///
 /// | core | does |
 /// | --- | --- |

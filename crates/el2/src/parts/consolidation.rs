@@ -215,7 +215,7 @@ mod tests {
 
     const WINDOW: Duration = Duration(1_000);
 
-    /// Core 1, whose only vCPU is consolidated by core 0; and core 0.
+    /// Core 1, whose consolidation target is core 0, with its only vCPU; and core 0.
     fn cores() -> [Consolidation; 2] {
         let vcpu = |base| Placed {
             vm: 0,
