@@ -115,6 +115,14 @@ impl<M: Member> Set<M> {
         Self::from_bits(1 << (member.number() & 63))
     }
 
+    /// Returns the set of the first so many members, at most 63.
+    #[must_use]
+    #[inline]
+    pub const fn of_first(count: usize) -> Self {
+        debug_assert!(count < WORD);
+        Self::from_bits((1 << (count & 63)) - 1)
+    }
+
     /// Returns true if there is no member.
     #[must_use]
     #[inline]

@@ -5,7 +5,7 @@
 //! could come to a core that does not expect it.
 
 use crate::VcpuId;
-use crate::policy::{self, Contender, Displaced, MigrationPolicy, Needs, Then, View};
+use crate::policy::{self, Contender, Displaced, MigrationPolicy, Mode, Needs, Then, View};
 use crate::sets::{CoreSet, Member, VcpuSet};
 
 /// A vCPU as a description places it.
@@ -60,6 +60,21 @@ impl Placed {
     #[inline(never)]
     pub fn needs(&self) -> Needs {
         self.policy.policy().needs()
+    }
+
+    /// Returns true if its siblings stop when it is displaced.
+    #[must_use]
+    #[inline(never)]
+    pub fn stops_siblings(&self) -> bool {
+        let policy = self.policy.policy();
+        Displaced::ALL.into_iter().any(|seen| policy.displaced(seen) == Then::StopOthers)
+    }
+
+    /// Returns true if a vCPU that displaces it may have to wait.
+    #[must_use]
+    #[inline(never)]
+    pub fn delays(&self) -> bool {
+        self.policy.policy().delays(Mode::Kernel)
     }
 
     /// Returns true if it could leave for more than one core: then these cores have to say
@@ -132,11 +147,7 @@ impl<'a> Topology<'a> {
     /// Returns the vCPUs whose siblings are held back while they are displaced.
     #[must_use]
     pub fn stop_others(&self) -> VcpuSet {
-        let stops = |vcpu: &Placed, idle_core| {
-            let displaced = Displaced { ready: true, idle_core };
-            vcpu.policy.policy().displaced(displaced) == Then::StopOthers
-        };
-        self.which(&|vcpu| stops(vcpu, false) || stops(vcpu, true))
+        self.which(&Placed::stops_siblings)
     }
 
     /// Returns all vCPUs for which this holds. Not inlined, because only the start of a core
@@ -200,6 +211,14 @@ impl<'a> Topology<'a> {
             let vm = self.vcpu(id).vm;
             (here - VcpuSet::of(id)).iter().any(|other| self.vcpu(other).vm == vm)
         })
+    }
+
+    /// Returns true if preemption may be delayed on this core: a policy says so, or two vCPUs
+    /// of a VM may share the core, which take turns at the boundary of their kernel.
+    #[must_use]
+    pub fn delays_at(&self, core: usize) -> bool {
+        let delays = |vcpu: &Placed| vcpu.base == core && vcpu.delays();
+        self.vcpus.iter().any(delays) || self.siblings_meet_at(core)
     }
 
     /// Returns true if a vCPU that has a choice may come to this core: then the core has to
@@ -303,6 +322,19 @@ mod tests {
         assert_eq!(topology.siblings_met(VcpuId(3)), ids([]));
         assert!(topology.siblings_meet_at(0));
         assert!(!topology.siblings_meet_at(1), "the RTOS is no sibling");
+        assert!(topology.delays_at(0) && !topology.delays_at(1), "they take turns");
+    }
+
+    #[test]
+    fn preemption_is_delayed_at_the_base_of_a_vcpu_whose_policy_says_so() {
+        let vcpus = [RTOS, linux(1, MigrationPolicy::SafeUnsafe, &[0])];
+        let topology = Topology::new(&vcpus, 2);
+        assert!(topology.delays_at(1) && !topology.delays_at(0));
+        let stops: Vec<_> = MigrationPolicy::ALL
+            .iter()
+            .filter(|policy| linux(1, **policy, &[]).stops_siblings())
+            .collect();
+        assert_eq!(stops, [&MigrationPolicy::Coscheduling]);
     }
 
     #[test]

@@ -2,7 +2,6 @@
 
 use crate::model::Vm;
 use sched::Set;
-use sched::policy::{Displaced, Then};
 use sched::topology::{Placed, Topology};
 
 /// A vCPU by its VM and its index there.
@@ -38,12 +37,6 @@ pub(crate) fn all_placed(vms: &[Vm], targets: &[usize]) -> Vec<Placed> {
 /// Returns true if a vCPU displaces `loser` wherever it may be.
 pub(crate) fn may_displace(vcpu: &Placed, loser: &Placed) -> bool {
     vcpu.places().has(loser.base) && vcpu.displaces(loser)
-}
-
-/// Returns true if the siblings of a vCPU stop when it is displaced.
-pub(crate) fn stops_siblings(vcpu: &Placed) -> bool {
-    let policy = vcpu.policy.policy();
-    Displaced::ALL.into_iter().any(|seen| policy.displaced(seen) == Then::StopOthers)
 }
 
 /// Returns the pCPU that drives the UART.

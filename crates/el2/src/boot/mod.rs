@@ -8,7 +8,7 @@ use crate::arch::firmware::Started;
 use crate::arch::{boot, cpu, firmware, gic, statics, timer, vectors};
 use crate::bug::bug;
 use crate::pcpu::{self, Pcpu, console};
-use crate::shared::{ALIVE, BOARD, EPOCH, VMS};
+use crate::shared::{ALIVE, BOARD, EPOCH, VMS, VmSet};
 use crate::status::{self, trace::Trace};
 use crate::tables::{self, Vcpus};
 use crate::vcpu::{Account, Holds, Vcpu, VcpuConfig};
@@ -63,7 +63,7 @@ fn prepare(system: &'static System) {
     timer::calibrate();
     status::prepare(system, timer::frequency_hz(), boot.0);
     EPOCH.store(boot.0, Ordering::Relaxed);
-    ALIVE.store((1 << system.header.vm_count) - 1, Ordering::Release);
+    ALIVE.store(VmSet::of_first(system.header.vm_count as usize), Ordering::Release);
     for vm in &VMS[..system.header.vm_count as usize] {
         vm.gic.reset();
         vm.gic.link(timer::VIRTUAL_INTID, timer::VIRTUAL_INTID);

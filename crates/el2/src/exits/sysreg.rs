@@ -12,10 +12,8 @@ use crate::arch::timer;
 use crate::bug::bug;
 use crate::exits;
 use crate::pcpu::Pcpu;
-use crate::shared::VMS;
-use abi::MAX_VCPUS_PER_VM;
+use crate::shared::{Sibling, SiblingSet, VMS};
 use abi::status::Exit;
-use notes::{Bounded, each};
 use vgic::Effects;
 
 /// The register an instruction names.
@@ -126,20 +124,20 @@ fn send_sgi(core: &mut Pcpu, value: u64, for_group1: bool) {
     const ALL_BUT_SELF: u64 = 1 << 40;
     const HIGHER_AFFINITY: u64 = 0xff << 48 | 0xff << 32 | 0xff << 16;
     const RANGE: u64 = 0xf << 44;
+    const TARGETS: u64 = 0xffff;
     let Some(vcpu) = core.loaded() else { return bug!("an SGI without a loaded vCPU") };
     let (vm, sender) = (vcpu.vm(), vcpu.index());
-    let all = (1u64 << core.system().vms[vm].vcpu_count) - 1;
+    let all = SiblingSet::of_first(core.system().vms[vm].vcpu_count.into());
     let targets = if value & ALL_BUT_SELF != 0 {
-        all & !(1 << sender)
+        all - SiblingSet::of(Sibling(sender))
     } else if value & (HIGHER_AFFINITY | RANGE) == 0 {
-        value & 0xffff & all
+        SiblingSet::from_bits(value & TARGETS) & all
     } else {
-        0
+        SiblingSet::EMPTY
     };
     let intid = (value >> 24 & 0xf) as u32;
     let mut notify = 0;
-    let targets = sched::Members::of(targets).one_for::<{ each::SIBLING }, MAX_VCPUS_PER_VM>();
-    for target in targets {
+    for Sibling(target) in targets {
         // As a write for group 0, or for the other security state's group 1,
         // reaches only what its owner put into group 0.
         if for_group1 || !VMS[vm].gic.is_group1(target, intid) {

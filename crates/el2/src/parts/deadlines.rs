@@ -53,6 +53,12 @@ impl Deadlines {
         Some(first)
     }
 
+    /// Stops if the timer fires later than it would have without a shortened deadline.
+    #[cfg(any(test, feature = "checked"))]
+    pub fn check(&self) {
+        assert!(self.armed <= self.before, "a deadline was shortened, and is later by that");
+    }
+
     /// Returns when the timer fires next.
     #[cfg(any(test, feature = "checked"))]
     pub fn armed(&self) -> Instant {
@@ -84,6 +90,7 @@ mod tests {
         assert_eq!(deadlines.shorten(Instant(9)), None);
         assert_eq!(deadlines.shorten(Instant(3)), Some(Instant(3)));
         assert_eq!(deadlines.shorten(Instant(5)), Some(Instant(5)), "another section");
+        deadlines.check();
         assert_eq!(deadlines.restore(), Some(Instant(7)));
         assert_eq!(deadlines.restore(), None);
     }

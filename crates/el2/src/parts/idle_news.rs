@@ -32,6 +32,15 @@ impl IdleNews {
         self.told = since;
         is_new
     }
+
+    /// Stops if it has told of an idle time that has not begun. `since`: when the present turn or
+    /// idle time began.
+    #[cfg(any(test, feature = "checked"))]
+    pub fn check(&self, since: Instant) {
+        let nothing = self.told == Instant(u64::MAX);
+        assert!(nothing || self.wanted, "other cores are told of an idle time for nothing");
+        assert!(nothing || self.told <= since, "other cores are told of an idle time to come");
+    }
 }
 
 #[cfg(test)]
@@ -44,5 +53,6 @@ mod tests {
         assert!(news.rests_since(Instant(0)));
         assert!(!news.rests_since(Instant(0)), "an interrupt came, and nothing ran");
         assert!(news.rests_since(Instant(9)));
+        news.check(Instant(9));
     }
 }

@@ -1,4 +1,4 @@
-//! What must hold on a core whenever a guest is about to run.
+//! What must hold on a core whenever a guest is about to run, or the core to idle.
 
 use super::Pcpu;
 use crate::parts::NEVER;
@@ -14,11 +14,27 @@ impl Pcpu {
         self.known.iter().filter(|&id| self.roster.owns(id)).collect()
     }
 
-    /// Stops if an invariant of this core, or of one of its parts, does not hold.
+    /// Stops if an invariant of this core, or of one of its parts, does not hold before a guest
+    /// runs.
     pub fn check(&self) {
         assert!(self.loaded_is_current(), "the guest that runs is not the one that has the core");
         let partly = self.roster.loaded().is_some_and(|vcpu| vcpu.is_partly_listed());
         assert!(!partly, "a guest runs whose interrupts are not all listed");
+        self.mask.check(self.roster.loaded().is_some_and(|vcpu| vcpu.config().is_realtime()));
+        self.check_at_rest();
+    }
+
+    /// Stops if an invariant of this core, or of one of its parts, does not hold before it waits
+    /// for an interrupt.
+    pub(super) fn check_idle(&self) {
+        assert_eq!(self.ledger.current(), None, "a vCPU has the core, which idles");
+        let ready = self.known.iter().find(|&id| self.scheduler.is_ready(id));
+        assert_eq!(ready, None, "the core idles, and this vCPU could run");
+        self.check_at_rest();
+    }
+
+    /// What does not depend on whether a guest is to run.
+    fn check_at_rest(&self) {
         let owned = self.owned();
         for id in owned {
             let place = BOARD.find(id);
@@ -32,7 +48,6 @@ impl Pcpu {
         self.known.iter().for_each(|id| self.check_budget(id, owned));
         self.roster.check();
         self.ledger.check();
-        self.mask.check(self.roster.loaded().is_some_and(|vcpu| vcpu.config().is_realtime()));
         self.jobs.check(owned);
         self.displacement.check();
         self.visitors.check(owned);
@@ -40,6 +55,8 @@ impl Pcpu {
         self.timer_advance.check(owned);
         self.consolidation.check();
         self.coordination.check();
+        self.idle_news.check(self.ledger.since());
+        self.deadlines.check();
         let armed = self.deadlines.armed();
         for id in self.scheduler.sleepers_that_matter() {
             let Some(vcpu) = self.roster.parked(id) else { continue };

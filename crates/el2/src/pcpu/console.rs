@@ -13,7 +13,7 @@ use crate::arch::atomic::AtomicBool;
 use crate::arch::{cpu, firmware, memory, statics};
 use crate::bug::bug;
 use crate::devices::uart;
-use crate::shared::{ALIVE, LOG, VMS};
+use crate::shared::{ALIVE, LOG, VMS, VmIndex, VmSet};
 use crate::tables;
 use abi::MAX_VMS;
 use abi::console::{Demux, HYPERVISOR, Mux};
@@ -23,8 +23,8 @@ use core::fmt::{self, Write};
 use core::ptr::NonNull;
 use core::sync::atomic::Ordering;
 use notes::{Bounded, Rounds, each};
+use sched::Message;
 use sched::topology::Topology;
-use sched::{Members, Message};
 
 /// Bytes written at once, if no interrupt comes meanwhile; they are of one channel.
 const BURST: usize = 32;
@@ -44,7 +44,7 @@ pub struct Console {
     /// The UART may hold bytes that were not read yet.
     has_input: bool,
     /// VMs whose console has changed, and whose interrupt line has not followed yet.
-    changed: u64,
+    changed: VmSet,
 }
 
 /// A byte with its framing, as far as there was no room for it yet: EL2 never waits for the UART.
@@ -96,7 +96,16 @@ impl Console {
         uart.set_interrupt_masks(Interrupts::RXI | Interrupts::RTI);
         let (mux, framed, demux) = (Mux::new(), Framed::default(), Demux::default());
         let turn = HYPERVISOR.into();
-        Some(Self { uart, mux, framed, demux, turn, share: BURST, has_input: false, changed: 0 })
+        Some(Self {
+            uart,
+            mux,
+            framed,
+            demux,
+            turn,
+            share: BURST,
+            has_input: false,
+            changed: VmSet::EMPTY,
+        })
     }
 
     /// Returns a channel that has output: that whose turn it is, or the next one.
@@ -168,7 +177,7 @@ impl Pcpu {
         let is_flushed = console.flush();
         self.console = Some(console);
         // There may be more, for which the FIFO has no room.
-        if !more && is_flushed && ALIVE.load(Ordering::Acquire) == 0 && !self.output_waits() {
+        if !more && is_flushed && ALIVE.load(Ordering::Acquire).is_empty() && !self.output_waits() {
             self.finish();
         }
         more
@@ -185,11 +194,11 @@ impl Pcpu {
             rounds.pass();
             let Ok(Some(byte)) = console.uart.read_word() else { break };
             if let Some((channel, byte)) = console.demux.push(byte)
-                && let Some(vm) = usize::from(channel).checked_sub(1)
+                && let Some(vm) = vm_of(channel.into())
                 && vm < self.system.header.vm_count as usize
             {
                 VMS[vm].uart.deliver(byte);
-                console.changed |= 1 << vm;
+                console.changed.insert(VmIndex(vm));
             }
             if cpu::interrupt_pending() {
                 return false;
@@ -212,7 +221,9 @@ impl Pcpu {
                 rounds.pass();
                 console.send(byte);
                 console.share -= 1;
-                console.changed |= (1 << channel) >> 1;
+                if let Some(vm) = vm_of(channel) {
+                    console.changed.insert(VmIndex(vm));
+                }
                 // One byte is written in any case, or a guest that causes interrupts all the time
                 // could keep all others from the UART.
                 if cpu::interrupt_pending() {
@@ -226,18 +237,16 @@ impl Pcpu {
     /// Brings the interrupt lines of consoles up to date. Returns false if interrupts have come
     /// meanwhile, and some are left.
     fn update_interrupts(&mut self, console: &mut Console) -> bool {
-        let mut changed = Members::of(console.changed);
-        let mut rounds = Rounds::<MAX_VMS, { each::VM }>::begin();
-        while let Some(vm) = changed.next() {
-            rounds.pass();
-            console.changed = changed.0;
+        for vm in console.changed {
+            console.changed.remove(vm);
+            let VmIndex(vm) = vm;
             let effects = uart::update_interrupt(&VMS[vm]);
             self.notify(vm, effects);
             if cpu::interrupt_pending() {
                 break;
             }
         }
-        console.changed == 0
+        console.changed.is_empty()
     }
 
     /// Returns how many channels there are: the hypervisor's own, and one of each VM.
@@ -300,9 +309,14 @@ macro_rules! log {
 }
 pub(crate) use log;
 
+/// Returns the VM whose channel this is; none for the hypervisor's own.
+fn vm_of(channel: usize) -> Option<usize> {
+    channel.checked_sub(1)
+}
+
 /// Returns true if a channel has no bytes that were not written yet.
 fn is_idle(channel: usize) -> bool {
-    match channel.checked_sub(1) {
+    match vm_of(channel) {
         None => LOG.is_empty(),
         Some(vm) => VMS[vm].uart.is_idle(),
     }
@@ -310,7 +324,7 @@ fn is_idle(channel: usize) -> bool {
 
 /// Returns the next byte of a channel.
 fn next_byte(channel: usize) -> Option<u8> {
-    match channel.checked_sub(1) {
+    match vm_of(channel) {
         None => LOG.pop(),
         Some(vm) => VMS[vm].uart.carry(),
     }

@@ -1,11 +1,11 @@
 //! The vCPUs of a VM run at the same time or not at all.
 //!
-//! One word for each VM says which of its vCPUs could run and are displaced. While
+//! One set for each VM says which of its vCPUs could run and are displaced. While
 //! there is one, each core's scheduler holds the other vCPUs of the VM back.
 
 use super::Pcpu;
 use crate::arch::timer;
-use crate::shared::VMS;
+use crate::shared::{Sibling, SiblingSet, VMS};
 use core::sync::atomic::Ordering;
 use notes::each;
 use sched::{Message, VcpuId, VcpuSet};
@@ -16,23 +16,22 @@ impl Pcpu {
         notes::needs::<{ each::CANDIDATE }>();
         // Siblings stop only for vCPUs that do not migrate.
         let Some(vcpu) = self.roster.get(id) else { return };
-        let (vm, bit) = (vcpu.vm(), 1 << vcpu.index());
+        let (vm, sibling) = (vcpu.vm(), Sibling(vcpu.index()));
         let set = &VMS[vm].stalled;
-        let before = if stalled {
-            set.fetch_or(bit, Ordering::AcqRel)
+        let changed = if stalled {
+            set.insert(sibling, Ordering::AcqRel).is_empty()
         } else {
-            set.fetch_and(!bit, Ordering::AcqRel)
+            set.remove(sibling, Ordering::AcqRel) == SiblingSet::of(sibling)
         };
-        let changed = if stalled { before == 0 } else { before == bit };
         if changed {
             self.tell_places(Message::Coscheduled, vm, false);
             self.follow_siblings(vm);
         }
     }
 
-    /// Holds this core's vCPUs of a VM back, or lets them run, as the VM's word says.
+    /// Holds this core's vCPUs of a VM back, or lets them run, as the VM's set says.
     pub(super) fn follow_siblings(&mut self, vm: usize) {
-        let stalled = VMS[vm].stalled.load(Ordering::Acquire) != 0;
+        let stalled = !VMS[vm].stalled.load(Ordering::Acquire).is_empty();
         for id in self.vcpus_of(vm) {
             if !self.roster.owns(id) || self.scheduler.is_held_back(id) == stalled {
                 continue;

@@ -16,7 +16,7 @@ use super::budgets::book_throttle;
 use crate::arch::{context, cpu, gic, statics, timer};
 use crate::bug::bug;
 use crate::shared::transit::Transit;
-use crate::shared::{BOARD, VMS};
+use crate::shared::{BOARD, Sibling, VMS};
 use crate::status::trace::Kind;
 use crate::vcpu::{Parked, Vcpu};
 use abi::MAX_VCPUS;
@@ -194,7 +194,7 @@ impl Pcpu {
             return bug!("a vCPU is halted that another core owns");
         };
         let (vm, index) = (vcpu.vm(), vcpu.index());
-        VMS[vm].halted.fetch_or(1 << index, Ordering::AcqRel);
+        VMS[vm].halted.insert(Sibling(index), Ordering::AcqRel);
         self.tell_coordinator_of_halted(vm);
     }
 

@@ -10,7 +10,9 @@ use super::console::{Piece, log};
 use crate::arch::{cpu, timer};
 use crate::bug::bug;
 use crate::parts::{Cause, Conclusion, Job, STOPS, Step};
-use crate::shared::{ALIVE, BOARD, POWER, SECTIONS, VMS};
+use crate::shared::{
+    ALIVE, BOARD, POWER, SECTIONS, Sibling, SiblingSet, VMS, VmIndex, VmSet, siblings,
+};
 use crate::status::trace::Kind;
 use abi::MAX_VCPUS_PER_VM;
 use abi::status::vcpu_state;
@@ -72,7 +74,7 @@ impl Pcpu {
             return;
         }
         VMS[vm].epoch.fetch_add(1, Ordering::AcqRel);
-        VMS[vm].halted.store(0, Ordering::Release);
+        VMS[vm].halted.store(SiblingSet::EMPTY, Ordering::Release);
         // Wherever its vCPUs may be, or be on their way to.
         self.tell_places(Message::HaltVms, vm, self.table(vm).is(vm_flags::REALTIME));
         self.halt(vm);
@@ -91,7 +93,7 @@ impl Pcpu {
         for id in self.vcpus_of(vm) {
             let Some(vcpu) = self.roster.get(id) else { continue };
             let (index, is_new) = (vcpu.index(), vcpu.is_on() && vcpu.epoch() == epoch);
-            let is_halted = VMS[vm].halted.load(Ordering::Acquire) >> index & 1 == 1;
+            let is_halted = VMS[vm].halted.load(Ordering::Acquire).has(Sibling(index));
             // One that has arrived since with an older life may not be off whole.
             if is_new || is_halted && !self.is_going_off(id) {
                 continue;
@@ -186,7 +188,7 @@ impl Pcpu {
         };
         let (done, notify) = vcpu.release_interrupts(self.interface);
         let vm = vcpu.vm();
-        self.notify_siblings(vm, notify);
+        self.notify_siblings(vm, siblings(notify));
         done
     }
 
@@ -194,8 +196,8 @@ impl Pcpu {
     /// core tells itself to go on. Coordinator only.
     pub(super) fn halted(&mut self, vm: usize) {
         let halted = VMS[vm].halted.load(Ordering::Acquire);
-        let all = (1u32 << self.table(vm).vcpu_count) - 1;
-        if all & !halted != 0 {
+        let all = SiblingSet::of_first(self.table(vm).vcpu_count.into());
+        if !all.is_within(halted) {
             return;
         }
         let Some(coordinated) = self.coordination.of(vm) else {
@@ -226,7 +228,7 @@ impl Pcpu {
     /// Resets what else the vCPUs of a VM share that is halted.
     fn reset_rest(&mut self, vm: usize) {
         VMS[vm].uart.reset();
-        VMS[vm].stalled.store(0, Ordering::Release);
+        VMS[vm].stalled.store(SiblingSet::EMPTY, Ordering::Release);
         // A sibling may have raised one that was off already.
         self.vcpus_of(vm).for_each(|id| SECTIONS[id.number()].reset());
     }
@@ -234,7 +236,8 @@ impl Pcpu {
     fn conclude(&mut self, vm: usize, reason: Message) {
         let table = self.table(vm);
         let conclusion = Conclusion::of(reason, table.is(vm_flags::RESTART_ON_FAULT));
-        let is_last = !conclusion.restart && ALIVE.load(Ordering::Acquire) == 1 << vm;
+        let alive = ALIVE.load(Ordering::Acquire);
+        let is_last = !conclusion.restart && alive == VmSet::of(VmIndex(vm));
         let tail = if is_last { ": none is left" } else { "" };
         let [begin, words, tail] = ["VM ", conclusion.words(), tail].map(Piece::Label);
         log!(self, begin, &table.name, words, tail);
@@ -250,7 +253,7 @@ impl Pcpu {
             None => bug!("a VM ends on a core that does not coordinate it"),
         }
         // Last: the machine may be switched off when no VM is left and nothing waits to be written.
-        ALIVE.fetch_and(!(1 << vm), Ordering::AcqRel);
+        ALIVE.remove(VmIndex(vm), Ordering::AcqRel);
     }
 
     /// Lets the owner of a vCPU accept a request of CPU_ON, which was left for it.

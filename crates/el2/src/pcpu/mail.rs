@@ -2,10 +2,9 @@
 
 use super::Pcpu;
 use crate::arch::{cpu, gic};
-use crate::shared::{BOARD, POWER, VMS};
-use abi::MAX_VCPUS_PER_VM;
+use crate::shared::{BOARD, POWER, Sibling, SiblingSet, VMS, siblings};
 use abi::system::vcpu_flags;
-use notes::{Bounded, Rounds, each};
+use notes::{Bounded, Rounds};
 use sched::{CoreSet, Member, Members, Message, VcpuId};
 use vgic::Effects;
 
@@ -116,7 +115,7 @@ impl Pcpu {
     /// that this core owns before any guest runs. The owners of the others get a message.
     pub fn notify(&mut self, vm: usize, effects: Effects) {
         if effects.notify != 0
-            && let Some(id) = self.notify_each(vm, effects.notify)
+            && let Some(id) = self.notify_each(vm, siblings(effects.notify))
         {
             self.deliver_or_list_later(id);
         }
@@ -141,8 +140,8 @@ impl Pcpu {
 
     /// Like [`Self::notify`], while list registers are being changed: those of the loaded vCPU are
     /// left for when it goes on, or changing them could come back to itself.
-    pub(super) fn notify_siblings(&mut self, vm: usize, notify: u8) {
-        if notify != 0
+    pub(super) fn notify_siblings(&mut self, vm: usize, notify: SiblingSet) {
+        if !notify.is_empty()
             && let Some(id) = self.notify_each(vm, notify)
         {
             self.list_later(id);
@@ -158,13 +157,11 @@ impl Pcpu {
 
     /// Has those of these vCPUs of a VM told that this core owns, and sends a message to the owners
     /// of the others. Returns the loaded one, if it is among them and on.
-    pub(super) fn notify_each(&mut self, vm: usize, notify: u8) -> Option<VcpuId> {
+    pub(super) fn notify_each(&mut self, vm: usize, notify: SiblingSet) -> Option<VcpuId> {
         let table = &self.system.vms[vm];
         let count = usize::from(table.vcpu_count);
         let mut loaded = None;
-        let notified =
-            Members::of(u64::from(notify)).one_for::<{ each::SIBLING }, MAX_VCPUS_PER_VM>();
-        for index in notified.take_while(|&index| index < count) {
+        for Sibling(index) in notify.iter().take_while(|&Sibling(index)| index < count) {
             let id = VcpuId::numbered(usize::from(table.vcpu_first) + index);
             let owner = BOARD.find(id);
             if owner != self.index {

@@ -62,7 +62,6 @@ use abi::system::{System, flags};
 use abi::{MAX_PCPUS, MAX_VMS};
 use console::Console;
 use core::sync::atomic::Ordering;
-use sched::policy::Mode;
 use sched::topology::Topology;
 use sched::{CoreSet, Duration, Instant, Scheduler, Unread, VcpuId, VcpuSet};
 
@@ -151,7 +150,7 @@ impl Pcpu {
             deadlines: Deadlines::new(),
             mask: PriorityMask::new(system.header.flags & flags::PRIORITY_SEPARATION != 0),
             jobs: Jobs::new(),
-            kernel_wait: KernelWait::new(may_delay(system, topology, known, residents)),
+            kernel_wait: KernelWait::new(topology.delays_at(index)),
             visitors: Visitors::new(residents),
             displacement,
             idle_news,
@@ -251,17 +250,4 @@ impl Pcpu {
     fn vm_of(&self, id: VcpuId) -> usize {
         usize::from(self.system.vcpus[usize::from(id.0)].vm)
     }
-}
-
-/// Returns true if preemption may be delayed on a core: a vCPU's policy says so, or two
-/// vCPUs of a VM with views may share the core.
-fn may_delay(system: &System, topology: &Topology<'_>, known: VcpuSet, based: VcpuSet) -> bool {
-    let delays = |id| topology.vcpu(id).policy.policy().delays(Mode::Kernel);
-    let take_turns = |id| {
-        let vm = topology.vcpu(id).vm;
-        let roots = &system.vms[vm].stage2_pa;
-        let siblings = known.iter().filter(|&other| topology.vcpu(other).vm == vm).count();
-        siblings > 1 && roots[0] != roots[1]
-    };
-    based.iter().any(delays) || known.iter().any(take_turns)
 }

@@ -170,6 +170,8 @@ impl Pcpu {
         let more = self.carry_console();
         // Carrying may have woken a vCPU of this core.
         if !more && !self.need_resched {
+            #[cfg(any(test, feature = "checked"))]
+            self.check_idle();
             if self.consolidation.takes_part() {
                 self.rest_or_leave();
             } else {

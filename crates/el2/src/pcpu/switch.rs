@@ -4,6 +4,7 @@ use super::Pcpu;
 use crate::arch::gic::virtual_interface::{self, After};
 use crate::arch::{context, cpu, timer};
 use crate::bug::bug;
+use crate::shared::siblings;
 use crate::vcpu::{Loaded, Parked};
 use sched::VcpuId;
 use vgic::Gic;
@@ -140,7 +141,7 @@ impl Pcpu {
             // Whatever comes next is no longer delayed by what came before.
             self.entered = timer::now();
         }
-        self.notify_siblings(vm, after.notify());
+        self.notify_siblings(vm, siblings(after.notify()));
     }
 
     /// Loads the floating-point registers of the loaded vCPU, which uses them for the first

@@ -4,6 +4,7 @@ use super::Pcpu;
 use crate::arch::{gic, timer};
 use crate::bug::bug;
 use crate::parts::Mask;
+use crate::shared::siblings;
 use crate::status::trace::Kind;
 use abi::platform::ppi::PHYSICAL_TIMER;
 use notes::each;
@@ -67,7 +68,7 @@ impl Pcpu {
         let mut loaded = None;
         for id in self.known {
             if let Some((vm, effects)) = self.physical_timer_effects(id, now) {
-                loaded = loaded.or(self.notify_each(vm, effects.notify));
+                loaded = loaded.or(self.notify_each(vm, siblings(effects.notify)));
             }
             // The virtual timer of the loaded one is on the hardware.
             let Some(vcpu) = self.roster.parked(id) else { continue };

@@ -19,11 +19,7 @@ use sched::{CoreSet, Message, VcpuId};
 /// Clears an idle core's bit, so that only one vCPU goes there. Returns true if this call
 /// has cleared it.
 fn claim(core: usize) -> bool {
-    CoreSet::from_bits(IDLE.fetch_and(!bit(core), Ordering::Relaxed).into()).has(core)
-}
-
-fn bit(core: usize) -> u32 {
-    CoreSet::of(core).bits() as u32
+    IDLE.remove(core, Ordering::Relaxed).has(core)
 }
 
 /// Returns the fallback or another of these idle cores, one to which no other vCPU is on its
@@ -41,7 +37,7 @@ fn idle_one(fallback: usize, idle: CoreSet, ready: bool) -> usize {
 /// any moment: then two vCPUs share a core.
 #[inline(always)]
 pub(super) fn idle_elsewhere(config: &VcpuConfig) -> CoreSet {
-    CoreSet::from_bits(IDLE.load(Ordering::Relaxed).into()) & config.elsewhere()
+    IDLE.load(Ordering::Relaxed) & config.elsewhere()
 }
 
 /// Returns where a vCPU that can run goes: to an idle core of its affinity, else to its
@@ -67,7 +63,7 @@ impl Pcpu {
             None => bug!("a visitor comes that is not here"),
         }
         self.visitors.came(id);
-        HOSTS.fetch_or(bit(self.index), Ordering::SeqCst);
+        HOSTS.insert(self.index, Ordering::SeqCst);
         // Before it looks which cores are idle.
         fence(Ordering::SeqCst);
     }
@@ -77,7 +73,7 @@ impl Pcpu {
     pub(super) fn visitor_left(&mut self, id: VcpuId) {
         notes::needs::<{ each::MIGRANT }>();
         if self.visitors.left(id) {
-            HOSTS.fetch_and(!bit(self.index), Ordering::Relaxed);
+            HOSTS.remove(self.index, Ordering::Relaxed);
         }
     }
 
@@ -131,9 +127,9 @@ impl Pcpu {
         notes::needs::<{ each::MIGRANT }>();
         // Either this core sees that another one has a visitor, or that one sees this core
         // as idle.
-        let before = CoreSet::from_bits(IDLE.fetch_or(bit(self.index), Ordering::SeqCst).into());
+        let before = IDLE.insert(self.index, Ordering::SeqCst);
         if tell {
-            let hosts = CoreSet::from_bits(HOSTS.load(Ordering::SeqCst).into());
+            let hosts = HOSTS.load(Ordering::SeqCst);
             for core in (hosts - CoreSet::of(self.index) - before)
                 .iter()
                 .one_for::<{ each::CORE }, MAX_PCPUS>()
@@ -142,6 +138,6 @@ impl Pcpu {
             }
         }
         cpu::wait_for_interrupt();
-        IDLE.fetch_and(!bit(self.index), Ordering::Relaxed);
+        IDLE.remove(self.index, Ordering::Relaxed);
     }
 }

@@ -9,6 +9,7 @@
 //! | [`sections`] | how often calls of its VM have raised a vCPU |
 //! | [`power`] | whether a vCPU is on |
 //! | [`rest`] | how long a core has idled |
+//! | [`set`] | a set that several cores change |
 //! | [`transit`] | a vCPU on its way from one core to another |
 //! | [`ring`] | bytes that any core fills and one empties |
 //! | [`pl011`] | a VM's console |
@@ -19,6 +20,7 @@ pub mod power;
 pub mod rest;
 pub mod ring;
 pub mod sections;
+pub mod set;
 pub mod transit;
 
 use crate::arch::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64};
@@ -33,6 +35,7 @@ use ring::Ring;
 use sched::consolidation::Presence;
 use sched::{Location, Mailbox, Message, Recalls, Switchboard};
 pub use sections::Sections;
+pub use set::{AtomicSet, Sibling, SiblingSet, VmIndex, VmSet, siblings};
 use vgic::Gic;
 
 /// What a VM's vCPUs share.
@@ -43,12 +46,11 @@ pub struct Vm {
     pub uart: Pl011,
     /// Changes whenever the VM is stopped; written by its coordinator.
     pub epoch: AtomicU32,
-    /// Its vCPUs (bit set by index) that are halted: off, and at their base or on its
-    /// consolidation target.
-    pub halted: AtomicU32,
-    /// Its vCPUs (bit set by index) that could run and are displaced, and for
-    /// which their siblings stop (coscheduling).
-    pub stalled: AtomicU32,
+    /// Its vCPUs that are halted: off, and at their base or on its consolidation target.
+    pub halted: AtomicSet<Sibling>,
+    /// Its vCPUs that could run and are displaced, and for which their siblings stop
+    /// (coscheduling).
+    pub stalled: AtomicSet<Sibling>,
 }
 
 statics! {
@@ -58,8 +60,8 @@ statics! {
             gic: Gic::before_reset(),
             uart: Pl011::new(),
             epoch: AtomicU32::new(0),
-            halted: AtomicU32::new(0),
-            stalled: AtomicU32::new(0),
+            halted: AtomicSet::new(),
+            stalled: AtomicSet::new(),
         }
     }; MAX_VMS];
 
@@ -83,12 +85,12 @@ statics! {
     /// By core: how long it has idled; kept where vCPUs are consolidated.
     pub static RESTS: [Rest; MAX_PCPUS] = [const { Rest::new() }; MAX_PCPUS];
 
-    /// Cores (bit set) that have nothing to run. Only cores to which vCPUs may come that
-    /// have a choice set their bits.
-    pub static IDLE: AtomicU32 = AtomicU32::new(0);
+    /// Cores that have nothing to run. Only cores to which vCPUs may come that have a choice
+    /// are ever in it.
+    pub static IDLE: AtomicSet<usize> = AtomicSet::new();
 
-    /// Cores (bit set) that have visitors.
-    pub static HOSTS: AtomicU32 = AtomicU32::new(0);
+    /// Cores that have visitors.
+    pub static HOSTS: AtomicSet<usize> = AtomicSet::new();
 
     /// By core: a vCPU that is based there is displaced. Only set where a policy asks.
     pub static TAKEN: [AtomicBool; MAX_PCPUS] = [const { AtomicBool::new(false) }; MAX_PCPUS];
@@ -97,8 +99,8 @@ statics! {
     /// others run.
     pub static EPOCH: AtomicU64 = AtomicU64::new(0);
 
-    /// VMs (bit set) that are not switched off.
-    pub static ALIVE: AtomicU32 = AtomicU32::new(0);
+    /// VMs that are not switched off.
+    pub static ALIVE: AtomicSet<VmIndex> = AtomicSet::new();
 
     /// The hypervisor's own console.
     pub static LOG: Ring<8192> = Ring::new();

@@ -1,6 +1,6 @@
 //! Servers: can EL2 keep to them, and does nothing else on a core take what they promise?
 
-use super::{migration, time_in};
+use super::time_in;
 use crate::board::Board;
 use crate::code::Code;
 use crate::draft::server::EXAMPLE;
@@ -231,7 +231,7 @@ fn keeps_its_core(
             && other != id
             && placed.iter().any(|(_, by)| topology::may_displace(by, vcpu))
     };
-    if topology::stops_siblings(this)
+    if this.stops_siblings()
         && let Some((sibling, _)) = placed.iter().find(displaced)
     {
         let sibling = format!("{}.{}", vms[sibling.0].name, sibling.1);
@@ -242,9 +242,7 @@ fn keeps_its_core(
             "no bound counts that: give the VM another policy, or no budgets".into(),
         );
     }
-    let makes_wait = |(_, other): &&Where| {
-        topology::may_displace(this, other) && migration::delays(other.policy)
-    };
+    let makes_wait = |(_, other): &&Where| topology::may_displace(this, other) && other.delays();
     if let Some(((other, _), _)) = placed.iter().find(makes_wait) {
         let limit = text(vms[*other].delay_limit_ns);
         let title = vms[*other].title();

@@ -10,7 +10,7 @@ use crate::draft::DraftVm;
 use crate::model::{Consolidation, Vm};
 use crate::problem::Problems;
 use crate::time::text;
-use crate::topology::{self, Id, may_displace, stops_siblings};
+use crate::topology::{self, Id, may_displace};
 use analysis::model::{Cause, System, Traffic, Visits};
 use analysis::overheads::DUTY_EVERY_NS;
 use sched::CoreSet;
@@ -106,7 +106,7 @@ impl<'a> Sight<'a> {
     /// Returns where EL2 does something when a vCPU is displaced.
     fn concerned(&self, me: &Placed) -> CoreSet {
         let leaves = if leaves(me) { me.elsewhere() } else { CoreSet::EMPTY };
-        let stops = if stops_siblings(me) { self.places_of_vm(me.vm) } else { CoreSet::EMPTY };
+        let stops = if me.stops_siblings() { self.places_of_vm(me.vm) } else { CoreSet::EMPTY };
         let others = leaves | stops;
         if others.is_empty() { others } else { others | CoreSet::of(me.base) }
     }

@@ -245,7 +245,7 @@ impl World {
         let state = *state;
         CURRENT.set(None);
         self.look(Some(core));
-        let passes_for_idle = IDLE.load(Ordering::Relaxed) >> core & 1 == 1;
+        let passes_for_idle = IDLE.load(Ordering::Relaxed).has(core);
         assert!(state != Pause::Guest || !passes_for_idle, "core {core} has a guest, and idles");
     }
 }
