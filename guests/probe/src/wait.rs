@@ -88,3 +88,13 @@ fn idle_away() {
 pub fn us(us: u64) -> u64 {
     us * sysreg::read::cntfrq_el0() / 1_000_000
 }
+
+/// Returns so many nanoseconds in ticks.
+pub fn ns(ns: u64) -> u64 {
+    ns * sysreg::read::cntfrq_el0() / 1_000_000_000
+}
+
+/// Returns so many ticks in nanoseconds.
+pub fn nanoseconds(ticks: u64) -> u64 {
+    ticks * 1_000_000_000 / sysreg::read::cntfrq_el0()
+}

@@ -77,9 +77,7 @@ pub fn demand() -> Check<Done> {
     let number = |name, default| platform::get().number(name, default);
     let (periods, idles) = (number("periods", 10_000), number("idles", 0) == 1);
     let [period, budget] = [number("period_us", 200), number("budget_us", 50)].map(wait::us);
-    let hz = wait::us(1_000_000);
-    let ticks = |ns: u64| ns * hz / 1_000_000_000;
-    let [switches, late] = [SWITCHES_NS, LATE_NS].map(ticks);
+    let [switches, late] = [SWITCHES_NS, LATE_NS].map(wait::ns);
     ensure!(
         budget > 2 * switches && period > budget + 6 * switches,
         "a budget of {budget} ticks in {period} is too small or too large for this"
@@ -103,7 +101,7 @@ pub fn demand() -> Check<Done> {
         let had = execute(begin + phase, begin + period, demand);
         let (executed, stopped) = (had.executed, had.stopped);
         ensure!(
-            executed <= has.max(ticks(500)),
+            executed <= has.max(wait::ns(500)),
             "period {number}: {executed} ticks, of a budget that is {has} after {phase}"
         );
         if demand + switches <= has {
@@ -128,7 +126,7 @@ pub fn demand() -> Check<Done> {
         whole > periods / 8 && cut > periods / 8,
         "{whole} demands were within the budget, {cut} not"
     );
-    let spare = least * 1_000_000_000 / hz;
+    let spare = wait::nanoseconds(least);
     pass!(
         "{periods} periods: {whole} demands within the budget had all of it, {cut} beyond it had \
          the budget less at most {} ns",

@@ -75,10 +75,6 @@ impl Meter {
     }
 }
 
-fn nanoseconds(ticks: u64) -> u64 {
-    ticks * 1_000_000_000 / wait::us(1_000_000)
-}
-
 /// What EL2 counts of a vCPU with a budget.
 const COUNTED: [usize; 5] = [
     offset_of!(VcpuStatus, throttled),
@@ -186,9 +182,9 @@ pub fn grasp() -> Check<Done> {
         "periods={} least_ns={} most_ns={} sum_ns={} throttled={throttled} \
          replenished={replenished} overruns={overruns} overrun_stops={stops} lowered={lowered}",
         had.count,
-        nanoseconds(had.least),
-        nanoseconds(had.most),
-        nanoseconds(had.sum),
+        wait::nanoseconds(had.least),
+        wait::nanoseconds(had.most),
+        wait::nanoseconds(had.sum),
     )
 }
 
@@ -224,13 +220,13 @@ pub fn outranked() -> Check<Done> {
         latest - earliest < (stage.period / 2) as i64,
         "it was not due as often as it began: {earliest} to {latest} ticks off"
     );
-    let late = |off: i64, periods: u64| nanoseconds((off - earliest * periods as i64) as u64);
+    let late = |off: i64, periods: u64| wait::nanoseconds((off - earliest * periods as i64) as u64);
     let both = both[0].min(both[1]);
     pass!(
         "periods={} least_ns={} most_ns={} latest_ns={} both_ns={} late_ns={}",
         had.count,
-        nanoseconds(had.least),
-        nanoseconds(had.most),
+        wait::nanoseconds(had.least),
+        wait::nanoseconds(had.most),
         late(latest, 1),
         late(both, 2),
         late(sum, had.count),
@@ -259,8 +255,8 @@ pub fn leftover() -> Check<Done> {
     pass!(
         "periods={} least_ns={} most_ns={} sum_ns={}",
         had.count,
-        nanoseconds(had.least),
-        nanoseconds(had.most),
-        nanoseconds(had.sum),
+        wait::nanoseconds(had.least),
+        wait::nanoseconds(had.most),
+        wait::nanoseconds(had.sum),
     )
 }

@@ -50,8 +50,6 @@ pub fn supply() -> Check<Done> {
     let number = |name, default| platform::get().number(name, default);
     let periods = number("periods", 10_000);
     let [period, budget] = [number("period_us", 100), number("budget_us", 50)].map(wait::us);
-    let hz = wait::us(1_000_000);
-    let nanoseconds = |ticks: u64| ticks * 1_000_000_000 / hz;
     let (mut supplies, mut lengths) = (Seen::NOTHING, Seen::NOTHING);
     let mut begun = None;
     let mut last = Timer::Virtual.now();
@@ -67,7 +65,7 @@ pub fn supply() -> Check<Done> {
         }
         last = now;
     }
-    let [taken, jitter] = [SWITCHES_NS, JITTER_NS].map(|ns| ns * hz / 1_000_000_000);
+    let [taken, jitter] = [SWITCHES_NS, JITTER_NS].map(wait::ns);
     for (what, seen, least, most) in [
         ("budgets", &supplies, budget - taken, budget),
         ("periods", &lengths, period - jitter, period + jitter),
@@ -75,19 +73,19 @@ pub fn supply() -> Check<Done> {
         ensure!(
             seen.least >= least && seen.most <= most,
             "{what} of {} to {} ns, not {} to {}",
-            nanoseconds(seen.least),
-            nanoseconds(seen.most),
-            nanoseconds(least),
-            nanoseconds(most)
+            wait::nanoseconds(seen.least),
+            wait::nanoseconds(seen.most),
+            wait::nanoseconds(least),
+            wait::nanoseconds(most)
         );
     }
     let drift = lengths.sum.abs_diff(periods * period);
-    ensure!(drift <= jitter, "{periods} periods are off by {} ns", nanoseconds(drift));
+    ensure!(drift <= jitter, "{periods} periods are off by {} ns", wait::nanoseconds(drift));
     pass!(
         "{periods} periods, {} to {} ns in each, {} in the mean",
-        nanoseconds(supplies.least),
-        nanoseconds(supplies.most),
-        nanoseconds(supplies.sum / periods)
+        wait::nanoseconds(supplies.least),
+        wait::nanoseconds(supplies.most),
+        wait::nanoseconds(supplies.sum / periods)
     )
 }
 
@@ -100,10 +98,7 @@ pub fn moved() -> Check<Done> {
     let number = |name, default| platform::get().number(name, default);
     let (periods, wanted) = (number("periods", 10_000), number("moves", 10_000));
     let [period, budget] = [number("period_us", 100), number("budget_us", 50)].map(wait::us);
-    let hz = wait::us(1_000_000);
-    let [taken, per_move, under_way] =
-        [SWITCHES_NS, MOVE_NS, UNDER_WAY_NS].map(|ns| ns * hz / 1_000_000_000);
-    let nanoseconds = |ticks: u64| ticks * 1_000_000_000 / hz;
+    let [taken, per_move, under_way] = [SWITCHES_NS, MOVE_NS, UNDER_WAY_NS].map(wait::ns);
     let (mut supplies, mut moves, mut lost) = (Seen::NOTHING, 0, 0);
     // The first period is not whole.
     let (mut ran, mut gaps, mut whole, mut first, mut late) = (0, 0, false, 0, 0);
@@ -125,9 +120,9 @@ pub fn moved() -> Check<Done> {
                 ensure!(
                     (least..=budget).contains(&ran),
                     "{} ns in a period, not {} to {}, with {gaps} gaps",
-                    nanoseconds(ran),
-                    nanoseconds(least),
-                    nanoseconds(budget)
+                    wait::nanoseconds(ran),
+                    wait::nanoseconds(least),
+                    wait::nanoseconds(budget)
                 );
                 supplies.note(ran);
                 moves += gaps;
@@ -142,13 +137,13 @@ pub fn moved() -> Check<Done> {
         }
     }
     ensure!(moves >= wanted, "it was taken off a core {moves} times, not {wanted}");
-    ensure!(late <= under_way, "a period began {} ns off", nanoseconds(late));
+    ensure!(late <= under_way, "a period began {} ns off", wait::nanoseconds(late));
     pass!(
         "{periods} periods, {} to {} ns in each, {} lost in the mean, {moves} moves, periods began \
          {} ns off at most",
-        nanoseconds(supplies.least),
-        nanoseconds(supplies.most),
-        nanoseconds(lost / periods),
-        nanoseconds(late)
+        wait::nanoseconds(supplies.least),
+        wait::nanoseconds(supplies.most),
+        wait::nanoseconds(lost / periods),
+        wait::nanoseconds(late)
     )
 }

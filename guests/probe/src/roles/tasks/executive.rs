@@ -2,7 +2,7 @@
 
 use super::declared::{Holds, MAX_SEGMENTS, Segment};
 use super::priorities::{MAX, Priorities};
-use super::work::{self, ticks, work};
+use super::work::{self, work};
 use super::{Shared, TIMER};
 use crate::arch::cpu;
 use crate::random::Random;
@@ -246,7 +246,7 @@ impl Executive {
         let task = &mut self.tasks[rank];
         let period = self.shared.tasks[task.number].period;
         let response = TIMER.now() - task.arrival;
-        let is_late = response > ticks(period);
+        let is_late = response > wait::ns(period);
         self.shared.record.job(task.number as u64, response, is_late);
         self.jobs += 1;
         self.late += u64::from(is_late);
@@ -259,9 +259,9 @@ impl Executive {
     /// Sets when the next job of a task is released, whose period begins at `arrival_ns`.
     fn expect(&mut self, rank: usize) {
         let number = self.tasks[rank].number;
-        let late = self.random.up_to(ticks(self.shared.tasks[number].jitter));
+        let late = self.random.up_to(wait::ns(self.shared.tasks[number].jitter));
         let task = &mut self.tasks[rank];
-        task.arrival = ticks(task.arrival_ns);
+        task.arrival = wait::ns(task.arrival_ns);
         let ends = task.arrival >= self.shared.end;
         task.release = if ends { u64::MAX } else { task.arrival + late };
         self.next_release = self.next_release.min(task.release);

@@ -43,7 +43,7 @@ impl Work {
     /// segment of a job leaves time to the job too.
     pub fn rounds(&self, wcet: u64, is_last: bool, percent: u64) -> u64 {
         let own = wcet.saturating_sub(reserve(is_last)) * percent / 100;
-        ticks(own) * MEASURED / self.ticks
+        wait::ns(own) * MEASURED / self.ticks
     }
 }
 
@@ -56,11 +56,6 @@ pub fn check(task: &str, wcet: u64, is_last: bool) -> Check {
 
 fn reserve(is_last: bool) -> u64 {
     1_000 * if is_last { SEGMENT_US + JOB_US } else { SEGMENT_US }
-}
-
-/// Returns `ns` in ticks of the counter.
-pub fn ticks(ns: u64) -> u64 {
-    ns * wait::us(1_000) / 1_000_000
 }
 
 /// Executes `left` rounds, but no longer than until the counter reaches `until` or `flag` is set.
