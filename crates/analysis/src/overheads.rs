@@ -63,11 +63,13 @@ mod instructions {
     pub const SWITCH_ON_SLEEP: u64 = 595;
     /// At least the longer one of departure and return, medians.
     pub const DEPARTURE: u64 = 591;
-    /// A lock or unlock that is followed by a decision; a call without a mutex is shorter.
+    /// Another core's interrupt, after which the vCPU that runs takes one of its own.
+    pub const DOORBELL: u64 = 1_050;
+    /// A lock or unlock that is followed by a decision, or passes the mutex on; a call without a
+    /// mutex is shorter.
     pub const GCS_CALL: u64 = 1_361;
-    /// With a doorbell and a switch, longer than what the core does to which `cassata bench el2`
-    /// grants a mutex, 1,730.
-    pub const GRANT: u64 = 900;
+    /// By which a doorbell that brings a mutex is longer than another one and a switch.
+    pub const GRANT: u64 = 200;
     /// Assumed: a burst of the console, or an interrupt for a vCPU that does not run.
     pub const DUTY: u64 = 2_000;
 }
@@ -104,7 +106,7 @@ impl Overheads {
             switch_on_wake_ns: time(instructions::SWITCH_ON_WAKE),
             switch_on_sleep_ns: time(instructions::SWITCH_ON_SLEEP),
             timer_ns: time(instructions::TIMER),
-            doorbell_ns: time(instructions::INTERRUPT),
+            doorbell_ns: time(instructions::DOORBELL),
             gcs_call_ns: time(instructions::GCS_CALL),
             grant_ns: time(instructions::GRANT),
             departure_ns: time(instructions::DEPARTURE),
@@ -208,6 +210,15 @@ mod tests {
             (longest("replenishment, no switch"), instructions::TIMER),
             (longest("START_GCS or FINISH_GCS, own vCPU"), instructions::GCS_CALL),
             (longest("lock or unlock of a mutex, uncontended"), instructions::GCS_CALL),
+            (longest("doorbell for a vCPU that runs, no switch"), instructions::DOORBELL),
+            (
+                longest("unlock of a mutex for which a vCPU waits on another core"),
+                instructions::GCS_CALL,
+            ),
+            (
+                longest("grant of a mutex to a vCPU that sleeps, with the switch"),
+                instructions::DOORBELL + instructions::GRANT + instructions::SWITCH_ON_WAKE,
+            ),
             (longest("departure, beyond the wake"), instructions::DEPARTURE),
             (longest("return, beyond the sleep"), instructions::DEPARTURE),
             (longest("both, on the other core"), 2 * come_or_go),

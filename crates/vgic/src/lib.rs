@@ -38,7 +38,7 @@ mod tests;
 pub use pausing::before_each_access;
 
 use abi::MAX_VCPUS_PER_VM;
-use abi::platform::{INTID_END, SPI_FIRST};
+use abi::platform::{INTID_END, SPI_FIRST, ppi::GRANT};
 use atomic::{AtomicU8, AtomicU16, AtomicU32};
 use bank::Bank;
 use core::sync::atomic::{Ordering, fence};
@@ -65,6 +65,10 @@ const UNFINISHED: u32 = 1 << 31;
 
 /// The SGIs in word 0; they are edge-triggered whatever a guest writes.
 const SGIS: u32 = 0xffff;
+/// What is edge-triggered in word 0 after a reset: SGIs, and the interrupt that tells of a grant,
+/// behind which there is no line. The end of a level-sensitive one would have to be told to the
+/// hypervisor.
+const EDGE_AT_RESET: u32 = SGIS | 1 << GRANT;
 
 /// A VM's interrupt controller, seen by all cores.
 pub struct Gic {
@@ -139,7 +143,7 @@ impl Gic {
     pub fn reset(&self) {
         self.ctlr.store(0, Ordering::Relaxed);
         for private in self.private.iter().one_for::<{ each::SIBLING }, MAX_VCPUS_PER_VM>() {
-            private.bank.reset(SGIS);
+            private.bank.reset(EDGE_AT_RESET);
             private.attention.store(0, Ordering::Relaxed);
             private.waits.store(0, Ordering::Relaxed);
         }

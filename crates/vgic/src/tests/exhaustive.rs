@@ -8,7 +8,7 @@
 use super::*;
 use crate::frames::v3;
 use crate::{Gic, PRIORITY_MASK, WORDS};
-use abi::platform::{GICD_SIZE, GICR_STRIDE, INTID_END, SPI_FIRST};
+use abi::platform::{GICD_SIZE, GICR_STRIDE, INTID_END, SPI_FIRST, ppi::GRANT};
 use std::sync::atomic::Ordering;
 
 /// Stored at each offset: nothing, everything, patterns, and single bits.
@@ -79,7 +79,10 @@ struct Naive {
 
 impl Naive {
     fn new(is_distributor: bool) -> Self {
-        let interrupt = |intid: usize| Interrupt { edge: intid < 16, ..Interrupt::default() };
+        let interrupt = |intid: usize| Interrupt {
+            edge: intid < 16 || intid == GRANT as usize,
+            ..Interrupt::default()
+        };
         Self { groups: 0, all: std::array::from_fn(interrupt), is_distributor }
     }
 

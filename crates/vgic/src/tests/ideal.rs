@@ -3,7 +3,7 @@
 //! the descriptions of the registers.
 
 use super::cpu::SPURIOUS;
-use abi::platform::{INTID_END, SPI_FIRST};
+use abi::platform::{INTID_END, SPI_FIRST, ppi::GRANT};
 
 /// One interrupt: pending is what is latched, or the line of a level-triggered
 /// one.
@@ -41,7 +41,8 @@ pub struct Ideal {
 
 impl Ideal {
     pub fn new(vcpus: usize) -> Self {
-        let private = |intid| Interrupt { edge: intid < 16, ..Interrupt::default() };
+        let private =
+            |intid| Interrupt { edge: intid < 16 || intid == GRANT, ..Interrupt::default() };
         Self {
             private: vec![(0..SPI_FIRST).map(private).collect(); vcpus],
             shared: vec![Interrupt::default(); (INTID_END - SPI_FIRST) as usize],

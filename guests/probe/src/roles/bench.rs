@@ -4,8 +4,11 @@ use crate::arch::cpu;
 use crate::gic::{self, offset::*};
 use crate::suite::{Check, Done};
 use crate::timer::{ENABLE, IMASK, Timer};
-use crate::{calls, ensure_eq, irq, needs_cassata, pass, platform, println, wait};
+use crate::{
+    calls, cpus, ensure_eq, irq, needs_cassata, needs_two_vcpus, pass, platform, println, wait,
+};
 use abi::service;
+use core::sync::atomic::{AtomicBool, Ordering::SeqCst};
 
 fn repetitions() -> u64 {
     platform::get().number("repetitions", 10_000)
@@ -86,4 +89,28 @@ pub fn timer() -> Check<Done> {
     TIMER.stop();
     println!("BENCH timer end");
     pass!("repetitions={repetitions} ticks={ticks}")
+}
+
+/// Interrupts for a sibling that spins on another core: the doorbell there needs no switch.
+pub fn doorbell() -> Check<Done> {
+    const SGI: u32 = 3;
+    static OVER: AtomicBool = AtomicBool::new(false);
+    needs_two_vcpus!();
+    let repetitions = repetitions();
+    gic::set(ISENABLER, SGI);
+    cpus::start(1, || {
+        gic::set(ISENABLER, SGI);
+        while !OVER.load(SeqCst) {}
+        Ok(())
+    })?;
+    let seen = irq::seen(1);
+    println!("BENCH doorbell begin");
+    for number in 1..=repetitions {
+        gic::send(SGI, [1]);
+        wait::until("the interrupt", || u64::from(seen.count(SGI)) >= number)?;
+    }
+    println!("BENCH doorbell end");
+    OVER.store(true, SeqCst);
+    cpus::join(1)?;
+    pass!("repetitions={repetitions}")
 }

@@ -12,6 +12,8 @@ use core::sync::atomic::{AtomicU64, Ordering::SeqCst};
 /// The round that the sibling may begin, and the one in which it waits.
 static ROUND: AtomicU64 = AtomicU64::new(0);
 static WAITS: AtomicU64 = AtomicU64::new(0);
+/// The round in which it has given the mutex back.
+static BACK: AtomicU64 = AtomicU64::new(0);
 /// When the sibling took the interrupt of its grant, and when its task had the mutex, ticks;
 /// 0: not yet.
 static INTERRUPTED: AtomicU64 = AtomicU64::new(0);
@@ -36,6 +38,7 @@ fn sibling() -> Check {
         wait::asleep(|| other.holds())?;
         HELD.store(wait::now(), SeqCst);
         other.give_back()?;
+        BACK.store(round, SeqCst);
     }
     Ok(())
 }
@@ -59,6 +62,7 @@ fn here(report: &Report) -> Check {
         wait::until("the grant", || HELD.load(SeqCst) != 0)?;
         let took = |word: &AtomicU64| word.load(SeqCst).saturating_sub(begin);
         report.sample(round - 1, 0, begin, took(&INTERRUPTED), took(&HELD));
+        wait::until("the mutex", || BACK.load(SeqCst) == round)?;
     }
     println!("BENCH grant end");
     Ok(())

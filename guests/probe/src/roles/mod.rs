@@ -72,4 +72,5 @@ pub const ALL: &[Test] = &[
     Test { name: "bench.grant", body: grant::grant },
     Test { name: "bench.replenish", body: bench::replenish },
     Test { name: "bench.timer", body: bench::timer },
+    Test { name: "bench.doorbell", body: bench::doorbell },
 ];

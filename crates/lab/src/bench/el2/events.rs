@@ -18,6 +18,8 @@ pub struct Kind {
     pub key: &'static str,
     /// The exception by which EL2 is entered.
     exception: Exception,
+    /// The core where it is; any, if not said.
+    pcpu: Option<usize>,
     /// Visits that are made each time; the dearest of them is judged.
     pub each_time: u64,
     /// Records of such a visit, where they are asked for ([`super::records`]).
@@ -29,12 +31,13 @@ pub struct Kind {
 }
 
 /// All kinds. A vCPU that its timer wakes takes an interrupt and a switch in one visit.
-pub const KINDS: [Kind; 7] = [
+pub const KINDS: [Kind; 10] = [
     Kind {
         system: "timer",
         name: "virtual timer interrupt, no switch",
         key: "timer_interrupt",
         exception: Exception::Irq,
+        pcpu: None,
         each_time: 1,
         records: 2,
         line: lines::TIMER,
@@ -45,6 +48,7 @@ pub const KINDS: [Kind; 7] = [
         name: "null hypercall",
         key: "null_call",
         exception: Exception::Synchronous,
+        pcpu: None,
         each_time: 1,
         records: 1,
         line: lines::NULL_CALL,
@@ -55,6 +59,7 @@ pub const KINDS: [Kind; 7] = [
         name: "switch to a vCPU that its timer wakes",
         key: "switch_at_wake",
         exception: Exception::Irq,
+        pcpu: None,
         each_time: 1,
         records: 5,
         line: lines::WAKE,
@@ -65,6 +70,7 @@ pub const KINDS: [Kind; 7] = [
         name: "switch from a vCPU that goes to sleep",
         key: "switch_at_sleep",
         exception: Exception::Synchronous,
+        pcpu: None,
         each_time: 1,
         records: 4,
         line: lines::SLEEP,
@@ -75,6 +81,7 @@ pub const KINDS: [Kind; 7] = [
         name: "START_GCS or FINISH_GCS, own vCPU",
         key: "gcs_call",
         exception: Exception::Synchronous,
+        pcpu: None,
         each_time: 2,
         records: 2,
         line: lines::GCS,
@@ -85,6 +92,7 @@ pub const KINDS: [Kind; 7] = [
         name: "lock or unlock of a mutex, uncontended",
         key: "mutex_call",
         exception: Exception::Synchronous,
+        pcpu: None,
         each_time: 2,
         records: 3,
         line: lines::MUTEX,
@@ -95,9 +103,43 @@ pub const KINDS: [Kind; 7] = [
         name: "replenishment, no switch",
         key: "replenishment",
         exception: Exception::Irq,
+        pcpu: None,
         each_time: 1,
         records: 2,
         line: lines::REPLENISHMENT,
+        figure: None,
+    },
+    Kind {
+        system: "doorbell",
+        name: "doorbell for a vCPU that runs, no switch",
+        key: "doorbell",
+        exception: Exception::Irq,
+        pcpu: Some(1),
+        each_time: 1,
+        records: 2,
+        line: lines::DOORBELL,
+        figure: Some("interrupt: doorbell"),
+    },
+    Kind {
+        system: "grant",
+        name: "unlock of a mutex for which a vCPU waits on another core",
+        key: "pass_on",
+        exception: Exception::Synchronous,
+        pcpu: Some(0),
+        each_time: 2,
+        records: 4,
+        line: lines::PASS_ON,
+        figure: None,
+    },
+    Kind {
+        system: "grant",
+        name: "grant of a mutex to a vCPU that sleeps, with the switch",
+        key: "grant",
+        exception: Exception::Irq,
+        pcpu: Some(1),
+        each_time: 1,
+        records: 7,
+        line: lines::GRANT,
         figure: None,
     },
 ];
@@ -142,7 +184,11 @@ fn boot(system: &str, events: u64, traced: Traced) -> Case {
 pub fn visits(kind: &Kind, seen: &[Seen], events: u64, traced: Traced) -> Distribution {
     let by = |events| {
         let seen = super::of(seen, &boot(kind.system, events, traced))?;
-        Some(Visits::by(kind.exception, seen.statistics.as_ref()?))
+        let counts = seen.statistics.as_ref()?;
+        Some(match kind.pcpu {
+            Some(pcpu) => Visits::on(pcpu, kind.exception, counts),
+            None => Visits::by(kind.exception, counts),
+        })
     };
     let both = by(events).zip(by(2 * events));
     both.map(|(once, twice)| twice.beyond(&once)).unwrap_or_default()

@@ -27,7 +27,7 @@ pub struct Grant {
 pub fn case(events: u64) -> Case {
     Case::Probe(Trial {
         system: "grant".into(),
-        label: String::new(),
+        label: "-timed".into(),
         edits: Vec::new(),
         quantum_ns: Some(QUANTUM_NS),
         events,
