@@ -118,7 +118,7 @@ pub const KINDS: [Kind; 10] = [
         each_time: 1,
         records: 2,
         line: lines::DOORBELL,
-        figure: Some("interrupt: doorbell"),
+        figure: None,
     },
     Kind {
         system: "grant",
