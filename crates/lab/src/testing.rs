@@ -125,10 +125,10 @@ pub(crate) fn lines(text: &str) -> Vec<Line> {
 
 /// A run of two seconds that left `observer` and said `text`.
 pub(crate) fn run(observer: Observer, text: &str, end: End) -> Run {
-    let (lines, mut said) = (lines(text), Transcript::new(observer.layout.vms.len()));
-    said.hear(&lines);
+    let mut said = Transcript::new(observer.layout.vms.len());
+    said.hear(&lines(text));
     let (elapsed, directory) = (Duration::from_secs(2), "results/run-x".into());
     let promises = Promises::default();
     let (paths, host, instrument) = (None, None, None);
-    Run { observer, promises, paths, said, lines, end, elapsed, host, instrument, directory }
+    Run { observer, promises, paths, said, end, elapsed, host, instrument, directory }
 }

@@ -1,6 +1,7 @@
 use super::live::{fitted, lines};
 use super::scene::Recent;
 use super::*;
+use crate::guests::Transcript;
 use crate::machine::Memory;
 use crate::observe::{Layout, Observer, VcpuName, VmLayout};
 use crate::trace::Latest;
@@ -51,10 +52,10 @@ fn observer_of(current: u64) -> Observer {
     observer
 }
 
-fn tail(text: &'static str) -> Tail {
-    let mut tail = Tail::default();
-    tail.extend(&crate::testing::lines(text));
-    tail
+fn said(text: &'static str) -> Transcript {
+    let mut said = Transcript::new(1);
+    said.hear(&crate::testing::lines(text));
+    said
 }
 
 #[derive(Clone, Default)]
@@ -71,7 +72,7 @@ impl Write for Paper {
 
 #[test]
 fn plain_lines_come_every_two_seconds_and_say_it_all() {
-    let (paper, observer, tail) = (Paper::default(), observer(), tail("\x1f1hello\nworld\n"));
+    let (paper, observer, said) = (Paper::default(), observer(), said("\x1f1hello\nworld\n"));
     let mut view = Plain::new(paper.clone());
     for ms in (0..5_000).step_by(50) {
         let elapsed = Duration::from_millis(ms);
@@ -80,7 +81,7 @@ fn plain_lines_come_every_two_seconds_and_say_it_all() {
             virtual_time: None,
             limit: None,
             observer: &observer,
-            tail: &tail,
+            said: &said,
             latest: None,
         });
     }
@@ -94,13 +95,13 @@ fn plain_lines_come_every_two_seconds_and_say_it_all() {
 
 #[test]
 fn the_live_block_shows_state_shares_latency_and_last_lines() {
-    let (observer, tail) = (observer(), tail("\x1f0up\n\x1f1a\nb\n\nc\nd\ne\n"));
+    let (observer, said) = (observer(), said("\x1f0up\n\x1f1a\nb\n\nc\nd\ne\n"));
     let scene = Scene {
         elapsed: Duration::from_millis(1_500),
         virtual_time: Some(Duration::from_millis(250)),
         limit: Some(Duration::from_secs(90)),
         observer: &observer,
-        tail: &tail,
+        said: &said,
         latest: None,
     };
     let block = lines("cassata demo", &scene, &mut Recent::over(Duration::from_secs(1)));
@@ -120,13 +121,13 @@ fn the_live_block_shows_state_shares_latency_and_last_lines() {
 fn before_el2_has_begun_the_views_say_so() {
     let layout = observer().layout.clone();
     let observer = Observer::new(layout);
-    let tail = Tail::default();
+    let said = said("");
     let scene = Scene {
         elapsed: Duration::ZERO,
         virtual_time: None,
         limit: None,
         observer: &observer,
-        tail: &tail,
+        said: &said,
         latest: None,
     };
     let block = lines("x", &scene, &mut Recent::over(Duration::from_secs(1)));
@@ -135,13 +136,13 @@ fn before_el2_has_begun_the_views_say_so() {
 
 /// Returns the line that the block has of the core.
 fn core_line(observer: &Observer, latest: Option<&Latest>) -> String {
-    let tail = Tail::default();
+    let said = said("");
     let scene = Scene {
         elapsed: Duration::ZERO,
         virtual_time: None,
         limit: None,
         observer,
-        tail: &tail,
+        said: &said,
         latest,
     };
     let block = lines("x", &scene, &mut Recent::over(Duration::from_secs(1)));
@@ -190,13 +191,13 @@ fn a_narrow_terminal_has_the_beginning_of_each_line() {
     let mut latest = Latest::of(1);
     let run = |time| Record::new(time, Kind::Run, 0, 0);
     (0..20).for_each(|turn| latest.take(0, &[run(turn * 1_000)]));
-    let (observer, tail) = (observer_of(0), tail("\x1f1hello\n"));
+    let (observer, said) = (observer_of(0), said("\x1f1hello\n"));
     let scene = Scene {
         elapsed: Duration::ZERO,
         virtual_time: None,
         limit: None,
         observer: &observer,
-        tail: &tail,
+        said: &said,
         latest: Some(&latest),
     };
     let block = lines("cassata run", &scene, &mut Recent::over(Duration::from_secs(1)));

@@ -2,7 +2,7 @@
 
 use super::case::Case;
 use crate::bench::store::Measured;
-use crate::bundle::channel;
+use crate::guests::Beat;
 use crate::observe::{Distribution, Observer, Reports};
 use crate::session::{End, Run};
 use abi::status::vm_state;
@@ -176,22 +176,19 @@ fn stopped(run: &Run) -> Vec<String> {
 /// Bytes of the neighbour's lines that were due and did not arrive whole.
 fn lost(run: &Run, activations: u64) -> u64 {
     let Some(vm) = run.observer.layout.vm("neighbour") else { return 0 };
-    let heard: Vec<_> = run.lines_of(channel(vm)).collect();
-    missing(&heard, activations)
+    missing(&run.said.guests[vm].probe.beats, activations)
 }
 
 /// The same, of the lines that were `heard`.
-fn missing(heard: &[&str], activations: u64) -> u64 {
+fn missing(heard: &[Beat], activations: u64) -> u64 {
     let due = activations.div_ceil(LINES).saturating_sub(ON_THEIR_WAY);
-    let line = |number: u64| format!("beat {number} of a neighbour that loses nothing");
-    let mut heard = heard.iter().copied().filter(|line| line.starts_with("beat ")).peekable();
+    let mut heard = heard.iter().peekable();
     let mut bytes = 0;
-    for expected in (0..due).map(line) {
+    for number in 0..due {
         // One that is damaged stands in the place of the one that is expected.
-        if heard.next_if(|line| *line == expected).is_none() {
-            bytes += expected.len() as u64 + 1;
-            let damaged = |line: &&str| !line.ends_with("that loses nothing");
-            let _ = heard.next_if(damaged);
+        if heard.next_if_eq(&&Beat::Whole(number)).is_none() {
+            bytes += Beat::length(number);
+            let _ = heard.next_if_eq(&&Beat::Damaged);
         }
     }
     bytes
@@ -203,15 +200,13 @@ mod tests {
 
     #[test]
     fn lines_that_are_lost_or_damaged_are_counted() {
-        let line = |number: u64| format!("beat {number} of a neighbour that loses nothing");
-        let all: Vec<_> = (0..10).map(line).collect();
-        let all: Vec<&str> = all.iter().map(String::as_str).collect();
+        let all: Vec<_> = (0..10).map(Beat::Whole).collect();
         let activations = 10 * LINES;
         assert_eq!(missing(&all, activations), 0);
         assert_eq!(missing(&all[..6], activations), 0, "the last are on their way");
-        let length = all[0].len() as u64 + 1;
+        let length = Beat::length(0);
         assert_eq!(missing(&all[1..], activations), length);
-        let damaged = [&all[..2], &["beat 2 of a neigh"], &all[3..]].concat();
+        let damaged = [&all[..2], &[Beat::Damaged], &all[3..]].concat();
         assert_eq!(missing(&damaged, activations), length);
         assert_eq!(missing(&[], activations), 6 * length);
     }

@@ -54,7 +54,7 @@ pub fn run(case: &Case, bench: &Bench, tell: Tell<'_>) -> Result<Measurement> {
     if statistics.is_none() && case.mode != Mode::Plain {
         return Err(miette!("the instrument left no complete statistics"));
     }
-    let figures = figures::read(case, &run.said, &run.lines)
+    let figures = figures::read(case, &run.said.guests[0])
         .wrap_err_with(|| format!("console: {}", directory.join("console-guest.log").display()))?;
     let used = run.host.unwrap_or_default();
     Ok(Measurement {
