@@ -6,9 +6,9 @@ use super::{
     budgets, console, damaged, fault, gathered, limits, moved, overrun, reference, sharing,
     sharing_linux, stock, traced, traced_guests, typed,
 };
+use crate::bench::{self, Conduct};
 use crate::observe::Observer;
 use crate::suite::Scenario;
-use crate::{bench, demo};
 use abi::status::Exit;
 
 /// All of them: first those that tell whether the probe is right.
@@ -36,15 +36,7 @@ pub fn all() -> Vec<Scenario> {
     let policies = moved::scenarios().chain(gathered::scenarios()).chain(stock::scenarios());
     let policies = budgets::scenarios().chain(overrun::scenarios()).chain(policies);
     let others = others.into_iter().chain(console::scenarios());
-    let experiments = [
-        bench::el2::scenario(),
-        bench::vtime::scenario(),
-        bench::lhp::scenario(),
-        bench::vmpcp::scenario(),
-        demo::scenario(),
-    ];
-    let experiments = experiments.into_iter().chain(bench::promises::scenarios());
-    let experiments = experiments.chain(bench::hostile::scenarios());
+    let experiments = bench::all().into_iter().flat_map(Conduct::scenarios);
     let scenarios = reference.into_iter().chain(others).chain(staged).chain(policies);
     scenarios.chain(experiments).collect()
 }

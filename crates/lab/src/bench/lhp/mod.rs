@@ -29,16 +29,18 @@ mod throughput;
 use super::campaign::Findings;
 use super::experiment::Extent;
 use super::inputs::Inputs;
-use super::{Label, Tell};
+use super::{Conduct, Label, Tell};
 use crate::answer::Answer;
 use crate::guests::Images;
 use crate::results::Check;
-use crate::suite::Bench;
+use crate::suite::{Bench, Scenario};
 use miette::Result;
 use point::{Experiment, Point};
 use policy::Policy;
 use run::Measurement;
-pub use smoke::scenario;
+
+/// What is conducted from here.
+pub(super) const EXPERIMENTS: &[&dyn Conduct] = &[&LockHolders];
 
 /// The experiment.
 #[derive(Clone, Copy, Debug)]
@@ -79,6 +81,10 @@ impl super::Experiment for LockHolders {
 
     fn answer(&self, found: Findings<Measurement>, _: &Bench) -> Result<Answer> {
         Ok(found.answer())
+    }
+
+    fn scenarios(&self) -> Vec<Scenario> {
+        vec![smoke::scenario()]
     }
 }
 

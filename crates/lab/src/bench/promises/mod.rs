@@ -15,19 +15,20 @@ mod machine;
 mod report;
 mod smoke;
 
-pub use smoke::scenarios;
-
 use super::campaign::Findings;
 use super::experiment::{Experiment, Extent};
 use super::inputs::Inputs;
-use super::{Label, Tell};
+use super::{Conduct, Label, Tell};
 use crate::answer::Answer;
 use crate::guests::Images;
-use crate::suite::{Bench, side_by_side};
+use crate::suite::{Bench, Scenario, side_by_side};
 use case::{Case, Seen};
 use clap::Args;
 use machine::Machine;
 use miette::Result;
+
+/// What is conducted from here.
+pub(super) const EXPERIMENTS: &[&dyn Conduct] = &[&Promised];
 
 /// The experiment.
 #[derive(Clone, Copy, Debug)]
@@ -86,6 +87,10 @@ impl Experiment for Promised {
 
     fn answer(&self, found: Findings<Seen>, _: &Bench) -> Result<Answer> {
         Ok(report::answer(&found.measurements))
+    }
+
+    fn scenarios(&self) -> Vec<Scenario> {
+        smoke::scenarios().collect()
     }
 }
 

@@ -16,13 +16,16 @@ mod report;
 use super::campaign::Findings;
 use super::experiment::{Experiment, Extent};
 use super::inputs::Inputs;
-use super::{Label, Tell};
+use super::{Conduct, Label, Tell};
 use crate::answer::Answer;
 use crate::suite::Bench;
 use case::{Case, Seen};
 use clap::Args;
 use figure::FIGURES;
 use miette::Result;
+
+/// What is conducted from here.
+pub(super) const EXPERIMENTS: &[&dyn Conduct] = &[&Schedulability];
 
 /// The experiment.
 #[derive(Clone, Copy, Debug)]
