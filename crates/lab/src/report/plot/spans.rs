@@ -1,7 +1,7 @@
 //! Marks that span a stretch of the axis: areas over time, bins of a histogram.
 
 use super::super::axis::{Axis, point, round_down, round_up};
-use super::furniture::Zone;
+use super::super::furniture::Zone;
 use super::series::Series;
 use super::{Drawn, Plot, Sheet};
 use crate::dataset::Cell;
