@@ -10,9 +10,15 @@ use abi::report::{Header, Sample};
 use abi::status::{Status, vcpu_state, vm_state};
 use serde_json::{Value, json};
 use std::io::Write;
+use std::path::Path;
 use std::time::Duration;
 use vtime::stats::Statistics;
 use zerocopy::{FromZeros, IntoBytes};
+
+/// The project's root.
+pub(crate) fn root() -> &'static Path {
+    Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."))
+}
 
 /// The hypervisor's ELF file.
 pub(crate) fn hypervisor() -> Vec<u8> {

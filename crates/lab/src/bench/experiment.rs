@@ -25,6 +25,16 @@ pub enum Extent {
     Quick,
 }
 
+impl Extent {
+    /// Returns how many of so many things are measured: coarsely, a tenth of them.
+    pub fn part(self, whole: u64) -> u64 {
+        match self {
+            Self::Full => whole,
+            Self::Quick => whole.div_ceil(10),
+        }
+    }
+}
+
 /// What can be asked of every experiment that has cases.
 #[derive(Args, Clone, Debug)]
 struct Request {

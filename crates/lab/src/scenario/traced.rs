@@ -31,15 +31,8 @@ fn run(bench: &Bench) -> Result<()> {
     outcome.figure("trace", trace.json(&Guests::of(&trace, &history)));
     let drawing = report::file(&trace.draw_beginning(&history, NAME)).unwrap_or_default();
     crate::results::write_file(&bench.directory.join("trace.svg"), drawing.as_bytes())?;
-    let export = bench.directory.join("trace.perfetto-trace");
-    crate::results::write_file(&export, &trace.perfetto(&history))?;
     let mut objections = objections(&run, &trace, &history);
-    let asked = perfetto::events(&bench.root, &export)?;
-    outcome.figure("perfetto_was_asked", asked.is_some());
-    if let Some(events) = asked {
-        let found = perfetto::objections(&events, &trace, &history);
-        objections.extend(found.into_iter().map(|what| format!("Perfetto: {what}")));
-    }
+    objections.extend(perfetto::check(bench, &trace, &history, &mut outcome)?);
     bench.judge(&run, outcome, &objections)
 }
 

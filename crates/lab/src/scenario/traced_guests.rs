@@ -37,8 +37,6 @@ fn run(bench: &Bench) -> Result<()> {
     let guests = Guests::of(&trace, &history);
     let mut outcome = figures::outcome(NAME, &run);
     outcome.figure("trace", trace.json(&guests));
-    let export = bench.directory.join("trace.perfetto-trace");
-    crate::results::write_file(&export, &trace.perfetto(&history))?;
     let mut objections: Vec<String> = trace.loss(&guests).into_iter().collect();
     objections.extend(activations(&run, &trace, &guests));
     objections.extend(markers(&trace, &guests));
@@ -46,12 +44,7 @@ fn run(bench: &Bench) -> Result<()> {
     outcome.figure("linux_switches", serde_json::json!(counted));
     objections.extend(counts_agree(counted));
     objections.extend(outside(&trace, &history, &guests));
-    let asked = perfetto::events(&bench.root, &export)?;
-    outcome.figure("perfetto_was_asked", asked.is_some());
-    if let Some(events) = asked {
-        let found = perfetto::objections(&events, &trace, &history);
-        objections.extend(found.into_iter().map(|what| format!("Perfetto: {what}")));
-    }
+    objections.extend(perfetto::check(bench, &trace, &history, &mut outcome)?);
     bench.judge(&run, outcome, &objections)
 }
 

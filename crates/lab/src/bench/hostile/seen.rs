@@ -1,9 +1,9 @@
 //! What a run brought, and what must hold whatever its figures are.
 
 use super::case::Case;
-use crate::bench::store::Measured;
+use crate::bench::store::measured;
 use crate::guests::Beat;
-use crate::observe::{Distribution, Observer, Reports};
+use crate::observe::{Lateness, Observer, Reports};
 use crate::session::{End, Run};
 use abi::status::vm_state;
 use serde::{Deserialize, Serialize};
@@ -42,52 +42,17 @@ pub struct Seen {
     pub broken: Vec<String>,
 }
 
-/// How late a real-time VM was.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Lateness {
-    /// Activations that it reported.
-    pub activations: u64,
-    /// Activations that came after their period, or were due and never came.
-    pub missed: u64,
-    /// Interrupt response times, ns.
-    pub response: Distribution,
-    /// Dispatch latencies, ns.
-    pub dispatch: Distribution,
-}
+measured!(Seen, case: Case, real_s);
 
-impl Measured for Seen {
-    type Case = Case;
-
-    fn case(&self) -> &Case {
-        &self.case
-    }
-
-    fn real_s(&self) -> f64 {
-        self.real_s
-    }
-}
-
-impl Lateness {
-    /// Reads the reports of VM `name`; none if there are none. In virtual time a tick is a
-    /// nanosecond.
-    fn of(observer: &Observer, name: &str) -> Option<Self> {
-        let reports: &Reports = observer.reports(observer.layout.vm(name)?)?;
-        let (header, now) = (reports.header?, observer.latest()?);
-        // One that does not come any more does not count itself.
-        let since = reports.last_raised().map_or(now.now, |last| now.since(last));
-        let overdue = (since / header.period.max(1)).saturating_sub(1);
-        Some(Self {
-            activations: header.written,
-            missed: header.missed + reports.lost() + overdue,
-            response: reports.response.clone(),
-            dispatch: reports.dispatch.clone(),
-        })
-    }
-
-    /// Returns the worst dispatch latency, ns.
-    pub fn worst_dispatch_ns(&self) -> Option<u64> {
-        self.dispatch.max().map(u64::from)
-    }
+/// Returns how late VM `name` was, with what it missed and does not count itself; none if it
+/// reports nothing.
+fn lateness(observer: &Observer, name: &str) -> Option<Lateness> {
+    let reports: &Reports = observer.reports(observer.layout.vm(name)?)?;
+    let (header, now) = (reports.header?, observer.latest()?);
+    let since = reports.last_raised().map_or(now.now, |last| now.since(last));
+    let overdue = (since / header.period.max(1)).saturating_sub(1);
+    let missed = header.missed + reports.lost() + overdue;
+    Some(Lateness { missed, ..reports.lateness()? })
 }
 
 impl Seen {
@@ -98,7 +63,7 @@ impl Seen {
             broken.push(format!("the machine did not run on: {}", run.end.about()));
         }
         let mut lateness = |name: &str| {
-            let seen = Lateness::of(observer, name).filter(|seen| seen.activations > 0);
+            let seen = self::lateness(observer, name).filter(|seen| seen.activations > 0);
             if seen.is_none() {
                 broken.push(format!("{name} reported nothing"));
             }

@@ -121,11 +121,10 @@ impl Lhp {
 
 #[cfg(test)]
 mod tests {
-    use super::run::Lateness;
     use super::*;
     use crate::bench::sample::Sample;
     use crate::bench::store::Case as _;
-    use crate::observe::Distribution;
+    use crate::observe::{Distribution, Lateness};
     use std::collections::BTreeMap;
 
     fn plan() -> Vec<Point> {

@@ -74,11 +74,7 @@ impl Experiment for Promised {
     }
 
     fn cases(&self, extent: Extent, options: &Options) -> Vec<Case> {
-        let systems = match extent {
-            Extent::Full => options.systems,
-            Extent::Quick => options.systems.div_ceil(10),
-        };
-        cases(options.seed, systems)
+        cases(options.seed, extent.part(options.systems))
     }
 
     fn run(&self, case: &Case, bench: &Bench, tell: Tell<'_>) -> Result<Seen> {

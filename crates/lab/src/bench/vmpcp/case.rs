@@ -1,7 +1,7 @@
 //! One boot: a guest that makes each call again and again.
 
 use super::rows::ROWS;
-use crate::bench::store::{self, Measured};
+use crate::bench::store::{self, measured};
 use crate::bench::{ProgressView, Tell};
 use crate::figures::promises;
 use crate::guests::{Guest, TimedCall};
@@ -101,17 +101,7 @@ impl store::Case for Case {
     }
 }
 
-impl Measured for Seen {
-    type Case = Case;
-
-    fn case(&self) -> &Case {
-        &self.case
-    }
-
-    fn real_s(&self) -> f64 {
-        self.real_s
-    }
-}
+measured!(Seen, case: Case, real_s);
 
 impl Case {
     /// Returns the boots that measure every call, of both guests.

@@ -56,10 +56,7 @@ impl Experiment for Calls {
     }
 
     fn cases(&self, extent: Extent, (): &()) -> Vec<Case> {
-        let repetitions = match extent {
-            Extent::Full => DESCRIBED,
-            Extent::Quick => DESCRIBED / 10,
-        };
+        let repetitions = extent.part(DESCRIBED);
         let around = (0..ROWS.len()).flat_map(Case::around);
         Case::measuring(repetitions).into_iter().chain(around).collect()
     }
