@@ -6,7 +6,6 @@ use abi::report::{events, tasks};
 use abi::status::{self, Status};
 use abi::system::System;
 use lab::bundle::Bundle;
-use lab::console::Line;
 use lab::figures;
 use lab::guests::Transcript;
 use lab::machine::Memory;
@@ -167,7 +166,6 @@ pub fn follow(input: &[u8]) {
         observer,
         promises,
         said: Transcript::new(2),
-        lines: Vec::<Line>::new(),
         end: End::Reached,
         elapsed: now,
         host: None,

@@ -21,8 +21,8 @@ pub fn use_all(trace: &Trace) {
     }
     let guests = Guests::of(trace, &history);
     drop(trace.perfetto(&history));
-    drop(trace.beginning_svg(&history, "fuzz"));
-    drop(trace.svg(&history, "fuzz", history.begin(), history.end));
+    drop(trace.draw_beginning(&history, "fuzz"));
+    drop(trace.draw(&history, "fuzz", history.begin(), history.end));
     drop(trace.json(&guests).to_string());
     trace.data(&guests).iter().for_each(|data| drop(data.table().to_string()));
     drop(trace.loss(&guests));

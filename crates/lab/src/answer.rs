@@ -3,7 +3,7 @@
 
 use crate::dataset::Dataset;
 use crate::documents;
-use crate::report::{Plot, Report, figure};
+use crate::report::{self, Plot, Report, figure};
 use crate::results::{Directory, Outcome};
 use crate::table::Table;
 use maud::Markup;
@@ -51,8 +51,13 @@ impl Answer {
 
     /// Adds a plot as file `NAME.svg` and returns it for a section of the page.
     pub fn plot(&mut self, name: &str, plot: &Plot, caption: &str) -> Markup {
-        self.files.extend(plot.file().map(|file| (format!("{name}.svg"), file)));
-        figure(&plot.draw(), caption)
+        self.drawing(name, &plot.draw(), caption)
+    }
+
+    /// Adds any drawing as file `NAME.svg` and returns it for a section of the page.
+    pub fn drawing(&mut self, name: &str, drawing: &Markup, caption: &str) -> Markup {
+        self.files.extend(report::file(drawing).map(|file| (format!("{name}.svg"), file)));
+        figure(drawing, caption)
     }
 
     /// Adds another file.

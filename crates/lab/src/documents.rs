@@ -255,8 +255,8 @@ mod tests {
 
     #[test]
     fn every_document_tells_of_the_code_that_there_is() {
-        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-        let older = older_than_the_code(&root).unwrap();
+        let root = crate::testing::root();
+        let older = older_than_the_code(root).unwrap();
         assert!(older.is_empty(), "{}", older.join("\n"));
     }
 }

@@ -84,7 +84,6 @@ fn wrong(what: &str) -> impl FnOnce(Error) -> miette::Report {
 mod tests {
     use super::*;
     use crate::testing;
-    use std::path::Path;
 
     /// What EL2 promises: so far it goes at most without a look, and then perhaps through a switch,
     /// which no kind of visit contains.
@@ -92,7 +91,7 @@ mod tests {
 
     #[test]
     fn in_the_demo_no_visit_goes_further_without_a_look_than_is_promised() {
-        let root = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."));
+        let root = crate::testing::root();
         let demo = system::load(&root.join("systems/demo.toml")).expect("a sound description");
         let facts = include_str!("../../el2/bounds.toml");
         let report = analyse(&testing::hypervisor(), facts, Some(&demo)).unwrap();

@@ -10,7 +10,7 @@ use crate::results::{Check, Goal};
 use crate::session::Run;
 use crate::trace::{Guests, History, Trace};
 use abi::status::vm_state;
-use maud::{PreEscaped, html};
+use maud::html;
 use miette::Result;
 use std::path::Path;
 
@@ -41,15 +41,14 @@ pub fn show_trace(answer: &mut Answer, directory: &Path, name: &str) -> Result<(
     let trace = Trace::read(directory)?;
     let history = History::of(&trace);
     let guests = Guests::of(&trace, &history);
-    let drawing = trace.beginning_svg(&history, name);
     let more = format!("All of it: cassata trace {name}, then https://ui.perfetto.dev.");
-    answer.section("Trace", html! { figure { (PreEscaped(&drawing)) } p { (more) } });
+    let drawing = answer.drawing("trace", &trace.draw_beginning(&history, name), &more);
+    answer.section("Trace", drawing);
     trace.data(&guests).iter().for_each(|data| answer.data(data));
     if let Some(lost) = trace.loss(&guests) {
         answer.section("Lost records", html! { p { (lost) } });
     }
     answer.outcome.figure("trace", trace.json(&guests));
-    answer.file("trace.svg", drawing);
     Ok(())
 }
 

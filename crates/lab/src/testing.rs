@@ -10,9 +10,15 @@ use abi::report::{Header, Sample};
 use abi::status::{Status, vcpu_state, vm_state};
 use serde_json::{Value, json};
 use std::io::Write;
+use std::path::Path;
 use std::time::Duration;
 use vtime::stats::Statistics;
 use zerocopy::{FromZeros, IntoBytes};
+
+/// The project's root.
+pub(crate) fn root() -> &'static Path {
+    Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."))
+}
 
 /// The hypervisor's ELF file.
 pub(crate) fn hypervisor() -> Vec<u8> {
@@ -125,10 +131,10 @@ pub(crate) fn lines(text: &str) -> Vec<Line> {
 
 /// A run of two seconds that left `observer` and said `text`.
 pub(crate) fn run(observer: Observer, text: &str, end: End) -> Run {
-    let (lines, mut said) = (lines(text), Transcript::new(observer.layout.vms.len()));
-    said.hear(&lines);
+    let mut said = Transcript::new(observer.layout.vms.len());
+    said.hear(&lines(text));
     let (elapsed, directory) = (Duration::from_secs(2), "results/run-x".into());
     let promises = Promises::default();
     let (paths, host, instrument) = (None, None, None);
-    Run { observer, promises, paths, said, lines, end, elapsed, host, instrument, directory }
+    Run { observer, promises, paths, said, end, elapsed, host, instrument, directory }
 }

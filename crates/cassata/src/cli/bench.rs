@@ -71,7 +71,7 @@ fn command_of(experiment: &dyn Conduct, command: Command) -> Command {
 
 impl Subcommand for Asked {
     fn augment_subcommands(command: Command) -> Command {
-        let commands = all().map(|one| command_of(one, Command::new(one.label().name)));
+        let commands = all().into_iter().map(|one| command_of(one, Command::new(one.label().name)));
         command.subcommands(commands).subcommand_required(true).arg_required_else_help(true)
     }
 

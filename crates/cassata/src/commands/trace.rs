@@ -4,6 +4,7 @@ use super::say;
 use crate::cli::Trace as Arguments;
 use crate::place;
 use lab::quantity::ns;
+use lab::report::file;
 use lab::results::write_file;
 use lab::trace::{Guests, History, Trace};
 use miette::Result;
@@ -34,12 +35,14 @@ pub fn trace(arguments: &Arguments) -> Result<u8> {
 
 /// Draws the stretch that is asked for; the beginning, if none is.
 fn draw(arguments: &Arguments, trace: &Trace, history: &History, name: &str) -> String {
-    if arguments.from.is_none() && arguments.length.is_none() {
-        return trace.beginning_svg(history, name);
-    }
-    let from = arguments.from.map_or_else(|| history.begin(), ns);
-    let to = arguments.length.map_or(history.end, |length| from.saturating_add(ns(length)));
-    trace.svg(history, name, from, to)
+    let drawing = if arguments.from.is_none() && arguments.length.is_none() {
+        trace.draw_beginning(history, name)
+    } else {
+        let from = arguments.from.map_or_else(|| history.begin(), ns);
+        let to = arguments.length.map_or(history.end, |length| from.saturating_add(ns(length)));
+        trace.draw(history, name, from, to)
+    };
+    file(&drawing).unwrap_or_default()
 }
 
 /// Returns the directory of a run: as it was named, or of that name among the results.

@@ -54,6 +54,22 @@ fn the_architecture_imports_nothing_from_above() {
     assert!(arrows["arch"].is_empty(), "{:?}", arrows["arch"]);
 }
 
+/// What guests say is understood in one room of the laboratory: the others see types.
+#[test]
+fn one_room_sees_the_lines_of_consoles() {
+    const ROOMS: [&str; 3] = ["console", "guests", "testing"];
+    let (source, mut seen) = ("crates/lab/src/", BTreeSet::new());
+    for (path, text) in sources(source, &["rs"]) {
+        let imported = |start: &str, line: &[&str]| paths(&text, start).iter().any(|p| p == line);
+        if imported("crate::", &["console", "Line"]) || imported("console::", &["Line"]) {
+            seen.insert(room(path.strip_prefix(source).unwrap()).to_owned());
+        }
+    }
+    assert!(seen.contains("guests"), "the lines have moved: {seen:?}");
+    seen.retain(|room| !ROOMS.contains(&room.as_str()));
+    assert!(seen.is_empty(), "{seen:?} see lines: reading them belongs in crates/lab/src/guests");
+}
+
 #[test]
 fn one_folder_implements_the_core() {
     let files = sources("crates/el2/src", &["rs"]);

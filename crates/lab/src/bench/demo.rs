@@ -8,7 +8,7 @@ use crate::guests::LinuxWork;
 use crate::machine::Time;
 use crate::quantity::seconds;
 use crate::session::Session;
-use crate::suite::Bench;
+use crate::suite::{Bench, Scenario};
 use crate::{demo, run, source, view};
 use clap::{ArgMatches, Args, Command};
 use miette::Result;
@@ -16,6 +16,9 @@ use std::time::Duration;
 
 /// What it boots, from the project's root.
 const SYSTEM: &str = "systems/demo.toml";
+
+/// What is conducted from here.
+pub(super) const EXPERIMENTS: &[&dyn Conduct] = &[&Demonstration];
 
 /// The experiment.
 #[derive(Clone, Copy, Debug)]
@@ -74,5 +77,9 @@ impl Conduct for Demonstration {
         let text = source::read(&bench.root.join(SYSTEM))?;
         run::conditions(&mut answer, &bench.qemu, &time, &bundle, &text);
         Ok(answer)
+    }
+
+    fn scenarios(&self) -> Vec<Scenario> {
+        vec![demo::scenario()]
     }
 }

@@ -8,7 +8,7 @@ use super::{Label, Tell};
 use crate::answer::Answer;
 use crate::progress::Progress;
 use crate::results::Check;
-use crate::suite::Bench;
+use crate::suite::{Bench, Scenario};
 use clap::{ArgMatches, Args, Command};
 use miette::{IntoDiagnostic, Result, miette};
 use serde_json::{Value, json};
@@ -23,6 +23,16 @@ pub enum Extent {
     Full,
     /// The same, coarsely, in a few minutes.
     Quick,
+}
+
+impl Extent {
+    /// Returns how many of so many things are measured: coarsely, a tenth of them.
+    pub fn part(self, whole: u64) -> u64 {
+        match self {
+            Self::Full => whole,
+            Self::Quick => whole.div_ceil(10),
+        }
+    }
 }
 
 /// What can be asked of every experiment that has cases.
@@ -40,8 +50,7 @@ struct Request {
     only: Option<String>,
 }
 
-/// A measurement that is made of cases, each of which is kept and used again. A new one is a
-/// folder that implements this, and a line in [`super::all`].
+/// A measurement that is made of cases, each of which is kept and used again.
 pub trait Experiment: Debug + Sync {
     /// What it is called.
     const LABEL: Label;
@@ -77,6 +86,11 @@ pub trait Experiment: Debug + Sync {
     /// # Errors
     /// When something besides the cases cannot be measured.
     fn answer(&self, found: Findings<Self::Seen>, bench: &Bench) -> Result<Answer>;
+
+    /// Returns parts of it that are machine tests.
+    fn scenarios(&self) -> Vec<Scenario> {
+        Vec::new()
+    }
 }
 
 /// An experiment, whatever it is made of. One that has no cases implements this itself.
@@ -104,11 +118,20 @@ pub trait Conduct: Debug + Sync {
     /// When there is no such case, files cannot be read or written, and on Ctrl-C. A case
     /// that fails is no error: its goals are not met.
     fn conduct(&self, options: &ArgMatches, bench: &Bench) -> Result<Answer>;
+
+    /// Returns parts of it that are machine tests.
+    fn scenarios(&self) -> Vec<Scenario> {
+        Vec::new()
+    }
 }
 
 impl<E: Experiment> Conduct for E {
     fn label(&self) -> Label {
         E::LABEL
+    }
+
+    fn scenarios(&self) -> Vec<Scenario> {
+        Experiment::scenarios(self)
     }
 
     fn options(&self, command: Command) -> Command {

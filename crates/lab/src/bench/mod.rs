@@ -1,31 +1,17 @@
-//! Benches: experiments, each of which answers as every result is written.
+//! Benches: experiments, each of which answers as every result is written. What each one is
+//! stands in its label.
 //!
 //! | module | story |
 //! | --- | --- |
 //! | `experiment` | what an experiment is, and how one that is made of cases is conducted |
 //! | `campaign`, `store`, `inputs` | its cases are run, and what is known is not run again |
 //! | `sample` | several runs of the same |
-//! | `el2`, `lhp`, `vtime` | the hypervisor, its policies, virtual time |
-//! | `schedulability`, `case_study` | a published paper's experiments, repeated |
-//! | `vmpcp` | what that paper's calls take a guest |
-//! | `hostile` | the worst guest beside an RTOS |
-//! | `promises` | random systems on the hypervisor, beside their bounds |
-//! | `demo` | the demonstration |
 
 mod campaign;
-mod case_study;
-mod demo;
-pub(crate) mod el2;
 mod experiment;
-pub(crate) mod hostile;
 mod inputs;
-pub(crate) mod lhp;
-pub(crate) mod promises;
 mod sample;
-mod schedulability;
 mod store;
-pub(crate) mod vmpcp;
-pub(crate) mod vtime;
 
 pub use demo::Demonstration;
 pub use experiment::{Conduct, Experiment, Extent};
@@ -33,20 +19,34 @@ pub use hostile::Fuzz;
 
 use crate::view::{Scene, View};
 
-/// Returns every experiment that `cassata bench` knows.
-pub fn all() -> [&'static dyn Conduct; 10] {
-    [
-        &el2::Cost,
-        &vtime::Repeatability,
-        &lhp::LockHolders,
-        &promises::Promised,
-        &schedulability::Schedulability,
-        &case_study::Study,
-        &vmpcp::Calls,
-        &hostile::Hostile,
-        &Fuzz,
-        &Demonstration,
-    ]
+/// Declares the folders of experiments, and the list of all that is in them. rustfmt looks for
+/// modules in no macro but one of this name and form.
+macro_rules! cfg_if {
+    (if #[cfg(all())] { $(mod $folder:ident;)* }) => {
+        $(mod $folder;)*
+
+        /// Returns every experiment that `cassata bench` knows.
+        #[must_use]
+        pub fn all() -> Vec<&'static dyn Conduct> {
+            [$($folder::EXPERIMENTS),*].concat()
+        }
+    };
+}
+
+// A new experiment is a line here, and its folder with its `EXPERIMENTS`. The command line's help
+// has this order.
+cfg_if! {
+    if #[cfg(all())] {
+        mod el2;
+        mod vtime;
+        mod lhp;
+        mod promises;
+        mod schedulability;
+        mod case_study;
+        mod vmpcp;
+        mod hostile;
+        mod demo;
+    }
 }
 
 /// How an experiment is called, and what the command line's help says of it.
@@ -77,11 +77,38 @@ impl View for ProgressView<'_> {
 
 #[cfg(test)]
 mod tests {
+    use super::all;
     use std::collections::BTreeSet;
+    use std::path::{Path, PathBuf};
 
     #[test]
     fn every_experiment_has_a_name_of_its_own() {
-        let names: BTreeSet<_> = super::all().iter().map(|one| one.label().name).collect();
-        assert_eq!(names.len(), super::all().len());
+        let names: BTreeSet<_> = all().iter().map(|one| one.label().name).collect();
+        assert_eq!(names.len(), all().len());
+    }
+
+    /// What folders implement is what there is, each under its type's name.
+    #[test]
+    fn no_folder_is_left_out() {
+        let (mut implemented, mut places) = (BTreeSet::new(), vec![folder()]);
+        while let Some(place) = places.pop() {
+            if place.is_dir() {
+                places.extend(std::fs::read_dir(place).unwrap().map(|entry| entry.unwrap().path()));
+                continue;
+            }
+            let text = std::fs::read_to_string(place).unwrap();
+            let named = text.lines().filter_map(|line| {
+                let (what, name) =
+                    line.strip_prefix("impl ")?.strip_suffix(" {")?.split_once(" for ")?;
+                matches!(what.rsplit(':').next(), Some("Conduct" | "Experiment")).then_some(name)
+            });
+            implemented.extend(named.map(str::to_owned));
+        }
+        let known: BTreeSet<_> = all().iter().map(|one| format!("{one:?}")).collect();
+        assert_eq!(known, implemented);
+    }
+
+    fn folder() -> PathBuf {
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("src/bench")
     }
 }

@@ -39,6 +39,24 @@ fn checksum(case: &impl Case) -> u32 {
     crc32fast::hash(case.config_text().as_bytes())
 }
 
+/// Says where a measurement has its case and its time.
+macro_rules! measured {
+    ($of:ty, $case:ident: $case_of:ty, $($real_s:ident).+) => {
+        impl $crate::bench::store::Measured for $of {
+            type Case = $case_of;
+
+            fn case(&self) -> &Self::Case {
+                &self.$case
+            }
+
+            fn real_s(&self) -> f64 {
+                self.$($real_s).+
+            }
+        }
+    };
+}
+pub(super) use measured;
+
 /// Measurements on disk.
 #[derive(Debug)]
 pub struct Store {
@@ -120,17 +138,7 @@ pub(super) mod tests {
         }
     }
 
-    impl Measured for Found {
-        type Case = Plain;
-
-        fn case(&self) -> &Plain {
-            &self.case
-        }
-
-        fn real_s(&self) -> f64 {
-            self.value
-        }
-    }
+    measured!(Found, case: Plain, value);
 
     #[test]
     fn other_inputs_another_description_or_another_parameter_makes_it_invalid() {

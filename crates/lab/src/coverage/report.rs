@@ -202,12 +202,8 @@ impl Texts {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::hypervisor;
+    use crate::testing::{hypervisor, root};
     use vtime::coverage::Executed;
-
-    fn root() -> &'static Path {
-        Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."))
-    }
 
     #[test]
     fn the_goal_is_judged_after_all_tests_only_and_every_line_is_listed() {

@@ -1,6 +1,8 @@
 //! What the hypervisor says on its own console: above all why guests could not go on, in a line
 //! with the reason and lines with the registers (`report` of `crates/el2/src/pcpu/jobs.rs`).
 
+use super::Tail;
+use super::words::keep;
 use std::collections::BTreeMap;
 
 /// Begins each of the hypervisor's lines.
@@ -9,14 +11,14 @@ const SPEAKER: &str = "cassata: ";
 const VERDICT: &str = " cannot go on: ";
 /// Stands in a line about a fault of the hypervisor itself.
 const FAULT: &str = "hypervisor fault";
-/// Most lines kept: a guest that crashes for ever must not fill us.
-const KEPT: usize = 1 << 16;
 
 /// What the hypervisor has said so far.
 #[derive(Clone, Debug, Default)]
 pub struct Hypervisor {
     /// Its lines, in order.
     pub lines: Vec<String>,
+    /// The last of them.
+    pub tail: Tail,
     /// By VM name: the reason of the last failure, then the registers.
     crashes: BTreeMap<String, Vec<String>>,
     /// The VM that the lines are about.
@@ -26,10 +28,8 @@ pub struct Hypervisor {
 impl Hypervisor {
     /// Takes one line of its console.
     pub fn hear(&mut self, line: &str) {
-        if self.lines.len() == KEPT {
-            self.lines.drain(..KEPT / 2);
-        }
-        self.lines.push(line.into());
+        keep(&mut self.lines, line.into());
+        self.tail.hear(line);
         if let Some(line) = line.strip_prefix(SPEAKER) {
             self.follow_crash(line);
         }

@@ -1,17 +1,27 @@
-//! Guests: the files they boot from, and what they say on their consoles, each understood in
-//! one place.
+//! Guests: the files they boot from, and what they say on their consoles and in traces, each
+//! understood in one place.
 
+mod calls;
+mod freertos;
 mod hypervisor;
 mod images;
 mod linux;
+mod marks;
+mod metronome;
 mod probe;
 mod sharing;
+mod tail;
 mod transcript;
 mod words;
 
+pub use calls::TimedCall;
+pub use freertos::{FreertosProgress, Rounds};
 pub use hypervisor::Hypervisor;
 pub use images::Images;
 pub use linux::{LinuxProgress, LinuxWork};
-pub use probe::ProbeProgress;
+pub use marks::Mark;
+pub use metronome::MetronomeProgress;
+pub use probe::{Beat, ProbeProgress};
 pub use sharing::{RanTask, SharedPage, Sharing};
+pub use tail::Tail;
 pub use transcript::{Guest, Transcript};

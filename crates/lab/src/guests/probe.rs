@@ -1,7 +1,8 @@
-//! What the probe's console says: `PASS`, `FAIL`, `SKIP` and `DONE` lines.
+//! What the probe's console says: `PASS`, `FAIL`, `SKIP` and `DONE` lines, and those of its roles
+//! that say more (`guests/probe/src/roles`, `guests/probe/src/adversary`).
 
-use super::words::number;
-use std::collections::BTreeMap;
+use super::words::{keep, number};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// What one run of the probe has said so far.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -16,6 +17,43 @@ pub struct ProbeProgress {
     pub running: Option<String>,
     /// The probe's own sum, once it has come to its end.
     pub done: Option<Sum>,
+    /// As one that can be typed to: it listens.
+    pub listens: bool,
+    /// The lines that were typed to it.
+    pub heard: Vec<String>,
+    /// Places in which it found what another VM had left.
+    pub leaks: BTreeSet<String>,
+    /// Lines of a neighbour that numbers them.
+    pub beats: Vec<Beat>,
+}
+
+/// A line of a neighbour that loses nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Beat {
+    /// The one of this number, whole.
+    Whole(u64),
+    /// What is left of one.
+    Damaged,
+}
+
+impl Beat {
+    /// Returns how many bytes the line of this number has, with its end.
+    #[must_use]
+    pub fn length(number: u64) -> u64 {
+        beat(number).len() as u64 + 1
+    }
+
+    /// Reads what stands behind `beat `.
+    fn of(said: &str) -> Self {
+        let number = said.split(' ').next().and_then(|number| number.parse().ok());
+        let whole = number.filter(|&number| beat(number).strip_prefix("beat ") == Some(said));
+        whole.map_or(Self::Damaged, Self::Whole)
+    }
+}
+
+/// The line of this number.
+fn beat(number: u64) -> String {
+    format!("beat {number} of a neighbour that loses nothing")
 }
 
 /// The probe's own sum.
@@ -32,19 +70,25 @@ pub struct Sum {
 impl ProbeProgress {
     /// Takes one line of its console.
     pub fn hear(&mut self, line: &str) {
-        let Some((word, rest)) = line.split_once(' ') else { return };
+        let Some((word, rest)) = line.split_once(' ') else {
+            self.listens |= line == "listening";
+            return;
+        };
         match word {
             "RUN" => self.running = Some(rest.into()),
             "PASS" => {
                 let (name, detail) = rest.split_once(' ').unwrap_or((rest, ""));
                 self.passed.insert(name.into(), detail.into());
             }
-            "FAIL" | "EXCEPTION" => self.failed.push(rest.into()),
+            "FAIL" | "EXCEPTION" => keep(&mut self.failed, rest.into()),
             "SKIP" => {
                 let (name, why) = rest.split_once(": ").unwrap_or((rest, ""));
                 self.skipped.push((name.into(), why.into()));
             }
             "DONE" => self.done = sum(rest),
+            "heard" => keep(&mut self.heard, rest.into()),
+            "LEAK" => drop(self.leaks.insert(rest.into())),
+            "beat" => keep(&mut self.beats, Beat::of(rest)),
             _ => {}
         }
     }
@@ -116,5 +160,19 @@ mod tests {
         assert!(objection("DONE passed=0 failed=0 skipped=0").contains("no test ran"));
         assert!(objection("EXCEPTION at once\nDONE passed=0 failed=0 skipped=0").contains("once"));
         assert!(objection("").contains("nothing"));
+    }
+
+    #[test]
+    fn roles_say_more() {
+        let said = progress(
+            "listening\nheard one 0\nheard one 1\nLEAK GICR+0x100\nLEAK FP3\nLEAK FP3\n\
+             beat 7 of a neighbour that loses nothing\nbeat 8 of a neigh\n\
+             beat 08 of a neighbour that loses nothing",
+        );
+        assert!(said.listens && !progress("it is listening").listens);
+        assert_eq!(said.heard, ["one 0", "one 1"]);
+        assert_eq!(Vec::from_iter(said.leaks), ["FP3", "GICR+0x100"]);
+        assert_eq!(said.beats, [Beat::Whole(7), Beat::Damaged, Beat::Damaged]);
+        assert_eq!(Beat::length(7), 41);
     }
 }

@@ -1,7 +1,8 @@
 //! What Linux's tool for shared mutexes says (`guests/linux/vmpcp/tool.c`): lines that begin with
 //! `vmpcp `, behind init's `cassata: `.
 
-use super::words::{field, number};
+use super::TimedCall;
+use super::words::{field, keep, number};
 use serde::{Deserialize, Serialize};
 
 /// What the tool has said so far.
@@ -17,6 +18,8 @@ pub struct Sharing {
     pub told: u64,
     /// Tasks of the description that it ran to their ends.
     pub ran: Vec<RanTask>,
+    /// What each call took.
+    pub calls: Vec<TimedCall>,
 }
 
 /// A task of the description that Linux ran, as it tells at its end.
@@ -57,6 +60,8 @@ impl Sharing {
             self.killed_after = Some(self.pages.len());
         } else if said.starts_with("ran=") {
             self.ran.extend(ran(said));
+        } else if let Some(call) = TimedCall::of(said) {
+            keep(&mut self.calls, call);
         }
     }
 }
@@ -98,6 +103,7 @@ mod tests {
             "ran=t2 jobs=10 late=0 response_mean_ns=10999286 response_max_ns=11003094 \
              start_mean_ns=8159 start_max_ns=9788",
             "ran=t4 jobs=ten",
+            "intra_lock count=10000 call_ns min=120 mean=123 max=4567",
         ] {
             sharing.hear(said);
         }
@@ -112,6 +118,13 @@ mod tests {
                 jobs: 10,
                 start_mean_ns: 8_159,
                 start_max_ns: 9_788,
+            }],
+            calls: vec![TimedCall {
+                key: "intra_lock".into(),
+                count: 10_000,
+                min_ns: 120,
+                mean_ns: 123,
+                max_ns: 4_567,
             }],
         };
         assert_eq!(sharing, expected);

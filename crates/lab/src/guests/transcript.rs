@@ -1,6 +1,6 @@
 //! All that the guests of a machine say, each line understood once.
 
-use super::{Hypervisor, LinuxProgress, ProbeProgress};
+use super::{FreertosProgress, Hypervisor, LinuxProgress, MetronomeProgress, ProbeProgress, Tail};
 use crate::bundle::channel;
 use crate::console::Line;
 use abi::console::HYPERVISOR;
@@ -21,8 +21,24 @@ pub struct Transcript {
 pub struct Guest {
     /// As Linux with our init.
     pub linux: LinuxProgress,
+    /// As FreeRTOS.
+    pub freertos: FreertosProgress,
     /// As the probe.
     pub probe: ProbeProgress,
+    /// As the metronome.
+    pub metronome: MetronomeProgress,
+    /// Its last lines, as whatever it is.
+    pub tail: Tail,
+}
+
+impl Guest {
+    fn hear(&mut self, line: &str) {
+        self.linux.hear(line);
+        self.freertos.hear(line);
+        self.probe.hear(line);
+        self.metronome.hear(line);
+        self.tail.hear(line);
+    }
 }
 
 impl Transcript {
@@ -43,8 +59,7 @@ impl Transcript {
             }
             let is_from = |vm: &usize| self.is_plain || channel(*vm) == line.channel;
             if let Some(vm) = (0..self.guests.len()).find(is_from) {
-                self.guests[vm].linux.hear(&line.text);
-                self.guests[vm].probe.hear(&line.text);
+                self.guests[vm].hear(&line.text);
             }
         }
     }
@@ -57,12 +72,17 @@ mod tests {
 
     #[test]
     fn each_line_belongs_to_the_guest_whose_console_it_came_on() {
-        let text = "\x1f0cassata: hypervisor fault\n\x1f1PASS a x=1\n\x1f2cassata: linux done\n";
+        let text = "\x1f0cassata: hypervisor fault\n\x1f1PASS a x=1\n\x1f2cassata: linux done\n\
+                    \x1f1freertos: summary activations=7\n";
         let mut said = Transcript::new(2);
         said.hear(&lines(text));
         assert_eq!(said.hypervisor.faults().count(), 1);
         assert_eq!(said.guests[0].probe.figure("a", "x"), Some(1));
         assert!(!said.guests[0].linux.done && said.guests[1].linux.done);
+        let [one, two] = [0, 1].map(|vm| said.guests[vm].freertos.activations);
+        assert_eq!((one, two), (Some(7), None));
+        let tail: Vec<_> = said.guests[1].tail.lines().collect();
+        assert_eq!(tail, ["cassata: linux done"]);
         let mut plain = Transcript::new(0);
         plain.hear(&lines("PASS b\n"));
         assert!(plain.guests[0].probe.passed.contains_key("b"));

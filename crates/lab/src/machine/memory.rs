@@ -8,6 +8,7 @@ use miette::{Result, miette};
 use rustix::fs::MemfdFlags;
 use std::fs::File;
 use std::io;
+use std::ops::Range;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
@@ -60,6 +61,24 @@ impl Memory {
         Ok(value)
     }
 
+    /// Reads values by number from a ring of so many, which begins at physical address `pa`; not
+    /// more of them than it holds.
+    ///
+    /// # Errors
+    /// As [`Memory::read_bytes`].
+    pub fn read_ring<T>(&self, pa: u64, capacity: u64, numbers: Range<u64>) -> Result<Vec<T>>
+    where
+        T: FromBytes + IntoBytes + Clone,
+    {
+        let mut all = vec![T::new_zeroed(); (numbers.end - numbers.start) as usize];
+        let place = numbers.start % capacity;
+        let before_end = ((capacity - place) as usize).min(all.len());
+        let (first, second) = all.split_at_mut(before_end);
+        self.read_bytes(pa + place * size_of::<T>() as u64, first.as_mut_bytes())?;
+        self.read_bytes(pa, second.as_mut_bytes())?;
+        Ok(all)
+    }
+
     /// Writes `bytes` at physical address `pa`, for tests and for tools that
     /// prepare memory before a machine starts.
     ///
@@ -103,5 +122,17 @@ mod tests {
             let error = memory.read::<u64>(pa).unwrap_err();
             assert!(error.to_string().contains("is outside"), "{pa:#x}: {error}");
         }
+    }
+
+    #[test]
+    fn a_ring_is_read_across_its_end() {
+        let memory = Memory::create(0x1000, 0x1000).unwrap();
+        for number in 5..9_u64 {
+            let place = 0x1100 + number % 4 * 8;
+            memory.write_bytes(place, &number.to_le_bytes()).unwrap();
+        }
+        let read = |numbers| memory.read_ring::<u64>(0x1100, 4, numbers).unwrap();
+        assert_eq!(read(5..9), [5, 6, 7, 8]);
+        assert_eq!((read(6..8), read(7..7)), (vec![6, 7], vec![]));
     }
 }

@@ -71,18 +71,28 @@ impl Distribution {
     /// do not exceed (nearest rank); `permille` from 1 to 1000.
     #[must_use]
     pub fn percentile(&self, permille: u64) -> Option<u32> {
-        let rank = (u128::from(self.count) * u128::from(permille)).div_ceil(1000).max(1);
-        let mut seen = 0;
-        self.counts.iter().find_map(|(&value, &count)| {
-            seen += u128::from(count);
-            (seen >= rank).then_some(value)
-        })
+        nearest_rank(self.iter(), self.count, permille)
     }
 
     /// All values with their counts, ascending.
     pub fn iter(&self) -> impl Iterator<Item = (u32, u64)> + '_ {
         self.counts.iter().map(|(&value, &count)| (value, count))
     }
+}
+
+/// Returns the smallest value that at least `permille` thousandths of `all` values do not exceed;
+/// the values come ascending, each with how often it occurred.
+pub(crate) fn nearest_rank<V>(
+    mut counts: impl Iterator<Item = (V, u64)>,
+    all: u64,
+    permille: u64,
+) -> Option<V> {
+    let rank = (u128::from(all) * u128::from(permille)).div_ceil(1_000).max(1);
+    let mut seen = 0;
+    counts.find_map(|(value, count)| {
+        seen += u128::from(count);
+        (seen >= rank).then_some(value)
+    })
 }
 
 impl From<BTreeMap<u32, u64>> for Distribution {

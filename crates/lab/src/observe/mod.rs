@@ -11,8 +11,9 @@ mod tasks;
 mod timeline;
 
 pub use distribution::Distribution;
+pub(crate) use distribution::nearest_rank;
 pub use layout::{Layout, Served, VcpuName, VmLayout};
-pub use reports::Reports;
+pub use reports::{Lateness, Reports};
 pub use ring::RingFollower;
 pub use status::{Snapshot, VmSnapshot, vcpu_state_name, vm_state_name};
 pub use supply::{Between, Periods, Supply};

@@ -5,6 +5,7 @@ use super::ring::RingFollower;
 use crate::machine::Memory;
 use abi::report::Header;
 use miette::Result;
+use serde::{Deserialize, Serialize};
 
 /// All that one VM reported.
 #[derive(Clone, Debug)]
@@ -17,6 +18,27 @@ pub struct Reports {
     pub response: Distribution,
     /// Dispatch latencies, ticks.
     pub dispatch: Distribution,
+}
+
+/// How late a real-time guest was.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Lateness {
+    /// Activations that it reported.
+    pub activations: u64,
+    /// Activations that came after their period was over.
+    pub missed: u64,
+    /// Interrupt response times, ticks; in virtual time a tick is a nanosecond.
+    pub response: Distribution,
+    /// Dispatch latencies, ticks.
+    pub dispatch: Distribution,
+}
+
+impl Lateness {
+    /// Returns the worst dispatch latency of a machine in virtual time, ns.
+    #[must_use]
+    pub fn worst_dispatch_ns(&self) -> Option<u64> {
+        self.dispatch.max().map(u64::from)
+    }
 }
 
 impl Reports {
@@ -43,6 +65,15 @@ impl Reports {
             self.dispatch.record(sample.dispatch);
         }
         Ok(())
+    }
+
+    /// Returns how late the guest was; `None` before it has set the area up.
+    #[must_use]
+    pub fn lateness(&self) -> Option<Lateness> {
+        let header = self.header?;
+        let (response, dispatch) = (self.response.clone(), self.dispatch.clone());
+        let (activations, missed) = (header.written, header.missed);
+        Some(Lateness { activations, missed, response, dispatch })
     }
 
     /// When the last activation was due, counter.

@@ -3,7 +3,6 @@
 use crate::machine::Memory;
 use abi::report::{Header, MAGIC, Sample};
 use miette::Result;
-use zerocopy::{FromZeros, IntoBytes};
 
 const HEADER_SIZE: u64 = size_of::<Header>() as u64;
 const SAMPLE_SIZE: u64 = size_of::<Sample>() as u64;
@@ -40,7 +39,8 @@ impl RingFollower {
             self.next = 0;
         }
         let begin = self.next.max(header.written.saturating_sub(header.capacity));
-        let mut new = self.read(memory, &header, begin)?;
+        let mut new: Vec<Sample> =
+            memory.read_ring(self.pa + HEADER_SIZE, header.capacity, begin..header.written)?;
         // The guest went on meanwhile: what it has reached or is writing over
         // now may be torn.
         let Some(after) = self.header(memory)? else { return Ok(None) };
@@ -63,20 +63,5 @@ impl RingFollower {
         let fits = header.capacity <= (self.size - HEADER_SIZE) / SAMPLE_SIZE;
         let sound = header.magic == MAGIC && header.capacity > 0 && fits && header.counter_hz > 0;
         Ok(sound.then_some(header))
-    }
-
-    /// Samples `begin..header.written`, at most one ring full.
-    fn read(&self, memory: &Memory, header: &Header, begin: u64) -> Result<Vec<Sample>> {
-        let mut samples = vec![Sample::new_zeroed(); (header.written - begin) as usize];
-        let slot = begin % header.capacity;
-        let before_end = ((header.capacity - slot) as usize).min(samples.len());
-        let (first, second) = samples.split_at_mut(before_end);
-        memory.read_bytes(self.slot_pa(slot), first.as_mut_bytes())?;
-        memory.read_bytes(self.slot_pa(0), second.as_mut_bytes())?;
-        Ok(samples)
-    }
-
-    fn slot_pa(&self, slot: u64) -> u64 {
-        self.pa + HEADER_SIZE + slot * SAMPLE_SIZE
     }
 }

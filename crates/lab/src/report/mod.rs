@@ -4,19 +4,28 @@
 //! that they follow the reader's light or dark setting. That is why they are
 //! written with the page's own templates (maud) and not by a plotting crate,
 //! which bakes colours into the picture.
+//!
+//! | module | story |
+//! | --- | --- |
+//! | `plot` | one grammar of plots of datasets |
+//! | [`timeline`] | schedules |
+//! | `furniture` | what both have: a legend, hover texts, colours by number |
+//! | `theme` | how both look, on a page and in a file of its own |
+//! | `axis` | from values to places |
 
 mod axis;
+mod furniture;
 mod plot;
+mod theme;
 pub mod timeline;
 
 pub use plot::Plot;
+pub use theme::file;
 
 use crate::results::Outcome;
 use crate::table::Table;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use serde_json::{Map, Value};
-
-const STYLE: &str = include_str!("style.css");
 
 /// A page in the making.
 #[derive(Clone, Debug)]
@@ -59,7 +68,7 @@ impl Report {
                     meta name="viewport" content="width=device-width, initial-scale=1";
                     meta name="color-scheme" content="light dark";
                     title { (self.title) " · Cassata" }
-                    style { (PreEscaped(STYLE)) (PreEscaped(plot::PLOT_STYLE)) }
+                    style { (PreEscaped(theme::PAGE_STYLE)) (PreEscaped(theme::DRAWING_STYLE)) }
                 }
                 body {
                     main {

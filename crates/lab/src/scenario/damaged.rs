@@ -6,7 +6,6 @@ use crate::results::{Check, Outcome};
 use crate::run;
 use crate::session::{End, Run};
 use crate::suite::{Bench, Scenario};
-use abi::console::HYPERVISOR;
 use abi::system::{Invalid, MAGIC, System};
 use miette::{IntoDiagnostic, Result, miette};
 use std::fs;
@@ -99,8 +98,8 @@ pub fn only_place(file: &[u8], wanted: &[u8]) -> Option<usize> {
 fn objections(run: &Run, damage: Damage) -> Vec<String> {
     let (place, complaint) = (damage.place, damage.complaint.message());
     let summary = run::summary(run, &run::answer(run, "damaged"));
-    let guests = run.lines.iter().find(|line| line.channel != HYPERVISOR);
-    let ran = guests.map(|line| format!("a guest ran all the same: {}", line.text));
+    let mut said = run.said.guests.iter().flat_map(|guest| guest.tail.lines());
+    let ran = said.next().map(|line| format!("a guest ran all the same: {line}"));
     let unsaid = (!summary.contains(complaint))
         .then(|| format!("the summary does not say \"{complaint}\", but {summary}"));
     let on = (run.end != End::PoweredOff).then(|| "the machine stays on".to_owned());

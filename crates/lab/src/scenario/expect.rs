@@ -146,8 +146,7 @@ impl Expect {
                 if seen.state() != Some(vm_state::FAILED) {
                     return Some("it was not stopped".into());
                 }
-                let reason = format!("VM {} vCPU", seen.name());
-                let is_given = seen.said.hypervisor.lines.iter().any(|line| line.contains(&reason));
+                let is_given = seen.said.hypervisor.crash(seen.name()).is_some();
                 (!is_given).then(|| "the hypervisor does not say why it was stopped".into())
             }
             Self::Starts(starts) => (seen.starts() < starts)

@@ -6,9 +6,9 @@ use super::{
     budgets, console, damaged, fault, gathered, limits, moved, overrun, reference, sharing,
     sharing_linux, stock, traced, traced_guests, typed,
 };
-use crate::observe::Observer;
+use crate::bench::{self, Conduct};
+use crate::observe::{Distribution, Observer, Reports};
 use crate::suite::Scenario;
-use crate::{bench, demo};
 use abi::status::Exit;
 
 /// All of them: first those that tell whether the probe is right.
@@ -36,15 +36,7 @@ pub fn all() -> Vec<Scenario> {
     let policies = moved::scenarios().chain(gathered::scenarios()).chain(stock::scenarios());
     let policies = budgets::scenarios().chain(overrun::scenarios()).chain(policies);
     let others = others.into_iter().chain(console::scenarios());
-    let experiments = [
-        bench::el2::scenario(),
-        bench::vtime::scenario(),
-        bench::lhp::scenario(),
-        bench::vmpcp::scenario(),
-        demo::scenario(),
-    ];
-    let experiments = experiments.into_iter().chain(bench::promises::scenarios());
-    let experiments = experiments.chain(bench::hostile::scenarios());
+    let experiments = bench::all().into_iter().flat_map(Conduct::scenarios);
     let scenarios = reference.into_iter().chain(others).chain(staged).chain(policies);
     scenarios.chain(experiments).collect()
 }
@@ -279,23 +271,27 @@ fn little_stolen(observer: &Observer) -> Option<String> {
 /// The real-time VM waited for one piece of what EL2 did for the neighbour and for one switch, and
 /// not for all of it: that would be 20 us and more.
 fn storms_delay_little(observer: &Observer) -> Option<String> {
-    const LATEST_NS: u64 = 5_000;
-    let reports = observer.reports(observer.layout.vm("rtos")?)?;
-    let (header, latest) = (reports.header?, u64::from(reports.dispatch.max()?));
-    let latest_ns = latest * 1_000_000_000 / header.counter_hz;
-    (header.missed > 0 || latest_ns > LATEST_NS)
-        .then(|| format!("it missed {} activations, and ran {latest_ns} ns late", header.missed))
+    later_than(observer, 5_000, |reports| &reports.dispatch)
 }
 
 /// The real-time VM's handler waited for a character that was under way at most, and
 /// not for the report: that would be 130 us.
 fn reports_delay_little(observer: &Observer) -> Option<String> {
-    const LATEST_NS: u64 = 3_000;
+    later_than(observer, 3_000, |reports| &reports.response)
+}
+
+/// Returns what the real-time VM missed, if anything, and how late it was at most, if that is more
+/// than `most_ns`.
+fn later_than(
+    observer: &Observer,
+    most_ns: u64,
+    of: fn(&Reports) -> &Distribution,
+) -> Option<String> {
     let reports = observer.reports(observer.layout.vm("rtos")?)?;
-    let (header, latest) = (reports.header?, u64::from(reports.response.max()?));
+    let (header, latest) = (reports.header?, u64::from(of(reports).max()?));
     let latest_ns = latest * 1_000_000_000 / header.counter_hz;
-    (header.missed > 0 || latest_ns > LATEST_NS)
-        .then(|| format!("it missed {} activations, and came {latest_ns} ns late", header.missed))
+    (header.missed > 0 || latest_ns > most_ns)
+        .then(|| format!("it missed {} activations, and was {latest_ns} ns late", header.missed))
 }
 
 /// Each vCPU of the VM was raised again and again, not for too long, and EL2 refused none of its
@@ -358,13 +354,12 @@ mod tests {
     use super::*;
     use crate::suite::Build;
     use std::collections::BTreeSet;
-    use std::path::Path;
 
     /// Every description is used, every scenario has one, and all VMs in it
     /// are expected to do something.
     #[test]
     fn descriptions_and_scenarios_agree() {
-        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+        let root = crate::testing::root();
         let files: BTreeSet<_> =
             std::fs::read_dir(root.join(super::super::staged::description("x")).parent().unwrap())
                 .unwrap()
@@ -400,7 +395,7 @@ mod tests {
     /// run what ships, and why.
     #[test]
     fn the_document_says_what_runs_the_build_that_ships() {
-        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+        let root = crate::testing::root();
         let text = std::fs::read_to_string(root.join("docs/src/developing.md")).unwrap();
         let list = text.split_once("Scenarios marked `.shipped()`").expect("the list begins").1;
         let list = list.split_once(". So do the").expect("the list ends").0;

@@ -3,6 +3,8 @@
 //! `setup/perfetto` has how it is asked; `./cassata test` fetches it. Where it is not, because
 //! there is no Node.js or no registry to fetch it from, the export is not read by anything.
 
+use crate::results::{Outcome, write_file};
+use crate::suite::Bench;
 use crate::trace::{Guests, History, Tally, Trace};
 use miette::{IntoDiagnostic, Result, WrapErr, miette};
 use serde::Deserialize;
@@ -41,7 +43,7 @@ const INSIDE: &str = "with \
 
 /// Events of one kind on one line.
 #[derive(Clone, Debug, Deserialize)]
-pub struct Events {
+struct Events {
     category: String,
     name: String,
     line: String,
@@ -50,8 +52,25 @@ pub struct Events {
     argument: u64,
 }
 
+/// Exports a trace into the directory of `bench`, and returns what is wrong with what Perfetto
+/// finds there; `outcome` says whether it was asked.
+pub fn check(
+    bench: &Bench,
+    trace: &Trace,
+    history: &History,
+    outcome: &mut Outcome,
+) -> Result<Vec<String>> {
+    let export = bench.directory.join("trace.perfetto-trace");
+    write_file(&export, &trace.perfetto(history))?;
+    let asked = events(&bench.root, &export)?;
+    outcome.figure("perfetto_was_asked", asked.is_some());
+    let found = asked.map(|events| objections(&events, trace, history));
+    let found = found.unwrap_or_default().into_iter();
+    Ok(found.map(|what| format!("Perfetto: {what}")).collect())
+}
+
 /// Asks for all kinds of events in a file; none if there is nothing to ask.
-pub fn events(root: &Path, export: &Path) -> Result<Option<Vec<Events>>> {
+fn events(root: &Path, export: &Path) -> Result<Option<Vec<Events>>> {
     let processor = root.join(PROCESSOR);
     if !processor.join("engine_bundle.js").is_file() {
         return Ok(None);
@@ -78,7 +97,7 @@ pub fn events(root: &Path, export: &Path) -> Result<Option<Vec<Events>>> {
 }
 
 /// Compares with what was recorded.
-pub fn objections(events: &[Events], trace: &Trace, history: &History) -> Vec<String> {
+fn objections(events: &[Events], trace: &Trace, history: &History) -> Vec<String> {
     let mut all = Vec::new();
     let sum = |of: fn(&Events) -> u64, category: &str, is: &dyn Fn(&Events) -> bool| {
         events.iter().filter(|one| one.category == category && is(one)).map(of).sum::<u64>()

@@ -1,6 +1,5 @@
 //! FreeRTOS guests that share a page under a mutex of the hypervisor, one of which dies with it.
 
-use crate::bundle::channel;
 use crate::figures;
 use crate::observe::Observer;
 use crate::promises::SeenResponse;
@@ -57,19 +56,16 @@ fn judged(run: &Run) -> (Outcome, Vec<String>) {
     let (mut objections, mut died, mut waited) = (Vec::new(), 0, 0);
     for vm in 0..ENDING {
         let name = &run.observer.layout.vms[vm].name;
-        let sum =
-            run.lines_of(channel(vm)).filter_map(|line| line.strip_prefix("freertos: shared "));
-        let Some(sum) = sum.last() else {
+        let Some(sum) = &run.said.guests[vm].freertos.shared else {
             objections.push(format!("{name} did not come to its end"));
             continue;
         };
-        outcome.figure(&format!("{name} shared"), sum);
-        let figure = |name: &str| figure(sum, name);
-        if (figure("rounds"), figure("violations")) != (Some(ROUNDS), Some(0)) {
-            objections.push(format!("{name}: {sum}"));
+        outcome.figure(&format!("{name} shared"), sum.words.as_str());
+        if (sum.rounds, sum.violations) != (ROUNDS, 0) {
+            objections.push(format!("{name}: {}", sum.words));
         }
-        died += figure("owner_died").unwrap_or(0);
-        waited += figure("waited").unwrap_or(0);
+        died += sum.owner_died;
+        waited += sum.waited;
     }
     let starts = run.observer.latest().map_or(0, |now| now.vms[DIES].starts);
     if starts < STARTS {
@@ -97,12 +93,6 @@ fn unreported(seen: &[SeenResponse]) -> Vec<String> {
     };
     let missing = TASKS.into_iter().filter(is_missing);
     missing.map(|(task, jobs)| format!("{jobs} jobs of {task} were to be compared")).collect()
-}
-
-/// Returns the number in `name=number` among words.
-fn figure(words: &str, name: &str) -> Option<u64> {
-    let value = |word: &str| word.strip_prefix(name)?.strip_prefix('=')?.parse().ok();
-    words.split_whitespace().find_map(value)
 }
 
 #[cfg(test)]

@@ -223,8 +223,7 @@ mod tests {
             tests: TESTS.map(Into::into).to_vec(),
             pages: vec![page(20, 20, 3), page(40, 40, 4)],
             killed_after: Some(1),
-            told: 0,
-            ran: Vec::new(),
+            ..Sharing::default()
         }
     }
 

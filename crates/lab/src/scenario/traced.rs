@@ -4,6 +4,7 @@ use super::LIMIT;
 use super::perfetto;
 use super::staged::description;
 use crate::figures;
+use crate::report;
 use crate::session::{Moment, Run};
 use crate::suite::{Bench, Scenario};
 use crate::trace::{Guests, History, Tally, Trace};
@@ -28,17 +29,10 @@ fn run(bench: &Bench) -> Result<()> {
     let mut outcome = figures::outcome(NAME, &run);
     let history = History::of(&trace);
     outcome.figure("trace", trace.json(&Guests::of(&trace, &history)));
-    let drawing = trace.beginning_svg(&history, NAME);
+    let drawing = report::file(&trace.draw_beginning(&history, NAME)).unwrap_or_default();
     crate::results::write_file(&bench.directory.join("trace.svg"), drawing.as_bytes())?;
-    let export = bench.directory.join("trace.perfetto-trace");
-    crate::results::write_file(&export, &trace.perfetto(&history))?;
     let mut objections = objections(&run, &trace, &history);
-    let asked = perfetto::events(&bench.root, &export)?;
-    outcome.figure("perfetto_was_asked", asked.is_some());
-    if let Some(events) = asked {
-        let found = perfetto::objections(&events, &trace, &history);
-        objections.extend(found.into_iter().map(|what| format!("Perfetto: {what}")));
-    }
+    objections.extend(perfetto::check(bench, &trace, &history, &mut outcome)?);
     bench.judge(&run, outcome, &objections)
 }
 

@@ -2,9 +2,9 @@
 
 use super::perfetto;
 use super::staged::description;
-use crate::bundle::channel;
 use crate::demo::{LINUX, RTOS};
 use crate::figures;
+use crate::guests::Mark;
 use crate::session::Run;
 use crate::suite::{Bench, Scenario};
 use crate::trace::{Guests, History, TaskTurn, Trace};
@@ -20,9 +20,6 @@ const MEASURED: &str = "measure";
 /// Linux's CPUs, and runs of its work on each.
 const CPUS: usize = 2;
 const RUNS: usize = 3;
-/// What Linux marks before it looks at its count of switches, and before the count behind it.
-const COUNTING: &str = "counting";
-const COUNT: &str = "switches ";
 /// Switches that are enough for a comparison.
 const ENOUGH: u64 = 400;
 
@@ -40,8 +37,6 @@ fn run(bench: &Bench) -> Result<()> {
     let guests = Guests::of(&trace, &history);
     let mut outcome = figures::outcome(NAME, &run);
     outcome.figure("trace", trace.json(&guests));
-    let export = bench.directory.join("trace.perfetto-trace");
-    crate::results::write_file(&export, &trace.perfetto(&history))?;
     let mut objections: Vec<String> = trace.loss(&guests).into_iter().collect();
     objections.extend(activations(&run, &trace, &guests));
     objections.extend(markers(&trace, &guests));
@@ -49,23 +44,16 @@ fn run(bench: &Bench) -> Result<()> {
     outcome.figure("linux_switches", serde_json::json!(counted));
     objections.extend(counts_agree(counted));
     objections.extend(outside(&trace, &history, &guests));
-    let asked = perfetto::events(&bench.root, &export)?;
-    outcome.figure("perfetto_was_asked", asked.is_some());
-    if let Some(events) = asked {
-        let found = perfetto::objections(&events, &trace, &history);
-        objections.extend(found.into_iter().map(|what| format!("Perfetto: {what}")));
-    }
+    objections.extend(perfetto::check(bench, &trace, &history, &mut outcome)?);
     bench.judge(&run, outcome, &objections)
 }
 
 /// FreeRTOS switches to its measured task once for each activation, and once at its start.
 fn activations(run: &Run, trace: &Trace, guests: &Guests) -> Option<String> {
     let vm = run.observer.layout.vm(RTOS)?;
-    let said = run.lines_of(channel(vm)).find_map(|line| {
-        let words = line.strip_prefix("freertos: summary ")?;
-        words.split(' ').find_map(|word| word.strip_prefix("activations="))?.parse().ok()
-    });
-    let Some(said): Option<usize> = said else { return Some(format!("{RTOS} said no summary")) };
+    let Some(said) = run.said.guests[vm].freertos.activations else {
+        return Some(format!("{RTOS} said no summary"));
+    };
     let reported = run.observer.reports(vm).and_then(|reports| reports.header);
     let reported = reported.map_or(0, |header| header.written);
     let own: Vec<&TaskTurn> =
@@ -74,8 +62,8 @@ fn activations(run: &Run, trace: &Trace, guests: &Guests) -> Option<String> {
         // A switch from a task to itself is none.
         turn.name == MEASURED && (*number == 0 || own[number - 1].name != MEASURED)
     });
-    let begins = begins.count();
-    (begins != said + 1 || reported != said as u64).then(|| {
+    let begins = begins.count() as u64;
+    (begins != said + 1 || reported != said).then(|| {
         format!(
             "{RTOS} counted {said} activations, reported {reported}, and switched {begins} times \
              to {MEASURED}"
@@ -87,9 +75,10 @@ fn activations(run: &Run, trace: &Trace, guests: &Guests) -> Option<String> {
 fn markers(trace: &Trace, guests: &Guests) -> Vec<String> {
     let mut all = Vec::new();
     for (run, cpu) in (1..=RUNS).flat_map(|run| (0..CPUS).map(move |cpu| (run, cpu))) {
-        let [begin, end] = ["begin", "end"].map(|word| {
-            let text = format!("work run={run} cpu={cpu} {word}");
-            let found: Vec<_> = guests.markers.iter().filter(|mark| mark.text == text).collect();
+        let [begin, end] = [false, true].map(|ends| {
+            let wanted = Some(Mark::Work { run, cpu, ends });
+            let found: Vec<_> =
+                guests.markers.iter().filter(|mark| Mark::of(&mark.text) == wanted).collect();
             match found[..] {
                 [mark] if trace.subject.label(mark.vcpu) == format!("{LINUX}.{cpu}") => {
                     Some(mark.at)
@@ -121,17 +110,21 @@ struct Switches {
 }
 
 fn switches(guests: &Guests) -> Option<Switches> {
-    let marks = |what: &str| {
-        let mut found: Vec<(u64, &str)> = guests
-            .markers
-            .iter()
-            .filter_map(|mark| Some((mark.at, mark.text.strip_prefix(what)?)))
-            .collect();
-        found.sort_unstable();
-        <[(u64, &str); 2]>::try_from(found).ok()
+    let (mut before, mut behind) = (Vec::new(), Vec::new());
+    for mark in &guests.markers {
+        match Mark::of(&mark.text) {
+            Some(Mark::Counting) => before.push(mark.at),
+            Some(Mark::Switches(count)) => behind.push((mark.at, count)),
+            Some(Mark::Work { .. }) | None => {}
+        }
+    }
+    before.sort_unstable();
+    behind.sort_unstable();
+    let (&[before_first, before_second], &[(behind_first, first), (behind_second, second)]) =
+        (&before[..], &behind[..])
+    else {
+        return None;
     };
-    let [(before_first, _), (before_second, _)] = marks(COUNTING)?;
-    let [(behind_first, first), (behind_second, second)] = marks(COUNT)?;
     let linux: Vec<usize> = guests.markers.iter().map(|mark| mark.vcpu).collect();
     let recorded = |from: u64, to: u64| {
         let is_between = |turn: &&TaskTurn| turn.from > from && turn.from <= to;
@@ -139,7 +132,7 @@ fn switches(guests: &Guests) -> Option<Switches> {
         own.filter(is_between).count() as u64
     };
     Some(Switches {
-        counted: second.parse::<u64>().ok()?.checked_sub(first.parse().ok()?)?,
+        counted: second.checked_sub(first)?,
         at_least: recorded(behind_first, before_second),
         at_most: recorded(before_first, behind_second),
     })

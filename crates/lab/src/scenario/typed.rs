@@ -28,10 +28,9 @@ pub fn scenario() -> Scenario {
             objections.push("the machine stays on".into());
         }
         for (vm, name) in talk.vms.iter().enumerate() {
-            let lines = run.lines_of(channel(vm)).filter_map(|line| line.strip_prefix("heard "));
-            let heard: Vec<_> = lines.collect();
+            let heard = &run.said.guests[vm].probe.heard;
             let wanted: Vec<_> = (0..LINES).map(|line| format!("{name} {line}")).collect();
-            if heard != wanted {
+            if *heard != wanted {
                 objections.push(format!("{name} heard {heard:?}"));
             }
         }
@@ -44,8 +43,6 @@ pub fn scenario() -> Scenario {
 /// the guests hear the same at the same time in each run.
 struct Conversation {
     vms: Vec<String>,
-    /// Guests that have answered since the last line.
-    answers: usize,
     /// Lines typed to each.
     typed: usize,
     failure: Option<String>,
@@ -53,16 +50,15 @@ struct Conversation {
 
 impl Conversation {
     fn with(vms: impl IntoIterator<Item = String>) -> Self {
-        Self { vms: vms.into_iter().collect(), answers: 0, typed: 0, failure: None }
+        Self { vms: vms.into_iter().collect(), typed: 0, failure: None }
     }
 
     fn go_on(&mut self, now: &Moment) {
-        let is_answer = |text: &str| text.contains("listening") || text.starts_with("heard ");
-        self.answers += now.lines.iter().filter(|line| is_answer(&line.text)).count();
-        if self.answers < self.vms.len() || self.typed == LINES {
+        let mut guests = now.said.guests.iter().map(|guest| &guest.probe);
+        let all_answered = guests.all(|guest| guest.listens && guest.heard.len() >= self.typed);
+        if !all_answered || self.typed == LINES {
             return;
         }
-        self.answers = 0;
         for (vm, name) in self.vms.iter().enumerate() {
             let text = format!("{name} {}\n", self.typed);
             if let Err(error) = now.machine.consoles.send(channel(vm), text.as_bytes()) {

@@ -3,8 +3,8 @@
 mod watch;
 
 use crate::bundle::Bundle;
+use crate::console::ConsoleConfig;
 use crate::console::connection::Connections;
-use crate::console::{ConsoleConfig, Line};
 use crate::guests::Transcript;
 use crate::interrupt::Interrupt;
 use crate::looks::Stretch;
@@ -53,8 +53,6 @@ pub struct Session<'a> {
 
 /// What there is when a run is judged. In virtual time the machine is held then.
 pub struct Moment<'a> {
-    /// New lines of all consoles.
-    pub lines: &'a [Line],
     /// What the guests have said.
     pub said: &'a Transcript,
     /// What was seen in the machine's memory.
@@ -74,8 +72,6 @@ pub struct Run {
     pub paths: Option<Paths>,
     /// What the guests have said.
     pub said: Transcript,
-    /// Every line of every console.
-    pub lines: Vec<Line>,
     /// Why it ended.
     pub end: End,
     /// How long the machine ran, real time.
@@ -256,11 +252,6 @@ impl Run {
         let counted = self.instrument.as_ref().zip(self.paths.as_ref());
         let computed = counted.and_then(|(counts, paths)| Some((counts, paths.report().ok()?)));
         computed.map_or_else(Vec::new, |(counts, paths)| Stretch::all([counts], &paths))
-    }
-
-    /// Returns the lines of `channel`, in order.
-    pub fn lines_of(&self, channel: u8) -> impl Iterator<Item = &str> {
-        self.lines.iter().filter(move |line| line.channel == channel).map(|line| line.text.as_str())
     }
 }
 

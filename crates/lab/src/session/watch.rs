@@ -1,14 +1,14 @@
 //! Watches a machine from its start to its end.
 
 use super::{End, Moment, Run, START, Session};
+use crate::console::Cursor;
 use crate::console::connection::Connected;
-use crate::console::{Cursor, Line};
 use crate::guests::Transcript;
 use crate::interrupt::Interrupt;
 use crate::machine::{HostUse, Machine, Time};
 use crate::observe::Observer;
 use crate::trace::Recorder;
-use crate::view::{Scene, Tail};
+use crate::view::Scene;
 use miette::{Result, miette};
 use std::time::{Duration, Instant};
 
@@ -45,7 +45,6 @@ pub(super) struct Watch<'a> {
     virtual_time: Option<Duration>,
     is_at_rest: bool,
     cursor: Cursor,
-    tail: Tail,
     host: Option<HostUse>,
 }
 
@@ -81,7 +80,6 @@ impl<'a> Watch<'a> {
             virtual_time: None,
             is_at_rest: false,
             cursor: Cursor::default(),
-            tail: Tail::default(),
             host: None,
         })
     }
@@ -110,21 +108,9 @@ impl<'a> Watch<'a> {
         self.judge(Duration::ZERO, &mut until);
         // The terminal is as it was before anything else is said.
         drop(self.connected);
-        let lines = self.machine.consoles.follow(&mut Cursor::default(), Duration::ZERO);
         let Self { observer, said, host, session, .. } = self;
         let Session { directory, promises, paths, .. } = session;
-        Ok(Run {
-            observer,
-            promises,
-            paths,
-            said,
-            lines,
-            end,
-            elapsed,
-            host,
-            instrument,
-            directory,
-        })
+        Ok(Run { observer, promises, paths, said, end, elapsed, host, instrument, directory })
     }
 
     /// Watches a machine in real time.
@@ -200,20 +186,18 @@ impl<'a> Watch<'a> {
     /// Takes new lines, for which it waits at most `limit`. Returns true if `until` has seen
     /// enough.
     fn judge(&mut self, limit: Duration, until: &mut impl FnMut(&Moment) -> bool) -> bool {
-        let lines: Vec<Line> = self.machine.consoles.follow(&mut self.cursor, limit);
-        self.tail.extend(&lines);
-        self.said.hear(&lines);
+        self.said.hear(&self.machine.consoles.follow(&mut self.cursor, limit));
         let (said, observer, machine) = (&self.said, &self.observer, &self.machine);
-        until(&Moment { lines: &lines, said, observer, machine })
+        until(&Moment { said, observer, machine })
     }
 
     fn show(&mut self) {
         let used = self.machine.host_use();
         self.host = used.map(|used| used.at_least(self.host.unwrap_or_default())).or(self.host);
         let (elapsed, virtual_time) = (self.start.elapsed(), self.virtual_time);
-        let (limit, observer, tail) = (self.session.limit, &self.observer, &self.tail);
+        let (limit, observer, said) = (self.session.limit, &self.observer, &self.said);
         let latest = self.recorder.as_ref().map(Recorder::latest);
-        let scene = Scene { elapsed, virtual_time, limit, observer, tail, latest };
+        let scene = Scene { elapsed, virtual_time, limit, observer, said, latest };
         self.session.view.show(&scene);
     }
 

@@ -7,6 +7,7 @@ use super::file::Trace;
 use super::history::{History, Hold, Turn};
 use super::subject::Subject;
 use crate::report::timeline::Schedule;
+use maud::Markup;
 use sim::observer::{Doing, Observer};
 use sim::system::{Costs, Execution, Need, Protocol, System, Task, Vcpu};
 use sim::timeline::Timeline;
@@ -16,10 +17,10 @@ use std::collections::BTreeSet;
 const SHOWN: usize = 1_000;
 
 impl Trace {
-    /// Draws the stretch from `from` to `to`, ns since EL2 began, as an SVG file. It is shorter
-    /// if more happened in it than a drawing can show.
+    /// Draws the stretch from `from` to `to`, ns since EL2 began. It is shorter if more happened
+    /// in it than a drawing can show.
     #[must_use]
-    pub fn svg(&self, history: &History, title: &str, from: u64, to: u64) -> String {
+    pub fn draw(&self, history: &History, title: &str, from: u64, to: u64) -> Markup {
         let from = from.min(u64::MAX - 1);
         let to = to.max(from + 1);
         let rows = rows(&self.subject, history);
@@ -52,16 +53,16 @@ impl Trace {
             end: timeline.end().max(1),
             timeline: &timeline,
         };
-        schedule.svg()
+        schedule.draw()
     }
 
     /// Draws the beginning of a history: as many turns as a page can show.
     #[must_use]
-    pub fn beginning_svg(&self, history: &History, title: &str) -> String {
+    pub fn draw_beginning(&self, history: &History, title: &str) -> Markup {
         let mut ends: Vec<u64> = history.turns.iter().map(|turn| turn.to).collect();
         ends.sort_unstable();
         let end = ends.get(SHOWN).copied().unwrap_or(history.end);
-        self.svg(history, title, history.begin(), end)
+        self.draw(history, title, history.begin(), end)
     }
 }
 

@@ -6,8 +6,7 @@
 use crate::machine::Memory;
 use abi::report::events::{self, Event, Header, MAGIC};
 use miette::Result;
-use std::ops::Range;
-use zerocopy::{FromZeros, IntoBytes};
+use zerocopy::IntoBytes;
 
 /// How many events of a vCPU are taken at one look, the latest: more than a busy Linux records
 /// between two looks.
@@ -74,7 +73,9 @@ impl Follower {
         }
         let kept = header.capacity.min(MOST).min(self.room[vcpu]);
         let begin = self.next[vcpu].max(written.saturating_sub(kept));
-        let mut events = self.read(memory, header, vcpu, begin..written)?;
+        let first = events::event(vcpu as u64, 0, header.rings, header.capacity);
+        let mut events: Vec<Event> =
+            memory.read_ring(self.pa + first, header.capacity, begin..written)?;
         // The guest went on meanwhile: what it has reached, or is writing over now, may be torn.
         let after = self.written(memory, vcpu)?;
         let is_same = self.header(memory)?.is_some_and(|now| now.as_bytes() == header.as_bytes());
@@ -110,30 +111,14 @@ impl Follower {
         let ring: events::Ring = memory.read(self.pa + events::ring(vcpu as u64))?;
         Ok(ring.written)
     }
-
-    /// Reads events by number, at most as many as a ring holds.
-    fn read(
-        &self,
-        memory: &Memory,
-        header: &Header,
-        vcpu: usize,
-        numbers: Range<u64>,
-    ) -> Result<Vec<Event>> {
-        let mut all = vec![Event::new_zeroed(); (numbers.end - numbers.start) as usize];
-        let place = numbers.start % header.capacity;
-        let before_end = ((header.capacity - place) as usize).min(all.len());
-        let (first, second) = all.split_at_mut(before_end);
-        let at = |place| self.pa + events::event(vcpu as u64, place, header.rings, header.capacity);
-        memory.read_bytes(at(place), first.as_mut_bytes())?;
-        memory.read_bytes(at(0), second.as_mut_bytes())?;
-        Ok(all)
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use analysis::random::Chance;
+    use std::ops::Range;
+    use zerocopy::FromZeros;
 
     const BASE: u64 = 0x4000_0000;
     const SIZE: u64 = 0x4000;

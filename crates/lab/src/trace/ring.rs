@@ -3,7 +3,6 @@
 use crate::machine::Memory;
 use abi::trace::{HEADER_SIZE, Header, MAGIC, RECORD_SIZE, Record};
 use miette::Result;
-use zerocopy::{FromZeros, IntoBytes};
 
 /// Follows one ring.
 #[derive(Clone, Debug)]
@@ -32,7 +31,8 @@ impl Ring {
     pub fn poll(&mut self, memory: &Memory) -> Result<News> {
         let Some(written) = self.written(memory)? else { return Ok(News::default()) };
         let begin = self.next.max(written.saturating_sub(self.capacity));
-        let mut records = self.read(memory, begin, written)?;
+        let ring_pa = self.header_pa + HEADER_SIZE;
+        let mut records = memory.read_ring(ring_pa, self.capacity, begin..written)?;
         // The core went on meanwhile: what it has reached, or is writing over now, may be torn.
         let after = self.written(memory)?.unwrap_or(written);
         let sound = after.saturating_add(1).saturating_sub(self.capacity).clamp(begin, written);
@@ -47,22 +47,13 @@ impl Ring {
         let known = header.magic == MAGIC && header.capacity == self.capacity;
         Ok((known && header.written >= self.next).then_some(header.written))
     }
-
-    fn read(&self, memory: &Memory, begin: u64, end: u64) -> Result<Vec<Record>> {
-        let mut records = vec![Record::new_zeroed(); (end - begin) as usize];
-        let (ring_pa, slot) = (self.header_pa + HEADER_SIZE, begin % self.capacity);
-        let before_end = ((self.capacity - slot) as usize).min(records.len());
-        let (first, second) = records.split_at_mut(before_end);
-        memory.read_bytes(ring_pa + slot * RECORD_SIZE, first.as_mut_bytes())?;
-        memory.read_bytes(ring_pa, second.as_mut_bytes())?;
-        Ok(records)
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use abi::trace::Kind;
+    use zerocopy::{FromZeros, IntoBytes};
 
     const BASE: u64 = 0x4000_0000;
     const CAPACITY: u64 = 256;

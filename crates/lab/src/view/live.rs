@@ -2,9 +2,7 @@
 
 use super::scene::{Recent, Scene, cores, latency, vcpu_shares, vm_state};
 use super::{View, vm_style};
-use crate::bundle::channel;
 use crate::quantity::percent;
-use abi::console::HYPERVISOR;
 use console::{Style, Term, pad_str, style, truncate_str};
 use std::io::{self, Write};
 use std::time::Duration;
@@ -127,12 +125,13 @@ fn core_lines(scene: &Scene) -> impl Iterator<Item = String> {
 }
 
 fn console_lines(scene: &Scene) -> impl Iterator<Item = String> {
-    let vms = scene.observer.layout.vms.iter().enumerate();
-    let guests = vms.map(|(vm, layout)| (channel(vm), layout.name.as_str(), vm_style(vm)));
-    let own = (HYPERVISOR, "hypervisor", Style::new().for_stderr().dim());
-    std::iter::once(own).chain(guests).flat_map(move |(channel, name, style)| {
+    let (said, vms) = (scene.said, scene.observer.layout.vms.iter().enumerate());
+    let guests =
+        vms.map(|(vm, layout)| (&said.guests[vm].tail, layout.name.as_str(), vm_style(vm)));
+    let own = (&said.hypervisor.tail, "hypervisor", Style::new().for_stderr().dim());
+    std::iter::once(own).chain(guests).flat_map(|(tail, name, style)| {
         let line = move |text: &str| format!("  {}", style.apply_to(format!("{name}│ {text}")));
-        scene.tail.of(channel).map(line).collect::<Vec<_>>()
+        tail.lines().map(line)
     })
 }
 

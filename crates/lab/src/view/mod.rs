@@ -8,7 +8,7 @@ mod scene;
 
 pub use live::Live;
 pub use plain::Plain;
-pub use scene::{Scene, Tail};
+pub use scene::Scene;
 
 use console::{Color, Style, Term};
 

@@ -2,7 +2,6 @@
 
 use super::View;
 use super::scene::{Recent, Scene, latency, vcpu_shares, vm_state};
-use crate::bundle::channel;
 use crate::quantity::percent;
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -50,7 +49,7 @@ impl Plain {
 
     /// The last console line, if it is not the one shown before.
     fn news(&mut self, scene: &Scene, vm: usize) -> Option<String> {
-        let last = scene.tail.of(channel(vm)).next_back()?.to_owned();
+        let last = scene.said.guests[vm].tail.lines().next_back()?.to_owned();
         let known = self.shown.insert(vm, last.clone());
         (known.as_ref() != Some(&last)).then_some(last)
     }

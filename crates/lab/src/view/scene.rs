@@ -1,15 +1,12 @@
 //! What there is to show, and its pieces as text.
 
-use crate::console::Line;
+use crate::guests::Transcript;
 use crate::observe::{Observer, Reports, Snapshot, time, vm_state_name};
 use crate::quantity::{count, duration};
 use crate::trace::{Latest, LatestTurn};
 use abi::status::PcpuStatus;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 use std::time::Duration;
-
-/// Last lines kept of each console.
-const TAIL: usize = 4;
 
 /// A running system at one moment.
 #[derive(Clone, Copy, Debug)]
@@ -22,8 +19,8 @@ pub struct Scene<'a> {
     pub limit: Option<Duration>,
     /// What was seen so far.
     pub observer: &'a Observer,
-    /// The last console lines.
-    pub tail: &'a Tail,
+    /// What the guests have said so far.
+    pub said: &'a Transcript,
     /// The latest turns of each core, if there is a trace.
     pub latest: Option<&'a Latest>,
 }
@@ -38,30 +35,6 @@ impl Scene<'_> {
             None => format!("{elapsed:.1}{limit} s"),
             Some(time) => format!("{elapsed:.1} s, {time:.2}{limit} s of virtual time"),
         }
-    }
-}
-
-/// The last lines of every console.
-#[derive(Clone, Debug, Default)]
-pub struct Tail {
-    lines: BTreeMap<u8, VecDeque<String>>,
-}
-
-impl Tail {
-    /// Takes new lines; empty ones are not worth their place.
-    pub fn extend(&mut self, lines: &[Line]) {
-        for line in lines.iter().filter(|line| !line.text.is_empty()) {
-            let tail = self.lines.entry(line.channel).or_default();
-            if tail.len() == TAIL {
-                tail.pop_front();
-            }
-            tail.push_back(line.text.clone());
-        }
-    }
-
-    /// The last lines of `channel`, oldest first.
-    pub fn of(&self, channel: u8) -> impl DoubleEndedIterator<Item = &str> {
-        self.lines.get(&channel).into_iter().flatten().map(String::as_str)
     }
 }
 

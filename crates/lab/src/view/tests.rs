@@ -1,6 +1,7 @@
 use super::live::{fitted, lines};
 use super::scene::Recent;
 use super::*;
+use crate::guests::Transcript;
 use crate::machine::Memory;
 use crate::observe::{Layout, Observer, VcpuName, VmLayout};
 use crate::trace::Latest;
@@ -51,10 +52,20 @@ fn observer_of(current: u64) -> Observer {
     observer
 }
 
-fn tail(text: &'static str) -> Tail {
-    let mut tail = Tail::default();
-    tail.extend(&crate::testing::lines(text));
-    tail
+fn said(text: &'static str) -> Transcript {
+    let mut said = Transcript::new(1);
+    said.hear(&crate::testing::lines(text));
+    said
+}
+
+/// What there is to show at the very beginning.
+fn scene<'a>(
+    observer: &'a Observer,
+    said: &'a Transcript,
+    latest: Option<&'a Latest>,
+) -> Scene<'a> {
+    let (elapsed, virtual_time, limit) = (Duration::ZERO, None, None);
+    Scene { elapsed, virtual_time, limit, observer, said, latest }
 }
 
 #[derive(Clone, Default)]
@@ -71,18 +82,11 @@ impl Write for Paper {
 
 #[test]
 fn plain_lines_come_every_two_seconds_and_say_it_all() {
-    let (paper, observer, tail) = (Paper::default(), observer(), tail("\x1f1hello\nworld\n"));
+    let (paper, observer, said) = (Paper::default(), observer(), said("\x1f1hello\nworld\n"));
     let mut view = Plain::new(paper.clone());
     for ms in (0..5_000).step_by(50) {
         let elapsed = Duration::from_millis(ms);
-        view.show(&Scene {
-            elapsed,
-            virtual_time: None,
-            limit: None,
-            observer: &observer,
-            tail: &tail,
-            latest: None,
-        });
+        view.show(&Scene { elapsed, ..scene(&observer, &said, None) });
     }
     let text = String::from_utf8(paper.0.lock().unwrap().clone()).unwrap();
     let first = "[   2.0 s] rtos: running (2 starts); vCPU 0 has 25.0 % of pCPU 0; \
@@ -94,14 +98,12 @@ fn plain_lines_come_every_two_seconds_and_say_it_all() {
 
 #[test]
 fn the_live_block_shows_state_shares_latency_and_last_lines() {
-    let (observer, tail) = (observer(), tail("\x1f0up\n\x1f1a\nb\n\nc\nd\ne\n"));
+    let (observer, said) = (observer(), said("\x1f0up\n\x1f1a\nb\n\nc\nd\ne\n"));
     let scene = Scene {
         elapsed: Duration::from_millis(1_500),
         virtual_time: Some(Duration::from_millis(250)),
         limit: Some(Duration::from_secs(90)),
-        observer: &observer,
-        tail: &tail,
-        latest: None,
+        ..scene(&observer, &said, None)
     };
     let block = lines("cassata demo", &scene, &mut Recent::over(Duration::from_secs(1)));
     let block: Vec<_> = block.iter().map(|l| console::strip_ansi_codes(l).into_owned()).collect();
@@ -120,30 +122,16 @@ fn the_live_block_shows_state_shares_latency_and_last_lines() {
 fn before_el2_has_begun_the_views_say_so() {
     let layout = observer().layout.clone();
     let observer = Observer::new(layout);
-    let tail = Tail::default();
-    let scene = Scene {
-        elapsed: Duration::ZERO,
-        virtual_time: None,
-        limit: None,
-        observer: &observer,
-        tail: &tail,
-        latest: None,
-    };
+    let said = said("");
+    let scene = scene(&observer, &said, None);
     let block = lines("x", &scene, &mut Recent::over(Duration::from_secs(1)));
     assert!(block[2].contains("rtos") && block[2].contains("waiting"), "{}", block[2]);
 }
 
 /// Returns the line that the block has of the core.
 fn core_line(observer: &Observer, latest: Option<&Latest>) -> String {
-    let tail = Tail::default();
-    let scene = Scene {
-        elapsed: Duration::ZERO,
-        virtual_time: None,
-        limit: None,
-        observer,
-        tail: &tail,
-        latest,
-    };
+    let said = said("");
+    let scene = scene(observer, &said, latest);
     let block = lines("x", &scene, &mut Recent::over(Duration::from_secs(1)));
     let block: Vec<_> = block.iter().map(|l| console::strip_ansi_codes(l).into_owned()).collect();
     let mut cores = block.iter().filter(|line| line.starts_with("  pCPU "));
@@ -190,15 +178,8 @@ fn a_narrow_terminal_has_the_beginning_of_each_line() {
     let mut latest = Latest::of(1);
     let run = |time| Record::new(time, Kind::Run, 0, 0);
     (0..20).for_each(|turn| latest.take(0, &[run(turn * 1_000)]));
-    let (observer, tail) = (observer_of(0), tail("\x1f1hello\n"));
-    let scene = Scene {
-        elapsed: Duration::ZERO,
-        virtual_time: None,
-        limit: None,
-        observer: &observer,
-        tail: &tail,
-        latest: Some(&latest),
-    };
+    let (observer, said) = (observer_of(0), said("\x1f1hello\n"));
+    let scene = scene(&observer, &said, Some(&latest));
     let block = lines("cassata run", &scene, &mut Recent::over(Duration::from_secs(1)));
     for (height, width) in [(1, 1), (2, 10), (8, 40), (100, 300)] {
         let fitted = fitted(&block, height, width);

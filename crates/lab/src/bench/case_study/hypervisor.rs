@@ -1,7 +1,7 @@
 //! The same system on the hypervisor: how it is booted and judged, and with the probe's tasks.
 
 use super::orders::beginnings;
-use super::report::SHOWN;
+use super::report::{CAPTION, SHOWN};
 use crate::answer::Answer;
 use crate::bench::campaign::room;
 use crate::figures::promises;
@@ -12,7 +12,7 @@ use crate::session::{End, Run};
 use crate::suite::Bench;
 use crate::trace::{History, Trace};
 use crate::view::{Silent, View};
-use maud::{PreEscaped, html};
+use maud::PreEscaped;
 use miette::Result;
 use serde::{Deserialize, Serialize};
 use sim::case_study::Scheme;
@@ -84,7 +84,7 @@ pub fn traced() -> (String, String) {
 pub fn drawing(trace: &Trace, title: &str) -> Option<String> {
     let history = History::of(trace);
     let from = *beginnings(&history).get(1)?;
-    Some(trace.svg(&history, title, from, from + SHOWN))
+    Some(trace.draw(&history, title, from, from + SHOWN).into_string())
 }
 
 /// Runs a scheme on the `system` that a file describes, for `length` at most, after `more` edits of
@@ -135,9 +135,9 @@ impl Seen {
         let Some(drawing) = &self.drawing else { return };
         let name = self.scheme.name();
         let title = format!("{name} {place}, by its trace");
-        answer.section(&title, html! { figure { (PreEscaped(drawing)) } });
-        let file = format!("{}-{file}.svg", name.to_lowercase().replace('+', "-"));
-        answer.file(&file, drawing.clone());
+        let file = format!("{}-{file}", name.to_lowercase().replace('+', "-"));
+        let drawing = answer.drawing(&file, &PreEscaped(drawing.clone()), CAPTION);
+        answer.section(&title, drawing);
     }
 }
 

@@ -13,7 +13,7 @@ use super::{change_of_the_mean, mean_change};
 use crate::answer::Answer;
 use crate::bench::campaign::{Campaign, Findings, make};
 use crate::bench::inputs::Inputs;
-use crate::bench::store::{Case, Measured, Store};
+use crate::bench::store::{Case, Store, measured};
 use crate::bench::{ProgressView, Tell};
 use crate::dataset::{Dataset, Unit};
 use crate::guests::RanTask;
@@ -118,17 +118,7 @@ struct Watched {
     had_ns: Vec<Vec<u64>>,
 }
 
-impl Measured for Booted {
-    type Case = Boot;
-
-    fn case(&self) -> &Boot {
-        &self.boot
-    }
-
-    fn real_s(&self) -> f64 {
-        self.real_s
-    }
-}
+measured!(Booted, boot: Boot, real_s);
 
 /// All boots.
 #[derive(Debug)]

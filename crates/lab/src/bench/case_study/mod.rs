@@ -49,6 +49,9 @@ struct Options {
     fresh: bool,
 }
 
+/// What is conducted from here.
+pub(super) const EXPERIMENTS: &[&dyn Conduct] = &[&Study];
+
 /// The experiment. Only Linux's boots are cases, which are kept: with the probe, only the jittered
 /// hyperperiods take longer than seconds.
 #[derive(Clone, Copy, Debug)]

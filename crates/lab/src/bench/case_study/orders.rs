@@ -160,20 +160,10 @@ impl Orders {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::trace::Vcpu;
+    use crate::trace::{Vcpu, vcpu};
 
     fn subject() -> Subject {
-        let vcpu = |index| Vcpu {
-            vm: index / 4,
-            index: index % 4,
-            pcpu: index % 4,
-            priority: 1,
-            budget_ns: 0,
-            period_ns: 0,
-            overrun_ns: 0,
-            offset_ns: 0,
-            idles: false,
-        };
+        let vcpu = |index| Vcpu { pcpu: index % 4, ..vcpu(index / 4, index % 4) };
         Subject { vcpus: (0..TASKS).map(vcpu).collect(), ..Subject::default() }
     }
 

@@ -6,10 +6,13 @@ use super::{CaseStudy, Run};
 use crate::answer::Answer;
 use crate::dataset::{Dataset, Unit};
 use crate::report::timeline::Schedule;
-use maud::{PreEscaped, html};
+use maud::{Markup, html};
 use serde_json::json;
 use sim::case_study::Scheme;
 
+/// What stands below each drawing.
+pub(super) const CAPTION: &str = "Core by core: what has it; what is left of each vCPU's budget, red \
+                                  where it is overrun; its tasks.";
 /// The drawings show so much, ns.
 pub const SHOWN: u64 = 27_000_000;
 
@@ -56,9 +59,8 @@ impl CaseStudy {
         }
         answer.data(&self.responses());
         for run in &self.runs {
-            let drawing = run.svg();
-            answer.section(run.name(), html! { figure { (PreEscaped(&drawing)) } });
-            answer.file(&run.file(), drawing);
+            let drawing = answer.drawing(&run.file(), &run.draw(), CAPTION);
+            answer.section(run.name(), drawing);
         }
         answer.data(&self.ways());
         answer.section(
@@ -110,7 +112,7 @@ impl CaseStudy {
 
 impl Run {
     /// Its timeline, as the paper's Figure 11 shows it.
-    pub fn svg(&self) -> String {
+    pub fn draw(&self) -> Markup {
         let schedule = Schedule {
             title: self.name(),
             system: &self.system,
@@ -119,11 +121,11 @@ impl Run {
             timeline: &self.timeline,
             end: SHOWN,
         };
-        schedule.svg()
+        schedule.draw()
     }
 
-    /// Name of the file of its timeline.
+    /// Name of the file of its timeline, without its ending.
     pub fn file(&self) -> String {
-        format!("{}.svg", self.name().to_lowercase().replace('+', "-"))
+        self.name().to_lowercase().replace('+', "-")
     }
 }

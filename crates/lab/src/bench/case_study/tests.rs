@@ -46,6 +46,6 @@ fn the_page_has_three_timelines_and_every_statement() {
     }
     assert!(answer.summary().contains("differs"));
     assert_eq!(answer.outcome.exit_code(false), 0, "a finding, not a fault");
-    assert_eq!(study.run(Scheme::Mpcp).file(), "mpcp.svg");
-    assert_eq!(study.run(Scheme::DeferrableNoOverrun).file(), "vmpcp-dsno.svg");
+    assert_eq!(study.run(Scheme::Mpcp).file(), "mpcp");
+    assert_eq!(study.run(Scheme::DeferrableNoOverrun).file(), "vmpcp-dsno");
 }

@@ -1,6 +1,6 @@
 //! One boot of a system that provokes what is to be counted.
 
-use crate::bench::store::{self, Measured};
+use crate::bench::store::{self, measured};
 use crate::bench::{ProgressView, Tell};
 use crate::demo;
 use crate::figures::promises;
@@ -84,17 +84,7 @@ impl store::Case for Case {
     }
 }
 
-impl Measured for Seen {
-    type Case = Case;
-
-    fn case(&self) -> &Case {
-        &self.case
-    }
-
-    fn real_s(&self) -> f64 {
-        self.real_s
-    }
-}
+measured!(Seen, case: Case, real_s);
 
 /// Returns a switch in words.
 pub fn on_or_off(on: bool) -> &'static str {

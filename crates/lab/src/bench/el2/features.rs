@@ -164,10 +164,7 @@ fn code_by_feature(image: &[u8]) -> Result<BTreeMap<&'static str, u64>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn root() -> &'static Path {
-        Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."))
-    }
+    use crate::testing::root;
 
     #[test]
     fn the_longest_path_decides() {

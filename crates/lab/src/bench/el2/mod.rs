@@ -27,7 +27,7 @@ mod visits;
 use super::campaign::Findings;
 use super::experiment::{Experiment, Extent};
 use super::inputs::Inputs;
-use super::{Label, Tell};
+use super::{Conduct, Label, Tell};
 use crate::answer::Answer;
 use crate::dataset::{Dataset, Unit};
 use crate::figures::histogram_data;
@@ -38,7 +38,7 @@ use crate::paths::Paths;
 use crate::quantity::{bytes, count, real};
 use crate::report::Plot;
 use crate::results::{Check, Goal, Outcome};
-use crate::suite::Bench;
+use crate::suite::{Bench, Scenario};
 use case::{Case, Seen, on_or_off};
 use events::{EVENTS, KINDS, Kind, Traced};
 use grant::Grant;
@@ -47,7 +47,6 @@ use migration::Migration;
 pub use migration::{MOST_DEPARTURE, MOST_TRIP_US};
 use records::Recorded;
 use size::Size;
-pub use smoke::scenario;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -57,6 +56,9 @@ const MOST_BYTES: u64 = 128 << 10;
 const MOST_LINES: u64 = 8_000;
 /// Microseconds of a tick in virtual time.
 const US: f64 = 1e6 / VirtualTime::COUNTER_HZ as f64;
+
+/// What is conducted from here.
+pub(super) const EXPERIMENTS: &[&dyn Conduct] = &[&Cost];
 
 /// The experiment.
 #[derive(Clone, Copy, Debug)]
@@ -106,6 +108,10 @@ impl Experiment for Cost {
         let stretches = longest::stretches(&found.measurements, &paths);
         stretches.iter().for_each(|stretch| answer.outcome.check(stretch.check()));
         Ok(answer)
+    }
+
+    fn scenarios(&self) -> Vec<Scenario> {
+        vec![smoke::scenario()]
     }
 }
 

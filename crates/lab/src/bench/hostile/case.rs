@@ -164,13 +164,12 @@ impl Case {
 mod tests {
     use super::super::cases;
     use super::*;
-    use std::path::Path;
 
     /// Every case is a description that the packer would take, but for the guests, which are not
     /// built in tests.
     #[test]
     fn descriptions_are_understood() {
-        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(SYSTEM);
+        let path = crate::testing::root().join(SYSTEM);
         let original = std::fs::read_to_string(&path).unwrap();
         for adversary in cases(1).into_iter().filter_map(|case| case.adversary) {
             let mut text = original.clone();

@@ -8,7 +8,7 @@ use crate::answer::Answer;
 use crate::bench::campaign::Findings;
 use crate::bench::experiment::{Experiment, Extent};
 use crate::bench::inputs::Inputs;
-use crate::bench::store::{self, Measured};
+use crate::bench::store::{self, measured};
 use crate::bench::{Label, Tell};
 use crate::dataset::{Dataset, Unit};
 use crate::quantity::{count, real};
@@ -81,17 +81,7 @@ pub struct Brought {
     seen: Seen,
 }
 
-impl Measured for Brought {
-    type Case = Machine;
-
-    fn case(&self) -> &Machine {
-        &self.case
-    }
-
-    fn real_s(&self) -> f64 {
-        self.seen.real_s
-    }
-}
+measured!(Brought, case: Machine, seen.real_s);
 
 impl Experiment for Fuzz {
     const LABEL: Label = Label {
@@ -122,11 +112,7 @@ impl Experiment for Fuzz {
     }
 
     fn cases(&self, extent: Extent, options: &Options) -> Vec<Machine> {
-        let operations = match extent {
-            Extent::Full => options.operations,
-            Extent::Quick => options.operations.div_ceil(10),
-        };
-        let machines = operations.div_ceil(PER_MACHINE);
+        let machines = extent.part(options.operations).div_ceil(PER_MACHINE);
         (options.seed..options.seed + machines).map(|seed| Machine { seed }).collect()
     }
 

@@ -1,6 +1,5 @@
 //! What one VM finds of another one on its core.
 
-use crate::bundle::channel;
 use crate::results::{Check, Outcome};
 use crate::session::{End, Run};
 use crate::suite::Bench;
@@ -25,19 +24,13 @@ pub fn run(bench: &Bench) -> Result<()> {
     let bundle = bench.pack(&bench.described(SYSTEM, &[])?)?;
     let run = bench.session(&bundle, LIMIT)?.run(|now| now.said.guests[1].probe.done.is_some())?;
     let mut outcome = Outcome::new("hostile-leaks");
-    let found = found(&run);
+    let found = &run.said.guests[1].probe.leaks;
     outcome.figure("leaks", found.iter().cloned().collect::<Vec<_>>());
-    let objections = objections(&run, &found);
+    let objections = objections(&run, found);
     outcome.check(Check::done("nothing leaks but what is known", objections.is_empty()));
     bench.keep(&outcome)?;
     ensure!(objections.is_empty(), "{}", objections.join("\n"));
     Ok(())
-}
-
-/// The places that leak.
-fn found(run: &Run) -> BTreeSet<String> {
-    let lines = run.lines_of(channel(1));
-    lines.filter_map(|line| line.strip_prefix("LEAK ")).map(Into::into).collect()
 }
 
 fn objections(run: &Run, found: &BTreeSet<String>) -> Vec<String> {

@@ -19,17 +19,15 @@ mod report;
 mod seen;
 mod smoke;
 
-pub use fuzz::Fuzz;
-pub use smoke::scenarios;
-
 use super::campaign::Findings;
 use super::experiment::{Experiment, Extent};
 use super::inputs::Inputs;
-use super::{Label, Tell};
+use super::{Conduct, Label, Tell};
 use crate::answer::Answer;
 use crate::guests::Images;
-use crate::suite::{Bench, side_by_side};
+use crate::suite::{Bench, Scenario, side_by_side};
 use case::{Adversary, Case, SYSTEM};
+pub use fuzz::Fuzz;
 use miette::Result;
 use mode::MODES;
 use sched::policy::MigrationPolicy;
@@ -41,6 +39,9 @@ const LENGTH_MS: u64 = 200;
 const QUICK_MS: u64 = 40;
 /// vCPUs that an adversary has.
 const VCPUS: [u32; 3] = [1, 2, 8];
+
+/// What is conducted from here.
+pub(super) const EXPERIMENTS: &[&dyn Conduct] = &[&Hostile, &Fuzz];
 
 /// The experiment.
 #[derive(Clone, Copy, Debug)]
@@ -88,6 +89,10 @@ impl Experiment for Hostile {
 
     fn answer(&self, found: Findings<Seen>, _: &Bench) -> Result<Answer> {
         Ok(report::answer(&found.measurements))
+    }
+
+    fn scenarios(&self) -> Vec<Scenario> {
+        smoke::scenarios().collect()
     }
 }
 

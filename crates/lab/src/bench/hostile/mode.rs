@@ -39,12 +39,11 @@ pub fn is_above_the_goal(mode: &str) -> bool {
 mod tests {
     use super::*;
     use std::fs;
-    use std::path::Path;
 
     /// The guest's list and this one are the same, and nothing is above the goal that is not there.
     #[test]
     fn the_guest_has_these_attacks() {
-        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+        let root = crate::testing::root();
         let text = fs::read_to_string(root.join("guests/probe/src/adversary/mod.rs")).unwrap();
         let begins = ["Mode::new(\"", "Mode::last(\""];
         let names = text.lines().filter_map(|line| {

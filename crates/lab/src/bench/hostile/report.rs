@@ -186,9 +186,8 @@ fn judge(answer: &mut Answer, seen: &[Seen]) {
 #[cfg(test)]
 mod tests {
     use super::super::case::Case;
-    use super::super::seen::Lateness;
     use super::*;
-    use crate::observe::Distribution;
+    use crate::observe::{Distribution, Lateness};
 
     fn lateness(ns: u32) -> Lateness {
         let mut dispatch = Distribution::default();

@@ -1,9 +1,9 @@
 //! What a run brought, and what must hold whatever its figures are.
 
 use super::case::Case;
-use crate::bench::store::Measured;
-use crate::bundle::channel;
-use crate::observe::{Distribution, Observer, Reports};
+use crate::bench::store::measured;
+use crate::guests::Beat;
+use crate::observe::{Lateness, Observer, Reports};
 use crate::session::{End, Run};
 use abi::status::vm_state;
 use serde::{Deserialize, Serialize};
@@ -42,52 +42,17 @@ pub struct Seen {
     pub broken: Vec<String>,
 }
 
-/// How late a real-time VM was.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Lateness {
-    /// Activations that it reported.
-    pub activations: u64,
-    /// Activations that came after their period, or were due and never came.
-    pub missed: u64,
-    /// Interrupt response times, ns.
-    pub response: Distribution,
-    /// Dispatch latencies, ns.
-    pub dispatch: Distribution,
-}
+measured!(Seen, case: Case, real_s);
 
-impl Measured for Seen {
-    type Case = Case;
-
-    fn case(&self) -> &Case {
-        &self.case
-    }
-
-    fn real_s(&self) -> f64 {
-        self.real_s
-    }
-}
-
-impl Lateness {
-    /// Reads the reports of VM `name`; none if there are none. In virtual time a tick is a
-    /// nanosecond.
-    fn of(observer: &Observer, name: &str) -> Option<Self> {
-        let reports: &Reports = observer.reports(observer.layout.vm(name)?)?;
-        let (header, now) = (reports.header?, observer.latest()?);
-        // One that does not come any more does not count itself.
-        let since = reports.last_raised().map_or(now.now, |last| now.since(last));
-        let overdue = (since / header.period.max(1)).saturating_sub(1);
-        Some(Self {
-            activations: header.written,
-            missed: header.missed + reports.lost() + overdue,
-            response: reports.response.clone(),
-            dispatch: reports.dispatch.clone(),
-        })
-    }
-
-    /// Returns the worst dispatch latency, ns.
-    pub fn worst_dispatch_ns(&self) -> Option<u64> {
-        self.dispatch.max().map(u64::from)
-    }
+/// Returns how late VM `name` was, with what it missed and does not count itself; none if it
+/// reports nothing.
+fn lateness(observer: &Observer, name: &str) -> Option<Lateness> {
+    let reports: &Reports = observer.reports(observer.layout.vm(name)?)?;
+    let (header, now) = (reports.header?, observer.latest()?);
+    let since = reports.last_raised().map_or(now.now, |last| now.since(last));
+    let overdue = (since / header.period.max(1)).saturating_sub(1);
+    let missed = header.missed + reports.lost() + overdue;
+    Some(Lateness { missed, ..reports.lateness()? })
 }
 
 impl Seen {
@@ -98,7 +63,7 @@ impl Seen {
             broken.push(format!("the machine did not run on: {}", run.end.about()));
         }
         let mut lateness = |name: &str| {
-            let seen = Lateness::of(observer, name).filter(|seen| seen.activations > 0);
+            let seen = self::lateness(observer, name).filter(|seen| seen.activations > 0);
             if seen.is_none() {
                 broken.push(format!("{name} reported nothing"));
             }
@@ -176,22 +141,19 @@ fn stopped(run: &Run) -> Vec<String> {
 /// Bytes of the neighbour's lines that were due and did not arrive whole.
 fn lost(run: &Run, activations: u64) -> u64 {
     let Some(vm) = run.observer.layout.vm("neighbour") else { return 0 };
-    let heard: Vec<_> = run.lines_of(channel(vm)).collect();
-    missing(&heard, activations)
+    missing(&run.said.guests[vm].probe.beats, activations)
 }
 
 /// The same, of the lines that were `heard`.
-fn missing(heard: &[&str], activations: u64) -> u64 {
+fn missing(heard: &[Beat], activations: u64) -> u64 {
     let due = activations.div_ceil(LINES).saturating_sub(ON_THEIR_WAY);
-    let line = |number: u64| format!("beat {number} of a neighbour that loses nothing");
-    let mut heard = heard.iter().copied().filter(|line| line.starts_with("beat ")).peekable();
+    let mut heard = heard.iter().peekable();
     let mut bytes = 0;
-    for expected in (0..due).map(line) {
+    for number in 0..due {
         // One that is damaged stands in the place of the one that is expected.
-        if heard.next_if(|line| *line == expected).is_none() {
-            bytes += expected.len() as u64 + 1;
-            let damaged = |line: &&str| !line.ends_with("that loses nothing");
-            let _ = heard.next_if(damaged);
+        if heard.next_if_eq(&&Beat::Whole(number)).is_none() {
+            bytes += Beat::length(number);
+            let _ = heard.next_if_eq(&&Beat::Damaged);
         }
     }
     bytes
@@ -203,15 +165,13 @@ mod tests {
 
     #[test]
     fn lines_that_are_lost_or_damaged_are_counted() {
-        let line = |number: u64| format!("beat {number} of a neighbour that loses nothing");
-        let all: Vec<_> = (0..10).map(line).collect();
-        let all: Vec<&str> = all.iter().map(String::as_str).collect();
+        let all: Vec<_> = (0..10).map(Beat::Whole).collect();
         let activations = 10 * LINES;
         assert_eq!(missing(&all, activations), 0);
         assert_eq!(missing(&all[..6], activations), 0, "the last are on their way");
-        let length = all[0].len() as u64 + 1;
+        let length = Beat::length(0);
         assert_eq!(missing(&all[1..], activations), length);
-        let damaged = [&all[..2], &["beat 2 of a neigh"], &all[3..]].concat();
+        let damaged = [&all[..2], &[Beat::Damaged], &all[3..]].concat();
         assert_eq!(missing(&damaged, activations), length);
         assert_eq!(missing(&[], activations), 6 * length);
     }

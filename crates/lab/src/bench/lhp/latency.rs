@@ -1,11 +1,11 @@
 //! How late the RTOS is, under what Linux does.
 
 use super::point::{Experiment, Linux, Stage};
-use super::run::{Lateness, Measurement};
+use super::run::Measurement;
 use super::{Lhp, policies_of};
 use crate::dataset::{Dataset, Unit};
 use crate::machine::VirtualTime;
-use crate::observe::Distribution;
+use crate::observe::{Distribution, Lateness};
 use crate::report::Plot;
 use crate::results::{Check, Goal};
 use std::collections::BTreeMap;

@@ -29,16 +29,18 @@ mod throughput;
 use super::campaign::Findings;
 use super::experiment::Extent;
 use super::inputs::Inputs;
-use super::{Label, Tell};
+use super::{Conduct, Label, Tell};
 use crate::answer::Answer;
 use crate::guests::Images;
 use crate::results::Check;
-use crate::suite::Bench;
+use crate::suite::{Bench, Scenario};
 use miette::Result;
 use point::{Experiment, Point};
 use policy::Policy;
 use run::Measurement;
-pub use smoke::scenario;
+
+/// What is conducted from here.
+pub(super) const EXPERIMENTS: &[&dyn Conduct] = &[&LockHolders];
 
 /// The experiment.
 #[derive(Clone, Copy, Debug)]
@@ -80,6 +82,10 @@ impl super::Experiment for LockHolders {
     fn answer(&self, found: Findings<Measurement>, _: &Bench) -> Result<Answer> {
         Ok(found.answer())
     }
+
+    fn scenarios(&self) -> Vec<Scenario> {
+        vec![smoke::scenario()]
+    }
 }
 
 /// Everything that was measured.
@@ -115,11 +121,10 @@ impl Lhp {
 
 #[cfg(test)]
 mod tests {
-    use super::run::Lateness;
     use super::*;
     use crate::bench::sample::Sample;
     use crate::bench::store::Case as _;
-    use crate::observe::Distribution;
+    use crate::observe::{Distribution, Lateness};
     use std::collections::BTreeMap;
 
     fn plan() -> Vec<Point> {

@@ -100,7 +100,6 @@ mod tests {
     use crate::bench::experiment::Extent;
     use crate::bench::sample::Sample;
     use crate::documents;
-    use std::path::Path;
 
     /// Every point, measured.
     fn everything() -> Lhp {
@@ -132,8 +131,8 @@ mod tests {
 
     #[test]
     fn the_book_has_the_tables_that_are_written() {
-        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-        let (book, written) = (documents::content(&root, "bench lhp").unwrap(), everything());
+        let root = crate::testing::root();
+        let (book, written) = (documents::content(root, "bench lhp").unwrap(), everything());
         let written = written.quoted();
         assert_eq!(keys(&book), keys(&written), "{written}");
         assert!(!written.contains("| - |"), "all of it was measured: {written}");

@@ -4,14 +4,14 @@ use super::description;
 use super::plan::CORES;
 use super::point::{Experiment, Linux, Point};
 use crate::bench::sample::Sample;
-use crate::bench::store::{Case as _, Measured};
+use crate::bench::store::{Case as _, measured};
 use crate::bench::vtime;
 use crate::bench::vtime::case::{Case, Guest};
 use crate::bench::vtime::figures::Figures;
 use crate::bench::{ProgressView, Tell};
 use crate::bundle::Bundle;
 use crate::guests::{LinuxProgress, LinuxWork};
-use crate::observe::{Distribution, Observer};
+use crate::observe::{Lateness, Observer};
 use crate::quantity::real;
 use crate::session::Session;
 use crate::suite::Bench;
@@ -56,19 +56,6 @@ pub struct Measurement {
     pub kernel: Vec<u64>,
 }
 
-/// How late the RTOS was; times in ticks of 1 GHz, nanoseconds.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Lateness {
-    /// Activations that were measured.
-    pub activations: u64,
-    /// Those that began after their period was over.
-    pub missed: u64,
-    /// Interrupt response times.
-    pub response: Distribution,
-    /// Dispatch latencies.
-    pub dispatch: Distribution,
-}
-
 /// Instructions that only wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Spun {
@@ -105,17 +92,7 @@ pub struct Vcpu {
     pub kernel_preempted_s: f64,
 }
 
-impl Measured for Measurement {
-    type Case = Point;
-
-    fn case(&self) -> &Point {
-        &self.point
-    }
-
-    fn real_s(&self) -> f64 {
-        self.real_s
-    }
-}
+measured!(Measurement, point: Point, real_s);
 
 /// Runs `point` with its files in the directory of `bench`, and tells how far it is.
 ///
@@ -259,18 +236,13 @@ fn runs(wanted: &Linux, linux: &LinuxProgress) -> Result<Sample, String> {
 }
 
 fn lateness(observer: &Observer, wanted: u32) -> Result<Lateness> {
-    let reports = observer.reports(RTOS).and_then(|reports| Some((reports, reports.header?)));
-    let (reports, header) = reports.ok_or_else(|| miette!("the RTOS reported nothing"))?;
-    if reports.lost() > 0 || (wanted > 0 && header.written != u64::from(wanted)) {
-        let (written, lost) = (header.written, reports.lost());
+    let reports = observer.reports(RTOS).and_then(|reports| Some((reports, reports.lateness()?)));
+    let (reports, lateness) = reports.ok_or_else(|| miette!("the RTOS reported nothing"))?;
+    let (written, lost) = (lateness.activations, reports.lost());
+    if lost > 0 || (wanted > 0 && written != u64::from(wanted)) {
         return Err(miette!("the RTOS has {written} of {wanted} activations, {lost} unread"));
     }
-    Ok(Lateness {
-        activations: header.written,
-        missed: header.missed,
-        response: reports.response.clone(),
-        dispatch: reports.dispatch.clone(),
-    })
+    Ok(lateness)
 }
 
 fn vcpus(observer: &Observer) -> Vec<Vcpu> {

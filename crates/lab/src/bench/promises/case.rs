@@ -2,7 +2,7 @@
 
 use super::description::BEGIN_MS;
 use super::machine::Machine;
-use crate::bench::store::{self, Measured};
+use crate::bench::store::{self, measured};
 use crate::bench::{ProgressView, Tell};
 use crate::figures::promises;
 use crate::guests::Images;
@@ -66,17 +66,7 @@ impl store::Case for Case {
     }
 }
 
-impl Measured for Seen {
-    type Case = Case;
-
-    fn case(&self) -> &Case {
-        &self.case
-    }
-
-    fn real_s(&self) -> f64 {
-        self.real_s
-    }
-}
+measured!(Seen, case: Case, real_s);
 
 impl Case {
     /// Runs the machine, with its description and its logs in the directory of `bench`.

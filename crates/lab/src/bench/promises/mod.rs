@@ -15,19 +15,20 @@ mod machine;
 mod report;
 mod smoke;
 
-pub use smoke::scenarios;
-
 use super::campaign::Findings;
 use super::experiment::{Experiment, Extent};
 use super::inputs::Inputs;
-use super::{Label, Tell};
+use super::{Conduct, Label, Tell};
 use crate::answer::Answer;
 use crate::guests::Images;
-use crate::suite::{Bench, side_by_side};
+use crate::suite::{Bench, Scenario, side_by_side};
 use case::{Case, Seen};
 use clap::Args;
 use machine::Machine;
 use miette::Result;
+
+/// What is conducted from here.
+pub(super) const EXPERIMENTS: &[&dyn Conduct] = &[&Promised];
 
 /// The experiment.
 #[derive(Clone, Copy, Debug)]
@@ -73,11 +74,7 @@ impl Experiment for Promised {
     }
 
     fn cases(&self, extent: Extent, options: &Options) -> Vec<Case> {
-        let systems = match extent {
-            Extent::Full => options.systems,
-            Extent::Quick => options.systems.div_ceil(10),
-        };
-        cases(options.seed, systems)
+        cases(options.seed, extent.part(options.systems))
     }
 
     fn run(&self, case: &Case, bench: &Bench, tell: Tell<'_>) -> Result<Seen> {
@@ -86,6 +83,10 @@ impl Experiment for Promised {
 
     fn answer(&self, found: Findings<Seen>, _: &Bench) -> Result<Answer> {
         Ok(report::answer(&found.measurements))
+    }
+
+    fn scenarios(&self) -> Vec<Scenario> {
+        smoke::scenarios().collect()
     }
 }
 

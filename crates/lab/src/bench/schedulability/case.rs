@@ -3,7 +3,7 @@
 use super::curves::{Curves, Draw};
 use super::figure::{FIGURES, Figure};
 use crate::bench::Tell;
-use crate::bench::store::{self, Measured};
+use crate::bench::store::{self, measured};
 use crate::interrupt::Interrupt;
 use analysis::tasksets::Choices;
 use miette::{IntoDiagnostic, Result, miette};
@@ -48,17 +48,7 @@ impl store::Case for Case {
     }
 }
 
-impl Measured for Seen {
-    type Case = Case;
-
-    fn case(&self) -> &Case {
-        &self.case
-    }
-
-    fn real_s(&self) -> f64 {
-        self.real_s
-    }
-}
+measured!(Seen, case: Case, real_s);
 
 impl Case {
     /// Returns the figure.

@@ -16,13 +16,16 @@ mod report;
 use super::campaign::Findings;
 use super::experiment::{Experiment, Extent};
 use super::inputs::Inputs;
-use super::{Label, Tell};
+use super::{Conduct, Label, Tell};
 use crate::answer::Answer;
 use crate::suite::Bench;
 use case::{Case, Seen};
 use clap::Args;
 use figure::FIGURES;
 use miette::Result;
+
+/// What is conducted from here.
+pub(super) const EXPERIMENTS: &[&dyn Conduct] = &[&Schedulability];
 
 /// The experiment.
 #[derive(Clone, Copy, Debug)]
@@ -65,10 +68,7 @@ impl Experiment for Schedulability {
     }
 
     fn cases(&self, extent: Extent, options: &Options) -> Vec<Case> {
-        let tasksets = match extent {
-            Extent::Full => options.tasksets,
-            Extent::Quick => options.tasksets.div_ceil(10),
-        };
+        let tasksets = extent.part(options.tasksets);
         let asked = |n: &u32| options.figures.is_empty() || options.figures.contains(n);
         let numbers = FIGURES.map(|figure| figure.number).into_iter().filter(asked);
         numbers.map(|figure| Case { figure, tasksets, seed: options.seed }).collect()

@@ -1,10 +1,10 @@
 //! One boot: a guest that makes each call again and again.
 
-use super::rows::{ROWS, Taken};
-use crate::bench::store::{self, Measured};
+use super::rows::ROWS;
+use crate::bench::store::{self, measured};
 use crate::bench::{ProgressView, Tell};
-use crate::bundle::channel;
 use crate::figures::promises;
+use crate::guests::{Guest, TimedCall};
 use crate::looks::Exception;
 use crate::session::Run;
 use crate::suite::Bench;
@@ -48,6 +48,14 @@ impl Caller {
             Self::Linux => ("systems/bench/vmpcp-linux.toml", "--rounds "),
         }
     }
+
+    /// What it has said of its calls.
+    fn calls(self, said: &Guest) -> &[TimedCall] {
+        match self {
+            Self::Freertos => &said.freertos.calls,
+            Self::Linux => &said.linux.sharing.calls,
+        }
+    }
 }
 
 /// Where a boot of FreeRTOS ends.
@@ -75,7 +83,7 @@ pub struct Seen {
     pub case: Case,
     pub real_s: f64,
     /// What the guest measured of each call; nothing of a boot that ends at one.
-    pub taken: Vec<Taken>,
+    pub taken: Vec<TimedCall>,
     /// Instructions at EL2 in all visits by calls and traps.
     pub at_el2: u64,
 }
@@ -93,17 +101,7 @@ impl store::Case for Case {
     }
 }
 
-impl Measured for Seen {
-    type Case = Case;
-
-    fn case(&self) -> &Case {
-        &self.case
-    }
-
-    fn real_s(&self) -> f64 {
-        self.real_s
-    }
-}
+measured!(Seen, case: Case, real_s);
 
 impl Case {
     /// Returns the boots that measure every call, of both guests.
@@ -131,12 +129,12 @@ impl Case {
         let session = bench.session(&bundle, LIMIT)?.shown_by(Box::new(ProgressView(tell)));
         let run = session.run(|_| false)?;
         promises::demand(&run)?;
-        let taken: Vec<_> = run.lines_of(channel(VM)).filter_map(Taken::of).collect();
+        let taken = self.caller.calls(&run.said.guests[VM]);
         let expected = self.stop.map_or(ROWS.len(), |stop| stop.row);
         ensure!(taken.len() == expected, self.incomplete(&run, taken.len(), expected));
         let counts = run.instrument.as_ref().filter(|counts| counts.finished);
         let at_el2 = counts.map(at_el2).ok_or_else(|| miette!("nothing counted instructions"))?;
-        let taken = if self.stop.is_some() { Vec::new() } else { taken };
+        let taken = if self.stop.is_some() { Vec::new() } else { taken.to_vec() };
         Ok(Seen { case: self.clone(), real_s: begin.elapsed().as_secs_f64(), taken, at_el2 })
     }
 

@@ -16,15 +16,17 @@ mod table;
 use super::campaign::Findings;
 use super::experiment::{Experiment, Extent};
 use super::inputs::Inputs;
-use super::{Label, Tell};
+use super::{Conduct, Label, Tell};
 use crate::answer::Answer;
 use crate::guests::Images;
-use crate::suite::Bench;
+use crate::suite::{Bench, Scenario};
 use case::{Caller, Case, DESCRIBED, Seen};
 use miette::Result;
 use rows::ROWS;
-pub use smoke::scenario;
 use table::Table;
+
+/// What is conducted from here.
+pub(super) const EXPERIMENTS: &[&dyn Conduct] = &[&Calls];
 
 /// The experiment.
 #[derive(Clone, Copy, Debug)]
@@ -54,10 +56,7 @@ impl Experiment for Calls {
     }
 
     fn cases(&self, extent: Extent, (): &()) -> Vec<Case> {
-        let repetitions = match extent {
-            Extent::Full => DESCRIBED,
-            Extent::Quick => DESCRIBED / 10,
-        };
+        let repetitions = extent.part(DESCRIBED);
         let around = (0..ROWS.len()).flat_map(Case::around);
         Case::measuring(repetitions).into_iter().chain(around).collect()
     }
@@ -70,5 +69,9 @@ impl Experiment for Calls {
         let repetitions = found.planned.iter().find(|case| case.stop.is_none());
         let repetitions = repetitions.map_or(DESCRIBED, |case| case.repetitions);
         Ok(Table::of(&found.measurements, repetitions, 0..ROWS.len()).answer())
+    }
+
+    fn scenarios(&self) -> Vec<Scenario> {
+        vec![smoke::scenario()]
     }
 }

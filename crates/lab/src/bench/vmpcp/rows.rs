@@ -1,7 +1,7 @@
 //! What is measured, and what the paper measured (RTSS 2014, Table II).
 
+use crate::guests::TimedCall;
 use analysis::overheads::VIRTUAL_INSTRUCTION_PS;
-use serde::{Deserialize, Serialize};
 
 /// A call, and what it took the paper's hypervisor.
 #[derive(Clone, Copy, Debug)]
@@ -43,22 +43,7 @@ pub fn paper_mean_us(key: &str) -> Option<f64> {
     ROWS.iter().find(|row| row.key == key).map(|row| row.paper_us[0])
 }
 
-/// How long a call took, nanoseconds of virtual time.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Taken {
-    /// The call, see [`Row::key`].
-    pub key: String,
-    /// How often it was made.
-    pub count: u64,
-    /// The shortest.
-    pub min_ns: u64,
-    /// The mean.
-    pub mean_ns: u64,
-    /// The longest.
-    pub max_ns: u64,
-}
-
-impl Taken {
+impl TimedCall {
     /// Returns the instructions of the shortest: each takes a nanosecond, at any exception level.
     /// The core that makes the calls does not sleep in one.
     pub fn min_instructions(&self) -> u64 {
@@ -74,54 +59,9 @@ impl Taken {
     pub fn max_instructions(&self) -> u64 {
         instructions(self.max_ns)
     }
-
-    /// Reads a line of the guest's console; none if it is about something else.
-    pub fn of(line: &str) -> Option<Self> {
-        let mut prefixes = ["freertos: vmpcp ", "cassata: vmpcp "].into_iter();
-        let words = prefixes.find_map(|prefix| line.strip_prefix(prefix))?;
-        let (key, figures) = words.split_once(' ')?;
-        let figure = |name: &str| {
-            let value = |word: &str| word.strip_prefix(name)?.strip_prefix('=')?.parse().ok();
-            figures.split_whitespace().find_map(value)
-        };
-        Some(Self {
-            key: key.into(),
-            count: figure("count")?,
-            min_ns: figure("min")?,
-            mean_ns: figure("mean")?,
-            max_ns: figure("max")?,
-        })
-    }
 }
 
 /// Returns how many instructions a core executes in `ns` of virtual time.
 const fn instructions(ns: u64) -> u64 {
     ns * 1_000 / VIRTUAL_INSTRUCTION_PS
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn lines_of_the_guest_are_read() {
-        let line = "freertos: vmpcp intra_lock count=10000 call_ns min=120 mean=123 max=4567";
-        let taken = Taken {
-            key: "intra_lock".into(),
-            count: 10_000,
-            min_ns: 120,
-            mean_ns: 123,
-            max_ns: 4_567,
-        };
-        assert_eq!(Taken::of(line), Some(taken.clone()));
-        assert_eq!(Taken::of(&line.replace("freertos", "cassata")), Some(taken));
-        for line in [
-            "freertos: period 1 us",
-            "freertos: vmpcp x",
-            "freertos: vmpcp x count=1 min=2",
-            "cassata: vmpcp service=1.0 interrupt=12",
-        ] {
-            assert_eq!(Taken::of(line), None, "{line}");
-        }
-    }
 }

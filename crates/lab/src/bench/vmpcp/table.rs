@@ -1,9 +1,10 @@
 //! The table, and what is demanded of it.
 
 use super::case::{Caller, Case, Seen};
-use super::rows::{self, ROWS, Row, Taken};
+use super::rows::{self, ROWS, Row};
 use crate::answer::Answer;
 use crate::dataset::{Dataset, Unit};
+use crate::guests::TimedCall;
 use crate::quantity::{count, real};
 use crate::results::{Check, Goal, Outcome};
 
@@ -11,7 +12,7 @@ use crate::results::{Check, Goal, Outcome};
 #[derive(Clone, Debug)]
 pub struct Table {
     repetitions: u64,
-    seen: Vec<(Caller, Vec<Taken>)>,
+    seen: Vec<(Caller, Vec<TimedCall>)>,
     /// Rows whose part at EL2 was to be counted, and what it is, instructions.
     at_el2: Vec<(usize, Option<u64>)>,
 }
@@ -32,7 +33,7 @@ impl Table {
         Self { repetitions, seen: whole.collect(), at_el2: at_el2.collect() }
     }
 
-    fn taken(&self, caller: Caller, key: &str) -> Option<&Taken> {
+    fn taken(&self, caller: Caller, key: &str) -> Option<&TimedCall> {
         let (_, taken) = self.seen.iter().find(|seen| seen.0 == caller)?;
         taken.iter().find(|taken| taken.key == key)
     }
@@ -85,11 +86,11 @@ impl Table {
             .for_programs()
             .name("call", |(row, ..)| row.name)
             .head("")
-            .column("min", instructions, |(_, t, ..)| t.map(Taken::min_instructions))
+            .column("min", instructions, |(_, t, ..)| t.map(TimedCall::min_instructions))
             .for_programs()
-            .column("mean", instructions, |(_, t, ..)| t.map(Taken::mean_instructions))
+            .column("mean", instructions, |(_, t, ..)| t.map(TimedCall::mean_instructions))
             .head("FreeRTOS, instructions: mean")
-            .column("max", instructions, |(_, t, ..)| t.map(Taken::max_instructions))
+            .column("max", instructions, |(_, t, ..)| t.map(TimedCall::max_instructions))
             .head("max")
             .column("at_el2", instructions, |(.., part)| *part)
             .head("of these at EL2")
@@ -99,11 +100,11 @@ impl Table {
             .head("time: mean")
             .column("max", ns, |(_, taken, ..)| taken.map(|taken| taken.max_ns))
             .head("max")
-            .column("linux_min", instructions, |(_, _, t, _)| t.map(Taken::min_instructions))
+            .column("linux_min", instructions, |(_, _, t, _)| t.map(TimedCall::min_instructions))
             .for_programs()
-            .column("linux_mean", instructions, |(_, _, t, _)| t.map(Taken::mean_instructions))
+            .column("linux_mean", instructions, |(_, _, t, _)| t.map(TimedCall::mean_instructions))
             .head("Linux, instructions: mean")
-            .column("linux_max", instructions, |(_, _, t, _)| t.map(Taken::max_instructions))
+            .column("linux_max", instructions, |(_, _, t, _)| t.map(TimedCall::max_instructions))
             .head("max")
             .column("linux_min", ns, |(_, _, t, _)| t.map(|taken| taken.min_ns))
             .for_programs()
@@ -231,7 +232,7 @@ mod tests {
         let taken = |row: &Row| {
             let mean_ns = mean_ns(row);
             let (min_ns, max_ns) = (mean_ns, 2 * mean_ns);
-            Taken { key: row.key.into(), count: 100, min_ns, mean_ns, max_ns }
+            TimedCall { key: row.key.into(), count: 100, min_ns, mean_ns, max_ns }
         };
         let all: Vec<_> = ROWS.iter().map(taken).collect();
         let around = ROWS.iter().enumerate().flat_map(|(place, row)| {

@@ -127,15 +127,15 @@ pub(super) fn distance(a: &Distribution, b: &Distribution) -> u64 {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
     use vtime::metronome::Report;
 
-    fn vtime(measurements: Vec<Measurement>) -> Vtime {
+    pub fn vtime(measurements: Vec<Measurement>) -> Vtime {
         Vtime::of(measurements.iter().map(|m| m.case).collect(), measurements)
     }
 
-    fn holds(vtime: &Vtime, start: &str) -> bool {
+    pub fn holds(vtime: &Vtime, start: &str) -> bool {
         let checks = vtime.checks();
         let found = checks.iter().find(|check| check.name.starts_with(start));
         found.unwrap_or_else(|| panic!("no {start}: {checks:?}")).holds()

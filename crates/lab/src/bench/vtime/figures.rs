@@ -2,8 +2,7 @@
 
 use super::case::{Case, Guest};
 use crate::bench::sample::Sample;
-use crate::console::Line;
-use crate::guests::Transcript;
+use crate::guests::Guest as Said;
 use crate::observe::Distribution;
 use miette::{Result, miette};
 use serde::{Deserialize, Serialize};
@@ -29,9 +28,8 @@ pub enum Figures {
 ///
 /// # Errors
 /// If the guest did not do its work.
-pub fn read(case: &Case, said: &Transcript, lines: &[Line]) -> Result<Figures> {
-    let linux = said.guests[0].linux.clone();
-    let console: Vec<_> = lines.iter().map(|line| line.text.as_str()).collect();
+pub fn read(case: &Case, said: &Said) -> Result<Figures> {
+    let linux = said.linux.clone();
     let all =
         |seconds: Vec<f64>, runs: u32| (seconds.len() == runs as usize).then_some(Sample(seconds));
     let figures = match case.guest {
@@ -40,25 +38,25 @@ pub fn read(case: &Case, said: &Transcript, lines: &[Line]) -> Result<Figures> {
         Guest::Work { runs, .. } => all(linux.work_s, runs).map(Figures::Work),
         Guest::Cyclictest { .. } => Some(Figures::Cyclictest(linux.wake_ups_us)),
         Guest::Metronome { .. } => {
-            let report = Report::read(console);
+            let report = said.metronome.report();
             return report.map(Figures::Metronome).map_err(|error| miette!("{error}"));
         }
     };
-    figures.filter(|_| linux.done).ok_or_else(|| {
-        let last = console[console.len().saturating_sub(5)..].join("\n");
-        miette!("Linux did not do its work; its last lines:\n{last}")
-    })
+    figures
+        .filter(|_| linux.done)
+        .ok_or_else(|| miette!("Linux did not do its work; its last lines:\n{}", said.tail.text()))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::guests::Transcript;
     use crate::testing::lines;
 
     fn read(case: &Case, text: &str) -> Result<Figures> {
-        let (mut said, lines) = (Transcript::new(0), lines(text));
-        said.hear(&lines);
-        super::read(case, &said, &lines)
+        let mut said = Transcript::new(0);
+        said.hear(&lines(text));
+        super::read(case, &said.guests[0])
     }
 
     #[test]

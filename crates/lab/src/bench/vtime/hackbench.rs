@@ -103,12 +103,9 @@ fn on(cores: u32) -> String {
 
 #[cfg(test)]
 mod tests {
+    use super::super::checks::tests::{holds, vtime};
     use super::super::run::Measurement;
     use super::*;
-
-    fn vtime(measurements: Vec<Measurement>) -> Vtime {
-        Vtime::of(measurements.iter().map(|m| m.case).collect(), measurements)
-    }
 
     fn of(case: Case, seconds: &[f64]) -> Measurement {
         Measurement::bare(case, 1.0, Figures::Hackbench(Sample(seconds.into())))
@@ -123,12 +120,6 @@ mod tests {
             of(Case { repetition, ..Case::new(Guest::ONE_STEADY_RUN, cores) }, runs)
         };
         (1..).zip(seconds).map(boot).collect()
-    }
-
-    fn holds(vtime: &Vtime, start: &str) -> bool {
-        let checks = vtime.checks();
-        let found = checks.iter().find(|check| check.name.starts_with(start));
-        found.unwrap_or_else(|| panic!("no {start}: {checks:?}")).holds()
     }
 
     #[test]

@@ -25,15 +25,17 @@ use super::campaign::Findings;
 use super::experiment::{Experiment, Extent};
 use super::inputs::Inputs;
 use super::store::Case as _;
-use super::{Label, Tell};
+use super::{Conduct, Label, Tell};
 use crate::answer::Answer;
 use crate::guests::Images;
-use crate::suite::Bench;
+use crate::suite::{Bench, Scenario};
 use case::Case;
 use miette::Result;
 use run::Measurement;
 use serde_json::json;
-pub use smoke::scenario;
+
+/// What is conducted from here.
+pub(super) const EXPERIMENTS: &[&dyn Conduct] = &[&Repeatability];
 
 /// The experiment. Real time is measured too, so machines run one after the other.
 #[derive(Clone, Copy, Debug)]
@@ -73,6 +75,10 @@ impl Experiment for Repeatability {
         let cases = found.measurements.iter().map(|m| (m.case.name(), json!(m)));
         answer.outcome.figure("cases", cases.collect::<serde_json::Map<_, _>>());
         Ok(answer)
+    }
+
+    fn scenarios(&self) -> Vec<Scenario> {
+        vec![smoke::scenario()]
     }
 }
 

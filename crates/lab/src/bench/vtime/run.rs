@@ -2,7 +2,7 @@
 
 use super::case::{Case, Mode};
 use super::figures::{self, Figures};
-use crate::bench::store::Measured;
+use crate::bench::store::measured;
 use crate::bench::{ProgressView, Tell};
 use crate::session::{End, Session};
 use crate::suite::{Bench, Busy};
@@ -54,7 +54,7 @@ pub fn run(case: &Case, bench: &Bench, tell: Tell<'_>) -> Result<Measurement> {
     if statistics.is_none() && case.mode != Mode::Plain {
         return Err(miette!("the instrument left no complete statistics"));
     }
-    let figures = figures::read(case, &run.said, &run.lines)
+    let figures = figures::read(case, &run.said.guests[0])
         .wrap_err_with(|| format!("console: {}", directory.join("console-guest.log").display()))?;
     let used = run.host.unwrap_or_default();
     Ok(Measurement {
@@ -68,17 +68,7 @@ pub fn run(case: &Case, bench: &Bench, tell: Tell<'_>) -> Result<Measurement> {
     })
 }
 
-impl Measured for Measurement {
-    type Case = Case;
-
-    fn case(&self) -> &Case {
-        &self.case
-    }
-
-    fn real_s(&self) -> f64 {
-        self.real_s
-    }
-}
+measured!(Measurement, case: Case, real_s);
 
 impl Measurement {
     /// Processor time of all threads, in seconds.

@@ -1,7 +1,7 @@
 //! Marks on an axis of names: lines and dots above places, bars beside names.
 
 use super::super::axis::{Axis, point, round_up};
-use super::furniture::{Zone, mark};
+use super::super::furniture::{Zone, mark};
 use super::series::{Row, Series, bands as names_of};
 use super::{Drawn, Plot, Sheet, most};
 use crate::quantity::number;
@@ -77,7 +77,7 @@ pub(super) fn lines(plot: &Plot, series: &[Series], sheet: Sheet) -> Drawn {
     let at = |row: &Row| row.y.map(|y| (bands.middle(&row.band), up.place(y)));
     let shapes = html! { @for one in series {
         path class=(format!("{} curve", one.color)) d=(path(one.rows.iter().filter_map(at))) {}
-        @for (x, y) in one.rows.iter().filter_map(at) { (mark(one, x, y)) }
+        @for (x, y) in one.rows.iter().filter_map(at) { (mark(one.index, &one.color, x, y)) }
     } };
     let across = plot.data.column(&plot.x).1;
     let zone = |name: &String| {

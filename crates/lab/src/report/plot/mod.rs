@@ -5,20 +5,14 @@
 //! | `series` | the rows of a dataset, grouped by what has a colour |
 //! | `bands` | lines and dots above places, bars beside names |
 //! | `spans` | areas over time, histograms |
-//! | `furniture` | legend, hover texts, the axes' names |
-//! | `theme` | colours, on a page and in a file of its own |
 
 mod bands;
-mod furniture;
 mod series;
 mod spans;
-mod theme;
 
-pub(super) use theme::PLOT_STYLE;
-
-use super::axis::{LEFT, RIGHT, WIDTH};
+use super::axis::{LEFT, RIGHT, WIDTH, point};
+use super::furniture::{Entry, LEGEND_ROW, Legend, Sample, Zone, hover};
 use crate::dataset::{Dataset, Unit};
-use furniture::{Zone, hover, legend, legend_rows};
 use maud::{Markup, html};
 use series::Series;
 
@@ -26,8 +20,6 @@ use series::Series;
 const HEIGHT: f64 = 340.0;
 /// Top of the plot under a legend of one row.
 const TOP: f64 = 44.0;
-/// Each further row of the legend.
-const LEGEND_ROW: f64 = 18.0;
 /// Under the plot: labels of the horizontal axis, and its name.
 const FOOT: f64 = 52.0;
 
@@ -138,10 +130,11 @@ impl Plot {
         if !series.iter().any(|one| one.rows.iter().any(|row| row.y.is_some())) {
             return html! { p { "Nothing was measured." } };
         }
-        let rows = if self.by.is_some() { legend_rows(&series) } else { 1 };
-        let top = match self.by {
+        let legend = self.by.as_ref().map(|_| self.legend(&series));
+        let top = match &legend {
             None if self.mark == Mark::Bars => 8.0,
-            _ => TOP + LEGEND_ROW * (rows - 1) as f64,
+            None => TOP,
+            Some(legend) => TOP + LEGEND_ROW * (legend.rows() - 1) as f64,
         };
         let left = if self.mark == Mark::Bars { bands::begin_of_bars(&series) } else { LEFT };
         let bottom = match self.mark {
@@ -163,17 +156,23 @@ impl Plot {
         html! {
             svg viewBox=(format!("0 0 {WIDTH} {}", bottom + FOOT)) role="img" aria-label=(format!("{up} over {across}")) {
                 (drawn.axes)
-                (furniture::names(&across, if self.mark == Mark::Bars { "" } else { &up }, sheet))
+                (names(&across, if self.mark == Mark::Bars { "" } else { &up }, sheet))
                 (drawn.shapes)
-                @if self.by.is_some() { (legend(&series, self.mark == Mark::Lines)) }
+                @if let Some(legend) = &legend { (legend.draw()) }
                 (hover(&drawn.zones))
             }
         }
     }
 
-    /// Draws it as a file of its own; `None` when there is nothing to draw.
-    pub fn file(&self) -> Option<String> {
-        theme::file(&self.draw())
+    /// Returns its legend; the vertical axis's name stands left of it.
+    fn legend<'a>(&self, series: &'a [Series]) -> Legend<'a> {
+        let sample = |one: &Series| match self.mark {
+            Mark::Lines => Sample::Mark(one.index, one.color.clone()),
+            _ => Sample::Swatch(one.color.clone()),
+        };
+        let entries = series.iter().map(|one| Entry { name: &one.name, sample: sample(one) });
+        let (right, room, top) = (RIGHT, RIGHT - LEFT - 120.0, TOP - 30.0);
+        Legend { entries: entries.collect(), right, room, top }
     }
 
     /// Returns what people call a column, with its unit.
@@ -188,6 +187,14 @@ impl Plot {
 
     fn unit(&self, key: &str) -> Unit {
         self.data.column(key).2
+    }
+}
+
+/// Returns the names of both axes.
+fn names(across: &str, up: &str, sheet: Sheet) -> Markup {
+    html! {
+        text.label text-anchor="middle" x=(point((sheet.left + sheet.right) / 2.0)) y=(point(sheet.bottom + 42.0)) { (across) }
+        text.label x="4" y="16.0" { (up) }
     }
 }
 

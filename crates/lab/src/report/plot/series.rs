@@ -1,10 +1,8 @@
 //! The rows of a dataset, grouped by what has a colour.
 
+use super::super::furniture;
 use super::Plot;
 use crate::dataset::Cell;
-
-/// How many colours there are.
-const COLORS: usize = 8;
 
 /// Rows of one colour, with a name in the legend.
 #[derive(Clone, Debug)]
@@ -73,7 +71,7 @@ fn color(plot: &Plot, row: usize, index: usize) -> String {
         _ if plot.by.is_none() || plot.mark == super::Mark::Histogram => index + 2,
         _ => index,
     };
-    format!("s{}", number % COLORS)
+    furniture::color(number)
 }
 
 /// Returns the places on an axis of names, in the order in which they appear.

@@ -1,10 +1,11 @@
 //! Marks that span a stretch of the axis: areas over time, bins of a histogram.
 
 use super::super::axis::{Axis, point, round_down, round_up};
-use super::furniture::Zone;
+use super::super::furniture::Zone;
 use super::series::Series;
 use super::{Drawn, Plot, Sheet};
 use crate::dataset::Cell;
+use crate::observe::nearest_rank;
 use crate::quantity::{count, number};
 use maud::html;
 use std::fmt::Write;
@@ -94,7 +95,8 @@ pub(super) fn histogram(plot: &Plot, series: &[Series], sheet: Sheet) -> Drawn {
     let shapes = html! { @for ((one, counts), bins) in series.iter().zip(&all).zip(&binned) {
         path class=(format!("series {}", one.color)) d=(outline(bins)) {}
         @for (name, permille) in [("p50", 500), ("p99", 990), ("max", 1_000)] {
-            @if let Some(value) = quantile(counts, permille) {
+            @let all = counts.iter().map(|(_, count)| count).sum();
+            @if let Some(value) = nearest_rank(counts.iter().copied(), all, permille) {
                 @let at = point(x.place(value));
                 line class=(format!("mark {}", one.color)) x1=(at) x2=(at) y1=(point(sheet.bottom)) y2=(point(sheet.top)) {
                     title { (one.name) " " (name) ": " (text(value)) }
@@ -157,17 +159,6 @@ fn bins(counts: &[(f64, u64)], edges: &[f64]) -> Vec<u64> {
     bins
 }
 
-/// Returns the smallest value that so many thousandths of all do not exceed.
-fn quantile(counts: &[(f64, u64)], permille: u64) -> Option<f64> {
-    let all: u64 = counts.iter().map(|(_, count)| count).sum();
-    let rank = (u128::from(all) * u128::from(permille)).div_ceil(1_000).max(1);
-    let mut seen = 0;
-    counts.iter().find_map(|&(value, count)| {
-        seen += u128::from(count);
-        (seen >= rank).then_some(value)
-    })
-}
-
 /// Returns a round time in the unit that fits; the plain number of what is no time.
 fn short(tick: f64, seconds: Option<f64>) -> String {
     let Some(seconds) = seconds else { return number(tick) };
@@ -199,15 +190,5 @@ mod tests {
                 prop_assert_eq!(*bin, inside as u64);
             }
         }
-    }
-
-    #[test]
-    fn quantiles_are_the_nearest_ranks() {
-        let counts = [(1.0, 50), (2.0, 49), (9.0, 1)];
-        assert_eq!(
-            [500, 990, 1_000].map(|p| quantile(&counts, p)),
-            [Some(1.0), Some(2.0), Some(9.0)]
-        );
-        assert_eq!(quantile(&[], 500), None);
     }
 }

@@ -1,4 +1,5 @@
 use super::*;
+use crate::report::file;
 
 fn curves() -> Dataset {
     let rows = [("DSwO", 5, 100.0), ("DSwO", 10, 50.0), ("PSwO", 5, f64::NAN), ("PSwO", 10, 0.0)];
@@ -32,8 +33,9 @@ fn long_names_take_more_rows_of_the_legend() {
         .name("at", |_| "1")
         .column("time", Unit::Milliseconds, |row| row.1)
         .done();
-    let series = series::of(&Plot::dots(&data, "at", "time_ms").by("policy"));
-    assert_eq!(legend_rows(&series), 6);
+    let plot = Plot::dots(&data, "at", "time_ms").by("policy");
+    let series = series::of(&plot);
+    assert_eq!(plot.legend(&series).rows(), 6);
     assert_eq!(series.iter().map(|one| &one.color[..]).filter(|color| *color == "s3").count(), 2);
 }
 
@@ -99,7 +101,7 @@ fn a_histogram_draws_extremes_too_and_nothing_is_said_to_be_nothing() {
     let drawn = plot.draw().into_string();
     assert_eq!(drawn.matches("<path class=\"series").count(), 2);
     assert!(drawn.contains("x p50: 600 ns") && drawn.contains("y max: 4.29 s"), "{drawn}");
-    assert!(!drawn.contains("NaN") && plot.file().unwrap().contains("xmlns"));
+    assert!(!drawn.contains("NaN") && file(&plot.draw()).unwrap().contains("xmlns"));
     assert!(of(&[]).draw().into_string().contains("Nothing was measured"));
-    assert_eq!(of(&[]).file(), None);
+    assert_eq!(file(&of(&[]).draw()), None);
 }

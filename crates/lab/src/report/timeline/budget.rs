@@ -3,6 +3,7 @@
 
 use super::rows::Row;
 use super::{Axis, Schedule, point};
+use crate::report::furniture::color;
 use maud::{Markup, html};
 use sched::server::Server;
 
@@ -38,7 +39,7 @@ impl Schedule<'_> {
         html! {
             line.zero x1=(place(0)) x2=(place(self.end)) y1=(zero) y2=(zero) {}
             @for piece in self.pieces(vcpu) {
-                @let class = if piece.begin <= 0 && piece.end < 0 { "over".to_owned() } else { format!("left c{}", vcpu % 8) };
+                @let class = if piece.begin <= 0 && piece.end < 0 { "overrun".to_owned() } else { format!("left {}", color(vcpu)) };
                 path class=(class) d=(format!(
                     "M{} {zero}V{}L{} {}V{zero}z",
                     place(piece.from), point(height(piece.begin)), place(piece.to), point(height(piece.end)),

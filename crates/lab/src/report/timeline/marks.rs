@@ -1,7 +1,8 @@
 //! Executions, waits, arrivals and completions.
 
 use super::rows::Row;
-use super::{Axis, Schedule, point};
+use super::{Axis, Schedule, hover, point, short};
+use crate::report::furniture::{Zone, color};
 use maud::{Markup, html};
 use sim::observer::Doing;
 use sim::system::Need;
@@ -14,16 +15,22 @@ impl Schedule<'_> {
     /// What has a core.
     pub(super) fn occupation(&self, row: &Row, core: usize, time: &Axis) -> Markup {
         let own = |slice: &&Slice| self.system.vcpus[slice.vcpu].core == core;
-        html! { @for slice in self.visible().filter(own) {
-            @let (x, width) = self.extent(slice.from, slice.to, time);
-            @let class = match slice.doing {
-                Doing::Idling => format!("idling c{}", slice.vcpu % 8),
-                Doing::Task { .. } => format!("has c{}", slice.vcpu % 8),
-            };
-            rect class=(class) x=(point(x)) width=(point(width)) y=(point(row.top)) height=(point(row.height)) {
-                title { (self.system.vcpus[slice.vcpu].name) }
+        let zone = |slice: &Slice| {
+            let (x, width) = self.extent(slice.from, slice.to, time);
+            let (name, from, to) =
+                (&self.system.vcpus[slice.vcpu].name, short(slice.from), short(slice.to));
+            let text = format!("{name}\n{from} to {to}");
+            Zone { x: (x, x + width), y: (row.top, row.bottom()), text }
+        };
+        let zones: Vec<Zone> = self.visible().filter(own).map(zone).collect();
+        html! {
+            @for slice in self.visible().filter(own) {
+                @let (x, width) = self.extent(slice.from, slice.to, time);
+                @let does = if slice.doing == Doing::Idling { "idling" } else { "has" };
+                rect class=(format!("{does} {}", color(slice.vcpu))) x=(point(x)) width=(point(width)) y=(point(row.top)) height=(point(row.height)) {}
             }
-        } }
+            (hover(&zones))
+        }
     }
 
     /// A task: when it executed and what it held, when it waited, when its jobs
@@ -54,7 +61,7 @@ impl Schedule<'_> {
     fn execution(&self, row: &Row, slice: &Slice, need: Need, time: &Axis) -> Markup {
         let (x, width) = self.extent(slice.from, slice.to, time);
         let (top, height) = (row.top + 4.0, row.height - 4.0);
-        let colour = format!("c{}", slice.vcpu % 8);
+        let color = color(slice.vcpu);
         let (class, held) = match need {
             Need::Nothing => ("run", None),
             Need::Local(resource) => ("run", Some(resource)),
@@ -62,9 +69,9 @@ impl Schedule<'_> {
         };
         let name = held.and_then(|resource| self.resources.get(resource));
         html! {
-            rect class=(format!("{class} {colour}")) x=(point(x)) width=(point(width)) y=(point(top)) height=(point(height)) {}
+            rect class=(format!("{class} {color}")) x=(point(x)) width=(point(width)) y=(point(top)) height=(point(height)) {}
             @if matches!(need, Need::Local(_)) {
-                rect.lcs x=(point(x)) width=(point(width)) y=(point(top)) height=(point(height)) {}
+                rect fill="url(#lcs)" x=(point(x)) width=(point(width)) y=(point(top)) height=(point(height)) {}
             }
             @if let Some(name) = name.filter(|_| width >= ROOM) {
                 text.held x=(point(x + width / 2.0)) y=(point(top + height / 2.0)) dy="0.35em" text-anchor="middle" { (name) }

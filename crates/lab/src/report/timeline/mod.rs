@@ -17,13 +17,13 @@ mod rows;
 mod tests;
 
 use super::axis::{Axis, point};
-use maud::{Markup, PreEscaped, html};
+use super::furniture::{Entry, Legend, Sample, hover};
+use super::theme;
+use maud::{Markup, html};
 use rows::{Kind, Row, rows};
 use sched::server::Server;
 use sim::System;
 use sim::timeline::Timeline;
-
-const STYLE: &str = include_str!("timeline.css");
 
 /// Left edge of the plot, at least: room for names.
 const LEFT: f64 = 150.0;
@@ -58,32 +58,36 @@ pub struct Schedule<'a> {
 }
 
 impl Schedule<'_> {
-    /// An SVG file.
+    /// Draws it as a file of its own.
+    #[must_use]
     pub fn svg(&self) -> String {
+        theme::file(&self.draw()).unwrap_or_default()
+    }
+
+    /// Draws it for a page.
+    #[must_use]
+    pub fn draw(&self) -> Markup {
         let rows = rows(self.system);
         let bottom = rows.last().map_or(TOP, |row| row.top + row.height) + 8.0;
         let unit = UNITS.iter().find(|(span, ..)| self.end < *span).unwrap_or(&UNITS[3]);
         let left = self.left();
         let axis = Axis::linear(0.0..=self.end as f64 / unit.1, (left, RIGHT));
         let time = Axis::linear(0.0..=self.end as f64, (left, RIGHT));
-        let drawing = html! {
-            svg xmlns="http://www.w3.org/2000/svg" viewBox=(format!("0 0 {WIDTH} {}", point(bottom + 44.0))) width=(WIDTH) height=(point(bottom + 44.0)) role="img" {
+        html! {
+            svg viewBox=(format!("0 0 {WIDTH} {}", point(bottom + 44.0))) width=(WIDTH) height=(point(bottom + 44.0)) role="img" {
                 title { (self.title) }
-                style { (PreEscaped(STYLE)) }
                 defs {
                     pattern id="lcs" width="6" height="6" patternUnits="userSpaceOnUse" patternTransform="rotate(45)" {
-                        rect width="2" height="6" fill="#ffffff" fill-opacity="0.55" {}
+                        rect.stripe width="2" height="6" {}
                     }
                 }
-                rect.paper width="100%" height="100%" {}
                 text.title x="20" y="30" { (self.title) }
-                (legend())
+                (legend().draw())
                 (axis.grid(true, (bottom, TOP - 6.0), 16.0, crate::quantity::number))
                 text.label x=(point(RIGHT)) y=(point(bottom + 36.0)) text-anchor="end" { "time, " (unit.2) }
                 @for row in &rows { (self.row(row, &time)) }
             }
-        };
-        drawing.into_string()
+        }
     }
 
     /// Left edge of the plot: beyond every name, and what stands beside it.
@@ -144,29 +148,19 @@ fn short(ns: u64) -> String {
     format!("{} {name}", crate::quantity::number(ns as f64 / one))
 }
 
-fn legend() -> Markup {
-    let entries: [(&str, &str, Markup); 7] = [
-        ("executes", "x", html! { rect.run.c0 width="26" height="12" {} }),
-        ("holds a global resource", "g", html! { rect.gcs.c0 width="26" height="12" {} }),
-        (
-            "holds a local resource",
-            "l",
-            html! { rect.run.c0 width="26" height="12" {} rect.lcs width="26" height="12" {} },
-        ),
-        ("waits for a global one", "w", html! { line.wait x2="26" y1="6" y2="6" {} }),
-        ("arrival", "a", html! { path.arrival d="M4 13V1M1 5 4 0 7 5" {} }),
-        ("completion", "c", html! { path.completion d="M0 3h12M6 3v9" {} }),
-        (
-            "budget left, overrun",
-            "b",
-            html! { rect.left.c0 width="13" height="12" {} rect.over x="13" y="6" width="13" height="6" {} },
-        ),
+fn legend() -> Legend<'static> {
+    let square = |class: &str| Sample::Swatch(format!("{class} s0"));
+    let striped = html! { rect.run.s0 width="12" height="12" {} rect width="12" height="12" fill="url(#lcs)" {} };
+    let budget = html! { rect.left.s0 width="6" height="12" {} rect.overrun x="6" y="6" width="6" height="6" {} };
+    let entries = [
+        ("executes", square("run")),
+        ("has a global mutex", square("gcs")),
+        ("has a local mutex", Sample::Drawn(striped)),
+        ("waits for a mutex", Sample::Drawn(html! { line.wait x2="12" y1="6" y2="6" {} })),
+        ("arrival", Sample::Drawn(html! { path.arrival d="M6 13V1M3 5 6 0 9 5" {} })),
+        ("completion", Sample::Drawn(html! { path.completion d="M0 2h12M6 2v10" {} })),
+        ("budget, overrun", Sample::Drawn(budget)),
     ];
-    let places = [20.0, 120.0, 300.0, 476.0, 660.0, 740.0, 852.0];
-    html! { @for ((name, _, sample), x) in entries.into_iter().zip(places) {
-        g transform=(format!("translate({x} 50)")) {
-            (sample)
-            text.label x="32" y="6" dy="0.35em" { (name) }
-        }
-    } }
+    let entries = entries.map(|(name, sample)| Entry { name, sample }).into();
+    Legend { entries, right: RIGHT, room: RIGHT - 20.0, top: 56.0 }
 }

@@ -68,13 +68,16 @@ fn everything_that_happened_is_on_the_paper() {
     for vcpu in &system.vcpus {
         assert!(svg.contains(&format!(">{}<", vcpu.name)), "{}", vcpu.name);
     }
-    for part in ["A &amp; B", ">core 3<", ">τ8<", "3 ms / 10 ms", "time, ms", "class=\"over\""] {
+    for part in ["A &amp; B", ">core 3<", ">τ8<", "3 ms / 10 ms", "time, ms", "class=\"overrun\""]
+    {
         assert!(svg.contains(part), "{part}");
     }
     // Eight jobs and the legend; seven tasks wait at least once.
     assert_eq!(svg.matches("class=\"completion\"").count(), 9);
     assert_eq!(svg.matches("class=\"arrival\"").count(), 9);
     assert_eq!(svg.matches("class=\"wait\"").count(), timeline.waits.len() + 1);
+    assert_eq!(svg.matches("class=\"hover\"").count(), svg.matches("class=\"has ").count());
+    assert!(svg.contains("<title>v2\n1 ms to "), "{svg}");
     assert!(!svg.contains("NaN") && !svg.contains("inf"));
 }
 

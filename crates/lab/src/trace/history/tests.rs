@@ -1,24 +1,13 @@
 //! Histories of a few records.
 
-use super::super::subject::Vcpu;
+use super::super::subject::tests::vcpu;
 use super::*;
 
 const A: u8 = 0;
 const B: u8 = 1;
 
 fn trace(records: [&[(u64, Kind, u8, u32)]; 2]) -> Trace {
-    let vcpu = |index| Vcpu {
-        vm: 0,
-        index,
-        pcpu: 0,
-        priority: 0,
-        budget_ns: 0,
-        period_ns: 0,
-        overrun_ns: 0,
-        offset_ns: 0,
-        idles: false,
-    };
-    let (vms, vcpus) = (vec!["vm".into()], vec![vcpu(0), vcpu(1)]);
+    let (vms, vcpus) = (vec!["vm".into()], vec![vcpu(0, 0), vcpu(0, 1)]);
     let mutexes = vec!["m".into()];
     let subject = Subject { pcpus: 2, vms, vcpus, mutexes, counter_hz: 1_000_000_000, boot: 100 };
     let record = |&(time, kind, vcpu, argument): &(u64, Kind, u8, u32)| {

@@ -117,7 +117,7 @@ fn what_a_vcpu_had_is_counted_in_each_hyperperiod() {
 
 #[test]
 fn the_description_has_the_probes_tasks_and_these_jobs() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let root = crate::testing::root();
     let read = |system| std::fs::read_to_string(root.join(system)).unwrap();
     let timing = |text: &str| -> Vec<String> {
         let keys = ["pcpu = ", "priority = ", "server = ", "tasks = "];

@@ -4,15 +4,16 @@
 use maud::Markup;
 
 /// The page's style sheet, which begins with the light colours.
-const PAGE_STYLE: &str = include_str!("../style.css");
-/// How plots look, in the page's colours.
-pub(in crate::report) const PLOT_STYLE: &str = include_str!("plot.css");
+pub(super) const PAGE_STYLE: &str = include_str!("style.css");
+/// How drawings look, in the page's colours.
+pub(super) const DRAWING_STYLE: &str = include_str!("drawing.css");
 
 /// Returns the `svg` element `drawing` as a file; `None` for what is none, such as the remark
 /// that nothing was measured.
-pub(super) fn file(drawing: &Markup) -> Option<String> {
+#[must_use]
+pub fn file(drawing: &Markup) -> Option<String> {
     let (tag, content) = drawing.0.strip_prefix("<svg ")?.split_once('>')?;
-    let style = written_out(PLOT_STYLE, PAGE_STYLE);
+    let style = written_out(DRAWING_STYLE, PAGE_STYLE);
     Some(format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" {tag}><style>\
          svg{{background:#fff;font:12px system-ui,sans-serif}}\n{style}</style>{content}"
