@@ -118,10 +118,10 @@ impl Answer {
     /// Writes what documents quote into those of the project at `root`; returns which.
     ///
     /// # Errors
-    /// When no document quotes it, or one cannot be written.
+    /// When no document quotes it, or not what was measured, or one cannot be written.
     pub fn write_documents(&self, root: &Path) -> Result<Vec<PathBuf>> {
         if self.documents.is_empty() {
-            return Err(miette!("no document quotes {}", self.outcome.name));
+            return Err(miette!("no document quotes these figures of {}", self.outcome.name));
         }
         let all = self.documents.iter();
         all.map(|(block, content)| documents::write(root, block, content)).collect()

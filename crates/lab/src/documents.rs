@@ -24,51 +24,90 @@ pub struct Block {
     pub document: &'static str,
     /// The command that writes it.
     pub command: &'static str,
-    /// Directories of code on which the figures depend, besides the crates in the
-    /// hypervisor's image.
+    /// Packages on whose code the figures depend, and on that of the crates of the house with
+    /// which they are linked.
+    packages: &'static [&'static str],
+    /// Directories of other code on which they depend, such as guests.
     besides: &'static [&'static str],
     /// Whether its command takes hours.
     takes_hours: bool,
 }
 
-/// What decides when things happen in virtual time.
-const INSTRUMENT: [&str; 2] = ["crates/vtime/src", "crates/vtime-plugin/src"];
+/// What runs at EL2, and what decides when things happen in virtual time.
+const MACHINE: &[&str] = &["crates/el2", INSTRUMENT];
+const INSTRUMENT: &str = "crates/vtime-plugin";
+/// The same, and what computes bounds and simulates.
+const COMPUTED: &[&str] = &["crates/el2", INSTRUMENT, "crates/analysis", "crates/sim"];
 
 /// Every block there is.
-pub const BLOCKS: [Block; 4] = [
+pub const BLOCKS: [Block; 8] = [
     Block {
         name: "bench el2",
         document: "docs/src/measuring.md",
         command: "./cassata bench el2 --write-docs",
-        besides: &["guests/probe/src", INSTRUMENT[0], INSTRUMENT[1]],
+        packages: MACHINE,
+        besides: &["guests/probe/src"],
+        takes_hours: false,
+    },
+    Block {
+        name: "bench vtime",
+        document: "docs/src/virtual-time.md",
+        command: "./cassata bench vtime --write-docs",
+        packages: &[INSTRUMENT],
+        besides: &["guests/metronome/src"],
         takes_hours: false,
     },
     Block {
         name: "bench lhp",
         document: "docs/src/lhp.md",
         command: "./cassata bench lhp --write-docs",
-        besides: &["guests/freertos/src", INSTRUMENT[0], INSTRUMENT[1]],
+        packages: MACHINE,
+        besides: &["guests/freertos/src"],
         takes_hours: true,
     },
     Block {
         name: "bench vmpcp",
         document: "docs/src/sharing.md",
         command: "./cassata bench vmpcp --write-docs",
+        packages: MACHINE,
         besides: &[
             "guests/freertos/src",
             "guests/linux/vmpcp",
             "guests/vmpcp/src",
             "guests/vmpcp/freertos",
-            INSTRUMENT[0],
-            INSTRUMENT[1],
         ],
+        takes_hours: false,
+    },
+    Block {
+        name: "bench schedulability",
+        document: "docs/src/analysis.md",
+        command: "./cassata bench schedulability --write-docs",
+        packages: &["crates/analysis"],
+        besides: &["crates/lab/src/bench/schedulability"],
+        takes_hours: false,
+    },
+    Block {
+        name: "bench case-study",
+        document: "docs/src/simulation.md",
+        command: "./cassata bench case-study --write-docs",
+        packages: COMPUTED,
+        besides: &["guests/probe/src"],
+        takes_hours: false,
+    },
+    Block {
+        name: "bench case-study, Linux",
+        document: "docs/src/simulation.md",
+        command: "./cassata bench case-study --write-docs",
+        packages: COMPUTED,
+        besides: &["guests/linux/vmpcp"],
         takes_hours: false,
     },
     Block {
         name: "demo",
         document: "README.md",
         command: "./cassata demo --write-docs",
-        besides: &["guests/freertos/src", "guests/include", INSTRUMENT[0], INSTRUMENT[1]],
+        packages: MACHINE,
+        besides: &["guests/freertos/src", "guests/include"],
         takes_hours: false,
     },
 ];
@@ -158,7 +197,8 @@ impl Block {
     /// file lies.
     fn digest(&self, root: &Path) -> Result<String> {
         let mut sums = Vec::new();
-        let linked = source::linked(root)?.into_iter().map(|path| root.join(path).join("src"));
+        let linked = source::linked_with(root, self.packages)?;
+        let linked = linked.into_iter().map(|path| root.join(path).join("src"));
         for directory in linked.chain(self.besides.iter().map(|path| root.join(path))) {
             add_sums(&directory, &mut sums)?;
         }
@@ -198,20 +238,22 @@ mod tests {
 
     fn project() -> tempfile::TempDir {
         let root = tempfile::tempdir().unwrap();
-        let manifest = root.path().join("crates/el2/Cargo.toml");
-        let besides = BLOCKS.iter().flat_map(|block| block.besides);
-        for directory in besides.chain(&["crates/el2/src"]) {
-            fs::create_dir_all(root.path().join(directory)).unwrap();
+        let at = |path: &str| root.path().join(path);
+        for directory in BLOCKS.iter().flat_map(|block| block.besides) {
+            fs::create_dir_all(at(directory)).unwrap();
         }
-        fs::write(root.path().join("Cargo.toml"), "[workspace]\n").unwrap();
-        fs::write(manifest, "[package]\nname = \"el2\"\n").unwrap();
-        for block in &BLOCKS {
-            let path = root.path().join(block.document);
+        for package in BLOCKS.iter().flat_map(|block| block.packages) {
+            fs::create_dir_all(at(package).join("src")).unwrap();
+            fs::write(at(package).join("Cargo.toml"), "[package]\n").unwrap();
+        }
+        fs::write(at("Cargo.toml"), "[workspace]\n").unwrap();
+        for Block { name, document, .. } in &BLOCKS {
+            let path = at(document);
             fs::create_dir_all(path.parent().unwrap()).unwrap();
-            let name = block.name;
-            let text =
+            let above = fs::read_to_string(&path).unwrap_or_default();
+            let block =
                 format!("Before.\n<!-- {name}: begin -->\nold\n<!-- {name}: end -->\nAfter.\n");
-            fs::write(path, text).unwrap();
+            fs::write(path, above + &block).unwrap();
         }
         root
     }
@@ -235,13 +277,17 @@ mod tests {
         assert_eq!(older_than_the_code(root).unwrap(), [""; 0]);
         fs::write(&source, "fn c() {}\n").unwrap();
         let older = older_than_the_code(root).unwrap();
-        assert_eq!(older.len(), 3, "a fourth says itself of which code it is");
-        assert!(older[2].contains("README.md") && older[2].contains("./cassata demo --write-docs"));
+        let named = |name: &str| older.iter().any(|what| what.contains(&format!("`{name}`")));
+        assert!(named("bench el2") && named("bench case-study") && named("demo"), "{older:?}");
+        assert!(!named("bench lhp"), "it says itself of which code it is");
+        assert!(!named("bench vtime"), "nothing of that runs at EL2");
+        let command = "README.md: `demo` tells of older code; run `./cassata demo --write-docs`";
+        assert!(older.iter().any(|what| what == command), "{older:?}");
         let book = root.join("docs/src/lhp.md");
         let text = fs::read_to_string(&book).unwrap();
         assert!(text.contains(" -->\n(Measured with code `"), "{text}");
         fs::write(&book, text.replace("(Measured", "(measured")).unwrap();
-        assert_eq!(older_than_the_code(root).unwrap().len(), 4);
+        assert_eq!(older_than_the_code(root).unwrap().len(), older.len() + 1);
     }
 
     #[test]

@@ -33,12 +33,17 @@ pub fn measure(root: &Path) -> Result<Vec<Linked>> {
     crates.map(|path| Ok(Linked { lines: lines_in(&root.join(&path))?, path })).collect()
 }
 
-/// Finds the hypervisor's crate and those of the house that it depends on, at
-/// whatever distance.
+/// Finds the crates of the house that are linked into the hypervisor's image.
 pub(crate) fn linked(root: &Path) -> Result<BTreeSet<String>> {
+    linked_with(root, &[HYPERVISOR])
+}
+
+/// Finds `packages` and the crates of the house that they depend on, at whatever distance.
+pub(crate) fn linked_with(root: &Path, packages: &[&str]) -> Result<BTreeSet<String>> {
     let workspace = manifest(root)?;
     let known = get(&workspace, &["workspace", "dependencies"]);
-    let (mut found, mut next) = (BTreeSet::new(), vec![HYPERVISOR.to_owned()]);
+    let mut next: Vec<_> = packages.iter().map(|&path| path.to_owned()).collect();
+    let mut found = BTreeSet::new();
     while let Some(path) = next.pop() {
         let manifest = manifest(&root.join(&path))?;
         found.insert(path);

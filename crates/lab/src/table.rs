@@ -30,6 +30,11 @@ impl Table {
         line(&self.head) + &line(&sides) + &rows.collect::<String>()
     }
 
+    /// Returns the title, and below it the table in Markdown.
+    pub fn titled_markdown(&self) -> String {
+        format!("{}:\n\n{}", self.title, self.markdown())
+    }
+
     /// Adds a row.
     pub fn row(&mut self, cells: impl IntoIterator<Item = String>) {
         self.rows.push(cells.into_iter().collect());

@@ -271,7 +271,7 @@ impl Linux {
     }
 
     /// What a task's response contains besides its own instructions.
-    fn taken(&self) -> Dataset {
+    pub fn taken(&self) -> Dataset {
         struct Row {
             task: String,
             starts: Vec<(u64, u64)>,
@@ -311,7 +311,8 @@ impl Linux {
             .done()
     }
 
-    fn orders(&self) -> Dataset {
+    /// Returns in which orders the tasks got the resource.
+    pub fn orders(&self) -> Dataset {
         let rows = self.of(Purpose::Traced).into_iter().flat_map(|booted| {
             let orders = booted.watched.iter().flat_map(|watched| &watched.orders);
             orders.map(|order| (booted.seen.scheme, order.clone()))

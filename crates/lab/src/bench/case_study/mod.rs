@@ -27,6 +27,7 @@ mod ties;
 
 use super::{Conduct, Label};
 use crate::answer::Answer;
+use crate::dataset::Dataset;
 use crate::suite::Bench;
 use clap::{ArgMatches, Args, Command, FromArgMatches};
 use miette::IntoDiagnostic;
@@ -38,7 +39,7 @@ use sim::{System, World};
 #[derive(Args, Debug)]
 struct Options {
     /// How many hyperperiods run on the hypervisor with jittered arrivals; 0: none
-    #[arg(long, value_name = "N", default_value = "1000",
+    #[arg(long, value_name = "N", default_value = "1000", conflicts_with = "write_docs",
           value_parser = clap::value_parser!(u64).range(..=100_000))]
     hyperperiods: u64,
     /// Do not boot Linux, which takes some minutes
@@ -69,6 +70,8 @@ impl Conduct for Study {
                       vMPCP+DSwO for a thousand hyperperiods with arrivals that are some \
                       microseconds late at random: in which order do the tasks get the \
                       resource?\n\n\
+                      With `--write-docs` and `--without-linux`, what documents quote of Linux \
+                      stays as it is.\n\n\
                       Exits with 0 whether the paper agrees or not: that is a finding. On the \
                       hypervisor no response may be above its bound.",
             examples: "  cassata bench case-study\n  \
@@ -94,12 +97,25 @@ impl Conduct for Study {
         if let Some(linux) = &linux {
             answer.data(&table::beside(&seen(false)));
             linux.tell(&mut answer);
+            let [within, beside] = [table::within(&seen(true)), table::beside(&seen(false))];
+            let quoted = [within, linux.taken(), linux.orders(), beside];
+            answer.document("bench case-study, Linux", markdown(&quoted));
         }
+        let mut quoted = vec![table::responses(&study, &probe, &[]), study.ways()];
         if options.hyperperiods > 0 {
-            orders::tell(&mut answer, &orders::run(bench, options.hyperperiods)?);
+            let orders = orders::run(bench, options.hyperperiods)?;
+            orders::tell(&mut answer, &orders);
+            quoted.push(orders.data());
         }
+        answer.document("bench case-study", markdown(&quoted));
         Ok(answer)
     }
+}
+
+/// Returns tables for a document.
+fn markdown(tables: &[Dataset]) -> String {
+    let tables = tables.iter().map(|data| data.table().titled_markdown());
+    tables.collect::<Vec<_>>().join("\n")
 }
 
 /// How much of the schedule is kept: the time in which every task completes its

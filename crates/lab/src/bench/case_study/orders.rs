@@ -143,7 +143,8 @@ pub fn tell(answer: &mut Answer, orders: &Orders) {
 }
 
 impl Orders {
-    fn data(&self) -> Dataset {
+    /// Returns how often each order occurred.
+    pub fn data(&self) -> Dataset {
         let title = format!(
             "vMPCP+DSwO on the hypervisor, arrivals up to {JITTER} late: the order in which the \
              tasks get the resource"

@@ -24,8 +24,7 @@ impl Lhp {
         let (latency, spinning) = (self.quoted_latency(), self.quoted_spinning());
         let (overhead, kernel) = (self.quoted_overhead(), self.kernel_data());
         let all = [dedicated, shared, latency, parts, overhead, spinning, kernel];
-        let tables = all.map(|data| data.table());
-        tables.map(|table| format!("{}:\n\n{}", table.title, table.markdown())).join("\n")
+        all.map(|data| data.table().titled_markdown()).join("\n")
     }
 
     fn quoted_throughput(&self) -> [Dataset; 2] {

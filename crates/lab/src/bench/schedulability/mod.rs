@@ -7,10 +7,12 @@
 //! | `figure` | what varies, and the paper's statements as checks |
 //! | `case` | one figure, with our choices and others |
 //! | `report` | the page, the drawings, the tables, the JSON |
+//! | `quoted` | what the book quotes |
 
 mod case;
 mod curves;
 mod figure;
+mod quoted;
 mod report;
 
 use super::campaign::Findings;

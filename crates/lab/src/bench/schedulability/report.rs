@@ -2,6 +2,7 @@
 
 use super::case::Seen;
 use super::curves::Curves;
+use super::quoted::quoted;
 use crate::answer::Answer;
 use crate::dataset::{Dataset, Unit};
 use crate::quantity::{count, number};
@@ -48,6 +49,9 @@ pub fn answer(mut figures: Vec<Seen>) -> Answer {
         answer.tile(count(seen.case.tasksets), "tasksets at each point");
         answer.outcome.parameter("tasksets_per_point", seen.case.tasksets);
         answer.outcome.parameter("seed", seen.case.seed);
+    }
+    if let Some(quoted) = quoted(&figures) {
+        answer.document("bench schedulability", quoted);
     }
     answer
 }

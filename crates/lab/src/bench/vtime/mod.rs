@@ -9,6 +9,7 @@
 //! | [`figures`] | what a guest found |
 //! | [`checks`], [`hackbench`] | what must hold |
 //! | [`tables`], [`report`] | for people |
+//! | `quoted` | what the book quotes |
 //! | [`smoke`] | the same in short, as a test |
 
 pub mod case;
@@ -16,6 +17,7 @@ mod checks;
 pub mod figures;
 mod hackbench;
 pub mod matrix;
+mod quoted;
 mod report;
 pub mod run;
 mod smoke;

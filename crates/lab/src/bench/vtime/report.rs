@@ -50,6 +50,9 @@ impl Vtime {
         answer.data(&self.repetition_data());
         answer.csv(&cyclictest);
         checks.into_iter().for_each(|check| answer.outcome.check(check));
+        if let Some(quoted) = self.quoted(&answer.outcome) {
+            answer.document("bench vtime", quoted);
+        }
         answer
     }
 }

@@ -17,7 +17,7 @@ type Steady = (String, Case, Sample);
 
 impl Vtime {
     /// The steady runs of every machine with several, and those of several boots.
-    fn steady_runs(&self) -> Vec<Steady> {
+    pub(super) fn steady_runs(&self) -> Vec<Steady> {
         let within = self.hackbenches().map(|(case, sample)| {
             let busy = if case.busy_host { ", busy host" } else { "" };
             (format!("{}{busy}", mode(case.mode)), *case, sample.steady())
@@ -210,13 +210,13 @@ type Apart = fn(&Measurement, &Measurement) -> Option<u64>;
 
 impl Measurement {
     /// Returns the processor time per instruction, nanoseconds; nothing in a plain run.
-    fn ns_per_instruction(&self) -> Option<f64> {
+    pub(super) fn ns_per_instruction(&self) -> Option<f64> {
         Some(1e9 * self.processor_s() / real(self.instructions()?))
     }
 }
 
 /// Returns a mode in words.
-fn mode(mode: Mode) -> &'static str {
+pub(super) fn mode(mode: Mode) -> &'static str {
     match mode {
         Mode::Turns => "in turns",
         Mode::Parallel => "in parallel",
