@@ -42,7 +42,8 @@ pub fn finish(instrument: &Instrument) {
     {
         eprintln!("virtual time: {error}");
     }
-    let out_of_turn = statistics(instrument, true).out_of_turn();
+    let out_of_turn: u64 =
+        statistics(instrument, true).vcpus.iter().map(|vcpu| vcpu.forced_leaves.timeout).sum();
     if out_of_turn > 0 {
         eprintln!(
             "virtual time: cores went on out of turn {out_of_turn} times, after 10 s in which \

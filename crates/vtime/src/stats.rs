@@ -72,13 +72,6 @@ pub struct RangeStatistics {
 }
 
 impl Statistics {
-    /// Returns how often cores went on out of turn, because nothing else did: another run may
-    /// differ from one with any.
-    #[must_use]
-    pub fn out_of_turn(&self) -> u64 {
-        self.vcpus.iter().map(|vcpu| vcpu.forced_leaves.timeout).sum()
-    }
-
     /// Writes the file so that a reader sees either the old or the new one.
     ///
     /// # Errors

@@ -237,7 +237,8 @@ impl Run {
         let survived =
             (bugs > 0).then(|| format!("the hypervisor met what cannot happen {bugs} times"));
         let told = self.said.hypervisor.faults().map(Into::into).chain(survived);
-        let out_of_turn = self.instrument.as_ref().map_or(0, Statistics::out_of_turn);
+        let vcpus = self.instrument.iter().flat_map(|counts| &counts.vcpus);
+        let out_of_turn: u64 = vcpus.map(|vcpu| vcpu.forced_leaves.timeout).sum();
         let unlike = (out_of_turn > 0).then(|| {
             format!("cores went on out of turn {out_of_turn} times: another run may differ")
         });
