@@ -1,5 +1,5 @@
-//! What the book quotes. Of real times it has only those that have a goal: they are the host's,
-//! and contain how long threads waited for a processor that other work had.
+//! What the book quotes. Of real times it has only those that have a goal, because they contain how
+//! long threads waited for a processor that other work had.
 
 use super::Vtime;
 use super::case::{Case, Guest, Mode};
@@ -9,7 +9,7 @@ use super::run::Measurement;
 use super::tables::mode;
 use crate::bench::Extent;
 use crate::dataset::{Dataset, Unit};
-use crate::quantity::{percent, real};
+use crate::quantity::real;
 use crate::results::Outcome;
 use vtime::options::Options;
 
@@ -40,11 +40,12 @@ impl Vtime {
             return None;
         };
         let alone = self.measurements.iter().filter(|m| !m.case.busy_host);
-        let sum = |(waited, real), m: &Measurement| (waited + m.waited_s, real + m.real_s);
-        let (waited, real) = alone.fold((0.0, 0.0), sum);
-        let waited = percent(waited / real);
+        let sum = |(waited, had), m: &Measurement| (waited + m.waited_s, had + m.processor_s());
+        let (waited, had) = alone.fold((0.0, 0.0), sum);
         Some(format!(
-            "{how}. QEMU's threads waited for a processor of the host for {waited} of the real time."
+            "{how}. For each second that QEMU's threads had a processor of the host, they waited \
+             {:.1} s for one.",
+            waited / had
         ))
     }
 
@@ -140,8 +141,8 @@ impl Vtime {
     /// they are those of the same work in virtual time.
     fn instruction_ns(&self, m: &Measurement) -> Option<f64> {
         let counted = Case { mode: Mode::Turns, ..m.case };
-        let counted = self.measurements.iter().find(|other| other.case.repeats(&counted))?;
-        let instructions = m.instructions().or_else(|| counted.instructions())?;
+        let counted = || self.measurements.iter().find(|other| other.case.repeats(&counted));
+        let instructions = m.instructions().or_else(|| counted()?.instructions())?;
         Some(1e9 * m.processor_s() / real(instructions))
     }
 }
@@ -200,7 +201,7 @@ mod tests {
             let mut m = Measurement::bare(*case, f64::from(case.repetition), figures);
             let counts = || crate::testing::statistics([(1_000_000_000, ())]);
             m.statistics = (case.mode != Mode::Plain).then(counts);
-            m.waited_s = m.real_s / 4.0;
+            m.waited_s = m.real_s / 5.0;
             m
         };
         let measurements = planned.iter().map(measured).collect::<Vec<_>>();
@@ -212,8 +213,8 @@ mod tests {
         let quoted = |vtime: &Vtime| vtime.quoted(&vtime.answer().outcome);
         let [full, quick] = [Extent::Full, Extent::Quick].map(|extent| quoted(&vtime(extent, 0)));
         let (full, quick) = (full.unwrap(), quick.unwrap());
-        assert!(full.starts_with("Measured by a whole run. QEMU's"), "{full}");
-        assert!(full.contains("for 25.0 % of the real time."), "{full}");
+        assert!(full.starts_with("Measured by a whole run. For"), "{full}");
+        assert!(full.contains("they waited 0.2 s for one."), "{full}");
         assert!(quick.starts_with("Measured with `--quick`: "), "{quick}");
         assert!(full.contains("by quantum:") && !quick.contains("by quantum:"));
         assert_eq!(quoted(&vtime(Extent::Quick, 1)), None);
@@ -227,5 +228,7 @@ mod tests {
         assert_eq!(boots.len(), 5, "{text}");
         let plain = "| boot | plain QEMU | 1 | - | 1.0 s | - | 1.0 ns | 0.0 % |";
         assert!(boots.contains(&plain), "{text}");
+        let parallel = text.lines().filter(|line| line.contains("in parallel"));
+        assert!(parallel.map(|line| line.contains("| - |")).all(|lacks| !lacks), "{text}");
     }
 }
