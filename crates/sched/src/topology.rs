@@ -330,11 +330,8 @@ mod tests {
         let vcpus = [RTOS, linux(1, MigrationPolicy::SafeUnsafe, &[0])];
         let topology = Topology::new(&vcpus, 2);
         assert!(topology.delays_at(1) && !topology.delays_at(0));
-        let stops: Vec<_> = MigrationPolicy::ALL
-            .iter()
-            .filter(|policy| linux(1, **policy, &[]).stops_siblings())
-            .collect();
-        assert_eq!(stops, [&MigrationPolicy::Coscheduling]);
+        let stops = |policy: &&MigrationPolicy| linux(1, **policy, &[]).stops_siblings();
+        assert!(MigrationPolicy::ALL.iter().filter(stops).eq(&[MigrationPolicy::Coscheduling]));
     }
 
     #[test]
