@@ -100,7 +100,7 @@ pub const BLOCKS: [Block; 8] = [
         command: "./cassata bench case-study --write-docs",
         packages: COMPUTED,
         besides: &["guests/linux/vmpcp"],
-        takes_hours: false,
+        takes_hours: true,
     },
     Block {
         name: "demo",
