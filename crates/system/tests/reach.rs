@@ -175,7 +175,7 @@ fn a_file_with_such_a_table_is_refused() {
     let mut bytes = system.at(payload).unwrap().to_vec();
     let word = block & 0xfff | system.tables.vms()[1].ram_pa;
     bytes[(at - start) as usize..][..8].copy_from_slice(&word.to_le_bytes());
-    // The digests are right: whoever can write a table can write its digest.
+    // The digests are right: to write a table is to be able to write its digest.
     system::pack::seal(&mut tables, &bytes);
     let mut file = FILE.clone();
     let bundle = system.at(tables.header.bundle()).unwrap();
