@@ -27,7 +27,7 @@ pub const REPLENISHMENT: Line = Line { goal: 200, recorded: 186 };
 /// The departure of a vCPU, by which the wake of a real-time one is longer.
 pub const DEPARTURE: Line = Line { goal: 200, recorded: 157 };
 /// A doorbell that tells the vCPU that runs of a new interrupt. The goal of this and of the next
-/// two is what bounds assume of them ([`analysis::Overheads`]).
+/// two is what bounds assume of them ([`analysis::overheads::Overheads`]).
 pub const DOORBELL: Line = Line { goal: 1_050, recorded: 1_022 };
 /// A call that gives a mutex to a vCPU on another core.
 pub const PASS_ON: Line = Line { goal: 1_361, recorded: 940 };
