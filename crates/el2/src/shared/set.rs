@@ -1,7 +1,7 @@
 //! Sets that several cores change.
 //!
-//! An [`AtomicSet`] is the shared word of a [`Set`]. It is the only place where such a word is
-//! made of bits: code that asks or changes one names members.
+//! An [`AtomicSet`] is the shared word of a [`Set`] of cores, VMs or siblings: code that asks or
+//! changes one names members. Ranks, of which a mutex has more, are bits of its own words.
 
 use crate::arch::atomic::AtomicU32;
 use abi::{MAX_PCPUS, MAX_VCPUS_PER_VM, MAX_VMS};
