@@ -8,7 +8,7 @@ use crate::system::PAGE_SIZE;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
 /// First word of the header of a ring that EL2 has initialised.
-pub const MAGIC: u64 = u64::from_le_bytes(*b"CASTRAC\x01");
+pub const MAGIC: u64 = u64::from_le_bytes(*b"CASTRAC\x02");
 /// Smallest ring, bytes.
 pub const MIN_SIZE: u64 = 0x1000;
 /// Largest ring, bytes.
@@ -41,8 +41,8 @@ pub struct Record {
     /// When it happened, by the counter. Records of one visit to EL2 may stand in another order
     /// than they happened in.
     pub time: u64,
-    /// What happened: a [`Kind`] in bits 0 to 7, the index of the vCPU in bits 8 to 15, the
-    /// argument in bits 32 to 63.
+    /// What happened: a [`Kind`] in bits 0 to 7, the argument in bits 8 to 39, the index of the
+    /// vCPU in bits 40 to 47. A kind with a small argument that is a constant is one instruction.
     pub what: u64,
 }
 
@@ -59,7 +59,7 @@ impl Record {
     #[must_use]
     #[inline(always)]
     pub const fn new(time: u64, kind: Kind, vcpu: u8, argument: u32) -> Self {
-        Self { time, what: kind as u64 | (vcpu as u64) << 8 | (argument as u64) << 32 }
+        Self { time, what: kind as u64 | (argument as u64) << 8 | (vcpu as u64) << 40 }
     }
 
     /// Returns what happened; none if this host does not know it.
@@ -71,13 +71,13 @@ impl Record {
     /// Returns the index of the vCPU in the system.
     #[must_use]
     pub const fn vcpu(&self) -> usize {
-        (self.what >> 8 & 0xff) as usize
+        (self.what >> 40 & 0xff) as usize
     }
 
     /// Returns the argument; see [`Kind`].
     #[must_use]
     pub const fn argument(&self) -> u32 {
-        (self.what >> 32) as u32
+        (self.what >> 8) as u32
     }
 }
 
@@ -114,8 +114,12 @@ macro_rules! kinds {
     };
 }
 
+// The first is that of every visit: its 0 takes no instruction.
 kinds! {
-    /// The vCPU has the core. Argument: 1 if it has no work and idles its budget away.
+    /// The vCPU came to EL2. Argument: see [`crate::status::Exit`]. The time is that of the visit's
+    /// beginning.
+    Exit = "exit",
+    /// It has the core. Argument: 1 if it has no work and idles its budget away.
     Run = "run",
     /// It has the core no longer. Argument: 1 if it could go on.
     Stop = "stop",
@@ -145,9 +149,6 @@ kinds! {
     Arrive = "arrive",
     /// Interrupts were put into list registers. Argument: how many.
     Inject = "inject",
-    /// It came to EL2. Argument: see [`crate::status::Exit`]. The time is that of the visit's
-    /// beginning.
-    Exit = "exit",
     /// Its guest cannot go on. Argument: the lower half of ESR_EL2.
     Crash = "crash",
     /// Its VM, of which it is the first vCPU, starts, for the first time or again. Argument: the
@@ -175,12 +176,12 @@ pub struct Claim {
 pub enum Outcome {
     /// The claimant has the mutex, or has given it back.
     Done = 0,
-    /// It waits.
-    Waits = 1,
-    /// It did not want to wait.
-    Busy = 2,
     /// The one before it died as it held the mutex; or it did so itself.
-    OwnerDied = 3,
+    OwnerDied = 1,
+    /// It waits.
+    Waits = 2,
+    /// It did not want to wait.
+    Busy = 3,
 }
 
 impl Claim {
@@ -196,9 +197,9 @@ impl Claim {
     pub const fn of(argument: u32) -> Self {
         let outcome = match argument >> 16 & 0xff {
             0 => Outcome::Done,
-            1 => Outcome::Waits,
-            2 => Outcome::Busy,
-            _ => Outcome::OwnerDied,
+            1 => Outcome::OwnerDied,
+            2 => Outcome::Waits,
+            _ => Outcome::Busy,
         };
         Self { mutex: argument as u8, rank: (argument >> 8) as u8, outcome }
     }

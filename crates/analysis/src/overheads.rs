@@ -54,12 +54,14 @@ pub const VIRTUAL_INSTRUCTION_PS: u64 = 1_000;
 /// Instructions of the visits. Those of `docs/src/measuring.md` are the longest of each kind
 /// that `cassata bench el2` has seen, or the medians where it has no more; a test compares
 /// them with that page. What the page does not have says where it is from.
-mod instructions {
+pub mod instructions {
     /// An interrupt that needs no switch.
     pub const INTERRUPT: u64 = 157;
     /// A replenishment where the scheduler decides anew.
     pub const TIMER: u64 = 871;
+    /// An interrupt, and the switch to the vCPU that it wakes.
     pub const SWITCH_ON_WAKE: u64 = 738;
+    /// A switch from a vCPU that goes to sleep.
     pub const SWITCH_ON_SLEEP: u64 = 595;
     /// At least the longer one of departure and return, medians.
     pub const DEPARTURE: u64 = 591;

@@ -33,29 +33,22 @@ impl Pcpu {
             Ok(Locked::Waits) => otherwise,
             Err(_) => return,
         };
-        if Trace::IS_ON
-            && let Some(id) = self.roster.loaded_id()
-        {
-            self.note_claim(Kind::Lock, id, claim, outcome);
-        }
+        self.note_claim(Kind::Lock, claim, outcome);
     }
 
     /// Records something about a mutex.
     #[inline(always)]
-    pub(super) fn note_claim(&mut self, kind: Kind, id: VcpuId, claim: Claim, outcome: Outcome) {
-        let claim = trace::Claim { mutex: claim.mutex as u8, rank: claim.rank, outcome };
+    pub(super) fn note_claim(&mut self, kind: Kind, claim: Claim, outcome: Outcome) {
+        let Claim { id, mutex, rank } = claim;
+        let claim = trace::Claim { mutex: mutex as u8, rank, outcome };
         self.trace.note_now(kind, id, claim.argument());
     }
 
     /// Records that the loaded vCPU has given a mutex back; `owner_died`: for a task that died.
     #[inline(always)]
     pub(super) fn note_unlock(&mut self, claim: Claim, owner_died: bool) {
-        if Trace::IS_ON
-            && let Some(id) = self.roster.loaded_id()
-        {
-            let outcome = if owner_died { Outcome::OwnerDied } else { Outcome::Done };
-            self.note_claim(Kind::Unlock, id, claim, outcome);
-        }
+        let outcome = if owner_died { Outcome::OwnerDied } else { Outcome::Done };
+        self.note_claim(Kind::Unlock, claim, outcome);
     }
 
     /// Records that a vCPU that is switched off gives a mutex back, if it holds it.
@@ -68,7 +61,7 @@ impl Pcpu {
         if let Some((rank, _)) = MUTEXES[mutex].holder()
             && vcpus[usize::from(rank)] == id.0
         {
-            self.note_claim(Kind::Unlock, id, Claim { mutex, rank }, Outcome::OwnerDied);
+            self.note_claim(Kind::Unlock, Claim { id, mutex, rank }, Outcome::OwnerDied);
         }
     }
 

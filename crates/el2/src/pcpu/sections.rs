@@ -20,9 +20,10 @@ use core::sync::atomic::Ordering;
 use notes::{Bounded, each};
 use sched::{Duration, Instant, Member, Members, Message, VcpuId};
 
-/// A claimant of a mutex, on this core's loaded vCPU.
+/// A claimant of a mutex: a task of a vCPU.
 #[derive(Clone, Copy)]
 pub(super) struct Claim {
+    pub(super) id: VcpuId,
     pub(super) mutex: usize,
     pub(super) rank: u8,
 }
@@ -214,7 +215,7 @@ impl Pcpu {
 
     /// Ends the use of a mutex by a task of the loaded vCPU.
     pub fn close_mutex(&mut self, handle: u64) -> i64 {
-        let Some(Claim { mutex, rank }) = self.claim(handle) else { return self.refuse() };
+        let Some(Claim { mutex, rank, .. }) = self.claim(handle) else { return self.refuse() };
         match MUTEXES[mutex].close(rank) {
             Ok(()) => 0,
             Err(_) => self.refuse(),
@@ -255,10 +256,11 @@ impl Pcpu {
     /// is told.
     #[inline(never)]
     pub fn unlock_mutex(&mut self, handle: u64, owner_died: bool) -> i64 {
-        let Some(Claim { mutex, rank }) = self.claim(handle) else { return self.refuse() };
+        let Some(claim) = self.claim(handle) else { return self.refuse() };
+        let Claim { mutex, rank, .. } = claim;
         match MUTEXES[mutex].unlock(rank, owner_died) {
             Ok(next) => {
-                self.note_unlock(Claim { mutex, rank }, owner_died);
+                self.note_unlock(claim, owner_died);
                 // The other core begins while this one does the rest.
                 let here = next.and_then(|next| self.grant_elsewhere(mutex, next));
                 self.set_own_hold(mutex, 0);
@@ -283,7 +285,7 @@ impl Pcpu {
             return None;
         }
         notes::needs::<{ each::MUTEX }>();
-        Some(Claim { mutex, rank: rank as u8 })
+        Some(Claim { id, mutex, rank: rank as u8 })
     }
 
     /// Lets the core of the claimant that a mutex was given to follow that, if it is another
@@ -293,7 +295,7 @@ impl Pcpu {
         notes::needs::<{ each::SECTION }>();
         let id = VcpuId(self.system.mutexes[mutex].vcpus[usize::from(rank)]);
         let base = self.base_of(id);
-        self.note_claim(Kind::Grant, id, Claim { mutex, rank }, Outcome::Done);
+        self.note_claim(Kind::Grant, Claim { id, mutex, rank }, Outcome::Done);
         if base == self.index {
             return Some(id);
         }
@@ -321,7 +323,7 @@ impl Pcpu {
             let holds = matches!(change, Change::More | Change::Passed);
             if Trace::IS_ON && holds {
                 let rank = (byte & 0x7f).wrapping_sub(1);
-                self.note_claim(Kind::Granted, id, Claim { mutex, rank }, Outcome::Done);
+                self.note_claim(Kind::Granted, Claim { id, mutex, rank }, Outcome::Done);
             }
             granted |= holds;
             if cpu::interrupt_pending() {

@@ -233,7 +233,7 @@ impl El2 {
         }
         self.migration.judge(outcome);
         self.grant.judge(outcome, grant::TIMED);
-        Recorded::judge(&self.records, records::MOST, outcome);
+        Recorded::judge(&self.records, outcome);
         let (image, lines) = (self.size.image, self.size.lines());
         outcome.figure("image_bytes", image);
         outcome.figure("source_lines", lines);

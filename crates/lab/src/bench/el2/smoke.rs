@@ -7,7 +7,7 @@ use super::grant::{self, Grant};
 use super::lines::{DEPARTURE, Line};
 use super::longest;
 use super::migration;
-use super::records::{self, Recorded};
+use super::records::Recorded;
 use crate::bench::campaign::room;
 use crate::bench::store::Case as _;
 use crate::looks::Exception;
@@ -42,7 +42,7 @@ fn count(bench: &Bench) -> Result<()> {
     let departure = migration::departure(&seen, EVENTS);
     outcome.check(check("departure of a vCPU, beyond the wake", departure, DEPARTURE));
     Grant::of(&seen, EVENTS).judge(&mut outcome, EVENTS);
-    Recorded::judge(&Recorded::all(&seen, EVENTS), records::LAST, &mut outcome);
+    Recorded::judge(&Recorded::all(&seen, EVENTS), &mut outcome);
     let paths = Paths::of(bench.hypervisor.silent, None).report()?;
     let stretches = longest::stretches(&seen, &paths);
     stretches.iter().for_each(|stretch| outcome.check(stretch.check()));
