@@ -39,12 +39,11 @@ fn bundle(file: &[u8]) -> (usize, System) {
     (at, System::read_from_prefix(&file[at..]).expect("it begins with the tables").0)
 }
 
-/// Makes the checksums right.
+/// Makes the digests right.
 fn seal(file: &mut [u8]) {
     let (at, mut tables) = bundle(file);
     let payload = &file[at + size_of::<System>()..at + tables.header.bundle_size as usize];
-    tables.header.payload_crc = abi::crc::update(0, payload);
-    tables.header.tables_crc = tables.tables_crc(abi::crc::update);
+    system::pack::seal(&mut tables, payload);
     file[at..at + size_of::<System>()].copy_from_slice(tables.as_bytes());
 }
 

@@ -18,7 +18,6 @@
 #![forbid(unsafe_code)]
 
 pub mod console;
-pub mod crc;
 pub mod platform;
 pub mod report;
 pub mod service;

@@ -14,6 +14,7 @@ mod reach;
 mod region;
 mod validate;
 
+pub use places::Damaged;
 pub use region::Region;
 pub use validate::Invalid;
 
@@ -23,7 +24,7 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 /// First eight bytes of the bundle.
 pub const MAGIC: [u8; 8] = *b"CASSATA\0";
 /// Version of the layout; any change to this module changes it.
-pub const VERSION: u32 = 10;
+pub const VERSION: u32 = 11;
 /// Bytes of memory that belong to the hypervisor: its image, data and stacks.
 /// The bundle begins right behind, so that EL2 finds it from its own address.
 pub const HYPERVISOR_SIZE: u64 = 0x20_0000;
@@ -33,6 +34,10 @@ pub const MAX_LOADS: usize = 64;
 pub const MAX_MUTEXES: usize = 16;
 /// Most claimants of a mutex.
 pub const MAX_CLAIMANTS: usize = 56;
+/// Most parts that have a digest: the hypervisor's own, and everything behind the tables.
+pub const MAX_PARTS: usize = 96;
+/// Bytes of a digest: SHA-256 (FIPS 180-4).
+pub const DIGEST_SIZE: usize = 32;
 /// Most interrupts that are passed through, in a whole system.
 pub const MAX_SPIS: usize = 128;
 
@@ -100,19 +105,23 @@ pub struct System {
     pub spis: [Spi; MAX_SPIS],
     /// Mutexes; `header.mutex_count` are used.
     pub mutexes: [Mutex; MAX_MUTEXES],
+    /// The hypervisor's code and constants, then all that lies behind the tables, in ascending
+    /// order and without gaps; `header.part_count` are used.
+    pub parts: [Part; MAX_PARTS],
 }
 
 // A change to any of these is a change of VERSION.
 const _: () = {
     use core::mem::offset_of;
-    assert!(size_of::<System>() == 15_216);
-    assert!(offset_of!(System, board) == 72 && size_of::<Header>() == 72);
-    assert!(offset_of!(System, vms) == 240 && size_of::<Board>() == 168);
-    assert!(offset_of!(System, vcpus) == 1264 && size_of::<Vm>() == 128);
-    assert!(offset_of!(System, loads) == 6384 && size_of::<Vcpu>() == 80);
-    assert!(offset_of!(System, spis) == 8432 && size_of::<Load>() == 32);
-    assert!(offset_of!(System, mutexes) == 10_480 && size_of::<Spi>() == 16);
-    assert!(size_of::<Mutex>() == 296);
+    assert!(size_of::<System>() == 20_624);
+    assert!(offset_of!(System, board) == 104 && size_of::<Header>() == 104);
+    assert!(offset_of!(System, vms) == 272 && size_of::<Board>() == 168);
+    assert!(offset_of!(System, vcpus) == 1296 && size_of::<Vm>() == 128);
+    assert!(offset_of!(System, loads) == 6416 && size_of::<Vcpu>() == 80);
+    assert!(offset_of!(System, spis) == 8464 && size_of::<Load>() == 32);
+    assert!(offset_of!(System, mutexes) == 10_512 && size_of::<Spi>() == 16);
+    assert!(offset_of!(System, parts) == 15_248 && size_of::<Mutex>() == 296);
+    assert!(size_of::<Part>() == 56);
     // What is read before the version is known to be right.
     assert!(offset_of!(Header, magic) == 0 && offset_of!(Header, version) == 8);
 };
@@ -125,16 +134,16 @@ pub struct Header {
     pub magic: [u8; 8],
     /// [`VERSION`].
     pub version: u32,
-    /// CRC-32 ([`crate::crc`]) of the [`System`] with this field zero.
-    pub tables_crc: u32,
+    /// Used entries of [`System::parts`].
+    pub part_count: u32,
     /// Physical address of the [`System`] itself, 4 KiB aligned.
     pub bundle_pa: u64,
     /// Size of the bundle, a multiple of 4 KiB.
     pub bundle_size: u64,
-    /// CRC-32 of the bundle behind the [`System`].
-    pub payload_crc: u32,
     /// See [`flags`].
     pub flags: u32,
+    /// 0.
+    pub reserved: u32,
     /// Used entries of [`System::vms`].
     pub vm_count: u32,
     /// Used entries of [`System::vcpus`].
@@ -151,6 +160,8 @@ pub struct Header {
     /// Size of the ring in which each pCPU records what it does ([`crate::trace`]); 0: there is
     /// none. Else a power of two.
     pub trace_size: u32,
+    /// SHA-256 of the [`System`] with this field zero.
+    pub tables_sha256: [u8; DIGEST_SIZE],
 }
 
 /// Bits of [`Header::flags`].
@@ -340,6 +351,40 @@ pub struct Load {
     pub size: u64,
     /// Bytes to clear behind them.
     pub zero_size: u64,
+}
+
+/// A part of the image. EL2 compares it with its digest before it uses anything of it.
+#[derive(FromBytes, IntoBytes, Immutable, KnownLayout, Clone, Copy, Debug)]
+#[repr(C)]
+pub struct Part {
+    /// Where it is.
+    pub pa: u64,
+    /// Its bytes.
+    pub size: u64,
+    /// What it is: see [`part`].
+    pub kind: u32,
+    /// Index of the VM whose it is, or of the first that uses it; 0 for the hypervisor's own.
+    pub vm: u32,
+    /// Its SHA-256.
+    pub sha256: [u8; DIGEST_SIZE],
+}
+
+/// Kinds of [`Part`]s.
+pub mod part {
+    /// The hypervisor's code, or its constants.
+    pub const HYPERVISOR: u32 = 0;
+    /// EL2's page table.
+    pub const STAGE1: u32 = 1;
+    /// A VM's page table.
+    pub const STAGE2: u32 = 2;
+    /// A guest's kernel.
+    pub const KERNEL: u32 = 3;
+    /// A guest's initramfs.
+    pub const INITRAMFS: u32 = 4;
+    /// A guest's device tree.
+    pub const DEVICETREE: u32 = 5;
+    /// How many kinds there are.
+    pub const KINDS: u32 = 6;
 }
 
 /// An interrupt passed through to a guest.

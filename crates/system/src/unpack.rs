@@ -1,7 +1,7 @@
 //! Takes a bootable file apart again, and checks it as EL2 would.
 
-use crate::pack::update_crc;
-use abi::system::{Invalid, Region, System};
+use crate::pack::sha256;
+use abi::system::{Invalid, Part, Region, System};
 use object::Endianness;
 use object::elf::{FileHeader64, PT_LOAD};
 use object::read::elf::{FileHeader, ProgramHeader};
@@ -39,6 +39,8 @@ pub enum UnpackError {
     Container(String),
     /// EL2 would refuse its tables.
     Tables(Invalid),
+    /// EL2 would refuse a part of it: it says so.
+    Damaged(String),
 }
 
 impl Display for UnpackError {
@@ -46,6 +48,7 @@ impl Display for UnpackError {
         match self {
             Self::Container(why) => write!(f, "not a packed system: {why}"),
             Self::Tables(invalid) => f.write_str(invalid.message()),
+            Self::Damaged(what) => f.write_str(what),
         }
     }
 }
@@ -60,20 +63,24 @@ pub fn unpack(file: &[u8]) -> Result<Unpacked<'_>, UnpackError> {
     let (entry, segments) = segments(file).map_err(UnpackError::Container)?;
     let bundle = segments.iter().rfind(|segment| !segment.data.is_empty());
     let (region, bundle) = bundle.map_or((None, &[][..]), |one| (Some(one.region), one.data));
-    let (tables, payload) = System::read_from_prefix(bundle)
+    let (tables, _) = System::read_from_prefix(bundle)
         .map_err(|_| UnpackError::Container("it has no bundle".to_owned()))?;
     let tables = Box::new(tables);
     let refuse = UnpackError::Tables;
     tables.header.identify().map_err(refuse)?;
-    if tables.tables_crc(update_crc) != tables.header.tables_crc {
-        return Err(refuse(Invalid::TablesChecksum));
+    if tables.digest(|bytes| sha256(bytes)) != tables.header.tables_sha256 {
+        return Err(refuse(Invalid::TablesDigest));
     }
     tables.validate().map_err(refuse)?;
-    let whole = region == Some(tables.header.bundle());
-    if !whole || update_crc(0, payload) != tables.header.payload_crc {
-        return Err(refuse(Invalid::PayloadChecksum));
+    if region != Some(tables.header.bundle()) {
+        return Err(refuse(Invalid::Bundle));
     }
     let unpacked = Unpacked { entry, tables, segments };
+    let sound =
+        |part: &&Part| unpacked.at(part.region()).map(|at| sha256([at])) == Some(part.sha256);
+    if let Some(part) = unpacked.tables.parts().iter().find(|part| !sound(part)) {
+        return Err(UnpackError::Damaged(unpacked.tables.damaged(part).to_string()));
+    }
     let word = |pa| {
         let bytes = unpacked.at(Region::new(pa, 8)).and_then(|bytes| bytes.try_into().ok());
         bytes.map_or(0, u64::from_le_bytes)

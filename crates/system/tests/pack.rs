@@ -2,7 +2,9 @@
 
 mod support;
 
-use abi::system::{Invalid, Region, System, flags, vm_flags};
+use abi::system::{Invalid, Part, Region, System, flags, part, vm_flags};
+use sha2::{Digest, Sha256};
+use std::collections::BTreeSet;
 use std::fs;
 use support::elf::{self, DATA, RELATIVE, W, X};
 use support::{files, guest_memory, sound};
@@ -186,17 +188,27 @@ fn a_hypervisor_that_cannot_be_placed_is_refused_with_a_reason() {
     }
 }
 
+/// What has a digest is the hypervisor's code and constants, and every byte of the bundle.
 #[test]
-fn checksums_are_those_the_abi_defines() {
+fn digests_are_those_of_the_file() {
     let file = packed_file(TWO_VMS);
-    let tables = unpack(&file).unwrap().tables;
-    assert_eq!(tables.header.tables_crc, tables.tables_crc(abi::crc::update));
+    let unpacked = unpack(&file).unwrap();
+    let tables = &unpacked.tables;
+    let sha256 = |bytes: &[u8]| -> [u8; 32] { Sha256::digest(bytes).into() };
     let mut zeroed = tables.clone();
-    zeroed.header.tables_crc = 0;
-    assert_eq!(tables.header.tables_crc, abi::crc::update(0, zeroed.as_bytes()));
-    let bundle = &file[file.len() - tables.header.bundle_size as usize..];
-    let payload = &bundle[size_of::<System>()..];
-    assert_eq!(tables.header.payload_crc, abi::crc::update(0, payload));
+    zeroed.header.tables_sha256 = [0; 32];
+    assert_eq!(tables.header.tables_sha256, sha256(zeroed.as_bytes()));
+    for part in tables.parts() {
+        assert_eq!(part.sha256, sha256(unpacked.at(part.region()).unwrap()), "{}", part.what());
+    }
+    let (own, behind): (Vec<&Part>, Vec<_>) =
+        tables.parts().iter().partition(|part| part.kind == part::HYPERVISOR);
+    assert!(!own.is_empty());
+    let all = behind.iter().fold(0, |all, part| all + part.size);
+    assert_eq!(all, tables.header.payload().size);
+    let kinds: BTreeSet<u32> = behind.iter().map(|part| part.kind).collect();
+    let expected = [part::STAGE1, part::STAGE2, part::KERNEL, part::DEVICETREE];
+    assert!(expected.iter().all(|kind| kinds.contains(kind)), "{kinds:?}");
 }
 
 #[test]
@@ -210,8 +222,16 @@ fn a_damaged_file_is_found_out() {
     };
     assert_eq!(damage(bundle), UnpackError::Tables(Invalid::Magic));
     assert_eq!(damage(bundle + 8), UnpackError::Tables(Invalid::Version));
-    assert_eq!(damage(bundle + 100), UnpackError::Tables(Invalid::TablesChecksum));
-    assert_eq!(damage(file.len() - 1), UnpackError::Tables(Invalid::PayloadChecksum));
+    assert_eq!(damage(bundle + 100), UnpackError::Tables(Invalid::TablesDigest));
+    let last = damage(file.len() - 1).to_string();
+    assert!(last.ends_with(" is not what was packed (SHA-256)"), "{last}");
+    let tables = unpack(&file).unwrap().tables;
+    let offset = |pa: u64| bundle + (pa - tables.header.bundle_pa) as usize;
+    for part in tables.parts().iter().filter(|part| part.kind != part::HYPERVISOR) {
+        let found = UnpackError::Damaged(tables.damaged(part).to_string());
+        assert_eq!(damage(offset(part.pa)), found);
+        assert_eq!(damage(offset(part.pa + part.size - 1)), found);
+    }
     assert!(matches!(unpack(&file[..file.len() - 1]), Err(UnpackError::Container(_))));
 }
 

@@ -1,9 +1,10 @@
 //! Where things lie, as the tables say it.
 
-use super::{Board, Header, Mutex, PAGE_SIZE, Region, System, Vm};
+use super::{Board, DIGEST_SIZE, Header, Mutex, PAGE_SIZE, Part, Region, System, Vm};
 use crate::platform;
 use crate::status::Status;
 use crate::trace;
+use core::fmt::{self, Write};
 
 impl Header {
     /// The bundle.
@@ -67,6 +68,47 @@ impl Vm {
     }
 }
 
+/// Says of a part that it is not what was packed.
+#[derive(Clone, Copy, Debug)]
+pub struct Damaged<'a> {
+    part: &'a Part,
+    owner: Option<&'a Vm>,
+}
+
+impl fmt::Display for Damaged<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.part.what())?;
+        if let Some(owner) = self.owner {
+            f.write_str(" of VM ")?;
+            let name = owner.name.iter().take_while(|&&byte| byte != 0);
+            name.into_iter().try_for_each(|&byte| f.write_char(byte.into()))?;
+        }
+        f.write_str(" is not what was packed (SHA-256)")
+    }
+}
+
+impl Part {
+    /// Where it is.
+    #[must_use]
+    pub const fn region(&self) -> Region {
+        Region::new(self.pa, self.size)
+    }
+
+    /// Returns what it is, in words.
+    #[must_use]
+    pub const fn what(&self) -> &'static str {
+        match self.kind {
+            super::part::HYPERVISOR => "the hypervisor's code",
+            super::part::STAGE1 => "EL2's page table",
+            super::part::STAGE2 => "the page table",
+            super::part::KERNEL => "the kernel",
+            super::part::INITRAMFS => "the initramfs",
+            super::part::DEVICETREE => "the device tree",
+            _ => "a part of unknown kind",
+        }
+    }
+}
+
 impl Mutex {
     /// The ranks of a vCPU's tasks, by its index in [`System::vcpus`]: a bit for each.
     #[must_use]
@@ -99,18 +141,30 @@ impl System {
         self.trace().start + each * pcpu as u64
     }
 
-    /// The CRC-32 that belongs into `header.tables_crc`, computed with
-    /// `update` (see [`crate::crc::update`]).
+    /// Returns what belongs into `header.tables_sha256`, computed with `sha256` of bytes that
+    /// follow one another.
     #[must_use]
-    pub fn tables_crc(&self, mut update: impl FnMut(u32, &[u8]) -> u32) -> u32 {
+    pub fn digest(
+        &self,
+        sha256: impl FnOnce([&[u8]; 3]) -> [u8; DIGEST_SIZE],
+    ) -> [u8; DIGEST_SIZE] {
         use zerocopy::IntoBytes;
-        let field = core::mem::offset_of!(Header, tables_crc);
-        let bytes = self.as_bytes();
-        let (before, rest) = bytes.split_at(field);
-        let (hole, behind) = rest.split_at(size_of::<u32>());
-        let zeros = [0; size_of::<u32>()];
-        let crc = update(0, before);
-        let crc = update(crc, zeros.get(..hole.len()).unwrap_or_default());
-        update(crc, behind)
+        let field = core::mem::offset_of!(Header, tables_sha256);
+        let (before, rest) = self.as_bytes().split_at(field);
+        let (_, behind) = rest.split_at(DIGEST_SIZE);
+        sha256([before, &[0; DIGEST_SIZE], behind])
+    }
+
+    /// Returns the used entries of [`System::parts`]; none when the count is out of range.
+    #[must_use]
+    pub fn parts(&self) -> &[Part] {
+        self.parts.get(..self.header.part_count as usize).unwrap_or_default()
+    }
+
+    /// Returns what to say when a part is not what its digest says.
+    #[must_use]
+    pub fn damaged<'a>(&'a self, part: &'a Part) -> Damaged<'a> {
+        let owned = part.kind > super::part::STAGE1;
+        Damaged { part, owner: self.vms().get(part.vm as usize).filter(|_| owned) }
     }
 }

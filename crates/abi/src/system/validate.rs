@@ -1,6 +1,6 @@
 //! What EL2 checks before it believes a [`System`].
 //!
-//! The checksum says that the tables are those the host wrote; this says that
+//! The digest says that the tables are those the host wrote; this says that
 //! they are such as EL2 can use without further thought: every index is in
 //! range, every address in memory that may be used so, nothing overlaps. It
 //! is pure arithmetic, so that the host tests the very code that runs at EL2.
@@ -9,7 +9,7 @@ use super::{
     EDGE, HYPERVISOR_SIZE, Header, LOAD_ALIGN, Load, MAGIC, MAX_CONSOLIDATION_WINDOW_NS,
     MAX_DELAY_LIMIT_NS, MAX_PERIOD_NS, MAX_PRIORITY, MAX_QUANTUM_NS, MAX_TIMER_ADVANCE_NS,
     MIN_BUDGET_NS, MIN_CONSOLIDATION_WINDOW_NS, MIN_QUANTUM_NS, Mutex, PAGE_SIZE, RAM_ALIGN,
-    Region, SPI_END, System, VERSION, Vcpu, Vm, flags, server, vcpu_flags, vm_flags,
+    Region, SPI_END, System, VERSION, Vcpu, Vm, flags, part, server, vcpu_flags, vm_flags,
 };
 use crate::platform::{self, INTID_END, IPA_BITS, OCCUPIED, REPORT_MAX_SIZE, SPI_FIRST};
 use crate::{MAX_VCPUS_PER_VM, MAX_VMS, trace};
@@ -44,8 +44,8 @@ macro_rules! invalid {
 invalid! {
     Magic = "there is no system behind the hypervisor (wrong magic)",
     Version = "the system was packed for another version of the hypervisor",
-    TablesChecksum = "the tables' checksum is wrong",
-    PayloadChecksum = "the payload's checksum is wrong",
+    TablesDigest = "the tables are not what was packed (SHA-256)",
+    Parts = "the parts with digests are not the hypervisor and all of the bundle",
     Counts = "a count exceeds its table",
     Trace = "the ring of a trace is no power of two, or too small or too large",
     Flags = "a flag is set that has no meaning",
@@ -93,7 +93,7 @@ impl Header {
 }
 
 impl System {
-    /// Checks everything but the two checksums.
+    /// Checks everything but the digests.
     ///
     /// # Errors
     /// The first fault found. Never panics, whatever the bytes.
@@ -108,7 +108,8 @@ impl System {
         self.check_consolidation_targets()?;
         self.check_loads()?;
         self.check_spis()?;
-        self.check_mutexes()
+        self.check_mutexes()?;
+        self.check_parts()
     }
 
     fn check_counts(&self) -> Result<(), Invalid> {
@@ -123,7 +124,8 @@ impl System {
             Invalid::Counts,
         )?;
         let known = flags::PRIORITY_SEPARATION | flags::OFF_WHEN_DONE | flags::RESET_ON_FAULT;
-        ensure(self.header.flags & !known == 0, Invalid::Flags)?;
+        let unknown = self.header.flags & !known | self.header.reserved;
+        ensure(unknown == 0, Invalid::Flags)?;
         let trace = u64::from(self.header.trace_size);
         let sound = trace.is_power_of_two() && (trace::MIN_SIZE..=trace::MAX_SIZE).contains(&trace);
         ensure(trace == 0 || sound, Invalid::Trace)
@@ -333,6 +335,28 @@ impl System {
         (load.src_pa | load.dst_pa).is_multiple_of(LOAD_ALIGN)
             && self.header.payload().contains(Region::new(load.src_pa, load.size))
             && vm.ram().contains(Region::new(load.dst_pa, filled))
+    }
+
+    /// The hypervisor's parts lie in its memory, the others fill the bundle: nothing of it is used
+    /// that has no digest.
+    fn check_parts(&self) -> Result<(), Invalid> {
+        let hypervisor = self.board.hypervisor();
+        let bundle = self.header.bundle();
+        let mut end = self.header.payload().start;
+        let count = self.header.part_count as usize;
+        for part in self.parts.get(..count).ok_or(Invalid::Parts)? {
+            let own = part.kind == part::HYPERVISOR;
+            let place = if own {
+                hypervisor.contains(part.region())
+            } else {
+                let follows = part.pa == end;
+                end = part.region().end().ok_or(Invalid::Parts)?;
+                follows && bundle.contains(part.region())
+            };
+            let known = part.kind < part::KINDS && part.vm < self.header.vm_count;
+            ensure(place && known, Invalid::Parts)?;
+        }
+        ensure(Some(end) == bundle.end(), Invalid::Parts)
     }
 
     fn check_mutexes(&self) -> Result<(), Invalid> {

@@ -1,7 +1,7 @@
 //! Cores between which vCPUs move must be alike: a guest asks once what its core can do, and what
 //! EL2 saves of a vCPU on one core it loads on another.
 
-use crate::arch::{cpu, memory, statics};
+use crate::arch::{cpu, statics};
 use crate::exits::identification;
 use abi::MAX_PCPUS;
 use core::sync::atomic::{AtomicU64, Ordering};
@@ -35,14 +35,21 @@ pub fn check(topology: &Topology<'_>, index: usize) -> Result<(), &'static str> 
 }
 
 /// Returns a number for all that a guest may find out about this core, and for what there is to
-/// save of it; not 0. Different cores have different numbers, but for one pair in 2^32.
+/// save of it; not 0. Different cores have different numbers, but for one pair in 2^64.
 fn kind() -> u64 {
-    const BEGUN: u64 = 1 << 32;
-    let shown = (1..=7).flat_map(|crm| (0..8).map(move |op2| identification(crm, op2)));
-    let crc = shown
-        .chain(cpu::own_properties())
-        .fold(0, |crc, word| memory::crc32(crc, &word.to_le_bytes()));
-    BEGUN | u64::from(crc)
+    let shown = (0..SHOWN).map(|at| identification(1 + at / 8, at % 8));
+    shown.chain(cpu::own_properties()).fold(0, mixed).max(1)
+}
+
+/// Registers that [`identification`] shows: CRm 1 to 7, op2 0 to 7.
+const SHOWN: u64 = 7 * 8;
+
+/// Mixes a register into what stands for those before it.
+#[inline(never)]
+fn mixed(sum: u64, word: u64) -> u64 {
+    // 2^64 divided by the golden ratio; odd, so that two words never become one.
+    const MIX: u64 = 0x9e37_79b9_7f4a_7c15;
+    (sum.rotate_left(23) ^ word).wrapping_mul(MIX)
 }
 
 #[cfg(test)]

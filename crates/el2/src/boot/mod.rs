@@ -1,6 +1,7 @@
 //! From the first Rust instruction of a core to its first guest.
 
 mod alike;
+mod digest;
 mod slots;
 mod verify;
 
@@ -12,8 +13,9 @@ use crate::shared::{ALIVE, BOARD, EPOCH, VMS, VmSet};
 use crate::status::{self, trace::Trace};
 use crate::tables::{self, Vcpus};
 use crate::vcpu::{Account, Holds, Vcpu, VcpuConfig};
-use abi::system::{System, flags, vm_flags};
+use abi::system::{Part, System, flags, vm_flags};
 use abi::{MAX_PCPUS, MAX_VCPUS};
+use core::fmt;
 use core::sync::atomic::Ordering;
 use sched::topology::Topology;
 use sched::{Member, VcpuId};
@@ -33,7 +35,7 @@ pub extern "C-unwind" fn start(index: usize) -> ! {
     if index == 0 {
         prepare(system);
     } else {
-        verify::core(system, index).unwrap_or_else(|what| refuse(what));
+        verify::core(system, index).unwrap_or_else(|what| refuse(format_args!("{what}")));
         // SAFETY: the boot core has verified the tables, this one among them.
         unsafe { cpu::enable_mmu(system.board.stage1_pa) };
     }
@@ -50,17 +52,19 @@ pub extern "C-unwind" fn start(index: usize) -> ! {
 /// Prepares, on the boot core, what all cores find when they begin.
 #[inline(never)]
 fn prepare(system: &'static System) {
-    let boot = timer::now();
-    verify::tables(system).unwrap_or_else(|what| refuse(what));
-    verify::core(system, /* index */ 0).unwrap_or_else(|what| refuse(what));
-    verify::own_reach(system).unwrap_or_else(|what| refuse(what));
-    // SAFETY: the tables' checksum matches, so this is the map the host built; and nothing in it is
+    verify::tables(system).unwrap_or_else(|what| refuse(format_args!("{what}")));
+    verify::core(system, /* index */ 0).unwrap_or_else(|what| refuse(format_args!("{what}")));
+    verify::own_table(system).unwrap_or_else(|part| damaged(system, part));
+    verify::own_reach(system).unwrap_or_else(|what| refuse(format_args!("{what}")));
+    // SAFETY: the tables' digest matches, so this is the map the host built; and nothing in it is
     // other than an identity of what is EL2's.
     unsafe { cpu::enable_mmu(system.board.stage1_pa) };
-    verify::payload(system).unwrap_or_else(|what| refuse(what));
-    verify::reach_of_vms(system).unwrap_or_else(|what| refuse(what));
-    verify::policies(system).unwrap_or_else(|what| refuse(what));
+    verify::all_parts(system).unwrap_or_else(|part| damaged(system, part));
+    verify::reach_of_vms(system).unwrap_or_else(|what| refuse(format_args!("{what}")));
+    verify::policies(system).unwrap_or_else(|what| refuse(format_args!("{what}")));
     timer::calibrate();
+    // Shares and servers' periods begin now: while digests were compared nothing could run.
+    let boot = timer::now();
     status::prepare(system, timer::frequency_hz(), boot.0);
     EPOCH.store(boot.0, Ordering::Relaxed);
     ALIVE.store(VmSet::of_first(system.header.vm_count as usize), Ordering::Release);
@@ -91,8 +95,13 @@ fn prepare(system: &'static System) {
     }
 }
 
+/// Says which part of the image is not what was packed, and stops the machine.
+fn damaged(system: &System, part: &Part) -> ! {
+    refuse(format_args!("{}", system.damaged(part)))
+}
+
 /// Says what is wrong with the system and stops the machine.
-fn refuse(what: &str) -> ! {
+fn refuse(what: fmt::Arguments<'_>) -> ! {
     console::emergency(format_args!("refused to start: {what}\n"));
     firmware::power_off();
     cpu::halt()
@@ -119,7 +128,8 @@ fn route_interrupts(system: &System) {
 
 /// Sets up what is this core's and runs it.
 fn run(index: usize, system: &'static System) -> ! {
-    alike::check(&Vcpus::of(system).topology(), index).unwrap_or_else(|what| refuse(what));
+    alike::check(&Vcpus::of(system).topology(), index)
+        .unwrap_or_else(|what| refuse(format_args!("{what}")));
     let Some(core) = set_up(index, system) else {
         bug!("a core begins that has begun");
         cpu::halt()

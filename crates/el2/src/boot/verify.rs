@@ -1,11 +1,11 @@
 //! The system that the host packed is believed only when it is whole, and this machine
 //! can do what it needs.
 
+use super::digest::sha256;
 use crate::arch::{boot, cpu, gic, memory, timer};
 use crate::tables;
-use abi::system::{HYPERVISOR_SIZE, Invalid, PAGE_SIZE, System};
+use abi::system::{HYPERVISOR_SIZE, Invalid, Part, System, part};
 use sched::policy::MigrationPolicy;
-use zerocopy::IntoBytes;
 
 /// Checks that the tables themselves are what the host wrote.
 ///
@@ -13,8 +13,8 @@ use zerocopy::IntoBytes;
 /// Says in words what is wrong.
 pub fn tables(system: &System) -> Result<(), &'static str> {
     system.header.identify().map_err(Invalid::message)?;
-    if system.tables_crc(memory::crc32) != system.header.tables_crc {
-        return Err(Invalid::TablesChecksum.message());
+    if system.digest(|bytes| sha256(&mut bytes.into_iter())) != system.header.tables_sha256 {
+        return Err(Invalid::TablesDigest.message());
     }
     system.validate().map_err(Invalid::message)?;
     let image = boot::image_pa();
@@ -47,22 +47,31 @@ fn word(pa: u64) -> u64 {
     unsafe { memory::at::<u64>(pa).read() }
 }
 
-/// Checks that all that lies behind the tables is what the host wrote.
+/// Checks that EL2's page table is what the host packed.
 ///
 /// # Errors
-/// Says in words what is wrong.
-pub fn payload(system: &System) -> Result<(), &'static str> {
-    let begin = system.header.bundle_pa + system.as_bytes().len() as u64;
-    let length = system.header.bundle_size - system.as_bytes().len() as u64;
-    debug_assert!(length < u64::MAX - PAGE_SIZE);
-    // SAFETY: `System::validate` has shown that the bundle lies in RAM; it is
-    // mapped and no core writes it.
-    let payload = unsafe { core::slice::from_raw_parts(memory::at::<u8>(begin), length as usize) };
-    if memory::crc32(0, payload) == system.header.payload_crc {
-        Ok(())
-    } else {
-        Err(Invalid::PayloadChecksum.message())
-    }
+/// If it is not: it.
+pub fn own_table(system: &'static System) -> Result<(), &'static Part> {
+    parts(system, |part| part.kind == part::STAGE1)
+}
+
+/// Checks that the hypervisor's code, and all that lies behind the tables, is what the host packed.
+///
+/// # Errors
+/// The first part that is not.
+pub fn all_parts(system: &'static System) -> Result<(), &'static Part> {
+    parts(system, |part| part.kind != part::STAGE1)
+}
+
+fn parts(system: &'static System, asked: impl Fn(&Part) -> bool) -> Result<(), &'static Part> {
+    let sound = |part: &&Part| {
+        // SAFETY: `System::validate` has shown that the part lies in the bundle or in the
+        // hypervisor's memory. The host makes one there of what is mapped, and what no core writes.
+        let bytes =
+            unsafe { core::slice::from_raw_parts(memory::at::<u8>(part.pa), part.size as usize) };
+        sha256(&mut [bytes].into_iter()) == part.sha256
+    };
+    system.parts().iter().filter(|part| asked(part)).find(|part| !sound(part)).map_or(Ok(()), Err)
 }
 
 /// Checks that this machine can do what the migration policies need.

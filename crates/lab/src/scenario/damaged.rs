@@ -6,48 +6,61 @@ use crate::results::{Check, Outcome};
 use crate::run;
 use crate::session::{End, Run};
 use crate::suite::{Bench, Scenario};
-use abi::system::{Invalid, MAGIC, System};
+use abi::system::{Invalid, MAGIC, PAGE_SIZE, System};
 use miette::{IntoDiagnostic, Result, miette};
 use std::fs;
 use std::mem::offset_of;
 
-/// Where the byte is that is changed: offset from the beginning of the tables.
+/// Where the byte is that is changed.
+#[derive(Clone, Copy, Debug)]
+enum At {
+    /// So far behind the beginning of the tables.
+    Tables(usize),
+    /// The first of this text, which stands in the file once.
+    Text(&'static str),
+}
+
+/// A byte that is changed.
 #[derive(Clone, Copy, Debug)]
 struct Damage {
     /// For messages.
     place: &'static str,
-    /// Offset.
-    offset: usize,
+    at: At,
     /// What EL2 must say.
-    complaint: Invalid,
+    complaint: &'static str,
 }
 
-const DAMAGES: [Damage; 6] = [
-    Damage { place: "magic", offset: 1, complaint: Invalid::Magic },
+const DAMAGES: [Damage; 7] = [
+    Damage { place: "magic", at: At::Tables(1), complaint: Invalid::Magic.message() },
     Damage {
         place: "version",
-        offset: offset_of!(System, header) + MAGIC.len(),
-        complaint: Invalid::Version,
+        at: At::Tables(offset_of!(System, header) + MAGIC.len()),
+        complaint: Invalid::Version.message(),
     },
     Damage {
         place: "table of VMs",
-        offset: offset_of!(System, vms) + 100,
-        complaint: Invalid::TablesChecksum,
+        at: At::Tables(offset_of!(System, vms) + 100),
+        complaint: Invalid::TablesDigest.message(),
     },
     Damage {
         place: "end of the tables",
-        offset: size_of::<System>() - 1,
-        complaint: Invalid::TablesChecksum,
+        at: At::Tables(size_of::<System>() - 1),
+        complaint: Invalid::TablesDigest.message(),
     },
     Damage {
-        place: "beginning of the payload",
-        offset: size_of::<System>(),
-        complaint: Invalid::PayloadChecksum,
+        place: "EL2's page table",
+        at: At::Tables(size_of::<System>().next_multiple_of(PAGE_SIZE as usize)),
+        complaint: "EL2's page table is not what was packed (SHA-256)",
     },
     Damage {
         place: "a guest's image",
-        offset: size_of::<System>() + 0x1_2345,
-        complaint: Invalid::PayloadChecksum,
+        at: At::Tables(size_of::<System>() + 0x1_2345),
+        complaint: "the kernel of VM probe is not what was packed (SHA-256)",
+    },
+    Damage {
+        place: "a constant of the hypervisor's",
+        at: At::Text(Invalid::Spi.message()),
+        complaint: "the hypervisor's code is not what was packed (SHA-256)",
     },
 ];
 
@@ -62,7 +75,12 @@ pub fn scenario() -> Scenario {
         let mut outcome = Outcome::new("damaged");
         for damage in DAMAGES {
             let mut file = sound.clone();
-            file[tables + damage.offset] ^= 0x10;
+            let at = match damage.at {
+                At::Tables(offset) => Some(tables + offset),
+                At::Text(text) => only_place(&sound, text.as_bytes()),
+            };
+            let at = at.ok_or_else(|| miette!("{damage:?} is not there once"))?;
+            file[at] ^= 0x10;
             fs::write(&bundle.image, &file).into_diagnostic()?;
             let run = bench.session(&bundle, LIMIT)?.run(|_| false)?;
             let objections = objections(&run, damage);
@@ -89,14 +107,14 @@ fn tables_of(file: &[u8]) -> Result<usize> {
 }
 
 /// Returns where in the file the wanted bytes are, if they are there exactly once.
-pub fn only_place(file: &[u8], wanted: &[u8]) -> Option<usize> {
+fn only_place(file: &[u8], wanted: &[u8]) -> Option<usize> {
     let mut places = file.windows(wanted.len()).enumerate().filter(|(_, bytes)| *bytes == wanted);
     let (place, _) = places.next()?;
     places.next().is_none().then_some(place)
 }
 
 fn objections(run: &Run, damage: Damage) -> Vec<String> {
-    let (place, complaint) = (damage.place, damage.complaint.message());
+    let (place, complaint) = (damage.place, damage.complaint);
     let summary = run::summary(run, &run::answer(run, "damaged"));
     let mut said = run.said.guests.iter().flat_map(|guest| guest.tail.lines());
     let ran = said.next().map(|line| format!("a guest ran all the same: {line}"));

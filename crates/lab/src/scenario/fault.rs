@@ -2,8 +2,8 @@
 //! reset, as the description says. EL2 has no fault that a test could call for, so one is made: the
 //! first instruction of what begins to end a VM is replaced by one that is undefined.
 
-use super::damaged::only_place;
 use super::staged::description;
+use crate::bundle::{Builds, Bundle};
 use crate::results::{Check, Outcome};
 use crate::session::{End, Run};
 use crate::suite::{Bench, Scenario};
@@ -25,8 +25,6 @@ const STOPPED: usize = 2;
 const LIMIT: Duration = Duration::from_millis(250);
 /// A64's permanently undefined instruction.
 const UDF: [u8; 4] = [0; 4];
-/// Bytes by which the instruction is found in the bootable file.
-const KNOWN_BY: u64 = 64;
 
 /// Returns the scenario.
 #[must_use]
@@ -35,8 +33,9 @@ pub fn scenario() -> Scenario {
         "a fault of EL2 stops one core and no neighbour, or resets the machine if described so";
     Scenario::new(NAME, about, |bench: &Bench| {
         let mut outcome = Outcome::new(NAME);
+        let builds = with_a_fault(bench.hypervisor.silent)?;
         for resets in [false, true] {
-            let objections = objections(&run(bench, resets)?, resets);
+            let objections = objections(&run(bench, &builds, resets)?, resets);
             let name = if resets { "the machine is reset" } else { "one core stops" };
             outcome.check(Check::done(name, objections.is_empty()));
             if !objections.is_empty() {
@@ -50,30 +49,35 @@ pub fn scenario() -> Scenario {
     .shipped()
 }
 
-fn run(bench: &Bench, resets: bool) -> Result<Run> {
+fn run(bench: &Bench, builds: &Builds, resets: bool) -> Result<Run> {
     let board = "[board]".to_owned();
     let with_key = format!("[hypervisor]\nreset_on_fault = {resets}\n\n{board}");
     let system = bench.described(&description(DESCRIPTION), &[(board, with_key)])?;
-    let bundle = bench.pack(&system)?;
-    let mut file = fs::read(&bundle.image).into_diagnostic()?;
-    let place = end_of_a_vm(bench.hypervisor.silent, &file)?;
-    file[place..place + UDF.len()].copy_from_slice(&UDF);
-    fs::write(&bundle.image, &file).into_diagnostic()?;
+    let bundle = Bundle::pack(&system, builds, &bench.image())?;
     bench.session(&bundle, LIMIT)?.run(|_| false)
 }
 
-/// Returns where in the bootable file the function is that begins to end a VM (`Pcpu::stop`), as the
-/// hypervisor's ELF file has it.
-fn end_of_a_vm(hypervisor: &[u8], file: &[u8]) -> Result<usize> {
+/// Returns the hypervisor with the fault; like every build, it is there as long as the process.
+fn with_a_fault(hypervisor: &[u8]) -> Result<Builds> {
+    let mut file = hypervisor.to_vec();
+    let place = end_of_a_vm(hypervisor)?;
+    let instruction = file.get_mut(place..place + UDF.len());
+    instruction.ok_or_else(|| miette!("`stop` is cut off"))?.copy_from_slice(&UDF);
+    let file = file.leak();
+    Ok(Builds { silent: file, tracing: file })
+}
+
+/// Returns where in the hypervisor's ELF file the function is that begins to end a VM
+/// (`Pcpu::stop`).
+fn end_of_a_vm(hypervisor: &[u8]) -> Result<usize> {
     let elf = object::File::parse(hypervisor).into_diagnostic()?;
     let is_it = |name: &str| name.contains("9lifecycle") && name.ends_with("4Pcpu4stop");
     let symbol = elf.symbols().find(|symbol| symbol.name().is_ok_and(is_it));
     let symbol = symbol.ok_or_else(|| miette!("the hypervisor has no function `stop`"))?;
     let section = symbol.section_index().ok_or_else(|| miette!("`stop` is in no section"))?;
     let section = elf.section_by_index(section).into_diagnostic()?;
-    let code = section.data_range(symbol.address(), KNOWN_BY).into_diagnostic()?;
-    let code = code.ok_or_else(|| miette!("`stop` is not in its section"))?;
-    only_place(file, code).ok_or_else(|| miette!("`stop` is not once in the bootable file"))
+    let (begin, _) = section.file_range().ok_or_else(|| miette!("`stop` is not in the file"))?;
+    Ok((begin + symbol.address() - section.address()) as usize)
 }
 
 fn objections(run: &Run, resets: bool) -> Vec<String> {

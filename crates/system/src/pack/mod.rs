@@ -1,12 +1,15 @@
 //! From a checked system and a hypervisor to one bootable file.
 
 mod container;
+mod digests;
 mod error;
 mod hypervisor;
 mod relocate;
 mod sections;
 mod tables;
 
+pub use digests::seal;
+pub(crate) use digests::sha256;
 pub use error::PackError;
 pub use hypervisor::image_size;
 
@@ -53,24 +56,17 @@ pub fn pack(checked: &Checked, hypervisor_elf: &[u8]) -> Result<Packed, PackErro
     let shared = plan.layout.shared.iter().copied().filter(|region| region.size > 0);
     let mut shared: Vec<_> = shared.collect();
     shared.sort_by_key(|region| region.start);
-    let mut packed = Packed { tables: tables::tables(checked), hypervisor, pieces, shared };
-    let (mut crc, mut chunks) = (crc32fast::Hasher::new(), packed.bundle().into_iter());
-    chunks.next(); // The tables themselves.
-    chunks.for_each(|chunk| chunk.feed(&mut |bytes| crc.update(bytes)));
-    packed.tables.header.payload_crc = crc.finalize();
-    packed.tables.header.tables_crc = packed.tables.tables_crc(update_crc);
+    let mut tables = tables::tables(checked);
+    let parts = digests::parts(checked, &tables, &hypervisor, &pieces);
+    tables.header.part_count = parts.len() as u32;
+    tables.parts[..parts.len()].copy_from_slice(&parts);
+    tables.header.tables_sha256 = tables.digest(|bytes| sha256(bytes));
+    let packed = Packed { tables, hypervisor, pieces, shared };
     packed.tables.validate().map_err(|invalid| {
         let message = format!("the packed system would be refused: {}", invalid.message());
         PackError::new(message, "this is a mistake of cassata's; please report the description")
     })?;
     Ok(packed)
-}
-
-/// [`abi::crc::update`], faster.
-pub(crate) fn update_crc(crc: u32, bytes: &[u8]) -> u32 {
-    let mut hasher = crc32fast::Hasher::new_with_initial(crc);
-    hasher.update(bytes);
-    hasher.finalize()
 }
 
 impl Packed {

@@ -1,4 +1,4 @@
-//! The flat tables of a planned system; checksums are still to be filled in.
+//! The flat tables of a planned system; digests are still to be filled in.
 
 use super::sections;
 use crate::board::Trigger;
@@ -67,10 +67,9 @@ pub(super) fn tables(checked: &Checked) -> Box<System> {
     tables.header = Header {
         magic: MAGIC,
         version: VERSION,
-        tables_crc: 0,
+        part_count: 0,
         bundle_pa: bundle.start,
         bundle_size: bundle.size,
-        payload_crc: 0,
         flags: bits([
             (checked.priority_separation, flags::PRIORITY_SEPARATION),
             (checked.off_when_done, flags::OFF_WHEN_DONE),
@@ -83,6 +82,8 @@ pub(super) fn tables(checked: &Checked) -> Box<System> {
         consolidation_window_ns: checked.consolidation.window_ns,
         mutex_count: 0,
         trace_size: checked.trace,
+        reserved: 0,
+        tables_sha256: [0; system::DIGEST_SIZE],
     };
     sections::write(&mut tables, checked);
     tables

@@ -100,9 +100,7 @@ pub fn doorbell() -> Check<Done> {
     gic::set(ISENABLER, SGI);
     cpus::start(1, || {
         gic::set(ISENABLER, SGI);
-        while !OVER.load(SeqCst) {
-            core::hint::spin_loop();
-        }
+        while !OVER.load(SeqCst) {}
         Ok(())
     })?;
     let seen = irq::seen(1);

@@ -4,7 +4,6 @@
 use super::instructions;
 use super::registers::read_sysreg;
 use notes::Rounds;
-use zerocopy::FromBytes;
 
 /// Returns where the memory at a physical address is: EL2's mapping is an
 /// identity.
@@ -71,44 +70,6 @@ pub unsafe fn copy(src: u64, dst: u64, size: u64) {
 pub unsafe fn clear(dst: u64, size: u64) {
     // SAFETY: by contract.
     unsafe { core::ptr::write_bytes(dst as *mut u8, 0, size as usize) };
-}
-
-/// Continues a CRC-32 over `bytes` by the CRC32 instructions (DDI 0487,
-/// C6.2.74), which every core since Armv8.1 has; the same function as
-/// [`abi::crc::update`].
-pub fn crc32(crc: u32, bytes: &[u8]) -> u32 {
-    /// ID_AA64ISAR0_EL1.CRC32.
-    const CRC32: u64 = 0xf << 16;
-    if read_sysreg!("id_aa64isar0_el1") & CRC32 == 0 {
-        return abi::crc::update(crc, bytes);
-    }
-    // Whole words, if the bytes begin at one: unaligned access is forbidden, and
-    // a word put together from bytes takes eight times as long.
-    let words = bytes.len() / size_of::<u64>() * size_of::<u64>();
-    let (words, rest) = match <[u64]>::ref_from_bytes(&bytes[..words]) {
-        Ok(aligned) => (aligned, &bytes[words..]),
-        Err(_) => (&[][..], bytes),
-    };
-    let mut state = !crc;
-    for &word in words {
-        // SAFETY: computes on registers; the instruction was found to exist.
-        unsafe {
-            core::arch::asm!(
-                ".arch_extension crc", "crc32x {0:w}, {0:w}, {1}",
-                inout(reg) state, in(reg) word, options(pure, nomem, nostack, preserves_flags)
-            );
-        }
-    }
-    for &byte in rest {
-        // SAFETY: as above.
-        unsafe {
-            core::arch::asm!(
-                ".arch_extension crc", "crc32b {0:w}, {0:w}, {1:w}",
-                inout(reg) state, in(reg) u32::from(byte), options(pure, nomem, nostack, preserves_flags)
-            );
-        }
-    }
-    !state
 }
 
 /// The register of an interrupt controller, or of another device of EL2's own.

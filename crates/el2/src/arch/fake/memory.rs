@@ -24,13 +24,6 @@ pub unsafe fn copy(_src: u64, _dst: u64, _size: u64) {}
 /// As on hardware.
 pub unsafe fn clear(_dst: u64, _size: u64) {}
 
-/// Continues a CRC-32 over `bytes`.
-pub fn crc32(crc: u32, bytes: &[u8]) -> u32 {
-    let mut hasher = crc32fast::Hasher::new_with_initial(crc);
-    hasher.update(bytes);
-    hasher.finalize()
-}
-
 /// The interrupt controller's frames.
 pub mod device {
     use crate::arch::fake::machine::{self, Machine, Pause};

@@ -116,6 +116,7 @@ impl World {
         vectors::enter_with(guests::run);
         machine::with(|machine| {
             machine.add_memory(tables.header.bundle_pa, &system.bundle);
+            machine.add_memory(tables.board.hypervisor_pa, &system.hypervisor);
             machine.add_memory(tables.board.status_pa, &vec![0; size_of::<Status>()]);
             let trace = tables.trace();
             machine.add_memory(trace.start, &vec![0; trace.size as usize]);

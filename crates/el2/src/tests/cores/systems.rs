@@ -17,6 +17,8 @@ pub struct Prepared {
     pub name: String,
     /// The tables and what lies behind them, as the boot loader puts it.
     pub bundle: Vec<u8>,
+    /// The hypervisor's code and constants, likewise: the first bytes of its memory.
+    pub hypervisor: Vec<u8>,
 }
 
 impl Prepared {
@@ -128,5 +130,15 @@ fn prepare(name: &str, text: &str, directory: &Path) -> Result<Prepared, String>
     packed.write(&mut file).expect("memory");
     let unpacked = system::unpack(&file).expect("what was packed");
     let bundle = unpacked.at(unpacked.tables.header.bundle()).expect("a bundle").to_vec();
-    Ok(Prepared { name: name.into(), bundle })
+    let start = unpacked.tables.board.hypervisor_pa;
+    let mut hypervisor = Vec::new();
+    for segment in &unpacked.segments {
+        if let Some(at) = segment.region.start.checked_sub(start).map(|at| at as usize)
+            && segment.region.start < unpacked.tables.header.bundle_pa
+        {
+            hypervisor.resize(hypervisor.len().max(at + segment.data.len()), 0);
+            hypervisor[at..at + segment.data.len()].copy_from_slice(segment.data);
+        }
+    }
+    Ok(Prepared { name: name.into(), bundle, hypervisor })
 }

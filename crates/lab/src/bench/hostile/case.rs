@@ -14,6 +14,8 @@ use std::time::{Duration, Instant};
 pub const SYSTEM: &str = "systems/bench/hostile.toml";
 /// The policy that is none.
 pub const NONE: &str = "none";
+/// How long EL2 compares digests before the first guest runs, ms.
+const DIGESTS_MS: u64 = 30;
 /// vCPUs of a case that says nothing else: one on each core.
 const USUAL_VCPUS: u32 = 2;
 
@@ -22,7 +24,7 @@ const USUAL_VCPUS: u32 = 2;
 pub struct Case {
     /// What attacks; none: the adversary is off.
     pub adversary: Option<Adversary>,
-    /// How long the machine runs, ms of virtual time.
+    /// How long the machine runs once its parts are compared, ms of virtual time.
     pub length_ms: u64,
 }
 
@@ -153,7 +155,7 @@ impl Case {
             None => vec![("probe.mode=mix".into(), "probe.mode=sgi probe.operations=0".into())],
         };
         let bundle = bench.pack(&bench.described(SYSTEM, &edits)?)?;
-        let limit = Duration::from_millis(self.length_ms);
+        let limit = Duration::from_millis(DIGESTS_MS + self.length_ms);
         let session = bench.session(&bundle, limit)?.shown_by(Box::new(ProgressView(tell)));
         let run = session.run(until)?;
         Ok(Seen::of(self, &run, begin.elapsed().as_secs_f64()))
