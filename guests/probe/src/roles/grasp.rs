@@ -39,8 +39,8 @@ impl Stage {
         let number = |name, default| platform::get().number(name, default);
         let ms = |name, default| wait::us(1_000 * number(name, default));
         Self {
-            from: ms("from_ms", 40),
-            until: ms("until_ms", 245),
+            from: ms("from_ms", 80),
+            until: ms("until_ms", 285),
             periods: number("periods", 200),
             period: wait::us(number("period_us", 1_000)),
         }

@@ -55,7 +55,7 @@ static GRANTED: [AtomicBool; abi::MAX_VCPUS_PER_VM] =
     [const { AtomicBool::new(false) }; abi::MAX_VCPUS_PER_VM];
 
 /// Runs the tasks, for `probe.for_ms` or without end. None arrives before the counter has
-/// reached `probe.begin_ms` (20): until then all VMs have booted, whose start no bound contains.
+/// reached `probe.begin_ms` (100): until then all VMs have booted, whose start no bound contains.
 /// With `probe.least_percent` (100) below 100, each execution is a random part of what is
 /// declared, of so many percent at least.
 pub fn tasks() -> Check<Done> {
@@ -63,7 +63,7 @@ pub fn tasks() -> Check<Done> {
     let tasks = declared::tasks()?;
     ensure!(!tasks.is_empty(), "the device tree declares no tasks");
     let record = Record::open(&tasks)?;
-    let begin = wait::us(platform.number("begin_ms", 20) * 1_000);
+    let begin = wait::us(platform.number("begin_ms", 100) * 1_000);
     let length = platform.number("for_ms", 0).saturating_mul(1_000);
     let end = if length == 0 { u64::MAX } else { begin.max(wait::now()) + wait::us(length) };
     let least = platform.number("least_percent", 100).min(100);
