@@ -106,7 +106,9 @@ impl Claims {
     /// Forgets claimants whose vCPU was switched off. If one of them held the mutex, the first
     /// that waits has it now, and is told; if none waits, the next one to ask is. Returns which
     /// has it now because of that.
+    // Alone: a compiler that sees into it makes several loops of one that tries again.
     #[must_use]
+    #[inline(never)]
     pub fn without(self, dead: u64) -> (Self, Option<u8>) {
         let rest = Self(self.0 & !(dead & WAITING));
         match self.holder() {

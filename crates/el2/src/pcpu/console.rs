@@ -277,7 +277,7 @@ impl Pcpu {
     #[inline(never)]
     pub(super) fn keep_carrying(&mut self) {
         if self.carry_console() {
-            self.tell(self.index, Message::Consoles, 0, false);
+            self.go_on_later(Message::Consoles, 0, false);
         }
     }
 

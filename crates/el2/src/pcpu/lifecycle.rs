@@ -132,7 +132,7 @@ impl Pcpu {
     /// Goes on to switch a vCPU off, after the interrupts that pend.
     pub(super) fn offline_later(&self, id: VcpuId) {
         let urgent = self.table(self.vm_of(id)).is(vm_flags::REALTIME);
-        self.tell(self.index, Message::Vcpus, id.number(), urgent);
+        self.go_on_later(Message::Vcpus, id.number(), urgent);
     }
 
     /// Returns true if switching a vCPU of this core off has stopped in its middle.
@@ -150,7 +150,7 @@ impl Pcpu {
                 return false;
             }
         }
-        if !self.release_interrupts(id) {
+        if !self.end_sections(id) || !self.release_interrupts(id) {
             return false;
         }
         // The line of its timer goes low. What that changes it finds when it is switched on.
@@ -164,7 +164,7 @@ impl Pcpu {
     fn stop_running(&mut self, id: VcpuId) {
         self.sleep(id, vcpu_state::OFF);
         self.scheduler.release(id);
-        self.end_sections(id);
+        self.begin_to_end_sections(id);
         if self.roster.owns_float(id) {
             self.roster.forget_float();
         }
@@ -281,7 +281,7 @@ impl Pcpu {
                 vcpu.switch_on(entry, epoch);
             }
             self.wake(id);
-            self.follow_sections(id);
+            self.follow_after_a_look(id);
         }
     }
 
@@ -295,7 +295,7 @@ impl Pcpu {
         // Nothing may wake it while its VM is being stopped.
         self.unload();
         // Others must not wait for its mutexes until all cores have read their mail.
-        self.end_sections(id);
+        self.end_sections_soon(id);
         POWER[id.number()].deafen();
         if let Some(vcpu) = self.roster.parked_mut(id) {
             vcpu.switch_off();
@@ -313,7 +313,7 @@ impl Pcpu {
         self.trace.note(Kind::Crash, id, cause.syndrome as u32, self.entered);
         self.unload();
         // Nor while its report is written.
-        self.end_sections(id);
+        self.end_sections_soon(id);
         POWER[id.number()].deafen();
         if let Some(vcpu) = self.roster.parked_mut(id) {
             vcpu.fails(cause);

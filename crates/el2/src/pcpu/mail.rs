@@ -66,7 +66,7 @@ impl Pcpu {
             Message::HaltVms => self.halt(member),
             Message::HaltedVms => self.halted(member),
             Message::VmsFailed | Message::VmsReset | Message::VmsOff => self.stop(member, message),
-            Message::Sections => self.follow_sections(VcpuId::numbered(member)),
+            Message::Sections => self.read_sections(VcpuId::numbered(member)),
             Message::Vcpus => {
                 let id = VcpuId::numbered(member);
                 if self.is_going_off(id) {
@@ -83,7 +83,7 @@ impl Pcpu {
             Message::Consoles if self.mask.keeps_lower_half() => {
                 // This came with another message, for which the core was interrupted; a
                 // real-time vCPU does not wait for output that is not its own.
-                self.tell(self.index, Message::Consoles, 0, false);
+                self.go_on_later(Message::Consoles, 0, false);
             }
             Message::Consoles => self.keep_carrying(),
         }
@@ -95,6 +95,13 @@ impl Pcpu {
         if BOARD.send(core, message, member) {
             self.ring(core, urgent);
         }
+    }
+
+    /// Sends this core a message, to go on with something after the interrupts that pend. Out of
+    /// line: this is not done often.
+    #[inline(never)]
+    pub(super) fn go_on_later(&self, message: Message, member: usize, urgent: bool) {
+        self.tell(self.index, message, member, urgent);
     }
 
     /// Sends a message about a VM to all other cores where vCPUs of it may be. Cores that share

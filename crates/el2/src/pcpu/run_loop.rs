@@ -182,7 +182,7 @@ impl Pcpu {
         self.take_pending_interrupts();
         if more {
             // A vCPU may have the core next: the rest is written when EL2 next reads its mailbox.
-            self.tell(self.index, Message::Consoles, 0, false);
+            self.go_on_later(Message::Consoles, 0, false);
         }
     }
 

@@ -12,12 +12,12 @@ use crate::shared::mutex::Locked;
 use crate::shared::sections::Misuse;
 use crate::shared::{EPOCH, MUTEXES, POWER, SECTIONS};
 use crate::status::trace::{Kind, Outcome, Trace};
-use crate::vcpu::{Change, hold_byte};
+use crate::vcpu::{Change, Ending, hold_byte};
 use abi::platform::ppi::GRANT;
 use abi::service::{BUSY, HELD, INVALID_PARAMETER, NOT_SUPPORTED, OWNER_DIED, QUEUED};
 use abi::system::{MAX_CLAIMANTS, MAX_MUTEXES};
 use core::sync::atomic::Ordering;
-use notes::{Bounded, each};
+use notes::{Bounded, Rounds, each};
 use sched::{Duration, Instant, Member, Members, Message, VcpuId};
 
 /// A claimant of a mutex: a task of a vCPU.
@@ -156,7 +156,7 @@ impl Pcpu {
     fn follow_call(&mut self, id: VcpuId, changed: Result<bool, Misuse>) -> i64 {
         match changed {
             Ok(false) => {}
-            Ok(true) if self.base_of(id) == self.index => self.follow_sections(id),
+            Ok(true) if self.base_of(id) == self.index => self.follow_after_a_look(id),
             Ok(true) => {
                 // One that is off looks when it is switched on.
                 let urgent = POWER[id.number()].hears();
@@ -265,7 +265,7 @@ impl Pcpu {
                 let here = next.and_then(|next| self.grant_elsewhere(mutex, next));
                 self.set_own_hold(mutex, 0);
                 if let Some(here) = here {
-                    self.follow_sections(here);
+                    self.follow_after_a_look(here);
                 }
                 0
             }
@@ -303,6 +303,22 @@ impl Pcpu {
         None
     }
 
+    /// Does [`Self::follow_sections`], now or after the interrupts that pend.
+    #[inline(never)]
+    pub(super) fn follow_after_a_look(&mut self, id: VcpuId) {
+        if cpu::interrupt_pending() {
+            self.follow_later(id);
+        } else {
+            self.follow_sections(id);
+        }
+    }
+
+    /// Has what is left to do for a vCPU's sections done after the interrupts that pend: the next
+    /// holder of a mutex may be of any VM.
+    fn follow_later(&self, id: VcpuId) {
+        self.go_on_later(Message::Sections, id.number(), true);
+    }
+
     /// Brings a vCPU of this core up to date with what raises it, and interrupts it if a task of
     /// its own was granted a mutex.
     #[inline(never)]
@@ -311,7 +327,13 @@ impl Pcpu {
         let Some(vcpu) = self.roster.get(id).filter(|vcpu| vcpu.is_on()) else { return };
         let (index, shared) = (vcpu.index(), vcpu.config().shared());
         let change = vcpu.follow_calls();
-        self.follow(id, change);
+        if change != Change::None {
+            self.follow(id, change);
+            if cpu::interrupt_pending() {
+                // Its mutexes follow after that interrupt.
+                return self.follow_later(id);
+            }
+        }
         let mut granted = false;
         for mutex in Members::of(table.mutexes.into()).one_for::<{ each::MUTEX }, MAX_MUTEXES>() {
             let byte = self.held_byte(id, mutex);
@@ -328,7 +350,7 @@ impl Pcpu {
             granted |= holds;
             if cpu::interrupt_pending() {
                 // The others follow after that interrupt.
-                self.tell(self.index, Message::Sections, id.number(), true);
+                self.follow_later(id);
                 break;
             }
         }
@@ -371,7 +393,7 @@ impl Pcpu {
     }
 
     /// Raises or lowers a vCPU of this core.
-    #[inline]
+    #[inline(never)]
     fn follow(&mut self, id: VcpuId, change: Change) {
         let runs = self.ledger.is_current(id) && self.roster.is_loaded(id);
         match change {
@@ -399,35 +421,89 @@ impl Pcpu {
         }
     }
 
-    /// Ends all sections of a vCPU of this core, which is switched off, and gives back what it
-    /// holds: the next holder is told.
-    pub(super) fn end_sections(&mut self, id: VcpuId) {
+    /// Begins to end all sections of a vCPU of this core that does not run any more, and to give
+    /// back what it holds. Returns true if there may be any.
+    #[inline(never)]
+    pub(super) fn begin_to_end_sections(&mut self, id: VcpuId) -> bool {
         let table = &self.system.vcpus[id.number()];
         if table.gcs_ns == 0 && table.mutexes == 0 {
-            return;
+            return false;
         }
         notes::needs::<{ each::SECTION }>();
+        let Some(vcpu) = self.roster.get(id) else {
+            bug!("sections of a vCPU end that another core owns");
+            return false;
+        };
+        vcpu.begin_to_end_sections(Members::of(table.mutexes.into()));
+        true
+    }
+
+    /// Has all sections of a vCPU ended before others wait for it, after the interrupts that pend.
+    pub(super) fn end_sections_soon(&mut self, id: VcpuId) {
+        if self.begin_to_end_sections(id) {
+            self.follow_later(id);
+        }
+    }
+
+    /// Does what a message about sections asks for.
+    #[inline]
+    pub(super) fn read_sections(&mut self, id: VcpuId) {
+        if !self.roster.get(id).is_some_and(|vcpu| vcpu.is_ending_sections()) {
+            self.follow_sections(id);
+        } else if !self.end_sections(id) {
+            self.follow_later(id);
+        }
+    }
+
+    /// Goes on to end sections. Returns false if an interrupt has come before all was done: then
+    /// this has to be called again.
+    #[inline(never)]
+    pub(super) fn end_sections(&mut self, id: VcpuId) -> bool {
+        let mut rounds = Rounds::<{ MAX_MUTEXES + 1 }>::begin();
+        while let Some(piece) = self.roster.get(id).and_then(|vcpu| vcpu.next_section_to_end()) {
+            rounds.pass();
+            notes::needs::<{ each::SECTION }>();
+            match piece {
+                Ending::Mutex(mutex) => self.give_up(id, mutex),
+                Ending::Rest => self.end_all(id),
+            }
+            if cpu::interrupt_pending() {
+                return false;
+            }
+        }
+        true
+    }
+
+    /// Gives a mutex back for a vCPU that died with it, or waits for it no longer: the next holder
+    /// is told.
+    #[inline(never)]
+    fn give_up(&mut self, id: VcpuId, mutex: usize) {
+        self.note_death(id, mutex);
+        let dead = self.system.mutexes[mutex].ranks_of(id.number());
+        let next = MUTEXES[mutex].forget(dead);
+        if let Some(here) = next.and_then(|next| self.grant_elsewhere(mutex, next)) {
+            // As if it were elsewhere: the vCPU may hold many.
+            self.follow_later(here);
+        }
+    }
+
+    /// Ends all sections of a vCPU that has no mutex any more.
+    #[inline(never)]
+    fn end_all(&mut self, id: VcpuId) {
         SECTIONS[id.number()].reset();
         let now = timer::now();
+        let table = &self.system.vcpus[id.number()];
         if let Some(vcpu) = self.roster.get(id) {
             let (own, called) = (vcpu.forget_own_sections(), vcpu.forget_calls());
             self.note_lowered(id, own, now);
             self.note_lowered(id, called, now);
         }
         for mutex in Members::of(table.mutexes.into()).one_for::<{ each::MUTEX }, MAX_MUTEXES>() {
-            self.note_death(id, mutex);
             if let Some(vcpu) = self.roster.get(id) {
                 let change = vcpu.set_hold(mutex, 0);
                 self.note_lowered(id, change, now);
             }
-            let dead = self.system.mutexes[mutex].ranks_of(id.number());
-            let next = MUTEXES[mutex].forget(dead);
-            if let Some(here) = next.and_then(|next| self.grant_elsewhere(mutex, next)) {
-                // As if it were elsewhere: the vCPU may hold many.
-                self.tell(self.index, Message::Sections, here.number(), true);
-            }
         }
-        // Once for all of them.
         self.need_resched |= self.scheduler.exit_all(id, now);
     }
 }

@@ -1,6 +1,7 @@
 //! Why a vCPU is at its ceiling: the mutexes that it holds, its own calls, and its siblings'.
 
 use abi::system::MAX_MUTEXES;
+use sched::Members;
 
 /// What a vCPU's core knows of the reasons. What the guest reads is in `bytes`, see
 /// [`abi::service::MUTEX_OPEN`]; EL2 does not read it there.
@@ -9,7 +10,19 @@ pub struct Holds {
     own: u8,
     called: bool,
     held: [u8; MAX_MUTEXES],
+    /// While it ends all of its sections: the mutexes that it may still hold or wait for.
+    ending: Option<Members>,
     bytes: &'static mut [u8; MAX_MUTEXES],
+}
+
+/// A piece of ending all sections of a vCPU.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use]
+pub enum Ending {
+    /// It gives this mutex up.
+    Mutex(usize),
+    /// It has no mutex any more, and is not at its ceiling any more.
+    Rest,
 }
 
 /// What a change means for the vCPU.
@@ -46,7 +59,7 @@ pub const fn byte(rank: u8, owner_died: bool) -> u8 {
 impl Holds {
     /// Makes it for a vCPU that has no reason. Only the vCPU's owner writes these bytes.
     pub fn new(bytes: &'static mut [u8; MAX_MUTEXES]) -> Self {
-        Self { own: 0, called: false, held: [0; MAX_MUTEXES], bytes }
+        Self { own: 0, called: false, held: [0; MAX_MUTEXES], ending: None, bytes }
     }
 
     /// Returns what a guest reads of a mutex.
@@ -82,6 +95,27 @@ impl Holds {
     pub fn end(&mut self) -> Option<bool> {
         self.own = self.own.checked_sub(1)?;
         Some(self.own == 0)
+    }
+
+    /// Begins to end everything, with these mutexes.
+    pub fn begin_to_end(&mut self, mutexes: Members) {
+        self.ending = Some(mutexes);
+    }
+
+    /// Returns true if not everything is ended that was begun to be.
+    pub fn is_ending(&self) -> bool {
+        self.ending.is_some()
+    }
+
+    /// Returns the next piece of that, once; none if all is done.
+    pub fn next_to_end(&mut self) -> Option<Ending> {
+        match self.ending.as_mut()?.next() {
+            Some(mutex) => Some(Ending::Mutex(mutex)),
+            None => {
+                self.ending = None;
+                Some(Ending::Rest)
+            }
+        }
     }
 
     /// Ends all of them.
@@ -136,5 +170,15 @@ mod tests {
         assert_eq!(holds.set_called(false), Change::Less);
         assert_eq!(Change::More.without_ceiling(), Change::Passed);
         assert_eq!(Change::Less.without_ceiling(), Change::None);
+    }
+
+    #[test]
+    fn all_mutexes_are_given_up_before_the_rest_ends() {
+        let mut holds = Holds::new(Box::leak(Box::default()));
+        assert_eq!((holds.is_ending(), holds.next_to_end()), (false, None));
+        holds.begin_to_end(Members::of(1 << 2 | 1 << 15));
+        let pieces: Vec<_> = core::iter::from_fn(|| holds.next_to_end()).collect();
+        assert_eq!(pieces, [Ending::Mutex(2), Ending::Mutex(15), Ending::Rest]);
+        assert!(!holds.is_ending());
     }
 }

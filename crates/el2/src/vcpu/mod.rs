@@ -18,16 +18,16 @@ mod roster;
 pub use account::Account;
 pub use config::{VcpuConfig, budget, params};
 pub use context::{Listing, Loaded, Parked};
-pub use holds::{Change, Holds, byte as hold_byte};
+pub use holds::{Change, Ending, Holds, byte as hold_byte};
 pub use roster::Roster;
 
 use crate::arch::context::{Float, General, Space};
 use crate::parts::Cause;
 use context::Context;
 use physical_timer::PhysicalTimer;
-use sched::VcpuId;
 use sched::policy::{ModeBias, Stay, View};
 use sched::server::Account as Budget;
+use sched::{Members, VcpuId};
 use vgic::interface::CpuInterface;
 
 /// A vCPU. Exactly one core has the exclusive reference to it: as [`Parked`], or as
@@ -146,6 +146,21 @@ impl Vcpu {
     #[inline(always)]
     pub fn end_own_section(&mut self) -> Option<bool> {
         self.holds.end()
+    }
+
+    /// Begins to end all of its sections, and to give up these mutexes.
+    pub fn begin_to_end_sections(&mut self, mutexes: Members) {
+        self.holds.begin_to_end(mutexes);
+    }
+
+    /// Returns true if they are being ended, and that is not done.
+    pub fn is_ending_sections(&self) -> bool {
+        self.holds.is_ending()
+    }
+
+    /// Returns the next piece of that, once; none if all is done.
+    pub fn next_section_to_end(&mut self) -> Option<Ending> {
+        self.holds.next_to_end()
     }
 
     /// Ends all sections that calls of its siblings have begun.
