@@ -353,7 +353,8 @@ pub struct Load {
     pub zero_size: u64,
 }
 
-/// A part of the image. EL2 compares it with its digest before it uses anything of it.
+/// A part of the image. EL2 compares it with its digest before it uses anything of it: what fills
+/// a VM's memory before that VM starts for the first time, the rest before anything else.
 #[derive(FromBytes, IntoBytes, Immutable, KnownLayout, Clone, Copy, Debug)]
 #[repr(C)]
 pub struct Part {
@@ -363,8 +364,8 @@ pub struct Part {
     pub size: u64,
     /// What it is: see [`part`].
     pub kind: u32,
-    /// Index of the VM whose it is, or of the first that uses it; 0 for the hypervisor's own.
-    pub vm: u32,
+    /// The VMs that use it, a bit for each; 0 for the hypervisor's own.
+    pub vms: u32,
     /// Its SHA-256.
     pub sha256: [u8; DIGEST_SIZE],
 }

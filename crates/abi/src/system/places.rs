@@ -1,6 +1,7 @@
 //! Where things lie, as the tables say it.
 
 use super::{Board, DIGEST_SIZE, Header, Mutex, PAGE_SIZE, Part, Region, System, Vm};
+use crate::MAX_VMS;
 use crate::platform;
 use crate::status::Status;
 use crate::trace;
@@ -94,6 +95,28 @@ impl Part {
         Region::new(self.pa, self.size)
     }
 
+    /// Returns true if a VM's memory is filled with it.
+    #[must_use]
+    pub const fn fills_memory(&self) -> bool {
+        self.kind >= super::part::KERNEL
+    }
+
+    /// Returns true if a VM uses it.
+    #[must_use]
+    pub const fn is_of(&self, vm: usize) -> bool {
+        vm < MAX_VMS && self.vms >> vm & 1 == 1
+    }
+
+    /// Returns what to say of a VM that cannot start because of it.
+    #[must_use]
+    pub const fn damage(&self) -> &'static str {
+        match self.kind {
+            super::part::INITRAMFS => "its initramfs is not what was packed (SHA-256)",
+            super::part::DEVICETREE => "its device tree is not what was packed (SHA-256)",
+            _ => "its kernel is not what was packed (SHA-256)",
+        }
+    }
+
     /// Returns what it is, in words.
     #[must_use]
     pub const fn what(&self) -> &'static str {
@@ -164,7 +187,6 @@ impl System {
     /// Returns what to say when a part is not what its digest says.
     #[must_use]
     pub fn damaged<'a>(&'a self, part: &'a Part) -> Damaged<'a> {
-        let owned = part.kind > super::part::STAGE1;
-        Damaged { part, owner: self.vms().get(part.vm as usize).filter(|_| owned) }
+        Damaged { part, owner: self.vms().get(part.vms.trailing_zeros() as usize) }
     }
 }

@@ -321,10 +321,11 @@ impl System {
     }
 
     fn check_loads(&self) -> Result<(), Invalid> {
-        for vm in self.vms() {
+        for (index, vm) in self.vms().iter().enumerate() {
             let mine = self.loads.iter().skip(vm.load_first.into()).take(vm.load_count.into());
             for load in mine {
                 ensure(self.is_loadable(vm, load), Invalid::Load)?;
+                ensure(load.size == 0 || self.has_digest(index, load), Invalid::Parts)?;
             }
         }
         Ok(())
@@ -335,6 +336,13 @@ impl System {
         (load.src_pa | load.dst_pa).is_multiple_of(LOAD_ALIGN)
             && self.header.payload().contains(Region::new(load.src_pa, load.size))
             && vm.ram().contains(Region::new(load.dst_pa, filled))
+    }
+
+    /// Whether what is loaded is compared with its digest before this VM starts.
+    fn has_digest(&self, vm: usize, load: &Load) -> bool {
+        let loaded = Region::new(load.src_pa, load.size);
+        let mut own = self.parts().iter().filter(|part| part.fills_memory() && part.is_of(vm));
+        own.any(|part| part.region().contains(loaded))
     }
 
     /// The hypervisor's parts lie in its memory, the others fill the bundle: nothing of it is used
@@ -353,8 +361,10 @@ impl System {
                 end = part.region().end().ok_or(Invalid::Parts)?;
                 follows && bundle.contains(part.region())
             };
-            let known = part.kind < part::KINDS && part.vm < self.header.vm_count;
-            ensure(place && known, Invalid::Parts)?;
+            // EL2 reads these by blocks of the digest.
+            let blocks = !part.fills_memory() || (part.pa | part.size).is_multiple_of(LOAD_ALIGN);
+            let known = part.kind < part::KINDS && part.vms >> self.header.vm_count.min(31) == 0;
+            ensure(place && blocks && known, Invalid::Parts)?;
         }
         ensure(Some(end) == bundle.end(), Invalid::Parts)
     }

@@ -1,7 +1,6 @@
 //! From the first Rust instruction of a core to its first guest.
 
 mod alike;
-mod digest;
 mod slots;
 mod verify;
 
@@ -59,7 +58,7 @@ fn prepare(system: &'static System) {
     // SAFETY: the tables' digest matches, so this is the map the host built; and nothing in it is
     // other than an identity of what is EL2's.
     unsafe { cpu::enable_mmu(system.board.stage1_pa) };
-    verify::all_parts(system).unwrap_or_else(|part| damaged(system, part));
+    verify::own_parts(system).unwrap_or_else(|part| damaged(system, part));
     verify::reach_of_vms(system).unwrap_or_else(|what| refuse(format_args!("{what}")));
     verify::policies(system).unwrap_or_else(|what| refuse(format_args!("{what}")));
     timer::calibrate();

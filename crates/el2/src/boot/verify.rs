@@ -1,8 +1,8 @@
 //! The system that the host packed is believed only when it is whole, and this machine
 //! can do what it needs.
 
-use super::digest::sha256;
 use crate::arch::{boot, cpu, gic, memory, timer};
+use crate::digest::sha256;
 use crate::tables;
 use abi::system::{HYPERVISOR_SIZE, Invalid, Part, System, part};
 use sched::policy::MigrationPolicy;
@@ -55,18 +55,19 @@ pub fn own_table(system: &'static System) -> Result<(), &'static Part> {
     parts(system, |part| part.kind == part::STAGE1)
 }
 
-/// Checks that the hypervisor's code, and all that lies behind the tables, is what the host packed.
+/// Checks that the hypervisor's code and the VMs' page tables are what the host packed. What a VM
+/// is filled with is compared before that VM starts.
 ///
 /// # Errors
 /// The first part that is not.
-pub fn all_parts(system: &'static System) -> Result<(), &'static Part> {
-    parts(system, |part| part.kind != part::STAGE1)
+pub fn own_parts(system: &'static System) -> Result<(), &'static Part> {
+    parts(system, |part| part.kind != part::STAGE1 && !part.fills_memory())
 }
 
 fn parts(system: &'static System, asked: impl Fn(&Part) -> bool) -> Result<(), &'static Part> {
     let sound = |part: &&Part| {
         // SAFETY: `System::validate` has shown that the part lies in the bundle or in the
-        // hypervisor's memory. The host makes one there of what is mapped, and what no core writes.
+        // hypervisor's memory. The host makes one there of what no core writes.
         let bytes =
             unsafe { core::slice::from_raw_parts(memory::at::<u8>(part.pa), part.size as usize) };
         sha256(&mut [bytes].into_iter()) == part.sha256

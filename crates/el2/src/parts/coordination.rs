@@ -1,5 +1,6 @@
 //! What becomes of the VMs that are started and stopped here.
 
+use crate::digest::Hasher;
 use abi::MAX_VMS;
 use abi::status::{VmStatus, vm_state};
 use sched::Message;
@@ -15,6 +16,8 @@ pub struct Coordination([Option<Coordinated>; MAX_VMS]);
 /// when all its vCPUs are halted.
 pub struct Coordinated {
     state: State,
+    /// The digest of the part that is being read; none once all parts of the VM were found sound.
+    inspection: Option<Hasher>,
     status: &'static mut VmStatus,
 }
 
@@ -51,9 +54,7 @@ pub struct Conclusion {
 }
 
 impl Conclusion {
-    /// Returns what becomes of a VM that was stopped for this.
-    #[must_use]
-    pub fn of(reason: Message, restart_on_fault: bool) -> Self {
+    fn of(reason: Message, restart_on_fault: bool) -> Self {
         let failed = reason == Message::VmsFailed;
         let restart = reason == Message::VmsReset || failed && restart_on_fault;
         Self { restart, failed }
@@ -80,7 +81,8 @@ impl Coordination {
 
     /// Makes this core the coordinator of a VM, which is off. No other core writes `status`.
     pub fn adopt(&mut self, vm: usize, status: &'static mut VmStatus) {
-        self.0[vm] = Some(Coordinated { state: State::Off, status });
+        self.0[vm] =
+            Some(Coordinated { state: State::Off, inspection: Some(Hasher::default()), status });
     }
 
     /// Asserts that a VM is said to be in the state in which it is.
@@ -122,6 +124,24 @@ impl Coordinated {
         self.state = State::Running;
         self.status.state = vm_state::LOADING;
         self.status.starts += 1;
+    }
+
+    /// Returns the digest of the part that is being read; none if the VM was found to be sound,
+    /// as it is before it starts for the first time.
+    pub fn inspection(&mut self) -> Option<&mut Hasher> {
+        self.inspection.as_mut()
+    }
+
+    /// Records that the VM is what was packed.
+    pub fn is_sound(&mut self) {
+        self.inspection = None;
+    }
+
+    /// Returns what becomes of the VM, which was stopped for this. One that is not what was
+    /// packed does not start again.
+    #[must_use]
+    pub fn concludes(&self, reason: Message, restart_on_fault: bool) -> Conclusion {
+        Conclusion::of(reason, restart_on_fault && self.inspection.is_none())
     }
 
     /// Records that the VM's memory is filled, and its first vCPU runs.

@@ -6,6 +6,13 @@ use sched::{VcpuId, VcpuMap, VcpuSet};
 /// the interrupts after each, in the time and at the priority of a vCPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Job {
+    /// Comparing what the VM is filled with with its digests, before its first start.
+    Inspect {
+        /// The next of the image's parts.
+        part: u16,
+        /// Bytes of it that are read.
+        done: u64,
+    },
     /// Filling the VM's memory.
     Load {
         /// The next among the VM's loads.

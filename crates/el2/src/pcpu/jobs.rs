@@ -7,11 +7,12 @@ use super::Pcpu;
 use super::console::{Piece, log};
 use crate::arch::{cpu, memory};
 use crate::bug::bug;
-use crate::parts::Job;
+use crate::digest::{BLOCK, Hasher};
+use crate::parts::{Cause, Job};
 use crate::shared::power::Entry;
 use crate::shared::{POWER, VMS};
 use abi::status::vcpu_state;
-use abi::system::Load;
+use abi::system::{Load, MAX_PARTS, Part};
 use core::sync::atomic::Ordering;
 use notes::Bounded;
 use sched::{Member, Message, VcpuId};
@@ -21,15 +22,51 @@ use sched::{Member, Message, VcpuId};
 const CHUNK: u64 = 1024;
 /// Such pieces in a turn, if no interrupt comes.
 const CHUNKS: usize = 4;
+/// Steps of a digest in a turn, if no interrupt comes; nine are a block.
+const STEPS: usize = 256;
 
 impl Pcpu {
     /// Does the next piece of a vCPU's job.
     pub(super) fn work_on(&mut self, id: VcpuId) {
         match self.jobs.of(id) {
             None => bug!("a vCPU has its turn for a job, and has none"),
+            Some(Job::Inspect { part, done }) => self.inspect(id, part.into(), done),
             Some(Job::Load { piece, done }) => self.fill(id, piece, done),
             Some(Job::Report { line }) => self.report(id, line),
         }
+    }
+
+    /// Goes on with the digest of a part of the image with which a VM is filled, and compares it when
+    /// the part is read.
+    #[inline(never)]
+    fn inspect(&mut self, id: VcpuId, first: usize, done: u64) {
+        let vm = self.vm_of(id);
+        let parts = self.system.parts().iter().enumerate().skip(first);
+        let mut parts = parts.at_most::<MAX_PARTS>();
+        let next = parts.find(|(_, part)| part.fills_memory() && part.is_of(vm));
+        let Some(coordinated) = self.coordination.of(vm) else {
+            return bug!("a VM is inspected on a core that does not coordinate it");
+        };
+        let job = match (next, coordinated.inspection()) {
+            (Some((at, part)), Some(hasher)) => {
+                let done = if at == first { done } else { 0 };
+                if done <= part.size || !hasher.is_at_end_of_block() {
+                    Job::Inspect { part: at as u16, done: read_on(part, done, hasher) }
+                } else if hasher.finish() == part.sha256 {
+                    Job::Inspect { part: at as u16 + 1, done: 0 }
+                } else {
+                    if let Some(vcpu) = self.roster.parked_mut(id) {
+                        vcpu.fails(Cause { what: part.damage(), syndrome: 0, address: 0 });
+                    }
+                    Job::Report { line: 0 }
+                }
+            }
+            _ => {
+                coordinated.is_sound();
+                Job::Load { piece: 0, done: 0 }
+            }
+        };
+        self.jobs.set(id, job);
     }
 
     fn fill(&mut self, id: VcpuId, piece: u16, done: u64) {
@@ -102,6 +139,10 @@ impl Pcpu {
             bug!("a vCPU has failed that is not parked here");
             return false;
         };
+        if line > 0 && !vcpu.is_on() {
+            // It never ran: its registers say nothing.
+            return false;
+        }
         let (vm, index) = (vcpu.vm(), vcpu.index());
         let (general, system, cause) = vcpu.registers();
         let Some(cause) = cause else {
@@ -165,6 +206,30 @@ impl Pcpu {
         }
         true
     }
+}
+
+/// Goes on with the digest of a part. Returns how many bytes are begun then: the part's, and a block
+/// of padding.
+fn read_on(part: &Part, mut done: u64, hasher: &mut Hasher) -> u64 {
+    for _ in (0..STEPS).at_most::<STEPS>() {
+        if !hasher.is_at_end_of_block() {
+            hasher.step();
+        } else if done < part.size {
+            // SAFETY: `System::validate` has shown that the part is whole blocks in the bundle,
+            // which is mapped, and which no core writes.
+            hasher.begin(unsafe { &*memory::at::<[u8; BLOCK]>(part.pa + done) });
+            done += BLOCK as u64;
+        } else {
+            if done == part.size {
+                hasher.begin_padding();
+            }
+            done = part.size + BLOCK as u64;
+        }
+        if cpu::interrupt_pending() {
+            break;
+        }
+    }
+    done
 }
 
 /// Fills the next bytes of a piece of guest memory, of which `done` are filled. Returns how

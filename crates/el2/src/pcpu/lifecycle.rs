@@ -9,7 +9,7 @@ use super::Pcpu;
 use super::console::{Piece, log};
 use crate::arch::{cpu, timer};
 use crate::bug::bug;
-use crate::parts::{Cause, Conclusion, Job, STOPS, Step};
+use crate::parts::{Cause, Job, STOPS, Step};
 use crate::shared::{
     ALIVE, BOARD, POWER, SECTIONS, Sibling, SiblingSet, VMS, VmIndex, VmSet, siblings,
 };
@@ -42,14 +42,16 @@ impl Pcpu {
     /// Begins to fill a VM's memory; the VM runs when that is done. Coordinator only.
     pub(super) fn start(&mut self, vm: usize) {
         let first = VcpuId::numbered(self.table(vm).vcpu_first.into());
-        match self.coordination.of(vm) {
-            Some(coordinated) => {
-                coordinated.starts();
-                self.trace.note_now(Kind::Start, first, vm as u32);
-            }
-            None => bug!("a VM starts on a core that does not coordinate it"),
-        }
-        self.jobs.set(first, Job::Load { piece: 0, done: 0 });
+        let Some(coordinated) = self.coordination.of(vm) else {
+            return bug!("a VM starts on a core that does not coordinate it");
+        };
+        coordinated.starts();
+        let job = match coordinated.inspection() {
+            Some(_) => Job::Inspect { part: 0, done: 0 },
+            None => Job::Load { piece: 0, done: 0 },
+        };
+        self.trace.note_now(Kind::Start, first, vm as u32);
+        self.jobs.set(first, job);
         self.wake(first);
     }
 
@@ -235,7 +237,10 @@ impl Pcpu {
 
     fn conclude(&mut self, vm: usize, reason: Message) {
         let table = self.table(vm);
-        let conclusion = Conclusion::of(reason, table.is(vm_flags::RESTART_ON_FAULT));
+        let Some(coordinated) = self.coordination.of(vm) else {
+            return bug!("a VM ends on a core that does not coordinate it");
+        };
+        let conclusion = coordinated.concludes(reason, table.is(vm_flags::RESTART_ON_FAULT));
         let alive = ALIVE.load(Ordering::Acquire);
         let is_last = !conclusion.restart && alive == VmSet::of(VmIndex(vm));
         let tail = if is_last { ": none is left" } else { "" };

@@ -34,25 +34,25 @@ pub(super) fn parts(
     let fixed = fixed.filter(|segment| !segment.data.is_empty()).map(|segment| {
         let size = segment.data.len() as u64;
         let sha256 = sha256([&*segment.data]);
-        Part { pa: segment.region.start, size, kind: part::HYPERVISOR, vm: 0, sha256 }
+        Part { pa: segment.region.start, size, kind: part::HYPERVISOR, vms: 0, sha256 }
     });
     let payload = tables.header.payload();
     let filled: Vec<_> = pieces.iter().filter(|(_, piece)| piece.len() > 0).collect();
     let ends = filled.iter().skip(1).map(|(pa, _)| *pa).chain([payload.start + payload.size]);
     let mut start = payload.start;
     let behind = filled.iter().zip(ends).map(|((pa, piece), end)| {
-        let (kind, vm) = whose(checked, tables, *pa, piece);
+        let (kind, vms) = whose(checked, tables, *pa, piece);
         let zeros = |count: u64| Chunk::Zeros(count);
         let behind = zeros(end - pa - piece.len());
         let sha256 = sha256_of([zeros(pa - start), Chunk::Data(piece.as_slice()), behind]);
-        let own = Part { pa: start, size: end - start, kind, vm, sha256 };
+        let own = Part { pa: start, size: end - start, kind, vms, sha256 };
         start = end;
         own
     });
     fixed.chain(behind).collect()
 }
 
-/// Returns of which kind a piece is, and the first VM that uses it.
+/// Returns of which kind a piece is, and the VMs that use it, a bit for each.
 fn whose(checked: &Checked, tables: &System, pa: u64, piece: &Piece) -> (u32, u32) {
     if pa == tables.board.stage1_pa {
         return (part::STAGE1, 0);
@@ -60,14 +60,18 @@ fn whose(checked: &Checked, tables: &System, pa: u64, piece: &Piece) -> (u32, u3
     let is_root = |(root, _): &(u64, _)| *root == pa;
     let stage2 = checked.plan.stage2.iter().position(|views| views.iter().any(is_root));
     if let Some(vm) = stage2 {
-        return (part::STAGE2, vm as u32);
+        return (part::STAGE2, 1 << vm);
     }
     let loads = |vm: usize| checked.plan.loads[vm].iter().find(|load| load.src_pa == pa);
-    let user = (0..checked.vms.len()).find_map(|vm| Some((vm, loads(vm)?)));
-    let Some((vm, load)) = user else { return (part::KERNEL, 0) };
-    let table = &tables.vms[vm];
-    let initramfs = checked.vms[vm].initramfs.as_ref();
-    let devicetree = checked.plan.guests[vm].devicetree;
+    let users = (0..checked.vms.len()).filter(|&vm| loads(vm).is_some());
+    let vms = users.fold(0u32, |vms, vm| vms | 1 << vm);
+    let first = vms.trailing_zeros() as usize;
+    let Some(load) = checked.vms.get(first).and_then(|_| loads(first)) else {
+        return (part::KERNEL, 0);
+    };
+    let table = &tables.vms[first];
+    let initramfs = checked.vms[first].initramfs.as_ref();
+    let devicetree = checked.plan.guests[first].devicetree;
     let kind = if load.dst_pa - table.ram_pa == devicetree - table.ram_ipa {
         part::DEVICETREE
     } else if initramfs.is_some_and(|bytes| Arc::ptr_eq(bytes, &piece.bytes)) {
@@ -75,7 +79,7 @@ fn whose(checked: &Checked, tables: &System, pa: u64, piece: &Piece) -> (u32, u3
     } else {
         part::KERNEL
     };
-    (kind, vm as u32)
+    (kind, vms)
 }
 
 /// Makes the digests right of what lies behind these tables, and that of the tables.

@@ -100,7 +100,9 @@ pub fn doorbell() -> Check<Done> {
     gic::set(ISENABLER, SGI);
     cpus::start(1, || {
         gic::set(ISENABLER, SGI);
-        while !OVER.load(SeqCst) {}
+        while !OVER.load(SeqCst) {
+            core::hint::spin_loop();
+        }
         Ok(())
     })?;
     let seen = irq::seen(1);

@@ -30,6 +30,8 @@ struct Seen {
 /// What each vCPU had that no timer could have kept from it.
 pub struct Supply {
     late: [u64; MAX_VCPUS],
+    /// What each has had, by the latest look.
+    run: [u64; MAX_VCPUS],
     cores: [Seen; MAX_PCPUS],
     now: u64,
 }
@@ -44,7 +46,7 @@ impl Supply {
     /// Before anything has happened.
     pub const fn new() -> Self {
         let seen = Seen { busy: true, current: None, deadline: 0, stay: 0 };
-        Self { late: [0; MAX_VCPUS], cores: [seen; MAX_PCPUS], now: 0 }
+        Self { late: [0; MAX_VCPUS], run: [0; MAX_VCPUS], cores: [seen; MAX_PCPUS], now: 0 }
     }
 
     /// Looks at the machine, before or after time has leapt, or the core `executed` has gone on.
@@ -77,7 +79,14 @@ impl Supply {
             after.filter(|_| went_on && before != after).into_iter().for_each(|id| {
                 self.late[id] += stay;
             });
+            // One may have had the core, for a job, and have it no more.
+            for id in (0..MAX_VCPUS).filter(|&id| went_on && before != Some(id)) {
+                if status.vcpus[id].run > self.run[id] {
+                    self.late[id] += stay;
+                }
+            }
         }
+        self.run = status.vcpus.each_ref().map(|vcpu| vcpu.run);
         self.now = now;
         self.check(system, status);
     }

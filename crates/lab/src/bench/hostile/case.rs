@@ -15,7 +15,7 @@ pub const SYSTEM: &str = "systems/bench/hostile.toml";
 /// The policy that is none.
 pub const NONE: &str = "none";
 /// How long EL2 compares digests before the first guest runs, ms.
-const DIGESTS_MS: u64 = 42;
+const DIGESTS_MS: u64 = 60;
 /// vCPUs of a case that says nothing else: one on each core.
 const USUAL_VCPUS: u32 = 2;
 
