@@ -23,7 +23,7 @@ pub fn walk(input: &[u8]) {
 /// Where in a file each root of page tables is, by its physical address.
 fn roots(file: &[u8]) -> Vec<(u64, usize)> {
     let (bundle, tables) = bundle(file);
-    let vms = tables.vms().iter().flat_map(|vm| vm.stage2_pa);
+    let vms = tables.vms().iter().flat_map(|vm| vm.stage2_pa.into_iter().chain([vm.stage1_pa]));
     let mut roots: Vec<_> = [tables.board.stage1_pa].into_iter().chain(vms).collect();
     roots.dedup();
     roots.iter().map(|&pa| (pa, bundle + (pa - tables.header.bundle_pa) as usize)).collect()
@@ -48,7 +48,7 @@ fn seal(file: &mut [u8]) {
 }
 
 /// One translation: addresses and size in bytes, and the descriptor.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Leaf {
     input: u64,
     output: u64,
@@ -96,14 +96,36 @@ pub fn sound(unpacked: &Unpacked<'_>) {
             }
         }
     }
-    let mut all = Vec::new();
-    leaves(unpacked, tables.board.stage1_pa, 1, 0, &mut all);
-    for leaf in all {
+    let common = reached_by_el2(unpacked, tables.board.stage1_pa);
+    for leaf in &common {
+        let reached = tables.vms().iter().find(|vm| overlap(*leaf, vm.ram()));
+        assert!(reached.is_none(), "EL2 reaches a guest's memory always: {leaf:x?}");
         assert_eq!(leaf.input, leaf.output, "EL2's own is identical");
+    }
+    for (number, vm) in tables.vms().iter().enumerate() {
+        let all = reached_by_el2(unpacked, vm.stage1_pa);
+        let (own, alias): (Vec<&Leaf>, Vec<&Leaf>) =
+            all.iter().partition(|leaf| leaf.input < 1 << 38);
+        assert_eq!(own, common.iter().collect::<Vec<_>>(), "VM {number}: all else is the same");
+        for leaf in alias {
+            assert!(vm.ram().contains(leaf.output()), "VM {number}: {leaf:x?}");
+            assert_eq!(leaf.input, leaf.output | 1 << 38, "VM {number}");
+            assert!(leaf.bit(54), "VM {number}: {leaf:x?}");
+        }
+    }
+}
+
+/// What EL2 reaches by a root, of which nothing is both writable and executable.
+fn reached_by_el2(unpacked: &Unpacked<'_>, root: u64) -> Vec<Leaf> {
+    let mut all = Vec::new();
+    leaves(unpacked, root, 1, 0, &mut all);
+    for leaf in &all {
         let (writable, executable) = (!leaf.bit(7), !leaf.bit(54));
         assert!(!(writable && executable), "{leaf:x?}");
-        assert!(!executable || tables.board.hypervisor().contains(leaf.output()), "{leaf:x?}");
+        let hypervisor = unpacked.tables.board.hypervisor();
+        assert!(!executable || hypervisor.contains(leaf.output()), "{leaf:x?}");
     }
+    all
 }
 
 fn overlap(leaf: Leaf, region: Region) -> bool {

@@ -62,7 +62,7 @@ pub fn sound(tables: &System) {
             assert!(end <= from || to <= start, "{one:x?} and {other:x?} overlap");
         }
     }
-    assert!(range(board.ram()).1 <= 1 << 39);
+    assert!(range(board.ram()).1 <= 1 << 38, "below all aliases");
     let pcpus = board.pcpu_count as usize;
     assert!((1..=abi::MAX_PCPUS).contains(&pcpus));
     let vms = tables.vms();
@@ -100,7 +100,7 @@ pub fn sound(tables: &System) {
                 (range(vm.ram_of_guest()), range(Region::new(base, size)));
             assert!(end <= from || to <= start, "memory over the platform");
         }
-        for root in vm.stage2_pa {
+        for root in vm.stage2_pa.into_iter().chain([vm.stage1_pa]) {
             assert!(contains(header.payload(), Region::new(root, PAGE_SIZE)));
         }
     }

@@ -24,7 +24,7 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 /// First eight bytes of the bundle.
 pub const MAGIC: [u8; 8] = *b"CASSATA\0";
 /// Version of the layout; any change to this module changes it.
-pub const VERSION: u32 = 11;
+pub const VERSION: u32 = 12;
 /// Bytes of memory that belong to the hypervisor: its image, data and stacks.
 /// The bundle begins right behind, so that EL2 finds it from its own address.
 pub const HYPERVISOR_SIZE: u64 = 0x20_0000;
@@ -73,8 +73,15 @@ pub const LOAD_ALIGN: u64 = 64;
 pub const SPI_END: u32 = 1020;
 
 /// What EL2 must know of the stage-1 tables that the host has built for it:
-/// 4 KiB granule, T0SZ = 25 (39-bit addresses), start at level 1, identity.
+/// 4 KiB granule, T0SZ = 25 (39-bit addresses), start at level 1, identity below [`ALIAS`].
+///
+/// [`ALIAS`]: stage1::ALIAS
 pub mod stage1 {
+    /// Where the upper half of the input addresses begins. Guest memory at `pa` is mapped at its
+    /// *alias*, `ALIAS + pa`, and only by the root of its VM ([`super::Vm::stage1_pa`]). The common
+    /// root ([`super::Board::stage1_pa`]) has invalid descriptors from here on, so that no TLB holds
+    /// anything of it that a VM's root contradicts. All else that EL2 reaches lies below.
+    pub const ALIAS: u64 = 1 << 38;
     /// Value for MAIR_EL2.
     pub const MAIR: u64 = (0xff << (8 * ATTR_NORMAL)) | (0x04 << (8 * ATTR_DEVICE));
     /// AttrIndx of Device-nGnRE memory (0x04).
@@ -113,14 +120,14 @@ pub struct System {
 // A change to any of these is a change of VERSION.
 const _: () = {
     use core::mem::offset_of;
-    assert!(size_of::<System>() == 20_624);
+    assert!(size_of::<System>() == 20_688);
     assert!(offset_of!(System, board) == 104 && size_of::<Header>() == 104);
     assert!(offset_of!(System, vms) == 272 && size_of::<Board>() == 168);
-    assert!(offset_of!(System, vcpus) == 1296 && size_of::<Vm>() == 128);
-    assert!(offset_of!(System, loads) == 6416 && size_of::<Vcpu>() == 80);
-    assert!(offset_of!(System, spis) == 8464 && size_of::<Load>() == 32);
-    assert!(offset_of!(System, mutexes) == 10_512 && size_of::<Spi>() == 16);
-    assert!(offset_of!(System, parts) == 15_248 && size_of::<Mutex>() == 296);
+    assert!(offset_of!(System, vcpus) == 1360 && size_of::<Vm>() == 136);
+    assert!(offset_of!(System, loads) == 6480 && size_of::<Vcpu>() == 80);
+    assert!(offset_of!(System, spis) == 8528 && size_of::<Load>() == 32);
+    assert!(offset_of!(System, mutexes) == 10_576 && size_of::<Spi>() == 16);
+    assert!(offset_of!(System, parts) == 15_312 && size_of::<Mutex>() == 296);
     assert!(size_of::<Part>() == 56);
     // What is read before the version is known to be right.
     assert!(offset_of!(Header, magic) == 0 && offset_of!(Header, version) == 8);
@@ -189,7 +196,7 @@ pub struct Board {
     /// Its size.
     pub hypervisor_size: u64,
     /// Root of EL2's own stage-1 table: 4 KiB granule, starts at level 1,
-    /// T0SZ = 25, identity.
+    /// T0SZ = 25, identity. It maps no guest memory.
     pub stage1_pa: u64,
     /// The status area ([`crate::status::Status`]), written by EL2 and read by
     /// the host.
@@ -243,6 +250,10 @@ pub struct Vm {
     /// second only what EL0 executes, by the third only what EL1 does. The
     /// second and third are those of the first if its policy needs none.
     pub stage2_pa: [u64; STAGE2_VIEWS],
+    /// Root of EL2's stage-1 table while a core fills the VM's memory: it has
+    /// the tables of [`Board::stage1_pa`], and maps the memory at its alias
+    /// ([`stage1::ALIAS`]).
+    pub stage1_pa: u64,
     /// Guest memory.
     pub ram_ipa: u64,
     /// Where it really is.

@@ -202,6 +202,7 @@ fn size<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<u64, D::Err
 mod tests {
     use super::*;
     use abi::platform::OCCUPIED;
+    use abi::system::stage1::ALIAS;
     use abi::system::{HYPERVISOR_SIZE, PAGE_SIZE, RAM_ALIGN, SPI_END};
 
     #[test]
@@ -209,7 +210,7 @@ mod tests {
         for board in Board::all() {
             assert!(board.hypervisor_pa.is_multiple_of(RAM_ALIGN), "{}", board.kind);
             assert!(board.hypervisor_pa >= board.ram_pa);
-            assert!(board.ram_pa + board.ram_max <= 1 << 39, "{}", board.kind);
+            assert!(board.ram_pa + board.ram_max <= ALIAS, "{}", board.kind);
             assert!((1..=abi::MAX_PCPUS).contains(&board.pcpu_mpidr.len()));
             assert!((33..=SPI_END).contains(&board.spi_end));
             assert!(board.counter_hz.iter().all(|&hz| hz > 0), "{}", board.kind);

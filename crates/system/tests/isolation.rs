@@ -4,7 +4,7 @@
 mod support;
 
 use abi::platform::{GICD_BASE, GICR_BASE, REPORT_BASE, STOLEN_BASE, UART_BASE};
-use abi::system::stage1::{ATTR_DEVICE, ATTR_NORMAL, MAIR};
+use abi::system::stage1::{ALIAS, ATTR_DEVICE, ATTR_NORMAL, MAIR};
 use abi::system::{Region, Vm};
 use proptest::prelude::*;
 use std::sync::LazyLock;
@@ -210,14 +210,31 @@ fn check_stage1(system: &Unpacked<'_>) {
         is(region.start, None);
         is(region.start + region.size - 1, None);
     }
+    for leaf in &leaves {
+        let reached = tables.vms().iter().find(|vm| vm.ram().overlaps(leaf.output()));
+        assert!(reached.is_none(), "{leaf:x?} reaches a guest's memory");
+    }
     for vm in tables.vms() {
+        check_alias(system, vm, &leaves);
         is(vm.stolen_pa, data);
-        is(vm.ram_pa, data);
-        is(vm.ram_pa + vm.ram_size - 1, data);
         if vm.report_size > 0 {
             is(vm.report_pa, None);
         }
     }
+}
+
+/// A VM's root has what EL2 has always, and the VM's memory: once, all of it, nothing else.
+fn check_alias(system: &Unpacked<'_>, vm: &Vm, always: &[Leaf]) {
+    let leaves = walk(system, vm.stage1_pa);
+    let (below, alias) = leaves.split_at(leaves.partition_point(|leaf| leaf.input < ALIAS));
+    assert_eq!(below, always);
+    for leaf in alias {
+        assert!(vm.ram().contains(leaf.output()), "{leaf:x?} is not the VM's");
+        assert_eq!(leaf.input, ALIAS + leaf.output);
+        assert_eq!((leaf.bits(6, 1), leaf.bits(10, 1)), (1, 1), "AP[1] and AF of {leaf:x?}");
+        assert_eq!(rights(leaf), (false, true, false), "{leaf:x?}");
+    }
+    assert_eq!(alias.iter().map(|leaf| leaf.size).sum::<u64>(), vm.ram_size);
 }
 
 proptest! {

@@ -4,6 +4,7 @@
 mod support;
 
 use abi::platform::{GICD_BASE, REPORT_BASE, STOLEN_BASE};
+use abi::system::stage1::ALIAS;
 use abi::system::{Invalid, PAGE_SIZE, Region, System};
 use proptest::prelude::*;
 use std::cell::Cell;
@@ -136,13 +137,39 @@ fn an_el2_that_would_reach_more_is_refused() {
     let (page, bundle) = at(header.bundle_pa);
     refused("the bundle, to write", (page, bundle & !READ_ONLY));
     refused("the bundle, to execute", (page, bundle & !NO_EXECUTE));
-    let (page, memory) = at(system.tables.vms()[0].ram_pa);
-    refused("a guest's memory, to execute", (page, memory & !NO_EXECUTE));
-    refused("a guest's memory as a device", (page, memory & !(0b111 << 2)));
+    let vm = &system.tables.vms()[0];
+    let ((place, nothing), (_, memory)) =
+        (at(vm.ram_pa), leaf(system, vm.stage1_pa, ALIAS + vm.ram_pa));
+    assert_eq!(nothing, 0);
+    refused("a guest's memory", (place, memory));
     let (page, uart) = at(board.uart_pa);
     refused("a device, to execute", (page, uart & !NO_EXECUTE));
     refused("a device as memory", (page, uart | 1 << 2));
     refused("an unknown kind of memory", (page, uart | 2 << 2));
+}
+
+#[test]
+fn an_alias_that_is_more_than_one_vms_memory_is_refused() {
+    let system = &unpack(&FILE).unwrap();
+    let [one, two] = [&system.tables.vms()[0], &system.tables.vms()[1]];
+    let common = system.tables.board.stage1_pa;
+    let refused = |what: &str, (at, to): (u64, u64)| {
+        assert_eq!(check(system, &[(at, to)]), Err(Invalid::Stage1Reach), "{what}");
+    };
+    let (page, memory) = leaf(system, one.stage1_pa, ALIAS + one.ram_pa);
+    refused("a guest's memory, to execute", (page, memory & !NO_EXECUTE));
+    refused("a guest's memory as a device", (page, memory & !(0b111 << 2)));
+    refused("another VM's memory", (page, memory & 0xfff | two.ram_pa));
+    refused("the hypervisor", (page, memory & 0xfff | system.tables.board.hypervisor_pa));
+    refused("the memory elsewhere", (page + 8, memory));
+    // No address has two translations, whatever roots they are from.
+    let index = (ALIAS + one.ram_pa) >> 30;
+    let table = word(system, one.stage1_pa + 8 * index);
+    refused("another VM's alias too", (two.stage1_pa + 8 * index, table));
+    refused("an alias, always", (common + 8 * index, table));
+    let at = descriptors(system, common, system.tables.header.bundle_pa)[0] - common;
+    refused("not all that is mapped always", (one.stage1_pa + at, 0));
+    refused("what is mapped always, by another table", (one.stage1_pa + at, table));
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Where things lie, as the tables say it.
 
-use super::{Board, DIGEST_SIZE, Header, Mutex, PAGE_SIZE, Part, Region, System, Vm};
+use super::{Board, DIGEST_SIZE, Header, Mutex, PAGE_SIZE, Part, Region, System, Vm, stage1};
 use crate::MAX_VMS;
 use crate::platform;
 use crate::status::Status;
@@ -48,6 +48,12 @@ impl Vm {
     #[must_use]
     pub const fn ram(&self) -> Region {
         Region::new(self.ram_pa, self.ram_size)
+    }
+
+    /// Guest memory as EL2 sees it while a core fills it: its alias.
+    #[must_use]
+    pub const fn alias(&self) -> Region {
+        Region::new(stage1::ALIAS.saturating_add(self.ram_pa), self.ram_size)
     }
 
     /// Guest memory as the guest sees it.

@@ -4,7 +4,8 @@
 //! input addresses, start at level 1), knowing nothing of how the host built them. It is pure,
 //! so that the host tests the very code that runs at EL2.
 
-use super::stage1::{ATTR_DEVICE, ATTR_NORMAL};
+use super::stage1::{ALIAS, ATTR_DEVICE, ATTR_NORMAL};
+use super::validate::ensure;
 use super::{Invalid, PAGE_SIZE, Region, System, Vm};
 use crate::platform::{
     GICD_BASE, GICD_SIZE, GICR_BASE, GICR_STRIDE, REPORT_BASE, STOLEN_BASE, UART_BASE, UART_SIZE,
@@ -14,6 +15,8 @@ use crate::platform::{
 const LEVELS: usize = 3;
 /// Descriptors in a table.
 const ENTRIES: u64 = 512;
+/// Descriptors of a root that are for addresses below [`ALIAS`].
+const BELOW_ALIAS: u64 = ALIAS / PAGE_SIZE / ENTRIES / ENTRIES;
 /// Output address of a descriptor.
 const OUTPUT: u64 = 0x0000_ffff_ffff_f000;
 
@@ -42,6 +45,17 @@ impl Leaf {
     }
 }
 
+/// Whose translations are looked at.
+#[derive(Clone, Copy)]
+enum Of<'a> {
+    /// EL2's, by the common root.
+    El2,
+    /// EL2's, by the root of a VM: aliases only.
+    Alias(&'a Vm),
+    /// A VM's own.
+    Vm(&'a Vm),
+}
+
 /// What may be done with what a stage 1 descriptor of EL2 maps (DDI 0487, D8.4.1).
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Rights {
@@ -50,17 +64,44 @@ struct Rights {
     executable: bool,
 }
 
+impl Rights {
+    const CONSTANT: Self = Self { device: false, writable: false, executable: false };
+    const CODE: Self = Self { executable: true, ..Self::CONSTANT };
+    const DATA: Self = Self { writable: true, ..Self::CONSTANT };
+    const DEVICE: Self = Self { device: true, ..Self::DATA };
+
+    /// Returns none if the memory is of an unknown kind.
+    fn of(leaf: Leaf) -> Option<Self> {
+        let attribute = leaf.bits(2, 3);
+        [ATTR_DEVICE, ATTR_NORMAL].contains(&attribute).then_some(Self {
+            device: attribute == ATTR_DEVICE,
+            writable: leaf.bits(7, 1) == 0,
+            executable: leaf.bits(54, 1) == 0,
+        })
+    }
+}
+
 impl System {
-    /// Checks what EL2's page table lets it reach: its own, identically, nothing of it both
-    /// writable and executable, and nothing else executable. `read` returns the word at a
-    /// physical address in the bundle.
+    /// Checks what EL2's page table, with all its roots, lets it reach: its own, identically, nothing of
+    /// it both writable and executable, nothing else executable, no guest memory; and by the root of each
+    /// VM the same by the same tables, and the memory of this VM alone, at its alias. `read`
+    /// returns the word at a physical address in the bundle.
     ///
     /// # Errors
     /// [`Invalid::TableForm`] or [`Invalid::Stage1Reach`]. Never panics, whatever is read, where
     /// [`System::validate`] has passed.
     pub fn check_stage1(&self, read: impl Fn(u64) -> u64) -> Result<(), Invalid> {
-        let allowed = |leaf: Leaf| self.is_for_el2(leaf);
-        self.walk(self.board.stage1_pa, read, allowed, Invalid::Stage1Reach)
+        let common = self.board.stage1_pa;
+        self.walk(Of::El2, common, &read)?;
+        self.vms().iter().try_for_each(|vm| {
+            // What a TLB holds from one root has to be true for the other.
+            let agrees = |index: u64| {
+                let [always, while_filled] = [common, vm.stage1_pa].map(|pa| read(pa + 8 * index));
+                always == if index < BELOW_ALIAS { while_filled } else { 0 }
+            };
+            ensure((0..ENTRIES).all(agrees), Invalid::Stage1Reach)?;
+            self.walk(Of::Alias(vm), vm.stage1_pa, &read)
+        })
     }
 
     /// Checks what the page tables of all VMs let them reach: each its own, where it was
@@ -73,27 +114,21 @@ impl System {
     /// [`System::validate`] has passed.
     pub fn check_stage2(&self, read: impl Fn(u64) -> u64) -> Result<(), Invalid> {
         for vm in self.vms() {
-            let allowed = |leaf: Leaf| self.is_for_vm(vm, leaf);
             for (view, &root) in vm.stage2_pa.iter().enumerate() {
                 // A VM that needs no views has one.
                 if !vm.stage2_pa.iter().take(view).any(|&other| other == root) {
-                    self.walk(root, &read, allowed, Invalid::Stage2Reach)?;
+                    self.walk(Of::Vm(vm), root, &read)?;
                 }
             }
         }
         Ok(())
     }
 
-    /// Looks at each translation below a root; `otherwise` is the fault if one is not allowed.
-    fn walk(
-        &self,
-        root: u64,
-        read: impl Fn(u64) -> u64,
-        allowed: impl Fn(Leaf) -> bool,
-        otherwise: Invalid,
-    ) -> Result<(), Invalid> {
+    /// Looks at each translation below a root.
+    fn walk(&self, of: Of<'_>, root: u64, read: &impl Fn(u64) -> u64) -> Result<(), Invalid> {
+        let first = if matches!(of, Of::Alias(_)) { BELOW_ALIAS } else { 0 };
         // Of each level: the table, and the descriptor to look at next.
-        let (mut tables, mut next, mut level) = ([root; LEVELS], [0; LEVELS], 0);
+        let (mut tables, mut next, mut level) = ([root; LEVELS], [first, 0, 0], 0);
         loop {
             let Some((&table, at)) = tables.get(level).zip(next.get_mut(level)) else {
                 return Err(Invalid::TableForm);
@@ -130,36 +165,36 @@ impl System {
                     let place = next.iter().take(level + 1);
                     let page = place.fold(0, |page, &next| page * ENTRIES + next - 1);
                     let leaf = Leaf { input: page * size, output, descriptor };
-                    if !allowed(leaf) {
-                        return Err(otherwise);
-                    }
+                    self.check_leaf(of, leaf)?;
                 }
                 _ => return Err(Invalid::TableForm),
             }
         }
     }
 
+    fn check_leaf(&self, of: Of<'_>, leaf: Leaf) -> Result<(), Invalid> {
+        match of {
+            Of::El2 => ensure(self.is_for_el2(leaf), Invalid::Stage1Reach),
+            Of::Alias(vm) => {
+                let is_data = Rights::of(leaf) == Some(Rights::DATA);
+                ensure(is_data && leaf.is_of(vm.alias().start, vm.ram()), Invalid::Stage1Reach)
+            }
+            Of::Vm(vm) => ensure(self.is_for_vm(vm, leaf), Invalid::Stage2Reach),
+        }
+    }
+
     fn is_for_el2(&self, leaf: Leaf) -> bool {
-        let (board, attribute) = (&self.board, leaf.bits(2, 3));
-        let rights = Rights {
-            device: attribute == ATTR_DEVICE,
-            writable: leaf.bits(7, 1) == 0,
-            executable: leaf.bits(54, 1) == 0,
-        };
-        let constant = Rights { device: false, writable: false, executable: false };
-        let (data, code) =
-            (Rights { writable: true, ..constant }, Rights { executable: true, ..constant });
+        let Some(rights) = Rights::of(leaf) else { return false };
+        let board = &self.board;
         let is = |region: Region, allowed: &[Rights]| {
             region.contains(leaf.output) && allowed.contains(&rights)
         };
-        let device = Rights { device: true, ..data };
-        (rights.device || attribute == ATTR_NORMAL)
-            && leaf.input == leaf.output.start
-            && (is(board.hypervisor(), &[code, constant, data])
-                || is(self.header.bundle(), &[constant])
-                || [board.status(), self.trace()].iter().any(|&region| is(region, &[data]))
-                || self.vms().iter().any(|vm| is(vm.stolen(), &[data]) || is(vm.ram(), &[data]))
-                || self.own_devices().iter().any(|&region| is(region, &[device])))
+        leaf.input == leaf.output.start
+            && (is(board.hypervisor(), &[Rights::CODE, Rights::CONSTANT, Rights::DATA])
+                || is(self.header.bundle(), &[Rights::CONSTANT])
+                || [board.status(), self.trace()].iter().any(|&own| is(own, &[Rights::DATA]))
+                || self.vms().iter().any(|vm| is(vm.stolen(), &[Rights::DATA]))
+                || self.own_devices().iter().any(|&own| is(own, &[Rights::DEVICE])))
     }
 
     fn is_for_vm(&self, vm: &Vm, leaf: Leaf) -> bool {

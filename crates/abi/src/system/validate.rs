@@ -9,13 +9,13 @@ use super::{
     EDGE, HYPERVISOR_SIZE, Header, LOAD_ALIGN, Load, MAGIC, MAX_CONSOLIDATION_WINDOW_NS,
     MAX_DELAY_LIMIT_NS, MAX_PERIOD_NS, MAX_PRIORITY, MAX_QUANTUM_NS, MAX_TIMER_ADVANCE_NS,
     MIN_BUDGET_NS, MIN_CONSOLIDATION_WINDOW_NS, MIN_QUANTUM_NS, Mutex, PAGE_SIZE, RAM_ALIGN,
-    Region, SPI_END, System, VERSION, Vcpu, Vm, flags, part, server, vcpu_flags, vm_flags,
+    Region, SPI_END, System, VERSION, Vcpu, Vm, flags, part, server, stage1, vcpu_flags, vm_flags,
 };
 use crate::platform::{self, INTID_END, IPA_BITS, OCCUPIED, REPORT_MAX_SIZE, SPI_FIRST};
 use crate::{MAX_VCPUS_PER_VM, MAX_VMS, trace};
 
-/// Physical addresses EL2 can map: as wide as its stage-1 input addresses.
-const ADDRESSABLE: Region = Region::new(0, 1 << 39);
+/// Physical addresses EL2 can map: an identity of all, and all guest memory by its alias.
+const ADDRESSABLE: Region = Region::new(0, stage1::ALIAS);
 /// Guest-physical addresses.
 const IPA_SPACE: Region = Region::new(0, 1 << IPA_BITS);
 /// Affinity fields of MPIDR_EL1.
@@ -77,7 +77,7 @@ invalid! {
 }
 
 /// `Ok` when the condition holds.
-fn ensure(holds: bool, otherwise: Invalid) -> Result<(), Invalid> {
+pub(super) fn ensure(holds: bool, otherwise: Invalid) -> Result<(), Invalid> {
     if holds { Ok(()) } else { Err(otherwise) }
 }
 
@@ -230,6 +230,7 @@ impl System {
             Invalid::VmEntry,
         )?;
         ensure(vm.stage2_pa.iter().all(|&root| self.is_table(root)), Invalid::VmStage2)?;
+        ensure(self.is_table(vm.stage1_pa), Invalid::Stage1)?;
         ensure(vm.delay_limit_ns <= MAX_DELAY_LIMIT_NS, Invalid::VmDelay)?;
         let report = vm.report();
         ensure(

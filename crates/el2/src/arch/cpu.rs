@@ -37,6 +37,26 @@ pub unsafe fn enable_mmu(root: u64) {
     instructions::synchronize();
 }
 
+/// Does something while this core translates EL2's addresses by another root, `other`.
+///
+/// EL2's regime has no ASIDs (HCR_EL2.E2H = 0), so nothing in the TLB says which root it is from.
+/// On the way there nothing has to be forgotten, on the way back all is, before anything else is
+/// done. No other core sees this one's entries (TTBR0_EL2.CnP = 0).
+///
+/// # Safety
+/// As for [`enable_mmu`], for both. What `common`, the present root, maps, `other` maps by the same
+/// tables; what `other` maps beyond that lies where `common` has invalid descriptors in the root
+/// itself, of which TLBs hold nothing (DDI 0487, D8.16). `act` leaves with no access outstanding.
+pub unsafe fn with_root(other: u64, common: u64, act: impl FnOnce()) {
+    // SAFETY: by contract.
+    unsafe { write_sysreg!("ttbr0_el2", other) };
+    instructions::synchronize();
+    act();
+    // SAFETY: by contract.
+    unsafe { write_sysreg!("ttbr0_el2", common) };
+    instructions::forget_root();
+}
+
 /// Returns true if this core's MMU is on.
 #[must_use]
 pub fn mmu_is_on() -> bool {

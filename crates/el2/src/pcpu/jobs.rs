@@ -12,7 +12,7 @@ use crate::parts::{Cause, Job};
 use crate::shared::power::Entry;
 use crate::shared::{POWER, VMS};
 use abi::status::vcpu_state;
-use abi::system::{Load, MAX_PARTS, Part};
+use abi::system::{Load, MAX_PARTS, Part, stage1};
 use core::sync::atomic::Ordering;
 use notes::Bounded;
 use sched::{Member, Message, VcpuId};
@@ -79,12 +79,17 @@ impl Pcpu {
             return;
         };
         let (mut done, all) = (done, load.size + load.zero_size);
-        for _ in (0..CHUNKS).at_most::<CHUNKS>() {
-            done = fill_chunk(load, done);
-            if done >= all || cpu::interrupt_pending() {
-                break;
+        let fill = || {
+            for _ in (0..CHUNKS).at_most::<CHUNKS>() {
+                done = fill_chunk(load, done);
+                if done >= all || cpu::interrupt_pending() {
+                    break;
+                }
             }
-        }
+        };
+        // SAFETY: the core's root is the board's, as it is here only that it is another one; what
+        // they map was verified (`System::check_stage1`). Each piece ends with a barrier.
+        unsafe { cpu::with_root(table.stage1_pa, self.system.board.stage1_pa, fill) };
         let next = if done < all {
             Job::Load { piece, done }
         } else {
@@ -233,14 +238,14 @@ fn read_on(part: &Part, mut done: u64, hasher: &mut Hasher) -> u64 {
 }
 
 /// Fills the next bytes of a piece of guest memory, of which `done` are filled. Returns how
-/// many are filled then.
+/// many are filled then. This core has the root of the VM.
 fn fill_chunk(load: &Load, done: u64) -> u64 {
-    let dst = load.dst_pa + done;
+    let dst = stage1::ALIAS + load.dst_pa + done;
     let length = if done < load.size {
         let length = CHUNK.min(load.size - done);
         // SAFETY: `System::validate` has shown that the source lies in the
         // bundle and the destination in the memory of a VM none of whose vCPUs
-        // runs; both are mapped and aligned, and no reference to either exists.
+        // runs; both are mapped, by its root, and aligned, and no reference to either exists.
         unsafe { memory::copy(load.src_pa + done, dst, length) };
         length
     } else {

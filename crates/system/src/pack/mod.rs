@@ -46,8 +46,14 @@ pub fn pack(checked: &Checked, hypervisor_elf: &[u8]) -> Result<Packed, PackErro
     let memory = checked.machine.hypervisor();
     let hypervisor = hypervisor::read(hypervisor_elf, memory.start)?;
     let views = hypervisor.views();
-    let stage1 = plan::stage1(plan.stage1.start, &checked.machine, &plan.layout, &views);
-    assert_eq!(stage1.as_bytes().len() as u64, plan.stage1.size, "planned with the same pages");
+    let (stage1, stage1_roots) =
+        plan::stage1(plan.stage1.start, &checked.machine, &plan.layout, &views);
+    let size = stage1.as_bytes().len() as u64;
+    assert_eq!(
+        (size, &stage1_roots),
+        (plan.stage1.size, &plan.stage1_roots),
+        "planned with the same pages"
+    );
     let page_tables = [(plan.stage1.start, &stage1)].into_iter();
     let page_tables =
         page_tables.chain(plan.stage2.iter().flatten().map(|(pa, tables)| (*pa, tables)));

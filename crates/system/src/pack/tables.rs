@@ -138,6 +138,7 @@ fn vm(checked: &Checked, i: usize, vcpu_first: usize, load_first: usize) -> syst
         entry_ipa: plan.guests[i].entry,
         entry_x0: plan.guests[i].devicetree,
         stage2_pa: plan.stage2_roots(i),
+        stage1_pa: plan.stage1_roots[i],
         ram_ipa: guest_ram(vm, memory.ram).start,
         ram_pa: memory.ram.start,
         ram_size: memory.ram.size,

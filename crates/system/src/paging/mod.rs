@@ -31,12 +31,16 @@ const fn shift(level: u32) -> u32 {
     12 + 9 * (PAGES - level)
 }
 
-/// A tree of tables that will lie side by side at a known physical address.
+/// Trees of tables that will lie side by side at a known physical address.
 #[derive(Clone, Debug)]
 pub(crate) struct Tables {
     base_pa: u64,
     tables: Vec<[u64; ENTRIES]>,
 }
+
+/// One of the roots of [`Tables`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Root(usize);
 
 /// What to map, and how.
 #[derive(Clone, Copy, Debug)]
@@ -68,12 +72,29 @@ impl Tables {
         self.tables.as_bytes()
     }
 
-    /// Maps a range, with the largest blocks that fit.
+    /// Makes another root, which has so far all that the first one has, by the same tables.
+    pub(crate) fn second_root(&mut self) -> Root {
+        let root = Root(self.tables.len());
+        self.tables.push(self.tables[0]);
+        root
+    }
+
+    /// Returns where a root is, physically.
+    pub(crate) fn root_pa(&self, root: Root) -> u64 {
+        self.base_pa + root.0 as u64 * PAGE_SIZE
+    }
+
+    /// Maps a range below the first root, with the largest blocks that fit.
     ///
     /// # Panics
     /// When something is mapped there already: the layout gives no address
     /// twice, and a table that did would break a VM's isolation.
     pub(crate) fn map(&mut self, mapping: Mapping) {
+        self.map_below(Root(0), mapping);
+    }
+
+    /// Like [`Self::map`], below any root. Tables that the root shares are changed for all.
+    pub(crate) fn map_below(&mut self, root: Root, mapping: Mapping) {
         let Mapping { input, output, attributes, blocks } = mapping;
         assert!(input.is_aligned(PAGE_SIZE) && output.is_multiple_of(PAGE_SIZE), "{mapping:x?}");
         let largest = if blocks { 1 } else { PAGES };
@@ -85,16 +106,16 @@ impl Tables {
                 (from | to).is_multiple_of(size) && input.size - done >= size
             };
             let level = (largest..PAGES).find(fits).unwrap_or(PAGES);
-            self.set(from, level, to | attributes);
+            self.set(root, from, level, to | attributes);
             done += 1 << shift(level);
         }
     }
 
     /// Writes one leaf descriptor, making the tables above it.
-    fn set(&mut self, input: u64, leaf: u32, descriptor: u64) {
+    fn set(&mut self, root: Root, input: u64, leaf: u32, descriptor: u64) {
         let index = |level: u32| (input >> shift(level)) as usize % ENTRIES;
         assert!(input >> shift(0) == 0, "{input:#x} is beyond 39 bits");
-        let mut table = 0;
+        let Root(mut table) = root;
         for level in 1..leaf {
             table = self.descend(table, index(level));
         }
@@ -139,6 +160,20 @@ mod tests {
         assert_eq!(tables.tables[3][0], 0xc000_0401, "a 2 MiB block");
         assert_eq!(tables.tables[4][0], 0xc020_0403, "a page");
         assert_eq!(tables.pages(), 5);
+    }
+
+    #[test]
+    fn a_second_root_shares_the_tables_that_are_there() {
+        let mut tables = Tables::new(0x8000_0000);
+        map(&mut tables, 0x1000, 0x1000, 0x1000);
+        let root = tables.second_root();
+        assert_eq!(tables.root_pa(root), 0x8000_3000);
+        let (input, output) = (Region::new(1 << 38, 2 * MIB), 0x4000_0000);
+        tables.map_below(root, Mapping { input, output, attributes: 0, blocks: true });
+        let [first, _, _, second, private] = tables.tables[..] else { panic!() };
+        assert_eq!(second[..256], first[..256]);
+        assert_eq!((first[256], second[256]), (0, 0x8000_4003));
+        assert_eq!(private[0], 0x4000_0001);
     }
 
     #[test]

@@ -1,9 +1,9 @@
 //! What EL2 itself can reach: stage-1 descriptors of the non-VHE EL2 regime
-//! (Arm DDI 0487, D8.3.1 and D8.4.1), identity.
+//! (Arm DDI 0487, D8.3.1 and D8.4.1), identity but for guest memory while EL2 fills it.
 
-use super::{Mapping, Tables};
+use super::{Mapping, Root, Tables};
 use abi::system::Region;
-use abi::system::stage1::{ATTR_DEVICE, ATTR_NORMAL};
+use abi::system::stage1::{ALIAS, ATTR_DEVICE, ATTR_NORMAL};
 
 /// AF: no access flag faults.
 const ACCESSED: u64 = 1 << 10;
@@ -24,7 +24,7 @@ pub(crate) enum Kind {
     Code,
     /// Constants, and the bundle.
     Constant,
-    /// Data, stacks, guest memory.
+    /// Data, stacks, guest memory at its alias.
     Data,
     /// Registers.
     Device,
@@ -52,6 +52,14 @@ pub(crate) fn map(tables: &mut Tables, region: Region, kind: Kind) {
 /// on where one kind of memory ends and the next begins.
 pub(crate) fn map_pages(tables: &mut Tables, region: Region, kind: Kind) {
     tables.map(mapping(region, kind, false));
+}
+
+/// Makes a root by which EL2 reaches a VM's memory at its alias, and all that is mapped so far.
+pub(crate) fn alias(tables: &mut Tables, ram: Region) -> Root {
+    let root = tables.second_root();
+    let input = Region::new(ALIAS + ram.start, ram.size);
+    tables.map_below(root, Mapping { input, ..mapping(ram, Kind::Data, true) });
+    root
 }
 
 const fn mapping(region: Region, kind: Kind, blocks: bool) -> Mapping {

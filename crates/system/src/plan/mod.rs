@@ -34,6 +34,8 @@ pub(crate) struct Plan {
     pub(crate) guests: Vec<Guest>,
     /// Where EL2's own tables will lie; they depend on the hypervisor.
     pub(crate) stage1: Region,
+    /// For each VM, the root among them by which EL2 reaches its memory.
+    pub(crate) stage1_roots: Vec<u64>,
     /// For each VM its views ([`sched::policy::View`]), the first of them at
     /// least, and where they lie.
     pub(crate) stage2: Vec<Vec<(u64, Tables)>>,
@@ -80,7 +82,12 @@ fn attempt(system: &Sound, bundle_size: u64, problems: &mut Problems) -> Option<
     let guests = guests(system, &layout, problems)?;
     let mut bundle = Bundle::new(layout.bundle.start);
     let everything = [(system.machine.hypervisor(), crate::paging::stage1::Kind::Data)];
-    let stage1 = bundle.tables(|pa| views::stage1(pa, &system.machine, &layout, &everything));
+    let mut stage1_roots = Vec::new();
+    let stage1 = bundle.tables(|pa| {
+        let (tables, roots) = views::stage1(pa, &system.machine, &layout, &everything);
+        stage1_roots = roots;
+        tables
+    });
     let stage1 = Region::new(stage1.0, stage1.1.pages() * PAGE_SIZE);
     let vms = system.vms.iter().zip(&layout.vms);
     let meet = vms_whose_vcpus_meet(system);
@@ -103,7 +110,8 @@ fn attempt(system: &Sound, bundle_size: u64, problems: &mut Problems) -> Option<
     });
     let loads = loads.collect();
     let needed = bundle.end.next_multiple_of(PAGE_SIZE) - layout.bundle.start;
-    Some((Plan { layout, guests, stage1, stage2, loads, pieces: bundle.pieces }, needed))
+    let pieces = bundle.pieces;
+    Some((Plan { layout, guests, stage1, stage1_roots, stage2, loads, pieces }, needed))
 }
 
 /// Returns the VMs with vCPUs that may share a pCPU: EL2 then has to learn when one

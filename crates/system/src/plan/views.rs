@@ -40,14 +40,15 @@ pub(super) fn stage2(
     tables
 }
 
-/// EL2's view. Report areas and shared memory are left out: only their guests and the host
-/// touch them.
+/// EL2's views: the one that it has always, and for each VM the root of the one that it has while
+/// it fills the VM's memory. Report areas and shared memory are left out: only their guests and
+/// the host touch them.
 pub(crate) fn stage1(
     root_pa: u64,
     machine: &Machine,
     layout: &Layout,
     hypervisor: &[(Region, stage1::Kind)],
-) -> Tables {
+) -> (Tables, Vec<u64>) {
     use stage1::Kind;
     let board = machine.board;
     let mut tables = Tables::new(root_pa);
@@ -61,11 +62,14 @@ pub(crate) fn stage1(
     }
     for memory in &layout.vms {
         stage1::map(&mut tables, memory.stolen, Kind::Data);
-        stage1::map(&mut tables, memory.ram, Kind::Data);
     }
     let redistributors = board.gicr_stride * machine.pcpus as u64;
     stage1::map(&mut tables, Region::new(board.gicd_pa, GICD_SIZE), Kind::Device);
     stage1::map(&mut tables, Region::new(board.gicr_pa, redistributors), Kind::Device);
     stage1::map(&mut tables, Region::new(board.uart_pa, UART_SIZE), Kind::Device);
-    tables
+    // Last: a root shares what is there.
+    let rams = layout.vms.iter().map(|memory| memory.ram);
+    let roots: Vec<_> = rams.map(|ram| stage1::alias(&mut tables, ram)).collect();
+    let roots = roots.into_iter().map(|root| tables.root_pa(root)).collect();
+    (tables, roots)
 }

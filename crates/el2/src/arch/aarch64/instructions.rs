@@ -46,6 +46,14 @@ pub fn forget_own_translations() {
     unsafe { asm!("tlbi alle2", "ic iallu", "dsb nsh", "isb", options(nostack)) };
 }
 
+/// Forgets what this core's TLB holds for EL2, and what it has by the root of before.
+#[inline(always)]
+pub fn forget_root() {
+    // The first barrier: from there on no walk begins at that root, the TLB is filled by none.
+    // SAFETY: dropping translations is always sound.
+    unsafe { asm!("isb", "tlbi alle2", "dsb nsh", "isb", options(nostack)) };
+}
+
 /// Forgets what this core's TLB holds for guests.
 #[inline(always)]
 pub fn forget_guest_translations() {

@@ -34,6 +34,12 @@ pub fn forget_own_translations() {
     synchronize();
 }
 
+/// Forgets what was translated by a root that is none any more.
+pub fn forget_root() {
+    machine::with(|machine| machine.core_mut().forget_root());
+    synchronize();
+}
+
 /// The same.
 pub fn forget_guest_translations() {
     synchronize();

@@ -1,7 +1,7 @@
 //! The state of the machine, and which of its cores executes.
 
 use super::interrupts::{Distributor, Private};
-use super::registers::{COUNT, Register};
+use super::registers::{COUNT, Register, TTBR0_EL2};
 use abi::MAX_VMS;
 use abi::system::Board;
 use std::cell::{Cell, RefCell};
@@ -26,6 +26,8 @@ pub struct Core {
     pub stack_top: u64,
     /// What it reads until the next synchronization, if it has written since the latest.
     pub stale: Option<Stale>,
+    /// The root by which it has translated an alias of guest memory, as long as its TLB may know.
+    pub alias: Option<u64>,
 }
 
 /// What registers show of others, as of the latest synchronization.
@@ -38,11 +40,21 @@ pub struct Stale {
 }
 
 impl Core {
+    /// Translates the alias of an address of guest memory. Returns the root.
+    pub fn translate_alias(&mut self) -> u64 {
+        *self.alias.insert(self.registers[TTBR0_EL2.0])
+    }
+
+    /// The TLB forgets, unless what it forgets can come back at once.
+    pub fn forget_root(&mut self) {
+        self.alias = self.alias.filter(|&root| root == self.registers[TTBR0_EL2.0]);
+    }
+
     /// As after reset; what is pending at its redistributor stays.
     fn reset(&mut self, affinity: u64) {
         self.registers = [0; COUNT];
         self.running.clear();
-        self.stale = None;
+        (self.stale, self.alias) = (None, None);
         for (name, value) in [
             // EL2.
             ("currentel", 2 << 2),
@@ -83,6 +95,8 @@ pub struct Machine {
     /// Whether ISR_EL1 shows an interrupt that is withdrawn before it can be acknowledged, as a level
     /// may fall.
     pub withdraws: fn() -> bool,
+    /// Where aliases of guest memory are, and by which roots.
+    pub aliases: Vec<(Range<u64>, u64)>,
     /// By VMID: the epoch of the guest that TLBs hold translations of.
     pub translations: [Option<u32>; MAX_VMS + 1],
 }
@@ -143,6 +157,7 @@ pub fn install(board: Board) {
             on: false,
             stack_top: 0,
             stale: None,
+            alias: None,
         };
         core.reset(affinity);
         core
@@ -162,6 +177,7 @@ pub fn install(board: Board) {
         was_reset: false,
         fixed,
         withdraws: || false,
+        aliases: Vec::new(),
         translations: [None; MAX_VMS + 1],
     }));
 }

@@ -1,6 +1,7 @@
 //! Memory by physical address, device registers among it.
 
 use super::machine::{self, Pause};
+use std::ops::Range;
 
 /// Where the memory at a physical address is. EL2 may access as much of it as
 /// the tables say is there. What is there may be another core's.
@@ -10,19 +11,32 @@ pub fn at<T>(pa: u64) -> *mut T {
 }
 
 /// Nothing is cached.
-pub fn clean_to_memory<const MOST: usize>(_pa: u64, _size: u64) {}
+pub fn clean_to_memory<const MOST: usize>(_address: u64, _size: u64) {}
 
-/// Guests' memory does not exist: what they execute is made up.
+/// Guests' memory does not exist, as what they execute is made up: the core has translated where it
+/// would be.
 ///
 /// # Safety
 /// As on hardware.
-pub unsafe fn copy(_src: u64, _dst: u64, _size: u64) {}
+pub unsafe fn copy(_src: u64, dst: u64, size: u64) {
+    // SAFETY: by contract.
+    unsafe { clear(dst, size) };
+}
 
 /// The same.
 ///
 /// # Safety
 /// As on hardware.
-pub unsafe fn clear(_dst: u64, _size: u64) {}
+pub unsafe fn clear(dst: u64, size: u64) {
+    machine::pause(Pause::Access);
+    machine::with(|machine| {
+        let root = machine.core_mut().translate_alias();
+        let within = |alias: &Range<u64>| alias.contains(&dst) && dst + size <= alias.end;
+        let alias = machine.aliases.iter().find(|(alias, _)| within(alias));
+        let (_, of) = alias.expect("guest memory is reached at its alias");
+        assert_eq!(root, *of, "by its VM's root");
+    });
+}
 
 /// The interrupt controller's frames.
 pub mod device {

@@ -182,6 +182,7 @@ pub const CNTHP_CVAL: Register = Register::named("cnthp_cval_el2");
 pub const ICH_HCR: Register = Register::named("ich_hcr_el2");
 pub const ICH_VMCR: Register = Register::named("ich_vmcr_el2");
 pub const ICH_AP1R0: Register = Register::named("ich_ap1r0_el2");
+pub const TTBR0_EL2: Register = Register::named("ttbr0_el2");
 pub const ICH_LR0: Register = Register::named("ich_lr0_el2");
 
 /// `read_sysreg!(NAME)`: the value of a system register.
@@ -217,7 +218,10 @@ pub fn read(register: Register) -> u64 {
             let pends = machine.signalled(machine.current).is_some() || (machine.withdraws)();
             u64::from(pends) << 7
         }
-        IAR1 => machine.acknowledge().map_or(u64::from(SPECIAL) + 3, u64::from),
+        IAR1 => {
+            assert_eq!(machine.core().alias, None, "guest memory is left before anything happens");
+            machine.acknowledge().map_or(u64::from(SPECIAL) + 3, u64::from)
+        }
         ELRSR => u64::from(machine.read_empty_list_registers()),
         CNTV_CTL => machine.read_timer_control(),
         _ => machine.core().registers[register.0],

@@ -6,6 +6,7 @@ use super::supply::Supply;
 use super::systems::{self, Prepared};
 use super::{guests, quiet};
 use crate::arch::fake::machine::{self, Pause};
+use crate::arch::fake::registers::TTBR0_EL2;
 use crate::arch::vectors;
 use crate::boot;
 use crate::shared::IDLE;
@@ -122,6 +123,8 @@ impl World {
             machine.add_memory(trace.start, &vec![0; trace.size as usize]);
             for vm in tables.vms() {
                 machine.add_memory(vm.stolen_pa, &[0; 4096]);
+                let alias = vm.alias();
+                machine.aliases.push((alias.start..alias.start + alias.size, vm.stage1_pa));
             }
             // A UART that has nothing to read and always room: FR.TXFE, FR.RXFE.
             let mut uart = [0; 4096];
@@ -246,6 +249,11 @@ impl World {
         let state = *state;
         CURRENT.set(None);
         self.look(Some(core));
+        let (root, alias) =
+            machine::with(|machine| (machine.register(core, TTBR0_EL2), machine.cores[core].alias));
+        let is_common = (root, alias) == (self.tables.board.stage1_pa, None);
+        let looks = matches!(state, Pause::Guest | Pause::Wait);
+        assert!(is_common || !looks, "core {core} reaches guest memory, and {state:?}");
         let passes_for_idle = IDLE.load(Ordering::Relaxed).has(core);
         assert!(state != Pause::Guest || !passes_for_idle, "core {core} has a guest, and idles");
     }
