@@ -113,7 +113,7 @@ pub struct PcpuStatus {
     pub since: u64,
     /// Doorbells received from other cores.
     pub doorbells: u64,
-    /// Interrupts that had no owner.
+    /// Interrupts and system errors that no VM has caused.
     pub spurious: u64,
     /// Times it was powered down.
     pub power_downs: u64,

@@ -279,6 +279,8 @@ pub mod vm_flags {
     pub const CONSOLE: u32 = 1 << 1;
     /// Restart it when it cannot go on, instead of stopping it.
     pub const RESTART_ON_FAULT: u32 = 1 << 2;
+    /// It reaches registers of devices: what it writes there a bus may refuse later.
+    pub const DEVICES: u32 = 1 << 3;
 }
 
 /// Bits of [`Vcpu::flags`].

@@ -5,7 +5,7 @@ mod support;
 
 use abi::platform::{GICD_BASE, REPORT_BASE, STOLEN_BASE};
 use abi::system::stage1::ALIAS;
-use abi::system::{Invalid, PAGE_SIZE, Region, System};
+use abi::system::{Invalid, PAGE_SIZE, Region, System, vm_flags};
 use proptest::prelude::*;
 use std::cell::Cell;
 use std::sync::LazyLock;
@@ -121,6 +121,16 @@ fn a_vm_that_would_reach_more_is_refused() {
     let last = *descriptors(system, two.stage2_pa[0], GICD_BASE).last().unwrap();
     let block = device & !0xfff_ffff_f003 | 0x4_0000_0000 | 0b01;
     refused("the emulated interrupt controller", (last, block));
+}
+
+/// EL2 looks for the system errors of VMs that have devices, and believes the flag.
+#[test]
+fn a_vm_that_does_not_say_that_it_has_devices_is_refused() {
+    let system = &unpack(&FILE).unwrap();
+    let mut tables = system.tables.clone();
+    let vm = tables.vms.iter_mut().find(|vm| vm.is(vm_flags::DEVICES)).expect("two has one");
+    vm.flags &= !vm_flags::DEVICES;
+    assert_eq!(tables.check_stage2(|pa| word(system, pa)), Err(Invalid::Stage2Reach));
 }
 
 #[test]

@@ -6,7 +6,7 @@
 
 use super::stage1::{ALIAS, ATTR_DEVICE, ATTR_NORMAL};
 use super::validate::ensure;
-use super::{Invalid, PAGE_SIZE, Region, System, Vm};
+use super::{Invalid, PAGE_SIZE, Region, System, Vm, vm_flags};
 use crate::platform::{
     GICD_BASE, GICD_SIZE, GICR_BASE, GICR_STRIDE, REPORT_BASE, STOLEN_BASE, UART_BASE, UART_SIZE,
 };
@@ -224,7 +224,10 @@ impl System {
         }
         let ram = self.board.ram();
         let is_shared = normal && ram.contains(leaf.output);
-        let is_device = device && leaf.input == leaf.output.start && !ram.overlaps(leaf.output);
+        let is_device = device
+            && vm.is(vm_flags::DEVICES)
+            && leaf.input == leaf.output.start
+            && !ram.overlaps(leaf.output);
         (is_shared || is_device) && !executable && !self.is_owned(leaf.output)
     }
 

@@ -196,7 +196,10 @@ impl System {
         let (mut vcpus, mut loads) = (0, 0);
         for vm in self.vms() {
             ensure(is_name(&vm.name), Invalid::VmName)?;
-            let known = vm_flags::REALTIME | vm_flags::CONSOLE | vm_flags::RESTART_ON_FAULT;
+            let known = vm_flags::REALTIME
+                | vm_flags::CONSOLE
+                | vm_flags::RESTART_ON_FAULT
+                | vm_flags::DEVICES;
             ensure(vm.flags & !known == 0, Invalid::Flags)?;
             let count = usize::from(vm.vcpu_count);
             ensure(

@@ -157,6 +157,8 @@ fn set_up(index: usize, system: &'static System) -> Option<&'static mut Pcpu> {
 
 /// Finds a guest to run, and runs it.
 fn go(core: &'static mut Pcpu) -> ! {
+    // No guest has caused what pends now.
+    core.end_errors(None);
     core.read_mail(gic::DOORBELL);
     core.schedule();
     let stack = boot::stack_top(core.index());

@@ -62,6 +62,7 @@ impl Pcpu {
     }
 
     /// Sends a core a message about a VM, which is urgent if the VM is.
+    #[inline(never)]
     fn tell_of(&self, vm: usize, core: usize, message: Message) {
         self.tell(core, message, vm, self.table(vm).is(vm_flags::REALTIME));
     }
@@ -244,7 +245,10 @@ impl Pcpu {
         let alive = ALIVE.load(Ordering::Acquire);
         let is_last = !conclusion.restart && alive == VmSet::of(VmIndex(vm));
         let tail = if is_last { ": none is left" } else { "" };
-        let [begin, words, tail] = ["VM ", conclusion.words(), tail].map(Piece::Label);
+        let erred = VMS[vm].erred.load(Ordering::Relaxed);
+        VMS[vm].erred.store(false, Ordering::Relaxed);
+        let begin = if erred { "system error: VM " } else { "VM " };
+        let [begin, words, tail] = [begin, conclusion.words(), tail].map(Piece::Label);
         log!(self, begin, &table.name, words, tail);
         let how = u32::from(conclusion.restart) << 8 | u32::from(conclusion.failed) << 9;
         let first = VcpuId::numbered(table.vcpu_first.into());

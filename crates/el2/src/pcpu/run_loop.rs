@@ -208,6 +208,10 @@ impl Pcpu {
             // What comes next was not delayed by what came before: this core looked.
             self.entered = timer::now();
         }
+        if cpu::error_pending() {
+            // Each WFI would end at once.
+            self.end_error_of_loaded();
+        }
     }
 
     /// Takes the most urgent interrupt that is pending. Returns false if there is none.

@@ -4,9 +4,10 @@ use super::Pcpu;
 use crate::arch::gic::virtual_interface::{self, After};
 use crate::arch::{context, cpu, timer};
 use crate::bug::bug;
-use crate::shared::siblings;
+use crate::shared::{VMS, siblings};
 use crate::vcpu::{Loaded, Parked};
-use sched::VcpuId;
+use core::sync::atomic::Ordering;
+use sched::{Message, VcpuId};
 use vgic::Gic;
 use vgic::interface::CpuInterface;
 
@@ -38,7 +39,37 @@ impl Pcpu {
             // The next guest's timer is the same physical interrupt.
             self.redistributor.set_timer_inactive();
         }
+        let (id, may_cause_errors) = (vcpu.id(), vcpu.config().may_cause_errors());
         self.roster.park(vcpu);
+        if may_cause_errors {
+            self.end_errors(Some(id));
+        }
+    }
+
+    /// Ends a system error that pends while no guest runs.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn end_error_of_loaded(&mut self) {
+        self.end_errors(self.roster.loaded_id());
+    }
+
+    /// Completes what this core has executed. If that has caused a system error, ends the error and
+    /// stops the VM of the vCPU that was the last to be loaded. Without one the error came from the
+    /// boot loader or firmware, and is only counted.
+    #[inline(never)]
+    pub fn end_errors(&mut self, last: Option<VcpuId>) {
+        if !cpu::ends_error() {
+            return;
+        }
+        match last {
+            Some(id) => {
+                // Another guest may wait for this core, so the VM's coordinator writes the line.
+                let vm = self.vm_of(id);
+                VMS[vm].erred.store(true, Ordering::Relaxed);
+                self.ask_coordinator(vm, Message::VmsFailed);
+            }
+            None => self.ledger.count_spurious(),
+        }
     }
 
     /// Puts a vCPU on the hardware, which must hold none. Inlined, as every switch

@@ -51,6 +51,8 @@ pub struct Vm {
     /// Its vCPUs that could run and are displaced, and for which their siblings stop
     /// (coscheduling).
     pub stalled: AtomicSet<Sibling>,
+    /// It has caused a system error that came when none of its vCPUs ran there any more.
+    pub erred: AtomicBool,
 }
 
 statics! {
@@ -62,6 +64,7 @@ statics! {
             epoch: AtomicU32::new(0),
             halted: AtomicSet::new(),
             stalled: AtomicSet::new(),
+            erred: AtomicBool::new(false),
         }
     }; MAX_VMS];
 

@@ -1,7 +1,7 @@
 //! What EL2 finds out about a core, and what it writes there once.
 
 use crate::arch::context::{self, Fault, Syndrome};
-use crate::arch::fake::machine;
+use crate::arch::fake::machine::{self, SystemError};
 use crate::arch::fake::registers::Register;
 use crate::arch::gic::virtual_interface;
 use crate::arch::{cpu, gic, timer};
@@ -198,5 +198,27 @@ fn deactivation_traps_on_every_core_while_interrupts_are_spilled() {
         assert_eq!(register("ich_hcr_el2") & (TC | TDIR), trap);
         hw.set_maintenance(Maintenance { none_pending: true, unlisted_eoi: false });
         assert_eq!(register("ich_hcr_el2") & (TC | TDIR), 0);
+    }
+}
+
+/// With FEAT_RAS ESB defers an error that pends; without, it is taken. In both cases it is over.
+#[test]
+fn an_error_of_what_was_executed_is_ended() {
+    const RAS: u64 = 1 << 28;
+    const LEFT: [(&str, u64); 2] = [("elr_el2", 0x1234), ("spsr_el2", 0x3c5)];
+    for ras in [0, RAS] {
+        for error in [None, Some(false), Some(true)] {
+            install();
+            set("id_aa64pfr0_el1", ras);
+            LEFT.iter().for_each(|&(name, value)| set(name, value));
+            machine::with(|machine| {
+                machine.cores[0].error = error.map(|pends| SystemError { cause: None, pends });
+            });
+            assert_eq!(cpu::ends_error(), error.is_some(), "{error:?} with RAS {ras:#x}");
+            assert_eq!(machine::with(|machine| machine.cores[0].error), None);
+            assert_eq!(register("s3_0_c12_c1_1"), 0);
+            assert!(!cpu::ends_error() && !cpu::error_pending());
+            LEFT.iter().for_each(|&(name, value)| assert_eq!(register(name), value));
+        }
     }
 }

@@ -3,7 +3,7 @@
 use crate::arch::{cpu, timer};
 use crate::bug::bug;
 use crate::shared;
-use abi::system::{System, server};
+use abi::system::{System, server, vm_flags};
 use sched::policy::{Displaced, Policy, Then, View, next_in_rotation};
 use sched::server::{Account, Server, ServerKind};
 use sched::topology::Topology;
@@ -75,6 +75,9 @@ facts! {
         /// Returns true if the interrupts of its VM's devices come to the core where it is,
         /// because it is the VM's first vCPU and there are devices.
         has_devices: bool,
+        /// Returns true if it reaches registers of devices, so that what it wrote may cause a
+        /// system error after it has left the hardware.
+        may_cause_errors: bool,
         /// Returns true if more than the vCPU itself migrates: the interrupts of devices, or an
         /// account.
         takes_along: bool,
@@ -125,6 +128,7 @@ impl VcpuConfig {
                 && placed.places().len() == 1
                 && topology.siblings_met(id).is_empty(),
             has_devices,
+            may_cause_errors: system.vms[vm].is(vm_flags::DEVICES),
             takes_along: has_devices || table.server != server::NONE,
             has_views: roots[0] != roots[1] && cpu::has_xnx(),
             roots,

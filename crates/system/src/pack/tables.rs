@@ -129,6 +129,7 @@ fn vm(checked: &Checked, i: usize, vcpu_first: usize, load_first: usize) -> syst
             (vm.realtime, vm_flags::REALTIME),
             (vm.console, vm_flags::CONSOLE),
             (vm.restart_on_fault, vm_flags::RESTART_ON_FAULT),
+            (!vm.devices.is_empty(), vm_flags::DEVICES),
         ]),
         vcpu_first: vcpu_first as u16,
         vcpu_count: vm.vcpus.len() as u16,

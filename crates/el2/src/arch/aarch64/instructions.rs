@@ -17,6 +17,31 @@ pub fn complete() {
     unsafe { asm!("dsb sy", options(nostack, preserves_flags)) };
 }
 
+/// Waits until what comes before is complete, and the system errors that it causes pend or are
+/// deferred (DDI 0487, D1.3.6: ESB, which does nothing without FEAT_RAS). A write that is answered
+/// early, as Device-nGnRE memory allows, causes none later: the answer is what would tell of it.
+#[inline(always)]
+pub fn complete_with_errors() {
+    // SAFETY: barriers.
+    unsafe { asm!("dsb sy", "hint #16", "isb", options(nostack, preserves_flags)) };
+}
+
+/// Takes a system error that pends: it is masked at EL2 but for these instructions, so its exception
+/// vector has nothing to do but to mask it again.
+#[inline(always)]
+pub fn take_error() {
+    // SAFETY: the vector changes X0; the registers of the guest's exception are put back.
+    unsafe {
+        asm!(
+            "mrs {elr}, elr_el2", "mrs {spsr}, spsr_el2",
+            "msr daifclr, #4", "isb", "msr daifset, #4",
+            "msr elr_el2, {elr}", "msr spsr_el2, {spsr}",
+            elr = out(reg) _, spsr = out(reg) _, out("x0") _,
+            options(nostack, preserves_flags)
+        );
+    }
+}
+
 /// Makes earlier writes visible to the other cores.
 #[inline(always)]
 pub fn publish() {

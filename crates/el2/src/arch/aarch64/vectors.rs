@@ -70,7 +70,14 @@ macro_rules! vectors {
                 fatal   4
                 fatal   5
                 fatal   6
-                fatal   7
+                .balign 0x80
+                // A system error, which `take_error` has opened for, and closes again here.
+                mrs     x0, spsr_el2
+                orr     x0, x0, #0x100
+                msr     spsr_el2, x0
+                eret
+                dsb     nsh
+                isb
                 vector  {synchronous}
                 vector  {interrupt}
                 vector  {interrupt}

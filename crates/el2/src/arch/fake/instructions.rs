@@ -1,6 +1,6 @@
 //! Barriers and maintenance, of which one core at a time needs few; waiting.
 
-use super::machine::{self, Pause};
+use super::machine::{self, Machine, Pause};
 use super::registers::{self, Register};
 
 /// See [`super::super::aarch64`].
@@ -13,6 +13,30 @@ pub fn complete() {
     machine::pause(Pause::Access);
 }
 
+/// The same. On a core with FEAT_RAS the error is deferred.
+pub fn complete_with_errors() {
+    const A: u64 = 1 << 31;
+    complete();
+    machine::with(|machine| {
+        machine.errors_arrive();
+        if machine.core().error.is_some() && cpu_has_ras(machine) {
+            machine.end_error();
+            machine.core_mut().registers[Register::named("s3_0_c12_c1_1").0] = A;
+        }
+    });
+    synchronize();
+}
+
+fn cpu_has_ras(machine: &Machine) -> bool {
+    let features = machine.register(machine.current, Register::named("id_aa64pfr0_el1"));
+    features >> 28 & 0xf > 0
+}
+
+/// Takes the error that pends.
+pub fn take_error() {
+    machine::with(Machine::end_error);
+}
+
 /// The same.
 pub fn publish() {
     machine::pause(Pause::Access);
@@ -20,6 +44,7 @@ pub fn publish() {
 
 /// Lets other cores go on until an interrupt is signalled.
 pub fn wait_for_interrupt() {
+    machine::with(Machine::errors_arrive);
     machine::pause(Pause::Wait);
     synchronize();
 }

@@ -28,6 +28,17 @@ pub struct Core {
     pub stale: Option<Stale>,
     /// The root by which it has translated an alias of guest memory, as long as its TLB may know.
     pub alias: Option<u64>,
+    /// A system error that was not taken yet.
+    pub error: Option<SystemError>,
+}
+
+/// A system error.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SystemError {
+    /// The VM whose guest has caused it; none: the boot loader or firmware.
+    pub cause: Option<usize>,
+    /// It pends; else what causes it is not complete yet.
+    pub pends: bool,
 }
 
 /// What registers show of others, as of the latest synchronization.
@@ -97,6 +108,8 @@ pub struct Machine {
     pub withdraws: fn() -> bool,
     /// Where aliases of guest memory are, and by which roots.
     pub aliases: Vec<(Range<u64>, u64)>,
+    /// Errors of guests that EL2 has ended while none of them ran.
+    pub errors_ended: u64,
     /// By VMID: the epoch of the guest that TLBs hold translations of.
     pub translations: [Option<u32>; MAX_VMS + 1],
 }
@@ -158,6 +171,7 @@ pub fn install(board: Board) {
             stack_top: 0,
             stale: None,
             alias: None,
+            error: None,
         };
         core.reset(affinity);
         core
@@ -178,6 +192,7 @@ pub fn install(board: Board) {
         fixed,
         withdraws: || false,
         aliases: Vec::new(),
+        errors_ended: 0,
         translations: [None; MAX_VMS + 1],
     }));
 }
@@ -217,6 +232,20 @@ impl Machine {
         let found = self.memory.iter_mut().find(|(range, _)| range.contains(&pa));
         let Some((range, words)) = found else { panic!("no memory at {pa:#x}") };
         words.as_mut_ptr().cast::<u8>().wrapping_add((pa - range.start) as usize)
+    }
+
+    /// What the core that executes has accessed is complete: the error that it causes pends.
+    pub fn errors_arrive(&mut self) {
+        if let Some(error) = &mut self.core_mut().error {
+            error.pends = true;
+        }
+    }
+
+    /// EL2 ends the error of the core that executes, which pends.
+    pub fn end_error(&mut self) {
+        let error = self.core_mut().error.take().expect("there is an error");
+        assert!(error.pends, "an error is ended that has not come");
+        self.errors_ended += u64::from(error.cause.is_some());
     }
 
     /// A core begins, its registers as after reset.

@@ -5,7 +5,7 @@ use crate::arch::gic::SPECIAL;
 
 /// Every register that EL2 names, in no particular order; behind them the
 /// identification registers, by CRm and op2.
-const NAMES: [&str; 122] = [
+const NAMES: [&str; 123] = [
     "cntpct_el0",
     "cntfrq_el0",
     "isr_el1",
@@ -113,7 +113,8 @@ const NAMES: [&str; 122] = [
     "oslar_el1",
     "id_aa64pfr0_el1",
     "id_aa64pfr1_el1",
-    // VDISR_EL2.
+    // DISR_EL1, VDISR_EL2.
+    "s3_0_c12_c1_1",
     "s3_4_c12_c1_1",
     // HCRX_EL2; HFGRTR, HFGWTR, HFGITR, HDFGRTR, HDFGWTR; the same with a 2.
     "s3_4_c1_c2_2",
@@ -216,7 +217,8 @@ pub fn read(register: Register) -> u64 {
         }
         ISR => {
             let pends = machine.signalled(machine.current).is_some() || (machine.withdraws)();
-            u64::from(pends) << 7
+            let error = machine.core().error.is_some_and(|error| error.pends);
+            u64::from(error) << 8 | u64::from(pends) << 7
         }
         IAR1 => {
             assert_eq!(machine.core().alias, None, "guest memory is left before anything happens");

@@ -5,7 +5,7 @@ use super::reached::Reached;
 use super::supply::Supply;
 use super::systems::{self, Prepared};
 use super::{guests, quiet};
-use crate::arch::fake::machine::{self, Pause};
+use crate::arch::fake::machine::{self, Pause, SystemError};
 use crate::arch::fake::registers::TTBR0_EL2;
 use crate::arch::vectors;
 use crate::boot;
@@ -130,6 +130,11 @@ impl World {
             let mut uart = [0; 4096];
             uart[0x18] = 0x90;
             machine.add_memory(tables.board.uart_pa, &uart);
+            // The boot loader may have left system errors.
+            for core in &mut machine.cores {
+                let error = SystemError { cause: None, pends: chance(2) == 0 };
+                core.error = (chance(4) == 0).then_some(error);
+            }
         });
         let has_budgets = tables.vcpus.iter().any(|vcpu| vcpu.server != server::NONE);
         let supply = has_budgets.then(Supply::new);
@@ -197,7 +202,11 @@ impl World {
     fn is_able(&self, core: usize) -> bool {
         match self.fibers[core] {
             Some((_, Pause::Access | Pause::Guest)) => true,
-            Some((_, Pause::Wait)) => machine::with(|machine| machine.signalled(core)).is_some(),
+            Some((_, Pause::Wait)) => machine::with(|machine| {
+                // A system error ends a WFI, too.
+                let errs = machine.cores[core].error.is_some_and(|error| error.pends);
+                errs || machine.signalled(core).is_some()
+            }),
             Some((_, Pause::Off)) | None => false,
         }
     }

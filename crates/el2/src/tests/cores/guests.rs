@@ -5,7 +5,7 @@
 
 use super::drive::{chance, tell};
 use crate::arch::context::{General, Syndrome};
-use crate::arch::fake::machine::{self, Machine, Pause};
+use crate::arch::fake::machine::{self, Machine, Pause, SystemError};
 use crate::arch::fake::registers::Register;
 use crate::arch::sysreg::{ec, hcr};
 use crate::arch::vectors::Vector;
@@ -32,6 +32,9 @@ const DEEPEST: u64 = 5;
 
 /// How rarely a guest that is away from its base resets its VM: one act in so many.
 const RARELY_AWAY: u32 = 300;
+
+/// How rarely a guest that has devices writes to one what the bus refuses: one act in so many.
+const RARELY_REFUSED: u32 = 50;
 
 /// What the identity of a guest's vCPU looks like.
 const MAGIC: u64 = 0xca55_a7a0_0000_0000;
@@ -106,6 +109,9 @@ fn until_exit(core: &mut Pcpu) -> Vector {
         let mut guest = Guest { core: index, id, vcpus: u32::from(vcpus), general };
         guest.recognise_itself();
         guest.translate(epoch);
+        if guest.errs() {
+            return Vector::Serror;
+        }
         if let Some(vector) = guest.act() {
             return vector;
         }
@@ -168,6 +174,27 @@ impl Guest<'_> {
         });
     }
 
+    /// Returns true if a system error comes, which only this guest can have caused.
+    fn errs(&self) -> bool {
+        let Some(error) = self.machine(|machine| machine.cores[self.core].error) else {
+            return false;
+        };
+        assert_eq!(error.cause, Some(self.vm()), "vCPU {}: another guest's error", self.id);
+        let comes = error.pends || chance(8) == 0;
+        if comes {
+            tell(|| "its system error".into());
+            self.machine(|machine| machine.cores[self.core].error = None);
+        }
+        comes
+    }
+
+    /// Writes to a device what the bus will refuse.
+    fn write_refused(&self) {
+        tell(|| format!("vCPU {} writes what is refused", self.id));
+        let error = SystemError { cause: Some(self.vm()), pends: false };
+        self.machine(|machine| machine.cores[self.core].error = Some(error));
+    }
+
     fn act(&mut self) -> Option<Vector> {
         if self.general.x[ME] == 0 {
             self.begin();
@@ -189,6 +216,9 @@ impl Guest<'_> {
         if self.is_away() && chance(RARELY_AWAY) == 0 {
             // Its VM ends while not all its vCPUs are where they are halted.
             return Some(self.hypervisor_call(psci::SYSTEM_RESET, [0; 3]));
+        }
+        if tables::find().vms[self.vm()].is(vm_flags::DEVICES) && chance(RARELY_REFUSED) == 0 {
+            self.write_refused();
         }
         let may_have_sections = tables::find().vcpus[self.id as usize].mutexes > 0;
         match CHARACTERS.get()[self.vm()] {

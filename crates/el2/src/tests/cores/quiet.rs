@@ -11,6 +11,7 @@ use crate::shared::power::Affinity;
 use crate::shared::{BOARD, POWER, VMS};
 use abi::MAX_PCPUS;
 use abi::system::server;
+use core::sync::atomic::Ordering;
 use sched::policy::MigrationPolicy;
 use sched::{Instant, Member, Message, VcpuId};
 use vgic::frames::v3;
@@ -78,6 +79,13 @@ fn nothing_is_left(world: &World) {
         is_where_it_may_be(world, id);
     }
     no_interrupt_is_stuck(world, &cores);
+    for (vm, shared) in VMS.iter().enumerate() {
+        assert!(!shared.erred.load(Ordering::Relaxed), "VM {vm} has caused an error, and runs on");
+    }
+    let errors = machine::with(|machine| {
+        machine.cores.iter().filter(|core| core.on && core.error.is_some()).count()
+    });
+    assert_eq!(errors, 0, "system errors, which would end each WFI");
 }
 
 /// Each device's interrupt that is active is one that its guest has still to take or to end, so

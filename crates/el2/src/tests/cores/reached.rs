@@ -1,11 +1,12 @@
 //! How often EL2 did what histories are to make it do, by its own counters.
 
+use crate::arch::fake::machine;
 use crate::arch::memory;
 use abi::status::{EXIT_CAUSES, EXIT_NAMES, Status};
 use abi::system::{System, server};
 
 /// What is counted besides exits.
-const OTHERS: [&str; 13] = [
+const OTHERS: [&str; 14] = [
     "migration",
     "power_down",
     "restart",
@@ -19,6 +20,7 @@ const OTHERS: [&str; 13] = [
     "throttled",
     "migration_with_budget",
     "throttled_and_migrates",
+    "error_of_a_guest_that_has_left",
 ];
 
 /// See the module.
@@ -50,6 +52,7 @@ impl Reached {
             others[1] += pcpu.power_downs;
             others[3] += pcpu.doorbells;
         }
+        others[13] = machine::with(|machine| machine.errors_ended);
         others[5] = u64::from(rests);
         others[2] = status.vms.iter().map(|vm| vm.starts.saturating_sub(1)).sum();
         Self(counts)
