@@ -10,32 +10,15 @@ pub const CURRENT_EL2: u64 = 2 << 2;
 /// SCTLR_EL2: RES1 bits, all else off.
 pub const SCTLR_RES1: u64 = 0x30c5_0830;
 /// SCTLR_EL2: MMU, caches, stack alignment check, write implies XN.
-const SCTLR: u64 = SCTLR_RES1 | 1 << 0 | 1 << 2 | 1 << 3 | 1 << 12 | 1 << 19;
+pub const SCTLR: u64 = SCTLR_RES1 | 1 << 0 | 1 << 2 | 1 << 3 | 1 << 12 | 1 << 19;
 /// Walks are inner shareable and write-back cacheable.
 const WALK_ATTRIBUTES: u64 = 1 << 8 | 1 << 10 | 3 << 12;
 const TCR_RES1: u64 = 1 << 31 | 1 << 23;
+/// TCR_EL2 without the size of physical addresses (PS).
+pub const TCR: u64 = TCR_RES1 | stage1::T0SZ | WALK_ATTRIBUTES;
 const VTCR_RES1: u64 = 1 << 31;
 /// Stage 2 starts at level 1.
 const VTCR_SL0_LEVEL1: u64 = 1 << 6;
-
-/// Turns the MMU on with the tables the host built.
-///
-/// # Safety
-/// `root` is a valid stage-1 table that maps the running code, its stack and
-/// its data at their own addresses.
-pub unsafe fn enable_mmu(root: u64) {
-    let size = physical_address_size();
-    // SAFETY: by contract the mapping is an identity one, so nothing moves; the
-    // barriers order the change before the next access.
-    unsafe {
-        write_sysreg!("mair_el2", stage1::MAIR);
-        write_sysreg!("tcr_el2", TCR_RES1 | stage1::T0SZ | WALK_ATTRIBUTES | size << 16);
-        write_sysreg!("ttbr0_el2", root);
-        instructions::forget_own_translations();
-        write_sysreg!("sctlr_el2", SCTLR);
-    }
-    instructions::synchronize();
-}
 
 /// Does something while this core translates EL2's addresses by another root, `other`.
 ///
@@ -44,7 +27,7 @@ pub unsafe fn enable_mmu(root: u64) {
 /// done. No other core sees this one's entries (TTBR0_EL2.CnP = 0).
 ///
 /// # Safety
-/// As for [`enable_mmu`], for both. What `common`, the present root, maps, `other` maps by the same
+/// As for `boot::enable_mmu`, for both. What `common`, the present root, maps, `other` maps by the same
 /// tables; what `other` maps beyond that lies where `common` has invalid descriptors in the root
 /// itself, of which TLBs hold nothing (DDI 0487, D8.16). `act` leaves with no access outstanding.
 pub unsafe fn with_root(other: u64, common: u64, act: impl FnOnce()) {
@@ -187,7 +170,7 @@ pub fn control_guests(events: bool, broadcast: bool) {
     unsafe { write_sysreg!("hcr_el2", hcr::GUEST | events | broadcast) };
 }
 
-/// ID_AA64MMFR0_EL1.PARange, which TCR_EL2.PS and VTCR_EL2.PS take; 48 bits at
+/// ID_AA64MMFR0_EL1.PARange, which VTCR_EL2.PS takes; 48 bits at
 /// most, as larger needs another granule.
 fn physical_address_size() -> u64 {
     (read_sysreg!("id_aa64mmfr0_el1") & 0xf).min(5)

@@ -35,8 +35,6 @@ pub extern "C-unwind" fn start(index: usize) -> ! {
         prepare(system);
     } else {
         verify::core(system, index).unwrap_or_else(|what| refuse(format_args!("{what}")));
-        // SAFETY: the boot core has verified the tables, this one among them.
-        unsafe { cpu::enable_mmu(system.board.stage1_pa) };
     }
     cpu::configure();
     match pcpu::returning(index) {
@@ -57,7 +55,7 @@ fn prepare(system: &'static System) {
     verify::own_reach(system).unwrap_or_else(|what| refuse(format_args!("{what}")));
     // SAFETY: the tables' digest matches, so this is the map the host built; and nothing in it is
     // other than an identity of what is EL2's.
-    unsafe { cpu::enable_mmu(system.board.stage1_pa) };
+    unsafe { boot::enable_mmu(system.board.stage1_pa) };
     verify::own_parts(system).unwrap_or_else(|part| damaged(system, part));
     verify::reach_of_vms(system).unwrap_or_else(|what| refuse(format_args!("{what}")));
     verify::policies(system).unwrap_or_else(|what| refuse(format_args!("{what}")));

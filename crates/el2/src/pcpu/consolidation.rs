@@ -15,10 +15,9 @@
 use super::Pcpu;
 use super::console::log;
 use super::interrupts::start_redistributor;
-use crate::arch::boot;
 use crate::arch::firmware::{self, Started};
 use crate::arch::gic::virtual_interface::Interface;
-use crate::arch::{cpu, memory, statics, timer};
+use crate::arch::{cpu, statics, timer};
 use crate::parts::{Idled, Verdict};
 use crate::shared::transit::Transit;
 use crate::shared::{BOARD, RESTS};
@@ -121,9 +120,6 @@ impl Pcpu {
         // which is static; it is used again by this very core only, after it was
         // off, or below.
         RESTING[self.index].put(unsafe { &mut *this });
-        // It will begin with its MMU off, on this stack.
-        let stack = boot::stack(self.index);
-        memory::clean_to_memory::<{ boot::STACK_SIZE / 16 }>(stack.start, stack.size);
         firmware::stop_core();
         let _ = RESTING[self.index].take();
         self.ledger.stayed(timer::now());

@@ -64,13 +64,6 @@ pub fn forget_instructions() {
     unsafe { asm!("ic ialluis", "dsb ish", "isb", options(nostack)) };
 }
 
-/// Forgets what this core's TLB and instruction cache hold for EL2.
-#[inline(always)]
-pub fn forget_own_translations() {
-    // SAFETY: dropping translations is always sound.
-    unsafe { asm!("tlbi alle2", "ic iallu", "dsb nsh", "isb", options(nostack)) };
-}
-
 /// Forgets what this core's TLB holds for EL2, and what it has by the root of before.
 #[inline(always)]
 pub fn forget_root() {

@@ -1,7 +1,8 @@
 //! Where a core begins, and its stack.
 
 use super::machine;
-use abi::system::Region;
+use super::registers::Register;
+use crate::arch::cpu;
 
 /// `boot!(start)`: where each core begins.
 macro_rules! boot {
@@ -11,17 +12,23 @@ macro_rules! boot {
 }
 pub(crate) use boot;
 
-/// As on the machine.
-pub const STACK_SIZE: usize = 0x8000;
+const TCR: Register = Register::named("tcr_el2");
+const SCTLR: Register = Register::named("sctlr_el2");
 
 /// Where the hypervisor would lie.
 pub fn image_pa() -> u64 {
     machine::with(|machine| machine.board.hypervisor_pa)
 }
 
-/// A core's stack, as far as EL2 looks at it: a word.
-pub fn stack(index: usize) -> Region {
-    Region::new(stack_top(index) as u64, 8)
+/// Turns the MMU of the core on that executes.
+///
+/// # Safety
+/// As on hardware; here, none is needed.
+pub unsafe fn enable_mmu(_root: u64) {
+    machine::with(|machine| {
+        machine.core_mut().registers[TCR.0] = cpu::TCR;
+        machine.core_mut().registers[SCTLR.0] = cpu::SCTLR;
+    });
 }
 
 /// The word on top of a core's stack.

@@ -55,10 +55,6 @@ pub fn forget_instructions() {
 }
 
 /// The same.
-pub fn forget_own_translations() {
-    synchronize();
-}
-
 /// Forgets what was translated by a root that is none any more.
 pub fn forget_root() {
     machine::with(|machine| machine.core_mut().forget_root());

@@ -2,6 +2,7 @@
 
 use super::interrupts::{Distributor, Private};
 use super::registers::{COUNT, Register, TTBR0_EL2};
+use crate::arch::cpu;
 use abi::MAX_VMS;
 use abi::system::Board;
 use std::cell::{Cell, RefCell};
@@ -248,9 +249,10 @@ impl Machine {
         self.errors_ended += u64::from(error.cause.is_some());
     }
 
-    /// A core begins, its registers as after reset.
+    /// A core begins, its registers as after reset, but that its assembly has turned the MMU on.
     pub fn switch_on(&mut self, core: usize) {
         self.cores[core].reset(self.board.pcpu_mpidr[core]);
+        self.cores[core].registers[Register::named("sctlr_el2").0] = cpu::SCTLR;
         self.cores[core].on = true;
     }
 }
