@@ -54,7 +54,6 @@ pub fn forget_instructions() {
     synchronize();
 }
 
-/// The same.
 /// Forgets what was translated by a root that is none any more.
 pub fn forget_root() {
     machine::with(|machine| machine.core_mut().forget_root());

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 pub const SYSTEM: &str = "systems/bench/hostile.toml";
 /// The policy that is none.
 pub const NONE: &str = "none";
-/// How long EL2 compares digests before the first guest runs, ms.
+/// How long EL2 compares what it starts with digests, and until FreeRTOS begins then, ms.
 const DIGESTS_MS: u64 = 60;
 /// vCPUs of a case that says nothing else: one on each core.
 const USUAL_VCPUS: u32 = 2;
@@ -148,13 +148,27 @@ impl Case {
         tell: Tell<'_>,
         until: impl FnMut(&Moment) -> bool,
     ) -> Result<Seen> {
-        let begin = Instant::now();
         let edits = match &self.adversary {
             Some(adversary) => adversary.edits(),
             // It switches itself off at once.
             None => vec![("probe.mode=mix".into(), "probe.mode=sgi probe.operations=0".into())],
         };
-        let bundle = bench.pack(&bench.described(SYSTEM, &edits)?)?;
+        self.run_edited(&edits, bench, tell, until)
+    }
+
+    /// As [`Case::run`], with these replacements in the description.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn run_edited(
+        &self,
+        edits: &[(String, String)],
+        bench: &Bench,
+        tell: Tell<'_>,
+        until: impl FnMut(&Moment) -> bool,
+    ) -> Result<Seen> {
+        let begin = Instant::now();
+        let bundle = bench.pack(&bench.described(SYSTEM, edits)?)?;
         let limit = Duration::from_millis(DIGESTS_MS + self.length_ms);
         let session = bench.session(&bundle, limit)?.shown_by(Box::new(ProgressView(tell)));
         let run = session.run(until)?;

@@ -9,19 +9,22 @@ use super::seen::Seen;
 use crate::quantity::real;
 use crate::results::{Check, Goal, Outcome};
 use crate::suite::{Bench, Scenario};
-use miette::{Result, ensure};
+use miette::{IntoDiagnostic, Result, ensure};
+use std::fs;
 
 /// Virtual time of each run, ms.
 const LENGTH_MS: u64 = 15;
 /// The worst dispatch latency of FreeRTOS without an adversary, ns: the test `hostile-alone` fails
 /// if it is another one.
-const ALONE_NS: u64 = 665;
+const ALONE_NS: u64 = 667;
 /// Hostile operations of the mixtures, beside the build that ships.
 const OPERATIONS: u64 = 1_000_000;
 /// The same beside the build that checks its invariants after each exit, which is far slower.
 const CHECKED_OPERATIONS: u64 = 60_000;
 /// vCPUs of each mixture, and the seed from which it follows.
 const MIXTURES: [(u32, u64); 3] = [(1, 1), (2, 2), (8, 3)];
+/// Fewer starts than that are no storm: ten in a millisecond.
+const LEAST_STARTS: f64 = 150.0;
 /// Virtual time in which a mixture must have done its part, ms.
 const MIXTURE_MS: u64 = 20_000;
 
@@ -48,7 +51,16 @@ pub fn scenarios() -> impl Iterator<Item = Scenario> {
     });
     let about = "what one VM writes, another one on its core does not find";
     let leaks = Scenario::new("hostile-leaks", about, leaks::run);
-    [alone, leaks].into_iter().chain(modes).chain(mixtures).chain(checked)
+    let storms = [false, true].map(|is_realtime| {
+        let (name, of) = if is_realtime {
+            ("hostile-storm-realtime", "a real-time VM")
+        } else {
+            ("hostile-storm", "a VM")
+        };
+        let about = format!("{of} that does nothing but reset itself makes no other VM late");
+        Scenario::new(name, about, move |bench: &Bench| storm(is_realtime, bench)).shipped()
+    });
+    [alone, leaks].into_iter().chain(storms).chain(modes).chain(mixtures).chain(checked)
 }
 
 fn alone(bench: &Bench) -> Result<()> {
@@ -73,6 +85,30 @@ fn attack(mode: &str, bench: &Bench) -> Result<()> {
         Check::new("worst dispatch latency", worst, "ns", Goal::AtMost(goal))
     };
     outcome.check(check);
+    conclude(&seen, outcome, bench)
+}
+
+/// A guest of three instructions resets its VM at once, for ever: EL2 does nothing but start and
+/// stop that one.
+fn storm(is_realtime: bool, bench: &Bench) -> Result<()> {
+    /// MOVZ W0, #9; MOVK W0, #0x8400, LSL #16; HVC #0: SYSTEM_RESET.
+    const GUEST: [u32; 3] = [0x5280_0120, 0x72b0_8000, 0xd400_0002];
+    let kernel = bench.directory.join("reset.bin");
+    fs::write(&kernel, GUEST.map(u32::to_le_bytes).concat()).into_diagnostic()?;
+    let probe = "kernel = \"../../build/guests/probe.elf\"\ncmdline = \"probe.run=hostile";
+    let flat = format!("kernel = \"{}\"\nformat = \"flat\"\ncmdline = \"", kernel.display());
+    let mut edits = vec![(probe.to_owned(), flat)];
+    if is_realtime {
+        let usual = "migration_policy = \"none\"\n";
+        edits.push((usual.to_owned(), format!("{usual}realtime = true\n")));
+    }
+    let case = Case { adversary: None, length_ms: LENGTH_MS };
+    let seen = case.run_edited(&edits, bench, &mut |_| {}, |_| false)?;
+    let mut outcome = Outcome::new("hostile-storm");
+    let worst = seen.rtos.worst_dispatch_ns().map(real);
+    let goal = Goal::AtMost(real(ALONE_NS + MOST_ADDED_NS));
+    outcome.check(Check::new("worst dispatch latency", worst, "ns", goal));
+    outcome.check(Check::new("starts", real(seen.starts), "", Goal::AtLeast(LEAST_STARTS)));
     conclude(&seen, outcome, bench)
 }
 
