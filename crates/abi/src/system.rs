@@ -38,8 +38,28 @@ pub const MAX_CLAIMANTS: usize = 56;
 pub const MAX_PARTS: usize = 96;
 /// Bytes of a digest: SHA-256 (FIPS 180-4).
 pub const DIGEST_SIZE: usize = 32;
+/// Bytes of a signature: Ed25519 (RFC 8032).
+pub const SIGNATURE_SIZE: usize = 64;
+/// Bytes of a public key: Ed25519.
+pub const PUBLIC_KEY_SIZE: usize = 32;
+/// What a signature of an image begins to sign: so that none of anything else that is made with the
+/// same key is one of an image.
+pub const SIGNED_AS: [u8; 12] = *b"Cassata boot";
+/// Bytes that are signed: [`SIGNED_AS`], [`VERSION`] in four bytes (little-endian), and
+/// [`Header::tables_sha256`].
+pub const SIGNED_SIZE: usize = SIGNED_AS.len() + size_of::<u32>() + DIGEST_SIZE;
+/// The symbol of the hypervisor's ELF file at which the packer puts the public key, if the build
+/// checks signatures.
+pub const PUBLIC_KEY_SYMBOL: &str = "cassata_public_key";
 /// Most interrupts that are passed through, in a whole system.
 pub const MAX_SPIS: usize = 128;
+
+/// What a hypervisor that has a key says of an image that is not signed. It is not among the reasons
+/// of [`Invalid`], because the build without a key has no use for it.
+pub const UNSIGNED: &str = "the image is not signed, and this hypervisor has a key (Ed25519)";
+/// What it says of one that is signed otherwise.
+pub const WRONG_SIGNATURE: &str =
+    "the signature is not one of this image by the key that this hypervisor has (Ed25519)";
 
 /// Stage-2 tables of a VM.
 pub const STAGE2_VIEWS: usize = 3;
@@ -115,12 +135,15 @@ pub struct System {
     /// The hypervisor's code and constants, then all that lies behind the tables, in ascending
     /// order and without gaps; `header.part_count` are used.
     pub parts: [Part; MAX_PARTS],
+    /// Ed25519 signature of [`System::signed`]. Zeros: the image is not signed. Only a hypervisor
+    /// that has a key looks at it.
+    pub signature: [u8; SIGNATURE_SIZE],
 }
 
 // A change to any of these is a change of VERSION.
 const _: () = {
     use core::mem::offset_of;
-    assert!(size_of::<System>() == 20_688);
+    assert!(size_of::<System>() == 20_752);
     assert!(offset_of!(System, board) == 104 && size_of::<Header>() == 104);
     assert!(offset_of!(System, vms) == 272 && size_of::<Board>() == 168);
     assert!(offset_of!(System, vcpus) == 1360 && size_of::<Vm>() == 136);
@@ -128,7 +151,7 @@ const _: () = {
     assert!(offset_of!(System, spis) == 8528 && size_of::<Load>() == 32);
     assert!(offset_of!(System, mutexes) == 10_576 && size_of::<Spi>() == 16);
     assert!(offset_of!(System, parts) == 15_312 && size_of::<Mutex>() == 296);
-    assert!(size_of::<Part>() == 56);
+    assert!(offset_of!(System, signature) == 20_688 && size_of::<Part>() == 56);
     // What is read before the version is known to be right.
     assert!(offset_of!(Header, magic) == 0 && offset_of!(Header, version) == 8);
 };
@@ -167,7 +190,7 @@ pub struct Header {
     /// Size of the ring in which each pCPU records what it does ([`crate::trace`]); 0: there is
     /// none. Else a power of two.
     pub trace_size: u32,
-    /// SHA-256 of the [`System`] with this field zero.
+    /// SHA-256 of the [`System`] with this field zero, and without [`System::signature`].
     pub tables_sha256: [u8; DIGEST_SIZE],
 }
 

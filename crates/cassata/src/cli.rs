@@ -113,7 +113,12 @@ mod tests {
         let Command::Build(build) = parse("cassata build a.toml -o b.elf").unwrap() else {
             panic!()
         };
-        assert_eq!(build.output, PathBuf::from("b.elf"));
+        assert_eq!((build.output, build.sign), (PathBuf::from("b.elf"), None));
+        let Command::Build(build) = parse("cassata build a.toml -o b.elf --sign k.pem").unwrap()
+        else {
+            panic!()
+        };
+        assert_eq!(build.sign, Some(PathBuf::from("k.pem")));
         assert!(matches!(parse("cassata check a.toml"), Ok(Command::Check(_))));
         let Command::Analyze(analyze) =
             parse("cassata analyze a.json --json --bounds corrected").unwrap()

@@ -46,12 +46,14 @@ pub fn results() -> PathBuf {
 /// Whether a file is one of those that the launcher has built: the hypervisor, the
 /// instrument, a guest, this program.
 pub fn is_product(path: &Path) -> bool {
-    const PRODUCTS: [&str; 8] = [
+    const PRODUCTS: [&str; 10] = [
         "build/el2.elf",
         "build/el2.crates",
         "build/el2-trace.elf",
         "build/el2-trace.crates",
         "build/el2-checked.elf",
+        "build/el2-signed.elf",
+        "build/el2-signed.crates",
         "build/libcassata_vtime.so",
         "build/guests",
         "target/release/cassata",

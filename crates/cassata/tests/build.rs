@@ -7,7 +7,9 @@ use std::ffi::OsString;
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::Path;
-use support::{cassata, files, said};
+use std::path::PathBuf;
+use std::process::Output;
+use support::{cassata, command, files, said};
 use tempfile::TempDir;
 
 const TEXT: &str = r#"
@@ -176,4 +178,72 @@ fn an_image_is_written_and_replaced() {
         said(directory.path(), &["build", "a.toml", "-o", output]);
         assert!(fs::read(directory.path().join(output)).unwrap().starts_with(b"\x7fELF"));
     }
+}
+
+/// Two keys: the first is that which RFC 8410, section 10.3, shows.
+const KEYS: [&str; 2] = [
+    "EINTuctv5E1hK1bbY8fdp+K06/nwoy/HU++CXqI9EdVhC",
+    "EINTuctv5E1hK1bbY8fdp+K06/nwoy/HU++CXqI9EdVhD",
+];
+/// The public key of the first (RFC 8410, section 10.1).
+const PUBLIC: [u8; 8] = [0x19, 0xbf, 0x44, 0x09, 0x69, 0x84, 0xcd, 0xfe];
+
+fn signable() -> TempDir {
+    let directory = described();
+    for (key, name) in KEYS.iter().zip(["key.pem", "other.pem"]) {
+        let text = format!(
+            "-----BEGIN PRIVATE KEY-----\nMC4CAQAwBQYDK2VwBCI{key}\n-----END PRIVATE KEY-----\n"
+        );
+        fs::write(directory.path().join(name), text).unwrap();
+    }
+    directory
+}
+
+/// Builds and signs, with the hypervisor that the launcher has built below `root`.
+fn sign(root: &Path, directory: &Path, output: &str, key: &str) -> Output {
+    let arguments = ["build", "a.toml", "-o", output, "--sign", key];
+    command(directory, &arguments).env("CASSATA_ROOT", root).output().unwrap()
+}
+
+fn project() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).unwrap().into()
+}
+
+#[test]
+fn a_signed_image_has_the_key_and_its_bill_what_checks_it() {
+    let directory = signable();
+    let read = |name: &str| fs::read(directory.path().join(name)).unwrap();
+    for (output, key) in [("a.elf", "key.pem"), ("b.elf", "key.pem"), ("c.elf", "other.pem")] {
+        let done = sign(&project(), directory.path(), output, key);
+        assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+    }
+    said(directory.path(), &["build", "a.toml", "-o", "plain.elf"]);
+    let has_key = |name: &str| read(name).windows(PUBLIC.len()).any(|bytes| bytes == PUBLIC);
+    assert!(has_key("a.elf") && !has_key("c.elf") && !has_key("plain.elf"));
+    assert_eq!(read("a.elf"), read("b.elf"));
+    let lists = |name: &str| String::from_utf8(read(name)).unwrap().contains("ed25519-compact");
+    assert!(lists("a.cdx.json") && !lists("plain.cdx.json"));
+}
+
+#[test]
+fn what_cannot_be_signed_is_not_written() {
+    let directory = signable();
+    let refused = |root: &Path, output: &str, key: &str, why: &str| {
+        let before = contents(directory.path());
+        let result = sign(root, directory.path(), output, key);
+        let complaint = String::from_utf8(result.stderr).unwrap();
+        assert_eq!(result.status.code(), Some(2), "{complaint}");
+        assert!(complaint.contains(why), "{complaint}");
+        assert_eq!(contents(directory.path()), before);
+    };
+    refused(&project(), "new.elf", "none.pem", "cannot read the key none.pem");
+    refused(&project(), "new.elf", "a.toml", "a.toml is no private key for Ed25519");
+    refused(&project(), "key.pem", "key.pem", "key.pem is the private key");
+    symlink("key.pem", directory.path().join("new.cdx.json")).unwrap();
+    refused(&project(), "new.elf", "key.pem", "new.cdx.json is the private key");
+    // Outside the project there is no such hypervisor.
+    refused(directory.path(), "new.elf", "key.pem", "cannot read build/el2-signed.elf");
+    let traced = format!("{TEXT}\n[hypervisor]\ntrace = \"1M\"\n");
+    fs::write(directory.path().join("a.toml"), traced).unwrap();
+    refused(&project(), "new.elf", "key.pem", "records a trace");
 }

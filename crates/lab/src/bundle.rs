@@ -9,7 +9,7 @@ use abi::system::System;
 use miette::Result;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
-use system::Checked;
+use system::{Checked, Packed, SigningKey};
 
 /// The hypervisor's ELF files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,7 +55,29 @@ impl Bundle {
     /// written.
     pub fn pack(checked: &Checked, builds: &Builds, image: &Path) -> Result<Self> {
         let hypervisor = builds.of(checked);
-        let packed = system::pack(checked, hypervisor)?;
+        Self::write(checked, hypervisor, system::pack(checked, hypervisor)?, image)
+    }
+
+    /// Packs a checked system with a build of the hypervisor that checks signatures into `image`,
+    /// and signs it.
+    ///
+    /// # Errors
+    /// As [`Bundle::pack`].
+    pub fn pack_signed(
+        checked: &Checked,
+        hypervisor: &'static [u8],
+        key: &SigningKey,
+        image: &Path,
+    ) -> Result<Self> {
+        Self::write(checked, hypervisor, system::pack_signed(checked, hypervisor, key)?, image)
+    }
+
+    fn write(
+        checked: &Checked,
+        hypervisor: &'static [u8],
+        packed: Packed,
+        image: &Path,
+    ) -> Result<Self> {
         let code = executed::code(hypervisor)?;
         packed.write_file(image)?;
         Ok(Self {

@@ -22,13 +22,18 @@ pub struct Input {
 }
 
 impl Checked {
-    /// What this file is of the system's, whatever it is called: another path,
-    /// a hard link and a symbolic link lead to it too.
+    /// What this file is of the system's, whatever it is called: see [`is_same_file`].
     #[must_use]
     pub fn input_at(&self, path: &Path) -> Option<&Input> {
-        let file = identity(path)?;
-        self.inputs.iter().find(|input| identity(&input.path) == Some(file))
+        self.inputs.iter().find(|input| is_same_file(&input.path, path))
     }
+}
+
+/// Returns true if these are names of one file, which is there: another path, a hard link and a
+/// symbolic link are names too.
+#[must_use]
+pub fn is_same_file(one: &Path, other: &Path) -> bool {
+    identity(one).is_some_and(|one| identity(other) == Some(one))
 }
 
 /// The description, which is `text`, and all files that it names relative to `directory`; `vms`

@@ -30,9 +30,9 @@ mod time;
 mod topology;
 pub mod unpack;
 
-pub use inputs::Input;
+pub use inputs::{Input, is_same_file};
 pub use load::{load, load_text};
 pub use model::Checked;
-pub use pack::{PackError, Packed, pack};
+pub use pack::{PackError, Packed, SigningKey, pack, pack_signed};
 pub use problem::{Code, Problem, Report};
 pub use unpack::{UnpackError, Unpacked, unpack};

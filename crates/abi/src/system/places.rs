@@ -1,6 +1,9 @@
 //! Where things lie, as the tables say it.
 
-use super::{Board, DIGEST_SIZE, Header, Mutex, PAGE_SIZE, Part, Region, System, Vm, stage1};
+use super::{
+    Board, DIGEST_SIZE, Header, Mutex, PAGE_SIZE, Part, Region, SIGNED_AS, SIGNED_SIZE, System, Vm,
+    stage1,
+};
 use crate::MAX_VMS;
 use crate::platform;
 use crate::status::Status;
@@ -178,10 +181,22 @@ impl System {
         sha256: impl FnOnce([&[u8]; 3]) -> [u8; DIGEST_SIZE],
     ) -> [u8; DIGEST_SIZE] {
         use zerocopy::IntoBytes;
-        let field = core::mem::offset_of!(Header, tables_sha256);
-        let (before, rest) = self.as_bytes().split_at(field);
+        let (covered, _) = self.as_bytes().split_at(core::mem::offset_of!(Self, signature));
+        let (before, rest) = covered.split_at(core::mem::offset_of!(Header, tables_sha256));
         let (_, behind) = rest.split_at(DIGEST_SIZE);
         sha256([before, &[0; DIGEST_SIZE], behind])
+    }
+
+    /// Returns what `signature` signs: the digest of the tables, which have those of all parts.
+    #[must_use]
+    pub fn signed(&self) -> [u8; SIGNED_SIZE] {
+        let mut message = [0; SIGNED_SIZE];
+        let (text, rest) = message.split_at_mut(SIGNED_AS.len());
+        let (version, digest) = rest.split_at_mut(size_of::<u32>());
+        text.copy_from_slice(&SIGNED_AS);
+        version.copy_from_slice(&self.header.version.to_le_bytes());
+        digest.copy_from_slice(&self.header.tables_sha256);
+        message
     }
 
     /// Returns the used entries of [`System::parts`]; none when the count is out of range.

@@ -9,14 +9,21 @@ use std::path::PathBuf;
 /// tree for each guest and the guests' images into one file, which boots
 /// with QEMU's -kernel. Needs no compiler.
 ///
+/// With --sign the image has the build of the hypervisor that checks signatures,
+/// with the public key of KEY built in, and a signature of the whole image: that
+/// hypervisor starts nothing else. The launcher builds it when it is first asked
+/// for. "Signed images" in docs/src/boards.md says what this protects.
+///
 /// Beside the image it writes a bill of materials, a CycloneDX document with
 /// what the image is made of: demo.cdx.json for demo.elf. The same description
 /// and files give the same bytes of both. If SOURCE_DATE_EPOCH is set, the bill
 /// names that time, otherwise none.
 #[derive(Args, Debug)]
 #[command(after_help = "\
-Example:
-  cassata build systems/demo.toml -o demo.elf
+Examples:
+  openssl genpkey -algorithm ed25519 -out key.pem        a key, once
+  cassata build systems/demo.toml -o demo.elf --sign key.pem
+  cassata build systems/demo.toml -o demo.elf            not signed
   qemu-system-aarch64 -M virt,virtualization=on,gic-version=3 -cpu cortex-a76 \\
       -smp 2 -m 1G -nic none -nographic -kernel demo.elf")]
 pub struct Build {
@@ -25,4 +32,7 @@ pub struct Build {
     /// The image to write
     #[arg(short, long, value_name = "IMAGE")]
     pub output: PathBuf,
+    /// Sign the image with this private key (Ed25519, PKCS#8 in PEM)
+    #[arg(long, value_name = "KEY")]
+    pub sign: Option<PathBuf>,
 }

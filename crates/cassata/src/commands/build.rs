@@ -1,5 +1,6 @@
 //! `cassata build`.
 
+use super::signing::Signing;
 use super::{description, say};
 use crate::cli::Build;
 use lab::quantity::file_size;
@@ -24,8 +25,18 @@ pub fn build(arguments: &Build) -> Result<u8> {
         description::spare_inputs(&checked, file, "-o")?;
     }
     results::has_place(&bill)?;
-    let bundle = description::pack(&checked, &arguments.output)?;
-    let text = sbom::bill(&checked, &crate::origin(&checked), &bundle.image, date);
+    let signing =
+        arguments.sign.as_deref().map(|key| Signing::prepare(key, &checked)).transpose()?;
+    let (bundle, origin) = match &signing {
+        None => (description::pack(&checked, &arguments.output)?, crate::origin(&checked)),
+        Some(signing) => {
+            for file in [&arguments.output, &bill] {
+                signing.spare_key(file)?;
+            }
+            (signing.pack(&checked, &arguments.output)?, signing.origin())
+        }
+    };
+    let text = sbom::bill(&checked, &origin, &bundle.image, date);
     // An earlier one does not describe this image.
     let text = text.inspect_err(|_| drop(fs::remove_file(&bill)))?;
     results::write_file(&bill, text.as_bytes())?;

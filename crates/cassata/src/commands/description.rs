@@ -25,9 +25,14 @@ pub fn source(path: &Path) -> Result<String> {
 
 /// Packs what was checked into `image`.
 pub fn pack(checked: &Checked, image: &Path) -> Result<Bundle> {
+    packing(image, || Bundle::pack(checked, &crate::HYPERVISOR, image))
+}
+
+/// Says that `image` is written while `pack` does so.
+pub fn packing(image: &Path, pack: impl FnOnce() -> Result<Bundle>) -> Result<Bundle> {
     let mut progress = Progress::new("pack");
     progress.now(&format!("writing {}", image.display()));
-    Bundle::pack(checked, &crate::HYPERVISOR, image)
+    pack()
 }
 
 /// A slip of the hand must not cost a file that systems are made of.

@@ -9,6 +9,7 @@ mod coverage;
 pub mod description;
 mod overheads;
 mod run;
+mod signing;
 mod simulate;
 mod test;
 mod trace;

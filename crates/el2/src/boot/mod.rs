@@ -1,6 +1,8 @@
 //! From the first Rust instruction of a core to its first guest.
 
 mod alike;
+#[cfg(any(test, feature = "signature"))]
+mod signature;
 mod slots;
 mod verify;
 

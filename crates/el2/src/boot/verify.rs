@@ -16,6 +16,8 @@ pub fn tables(system: &System) -> Result<(), &'static str> {
     if system.digest(|bytes| sha256(&mut bytes.into_iter())) != system.header.tables_sha256 {
         return Err(Invalid::TablesDigest.message());
     }
+    #[cfg(feature = "signature")]
+    super::signature::check(system)?;
     system.validate().map_err(Invalid::message)?;
     let image = boot::image_pa();
     if system.board.hypervisor_pa != image || system.header.bundle_pa != image + HYPERVISOR_SIZE {

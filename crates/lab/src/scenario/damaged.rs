@@ -44,7 +44,7 @@ const DAMAGES: [Damage; 7] = [
     },
     Damage {
         place: "end of the tables",
-        at: At::Tables(size_of::<System>() - 1),
+        at: At::Tables(offset_of!(System, signature) - 1),
         complaint: Invalid::TablesDigest.message(),
     },
     Damage {
@@ -83,7 +83,7 @@ pub fn scenario() -> Scenario {
             file[at] ^= 0x10;
             fs::write(&bundle.image, &file).into_diagnostic()?;
             let run = bench.session(&bundle, LIMIT)?.run(|_| false)?;
-            let objections = objections(&run, damage);
+            let objections = objections(&run, damage.place, damage.complaint);
             outcome.check(Check::done(
                 &format!("damage in {} is refused", damage.place),
                 objections.is_empty(),
@@ -98,7 +98,7 @@ pub fn scenario() -> Scenario {
 }
 
 /// Returns where the tables begin in the bootable file.
-fn tables_of(file: &[u8]) -> Result<usize> {
+pub(super) fn tables_of(file: &[u8]) -> Result<usize> {
     // The hypervisor has the magic among its constants; the tables' is the one
     // that the version follows.
     let mut wanted = MAGIC.to_vec();
@@ -107,14 +107,14 @@ fn tables_of(file: &[u8]) -> Result<usize> {
 }
 
 /// Returns where in the file the wanted bytes are, if they are there exactly once.
-fn only_place(file: &[u8], wanted: &[u8]) -> Option<usize> {
+pub(super) fn only_place(file: &[u8], wanted: &[u8]) -> Option<usize> {
     let mut places = file.windows(wanted.len()).enumerate().filter(|(_, bytes)| *bytes == wanted);
     let (place, _) = places.next()?;
     places.next().is_none().then_some(place)
 }
 
-fn objections(run: &Run, damage: Damage) -> Vec<String> {
-    let (place, complaint) = (damage.place, damage.complaint);
+/// Returns why a run of an image that is damaged at `place` was not refused with this complaint.
+pub(super) fn objections(run: &Run, place: &str, complaint: &str) -> Vec<String> {
     let summary = run::summary(run, &run::answer(run, "damaged"));
     let mut said = run.said.guests.iter().flat_map(|guest| guest.tail.lines());
     let ran = said.next().map(|line| format!("a guest ran all the same: {line}"));

@@ -2,7 +2,7 @@
 //! address the board gives it, so that EL2 starts without relocating itself.
 
 use super::error::PackError;
-use super::relocate;
+use super::{relocate, signature};
 use crate::paging::stage1::Kind;
 use abi::system::{HYPERVISOR_SIZE, PAGE_SIZE, Region};
 use object::Endianness;
@@ -14,6 +14,8 @@ use object::read::elf::{FileHeader, ProgramHeader};
 pub(crate) struct Hypervisor {
     pub(crate) entry: u64,
     pub(crate) segments: Vec<Segment>,
+    /// Where the public key belongs, if the build checks signatures.
+    pub(super) key: Option<u64>,
 }
 
 /// A part of it.
@@ -24,7 +26,7 @@ pub(crate) struct Segment {
     pub(crate) flags: elf::ProgramFlags,
 }
 
-const REBUILD: &str = "build it again from crates/el2, as a static-pie linked at 0";
+pub(super) const REBUILD: &str = "build it again from crates/el2, as a static-pie linked at 0";
 
 fn damaged(error: object::read::Error) -> PackError {
     PackError::new(format!("the hypervisor's ELF file is damaged: {error}"), REBUILD)
@@ -50,7 +52,8 @@ pub(crate) fn read(file: &[u8], base: u64) -> Result<Hypervisor, PackError> {
         let message = format!("the hypervisor's entry {entry:#x} is in no executable segment");
         return Err(PackError::new(message, REBUILD));
     }
-    Ok(Hypervisor { entry, segments })
+    let key = signature::place(file).map_err(damaged)?.map(|at| base.saturating_add(at));
+    Ok(Hypervisor { entry, segments, key })
 }
 
 /// Returns how many bytes of the hypervisor's ELF file are loaded.
@@ -122,6 +125,15 @@ impl Segment {
         } else {
             Kind::Constant
         }
+    }
+
+    /// Returns the bytes of the file's part of it that lie there; none if not all of them do.
+    pub(super) fn bytes_at(&mut self, region: Region) -> Option<&mut [u8]> {
+        if !Region::new(self.region.start, self.data.len() as u64).contains(region) {
+            return None;
+        }
+        let start = (region.start - self.region.start) as usize;
+        self.data.get_mut(start..start + region.size as usize)
     }
 
     /// The whole pages it lies in.

@@ -6,12 +6,14 @@ mod error;
 mod hypervisor;
 mod relocate;
 mod sections;
+mod signature;
 mod tables;
 
 pub use digests::seal;
 pub(crate) use digests::sha256;
 pub use error::PackError;
 pub use hypervisor::image_size;
+pub use signature::SigningKey;
 
 use crate::model::Checked;
 use crate::plan::{self, Piece};
@@ -42,9 +44,31 @@ pub struct Packed {
 /// # Errors
 /// When the hypervisor's file is not what it must be.
 pub fn pack(checked: &Checked, hypervisor_elf: &[u8]) -> Result<Packed, PackError> {
+    pack_with(checked, hypervisor_elf, None)
+}
+
+/// Packs a system with the hypervisor given as an ELF file, a build that checks signatures; builds
+/// in the public key, and signs.
+///
+/// # Errors
+/// When the hypervisor's file is not what it must be.
+pub fn pack_signed(
+    checked: &Checked,
+    hypervisor_elf: &[u8],
+    key: &SigningKey,
+) -> Result<Packed, PackError> {
+    pack_with(checked, hypervisor_elf, Some(key))
+}
+
+fn pack_with(
+    checked: &Checked,
+    hypervisor_elf: &[u8],
+    key: Option<&SigningKey>,
+) -> Result<Packed, PackError> {
     let plan = &checked.plan;
     let memory = checked.machine.hypervisor();
-    let hypervisor = hypervisor::read(hypervisor_elf, memory.start)?;
+    let mut hypervisor = hypervisor::read(hypervisor_elf, memory.start)?;
+    hypervisor.build_in(key)?;
     let views = hypervisor.views();
     let (stage1, stage1_roots) =
         plan::stage1(plan.stage1.start, &checked.machine, &plan.layout, &views);
@@ -67,6 +91,9 @@ pub fn pack(checked: &Checked, hypervisor_elf: &[u8]) -> Result<Packed, PackErro
     tables.header.part_count = parts.len() as u32;
     tables.parts[..parts.len()].copy_from_slice(&parts);
     tables.header.tables_sha256 = tables.digest(|bytes| sha256(bytes));
+    if let Some(key) = key {
+        tables.signature = key.sign(&tables);
+    }
     let packed = Packed { tables, hypervisor, pieces, shared };
     packed.tables.validate().map_err(|invalid| {
         let message = format!("the packed system would be refused: {}", invalid.message());

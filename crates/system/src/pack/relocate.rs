@@ -32,7 +32,8 @@ pub(super) fn relocate(
             elf::R_AARCH64_RELATIVE => {
                 let value = base.wrapping_add_signed(rela.r_addend(endian));
                 let at = base.wrapping_add(rela.r_offset(endian));
-                let word = slice(segments, Region::new(at, 8));
+                let word = Region::new(at, 8);
+                let word = segments.iter_mut().find_map(|segment| segment.bytes_at(word));
                 let word = word.ok_or_else(|| broken("a relocation lies outside its data"))?;
                 word.copy_from_slice(&value.to_le_bytes());
             }
@@ -85,13 +86,4 @@ fn in_file<'file>(
     })?;
     let start = (region.start - home.p_vaddr(endian)) as usize;
     home.data(endian, file).ok()?.get(start..start + region.size as usize)
-}
-
-/// The bytes of the file's part of a segment.
-fn slice(segments: &mut [Segment], region: Region) -> Option<&mut [u8]> {
-    let home = segments.iter_mut().find(|segment| {
-        Region::new(segment.region.start, segment.data.len() as u64).contains(region)
-    })?;
-    let start = (region.start - home.region.start) as usize;
-    home.data.get_mut(start..start + region.size as usize)
 }

@@ -26,11 +26,13 @@ pub struct Elf {
     pub machine: u16,
     pub entry: u64,
     programs: Vec<Program>,
+    /// A symbol that it has: name and value.
+    symbol: Option<(&'static str, u64)>,
 }
 
 impl Elf {
     pub fn new(kind: u16, entry: u64) -> Self {
-        Self { class: 2, data: 1, kind, machine: 183, entry, programs: Vec::new() }
+        Self { class: 2, data: 1, kind, machine: 183, entry, programs: Vec::new(), symbol: None }
     }
 
     pub fn segment(self, address: u64, data: &[u8], memory: u64, flags: u32) -> Self {
@@ -48,6 +50,10 @@ impl Elf {
     ) -> Self {
         self.programs.push(Program { kind, flags, vaddr, paddr, data: data.to_vec(), memory });
         self
+    }
+
+    pub fn symbol(self, name: &'static str, value: u64) -> Self {
+        Self { symbol: Some((name, value)), ..self }
     }
 
     pub fn build(&self) -> Vec<u8> {
@@ -76,8 +82,45 @@ impl Elf {
         for program in &self.programs {
             file.extend(&program.data);
         }
+        if let Some((name, value)) = self.symbol {
+            add_symbol(&mut file, name, value);
+        }
         file
     }
+}
+
+/// Adds a table of symbols, one besides the empty first, and the sections that this needs.
+fn add_symbol(file: &mut Vec<u8>, name: &str, value: u64) {
+    file.resize(file.len().next_multiple_of(8), 0);
+    let symbols = file.len() as u64;
+    file.extend([0; 24]);
+    // Its name is the first, it is a global object of section 1; its value and size.
+    file.extend([1, 0, 0, 0, 0x11, 0, 1, 0]);
+    file.extend(value.to_le_bytes());
+    file.extend(32_u64.to_le_bytes());
+    let names = file.len() as u64;
+    let text = format!("\0{name}\0");
+    file.extend(text.as_bytes());
+    file.resize(file.len().next_multiple_of(8), 0);
+    let sections = file.len() as u64;
+    file.extend([0; 64]);
+    // Kind, place, size, the section of the names, the first global symbol, size of each.
+    for (kind, at, size, link, info, each) in
+        [(2_u32, symbols, 48_u64, 2_u32, 1_u32, 24_u64), (3, names, text.len() as u64, 0, 0, 0)]
+    {
+        file.extend([0; 4]);
+        file.extend(kind.to_le_bytes());
+        file.extend([0; 16]);
+        file.extend(at.to_le_bytes());
+        file.extend(size.to_le_bytes());
+        file.extend(link.to_le_bytes());
+        file.extend(info.to_le_bytes());
+        file.extend(8_u64.to_le_bytes());
+        file.extend(each.to_le_bytes());
+    }
+    file[40..48].copy_from_slice(&sections.to_le_bytes());
+    // Three sections; the names of symbols serve as those of sections.
+    file[60..64].copy_from_slice(&[3, 0, 2, 0]);
 }
 
 /// One relocation: offset, type, addend.
