@@ -12,6 +12,7 @@
 //! | [`sharing_linux`] | Linux and FreeRTOS share a mutex and a page |
 //! | [`mod@reference`] | the probe without a hypervisor, which keeps its tests honest |
 //! | [`damaged`] | systems that EL2 must refuse |
+//! | [`signed`] | a hypervisor that has a key, and what it must refuse |
 //! | [`fault`] | a fault of EL2's own, and what goes on |
 //! | [`limits`] | runs that never end |
 //! | [`traced`] | what EL2 records agrees with what it counts |
@@ -41,6 +42,7 @@ pub mod perfetto;
 pub mod reference;
 pub mod sharing;
 pub mod sharing_linux;
+pub mod signed;
 pub mod staged;
 pub mod stock;
 pub mod traced;

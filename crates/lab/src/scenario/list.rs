@@ -4,7 +4,7 @@ use super::expect::Expect::{Endures, Fails, Passes, Rhythm, Starts, Starves, Tur
 use super::staged::Staged;
 use super::{
     budgets, console, damaged, fault, gathered, limits, moved, overrun, reference, sharing,
-    sharing_linux, stock, traced, traced_guests, typed,
+    sharing_linux, signed, stock, traced, traced_guests, typed,
 };
 use crate::bench::{self, Conduct};
 use crate::observe::{Distribution, Observer, Reports};
@@ -22,6 +22,7 @@ pub fn all() -> Vec<Scenario> {
     let staged = STAGED.iter().map(|&staged| Scenario::from(staged));
     let others = [
         damaged::scenario(),
+        signed::scenario(),
         fault::scenario(),
         typed::scenario(),
         limits::hung(),
