@@ -26,8 +26,17 @@ const BARE_METAL: &str = "aarch64-unknown-none-softfloat";
 /// built with, so that the two share build scripts and macros.
 const HOST: &[&str] =
     &["--release", "--workspace", "--exclude", "cassata-probe", "--lib", "--bin", "cassata"];
-/// What runs on bare metal.
-const BARE: &[&str] = &["--profile", "bare", "-p", "cassata-el2", "-p", "cassata-probe"];
+/// What runs on bare metal, with the code of all builds of the hypervisor that images have.
+const BARE: &[&str] = &[
+    "--profile",
+    "bare",
+    "-p",
+    "cassata-el2",
+    "-p",
+    "cassata-probe",
+    "--features",
+    "cassata-el2/trace,cassata-el2/signature",
+];
 
 /// The program that is part of no toolchain.
 const ANYWHERE: &str = "cargo-deny";
