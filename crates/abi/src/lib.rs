@@ -18,6 +18,7 @@
 #![forbid(unsafe_code)]
 
 pub mod console;
+pub mod digest;
 pub mod platform;
 pub mod report;
 pub mod service;

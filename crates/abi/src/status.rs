@@ -74,7 +74,7 @@ pub struct Status {
     pub magic: u64,
     /// Frequency of the counter all times are in.
     pub counter_hz: u64,
-    /// Counter when EL2 had checked its image: shares and servers' periods count from here.
+    /// Counter when the first core entered EL2: shares and servers' periods count from here.
     pub boot: u64,
     /// Cases of what cannot happen that cores have met: bugs of EL2.
     pub bugs: u64,

@@ -15,7 +15,6 @@
 //! | `shared` | all the memory that several cores write |
 //! | `tables`, `status` | what the host decided, and what it is told |
 //! | `arch` | registers |
-//! | `digest` | SHA-256 |
 //!
 //! On the host this library is there for tests only: they run all of it over a
 //! machine made of memory (`arch::fake`).
@@ -27,7 +26,6 @@ mod arch;
 mod boot;
 mod bug;
 mod devices;
-mod digest;
 mod exits;
 mod parts;
 mod pcpu;

@@ -85,8 +85,8 @@ pub fn unpack(file: &[u8]) -> Result<Unpacked<'_>, UnpackError> {
         let bytes = unpacked.at(Region::new(pa, 8)).and_then(|bytes| bytes.try_into().ok());
         bytes.map_or(0, u64::from_le_bytes)
     };
-    unpacked.tables.check_stage1(word).map_err(refuse)?;
-    unpacked.tables.check_stage2(word).map_err(refuse)?;
+    unpacked.tables.check_stage1(&word).map_err(refuse)?;
+    unpacked.tables.check_stage2(&word).map_err(refuse)?;
     Ok(unpacked)
 }
 

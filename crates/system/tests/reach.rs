@@ -53,8 +53,8 @@ fn check(system: &Unpacked<'_>, other: &[(u64, u64)]) -> Result<(), Invalid> {
         let changed = other.iter().find(|(at, _)| *at == pa);
         changed.map_or_else(|| word(system, pa), |&(_, word)| word)
     };
-    system.tables.check_stage1(read)?;
-    system.tables.check_stage2(read)
+    system.tables.check_stage1(&read)?;
+    system.tables.check_stage2(&read)
 }
 
 fn word(system: &Unpacked<'_>, pa: u64) -> u64 {
@@ -130,7 +130,7 @@ fn a_vm_that_does_not_say_that_it_has_devices_is_refused() {
     let mut tables = system.tables.clone();
     let vm = tables.vms.iter_mut().find(|vm| vm.is(vm_flags::DEVICES)).expect("two has one");
     vm.flags &= !vm_flags::DEVICES;
-    assert_eq!(tables.check_stage2(|pa| word(system, pa)), Err(Invalid::Stage2Reach));
+    assert_eq!(tables.check_stage2(&|pa| word(system, pa)), Err(Invalid::Stage2Reach));
 }
 
 #[test]
@@ -250,7 +250,7 @@ proptest! {
                 _ => 0,
             }
         };
-        let _ = system.tables.check_stage1(read);
-        let _ = system.tables.check_stage2(read);
+        let _ = system.tables.check_stage1(&read);
+        let _ = system.tables.check_stage2(&read);
     }
 }

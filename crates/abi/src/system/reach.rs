@@ -90,9 +90,10 @@ impl System {
     /// # Errors
     /// [`Invalid::TableForm`] or [`Invalid::Stage1Reach`]. Never panics, whatever is read, where
     /// [`System::validate`] has passed.
-    pub fn check_stage1(&self, read: impl Fn(u64) -> u64) -> Result<(), Invalid> {
+    #[inline(never)]
+    pub fn check_stage1(&self, read: &dyn Fn(u64) -> u64) -> Result<(), Invalid> {
         let common = self.board.stage1_pa;
-        self.walk(Of::El2, common, &read)?;
+        self.walk(Of::El2, common, read)?;
         self.vms().iter().try_for_each(|vm| {
             // What a TLB holds from one root has to be true for the other.
             let agrees = |index: u64| {
@@ -100,7 +101,7 @@ impl System {
                 always == if index < BELOW_ALIAS { while_filled } else { 0 }
             };
             ensure((0..ENTRIES).all(agrees), Invalid::Stage1Reach)?;
-            self.walk(Of::Alias(vm), vm.stage1_pa, &read)
+            self.walk(Of::Alias(vm), vm.stage1_pa, read)
         })
     }
 
@@ -112,12 +113,13 @@ impl System {
     /// # Errors
     /// [`Invalid::TableForm`] or [`Invalid::Stage2Reach`]. Never panics, whatever is read, where
     /// [`System::validate`] has passed.
-    pub fn check_stage2(&self, read: impl Fn(u64) -> u64) -> Result<(), Invalid> {
+    #[inline(never)]
+    pub fn check_stage2(&self, read: &dyn Fn(u64) -> u64) -> Result<(), Invalid> {
         for vm in self.vms() {
             for (view, &root) in vm.stage2_pa.iter().enumerate() {
                 // A VM that needs no views has one.
                 if !vm.stage2_pa.iter().take(view).any(|&other| other == root) {
-                    self.walk(Of::Vm(vm), root, &read)?;
+                    self.walk(Of::Vm(vm), root, read)?;
                 }
             }
         }
@@ -125,7 +127,7 @@ impl System {
     }
 
     /// Looks at each translation below a root.
-    fn walk(&self, of: Of<'_>, root: u64, read: &impl Fn(u64) -> u64) -> Result<(), Invalid> {
+    fn walk(&self, of: Of<'_>, root: u64, read: &dyn Fn(u64) -> u64) -> Result<(), Invalid> {
         let first = if matches!(of, Of::Alias(_)) { BELOW_ALIAS } else { 0 };
         // Of each level: the table, and the descriptor to look at next.
         let (mut tables, mut next, mut level) = ([root; LEVELS], [first, 0, 0], 0);

@@ -97,6 +97,8 @@ impl System {
     ///
     /// # Errors
     /// The first fault found. Never panics, whatever the bytes.
+    // Not inlined, here and in `reach`: the caller is not compiled for size.
+    #[inline(never)]
     pub fn validate(&self) -> Result<(), Invalid> {
         self.header.identify()?;
         self.check_counts()?;

@@ -51,6 +51,7 @@ pub extern "C-unwind" fn start(index: usize) -> ! {
 /// Prepares, on the boot core, what all cores find when they begin.
 #[inline(never)]
 fn prepare(system: &'static System) {
+    let boot = timer::now();
     verify::tables(system).unwrap_or_else(|what| refuse(format_args!("{what}")));
     verify::core(system, /* index */ 0).unwrap_or_else(|what| refuse(format_args!("{what}")));
     verify::own_table(system).unwrap_or_else(|part| damaged(system, part));
@@ -62,8 +63,6 @@ fn prepare(system: &'static System) {
     verify::reach_of_vms(system).unwrap_or_else(|what| refuse(format_args!("{what}")));
     verify::policies(system).unwrap_or_else(|what| refuse(format_args!("{what}")));
     timer::calibrate();
-    // Shares and servers' periods begin now: while digests were compared nothing could run.
-    let boot = timer::now();
     status::prepare(system, timer::frequency_hz(), boot.0);
     EPOCH.store(boot.0, Ordering::Relaxed);
     ALIVE.store(VmSet::of_first(system.header.vm_count as usize), Ordering::Release);

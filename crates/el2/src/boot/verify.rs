@@ -2,8 +2,8 @@
 //! can do what it needs.
 
 use crate::arch::{boot, cpu, gic, memory, timer};
-use crate::digest::sha256;
 use crate::tables;
+use abi::digest::sha256;
 use abi::system::{HYPERVISOR_SIZE, Invalid, Part, System, part};
 use sched::policy::MigrationPolicy;
 
@@ -31,7 +31,7 @@ pub fn tables(system: &System) -> Result<(), &'static str> {
 /// # Errors
 /// Says in words what is wrong.
 pub fn own_reach(system: &System) -> Result<(), &'static str> {
-    system.check_stage1(word).map_err(Invalid::message)
+    system.check_stage1(&word).map_err(Invalid::message)
 }
 
 /// Checks what the VMs can reach by theirs.
@@ -39,7 +39,7 @@ pub fn own_reach(system: &System) -> Result<(), &'static str> {
 /// # Errors
 /// Says in words what is wrong.
 pub fn reach_of_vms(system: &System) -> Result<(), &'static str> {
-    system.check_stage2(word).map_err(Invalid::message)
+    system.check_stage2(&word).map_err(Invalid::message)
 }
 
 /// Reads a word of a page table.

@@ -1,7 +1,7 @@
 //! What becomes of the VMs that are started and stopped here.
 
-use crate::digest::Hasher;
 use abi::MAX_VMS;
+use abi::digest::Hasher;
 use abi::status::{VmStatus, vm_state};
 use sched::Message;
 

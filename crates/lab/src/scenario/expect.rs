@@ -159,5 +159,7 @@ fn endures(seen: &Seen) -> Option<String> {
     if !seen.probe().failed.is_empty() {
         return Some(seen.probe().failed.join("\n"));
     }
-    (seen.state() != Some(vm_state::RUNNING)).then(|| "it does not run any more".into())
+    // Its first start may be under way: no other one is.
+    let starts = seen.state() == Some(vm_state::LOADING) && seen.starts() == 1;
+    (seen.state() != Some(vm_state::RUNNING) && !starts).then(|| "it does not run any more".into())
 }

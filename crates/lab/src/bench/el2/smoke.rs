@@ -18,7 +18,7 @@ use miette::{Result, ensure};
 
 /// How often each event is counted. Each takes the same instructions every time, so a few
 /// tell what the bench's thousands do.
-const EVENTS: u64 = 200;
+const EVENTS: u64 = 1_000;
 /// Instructions by which a median may exceed what is recorded.
 const SLACK: u32 = 3;
 

@@ -15,7 +15,7 @@ pub const SYSTEM: &str = "systems/bench/hostile.toml";
 /// The policy that is none.
 pub const NONE: &str = "none";
 /// How long EL2 compares what it starts with digests, and until FreeRTOS begins then, ms.
-const DIGESTS_MS: u64 = 60;
+const DIGESTS_MS: u64 = 75;
 /// vCPUs of a case that says nothing else: one on each core.
 const USUAL_VCPUS: u32 = 2;
 

@@ -1,11 +1,10 @@
-//! SHA-256 (FIPS 180-4), a few rounds at a time.
+//! SHA-256 (FIPS 180-4), a few rounds at a time, for EL2.
 //!
 //! The digest of a block takes some three thousand instructions, and a VM is filled with a million
 //! blocks while others run. No crate stops in the middle of a block to look for an interrupt, so
 //! this is EL2's own; tests compare it with the crate `sha2`, by which the host computes digests.
 
-use abi::system::DIGEST_SIZE;
-use notes::Bounded;
+use crate::system::DIGEST_SIZE;
 
 /// Bytes of a block.
 pub const BLOCK: usize = 64;
@@ -90,7 +89,7 @@ impl Hasher {
     #[inline(never)]
     pub fn step(&mut self) {
         let [mut a, mut b, mut c, mut d, mut e, mut f, mut g, mut h] = self.work;
-        for round in (0..STEP).at_most::<STEP>().map(|step| self.round + step) {
+        for round in self.round..self.round + STEP {
             // 6.2.2, step 1: the first words are the message's own.
             let word = |at: usize| self.words[at % 16];
             let mut next = word(round);
@@ -171,20 +170,24 @@ pub fn sha256(pieces: &mut dyn Iterator<Item = &[u8]>) -> [u8; DIGEST_SIZE] {
 mod tests {
     use super::*;
     use sha2::{Digest, Sha256};
-    use std::vec::Vec;
-
-    fn bytes(count: usize) -> Vec<u8> {
-        (0..count).map(|at| (at * at >> 3) as u8).collect()
-    }
+    static ALL: [u8; 1_000 * BLOCK] = {
+        let mut all = [0; 1_000 * BLOCK];
+        let mut at = 0;
+        while at < all.len() {
+            all[at] = (at * at >> 3) as u8;
+            at += 1;
+        }
+        all
+    };
 
     #[test]
     fn it_is_the_digest_of_the_standard_in_whatever_pieces() {
         for length in 0..300 {
-            let all = bytes(length);
+            let all = &ALL[..length];
             for cut in [0, length / 3, length] {
                 let (first, rest) = all.split_at(cut);
                 let digest = sha256(&mut [first, rest].into_iter());
-                assert_eq!(digest, *Sha256::digest(&all), "{length} bytes, cut at {cut}");
+                assert_eq!(digest, *Sha256::digest(all), "{length} bytes, cut at {cut}");
             }
         }
     }
@@ -193,7 +196,7 @@ mod tests {
     fn so_it_is_of_whole_blocks_each_time_anew() {
         let mut hasher = Hasher::default();
         for count in [0, 1, 5, 2, 1_000] {
-            let all = bytes(count * BLOCK);
+            let all = &ALL[..count * BLOCK];
             all.as_chunks().0.iter().for_each(|block| hasher.add_whole(block));
             hasher.begin_padding();
             let mut steps = 0;
@@ -202,7 +205,7 @@ mod tests {
                 steps += 1;
             }
             assert_eq!(steps, ROUNDS / STEP);
-            assert_eq!(hasher.finish(), *Sha256::digest(&all), "{count} blocks");
+            assert_eq!(hasher.finish(), *Sha256::digest(all), "{count} blocks");
         }
     }
 }
