@@ -60,28 +60,38 @@ pub fn forget_root() {
     synchronize();
 }
 
-/// The same.
+/// Forgets which vCPUs this core has translations of.
 pub fn forget_guest_translations() {
+    machine::with(|machine| machine.core_mut().translations.fill(None));
     synchronize();
 }
 
-/// The same.
+/// Forgets of which vCPU of the current VMID this core has translations.
 pub fn forget_stage1() {
+    machine::with(|machine| {
+        let vmid = current_vmid(machine);
+        machine.core_mut().translations[vmid] = None;
+    });
     synchronize();
 }
 
 /// The same.
 pub fn forget_both_stages() {
+    forget_stage1();
+}
+
+/// Forgets of which life and of which vCPUs of the current VMID there are translations.
+pub fn forget_both_stages_everywhere() {
+    machine::with(|machine| {
+        let vmid = current_vmid(machine);
+        machine.translations[vmid] = None;
+        machine.cores.iter_mut().for_each(|core| core.translations[vmid] = None);
+    });
     synchronize();
 }
 
-/// Forgets whose translations there are.
-pub fn forget_both_stages_everywhere() {
-    machine::with(|machine| {
-        let vmid = machine.register(machine.current, Register::named("vttbr_el2")) >> 48;
-        machine.translations[vmid as usize] = None;
-    });
-    synchronize();
+fn current_vmid(machine: &Machine) -> usize {
+    (machine.register(machine.current, Register::named("vttbr_el2")) >> 48) as usize
 }
 
 /// See [`super::super::aarch64`].

@@ -23,6 +23,8 @@ pub struct Core {
     pub running: Vec<u8>,
     /// Switched on.
     pub on: bool,
+    /// It has FEAT_XNX.
+    has_xnx: bool,
     /// The word on top of its stack.
     pub stack_top: u64,
     /// What it reads until the next synchronization, if it has written since the latest.
@@ -31,6 +33,8 @@ pub struct Core {
     pub alias: Option<u64>,
     /// A system error that was not taken yet.
     pub error: Option<SystemError>,
+    /// By VMID: which vCPU its TLB holds stage-1 translations of.
+    pub translations: [Option<u64>; MAX_VMS + 1],
 }
 
 /// A system error.
@@ -73,8 +77,8 @@ impl Core {
             // RES1 bit included.
             ("mpidr_el1", 1 << 31 | affinity),
             ("cntfrq_el0", 1_000_000_000),
-            // FEAT_XNX, without which policies with views are refused.
-            ("id_aa64mmfr1_el1", 1 << 28),
+            // ID_AA64MMFR1_EL1.XNX, without which policies with views are refused.
+            ("id_aa64mmfr1_el1", u64::from(self.has_xnx) << 28),
             // FEAT_RAS.
             ("id_aa64pfr0_el1", 1 << 28),
             ("ich_vtr_el2", 4 << 26 | 3),
@@ -169,10 +173,12 @@ pub fn install(board: Board) {
             private: Private::default(),
             running: Vec::new(),
             on: false,
+            has_xnx: true,
             stack_top: 0,
             stale: None,
             alias: None,
             error: None,
+            translations: [None; MAX_VMS + 1],
         };
         core.reset(affinity);
         core
@@ -247,6 +253,14 @@ impl Machine {
         let error = self.core_mut().error.take().expect("there is an error");
         assert!(error.pends, "an error is ended that has not come");
         self.errors_ended += u64::from(error.cause.is_some());
+    }
+
+    /// Makes it a machine of cores without FEAT_XNX, before the first of them begins.
+    pub fn lack_xnx(&mut self) {
+        for (core, affinity) in self.cores.iter_mut().zip(self.board.pcpu_mpidr) {
+            core.has_xnx = false;
+            core.reset(affinity);
+        }
     }
 
     /// A core begins, its registers as after reset, but that its assembly has turned the MMU on.

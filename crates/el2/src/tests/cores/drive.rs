@@ -74,12 +74,19 @@ pub fn history(seed: u64, steps: u32, tell: bool) -> Reached {
     let withdrawn = [0, 2, 10, 100][chance(4) as usize];
     WITHDRAWN.set(withdrawn);
     let mut world = World::new(system);
+    let lacks_xnx = !system.needs_xnx() && chance(2) == 0;
     machine::with(|machine| {
+        if lacks_xnx {
+            machine.lack_xnx();
+        }
         machine.withdraws = || WITHDRAWN.get() > 0 && chance(WITHDRAWN.get()) == 0;
     });
     self::tell(|| {
         let name = &system.name;
-        format!("seed {seed}, {name}, a pause in {often} accesses, withdrawn {withdrawn}")
+        format!(
+            "seed {seed}, {name}, a pause in {often} accesses, withdrawn {withdrawn}, \
+             lacks XNX {lacks_xnx}"
+        )
     });
     while world.steps < steps && world.step() {}
     guests::only_finish(true);

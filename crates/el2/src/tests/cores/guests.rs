@@ -165,12 +165,19 @@ impl Guest<'_> {
         assert_eq!(self.get(register!("tpidr_el2")), own, "the vectors would save elsewhere");
     }
 
-    /// Fills the TLBs, in which no earlier life of its VM may have left anything.
+    /// Fills the TLBs, in which no earlier life of its VM may have left anything, and in that of
+    /// its core no sibling: that may use the same ASID for other tables (DDI 0487, D8.16).
     fn translate(&self, epoch: u32) {
         let vmid = self.vm() + 1;
         self.machine(|machine| {
             let of = machine.translations[vmid].replace(epoch);
             assert!(of.is_none_or(|of| of == epoch), "translations of an earlier life");
+            let of = machine.cores[self.core].translations[vmid].replace(self.id);
+            assert!(
+                of.is_none_or(|of| of == self.id),
+                "vCPU {}: a sibling's translations",
+                self.id
+            );
         });
     }
 

@@ -37,6 +37,14 @@ impl Prepared {
         self.tables().vcpus.iter().any(|vcpu| vcpu.gcs_ns > 0)
     }
 
+    /// Whether it is refused on cores without FEAT_XNX: a policy of its VMs has views.
+    pub fn needs_xnx(&self) -> bool {
+        let tables = self.tables();
+        let policies =
+            tables.vms().iter().map(|vm| MigrationPolicy::from_number(vm.migration_policy));
+        policies.flatten().any(|policy| policy.policy().needs().views)
+    }
+
     /// Whether the machine goes off when no VM is left.
     pub fn off_when_done(&self) -> bool {
         self.tables().header.flags & flags::OFF_WHEN_DONE != 0
