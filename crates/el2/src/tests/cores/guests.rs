@@ -52,6 +52,8 @@ enum Character {
     /// It has programs beside its kernel, a timer that ticks and siblings that it wakes,
     /// as Linux.
     Busy,
+    /// It switches its vCPUs on and off and starts itself again, and has interrupts meanwhile.
+    Restless,
 }
 
 thread_local! {
@@ -59,13 +61,15 @@ thread_local! {
     static CHARACTERS: Cell<[Character; MAX_VMS]> = const { Cell::new([Character::Any; MAX_VMS]) };
 }
 
-/// Gives each VM of a machine a character: half of them do anything.
+/// Gives each VM of a machine a character: a third of them do anything.
 pub fn cast(system: &System) {
     let mut characters = [Character::Any; MAX_VMS];
     for (vm, character) in system.vms().iter().zip(&mut characters) {
         let usual = if vm.is(vm_flags::REALTIME) { Character::Periodic } else { Character::Busy };
-        if chance(2) == 0 {
-            *character = usual;
+        match chance(6) {
+            0..3 => *character = usual,
+            3 => *character = Character::Restless,
+            _ => {}
         }
     }
     CHARACTERS.set(characters);
@@ -233,6 +237,7 @@ impl Guest<'_> {
             Character::Any => self.anything(),
             Character::Periodic => self.periodic(),
             Character::Busy => self.busy(),
+            Character::Restless => self.restless(),
         }
     }
 
@@ -336,16 +341,32 @@ impl Guest<'_> {
         match chance(32) {
             0..8 => self.change_mode(),
             8..12 => {
-                self.set(register!("cntv_cval_el0"), self.soon());
-                self.set(register!("cntv_ctl_el0"), 1);
+                self.set_timer();
                 None
             }
             12..16 => Some(self.send_sgi()),
             16..19 => self.float(),
             19 | 20 => Some(self.switch_sibling_on()),
             21 => Some(self.device()),
-            22..25 => Some(self.trap(ec::WFX, 0)),
+            22..25 => Some(self.sleep()),
             25 if self.get(register!("hcr_el2")) & hcr::TWE != 0 => Some(self.trap(ec::WFX, 1)),
+            _ => None,
+        }
+    }
+
+    fn restless(&mut self) -> Option<Vector> {
+        match chance(32) {
+            0..8 => Some(self.switch_sibling_on()),
+            // One stays on, or its VM would sleep for ever.
+            8..12 if self.index() > 0 => Some(self.hypervisor_call(psci::CPU_OFF, [0; 3])),
+            12 => Some(self.hypervisor_call(psci::SYSTEM_RESET, [0; 3])),
+            13..18 => Some(self.send_sgi()),
+            18..22 => {
+                self.set_timer();
+                None
+            }
+            22..24 => Some(self.device()),
+            24 => Some(self.sleep()),
             _ => None,
         }
     }
@@ -358,14 +379,7 @@ impl Guest<'_> {
 
     fn anything(&mut self) -> Option<Vector> {
         match chance(40) {
-            0..5 => {
-                // Few sleep for ever.
-                if chance(16) > 0 {
-                    self.set(register!("cntv_cval_el0"), self.soon());
-                    self.set(register!("cntv_ctl_el0"), 1);
-                }
-                return Some(self.trap(ec::WFX, 0));
-            }
+            0..5 => return Some(self.sleep()),
             5..12 => self.set_virtual_timer(),
             12..15 => return Some(self.send_sgi()),
             15..17 => {
@@ -385,6 +399,20 @@ impl Guest<'_> {
             _ => {}
         }
         None
+    }
+
+    /// Sleeps until its timer fires; few sleep for ever, as a history ends when all do.
+    fn sleep(&mut self) -> Vector {
+        if chance(64) > 0 {
+            self.set_timer();
+        }
+        self.trap(ec::WFX, 0)
+    }
+
+    /// Has its virtual timer fire soon.
+    fn set_timer(&self) {
+        self.set(register!("cntv_cval_el0"), self.soon());
+        self.set(register!("cntv_ctl_el0"), 1);
     }
 
     fn soon(&self) -> u64 {
@@ -464,7 +492,10 @@ impl Guest<'_> {
         match chance(12) {
             0..4 => self.switch_sibling_on(),
             4 if self.vcpus > 1 => self.hypervisor_call(psci::CPU_OFF, [0; 3]),
-            5 => self.hypervisor_call(psci::CPU_SUSPEND_64, [0; 3]),
+            5 => {
+                self.set_timer();
+                self.hypervisor_call(psci::CPU_SUSPEND_64, [0; 3])
+            }
             6 => self.hypervisor_call(psci::AFFINITY_INFO_64, [sibling, 0, 0]),
             7 => self.hypervisor_call(service::COUNTER, [sibling, u64::from(chance(8)), 0]),
             8 => self.hypervisor_call(service::PV_TIME_ST, [0; 3]),
