@@ -4,7 +4,7 @@ use super::Pcpu;
 use crate::arch::context::General;
 use crate::shared::{MUTEXES, SECTIONS};
 use crate::vcpu::Vcpu;
-use sched::{Instant, Member, State, VcpuId};
+use sched::{Instant, Member, Message, State, VcpuId};
 
 impl Pcpu {
     /// Returns true if this core owns a vCPU.
@@ -23,6 +23,20 @@ impl Pcpu {
         let loaded = self.roster.loaded().filter(|vcpu| vcpu.id() == id).map(|vcpu| &**vcpu);
         let vcpu = loaded.or_else(|| self.roster.parked(id).map(|vcpu| &**vcpu));
         vcpu.filter(|vcpu| vcpu.is_on()).map(Vcpu::general_at_exit)
+    }
+
+    /// Returns the messages that this core has taken and not read.
+    pub fn unread(&self) -> impl Iterator<Item = (Message, usize)> + use<> {
+        let mut unread = self.unread.clone();
+        core::iter::from_fn(move || unread.pop())
+    }
+
+    /// Returns true if a vCPU of this core sleeps though interrupts were posted to it that it
+    /// will not be told of before a guest runs.
+    pub fn sleeps_through(&self, id: VcpuId) -> bool {
+        self.scheduler.state(id) == Some(State::Sleeping)
+            && !self.jobs.before_guest().has(id)
+            && self.roster.peek(id).is_some_and(|vcpu| vcpu.is_on() && vcpu.has_news())
     }
 
     /// Stops if something is left to do on this core, though all its guests sleep with

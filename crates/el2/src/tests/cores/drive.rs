@@ -4,7 +4,7 @@
 use super::reached::Reached;
 use super::supply::Supply;
 use super::systems::{self, Prepared};
-use super::{guests, quiet};
+use super::{guests, lost, quiet};
 use crate::arch::fake::machine::{self, Pause, SystemError};
 use crate::arch::fake::registers::TTBR0_EL2;
 use crate::arch::vectors;
@@ -275,6 +275,10 @@ impl World {
         assert!(is_common || !looks, "core {core} reaches guest memory, and {state:?}");
         let passes_for_idle = IDLE.load(Ordering::Relaxed).has(core);
         assert!(state != Pause::Guest || !passes_for_idle, "core {core} has a guest, and idles");
+        let is_at_el2 = |fiber: &Option<(Fiber, Pause)>| matches!(fiber, Some((_, Pause::Access)));
+        if !self.fibers.iter().any(is_at_el2) {
+            lost::check(&self.tables);
+        }
     }
 }
 

@@ -6,6 +6,7 @@
 //! | `systems` | the descriptions of the probe's machines, packed |
 //! | `drive` | one history: which core goes on, when time passes and devices signal |
 //! | `guests` | what guests execute, and what they find out about themselves |
+//! | `lost` | what must hold whenever no core is at EL2 |
 //! | `quiet` | what must hold when nothing happens any more |
 //! | `supply` | no vCPU has more than its budget, on all cores together |
 //! | `reached` | what EL2 did in all that |
@@ -21,6 +22,7 @@
 mod drive;
 mod every;
 mod guests;
+mod lost;
 mod quiet;
 mod reached;
 mod supply;

@@ -111,7 +111,7 @@ fn no_interrupt_is_stuck(world: &World, cores: &[Option<&Pcpu>]) {
 }
 
 /// Returns the state of a core that has run a guest.
-fn state_of(core: usize) -> Option<&'static Pcpu> {
+pub fn state_of(core: usize) -> Option<&'static Pcpu> {
     // SAFETY: `start` left the address of the core's state there, which is static; no core
     // executes.
     unsafe { (boot::stack_top(core).read() as *const Pcpu).as_ref() }

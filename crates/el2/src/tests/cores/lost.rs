@@ -1,0 +1,39 @@
+//! What must hold whenever no core is at EL2: nothing that a core has left for another one is
+//! lost. Most of what is lost is found a little later by chance, and then nothing shows it any
+//! more: a timer wakes the vCPU that slept through an interrupt.
+
+use super::quiet::state_of;
+use crate::shared::power::Affinity;
+use crate::shared::{BOARD, POWER};
+use abi::system::System;
+use sched::{Member, Message, VcpuId};
+
+/// Stops if a vCPU was asked for, or interrupted, and no core will ever look.
+pub fn check(system: &System) {
+    for id in (0..system.header.vcpu_count as usize).map(VcpuId::numbered) {
+        let owner = BOARD.find(id);
+        let core = state_of(owner);
+        let is_asked_for = POWER[id.number()].affinity() == Affinity::OnPending;
+        let sleeps_through = core.is_some_and(|core| core.sleeps_through(id));
+        if !is_asked_for && !sleeps_through {
+            continue;
+        }
+        let unread = core.into_iter().flat_map(|core| core.unread());
+        let mut messages = unread.chain(posted(owner, Message::Vcpus));
+        let will_look = messages.any(|message| message == (Message::Vcpus, id.number()))
+            || posted(owner, Message::Arrivals).any(|(_, member)| member == id.number());
+        let VcpuId(number) = id;
+        assert!(will_look || !is_asked_for, "vCPU {number}: a request to switch it on is lost");
+        assert!(will_look || !sleeps_through, "vCPU {number} sleeps, and an interrupt is lost");
+    }
+}
+
+/// Returns the messages of a kind that are in a core's mailbox, and leaves them there.
+fn posted(core: usize, kind: Message) -> impl Iterator<Item = (Message, usize)> {
+    let mailbox = BOARD.mailbox(core);
+    let members = mailbox.take(kind);
+    for member in members {
+        let _ = mailbox.send(kind, member);
+    }
+    members.map(move |member| (kind, member))
+}
