@@ -7,25 +7,15 @@
 //! instruction or takes an exception, keeps all registers but the one that it named, and has changed
 //! none of those that confine it.
 
-use super::drive::{self, World};
-use super::systems;
-use crate::arch::fake::machine::{self, Pause};
+use super::program;
+use crate::arch::fake::machine;
 use crate::arch::fake::registers::Register;
 use crate::arch::sysreg::ec;
-use crate::arch::vectors::{self, Vector};
+use crate::arch::vectors::Vector;
 use crate::exits;
 use crate::pcpu::Pcpu;
 use abi::platform::{GICD_BASE, GICD_SIZE, GICR_BASE, GICR_STRIDE, UART_BASE, UART_SIZE};
 use abi::service::{self, psci, smccc};
-use std::cell::Cell;
-
-/// What the guest executes.
-type Program = fn(&mut Guest);
-
-thread_local! {
-    static PROGRAM: Cell<Option<Program>> = const { Cell::new(None) };
-    static IS_DONE: Cell<bool> = const { Cell::new(false) };
-}
 
 /// Where each trapped instruction stands.
 const PC: u64 = 0x4000_1000;
@@ -126,25 +116,8 @@ impl Guest<'_> {
 }
 
 /// Runs a program as the guest of a machine with one core and one vCPU.
-fn run(program: Program) {
-    PROGRAM.set(Some(program));
-    IS_DONE.set(false);
-    let system = systems::all().iter().find(|system| system.name == "alone-1");
-    let mut world = World::new(system.expect("the machine with one vCPU"));
-    drive::pause_for_guests_only();
-    vectors::enter_with(|core| {
-        // SAFETY: the address on the core's stack, as `start` wrote it there; it uses the core in
-        // exceptions only from now on, which begin below.
-        let core = unsafe { &mut *(core as *mut Pcpu) };
-        (PROGRAM.get().expect("`run` has set it"))(&mut Guest { core, confined: confining() });
-        IS_DONE.set(true);
-        loop {
-            machine::pause(Pause::Guest);
-        }
-    });
-    while !IS_DONE.get() {
-        assert!(world.go_on(), "the guest sleeps for ever");
-    }
+fn run(program: fn(&mut Guest)) {
+    program::run("alone-1", move |core| program(&mut Guest { core, confined: confining() }));
 }
 
 /// A system register or instruction: op0, op1, CRn, CRm, op2.

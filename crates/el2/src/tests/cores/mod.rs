@@ -10,7 +10,9 @@
 //! | `quiet` | what must hold when nothing happens any more |
 //! | `supply` | no vCPU has more than its budget, on all cores together |
 //! | `reached` | what EL2 did in all that |
+//! | `program` | a guest that a test executes itself, trap by trap |
 //! | `every` | every trap of some kinds, one after the other |
+//! | `off` | an interrupt at each look while a vCPU is switched off |
 //!
 //! A seed is a history. One that fails is printed and replays:
 //!
@@ -23,6 +25,8 @@ mod drive;
 mod every;
 mod guests;
 mod lost;
+mod off;
+mod program;
 mod quiet;
 mod reached;
 mod supply;
