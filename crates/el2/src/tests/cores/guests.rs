@@ -58,6 +58,9 @@ enum Character {
 
 thread_local! {
     static FINISH: Cell<bool> = const { Cell::new(false) };
+    /// By VM: as an epoch, the life after the latest that a guest has asked to end, or ended by a
+    /// fault.
+    static NEXT_LIFE: Cell<[u32; MAX_VMS]> = const { Cell::new([0; MAX_VMS]) };
     static CHARACTERS: Cell<[Character; MAX_VMS]> = const { Cell::new([Character::Any; MAX_VMS]) };
 }
 
@@ -73,6 +76,7 @@ pub fn cast(system: &System) {
         }
     }
     CHARACTERS.set(characters);
+    NEXT_LIFE.set([0; MAX_VMS]);
 }
 
 /// From now on guests only end what they began, and sleep; or do anything again.
@@ -110,9 +114,11 @@ fn until_exit(core: &mut Pcpu) -> Vector {
         let vcpus = core.system().vms[core.loaded().expect("a guest runs").vm()].vcpu_count;
         let epoch = core.loaded().expect("a guest runs").epoch();
         let general = core.loaded_mut().expect("a guest runs").general();
-        let mut guest = Guest { core: index, id, vcpus: u32::from(vcpus), general };
+        let mut guest = Guest { core: index, id, epoch, vcpus: u32::from(vcpus), general };
         guest.recognise_itself();
-        guest.translate(epoch);
+        guest.translate();
+        let next = NEXT_LIFE.get()[guest.vm()];
+        assert!(epoch <= next, "life {epoch}, though life {next} did not ask for its end");
         if guest.errs() {
             return Vector::Serror;
         }
@@ -125,6 +131,8 @@ fn until_exit(core: &mut Pcpu) -> Vector {
 struct Guest<'a> {
     core: usize,
     id: u64,
+    /// Which life of its VM this is.
+    epoch: u32,
     vcpus: u32,
     general: &'a mut General,
 }
@@ -171,8 +179,8 @@ impl Guest<'_> {
 
     /// Fills the TLBs, in which no earlier life of its VM may have left anything, and in that of
     /// its core no sibling: that may use the same ASID for other tables (DDI 0487, D8.16).
-    fn translate(&self, epoch: u32) {
-        let vmid = self.vm() + 1;
+    fn translate(&self) {
+        let (vmid, epoch) = (self.vm() + 1, self.epoch);
         self.machine(|machine| {
             let of = machine.translations[vmid].replace(epoch);
             assert!(of.is_none_or(|of| of == epoch), "translations of an earlier life");
@@ -202,6 +210,7 @@ impl Guest<'_> {
     /// Writes to a device what the bus will refuse.
     fn write_refused(&self) {
         tell(|| format!("vCPU {} writes what is refused", self.id));
+        self.ends_life();
         let error = SystemError { cause: Some(self.vm()), pends: false };
         self.machine(|machine| machine.cores[self.core].error = Some(error));
     }
@@ -424,8 +433,19 @@ impl Guest<'_> {
         self.set(register!("cntv_ctl_el0"), u64::from(chance(4)));
     }
 
+    /// From now on this life may end.
+    fn ends_life(&self) {
+        let mut next = NEXT_LIFE.get();
+        next[self.vm()] = next[self.vm()].max(self.epoch + 1);
+        NEXT_LIFE.set(next);
+    }
+
     fn rarely(&mut self) -> Option<Vector> {
-        match chance(60) {
+        let what = chance(60);
+        if what < 3 {
+            self.ends_life();
+        }
+        match what {
             0 => Some(Vector::Serror),
             1 => Some(Vector::Unsupported),
             2 => {
@@ -529,6 +549,9 @@ impl Guest<'_> {
     }
 
     fn hypervisor_call(&mut self, function: u32, arguments: [u64; 3]) -> Vector {
+        if let psci::SYSTEM_RESET | psci::SYSTEM_OFF = function {
+            self.ends_life();
+        }
         self.general.x[0] = function.into();
         self.general.x[1..4].copy_from_slice(&arguments);
         self.trap(if chance(2) == 0 { ec::HVC64 } else { ec::SMC64 }, 0)
