@@ -83,6 +83,8 @@ impl Pcpu {
         // A real-time vCPU may have its base again: then it may have to leave at once, and
         // not when that guest sleeps next.
         let urgent = back && vcpu.config().leaves_when_displaced();
+        #[cfg(test)]
+        assert!(is_on(to), "a vCPU is handed to a core that is off");
         self.trace.note_now(Kind::Migrate, id, to as u32);
         TRANSITS[id.number()].put(vcpu.give_away());
         self.need_resched = true;
@@ -235,4 +237,10 @@ impl Pcpu {
             .filter(move |spi| spi.vm as usize == vm)
             .map(|spi| spi.physical)
     }
+}
+
+/// Returns true if a core was not powered down.
+#[cfg(test)]
+fn is_on(core: usize) -> bool {
+    crate::arch::fake::machine::with(|machine| machine.cores[core].on)
 }

@@ -11,6 +11,7 @@ use super::visitors::destination;
 use crate::arch::{context, cpu, timer};
 use crate::bug::bug;
 use crate::parts::{Gate, Limit};
+use crate::shared::BOARD;
 use crate::status::trace::Kind;
 use abi::status::Exit;
 use sched::policy::{Mode, Side, View};
@@ -47,7 +48,13 @@ impl Pcpu {
             Side::Base => vcpu.config().base(),
             Side::Fallback => destination(vcpu.config()),
         };
-        self.depart(id, to);
+        if BOARD.may_return(self.index, to) {
+            self.depart(id, to);
+        } else {
+            // That core is powered down, or about to be. What it recalls when it is back departs
+            // then; until then the vCPU runs here, whatever its mode is.
+            self.set_loaded_view(View::Full);
+        }
         true
     }
 

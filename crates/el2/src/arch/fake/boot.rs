@@ -1,7 +1,7 @@
 //! Where a core begins, and its stack.
 
 use super::machine;
-use super::registers::Register;
+use super::registers::{Register, TTBR0_EL2};
 use crate::arch::cpu;
 
 /// `boot!(start)`: where each core begins.
@@ -24,8 +24,9 @@ pub fn image_pa() -> u64 {
 ///
 /// # Safety
 /// As on hardware; here, none is needed.
-pub unsafe fn enable_mmu(_root: u64) {
+pub unsafe fn enable_mmu(root: u64) {
     machine::with(|machine| {
+        machine.core_mut().registers[TTBR0_EL2.0] = root;
         machine.core_mut().registers[TCR.0] = cpu::TCR;
         machine.core_mut().registers[SCTLR.0] = cpu::SCTLR;
     });

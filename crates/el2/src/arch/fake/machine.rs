@@ -266,6 +266,7 @@ impl Machine {
     /// A core begins, its registers as after reset, but that its assembly has turned the MMU on.
     pub fn switch_on(&mut self, core: usize) {
         self.cores[core].reset(self.board.pcpu_mpidr[core]);
+        self.cores[core].registers[TTBR0_EL2.0] = self.board.stage1_pa;
         self.cores[core].registers[Register::named("sctlr_el2").0] = cpu::SCTLR;
         self.cores[core].on = true;
     }

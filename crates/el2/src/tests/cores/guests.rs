@@ -364,6 +364,10 @@ impl Guest<'_> {
     }
 
     fn restless(&mut self) -> Option<Vector> {
+        if NEXT_LIFE.get()[self.vm()] > self.epoch {
+            // A sibling has asked for the end already, so two requests are on their way.
+            return Some(self.hypervisor_call(psci::SYSTEM_RESET, [0; 3]));
+        }
         match chance(32) {
             0..8 => Some(self.switch_sibling_on()),
             // One stays on, or its VM would sleep for ever.

@@ -12,14 +12,14 @@ use sched::{Member, Message, VcpuId};
 pub fn check(system: &System) {
     for id in (0..system.header.vcpu_count as usize).map(VcpuId::numbered) {
         let owner = BOARD.find(id);
-        let core = state_of(owner);
+        // What a core has taken that has not run a guest yet is not known.
+        let Some(core) = state_of(owner) else { continue };
         let is_asked_for = POWER[id.number()].affinity() == Affinity::OnPending;
-        let sleeps_through = core.is_some_and(|core| core.sleeps_through(id));
+        let sleeps_through = core.sleeps_through(id);
         if !is_asked_for && !sleeps_through {
             continue;
         }
-        let unread = core.into_iter().flat_map(|core| core.unread());
-        let mut messages = unread.chain(posted(owner, Message::Vcpus));
+        let mut messages = core.unread().chain(posted(owner, Message::Vcpus));
         let will_look = messages.any(|message| message == (Message::Vcpus, id.number()))
             || posted(owner, Message::Arrivals).any(|(_, member)| member == id.number());
         let VcpuId(number) = id;

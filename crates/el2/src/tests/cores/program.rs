@@ -8,8 +8,10 @@ use crate::pcpu::Pcpu;
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
+type Program = Rc<dyn Fn(&mut Pcpu)>;
+
 thread_local! {
-    static PROGRAM: RefCell<Option<Rc<dyn Fn(&mut Pcpu)>>> = const { RefCell::new(None) };
+    static PROGRAM: RefCell<Option<Program>> = const { RefCell::new(None) };
     static IS_DONE: Cell<bool> = const { Cell::new(false) };
 }
 
