@@ -60,9 +60,9 @@ pub mod instructions {
     /// A replenishment where the scheduler decides anew.
     pub const TIMER: u64 = 871;
     /// An interrupt, and the switch to the vCPU that it wakes.
-    pub const SWITCH_ON_WAKE: u64 = 738;
+    pub const SWITCH_ON_WAKE: u64 = 740;
     /// A switch from a vCPU that goes to sleep.
-    pub const SWITCH_ON_SLEEP: u64 = 595;
+    pub const SWITCH_ON_SLEEP: u64 = 597;
     /// At least the longer one of departure and return, medians.
     pub const DEPARTURE: u64 = 591;
     /// Another core's interrupt, after which the vCPU that runs takes one of its own.

@@ -35,7 +35,8 @@ fn activate(_intid: u32) {
 
 /// `probe.activations` (2000) activations, `probe.period_us` (1000) apart. That
 /// every one comes, and none early, is asserted; how late is reported. After
-/// each it works for `probe.burn_us` (0).
+/// each it works for `probe.burn_us` (0). The first is not due before `probe.begin_ms` (0) of the
+/// counter: until then neighbours may be started.
 pub fn rhythm() -> Check<Done> {
     beat(|_| Ok(()))
 }
@@ -51,7 +52,8 @@ pub fn beat(work: impl Fn(u64) -> Check) -> Check<Done> {
     gic::set_priority(TIMER.intid(), 0x40);
     gic::set(ISENABLER, TIMER.intid());
     irq::hook(activate);
-    DUE.store(TIMER.now() + period, SeqCst);
+    let begin = wait::us(1_000 * platform.number("begin_ms", 0));
+    DUE.store((TIMER.now() + period).max(begin), SeqCst);
     TIMER.set_compare(DUE.load(SeqCst));
     TIMER.set_control(ENABLE);
     let mut worst = 0;
