@@ -174,7 +174,7 @@ mod tests {
         let mut all = [0; 1_000 * BLOCK];
         let mut at = 0;
         while at < all.len() {
-            all[at] = (at * at >> 3) as u8;
+            all[at] = ((at * at) >> 3) as u8;
             at += 1;
         }
         all

@@ -16,7 +16,7 @@ use std::time::Duration;
 /// Between two looks: a multiple of every period that is described.
 const STRETCH: Duration = Duration::from_millis(10);
 /// Looks before the guests have booted.
-const BOOT: usize = 10;
+const BOOT: usize = 20;
 /// Stretches that are judged.
 const STRETCHES: usize = 100;
 /// What a switch may add to what a vCPU gets in a stretch, or take from it.

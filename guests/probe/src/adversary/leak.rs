@@ -27,12 +27,12 @@ const FLOATS: usize = 66;
 /// All that is looked at.
 const ALL: usize = REGISTERS + 2 * BANKS + FLOATS;
 
-/// Writes everything, for ever, from `probe.begin_ms` (80) on.
+/// Writes everything, for ever, from `probe.begin_ms` (200) on.
 pub fn write() -> Check<Done> {
     note_start(1);
     deeds::open();
     let mut actor = Actor::new();
-    let begin = wait::us(1_000 * platform::get().number("begin_ms", 80));
+    let begin = wait::us(1_000 * platform::get().number("begin_ms", 200));
     while wait::now() < begin {}
     for round in 0_u64.. {
         actor.calm_down();
@@ -58,7 +58,7 @@ pub fn write() -> Check<Done> {
 /// changed since it booted.
 pub fn look() -> Check<Done> {
     let (looks, rest) = (platform::get().number("looks", 3), platform::get().number("rest_ms", 40));
-    let begin = wait::us(1_000 * platform::get().number("begin_ms", 80));
+    let begin = wait::us(1_000 * platform::get().number("begin_ms", 200));
     let mut actor = Actor::new();
     actor.calm_down();
     // Its alarm as it is at each look.

@@ -20,6 +20,8 @@ const HELPER: usize = 1;
 const SGI: u32 = 3;
 /// Sleeps that only a timer ends.
 const SLEEPS: u32 = 600;
+/// By then, of the counter, the neighbour that has the core meanwhile is started.
+const NEIGHBOUR_RUNS_US: u64 = 80_000;
 /// How long the helper lets it sleep: its timer falls due long before.
 const HELP_US: u64 = 400;
 
@@ -71,6 +73,19 @@ fn sleep_until_helped(spurious: u32) -> Check {
     Ok(())
 }
 
+/// Sleeps until an instant of the counter: the timer, which is disabled in the GIC, ends WFI.
+fn sleep_until(instant: u64) {
+    gic::set(ICENABLER, TIMER.intid());
+    cpu::mask_irq();
+    TIMER.set_compare(instant);
+    TIMER.set_control(ENABLE);
+    while TIMER.now() < instant {
+        cpu::wfi();
+    }
+    TIMER.stop();
+    cpu::unmask_irq();
+}
+
 fn switches() -> u64 {
     let word = offset_of!(VcpuStatus, switches) as u64 / 8;
     calls::counter(SLEEPER as u64, word).unwrap_or(u64::MAX)
@@ -84,6 +99,7 @@ pub fn timer_advance() -> Check<Done> {
     let seen = irq::seen(SLEEPER);
     let spurious = platform::get().number("spurious", 0) as u32;
     irq::hook(stop_timer);
+    sleep_until(wait::us(NEIGHBOUR_RUNS_US));
     gic::set(ISENABLER, TIMER.intid());
     for number in 1..=SLEEPS {
         cpu::mask_irq();

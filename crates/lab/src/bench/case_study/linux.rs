@@ -35,7 +35,7 @@ const SYSTEM: &str = "systems/bench/case-study-linux.toml";
 pub const JOBS: u64 = 10;
 /// What a task declares before its critical section, and behind it, ns.
 const FREE: u64 = 2_000_000;
-/// The machine ends when all of them are done, after some eleven seconds of virtual time.
+/// The machine ends when all of them are done, after some twenty seconds of virtual time.
 const LIMIT: Duration = Duration::from_secs(30);
 
 /// What a boot is for.
