@@ -10,7 +10,7 @@ use crate::system::DIGEST_SIZE;
 pub const BLOCK: usize = 64;
 /// Rounds of a block.
 const ROUNDS: usize = 64;
-/// Rounds of a step; variables of the last one are where those of the first were.
+/// Rounds of a step: a divisor of those of a block.
 const STEP: usize = 4;
 
 /// FIPS 180-4, 5.3.3: the fractions of the square roots of the first eight primes.
@@ -45,7 +45,7 @@ pub struct Hasher {
     work: [u32; 8],
     words: [u32; 16],
     round: usize,
-    /// Bytes that have come.
+    /// Bytes of the blocks that have come.
     length: u64,
 }
 
@@ -85,7 +85,7 @@ impl Hasher {
         (self.work, self.round) = (self.state, 0);
     }
 
-    /// Does the next rounds of the block, eight of them: some 400 instructions.
+    /// Does the next four rounds of the block.
     #[inline(never)]
     pub fn step(&mut self) {
         let [mut a, mut b, mut c, mut d, mut e, mut f, mut g, mut h] = self.work;

@@ -22,7 +22,7 @@ use sched::{Member, Message, VcpuId};
 const CHUNK: u64 = 1024;
 /// Such pieces in a turn, if no interrupt comes.
 const CHUNKS: usize = 4;
-/// Steps of a digest in a turn, if no interrupt comes; nine are a block.
+/// Steps of a digest in a turn, if no interrupt comes; a block is sixteen, and its beginning one.
 const STEPS: usize = 256;
 
 impl Pcpu {
