@@ -132,10 +132,6 @@ impl Hasher {
 
     fn add_whole(&mut self, block: &[u8; BLOCK]) {
         self.begin(block);
-        self.finish_block();
-    }
-
-    fn finish_block(&mut self) {
         while !self.is_at_end_of_block() {
             self.step();
         }

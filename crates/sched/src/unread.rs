@@ -63,15 +63,6 @@ impl Unread {
         }
         Some((kind, member))
     }
-
-    /// Removes a message, if it is there: it is out of date.
-    pub fn discard(&mut self, kind: Message, member: usize) {
-        let set = &mut self.sets[kind as usize];
-        *set &= !(1 << (member & 63));
-        if *set == 0 {
-            self.kinds &= !(1 << kind as usize);
-        }
-    }
 }
 
 #[cfg(test)]
@@ -115,18 +106,5 @@ mod tests {
         assert_eq!(unread.pop(), None);
         unread.take_from(&mailbox);
         assert_eq!(all(&mut unread), [(Message::Sections, 1)]);
-    }
-
-    #[test]
-    fn what_is_discarded_does_not_come() {
-        let (mailbox, mut unread) = (Mailbox::new(), Unread::new());
-        mailbox.send(Message::VmsReset, 1);
-        mailbox.send(Message::VmsReset, 2);
-        mailbox.send(Message::VmsOff, 1);
-        unread.take_from(&mailbox);
-        unread.discard(Message::VmsReset, 1);
-        unread.discard(Message::VmsOff, 1);
-        unread.discard(Message::VmsOff, 3);
-        assert_eq!(all(&mut unread), [(Message::VmsReset, 2)]);
     }
 }

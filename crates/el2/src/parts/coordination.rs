@@ -5,10 +5,6 @@ use abi::digest::Hasher;
 use abi::status::{VmStatus, vm_state};
 use sched::Message;
 
-/// Messages that ask for a VM to be stopped. If several come at once, the first of them
-/// here decides.
-pub const STOPS: [Message; 3] = [Message::VmsFailed, Message::VmsReset, Message::VmsOff];
-
 /// The VMs whose coordinator this core is: it is the base of their first vCPUs.
 pub struct Coordination([Option<Coordinated>; MAX_VMS]);
 
@@ -137,11 +133,15 @@ impl Coordinated {
         self.inspection = None;
     }
 
-    /// Returns what becomes of the VM, which was stopped for this. One that is not what was
-    /// packed does not start again.
+    /// Returns what becomes of the VM, which was stopped for this, and records it if the VM does not
+    /// start again. One that is not what was packed does not.
     #[must_use]
-    pub fn concludes(&self, reason: Message, restart_on_fault: bool) -> Conclusion {
-        Conclusion::of(reason, restart_on_fault && self.inspection.is_none())
+    pub fn concludes(&mut self, reason: Message, restart_on_fault: bool) -> Conclusion {
+        let conclusion = Conclusion::of(reason, restart_on_fault && self.inspection.is_none());
+        if !conclusion.restart {
+            self.status.state = if conclusion.failed { vm_state::FAILED } else { vm_state::OFF };
+        }
+        conclusion
     }
 
     /// Records that the VM's memory is filled, and its first vCPU runs.
@@ -173,11 +173,6 @@ impl Coordinated {
         self.state = state;
         Some(step)
     }
-
-    /// Records that the VM does not start again.
-    pub fn ends(&mut self, failed: bool) {
-        self.status.state = if failed { vm_state::FAILED } else { vm_state::OFF };
-    }
 }
 
 #[cfg(test)]
@@ -200,7 +195,7 @@ mod tests {
         let steps = core::iter::from_fn(|| vm.next_step());
         let all = [Step::Interrupts, Step::Rest, Step::Conclude(Message::VmsReset)];
         assert!(steps.eq(all), "each step is done once");
-        vm.ends(true);
+        assert!(!vm.concludes(Message::VmsFailed, false).restart);
         assert_eq!((vm.status.state, vm.status.starts), (vm_state::FAILED, 1));
     }
 

@@ -32,7 +32,7 @@ mod timer_advance;
 mod visitors;
 
 pub use consolidation::{Consolidation, Idled, Verdict};
-pub use coordination::{Coordination, STOPS, Step};
+pub use coordination::{Coordination, Step};
 pub use deadlines::{Deadlines, NEVER};
 pub use displacement::Displacement;
 pub use idle_news::IdleNews;

@@ -39,11 +39,6 @@ impl Pcpu {
             && self.roster.peek(id).is_some_and(|vcpu| vcpu.is_on() && vcpu.has_news())
     }
 
-    /// Returns true if a vCPU of this core is switched off in part.
-    pub fn is_partly_off(&self, id: VcpuId) -> bool {
-        self.is_going_off(id)
-    }
-
     /// Stops if something is left to do on this core, though all its guests sleep with
     /// their timers off.
     pub fn check_rest(&self, now: Instant) {

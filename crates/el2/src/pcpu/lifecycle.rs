@@ -9,7 +9,7 @@ use super::Pcpu;
 use super::console::{Piece, log};
 use crate::arch::{cpu, timer};
 use crate::bug::bug;
-use crate::parts::{Cause, Job, STOPS, Step};
+use crate::parts::{Cause, Job, Step};
 use crate::shared::{
     ALIVE, BOARD, POWER, SECTIONS, Sibling, SiblingSet, VMS, VmIndex, VmSet, siblings,
 };
@@ -139,7 +139,7 @@ impl Pcpu {
     }
 
     /// Returns true if switching a vCPU of this core off has stopped in its middle.
-    pub(super) fn is_going_off(&self, id: VcpuId) -> bool {
+    pub fn is_going_off(&self, id: VcpuId) -> bool {
         self.roster.parked(id).is_some_and(|vcpu| vcpu.is_releasing())
     }
 
@@ -197,6 +197,11 @@ impl Pcpu {
 
     /// Ends or restarts a VM, if all its vCPUs are halted: a step for each message, with which the
     /// core tells itself to go on. Coordinator only.
+    ///
+    /// A vCPU may have sent a request to stop the VM before it was halted, and that must not stop the
+    /// next life. It is in the mailbox before the first step. This core takes what is in its mailbox
+    /// when it has read all that it took before, so it reads the request before the third step, while
+    /// requests to stop the VM are ignored.
     pub(super) fn halted(&mut self, vm: usize) {
         let halted = VMS[vm].halted.load(Ordering::Acquire);
         let all = SiblingSet::of_first(self.table(vm).vcpu_count.into());
@@ -218,12 +223,6 @@ impl Pcpu {
 
     /// Resets the interrupt controller of a VM that is halted.
     fn reset_interrupts(&mut self, vm: usize) {
-        // vCPUs may have sent these before they were halted. They must not stop the VM after
-        // it has started again.
-        for request in STOPS {
-            BOARD.mailbox(self.index).discard(request, vm);
-            self.unread.discard(request, vm);
-        }
         VMS[vm].gic.reset();
         self.clear_interrupts(vm);
     }
@@ -255,14 +254,11 @@ impl Pcpu {
         self.trace.note_now(Kind::End, first, vm as u32 | how);
         if conclusion.restart {
             self.start(vm);
-            return;
+        } else {
+            // Last: the machine may be switched off when no VM is left and nothing waits to be
+            // written.
+            ALIVE.remove(VmIndex(vm), Ordering::AcqRel);
         }
-        match self.coordination.of(vm) {
-            Some(vm) => vm.ends(conclusion.failed),
-            None => bug!("a VM ends on a core that does not coordinate it"),
-        }
-        // Last: the machine may be switched off when no VM is left and nothing waits to be written.
-        ALIVE.remove(VmIndex(vm), Ordering::AcqRel);
     }
 
     /// Lets the owner of a vCPU accept a request of CPU_ON, which was left for it.

@@ -70,14 +70,14 @@ fn switch_off_and_on(core: &mut Pcpu) {
     machine::with(|machine| machine.withdraws = || false);
     assert_eq!(loaded(core), Some(SECOND));
 
-    let partly = core.is_partly_off(FIRST);
+    let partly = core.is_going_off(FIRST);
     IS_PARTLY_OFF.set(partly);
     assert_eq!(is_on(core), partly, "it is off in part: {partly}");
     let answer = if partly { psci::ALREADY_ON } else { psci::SUCCESS };
     assert_eq!(switch_on(core, 0), answer, "it is off in part: {partly}");
     let interrupts = (0..ENOUGH).take_while(|_| is_signalled());
     interrupts.for_each(|_| exits::take(core, Vector::Interrupt));
-    assert!(!core.is_partly_off(FIRST));
+    assert!(!core.is_going_off(FIRST));
     assert_eq!(is_on(core), !partly);
     if partly {
         assert_eq!(switch_on(core, 0), psci::SUCCESS);
