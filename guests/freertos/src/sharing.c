@@ -51,10 +51,9 @@ static void round(void)
     answer = vmpcp_inter_lock(&mutex);
     section.had = counter_now();
     must(answer, "MUTEX_LOCK");
-    /* From when on it stood in the queue the library does not tell: not later than this. */
-    section.queued = mutex.waited ? section.had : 0;
+    section.queued = mutex.queued;
     statistics_add(&locking, section.had - section.asked);
-    waited += mutex.waited;
+    waited += mutex.queued != 0;
     owner_died += answer == VMPCP_OWNER_DIED;
     sound = vmpcp_page_begin(page, answer == VMPCP_OWNER_DIED);
     if (options.die_at != 0 && locking.count == options.die_at) {

@@ -75,6 +75,16 @@ int vmpcp_unlock(int device, int id)
     return request_of(device, VMPCP_UNLOCK, id);
 }
 
+int vmpcp_queued(int device, int id, uint64_t *since)
+{
+    struct vmpcp_queued queued = { .id = id };
+    int answer = request(device, VMPCP_QUEUED, &queued);
+
+    if (!answer)
+        *since = queued.since;
+    return answer;
+}
+
 int vmpcp_start_gcs(int device, unsigned vcpu)
 {
     return request_of(device, VMPCP_START_GCS, vcpu);

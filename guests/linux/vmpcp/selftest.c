@@ -45,6 +45,7 @@ static int priority(void)
 static void misuse(const struct options *options, int device, int id)
 {
     int other = vmpcp_intra_mutex(device, "other", VMPCP_VCPU_FIRST), own = options->priority;
+    uint64_t since = UINT64_MAX;
 
     EXPECT(vmpcp_inter_mutex(device, "no such", "task"), -ENOENT);
     EXPECT(vmpcp_inter_mutex(device, "", ""), -EINVAL);
@@ -53,6 +54,11 @@ static void misuse(const struct options *options, int device, int id)
     EXPECT(vmpcp_lock(device, VMPCP_MOST_MUTEXES), -EINVAL);
     EXPECT(vmpcp_lock(device, VMPCP_MOST_MUTEXES - 1), -EINVAL);
     EXPECT(vmpcp_lock(device, id), 0);
+    EXPECT(vmpcp_queued(device, other, &since), -EINVAL);
+    EXPECT(vmpcp_queued(device, VMPCP_MOST_MUTEXES, &since), -EINVAL);
+    EXPECT(vmpcp_queued(device, id, &since), options->intra ? -EINVAL : 0);
+    if (!options->intra && since == UINT64_MAX)
+        fail("vmpcp_queued answers nothing", 0);
     EXPECT(priority(), 50 + own);
     EXPECT(vmpcp_lock(device, id), -EDEADLK);
     EXPECT(vmpcp_trylock(device, id), -EDEADLK);

@@ -13,7 +13,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -110,15 +109,6 @@ static void sleep_until(uint64_t due)
     }
 }
 
-/* How often the calling thread has waited for something. */
-static long waits(void)
-{
-    struct rusage usage;
-
-    getrusage(RUSAGE_THREAD, &usage);
-    return usage.ru_nvcsw;
-}
-
 static uint64_t turns_of(const struct segment *segment)
 {
     uint64_t ns = segment->wcet_ns - options->reserve_us * 1000ull;
@@ -142,25 +132,22 @@ static void run_segment(const struct running *running, unsigned place)
     uint64_t turns = turns_of(segment);
     struct cassata_section section = { .mutex = cassata_hash(segment->mutex) };
     int answer;
-    long waited;
 
     if (!*segment->mutex) {
         execute(turns);
         return;
     }
-    waited = waits();
     section.asked = counter();
     answer = vmpcp_lock(device, running->mutex[place]);
     section.had = counter();
     if (answer && answer != -EOWNERDEAD)
         fail(running->declared->name, answer);
-    /* From when on it stood in the queue only the module knows: not later than this. */
-    if (waits() != waited)
-        section.queued = section.had;
     work_inside(answer == -EOWNERDEAD, turns);
     section.gives = counter();
     answer = vmpcp_unlock(device, running->mutex[place]);
     section.gave = counter();
+    if (!answer)
+        answer = vmpcp_queued(device, running->mutex[place], &section.queued);
     if (answer)
         fail(running->declared->name, answer);
     cassata_task_section(record_of(running->number), &section);

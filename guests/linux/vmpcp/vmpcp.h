@@ -41,6 +41,9 @@ int vmpcp_lock(int device, int id);
 int vmpcp_trylock(int device, int id);
 /* Gives it back. -EPERM: the thread does not hold it. */
 int vmpcp_unlock(int device, int id);
+/* When a mutex that VMs share was locked last through this file, by the counter (CNTVCT_EL0): the
+ * thread was in its queue by then. 0: it had not to wait. */
+int vmpcp_queued(int device, int id, uint64_t *since);
 
 /* Raises a vCPU of this VM, or ends that: calls of EL2 for programs that have mutexes of their own.
  * -EOPNOTSUPP: the description gives it no global critical sections. -EBUSY: it was raised too

@@ -55,6 +55,13 @@ struct vmpcp_counter {
     __u64 value; /* answer */
 };
 
+/* Since when a task stood in the queue of a mutex that VMs share. */
+struct vmpcp_queued {
+    __u32 id;
+    __u32 reserved;
+    __u64 since; /* answer: by the counter (CNTVCT_EL0), when it was locked last; 0: it had not to wait */
+};
+
 struct vmpcp_info {
     __u32 major, minor; /* revision of the service */
     __u32 interrupt;    /* 1 if mutexes that VMs share can be waited for */
@@ -75,5 +82,6 @@ struct vmpcp_info {
 #define VMPCP_MEMORY _IOWR('v', 9, struct vmpcp_memory)
 #define VMPCP_COUNTER _IOWR('v', 10, struct vmpcp_counter)
 #define VMPCP_REPORT _IOR('v', 11, struct vmpcp_report)
+#define VMPCP_QUEUED _IOWR('v', 12, struct vmpcp_queued)
 
 #endif

@@ -86,7 +86,8 @@ struct vmpcp_inter {
     uint64_t handle;
     const uint8_t *byte;      /* of the stolen-time page: which task of this vCPU holds it */
     bool waits;
-    bool waited;              /* the last time that it was locked, the task had to wait */
+    uint64_t queued;          /* by the counter (CNTVCT_EL0): the last time that it was locked, the
+                                 task was in the queue by then. 0: it had not to wait */
     bool holds;
     struct vmpcp_inter *next;
 };

@@ -11,3 +11,11 @@ struct vmpcp_answer vmpcp_call(uint32_t function, uint64_t first, uint64_t secon
     __asm__ volatile("hvc #0" : "+r"(x0), "+r"(x1), "+r"(x2), "+r"(x3) : : "memory");
     return (struct vmpcp_answer){ { x0, x1, x2, x3 } };
 }
+
+uint64_t vmpcp_counter(void)
+{
+    uint64_t value;
+
+    __asm__ volatile("isb; mrs %0, cntvct_el0" : "=r"(value) : : "memory");
+    return value;
+}

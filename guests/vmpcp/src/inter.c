@@ -94,7 +94,7 @@ static int lock(struct vmpcp_inter *mutex, uint32_t function)
         return VMPCP_INVALID;
     answer = call(mutex, function);
     owner_died = answer == OWNER_DIED;
-    mutex->waited = answer == QUEUED;
+    mutex->queued = answer == QUEUED ? vmpcp_counter() : 0;
     if (answer == QUEUED) {
         /* Before the byte is looked at: a grant that comes in between wakes the task. */
         __atomic_store_n(&mutex->waits, true, __ATOMIC_SEQ_CST);

@@ -34,6 +34,9 @@ struct vmpcp_answer {
 /* Calls the hypervisor, with these in X1 and X2 (call.c; the tests have their own). */
 struct vmpcp_answer vmpcp_call(uint32_t function, uint64_t x1, uint64_t x2);
 
+/* The virtual counter, CNTVCT_EL0 (call.c; the tests have their own). */
+uint64_t vmpcp_counter(void);
+
 /* What vmpcp_init has found, and the tasks: by vCPU and priority. */
 struct vmpcp_vm {
     const struct vmpcp_port *port;

@@ -7,10 +7,11 @@ use crate::figures;
 use crate::guests::{Images, LinuxWork, SharedPage, Sharing};
 use crate::machine::MachineConfig;
 use crate::observe::Observer;
-use crate::promises::SeenResponse;
+use crate::promises::{Claim, SeenResponse};
 use crate::results::Outcome;
 use crate::session::{Run, Session};
 use crate::suite::{Bench, Scenario};
+use abi::report::tasks::Section;
 use miette::{Result, miette};
 use std::time::Duration;
 
@@ -51,6 +52,8 @@ pub fn scenario() -> Scenario {
         share(bench, NAME, &[], |run, said| {
             let mut found = working(said);
             found.extend(compared(&run.promises.responses(&run.observer)));
+            let claims = run.promises.claims(&run.observer);
+            found.extend(queued(&claims.into_iter().flat_map(|(_, all)| all).collect::<Vec<_>>()));
             if !run.promises.schedulable() {
                 found.push("no bound is certain".into());
             }
@@ -115,6 +118,26 @@ fn working(said: &Sharing) -> Vec<String> {
     if (page.violations, page.owner_died) != (0, 0) {
         let (violations, died) = (page.violations, page.owner_died);
         all.push(format!("{violations} violations, and {died} holders died"));
+    }
+    all
+}
+
+/// What is wrong with when tasks say that they were in a queue: the order in which they have the mutex
+/// is judged by that.
+fn queued(claims: &[Claim]) -> Vec<String> {
+    let mut all = Vec::new();
+    for vm in [LINUX, RTOS] {
+        let own = claims.iter().filter(|claim| claim.task.starts_with(&format!("{vm}/")));
+        let waited: Vec<_> =
+            own.flat_map(|claim| &claim.sections).filter(|section| section.queued > 0).collect();
+        if waited.is_empty() {
+            all.push(format!("no task of {vm} had to wait"));
+        }
+        let says =
+            |section: &&&Section| section.asked < section.queued && section.queued < section.had;
+        if let Some(section) = waited.iter().find(|section| !says(section)) {
+            all.push(format!("{vm} does not say when its task was in the queue: {section:?}"));
+        }
     }
     all
 }

@@ -26,6 +26,7 @@ struct claim {
     struct session *session; /* that uses it, or NULL; under `opening` */
     bool is_open;   /* at EL2; it is no more after its CPU was switched off */
     bool owner_died;
+    u64 queued; /* when its task was in the queue, by the counter; 0: it had not to wait */
     enum state state;
     struct task_struct *waiter; /* NULL: the task that waited was killed */
     struct section section;

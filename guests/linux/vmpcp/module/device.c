@@ -182,6 +182,26 @@ static long use_mutex(struct session *session, unsigned int request, unsigned lo
     return answer;
 }
 
+static long read_queued(struct session *session, struct vmpcp_queued __user *argument)
+{
+    struct vmpcp_queued queued;
+    struct use *use;
+    bool is_inter;
+
+    if (copy_from_user(&queued, argument, sizeof queued))
+        return -EFAULT;
+    use = begin(session, queued.id);
+    if (!use)
+        return -EINVAL;
+    is_inter = use->claim;
+    if (is_inter)
+        queued.since = inter_queued(use->claim);
+    end(session, use);
+    if (!is_inter)
+        return -EINVAL;
+    return copy_to_user(argument, &queued, sizeof queued) ? -EFAULT : 0;
+}
+
 static long error_of(long answer)
 {
     switch (answer) {
@@ -285,6 +305,8 @@ static long session_ioctl(struct file *file, unsigned int request, unsigned long
         return read_counter(memory);
     case VMPCP_REPORT:
         return find_report(memory);
+    case VMPCP_QUEUED:
+        return read_queued(session, memory);
     default:
         return -ENOTTY;
     }

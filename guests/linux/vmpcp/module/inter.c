@@ -99,8 +99,11 @@ static void lock_here(void *data)
         } else if (request->answer == ANSWER_HELD || request->answer == ANSWER_OWNER_DIED) {
             claim->state = HOLDS;
             claim->owner_died = request->answer == ANSWER_OWNER_DIED;
+            claim->queued = 0;
         }
     }
+    if (request->answer == ANSWER_QUEUED)
+        claim->queued = read_sysreg(cntvct_el0);
 }
 
 /* The task that waits is about to die. It answers false if it has the mutex meanwhile. */
@@ -186,6 +189,11 @@ int inter_lock(struct claim *claim, struct session *session, bool may_wait)
     prepared.release = released;
     section_enter(&claim->section, &prepared);
     return claim->owner_died ? -EOWNERDEAD : 0;
+}
+
+u64 inter_queued(const struct claim *claim)
+{
+    return READ_ONCE(claim->queued);
 }
 
 int inter_unlock(struct claim *claim)

@@ -99,6 +99,8 @@ int inter_open(struct vmpcp_inter *open, struct session *session, struct claim *
 int inter_close(struct claim *claim);
 int inter_lock(struct claim *claim, struct session *session, bool may_wait);
 int inter_unlock(struct claim *claim);
+/* When its task was in the queue, the last time that it was locked; 0: it had not to wait. */
+u64 inter_queued(const struct claim *claim);
 /* The interrupt, on its CPU. */
 void inter_granted(void);
 /* The CPU is off: EL2 has taken back what its vCPU held. */
