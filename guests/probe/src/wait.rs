@@ -84,17 +84,23 @@ fn idle_away() {
     }
 }
 
-/// `us` microseconds in ticks of the counter.
+/// Returns so many microseconds in ticks.
 pub fn us(us: u64) -> u64 {
-    us * sysreg::read::cntfrq_el0() / 1_000_000
+    scaled(us, 1_000_000, sysreg::read::cntfrq_el0())
 }
 
 /// Returns so many nanoseconds in ticks.
 pub fn ns(ns: u64) -> u64 {
-    ns * sysreg::read::cntfrq_el0() / 1_000_000_000
+    scaled(ns, 1_000_000_000, sysreg::read::cntfrq_el0())
 }
 
 /// Returns so many ticks in nanoseconds.
 pub fn nanoseconds(ticks: u64) -> u64 {
-    ticks * 1_000_000_000 / sysreg::read::cntfrq_el0()
+    scaled(ticks, sysreg::read::cntfrq_el0(), 1_000_000_000)
+}
+
+/// Returns what `value` of the units of which `from` are a second is in those of which `to` are.
+/// At a counter of 1 GHz the product of a time and its frequency has no room after 18.4 s.
+fn scaled(value: u64, from: u64, to: u64) -> u64 {
+    value / from * to + value % from * to / from
 }

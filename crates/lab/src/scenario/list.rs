@@ -8,8 +8,9 @@ use super::{
 };
 use crate::bench::{self, Conduct};
 use crate::observe::{Distribution, Observer, Reports};
-use crate::suite::Scenario;
+use crate::suite::{Bench, Scenario};
 use abi::status::Exit;
+use std::time::Duration;
 
 /// All of them: first those that tell whether the probe is right.
 #[must_use]
@@ -33,6 +34,7 @@ pub fn all() -> Vec<Scenario> {
         sharing_linux::without(),
         traced::scenario(),
         traced_guests::scenario(),
+        tasks_late(),
     ];
     let policies = moved::scenarios().chain(gathered::scenarios()).chain(stock::scenarios());
     let policies = budgets::scenarios().chain(overrun::scenarios()).chain(policies);
@@ -40,6 +42,21 @@ pub fn all() -> Vec<Scenario> {
     let experiments = bench::all().into_iter().flat_map(Conduct::scenarios);
     let scenarios = reference.into_iter().chain(others).chain(staged).chain(policies);
     scenarios.chain(experiments).collect()
+}
+
+/// Tasks that begin when the counter, at 1 GHz, has more nanoseconds than can be multiplied by its
+/// frequency in 64 bits.
+fn tasks_late() -> Scenario {
+    const ABOUT: &str = "tasks keep to their periods however long the machine has run";
+    const LATE: Duration = Duration::from_secs(19);
+    let staged = Staged::new("tasks", ABOUT, &[("one", Passes), ("two", Passes)]);
+    let staged = Staged { limit: staged.limit + LATE, ..staged };
+    let edit =
+        ("probe.for_ms".to_owned(), format!("probe.begin_ms={} probe.for_ms", LATE.as_millis()));
+    Scenario::new("tasks-late", ABOUT, move |bench: &Bench| {
+        staged.run(bench, std::slice::from_ref(&edit), |_| None)
+    })
+    .shipped()
 }
 
 const STAGED: &[Staged] = &[
