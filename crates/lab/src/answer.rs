@@ -118,10 +118,18 @@ impl Answer {
     /// Writes what documents quote into those of the project at `root`; returns which.
     ///
     /// # Errors
-    /// When no document quotes it, or not what was measured, or one cannot be written.
+    /// When no document quotes it, or not what was measured, or one cannot be written; when a premise
+    /// of the figures does not hold.
     pub fn write_documents(&self, root: &Path) -> Result<Vec<PathBuf>> {
         if self.documents.is_empty() {
             return Err(miette!("no document quotes these figures of {}", self.outcome.name));
+        }
+        if let Some(check) = self.outcome.checks().iter().find(|check| check.spoils()) {
+            let (name, found, goal) = (&check.name, check.value_text(), check.goal);
+            return Err(miette!(
+                help = "the checks below the figures say more; mend that and measure again",
+                "documents stay as they are: {name}: {found}, and must be {goal}"
+            ));
         }
         let all = self.documents.iter();
         all.map(|(block, content)| documents::write(root, block, content)).collect()

@@ -22,11 +22,12 @@ pub fn tell(answer: &mut Answer, run: &Run) {
             );
         }
     }
-    let unreported = promises.unreported(&run.observer);
-    if !unreported.is_empty() {
-        let names = unreported.join(", ");
-        answer
-            .remark(&format!("No guest reports of these tasks, so nothing was compared: {names}."));
+    let unseen = promises.unseen(&run.observer);
+    if !unseen.is_empty() {
+        let names = unseen.join(", ");
+        answer.remark(&format!(
+            "No response was seen of these tasks, so nothing was compared: {names}."
+        ));
     }
     if !budgets.is_empty() {
         answer.data(&budget_data(&budgets));
@@ -50,7 +51,8 @@ pub fn check(outcome: &mut Outcome, run: &Run) -> Vec<String> {
     let hz = run.observer.latest().map_or(0, |now| now.counter_hz);
     let skew = counts.quantum_ns.saturating_mul(hz) / 1_000_000_000;
     let mut checks = Vec::new();
-    for seen in promises.responses(&run.observer).iter().filter(|_| promises.schedulable()) {
+    let responses = promises.responses(&run.observer);
+    for seen in responses.iter().filter(|seen| promises.schedulable() && seen.is_seen()) {
         if let Some(bound) = seen.bound {
             let name = format!("longest response of {}", seen.task);
             checks.push(Check::new(&name, us(seen.longest), "us", Goal::AtMost(us(bound))));

@@ -95,10 +95,12 @@ impl Promises {
         self.timing.as_ref().map_or_else(Vec::new, |timing| timing.responses(observer))
     }
 
-    /// Returns the declared tasks that no guest reports of, by name.
+    /// Returns the declared tasks of which no response was seen, by name: no guest reports of them, or
+    /// none has released a job.
     #[must_use]
-    pub fn unreported(&self, observer: &Observer) -> Vec<&str> {
-        let seen = self.responses(observer);
+    pub fn unseen(&self, observer: &Observer) -> Vec<&str> {
+        let mut seen = self.responses(observer);
+        seen.retain(SeenResponse::is_seen);
         let tasks = self.timing.iter().flat_map(|timing| &timing.system.tasks);
         let names = tasks.map(|task| task.id.as_str());
         names.filter(|name| seen.iter().all(|seen| seen.task != *name)).collect()

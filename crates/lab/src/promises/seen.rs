@@ -30,6 +30,14 @@ pub struct SeenResponse {
     pub period: Duration,
 }
 
+impl SeenResponse {
+    /// Returns true if a job was released.
+    #[must_use]
+    pub fn is_seen(&self) -> bool {
+        self.jobs > 0 || self.longest > Duration::ZERO
+    }
+}
+
 /// What was seen of a vCPU with a budget.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SeenBudget {

@@ -21,7 +21,18 @@ pub struct Check {
     pub goal: Goal,
     holds: bool,
     #[serde(skip)]
-    is_statement: bool,
+    kind: Kind,
+}
+
+/// What follows when a check does not hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    /// The command fails.
+    Demand,
+    /// That, and no document quotes the figures: they are not what they are called.
+    Premise,
+    /// Nothing: that is a finding.
+    Statement,
 }
 
 /// What is demanded of a figure.
@@ -43,7 +54,7 @@ impl Check {
         let value = value.into();
         let holds = value.is_some_and(|value| goal.met_by(value));
         let (name, unit) = (name.into(), unit.into());
-        Self { name, value, unit, goal, holds, is_statement: false }
+        Self { name, value, unit, goal, holds, kind: Kind::Demand }
     }
 
     /// Something that must have happened: 1 when it did.
@@ -54,17 +65,28 @@ impl Check {
     /// Makes it a statement of a paper about its own figures: that ours do not agree is a
     /// finding, not a fault.
     pub fn as_statement(self) -> Self {
-        Self { is_statement: true, ..self }
+        Self { kind: Kind::Statement, ..self }
+    }
+
+    /// Makes it a premise of the other figures: where it does not hold, they are not what they are
+    /// called, and [documents](crate::answer::Answer::write_documents) do not quote them.
+    pub fn as_premise(self) -> Self {
+        Self { kind: Kind::Premise, ..self }
+    }
+
+    /// Returns true when it is a premise that does not hold.
+    pub fn spoils(&self) -> bool {
+        !self.holds && self.kind == Kind::Premise
     }
 
     /// Returns true when it is a demand on us that is not met.
     pub fn fails(&self) -> bool {
-        !self.holds && !self.is_statement
+        !self.holds && self.kind != Kind::Statement
     }
 
     /// Returns in a word how it came out.
     pub fn verdict(&self) -> &'static str {
-        match (self.is_statement, self.holds) {
+        match (self.kind == Kind::Statement, self.holds) {
             (false, true) => "holds",
             (false, false) => "FAILS",
             (true, true) => "agrees",

@@ -30,13 +30,13 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 /// What boots, from the project's root.
-const SYSTEM: &str = "systems/bench/case-study-linux.toml";
+pub const SYSTEM: &str = "systems/bench/case-study-linux.toml";
 /// Jobs of each task, as the description says: as many hyperperiods.
 pub const JOBS: u64 = 10;
 /// What a task declares before its critical section, and behind it, ns.
 const FREE: u64 = 2_000_000;
 /// The machine ends when all of them are done, after some twenty seconds of virtual time.
-const LIMIT: Duration = Duration::from_secs(30);
+pub const LIMIT: Duration = Duration::from_secs(30);
 
 /// What a boot is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

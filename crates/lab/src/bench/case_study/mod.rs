@@ -10,6 +10,7 @@
 //! | `linux` | the same with two VMs of Linux, as the paper had it |
 //! | `orders` | how often it decides each tie in which way |
 //! | `table` | responses in the simulator, with the probe and with Linux |
+//! | `smoke` | both systems in short, as machine tests |
 //! | `report` | the page, the tables, the JSON |
 //!
 //! In the paper, every time is a multiple of a tenth of a millisecond, and
@@ -22,13 +23,14 @@ mod hypervisor;
 mod linux;
 mod orders;
 mod report;
+mod smoke;
 mod table;
 mod ties;
 
 use super::{Conduct, Label};
 use crate::answer::Answer;
 use crate::dataset::Dataset;
-use crate::suite::Bench;
+use crate::suite::{Bench, Scenario};
 use clap::{ArgMatches, Args, Command, FromArgMatches};
 use miette::IntoDiagnostic;
 use sim::case_study::{Scheme, system};
@@ -82,6 +84,10 @@ impl Conduct for Study {
 
     fn options(&self, command: Command) -> Command {
         Options::augment_args(command)
+    }
+
+    fn scenarios(&self) -> Vec<Scenario> {
+        smoke::scenarios()
     }
 
     fn conduct(&self, options: &ArgMatches, bench: &Bench) -> miette::Result<Answer> {

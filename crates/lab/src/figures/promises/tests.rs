@@ -96,7 +96,17 @@ fn what_stays_below_its_bound_is_told() {
     ];
     assert_eq!(names, expected);
     assert!(answer.page().contains("rtos/low") && answer.findings().contains("rtos/low"));
-    assert!(!answer.summary().contains("No guest reports"));
+    assert!(!answer.summary().contains("No response was seen"));
+}
+
+#[test]
+fn a_task_that_has_done_nothing_keeps_to_no_bound() {
+    let idle = Task { jobs: 0, sum: 0, ..task("low", 0) };
+    let mut answer = Answer::new("x", "x", "");
+    tell(&mut answer, &run(promises(SYSTEM), &[(idle, NONE), (task("high", 300), NONE)], 600));
+    let names: Vec<_> = answer.outcome.checks().iter().map(|check| &check.name[..]).collect();
+    assert_eq!(names, ["longest response of rtos/high", "the most that rtos.0 had in a period"]);
+    assert!(answer.summary().contains("nothing was compared: rtos/low."));
 }
 
 /// The answer of a run in which EL2 counted this of the vCPU.
