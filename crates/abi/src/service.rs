@@ -32,9 +32,9 @@ pub const REPORT_AREA: u32 = 0xc600_0003;
 /// Raises a vCPU of the caller's VM to its ceiling, above every vCPU of its pCPU that is not at
 /// its own: one of its tasks holds a global resource (`vmpcp_start_gcs`, RTSS 2014, Section
 /// III-C). X1 = its index within the VM. Nests, 255 deep at most. Answers 0;
-/// [`NOT_SUPPORTED`] if the description gives the vCPU no global critical sections;
-/// [`INVALID_PARAMETER`] for an index that is none, and beyond what nests; [`BUSY`] if vCPUs of
-/// other pCPUs have raised it too often in this period.
+/// [`NOT_SUPPORTED`] if the description gives the vCPU no global critical sections, or the index is
+/// none and it gives the caller none; [`INVALID_PARAMETER`] for an index that is none otherwise, and
+/// beyond what nests; [`BUSY`] if vCPUs of other pCPUs have raised it too often in this period.
 pub const START_GCS: u32 = 0xc600_0010;
 /// Ends what one [`START_GCS`] began. X1 as there. Answers 0, [`INVALID_PARAMETER`] if none
 /// did, or [`NOT_SUPPORTED`] as there.
@@ -47,7 +47,8 @@ pub const FINISH_GCS: u32 = 0xc600_0011;
 /// names no such mutex and task for this vCPU.
 pub const MUTEX_OPEN: u32 = 0xc600_0012;
 /// Ends the use of a mutex by a task. X1 = handle. Answers 0, or [`INVALID_PARAMETER`] if the task
-/// holds it, waits for it, or does not use it.
+/// holds it, waits for it, or does not use it. This and the calls below answer [`NOT_SUPPORTED`] if
+/// the description gives the calling vCPU no global critical sections.
 pub const MUTEX_CLOSE: u32 = 0xc600_0013;
 /// Locks a mutex. X1 = handle. Answers [`HELD`] or [`OWNER_DIED`]: the task holds it, and its
 /// vCPU is raised as by [`START_GCS`]. Answers [`QUEUED`]: the task has to wait until the

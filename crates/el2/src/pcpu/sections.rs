@@ -183,8 +183,13 @@ impl Pcpu {
         self.follow_call(id, begun)
     }
 
-    /// Counts a call that makes no sense, and refuses it.
+    /// Counts a call that makes no sense, and refuses it. To a vCPU without global critical sections
+    /// there is no such call.
     fn refuse(&mut self) -> i64 {
+        let has_sections = |id: VcpuId| self.system.vcpus[id.number()].gcs_ns != 0;
+        if !self.roster.loaded_id().is_some_and(has_sections) {
+            return NOT_SUPPORTED;
+        }
         self.count_misuse();
         INVALID_PARAMETER
     }

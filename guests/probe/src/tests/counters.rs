@@ -13,6 +13,7 @@ use core::sync::atomic::{AtomicU64, Ordering::SeqCst};
 pub const TESTS: &[Test] = &[
     Test { name: "counters.discovery", body: discovery },
     Test { name: "counters.bad_arguments", body: bad_arguments },
+    Test { name: "counters.no_sections", body: no_sections },
     Test { name: "counters.calls", body: count_calls },
     Test { name: "counters.injected", body: injected },
     Test { name: "counters.states", body: states },
@@ -47,6 +48,18 @@ fn discovery() -> Check<Done> {
         ensure_eq!(answer, service::NOT_SUPPORTED, "REPORT_AREA without one");
     }
     pass!("revision {}.{}, report area {}", revision.0, revision.1, area.is_some())
+}
+
+/// The description gives this vCPU no global critical sections: the calls for them are not there.
+fn no_sections() -> Check<Done> {
+    needs_cassata!();
+    for function in service::START_GCS..=service::MUTEX_ABANDON {
+        for argument in [0, 1, u64::MAX] {
+            let answer = calls::hvc(function, &[argument, 0]);
+            ensure_eq!(answer, service::NOT_SUPPORTED, "call {function:#x}({argument:#x})");
+        }
+    }
+    pass!("no call for them")
 }
 
 fn bad_arguments() -> Check<Done> {
