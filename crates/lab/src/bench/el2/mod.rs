@@ -50,10 +50,11 @@ use size::Size;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// Most bytes of the image, guests not included.
-const MOST_BYTES: u64 = 128 << 10;
-/// Most lines of source that run at EL2, in all crates, tests not included.
-const MOST_LINES: u64 = 8_000;
+/// Most bytes of the image, guests not included: with budgets, ceilings and mutexes.
+const MOST_BYTES: u64 = 136 << 10;
+/// Most lines of source that run at EL2, in all crates, tests not included: with those and what hostile
+/// guests made necessary.
+const MOST_LINES: u64 = 9_500;
 /// Microseconds of a tick in virtual time.
 const US: f64 = 1e6 / VirtualTime::COUNTER_HZ as f64;
 
