@@ -15,6 +15,7 @@ mod check;
 mod code;
 mod draft;
 pub mod image;
+pub mod input_file;
 mod inputs;
 mod load;
 pub mod model;

@@ -3,13 +3,12 @@
 use crate::check::{self, Sound};
 use crate::code::Code;
 use crate::draft;
-use crate::inputs;
 use crate::model::Checked;
 use crate::plan;
 use crate::problem::{Problem, Problems, Report};
+use crate::{input_file, inputs};
 use std::path::Path;
 use std::sync::Arc;
-use std::{fs, io};
 
 /// Reads and checks the system description at `path`, with all files it
 /// names.
@@ -17,28 +16,14 @@ use std::{fs, io};
 /// # Errors
 /// Everything that is wrong with it.
 pub fn load(path: &Path) -> Result<Checked, Report> {
-    let text = read(path).map_err(|(why, hint)| {
-        let message = format!("cannot read the system description: {why}");
+    let text = input_file::read_text(path).map_err(|unread| {
+        let message = format!("cannot read the system description: {unread}");
+        let hint = unread.hint.unwrap_or("name a TOML file such as systems/demo.toml");
         let problem =
             Problem { code: Code::Unreadable, message, places: vec![], hint: Some(hint.into()) };
         Report::new(path, Arc::from(""), vec![problem])
     })?;
     load_text(path, &text)
-}
-
-/// Reads a file; answers why it cannot, and a hint. What is no file is refused: a pipe may never
-/// end, and can be read only once.
-fn read(path: &Path) -> Result<String, (String, &'static str)> {
-    let fail = |error: io::Error| (error.to_string(), "name a TOML file such as systems/demo.toml");
-    let kind = fs::metadata(path).map_err(fail)?.file_type();
-    if kind.is_dir() {
-        return Err(("a directory, not a file".into(), "name a TOML file in it"));
-    }
-    if !kind.is_file() {
-        let hint = "paths in it are relative to its directory: write it into a file, and name that";
-        return Err(("a device or a pipe, not a file".into(), hint));
-    }
-    fs::read_to_string(path).map_err(fail)
 }
 
 /// Checks a system description that is at hand; `path` is where it stands, or

@@ -10,19 +10,25 @@ use bound::report::{Figure, Instructions, Report};
 use lab::paths::{self, FACTS};
 use lab::results::{Directory, write_file};
 use lab::table::Table;
-use miette::{IntoDiagnostic, Result, WrapErr, miette};
+use miette::{IntoDiagnostic, Result, miette};
 use serde_json::json;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use system::input_file;
 
+/// Bytes that an image may have.
+const LONGEST_IMAGE: u64 = 1 << 30;
 /// The figures that were recorded.
 const RECORD: &str = "crates/el2/bounds-recorded.toml";
 
 /// Computes the figures, and compares them with those that were recorded.
 pub fn bound(arguments: &Arguments) -> Result<u8> {
     let root = place::root()?;
-    let other = arguments.image.as_ref().map(fs::read).transpose();
-    let other = other.into_diagnostic().wrap_err("cannot read the image")?;
+    let read_image = |path: &PathBuf| {
+        input_file::read(path, LONGEST_IMAGE)
+            .map_err(|unread| description::unreadable(path, unread))
+    };
+    let other = arguments.image.as_ref().map(read_image).transpose()?;
     let image = other.as_deref().unwrap_or(crate::HYPERVISOR.silent);
     let system = arguments.file.as_deref().map(description::load).transpose()?;
     let report = paths::analyse(image, &read(&root.join(FACTS))?, system.as_ref())?;

@@ -23,8 +23,8 @@ pub fn build(arguments: &Build) -> Result<u8> {
     let bill = bill_beside(&arguments.output);
     for file in [&arguments.output, &bill] {
         description::spare_inputs(&checked, file, "-o")?;
+        results::has_place(file)?;
     }
-    results::has_place(&bill)?;
     let signing =
         arguments.sign.as_deref().map(|key| Signing::prepare(key, &checked)).transpose()?;
     let (bundle, origin) = match &signing {

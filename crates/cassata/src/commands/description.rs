@@ -3,9 +3,9 @@
 use crate::{messages, place};
 use lab::bundle::Bundle;
 use lab::progress::Progress;
-use miette::{IntoDiagnostic, Result, WrapErr, miette};
-use std::fs;
+use miette::{MietteDiagnostic, Result, miette};
 use std::path::Path;
+use system::input_file::{self, Unreadable};
 use system::{Checked, Input};
 
 /// Reads and checks `path`; warnings are shown, errors end it.
@@ -17,10 +17,18 @@ pub fn load(path: &Path) -> Result<Checked> {
     Ok(checked)
 }
 
-/// The description's own text, for the record.
+/// Reads a text that is named on the command line.
 pub fn source(path: &Path) -> Result<String> {
-    let read = fs::read_to_string(path).into_diagnostic();
-    read.wrap_err_with(|| format!("cannot read {}", path.display()))
+    input_file::read_text(path).map_err(|unread| unreadable(path, unread))
+}
+
+/// Says that a file which is named on the command line cannot be read.
+pub fn unreadable(path: &Path, unread: Unreadable) -> miette::Report {
+    let error = MietteDiagnostic::new(format!("cannot read {}: {unread}", path.display()));
+    match unread.hint {
+        Some(hint) => error.with_help(hint).into(),
+        None => error.into(),
+    }
 }
 
 /// Packs what was checked into `image`.

@@ -3,7 +3,7 @@
 use miette::{Report, Result, miette};
 use std::fs;
 use std::io::{self, Write};
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::Path;
 use system::temporary::without_name;
 
@@ -48,17 +48,22 @@ pub fn write_json(path: &Path, value: &impl serde::Serialize) -> Result<()> {
     write_file(path, &text)
 }
 
-/// Whether there is a place for a file at `path`: a command that works long for one asks
-/// before.
+/// Checks that there is a place for a file at `path`: a command that works long for one asks
+/// before. What the shell makes of `>(program)` is one; a named pipe is none, as the command would
+/// wait for a reader at its end.
 ///
 /// # Errors
-/// When there is no such directory, or a directory itself.
+/// When there is no such directory, or a directory itself, or a named pipe.
 pub fn has_place(path: &Path) -> Result<()> {
-    let fail = |cause| unwritten(path, cause);
-    if path.is_dir() {
-        return Err(fail(io::ErrorKind::IsADirectory.into()));
-    }
-    directory_of(path).map(drop).map_err(fail)
+    let is_pipe = fs::metadata(path).is_ok_and(|there| there.file_type().is_fifo());
+    let why = if path.is_dir() {
+        "a directory"
+    } else if is_pipe && !path.starts_with("/dev") && !path.starts_with("/proc") {
+        "a named pipe"
+    } else {
+        return directory_of(path).map(drop).map_err(|cause| unwritten(path, cause));
+    };
+    Err(miette!(help = "name a file", "cannot write {}: {why}, not a file", path.display()))
 }
 
 /// Where the file at `path` is, or would be.
@@ -130,7 +135,12 @@ mod tests {
         assert!(!file.exists());
         let nowhere = has_place(&directory.path().join("none/file")).unwrap_err().to_string();
         assert!(nowhere.contains("there is no directory") && nowhere.ends_with("none"));
-        assert!(has_place(directory.path()).is_err());
+        let there = has_place(directory.path()).unwrap_err().to_string();
+        assert!(there.ends_with("a directory, not a file"), "{there}");
+        let pipe = directory.path().join("pipe");
+        let status = std::process::Command::new("mkfifo").arg(&pipe).status().unwrap();
+        let there = has_place(&pipe).unwrap_err().to_string();
+        assert!(status.success() && there.ends_with("a named pipe, not a file"), "{there}");
     }
 
     #[test]

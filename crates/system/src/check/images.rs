@@ -3,9 +3,10 @@
 use crate::code::Code;
 use crate::draft::{At, DraftVm};
 use crate::image::{self, Bytes, Kernel, KernelKind};
+use crate::input_file;
 use crate::problem::Problems;
 use std::collections::BTreeMap;
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::{self, Read, Seek};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -130,19 +131,11 @@ impl Files<'_> {
     }
 }
 
-/// Opens a file. A directory is refused, and so is a device or a pipe, which need not end.
 fn open(path: &Path) -> Result<File, Unread> {
-    let look = |error: io::Error| unreadable(path, &error.to_string());
-    let kind = fs::metadata(path).map_err(look)?.file_type();
-    let hint = if kind.is_dir() {
-        "name a file in it"
-    } else if !kind.is_file() {
-        "write what it gives into a file, and name that"
-    } else {
-        return File::open(path).map_err(look);
-    };
-    let what = if kind.is_dir() { "a directory" } else { "a device or a pipe" };
-    Err(Unread { hint: hint.into(), ..unreadable(path, &format!("{what}, not a file")) })
+    input_file::open(path).map_err(|unread| {
+        let refused = unreadable(path, &unread.why);
+        Unread { hint: unread.hint.map_or(refused.hint, str::to_owned), ..refused }
+    })
 }
 
 fn unreadable(path: &Path, why: &str) -> Unread {

@@ -2,8 +2,8 @@
 
 use super::error::PackError;
 use super::hypervisor::{Hypervisor, REBUILD, Segment};
+use crate::input_file;
 use crate::paging::stage1::Kind;
-use crate::temporary::without_name;
 use abi::system::{PUBLIC_KEY_SIZE, PUBLIC_KEY_SYMBOL, Region, SIGNATURE_SIZE, System};
 use ed25519_compact::KeyPair;
 use object::Endianness;
@@ -28,10 +28,9 @@ impl SigningKey {
     /// # Errors
     /// When there is no such file, or no such key in it.
     pub fn read(path: &Path) -> Result<Self, PackError> {
-        let text = std::fs::read_to_string(path).map_err(|error| {
-            let message =
-                format!("cannot read the key {}: {}", path.display(), without_name(error));
-            PackError::new(message, "name a file with a private key")
+        let text = input_file::read_text(path).map_err(|unread| {
+            let message = format!("cannot read the key {}: {unread}", path.display());
+            PackError::new(message, unread.hint.unwrap_or("name a file with a private key"))
         })?;
         Self::from_pem(&text).ok_or_else(|| {
             let message = format!("{} is no private key for Ed25519", path.display());
