@@ -158,13 +158,14 @@ impl Migration {
 
     /// Returns each part: instructions, and time where it was taken.
     pub fn data(&self) -> Dataset {
+        // Figures from before are those of commit c375a69, as `Line::before`.
         let parts = [
-            ("departure, beyond the wake", self.departure(), None),
-            ("return, beyond the sleep", self.homecoming(), None),
-            ("both, on the other core", self.elsewhere(), None),
-            ("round trip, all of these", self.trip(), us(&self.trip)),
-            ("until it runs elsewhere", None, us(&self.departure)),
-            ("away, if called back at once", None, us(&self.at_once)),
+            ("departure, beyond the wake", self.departure(), DEPARTURE.before, None, None),
+            ("return, beyond the sleep", self.homecoming(), Some(452), None, None),
+            ("both, on the other core", self.elsewhere(), Some(1_464), None, None),
+            ("round trip, all of these", self.trip(), Some(2_074), us(&self.trip), Some(2.80)),
+            ("until it runs elsewhere", None, None, us(&self.departure), Some(1.70)),
+            ("away, if called back at once", None, None, us(&self.at_once), Some(2.79)),
         ];
         Dataset::of("migration", "Migration of a vCPU, medians", parts)
             .name("part", |part| part.0)
@@ -172,7 +173,13 @@ impl Migration {
             .column("at_el2", Unit::Instructions, |part| part.1)
             .head("instructions at EL2")
             .digits(0)
-            .column("time", Unit::Microseconds, |part| part.2)
+            .column("at_el2_before", Unit::Instructions, |part| part.2)
+            .head("before budgets")
+            .digits(0)
+            .column("time", Unit::Microseconds, |part| part.3)
+            .digits(2)
+            .column("time_before", Unit::Microseconds, |part| part.4)
+            .head("before budgets")
             .digits(2)
             .done()
     }

@@ -258,6 +258,8 @@ impl El2 {
             .column("mean", instructions, |(_, visits)| visits.mean())
             .for_programs()
             .column("median", instructions, |(kind, visits)| kind.median(visits))
+            .column("before", instructions, |(kind, _)| kind.line.before)
+            .head("before budgets")
             .column("p99.9", instructions, |(_, visits)| visits.percentile(999))
             .column("max", instructions, |(_, visits)| visits.max())
             .column("goal", instructions, |(kind, _)| kind.line.goal)
