@@ -149,10 +149,8 @@ impl Table {
     /// Adds what the paper says of its own figures.
     fn compare(&self, outcome: &mut Outcome) {
         for caller in Caller::ALL {
-            for &Statement { text, calls: [one, other], goal } in &STATEMENTS {
-                let name = format!("{}: {text}", caller.name());
-                let check = Check::new(&name, self.ratio(caller, one, other), "times", goal);
-                outcome.check(check.as_statement());
+            for statement in &STATEMENTS {
+                outcome.check(self.compared(caller, statement));
             }
         }
     }
@@ -175,7 +173,25 @@ impl Table {
             })
             .head("the paper")
             .digits(2)
+            .name("agree", |of| self.agreeing(of))
             .done()
+    }
+
+    /// Returns of whose calls a statement is true, in words.
+    fn agreeing(&self, of: &Statement) -> &'static str {
+        match Caller::ALL.map(|caller| self.compared(caller, of).holds()) {
+            [true, true] => "both",
+            [true, false] => "FreeRTOS",
+            [false, true] => "Linux",
+            [false, false] => "neither",
+        }
+    }
+
+    /// Compares the calls of a caller with a statement.
+    fn compared(&self, caller: Caller, of: &Statement) -> Check {
+        let name = format!("{}: {}", caller.name(), of.text);
+        let ratio = self.ratio(caller, of.calls[0], of.calls[1]);
+        Check::new(&name, ratio, "times", of.goal).as_statement()
     }
 }
 
