@@ -4,7 +4,8 @@
 //! there is no Node.js or no registry to fetch it from, the export is not read by anything.
 
 use crate::results::{Outcome, write_file};
-use crate::suite::Bench;
+use crate::session::Run;
+use crate::suite::{Bench, Skipped};
 use crate::trace::{Guests, History, Tally, Trace};
 use miette::{IntoDiagnostic, Result, WrapErr, miette};
 use serde::Deserialize;
@@ -53,20 +54,37 @@ struct Events {
 }
 
 /// Exports a trace into the directory of `bench`, and returns what is wrong with what Perfetto
-/// finds there; `outcome` says whether it was asked.
+/// finds there; none if it cannot be asked. `outcome` says so, too.
 pub fn check(
     bench: &Bench,
     trace: &Trace,
     history: &History,
     outcome: &mut Outcome,
-) -> Result<Vec<String>> {
+) -> Result<Option<Vec<String>>> {
     let export = bench.directory.join("trace.perfetto-trace");
     write_file(&export, &trace.perfetto(history))?;
     let asked = events(&bench.root, &export)?;
     outcome.figure("perfetto_was_asked", asked.is_some());
     let found = asked.map(|events| objections(&events, trace, history));
-    let found = found.unwrap_or_default().into_iter();
-    Ok(found.map(|what| format!("Perfetto: {what}")).collect())
+    let said = |found: Vec<String>| found.iter().map(|what| format!("Perfetto: {what}")).collect();
+    Ok(found.map(said))
+}
+
+/// Judges a run by all objections, Perfetto's among them.
+///
+/// # Errors
+/// The objections. If there are none, and Perfetto was not asked, that.
+pub fn judge(
+    bench: &Bench,
+    run: &Run,
+    outcome: Outcome,
+    mut objections: Vec<String>,
+    perfetto: Option<Vec<String>>,
+) -> Result<()> {
+    let was_asked = perfetto.is_some();
+    objections.extend(perfetto.unwrap_or_default());
+    bench.judge(run, outcome, &objections)?;
+    if was_asked { Ok(()) } else { Err(Skipped("Perfetto's trace processor is not there").into()) }
 }
 
 /// Asks for all kinds of events in a file; none if there is nothing to ask.

@@ -31,9 +31,9 @@ fn run(bench: &Bench) -> Result<()> {
     outcome.figure("trace", trace.json(&Guests::of(&trace, &history)));
     let drawing = report::file(&trace.draw_beginning(&history, NAME)).unwrap_or_default();
     crate::results::write_file(&bench.directory.join("trace.svg"), drawing.as_bytes())?;
-    let mut objections = objections(&run, &trace, &history);
-    objections.extend(perfetto::check(bench, &trace, &history, &mut outcome)?);
-    bench.judge(&run, outcome, &objections)
+    let objections = objections(&run, &trace, &history);
+    let perfetto = perfetto::check(bench, &trace, &history, &mut outcome)?;
+    perfetto::judge(bench, &run, outcome, objections, perfetto)
 }
 
 fn has_ended(now: &Moment) -> bool {

@@ -44,8 +44,8 @@ fn run(bench: &Bench) -> Result<()> {
     outcome.figure("linux_switches", serde_json::json!(counted));
     objections.extend(counts_agree(counted));
     objections.extend(outside(&trace, &history, &guests));
-    objections.extend(perfetto::check(bench, &trace, &history, &mut outcome)?);
-    bench.judge(&run, outcome, &objections)
+    let perfetto = perfetto::check(bench, &trace, &history, &mut outcome)?;
+    perfetto::judge(bench, &run, outcome, objections, perfetto)
 }
 
 /// FreeRTOS switches to its measured task once for each activation, and once at its start.

@@ -14,7 +14,7 @@ pub(crate) use crew::share;
 pub use host::CargoTest;
 pub use lint::{LINTS, Lint, Toolchain};
 pub use repeat::Repeat;
-pub use runner::{Call, run_scenarios, side_by_side};
+pub use runner::{Call, Skipped, run_scenarios, side_by_side};
 
 use crate::bundle::{Builds, Bundle};
 use crate::executed::Records;

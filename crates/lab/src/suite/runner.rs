@@ -8,6 +8,7 @@ use super::{Bench, Body, Build, Repeat, Scenario, Tally};
 use crate::bundle::Builds;
 use crate::progress::Progress;
 use miette::miette;
+use std::fmt;
 use std::fs;
 use std::panic::{self, AssertUnwindSafe};
 use std::path::Path;
@@ -75,8 +76,10 @@ fn gather(heard: &Receiver<Word<'_>>, bench: &Bench, progress: &mut Progress) ->
                 running.retain(|name| **name != scenario.name);
                 let interrupted = result.is_err() && bench.interrupt.requested();
                 report(scenario, &result, interrupted, seconds, progress);
-                if !interrupted {
-                    tally.count(result.is_ok());
+                match skipped(&result) {
+                    _ if interrupted => {}
+                    Some(_) => tally.skipped += 1,
+                    None => tally.count(result.is_ok()),
                 }
             }
         }
@@ -97,11 +100,32 @@ fn report(
     if interrupted {
         return progress.line(&format!("machine test {name} ... interrupted"));
     }
+    if let Some(Skipped(why)) = skipped(result) {
+        return progress.line(&format!("machine test {name} ... skipped in part: {why}"));
+    }
     let verdict = if result.is_ok() { "ok" } else { "FAILED" };
     progress.line(&format!("machine test {name} ... {verdict} ({seconds:.1} s)"));
     if let Err(reason) = result {
         progress.line(&format!("{}\n{reason:?}", scenario.about));
     }
+}
+
+/// Says that everything held which a scenario could look at here, and at what it could not.
+#[derive(Debug)]
+pub struct Skipped(pub &'static str);
+
+impl fmt::Display for Skipped {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.0)
+    }
+}
+
+impl std::error::Error for Skipped {}
+impl miette::Diagnostic for Skipped {}
+
+/// Returns what a scenario could not look at, if it failed by nothing else.
+fn skipped(result: &miette::Result<()>) -> Option<&Skipped> {
+    result.as_ref().err()?.downcast_ref()
 }
 
 fn run_one(scenario: &Scenario, call: Call<'_>, bench: &Bench) -> miette::Result<()> {
@@ -115,7 +139,9 @@ fn run_one(scenario: &Scenario, call: Call<'_>, bench: &Bench) -> miette::Result
         fresh(&bench.directory)?;
         guard(&scenario.run, &bench)
     });
-    if let Err(reason) = &result {
+    if let Err(reason) = &result
+        && skipped(&result).is_none()
+    {
         // The terminal has it too; a disk that is full must not hide it.
         drop(fs::write(bench.directory.join("failure.txt"), format!("{reason:?}\n")));
     }
@@ -188,6 +214,7 @@ mod tests {
             })
             .shipped()
             .on_request(),
+            Scenario::new("in-part", "", |_: &Bench| Err(Skipped("there is no tool").into())),
         ]
     }
 
@@ -198,7 +225,8 @@ mod tests {
             let (bench, mut progress) = (bench(directory.path()), Progress::silent());
             run_scenarios(&scenarios(), call(filter, 1), &bench, &mut progress)
         };
-        assert_eq!(run(""), Tally { passed: 1, failed: 2, skipped: 0 });
+        assert_eq!(run(""), Tally { passed: 1, failed: 2, skipped: 1 });
+        assert!(!directory.path().join("in-part/failure.txt").exists());
         assert_eq!(run("b-"), Tally { passed: 0, failed: 2, skipped: 0 });
         assert_eq!(run("good"), Tally { passed: 1, failed: 0, skipped: 0 });
         assert_eq!(run("good-and"), Tally::default());
