@@ -11,7 +11,7 @@ use sim::system::Protocol::{Mpcp, Vmpcp};
 use sim::system::{Need, Protocol};
 
 /// Two vCPUs with 3 + 2 in 10 on one core, of which v1 is higher; t0 is on v0, t1
-/// and t2 are on v1, and everybody uses everything.
+/// and t2 are on v1, and all of them use everything.
 fn checker(protocol: Protocol) -> Checker {
     let segments = |local| [(5, Nothing), (5, Global(0)), (5, Local(local))];
     let tasks = vec![task(0, 0, &segments(0)), task(1, 0, &segments(1)), task(1, 0, &segments(1))];

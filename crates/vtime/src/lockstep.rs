@@ -297,7 +297,7 @@ impl<H: Host> Lockstep<H> {
         self.lock().hold_at(at_ns);
     }
 
-    /// What everybody does.
+    /// What all of them do.
     pub fn view(&self) -> View {
         let machine = self.lock();
         let vcpus = (0..machine.vcpus()).map(|vcpu| {

@@ -58,7 +58,7 @@ impl Budgets {
         let before = self.servers.clone();
         let (budget, period) = before[vcpu];
         let others: Vec<_> = (0..before.len()).filter(|&other| other != vcpu).collect();
-        let everybody: Vec<_> = (0..before.len()).collect();
+        let all: Vec<_> = (0..before.len()).collect();
         let (mut best, mut traded) = (self.rank()?, false);
         let mut kept = before.clone();
         let mut more: Ns = grain(period);
@@ -67,7 +67,7 @@ impl Budgets {
             self.set(vcpu, period.min(budget.saturating_add(more)))?;
             // The others first: it would only take back what it was given.
             self.settle(&others)?;
-            self.settle(&everybody)?;
+            self.settle(&all)?;
             let rank = self.rank()?;
             if better(rank, best) {
                 (best, traded) = (rank, true);

@@ -19,7 +19,7 @@ use zerocopy::IntoBytes;
 const NAME: &str = "signed";
 /// The build that checks signatures, from the project's root.
 const PRODUCT: &str = "build/el2-signed.elf";
-/// The key that RFC 8410, section 10.3, shows: everyone has it.
+/// The key that RFC 8410, section 10.3, shows: it is no secret.
 const KEY: &str = "-----BEGIN PRIVATE KEY-----\n\
     MC4CAQAwBQYDK2VwBCIEINTuctv5E1hK1bbY8fdp+K06/nwoy/HU++CXqI9EdVhC\n\
     -----END PRIVATE KEY-----\n";

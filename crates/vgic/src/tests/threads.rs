@@ -192,7 +192,7 @@ fn sgis_between_cores_are_all_taken() {
 }
 
 #[test]
-fn shared_interrupts_are_taken_once_while_everybody_reroutes_them() {
+fn shared_interrupts_are_taken_once_while_all_threads_reroute_them() {
     const ROUNDS: usize = 1500;
     for count in [1, 4] {
         let machine = Machine::new();

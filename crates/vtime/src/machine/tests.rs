@@ -125,7 +125,7 @@ fn time_stands_still_while_the_main_loop_works() {
 }
 
 #[test]
-fn everybody_leaves_when_the_main_loop_is_blocked() {
+fn all_cores_leave_when_the_main_loop_is_blocked() {
     let mut m = pair(None);
     let _ = m.check_in(0, 100, false);
     assert_eq!(m.unsettle(), Woken::Early);

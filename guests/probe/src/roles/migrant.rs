@@ -17,7 +17,7 @@ const MIGRANT: usize = 0;
 /// The token to the migrant, and the answer to it.
 const TOKEN: u32 = 1;
 const ANSWER: u32 = 2;
-/// To everybody else.
+/// To all others.
 const BROADCAST: u32 = 3;
 /// Pended by software, routed to the migrant.
 const SPI: u32 = FREE_SPIS.start;

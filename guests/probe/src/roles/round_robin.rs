@@ -1,4 +1,4 @@
-//! Equal priorities, one core: everybody gets the same.
+//! Equal priorities, one core: each vCPU gets the same.
 
 use crate::suite::{Check, Done};
 use crate::{calls, cpus, ensure, needs_cassata, needs_two_vcpus, pass, platform, wait};
@@ -36,7 +36,7 @@ pub fn round_robin() -> Check<Done> {
         let now = all(word);
         core::array::from_fn(|vcpu| now[vcpu] - before[vcpu])
     };
-    let waited = wait::until("turns for everybody", || {
+    let waited = wait::until("turns for each vCPU", || {
         since(&switches, SWITCHES)[..count].iter().all(|&turns| turns >= TURNS)
     });
     let shares = since(&runs, RUN);

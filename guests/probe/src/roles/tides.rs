@@ -34,7 +34,7 @@ static STOP: AtomicBool = AtomicBool::new(false);
 static STEPS: [AtomicU64; MAX_VCPUS_PER_VM] = [const { AtomicU64::new(0) }; MAX_VCPUS_PER_VM];
 static ARMED: [AtomicU32; MAX_VCPUS_PER_VM] = [const { AtomicU32::new(0) }; MAX_VCPUS_PER_VM];
 
-fn everybody() -> impl Iterator<Item = usize> {
+fn all_vcpus() -> impl Iterator<Item = usize> {
     core::iter::once(0).chain(platform::get().others())
 }
 
@@ -110,7 +110,7 @@ pub fn tides() -> Check<Done> {
     needs_two_vcpus!();
     let rounds = platform::get().number("rounds.tides", 20) as u32;
     let mut bases = [0; MAX_VCPUS_PER_VM];
-    for index in everybody() {
+    for index in all_vcpus() {
         bases[index] = pcpu(index)?;
     }
     irq::hook(serve);
@@ -131,7 +131,7 @@ pub fn tides() -> Check<Done> {
     pass!("{rounds} tides, steps={steps}")
 }
 
-/// Resets its VM `probe.resets` (40) times: by turns while everybody rests, each
+/// Resets its VM `probe.resets` (40) times: by turns while all vCPUs rest, each
 /// time a bit later, and while all begin to work after they were on one core. So it
 /// is stopped while cores leave, are away, and come back.
 pub fn ebb() -> Check<Done> {
@@ -152,7 +152,7 @@ pub fn ebb() -> Check<Done> {
         cpus::start(index, job)?;
     }
     if before.is_multiple_of(2) {
-        while !everybody_is(&|_| shore)? {
+        while !all_vcpus_are(&|_| shore)? {
             rest()?;
         }
         WORKING.store(true, SeqCst);
@@ -167,8 +167,8 @@ pub fn ebb() -> Check<Done> {
     calls::system_reset()
 }
 
-fn everybody_is(there: &dyn Fn(usize) -> u64) -> Check<bool> {
-    for index in everybody() {
+fn all_vcpus_are(there: &dyn Fn(usize) -> u64) -> Check<bool> {
+    for index in all_vcpus() {
         if pcpu(index)? != there(index) {
             return Ok(false);
         }
@@ -177,7 +177,7 @@ fn everybody_is(there: &dyn Fn(usize) -> u64) -> Check<bool> {
 }
 
 fn tide(round: u32, bases: &[u64]) -> Check {
-    while !everybody_is(&|_| bases[0])? {
+    while !all_vcpus_are(&|_| bases[0])? {
         rest()?;
     }
     for number in 0..EXCHANGES {
@@ -186,7 +186,7 @@ fn tide(round: u32, bases: &[u64]) -> Check {
     }
     WORKING.store(true, SeqCst);
     gic::broadcast(WORK);
-    while !everybody_is(&|index| bases[index])? {
+    while !all_vcpus_are(&|index| bases[index])? {
         work()?;
     }
     WORKING.store(false, SeqCst);

@@ -100,7 +100,7 @@ fn registers() -> impl Iterator<Item = (usize, &'static Register)> {
 }
 
 static DONE: AtomicU64 = AtomicU64::new(0);
-/// SGI that keeps everybody busy.
+/// SGI that keeps all vCPUs busy.
 const POKE: u32 = 14;
 
 fn system_registers() -> Check<Done> {

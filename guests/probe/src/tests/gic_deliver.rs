@@ -155,8 +155,8 @@ fn route() -> Check<Done> {
     static GO_OFF: AtomicU64 = AtomicU64::new(0);
     GO_OFF.store(0, SeqCst);
     cpus::together(job, || {
-        let everyone = 0..platform::get().vcpus.len();
-        let outcome = everyone.clone().try_for_each(|index| {
+        let all = 0..platform::get().vcpus.len();
+        let outcome = all.clone().try_for_each(|index| {
             let spi = SPI + index as u32;
             gic::enable_spi(spi, index);
             gic::set(ISPENDR, spi);

@@ -21,7 +21,7 @@ pub const TESTS: &[Test] = &[
     Test { name: "psci.suspend_taken", body: suspend_taken },
 ];
 
-/// Functions that PSCI 1.1 demands, and those everybody has.
+/// Functions that PSCI 1.1 demands, and those that each firmware has.
 const PRESENT: [u32; 11] = [
     psci::VERSION,
     psci::CPU_SUSPEND_32,

@@ -42,8 +42,8 @@ impl Meeting {
 
 static MEETING: Meeting = Meeting(AtomicU64::new(0));
 
-/// SGI n comes from vCPU n: everybody gets exactly one from everybody else.
-fn everybody_sends(send: fn(u32)) -> Check {
+/// SGI n comes from vCPU n: each vCPU gets exactly one from each other.
+fn each_vcpu_sends(send: fn(u32)) -> Check {
     let me = cpu::index() as u32;
     let count = platform::get().vcpus.len();
     MEETING.come(1)?;
@@ -60,7 +60,7 @@ fn everybody_sends(send: fn(u32)) -> Check {
 
 fn pairs() -> Check<Done> {
     fn job() -> Check {
-        everybody_sends(|intid| platform::get().others().for_each(|to| gic::send(intid, [to])))
+        each_vcpu_sends(|intid| platform::get().others().for_each(|to| gic::send(intid, [to])))
     }
     MEETING.0.store(0, SeqCst);
     cpus::together(job, job)?;
@@ -70,7 +70,7 @@ fn pairs() -> Check<Done> {
 
 fn broadcast() -> Check<Done> {
     fn job() -> Check {
-        everybody_sends(gic::broadcast)
+        each_vcpu_sends(gic::broadcast)
     }
     MEETING.0.store(0, SeqCst);
     cpus::together(job, job)?;
@@ -79,7 +79,7 @@ fn broadcast() -> Check<Done> {
 
 fn target_list() -> Check<Done> {
     fn job() -> Check {
-        everybody_sends(|intid| gic::send(intid, platform::get().others()))
+        each_vcpu_sends(|intid| gic::send(intid, platform::get().others()))
     }
     MEETING.0.store(0, SeqCst);
     cpus::together(job, job)?;

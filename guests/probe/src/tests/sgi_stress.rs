@@ -98,7 +98,7 @@ static TAKEN: [[AtomicU32; 8]; 8] = [const { [const { AtomicU32::new(0) }; 8] };
 static READY: AtomicU64 = AtomicU64::new(0);
 static FINISHED: AtomicU64 = AtomicU64::new(0);
 
-/// Everybody sends to everybody at once; SGI n comes from vCPU n.
+/// Each vCPU sends to each at once; SGI n comes from vCPU n.
 fn storm() -> Check<Done> {
     needs_two_vcpus!();
     TAKEN.iter().flatten().for_each(|count| count.store(0, SeqCst));
