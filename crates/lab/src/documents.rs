@@ -40,7 +40,7 @@ const INSTRUMENT: &str = "crates/vtime-plugin";
 const COMPUTED: &[&str] = &["crates/el2", INSTRUMENT, "crates/analysis", "crates/sim"];
 
 /// Every block there is.
-pub const BLOCKS: [Block; 8] = [
+pub const BLOCKS: [Block; 9] = [
     Block {
         name: "bench el2",
         document: "docs/src/measuring.md",
@@ -100,6 +100,14 @@ pub const BLOCKS: [Block; 8] = [
         command: "./cassata bench case-study --write-docs",
         packages: COMPUTED,
         besides: &["guests/linux/vmpcp"],
+        takes_hours: true,
+    },
+    Block {
+        name: "bench promises",
+        document: "docs/src/analysis.md",
+        command: "./cassata bench promises --write-docs",
+        packages: COMPUTED,
+        besides: &["guests/probe/src"],
         takes_hours: true,
     },
     Block {

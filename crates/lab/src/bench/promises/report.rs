@@ -32,8 +32,25 @@ pub fn answer(machines: &[Seen]) -> Answer {
         answer.outcome.figure(name, value);
     }
     answer.outcome.figure("largest_of_bound", most);
-    answer.data(&spread(&tasks().collect::<Vec<_>>()));
+    let spread = spread(&tasks().collect::<Vec<_>>());
+    answer.data(&spread);
     answer.data(&per_machine(machines));
+    let seeds = machines.iter().map(|machine| machine.case.seed);
+    let quoted = format!(
+        "{} systems on {} machines (seeds {} to {}): {} jobs of {} tasks, {} critical sections, of \
+         which {} were waited for; {above} responses above their bounds, the longest {} of its bound.\n\n{}",
+        count(systems),
+        count(machines.len() as u64),
+        seeds.clone().min().unwrap_or(0),
+        seeds.max().unwrap_or(0),
+        count(tasks().map(|task| task.jobs).sum()),
+        count(tasks().count() as u64),
+        count(sum(|machine| machine.sections[0])),
+        count(sum(|machine| machine.sections[1])),
+        percent(most),
+        spread.table().markdown()
+    );
+    answer.document("bench promises", quoted);
     let broken = sum(|machine| machine.broken.len() as u64);
     let zero = Goal::Exactly(0.0);
     answer.outcome.check(Check::new("responses above their bounds", real(above), "", zero));
