@@ -148,8 +148,10 @@ impl Gic {
             private.waits.store(0, Ordering::Relaxed);
         }
         self.shared.iter().at_most::<WORDS>().for_each(|bank| bank.reset(0));
-        self.route.iter().at_most::<SPIS>().for_each(|route| route.store(0, Ordering::Relaxed));
-        self.holder.iter().at_most::<SPIS>().for_each(|holder| holder.store(0, Ordering::Relaxed));
+        for (route, holder) in self.route.iter().zip(&self.holder).at_most::<SPIS>() {
+            route.store(0, Ordering::Relaxed);
+            holder.store(0, Ordering::Relaxed);
+        }
     }
 
     /// Says that a physical interrupt stands behind a virtual one: its list
@@ -184,8 +186,40 @@ impl Gic {
 
     /// Sets the level of an emulated device's interrupt line. `vcpu` matters to
     /// private interrupts only.
-    #[inline(never)]
     pub fn set_level(&self, vcpu: usize, intid: u32, high: bool) -> Effects {
+        if self.set_line(vcpu, intid, high) {
+            self.notify_one(vcpu, intid)
+        } else {
+            Effects::default()
+        }
+    }
+
+    /// Like [`Self::set_level`], several times: as long as `level`, which other cores change, is
+    /// another one than what was set; at most `TIMES`.
+    #[inline(never)]
+    pub fn follow_level<const OF: u32, const TIMES: usize>(
+        &self,
+        vcpu: usize,
+        intid: u32,
+        level: impl Fn() -> bool,
+    ) -> Effects {
+        let (mut high, mut changed) = (level(), false);
+        for _ in (0..TIMES).one_for::<OF, TIMES>() {
+            changed |= self.set_line(vcpu, intid, high);
+            fence(Ordering::SeqCst);
+            let now = level();
+            if now == high {
+                break;
+            }
+            high = now;
+        }
+        if changed { self.notify_one(vcpu, intid) } else { Effects::default() }
+    }
+
+    /// Sets the level of an emulated device's interrupt line. Returns true if it was another one;
+    /// then those that it concerns have to be told.
+    #[inline(never)]
+    fn set_line(&self, vcpu: usize, intid: u32, high: bool) -> bool {
         let word = intid as usize / 32;
         let bit = 1 << (intid % 32);
         let level = &self.bank(vcpu, word).level;
@@ -196,14 +230,14 @@ impl Gic {
         };
         let was_high = before & bit != 0;
         if was_high == high {
-            return Effects::default();
+            return false;
         }
         // A rising edge latches, if the guest configured the line so.
         let bank = self.bank(vcpu, word);
         if high && bank.edge.load(Ordering::Relaxed) & bit != 0 {
             bank.pending.fetch_or(bit, Ordering::Release);
         }
-        self.notify_one(vcpu, intid)
+        true
     }
 
     /// Whether an interrupt is in group 1. `vcpu` matters to private interrupts

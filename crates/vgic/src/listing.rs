@@ -258,17 +258,28 @@ impl CpuInterface {
         self.latest = None;
     }
 
+    /// Returns the next word in which something is active, and what is. Apart from the loop that
+    /// looks after each word: words without are passed over once, not before each piece of others.
+    #[inline(always)]
+    fn next_active(&mut self, gic: &Gic) -> Option<(usize, u32)> {
+        let mut rounds = Rounds::<WORDS>::begin();
+        while let Some(word) = self.work.next_word() {
+            rounds.pass();
+            let active = gic.active(self.vcpu, word);
+            if active != 0 || self.work.rest != 0 {
+                return Some((word, active));
+            }
+        }
+        None
+    }
+
     /// Looks for the best of what is active, or only of that which is in no list register
     /// (`spilled`). Answers false if it stops.
     fn look_for_active(&mut self, gic: &Gic, hw: &mut impl Hardware, spilled: bool) -> bool {
         let mut rounds = Rounds::<PIECES>::begin();
-        while let Some(word) = self.work.next_word() {
+        while let Some((word, active)) = self.next_active(gic) {
             rounds.pass();
             if self.work.rest == 0 {
-                let active = gic.active(self.vcpu, word);
-                if active == 0 {
-                    continue;
-                }
                 let listed = if spilled { self.listed_in(word) } else { 0 };
                 self.work.rest = gic.held(self.vcpu, word, active) & !listed;
             }

@@ -5,8 +5,7 @@ use crate::shared;
 use abi::MAX_PCPUS;
 use abi::platform::{UART_BASE, UART_INTID, UART_SIZE};
 use abi::system::vm_flags;
-use core::sync::atomic::{Ordering, fence};
-use notes::{Bounded, each};
+use notes::each;
 use vgic::Effects;
 
 /// The console, if the VM has one.
@@ -30,17 +29,8 @@ fn access(guest: &mut Guest, access: Access) -> Outcome {
 /// Brings the console's interrupt line up to date. Another core may change the
 /// console between the look and the line: the core that changes it looks again.
 pub fn update_interrupt(vm: &shared::Vm) -> Effects {
-    let (mut level, mut notify) = (vm.uart.interrupt(), 0);
     // Another core that changes it meanwhile needs a trap each time, which takes
     // longer than this.
-    for _ in (0..MAX_PCPUS).one_for::<{ each::CORE }, MAX_PCPUS>() {
-        notify |= vm.gic.set_level(0, UART_INTID, level).notify;
-        fence(Ordering::SeqCst);
-        let now = vm.uart.interrupt();
-        if now == level {
-            break;
-        }
-        level = now;
-    }
-    Effects { notify, deactivate: None }
+    let level = || vm.uart.interrupt();
+    vm.gic.follow_level::<{ each::CORE }, MAX_PCPUS>(0, UART_INTID, level)
 }

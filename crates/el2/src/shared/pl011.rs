@@ -121,6 +121,7 @@ impl Pl011 {
 
     /// Returns true if the interrupt line is high.
     #[must_use]
+    #[inline(never)]
     pub fn interrupt(&self) -> bool {
         self.raw() & self.mask.load(Ordering::Relaxed) != 0
     }

@@ -104,6 +104,24 @@ fn a_level_interrupt_is_retracted_when_its_line_falls_first() {
 }
 
 #[test]
+fn a_line_is_followed_that_another_core_changes_meanwhile() {
+    for levels in [&[true][..], &[false, true], &[true, false, true], &[false, true, false, true]] {
+        let mut world = World::new(1, 1);
+        world.enable(0, 33, 0x80);
+        world.follow_level(33, levels);
+        assert_eq!(world.listed_intids(0), [33], "{levels:?}");
+        world.follow_level(33, &[true, false]);
+        assert_eq!(world.acknowledge(0), SPURIOUS, "{levels:?}");
+        world.follow_level(33, &[true, false, true, false, true, false, true, false]);
+    }
+    let mut world = World::new(1, 1);
+    world.make_edge(0, 33);
+    world.enable(0, 33, 0x80);
+    world.follow_level(33, &[true, false]);
+    assert_eq!(world.drain(0), [33], "an edge is not overlooked");
+}
+
+#[test]
 fn an_edge_is_remembered_when_its_line_falls() {
     let mut world = World::new(1, 1);
     world.make_edge(0, 33);

@@ -8,6 +8,8 @@ use crate::frames::v3;
 use crate::interface::{CpuInterface, Hardware, ListRegister};
 use crate::{CTLR_GROUP0, CTLR_GROUP1, Effects, Gic};
 use abi::platform::SPI_FIRST;
+use notes::each;
+use std::cell::Cell;
 use std::collections::BTreeSet;
 
 /// Physical INTIDs in the tests are the virtual ones plus this.
@@ -165,6 +167,17 @@ impl World {
     /// `vcpu` matters to private interrupts.
     pub fn set_level_of(&mut self, vcpu: usize, intid: u32, high: bool) {
         let effects = self.gic.set_level(vcpu, intid, high);
+        self.carry_out(effects);
+    }
+
+    /// Follows a line whose level is each of these, one after the other, and then the last.
+    pub fn follow_level(&mut self, intid: u32, levels: &[bool]) {
+        let looks = Cell::new(0);
+        let effects = self.gic.follow_level::<{ each::ANYTHING }, 4>(0, intid, || {
+            let look = looks.replace(looks.get() + 1);
+            levels[look.min(levels.len() - 1)]
+        });
+        assert!(looks.get() <= 5, "{levels:?}");
         self.carry_out(effects);
     }
 
