@@ -50,7 +50,7 @@ impl Pcpu {
         if self.roster.is_loaded(id) {
             if self.loaded_is_current() {
                 let now = timer::now();
-                self.scheduler.charge(now);
+                self.scheduler.charge_running(now);
                 self.give_core(None, now);
             }
             // It may have been loaded just now: what was listed must not pass for emptied.
@@ -163,11 +163,11 @@ impl Pcpu {
             self.reroute(vcpu.vm(), to);
         }
         let (id, now) = (vcpu.id(), timer::now());
-        let budget = self.scheduler.take_account(id, now);
-        if budget.is_some_and(|budget| budget.left().0 == 0) && vcpu.left_ready() {
+        self.scheduler.take_account(id, now, vcpu.packed_budget());
+        let is_spent = vcpu.packed_budget().as_ref().is_some_and(|budget| budget.left().0 == 0);
+        if is_spent && vcpu.left_ready() {
             book_throttle(vcpu, &mut self.trace, now);
         }
-        vcpu.pack_budget(budget);
     }
 
     /// Takes what a vCPU has taken along that has come to this core.
@@ -179,8 +179,11 @@ impl Pcpu {
         if config.has_devices() && config.base() == self.index {
             self.reroute(config.vm(), self.index);
         }
-        if let Some(budget) = vcpu.unpack_budget() {
-            self.scheduler.set_server(vcpu.id(), budget, timer::now());
+        let id = vcpu.id();
+        let packed = vcpu.packed_budget();
+        if let Some(budget) = packed {
+            self.scheduler.set_server(id, budget, timer::now());
+            *packed = None;
         }
     }
 

@@ -182,7 +182,7 @@ impl Pcpu {
             if self.base_of(id) == self.index
                 && let Some(account) = budget(self.system, id, epoch)
             {
-                self.scheduler.set_server(id, account, timer::now());
+                self.scheduler.set_server(id, &account, timer::now());
             }
         }
         Ok(())

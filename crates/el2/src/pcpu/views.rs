@@ -117,13 +117,12 @@ impl Pcpu {
     pub fn yield_to_lock_holder(&mut self) {
         let Some(vcpu) = self.roster.loaded() else { return bug!("a WFE without a loaded vCPU") };
         let (me, vm) = (vcpu.id(), vcpu.vm());
-        for id in self.vcpus_of(vm) {
-            let holds = self.roster.parked(id).is_some_and(|vcpu| vcpu.mode() == Mode::Kernel);
-            if id != me && holds && self.scheduler.yield_to(id) {
-                self.kernel_wait.yields();
-                self.need_resched = true;
-                return;
-            }
+        let roster = &self.roster;
+        let holds = |id| roster.parked(id).is_some_and(|vcpu| vcpu.mode() == Mode::Kernel);
+        let holders = self.vcpus_of(vm).filter(|&id| id != me && holds(id));
+        if self.scheduler.yield_to_any(holders) {
+            self.kernel_wait.yields();
+            self.need_resched = true;
         }
     }
 

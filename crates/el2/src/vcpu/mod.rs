@@ -259,14 +259,10 @@ impl Vcpu {
         self.left_ready
     }
 
-    /// Takes its budget along to the next core.
-    pub fn pack_budget(&mut self, budget: Option<Budget>) {
-        self.budget = budget;
-    }
-
-    /// Returns the budget with which it comes, once.
-    pub fn unpack_budget(&mut self) -> Option<Budget> {
-        self.budget.take()
+    /// Returns the budget that it takes along to the next core, to be changed: none if it is on a
+    /// core.
+    pub fn packed_budget(&mut self) -> &mut Option<Budget> {
+        &mut self.budget
     }
 
     /// Returns true if it has its budget itself: it is between two cores.

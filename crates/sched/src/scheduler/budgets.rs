@@ -14,13 +14,13 @@ use notes::{Bounded, each};
 impl Scheduler {
     /// Gives a vCPU of this core a server, in place of one that it may have. [`Account::open`]
     /// has refused inconsistent servers.
-    pub fn set_server(&mut self, id: VcpuId, account: Account, now: Instant) {
+    pub fn set_server(&mut self, id: VcpuId, account: &Account, now: Instant) {
         notes::needs::<{ each::EXTRA }>();
         let Some(at) = self.find(id) else { return };
-        self.charge(now);
+        self.charge_running_with_extras(now);
         self.make_special(at);
         let has_work = self.has_work_special(at);
-        self.extras.accounts[usize::from(id.0)] = Some(account);
+        self.extras.accounts[usize::from(id.0)] = Some(account.moved());
         if !has_work && !self.stops_working(at) {
             self.extras.pending |= 1 << at;
         }
@@ -30,15 +30,22 @@ impl Scheduler {
     /// Takes the account of a vCPU that is [away](Self::set_away), for the core to which the vCPU
     /// goes: that one [comes back](Self::come_back) there, and then has its
     /// [server](Self::set_server) again. The account is charged up to `now`, and what waits here
-    /// for the vCPU's return is its turn alone. Returns none if the vCPU has no account here, or
-    /// holds a global resource: a section that it may be in would end elsewhere.
+    /// for the vCPU's return is its turn alone. Writes none if the vCPU has no account here, or
+    /// holds a global resource: a section that it may be in would end elsewhere. In place, for
+    /// each copy takes as long as all else.
     #[inline(never)]
-    pub fn take_account(&mut self, id: VcpuId, now: Instant) -> Option<Account> {
-        let at = self.find(id).filter(|_| !self.in_gcs(id))?;
-        if usize::from(self.running) == at {
-            self.charge(now);
+    pub fn take_account(&mut self, id: VcpuId, now: Instant, into: &mut Option<Account>) {
+        *into = None;
+        let Some(at) = self.find(id).filter(|_| !self.in_gcs(id)) else { return };
+        if self.account(id).is_none() {
+            return;
         }
-        let account = self.extras.accounts[usize::from(id.0)].take()?;
+        if usize::from(self.running) == at {
+            self.charge_running_with_extras(now);
+        }
+        let account = &mut self.extras.accounts[usize::from(id.0)];
+        *into = account.as_ref().map(Account::moved);
+        *account = None;
         let (bit, extras) = (1 << at, &mut self.extras);
         extras.spent &= !bit;
         extras.idling &= !bit;
@@ -49,7 +56,6 @@ impl Scheduler {
             extras.pending &= !bit;
             self.special &= !bit;
         }
-        Some(account)
     }
 
     /// Returns a vCPU's account as of the latest look at it; none when it has none.

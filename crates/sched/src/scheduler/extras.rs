@@ -92,8 +92,23 @@ impl Scheduler {
     }
 
     /// Does the same when no section is only noted.
-    pub(super) fn charge_settled(&mut self, now: Instant) {
+    fn charge_settled(&mut self, now: Instant) {
         self.replenish(now);
+        self.charge_running_settled(now);
+    }
+
+    /// Does what [`Self::charge_running`] does: to quantum and account.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn charge_running_with_extras(&mut self, now: Instant) {
+        notes::needs::<{ each::EXTRA }>();
+        self.settle();
+        self.charge_running_settled(now);
+    }
+
+    /// Does the same when no section is only noted.
+    #[inline(never)]
+    pub(super) fn charge_running_settled(&mut self, now: Instant) {
         self.charge_account(now);
         let awake = (self.ready | self.extras.pending) & !self.extras.away;
         self.charge_quantum(awake, self.kept(), now);

@@ -153,6 +153,16 @@ impl Scheduler {
         self.charge_quantum(self.ready, self.away, now);
     }
 
+    /// Like [`Self::charge`]; but vCPUs that wait for budgets are looked at when the scheduler next
+    /// decides, as there may be many.
+    #[inline(always)]
+    pub fn charge_running(&mut self, now: Instant) {
+        if self.special != 0 {
+            return self.charge_running_with_extras(now);
+        }
+        self.charge_quantum(self.ready, self.away, now);
+    }
+
     /// Records that a vCPU of this core has work.
     #[inline(always)]
     pub fn wake(&mut self, id: VcpuId) -> Woken {

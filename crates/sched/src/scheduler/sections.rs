@@ -95,7 +95,7 @@ impl Scheduler {
         if *sections > 1 {
             return false;
         }
-        self.charge_unnoted(now);
+        self.charge_running_settled(now);
         self.raise(at, now);
         true
     }
@@ -124,7 +124,7 @@ impl Scheduler {
         if before == 0 || *sections > 0 {
             return false;
         }
-        self.charge_unnoted(now);
+        self.charge_running_settled(now);
         if let Some(account) = &mut self.extras.accounts[usize::from(id.0) & POSITION] {
             account.lower();
         }
@@ -177,19 +177,11 @@ impl Scheduler {
             account.set_gcs_left(lane.gcs_left);
         }
         if lane.is_used() {
+            notes::needs::<{ each::SECTION }>();
             self.extras.sections[id] = 1;
-            self.charge_unnoted(lane.since);
+            self.charge_running_settled(lane.since);
             self.raise(at, lane.since);
             self.reach = self.reach_of_running();
-        }
-    }
-
-    /// Charges the vCPU that runs, when no section is only noted.
-    fn charge_unnoted(&mut self, now: Instant) {
-        if self.special != 0 {
-            self.charge_settled(now);
-        } else {
-            self.charge_quantum(self.ready, self.away, now);
         }
     }
 

@@ -14,6 +14,16 @@ impl Scheduler {
     /// the core yields to it. Returns true if the latest decision is out of date.
     pub fn yield_to(&mut self, id: VcpuId) -> bool {
         self.settle();
+        self.yield_settled(id)
+    }
+
+    /// Does what [`Self::yield_to`] does for the first of these vCPUs for which it can.
+    pub fn yield_to_any(&mut self, mut ids: impl Iterator<Item = VcpuId>) -> bool {
+        self.settle();
+        ids.any(|id| self.yield_settled(id))
+    }
+
+    fn yield_settled(&mut self, id: VcpuId) -> bool {
         let Some(at) = self.find(id) else { return false };
         if self.running == ABSENT || usize::from(self.running) == at {
             return false;

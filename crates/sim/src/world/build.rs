@@ -36,7 +36,7 @@ impl Core {
         let id = VcpuId(vcpu as u8);
         self.scheduler.arrive(id, params, false).map_err(refused)?;
         if let Some(account) = account {
-            self.scheduler.set_server(id, account, Instant(0));
+            self.scheduler.set_server(id, &account, Instant(0));
         }
         Ok(())
     }

@@ -28,7 +28,7 @@ fn core(account: Account) -> Scheduler {
 fn arrive(core: &mut Scheduler, id: VcpuId, priority: u16, account: Option<Account>, now: u64) {
     core.arrive(id, params(priority, 1000), true).unwrap();
     if let Some(account) = account {
-        core.set_server(id, account, Instant(now));
+        core.set_server(id, &account, Instant(now));
     }
 }
 
@@ -260,7 +260,7 @@ fn a_vcpu_takes_its_account_along_but_no_resource() {
     assert!(gone.ready);
     let mut there = Scheduler::new();
     there.arrive(HIGH, gone.params, gone.ready).unwrap();
-    there.set_server(HIGH, gone.account.unwrap(), Instant(4));
+    there.set_server(HIGH, &gone.account.unwrap(), Instant(4));
     assert_eq!(at(&mut there, 4), (Some(HIGH), Some(5)));
 }
 

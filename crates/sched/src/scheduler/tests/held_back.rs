@@ -45,7 +45,7 @@ fn waking_and_sleeping_are_recorded_meanwhile() {
 #[test]
 fn to_be_held_back_fills_no_budget() {
     let mut core = core(&[(LINUX, 1, 100)]);
-    core.set_server(LINUX, deferrable(10, 100), Instant(0));
+    core.set_server(LINUX, &deferrable(10, 100), Instant(0));
     assert_eq!(core.decide(Instant(0)).until, Some(Instant(10)));
     core.hold_back(LINUX);
     assert_eq!(run(&mut core, 4), None);

@@ -15,7 +15,7 @@ fn cores(count: usize, accounts: &[Option<Account>]) -> Vec<Scheduler> {
             let id = VcpuId(id as u8);
             core.arrive(id, params(id.0.into(), 1000), index == 0).unwrap();
             if let (0, Some(account)) = (index, account) {
-                core.set_server(id, *account, Instant(0));
+                core.set_server(id, account, Instant(0));
             }
         }
     }
@@ -25,13 +25,19 @@ fn cores(count: usize, accounts: &[Option<Account>]) -> Vec<Scheduler> {
 /// What a vCPU takes along: whether it has work, and its account.
 fn leave(core: &mut Scheduler, id: VcpuId, now: u64) -> (bool, Option<Account>) {
     let ready = core.set_away(id);
-    (ready, core.take_account(id, Instant(now)))
+    (ready, take(core, id, now))
+}
+
+fn take(core: &mut Scheduler, id: VcpuId, now: u64) -> Option<Account> {
+    let mut account = None;
+    core.take_account(id, Instant(now), &mut account);
+    account
 }
 
 fn arrive(core: &mut Scheduler, id: VcpuId, with: (bool, Option<Account>), now: u64) {
     core.come_back(id, with.0);
     if let Some(account) = with.1 {
-        core.set_server(id, account, Instant(now));
+        core.set_server(id, &account, Instant(now));
     }
 }
 
@@ -98,8 +104,8 @@ fn an_account_does_not_leave_from_a_section() {
     assert_eq!(run(&mut cores[0], 0), Some(0));
     cores[0].enter_gcs(MOVES, Instant(1));
     cores[0].set_away(MOVES);
-    assert_eq!(cores[0].take_account(MOVES, Instant(1)), None);
-    assert_eq!(cores[0].take_account(VcpuId(1), Instant(1)), None, "it is not known");
+    assert_eq!(take(&mut cores[0], MOVES, 1), None);
+    assert_eq!(take(&mut cores[0], VcpuId(1), 1), None, "it is not known");
 }
 
 #[test]

@@ -69,7 +69,7 @@ impl Both {
         }
         if let Some(server) = server {
             let account = Account::open(server, Instant(0)).unwrap();
-            self.core.set_server(VcpuId(id), account, Instant(0));
+            self.core.set_server(VcpuId(id), &account, Instant(0));
             self.model.get(id).unwrap().server = Some(Kept::new(server));
         }
     }

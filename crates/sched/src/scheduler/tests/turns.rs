@@ -71,7 +71,11 @@ fn a_vcpu_that_is_waited_for_runs_at_once_out_of_its_own_quantum() {
     core.sleep(VcpuId(1));
     assert!(!core.yield_to(VcpuId(1)), "a sleeping vCPU cannot run");
     assert!(!core.yield_to(VcpuId(2)), "it runs already");
-    assert_eq!(run(&mut core, 300), (Some(0), Some(400)));
+    let all = || (0..3).rev().map(VcpuId);
+    assert!(core.yield_to_any(all()), "the first of these that can run");
+    assert_eq!(run(&mut core, 250), (Some(0), Some(350)));
+    assert_eq!(run(&mut core, 350), (Some(2), Some(400)), "the rest of its turn");
+    assert!(!core.yield_to_any(all()), "none can");
 }
 
 /// It ran before its turn, and sleeps and wakes in the instant in which its quantum ends.
