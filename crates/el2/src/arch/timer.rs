@@ -92,7 +92,7 @@ impl Timer {
 
     /// Whether it asserts its interrupt at `now`.
     pub fn is_asserted(&self, now: Instant) -> bool {
-        self.deadline() <= now
+        self.control & (ENABLE | IMASK) == ENABLE && self.compare <= now.0
     }
 }
 

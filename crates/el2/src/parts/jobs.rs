@@ -43,11 +43,13 @@ pub struct Cause {
 #[repr(C)]
 pub struct Jobs {
     /// Those that have jobs; those to which something was posted that they were not told of; those
-    /// that depart; and the loaded vCPU while the work at its list registers has stopped in its
-    /// middle. A vCPU that was unloaded since may still be there, for nothing.
+    /// whose timers may be due; those that depart; and the loaded vCPU while the work at its list
+    /// registers has stopped in its middle. A vCPU that was unloaded since may still be there, for
+    /// nothing.
     before_guest: VcpuSet,
     pending: VcpuSet,
     untold: VcpuSet,
+    due: VcpuSet,
     departing: VcpuSet,
     /// An interrupt was taken since interrupts of the loaded vCPU were listed.
     has_taken: bool,
@@ -62,6 +64,7 @@ impl Jobs {
             before_guest: VcpuSet::EMPTY,
             pending: VcpuSet::EMPTY,
             untold: VcpuSet::EMPTY,
+            due: VcpuSet::EMPTY,
             departing: VcpuSet::EMPTY,
             has_taken: false,
             jobs: VcpuMap::new([None; sched::MAX_VCPUS]),
@@ -95,6 +98,17 @@ impl Jobs {
         Some(id)
     }
 
+    /// Records that timers of these vCPUs may be due, which is looked at before any guest runs.
+    pub fn look_later(&mut self, all: VcpuSet) {
+        self.before_guest |= all;
+        self.due = all;
+    }
+
+    /// Returns the vCPUs whose timers may be due, once.
+    pub fn take_due(&mut self) -> VcpuSet {
+        core::mem::replace(&mut self.due, VcpuSet::EMPTY)
+    }
+
     /// Records that these vCPUs depart before any guest runs, as their core is to be powered down.
     pub fn depart_later(&mut self, all: VcpuSet) {
         self.before_guest |= all;
@@ -109,11 +123,12 @@ impl Jobs {
         Some(id)
     }
 
-    /// Returns true if vCPUs are left that have to be told of something, or depart and have no jobs.
+    /// Returns true if vCPUs are left that have to be told of something, whose timers have to be
+    /// looked at, or that depart and have no jobs.
     #[must_use]
     #[inline]
     pub fn has_pieces(&self) -> bool {
-        !(self.untold | (self.departing - self.pending)).is_empty()
+        !(self.untold | self.due | (self.departing - self.pending)).is_empty()
     }
 
     /// Returns true if interrupts of this vCPU have to be listed, if it is the loaded one: when
@@ -121,7 +136,7 @@ impl Jobs {
     pub fn must_list(&mut self, id: VcpuId, loaded: Option<VcpuId>) -> bool {
         let loaded = loaded.map_or(VcpuSet::EMPTY, VcpuSet::of);
         self.before_guest = self.before_guest & loaded | self.pending;
-        self.before_guest = self.before_guest | self.untold | self.departing;
+        self.before_guest = self.before_guest | self.untold | self.due | self.departing;
         (self.before_guest - self.pending).has(id)
     }
 
@@ -168,11 +183,13 @@ impl Jobs {
         self.jobs[id] = Some(job);
     }
 
-    /// Ends a vCPU's job, if it has one. What was posted to it is told to no vCPU.
+    /// Ends a vCPU's job, if it has one. What was posted to it is told to no vCPU, and its timers
+    /// are looked at when EL2's timer fires.
     #[inline(never)]
     pub fn end(&mut self, id: VcpuId) {
         self.pending.remove(id);
         self.untold.remove(id);
+        self.due.remove(id);
         if !self.departing.has(id) {
             self.before_guest.remove(id);
         }
@@ -188,6 +205,7 @@ impl Jobs {
         assert!(self.pending.is_within(owned), "a vCPU with a job has left");
         assert!(self.pending.is_within(self.before_guest), "a guest runs before its job is done");
         assert!(self.untold.is_within(self.before_guest), "a vCPU is never told of an interrupt");
+        assert!(self.due.is_within(self.before_guest), "a vCPU's timer is not looked at");
         assert!(self.departing.is_within(self.before_guest), "a vCPU never departs");
     }
 }
@@ -254,6 +272,19 @@ mod tests {
         jobs.end(other);
         assert!(jobs.has_pieces() && jobs.before_guest().has(other));
         assert_eq!(jobs.next_departing(), Some(other));
+    }
+
+    #[test]
+    fn timers_are_looked_at_once_before_any_guest_runs() {
+        let (mut jobs, id, other) = (Jobs::new(), VcpuId(3), VcpuId(63));
+        jobs.look_later(VcpuSet::of(id) | VcpuSet::of(other));
+        assert!(jobs.has_pieces() && jobs.must_list(id, None), "no guest runs before");
+        jobs.check(VcpuSet::EMPTY);
+        jobs.end(other);
+        jobs.check(VcpuSet::EMPTY);
+        assert_eq!(jobs.take_due(), VcpuSet::of(id));
+        assert!(!jobs.has_pieces() && jobs.take_due().is_empty());
+        assert!(!jobs.must_list(id, None) && jobs.before_guest().is_empty());
     }
 
     #[test]

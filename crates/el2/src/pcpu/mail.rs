@@ -1,7 +1,7 @@
 //! Messages between cores.
 
 use super::Pcpu;
-use crate::arch::{cpu, gic};
+use crate::arch::{cpu, gic, timer};
 use crate::shared::{BOARD, POWER, Sibling, SiblingSet, VMS, siblings};
 use abi::system::vcpu_flags;
 use notes::{Bounded, Rounds};
@@ -195,8 +195,8 @@ impl Pcpu {
         self.need_resched = true;
     }
 
-    /// Tells one of the vCPUs for which that was left, or has one of those depart that do.
-    /// Returns false if there is none.
+    /// Tells one of the vCPUs for which that was left, looks at timers that may be due, or has one of
+    /// those depart that do. Returns false if there is none.
     #[inline(never)]
     pub(super) fn do_next_piece(&mut self) -> bool {
         if let Some(id) = self.jobs.next_untold() {
@@ -204,6 +204,11 @@ impl Pcpu {
             if self.roster.get(id).is_some_and(|vcpu| vcpu.is_on()) {
                 self.deliver(id);
             }
+            return true;
+        }
+        let due = self.jobs.take_due();
+        if !due.is_empty() {
+            self.look_at_timers(due, timer::now());
             return true;
         }
         let Some(id) = self.jobs.next_departing() else { return false };

@@ -1,14 +1,15 @@
 //! EL2's timer, and what happens when it fires; the guests' emulated timers.
 
 use super::Pcpu;
-use crate::arch::{gic, timer};
+use crate::arch::{cpu, gic, timer};
 use crate::bug::bug;
 use crate::parts::Mask;
 use crate::shared::siblings;
 use crate::status::trace::Kind;
+use abi::MAX_VCPUS;
 use abi::platform::ppi::PHYSICAL_TIMER;
-use notes::each;
-use sched::{Instant, VcpuId};
+use notes::{Rounds, each};
+use sched::{Instant, VcpuId, VcpuSet};
 use vgic::Effects;
 
 impl Pcpu {
@@ -34,7 +35,7 @@ impl Pcpu {
 
     /// Returns true if the vCPU that runs has a new budget, and the timer is set anew. What else
     /// is due makes it fire again at once.
-    #[inline(never)]
+    #[inline(always)]
     fn budget_is_renewed(&mut self) -> bool {
         notes::needs::<{ each::EXTRA }>();
         let now = timer::now();
@@ -60,31 +61,66 @@ impl Pcpu {
         timer::arm(self.deadlines.fired());
         self.need_resched = true;
         let now = timer::now();
-        if self.scheduler.has_extras() {
-            self.book_throttling(now);
-        }
-        // Not in pieces: what is left due would make this timer fire again at once, before any
-        // interrupt that pends, so the guests would never run.
-        let mut loaded = None;
-        for id in self.known {
-            if let Some((vm, effects)) = self.physical_timer_effects(id, now) {
-                loaded = loaded.or(self.notify_each(vm, siblings(effects.notify)));
-            }
-            // The virtual timer of the loaded one is on the hardware.
-            let Some(vcpu) = self.roster.parked(id) else { continue };
-            if vcpu.wakes_at() <= now {
-                if vcpu.config().timer_advance() == 0 {
-                    self.wake(id);
-                } else {
-                    self.wake_before_timer(id, now);
-                }
-            }
-        }
-        if let Some(id) = loaded {
-            self.list_later(id);
-        }
         if now >= self.consolidation.look_at() {
             self.look_at_load(now);
+        }
+        if self.scheduler.has_extras() {
+            self.book_throttling(now);
+            if cpu::interrupt_pending() {
+                self.jobs.look_later(self.known);
+                return;
+            }
+        }
+        self.look_at_timers(self.known, now);
+    }
+
+    /// Wakes those of these vCPUs whose timers are due. If an interrupt comes meanwhile, the rest
+    /// follows before any guest runs. That is noted, and not left to this timer: it would fire
+    /// again at once, before the interrupt, so the guests would never run.
+    #[inline(never)]
+    pub(super) fn look_at_timers(&mut self, mut left: VcpuSet, now: Instant) {
+        let mut rounds = Rounds::<MAX_VCPUS, { each::VCPU }>::begin();
+        while let Some(id) = left.first() {
+            rounds.pass();
+            left.remove(id);
+            let (level, advance) = match self.roster.parked_mut(id) {
+                Some(vcpu) => {
+                    let wakes = vcpu.wakes_at() <= now;
+                    let advance = wakes.then(|| vcpu.config().timer_advance());
+                    (vcpu.physical_timer_changes(now), advance)
+                }
+                // The virtual timer of the loaded one is on the hardware.
+                None => match self.roster.get(id) {
+                    Some(vcpu) => (vcpu.physical_timer_changes(now), None),
+                    None => continue,
+                },
+            };
+            if level.is_none() && advance.is_none() {
+                continue;
+            }
+            if let Some(level) = level {
+                self.follow_physical_timer(id, level);
+            }
+            match advance {
+                None => {}
+                Some(0) => self.wake(id),
+                Some(_) => self.wake_before_timer(id, now),
+            }
+            if !left.is_empty() && cpu::interrupt_pending() {
+                self.jobs.look_later(left);
+                return;
+            }
+        }
+    }
+
+    /// Has the new level of a vCPU's physical timer delivered before any guest runs. Out of line: few
+    /// guests use it.
+    #[inline(never)]
+    fn follow_physical_timer(&mut self, id: VcpuId, level: bool) {
+        if let Some((vm, effects)) = self.set_physical_timer(id, level)
+            && let Some(loaded) = self.notify_each(vm, siblings(effects.notify))
+        {
+            self.list_later(loaded);
         }
     }
 
@@ -121,8 +157,14 @@ impl Pcpu {
         id: VcpuId,
         now: Instant,
     ) -> Option<(usize, Effects)> {
+        let level = self.roster.get(id)?.physical_timer_changes(now)?;
+        self.set_physical_timer(id, level)
+    }
+
+    /// Sets the interrupt line of a vCPU's physical timer, if this core owns the vCPU. Returns its
+    /// VM, and what that needs.
+    fn set_physical_timer(&mut self, id: VcpuId, level: bool) -> Option<(usize, Effects)> {
         let vcpu = self.roster.get(id)?;
-        let level = vcpu.physical_timer_changes(now)?;
         let (vm, index) = (vcpu.vm(), vcpu.index());
         Some((vm, vcpu.config().shared().gic.set_level(index, PHYSICAL_TIMER, level)))
     }
