@@ -88,11 +88,11 @@ fn emulate(core: &mut Pcpu, access: Access, ipa: u64) -> Option<Done> {
     let (device, offset) = bus::find(table, ipa)?;
     let write = access.write.then(|| vcpu.register(access.register));
     let mut outcome = Outcome::default();
-    core.with_interface(|interface, _, list_registers| {
+    core.with_device(|interface, list_registers| {
         let vcpus = table.vcpu_count.into();
         let mut guest = Guest { index, vcpus, shared, interface, list_registers, injected: 0 };
         outcome = (device.access)(&mut guest, bus::Access { offset, size: access.size, write });
-        guest.injected
+        (guest.injected, outcome.effects)
     });
     if outcome.again {
         return Some(Done::Later);
@@ -102,7 +102,6 @@ fn emulate(core: &mut Pcpu, access: Access, ipa: u64) -> Option<Done> {
     {
         vcpu.set_register(access.register, access.extend(outcome.value));
     }
-    core.notify(vm, outcome.effects);
     if outcome.has_output {
         core.console_has_output(vm);
     }

@@ -8,8 +8,8 @@ use crate::shared::{VMS, siblings};
 use crate::vcpu::{Loaded, Parked};
 use core::sync::atomic::Ordering;
 use sched::{Message, VcpuId};
-use vgic::Gic;
 use vgic::interface::CpuInterface;
+use vgic::{Effects, Gic};
 
 impl Pcpu {
     /// Replaces the loaded vCPU. Inlined, as every switch comes by.
@@ -139,6 +139,29 @@ impl Pcpu {
         cpu::synchronize();
     }
 
+    /// Calls `act`, an access of the loaded vCPU to a device, which may change its list registers
+    /// and returns how many interrupts it has listed, and what the device has posted: those that
+    /// this concerns are notified together with those that the list registers concern.
+    pub fn with_device(
+        &mut self,
+        act: impl FnOnce(&mut CpuInterface, &mut virtual_interface::Loaded) -> (usize, Effects),
+    ) {
+        let hardware = self.interface;
+        let Some(vcpu) = self.roster.loaded_mut() else { return };
+        let mut effects = Effects::default();
+        let listing = vcpu.with_interface(hardware, |interface, _, list_registers| {
+            let (listed, posted) = act(interface, list_registers);
+            effects = posted;
+            listed
+        });
+        let (id, vm) = (vcpu.id(), vcpu.vm());
+        self.note_listed(id, listing);
+        cpu::synchronize();
+        self.note_unfinished(id, listing.after);
+        effects.notify |= listing.after.notify();
+        self.notify(vm, effects);
+    }
+
     /// Like [`Self::with_interface`]; but which list registers are empty is certain only after
     /// the guest has run, or after the next synchronization.
     #[inline(always)]
@@ -166,13 +189,18 @@ impl Pcpu {
     fn follow_up_on(&mut self, id: VcpuId, vm: usize, after: After) {
         // What was listed just now must not pass for emptied, should the vCPU be unloaded next.
         cpu::synchronize();
+        self.note_unfinished(id, after);
+        self.notify_siblings(vm, siblings(after.notify()));
+    }
+
+    /// Has the rest of a vCPU's interrupts listed before its guest runs, if that has stopped.
+    fn note_unfinished(&mut self, id: VcpuId, after: After) {
         if after.is_unfinished() {
             self.jobs.list_later(id);
             self.need_resched = true;
             // Whatever comes next is no longer delayed by what came before.
             self.entered = timer::now();
         }
-        self.notify_siblings(vm, siblings(after.notify()));
     }
 
     /// Loads the floating-point registers of the loaded vCPU, which uses them for the first
