@@ -37,6 +37,8 @@ pub enum Message {
     Vcpus,
     /// These cores have nothing to run (to cores that have visitors).
     IdleCores,
+    /// The receiver, their consolidation target, switches these cores on again (to itself).
+    AwayCores,
     /// These VMs' consoles have output (to the core that drives the UART).
     Consoles,
 }
@@ -57,6 +59,7 @@ impl Message {
         Self::Sections,
         Self::Vcpus,
         Self::IdleCores,
+        Self::AwayCores,
         Self::Consoles,
     ];
 }
@@ -205,7 +208,7 @@ mod tests {
         assert_eq!(mailbox.take(Message::VmsReset).count(), 1);
     }
 
-    /// Each message beside each other one: 768 of them, sent, sent again and taken.
+    /// Each message beside each other one: 832 of them, sent, sent again and taken.
     #[test]
     fn every_pair_of_messages_is_two() {
         let all = || Message::IN_ORDER.into_iter().flat_map(|kind| (0..64).map(move |m| (kind, m)));

@@ -99,7 +99,10 @@ impl Pcpu {
                 self.jobs.depart_later(self.consolidation.mine());
                 self.need_resched = true;
             }
-            Verdict::Call(away) => away.iter().for_each(|core| self.call_back(core)),
+            // As urgent as this timer.
+            Verdict::Call(away) => {
+                away.iter().for_each(|core| self.go_on_later(Message::AwayCores, core, true))
+            }
         }
     }
 
@@ -163,7 +166,7 @@ impl Pcpu {
 
     /// Switches a core on. If it is still on its way to CPU_OFF, it is called again at the
     /// end of the next window.
-    fn call_back(&mut self, core: usize) {
+    pub(super) fn call_back(&mut self, core: usize) {
         let mpidr = self.system.board.pcpu_mpidr[core];
         if firmware::start_core(mpidr, core) == Started::No {
             self.consolidation.lost(core);

@@ -80,6 +80,7 @@ impl Pcpu {
                 }
             }
             Message::IdleCores => self.need_resched = true,
+            Message::AwayCores => self.call_back(member),
             Message::Consoles if self.mask.keeps_lower_half() => {
                 // This came with another message, for which the core was interrupted; a
                 // real-time vCPU does not wait for output that is not its own.

@@ -21,7 +21,7 @@ use vgic::frames::v3;
 const ENOUGH: u32 = 4_000;
 
 /// What must have been taken out of every mailbox.
-const MESSAGES: [Message; 8] = [
+const MESSAGES: [Message; 9] = [
     Message::Vcpus,
     Message::HaltVms,
     Message::HaltedVms,
@@ -29,6 +29,7 @@ const MESSAGES: [Message; 8] = [
     Message::Recalls,
     Message::Coscheduled,
     Message::IdleCores,
+    Message::AwayCores,
     Message::Sections,
 ];
 
