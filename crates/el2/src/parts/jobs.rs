@@ -109,7 +109,8 @@ impl Jobs {
         core::mem::replace(&mut self.due, VcpuSet::EMPTY)
     }
 
-    /// Records that these vCPUs depart before any guest runs, as their core is to be powered down.
+    /// Records that these vCPUs depart before any guest runs: their core is to be powered down,
+    /// their policies want them elsewhere, or their bases have recalled them.
     pub fn depart_later(&mut self, all: VcpuSet) {
         self.before_guest |= all;
         self.departing |= all;

@@ -60,7 +60,7 @@ impl Pcpu {
             // It has just gone to sleep, and is not preempted.
             self.end_own_turn(id, now);
         } else {
-            self.give_core(None, now);
+            self.free_core(now);
         }
         let wakes_at = self.loaded_wakes_at(now);
         if wakes_at.is_some_and(|begin| begin <= now) {

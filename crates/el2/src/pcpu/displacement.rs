@@ -116,7 +116,7 @@ impl Pcpu {
         if config.policy().interrupted() == Then::Leave {
             let to = destination(config);
             if to != self.index {
-                self.hand_over(id, to);
+                self.hand_over_parked(id, to);
             }
         }
     }

@@ -23,7 +23,7 @@ use abi::MAX_VCPUS;
 use abi::system::MAX_SPIS;
 use core::sync::atomic::Ordering;
 use notes::{Bounded, each};
-use sched::{Member, Received, VcpuId};
+use sched::{Member, Message, Received, VcpuId, VcpuSet};
 
 statics! {
     /// By vCPU, while it is between two cores.
@@ -37,26 +37,51 @@ impl Pcpu {
         let base = self.base_of(id);
         // A vCPU with a job comes back when the job is done.
         if !self.jobs.has(id) && BOARD.may_return(self.index, base) {
-            if !self.timer_advance.early().is_empty() {
+            if self.timer_advance.early().has(id) {
                 self.fall_asleep_again(id);
+                self.go_on_later(Message::Recalls, id.number(), false);
+                return;
             }
-            self.depart(id, base);
+            self.take_off(id);
+            if cpu::interrupt_pending() {
+                self.depart_later(id);
+            } else {
+                self.hand_over_parked(id, base);
+            }
         }
+    }
+
+    /// Has a vCPU that is not loaded depart before any guest runs, in a piece of its own.
+    pub(super) fn depart_later(&mut self, id: VcpuId) {
+        self.jobs.depart_later(VcpuSet::of(id));
+        self.need_resched = true;
     }
 
     /// Hands a vCPU over to another core, if this core owns it.
     pub(super) fn depart(&mut self, id: VcpuId, to: usize) {
+        self.take_off(id);
+        self.hand_over_parked(id, to);
+    }
+
+    /// Takes a vCPU that is to leave off the hardware, if it is loaded.
+    #[inline(never)]
+    pub(super) fn take_off(&mut self, id: VcpuId) {
         notes::needs::<{ each::MIGRANT }>();
         if self.roster.is_loaded(id) {
             if self.loaded_is_current() {
                 let now = timer::now();
                 self.scheduler.charge_running(now);
-                self.give_core(None, now);
+                self.free_core(now);
             }
             // It may have been loaded just now: what was listed must not pass for emptied.
             cpu::synchronize();
             self.unload();
         }
+    }
+
+    /// Does what [`Self::hand_over`] does, out of line, where no real-time guest waits for it.
+    #[inline(never)]
+    pub(super) fn hand_over_parked(&mut self, id: VcpuId, to: usize) {
         self.hand_over(id, to);
     }
 
@@ -119,16 +144,14 @@ impl Pcpu {
         self.trace.note_now(Kind::Arrive, id, 0);
         self.roster.park(vcpu);
         self.need_resched = true;
-        let is_done = !(stale || is_releasing) || self.offline(id);
+        let mut goes_back = false;
         match received {
             Received::Home => {
                 self.displacement.returned(id);
             }
             Received::Visitor { wanted } => {
                 self.visitor_came(id);
-                if wanted {
-                    self.send_back(id);
-                }
+                goes_back = wanted && BOARD.may_return(self.index, base);
             }
             Received::Consolidated => {
                 if self.consolidation.is_target_of(base) {
@@ -136,22 +159,40 @@ impl Pcpu {
                 }
             }
         }
-        if !is_done {
-            if stale {
-                self.halt_later(vm);
-            } else {
-                self.offline_later(id);
+        if !on {
+            self.receive_off(id, stale, is_releasing, goes_back);
+        } else if goes_back {
+            self.hand_over_parked(id, base);
+        } else {
+            // A guest that sleeps and has no new interrupts sleeps on.
+            if news {
+                self.deliver_after_a_look(id);
             }
-        } else if !on {
-            self.halt_at_base(id);
+            // It may hold a lock for which siblings spin.
+            self.yield_to(id);
+        }
+    }
+
+    /// Goes on with a vCPU that has come and is off, or is of a life that has ended (`stale`), or
+    /// was being switched off.
+    #[cold]
+    #[inline(never)]
+    fn receive_off(&mut self, id: VcpuId, stale: bool, is_releasing: bool, goes_back: bool) {
+        let is_done = !(stale || is_releasing) || !cpu::interrupt_pending() && self.offline(id);
+        if goes_back || is_done && !self.is_halted_here(id) {
+            self.hand_over_parked(id, self.base_of(id));
+        } else if is_done {
+            self.record_halted(id);
             self.accept_power_on(id);
         }
-        // A guest that sleeps and has no new interrupts sleeps on.
-        if news {
-            self.deliver_pending(id);
+        if is_done {
+            return;
         }
-        // It may hold a lock for which siblings spin.
-        self.yield_to(id);
+        if stale {
+            self.halt_later(self.vm_of(id));
+        } else {
+            self.offline_later(id);
+        }
     }
 
     /// Sends what a vCPU takes along to the core to which it is handed over.
@@ -190,11 +231,20 @@ impl Pcpu {
     /// Records a vCPU that is off as halted, if this core is its base or the consolidation
     /// target of its base. From any other core, sends it to its base.
     pub(super) fn halt_at_base(&mut self, id: VcpuId) {
-        let base = self.base_of(id);
-        if base != self.index && !self.consolidation.is_target_of(base) {
-            self.depart(id, base);
-            return;
+        if self.is_halted_here(id) {
+            self.record_halted(id);
+        } else {
+            self.hand_over_parked(id, self.base_of(id));
         }
+    }
+
+    /// Returns true if a vCPU that is off is recorded as halted when it is on this core.
+    fn is_halted_here(&self, id: VcpuId) -> bool {
+        let base = self.base_of(id);
+        base == self.index || self.consolidation.is_target_of(base)
+    }
+
+    fn record_halted(&mut self, id: VcpuId) {
         let Some(vcpu) = self.roster.get(id) else {
             return bug!("a vCPU is halted that another core owns");
         };

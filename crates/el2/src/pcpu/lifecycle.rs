@@ -80,7 +80,11 @@ impl Pcpu {
         VMS[vm].halted.store(SiblingSet::EMPTY, Ordering::Release);
         // Wherever its vCPUs may be, or be on their way to.
         self.tell_places(Message::HaltVms, vm, self.table(vm).is(vm_flags::REALTIME));
-        self.halt(vm);
+        if cpu::interrupt_pending() {
+            self.halt_later(vm);
+        } else {
+            self.halt(vm);
+        }
     }
 
     /// Switches this core's vCPUs of a VM off. Those that are based here are halted then.
@@ -286,7 +290,7 @@ impl Pcpu {
                 vcpu.switch_on(entry, epoch);
             }
             self.wake(id);
-            self.follow_after_a_look(id);
+            self.follow_if_raised(id);
         }
     }
 

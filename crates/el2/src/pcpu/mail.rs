@@ -74,9 +74,11 @@ impl Pcpu {
                     // It may have been off before: a request to switch it on stays, and is
                     // accepted when all is given back.
                     self.offline_later(id);
-                } else {
-                    self.accept_power_on(id);
+                } else if self.roster.get(id).is_some_and(|vcpu| vcpu.is_on()) {
                     self.deliver_pending(id);
+                } else {
+                    // One that is switched on by this looks itself.
+                    self.accept_power_on(id);
                 }
             }
             Message::IdleCores => self.need_resched = true,
@@ -213,10 +215,9 @@ impl Pcpu {
             return true;
         }
         let Some(id) = self.jobs.next_departing() else { return false };
-        if self.consolidation.is_leaving()
-            && let Some(target) = self.consolidation.target()
-        {
-            self.depart(id, target);
+        match self.consolidation.target() {
+            Some(target) if self.consolidation.is_leaving() => self.depart(id, target),
+            _ => self.cross(id),
         }
         true
     }
@@ -242,6 +243,16 @@ impl Pcpu {
         // Unless it has left for this, it can run now.
         if let Some(vcpu) = self.roster.parked(id) {
             vcpu.begin_wait();
+        }
+    }
+
+    /// Does [`Self::deliver_pending`] for a vCPU that is not loaded, now or after the interrupts that
+    /// pend.
+    pub(super) fn deliver_after_a_look(&mut self, id: VcpuId) {
+        if cpu::interrupt_pending() {
+            self.deliver_later(id);
+        } else {
+            self.deliver_pending(id);
         }
     }
 

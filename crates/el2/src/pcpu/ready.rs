@@ -70,6 +70,12 @@ impl Pcpu {
         }
     }
 
+    /// Takes the core from the vCPU that has it, out of line, where nothing urgent waits for that.
+    #[inline(never)]
+    pub(super) fn free_core(&mut self, now: Instant) {
+        self.give_core(None, now);
+    }
+
     /// Lets a vCPU run before a sibling that runs here: the sibling may spin until the vCPU
     /// has handled an interrupt, or released a lock.
     pub(super) fn yield_to(&mut self, id: VcpuId) {

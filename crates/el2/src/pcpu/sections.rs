@@ -318,6 +318,19 @@ impl Pcpu {
         }
     }
 
+    /// Brings a vCPU of this core that was just switched on up to date with what raises it, after the
+    /// interrupts that pend: it may have got some itself.
+    pub(super) fn follow_if_raised(&self, id: VcpuId) {
+        if self.may_be_raised(id) {
+            self.follow_later(id);
+        }
+    }
+
+    fn may_be_raised(&self, id: VcpuId) -> bool {
+        let table = &self.system.vcpus[id.number()];
+        table.gcs_ns != 0 || table.mutexes != 0
+    }
+
     /// Has what is left to do for a vCPU's sections done after the interrupts that pend: the next
     /// holder of a mutex may be of any VM.
     fn follow_later(&self, id: VcpuId) {
@@ -430,11 +443,11 @@ impl Pcpu {
     /// back what it holds. Returns true if there may be any.
     #[inline(never)]
     pub(super) fn begin_to_end_sections(&mut self, id: VcpuId) -> bool {
-        let table = &self.system.vcpus[id.number()];
-        if table.gcs_ns == 0 && table.mutexes == 0 {
+        if !self.may_be_raised(id) {
             return false;
         }
         notes::needs::<{ each::SECTION }>();
+        let table = &self.system.vcpus[id.number()];
         let Some(vcpu) = self.roster.get(id) else {
             bug!("sections of a vCPU end that another core owns");
             return false;

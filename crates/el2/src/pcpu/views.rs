@@ -7,19 +7,25 @@
 //! a lock.
 
 use super::Pcpu;
-use super::visitors::destination;
+use super::visitors::{destination, idle_elsewhere};
 use crate::arch::{context, cpu, timer};
 use crate::bug::bug;
 use crate::parts::{Gate, Limit};
 use crate::shared::BOARD;
 use crate::status::trace::Kind;
 use abi::status::Exit;
+use notes::each;
 use sched::policy::{Mode, Side, View};
 use sched::{Duration, Instant, VcpuId};
 
 /// How long a vCPU may stay in its kernel when it is a sibling's turn, which would spin
 /// for a lock that the vCPU may hold. It is the shortest quantum.
 const SIBLINGS_WAIT_NS: u64 = abi::system::MIN_QUANTUM_NS;
+
+/// Returns true if a view forbids what a vCPU in this mode executes.
+fn is_forbidden(view: View, mode: Mode) -> bool {
+    matches!((view, mode), (View::UserOnly, Mode::Kernel) | (View::KernelOnly, Mode::User))
+}
 
 impl Pcpu {
     /// Handles a fetch of the loaded vCPU that its view forbids. Returns false if the guest
@@ -31,31 +37,57 @@ impl Pcpu {
             bug!("a fetch is refused without a loaded vCPU");
             return false;
         };
-        match (vcpu.view(), mode) {
-            (View::UserOnly, Mode::Kernel) | (View::KernelOnly, Mode::User) => {}
-            _ => return false,
+        if !is_forbidden(vcpu.view(), mode) {
+            return false;
         }
         vcpu.account().count_exit(Exit::ViewFault);
         let id = vcpu.id();
         self.trace.note(Kind::Exit, id, Exit::ViewFault as u32, self.entered);
-        let to = match vcpu.config().policy().crossed(mode) {
+        let config = vcpu.config();
+        let may_leave = match config.policy().crossed(mode) {
             // It has left its kernel: a vCPU that waits for that gets the core.
             Side::Here => {
                 vcpu.mode_bias().was_waited_for();
                 self.need_resched = true;
                 return self.kernel_wait.is_for(id);
             }
-            Side::Base => vcpu.config().base(),
-            Side::Fallback => destination(vcpu.config()),
+            Side::Base => BOARD.may_return(self.index, config.base()),
+            Side::Fallback => {
+                BOARD.may_return(self.index, config.fallback())
+                    || !idle_elsewhere(config).is_empty()
+            }
         };
-        if BOARD.may_return(self.index, to) {
-            self.depart(id, to);
-        } else {
+        if !may_leave {
             // That core is powered down, or about to be. What it recalls when it is back departs
             // then; until then the vCPU runs here, whatever its mode is.
             self.set_loaded_view(View::Full);
+            return true;
+        }
+        self.take_off(id);
+        if cpu::interrupt_pending() {
+            self.depart_later(id);
+        } else {
+            self.cross(id);
         }
         true
+    }
+
+    /// Hands a vCPU that is not loaded over to the core on which its policy wants it, if its view
+    /// forbids what it executes next; else to its base, which has recalled it. If it may not go
+    /// there any more it stays: it comes to this again when it runs, or is recalled again.
+    #[inline(never)]
+    pub(super) fn cross(&mut self, id: VcpuId) {
+        notes::needs::<{ each::MIGRANT }>();
+        self.need_resched = true;
+        let Some(vcpu) = self.roster.parked(id) else { return };
+        let (config, mode) = (vcpu.config(), vcpu.mode());
+        let to = match config.policy().crossed(mode) {
+            Side::Fallback if is_forbidden(vcpu.view(), mode) => destination(config),
+            _ => config.base(),
+        };
+        if BOARD.may_return(self.index, to) {
+            self.hand_over_parked(id, to);
+        }
     }
 
     /// Returns true if the loaded vCPU keeps the core, and `next` has to wait.
