@@ -188,10 +188,10 @@ impl Pcpu {
         if is_done {
             return;
         }
+        // A request to switch it on is looked at when all is given back.
+        self.offline_later(id);
         if stale {
             self.halt_later(self.vm_of(id));
-        } else {
-            self.offline_later(id);
         }
     }
 
