@@ -263,20 +263,6 @@ fn go_back_two_bytes() {
     unsafe { write_sysreg!("elr_el2", guest_pc().wrapping_sub(2)) };
 }
 
-/// MDSCR_EL1 as a guest may set it: single step yes, breakpoints no, as their
-/// registers are not switched.
-pub fn set_guest_mdscr(value: u64) {
-    /// SS, KDE, and the comms channel trap TDCC.
-    const ALLOWED: u64 = 1 << 0 | 1 << 13 | 1 << 12;
-    // SAFETY: governs the guest's own debugging.
-    unsafe { write_sysreg!("mdscr_el1", value & ALLOWED) };
-}
-
-/// MDSCR_EL1.
-pub fn guest_mdscr() -> u64 {
-    read_sysreg!("mdscr_el1")
-}
-
 /// What is delivered to the guest's EL1.
 #[derive(Clone, Copy)]
 pub enum Fault {

@@ -58,7 +58,7 @@ pub fn configure() {
         write_sysreg!("cptr_el2", cptr::FP_TRAPPED);
         write_sysreg!("mdcr_el2", MDCR_TRAP_ALL | counters);
         write_sysreg!("hstr_el2", 0);
-        // Guests are shown the OS lock as open, and step only while it is.
+        // Guests are shown the OS lock as open, and only while it is do they step and hit breakpoints.
         write_sysreg!("oslar_el1", 0);
         write_sysreg!("cnthctl_el2", CNTHCTL_COUNTER_ONLY);
         write_sysreg!("cntvoff_el2", 0);

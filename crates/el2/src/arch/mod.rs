@@ -7,12 +7,13 @@
 //! | --- | --- |
 //! | `aarch64` | instructions: assembly, nothing else |
 //! | `fake` | the same over a machine made of memory, for tests on the host |
-//! | `sysreg`, `cpu`, `context`, `timer`, [`gic`] | what registers mean |
+//! | `sysreg`, `cpu`, `context`, `debug`, `timer`, [`gic`] | what registers mean |
 
 #[cfg(target_os = "none")]
 mod aarch64;
 pub mod context;
 pub mod cpu;
+pub mod debug;
 #[cfg(test)]
 pub mod fake;
 pub mod gic;

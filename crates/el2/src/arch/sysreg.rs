@@ -45,7 +45,7 @@ pub mod cptr {
 }
 
 /// MDCR_EL2 (DDI 0487, D19.3.17): debug, trace, profiling and PMU registers
-/// trap.
+/// trap. TDE is 0: debug exceptions are EL1's, and none is taken from EL2.
 pub const MDCR_TRAP_ALL: u64 = 1 << 5 | 1 << 6 | 1 << 9 | 1 << 10 | 1 << 11 | 1 << 14 | 1 << 19;
 
 /// CNTHCTL_EL2 (DDI 0487, D19.12.2): guests read the physical counter and trap

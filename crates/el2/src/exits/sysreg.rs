@@ -2,10 +2,11 @@
 //!
 //! Only SGIs are frequent. A guest sees the identification registers of the core,
 //! less features that EL2 does not switch (they would leak between guests).
-//! Debug, trace and performance registers read as zero and ignore writes, which
-//! suffices for guests that probe for them.
+//! Trace and performance registers, and those debug registers that are no breakpoint's, read as zero
+//! and ignore writes, which suffices for guests that probe for them.
 
 use crate::arch::context::{self, Fault, Syndrome};
+use crate::arch::debug;
 use crate::arch::gic::common_group;
 use crate::arch::sysreg::read_sysreg;
 use crate::arch::timer;
@@ -73,7 +74,8 @@ fn read(core: &Pcpu, name: Name) -> Option<u64> {
     match name {
         (3, 3, 14, 2, op2) => core.loaded()?.read_physical_timer(op2, timer::now()),
         (3, 0, 0, crm @ 1..=7, op2) => Some(identification(crm, op2)),
-        MDSCR_EL1 => Some(context::guest_mdscr()),
+        MDSCR_EL1 => Some(debug::control()),
+        (2, 0, 0, number, kind @ 4..=7) => Some(core.loaded()?.debug_register(number, kind)),
         // SRE, DFB, DIB: the interface is one of system registers, and stays so.
         ICC_SRE => Some(0x7),
         ICC_PMR => Some(common_group::priority_mask()),
@@ -88,7 +90,10 @@ fn read(core: &Pcpu, name: Name) -> Option<u64> {
 /// Writes a register; none: there is no such register.
 fn write(core: &mut Pcpu, name: Name, value: u64) -> Option<u64> {
     match name {
-        MDSCR_EL1 => context::set_guest_mdscr(value),
+        MDSCR_EL1 => core.loaded_mut()?.set_debug_control(value),
+        (2, 0, 0, number, kind @ 4..=7) => {
+            core.loaded_mut()?.set_debug_register(number, kind, value);
+        }
         (3, 3, 14, 2, op2) => return core.write_physical_timer(op2, value).then_some(0),
         ICC_SRE => {}
         ICC_PMR => common_group::set_priority_mask(value),
@@ -109,8 +114,8 @@ fn deactivate(core: &mut Pcpu, intid: u32) -> bool {
     done
 }
 
-/// Returns true if a register reads as zero and ignores writes: ACTLR_EL1, debug, trace,
-/// performance monitors.
+/// Returns true if a register reads as zero and ignores writes: ACTLR_EL1, what else there is of
+/// debug, trace, performance monitors.
 fn is_silent(name: Name) -> bool {
     matches!(
         name,

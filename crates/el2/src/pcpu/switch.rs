@@ -78,12 +78,17 @@ impl Pcpu {
     fn load(&mut self, vcpu: Parked) {
         vcpu.enter_space();
         let config = vcpu.config();
-        if config.may_meet_siblings() && self.roster.follows_sibling(config.vm(), config.id()) {
-            // Another sibling's view may be another one too.
-            if config.has_views() {
-                cpu::flush_guest_tlb_and_stage2();
-            } else {
-                cpu::flush_guest_tlb();
+        if vcpu.has_extras() {
+            if vcpu.debugs() {
+                vcpu.load_debug();
+            }
+            if self.roster.follows_sibling(config.vm(), config.id()) {
+                // Another sibling's view may be another one too.
+                if vcpu.differs_in_view() {
+                    cpu::flush_guest_tlb_and_stage2();
+                } else {
+                    cpu::flush_guest_tlb();
+                }
             }
         }
         context::open_float(self.roster.owns_float(config.id()));

@@ -2,6 +2,7 @@
 
 use super::{PhysicalTimer, Vcpu};
 use crate::arch::context::{self, Float, General, System};
+use crate::arch::debug::{self, Debug};
 use crate::arch::gic::virtual_interface::{self, After, Interface, Saved, Unloaded};
 use crate::arch::timer::{self, Timer};
 use crate::parts::Cause;
@@ -103,6 +104,8 @@ impl Parked {
         self.general = General::starting_at(entry.pc, entry.x0);
         self.context = Context::reset();
         self.float = Float::new();
+        self.debug = Debug::default();
+        self.extras.set_debug(false);
         self.physical_timer = PhysicalTimer::default();
         self.interface = CpuInterface::starting(self.config.index());
         self.on = true;
@@ -200,6 +203,28 @@ impl Loaded {
     /// Puts its floating-point registers on the hardware; the trap must be open.
     pub fn load_float(&self) {
         self.float.load();
+    }
+
+    /// Returns a breakpoint's or watchpoint's register, by the fields CRm and op2 of its name.
+    pub fn debug_register(&self, number: u64, kind: u64) -> u64 {
+        self.debug.get(number, kind)
+    }
+
+    /// Sets a breakpoint's or watchpoint's register.
+    pub fn set_debug_register(&mut self, number: u64, kind: u64, value: u64) {
+        self.debug.set(number, kind, value);
+        if self.debugs() {
+            self.load_debug();
+        }
+    }
+
+    /// Sets MDSCR_EL1. The hardware may have held another vCPU's breakpoints until now.
+    pub fn set_debug_control(&mut self, value: u64) {
+        let acts = debug::set_control(value);
+        self.extras.set_debug(acts);
+        if acts {
+            self.load_debug();
+        }
     }
 
     /// Calls `act`, which may change its list registers and returns how many interrupts it

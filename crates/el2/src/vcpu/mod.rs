@@ -22,6 +22,7 @@ pub use holds::{Change, Ending, Holds, byte as hold_byte};
 pub use roster::Roster;
 
 use crate::arch::context::{Float, General, Space};
+use crate::arch::debug::Debug;
 use crate::parts::Cause;
 use context::Context;
 use physical_timer::PhysicalTimer;
@@ -50,6 +51,7 @@ pub struct Vcpu {
     /// The view that these tables are.
     view: View,
     on: bool,
+    extras: Extras,
     /// Its VM's epoch when it was switched on.
     epoch: u32,
     /// Why its guest cannot go on, while that is reported.
@@ -65,6 +67,34 @@ pub struct Vcpu {
     /// Floating point; valid while no core has it on its hardware, where it stays until
     /// another vCPU uses it.
     float: Float,
+    /// What its guest has set, on the hardware or not.
+    debug: Debug,
+}
+
+/// What it takes to load a vCPU besides putting its registers on the hardware, in bits: most take
+/// nothing, which a switch sees by one look.
+#[derive(Clone, Copy)]
+struct Extras(u8);
+
+impl Extras {
+    /// It may share a core with other vCPUs of its VM.
+    const SIBLINGS: u8 = 1 << 0;
+    /// Those may have another view.
+    const VIEWS: u8 = 1 << 1;
+    /// Its breakpoints and watchpoints act.
+    const DEBUG: u8 = 1 << 2;
+
+    fn new(config: &VcpuConfig) -> Self {
+        match (config.may_meet_siblings(), config.has_views()) {
+            (false, _) => Self(0),
+            (true, false) => Self(Self::SIBLINGS),
+            (true, true) => Self(Self::SIBLINGS | Self::VIEWS),
+        }
+    }
+
+    fn set_debug(&mut self, acts: bool) {
+        self.0 = self.0 & !Self::DEBUG | if acts { Self::DEBUG } else { 0 };
+    }
 }
 
 // The exception vectors store a guest's registers where TPIDR_EL2 points: at the vCPU.
@@ -82,6 +112,7 @@ impl Vcpu {
             space: space(&config, view),
             view,
             on: false,
+            extras: Extras::new(&config),
             epoch: 0,
             failure: None,
             left_ready: false,
@@ -89,6 +120,7 @@ impl Vcpu {
             stay: Stay::default(),
             budget: None,
             float: Float::new(),
+            debug: Debug::default(),
             config,
             account,
             holds,
@@ -284,6 +316,30 @@ impl Vcpu {
     /// Returns its mode bias, to be updated.
     pub fn mode_bias(&mut self) -> &mut ModeBias {
         &mut self.mode_bias
+    }
+
+    /// Returns true if loading it takes more than putting its registers on the hardware.
+    #[inline(always)]
+    pub fn has_extras(&self) -> bool {
+        self.extras.0 != 0
+    }
+
+    /// Returns true if its breakpoints and watchpoints act, so that the hardware needs them.
+    #[inline(always)]
+    pub fn debugs(&self) -> bool {
+        self.extras.0 & Extras::DEBUG != 0
+    }
+
+    /// Returns true if a sibling that was loaded before it may have had another view.
+    #[inline(always)]
+    pub fn differs_in_view(&self) -> bool {
+        self.extras.0 & Extras::VIEWS != 0
+    }
+
+    /// Puts its breakpoints and watchpoints on the hardware.
+    #[cold]
+    pub fn load_debug(&self) {
+        self.debug.load();
     }
 
     /// Makes the hardware use its stage-2 tables, and so its view.

@@ -64,6 +64,7 @@ pub fn look() -> Check<Done> {
     // Its alarm as it is at each look.
     rest_until(&mut actor, wait::now());
     Registers::pattern(1).load();
+    set_breakpoints();
     let first = Look::at(scratch());
     let second = Look::at(scratch() + Look::SIZE);
     first.take();
@@ -101,6 +102,22 @@ fn rest_until(actor: &mut Actor, end: u64) {
             return;
         }
     }
+}
+
+/// Fills the registers of its breakpoints and watchpoints, none of which is enabled, and has all
+/// that are enabled act: the writer's would.
+fn set_breakpoints() {
+    const MDSCR: Encoding = Encoding::new(2, 0, 0, 2, 2);
+    const KDE_AND_MDE: u64 = 1 << 13 | 1 << 15;
+    const ENABLED: u64 = 1;
+    for register in (0..16).flat_map(|number| (4..8).map(move |kind| (number, kind))) {
+        let (number, kind) = register;
+        let value = u64::from(number << 3 | kind).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        // Those that do not exist cannot leak.
+        let _ = table().write(Encoding::new(2, 0, 0, number, kind), value & !ENABLED);
+    }
+    let _ = table().write(MDSCR, KDE_AND_MDE);
+    cpu::unmask_debug();
 }
 
 /// The timer and its interrupt as they are at each look.

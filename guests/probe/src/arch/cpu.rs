@@ -28,6 +28,10 @@ instructions! {
     mask_irq = "msr daifset, #2";
     /// Unmasks IRQ, and lets a pending one in.
     unmask_irq = "msr daifclr, #2", "isb";
+    /// Masks breakpoints, watchpoints and steps.
+    mask_debug = "msr daifset, #8";
+    /// Unmasks breakpoints, watchpoints and steps.
+    unmask_debug = "msr daifclr, #8", "isb";
     /// Masks everything that can be masked.
     mask_all = "msr daifset, #15";
     /// Waits until all memory accesses before it are complete.

@@ -31,6 +31,10 @@ pub mod class {
     pub const INSTRUCTION_ABORT: u8 = 0x21;
     /// Data abort, same exception level.
     pub const DATA_ABORT: u8 = 0x25;
+    /// Breakpoint, same exception level.
+    pub const BREAKPOINT: u8 = 0x31;
+    /// Watchpoint, same exception level.
+    pub const WATCHPOINT: u8 = 0x35;
     /// BRK.
     pub const BRK: u8 = 0x3c;
 }
@@ -160,7 +164,27 @@ struct Code(UnsafeCell<[u32; 2]>);
 // SAFETY: Each vCPU uses its own element only.
 unsafe impl Sync for Code {}
 static CODE: [Code; MAX_VCPUS_PER_VM] =
-    [const { Code(UnsafeCell::new([0, 0xd65f_03c0])) }; MAX_VCPUS_PER_VM];
+    [const { Code(UnsafeCell::new([0, RETURN_TO_CALLER])) }; MAX_VCPUS_PER_VM];
+/// `RET`
+const RETURN_TO_CALLER: u32 = 0xd65f_03c0;
+/// `NOP`
+const NOTHING: u32 = 0xd503_201f;
+
+/// How many places there are that [`visit`] can go to.
+pub const PLACES: usize = 16;
+/// An instruction that does nothing, and a return. They are never written.
+static VISITED: [Code; PLACES] =
+    [const { Code(UnsafeCell::new([NOTHING, RETURN_TO_CALLER])) }; PLACES];
+
+/// Returns the address of a place.
+pub fn place(number: usize) -> u64 {
+    VISITED[number].0.get() as u64
+}
+
+/// Executes the instruction at a place, which does nothing.
+pub fn visit(number: usize) -> Result<(), Fault> {
+    call(place(number), 0).map(|_| ())
+}
 
 /// Runs the instruction word `instruction` with `x0` and answers X0.
 ///

@@ -4,6 +4,7 @@ pub mod access;
 pub mod boot;
 pub mod context;
 pub mod counters;
+pub mod debug;
 pub mod fp;
 pub mod gic_deliver;
 pub mod gic_nest;
@@ -32,6 +33,7 @@ pub const ALL: &[&[Test]] = &[
     access::TESTS,
     timer::TESTS,
     context::TESTS,
+    debug::TESTS,
     fp::TESTS,
     sysregs::TESTS,
     isolation::TESTS,

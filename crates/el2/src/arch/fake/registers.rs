@@ -5,7 +5,7 @@ use crate::arch::gic::SPECIAL;
 
 /// Every register that EL2 names, in no particular order; behind them the
 /// identification registers, by CRm and op2.
-const NAMES: [&str; 123] = [
+const NAMES: [&str; 143] = [
     "cntpct_el0",
     "cntfrq_el0",
     "isr_el1",
@@ -132,6 +132,26 @@ const NAMES: [&str; 123] = [
     "s3_4_c10_c5_0",
     "s3_0_c10_c4_4",
     "s3_4_c10_c4_0",
+    "dbgbvr0_el1",
+    "dbgbcr0_el1",
+    "dbgwvr0_el1",
+    "dbgwcr0_el1",
+    "dbgbvr1_el1",
+    "dbgbcr1_el1",
+    "dbgwvr1_el1",
+    "dbgwcr1_el1",
+    "dbgbvr2_el1",
+    "dbgbcr2_el1",
+    "dbgwvr2_el1",
+    "dbgwcr2_el1",
+    "dbgbvr3_el1",
+    "dbgbcr3_el1",
+    "dbgwvr3_el1",
+    "dbgwcr3_el1",
+    "dbgbvr4_el1",
+    "dbgbcr4_el1",
+    "dbgbvr5_el1",
+    "dbgbcr5_el1",
 ];
 /// Identification registers: s3_0_c0_c0_0 to s3_0_c0_c7_7.
 const IDENTIFICATION: usize = NAMES.len();

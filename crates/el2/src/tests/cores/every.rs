@@ -110,6 +110,16 @@ impl Guest<'_> {
         }
     }
 
+    /// Writes a system register, and reads it.
+    fn write_and_read(&mut self, name: Name, value: u64) -> u64 {
+        let (op0, op1, crn, crm, op2) = name;
+        let iss = op0 << 20 | op2 << 17 | op1 << 14 | crn << 10 | crm << 1 | 1 << 5;
+        let esr = ec::SYSREG << 26 | IL | iss;
+        assert_eq!(self.trap(esr, &[(1, value)], &[]), Outcome::Done, "{name:?} is written");
+        assert_eq!(self.trap(esr | 1, &[], &[1]), Outcome::Done, "{name:?} is read");
+        self.register(1)
+    }
+
     fn register(&mut self, number: usize) -> u64 {
         self.core.loaded_mut().expect("a guest runs").register(number)
     }
@@ -132,6 +142,8 @@ fn readable(name: Name) -> Option<Option<u64>> {
         (3, 3, 14, 2, 0..=2) | (3, 0, 0, 1..=7, _) | (2, 0, 0, 2, 2) => Some(None),
         // ICC_SRE: system registers, and no bypass.
         (3, 0, 12, 12, 5) => Some(Some(7)),
+        // DBGBVR, DBGBCR; DBGWVR, DBGWCR.
+        (2, 0, 0, 0..6, 4 | 5) | (2, 0, 0, 0..4, 6 | 7) => Some(None),
         // OSLSR_EL1: the lock is there and open.
         (2, 0, 1, 1, 4) => Some(Some(8)),
         _ => is_silent(name).then_some(Some(0)),
@@ -204,6 +216,50 @@ fn every_system_register_in_both_directions() {
         }
         let [readable, writable] = count;
         println!("65536 encodings, of which {readable} can be read and {writable} written");
+    });
+}
+
+/// Six breakpoints and four watchpoints, of which no field reaches beyond EL1 and EL0. They are on the
+/// hardware while they act.
+#[test]
+fn breakpoints_and_watchpoints_are_confined() {
+    const MDSCR: Name = (2, 0, 0, 2, 2);
+    const SS_TDCC_KDE: u64 = 1 << 0 | 1 << 12 | 1 << 13;
+    const MDE: u64 = 1 << 15;
+    /// DBGBCR.HMC and SSC, and the type of a context of EL2 or of a VMID; the same of DBGWCR.
+    const BEYOND: [u64; 4] = [0, 1 << 23 | 0b111 << 13, 0, 1 << 29 | 0b111 << 13];
+    const LAST: [Register; 4] = [
+        Register::named("dbgbvr5_el1"),
+        Register::named("dbgbcr5_el1"),
+        Register::named("dbgwvr3_el1"),
+        Register::named("dbgwcr3_el1"),
+    ];
+    run(|guest| {
+        // TDE and TGE, which would have debug exceptions taken at EL2, are 0; the registers trap (TDA).
+        assert_eq!(get(Register::named("mdcr_el2")) >> 8 & 3, 2);
+        assert_eq!(get(Register::named("hcr_el2")) >> 27 & 1, 0);
+        let hardware = || LAST.map(get);
+        let at_reset = hardware();
+        for acts in [0, MDE] {
+            let _ = guest.write_and_read(MDSCR, acts);
+            for (kind, last) in [5, 5, 3, 3].into_iter().enumerate() {
+                for number in 0..16 {
+                    let name = (2, 0, 0, number, 4 + kind as u64);
+                    let found = guest.write_and_read(name, u64::MAX);
+                    assert_eq!(found & BEYOND[kind], 0, "{name:?}");
+                    assert_eq!(found == 0, number > last, "{name:?}: {found:#x}");
+                    if number == last {
+                        let expected = if acts == 0 { at_reset[kind] } else { found };
+                        assert_eq!(hardware()[kind], expected, "{name:?}");
+                    }
+                }
+            }
+        }
+        assert_eq!(guest.write_and_read(MDSCR, u64::MAX), MDE | SS_TDCC_KDE);
+        // A core that has others: none acts.
+        set(Register::named("s3_0_c0_c5_0"), 3 << 20 | 15 << 12);
+        assert_eq!(guest.write_and_read(MDSCR, u64::MAX), SS_TDCC_KDE);
+        assert_eq!(get(Register::named("mdscr_el1")), SS_TDCC_KDE);
     });
 }
 

@@ -19,10 +19,12 @@ use abi::service::{self, psci};
 use abi::system::{System, vm_flags};
 use std::cell::Cell;
 
-/// Where a guest keeps what: its identity, once it has set itself up; how far it has
-/// got with that; interrupts it has taken and not ended, and how many; what it
-/// has put into its floating-point registers.
+/// Where a guest keeps what: its identity, once it has set itself up; whether its breakpoints act;
+/// the address of one; how far it has got with setting itself up; interrupts it has taken and not
+/// ended, and how many; what it has put into its floating-point registers.
 const ME: usize = 28;
+const DEBUGS: usize = 17;
+const BREAKPOINT: usize = 18;
 const SET_UP: usize = 19;
 const TAKEN: usize = 20;
 const DEPTH: usize = 26;
@@ -41,6 +43,8 @@ const MAGIC: u64 = 0xca55_a7a0_0000_0000;
 /// SPSR_EL2.M at EL1 and EL0.
 const KERNEL: u64 = 5;
 const USER: u64 = 0;
+/// MDSCR_EL1.MDE.
+const MDE: u64 = 1 << 15;
 
 /// What a VM's guest is like.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -171,6 +175,15 @@ impl Guest<'_> {
         }
         let deferred = self.get(register!("s3_4_c12_c1_1"));
         assert!(deferred == 0 || deferred == self.me(), "another guest's deferred error");
+        let debugs = self.get(register!("mdscr_el1")) & MDE != 0;
+        assert_eq!(debugs, self.general.x[DEBUGS] != 0, "another guest's MDSCR_EL1");
+        if debugs {
+            let registers = [register!("dbgbvr5_el1"), register!("dbgbcr5_el1")];
+            let [address, control] = registers.map(|register| self.get(register));
+            let expected = (self.general.x[BREAKPOINT], 0);
+            assert_eq!((address, control), expected, "vCPU {}: another's breakpoint", self.id);
+            assert_eq!(self.get(register!("dbgwcr3_el1")), 0, "another's watchpoint");
+        }
         let sre = self.get(register!("icc_sre_el1"));
         assert_eq!(sre, 0x7, "a guest took the core's interrupt interface away");
         let own = self.general as *const _ as u64;
@@ -354,7 +367,8 @@ impl Guest<'_> {
                 None
             }
             12..16 => Some(self.send_sgi()),
-            16..19 => self.float(),
+            16..18 => self.float(),
+            18 => Some(self.debug()),
             19 | 20 => Some(self.switch_sibling_on()),
             21 => Some(self.device()),
             22..25 => Some(self.sleep()),
@@ -401,7 +415,8 @@ impl Guest<'_> {
                 return Some(self.write_system_register((3, 3, 14, 2, op2), value));
             }
             17..22 => return self.change_mode(),
-            22..25 => return self.float(),
+            22..24 => return self.float(),
+            24 => return Some(self.debug()),
             25..31 => return Some(self.device()),
             31..36 => return Some(self.call()),
             36 if self.get(register!("hcr_el2")) & hcr::TWE != 0 => {
@@ -502,6 +517,18 @@ impl Guest<'_> {
         });
         self.general.x[FLOAT] = u64::from(value);
         None
+    }
+
+    /// Sets one of its breakpoints, or has all of them act or not.
+    fn debug(&mut self) -> Vector {
+        if chance(2) == 0 {
+            let address = u64::from(chance(u32::MAX));
+            self.general.x[BREAKPOINT] = address;
+            return self.write_system_register((2, 0, 0, 5, 4), address);
+        }
+        let control = if chance(3) > 0 { MDE } else { 0 };
+        self.general.x[DEBUGS] = control;
+        self.write_system_register((2, 0, 0, 2, 2), control)
     }
 
     fn send_sgi(&mut self) -> Vector {
