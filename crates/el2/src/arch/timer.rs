@@ -123,7 +123,8 @@ pub fn ticks_to_ns(ticks: u64) -> u64 {
     ((u128::from(ticks) * u128::from(NS_PER_TICK.load(Ordering::Relaxed))) >> 32) as u64
 }
 
-/// Converts nanoseconds to ticks, rounded up.
+/// Converts nanoseconds to ticks, rounded up. Not inlined: that is done at boot, and seldom later.
+#[inline(never)]
 pub fn ns_to_ticks(ns: u64) -> u64 {
     // The seconds apart: then each product has room in 64 bits.
     let (seconds, rest) = (ns / NS_PER_SECOND, ns % NS_PER_SECOND);

@@ -163,7 +163,8 @@ impl Pcpu {
     }
 
     /// Has the hypervisor's own output written to the UART: later, as this may stand in the middle
-    /// of something.
+    /// of something. Out of line: this is not done often.
+    #[inline(never)]
     pub fn log_has_output(&self) {
         self.tell(self.uart_core, Message::Consoles, abi::MAX_VMS, false);
     }
