@@ -78,8 +78,12 @@ pub struct Status {
     pub boot: u64,
     /// Cases of what cannot happen that cores have met: bugs of EL2.
     pub bugs: u64,
+    /// pCPUs that others have found to take no interrupt for too long, a bit each.
+    pub hung: u64,
+    /// Counter when the latest of them last took one.
+    pub hung_since: u64,
     /// 0.
-    pub reserved: [u64; 4],
+    pub reserved: [u64; 2],
     /// For each pCPU.
     pub pcpus: [PcpuStatus; MAX_PCPUS],
     /// For each VM.
@@ -92,7 +96,7 @@ pub struct Status {
 const _: () = {
     use core::mem::offset_of;
     assert!(size_of::<Status>() == 14_400);
-    assert!(offset_of!(Status, bugs) == 24);
+    assert!(offset_of!(Status, bugs) == 24 && offset_of!(Status, hung) == 32);
     assert!(offset_of!(Status, pcpus) == 64 && size_of::<PcpuStatus>() == 64);
     assert!(offset_of!(Status, vms) == 576 && size_of::<VmStatus>() == 64);
     assert!(offset_of!(Status, vcpus) == 1088 && VcpuStatus::WORDS == 26);

@@ -24,7 +24,7 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 /// First eight bytes of the bundle.
 pub const MAGIC: [u8; 8] = *b"CASSATA\0";
 /// Version of the layout; any change to this module changes it.
-pub const VERSION: u32 = 12;
+pub const VERSION: u32 = 13;
 /// Bytes of memory that belong to the hypervisor: its image, data and stacks.
 /// The bundle begins right behind, so that EL2 finds it from its own address.
 pub const HYPERVISOR_SIZE: u64 = 0x20_0000;
@@ -73,6 +73,10 @@ pub const MAX_TIMER_ADVANCE_NS: u32 = 50_000;
 pub const MIN_CONSOLIDATION_WINDOW_NS: u64 = 100_000;
 /// Longest [`Header::consolidation_window_ns`].
 pub const MAX_CONSOLIDATION_WINDOW_NS: u64 = 1_000_000_000;
+/// Shortest [`Header::watchdog_ns`]: EL2 may do without interrupts for a good part of it.
+pub const MIN_WATCHDOG_NS: u32 = 1_000_000;
+/// Longest [`Header::watchdog_ns`].
+pub const MAX_WATCHDOG_NS: u32 = 4_000_000_000;
 /// Highest scheduling priority; the lowest is 0.
 pub const MAX_PRIORITY: u16 = 255;
 /// Shortest round-robin quantum: a switch must stay small against it.
@@ -172,8 +176,8 @@ pub struct Header {
     pub bundle_size: u64,
     /// See [`flags`].
     pub flags: u32,
-    /// 0.
-    pub reserved: u32,
+    /// How long a core may take no interrupt before another one reports it; 0: none does.
+    pub watchdog_ns: u32,
     /// Used entries of [`System::vms`].
     pub vm_count: u32,
     /// Used entries of [`System::vcpus`].

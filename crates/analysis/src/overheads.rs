@@ -74,6 +74,8 @@ pub mod instructions {
     pub const GRANT: u64 = 200;
     /// Assumed: a burst of the console, or an interrupt for a vCPU that does not run.
     pub const DUTY: u64 = 2_000;
+    /// At least an interrupt of the watchdog on a board of eight cores, none of which hangs.
+    pub const WATCHDOG: u64 = 400;
 }
 
 /// No two visits for other duties are assumed to begin closer together.
@@ -116,6 +118,15 @@ impl Overheads {
             duty_ns: time(instructions::DUTY),
             duty_every_ns: DUTY_EVERY_NS,
         }
+    }
+
+    /// Adds the interrupts of a watchdog, measured as by [`Self::measured`]: one to each other duty. They
+    /// are farther apart than those.
+    #[must_use]
+    pub fn watched(self, instruction_ps: u64, margin_permille: u64) -> Self {
+        let time = instructions::WATCHDOG * instruction_ps * margin_permille;
+        let duty_ns = self.duty_ns.saturating_add(time.div_ceil(1_000 * PER_MILLE));
+        Self { duty_ns, ..self }
     }
 
     /// Returns true if EL2 takes no time.
@@ -183,6 +194,8 @@ mod tests {
         assert_eq!((more.release_ns, more.switch_on_wake_ns), (189, 888), "rounded up");
         assert_eq!(Overheads::measured(500, 1_000).switch_on_sleep_ns, 299);
         assert!(Overheads::NONE.is_none() && !plain.is_none());
+        let watched = more.watched(1_000, 1_200);
+        assert_eq!(watched, Overheads { duty_ns: 2_400 + 480, ..more });
     }
 
     /// Two columns of a row of the page: what stands first, and the one named `max`.

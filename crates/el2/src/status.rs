@@ -34,6 +34,28 @@ pub fn count_bug(system: &System) {
     bugs.fetch_add(1, Ordering::Relaxed);
 }
 
+/// Records that a core takes no interrupts since an instant, on any core.
+pub fn note_hang(system: &System, core: usize, since: u64) {
+    let area = area(system);
+    // SAFETY: in bounds of a mapped area, naturally aligned; every core accesses
+    // these words by atomic operations only.
+    let (hung, hung_since) = unsafe {
+        (
+            AtomicU64::from_ptr(&raw mut (*area).hung),
+            AtomicU64::from_ptr(&raw mut (*area).hung_since),
+        )
+    };
+    hung_since.store(since, Ordering::Relaxed);
+    hung.fetch_or(1 << core, Ordering::Release);
+}
+
+/// Returns the vCPU that has any core, as the core's part has it.
+pub fn current(system: &System, core: usize) -> u64 {
+    // SAFETY: in bounds of a mapped area, whatever core writes it: a naturally
+    // aligned 64-bit word is read whole.
+    unsafe { (&raw const (*area(system)).pcpus[core % MAX_PCPUS].current).read_volatile() }
+}
+
 /// Hands out the part of one pCPU.
 ///
 /// # Safety

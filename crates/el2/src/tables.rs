@@ -66,6 +66,7 @@ impl Vcpus {
             (each::SECTION, count(abi::system::Vcpu::has_sections)),
             (each::ADVANCE, count(|table| table.timer_advance_ns > 0)),
             (each::LEAVER, leavers),
+            (each::WATCHED, usize::from(system.header.watchdog_ns > 0)),
             (each::MUTEX, system.header.mutex_count as usize),
         ] {
             notes::there_are(of, count);

@@ -54,7 +54,8 @@ fn sizes(system: Option<&Checked>) -> Sizes {
     let any = Sizes::default().with(each::CORE, MAX_PCPUS);
     let Some(counts) = system.map(Checked::counts) else { return any };
     let Counts { vms, vcpus, siblings, pcpus, mutexes, claimants, device_interrupts, .. } = counts;
-    let Features { migrants, candidates, extras, sections, advances, leavers } = counts.features;
+    let Features { migrants, candidates, extras, sections, advances, leavers, watched } =
+        counts.features;
     let sizes = any
         .with(each::VM, vms)
         .with(each::VCPU, vcpus)
@@ -68,7 +69,8 @@ fn sizes(system: Option<&Checked>) -> Sizes {
         .with(each::EXTRA, extras)
         .with(each::SECTION, sections)
         .with(each::ADVANCE, advances)
-        .with(each::LEAVER, leavers);
+        .with(each::LEAVER, leavers)
+        .with(each::WATCHED, watched);
     match counts.list_registers {
         Some(count) => sizes.with(each::LIST_REGISTER, count),
         None => sizes,

@@ -14,6 +14,7 @@
 //! | [`damaged`] | systems that EL2 must refuse |
 //! | [`signed`] | a hypervisor that has a key, and what it must refuse |
 //! | [`fault`] | a fault of EL2's own, and what goes on |
+//! | [`hang`] | a core that hangs at EL2, and which one says so |
 //! | [`limits`] | runs that never end |
 //! | [`traced`] | what EL2 records agrees with what it counts |
 //! | [`traced_guests`] | what guests record of themselves agrees with what they count, and with EL2 |
@@ -34,6 +35,7 @@ pub mod damaged;
 pub mod expect;
 pub mod fault;
 pub mod gathered;
+pub mod hang;
 pub mod limits;
 pub mod list;
 pub mod moved;

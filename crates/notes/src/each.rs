@@ -33,8 +33,10 @@ pub const SECTION: u32 = 12;
 pub const ADVANCE: u32 = 13;
 /// The cores that may be powered down.
 pub const LEAVER: u32 = 14;
+/// The cores that a watchdog watches.
+pub const WATCHED: u32 = 15;
 /// How many constants there are.
-pub const COUNT: usize = 15;
+pub const COUNT: usize = 16;
 
 /// Returns what says that a loop goes round so many times more often than once for each of `of`.
 #[must_use]

@@ -69,6 +69,7 @@ codes! {
     MemoryOverlap = "memory-overlap", Error, "Two things in one place.";
     MemoryFull = "memory-full", Error, "More memory than the board has.";
     TraceSize = "trace-size", Error, "A trace of impossible size.";
+    Watchdog = "watchdog", Error, "A watchdog that would see too much, or nothing.";
     ReportSize = "report-size", Error, "A report area of impossible size.";
     SharedMemory = "shared-memory", Error, "Shared memory that cannot be.";
     SharedMemoryUnused = "shared-memory-unused", Warning, "Shared memory that no two VMs share.";

@@ -27,6 +27,8 @@ pub struct Checked {
     pub off_when_done: bool,
     /// See [`abi::system::flags::RESET_ON_FAULT`].
     pub reset_on_fault: bool,
+    /// See [`abi::system::Header::watchdog_ns`].
+    pub watchdog_ns: u32,
     /// The virtual machines.
     pub vms: Vec<Vm>,
     /// Budgets and tasks; none when none are described.
@@ -277,7 +279,7 @@ impl Checked {
     /// thousandths.
     #[must_use]
     pub fn overheads(&self, margin_permille: u64) -> Overheads {
-        overheads(self.machine.board, &self.vms, margin_permille)
+        overheads(self.machine.board, &self.vms, self.watchdog_ns > 0, margin_permille)
     }
 
     /// Returns what bounds can be computed for: what is described, but not under MPCP.
@@ -333,6 +335,7 @@ impl Checked {
             sections: if self.timing.is_some() { servers } else { 0 },
             advances: vcpus().filter(|vcpu| vcpu.timer_advance_ns > 0).count(),
             leavers: self.consolidation.pairs().count(),
+            watched: if self.watchdog_ns > 0 { self.machine.pcpus } else { 0 },
         }
     }
 
@@ -382,11 +385,22 @@ pub struct Features {
     pub advances: usize,
     /// pCPUs that may be powered down.
     pub leavers: usize,
+    /// pCPUs that a watchdog watches.
+    pub watched: usize,
 }
 
-/// Returns what EL2 takes on a board that runs these VMs.
-pub(crate) fn overheads(board: &Board, vms: &[Vm], margin_permille: u64) -> Overheads {
+/// Returns what EL2 takes on a board that runs these VMs. `watched`: there is a watchdog.
+pub(crate) fn overheads(
+    board: &Board,
+    vms: &[Vm],
+    watched: bool,
+    margin_permille: u64,
+) -> Overheads {
     let measured = Overheads::measured(board.instruction_ps, margin_permille);
+    let measured = match watched {
+        true => measured.watched(board.instruction_ps, margin_permille),
+        false => measured,
+    };
     let migrates =
         |vm: &Vm| vm.consolidate || vm.vcpus.iter().any(|vcpu| vcpu.affinity().count() > 1);
     let served = vms.iter().flat_map(|vm| &vm.vcpus).filter(|vcpu| vcpu.server.is_some());

@@ -5,7 +5,7 @@ mod support;
 
 use abi::platform::UART_INTID;
 use abi::system::vm_flags::REALTIME;
-use abi::system::{Invalid, MAX_TIMER_ADVANCE_NS, System};
+use abi::system::{Invalid, MAX_TIMER_ADVANCE_NS, MIN_WATCHDOG_NS, System};
 use proptest::prelude::*;
 use std::sync::LazyLock;
 use support::{elf, files, random, sound};
@@ -117,6 +117,7 @@ fn finds_every_fault() {
         ("trace over stolen time", |s| s.header.trace_size = 0x1000, Invalid::Overlap),
         ("unknown VM flag", |s| s.vms[1].flags |= 1 << 9, Invalid::Flags),
         ("RAM wraps", |s| s.board.ram_size = !0xfff, Invalid::Ram),
+        ("watchdog", |s| s.header.watchdog_ns = MIN_WATCHDOG_NS - 1, Invalid::Watchdog),
         ("RAM out of reach", |s| s.board.ram_pa = 1 << 39, Invalid::Ram),
         ("RAM where aliases are", |s| s.board.ram_pa = 1 << 38, Invalid::Ram),
         ("hypervisor's size", |s| s.board.hypervisor_size += 4096, Invalid::Hypervisor),

@@ -10,6 +10,9 @@ pub const EL2_INTID: u32 = 26;
 /// INTID of the EL1 virtual timer, physically as virtually.
 pub const VIRTUAL_INTID: u32 = abi::platform::ppi::VIRTUAL_TIMER;
 
+/// INTID of the EL1 physical timer, which guests do not have: theirs is emulated.
+pub const WATCH_INTID: u32 = 30;
+
 const ENABLE: u64 = 1 << 0;
 const IMASK: u64 = 1 << 1;
 const ISTATUS: u64 = 1 << 2;
@@ -41,6 +44,15 @@ pub fn arm(deadline: Instant) {
 pub fn rearm(deadline: Instant) {
     // SAFETY: as for `arm`.
     unsafe { write_sysreg!("cnthp_cval_el2", deadline.0) };
+}
+
+/// Lets the EL1 physical timer fire at `deadline`: the watchdog has it.
+pub fn arm_watch(deadline: Instant) {
+    // SAFETY: guests' accesses to this timer trap; the core that takes its interrupt expects it.
+    unsafe {
+        write_sysreg!("cntp_cval_el0", deadline.0);
+        write_sysreg!("cntp_ctl_el0", ENABLE);
+    }
 }
 
 /// A guest timer's registers, while others use the hardware.

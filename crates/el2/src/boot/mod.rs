@@ -200,4 +200,5 @@ fn adopt(core: &mut Pcpu, topology: &Topology<'_>) {
         }
     }
     core.begin_to_look();
+    core.begin_to_watch();
 }

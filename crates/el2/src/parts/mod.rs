@@ -17,6 +17,7 @@
 //! | [`KernelWait`] | delayed preemption: a vCPU keeps the core until it has left its kernel |
 //! | [`TimerAdvance`] | vCPUs that were woken before their timers fire |
 //! | [`Consolidation`] | when the core gives its vCPUs away and is powered down |
+//! | [`Watchdog`] | whether other cores still take interrupts |
 //! | [`Coordination`] | starting and stopping the VMs that this core coordinates |
 
 mod consolidation;
@@ -30,6 +31,7 @@ mod ledger;
 mod priority_mask;
 mod timer_advance;
 mod visitors;
+mod watchdog;
 
 pub use consolidation::{Consolidation, Idled, Verdict};
 pub use coordination::{Coordination, Step};
@@ -42,3 +44,4 @@ pub use ledger::Ledger;
 pub use priority_mask::{Mask, PriorityMask};
 pub use timer_advance::{TimerAdvance, wakes_at};
 pub use visitors::Visitors;
+pub use watchdog::{UNWATCHED, Watchdog};

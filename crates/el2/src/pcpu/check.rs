@@ -2,7 +2,7 @@
 
 use super::Pcpu;
 use crate::parts::NEVER;
-use crate::shared::{BOARD, EPOCH};
+use crate::shared::{BOARD, EPOCH, SIGNS};
 use crate::vcpu::budget;
 use core::sync::atomic::Ordering;
 use sched::{Instant, VcpuId, VcpuSet};
@@ -56,6 +56,7 @@ impl Pcpu {
         self.consolidation.check();
         self.coordination.check();
         self.idle_news.check(self.ledger.since());
+        self.watchdog.check(Instant(SIGNS[self.index].load(Ordering::Relaxed)));
         self.deadlines.check();
         let armed = self.deadlines.armed();
         for id in self.scheduler.sleepers_that_matter() {

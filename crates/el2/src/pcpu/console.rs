@@ -386,6 +386,23 @@ pub fn emergency(arguments: fmt::Arguments) {
     }
 }
 
+/// Writes what the UART has room for of the hypervisor's own lines, for the core that drives it and
+/// hangs.
+pub fn carry_log(system: &System) {
+    let mut uart = Emergency { data: memory::at(system.board.uart_pa), patience: 0 };
+    if LOG.is_empty() || !uart.has_room() {
+        return;
+    }
+    // If there is room for a byte, there is for some: since the latest look nothing was written.
+    uart.write(abi::console::SWITCH);
+    uart.write(abi::console::CHANNEL_BASE);
+    for _ in (0..BURST).at_most::<BURST>() {
+        let byte = if uart.has_room() { LOG.pop() } else { None };
+        let Some(byte) = byte else { return };
+        uart.write(byte);
+    }
+}
+
 /// A UART that is written to directly.
 struct Emergency {
     /// Its data register.
@@ -397,13 +414,21 @@ struct Emergency {
 impl Emergency {
     #[inline(never)]
     fn put(&mut self, byte: u8) {
+        while self.patience > 0 && !self.has_room() {
+            self.patience -= 1;
+        }
+        self.write(byte);
+    }
+
+    fn has_room(&self) -> bool {
         /// UARTFR, in words from the data register, and its bit TXFF (DDI 0183G, 3.3.3).
         const FLAGS: usize = 0x18 / 4;
         const FULL: u32 = 1 << 5;
         // SAFETY: the flag register of the same PL011; reading has no effect.
-        while self.patience > 0 && unsafe { self.data.add(FLAGS).read_volatile() } & FULL != 0 {
-            self.patience -= 1;
-        }
+        unsafe { self.data.add(FLAGS).read_volatile() & FULL == 0 }
+    }
+
+    fn write(&mut self, byte: u8) {
         // SAFETY: the data register of a PL011; at worst characters of
         // another core mix with these.
         unsafe { self.data.write_volatile(u32::from(byte)) };

@@ -117,6 +117,7 @@ impl Pcpu {
     /// this function returns only if the firmware refuses.
     fn power_down(&mut self) {
         notes::needs::<{ each::LEAVER }>();
+        self.end_watch();
         self.ledger.powers_down(timer::now());
         let this = core::ptr::from_mut(self);
         // SAFETY: the one exclusive reference that there is to this core's state,
@@ -149,6 +150,7 @@ impl Pcpu {
         self.consolidation.is_back();
         self.need_resched = true;
         BOARD.come_back(self.index);
+        self.begin_to_watch();
         if let Some(target) = target {
             self.recall_missing(target);
             self.begin_to_look();

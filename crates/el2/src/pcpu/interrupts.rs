@@ -76,13 +76,23 @@ impl Pcpu {
             .one_for::<{ each::DEVICE_INTERRUPT }, MAX_SPIS>()
             .find(|spi| spi.physical == intid)
         else {
-            self.ledger.count_spurious();
-            gic::deactivate(intid);
-            return;
+            return self.take_other(intid);
         };
         let vm = spi.vm as usize;
         let effects = VMS[vm].gic.post(0, spi.virtual_);
         self.notify(vm, effects);
+    }
+
+    /// Handles what is no device's: the watchdog's timer, which is looked for last, so that what
+    /// comes more often does not take longer for it; or what has no cause.
+    #[inline(never)]
+    fn take_other(&mut self, intid: u32) {
+        if intid == timer::WATCH_INTID {
+            self.watch();
+        } else {
+            self.ledger.count_spurious();
+        }
+        gic::deactivate(intid);
     }
 
     /// Returns true if the loaded guest has an interrupt that would end its WFI. Inlined,

@@ -18,6 +18,7 @@
 //! | `timer_advance` | a real-time vCPU gets its core before its timer fires |
 //! | `consolidation` | cores with little to do are powered down |
 //! | `lifecycle`, `jobs` | VMs start, stop and fail |
+//! | `watchdog` | a core that takes no interrupts is reported |
 //! | `notes` | what the trace has of some of that |
 //! | `console` | all consoles over one UART |
 
@@ -44,6 +45,7 @@ mod timer_advance;
 mod timers;
 mod views;
 mod visitors;
+mod watchdog;
 
 pub use consolidation::returning;
 
@@ -52,7 +54,7 @@ use crate::arch::gic::{self, Redistributor};
 use crate::arch::{cpu, timer};
 use crate::parts::{
     Consolidation, Coordination, Deadlines, Displacement, IdleNews, Jobs, KernelWait, Ledger,
-    PriorityMask, TimerAdvance, Visitors,
+    PriorityMask, TimerAdvance, Visitors, Watchdog,
 };
 use crate::shared::EPOCH;
 use crate::status::trace::{Kind, Trace};
@@ -101,6 +103,7 @@ pub struct Pcpu {
     displacement: Displacement,
     scheduler: Scheduler,
     jobs: Jobs,
+    watchdog: Watchdog,
     coordination: Coordination,
     /// How to ring each core.
     bells: [u64; MAX_PCPUS],
@@ -150,6 +153,7 @@ impl Pcpu {
             deadlines: Deadlines::new(),
             mask: PriorityMask::new(system.header.flags & flags::PRIORITY_SEPARATION != 0),
             jobs: Jobs::new(),
+            watchdog: Watchdog::new(Duration(timer::ns_to_ticks(system.header.watchdog_ns.into()))),
             kernel_wait: KernelWait::new(topology.delays_at(index)),
             visitors: Visitors::new(residents),
             displacement,

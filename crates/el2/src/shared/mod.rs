@@ -102,6 +102,9 @@ statics! {
     /// others run.
     pub static EPOCH: AtomicU64 = AtomicU64::new(0);
 
+    /// By core: counter when it last gave the watchdog a sign of life; 0: no core waits for one.
+    pub static SIGNS: [AtomicU64; MAX_PCPUS] = [const { AtomicU64::new(0) }; MAX_PCPUS];
+
     /// VMs that are not switched off.
     pub static ALIVE: AtomicSet<VmIndex> = AtomicSet::new();
 

@@ -111,21 +111,28 @@ fn timers_are_more_urgent_than_doorbells() {
     const FRAME: u64 = 0x1000_0000;
     let mut board = Board::new_zeroed();
     (board.pcpu_count, board.gicr_pa, board.gicr_stride) = (1, FRAME, 0x2_0000);
-    machine::install(board);
-    gic::Redistributor::start(FRAME, /* separate */ true);
-    machine::with(|machine| machine.cores[0].private.latched = u32::MAX);
-    let taken: Vec<_> = std::iter::from_fn(|| {
-        let intid = gic::acknowledge();
-        if intid < gic::SPECIAL {
-            gic::drop_priority(intid);
-            return Some(intid);
-        }
-        None
-    })
-    .collect();
-    let timers = [timer::EL2_INTID, timer::VIRTUAL_INTID];
+    let timers = [timer::EL2_INTID, timer::VIRTUAL_INTID, timer::WATCH_INTID];
     let others = [gic::DOORBELL_REALTIME, gic::MAINTENANCE, gic::DOORBELL];
-    assert_eq!(taken, [&timers[..], &others].concat());
+    // What is left of the EL1 physical timer by firmware comes only where there is a watchdog.
+    for watched in [false, true] {
+        machine::install(board);
+        let redistributor = gic::Redistributor::start(FRAME, /* separate */ true);
+        if watched {
+            redistributor.enable_watch();
+        }
+        machine::with(|machine| machine.cores[0].private.latched = u32::MAX);
+        let taken: Vec<_> = std::iter::from_fn(|| {
+            let intid = gic::acknowledge();
+            if intid < gic::SPECIAL {
+                gic::drop_priority(intid);
+                return Some(intid);
+            }
+            None
+        })
+        .collect();
+        let timers = &timers[..if watched { 3 } else { 2 }];
+        assert_eq!(taken, [timers, &others].concat());
+    }
 }
 
 #[test]

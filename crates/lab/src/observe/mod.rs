@@ -113,6 +113,12 @@ impl Observer {
         self.latest.as_ref().map_or(0, |now| now.bugs)
     }
 
+    /// Returns the pCPUs that others found to take no interrupts, a bit each.
+    #[must_use]
+    pub fn hung(&self) -> u64 {
+        self.latest.as_ref().map_or(0, |now| now.hung)
+    }
+
     /// What VM `vm` reported of tasks, if it has a report area.
     #[must_use]
     pub fn tasks(&self, vm: usize) -> Option<&TaskReports> {

@@ -23,6 +23,8 @@ pub struct Snapshot {
     pub pcpus: Vec<PcpuStatus>,
     /// Cases of what cannot happen that EL2 met.
     pub bugs: u64,
+    /// pCPUs that others found to take no interrupts, a bit each.
+    pub hung: u64,
 }
 
 /// One VM by one instant.
@@ -86,6 +88,7 @@ impl Snapshot {
             vcpus: status.vcpus.iter().take(layout.vcpus.len()).enumerate().map(vcpu).collect(),
             pcpus: status.pcpus.iter().take(layout.pcpus).enumerate().map(pcpu).collect(),
             bugs: status.bugs,
+            hung: status.hung,
         }
     }
 

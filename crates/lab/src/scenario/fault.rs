@@ -16,13 +16,13 @@ use std::time::Duration;
 const NAME: &str = "fault";
 /// The description: a real-time VM on pCPU 0, and one on each of two others that crashes, so that
 /// EL2 ends it.
-const DESCRIPTION: &str = "beside-reports";
-const RTOS: &str = "rtos";
-const ACTIVATIONS: u64 = 500;
+pub(super) const DESCRIPTION: &str = "beside-reports";
+pub(super) const RTOS: &str = "rtos";
+pub(super) const ACTIVATIONS: u64 = 500;
 /// How many cores the fault stops; where the machine is reset, the first ends it.
 const STOPPED: usize = 2;
 /// Virtual time: the real-time VM needs half of it.
-const LIMIT: Duration = Duration::from_millis(250);
+pub(super) const LIMIT: Duration = Duration::from_millis(250);
 /// A64's permanently undefined instruction.
 const UDF: [u8; 4] = [0; 4];
 
@@ -33,7 +33,7 @@ pub fn scenario() -> Scenario {
         "a fault of EL2 stops one core and no neighbour, or resets the machine if described so";
     Scenario::new(NAME, about, |bench: &Bench| {
         let mut outcome = Outcome::new(NAME);
-        let builds = with_a_fault(bench.hypervisor.silent)?;
+        let builds = with_a_bug(bench.hypervisor.silent, UDF)?;
         for resets in [false, true] {
             let objections = objections(&run(bench, &builds, resets)?, resets);
             let name = if resets { "the machine is reset" } else { "one core stops" };
@@ -57,12 +57,13 @@ fn run(bench: &Bench, builds: &Builds, resets: bool) -> Result<Run> {
     bench.session(&bundle, LIMIT)?.run(|_| false)
 }
 
-/// Returns the hypervisor with the fault; like every build, it is there as long as the process.
-fn with_a_fault(hypervisor: &[u8]) -> Result<Builds> {
+/// Returns the hypervisor with the instruction `bug` where it begins to end a VM; like every build, it is
+/// there as long as the process.
+pub(super) fn with_a_bug(hypervisor: &[u8], bug: [u8; 4]) -> Result<Builds> {
     let mut file = hypervisor.to_vec();
     let place = end_of_a_vm(hypervisor)?;
-    let instruction = file.get_mut(place..place + UDF.len());
-    instruction.ok_or_else(|| miette!("`stop` is cut off"))?.copy_from_slice(&UDF);
+    let instruction = file.get_mut(place..place + bug.len());
+    instruction.ok_or_else(|| miette!("`stop` is cut off"))?.copy_from_slice(&bug);
     let file = file.leak();
     Ok(Builds { silent: file, tracing: file })
 }

@@ -3,7 +3,7 @@
 use super::expect::Expect::{Endures, Fails, Passes, Rhythm, Starts, Starves, Turns};
 use super::staged::Staged;
 use super::{
-    budgets, console, damaged, fault, gathered, limits, moved, overrun, reference, sharing,
+    budgets, console, damaged, fault, gathered, hang, limits, moved, overrun, reference, sharing,
     sharing_linux, signed, stock, traced, traced_guests, typed,
 };
 use crate::bench::{self, Conduct};
@@ -25,6 +25,7 @@ pub fn all() -> Vec<Scenario> {
         damaged::scenario(),
         signed::scenario(),
         fault::scenario(),
+        hang::scenario(),
         typed::scenario(),
         limits::hung(),
         limits::stalled(),

@@ -19,6 +19,7 @@ mod timing;
 mod trace;
 mod traffic;
 mod vcpus;
+mod watchdog;
 
 use crate::code::Code;
 use crate::draft::{At, Draft, DraftVm, flag};
@@ -36,6 +37,8 @@ pub(crate) struct Sound {
     pub(crate) priority_separation: bool,
     pub(crate) off_when_done: bool,
     pub(crate) reset_on_fault: bool,
+    /// 0 without a watchdog.
+    pub(crate) watchdog_ns: u32,
     pub(crate) vms: Vec<Vm>,
     pub(crate) timing: Option<analysis::model::System>,
     pub(crate) protocol: Protocol,
@@ -60,6 +63,7 @@ pub(crate) fn check(draft: &Draft, directory: &Path, problems: &mut Problems) ->
     timer_advance::check(&draft.vms, problems);
     consolidation::check(draft, problems);
     trace::check(draft, machine.as_ref(), problems);
+    watchdog::check(draft, machine.as_ref(), problems);
     let board = machine.as_ref().map(|machine| machine.board);
     let mut timing = timing::check(draft, board, problems);
     let images = images::check(&draft.vms, directory, problems);
@@ -90,7 +94,8 @@ pub(crate) fn check(draft: &Draft, directory: &Path, problems: &mut Problems) ->
         }
         timing.traffic = sight.traffic();
         declared::assign(&mut vms, timing);
-        servers::allow_overruns(&mut vms, &draft.vms, machine.board, timing, problems);
+        let board = (machine.board, draft.watchdog.is_some());
+        servers::allow_overruns(&mut vms, &draft.vms, board, timing, problems);
     }
     siblings::check(&draft.vms, &vms, &targets, problems);
     outranked::check(&draft.vms, &vms, problems);
@@ -103,6 +108,7 @@ pub(crate) fn check(draft: &Draft, directory: &Path, problems: &mut Problems) ->
         priority_separation: flag(&draft.priority_separation, true),
         off_when_done: flag(&draft.off_when_done, true),
         reset_on_fault: flag(&draft.reset_on_fault, false),
+        watchdog_ns: watchdog::time_ns(draft),
         vms,
         timing,
         protocol: timing::protocol(draft),

@@ -314,11 +314,11 @@ fn sound(server: &DraftServer) -> Option<Server> {
 pub(super) fn allow_overruns(
     vms: &mut [Vm],
     drafts: &[DraftVm],
-    board: &Board,
+    (board, watched): (&Board, bool),
     timing: &System,
     problems: &mut Problems,
 ) {
-    let overheads = overheads(board, vms, DEFAULT_MARGIN_PERMILLE);
+    let overheads = overheads(board, vms, watched, DEFAULT_MARGIN_PERMILLE);
     let workload = match Workload::with_overheads(timing, Bounds::Corrected, overheads) {
         Ok(workload) => workload,
         Err(cause) => {

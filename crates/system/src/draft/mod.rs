@@ -28,6 +28,7 @@ pub(crate) struct Draft {
     pub(crate) priority_separation: Option<At<bool>>,
     pub(crate) off_when_done: Option<At<bool>>,
     pub(crate) reset_on_fault: Option<At<bool>>,
+    pub(crate) watchdog: Option<At<u64>>,
     pub(crate) consolidation_window: Option<At<u64>>,
     pub(crate) protocol: Option<At<Protocol>>,
     pub(crate) shared_memory: Vec<DraftSharedMemory>,

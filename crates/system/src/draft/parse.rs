@@ -113,6 +113,7 @@ fn hypervisor(value: &At<DeValue<'_>>, draft: &mut Draft, problems: &mut Problem
     draft.priority_separation = reader.optional("priority_separation", problems);
     draft.off_when_done = reader.optional("off_when_done", problems);
     draft.reset_on_fault = reader.optional("reset_on_fault", problems);
+    draft.watchdog = time(reader.optional("watchdog", problems));
     draft.consolidation_window = time(reader.optional("consolidation_window", problems));
     draft.protocol = reader.optional("protocol", problems);
     draft.trace = bytes(reader.optional("trace", problems));

@@ -82,7 +82,7 @@ pub(super) fn tables(checked: &Checked) -> Box<System> {
         consolidation_window_ns: checked.consolidation.window_ns,
         mutex_count: 0,
         trace_size: checked.trace,
-        reserved: 0,
+        watchdog_ns: checked.watchdog_ns,
         tables_sha256: [0; system::DIGEST_SIZE],
     };
     sections::write(&mut tables, checked);

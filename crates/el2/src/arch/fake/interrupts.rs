@@ -3,9 +3,12 @@
 
 use super::guest::list_registers;
 use super::machine::{Machine, Stale};
-use super::registers::{CNTHP_CTL, CNTHP_CVAL, CNTV_CTL, CNTV_CVAL, ICH_HCR, ICH_LR0, PMR};
+use super::registers::{
+    CNTHP_CTL, CNTHP_CVAL, CNTP_CTL, CNTP_CVAL, CNTV_CTL, CNTV_CVAL, ICH_HCR, ICH_LR0, PMR,
+    Register,
+};
 use crate::arch::gic::MAINTENANCE;
-use crate::arch::timer::{EL2_INTID, VIRTUAL_INTID};
+use crate::arch::timer::{EL2_INTID, VIRTUAL_INTID, WATCH_INTID};
 use vgic::interface::ListRegister;
 
 /// Words of 32 interrupts that there are.
@@ -87,10 +90,12 @@ impl Machine {
     }
 
     fn levels(&self, core: usize) -> u32 {
-        let own =
-            self.register(core, CNTHP_CTL) & 3 == 1 && self.now >= self.register(core, CNTHP_CVAL);
+        let fires = |control: Register, compare: Register| {
+            self.register(core, control) & 3 == 1 && self.now >= self.register(core, compare)
+        };
         let virtual_ = self.virtual_timer_control(core) & 7 == 5;
-        u32::from(own) << EL2_INTID
+        u32::from(fires(CNTHP_CTL, CNTHP_CVAL)) << EL2_INTID
+            | u32::from(fires(CNTP_CTL, CNTP_CVAL)) << WATCH_INTID
             | u32::from(virtual_) << VIRTUAL_INTID
             | u32::from(self.wants_maintenance(core)) << MAINTENANCE
     }
@@ -191,7 +196,8 @@ impl Machine {
     /// is too far away to wait for.
     pub fn next_timer(&self) -> Option<u64> {
         let timers = (0..self.cores.len()).flat_map(|core| {
-            [(CNTHP_CTL, CNTHP_CVAL), (CNTV_CTL, CNTV_CVAL)].map(|(control, compare)| {
+            let all = [(CNTHP_CTL, CNTHP_CVAL), (CNTP_CTL, CNTP_CVAL), (CNTV_CTL, CNTV_CVAL)];
+            all.map(|(control, compare)| {
                 let on = self.cores[core].on && self.register(core, control) & 3 == 1;
                 on.then(|| self.register(core, compare))
             })

@@ -5,7 +5,7 @@ use crate::arch::gic::SPECIAL;
 
 /// Every register that EL2 names, in no particular order; behind them the
 /// identification registers, by CRm and op2.
-const NAMES: [&str; 143] = [
+const NAMES: [&str; 144] = [
     "cntpct_el0",
     "cntfrq_el0",
     "isr_el1",
@@ -19,6 +19,8 @@ const NAMES: [&str; 143] = [
     "cntv_cval_el0",
     "cnthp_ctl_el2",
     "cnthp_cval_el2",
+    "cntp_ctl_el0",
+    "cntp_cval_el0",
     "ich_hcr_el2",
     "ich_vmcr_el2",
     "ich_vtr_el2",
@@ -200,6 +202,8 @@ pub const CNTV_CTL: Register = Register::named("cntv_ctl_el0");
 pub const CNTV_CVAL: Register = Register::named("cntv_cval_el0");
 pub const CNTHP_CTL: Register = Register::named("cnthp_ctl_el2");
 pub const CNTHP_CVAL: Register = Register::named("cnthp_cval_el2");
+pub const CNTP_CTL: Register = Register::named("cntp_ctl_el0");
+pub const CNTP_CVAL: Register = Register::named("cntp_cval_el0");
 pub const ICH_HCR: Register = Register::named("ich_hcr_el2");
 pub const ICH_VMCR: Register = Register::named("ich_vmcr_el2");
 pub const ICH_AP1R0: Register = Register::named("ich_ap1r0_el2");

@@ -7,7 +7,7 @@ use super::systems::{self, Prepared};
 use super::{guests, lost, quiet};
 use crate::arch::fake::machine::{self, Pause, SystemError};
 use crate::arch::fake::registers::TTBR0_EL2;
-use crate::arch::vectors;
+use crate::arch::{memory, vectors};
 use crate::boot;
 use crate::shared::IDLE;
 use abi::MAX_PCPUS;
@@ -95,7 +95,25 @@ pub fn history(seed: u64, steps: u32, tell: bool) -> Reached {
     guests::only_finish(true);
     let rests = quiet::check(&mut world);
     guests::only_finish(false);
+    assert_eq!(hung(&world.tables), 0, "a core is said to hang");
     Reached::of(&world.tables, rests)
+}
+
+/// Returns the cores that others have reported to hang, a bit each.
+pub fn hung(tables: &System) -> u64 {
+    // SAFETY: no core executes, so nothing else accesses the area.
+    unsafe { (*memory::at::<Status>(tables.board.status_pa)).hung }
+}
+
+/// Begins a history of a machine in which cores pause seldom.
+pub fn begin(seed: u64, system: &'static Prepared) -> World {
+    const OFTEN: u32 = 60;
+    TELL.set(false);
+    CURRENT.set(None);
+    CHANCE.set(ChaCha8Rng::seed_from_u64(seed));
+    ACCESSES.set((OFTEN, OFTEN));
+    WITHDRAWN.set(0);
+    World::new(system)
 }
 
 /// From now on cores pause only before they execute guests, and where they wait.
@@ -114,6 +132,8 @@ pub struct World {
     fibers: [Option<(Fiber, Pause)>; MAX_PCPUS],
     /// What vCPUs have had, if some have budgets.
     supply: Option<Supply>,
+    /// A core that hangs: it does not go on.
+    hangs: Option<usize>,
 }
 
 impl World {
@@ -148,7 +168,7 @@ impl World {
         });
         let has_budgets = tables.vcpus.iter().any(|vcpu| vcpu.server != server::NONE);
         let supply = has_budgets.then(Supply::new);
-        Self { system, tables, steps: 0, fibers: [const { None }; MAX_PCPUS], supply }
+        Self { system, tables, steps: 0, fibers: [const { None }; MAX_PCPUS], supply, hangs: None }
     }
 
     /// Looks what vCPUs have had, before time leaps and after, and after a core has gone on.
@@ -209,8 +229,20 @@ impl World {
         skips
     }
 
+    /// Returns the cores that are at EL2.
+    pub fn at_el2(&self) -> Vec<usize> {
+        let is_there = |&core: &usize| matches!(self.fibers[core], Some((_, Pause::Access)));
+        (0..MAX_PCPUS).filter(is_there).collect()
+    }
+
+    /// Lets a core hang where it is.
+    pub fn hang(&mut self, core: usize) {
+        self.hangs = Some(core);
+    }
+
     fn is_able(&self, core: usize) -> bool {
         match self.fibers[core] {
+            _ if self.hangs == Some(core) => false,
             Some((_, Pause::Access | Pause::Guest)) => true,
             Some((_, Pause::Wait)) => machine::with(|machine| {
                 // A system error ends a WFI, too.

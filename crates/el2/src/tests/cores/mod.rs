@@ -12,6 +12,7 @@
 //! | `reached` | what EL2 did in all that |
 //! | `program` | a guest that a test executes itself, trap by trap |
 //! | `every` | every trap of some kinds, one after the other |
+//! | `hang` | a core that hangs, and what others report |
 //! | `off` | an interrupt at each look while a vCPU is switched off |
 //!
 //! A seed is a history. One that fails is printed and replays:
@@ -24,6 +25,7 @@
 mod drive;
 mod every;
 mod guests;
+mod hang;
 mod lost;
 mod off;
 mod program;

@@ -45,6 +45,11 @@ impl Prepared {
         policies.flatten().any(|policy| policy.policy().needs().views)
     }
 
+    /// How long a core may take no interrupt, ticks; 0: no core watches.
+    pub fn watchdog(&self) -> u64 {
+        self.tables().header.watchdog_ns.into()
+    }
+
     /// Whether the machine goes off when no VM is left.
     pub fn off_when_done(&self) -> bool {
         self.tables().header.flags & flags::OFF_WHEN_DONE != 0
@@ -106,6 +111,17 @@ fn prepare_all(file: &Path, directory: &Path) -> Vec<Prepared> {
         all.push(
             prepare(&name, &text, directory).unwrap_or_else(|report| panic!("{name}: {report}")),
         );
+    }
+    // One whose cores may be powered down, and one whose cores have a console to write.
+    if name == "gathered" || name == "beside-reports" {
+        for resets in [false, true] {
+            let head = "[hypervisor]\n";
+            let text = if text.contains(head) { text.clone() } else { format!("{head}\n{text}") };
+            let keys = format!("{head}watchdog = \"1ms\"\nreset_on_fault = {resets}\n");
+            let name = format!("{name}.{}", if resets { "resets" } else { "watched" });
+            let prepared = prepare(&name, &text.replacen(head, &keys, 1), directory);
+            all.push(prepared.unwrap_or_else(|report| panic!("{name}: {report}")));
+        }
     }
     if name == "gathered" {
         let budgets = (1..=4).rev().fold(text, |text, priority| {

@@ -6,7 +6,7 @@ use crate::arch::gic::{
     DOORBELL, DOORBELL_REALTIME, MAINTENANCE, PRIORITY_NORMAL, PRIORITY_REALTIME, PRIORITY_TIMER,
 };
 use crate::arch::memory::device::{read32, write8, write32};
-use crate::arch::timer::{EL2_INTID, VIRTUAL_INTID};
+use crate::arch::timer::{EL2_INTID, VIRTUAL_INTID, WATCH_INTID};
 
 const CTLR: u64 = 0x0000;
 /// The upper half of GICR_TYPER: the affinity of the core.
@@ -52,7 +52,7 @@ impl Redistributor {
         for intid in 0..32 {
             let priority = match intid {
                 _ if !separate => PRIORITY_NORMAL,
-                EL2_INTID | VIRTUAL_INTID => PRIORITY_TIMER,
+                EL2_INTID | VIRTUAL_INTID | WATCH_INTID => PRIORITY_TIMER,
                 DOORBELL_REALTIME | MAINTENANCE => PRIORITY_REALTIME,
                 _ => PRIORITY_NORMAL,
             };
@@ -63,6 +63,11 @@ impl Redistributor {
         write32(sgi + ISENABLER, taken);
         cpu_interface::start();
         Self { private: sgi }
+    }
+
+    /// Enables the interrupt of the watchdog's timer.
+    pub fn enable_watch(self) {
+        write32(self.private + ISENABLER, 1 << WATCH_INTID);
     }
 
     /// Makes the virtual timer's physical interrupt active, as it was when its
