@@ -3,7 +3,9 @@
 #include "queue.h"
 
 struct mutex {
-    bool guard;                  /* held for a few steps, with all other tasks of the vCPU kept out */
+    /* Held for a few steps, with all other tasks of the vCPU kept out, and under vMPCP by a raised vCPU
+     * only: tasks of other vCPUs spin meanwhile, so nothing that has no bound may keep the holder. */
+    bool guard;
     char name[VMPCP_NAME + 1];
     enum vmpcp_order order;
     unsigned opened;             /* 0: there is no such mutex */
@@ -143,19 +145,25 @@ static struct vmpcp_task *dequeue(struct mutex *mutex)
 static int lock(int number, struct vmpcp_task *self, bool wait)
 {
     struct mutex *mutex = of(number);
-    bool holds;
+    bool holds, raised;
 
     if (mutex == NULL || !vmpcp_begin_global(self))
         return VMPCP_INVALID;
     self->granted = false;
     self->raised = false;
+    raised = mutex->order == VMPCP_VCPU_FIRST && vmpcp_start_gcs(self->vcpu) == VMPCP_OK;
     enter(&mutex->guard);
     holds = mutex->holder == NULL;
-    if (holds)
+    if (holds) {
         mutex->holder = self;
-    else if (wait)
+        self->raised = raised;
+    } else if (wait) {
         enqueue(mutex, self);
+    }
     leave(&mutex->guard);
+    /* Not by `self->raised`: that is by now what the task that passes the mutex on has raised. */
+    if (!holds && raised)
+        vmpcp_finish_gcs(self->vcpu);
     if (!holds && !wait) {
         vmpcp_end_global(self);
         return VMPCP_BUSY;
@@ -163,7 +171,7 @@ static int lock(int number, struct vmpcp_task *self, bool wait)
     while (!holds && !__atomic_load_n(&self->granted, __ATOMIC_ACQUIRE))
         vmpcp_vm.port->sleep(self);
     /* The task that passes a mutex on raises the next holder's vCPU, unless that is refused. */
-    if (mutex->order == VMPCP_VCPU_FIRST && !self->raised)
+    if (!holds && mutex->order == VMPCP_VCPU_FIRST && !self->raised)
         vmpcp_raise_vcpu(self);
     return VMPCP_OK;
 }
@@ -202,6 +210,7 @@ int vmpcp_intra_unlock(int number, struct vmpcp_task *self)
 
     if (mutex == NULL || !vmpcp_is_task(self) || mutex->holder != self)
         return VMPCP_INVALID;
+    /* The vCPU is still raised. */
     enter(&mutex->guard);
     next = dequeue(mutex);
     mutex->holder = next;

@@ -431,6 +431,27 @@ static void test_refused(void)
     EXPECT(vmpcp_intra_unlock(number, &actors[0].task) == VMPCP_OK && raised[0] == 0);
 }
 
+/* Sections of several tasks of a vCPU lie within each other: it is raised for each that holds a mutex, and for
+ * none that waits or has failed to lock one. */
+static void test_raised_for_each(void)
+{
+    int other;
+
+    begin();
+    number = vmpcp_intra_open("x", VMPCP_VCPU_FIRST);
+    other = vmpcp_intra_open("y", VMPCP_VCPU_FIRST);
+    EXPECT(vmpcp_intra_lock(number, &actors[0].task) == VMPCP_OK && raised[0] == 1);
+    EXPECT(vmpcp_intra_lock(other, &actors[1].task) == VMPCP_OK && raised[0] == 2);
+    EXPECT(vmpcp_intra_trylock(number, &actors[1].task) == VMPCP_INVALID && raised[0] == 2);
+    EXPECT(vmpcp_intra_trylock(number, &actors[3].task) == VMPCP_BUSY && raised[1] == 0);
+    start(&actors[4], lock_intra);
+    EXPECT(actors[4].asleep && raised[0] == 2);
+    EXPECT(vmpcp_intra_unlock(other, &actors[1].task) == VMPCP_OK && raised[0] == 1);
+    EXPECT(vmpcp_intra_unlock(number, &actors[0].task) == VMPCP_OK && raised[0] == 1);
+    step(&actors[4]);
+    EXPECT(vmpcp_intra_unlock(number, &actors[4].task) == VMPCP_OK && raised[0] == 0);
+}
+
 static struct vmpcp_local local, second;
 
 static void lock_local(struct actor *actor)
@@ -522,6 +543,7 @@ int main(void)
     order_is(VMPCP_VCPU_FIRST, (const int[]){ 3, 2, 1, 4 });
     order_is(VMPCP_TASK_FIRST, (const int[]){ 3, 1, 4, 2 });
     test_refused();
+    test_raised_for_each();
     test_priority_ceiling();
     test_highest_locker();
     test_local_misuse();
