@@ -366,18 +366,26 @@ static void waiting(const struct options *options)
     close(device);
 }
 
-/* Begins and ends a section of the vCPU of this CPU. EL2 counts it only if it raises the vCPU: not
- * if an earlier one of the vCPU's own was never finished. */
-static void raise_once(const struct options *options, int device)
-{
-    const unsigned raised = 23; /* docs/src/design/status.md */
-    uint64_t before, after;
+/* What EL2 counts of a vCPU, docs/src/design/status.md. */
+enum { RAISED = 23, MISUSES = 25 };
 
-    EXPECT(vmpcp_counter(device, options->cpu, raised, &before), 0);
+static uint64_t counted(int device, int vcpu, unsigned word)
+{
+    uint64_t value = 0;
+
+    EXPECT(vmpcp_counter(device, vcpu, word, &value), 0);
+    return value;
+}
+
+/* Begins and ends a section of the vCPU of this CPU. EL2 counts it, and it answers 1, only if it raises
+ * the vCPU: not if an earlier one of the vCPU's own is not finished. */
+static int raises(const struct options *options, int device)
+{
+    uint64_t before = counted(device, options->cpu, RAISED);
+
     EXPECT(vmpcp_start_gcs(device, options->cpu), 0);
     EXPECT(vmpcp_finish_gcs(device, options->cpu), 0);
-    EXPECT(vmpcp_counter(device, options->cpu, raised, &after), 0);
-    EXPECT((int)(after - before), 1);
+    return counted(device, options->cpu, RAISED) - before;
 }
 
 /* Tasks change their CPU: the vCPU that was raised is lowered, and no other one. */
@@ -396,7 +404,7 @@ static void moved(const struct options *options)
     EXPECT(vmpcp_finish_gcs(device, options->cpu), 0);
     close(second);
     become_task(options);
-    raise_once(options, device);
+    EXPECT(raises(options, device), 1);
 
     /* A task waits, and is bound to another CPU meanwhile. */
     id = vmpcp_intra_mutex(device, "moved", VMPCP_VCPU_FIRST);
@@ -415,8 +423,64 @@ static void moved(const struct options *options)
         fail("sched_setaffinity", -errno);
     EXPECT(vmpcp_unlock(device, id), 0);
     end(child, false);
-    raise_once(options, device);
+    EXPECT(raises(options, device), 1);
     close(device);
+}
+
+/* A process waits for a mutex and then holds it. It ends with 0 if its vCPU is raised by its own CPU
+ * meanwhile. */
+static pid_t wait_and_look(const struct options *options)
+{
+    pid_t child = fork();
+
+    if (child == 0) {
+        int device = open_device(), id, is_raised;
+
+        become_task(options);
+        id = vmpcp_intra_mutex(device, "refused", VMPCP_VCPU_FIRST);
+        EXPECT(vmpcp_lock(device, id), 0);
+        is_raised = raises(options, device) == 0;
+        EXPECT(vmpcp_unlock(device, id), 0);
+        EXPECT(raises(options, device), 1);
+        _exit(!is_raised);
+    }
+    let_wait();
+    return child;
+}
+
+/* EL2 raises a vCPU so often in a period for tasks of other CPUs, and then refuses it to one that passes a
+ * mutex on: the next holder raises its vCPU itself. */
+static void refused(const struct options *options)
+{
+    struct options there = *options;
+    int device = open_device(), id, status;
+    bool was_refused = false;
+
+    there.cpu = options->cpu ? 0 : 1;
+    become_task(&there);
+    id = vmpcp_intra_mutex(device, "refused", VMPCP_VCPU_FIRST);
+    /* Another period may begin in between. */
+    for (int tries = 0; !was_refused && tries < 20; tries++) {
+        uint64_t before = counted(device, options->cpu, RAISED);
+        pid_t child;
+
+        EXPECT(vmpcp_lock(device, id), 0);
+        child = wait_and_look(options);
+        /* It was raised to have the lock of the queue. */
+        EXPECT((int)(counted(device, options->cpu, RAISED) - before), 1);
+        while (vmpcp_start_gcs(device, options->cpu) == 0)
+            EXPECT(vmpcp_finish_gcs(device, options->cpu), 0);
+        before = counted(device, there.cpu, MISUSES);
+        EXPECT(vmpcp_unlock(device, id), 0);
+        was_refused = counted(device, there.cpu, MISUSES) > before;
+        waitpid(child, &status, 0);
+        if (was_refused)
+            expect(status, 0, "a process whose vCPU was raised too often");
+    }
+    if (!was_refused)
+        fail("EL2 raises a vCPU for other CPUs without limit", 0);
+    close(device);
+    become_task(options);
 }
 
 static void set_online(int cpu, bool online)
@@ -476,6 +540,7 @@ void self_test(const struct options *options)
     waiting(options);
     if (options->mutex && sysconf(_SC_NPROCESSORS_ONLN) > 1) {
         moved(options);
+        refused(options);
         switched_off(options);
     }
     if (!options->intra && !options->memory)

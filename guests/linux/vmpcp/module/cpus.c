@@ -103,34 +103,19 @@ unsigned int cpus_vcpu(int cpu)
     return per_cpu(vcpu_of, cpu);
 }
 
-struct gcs {
-    u32 function;
-    long answer;
-};
-
-static void call_gcs(void *data)
+static void finish_here(void *answer)
 {
-    struct gcs *gcs = data;
-
-    gcs->answer = service_call(gcs->function, this_cpu_read(vcpu_of), 0);
-}
-
-long cpus_start_gcs(int cpu)
-{
-    struct gcs gcs = { .function = CALL_START_GCS, .answer = ANSWER_NOT_SUPPORTED };
-
-    smp_call_function_single(cpu, call_gcs, &gcs, 1);
-    return gcs.answer;
+    *(long *)answer = service_call(CALL_FINISH_GCS, this_cpu_read(vcpu_of), 0);
 }
 
 long cpus_finish_gcs(unsigned int vcpu)
 {
-    struct gcs gcs = { .function = CALL_FINISH_GCS };
+    long answer;
     int cpu;
 
     for_each_online_cpu(cpu) {
-        if (cpus_vcpu(cpu) == vcpu && smp_call_function_single(cpu, call_gcs, &gcs, 1) == 0)
-            return gcs.answer;
+        if (cpus_vcpu(cpu) == vcpu && smp_call_function_single(cpu, finish_here, &answer, 1) == 0)
+            return answer;
     }
     /* It is off: EL2 knows only of what its siblings have begun. */
     return service_call(CALL_FINISH_GCS, vcpu, 0);

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0
 /* Mutexes of this VM: of its tasks, on any of its vCPUs (RTSS 2014, Section V-B). */
 #include <linux/module.h>
+#include <linux/preempt.h>
 #include <linux/sched/signal.h>
 #include <linux/sched/task.h>
 #include <linux/slab.h>
+#include <linux/smp.h>
 #include <linux/spinlock.h>
 #include <linux/string.h>
 
@@ -28,10 +30,11 @@ struct intra {
     char name[VMPCP_NAME_BYTES];
     enum vmpcp_order order;
     unsigned int users; /* under `opening` */
-    spinlock_t lock;    /* of the rest, but for `section`, which is the holder's */
+    spinlock_t lock;    /* of the rest, see `take` */
     bool is_held, owner_died;
     struct list_head waiters;
-    int raised; /* the vCPU that is raised for the holder, or -1 */
+    /* The holder's: */
+    int raised; /* the vCPU that is raised for it, or -1 */
     struct section section;
 };
 
@@ -64,15 +67,47 @@ static void queue(struct intra *intra, struct waiter *waiter)
     list_add_tail(&waiter->link, &other->link);
 }
 
+/* Raises the vCPU of this CPU. Returns it, or -1 if that is refused, or the mutex is one of MPCP. With
+ * preemption off. */
+static int raise_here(const struct intra *intra)
+{
+    unsigned int vcpu = cpus_vcpu(smp_processor_id());
+
+    if (intra->order != VMPCP_VCPU_FIRST || service_call(CALL_START_GCS, vcpu, 0))
+        return -1;
+    return vcpu;
+}
+
+/* Takes the lock of a mutex. Other CPUs spin until they have it, so under vMPCP only a raised vCPU has it:
+ * another one could be kept from its core for as long as its server's period. `raised` is the vCPU that is
+ * raised already, or -1. Returns the one that `let_go` is to lower, or -1. */
+static int take(struct intra *intra, int raised)
+{
+    int here = -1;
+
+    preempt_disable();
+    if (raised != (int)cpus_vcpu(smp_processor_id()))
+        here = raise_here(intra);
+    spin_lock(&intra->lock);
+    return here;
+}
+
+static void let_go(struct intra *intra, int here)
+{
+    spin_unlock(&intra->lock);
+    if (here >= 0)
+        service_call(CALL_FINISH_GCS, here, 0);
+    preempt_enable();
+}
+
 /* Takes a waiter out of the queue. False if it has been chosen, and will be granted the mutex. */
 static bool forget(struct intra *intra, struct waiter *waiter)
 {
-    bool waits;
+    int here = take(intra, -1);
+    bool waits = !list_empty(&waiter->link);
 
-    spin_lock(&intra->lock);
-    waits = !list_empty(&waiter->link);
     list_del_init(&waiter->link);
-    spin_unlock(&intra->lock);
+    let_go(intra, here);
     return waits;
 }
 
@@ -100,22 +135,21 @@ static int wait_for(struct intra *intra, struct waiter *waiter)
 }
 
 /* Gives the mutex to the first that waits, and raises its vCPU: its task cannot do so itself while
- * another vCPU has its pCPU. */
+ * another vCPU has its pCPU. If EL2 refuses, because it was raised too often, the
+ * task does so when it goes on. */
 static void pass_on(struct intra *intra, bool owner_died)
 {
     struct waiter *next;
     struct task_struct *task;
-    int raised;
+    int raised = intra->raised, here = take(intra, raised);
 
-    spin_lock(&intra->lock);
-    raised = intra->raised;
     intra->owner_died = owner_died;
     next = list_first_entry_or_null(&intra->waiters, struct waiter, link);
     if (next)
         list_del_init(&next->link);
     else
         intra->is_held = false;
-    spin_unlock(&intra->lock);
+    let_go(intra, here);
 
     if (next) {
         task = next->task;
@@ -141,6 +175,8 @@ int intra_lock(struct intra *intra, struct session *session, bool may_wait)
     int cpu = cpus_of_current(), error;
     struct waiter waiter = { .task = current, .is_granted = false };
     struct section prepared;
+    bool holds;
+    int here;
 
     if (cpu < 0)
         return cpu;
@@ -151,22 +187,26 @@ int intra_lock(struct intra *intra, struct session *session, bool may_wait)
     waiter.vcpu_priority = vcpu_priority[waiter.vcpu % MOST_VCPUS];
     waiter.priority = prepared.own.priority;
 
-    spin_lock(&intra->lock);
-    if (!intra->is_held) {
-        intra->is_held = waiter.is_granted = true;
-        intra->raised = -1;
+    here = take(intra, -1);
+    holds = !intra->is_held;
+    if (holds) {
+        intra->is_held = true;
+        intra->raised = here;
+        here = -1; /* for as long as it is held */
     } else if (may_wait) {
         queue(intra, &waiter);
     } else {
         error = -EBUSY;
     }
-    spin_unlock(&intra->lock);
+    let_go(intra, here);
 
-    if (waiter.is_granted) {
-        if (intra->order == VMPCP_VCPU_FIRST && cpus_start_gcs(cpu) == 0)
-            intra->raised = waiter.vcpu;
-    } else if (!error) {
+    if (!holds && !error)
         error = wait_for(intra, &waiter);
+    /* EL2 has refused it to the task that passed the mutex on. */
+    if (!holds && !error && intra->raised < 0) {
+        preempt_disable();
+        intra->raised = raise_here(intra);
+        preempt_enable();
     }
     if (error) {
         section_lower(&prepared);

@@ -48,8 +48,6 @@ bool cpus_have_interrupt(void);
 /* The CPU to which the calling task is bound, or -EINVAL. */
 int cpus_of_current(void);
 unsigned int cpus_vcpu(int cpu);
-/* START_GCS for the vCPU that `cpu` is, called on it. */
-long cpus_start_gcs(int cpu);
 /* FINISH_GCS, called on the CPU that is this vCPU: there EL2 ends what the vCPU itself has begun or
  * what siblings have for it, elsewhere the latter only. */
 long cpus_finish_gcs(unsigned int vcpu);
