@@ -538,6 +538,7 @@ void self_test(const struct options *options)
         many();
     }
     waiting(options);
+    local_resources(options);
     if (options->mutex && sysconf(_SC_NPROCESSORS_ONLN) > 1) {
         moved(options);
         refused(options);

@@ -33,6 +33,8 @@ uint64_t now_ns(void);
 void work_us(unsigned long us);
 
 void self_test(const struct options *options);
+/* The part of it that needs neither the device nor EL2. */
+void local_resources(const struct options *options);
 void measure(const struct options *options);
 void run_tasks(const struct options *options);
 
