@@ -26,6 +26,8 @@ struct options {
     uint64_t bench;         /* bench=       so often each, 0: no such task */
     uint64_t bench_stop;    /* bench_stop=  2 n + 1: power-off before call n is made the last time,
                              *              2 n + 2: after that, 0: at the end */
+    /* Instead of all these, three that test what guests/vmpcp keeps for one VM: */
+    uint64_t resources;     /* resources=   so many rounds of each kind, 0: no such tasks */
 };
 
 /* Reads `NAME=VALUE ...`; false, after saying what is wrong, if it is not that. */

@@ -29,6 +29,10 @@ bool sharing_create(const struct options *options, const void *device_tree);
 /* Creates the task that measures how long each call of guests/vmpcp takes; then it switches off. */
 void bench_create(const struct options *options);
 
+/* Creates three tasks that share local resources and a mutex of this VM, and check in which order they run;
+ * then it switches off. */
+void resources_create(const struct options *options);
+
 /* The handler of the interrupt that says that a mutex was granted. */
 void sharing_interrupt(void);
 

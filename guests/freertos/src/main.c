@@ -38,7 +38,9 @@ void main(const void *device_tree)
         system_off();
     gic_init();
     tick_create(&options);
-    if (options.bench != 0)
+    if (options.resources != 0)
+        resources_create(&options);
+    else if (options.bench != 0)
         bench_create(&options);
     else if (options.mutex[0] == '\0')
         measure_create(&options);

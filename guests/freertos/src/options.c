@@ -78,7 +78,7 @@ static bool read_option(const char **text, const struct known *known)
         return true;
     }
     return complain(word, "known are load=, period_us=, tick_us=, start_ms=, activations=, mutex=, task=, "
-                          "memory=, participant=, hold_us=, die_at=, bench=, bench_stop=, trace=");
+                          "memory=, participant=, hold_us=, die_at=, bench=, bench_stop=, resources=, trace=");
 }
 
 bool options_parse(const char *text, struct options *options)
@@ -97,6 +97,7 @@ bool options_parse(const char *text, struct options *options)
         { "die_at=", &options->die_at, UINT32_MAX, NULL },
         { "bench=", &options->bench, 1000000, NULL },
         { "bench_stop=", &options->bench_stop, 1000, NULL },
+        { "resources=", &options->resources, 1000000, NULL },
         { "trace=", &options->trace, 1, NULL },
         { NULL, NULL, 0, NULL },
     };

@@ -204,7 +204,13 @@ const STAGED: &[Staged] = &[
         "tasks on three vCPUs of a VM share its own mutexes, and raise their vCPUs",
         &[("intra", Passes), ("busy", Endures)],
     )
-    .besides(raised_and_lowered),
+    .besides(|observer| raised_and_lowered(observer, "intra", 1_000)),
+    Staged::new(
+        "freertos-resources",
+        "tasks of FreeRTOS run in the order of each protocol for resources of one VM",
+        &[("rtos", Passes)],
+    )
+    .besides(|observer| raised_and_lowered(observer, "rtos", 100)),
     Staged::new(
         "tasks",
         "tasks that are declared run by their priorities, within their bounds",
@@ -313,14 +319,13 @@ fn later_than(
         .then(|| format!("it missed {} activations, and was {latest_ns} ns late", header.missed))
 }
 
-/// Each vCPU of the VM was raised again and again, not for too long, and EL2 refused none of its
+/// Each vCPU of VM `vm` was raised so often at least, not for too long, and EL2 refused none of its
 /// calls but the last one, by which it learns that nothing raises it any more.
-fn raised_and_lowered(observer: &Observer) -> Option<String> {
-    const RAISED: u64 = 1_000;
-    let layout = &observer.layout.vms[observer.layout.vm("intra")?];
+fn raised_and_lowered(observer: &Observer, vm: &str, least: u64) -> Option<String> {
+    let layout = &observer.layout.vms[observer.layout.vm(vm)?];
     let vcpus = &observer.latest()?.vcpus[layout.vcpus.clone()];
     let odd = vcpus.iter().find(|vcpu| {
-        vcpu.raised < RAISED || (vcpu.lowered, vcpu.overrun_stops, vcpu.misuses) != (0, 0, 1)
+        vcpu.raised < least || (vcpu.lowered, vcpu.overrun_stops, vcpu.misuses) != (0, 0, 1)
     })?;
     let (raised, lowered, misuses) = (odd.raised, odd.lowered, odd.misuses);
     let stops = odd.overrun_stops;
