@@ -34,6 +34,10 @@ pub struct VcpuAnswer<'a> {
     pub overrun: Ns,
     /// By EL2.
     pub el2: Ns,
+    /// By handlers of vCPUs of lower priority.
+    pub handlers: Ns,
+    /// What its own handlers, and EL2, take of two periods: at most the budget.
+    pub own_handlers: Ns,
     /// Whether it gets its budget.
     pub schedulable: bool,
     /// C^v.
@@ -69,6 +73,8 @@ pub struct TaskAnswer<'a> {
     pub execution: Ns,
     /// By EL2.
     pub el2: Ns,
+    /// By handlers of its vCPU.
+    pub handlers: Ns,
     /// While its vCPU does not run.
     pub supply_gaps: Ns,
     /// How late it may be released.
@@ -128,6 +134,8 @@ fn vcpu_answer<'a>(system: &'a System, index: usize, bound: &VcpuBound) -> VcpuA
         blocking: bound.blocking_ns,
         overrun: bound.overrun_ns,
         el2: bound.el2_ns,
+        handlers: bound.handlers_ns,
+        own_handlers: bound.own_handlers_ns,
         schedulable: bound.schedulable(),
         budget: bound.budget_ns,
         period: bound.period_ns,
@@ -156,6 +164,7 @@ fn task_answer<'a>(system: &'a System, index: usize, bound: &TaskBound) -> TaskA
         slack: bound.slack_ns(),
         execution: bound.execution_ns,
         el2: bound.el2_ns,
+        handlers: bound.handlers_ns,
         supply_gaps: bound.supply_gaps_ns,
         jitter: bound.jitter_ns,
         preemption: bound.preemption.iter().map(share).collect(),

@@ -107,7 +107,7 @@ pub fn independent(system: &System) -> bool {
 impl Budgets {
     fn first_that_does_not_fit(&self) -> Computed<Option<usize>> {
         for vcpu in 0..self.servers.len() {
-            if self.workload.vcpu_response(vcpu)?.is_none() {
+            if !self.workload.vcpu_schedulable(vcpu)? {
                 return Ok(Some(vcpu));
             }
         }

@@ -57,11 +57,20 @@ fn beyond(system: &System, verdict: &Verdict) -> Vec<Option<Ns>> {
 
 fn vcpu_miss(system: &System, index: usize, bound: &VcpuBound) -> String {
     let id = &system.vcpus[index].id;
+    if !bound.handlers_end() {
+        return format!(
+            "interrupts of vCPU `{id}` may come faster than it is done with them: in two of its \
+             periods their handlers, and EL2, take {}, and its budget for one is {}.",
+            exact(bound.own_handlers_ns),
+            exact(bound.budget_ns)
+        );
+    }
     let own = [
         ("its own budget".to_owned(), bound.budget_ns),
         ("its overrun".to_owned(), bound.overrun_ns),
         ("gcs's of vCPUs of lower priority".to_owned(), bound.blocking_ns),
         ("EL2".to_owned(), bound.el2_ns),
+        ("handlers of vCPUs of lower priority".to_owned(), bound.handlers_ns),
     ];
     let others = bound.preemption.iter();
     let others = others.map(|s| (format!("vCPU `{}`", system.vcpus[s.of].id), s.time_ns));
@@ -99,6 +108,7 @@ fn contribution(system: &System, task: usize, contribution: Contribution) -> Str
             format!("critical sections of tasks below it on vCPU `{vcpu}`")
         }
         Contribution::El2 => "EL2".into(),
+        Contribution::Handlers => format!("handlers of interrupts on vCPU `{vcpu}`"),
         Contribution::SupplyGaps => format!("while vCPU `{vcpu}` does not run"),
         Contribution::Preemption(of) => format!("task `{}` above it", system.tasks[of].id),
         Contribution::RemoteWait(segment) => {

@@ -46,7 +46,15 @@ pub fn draw(chance: &mut Chance) -> System {
     shuffle(tasks.iter_mut().map(|task| &mut task.priority).collect(), chance);
     let resources = (0..2 + 2 * count).map(|index| format!("r{index}")).collect();
     let vcpus = vcpus.into_iter().collect();
-    let mut system = System { server, overrun, vcpus, tasks, resources, traffic: Vec::new() };
+    let mut system = System {
+        server,
+        overrun,
+        vcpus,
+        tasks,
+        resources,
+        traffic: Vec::new(),
+        handlers: Vec::new(),
+    };
     if !alike {
         (0..count).for_each(|vcpu| system.set_service(vcpu, service(chance)));
     }

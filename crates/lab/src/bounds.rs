@@ -111,12 +111,18 @@ fn el2(verdict: &Verdict) -> String {
 
 fn vcpus(system: &System, verdict: &Verdict) -> Table {
     let rows = system.vcpus.iter().zip(&verdict.vcpus);
-    Dataset::of("vcpus", "vCPUs: until each has had its budget", rows)
+    let mut table = Dataset::of("vcpus", "vCPUs: until each has had its budget", rows)
         .name("vCPU", |(vcpu, _)| vcpu.id.clone())
         .name("pCPU", |(vcpu, _)| vcpu.pcpu)
         .name("budget", |(_, bound)| exact(bound.budget_ns))
         .name("overrun", |(_, bound)| exact(bound.overrun_ns))
-        .name("EL2", |(_, bound)| exact(bound.el2_ns))
+        .name("EL2", |(_, bound)| exact(bound.el2_ns));
+    if !system.handlers.is_empty() {
+        table = table
+            .name("own handlers", |(_, bound)| exact(bound.own_handlers_ns))
+            .name("handlers below", |(_, bound)| exact(bound.handlers_ns));
+    }
+    table
         .name("blocking", |(_, bound)| exact(bound.blocking_ns))
         .name("preemption", |(_, bound)| shares(&bound.preemption))
         .name("response", |(_, bound)| response(bound.response_ns))
@@ -129,7 +135,7 @@ fn vcpus(system: &System, verdict: &Verdict) -> Table {
 
 fn tasks(system: &System, verdict: &Verdict) -> Table {
     let rows = system.tasks.iter().zip(&verdict.tasks);
-    Dataset::of("tasks", "Tasks: from release to end", rows)
+    let mut table = Dataset::of("tasks", "Tasks: from release to end", rows)
         .name("task", |(task, _)| task.id.clone())
         .name("vCPU", |(task, _)| system.vcpus[task.vcpu].id.clone())
         .name("execution", |(_, bound)| exact(bound.execution_ns))
@@ -137,7 +143,11 @@ fn tasks(system: &System, verdict: &Verdict) -> Table {
         .name("remote blocking", |(_, bound)| response(bound.remote_blocking_ns))
         .name("preemption", |(_, bound)| shares(&bound.preemption))
         .name("supply gaps", |(_, bound)| exact(bound.supply_gaps_ns))
-        .name("EL2", |(_, bound)| exact(bound.el2_ns))
+        .name("EL2", |(_, bound)| exact(bound.el2_ns));
+    if !system.handlers.is_empty() {
+        table = table.name("handlers", |(_, bound)| exact(bound.handlers_ns));
+    }
+    table
         .name("jitter", |(_, bound)| exact(bound.jitter_ns))
         .name("response", |(_, bound)| response(bound.response_ns))
         .name("deadline", |(_, bound)| exact(bound.deadline_ns))
@@ -208,6 +218,23 @@ mod tests {
                         of the time until the deadline: while vCPU `v2` does not run, 14 ms.";
         assert!(text.contains(expected), "{text}");
         assert!(text.contains("x.json: deferrable servers, with overrun, bounds as published"));
+    }
+
+    #[test]
+    fn handlers_have_columns_where_there_are_any() {
+        assert!(!overview_of(TEXT).contains("handlers"));
+        let with = TEXT.replacen(
+            r#""tasks""#,
+            r#""handlers": [{"id": "tick", "vcpu": "v2", "period": 1000000, "wcet": 900000}],
+               "tasks""#,
+            1,
+        );
+        let text = overview_of(&with);
+        assert!(text.contains("own handlers") && text.contains("handlers below"), "{text}");
+        let expected = "interrupts of vCPU `v2` may come faster than it is done with them: in two of \
+                        its periods their handlers, and EL2, take 36.9 ms, and its budget for one is \
+                        3 ms.";
+        assert!(text.contains(expected), "{text}");
     }
 
     #[test]

@@ -9,14 +9,15 @@
 //! The bounds are the corrected ones. Published bounds are exceeded where there
 //! are local resources (Equation 7), and not where there are none.
 //!
-//! The same where EL2 takes time: the simulator charges it, and the bounds contain it.
+//! The same where EL2 takes time: the simulator charges it, and the bounds contain it. And the same
+//! where vCPUs have handlers of interrupts, with and without EL2's time.
 //!
 //! The long test:
 //!
 //!     cargo test --release -p cassata-lab --test bounds -- --ignored --nocapture
 
 use analysis::bounds::{Bounds, Verdict, analyze, analyze_with};
-use analysis::model::{Cause, Section, System, Traffic, Visits};
+use analysis::model::{Cause, Handler, Section, System, Traffic, Visits};
 use analysis::overheads::Overheads;
 use analysis::random::{Chance, LONGEST_PERIOD, draw, lengthen};
 use lab::simulate::model::simulated;
@@ -78,6 +79,18 @@ fn traffic(system: &mut System, chance: &mut Chance) {
     }
 }
 
+/// Some vCPUs have one handler or two: short ones that come often, and longer ones.
+fn handlers(system: &mut System, scale: u64, chance: &mut Chance) {
+    for vcpu in 0..system.vcpus.len() {
+        for _ in 0..chance.between(0, 2) {
+            let period_ns = scale * chance.between(8, 120);
+            let wcet_ns = (scale * chance.between(1, 3)).div_ceil(chance.between(1, 8));
+            let id = format!("h{}", system.handlers.len());
+            system.handlers.push(Handler { id, vcpu, period_ns, wcet_ns });
+        }
+    }
+}
+
 /// Everything begins at another time. No task arrives before every vCPU has had
 /// its first period: a bound says nothing of a time without servers.
 fn shift(system: &mut System, scale: u64, chance: &mut Chance) {
@@ -113,6 +126,8 @@ struct Tally {
     beyond_plain: u64,
     /// Systems with a response above the bound that takes what displacements cause as nothing.
     beyond_own: u64,
+    /// Systems with a response above the bound of a system without handlers.
+    beyond_bare: u64,
     /// The smallest system whose bound was exceeded, as JSON.
     smallest: Option<String>,
 }
@@ -135,8 +150,29 @@ enum El2 {
     Some,
 }
 
+/// Whether vCPUs have handlers.
+#[derive(Clone, Copy, PartialEq)]
+enum Handlers {
+    /// None has.
+    None,
+    /// What chance says.
+    Some,
+}
+
 /// Draws systems until `wanted` are schedulable.
 fn explore(first: u64, wanted: u64, resources: Resources, bounds: Bounds, el2: El2) -> Tally {
+    explore_with(first, wanted, resources, bounds, el2, Handlers::None)
+}
+
+/// Like `explore`, with handlers.
+fn explore_with(
+    first: u64,
+    wanted: u64,
+    resources: Resources,
+    bounds: Bounds,
+    el2: El2,
+    with: Handlers,
+) -> Tally {
     let mut tally = Tally::default();
     for seed in first.. {
         if tally.schedulable == wanted {
@@ -158,6 +194,10 @@ fn explore(first: u64, wanted: u64, resources: Resources, bounds: Bounds, el2: E
                 overheads(&mut chance)
             }
         };
+        if with == Handlers::Some {
+            let scale = if el2 == El2::Some { SCALE } else { 1 };
+            handlers(&mut system, scale, &mut chance);
+        }
         // EL2 alone may take all of a pCPU.
         let Ok(verdict) = analyze_with(&system, bounds, overheads) else { continue };
         if verdict.schedulable() {
@@ -178,11 +218,13 @@ fn forget_local_resources(system: &mut System) {
 
 fn compare(system: &System, verdict: &Verdict, seed: u64, chance: &mut Chance, tally: &mut Tally) {
     let (mut exceeded, mut most) = (None, 0);
+    let bare = System { handlers: Vec::new(), ..system.clone() };
+    let bare = analyze_with(&bare, verdict.bounds, verdict.overheads).unwrap();
     let plain = analyze(system, verdict.bounds).unwrap();
     // EL2 takes no more without traffic.
     let own = System { traffic: Vec::new(), ..system.clone() };
     let own = analyze_with(&own, verdict.bounds, verdict.overheads).unwrap();
-    let (mut beyond_plain, mut beyond_own) = (false, false);
+    let (mut beyond_plain, mut beyond_own, mut beyond_bare) = (false, false, false);
     let scale = if verdict.overheads.is_none() { 1 } else { SCALE };
     for run in 0..RUNS {
         let execution = match run {
@@ -192,15 +234,19 @@ fn compare(system: &System, verdict: &Verdict, seed: u64, chance: &mut Chance, t
         };
         let mut shifted = system.clone();
         shift(&mut shifted, scale, chance);
-        let simulated =
+        let mut simulated =
             simulated(&shifted, Protocol::Vmpcp, execution, verdict.overheads, seed).unwrap();
+        for handler in simulated.tasks.iter_mut().filter(|task| task.handler) {
+            handler.offset += chance.between(0, handler.period);
+        }
         let responses = responses(&simulated, &shifted, scale * HORIZON);
-        for (task, seen) in responses.into_iter().enumerate() {
+        for (task, seen) in responses.into_iter().enumerate().take(system.tasks.len()) {
             let bound = verdict.tasks[task].response_ns.unwrap();
             most = most.max(seen * 100 / bound);
             let beyond = |less: &Verdict| less.tasks[task].response_ns.is_some_and(|of| seen > of);
             beyond_plain |= beyond(&plain);
             beyond_own |= beyond(&own);
+            beyond_bare |= beyond(&bare);
             if seen > bound {
                 exceeded = Some(format!(
                     "seed {seed}: {seen} ns of {bound}, {}, {:?}:\n{}",
@@ -215,6 +261,7 @@ fn compare(system: &System, verdict: &Verdict, seed: u64, chance: &mut Chance, t
     tally.total += most;
     tally.beyond_plain += u64::from(beyond_plain);
     tally.beyond_own += u64::from(beyond_own);
+    tally.beyond_bare += u64::from(beyond_bare);
     if let Some(case) = exceeded {
         tally.exceeded += 1;
         if tally.smallest.as_ref().is_none_or(|smallest| case.len() < smallest.len()) {
@@ -263,6 +310,28 @@ fn no_response_of_a_hundred_thousand_systems_exceeds_the_bound_that_contains_wha
     let tally = explore(first, 100_000, Resources::All, Bounds::Corrected, El2::Some);
     println!("systems from seed {first}: {tally:?}");
     assert_eq!(tally.exceeded, 0, "{}", tally.smallest.unwrap_or_default());
+}
+
+#[test]
+fn no_response_exceeds_the_bound_that_contains_handlers() {
+    for (first, el2) in [(11 << 32, El2::Nothing), (13 << 32, El2::Some)] {
+        let all = Resources::All;
+        let tally = explore_with(first, 2_000, all, Bounds::Corrected, el2, Handlers::Some);
+        println!("systems from seed {first}: {tally:?}");
+        assert_eq!(tally.exceeded, 0, "{}", tally.smallest.unwrap_or_default());
+        assert!(tally.beyond_bare > 0, "handlers are seen in responses");
+    }
+}
+
+#[test]
+#[ignore = "takes minutes; see the top of this file"]
+fn no_response_of_a_hundred_thousand_systems_exceeds_the_bound_that_contains_handlers() {
+    for (first, el2) in [(15 << 32, El2::Nothing), (17 << 32, El2::Some)] {
+        let all = Resources::All;
+        let tally = explore_with(first, 50_000, all, Bounds::Corrected, el2, Handlers::Some);
+        println!("systems from seed {first}: {tally:?}");
+        assert_eq!(tally.exceeded, 0, "{}", tally.smallest.unwrap_or_default());
+    }
 }
 
 /// The same on purpose: two jobs on pCPU 0 displace another vCPU while the task on pCPU 1 executes.

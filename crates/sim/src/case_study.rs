@@ -88,6 +88,7 @@ fn task(index: usize) -> Task {
         name: format!("τ{}", index + 1),
         vcpu: index,
         priority: index as u64,
+        handler: false,
         period: 200 * MS,
         offset: index as u64 * MS,
         jitter: 0,

@@ -68,7 +68,15 @@ impl Checker {
         let (Some(server), offset, name) = (spec.server, spec.offset, spec.name.clone()) else {
             return;
         };
-        let gcs = matches!(doing, Doing::Task { need: Need::Global(_), .. });
+        let gcs = match doing {
+            Doing::Task { need: Need::Global(_), .. } => true,
+            // In the overrun a handler interrupts a gcs.
+            Doing::Task { task, .. } if self.system.tasks[task].handler => {
+                let mut holders = self.holders.iter().flatten();
+                holders.any(|&by| self.system.tasks[by].vcpu == vcpu)
+            }
+            _ => false,
+        };
         let overruns = gcs && self.system.protocol == Protocol::Vmpcp;
         let limit = server.budget.0 + if overruns { server.overrun.0 } else { 0 };
         self.demand(from >= offset, from, || format!("{name} runs before its first period"));
@@ -84,16 +92,21 @@ impl Checker {
     }
 
     /// Whether a task that runs outside global critical sections is the one
-    /// that should, as far as priorities say.
-    fn is_due(&self, task: usize) -> bool {
+    /// that should, as far as priorities say; inside, only handlers go before it.
+    fn is_due(&self, task: usize, need: Need) -> bool {
         let spec = &self.system.tasks[task];
+        let in_gcs = matches!(need, Need::Global(_));
         let holds_local = self.locals.iter().any(|&(_, by)| by == task);
         let mut mates = (0..self.ready.len())
             .filter(|&mate| mate != task && self.system.tasks[mate].vcpu == spec.vcpu);
         mates.all(|mate| {
+            let other = &self.system.tasks[mate];
+            let higher = other.rank() > spec.rank();
+            if spec.handler || other.handler {
+                return !higher || !self.ready[mate];
+            }
             let raised = self.holders.contains(&Some(mate));
-            let higher = self.system.tasks[mate].priority > spec.priority;
-            !raised && (holds_local || !higher || !self.ready[mate])
+            in_gcs || !raised && (holds_local || !higher || !self.ready[mate])
         })
     }
 
@@ -122,7 +135,7 @@ impl Observer for Checker {
             Need::Nothing => true,
         };
         self.demand(holds, from, || format!("{name} runs without the resource it needs"));
-        let due = matches!(need, Need::Global(_)) || self.is_due(task);
+        let due = self.is_due(task, need);
         self.demand(due && self.ready[task], from, || format!("{name} runs, but is not due"));
     }
 

@@ -1,5 +1,5 @@
-//! The scheduler of a simulated guest: fixed priorities, ceilings for global
-//! critical sections, and the priority ceiling protocol for local resources
+//! The scheduler of a simulated guest: handlers of interrupts before everything else, fixed
+//! priorities, ceilings for global critical sections, and the priority ceiling protocol for local resources
 //! (RTSS 2014, Section III-A; Sha, Rajkumar, Lehoczky 1990).
 //!
 //! Tasks are known by rank, 0 for the highest priority, and sets of them are
@@ -7,6 +7,7 @@
 //! inherits a priority never waits for a local resource itself, and inheritance has no
 //! chains.
 
+use crate::world::low_bits;
 use sched::Members;
 
 /// A local resource.
@@ -33,6 +34,8 @@ pub struct Guest {
     /// Index in the system of the task of each rank.
     pub tasks: Vec<usize>,
     ready: u64,
+    /// Are handlers: the first ranks.
+    handlers: u64,
     /// Hold a global resource.
     in_gcs: u64,
     /// Wait for a local resource.
@@ -44,16 +47,21 @@ pub struct Guest {
 }
 
 impl Guest {
-    /// Tasks in the order of their priorities, with the number of local
-    /// resources of the system; `users` answers whether a task (by index) uses
+    /// Tasks in the order of their priorities, the first `handlers` of which are handlers, with the
+    /// number of local resources of the system; `users` answers whether a task (by index) uses
     /// one.
-    pub fn new(tasks: Vec<usize>, locals: usize, users: impl Fn(usize, usize) -> bool) -> Self {
+    pub fn new(
+        tasks: Vec<usize>,
+        handlers: usize,
+        locals: usize,
+        users: impl Fn(usize, usize) -> bool,
+    ) -> Self {
         let ceiling = |resource| tasks.iter().position(|&task| users(task, resource));
         let locals = (0..locals)
             .map(|resource| Local { ceiling: ceiling(resource).unwrap_or(0) as u8, holder: None })
             .collect();
         let inherited = vec![u8::MAX; tasks.len()];
-        Self { tasks, locals, inherited, ..Self::default() }
+        Self { tasks, handlers: low_bits(handlers), locals, inherited, ..Self::default() }
     }
 
     /// A task has something to execute.
@@ -78,9 +86,10 @@ impl Guest {
 
     /// The rank of the task that runs if the vCPU does.
     pub fn next(&self) -> Option<u8> {
-        let raised = self.ready & self.in_gcs;
-        if raised != 0 {
-            return Some(raised.trailing_zeros() as u8);
+        for first in [self.ready & self.handlers, self.ready & self.in_gcs] {
+            if first != 0 {
+                return Some(first.trailing_zeros() as u8);
+            }
         }
         if self.ready == 0 {
             return None;
@@ -134,7 +143,7 @@ mod tests {
     /// middle one and the lowest.
     fn guest() -> Guest {
         let users = |task, resource| matches!((task, resource), (0 | 2, 0) | (1 | 2, 1));
-        let mut guest = Guest::new(vec![0, 1, 2], 2, users);
+        let mut guest = Guest::new(vec![0, 1, 2], 0, 2, users);
         (0..3).for_each(|rank| guest.wake(rank));
         guest
     }
@@ -168,7 +177,19 @@ mod tests {
     }
 
     #[test]
-    fn a_gcs_comes_before_everything() {
+    fn a_handler_comes_before_a_gcs() {
+        let mut guest = Guest::new(vec![0, 1, 2], 1, 0, |_, _| false);
+        guest.wake(2);
+        guest.enter_gcs(2);
+        guest.wake(0);
+        guest.wake(1);
+        assert_eq!(guest.next(), Some(0));
+        guest.sleep(0);
+        assert_eq!(guest.next(), Some(2));
+    }
+
+    #[test]
+    fn a_gcs_comes_before_all_tasks() {
         let mut guest = guest();
         guest.enter_gcs(2);
         assert_eq!(guest.next(), Some(2));

@@ -13,7 +13,7 @@ pub struct Record {
     pub shortest: u64,
     /// All response times, ns.
     pub sum: u128,
-    /// Jobs that completed after the end of their period.
+    /// Jobs that completed after their deadline, the end of their period.
     pub late: u64,
 }
 
@@ -22,12 +22,12 @@ impl Record {
         Self { arrived: 0, completed: 0, longest: 0, shortest: u64::MAX, sum: 0, late: 0 }
     }
 
-    pub(crate) fn complete(&mut self, response: u64, period: u64) {
+    pub(crate) fn complete(&mut self, response: u64, deadline: Option<u64>) {
         self.completed += 1;
         self.longest = self.longest.max(response);
         self.shortest = self.shortest.min(response);
         self.sum += u128::from(response);
-        self.late += u64::from(response > period);
+        self.late += u64::from(deadline.is_some_and(|deadline| response > deadline));
     }
 
     /// The mean response time, ns; none before the first completion.

@@ -115,15 +115,18 @@ pub struct Segment {
     pub need: Need,
 }
 
-/// A periodic task.
+/// A periodic task, or the handler of an interrupt that comes periodically.
 #[derive(Clone, Debug)]
 pub struct Task {
     /// How people call it.
     pub name: String,
     /// Index of its vCPU.
     pub vcpu: usize,
-    /// Larger is higher; unique within its vCPU.
+    /// Larger is higher; unique among the tasks and among the handlers of its vCPU.
     pub priority: u64,
+    /// It is a handler: it goes before all tasks of its vCPU, those in critical sections included.
+    /// It holds nothing itself, and has no deadline.
+    pub handler: bool,
     /// From one arrival to the next, and the deadline, ns.
     pub period: u64,
     /// The first arrival, ns.
@@ -133,6 +136,13 @@ pub struct Task {
     pub jitter: u64,
     /// What a job executes, in order.
     pub segments: Vec<Segment>,
+}
+
+impl Task {
+    /// What tasks of a vCPU are ordered by: greater goes first.
+    pub(crate) const fn rank(&self) -> (bool, u64) {
+        (self.handler, self.priority)
+    }
 }
 
 /// Everything that is simulated.
@@ -150,7 +160,7 @@ pub struct System {
     pub seed: u64,
     /// At most [`MAX_VCPUS`].
     pub vcpus: Vec<Vcpu>,
-    /// At most 64 of each vCPU.
+    /// At most 64 of each vCPU, handlers included.
     pub tasks: Vec<Task>,
 }
 
@@ -216,6 +226,9 @@ impl System {
         if task.segments.iter().any(|segment| segment.wcet > MAX_TIME) {
             return refuse(&task.name, "a segment of it is longer than 2^62 ns".into());
         }
+        if task.handler && task.segments.iter().any(|segment| segment.need != Need::Nothing) {
+            return refuse(&task.name, "it is a handler, and needs a resource".into());
+        }
         for segment in &task.segments {
             if let Need::Local(resource) = segment.need
                 && self.tasks.iter().any(|other| {
@@ -232,7 +245,7 @@ impl System {
     fn check_tasks_of(&self, vcpu: usize) -> Result<(), Refusal> {
         let name = &self.vcpus[vcpu].name;
         let priorities: Vec<_> =
-            self.tasks.iter().filter(|task| task.vcpu == vcpu).map(|task| task.priority).collect();
+            self.tasks.iter().filter(|task| task.vcpu == vcpu).map(Task::rank).collect();
         if priorities.len() > MAX_OF_EACH {
             return refuse(name, format!("it has more than {MAX_OF_EACH} tasks"));
         }
@@ -274,7 +287,8 @@ impl System {
 
     /// The different priorities of tasks in the whole system, highest first.
     pub(crate) fn task_priorities(&self) -> Vec<u64> {
-        let all: BTreeSet<_> = self.tasks.iter().map(|task| task.priority).collect();
+        let tasks = self.tasks.iter().filter(|task| !task.handler);
+        let all: BTreeSet<_> = tasks.map(|task| task.priority).collect();
         all.into_iter().rev().collect()
     }
 

@@ -20,6 +20,8 @@ pub struct Active {
     pub claim: u8,
     /// ns.
     pub period: u64,
+    /// ns; handlers have none.
+    pub deadline: Option<u64>,
     /// ns.
     pub jitter: u64,
     /// When its next job arrives, ns.
@@ -44,6 +46,7 @@ impl Active {
             rank,
             claim,
             period: task.period,
+            deadline: (!task.handler).then_some(task.period),
             jitter: task.jitter,
             next_arrival: task.offset,
             jobs: 0,

@@ -31,11 +31,15 @@ fn any_task() -> impl Strategy<Value = (usize, Task)> {
     ];
     let segment = (1u64..12, need).prop_map(|(wcet, need)| Segment { wcet, need });
     let segments = prop::collection::vec(segment, 1..5);
-    (0usize..6, 40u64..400, 0u64..100, 0u64..100, segments).prop_map(
-        |(vcpu, period, offset, jitter, segments)| {
+    let handler = prop::bool::weighted(0.2);
+    (0usize..6, 40u64..400, 0u64..100, 0u64..100, handler, segments).prop_map(
+        |(vcpu, period, offset, jitter, handler, mut segments)| {
             let jitter = jitter * (period - 1) / 200;
             let name = String::new();
-            (vcpu, Task { name, vcpu: 0, priority: 0, period, offset, jitter, segments })
+            if handler {
+                segments.iter_mut().for_each(|segment| segment.need = Need::Nothing);
+            }
+            (vcpu, Task { name, vcpu: 0, priority: 0, handler, period, offset, jitter, segments })
         },
     )
 }

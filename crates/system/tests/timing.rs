@@ -298,3 +298,27 @@ fn a_budget_is_where_its_policy_or_consolidation_puts_its_vcpu() {
     let warnings = support::sound(support::files().path(), gathered).warnings;
     assert_eq!(warnings.plain(), "", "a budget leaves time for those below it");
 }
+
+#[test]
+fn handlers_are_analysed_and_lengthen_what_el2_allows() {
+    let directory = support::files();
+    let tick = "handlers = [{ name = \"tick\", period = \"1ms\", wcet = \"20us\" }]\n";
+    let tasks = "[[vm.vcpus.tasks]]\nname = \"control\"";
+    let with = TEXT.replace(tasks, &format!("{tick}{tasks}"));
+    let [without, with] = [TEXT, with.as_str()].map(|text| support::sound(directory.path(), text));
+    let timing = with.timing.as_ref().unwrap();
+    let [handler] = &timing.handlers[..] else { panic!() };
+    assert_eq!((handler.id.as_str(), handler.vcpu), ("a.0/tick", 0));
+    assert_eq!((handler.period_ns, handler.wcet_ns), (1_000_000, 20_000));
+    let overrun = |checked: &system::Checked| checked.vms[0].vcpus[0].server.unwrap().overrun_ns;
+    // A section of 100 us, and the interrupts of two periods of the server and one more.
+    let more = overrun(&with) - overrun(&without);
+    assert!((22 * 20_000..22 * 26_000).contains(&more), "{more}");
+    let raised = |checked: &system::Checked| {
+        let packed = system::pack(checked, &support::elf::plain_hypervisor()).unwrap();
+        let mut file = Vec::new();
+        packed.write(&mut file).unwrap();
+        system::unpack(&file).unwrap().tables.vcpus[0].gcs_ns
+    };
+    assert!(raised(&with) >= raised(&without) + 30 * 20_000, "of one period more");
+}

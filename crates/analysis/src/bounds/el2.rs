@@ -4,6 +4,7 @@
 //! number of visits:
 //!
 //! - a job of one of its tasks: its release, its end, and its global critical sections;
+//! - an interrupt of one of its vCPUs for which no task is released: it comes, and its handler ends;
 //! - a period of one of its servers: replenishment, depletion, end of an overrun;
 //! - vCPUs that are displaced, here or on another pCPU ([`super::traffic`]);
 //! - other duties, which are a distance apart.
@@ -25,7 +26,7 @@ use std::ops::Range;
 /// the timer is early once if it is replenished while it runs, and its overrun ends.
 const TIMERS: u64 = 4;
 
-/// EL2's time on each pCPU. Empty if it takes none.
+/// EL2's time on each pCPU. Empty if it takes none, and there are no handlers.
 #[derive(Clone, Debug, Default)]
 pub(super) struct El2 {
     overheads: Overheads,
@@ -35,6 +36,8 @@ pub(super) struct El2 {
     pcpu_of: Vec<usize>,
     /// By task: what EL2 takes for a job.
     job: Vec<Ns>,
+    /// What EL2 takes for an interrupt that releases no task.
+    interrupt: Ns,
     /// What makes EL2 visit pCPUs, besides jobs, periods and other duties there.
     sources: Vec<Source>,
     /// No time that matters is longer.
@@ -71,6 +74,7 @@ impl El2 {
             pcpus: Vec::new(),
             pcpu_of: vec![0; system.vcpus.len()],
             job: jobs.collect(),
+            interrupt: job,
             sources: system.traffic.iter().map(|one| Source::new(system, one)).collect(),
             horizon: longest.max(servers),
         }
@@ -104,7 +108,7 @@ impl Workload {
         overheads: Overheads,
     ) -> Computed<Self> {
         let mut workload = Self::new(system, bounds)?;
-        if overheads.is_none() {
+        if overheads.is_none() && system.handlers.is_empty() {
             return Ok(workload);
         }
         workload.el2 = El2::new(system, overheads);
@@ -120,6 +124,11 @@ impl Workload {
         }
         workload.measure_busy()?;
         Ok(workload)
+    }
+
+    /// Returns true if neither EL2 nor handlers take any time.
+    pub(super) fn nothing_passes(&self) -> bool {
+        self.el2.pcpus.is_empty()
     }
 
     /// What EL2 takes.
@@ -163,7 +172,8 @@ impl Workload {
             let tasks = self.on_vcpu[vcpu.tasks.clone()].iter();
             let jobs = tasks
                 .map(|&task| count(self.tasks[task].period).saturating_mul(self.el2.job[task]));
-            jobs.fold(total.saturating_add(periods), Ns::saturating_add)
+            let handled = vcpu.handled(time, |_| self.el2.interrupt);
+            jobs.fold(total.saturating_add(periods).saturating_add(handled), Ns::saturating_add)
         })
     }
 

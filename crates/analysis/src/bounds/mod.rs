@@ -21,13 +21,15 @@
 //! | 16, W^gcs without overrun | [`gcs_response_no_overrun`](Workload::gcs_response_no_overrun) |
 //!
 //! [`analyze_with`] adds what EL2 takes, which the paper has not: [`Workload::el2_time`] enters
-//! Equations 1, 5, 6 and 14 to 16.
+//! Equations 1, 5, 6 and 14 to 16. So does what the paper has not either: handlers of interrupts that
+//! release no task ([`Workload::handler_time`]).
 //!
 //! The paper gives no bounds for MPCP under a hypervisor that does not know of
 //! it; neither do we.
 
 mod arithmetic;
 mod el2;
+mod handlers;
 mod local;
 mod remote;
 mod task;

@@ -75,18 +75,20 @@ impl Workload {
     }
 
     /// The time from a grant to the end of a gcs. `takes` says how long the vCPU takes to
-    /// execute a load; EL2 adds to that load what it takes meanwhile. A time beyond every
-    /// period is told as just that.
+    /// execute a load; EL2 adds to that load what it takes meanwhile, and so do handlers of the
+    /// vCPU. Those of vCPUs above it whose gcs's come first execute in these, too. A time beyond
+    /// every period is told as just that.
     fn beside_el2(&self, section: usize, takes: impl Fn(Ns) -> Computed<Ns>) -> Computed<Ns> {
         let (load, vcpu) = (self.load(section), self.vcpu_of(section));
         let first = add(takes(load)?, self.vcpu_preemption(section))?;
-        if self.overheads().is_none() {
+        if self.nothing_passes() {
             return Ok(first);
         }
         let limit = self.horizon().max(first);
         let response = fixed_point(first, limit, |time| {
-            let load = add(load, self.el2_time(vcpu, time))?;
-            add(takes(load)?, self.vcpu_preemption(section))
+            let load = add(load, self.passed(vcpu, time)?)?;
+            let above = self.raised_handler_time(self.higher_vcpus(vcpu), time);
+            add(add(takes(load)?, self.vcpu_preemption(section))?, above)
         })?;
         Ok(response.unwrap_or(limit.saturating_add(1)))
     }

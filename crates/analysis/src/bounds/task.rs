@@ -25,7 +25,8 @@ impl Workload {
     /// of these tasks. Without shared resources, this is the response time of
     /// tasks in a hierarchy (Saewong et al. 2002).
     ///
-    /// What EL2 takes counts as if it were all taken from the vCPU's budget.
+    /// What EL2 takes counts as if it were all taken from the vCPU's budget. Handlers of the vCPU
+    /// take theirs from it, and there is no bound if they take too much.
     ///
     /// With a jitter of its own a task has that much less time until its
     /// deadline, and comes that much later for those below it.
@@ -34,7 +35,8 @@ impl Workload {
     /// When a time overflows, or when iterating takes for ever.
     pub fn task_response(&self, task: usize, responses: &[Option<Ns>]) -> Computed<Option<Ns>> {
         let higher = || self.higher_tasks(task);
-        if higher().any(|higher| responses[higher].is_none()) {
+        let crowded = !self.handlers_end(self.tasks[task].vcpu);
+        if crowded || higher().any(|higher| responses[higher].is_none()) {
             return Ok(None);
         }
         let Some(remote) = self.remote_blocking(task, responses)? else { return Ok(None) };
@@ -45,7 +47,7 @@ impl Workload {
             let preempted = try_sum(higher().map(|higher| {
                 self.task_interference(higher, time, responses[higher].unwrap_or(Ns::MAX))
             }))?;
-            let executed = add(add(own, preempted)?, self.el2_time(load.vcpu, time))?;
+            let executed = add(add(own, preempted)?, self.passed(load.vcpu, time)?)?;
             add(executed, self.supply_gaps(load.vcpu, time)?)
         })
     }

@@ -2,7 +2,7 @@
 //! nanoseconds without a zero too many.
 
 use super::*;
-use crate::model::{Ns, ServerKind, Service, System};
+use crate::model::{Ns, Section, ServerKind, Service, System};
 use crate::overheads::Overheads;
 
 /// v1 and v3 share a pCPU, v2 has one of its own; R is used on all three, Q on
@@ -347,4 +347,75 @@ fn el2_takes_what_comes_again_and_again() {
     assert_eq!(times(0), [2 * 16; 3], "it is on another pCPU");
     // 2 * (1 + 3) + 3; windows are longer by 2 * 16 + 2 * 11.
     assert_eq!(times(1), [2 * 16 + 2 * 11, 2 * 16 + 2 * 11, 2 * 16 + 3 * 11]);
+}
+
+/// One vCPU with a handler each 30, another one below it on the same pCPU whose gcs raises it.
+fn handled(wcet: Ns) -> System {
+    let text = r#"{"server": "deferrable", "overrun": false,
+      "vcpus": [{"id": "v", "pcpu": 0, "budget": 10, "period": 20, "priority": 2},
+                {"id": "low", "pcpu": 0, "budget": 5, "period": 500, "priority": 1},
+                {"id": "other", "pcpu": 1, "budget": 5, "period": 500, "priority": 3}],
+      "tasks": [{"id": "t", "vcpu": "v", "period": 100, "priority": 1, "segments": [{"wcet": 4}]},
+                {"id": "u", "vcpu": "low", "period": 9000, "priority": 1,
+                 "segments": [{"wcet": 1, "gcs": "R"}]}],
+      "handlers": [{"id": "tick", "vcpu": "v", "period": 30, "wcet": 2},
+                   {"id": "lower", "vcpu": "low", "period": 600, "wcet": 1}]}"#;
+    let mut system = System::from_json(text).unwrap();
+    system.handlers[0].wcet_ns = wcet;
+    system
+}
+
+#[test]
+fn handlers_interrupt_every_task_of_their_vcpu() {
+    let system = handled(1);
+    let workload = Workload::with_overheads(&system, Bounds::Corrected, Overheads::NONE).unwrap();
+    // Those that have come up to two periods of the server before, and one more.
+    assert_eq!([0, 20, 21].map(|time| workload.handler_time(0, time)), [3, 3, 4]);
+    // 4, four handlers, and two gaps of 10: 28 is less than a third period.
+    assert_eq!(workload.task_response(0, &[None; 2]), Ok(Some(28)));
+    assert_eq!(workload.handlers_demand(0), 4, "of two periods, and as much before");
+    assert_eq!(workload.handlers_demand(2), 0);
+}
+
+#[test]
+fn handlers_of_a_vcpu_that_a_gcs_raises_delay_those_above_it() {
+    let verdict = analyze(&handled(1), Bounds::Corrected).unwrap();
+    assert_eq!((verdict.vcpus[0].blocking_ns, verdict.vcpus[0].handlers_ns), (2, 3));
+    assert_eq!(verdict.vcpus[0].response_ns, Some(10 + 2 + 3));
+    let (no_gcs, mut system) = (Section::Normal, handled(1));
+    system.tasks[1].segments[0].section = no_gcs;
+    assert_eq!(analyze(&system, Bounds::Corrected).unwrap().vcpus[0].handlers_ns, 0);
+    // The gcs itself waits for the handlers of its vCPU, but not for those of one without a gcs.
+    let workload =
+        Workload::with_overheads(&handled(1), Bounds::Corrected, Overheads::NONE).unwrap();
+    assert_eq!(workload.gcs_response_deferrable_overrun(0), Ok(1 + 3));
+}
+
+#[test]
+fn handlers_that_a_budget_does_not_suffice_for_have_no_bound() {
+    let holds = |wcet| {
+        let verdict = analyze(&handled(wcet), Bounds::Corrected).unwrap();
+        (verdict.vcpus[0].handlers_end(), verdict.tasks[0].response_ns.is_some())
+    };
+    assert_eq!([2, 3].map(holds), [(true, true), (false, false)], "four of 3 are more than 10");
+}
+
+#[test]
+fn what_el2_takes_for_an_interrupt_is_what_it_takes_for_a_job() {
+    let overheads = Overheads {
+        release_ns: 1,
+        switch_on_wake_ns: 10,
+        timer_advance_ns: 100,
+        ..Overheads::NONE
+    };
+    let el2 = |system: &System| {
+        Workload::with_overheads(system, Bounds::Corrected, overheads).unwrap().el2_time(0, 0)
+    };
+    let mut system = handled(1);
+    crate::random::lengthen(&mut system, 1_000);
+    system.handlers.iter_mut().for_each(|handler| handler.period_ns *= 1_000);
+    let with = el2(&system);
+    system.handlers.remove(0);
+    // Two periods of 20, rounded up to two of 30, and one more.
+    assert_eq!(with - el2(&system), 3 * (1 + 2 * 10 + 100));
 }

@@ -3,10 +3,10 @@
 //! A vCPU is displaced when one of certain others begins to run on its pCPU. For that, one of two
 //! things must have happened there:
 //!
-//! - the other one can run now: a job of it was released, a resource was granted to it, or its
-//!   budget was replenished;
-//! - a vCPU that kept it from running has stopped: a job of that one is done or waits for a
-//!   resource, its budget or overrun is over, or it is not raised any more.
+//! - the other one can run now: a job of it was released or an interrupt has come, a resource was
+//!   granted to it, or its budget was replenished;
+//! - a vCPU that kept it from running has stopped: a job or handler of that one is done or a job
+//!   waits for a resource, its budget or overrun is over, or it is not raised any more.
 //!
 //! The vCPU that was displaced has its core back before it is displaced again. So in any window
 //! there is what one earlier time has left, and what each of those that fall into the window does.
@@ -29,7 +29,8 @@ pub(super) enum Source {
     Every(Ns),
 }
 
-/// How often something happens to a vCPU: for each job, for each gcs of a job, and in a period.
+/// How often something happens to a vCPU: for each job and each interrupt that releases none, for
+/// each gcs of a job, and in a period.
 struct Turns {
     job: u64,
     section: u64,
@@ -95,6 +96,7 @@ impl Workload {
             active(time, task.period).saturating_mul(turns.job.saturating_add(sections))
         });
         let periods = active(time, of.period).saturating_mul(turns.period);
-        jobs.fold(periods, u64::saturating_add)
+        let handled = of.handled(time, |_| turns.job);
+        jobs.fold(periods.saturating_add(handled), u64::saturating_add)
     }
 }

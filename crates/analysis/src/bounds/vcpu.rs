@@ -57,23 +57,24 @@ impl Workload {
         }
     }
 
-    /// O^v: the longest that a vCPU may run beyond its budget in one period. What EL2 takes
-    /// while it finishes one gcs of each task is taken from it, too.
+    /// O^v: the longest that a vCPU may run beyond its budget in one period. What EL2 and handlers
+    /// take while it finishes one gcs of each task is taken from it, too.
     #[must_use]
     pub fn overrun_time(&self, vcpu: usize) -> Ns {
         let load = &self.vcpus[vcpu];
-        if !load.service.overrun || self.overheads().is_none() {
+        if !load.service.overrun || self.nothing_passes() {
             return if load.service.overrun { load.ght } else { 0 };
         }
         let tasks = self.on_vcpu[load.tasks.clone()].iter();
-        let el2 = tasks.map(|&task| {
+        let passed = |time| self.passed(vcpu, time).unwrap_or(Ns::MAX);
+        let meanwhile = tasks.map(|&task| {
             let responses = self
                 .sections(task)
                 .map(|section| self.gcs_response_deferrable_overrun(section).unwrap_or(Ns::MAX));
-            responses.max().map_or(0, |longest| self.el2_time(vcpu, longest))
+            responses.max().map_or(0, passed)
         });
-        let el2 = el2.fold(0, Ns::saturating_add).min(self.el2_time(vcpu, load.period));
-        load.ght.saturating_add(if load.ght == 0 { 0 } else { el2 })
+        let meanwhile = meanwhile.fold(0, Ns::saturating_add).min(passed(load.period));
+        load.ght.saturating_add(if load.ght == 0 { 0 } else { meanwhile })
     }
 
     /// J^v: how late in its period a vCPU may begin to use its budget.
@@ -96,7 +97,8 @@ impl Workload {
     }
 
     /// Equation 5: the longest from the beginning of a vCPU's period until it has
-    /// had its budget and overrun, whatever EL2 takes; nothing if that is longer than the period.
+    /// had its budget and overrun, whatever EL2 takes, and handlers of vCPUs of lower priority while
+    /// a gcs raises them; nothing if that is longer than the period.
     /// Without global resources, this is the response time of a fixed-priority
     /// server (Joseph and Pandya 1986).
     ///
@@ -107,6 +109,8 @@ impl Workload {
         fixed_point(own, self.vcpus[vcpu].period, |time| {
             let blocked = add(own, self.vcpu_blocking(vcpu, time)?)?;
             let blocked = add(blocked, self.el2_time(vcpu, time))?;
+            let below = self.raised_handler_time(self.lower_vcpus(vcpu), time);
+            let blocked = add(blocked, below)?;
             let higher = self.higher_vcpus(vcpu);
             add(blocked, try_sum(higher.map(|higher| self.vcpu_interference(higher, time)))?)
         })

@@ -45,6 +45,11 @@ pub struct VcpuBound {
     pub preemption: Vec<Share>,
     /// EL2.
     pub el2_ns: Ns,
+    /// Handlers of vCPUs of lower priority, while a gcs raises those.
+    pub handlers_ns: Ns,
+    /// What its own handlers, and EL2, take of two periods. That they end in time is certain if the
+    /// budget is no less.
+    pub own_handlers_ns: Ns,
     /// What the response time must not exceed.
     pub period_ns: Ns,
 }
@@ -68,6 +73,8 @@ pub struct TaskBound {
     pub preemption: Vec<Share>,
     /// EL2, whatever it is for.
     pub el2_ns: Ns,
+    /// Handlers of the vCPU.
+    pub handlers_ns: Ns,
     /// While the vCPU does not run.
     pub supply_gaps_ns: Ns,
     /// How late it may be released.
@@ -112,10 +119,16 @@ impl Verdict {
 }
 
 impl VcpuBound {
-    /// Whether it gets its budget in every period.
+    /// Whether it gets its budget in every period, and that suffices for its handlers.
     #[must_use]
     pub fn schedulable(&self) -> bool {
-        self.response_ns.is_some()
+        self.response_ns.is_some() && self.handlers_end()
+    }
+
+    /// Whether its own handlers end in time.
+    #[must_use]
+    pub fn handlers_end(&self) -> bool {
+        self.own_handlers_ns <= self.budget_ns
     }
 
     /// What the period leaves.
@@ -146,6 +159,7 @@ impl TaskBound {
             (Contribution::Execution, Some(self.execution_ns)),
             (Contribution::LocalBlocking, Some(self.local_blocking_ns)),
             (Contribution::El2, Some(self.el2_ns)),
+            (Contribution::Handlers, Some(self.handlers_ns)),
             (Contribution::SupplyGaps, Some(self.supply_gaps_ns)),
         ];
         let preemption =
@@ -166,6 +180,8 @@ pub enum Contribution {
     LocalBlocking,
     /// EL2, on its pCPU.
     El2,
+    /// Handlers of interrupts on the same vCPU.
+    Handlers,
     /// Waiting while its vCPU has no budget, or is preempted.
     SupplyGaps,
     /// A task of higher priority.
@@ -210,20 +226,28 @@ pub fn analyze_with(
 }
 
 impl Workload {
-    /// Whether every vCPU passes Equation 5.
+    /// Whether every vCPU passes Equation 5, and its handlers end in time.
     ///
     /// # Errors
     /// When a time overflows, or when iterating takes for ever.
     pub fn vcpus_schedulable(&self) -> Computed<bool> {
         for vcpu in 0..self.vcpus() {
-            if self.vcpu_response(vcpu)?.is_none() {
+            if !self.vcpu_schedulable(vcpu)? {
                 return Ok(false);
             }
         }
         Ok(true)
     }
 
-    /// Whether every task passes Equation 6. Writes response times to
+    /// Whether one vCPU does.
+    ///
+    /// # Errors
+    /// When a time overflows, or when iterating takes for ever.
+    pub fn vcpu_schedulable(&self, vcpu: usize) -> Computed<bool> {
+        Ok(self.handlers_end(vcpu) && self.vcpu_response(vcpu)?.is_some())
+    }
+
+    /// Whether every task passes Equation 6, and all handlers end in time. Writes response times to
     /// `responses`, one for each task, until one fails.
     ///
     /// # Errors
@@ -235,7 +259,7 @@ impl Workload {
                 return Ok(false);
             }
         }
-        Ok(true)
+        Ok((0..self.vcpus()).all(|vcpu| self.handlers_end(vcpu)))
     }
 
     fn vcpu_bound(&self, index: usize) -> Computed<VcpuBound> {
@@ -250,6 +274,8 @@ impl Workload {
             blocking_ns: self.vcpu_blocking(index, time)?,
             preemption: self.higher_vcpus(index).map(share).collect::<Computed<_>>()?,
             el2_ns: self.el2_time(index, time),
+            handlers_ns: self.raised_handler_time(self.lower_vcpus(index), time),
+            own_handlers_ns: self.handlers_demand(index),
             period_ns,
         })
     }
@@ -280,6 +306,7 @@ impl Workload {
             sections: self.sections(index).map(section).collect::<Computed<_>>()?,
             preemption: self.higher_tasks(index).map(share).collect::<Computed<_>>()?,
             el2_ns: self.el2_time(task.vcpu, time),
+            handlers_ns: self.handler_time(task.vcpu, time),
             supply_gaps_ns: self.supply_gaps(task.vcpu, time)?,
             jitter_ns: task.jitter,
             deadline_ns: task.period,

@@ -4,7 +4,7 @@
 use super::Bounds;
 use super::arithmetic::{Computed, add, sum};
 use super::el2::El2;
-use crate::model::{Ns, Section, ServerKind, Service, System};
+use crate::model::{Handler, Ns, Section, ServerKind, Service, System};
 use std::cmp::Reverse;
 use std::ops::Range;
 
@@ -42,6 +42,14 @@ pub(super) struct VcpuLoad {
     pub tasks: Range<usize>,
     /// Equation 1.
     pub ght: Ns,
+    /// Its handlers.
+    pub handlers: Vec<HandlerLoad>,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(super) struct HandlerLoad {
+    pub period: Ns,
+    pub wcet: Ns,
 }
 
 #[derive(Clone, Debug)]
@@ -78,6 +86,12 @@ pub(super) struct GcsLoad {
     pub load: Ns,
     /// Equation 13.
     pub vcpu_preemption: Ns,
+}
+
+impl HandlerLoad {
+    const fn new(handler: &Handler) -> Self {
+        Self { period: handler.period_ns, wcet: handler.wcet_ns }
+    }
 }
 
 impl Workload {
@@ -163,6 +177,7 @@ impl Workload {
             lower: 0..0,
             tasks: 0..0,
             ght: 0,
+            handlers: system.handlers_of(index).map(HandlerLoad::new).collect(),
         }));
     }
 

@@ -142,7 +142,15 @@ fn small(seed: u64) -> System {
     };
     let tasks = (0..4).map(task).collect();
     let resources = vec!["r".into(), "s".into()];
-    System { server, overrun: seed % 4 < 2, vcpus, tasks, resources, traffic: Vec::new() }
+    System {
+        server,
+        overrun: seed % 4 < 2,
+        vcpus,
+        tasks,
+        resources,
+        traffic: Vec::new(),
+        handlers: Vec::new(),
+    }
 }
 
 #[test]

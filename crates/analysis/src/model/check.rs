@@ -11,7 +11,8 @@ impl System {
     /// # Errors
     /// The first problem: a time of 0, a budget, execution time or jitter above
     /// its period, an index that points nowhere, a name or a priority given
-    /// twice, a resource that is both global and local, traffic without a cause.
+    /// twice, a resource that is both global and local, a
+    /// handler that leaves no time, traffic without a cause.
     pub fn check(&self) -> Result<(), Problem> {
         if self.vcpus.is_empty() {
             return Err(Problem::new("vcpus", "there is no vCPU", "describe at least one"));
@@ -30,6 +31,7 @@ impl System {
             format!("two tasks of vCPU `{}` have priority {priority}", self.vcpus[*vcpu].id)
         })?;
         self.check_resources()?;
+        self.check_handlers()?;
         self.check_traffic()
     }
 
@@ -141,7 +143,7 @@ fn check_vcpu(index: usize, vcpu: &Vcpu) -> Result<(), Problem> {
     Ok(())
 }
 
-fn check_id(place: &str, id: &str) -> Result<(), Problem> {
+pub(super) fn check_id(place: &str, id: &str) -> Result<(), Problem> {
     let what = if id.is_empty() {
         "a name is empty"
     } else if id.chars().any(char::is_control) {
@@ -152,12 +154,12 @@ fn check_id(place: &str, id: &str) -> Result<(), Problem> {
     Err(Problem::new(place, what, "name it, so that answers can"))
 }
 
-fn zero(place: &str) -> Problem {
+pub(super) fn zero(place: &str) -> Problem {
     let key = place.rsplit('.').next().unwrap_or(place);
     Problem::new(place, format!("`{key}` is 0 ns"), "give at least 1 ns")
 }
 
-fn unique<K: Hash + Eq + Clone>(
+pub(super) fn unique<K: Hash + Eq + Clone>(
     keys: impl Iterator<Item = K>,
     list: &str,
     key: &str,

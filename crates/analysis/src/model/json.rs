@@ -2,7 +2,7 @@
 
 mod traffic;
 
-use super::{Ns, Problem, Section, Segment, ServerKind, Service, System, Task, Vcpu};
+use super::{Handler, Ns, Problem, Section, Segment, ServerKind, Service, System, Task, Vcpu};
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{Error, IgnoredAny, MapAccess, Unexpected, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
@@ -22,6 +22,8 @@ struct SystemJson {
     vcpus: Vec<VcpuJson>,
     #[serde(deserialize_with = "objects")]
     tasks: Vec<TaskJson>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty", deserialize_with = "objects")]
+    handlers: Vec<HandlerJson>,
     #[serde(default, skip_serializing_if = "Vec::is_empty", deserialize_with = "objects")]
     traffic: Vec<TrafficJson>,
 }
@@ -74,6 +76,17 @@ struct TaskJson {
 
 #[derive(Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
+struct HandlerJson {
+    id: String,
+    vcpu: String,
+    #[serde(deserialize_with = "positive")]
+    period: Ns,
+    #[serde(deserialize_with = "positive")]
+    wcet: Ns,
+}
+
+#[derive(Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
 struct SegmentJson {
     #[serde(deserialize_with = "positive")]
     wcet: Ns,
@@ -120,13 +133,16 @@ impl SystemJson {
         let indices: HashMap<&str, usize> = indices.collect();
         let mut resources = Resources::default();
         let mut tasks = Vec::with_capacity(self.tasks.len());
-        for (index, task) in self.tasks.into_iter().enumerate() {
-            let vcpu = *indices.get(task.vcpu.as_str()).ok_or_else(|| {
+        let vcpu_of = |place: String, name: &str| {
+            indices.get(name).copied().ok_or_else(|| {
                 let known = self.vcpus.iter().map(|vcpu| format!("`{}`", vcpu.id));
                 let known = known.collect::<Vec<_>>().join(", ");
-                let what = format!("there is no vCPU `{}`", task.vcpu);
-                Problem::new(format!("tasks[{index}].vcpu"), what, format!("known are {known}"))
-            })?;
+                let what = format!("there is no vCPU `{name}`");
+                Problem::new(place, what, format!("known are {known}"))
+            })
+        };
+        for (index, task) in self.tasks.into_iter().enumerate() {
+            let vcpu = vcpu_of(format!("tasks[{index}].vcpu"), &task.vcpu)?;
             let section = |(number, segment): (usize, SegmentJson)| {
                 let place = format!("tasks[{index}].segments[{number}]");
                 segment.resolve(&place, vcpu, &mut resources)
@@ -142,6 +158,15 @@ impl SystemJson {
                 jitter_ns: task.jitter,
             });
         }
+        let handlers = self.handlers.into_iter().enumerate().map(|(index, handler)| {
+            Ok(Handler {
+                vcpu: vcpu_of(format!("handlers[{index}].vcpu"), &handler.vcpu)?,
+                id: handler.id,
+                period_ns: handler.period,
+                wcet_ns: handler.wcet,
+            })
+        });
+        let handlers = handlers.collect::<Result<_, _>>()?;
         let traffic = self.traffic.into_iter().enumerate();
         let traffic = traffic.map(|(index, one)| one.resolve(index, &indices));
         let traffic = traffic.collect::<Result<_, _>>()?;
@@ -160,7 +185,7 @@ impl SystemJson {
         });
         let (server, overrun) = (self.server, self.overrun);
         let (vcpus, resources) = (vcpus.collect(), resources.names);
-        let mut system = System { server, overrun, vcpus, tasks, resources, traffic };
+        let mut system = System { server, overrun, vcpus, tasks, handlers, resources, traffic };
         for (vcpu, service) in services.into_iter().enumerate() {
             system.set_service(vcpu, service);
         }
@@ -197,9 +222,15 @@ impl SystemJson {
             offset: task.offset_ns,
             jitter: task.jitter_ns,
         });
+        let handlers = system.handlers.iter().map(|handler| HandlerJson {
+            id: handler.id.clone(),
+            vcpu: system.vcpus[handler.vcpu].id.clone(),
+            period: handler.period_ns,
+            wcet: handler.wcet_ns,
+        });
         let traffic = system.traffic.iter().map(|one| TrafficJson::describe(system, one));
-        let (vcpus, tasks, traffic) = (vcpus.collect(), tasks.collect(), traffic.collect());
-        Self { server, overrun, vcpus, tasks, traffic }
+        let (vcpus, tasks, handlers) = (vcpus.collect(), tasks.collect(), handlers.collect());
+        Self { server, overrun, vcpus, tasks, handlers, traffic: traffic.collect() }
     }
 }
 

@@ -6,6 +6,7 @@
 //! and then checked with [`System::check`].
 
 mod check;
+mod handler;
 mod json;
 mod served;
 mod traffic;
@@ -13,6 +14,7 @@ mod traffic;
 use std::fmt;
 use thiserror::Error;
 
+pub use handler::Handler;
 pub use sched::server::ServerKind;
 pub use served::{Service, Vcpus};
 pub use traffic::{Cause, Traffic, Visits};
@@ -31,6 +33,8 @@ pub struct System {
     pub vcpus: Vcpus,
     /// In the order in which they were described.
     pub tasks: Vec<Task>,
+    /// In the order in which they were described.
+    pub handlers: Vec<Handler>,
     /// Names of the resources that [`Section`] numbers.
     pub resources: Vec<String>,
     /// What EL2 does on cores because vCPUs migrate, or stop together.

@@ -179,3 +179,29 @@ fn traffic_is_read_and_written_back() {
     system.traffic[0].cause = Cause::Displacement { by: vec![2] };
     assert!(system.check().unwrap_err().to_string().contains("no vCPU with index 2"));
 }
+
+#[test]
+fn handlers_are_of_vcpus_and_leave_time() {
+    let with = |handlers: &str| {
+        let handlers = format!(r#"], "handlers": [{handlers}]}}"#);
+        let text = EXAMPLE.strip_suffix("]}").unwrap().to_owned() + &handlers;
+        System::from_json(&text)
+    };
+    let tick = r#"{"id": "tick", "vcpu": "v1", "period": 1000, "wcet": 999}"#;
+    let system = with(tick).unwrap();
+    let [handler] = &system.handlers[..] else { panic!() };
+    assert_eq!((handler.vcpu, handler.period_ns, handler.wcet_ns), (0, 1_000, 999));
+    assert_eq!(System::from_json(&system.to_json()).unwrap(), system);
+    let cases = [
+        (tick.replace("v1", "v2"), "handlers[0].vcpu: there is no vCPU `v2`"),
+        (tick.replace("1000", "999"), "handlers[0].wcet: handler `tick` executes for 999 ns"),
+        (tick.replace("999", "0"), "handlers[0].wcet"),
+        (tick.replace("1000", "0"), "handlers[0].period"),
+        (tick.replace("tick", ""), "handlers[0].id: a name is empty"),
+        (format!("{tick}, {tick}"), "handlers[1].id: handler `tick` is described twice"),
+    ];
+    for (handlers, said) in cases {
+        let problem = with(&handlers).expect_err(&handlers).to_string();
+        assert!(problem.starts_with(said), "{problem}");
+    }
+}

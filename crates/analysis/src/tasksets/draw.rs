@@ -41,6 +41,7 @@ pub fn draw(setting: &Setting, choices: Choices, random: &mut ChaCha8Rng) -> Sys
         tasks,
         resources: vec![String::new(); mutexes],
         traffic: Vec::new(),
+        handlers: Vec::new(),
     }
 }
 

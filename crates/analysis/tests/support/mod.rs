@@ -59,7 +59,15 @@ fn build(common: Service, vcpus: &[VcpuDraft], tasks: &[TaskDraft]) -> System {
     let (vcpus, tasks) = (vcpus.collect(), tasks.collect());
     let resources = (0..3 + 2 * count).map(|index| format!("r{index}")).collect();
     let Service { kind: server, overrun } = common;
-    let mut system = System { server, overrun, vcpus, tasks, resources, traffic: Vec::new() };
+    let mut system = System {
+        server,
+        overrun,
+        vcpus,
+        tasks,
+        resources,
+        traffic: Vec::new(),
+        handlers: Vec::new(),
+    };
     for (vcpu, service) in services.into_iter().enumerate() {
         system.set_service(vcpu, service);
     }

@@ -151,9 +151,9 @@ impl Simulation {
         complete.max(self.unfinished[task])
     }
 
-    /// The bound on the response of a task, ns; none where there is none.
+    /// The bound on the response of a task, ns; none where there is none, as for handlers.
     pub fn bound(&self, task: usize) -> Option<u64> {
-        self.verdict.as_ref()?.tasks[task].response_ns
+        self.verdict.as_ref()?.tasks.get(task)?.response_ns
     }
 
     /// Whether the bounds hold for this system and this beginning: every vCPU gets
@@ -168,7 +168,10 @@ impl Simulation {
 
     /// Tasks of which a job took longer than its period.
     pub fn late(&self) -> impl Iterator<Item = usize> + '_ {
-        let late = |&task: &usize| self.response(task) > Some(self.system.tasks[task].period);
+        let late = |&task: &usize| {
+            let of = &self.system.tasks[task];
+            !of.handler && self.response(task) > Some(of.period)
+        };
         (0..self.records.len()).filter(late)
     }
 

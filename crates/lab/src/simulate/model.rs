@@ -11,7 +11,7 @@ use sched::server::Server;
 use sim::system::{Costs, Displacement, Execution, Need, Protocol, Segment, System, Task, Vcpu};
 use std::collections::BTreeSet;
 
-/// The system as the simulator takes it. What a vCPU may overrun in a period is
+/// The system as the simulator takes it; handlers come after the tasks. What a vCPU may overrun in a period is
 /// O^v, the longest that it can hold global resources (Equation 1). pCPUs are
 /// numbered anew, in the order of their numbers.
 ///
@@ -45,7 +45,7 @@ pub fn simulated(
         displacements: displacements(system, overheads, &pcpus),
         seed,
         vcpus: system.vcpus.iter().enumerate().map(vcpu).collect(),
-        tasks: system.tasks.iter().map(task).collect(),
+        tasks: system.tasks.iter().map(task).chain(handlers(system)).collect(),
     })
 }
 
@@ -112,11 +112,29 @@ fn task(task: &of::Task) -> Task {
         name: task.id.clone(),
         vcpu: task.vcpu,
         priority: unsigned(task.priority),
+        handler: false,
         period: task.period_ns,
         offset: task.offset_ns,
         jitter: task.jitter_ns,
         segments: task.segments.iter().map(segment).collect(),
     }
+}
+
+/// Handlers are called as soon as all vCPUs have budgets, and then as often as they may be. The one
+/// described first goes first.
+fn handlers(system: &of::System) -> impl Iterator<Item = Task> + '_ {
+    let begin = system.vcpus.iter().map(|vcpu| vcpu.offset_ns).max().unwrap_or(0);
+    let count = system.handlers.len() as u64;
+    system.handlers.iter().zip(0..).map(move |(handler, index)| Task {
+        name: handler.id.clone(),
+        vcpu: handler.vcpu,
+        priority: count - index,
+        handler: true,
+        period: handler.period_ns,
+        offset: begin,
+        jitter: 0,
+        segments: vec![Segment { wcet: handler.wcet_ns, need: Need::Nothing }],
+    })
 }
 
 /// In the same order, from 0.

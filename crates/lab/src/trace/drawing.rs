@@ -113,6 +113,7 @@ fn system(subject: &Subject, rows: &[(usize, usize)], origin: u64) -> System {
         name: "runs".into(),
         vcpu: row,
         priority: 0,
+        handler: false,
         period: u64::MAX,
         offset: u64::MAX,
         jitter: 0,

@@ -53,11 +53,12 @@ pub(super) fn resources(system: &System) -> (usize, usize) {
 pub(super) fn guest(system: &System, vcpu: usize, locals: usize) -> Guest {
     let mut mine: Vec<_> =
         (0..system.tasks.len()).filter(|&task| system.tasks[task].vcpu == vcpu).collect();
-    mine.sort_by_key(|&task| Reverse(system.tasks[task].priority));
+    mine.sort_by_key(|&task| Reverse(system.tasks[task].rank()));
     let uses = |task: usize, resource| {
         system.tasks[task].segments.iter().any(|s| s.need == Need::Local(resource))
     };
-    Guest::new(mine, locals, uses)
+    let handlers = mine.iter().filter(|&&task| system.tasks[task].handler).count();
+    Guest::new(mine, handlers, locals, uses)
 }
 
 pub(super) fn tasks(system: &System, vcpus: &[Vcpu]) -> Vec<Active> {
@@ -67,6 +68,8 @@ pub(super) fn tasks(system: &System, vcpus: &[Vcpu]) -> Vec<Active> {
         let mates = &vcpus[task.vcpu].guest.tasks;
         let rank = mates.iter().position(|&mate| mate == index).unwrap_or(0) as u8;
         let claim = match system.protocol {
+            // It claims nothing.
+            _ if task.handler => u8::MAX,
             Protocol::Vmpcp => rank,
             Protocol::Mpcp => place(&priorities, task.priority),
         };
@@ -75,6 +78,6 @@ pub(super) fn tasks(system: &System, vcpus: &[Vcpu]) -> Vec<Active> {
     system.tasks.iter().enumerate().map(active).collect()
 }
 
-pub(super) fn low_bits(count: usize) -> u64 {
+pub(crate) fn low_bits(count: usize) -> u64 {
     if count == 64 { u64::MAX } else { (1 << count) - 1 }
 }

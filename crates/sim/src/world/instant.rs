@@ -33,7 +33,7 @@ impl<O: Observer> World<O> {
 
     fn end_segment(&mut self, core: usize, task: usize, need: Need) {
         self.events += 1;
-        let Active { vcpu, rank, period, .. } = self.tasks[task];
+        let Active { vcpu, rank, deadline, .. } = self.tasks[task];
         let done = self.tasks[task].end_segment();
         match need {
             Need::Nothing => {}
@@ -44,7 +44,7 @@ impl<O: Observer> World<O> {
             Need::Global(resource) => self.give_back(core, task, resource),
         }
         let Some(arrival) = done else { return };
-        self.tasks[task].record.complete(self.now - arrival, period);
+        self.tasks[task].record.complete(self.now - arrival, deadline);
         self.observer.completed(task, arrival, self.now);
         if self.tasks[task].has_job() {
             self.observer.released(task, self.now);

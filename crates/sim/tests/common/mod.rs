@@ -23,7 +23,16 @@ pub fn vcpu(core: usize, server: Option<Server>) -> Vcpu {
 /// A task; higher in the list is lower in priority.
 pub fn task(vcpu: usize, offset: u64, segments: &[(u64, Need)]) -> Task {
     let segments = segments.iter().map(|&(wcet, need)| Segment { wcet, need }).collect();
-    Task { name: String::new(), vcpu, priority: 0, period: 1000, offset, jitter: 0, segments }
+    Task {
+        name: String::new(),
+        vcpu,
+        priority: 0,
+        handler: false,
+        period: 1000,
+        offset,
+        jitter: 0,
+        segments,
+    }
 }
 
 /// A system in which everything takes its worst case. vCPUs are v0, v1, ... by

@@ -53,15 +53,27 @@ pub(super) fn check(all: &[Candidate<'_>], board: Option<&Board>, problems: &mut
             }
             None => wanted(one.vcpu, problems),
         }
+        handlers(one.vcpu, problems);
     }
 }
 
-/// Tasks are analysed in the time of a server.
+/// Tasks and handlers are analysed in the time of a server.
 fn wanted(vcpu: &DraftVcpu, problems: &mut Problems) {
-    if !vcpu.tasks.is_empty() {
-        let message = "a vCPU with tasks has no `server`";
-        let hint = format!("for example `server = {EXAMPLE}`");
-        problems.add(Code::MissingKey, vcpu.span.clone(), message).hint(hint);
+    let message = match (vcpu.tasks.is_empty(), vcpu.handlers.is_empty()) {
+        (true, true) => return,
+        (false, _) => "a vCPU with tasks has no `server`",
+        (true, false) => "a vCPU with handlers has no `server`",
+    };
+    let hint = format!("for example `server = {EXAMPLE}`");
+    problems.add(Code::MissingKey, vcpu.span.clone(), message).hint(hint);
+}
+
+/// Interrupts that come closer together than EL2 may be told to replenish are none that a guest with
+/// deadlines could have. What else is wrong with a handler, the model refuses.
+fn handlers(vcpu: &DraftVcpu, problems: &mut Problems) {
+    for handler in &vcpu.handlers {
+        let allowed = MIN_BUDGET_NS..=MAX_PERIOD_NS;
+        time_in(allowed, handler.period.as_ref(), "a period", Code::Timing, problems);
     }
 }
 
@@ -192,10 +204,13 @@ pub(super) fn wherever(drafts: &[DraftVm], vms: &[Vm], targets: &[usize], proble
     }
 }
 
-/// Refuses tasks of a vCPU that may be on several pCPUs: no bound is known for them, because how
-/// often it migrates is not.
+/// Refuses tasks and handlers of a vCPU that may be on several pCPUs: no bound is known for them,
+/// because how often it migrates is not.
 fn tasks_stay(drafts: &[DraftVm], vms: &[Vm], (id, me): &Where, problems: &mut Problems) {
-    let Some(task) = drafts[id.0].vcpus[id.1].tasks.first() else { return };
+    let vcpu = &drafts[id.0].vcpus[id.1];
+    let task = vcpu.tasks.first().map(|task| ("tasks", &task.span));
+    let handler = vcpu.handlers.first().map(|handler| ("handlers", &handler.span));
+    let Some((what, span)) = task.or(handler) else { return };
     let places = me.places();
     if places.len() <= 1 {
         return;
@@ -204,13 +219,15 @@ fn tasks_stay(drafts: &[DraftVm], vms: &[Vm], (id, me): &Where, problems: &mut P
     let why = if me.elsewhere().is_empty() { &spans.consolidate } else { &spans.migration_policy };
     let pcpus: Vec<String> = places.iter().map(|pcpu| pcpu.to_string()).collect();
     let message = format!(
-        "no bound is known for tasks of a vCPU that may be on pCPUs {}",
+        "no bound is known for {what} of a vCPU that may be on pCPUs {}",
         pcpus.join(" and ")
     );
+    let hint =
+        format!("leave that out, or declare no {what}: the budget alone limits it on each of them");
     problems
-        .add(Code::Timing, task.span.clone(), message)
+        .add(Code::Timing, span.clone(), message)
         .see(why.clone(), "this lets it migrate")
-        .hint("leave that out, or declare no tasks: the budget alone limits it on each of them");
+        .hint(hint);
 }
 
 /// Refuses a budget where a policy would have its vCPU stand still: no bound counts that.

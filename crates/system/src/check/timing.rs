@@ -1,4 +1,4 @@
-//! Budgets and tasks: can bounds be computed for them? The
+//! Budgets, tasks and handlers: can bounds be computed for them? The
 //! bounds themselves are computed from [`crate::Checked::timing`].
 
 use super::servers::{self, Candidate, candidates};
@@ -8,7 +8,7 @@ use crate::draft::{At, Draft, DraftServer, DraftTask, flag};
 use crate::model::Protocol;
 use crate::problem::{Problems, Span};
 use abi::system::{MAX_CLAIMANTS, MAX_MUTEXES};
-use analysis::model::{Problem, Section, Segment, Service, System, Task, Vcpu, Vcpus};
+use analysis::model::{Handler, Problem, Section, Segment, Service, System, Task, Vcpu, Vcpus};
 use std::cmp::Reverse;
 use std::collections::HashMap;
 
@@ -77,14 +77,15 @@ fn mutexes(system: &System, spans: &Spans, problems: &mut Problems) {
     }
 }
 
-/// Where vCPUs and tasks of the model stand in the text.
+/// Where vCPUs, tasks and handlers of the model stand in the text.
 struct Spans {
     vcpus: Vec<Span>,
     tasks: Vec<Span>,
+    handlers: Vec<Span>,
 }
 
 fn model(served: &[&Candidate<'_>], problems: &mut Problems) -> Option<(System, Spans)> {
-    let mut spans = Spans { vcpus: Vec::new(), tasks: Vec::new() };
+    let mut spans = Spans { vcpus: Vec::new(), tasks: Vec::new(), handlers: Vec::new() };
     // Queues of global resources order all vCPUs: among equals of different
     // pCPUs, the one described first goes first.
     let mut order: Vec<usize> = (0..served.len()).collect();
@@ -98,6 +99,7 @@ fn model(served: &[&Candidate<'_>], problems: &mut Problems) -> Option<(System, 
         tasks: Vec::new(),
         resources: Vec::new(),
         traffic: Vec::new(),
+        handlers: Vec::new(),
     };
     let mut resources = HashMap::new();
     for (index, one) in served.iter().enumerate() {
@@ -117,6 +119,15 @@ fn model(served: &[&Candidate<'_>], problems: &mut Problems) -> Option<(System, 
             spans.tasks.push(draft.span.clone());
             let task = task(draft, name, index, &mut resources, &mut system.resources, problems)?;
             system.tasks.push(task);
+        }
+        for draft in &one.vcpu.handlers {
+            spans.handlers.push(draft.span.clone());
+            system.handlers.push(Handler {
+                id: format!("{name}.{}/{}", one.index, draft.name.as_ref()?.get_ref()),
+                vcpu: index,
+                period_ns: *draft.period.as_ref()?.get_ref(),
+                wcet_ns: *draft.wcet.as_ref()?.get_ref(),
+            });
         }
     }
     Some((system, spans))
@@ -173,13 +184,14 @@ fn task<'a>(
     })
 }
 
-/// Says what the model refuses, at the vCPU or task it is about.
+/// Says what the model refuses, at the vCPU, task or handler it is about.
 fn tell(problem: &Problem, spans: &Spans, problems: &mut Problems) {
     let at = |list: &str, spans: &[Span]| {
         let rest = problem.place.strip_prefix(list)?.strip_prefix('[')?;
         spans.get(rest.split(']').next()?.parse::<usize>().ok()?).cloned()
     };
-    let span = at("tasks", &spans.tasks).or_else(|| at("vcpus", &spans.vcpus));
+    let lists = [("tasks", &spans.tasks), ("handlers", &spans.handlers), ("vcpus", &spans.vcpus)];
+    let span = lists.into_iter().find_map(|(list, spans)| at(list, spans));
     problems
         .add(Code::Timing, span.unwrap_or(0..0), problem.what.clone())
         .hint(problem.mend.clone());

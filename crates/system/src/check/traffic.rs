@@ -7,6 +7,7 @@
 use super::servers::Admitted;
 use crate::code::Code;
 use crate::draft::DraftVm;
+use crate::image::KernelKind;
 use crate::model::{Consolidation, Vm};
 use crate::problem::Problems;
 use crate::time::text;
@@ -69,6 +70,28 @@ impl<'a> Sight<'a> {
     pub(super) fn warn(&self, drafts: &[DraftVm], problems: &mut Problems) {
         self.warn_of_displacers(drafts, problems);
         self.warn_of_wanderers(drafts, problems);
+        self.warn_of_ticks(drafts, problems);
+    }
+
+    /// Warns of a Linux with tasks that declares no tick. Of other kernels it cannot be told whether
+    /// they have one.
+    fn warn_of_ticks(&self, drafts: &[DraftVm], problems: &mut Problems) {
+        for ((vm, index), me) in &self.placed {
+            let vcpu = &drafts[*vm].vcpus[*index];
+            let is_linux = matches!(self.vms[*vm].kernel.kind, KernelKind::Image(_));
+            if !is_linux || vcpu.tasks.is_empty() || !vcpu.handlers.is_empty() {
+                continue;
+            }
+            let message = format!(
+                "`{}` has tasks and no handlers: if its kernel is Linux, its tick is not declared, \
+                 and {}",
+                self.name((*vm, *index)),
+                assumed(CoreSet::of(me.base))
+            );
+            let hint = "declare what interrupts the guest beside its tasks: \
+                        `handlers = [{ name = \"tick\", period = \"4ms\", wcet = \"50us\" }]`";
+            problems.add(Code::UncountedVisits, vcpu.span.clone(), message).hint(hint);
+        }
     }
 
     fn placed(&self, id: Id) -> Option<&Placed> {
@@ -95,12 +118,15 @@ impl<'a> Sight<'a> {
         others.map(|(other, _)| *other).collect()
     }
 
-    /// Returns true if it is declared when the vCPU runs: by tasks. It can have them on its base
-    /// only.
+    /// Returns true if it is declared when the vCPU runs: by tasks and handlers. It can have them on
+    /// its base only.
     fn is_declared(&self, (vm, index): Id) -> bool {
         let base = self.vms[vm].vcpus[index].pcpu;
         let own = self.admitted.get(&((vm, index), base));
-        own.is_some_and(|own| self.timing.tasks.iter().any(|task| task.vcpu == *own))
+        own.is_some_and(|own| {
+            let has_task = self.timing.tasks.iter().any(|task| task.vcpu == *own);
+            has_task || self.timing.handlers_of(*own).next().is_some()
+        })
     }
 
     /// Returns where EL2 does something when a vCPU is displaced.
@@ -177,7 +203,7 @@ impl<'a> Sight<'a> {
             problems
                 .add(Code::UncountedVisits, place(by), message)
                 .see(place(loser), "this one makes way")
-                .hint("give it a server, and declare a task for each of its interrupts");
+                .hint("give it a server, and declare its tasks and the handlers of its other interrupts");
         }
     }
 

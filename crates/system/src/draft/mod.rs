@@ -119,6 +119,7 @@ pub(crate) struct DraftVcpu {
     pub(crate) quantum: Option<At<u64>>,
     pub(crate) server: Option<DraftServer>,
     pub(crate) tasks: Vec<DraftTask>,
+    pub(crate) handlers: Vec<DraftHandler>,
 }
 
 #[derive(Debug)]
@@ -148,6 +149,15 @@ pub(crate) struct DraftSegment {
     pub(crate) wcet: Option<At<u64>>,
     pub(crate) gcs: Option<At<String>>,
     pub(crate) lcs: Option<At<String>>,
+}
+
+/// What handles an interrupt that releases no task.
+#[derive(Debug)]
+pub(crate) struct DraftHandler {
+    pub(crate) span: Span,
+    pub(crate) name: Option<At<String>>,
+    pub(crate) period: Option<At<u64>>,
+    pub(crate) wcet: Option<At<u64>>,
 }
 
 #[derive(Debug)]

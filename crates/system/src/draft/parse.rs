@@ -3,7 +3,7 @@
 use super::reader::Reader;
 use super::server::server;
 use super::shared::{SHARED_MEMORY, SHARES, share, shared_memory};
-use super::tasks::{task, time};
+use super::tasks::{handler, task, time};
 use super::values::{Priority, Read, Wanted, bytes, expect};
 use super::{At, Draft, DraftBoard, DraftInterrupt, DraftMemory, DraftVcpu, DraftVm};
 use crate::board::Trigger;
@@ -14,6 +14,8 @@ use toml::de::{DeTable, DeValue};
 const VMS: Wanted = Wanted("an array of VMs", "each under a line `[[vm]]`");
 const VCPUS: Wanted = Wanted("an array of vCPUs", "in brackets: `[{ pcpu = 0, priority = 1 }]`");
 const TASKS: Wanted = Wanted("an array of tasks", "each under a line `[[vm.vcpus.tasks]]`");
+const HANDLERS: Wanted =
+    Wanted("an array of handlers", "each under a line `[[vm.vcpus.handlers]]`");
 const DEVICES: Wanted = Wanted("an array of device names", "in brackets: `[\"rtc\"]`");
 const INTERRUPTS: Wanted = Wanted("an array of interrupts", "in brackets: `[40, 41]`");
 const INTERRUPT: Wanted = Wanted("an interrupt", "a number, or `{ physical = 40, virtual = 41 }`");
@@ -190,6 +192,7 @@ fn vcpu(value: &At<DeValue<'_>>, problems: &mut Problems) -> Option<DraftVcpu> {
         quantum: time(reader.optional("quantum", problems)),
         server: reader.get("server").and_then(|value| server(value, problems)),
         tasks: list(reader.get("tasks"), &TASKS, problems, task),
+        handlers: list(reader.get("handlers"), &HANDLERS, problems, handler),
     };
     reader.finish(problems);
     Some(vcpu)

@@ -1,9 +1,9 @@
-//! What guests run: tasks and their segments.
+//! What guests run: tasks and their segments, and handlers of interrupts.
 
 use super::parse::{list, priority};
 use super::reader::Reader;
 use super::values::{Nanoseconds, Wanted};
-use super::{At, DraftSegment, DraftTask};
+use super::{At, DraftHandler, DraftSegment, DraftTask};
 use crate::problem::Problems;
 use toml::de::DeValue;
 
@@ -44,4 +44,16 @@ fn segment(value: &At<DeValue<'_>>, problems: &mut Problems) -> Option<DraftSegm
     };
     reader.finish(problems);
     Some(segment)
+}
+
+pub(super) fn handler(value: &At<DeValue<'_>>, problems: &mut Problems) -> Option<DraftHandler> {
+    let mut reader = Reader::open(value, "a handler", problems)?;
+    let handler = DraftHandler {
+        span: value.span(),
+        name: reader.required("name", "\"tick\"", problems),
+        period: time(reader.required("period", "\"1ms\"", problems)),
+        wcet: time(reader.required("wcet", "\"5us\"", problems)),
+    };
+    reader.finish(problems);
+    Some(handler)
 }

@@ -5,6 +5,7 @@ use crate::check::own_name;
 use crate::model::{Checked, Protocol};
 use abi::service::hash;
 use abi::system::{Mutex, System};
+use analysis::bounds::{Bounds, Workload};
 use analysis::model::{self, Section, Task};
 use analysis::overheads::DEFAULT_MARGIN_PERMILLE;
 use std::cmp::Reverse;
@@ -13,7 +14,9 @@ use std::cmp::Reverse;
 pub(super) fn write(tables: &mut System, checked: &Checked) {
     let Some(timing) = &checked.timing else { return };
     // Of the switches, the one by which it waits does not raise it.
-    let el2_ns = checked.overheads(DEFAULT_MARGIN_PERMILLE).section_ns(2);
+    let overheads = checked.overheads(DEFAULT_MARGIN_PERMILLE);
+    let el2_ns = overheads.section_ns(2);
+    let workload = Workload::with_overheads(timing, Bounds::Corrected, overheads);
     // Where each vCPU of the model stands in the tables: it has those with servers, in order.
     let vcpus = checked.vms.iter().flat_map(|vm| &vm.vcpus).enumerate();
     let served = vcpus.filter(|(_, vcpu)| vcpu.server.is_some());
@@ -22,7 +25,11 @@ pub(super) fn write(tables: &mut System, checked: &Checked) {
         let table = &mut tables.vcpus[place];
         let demand = demand(timing, index, vcpu.period_ns, el2_ns);
         if checked.protocol == Protocol::Vmpcp {
-            table.gcs_ns = demand.time_ns.min(table.budget_ns + table.overrun_ns);
+            // Handlers interrupt a section, which raises the vCPU meanwhile.
+            let handled = workload.as_ref().ok().filter(|_| demand.sections > 0);
+            let handled = handled.map_or(0, |of| of.handler_visits_time(index, vcpu.period_ns));
+            let raised = demand.time_ns.saturating_add(handled);
+            table.gcs_ns = raised.min(table.budget_ns + table.overrun_ns);
             table.gcs_calls = demand.sections;
         }
     }

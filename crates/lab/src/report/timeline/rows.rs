@@ -46,7 +46,9 @@ pub(super) fn rows(system: &System) -> Vec<Row> {
             add(Kind::Vcpu(vcpu), 7.0, 24.0);
             let mut tasks: Vec<_> =
                 (0..system.tasks.len()).filter(|&t| system.tasks[t].vcpu == vcpu).collect();
-            tasks.sort_by_key(|&task| Reverse(system.tasks[task].priority));
+            tasks.sort_by_key(|&task| {
+                Reverse((system.tasks[task].handler, system.tasks[task].priority))
+            });
             for task in tasks {
                 add(Kind::Task(task), 5.0, 20.0);
             }
