@@ -86,17 +86,22 @@ impl Pcpu {
         if cfg!(feature = "checked") || resets {
             console::stop(format_args!("pCPU {core} hangs since {seen}"));
         }
-        let us = timer::ticks_to_ns(now.since(Instant(seen)).0) / 1_000;
+        let ms = timer::ticks_to_ns(now.since(Instant(seen)).0) / 1_000_000;
+        let [tenths, hundredths, thousandths] = [100, 10, 1].map(|part| (ms / part % 10) as usize);
         let vcpu = match status::current(self.system, core) {
             u64::MAX => Piece::Label("none"),
-            vcpu => Piece::Decimal(vcpu),
+            vcpu => Piece::Decimal(vcpu as u8),
         };
         write_line!(
             "hypervisor fault: pCPU ",
             core,
             " hangs: no interrupt for ",
-            us as usize,
-            " us; vCPU ",
+            (ms / 1_000) as usize,
+            ".",
+            tenths,
+            hundredths,
+            thousandths,
+            " s; vCPU ",
             vcpu,
         );
         if core == self.uart_core {

@@ -17,7 +17,7 @@ const NAME: &str = "hang";
 const TIME_US: u64 = 5_000;
 /// A64's `b .` (DDI 0487, C6.2.26).
 const BRANCH_TO_SELF: [u8; 4] = 0x1400_0000_u32.to_le_bytes();
-/// Stands in each report, before a number of microseconds.
+/// Stands in each report, before a number of seconds.
 const REPORT: &str = " hangs: no interrupt for ";
 
 /// What is different in a run.
@@ -109,5 +109,6 @@ fn objections(run: &Run, case: &Case) -> Vec<String> {
 /// Returns for how long a core had taken no interrupt by a report of that, microseconds.
 fn time_us(line: &str) -> Option<u64> {
     let (_, time) = line.split_once(REPORT)?;
-    time.split_whitespace().next()?.parse().ok()
+    let seconds: f64 = time.split_whitespace().next()?.parse().ok()?;
+    Some((1e6 * seconds).round() as u64)
 }

@@ -5,7 +5,7 @@ use crate::arch::gic::SPECIAL;
 
 /// Every register that EL2 names, in no particular order; behind them the
 /// identification registers, by CRm and op2.
-const NAMES: [&str; 144] = [
+const NAMES: [&str; 145] = [
     "cntpct_el0",
     "cntfrq_el0",
     "isr_el1",
