@@ -30,7 +30,7 @@ const WATCH: u64 = 1 | 1 << 1 | 3 << 3 | 0xff << 5;
 const BREAKPOINTS: u16 = 6;
 const WATCHPOINTS: u16 = 4;
 const CONTEXT: u16 = BREAKPOINTS - 1;
-/// SGI that keeps everybody busy.
+/// SGI that keeps all vCPUs busy.
 const POKE: u32 = 13;
 
 /// What is watched, of which there is as much as there are places to break at.
