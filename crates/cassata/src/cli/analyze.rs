@@ -43,7 +43,9 @@ A taskset:
               \"segments\": [{\"wcet\": 2000000}, {\"wcet\": 1000000, \"gcs\": \"R0\"},
                            {\"wcet\": 2000000, \"lcs\": \"L1\"}]}]}
 server is periodic or deferrable; a vCPU may have a server and an overrun of its own.
-A task may have a jitter, a vCPU and a task an offset, 0 otherwise.")]
+A task may have a jitter, a vCPU and a task an offset, 0 otherwise. Interrupts that release no
+task, at least a period apart:
+  \"handlers\": [{\"id\": \"tick\", \"vcpu\": \"v1\", \"period\": 1000000, \"wcet\": 5000}]")]
 pub struct Analyze {
     /// Where vCPUs and tasks are described
     pub file: PathBuf,
