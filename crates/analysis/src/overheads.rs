@@ -72,8 +72,11 @@ pub mod instructions {
     pub const GCS_CALL: u64 = 1_361;
     /// By which a doorbell that brings a mutex is longer than another one and a switch.
     pub const GRANT: u64 = 200;
-    /// Assumed: a burst of the console, or an interrupt for a vCPU that does not run.
-    pub const DUTY: u64 = 2_000;
+    /// At least the computed bound of a piece of work for the console, for a device's interrupt and
+    /// for an emulated device, from one look for interrupts to the next, in a system such as
+    /// `systems/sharing.toml`: the machine test `el2-instructions` compares them. That no more than
+    /// one piece falls into each [`DUTY_EVERY_NS`](super::DUTY_EVERY_NS) is assumed.
+    pub const DUTY: u64 = 3_000;
     /// At least an interrupt of the watchdog on a board of eight cores, none of which hangs.
     pub const WATCHDOG: u64 = 400;
 }

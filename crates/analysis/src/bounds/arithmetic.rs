@@ -1,5 +1,6 @@
 //! Sums and products that never wrap, and least fixed points.
 
+use crate::misses::exact;
 use crate::model::Ns;
 use thiserror::Error;
 
@@ -13,8 +14,23 @@ pub enum Uncomputable {
     #[error("no fixed point in {MAX_STEPS} steps")]
     TooManySteps,
     /// EL2's visits leave no time for anything else.
-    #[error("EL2 alone takes all of a pCPU")]
-    NoTime,
+    #[error(
+        "EL2 alone takes all of pCPU {pcpu}: of {} its visits take {}, and {} of that {most}; longer \
+         periods leave it less to do",
+        exact(*window_ns), exact(*el2_ns), exact(*most_ns)
+    )]
+    NoTime {
+        /// The pCPU.
+        pcpu: u32,
+        /// In a window of this length,
+        window_ns: Ns,
+        /// its visits take so long, if each is as long as is assumed.
+        el2_ns: Ns,
+        /// Which visits take longest in sum: `for` or `because of` something.
+        most: &'static str,
+        /// How long they take.
+        most_ns: Ns,
+    },
 }
 
 /// What every equation answers.

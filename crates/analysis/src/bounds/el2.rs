@@ -46,6 +46,7 @@ pub(super) struct El2 {
 
 #[derive(Clone, Debug)]
 struct Pcpu {
+    number: u32,
     /// In `on_pcpu`: its vCPUs.
     vcpus: Range<usize>,
     /// Indices in `sources`, each with what EL2 takes here each time.
@@ -118,8 +119,9 @@ impl Workload {
             let known = workload.el2.pcpus.iter().position(|pcpu| pcpu.vcpus == group);
             workload.el2.pcpu_of[vcpu] = known.unwrap_or(workload.el2.pcpus.len());
             if known.is_none() {
-                let traffic = traffic_at(system, system.vcpus[vcpu].pcpu, &overheads);
-                workload.el2.pcpus.push(Pcpu { vcpus: group, traffic, busy: 0 });
+                let number = system.vcpus[vcpu].pcpu;
+                let traffic = traffic_at(system, number, &overheads);
+                workload.el2.pcpus.push(Pcpu { number, vcpus: group, traffic, busy: 0 });
             }
         }
         workload.measure_busy()?;
@@ -155,6 +157,11 @@ impl Workload {
 
     /// The longest visits, in sum, that are caused in a window.
     fn caused_in(&self, pcpu: &Pcpu, time: Ns) -> Ns {
+        self.causes_in(pcpu, time).into_iter().fold(0, |sum, (_, part)| sum.saturating_add(part))
+    }
+
+    /// The same by what causes them.
+    fn causes_in(&self, pcpu: &Pcpu, time: Ns) -> [(&'static str, Ns); 5] {
         let of = &self.el2.overheads;
         let count = |every: Ns| active(time, every);
         let duties = match of.duty_every_ns {
@@ -164,17 +171,25 @@ impl Workload {
         let traffic = pcpu.traffic.iter().map(|&(source, each)| {
             self.times(&self.el2.sources[source], time).saturating_mul(each)
         });
-        let duties = traffic.fold(duties, Ns::saturating_add);
         let visit = of.timer_ns.saturating_add(of.switch_ns());
-        self.on_pcpu[pcpu.vcpus.clone()].iter().fold(duties, |total, &vcpu| {
+        let (mut periods, mut jobs, mut handled): (Ns, Ns, Ns) = (0, 0, 0);
+        for &vcpu in &self.on_pcpu[pcpu.vcpus.clone()] {
             let vcpu = &self.vcpus[vcpu];
-            let periods = count(vcpu.period).saturating_mul(TIMERS).saturating_mul(visit);
+            let timers = count(vcpu.period).saturating_mul(TIMERS).saturating_mul(visit);
+            periods = periods.saturating_add(timers);
             let tasks = self.on_vcpu[vcpu.tasks.clone()].iter();
-            let jobs = tasks
+            let own = tasks
                 .map(|&task| count(self.tasks[task].period).saturating_mul(self.el2.job[task]));
-            let handled = vcpu.handled(time, |_| self.el2.interrupt);
-            jobs.fold(total.saturating_add(periods).saturating_add(handled), Ns::saturating_add)
-        })
+            jobs = own.fold(jobs, Ns::saturating_add);
+            handled = handled.saturating_add(vcpu.handled(time, |_| self.el2.interrupt));
+        }
+        [
+            ("for other duties", duties),
+            ("because vCPUs are displaced", traffic.fold(0, Ns::saturating_add)),
+            ("for periods of servers", periods),
+            ("for jobs of tasks", jobs),
+            ("for interrupts with handlers", handled),
+        ]
     }
 
     /// Computes how long EL2 is busy without a break, for the periods that servers have.
@@ -186,8 +201,15 @@ impl Workload {
         for index in 0..self.el2.pcpus.len() {
             let pcpu = &self.el2.pcpus[index];
             let busy = fixed_point(1, limit, |time| Ok(self.caused_in(pcpu, time)))?;
-            self.el2.pcpus[index].busy = busy.ok_or(Uncomputable::NoTime)?;
+            self.el2.pcpus[index].busy = busy.ok_or_else(|| self.no_time(pcpu, limit))?;
         }
         Ok(())
+    }
+
+    fn no_time(&self, pcpu: &Pcpu, window_ns: Ns) -> Uncomputable {
+        let causes = self.causes_in(pcpu, window_ns);
+        let (most, most_ns) = causes.into_iter().max_by_key(|(_, time)| *time).unwrap_or_default();
+        let el2_ns = self.caused_in(pcpu, window_ns);
+        Uncomputable::NoTime { pcpu: pcpu.number, window_ns, el2_ns, most, most_ns }
     }
 }

@@ -15,10 +15,12 @@ use system::model::{Vcpu, Vm};
 /// Says whether a description is sound, and what it describes.
 pub fn check(arguments: &Check) -> Result<u8> {
     let checked = description::load(&arguments.system)?;
+    let mut assumed = None;
     let misses = match checked.promised() {
         // The answer is relied on, so it uses the bounds that nothing exceeds.
         Some(system) => {
             let overheads = overheads::choose(&arguments.overheads, Some(&checked))?;
+            assumed = Some(overheads::assumed(&arguments.overheads, &overheads));
             misses(system, &analyze::compute(&checked.path, system, Bounds::Corrected, overheads)?)
         }
         None => Vec::new(),
@@ -39,6 +41,9 @@ pub fn check(arguments: &Check) -> Result<u8> {
         say(overview(&checked).to_string().trim_end());
         if let Some(text) = consolidation(&checked) {
             say(&text);
+        }
+        if let Some(assumed) = assumed {
+            say(&format!("  every deadline holds, if {assumed}"));
         }
     }
     Ok(0)

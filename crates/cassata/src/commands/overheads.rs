@@ -1,7 +1,8 @@
 //! What EL2 takes in bounds.
 
 use crate::cli::{OverheadArgs, OverheadSource};
-use analysis::overheads::{DEFAULT_MARGIN_PERMILLE, Overheads, VIRTUAL_INSTRUCTION_PS};
+use analysis::misses::exact;
+use analysis::overheads::{DEFAULT_MARGIN_PERMILLE, Overheads, PER_MILLE, VIRTUAL_INSTRUCTION_PS};
 use lab::computed;
 use lab::paths::Paths;
 use miette::{Result, WrapErr, miette};
@@ -50,5 +51,49 @@ pub fn from(
                 report.and_then(|report| computed::overheads(&report, instruction_ps, measured));
             computed.wrap_err("what EL2 takes cannot be computed from the hypervisor's image")
         }
+    }
+}
+
+/// Says in a clause what is assumed of EL2 in bounds.
+pub fn assumed(arguments: &OverheadArgs, overheads: &Overheads) -> String {
+    if overheads.is_none() {
+        return "EL2 takes no time".into();
+    }
+    let visits = match arguments.overheads {
+        OverheadSource::Computed => "its longest paths say".into(),
+        OverheadSource::Measured => {
+            let margin = arguments.margin.unwrap_or(DEFAULT_MARGIN_PERMILLE);
+            let (whole, part) = (margin / PER_MILLE, margin % PER_MILLE);
+            let factor = format!("{whole}.{part:03}");
+            let factor = factor.trim_end_matches('0').trim_end_matches('.');
+            format!("{factor} times what was measured")
+        }
+    };
+    format!(
+        "EL2's visits take no more than {visits}, and its other duties on a core no more than {} in \
+         each {}",
+        exact(overheads.duty_ns),
+        exact(overheads.duty_every_ns)
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_assumed_has_the_margin_and_the_duties() {
+        let measured =
+            OverheadArgs { no_overheads: false, overheads: OverheadSource::Measured, margin: None };
+        let overheads = Overheads { duty_ns: 3_600, duty_every_ns: 100_000, ..Overheads::NONE };
+        let said = assumed(&measured, &overheads);
+        let expected = "EL2's visits take no more than 1.2 times what was measured, and its other \
+                        duties on a core no more than 3.6 µs in each 100 µs";
+        assert_eq!(said, expected);
+        let twice = OverheadArgs { margin: Some(2_000), ..measured };
+        assert!(assumed(&twice, &overheads).contains("no more than 2 times"));
+        let computed = OverheadArgs { overheads: OverheadSource::Computed, ..measured };
+        assert!(assumed(&computed, &overheads).contains("its longest paths say"));
+        assert_eq!(assumed(&measured, &Overheads::NONE), "EL2 takes no time");
     }
 }

@@ -12,13 +12,22 @@ use crate::bench::campaign::room;
 use crate::bench::store::Case as _;
 use crate::looks::Exception;
 use crate::paths::Paths;
+use crate::quantity::real;
 use crate::results::{Check, Goal, Outcome};
 use crate::suite::{Bench, Scenario};
+use analysis::overheads::instructions;
 use miette::{Result, ensure};
 
 /// How often each event is counted. Each takes the same instructions every time, so a few
 /// tell what the bench's thousands do.
 const EVENTS: u64 = 1_000;
+/// The system for which the bounds of other duties are compared with what is assumed of those.
+const DESCRIBED: &str = "systems/sharing.toml";
+/// Kinds of visits for other duties: the console's, those of devices that are passed through, and of
+/// guests that use emulated ones. They are as long as EL2 has something to do, but each piece of that
+/// ends with a look, where an interrupt for something else comes first.
+const DUTIES: [&str; 3] =
+    ["interrupt: console", "interrupt: device", "synchronous: emulated device or unmapped address"];
 /// Instructions by which a median may exceed what is recorded.
 const SLACK: u32 = 3;
 
@@ -46,6 +55,16 @@ fn count(bench: &Bench) -> Result<()> {
     let paths = Paths::of(bench.hypervisor.silent, None).report()?;
     let stretches = longest::stretches(&seen, &paths);
     stretches.iter().for_each(|stretch| outcome.check(stretch.check()));
+    let described = bench.described(DESCRIBED, &[])?;
+    let paths = Paths::of(bench.hypervisor.silent, Some(&described)).report()?;
+    for duty in DUTIES {
+        let figure = paths.figures.iter().find(|figure| figure.name == duty);
+        let piece = figure.and_then(|figure| figure.deaf).filter(|piece| piece.bounded);
+        let piece = piece.map(|piece| real(piece.instructions));
+        let most = Goal::AtMost(real(instructions::DUTY));
+        let name = format!("{duty}, longest without a look: what bounds assume");
+        outcome.check(Check::new(&name, piece, "instructions", most));
+    }
     bench.keep(&outcome)?;
     ensure!(stretches.len() == Exception::ALL.len(), "looks were not seen: {stretches:?}");
     let objections = outcome.objections();
