@@ -29,3 +29,69 @@ debian_keyrings() {
         { xargs -r -d '\n' grep -hoiE '(^signed-by: *|signed-by=)/[^] ,]+' || true; } |
         sed 's/^[^/]*//' | sort -u
 }
+
+# debian_apt ROOT CODENAME ARCHITECTURES [backports]: sets `apt`, arguments with which apt-get and
+# apt-cache work for ARCHITECTURES, the first of which is the native one, on a root of their own
+# in ROOT, and fetches the lists of packages. It needs no root and leaves the host's apt and dpkg
+# as they are. The sources are the host's; signatures are verified with the keyrings that the
+# host's own configuration names. Prints what is missing and fails if there are no sources.
+debian_apt() {
+    local root=$1 codename=$2 architectures=$3 sources more key architecture uri suite
+    sources=$(debian_sources "$codename")
+    [[ -n $sources ]] ||
+        { echo "apt has no source for Debian $codename main; see sources.list(5)" >&2; return 1; }
+    if [[ ${4:-} == backports ]]; then
+        more=$(debian_sources "$codename" backports)
+        [[ -n $more ]] ||
+            { echo "apt has no source for Debian $codename-backports; see sources.list(5)" >&2; return 1; }
+        sources+=$'\n'$more
+    fi
+    mkdir -p "$root"/{lists/partial,cache/archives/partial,keyrings}
+    : >"$root/status"
+
+    # Every key the host trusts for these sources, and no others: the common ones
+    # and those that the sources' own files name.
+    rm -f "$root"/keyrings/*
+    for key in /etc/apt/trusted.gpg.d/* $(debian_keyrings <<<"$sources"); do
+        [[ ! -f $key ]] || ln -sf "$key" "$root/keyrings/"
+    done
+
+    while read -r uri suite _; do
+        echo "deb [arch=${architectures// /,}] $uri $suite main"
+    done <<<"$sources" >"$root/sources.list"
+
+    cat >"$root/apt.conf" <<END
+APT::Architecture "${architectures%% *}";
+#clear APT::Architectures;
+$(for architecture in $architectures; do echo "APT::Architectures:: \"$architecture\";"; done)
+#clear APT::Update::Pre-Invoke;
+#clear APT::Update::Post-Invoke;
+#clear APT::Update::Post-Invoke-Success;
+#clear DPkg::Post-Invoke;
+// The download user may not be allowed into the project's directory.
+APT::Sandbox::User "$(id -un)";
+Acquire::Languages "none";
+Acquire::IndexTargets::deb::DEP-11::DefaultEnabled "false";
+Acquire::Retries "3";
+Dir::State "$root";
+Dir::State::lists "$root/lists";
+Dir::State::status "$root/status";
+Dir::Cache "$root/cache";
+Dir::Etc::sourcelist "$root/sources.list";
+Dir::Etc::sourceparts "-";
+Dir::Etc::trusted "-";
+Dir::Etc::trustedparts "$root/keyrings";
+END
+    apt=(-c "$root/apt.conf" -q)
+    apt-get "${apt[@]}" update
+}
+
+# debian_needed PACKAGE PATTERN [OPTION...]: the first package that it depends on and that matches,
+# for the apt of `debian_apt`. Fails if there is none.
+debian_needed() {
+    local found
+    found=$(apt-cache "${apt[@]}" "${@:3}" depends "$1" |
+        sed -n "s/^ *Depends: *\($2\)\(:[a-z0-9]*\)\?\$/\1/p")
+    [[ -n $found ]] || { echo "$1 needs no $2" >&2; return 1; }
+    echo "${found%%$'\n'*}"
+}
