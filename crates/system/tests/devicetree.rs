@@ -21,7 +21,7 @@ initramfs = "initramfs"
 cmdline = "console=ttyAMA0 quiet"
 memory = { size = "64M", identity = true }
 vcpus = [{ pcpu = 0, priority = 1 }, { pcpu = 1, priority = 1 }, { pcpu = 1, priority = 1 }]
-devices = ["rtc", "gpio", "uart1", "virtio-mmio-0", "virtio-mmio-31"]
+devices = ["flash", "rtc", "gpio", "uart1", "virtio-mmio-0", "virtio-mmio-31"]
 
 [[vm]]
 name = "rtos"
@@ -141,6 +141,10 @@ fn devices_stand_where_the_board_has_them() {
     }
     assert_eq!(cells(node(&tree, "/virtio-mmio@a003e00"), "reg"), [0, 0x0a00_3e00, 0, 0x200]);
     assert_eq!(cells(node(&tree, "/gpio@9030000"), "#gpio-cells"), [2]);
+    let flash = node(&tree, "/flash@4000000");
+    assert_eq!(cells(flash, "reg"), [0, 0x0400_0000, 0, 0x0400_0000]);
+    assert_eq!(cells(flash, "bank-width"), [4]);
+    assert!(flash.property("interrupts").is_none());
     let clock = cells(node(&tree, "/clock"), "phandle")[0];
     assert_eq!(cells(node(&tree, "/serial@9040000"), "clocks"), [clock, clock]);
 }
