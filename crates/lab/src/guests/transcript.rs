@@ -1,6 +1,9 @@
 //! All that the guests of a machine say, each line understood once.
 
-use super::{FreertosProgress, Hypervisor, LinuxProgress, MetronomeProgress, ProbeProgress, Tail};
+use super::{
+    FreertosProgress, Hypervisor, LinuxProgress, MetronomeProgress, ProbeProgress,
+    SelftestsProgress, Tail, UBootProgress,
+};
 use crate::bundle::channel;
 use crate::console::Line;
 use abi::console::HYPERVISOR;
@@ -27,6 +30,10 @@ pub struct Guest {
     pub probe: ProbeProgress,
     /// As the metronome.
     pub metronome: MetronomeProgress,
+    /// As Linux that its authors' tests are run in.
+    pub selftests: SelftestsProgress,
+    /// As U-Boot.
+    pub u_boot: UBootProgress,
     /// Its last lines, as whatever it is.
     pub tail: Tail,
 }
@@ -37,6 +44,8 @@ impl Guest {
         self.freertos.hear(line);
         self.probe.hear(line);
         self.metronome.hear(line);
+        self.selftests.hear(line);
+        self.u_boot.hear(line);
         self.tail.hear(line);
     }
 }

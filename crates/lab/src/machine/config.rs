@@ -11,8 +11,11 @@ pub const RAM_PA: u64 = 0x4000_0000;
 /// A machine: QEMU's `virt` board with a GICv3 and cortex-a76 cores.
 #[derive(Clone, Debug)]
 pub struct MachineConfig {
-    /// What boots: given to `-kernel`.
+    /// What boots.
     pub image: PathBuf,
+    /// Whether that is firmware, which lies in the board's flash and is entered there. What is
+    /// not lies in RAM.
+    pub is_firmware: bool,
     /// Physical cores, 1 to 8.
     pub pcpus: u32,
     /// Bytes of RAM.
@@ -32,9 +35,10 @@ impl MachineConfig {
     /// A machine with EL2 and in real time that boots `image`.
     #[must_use]
     pub fn new(image: impl Into<PathBuf>, pcpus: u32, memory: u64) -> Self {
-        let (el2, reboots) = (true, false);
+        let (is_firmware, el2, reboots) = (false, true, false);
         let (time, extra_args) = (Time::Real, Vec::new());
-        Self { image: image.into(), pcpus, memory, el2, time, reboots, extra_args }
+        let image = image.into();
+        Self { image, is_firmware, pcpus, memory, el2, time, reboots, extra_args }
     }
 
     /// QEMU's arguments, with RAM in the file `ram`. In virtual time the
@@ -67,7 +71,7 @@ impl MachineConfig {
         if !self.reboots {
             args.push("-no-reboot".into());
         }
-        args.push("-kernel".into());
+        args.push(if self.is_firmware { "-bios" } else { "-kernel" }.into());
         args.push(self.image.clone().into());
         args.extend(self.time.args(pipes));
         args.extend(self.extra_args.iter().cloned());
@@ -89,8 +93,9 @@ mod tests {
         assert!(text.contains(&"virt,virtualization=on,gic-version=3,memory-backend=ram"));
         assert!(text.windows(2).any(|pair| pair == ["-smp", "4"]));
         config.el2 = false;
-        assert!(
-            config.args(Path::new("x"), None)[1].to_str().unwrap().contains("virtualization=off")
-        );
+        config.is_firmware = true;
+        let args = config.args(Path::new("x"), None);
+        assert!(args[1].to_str().unwrap().contains("virtualization=off"));
+        assert!(args.windows(2).any(|pair| pair == ["-bios", "system.bin"]));
     }
 }

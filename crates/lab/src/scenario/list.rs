@@ -3,8 +3,8 @@
 use super::expect::Expect::{Endures, Fails, Passes, Rhythm, Starts, Starves, Turns};
 use super::staged::Staged;
 use super::{
-    budgets, console, damaged, fault, gathered, hang, limits, moved, overrun, reference, sharing,
-    sharing_linux, signed, stock, traced, traced_guests, typed,
+    budgets, conformance, console, damaged, fault, gathered, hang, limits, moved, overrun, reference,
+    sharing, sharing_linux, signed, stock, traced, traced_guests, typed,
 };
 use crate::bench::{self, Conduct};
 use crate::observe::{Distribution, Observer, Reports};
@@ -39,7 +39,7 @@ pub fn all() -> Vec<Scenario> {
     ];
     let policies = moved::scenarios().chain(gathered::scenarios()).chain(stock::scenarios());
     let policies = budgets::scenarios().chain(overrun::scenarios()).chain(policies);
-    let others = others.into_iter().chain(console::scenarios());
+    let others = others.into_iter().chain(console::scenarios()).chain(conformance::scenarios());
     let experiments = bench::all().into_iter().flat_map(Conduct::scenarios);
     let scenarios = reference.into_iter().chain(others).chain(staged).chain(policies);
     scenarios.chain(experiments).collect()

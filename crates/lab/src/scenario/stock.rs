@@ -4,6 +4,7 @@ use super::moved::WRITTEN;
 use super::staged::description;
 use crate::demo::{self, Demo, LINUX, RTOS};
 use crate::guests::LinuxWork;
+use crate::observe::Observer;
 use crate::suite::{Bench, Scenario};
 use miette::Result;
 use std::time::Duration;
@@ -101,13 +102,19 @@ fn objections(demo: &Demo, migrations: u64) -> Vec<String> {
     }
     let starts = layout.vm(CRASH).map_or(0, |vm| now.vms[vm].starts);
     demand(starts >= STARTS, format!("the neighbour started {starts} times, not {STARTS}"));
-    let reports = layout.vm(RTOS).and_then(|vm| observer.reports(vm));
+    objections.extend(late(observer));
+    objections
+}
+
+/// Returns what the RTOS missed of its activations.
+pub(super) fn late(observer: &Observer) -> Vec<String> {
+    let reports = observer.layout.vm(RTOS).and_then(|vm| observer.reports(vm));
     let Some((due, header)) = reports.and_then(|reports| reports.due().zip(reports.header)) else {
-        demand(false, "the RTOS does not report".into());
-        return objections;
+        return vec!["the RTOS does not report".into()];
     };
     let (written, missed) = (header.written, header.missed);
-    demand(missed == 0, format!("the RTOS missed {missed} activations"));
-    demand(due.abs_diff(written) <= 1, format!("{written} activations of {due} that were due"));
-    objections
+    let missed = (missed > 0).then(|| format!("the RTOS missed {missed} activations"));
+    let fewer = (due.abs_diff(written) > 1)
+        .then(|| format!("{written} activations of {due} that were due"));
+    missed.into_iter().chain(fewer).collect()
 }

@@ -26,6 +26,8 @@ use crate::quantity::real;
 use crate::results::{Check, Goal, Outcome, write_json};
 use crate::session::{Run, Session};
 use miette::{IntoDiagnostic, Result, miette};
+use std::fs::OpenOptions;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use system::Checked;
@@ -33,6 +35,8 @@ use vtime::wrap::Instrument;
 
 /// The file in a scenario's directory that says what it found.
 const RESULT: &str = "result.json";
+/// The file there that has what a person is told once it has passed.
+const TOLD: &str = "told.txt";
 
 /// What a scenario runs with.
 #[derive(Clone, Debug)]
@@ -60,6 +64,15 @@ impl Bench {
     /// When it cannot be written.
     pub fn keep(&self, outcome: &Outcome) -> Result<()> {
         write_json(&self.directory.join(RESULT), outcome)
+    }
+
+    /// Adds a line to what a person is told once the scenario has passed.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn tell(&self, line: &str) -> Result<()> {
+        let file = OpenOptions::new().create(true).append(true).open(self.directory.join(TOLD));
+        file.and_then(|mut file| writeln!(file, "{line}")).into_diagnostic()
     }
 
     /// Works in `directory`, which exists.

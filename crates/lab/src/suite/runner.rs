@@ -4,7 +4,7 @@
 //! processor of the host busy, and what runs beside it changes nothing of what it does.
 
 use super::share;
-use super::{Bench, Body, Build, Repeat, Scenario, Tally};
+use super::{Bench, Body, Build, Repeat, Scenario, TOLD, Tally};
 use crate::bundle::Builds;
 use crate::progress::Progress;
 use miette::miette;
@@ -81,6 +81,9 @@ fn gather(heard: &Receiver<Word<'_>>, bench: &Bench, progress: &mut Progress) ->
                     Some(_) => tally.skipped += 1,
                     None => tally.count(result.is_ok()),
                 }
+                if result.is_ok() {
+                    told(&bench.directory.join(&scenario.name), progress);
+                }
             }
         }
         let names: Vec<_> = running.iter().map(|name| name.as_str()).collect();
@@ -126,6 +129,12 @@ impl miette::Diagnostic for Skipped {}
 /// Returns what a scenario could not look at, if it failed by nothing else.
 fn skipped(result: &miette::Result<()>) -> Option<&Skipped> {
     result.as_ref().err()?.downcast_ref()
+}
+
+/// Shows what a scenario has told in its directory, if it has.
+fn told(directory: &Path, progress: &mut Progress) {
+    let told = fs::read_to_string(directory.join(TOLD)).unwrap_or_default();
+    told.lines().for_each(|line| progress.line(&format!("  {line}")));
 }
 
 fn run_one(scenario: &Scenario, call: Call<'_>, bench: &Bench) -> miette::Result<()> {

@@ -1,0 +1,124 @@
+//! Debian's other kernels boot and work beside FreeRTOS, with which they share a core.
+
+use super::super::stock;
+use super::description;
+use crate::demo::{self, Demo, LINUX, RTOS};
+use crate::guests::{Images, LinuxWork};
+use crate::session::Run;
+use crate::source::read;
+use crate::suite::{Bench, Scenario};
+use miette::Result;
+use std::time::Duration;
+
+/// How its scenarios' names begin, and the name of its description.
+const NAME: &str = "conformance-kernel";
+/// Virtual time within which Linux boots and has done its work: it needs two to three seconds.
+const LIMIT: Duration = Duration::from_secs(20);
+/// What is replaced in the description by each kernel's Image.
+const IMAGE: &str = "rt.Image";
+/// What is replaced by cyclictest: 1,000 wake-ups on each of two CPUs.
+const WORK: (&str, &str) = ("cassata.run=demo", "cassata.run=cyclictest");
+const WAKE_UPS: u64 = 2_000;
+
+/// A kernel: its name, and whether its wake-ups are measured.
+const KERNELS: [(&str, bool); 2] = [("rt", true), ("backports", false)];
+
+/// All of them: each fetches a kernel of 60 to 90 MB, and so runs only when it is asked for.
+pub fn scenarios() -> impl Iterator<Item = Scenario> {
+    KERNELS.into_iter().map(|(kernel, is_measured)| {
+        let about = format!("Debian's kernel `{kernel}` works beside an RTOS on a shared core");
+        let run = move |bench: &Bench| {
+            work(bench, kernel)?;
+            if is_measured { measure(bench, kernel) } else { Ok(()) }
+        };
+        Scenario::new(format!("{NAME}.{kernel}"), about, run).on_request()
+    })
+}
+
+/// Runs hackbench.
+fn work(bench: &Bench, kernel: &str) -> Result<()> {
+    let bundle = bench.pack(&bench.described(&description("kernel"), &edits(kernel, false))?)?;
+    let demo = demo::run(bench.session(&bundle, LIMIT)?, LinuxWork::Runs(1))?;
+    let mut objections = stock::late(&demo.run.observer);
+    if !demo.linux().did(demo.work) {
+        let failed = &demo.linux().failed;
+        objections.push(format!("hackbench did not finish ({failed:?})"));
+    }
+    let packages = read(&Images::of(&bench.root).other_kernels)?;
+    objections.extend(not_of(&packages, demo.linux().kernel.as_deref()));
+    let runs = &demo.linux().hackbench_s;
+    bench.tell(&format!("{}: hackbench {runs:?} s", said(&demo)))?;
+    bench.judge(&demo.run, demo.answer().outcome, &objections)
+}
+
+/// Runs cyclictest. What it measures is Linux's, which has the shared core when FreeRTOS has
+/// not, so nothing is demanded of it.
+fn measure(bench: &Bench, kernel: &str) -> Result<()> {
+    let bundle = bench.pack(&bench.described(&description("kernel"), &edits(kernel, true))?)?;
+    let demo = demo::run(bench.session(&bundle, LIMIT)?, LinuxWork::All)?;
+    let wake_ups = &demo.linux().wake_ups_us;
+    let mut objections = stock::late(&demo.run.observer);
+    if wake_ups.count() < WAKE_UPS {
+        objections.push(format!("{} wake-ups were measured", wake_ups.count()));
+    }
+    let [min, p99, max] =
+        [wake_ups.min(), wake_ups.percentile(990), wake_ups.max()].map(Option::unwrap_or_default);
+    let (count, mean) = (wake_ups.count(), wake_ups.mean().unwrap_or_default());
+    let figures = format!("min {min}, mean {mean:.1}, p99 {p99}, max {max} µs");
+    bench.tell(&format!("{}: cyclictest, {count} wake-ups: {figures}", said(&demo)))?;
+    let mut outcome = demo.answer().outcome;
+    outcome.forget_unknown();
+    outcome.figure("cyclictest", figures);
+    bench.judge(&demo.run, outcome, &objections)
+}
+
+/// What is changed in the description.
+fn edits(kernel: &str, is_measured: bool) -> Vec<(String, String)> {
+    let image = (IMAGE.into(), format!("{kernel}.Image"));
+    let work = is_measured.then(|| (WORK.0.into(), WORK.1.into()));
+    [image].into_iter().chain(work).collect()
+}
+
+/// Returns the kernel's version, and what FreeRTOS beside it did.
+fn said(demo: &Demo) -> String {
+    let kernel = demo.linux().kernel.as_deref().unwrap_or("no kernel");
+    format!("{kernel}, beside FreeRTOS with {}", activations(&demo.run))
+}
+
+fn activations(run: &Run) -> String {
+    let reports = run.observer.layout.vm(RTOS).and_then(|vm| run.observer.reports(vm));
+    let header = reports.and_then(|reports| reports.header);
+    header.map_or_else(
+        || "no activation".into(),
+        |header| format!("{} activations, {} missed", header.written, header.missed),
+    )
+}
+
+/// Returns that no package of `packages` has the kernel that Linux says it is.
+fn not_of(packages: &str, kernel: Option<&str>) -> Option<String> {
+    let Some(kernel) = kernel else { return Some(format!("{LINUX} did not say its version")) };
+    let package = format!("linux-image-{kernel} ");
+    let is_there = packages.lines().any(|line| line.starts_with(&package));
+    (!is_there).then(|| format!("Linux says it is {kernel}, which no package has:\n{packages}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_kernel_that_runs_is_one_that_was_fetched() {
+        let packages = "linux-image-6.1.0-56-rt-arm64 6.1.192-2\n";
+        assert_eq!(not_of(packages, Some("6.1.0-56-rt-arm64")), None);
+        assert!(not_of(packages, Some("6.1.0-56-rt")).is_some());
+        assert!(not_of(packages, None).is_some());
+    }
+
+    #[test]
+    fn the_description_has_what_is_replaced() {
+        let text = read(&crate::testing::root().join(description("kernel"))).unwrap();
+        for (from, _) in edits("backports", true) {
+            assert!(text.contains(&from), "{from}");
+        }
+    }
+}

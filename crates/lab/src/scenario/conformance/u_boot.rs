@@ -1,0 +1,115 @@
+//! U-Boot comes to its prompt and answers, and the tests of its EFI interface end as on the bare
+//! board: among others of memory, of the clock, and of a reset.
+
+use super::{description, differences, sum};
+use crate::bundle::channel;
+use crate::figures;
+use crate::guests::{Images, UBootProgress};
+use crate::machine::{MachineConfig, Time};
+use crate::results::Outcome;
+use crate::session::{End, Moment, Run, Session};
+use crate::suite::{Bench, Scenario};
+use miette::{Result, miette};
+use std::path::Path;
+use std::time::Duration;
+
+/// Its name.
+const NAME: &str = "conformance-u-boot";
+/// Virtual time within which all is typed and answered: it needs a few seconds.
+const LIMIT: Duration = Duration::from_secs(30);
+/// Memory of the bare board, bytes: as the description has it.
+const MEMORY: u64 = 128 << 20;
+/// Returns true once something may be typed.
+type IsDue = fn(&UBootProgress) -> bool;
+/// What is typed, and when. A key stops the countdown, and is not read any more then.
+const TYPED: [(IsDue, &str); 4] = [
+    (|said| said.countdowns == 1, "\rversion\r"),
+    (|said| said.version.is_some(), "bootefi selftest\r"),
+    (|said| said.asks_to_reset, "\r"),
+    (|said| said.countdowns == 2, "\rpoweroff\r"),
+];
+
+/// Returns the scenario.
+pub fn scenario() -> Scenario {
+    let about = "U-Boot answers at its prompt, and its own tests end as on the bare board";
+    Scenario::new(NAME, about, compare)
+}
+
+fn compare(bench: &Bench) -> Result<()> {
+    let image = Images::of(&bench.root).u_boot;
+    if !image.exists() {
+        return Err(miette!("there is no {}: `./cassata test` fetches it", image.display()));
+    }
+    let (bare, mut objections) = alone(bench, &image)?;
+    let bundle = bench.pack(&bench.described(&description("u-boot"), &[])?)?;
+    let (run, failed) = talk(bench.session(&bundle, LIMIT)?, channel(0))?;
+    let here = &run.said.guests[0].u_boot;
+    objections.extend(failed.into_iter().chain(unanswered(&run, "here")));
+    let documented = differences::documented(&bench.root)?;
+    let both = [&bare.verdicts, &here.verdicts];
+    objections.extend(differences::objections(NAME, both, &documented));
+    let mut outcome = figures::outcome(NAME, &run);
+    outcome_of(&mut outcome, here);
+    bench.tell(&format!(
+        "{}: {}",
+        here.version.as_deref().unwrap_or_default(),
+        sum(&here.verdicts)
+    ))?;
+    bench.judge(&run, outcome, &objections)
+}
+
+/// Runs it on the bare board.
+fn alone(bench: &Bench, image: &Path) -> Result<(UBootProgress, Vec<String>)> {
+    let directory = bench.directory.join("bare");
+    std::fs::create_dir_all(&directory)
+        .map_err(|error| miette!("cannot make {}: {error}", directory.display()))?;
+    let mut config = MachineConfig::new(image, 1, MEMORY);
+    (config.is_firmware, config.el2, config.reboots) = (true, false, true);
+    config.time = Time::Virtual(bench.at(&directory).virtual_time()?);
+    let session = Session::plain(config, "u-boot", &bench.qemu, &directory);
+    let session = session.within(LIMIT).interrupted_by(bench.interrupt.clone());
+    // Its console is not framed, so that this reaches the one that there is.
+    let (mut run, failed) = talk(session, channel(0))?;
+    let objections = failed.into_iter().chain(unanswered(&run, "on the bare board")).collect();
+    Ok((run.said.guests.remove(0).u_boot, objections))
+}
+
+/// Types one thing after the other, until the machine is off. Also returns why something could
+/// not be typed.
+fn talk(session: Session<'_>, channel: u8) -> Result<(Run, Option<String>)> {
+    let (mut typed, mut failed) = (0, None);
+    let run = session.run(|now: &Moment| {
+        let said = &now.said.guests[0].u_boot;
+        if let Some((_, keys)) = TYPED.get(typed).filter(|(is_due, _)| is_due(said)) {
+            let sent = now.machine.consoles.send(channel, keys.as_bytes());
+            failed = sent.err().map(|error| format!("cannot type {keys:?}: {error}"));
+            typed += 1;
+        }
+        failed.is_some()
+    })?;
+    Ok((run, failed))
+}
+
+/// Returns what did not come of all that was to come.
+fn unanswered(run: &Run, place: &str) -> Option<String> {
+    let said = &run.said.guests[0].u_boot;
+    let missing = match said {
+        UBootProgress { countdowns: 0, .. } => "it did not come to its prompt",
+        UBootProgress { version: None, .. } => "it did not say its version",
+        UBootProgress { failures: None, .. } => "its tests did not come to their end",
+        UBootProgress { countdowns: 1, .. } => "it did not start again after a reset",
+        _ if run.end != End::PoweredOff => "it did not switch the machine off",
+        _ => return None,
+    };
+    Some(format!("{place}: {missing}"))
+}
+
+fn outcome_of(outcome: &mut Outcome, said: &UBootProgress) {
+    outcome.figure("version", said.version.clone());
+    let tests: serde_json::Map<_, _> = said
+        .verdicts
+        .iter()
+        .map(|(name, verdict)| (name.into(), verdict.to_string().into()))
+        .collect();
+    outcome.figure("tests", tests);
+}
