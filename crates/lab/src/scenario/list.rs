@@ -3,8 +3,8 @@
 use super::expect::Expect::{Endures, Fails, Passes, Rhythm, Starts, Starves, Turns};
 use super::staged::Staged;
 use super::{
-    budgets, conformance, console, damaged, fault, gathered, hang, limits, moved, overrun, reference,
-    sharing, sharing_linux, signed, stock, traced, traced_guests, typed,
+    budgets, conformance, console, damaged, fault, gathered, hang, limits, moved, overrun,
+    reference, sharing, sharing_linux, signed, stock, traced, traced_guests, typed,
 };
 use crate::bench::{self, Conduct};
 use crate::observe::{Distribution, Observer, Reports};
