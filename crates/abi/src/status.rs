@@ -60,7 +60,7 @@ pub mod vm_state {
     pub const OFF: u64 = 0;
     /// Started, and not switched off.
     pub const RUNNING: u64 = 1;
-    /// Its memory is being filled.
+    /// The memory is being filled.
     pub const LOADING: u64 = 2;
     /// Stopped because it could not go on; the hypervisor's console says why.
     pub const FAILED: u64 = 3;

@@ -220,7 +220,7 @@ pub struct Board {
     pub ram_size: u64,
     /// Beginning of the hypervisor's own memory (image, data, stacks).
     pub hypervisor_pa: u64,
-    /// Its size.
+    /// The size.
     pub hypervisor_size: u64,
     /// Root of EL2's own stage-1 table: 4 KiB granule, starts at level 1,
     /// T0SZ = 25, identity. It maps no guest memory.
@@ -236,7 +236,7 @@ pub struct Board {
     pub gicr_stride: u64,
     /// The PL011 that carries all consoles.
     pub uart_pa: u64,
-    /// Its INTID.
+    /// The INTID.
     pub uart_intid: u32,
     /// Used entries of `pcpu_mpidr`.
     pub pcpu_count: u32,
@@ -285,13 +285,13 @@ pub struct Vm {
     pub ram_ipa: u64,
     /// Where it really is.
     pub ram_pa: u64,
-    /// Its size.
+    /// The size.
     pub ram_size: u64,
     /// Stolen-time page; 4 KiB, EL2 writes.
     pub stolen_pa: u64,
     /// Report area.
     pub report_pa: u64,
-    /// Its size; 0 when there is none.
+    /// The size; 0 when there is none.
     pub report_size: u64,
     /// How long a vCPU of higher priority waits for one of its vCPUs at most, if
     /// its policy makes it wait.
@@ -323,7 +323,7 @@ pub mod vcpu_flags {
 pub struct Vcpu {
     /// Index of its VM.
     pub vm: u16,
-    /// Its index within the VM, which is also its affinity level 0.
+    /// The index within the VM, which is also its affinity level 0.
     pub index: u16,
     /// The pCPU it starts on.
     pub pcpu: u16,
@@ -400,13 +400,13 @@ pub struct Load {
 pub struct Part {
     /// Where it is.
     pub pa: u64,
-    /// Its bytes.
+    /// The bytes.
     pub size: u64,
     /// What it is: see [`part`].
     pub kind: u32,
     /// The VMs that use it, a bit for each; 0 for the hypervisor's own.
     pub vms: u32,
-    /// Its SHA-256.
+    /// The SHA-256.
     pub sha256: [u8; DIGEST_SIZE],
 }
 
@@ -494,7 +494,7 @@ impl Vm {
         core::str::from_utf8(&self.name[..end]).unwrap_or("?")
     }
 
-    /// Whether a flag of [`vm_flags`] is set.
+    /// Returns true if a flag of [`vm_flags`] is set.
     #[must_use]
     pub fn is(&self, flag: u32) -> bool {
         self.flags & flag != 0

@@ -141,7 +141,7 @@ kinds! {
     Unlock = "unlock",
     /// A mutex is granted to it. Argument: [`Claim`].
     Grant = "grant",
-    /// Its core has learnt that a mutex was granted to it. Argument: [`Claim`].
+    /// The core has learnt that a mutex was granted to it. Argument: [`Claim`].
     Granted = "granted",
     /// It leaves for another pCPU. Argument: that pCPU's index.
     Migrate = "migrate",
@@ -149,12 +149,12 @@ kinds! {
     Arrive = "arrive",
     /// Interrupts were put into list registers. Argument: how many.
     Inject = "inject",
-    /// Its guest cannot go on. Argument: the lower half of ESR_EL2.
+    /// The guest cannot go on. Argument: the lower half of ESR_EL2.
     Crash = "crash",
-    /// Its VM, of which it is the first vCPU, starts, for the first time or again. Argument: the
+    /// The VM, of which it is the first vCPU, starts, for the first time or again. Argument: the
     /// VM's index.
     Start = "start",
-    /// Its VM, of which it is the first vCPU, has ended. Argument: the VM's index; 1 in bit 8 if
+    /// The VM, of which it is the first vCPU, has ended. Argument: the VM's index; 1 in bit 8 if
     /// it starts again, 1 in bit 9 if it failed.
     End = "end",
 }

@@ -9,7 +9,7 @@ use serde::Serialize;
 /// within the period.
 #[derive(Clone, Debug, Serialize)]
 pub struct Answer<'a> {
-    /// Whether everything holds.
+    /// True if everything holds.
     pub schedulable: bool,
     /// Which equations: `published` or `corrected`.
     pub bounds: &'static str,
@@ -24,7 +24,7 @@ pub struct Answer<'a> {
 /// Of one vCPU.
 #[derive(Clone, Debug, Serialize)]
 pub struct VcpuAnswer<'a> {
-    /// Its name.
+    /// The name.
     pub id: &'a str,
     /// W^v.
     pub response: Option<Ns>,
@@ -38,7 +38,7 @@ pub struct VcpuAnswer<'a> {
     pub handlers: Ns,
     /// What its own handlers, and EL2, take of two periods: at most the budget.
     pub own_handlers: Ns,
-    /// Whether it gets its budget.
+    /// True if it gets its budget.
     pub schedulable: bool,
     /// C^v.
     pub budget: Ns,
@@ -53,7 +53,7 @@ pub struct VcpuAnswer<'a> {
 /// Of one task.
 #[derive(Clone, Debug, Serialize)]
 pub struct TaskAnswer<'a> {
-    /// Its name.
+    /// The name.
     pub id: &'a str,
     /// W, from the beginning of the period.
     pub response: Option<Ns>,
@@ -61,7 +61,7 @@ pub struct TaskAnswer<'a> {
     pub local_blocking: Ns,
     /// B^r.
     pub remote_blocking: Option<Ns>,
-    /// Whether it meets its deadlines.
+    /// True if it meets its deadlines.
     pub schedulable: bool,
     /// The name of its vCPU.
     pub vcpu: &'a str,

@@ -97,7 +97,7 @@ enum Least {
     TooMuch { vcpu: usize, servers: Vec<(Ns, Ns)> },
 }
 
-/// Whether no budget matters to another vCPU's tasks (Equation 15).
+/// Returns true if no budget matters to another vCPU's tasks (Equation 15).
 #[must_use]
 pub fn independent(system: &System) -> bool {
     let frees = Service { kind: ServerKind::Deferrable, overrun: true };

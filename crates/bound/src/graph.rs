@@ -39,7 +39,7 @@ pub struct Block {
     pub call: Option<Call>,
     /// How it is left, if not to other blocks.
     pub exit: Option<Exit>,
-    /// Its last instruction is a look.
+    /// The last instruction is a look.
     pub look: bool,
     /// It has an instruction that ends an exclusive access.
     pub stores_exclusive: bool,

@@ -64,11 +64,11 @@ impl fmt::Display for Problem {
 /// A function of the image.
 #[derive(Clone, Debug)]
 pub struct Function {
-    /// Its control-flow graph, without what never comes back.
+    /// The control-flow graph, without what never comes back.
     pub graph: Graph,
     /// Where each block leads.
     pub next: Vec<Vec<usize>>,
-    /// Its loops.
+    /// The loops.
     pub loops: Loops,
     /// How often they run, as far as that is said.
     pub bounds: Vec<Option<Bound>>,
@@ -122,7 +122,7 @@ pub struct Program {
 pub struct Reader<'a> {
     /// The image.
     pub image: &'a Image<'a>,
-    /// Its debug information.
+    /// The debug information.
     pub lines: &'a Lines<'a>,
     /// What the image does not say.
     pub facts: &'a Facts,

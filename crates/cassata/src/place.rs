@@ -43,7 +43,7 @@ pub fn results() -> PathBuf {
     root().unwrap_or_default().join("results")
 }
 
-/// Whether a file is one of those that the launcher has built: the hypervisor, the
+/// Returns true if a file is one of those that the launcher has built: the hypervisor, the
 /// instrument, a guest, this program.
 pub fn is_product(path: &Path) -> bool {
     const PRODUCTS: [&str; 10] = [

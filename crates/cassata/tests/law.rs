@@ -42,7 +42,10 @@ const LAW: &[(&str, &[&str])] = &[
     ("cassata-lab", HOST),
     ("cassata", HOST_AND_LAB),
     // It feeds bytes to what reads them, wherever that is on the host, and ships nowhere.
-    ("cassata-fuzz", &["cassata-abi", "cassata-lab", "cassata-system", "cassata-vgic"]),
+    (
+        "cassata-fuzz",
+        &["cassata-abi", "cassata-lab", "cassata-notes", "cassata-system", "cassata-vgic"],
+    ),
 ];
 /// What must be asked for: only a build with this feature has it.
 const ON_REQUEST: (&str, &str) = ("libfuzzer-sys", "cassata-fuzz");

@@ -29,7 +29,7 @@ pub struct Block {
     packages: &'static [&'static str],
     /// Directories of other code on which they depend, such as guests.
     besides: &'static [&'static str],
-    /// Whether its command takes hours.
+    /// True if its command takes hours.
     takes_hours: bool,
 }
 

@@ -56,7 +56,7 @@ impl Interrupt {
         Ok(INSTALLED.get_or_init(|| interrupt).clone())
     }
 
-    /// Whether we were asked to stop.
+    /// Returns true if we were asked to stop.
     #[must_use]
     pub fn requested(&self) -> bool {
         self.asked.load(Ordering::Relaxed)

@@ -150,7 +150,7 @@ enum El2 {
     Some,
 }
 
-/// Whether vCPUs have handlers.
+/// True if vCPUs have handlers.
 #[derive(Clone, Copy, PartialEq)]
 enum Handlers {
     /// None has.

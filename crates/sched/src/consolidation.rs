@@ -126,7 +126,7 @@ impl Target {
 const HERE: u8 = 0;
 const AWAY: u8 = 1;
 
-/// Whether a core is on, for its vCPUs. Only the core writes it; its consolidation target
+/// True if a core is on, for its vCPUs. Only the core writes it; its consolidation target
 /// reads it.
 ///
 /// | core | does |

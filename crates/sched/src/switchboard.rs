@@ -38,10 +38,10 @@ pub enum Received {
     Home,
     /// It is a visitor, and may move on.
     Visitor {
-        /// Its base has recalled it meanwhile: it is sent back.
+        /// The base has recalled it meanwhile: it is sent back.
         wanted: bool,
     },
-    /// Its base is powered down: it stays until it is recalled.
+    /// The base is powered down: it stays until it is recalled.
     Consolidated,
 }
 

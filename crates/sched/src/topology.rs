@@ -15,15 +15,15 @@ pub struct Placed {
     pub vm: usize,
     /// Scheduling priority; larger is higher.
     pub priority: u16,
-    /// Its VM is a real-time one.
+    /// The VM is a real-time one.
     pub realtime: bool,
     /// The migration policy of its VM.
     pub policy: MigrationPolicy,
-    /// Its base.
+    /// The base.
     pub base: usize,
-    /// Its fallback; its base if it stays.
+    /// The fallback; its base if it stays.
     pub fallback: usize,
-    /// Its affinity: the cores where its policy may place it, its base included.
+    /// The affinity: the cores where its policy may place it, its base included.
     pub affinity: CoreSet,
     /// The consolidation target of its base; its base if that stays on.
     pub target: usize,

@@ -91,7 +91,7 @@ impl Checker {
         }
     }
 
-    /// Whether a task that runs outside global critical sections is the one
+    /// Returns true if a task that runs outside global critical sections is the one
     /// that should, as far as priorities say; inside, only handlers go before it.
     fn is_due(&self, task: usize, need: Need) -> bool {
         let spec = &self.system.tasks[task];

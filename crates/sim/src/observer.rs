@@ -9,7 +9,7 @@ pub enum Doing {
     Idling,
     /// A task executes.
     Task {
-        /// Its index.
+        /// The index.
         task: usize,
         /// What it holds.
         need: Need,

@@ -89,7 +89,7 @@ pub struct Vcpu {
     /// Larger is higher; compared with all vCPUs of the system. Equals come in
     /// the order of this list, the later one first.
     pub priority: u64,
-    /// Its budget; none: as much as it likes.
+    /// The budget; none: as much as it likes.
     pub server: Option<Server>,
     /// When its first period begins, ns.
     pub offset: u64,
@@ -189,7 +189,7 @@ pub const MAX_OF_EACH: usize = 64;
 pub const MAX_TIME: u64 = 1 << 62;
 
 impl System {
-    /// Whether this can be simulated.
+    /// Returns true if this can be simulated.
     ///
     /// # Errors
     /// The first thing that makes no sense.

@@ -14,9 +14,9 @@ pub struct Active {
     segments: Vec<Segment>,
     /// Index of its vCPU.
     pub vcpu: usize,
-    /// Its place among the tasks of its vCPU.
+    /// The place among the tasks of its vCPU.
     pub rank: u8,
-    /// Its place as a claimant of global resources.
+    /// The place as a claimant of global resources.
     pub claim: u8,
     /// ns.
     pub period: u64,
@@ -30,7 +30,7 @@ pub struct Active {
     jobs: u64,
     /// Which segment of the current job it is in.
     segment: usize,
-    /// Whether it has what that segment needs, and its time runs.
+    /// True if it has what that segment needs, and its time runs.
     pub begun: bool,
     /// What is left of the segment, if it has begun, ns.
     pub remaining: u64,
@@ -109,7 +109,7 @@ impl Active {
         arrival
     }
 
-    /// Whether there is a job that is not complete.
+    /// Returns true if there is a job that is not complete.
     pub fn has_job(&self) -> bool {
         self.jobs > 0
     }

@@ -5,7 +5,7 @@ use crate::observer::{Doing, Observer};
 /// A vCPU had its core.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Slice {
-    /// Its index.
+    /// The index.
     pub vcpu: usize,
     /// What it did.
     pub doing: Doing,
@@ -29,7 +29,7 @@ pub struct Job {
 /// A task waited for a global resource.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Wait {
-    /// Its index.
+    /// The index.
     pub task: usize,
     /// The resource.
     pub resource: usize,

@@ -56,7 +56,7 @@ struct Core {
 /// A vCPU: its guest, and what other cores posted for it.
 struct Vcpu {
     core: usize,
-    /// Its place among all vCPUs.
+    /// The place among all vCPUs.
     rank: u8,
     guest: Guest,
     /// Ranks of tasks to which a resource was granted.

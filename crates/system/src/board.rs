@@ -12,7 +12,7 @@ use std::sync::LazyLock;
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Board {
-    /// Its name in system descriptions.
+    /// The name in system descriptions.
     pub kind: String,
     /// What it is, for people.
     pub title: String,
@@ -43,7 +43,7 @@ pub struct Board {
     pub list_registers: Option<usize>,
     /// The PL011 that carries all consoles.
     pub uart_pa: u64,
-    /// Its interrupt.
+    /// The interrupt.
     pub uart_intid: u32,
     /// What may be passed through to a guest.
     #[serde(rename = "device")]
@@ -54,7 +54,7 @@ pub struct Board {
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Device {
-    /// Its name in system descriptions.
+    /// The name in system descriptions.
     pub name: String,
     /// What it is, for people.
     pub title: String,
@@ -66,7 +66,7 @@ pub struct Device {
     pub size: u64,
     /// Device tree `compatible`, most special first.
     pub compatible: Vec<String>,
-    /// Its interrupts, in the order its device tree binding wants.
+    /// The interrupts, in the order its device tree binding wants.
     pub interrupts: Vec<Interrupt>,
     /// Names of its clock inputs.
     #[serde(default)]
@@ -74,7 +74,7 @@ pub struct Device {
     /// Further device tree properties.
     #[serde(default)]
     pub properties: BTreeMap<String, Property>,
-    /// Whether it reads or writes memory by itself.
+    /// True if it reads or writes memory by itself.
     #[serde(default)]
     pub dma: bool,
     /// How many of them stand side by side, addresses `size` and interrupts 1
@@ -156,7 +156,7 @@ impl Board {
 }
 
 impl Device {
-    /// Its registers.
+    /// Returns the registers.
     #[must_use]
     pub fn registers(&self) -> Region {
         Region::new(self.address, self.size)

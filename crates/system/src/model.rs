@@ -100,38 +100,38 @@ pub enum DevicetreePlace {
 pub struct Vm {
     /// Unique, 1 to 15 of a-z, 0-9 and `-`.
     pub name: String,
-    /// Its kernel.
+    /// The kernel.
     pub kernel: Kernel,
-    /// Its initramfs; only with a Linux kernel.
+    /// The initramfs; only with a Linux kernel.
     pub initramfs: Option<Bytes>,
-    /// Its kernel's command line.
+    /// The kernel's command line.
     pub cmdline: String,
     /// Bytes of memory.
     pub ram_size: u64,
     /// Where memory begins for the guest; `None` when it is where the layout
     /// finds room (identity without an address).
     pub ram_ipa: Option<u64>,
-    /// Whether guest-physical addresses are physical ones.
+    /// True if guest-physical addresses are physical ones.
     pub identity: bool,
-    /// Whether it finds zeros at each start where nothing is loaded.
+    /// True if it finds zeros at each start where nothing is loaded.
     pub clear_memory: bool,
     /// Where it finds its device tree.
     pub devicetree: DevicetreePlace,
-    /// Its vCPUs.
+    /// The vCPUs.
     pub vcpus: Vec<Vcpu>,
     /// The tasks that its device tree declares, those of one vCPU after those of another.
     pub tasks: Vec<DeclaredTask>,
-    /// Whether it has a console.
+    /// True if it has a console.
     pub console: bool,
-    /// Whether its interrupts have the upper half of the priorities.
+    /// True if its interrupts have the upper half of the priorities.
     pub realtime: bool,
     /// Bytes of its report area, 0 for none.
     pub report: u64,
     /// Memory that it shares with other VMs.
     pub shared_memory: Vec<SharedMemory>,
-    /// Whether its tasks use mutexes of the hypervisor.
+    /// True if its tasks use mutexes of the hypervisor.
     pub has_mutexes: bool,
-    /// Whether it starts again when it cannot go on.
+    /// True if it starts again when it cannot go on.
     pub restart_on_fault: bool,
     /// What the random numbers are made of that its device tree hands over;
     /// none: it hands over none.
@@ -141,7 +141,7 @@ pub struct Vm {
     /// How long others wait for its vCPUs at most, nanoseconds; 0 unless its policy
     /// makes them wait.
     pub delay_limit_ns: u64,
-    /// Its vCPUs may be moved to fewer pCPUs while there is little to do.
+    /// The vCPUs may be moved to fewer pCPUs while there is little to do.
     pub consolidate: bool,
     /// Devices passed through.
     pub devices: Vec<&'static Device>,
@@ -159,7 +159,7 @@ pub struct SharedMemory {
     pub name: String,
     /// Where every VM that has it finds it: guest-physical.
     pub guest: Region,
-    /// Whether this VM may only read it.
+    /// True if this VM may only read it.
     pub read_only: bool,
 }
 

@@ -14,7 +14,7 @@ pub type Span = Range<usize>;
 /// One thing that is wrong, or looks wrong.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
-    /// Its kind.
+    /// The kind.
     pub code: Code,
     /// What is wrong, in one sentence.
     pub message: String,
@@ -26,7 +26,7 @@ pub struct Problem {
 }
 
 impl Problem {
-    /// Whether it keeps the system from being built.
+    /// Returns true if it keeps the system from being built.
     #[must_use]
     pub fn is_error(&self) -> bool {
         self.code.severity() == Severity::Error
@@ -119,7 +119,7 @@ impl Report {
         self.source.name()
     }
 
-    /// Whether nothing at all was found.
+    /// Returns true if nothing at all was found.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.problems.is_empty()

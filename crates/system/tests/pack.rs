@@ -285,7 +285,7 @@ fn shared_memory_is_cleared_by_what_loads_the_file() {
     assert!(!unpack(&file).unwrap().segments.last().unwrap().data.is_empty());
 }
 
-/// Its segment goes round the end of the address space.
+/// Returns the segment goes round the end of the address space.
 #[test]
 fn an_entry_below_its_segment_is_in_none() {
     let guest = elf::Elf::new(elf::ET_EXEC, 0)
@@ -295,7 +295,7 @@ fn an_entry_below_its_segment_is_in_none() {
     assert!(unfit.message.contains("lies in none of its segments"), "{}", unfit.message);
 }
 
-/// Its offset may be anywhere, then, also behind the file's end.
+/// Returns the offset may be anywhere, then, also behind the file's end.
 #[test]
 fn a_segment_without_bytes_is_nowhere_in_the_file() {
     let mut guest = elf::Elf::new(elf::ET_EXEC, 0x4008_0000)

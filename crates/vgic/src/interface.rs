@@ -53,7 +53,7 @@ pub trait Hardware {
     /// Rings the cores of these vCPUs of the VM (bit set by index): they have
     /// to look at their attention set.
     fn notify(&mut self, vcpus: u8);
-    /// Whether an interrupt waits that must not wait for long. The caller stops at the next
+    /// Returns true if an interrupt waits that must not wait for long. The caller stops at the next
     /// opportunity, and the work has to be resumed.
     fn urgent(&mut self) -> bool;
 }
@@ -118,21 +118,21 @@ impl CpuInterface {
         Self { backlog: ALL_WORDS, ..Self::new(vcpu) }
     }
 
-    /// Whether anything was posted since the last [`Self::sync`], or that has stopped in its
+    /// Returns true if anything was posted since the last [`Self::sync`], or that has stopped in its
     /// middle.
     #[must_use]
     pub fn has_news(&self, gic: &Gic) -> bool {
         gic.private(self.vcpu).attention.load(Ordering::Acquire) != 0
     }
 
-    /// Whether [`Self::sync`] may have something to list: what was posted, or what found
+    /// Returns true if [`Self::sync`] may have something to list: what was posted, or what found
     /// no place before.
     #[must_use]
     pub fn has_unlisted(&self, gic: &Gic) -> bool {
         gic.private(self.vcpu).attention.load(Ordering::Acquire) | self.backlog != 0
     }
 
-    /// Whether this private interrupt came and the guest has not yet ended it.
+    /// Returns true if this private interrupt came and the guest has not yet ended it.
     #[must_use]
     fn holds(&self, gic: &Gic, intid: u32) -> bool {
         let bank = &gic.private(self.vcpu).bank;
@@ -142,7 +142,7 @@ impl CpuInterface {
         held >> intid & 1 == 1
     }
 
-    /// Whether work has stopped in its middle: [`Self::sync`] has to go on before the guest runs.
+    /// Returns true if work has stopped in its middle: [`Self::sync`] has to go on before the guest runs.
     #[must_use]
     pub fn is_unfinished(&self) -> bool {
         self.work.stage != Stage::Rest
@@ -317,7 +317,7 @@ impl CpuInterface {
         true
     }
 
-    /// Whether [`Self::abandon`] has begun, and is not done.
+    /// Returns true if [`Self::abandon`] has begun, and is not done.
     #[must_use]
     pub fn is_abandoned(&self) -> bool {
         self.work.stage == Stage::Abandoned

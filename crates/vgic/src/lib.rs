@@ -240,7 +240,7 @@ impl Gic {
         true
     }
 
-    /// Whether an interrupt is in group 1. `vcpu` matters to private interrupts
+    /// Returns true if an interrupt is in group 1. `vcpu` matters to private interrupts
     /// only.
     #[must_use]
     pub fn is_group1(&self, vcpu: usize, intid: u32) -> bool {
@@ -276,7 +276,7 @@ impl Gic {
         &self.private[vcpu % MAX_VCPUS_PER_VM]
     }
 
-    /// Whether an interrupt that is listed or active is so on this vCPU.
+    /// Returns true if an interrupt that is listed or active is so on this vCPU.
     fn is_held(&self, vcpu: usize, intid: u32) -> bool {
         intid < SPI_FIRST || self.holder(intid) == vcpu
     }
@@ -383,7 +383,7 @@ impl Gic {
         fence(Ordering::SeqCst);
     }
 
-    /// Whether a vCPU's core has to be told of what was posted. A fence, sequentially consistent,
+    /// Returns true if a vCPU's core has to be told of what was posted. A fence, sequentially consistent,
     /// must lie between that and this.
     #[must_use]
     pub fn must_tell(&self, vcpu: usize) -> bool {

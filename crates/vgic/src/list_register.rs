@@ -31,7 +31,7 @@ impl ListRegister {
         self.0 & Self::ACTIVE != 0
     }
 
-    /// Its priority; smaller is more urgent.
+    /// Returns the priority; smaller is more urgent.
     #[must_use]
     pub fn priority(self) -> u8 {
         (self.0 >> 48) as u8

@@ -40,7 +40,7 @@ impl Cell {
         unsafe { qemu_plugin_u64_sum(self.0) != 0 }
     }
 
-    /// Its value for a core.
+    /// Returns the value for a core.
     pub fn get(self, vcpu: usize) -> u64 {
         // SAFETY: QEMU sizes the board before a core of that index can run.
         unsafe { qemu_plugin_u64_get(self.0, index(vcpu)) }

@@ -33,7 +33,7 @@ pub struct Instrument {
     /// How far host addresses of the guest's memory lie above its physical
     /// ones, once known; see [`Instrument::physical`].
     ram_offset: AtomicU64,
-    /// Whether code at a virtual address in a range asked for has run.
+    /// True if code at a virtual address in a range asked for has run.
     ran_in_range: AtomicBool,
     /// The host's clocks when virtual time began.
     monotonic_start_ns: u64,
@@ -171,7 +171,7 @@ impl Instrument {
         work(&mut self.visits[vcpu].lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Whether code at virtual address `virtual_address`, which QEMU keeps at host address
+    /// Returns true if code at virtual address `virtual_address`, which QEMU keeps at host address
     /// `host_address`, lies in the address range whose visits are counted.
     pub fn in_range(&self, virtual_address: u64, host_address: u64) -> bool {
         let Some(range) = &self.options.range else { return false };

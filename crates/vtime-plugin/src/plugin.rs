@@ -107,7 +107,7 @@ fn install(info: &qemu_info_t, arguments: &[String]) -> Result<(), String> {
     Ok(())
 }
 
-/// Whether QEMU's own calls reach this object.
+/// Returns true if QEMU's own calls reach this object.
 fn is_preloaded() -> bool {
     // SAFETY: the name is a terminated string.
     let found = unsafe { libc::dlsym(libc::RTLD_DEFAULT, c"pthread_cond_broadcast".as_ptr()) };

@@ -11,7 +11,7 @@ pub enum Role {
     MainLoop,
     /// The thread of an emulated core.
     Vcpu {
-        /// Its index.
+        /// The index.
         index: usize,
         /// The idle callback has run: the next condition it waits for is the
         /// one that wakes it.

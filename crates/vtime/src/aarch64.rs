@@ -21,7 +21,7 @@ pub enum TimeAccess {
     Write,
 }
 
-/// Whether `word` is an A64 access to a timer register (CRn = 14) or to the
+/// Returns true if `word` is an A64 access to a timer register (CRn = 14) or to the
 /// performance monitors (CRn = 9), whose cycle counter follows the same clock.
 #[must_use]
 pub fn time_access(word: u32) -> Option<TimeAccess> {
@@ -32,14 +32,15 @@ pub fn time_access(word: u32) -> Option<TimeAccess> {
     Some(if word & READ != 0 { TimeAccess::Read } else { TimeAccess::Write })
 }
 
-/// Whether `word` reads ISR_EL1 (DDI 0487, D19.2.74), which shows whether an interrupt is pending.
+/// Returns true if `word` reads ISR_EL1 (DDI 0487, D19.2.74), which shows whether an interrupt is
+/// pending.
 #[must_use]
 pub fn is_look(word: u32) -> bool {
     const MRS_ISR_EL1: u32 = 0xd538_c100;
     word & !0x1f == MRS_ISR_EL1
 }
 
-/// Whether `word` returns from an exception: ERET, ERETAA or ERETAB (DDI 0487, C6.2.119).
+/// Returns true if `word` returns from an exception: ERET, ERETAA or ERETAB (DDI 0487, C6.2.119).
 #[must_use]
 pub fn is_exception_return(word: u32) -> bool {
     matches!(word, 0xd69f_03e0 | 0xd69f_0bff | 0xd69f_0fff)

@@ -46,7 +46,7 @@ pub struct Config {
     pub quantum_ns: u64,
     /// The cores' clock rate.
     pub rate: ClockRate,
-    /// Whether cores take turns instead of running at the same time.
+    /// True if cores take turns instead of running at the same time.
     pub serial: bool,
     /// How many rounds a core spins before its thread sleeps. Sleeping and
     /// being woken costs more than a quantum, so that two busy cores which take
@@ -62,11 +62,11 @@ pub struct Config {
 pub struct VcpuView {
     /// What it does.
     pub state: State,
-    /// Its thread waits for something else than an interrupt.
+    /// The thread waits for something else than an interrupt.
     pub blocked: bool,
-    /// Its wait is over, and its thread has yet to go on.
+    /// The wait is over, and its thread has yet to go on.
     pub called: bool,
-    /// Its own time in ns.
+    /// The own time in ns.
     pub time_ns: u64,
     /// Instructions it has retired.
     pub instructions: u64,

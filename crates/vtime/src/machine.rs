@@ -86,7 +86,7 @@ pub enum MainLoop {
         /// Virtual time of its next timer, if any.
         deadline_ns: Option<u64>,
     },
-    /// Its deadline has been reached, and it is being woken.
+    /// The deadline has been reached, and it is being woken.
     Due,
     /// The machine is held, until it settles again.
     Held {
@@ -100,7 +100,7 @@ pub enum MainLoop {
 pub enum Woken {
     /// Input arrived, or a core had something to tell.
     Early,
-    /// Its deadline was reached.
+    /// The deadline was reached.
     Due,
     /// The machine is held.
     Held {
@@ -195,7 +195,7 @@ impl Machine {
         self.changes
     }
 
-    /// Whether the machine is held.
+    /// Returns true if the machine is held.
     #[must_use]
     pub fn is_held(&self) -> bool {
         matches!(self.main_loop, MainLoop::Held { .. })
@@ -226,13 +226,13 @@ impl Machine {
         self.vcpus.iter().filter(|v| v.state.holds_time() || v.waits()).count()
     }
 
-    /// Whether a core's wait is over and its thread has yet to go on.
+    /// Returns true if a core's wait is over and its thread has yet to go on.
     #[must_use]
     pub fn is_called(&self, vcpu: usize) -> bool {
         self.vcpus.get(vcpu).is_some_and(|v| v.called)
     }
 
-    /// Whether a core's thread waits for something else than an interrupt.
+    /// Returns true if a core's thread waits for something else than an interrupt.
     #[must_use]
     pub fn is_blocked(&self, vcpu: usize) -> bool {
         self.vcpus.get(vcpu).is_some_and(|v| v.blocked)
@@ -299,7 +299,7 @@ impl Machine {
         self.advance()
     }
 
-    /// Whether a core that checked in may run.
+    /// Returns true if a core that checked in may run.
     #[must_use]
     pub fn verdict(&self, vcpu: usize) -> Verdict {
         match self.vcpus[vcpu].state {

@@ -35,7 +35,7 @@ pub enum QemuError {
     Old {
         /// The program as asked for.
         program: PathBuf,
-        /// Its version.
+        /// The version.
         found: String,
     },
     /// It was built without plugins.

@@ -13,7 +13,7 @@ use tempfile::NamedTempFile;
 /// What the instrument counted.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Statistics {
-    /// Whether QEMU has ended; the file is rewritten until then.
+    /// True if QEMU has ended; the file is rewritten until then.
     pub finished: bool,
     /// The quantum in ns of virtual time.
     pub quantum_ns: u64,

@@ -124,7 +124,7 @@ impl Instrument {
         Ok(command)
     }
 
-    /// Whether `program`, which is a QEMU by all that it says, starts with this
+    /// Returns true if `program`, which is a QEMU by all that it says, starts with this
     /// object preloaded. The object refers to symbols of QEMU's, so a shell for
     /// one, in which a script may have been written, does not.
     fn check_preload(&self, program: &Path) -> Result<(), WrapError> {

@@ -22,7 +22,7 @@ impl Region {
         self.start.checked_add(self.size)
     }
 
-    /// Whether every address of `inner` is one of ours. A range that runs
+    /// Returns true if every address of `inner` is one of ours. A range that runs
     /// over the end of the address space contains nothing and lies nowhere.
     #[must_use]
     pub const fn contains(self, inner: Self) -> bool {
@@ -32,7 +32,7 @@ impl Region {
         }
     }
 
-    /// Whether the two share an address. An empty range shares none.
+    /// Returns true if the two share an address. An empty range shares none.
     #[must_use]
     pub const fn overlaps(self, other: Self) -> bool {
         let before_end = self.start.saturating_add(self.size) > other.start;
@@ -40,7 +40,7 @@ impl Region {
         self.size != 0 && other.size != 0 && before_end && after_start
     }
 
-    /// Whether both ends are multiples of `align`, a power of two.
+    /// Returns true if both ends are multiples of `align`, a power of two.
     #[must_use]
     pub const fn is_aligned(self, align: u64) -> bool {
         (self.start | self.size) & (align - 1) == 0

@@ -192,7 +192,7 @@ impl System {
         Ok(())
     }
 
-    /// Whether a page table may lie there.
+    /// Returns true if a page table may lie there.
     pub(super) fn is_table(&self, pa: u64) -> bool {
         let table = Region::new(pa, PAGE_SIZE);
         table.is_aligned(PAGE_SIZE) && self.header.payload().contains(table)
@@ -348,7 +348,7 @@ impl System {
             && vm.ram().contains(Region::new(load.dst_pa, filled))
     }
 
-    /// Whether what is loaded is compared with its digest before this VM starts.
+    /// Returns true if what is loaded is compared with its digest before this VM starts.
     fn has_digest(&self, vm: usize, load: &Load) -> bool {
         let loaded = Region::new(load.src_pa, load.size);
         let mut own = self.parts().iter().filter(|part| part.fills_memory() && part.is_of(vm));
@@ -410,7 +410,7 @@ impl System {
     }
 }
 
-/// Whether the vCPUs of a mutex's claimants are there and have servers.
+/// Returns true if the vCPUs of a mutex's claimants are there and have servers.
 fn is_claimed(system: &System, mutex: &Mutex) -> bool {
     let vcpus = system.vcpus.get(..system.header.vcpu_count as usize);
     let claimants = mutex.vcpus.get(..mutex.claimant_count as usize);
@@ -421,7 +421,7 @@ fn is_claimed(system: &System, mutex: &Mutex) -> bool {
     claimants.is_some_and(|claimants| !claimants.is_empty() && claimants.iter().all(may_hold))
 }
 
-/// Whether a vCPU has no server, or one that can be. A vCPU that may have global critical
+/// Returns true if a vCPU has no server, or one that can be. A vCPU that may have global critical
 /// sections stays on its pCPU: that one alone raises and lowers it.
 fn is_served(vcpu: &Vcpu) -> bool {
     match vcpu.server {

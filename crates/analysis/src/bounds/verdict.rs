@@ -35,7 +35,7 @@ pub struct VcpuBound {
     /// From the beginning of its period until it has had its budget and overrun;
     /// nothing when that is longer than the period.
     pub response_ns: Option<Ns>,
-    /// Its own budget.
+    /// The own budget.
     pub budget_ns: Ns,
     /// What it may run beyond that.
     pub overrun_ns: Ns,
@@ -110,7 +110,7 @@ pub struct AnalysisError {
 }
 
 impl Verdict {
-    /// Whether every vCPU gets its budget and every task meets its deadline.
+    /// Returns true if every vCPU gets its budget and every task meets its deadline.
     #[must_use]
     pub fn schedulable(&self) -> bool {
         self.vcpus.iter().all(VcpuBound::schedulable)
@@ -119,13 +119,13 @@ impl Verdict {
 }
 
 impl VcpuBound {
-    /// Whether it gets its budget in every period, and that suffices for its handlers.
+    /// Returns true if it gets its budget in every period, and that suffices for its handlers.
     #[must_use]
     pub fn schedulable(&self) -> bool {
         self.response_ns.is_some() && self.handlers_end()
     }
 
-    /// Whether its own handlers end in time.
+    /// Returns true if its own handlers end in time.
     #[must_use]
     pub fn handlers_end(&self) -> bool {
         self.own_handlers_ns <= self.budget_ns
@@ -139,7 +139,7 @@ impl VcpuBound {
 }
 
 impl TaskBound {
-    /// Whether it meets every deadline, if all vCPUs get their budgets.
+    /// Returns true if it meets every deadline, if all vCPUs get their budgets.
     #[must_use]
     pub fn schedulable(&self) -> bool {
         self.response_ns.is_some()
@@ -174,7 +174,7 @@ impl TaskBound {
 /// What a task spends its response time on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Contribution {
-    /// Its own segments.
+    /// The own segments.
     Execution,
     /// Critical sections of tasks of lower priority on the same vCPU.
     LocalBlocking,
@@ -226,7 +226,7 @@ pub fn analyze_with(
 }
 
 impl Workload {
-    /// Whether every vCPU passes Equation 5, and its handlers end in time.
+    /// Returns true if every vCPU passes Equation 5, and its handlers end in time.
     ///
     /// # Errors
     /// When a time overflows, or when iterating takes for ever.
@@ -239,7 +239,7 @@ impl Workload {
         Ok(true)
     }
 
-    /// Whether one vCPU does.
+    /// Returns true if one vCPU does.
     ///
     /// # Errors
     /// When a time overflows, or when iterating takes for ever.
@@ -247,7 +247,7 @@ impl Workload {
         Ok(self.handlers_end(vcpu) && self.vcpu_response(vcpu)?.is_some())
     }
 
-    /// Whether every task passes Equation 6, and all handlers end in time. Writes response times to
+    /// Returns true if every task passes Equation 6, and all handlers end in time. Writes response times to
     /// `responses`, one for each task, until one fails.
     ///
     /// # Errors

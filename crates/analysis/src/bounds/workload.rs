@@ -42,7 +42,7 @@ pub(super) struct VcpuLoad {
     pub tasks: Range<usize>,
     /// Equation 1.
     pub ght: Ns,
-    /// Its handlers.
+    /// The handlers.
     pub handlers: Vec<HandlerLoad>,
 }
 

@@ -47,7 +47,7 @@ impl Budgets {
     }
 }
 
-/// Whether `new` is worth a change to a `longer` or shorter period.
+/// Returns true if `new` is worth a change to a `longer` or shorter period.
 fn better(new: &Least, old: &Least, longer: bool) -> bool {
     match (new, old) {
         (Least::Fits { bandwidth: new, .. }, Least::Fits { bandwidth: old, .. }) => {

@@ -7,7 +7,7 @@ use super::{Ns, Problem, System};
 /// tasks there, those in critical sections included, and has no deadline.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Handler {
-    /// Its name, which no other handler has.
+    /// The name, which no other handler has.
     pub id: String,
     /// Index of its vCPU in [`System::vcpus`].
     pub vcpu: usize,

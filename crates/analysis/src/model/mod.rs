@@ -27,7 +27,7 @@ pub type Ns = u64;
 pub struct System {
     /// The kind of server of a vCPU that has no [`Service`] of its own.
     pub server: ServerKind,
-    /// Whether such a vCPU may finish a global critical section without budget.
+    /// True if such a vCPU may finish a global critical section without budget.
     pub overrun: bool,
     /// In the order in which they were described.
     pub vcpus: Vcpus,
@@ -44,7 +44,7 @@ pub struct System {
 /// A virtual CPU, bound to one pCPU.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Vcpu {
-    /// Its name, which no other vCPU has.
+    /// The name, which no other vCPU has.
     pub id: String,
     /// The physical CPU that it runs on.
     pub pcpu: u32,
@@ -62,7 +62,7 @@ pub struct Vcpu {
 /// A task, bound to one vCPU. Its deadline is its period.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Task {
-    /// Its name, which no other task has.
+    /// The name, which no other task has.
     pub id: String,
     /// Index of its vCPU in [`System::vcpus`].
     pub vcpu: usize,

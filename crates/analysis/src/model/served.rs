@@ -9,7 +9,7 @@ use std::ops::{Deref, DerefMut};
 pub struct Service {
     /// What happens to budget that is not used.
     pub kind: ServerKind,
-    /// Whether the vCPU may finish a global critical section without budget.
+    /// True if the vCPU may finish a global critical section without budget.
     pub overrun: bool,
 }
 

@@ -33,7 +33,7 @@ pub struct Bench {
 pub struct Asked {
     /// Which.
     pub experiment: &'static dyn Conduct,
-    /// Its options.
+    /// The options.
     pub options: ArgMatches,
     /// What is done with what it answers.
     pub answer: Answer,

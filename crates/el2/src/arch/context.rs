@@ -14,7 +14,7 @@ pub struct General {
     pub x: [u64; 31],
     /// Where it goes on; valid while not loaded.
     pub pc: u64,
-    /// Its processor state; valid while not loaded.
+    /// The processor state; valid while not loaded.
     pub pstate: u64,
 }
 
@@ -194,7 +194,7 @@ impl Syndrome {
         Self(read_sysreg!("esr_el2"))
     }
 
-    /// Whether stage 2 refused to have executed what it maps (an instruction
+    /// Returns true if stage 2 refused to have executed what it maps (an instruction
     /// abort with a permission fault: DDI 0487, D19.2.37).
     pub fn is_refused_fetch(self) -> bool {
         const STATUS: u64 = 0b11_1100;

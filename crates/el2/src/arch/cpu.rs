@@ -187,12 +187,12 @@ pub fn flush_guest_tlb_and_stage2() {
     instructions::forget_both_stages();
 }
 
-/// Whether stage 2 tells EL0 from EL1 (FEAT_XNX: ID_AA64MMFR1_EL1.XNX).
+/// Returns true if stage 2 tells EL0 from EL1 (FEAT_XNX: ID_AA64MMFR1_EL1.XNX).
 pub fn has_xnx() -> bool {
     field(read_sysreg!("id_aa64mmfr1_el1"), 7) > 0
 }
 
-/// Whether a physical interrupt waits to be taken (ISR_EL1.I or F).
+/// Returns true if a physical interrupt waits to be taken (ISR_EL1.I or F).
 pub fn interrupt_pending() -> bool {
     read_sysreg!("isr_el1") & 0xc0 != 0
 }

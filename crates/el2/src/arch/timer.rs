@@ -102,7 +102,7 @@ impl Timer {
         self.control = value & (ENABLE | IMASK);
     }
 
-    /// Whether it asserts its interrupt at `now`.
+    /// Returns true if it asserts its interrupt at `now`.
     pub fn is_asserted(&self, now: Instant) -> bool {
         self.control & (ENABLE | IMASK) == ENABLE && self.compare <= now.0
     }
@@ -115,7 +115,7 @@ pub fn loaded_deadline() -> Instant {
     Timer { control, compare: read_sysreg!("cntv_cval_el0") }.deadline()
 }
 
-/// Whether the loaded virtual timer asserts its interrupt.
+/// Returns true if the loaded virtual timer asserts its interrupt.
 pub fn loaded_is_asserted() -> bool {
     read_sysreg!("cntv_ctl_el0") & (ENABLE | IMASK | ISTATUS) == ENABLE | ISTATUS
 }

@@ -38,7 +38,7 @@ pub struct Consolidation {
 pub struct Idled {
     /// This core.
     pub here: Duration,
-    /// Its consolidation target.
+    /// The consolidation target.
     pub target: Duration,
 }
 

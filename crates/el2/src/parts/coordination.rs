@@ -21,7 +21,7 @@ pub struct Coordinated {
 enum State {
     Off,
     Running,
-    /// Its vCPUs are being halted, for this reason.
+    /// The vCPUs are being halted, for this reason.
     Halting(Message),
     /// All are halted. Its interrupt controller is reset.
     Clearing(Message),

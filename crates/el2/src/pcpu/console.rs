@@ -405,7 +405,7 @@ pub fn carry_log(system: &System) {
 
 /// A UART that is written to directly.
 struct Emergency {
-    /// Its data register.
+    /// The data register.
     data: *mut u32,
     /// How often it may still be asked for room.
     patience: u32,

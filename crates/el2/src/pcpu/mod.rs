@@ -86,7 +86,7 @@ pub struct Pcpu {
     redistributor: Redistributor,
     /// What the host decided.
     system: &'static System,
-    /// Its index in the system's table.
+    /// The index in the system's table.
     index: usize,
     /// The vCPUs that it may ever own: its scheduler has them all.
     known: VcpuSet,

@@ -40,15 +40,15 @@ use vgic::Gic;
 
 /// What a VM's vCPUs share.
 pub struct Vm {
-    /// Its interrupt controller.
+    /// The interrupt controller.
     pub gic: Gic,
-    /// Its console.
+    /// The console.
     pub uart: Pl011,
     /// Changes whenever the VM is stopped; written by its coordinator.
     pub epoch: AtomicU32,
-    /// Its vCPUs that are halted: off, and at their base or on its consolidation target.
+    /// The vCPUs that are halted: off, and at their base or on its consolidation target.
     pub halted: AtomicSet<Sibling>,
-    /// Its vCPUs that could run and are displaced, and for which their siblings stop
+    /// The vCPUs that could run and are displaced, and for which their siblings stop
     /// (coscheduling).
     pub stalled: AtomicSet<Sibling>,
     /// It has caused a system error that came when none of its vCPUs ran there any more.

@@ -22,7 +22,7 @@ pub struct Context {
     timer: Timer,
     /// The virtual CPU interface's registers.
     interface: Saved,
-    /// Its guest has not yet ended the virtual timer's interrupt.
+    /// The guest has not yet ended the virtual timer's interrupt.
     timer_held: bool,
     /// When it has to be woken for its virtual timer.
     wakes_at: Instant,
@@ -34,7 +34,7 @@ pub struct Context {
 pub struct Unloading {
     /// What is to be done about interrupts.
     pub after: After,
-    /// Its guest has not yet ended the virtual timer's interrupt.
+    /// The guest has not yet ended the virtual timer's interrupt.
     pub timer_held: bool,
 }
 

@@ -52,17 +52,17 @@ pub struct Vcpu {
     view: View,
     on: bool,
     extras: Extras,
-    /// Its VM's epoch when it was switched on.
+    /// The VM's epoch when it was switched on.
     epoch: u32,
     /// Why its guest cannot go on, while that is reported.
     failure: Option<Cause>,
     /// It could run when it left the core it comes from.
     left_ready: bool,
-    /// Whether it was mostly in programs or in its kernel, away from its base.
+    /// True if it was mostly in programs or in its kernel, away from its base.
     mode_bias: ModeBias,
     /// How much of its turn it has had where it is a visitor.
     stay: Stay,
-    /// Its budget while it is between two cores; else the scheduler of its core has that.
+    /// The budget while it is between two cores; else the scheduler of its core has that.
     budget: Option<Budget>,
     /// Floating point; valid while no core has it on its hardware, where it stays until
     /// another vCPU uses it.
@@ -81,7 +81,7 @@ impl Extras {
     const SIBLINGS: u8 = 1 << 0;
     /// Those may have another view.
     const VIEWS: u8 = 1 << 1;
-    /// Its breakpoints and watchpoints act.
+    /// The breakpoints and watchpoints act.
     const DEBUG: u8 = 1 << 2;
 
     fn new(config: &VcpuConfig) -> Self {

@@ -54,7 +54,7 @@ struct Request {
 pub trait Experiment: Debug + Sync {
     /// What it is called.
     const LABEL: Label;
-    /// Its own options on the command line; `()` for none.
+    /// The own options on the command line; `()` for none.
     type Options: Args;
     /// One run of a machine.
     type Case: Case;

@@ -52,7 +52,7 @@ cfg_if! {
 /// How an experiment is called, and what the command line's help says of it.
 #[derive(Clone, Copy, Debug)]
 pub struct Label {
-    /// Its name on the command line and that of the directory of its results.
+    /// The name on the command line and that of the directory of its results.
     pub name: &'static str,
     /// What it shows, in a line.
     pub about: &'static str,

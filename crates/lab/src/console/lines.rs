@@ -10,7 +10,7 @@ const LONGEST: usize = 4096;
 /// One line of one console, cleaned of control characters and escape sequences.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Line {
-    /// Its channel ([`abi::console`]).
+    /// The channel ([`abi::console`]).
     pub channel: u8,
     /// The text, without the line end.
     pub text: String,

@@ -29,7 +29,7 @@ pub struct ConsoleConfig {
     pub names: Vec<String>,
     /// Where the logs go, `console-NAME.log` each; `None` writes none.
     pub directory: Option<PathBuf>,
-    /// Whether what we send is framed ([`abi::console`]), as the hypervisor
+    /// True if what we send is framed ([`abi::console`]), as the hypervisor
     /// wants it and a plain guest does not.
     pub framed: bool,
     /// What takes output as it comes, to the byte.
@@ -137,7 +137,7 @@ impl Consoles {
         }
     }
 
-    /// Whether the machine's UART has ended and every line is known.
+    /// Returns true if the machine's UART has ended and every line is known.
     #[must_use]
     pub fn ended(&self) -> bool {
         self.shared.lock().ended()

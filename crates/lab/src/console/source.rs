@@ -62,7 +62,7 @@ impl Source {
         true
     }
 
-    /// Whether there is something to read, or the end, within `limit`.
+    /// Returns true if there is something to read, or the end, within `limit`.
     fn is_readable(&self, limit: Option<Timespec>) -> bool {
         loop {
             let mut fds = [PollFd::new(&self.output, PollFlags::IN)];

@@ -25,9 +25,9 @@ const GOAL: f64 = 95.0;
 pub struct Image<'a> {
     /// What people call it.
     pub name: &'a str,
-    /// Its ELF file.
+    /// The ELF file.
     pub elf: &'a [u8],
-    /// Its lines count; of others only what they reach does.
+    /// The lines count; of others only what they reach does.
     pub ships: bool,
 }
 

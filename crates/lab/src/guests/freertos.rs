@@ -18,7 +18,7 @@ pub struct FreertosProgress {
 /// What a task that shares a page under a mutex has counted.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Rounds {
-    /// Its rounds.
+    /// The rounds.
     pub rounds: u64,
     /// Rounds in which it waited for the mutex.
     pub waited: u64,

@@ -15,7 +15,7 @@ const FAULT: &str = "hypervisor fault";
 /// What the hypervisor has said so far.
 #[derive(Clone, Debug, Default)]
 pub struct Hypervisor {
-    /// Its lines, in order.
+    /// The lines, in order.
     pub lines: Vec<String>,
     /// The last of them.
     pub tail: Tail,

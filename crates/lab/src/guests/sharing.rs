@@ -25,7 +25,7 @@ pub struct Sharing {
 /// A task of the description that Linux ran, as it tells at its end.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RanTask {
-    /// Its name in the description.
+    /// The name in the description.
     pub task: String,
     /// Jobs that it completed.
     pub jobs: u64,

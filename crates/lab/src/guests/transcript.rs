@@ -34,7 +34,7 @@ pub struct Guest {
     pub selftests: SelftestsProgress,
     /// As U-Boot.
     pub u_boot: UBootProgress,
-    /// Its last lines, as whatever it is.
+    /// The last lines, as whatever it is.
     pub tail: Tail,
 }
 

@@ -13,7 +13,7 @@ pub struct UBootProgress {
     pub version: Option<String>,
     /// How the tests of its EFI interface ended so far.
     pub verdicts: Verdicts,
-    /// Its own sum of those that failed, once all have ended.
+    /// The own sum of those that failed, once all have ended.
     pub failures: Option<usize>,
     /// It waits for a key, behind which it resets the machine.
     pub asks_to_reset: bool,

@@ -13,18 +13,18 @@ pub const RAM_PA: u64 = 0x4000_0000;
 pub struct MachineConfig {
     /// What boots.
     pub image: PathBuf,
-    /// Whether that is firmware, which lies in the board's flash and is entered there. What is
+    /// True if that is firmware, which lies in the board's flash and is entered there. What is
     /// not lies in RAM.
     pub is_firmware: bool,
     /// Physical cores, 1 to 8.
     pub pcpus: u32,
     /// Bytes of RAM.
     pub memory: u64,
-    /// Whether there is an EL2 (and the image is entered there).
+    /// True if there is an EL2 (and the image is entered there).
     pub el2: bool,
     /// How its time passes.
     pub time: Time,
-    /// Whether a reset of the whole machine boots it again, instead of ending
+    /// True if a reset of the whole machine boots it again, instead of ending
     /// it.
     pub reboots: bool,
     /// Further arguments, such as `-initrd` and `-append` for a plain Linux.

@@ -41,12 +41,12 @@ const LAST_WORDS: Duration = Duration::from_secs(5);
 pub struct Machine {
     // Dropped in this order: the process ends, then its pipes run dry.
     child: Child,
-    /// Its consoles.
+    /// The consoles.
     pub consoles: Consoles,
     errors: Option<JoinHandle<String>>,
     /// What that has read, once QEMU has ended.
     complaint: String,
-    /// Its memory, readable while it runs and after.
+    /// The memory, readable while it runs and after.
     pub memory: Memory,
     /// How its time passes.
     pub time: Time,

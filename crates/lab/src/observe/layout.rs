@@ -23,9 +23,9 @@ pub struct Layout {
 /// One virtual machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct VmLayout {
-    /// Its name.
+    /// The name.
     pub name: String,
-    /// Its vCPUs, as indices into the system's.
+    /// The vCPUs, as indices into the system's.
     pub vcpus: Range<usize>,
     /// Physical address and size in bytes of its report area.
     pub report: Option<(u64, u64)>,
@@ -36,7 +36,7 @@ pub struct VmLayout {
 pub struct VcpuName {
     /// Index of its VM.
     pub vm: usize,
-    /// Its index in the VM.
+    /// The index in the VM.
     pub index: usize,
     /// What limits it.
     pub server: Option<Served>,

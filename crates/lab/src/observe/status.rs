@@ -123,7 +123,7 @@ impl VmSnapshot {
         Self { state, starts, over: state == vm_state::FAILED || ended }
     }
 
-    /// Whether it had started and will do no more.
+    /// Returns true if it had started and will do no more.
     #[must_use]
     pub fn is_over(&self) -> bool {
         self.over

@@ -26,7 +26,7 @@ pub struct SeenTask {
     last: Task,
     /// Jobs before the guest last began anew.
     before: Task,
-    /// Its global critical sections, as far as there was room for them.
+    /// The global critical sections, as far as there was room for them.
     pub sections: Vec<Section>,
 }
 

@@ -10,11 +10,11 @@ use abi::report::tasks::Section;
 /// What a task reported of one mutex.
 #[derive(Clone, Debug)]
 pub struct Claim {
-    /// Its name.
+    /// The name.
     pub task: String,
-    /// Its place in the queue, 0 for the first.
+    /// The place in the queue, 0 for the first.
     pub rank: usize,
-    /// Its sections, in the order of time.
+    /// The sections, in the order of time.
     pub sections: Vec<Section>,
     /// The counter until which all of them are there.
     pub until: u64,

@@ -11,9 +11,9 @@ use std::time::Duration;
 /// What was seen of a task whose guest reports, beside its bound.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SeenResponse {
-    /// Its name: `vm/task`.
+    /// The name: `vm/task`.
     pub task: String,
-    /// Its vCPU: `vm.0`.
+    /// The vCPU: `vm.0`.
     pub vcpu: String,
     /// Jobs that are complete.
     pub jobs: u64,
@@ -26,7 +26,7 @@ pub struct SeenResponse {
     pub longest: Duration,
     /// What it must not exceed, where anything is computed for it.
     pub bound: Option<Duration>,
-    /// Its period.
+    /// The period.
     pub period: Duration,
 }
 
@@ -41,7 +41,7 @@ impl SeenResponse {
 /// What was seen of a vCPU with a budget.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SeenBudget {
-    /// Its name: `vm.0`.
+    /// The name: `vm.0`.
     pub vcpu: String,
     /// What it may have in each period.
     pub budget: Duration,

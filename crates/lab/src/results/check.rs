@@ -94,7 +94,7 @@ impl Check {
         }
     }
 
-    /// Whether the demand is met.
+    /// Returns true if the demand is met.
     pub fn holds(&self) -> bool {
         self.holds
     }

@@ -20,7 +20,7 @@ use serde_json::{Map, Value};
 pub struct Outcome {
     /// Short name, also the directory's.
     pub name: String,
-    /// Whether every check holds.
+    /// True if every check holds.
     holds: bool,
     /// Under which conditions: versions, sizes, the system description.
     pub parameters: Map<String, Value>,

@@ -31,7 +31,7 @@ pub enum Expect {
 /// What is known of one VM.
 #[derive(Clone, Copy, Debug)]
 pub struct Seen<'a> {
-    /// Its index.
+    /// The index.
     pub vm: usize,
     /// What the guests say.
     pub said: &'a Transcript,

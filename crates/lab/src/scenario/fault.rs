@@ -12,7 +12,7 @@ use object::{Object, ObjectSection, ObjectSymbol};
 use std::fs;
 use std::time::Duration;
 
-/// Its name.
+/// The name.
 const NAME: &str = "fault";
 /// The description: a real-time VM on pCPU 0, and one on each of two others that crashes, so that
 /// EL2 ends it.

@@ -11,7 +11,7 @@ use crate::suite::{Bench, Scenario};
 use miette::{IntoDiagnostic, Result, miette};
 use std::fs;
 
-/// Its name.
+/// The name.
 const NAME: &str = "hang";
 /// The watchdog's time, microseconds.
 const TIME_US: u64 = 5_000;

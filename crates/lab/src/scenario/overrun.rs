@@ -38,7 +38,7 @@ struct Attack {
     stops: RangeInclusive<u64>,
     /// How often it was lowered.
     lowered: RangeInclusive<u64>,
-    /// Its longest overrun is all that the tables allow.
+    /// The longest overrun is all that the tables allow.
     is_whole: bool,
 }
 

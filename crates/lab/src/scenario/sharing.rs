@@ -9,9 +9,9 @@ use crate::suite::{Bench, Scenario};
 use abi::status::vm_state;
 use std::time::Duration;
 
-/// Its name.
+/// The name.
 const NAME: &str = "sharing";
-/// Its description, below the project's root.
+/// The description, below the project's root.
 const DESCRIPTION: &str = "guests/freertos/systems/sharing.toml";
 /// Virtual time within which they come to their ends: they need some eight seconds.
 const LIMIT: Duration = Duration::from_secs(20);

@@ -15,11 +15,11 @@ use abi::report::tasks::Section;
 use miette::{Result, miette};
 use std::time::Duration;
 
-/// Its description, below the project's root.
+/// The description, below the project's root.
 const DESCRIPTION: &str = "systems/sharing.toml";
 /// Virtual time within which Linux boots and has done its work: it needs some five seconds.
 const LIMIT: Duration = Duration::from_secs(20);
-/// Its tasks that run for two seconds, with the jobs that they have in these.
+/// The tasks that run for two seconds, with the jobs that they have in these.
 const RAN: [(&str, u64); 2] = [("writer", 199), ("logger", 20)];
 /// All tasks that it declares: each has to be compared with its bound.
 const TASKS: [&str; 4] = ["linux/writer", "linux/logger", "rtos/controller", "rtos/load"];

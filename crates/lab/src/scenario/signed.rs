@@ -15,7 +15,7 @@ use system::SigningKey;
 use system::pack::seal;
 use zerocopy::IntoBytes;
 
-/// Its name.
+/// The name.
 const NAME: &str = "signed";
 /// The build that checks signatures, from the project's root.
 const PRODUCT: &str = "build/el2-signed.elf";

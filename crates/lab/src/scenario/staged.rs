@@ -15,7 +15,7 @@ use std::time::Duration;
 /// A scenario with VMs and what is expected of each.
 #[derive(Clone, Copy, Debug)]
 pub struct Staged {
-    /// Its name, and that of its description: `guests/probe/systems/NAME.toml`.
+    /// The name, and that of its description: `guests/probe/systems/NAME.toml`.
     pub name: &'static str,
     /// One sentence: what it shows.
     pub about: &'static str,

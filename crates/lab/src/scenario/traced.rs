@@ -11,7 +11,7 @@ use crate::trace::{Guests, History, Tally, Trace};
 use abi::status::VcpuStatus;
 use miette::Result;
 
-/// Its name, and that of its description.
+/// The name, and that of its description.
 pub const NAME: &str = "traced";
 /// VMs that come to an end; the run ends with the last of them.
 const ENDING: [&str; 2] = ["probe", "migrant"];

@@ -11,7 +11,7 @@ use crate::trace::{Guests, History, TaskTurn, Trace};
 use miette::Result;
 use std::time::Duration;
 
-/// Its name, and that of its description.
+/// The name, and that of its description.
 pub const NAME: &str = "traced-guests";
 /// Virtual time within which Linux boots and has done its work: it needs some three seconds.
 const LIMIT: Duration = Duration::from_secs(20);

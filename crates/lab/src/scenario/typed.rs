@@ -7,7 +7,7 @@ use crate::figures;
 use crate::session::{End, Moment};
 use crate::suite::{Bench, Scenario};
 
-/// Its name, and that of its description.
+/// The name, and that of its description.
 pub const NAME: &str = "typed";
 /// Lines for each guest, as its command line says.
 const LINES: usize = 20;

@@ -67,7 +67,7 @@ pub struct Simulation {
     pub timeline: Timeline,
     /// What the analysis says; none for a protocol that it does not know.
     pub verdict: Option<Verdict>,
-    /// Whether a task arrives before the first period of some vCPU, of which time
+    /// True if a task arrives before the first period of some vCPU, of which time
     /// bounds say nothing.
     pub begins_unserved: bool,
 }
@@ -156,7 +156,7 @@ impl Simulation {
         self.verdict.as_ref()?.tasks.get(task)?.response_ns
     }
 
-    /// Whether the bounds hold for this system and this beginning: every vCPU gets
+    /// Returns true if the bounds hold for this system and this beginning: every vCPU gets
     /// its budget, before any task arrives, and every task has a bound.
     pub fn bounded(&self) -> bool {
         !self.begins_unserved && self.schedulable()

@@ -16,9 +16,9 @@ pub struct Tally {
 pub enum Said<'a> {
     /// A test came to its end.
     Test {
-        /// Its name.
+        /// The name.
         name: &'a str,
-        /// Whether it passed; `None` when it was left out.
+        /// True if it passed; `None` when it was left out.
         passed: Option<bool>,
     },
     /// A test program came to its end.

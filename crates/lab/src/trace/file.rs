@@ -11,7 +11,7 @@ use zerocopy::{FromBytes, FromZeros, Immutable, IntoBytes, KnownLayout};
 
 /// Name of the file in a directory of results.
 pub const FILE: &str = "trace.bin";
-/// Its first bytes, with a version.
+/// The first bytes, with a version.
 const MAGIC: [u8; 8] = *b"CASTRF\x01\n";
 
 /// What a block is of: records of a pCPU, samples of a VM, or events of a vCPU.
@@ -71,7 +71,7 @@ pub struct Samples {
 pub struct Events {
     /// Index of the vCPU in the system.
     pub vcpu: usize,
-    /// Its events, as they were written.
+    /// The events, as they were written.
     pub events: Vec<Event>,
     /// Before which of them others were lost, in order.
     pub gaps: Vec<usize>,

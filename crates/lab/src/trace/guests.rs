@@ -21,7 +21,7 @@ pub struct TaskTurn {
     pub vcpu: usize,
     /// The guest's number of the task.
     pub task: u32,
-    /// Its name.
+    /// The name.
     pub name: String,
     /// Beginning, ns.
     pub from: u64,
@@ -140,7 +140,7 @@ pub(super) fn text(event: &Event) -> String {
     text.chars().map(|c| if c.is_control() || is_invisible(c) { '·' } else { c }).collect()
 }
 
-/// Whether a character has no width, or changes the direction of those behind it.
+/// Returns true if a character has no width, or changes the direction of those behind it.
 fn is_invisible(c: char) -> bool {
     let ranges = ['\u{200b}'..='\u{200f}', '\u{202a}'..='\u{202e}', '\u{2060}'..='\u{206f}'];
     ranges.iter().any(|range| range.contains(&c)) || matches!(c, '\u{61c}' | '\u{feff}')

@@ -27,9 +27,9 @@ pub struct Subject {
 pub struct Vcpu {
     /// Index of its VM.
     pub vm: usize,
-    /// Its index in the VM.
+    /// The index in the VM.
     pub index: usize,
-    /// Its base.
+    /// The base.
     pub pcpu: usize,
     /// Larger is higher.
     pub priority: u64,

@@ -117,7 +117,7 @@ pub const VIEWS: usize = 3;
 pub struct Needs {
     /// The policy is asked when its vCPUs are displaced or interrupted, or might be.
     pub a_say: bool,
-    /// Its vCPUs need a fallback.
+    /// The vCPUs need a fallback.
     pub fallback: bool,
     /// They are always at their fallback, and never at their base.
     pub lives_at_fallback: bool,
@@ -219,7 +219,7 @@ pub struct Contender {
     pub vm: usize,
     /// Scheduling priority; larger is higher.
     pub priority: u16,
-    /// Its VM is a real-time one.
+    /// The VM is a real-time one.
     pub realtime: bool,
 }
 

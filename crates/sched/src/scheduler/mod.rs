@@ -59,7 +59,7 @@ use notes::{Bounded, each};
 /// A vCPU in the array. 32 bytes, so that its address is one shift away.
 #[derive(Clone, Copy)]
 struct Entry {
-    /// Its whole quantum.
+    /// The whole quantum.
     quantum: Duration,
     /// What is left of it.
     left: Duration,

@@ -15,7 +15,7 @@ pub struct Priority(pub u16);
 /// Parameters of a vCPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Params {
-    /// Its priority.
+    /// The priority.
     pub priority: Priority,
     /// How long it may run while an equal waits; not zero.
     pub quantum: Duration,
@@ -96,11 +96,11 @@ const NEVER: Instant = Instant(u64::MAX);
 /// A vCPU that was removed from a core, and can be added to another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Removed {
-    /// Its parameters.
+    /// The parameters.
     pub params: Params,
-    /// Its server, with what is left in it.
+    /// The server, with what is left in it.
     pub account: Option<Account>,
-    /// Whether it has work.
+    /// True if it has work.
     pub ready: bool,
 }
 
@@ -109,17 +109,17 @@ pub struct Removed {
 pub enum Refusal {
     /// It is on this core already.
     AlreadyHere,
-    /// Its identifier is not below [`MAX_VCPUS`](crate::MAX_VCPUS).
+    /// The identifier is not below [`MAX_VCPUS`](crate::MAX_VCPUS).
     UnknownVcpu,
-    /// Its quantum is zero.
+    /// The quantum is zero.
     ZeroQuantum,
-    /// Its server's budget is zero.
+    /// The server's budget is zero.
     ZeroBudget,
-    /// Its server's period is zero.
+    /// The server's period is zero.
     ZeroPeriod,
-    /// Its server's budget is larger than the period it comes in.
+    /// The server's budget is larger than the period it comes in.
     BudgetBeyondPeriod,
-    /// Its server's budget and overrun together are larger than the period.
+    /// The server's budget and overrun together are larger than the period.
     OverrunBeyondPeriod,
 }
 

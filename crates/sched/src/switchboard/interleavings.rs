@@ -58,7 +58,7 @@ impl AtomicCell for AtomicU8 {
 enum Move {
     /// It was handed over to this core.
     Receive(VcpuId),
-    /// Its base recalls it.
+    /// The base recalls it.
     SendBack(VcpuId),
 }
 

@@ -72,7 +72,7 @@ fn based(vms: &[Vm], pcpu: usize) -> impl Iterator<Item = (&Vm, usize)> {
     })
 }
 
-/// Whether a pCPU may be powered down as far as its own vCPUs go: all of VMs that
+/// Returns true if a pCPU may be powered down as far as its own vCPUs go: all of VMs that
 /// let it, none a VM's first, which is where the VM is started and stopped. The
 /// first pCPU boots, and one drives the UART.
 pub(super) fn may_sleep(vms: &[Vm], pcpu: usize, pcpus: usize) -> bool {

@@ -15,7 +15,7 @@ use sched::topology::Placed;
 /// stays in its kernel at a stretch, mostly.
 const DEFAULT_DELAY_LIMIT_NS: u64 = 1_000_000;
 
-/// Whether a policy makes others wait.
+/// Returns true if a policy makes others wait.
 pub(super) fn delays(kind: MigrationPolicy) -> bool {
     kind.policy().delays(Mode::Kernel)
 }
@@ -246,7 +246,7 @@ fn unused(i: usize, vms: &[Vm], displaced: &[Id], homeless: &[Id], problems: &mu
     problems.add(Code::MigrationUnused, vm.spans.migration_policy.clone(), message).hint(hint);
 }
 
-/// Whether a vCPU of this VM shares a pCPU with a real-time one.
+/// Returns true if a vCPU of this VM shares a pCPU with a real-time one.
 fn beside_realtime(i: usize, vms: &[Vm]) -> bool {
     let realtime = vms.iter().enumerate().filter(|(other, vm)| *other != i && vm.realtime);
     let mut theirs = realtime.flat_map(|(_, vm)| &vm.vcpus);

@@ -37,7 +37,7 @@ pub(super) fn check(vms: &[DraftVm], problems: &mut Problems) {
     }
 }
 
-/// Whether it is a name for a VM, or for what VMs share.
+/// Returns true if it is a name for a VM, or for what VMs share.
 pub(super) fn is_plain(name: &str) -> bool {
     let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
     name.chars().all(plain) && (1..=MAX_NAME).contains(&name.len())

@@ -21,7 +21,7 @@ use std::collections::BTreeMap;
 /// A vCPU whose pCPU and priority are known.
 pub(super) struct Candidate<'a> {
     pub(super) vm: &'a DraftVm,
-    /// Its index there.
+    /// The index there.
     pub(super) index: usize,
     pub(super) vcpu: &'a DraftVcpu,
     pub(super) pcpu: u64,

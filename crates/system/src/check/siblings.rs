@@ -8,7 +8,7 @@ use crate::problem::Problems;
 use crate::topology;
 use sched::topology::Placed;
 
-/// Whether a budget keeps a vCPU from running all the time.
+/// Returns true if a budget keeps a vCPU from running all the time.
 fn leaves_time(vm: &Vm, vcpu: usize) -> bool {
     vm.vcpus[vcpu].server.is_some_and(|server| server.budget_ns < server.period_ns)
 }

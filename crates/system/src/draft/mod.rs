@@ -180,7 +180,7 @@ impl DraftVm {
         self.migration_policy.as_ref().map_or(MigrationPolicy::default(), |at| *at.get_ref())
     }
 
-    /// Whether its vCPUs may move between pCPUs.
+    /// Returns true if its vCPUs may move between pCPUs.
     pub(crate) fn migrates(&self) -> bool {
         let needs = self.migration_policy().policy().needs();
         needs.fallback || needs.wanders || flag(&self.consolidate, false)
@@ -206,7 +206,7 @@ impl DraftVm {
         flag(&self.memory.identity, false)
     }
 
-    /// Whether its tasks share resources that mutexes of the hypervisor protect.
+    /// Returns true if its tasks share resources that mutexes of the hypervisor protect.
     pub(crate) fn has_global_sections(&self) -> bool {
         let tasks = self.vcpus.iter().flat_map(|vcpu| &vcpu.tasks);
         tasks.flat_map(|task| &task.segments).any(|segment| segment.gcs.is_some())

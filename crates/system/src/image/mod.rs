@@ -60,7 +60,7 @@ impl KernelKind {
     }
 }
 
-/// Whether a file is ELF, whatever it is said to be.
+/// Returns true if a file is ELF, whatever it is said to be.
 pub(crate) fn is_elf(bytes: &[u8]) -> bool {
     elf::has_magic(bytes)
 }

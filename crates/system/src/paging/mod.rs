@@ -51,7 +51,7 @@ pub(crate) struct Mapping {
     pub(crate) output: u64,
     /// Attribute bits of the descriptors.
     pub(crate) attributes: u64,
-    /// Whether blocks may be used; otherwise everything is mapped in pages.
+    /// True if blocks may be used; otherwise everything is mapped in pages.
     pub(crate) blocks: bool,
 }
 

@@ -59,7 +59,7 @@ impl Piece {
         self.range.len() as u64
     }
 
-    /// Whether it is the very same part of the same file.
+    /// Returns true if it is the very same part of the same file.
     pub(crate) fn is(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.bytes, &other.bytes) && self.range == other.range
     }

@@ -37,7 +37,7 @@ pub(crate) struct VmMemory {
 /// Why a layout is impossible: which VM's memory, and what is in the way.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum NoRoom {
-    /// Its fixed address is taken; from `free` on it would surely not be.
+    /// The fixed address is taken; from `free` on it would surely not be.
     Taken { vm: usize, free: u64 },
     /// There is no free piece of that size; the largest has so much.
     Full { vm: usize, largest: u64 },

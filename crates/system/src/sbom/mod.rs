@@ -35,7 +35,7 @@ const EXCLUDED: Option<&str> = Some("excluded");
 /// Where a hypervisor comes from.
 #[derive(Clone, Copy, Debug)]
 pub struct Origin<'a> {
-    /// Its ELF file.
+    /// The ELF file.
     pub elf: &'a [u8],
     /// What it was built from, as `setup/inventory.sh` writes it.
     pub inventory: &'a str,

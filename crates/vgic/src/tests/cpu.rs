@@ -125,7 +125,7 @@ impl Cpu {
         self.running.clear();
     }
 
-    /// Whether the maintenance interrupt is asserted.
+    /// Returns true if the maintenance interrupt is asserted.
     pub fn wants_maintenance(&self) -> bool {
         let none_pending = !self.registers.iter().any(|r| r.is_pending());
         let ended = self.registers.iter().any(|r| {

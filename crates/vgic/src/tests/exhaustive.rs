@@ -34,7 +34,7 @@ struct Interrupt {
     enabled: bool,
     pending: bool,
     active: bool,
-    /// Its end was asked for, and its vCPU has not seen that.
+    /// The end was asked for, and its vCPU has not seen that.
     ends: bool,
     priority: u8,
     edge: bool,

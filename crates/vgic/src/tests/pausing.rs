@@ -10,7 +10,7 @@ type Interposed = (usize, Box<dyn FnOnce()>);
 thread_local! {
     /// State of a linear congruential generator; 0: no pauses.
     static RANDOM: Cell<u64> = const { Cell::new(0) };
-    /// Whether accesses by this thread are anything but themselves.
+    /// True if accesses by this thread are anything but themselves.
     static ARMED: Cell<bool> = const { Cell::new(false) };
     static INTERPOSED: RefCell<Option<Interposed>> = const { RefCell::new(None) };
 }

@@ -121,7 +121,7 @@ impl Slot {
         self.armed.store(true, Relaxed);
     }
 
-    /// Whether the core may have armed a timer since the last call.
+    /// Returns true if the core may have armed a timer since the last call.
     pub fn take_armed(&self) -> bool {
         self.armed.load(Relaxed) && self.armed.swap(false, Relaxed)
     }

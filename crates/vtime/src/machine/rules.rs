@@ -40,7 +40,7 @@ impl Machine {
         }
     }
 
-    /// Whether a hold is asked for at or before the present, when nothing
+    /// Returns true if a hold is asked for at or before the present, when nothing
     /// happens until `next_ns`.
     fn is_to_hold(&mut self, next_ns: Option<u64>) -> bool {
         self.rested &= next_ns.is_none();
@@ -106,7 +106,7 @@ impl Machine {
         Some(effects)
     }
 
-    /// Whether a core that waits may leave, should there be a reason: once in
+    /// Returns true if a core that waits may leave, should there be a reason: once in
     /// each episode, and one after the other if cores take turns.
     pub(super) fn may_leave(&self, vcpu: usize) -> bool {
         let has_to = |v: &Vcpu| v.waits() && !v.blocked && v.left_in != self.episode;
@@ -114,19 +114,19 @@ impl Machine {
             && !(self.serial && (self.something_moves() || self.vcpus[..vcpu].iter().any(has_to)))
     }
 
-    /// Whether a core's thread does something, or is to go on first.
+    /// Returns true if a core's thread does something, or is to go on first.
     fn something_moves(&self) -> bool {
         self.vcpus.iter().any(|v| v.called || v.moves())
     }
 
-    /// Whether time must wait for this core. If cores take turns, it waits for
+    /// Returns true if time must wait for this core. If cores take turns, it waits for
     /// one that is outside as well: that one may yet look for interrupts, and
     /// must not find those that are sent after it left.
     fn holds_time(&self, v: &Vcpu) -> bool {
         v.state.holds_time() || (self.serial && v.is_outside())
     }
 
-    /// Whether every core that time waits for is itself blocked, on something
+    /// Returns true if every core that time waits for is itself blocked, on something
     /// that only a core in the lockstep can bring about.
     pub(super) fn stalled(&self) -> bool {
         let mut holding = self.vcpus.iter().filter(|v| self.holds_time(v)).peekable();

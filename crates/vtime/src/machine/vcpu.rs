@@ -34,7 +34,7 @@ pub enum State {
 }
 
 impl State {
-    /// Whether time must wait for this core.
+    /// Returns true if time must wait for this core.
     pub(super) fn holds_time(self) -> bool {
         matches!(self, Self::Running { .. } | Self::Settling { .. } | Self::Waking { .. })
     }
@@ -89,22 +89,22 @@ pub(super) struct Vcpu {
     pub(super) left_in: u64,
     /// It has left and neither checked in again nor blocked.
     pub(super) out: bool,
-    /// Its wait has been ended, but its thread has not gone on yet; see rule 9.
+    /// The wait has been ended, but its thread has not gone on yet; see rule 9.
     pub(super) called: bool,
 }
 
 impl Vcpu {
-    /// Whether its thread waits in the lockstep, or has left it for one block.
+    /// Returns true if its thread waits in the lockstep, or has left it for one block.
     pub(super) fn waits(&self) -> bool {
         matches!(self.state, State::Arrived { .. } | State::Settling { .. })
     }
 
-    /// Whether it waits, but not in the lockstep: it has left, or it is blocked.
+    /// Returns true if it waits, but not in the lockstep: it has left, or it is blocked.
     pub(super) fn is_outside(&self) -> bool {
         self.waits() && (self.out || self.blocked)
     }
 
-    /// Whether its thread does something, or is about to, which no rule of the lockstep
+    /// Returns true if its thread does something, or is about to, which no rule of the lockstep
     /// holds back.
     pub(super) fn moves(&self) -> bool {
         let goes_on = match self.state {

@@ -228,7 +228,7 @@ impl Board {
         Statistics::read(&self.statistics_file()).unwrap()
     }
 
-    /// Whether there is a statistics file yet.
+    /// Returns true if there is a statistics file yet.
     pub fn has_statistics(&self) -> bool {
         self.statistics_file().exists()
     }

@@ -114,7 +114,7 @@ pub struct Machine {
     pub was_reset: bool,
     /// Bits of a register that are one on every core, whatever is written.
     pub fixed: Vec<(Register, u64)>,
-    /// Whether ISR_EL1 shows an interrupt that is withdrawn before it can be acknowledged, as a level
+    /// True if ISR_EL1 shows an interrupt that is withdrawn before it can be acknowledged, as a level
     /// may fall.
     pub withdraws: fn() -> bool,
     /// Where aliases of guest memory are, and by which roots.

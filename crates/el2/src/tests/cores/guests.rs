@@ -339,7 +339,7 @@ impl Guest<'_> {
         (self.get(register!("vttbr_el2")) >> 48) as usize - 1
     }
 
-    /// Whether it is not on the core that its description names.
+    /// Returns true if it is not on the core that its description names.
     fn is_away(&self) -> bool {
         usize::from(tables::find().vcpus[self.id as usize].pcpu) != self.core
     }

@@ -27,17 +27,17 @@ impl Prepared {
         System::read_from_prefix(&self.bundle).expect("a bundle begins with the tables").0
     }
 
-    /// Whether tasks of its VMs share resources.
+    /// Returns true if tasks of its VMs share resources.
     pub fn has_sections(&self) -> bool {
         self.tables().header.mutex_count > 0
     }
 
-    /// Whether resources raise vCPUs.
+    /// Returns true if resources raise vCPUs.
     pub fn has_ceilings(&self) -> bool {
         self.tables().vcpus.iter().any(|vcpu| vcpu.gcs_ns > 0)
     }
 
-    /// Whether it is refused on cores without FEAT_XNX: a policy of its VMs has views.
+    /// Returns true if it is refused on cores without FEAT_XNX: a policy of its VMs has views.
     pub fn needs_xnx(&self) -> bool {
         let tables = self.tables();
         let policies =
@@ -50,7 +50,7 @@ impl Prepared {
         self.tables().header.watchdog_ns.into()
     }
 
-    /// Whether the machine goes off when no VM is left.
+    /// Returns true if the machine goes off when no VM is left.
     pub fn off_when_done(&self) -> bool {
         self.tables().header.flags & flags::OFF_WHEN_DONE != 0
     }

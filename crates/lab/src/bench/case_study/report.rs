@@ -111,7 +111,7 @@ impl CaseStudy {
 }
 
 impl Run {
-    /// Its timeline, as the paper's Figure 11 shows it.
+    /// Returns the timeline, as the paper's Figure 11 shows it.
     pub fn draw(&self) -> Markup {
         let schedule = Schedule {
             title: self.name(),

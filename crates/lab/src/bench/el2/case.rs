@@ -31,7 +31,7 @@ pub enum Case {
     Probe(Trial),
     /// The demonstration until Linux has run hackbench once.
     Demo {
-        /// Whether interrupt priorities separate the RTOS from Linux.
+        /// True if interrupt priorities separate the RTOS from Linux.
         separation: bool,
     },
 }

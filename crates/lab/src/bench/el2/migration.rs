@@ -35,7 +35,7 @@ const ELSEWHERE: usize = 1;
 struct Trip {
     /// The interrupt that wakes the real-time vCPU.
     wake: Distribution,
-    /// Its going to sleep.
+    /// The going to sleep.
     sleep: Distribution,
     /// On the other core.
     elsewhere: Distribution,

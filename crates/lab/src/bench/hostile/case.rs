@@ -37,7 +37,7 @@ pub struct Adversary {
     pub vcpus: u32,
     /// The migration policy of its VM; `rt-vcpu` is FreeRTOS's.
     pub policy: String,
-    /// Its VM is a real-time one, of lower priority than the others.
+    /// The VM is a real-time one, of lower priority than the others.
     pub is_realtime: bool,
     /// From which its chance follows.
     pub seed: u64,
@@ -66,7 +66,7 @@ impl Adversary {
         name
     }
 
-    /// Whether FreeRTOS has the policy, and the adversary is above it.
+    /// Returns true if FreeRTOS has the policy, and the adversary is above it.
     fn is_above(&self) -> bool {
         let policy = MigrationPolicy::ALL.iter().find(|policy| policy.name() == self.policy);
         policy.is_some_and(|policy| policy.policy().needs().for_realtime)

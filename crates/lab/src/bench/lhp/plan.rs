@@ -82,7 +82,7 @@ pub fn points(extent: Extent, policies: &[Policy]) -> Vec<Point> {
     points
 }
 
-/// Whether a goal is about this point.
+/// Returns true if a goal is about this point.
 fn has_goal(point: &Point) -> bool {
     let policy = point.stage.policy();
     let is = |names: &[&str]| policy.is_some_and(|policy| names.contains(&policy.name));

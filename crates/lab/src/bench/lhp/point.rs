@@ -15,7 +15,7 @@ pub struct Point {
     pub stage: Stage,
     /// What the RTOS does, if there is one.
     pub rtos: Option<Rtos>,
-    /// Whether interrupt priorities separate the RTOS's from Linux's.
+    /// True if interrupt priorities separate the RTOS's from Linux's.
     pub separation: bool,
 }
 
@@ -40,12 +40,12 @@ pub enum Experiment {
     Overhead,
     /// Where Linux's kernel spins.
     Spinning,
-    /// Whether Linux's kernel runs on the RTOS's core.
+    /// True if Linux's kernel runs on the RTOS's core.
     Kernel,
 }
 
 impl Experiment {
-    /// Whether Linux must say where its functions are.
+    /// Returns true if Linux must say where its functions are.
     pub fn needs_symbols(self) -> bool {
         matches!(self, Self::Spinning | Self::Kernel)
     }
@@ -84,7 +84,7 @@ pub enum Stage {
 pub struct Rtos {
     /// What it burns of its period, in thousandths.
     pub load_permille: u32,
-    /// Its period, and its tick, in microseconds.
+    /// The period, and its tick, in microseconds.
     pub period_us: u32,
     /// Activations until it switches itself off; 0: never.
     pub activations: u32,

@@ -6,13 +6,13 @@ use sched::policy::{MigrationPolicy, View};
 /// One way to let Linux and the RTOS share the board.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Policy {
-    /// Its name, and what `migration_policy` is set to.
+    /// The name, and what `migration_policy` is set to.
     pub name: &'static str,
-    /// Whether the RTOS has it and makes way, not Linux.
+    /// True if the RTOS has it and makes way, not Linux.
     for_rtos: bool,
-    /// Whether it keeps Linux's kernel away from the core that is shared.
+    /// True if it keeps Linux's kernel away from the core that is shared.
     pub keeps_kernel_away: bool,
-    /// Whether it goes to and fro whenever a program calls its kernel.
+    /// True if it goes to and fro whenever a program calls its kernel.
     pub moves_each_call: bool,
 }
 

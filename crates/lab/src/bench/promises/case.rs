@@ -46,7 +46,7 @@ pub struct Seen {
 /// The worst that was seen of a task.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SeenTask {
-    /// Its name in the description.
+    /// The name in the description.
     pub name: String,
     /// Jobs that are complete.
     pub jobs: u64,

@@ -24,7 +24,7 @@ pub struct Machine {
 #[derive(Clone, Debug)]
 pub struct Drawn {
     pub system: System,
-    /// Its vCPUs from this one on are in a second VM, if there are any.
+    /// The vCPUs from this one on are in a second VM, if there are any.
     pub split: usize,
     /// The least that a job executes, percent of what is declared.
     pub least_percent: u64,
@@ -104,7 +104,7 @@ impl Drawn {
     }
 }
 
-/// Whether tasks on several pCPUs use a global resource.
+/// Returns true if tasks on several pCPUs use a global resource.
 pub fn shares_pcpus(system: &System) -> bool {
     (0..system.resources.len()).any(|resource| {
         let users = system.tasks.iter().filter(|task| task.uses(resource));
@@ -112,7 +112,7 @@ pub fn shares_pcpus(system: &System) -> bool {
     })
 }
 
-/// Whether every deadline holds, with what EL2 takes on the board.
+/// Returns true if every deadline holds, with what EL2 takes on the board.
 fn is_admitted(system: &System) -> bool {
     let overheads = Overheads::measured(VIRTUAL_INSTRUCTION_PS, DEFAULT_MARGIN_PERMILLE);
     let verdict = analyze_with(system, Bounds::Corrected, overheads);

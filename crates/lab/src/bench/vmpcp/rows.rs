@@ -10,7 +10,7 @@ pub struct Row {
     pub key: &'static str,
     /// What the paper calls it.
     pub name: &'static str,
-    /// Whether EL2 has to do something for it.
+    /// True if EL2 has to do something for it.
     pub is_served: bool,
     /// The mean and the longest, microseconds.
     pub paper_us: [f64; 2],

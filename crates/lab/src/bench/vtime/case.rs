@@ -84,7 +84,7 @@ impl Case {
         Self { guest, cores, mode: Mode::Turns, quantum_ns, busy_host: false, repetition: 1 }
     }
 
-    /// Whether `other` is a run of the same.
+    /// Returns true if `other` is a run of the same.
     pub fn repeats(&self, other: &Self) -> bool {
         *self == Self { repetition: self.repetition, ..*other }
     }
@@ -144,7 +144,7 @@ impl Guest {
     /// counts.
     pub const ONE_STEADY_RUN: Self = Self::Hackbench { runs: 2 };
 
-    /// Whether there are runs of hackbench to compare within one boot, the
+    /// Returns true if there are runs of hackbench to compare within one boot, the
     /// first, which warms up, left out.
     pub fn several_steady_runs(self) -> bool {
         matches!(self, Self::Hackbench { runs } if runs > 2)
@@ -180,7 +180,7 @@ impl Guest {
 impl Work {
     pub const ALL: [Self; 3] = [Self::Cpu, Self::Calls, Self::Forks];
 
-    /// Its name in short, as the guest knows it.
+    /// Returns the name in short, as the guest knows it.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Cpu => "cpu",

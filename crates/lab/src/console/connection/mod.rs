@@ -45,7 +45,7 @@ use terminal::RawMode;
 pub struct Line<'a> {
     /// The VM's name.
     pub name: &'a str,
-    /// Its channel ([`abi::console`]).
+    /// The channel ([`abi::console`]).
     pub channel: u8,
 }
 

@@ -10,7 +10,7 @@ pub(super) struct Series {
     pub name: String,
     /// Style class: `s0` to `s7`.
     pub color: String,
-    /// Its place among the others, which chooses the shape of its marks.
+    /// The place among the others, which chooses the shape of its marks.
     pub index: usize,
     pub rows: Vec<Row>,
 }

@@ -13,7 +13,7 @@ use miette::{Result, miette};
 use std::path::Path;
 use std::time::Duration;
 
-/// Its name.
+/// The name.
 const NAME: &str = "conformance-u-boot";
 /// Virtual time within which all is typed and answered: it needs a few seconds.
 const LIMIT: Duration = Duration::from_secs(30);

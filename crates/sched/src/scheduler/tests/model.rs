@@ -58,7 +58,7 @@ impl Vcpu {
         self.has_reason() && !self.is_blocked()
     }
 
-    /// Its turn waits for it though it may not run.
+    /// Returns the turn waits for it though it may not run.
     fn keeps_turn(&self) -> bool {
         self.has_reason() && self.is_blocked() || self.away
     }
@@ -263,7 +263,7 @@ impl Model {
         (Some(next), shares.then(|| now + self.find(next).unwrap().left))
     }
 
-    /// Whether the latest decision still holds: nothing that it did not foresee happened.
+    /// Returns true if the latest decision still holds: nothing that it did not foresee happened.
     pub(super) fn stands(&self, now: u64) -> bool {
         let able = || self.vcpus.iter().filter(|vcpu| vcpu.is_able());
         let Some(running) = self.running.and_then(|id| self.find(id)) else {

@@ -21,7 +21,7 @@ struct State {
 
 /// The sections of a board.
 pub struct Sections {
-    /// Whether cores want any.
+    /// True if cores want any.
     pub happen: bool,
     state: Mutex<State>,
     others_left: Condvar,

@@ -24,7 +24,7 @@ const CHILDREN_ASLEEP: u32 = 1 << 2;
 /// One core's redistributor.
 #[derive(Clone, Copy)]
 pub struct Redistributor {
-    /// Its second frame.
+    /// The second frame.
     private: u64,
 }
 
