@@ -79,7 +79,7 @@ pub fn control() -> u64 {
 }
 
 /// Sets MDSCR_EL1 as far as a guest may. Returns true if breakpoints and watchpoints act then, which
-/// they do on cores that have as many as [`Debug`].
+/// they do on cores that have as many of them as a [`struct@Debug`].
 #[must_use]
 pub fn set_control(value: u64) -> bool {
     /// SS, the comms channel trap TDCC, KDE.

@@ -118,7 +118,7 @@ fn round(number: u64) -> Check {
     let seed = platform::get().number("seed", 1) << 4 | me as u64;
     let mixed = (seed << 16 | number).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
     let (place, word) = (mixed as usize % PLACES, (mixed >> 8) as usize % PLACES);
-    let (acts, linked, in_context) = (number % 8 != 5, number % 3 == 2, number % 2 == 0);
+    let (acts, linked, in_context) = (number % 8 != 5, number % 3 == 2, number.is_multiple_of(2));
     let slot = (number % u64::from(CONTEXT)) as u16;
     let control = if linked { BREAK_IN_CONTEXT } else { BREAK };
     let breaks = [fault::place(place), control];
@@ -130,12 +130,12 @@ fn round(number: u64) -> Check {
     set(MDSCR, if acts { ACT } else { 0 })?;
     write::contextidr_el1(if in_context { seed } else { !seed });
     happen(number)?;
-    for at in 0..PLACES {
+    for (at, watched) in WORDS.iter().enumerate() {
         let wanted = acts && at == place && (in_context || !linked);
         let found = hit(fault::visit(at), class::BREAKPOINT)?;
         ensure!(found == wanted, "breakpoint at place {at}, not {place}, in round {number}");
         let wanted = acts && at == word;
-        let found = hit(fault::read(&raw const WORDS[at] as u64), class::WATCHPOINT)?;
+        let found = hit(fault::read(&raw const *watched as u64), class::WATCHPOINT)?;
         ensure!(found == wanted, "watchpoint of word {at}, not {word}, in round {number}");
     }
     let pairs = [(breakpoint(slot), breaks), (watch, watches)];
@@ -176,7 +176,7 @@ fn confined() -> Check<Done> {
     for number in 0..BREAKPOINTS {
         // Those that know contexts: whatever is executed in this one.
         let pair = breakpoint(number);
-        set_pair(pair, [read::contextidr_el1(), u64::MAX & !(0xf << 20) | 2 << 20])?;
+        set_pair(pair, [read::contextidr_el1(), !(0xf << 20) | 2 << 20])?;
         found |= get(pair[1])?;
     }
     // The lowest two gigabytes.
