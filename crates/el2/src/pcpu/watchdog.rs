@@ -73,6 +73,8 @@ impl Pcpu {
                 && sign_of(core).compare_exchange(seen, UNWATCHED.0, order, order).is_ok()
             {
                 self.report_hang(core, seen, now);
+                // Others hang that long until the next look, or another core reports them.
+                return;
             }
         }
     }
