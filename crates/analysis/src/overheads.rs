@@ -198,7 +198,7 @@ mod tests {
         assert_eq!(Overheads::measured(500, 1_000).switch_on_sleep_ns, 299);
         assert!(Overheads::NONE.is_none() && !plain.is_none());
         let watched = more.watched(1_000, 1_200);
-        assert_eq!(watched, Overheads { duty_ns: 2_400 + 480, ..more });
+        assert_eq!(watched, Overheads { duty_ns: 3_600 + 480, ..more });
     }
 
     /// Two columns of a row of the page: what stands first, and the one named `max`.

@@ -183,7 +183,12 @@ impl Pcpu {
             self.hand_over_parked(id, self.base_of(id));
         } else if is_done {
             self.record_halted(id);
-            self.accept_power_on(id);
+            if cpu::interrupt_pending() {
+                // The message has a request to switch it on looked at, too.
+                self.offline_later(id);
+            } else {
+                self.accept_power_on(id);
+            }
         }
         if is_done {
             return;

@@ -185,6 +185,13 @@ impl Scheduler {
         }
     }
 
+    /// Returns true if the latest decision was for this vCPU: it may be in the lane.
+    #[must_use]
+    #[inline(always)]
+    pub fn is_chosen(&self, id: VcpuId) -> bool {
+        self.running != ABSENT && self.entries[usize::from(self.running) & POSITION].id == id
+    }
+
     /// Returns true if a task of this vCPU holds a global resource.
     #[must_use]
     pub fn in_gcs(&self, id: VcpuId) -> bool {

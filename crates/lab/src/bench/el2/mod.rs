@@ -356,12 +356,12 @@ mod tests {
 
     #[test]
     fn lines_count_whichever_crate_they_stand_in() {
-        let more = El2 { size: size(1, [4_999, 3_001]), ..el2(100, 1) };
+        let more = El2 { size: size(1, [4_999, 4_501]), ..el2(100, 1) };
         assert_eq!(failing(&more), 1);
         let by_crate = more.source().json();
         assert_eq!(
             (&by_crate[1]["crate"], &by_crate[1]["lines"]),
-            (&"crates/3001".into(), &3_001.into())
+            (&"crates/4501".into(), &4_501.into())
         );
     }
 
