@@ -415,9 +415,8 @@ impl Pcpu {
     fn follow(&mut self, id: VcpuId, change: Change) {
         // A decision for another vCPU may not be carried out yet: what is noted of the vCPU that runs
         // would be that one's.
-        let runs = self.ledger.is_current(id)
-            && self.roster.is_loaded(id)
-            && self.scheduler.is_chosen(id);
+        let runs =
+            self.ledger.is_current(id) && self.roster.is_loaded(id) && self.scheduler.is_chosen(id);
         match change {
             Change::None | Change::Passed => {}
             Change::More if runs => self.raise_loaded(),

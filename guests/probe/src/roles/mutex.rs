@@ -4,6 +4,7 @@ use crate::arch::{boot, cpu};
 use crate::gic::{self, offset::*};
 use crate::platform::{self, STOLEN};
 use crate::suite::{Check, Done};
+use crate::timer::{ENABLE, IMASK, Timer};
 use crate::{calls, cpus, ensure, ensure_eq, irq, needs_two_vcpus, pass, println, wait};
 use abi::platform::{STOLEN_BASE, ppi::GRANT};
 use abi::service::{
@@ -13,6 +14,8 @@ use abi::service::{
 use abi::status::VcpuStatus;
 use core::mem::offset_of;
 use core::sync::atomic::{AtomicU64, Ordering::SeqCst};
+
+const TIMER: Timer = Timer::Virtual;
 
 /// A task of this vCPU that uses a mutex.
 #[derive(Clone, Copy)]
@@ -229,6 +232,14 @@ fn on_two_vcpus(function: u32, then: u64) -> Check {
     Ok(())
 }
 
+/// Sleeps for a time that differs from round to round, under a millisecond: budgets and what other VMs
+/// do repeat, and could meet in the same way for ever.
+fn pause(round: u64) -> Check {
+    TIMER.arm(wait::us(round * 37 % 1_000));
+    let due = TIMER.compare();
+    wait::asleep(|| TIMER.now() >= due)
+}
+
 /// Everything, on the way to a mutex that other VMs take and die with.
 pub fn mutex() -> Check<Done> {
     const DEATHS: u64 = 3;
@@ -242,8 +253,15 @@ pub fn mutex() -> Check<Done> {
     on_two_vcpus(MUTEX_UNLOCK, 2)?;
     on_two_vcpus(MUTEX_ABANDON, 3)?;
     let shared = Claim::named("shared", "high")?;
+    irq::hook(|intid| {
+        if intid == TIMER.intid() {
+            TIMER.set_control(ENABLE | IMASK);
+        }
+    });
+    gic::set(ISENABLER, TIMER.intid());
     let (mut rounds, mut grants, mut deaths) = (0, 0, 0);
     while grants < GRANTS || deaths < DEATHS {
+        pause(rounds)?;
         let (queued, died) = shared.take()?;
         grants += u64::from(queued);
         deaths += u64::from(died);
