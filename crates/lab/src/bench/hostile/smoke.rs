@@ -16,7 +16,7 @@ use std::fs;
 const LENGTH_MS: u64 = 15;
 /// The worst dispatch latency of FreeRTOS without an adversary, ns: the test `hostile-alone` fails
 /// if it is another one.
-const ALONE_NS: u64 = 667;
+const ALONE_NS: u64 = 662;
 /// Hostile operations of the mixtures, beside the build that ships.
 const OPERATIONS: u64 = 1_000_000;
 /// The same beside the build that checks its invariants after each exit, which is far slower.
