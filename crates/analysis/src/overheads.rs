@@ -58,7 +58,7 @@ pub mod instructions {
     /// An interrupt that needs no switch.
     pub const INTERRUPT: u64 = 157;
     /// A replenishment where the scheduler decides anew.
-    pub const TIMER: u64 = 871;
+    pub const TIMER: u64 = 882;
     /// An interrupt, and the switch to the vCPU that it wakes.
     pub const SWITCH_ON_WAKE: u64 = 740;
     /// A switch from a vCPU that goes to sleep.
