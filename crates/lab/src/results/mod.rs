@@ -76,10 +76,10 @@ impl Outcome {
         table
     }
 
-    /// Returns what was not met, a line for each.
+    /// Returns which demands were not met, a line for each.
     #[must_use]
     pub fn objections(&self) -> Vec<String> {
-        let failed = self.checks.iter().filter(|check| !check.holds());
+        let failed = self.checks.iter().filter(|check| check.fails());
         failed.map(|c| format!("{}: {}, goal {}", c.name, c.value_text(), c.goal)).collect()
     }
 

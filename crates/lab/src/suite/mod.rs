@@ -25,7 +25,7 @@ use crate::qemu::Qemu;
 use crate::quantity::real;
 use crate::results::{Check, Goal, Outcome, write_json};
 use crate::session::{Run, Session};
-use miette::{IntoDiagnostic, Result, miette};
+use miette::{IntoDiagnostic, Result, ensure, miette};
 use std::fs::OpenOptions;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -97,6 +97,17 @@ impl Bench {
             text = text.replace(from, to);
         }
         Ok(system::load_text(&path, &text)?)
+    }
+
+    /// Keeps an outcome, and demands that it is met.
+    ///
+    /// # Errors
+    /// What is not, or that it cannot be written.
+    pub fn demand(&self, outcome: &Outcome) -> Result<()> {
+        self.keep(outcome)?;
+        let objections = outcome.objections();
+        ensure!(objections.is_empty(), "{}", objections.join("\n"));
+        Ok(())
     }
 
     /// Packs `system` into a bootable file in the directory.

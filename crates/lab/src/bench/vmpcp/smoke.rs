@@ -6,7 +6,7 @@ use super::table::Table;
 use crate::bench::campaign::room;
 use crate::bench::store::Case as _;
 use crate::suite::{Bench, Scenario};
-use miette::{Result, ensure};
+use miette::Result;
 
 /// How often each call is made.
 const ROUNDS: u64 = 100;
@@ -26,8 +26,5 @@ fn count(bench: &Bench) -> Result<()> {
     let boot = |case: Case| case.run(&room(bench, &case.name())?, &mut |_| {});
     let seen: Vec<Seen> = cases.map(boot).collect::<Result<_>>()?;
     let outcome = Table::of(&seen, ROUNDS, counted.iter().copied()).answer().outcome;
-    bench.keep(&outcome)?;
-    let failed: Vec<_> = outcome.checks().iter().filter(|check| check.fails()).collect();
-    ensure!(failed.is_empty(), "{failed:?}");
-    Ok(())
+    bench.demand(&outcome)
 }

@@ -16,7 +16,9 @@ mod selftests;
 mod u_boot;
 
 use crate::guests::{Verdict, Verdicts};
-use crate::suite::Scenario;
+use crate::results::Outcome;
+use crate::suite::{Bench, Scenario};
+use miette::Result;
 
 /// All of them.
 pub fn scenarios() -> impl Iterator<Item = Scenario> {
@@ -26,6 +28,23 @@ pub fn scenarios() -> impl Iterator<Item = Scenario> {
 /// Returns where the description `name` is, below the project's root.
 fn description(name: &str) -> String {
     format!("guests/others/systems/{name}.toml")
+}
+
+/// Compares how tests ended on the bare board and here, and records the latter. Returns what is
+/// different and not documented, or documented and not different.
+///
+/// # Errors
+/// When the document cannot be read.
+fn compare(
+    bench: &Bench,
+    [bare, here]: [&Verdicts; 2],
+    outcome: &mut Outcome,
+) -> Result<Vec<String>> {
+    let tests: serde_json::Map<_, _> =
+        here.iter().map(|(name, verdict)| (name.into(), verdict.to_string().into())).collect();
+    outcome.figure("tests", tests);
+    let documented = differences::documented(&bench.root)?;
+    Ok(differences::objections(&outcome.name, [bare, here], &documented))
 }
 
 /// Returns how many tests ended how, in words.

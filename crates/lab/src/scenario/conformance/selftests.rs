@@ -2,7 +2,7 @@
 //! timers, watchpoints, threads that meet, spinlocks, calls between CPUs (SGIs), and CPUs that go
 //! off and on (PSCI). They run on the bare board and here, and have to end alike.
 
-use super::{description, differences, sum};
+use super::{description, sum};
 use crate::figures;
 use crate::guests::{Images, SelftestsProgress};
 use crate::machine::{MachineConfig, Time};
@@ -52,16 +52,9 @@ fn compare(bench: &Bench, name: &str, pcpus: &[u32]) -> Result<()> {
         .into_iter()
         .filter_map(|(place, said)| Some(format!("{place}: {}", unfinished(said, cpus)?)))
         .collect();
-    let documented = differences::documented(&bench.root)?;
-    let both = [&bare.verdicts, &here.verdicts];
-    objections.extend(differences::objections(name, both, &documented));
     let mut outcome = figures::outcome(name, &run);
-    let tests: serde_json::Map<_, _> = here
-        .verdicts
-        .iter()
-        .map(|(name, verdict)| (name.into(), verdict.to_string().into()))
-        .collect();
-    outcome.figure("tests", tests);
+    let both = [&bare.verdicts, &here.verdicts];
+    objections.extend(super::compare(bench, both, &mut outcome)?);
     let [bare, here] = both.map(sum);
     bench.tell(&format!("here {here}; on the bare board {bare}"))?;
     bench.judge(&run, outcome, &objections)

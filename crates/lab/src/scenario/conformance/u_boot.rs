@@ -1,12 +1,11 @@
 //! U-Boot comes to its prompt and answers, and the tests of its EFI interface end as on the bare
 //! board: among others of memory, of the clock, and of a reset.
 
-use super::{description, differences, sum};
+use super::{description, sum};
 use crate::bundle::channel;
 use crate::figures;
 use crate::guests::{Images, UBootProgress};
 use crate::machine::{MachineConfig, Time};
-use crate::results::Outcome;
 use crate::session::{End, Moment, Run, Session};
 use crate::suite::{Bench, Scenario};
 use miette::{Result, miette};
@@ -45,11 +44,10 @@ fn compare(bench: &Bench) -> Result<()> {
     let (run, failed) = talk(bench.session(&bundle, LIMIT)?, channel(0))?;
     let here = &run.said.guests[0].u_boot;
     objections.extend(failed.into_iter().chain(unanswered(&run, "here")));
-    let documented = differences::documented(&bench.root)?;
-    let both = [&bare.verdicts, &here.verdicts];
-    objections.extend(differences::objections(NAME, both, &documented));
     let mut outcome = figures::outcome(NAME, &run);
-    outcome_of(&mut outcome, here);
+    outcome.figure("version", here.version.clone());
+    let both = [&bare.verdicts, &here.verdicts];
+    objections.extend(super::compare(bench, both, &mut outcome)?);
     bench.tell(&format!(
         "{}: {}",
         here.version.as_deref().unwrap_or_default(),
@@ -102,14 +100,4 @@ fn unanswered(run: &Run, place: &str) -> Option<String> {
         _ => return None,
     };
     Some(format!("{place}: {missing}"))
-}
-
-fn outcome_of(outcome: &mut Outcome, said: &UBootProgress) {
-    outcome.figure("version", said.version.clone());
-    let tests: serde_json::Map<_, _> = said
-        .verdicts
-        .iter()
-        .map(|(name, verdict)| (name.into(), verdict.to_string().into()))
-        .collect();
-    outcome.figure("tests", tests);
 }
