@@ -134,7 +134,7 @@ ensure_asked_products() {
     fi
     if [[ " $* " == *" conformance-selftests."* ]]; then
         product selftests "building the Linux kernel's own tests from its source" \
-            build_selftests guests/others guests/linux/{fetch,headers.sh} \
+            build_selftests guests/others guests/linux/{fetch,headers.sh,archive.sh} \
             build/guests/linux/initramfs.cpio.gz
     fi
     popd >/dev/null
