@@ -119,9 +119,25 @@ fn job() -> Check {
     outcome
 }
 
+/// What may come between the setting of a vCPU's state and a look at it, by turns.
+pub(super) fn happen(number: u64) -> Check {
+    let (me, count) = (cpu::index(), platform::get().vcpus.len());
+    match number % 4 {
+        0 => wait::spin(wait::us(100)),
+        1 => gic::send(POKE, [(me + 1) % count]),
+        2 => drop(calls::hvc32(psci::VERSION, &[])),
+        _ => {
+            // Asleep, and awake by one's own SGI at the latest.
+            let before = irq::seen(me).total();
+            gic::send(POKE, [me]);
+            wait::asleep(|| irq::seen(me).total() > before)?;
+        }
+    }
+    Ok(())
+}
+
 fn rounds() -> Check {
     let me = cpu::index();
-    let count = platform::get().vcpus.len();
     let deferred = Deferred::new();
     for round in 0..platform::get().number("rounds.context", 200) {
         let seed = round << 4 | me as u64;
@@ -129,17 +145,7 @@ fn rounds() -> Check {
             (register.write)(value(n, seed));
         }
         deferred.write();
-        match round % 4 {
-            0 => wait::spin(wait::us(100)),
-            1 => gic::send(POKE, [(me + 1) % count]),
-            2 => drop(calls::hvc32(psci::VERSION, &[])),
-            _ => {
-                // Asleep, and awake by one's own SGI at the latest.
-                let before = irq::seen(me).total();
-                gic::send(POKE, [me]);
-                wait::asleep(|| irq::seen(me).total() > before)?;
-            }
-        }
+        happen(round)?;
         deferred.check(round)?;
         for (n, register) in registers() {
             ensure_eq!((register.read)(), value(n, seed), "{} in round {round}", register.name);

@@ -3,10 +3,9 @@
 use crate::arch::encodings::Encoding;
 use crate::arch::fault::{self, Fault, PLACES, class};
 use crate::arch::{cpu, sysreg::read, sysreg::write};
-use crate::calls;
 use crate::suite::{Check, Done, Test};
-use crate::{cpus, ensure, ensure_eq, fail, gic, irq, needs_cassata, pass, platform, wait};
-use abi::service::psci;
+use crate::tests::context::happen;
+use crate::{cpus, ensure, ensure_eq, fail, needs_cassata, pass, platform};
 use core::sync::atomic::AtomicU64;
 
 /// The tests of this file.
@@ -30,8 +29,6 @@ const WATCH: u64 = 1 | 1 << 1 | 3 << 3 | 0xff << 5;
 const BREAKPOINTS: u16 = 6;
 const WATCHPOINTS: u16 = 4;
 const CONTEXT: u16 = BREAKPOINTS - 1;
-/// SGI that keeps all vCPUs busy.
-const POKE: u32 = 13;
 
 /// What is watched, of which there is as much as there are places to break at.
 static WORDS: [AtomicU64; PLACES] = [const { AtomicU64::new(0) }; PLACES];
@@ -146,23 +143,6 @@ fn round(number: u64) -> Check {
     }
     set_pair(breakpoint(slot), [0, 0])?;
     set_pair(watch, [0, 0])
-}
-
-/// What may come between the setting of a breakpoint and its hit.
-fn happen(number: u64) -> Check {
-    let (me, count) = (cpu::index(), platform::get().vcpus.len());
-    match number % 4 {
-        0 => wait::spin(wait::us(100)),
-        1 => gic::send(POKE, [(me + 1) % count]),
-        2 => drop(calls::hvc32(psci::VERSION, &[])),
-        _ => {
-            // Asleep, and awake by one's own SGI at the latest.
-            let before = irq::seen(me).total();
-            gic::send(POKE, [me]);
-            wait::asleep(|| irq::seen(me).total() > before)?;
-        }
-    }
-    Ok(())
 }
 
 /// The hypervisor hits nothing, whatever a guest sets: all that it executes, and each access.
