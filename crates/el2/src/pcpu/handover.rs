@@ -190,13 +190,12 @@ impl Pcpu {
                 self.accept_power_on(id);
             }
         }
-        if is_done {
-            return;
-        }
-        // A request to switch it on is looked at when all is given back.
-        self.offline_later(id);
-        if stale {
-            self.halt_later(self.vm_of(id));
+        if !is_done {
+            // A request to switch it on is looked at when all is given back.
+            self.offline_later(id);
+            if stale {
+                self.halt_later(self.vm_of(id));
+            }
         }
     }
 

@@ -149,7 +149,7 @@ impl Pcpu {
         let Some(id) = self.vcpus_of(loaded.vm()).nth(index as usize) else {
             return Err(self.refuse());
         };
-        if self.system.vcpus[id.number()].gcs_ns == 0 { Err(NOT_SUPPORTED) } else { Ok(id) }
+        if self.has_sections(id) { Ok(id) } else { Err(NOT_SUPPORTED) }
     }
 
     /// Lets the core of a sibling follow what a call for it has changed.
@@ -186,8 +186,7 @@ impl Pcpu {
     /// Counts a call that makes no sense, and refuses it. To a vCPU without global critical sections
     /// there is no such call.
     fn refuse(&mut self) -> i64 {
-        let has_sections = |id: VcpuId| self.system.vcpus[id.number()].gcs_ns != 0;
-        if !self.roster.loaded_id().is_some_and(has_sections) {
+        if !self.roster.loaded_id().is_some_and(|id| self.has_sections(id)) {
             return NOT_SUPPORTED;
         }
         self.count_misuse();
@@ -327,8 +326,12 @@ impl Pcpu {
     }
 
     fn may_be_raised(&self, id: VcpuId) -> bool {
-        let table = &self.system.vcpus[id.number()];
-        table.gcs_ns != 0 || table.mutexes != 0
+        self.has_sections(id) || self.system.vcpus[id.number()].mutexes != 0
+    }
+
+    /// Returns true if the description gives a vCPU global critical sections.
+    fn has_sections(&self, id: VcpuId) -> bool {
+        self.system.vcpus[id.number()].gcs_ns != 0
     }
 
     /// Has what is left to do for a vCPU's sections done after the interrupts that pend: the next

@@ -209,7 +209,6 @@ impl Scheduler {
 
     /// Returns true if this vCPU runs, and is in a section that is only noted.
     fn is_in_lane(&self, id: VcpuId) -> bool {
-        let running = usize::from(self.running) & POSITION;
-        self.extras.lane.is_used() && self.entries[running].id == id
+        self.extras.lane.is_used() && self.is_chosen(id)
     }
 }
