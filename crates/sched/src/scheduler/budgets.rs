@@ -98,9 +98,28 @@ impl Scheduler {
         for at in Members::of(self.extras.spent & self.extras.pending)
             .one_for::<{ each::VCPU }, MAX_VCPUS>()
         {
-            if self.next_period(at).is_some_and(|next| next <= now) {
-                self.look_at_budget(at, now);
-            }
+            self.replenish_one(at, now);
+        }
+    }
+
+    /// Begins a new period for the vCPU whose turn it is among the equals of the one that runs, if it
+    /// waits for that. A turn passes when the quantum ends only as long as its vCPU waits.
+    pub(super) fn replenish_turn(&mut self, now: Instant) {
+        if self.running == ABSENT {
+            return;
+        }
+        let peers = self.entries[usize::from(self.running) & POSITION].peers;
+        let first = peers.trailing_zeros() as usize & POSITION;
+        let turn = usize::from(self.entries[first].turn) & POSITION;
+        if (self.extras.spent & self.extras.pending) >> turn & 1 == 1 {
+            self.replenish_one(turn, now);
+        }
+    }
+
+    /// Begins a new period for a vCPU that waits for that, if one has come.
+    fn replenish_one(&mut self, at: usize, now: Instant) {
+        if self.next_period(at).is_some_and(|next| next <= now) {
+            self.look_at_budget(at, now);
         }
     }
 

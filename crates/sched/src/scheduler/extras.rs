@@ -94,7 +94,7 @@ impl Scheduler {
     /// Does the same when no section is only noted.
     fn charge_settled(&mut self, now: Instant) {
         self.replenish(now);
-        self.charge_running_settled(now);
+        self.charge_replenished(now);
     }
 
     /// Does what [`Self::charge_running`] does: to quantum and account.
@@ -109,6 +109,12 @@ impl Scheduler {
     /// Does the same when no section is only noted.
     #[inline(never)]
     pub(super) fn charge_running_settled(&mut self, now: Instant) {
+        self.replenish_turn(now);
+        self.charge_replenished(now);
+    }
+
+    /// Does the same when the turn's budget is up to date, too.
+    fn charge_replenished(&mut self, now: Instant) {
         self.charge_account(now);
         let awake = (self.ready | self.extras.pending) & !self.extras.away;
         self.charge_quantum(awake, self.kept(), now);
