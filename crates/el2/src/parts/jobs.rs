@@ -91,9 +91,9 @@ impl Jobs {
         self.untold.insert(id);
     }
 
-    /// Returns a vCPU to which something was posted, once; none if all were told.
-    pub fn next_untold(&mut self) -> Option<VcpuId> {
-        let id = self.untold.iter().next()?;
+    /// Returns one of these vCPUs to which something was posted, once; none if all were told.
+    pub fn next_untold(&mut self, of: VcpuSet) -> Option<VcpuId> {
+        let id = (self.untold & of).first()?;
         self.untold.remove(id);
         Some(id)
     }
@@ -101,12 +101,14 @@ impl Jobs {
     /// Records that timers of these vCPUs may be due, which is looked at before any guest runs.
     pub fn look_later(&mut self, all: VcpuSet) {
         self.before_guest |= all;
-        self.due = all;
+        self.due |= all;
     }
 
-    /// Returns the vCPUs whose timers may be due, once.
-    pub fn take_due(&mut self) -> VcpuSet {
-        core::mem::replace(&mut self.due, VcpuSet::EMPTY)
+    /// Returns those of these vCPUs whose timers may be due, once.
+    pub fn take_due(&mut self, of: VcpuSet) -> VcpuSet {
+        let due = self.due & of;
+        self.due -= due;
+        due
     }
 
     /// Records that these vCPUs depart before any guest runs: their core is to be powered down,
@@ -124,12 +126,12 @@ impl Jobs {
         Some(id)
     }
 
-    /// Returns true if vCPUs are left that have to be told of something, whose timers have to be
-    /// looked at, or that depart and have no jobs.
+    /// Returns true if some of these vCPUs have to be told of something, or their timers have to be
+    /// looked at, or if vCPUs are left that depart and have no jobs.
     #[must_use]
     #[inline]
-    pub fn has_pieces(&self) -> bool {
-        !(self.untold | self.due | (self.departing - self.pending)).is_empty()
+    pub fn has_pieces(&self, of: VcpuSet) -> bool {
+        !((self.untold | self.due) & of | (self.departing - self.pending)).is_empty()
     }
 
     /// Returns true if interrupts of this vCPU have to be listed, if it is the loaded one: when
@@ -221,6 +223,8 @@ impl Default for Jobs {
 mod tests {
     use super::*;
 
+    const ALL: VcpuSet = VcpuSet::from_bits(u64::MAX);
+
     #[test]
     fn a_vcpu_is_in_the_set_while_it_has_a_job() {
         let (mut jobs, id) = (Jobs::new(), VcpuId(63));
@@ -254,24 +258,24 @@ mod tests {
         jobs.tell_later(other);
         jobs.tell_later(id);
         jobs.tell_later(id);
-        assert!(jobs.has_pieces() && jobs.before_guest().has(other));
+        assert!(jobs.has_pieces(ALL) && jobs.before_guest().has(other));
         jobs.check(VcpuSet::EMPTY);
-        let told: Vec<_> = core::iter::from_fn(|| jobs.next_untold()).collect();
+        let told: Vec<_> = core::iter::from_fn(|| jobs.next_untold(ALL)).collect();
         assert_eq!(told, [id, other]);
-        assert!(!jobs.has_pieces() && !jobs.must_list(id, None));
+        assert!(!jobs.has_pieces(ALL) && !jobs.must_list(id, None));
         assert!(jobs.before_guest().is_empty(), "nothing is left to do for those");
         jobs.tell_later(id);
         jobs.end(id);
-        assert_eq!(jobs.next_untold(), None, "it is off");
+        assert_eq!(jobs.next_untold(ALL), None, "it is off");
         jobs.depart_later(VcpuSet::of(id) | VcpuSet::of(other));
         jobs.end(id);
         jobs.check(VcpuSet::EMPTY);
         jobs.set(other, Job::Report { line: 0 });
         assert_eq!(jobs.next_departing(), Some(id), "off or not");
         assert_eq!(jobs.next_departing(), None, "its job comes first");
-        assert!(!jobs.has_pieces());
+        assert!(!jobs.has_pieces(ALL));
         jobs.end(other);
-        assert!(jobs.has_pieces() && jobs.before_guest().has(other));
+        assert!(jobs.has_pieces(ALL) && jobs.before_guest().has(other));
         assert_eq!(jobs.next_departing(), Some(other));
     }
 
@@ -279,12 +283,12 @@ mod tests {
     fn timers_are_looked_at_once_before_any_guest_runs() {
         let (mut jobs, id, other) = (Jobs::new(), VcpuId(3), VcpuId(63));
         jobs.look_later(VcpuSet::of(id) | VcpuSet::of(other));
-        assert!(jobs.has_pieces() && jobs.must_list(id, None), "no guest runs before");
+        assert!(jobs.has_pieces(ALL) && jobs.must_list(id, None), "no guest runs before");
         jobs.check(VcpuSet::EMPTY);
         jobs.end(other);
         jobs.check(VcpuSet::EMPTY);
-        assert_eq!(jobs.take_due(), VcpuSet::of(id));
-        assert!(!jobs.has_pieces() && jobs.take_due().is_empty());
+        assert_eq!(jobs.take_due(ALL), VcpuSet::of(id));
+        assert!(!jobs.has_pieces(ALL) && jobs.take_due(ALL).is_empty());
         assert!(!jobs.must_list(id, None) && jobs.before_guest().is_empty());
     }
 

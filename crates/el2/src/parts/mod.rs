@@ -11,6 +11,7 @@
 //! | [`Deadlines`] | what EL2's timer is set to |
 //! | [`PriorityMask`] | which physical interrupts are kept pending |
 //! | [`Jobs`] | what EL2 does in pieces, in the time of a vCPU |
+//! | [`Precedence`] | whose pieces come before whose guest |
 //! | [`Displacement`] | which vCPUs are displaced, and which the core awaits back |
 //! | [`Visitors`] | vCPUs that are here and belong elsewhere |
 //! | [`IdleNews`] | when this core tells others that it idles |
@@ -28,6 +29,7 @@ mod idle_news;
 mod jobs;
 mod kernel_wait;
 mod ledger;
+mod precedence;
 mod priority_mask;
 mod timer_advance;
 mod visitors;
@@ -41,6 +43,7 @@ pub use idle_news::IdleNews;
 pub use jobs::{Cause, Job, Jobs};
 pub use kernel_wait::{Gate, KernelWait, Limit};
 pub use ledger::Ledger;
+pub use precedence::{Precedence, Rank};
 pub use priority_mask::{Mask, PriorityMask};
 pub use timer_advance::{TimerAdvance, wakes_at};
 pub use visitors::Visitors;

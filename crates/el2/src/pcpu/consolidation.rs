@@ -61,7 +61,7 @@ impl Pcpu {
         notes::needs::<{ each::LEAVER }>();
         // What is unread has rung: it is read first. The same holds of pieces and jobs that are left.
         let is_done = self.unread.is_empty()
-            && !self.jobs.has_pieces()
+            && !self.jobs.has_pieces(self.known)
             && self.jobs.pending().is_empty()
             && !cpu::interrupt_pending();
         if self.consolidation.is_leaving() && is_done {

@@ -100,24 +100,28 @@ impl Pcpu {
     }
 
     /// Applies the interrupt rule: a vCPU of this core that is displaced leaves now, if its
-    /// policy says so, because an interrupt came for it.
-    #[inline(never)]
-    pub(super) fn interrupted(&mut self, id: VcpuId) {
+    /// policy says so, because an interrupt came for it. Returns true if it has left.
+    #[inline(always)]
+    #[must_use]
+    pub(super) fn interrupted(&mut self, id: VcpuId) -> bool {
         notes::needs::<{ each::CANDIDATE }>();
-        let Some(current) = self.ledger.current() else { return };
+        let Some(current) = self.ledger.current() else { return false };
         // A vCPU with a job stays, as in [`Self::displace`]: elsewhere its guest would run
         // before the job is done.
         if !(self.displacement.losers(current) - self.jobs.pending()).has(id) {
-            return;
+            return false;
         }
         // A vCPU whose registers are still on the hardware does not leave.
-        let Some(parked) = self.roster.parked(id) else { return };
+        let Some(parked) = self.roster.parked(id) else { return false };
         let config = parked.config();
-        if config.policy().interrupted() == Then::Leave {
-            let to = destination(config);
-            if to != self.index {
-                self.hand_over_parked(id, to);
-            }
+        if config.policy().interrupted() != Then::Leave {
+            return false;
         }
+        let to = destination(config);
+        if to == self.index {
+            return false;
+        }
+        self.hand_over_parked(id, to);
+        true
     }
 }

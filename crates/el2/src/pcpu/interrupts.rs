@@ -54,15 +54,36 @@ impl Pcpu {
             gic::deactivate(intid);
             return;
         }
-        self.with_interface_at_exit(|interface, gic, hw| interface.inject(gic, hw, intid, intid));
+        if self.need_resched {
+            self.inject_timer_in_a_hurry();
+            return;
+        }
+        self.inject_timer(false);
+        if !self.loaded_is_current() {
+            self.wake_loaded();
+        }
+    }
+
+    /// Does the rest while another vCPU may wait. The loaded one may have gone to sleep just now: it
+    /// has the core until the decision that follows from that is carried out.
+    #[cold]
+    #[inline(never)]
+    fn inject_timer_in_a_hurry(&mut self) {
+        self.inject_timer(true);
         self.wake_loaded();
     }
 
-    /// Wakes the loaded vCPU, which has got an interrupt, if it slept.
+    #[inline(always)]
+    fn inject_timer(&mut self, hurries: bool) {
+        let intid = timer::VIRTUAL_INTID;
+        self.with_interface_at_exit(hurries, |interface, gic, hw| {
+            interface.inject(gic, hw, intid, intid)
+        });
+    }
+
+    /// Wakes the loaded vCPU, which has got an interrupt, if it sleeps.
     fn wake_loaded(&mut self) {
-        if !self.loaded_is_current()
-            && let Some(id) = self.roster.loaded().filter(|vcpu| vcpu.is_on()).map(|vcpu| vcpu.id())
-        {
+        if let Some(id) = self.roster.loaded().filter(|vcpu| vcpu.is_on()).map(|vcpu| vcpu.id()) {
             self.wake(id);
         }
     }

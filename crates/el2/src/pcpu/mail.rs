@@ -5,7 +5,7 @@ use crate::arch::{cpu, gic, timer};
 use crate::shared::{BOARD, POWER, Sibling, SiblingSet, VMS, siblings};
 use abi::system::vcpu_flags;
 use notes::{Bounded, Rounds};
-use sched::{CoreSet, Member, Members, Message, VcpuId};
+use sched::{CoreSet, Member, Members, Message, VcpuId, VcpuSet};
 use vgic::Effects;
 
 /// What other cores ring.
@@ -14,7 +14,8 @@ const DOORBELLS: [u32; 2] = [gic::DOORBELL, gic::DOORBELL_REALTIME];
 impl Pcpu {
     /// Reads the messages for this core, and does what they ask for. If interrupts come meanwhile,
     /// one that is no doorbell is taken, and doorbells are rung again: they might come before it
-    /// for ever. New messages are not taken before all that were taken earlier are dealt with.
+    /// for ever. The others are rung for, too, when a message has woken a vCPU that is to have the
+    /// core. New messages are not taken before all that were taken earlier are dealt with.
     pub fn read_mail(&mut self, doorbell: u32) {
         let (left, pends) = self.read_until_interrupted();
         let mut ended = 0;
@@ -41,18 +42,20 @@ impl Pcpu {
     /// pends.
     fn read_until_interrupted(&mut self) -> (bool, bool) {
         let mailbox = BOARD.mailbox(self.index);
-        let mut is_new = false;
+        let (mut is_new, mut has_read) = (false, false);
         loop {
-            match self.unread.pop() {
-                Some((message, member)) => self.read(message, member),
-                None if is_new => return (false, false),
-                None => {
-                    is_new = true;
-                    self.unread.take_from(mailbox);
-                }
+            if let Some((message, member)) = self.unread.pop() {
+                self.read(message, member);
+                has_read = true;
+            } else if is_new {
+                return (false, false);
+            } else {
+                is_new = true;
+                self.unread.take_from(mailbox);
             }
-            if cpu::interrupt_pending() {
-                return (!is_new || !self.unread.is_empty(), true);
+            let pends = cpu::interrupt_pending();
+            if pends | (self.need_resched && has_read) {
+                return (!is_new || !self.unread.is_empty(), pends);
             }
         }
     }
@@ -131,10 +134,11 @@ impl Pcpu {
         }
     }
 
-    /// Lists new interrupts of the loaded vCPU, now or after those that pend for this core.
+    /// Lists new interrupts of the loaded vCPU, now or after those that pend for this core and what is
+    /// unread: either may be for a vCPU that does not wait for this.
     #[inline(always)]
     fn deliver_or_list_later(&mut self, id: VcpuId) {
-        if cpu::interrupt_pending() {
+        if cpu::interrupt_pending() | !self.unread.is_empty() {
             self.list_later(id);
         } else {
             self.deliver_to_loaded(id);
@@ -198,28 +202,33 @@ impl Pcpu {
         self.need_resched = true;
     }
 
-    /// Tells one of the vCPUs for which that was left, looks at timers that may be due, or has one of
-    /// those depart that do. Returns false if there is none.
+    /// Tells one of these vCPUs for which that was left, looks at timers of theirs that may be due,
+    /// or has one depart, of those that do.
     #[inline(never)]
-    pub(super) fn do_next_piece(&mut self) -> bool {
-        if let Some(id) = self.jobs.next_untold() {
+    pub(super) fn do_next_piece(&mut self, of: VcpuSet) {
+        if let Some(id) = self.jobs.next_untold(of) {
             // It may have left with its news, or been switched off.
             if self.roster.get(id).is_some_and(|vcpu| vcpu.is_on()) {
                 self.deliver(id);
             }
-            return true;
+            return;
         }
-        let due = self.jobs.take_due();
+        let due = self.jobs.take_due(of);
         if !due.is_empty() {
             self.look_at_timers(due, timer::now());
-            return true;
+            return;
         }
-        let Some(id) = self.jobs.next_departing() else { return false };
+        let Some(id) = self.jobs.next_departing() else { return };
+        if self.timer_advance.early().has(id) {
+            // Its timer was about to fire before this piece.
+            self.fall_asleep_again(id);
+            self.depart_later(id);
+            return;
+        }
         match self.consolidation.target() {
             Some(target) if self.consolidation.is_leaving() => self.depart(id, target),
             _ => self.cross(id),
         }
-        true
     }
 
     /// Returns true if messages for a vCPU must be read while a real-time vCPU runs. A vCPU
@@ -257,11 +266,11 @@ impl Pcpu {
     }
 
     /// Wakes a vCPU for new interrupts, and applies the rules for siblings.
+    #[inline(never)]
     fn deliver(&mut self, id: VcpuId) {
         self.wake(id);
-        if self.visitors.candidates().has(id) {
-            self.interrupted(id);
+        if !(self.visitors.candidates().has(id) && self.interrupted(id)) {
+            self.yield_to(id);
         }
-        self.yield_to(id);
     }
 }

@@ -54,18 +54,18 @@ use crate::arch::gic::{self, Redistributor};
 use crate::arch::{cpu, timer};
 use crate::parts::{
     Consolidation, Coordination, Deadlines, Displacement, IdleNews, Jobs, KernelWait, Ledger,
-    PriorityMask, TimerAdvance, Visitors, Watchdog,
+    Precedence, PriorityMask, Rank, TimerAdvance, Visitors, Watchdog,
 };
 use crate::shared::EPOCH;
 use crate::status::trace::{Kind, Trace};
 use crate::vcpu::{Loaded, Parked, Roster, Vcpu, budget, params};
 use abi::status::{Exit, PcpuStatus, VmStatus};
-use abi::system::{System, flags};
+use abi::system::{System, flags, vcpu_flags, vm_flags};
 use abi::{MAX_PCPUS, MAX_VMS};
 use console::Console;
 use core::sync::atomic::Ordering;
 use sched::topology::Topology;
-use sched::{CoreSet, Duration, Instant, Scheduler, Unread, VcpuId, VcpuSet};
+use sched::{CoreSet, Duration, Instant, Member, Scheduler, Unread, VcpuId, VcpuSet};
 
 /// See the module. In this order: what every visit reads comes first, within reach of one
 /// load.
@@ -103,6 +103,7 @@ pub struct Pcpu {
     displacement: Displacement,
     scheduler: Scheduler,
     jobs: Jobs,
+    precedence: Precedence,
     watchdog: Watchdog,
     coordination: Coordination,
     /// How to ring each core.
@@ -115,6 +116,16 @@ pub struct Pcpu {
     uart_core: usize,
     /// The physical UART, if this core drives it.
     console: Option<&'static mut Console>,
+}
+
+/// Returns what says whether a vCPU's pieces come before others' guests.
+fn rank(system: &System, id: VcpuId) -> Rank {
+    let table = &system.vcpus[id.number()];
+    Rank {
+        is_realtime: system.vms[usize::from(table.vm)].flags & vm_flags::REALTIME != 0,
+        is_urgent: table.flags & vcpu_flags::URGENT != 0,
+        priority: table.priority,
+    }
 }
 
 impl Pcpu {
@@ -153,6 +164,7 @@ impl Pcpu {
             deadlines: Deadlines::new(),
             mask: PriorityMask::new(system.header.flags & flags::PRIORITY_SEPARATION != 0),
             jobs: Jobs::new(),
+            precedence: Precedence::new(known, |id| rank(system, id)),
             watchdog: Watchdog::new(Duration(timer::ns_to_ticks(system.header.watchdog_ns.into()))),
             kernel_wait: KernelWait::new(topology.delays_at(index)),
             visitors: Visitors::new(residents),

@@ -34,11 +34,14 @@ impl Pcpu {
         let mut next = self.decide();
         while self.carry_out(&next) {
             self.decide_into(&mut next);
-            // The vCPU that was chosen does not wait for interrupts that are nothing to it.
+            // The vCPU that was chosen does not wait for interrupts that are nothing to it, nor for
+            // more than a piece of what the others ask for.
             self.mask_for(next.0.run);
+            self.need_resched = true;
             if self.take_pending_interrupt() {
                 self.decide_into(&mut next);
             }
+            self.need_resched = false;
         }
     }
 
@@ -65,7 +68,9 @@ impl Pcpu {
             return false;
         }
         let Some(id) = decision.run else {
-            if self.do_next_piece() {
+            if self.jobs.has_pieces(self.known) {
+                self.arm(decision.until);
+                self.do_next_piece(self.known);
                 return true;
             }
             if let Some(id) = decision.idles {
@@ -100,11 +105,12 @@ impl Pcpu {
     /// siblings that were released may be ready, or not all of its interrupts are listed yet.
     #[inline(always)]
     pub(super) fn put_on_hardware(&mut self, id: VcpuId, until: Option<Instant>) -> bool {
-        if !self.roster.is_loaded(id) {
-            self.switch_to(id);
-        }
+        let has_news = !self.roster.is_loaded(id) && self.switch_to(id);
         self.mask_for_loaded();
         self.arm(until);
+        if has_news {
+            self.list_news(id);
+        }
         if !self.visitors.candidates().is_empty() {
             self.migrate(id, until.is_some());
         }
@@ -145,7 +151,11 @@ impl Pcpu {
     #[inline(always)]
     pub(super) fn gives_way(&mut self) -> bool {
         let pends = cpu::interrupt_pending();
-        self.jobs.gives_way(pends) && self.take_pending_interrupt()
+        if !self.jobs.gives_way(pends) {
+            return false;
+        }
+        self.need_resched = true;
+        self.take_pending_interrupt()
     }
 
     /// Waits for interrupts and takes them, until an instant at the latest: then some vCPU has

@@ -12,14 +12,16 @@ use vgic::interface::CpuInterface;
 use vgic::{Effects, Gic};
 
 impl Pcpu {
-    /// Replaces the loaded vCPU. Inlined, as every switch comes by.
+    /// Replaces the loaded vCPU. Inlined, as every switch comes by. Returns true if it has interrupts
+    /// that are not listed: that may take long, so EL2's timer has to be set before.
     #[inline(always)]
-    pub(super) fn switch_to(&mut self, id: VcpuId) {
+    pub(super) fn switch_to(&mut self, id: VcpuId) -> bool {
         self.save_loaded();
         let Some(next) = self.roster.take_parked(id) else {
-            return bug!("a vCPU has the core that another core owns");
+            bug!("a vCPU has the core that another core owns");
+            return false;
         };
-        self.load(next);
+        self.load(next)
     }
 
     /// Takes the loaded vCPU's registers off the hardware, if there is one; none takes
@@ -73,9 +75,9 @@ impl Pcpu {
     }
 
     /// Puts a vCPU on the hardware, which must hold none. Inlined, as every switch
-    /// comes by.
+    /// comes by. Returns true if it has interrupts that are not listed.
     #[inline(always)]
-    fn load(&mut self, vcpu: Parked) {
+    fn load(&mut self, vcpu: Parked) -> bool {
         vcpu.enter_space();
         let config = vcpu.config();
         if vcpu.has_extras() {
@@ -95,16 +97,14 @@ impl Pcpu {
         let mut vcpu = vcpu.load(self.interface);
         self.load_timer(&mut vcpu);
         vcpu.end_wait();
-        let (id, news) = (vcpu.id(), vcpu.has_news());
+        let has_news = vcpu.has_news();
         self.roster.has_loaded(vcpu);
-        if news {
-            self.list_news(id);
-        }
+        has_news
     }
 
     /// Lists what was posted to a vCPU while it was not loaded.
     #[inline(never)]
-    fn list_news(&mut self, id: VcpuId) {
+    pub(super) fn list_news(&mut self, id: VcpuId) {
         if self.jobs.before_guest().has(id) || cpu::interrupt_pending() {
             // An interrupt has come, maybe while the timer's was listed: that one is next.
             self.jobs.list_later(id);
@@ -125,7 +125,8 @@ impl Pcpu {
         } else if timer::loaded_is_asserted() {
             self.redistributor.set_timer_active();
             let intid = timer::VIRTUAL_INTID;
-            let listing = vcpu.with_interface(self.interface, |interface, gic, hw| {
+            // EL2's timer is not set yet.
+            let listing = vcpu.with_interface(self.interface, true, |interface, gic, hw| {
                 interface.inject(gic, hw, intid, intid)
             });
             self.note_listed(vcpu.id(), listing);
@@ -140,7 +141,8 @@ impl Pcpu {
         &mut self,
         act: impl FnOnce(&mut CpuInterface, &Gic, &mut virtual_interface::Loaded) -> usize,
     ) {
-        self.with_interface_at_exit(act);
+        // What is asked for may be for the sake of another vCPU.
+        self.with_interface_at_exit(self.need_resched, act);
         cpu::synchronize();
     }
 
@@ -154,7 +156,7 @@ impl Pcpu {
         let hardware = self.interface;
         let Some(vcpu) = self.roster.loaded_mut() else { return };
         let mut effects = Effects::default();
-        let listing = vcpu.with_interface(hardware, |interface, _, list_registers| {
+        let listing = vcpu.with_interface(hardware, false, |interface, _, list_registers| {
             let (listed, posted) = act(interface, list_registers);
             effects = posted;
             listed
@@ -168,15 +170,17 @@ impl Pcpu {
     }
 
     /// Like [`Self::with_interface`]; but which list registers are empty is certain only after
-    /// the guest has run, or after the next synchronization.
+    /// the guest has run, or after the next synchronization. `hurries`: see
+    /// [`virtual_interface::Loaded::new`].
     #[inline(always)]
     pub(super) fn with_interface_at_exit(
         &mut self,
+        hurries: bool,
         act: impl FnOnce(&mut CpuInterface, &Gic, &mut virtual_interface::Loaded) -> usize,
     ) {
         let hardware = self.interface;
         let Some(vcpu) = self.roster.loaded_mut() else { return };
-        let listing = vcpu.with_interface(hardware, act);
+        let listing = vcpu.with_interface(hardware, hurries, act);
         let (id, vm) = (vcpu.id(), vcpu.vm());
         self.note_listed(id, listing);
         self.follow_up(id, vm, listing.after);

@@ -43,11 +43,11 @@ enum After {
 impl Pcpu {
     /// Says what comes before the guest of `current`, which gets the core: a piece of its job,
     /// say, or the wait for its timer. vCPUs that were woken early and that `current` displaces
-    /// sleep again. Before all that come the pieces that belong to no vCPU's turn: then another one
-    /// may get the core.
+    /// sleep again. Before all that come the pieces that belong to no vCPU's turn, if another one may
+    /// get the core by them.
     #[inline(never)]
     pub(super) fn before_guest(&mut self, current: VcpuId, now: Instant) -> Before {
-        if self.jobs.has_pieces() {
+        if self.jobs.has_pieces(self.precedence.before(current)) {
             return Before::Piece;
         }
         self.give_core(Some(current), now);
@@ -78,8 +78,9 @@ impl Pcpu {
         match what {
             Before::Nothing => {}
             Before::Piece => {
+                self.arm(until);
                 if !self.gives_way() {
-                    self.do_next_piece();
+                    self.do_next_piece(self.precedence.before(current));
                 }
             }
             Before::Job => self.work(current, until),

@@ -3,13 +3,13 @@
 use super::Pcpu;
 use crate::arch::{cpu, gic, timer};
 use crate::bug::bug;
-use crate::parts::Mask;
+use crate::parts::{Mask, NEVER};
 use crate::shared::siblings;
 use crate::status::trace::Kind;
 use abi::MAX_VCPUS;
 use abi::platform::ppi::PHYSICAL_TIMER;
 use notes::{Rounds, each};
-use sched::{Instant, VcpuId, VcpuSet};
+use sched::{Duration, Instant, VcpuId, VcpuSet};
 use vgic::Effects;
 
 impl Pcpu {
@@ -17,8 +17,19 @@ impl Pcpu {
     /// the end of the consolidation window; the emulated timer of the loaded vCPU; the timers
     /// of sleeping vCPUs that would change the decision.
     pub(super) fn arm(&mut self, until: Option<Instant>) {
-        let mut first = until.unwrap_or(self.consolidation.look_at());
-        let mut consider = |deadline: Instant| first = first.min(deadline);
+        let first = until.unwrap_or(self.consolidation.look_at());
+        self.arm_for(first, Instant(0));
+    }
+
+    /// Sets EL2's timer to `first`, or the earliest timer of a vCPU that does not come before
+    /// `from`.
+    #[inline(always)]
+    fn arm_for(&mut self, mut first: Instant, from: Instant) {
+        let mut consider = |deadline: Instant| {
+            if deadline >= from {
+                first = first.min(deadline);
+            }
+        };
         if let Some(loaded) = self.roster.loaded() {
             consider(loaded.physical_timer_deadline());
         }
@@ -59,24 +70,46 @@ impl Pcpu {
             return;
         }
         timer::arm(self.deadlines.fired());
-        self.need_resched = true;
         let now = timer::now();
-        if now >= self.consolidation.look_at() {
-            self.look_at_load(now);
-        }
         if self.scheduler.has_extras() {
             self.book_throttling(now);
             if cpu::interrupt_pending() {
-                self.jobs.look_later(self.known);
+                self.look_later(self.known, now);
                 return;
             }
         }
-        self.look_at_timers(self.known, now);
+        self.need_resched = false;
+        self.look_at_timers(self.precedence.urgent(), now);
+        let is_woken = self.need_resched;
+        self.need_resched = true;
+        if now >= self.consolidation.look_at() {
+            self.look_at_load(now);
+        }
+        let patient = self.precedence.patient();
+        if is_woken || patient.is_empty() {
+            // What is due of patient ones does not matter before that one sleeps: then this timer
+            // is set for them.
+            return;
+        }
+        if cpu::interrupt_pending() {
+            self.look_later(patient, now);
+        } else {
+            self.look_at_timers(patient, now);
+        }
+    }
+
+    /// Has timers that may be due looked at in a piece. That is noted, and not left to EL2's timer:
+    /// it would fire again at once, before the interrupt for which that waits, so the guests would
+    /// never run. It fires for what comes due later.
+    #[inline(never)]
+    fn look_later(&mut self, left: VcpuSet, now: Instant) {
+        self.jobs.look_later(left);
+        self.need_resched = true;
+        self.arm_for(NEVER, now.after(Duration(1)));
     }
 
     /// Wakes those of these vCPUs whose timers are due. If an interrupt comes meanwhile, the rest
-    /// follows before any guest runs. That is noted, and not left to this timer: it would fire
-    /// again at once, before the interrupt, so the guests would never run.
+    /// follows before any guest runs.
     #[inline(never)]
     pub(super) fn look_at_timers(&mut self, mut left: VcpuSet, now: Instant) {
         let mut rounds = Rounds::<MAX_VCPUS, { each::VCPU }>::begin();
@@ -107,7 +140,7 @@ impl Pcpu {
                 Some(_) => self.wake_before_timer(id, now),
             }
             if !left.is_empty() && cpu::interrupt_pending() {
-                self.jobs.look_later(left);
+                self.look_later(left, now);
                 return;
             }
         }

@@ -93,7 +93,8 @@ impl Pcpu {
     /// Returns true if the loaded vCPU keeps the core, and `next` has to wait.
     #[inline(never)]
     pub(super) fn waits(&mut self, next: Option<VcpuId>, now: Instant) -> bool {
-        if self.jobs.has_pieces() {
+        let before = next.map_or(self.known, |id| self.precedence.before(id));
+        if self.jobs.has_pieces(before) {
             // The decision is not final: first these are told.
             return false;
         }

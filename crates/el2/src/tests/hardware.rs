@@ -200,7 +200,7 @@ fn deactivation_traps_on_every_core_while_interrupts_are_spilled() {
         install();
         set("ich_vtr_el2", tds | 3);
         let interface = virtual_interface::Interface::start();
-        let mut hw = virtual_interface::Loaded::new(interface);
+        let mut hw = virtual_interface::Loaded::new(interface, false);
         hw.set_maintenance(Maintenance { none_pending: false, unlisted_eoi: true });
         assert_eq!(register("ich_hcr_el2") & (TC | TDIR), trap);
         hw.set_maintenance(Maintenance { none_pending: true, unlisted_eoi: false });

@@ -174,7 +174,7 @@ impl Loaded {
         vcpu.general.save_return();
         vcpu.context.system.save();
         vcpu.context.timer.save();
-        let mut hw = virtual_interface::Loaded::new(hardware);
+        let mut hw = virtual_interface::Loaded::new(hardware, false);
         let timer_held =
             vcpu.interface.park(&vcpu.config.shared().gic, &mut hw, timer::VIRTUAL_INTID);
         vcpu.context.timer_held = timer_held;
@@ -228,15 +228,16 @@ impl Loaded {
     }
 
     /// Calls `act`, which may change its list registers and returns how many interrupts it
-    /// has listed.
+    /// has listed. `hurries`: see [`virtual_interface::Loaded::new`].
     #[inline(always)]
     pub fn with_interface(
         &mut self,
         hardware: Interface,
+        hurries: bool,
         act: impl FnOnce(&mut CpuInterface, &Gic, &mut virtual_interface::Loaded) -> usize,
     ) -> Listing {
         let vcpu = &mut *self.0;
-        let mut hw = virtual_interface::Loaded::new(hardware);
+        let mut hw = virtual_interface::Loaded::new(hardware, hurries);
         let listed = act(&mut vcpu.interface, &vcpu.config.shared().gic, &mut hw);
         vcpu.account.count_injected(listed);
         Listing { after: hw.after, listed }

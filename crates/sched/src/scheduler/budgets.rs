@@ -98,29 +98,26 @@ impl Scheduler {
         for at in Members::of(self.extras.spent & self.extras.pending)
             .one_for::<{ each::VCPU }, MAX_VCPUS>()
         {
-            self.replenish_one(at, now);
+            if self.next_period(at).is_some_and(|next| next <= now) {
+                self.look_at_budget(at, now);
+            }
         }
     }
 
-    /// Begins a new period for the vCPU whose turn it is among the equals of the one that runs, if it
-    /// waits for that. A turn passes when the quantum ends only as long as its vCPU waits.
-    pub(super) fn replenish_turn(&mut self, now: Instant) {
+    /// Returns the vCPU (a bit, by position) whose turn it is among the equals of the one that runs, if
+    /// it waits for a budget that it has by now, and for nothing else. Its turn does not pass when
+    /// the quantum ends, though no account says yet that it has work.
+    pub(super) fn renewed_turn(&self, now: Instant) -> u64 {
         if self.running == ABSENT {
-            return;
+            return 0;
         }
         let peers = self.entries[usize::from(self.running) & POSITION].peers;
         let first = peers.trailing_zeros() as usize & POSITION;
         let turn = usize::from(self.entries[first].turn) & POSITION;
-        if (self.extras.spent & self.extras.pending) >> turn & 1 == 1 {
-            self.replenish_one(turn, now);
-        }
-    }
-
-    /// Begins a new period for a vCPU that waits for that, if one has come.
-    fn replenish_one(&mut self, at: usize, now: Instant) {
-        if self.next_period(at).is_some_and(|next| next <= now) {
-            self.look_at_budget(at, now);
-        }
+        let extras = &self.extras;
+        let waits = extras.spent & extras.pending & !extras.held_back & !extras.away & 1 << turn;
+        let renewed = waits != 0 && self.next_period(turn).is_some_and(|next| next <= now);
+        if renewed { waits } else { 0 }
     }
 
     /// Begins a new period of the vCPU that runs, if that is all that has to be done: no other

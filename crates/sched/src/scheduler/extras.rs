@@ -94,7 +94,7 @@ impl Scheduler {
     /// Does the same when no section is only noted.
     fn charge_settled(&mut self, now: Instant) {
         self.replenish(now);
-        self.charge_replenished(now);
+        self.charge_but(0, now);
     }
 
     /// Does what [`Self::charge_running`] does: to quantum and account.
@@ -109,15 +109,15 @@ impl Scheduler {
     /// Does the same when no section is only noted.
     #[inline(never)]
     pub(super) fn charge_running_settled(&mut self, now: Instant) {
-        self.replenish_turn(now);
-        self.charge_replenished(now);
+        self.charge_but(self.renewed_turn(now), now);
     }
 
-    /// Does the same when the turn's budget is up to date, too.
-    fn charge_replenished(&mut self, now: Instant) {
+    /// Does the same; but the turn of a vCPU that is `renewed` does not pass.
+    #[inline(always)]
+    fn charge_but(&mut self, renewed: u64, now: Instant) {
         self.charge_account(now);
         let awake = (self.ready | self.extras.pending) & !self.extras.away;
-        self.charge_quantum(awake, self.kept(), now);
+        self.charge_quantum(awake, self.kept() & !renewed, now);
     }
 
     /// Returns the vCPUs that keep their turns though they may not run here now.

@@ -35,6 +35,8 @@ pub struct Adversary {
     pub mode: String,
     /// How many vCPUs do so; the first is on FreeRTOS's core, the next on the other one, and so on.
     pub vcpus: u32,
+    /// All of them are on FreeRTOS's core.
+    pub crowds: bool,
     /// The migration policy of its VM; `rt-vcpu` is FreeRTOS's.
     pub policy: String,
     /// The VM is a real-time one, of lower priority than the others.
@@ -47,13 +49,16 @@ impl Adversary {
     /// Returns one that does `mode` on two vCPUs.
     pub fn plain(mode: &str) -> Self {
         let (mode, policy) = (mode.into(), NONE.into());
-        Self { mode, vcpus: USUAL_VCPUS, policy, is_realtime: false, seed: 1 }
+        Self { mode, vcpus: USUAL_VCPUS, crowds: false, policy, is_realtime: false, seed: 1 }
     }
 
     /// Returns a name that no other adversary has: the mode first.
     pub fn name(&self) -> String {
-        let Self { mode, vcpus, policy, is_realtime, seed } = self;
+        let Self { mode, vcpus, crowds, policy, is_realtime, seed } = self;
         let mut name = format!("{mode}-{vcpus}");
+        if *crowds {
+            name += "-crowd";
+        }
         if policy != NONE {
             name += &format!("-{policy}");
         }
@@ -74,13 +79,15 @@ impl Adversary {
 
     /// Returns what is replaced in the description.
     fn edits(&self) -> Vec<(String, String)> {
-        let Self { mode, vcpus, policy, seed, .. } = self;
+        let Self { mode, vcpus, crowds, policy, seed, .. } = self;
         let edit = |from: &str, to: String| (from.to_owned(), to);
         let vcpu = |number: u32| {
             let priority = if self.is_above() && number == 0 { 20 } else { 1 };
             // Those that share a core take turns.
-            let quantum = if *vcpus > 2 { ", quantum = \"100us\"" } else { "" };
-            format!("{{ pcpu = {}, priority = {priority}{quantum} }}", number % 2)
+            let shares = *vcpus > 2 || *crowds;
+            let quantum = if shares { ", quantum = \"100us\"" } else { "" };
+            let pcpu = if *crowds { 0 } else { number % 2 };
+            format!("{{ pcpu = {pcpu}, priority = {priority}{quantum} }}")
         };
         let vcpus: Vec<_> = (0..*vcpus).map(vcpu).collect();
         let mut settings = if self.is_above() {

@@ -49,8 +49,8 @@ pub struct Machine {
 }
 
 impl Machine {
-    /// Returns the adversary: each next seed has another number of vCPUs, each third one another
-    /// policy, and one in two rounds of all policies has the standing of a real-time VM.
+    /// Returns the adversary: each next seed has another number of vCPUs, each other one has all of
+    /// them on FreeRTOS's core, each third one has another policy, and one in two rounds of all policies has the standing of a real-time VM.
     fn case(&self) -> Case {
         let (seed, policies) = (self.seed, MigrationPolicy::ALL);
         let vcpus = VCPUS[(seed % VCPUS.len() as u64) as usize];
@@ -59,7 +59,9 @@ impl Machine {
         let needs_realtime =
             policies.iter().any(|one| one.name() == policy && one.policy().needs().for_realtime);
         let is_realtime = !needs_realtime && round / policies.len() as u64 % 2 == 1;
-        let adversary = Adversary { mode: "mix".into(), vcpus, policy, is_realtime, seed };
+        let mode = "mix".into();
+        let crowds = seed % 2 == 1;
+        let adversary = Adversary { mode, vcpus, crowds, policy, is_realtime, seed };
         Case { adversary: Some(adversary), length_ms: LENGTH_MS }
     }
 }

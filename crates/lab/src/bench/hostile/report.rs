@@ -114,11 +114,12 @@ fn worst_name(runs: &[&Seen]) -> String {
 
 /// An adversary in words, but for its mode.
 fn variety(adversary: &Adversary) -> String {
-    let Adversary { vcpus, policy, is_realtime, .. } = adversary;
+    let Adversary { vcpus, crowds, policy, is_realtime, .. } = adversary;
     let plural = if *vcpus == 1 { "" } else { "s" };
+    let place = if *crowds { " on one core" } else { "" };
     let policy = if policy == NONE { String::new() } else { format!(", {policy}") };
     let standing = if *is_realtime { ", real-time" } else { "" };
-    format!("{vcpus} vCPU{plural}{policy}{standing}")
+    format!("{vcpus} vCPU{plural}{place}{policy}{standing}")
 }
 
 /// A row for each run.

@@ -2,10 +2,10 @@
 //! latencies beside each that meets it.
 
 use super::case::{Adversary, Case};
-use super::leaks;
 use super::mode::{MODES, is_above_the_goal};
 use super::report::MOST_ADDED_NS;
 use super::seen::Seen;
+use super::{CROWD, leaks};
 use crate::quantity::real;
 use crate::results::{Check, Goal, Outcome};
 use crate::suite::{Bench, Scenario};
@@ -14,9 +14,11 @@ use std::fs;
 
 /// Virtual time of each run, ms.
 const LENGTH_MS: u64 = 15;
+/// Virtual time of each run with many vCPUs, each of which has the core for a short time only, ms.
+const CROWD_MS: u64 = 30;
 /// The worst dispatch latency of FreeRTOS without an adversary, ns: the test `hostile-alone` fails
 /// if it is another one.
-const ALONE_NS: u64 = 662;
+const ALONE_NS: u64 = 669;
 /// Hostile operations of the mixtures, beside the build that ships.
 const OPERATIONS: u64 = 1_000_000;
 /// The same beside the build that checks its invariants after each exit, which is far slower.
@@ -33,8 +35,14 @@ pub fn scenarios() -> impl Iterator<Item = Scenario> {
     let alone = Scenario::new("hostile-alone", "what latencies are compared with", alone).shipped();
     let modes = MODES.iter().map(|mode| {
         let about = format!("beside the attack `{mode}`, nothing is missed, lost or late");
-        Scenario::new(format!("hostile-{mode}"), about, |bench: &Bench| attack(mode, bench))
-            .shipped()
+        let attacks = |bench: &Bench| attack(Adversary::plain(mode), LENGTH_MS, bench);
+        Scenario::new(format!("hostile-{mode}"), about, attacks).shipped()
+    });
+    let crowds = MODES.iter().map(|mode| {
+        let about = format!("nor beside {CROWD} vCPUs on the same core that attack by `{mode}`");
+        let crowd = || Adversary { vcpus: CROWD, crowds: true, ..Adversary::plain(mode) };
+        let attacks = move |bench: &Bench| attack(crowd(), CROWD_MS, bench);
+        Scenario::new(format!("hostile-crowd-{mode}"), about, attacks).shipped()
     });
     let mixtures = MIXTURES.map(|(vcpus, seed)| {
         let about = format!("a third of a million operations by chance, on {vcpus} vCPUs");
@@ -60,7 +68,8 @@ pub fn scenarios() -> impl Iterator<Item = Scenario> {
         let about = format!("{of} that does nothing but reset itself makes no other VM late");
         Scenario::new(name, about, move |bench: &Bench| storm(is_realtime, bench)).shipped()
     });
-    [alone, leaks].into_iter().chain(storms).chain(modes).chain(mixtures).chain(checked)
+    let attacks = modes.chain(crowds).chain(mixtures).chain(checked);
+    [alone, leaks].into_iter().chain(storms).chain(attacks)
 }
 
 fn alone(bench: &Bench) -> Result<()> {
@@ -72,13 +81,14 @@ fn alone(bench: &Bench) -> Result<()> {
     conclude(&seen, outcome, bench)
 }
 
-fn attack(mode: &str, bench: &Bench) -> Result<()> {
-    let case = Case { adversary: Some(Adversary::plain(mode)), length_ms: LENGTH_MS };
+fn attack(adversary: Adversary, length_ms: u64, bench: &Bench) -> Result<()> {
+    let is_above = is_above_the_goal(&adversary.mode);
+    let mut outcome = Outcome::new(&format!("hostile-{}", adversary.name()));
+    let case = Case { adversary: Some(adversary), length_ms };
     let seen = case.run(bench, &mut |_| {})?;
-    let mut outcome = Outcome::new(&format!("hostile-{mode}"));
     let goal = real(ALONE_NS + MOST_ADDED_NS);
     let worst = seen.rtos.worst_dispatch_ns().map(real);
-    let check = if is_above_the_goal(mode) {
+    let check = if is_above {
         let name = "worst dispatch latency, which is known to be above the goal";
         Check::new(name, worst, "ns", Goal::AtLeast(goal + 1.0))
     } else {

@@ -151,6 +151,8 @@ impl Interface {
 /// The list registers of the vCPU that is loaded.
 pub struct Loaded {
     interface: Interface,
+    /// Another vCPU may wait for the core, so work is stopped at the first look.
+    hurries: bool,
     /// What has to be done afterwards.
     pub after: After,
 }
@@ -175,18 +177,19 @@ impl After {
         self.0 as u8
     }
 
-    /// Returns true if the work stopped because an interrupt came: it has to go on before the
-    /// guest runs.
+    /// Returns true if the work stopped because an interrupt came, or another vCPU waits: it has
+    /// to go on before the guest runs.
     pub fn is_unfinished(self) -> bool {
         self.0 & Self::STOPPED != 0
     }
 }
 
 impl Loaded {
-    /// Access to them, while the vCPU stays loaded.
+    /// Access to them, while the vCPU stays loaded. `hurries`: another vCPU may wait for the core.
+    /// Its interrupt was taken, so it pends no more and no look would find it.
     #[inline(always)]
-    pub fn new(interface: Interface) -> Self {
-        Self { interface, after: After::default() }
+    pub fn new(interface: Interface, hurries: bool) -> Self {
+        Self { interface, hurries, after: After::default() }
     }
 }
 
@@ -231,7 +234,7 @@ impl Hardware for Loaded {
 
     /// What the priority mask keeps pending does not count.
     fn urgent(&mut self) -> bool {
-        let urgent = cpu::interrupt_pending();
+        let urgent = cpu::interrupt_pending() | self.hurries;
         if urgent {
             self.after.0 |= After::STOPPED;
         }

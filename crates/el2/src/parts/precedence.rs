@@ -1,0 +1,82 @@
+//! Whose pieces come before whose guest.
+
+use sched::{VcpuId, VcpuSet};
+
+/// A piece is done before any guest runs, as the vCPU that it wakes may be the one to run. Before
+/// the guest of a real-time vCPU that cannot be for a *patient* one: its priority is below that of
+/// all real-time vCPUs here, and it need not be reached while one of them runs. Its VM could make
+/// them late otherwise, by pieces for all of its vCPUs.
+pub struct Precedence {
+    known: VcpuSet,
+    realtime: VcpuSet,
+    patient: VcpuSet,
+}
+
+/// What is known of a vCPU for that.
+#[derive(Clone, Copy, Debug)]
+pub struct Rank {
+    /// It is a real-time one.
+    pub is_realtime: bool,
+    /// It has to be reached while a real-time vCPU runs.
+    pub is_urgent: bool,
+    /// The larger the higher.
+    pub priority: u16,
+}
+
+impl Precedence {
+    /// Makes the part for a core that knows these vCPUs.
+    pub fn new(known: VcpuSet, rank: impl Fn(VcpuId) -> Rank) -> Self {
+        let realtime: VcpuSet = known.iter().filter(|&id| rank(id).is_realtime).collect();
+        let lowest = realtime.iter().map(|id| rank(id).priority).min();
+        let is_patient = |&id: &VcpuId| {
+            let Rank { is_realtime, is_urgent, priority } = rank(id);
+            !is_realtime && !is_urgent && lowest.is_some_and(|lowest| priority < lowest)
+        };
+        Self { known, realtime, patient: known.iter().filter(is_patient).collect() }
+    }
+
+    /// Returns the patient vCPUs; none if there are no real-time ones.
+    #[must_use]
+    #[inline]
+    pub fn patient(&self) -> VcpuSet {
+        self.patient
+    }
+
+    /// Returns the others.
+    #[must_use]
+    #[inline]
+    pub fn urgent(&self) -> VcpuSet {
+        self.known - self.patient
+    }
+
+    /// Returns the vCPUs whose pieces are done before the guest of this one.
+    #[must_use]
+    #[inline]
+    pub fn before(&self, id: VcpuId) -> VcpuSet {
+        if self.realtime.has(id) { self.urgent() } else { self.known }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pieces_of_the_patient_wait_for_realtime_vcpus() {
+        let rank = |is_realtime, is_urgent, priority| Rank { is_realtime, is_urgent, priority };
+        let ranks = [
+            rank(true, true, 10),
+            rank(true, true, 5),
+            rank(false, false, 4),
+            rank(false, true, 4),
+            rank(false, false, 5),
+        ];
+        let known = VcpuSet::of_first(ranks.len());
+        let part = Precedence::new(known, |id| ranks[usize::from(id.0)]);
+        assert_eq!(part.before(VcpuId(0)), known - VcpuSet::of(VcpuId(2)));
+        assert_eq!(part.before(VcpuId(1)), part.before(VcpuId(0)));
+        assert_eq!(part.before(VcpuId(2)), known, "whatever another one waits for");
+        let alone = Precedence::new(VcpuSet::of(VcpuId(2)), |id| ranks[usize::from(id.0)]);
+        assert_eq!(alone.before(VcpuId(2)), VcpuSet::of(VcpuId(2)));
+    }
+}
