@@ -1,20 +1,27 @@
 //! Whose pieces come before whose guest.
 
+use abi::MAX_VMS;
 use sched::{VcpuId, VcpuSet};
 
 /// A piece is done before any guest runs, as the vCPU that it wakes may be the one to run. Before
 /// the guest of a real-time vCPU that cannot be for a *patient* one: its priority is below that of
 /// all real-time vCPUs here, and it need not be reached while one of them runs. Its VM could make
 /// them late otherwise, by pieces for all of its vCPUs.
+///
+/// Nor does a VM all of whose vCPUs here are below a real-time one stop or start in the time of that.
 pub struct Precedence {
     known: VcpuSet,
     realtime: VcpuSet,
     patient: VcpuSet,
+    /// The highest priority that vCPUs of each VM have here.
+    tops: [u16; MAX_VMS],
 }
 
 /// What is known of a vCPU for that.
 #[derive(Clone, Copy, Debug)]
 pub struct Rank {
+    /// The index of its VM.
+    pub vm: usize,
     /// It is a real-time one.
     pub is_realtime: bool,
     /// It has to be reached while a real-time vCPU runs.
@@ -29,10 +36,15 @@ impl Precedence {
         let realtime: VcpuSet = known.iter().filter(|&id| rank(id).is_realtime).collect();
         let lowest = realtime.iter().map(|id| rank(id).priority).min();
         let is_patient = |&id: &VcpuId| {
-            let Rank { is_realtime, is_urgent, priority } = rank(id);
+            let Rank { is_realtime, is_urgent, priority, .. } = rank(id);
             !is_realtime && !is_urgent && lowest.is_some_and(|lowest| priority < lowest)
         };
-        Self { known, realtime, patient: known.iter().filter(is_patient).collect() }
+        let mut tops = [0; MAX_VMS];
+        for id in known {
+            let Rank { vm, priority, .. } = rank(id);
+            tops[vm] = priority.max(tops[vm]);
+        }
+        Self { known, realtime, patient: known.iter().filter(is_patient).collect(), tops }
     }
 
     /// Returns the patient vCPUs; none if there are no real-time ones.
@@ -49,6 +61,13 @@ impl Precedence {
         self.known - self.patient
     }
 
+    /// Returns true if what a VM needs waits until this vCPU sleeps, which has that priority.
+    #[must_use]
+    #[inline]
+    pub fn waits(&self, vm: usize, id: VcpuId, priority: u16) -> bool {
+        self.realtime.has(id) && self.tops.get(vm).is_some_and(|&top| top < priority)
+    }
+
     /// Returns the vCPUs whose pieces are done before the guest of this one.
     #[must_use]
     #[inline]
@@ -63,19 +82,24 @@ mod tests {
 
     #[test]
     fn pieces_of_the_patient_wait_for_realtime_vcpus() {
-        let rank = |is_realtime, is_urgent, priority| Rank { is_realtime, is_urgent, priority };
+        let rank =
+            |vm, is_realtime, is_urgent, priority| Rank { vm, is_realtime, is_urgent, priority };
         let ranks = [
-            rank(true, true, 10),
-            rank(true, true, 5),
-            rank(false, false, 4),
-            rank(false, true, 4),
-            rank(false, false, 5),
+            rank(0, true, true, 10),
+            rank(0, true, true, 5),
+            rank(1, false, false, 4),
+            rank(1, false, true, 4),
+            rank(2, false, false, 5),
         ];
         let known = VcpuSet::of_first(ranks.len());
         let part = Precedence::new(known, |id| ranks[usize::from(id.0)]);
         assert_eq!(part.before(VcpuId(0)), known - VcpuSet::of(VcpuId(2)));
         assert_eq!(part.before(VcpuId(1)), part.before(VcpuId(0)));
         assert_eq!(part.before(VcpuId(2)), known, "whatever another one waits for");
+        assert!(part.waits(1, VcpuId(1), 5) && part.waits(2, VcpuId(0), 10));
+        assert!(!part.waits(2, VcpuId(1), 5), "an equal does not wait");
+        assert!(!part.waits(0, VcpuId(1), 5), "nor does its own VM");
+        assert!(!part.waits(1, VcpuId(4), 5), "only real-time vCPUs are waited for");
         let alone = Precedence::new(VcpuSet::of(VcpuId(2)), |id| ranks[usize::from(id.0)]);
         assert_eq!(alone.before(VcpuId(2)), VcpuSet::of(VcpuId(2)));
     }

@@ -66,6 +66,15 @@ impl Pcpu {
             Message::Arrivals => self.receive(VcpuId::numbered(member)),
             Message::Recalls => self.send_back(VcpuId::numbered(member)),
             Message::Coscheduled => self.follow_siblings(member),
+            Message::HaltVms
+            | Message::HaltedVms
+            | Message::VmsFailed
+            | Message::VmsReset
+            | Message::VmsOff
+                if self.is_outranked(member) =>
+            {
+                self.go_on_later(message, member, false);
+            }
             Message::HaltVms => self.halt(member),
             Message::HaltedVms => self.halted(member),
             Message::VmsFailed | Message::VmsReset | Message::VmsOff => self.stop(member, message),
@@ -93,6 +102,15 @@ impl Pcpu {
             }
             Message::Consoles => self.keep_carrying(),
         }
+    }
+
+    /// Returns true if a real-time vCPU was chosen whose priority is above that of all vCPUs that a VM
+    /// has here: what that VM needs waits until that one sleeps.
+    fn is_outranked(&self, vm: usize) -> bool {
+        let chosen = self.scheduler.chosen();
+        chosen.is_some_and(|id| {
+            self.precedence.waits(vm, id, self.system.vcpus[id.number()].priority)
+        })
     }
 
     /// Sends a message to another core, and rings if the message is new. `urgent`: the core

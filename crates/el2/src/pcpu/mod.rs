@@ -121,8 +121,10 @@ pub struct Pcpu {
 /// Returns what says whether a vCPU's pieces come before others' guests.
 fn rank(system: &System, id: VcpuId) -> Rank {
     let table = &system.vcpus[id.number()];
+    let vm = usize::from(table.vm);
     Rank {
-        is_realtime: system.vms[usize::from(table.vm)].flags & vm_flags::REALTIME != 0,
+        vm,
+        is_realtime: system.vms[vm].flags & vm_flags::REALTIME != 0,
         is_urgent: table.flags & vcpu_flags::URGENT != 0,
         priority: table.priority,
     }

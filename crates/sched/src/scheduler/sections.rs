@@ -185,11 +185,19 @@ impl Scheduler {
         }
     }
 
+    /// Returns the vCPU for which the latest decision was, if it was for one.
+    #[must_use]
+    #[inline(always)]
+    pub fn chosen(&self) -> Option<VcpuId> {
+        let is_chosen = self.running != ABSENT;
+        is_chosen.then(|| self.entries[usize::from(self.running) & POSITION].id)
+    }
+
     /// Returns true if the latest decision was for this vCPU: it may be in the lane.
     #[must_use]
     #[inline(always)]
     pub fn is_chosen(&self, id: VcpuId) -> bool {
-        self.running != ABSENT && self.entries[usize::from(self.running) & POSITION].id == id
+        self.chosen() == Some(id)
     }
 
     /// Returns true if a task of this vCPU holds a global resource.
