@@ -61,8 +61,8 @@ static const enum vmpcp_protocol protocols[VCPUS] = {
 
 static struct task {
     struct worker worker;
-    struct resource *wants;
-    bool sleeps;              /* with `wants`: it stands in the queue of that mutex */
+    struct resource *wants;   /* the mutex that it asks for or has; only it reads this */
+    struct resource *queued;  /* in the queue of which it sleeps. One word: others look at any time */
     uint64_t late, random;
 } tasks[TASKS];
 
@@ -81,7 +81,10 @@ static uint32_t place(const struct task *task, enum vmpcp_order order)
 
 static void asleep(struct worker *worker)
 {
-    __atomic_store_n(&task_of(worker)->sleeps, true, __ATOMIC_SEQ_CST);
+    struct task *task = task_of(worker);
+
+    /* NULL: for a local resource. */
+    __atomic_store_n(&task->queued, task->wants, __ATOMIC_SEQ_CST);
 }
 
 /* The calling task holds the mutex and is about to give it back: notes which of those that sleep is
@@ -92,8 +95,7 @@ static void note_waiters(struct resource *resource)
 
     resource->least = 0;
     for (struct task *one = tasks; one < tasks + TASKS; one++) {
-        if (__atomic_load_n(&one->wants, __ATOMIC_SEQ_CST) != resource
-            || !__atomic_load_n(&one->sleeps, __ATOMIC_SEQ_CST))
+        if (__atomic_load_n(&one->queued, __ATOMIC_SEQ_CST) != resource)
             continue;
         vcpus |= 1u << one->worker.task.vcpu;
         if (place(one, resource->order) > resource->least)
@@ -132,11 +134,11 @@ static void use(struct task *self, struct resource *resource)
     struct vmpcp_task *task = &self->worker.task;
     uint64_t count;
 
-    __atomic_store_n(&self->wants, resource, __ATOMIC_SEQ_CST);
+    self->wants = resource;
     if (vmpcp_intra_lock(resource->mutex, task) != VMPCP_OK)
         fail("a mutex is refused, count", resource->count);
-    resource->waited += self->sleeps;
-    __atomic_store_n(&self->sleeps, false, __ATOMIC_SEQ_CST);
+    resource->waited += self->queued != NULL;
+    __atomic_store_n(&self->queued, NULL, __ATOMIC_SEQ_CST);
     resource->intruded += resource->is_inside;
     resource->overtaken += place(self, resource->order) < resource->least;
     resource->is_inside = true;
@@ -148,7 +150,7 @@ static void use(struct task *self, struct resource *resource)
     if (vmpcp_intra_unlock(resource->mutex, task) != VMPCP_OK)
         fail("a mutex is not taken back, count", count);
     /* If it sleeps next, it is for another thing. */
-    __atomic_store_n(&self->wants, NULL, __ATOMIC_SEQ_CST);
+    self->wants = NULL;
 }
 
 /* The task's level is what both protocols give the holder: the ceiling from the beginning, or the
@@ -174,7 +176,6 @@ static void use_local(struct task *self)
     if (vmpcp_local_lock(&local->resource, task) != VMPCP_OK)
         fail("a local resource is refused, count", local->count);
     local->waits = NULL;
-    __atomic_store_n(&self->sleeps, false, __ATOMIC_SEQ_CST);
     local->intruded += local->is_inside;
     local->is_inside = true;
     count = local->count;

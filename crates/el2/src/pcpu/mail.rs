@@ -105,9 +105,10 @@ impl Pcpu {
     }
 
     /// Returns true if a real-time vCPU was chosen whose priority is above that of all vCPUs that a VM
-    /// has here: what that VM needs waits until that one sleeps.
+    /// has here: what that VM needs waits until that one sleeps. Not if the doorbell by which it
+    /// would wait came at once.
     fn is_outranked(&self, vm: usize) -> bool {
-        let chosen = self.scheduler.chosen();
+        let chosen = self.scheduler.chosen().filter(|_| self.mask.keeps_lower_half());
         chosen.is_some_and(|id| {
             self.precedence.waits(vm, id, self.system.vcpus[id.number()].priority)
         })
@@ -236,6 +237,7 @@ impl Pcpu {
             self.look_at_timers(due, timer::now());
             return;
         }
+        // Those that are left have jobs, which come first.
         let Some(id) = self.jobs.next_departing() else { return };
         if self.timer_advance.early().has(id) {
             // Its timer was about to fire before this piece.
