@@ -398,6 +398,7 @@ pub fn carry_log(system: &System) {
     uart.write(abi::console::CHANNEL_BASE);
     for _ in (0..BURST).at_most::<BURST>() {
         let byte = if uart.has_room() { LOG.pop() } else { None };
+        // The rest follows when there is room, or more to say.
         let Some(byte) = byte else { return };
         uart.write(byte);
     }

@@ -105,6 +105,7 @@ impl Pcpu {
     #[must_use]
     pub(super) fn interrupted(&mut self, id: VcpuId) -> bool {
         notes::needs::<{ each::CANDIDATE }>();
+        // No vCPU is displaced while none has the core.
         let Some(current) = self.ledger.current() else { return false };
         // A vCPU with a job stays, as in [`Self::displace`]: elsewhere its guest would run
         // before the job is done.

@@ -98,6 +98,7 @@ impl Pcpu {
     pub(super) fn halt(&mut self, vm: usize) {
         let epoch = VMS[vm].epoch.load(Ordering::Acquire);
         for id in self.vcpus_of(vm) {
+            // The core that has it gets the message, too.
             let Some(vcpu) = self.roster.get(id) else { continue };
             let (index, is_new) = (vcpu.index(), vcpu.is_on() && vcpu.epoch() == epoch);
             let is_halted = VMS[vm].halted.load(Ordering::Acquire).has(Sibling(index));

@@ -50,6 +50,7 @@ impl Pcpu {
     /// as every switch comes by.
     #[inline(always)]
     pub(super) fn give_core(&mut self, next: Option<VcpuId>, now: Instant) {
+        // It has the core already.
         let Some(turn) = self.ledger.give(next, now) else { return };
         if let Some(previous) = turn.of {
             let still_ready = self.scheduler.is_ready(previous);
@@ -79,6 +80,7 @@ impl Pcpu {
     /// Lets a vCPU run before a sibling that runs here: the sibling may spin until the vCPU
     /// has handled an interrupt, or released a lock.
     pub(super) fn yield_to(&mut self, id: VcpuId) {
+        // One that is loaded needs none, and one that has left runs elsewhere.
         let Some(vcpu) = self.roster.parked(id) else { return };
         let vm = vcpu.vm();
         if vcpu.config().may_meet_siblings()

@@ -345,6 +345,7 @@ impl Pcpu {
     #[inline(never)]
     pub(super) fn follow_sections(&mut self, id: VcpuId) {
         let table = &self.system.vcpus[id.number()];
+        // When it is switched on, or has come, this is done again.
         let Some(vcpu) = self.roster.get(id).filter(|vcpu| vcpu.is_on()) else { return };
         let (index, shared) = (vcpu.index(), vcpu.config().shared());
         let change = vcpu.follow_calls();

@@ -34,6 +34,7 @@ impl Pcpu {
     /// Takes the loaded vCPU's registers off the hardware, if there is one: all but floating
     /// point, which stays where it is until another vCPU uses it.
     fn save_loaded(&mut self) {
+        // Cores that have just begun, or rested, have none.
         let Some(loaded) = self.roster.take_loaded() else { return };
         let (vcpu, unloading) = loaded.save(self.interface);
         self.follow_up(vcpu.id(), vcpu.vm(), unloading.after);

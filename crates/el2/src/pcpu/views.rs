@@ -79,6 +79,7 @@ impl Pcpu {
     pub(super) fn cross(&mut self, id: VcpuId) {
         notes::needs::<{ each::MIGRANT }>();
         self.need_resched = true;
+        // It may have left for another reason.
         let Some(vcpu) = self.roster.parked(id) else { return };
         let (config, mode) = (vcpu.config(), vcpu.mode());
         let to = match config.policy().crossed(mode) {

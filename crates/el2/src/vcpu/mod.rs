@@ -208,6 +208,7 @@ impl Vcpu {
     /// Looks whether calls of its siblings raise it.
     #[inline(always)]
     pub fn follow_calls(&mut self) -> Change {
+        // The description gives it none.
         let Some(sections) = self.config.sections() else { return Change::None };
         let change = self.holds.set_called(sections.is_raised());
         self.count_raise(change)

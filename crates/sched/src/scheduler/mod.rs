@@ -276,6 +276,8 @@ impl Scheduler {
         self.find(id).is_some()
     }
 
+    /// Returns a vCPU's position; none if it never comes to this core: then there is nothing to do for
+    /// it here, whatever it is that a message of another core asks for.
     #[inline(always)]
     fn find(&self, id: VcpuId) -> Option<usize> {
         match self.position.get(usize::from(id.0)) {
