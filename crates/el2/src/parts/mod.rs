@@ -43,7 +43,7 @@ pub use idle_news::IdleNews;
 pub use jobs::{Cause, Job, Jobs};
 pub use kernel_wait::{Gate, KernelWait, Limit};
 pub use ledger::Ledger;
-pub use precedence::{Precedence, Rank};
+pub use precedence::{Precedence, Standing};
 pub use priority_mask::{Mask, PriorityMask};
 pub use timer_advance::{TimerAdvance, wakes_at};
 pub use visitors::Visitors;

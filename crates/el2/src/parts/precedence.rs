@@ -19,7 +19,7 @@ pub struct Precedence {
 
 /// What is known of a vCPU for that.
 #[derive(Clone, Copy, Debug)]
-pub struct Rank {
+pub struct Standing {
     /// The index of its VM.
     pub vm: usize,
     /// It is a real-time one.
@@ -32,16 +32,16 @@ pub struct Rank {
 
 impl Precedence {
     /// Makes the part for a core that knows these vCPUs.
-    pub fn new(known: VcpuSet, rank: impl Fn(VcpuId) -> Rank) -> Self {
-        let realtime: VcpuSet = known.iter().filter(|&id| rank(id).is_realtime).collect();
-        let lowest = realtime.iter().map(|id| rank(id).priority).min();
+    pub fn new(known: VcpuSet, standing: impl Fn(VcpuId) -> Standing) -> Self {
+        let realtime: VcpuSet = known.iter().filter(|&id| standing(id).is_realtime).collect();
+        let lowest = realtime.iter().map(|id| standing(id).priority).min();
         let is_patient = |&id: &VcpuId| {
-            let Rank { is_realtime, is_urgent, priority, .. } = rank(id);
+            let Standing { is_realtime, is_urgent, priority, .. } = standing(id);
             !is_realtime && !is_urgent && lowest.is_some_and(|lowest| priority < lowest)
         };
         let mut tops = [0; MAX_VMS];
         for id in known {
-            let Rank { vm, priority, .. } = rank(id);
+            let Standing { vm, priority, .. } = standing(id);
             tops[vm] = priority.max(tops[vm]);
         }
         Self { known, realtime, patient: known.iter().filter(is_patient).collect(), tops }
@@ -82,17 +82,21 @@ mod tests {
 
     #[test]
     fn pieces_of_the_patient_wait_for_realtime_vcpus() {
-        let rank =
-            |vm, is_realtime, is_urgent, priority| Rank { vm, is_realtime, is_urgent, priority };
-        let ranks = [
-            rank(0, true, true, 10),
-            rank(0, true, true, 5),
-            rank(1, false, false, 4),
-            rank(1, false, true, 4),
-            rank(2, false, false, 5),
+        let standing = |vm, is_realtime, is_urgent, priority| Standing {
+            vm,
+            is_realtime,
+            is_urgent,
+            priority,
+        };
+        let standings = [
+            standing(0, true, true, 10),
+            standing(0, true, true, 5),
+            standing(1, false, false, 4),
+            standing(1, false, true, 4),
+            standing(2, false, false, 5),
         ];
-        let known = VcpuSet::of_first(ranks.len());
-        let part = Precedence::new(known, |id| ranks[usize::from(id.0)]);
+        let known = VcpuSet::of_first(standings.len());
+        let part = Precedence::new(known, |id| standings[usize::from(id.0)]);
         assert_eq!(part.before(VcpuId(0)), known - VcpuSet::of(VcpuId(2)));
         assert_eq!(part.before(VcpuId(1)), part.before(VcpuId(0)));
         assert_eq!(part.before(VcpuId(2)), known, "whatever another one waits for");
@@ -100,7 +104,7 @@ mod tests {
         assert!(!part.waits(2, VcpuId(1), 5), "an equal does not wait");
         assert!(!part.waits(0, VcpuId(1), 5), "nor does its own VM");
         assert!(!part.waits(1, VcpuId(4), 5), "only real-time vCPUs are waited for");
-        let alone = Precedence::new(VcpuSet::of(VcpuId(2)), |id| ranks[usize::from(id.0)]);
+        let alone = Precedence::new(VcpuSet::of(VcpuId(2)), |id| standings[usize::from(id.0)]);
         assert_eq!(alone.before(VcpuId(2)), VcpuSet::of(VcpuId(2)));
     }
 }

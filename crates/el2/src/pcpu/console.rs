@@ -184,8 +184,8 @@ impl Pcpu {
         more
     }
 
-    /// Delivers to the guests what has arrived. Returns false if interrupts have come meanwhile, or the
-    /// scheduler has to be asked, and some may be left.
+    /// Delivers to the guests what has arrived. Returns false if the core is wanted, and some may
+    /// be left.
     fn read_input(&mut self, console: &mut Console) -> bool {
         if !console.has_input {
             return true;
@@ -201,7 +201,7 @@ impl Pcpu {
                 VMS[vm].uart.deliver(byte);
                 console.changed.insert(VmIndex(vm));
             }
-            if cpu::interrupt_pending() | self.need_resched {
+            if self.is_wanted() {
                 return false;
             }
         }
@@ -227,7 +227,7 @@ impl Pcpu {
                 }
                 // One byte is written in any case, or a guest that causes interrupts all the time
                 // could keep all others from the UART.
-                if cpu::interrupt_pending() | self.need_resched {
+                if self.is_wanted() {
                     break;
                 }
             }
@@ -235,15 +235,15 @@ impl Pcpu {
         console.has_room() && self.output_waits()
     }
 
-    /// Brings the interrupt lines of consoles up to date. Returns false if interrupts have come
-    /// meanwhile, or the scheduler has to be asked, and some are left.
+    /// Brings the interrupt lines of consoles up to date. Returns false if the core is wanted, and
+    /// some are left.
     fn update_interrupts(&mut self, console: &mut Console) -> bool {
         for vm in console.changed {
             console.changed.remove(vm);
             let VmIndex(vm) = vm;
             let effects = uart::update_interrupt(&VMS[vm]);
             self.notify(vm, effects);
-            if cpu::interrupt_pending() | self.need_resched {
+            if self.is_wanted() {
                 break;
             }
         }

@@ -54,7 +54,7 @@ use crate::arch::gic::{self, Redistributor};
 use crate::arch::{cpu, timer};
 use crate::parts::{
     Consolidation, Coordination, Deadlines, Displacement, IdleNews, Jobs, KernelWait, Ledger,
-    Precedence, PriorityMask, Rank, TimerAdvance, Visitors, Watchdog,
+    Precedence, PriorityMask, Standing, TimerAdvance, Visitors, Watchdog,
 };
 use crate::shared::EPOCH;
 use crate::status::trace::{Kind, Trace};
@@ -119,12 +119,12 @@ pub struct Pcpu {
 }
 
 /// Returns what says whether a vCPU's pieces come before others' guests.
-fn rank(system: &System, id: VcpuId) -> Rank {
+fn standing(system: &System, id: VcpuId) -> Standing {
     let table = &system.vcpus[id.number()];
     let vm = usize::from(table.vm);
-    Rank {
+    Standing {
         vm,
-        is_realtime: system.vms[vm].flags & vm_flags::REALTIME != 0,
+        is_realtime: system.vms[vm].is(vm_flags::REALTIME),
         is_urgent: table.flags & vcpu_flags::URGENT != 0,
         priority: table.priority,
     }
@@ -166,7 +166,7 @@ impl Pcpu {
             deadlines: Deadlines::new(),
             mask: PriorityMask::new(system.header.flags & flags::PRIORITY_SEPARATION != 0),
             jobs: Jobs::new(),
-            precedence: Precedence::new(known, |id| rank(system, id)),
+            precedence: Precedence::new(known, |id| standing(system, id)),
             watchdog: Watchdog::new(Duration(timer::ns_to_ticks(system.header.watchdog_ns.into()))),
             kernel_wait: KernelWait::new(topology.delays_at(index)),
             visitors: Visitors::new(residents),

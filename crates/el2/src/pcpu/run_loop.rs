@@ -40,8 +40,9 @@ impl Pcpu {
             self.need_resched = true;
             if self.take_pending_interrupt() {
                 self.decide_into(&mut next);
+            } else {
+                self.need_resched = false;
             }
-            self.need_resched = false;
         }
     }
 
@@ -144,6 +145,14 @@ impl Pcpu {
         if self.roster.loaded().is_some_and(|vcpu| vcpu.has_news()) {
             self.with_interface(|interface, gic, hw| interface.sync(gic, hw));
         }
+    }
+
+    /// Returns true if the core may be wanted for something else: an interrupt pends, or the scheduler
+    /// has to be asked, as one that was taken may have woken a vCPU.
+    #[inline(always)]
+    pub(super) fn is_wanted(&self) -> bool {
+        // It looks in any case: paths are measured from one look to the next.
+        cpu::interrupt_pending() | self.need_resched
     }
 
     /// Takes an interrupt that pends before a piece of work is done, unless it has just taken one.

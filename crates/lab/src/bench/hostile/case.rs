@@ -18,6 +18,8 @@ pub const NONE: &str = "none";
 const DIGESTS_MS: u64 = 75;
 /// vCPUs of a case that says nothing else: one on each core.
 const USUAL_VCPUS: u32 = 2;
+/// vCPUs of one that has them all on FreeRTOS's core.
+pub const CROWD: u32 = 8;
 
 /// Which machine.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -50,6 +52,11 @@ impl Adversary {
     pub fn plain(mode: &str) -> Self {
         let (mode, policy) = (mode.into(), NONE.into());
         Self { mode, vcpus: USUAL_VCPUS, crowds: false, policy, is_realtime: false, seed: 1 }
+    }
+
+    /// Returns one that does `mode` on many vCPUs, all of them on FreeRTOS's core.
+    pub fn crowd(mode: &str) -> Self {
+        Self { vcpus: CROWD, crowds: true, ..Self::plain(mode) }
     }
 
     /// Returns a name that no other adversary has: the mode first.

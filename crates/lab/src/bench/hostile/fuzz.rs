@@ -50,7 +50,8 @@ pub struct Machine {
 
 impl Machine {
     /// Returns the adversary: each next seed has another number of vCPUs, each other one has all of
-    /// them on FreeRTOS's core, each third one has another policy, and one in two rounds of all policies has the standing of a real-time VM.
+    /// them on FreeRTOS's core, each third one has another policy, and one in two rounds of all
+    /// policies has the standing of a real-time VM.
     fn case(&self) -> Case {
         let (seed, policies) = (self.seed, MigrationPolicy::ALL);
         let vcpus = VCPUS[(seed % VCPUS.len() as u64) as usize];

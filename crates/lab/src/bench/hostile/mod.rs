@@ -39,8 +39,6 @@ const LENGTH_MS: u64 = 200;
 const QUICK_MS: u64 = 40;
 /// vCPUs that an adversary has.
 const VCPUS: [u32; 3] = [1, 2, 8];
-/// vCPUs of one that has them all on FreeRTOS's core.
-const CROWD: u32 = 8;
 
 /// What is conducted from here.
 pub(super) const EXPERIMENTS: &[&dyn Conduct] = &[&Hostile, &Fuzz];
@@ -60,8 +58,8 @@ impl Experiment for Hostile {
                   FreeRTOS, which shares a core with it, what a second real-time VM on another \
                   core does in its time, and what of that VM's console arrives.\n\n\
                   Each attack has one, two and eight vCPUs, and eight on FreeRTOS's core, runs as a \
-                  real-time VM too, and under each policy. All of it is a minute of virtual time, half an hour for a small \
-                  computer.",
+                  real-time VM too, and under each policy. All of it is a minute of virtual time, \
+                  half an hour for a small computer.",
         examples: "  cassata bench hostile\n  cassata bench hostile --quick\n  \
                    cassata bench hostile --point pending",
     };
@@ -113,7 +111,7 @@ fn cases(length_ms: u64) -> Vec<Case> {
     let mut add = |adversary| cases.push(Case { adversary: Some(adversary), length_ms });
     for mode in MODES {
         VCPUS.iter().for_each(|&vcpus| add(Adversary { vcpus, ..Adversary::plain(mode) }));
-        add(Adversary { vcpus: CROWD, crowds: true, ..Adversary::plain(mode) });
+        add(Adversary::crowd(mode));
         add(Adversary { is_realtime: true, ..Adversary::plain(mode) });
         for policy in MigrationPolicy::ALL.iter().filter(|policy| policy.name() != case::NONE) {
             add(Adversary { policy: policy.name().into(), ..Adversary::plain(mode) });

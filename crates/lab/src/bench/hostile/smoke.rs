@@ -1,11 +1,11 @@
 //! All of it in short, as machine tests: what must hold beside any adversary, and the goal for
 //! latencies beside each that meets it.
 
-use super::case::{Adversary, Case};
+use super::case::{Adversary, CROWD, Case};
+use super::leaks;
 use super::mode::{MODES, is_above_the_goal};
 use super::report::MOST_ADDED_NS;
 use super::seen::Seen;
-use super::{CROWD, leaks};
 use crate::quantity::real;
 use crate::results::{Check, Goal, Outcome};
 use crate::suite::{Bench, Scenario};
@@ -40,8 +40,7 @@ pub fn scenarios() -> impl Iterator<Item = Scenario> {
     });
     let crowds = MODES.iter().map(|mode| {
         let about = format!("nor beside {CROWD} vCPUs on the same core that attack by `{mode}`");
-        let crowd = || Adversary { vcpus: CROWD, crowds: true, ..Adversary::plain(mode) };
-        let attacks = move |bench: &Bench| attack(crowd(), CROWD_MS, bench);
+        let attacks = |bench: &Bench| attack(Adversary::crowd(mode), CROWD_MS, bench);
         Scenario::new(format!("hostile-crowd-{mode}"), about, attacks).shipped()
     });
     let mixtures = MIXTURES.map(|(vcpus, seed)| {
