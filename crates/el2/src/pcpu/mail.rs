@@ -234,7 +234,15 @@ impl Pcpu {
         }
         let due = self.jobs.take_due(of);
         if !due.is_empty() {
-            self.look_at_timers(due, timer::now());
+            let now = timer::now();
+            if now >= self.consolidation.look_at() {
+                // EL2's timer has left that, too, and fires for it until it is done, before the
+                // interrupt for which it was left.
+                self.jobs.look_later(due);
+                self.look_at_load(now);
+            } else {
+                self.look_at_timers(due, now);
+            }
             return;
         }
         // Those that are left have jobs, which come first.

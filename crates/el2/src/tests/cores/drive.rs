@@ -26,6 +26,9 @@ type Fiber = Coroutine<(), Pause, ()>;
 /// Bytes of a core's stack; the host's frames are larger than the target's.
 const STACK_SIZE: usize = 1 << 20;
 
+/// Accesses after which a core that executes no guest and does not wait never will.
+const LONGEST_STAY: u32 = 2_000_000;
+
 thread_local! {
     static CHANCE: RefCell<ChaCha8Rng> = RefCell::new(ChaCha8Rng::seed_from_u64(0));
     static YIELDERS: [Cell<*const Yielder<(), Pause>>; MAX_PCPUS] =
@@ -34,6 +37,8 @@ thread_local! {
     static CURRENT: Cell<Option<usize>> = const { Cell::new(None) };
     /// Accesses until the executing core gives way, and how many on average.
     static ACCESSES: Cell<(u32, u32)> = const { Cell::new((0, 0)) };
+    /// Accesses that each core has made since it executed a guest or waited.
+    static STAYS: [Cell<u32>; MAX_PCPUS] = const { [const { Cell::new(0) }; MAX_PCPUS] };
     static STACKS: RefCell<Vec<DefaultStack>> = const { RefCell::new(Vec::new()) };
     /// One look in so many sees an interrupt that is withdrawn; 0: none does.
     static WITHDRAWN: Cell<u32> = const { Cell::new(0) };
@@ -279,6 +284,7 @@ impl World {
 
     fn end(&mut self, core: usize) {
         YIELDERS.with(|yielders| yielders[core].set(ptr::null()));
+        STAYS.with(|stays| stays[core].set(0));
         if let Some((mut fiber, _)) = self.fibers[core].take() {
             // SAFETY: what is on its stack owns nothing: EL2 allocates nothing.
             unsafe { fiber.force_reset() };
@@ -323,6 +329,9 @@ impl Drop for World {
 /// The executing core pauses, if it is its turn to.
 fn pause(why: Pause) {
     let Some(core) = CURRENT.get() else { return };
+    let made = STAYS.with(|stays| stays[core].get());
+    assert!(made < LONGEST_STAY, "core {core} executes no guest and does not wait");
+    STAYS.with(|stays| stays[core].set(if why == Pause::Access { made + 1 } else { 0 }));
     if why == Pause::Access {
         let (left, often) = ACCESSES.get();
         ACCESSES.set((left.wrapping_sub(1), often));
