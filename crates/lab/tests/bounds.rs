@@ -62,8 +62,8 @@ fn traffic(system: &mut System, chance: &mut Chance) {
     for _ in 0..chance.between(0, 2) {
         // Many of them show whether they are counted.
         let most = if chance.one_in(3) { 40 } else { 3 };
-        let home = system.vcpus[chance.between(0, system.vcpus.len() as u64 - 1) as usize].pcpu;
-        let here = (0..system.vcpus.len()).filter(|&vcpu| system.vcpus[vcpu].pcpu == home);
+        let base = system.vcpus[chance.between(0, system.vcpus.len() as u64 - 1) as usize].pcpu;
+        let here = (0..system.vcpus.len()).filter(|&vcpu| system.vcpus[vcpu].pcpu == base);
         let by: Vec<usize> = here.filter(|_| chance.one_in(2)).collect();
         let pcpus: BTreeSet<u32> = system.vcpus.iter().map(|vcpu| vcpu.pcpu).collect();
         let visits = pcpus.into_iter().map(|pcpu| Visits {

@@ -139,6 +139,15 @@ impl<W: Word> Mailbox<W> {
         }
         Members::of(set.swap(0, Ordering::AcqRel))
     }
+
+    /// Takes those of these members of a kind, a bit each, that it has.
+    pub fn take_of(&self, kind: Message, of: u64) -> Members {
+        let set = &self.sets[kind as usize];
+        if set.load(Ordering::Relaxed) & of == 0 {
+            return Members::of(0);
+        }
+        Members::of(set.fetch_and(!of, Ordering::AcqRel) & of)
+    }
 }
 
 impl Default for Mailbox {

@@ -35,7 +35,7 @@ pub struct Switchboard<const CORES: usize, const VCPUS: usize, W = AtomicU64, S 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Received {
     /// The core is its base.
-    Home,
+    AtBase,
     /// It is a visitor, and may move on.
     Visitor {
         /// The base has recalled it meanwhile: it is sent back.
@@ -139,7 +139,7 @@ impl<const CORES: usize, const VCPUS: usize, W: Word, S: AtomicCell>
                 if relocatable {
                     self.recalls.clear(id);
                 }
-                Received::Home
+                Received::AtBase
             }
             // The base's message may have gone to the core where the vCPU was before.
             (false, true) => Received::Visitor { wanted: self.recalls.is_wanted(id) },

@@ -2,24 +2,41 @@
 //!
 //! A core deals with one message after the other, and may stop between two. It takes no new ones
 //! before it has dealt with all that it has: a sender without end delays no message of others.
+//! But what was sent to some vCPUs comes before everything else, or their neighbours could delay it
+//! by any number of messages.
 
-use crate::mailbox::{Mailbox, Members, Message, Word};
+use crate::mailbox::{Mailbox, Message, Word};
 use notes::Bounded;
 
 /// See the module.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Unread {
-    /// Which kinds there are, by number.
+    /// Which of the sets have members, a bit each.
     kinds: u16,
-    /// The members of each kind that there is.
-    sets: [u64; Message::KINDS],
+    /// [`Message::Vcpus`] to the vCPUs that come first; then the members of each kind.
+    sets: [u64; 1 + Message::KINDS],
+    /// What comes first was taken out of turn, since a message that does not.
+    out_of_turn: bool,
 }
+
+/// The kinds of the sets, in the order in which a core deals with them.
+const KINDS: [Message; 1 + Message::KINDS] = {
+    let mut kinds = [Message::Vcpus; 1 + Message::KINDS];
+    let mut kind = 0;
+    while kind < Message::KINDS {
+        kinds[1 + kind] = Message::IN_ORDER[kind];
+        kind += 1;
+    }
+    kinds
+};
+/// The set of what comes first.
+const FIRST: usize = 0;
 
 impl Unread {
     /// There are none.
     #[must_use]
     pub const fn new() -> Self {
-        Self { kinds: 0, sets: [0; Message::KINDS] }
+        Self { kinds: 0, sets: [0; 1 + Message::KINDS], out_of_turn: false }
     }
 
     /// Returns true if there are none.
@@ -29,37 +46,59 @@ impl Unread {
         self.kinds == 0
     }
 
-    /// Takes what is in a mailbox, once there are none from before.
+    /// Takes what is in a mailbox, once there are none from before. `first`: the vCPUs that come
+    /// first, a bit each.
     #[inline(never)]
-    pub fn take_from<W: Word>(&mut self, mailbox: &Mailbox<W>) {
+    pub fn take_from<W: Word>(&mut self, mailbox: &Mailbox<W>, first: u64) {
         if !self.is_empty() {
             return;
         }
         let [arrived, recalled] = mailbox.take_moves();
-        self.has(Message::Arrivals, arrived);
-        self.has(Message::Recalls, recalled);
+        self.has(1 + Message::Arrivals as usize, arrived.0);
+        self.has(1 + Message::Recalls as usize, recalled.0);
         for kind in Message::IN_ORDER.into_iter().skip(2).at_most::<{ Message::KINDS }>() {
-            self.has(kind, mailbox.take(kind));
+            self.has(1 + kind as usize, mailbox.take(kind).0);
+        }
+        let set = 1 + Message::Vcpus as usize;
+        let first = self.sets[set] & first;
+        if first != 0 {
+            self.has(FIRST, first);
+            self.sets[set] &= !first;
+            self.kinds &= !(u16::from(self.sets[set] == 0) << set);
+        }
+    }
+
+    /// Takes what comes first of a mailbox though there are others from before: each other time, so
+    /// that those are dealt with, too.
+    #[inline(never)]
+    pub fn take_first_from<W: Word>(&mut self, mailbox: &Mailbox<W>, first: u64) {
+        if self.sets[FIRST] == 0 && !self.out_of_turn {
+            self.has(FIRST, mailbox.take_of(Message::Vcpus, first).0);
+            self.out_of_turn = true;
         }
     }
 
     #[inline(always)]
-    fn has(&mut self, kind: Message, members: Members) {
-        if members.0 != 0 {
-            self.sets[kind as usize] = members.0;
-            self.kinds |= 1 << kind as usize;
+    fn has(&mut self, set: usize, members: u64) {
+        if members != 0 {
+            self.sets[set] = members;
+            self.kinds |= 1 << set;
         }
     }
 
     /// Returns the next message: a kind and a member.
     #[inline]
     pub fn pop(&mut self) -> Option<(Message, usize)> {
-        let kind = *Message::IN_ORDER.get(self.kinds.trailing_zeros() as usize)?;
-        let set = &mut self.sets[kind as usize];
+        let first = self.kinds.trailing_zeros() as usize;
+        let kind = *KINDS.get(first)?;
+        let set = &mut self.sets[first];
         let member = set.trailing_zeros() as usize & 63;
         *set &= set.wrapping_sub(1);
         if *set == 0 {
-            self.kinds &= !(1 << kind as usize);
+            self.kinds &= !(1 << first);
+        }
+        if first != FIRST {
+            self.out_of_turn = false;
         }
         Some((kind, member))
     }
@@ -86,10 +125,34 @@ mod tests {
             (Message::VmsOff, 7),
         ];
         sent.iter().for_each(|&(kind, member)| assert!(mailbox.send(kind, member)));
-        unread.take_from(&mailbox);
+        unread.take_from(&mailbox, 0);
         assert_eq!(all(&mut unread), [sent[1], sent[2], sent[4], sent[3], sent[0]]);
         assert!(unread.is_empty());
         assert_eq!(unread, Unread::new());
+    }
+
+    #[test]
+    fn what_is_sent_to_some_vcpus_comes_first() {
+        let (mailbox, mut unread) = (Mailbox::new(), Unread::new());
+        let (kind, first) = (Message::Vcpus, 1 << 63 | 1 << 9);
+        mailbox.send(Message::Arrivals, 1);
+        [0, 9, 10, 63].iter().for_each(|&member| assert!(mailbox.send(kind, member)));
+        unread.take_from(&mailbox, first);
+        assert_eq!(unread.pop(), Some((kind, 9)));
+        assert_eq!(unread.pop(), Some((kind, 63)));
+        assert_eq!(unread.pop(), Some((Message::Arrivals, 1)));
+        // It is sent again, for ever.
+        let mut after = Vec::new();
+        for _ in 0..5 {
+            for member in [1, 9] {
+                mailbox.send(kind, member);
+            }
+            unread.take_first_from(&mailbox, first);
+            after.extend(unread.pop());
+        }
+        assert_eq!(after, [(kind, 9), (kind, 0), (kind, 9), (kind, 10), (kind, 9)]);
+        unread.take_from(&mailbox, first);
+        assert_eq!(all(&mut unread), [(kind, 1)], "others stay in the mailbox until then");
     }
 
     /// One that is dealt with may be sent again at once, for ever.
@@ -98,13 +161,13 @@ mod tests {
         let (mailbox, mut unread) = (Mailbox::new(), Unread::new());
         mailbox.send(Message::Sections, 1);
         mailbox.send(Message::Vcpus, 9);
-        unread.take_from(&mailbox);
+        unread.take_from(&mailbox, 0);
         assert_eq!(unread.pop(), Some((Message::Sections, 1)));
         assert!(mailbox.send(Message::Sections, 1), "it was taken, so this is new");
-        unread.take_from(&mailbox);
+        unread.take_from(&mailbox, 0);
         assert_eq!(unread.pop(), Some((Message::Vcpus, 9)));
         assert_eq!(unread.pop(), None);
-        unread.take_from(&mailbox);
+        unread.take_from(&mailbox, 0);
         assert_eq!(all(&mut unread), [(Message::Sections, 1)]);
     }
 }

@@ -80,12 +80,12 @@ const VIEWS: [u64; 3] = [0b00, 0b01, 0b11];
 
 /// The grant a leaf belongs to; panics when it goes beyond every one.
 fn assert_granted(leaf: &Leaf, grants: &[Grant], view: usize) {
-    let home = grants.iter().find(|grant| {
+    let grant = grants.iter().find(|grant| {
         let input = Region::new(grant.input, grant.output.size);
         input.contains(leaf.input())
             && leaf.output == grant.output.start + (leaf.input - grant.input)
     });
-    let Some(grant) = home else { panic!("{leaf:x?} leads to what the VM was not given") };
+    let Some(grant) = grant else { panic!("{leaf:x?} leads to what the VM was not given") };
     assert_eq!(leaf.bits(6, 2), grant.s2ap, "{leaf:x?}");
     assert_eq!(leaf.bits(2, 4), grant.memattr, "{leaf:x?}");
     let [anything, nothing] = [VIEWS[view], 0b10];

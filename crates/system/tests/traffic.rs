@@ -177,8 +177,8 @@ vcpus = [
 "#;
     let checked = support::sound(directory.path(), text);
     let target = Visits { timers: 1, ..doorbells(0, 4) };
-    let home = Visits { timers: 1, departures: 2, ..doorbells(1, 2) };
+    let left = Visits { timers: 1, departures: 2, ..doorbells(1, 2) };
     let traffic = traffic(&checked);
-    assert_eq!(traffic, [Traffic { cause: Cause::Every(5_000_000), visits: vec![home, target] }]);
+    assert_eq!(traffic, [Traffic { cause: Cause::Every(5_000_000), visits: vec![left, target] }]);
     assert!(warnings(&checked).is_empty());
 }

@@ -179,7 +179,11 @@ fn finds_every_fault() {
         ("advance too long", |s| set_advance(s, REALTIME, MAX_TIMER_ADVANCE_NS + 1), Invalid::Vcpu),
         ("target's number", |s| s.board.consolidation_target[1] = 2, Invalid::Consolidation),
         ("target that may go off", |s| s.board.consolidation_target[0] = 1, Invalid::Consolidation),
-        ("home that may go off", |s| s.board.consolidation_target[1] = 0, Invalid::Consolidation),
+        (
+            "consolidation target that may go off",
+            |s| s.board.consolidation_target[1] = 0,
+            Invalid::Consolidation,
+        ),
         ("no window", |s| s.header.consolidation_window_ns = 0, Invalid::Consolidation),
         ("affinity to no pCPU", |s| s.vcpus[0].affinity |= 1 << 2, Invalid::Vcpu),
         ("affinity without the base", |s| s.vcpus[0].affinity = 1 << 1, Invalid::Vcpu),

@@ -110,11 +110,11 @@ impl System {
     }
 
     fn check_locality(&self) -> Result<(), Problem> {
-        let mut home: HashMap<usize, usize> = HashMap::new();
+        let mut users: HashMap<usize, usize> = HashMap::new();
         for (index, task) in self.tasks.iter().enumerate() {
             for (number, segment) in task.segments.iter().enumerate() {
                 let Section::Local(resource) = segment.section else { continue };
-                if *home.entry(resource).or_insert(task.vcpu) != task.vcpu {
+                if *users.entry(resource).or_insert(task.vcpu) != task.vcpu {
                     let place = format!("tasks[{index}].segments[{number}].lcs");
                     let name = &self.resources[resource];
                     let what = format!("local resource `{name}` is used on two vCPUs");

@@ -54,7 +54,14 @@ impl Precedence {
         self.patient
     }
 
-    /// Returns the others.
+    /// Returns the real-time vCPUs.
+    #[must_use]
+    #[inline]
+    pub fn realtime(&self) -> VcpuSet {
+        self.realtime
+    }
+
+    /// Returns those that are not patient.
     #[must_use]
     #[inline]
     pub fn urgent(&self) -> VcpuSet {

@@ -19,7 +19,7 @@ use crate::arch::firmware::{self, Started};
 use crate::arch::gic::virtual_interface::Interface;
 use crate::arch::{cpu, statics, timer};
 use crate::parts::{Idled, Verdict};
-use crate::shared::transit::Transit;
+use crate::shared::hand_over::HandOver;
 use crate::shared::{BOARD, RESTS};
 use abi::MAX_PCPUS;
 use notes::each;
@@ -27,7 +27,7 @@ use sched::{CoreSet, Instant, Member, Message};
 
 statics! {
     /// By core: its state while it is powered down.
-    static RESTING: [Transit<Pcpu>; MAX_PCPUS] = [const { Transit::new() }; MAX_PCPUS];
+    static RESTING: [HandOver<Pcpu>; MAX_PCPUS] = [const { HandOver::new() }; MAX_PCPUS];
 }
 
 /// Returns the state with which a core that was powered down goes on.

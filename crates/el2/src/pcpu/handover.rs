@@ -1,6 +1,6 @@
 //! Moving vCPUs between cores.
 //!
-//! Migration moves the owning reference ([`crate::shared::transit`]). The *base* of a vCPU is the
+//! Migration moves the owning reference ([`crate::shared::hand_over`]). The *base* of a vCPU is the
 //! core that its description names. [`displacement`](super::displacement) and
 //! [`visitors`](super::visitors) decide whether it leaves, and where it goes.
 //!
@@ -15,7 +15,7 @@ use super::Pcpu;
 use super::budgets::book_throttle;
 use crate::arch::{context, cpu, gic, statics, timer};
 use crate::bug::bug;
-use crate::shared::transit::Transit;
+use crate::shared::hand_over::HandOver;
 use crate::shared::{BOARD, Sibling, VMS};
 use crate::status::trace::Kind;
 use crate::vcpu::{Parked, Vcpu};
@@ -27,7 +27,7 @@ use sched::{Member, Message, Received, VcpuId, VcpuSet};
 
 statics! {
     /// By vCPU, while it is between two cores.
-    static TRANSITS: [Transit<Vcpu>; MAX_VCPUS] = [const { Transit::new() }; MAX_VCPUS];
+    static HAND_OVERS: [HandOver<Vcpu>; MAX_VCPUS] = [const { HandOver::new() }; MAX_VCPUS];
 }
 
 impl Pcpu {
@@ -111,7 +111,7 @@ impl Pcpu {
         #[cfg(test)]
         assert!(is_on(to), "a vCPU is handed to a core that is off");
         self.trace.note_now(Kind::Migrate, id, to as u32);
-        TRANSITS[id.number()].put(vcpu.give_away());
+        HAND_OVERS[id.number()].put(vcpu.give_away());
         self.need_resched = true;
         if BOARD.hand_over(id, to) {
             self.ring(to, urgent);
@@ -121,7 +121,7 @@ impl Pcpu {
     /// Receives a vCPU that another core has handed over to this one.
     pub(super) fn receive(&mut self, id: VcpuId) {
         notes::needs::<{ each::MIGRANT }>();
-        let Some(vcpu) = TRANSITS[id.number()].take() else {
+        let Some(vcpu) = HAND_OVERS[id.number()].take() else {
             return bug!("a vCPU arrives that is not on its way");
         };
         let mut vcpu = Parked::new(vcpu);
@@ -146,7 +146,7 @@ impl Pcpu {
         self.need_resched = true;
         let mut goes_back = false;
         match received {
-            Received::Home => {
+            Received::AtBase => {
                 self.displacement.returned(id);
             }
             Received::Visitor { wanted } => {

@@ -15,7 +15,8 @@ impl Pcpu {
     /// Reads the messages for this core, and does what they ask for. If interrupts come meanwhile,
     /// one that is no doorbell is taken, and doorbells are rung again: they might come before it
     /// for ever. The others are rung for, too, when a message has woken a vCPU that is to have the
-    /// core. New messages are not taken before all that were taken earlier are dealt with.
+    /// core. New messages are not taken before all that were taken earlier are dealt with, but for
+    /// what may wake a real-time vCPU.
     pub fn read_mail(&mut self, doorbell: u32) {
         let (left, pends) = self.read_until_interrupted();
         let mut ended = 0;
@@ -43,6 +44,9 @@ impl Pcpu {
     fn read_until_interrupted(&mut self) -> (bool, bool) {
         let mailbox = BOARD.mailbox(self.index);
         let (mut is_new, mut has_read) = (false, false);
+        if !self.unread.is_empty() {
+            self.unread.take_first_from(mailbox, self.precedence.realtime().bits());
+        }
         loop {
             if let Some((message, member)) = self.unread.pop() {
                 self.read(message, member);
@@ -51,7 +55,7 @@ impl Pcpu {
                 return (false, false);
             } else {
                 is_new = true;
-                self.unread.take_from(mailbox);
+                self.unread.take_from(mailbox, self.precedence.realtime().bits());
             }
             let pends = cpu::interrupt_pending();
             if pends | (self.need_resched && has_read) {
@@ -79,6 +83,13 @@ impl Pcpu {
             Message::HaltedVms => self.halted(member),
             Message::VmsFailed | Message::VmsReset | Message::VmsOff => self.stop(member, message),
             Message::Sections => self.read_sections(VcpuId::numbered(member)),
+            Message::Vcpus
+                if self.mask.keeps_lower_half()
+                    && self.precedence.patient().has(VcpuId::numbered(member)) =>
+            {
+                // This came with a message for which a real-time vCPU was interrupted.
+                self.go_on_later(message, member, false);
+            }
             Message::Vcpus => {
                 let id = VcpuId::numbered(member);
                 if self.is_going_off(id) {

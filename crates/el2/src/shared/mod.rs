@@ -10,10 +10,11 @@
 //! | [`power`] | whether a vCPU is on |
 //! | [`rest`] | how long a core has idled |
 //! | [`set`] | a set that several cores change |
-//! | [`transit`] | a vCPU on its way from one core to another |
+//! | [`hand_over`] | a vCPU on its way from one core to another |
 //! | [`ring`] | bytes that any core fills and one empties |
 //! | [`pl011`] | a VM's console |
 
+pub mod hand_over;
 pub mod mutex;
 pub mod pl011;
 pub mod power;
@@ -21,7 +22,6 @@ pub mod rest;
 pub mod ring;
 pub mod sections;
 pub mod set;
-pub mod transit;
 
 use crate::arch::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64};
 use crate::arch::statics;

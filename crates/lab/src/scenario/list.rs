@@ -112,7 +112,7 @@ const STAGED: &[Staged] = &[
     .besides(|observer| equal_shares(observer, 0, 1)),
     Staged::new(
         "visitor-gone",
-        "a core that is idle because a visitor went home says so to others'",
+        "a core that is idle because a visitor has returned says so to others'",
         &[
             ("first", Endures),
             ("second", Endures),

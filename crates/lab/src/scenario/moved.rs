@@ -69,7 +69,7 @@ const MOVED: &[Moved] = &[
     MIGRANT,
     moved(
         "moved-on",
-        "a vCPU that goes from core to core comes home each time its base is free",
+        "a vCPU that goes from core to core returns each time its base is free",
         &[("wandering", Endures), ("busy", Endures), ("beat", Passes), ("rtos", Endures)],
         (0, 2_000),
     ),

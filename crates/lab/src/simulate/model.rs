@@ -78,11 +78,11 @@ fn displacements(
         of::Cause::Every(_) => None,
     });
     let displacement = |(by, visits): (&Vec<usize>, &Vec<of::Visits>)| {
-        let home = by.first().map(|&vcpu| system.vcpus[vcpu].pcpu);
+        let base = by.first().map(|&vcpu| system.vcpus[vcpu].pcpu);
         let (mut begins, mut ends) = (Vec::new(), Vec::new());
         for all in visits.iter().filter(|visits| pcpus.contains(&visits.pcpu)) {
             // Its own pCPU sends it away, and is told when it comes back.
-            let first = if Some(all.pcpu) == home { 0 } else { all.doorbells.div_ceil(2) };
+            let first = if Some(all.pcpu) == base { 0 } else { all.doorbells.div_ceil(2) };
             let then = of::Visits { doorbells: all.doorbells - first, departures: 0, ..*all };
             let core = pcpus.range(..all.pcpu).count();
             let now = of::Visits { doorbells: first, timers: 0, ..*all };

@@ -230,7 +230,7 @@ impl Moving {
     fn receive(&self, at: usize, scheduler: &mut Scheduler, expected: u64) {
         self.use_it(expected);
         let received = self.machine.board.received(MOVER, at, CORE, false);
-        assert_eq!(received == Received::Home, at == CORE);
+        assert_eq!(received == Received::AtBase, at == CORE);
         scheduler.arrive(MOVER, PARAMS, true).unwrap();
     }
 

@@ -292,10 +292,10 @@ pub(super) fn admit_everywhere(timing: &mut System, vms: &[Vm], targets: &[usize
         timing.set_service(index, service);
         for pcpu in places - CoreSet::of(me.base) {
             admitted.insert((id, pcpu), timing.vcpus.len());
-            let home = timing.vcpus[index].clone();
-            let id = format!("{} on pCPU {pcpu}", home.id);
+            let at_base = timing.vcpus[index].clone();
+            let id = format!("{} on pCPU {pcpu}", at_base.id);
             timing.set_service(timing.vcpus.len(), service);
-            timing.vcpus.push(analysis::model::Vcpu { id, pcpu: pcpu as u32, ..home });
+            timing.vcpus.push(analysis::model::Vcpu { id, pcpu: pcpu as u32, ..at_base });
         }
     }
     // No two of the model have one priority; these are in the order of the vCPUs that they are.

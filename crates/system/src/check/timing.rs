@@ -148,8 +148,8 @@ fn task<'a>(
     names: &mut Vec<String>,
     problems: &mut Problems,
 ) -> Option<Task> {
-    let mut index = |home: Option<usize>, name: &'a At<String>| {
-        *resources.entry((home, name.get_ref())).or_insert_with(|| {
+    let mut index = |local_to: Option<usize>, name: &'a At<String>| {
+        *resources.entry((local_to, name.get_ref())).or_insert_with(|| {
             names.push(name.get_ref().clone());
             names.len() - 1
         })

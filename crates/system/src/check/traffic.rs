@@ -150,7 +150,7 @@ impl<'a> Sight<'a> {
         let visits = |pcpu: usize| {
             let none = Visits { pcpu: pcpu as u32, ..Visits::default() };
             match (leaves(me), pcpu == me.base) {
-                // It leaves, is recalled in the visit that frees the core, and comes home.
+                // It leaves, is recalled in the visit that frees the core, and returns.
                 (true, true) => Visits { doorbells: 1, departures: 1, ..none },
                 // It comes, and is sent back.
                 (true, false) => Visits { doorbells: 2, ..none },
@@ -167,9 +167,9 @@ impl<'a> Sight<'a> {
     /// load; each vCPU leaves and comes back once, and may be recalled again.
     fn moved_together(&self, pcpu: usize, target: usize) -> Vec<Visits> {
         let based = self.placed.iter().filter(|(_, placed)| placed.base == pcpu).count() as u64;
-        let home = Visits { pcpu: pcpu as u32, doorbells: based, timers: 1, departures: based };
+        let left = Visits { pcpu: pcpu as u32, doorbells: based, timers: 1, departures: based };
         let target = Visits { pcpu: target as u32, doorbells: 2 * based, timers: 1, departures: 0 };
-        let both = [home, target].into_iter();
+        let both = [left, target].into_iter();
         both.filter(|visits| self.bounded.has(visits.pcpu as usize)).collect()
     }
 

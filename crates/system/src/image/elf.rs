@@ -77,11 +77,11 @@ pub(super) fn read(bytes: &[u8]) -> Result<ElfImage, Unfit> {
         let at = entry.checked_sub(p.p_vaddr(endian));
         at.is_some_and(|at| at < p.p_filesz(endian))
     };
-    let home = loads().find(within).ok_or_else(|| {
+    let load = loads().find(within).ok_or_else(|| {
         let message = format!("the ELF file's entry {entry:#x} lies in none of its segments");
         Unfit::new(message, "check ENTRY() in the linker script")
     })?;
-    let entry = (entry - home.p_vaddr(endian)).wrapping_add(home.p_paddr(endian));
+    let entry = (entry - load.p_vaddr(endian)).wrapping_add(load.p_paddr(endian));
     Ok(ElfImage { entry, segments })
 }
 

@@ -81,9 +81,9 @@ fn in_file<'file>(
     region: Region,
 ) -> Option<&'file [u8]> {
     let mut programs = programs.iter().filter(|program| program.p_type(endian) == elf::PT_LOAD);
-    let home = programs.find(|program| {
+    let program = programs.find(|program| {
         Region::new(program.p_vaddr(endian), program.p_filesz(endian)).contains(region)
     })?;
-    let start = (region.start - home.p_vaddr(endian)) as usize;
-    home.data(endian, file).ok()?.get(start..start + region.size as usize)
+    let start = (region.start - program.p_vaddr(endian)) as usize;
+    program.data(endian, file).ok()?.get(start..start + region.size as usize)
 }

@@ -13,7 +13,7 @@ const LOOP: u64 = 300;
 
 /// Looks at the counter for ever. Each round trip of this vCPU to another core
 /// is a sample in its report area: as `response` the ticks that it did not run
-/// until it ran elsewhere, as `dispatch` these and those until it ran at home
+/// until it ran elsewhere, as `dispatch` these and those until it ran at its base
 /// again. When it was called back before it ran elsewhere both are the same.
 pub fn absence() -> Check<Done> {
     needs_cassata!();

@@ -26,7 +26,8 @@ type Fiber = Coroutine<(), Pause, ()>;
 /// Bytes of a core's stack; the host's frames are larger than the target's.
 const STACK_SIZE: usize = 1 << 20;
 
-/// Accesses after which a core that executes no guest and does not wait never will.
+/// Accesses after which a core that executes no guest and does not wait never will, where cores
+/// pause at accesses.
 const LONGEST_STAY: u32 = 2_000_000;
 
 thread_local! {
@@ -330,7 +331,8 @@ impl Drop for World {
 fn pause(why: Pause) {
     let Some(core) = CURRENT.get() else { return };
     let made = STAYS.with(|stays| stays[core].get());
-    assert!(made < LONGEST_STAY, "core {core} executes no guest and does not wait");
+    let ends = made < LONGEST_STAY || ACCESSES.get().1 == u32::MAX;
+    assert!(ends, "core {core} executes no guest and does not wait");
     STAYS.with(|stays| stays[core].set(if why == Pause::Access { made + 1 } else { 0 }));
     if why == Pause::Access {
         let (left, often) = ACCESSES.get();

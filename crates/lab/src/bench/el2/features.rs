@@ -51,7 +51,7 @@ const FEATURES: [(&str, &[&str]); 11] = [
             "el2/src/pcpu/views",
             "el2/src/pcpu/visitors",
             "el2/src/shared/rest",
-            "el2/src/shared/transit",
+            "el2/src/shared/hand_over",
         ],
     ),
     (

@@ -74,7 +74,7 @@ impl World {
         while !is_back {
             for step in moves(board.mailbox(BASE).take_moves()) {
                 assert_eq!(step, Move::Receive(MOVER));
-                assert_eq!(self.receive(BASE), Received::Home);
+                assert_eq!(self.receive(BASE), Received::AtBase);
                 is_back = true;
             }
             if !is_back {
@@ -89,7 +89,7 @@ impl World {
 /// The first host sends its visitor on, and the second one back to it as often as
 /// said, while the base wants it. It comes back whatever the messages meet, once,
 /// and no core waits for ever.
-fn comes_home(leaves: [usize; 2]) {
+fn returns(leaves: [usize; 2]) {
     let mut model = loom::model::Builder::new();
     model.preemption_bound = Some(2);
     model.check(move || {
@@ -110,16 +110,16 @@ fn comes_home(leaves: [usize; 2]) {
 }
 
 #[test]
-fn a_visitor_that_stays_comes_home() {
-    comes_home([0, 0]);
+fn a_visitor_that_stays_returns() {
+    returns([0, 0]);
 }
 
 #[test]
-fn a_visitor_that_goes_on_comes_home() {
-    comes_home([1, 0]);
+fn a_visitor_that_goes_on_returns() {
+    returns([1, 0]);
 }
 
 #[test]
-fn a_visitor_that_goes_to_and_fro_comes_home() {
-    comes_home([1, 1]);
+fn a_visitor_that_goes_to_and_fro_returns() {
+    returns([1, 1]);
 }

@@ -6,10 +6,10 @@ use core::ptr;
 use core::sync::atomic::Ordering;
 
 /// Holds the exclusive reference while no core has it.
-pub struct Transit<T>(AtomicPtr<T>);
+pub struct HandOver<T>(AtomicPtr<T>);
 
 // As the core that takes the reference may be another one than gave it up: `Send`.
-impl<T: Send> Transit<T> {
+impl<T: Send> HandOver<T> {
     /// Makes one without a reference.
     pub const fn new() -> Self {
         Self(AtomicPtr::new(ptr::null_mut()))
