@@ -15,8 +15,8 @@ pub struct Unread {
     kinds: u16,
     /// [`Message::Vcpus`] to the vCPUs that come first; then the members of each kind.
     sets: [u64; 1 + Message::KINDS],
-    /// What comes first was taken out of turn, since a message that does not.
-    out_of_turn: bool,
+    /// What comes first was allowed to pass the others when that was asked last.
+    passed: bool,
 }
 
 /// The kinds of the sets, in the order in which a core deals with them.
@@ -36,7 +36,7 @@ impl Unread {
     /// There are none.
     #[must_use]
     pub const fn new() -> Self {
-        Self { kinds: 0, sets: [0; 1 + Message::KINDS], out_of_turn: false }
+        Self { kinds: 0, sets: [0; 1 + Message::KINDS], passed: false }
     }
 
     /// Returns true if there are none.
@@ -68,14 +68,20 @@ impl Unread {
         }
     }
 
-    /// Takes what comes first of a mailbox though there are others from before: each other time, so
-    /// that those are dealt with, too.
+    /// Returns true if there are some, each other time: then what comes first may pass them, and else
+    /// it may not, so that they are dealt with, too.
+    #[must_use]
+    #[inline(always)]
+    pub fn may_be_passed(&mut self) -> bool {
+        self.passed = !self.is_empty() && !self.passed;
+        self.passed
+    }
+
+    /// Takes what comes first of a mailbox though there are others from before.
     #[inline(never)]
     pub fn take_first_from<W: Word>(&mut self, mailbox: &Mailbox<W>, first: u64) {
-        if self.sets[FIRST] == 0 && !self.out_of_turn {
-            self.has(FIRST, mailbox.take_of(Message::Vcpus, first).0);
-            self.out_of_turn = true;
-        }
+        let members = self.sets[FIRST] | mailbox.take_of(Message::Vcpus, first).0;
+        self.has(FIRST, members);
     }
 
     #[inline(always)]
@@ -96,9 +102,6 @@ impl Unread {
         *set &= set.wrapping_sub(1);
         if *set == 0 {
             self.kinds &= !(1 << first);
-        }
-        if first != FIRST {
-            self.out_of_turn = false;
         }
         Some((kind, member))
     }
@@ -147,12 +150,18 @@ mod tests {
             for member in [1, 9] {
                 mailbox.send(kind, member);
             }
-            unread.take_first_from(&mailbox, first);
+            if unread.may_be_passed() {
+                unread.take_first_from(&mailbox, first);
+            }
             after.extend(unread.pop());
         }
-        assert_eq!(after, [(kind, 9), (kind, 0), (kind, 9), (kind, 10), (kind, 9)]);
+        assert_eq!(after, [(kind, 9), (kind, 0), (kind, 9), (kind, 10)]);
         unread.take_from(&mailbox, first);
-        assert_eq!(all(&mut unread), [(kind, 1)], "others stay in the mailbox until then");
+        assert_eq!(
+            all(&mut unread),
+            [(kind, 9), (kind, 1)],
+            "others stay in the mailbox until then"
+        );
     }
 
     /// One that is dealt with may be sent again at once, for ever.

@@ -42,11 +42,11 @@ impl Pcpu {
     /// Returns whether messages are left, or may be in the mailbox, and whether an interrupt
     /// pends.
     fn read_until_interrupted(&mut self) -> (bool, bool) {
-        let mailbox = BOARD.mailbox(self.index);
-        let (mut is_new, mut has_read) = (false, false);
-        if !self.unread.is_empty() {
-            self.unread.take_first_from(mailbox, self.precedence.realtime().bits());
+        if self.unread.may_be_passed() && self.takes_out_of_turn() {
+            // Next time it goes on: this is done once before something is read.
+            return (true, true);
         }
+        let (mut is_new, mut has_read) = (false, false);
         loop {
             if let Some((message, member)) = self.unread.pop() {
                 self.read(message, member);
@@ -55,13 +55,23 @@ impl Pcpu {
                 return (false, false);
             } else {
                 is_new = true;
-                self.unread.take_from(mailbox, self.precedence.realtime().bits());
+                let realtime = self.precedence.realtime().bits();
+                self.unread.take_from(BOARD.mailbox(self.index), realtime);
             }
             let pends = cpu::interrupt_pending();
             if pends | (self.need_resched && has_read) {
                 return (!is_new || !self.unread.is_empty(), pends);
             }
         }
+    }
+
+    /// Takes messages to real-time vCPUs before those that were taken earlier are dealt with.
+    /// Returns whether an interrupt pends.
+    #[inline(never)]
+    fn takes_out_of_turn(&mut self) -> bool {
+        let realtime = self.precedence.realtime().bits();
+        self.unread.take_first_from(BOARD.mailbox(self.index), realtime);
+        cpu::interrupt_pending()
     }
 
     /// Does what a message asks for.
