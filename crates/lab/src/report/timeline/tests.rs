@@ -93,7 +93,7 @@ fn lanes_stand_below_their_vcpus() {
         spans: vec![
             span("wide", 0, 10 * MS),
             span("narrow", 10 * MS, 10 * MS + 1),
-            span("late", 31 * MS, 32 * MS),
+            span("beyond", 31 * MS, 32 * MS),
         ],
         moments: vec![Moment { text: "<here>".into(), at: 2 * MS }],
     };
@@ -101,7 +101,7 @@ fn lanes_stand_below_their_vcpus() {
     let with = Schedule { lanes: &[lane], ..none };
     let svg = with.svg();
     assert_eq!(svg.matches("class=\"span s2\"").count(), 2, "what is behind the end is not drawn");
-    assert!(svg.contains(">wide<") && !svg.contains(">narrow<") && !svg.contains("late"));
+    assert!(svg.contains(">wide<") && !svg.contains(">narrow<") && !svg.contains("beyond"));
     assert!(svg.contains("<title>narrow\n10 ms to 10 ms</title>"), "{svg}");
     assert!(svg.contains("<title>&lt;here&gt;\n2 ms</title>") && svg.contains("event, marker"));
     assert!(!none.svg().contains("event, marker"));
