@@ -34,7 +34,7 @@ const WANTED: [Wanted; 5] = [
 /// What happens to a guest that begins and ends sections by chance.
 const WANTED_OF_OVERRUNS: [Wanted; 3] = [
     ("overruns", 20, |tally| tally.overruns),
-    ("stops in overrun", 5, |tally| tally.overrun_stops),
+    ("stops in overrun", 2, |tally| tally.overrun_stops),
     ("times lowered", 20, |tally| tally.lowered),
 ];
 
