@@ -157,6 +157,16 @@ kinds! {
     /// The VM, of which it is the first vCPU, has ended. Argument: the VM's index; 1 in bit 8 if
     /// it starts again, 1 in bit 9 if it failed.
     End = "end",
+    /// It goes on in its global critical section without budget, for the first time in a period. The
+    /// time is that at which its budget ended. Argument: in how many periods, since
+    /// that was looked at last.
+    Overrun = "overrun",
+    /// It is stopped in its global critical section: it has neither budget nor overrun left.
+    /// Argument: how often, since that was looked at last.
+    OverrunStop = "overrun_stop",
+    /// It is at its ceiling no longer, though its section goes on: that has raised it for too long.
+    /// Argument: how often, since that was looked at last.
+    Lowered = "lowered",
 }
 
 /// The argument of records about mutexes.

@@ -401,6 +401,10 @@ pub(crate) fn overheads(
         true => measured.watched(board.instruction_ps, margin_permille),
         false => measured,
     };
+    let measured = match vms.iter().any(|vm| !vm.interrupts.is_empty()) {
+        true => measured.with_devices(board.instruction_ps, margin_permille),
+        false => measured,
+    };
     let migrates =
         |vm: &Vm| vm.consolidate || vm.vcpus.iter().any(|vcpu| vcpu.affinity().count() > 1);
     let served = vms.iter().flat_map(|vm| &vm.vcpus).filter(|vcpu| vcpu.server.is_some());

@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 
 /// Visits longer than this are counted in the histogram by the power of two
 /// below their length.
-const EXACT: u64 = 4096;
+const EXACT: u64 = 8_192;
 
 /// The visits through one entry.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -29,7 +29,7 @@ pub struct Tally {
     #[serde(default)]
     pub stretch: u64,
     /// Pairs of length in instructions and visits of that length, ascending.
-    /// Lengths above 4096 are rounded down to a power of two.
+    /// Lengths above 8192 are rounded down to a power of two.
     #[serde(with = "pairs")]
     pub histogram: BTreeMap<u64, u64>,
 }

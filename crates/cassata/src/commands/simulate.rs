@@ -52,6 +52,7 @@ fn draw(seen: &Simulation, system: &Path, path: &Path) -> Result<()> {
         pcpus: &seen.pcpus,
         resources: &seen.resources,
         timeline: &seen.timeline,
+        lanes: &[],
         end: seen.opening().max(1),
     };
     lab::results::write_file(path, schedule.svg().as_bytes())

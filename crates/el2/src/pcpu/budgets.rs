@@ -5,6 +5,7 @@
 //! book the wait of those that have used their budgets up.
 
 use super::Pcpu;
+use super::notes::note_budget;
 use crate::arch::{cpu, timer};
 use crate::status::trace::{Kind, Trace};
 use crate::vcpu::Vcpu;
@@ -30,15 +31,28 @@ impl Pcpu {
         self.scheduler.charge(now);
         self.book_throttled(now);
         for id in self.known {
-            if let Some(account) = self.scheduler.account(id)
-                && let Some(vcpu) = self.roster.get(id)
-            {
-                let begun = vcpu.account().show(account.counts());
-                if Trace::IS_ON && begun > 0 {
-                    self.trace.note(Kind::Replenish, id, begun as u32, now);
-                }
-            }
+            self.show_budget(id, now);
         }
+    }
+
+    /// Shows what happened to the budget of a vCPU, and records it.
+    #[inline(always)]
+    pub(super) fn show_budget(&mut self, id: VcpuId, now: Instant) {
+        if let Some(account) = self.scheduler.account(id)
+            && let Some(vcpu) = self.roster.get(id)
+        {
+            let new = vcpu.account().show(account.counts());
+            note_budget(&mut self.trace, id, account, new, now);
+        }
+    }
+
+    /// Shows what happened to the budget of a vCPU that goes on no more, for the trace: EL2's timer
+    /// may fire no earlier than when a new period has ended an overrun.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn show_budget_of_stopped(&mut self, id: VcpuId, now: Instant) {
+        notes::needs::<{ each::EXTRA }>();
+        self.show_budget(id, now);
     }
 
     fn book_throttled(&mut self, now: Instant) {

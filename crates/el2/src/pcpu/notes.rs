@@ -1,4 +1,4 @@
-//! What the trace has of sections, mutexes and list registers.
+//! What the trace has of budgets, sections, mutexes and list registers.
 
 use super::Pcpu;
 use super::sections::Claim;
@@ -6,7 +6,35 @@ use crate::shared::MUTEXES;
 use crate::shared::mutex::Locked;
 use crate::status::trace::{self, Kind, Outcome, Trace};
 use crate::vcpu::Listing;
+use sched::server::{Account, Counts};
 use sched::{Instant, VcpuId};
+
+/// Records what is `new` of a vCPU's budget.
+#[inline(always)]
+pub(super) fn note_budget(
+    trace: &mut Trace,
+    id: VcpuId,
+    account: &Account,
+    new: Counts,
+    now: Instant,
+) {
+    if !Trace::IS_ON {
+        return;
+    }
+    // An overrun is booked when it is charged, and in the period in which it was.
+    let overran = account.server().overrun.0 - account.overrun_left().0;
+    let begun = Instant(now.0 - overran);
+    for (kind, times, at) in [
+        (Kind::Replenish, new.replenished, begun),
+        (Kind::Overrun, new.overruns, begun),
+        (Kind::OverrunStop, new.overrun_stops, now),
+        (Kind::Lowered, new.lowered, now),
+    ] {
+        if times > 0 {
+            trace.note(kind, id, times as u32, at);
+        }
+    }
+}
 
 impl Pcpu {
     /// Records that the loaded vCPU is raised or lowered.

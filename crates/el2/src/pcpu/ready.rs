@@ -4,7 +4,7 @@ use super::Pcpu;
 use crate::arch::context::General;
 use crate::arch::timer;
 use crate::bug::bug;
-use crate::status::trace::Kind;
+use crate::status::trace::{Kind, Trace};
 use abi::status::vcpu_state;
 use sched::{Instant, VcpuId, Woken};
 
@@ -59,9 +59,14 @@ impl Pcpu {
                 if self.roster.is_loaded(previous) { General::kernel_mode() } else { 0 };
             if let Some(vcpu) = self.roster.get(previous) {
                 vcpu.account().book(turn.took);
-                self.trace.note(Kind::Stop, previous, still_ready.into(), now);
                 if still_ready {
+                    self.trace.note(Kind::Stop, previous, 1, now);
                     vcpu.account().preempt(in_kernel, now);
+                } else {
+                    self.trace.note(Kind::Stop, previous, 0, now);
+                    if Trace::IS_ON && self.scheduler.has_extras() {
+                        self.show_budget_of_stopped(previous, now);
+                    }
                 }
             }
         }

@@ -9,8 +9,8 @@ use sched::{Duration, Instant};
 /// A vCPU's account. Each tick in which the vCPU could have run and did not is booked once,
 /// as stolen time.
 ///
-/// The counts are also written into the status area for the host. EL2 does not read them
-/// there.
+/// The counts are also written into the status area for the host. EL2 decides nothing by what it
+/// reads there.
 pub struct Account {
     /// How long it ran in all, finished turns only.
     run: Duration,
@@ -148,18 +148,20 @@ impl Account {
         self.status.replenished += 1;
     }
 
-    /// Shows what happened to its budget. Returns how many periods have begun since it was shown
-    /// last.
-    #[inline]
-    pub fn show(&mut self, counts: Counts) -> u64 {
+    /// Shows what happened to its budget. Returns what happened since it was shown last.
+    #[inline(always)]
+    pub fn show(&mut self, counts: Counts) -> Counts {
         let status = &mut *self.status;
-        let begun = counts.replenished - self.shown_replenished;
-        status.replenished += begun;
+        let replenished = counts.replenished - self.shown_replenished;
+        status.replenished += replenished;
         self.shown_replenished = counts.replenished;
-        status.overruns = counts.overruns;
-        status.overrun_stops = counts.overrun_stops;
-        status.lowered = counts.lowered;
-        begun
+        let new = |shown: &mut u64, count: u64| count.wrapping_sub(mem::replace(shown, count));
+        Counts {
+            replenished,
+            overruns: new(&mut status.overruns, counts.overruns),
+            overrun_stops: new(&mut status.overrun_stops, counts.overrun_stops),
+            lowered: new(&mut status.lowered, counts.lowered),
+        }
     }
 
     /// Counts a visit to EL2.

@@ -33,13 +33,16 @@ pub fn all() -> Vec<Scenario> {
         sharing_linux::scenario(),
         sharing_linux::dying(),
         sharing_linux::without(),
-        traced::scenario(),
         traced_guests::scenario(),
         tasks_late(),
     ];
     let policies = moved::scenarios().chain(gathered::scenarios()).chain(stock::scenarios());
     let policies = budgets::scenarios().chain(overrun::scenarios()).chain(policies);
-    let others = others.into_iter().chain(console::scenarios()).chain(conformance::scenarios());
+    let others = others
+        .into_iter()
+        .chain(traced::scenarios())
+        .chain(console::scenarios())
+        .chain(conformance::scenarios());
     let experiments = bench::all().into_iter().flat_map(Conduct::scenarios);
     let scenarios = reference.into_iter().chain(others).chain(staged).chain(policies);
     scenarios.chain(experiments).collect()

@@ -85,10 +85,7 @@ pub fn scenarios() -> impl Iterator<Item = Scenario> {
 fn scenario(attack: &'static Attack, kind: &'static str) -> Scenario {
     let name = format!("overrun-{}.{kind}", attack.how);
     Scenario::new(name.clone(), attack.about, move |bench: &Bench| {
-        let edits = [
-            ("how=once".to_owned(), format!("how={}", attack.how)),
-            (OWN_SERVER.to_owned(), OWN_SERVER.replace("deferrable", kind)),
-        ];
+        let edits = edits(attack.how, kind);
         let bundle = bench.pack(&bench.described(&description(NAME), &edits)?)?;
         // It switches itself off when all guests have counted.
         let run = bench.session(&bundle, LIMIT)?.run(|_| false)?;
@@ -106,6 +103,20 @@ fn scenario(attack: &'static Attack, kind: &'static str) -> Scenario {
         bench.judge(&run, outcome, &objections)
     })
     .shipped()
+}
+
+/// Edits the description: the hostile guest attacks like that, and has a server of this kind.
+fn edits(how: &str, kind: &str) -> [(String, String); 2] {
+    [
+        ("how=once".to_owned(), format!("how={how}")),
+        (OWN_SERVER.to_owned(), OWN_SERVER.replace("deferrable", kind)),
+    ]
+}
+
+/// Edits the description likewise, and has EL2 record what it does.
+pub fn traced(how: &str, kind: &str) -> Vec<(String, String)> {
+    let asked = "[hypervisor]\ntrace = \"1M\"\n\n[board]";
+    edits(how, kind).into_iter().chain([("[board]".to_owned(), asked.to_owned())]).collect()
 }
 
 /// Returns why a guest has not counted, of each that has not.

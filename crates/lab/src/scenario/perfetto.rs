@@ -151,6 +151,13 @@ fn objections(events: &[Events], trace: &Trace, history: &History) -> Vec<String
         expect(&what("turns"), sum(|e| e.count, "run", &runs), tally.switches);
         expect(&what("throttled"), sum(|e| e.count, "throttle", &own), tally.throttled);
         expect(&what("replenished"), sum(|e| e.argument, "replenish", &own), tally.replenished);
+        expect(&what("overruns"), sum(|e| e.argument, "overrun", &own), tally.overruns);
+        expect(&what("stops"), sum(|e| e.argument, "overrun_stop", &own), tally.overrun_stops);
+        expect(&what("times lowered"), sum(|e| e.argument, "lowered", &own), tally.lowered);
+        let line = |e: &Events| e.line == format!("{label} overruns");
+        let overruns = history.overruns.iter().filter(|one| one.vcpu == id);
+        let ns = overruns.map(|one| one.to - one.from).sum();
+        expect(&what("ns of overruns"), sum(|e| e.ns, "overruns", &line), ns);
         expect(&what("injected"), sum(|e| e.argument, "inject", &own), tally.injected);
         expect(&what("exits"), sum(|e| e.count, "exit", &own), tally.exits.iter().sum());
         let has = |e: &Events| e.name.starts_with("grants ") && own(e);

@@ -1,6 +1,7 @@
 //! What EL2 records, beside what it counts: both tell of the same events, in different words.
 
 use super::LIMIT;
+use super::overrun;
 use super::perfetto;
 use super::staged::description;
 use crate::figures;
@@ -15,25 +16,72 @@ use miette::Result;
 pub const NAME: &str = "traced";
 /// VMs that come to an end; the run ends with the last of them.
 const ENDING: [&str; 2] = ["probe", "migrant"];
+/// The kinds of servers of the vCPU that overruns its budget.
+const SERVERS: [&str; 2] = ["deferrable", "periodic"];
 
-/// Returns the scenario.
-pub fn scenario() -> Scenario {
+/// What has to happen for which a system is run: its name, how often at least, and how it is
+/// counted.
+type Wanted = (&'static str, u64, fn(&Tally) -> u64);
+
+/// What the tasks of `traced` do, and the vCPU that migrates.
+const WANTED: [Wanted; 5] = [
+    ("migrations", 20, |tally| tally.migrations),
+    ("throttled", 20, |tally| tally.throttled),
+    ("replenished", 20, |tally| tally.replenished),
+    ("raised", 20, |tally| tally.raised),
+    ("grants", 20, |tally| tally.grants),
+];
+/// What happens to a guest that begins and ends sections by chance.
+const WANTED_OF_OVERRUNS: [Wanted; 3] = [
+    ("overruns", 20, |tally| tally.overruns),
+    ("stops in overrun", 2, |tally| tally.overrun_stops),
+    ("times lowered", 20, |tally| tally.lowered),
+];
+
+/// Returns the scenarios.
+pub fn scenarios() -> impl Iterator<Item = Scenario> {
     let about = "what EL2 records agrees with what it counts, to the last event and tick";
-    Scenario::new(NAME, about, run)
+    let all =
+        Scenario::new(NAME, about, |bench: &Bench| run(NAME, NAME, &[], has_ended, &WANTED, bench));
+    let overruns = SERVERS.iter().map(move |server| {
+        let name = format!("{NAME}-overruns.{server}");
+        Scenario::new(name.clone(), about, move |bench: &Bench| {
+            let edits = overrun::traced("chance", server);
+            // It switches itself off when all guests have counted.
+            run(&name, overrun::NAME, &edits, |_| false, &WANTED_OF_OVERRUNS, bench)
+        })
+    });
+    [all].into_iter().chain(overruns)
 }
 
-fn run(bench: &Bench) -> Result<()> {
-    let bundle = bench.pack(&bench.described(&description(NAME), &[])?)?;
-    let run = bench.session(&bundle, LIMIT)?.run(has_ended)?;
+fn run(
+    name: &str,
+    described: &str,
+    edits: &[(String, String)],
+    until: fn(&Moment) -> bool,
+    wanted: &[Wanted],
+    bench: &Bench,
+) -> Result<()> {
+    let bundle = bench.pack(&bench.described(&description(described), edits)?)?;
+    let run = bench.session(&bundle, LIMIT)?.run(until)?;
     let trace = Trace::read(&bench.directory)?;
-    let mut outcome = figures::outcome(NAME, &run);
+    let mut outcome = figures::outcome(name, &run);
     let history = History::of(&trace);
     outcome.figure("trace", trace.json(&Guests::of(&trace, &history)));
-    let drawing = report::file(&trace.draw_beginning(&history, NAME)).unwrap_or_default();
+    let drawing = report::file(&trace.draw_beginning(&history, name)).unwrap_or_default();
     crate::results::write_file(&bench.directory.join("trace.svg"), drawing.as_bytes())?;
-    let objections = objections(&run, &trace, &history);
+    let mut objections = objections(&run, &trace, &history);
+    objections.extend(too_few(&Tally::of(&trace), wanted));
     let perfetto = perfetto::check(bench, &trace, &history, &mut outcome)?;
     perfetto::judge(bench, &run, outcome, objections, perfetto)
+}
+
+/// Returns what is wanted and did not happen often enough.
+fn too_few(tallies: &[Tally], wanted: &[Wanted]) -> Vec<String> {
+    let total = |of: fn(&Tally) -> u64| tallies.iter().map(of).sum::<u64>();
+    let counted = wanted.iter().map(|&(name, least, of)| (name, least, total(of)));
+    let few = counted.filter(|&(_, least, count)| count < least);
+    few.map(|(name, _, count)| format!("only {count} {name} were recorded")).collect()
 }
 
 fn has_ended(now: &Moment) -> bool {
@@ -60,7 +108,7 @@ fn objections(run: &Run, trace: &Trace, history: &History) -> Vec<String> {
         let counted = counted(status, run);
         if *tally
             != (Tally {
-                lowered: tally.lowered,
+                ended: tally.ended,
                 waits: tally.waits,
                 grants: tally.grants,
                 ..counted.clone()
@@ -68,18 +116,6 @@ fn objections(run: &Run, trace: &Trace, history: &History) -> Vec<String> {
         {
             let label = trace.subject.label(id);
             all.push(format!("{label}: EL2 recorded {tally:?}, and counted {counted:?}"));
-        }
-    }
-    let total = |of: fn(&Tally) -> u64| Tally::of(trace).iter().map(of).sum::<u64>();
-    for (name, count) in [
-        ("migrations", total(|tally| tally.migrations)),
-        ("throttled", total(|tally| tally.throttled)),
-        ("replenished", total(|tally| tally.replenished)),
-        ("raised", total(|tally| tally.raised)),
-        ("grants", total(|tally| tally.grants)),
-    ] {
-        if count < 20 {
-            all.push(format!("only {count} {name} were recorded"));
         }
     }
     all.extend(order_of_mutexes(trace, history));
@@ -95,6 +131,9 @@ fn counted(status: &VcpuStatus, run: u64) -> Tally {
         throttled: status.throttled,
         replenished: status.replenished,
         raised: status.raised,
+        overruns: status.overruns,
+        overrun_stops: status.overrun_stops,
+        lowered: status.lowered,
         injected: status.injected,
         exits: status.exits,
         ..Tally::default()
@@ -122,4 +161,17 @@ fn order_of_mutexes(trace: &Trace, history: &History) -> Vec<String> {
         all.push(format!("{ended} waits have ended, and only {grants} mutexes were granted"));
     }
     all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_does_not_happen_often_enough_is_told() {
+        let of = |overruns| Tally { overruns, overrun_stops: 20, lowered: 20, ..Tally::default() };
+        assert_eq!(too_few(&[of(8), of(12)], &WANTED_OF_OVERRUNS), Vec::<String>::new());
+        let few = too_few(&[of(8), of(11)], &WANTED_OF_OVERRUNS);
+        assert_eq!(few, ["only 19 overruns were recorded"]);
+    }
 }

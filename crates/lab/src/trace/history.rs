@@ -61,10 +61,10 @@ pub struct Phase {
     pub to: u64,
 }
 
-/// A mutex was held by a vCPU, or a vCPU was raised.
+/// A mutex was held by a vCPU, or a vCPU was raised, or overran its budget.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Hold {
-    /// Index of the mutex; of no meaning where a vCPU was raised.
+    /// Index of the mutex; of no meaning where a vCPU was raised, or overran its budget.
     pub mutex: usize,
     /// Index of the vCPU.
     pub vcpu: usize,
@@ -115,6 +115,8 @@ pub struct History {
     pub waits: Vec<Hold>,
     /// When vCPUs were raised, by end.
     pub raised: Vec<Hold>,
+    /// When vCPUs overran their budgets, by end.
+    pub overruns: Vec<Hold>,
     /// Migrations and grants, by beginning.
     pub flows: Vec<Flow>,
     /// All other records, by time.
@@ -131,7 +133,10 @@ struct Stand {
     /// Where it stands when it has lost its core.
     behind: State,
     raised: u32,
-    raised_since: u64,
+    /// Since when that raises it; none: it is not at its ceiling.
+    raised_since: Option<u64>,
+    /// Since when it overruns its budget.
+    overruns_since: Option<u64>,
 }
 
 /// Reads the records in order.
@@ -180,8 +185,14 @@ impl History {
 
 impl Reader {
     fn new(subject: &Subject) -> Self {
-        let begin =
-            Stand { since: 0, state: State::Off, behind: State::Off, raised: 0, raised_since: 0 };
+        let begin = Stand {
+            since: 0,
+            state: State::Off,
+            behind: State::Off,
+            raised: 0,
+            raised_since: None,
+            overruns_since: None,
+        };
         Self {
             history: History::default(),
             vcpus: vec![begin; subject.vcpus.len()],
@@ -204,16 +215,25 @@ impl Reader {
             Kind::Run => self.run(pcpu, vcpu, argument == 1, at),
             Kind::Stop => self.stop(pcpu, vcpu, argument == 1, at),
             Kind::Sleep if u64::from(argument) == vcpu_state::OFF => {
+                self.end_overrun(vcpu, at);
                 self.stand(vcpu, State::Off, at)
             }
             Kind::Sleep => self.stand(vcpu, State::Sleeping, at),
             Kind::Wake => self.stand(vcpu, State::Ready, at),
             Kind::Throttle => self.stand(vcpu, State::Throttled, at),
-            Kind::Replenish if self.vcpus[vcpu].behind == State::Throttled => {
-                self.stand(vcpu, State::Ready, at);
+            Kind::Replenish => {
+                self.end_overrun(vcpu, at);
+                if self.vcpus[vcpu].behind == State::Throttled {
+                    self.stand(vcpu, State::Ready, at);
+                }
             }
             Kind::Raise => self.raise(vcpu, at),
             Kind::Lower => self.lower(vcpu, at),
+            Kind::Lowered => self.leave_ceiling(vcpu, at),
+            Kind::Overrun => {
+                self.vcpus[vcpu].overruns_since.get_or_insert(at);
+            }
+            Kind::OverrunStop => self.end_overrun(vcpu, at),
             Kind::Lock => self.lock(vcpu, Claim::of(argument), at),
             Kind::Unlock => self.unlock(vcpu, Claim::of(argument).mutex.into(), at),
             Kind::Grant => self.grant(pcpu, vcpu, Claim::of(argument), at),
@@ -273,7 +293,7 @@ impl Reader {
     fn raise(&mut self, vcpu: usize, at: u64) {
         let stand = &mut self.vcpus[vcpu];
         if stand.raised == 0 {
-            stand.raised_since = at;
+            stand.raised_since = Some(at);
         }
         stand.raised += 1;
     }
@@ -282,8 +302,21 @@ impl Reader {
         let stand = &mut self.vcpus[vcpu];
         stand.raised = stand.raised.saturating_sub(1);
         if stand.raised == 0 {
-            let hold = Hold { mutex: 0, vcpu, from: stand.raised_since, to: at };
-            self.history.raised.push(hold);
+            self.leave_ceiling(vcpu, at);
+        }
+    }
+
+    /// A vCPU is not at its ceiling any more: without that there is no overrun.
+    fn leave_ceiling(&mut self, vcpu: usize, at: u64) {
+        if let Some(from) = self.vcpus[vcpu].raised_since.take() {
+            self.history.raised.push(Hold { mutex: 0, vcpu, from, to: at });
+        }
+        self.end_overrun(vcpu, at);
+    }
+
+    fn end_overrun(&mut self, vcpu: usize, at: u64) {
+        if let Some(from) = self.vcpus[vcpu].overruns_since.take() {
+            self.history.overruns.push(Hold { mutex: 0, vcpu, from, to: at });
         }
     }
 
@@ -366,10 +399,10 @@ impl Reader {
                 from: stand.since,
                 to: end,
             });
-            if stand.raised > 0 {
-                let hold = Hold { mutex: 0, vcpu, from: stand.raised_since, to: end };
-                self.history.raised.push(hold);
-            }
+            let open =
+                |since: Option<u64>| since.map(|from| Hold { mutex: 0, vcpu, from, to: end });
+            self.history.raised.extend(open(stand.raised_since));
+            self.history.overruns.extend(open(stand.overruns_since));
         }
         self.history.holds.extend(self.holders.iter().flatten().map(|h| Hold { to: end, ..*h }));
         self.history.waits.extend(self.waiting.iter().map(|(_, wait)| Hold { to: end, ..*wait }));

@@ -25,6 +25,12 @@ pub struct Tally {
     /// Reasons by which it was raised.
     pub raised: u64,
     /// Reasons that have ended.
+    pub ended: u64,
+    /// Periods in which it overran its budget.
+    pub overruns: u64,
+    /// Times it was stopped in a section, without budget or overrun.
+    pub overrun_stops: u64,
+    /// Times it was lowered in a section that had raised it for too long.
     pub lowered: u64,
     /// Virtual interrupts placed in list registers.
     pub injected: u64,
@@ -67,7 +73,11 @@ impl Trace {
             .name("migrations", |(_, of)| of.migrations)
             .name("replenished", |(_, of)| of.replenished)
             .name("throttled", |(_, of)| of.throttled)
+            .name("overruns", |(_, of)| of.overruns)
+            .name("overrun_stops", |(_, of)| of.overrun_stops)
+            .head("stopped in overrun")
             .name("raised", |(_, of)| of.raised)
+            .name("lowered", |(_, of)| of.lowered)
             .name("waits", |(_, of)| of.waits)
             .name("grants", |(_, of)| of.grants)
             .name("injected", |(_, of)| of.injected)
@@ -178,7 +188,10 @@ impl Tally {
             Kind::Throttle => self.throttled += 1,
             Kind::Replenish => self.replenished += times,
             Kind::Raise => self.raised += 1,
-            Kind::Lower => self.lowered += 1,
+            Kind::Lower => self.ended += 1,
+            Kind::Overrun => self.overruns += times,
+            Kind::OverrunStop => self.overrun_stops += times,
+            Kind::Lowered => self.lowered += times,
             Kind::Inject => self.injected += times,
             Kind::Grant => self.grants += 1,
             Kind::Lock if Claim::of(argument).outcome == Outcome::Waits => self.waits += 1,

@@ -2,6 +2,7 @@
 
 use crate::arch::cpu;
 use crate::gic::{self, offset::*};
+use crate::platform::GICD;
 use crate::suite::{Check, Done};
 use crate::timer::{ENABLE, IMASK, Timer};
 use crate::{
@@ -114,5 +115,55 @@ pub fn doorbell() -> Check<Done> {
     println!("BENCH doorbell end");
     OVER.store(true, SeqCst);
     cpus::join(1)?;
+    pass!("repetitions={repetitions}")
+}
+
+/// Words of the distributor that enable an interrupt of no device, and disable it: two accesses
+/// each time.
+pub fn gic_write() -> Check<Done> {
+    needs_cassata!();
+    let repetitions = repetitions();
+    println!("BENCH gic-write begin");
+    for _ in 0..repetitions {
+        for bank in [ISENABLER, ICENABLER] {
+            GICD.write32(bank + FREE_WORD, FREE_BIT);
+        }
+    }
+    println!("BENCH gic-write end");
+    ensure_eq!(GICD.read32(ISENABLER + FREE_WORD) & FREE_BIT, 0, "it is disabled");
+    pass!("repetitions={repetitions}")
+}
+
+/// Reads of the same word.
+pub fn gic_read() -> Check<Done> {
+    needs_cassata!();
+    let repetitions = repetitions();
+    println!("BENCH gic-read begin");
+    for _ in 0..repetitions {
+        GICD.read32(ISENABLER + FREE_WORD);
+    }
+    println!("BENCH gic-read end");
+    pass!("repetitions={repetitions}")
+}
+
+/// Where an interrupt that no device has stands in a bank of bits.
+const FREE_WORD: u64 = (gic::FREE_SPIS.start / 32 * 4) as u64;
+const FREE_BIT: u32 = 1 << (gic::FREE_SPIS.start % 32);
+
+/// Lines of 32 bytes, each written while the core that drives the UART does not run. Cores take
+/// turns, and the trial has them take long ones.
+pub fn console() -> Check<Done> {
+    const TURN_US: u64 = 100;
+    needs_cassata!();
+    let (repetitions, turn) = (repetitions(), wait::us(TURN_US));
+    println!("BENCH console begin");
+    wait::spin(2 * turn);
+    for number in 0..repetitions {
+        while wait::now() % turn > turn / 10 {}
+        println!("BENCH console burst {number:>11}");
+        // The bytes are sent in the other core's turn.
+        wait::spin(2 * turn);
+    }
+    println!("BENCH console end");
     pass!("repetitions={repetitions}")
 }

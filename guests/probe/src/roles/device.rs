@@ -4,7 +4,9 @@
 use crate::arch::{cpu, mmio::Window};
 use crate::gic::{self, offset::*};
 use crate::suite::{Check, Done};
-use crate::{cpus, ensure, ensure_eq, irq, needs_two_vcpus, pass, platform, wait};
+use crate::{
+    cpus, ensure, ensure_eq, irq, needs_cassata, needs_two_vcpus, pass, platform, println, wait,
+};
 use core::sync::atomic::{AtomicBool, Ordering::SeqCst};
 
 /// Where QEMU's `virt` board has it, and its interrupt.
@@ -72,6 +74,27 @@ pub fn rtc() -> Check<Done> {
     }
     joined?;
     pass!("{rounds} rounds over {} vCPUs", platform::get().vcpus.len())
+}
+
+/// Interrupts of the device for a vCPU that spins, for counting instructions at EL2 from outside: no
+/// access to the device is one to EL2.
+pub fn bench() -> Check<Done> {
+    needs_cassata!();
+    let repetitions = platform::get().number("repetitions", 10_000);
+    gic::set_edge(INTID, false);
+    gic::route(INTID, cpu::index());
+    gic::set(ISENABLER, INTID);
+    irq::hook(clear);
+    RTC.write32(ICR, 1);
+    let seen = irq::seen(cpu::index());
+    println!("BENCH device begin");
+    for number in 1..=repetitions {
+        raise();
+        wait::until("the device's interrupt", || u64::from(seen.count(INTID)) >= number)?;
+    }
+    println!("BENCH device end");
+    RTC.write32(IMSC, 0);
+    pass!("repetitions={repetitions}")
 }
 
 fn deliver(rounds: u64) -> Check {

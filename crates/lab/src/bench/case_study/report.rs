@@ -119,6 +119,7 @@ impl Run {
             pcpus: &[1, 2, 3, 4],
             resources: &["R".to_owned()],
             timeline: &self.timeline,
+            lanes: &[],
             end: SHOWN,
         };
         schedule.draw()

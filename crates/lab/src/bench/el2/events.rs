@@ -22,7 +22,8 @@ pub struct Kind {
     pcpu: Option<usize>,
     /// Visits that are made each time; the dearest of them is judged.
     pub each_time: u64,
-    /// Records of such a visit, where they are asked for ([`super::records`]).
+    /// Records of such a visit, where they are asked for ([`super::records`]); 0: what they cost is not
+    /// told, as a visit that is longer shares its work otherwise with the next one.
     pub records: u32,
     /// What the median may be.
     pub line: Line,
@@ -31,7 +32,7 @@ pub struct Kind {
 }
 
 /// All kinds. A vCPU that its timer wakes takes an interrupt and a switch in one visit.
-pub const KINDS: [Kind; 10] = [
+pub const KINDS: [Kind; 14] = [
     Kind {
         system: "timer",
         name: "virtual timer interrupt, no switch",
@@ -142,7 +143,61 @@ pub const KINDS: [Kind; 10] = [
         line: lines::GRANT,
         figure: None,
     },
+    Kind {
+        system: "gic-read",
+        name: "read of a distributor register",
+        key: "gic_read",
+        exception: Exception::Synchronous,
+        pcpu: None,
+        each_time: 1,
+        records: 1,
+        line: lines::GIC_READ,
+        figure: None,
+    },
+    Kind {
+        system: "gic-write",
+        name: "write of GICD_ISENABLER or GICD_ICENABLER",
+        key: "gic_write",
+        exception: Exception::Synchronous,
+        pcpu: None,
+        each_time: 2,
+        records: 1,
+        line: lines::GIC_WRITE,
+        figure: None,
+    },
+    Kind {
+        system: "device",
+        name: "interrupt of a device that is passed through, no switch",
+        key: "device_interrupt",
+        exception: Exception::Irq,
+        pcpu: None,
+        each_time: 1,
+        records: 2,
+        line: lines::DEVICE,
+        figure: None,
+    },
+    CONSOLE_BURST,
 ];
+
+/// The interrupts by which the core that drives the UART learns of 32 bytes that a vCPU of another core
+/// has written in a row, and sends them.
+pub const CONSOLE_BURST: Kind = Kind {
+    system: CONSOLE,
+    name: "burst of 32 bytes of a console, the longer one of two visits",
+    key: "console_burst",
+    exception: Exception::Irq,
+    pcpu: Some(0),
+    each_time: 2,
+    records: 0,
+    line: lines::CONSOLE,
+    figure: None,
+};
+
+/// The system in which a vCPU writes to its console.
+const CONSOLE: &str = "console";
+/// A core's turn there: long enough that all bytes of a burst are written before the core that drives
+/// the UART runs.
+const LONG_TURN_NS: u64 = 100_000;
 
 impl Kind {
     /// Returns the median of the dearest of the visits that are made each time.
@@ -162,7 +217,8 @@ pub enum Traced {
 
 /// Returns the boots: each system once with so many `events` and once with twice as many.
 pub fn cases(events: u64, traced: Traced) -> Vec<Case> {
-    let mut systems: Vec<&str> = KINDS.iter().map(|kind| kind.system).collect();
+    let is_asked = |kind: &&Kind| traced == Traced::No || kind.records > 0;
+    let mut systems: Vec<&str> = KINDS.iter().filter(is_asked).map(|kind| kind.system).collect();
     systems.dedup();
     let both = |system: &&str| [events, 2 * events].map(|events| boot(system, events, traced));
     systems.iter().flat_map(both).collect()
@@ -176,8 +232,9 @@ fn boot(system: &str, events: u64, traced: Traced) -> Case {
             (TRACED, vec![("[board]".to_owned(), asked.to_owned())])
         }
     };
+    let quantum_ns = (system == CONSOLE).then_some(LONG_TURN_NS);
     let (system, label) = (system.into(), label.into());
-    Case::Probe(Trial { system, label, edits, quantum_ns: None, events })
+    Case::Probe(Trial { system, label, edits, quantum_ns, events })
 }
 
 /// Returns the instructions of so many visits of this kind; none if a boot is missing.

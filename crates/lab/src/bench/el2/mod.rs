@@ -393,7 +393,7 @@ mod tests {
     fn no_two_boots_share_a_name() {
         let cases = Cost.cases(Extent::Full, &());
         let names: std::collections::BTreeSet<_> = cases.iter().map(Case::name).collect();
-        assert_eq!((names.len(), cases.len()), (41, 41));
+        assert_eq!((names.len(), cases.len()), (55, 55));
         assert!(names.contains("switch-20000") && names.contains("migrate-at-once-500"));
     }
 

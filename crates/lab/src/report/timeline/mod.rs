@@ -9,16 +9,19 @@
 //! | `rows` | which line stands where |
 //! | `budget` | what is left of a budget, from what ran when |
 //! | `marks` | executions, waits, arrivals and completions |
+//! | `lanes` | what guests say of themselves, and what happened to budgets |
 
 mod budget;
+mod lanes;
 mod marks;
 mod rows;
 #[cfg(test)]
 mod tests;
 
 use super::axis::{Axis, point};
-use super::furniture::{Entry, Legend, Sample, hover};
+use super::furniture::{Entry, LEGEND_ROW, Legend, Sample, hover};
 use super::theme;
+pub use lanes::{Lane, Moment, Span};
 use maud::{Markup, html};
 use rows::{Kind, Row, rows};
 use sched::server::Server;
@@ -53,6 +56,8 @@ pub struct Schedule<'a> {
     pub resources: &'a [String],
     /// What ran when.
     pub timeline: &'a Timeline,
+    /// More rows of vCPUs.
+    pub lanes: &'a [Lane],
     /// Up to here, ns; more than 0.
     pub end: u64,
 }
@@ -67,7 +72,7 @@ impl Schedule<'_> {
     /// Draws it for a page.
     #[must_use]
     pub fn draw(&self) -> Markup {
-        let rows = rows(self.system);
+        let rows = rows(self.system, self.lanes);
         let bottom = rows.last().map_or(TOP, |row| row.top + row.height) + 8.0;
         let unit = UNITS.iter().find(|(span, ..)| self.end < *span).unwrap_or(&UNITS[3]);
         let left = self.left();
@@ -82,7 +87,7 @@ impl Schedule<'_> {
                     }
                 }
                 text.title x="20" y="30" { (self.title) }
-                (legend().draw())
+                (legend(!self.lanes.is_empty()).draw())
                 (axis.grid(true, (bottom, TOP - 6.0), 16.0, crate::quantity::number))
                 text.label x=(point(RIGHT)) y=(point(bottom + 36.0)) text-anchor="end" { "time, " (unit.2) }
                 @for row in &rows { (self.row(row, &time)) }
@@ -98,7 +103,8 @@ impl Schedule<'_> {
             NAMES.0 + width(&cut(&vcpu.name)) + server
         });
         let tasks = self.system.tasks.iter().map(|task| NAMES.1 + width(&cut(&task.name)));
-        vcpus.chain(tasks).map(|right| right + LETTER).fold(LEFT, f64::max)
+        let lanes = self.lanes.iter().map(|lane| NAMES.1 + width(&cut(&lane.name)));
+        vcpus.chain(tasks).chain(lanes).map(|right| right + LETTER).fold(LEFT, f64::max)
     }
 
     fn row(&self, row: &Row, time: &Axis) -> Markup {
@@ -119,6 +125,11 @@ impl Schedule<'_> {
                 Kind::Task(task) => {
                     text.label x=(NAMES.1) y=(point(row.middle())) dy="0.35em" { (cut(&self.system.tasks[task].name)) }
                     (self.task(row, task, time))
+                }
+                Kind::Lane(lane) => {
+                    @let lane = &self.lanes[lane];
+                    text.label x=(NAMES.1) y=(point(row.middle())) dy="0.35em" { (cut(&lane.name)) }
+                    (self.lane(row, lane, time))
                 }
             }
         }
@@ -148,7 +159,7 @@ fn short(ns: u64) -> String {
     format!("{} {name}", crate::quantity::number(ns as f64 / one))
 }
 
-fn legend() -> Legend<'static> {
+fn legend(has_lanes: bool) -> Legend<'static> {
     let square = |class: &str| Sample::Swatch(format!("{class} s0"));
     let striped = html! { rect.run.s0 width="12" height="12" {} rect width="12" height="12" fill="url(#lcs)" {} };
     let budget = html! { rect.left.s0 width="6" height="12" {} rect.overrun x="6" y="6" width="6" height="6" {} };
@@ -161,6 +172,12 @@ fn legend() -> Legend<'static> {
         ("completion", Sample::Drawn(html! { path.completion d="M0 2h12M6 2v10" {} })),
         ("budget, overrun", Sample::Drawn(budget)),
     ];
-    let entries = entries.map(|(name, sample)| Entry { name, sample }).into();
-    Legend { entries, right: RIGHT, room: RIGHT - 20.0, top: 56.0 }
+    let mut entries: Vec<_> = entries.map(|(name, sample)| Entry { name, sample }).into();
+    if has_lanes {
+        entries.extend(lanes::entries());
+    }
+    let legend = Legend { entries, right: RIGHT, room: RIGHT - 20.0, top: 56.0 };
+    // The rows end above the plot, however many there are.
+    let more = (legend.rows() - 1) as f64;
+    Legend { top: legend.top - more * LEGEND_ROW / 2.0, ..legend }
 }

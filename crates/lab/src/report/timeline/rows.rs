@@ -1,6 +1,6 @@
 //! Which line stands where.
 
-use super::TOP;
+use super::{Lane, TOP};
 use sim::System;
 use std::cmp::Reverse;
 
@@ -10,6 +10,7 @@ pub(super) enum Kind {
     Core(usize),
     Vcpu(usize),
     Task(usize),
+    Lane(usize),
 }
 
 /// A horizontal stripe.
@@ -30,8 +31,8 @@ impl Row {
     }
 }
 
-/// Cores by number, their vCPUs and those's tasks by priority, highest first.
-pub(super) fn rows(system: &System) -> Vec<Row> {
+/// Cores by number, their vCPUs and those's tasks by priority, highest first, then those's lanes.
+pub(super) fn rows(system: &System, lanes: &[Lane]) -> Vec<Row> {
     let mut rows: Vec<Row> = Vec::new();
     let mut top = TOP;
     let mut add = |kind, before: f64, height| {
@@ -51,6 +52,9 @@ pub(super) fn rows(system: &System) -> Vec<Row> {
             });
             for task in tasks {
                 add(Kind::Task(task), 5.0, 20.0);
+            }
+            for (lane, _) in lanes.iter().enumerate().filter(|(_, lane)| lane.vcpu == vcpu) {
+                add(Kind::Lane(lane), 5.0, 16.0);
             }
         }
     }

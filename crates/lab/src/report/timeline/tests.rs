@@ -24,6 +24,7 @@ fn schedule<'a>(
         pcpus: &[0, 1, 2, 3],
         resources,
         timeline,
+        lanes: &[],
         end: timeline.end(),
     }
 }
@@ -79,6 +80,36 @@ fn everything_that_happened_is_on_the_paper() {
     assert_eq!(svg.matches("class=\"hover\"").count(), svg.matches("class=\"has ").count());
     assert!(svg.contains("<title>v2\n1 ms to "), "{svg}");
     assert!(!svg.contains("NaN") && !svg.contains("inf"));
+}
+
+#[test]
+fn lanes_stand_below_their_vcpus() {
+    let system = system(Scheme::DeferrableWithOverrun);
+    let timeline = seen(&system, 30 * MS);
+    let span = |name: &str, from, to| Span { name: name.into(), from, to };
+    let lane = Lane {
+        vcpu: 2,
+        name: "tasks".into(),
+        spans: vec![
+            span("wide", 0, 10 * MS),
+            span("narrow", 10 * MS, 10 * MS + 1),
+            span("beyond", 31 * MS, 32 * MS),
+        ],
+        moments: vec![Moment { text: "<here>".into(), at: 2 * MS }],
+    };
+    let none = schedule(&system, &timeline, &[]);
+    let with = Schedule { lanes: &[lane], ..none };
+    let svg = with.svg();
+    assert_eq!(svg.matches("class=\"span s2\"").count(), 2, "what is behind the end is not drawn");
+    assert!(svg.contains(">wide<") && !svg.contains(">narrow<") && !svg.contains("beyond"));
+    assert!(svg.contains("<title>narrow\n10 ms to 10 ms</title>"), "{svg}");
+    assert!(svg.contains("<title>&lt;here&gt;\n2 ms</title>") && svg.contains("event, marker"));
+    assert!(!none.svg().contains("event, marker"));
+    let order = |svg: &str| {
+        let places = [">v3<", ">tasks<", ">core 3<"].map(|text| svg.find(text).unwrap());
+        places.is_sorted()
+    };
+    assert!(order(&svg), "{svg}");
 }
 
 #[test]

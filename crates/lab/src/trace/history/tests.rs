@@ -92,6 +92,42 @@ fn a_mutex_goes_from_its_holder_to_the_one_that_waits() {
 }
 
 #[test]
+fn an_overrun_ends_when_it_is_stopped_or_its_section_or_period_ends() {
+    use Kind::{Lower, Lowered, Overrun, OverrunStop, Raise, Replenish};
+    let history = History::of(&trace([
+        &[
+            (10, Raise, A, 0),
+            (15, Overrun, A, 1),
+            (20, OverrunStop, A, 1),
+            (30, Replenish, A, 1),
+            (31, Overrun, A, 1),
+            (32, Raise, A, 0),
+            (33, Lower, A, 0),
+            (40, Lower, A, 0),
+            // EL2 lowers it, and the section goes on for a while.
+            (50, Raise, A, 0),
+            (55, Overrun, A, 1),
+            (60, Lowered, A, 1),
+            (70, Lower, A, 0),
+            (80, Raise, A, 0),
+            (81, Overrun, A, 1),
+            (85, Replenish, A, 1),
+            (90, Overrun, A, 1),
+        ],
+        &[(95, Raise, B, 0)],
+    ]));
+    let hold = |vcpu, from, to| Hold { mutex: 0, vcpu, from, to };
+    assert_eq!(
+        history.overruns,
+        [(15, 20), (31, 40), (55, 60), (81, 85), (90, 95)].map(|(from, to)| hold(0, from, to))
+    );
+    assert_eq!(
+        history.raised,
+        [hold(0, 10, 40), hold(0, 50, 60), hold(0, 80, 95), hold(1, 95, 95)]
+    );
+}
+
+#[test]
 fn a_vcpu_goes_from_core_to_core() {
     let records: [&[_]; 2] = [&[(10, Kind::Migrate, A, 1)], &[(12, Kind::Arrive, A, 0)]];
     let history = History::of(&trace(records));

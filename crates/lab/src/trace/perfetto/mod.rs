@@ -24,6 +24,7 @@ const WAITS: u64 = 0x6_0000;
 const ACTIVATIONS: u64 = 0x7_0000;
 const TASKS: u64 = 0x8_0000;
 const MARKERS: u64 = 0x9_0000;
+const OVERRUNS: u64 = 0xa_0000;
 /// Between two lines of one kind that may have several lanes.
 const LANES: u64 = 0x100;
 
@@ -89,6 +90,7 @@ impl Writer<'_> {
             self.slice(vcpu_line(phase.vcpu), "state", name, (phase.from, phase.to));
         }
         self.holds(&history.raised, RAISED, "raised", |_| "raised".into());
+        self.holds(&history.overruns, OVERRUNS, "overruns", |_| "overruns its budget".into());
         let subject = self.subject;
         let name = |wait: &Hold| format!("waits for {}", subject.mutex(wait.mutex));
         self.holds(&history.waits, WAITS, "waits", name);
