@@ -142,7 +142,7 @@ impl Cost {
         let removes = Check::new("the port removes", real(removed), "lines", Goal::AtMost(8.0));
         answer.outcome.check(removes.as_statement());
         let [kernels, papers] = [self.kernels(), papers()].map(|data| data.table().markdown());
-        answer.document("bench cost", format!("{kernels}\nThe paper's:\n\n{papers}"));
+        answer.document("bench cost", format!("{kernels}\nFigure 3 of vlk:\n\n{papers}"));
         answer
     }
 
