@@ -192,3 +192,14 @@ ensure_user_mode() {
         missing+=("libc6-dev-arm64-cross"$'\t'"links AArch64 programs")
     ((${#missing[@]} == 0)) || install_missing
 }
+
+# What compiles a whole Linux kernel, which only the one with the port to Cassata asks for.
+ensure_kernel_tools() {
+    local tool
+    missing=()
+    for tool in flex bison bc patch xz; do
+        command -v "$tool" >/dev/null ||
+            missing+=("${tool/#xz/xz-utils}"$'\t'"builds Linux's kernel from its source")
+    done
+    ((${#missing[@]} == 0)) || install_missing
+}

@@ -75,6 +75,7 @@ build_freertos() { guests/freertos/build build/guests/freertos.elf; }
 build_linux() { guests/linux/build build/guests/linux build/apt; }
 build_u_boot() { guests/others/build u-boot build/guests/others build/apt; }
 build_other_kernels() { guests/others/build kernels build/guests/others build/apt; }
+build_own_linux() { guests/linux-own/build build/guests/linux-own build/apt; }
 build_selftests() { guests/others/build selftests build/guests/others build/apt; }
 build_host() { cargo_for_host build --locked --release --target-dir target --package cassata; }
 
@@ -124,6 +125,28 @@ ensure_signed_product() {
     popd >/dev/null
 }
 
+# Linux with a port to Cassata. It takes minutes, so it is built when a command needs it, and kept.
+ensure_own_linux() {
+    ensure_kernel_tools
+    pushd "$CASSATA_ROOT" >/dev/null
+    # What `fetched` is of says which version there is.
+    product own-linux "building Linux with the port to Cassata" build_own_linux \
+        guests/linux-own/{build,config,cassata.patch} guests/linux/{fetch,source.sh} build/apt/fetched
+    popd >/dev/null
+}
+
+# needs_own_linux ARGUMENT...: true if an argument is a file that names its Image, as a description
+# does, or the test of it.
+needs_own_linux() {
+    local argument
+    for argument in "$@"; do
+        [[ $argument != own-kernel ]] || return 0
+        [[ ! -f $argument || ! -r $argument ]] || ! grep -qs 'guests/linux-own/Image' "$argument" ||
+            return 0
+    done
+    return 1
+}
+
 # ensure_asked_products ARGUMENT...: what only tests need that run when asked for by name, as
 # `cassata test` with these arguments does: it is large.
 ensure_asked_products() {
@@ -134,7 +157,7 @@ ensure_asked_products() {
     fi
     if [[ " $* " == *" conformance-selftests."* ]]; then
         product selftests "building the Linux kernel's own tests from its source" \
-            build_selftests guests/others guests/linux/{fetch,headers.sh,archive.sh} \
+            build_selftests guests/others guests/linux/{fetch,headers.sh,archive.sh,source.sh} \
             build/guests/linux/initramfs.cpio.gz
     fi
     popd >/dev/null

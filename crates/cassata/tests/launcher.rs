@@ -114,3 +114,29 @@ fn a_lock_of_another_user_is_told_with_its_owner() {
     assert!(said.contains("run cassata as that user"), "{said}");
     assert_eq!(said.lines().count(), 1, "{said}");
 }
+
+/// The kernel with the port takes minutes, so it is built for what needs it only.
+#[test]
+fn the_kernel_with_the_port_is_built_where_it_is_named() {
+    let project = project();
+    fs::write(project.path().join("own.toml"), "kernel = \"../guests/linux-own/Image\"\n").unwrap();
+    fs::write(project.path().join("other.toml"), "kernel = \"../guests/linux/Image\"\n").unwrap();
+    for (arguments, needs) in [
+        (&["run", "own.toml", "--for", "1"][..], true),
+        (&["test", "own-kernel"], true),
+        (&["run", "other.toml"], false),
+        (&["run", "gone.toml"], false),
+        (&["test"], false),
+        (&[], false),
+    ] {
+        let status = Command::new("bash")
+            .args(["-c", "set -eu; . setup/products.sh; needs_own_linux \"$@\"", "-"])
+            .args(arguments)
+            .current_dir(project.path())
+            .env("CASSATA_ROOT", project.path())
+            .env("setup_directory", project.path())
+            .status()
+            .unwrap();
+        assert_eq!(status.code(), Some(i32::from(!needs)), "{arguments:?}");
+    }
+}

@@ -40,13 +40,21 @@ const INSTRUMENT: &str = "crates/vtime-plugin";
 const COMPUTED: &[&str] = &["crates/el2", INSTRUMENT, "crates/analysis", "crates/sim"];
 
 /// Every block there is.
-pub const BLOCKS: [Block; 9] = [
+pub const BLOCKS: [Block; 10] = [
     Block {
         name: "bench el2",
         document: "docs/src/measuring.md",
         command: "./cassata bench el2 --write-docs",
         packages: MACHINE,
         besides: &["guests/probe/src"],
+        takes_hours: false,
+    },
+    Block {
+        name: "bench cost",
+        document: "docs/src/guests.md",
+        command: "./cassata bench cost --write-docs",
+        packages: &[],
+        besides: &["guests/linux-own"],
         takes_hours: false,
     },
     Block {
@@ -226,7 +234,7 @@ fn add_sums(directory: &Path, sums: &mut Vec<u32>) -> Result<()> {
         }
         if path.is_dir() {
             add_sums(&path, sums)?;
-        } else if ["rs", "c", "h", "S", "ld"].iter().any(|code| extension == *code) {
+        } else if ["rs", "c", "h", "S", "ld", "patch"].iter().any(|code| extension == *code) {
             sums.push(crc32fast::hash(code_of(&read(&path)?).as_bytes()));
         }
     }

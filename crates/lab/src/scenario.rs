@@ -9,6 +9,7 @@
 //! | [`budgets`] | what vCPUs with budgets get in every period |
 //! | [`overrun`] | what a vCPU has that begins critical sections only to have more |
 //! | [`stock`] | stock Linux under each policy, beside an RTOS and a neighbour that crashes |
+//! | [`locks`] | what Linux tells the hypervisor of its locks |
 //! | [`sharing_linux`] | Linux and FreeRTOS share a mutex and a page |
 //! | [`conformance`] | guests and tests that others wrote |
 //! | [`mod@reference`] | the probe without a hypervisor, which keeps its tests honest |
@@ -40,6 +41,7 @@ pub mod gathered;
 pub mod hang;
 pub mod limits;
 pub mod list;
+pub mod locks;
 pub mod moved;
 pub mod overrun;
 pub mod perfetto;

@@ -38,6 +38,7 @@ macro_rules! cfg_if {
 cfg_if! {
     if #[cfg(all())] {
         mod el2;
+        mod cost;
         mod vtime;
         mod lhp;
         mod promises;

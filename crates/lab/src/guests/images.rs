@@ -7,6 +7,9 @@ use std::path::{Path, PathBuf};
 pub struct Images {
     /// Debian's kernel.
     pub kernel: PathBuf,
+    /// That kernel with the port by which it tells of its locks (`guests/linux-own`). The launcher
+    /// builds it only when it is asked for.
+    pub own_kernel: PathBuf,
     /// What it runs.
     pub initramfs: PathBuf,
     /// FreeRTOS.
@@ -30,6 +33,7 @@ impl Images {
         let guests = root.join("build/guests");
         Self {
             kernel: guests.join("linux/Image"),
+            own_kernel: guests.join("linux-own/Image"),
             initramfs: guests.join("linux/initramfs.cpio.gz"),
             rtos: guests.join("freertos.elf"),
             metronome: guests.join("metronome.elf"),

@@ -35,12 +35,42 @@ pub struct LinuxProgress {
     pub symbols: BTreeMap<String, (u64, u64)>,
     /// Latencies of cyclictest's wake-ups on all CPUs, microseconds.
     pub wake_ups_us: Distribution,
+    /// What it does with locks by the hypervisor, if it was asked for something.
+    pub locks: Option<Locks>,
     /// What the tool for shared mutexes has said.
     pub sharing: Sharing,
     /// It said that it is done.
     pub done: bool,
     /// Why it gave up.
     pub failed: Option<String>,
+}
+
+/// What Linux tells the hypervisor of its locks, and how often. Either is `none` where the description
+/// of the VM does not offer it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Locks {
+    /// How it has its preemption delayed; only a kernel with the port can.
+    pub preemption: Option<String>,
+    /// How often it gave the core away because the hypervisor had wanted it.
+    pub cancelled: Option<u64>,
+    /// When it yields where it spins.
+    pub yields: String,
+    /// How often it did.
+    pub yielded: u64,
+    /// How often it was about to spin, as the module for stock Linux has it.
+    pub contended: Option<u64>,
+}
+
+impl Locks {
+    fn of(said: &str) -> Option<Self> {
+        Some(Self {
+            preemption: field(said, "preemption").map(str::to_owned),
+            cancelled: number(said, "cancelled"),
+            yields: field(said, "yield")?.to_owned(),
+            yielded: number(said, "yielded")?,
+            contended: number(said, "contended"),
+        })
+    }
 }
 
 impl LinuxProgress {
@@ -59,6 +89,8 @@ impl LinuxProgress {
             self.work_s.extend(number::<f64>(said, "ns").map(|ns| ns / 1e9));
         } else if let Some((name, range)) = said.strip_prefix("symbol ").and_then(symbol) {
             self.symbols.insert(name.to_owned(), range);
+        } else if let Some(said) = said.strip_prefix("locks ") {
+            self.locks = Locks::of(said);
         } else if let Some(said) = said.strip_prefix("vmpcp ") {
             self.sharing.hear(said);
         } else if said.trim_end() == "linux done" {
@@ -136,6 +168,23 @@ mod tests {
         ]);
         let range = (0xffff_8000_08ce_9ad0, 0xffff_8000_08ce_9f00);
         assert_eq!(linux.symbols, BTreeMap::from([("queued_spin_lock_slowpath".into(), range)]));
+    }
+
+    #[test]
+    fn reads_what_became_of_locks() {
+        let own = hear(&["cassata: locks preemption=page cancelled=7 yield=none yielded=0 "]);
+        let page = Some("page".into());
+        let expected = Locks {
+            preemption: page,
+            cancelled: Some(7),
+            yields: "none".into(),
+            ..Locks::default()
+        };
+        assert_eq!(own.locks, Some(expected));
+        let stock = hear(&["cassata: locks yield=always yielded=5 contended=9"]).locks.unwrap();
+        assert_eq!((stock.yields.as_str(), stock.yielded, stock.contended), ("always", 5, Some(9)));
+        assert_eq!((stock.preemption, stock.cancelled), (None, None));
+        assert_eq!(hear(&["cassata: locks yield=always"]).locks, None);
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use super::expect::Expect::{Endures, Fails, Passes, Rhythm, Starts, Starves, Turns};
 use super::staged::Staged;
 use super::{
-    budgets, conformance, console, damaged, fault, gathered, hang, limits, moved, overrun,
+    budgets, conformance, console, damaged, fault, gathered, hang, limits, locks, moved, overrun,
     reference, sharing, sharing_linux, signed, stock, traced, traced_guests, typed,
 };
 use crate::bench::{self, Conduct};
@@ -34,6 +34,8 @@ pub fn all() -> Vec<Scenario> {
         sharing_linux::dying(),
         sharing_linux::without(),
         traced_guests::scenario(),
+        locks::stock(),
+        locks::own(),
         tasks_late(),
     ];
     let policies = moved::scenarios().chain(gathered::scenarios()).chain(stock::scenarios());
