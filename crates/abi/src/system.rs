@@ -24,7 +24,7 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 /// First eight bytes of the bundle.
 pub const MAGIC: [u8; 8] = *b"CASSATA\0";
 /// Version of the layout; any change to this module changes it.
-pub const VERSION: u32 = 13;
+pub const VERSION: u32 = 14;
 /// Bytes of memory that belong to the hypervisor: its image, data and stacks.
 /// The bundle begins right behind, so that EL2 finds it from its own address.
 pub const HYPERVISOR_SIZE: u64 = 0x20_0000;
@@ -67,6 +67,8 @@ pub const STAGE2_VIEWS: usize = 3;
 pub const MIN_DELAY_LIMIT_NS: u64 = 1_000;
 /// Longest [`Vm::delay_limit_ns`].
 pub const MAX_DELAY_LIMIT_NS: u64 = 10_000_000;
+/// Longest [`Header::sibling_grace_ns`].
+pub const MAX_SIBLING_GRACE_NS: u64 = 10_000_000;
 /// Longest [`Vcpu::timer_advance_ns`].
 pub const MAX_TIMER_ADVANCE_NS: u32 = 50_000;
 /// Shortest [`Header::consolidation_window_ns`]: looking must stay cheap against it.
@@ -147,15 +149,15 @@ pub struct System {
 // A change to any of these is a change of VERSION.
 const _: () = {
     use core::mem::offset_of;
-    assert!(size_of::<System>() == 20_752);
-    assert!(offset_of!(System, board) == 104 && size_of::<Header>() == 104);
-    assert!(offset_of!(System, vms) == 272 && size_of::<Board>() == 168);
-    assert!(offset_of!(System, vcpus) == 1360 && size_of::<Vm>() == 136);
-    assert!(offset_of!(System, loads) == 6480 && size_of::<Vcpu>() == 80);
-    assert!(offset_of!(System, spis) == 8528 && size_of::<Load>() == 32);
-    assert!(offset_of!(System, mutexes) == 10_576 && size_of::<Spi>() == 16);
-    assert!(offset_of!(System, parts) == 15_312 && size_of::<Mutex>() == 296);
-    assert!(offset_of!(System, signature) == 20_688 && size_of::<Part>() == 56);
+    assert!(size_of::<System>() == 20_760);
+    assert!(offset_of!(System, board) == 112 && size_of::<Header>() == 112);
+    assert!(offset_of!(System, vms) == 280 && size_of::<Board>() == 168);
+    assert!(offset_of!(System, vcpus) == 1368 && size_of::<Vm>() == 136);
+    assert!(offset_of!(System, loads) == 6488 && size_of::<Vcpu>() == 80);
+    assert!(offset_of!(System, spis) == 8536 && size_of::<Load>() == 32);
+    assert!(offset_of!(System, mutexes) == 10_584 && size_of::<Spi>() == 16);
+    assert!(offset_of!(System, parts) == 15_320 && size_of::<Mutex>() == 296);
+    assert!(offset_of!(System, signature) == 20_696 && size_of::<Part>() == 56);
     // What is read before the version is known to be right.
     assert!(offset_of!(Header, magic) == 0 && offset_of!(Header, version) == 8);
 };
@@ -189,6 +191,9 @@ pub struct Header {
     /// How often a core that may be powered down, and a consolidation target with
     /// vCPUs of other cores, looks at its load.
     pub consolidation_window_ns: u64,
+    /// How long a vCPU may stay in its kernel when it is the turn of a sibling, which would spin for
+    /// a lock that the vCPU may hold; 0: it gives the core up at once.
+    pub sibling_grace_ns: u64,
     /// Used entries of [`System::mutexes`].
     pub mutex_count: u32,
     /// Size of the ring in which each pCPU records what it does ([`crate::trace`]); 0: there is
@@ -208,6 +213,8 @@ pub mod flags {
     /// Reset the machine (PSCI SYSTEM_RESET) after a fault of the hypervisor's own; else the core
     /// that had it stops, and the others go on.
     pub const RESET_ON_FAULT: u32 = 1 << 2;
+    /// A vCPU for which a sibling on its core waits runs before its turn.
+    pub const DIRECTED_YIELD: u32 = 1 << 3;
 }
 
 /// The machine.

@@ -29,6 +29,10 @@ pub struct Checked {
     pub reset_on_fault: bool,
     /// See [`abi::system::Header::watchdog_ns`].
     pub watchdog_ns: u32,
+    /// See [`abi::system::Header::sibling_grace_ns`].
+    pub sibling_grace_ns: u64,
+    /// See [`abi::system::flags::DIRECTED_YIELD`].
+    pub directed_yield: bool,
     /// The virtual machines.
     pub vms: Vec<Vm>,
     /// Budgets and tasks; none when none are described.

@@ -58,7 +58,7 @@ use crate::parts::{
 };
 use crate::shared::EPOCH;
 use crate::status::trace::{Kind, Trace};
-use crate::vcpu::{Loaded, Parked, Roster, Vcpu, budget, params};
+use crate::vcpu::{Loaded, Parked, Roster, Vcpu, budget, params, yields};
 use abi::status::{Exit, PcpuStatus, VmStatus};
 use abi::system::{System, flags, vcpu_flags, vm_flags};
 use abi::{MAX_PCPUS, MAX_VMS};
@@ -73,7 +73,7 @@ use sched::{CoreSet, Duration, Instant, Member, Scheduler, Unread, VcpuId, VcpuS
 pub struct Pcpu {
     /// The scheduler has to be asked before a guest runs again.
     need_resched: bool,
-    /// vCPUs of one VM may share this core: a guest's WFE traps.
+    /// vCPUs of one VM may share this core, and are yielded to: a guest's WFE traps.
     siblings_meet: bool,
     /// vCPUs come here from other cores, or leave for them: guests' maintenance of caches and
     /// TLBs reaches all cores.
@@ -143,7 +143,7 @@ impl Pcpu {
         let now = timer::now();
         let redistributor = interrupts::start_redistributor(index, system);
         let displacement = Displacement::new(topology, index);
-        let siblings_meet = topology.siblings_meet_at(index);
+        let siblings_meet = topology.siblings_meet_at(index) && yields(system);
         let residents = displacement.residents();
         let known = topology.known_at(index);
         let idle_news = IdleNews::new(topology.must_tell_idle(index));

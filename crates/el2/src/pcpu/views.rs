@@ -18,10 +18,6 @@ use notes::each;
 use sched::policy::{Mode, Side, View};
 use sched::{Duration, Instant, VcpuId};
 
-/// How long a vCPU may stay in its kernel when it is a sibling's turn, which would spin
-/// for a lock that the vCPU may hold. It is the shortest quantum.
-const SIBLINGS_WAIT_NS: u64 = abi::system::MIN_QUANTUM_NS;
-
 /// Returns true if a view forbids what a vCPU in this mode executes.
 fn is_forbidden(view: View, mode: Mode) -> bool {
     matches!((view, mode), (View::UserOnly, Mode::Kernel) | (View::KernelOnly, Mode::User))
@@ -142,7 +138,7 @@ impl Pcpu {
         // Bounds have no room for this: one that has a budget does not wait.
         let sibling = self.vm_of(next) == vcpu.vm() && self.scheduler.account(next).is_none();
         let waits = sibling && mode == Mode::Kernel;
-        waits.then_some(Limit { delayer, ns: SIBLINGS_WAIT_NS })
+        waits.then_some(Limit { delayer, ns: self.system.header.sibling_grace_ns })
     }
 
     /// Yields to a sibling that was preempted here in its kernel: the loaded vCPU spins, and

@@ -3,7 +3,7 @@
 use crate::arch::{cpu, timer};
 use crate::bug::bug;
 use crate::shared;
-use abi::system::{System, server, vm_flags};
+use abi::system::{System, flags, server, vm_flags};
 use sched::policy::{Displaced, Policy, Then, View, next_in_rotation};
 use sched::server::{Account, Server, ServerKind};
 use sched::topology::Topology;
@@ -67,8 +67,12 @@ facts! {
         leaves_when_displaced: bool,
         /// Returns true if it may move on to another core while it is away from its base.
         is_relocatable: bool,
+        /// Returns true if it goes back to its base without a recall.
+        returns_by_itself: bool,
         /// Returns true if it may share a core with other vCPUs of its VM.
         may_meet_siblings: bool,
+        /// Returns true if it runs before its turn where a sibling waits for it.
+        is_yielded_to: bool,
         /// Returns true if an interrupt for it changes nothing while it waits for its core: it
         /// neither leaves for that, nor lets a sibling run later.
         may_be_left_waiting: bool,
@@ -123,7 +127,9 @@ impl VcpuConfig {
             when_displaced: Displaced::ALL.map(|seen| policy.displaced(seen)),
             leaves_when_displaced: placed.needs().leaves_when_displaced,
             is_relocatable: placed.is_relocatable(),
+            returns_by_itself: placed.needs().returns_by_itself,
             may_meet_siblings: !topology.siblings_met(id).is_empty(),
+            is_yielded_to: yields(system) && !topology.siblings_met(id).is_empty(),
             may_be_left_waiting: !placed.needs().a_say
                 && placed.places().len() == 1
                 && topology.siblings_met(id).is_empty(),
@@ -160,6 +166,11 @@ impl VcpuConfig {
     pub fn root(&self, view: View) -> u64 {
         self.roots[view as usize]
     }
+}
+
+/// Returns true if vCPUs are yielded to at all.
+pub fn yields(system: &System) -> bool {
+    system.header.flags & flags::DIRECTED_YIELD != 0
 }
 
 /// Returns what the scheduler has to know of a vCPU.

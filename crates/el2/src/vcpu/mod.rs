@@ -16,7 +16,7 @@ mod physical_timer;
 mod roster;
 
 pub use account::Account;
-pub use config::{VcpuConfig, budget, params};
+pub use config::{VcpuConfig, budget, params, yields};
 pub use context::{Listing, Loaded, Parked};
 pub use holds::{Change, Ending, Holds, byte as hold_byte};
 pub use roster::Roster;

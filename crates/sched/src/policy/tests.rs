@@ -36,7 +36,7 @@ fn on_demand_leaves_whatever_linux_is_doing() {
 /// core 1, programs run on core 0, and there the RTOS may preempt them.
 #[test]
 fn trap_based_keeps_the_kernel_off_the_shared_core() {
-    for name in ["trap-based", "trap-based-eager", "trap-based-deferred"] {
+    for name in ["trap-based", "trap-based-eager", "trap-based-deferred", "trap-based-paper"] {
         let policy = policy(name);
         assert_eq!(policy.view(true), View::UserOnly);
         assert_eq!(policy.crossed(Mode::Kernel), Side::Fallback);
@@ -48,7 +48,7 @@ fn trap_based_keeps_the_kernel_off_the_shared_core() {
 /// it back to core 0.
 #[test]
 fn as_in_the_paper_a_program_returns_at_once() {
-    for name in ["trap-based-eager", "trap-based-deferred"] {
+    for name in ["trap-based-eager", "trap-based-deferred", "trap-based-paper"] {
         let policy = policy(name);
         assert_eq!(policy.view(false), View::KernelOnly);
         assert_eq!(policy.crossed(Mode::User), Side::Base);
@@ -75,6 +75,23 @@ fn a_vcpu_that_leaves_for_its_fallback_may_go_anywhere_in_its_affinity() {
             ["on-demand", "trap-based", "trap-based-eager", "trap-based-deferred", "balance"];
         assert_eq!(kind.policy().needs().wanders, moves.contains(&kind.name()), "{}", kind.name());
     }
+}
+
+/// Thesis, sections 4.3.1 and 4.3.2: one core is set beforehand, and a vCPU that sleeps reads
+/// whether it may go back.
+#[test]
+fn controls_have_nothing_that_the_papers_have_not() {
+    let controls = MigrationPolicy::ALL.iter().filter(|kind| kind.is_control());
+    assert!(controls.clone().count() == 3);
+    for kind in controls {
+        let needs = kind.policy().needs();
+        assert!(needs.fallback && !needs.wanders && !needs.notices_interrupts, "{}", kind.name());
+        assert_eq!(needs.returns_by_itself, kind.name() == "on-demand-lazy");
+        assert_eq!(needs.asks_base, needs.returns_by_itself, "{}", kind.name());
+    }
+    assert_eq!(policy("on-demand-fixed").displaced(ASLEEP), Then::LeaveUntilFree);
+    assert_eq!(policy("on-demand-lazy").displaced(READY), Then::Leave, "it is not recalled");
+    assert_eq!(policy("trap-based-paper").interrupted(), Then::Stay);
 }
 
 /// Thesis, sections 6.2 and 8.1: an inter-processor interrupt for a vCPU that
@@ -136,8 +153,9 @@ fn what_each_needs_is_what_it_uses() {
             .map(|vcpu| policy.displaced(vcpu));
         let leaves = answers.iter().any(|then| !matches!(then, Then::Stay | Then::StopOthers));
         assert_eq!(leaves, needs.leaves_when_displaced, "{}", kind.name());
-        let falls_back =
-            answers.contains(&Then::LeaveUntilFree) || policy.view(true) == View::UserOnly;
+        let falls_back = answers.contains(&Then::LeaveUntilFree)
+            || answers.contains(&Then::Leave)
+            || policy.view(true) == View::UserOnly;
         assert_eq!(falls_back || needs.lives_at_fallback, needs.fallback, "{}", kind.name());
         let views = policy.view(true) != View::Full || policy.delays(Mode::Kernel);
         assert_eq!(views, needs.views, "{}", kind.name());

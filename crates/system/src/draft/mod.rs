@@ -33,6 +33,8 @@ pub(crate) struct Draft {
     pub(crate) protocol: Option<At<Protocol>>,
     pub(crate) shared_memory: Vec<DraftSharedMemory>,
     pub(crate) trace: Option<At<u64>>,
+    pub(crate) sibling_grace: Option<At<u64>>,
+    pub(crate) directed_yield: Option<At<bool>>,
     pub(crate) vms: Vec<DraftVm>,
 }
 

@@ -119,6 +119,8 @@ fn hypervisor(value: &At<DeValue<'_>>, draft: &mut Draft, problems: &mut Problem
     draft.consolidation_window = time(reader.optional("consolidation_window", problems));
     draft.protocol = reader.optional("protocol", problems);
     draft.trace = bytes(reader.optional("trace", problems));
+    draft.sibling_grace = time(reader.optional("sibling_grace", problems));
+    draft.directed_yield = reader.optional("directed_yield", problems);
     reader.finish(problems);
 }
 
