@@ -24,7 +24,7 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 /// First eight bytes of the bundle.
 pub const MAGIC: [u8; 8] = *b"CASSATA\0";
 /// Version of the layout; any change to this module changes it.
-pub const VERSION: u32 = 14;
+pub const VERSION: u32 = 15;
 /// Bytes of memory that belong to the hypervisor: its image, data and stacks.
 /// The bundle begins right behind, so that EL2 finds it from its own address.
 pub const HYPERVISOR_SIZE: u64 = 0x20_0000;
@@ -65,8 +65,10 @@ pub const WRONG_SIGNATURE: &str =
 pub const STAGE2_VIEWS: usize = 3;
 /// Shortest [`Vm::delay_limit_ns`] of a VM whose policy makes others wait.
 pub const MIN_DELAY_LIMIT_NS: u64 = 1_000;
-/// Longest [`Vm::delay_limit_ns`].
+/// Longest [`Vm::delay_limit_ns`], but for [`NO_DELAY_LIMIT`].
 pub const MAX_DELAY_LIMIT_NS: u64 = 10_000_000;
+/// [`Vm::delay_limit_ns`] of a VM for which others wait as long as it takes.
+pub const NO_DELAY_LIMIT: u64 = u64::MAX;
 /// Longest [`Header::sibling_grace_ns`].
 pub const MAX_SIBLING_GRACE_NS: u64 = 10_000_000;
 /// Longest [`Vcpu::timer_advance_ns`].
@@ -149,15 +151,15 @@ pub struct System {
 // A change to any of these is a change of VERSION.
 const _: () = {
     use core::mem::offset_of;
-    assert!(size_of::<System>() == 20_760);
+    assert!(size_of::<System>() == 20_824);
     assert!(offset_of!(System, board) == 112 && size_of::<Header>() == 112);
     assert!(offset_of!(System, vms) == 280 && size_of::<Board>() == 168);
-    assert!(offset_of!(System, vcpus) == 1368 && size_of::<Vm>() == 136);
-    assert!(offset_of!(System, loads) == 6488 && size_of::<Vcpu>() == 80);
-    assert!(offset_of!(System, spis) == 8536 && size_of::<Load>() == 32);
-    assert!(offset_of!(System, mutexes) == 10_584 && size_of::<Spi>() == 16);
-    assert!(offset_of!(System, parts) == 15_320 && size_of::<Mutex>() == 296);
-    assert!(offset_of!(System, signature) == 20_696 && size_of::<Part>() == 56);
+    assert!(offset_of!(System, vcpus) == 1432 && size_of::<Vm>() == 144);
+    assert!(offset_of!(System, loads) == 6552 && size_of::<Vcpu>() == 80);
+    assert!(offset_of!(System, spis) == 8600 && size_of::<Load>() == 32);
+    assert!(offset_of!(System, mutexes) == 10_648 && size_of::<Spi>() == 16);
+    assert!(offset_of!(System, parts) == 15_384 && size_of::<Mutex>() == 296);
+    assert!(offset_of!(System, signature) == 20_760 && size_of::<Part>() == 56);
     // What is read before the version is known to be right.
     assert!(offset_of!(Header, magic) == 0 && offset_of!(Header, version) == 8);
 };
@@ -296,6 +298,8 @@ pub struct Vm {
     pub ram_size: u64,
     /// Stolen-time page; 4 KiB, EL2 writes.
     pub stolen_pa: u64,
+    /// The page of its lines of preemption; EL2 and the guest write. 0 when there is none.
+    pub lines_pa: u64,
     /// Report area.
     pub report_pa: u64,
     /// The size; 0 when there is none.
@@ -315,6 +319,8 @@ pub mod vm_flags {
     pub const RESTART_ON_FAULT: u32 = 1 << 2;
     /// It reaches registers of devices: what it writes there a bus may refuse later.
     pub const DEVICES: u32 = 1 << 3;
+    /// Its vCPUs may give up their turns ([`crate::service::YIELD`]).
+    pub const YIELD: u32 = 1 << 4;
 }
 
 /// Bits of [`Vcpu::flags`].

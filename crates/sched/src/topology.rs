@@ -74,7 +74,7 @@ impl Placed {
     #[must_use]
     #[inline(never)]
     pub fn delays(&self) -> bool {
-        self.policy.policy().delays(Mode::Kernel)
+        self.policy.policy().delays(Mode::Kernel, true)
     }
 
     /// Returns true if it could leave for more than one core: then these cores have to say

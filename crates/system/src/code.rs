@@ -56,6 +56,7 @@ codes! {
     UnequalSiblings = "unequal-siblings", Warning, "vCPUs of one VM that starve each other.";
     MigrationPolicy = "migration-policy", Error, "A policy, or part of one, where it cannot be.";
     MigrationUnused = "migration-unused", Warning, "Migration where no vCPU would ever move.";
+    DelayUnlimited = "delay-unlimited", Warning, "A real-time vCPU that waits without a limit.";
     OutrankedFallback = "outranked-fallback", Warning, "A vCPU that may get nothing where it goes.";
     TimerAdvance = "timer-advance", Error, "A timer advance where there cannot be one.";
     SiblingGrace = "sibling-grace", Error, "A grace for siblings out of range.";

@@ -173,6 +173,8 @@ fn finds_every_fault() {
         ("entry outside", |s| s.vms[0].entry_ipa = 0, Invalid::VmEntry),
         ("entry odd", |s| s.vms[0].entry_ipa += 2, Invalid::VmEntry),
         ("device tree outside", |s| s.vms[0].entry_x0 = 0x7000_0000, Invalid::VmEntry),
+        ("lines over memory", |s| s.vms[0].lines_pa = s.vms[0].ram_pa, Invalid::Overlap),
+        ("lines unaligned", |s| s.vms[0].lines_pa = s.vms[0].stolen_pa + 64, Invalid::Overlap),
         ("report too large", |s| s.vms[0].report_size = 1 << 30, Invalid::VmReport),
         ("report unaligned", |s| s.vms[0].report_size = 100, Invalid::VmReport),
         ("vCPU of another VM", |s| s.vcpus[0].vm = 1, Invalid::Vcpu),

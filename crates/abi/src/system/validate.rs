@@ -9,8 +9,8 @@ use super::{
     EDGE, HYPERVISOR_SIZE, Header, LOAD_ALIGN, Load, MAGIC, MAX_CONSOLIDATION_WINDOW_NS,
     MAX_DELAY_LIMIT_NS, MAX_PERIOD_NS, MAX_PRIORITY, MAX_QUANTUM_NS, MAX_SIBLING_GRACE_NS,
     MAX_TIMER_ADVANCE_NS, MIN_BUDGET_NS, MIN_CONSOLIDATION_WINDOW_NS, MIN_QUANTUM_NS,
-    MIN_WATCHDOG_NS, Mutex, PAGE_SIZE, RAM_ALIGN, Region, SPI_END, System, VERSION, Vcpu, Vm,
-    flags, part, server, stage1, vcpu_flags, vm_flags,
+    MIN_WATCHDOG_NS, Mutex, NO_DELAY_LIMIT, PAGE_SIZE, RAM_ALIGN, Region, SPI_END, System, VERSION,
+    Vcpu, Vm, flags, part, server, stage1, vcpu_flags, vm_flags,
 };
 use crate::platform::{self, INTID_END, IPA_BITS, OCCUPIED, REPORT_MAX_SIZE, SPI_FIRST};
 use crate::{MAX_VCPUS_PER_VM, MAX_VMS, trace};
@@ -210,7 +210,8 @@ impl System {
             let known = vm_flags::REALTIME
                 | vm_flags::CONSOLE
                 | vm_flags::RESTART_ON_FAULT
-                | vm_flags::DEVICES;
+                | vm_flags::DEVICES
+                | vm_flags::YIELD;
             ensure(vm.flags & !known == 0, Invalid::Flags)?;
             let count = usize::from(vm.vcpu_count);
             ensure(
@@ -245,7 +246,8 @@ impl System {
         )?;
         ensure(vm.stage2_pa.iter().all(|&root| self.is_table(root)), Invalid::VmStage2)?;
         ensure(self.is_table(vm.stage1_pa), Invalid::Stage1)?;
-        ensure(vm.delay_limit_ns <= MAX_DELAY_LIMIT_NS, Invalid::VmDelay)?;
+        let is_limited = vm.delay_limit_ns <= MAX_DELAY_LIMIT_NS;
+        ensure(is_limited || vm.delay_limit_ns == NO_DELAY_LIMIT, Invalid::VmDelay)?;
         let report = vm.report();
         ensure(
             report.size <= REPORT_MAX_SIZE && (report.size == 0 || report.is_aligned(PAGE_SIZE)),
@@ -255,11 +257,12 @@ impl System {
 
     /// Everything that lies in RAM is inside it and apart from the rest.
     fn check_regions(&self) -> Result<(), Invalid> {
-        const COUNT: usize = 4 + 3 * MAX_VMS;
+        const COUNT: usize = 4 + 4 * MAX_VMS;
         let mut regions = [Region::new(0, 0); COUNT];
         let board = &self.board;
         let own = [board.hypervisor(), self.header.bundle(), board.status(), self.trace()];
-        let guests = self.vms().iter().flat_map(|vm| [vm.ram(), vm.stolen(), vm.report()]);
+        let guests = self.vms().iter();
+        let guests = guests.flat_map(|vm| [vm.ram(), vm.stolen(), vm.lines(), vm.report()]);
         for (slot, region) in regions.iter_mut().zip(own.into_iter().chain(guests)) {
             *slot = region;
         }

@@ -37,6 +37,7 @@ mod jobs;
 mod lifecycle;
 mod mail;
 mod notes;
+mod preemption;
 mod ready;
 mod run_loop;
 mod sections;
@@ -209,6 +210,9 @@ impl Pcpu {
     /// Takes ownership of a vCPU that is based here.
     pub fn own(&mut self, vcpu: &'static mut Vcpu) {
         vcpu.account().is_at(self.index);
+        if vcpu.config().line().is_some() {
+            self.tell_crowd(vcpu, true);
+        }
         self.roster.park(Parked::new(vcpu));
     }
 

@@ -17,6 +17,7 @@
 
 mod balance;
 mod coscheduling;
+mod delayed;
 mod mode_bias;
 mod none;
 mod on_demand;
@@ -28,6 +29,7 @@ mod trap_based;
 
 pub use balance::Balance;
 pub use coscheduling::Coscheduling;
+pub use delayed::Delayed;
 pub use mode_bias::ModeBias;
 pub use none::None;
 pub use on_demand::OnDemand;
@@ -69,6 +71,17 @@ impl Displaced {
     pub const fn index(self) -> usize {
         self.ready as usize | (self.idle_core as usize) << 1
     }
+}
+
+/// How a guest asks that one of its vCPUs not be preempted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Request {
+    /// It cannot.
+    None,
+    /// By calls that begin and end that.
+    Call,
+    /// By a word in memory.
+    Page,
 }
 
 /// What to do with a vCPU that is displaced, or was.
@@ -193,9 +206,14 @@ pub trait Policy: Sync {
     }
 
     /// Returns true if a vCPU that displaces one of its vCPUs, which is ready and in this mode,
-    /// should wait.
-    fn delays(&self, _mode: Mode) -> bool {
+    /// should wait. `asks`: the guest asks not to be preempted, as [`Self::request`] says.
+    fn delays(&self, _mode: Mode, _asks: bool) -> bool {
         false
+    }
+
+    /// Returns how a guest asks not to be preempted.
+    fn request(&self) -> Request {
+        Request::None
     }
 }
 
@@ -207,13 +225,13 @@ impl dyn Policy + '_ {
         let answers = Displaced::ALL.map(|vcpu| self.displaced(vcpu));
         let to_fallback = |then: &Then| matches!(then, Then::Leave | Then::LeaveUntilFree);
         let interrupted = self.interrupted();
-        let delays = modes.iter().any(|&mode| self.delays(mode));
+        let delays = |asks| modes.iter().any(|&mode| self.delays(mode, asks));
         let asks_base = self.returns_by_itself() || modes.iter().any(|&mode| self.makes_room(mode));
         let goes_to_fallback = answers.iter().chain([&interrupted]).any(to_fallback)
             || modes.iter().any(|&mode| self.crossed(mode) == Side::Fallback);
         Needs {
             a_say: answers.iter().chain([&interrupted]).any(|then| *then != Then::Stay)
-                || delays
+                || delays(true)
                 || asks_base,
             fallback: self.lives_at_fallback() || goes_to_fallback,
             lives_at_fallback: self.lives_at_fallback(),
@@ -225,7 +243,7 @@ impl dyn Policy + '_ {
             leaves_when_displaced: answers
                 .iter()
                 .any(|then| to_fallback(then) || *then == Then::LeaveForIdle),
-            views: delays || [true, false].iter().any(|&base| self.view(base) != View::Full),
+            views: delays(false) || [true, false].iter().any(|&base| self.view(base) != View::Full),
             notices_interrupts: interrupted != Then::Stay,
             for_realtime: self.for_realtime(),
         }
@@ -327,6 +345,10 @@ kinds! {
     /// [`TrapBased`] as in the thesis, with one core to go to: a control for the bench.
     TrapBasedPaper = 12, "trap-based-paper",
         TrapBased { interrupt_rule: false, returns_at_once: true, wanders: false };
+    /// [`Delayed`], by calls.
+    DelayedCall = 13, "delayed-call", Delayed { by: Request::Call };
+    /// [`Delayed`], in memory.
+    DelayedPage = 14, "delayed-page", Delayed { by: Request::Page };
 }
 
 impl MigrationPolicy {

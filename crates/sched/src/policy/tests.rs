@@ -108,10 +108,25 @@ fn the_interrupt_rule_is_what_tells_eager_and_deferred_apart() {
 /// Uhlig and others, section 3: no preemption in the kernel.
 #[test]
 fn safe_unsafe_makes_the_rtos_wait_for_the_kernel_only() {
-    assert!(policy("safe-unsafe").delays(Mode::Kernel));
-    assert!(!policy("safe-unsafe").delays(Mode::User));
+    assert!(policy("safe-unsafe").delays(Mode::Kernel, false));
+    assert!(!policy("safe-unsafe").delays(Mode::User, true));
     let others = MigrationPolicy::ALL.iter().filter(|kind| kind.name() != "safe-unsafe");
-    assert!(others.into_iter().all(|kind| !kind.policy().delays(Mode::Kernel)));
+    assert!(others.into_iter().all(|kind| !kind.policy().delays(Mode::Kernel, false)));
+}
+
+/// PECCS, section 4.1, and thesis, section 2.2.2: the guest says when it holds a lock. EL2 need not
+/// see it leave its kernel, so this needs no views.
+#[test]
+fn delayed_makes_the_rtos_wait_for_a_guest_that_asks() {
+    for (name, by) in [("delayed-call", Request::Call), ("delayed-page", Request::Page)] {
+        let (policy, needs) = (policy(name), policy(name).needs());
+        assert!(policy.delays(Mode::User, true) && !policy.delays(Mode::Kernel, false), "{name}");
+        assert_eq!(policy.request(), by);
+        assert!(needs.a_say && !needs.views && !needs.fallback && !needs.wanders, "{name}");
+        assert_eq!(policy.displaced(READY), Then::Stay, "it waits, when the limit is over");
+    }
+    let asked = MigrationPolicy::ALL.iter().filter(|kind| kind.policy().request() != Request::None);
+    assert_eq!(asked.count(), 2);
 }
 
 #[test]
@@ -157,7 +172,7 @@ fn what_each_needs_is_what_it_uses() {
             || answers.contains(&Then::Leave)
             || policy.view(true) == View::UserOnly;
         assert_eq!(falls_back || needs.lives_at_fallback, needs.fallback, "{}", kind.name());
-        let views = policy.view(true) != View::Full || policy.delays(Mode::Kernel);
+        let views = policy.view(true) != View::Full || policy.delays(Mode::Kernel, false);
         assert_eq!(views, needs.views, "{}", kind.name());
     }
 }

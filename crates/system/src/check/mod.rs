@@ -103,6 +103,7 @@ pub(crate) fn check(draft: &Draft, directory: &Path, problems: &mut Problems) ->
     }
     siblings::check(&draft.vms, &vms, &targets, problems);
     outranked::check(&draft.vms, &vms, problems);
+    migration::unlimited(&draft.vms, &vms, problems);
     vcpus::idle_pcpus(&draft.vms, &vms, machine.pcpus, problems);
     if problems.any_error() {
         return None;
@@ -170,6 +171,7 @@ fn sound_vm(draft: &DraftVm, images: Images, system: &Draft, machine: &Machine) 
         seed: draft.seed.as_ref().map(|at| *at.get_ref()),
         migration_policy: draft.migration_policy(),
         delay_limit_ns: migration::delay_limit_ns(draft),
+        yields: migration::yields(draft),
         consolidate: flag(&draft.consolidate, false),
         devices: devices::of(draft, machine.board).map(|(_, device)| device).collect(),
         interrupts: claims

@@ -72,7 +72,9 @@ pub(crate) struct DraftVm {
     pub(crate) restart_on_fault: Option<At<bool>>,
     pub(crate) seed: Option<At<u64>>,
     pub(crate) migration_policy: Option<At<MigrationPolicy>>,
+    /// [`abi::system::NO_DELAY_LIMIT`] for none.
     pub(crate) delay_limit: Option<At<u64>>,
+    pub(crate) yields: Option<At<bool>>,
     pub(crate) timer_advance: Option<At<u64>>,
     pub(crate) consolidate: Option<At<bool>>,
     pub(crate) devices: Vec<At<String>>,

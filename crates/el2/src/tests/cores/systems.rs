@@ -123,6 +123,13 @@ fn prepare_all(file: &Path, directory: &Path) -> Vec<Prepared> {
             all.push(prepared.unwrap_or_else(|report| panic!("{name}: {report}")));
         }
     }
+    // One whose siblings meet, and may say so.
+    if text.contains(WRITTEN) && name.starts_with("moved-") {
+        let written = format!("{WRITTEN}\nyield = true");
+        let name = format!("{name}.yields");
+        let prepared = prepare(&name, &text.replace(WRITTEN, &written), directory);
+        all.push(prepared.unwrap_or_else(|report| panic!("{name}: {report}")));
+    }
     // One whose siblings meet, without what is done for them.
     if name == "moved-on" {
         let head = "[hypervisor]\n";

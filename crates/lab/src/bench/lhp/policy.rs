@@ -1,7 +1,7 @@
 //! The policies that are compared: all that the scheduler knows. One that is
 //! new there is measured here.
 
-use sched::policy::{MigrationPolicy, View};
+use sched::policy::{MigrationPolicy, Request, View};
 
 /// One way to let Linux and the RTOS share the board.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,9 +27,11 @@ pub const RTOS_PRIORITY: u32 = 10;
 const ABOVE_RTOS: u32 = 20;
 
 impl Policy {
-    /// Every policy but the controls, in the scheduler's order.
+    /// Every policy but the controls, and those by which a guest has to ask, in the scheduler's
+    /// order.
     pub fn all() -> Vec<Self> {
-        let own = MigrationPolicy::ALL.iter().filter(|kind| !kind.is_control());
+        let asks = |kind: &MigrationPolicy| kind.policy().request() != Request::None;
+        let own = MigrationPolicy::ALL.iter().filter(|kind| !kind.is_control() && !asks(kind));
         own.map(Self::of).collect()
     }
 
