@@ -40,7 +40,8 @@ pub fn yields() -> Check<Done> {
     let line = line()?;
     ensure_eq!(LINES.read32(line + OVERCOMMITTED), 1, "a sibling is here, though it is off");
     ensure_eq!(calls::hvc(YIELD, &[]), 0, "YIELD beside a sibling that is off");
-    cpus::start(1, || alternate(1))?;
+    // It starts when this one has given up its turn.
+    cpus::launch(1, || alternate(1))?;
     let outcome = alternate(0);
     // It ends in its own turn.
     while outcome.is_ok() && cpus::affinity_info(1) != 1 {
