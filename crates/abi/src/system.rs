@@ -319,7 +319,7 @@ pub mod vm_flags {
     pub const RESTART_ON_FAULT: u32 = 1 << 2;
     /// It reaches registers of devices: what it writes there a bus may refuse later.
     pub const DEVICES: u32 = 1 << 3;
-    /// Its vCPUs may give up their turns ([`crate::service::YIELD`]).
+    /// The vCPUs may give up their turns ([`crate::service::YIELD`]).
     pub const YIELD: u32 = 1 << 4;
 }
 

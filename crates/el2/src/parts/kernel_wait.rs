@@ -50,7 +50,7 @@ pub struct Limit {
     pub delayer: VcpuId,
     /// How long at most, nanoseconds.
     pub ns: u64,
-    /// Its guest asks for that; else it is in its kernel.
+    /// The guest asks for that; else the vCPU is in its kernel.
     pub asked: bool,
 }
 

@@ -51,7 +51,7 @@ pub struct Vcpu {
     /// The view that these tables are.
     view: View,
     on: bool,
-    /// Its guest has asked by a call that it not be preempted.
+    /// The guest has asked by a call that the vCPU not be preempted.
     is_held: bool,
     extras: Extras,
     /// The VM's epoch when it was switched on.

@@ -30,7 +30,7 @@ pub(crate) struct Layout {
 pub(crate) struct VmMemory {
     pub(crate) ram: Region,
     pub(crate) stolen: Region,
-    /// Of its lines of preemption; empty when it has none.
+    /// The page of lines of preemption; empty when it has none.
     pub(crate) lines: Region,
     /// Empty when it has none.
     pub(crate) report: Region,

@@ -6,7 +6,7 @@ use super::*;
 use crate::server::{Account, Server};
 use proptest::prelude::*;
 
-/// Of [`Event::YieldTurn`], `others` has a bit for each identifier.
+/// The field `others` of [`Event::YieldTurn`] has a bit for each identifier.
 #[derive(Clone, Debug)]
 pub(super) enum Event {
     Arrive { priority: u16, quantum: u64, ready: bool },

@@ -114,7 +114,7 @@ fn a_vcpu_that_spins_gives_up_its_turn() {
     assert_eq!(run(&mut core, 130), Some(LINUX.0), "it keeps its turn");
 }
 
-/// One that runs before its turn gives up only that.
+/// A vCPU that runs before its turn gives up only that.
 #[test]
 fn a_vcpu_that_was_yielded_to_gives_the_core_back() {
     let mut core = core(&[(LINUX, 1, 100), (OTHER, 1, 100)]);
