@@ -20,6 +20,7 @@
 pub mod console;
 pub mod digest;
 pub mod platform;
+pub mod preemption;
 pub mod report;
 pub mod service;
 pub mod status;

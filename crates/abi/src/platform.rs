@@ -32,6 +32,13 @@ pub const STOLEN_STRIDE: u64 = 64;
 pub const HOLDS_OFFSET: u64 = 16;
 /// Size of the mapping that holds all stolen-time structures of a VM.
 pub const STOLEN_SIZE: u64 = 0x1000;
+/// Lines of preemption ([`crate::preemption::Line`]), one for each vCPU, [`LINE_STRIDE`] bytes apart,
+/// which the guest and EL2 write. Absent unless the system description gives the VM some.
+pub const LINES_BASE: u64 = 0x0b10_0000;
+/// Distance between the lines of two vCPUs.
+pub const LINE_STRIDE: u64 = 64;
+/// Size of the mapping that holds all lines of a VM.
+pub const LINES_SIZE: u64 = 0x1000;
 /// The report area (see [`crate::report`]): memory that the guest writes and
 /// the host reads. Absent when the system description gives the VM none.
 pub const REPORT_BASE: u64 = 0x0c00_0000;
@@ -71,11 +78,12 @@ pub const INTID_END: u32 = 288;
 /// Every range of guest-physical addresses (base, size) that the platform
 /// keeps for itself: neither guest memory nor a passed-through device may
 /// touch one, whether the VM at hand has that device or not.
-pub const OCCUPIED: [(u64, u64); 6] = [
+pub const OCCUPIED: [(u64, u64); 7] = [
     (GICD_BASE, GICD_SIZE),
     (GICR_BASE, GICR_STRIDE * crate::MAX_VCPUS_PER_VM as u64),
     (UART_BASE, UART_SIZE),
     (STOLEN_BASE, STOLEN_SIZE),
+    (LINES_BASE, LINES_SIZE),
     (REPORT_BASE, REPORT_MAX_SIZE),
     (SHARED_BASE, MAX_SHARED as u64 * SHARED_MAX_SIZE),
 ];

@@ -17,7 +17,7 @@ pub const CALL_REVISION: u32 = 0x8600_ff03;
 /// What [`CALL_UID`] answers in W0 to W3: 1e4d7cd2-0f2b-4c53-9a50-736373617461.
 pub const UID: [u32; 4] = [0xd27c_4d1e, 0x534c_2b0f, 0x6373_509a, 0x6174_6173];
 /// Revision of the service described here: (major, minor).
-pub const REVISION: (u32, u32) = (1, 2);
+pub const REVISION: (u32, u32) = (1, 3);
 
 /// Does nothing and answers 0: the cost of a call.
 pub const NULL: u32 = 0xc600_0001;
@@ -63,6 +63,23 @@ pub const MUTEX_UNLOCK: u32 = 0xc600_0016;
 /// As [`MUTEX_UNLOCK`], but for a task that dies with the mutex while its vCPU goes on: the next one
 /// to hold it, in whichever VM, is told as when a vCPU died. Since revision 1.2.
 pub const MUTEX_ABANDON: u32 = 0xc600_0017;
+
+/// Asks that the calling vCPU not be preempted by a vCPU that displaces it, until
+/// [`PREEMPT_ENABLE`] (delayed preemption; PECCS 2012, section 4.1). Does not nest. Answers 0, or
+/// [`NOT_SUPPORTED`] unless the VM's migration policy is `delayed-call`. Since revision 1.3, as are
+/// the calls below.
+pub const PREEMPT_DISABLE: u32 = 0xc600_0020;
+/// Ends what [`PREEMPT_DISABLE`] began; a vCPU that waits for that gets the core at once. Answers as
+/// there.
+pub const PREEMPT_ENABLE: u32 = 0xc600_0021;
+/// Gives the rest of the calling vCPU's turn up: it spins for what another vCPU of its VM has
+/// (Friebel's spin-then-yield). Answers 0 at once if no sibling of its priority is ready on its core,
+/// else when it runs again; [`NOT_SUPPORTED`] if the description does not say `yield = true`, nor
+/// `delayed-page`.
+pub const YIELD: u32 = 0xc600_0022;
+/// Answers 0 in X0, and in X1 the guest-physical address of the calling vCPU's
+/// [`crate::preemption::Line`]; or [`NOT_SUPPORTED`], as [`YIELD`].
+pub const PREEMPTION_LINE: u32 = 0xc600_0023;
 
 /// Answer of [`MUTEX_LOCK`]: the task holds the mutex.
 pub const HELD: i64 = 0;

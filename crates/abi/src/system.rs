@@ -24,7 +24,7 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 /// First eight bytes of the bundle.
 pub const MAGIC: [u8; 8] = *b"CASSATA\0";
 /// Version of the layout; any change to this module changes it.
-pub const VERSION: u32 = 13;
+pub const VERSION: u32 = 15;
 /// Bytes of memory that belong to the hypervisor: its image, data and stacks.
 /// The bundle begins right behind, so that EL2 finds it from its own address.
 pub const HYPERVISOR_SIZE: u64 = 0x20_0000;
@@ -65,8 +65,12 @@ pub const WRONG_SIGNATURE: &str =
 pub const STAGE2_VIEWS: usize = 3;
 /// Shortest [`Vm::delay_limit_ns`] of a VM whose policy makes others wait.
 pub const MIN_DELAY_LIMIT_NS: u64 = 1_000;
-/// Longest [`Vm::delay_limit_ns`].
+/// Longest [`Vm::delay_limit_ns`], but for [`NO_DELAY_LIMIT`].
 pub const MAX_DELAY_LIMIT_NS: u64 = 10_000_000;
+/// [`Vm::delay_limit_ns`] of a VM for which others wait as long as it takes.
+pub const NO_DELAY_LIMIT: u64 = u64::MAX;
+/// Longest [`Header::sibling_grace_ns`].
+pub const MAX_SIBLING_GRACE_NS: u64 = 10_000_000;
 /// Longest [`Vcpu::timer_advance_ns`].
 pub const MAX_TIMER_ADVANCE_NS: u32 = 50_000;
 /// Shortest [`Header::consolidation_window_ns`]: looking must stay cheap against it.
@@ -147,15 +151,15 @@ pub struct System {
 // A change to any of these is a change of VERSION.
 const _: () = {
     use core::mem::offset_of;
-    assert!(size_of::<System>() == 20_752);
-    assert!(offset_of!(System, board) == 104 && size_of::<Header>() == 104);
-    assert!(offset_of!(System, vms) == 272 && size_of::<Board>() == 168);
-    assert!(offset_of!(System, vcpus) == 1360 && size_of::<Vm>() == 136);
-    assert!(offset_of!(System, loads) == 6480 && size_of::<Vcpu>() == 80);
-    assert!(offset_of!(System, spis) == 8528 && size_of::<Load>() == 32);
-    assert!(offset_of!(System, mutexes) == 10_576 && size_of::<Spi>() == 16);
-    assert!(offset_of!(System, parts) == 15_312 && size_of::<Mutex>() == 296);
-    assert!(offset_of!(System, signature) == 20_688 && size_of::<Part>() == 56);
+    assert!(size_of::<System>() == 20_824);
+    assert!(offset_of!(System, board) == 112 && size_of::<Header>() == 112);
+    assert!(offset_of!(System, vms) == 280 && size_of::<Board>() == 168);
+    assert!(offset_of!(System, vcpus) == 1432 && size_of::<Vm>() == 144);
+    assert!(offset_of!(System, loads) == 6552 && size_of::<Vcpu>() == 80);
+    assert!(offset_of!(System, spis) == 8600 && size_of::<Load>() == 32);
+    assert!(offset_of!(System, mutexes) == 10_648 && size_of::<Spi>() == 16);
+    assert!(offset_of!(System, parts) == 15_384 && size_of::<Mutex>() == 296);
+    assert!(offset_of!(System, signature) == 20_760 && size_of::<Part>() == 56);
     // What is read before the version is known to be right.
     assert!(offset_of!(Header, magic) == 0 && offset_of!(Header, version) == 8);
 };
@@ -189,6 +193,9 @@ pub struct Header {
     /// How often a core that may be powered down, and a consolidation target with
     /// vCPUs of other cores, looks at its load.
     pub consolidation_window_ns: u64,
+    /// How long a vCPU may stay in its kernel when it is the turn of a sibling, which would spin for
+    /// a lock that the vCPU may hold; 0: it gives the core up at once.
+    pub sibling_grace_ns: u64,
     /// Used entries of [`System::mutexes`].
     pub mutex_count: u32,
     /// Size of the ring in which each pCPU records what it does ([`crate::trace`]); 0: there is
@@ -208,6 +215,8 @@ pub mod flags {
     /// Reset the machine (PSCI SYSTEM_RESET) after a fault of the hypervisor's own; else the core
     /// that had it stops, and the others go on.
     pub const RESET_ON_FAULT: u32 = 1 << 2;
+    /// A vCPU for which a sibling on its core waits runs before its turn.
+    pub const DIRECTED_YIELD: u32 = 1 << 3;
 }
 
 /// The machine.
@@ -289,6 +298,8 @@ pub struct Vm {
     pub ram_size: u64,
     /// Stolen-time page; 4 KiB, EL2 writes.
     pub stolen_pa: u64,
+    /// The page of its lines of preemption; EL2 and the guest write. 0 when there is none.
+    pub lines_pa: u64,
     /// Report area.
     pub report_pa: u64,
     /// The size; 0 when there is none.
@@ -308,6 +319,8 @@ pub mod vm_flags {
     pub const RESTART_ON_FAULT: u32 = 1 << 2;
     /// It reaches registers of devices: what it writes there a bus may refuse later.
     pub const DEVICES: u32 = 1 << 3;
+    /// The vCPUs may give up their turns ([`crate::service::YIELD`]).
+    pub const YIELD: u32 = 1 << 4;
 }
 
 /// Bits of [`Vcpu::flags`].

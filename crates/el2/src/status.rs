@@ -4,7 +4,8 @@ pub mod trace;
 
 use crate::arch::memory;
 use abi::MAX_PCPUS;
-use abi::platform::{HOLDS_OFFSET, STOLEN_STRIDE};
+use abi::platform::{HOLDS_OFFSET, LINE_STRIDE, STOLEN_STRIDE};
+use abi::preemption::Line;
 use abi::status::{MAGIC, PcpuStatus, Status, VcpuStatus, VmStatus};
 use abi::system::{MAX_MUTEXES, System};
 use core::sync::atomic::{AtomicU64, Ordering};
@@ -140,4 +141,15 @@ pub unsafe fn stolen_ns(system: &System, vm: usize, index: usize) -> &'static mu
         memory::at::<[u64; 2]>(structure).write([0; 2]);
         &mut *memory::at::<u64>(structure + TIME)
     }
+}
+
+/// Returns a vCPU's line of preemption, which its guest writes too; none if its VM has none.
+pub fn line(system: &System, vm: usize, index: usize) -> Option<&'static Line> {
+    let lines = system.vms[vm].lines();
+    if lines.size == 0 {
+        return None;
+    }
+    // SAFETY: `System::validate` has shown that the page lies in RAM that is nothing else's; it is
+    // mapped. What others write meanwhile is atomic on both sides: all words of a line are.
+    Some(unsafe { &*memory::at::<Line>(lines.start + index as u64 * LINE_STRIDE) })
 }

@@ -74,7 +74,7 @@ impl Placed {
     #[must_use]
     #[inline(never)]
     pub fn delays(&self) -> bool {
-        self.policy.policy().delays(Mode::Kernel)
+        self.policy.policy().delays(Mode::Kernel, true)
     }
 
     /// Returns true if it could leave for more than one core: then these cores have to say
@@ -222,11 +222,13 @@ impl<'a> Topology<'a> {
     }
 
     /// Returns true if a vCPU that has a choice may come to this core: then the core has to
-    /// let others know when it has nothing to run.
+    /// let others know when it has nothing to run. The same holds of a vCPU that goes back by
+    /// itself: then the core has to look, when it has nothing to run, whether that may go.
     #[must_use]
     #[inline(never)]
     pub fn must_tell_idle(&self, core: usize) -> bool {
-        self.vcpus.iter().any(|vcpu| vcpu.elsewhere().has(core) && vcpu.has_choice())
+        let asks = |vcpu: &Placed| vcpu.has_choice() || vcpu.needs().returns_by_itself;
+        self.vcpus.iter().any(|vcpu| vcpu.elsewhere().has(core) && asks(vcpu))
     }
 
     /// Returns the other cores whose consolidation target is `core`.
@@ -362,6 +364,14 @@ mod tests {
         let vcpus = [linux(1, MigrationPolicy::Balance, &[0])];
         let topology = Topology::new(&vcpus, 2);
         assert!(topology.must_tell_idle(0) && !topology.must_tell_idle(1));
+        for (policy, tells) in
+            [(MigrationPolicy::OnDemandFixed, false), (MigrationPolicy::OnDemandLazy, true)]
+        {
+            let vcpus = [linux(1, policy, &[0])];
+            assert!(!vcpus[0].has_choice());
+            let topology = Topology::new(&vcpus, 2);
+            assert_eq!(topology.must_tell_idle(0), tells, "{}", policy.name());
+        }
     }
 
     #[test]

@@ -56,8 +56,10 @@ codes! {
     UnequalSiblings = "unequal-siblings", Warning, "vCPUs of one VM that starve each other.";
     MigrationPolicy = "migration-policy", Error, "A policy, or part of one, where it cannot be.";
     MigrationUnused = "migration-unused", Warning, "Migration where no vCPU would ever move.";
+    DelayUnlimited = "delay-unlimited", Warning, "A real-time vCPU that waits without a limit.";
     OutrankedFallback = "outranked-fallback", Warning, "A vCPU that may get nothing where it goes.";
     TimerAdvance = "timer-advance", Error, "A timer advance where there cannot be one.";
+    SiblingGrace = "sibling-grace", Error, "A grace for siblings out of range.";
     Consolidate = "consolidate", Error, "Consolidation where it cannot be.";
     ConsolidateUnused = "consolidate-unused", Warning, "Consolidation that can power down no pCPU.";
     Timing = "timing", Error, "Budgets or tasks that no bound can be computed for.";

@@ -29,6 +29,10 @@ pub struct Checked {
     pub reset_on_fault: bool,
     /// See [`abi::system::Header::watchdog_ns`].
     pub watchdog_ns: u32,
+    /// See [`abi::system::Header::sibling_grace_ns`].
+    pub sibling_grace_ns: u64,
+    /// See [`abi::system::flags::DIRECTED_YIELD`].
+    pub directed_yield: bool,
     /// The virtual machines.
     pub vms: Vec<Vm>,
     /// Budgets and tasks; none when none are described.
@@ -138,9 +142,11 @@ pub struct Vm {
     pub seed: Option<u64>,
     /// What happens to its vCPUs when others take their pCPUs.
     pub migration_policy: MigrationPolicy,
-    /// How long others wait for its vCPUs at most, nanoseconds; 0 unless its policy
-    /// makes them wait.
+    /// How long others wait for its vCPUs at most, nanoseconds, or
+    /// [`abi::system::NO_DELAY_LIMIT`]; 0 unless its policy makes them wait.
     pub delay_limit_ns: u64,
+    /// See [`abi::system::vm_flags::YIELD`]. Such a VM has lines of preemption.
+    pub yields: bool,
     /// The vCPUs may be moved to fewer pCPUs while there is little to do.
     pub consolidate: bool,
     /// Devices passed through.

@@ -3,7 +3,7 @@
 
 mod support;
 
-use abi::platform::{GICD_BASE, GICR_BASE, REPORT_BASE, STOLEN_BASE, UART_BASE};
+use abi::platform::{GICD_BASE, GICR_BASE, LINES_BASE, REPORT_BASE, STOLEN_BASE, UART_BASE};
 use abi::system::stage1::{ALIAS, ATTR_DEVICE, ATTR_NORMAL, MAIR};
 use abi::system::{Region, Vm};
 use proptest::prelude::*;
@@ -55,6 +55,7 @@ fn grants(vm: &Vm, described: &system::model::Vm, shared: &[Region]) -> Vec<Gran
         normal(vm.ram_ipa, vm.ram(), S2AP_READ_WRITE, true),
         normal(STOLEN_BASE, vm.stolen(), S2AP_READ, false),
         normal(REPORT_BASE, vm.report(), S2AP_READ_WRITE, false),
+        normal(LINES_BASE, vm.lines(), S2AP_READ_WRITE, false),
     ];
     grants.extend(described.shared_memory.iter().map(|memory| {
         let s2ap = if memory.read_only { S2AP_READ } else { S2AP_READ_WRITE };
@@ -217,6 +218,9 @@ fn check_stage1(system: &Unpacked<'_>) {
     for vm in tables.vms() {
         check_alias(system, vm, &leaves);
         is(vm.stolen_pa, data);
+        if vm.lines_pa > 0 {
+            is(vm.lines_pa, data);
+        }
         if vm.report_size > 0 {
             is(vm.report_pa, None);
         }

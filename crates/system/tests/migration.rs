@@ -4,6 +4,7 @@
 mod support;
 
 use abi::system::{Vcpu, vcpu_flags::URGENT};
+use sched::policy::MigrationPolicy;
 use std::sync::LazyLock;
 use support::{elf, files, sound};
 use system::pack;
@@ -23,6 +24,13 @@ fn vm(name: &str, vcpus: &[(usize, u16)], more: &str) -> String {
         "[[vm]]\nname = \"{name}\"\nkernel = \"rtos.elf\"\nmemory = {{ size = \"4M\" }}\n\
          vcpus = [{vcpus}]\n{more}\n"
     )
+}
+
+/// Returns true if a policy lets a vCPU leave that is displaced or enters its kernel, and is not
+/// for a real-time VM.
+fn moves(kind: MigrationPolicy) -> bool {
+    let needs = kind.policy().needs();
+    (needs.fallback || needs.wanders) && !needs.lives_at_fallback && !needs.for_realtime
 }
 
 /// A vCPU on each pCPU.
@@ -98,13 +106,21 @@ fn trap_based_must_be_reached_if_interrupts_make_it_leave() {
 }
 
 #[test]
+fn the_papers_policies_know_one_pcpu_to_go_to() {
+    let leaves = Place { fallback: 1, affinity: 0b11, ..stays(0) };
+    for policy in ["on-demand-fixed", "on-demand-lazy", "trap-based-paper"] {
+        assert_eq!(first_beside_an_rtos(policy), leaves, "{policy}");
+    }
+}
+
+#[test]
 fn balance_knows_idle_pcpus_only() {
     assert_eq!(first_beside_an_rtos("balance"), Place { affinity: 0b1111, ..stays(0) });
 }
 
 #[test]
 fn a_vcpu_that_never_moves_has_nowhere_to_go() {
-    for policy in ["none", "safe-unsafe", "coscheduling"] {
+    for policy in ["none", "safe-unsafe", "coscheduling", "delayed-call", "delayed-page"] {
         assert_eq!(first_beside_an_rtos(policy), stays(0), "{policy}");
     }
 }
@@ -137,8 +153,8 @@ fn real_time_vcpus_that_make_way_do_not_meet() {
 
 #[test]
 fn no_vcpu_goes_where_every_pcpu_has_an_rtos() {
-    for policy in ["on-demand", "trap-based", "trap-based-eager", "trap-based-deferred", "balance"]
-    {
+    for kind in MigrationPolicy::ALL.iter().filter(|kind| moves(**kind)) {
+        let policy = kind.name();
         let places = places(&[linux(policy), rtos(&[0, 1, 2, 3])]);
         assert_eq!(places[..4], [0, 1, 2, 3].map(stays), "{policy}");
         assert_eq!(places[4..], [0, 1, 2, 3].map(realtime), "{policy}");

@@ -54,7 +54,14 @@ fn the_tables_say_what_the_description_says() {
     let file = packed_file(TWO_VMS);
     let unpacked = unpack(&file).unwrap();
     let System { header, board, vms, vcpus, spis, .. } = &*unpacked.tables;
-    assert_eq!(header.flags, flags::PRIORITY_SEPARATION | flags::OFF_WHEN_DONE);
+    let usual = flags::PRIORITY_SEPARATION | flags::OFF_WHEN_DONE | flags::DIRECTED_YIELD;
+    assert_eq!((header.flags, header.sibling_grace_ns), (usual, 50_000));
+    let controls = "\n[hypervisor]\nsibling_grace = \"0us\"\ndirected_yield = false\n";
+    let file = packed_file(&format!("{TWO_VMS}{controls}"));
+    let controlled = unpack(&file).unwrap();
+    let System { header: other, .. } = &*controlled.tables;
+    let without = flags::PRIORITY_SEPARATION | flags::OFF_WHEN_DONE;
+    assert_eq!((other.flags, other.sibling_grace_ns), (without, 0));
     assert_eq!((header.vm_count, header.vcpu_count, header.spi_count), (2, 3, 3));
     assert_eq!((board.ram_pa, board.ram_size), (0x4000_0000, 256 << 20));
     assert_eq!(board.pcpu_mpidr[..2], [0, 1]);

@@ -139,8 +139,18 @@ fn a_vcpu_that_goes_on_to_whatever_idles_is_named() {
 }
 
 #[test]
+fn a_vcpu_with_one_pcpu_to_go_to_stays_there() {
+    for policy in ["on-demand-fixed", "on-demand-lazy"] {
+        let checked = checked(&format!("migration_policy = \"{policy}\""), 3, TASK);
+        let base = Visits { departures: 1, ..doorbells(1, 1) };
+        assert_eq!(traffic(&checked)[0].visits, [doorbells(0, 2), base], "{policy}");
+        assert!(warnings(&checked).is_empty(), "{policy}");
+    }
+}
+
+#[test]
 fn a_vcpu_whose_guest_decides_is_named() {
-    for policy in ["trap-based", "trap-based-eager", "trap-based-deferred"] {
+    for policy in ["trap-based", "trap-based-eager", "trap-based-deferred", "trap-based-paper"] {
         let checked = checked(&format!("migration_policy = \"{policy}\""), 2, TASK);
         assert!(traffic(&checked).is_empty(), "a displacement does not make it leave");
         let [warning] = &warnings(&checked)[..] else { panic!("{policy}") };

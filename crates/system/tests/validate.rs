@@ -5,7 +5,7 @@ mod support;
 
 use abi::platform::UART_INTID;
 use abi::system::vm_flags::REALTIME;
-use abi::system::{Invalid, MAX_TIMER_ADVANCE_NS, MIN_WATCHDOG_NS, System};
+use abi::system::{Invalid, MAX_SIBLING_GRACE_NS, MAX_TIMER_ADVANCE_NS, MIN_WATCHDOG_NS, System};
 use proptest::prelude::*;
 use std::sync::LazyLock;
 use support::{elf, files, random, sound};
@@ -118,6 +118,11 @@ fn finds_every_fault() {
         ("unknown VM flag", |s| s.vms[1].flags |= 1 << 9, Invalid::Flags),
         ("RAM wraps", |s| s.board.ram_size = !0xfff, Invalid::Ram),
         ("watchdog", |s| s.header.watchdog_ns = MIN_WATCHDOG_NS - 1, Invalid::Watchdog),
+        (
+            "siblings wait for long",
+            |s| s.header.sibling_grace_ns = MAX_SIBLING_GRACE_NS + 1,
+            Invalid::SiblingGrace,
+        ),
         ("RAM out of reach", |s| s.board.ram_pa = 1 << 39, Invalid::Ram),
         ("RAM where aliases are", |s| s.board.ram_pa = 1 << 38, Invalid::Ram),
         ("hypervisor's size", |s| s.board.hypervisor_size += 4096, Invalid::Hypervisor),
@@ -168,6 +173,8 @@ fn finds_every_fault() {
         ("entry outside", |s| s.vms[0].entry_ipa = 0, Invalid::VmEntry),
         ("entry odd", |s| s.vms[0].entry_ipa += 2, Invalid::VmEntry),
         ("device tree outside", |s| s.vms[0].entry_x0 = 0x7000_0000, Invalid::VmEntry),
+        ("lines over memory", |s| s.vms[0].lines_pa = s.vms[0].ram_pa, Invalid::Overlap),
+        ("lines unaligned", |s| s.vms[0].lines_pa = s.vms[0].stolen_pa + 64, Invalid::Overlap),
         ("report too large", |s| s.vms[0].report_size = 1 << 30, Invalid::VmReport),
         ("report unaligned", |s| s.vms[0].report_size = 100, Invalid::VmReport),
         ("vCPU of another VM", |s| s.vcpus[0].vm = 1, Invalid::Vcpu),

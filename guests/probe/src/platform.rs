@@ -169,3 +169,5 @@ pub fn report_window(size: u64) -> Window {
 }
 /// The stolen-time structures.
 pub const STOLEN: Window = Window::new(p::STOLEN_BASE, p::STOLEN_SIZE);
+/// The lines of preemption, in a VM that has some.
+pub const LINES: Window = Window::new(p::LINES_BASE, p::LINES_SIZE);

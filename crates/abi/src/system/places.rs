@@ -71,6 +71,12 @@ impl Vm {
         Region::new(self.stolen_pa, platform::STOLEN_SIZE)
     }
 
+    /// The page of its lines of preemption, physical; empty when there is none.
+    #[must_use]
+    pub const fn lines(&self) -> Region {
+        Region::new(self.lines_pa, if self.lines_pa == 0 { 0 } else { platform::LINES_SIZE })
+    }
+
     /// The report area, physical; empty when there is none.
     #[must_use]
     pub const fn report(&self) -> Region {

@@ -8,7 +8,8 @@ use super::stage1::{ALIAS, ATTR_DEVICE, ATTR_NORMAL};
 use super::validate::ensure;
 use super::{Invalid, PAGE_SIZE, Region, System, Vm, vm_flags};
 use crate::platform::{
-    GICD_BASE, GICD_SIZE, GICR_BASE, GICR_STRIDE, REPORT_BASE, STOLEN_BASE, UART_BASE, UART_SIZE,
+    GICD_BASE, GICD_SIZE, GICR_BASE, GICR_STRIDE, LINES_BASE, REPORT_BASE, STOLEN_BASE, UART_BASE,
+    UART_SIZE,
 };
 
 /// Levels of a walk: 1 to 3.
@@ -196,6 +197,7 @@ impl System {
                 || is(self.header.bundle(), &[Rights::CONSTANT])
                 || [board.status(), self.trace()].iter().any(|&own| is(own, &[Rights::DATA]))
                 || self.vms().iter().any(|vm| is(vm.stolen(), &[Rights::DATA]))
+                || self.vms().iter().any(|vm| is(vm.lines(), &[Rights::DATA]))
                 || self.own_devices().iter().any(|&own| is(own, &[Rights::DEVICE])))
     }
 
@@ -221,7 +223,7 @@ impl System {
         if leaf.is_of(STOLEN_BASE, vm.stolen()) {
             return normal && !writable && !executable;
         }
-        if leaf.is_of(REPORT_BASE, vm.report()) {
+        if leaf.is_of(REPORT_BASE, vm.report()) || leaf.is_of(LINES_BASE, vm.lines()) {
             return normal && !executable;
         }
         let ram = self.board.ram();
@@ -238,7 +240,8 @@ impl System {
         let board = &self.board;
         let below = Region::new(board.ram_pa, board.hypervisor_pa.saturating_sub(board.ram_pa));
         let own = [below, board.hypervisor(), self.header.bundle(), board.status(), self.trace()];
-        let guests = self.vms().iter().flat_map(|vm| [vm.ram(), vm.stolen(), vm.report()]);
+        let guests =
+            self.vms().iter().flat_map(|vm| [vm.ram(), vm.stolen(), vm.lines(), vm.report()]);
         let mut all = own.into_iter().chain(self.own_devices()).chain(guests);
         all.any(|other| other.overlaps(region))
     }

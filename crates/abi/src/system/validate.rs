@@ -7,10 +7,10 @@
 
 use super::{
     EDGE, HYPERVISOR_SIZE, Header, LOAD_ALIGN, Load, MAGIC, MAX_CONSOLIDATION_WINDOW_NS,
-    MAX_DELAY_LIMIT_NS, MAX_PERIOD_NS, MAX_PRIORITY, MAX_QUANTUM_NS, MAX_TIMER_ADVANCE_NS,
-    MIN_BUDGET_NS, MIN_CONSOLIDATION_WINDOW_NS, MIN_QUANTUM_NS, MIN_WATCHDOG_NS, Mutex, PAGE_SIZE,
-    RAM_ALIGN, Region, SPI_END, System, VERSION, Vcpu, Vm, flags, part, server, stage1, vcpu_flags,
-    vm_flags,
+    MAX_DELAY_LIMIT_NS, MAX_PERIOD_NS, MAX_PRIORITY, MAX_QUANTUM_NS, MAX_SIBLING_GRACE_NS,
+    MAX_TIMER_ADVANCE_NS, MIN_BUDGET_NS, MIN_CONSOLIDATION_WINDOW_NS, MIN_QUANTUM_NS,
+    MIN_WATCHDOG_NS, Mutex, NO_DELAY_LIMIT, PAGE_SIZE, RAM_ALIGN, Region, SPI_END, System, VERSION,
+    Vcpu, Vm, flags, part, server, stage1, vcpu_flags, vm_flags,
 };
 use crate::platform::{self, INTID_END, IPA_BITS, OCCUPIED, REPORT_MAX_SIZE, SPI_FIRST};
 use crate::{MAX_VCPUS_PER_VM, MAX_VMS, trace};
@@ -50,6 +50,7 @@ invalid! {
     Counts = "a count exceeds its table",
     Trace = "the ring of a trace is no power of two, or too small or too large",
     Watchdog = "the time of the watchdog is too short",
+    SiblingGrace = "siblings may wait for each other's kernels for too long",
     Flags = "a flag is set that has no meaning",
     Ram = "the board's memory is empty, unaligned or out of reach",
     Hypervisor = "the hypervisor's memory is not where it must be",
@@ -127,11 +128,15 @@ impl System {
                 && fits(spi_count, self.spis.len()),
             Invalid::Counts,
         )?;
-        let known = flags::PRIORITY_SEPARATION | flags::OFF_WHEN_DONE | flags::RESET_ON_FAULT;
+        let known = flags::PRIORITY_SEPARATION
+            | flags::OFF_WHEN_DONE
+            | flags::RESET_ON_FAULT
+            | flags::DIRECTED_YIELD;
         ensure(self.header.flags & !known == 0, Invalid::Flags)?;
         // 0, which is none, becomes the largest.
         let watchdog = self.header.watchdog_ns.wrapping_sub(1);
         ensure(watchdog >= MIN_WATCHDOG_NS - 1, Invalid::Watchdog)?;
+        ensure(self.header.sibling_grace_ns <= MAX_SIBLING_GRACE_NS, Invalid::SiblingGrace)?;
         let trace = u64::from(self.header.trace_size);
         let sound = trace.is_power_of_two() && (trace::MIN_SIZE..=trace::MAX_SIZE).contains(&trace);
         ensure(trace == 0 || sound, Invalid::Trace)
@@ -205,7 +210,8 @@ impl System {
             let known = vm_flags::REALTIME
                 | vm_flags::CONSOLE
                 | vm_flags::RESTART_ON_FAULT
-                | vm_flags::DEVICES;
+                | vm_flags::DEVICES
+                | vm_flags::YIELD;
             ensure(vm.flags & !known == 0, Invalid::Flags)?;
             let count = usize::from(vm.vcpu_count);
             ensure(
@@ -240,7 +246,8 @@ impl System {
         )?;
         ensure(vm.stage2_pa.iter().all(|&root| self.is_table(root)), Invalid::VmStage2)?;
         ensure(self.is_table(vm.stage1_pa), Invalid::Stage1)?;
-        ensure(vm.delay_limit_ns <= MAX_DELAY_LIMIT_NS, Invalid::VmDelay)?;
+        let is_limited = vm.delay_limit_ns <= MAX_DELAY_LIMIT_NS;
+        ensure(is_limited || vm.delay_limit_ns == NO_DELAY_LIMIT, Invalid::VmDelay)?;
         let report = vm.report();
         ensure(
             report.size <= REPORT_MAX_SIZE && (report.size == 0 || report.is_aligned(PAGE_SIZE)),
@@ -250,11 +257,12 @@ impl System {
 
     /// Everything that lies in RAM is inside it and apart from the rest.
     fn check_regions(&self) -> Result<(), Invalid> {
-        const COUNT: usize = 4 + 3 * MAX_VMS;
+        const COUNT: usize = 4 + 4 * MAX_VMS;
         let mut regions = [Region::new(0, 0); COUNT];
         let board = &self.board;
         let own = [board.hypervisor(), self.header.bundle(), board.status(), self.trace()];
-        let guests = self.vms().iter().flat_map(|vm| [vm.ram(), vm.stolen(), vm.report()]);
+        let guests = self.vms().iter();
+        let guests = guests.flat_map(|vm| [vm.ram(), vm.stolen(), vm.lines(), vm.report()]);
         for (slot, region) in regions.iter_mut().zip(own.into_iter().chain(guests)) {
             *slot = region;
         }

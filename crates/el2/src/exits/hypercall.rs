@@ -53,6 +53,8 @@ fn handle(core: &mut Pcpu) {
 fn other_call(core: &mut Pcpu, function: u32) {
     const FINISH: u32 = service::FINISH_GCS - service::START_GCS;
     const LAST: u32 = service::MUTEX_ABANDON - service::START_GCS;
+    const DISABLE: u32 = service::PREEMPT_DISABLE - service::START_GCS;
+    const YIELD: u32 = service::YIELD - service::START_GCS;
     let Some(vcpu) = core.loaded_mut() else { return bug!("a call without a loaded vCPU") };
     let argument = vcpu.register(1);
     match function.wrapping_sub(service::START_GCS) {
@@ -65,7 +67,20 @@ fn other_call(core: &mut Pcpu, function: u32) {
             core.finish_gcs(argument);
         }
         2..=LAST => mutex(core, function, argument),
+        DISABLE..=YIELD => preemption(core, function),
         _ => serve(core, function),
+    }
+}
+
+/// Carries out what a guest says about preemption.
+#[inline(never)]
+fn preemption(core: &mut Pcpu, function: u32) {
+    let answer = match function {
+        service::YIELD => core.give_up_turn(),
+        _ => core.hold_off(function == service::PREEMPT_DISABLE),
+    };
+    if let Some(vcpu) = core.loaded_mut() {
+        vcpu.set_register(0, answer as u64);
     }
 }
 
@@ -165,6 +180,7 @@ fn dispatch(core: &mut Pcpu, call: &Call) -> Option<Answer> {
         }
         service::COUNTER => return Some(counter(core, call)),
         service::REPORT_AREA => return Some(report_area(core, call)),
+        service::PREEMPTION_LINE => return Some(preemption_line(core, call)),
         _ => service::NOT_SUPPORTED,
     };
     Some(Answer::One(answer))
@@ -278,5 +294,12 @@ fn report_area(core: &Pcpu, call: &Call) -> Answer {
     match core.system().vms[call.vm].report_size {
         0 => Answer::One(service::NOT_SUPPORTED),
         size => Answer::Three(0, platform::REPORT_BASE, size),
+    }
+}
+
+fn preemption_line(core: &Pcpu, call: &Call) -> Answer {
+    match core.system().vms[call.vm].lines_pa {
+        0 => Answer::One(service::NOT_SUPPORTED),
+        _ => Answer::Two(0, platform::LINES_BASE + call.index as u64 * platform::LINE_STRIDE),
     }
 }

@@ -1,10 +1,12 @@
-//! Delayed preemption: a vCPU keeps the core until it has left its kernel.
+//! Delayed preemption: a vCPU keeps the core until it has left its kernel, or no longer asks for that.
 
 use sched::{Instant, VcpuId};
 
-/// At most one vCPU keeps the core while others wait until it leaves its kernel. It has the
-/// view that executes its kernel only. The end of the wait is fixed when it begins, whichever
-/// vCPU waits: a stream of waiting vCPUs could otherwise postpone it for ever.
+/// At most one vCPU keeps the core while others wait until it leaves its kernel, or until its guest
+/// no longer asks for that. In the first case it has the view that executes its kernel only; the kind
+/// of a wait does not change, whichever vCPU joins it. The end of the wait is fixed when it begins, whichever
+/// vCPU waits, and only becomes earlier: a stream of waiting vCPUs could otherwise postpone it for
+/// ever.
 pub struct KernelWait {
     /// Preemption of some vCPU of this core may be delayed.
     may_happen: bool,
@@ -17,6 +19,7 @@ pub struct KernelWait {
 #[derive(Clone, Copy)]
 struct Waiting {
     delayer: VcpuId,
+    asked: bool,
     until: Instant,
 }
 
@@ -27,13 +30,15 @@ pub enum Gate {
     Open,
     /// It gets the core, and this vCPU, for which it waited, loses the kernel-only view.
     Ends(VcpuId),
+    /// It gets the core; the vCPU for which it waited has its usual view.
+    EndsAsked,
     /// It waits, and the vCPU on the hardware keeps the core.
     Hold {
         /// The vCPU on the hardware.
         delayer: VcpuId,
         /// When it loses the core at the latest.
         until: Instant,
-        /// The wait begins: it gets the kernel-only view.
+        /// The wait for its kernel begins: it gets the kernel-only view.
         begins: bool,
     },
 }
@@ -45,6 +50,8 @@ pub struct Limit {
     pub delayer: VcpuId,
     /// How long at most, nanoseconds.
     pub ns: u64,
+    /// The guest asks for that; else the vCPU is in its kernel.
+    pub asked: bool,
 }
 
 impl KernelWait {
@@ -75,31 +82,31 @@ impl KernelWait {
 
     /// Returns whether the scheduler's decision is carried out. `limit`: how long the next
     /// vCPU should wait, if at all; `end_after` returns when so many nanoseconds are over;
-    /// `stays` returns true if the vCPU for which others waited has the core anyway and is in
-    /// its kernel.
+    /// `stays` returns true if the vCPU for which others waited has the core anyway and still is in
+    /// its kernel, or, where it asked, still asks.
     #[must_use]
     pub fn gate(
         &mut self,
         now: Instant,
         limit: Option<Limit>,
         end_after: impl FnOnce(u64) -> Instant,
-        stays: impl FnOnce(VcpuId) -> bool,
+        stays: impl FnOnce(VcpuId, bool) -> bool,
     ) -> Gate {
         let yields = core::mem::take(&mut self.yields);
-        if let Some(Limit { delayer, ns }) = limit.filter(|_| !yields) {
-            let begins = self.waiting.is_none();
-            let until = self.waiting.map_or_else(|| end_after(ns), |waiting| waiting.until);
+        if let Some(Limit { delayer, ns, asked }) = limit.filter(|_| !yields) {
+            let before = self.waiting;
+            let end = end_after(ns);
+            let until = before.map_or(end, |waiting| waiting.until.min(end));
             if now < until {
-                if begins {
-                    self.waiting = Some(Waiting { delayer, until });
-                }
-                return Gate::Hold { delayer, until, begins };
+                let asked = before.map_or(asked, |waiting| waiting.asked);
+                self.waiting = Some(Waiting { delayer, asked, until });
+                return Gate::Hold { delayer, until, begins: before.is_none() && !asked };
             }
         }
         match self.waiting {
-            Some(Waiting { delayer, .. }) if !stays(delayer) => {
+            Some(Waiting { delayer, asked, .. }) if !stays(delayer, asked) => {
                 self.waiting = None;
-                Gate::Ends(delayer)
+                if asked { Gate::EndsAsked } else { Gate::Ends(delayer) }
             }
             _ => Gate::Open,
         }
@@ -120,10 +127,11 @@ mod tests {
     use super::*;
 
     const DELAYER: VcpuId = VcpuId(1);
-    const LIMIT: Option<Limit> = Some(Limit { delayer: DELAYER, ns: 50 });
+    const LIMIT: Option<Limit> = Some(Limit { delayer: DELAYER, ns: 50, asked: false });
+    const ASKED: Option<Limit> = Some(Limit { delayer: DELAYER, ns: u64::MAX, asked: true });
 
     fn gate(wait: &mut KernelWait, now: u64, limit: Option<Limit>, stays: bool) -> Gate {
-        wait.gate(Instant(now), limit, |ns| Instant(now + ns), |_| stays)
+        wait.gate(Instant(now), limit, |ns| Instant(now.saturating_add(ns)), |_, _| stays)
     }
 
     fn hold(until: u64, begins: bool) -> Gate {
@@ -148,6 +156,18 @@ mod tests {
         assert_eq!(gate(&mut wait, 45, None, true), Gate::Open, "the one that waited has gone");
         assert_eq!(gate(&mut wait, 49, LIMIT, true), hold(50, false), "another one has come");
         assert_eq!(gate(&mut wait, 50, LIMIT, false), Gate::Ends(DELAYER));
+    }
+
+    #[test]
+    fn what_was_asked_for_needs_no_view_and_may_have_no_end() {
+        let mut wait = KernelWait::new(true);
+        assert_eq!(gate(&mut wait, 0, ASKED, false), hold(u64::MAX, false));
+        assert_eq!(gate(&mut wait, 1_000_000, ASKED, false), hold(u64::MAX, false));
+        assert_eq!(gate(&mut wait, 1_000_001, None, true), Gate::Open, "it asks, and none waits");
+        assert_eq!(gate(&mut wait, 1_000_002, LIMIT, false), hold(1_000_052, false), "a sibling's");
+        assert_eq!(gate(&mut wait, 1_000_010, ASKED, false), hold(1_000_052, false), "no later");
+        assert_eq!(gate(&mut wait, 1_000_011, None, false), Gate::EndsAsked);
+        assert_eq!(gate(&mut wait, 1_000_012, None, false), Gate::Open);
     }
 
     #[test]

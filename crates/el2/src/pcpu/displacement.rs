@@ -25,6 +25,10 @@ impl Pcpu {
         if !switch.free.is_empty() {
             self.release(switch.free);
         }
+        if self.displacement.tells_taken() {
+            // First: one that leaves by this switch may ask.
+            TAKEN[self.index].store(switch.taken, Ordering::Relaxed);
+        }
         if switch.taken {
             let mut left = switch.displaced;
             let mut rounds = Rounds::<MAX_VCPUS, { each::VCPU }>::begin();
@@ -39,9 +43,6 @@ impl Pcpu {
             }
             // That vCPUs have left changes nothing for `current`, which may not be ready to enter.
             self.need_resched = asked || self.jobs.before_guest().has(current);
-        }
-        if self.displacement.tells_taken() {
-            TAKEN[self.index].store(switch.taken, Ordering::Relaxed);
         }
         if !self.visitors.present().is_empty() {
             self.make_room(current, ends);

@@ -207,6 +207,9 @@ impl Pcpu {
         if vcpu.config().has_devices() {
             self.reroute(vcpu.vm(), to);
         }
+        if vcpu.config().line().is_some() {
+            self.tell_crowd(vcpu, false);
+        }
         let (id, now) = (vcpu.id(), timer::now());
         self.scheduler.take_account(id, now, vcpu.packed_budget());
         let is_spent = vcpu.packed_budget().as_ref().is_some_and(|budget| budget.left().0 == 0);
@@ -223,6 +226,9 @@ impl Pcpu {
         let config = vcpu.config();
         if config.has_devices() && config.base() == self.index {
             self.reroute(config.vm(), self.index);
+        }
+        if config.line().is_some() {
+            self.tell_crowd(vcpu, true);
         }
         let id = vcpu.id();
         let packed = vcpu.packed_budget();

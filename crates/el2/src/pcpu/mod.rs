@@ -37,6 +37,7 @@ mod jobs;
 mod lifecycle;
 mod mail;
 mod notes;
+mod preemption;
 mod ready;
 mod run_loop;
 mod sections;
@@ -58,7 +59,7 @@ use crate::parts::{
 };
 use crate::shared::EPOCH;
 use crate::status::trace::{Kind, Trace};
-use crate::vcpu::{Loaded, Parked, Roster, Vcpu, budget, params};
+use crate::vcpu::{Loaded, Parked, Roster, Vcpu, budget, params, yields};
 use abi::status::{Exit, PcpuStatus, VmStatus};
 use abi::system::{System, flags, vcpu_flags, vm_flags};
 use abi::{MAX_PCPUS, MAX_VMS};
@@ -73,7 +74,7 @@ use sched::{CoreSet, Duration, Instant, Member, Scheduler, Unread, VcpuId, VcpuS
 pub struct Pcpu {
     /// The scheduler has to be asked before a guest runs again.
     need_resched: bool,
-    /// vCPUs of one VM may share this core: a guest's WFE traps.
+    /// vCPUs of one VM may share this core, and are yielded to: a guest's WFE traps.
     siblings_meet: bool,
     /// vCPUs come here from other cores, or leave for them: guests' maintenance of caches and
     /// TLBs reaches all cores.
@@ -143,7 +144,7 @@ impl Pcpu {
         let now = timer::now();
         let redistributor = interrupts::start_redistributor(index, system);
         let displacement = Displacement::new(topology, index);
-        let siblings_meet = topology.siblings_meet_at(index);
+        let siblings_meet = topology.siblings_meet_at(index) && yields(system);
         let residents = displacement.residents();
         let known = topology.known_at(index);
         let idle_news = IdleNews::new(topology.must_tell_idle(index));
@@ -209,6 +210,9 @@ impl Pcpu {
     /// Takes ownership of a vCPU that is based here.
     pub fn own(&mut self, vcpu: &'static mut Vcpu) {
         vcpu.account().is_at(self.index);
+        if vcpu.config().line().is_some() {
+            self.tell_crowd(vcpu, true);
+        }
         self.roster.park(Parked::new(vcpu));
     }
 

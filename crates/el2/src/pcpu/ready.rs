@@ -88,7 +88,7 @@ impl Pcpu {
         // One that is loaded needs none, and one that has left runs elsewhere.
         let Some(vcpu) = self.roster.parked(id) else { return };
         let vm = vcpu.vm();
-        if vcpu.config().may_meet_siblings()
+        if vcpu.config().is_yielded_to()
             && self.loaded_is_current()
             && self.roster.loaded().is_some_and(|loaded| loaded.vm() == vm)
         {

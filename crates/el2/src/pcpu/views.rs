@@ -4,23 +4,21 @@
 //! When the vCPU goes to the other, its fetch faults and exits to EL2: its policy moves it
 //! then, or a vCPU that waits gets the core. Another vCPU waits for one in its kernel if the
 //! policy of the latter says so, or if the two are siblings: the one in its kernel may hold
-//! a lock.
+//! a lock. Under other policies it waits for one whose guest asks for that.
 
 use super::Pcpu;
 use super::visitors::{destination, idle_elsewhere};
 use crate::arch::{context, cpu, timer};
 use crate::bug::bug;
-use crate::parts::{Gate, Limit};
+use crate::parts::{Gate, Limit, NEVER};
 use crate::shared::BOARD;
 use crate::status::trace::Kind;
 use abi::status::Exit;
+use abi::system::NO_DELAY_LIMIT;
+use core::sync::atomic::Ordering;
 use notes::each;
-use sched::policy::{Mode, Side, View};
+use sched::policy::{Mode, Request, Side, View};
 use sched::{Duration, Instant, VcpuId};
-
-/// How long a vCPU may stay in its kernel when it is a sibling's turn, which would spin
-/// for a lock that the vCPU may hold. It is the shortest quantum.
-const SIBLINGS_WAIT_NS: u64 = abi::system::MIN_QUANTUM_NS;
 
 /// Returns true if a view forbids what a vCPU in this mode executes.
 fn is_forbidden(view: View, mode: Mode) -> bool {
@@ -100,13 +98,17 @@ impl Pcpu {
             return false;
         }
         let limit = next.and_then(|next| self.delay_limit(next));
-        let end_after = |ns| now.after(Duration(timer::ns_to_ticks(ns)));
-        let stays = |id| {
-            let stays = next == Some(id) && self.roster.is_loaded(id);
-            stays && context::guest_mode() == Mode::Kernel
+        let end_after = |ns| match ns {
+            NO_DELAY_LIMIT => NEVER,
+            ns => now.after(Duration(timer::ns_to_ticks(ns))),
+        };
+        let stays = |id, asked| {
+            let loaded = self.roster.loaded().filter(|vcpu| next == Some(id) && vcpu.id() == id);
+            let is_in_kernel = || context::guest_mode() == Mode::Kernel;
+            loaded.is_some_and(|vcpu| if asked { vcpu.asks() } else { is_in_kernel() })
         };
         match self.kernel_wait.gate(now, limit, end_after, stays) {
-            Gate::Open => false,
+            Gate::Open | Gate::EndsAsked => false,
             Gate::Ends(id) => {
                 self.end_delay(id);
                 false
@@ -114,6 +116,11 @@ impl Pcpu {
             Gate::Hold { delayer, until, begins } => {
                 if begins {
                     self.set_loaded_view(View::KernelOnly);
+                }
+                if limit.is_some_and(|limit| limit.asked)
+                    && let Some(line) = self.roster.loaded().and_then(|vcpu| vcpu.config().line())
+                {
+                    line.cancelled.store(1, Ordering::Relaxed);
                 }
                 let decide_by = self.scheduler.let_finish(delayer, now);
                 self.mask_nothing();
@@ -131,18 +138,21 @@ impl Pcpu {
             && self.loaded_is_current()
             && self.scheduler.is_ready_to_work(delayer)
             && !self.jobs.before_guest().has(delayer);
-        if !goes_on || !vcpu.config().has_views() {
+        if !goes_on {
             return None;
         }
-        let mode = context::guest_mode();
+        let (config, mode) = (vcpu.config(), context::guest_mode());
         if self.displacement.losers(next).has(delayer) {
-            let ns = self.system.vms[vcpu.vm()].delay_limit_ns;
-            return vcpu.config().policy().delays(mode).then_some(Limit { delayer, ns });
+            // A policy without requests has views if it makes others wait.
+            let asked = config.request() != Request::None;
+            let delays = config.policy().delays(mode, asked && vcpu.asks());
+            return delays.then_some(Limit { delayer, ns: config.delay_limit_ns(), asked });
         }
         // Bounds have no room for this: one that has a budget does not wait.
         let sibling = self.vm_of(next) == vcpu.vm() && self.scheduler.account(next).is_none();
-        let waits = sibling && mode == Mode::Kernel;
-        waits.then_some(Limit { delayer, ns: SIBLINGS_WAIT_NS })
+        let waits = sibling && mode == Mode::Kernel && config.has_views();
+        let ns = self.system.header.sibling_grace_ns;
+        waits.then_some(Limit { delayer, ns, asked: false })
     }
 
     /// Yields to a sibling that was preempted here in its kernel: the loaded vCPU spins, and

@@ -2,14 +2,15 @@
 //!
 //! Away from its base, a vCPU shares a core with that core's own vCPUs. From there it moves
 //! on to a core of its affinity that has nothing to run; back to its base when that is free
-//! and its policy says so; and when its turn is over, to the next core of its rotation. A core
+//! and its policy says so; and when its turn is over, to the next core of its rotation. Under some
+//! policies it is not recalled, and goes back when it sleeps or waits. A core
 //! to which vCPUs may come sets its bit in `IDLE` when it idles, and sends a message to the
 //! cores that have visitors.
 
 use super::Pcpu;
 use crate::arch::cpu;
 use crate::bug::bug;
-use crate::shared::{HOSTS, IDLE, TAKEN};
+use crate::shared::{BOARD, HOSTS, IDLE, TAKEN};
 use crate::vcpu::VcpuConfig;
 use abi::MAX_PCPUS;
 use core::sync::atomic::{Ordering, fence};
@@ -91,14 +92,42 @@ impl Pcpu {
                 vcpu.mode_bias().runs();
             }
             let waits = if id == current { crowded } else { self.scheduler.is_ready_to_work(id) };
-            if !waits || self.jobs.has(id) {
-                continue;
-            }
-            if let Some(to) = self.better_place(id) {
+            let to = match (waits, id == current) {
+                _ if self.jobs.has(id) => None,
+                (true, _) => self.better_place(id),
+                (false, true) => None,
+                // It sleeps.
+                (false, false) => self.free_base(id),
+            };
+            if let Some(to) = to {
                 self.depart(id, to);
                 return;
             }
         }
+    }
+
+    /// Sends a visitor back that sleeps, if its policy says so and its base is free. Returns true
+    /// if one has left.
+    fn send_sleeper_back(&mut self) -> bool {
+        for id in self.visitors.present() {
+            if !self.jobs.has(id)
+                && let Some(base) = self.free_base(id)
+            {
+                self.depart(id, base);
+                return true;
+            }
+        }
+        false
+    }
+
+    /// Returns the base of a visitor that goes back by itself, if that is free.
+    fn free_base(&mut self, id: VcpuId) -> Option<usize> {
+        let config = self.roster.get(id)?.config();
+        let base = config.base();
+        let goes = config.returns_by_itself()
+            && !TAKEN[base].load(Ordering::Relaxed)
+            && BOARD.may_return(self.index, base);
+        goes.then_some(base)
     }
 
     fn better_place(&mut self, id: VcpuId) -> Option<usize> {
@@ -110,6 +139,9 @@ impl Pcpu {
         }
         // A vCPU that has the core still goes back when its turn is over.
         let mode = self.roster.parked(id)?.mode();
+        if let Some(base) = self.free_base(id) {
+            return Some(base);
+        }
         let vcpu = self.roster.get(id)?;
         let lost_in_user_mode = vcpu.mode_bias().lost_core(mode);
         let config = vcpu.config();
@@ -123,8 +155,11 @@ impl Pcpu {
     /// Waits for an interrupt, with this core's bit in `IDLE` set. `tell`: sends a message to
     /// the cores that have visitors first; not again before this core had something to run.
     #[inline(never)]
-    pub(super) fn wait_known_as_idle(&self, tell: bool) {
+    pub(super) fn wait_known_as_idle(&mut self, tell: bool) {
         notes::needs::<{ each::MIGRANT }>();
+        if !self.visitors.present().is_empty() && self.send_sleeper_back() {
+            return;
+        }
         // Either this core sees that another one has a visitor, or that one sees this core
         // as idle.
         let before = IDLE.insert(self.index, Ordering::SeqCst);

@@ -3,8 +3,10 @@
 use crate::arch::{cpu, timer};
 use crate::bug::bug;
 use crate::shared;
-use abi::system::{System, server, vm_flags};
-use sched::policy::{Displaced, Policy, Then, View, next_in_rotation};
+use crate::status;
+use abi::preemption::Line;
+use abi::system::{System, flags, server, vm_flags};
+use sched::policy::{Displaced, Policy, Request, Then, View, next_in_rotation};
 use sched::server::{Account, Server, ServerKind};
 use sched::topology::Topology;
 use sched::{CoreSet, Duration, Instant, Member, Params, Priority, VcpuId};
@@ -50,6 +52,14 @@ facts! {
         shared: &'static shared::Vm,
         /// Returns how often calls of its VM have raised it, if it may be raised.
         sections: Option<&'static shared::Sections>,
+        /// Returns its line of preemption, which its guest writes too; none if its VM has none.
+        line: Option<&'static Line>,
+        /// Returns how its guest asks that it not be preempted.
+        request: Request,
+        /// Returns how long others wait for it at most, nanoseconds, or `NO_DELAY_LIMIT`.
+        delay_limit_ns: u64,
+        /// Returns true if it may give up its turn.
+        may_yield: bool,
         /// Returns true if its VM is a real-time one.
         is_realtime: bool,
         /// Returns its base.
@@ -67,8 +77,12 @@ facts! {
         leaves_when_displaced: bool,
         /// Returns true if it may move on to another core while it is away from its base.
         is_relocatable: bool,
+        /// Returns true if it goes back to its base without a recall.
+        returns_by_itself: bool,
         /// Returns true if it may share a core with other vCPUs of its VM.
         may_meet_siblings: bool,
+        /// Returns true if it runs before its turn where a sibling waits for it.
+        is_yielded_to: bool,
         /// Returns true if an interrupt for it changes nothing while it waits for its core: it
         /// neither leaves for that, nor lets a sibling run later.
         may_be_left_waiting: bool,
@@ -78,8 +92,8 @@ facts! {
         /// Returns true if it reaches registers of devices, so that what it wrote may cause a
         /// system error after it has left the hardware.
         may_cause_errors: bool,
-        /// Returns true if more than the vCPU itself migrates: the interrupts of devices, or an
-        /// account.
+        /// Returns true if more than the vCPU itself migrates: the interrupts of devices, an
+        /// account, or what its line of preemption says of where it is.
         takes_along: bool,
         /// Returns true if its VM has several views, and this machine has FEAT_XNX.
         has_views: bool,
@@ -112,6 +126,10 @@ impl VcpuConfig {
             index,
             shared: &shared::VMS[vm],
             sections: (table.gcs_ns > 0).then(|| &shared::SECTIONS[id.number()]),
+            line: status::line(system, vm, index),
+            request: policy.request(),
+            delay_limit_ns: system.vms[vm].delay_limit_ns,
+            may_yield: system.vms[vm].is(vm_flags::YIELD),
             is_realtime: placed.realtime,
             base: placed.base,
             fallback: placed.fallback,
@@ -123,13 +141,17 @@ impl VcpuConfig {
             when_displaced: Displaced::ALL.map(|seen| policy.displaced(seen)),
             leaves_when_displaced: placed.needs().leaves_when_displaced,
             is_relocatable: placed.is_relocatable(),
+            returns_by_itself: placed.needs().returns_by_itself,
             may_meet_siblings: !topology.siblings_met(id).is_empty(),
+            is_yielded_to: yields(system) && !topology.siblings_met(id).is_empty(),
             may_be_left_waiting: !placed.needs().a_say
                 && placed.places().len() == 1
                 && topology.siblings_met(id).is_empty(),
             has_devices,
             may_cause_errors: system.vms[vm].is(vm_flags::DEVICES),
-            takes_along: has_devices || table.server != server::NONE,
+            takes_along: has_devices
+                || table.server != server::NONE
+                || system.vms[vm].lines_pa != 0,
             has_views: roots[0] != roots[1] && cpu::has_xnx(),
             roots,
             usual_views: [false, true].map(|at_base| placed.usual_view(at_base)),
@@ -160,6 +182,11 @@ impl VcpuConfig {
     pub fn root(&self, view: View) -> u64 {
         self.roots[view as usize]
     }
+}
+
+/// Returns true if vCPUs are yielded to at all.
+pub fn yields(system: &System) -> bool {
+    system.header.flags & flags::DIRECTED_YIELD != 0
 }
 
 /// Returns what the scheduler has to know of a vCPU.

@@ -101,6 +101,10 @@ impl Parked {
     #[inline(never)]
     pub fn switch_on(&mut self, entry: Entry, epoch: u32) {
         self.epoch = epoch;
+        self.is_held = false;
+        if let Some(line) = self.config.line() {
+            line.begin(self.config.delay_limit_ns().try_into().unwrap_or(u32::MAX));
+        }
         self.general = General::starting_at(entry.pc, entry.x0);
         self.context = Context::reset();
         self.float = Float::new();

@@ -16,7 +16,7 @@ mod physical_timer;
 mod roster;
 
 pub use account::Account;
-pub use config::{VcpuConfig, budget, params};
+pub use config::{VcpuConfig, budget, params, yields};
 pub use context::{Listing, Loaded, Parked};
 pub use holds::{Change, Ending, Holds, byte as hold_byte};
 pub use roster::Roster;
@@ -26,7 +26,7 @@ use crate::arch::debug::Debug;
 use crate::parts::Cause;
 use context::Context;
 use physical_timer::PhysicalTimer;
-use sched::policy::{ModeBias, Stay, View};
+use sched::policy::{ModeBias, Request, Stay, View};
 use sched::server::Account as Budget;
 use sched::{Members, VcpuId};
 use vgic::interface::CpuInterface;
@@ -51,6 +51,8 @@ pub struct Vcpu {
     /// The view that these tables are.
     view: View,
     on: bool,
+    /// The guest has asked by a call that the vCPU not be preempted.
+    is_held: bool,
     extras: Extras,
     /// The VM's epoch when it was switched on.
     epoch: u32,
@@ -112,6 +114,7 @@ impl Vcpu {
             space: space(&config, view),
             view,
             on: false,
+            is_held: false,
             extras: Extras::new(&config),
             epoch: 0,
             failure: None,
@@ -252,6 +255,20 @@ impl Vcpu {
     #[inline]
     pub fn is_on(&self) -> bool {
         self.on
+    }
+
+    /// Records whether its guest asks by a call that it not be preempted.
+    pub fn hold(&mut self, asks: bool) {
+        self.is_held = asks;
+    }
+
+    /// Returns true if its guest asks that it not be preempted.
+    pub fn asks(&self) -> bool {
+        match (self.config.request(), self.config.line()) {
+            (Request::Call, _) => self.is_held,
+            (Request::Page, Some(line)) => line.asks(),
+            _ => false,
+        }
     }
 
     /// Returns its VM's epoch when it was switched on.

@@ -108,6 +108,21 @@ const STAGED: &[Staged] = &[
         "a vCPU counts when it is preempted in kernel mode, and not when it sleeps",
         &[("probe", Passes), ("rtos", Endures)],
     ),
+    Staged::new(
+        "yields",
+        "two vCPUs of a VM alternate because they give up their turns",
+        &[("probe", Passes)],
+    ),
+    Staged::new(
+        "delayed-call",
+        "a vCPU whose guest says by calls that it holds a lock is not preempted, up to a limit",
+        &[("probe", Passes), ("rtos", Endures)],
+    ),
+    Staged::new(
+        "delayed-page",
+        "a vCPU whose guest says in memory that it holds a lock is not preempted, up to a limit",
+        &[("probe", Passes), ("rtos", Endures)],
+    ),
     Staged::new("turns", "equal vCPUs of a VM get equal shares", &[("probe", Passes)]),
     Staged::new(
         "turns-of-vms",

@@ -17,6 +17,7 @@
 
 mod balance;
 mod coscheduling;
+mod delayed;
 mod mode_bias;
 mod none;
 mod on_demand;
@@ -28,6 +29,7 @@ mod trap_based;
 
 pub use balance::Balance;
 pub use coscheduling::Coscheduling;
+pub use delayed::Delayed;
 pub use mode_bias::ModeBias;
 pub use none::None;
 pub use on_demand::OnDemand;
@@ -69,6 +71,17 @@ impl Displaced {
     pub const fn index(self) -> usize {
         self.ready as usize | (self.idle_core as usize) << 1
     }
+}
+
+/// How a guest asks that one of its vCPUs not be preempted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Request {
+    /// It cannot.
+    None,
+    /// By calls that begin and end that.
+    Call,
+    /// By a word in memory.
+    Page,
 }
 
 /// What to do with a vCPU that is displaced, or was.
@@ -125,6 +138,9 @@ pub struct Needs {
     pub wanders: bool,
     /// Their bases have to say whether a vCPU is displaced there.
     pub asks_base: bool,
+    /// They go back to their bases by themselves, so that the core they are on has to see when
+    /// they sleep.
+    pub returns_by_itself: bool,
     /// They may leave when they are displaced, so their base must see at once that one
     /// arrives, even if a vCPU that displaces it has the core.
     pub leaves_when_displaced: bool,
@@ -145,6 +161,18 @@ pub trait Policy: Sync {
 
     /// Returns true if it is for a real-time VM, whose vCPUs make way for higher priorities.
     fn for_realtime(&self) -> bool {
+        false
+    }
+
+    /// Returns true if a vCPU that leaves goes to its fallback, whether another core is idle or
+    /// not, and stays there.
+    fn keeps_to_fallback(&self) -> bool {
+        false
+    }
+
+    /// Returns true if a vCPU that is away goes back to its base without a recall, provided that
+    /// its base is free: when it sleeps, and when it has lost the core to another vCPU.
+    fn returns_by_itself(&self) -> bool {
         false
     }
 
@@ -178,34 +206,44 @@ pub trait Policy: Sync {
     }
 
     /// Returns true if a vCPU that displaces one of its vCPUs, which is ready and in this mode,
-    /// should wait.
-    fn delays(&self, _mode: Mode) -> bool {
+    /// should wait. `asks`: the guest asks not to be preempted, as [`Self::request`] says.
+    fn delays(&self, _mode: Mode, _asks: bool) -> bool {
         false
     }
 
-    /// Derives what the policy needs from its answers.
-    fn needs(&self) -> Needs {
+    /// Returns how a guest asks not to be preempted.
+    fn request(&self) -> Request {
+        Request::None
+    }
+}
+
+impl dyn Policy + '_ {
+    /// Derives what the policy needs from its answers. All policies have the same code for that.
+    #[must_use]
+    pub fn needs(&self) -> Needs {
         let modes = [Mode::User, Mode::Kernel];
         let answers = Displaced::ALL.map(|vcpu| self.displaced(vcpu));
         let to_fallback = |then: &Then| matches!(then, Then::Leave | Then::LeaveUntilFree);
         let interrupted = self.interrupted();
-        let delays = modes.iter().any(|&mode| self.delays(mode));
-        let asks_base = modes.iter().any(|&mode| self.makes_room(mode));
+        let delays = |asks| modes.iter().any(|&mode| self.delays(mode, asks));
+        let asks_base = self.returns_by_itself() || modes.iter().any(|&mode| self.makes_room(mode));
         let goes_to_fallback = answers.iter().chain([&interrupted]).any(to_fallback)
             || modes.iter().any(|&mode| self.crossed(mode) == Side::Fallback);
         Needs {
             a_say: answers.iter().chain([&interrupted]).any(|then| *then != Then::Stay)
-                || delays
+                || delays(true)
                 || asks_base,
             fallback: self.lives_at_fallback() || goes_to_fallback,
             lives_at_fallback: self.lives_at_fallback(),
             wanders: (goes_to_fallback || answers.contains(&Then::LeaveForIdle))
+                && !self.keeps_to_fallback()
                 && !self.for_realtime(),
             asks_base,
+            returns_by_itself: self.returns_by_itself(),
             leaves_when_displaced: answers
                 .iter()
                 .any(|then| to_fallback(then) || *then == Then::LeaveForIdle),
-            views: delays || [true, false].iter().any(|&base| self.view(base) != View::Full),
+            views: delays(false) || [true, false].iter().any(|&base| self.view(base) != View::Full),
             notices_interrupts: interrupted != Then::Stay,
             for_realtime: self.for_realtime(),
         }
@@ -280,13 +318,14 @@ kinds! {
     /// [`Partition`].
     Partition = 1, "partition", Partition;
     /// [`OnDemand`].
-    OnDemand = 2, "on-demand", OnDemand;
+    OnDemand = 2, "on-demand", OnDemand { wanders: true, is_recalled: true };
     /// [`TrapBased`], with the interrupt rule, and back when another vCPU wants
     /// the core.
-    TrapBased = 3, "trap-based", TrapBased { interrupt_rule: true, returns_at_once: false };
-    /// [`TrapBased`] as in the paper: no interrupt rule, and back at once.
+    TrapBased = 3, "trap-based",
+        TrapBased { interrupt_rule: true, returns_at_once: false, wanders: true };
+    /// [`TrapBased`] as in PECCS 2012: no interrupt rule, and back at once.
     TrapBasedDeferred = 4, "trap-based-deferred",
-        TrapBased { interrupt_rule: false, returns_at_once: true };
+        TrapBased { interrupt_rule: false, returns_at_once: true, wanders: true };
     /// [`SafeUnsafe`].
     SafeUnsafe = 5, "safe-unsafe", SafeUnsafe;
     /// [`Coscheduling`].
@@ -297,7 +336,28 @@ kinds! {
     RtVcpu = 8, "rt-vcpu", RtVcpu;
     /// [`TrapBased`], with the interrupt rule, and back at once.
     TrapBasedEager = 9, "trap-based-eager",
-        TrapBased { interrupt_rule: true, returns_at_once: true };
+        TrapBased { interrupt_rule: true, returns_at_once: true, wanders: true };
+    /// [`OnDemand`] with the paper's one core to go to: a control for the bench.
+    OnDemandFixed = 10, "on-demand-fixed", OnDemand { wanders: false, is_recalled: true };
+    /// [`OnDemand`] as in the thesis, with one core to go to and no recall: a control for the
+    /// bench.
+    OnDemandLazy = 11, "on-demand-lazy", OnDemand { wanders: false, is_recalled: false };
+    /// [`TrapBased`] as in the thesis, with one core to go to: a control for the bench.
+    TrapBasedPaper = 12, "trap-based-paper",
+        TrapBased { interrupt_rule: false, returns_at_once: true, wanders: false };
+    /// [`Delayed`], by calls.
+    DelayedCall = 13, "delayed-call", Delayed { by: Request::Call };
+    /// [`Delayed`], in memory.
+    DelayedPage = 14, "delayed-page", Delayed { by: Request::Page };
+}
+
+impl MigrationPolicy {
+    /// Returns true if it is there only for a bench to compare others with it: a paper's policy
+    /// without what was added here.
+    #[must_use]
+    pub const fn is_control(self) -> bool {
+        matches!(self, Self::OnDemandFixed | Self::OnDemandLazy | Self::TrapBasedPaper)
+    }
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use super::{Mode, Policy};
 pub struct SafeUnsafe;
 
 impl Policy for SafeUnsafe {
-    fn delays(&self, mode: Mode) -> bool {
+    fn delays(&self, mode: Mode, _asks: bool) -> bool {
         mode == Mode::Kernel
     }
 }

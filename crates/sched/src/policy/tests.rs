@@ -36,7 +36,7 @@ fn on_demand_leaves_whatever_linux_is_doing() {
 /// core 1, programs run on core 0, and there the RTOS may preempt them.
 #[test]
 fn trap_based_keeps_the_kernel_off_the_shared_core() {
-    for name in ["trap-based", "trap-based-eager", "trap-based-deferred"] {
+    for name in ["trap-based", "trap-based-eager", "trap-based-deferred", "trap-based-paper"] {
         let policy = policy(name);
         assert_eq!(policy.view(true), View::UserOnly);
         assert_eq!(policy.crossed(Mode::Kernel), Side::Fallback);
@@ -48,7 +48,7 @@ fn trap_based_keeps_the_kernel_off_the_shared_core() {
 /// it back to core 0.
 #[test]
 fn as_in_the_paper_a_program_returns_at_once() {
-    for name in ["trap-based-eager", "trap-based-deferred"] {
+    for name in ["trap-based-eager", "trap-based-deferred", "trap-based-paper"] {
         let policy = policy(name);
         assert_eq!(policy.view(false), View::KernelOnly);
         assert_eq!(policy.crossed(Mode::User), Side::Base);
@@ -77,6 +77,23 @@ fn a_vcpu_that_leaves_for_its_fallback_may_go_anywhere_in_its_affinity() {
     }
 }
 
+/// Thesis, sections 4.3.1 and 4.3.2: one core is set beforehand, and a vCPU that sleeps reads
+/// whether it may go back.
+#[test]
+fn controls_have_nothing_that_the_papers_have_not() {
+    let controls = MigrationPolicy::ALL.iter().filter(|kind| kind.is_control());
+    assert!(controls.clone().count() == 3);
+    for kind in controls {
+        let needs = kind.policy().needs();
+        assert!(needs.fallback && !needs.wanders && !needs.notices_interrupts, "{}", kind.name());
+        assert_eq!(needs.returns_by_itself, kind.name() == "on-demand-lazy");
+        assert_eq!(needs.asks_base, needs.returns_by_itself, "{}", kind.name());
+    }
+    assert_eq!(policy("on-demand-fixed").displaced(ASLEEP), Then::LeaveUntilFree);
+    assert_eq!(policy("on-demand-lazy").displaced(READY), Then::Leave, "it is not recalled");
+    assert_eq!(policy("trap-based-paper").interrupted(), Then::Stay);
+}
+
 /// Thesis, sections 6.2 and 8.1: an inter-processor interrupt for a vCPU that
 /// lies preempted in a program.
 #[test]
@@ -91,10 +108,25 @@ fn the_interrupt_rule_is_what_tells_eager_and_deferred_apart() {
 /// Uhlig and others, section 3: no preemption in the kernel.
 #[test]
 fn safe_unsafe_makes_the_rtos_wait_for_the_kernel_only() {
-    assert!(policy("safe-unsafe").delays(Mode::Kernel));
-    assert!(!policy("safe-unsafe").delays(Mode::User));
+    assert!(policy("safe-unsafe").delays(Mode::Kernel, false));
+    assert!(!policy("safe-unsafe").delays(Mode::User, true));
     let others = MigrationPolicy::ALL.iter().filter(|kind| kind.name() != "safe-unsafe");
-    assert!(others.into_iter().all(|kind| !kind.policy().delays(Mode::Kernel)));
+    assert!(others.into_iter().all(|kind| !kind.policy().delays(Mode::Kernel, false)));
+}
+
+/// PECCS, section 4.1, and thesis, section 2.2.2: the guest says when it holds a lock. EL2 need not
+/// see it leave its kernel, so this needs no views.
+#[test]
+fn delayed_makes_the_rtos_wait_for_a_guest_that_asks() {
+    for (name, by) in [("delayed-call", Request::Call), ("delayed-page", Request::Page)] {
+        let (policy, needs) = (policy(name), policy(name).needs());
+        assert!(policy.delays(Mode::User, true) && !policy.delays(Mode::Kernel, false), "{name}");
+        assert_eq!(policy.request(), by);
+        assert!(needs.a_say && !needs.views && !needs.fallback && !needs.wanders, "{name}");
+        assert_eq!(policy.displaced(READY), Then::Stay, "it waits, when the limit is over");
+    }
+    let asked = MigrationPolicy::ALL.iter().filter(|kind| kind.policy().request() != Request::None);
+    assert_eq!(asked.count(), 2);
 }
 
 #[test]
@@ -136,10 +168,11 @@ fn what_each_needs_is_what_it_uses() {
             .map(|vcpu| policy.displaced(vcpu));
         let leaves = answers.iter().any(|then| !matches!(then, Then::Stay | Then::StopOthers));
         assert_eq!(leaves, needs.leaves_when_displaced, "{}", kind.name());
-        let falls_back =
-            answers.contains(&Then::LeaveUntilFree) || policy.view(true) == View::UserOnly;
+        let falls_back = answers.contains(&Then::LeaveUntilFree)
+            || answers.contains(&Then::Leave)
+            || policy.view(true) == View::UserOnly;
         assert_eq!(falls_back || needs.lives_at_fallback, needs.fallback, "{}", kind.name());
-        let views = policy.view(true) != View::Full || policy.delays(Mode::Kernel);
+        let views = policy.view(true) != View::Full || policy.delays(Mode::Kernel, false);
         assert_eq!(views, needs.views, "{}", kind.name());
     }
 }

@@ -18,9 +18,16 @@ pub struct TrapBased {
     pub interrupt_rule: bool,
     /// True if it goes back to its base as soon as it executes a program.
     pub returns_at_once: bool,
+    /// True if it may go to any core of its affinity, and on from there; else to its fallback
+    /// only (thesis, section 4.3.2).
+    pub wanders: bool,
 }
 
 impl Policy for TrapBased {
+    fn keeps_to_fallback(&self) -> bool {
+        !self.wanders
+    }
+
     fn interrupted(&self) -> Then {
         if self.interrupt_rule { Then::Leave } else { Then::Stay }
     }

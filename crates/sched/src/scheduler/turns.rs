@@ -40,6 +40,32 @@ impl Scheduler {
         true
     }
 
+    /// Ends the turn of the vCPU that runs, at its own request: it spins for what another one has.
+    /// It goes to the end of the line of its equals, and gives up what is left of its quantum; one
+    /// that ran before its turn gives up only that. Returns true if the latest decision is out of
+    /// date; false if none of `others` is an equal that could run now, and nothing has changed.
+    ///
+    /// It may run again at once, if all others have used their quanta up before their turns.
+    #[inline(never)]
+    pub fn yield_turn(
+        &mut self,
+        id: VcpuId,
+        mut others: impl Iterator<Item = VcpuId>,
+        now: Instant,
+    ) -> bool {
+        self.settle();
+        let Some(at) = self.find(id) else { return false };
+        let able = self.ready & self.reach & self.entries[at].peers;
+        let is_able = |at: usize| able >> at & 1 == 1;
+        let mut waits = |id| self.find(id).is_some_and(|other| other != at && is_able(other));
+        if usize::from(self.running) != at || !is_able(at) || !others.any(&mut waits) {
+            return false;
+        }
+        self.charge_running(now);
+        self.give_up_turn(at);
+        true
+    }
+
     /// Chooses from `ready`, which vCPU runs now, and until when it may. The turn stays
     /// with a vCPU of `kept`, which has work and may not run here now.
     #[inline(always)]

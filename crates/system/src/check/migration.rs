@@ -3,12 +3,12 @@
 use super::consolidation;
 use super::time_in;
 use crate::code::Code;
-use crate::draft::{At, DraftVm};
+use crate::draft::{At, DraftVm, flag};
 use crate::model::Vm;
 use crate::problem::Problems;
 use crate::topology::{Id, ids as all, placed};
-use abi::system::{MAX_DELAY_LIMIT_NS, MIN_DELAY_LIMIT_NS};
-use sched::policy::{MigrationPolicy, Mode};
+use abi::system::{MAX_DELAY_LIMIT_NS, MIN_DELAY_LIMIT_NS, NO_DELAY_LIMIT};
+use sched::policy::{MigrationPolicy, Mode, Request};
 use sched::topology::Placed;
 
 /// How long others wait at most for a VM that does not say: longer than Linux
@@ -17,7 +17,7 @@ const DEFAULT_DELAY_LIMIT_NS: u64 = 1_000_000;
 
 /// Returns true if a policy makes others wait.
 pub(super) fn delays(kind: MigrationPolicy) -> bool {
-    kind.policy().delays(Mode::Kernel)
+    kind.policy().delays(Mode::Kernel, true)
 }
 
 pub(super) fn check(vms: &[DraftVm], problems: &mut Problems) {
@@ -25,6 +25,12 @@ pub(super) fn check(vms: &[DraftVm], problems: &mut Problems) {
         check_realtime(vm, problems);
         if let Some(limit) = &vm.delay_limit {
             delay_limit(vm, limit, problems);
+        }
+        if let Some(at) = vm.yields.as_ref().filter(|at| *at.get_ref() && vm.is_realtime()) {
+            let message = format!("{} is a real-time VM: none of its vCPUs yields", vm.title());
+            problems
+                .add(Code::MigrationPolicy, at.span(), message)
+                .hint("leave `yield` out: it is for VMs whose vCPUs spin for each other");
         }
     }
 }
@@ -55,7 +61,7 @@ fn delay_limit(vm: &DraftVm, limit: &At<u64>, problems: &mut Problems) {
         problems
             .add(Code::MigrationPolicy, limit.span(), message)
             .hint("leave it out, or say `migration_policy = \"safe-unsafe\"`");
-    } else {
+    } else if *limit.get_ref() != NO_DELAY_LIMIT {
         time_in(allowed, Some(limit), "a limit", Code::MigrationPolicy, problems);
     }
 }
@@ -65,6 +71,28 @@ fn delay_limit(vm: &DraftVm, limit: &At<u64>, problems: &mut Problems) {
 pub(super) fn delay_limit_ns(vm: &DraftVm) -> u64 {
     let said = vm.delay_limit.as_ref().map_or(DEFAULT_DELAY_LIMIT_NS, |at| *at.get_ref());
     if delays(vm.migration_policy()) { said } else { 0 }
+}
+
+/// Returns true if vCPUs of a VM may give up their turns: it says so, or its policy has them give
+/// way when they are waited for.
+pub(super) fn yields(vm: &DraftVm) -> bool {
+    let by_page = vm.migration_policy().policy().request() == Request::Page;
+    by_page || flag(&vm.yields, false)
+}
+
+/// Warns of real-time VMs that may wait for another one without end.
+pub(super) fn unlimited(drafts: &[DraftVm], vms: &[Vm], problems: &mut Problems) {
+    for (i, vm) in vms.iter().enumerate().filter(|(_, vm)| vm.delay_limit_ns == NO_DELAY_LIMIT) {
+        let mine = all(vms).filter(|id| id.0 == i);
+        let Some(winner) = mine.flat_map(|id| winners(vms, id)).next() else { continue };
+        let Some(at) = &drafts[i].delay_limit else { continue };
+        let waits = vms[winner.0].title();
+        let message = format!("{waits} waits for {} as long as its guest likes", vm.title());
+        problems
+            .add(Code::DelayUnlimited, at.span(), message)
+            .see(drafts[winner.0].vcpus[winner.1].priority_span(), "this vCPU")
+            .hint("it is what the paper has; for any other use, state a limit");
+    }
 }
 
 /// Returns the vCPUs of its own pCPU that displace this one.

@@ -39,6 +39,9 @@ pub(crate) struct Sound {
     pub(crate) reset_on_fault: bool,
     /// 0 without a watchdog.
     pub(crate) watchdog_ns: u32,
+    /// 0 without a grace.
+    pub(crate) sibling_grace_ns: u64,
+    pub(crate) directed_yield: bool,
     pub(crate) vms: Vec<Vm>,
     pub(crate) timing: Option<analysis::model::System>,
     pub(crate) protocol: Protocol,
@@ -64,6 +67,7 @@ pub(crate) fn check(draft: &Draft, directory: &Path, problems: &mut Problems) ->
     consolidation::check(draft, problems);
     trace::check(draft, machine.as_ref(), problems);
     watchdog::check(draft, machine.as_ref(), problems);
+    siblings::grace(draft, problems);
     let board = machine.as_ref().map(|machine| machine.board);
     let mut timing = timing::check(draft, board, problems);
     let images = images::check(&draft.vms, directory, problems);
@@ -99,6 +103,7 @@ pub(crate) fn check(draft: &Draft, directory: &Path, problems: &mut Problems) ->
     }
     siblings::check(&draft.vms, &vms, &targets, problems);
     outranked::check(&draft.vms, &vms, problems);
+    migration::unlimited(&draft.vms, &vms, problems);
     vcpus::idle_pcpus(&draft.vms, &vms, machine.pcpus, problems);
     if problems.any_error() {
         return None;
@@ -109,6 +114,8 @@ pub(crate) fn check(draft: &Draft, directory: &Path, problems: &mut Problems) ->
         off_when_done: flag(&draft.off_when_done, true),
         reset_on_fault: flag(&draft.reset_on_fault, false),
         watchdog_ns: watchdog::time_ns(draft),
+        sibling_grace_ns: siblings::grace_ns(draft),
+        directed_yield: flag(&draft.directed_yield, true),
         vms,
         timing,
         protocol: timing::protocol(draft),
@@ -164,6 +171,7 @@ fn sound_vm(draft: &DraftVm, images: Images, system: &Draft, machine: &Machine) 
         seed: draft.seed.as_ref().map(|at| *at.get_ref()),
         migration_policy: draft.migration_policy(),
         delay_limit_ns: migration::delay_limit_ns(draft),
+        yields: migration::yields(draft),
         consolidate: flag(&draft.consolidate, false),
         devices: devices::of(draft, machine.board).map(|(_, device)| device).collect(),
         interrupts: claims

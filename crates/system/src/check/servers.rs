@@ -9,7 +9,7 @@ use crate::model::{Server, Vm, overheads};
 use crate::problem::Problems;
 use crate::time::text;
 use crate::topology;
-use abi::system::{MAX_PERIOD_NS, MIN_BUDGET_NS};
+use abi::system::{MAX_PERIOD_NS, MIN_BUDGET_NS, NO_DELAY_LIMIT};
 use analysis::bounds::{Bounds, Workload};
 use analysis::model::{Service, System};
 use analysis::overheads::DEFAULT_MARGIN_PERMILLE;
@@ -261,10 +261,13 @@ fn keeps_its_core(
     }
     let makes_wait = |(_, other): &&Where| topology::may_displace(this, other) && other.delays();
     if let Some(((other, _), _)) = placed.iter().find(makes_wait) {
-        let limit = text(vms[*other].delay_limit_ns);
+        let limit = match vms[*other].delay_limit_ns {
+            NO_DELAY_LIMIT => "for ever".to_owned(),
+            ns => text(ns),
+        };
         let title = vms[*other].title();
         refuse(
-            format!("it has a budget, and may wait {limit} until {title} has left its kernel"),
+            format!("it has a budget, and may wait {limit} for what {title} does in its kernel"),
             *other,
             "by this policy",
             format!("no bound counts that: give {title} another policy, or this one no budget"),

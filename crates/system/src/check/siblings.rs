@@ -1,12 +1,29 @@
 //! vCPUs of one VM spin for each other's locks: the lower of two that share a pCPU
 //! never gets to release what the higher one spins for.
 
+use super::time_in;
 use crate::code::Code;
-use crate::draft::DraftVm;
+use crate::draft::{Draft, DraftVm};
 use crate::model::Vm;
 use crate::problem::Problems;
 use crate::topology;
+use abi::system::{MAX_SIBLING_GRACE_NS, MIN_QUANTUM_NS};
 use sched::topology::Placed;
+
+/// How long a vCPU may stay in its kernel when it is a sibling's turn, if nothing is said: the
+/// shortest quantum.
+const DEFAULT_GRACE_NS: u64 = MIN_QUANTUM_NS;
+
+/// Checks how long siblings wait for each other's kernels.
+pub(super) fn grace(draft: &Draft, problems: &mut Problems) {
+    let allowed = 0..=MAX_SIBLING_GRACE_NS;
+    time_in(allowed, draft.sibling_grace.as_ref(), "a grace", Code::SiblingGrace, problems);
+}
+
+/// Returns how long siblings wait for each other's kernels, nanoseconds; 0: not at all.
+pub(super) fn grace_ns(draft: &Draft) -> u64 {
+    draft.sibling_grace.as_ref().map_or(DEFAULT_GRACE_NS, |at| *at.get_ref())
+}
 
 /// Returns true if a budget keeps a vCPU from running all the time.
 fn leaves_time(vm: &Vm, vcpu: usize) -> bool {

@@ -33,6 +33,8 @@ pub(crate) struct Draft {
     pub(crate) protocol: Option<At<Protocol>>,
     pub(crate) shared_memory: Vec<DraftSharedMemory>,
     pub(crate) trace: Option<At<u64>>,
+    pub(crate) sibling_grace: Option<At<u64>>,
+    pub(crate) directed_yield: Option<At<bool>>,
     pub(crate) vms: Vec<DraftVm>,
 }
 
@@ -70,7 +72,9 @@ pub(crate) struct DraftVm {
     pub(crate) restart_on_fault: Option<At<bool>>,
     pub(crate) seed: Option<At<u64>>,
     pub(crate) migration_policy: Option<At<MigrationPolicy>>,
+    /// [`abi::system::NO_DELAY_LIMIT`] for none.
     pub(crate) delay_limit: Option<At<u64>>,
+    pub(crate) yields: Option<At<bool>>,
     pub(crate) timer_advance: Option<At<u64>>,
     pub(crate) consolidate: Option<At<bool>>,
     pub(crate) devices: Vec<At<String>>,

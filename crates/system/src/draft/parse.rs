@@ -4,7 +4,7 @@ use super::reader::Reader;
 use super::server::server;
 use super::shared::{SHARED_MEMORY, SHARES, share, shared_memory};
 use super::tasks::{handler, task, time};
-use super::values::{Priority, Read, Wanted, bytes, expect};
+use super::values::{Priority, Read, Wanted, bytes, expect, limit};
 use super::{At, Draft, DraftBoard, DraftInterrupt, DraftMemory, DraftVcpu, DraftVm};
 use crate::board::Trigger;
 use crate::code::Code;
@@ -119,6 +119,8 @@ fn hypervisor(value: &At<DeValue<'_>>, draft: &mut Draft, problems: &mut Problem
     draft.consolidation_window = time(reader.optional("consolidation_window", problems));
     draft.protocol = reader.optional("protocol", problems);
     draft.trace = bytes(reader.optional("trace", problems));
+    draft.sibling_grace = time(reader.optional("sibling_grace", problems));
+    draft.directed_yield = reader.optional("directed_yield", problems);
     reader.finish(problems);
 }
 
@@ -141,7 +143,8 @@ fn vm(value: &At<DeValue<'_>>, problems: &mut Problems) -> Option<DraftVm> {
         restart_on_fault: r.optional("restart_on_fault", problems),
         seed: r.optional("seed", problems),
         migration_policy: r.optional("migration_policy", problems),
-        delay_limit: time(r.optional("delay_limit", problems)),
+        delay_limit: limit(r.optional("delay_limit", problems)),
+        yields: r.optional("yield", problems),
         timer_advance: time(r.optional("timer_advance", problems)),
         consolidate: r.optional("consolidate", problems),
         devices: list(r.get("devices"), &DEVICES, problems, device),

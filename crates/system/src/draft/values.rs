@@ -8,7 +8,7 @@ use crate::nearest::did_you_mean;
 use crate::problem::Problems;
 use crate::size;
 use crate::time;
-use abi::system::MAX_PRIORITY;
+use abi::system::{MAX_PRIORITY, NO_DELAY_LIMIT};
 use analysis::model::ServerKind;
 use sched::policy::MigrationPolicy;
 use toml::de::DeValue;
@@ -139,6 +139,24 @@ impl Read for Nanoseconds {
             }
         }
     }
+}
+
+/// A time that limits something, or `"none"`.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Limit(pub(crate) u64);
+
+impl Read for Limit {
+    fn read(value: &At<DeValue<'_>>, problems: &mut Problems) -> Option<Self> {
+        if value.get_ref().as_str() == Some("none") {
+            return Some(Self(NO_DELAY_LIMIT));
+        }
+        Nanoseconds::read(value, problems).map(|Nanoseconds(ns)| Self(ns))
+    }
+}
+
+/// The limit without its type: nanoseconds, or [`NO_DELAY_LIMIT`].
+pub(super) fn limit(at: Option<At<Limit>>) -> Option<At<u64>> {
+    at.map(|at| At::new(at.span(), at.get_ref().0))
 }
 
 impl Read for ServerKind {

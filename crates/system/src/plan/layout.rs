@@ -1,13 +1,13 @@
 //! Which physical memory each part of the system gets.
 //!
 //! From the bottom: what the board wants left alone, the hypervisor, the
-//! bundle, the status area, the trace, stolen-time pages, report areas, shared memory, guests. Guests
+//! bundle, the status area, the trace, stolen-time pages, lines of preemption, report areas, shared memory, guests. Guests
 //! at fixed physical addresses come before everything that can move.
 
 use crate::check::Sound;
 use crate::model::Vm;
 use crate::size::show;
-use abi::platform::{MAX_SHARED, STOLEN_SIZE};
+use abi::platform::{LINES_SIZE, MAX_SHARED, STOLEN_SIZE};
 use abi::status::Status;
 use abi::system::{HYPERVISOR_SIZE, PAGE_SIZE, RAM_ALIGN, Region};
 use abi::trace;
@@ -30,6 +30,8 @@ pub(crate) struct Layout {
 pub(crate) struct VmMemory {
     pub(crate) ram: Region,
     pub(crate) stolen: Region,
+    /// The page of lines of preemption; empty when it has none.
+    pub(crate) lines: Region,
     /// Empty when it has none.
     pub(crate) report: Region,
 }
@@ -71,6 +73,11 @@ pub(crate) fn layout(system: &Sound, bundle_size: u64) -> Result<Layout, NoRoom>
     let trace = Region::new(both.start + status_size, trace_size);
     let stolen = (0..vms.len()).map(|vm| take(vm, STOLEN_SIZE, PAGE_SIZE));
     let stolen = stolen.collect::<Result<Vec<_>, _>>()?;
+    let lines = vms.iter().enumerate().map(|(i, vm)| match vm.yields {
+        false => Ok(Region::new(0, 0)),
+        true => take(i, LINES_SIZE, PAGE_SIZE),
+    });
+    let lines = lines.collect::<Result<Vec<_>, _>>()?;
     let reports = vms.iter().enumerate().map(|(i, vm)| match vm.report {
         0 => Ok(Region::new(0, 0)),
         size => take(i, size, block_align(size)),
@@ -84,8 +91,9 @@ pub(crate) fn layout(system: &Sound, bundle_size: u64) -> Result<Layout, NoRoom>
     for (i, vm) in movable(vms) {
         rams.insert(i, take(i, vm.ram_size, RAM_ALIGN)?);
     }
-    let memory = rams.into_values().zip(stolen).zip(reports);
-    let memory = memory.map(|((ram, stolen), report)| VmMemory { ram, stolen, report });
+    let memory = rams.into_values().zip(stolen).zip(lines).zip(reports);
+    let memory =
+        memory.map(|(((ram, stolen), lines), report)| VmMemory { ram, stolen, lines, report });
     Ok(Layout { bundle, status, trace, vms: memory.collect(), shared })
 }
 

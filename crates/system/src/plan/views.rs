@@ -4,12 +4,12 @@ use super::guest_ram;
 use super::layout::{Layout, VmMemory};
 use crate::model::{Machine, Vm};
 use crate::paging::{Tables, stage1, stage2};
-use abi::platform::{GICD_SIZE, REPORT_BASE, STOLEN_BASE, UART_SIZE};
+use abi::platform::{GICD_SIZE, LINES_BASE, REPORT_BASE, STOLEN_BASE, UART_SIZE};
 use abi::system::{PAGE_SIZE, Region};
 use sched::policy::View;
 use std::collections::BTreeSet;
 
-/// A VM's view: its memory, its stolen-time page and report area, what it has of `shared`
+/// A VM's view: its memory, its stolen-time page, lines of preemption and report area, what it has of `shared`
 /// memory, its devices. The emulated devices are left out, so that every access to them traps.
 pub(super) fn stage2(
     root_pa: u64,
@@ -22,6 +22,9 @@ pub(super) fn stage2(
     let ram = guest_ram(vm, memory.ram);
     stage2::map(&mut tables, ram.start, memory.ram, stage2::Kind::Ram(view));
     stage2::map(&mut tables, STOLEN_BASE, memory.stolen, stage2::Kind::ReadOnly);
+    if memory.lines.size > 0 {
+        stage2::map(&mut tables, LINES_BASE, memory.lines, stage2::Kind::Data);
+    }
     if memory.report.size > 0 {
         stage2::map(&mut tables, REPORT_BASE, memory.report, stage2::Kind::Data);
     }
@@ -62,6 +65,9 @@ pub(crate) fn stage1(
     }
     for memory in &layout.vms {
         stage1::map(&mut tables, memory.stolen, Kind::Data);
+        if memory.lines.size > 0 {
+            stage1::map(&mut tables, memory.lines, Kind::Data);
+        }
     }
     let redistributors = board.gicr_stride * machine.pcpus as u64;
     stage1::map(&mut tables, Region::new(board.gicd_pa, GICD_SIZE), Kind::Device);

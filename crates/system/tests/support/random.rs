@@ -105,6 +105,10 @@ fn text(pcpus: usize, vms: &[Vm], rotate: usize) -> String {
             // Several views of its memory.
             text.push_str("migration_policy = \"trap-based\"\n");
         }
+        if !vm.realtime && i % 2 == 0 {
+            // Lines of preemption.
+            text.push_str("yield = true\n");
+        }
         if vm.report_pages > 0 {
             let _ = writeln!(text, "report = {}", vm.report_pages * 4096);
         }

@@ -15,6 +15,7 @@ mod mutex;
 mod neighbour;
 mod power;
 mod preempted;
+mod preemption;
 pub mod report;
 pub mod reset;
 mod rhythm;
@@ -54,6 +55,7 @@ pub const ALL: &[Test] = &[
     Test { name: "pester", body: bystander::pester },
     Test { name: "power", body: power::power },
     Test { name: "sleeper", body: migrant::sleeper },
+    Test { name: "holds-off", body: preemption::holds_off },
     Test { name: "preempted", body: preempted::preempted },
     Test { name: "reset", body: reset::few },
     Test { name: "reset-loop", body: reset::endless },
@@ -65,6 +67,7 @@ pub const ALL: &[Test] = &[
     Test { name: "tides", body: tides::tides },
     Test { name: "timer-advance", body: timer_advance::timer_advance },
     Test { name: "timer-advance-reset", body: timer_advance::reset },
+    Test { name: "yields", body: preemption::yields },
     Test { name: "absence", body: absence::absence },
     Test { name: "bench.console", body: bench::console },
     Test { name: "bench.device", body: device::bench },

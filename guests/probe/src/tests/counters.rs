@@ -50,7 +50,7 @@ fn discovery() -> Check<Done> {
     pass!("revision {}.{}, report area {}", revision.0, revision.1, area.is_some())
 }
 
-/// The description gives this vCPU no global critical sections: the calls for them are not there.
+/// The description gives this vCPU no global critical sections, and nothing to say about preemption: the calls for them are not there.
 fn no_sections() -> Check<Done> {
     needs_cassata!();
     for function in service::START_GCS..=service::MUTEX_ABANDON {
@@ -58,6 +58,9 @@ fn no_sections() -> Check<Done> {
             let answer = calls::hvc(function, &[argument, 0]);
             ensure_eq!(answer, service::NOT_SUPPORTED, "call {function:#x}({argument:#x})");
         }
+    }
+    for function in service::PREEMPT_DISABLE..=service::PREEMPTION_LINE {
+        ensure_eq!(calls::hvc(function, &[]), service::NOT_SUPPORTED, "call {function:#x}");
     }
     pass!("no call for them")
 }

@@ -159,6 +159,9 @@ impl World {
             machine.add_memory(trace.start, &vec![0; trace.size as usize]);
             for vm in tables.vms() {
                 machine.add_memory(vm.stolen_pa, &[0; 4096]);
+                if vm.lines_pa != 0 {
+                    machine.add_memory(vm.lines_pa, &[0xff; 4096]);
+                }
                 let alias = vm.alias();
                 machine.aliases.push((alias.start..alias.start + alias.size, vm.stage1_pa));
             }

@@ -7,6 +7,7 @@ use super::drive::{chance, tell};
 use crate::arch::context::{General, Syndrome};
 use crate::arch::fake::machine::{self, Machine, Pause, SystemError};
 use crate::arch::fake::registers::Register;
+use crate::arch::memory;
 use crate::arch::sysreg::{ec, hcr};
 use crate::arch::vectors::Vector;
 use crate::exits;
@@ -14,7 +15,7 @@ use crate::pcpu::Pcpu;
 use crate::tables;
 use abi::MAX_VMS;
 use abi::platform::ppi::{GRANT, PHYSICAL_TIMER, VIRTUAL_TIMER};
-use abi::platform::{GICD_BASE, GICR_BASE, GICR_STRIDE, UART_BASE, UART_INTID};
+use abi::platform::{GICD_BASE, GICR_BASE, GICR_STRIDE, LINE_STRIDE, UART_BASE, UART_INTID};
 use abi::service::{self, psci};
 use abi::system::{System, vm_flags};
 use std::cell::Cell;
@@ -372,6 +373,7 @@ impl Guest<'_> {
             19 | 20 => Some(self.switch_sibling_on()),
             21 => Some(self.device()),
             22..25 => Some(self.sleep()),
+            26 | 27 => Some(self.say_about_preemption()),
             25 if self.get(register!("hcr_el2")) & hcr::TWE != 0 => Some(self.trap(ec::WFX, 1)),
             _ => None,
         }
@@ -538,9 +540,29 @@ impl Guest<'_> {
         self.write_system_register((3, 0, 12, 11, 5), others | intid << 24 | targets)
     }
 
+    /// Says that it holds locks or none, or that it waits for one, in memory and by calls.
+    fn say_about_preemption(&mut self) -> Vector {
+        let vm = &tables::find().vms[self.vm()];
+        if vm.lines_pa != 0 {
+            let line = vm.lines_pa + self.index() * LINE_STRIDE;
+            // Half of what it writes asks for nothing.
+            let words = [chance(2) * chance(u32::MAX), chance(3), chance(u32::MAX), chance(2)];
+            // SAFETY: the line of this guest's vCPU; only this core executes now.
+            unsafe { memory::at::<[u32; 4]>(line).write(words) };
+        }
+        let calls = [
+            service::PREEMPT_DISABLE,
+            service::PREEMPT_ENABLE,
+            service::YIELD,
+            service::PREEMPTION_LINE,
+        ];
+        self.hypervisor_call(calls[chance(4) as usize], [0; 3])
+    }
+
     fn call(&mut self) -> Vector {
         let sibling = u64::from(chance(self.vcpus));
-        match chance(12) {
+        match chance(14) {
+            12.. => self.say_about_preemption(),
             0..4 => self.switch_sibling_on(),
             4 if self.vcpus > 1 => self.hypervisor_call(psci::CPU_OFF, [0; 3]),
             5 => {

@@ -34,8 +34,12 @@ const MESSAGES: [Message; 9] = [
 ];
 
 /// Policies under which a vCPU is back at its base as soon as that is free.
-const COME_BACK: [MigrationPolicy; 3] =
-    [MigrationPolicy::OnDemand, MigrationPolicy::RtVcpu, MigrationPolicy::Balance];
+const COME_BACK: [MigrationPolicy; 4] = [
+    MigrationPolicy::OnDemand,
+    MigrationPolicy::OnDemandFixed,
+    MigrationPolicy::RtVcpu,
+    MigrationPolicy::Balance,
+];
 
 /// Lets the machine come to rest and looks at what is there then. Returns true if it did.
 pub fn check(world: &mut World) -> bool {

@@ -123,6 +123,21 @@ fn prepare_all(file: &Path, directory: &Path) -> Vec<Prepared> {
             all.push(prepared.unwrap_or_else(|report| panic!("{name}: {report}")));
         }
     }
+    // One whose siblings meet, and may say so.
+    if text.contains(WRITTEN) && name.starts_with("moved-") {
+        let written = format!("{WRITTEN}\nyield = true");
+        let name = format!("{name}.yields");
+        let prepared = prepare(&name, &text.replace(WRITTEN, &written), directory);
+        all.push(prepared.unwrap_or_else(|report| panic!("{name}: {report}")));
+    }
+    // One whose siblings meet, without what is done for them.
+    if name == "moved-on" {
+        let head = "[hypervisor]\n";
+        let text = if text.contains(head) { text.clone() } else { format!("{head}\n{text}") };
+        let keys = format!("{head}sibling_grace = \"0us\"\ndirected_yield = false\n");
+        let prepared = prepare("moved-on.unaided", &text.replacen(head, &keys, 1), directory);
+        all.push(prepared.unwrap_or_else(|report| panic!("moved-on.unaided: {report}")));
+    }
     if name == "gathered" {
         let budgets = (1..=4).rev().fold(text, |text, priority| {
             let server = "server = { kind = \"deferrable\", budget = \"150us\", period = \"1ms\" }";

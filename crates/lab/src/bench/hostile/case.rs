@@ -102,8 +102,8 @@ impl Adversary {
         } else {
             format!("migration_policy = \"{policy}\"\n")
         };
-        if policy == "safe-unsafe" {
-            // By this policy FreeRTOS waits for the adversary's kernel for so long.
+        if ["safe-unsafe", "delayed-call", "delayed-page"].contains(&policy.as_str()) {
+            // By these policies FreeRTOS waits for the adversary for so long.
             settings += "delay_limit = \"1us\"\n";
         }
         if self.is_realtime {

@@ -1,7 +1,7 @@
 //! The policies that are compared: all that the scheduler knows. One that is
 //! new there is measured here.
 
-use sched::policy::{MigrationPolicy, View};
+use sched::policy::{MigrationPolicy, Request, View};
 
 /// One way to let Linux and the RTOS share the board.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,20 +27,26 @@ pub const RTOS_PRIORITY: u32 = 10;
 const ABOVE_RTOS: u32 = 20;
 
 impl Policy {
-    /// Every policy, in the scheduler's order.
+    /// Every policy but the controls, and those by which a guest has to ask, in the scheduler's
+    /// order.
     pub fn all() -> Vec<Self> {
-        let policy = |kind: &MigrationPolicy| Self {
+        let asks = |kind: &MigrationPolicy| kind.policy().request() != Request::None;
+        let own = MigrationPolicy::ALL.iter().filter(|kind| !kind.is_control() && !asks(kind));
+        own.map(Self::of).collect()
+    }
+
+    fn of(kind: &MigrationPolicy) -> Self {
+        Self {
             name: kind.name(),
             for_rtos: kind.policy().needs().for_realtime,
             keeps_kernel_away: kind.policy().view(true) == View::UserOnly,
             moves_each_call: kind.policy().view(false) == View::KernelOnly,
-        };
-        MigrationPolicy::ALL.iter().map(policy).collect()
+        }
     }
 
-    /// The policy of that name.
+    /// The policy of that name, which may be a control.
     pub fn named(name: &str) -> Option<Self> {
-        Self::all().into_iter().find(|policy| policy.name == name)
+        MigrationPolicy::ALL.iter().find(|kind| kind.name() == name).map(Self::of)
     }
 
     /// What the description says of Linux, and of the RTOS.

@@ -202,6 +202,26 @@ impl Model {
         true
     }
 
+    pub(super) fn yield_turn(&mut self, id: u8, others: &[u8], now: u64) -> bool {
+        let Some(me) = self.find(id).filter(|vcpu| vcpu.is_able()) else { return false };
+        let waits = |other: &Vcpu| {
+            let reaches = me.sections == 0 || other.ceiling() == me.ceiling();
+            let equal = other.params.priority == me.params.priority;
+            other.id != id && equal && reaches && other.is_able() && others.contains(&other.id)
+        };
+        if self.running != Some(id) || !self.vcpus.iter().any(waits) {
+            return false;
+        }
+        let Params { priority, quantum } = me.params;
+        self.charge(now);
+        self.yielded_to = self.yielded_to.filter(|&other| other != id);
+        if self.turns[&priority] == id {
+            self.get(id).unwrap().left = quantum.0;
+            self.turns.insert(priority, self.behind(id));
+        }
+        true
+    }
+
     /// Forgets a yield to a vCPU that cannot run now.
     pub(super) fn drop_yield_to_blocked(&mut self) {
         self.yielded_to = self.yielded_to.filter(|&id| self.find(id).unwrap().is_able());

@@ -6,6 +6,7 @@ use super::*;
 use crate::server::{Account, Server};
 use proptest::prelude::*;
 
+/// The field `others` of [`Event::YieldTurn`] has a bit for each identifier.
 #[derive(Clone, Debug)]
 pub(super) enum Event {
     Arrive { priority: u16, quantum: u64, ready: bool },
@@ -19,6 +20,7 @@ pub(super) enum Event {
     EnterGcs,
     ExitGcs,
     YieldTo,
+    YieldTurn { others: u8 },
 }
 
 fn arrive() -> impl Strategy<Value = Event> {
@@ -39,6 +41,7 @@ fn plain() -> impl Strategy<Value = Event> {
         2 => any::<bool>().prop_map(|charged| Event::SetAway { charged }),
         2 => any::<bool>().prop_map(|ready| Event::ComeBack { ready }),
         2 => Just(Event::YieldTo),
+        2 => any::<u8>().prop_map(|others| Event::YieldTurn { others }),
     ]
 }
 
@@ -120,6 +123,12 @@ impl Both {
                 model.charge(now);
                 model.get(id).unwrap().sections -= 1;
                 core.exit_gcs(vcpu, Instant(now));
+            }
+            Event::YieldTurn { others } => {
+                let others: Vec<u8> = (0..8).filter(|id| others >> id & 1 == 1).collect();
+                let ids = others.iter().map(|&id| VcpuId(id));
+                let changed = core.yield_turn(vcpu, ids, Instant(now));
+                assert_eq!(changed, model.yield_turn(id, &others, now));
             }
             Event::YieldTo => assert_eq!(core.yield_to(vcpu), model.yield_to(id)),
             Event::Remove if known.sections == 0 => {
@@ -234,6 +243,9 @@ proptest! {
             if sleeper > 0 { core.sleep(VcpuId(sleeper)); core.wake(VcpuId(sleeper)); }
             // The core yields to others, in its turn too.
             if favoured > 0 { core.yield_to(VcpuId(favoured)); }
+            // Others give up their turns.
+            let all = (0..6).map(VcpuId);
+            if sleeper > 3 { core.yield_turn(VcpuId(sleeper), all, Instant(now)); }
             let end = now + pause;
             while now < end {
                 let decision = core.decide(Instant(now));

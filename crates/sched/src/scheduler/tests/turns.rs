@@ -92,3 +92,37 @@ fn sleeping_does_not_give_back_what_was_used_before_the_turn() {
     assert_eq!(run(&mut core, 200), Some(OTHER.0));
     assert_eq!(run(&mut core, 300), Some(LINUX.0), "its turn has passed");
 }
+
+/// Linux's vCPU 0 spins for a lock that vCPU 1 holds, and says so. Both give way to each other, and
+/// another VM's vCPU 2 of their priority loses nothing.
+#[test]
+fn a_vcpu_that_spins_gives_up_its_turn() {
+    let mut core = core(&[(LINUX, 1, 100), (OTHER, 1, 100), (RTOS, 1, 100)]);
+    let siblings = || [LINUX, OTHER].into_iter();
+    run(&mut core, 0);
+    assert!(!core.yield_turn(OTHER, siblings(), Instant(10)), "it does not run");
+    assert!(core.yield_turn(LINUX, siblings(), Instant(10)));
+    assert_eq!(core.decide(Instant(10)).until, Some(Instant(110)));
+    assert_eq!(run(&mut core, 10), Some(OTHER.0));
+    assert!(core.yield_turn(OTHER, siblings(), Instant(20)));
+    assert_eq!(run(&mut core, 20), Some(RTOS.0), "its turn comes before the sibling's");
+    assert_eq!(core.decide(Instant(20)).until, Some(Instant(120)), "a whole quantum");
+    assert_eq!(run(&mut core, 120), Some(LINUX.0));
+    assert_eq!(core.decide(Instant(120)).until, Some(Instant(220)), "the rest was given up");
+    core.sleep(OTHER);
+    assert!(!core.yield_turn(LINUX, siblings(), Instant(130)), "no sibling is ready");
+    assert_eq!(run(&mut core, 130), Some(LINUX.0), "it keeps its turn");
+}
+
+/// A vCPU that runs before its turn gives up only that.
+#[test]
+fn a_vcpu_that_was_yielded_to_gives_the_core_back() {
+    let mut core = core(&[(LINUX, 1, 100), (OTHER, 1, 100)]);
+    run(&mut core, 0);
+    assert!(core.yield_to(OTHER));
+    assert_eq!(run(&mut core, 30), Some(OTHER.0));
+    assert!(core.yield_turn(OTHER, [LINUX].into_iter(), Instant(40)));
+    assert_eq!(core.decide(Instant(40)).until, Some(Instant(110)), "the rest of its turn");
+    assert_eq!(run(&mut core, 110), Some(OTHER.0));
+    assert_eq!(core.decide(Instant(110)).until, Some(Instant(200)), "less what it used");
+}
