@@ -54,7 +54,7 @@ static void measured_task(void *unused)
         cassata_task_release(reported_task(), tick_due(release + period_ticks));
         xTaskDelayUntil(&release, period_ticks);
         record(release, counter_now());
-        cassata_task_finish(reported_task(), counter_now(), tick_due(period_ticks) - tick_due(0));
+        cassata_task_finish(reported_task(), counter_now(), tick_length(period_ticks));
         if (dispatch.count == options.activations)
             finish();
     }

@@ -6,6 +6,8 @@
 #include "console.h"
 
 #define LEAST_TICK_US 10
+/* With half of a tick, two ticks could come at once. */
+#define MOST_JITTER 49
 
 /* A number, or a text of NAME_SIZE bytes. */
 struct known {
@@ -74,10 +76,10 @@ static bool read_option(const char **text, const struct known *known)
             return read_text(text, known->text) || complain(word, "a name of 1 to 31 bytes is needed");
         if (!read_number(text, known->most, known->value))
             return complain(word, "a whole number is needed; load at most 1000, tick_us 1000000, "
-                                  "participant 3, trace 1");
+                                  "jitter 49, participant 3, trace 1");
         return true;
     }
-    return complain(word, "known are load=, period_us=, tick_us=, start_ms=, activations=, mutex=, task=, "
+    return complain(word, "known are load=, period_us=, tick_us=, jitter=, start_ms=, activations=, mutex=, task=, "
                           "memory=, participant=, hold_us=, die_at=, bench=, bench_stop=, resources=, trace=");
 }
 
@@ -87,6 +89,7 @@ bool options_parse(const char *text, struct options *options)
         { "load=", &options->load_permille, 1000, NULL },
         { "period_us=", &options->period_us, 1000000000, NULL },
         { "tick_us=", &options->tick_us, 1000000, NULL },
+        { "jitter=", &options->jitter_percent, MOST_JITTER, NULL },
         { "start_ms=", &options->start_ms, 1000000, NULL },
         { "activations=", &options->activations, UINT32_MAX, NULL },
         { "mutex=", NULL, 0, options->mutex },
@@ -115,6 +118,9 @@ bool options_parse(const char *text, struct options *options)
         return complain("tick_us=", "must be at least 10");
     if (options->period_us == 0 || options->period_us % options->tick_us != 0)
         return complain("period_us=", "must be a multiple of tick_us, 1000 if that is not said");
+    /* What is computed for a declared task holds for releases that are a period apart. */
+    if (options->jitter_percent != 0 && options->task[0] != '\0')
+        return complain("jitter=", "there is none with task=");
     if (options->mutex[0] != '\0' && options->task[0] == '\0')
         return complain("mutex=", "task= is needed besides");
     if (options->memory[0] == '\0')
