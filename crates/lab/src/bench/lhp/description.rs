@@ -1,7 +1,7 @@
 //! The system description of a point.
 
 use super::plan::CORES;
-use super::point::{Experiment, Linux, Point, Stage};
+use super::point::{Experiment, Linux, Point, Rtos, Stage};
 use super::policy::{NONE, Policy, RTOS_PRIORITY};
 use crate::guests::Images;
 use std::fmt::Write;
@@ -66,26 +66,32 @@ pub fn of(point: &Point, root: &Path) -> Option<String> {
     text += "]\n";
     if let Some(rtos) = point.rtos {
         let kernel = &images.rtos;
-        let advance = timer_advance(point);
+        let advance = rtos.advance_us;
+        let advance = advance.map(|us| format!("timer_advance = \"{us}us\"\n")).unwrap_or_default();
+        let told = rtos_command_line(rtos, START_MS + later(point) + file(point));
         let _ = write!(
             text,
             "\n[[vm]]\nname = \"rtos\"\nkernel = {kernel:?}\nmemory = {{ size = \"32M\" }}\n\
              vcpus = [{{ pcpu = 0, priority = {RTOS_PRIORITY} }}]\nrealtime = true\n\
              report = \"4M\"\n{rtos_setting}{advance}\
-             cmdline = \"load={} period_us={1} tick_us={1} activations={2} start_ms={3}\"\n",
-            rtos.load_permille,
-            rtos.period_us,
-            rtos.activations,
-            START_MS + later(point) + file(point),
+             cmdline = {told:?}\n",
         );
     }
     Some(text)
 }
 
-/// Switches the timer advance off where the cost of a departure is measured: with it
-/// EL2 does that work before the timer fires.
-fn timer_advance(point: &Point) -> &'static str {
-    if point.experiment == Experiment::Migration { "timer_advance = \"0us\"\n" } else { "" }
+/// What the RTOS is told, whose first tick comes `start_ms` milliseconds after its start.
+pub fn rtos_command_line(rtos: Rtos, start_ms: u32) -> String {
+    let jitter = match rtos.jitter_percent {
+        0 => String::new(),
+        percent => format!(" jitter={percent}"),
+    };
+    format!(
+        "load={} period_us={period} tick_us={period} activations={} start_ms={start_ms}{jitter}",
+        rtos.load_permille,
+        rtos.activations,
+        period = rtos.period_us,
+    )
 }
 
 fn later(point: &Point) -> u32 {
@@ -101,6 +107,7 @@ fn command_line(point: &Point) -> String {
     let begin = BEGIN_MS + later(point);
     let begin = format!("cassata.begin={}.{:02}", begin / 1_000, begin % 1_000 / 10);
     let work = match &point.linux {
+        Linux::Absent => String::new(),
         Linux::Hackbench { loops, runs } => {
             format!("cassata.run=demo cassata.hackbench=\"-g 1 -l {loops}\" cassata.repeat={runs}")
         }
@@ -162,9 +169,10 @@ mod tests {
             shared.contains("migration_policy = \"on-demand\"") && shared.contains("load=500 ")
         );
         assert_eq!(shared.matches("priority = 1,").count(), 4);
-        let divided = text("latency-partition-write-together");
+        let divided = text("latency-partition-write-97us-advance4-together");
         assert!(divided.contains("priority_separation = false"));
-        assert!(divided.contains("cassata.work=write") && divided.contains("activations=100000"));
+        assert!(divided.contains("cassata.work=write") && divided.contains("activations=20000"));
+        assert!(divided.contains("timer_advance = \"4us\"") && divided.contains(" jitter=10\""));
         let alone = text("throughput-alone-3");
         assert!(alone.contains("pcpus = 3") && !alone.contains("rtos"));
     }

@@ -13,7 +13,15 @@ pub const PERIOD_US: u32 = 10_000;
 /// Period of the RTOS where its latency is measured. With the papers' 1 ms,
 /// 100,000 activations would be 100 s of virtual time, more than an hour for
 /// each point.
-pub const SHORT_PERIOD_US: u32 = 40;
+pub const SHORT_PERIOD_US: u32 = 97;
+/// The same where it is about as long as the papers'. Neither divides Linux's tick, 4 ms: a
+/// period that does meets the same phases of it for ever.
+pub const LONG_PERIOD_US: u32 = 997;
+/// How much of these periods a release comes early or late at most, percent.
+const JITTER_PERCENT: u32 = 10;
+/// Timer advances with which latency is measured: none, and the default where the RTOS shares its
+/// core, microseconds.
+pub const ADVANCES_US: [u32; 2] = [0, 4];
 /// Period of a tick that has nothing else to do, as the paper's.
 const TICK_US: u32 = 1_000;
 
@@ -24,6 +32,10 @@ const HASH_US_PER_KIB: u32 = 50;
 
 /// What Linux hashes before the RTOS begins, and a little more.
 const BEFORE_KIB: u32 = 10_240;
+
+/// Whose latencies are compared in all settings, and whose there are goals for.
+const LATE: [&str; 4] = [NONE, "partition", "on-demand", "trap-based"];
+const LATE_JUDGED: [&str; 2] = ["partition", "on-demand"];
 
 /// Whose throughput there are goals for.
 const COMPARED: [&str; 3] = [NONE, "on-demand", "trap-based"];
@@ -36,7 +48,7 @@ const KEY: [&str; 2] = [NONE, "on-demand"];
 const YARDSTICK: &str = "trap-based-eager";
 
 /// The RTOS where spinning is counted: it burns much, so that it shows.
-const BURNING: Rtos = Rtos { load_permille: 800, period_us: PERIOD_US, activations: 0 };
+const BURNING: Rtos = Rtos::new(800, PERIOD_US, 0);
 
 /// Cores of the board.
 pub const CORES: u32 = 4;
@@ -44,17 +56,21 @@ pub const CORES: u32 = 4;
 /// The points, in this order.
 pub fn points(extent: Extent, policies: &[Policy]) -> Vec<Point> {
     let sizes = match extent {
-        Extent::Full => Sizes {
+        Extent::Paper | Extent::Full => Sizes {
             loads: &[0, 100, 200, 300, 400, 500, 600, 700, 800, 900],
             loops: 100,
             runs: 12,
             close_runs: 24,
             others: &[0, 100, 200, 300, 400, 500, 600, 700, 800, 900],
             others_runs: 3,
-            activations: 100_000,
+            activations: match extent {
+                Extent::Paper => Activations { judged: 100_000, others: 100_000, long: 10_000 },
+                _ => Activations { judged: 100_000, others: 20_000, long: 2_000 },
+            },
             migrations: 4_000,
             timed_runs: 4,
-            thorough: true,
+            thorough: extent == Extent::Paper,
+            all_spin: true,
         },
         Extent::Quick => Sizes {
             loads: &[300, 500, 800],
@@ -63,10 +79,11 @@ pub fn points(extent: Extent, policies: &[Policy]) -> Vec<Point> {
             close_runs: 3,
             others: &[300, 800],
             others_runs: 2,
-            activations: 4_000,
+            activations: Activations { judged: 2_000, others: 2_000, long: 0 },
             migrations: 1_000,
             timed_runs: 2,
             thorough: false,
+            all_spin: false,
         },
     };
     let mut points = sizes.throughput(policies);
@@ -91,7 +108,7 @@ fn has_goal(point: &Point) -> bool {
             let load_permille = point.rtos.map_or(0, |rtos| rtos.load_permille);
             throughput::judged(policy.name, load_permille).is_some()
         }),
-        Experiment::Latency => point.separation && is(&["on-demand", "partition"]),
+        Experiment::Latency => point.stage == Stage::Native || point.separation && is(&LATE_JUDGED),
         Experiment::Migration | Experiment::Overhead | Experiment::Kernel => true,
         Experiment::Spinning => false,
     }
@@ -100,6 +117,16 @@ fn has_goal(point: &Point) -> bool {
 /// Linux and this RTOS under a policy, with separation.
 fn beside(rtos: Rtos, experiment: Experiment, linux: &Linux, policy: &Policy) -> Point {
     Point::new(experiment, linux, Stage::shared(*policy), Some(rtos))
+}
+
+/// How often the RTOS is activated where its latency is measured.
+struct Activations {
+    /// With the short period, where there is a goal.
+    judged: u32,
+    /// With the short period, elsewhere.
+    others: u32,
+    /// With the long period; 0: that is not measured.
+    long: u32,
 }
 
 struct Sizes {
@@ -114,11 +141,13 @@ struct Sizes {
     /// The same where there is no goal.
     others: &'static [u32],
     others_runs: u32,
-    activations: u32,
+    activations: Activations,
     migrations: u32,
     timed_runs: u32,
-    /// Where not each point is needed for a goal, all policies nevertheless.
+    /// All policies in all settings of the latency, as the papers.
     thorough: bool,
+    /// All policies where spinning is counted.
+    all_spin: bool,
 }
 
 impl Sizes {
@@ -130,7 +159,7 @@ impl Sizes {
         let alone = |cores| point(Stage::Alone { cores }, None, self.runs);
         let mut points: Vec<_> = [4, 3, 2].map(alone).into();
         for &load_permille in self.loads {
-            let rtos = Rtos { load_permille, period_us: PERIOD_US, activations: 0 };
+            let rtos = Rtos::new(load_permille, PERIOD_US, 0);
             for &policy in policies {
                 let compared = COMPARED.contains(&policy.name);
                 let runs = match throughput::judged(policy.name, load_permille) {
@@ -149,7 +178,7 @@ impl Sizes {
     /// Native, under Cassata, and under Cassata beside a tick each millisecond.
     fn overhead(&self) -> Vec<Point> {
         let runs = self.timed_runs;
-        let tick = Rtos { load_permille: 0, period_us: TICK_US, activations: 0 };
+        let tick = Rtos::new(0, TICK_US, 0);
 
         let stages = [
             (Stage::Native, None),
@@ -170,7 +199,9 @@ impl Sizes {
     /// so that a run ends at the same instruction each time.
     fn migration(&self, policies: &[Policy]) -> Vec<Point> {
         let activations = self.migrations;
-        let rtos = Rtos { load_permille: 0, period_us: MIGRATION_PERIOD_US, activations };
+        // With a timer advance EL2 would depart before the timer fires, and that is measured.
+        let rtos = Rtos::new(0, MIGRATION_PERIOD_US, activations);
+        let rtos = Rtos { advance_us: Some(0), ..rtos };
         let count = (activations * MIGRATION_PERIOD_US).div_ceil(HASH_US_PER_KIB) + BEFORE_KIB;
         let linux = Linux::Timed { work: Work::Cpu, count, runs: 1 };
         let moving = policies.iter().filter(|p| KEY.contains(&p.name));
@@ -180,7 +211,7 @@ impl Sizes {
     fn spinning(&self, policies: &[Policy]) -> Vec<Point> {
         let linux = Linux::Hackbench { loops: self.loops, runs: self.others_runs.min(3) };
         let point = |policy| beside(BURNING, Experiment::Spinning, &linux, policy);
-        policies.iter().filter(|p| self.thorough || KEY.contains(&p.name)).map(point).collect()
+        policies.iter().filter(|p| self.all_spin || KEY.contains(&p.name)).map(point).collect()
     }
 
     /// Of policies that keep Linux's kernel away from the RTOS's core, and of
@@ -191,21 +222,49 @@ impl Sizes {
         policies.iter().filter(|p| p.keeps_kernel_away || p.name == NONE).map(point).collect()
     }
 
+    /// The RTOS's latencies: on the bare board; under hackbench with and without timer advance;
+    /// and, with the default advance, what separation of priorities and writes make of them.
     fn latency(&self, policies: &[Policy]) -> Vec<Point> {
-        let activations = self.activations;
-        let rtos = Rtos { load_permille: 0, period_us: SHORT_PERIOD_US, activations };
-        let mut points = Vec::new();
-        for separation in [true, false] {
-            for linux in [Linux::BusyHackbench, Linux::BusyWrite] {
-                // A quick run has all policies where there is a goal; elsewhere those
-                // that show what separation is good for.
-                let main = separation && linux == Linux::BusyHackbench;
-                let asked = |p: &&Policy| {
-                    self.thorough || main || KEY.contains(&p.name) || p.name == "partition"
-                };
-                let point = |policy| beside(rtos, Experiment::Latency, &linux, policy);
-                let points_of = policies.iter().filter(asked).map(point);
-                points.extend(points_of.map(|point| Point { separation, ..point }));
+        let rtos = |period_us, activations, advance_us| {
+            let exact = Rtos::new(0, period_us, activations);
+            Rtos { jitter_percent: JITTER_PERCENT, advance_us, ..exact }
+        };
+        let counts =
+            |judged| if judged { self.activations.judged } else { self.activations.others };
+        let periods = |judged| {
+            let both = [(SHORT_PERIOD_US, counts(judged)), (LONG_PERIOD_US, self.activations.long)];
+            both.into_iter().filter(|(_, activations)| *activations > 0)
+        };
+        let bare = periods(true).map(|(period_us, activations)| {
+            let rtos = Some(rtos(period_us, activations, None));
+            Point::new(Experiment::Latency, &Linux::Absent, Stage::Native, rtos)
+        });
+        let mut points: Vec<_> = bare.collect();
+        for (advance_us, policy) in
+            ADVANCES_US.iter().flat_map(|advance| policies.iter().map(move |p| (*advance, p)))
+        {
+            let compared = self.thorough || LATE.contains(&policy.name);
+            let point = |period_us, activations, linux, separation| {
+                let rtos = rtos(period_us, activations, Some(advance_us));
+                let point = beside(rtos, Experiment::Latency, &linux, policy);
+                Point { separation, ..point }
+            };
+            let judged = LATE_JUDGED.contains(&policy.name);
+            for (period_us, activations) in periods(judged) {
+                // The papers compare their policies without an advance, which they do not know.
+                if compared || advance_us == 0 && period_us == SHORT_PERIOD_US {
+                    points.push(point(period_us, activations, Linux::BusyHackbench, true));
+                }
+            }
+            if compared && advance_us > 0 {
+                let more = [
+                    (Linux::BusyHackbench, false),
+                    (Linux::BusyWrite, true),
+                    (Linux::BusyWrite, false),
+                ];
+                let point =
+                    |(linux, separation)| point(SHORT_PERIOD_US, counts(false), linux, separation);
+                points.extend(more.map(point));
             }
         }
         points
@@ -221,7 +280,7 @@ mod tests {
 
     #[test]
     fn no_two_points_share_a_name() {
-        for extent in [Extent::Full, Extent::Quick] {
+        for extent in [Extent::Paper, Extent::Full, Extent::Quick] {
             let points = points(extent, &Policy::all());
             let names: BTreeSet<_> = points.iter().map(Point::name).collect();
             assert_eq!(names.len(), points.len());
@@ -251,6 +310,32 @@ mod tests {
         assert_eq!(named("throughput-partition-f9-l100-x3"), 1);
     }
 
+    /// An advance hides what a policy does to an activation; without one, all are compared.
+    #[test]
+    fn no_latency_is_measured_at_a_fixed_phase_of_the_tick_of_linux() {
+        const TICK_US: u32 = 4_000;
+        let count = |extent, policies: &[Policy]| {
+            let points = points(extent, policies);
+            let late = points.iter().filter(|p| p.experiment == Experiment::Latency);
+            let rtos: Vec<_> = late.filter_map(|p| p.rtos).collect();
+            assert!(rtos.iter().all(|rtos| TICK_US % rtos.period_us != 0));
+            assert!(rtos.iter().all(|rtos| rtos.jitter_percent == 10));
+            rtos.len()
+        };
+        let all = Policy::all();
+        let without_yardstick = all.len() - 1;
+        // Two on the bare board; two periods, two advances; three more settings with an advance.
+        assert_eq!(count(Extent::Paper, &all), 2 + without_yardstick * (2 * 2 + 3));
+        assert!(count(Extent::Full, &all) < count(Extent::Paper, &all));
+        let named = |name: &str| points(Extent::Full, &all).iter().any(|p| p.name() == name);
+        for policy in all.iter().filter(|policy| policy.name != YARDSTICK) {
+            let counted = if LATE_JUDGED.contains(&policy.name) { 100_000 } else { 20_000 };
+            let name = format!("latency-{}-hackbench-97us-advance0-apart-{counted}", policy.name);
+            assert!(named(&name), "{name}");
+        }
+        assert!(named("latency-partition-hackbench-997us-advance4-apart-2000"));
+    }
+
     #[test]
     fn points_with_a_goal_come_first() {
         for extent in [Extent::Full, Extent::Quick] {
@@ -273,11 +358,13 @@ mod tests {
         }
         assert!(has("throughput-none-f5") && !has("throughput-balance-f5"));
         assert!(has("throughput-balance-f8") && has("kernel-trap-based-deferred"));
-        for (linux, separation) in
-            [("hackbench", "apart"), ("write", "apart"), ("write", "together")]
+        for (linux, advance, separation) in
+            [("hackbench", 0, "apart"), ("write", 4, "apart"), ("write", 4, "together")]
         {
-            assert!(has(&format!("latency-on-demand-{linux}-{separation}")), "each drawing");
+            let name = format!("latency-on-demand-{linux}-97us-advance{advance}-{separation}");
+            assert!(has(&name), "each drawing");
         }
+        assert!(has("latency-native-97us") && !has("latency-native-997us"));
     }
 
     /// Hours that two machines side by side need for all.
@@ -312,7 +399,7 @@ mod tests {
         ];
         let estimate = |(name, load_permille, runs): (&str, u32, u32)| {
             let stage = Stage::shared(Policy::named(name).unwrap());
-            let rtos = Some(Rtos { load_permille, period_us: PERIOD_US, activations: 0 });
+            let rtos = Some(Rtos::new(load_permille, PERIOD_US, 0));
             let linux = Linux::Hackbench { loops: 100, runs };
             Point { experiment: Experiment::Throughput, linux, stage, rtos, separation: true }
                 .work()

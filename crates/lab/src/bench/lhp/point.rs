@@ -54,6 +54,8 @@ impl Experiment {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Linux {
+    /// There is none.
+    Absent,
     /// Runs of `hackbench -g 1 -l LOOPS`, then it switches off.
     Hackbench {
         /// Messages of each sender to each receiver.
@@ -71,7 +73,7 @@ pub enum Linux {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Stage {
-    /// Linux on the bare board, without hypervisor, four cores.
+    /// The one guest on the bare board, without hypervisor: Linux on four cores, or the RTOS.
     Native,
     /// Linux under Cassata, alone.
     Alone { cores: u32 },
@@ -88,6 +90,24 @@ pub struct Rtos {
     pub period_us: u32,
     /// Activations until it switches itself off; 0: never.
     pub activations: u32,
+    /// How much of a period a release comes early or late at most, percent.
+    pub jitter_percent: u32,
+    /// Timer advance, microseconds; none: what the description has where it says nothing.
+    pub advance_us: Option<u32>,
+}
+
+impl Rtos {
+    /// Returns one that is released exactly at each period, with the default timer advance.
+    pub const fn new(load_permille: u32, period_us: u32, activations: u32) -> Self {
+        Self { load_permille, period_us, activations, jitter_percent: 0, advance_us: None }
+    }
+
+    /// Returns the period and the timer advance, such as `97us-advance0`; on the bare board there
+    /// is none.
+    fn name(self) -> String {
+        let advance = self.advance_us.map(|us| format!("-advance{us}")).unwrap_or_default();
+        format!("{}us{advance}", self.period_us)
+    }
 }
 
 impl Stage {
@@ -116,6 +136,7 @@ impl Stage {
 impl Linux {
     fn name(&self) -> String {
         match self {
+            Self::Absent => "absent".into(),
             Self::Hackbench { loops, runs } => format!("l{loops}-x{runs}"),
             Self::BusyHackbench => "hackbench".into(),
             Self::BusyWrite => "write".into(),
@@ -136,6 +157,9 @@ const EACH_CALL: f64 = 2.4;
 /// Seconds of a second of virtual time under endless hackbench, and under
 /// endless writes, which keep one core busy.
 const BUSY_S: [f64; 2] = [60.0, 14.0];
+
+/// The same of the RTOS alone on the bare board.
+const RTOS_ALONE_S: f64 = 2.0;
 
 /// Seconds of a run of timed work.
 fn timed_s(work: Work, count: u32) -> f64 {
@@ -162,6 +186,7 @@ impl crate::bench::store::Case for Point {
         let each_call = self.stage.policy().is_some_and(|policy| policy.moves_each_call);
         let slower = if each_call { EACH_CALL } else { 1.0 };
         let load = match &self.linux {
+            Linux::Absent => RTOS_ALONE_S * rtos_s,
             Linux::Hackbench { loops, runs } => {
                 slower * HACKBENCH_S * f64::from(*loops) / 100.0 * f64::from(*runs)
             }
@@ -177,19 +202,21 @@ impl crate::bench::store::Case for Point {
     }
 
     /// Such as `throughput-on-demand-f5-l100-x7`,
-    /// `latency-none-write-together-100000`.
+    /// `latency-none-write-97us-advance4-together-20000`, `latency-native-97us-100000`.
     fn name(&self) -> String {
         let (stage, linux) = (self.stage.name(), self.linux.name());
         let load = self.rtos.map_or(0, |rtos| rtos.load_permille * 10 / WHOLE);
         let activations = self.rtos.map_or(0, |rtos| rtos.activations);
         let separation = if self.separation { "apart" } else { "together" };
+        let what = self.rtos.map(Rtos::name).unwrap_or_default();
         match (self.experiment, &self.stage) {
             (Experiment::Throughput, Stage::Shared { .. }) => {
                 format!("throughput-{stage}-f{load}-{linux}")
             }
             (Experiment::Throughput, _) => format!("throughput-{stage}-{linux}"),
+            (Experiment::Latency, Stage::Native) => format!("latency-native-{what}-{activations}"),
             (Experiment::Latency, _) => {
-                format!("latency-{stage}-{linux}-{separation}-{activations}")
+                format!("latency-{stage}-{linux}-{what}-{separation}-{activations}")
             }
             (Experiment::Migration, _) => format!("migration-{stage}-{linux}-{activations}"),
             (Experiment::Overhead, _) => format!("overhead-{stage}-{linux}"),

@@ -1,8 +1,8 @@
 //! Runs one point.
 
-use super::description;
 use super::plan::CORES;
 use super::point::{Experiment, Linux, Point};
+use super::{bare_rtos, description};
 use crate::bench::sample::Sample;
 use crate::bench::store::{Case as _, measured};
 use crate::bench::vtime;
@@ -25,7 +25,7 @@ use std::path::Path;
 use std::time::Duration;
 
 /// Virtual time for one machine: several times what the longest needs.
-const LIMIT: Duration = Duration::from_secs(600);
+pub(super) const LIMIT: Duration = Duration::from_secs(600);
 
 /// Places of the VMs in every description.
 const LINUX: usize = 0;
@@ -100,7 +100,10 @@ measured!(Measurement, point: Point, real_s);
 /// When the machine fails, a guest does not do its work, or Ctrl-C comes.
 pub fn run(point: &Point, bench: &Bench, tell: Tell<'_>) -> Result<Measurement> {
     let Some(text) = description::of(point, &bench.root) else {
-        return native(point, bench, tell);
+        return match point.rtos {
+            Some(rtos) => bare_rtos::run(point, rtos, bench, tell),
+            None => native(point, bench, tell),
+        };
     };
     let path = bench.directory.join("system.toml");
     crate::results::write_file(&path, text.as_bytes())?;
@@ -170,7 +173,7 @@ fn boot(point: &Point, bench: &Bench, session: Session<'_>) -> Result<Booted> {
         real_s: run.elapsed.as_secs_f64(),
         virtual_s,
         runs,
-        rtos: point.rtos.map(|rtos| lateness(&run.observer, rtos.activations)).transpose()?,
+        rtos: point.rtos.map(|rtos| lateness(&run.observer, RTOS, rtos.activations)).transpose()?,
         vcpus: vcpus(&run.observer),
         statistics: run.instrument,
         spinning: BTreeMap::new(),
@@ -222,7 +225,7 @@ fn runs(wanted: &Linux, linux: &LinuxProgress) -> Result<Sample, String> {
         return Err(format!("Linux gave up: {why}"));
     }
     let (seconds, runs) = match *wanted {
-        Linux::BusyHackbench | Linux::BusyWrite => return Ok(Sample::default()),
+        Linux::Absent | Linux::BusyHackbench | Linux::BusyWrite => return Ok(Sample::default()),
         Linux::Hackbench { runs, .. } => (&linux.hackbench_s, runs),
         Linux::Timed { runs, .. } => (&linux.work_s, runs),
     };
@@ -235,8 +238,9 @@ fn runs(wanted: &Linux, linux: &LinuxProgress) -> Result<Sample, String> {
     Ok(Sample(seconds.clone()))
 }
 
-fn lateness(observer: &Observer, wanted: u32) -> Result<Lateness> {
-    let reports = observer.reports(RTOS).and_then(|reports| Some((reports, reports.lateness()?)));
+/// Returns what VM `vm` reported, if that is all of so many activations (0: however many).
+pub(super) fn lateness(observer: &Observer, vm: usize, wanted: u32) -> Result<Lateness> {
+    let reports = observer.reports(vm).and_then(|reports| Some((reports, reports.lateness()?)));
     let (reports, lateness) = reports.ok_or_else(|| miette!("the RTOS reported nothing"))?;
     let (written, lost) = (lateness.activations, reports.lost());
     if lost > 0 || (wanted > 0 && written != u64::from(wanted)) {
@@ -269,7 +273,11 @@ fn native_case(point: &Point) -> Option<Case> {
 #[must_use]
 pub fn config_text(point: &Point) -> String {
     let described = description::of(point, Path::new(""));
-    described.or_else(|| Some(native_case(point)?.config_text())).unwrap_or_default()
+    let native = || match point.rtos {
+        Some(rtos) => Some(bare_rtos::command_line(rtos)),
+        None => Some(native_case(point)?.config_text()),
+    };
+    described.or_else(native).unwrap_or_default()
 }
 
 /// Without hypervisor.

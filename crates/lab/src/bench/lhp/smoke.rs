@@ -43,7 +43,7 @@ fn measure(bench: &Bench) -> Result<()> {
 
 fn point(policy: Policy, bench: &Bench) -> Result<Measurement> {
     let linux = Linux::Hackbench { loops: 150, runs: 1 };
-    let rtos = Rtos { load_permille: 500, period_us: PERIOD_US, activations: 0 };
+    let rtos = Rtos::new(500, PERIOD_US, 0);
     let point = Point::new(Experiment::Throughput, &linux, Stage::shared(policy), Some(rtos));
     run::run(&point, &room(bench, &point.name())?, &mut |_| {})
 }
