@@ -11,6 +11,7 @@
 #include "FreeRTOS.h"
 #include "cpu.h"
 #include "gic.h"
+#include "pacer.h"
 #include "platform.h"
 #include "spread.h"
 #include "tasks.h"
@@ -23,6 +24,7 @@
 #define RECORD 4096
 
 static uint64_t tick_us, start_ms, jitter_percent;
+static bool is_paced;
 static uint64_t start;
 static uint64_t ticks;
 /* When the next tick is due, and how far a tick may come before its time or
@@ -68,6 +70,10 @@ uint32_t tick_response(uint64_t tick, uint32_t bound)
 void tick_start(void)
 {
     start = counter_now() + from_us(start_ms * 1000);
+    /* The pacer's interrupts are the only ones. */
+    is_paced = pacer_begin(start);
+    if (is_paced)
+        return;
     jitter = tick_length(1) * jitter_percent / 100;
     due = tick_due(1);
     WRITE_SYSREG("cntv_cval_el0", due);
@@ -93,6 +99,8 @@ void vApplicationIRQHandler(uint32_t intid)
 {
     if (intid == VIRTUAL_TIMER_INTID)
         FreeRTOS_Tick_Handler();
+    else if (is_paced)
+        pacer_interrupt(intid, READ_SYSREG("tpidr_el1"));
     else if (intid == VMPCP_GRANT_INTID)
         sharing_interrupt();
 }

@@ -139,6 +139,8 @@ static void test_options(void)
         "load=1,period_us=1000", "mutex=", "mutex=page", "task=", "participant=4 mutex=a task=b",
         "mutex=a task=a-name-of-thirty-two-bytes-is-too", "tick_us=9", "tick_us=1000001", "tick_us=300 period_us=1000",
         "trace=", "trace=2", "jitter=", "jitter=50", "jitter=1 task=a", "tick_us=97",
+        "wake=", "wake=sg load=0", "wake=sgi", "wake=rtc load=0 jitter=1", "wake=grant load=0 task=a",
+        "wake=sgi load=0 period_us=99", "wake=timers",
     };
     struct options options;
 
@@ -158,7 +160,11 @@ static void test_options(void)
     EXPECT(strcmp(options.memory, "wide") == 0);
     EXPECT(options.jitter_percent == 0 && options_parse("tick_us=97 period_us=97 jitter=49", &options));
     EXPECT(options.tick_us == 97 && options.period_us == 97 && options.jitter_percent == 49);
-    EXPECT(options_parse("", &options));
+    EXPECT(options_parse("wake=timer", &options) && options.wake == WAKE_TIMER && options.load_permille == 300);
+    EXPECT(options_parse("load=0 wake=sgi period_us=1500", &options) && options.wake == WAKE_SGI);
+    EXPECT(options_parse("wake=rtc load=0", &options) && options.wake == WAKE_RTC && options.period_us == 1000);
+    EXPECT(options_parse("wake=grant load=0", &options) && options.wake == WAKE_GRANT);
+    EXPECT(options_parse("", &options) && options.wake == WAKE_TIMER);
     EXPECT(options.trace == 0 && options_parse("trace=1", &options) && options.trace == 1);
     EXPECT(complaints == 0);
 

@@ -5,7 +5,7 @@
 //! memory, which its symbol table tells of.
 
 use super::description::rtos_command_line;
-use super::point::{Point, Rtos};
+use super::point::{Point, Rtos, Wake};
 use super::run::{self, Measurement};
 use crate::bench::sample::Sample;
 use crate::bench::{ProgressView, Tell};
@@ -36,10 +36,11 @@ pub(super) fn run(point: &Point, rtos: Rtos, bench: &Bench, tell: Tell<'_>) -> R
     let elf = fs::read(&image).into_diagnostic();
     let elf = elf.wrap_err_with(|| format!("cannot read {}", image.display()))?;
     let area = area(&elf).wrap_err_with(|| image.display().to_string())?;
-    let mut config = MachineConfig::new(image, 1, MEMORY);
+    let cores = if rtos.wake == Wake::Timer { 1 } else { 2 };
+    let mut config = MachineConfig::new(image, cores, MEMORY);
     config.el2 = false;
-    config.time =
-        Time::Virtual(VirtualTime::new(&bench.instrument, &bench.qemu, &bench.directory)?);
+    let time = VirtualTime::new(&bench.instrument, &bench.qemu, &bench.directory)?;
+    config.time = Time::Virtual(time.with_quantum(rtos.wake.quantum_ns()));
     config.extra_args = vec!["-append".into(), command_line(rtos).into()];
     let mut session = Session::plain(config, "rtos", &bench.qemu, &bench.directory);
     session.layout.plain_report = Some(area);

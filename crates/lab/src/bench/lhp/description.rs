@@ -1,7 +1,7 @@
 //! The system description of a point.
 
 use super::plan::CORES;
-use super::point::{Experiment, Linux, Point, Rtos, Stage};
+use super::point::{Experiment, Linux, Point, Rtos, Stage, Wake};
 use super::policy::{NONE, Policy, RTOS_PRIORITY};
 use crate::guests::Images;
 use std::fmt::Write;
@@ -39,11 +39,13 @@ pub const TEXT_END: &str = "_etext";
 /// The text of a description, or `None` for what runs without hypervisor.
 pub fn of(point: &Point, root: &Path) -> Option<String> {
     let images = Images::of(root);
-    let pcpus = match &point.stage {
+    let linux_cores = match &point.stage {
         Stage::Native => return None,
         Stage::Alone { cores } => *cores,
         Stage::Shared { .. } => CORES,
     };
+    let pacers = u32::from(point.rtos.is_some_and(|rtos| rtos.wake != Wake::Timer));
+    let pcpus = linux_cores + pacers;
     let policy = point.stage.policy().or_else(|| Policy::named(NONE))?;
     let [linux_setting, rtos_setting] = policy.settings();
     let separation = point.separation;
@@ -56,7 +58,7 @@ pub fn of(point: &Point, root: &Path) -> Option<String> {
         images.initramfs,
         command_line(point),
     );
-    for pcpu in 0..pcpus {
+    for pcpu in 0..linux_cores {
         let priority = policy.linux_priority(pcpu);
         let _ = writeln!(
             text,
@@ -69,15 +71,36 @@ pub fn of(point: &Point, root: &Path) -> Option<String> {
         let advance = rtos.advance_us;
         let advance = advance.map(|us| format!("timer_advance = \"{us}us\"\n")).unwrap_or_default();
         let told = rtos_command_line(rtos, START_MS + later(point) + file(point));
+        let vcpus = rtos_vcpus(rtos.wake);
+        let devices = if rtos.wake == Wake::Device { "devices = [\"rtc\"]\n" } else { "" };
         let _ = write!(
             text,
             "\n[[vm]]\nname = \"rtos\"\nkernel = {kernel:?}\nmemory = {{ size = \"32M\" }}\n\
-             vcpus = [{{ pcpu = 0, priority = {RTOS_PRIORITY} }}]\nrealtime = true\n\
+             vcpus = [\n{vcpus}]\nrealtime = true\n{devices}\
              report = \"4M\"\n{rtos_setting}{advance}\
              cmdline = {told:?}\n",
         );
     }
     Some(text)
+}
+
+/// The RTOS's vCPUs: one that shares core 0, and one on a core of its own if something else than
+/// the timer wakes the first. For grants both have a task that uses the mutex, and a budget that
+/// is never used up.
+fn rtos_vcpus(wake: Wake) -> String {
+    let vcpu = |pcpu, task| {
+        let more = match wake {
+            Wake::Grant => format!(
+                ", server = {{ kind = \"deferrable\", budget = \"10ms\", period = \"10ms\" }}, \
+                 tasks = [{{ name = \"{task}\", priority = 1, period = \"10ms\", \
+                 segments = [{{ wcet = \"1ms\", gcs = \"R\" }}] }}]"
+            ),
+            _ => String::new(),
+        };
+        format!("    {{ pcpu = {pcpu}, priority = {RTOS_PRIORITY}{more} }},\n")
+    };
+    let pacer = if wake == Wake::Timer { String::new() } else { vcpu(CORES, "pacer") };
+    vcpu(0, "measured") + &pacer
 }
 
 /// What the RTOS is told, whose first tick comes `start_ms` milliseconds after its start.
@@ -86,11 +109,14 @@ pub fn rtos_command_line(rtos: Rtos, start_ms: u32) -> String {
         0 => String::new(),
         percent => format!(" jitter={percent}"),
     };
+    let Rtos { load_permille, period_us, activations, .. } = rtos;
+    let how = match rtos.wake {
+        Wake::Timer => format!("tick_us={period_us}"),
+        wake => format!("wake={}", wake.name()),
+    };
     format!(
-        "load={} period_us={period} tick_us={period} activations={} start_ms={start_ms}{jitter}",
-        rtos.load_permille,
-        rtos.activations,
-        period = rtos.period_us,
+        "load={load_permille} period_us={period_us} {how} activations={activations} \
+         start_ms={start_ms}{jitter}"
     )
 }
 
@@ -173,6 +199,16 @@ mod tests {
         assert!(divided.contains("priority_separation = false"));
         assert!(divided.contains("cassata.work=write") && divided.contains("activations=20000"));
         assert!(divided.contains("timer_advance = \"4us\"") && divided.contains(" jitter=10\""));
+        let granted = text("latency-none-hackbench-grant");
+        assert!(granted.contains("pcpus = 5") && granted.contains("wake=grant"));
+        assert_eq!(
+            (granted.matches("priority = 1, quantum").count(), granted.matches("gcs").count()),
+            (4, 2)
+        );
+        let device = text("latency-on-demand-hackbench-rtc");
+        assert!(
+            device.contains("devices = [\"rtc\"]") && device.contains("pcpu = 4, priority = 10 }")
+        );
         let alone = text("throughput-alone-3");
         assert!(alone.contains("pcpus = 3") && !alone.contains("rtos"));
     }

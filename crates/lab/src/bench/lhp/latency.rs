@@ -1,7 +1,7 @@
 //! How late the RTOS is, under what Linux does.
 
-use super::plan::{ADVANCES_US, SHORT_PERIOD_US};
-use super::point::{Experiment, Linux, Point, Stage};
+use super::plan::{ADVANCES_US, MEAN_US, SHORT_PERIOD_US};
+use super::point::{Experiment, Linux, Point, Stage, Wake};
 use super::run::Measurement;
 use super::{Lhp, policies_of};
 use crate::dataset::{Dataset, Unit};
@@ -19,6 +19,8 @@ const DEPARTURE_NS: f64 = 200.0;
 /// Most that a shared core may be later than the bare board where the timer is foreseen,
 /// nanoseconds.
 const LATER_THAN_NATIVE_NS: f64 = 250.0;
+/// The same where nothing foretells the interrupt.
+const UNFORESEEN_BEYOND_NATIVE_NS: f64 = 900.0;
 
 /// The RTOS on the bare board.
 pub(super) const NATIVE: &str = "native";
@@ -46,22 +48,30 @@ pub(super) const PECCS: [(&str, &[&str]); 3] = [
 pub(super) struct Setting {
     linux: Linux,
     separation: bool,
+    wake: Wake,
     period_us: u32,
-    advance_us: u32,
+    advance_us: Option<u32>,
 }
 
 impl Setting {
     /// Under hackbench, with separation of priorities.
     pub(super) fn hackbench(period_us: u32, advance_us: u32) -> Self {
-        Self { linux: Linux::BusyHackbench, separation: true, period_us, advance_us }
+        let (linux, separation, wake) = (Linux::BusyHackbench, true, Wake::Timer);
+        Self { linux, separation, wake, period_us, advance_us: Some(advance_us) }
+    }
+
+    /// The same, woken by what no clock foretells.
+    pub(super) fn unforeseen(wake: Wake) -> Self {
+        Self { wake, advance_us: None, ..Self::hackbench(MEAN_US, 0) }
     }
 
     /// Returns true if `policy`, or the bare board, is measured at `point` in this setting; on
     /// the bare board only the period matters.
     fn is_of(&self, policy: &str, point: &Point) -> bool {
-        let Some(rtos) = point.rtos.filter(|rtos| rtos.period_us == self.period_us) else {
+        let Some(rtos) = point.rtos else { return false };
+        if (rtos.period_us, rtos.wake) != (self.period_us, self.wake) {
             return false;
-        };
+        }
         match &point.stage {
             Stage::Native => policy == NATIVE,
             Stage::Alone { .. } => false,
@@ -69,7 +79,7 @@ impl Setting {
                 its == policy
                     && point.linux == self.linux
                     && point.separation == self.separation
-                    && rtos.advance_us == Some(self.advance_us)
+                    && rtos.advance_us == self.advance_us
             }
         }
     }
@@ -143,7 +153,30 @@ impl Lhp {
             "on-demand, hackbench, the default advance: worst dispatch latency beyond native";
         let goal = Goal::AtMost(LATER_THAN_NATIVE_NS);
         checks.push(Check::new(name, beyond(native, &default), "ns", goal));
+        checks.extend(self.unforeseen_checks());
         checks.extend(self.peccs_order());
+        checks
+    }
+
+    /// What no clock foretells, beside the bare board.
+    fn unforeseen_checks(&self) -> Vec<Check> {
+        let mut checks = Vec::new();
+        for wake in Wake::UNFORESEEN.into_iter().filter(|wake| wake.is_on_the_bare_board()) {
+            let (setting, about) = (Setting::unforeseen(wake), wake.about());
+            let of = |policy| self.dispatch(policy, &setting, max);
+            let both = |policy| of(policy).zip(of(NATIVE));
+            let name =
+                format!("on-demand, unforeseen {about}: worst dispatch latency, native's being 1");
+            let ratio = both("on-demand").map(|(ours, native)| ours / native);
+            checks.push(Check::new(&name, ratio, "", Goal::AtMost(LATER)));
+            for policy in ["none", "on-demand"] {
+                let name =
+                    format!("{policy}, unforeseen {about}: worst dispatch latency beyond native");
+                let beyond = both(policy).map(|(ours, native)| ours - native);
+                let goal = Goal::AtMost(UNFORESEEN_BEYOND_NATIVE_NS);
+                checks.push(Check::new(&name, beyond, "ns", goal));
+            }
+        }
         checks
     }
 
@@ -244,7 +277,9 @@ impl Lhp {
             let some = histogram.only("latency", &[latency.name]).only("policy", policies);
             let some = some.only("linux", &[&doing, NO_LINUX]).only("separation", &[&word, ANY]);
             let some = some.only("release", &[&release]).only("advance", &[&advance, ANY]);
-            let what = format!("{doing}, {word}, {release}, {advance}");
+            let what = [&doing, &word, &release, &advance].map(String::as_str);
+            let what: Vec<_> = what.into_iter().filter(|word| *word != ANY).collect();
+            let what = what.join(", ");
             let title = format!("{} under {what}", latency.title);
             let file = format!("{}-{what}", latency.name).replace(", ", "-").replace(' ', "-");
             let plot = Plot::histogram(&some, "latency_ns", "activations").by("policy");
@@ -305,7 +340,13 @@ fn names(m: &Measurement) -> [String; 5] {
     let doing = doing.map_or(NO_LINUX, |(_, name)| name);
     let word = SEPARATIONS.iter().find(|(on, _)| *on == point.separation && !native);
     let word = word.map_or(ANY, |(_, name)| name);
-    let release = point.rtos.map_or_else(|| ANY.into(), |rtos| format!("{} µs", rtos.period_us));
+    let release = point.rtos.map_or_else(
+        || ANY.into(),
+        |rtos| match rtos.wake {
+            Wake::Timer => format!("{} µs", rtos.period_us),
+            wake => wake.about().into(),
+        },
+    );
     let advance = match point.rtos.and_then(|rtos| rtos.advance_us) {
         None => ANY.into(),
         Some(0) => "no advance".into(),
@@ -359,6 +400,21 @@ mod tests {
         let row = "on-demand,hackbench,separation,97 µs,no advance,dispatch,2200,10\n";
         assert!(csv.contains(row), "{csv}");
         assert_eq!(all.latency_data().json()[7]["max_us"], 2.2);
+    }
+
+    #[test]
+    fn what_is_not_foreseen_is_compared_with_the_bare_board() {
+        let found = |most| {
+            let all = only(vec![
+                late("latency-native-sgi", &[(400, 9), (1_000, 1)]),
+                late("latency-none-hackbench-sgi", &[(900, 9), (1_900, 1)]),
+                late("latency-on-demand-hackbench-sgi", &[(900, 9), (most, 1)]),
+            ]);
+            let known = all.unforeseen_checks().into_iter().filter(|check| check.value.is_some());
+            known.map(|check| (check.value.unwrap(), check.holds())).collect::<Vec<_>>()
+        };
+        assert_eq!(found(1_100), [(1.1, true), (900.0, true), (100.0, true)]);
+        assert_eq!(found(2_000), [(2.0, false), (900.0, true), (1_000.0, false)]);
     }
 
     /// The mean of the first is above that of the second, and so on; one that is not, is said.

@@ -1,6 +1,6 @@
 //! All points of a run of the bench.
 
-use super::point::{Experiment, Linux, Point, Rtos, Stage};
+use super::point::{Experiment, Linux, Point, Rtos, Stage, Wake};
 use super::policy::{NONE, Policy};
 use super::throughput::{self, Judged};
 use crate::bench::Extent;
@@ -17,6 +17,8 @@ pub const SHORT_PERIOD_US: u32 = 97;
 /// The same where it is about as long as the papers'. Neither divides Linux's tick, 4 ms: a
 /// period that does meets the same phases of it for ever.
 pub const LONG_PERIOD_US: u32 = 997;
+/// Mean time between interrupts that no clock foretells.
+pub const MEAN_US: u32 = 1_000;
 /// How much of these periods a release comes early or late at most, percent.
 const JITTER_PERCENT: u32 = 10;
 /// Timer advances with which latency is measured: none, and the default where the RTOS shares its
@@ -64,8 +66,13 @@ pub fn points(extent: Extent, policies: &[Policy]) -> Vec<Point> {
             others: &[0, 100, 200, 300, 400, 500, 600, 700, 800, 900],
             others_runs: 3,
             activations: match extent {
-                Extent::Paper => Activations { judged: 100_000, others: 100_000, long: 10_000 },
-                _ => Activations { judged: 100_000, others: 20_000, long: 2_000 },
+                Extent::Paper => Activations {
+                    judged: 100_000,
+                    others: 100_000,
+                    long: 10_000,
+                    unforeseen: 10_000,
+                },
+                _ => Activations { judged: 50_000, others: 20_000, long: 1_000, unforeseen: 1_000 },
             },
             migrations: 4_000,
             timed_runs: 4,
@@ -79,7 +86,7 @@ pub fn points(extent: Extent, policies: &[Policy]) -> Vec<Point> {
             close_runs: 3,
             others: &[300, 800],
             others_runs: 2,
-            activations: Activations { judged: 2_000, others: 2_000, long: 0 },
+            activations: Activations { judged: 2_000, others: 2_000, long: 0, unforeseen: 200 },
             migrations: 1_000,
             timed_runs: 2,
             thorough: false,
@@ -89,6 +96,7 @@ pub fn points(extent: Extent, policies: &[Policy]) -> Vec<Point> {
     let mut points = sizes.throughput(policies);
     let policies: Vec<_> = policies.iter().copied().filter(|p| p.name != YARDSTICK).collect();
     points.extend(sizes.latency(&policies));
+    points.extend(sizes.unforeseen(&policies));
     points.extend(sizes.overhead());
     points.extend(sizes.migration(&policies));
     points.extend(sizes.kernel(&policies));
@@ -127,6 +135,8 @@ struct Activations {
     others: u32,
     /// With the long period; 0: that is not measured.
     long: u32,
+    /// By interrupts that no clock foretells.
+    unforeseen: u32,
 }
 
 struct Sizes {
@@ -271,6 +281,26 @@ impl Sizes {
     }
 }
 
+impl Sizes {
+    /// The RTOS woken by what no clock foretells; a policy for real-time VMs would let its second
+    /// vCPU make way too, and is left out.
+    fn unforeseen(&self, policies: &[Policy]) -> Vec<Point> {
+        let mut points = Vec::new();
+        for wake in Wake::UNFORESEEN {
+            let rtos = Rtos { wake, ..Rtos::new(0, MEAN_US, self.activations.unforeseen) };
+            if wake.is_on_the_bare_board() {
+                let bare =
+                    Point::new(Experiment::Latency, &Linux::Absent, Stage::Native, Some(rtos));
+                points.push(bare);
+            }
+            let compared = |p: &&Policy| !p.for_rtos && (self.thorough || LATE.contains(&p.name));
+            let point = |policy| beside(rtos, Experiment::Latency, &Linux::BusyHackbench, policy);
+            points.extend(policies.iter().filter(compared).map(point));
+        }
+        points
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::point::WHOLE;
@@ -318,9 +348,11 @@ mod tests {
             let points = points(extent, policies);
             let late = points.iter().filter(|p| p.experiment == Experiment::Latency);
             let rtos: Vec<_> = late.filter_map(|p| p.rtos).collect();
-            assert!(rtos.iter().all(|rtos| TICK_US % rtos.period_us != 0));
-            assert!(rtos.iter().all(|rtos| rtos.jitter_percent == 10));
-            rtos.len()
+            let at_random = |rtos: &&Rtos| rtos.wake != Wake::Timer;
+            assert!(rtos.iter().all(|rtos| TICK_US % rtos.period_us != 0 || at_random(&rtos)));
+            let timed = |rtos: &Rtos| rtos.wake == Wake::Timer;
+            assert!(rtos.iter().all(|rtos| rtos.jitter_percent == 10 || !timed(rtos)));
+            rtos.into_iter().filter(timed).count()
         };
         let all = Policy::all();
         let without_yardstick = all.len() - 1;
@@ -329,11 +361,13 @@ mod tests {
         assert!(count(Extent::Full, &all) < count(Extent::Paper, &all));
         let named = |name: &str| points(Extent::Full, &all).iter().any(|p| p.name() == name);
         for policy in all.iter().filter(|policy| policy.name != YARDSTICK) {
-            let counted = if LATE_JUDGED.contains(&policy.name) { 100_000 } else { 20_000 };
+            let counted = if LATE_JUDGED.contains(&policy.name) { 50_000 } else { 20_000 };
             let name = format!("latency-{}-hackbench-97us-advance0-apart-{counted}", policy.name);
             assert!(named(&name), "{name}");
         }
-        assert!(named("latency-partition-hackbench-997us-advance4-apart-2000"));
+        assert!(named("latency-partition-hackbench-997us-advance4-apart-1000"));
+        assert!(named("latency-native-rtc-1000") && !named("latency-native-grant-1000"));
+        assert!(named("latency-on-demand-hackbench-grant-apart-1000"));
     }
 
     #[test]

@@ -4,6 +4,7 @@ use super::policy::Policy;
 use super::run;
 use crate::bench::vtime::case::Work;
 use serde::{Deserialize, Serialize};
+use vtime::options::Options;
 
 /// Thousandths in a whole, as FreeRTOS's `load=` counts.
 pub const WHOLE: u32 = 1_000;
@@ -92,6 +93,8 @@ pub struct Rtos {
     pub activations: u32,
     /// How much of a period a release comes early or late at most, percent.
     pub jitter_percent: u32,
+    /// What wakes it.
+    pub wake: Wake,
     /// Timer advance, microseconds; none: what the description has where it says nothing.
     pub advance_us: Option<u32>,
 }
@@ -99,14 +102,71 @@ pub struct Rtos {
 impl Rtos {
     /// Returns one that is released exactly at each period, with the default timer advance.
     pub const fn new(load_permille: u32, period_us: u32, activations: u32) -> Self {
-        Self { load_permille, period_us, activations, jitter_percent: 0, advance_us: None }
+        let (jitter_percent, wake) = (0, Wake::Timer);
+        Self { load_permille, period_us, activations, jitter_percent, wake, advance_us: None }
     }
 
     /// Returns the period and the timer advance, such as `97us-advance0`; on the bare board there
-    /// is none.
+    /// is none. Or else what wakes it.
     fn name(self) -> String {
+        if self.wake != Wake::Timer {
+            return self.wake.name().into();
+        }
         let advance = self.advance_us.map(|us| format!("-advance{us}")).unwrap_or_default();
         format!("{}us{advance}", self.period_us)
+    }
+}
+
+/// What wakes the RTOS. All but its timer comes at random times, with the period as their mean,
+/// from a second core of its own, and no clock foretells it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Wake {
+    Timer,
+    /// An interrupt that the other core sends.
+    Sgi,
+    /// An interrupt of the board's real-time clock, which is passed through to it.
+    Device,
+    /// The grant of a mutex of the hypervisor.
+    Grant,
+}
+
+impl Wake {
+    /// All that no clock foretells.
+    pub const UNFORESEEN: [Self; 3] = [Self::Sgi, Self::Device, Self::Grant];
+
+    /// Returns what the RTOS is told.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Timer => "timer",
+            Self::Sgi => "sgi",
+            Self::Device => "rtc",
+            Self::Grant => "grant",
+        }
+    }
+
+    /// Returns it for people.
+    pub const fn about(self) -> &'static str {
+        match self {
+            Self::Timer => "timer",
+            Self::Sgi => "interrupt of another core",
+            Self::Device => "interrupt of a device",
+            Self::Grant => "grant of a mutex",
+        }
+    }
+
+    /// Returns true if the bare board has it too.
+    pub const fn is_on_the_bare_board(self) -> bool {
+        !matches!(self, Self::Grant)
+    }
+
+    /// Returns how far one core may run ahead of another, nanoseconds: what one core does to
+    /// another that runs is exact to so much. A timer's interrupt does not depend on it.
+    pub const fn quantum_ns(self) -> u64 {
+        match self {
+            Self::Timer => Options::DEFAULT_QUANTUM_NS,
+            Self::Sgi | Self::Device | Self::Grant => 100,
+        }
     }
 }
 
@@ -158,6 +218,8 @@ const EACH_CALL: f64 = 2.4;
 /// endless writes, which keep one core busy.
 const BUSY_S: [f64; 2] = [60.0, 14.0];
 
+/// How many times that with a core more, and a short quantum.
+const FINELY: f64 = 2.0;
 /// The same of the RTOS alone on the bare board.
 const RTOS_ALONE_S: f64 = 2.0;
 
@@ -185,6 +247,8 @@ impl crate::bench::store::Case for Point {
             .map_or(0.0, |rtos| f64::from(rtos.activations) * f64::from(rtos.period_us) / 1e6);
         let each_call = self.stage.policy().is_some_and(|policy| policy.moves_each_call);
         let slower = if each_call { EACH_CALL } else { 1.0 };
+        let finely = self.rtos.is_some_and(|rtos| rtos.wake != Wake::Timer);
+        let slower = slower * if finely { FINELY } else { 1.0 };
         let load = match &self.linux {
             Linux::Absent => RTOS_ALONE_S * rtos_s,
             Linux::Hackbench { loops, runs } => {

@@ -4,7 +4,7 @@ use super::Lhp;
 use super::latency::{NATIVE, Setting};
 use super::overhead::{ALONE, TICKING};
 use super::plan::{LONG_PERIOD_US, SHORT_PERIOD_US};
-use super::point::{Experiment, Stage};
+use super::point::{Experiment, Stage, Wake};
 use super::policy::Policy;
 use super::throughput::{ms, share};
 use crate::bench::vtime::case::Work;
@@ -31,7 +31,9 @@ impl Lhp {
         let parts = self.migration_data().only("part", &PARTS);
         let ([advances, periods], spinning) = (self.quoted_latency(), self.quoted_spinning());
         let (overhead, kernel) = (self.quoted_overhead(), self.kernel_data());
-        let all = [dedicated, shared, advances, periods, parts, overhead, spinning, kernel];
+        let unforeseen = self.quoted_unforeseen();
+        let all =
+            [dedicated, shared, advances, periods, unforeseen, parts, overhead, spinning, kernel];
         all.map(|data| data.table().titled_markdown()).join("\n")
     }
 
@@ -78,6 +80,32 @@ impl Lhp {
             }
             all.done()
         })
+    }
+
+    /// By what wakes the RTOS; the bare board has no mutexes between VMs.
+    fn quoted_unforeseen(&self) -> Dataset {
+        let title = "Dispatch latency under hackbench, interrupts at random times";
+        let rows = Wake::UNFORESEEN.into_iter().flat_map(|wake| {
+            let policies = LATE.into_iter();
+            let there =
+                policies.filter(move |policy| *policy != NATIVE || wake.is_on_the_bare_board());
+            there.map(move |policy| (wake, policy))
+        });
+        let mut all = Dataset::of("unforeseen", title, rows)
+            .name("interrupt", |(wake, policy)| format!("{}, {policy}", wake.about()))
+            .head("");
+        let figures: [(&str, Figure); 3] = [
+            ("mean", Distribution::mean),
+            ("p99", |all| all.percentile(990).map(f64::from)),
+            ("max", |all| all.max().map(f64::from)),
+        ];
+        for (name, figure) in figures {
+            let of = |(wake, policy): &(Wake, &str)| {
+                self.dispatch(policy, &Setting::unforeseen(*wake), figure)
+            };
+            all = all.column(name, Unit::Nanoseconds, of);
+        }
+        all.done()
     }
 
     fn quoted_overhead(&self) -> Dataset {

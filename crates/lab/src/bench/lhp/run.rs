@@ -1,7 +1,7 @@
 //! Runs one point.
 
 use super::plan::CORES;
-use super::point::{Experiment, Linux, Point};
+use super::point::{Experiment, Linux, Point, Wake};
 use super::{bare_rtos, description};
 use crate::bench::sample::Sample;
 use crate::bench::store::{Case as _, measured};
@@ -15,6 +15,7 @@ use crate::observe::{Lateness, Observer};
 use crate::quantity::real;
 use crate::session::Session;
 use crate::suite::Bench;
+use ::vtime::options::Options;
 use ::vtime::stats::{Statistics, VcpuStatistics};
 use abi::status::VcpuStatus;
 use miette::{Result, miette};
@@ -108,8 +109,8 @@ pub fn run(point: &Point, bench: &Bench, tell: Tell<'_>) -> Result<Measurement> 
     let path = bench.directory.join("system.toml");
     crate::results::write_file(&path, text.as_bytes())?;
     let bundle = bench.pack(&system::load_text(&path, &text)?)?;
-    let first =
-        boot(point, bench, bench.session(&bundle, LIMIT)?.shown_by(Box::new(ProgressView(tell))))?;
+    let session = bench.session(&bundle, LIMIT)?.with_quantum(quantum_ns(point));
+    let first = boot(point, bench, session.shown_by(Box::new(ProgressView(tell))))?;
     let mut measurement = first.measurement.clone();
     if point.experiment.needs_symbols() {
         let mut counted = |what: &str, range| {
@@ -135,6 +136,11 @@ pub fn run(point: &Point, bench: &Bench, tell: Tell<'_>) -> Result<Measurement> 
         }
     }
     Ok(measurement)
+}
+
+/// Returns how far a core may run ahead of the others.
+fn quantum_ns(point: &Point) -> u64 {
+    point.rtos.map_or(Wake::Timer, |rtos| rtos.wake).quantum_ns()
 }
 
 /// What each core executed in the range that was counted.
@@ -277,7 +283,11 @@ pub fn config_text(point: &Point) -> String {
         Some(rtos) => Some(bare_rtos::command_line(rtos)),
         None => Some(native_case(point)?.config_text()),
     };
-    described.or_else(native).unwrap_or_default()
+    let told = described.or_else(native).unwrap_or_default();
+    match quantum_ns(point) {
+        Options::DEFAULT_QUANTUM_NS => told,
+        finer => format!("{told}\nquantum {finer}"),
+    }
 }
 
 /// Without hypervisor.
