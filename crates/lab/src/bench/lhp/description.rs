@@ -52,11 +52,12 @@ pub fn of(point: &Point, root: &Path) -> Option<String> {
     let mut text = format!(
         "[board]\nkind = \"qemu-virt\"\npcpus = {pcpus}\nmemory = \"1G\"\n\n\
          [hypervisor]\npriority_separation = {separation}\noff_when_done = true\n\n\
-         [[vm]]\nname = \"linux\"\nkernel = {:?}\ninitramfs = {:?}\ncmdline = '{}'\nseed = 1\n\
+         [[vm]]\nname = \"linux\"\nkernel = {:?}\ninitramfs = {:?}\ncmdline = '{}'\nseed = {}\n\
          memory = {{ size = \"512M\" }}\n{linux_setting}vcpus = [\n",
         images.kernel,
         images.initramfs,
         command_line(point),
+        point.seed,
     );
     for pcpu in 0..linux_cores {
         let priority = policy.linux_priority(pcpu);
@@ -195,6 +196,8 @@ mod tests {
             shared.contains("migration_policy = \"on-demand\"") && shared.contains("load=500 ")
         );
         assert_eq!(shared.matches("priority = 1,").count(), 4);
+        assert!(shared.contains("seed = 1\n"));
+        assert!(text("throughput-on-demand-f5-l100-x5-seed3").contains("seed = 3\n"));
         let divided = text("latency-partition-write-97us-advance4-together");
         assert!(divided.contains("priority_separation = false"));
         assert!(divided.contains("cassata.work=write") && divided.contains("activations=20000"));

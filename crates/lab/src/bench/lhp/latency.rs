@@ -289,6 +289,41 @@ impl Lhp {
         settings.into_iter().filter_map(one).collect()
     }
 
+    /// PECCS's policies as in its Figures 5 to 7, and the bare board.
+    pub(super) fn peccs_plot(&self, histogram: &Dataset) -> Option<Plot> {
+        let policies = self.peccs().into_iter().map(|(_, policy)| policy);
+        let names: Vec<_> = [NATIVE].into_iter().chain(policies).collect();
+        let some = histogram.only("latency", &["dispatch"]).only("policy", &names);
+        let some =
+            some.only("linux", &["hackbench", NO_LINUX]).only("separation", &["separation", ANY]);
+        let release = format!("{SHORT_PERIOD_US} µs");
+        let some = some.only("release", &[&release]).only("advance", &["no advance", ANY]);
+        let plot = Plot::histogram(&some, "latency_ns", "activations").by("policy");
+        (!some.only("linux", &["hackbench"]).is_empty()).then_some(plot)
+    }
+
+    /// How late the RTOS is at worst where nothing foretells the interrupt, for the text.
+    pub(super) fn unforeseen_finding(&self) -> String {
+        let of = |wake| {
+            let setting = Setting::unforeseen(wake);
+            let each = DRAWN.into_iter().filter_map(|name| {
+                Some(format!("{name} {:.2} µs", self.dispatch(name, &setting, max)? / 1e3))
+            });
+            let each: Vec<_> = each.collect();
+            (!each.is_empty()).then(|| format!("{}: {}", wake.about(), each.join(", ")))
+        };
+        let all: Vec<_> = Wake::UNFORESEEN.into_iter().filter_map(of).collect();
+        if all.is_empty() {
+            return "Ours: not measured.".into();
+        }
+        let quantum = Wake::Sgi.quantum_ns();
+        format!(
+            "Ours, the longest dispatch latencies, exact to {quantum} ns where another guest has the \
+             core: {}.",
+            all.join("; ")
+        )
+    }
+
     /// The policies that are not [`DRAWN`] together, a few at a time.
     pub(super) fn other_policies(&self) -> Vec<Vec<&'static str>> {
         let measured: Vec<_> = self.latencies().map(|(m, _)| &m.point).collect();
@@ -414,6 +449,7 @@ mod tests {
             known.map(|check| (check.value.unwrap(), check.holds())).collect::<Vec<_>>()
         };
         assert_eq!(found(1_100), [(1.1, true), (900.0, true), (100.0, true)]);
+        assert!(only(Vec::new()).unforeseen_finding().contains("not measured"));
         assert_eq!(found(2_000), [(2.0, false), (900.0, true), (1_000.0, false)]);
     }
 
@@ -428,6 +464,11 @@ mod tests {
             let statement = |check: &Check| check.name.contains("that of trap-based");
             all.peccs_order().into_iter().find(statement).unwrap()
         };
+        let all = only(vec![late("latency-on-demand-hackbench-97us-advance0", &[(9, 9)])]);
+        assert!(all.peccs_plot(&all.latency_histogram()).is_some());
+        assert!(
+            only(Vec::new()).peccs_plot(&all.latency_histogram().only("policy", &[])).is_none()
+        );
         let (above, below) = (found(1_800), found(450));
         assert_eq!((above.value, above.holds()), (Some(2.0), true));
         assert_eq!((below.value, below.holds()), (Some(0.5), false));

@@ -10,6 +10,26 @@ use crate::bench::vtime::case::Work;
 /// 500 ms, several of which pass in a run of hackbench; here a run takes a tenth
 /// of a second, and ten periods pass.
 pub const PERIOD_US: u32 = 10_000;
+/// The papers' period, for which a run of hackbench has to be longer.
+pub const PAPERS_PERIOD_US: u32 = 500_000;
+/// Messages of each sender of hackbench to each receiver, with the period above, and with the
+/// papers'.
+pub const LOOPS: u32 = 100;
+pub const LONG_LOOPS: u32 = 2_000;
+/// How many runs, which loads, and which policies there are with the papers' period.
+const LONG_RUNS: u32 = 4;
+const LONG_LOADS: [u32; 5] = [0, 300, 500, 800, 900];
+const LONG_COMPARED: [&str; 7] = [
+    NONE,
+    "on-demand",
+    "on-demand-fixed",
+    "trap-based-deferred",
+    "trap-based-paper",
+    "delayed-call",
+    "delayed-page",
+];
+/// On how many cores of its own Linux is measured alone.
+pub const DEDICATED: [u32; 4] = [4, 3, 2, 1];
 /// Period of the RTOS where its latency is measured. With the papers' 1 ms,
 /// 100,000 activations would be 100 s of virtual time, more than an hour for
 /// each point.
@@ -60,11 +80,10 @@ pub fn points(extent: Extent, policies: &[Policy]) -> Vec<Point> {
     let sizes = match extent {
         Extent::Paper | Extent::Full => Sizes {
             loads: &[0, 100, 200, 300, 400, 500, 600, 700, 800, 900],
-            loops: 100,
-            runs: 12,
-            close_runs: 24,
+            runs: (5, 3),
+            close_runs: (9, 3),
             others: &[0, 100, 200, 300, 400, 500, 600, 700, 800, 900],
-            others_runs: 3,
+            others_runs: if extent == Extent::Paper { (5, 3) } else { (3, 1) },
             activations: match extent {
                 Extent::Paper => Activations {
                     judged: 100_000,
@@ -76,24 +95,28 @@ pub fn points(extent: Extent, policies: &[Policy]) -> Vec<Point> {
             },
             migrations: 4_000,
             timed_runs: 4,
+            late: &LATE,
+            surprised: &LATE,
             thorough: extent == Extent::Paper,
             all_spin: true,
         },
         Extent::Quick => Sizes {
             loads: &[300, 500, 800],
-            loops: 100,
-            runs: 3,
-            close_runs: 3,
+            runs: (3, 1),
+            close_runs: (3, 1),
             others: &[300, 800],
-            others_runs: 2,
-            activations: Activations { judged: 2_000, others: 2_000, long: 0, unforeseen: 200 },
+            others_runs: (2, 1),
+            activations: Activations { judged: 2_000, others: 2_000, long: 0, unforeseen: 100 },
             migrations: 1_000,
             timed_runs: 2,
+            late: &LATE[..3],
+            surprised: &KEY,
             thorough: false,
             all_spin: false,
         },
     };
     let mut points = sizes.throughput(policies);
+    points.extend(sizes.long_throughput(policies));
     let policies: Vec<_> = policies.iter().copied().filter(|p| p.name != YARDSTICK).collect();
     points.extend(sizes.latency(&policies));
     points.extend(sizes.unforeseen(&policies));
@@ -112,6 +135,7 @@ fn has_goal(point: &Point) -> bool {
     let policy = point.stage.policy();
     let is = |names: &[&str]| policy.is_some_and(|policy| names.contains(&policy.name));
     match point.experiment {
+        Experiment::Throughput if is_long(point) => false,
         Experiment::Throughput => policy.is_none_or(|policy| {
             let load_permille = point.rtos.map_or(0, |rtos| rtos.load_permille);
             throughput::judged(policy.name, load_permille).is_some()
@@ -120,6 +144,11 @@ fn has_goal(point: &Point) -> bool {
         Experiment::Migration | Experiment::Overhead | Experiment::Kernel => true,
         Experiment::Spinning => false,
     }
+}
+
+/// Returns true for a run of hackbench in which several of the papers' periods pass.
+fn is_long(point: &Point) -> bool {
+    matches!(point.linux, Linux::Hackbench { loops: LONG_LOOPS, .. })
 }
 
 /// Linux and this RTOS under a policy, with separation.
@@ -139,21 +168,26 @@ struct Activations {
     unforeseen: u32,
 }
 
+/// Runs of hackbench in a machine, the first of which is not counted, and how many machines there
+/// are, each with another seed.
+type Runs = (u32, u32);
+
 struct Sizes {
     /// Thousandths of the period.
     loads: &'static [u32],
-    loops: u32,
-    /// The first of which is not counted. They differ by 5 % each, and goals are about
-    /// 5 %, or about which of two is shorter.
-    runs: u32,
+    /// They differ by 5 % each, and goals are about 5 %, or about which of two is shorter.
+    runs: Runs,
     /// The same where the two are close to each other.
-    close_runs: u32,
+    close_runs: Runs,
     /// The same where there is no goal.
     others: &'static [u32],
-    others_runs: u32,
+    others_runs: Runs,
     activations: Activations,
     migrations: u32,
     timed_runs: u32,
+    /// Whose latencies are measured in all settings, and by interrupts that no clock foretells.
+    late: &'static [&'static str],
+    surprised: &'static [&'static str],
     /// All policies in all settings of the latency, as the papers.
     thorough: bool,
     /// All policies where spinning is counted.
@@ -162,12 +196,13 @@ struct Sizes {
 
 impl Sizes {
     fn throughput(&self, policies: &[Policy]) -> Vec<Point> {
-        let point = |stage, rtos, runs| {
-            let linux = Linux::Hackbench { loops: self.loops, runs };
-            Point::new(Experiment::Throughput, &linux, stage, rtos)
+        let point = |stage: &Stage, rtos, (runs, seeds): Runs| {
+            let linux = Linux::Hackbench { loops: LOOPS, runs };
+            let point = Point::new(Experiment::Throughput, &linux, stage.clone(), rtos);
+            (1..=seeds).map(move |seed| Point { seed, ..point.clone() })
         };
-        let alone = |cores| point(Stage::Alone { cores }, None, self.runs);
-        let mut points: Vec<_> = [4, 3, 2].map(alone).into();
+        let alone = |cores| point(&Stage::Alone { cores }, None, self.runs);
+        let mut points: Vec<_> = DEDICATED.into_iter().flat_map(alone).collect();
         for &load_permille in self.loads {
             let rtos = Rtos::new(load_permille, PERIOD_US, 0);
             for &policy in policies {
@@ -178,11 +213,26 @@ impl Sizes {
                     None => self.others_runs,
                 };
                 if compared || self.others.contains(&load_permille) {
-                    points.push(point(Stage::shared(policy), Some(rtos), runs));
+                    points.extend(point(&Stage::shared(policy), Some(rtos), runs));
                 }
             }
         }
         points
+    }
+
+    /// The same with the papers' period. A run has to be as long as several of them.
+    fn long_throughput(&self, policies: &[Policy]) -> Vec<Point> {
+        if !self.thorough {
+            return Vec::new();
+        }
+        let linux = Linux::Hackbench { loops: LONG_LOOPS, runs: LONG_RUNS };
+        let point = |stage, rtos| Point::new(Experiment::Throughput, &linux, stage, rtos);
+        let alone = DEDICATED.map(|cores| point(Stage::Alone { cores }, None));
+        let shared = policies.iter().filter(|p| LONG_COMPARED.contains(&p.name)).flat_map(|p| {
+            let rtos = |load: &u32| Some(Rtos::new(*load, PAPERS_PERIOD_US, 0));
+            LONG_LOADS.iter().map(move |load| point(Stage::shared(*p), rtos(load)))
+        });
+        alone.into_iter().chain(shared).collect()
     }
 
     /// Native, under Cassata, and under Cassata beside a tick each millisecond.
@@ -219,7 +269,7 @@ impl Sizes {
     }
 
     fn spinning(&self, policies: &[Policy]) -> Vec<Point> {
-        let linux = Linux::Hackbench { loops: self.loops, runs: self.others_runs.min(3) };
+        let linux = Linux::Hackbench { loops: LOOPS, runs: self.others_runs.0.min(3) };
         let point = |policy| beside(BURNING, Experiment::Spinning, &linux, policy);
         policies.iter().filter(|p| self.all_spin || KEY.contains(&p.name)).map(point).collect()
     }
@@ -227,7 +277,7 @@ impl Sizes {
     /// Of policies that keep Linux's kernel away from the RTOS's core, and of
     /// none, to see that it is counted. One run: the rest is the same again.
     fn kernel(&self, policies: &[Policy]) -> Vec<Point> {
-        let linux = Linux::Hackbench { loops: self.loops, runs: 1 };
+        let linux = Linux::Hackbench { loops: LOOPS, runs: 1 };
         let point = |policy| beside(BURNING, Experiment::Kernel, &linux, policy);
         policies.iter().filter(|p| p.keeps_kernel_away || p.name == NONE).map(point).collect()
     }
@@ -253,7 +303,7 @@ impl Sizes {
         for (advance_us, policy) in
             ADVANCES_US.iter().flat_map(|advance| policies.iter().map(move |p| (*advance, p)))
         {
-            let compared = self.thorough || LATE.contains(&policy.name);
+            let compared = self.thorough || self.late.contains(&policy.name);
             let point = |period_us, activations, linux, separation| {
                 let rtos = rtos(period_us, activations, Some(advance_us));
                 let point = beside(rtos, Experiment::Latency, &linux, policy);
@@ -293,7 +343,8 @@ impl Sizes {
                     Point::new(Experiment::Latency, &Linux::Absent, Stage::Native, Some(rtos));
                 points.push(bare);
             }
-            let compared = |p: &&Policy| !p.for_rtos && (self.thorough || LATE.contains(&p.name));
+            let asked = |p: &Policy| self.thorough || self.surprised.contains(&p.name);
+            let compared = |p: &&Policy| !p.for_rtos && asked(p);
             let point = |policy| beside(rtos, Experiment::Latency, &Linux::BusyHackbench, policy);
             points.extend(policies.iter().filter(compared).map(point));
         }
@@ -330,13 +381,13 @@ mod tests {
     fn points_with_a_goal_have_the_most_runs() {
         let points = points(Extent::Full, &Policy::all());
         let named = |name: &str| points.iter().filter(|p| p.name().starts_with(name)).count();
-        assert_eq!(named("throughput-on-demand-f9-l100-x12"), 1);
-        assert_eq!(named("throughput-none-f5-l100-x12"), 1);
-        assert_eq!(named("throughput-none-f4-l100-x24"), 1);
-        assert_eq!(named("throughput-trap-based-f4-l100-x24"), 1);
-        assert_eq!(named("throughput-on-demand-f4-l100-x12"), 1);
+        assert_eq!(named("throughput-on-demand-f9-l100-x5"), 3);
+        assert_eq!(named("throughput-none-f5-l100-x5"), 3);
+        assert_eq!(named("throughput-none-f4-l100-x9"), 3);
+        assert_eq!(named("throughput-trap-based-f4-l100-x9"), 3);
+        assert_eq!(named("throughput-on-demand-f4-l100-x5"), 3);
         assert_eq!(named("throughput-none-f3-l100-x3"), 1);
-        assert_eq!(named("throughput-alone-3-l100-x12"), 1);
+        assert_eq!(named("throughput-alone-3-l100-x5"), 3);
         assert_eq!(named("throughput-partition-f9-l100-x3"), 1);
     }
 
@@ -435,8 +486,7 @@ mod tests {
             let stage = Stage::shared(Policy::named(name).unwrap());
             let rtos = Some(Rtos::new(load_permille, PERIOD_US, 0));
             let linux = Linux::Hackbench { loops: 100, runs };
-            Point { experiment: Experiment::Throughput, linux, stage, rtos, separation: true }
-                .work()
+            Point::new(Experiment::Throughput, &linux, stage, rtos).work()
         };
         let (mut estimates, mut seconds) = (0.0, 0.0);
         for (name, load, runs, real_s) in measured {
@@ -457,6 +507,10 @@ mod tests {
             points.iter().filter(named).map(|point| point.experiment).collect::<Vec<_>>()
         };
         assert_eq!(of(YARDSTICK), [Experiment::Throughput; 10]);
+        let long =
+            |extent| super::points(extent, &Policy::all()).iter().filter(|p| is_long(p)).count();
+        let policies = Policy::all().iter().filter(|p| LONG_COMPARED.contains(&p.name)).count();
+        assert_eq!((long(Extent::Paper), long(Extent::Full)), (4 + 5 * policies, 0));
         assert!(of("trap-based-deferred").contains(&Experiment::Latency));
     }
 
@@ -470,6 +524,7 @@ mod tests {
             let loads = points.iter().filter(of).filter_map(|point| point.rtos);
             let mut loads: Vec<_> = loads.map(|rtos| rtos.load_permille).collect();
             loads.sort_unstable();
+            loads.dedup();
             loads
         };
         let tenths: Vec<_> = (0..10).map(|tenth| tenth * WHOLE / 10).collect();

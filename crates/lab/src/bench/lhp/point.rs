@@ -18,12 +18,14 @@ pub struct Point {
     pub rtos: Option<Rtos>,
     /// True if interrupt priorities separate the RTOS's from Linux's.
     pub separation: bool,
+    /// What Linux's random numbers begin with: another one is another history. From 1.
+    pub seed: u32,
 }
 
 impl Point {
-    /// Returns a point with separation.
+    /// Returns a point with separation, and the first seed.
     pub fn new(experiment: Experiment, linux: &Linux, stage: Stage, rtos: Option<Rtos>) -> Self {
-        Self { experiment, linux: linux.clone(), stage, rtos, separation: true }
+        Self { experiment, linux: linux.clone(), stage, rtos, separation: true, seed: 1 }
     }
 }
 
@@ -161,11 +163,12 @@ impl Wake {
     }
 
     /// Returns how far one core may run ahead of another, nanoseconds: what one core does to
-    /// another that runs is exact to so much. A timer's interrupt does not depend on it.
+    /// another that runs is exact to so much. A timer's interrupt does not depend on it. Cores
+    /// that take turns more often take the host longer.
     pub const fn quantum_ns(self) -> u64 {
         match self {
             Self::Timer => Options::DEFAULT_QUANTUM_NS,
-            Self::Sgi | Self::Device | Self::Grant => 100,
+            Self::Sgi | Self::Device | Self::Grant => 250,
         }
     }
 }
@@ -265,10 +268,12 @@ impl crate::bench::store::Case for Point {
         run::config_text(self)
     }
 
-    /// Such as `throughput-on-demand-f5-l100-x7`,
+    /// Such as `throughput-on-demand-f5-l100-x5-seed2`,
     /// `latency-none-write-97us-advance4-together-20000`, `latency-native-97us-100000`.
     fn name(&self) -> String {
         let (stage, linux) = (self.stage.name(), self.linux.name());
+        let seed = if self.seed == 1 { String::new() } else { format!("-seed{}", self.seed) };
+        let linux = linux + &seed;
         let load = self.rtos.map_or(0, |rtos| rtos.load_permille * 10 / WHOLE);
         let activations = self.rtos.map_or(0, |rtos| rtos.activations);
         let separation = if self.separation { "apart" } else { "together" };

@@ -3,7 +3,7 @@
 use super::Lhp;
 use super::latency::{NATIVE, Setting};
 use super::overhead::{ALONE, TICKING};
-use super::plan::{LONG_PERIOD_US, SHORT_PERIOD_US};
+use super::plan::{DEDICATED, LONG_PERIOD_US, SHORT_PERIOD_US};
 use super::point::{Experiment, Stage, Wake};
 use super::policy::Policy;
 use super::throughput::{ms, share};
@@ -40,19 +40,23 @@ impl Lhp {
     fn quoted_throughput(&self) -> [Dataset; 2] {
         let found = self.throughput();
         let title = "hackbench on dedicated cores, ms";
-        let alone = Dataset::of("alone", title, [4, 3, 2])
+        let alone = Dataset::of("alone", title, DEDICATED)
             .name("cores", |cores| *cores)
             .name("mean", |cores| found.alone(*cores).map(ms));
         let mut all = Dataset::of("shared", "hackbench beside the RTOS, ms", &found.loads)
             .name("f", |load| share(**load))
-            .name("ideal", |load| found.ideal(**load).map(ms));
+            .name("ideal", |load| found.ideal(**load).map(ms))
+            .name("papers' ideal", |load| found.papers_ideal(**load).map(ms));
         for policy in POLICIES {
             let named = Policy::named(policy);
             let mean = |load: &&u32| Some(ms(found.at(named?, **load)?.mean()));
             all = all.name(policy, mean);
             if policy == POLICIES[0] {
                 all = all
-                    .column("above ideal", Unit::Change, |load| found.above_ideal(named?, **load));
+                    .column("above ideal", Unit::Change, |load| found.above_ideal(named?, **load))
+                    .column("above the papers'", Unit::Change, |load| {
+                        found.above_papers_ideal(named?, **load)
+                    });
             }
         }
         [alone.done(), all.done()]
