@@ -43,6 +43,11 @@ pub(super) const PECCS: [(&str, &[&str]); 3] = [
     ("trap-based", &["trap-based-paper", "trap-based-deferred"]),
 ];
 
+/// Returns true if the policy stands for one of PECCS's.
+pub(super) fn is_of_peccs(policy: &str) -> bool {
+    PECCS.iter().any(|(_, ours)| ours.contains(&policy))
+}
+
 /// What a latency depends on besides the policy.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Setting {

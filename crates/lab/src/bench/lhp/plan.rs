@@ -1,5 +1,6 @@
 //! All points of a run of the bench.
 
+use super::latency;
 use super::point::{Experiment, Linux, Point, Rtos, Stage, Wake};
 use super::policy::{NONE, Policy};
 use super::throughput::{self, Judged};
@@ -98,21 +99,21 @@ pub fn points(extent: Extent, policies: &[Policy]) -> Vec<Point> {
             late: &LATE,
             surprised: &LATE,
             thorough: extent == Extent::Paper,
-            all_spin: true,
+            all: true,
         },
         Extent::Quick => Sizes {
             loads: &[300, 500, 800],
             runs: (3, 1),
             close_runs: (3, 1),
-            others: &[300, 800],
+            others: &[800],
             others_runs: (2, 1),
             activations: Activations { judged: 2_000, others: 2_000, long: 0, unforeseen: 100 },
             migrations: 1_000,
             timed_runs: 2,
             late: &LATE[..3],
-            surprised: &KEY,
+            surprised: &KEY[1..],
             thorough: false,
-            all_spin: false,
+            all: false,
         },
     };
     let mut points = sizes.throughput(policies);
@@ -190,8 +191,8 @@ struct Sizes {
     surprised: &'static [&'static str],
     /// All policies in all settings of the latency, as the papers.
     thorough: bool,
-    /// All policies where spinning is counted.
-    all_spin: bool,
+    /// All policies where spinning is counted, and latency without an advance.
+    all: bool,
 }
 
 impl Sizes {
@@ -271,7 +272,7 @@ impl Sizes {
     fn spinning(&self, policies: &[Policy]) -> Vec<Point> {
         let linux = Linux::Hackbench { loops: LOOPS, runs: self.others_runs.0.min(3) };
         let point = |policy| beside(BURNING, Experiment::Spinning, &linux, policy);
-        policies.iter().filter(|p| self.all_spin || KEY.contains(&p.name)).map(point).collect()
+        policies.iter().filter(|p| self.all || KEY.contains(&p.name)).map(point).collect()
     }
 
     /// Of policies that keep Linux's kernel away from the RTOS's core, and of
@@ -312,7 +313,8 @@ impl Sizes {
             let judged = LATE_JUDGED.contains(&policy.name);
             for (period_us, activations) in periods(judged) {
                 // The papers compare their policies without an advance, which they do not know.
-                if compared || advance_us == 0 && period_us == SHORT_PERIOD_US {
+                let all = advance_us == 0 && period_us == SHORT_PERIOD_US;
+                if compared || all && (self.all || latency::is_of_peccs(policy.name)) {
                     points.push(point(period_us, activations, Linux::BusyHackbench, true));
                 }
             }
@@ -400,7 +402,9 @@ mod tests {
             let late = points.iter().filter(|p| p.experiment == Experiment::Latency);
             let rtos: Vec<_> = late.filter_map(|p| p.rtos).collect();
             let at_random = |rtos: &&Rtos| rtos.wake != Wake::Timer;
-            assert!(rtos.iter().all(|rtos| TICK_US % rtos.period_us != 0 || at_random(&rtos)));
+            assert!(
+                rtos.iter().all(|rtos| !TICK_US.is_multiple_of(rtos.period_us) || at_random(&rtos))
+            );
             let timed = |rtos: &Rtos| rtos.wake == Wake::Timer;
             assert!(rtos.iter().all(|rtos| rtos.jitter_percent == 10 || !timed(rtos)));
             rtos.into_iter().filter(timed).count()

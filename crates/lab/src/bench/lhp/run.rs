@@ -158,8 +158,13 @@ struct Booted {
 fn boot(point: &Point, bench: &Bench, session: Session<'_>) -> Result<Booted> {
     let ends_itself = point.experiment == Experiment::Migration;
     let awaits_rtos = matches!(point.linux, Linux::BusyHackbench | Linux::BusyWrite);
+    let mut early = false;
     let run = session.run(|now| {
         let linux = &now.said.guests[LINUX].linux;
+        early |= begins_early(point, linux, &now.observer);
+        if early {
+            return true;
+        }
         let rtos_over = point.rtos.is_some()
             && now.observer.latest().is_some_and(|now| now.vms[RTOS].is_over());
         linux.failed.is_some()
@@ -170,6 +175,12 @@ fn boot(point: &Point, bench: &Bench, session: Session<'_>) -> Result<Booted> {
         return Err(miette!("interrupted"));
     }
     let linux = &run.said.guests[LINUX].linux;
+    if early {
+        return Err(miette!(
+            "the RTOS began before Linux had set to work: START_MS in \
+             crates/lab/src/bench/lhp/description.rs is too short for this Linux"
+        ));
+    }
     let consoles = bench.directory.join("console-linux.log");
     let unfinished = |what: &str| miette!("{what}; its console: {}", consoles.display());
     let runs = runs(&point.linux, linux).map_err(|why| unfinished(&why))?;
@@ -186,6 +197,17 @@ fn boot(point: &Point, bench: &Bench, session: Session<'_>) -> Result<Booted> {
         kernel: Vec::new(),
     };
     Ok(Booted { measurement, symbols: linux.symbols.clone() })
+}
+
+/// Returns true if the RTOS has reported something before Linux has booted, or before Linux does
+/// the endless work that it is to do meanwhile.
+fn begins_early(point: &Point, linux: &LinuxProgress, observer: &Observer) -> bool {
+    let is_set = match point.linux {
+        Linux::BusyHackbench | Linux::BusyWrite => linux.busy,
+        _ => linux.boot_s.is_some(),
+    };
+    let header = observer.reports(RTOS).and_then(|reports| reports.header);
+    !is_set && header.is_some_and(|header| header.written > 0)
 }
 
 impl Booted {
@@ -316,6 +338,33 @@ fn native(point: &Point, bench: &Bench, tell: Tell<'_>) -> Result<Measurement> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_rtos_that_begins_before_linux_is_noticed() {
+        use crate::bench::Extent;
+        use crate::bench::lhp::{plan, policy::Policy};
+        use crate::testing;
+        let points = plan::points(Extent::Quick, &Policy::all());
+        let late = |of: &Linux| {
+            let is_it = |p: &&Point| p.linux == *of && p.rtos.is_some();
+            points.iter().find(is_it).unwrap().clone()
+        };
+        let heard = |line: &str| {
+            let mut linux = LinuxProgress::default();
+            linux.hear(line);
+            linux
+        };
+        let [sleeping, reporting] =
+            [0, 1].map(|n| testing::observer(&testing::status(), &testing::report(n, 0)));
+        let ready = heard("cassata: linux ready uptime=0.81 cpus=4 kernel=6.1");
+        let busy = late(&Linux::BusyHackbench);
+        assert!(begins_early(&busy, &ready, &reporting));
+        assert!(!begins_early(&busy, &ready, &sleeping));
+        assert!(!begins_early(&busy, &heard("cassata: busy work=hackbench"), &reporting));
+        let timed = points.iter().find(|p| p.experiment == Experiment::Migration).unwrap();
+        assert!(!begins_early(timed, &ready, &reporting));
+        assert!(begins_early(timed, &LinuxProgress::default(), &reporting));
+    }
 
     #[test]
     fn a_run_that_is_missing_is_an_error() {
