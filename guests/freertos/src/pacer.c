@@ -86,8 +86,14 @@ static void must(bool is_so, const char *what)
     system_off();
 }
 
+static void send_sgi(void)
+{
+    WRITE_SYSREG(ICC_SGI1R_EL1, SGI_TO_CORE_0);
+    ISB();
+}
+
 /* The second core: brings the device or the mutex so far that one store or call raises the interrupt. */
-static void prepare(void)
+static void prepare(uint64_t number)
 {
     switch (wake) {
     case WAKE_RTC:
@@ -103,6 +109,10 @@ static void prepare(void)
     case WAKE_TIMER:
         break;
     }
+    put(&announced, number);
+    /* On which the task comes to wait for the mutex. */
+    if (wake == WAKE_GRANT)
+        send_sgi();
 }
 
 static void raise(void)
@@ -116,8 +126,7 @@ static void raise(void)
         break;
     case WAKE_SGI:
     case WAKE_TIMER:
-        WRITE_SYSREG(ICC_SGI1R_EL1, SGI_TO_CORE_0);
-        ISB();
+        send_sgi();
         break;
     }
 }
@@ -130,8 +139,7 @@ void pacer_run(void)
         handle = firmware_call(MUTEX_OPEN, cassata_hash(MUTEX), cassata_hash(PACER), 0).x[1];
     pause_until(begin);
     for (uint64_t number = 1;; number++) {
-        prepare();
-        put(&announced, number);
+        prepare(number);
         pause_until(counter_now() + least_ticks + spread(number, 2 * (mean_ticks - least_ticks)));
         put(&raised, counter_now());
         DSB();
@@ -156,6 +164,7 @@ bool pacer_create(const struct options *options)
         gic_enable_shared(RTC_INTID, portLOWEST_USABLE_INTERRUPT_PRIORITY);
         break;
     case WAKE_GRANT:
+        gic_enable_private(SGI_INTID, portLOWEST_USABLE_INTERRUPT_PRIORITY);
         must(vmpcp_init(&vmpcp_freertos, (const unsigned[]){ 0 }, 1) >= 0, "wake=grant needs the hypervisor");
         gic_enable_private(VMPCP_GRANT_INTID, portLOWEST_USABLE_INTERRUPT_PRIORITY);
         break;
@@ -184,13 +193,9 @@ bool pacer_begin(uint64_t when)
 
 struct report_sample pacer_await(void)
 {
-    if (wake == WAKE_GRANT) {
-        while (get(&announced) == get(&served)) {
-        }
+    ulTaskNotifyTake(pdTRUE, portMAX_DELAY);
+    if (wake == WAKE_GRANT)
         must(vmpcp_inter_lock(&mutex) >= 0, "MUTEX_LOCK");
-    } else {
-        ulTaskNotifyTake(pdTRUE, portMAX_DELAY);
-    }
     sample.dispatch = since(counter_now(), sample.raised);
     return sample;
 }

@@ -19,7 +19,7 @@ const DEPARTURE_NS: f64 = 200.0;
 /// Most that a shared core may be later than the bare board where the timer is foreseen,
 /// nanoseconds.
 const LATER_THAN_NATIVE_NS: f64 = 250.0;
-/// The same where nothing foretells the interrupt.
+/// Most that it may be later where nothing foretells the interrupt, nanoseconds.
 const UNFORESEEN_BEYOND_NATIVE_NS: f64 = 900.0;
 
 /// The RTOS on the bare board.
@@ -27,7 +27,7 @@ pub(super) const NATIVE: &str = "native";
 /// What Linux does meanwhile, with its name.
 pub(super) const LOADS: [(Linux, &str); 2] =
     [(Linux::BusyHackbench, "hackbench"), (Linux::BusyWrite, "file writes")];
-/// The same where there is no Linux.
+/// What stands there where there is no Linux.
 const NO_LINUX: &str = "no Linux";
 /// Separation of interrupt priorities, with its name.
 const SEPARATIONS: [(bool, &str); 2] = [(true, "separation"), (false, "no separation")];
@@ -65,7 +65,7 @@ impl Setting {
         Self { linux, separation, wake, period_us, advance_us: Some(advance_us) }
     }
 
-    /// The same, woken by what no clock foretells.
+    /// Returns the setting in which the RTOS is woken by what no clock foretells.
     pub(super) fn unforeseen(wake: Wake) -> Self {
         Self { wake, advance_us: None, ..Self::hackbench(MEAN_US, 0) }
     }

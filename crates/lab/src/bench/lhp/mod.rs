@@ -85,7 +85,7 @@ impl super::Experiment for LockHolders {
     }
 
     fn scenarios(&self) -> Vec<Scenario> {
-        vec![smoke::scenario()]
+        vec![smoke::scenario(), smoke::latency_scenario()]
     }
 }
 

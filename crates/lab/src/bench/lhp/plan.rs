@@ -35,7 +35,7 @@ pub const DEDICATED: [u32; 4] = [4, 3, 2, 1];
 /// 100,000 activations would be 100 s of virtual time, more than an hour for
 /// each point.
 pub const SHORT_PERIOD_US: u32 = 97;
-/// The same where it is about as long as the papers'. Neither divides Linux's tick, 4 ms: a
+/// Period of the RTOS that is about as long as the papers'. Neither divides Linux's tick, 4 ms: a
 /// period that does meets the same phases of it for ever.
 pub const LONG_PERIOD_US: u32 = 997;
 /// Mean time between interrupts that no clock foretells.
@@ -221,7 +221,7 @@ impl Sizes {
         points
     }
 
-    /// The same with the papers' period. A run has to be as long as several of them.
+    /// Returns the points with the papers' period. A run has to be as long as several of them.
     fn long_throughput(&self, policies: &[Policy]) -> Vec<Point> {
         if !self.thorough {
             return Vec::new();

@@ -223,7 +223,7 @@ const BUSY_S: [f64; 2] = [60.0, 14.0];
 
 /// How many times that with a core more, and a short quantum.
 const FINELY: f64 = 2.0;
-/// The same of the RTOS alone on the bare board.
+/// Seconds of a second of virtual time with the RTOS alone on the bare board.
 const RTOS_ALONE_S: f64 = 2.0;
 
 /// Seconds of a run of timed work.

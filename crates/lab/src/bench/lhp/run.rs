@@ -161,7 +161,7 @@ fn boot(point: &Point, bench: &Bench, session: Session<'_>) -> Result<Booted> {
     let mut early = false;
     let run = session.run(|now| {
         let linux = &now.said.guests[LINUX].linux;
-        early |= begins_early(point, linux, &now.observer);
+        early |= begins_early(point, linux, now.observer);
         if early {
             return true;
         }
