@@ -81,7 +81,7 @@ impl Lhp {
         self.throughput_of(LOOPS)
     }
 
-    /// Returns what was found with runs of hackbench of so many loops: [`LOOPS`] or [`LONG_LOOPS`]. Runs of all
+    /// Returns what was found with runs of hackbench of so many loops. Runs of all
     /// seeds are one sample.
     pub(super) fn throughput_of(&self, loops: u32) -> Throughput {
         let ours = |point: &&Point| {
