@@ -58,7 +58,7 @@ const BEFORE_KIB: u32 = 10_240;
 
 /// Whose latencies are compared in all settings, and whose there are goals for.
 const LATE: [&str; 4] = [NONE, "partition", "on-demand", "trap-based"];
-const LATE_JUDGED: [&str; 2] = ["partition", "on-demand"];
+const LATE_JUDGED: [&str; 3] = [NONE, "partition", "on-demand"];
 
 /// Whose throughput there are goals for.
 const COMPARED: [&str; 3] = [NONE, "on-demand", "trap-based"];
@@ -92,7 +92,7 @@ pub fn points(extent: Extent, policies: &[Policy]) -> Vec<Point> {
                     long: 10_000,
                     unforeseen: 10_000,
                 },
-                _ => Activations { judged: 50_000, others: 20_000, long: 1_000, unforeseen: 1_000 },
+                _ => Activations { judged: 40_000, others: 20_000, long: 1_000, unforeseen: 1_000 },
             },
             migrations: 4_000,
             timed_runs: 4,
@@ -416,7 +416,7 @@ mod tests {
         assert!(count(Extent::Full, &all) < count(Extent::Paper, &all));
         let named = |name: &str| points(Extent::Full, &all).iter().any(|p| p.name() == name);
         for policy in all.iter().filter(|policy| policy.name != YARDSTICK) {
-            let counted = if LATE_JUDGED.contains(&policy.name) { 50_000 } else { 20_000 };
+            let counted = if LATE_JUDGED.contains(&policy.name) { 40_000 } else { 20_000 };
             let name = format!("latency-{}-hackbench-97us-advance0-apart-{counted}", policy.name);
             assert!(named(&name), "{name}");
         }
