@@ -43,6 +43,7 @@ pub(crate) fn layout() -> Layout {
         pcpus: 2,
         vms: vec![vm("linux", 0..2, None), vm("rtos", 2..3, Some((REPORT, REPORT_SIZE)))],
         vcpus: vec![vcpu(0, 0), vcpu(0, 1), vcpu(1, 0)],
+        plain_report: None,
     }
 }
 

@@ -15,6 +15,7 @@
 #define ICC_SRE_EL1     "s3_0_c12_c12_5"
 #define ICC_IGRPEN1_EL1 "s3_0_c12_c12_7"
 #define ICC_PMR_EL1     "s3_0_c4_c6_0"
+#define ICC_SGI1R_EL1   "s3_0_c12_c11_5"
 
 /* The generic counter as this virtual machine sees it, in ticks. */
 static inline uint64_t counter_now(void)

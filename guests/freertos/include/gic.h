@@ -1,4 +1,4 @@
-/* The interrupt controller: GICv3, one core, private interrupts only. */
+/* The interrupt controller: GICv3. All interrupts come to the first core. */
 #ifndef GIC_H
 #define GIC_H
 
@@ -7,8 +7,11 @@
 /* Wakes the redistributor and opens the CPU interface. */
 void gic_init(void);
 
-/* Enables a private interrupt (INTID 16 to 31). Priority as the kernel counts:
+/* Enables an interrupt of this core (INTID 0 to 31). Priority as the kernel counts:
  * 0 is the highest, configUNIQUE_INTERRUPT_PRIORITIES - 1 the lowest. */
 void gic_enable_private(uint32_t intid, uint32_t priority);
+
+/* The same for an interrupt that cores share (INTID 32 to 1019), a level. */
+void gic_enable_shared(uint32_t intid, uint32_t priority);
 
 #endif

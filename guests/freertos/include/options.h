@@ -8,10 +8,20 @@
 /* Names of a system's description, with their zeros. */
 #define NAME_SIZE 32
 
+/* What wakes the measured task. */
+enum wake {
+    WAKE_TIMER, /* the tick */
+    WAKE_SGI,   /* an interrupt from the other core */
+    WAKE_RTC,   /* a device's: the real-time clock */
+    WAKE_GRANT, /* a mutex of the hypervisor that the other core gives back */
+};
+
 struct options {
     uint64_t load_permille; /* load=        share of the core to burn, 0 to 1000 */
     uint64_t period_us;     /* period_us=   of both tasks, a multiple of the tick */
     uint64_t tick_us;       /* tick_us=     the kernel's tick, 10 to 1000000 */
+    uint64_t jitter_percent; /* jitter=    each tick comes so much of a tick early or late at most, 0 to 49 */
+    enum wake wake;         /* wake=        timer, sgi, rtc, grant; in the mean each period but for the timer */
     uint64_t start_ms;      /* start_ms=    asleep for so long before the first tick */
     uint64_t activations;   /* activations= to measure before power-off, 0: endless */
     /* Instead of the measured task, one that shares memory: */

@@ -5,6 +5,7 @@
 #define GICD_BASE          0x08000000
 #define GICR_BASE          0x080a0000
 #define UART_BASE          0x09000000
+#define RTC_BASE           0x09010000 /* if it is passed through; on the board too */
 #define STOLEN_BASE        0x0b000000
 #define REPORT_BASE        0x0c000000
 #define REPORT_MAX_SIZE    0x04000000
@@ -14,5 +15,7 @@
 
 /* INTID of the EL1 virtual timer's private interrupt. */
 #define VIRTUAL_TIMER_INTID 27
+/* And of the real-time clock's, which all cores share. */
+#define RTC_INTID 34
 
 #endif

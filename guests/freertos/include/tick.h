@@ -9,8 +9,12 @@
 /* How long a tick is and when they begin; before the scheduler starts. */
 void tick_create(const struct options *options);
 
-/* When tick number `tick` (the first is 1) is due, by the counter. */
+/* When tick number `tick` (the first is 1) is due, by the counter. With jitter
+ * it differs from a multiple of the tick's length by so much at most. */
 uint64_t tick_due(uint64_t tick);
+
+/* How long `count` ticks are without jitter, in ticks of the counter. */
+uint64_t tick_length(uint64_t count);
 
 /* Ticks of the counter from the moment a tick was due to the first instruction
  * of our interrupt vector; `bound` when it is no longer on record. */

@@ -4,10 +4,14 @@
 #include "cpu.h"
 #include "platform.h"
 
-/* Arm IHI 0069, chapter 12. The first redistributor is ours: this machine has
- * one core. */
+/* Arm IHI 0069, chapter 12. The first redistributor is ours, and no other core takes
+ * interrupts. */
 #define GICD_CTLR           (GICD_BASE + 0x0000)
 #define GICD_CTLR_ENABLE_G1 ((1u << 4) | (1u << 1)) /* ARE and EnableGrp1 */
+#define GICD_IGROUPR        (GICD_BASE + 0x0080)
+#define GICD_ISENABLER      (GICD_BASE + 0x0100)
+#define GICD_IPRIORITYR     (GICD_BASE + 0x0400)
+#define GICD_IROUTER        (GICD_BASE + 0x6000)
 #define GICR_WAKER          (GICR_BASE + 0x0014)
 #define WAKER_SLEEP         (1u << 1)
 #define WAKER_ASLEEP        (1u << 2)
@@ -34,12 +38,29 @@ void gic_init(void)
     ISB();
 }
 
-void gic_enable_private(uint32_t intid, uint32_t priority)
+/* Sets one of the bytes from `base` on. */
+static void set_priority(uint64_t base, uint32_t intid, uint32_t priority)
 {
-    uint64_t word = GICR_IPRIORITYR + (intid & ~3u);
+    uint64_t word = base + (intid & ~3u);
     uint32_t shift = 8 * (intid % 4);
     uint32_t others = mmio_read32(word) & ~(0xffu << shift);
 
     mmio_write32(word, others | (priority << portPRIORITY_SHIFT) << shift);
+}
+
+void gic_enable_private(uint32_t intid, uint32_t priority)
+{
+    set_priority(GICR_IPRIORITYR, intid, priority);
     mmio_write32(GICR_ISENABLER0, 1u << intid);
+}
+
+void gic_enable_shared(uint32_t intid, uint32_t priority)
+{
+    uint64_t group = GICD_IGROUPR + intid / 32 * 4;
+
+    mmio_write32(group, mmio_read32(group) | 1u << intid % 32);
+    set_priority(GICD_IPRIORITYR, intid, priority);
+    mmio_write32(GICD_IROUTER + 8 * intid, 0);
+    mmio_write32(GICD_IROUTER + 8 * intid + 4, 0);
+    mmio_write32(GICD_ISENABLER + intid / 32 * 4, 1u << intid % 32);
 }

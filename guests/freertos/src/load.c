@@ -43,7 +43,7 @@ static void load_task(void *unused)
         for (uint64_t begin = counter_now(); counter_now() - begin < burn_ticks; units++)
             work_unit();
         report_load_units(units);
-        cassata_task_finish(reported_load(), counter_now(), tick_due(period_ticks) - tick_due(0));
+        cassata_task_finish(reported_load(), counter_now(), tick_length(period_ticks));
     }
 }
 

@@ -5,6 +5,7 @@
 #include "console.h"
 #include "cpu.h"
 #include "firmware.h"
+#include "pacer.h"
 #include "report.h"
 #include "statistics.h"
 #include "task.h"
@@ -26,23 +27,25 @@ static void finish(void)
     system_off();
 }
 
+static void record(struct report_sample sample, int late)
+{
+    report_sample(sample, late);
+    missed += (uint64_t)late;
+    statistics_add(&response, sample.response);
+    statistics_add(&dispatch, sample.dispatch);
+}
+
 /* The activation released by tick number `release` began at `now`. Every
  * release is recorded once, however late: see tick.c. */
-static void record(TickType_t release, uint64_t now)
+static void record_tick(TickType_t release, uint64_t now)
 {
     uint64_t raised = tick_due(release);
-    uint64_t next = tick_due(release + period_ticks);
     struct report_sample sample = { .raised = raised };
-    int late = now >= next;
 
     sample.dispatch = saturate32(now - raised);
     /* If the handler's time is forgotten: it ran before this task did. */
     sample.response = tick_response(release, sample.dispatch);
-    report_sample(sample, late);
-
-    missed += (uint64_t)late;
-    statistics_add(&response, sample.response);
-    statistics_add(&dispatch, sample.dispatch);
+    record(sample, now >= tick_due(release + period_ticks));
 }
 
 static void measured_task(void *unused)
@@ -53,10 +56,22 @@ static void measured_task(void *unused)
     for (;;) {
         cassata_task_release(reported_task(), tick_due(release + period_ticks));
         xTaskDelayUntil(&release, period_ticks);
-        record(release, counter_now());
-        cassata_task_finish(reported_task(), counter_now(), tick_due(period_ticks) - tick_due(0));
+        record_tick(release, counter_now());
+        cassata_task_finish(reported_task(), counter_now(), tick_length(period_ticks));
         if (dispatch.count == options.activations)
             finish();
+    }
+}
+
+/* No interrupt of the pacer's is missed: the next waits until this one is served. */
+static void paced_task(void *unused)
+{
+    (void)unused;
+    for (;;) {
+        record(pacer_await(), false);
+        if (dispatch.count == options.activations)
+            finish();
+        pacer_release();
     }
 }
 
@@ -70,6 +85,9 @@ void measure_create(const struct options *chosen)
     if (chosen->task[0] != '\0' && !report_tasks_open(chosen->task))
         system_off();
     report_open(counter_hz() * chosen->period_us / 1000000, chosen->load_permille);
-    xTaskCreateStatic(measured_task, "measure", STACK_WORDS, NULL,
-                      MEASURED_PRIORITY, stack, &task);
+    const bool is_paced = pacer_create(chosen);
+    TaskHandle_t handle = xTaskCreateStatic(is_paced ? paced_task : measured_task, "measure", STACK_WORDS, NULL,
+                                            MEASURED_PRIORITY, stack, &task);
+    if (is_paced)
+        pacer_wakes(handle);
 }

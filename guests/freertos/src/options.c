@@ -6,6 +6,10 @@
 #include "console.h"
 
 #define LEAST_TICK_US 10
+/* With half of a tick, two ticks could come at once. */
+#define MOST_JITTER 49
+/* Of interrupts that come at random: a task that is woken sleeps again by then. */
+#define LEAST_PACE_US 100
 
 /* A number, or a text of NAME_SIZE bytes. */
 struct known {
@@ -74,19 +78,48 @@ static bool read_option(const char **text, const struct known *known)
             return read_text(text, known->text) || complain(word, "a name of 1 to 31 bytes is needed");
         if (!read_number(text, known->most, known->value))
             return complain(word, "a whole number is needed; load at most 1000, tick_us 1000000, "
-                                  "participant 3, trace 1");
+                                  "jitter 49, participant 3, trace 1");
         return true;
     }
-    return complain(word, "known are load=, period_us=, tick_us=, start_ms=, activations=, mutex=, task=, "
+    return complain(word, "known are load=, period_us=, tick_us=, jitter=, wake=, start_ms=, activations=, mutex=, task=, "
                           "memory=, participant=, hold_us=, die_at=, bench=, bench_stop=, resources=, trace=");
+}
+
+/* What `wake=` may name, in the order of enum wake. */
+static const char *const wakes[] = { "timer", "sgi", "rtc", "grant" };
+
+/* Finds a name; false if it is none of them. "" is the first. */
+static bool read_wake(const char *name, enum wake *wake)
+{
+    for (unsigned i = 0; i < sizeof wakes / sizeof *wakes; i++) {
+        *wake = (enum wake)i;
+        if (name[0] == '\0' || (strlen(name) == strlen(wakes[i]) && begins_with(name, wakes[i])))
+            return true;
+    }
+    return false;
+}
+
+/* With a pacer there are no ticks. */
+static bool check_wake(const struct options *options)
+{
+    if (options->load_permille != 0)
+        return complain("wake=", "load=0 is needed besides");
+    if (options->jitter_percent != 0 || options->task[0] != '\0' || options->bench != 0 || options->resources != 0)
+        return complain("wake=", "there are no jitter=, task=, bench= and resources= with it");
+    if (options->period_us < LEAST_PACE_US || options->period_us > 1000000)
+        return complain("period_us=", "must be 100 to 1000000 with wake=");
+    return true;
 }
 
 bool options_parse(const char *text, struct options *options)
 {
+    char wake[NAME_SIZE] = "";
     const struct known known[] = {
         { "load=", &options->load_permille, 1000, NULL },
         { "period_us=", &options->period_us, 1000000000, NULL },
         { "tick_us=", &options->tick_us, 1000000, NULL },
+        { "jitter=", &options->jitter_percent, MOST_JITTER, NULL },
+        { "wake=", NULL, 0, wake },
         { "start_ms=", &options->start_ms, 1000000, NULL },
         { "activations=", &options->activations, UINT32_MAX, NULL },
         { "mutex=", NULL, 0, options->mutex },
@@ -111,10 +144,17 @@ bool options_parse(const char *text, struct options *options)
         if (!read_option(&text, known))
             return false;
     }
+    if (!read_wake(wake, &options->wake))
+        return complain("wake=", "known are timer, sgi, rtc, grant");
+    if (options->wake != WAKE_TIMER)
+        return check_wake(options);
     if (options->tick_us < LEAST_TICK_US)
         return complain("tick_us=", "must be at least 10");
     if (options->period_us == 0 || options->period_us % options->tick_us != 0)
         return complain("period_us=", "must be a multiple of tick_us, 1000 if that is not said");
+    /* What is computed for a declared task holds for releases that are a period apart. */
+    if (options->jitter_percent != 0 && options->task[0] != '\0')
+        return complain("jitter=", "there is none with task=");
     if (options->mutex[0] != '\0' && options->task[0] == '\0')
         return complain("mutex=", "task= is needed besides");
     if (options->memory[0] == '\0')

@@ -6,15 +6,16 @@
 #include "events.h"
 #include "firmware.h"
 
-/* Without a hypervisor that offers an area the samples are not read, but the
- * measured path stays the same. */
+/* Samples go here without a hypervisor that offers an area, so that the measured path
+ * stays the same. What reads them finds this variable by its name
+ * (crates/lab/src/bench/lhp/bare_rtos.rs). */
 static struct {
     struct report_header header;
     struct report_sample ring[64];
-} unread;
+} own_area;
 
-static struct report_header *header = &unread.header;
-static struct report_sample *ring = unread.ring;
+static struct report_header *header = &own_area.header;
+static struct report_sample *ring = own_area.ring;
 
 /* Of tasks; they do nothing before report_tasks_open. */
 static struct cassata_task_writer writers[2];
@@ -48,7 +49,7 @@ static void publish(uint64_t *word, uint64_t value)
 
 void report_open(uint64_t period, uint64_t load_permille)
 {
-    uint64_t address, size = sizeof unread;
+    uint64_t address, size = sizeof own_area;
 
     /* Of the two formats an area has one. */
     if (writers[0].to == NULL && report_area(&address, &size) && size > sizeof *header + sizeof *ring) {
@@ -58,7 +59,7 @@ void report_open(uint64_t period, uint64_t load_permille)
         header = (struct report_header *)address;
         ring = (struct report_sample *)(address + sizeof *header);
     } else {
-        size = sizeof unread;
+        size = sizeof own_area;
     }
     /* A restarted guest finds the area as it left it: its reader must not
      * take the old magic for the new content. */

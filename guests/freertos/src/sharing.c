@@ -91,7 +91,7 @@ static void sharing_task(void *unused)
         cassata_task_release(reported_task(), tick_due(release + period));
         xTaskDelayUntil(&release, period);
         round();
-        cassata_task_finish(reported_task(), counter_now(), tick_due(period) - tick_due(0));
+        cassata_task_finish(reported_task(), counter_now(), tick_length(period));
         if (locking.count == options.activations)
             finish();
     }

@@ -37,6 +37,22 @@ start:
     bl      main
     b       .
 
+    /* The second core: as above, with a stack of its own. */
+    .global second_core
+second_core:
+    mov     x0, #(3 << 20)
+    msr     cpacr_el1, x0
+    adrp    x0, exception_vectors
+    add     x0, x0, :lo12:exception_vectors
+    msr     vbar_el1, x0
+    bl      mmu_on
+    msr     spsel, #1
+    adrp    x0, second_stack_top
+    add     x0, x0, :lo12:second_stack_top
+    mov     sp, x0
+    bl      pacer_run
+    b       .
+
     /* The port is compiled for EL1. Say so with what works without a stack. */
 wrong_level:
     mov     x1, #UART_BASE

@@ -2,13 +2,18 @@
  * error adds up, and none is ever skipped: a core that was away too long finds
  * the timer still asserted after each tick until it has caught up. The kernel's
  * tick count is therefore the number of periods that have passed, and a late
- * activation shows as late instead of vanishing. */
+ * activation shows as late instead of vanishing.
+ *
+ * With jitter each tick is moved by an amount that its number decides, so that
+ * when a tick is due stays a function of its number, and two runs are alike. */
 #include "tick.h"
 
 #include "FreeRTOS.h"
 #include "cpu.h"
 #include "gic.h"
+#include "pacer.h"
 #include "platform.h"
+#include "spread.h"
 #include "tasks.h"
 #include "vmpcp.h"
 
@@ -18,9 +23,13 @@
 /* How many ticks back a response time is remembered. */
 #define RECORD 4096
 
-static uint64_t tick_us, start_ms;
+static uint64_t tick_us, start_ms, jitter_percent;
+static bool is_paced;
 static uint64_t start;
 static uint64_t ticks;
+/* When the next tick is due, and how far a tick may come before its time or
+ * after it, ticks of the counter. */
+static uint64_t due, jitter;
 
 static struct {
     uint64_t tick;
@@ -38,11 +47,19 @@ void tick_create(const struct options *options)
 {
     tick_us = options->tick_us;
     start_ms = options->start_ms;
+    jitter_percent = options->jitter_percent;
+}
+
+uint64_t tick_length(uint64_t count)
+{
+    return from_us(count * tick_us);
 }
 
 uint64_t tick_due(uint64_t tick)
 {
-    return start + from_us(tick * tick_us);
+    uint64_t nominal = start + tick_length(tick);
+
+    return jitter == 0 ? nominal : nominal - jitter + spread(tick, 2 * jitter);
 }
 
 uint32_t tick_response(uint64_t tick, uint32_t bound)
@@ -53,7 +70,13 @@ uint32_t tick_response(uint64_t tick, uint32_t bound)
 void tick_start(void)
 {
     start = counter_now() + from_us(start_ms * 1000);
-    WRITE_SYSREG("cntv_cval_el0", tick_due(1));
+    /* The pacer's interrupts are the only ones. */
+    is_paced = pacer_begin(start);
+    if (is_paced)
+        return;
+    jitter = tick_length(1) * jitter_percent / 100;
+    due = tick_due(1);
+    WRITE_SYSREG("cntv_cval_el0", due);
     WRITE_SYSREG("cntv_ctl_el0", CTL_ENABLE);
     gic_enable_private(VIRTUAL_TIMER_INTID, portLOWEST_USABLE_INTERRUPT_PRIORITY);
 }
@@ -65,8 +88,9 @@ void tick_next(void)
 
     ticks++;
     record[ticks % RECORD].tick = ticks;
-    record[ticks % RECORD].response = saturate32(entered - tick_due(ticks));
-    WRITE_SYSREG("cntv_cval_el0", tick_due(ticks + 1));
+    record[ticks % RECORD].response = saturate32(entered - due);
+    due = tick_due(ticks + 1);
+    WRITE_SYSREG("cntv_cval_el0", due);
     /* The timer must have let go before interrupts are unmasked. */
     ISB();
 }
@@ -75,6 +99,8 @@ void vApplicationIRQHandler(uint32_t intid)
 {
     if (intid == VIRTUAL_TIMER_INTID)
         FreeRTOS_Tick_Handler();
+    else if (is_paced)
+        pacer_interrupt(intid, READ_SYSREG("tpidr_el1"));
     else if (intid == VMPCP_GRANT_INTID)
         sharing_interrupt();
 }

@@ -9,6 +9,7 @@
 
 #include "bootargs.h"
 #include "options.h"
+#include "spread.h"
 
 #define EXPECT(condition) \
     do { \
@@ -137,7 +138,9 @@ static void test_options(void)
         "period_us=1500", "activations=4294967296", "activations=99999999999999999999", "laod=1",
         "load=1,period_us=1000", "mutex=", "mutex=page", "task=", "participant=4 mutex=a task=b",
         "mutex=a task=a-name-of-thirty-two-bytes-is-too", "tick_us=9", "tick_us=1000001", "tick_us=300 period_us=1000",
-        "trace=", "trace=2",
+        "trace=", "trace=2", "jitter=", "jitter=50", "jitter=1 task=a", "tick_us=97",
+        "wake=", "wake=sg load=0", "wake=sgi", "wake=rtc load=0 jitter=1", "wake=grant load=0 task=a",
+        "wake=sgi load=0 period_us=99", "wake=timers",
     };
     struct options options;
 
@@ -155,6 +158,13 @@ static void test_options(void)
     EXPECT(options.hold_us == 20 && options.die_at == 9);
     EXPECT(options_parse("memory=wide task=t mutex=m", &options));
     EXPECT(strcmp(options.memory, "wide") == 0);
+    EXPECT(options.jitter_percent == 0 && options_parse("tick_us=97 period_us=97 jitter=49", &options));
+    EXPECT(options.tick_us == 97 && options.period_us == 97 && options.jitter_percent == 49);
+    EXPECT(options_parse("wake=timer", &options) && options.wake == WAKE_TIMER && options.load_permille == 300);
+    EXPECT(options_parse("load=0 wake=sgi period_us=1500", &options) && options.wake == WAKE_SGI);
+    EXPECT(options_parse("wake=rtc load=0", &options) && options.wake == WAKE_RTC && options.period_us == 1000);
+    EXPECT(options_parse("wake=grant load=0", &options) && options.wake == WAKE_GRANT);
+    EXPECT(options_parse("", &options) && options.wake == WAKE_TIMER);
     EXPECT(options.trace == 0 && options_parse("trace=1", &options) && options.trace == 1);
     EXPECT(complaints == 0);
 
@@ -164,8 +174,28 @@ static void test_options(void)
     }
 }
 
+/* From end to end, and evenly: of each tenth there is a tenth. */
+static void test_spread(void)
+{
+    const uint64_t most = 19400, all = 100000;
+    uint64_t least = most, greatest = 0, tenths[10] = { 0 };
+
+    for (uint64_t number = 1; number <= all; number++) {
+        uint64_t value = spread(number, most);
+        EXPECT(value <= most && value == spread(number, most));
+        least = value < least ? value : least;
+        greatest = value > greatest ? value : greatest;
+        tenths[value * 10 / (most + 1)]++;
+    }
+    EXPECT(least == 0 && greatest == most);
+    for (size_t i = 0; i < 10; i++)
+        EXPECT(tenths[i] > all / 10 - 500 && tenths[i] < all / 10 + 500);
+    EXPECT(spread(1, 0) == 0 && spread(7, UINT32_MAX) <= UINT32_MAX);
+}
+
 int main(void)
 {
+    test_spread();
     test_trees();
     test_shared_memory();
     test_options();

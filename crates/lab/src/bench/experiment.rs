@@ -19,6 +19,9 @@ use std::path::Path;
 /// How thoroughly to measure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Extent {
+    /// As much as the papers measured, however long it takes; in most experiments that is
+    /// [`Extent::Full`].
+    Paper,
     /// Everything that is asked for.
     Full,
     /// The same, coarsely, in a few minutes.
@@ -29,7 +32,7 @@ impl Extent {
     /// Returns how many of so many things are measured: coarsely, a tenth of them.
     pub fn part(self, whole: u64) -> u64 {
         match self {
-            Self::Full => whole,
+            Self::Paper | Self::Full => whole,
             Self::Quick => whole.div_ceil(10),
         }
     }
@@ -41,6 +44,9 @@ struct Request {
     /// Measure less, where it would take long
     #[arg(long)]
     quick: bool,
+    /// Measure as much as the papers did, where that takes many hours
+    #[arg(long, conflicts_with = "quick")]
+    paper: bool,
     /// Measure again what has been measured already
     #[arg(long)]
     fresh: bool,
@@ -202,7 +208,11 @@ type Parted<C> = (Vec<C>, Vec<C>);
 /// Parts the cases of `experiment` by what was asked for.
 fn cases<E: Experiment>(experiment: &E, options: &ArgMatches) -> Result<Parted<E::Case>> {
     let (request, own) = (read::<Request>(options)?, read(options)?);
-    let extent = if request.quick { Extent::Quick } else { Extent::Full };
+    let extent = match (request.quick, request.paper) {
+        (true, _) => Extent::Quick,
+        (false, true) => Extent::Paper,
+        (false, false) => Extent::Full,
+    };
     asked(experiment.cases(extent, &own), request.only.as_deref())
 }
 

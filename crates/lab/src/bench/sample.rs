@@ -21,6 +21,19 @@ impl Sample {
         100.0 * (squares / (self.0.len() as f64 - 1.0)).sqrt() / mean
     }
 
+    /// Half of the width of the interval in which the mean of all such runs lies with a
+    /// probability of 95 %, if runs are independent and normally distributed (Student's t). Not a
+    /// number with fewer than two runs.
+    pub fn interval(&self) -> f64 {
+        let deviation = self.deviation_percent() / 100.0 * self.mean();
+        student(self.0.len().saturating_sub(1)) * deviation / (self.0.len() as f64).sqrt()
+    }
+
+    /// Adds runs of the same.
+    pub fn extend(&mut self, more: &Self) {
+        self.0.extend(&more.0);
+    }
+
     /// The least of all; infinite without runs.
     pub fn least(&self) -> f64 {
         self.0.iter().copied().fold(f64::INFINITY, f64::min)
@@ -37,6 +50,22 @@ impl Sample {
     }
 }
 
+/// Returns the value that a variable of Student's t distribution exceeds with a probability of
+/// 2.5 %, to two decimals; beyond 30 degrees of freedom that of the least number in the table's
+/// next step, which is no smaller than the value. Not a number without any.
+fn student(degrees: usize) -> f64 {
+    const UP_TO_30: [f64; 30] = [
+        12.71, 4.30, 3.18, 2.78, 2.57, 2.45, 2.36, 2.31, 2.26, 2.23, 2.20, 2.18, 2.16, 2.14, 2.13,
+        2.12, 2.11, 2.10, 2.09, 2.09, 2.08, 2.07, 2.07, 2.06, 2.06, 2.06, 2.05, 2.05, 2.05, 2.04,
+    ];
+    match degrees {
+        0 => f64::NAN,
+        1..=30 => UP_TO_30[degrees - 1],
+        31..=60 => 2.04,
+        _ => 2.00,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -48,6 +77,9 @@ mod tests {
         // The squares' sum is 32, over seven degrees of freedom.
         assert!((sample.deviation_percent() - 100.0 * (32.0_f64 / 7.0).sqrt() / 5.0).abs() < 1e-9);
         assert_eq!((sample.least(), sample.most()), (2.0, 9.0));
+        // The standard error is the root of 32 / 7 / 8, and t 2.36 with seven degrees of freedom.
+        assert!((sample.interval() - 2.36 * (32.0_f64 / 56.0).sqrt()).abs() < 1e-9);
+        assert!(Sample(vec![1.0]).interval().is_nan() && student(31) >= student(61));
         assert!(Sample(vec![1.0]).deviation_percent().is_nan());
     }
 }

@@ -67,6 +67,11 @@ impl Dataset {
         Builder { dataset, rows }
     }
 
+    /// Returns the same under another name.
+    pub fn renamed(self, name: &str) -> Self {
+        Self { name: name.into(), ..self }
+    }
+
     /// Returns the key in `result.json`, which is also the stem of the CSV file.
     pub fn name(&self) -> &str {
         &self.name

@@ -27,6 +27,8 @@ pub struct LinuxProgress {
     pub cpus: Option<u32>,
     /// Seconds from its kernel's start to its first process.
     pub boot_s: Option<f64>,
+    /// It does endless work.
+    pub busy: bool,
     /// Time of each hackbench run, seconds.
     pub hackbench_s: Vec<f64>,
     /// Time of each run of timed work, seconds.
@@ -83,6 +85,8 @@ impl LinuxProgress {
             self.kernel = field(said, "kernel").map(str::to_owned);
             self.cpus = number(said, "cpus");
             self.boot_s = number(said, "uptime");
+        } else if said.starts_with("busy ") {
+            self.busy = true;
         } else if said.starts_with("hackbench ") {
             self.hackbench_s.extend(number::<f64>(said, "seconds"));
         } else if said.starts_with("work ") {
@@ -156,6 +160,7 @@ mod tests {
         assert_eq!((linux.boot_s, linux.hackbench_s.as_slice()), (Some(1.52), &[0.412, 0.398][..]));
         let timed = hear(&["[  9.1] crng donecassata: work run=1 ns=250000000"]);
         assert_eq!(timed.work_s, [0.25]);
+        assert!(!linux.busy && hear(&["cassata: busy work=write"]).busy);
         assert!(linux.did(LinuxWork::Runs(2)) && !linux.did(LinuxWork::Runs(3)));
         assert!(!linux.is_over(LinuxWork::All));
     }

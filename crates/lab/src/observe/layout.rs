@@ -7,7 +7,7 @@ use std::ops::Range;
 use std::time::Duration;
 
 /// What the packed tables say about a system, as far as watching it goes. The default is a
-/// machine without a hypervisor, in which there is nothing to watch.
+/// machine without a hypervisor, whose guest reports nothing.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Layout {
     /// Physical address of the status area.
@@ -18,6 +18,9 @@ pub struct Layout {
     pub vms: Vec<VmLayout>,
     /// For each vCPU of the system, its VM and its index in that.
     pub vcpus: Vec<VcpuName>,
+    /// Physical address and size in bytes of the report area of a guest that runs without a
+    /// hypervisor; there are no VMs then.
+    pub plain_report: Option<(u64, u64)>,
 }
 
 /// One virtual machine.
@@ -79,7 +82,7 @@ impl Layout {
         };
         let vcpus = system.vcpus.iter().take(vcpu_count).map(name).collect();
         let (status_pa, pcpus) = (system.board.status_pa, system.board.pcpu_count as usize);
-        Self { status_pa, pcpus, vms, vcpus }
+        Self { status_pa, pcpus, vms, vcpus, plain_report: None }
     }
 
     /// Index of the VM called `name`.

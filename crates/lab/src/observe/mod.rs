@@ -45,7 +45,11 @@ impl Observer {
     /// Will watch the system that `layout` describes.
     #[must_use]
     pub fn new(layout: Layout) -> Self {
-        let reports = layout.vms.iter().map(|vm| vm.report.map(Reports::new)).collect();
+        let areas: Vec<_> = match layout.vms.as_slice() {
+            [] => vec![layout.plain_report],
+            vms => vms.iter().map(|vm| vm.report).collect(),
+        };
+        let reports = areas.into_iter().map(|area| area.map(Reports::new)).collect();
         let tasks = layout.vms.iter().map(|vm| vm.report.map(TaskReports::new)).collect();
         let supplies = vec![Supply::default(); layout.vcpus.len()];
         let (clock, timeline) = (Clock::default(), Timeline::default());
@@ -74,11 +78,11 @@ impl Observer {
     /// Looks at what was there after `elapsed` of our own time, in which the counter runs too, or
     /// at `virtual_time`.
     fn look(&mut self, memory: &Memory, elapsed: Duration, virtual_time: Duration) -> Result<()> {
-        if self.layout.vms.is_empty() {
-            return Ok(()); // There is no hypervisor.
-        }
         for reports in self.reports.iter_mut().flatten() {
             reports.poll(memory)?;
+        }
+        if self.layout.vms.is_empty() {
+            return Ok(()); // There is no hypervisor.
         }
         for tasks in self.tasks.iter_mut().flatten() {
             tasks.poll(memory)?;
@@ -134,7 +138,7 @@ impl Observer {
         Some(Between { least: now.time(least), most: now.time(most) })
     }
 
-    /// What VM `vm` reported, if it has a report area.
+    /// What VM `vm` reported, if it has a report area; without a hypervisor the guest is VM 0.
     #[must_use]
     pub fn reports(&self, vm: usize) -> Option<&Reports> {
         self.reports.get(vm)?.as_ref()

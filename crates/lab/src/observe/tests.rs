@@ -24,6 +24,7 @@ fn layout() -> Layout {
         pcpus: 2,
         vms: vec![vm("linux", 0..2, None), vm("rtos", 2..3, Some((REPORT, REPORT_SIZE)))],
         vcpus: vec![vcpu(0, 0), vcpu(0, 1), vcpu(1, 0)],
+        plain_report: None,
     }
 }
 
@@ -88,6 +89,22 @@ fn nothing_is_seen_before_el2_has_begun() {
     assert!(observer.latest().is_none());
     assert!(observer.reports(0).is_none());
     assert!(observer.reports(1).unwrap().header.is_none());
+}
+
+#[test]
+fn a_guest_without_a_hypervisor_is_followed_where_its_area_is() {
+    let memory = memory();
+    let plain_report = Some((REPORT, REPORT_SIZE));
+    let mut observer = Observer::new(Layout { plain_report, ..Layout::default() });
+    let mut guest = Guest::new(&memory);
+    for count in [5, 7] {
+        guest.write(count);
+        observer.poll_held(&memory, Duration::ZERO).unwrap();
+    }
+    let reports = observer.reports(0).unwrap();
+    assert_eq!((reports.lateness().unwrap().activations, reports.lost()), (12, 0));
+    assert_eq!(reports.dispatch.max(), Some(31));
+    assert!(observer.latest().is_none() && observer.reports(1).is_none());
 }
 
 /// What a guest reports may be any time, and any period.

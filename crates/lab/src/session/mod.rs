@@ -190,6 +190,15 @@ impl<'a> Session<'a> {
         self
     }
 
+    /// Lets no core run further ahead of the others than `quantum_ns`, in virtual time.
+    #[must_use]
+    pub fn with_quantum(mut self, quantum_ns: u64) -> Self {
+        if let Time::Virtual(time) = self.config.time {
+            self.config.time = Time::Virtual(time.with_quantum(quantum_ns));
+        }
+        self
+    }
+
     /// Boots the machine and watches it until it is off or at rest, the limit is reached,
     /// Ctrl-C comes, or `until` says that it has seen enough. The last lines are shown to
     /// `until` in any case.

@@ -46,7 +46,7 @@ fn observer_of(current: u64) -> Observer {
     memory.write_bytes(REPORT + 64, sample.as_bytes()).unwrap();
     let vm = VmLayout { name: "rtos".into(), vcpus: 0..1, report: Some((REPORT, 4096)) };
     let vcpus = vec![VcpuName { vm: 0, index: 0, server: None }];
-    let layout = Layout { status_pa: BASE, pcpus: 1, vms: vec![vm], vcpus };
+    let layout = Layout { status_pa: BASE, pcpus: 1, vms: vec![vm], vcpus, plain_report: None };
     let mut observer = Observer::new(layout);
     observer.poll_held(&memory, Duration::ZERO).unwrap();
     observer

@@ -77,7 +77,7 @@ impl Experiment for Hostile {
 
     fn cases(&self, extent: Extent, (): &()) -> Vec<Case> {
         let length_ms = match extent {
-            Extent::Full => LENGTH_MS,
+            Extent::Paper | Extent::Full => LENGTH_MS,
             Extent::Quick => QUICK_MS,
         };
         cases(length_ms)

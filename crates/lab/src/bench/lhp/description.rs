@@ -1,18 +1,21 @@
 //! The system description of a point.
 
 use super::plan::CORES;
-use super::point::{Experiment, Linux, Point, Stage};
+use super::point::{Experiment, Linux, Point, Rtos, Stage, Wake};
 use super::policy::{NONE, Policy, RTOS_PRIORITY};
 use crate::guests::Images;
 use std::fmt::Write;
 use std::path::Path;
 
-/// Linux's uptime when its work begins, and when the RTOS's first tick comes
-/// after its own start, milliseconds. All points boot alike: the RTOS sleeps
-/// until Linux has booted and set to work.
+/// Linux's uptime when its work begins, milliseconds.
 const BEGIN_MS: u32 = 1_200;
-/// See [`BEGIN_MS`].
-const START_MS: u32 = 1_300;
+/// How long EL2 compares Linux and its initramfs with their digests before it starts them,
+/// milliseconds: 70 instructions a byte.
+const INSPECTION_MS: u32 = 2_460;
+/// When the RTOS's first tick comes after its own start, milliseconds. All points boot alike: the
+/// RTOS sleeps until Linux has booted and set to work, and begins within Linux's first run, which
+/// is not counted. Where Linux must be at work before the RTOS is, a run in which it is not is an error.
+const START_MS: u32 = INSPECTION_MS + BEGIN_MS + 60;
 /// What looking for addresses takes longer.
 const SYMBOLS_MS: u32 = 1_500;
 /// What making the file takes that is to be hashed.
@@ -39,24 +42,27 @@ pub const TEXT_END: &str = "_etext";
 /// The text of a description, or `None` for what runs without hypervisor.
 pub fn of(point: &Point, root: &Path) -> Option<String> {
     let images = Images::of(root);
-    let pcpus = match &point.stage {
+    let linux_cores = match &point.stage {
         Stage::Native => return None,
         Stage::Alone { cores } => *cores,
         Stage::Shared { .. } => CORES,
     };
+    let pacers = u32::from(point.rtos.is_some_and(|rtos| rtos.wake != Wake::Timer));
+    let pcpus = linux_cores + pacers;
     let policy = point.stage.policy().or_else(|| Policy::named(NONE))?;
     let [linux_setting, rtos_setting] = policy.settings();
     let separation = point.separation;
     let mut text = format!(
         "[board]\nkind = \"qemu-virt\"\npcpus = {pcpus}\nmemory = \"1G\"\n\n\
          [hypervisor]\npriority_separation = {separation}\noff_when_done = true\n\n\
-         [[vm]]\nname = \"linux\"\nkernel = {:?}\ninitramfs = {:?}\ncmdline = '{}'\nseed = 1\n\
+         [[vm]]\nname = \"linux\"\nkernel = {:?}\ninitramfs = {:?}\ncmdline = '{}'\nseed = {}\n\
          memory = {{ size = \"512M\" }}\n{linux_setting}vcpus = [\n",
         images.kernel,
         images.initramfs,
         command_line(point),
+        point.seed,
     );
-    for pcpu in 0..pcpus {
+    for pcpu in 0..linux_cores {
         let priority = policy.linux_priority(pcpu);
         let _ = writeln!(
             text,
@@ -66,26 +72,56 @@ pub fn of(point: &Point, root: &Path) -> Option<String> {
     text += "]\n";
     if let Some(rtos) = point.rtos {
         let kernel = &images.rtos;
-        let advance = timer_advance(point);
+        let advance = rtos.advance_us;
+        let advance = advance.map(|us| format!("timer_advance = \"{us}us\"\n")).unwrap_or_default();
+        let told = rtos_command_line(rtos, START_MS + later(point) + file(point));
+        let vcpus = rtos_vcpus(rtos.wake);
+        let devices = if rtos.wake == Wake::Device { "devices = [\"rtc\"]\n" } else { "" };
         let _ = write!(
             text,
             "\n[[vm]]\nname = \"rtos\"\nkernel = {kernel:?}\nmemory = {{ size = \"32M\" }}\n\
-             vcpus = [{{ pcpu = 0, priority = {RTOS_PRIORITY} }}]\nrealtime = true\n\
+             vcpus = [\n{vcpus}]\nrealtime = true\n{devices}\
              report = \"4M\"\n{rtos_setting}{advance}\
-             cmdline = \"load={} period_us={1} tick_us={1} activations={2} start_ms={3}\"\n",
-            rtos.load_permille,
-            rtos.period_us,
-            rtos.activations,
-            START_MS + later(point) + file(point),
+             cmdline = {told:?}\n",
         );
     }
     Some(text)
 }
 
-/// Switches the timer advance off where the cost of a departure is measured: with it
-/// EL2 does that work before the timer fires.
-fn timer_advance(point: &Point) -> &'static str {
-    if point.experiment == Experiment::Migration { "timer_advance = \"0us\"\n" } else { "" }
+/// The RTOS's vCPUs: one that shares core 0, and one on a core of its own if something else than
+/// the timer wakes the first. For grants both have a task that uses the mutex, and a budget that
+/// is never used up.
+fn rtos_vcpus(wake: Wake) -> String {
+    let vcpu = |pcpu, task| {
+        let more = match wake {
+            Wake::Grant => format!(
+                ", server = {{ kind = \"deferrable\", budget = \"10ms\", period = \"10ms\" }}, \
+                 tasks = [{{ name = \"{task}\", priority = 1, period = \"10ms\", \
+                 segments = [{{ wcet = \"1ms\", gcs = \"R\" }}] }}]"
+            ),
+            _ => String::new(),
+        };
+        format!("    {{ pcpu = {pcpu}, priority = {RTOS_PRIORITY}{more} }},\n")
+    };
+    let pacer = if wake == Wake::Timer { String::new() } else { vcpu(CORES, "pacer") };
+    vcpu(0, "measured") + &pacer
+}
+
+/// What the RTOS is told, whose first tick comes `start_ms` milliseconds after its start.
+pub fn rtos_command_line(rtos: Rtos, start_ms: u32) -> String {
+    let jitter = match rtos.jitter_percent {
+        0 => String::new(),
+        percent => format!(" jitter={percent}"),
+    };
+    let Rtos { load_permille, period_us, activations, .. } = rtos;
+    let how = match rtos.wake {
+        Wake::Timer => format!("tick_us={period_us}"),
+        wake => format!("wake={}", wake.name()),
+    };
+    format!(
+        "load={load_permille} period_us={period_us} {how} activations={activations} \
+         start_ms={start_ms}{jitter}"
+    )
 }
 
 fn later(point: &Point) -> u32 {
@@ -101,6 +137,7 @@ fn command_line(point: &Point) -> String {
     let begin = BEGIN_MS + later(point);
     let begin = format!("cassata.begin={}.{:02}", begin / 1_000, begin % 1_000 / 10);
     let work = match &point.linux {
+        Linux::Absent => String::new(),
         Linux::Hackbench { loops, runs } => {
             format!("cassata.run=demo cassata.hackbench=\"-g 1 -l {loops}\" cassata.repeat={runs}")
         }
@@ -162,9 +199,22 @@ mod tests {
             shared.contains("migration_policy = \"on-demand\"") && shared.contains("load=500 ")
         );
         assert_eq!(shared.matches("priority = 1,").count(), 4);
-        let divided = text("latency-partition-write-together");
+        assert!(shared.contains("seed = 1\n"));
+        assert!(text("throughput-on-demand-f5-l100-x5-seed3").contains("seed = 3\n"));
+        let divided = text("latency-partition-write-97us-advance4-together");
         assert!(divided.contains("priority_separation = false"));
-        assert!(divided.contains("cassata.work=write") && divided.contains("activations=100000"));
+        assert!(divided.contains("cassata.work=write") && divided.contains("activations=20000"));
+        assert!(divided.contains("timer_advance = \"4us\"") && divided.contains(" jitter=10\""));
+        let granted = text("latency-none-hackbench-grant");
+        assert!(granted.contains("pcpus = 5") && granted.contains("wake=grant"));
+        assert_eq!(
+            (granted.matches("priority = 1, quantum").count(), granted.matches("gcs").count()),
+            (4, 2)
+        );
+        let device = text("latency-on-demand-hackbench-rtc");
+        assert!(
+            device.contains("devices = [\"rtc\"]") && device.contains("pcpu = 4, priority = 10 }")
+        );
         let alone = text("throughput-alone-3");
         assert!(alone.contains("pcpus = 3") && !alone.contains("rtos"));
     }

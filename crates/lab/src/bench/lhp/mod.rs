@@ -6,12 +6,13 @@
 //! | [`policy`] | what is compared: all that the scheduler knows |
 //! | [`point`], [`plan`] | one run of a machine, all of them |
 //! | [`description`] | a point's system |
-//! | [`run`] | running it |
+//! | [`run`], [`bare_rtos`] | running it; running the RTOS without a hypervisor |
 //! | [`throughput`], [`latency`], [`migration`], [`overhead`], [`lock_holder_preemption`] | the figures |
 //! | [`report`] | for people, beside what the papers say |
 //! | [`quoted`] | what the book quotes |
 //! | [`smoke`] | one point as a test |
 
+mod bare_rtos;
 mod description;
 mod latency;
 mod lock_holder_preemption;
@@ -84,7 +85,7 @@ impl super::Experiment for LockHolders {
     }
 
     fn scenarios(&self) -> Vec<Scenario> {
-        vec![smoke::scenario()]
+        vec![smoke::scenario(), smoke::latency_scenario()]
     }
 }
 
@@ -134,6 +135,13 @@ mod tests {
     /// All points are planned, these were measured.
     pub fn lhp(measurements: Vec<Measurement>) -> Lhp {
         let planned = plan();
+        let all = planned.len();
+        Lhp { planned, measurements, failures: Vec::new(), all }
+    }
+
+    /// These were planned and measured.
+    pub fn only(measurements: Vec<Measurement>) -> Lhp {
+        let planned: Vec<_> = measurements.iter().map(|m| m.point.clone()).collect();
         let all = planned.len();
         Lhp { planned, measurements, failures: Vec::new(), all }
     }

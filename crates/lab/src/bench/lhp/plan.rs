@@ -1,6 +1,7 @@
 //! All points of a run of the bench.
 
-use super::point::{Experiment, Linux, Point, Rtos, Stage};
+use super::latency;
+use super::point::{Experiment, Linux, Point, Rtos, Stage, Wake};
 use super::policy::{NONE, Policy};
 use super::throughput::{self, Judged};
 use crate::bench::Extent;
@@ -10,10 +11,40 @@ use crate::bench::vtime::case::Work;
 /// 500 ms, several of which pass in a run of hackbench; here a run takes a tenth
 /// of a second, and ten periods pass.
 pub const PERIOD_US: u32 = 10_000;
+/// The papers' period, for which a run of hackbench has to be longer.
+pub const PAPERS_PERIOD_US: u32 = 500_000;
+/// Messages of each sender of hackbench to each receiver, with the period above, and with the
+/// papers'.
+pub const LOOPS: u32 = 100;
+pub const LONG_LOOPS: u32 = 2_000;
+/// How many runs, which loads, and which policies there are with the papers' period.
+const LONG_RUNS: u32 = 4;
+const LONG_LOADS: [u32; 5] = [0, 300, 500, 800, 900];
+const LONG_COMPARED: [&str; 7] = [
+    NONE,
+    "on-demand",
+    "on-demand-fixed",
+    "trap-based-deferred",
+    "trap-based-paper",
+    "delayed-call",
+    "delayed-page",
+];
+/// On how many cores of its own Linux is measured alone.
+pub const DEDICATED: [u32; 4] = [4, 3, 2, 1];
 /// Period of the RTOS where its latency is measured. With the papers' 1 ms,
 /// 100,000 activations would be 100 s of virtual time, more than an hour for
 /// each point.
-pub const SHORT_PERIOD_US: u32 = 40;
+pub const SHORT_PERIOD_US: u32 = 97;
+/// Period of the RTOS that is about as long as the papers'. Neither divides Linux's tick, 4 ms: a
+/// period that does meets the same phases of it for ever.
+pub const LONG_PERIOD_US: u32 = 997;
+/// Mean time between interrupts that no clock foretells.
+pub const MEAN_US: u32 = 1_000;
+/// How much of these periods a release comes early or late at most, percent.
+const JITTER_PERCENT: u32 = 10;
+/// Timer advances with which latency is measured: none, and the default where the RTOS shares its
+/// core, microseconds.
+pub const ADVANCES_US: [u32; 2] = [0, 4];
 /// Period of a tick that has nothing else to do, as the paper's.
 const TICK_US: u32 = 1_000;
 
@@ -24,6 +55,10 @@ const HASH_US_PER_KIB: u32 = 50;
 
 /// What Linux hashes before the RTOS begins, and a little more.
 const BEFORE_KIB: u32 = 10_240;
+
+/// Whose latencies are compared in all settings, and whose there are goals for.
+const LATE: [&str; 4] = [NONE, "partition", "on-demand", "trap-based"];
+const LATE_JUDGED: [&str; 3] = [NONE, "partition", "on-demand"];
 
 /// Whose throughput there are goals for.
 const COMPARED: [&str; 3] = [NONE, "on-demand", "trap-based"];
@@ -36,7 +71,7 @@ const KEY: [&str; 2] = [NONE, "on-demand"];
 const YARDSTICK: &str = "trap-based-eager";
 
 /// The RTOS where spinning is counted: it burns much, so that it shows.
-const BURNING: Rtos = Rtos { load_permille: 800, period_us: PERIOD_US, activations: 0 };
+const BURNING: Rtos = Rtos::new(800, PERIOD_US, 0);
 
 /// Cores of the board.
 pub const CORES: u32 = 4;
@@ -44,34 +79,48 @@ pub const CORES: u32 = 4;
 /// The points, in this order.
 pub fn points(extent: Extent, policies: &[Policy]) -> Vec<Point> {
     let sizes = match extent {
-        Extent::Full => Sizes {
+        Extent::Paper | Extent::Full => Sizes {
             loads: &[0, 100, 200, 300, 400, 500, 600, 700, 800, 900],
-            loops: 100,
-            runs: 12,
-            close_runs: 24,
+            runs: (5, 3),
+            close_runs: (9, 3),
             others: &[0, 100, 200, 300, 400, 500, 600, 700, 800, 900],
-            others_runs: 3,
-            activations: 100_000,
+            others_runs: if extent == Extent::Paper { (5, 3) } else { (3, 1) },
+            activations: match extent {
+                Extent::Paper => Activations {
+                    judged: 100_000,
+                    others: 100_000,
+                    long: 10_000,
+                    unforeseen: 10_000,
+                },
+                _ => Activations { judged: 40_000, others: 20_000, long: 1_000, unforeseen: 1_000 },
+            },
             migrations: 4_000,
             timed_runs: 4,
-            thorough: true,
+            late: &LATE,
+            surprised: &LATE,
+            thorough: extent == Extent::Paper,
+            all: true,
         },
         Extent::Quick => Sizes {
             loads: &[300, 500, 800],
-            loops: 100,
-            runs: 3,
-            close_runs: 3,
-            others: &[300, 800],
-            others_runs: 2,
-            activations: 4_000,
+            runs: (3, 1),
+            close_runs: (3, 1),
+            others: &[800],
+            others_runs: (2, 1),
+            activations: Activations { judged: 2_000, others: 2_000, long: 0, unforeseen: 100 },
             migrations: 1_000,
             timed_runs: 2,
+            late: &LATE[..3],
+            surprised: &KEY[1..],
             thorough: false,
+            all: false,
         },
     };
     let mut points = sizes.throughput(policies);
+    points.extend(sizes.long_throughput(policies));
     let policies: Vec<_> = policies.iter().copied().filter(|p| p.name != YARDSTICK).collect();
     points.extend(sizes.latency(&policies));
+    points.extend(sizes.unforeseen(&policies));
     points.extend(sizes.overhead());
     points.extend(sizes.migration(&policies));
     points.extend(sizes.kernel(&policies));
@@ -87,14 +136,20 @@ fn has_goal(point: &Point) -> bool {
     let policy = point.stage.policy();
     let is = |names: &[&str]| policy.is_some_and(|policy| names.contains(&policy.name));
     match point.experiment {
+        Experiment::Throughput if is_long(point) => false,
         Experiment::Throughput => policy.is_none_or(|policy| {
             let load_permille = point.rtos.map_or(0, |rtos| rtos.load_permille);
             throughput::judged(policy.name, load_permille).is_some()
         }),
-        Experiment::Latency => point.separation && is(&["on-demand", "partition"]),
+        Experiment::Latency => point.stage == Stage::Native || point.separation && is(&LATE_JUDGED),
         Experiment::Migration | Experiment::Overhead | Experiment::Kernel => true,
         Experiment::Spinning => false,
     }
+}
+
+/// Returns true for a run of hackbench in which several of the papers' periods pass.
+fn is_long(point: &Point) -> bool {
+    matches!(point.linux, Linux::Hackbench { loops: LONG_LOOPS, .. })
 }
 
 /// Linux and this RTOS under a policy, with separation.
@@ -102,35 +157,55 @@ fn beside(rtos: Rtos, experiment: Experiment, linux: &Linux, policy: &Policy) ->
     Point::new(experiment, linux, Stage::shared(*policy), Some(rtos))
 }
 
+/// How often the RTOS is activated where its latency is measured.
+struct Activations {
+    /// With the short period, where there is a goal.
+    judged: u32,
+    /// With the short period, elsewhere.
+    others: u32,
+    /// With the long period; 0: that is not measured.
+    long: u32,
+    /// By interrupts that no clock foretells.
+    unforeseen: u32,
+}
+
+/// Runs of hackbench in a machine, the first of which is not counted, and how many machines there
+/// are, each with another seed.
+type Runs = (u32, u32);
+
 struct Sizes {
     /// Thousandths of the period.
     loads: &'static [u32],
-    loops: u32,
-    /// The first of which is not counted. They differ by 5 % each, and goals are about
-    /// 5 %, or about which of two is shorter.
-    runs: u32,
+    /// They differ by 5 % each, and goals are about 5 %, or about which of two is shorter.
+    runs: Runs,
     /// The same where the two are close to each other.
-    close_runs: u32,
+    close_runs: Runs,
     /// The same where there is no goal.
     others: &'static [u32],
-    others_runs: u32,
-    activations: u32,
+    others_runs: Runs,
+    activations: Activations,
     migrations: u32,
     timed_runs: u32,
-    /// Where not each point is needed for a goal, all policies nevertheless.
+    /// Whose latencies are measured in all settings, and by interrupts that no clock foretells.
+    late: &'static [&'static str],
+    surprised: &'static [&'static str],
+    /// All policies in all settings of the latency, as the papers.
     thorough: bool,
+    /// All policies where spinning is counted, and latency without an advance.
+    all: bool,
 }
 
 impl Sizes {
     fn throughput(&self, policies: &[Policy]) -> Vec<Point> {
-        let point = |stage, rtos, runs| {
-            let linux = Linux::Hackbench { loops: self.loops, runs };
-            Point::new(Experiment::Throughput, &linux, stage, rtos)
+        let point = |stage: &Stage, rtos, (runs, seeds): Runs| {
+            let linux = Linux::Hackbench { loops: LOOPS, runs };
+            let point = Point::new(Experiment::Throughput, &linux, stage.clone(), rtos);
+            (1..=seeds).map(move |seed| Point { seed, ..point.clone() })
         };
-        let alone = |cores| point(Stage::Alone { cores }, None, self.runs);
-        let mut points: Vec<_> = [4, 3, 2].map(alone).into();
+        let alone = |cores| point(&Stage::Alone { cores }, None, self.runs);
+        let mut points: Vec<_> = DEDICATED.into_iter().flat_map(alone).collect();
         for &load_permille in self.loads {
-            let rtos = Rtos { load_permille, period_us: PERIOD_US, activations: 0 };
+            let rtos = Rtos::new(load_permille, PERIOD_US, 0);
             for &policy in policies {
                 let compared = COMPARED.contains(&policy.name);
                 let runs = match throughput::judged(policy.name, load_permille) {
@@ -139,17 +214,32 @@ impl Sizes {
                     None => self.others_runs,
                 };
                 if compared || self.others.contains(&load_permille) {
-                    points.push(point(Stage::shared(policy), Some(rtos), runs));
+                    points.extend(point(&Stage::shared(policy), Some(rtos), runs));
                 }
             }
         }
         points
     }
 
+    /// Returns the points with the papers' period. A run has to be as long as several of them.
+    fn long_throughput(&self, policies: &[Policy]) -> Vec<Point> {
+        if !self.thorough {
+            return Vec::new();
+        }
+        let linux = Linux::Hackbench { loops: LONG_LOOPS, runs: LONG_RUNS };
+        let point = |stage, rtos| Point::new(Experiment::Throughput, &linux, stage, rtos);
+        let alone = DEDICATED.map(|cores| point(Stage::Alone { cores }, None));
+        let shared = policies.iter().filter(|p| LONG_COMPARED.contains(&p.name)).flat_map(|p| {
+            let rtos = |load: &u32| Some(Rtos::new(*load, PAPERS_PERIOD_US, 0));
+            LONG_LOADS.iter().map(move |load| point(Stage::shared(*p), rtos(load)))
+        });
+        alone.into_iter().chain(shared).collect()
+    }
+
     /// Native, under Cassata, and under Cassata beside a tick each millisecond.
     fn overhead(&self) -> Vec<Point> {
         let runs = self.timed_runs;
-        let tick = Rtos { load_permille: 0, period_us: TICK_US, activations: 0 };
+        let tick = Rtos::new(0, TICK_US, 0);
 
         let stages = [
             (Stage::Native, None),
@@ -170,7 +260,9 @@ impl Sizes {
     /// so that a run ends at the same instruction each time.
     fn migration(&self, policies: &[Policy]) -> Vec<Point> {
         let activations = self.migrations;
-        let rtos = Rtos { load_permille: 0, period_us: MIGRATION_PERIOD_US, activations };
+        // With a timer advance EL2 would depart before the timer fires, and that is measured.
+        let rtos = Rtos::new(0, MIGRATION_PERIOD_US, activations);
+        let rtos = Rtos { advance_us: Some(0), ..rtos };
         let count = (activations * MIGRATION_PERIOD_US).div_ceil(HASH_US_PER_KIB) + BEFORE_KIB;
         let linux = Linux::Timed { work: Work::Cpu, count, runs: 1 };
         let moving = policies.iter().filter(|p| KEY.contains(&p.name));
@@ -178,35 +270,85 @@ impl Sizes {
     }
 
     fn spinning(&self, policies: &[Policy]) -> Vec<Point> {
-        let linux = Linux::Hackbench { loops: self.loops, runs: self.others_runs.min(3) };
+        let linux = Linux::Hackbench { loops: LOOPS, runs: self.others_runs.0.min(3) };
         let point = |policy| beside(BURNING, Experiment::Spinning, &linux, policy);
-        policies.iter().filter(|p| self.thorough || KEY.contains(&p.name)).map(point).collect()
+        policies.iter().filter(|p| self.all || KEY.contains(&p.name)).map(point).collect()
     }
 
     /// Of policies that keep Linux's kernel away from the RTOS's core, and of
     /// none, to see that it is counted. One run: the rest is the same again.
     fn kernel(&self, policies: &[Policy]) -> Vec<Point> {
-        let linux = Linux::Hackbench { loops: self.loops, runs: 1 };
+        let linux = Linux::Hackbench { loops: LOOPS, runs: 1 };
         let point = |policy| beside(BURNING, Experiment::Kernel, &linux, policy);
         policies.iter().filter(|p| p.keeps_kernel_away || p.name == NONE).map(point).collect()
     }
 
+    /// The RTOS's latencies: on the bare board; under hackbench with and without timer advance;
+    /// and, with the default advance, what separation of priorities and writes make of them.
     fn latency(&self, policies: &[Policy]) -> Vec<Point> {
-        let activations = self.activations;
-        let rtos = Rtos { load_permille: 0, period_us: SHORT_PERIOD_US, activations };
-        let mut points = Vec::new();
-        for separation in [true, false] {
-            for linux in [Linux::BusyHackbench, Linux::BusyWrite] {
-                // A quick run has all policies where there is a goal; elsewhere those
-                // that show what separation is good for.
-                let main = separation && linux == Linux::BusyHackbench;
-                let asked = |p: &&Policy| {
-                    self.thorough || main || KEY.contains(&p.name) || p.name == "partition"
-                };
-                let point = |policy| beside(rtos, Experiment::Latency, &linux, policy);
-                let points_of = policies.iter().filter(asked).map(point);
-                points.extend(points_of.map(|point| Point { separation, ..point }));
+        let rtos = |period_us, activations, advance_us| {
+            let exact = Rtos::new(0, period_us, activations);
+            Rtos { jitter_percent: JITTER_PERCENT, advance_us, ..exact }
+        };
+        let counts =
+            |judged| if judged { self.activations.judged } else { self.activations.others };
+        let periods = |judged| {
+            let both = [(SHORT_PERIOD_US, counts(judged)), (LONG_PERIOD_US, self.activations.long)];
+            both.into_iter().filter(|(_, activations)| *activations > 0)
+        };
+        let bare = periods(true).map(|(period_us, activations)| {
+            let rtos = Some(rtos(period_us, activations, None));
+            Point::new(Experiment::Latency, &Linux::Absent, Stage::Native, rtos)
+        });
+        let mut points: Vec<_> = bare.collect();
+        for (advance_us, policy) in
+            ADVANCES_US.iter().flat_map(|advance| policies.iter().map(move |p| (*advance, p)))
+        {
+            let compared = self.thorough || self.late.contains(&policy.name);
+            let point = |period_us, activations, linux, separation| {
+                let rtos = rtos(period_us, activations, Some(advance_us));
+                let point = beside(rtos, Experiment::Latency, &linux, policy);
+                Point { separation, ..point }
+            };
+            let judged = LATE_JUDGED.contains(&policy.name);
+            for (period_us, activations) in periods(judged) {
+                // The papers compare their policies without an advance, which they do not know.
+                let all = advance_us == 0 && period_us == SHORT_PERIOD_US;
+                if compared || all && (self.all || latency::is_of_peccs(policy.name)) {
+                    points.push(point(period_us, activations, Linux::BusyHackbench, true));
+                }
             }
+            if compared && advance_us > 0 {
+                let more = [
+                    (Linux::BusyHackbench, false),
+                    (Linux::BusyWrite, true),
+                    (Linux::BusyWrite, false),
+                ];
+                let point =
+                    |(linux, separation)| point(SHORT_PERIOD_US, counts(false), linux, separation);
+                points.extend(more.map(point));
+            }
+        }
+        points
+    }
+}
+
+impl Sizes {
+    /// The RTOS woken by what no clock foretells; a policy for real-time VMs would let its second
+    /// vCPU make way too, and is left out.
+    fn unforeseen(&self, policies: &[Policy]) -> Vec<Point> {
+        let mut points = Vec::new();
+        for wake in Wake::UNFORESEEN {
+            let rtos = Rtos { wake, ..Rtos::new(0, MEAN_US, self.activations.unforeseen) };
+            if wake.is_on_the_bare_board() {
+                let bare =
+                    Point::new(Experiment::Latency, &Linux::Absent, Stage::Native, Some(rtos));
+                points.push(bare);
+            }
+            let asked = |p: &Policy| self.thorough || self.surprised.contains(&p.name);
+            let compared = |p: &&Policy| !p.for_rtos && asked(p);
+            let point = |policy| beside(rtos, Experiment::Latency, &Linux::BusyHackbench, policy);
+            points.extend(policies.iter().filter(compared).map(point));
         }
         points
     }
@@ -221,7 +363,7 @@ mod tests {
 
     #[test]
     fn no_two_points_share_a_name() {
-        for extent in [Extent::Full, Extent::Quick] {
+        for extent in [Extent::Paper, Extent::Full, Extent::Quick] {
             let points = points(extent, &Policy::all());
             let names: BTreeSet<_> = points.iter().map(Point::name).collect();
             assert_eq!(names.len(), points.len());
@@ -241,14 +383,46 @@ mod tests {
     fn points_with_a_goal_have_the_most_runs() {
         let points = points(Extent::Full, &Policy::all());
         let named = |name: &str| points.iter().filter(|p| p.name().starts_with(name)).count();
-        assert_eq!(named("throughput-on-demand-f9-l100-x12"), 1);
-        assert_eq!(named("throughput-none-f5-l100-x12"), 1);
-        assert_eq!(named("throughput-none-f4-l100-x24"), 1);
-        assert_eq!(named("throughput-trap-based-f4-l100-x24"), 1);
-        assert_eq!(named("throughput-on-demand-f4-l100-x12"), 1);
+        assert_eq!(named("throughput-on-demand-f9-l100-x5"), 3);
+        assert_eq!(named("throughput-none-f5-l100-x5"), 3);
+        assert_eq!(named("throughput-none-f4-l100-x9"), 3);
+        assert_eq!(named("throughput-trap-based-f4-l100-x9"), 3);
+        assert_eq!(named("throughput-on-demand-f4-l100-x5"), 3);
         assert_eq!(named("throughput-none-f3-l100-x3"), 1);
-        assert_eq!(named("throughput-alone-3-l100-x12"), 1);
+        assert_eq!(named("throughput-alone-3-l100-x5"), 3);
         assert_eq!(named("throughput-partition-f9-l100-x3"), 1);
+    }
+
+    /// An advance hides what a policy does to an activation; without one, all are compared.
+    #[test]
+    fn no_latency_is_measured_at_a_fixed_phase_of_the_tick_of_linux() {
+        const TICK_US: u32 = 4_000;
+        let count = |extent, policies: &[Policy]| {
+            let points = points(extent, policies);
+            let late = points.iter().filter(|p| p.experiment == Experiment::Latency);
+            let rtos: Vec<_> = late.filter_map(|p| p.rtos).collect();
+            let at_random = |rtos: &&Rtos| rtos.wake != Wake::Timer;
+            assert!(
+                rtos.iter().all(|rtos| !TICK_US.is_multiple_of(rtos.period_us) || at_random(&rtos))
+            );
+            let timed = |rtos: &Rtos| rtos.wake == Wake::Timer;
+            assert!(rtos.iter().all(|rtos| rtos.jitter_percent == 10 || !timed(rtos)));
+            rtos.into_iter().filter(timed).count()
+        };
+        let all = Policy::all();
+        let without_yardstick = all.len() - 1;
+        // Two on the bare board; two periods, two advances; three more settings with an advance.
+        assert_eq!(count(Extent::Paper, &all), 2 + without_yardstick * (2 * 2 + 3));
+        assert!(count(Extent::Full, &all) < count(Extent::Paper, &all));
+        let named = |name: &str| points(Extent::Full, &all).iter().any(|p| p.name() == name);
+        for policy in all.iter().filter(|policy| policy.name != YARDSTICK) {
+            let counted = if LATE_JUDGED.contains(&policy.name) { 40_000 } else { 20_000 };
+            let name = format!("latency-{}-hackbench-97us-advance0-apart-{counted}", policy.name);
+            assert!(named(&name), "{name}");
+        }
+        assert!(named("latency-partition-hackbench-997us-advance4-apart-1000"));
+        assert!(named("latency-native-rtc-1000") && !named("latency-native-grant-1000"));
+        assert!(named("latency-on-demand-hackbench-grant-apart-1000"));
     }
 
     #[test]
@@ -273,11 +447,13 @@ mod tests {
         }
         assert!(has("throughput-none-f5") && !has("throughput-balance-f5"));
         assert!(has("throughput-balance-f8") && has("kernel-trap-based-deferred"));
-        for (linux, separation) in
-            [("hackbench", "apart"), ("write", "apart"), ("write", "together")]
+        for (linux, advance, separation) in
+            [("hackbench", 0, "apart"), ("write", 4, "apart"), ("write", 4, "together")]
         {
-            assert!(has(&format!("latency-on-demand-{linux}-{separation}")), "each drawing");
+            let name = format!("latency-on-demand-{linux}-97us-advance{advance}-{separation}");
+            assert!(has(&name), "each drawing");
         }
+        assert!(has("latency-native-97us") && !has("latency-native-997us"));
     }
 
     /// Hours that two machines side by side need for all.
@@ -312,10 +488,9 @@ mod tests {
         ];
         let estimate = |(name, load_permille, runs): (&str, u32, u32)| {
             let stage = Stage::shared(Policy::named(name).unwrap());
-            let rtos = Some(Rtos { load_permille, period_us: PERIOD_US, activations: 0 });
+            let rtos = Some(Rtos::new(load_permille, PERIOD_US, 0));
             let linux = Linux::Hackbench { loops: 100, runs };
-            Point { experiment: Experiment::Throughput, linux, stage, rtos, separation: true }
-                .work()
+            Point::new(Experiment::Throughput, &linux, stage, rtos).work()
         };
         let (mut estimates, mut seconds) = (0.0, 0.0);
         for (name, load, runs, real_s) in measured {
@@ -336,6 +511,10 @@ mod tests {
             points.iter().filter(named).map(|point| point.experiment).collect::<Vec<_>>()
         };
         assert_eq!(of(YARDSTICK), [Experiment::Throughput; 10]);
+        let long =
+            |extent| super::points(extent, &Policy::all()).iter().filter(|p| is_long(p)).count();
+        let policies = Policy::all().iter().filter(|p| LONG_COMPARED.contains(&p.name)).count();
+        assert_eq!((long(Extent::Paper), long(Extent::Full)), (4 + 5 * policies, 0));
         assert!(of("trap-based-deferred").contains(&Experiment::Latency));
     }
 
@@ -349,6 +528,7 @@ mod tests {
             let loads = points.iter().filter(of).filter_map(|point| point.rtos);
             let mut loads: Vec<_> = loads.map(|rtos| rtos.load_permille).collect();
             loads.sort_unstable();
+            loads.dedup();
             loads
         };
         let tenths: Vec<_> = (0..10).map(|tenth| tenth * WHOLE / 10).collect();

@@ -4,6 +4,7 @@ use super::policy::Policy;
 use super::run;
 use crate::bench::vtime::case::Work;
 use serde::{Deserialize, Serialize};
+use vtime::options::Options;
 
 /// Thousandths in a whole, as FreeRTOS's `load=` counts.
 pub const WHOLE: u32 = 1_000;
@@ -17,12 +18,14 @@ pub struct Point {
     pub rtos: Option<Rtos>,
     /// True if interrupt priorities separate the RTOS's from Linux's.
     pub separation: bool,
+    /// What Linux's random numbers begin with: another one is another history. From 1.
+    pub seed: u32,
 }
 
 impl Point {
-    /// Returns a point with separation.
+    /// Returns a point with separation, and the first seed.
     pub fn new(experiment: Experiment, linux: &Linux, stage: Stage, rtos: Option<Rtos>) -> Self {
-        Self { experiment, linux: linux.clone(), stage, rtos, separation: true }
+        Self { experiment, linux: linux.clone(), stage, rtos, separation: true, seed: 1 }
     }
 }
 
@@ -54,6 +57,8 @@ impl Experiment {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Linux {
+    /// There is none.
+    Absent,
     /// Runs of `hackbench -g 1 -l LOOPS`, then it switches off.
     Hackbench {
         /// Messages of each sender to each receiver.
@@ -71,7 +76,7 @@ pub enum Linux {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Stage {
-    /// Linux on the bare board, without hypervisor, four cores.
+    /// The one guest on the bare board, without hypervisor: Linux on four cores, or the RTOS.
     Native,
     /// Linux under Cassata, alone.
     Alone { cores: u32 },
@@ -88,6 +93,84 @@ pub struct Rtos {
     pub period_us: u32,
     /// Activations until it switches itself off; 0: never.
     pub activations: u32,
+    /// How much of a period a release comes early or late at most, percent.
+    pub jitter_percent: u32,
+    /// What wakes it.
+    pub wake: Wake,
+    /// Timer advance, microseconds; none: what the description has where it says nothing.
+    pub advance_us: Option<u32>,
+}
+
+impl Rtos {
+    /// Returns one that is released exactly at each period, with the default timer advance.
+    pub const fn new(load_permille: u32, period_us: u32, activations: u32) -> Self {
+        let (jitter_percent, wake) = (0, Wake::Timer);
+        Self { load_permille, period_us, activations, jitter_percent, wake, advance_us: None }
+    }
+
+    /// Returns the period and the timer advance, such as `97us-advance0`; on the bare board there
+    /// is none. Or else what wakes it.
+    fn name(self) -> String {
+        if self.wake != Wake::Timer {
+            return self.wake.name().into();
+        }
+        let advance = self.advance_us.map(|us| format!("-advance{us}")).unwrap_or_default();
+        format!("{}us{advance}", self.period_us)
+    }
+}
+
+/// What wakes the RTOS. All but its timer comes at random times, with the period as their mean,
+/// from a second core of its own, and no clock foretells it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Wake {
+    Timer,
+    /// An interrupt that the other core sends.
+    Sgi,
+    /// An interrupt of the board's real-time clock, which is passed through to it.
+    Device,
+    /// The grant of a mutex of the hypervisor.
+    Grant,
+}
+
+impl Wake {
+    /// All that no clock foretells.
+    pub const UNFORESEEN: [Self; 3] = [Self::Sgi, Self::Device, Self::Grant];
+
+    /// Returns what the RTOS is told.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Timer => "timer",
+            Self::Sgi => "sgi",
+            Self::Device => "rtc",
+            Self::Grant => "grant",
+        }
+    }
+
+    /// Returns it for people.
+    pub const fn about(self) -> &'static str {
+        match self {
+            Self::Timer => "timer",
+            Self::Sgi => "interrupt of another core",
+            Self::Device => "interrupt of a device",
+            Self::Grant => "grant of a mutex",
+        }
+    }
+
+    /// Returns true if the bare board has it too.
+    pub const fn is_on_the_bare_board(self) -> bool {
+        !matches!(self, Self::Grant)
+    }
+
+    /// Returns how far one core may run ahead of another, nanoseconds: what one core does to
+    /// another that runs is exact to so much. A timer's interrupt does not depend on it. Cores
+    /// that take turns more often take the host longer.
+    pub const fn quantum_ns(self) -> u64 {
+        match self {
+            Self::Timer => Options::DEFAULT_QUANTUM_NS,
+            Self::Sgi | Self::Device | Self::Grant => 250,
+        }
+    }
 }
 
 impl Stage {
@@ -116,6 +199,7 @@ impl Stage {
 impl Linux {
     fn name(&self) -> String {
         match self {
+            Self::Absent => "absent".into(),
             Self::Hackbench { loops, runs } => format!("l{loops}-x{runs}"),
             Self::BusyHackbench => "hackbench".into(),
             Self::BusyWrite => "write".into(),
@@ -127,7 +211,7 @@ impl Linux {
 /// Seconds that a machine takes until Linux has booted and the RTOS has begun, one
 /// of two side by side; these and the next are fitted to points that were
 /// measured ("How long it takes" in the book's chapter).
-const BOOT_S: f64 = 9.0;
+const BOOT_S: f64 = 14.0;
 /// Seconds of a run of hackbench with 100 loops.
 const HACKBENCH_S: f64 = 5.9;
 /// How many times that with a policy that migrates whenever a program calls its
@@ -136,6 +220,11 @@ const EACH_CALL: f64 = 2.4;
 /// Seconds of a second of virtual time under endless hackbench, and under
 /// endless writes, which keep one core busy.
 const BUSY_S: [f64; 2] = [60.0, 14.0];
+
+/// How many times that with a core more, and a short quantum.
+const FINELY: f64 = 2.0;
+/// Seconds of a second of virtual time with the RTOS alone on the bare board.
+const RTOS_ALONE_S: f64 = 2.0;
 
 /// Seconds of a run of timed work.
 fn timed_s(work: Work, count: u32) -> f64 {
@@ -161,7 +250,10 @@ impl crate::bench::store::Case for Point {
             .map_or(0.0, |rtos| f64::from(rtos.activations) * f64::from(rtos.period_us) / 1e6);
         let each_call = self.stage.policy().is_some_and(|policy| policy.moves_each_call);
         let slower = if each_call { EACH_CALL } else { 1.0 };
+        let finely = self.rtos.is_some_and(|rtos| rtos.wake != Wake::Timer);
+        let slower = slower * if finely { FINELY } else { 1.0 };
         let load = match &self.linux {
+            Linux::Absent => RTOS_ALONE_S * rtos_s,
             Linux::Hackbench { loops, runs } => {
                 slower * HACKBENCH_S * f64::from(*loops) / 100.0 * f64::from(*runs)
             }
@@ -176,20 +268,24 @@ impl crate::bench::store::Case for Point {
         run::config_text(self)
     }
 
-    /// Such as `throughput-on-demand-f5-l100-x7`,
-    /// `latency-none-write-together-100000`.
+    /// Such as `throughput-on-demand-f5-l100-x5-seed2`,
+    /// `latency-none-write-97us-advance4-together-20000`, `latency-native-97us-100000`.
     fn name(&self) -> String {
         let (stage, linux) = (self.stage.name(), self.linux.name());
+        let seed = if self.seed == 1 { String::new() } else { format!("-seed{}", self.seed) };
+        let linux = linux + &seed;
         let load = self.rtos.map_or(0, |rtos| rtos.load_permille * 10 / WHOLE);
         let activations = self.rtos.map_or(0, |rtos| rtos.activations);
         let separation = if self.separation { "apart" } else { "together" };
+        let what = self.rtos.map(Rtos::name).unwrap_or_default();
         match (self.experiment, &self.stage) {
             (Experiment::Throughput, Stage::Shared { .. }) => {
                 format!("throughput-{stage}-f{load}-{linux}")
             }
             (Experiment::Throughput, _) => format!("throughput-{stage}-{linux}"),
+            (Experiment::Latency, Stage::Native) => format!("latency-native-{what}-{activations}"),
             (Experiment::Latency, _) => {
-                format!("latency-{stage}-{linux}-{separation}-{activations}")
+                format!("latency-{stage}-{linux}-{what}-{separation}-{activations}")
             }
             (Experiment::Migration, _) => format!("migration-{stage}-{linux}-{activations}"),
             (Experiment::Overhead, _) => format!("overhead-{stage}-{linux}"),

@@ -9,7 +9,7 @@ pub struct Policy {
     /// The name, and what `migration_policy` is set to.
     pub name: &'static str,
     /// True if the RTOS has it and makes way, not Linux.
-    for_rtos: bool,
+    pub for_rtos: bool,
     /// True if it keeps Linux's kernel away from the core that is shared.
     pub keeps_kernel_away: bool,
     /// True if it goes to and fro whenever a program calls its kernel.

@@ -2,6 +2,7 @@
 
 use super::Lhp;
 use super::latency::{DRAWN, LATENCIES};
+use super::plan::LONG_LOOPS;
 use super::point::Experiment;
 use crate::answer::Answer;
 use crate::report::{Plot, figure, folded};
@@ -22,6 +23,10 @@ const LATENCY: &str = "PECCS (Figures 5 to 7): mean dispatch latency 24.09 µs w
 preemption, 2.30 µs trap-based, 4.71 µs on demand; latencies with migration are almost those \
 without. vlk (Figures 5, 6), thesis (Figures 3.5, 3.6): without separation of interrupt \
 priorities latencies of over 100 µs occur, with it none above 40 µs.";
+/// What they do not say of interrupts that no clock foretells.
+const UNFORESEEN: &str = "No paper has a timer advance, so all their latencies are of interrupts \
+that the hypervisor does not foresee. Here a second core of the RTOS's raises them at random \
+times: it interrupts the first core, lets a device interrupt it, or gives back a mutex.";
 /// What they say of a migration.
 const MIGRATION: &str = "PECCS (Figure 10): a departure takes 24.9 µs on one core and 28.0 µs on \
 the other, a return 38.1 µs and 12.0 µs. vlk: a round trip takes about 50 µs.";
@@ -49,6 +54,11 @@ impl Lhp {
         let throughput = self.throughput();
         answer.data(&throughput.dedicated());
         answer.data_as(&throughput.data(), &throughput.table());
+        let long = self.throughput_of(LONG_LOOPS);
+        if !long.loads.is_empty() {
+            answer.data(&long.dedicated().renamed("dedicated-500ms"));
+            answer.data_as(&long.data().renamed("throughput-500ms"), &long.table());
+        }
         answer.data(&self.latency_data());
         answer.csv(&self.latency_histogram());
         answer.data(&self.migration_data());
@@ -66,11 +76,17 @@ impl Lhp {
         let throughput = self.throughput();
         let has = |experiment| self.of(experiment).next().is_some();
         if has(Experiment::Throughput) {
-            let caption = "Mean time of a run of hackbench -g 1; less is better. Dashed: Linux \
-                           alone on so many cores.";
+            let caption = "Mean time of a run of hackbench -g 1, with the interval in which it \
+                           lies with 95 %; less is better. Dashed: Linux alone on so many cores.";
             let plot = answer.plot("throughput", &throughput.plot(), caption);
+            let long = self.throughput_of(LONG_LOOPS);
+            let long = (!long.loads.is_empty()).then(|| {
+                let caption = "The same with the papers' period of 500 ms, and longer runs.";
+                answer.plot("throughput-500ms", &long.plot(), caption)
+            });
             let beside = beside(THROUGHPUT, &throughput.finding());
-            answer.section("How fast is Linux beside the RTOS?", html! { (plot) (beside) });
+            let content = html! { (plot) @if let Some(long) = &long { (long) } (beside) };
+            answer.section("How fast is Linux beside the RTOS?", content);
         }
         if let Some(rule) = throughput.rule_finding() {
             answer.section("Does the interrupt rule help?", beside(RULE, &rule));
@@ -123,9 +139,16 @@ impl Lhp {
             let both = LATENCIES.into_iter().flat_map(|latency| plots(latency, policies));
             html! { @for (title, _, plot) in both { (figure(&plot.draw(), &title)) } }
         };
+        let peccs = self.peccs_plot(&histogram).map(|plot| {
+            let caption = "Dispatch latency of PECCS's policies under hackbench, without a timer \
+                           advance, and of the RTOS on the bare board.";
+            answer.plot("dispatch-peccs", &plot, caption)
+        });
         html! {
-            @for plot in &dispatches { (plot) }
             (beside(LATENCY, &self.latency_finding()))
+            @if let Some(plot) = &peccs { (plot) }
+            (beside(UNFORESEEN, &self.unforeseen_finding()))
+            @for plot in &dispatches { (plot) }
             (folded("Interrupt response times", &html! { @for plot in &responses { (plot) } }))
             @for policies in self.other_policies() {
                 (folded(&policies.join(", "), &others(&policies)))

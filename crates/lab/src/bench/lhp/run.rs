@@ -1,8 +1,8 @@
 //! Runs one point.
 
-use super::description;
 use super::plan::CORES;
-use super::point::{Experiment, Linux, Point};
+use super::point::{Experiment, Linux, Point, Wake};
+use super::{bare_rtos, description};
 use crate::bench::sample::Sample;
 use crate::bench::store::{Case as _, measured};
 use crate::bench::vtime;
@@ -15,6 +15,7 @@ use crate::observe::{Lateness, Observer};
 use crate::quantity::real;
 use crate::session::Session;
 use crate::suite::Bench;
+use ::vtime::options::Options;
 use ::vtime::stats::{Statistics, VcpuStatistics};
 use abi::status::VcpuStatus;
 use miette::{Result, miette};
@@ -25,7 +26,7 @@ use std::path::Path;
 use std::time::Duration;
 
 /// Virtual time for one machine: several times what the longest needs.
-const LIMIT: Duration = Duration::from_secs(600);
+pub(super) const LIMIT: Duration = Duration::from_secs(600);
 
 /// Places of the VMs in every description.
 const LINUX: usize = 0;
@@ -100,13 +101,16 @@ measured!(Measurement, point: Point, real_s);
 /// When the machine fails, a guest does not do its work, or Ctrl-C comes.
 pub fn run(point: &Point, bench: &Bench, tell: Tell<'_>) -> Result<Measurement> {
     let Some(text) = description::of(point, &bench.root) else {
-        return native(point, bench, tell);
+        return match point.rtos {
+            Some(rtos) => bare_rtos::run(point, rtos, bench, tell),
+            None => native(point, bench, tell),
+        };
     };
     let path = bench.directory.join("system.toml");
     crate::results::write_file(&path, text.as_bytes())?;
     let bundle = bench.pack(&system::load_text(&path, &text)?)?;
-    let first =
-        boot(point, bench, bench.session(&bundle, LIMIT)?.shown_by(Box::new(ProgressView(tell))))?;
+    let session = bench.session(&bundle, LIMIT)?.with_quantum(quantum_ns(point));
+    let first = boot(point, bench, session.shown_by(Box::new(ProgressView(tell))))?;
     let mut measurement = first.measurement.clone();
     if point.experiment.needs_symbols() {
         let mut counted = |what: &str, range| {
@@ -134,6 +138,11 @@ pub fn run(point: &Point, bench: &Bench, tell: Tell<'_>) -> Result<Measurement> 
     Ok(measurement)
 }
 
+/// Returns how far a core may run ahead of the others.
+fn quantum_ns(point: &Point) -> u64 {
+    point.rtos.map_or(Wake::Timer, |rtos| rtos.wake).quantum_ns()
+}
+
 /// What each core executed in the range that was counted.
 fn within(cores: &[VcpuStatistics]) -> Vec<u64> {
     cores.iter().filter_map(|core| Some(core.range.as_ref()?.instructions)).collect()
@@ -149,8 +158,13 @@ struct Booted {
 fn boot(point: &Point, bench: &Bench, session: Session<'_>) -> Result<Booted> {
     let ends_itself = point.experiment == Experiment::Migration;
     let awaits_rtos = matches!(point.linux, Linux::BusyHackbench | Linux::BusyWrite);
+    let mut early = false;
     let run = session.run(|now| {
         let linux = &now.said.guests[LINUX].linux;
+        early |= begins_early(point, linux, now.observer);
+        if early {
+            return true;
+        }
         let rtos_over = point.rtos.is_some()
             && now.observer.latest().is_some_and(|now| now.vms[RTOS].is_over());
         linux.failed.is_some()
@@ -161,6 +175,12 @@ fn boot(point: &Point, bench: &Bench, session: Session<'_>) -> Result<Booted> {
         return Err(miette!("interrupted"));
     }
     let linux = &run.said.guests[LINUX].linux;
+    if early {
+        return Err(miette!(
+            "the RTOS began before Linux had set to work: START_MS in \
+             crates/lab/src/bench/lhp/description.rs is too short for this Linux"
+        ));
+    }
     let consoles = bench.directory.join("console-linux.log");
     let unfinished = |what: &str| miette!("{what}; its console: {}", consoles.display());
     let runs = runs(&point.linux, linux).map_err(|why| unfinished(&why))?;
@@ -170,13 +190,24 @@ fn boot(point: &Point, bench: &Bench, session: Session<'_>) -> Result<Booted> {
         real_s: run.elapsed.as_secs_f64(),
         virtual_s,
         runs,
-        rtos: point.rtos.map(|rtos| lateness(&run.observer, rtos.activations)).transpose()?,
+        rtos: point.rtos.map(|rtos| lateness(&run.observer, RTOS, rtos.activations)).transpose()?,
         vcpus: vcpus(&run.observer),
         statistics: run.instrument,
         spinning: BTreeMap::new(),
         kernel: Vec::new(),
     };
     Ok(Booted { measurement, symbols: linux.symbols.clone() })
+}
+
+/// Returns true if the RTOS has reported something before Linux has booted, or before Linux does
+/// the endless work that it is to do meanwhile.
+fn begins_early(point: &Point, linux: &LinuxProgress, observer: &Observer) -> bool {
+    let is_set = match point.linux {
+        Linux::BusyHackbench | Linux::BusyWrite => linux.busy,
+        _ => linux.boot_s.is_some(),
+    };
+    let header = observer.reports(RTOS).and_then(|reports| reports.header);
+    !is_set && header.is_some_and(|header| header.written > 0)
 }
 
 impl Booted {
@@ -222,7 +253,7 @@ fn runs(wanted: &Linux, linux: &LinuxProgress) -> Result<Sample, String> {
         return Err(format!("Linux gave up: {why}"));
     }
     let (seconds, runs) = match *wanted {
-        Linux::BusyHackbench | Linux::BusyWrite => return Ok(Sample::default()),
+        Linux::Absent | Linux::BusyHackbench | Linux::BusyWrite => return Ok(Sample::default()),
         Linux::Hackbench { runs, .. } => (&linux.hackbench_s, runs),
         Linux::Timed { runs, .. } => (&linux.work_s, runs),
     };
@@ -235,8 +266,9 @@ fn runs(wanted: &Linux, linux: &LinuxProgress) -> Result<Sample, String> {
     Ok(Sample(seconds.clone()))
 }
 
-fn lateness(observer: &Observer, wanted: u32) -> Result<Lateness> {
-    let reports = observer.reports(RTOS).and_then(|reports| Some((reports, reports.lateness()?)));
+/// Returns what VM `vm` reported, if that is all of so many activations (0: however many).
+pub(super) fn lateness(observer: &Observer, vm: usize, wanted: u32) -> Result<Lateness> {
+    let reports = observer.reports(vm).and_then(|reports| Some((reports, reports.lateness()?)));
     let (reports, lateness) = reports.ok_or_else(|| miette!("the RTOS reported nothing"))?;
     let (written, lost) = (lateness.activations, reports.lost());
     if lost > 0 || (wanted > 0 && written != u64::from(wanted)) {
@@ -269,7 +301,15 @@ fn native_case(point: &Point) -> Option<Case> {
 #[must_use]
 pub fn config_text(point: &Point) -> String {
     let described = description::of(point, Path::new(""));
-    described.or_else(|| Some(native_case(point)?.config_text())).unwrap_or_default()
+    let native = || match point.rtos {
+        Some(rtos) => Some(bare_rtos::command_line(rtos)),
+        None => Some(native_case(point)?.config_text()),
+    };
+    let told = described.or_else(native).unwrap_or_default();
+    match quantum_ns(point) {
+        Options::DEFAULT_QUANTUM_NS => told,
+        finer => format!("{told}\nquantum {finer}"),
+    }
 }
 
 /// Without hypervisor.
@@ -298,6 +338,33 @@ fn native(point: &Point, bench: &Bench, tell: Tell<'_>) -> Result<Measurement> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_rtos_that_begins_before_linux_is_noticed() {
+        use crate::bench::Extent;
+        use crate::bench::lhp::{plan, policy::Policy};
+        use crate::testing;
+        let points = plan::points(Extent::Quick, &Policy::all());
+        let late = |of: &Linux| {
+            let is_it = |p: &&Point| p.linux == *of && p.rtos.is_some();
+            points.iter().find(is_it).unwrap().clone()
+        };
+        let heard = |line: &str| {
+            let mut linux = LinuxProgress::default();
+            linux.hear(line);
+            linux
+        };
+        let [sleeping, reporting] =
+            [0, 1].map(|n| testing::observer(&testing::status(), &testing::report(n, 0)));
+        let ready = heard("cassata: linux ready uptime=0.81 cpus=4 kernel=6.1");
+        let busy = late(&Linux::BusyHackbench);
+        assert!(begins_early(&busy, &ready, &reporting));
+        assert!(!begins_early(&busy, &ready, &sleeping));
+        assert!(!begins_early(&busy, &heard("cassata: busy work=hackbench"), &reporting));
+        let timed = points.iter().find(|p| p.experiment == Experiment::Migration).unwrap();
+        assert!(!begins_early(timed, &ready, &reporting));
+        assert!(begins_early(timed, &LinuxProgress::default(), &reporting));
+    }
 
     #[test]
     fn a_run_that_is_missing_is_an_error() {

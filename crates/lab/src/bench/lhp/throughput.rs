@@ -1,8 +1,8 @@
 //! How fast Linux is beside the RTOS: hackbench's time over what the RTOS
 //! burns.
 
-use super::plan::CORES;
-use super::point::{Experiment, Point, Stage, WHOLE};
+use super::plan::{CORES, DEDICATED, LOOPS};
+use super::point::{Experiment, Linux, Point, Stage, WHOLE};
 use super::policy::Policy;
 use super::{Lhp, policies_of};
 use crate::bench::sample::Sample;
@@ -20,6 +20,11 @@ const TRAP_BASED_FROM: u32 = 300;
 /// Where `none` is only about as slow as the trap-based policy, thousandths: the less
 /// the RTOS burns, the better `none` is.
 const CLOSE_UNTIL: u32 = 400;
+
+/// How many loads there are where each tenth is measured.
+const TENTHS: usize = 10;
+/// Up to this load the papers' on-demand is faster than three dedicated cores, thousandths.
+const WITHIN_THREE_UNTIL: u32 = 800;
 
 /// How a goal judges a point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,6 +44,13 @@ pub fn judged(policy: &str, load_permille: u32) -> Option<Judged> {
         ("trap-based" | "none", _) => Some(Judged::Clearly),
         _ => None,
     }
+}
+
+/// The time that the papers' ideal line gives (vlk, Section 4.2.2; thesis, Section 2.2.1): as if
+/// Linux, which takes `one` on a single core, were faster by the number of cores that the RTOS
+/// leaves of [`CORES`].
+pub fn papers_ideal(load: f64, one: f64) -> f64 {
+    one / (f64::from(CORES) - load)
 }
 
 /// The time that the ideal line gives: while the RTOS sleeps, a share
@@ -66,7 +78,17 @@ pub struct Throughput {
 impl Lhp {
     /// The part that is about throughput.
     pub(super) fn throughput(&self) -> Throughput {
-        let ours = |point: &&Point| point.experiment == Experiment::Throughput;
+        self.throughput_of(LOOPS)
+    }
+
+    /// Returns what was found with runs of hackbench of so many loops. Runs of all
+    /// seeds are one sample.
+    pub(super) fn throughput_of(&self, loops: u32) -> Throughput {
+        let ours = |point: &&Point| {
+            let so_long =
+                matches!(point.linux, Linux::Hackbench { loops: its, .. } if its == loops);
+            point.experiment == Experiment::Throughput && so_long
+        };
         let planned: Vec<&Point> = self.planned.iter().filter(ours).collect();
         let load = |point: &&Point| Some(point.rtos?.load_permille);
         let mut loads: Vec<u32> = planned.iter().filter_map(load).collect();
@@ -74,12 +96,21 @@ impl Lhp {
         loads.dedup();
         let mut found =
             Throughput { policies: policies_of(&planned), loads, alone: vec![], spots: vec![] };
-        for measured in self.of(Experiment::Throughput) {
+        for measured in self.of(Experiment::Throughput).filter(|m| ours(&&m.point)) {
             let (point, steady) = (&measured.point, measured.runs.steady());
             if let Stage::Alone { cores } = point.stage {
-                found.alone.push((cores, steady));
+                match found.alone.iter_mut().find(|(its, _)| *its == cores) {
+                    Some((_, known)) => known.extend(&steady),
+                    None => found.alone.push((cores, steady)),
+                }
             } else if let Some((policy, rtos)) = point.stage.policy().zip(point.rtos) {
-                found.spots.push(Spot { load_permille: rtos.load_permille, policy, steady });
+                let load_permille = rtos.load_permille;
+                let here =
+                    |spot: &&mut Spot| (spot.policy, spot.load_permille) == (policy, load_permille);
+                match found.spots.iter_mut().find(here) {
+                    Some(spot) => spot.steady.extend(&steady),
+                    None => found.spots.push(Spot { load_permille, policy, steady }),
+                }
             }
         }
         found
@@ -99,6 +130,17 @@ impl Throughput {
 
     pub(super) fn ideal(&self, load_permille: u32) -> Option<f64> {
         Some(ideal(share(load_permille), self.alone(CORES)?, self.alone(CORES - 1)?))
+    }
+
+    /// The papers' ideal line.
+    pub(super) fn papers_ideal(&self, load_permille: u32) -> Option<f64> {
+        Some(papers_ideal(share(load_permille), self.alone(1)?))
+    }
+
+    /// How far above the papers' ideal line, in percent; below it is negative.
+    pub(super) fn above_papers_ideal(&self, policy: Policy, load_permille: u32) -> Option<f64> {
+        let time = self.at(policy, load_permille)?.mean();
+        Some(100.0 * (time / self.papers_ideal(load_permille)? - 1.0))
     }
 
     /// How far above the ideal line, in percent; below it is negative.
@@ -125,6 +167,49 @@ impl Throughput {
                 checks.push(Check::new(&name, ratio, "", Goal::AtMost(1.0)));
             }
         }
+        checks.extend(self.statements());
+        checks
+    }
+
+    /// The first load at which a policy is slower than Linux on so many cores of its own.
+    fn crossing(&self, policy: &str, cores: u32) -> Option<f64> {
+        let (limit, policy) = (self.alone(cores)?, Policy::named(policy)?);
+        let slower = |load: &&u32| self.at(policy, **load).is_some_and(|all| all.mean() > limit);
+        self.loads.iter().find(slower).map(|load| share(*load))
+    }
+
+    /// What the papers say of their figures, where each tenth was measured.
+    fn statements(&self) -> Vec<Check> {
+        if self.loads.len() < TENTHS {
+            return Vec::new();
+        }
+        let mut checks = Vec::new();
+        for (cores, from, to) in [(3, 0.5, 0.6), (2, 0.8, 0.9)] {
+            let name = format!("none: the f from which it is slower than {cores} dedicated cores");
+            let crossing = self.crossing("none", cores);
+            checks.push(Check::new(&name, crossing, "", Goal::Between(from, to)).as_statement());
+        }
+        let worst =
+            Policy::named("on-demand").zip(self.alone(CORES - 1)).and_then(|(policy, three)| {
+                let below = self.loads.iter().filter(|load| **load <= WITHIN_THREE_UNTIL);
+                let ratios = below.map(|load| Some(self.at(policy, *load)?.mean() / three));
+                ratios.collect::<Option<Vec<_>>>()?.into_iter().reduce(f64::max)
+            });
+        let name = "on-demand up to f = 0.8: longest time, that on 3 dedicated cores being 1";
+        checks.push(Check::new(name, worst, "", Goal::AtMost(1.0)).as_statement());
+        let papers =
+            ["trap-based-paper", "trap-based-deferred"].into_iter().find_map(Policy::named);
+        if let Some((paper, none)) = papers.zip(Policy::named("none")) {
+            let better =
+                |load: &u32| Some(self.at(paper, *load)?.mean() < self.at(none, *load)?.mean());
+            let better: Option<Vec<_>> = self.loads.iter().map(better).collect();
+            let count = better.map(|all| {
+                let times = all.iter().filter(|better| **better).count();
+                100.0 * times as f64 / all.len() as f64
+            });
+            let name = format!("{}: at how many f it is faster than none", paper.name);
+            checks.push(Check::new(&name, count, "%", Goal::AtMost(50.0)).as_statement());
+        }
         checks
     }
 
@@ -137,6 +222,9 @@ impl Throughput {
             .column("mean", Unit::Seconds, |(_, steady)| steady.mean())
             .shown_in(Unit::Milliseconds, 1)
             .column("deviation", Unit::Percent, |(_, steady)| steady.deviation_percent())
+            .column("interval", Unit::Seconds, |(_, steady)| steady.interval())
+            .head("95 % interval, ±")
+            .shown_in(Unit::Milliseconds, 1)
             .done()
     }
 
@@ -148,50 +236,84 @@ impl Throughput {
             .column("runs", Unit::Seconds, |spot| spot.steady.0.clone())
             .column("mean", Unit::Seconds, |spot| spot.steady.mean())
             .column("deviation", Unit::Percent, |spot| spot.steady.deviation_percent())
+            .column("interval", Unit::Seconds, |spot| spot.steady.interval())
             .column("ideal", Unit::Seconds, |spot| self.ideal(spot.load_permille))
             .column("above_ideal", Unit::Change, |spot| {
                 self.above_ideal(spot.policy, spot.load_permille)
+            })
+            .column("papers_ideal", Unit::Seconds, |spot| self.papers_ideal(spot.load_permille))
+            .column("above_papers_ideal", Unit::Change, |spot| {
+                self.above_papers_ideal(spot.policy, spot.load_permille)
             })
             .done()
     }
 
     /// A row for each load and a column for each policy, for people.
     pub fn table(&self) -> Table {
-        let head = ["f", "ideal"].into_iter().chain(self.policies.iter().map(|p| p.name));
-        let mut table = Table::new("hackbench, mean ms (deviation, above the ideal line)", head);
+        let head = ["f", "ideal", "papers' ideal"].into_iter();
+        let head = head.chain(self.policies.iter().map(|p| p.name));
+        let title = "hackbench, mean ms ± 95 % interval (above the ideal line, above the papers')";
+        let mut table = Table::new(title, head);
         for &load in &self.loads {
             let cell = |&policy: &Policy| {
                 let Some(steady) = self.at(policy, load) else { return "-".into() };
-                let above = self.above_ideal(policy, load);
-                let above = above.map_or_else(String::new, |percent| format!(", {percent:+.1} %"));
-                format!("{} ({:.1} %{above})", ms(steady.mean()), steady.deviation_percent())
+                let above = [self.above_ideal(policy, load), self.above_papers_ideal(policy, load)];
+                let [ours, papers] = above.map(|above| {
+                    above.map_or_else(|| "-".into(), |percent| format!("{percent:+.1} %"))
+                });
+                let interval = steady.interval();
+                let interval = if interval.is_nan() { "-".into() } else { ms(interval) };
+                format!("{} ± {interval} ({ours}, {papers})", ms(steady.mean()))
             };
-            let ideal = self.ideal(load).map_or_else(|| "-".into(), ms);
+            let ideals = [self.ideal(load), self.papers_ideal(load)];
+            let [ideal, papers] = ideals.map(|ideal| ideal.map_or_else(|| "-".into(), ms));
             let cells = self.policies.iter().map(cell);
-            table.row([number(share(load)), ideal].into_iter().chain(cells));
+            table.row([number(share(load)), ideal, papers].into_iter().chain(cells));
         }
         table
     }
 
-    /// The figure: curves for the ideal and each policy, lines for dedicated cores.
+    /// The figure: curves for both ideals and each policy with its intervals, lines for
+    /// dedicated cores.
     pub fn plot(&self) -> Plot {
-        let ideal = self.loads.iter().map(|&load| ("ideal", load, self.ideal(load)));
-        let curves = self.policies.iter().flat_map(|&policy| {
-            let mean =
-                move |&load: &u32| (policy.name, load, self.at(policy, load).map(Sample::mean));
-            self.loads.iter().map(mean)
-        });
-        let data = Dataset::of("curves", "", ideal.chain(curves))
+        type Curve<'a> = (&'a str, u32, Option<f64>, Option<f64>);
+        let mut rows: Vec<Curve> = Vec::new();
+        for &load in &self.loads {
+            rows.push(("ideal", load, self.ideal(load), None));
+        }
+        for &load in &self.loads {
+            rows.push(("the papers' ideal", load, self.papers_ideal(load), None));
+        }
+        for &policy in &self.policies {
+            for &load in &self.loads {
+                let all = self.at(policy, load);
+                let interval = all.map(Sample::interval).filter(|half| !half.is_nan());
+                rows.push((policy.name, load, all.map(Sample::mean), interval));
+            }
+        }
+        let end = |row: &Curve, sign: f64| Some(1e3 * (row.2? + sign * row.3?));
+        let data = Dataset::of("curves", "", rows)
             .name("policy", |(policy, ..)| *policy)
-            .name("f", |(_, load, _)| share(*load))
+            .name("f", |(_, load, ..)| share(*load))
             .head("f, the share of core 0 that the RTOS burns")
-            .column("hackbench", Unit::Milliseconds, |(.., mean)| mean.map(|s| 1e3 * s))
+            .column("hackbench", Unit::Milliseconds, |(.., mean, _)| mean.map(|s| 1e3 * s))
             .digits(1)
+            .column("low", Unit::Milliseconds, |row| end(row, -1.0))
+            .column("high", Unit::Milliseconds, |row| end(row, 1.0))
             .done();
-        let lines = [(4, "4 cores"), (3, "3 cores"), (2, "2 cores")];
-        let lines = lines.into_iter().filter_map(|(cores, name)| Some((name, self.alone(cores)?)));
-        let plot = Plot::lines(&data, "f", "hackbench_ms").by("policy");
-        lines.fold(plot, |plot, (name, s)| plot.rule(name, 1e3 * s))
+        let name = |cores| if cores == 1 { "1 core".into() } else { format!("{cores} cores") };
+        // A single core is far above all: its line would press the others together.
+        let lines = DEDICATED.into_iter().filter(|cores| *cores > 1 || self.is_slow(*cores));
+        let lines = lines.filter_map(|cores| Some((name(cores), self.alone(cores)?)));
+        let plot =
+            Plot::lines(&data, "f", "hackbench_ms").by("policy").interval("low_ms", "high_ms");
+        lines.fold(plot, |plot, (name, s)| plot.rule(&name, 1e3 * s))
+    }
+
+    /// Returns true if some policy is slower at some load than so many cores of its own.
+    fn is_slow(&self, cores: u32) -> bool {
+        let limit = self.alone(cores).unwrap_or(f64::INFINITY);
+        self.spots.iter().any(|spot| spot.steady.mean() > limit)
     }
 
     /// By how much hackbench takes longer under `one` than under `other`, in words:
@@ -233,14 +355,11 @@ impl Throughput {
             above.reduce(f64::max)
         };
         let crossing = |cores| {
-            let (limit, none) = (self.alone(cores)?, Policy::named("none")?);
-            let times = |&load: &u32| Some((load, self.at(none, load)?.mean()));
-            let mut times = self.loads.iter().filter_map(times).peekable();
-            times.peek()?;
-            Some(match times.find(|&(_, time)| time > limit) {
-                Some((load, _)) => format!("from f = {} on", share(load)),
-                None => "at no f".into(),
-            })
+            let none = Policy::named("none")?;
+            self.alone(cores)?;
+            self.loads.iter().find(|load| self.at(none, **load).is_some())?;
+            let from = self.crossing("none", cores);
+            Some(from.map_or_else(|| "at no f".into(), |load| format!("from f = {load} on")))
         };
         let slower: Vec<_> = [(3, "three"), (2, "two")]
             .into_iter()
@@ -252,8 +371,15 @@ impl Throughput {
             format!(" without a policy hackbench is slower {}.", slower.join(", "))
         };
         let above = |name| worst(name).map_or("not measured".into(), |p| format!("{p:+.1} %"));
+        let papers = Policy::named("on-demand").and_then(|policy| {
+            let above = self.loads.iter().filter_map(|&load| self.above_papers_ideal(policy, load));
+            above.reduce(f64::max)
+        });
+        let papers = papers.map_or_else(String::new, |percent| {
+            format!(" Above the papers' ideal line, S1 / (4 - f): on-demand {percent:+.1} %.")
+        });
         format!(
-            "Ours:{slower} At most above the ideal line: none {}, on-demand {}.",
+            "Ours:{slower} At most above the ideal line: none {}, on-demand {}.{papers}",
             above("none"),
             above("on-demand")
         )
@@ -281,6 +407,56 @@ mod tests {
         assert!((ideal(0.5, 0.08, 0.1) - 1.0 / 11.25).abs() < 1e-12);
     }
 
+    /// On one core 0.32 s, so that four and three of them would take 0.08 s and 0.107 s.
+    #[test]
+    fn the_ideal_line_of_the_papers_divides_the_time_on_one_core() {
+        assert!((papers_ideal(0.0, 0.32) - 0.08).abs() < 1e-12);
+        assert!((papers_ideal(1.0, 0.32) - 0.32 / 3.0).abs() < 1e-12);
+        let found = lhp(vec![
+            measured("throughput-alone-1", &[9.0, 0.32]),
+            measured("throughput-on-demand-f0", &[9.0, 0.088]),
+        ]);
+        let found = found.throughput();
+        let above = found.above_papers_ideal(Policy::named("on-demand").unwrap(), 0).unwrap();
+        assert!((above - 10.0).abs() < 1e-9, "{above}");
+        assert!(found.finding().contains("S1 / (4 - f): on-demand +10.0 %"));
+    }
+
+    /// Seeds are histories of the same: one sample of all.
+    #[test]
+    fn runs_of_all_seeds_are_one_sample() {
+        let found = lhp(vec![
+            measured("throughput-on-demand-f5-l100-x5", &[9.0, 0.1, 0.2]),
+            measured("throughput-on-demand-f5-l100-x5-seed2", &[9.0, 0.3]),
+            measured("throughput-alone-4-l100-x5", &[9.0, 0.1]),
+            measured("throughput-alone-4-l100-x5-seed3", &[9.0, 0.3]),
+        ]);
+        let found = found.throughput();
+        let all = found.at(Policy::named("on-demand").unwrap(), 500).unwrap();
+        assert_eq!((all.0.as_slice(), found.alone(4)), (&[0.1, 0.2, 0.3][..], Some(0.2)));
+        let table = found.table().markdown();
+        assert!(table.contains("200.0 ± 248.3"), "{table}");
+    }
+
+    /// A statement is one about each tenth of f.
+    #[test]
+    fn where_none_crosses_the_lines_of_dedicated_cores_is_a_statement() {
+        let all = |slow: u32| {
+            let mut all = vec![
+                measured("throughput-alone-3", &[9.0, 0.1]),
+                measured("throughput-alone-2", &[9.0, 0.15]),
+            ];
+            for tenth in 0..10 {
+                let time = if tenth < slow { 0.09 } else { 0.11 };
+                all.push(measured(&format!("throughput-none-f{tenth}"), &[9.0, time]));
+            }
+            let checks = lhp(all).throughput().statements();
+            (checks[0].value, checks[0].holds(), checks[1].value)
+        };
+        assert_eq!(all(6), (Some(0.6), true, None));
+        assert_eq!(all(4), (Some(0.4), false, None));
+    }
+
     #[test]
     fn a_point_above_the_ideal_line_is_noticed() {
         let times = |on_demand| {
@@ -297,8 +473,8 @@ mod tests {
             let at = checks.iter().find(|check| check.name.contains("f = 0.8")).unwrap();
             (at.holds(), checks.len())
         };
-        assert_eq!(holds(0.0999), (true, 16));
-        assert_eq!(holds(0.1001), (false, 16));
+        assert_eq!(holds(0.0999), (true, 20));
+        assert_eq!(holds(0.1001), (false, 20));
         let data = times(0.1).throughput().data().json();
         assert_eq!((&data[1]["policy"], &data[1]["mean_s"]), (&"none".into(), &0.2.into()));
         assert!(data[1]["deviation_percent"].is_null() && data.as_array().unwrap().len() == 2);

@@ -9,7 +9,7 @@ const QUANTA_NS: [u64; 5] = [500, 1_000, 5_000, 10_000, 20_000];
 /// The runs, in this order.
 pub fn cases(extent: Extent) -> Vec<Case> {
     match extent {
-        Extent::Full => Sizes {
+        Extent::Paper | Extent::Full => Sizes {
             cores: &[1, 2, 3, 4],
             boot_cores: &[1, 2, 4, 8],
             boots: 3,

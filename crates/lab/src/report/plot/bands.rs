@@ -54,7 +54,8 @@ impl Bands {
 
 fn upward(plot: &Plot, series: &[Series], sheet: Sheet) -> Axis {
     let rules = plot.rules.iter().map(|(_, value)| *value).fold(0.0, f64::max);
-    let most = most(series, |row| row.y).max(rules);
+    let high = most(series, |row| row.interval.map(|(_, high)| high));
+    let most = most(series, |row| row.y).max(high).max(rules);
     let top = plot.top.unwrap_or_else(|| round_up(most.max(f64::MIN_POSITIVE)).min(1.15 * most));
     Axis::linear(0.0..=top, (sheet.bottom, sheet.top))
 }
@@ -77,6 +78,10 @@ pub(super) fn lines(plot: &Plot, series: &[Series], sheet: Sheet) -> Drawn {
     let at = |row: &Row| row.y.map(|y| (bands.middle(&row.band), up.place(y)));
     let shapes = html! { @for one in series {
         path class=(format!("{} curve", one.color)) d=(path(one.rows.iter().filter_map(at))) {}
+        @for row in &one.rows { @if let Some((low, high)) = row.interval {
+            @let x = point(bands.middle(&row.band));
+            line class=(format!("{} curve", one.color)) x1=(x) x2=(x) y1=(point(up.place(low))) y2=(point(up.place(high))) {}
+        } }
         @for (x, y) in one.rows.iter().filter_map(at) { (mark(one.index, &one.color, x, y)) }
     } };
     let across = plot.data.column(&plot.x).1;

@@ -47,6 +47,7 @@ pub struct Plot {
     goal: Option<String>,
     top: Option<f64>,
     rules: Vec<(String, f64)>,
+    interval: Option<(String, String)>,
 }
 
 /// What a mark makes of the data.
@@ -69,7 +70,8 @@ impl Plot {
     fn new(mark: Mark, data: &Dataset, x: &str, y: &str) -> Self {
         let (x, y) = (x.into(), y.into());
         let (by, color, end, goal, top) = (None, None, None, None, None);
-        Self { data: data.clone(), mark, x, y, by, color, end, goal, top, rules: Vec::new() }
+        let (data, rules, interval) = (data.clone(), Vec::new(), None);
+        Self { data, mark, x, y, by, color, end, goal, top, rules, interval }
     }
 
     /// Plots column `y` over the values of `x`, which stand equally far apart, as lines.
@@ -116,6 +118,12 @@ impl Plot {
     /// Sets where the upward axis ends.
     pub fn up_to(self, top: f64) -> Self {
         Self { top: Some(top), ..self }
+    }
+
+    /// Draws at each point of a line the interval from column `low` to column `high`, where the
+    /// value lies.
+    pub fn interval(self, low: &str, high: &str) -> Self {
+        Self { interval: Some((low.into(), high.into())), ..self }
     }
 
     /// Draws a dashed line across the plot, for comparison.

@@ -30,6 +30,8 @@ pub(super) struct Row {
     pub end: Option<f64>,
     /// The goal beside the value, and how people read it.
     pub goal: Option<(f64, String)>,
+    /// Where the value lies, from the first to the second.
+    pub interval: Option<(f64, f64)>,
 }
 
 /// Returns the series in the order in which they appear.
@@ -41,6 +43,10 @@ pub(super) fn of(plot: &Plot) -> Vec<Series> {
     let goal = |row| {
         let key = plot.goal.as_deref()?;
         Some((number(key, row)?, data.text(key, row)))
+    };
+    let interval = |row| {
+        let (low, high) = plot.interval.as_ref()?;
+        number(low, row).zip(number(high, row))
     };
     let mut all: Vec<Series> = Vec::new();
     for row in 0..data.column(value).0.len() {
@@ -58,6 +64,7 @@ pub(super) fn of(plot: &Plot) -> Vec<Series> {
             text: data.text(value, row),
             end: plot.end.as_deref().and_then(|key| number(key, row)),
             goal: goal(row),
+            interval: interval(row),
         });
     }
     all

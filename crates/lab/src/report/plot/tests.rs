@@ -26,6 +26,22 @@ fn a_line_leaves_out_what_is_missing_and_its_text_says_every_value() {
 }
 
 #[test]
+fn an_interval_is_drawn_where_there_is_one() {
+    let rows = [(1_u64, 50.0, Some((25.0, 75.0))), (2, 60.0, None)];
+    let data = Dataset::of("x", "", rows)
+        .column("at", Unit::None, |row| row.0)
+        .column("time", Unit::Milliseconds, |row| row.1)
+        .column("low", Unit::Milliseconds, |row| row.2.map(|(low, _)| low))
+        .column("high", Unit::Milliseconds, |row| row.2.map(|(_, high)| high))
+        .done();
+    let plot = Plot::lines(&data, "at", "time_ms").up_to(100.0);
+    let drawn = plot.clone().interval("low_ms", "high_ms").draw().into_string();
+    // From 288 up to 44: a quarter and three of them.
+    assert_eq!(drawn.matches("y1=\"227.0\" y2=\"105.0\"").count(), 1, "{drawn}");
+    assert_eq!(plot.draw().into_string().matches("y1=\"227.0\" y2=\"105.0\"").count(), 0);
+}
+
+#[test]
 fn long_names_take_more_rows_of_the_legend() {
     let rows = (0..12_u32).map(|n| (format!("a-policy-with-a-long-name-{n}"), n));
     let data = Dataset::of("x", "", rows)
