@@ -67,6 +67,7 @@ impl Vcpus {
             (each::ADVANCE, count(|table| table.timer_advance_ns > 0)),
             (each::LEAVER, leavers),
             (each::WATCHED, usize::from(system.header.watchdog_ns > 0)),
+            (each::LINE, system.vms().iter().filter(|vm| vm.lines_pa != 0).count()),
             (each::MUTEX, system.header.mutex_count as usize),
         ] {
             notes::there_are(of, count);

@@ -54,7 +54,7 @@ fn sizes(system: Option<&Checked>) -> Sizes {
     let any = Sizes::default().with(each::CORE, MAX_PCPUS);
     let Some(counts) = system.map(Checked::counts) else { return any };
     let Counts { vms, vcpus, siblings, pcpus, mutexes, claimants, device_interrupts, .. } = counts;
-    let Features { migrants, candidates, extras, sections, advances, leavers, watched } =
+    let Features { migrants, candidates, extras, sections, advances, leavers, watched, lines } =
         counts.features;
     let sizes = any
         .with(each::VM, vms)
@@ -70,7 +70,8 @@ fn sizes(system: Option<&Checked>) -> Sizes {
         .with(each::SECTION, sections)
         .with(each::ADVANCE, advances)
         .with(each::LEAVER, leavers)
-        .with(each::WATCHED, watched);
+        .with(each::WATCHED, watched)
+        .with(each::LINE, lines);
     match counts.list_registers {
         Some(count) => sizes.with(each::LIST_REGISTER, count),
         None => sizes,

@@ -35,8 +35,10 @@ pub const ADVANCE: u32 = 13;
 pub const LEAVER: u32 = 14;
 /// The cores that a watchdog watches.
 pub const WATCHED: u32 = 15;
+/// The vCPUs that have a line of preemption.
+pub const LINE: u32 = 16;
 /// How many constants there are.
-pub const COUNT: usize = 16;
+pub const COUNT: usize = 17;
 
 /// Returns what says that a loop goes round so many times more often than once for each of `of`.
 #[must_use]

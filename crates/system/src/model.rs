@@ -342,6 +342,7 @@ impl Checked {
             advances: vcpus().filter(|vcpu| vcpu.timer_advance_ns > 0).count(),
             leavers: self.consolidation.pairs().count(),
             watched: if self.watchdog_ns > 0 { self.machine.pcpus } else { 0 },
+            lines: self.vms.iter().filter(|vm| vm.yields).map(|vm| vm.vcpus.len()).sum(),
         }
     }
 
@@ -393,6 +394,8 @@ pub struct Features {
     pub leavers: usize,
     /// pCPUs that a watchdog watches.
     pub watched: usize,
+    /// vCPUs that have a line of preemption.
+    pub lines: usize,
 }
 
 /// Returns what EL2 takes on a board that runs these VMs. `watched`: there is a watchdog.

@@ -6,6 +6,7 @@ use crate::bug::bug;
 use crate::vcpu::Vcpu;
 use abi::service::NOT_SUPPORTED;
 use core::sync::atomic::Ordering;
+use notes::each;
 use sched::policy::Request;
 
 impl Pcpu {
@@ -47,7 +48,10 @@ impl Pcpu {
 
     /// Tells the guest which of its vCPUs on this core share it, because this one, which has a line
     /// of preemption, is about to come or has left.
+    #[cold]
+    #[inline(never)]
     pub(super) fn tell_crowd(&mut self, vcpu: &Vcpu, comes: bool) {
+        notes::needs::<{ each::LINE }>();
         let others = || self.vcpus_of(vcpu.vm()).filter(|&id| self.roster.owns(id));
         let crowded = |count: usize| u32::from(count > 1);
         let count = others().count() + usize::from(comes);

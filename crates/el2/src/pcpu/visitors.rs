@@ -121,6 +121,7 @@ impl Pcpu {
     }
 
     /// Returns the base of a visitor that goes back by itself, if that is free.
+    #[inline(never)]
     fn free_base(&mut self, id: VcpuId) -> Option<usize> {
         let config = self.roster.get(id)?.config();
         let base = config.base();

@@ -221,32 +221,60 @@ impl dyn Policy + '_ {
     /// Derives what the policy needs from its answers. All policies have the same code for that.
     #[must_use]
     pub fn needs(&self) -> Needs {
-        let modes = [Mode::User, Mode::Kernel];
-        let answers = Displaced::ALL.map(|vcpu| self.displaced(vcpu));
-        let to_fallback = |then: &Then| matches!(then, Then::Leave | Then::LeaveUntilFree);
         let interrupted = self.interrupted();
-        let delays = |asks| modes.iter().any(|&mode| self.delays(mode, asks));
-        let asks_base = self.returns_by_itself() || modes.iter().any(|&mode| self.makes_room(mode));
-        let goes_to_fallback = answers.iter().chain([&interrupted]).any(to_fallback)
-            || modes.iter().any(|&mode| self.crossed(mode) == Side::Fallback);
-        Needs {
-            a_say: answers.iter().chain([&interrupted]).any(|then| *then != Then::Stay)
-                || delays(true)
-                || asks_base,
-            fallback: self.lives_at_fallback() || goes_to_fallback,
-            lives_at_fallback: self.lives_at_fallback(),
-            wanders: (goes_to_fallback || answers.contains(&Then::LeaveForIdle))
-                && !self.keeps_to_fallback()
-                && !self.for_realtime(),
-            asks_base,
-            returns_by_itself: self.returns_by_itself(),
-            leaves_when_displaced: answers
-                .iter()
-                .any(|then| to_fallback(then) || *then == Then::LeaveForIdle),
-            views: delays(false) || [true, false].iter().any(|&base| self.view(base) != View::Full),
-            notices_interrupts: interrupted != Then::Stay,
-            for_realtime: self.for_realtime(),
+        let mut answers = Answers::default();
+        answers.add(interrupted);
+        let mut leaves_when_displaced = false;
+        for vcpu in Displaced::ALL {
+            leaves_when_displaced |= answers.add(self.displaced(vcpu));
         }
+        let returns_by_itself = self.returns_by_itself();
+        let (mut asks_base, mut delays, mut views) = (returns_by_itself, false, false);
+        for mode in [Mode::User, Mode::Kernel] {
+            asks_base |= self.makes_room(mode);
+            delays |= self.delays(mode, true);
+            views |= self.delays(mode, false) || self.view(mode == Mode::User) != View::Full;
+            answers.to_fallback |= self.crossed(mode) == Side::Fallback;
+        }
+        let (for_realtime, lives_at_fallback) = (self.for_realtime(), self.lives_at_fallback());
+        Needs {
+            a_say: answers.any || delays || asks_base,
+            fallback: lives_at_fallback || answers.to_fallback,
+            lives_at_fallback,
+            wanders: (answers.to_fallback || answers.to_idle)
+                && !self.keeps_to_fallback()
+                && !for_realtime,
+            asks_base,
+            returns_by_itself,
+            leaves_when_displaced,
+            views,
+            notices_interrupts: interrupted != Then::Stay,
+            for_realtime,
+        }
+    }
+}
+
+/// Which answers a policy gives.
+#[derive(Default)]
+struct Answers {
+    /// One that is not [`Then::Stay`].
+    any: bool,
+    /// One by which a vCPU goes to its fallback.
+    to_fallback: bool,
+    /// [`Then::LeaveForIdle`].
+    to_idle: bool,
+}
+
+impl Answers {
+    /// Returns true if a vCPU leaves by this one.
+    #[inline(never)]
+    fn add(&mut self, then: Then) -> bool {
+        let to_fallback = matches!(then, Then::Leave | Then::LeaveUntilFree);
+        let to_idle = then == Then::LeaveForIdle;
+        self.any |= then != Then::Stay;
+        self.to_fallback |= to_fallback;
+        self.to_idle |= to_idle;
+        to_fallback || to_idle
     }
 }
 

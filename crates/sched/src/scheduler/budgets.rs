@@ -84,7 +84,7 @@ impl Scheduler {
             return;
         }
         let at = usize::from(self.running) & POSITION;
-        let id = usize::from(self.entries[at].id.0);
+        let id = self.entries[at].number();
         if let Some(account) = &mut self.extras.accounts[id]
             && now > self.charged
         {
@@ -146,7 +146,7 @@ impl Scheduler {
     /// Brings a vCPU's account up to date, and records whether it may run.
     pub(super) fn look_at_budget(&mut self, at: usize, now: Instant) {
         notes::needs::<{ each::EXTRA }>();
-        let (bit, id) = (1 << at, usize::from(self.entries[at].id.0));
+        let (bit, id) = (1 << at, self.entries[at].number());
         let was_spent = self.extras.spent & bit != 0;
         let mut raised = self.extras.sections[id] > 0;
         self.extras.spent &= !bit;

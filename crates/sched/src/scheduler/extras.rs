@@ -168,7 +168,7 @@ impl Scheduler {
                 self.yielded_to = ABSENT;
             }
         }
-        let has_server = self.extras.accounts[usize::from(self.entries[at].id.0)].is_some();
+        let has_server = self.extras.accounts[self.entries[at].number()].is_some();
         if blocked == 0 && self.extras.raised & bit == 0 && !has_server {
             self.special &= !bit;
         }
@@ -205,7 +205,7 @@ impl Scheduler {
     /// Records that a vCPU with extras has no work. Returns true if it has no reason to run any
     /// more.
     pub(super) fn stops_working(&mut self, at: usize) -> bool {
-        let (bit, id) = (1 << at, usize::from(self.entries[at].id.0));
+        let (bit, id) = (1 << at, self.entries[at].number());
         if self.extras.accounts[id].is_some_and(|account| account.idles()) {
             self.extras.idling |= bit;
             return false;

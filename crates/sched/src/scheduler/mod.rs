@@ -87,6 +87,15 @@ const ABSENT: u8 = u8::MAX;
 /// All positions; a mask that the compiler sees instead of a bounds check.
 const POSITION: usize = MAX_VCPUS - 1;
 
+impl Entry {
+    /// Returns where the vCPU stands in a table of all. The mask changes nothing, as no other one is
+    /// added; it spares a comparison at each access.
+    #[inline(always)]
+    const fn number(&self) -> usize {
+        self.id.0 as usize & POSITION
+    }
+}
+
 /// The vCPUs of one core, and which of them runs.
 pub struct Scheduler {
     /// Positions that may run here and have a reason to: work, or a periodic server's

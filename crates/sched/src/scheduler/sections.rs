@@ -136,7 +136,7 @@ impl Scheduler {
     /// Raises a vCPU whose first section begins, and which has been charged.
     fn raise(&mut self, at: usize, now: Instant) {
         self.make_special(at);
-        let id = usize::from(self.entries[at].id.0);
+        let id = self.entries[at].number();
         match &mut self.extras.accounts[id] {
             Some(account) => {
                 account.replenish(now);
@@ -172,7 +172,7 @@ impl Scheduler {
             return;
         }
         let at = usize::from(self.running) & POSITION;
-        let id = usize::from(self.entries[at].id.0) & POSITION;
+        let id = self.entries[at].number() & POSITION;
         if let Some(account) = &mut self.extras.accounts[id] {
             account.set_gcs_left(lane.gcs_left);
         }
