@@ -39,6 +39,7 @@ mod vcpu;
 /// Stops for a bug of EL2, and says what it is and where.
 #[cfg(target_os = "none")]
 pub fn stop(info: &core::panic::PanicInfo) -> ! {
-    let place = info.location().map_or(("?", 0), |place| (place.file(), place.line()));
-    pcpu::console::stop(format_args!("{}:{}: {}", place.0, place.1, info.message()))
+    let (file, line) = info.location().map_or(("?", 0), |place| (place.file(), place.line()));
+    let file = pcpu::console::Text(file);
+    pcpu::console::stop(format_args!("{file}:{line}: {}", info.message()))
 }

@@ -118,7 +118,7 @@ pub fn current_word(system: &System, id: usize, word: usize, now: u64) -> u64 {
 /// It must be asked for once, by the vCPU's owner.
 pub unsafe fn holds(system: &System, vm: usize, index: usize) -> &'static mut [u8; MAX_MUTEXES] {
     const { assert!(HOLDS_OFFSET as usize + MAX_MUTEXES <= STOLEN_STRIDE as usize) };
-    let structure = system.vms[vm].stolen_pa + index as u64 * STOLEN_STRIDE;
+    let structure = system.vm(vm).stolen_pa + index as u64 * STOLEN_STRIDE;
     // SAFETY: as for `stolen_ns`; the bytes are behind those.
     unsafe {
         let bytes = memory::at::<[u8; MAX_MUTEXES]>(structure + HOLDS_OFFSET);
@@ -134,7 +134,7 @@ pub unsafe fn holds(system: &System, vm: usize, index: usize) -> &'static mut [u
 /// It must be asked for once, by the vCPU's owner.
 pub unsafe fn stolen_ns(system: &System, vm: usize, index: usize) -> &'static mut u64 {
     const TIME: u64 = 8;
-    let structure = system.vms[vm].stolen_pa + index as u64 * STOLEN_STRIDE;
+    let structure = system.vm(vm).stolen_pa + index as u64 * STOLEN_STRIDE;
     // SAFETY: `System::validate` has shown that the VM's page lies in RAM that
     // is EL2's to write alone; it is mapped. Exclusive by contract.
     unsafe {
@@ -145,7 +145,7 @@ pub unsafe fn stolen_ns(system: &System, vm: usize, index: usize) -> &'static mu
 
 /// Returns a vCPU's line of preemption, which its guest writes too; none if its VM has none.
 pub fn line(system: &System, vm: usize, index: usize) -> Option<&'static Line> {
-    let lines = system.vms[vm].lines();
+    let lines = system.vm(vm).lines();
     if lines.size == 0 {
         return None;
     }

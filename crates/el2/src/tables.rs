@@ -77,16 +77,16 @@ impl Vcpus {
 
 /// The migration policy of a VM. EL2 has refused unknown numbers when it started.
 fn policy(system: &System, vm: usize) -> MigrationPolicy {
-    MigrationPolicy::from_number(system.vms[vm].migration_policy).unwrap_or_default()
+    MigrationPolicy::from_number(system.vm(vm).migration_policy).unwrap_or_default()
 }
 
 fn placed(system: &System, id: VcpuId) -> Placed {
-    let table = &system.vcpus[id.number()];
+    let table = system.vcpu(id.number());
     let (vm, base) = (usize::from(table.vm), usize::from(table.pcpu));
     Placed {
         vm,
         priority: table.priority,
-        realtime: system.vms[vm].is(vm_flags::REALTIME),
+        realtime: system.vm(vm).is(vm_flags::REALTIME),
         policy: policy(system, vm),
         base,
         fallback: table.fallback.into(),

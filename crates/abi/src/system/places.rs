@@ -1,13 +1,13 @@
 //! Where things lie, as the tables say it.
 
 use super::{
-    Board, DIGEST_SIZE, Header, Mutex, PAGE_SIZE, Part, Region, SIGNED_AS, SIGNED_SIZE, System, Vm,
-    stage1,
+    Board, DIGEST_SIZE, Header, Mutex, PAGE_SIZE, Part, Region, SIGNED_AS, SIGNED_SIZE, System,
+    Vcpu, Vm, stage1,
 };
-use crate::MAX_VMS;
 use crate::platform;
 use crate::status::Status;
 use crate::trace;
+use crate::{MAX_VCPUS, MAX_VMS};
 use core::fmt::{self, Write};
 
 impl Header {
@@ -158,6 +158,23 @@ impl Mutex {
 }
 
 impl System {
+    /// Returns a VM by its index, in tables that are valid: there are no other indices, and none is
+    /// compared with their number at each access.
+    #[must_use]
+    #[inline]
+    pub const fn vm(&self, index: usize) -> &Vm {
+        debug_assert!(index < MAX_VMS);
+        &self.vms[index & (MAX_VMS - 1)]
+    }
+
+    /// Returns a vCPU by its index, as [`Self::vm`] does a VM.
+    #[must_use]
+    #[inline]
+    pub const fn vcpu(&self, index: usize) -> &Vcpu {
+        debug_assert!(index < MAX_VCPUS);
+        &self.vcpus[index & (MAX_VCPUS - 1)]
+    }
+
     /// Used entries of [`System::vms`]; none when the count is out of range.
     #[must_use]
     pub fn vms(&self) -> &[Vm] {

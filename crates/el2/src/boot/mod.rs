@@ -36,7 +36,7 @@ pub extern "C-unwind" fn start(index: usize) -> ! {
     if index == 0 {
         prepare(system);
     } else {
-        verify::core(system, index).unwrap_or_else(|what| refuse(format_args!("{what}")));
+        verify::core(system, index).unwrap_or_else(|what| refuse(what));
     }
     cpu::configure();
     match pcpu::returning(index) {
@@ -52,16 +52,16 @@ pub extern "C-unwind" fn start(index: usize) -> ! {
 #[inline(never)]
 fn prepare(system: &'static System) {
     let boot = timer::now();
-    verify::tables(system).unwrap_or_else(|what| refuse(format_args!("{what}")));
-    verify::core(system, /* index */ 0).unwrap_or_else(|what| refuse(format_args!("{what}")));
+    verify::tables(system).unwrap_or_else(|what| refuse(what));
+    verify::core(system, /* index */ 0).unwrap_or_else(|what| refuse(what));
     verify::own_table(system).unwrap_or_else(|part| damaged(system, part));
-    verify::own_reach(system).unwrap_or_else(|what| refuse(format_args!("{what}")));
+    verify::own_reach(system).unwrap_or_else(|what| refuse(what));
     // SAFETY: the tables' digest matches, so this is the map the host built; and nothing in it is
     // other than an identity of what is EL2's.
     unsafe { boot::enable_mmu(system.board.stage1_pa) };
     verify::own_parts(system).unwrap_or_else(|part| damaged(system, part));
-    verify::reach_of_vms(system).unwrap_or_else(|what| refuse(format_args!("{what}")));
-    verify::policies(system).unwrap_or_else(|what| refuse(format_args!("{what}")));
+    verify::reach_of_vms(system).unwrap_or_else(|what| refuse(what));
+    verify::policies(system).unwrap_or_else(|what| refuse(what));
     timer::calibrate();
     status::prepare(system, timer::frequency_hz(), boot.0);
     EPOCH.store(boot.0, Ordering::Relaxed);
@@ -95,11 +95,16 @@ fn prepare(system: &'static System) {
 
 /// Says which part of the image is not what was packed, and stops the machine.
 fn damaged(system: &System, part: &Part) -> ! {
-    refuse(format_args!("{}", system.damaged(part)))
+    end(format_args!("{}", system.damaged(part)))
 }
 
 /// Says what is wrong with the system and stops the machine.
-fn refuse(what: fmt::Arguments<'_>) -> ! {
+fn refuse(what: &str) -> ! {
+    end(format_args!("{}", console::Text(what)))
+}
+
+#[inline(never)]
+fn end(what: fmt::Arguments<'_>) -> ! {
     console::emergency(format_args!("refused to start: {what}\n"));
     firmware::power_off();
     cpu::halt()
@@ -112,8 +117,8 @@ fn route_interrupts(system: &System) {
     let gicd = system.board.gicd_pa;
     gic::reset_distributor(gicd);
     for spi in &system.spis[..system.header.spi_count as usize] {
-        let table = &system.vms[spi.vm as usize];
-        let core = usize::from(system.vcpus[usize::from(table.vcpu_first)].pcpu);
+        let table = system.vm(spi.vm as usize);
+        let core = usize::from(system.vcpu(table.vcpu_first.into()).pcpu);
         let urgent = separate && table.is(vm_flags::REALTIME);
         let priority = if urgent { gic::PRIORITY_REALTIME } else { gic::PRIORITY_NORMAL };
         VMS[spi.vm as usize].gic.link(spi.virtual_, spi.physical);
@@ -126,8 +131,7 @@ fn route_interrupts(system: &System) {
 
 /// Sets up what is this core's and runs it.
 fn run(index: usize, system: &'static System) -> ! {
-    alike::check(&Vcpus::of(system).topology(), index)
-        .unwrap_or_else(|what| refuse(format_args!("{what}")));
+    alike::check(&Vcpus::of(system).topology(), index).unwrap_or_else(|what| refuse(what));
     let Some(core) = set_up(index, system) else {
         bug!("a core begins that has begun");
         cpu::halt()

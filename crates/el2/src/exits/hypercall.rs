@@ -221,13 +221,13 @@ fn pv_time_features(function: u32) -> i64 {
 
 /// Returns the index in the VM of the sibling with this affinity.
 fn sibling(core: &Pcpu, call: &Call, affinity: u64) -> Option<usize> {
-    let count = u64::from(core.system().vms[call.vm].vcpu_count);
+    let count = u64::from(core.system().vm(call.vm).vcpu_count);
     (affinity < count.min(MAX_VCPUS_PER_VM as u64)).then_some(affinity as usize)
 }
 
 fn cpu_on(core: &mut Pcpu, call: &Call, affinity: u64, pc: u64, x0: u64) -> i64 {
     let Some(index) = sibling(core, call, affinity) else { return psci::INVALID_PARAMETERS };
-    let table = &core.system().vms[call.vm];
+    let table = core.system().vm(call.vm);
     if !(table.ram_ipa..table.ram_ipa + table.ram_size).contains(&pc) {
         return psci::INVALID_ADDRESS;
     }
@@ -254,7 +254,7 @@ fn affinity_info(core: &Pcpu, call: &Call, affinity: u64, level: u64) -> i64 {
     if level != 0 {
         return psci::INVALID_PARAMETERS;
     }
-    match POWER[usize::from(core.system().vms[call.vm].vcpu_first) + index].affinity() {
+    match POWER[usize::from(core.system().vm(call.vm).vcpu_first) + index].affinity() {
         Affinity::On => 0,
         Affinity::Off => 1,
         Affinity::OnPending => 2,
@@ -281,7 +281,7 @@ fn stop_vm(core: &mut Pcpu, vm: usize, message: Message) -> Option<Answer> {
 
 fn counter(core: &mut Pcpu, call: &Call) -> Answer {
     let [index, word, _] = call.arguments;
-    let table = &core.system().vms[call.vm];
+    let table = core.system().vm(call.vm);
     if index >= u64::from(table.vcpu_count) || word >= VcpuStatus::WORDS as u64 {
         return Answer::One(service::INVALID_PARAMETER);
     }
@@ -291,14 +291,14 @@ fn counter(core: &mut Pcpu, call: &Call) -> Answer {
 }
 
 fn report_area(core: &Pcpu, call: &Call) -> Answer {
-    match core.system().vms[call.vm].report_size {
+    match core.system().vm(call.vm).report_size {
         0 => Answer::One(service::NOT_SUPPORTED),
         size => Answer::Three(0, platform::REPORT_BASE, size),
     }
 }
 
 fn preemption_line(core: &Pcpu, call: &Call) -> Answer {
-    match core.system().vms[call.vm].lines_pa {
+    match core.system().vm(call.vm).lines_pa {
         0 => Answer::One(service::NOT_SUPPORTED),
         _ => Answer::Two(0, platform::LINES_BASE + call.index as u64 * platform::LINE_STRIDE),
     }

@@ -84,7 +84,7 @@ fn emulate(core: &mut Pcpu, access: Access, ipa: u64) -> Option<Done> {
         return None;
     };
     let (vm, index, shared) = (vcpu.vm(), vcpu.index(), vcpu.config().shared());
-    let table = &system.vms[vm];
+    let table = system.vm(vm);
     let (device, offset) = bus::find(table, ipa)?;
     let write = access.write.then(|| vcpu.register(access.register));
     let mut outcome = Outcome::default();

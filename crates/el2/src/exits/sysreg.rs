@@ -132,7 +132,7 @@ fn send_sgi(core: &mut Pcpu, value: u64, for_group1: bool) {
     const TARGETS: u64 = 0xffff;
     let Some(vcpu) = core.loaded() else { return bug!("an SGI without a loaded vCPU") };
     let (vm, sender) = (vcpu.vm(), vcpu.index());
-    let all = SiblingSet::of_first(core.system().vms[vm].vcpu_count.into());
+    let all = SiblingSet::of_first(core.system().vm(vm).vcpu_count.into());
     let targets = if value & ALL_BUT_SELF != 0 {
         all - SiblingSet::of(Sibling(sender))
     } else if value & (HIGHER_AFFINITY | RANGE) == 0 {

@@ -346,6 +346,16 @@ pub fn keep(line: &mut Line) {
     LOG.append(bytes, length);
 }
 
+/// A text that is written as it is. What formats `str` can pad and cut, too, which is a kilobyte of
+/// code that nothing here needs.
+pub struct Text<'a>(pub &'a str);
+
+impl fmt::Display for Text<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.0)
+    }
+}
+
 /// Reports a bug and stops: this core, whose neighbours go on, or the machine, if the description
 /// has it reset then; in a checked build the machine always, so that a test ends with the report.
 pub fn stop(what: fmt::Arguments) -> ! {

@@ -23,12 +23,12 @@ use sched::{Member, Message, VcpuId};
 
 impl Pcpu {
     pub(super) fn table(&self, vm: usize) -> &'static Vm {
-        &self.system.vms[vm]
+        self.system.vm(vm)
     }
 
     /// Returns the core that coordinates a VM.
     pub(super) fn coordinator_of(&self, vm: usize) -> usize {
-        usize::from(self.system.vcpus[usize::from(self.table(vm).vcpu_first)].pcpu)
+        self.base_of(VcpuId::numbered(self.table(vm).vcpu_first.into()))
     }
 
     /// Returns the vCPUs of a VM.

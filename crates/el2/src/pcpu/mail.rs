@@ -3,6 +3,7 @@
 use super::Pcpu;
 use crate::arch::{cpu, gic, timer};
 use crate::shared::{BOARD, POWER, Sibling, SiblingSet, VMS, siblings};
+use abi::MAX_PCPUS;
 use abi::system::vcpu_flags;
 use notes::{Bounded, Rounds};
 use sched::{CoreSet, Member, Members, Message, VcpuId, VcpuSet};
@@ -130,9 +131,8 @@ impl Pcpu {
     /// would wait came at once.
     fn is_outranked(&self, vm: usize) -> bool {
         let chosen = self.scheduler.chosen().filter(|_| self.mask.keeps_lower_half());
-        chosen.is_some_and(|id| {
-            self.precedence.waits(vm, id, self.system.vcpus[id.number()].priority)
-        })
+        chosen
+            .is_some_and(|id| self.precedence.waits(vm, id, self.system.vcpu(id.number()).priority))
     }
 
     /// Sends a message to another core, and rings if the message is new. `urgent`: the core
@@ -161,7 +161,8 @@ impl Pcpu {
     /// Rings a core's doorbell, whether or not a message is new.
     pub(super) fn ring(&self, core: usize, urgent: bool) {
         let doorbell = if urgent { gic::DOORBELL_REALTIME } else { gic::DOORBELL };
-        gic::ring(self.bells[core], doorbell);
+        // There are no other cores; the mask spares a comparison.
+        gic::ring(self.bells[core & (MAX_PCPUS - 1)], doorbell);
     }
 
     /// Has what was posted to these vCPUs of a VM delivered: to the loaded one at once, to others
@@ -212,7 +213,7 @@ impl Pcpu {
     /// Has those of these vCPUs of a VM told that this core owns, and sends a message to the owners
     /// of the others. Returns the loaded one, if it is among them and on.
     pub(super) fn notify_each(&mut self, vm: usize, notify: SiblingSet) -> Option<VcpuId> {
-        let table = &self.system.vms[vm];
+        let table = self.table(vm);
         let count = usize::from(table.vcpu_count);
         let mut loaded = None;
         for Sibling(index) in notify.iter().take_while(|&Sibling(index)| index < count) {
@@ -284,7 +285,7 @@ impl Pcpu {
     /// that is off or has failed needs none: a sibling could otherwise take time from the
     /// real-time vCPU for ever.
     pub(super) fn is_urgent(&self, id: VcpuId) -> bool {
-        let table = &self.system.vcpus[id.number()];
+        let table = &self.system.vcpu(id.number());
         table.flags & vcpu_flags::URGENT != 0 && POWER[id.number()].hears()
     }
 

@@ -121,11 +121,11 @@ pub struct Pcpu {
 
 /// Returns what says whether a vCPU's pieces come before others' guests.
 fn standing(system: &System, id: VcpuId) -> Standing {
-    let table = &system.vcpus[id.number()];
+    let table = system.vcpu(id.number());
     let vm = usize::from(table.vm);
     Standing {
         vm,
-        is_realtime: system.vms[vm].is(vm_flags::REALTIME),
+        is_realtime: system.vm(vm).is(vm_flags::REALTIME),
         is_urgent: table.flags & vcpu_flags::URGENT != 0,
         priority: table.priority,
     }
@@ -265,11 +265,11 @@ impl Pcpu {
 
     /// Returns the base of a vCPU.
     fn base_of(&self, id: VcpuId) -> usize {
-        usize::from(self.system.vcpus[usize::from(id.0)].pcpu)
+        usize::from(self.system.vcpu(id.number()).pcpu)
     }
 
     /// Returns the VM of a vCPU.
     fn vm_of(&self, id: VcpuId) -> usize {
-        usize::from(self.system.vcpus[usize::from(id.0)].vm)
+        usize::from(self.system.vcpu(id.number()).vm)
     }
 }

@@ -171,7 +171,7 @@ impl Pcpu {
     /// counts, too: a sibling on another may end it, and that interrupts this one.
     fn start_for(&mut self, id: VcpuId) -> i64 {
         notes::needs::<{ each::SECTION }>();
-        let (table, sections) = (&self.system.vcpus[id.number()], &SECTIONS[id.number()]);
+        let (table, sections) = (&self.system.vcpu(id.number()), &SECTIONS[id.number()]);
         let period = Duration(timer::ns_to_ticks(table.period_ns));
         let epoch = Instant(EPOCH.load(Ordering::Relaxed));
         let first = epoch.after(Duration(timer::ns_to_ticks(table.offset_ns)));
@@ -326,12 +326,12 @@ impl Pcpu {
     }
 
     fn may_be_raised(&self, id: VcpuId) -> bool {
-        self.has_sections(id) || self.system.vcpus[id.number()].mutexes != 0
+        self.has_sections(id) || self.system.vcpu(id.number()).mutexes != 0
     }
 
     /// Returns true if the description gives a vCPU global critical sections.
     fn has_sections(&self, id: VcpuId) -> bool {
-        self.system.vcpus[id.number()].gcs_ns != 0
+        self.system.vcpu(id.number()).gcs_ns != 0
     }
 
     /// Has what is left to do for a vCPU's sections done after the interrupts that pend: the next
@@ -344,7 +344,7 @@ impl Pcpu {
     /// its own was granted a mutex.
     #[inline(never)]
     pub(super) fn follow_sections(&mut self, id: VcpuId) {
-        let table = &self.system.vcpus[id.number()];
+        let table = &self.system.vcpu(id.number());
         // When it is switched on, or has come, this is done again.
         let Some(vcpu) = self.roster.get(id).filter(|vcpu| vcpu.is_on()) else { return };
         let (index, shared) = (vcpu.index(), vcpu.config().shared());
@@ -454,7 +454,7 @@ impl Pcpu {
             return false;
         }
         notes::needs::<{ each::SECTION }>();
-        let table = &self.system.vcpus[id.number()];
+        let table = &self.system.vcpu(id.number());
         let Some(vcpu) = self.roster.get(id) else {
             bug!("sections of a vCPU end that another core owns");
             return false;
@@ -517,7 +517,7 @@ impl Pcpu {
     fn end_all(&mut self, id: VcpuId) {
         SECTIONS[id.number()].reset();
         let now = timer::now();
-        let table = &self.system.vcpus[id.number()];
+        let table = &self.system.vcpu(id.number());
         if let Some(vcpu) = self.roster.get(id) {
             let (own, called) = (vcpu.forget_own_sections(), vcpu.forget_calls());
             self.note_lowered(id, own, now);

@@ -115,9 +115,9 @@ facts! {
 impl VcpuConfig {
     /// Reads it from the tables and from what follows from them.
     pub fn new(id: VcpuId, system: &System, topology: &Topology<'_>) -> Self {
-        let (table, placed) = (&system.vcpus[id.number()], topology.vcpu(id));
+        let (table, placed) = (system.vcpu(id.number()), topology.vcpu(id));
         let (vm, index) = (placed.vm, usize::from(table.index));
-        let (roots, policy) = (system.vms[vm].stage2_pa, placed.policy.policy());
+        let (roots, policy) = (system.vm(vm).stage2_pa, placed.policy.policy());
         let spis = &system.spis[..system.header.spi_count as usize];
         let has_devices = index == 0 && spis.iter().any(|spi| spi.vm as usize == vm);
         Self {
@@ -128,8 +128,8 @@ impl VcpuConfig {
             sections: (table.gcs_ns > 0).then(|| &shared::SECTIONS[id.number()]),
             line: status::line(system, vm, index),
             request: policy.request(),
-            delay_limit_ns: system.vms[vm].delay_limit_ns,
-            may_yield: system.vms[vm].is(vm_flags::YIELD),
+            delay_limit_ns: system.vm(vm).delay_limit_ns,
+            may_yield: system.vm(vm).is(vm_flags::YIELD),
             is_realtime: placed.realtime,
             base: placed.base,
             fallback: placed.fallback,
@@ -148,10 +148,8 @@ impl VcpuConfig {
                 && placed.places().len() == 1
                 && topology.siblings_met(id).is_empty(),
             has_devices,
-            may_cause_errors: system.vms[vm].is(vm_flags::DEVICES),
-            takes_along: has_devices
-                || table.server != server::NONE
-                || system.vms[vm].lines_pa != 0,
+            may_cause_errors: system.vm(vm).is(vm_flags::DEVICES),
+            takes_along: has_devices || table.server != server::NONE || system.vm(vm).lines_pa != 0,
             has_views: roots[0] != roots[1] && cpu::has_xnx(),
             roots,
             usual_views: [false, true].map(|at_base| placed.usual_view(at_base)),
@@ -191,14 +189,14 @@ pub fn yields(system: &System) -> bool {
 
 /// Returns what the scheduler has to know of a vCPU.
 pub fn params(system: &System, id: VcpuId) -> Params {
-    let table = &system.vcpus[id.number()];
+    let table = system.vcpu(id.number());
     let quantum = Duration(timer::ns_to_ticks(table.quantum_ns).max(1));
     Params { priority: Priority(table.priority), quantum }
 }
 
 /// Returns a vCPU's budget; `epoch` is the instant that all servers count from.
 pub fn budget(system: &System, id: VcpuId, epoch: Instant) -> Option<Account> {
-    let table = &system.vcpus[id.number()];
+    let table = system.vcpu(id.number());
     let kind = match table.server {
         server::PERIODIC => ServerKind::Periodic,
         server::DEFERRABLE => ServerKind::Deferrable,
