@@ -40,6 +40,6 @@ mod vcpu;
 #[cfg(target_os = "none")]
 pub fn stop(info: &core::panic::PanicInfo) -> ! {
     let (file, line) = info.location().map_or(("?", 0), |place| (place.file(), place.line()));
-    let file = pcpu::console::Text(file);
+    let file = pcpu::console::Text::new(file);
     pcpu::console::stop(format_args!("{file}:{line}: {}", info.message()))
 }

@@ -100,7 +100,7 @@ fn damaged(system: &System, part: &Part) -> ! {
 
 /// Says what is wrong with the system and stops the machine.
 fn refuse(what: &str) -> ! {
-    end(format_args!("{}", console::Text(what)))
+    end(format_args!("{}", console::Text::new(what)))
 }
 
 #[inline(never)]

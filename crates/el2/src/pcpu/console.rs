@@ -348,7 +348,14 @@ pub fn keep(line: &mut Line) {
 
 /// A text that is written as it is. What formats `str` can pad and cut, too, which is a kilobyte of
 /// code that nothing here needs.
-pub struct Text<'a>(pub &'a str);
+pub struct Text<'a>(&'a str);
+
+impl<'a> Text<'a> {
+    /// Makes one.
+    pub const fn new(text: &'a str) -> Self {
+        Self(text)
+    }
+}
 
 impl fmt::Display for Text<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

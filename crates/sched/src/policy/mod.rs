@@ -257,9 +257,9 @@ impl dyn Policy + '_ {
 /// Which answers a policy gives.
 #[derive(Default)]
 struct Answers {
-    /// One that is not [`Then::Stay`].
+    /// An answer that is not [`Then::Stay`].
     any: bool,
-    /// One by which a vCPU goes to its fallback.
+    /// An answer by which a vCPU goes to its fallback.
     to_fallback: bool,
     /// [`Then::LeaveForIdle`].
     to_idle: bool,
