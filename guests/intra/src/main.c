@@ -4,7 +4,7 @@
 #include "executive.h"
 #include "platform.h"
 
-#define ROUNDS 1500u
+#define ROUNDS 2500u
 /* All tasks are released together. */
 #define PERIOD_US 600u
 /* Before the first mutex of a round, a task works for less than this. */

@@ -34,30 +34,32 @@ pub const DEPARTURE: Line = Line { goal: 200, recorded: 158, before: Some(158) }
 /// A doorbell that tells the vCPU that runs of a new interrupt. The goal of this and of the next
 /// two is what bounds assume of them.
 pub const DOORBELL: Line =
-    Line { goal: instructions::DOORBELL as u32, recorded: 966, before: None };
+    Line { goal: instructions::DOORBELL as u32, recorded: 987, before: None };
 /// A call that gives a mutex to a vCPU on another core.
 pub const PASS_ON: Line = Line { goal: instructions::GCS_CALL as u32, recorded: 964, before: None };
 /// A doorbell that brings a mutex to a vCPU that sleeps, and the switch to that vCPU.
 pub const GRANT: Line = Line {
     goal: (instructions::DOORBELL + instructions::GRANT + instructions::SWITCH_ON_WAKE) as u32,
-    recorded: 1_924,
+    recorded: 1_910,
     before: None,
 };
-/// A read of a register that EL2 emulates. The goal of this and of the next three is what bounds
-/// assume of a visit for other duties.
-pub const GIC_READ: Line = Line { goal: instructions::DUTY as u32, recorded: 744, before: None };
+/// A read of a register that EL2 emulates. The goal of this and of the next two is what bounds
+/// assume of another duty.
+pub const GIC_READ: Line = Line { goal: instructions::DUTY as u32, recorded: 742, before: None };
 /// A write that enables or disables an interrupt; the dearer one.
-pub const GIC_WRITE: Line = Line { goal: instructions::DUTY as u32, recorded: 822, before: None };
+pub const GIC_WRITE: Line = Line { goal: instructions::DUTY as u32, recorded: 820, before: None };
 /// A device's interrupt for the vCPU that runs.
-pub const DEVICE: Line = Line { goal: instructions::DUTY as u32, recorded: 1_045, before: None };
-/// An interrupt by which the core that drives the UART sends all but the first of 32 bytes.
-pub const CONSOLE: Line = Line { goal: instructions::DUTY as u32, recorded: 4_139, before: None };
+pub const DEVICE: Line = Line { goal: instructions::DUTY as u32, recorded: 1_047, before: None };
+/// An interrupt by which the core that drives the UART sends all but the first of 32 bytes. The goal
+/// is what bounds assume of two other duties, as which all of the burst counts.
+pub const CONSOLE: Line =
+    Line { goal: 2 * instructions::DUTY as u32, recorded: 4_017, before: None };
 /// An interrupt by which that core learns of these bytes, and sends the first.
-pub const CONSOLE_FIRST: u32 = 1_296;
+pub const CONSOLE_FIRST: u32 = 1_442;
 
-// A burst is one of the other duties, and so is each of the others; a device's interrupt may release
+// A burst is two of the other duties, and each of the others is one; a device's interrupt may release
 // a job, too.
-const _: () = assert!(CONSOLE_FIRST + CONSOLE.recorded <= instructions::DUTY as u32);
+const _: () = assert!(CONSOLE_FIRST + CONSOLE.recorded <= 2 * instructions::DUTY as u32);
 const _: () = assert!(GIC_READ.recorded <= instructions::DUTY as u32);
 const _: () = assert!(GIC_WRITE.recorded <= instructions::DUTY as u32);
 const _: () = assert!(DEVICE.recorded <= instructions::DEVICE_INTERRUPT as u32);
