@@ -72,7 +72,7 @@ impl Unread {
     /// it may not, so that they are dealt with, too.
     #[must_use]
     #[inline(always)]
-    pub fn may_be_passed(&mut self) -> bool {
+    pub fn is_passed_now(&mut self) -> bool {
         self.passed = !self.is_empty() && !self.passed;
         self.passed
     }
@@ -150,7 +150,7 @@ mod tests {
             for member in [1, 9] {
                 mailbox.send(kind, member);
             }
-            if unread.may_be_passed() {
+            if unread.is_passed_now() {
                 unread.take_first_from(&mailbox, first);
             }
             after.extend(unread.pop());

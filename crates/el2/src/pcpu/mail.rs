@@ -43,7 +43,7 @@ impl Pcpu {
     /// Returns whether messages are left, or may be in the mailbox, and whether an interrupt
     /// pends.
     fn read_until_interrupted(&mut self) -> (bool, bool) {
-        if self.unread.may_be_passed() && self.takes_out_of_turn() {
+        if self.unread.is_passed_now() && self.takes_out_of_turn() {
             // Next time it goes on: this is done once before something is read.
             return (true, true);
         }
@@ -75,32 +75,21 @@ impl Pcpu {
         cpu::interrupt_pending()
     }
 
-    /// Does what a message asks for.
+    /// Does what a message asks for, or has it come again when the lower doorbell is let through.
     fn read(&mut self, message: Message, member: usize) {
+        if self.mask.keeps_lower_half() && self.can_wait(message, member) {
+            // It came with another message, for which the core was interrupted.
+            self.go_on_later(message, member, false);
+            return;
+        }
         match message {
             Message::Arrivals => self.receive(VcpuId::numbered(member)),
             Message::Recalls => self.send_back(VcpuId::numbered(member)),
             Message::Coscheduled => self.follow_siblings(member),
-            Message::HaltVms
-            | Message::HaltedVms
-            | Message::VmsFailed
-            | Message::VmsReset
-            | Message::VmsOff
-                if self.is_outranked(member) =>
-            {
-                self.go_on_later(message, member, false);
-            }
             Message::HaltVms => self.halt(member),
             Message::HaltedVms => self.halted(member),
             Message::VmsFailed | Message::VmsReset | Message::VmsOff => self.stop(member, message),
             Message::Sections => self.read_sections(VcpuId::numbered(member)),
-            Message::Vcpus
-                if self.mask.keeps_lower_half()
-                    && self.precedence.patient().has(VcpuId::numbered(member)) =>
-            {
-                // This came with a message for which a real-time vCPU was interrupted.
-                self.go_on_later(message, member, false);
-            }
             Message::Vcpus => {
                 let id = VcpuId::numbered(member);
                 if self.is_going_off(id) {
@@ -117,22 +106,27 @@ impl Pcpu {
             }
             Message::IdleCores => self.need_resched = true,
             Message::AwayCores => self.call_back(member),
-            Message::Consoles if self.mask.keeps_lower_half() => {
-                // This came with another message, for which the core was interrupted; a
-                // real-time vCPU does not wait for output that is not its own.
-                self.go_on_later(Message::Consoles, 0, false);
-            }
             Message::Consoles => self.keep_carrying(),
         }
     }
 
-    /// Returns true if a real-time vCPU was chosen whose priority is above that of all vCPUs that a VM
-    /// has here: what that VM needs waits until that one sleeps. Not if the doorbell by which it
-    /// would wait came at once.
-    fn is_outranked(&self, vm: usize) -> bool {
-        let chosen = self.scheduler.chosen().filter(|_| self.mask.keeps_lower_half());
-        chosen
-            .is_some_and(|id| self.precedence.waits(vm, id, self.system.vcpu(id.number()).priority))
+    /// Returns true if the real-time vCPU that was chosen does not wait for what a message asks for:
+    /// output that is not its own, a vCPU that need not be reached while it runs, or what a VM needs
+    /// all of whose vCPUs here are below it.
+    #[inline(never)]
+    fn can_wait(&self, message: Message, member: usize) -> bool {
+        match message {
+            Message::Consoles => true,
+            Message::Vcpus => self.precedence.patient().has(VcpuId::numbered(member)),
+            Message::HaltVms
+            | Message::HaltedVms
+            | Message::VmsFailed
+            | Message::VmsReset
+            | Message::VmsOff => self.scheduler.chosen().is_some_and(|id| {
+                self.precedence.waits(member, id, self.system.vcpu(id.number()).priority)
+            }),
+            _ => false,
+        }
     }
 
     /// Sends a message to another core, and rings if the message is new. `urgent`: the core
@@ -285,7 +279,7 @@ impl Pcpu {
     /// that is off or has failed needs none: a sibling could otherwise take time from the
     /// real-time vCPU for ever.
     pub(super) fn is_urgent(&self, id: VcpuId) -> bool {
-        let table = &self.system.vcpu(id.number());
+        let table = self.system.vcpu(id.number());
         table.flags & vcpu_flags::URGENT != 0 && POWER[id.number()].hears()
     }
 
