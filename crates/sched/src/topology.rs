@@ -5,7 +5,7 @@
 //! could come to a core that does not expect it.
 
 use crate::VcpuId;
-use crate::policy::{self, Contender, Displaced, MigrationPolicy, Mode, Needs, Then, View};
+use crate::policy::{self, Contender, Displaced, MigrationPolicy, Needs, Then, View};
 use crate::sets::{CoreSet, Member, VcpuSet};
 
 /// A vCPU as a description places it.
@@ -72,9 +72,8 @@ impl Placed {
 
     /// Returns true if a vCPU that displaces it may have to wait.
     #[must_use]
-    #[inline(never)]
     pub fn delays(&self) -> bool {
-        self.policy.policy().delays(Mode::Kernel, true)
+        self.policy.delays()
     }
 
     /// Returns true if it could leave for more than one core: then these cores have to say

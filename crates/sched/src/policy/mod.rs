@@ -380,11 +380,24 @@ kinds! {
 }
 
 impl MigrationPolicy {
+    /// Returns the policy that a system description calls so.
+    #[must_use]
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.iter().copied().find(|kind| kind.name() == name)
+    }
+
     /// Returns true if it is there only for a bench to compare others with it: a paper's policy
     /// without what was added here.
     #[must_use]
     pub const fn is_control(self) -> bool {
         matches!(self, Self::OnDemandFixed | Self::OnDemandLazy | Self::TrapBasedPaper)
+    }
+
+    /// Returns true if a vCPU that displaces one of its vCPUs may have to wait.
+    #[must_use]
+    #[inline(never)]
+    pub fn delays(self) -> bool {
+        self.policy().delays(Mode::Kernel, true)
     }
 }
 

@@ -4,7 +4,7 @@ const READY: Displaced = Displaced { ready: true, idle_core: false };
 const ASLEEP: Displaced = Displaced { ready: false, idle_core: false };
 
 fn policy(name: &str) -> &'static dyn Policy {
-    MigrationPolicy::ALL.iter().find(|kind| kind.name() == name).unwrap().policy()
+    MigrationPolicy::named(name).unwrap().policy()
 }
 
 #[test]

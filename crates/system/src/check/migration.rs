@@ -8,17 +8,12 @@ use crate::model::Vm;
 use crate::problem::Problems;
 use crate::topology::{Id, ids as all, placed};
 use abi::system::{MAX_DELAY_LIMIT_NS, MIN_DELAY_LIMIT_NS, NO_DELAY_LIMIT};
-use sched::policy::{MigrationPolicy, Mode, Request};
+use sched::policy::{MigrationPolicy, Request};
 use sched::topology::Placed;
 
 /// How long others wait at most for a VM that does not say: longer than Linux
 /// stays in its kernel at a stretch, mostly.
 const DEFAULT_DELAY_LIMIT_NS: u64 = 1_000_000;
-
-/// Returns true if a policy makes others wait.
-pub(super) fn delays(kind: MigrationPolicy) -> bool {
-    kind.policy().delays(Mode::Kernel, true)
-}
 
 pub(super) fn check(vms: &[DraftVm], problems: &mut Problems) {
     for vm in vms {
@@ -56,7 +51,7 @@ fn check_realtime(vm: &DraftVm, problems: &mut Problems) {
 
 fn delay_limit(vm: &DraftVm, limit: &At<u64>, problems: &mut Problems) {
     let allowed = MIN_DELAY_LIMIT_NS..=MAX_DELAY_LIMIT_NS;
-    if !delays(vm.migration_policy()) {
+    if !vm.migration_policy().delays() {
         let message = format!("with `{}` no vCPU waits for this VM", vm.migration_policy().name());
         problems
             .add(Code::MigrationPolicy, limit.span(), message)
@@ -70,7 +65,7 @@ fn delay_limit(vm: &DraftVm, limit: &At<u64>, problems: &mut Problems) {
 /// wait.
 pub(super) fn delay_limit_ns(vm: &DraftVm) -> u64 {
     let said = vm.delay_limit.as_ref().map_or(DEFAULT_DELAY_LIMIT_NS, |at| *at.get_ref());
-    if delays(vm.migration_policy()) { said } else { 0 }
+    if vm.migration_policy().delays() { said } else { 0 }
 }
 
 /// Returns true if vCPUs of a VM may give up their turns: it says so, or its policy has them give

@@ -80,7 +80,7 @@ impl Adversary {
 
     /// Returns true if FreeRTOS has the policy, and the adversary is above it.
     fn is_above(&self) -> bool {
-        let policy = MigrationPolicy::ALL.iter().find(|policy| policy.name() == self.policy);
+        let policy = MigrationPolicy::named(&self.policy);
         policy.is_some_and(|policy| policy.policy().needs().for_realtime)
     }
 
@@ -102,7 +102,7 @@ impl Adversary {
         } else {
             format!("migration_policy = \"{policy}\"\n")
         };
-        if ["safe-unsafe", "delayed-call", "delayed-page"].contains(&policy.as_str()) {
+        if MigrationPolicy::named(policy).is_some_and(MigrationPolicy::delays) {
             // By these policies FreeRTOS waits for the adversary for so long.
             settings += "delay_limit = \"1us\"\n";
         }

@@ -32,10 +32,10 @@ impl Policy {
     pub fn all() -> Vec<Self> {
         let asks = |kind: &MigrationPolicy| kind.policy().request() != Request::None;
         let own = MigrationPolicy::ALL.iter().filter(|kind| !kind.is_control() && !asks(kind));
-        own.map(Self::of).collect()
+        own.copied().map(Self::of).collect()
     }
 
-    fn of(kind: &MigrationPolicy) -> Self {
+    fn of(kind: MigrationPolicy) -> Self {
         Self {
             name: kind.name(),
             for_rtos: kind.policy().needs().for_realtime,
@@ -46,7 +46,7 @@ impl Policy {
 
     /// The policy of that name, which may be a control.
     pub fn named(name: &str) -> Option<Self> {
-        MigrationPolicy::ALL.iter().find(|kind| kind.name() == name).map(Self::of)
+        MigrationPolicy::named(name).map(Self::of)
     }
 
     /// What the description says of Linux, and of the RTOS.
