@@ -3,10 +3,9 @@
 
 use crate::figures;
 use crate::guests::{Images, LinuxProgress, LinuxWork, Locks};
-use crate::machine::{MachineConfig, Time};
-use crate::session::Session;
+use crate::machine::MachineConfig;
 use crate::suite::{Bench, Scenario};
-use miette::{Result, miette};
+use miette::Result;
 use std::time::Duration;
 
 /// The description, from the project's root.
@@ -83,16 +82,10 @@ fn here(
 /// Runs the kernel with the port on the bare board.
 fn alone(bench: &Bench) -> Result<LinuxProgress> {
     let images = Images::of(&bench.root);
-    let directory = bench.directory.join("bare");
-    std::fs::create_dir_all(&directory)
-        .map_err(|error| miette!("cannot make {}: {error}", directory.display()))?;
     let mut config = MachineConfig::new(images.own_kernel, CPUS, MEMORY);
-    config.el2 = false;
-    config.time = Time::Virtual(bench.at(&directory).virtual_time()?);
     config.extra_args =
         vec!["-initrd".into(), images.initramfs.into(), "-append".into(), COMMAND_LINE.into()];
-    let session = Session::plain(config, "linux", &bench.qemu, &directory);
-    let session = session.within(LIMIT).interrupted_by(bench.interrupt.clone());
+    let session = bench.bare_session(config, "linux", LIMIT)?;
     let mut run = session.run(|now| now.said.guests[0].linux.is_over(LinuxWork::All))?;
     Ok(run.said.guests.remove(0).linux)
 }

@@ -20,7 +20,7 @@ use crate::bundle::{Builds, Bundle};
 use crate::executed::Records;
 use crate::figures::promises;
 use crate::interrupt::Interrupt;
-use crate::machine::{Time, VirtualTime};
+use crate::machine::{MachineConfig, Time, VirtualTime};
 use crate::qemu::Qemu;
 use crate::quantity::real;
 use crate::results::{Check, Goal, Outcome, write_json};
@@ -134,6 +134,26 @@ impl Bench {
     pub fn session(&self, bundle: &Bundle, limit: Duration) -> Result<Session<'_>> {
         let time = Time::Virtual(self.virtual_time()?);
         let session = Session::of(bundle, &self.qemu, &time, &self.directory);
+        Ok(session.within(limit).interrupted_by(self.interrupt.clone()))
+    }
+
+    /// Prepares a run of `machine`'s image on the bare board in virtual time, of at most `limit`, with
+    /// its files in `bare` below the directory. `guest`: what it is called there.
+    ///
+    /// # Errors
+    /// As [`Bench::virtual_time`], or when the directory cannot be made.
+    pub fn bare_session(
+        &self,
+        mut machine: MachineConfig,
+        guest: &str,
+        limit: Duration,
+    ) -> Result<Session<'_>> {
+        let directory = self.directory.join("bare");
+        std::fs::create_dir_all(&directory)
+            .map_err(|error| miette!("cannot make {}: {error}", directory.display()))?;
+        machine.el2 = false;
+        machine.time = Time::Virtual(self.at(&directory).virtual_time()?);
+        let session = Session::plain(machine, guest, &self.qemu, &directory);
         Ok(session.within(limit).interrupted_by(self.interrupt.clone()))
     }
 

@@ -5,10 +5,9 @@
 use super::{description, sum};
 use crate::figures;
 use crate::guests::{Images, SelftestsProgress};
-use crate::machine::{MachineConfig, Time};
-use crate::session::Session;
+use crate::machine::MachineConfig;
 use crate::suite::{Bench, Scenario};
-use miette::{Result, miette};
+use miette::Result;
 use std::time::Duration;
 
 /// How its scenarios' names begin, and the name of its description.
@@ -69,16 +68,10 @@ fn unfinished(said: &SelftestsProgress, cpus: u32) -> Option<String> {
 /// Runs them on the bare board.
 fn alone(bench: &Bench, cpus: u32) -> Result<SelftestsProgress> {
     let images = Images::of(&bench.root);
-    let directory = bench.directory.join("bare");
-    std::fs::create_dir_all(&directory)
-        .map_err(|error| miette!("cannot make {}: {error}", directory.display()))?;
     let mut config = MachineConfig::new(images.kernel, cpus, MEMORY);
-    config.el2 = false;
-    config.time = Time::Virtual(bench.at(&directory).virtual_time()?);
     config.extra_args =
         vec!["-initrd".into(), images.selftests.into(), "-append".into(), COMMAND_LINE.into()];
-    let session = Session::plain(config, "linux", &bench.qemu, &directory);
-    let session = session.within(LIMIT).interrupted_by(bench.interrupt.clone());
+    let session = bench.bare_session(config, "linux", LIMIT)?;
     let mut run = session.run(|now| now.said.guests[0].selftests.ended)?;
     Ok(run.said.guests.remove(0).selftests)
 }

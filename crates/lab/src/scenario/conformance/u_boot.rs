@@ -5,7 +5,7 @@ use super::{description, sum};
 use crate::bundle::channel;
 use crate::figures;
 use crate::guests::{Images, UBootProgress};
-use crate::machine::{MachineConfig, Time};
+use crate::machine::MachineConfig;
 use crate::session::{End, Moment, Run, Session};
 use crate::suite::{Bench, Scenario};
 use miette::{Result, miette};
@@ -58,14 +58,9 @@ fn compare(bench: &Bench) -> Result<()> {
 
 /// Runs it on the bare board.
 fn alone(bench: &Bench, image: &Path) -> Result<(UBootProgress, Vec<String>)> {
-    let directory = bench.directory.join("bare");
-    std::fs::create_dir_all(&directory)
-        .map_err(|error| miette!("cannot make {}: {error}", directory.display()))?;
     let mut config = MachineConfig::new(image, 1, MEMORY);
-    (config.is_firmware, config.el2, config.reboots) = (true, false, true);
-    config.time = Time::Virtual(bench.at(&directory).virtual_time()?);
-    let session = Session::plain(config, "u-boot", &bench.qemu, &directory);
-    let session = session.within(LIMIT).interrupted_by(bench.interrupt.clone());
+    (config.is_firmware, config.reboots) = (true, true);
+    let session = bench.bare_session(config, "u-boot", LIMIT)?;
     // Its console is not framed, so that this reaches the one that there is.
     let (mut run, failed) = talk(session, channel(0))?;
     let objections = failed.into_iter().chain(unanswered(&run, "on the bare board")).collect();
