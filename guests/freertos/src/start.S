@@ -1,14 +1,8 @@
 /* From reset to main: EL1, MMU off, interrupts masked, X0 = device tree (or 0). */
 #include "platform.h"
 
-    .section .text.start, "ax"
-    .global start
-start:
-    mov     x19, x0
-    mrs     x0, CurrentEL
-    cmp     x0, #(1 << 2)
-    b.ne    wrong_level
-
+/* What each core needs before C runs on it, on the stack that ends at \stack_top. */
+    .macro prepare_core stack_top
     /* Floating point is not used, but an accident with it must not trap into
      * a handler that could not say what happened. */
     mov     x0, #(3 << 20)
@@ -20,9 +14,20 @@ start:
     bl      mmu_on
 
     msr     spsel, #1
-    adrp    x0, interrupt_stack_top
-    add     x0, x0, :lo12:interrupt_stack_top
+    adrp    x0, \stack_top
+    add     x0, x0, :lo12:\stack_top
     mov     sp, x0
+    .endm
+
+    .section .text.start, "ax"
+    .global start
+start:
+    mov     x19, x0
+    mrs     x0, CurrentEL
+    cmp     x0, #(1 << 2)
+    b.ne    wrong_level
+
+    prepare_core interrupt_stack_top
 
     adrp    x0, bss_start
     add     x0, x0, :lo12:bss_start
@@ -37,19 +42,9 @@ start:
     bl      main
     b       .
 
-    /* The second core: as above, with a stack of its own. */
     .global second_core
 second_core:
-    mov     x0, #(3 << 20)
-    msr     cpacr_el1, x0
-    adrp    x0, exception_vectors
-    add     x0, x0, :lo12:exception_vectors
-    msr     vbar_el1, x0
-    bl      mmu_on
-    msr     spsel, #1
-    adrp    x0, second_stack_top
-    add     x0, x0, :lo12:second_stack_top
-    mov     sp, x0
+    prepare_core second_stack_top
     bl      pacer_run
     b       .
 

@@ -15,50 +15,48 @@ fn repetitions() -> u64 {
     platform::get().number("repetitions", 10_000)
 }
 
-/// NULL calls, nothing else.
-pub fn null() -> Check<Done> {
+/// Does something over and over, nothing else.
+fn repeat(name: &str, act: impl Fn()) -> Check<Done> {
     needs_cassata!();
     let repetitions = repetitions();
-    println!("BENCH null begin");
+    println!("BENCH {name} begin");
     let begin = wait::now();
     for _ in 0..repetitions {
-        calls::hvc(service::NULL, &[]);
+        act();
     }
     let ticks = wait::now() - begin;
-    println!("BENCH null end");
+    println!("BENCH {name} end");
     pass!("repetitions={repetitions} ticks={ticks}")
 }
 
-/// Global critical sections of this vCPU, nothing else.
+/// NULL calls.
+pub fn null() -> Check<Done> {
+    repeat("null", || {
+        calls::hvc(service::NULL, &[]);
+    })
+}
+
+/// Global critical sections of this vCPU.
 pub fn gcs() -> Check<Done> {
-    needs_cassata!();
-    let repetitions = repetitions();
-    println!("BENCH gcs begin");
-    for _ in 0..repetitions {
+    repeat("gcs", || {
         calls::hvc(service::START_GCS, &[0]);
         calls::hvc(service::FINISH_GCS, &[0]);
-    }
-    println!("BENCH gcs end");
-    pass!("repetitions={repetitions}")
+    })
 }
 
 /// A mutex that no other vCPU wants, locked and unlocked.
 pub fn mutex() -> Check<Done> {
     needs_cassata!();
-    let repetitions = repetitions();
     let [answer, handle, ..] = calls::raw(
         calls::Conduit::Hvc,
         service::MUTEX_OPEN,
         &[service::hash(b"R"), service::hash(b"task")],
     );
     ensure_eq!(answer, 0, "MUTEX_OPEN");
-    println!("BENCH mutex begin");
-    for _ in 0..repetitions {
+    repeat("mutex", || {
         calls::hvc(service::MUTEX_LOCK, &[handle]);
         calls::hvc(service::MUTEX_UNLOCK, &[handle]);
-    }
-    println!("BENCH mutex end");
-    pass!("repetitions={repetitions}")
+    })
 }
 
 /// Computes for so many periods of 100 us, in each of which its budget is replenished.
@@ -121,29 +119,20 @@ pub fn doorbell() -> Check<Done> {
 /// Words of the distributor that enable an interrupt of no device, and disable it: two accesses
 /// each time.
 pub fn gic_write() -> Check<Done> {
-    needs_cassata!();
-    let repetitions = repetitions();
-    println!("BENCH gic-write begin");
-    for _ in 0..repetitions {
+    let done = repeat("gic-write", || {
         for bank in [ISENABLER, ICENABLER] {
             GICD.write32(bank + FREE_WORD, FREE_BIT);
         }
-    }
-    println!("BENCH gic-write end");
+    });
     ensure_eq!(GICD.read32(ISENABLER + FREE_WORD) & FREE_BIT, 0, "it is disabled");
-    pass!("repetitions={repetitions}")
+    done
 }
 
 /// Reads of the same word.
 pub fn gic_read() -> Check<Done> {
-    needs_cassata!();
-    let repetitions = repetitions();
-    println!("BENCH gic-read begin");
-    for _ in 0..repetitions {
+    repeat("gic-read", || {
         GICD.read32(ISENABLER + FREE_WORD);
-    }
-    println!("BENCH gic-read end");
-    pass!("repetitions={repetitions}")
+    })
 }
 
 /// Where an interrupt that no device has stands in a bank of bits.
