@@ -67,6 +67,66 @@ impl Mux {
     }
 }
 
+/// What an operator asks EL2 for, on the hypervisor's channel: two bytes each. The first one has bit 7
+/// clear and says of which vCPU or VM it is, by its index; the second one says the rest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Order {
+    /// A vCPU goes to a pCPU, if it may: [`crate::service::MIGRATE`] from outside.
+    Move {
+        /// Index of the vCPU in the system, below 128.
+        vcpu: u8,
+        /// Index of the pCPU, below 64.
+        pcpu: u8,
+    },
+    /// A VM has another migration policy from now on, if it may.
+    Policy {
+        /// Index of the VM, below 128.
+        vm: u8,
+        /// Number of the policy, below 64.
+        policy: u8,
+    },
+}
+
+/// In the second byte of an [`Order`].
+mod order {
+    pub const SECOND: u8 = 1 << 7;
+    pub const POLICY: u8 = 1 << 6;
+}
+
+impl Order {
+    /// Returns the bytes.
+    #[must_use]
+    pub const fn bytes(self) -> [u8; 2] {
+        let (of, what, operand) = match self {
+            Self::Move { vcpu, pcpu } => (vcpu, 0, pcpu),
+            Self::Policy { vm, policy } => (vm, order::POLICY, policy),
+        };
+        [of & !order::SECOND, order::SECOND | what | operand & (order::POLICY - 1)]
+    }
+}
+
+/// Puts orders together.
+#[derive(Clone, Debug, Default)]
+pub struct Orders {
+    of: u8,
+}
+
+impl Orders {
+    /// Consumes one byte of the hypervisor's channel; returns the order that it completes.
+    pub fn push(&mut self, byte: u8) -> Option<Order> {
+        if byte & order::SECOND == 0 {
+            self.of = byte;
+            return None;
+        }
+        let (of, operand) = (self.of, byte & (order::POLICY - 1));
+        Some(if byte & order::POLICY == 0 {
+            Order::Move { vcpu: of, pcpu: operand }
+        } else {
+            Order::Policy { vm: of, policy: operand }
+        })
+    }
+}
+
 #[cfg(test)]
 mod tests {
     extern crate std;
@@ -85,6 +145,17 @@ mod tests {
         let mut demux = Demux::default();
         let got: Vec<_> = wire.into_iter().filter_map(|b| demux.push(b)).collect();
         assert_eq!(got, sent);
+    }
+
+    #[test]
+    fn an_order_comes_out_as_it_went_in() {
+        let mut orders = Orders::default();
+        // A lost byte spoils no later order.
+        assert_eq!(orders.push(b'x'), None);
+        for order in [Order::Move { vcpu: 31, pcpu: 15 }, Order::Policy { vm: 7, policy: 63 }] {
+            let [first, second] = order.bytes();
+            assert_eq!((orders.push(first), orders.push(second)), (None, Some(order)));
+        }
     }
 
     #[test]

@@ -17,7 +17,7 @@ pub const CALL_REVISION: u32 = 0x8600_ff03;
 /// What [`CALL_UID`] answers in W0 to W3: 1e4d7cd2-0f2b-4c53-9a50-736373617461.
 pub const UID: [u32; 4] = [0xd27c_4d1e, 0x534c_2b0f, 0x6373_509a, 0x6174_6173];
 /// Revision of the service described here: (major, minor).
-pub const REVISION: (u32, u32) = (1, 3);
+pub const REVISION: (u32, u32) = (1, 4);
 
 /// Does nothing and answers 0: the cost of a call.
 pub const NULL: u32 = 0xc600_0001;
@@ -80,6 +80,23 @@ pub const YIELD: u32 = 0xc600_0022;
 /// Answers 0 in X0, and in X1 the guest-physical address of the calling vCPU's
 /// [`crate::preemption::Line`]; or [`NOT_SUPPORTED`], as [`YIELD`].
 pub const PREEMPTION_LINE: u32 = 0xc600_0023;
+
+/// Asks that a vCPU of the caller's VM go to a pCPU (migration on request; PECCS 2012, section 4.2.1).
+/// X1 = its index within the VM, X2 = index of the pCPU. It goes when that has been read by the core
+/// where it is (one that is off: when it is switched on), and stays there until the next request, or
+/// until the VM starts anew. Answers 0;
+/// [`ALREADY_THERE`]; [`NOT_ALLOWED`] if the description does not name the pCPU in its `may_run_on`;
+/// [`INVALID_PARAMETER`] if there is no such vCPU; [`NOT_SUPPORTED`] unless the VM's migration policy
+/// is `on-request`. Since revision 1.4, as is the call below.
+pub const MIGRATE: u32 = 0xc600_0024;
+/// Asks where a vCPU of the caller's VM is. X1 = its index within the VM. Answers 0 in X0 and in X1
+/// the index of the pCPU that has it, or to which it is on its way; errors as [`MIGRATE`]'s.
+pub const WHERE: u32 = 0xc600_0025;
+
+/// Answer of [`MIGRATE`]: the vCPU may not run on that pCPU.
+pub const NOT_ALLOWED: i64 = -2;
+/// Answer of [`MIGRATE`]: the vCPU is on that pCPU.
+pub const ALREADY_THERE: i64 = -4;
 
 /// Answer of [`MUTEX_LOCK`]: the task holds the mutex.
 pub const HELD: i64 = 0;

@@ -9,7 +9,7 @@ use crate::{MAX_PCPUS, MAX_VCPUS, MAX_VMS};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
 /// First word of a status area that EL2 has initialised.
-pub const MAGIC: u64 = u64::from_le_bytes(*b"CASSTAT\x04");
+pub const MAGIC: u64 = u64::from_le_bytes(*b"CASSTAT\x05");
 
 /// Why a vCPU left its guest: index into [`VcpuStatus::exits`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -82,8 +82,10 @@ pub struct Status {
     pub hung: u64,
     /// Counter when the latest of them last took one.
     pub hung_since: u64,
+    /// For each VM, the number of the migration policy that it has now.
+    pub policies: [u8; MAX_VMS],
     /// 0.
-    pub reserved: [u64; 2],
+    pub reserved: u64,
     /// For each pCPU.
     pub pcpus: [PcpuStatus; MAX_PCPUS],
     /// For each VM.

@@ -24,7 +24,7 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 /// First eight bytes of the bundle.
 pub const MAGIC: [u8; 8] = *b"CASSATA\0";
 /// Version of the layout; any change to this module changes it.
-pub const VERSION: u32 = 15;
+pub const VERSION: u32 = 16;
 /// Bytes of memory that belong to the hypervisor: its image, data and stacks.
 /// The bundle begins right behind, so that EL2 finds it from its own address.
 pub const HYPERVISOR_SIZE: u64 = 0x20_0000;
@@ -275,7 +275,10 @@ pub struct Vm {
     pub load_count: u16,
     /// What happens to its vCPUs when others take their pCPUs: the number of a
     /// migration policy of crate `sched`.
-    pub migration_policy: u32,
+    pub migration_policy: u16,
+    /// Numbers of the policies that it may have from some moment on ([`crate::console::Order`]), a bit
+    /// for each; 0: it keeps its own.
+    pub other_policies: u16,
     /// Where its first vCPU begins, in EL1h with interrupts masked and the
     /// MMU off.
     pub entry_ipa: u64,

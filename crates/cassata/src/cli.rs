@@ -5,6 +5,7 @@ mod bench;
 mod bound;
 mod build;
 mod check;
+mod operate;
 mod overheads;
 mod run;
 mod simulate;
@@ -18,6 +19,7 @@ pub use bench::{Asked, Bench, Demo, Fuzzing};
 pub use bound::Bound;
 pub use build::Build;
 pub use check::Check;
+pub use operate::{Move, Policy};
 pub use overheads::{OverheadArgs, OverheadSource};
 pub use run::Run;
 pub use simulate::Simulate;
@@ -65,6 +67,8 @@ pub enum Command {
     Fuzz(Fuzzing),
     Build(Build),
     Run(Run),
+    Move(Move),
+    Policy(Policy),
     Check(Check),
     Analyze(Analyze),
     Bound(Bound),
@@ -199,6 +203,9 @@ mod tests {
             ("cassata simulate a.json --for -2s", "-2"),
             ("cassata simulate a.json --for 99999999999s", "146 years"),
             ("cassata simulate a.json --execution 0", "1..=100"),
+            ("cassata move run-a linux.1", "PCPU"),
+            ("cassata move run-a linux.1 three", "three"),
+            ("cassata policy run-a linux", "POLICY"),
             ("cassata dmeo", "demo"),
         ] {
             let error = parse(line).expect_err(line);

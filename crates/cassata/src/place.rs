@@ -43,6 +43,15 @@ pub fn results() -> PathBuf {
     root().unwrap_or_default().join("results")
 }
 
+/// The directory of a run: as it was named, or of that name among the results.
+pub fn of_run(run: &Path) -> PathBuf {
+    below(run, &results())
+}
+
+fn below(run: &Path, results: &Path) -> PathBuf {
+    if run.is_dir() { run.into() } else { results.join(run) }
+}
+
 /// Returns true if a file is one of those that the launcher has built: the hypervisor, the
 /// instrument, a guest, this program.
 pub fn is_product(path: &Path) -> bool {
@@ -117,6 +126,13 @@ mod tests {
         let environment = toolchain_of(Path::new("/usr/bin/rustc"));
         assert!(environment.contains(&("RUSTC".into(), "/usr/bin/rustc".into())));
         assert!(environment.contains(&("RUSTDOC".into(), "/usr/bin/rustdoc".into())));
+    }
+
+    #[test]
+    fn a_run_is_found_by_path_and_by_name() {
+        let results = tempfile::tempdir().unwrap();
+        assert_eq!(below(results.path(), Path::new("/none")), results.path());
+        assert_eq!(below(Path::new("run-a"), Path::new("/r")), Path::new("/r/run-a"));
     }
 
     #[test]

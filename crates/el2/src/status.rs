@@ -3,12 +3,12 @@
 pub mod trace;
 
 use crate::arch::memory;
-use abi::MAX_PCPUS;
 use abi::platform::{HOLDS_OFFSET, LINE_STRIDE, STOLEN_STRIDE};
 use abi::preemption::Line;
 use abi::status::{MAGIC, PcpuStatus, Status, VcpuStatus, VmStatus};
 use abi::system::{MAX_MUTEXES, System};
-use core::sync::atomic::{AtomicU64, Ordering};
+use abi::{MAX_PCPUS, MAX_VMS};
+use core::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 
 fn area(system: &System) -> *mut Status {
     memory::at(system.board.status_pa)
@@ -48,6 +48,13 @@ pub fn note_hang(system: &System, core: usize, since: u64) {
     };
     hung_since.store(since, Ordering::Relaxed);
     hung.fetch_or(1 << core, Ordering::Release);
+}
+
+/// Records which migration policy a VM has, on any core.
+pub fn note_policy(system: &System, vm: usize, number: u8) {
+    // SAFETY: in bounds of a mapped area; every core accesses these bytes by atomic operations only.
+    let policy = unsafe { AtomicU8::from_ptr(&raw mut (*area(system)).policies[vm % MAX_VMS]) };
+    policy.store(number, Ordering::Relaxed);
 }
 
 /// Returns the vCPU that has any core, as the core's part has it.

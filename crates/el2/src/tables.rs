@@ -76,7 +76,7 @@ impl Vcpus {
 }
 
 /// The migration policy of a VM. EL2 has refused unknown numbers when it started.
-fn policy(system: &System, vm: usize) -> MigrationPolicy {
+pub fn policy(system: &System, vm: usize) -> MigrationPolicy {
     MigrationPolicy::from_number(system.vm(vm).migration_policy).unwrap_or_default()
 }
 
@@ -88,6 +88,7 @@ fn placed(system: &System, id: VcpuId) -> Placed {
         priority: table.priority,
         realtime: system.vm(vm).is(vm_flags::REALTIME),
         policy: policy(system, vm),
+        others: system.vm(vm).other_policies,
         base,
         fallback: table.fallback.into(),
         affinity: CoreSet::from_bits(table.affinity.into()),
@@ -106,7 +107,7 @@ mod tests {
         (system.header.vm_count, system.header.vcpu_count) = (1, 2);
         system.board.pcpu_count = 4;
         system.board.consolidation_target = [0, 1, 1, 3, 4, 5, 6, 7];
-        system.vms[0].migration_policy = MigrationPolicy::OnDemand as u32;
+        system.vms[0].migration_policy = MigrationPolicy::OnDemand as u16;
         system.vcpus[1].pcpu = 2;
         system.vcpus[1].affinity = 0b1101;
         let vcpus = Vcpus::of(&system);

@@ -130,6 +130,9 @@ impl Bundle {
     }
 }
 
+/// The console channel of the hypervisor itself.
+pub const HYPERVISOR: u8 = abi::console::HYPERVISOR;
+
 /// The console channel of VM `vm`.
 ///
 /// # Panics

@@ -53,6 +53,7 @@ pub mod interrupt;
 pub mod looks;
 pub mod machine;
 pub mod observe;
+pub mod operator;
 pub mod paths;
 pub mod progress;
 pub mod promises;

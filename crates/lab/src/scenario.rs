@@ -22,6 +22,7 @@
 //! | [`traced_guests`] | what guests record of themselves agrees with what they count, and with EL2 |
 //! | [`perfetto`] | what Perfetto says of the same |
 //! | [`typed`] | what is typed reaches the guest it is meant for |
+//! | [`operated`] | an operator changes a system while it runs |
 //! | [`console`] | people and programs that have a guest's console |
 //! | [`sharing`] | FreeRTOS guests that share a page under a mutex |
 //! | [`list`] | all of them |
@@ -43,6 +44,7 @@ pub mod limits;
 pub mod list;
 pub mod locks;
 pub mod moved;
+pub mod operated;
 pub mod overrun;
 pub mod perfetto;
 pub mod reference;

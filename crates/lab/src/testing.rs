@@ -8,6 +8,7 @@ use crate::promises::Promises;
 use crate::session::{End, Run};
 use abi::report::{Header, Sample};
 use abi::status::{Status, vcpu_state, vm_state};
+use sched::policy::MigrationPolicy;
 use serde_json::{Value, json};
 use std::io::Write;
 use std::path::Path;
@@ -36,8 +37,14 @@ pub(crate) const HZ: u64 = 1_000_000;
 
 /// linux.0 on pCPU 0, linux.1 and rtos.0 on pCPU 1.
 pub(crate) fn layout() -> Layout {
-    let vm = |name: &str, vcpus, report| VmLayout { name: name.into(), vcpus, report };
-    let vcpu = |vm, index| VcpuName { vm, index, server: None };
+    let vm = |name: &str, vcpus, report| VmLayout {
+        name: name.into(),
+        vcpus,
+        report,
+        policy: MigrationPolicy::None,
+        may_switch_to: Vec::new(),
+    };
+    let vcpu = |vm, index| VcpuName { vm, index, server: None, affinity: 1 };
     Layout {
         status_pa: BASE,
         pcpus: 2,

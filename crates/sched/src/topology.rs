@@ -19,6 +19,8 @@ pub struct Placed {
     pub realtime: bool,
     /// The migration policy of its VM.
     pub policy: MigrationPolicy,
+    /// Others that its VM may have instead from some moment on, a bit for each by its number.
+    pub others: u16,
     /// The base.
     pub base: usize,
     /// The fallback; its base if it stays.
@@ -55,19 +57,21 @@ impl Placed {
         policy::displaces(self.contender(), loser.contender(), loser.policy)
     }
 
-    /// Returns what its policy needs.
+    /// Returns what its policy needs; that of all that its VM may have, if that may change.
     #[must_use]
     #[inline(never)]
     pub fn needs(&self) -> Needs {
-        self.policy.policy().needs()
+        if self.others == 0 { self.policy.policy().needs() } else { Needs::SWITCHABLE }
     }
 
-    /// Returns true if its siblings stop when it is displaced.
+    /// Returns true if its siblings stop when it is displaced, or may do so.
     #[must_use]
     #[inline(never)]
     pub fn stops_siblings(&self) -> bool {
         let policy = self.policy.policy();
-        Displaced::ALL.into_iter().any(|seen| policy.displaced(seen) == Then::StopOthers)
+        let stops = |seen| policy.displaced(seen) == Then::StopOthers;
+        self.others >> MigrationPolicy::Coscheduling as u16 & 1 == 1
+            || Displaced::ALL.into_iter().any(stops)
     }
 
     /// Returns true if a vCPU that displaces it may have to wait.
@@ -85,11 +89,12 @@ impl Placed {
         needs.wanders && (others > 1 || others == 1 && !needs.fallback)
     }
 
-    /// Returns true if, away from its base, it may move on, or back without a recall.
+    /// Returns true if, away from its base, it may move on, or back without a recall by its base.
     #[must_use]
     pub fn is_relocatable(&self) -> bool {
-        let asks_base = !self.elsewhere().is_empty() && self.needs().asks_base;
-        self.has_choice() || asks_base
+        let needs = self.needs();
+        let goes_by_itself = needs.asks_base || needs.moves_on_request;
+        self.has_choice() || goes_by_itself && !self.elsewhere().is_empty()
     }
 
     /// Returns its view at its base, or elsewhere. A vCPU whose affinity is only its base
@@ -237,13 +242,17 @@ impl<'a> Topology<'a> {
         self.vcpus.iter().filter(moved).map(|vcpu| vcpu.base).collect()
     }
 
-    /// Returns the core that drives the UART: the first at which no real-time vCPU is
-    /// based, else core 0.
+    /// Returns the core that drives the UART: the first at which no real-time vCPU is based, or to
+    /// which one may be asked to go, else core 0.
     #[must_use]
     #[inline(never)]
     pub fn uart_core(&self) -> usize {
-        let has_realtime =
-            |core: usize| self.vcpus.iter().any(|vcpu| vcpu.base == core && vcpu.realtime);
+        let has_realtime = |core: usize| {
+            let comes = |vcpu: &Placed| {
+                vcpu.policy == MigrationPolicy::OnRequest && vcpu.places().has(core)
+            };
+            self.vcpus.iter().any(|vcpu| vcpu.realtime && (vcpu.base == core || comes(vcpu)))
+        };
         (0..self.cores).find(|&core| !has_realtime(core)).unwrap_or(0)
     }
 }
@@ -257,6 +266,7 @@ mod tests {
         priority: 10,
         realtime: true,
         policy: MigrationPolicy::None,
+        others: 0,
         base: 1,
         fallback: 1,
         affinity: CoreSet::EMPTY,
@@ -272,6 +282,7 @@ mod tests {
             priority: 1,
             realtime: false,
             policy,
+            others: 0,
             base,
             fallback,
             affinity,

@@ -142,6 +142,8 @@ pub struct Vm {
     pub seed: Option<u64>,
     /// What happens to its vCPUs when others take their pCPUs.
     pub migration_policy: MigrationPolicy,
+    /// See [`abi::system::Vm::other_policies`].
+    pub other_policies: u16,
     /// How long others wait for its vCPUs at most, nanoseconds, or
     /// [`abi::system::NO_DELAY_LIMIT`]; 0 unless its policy makes them wait.
     pub delay_limit_ns: u64,

@@ -20,6 +20,7 @@ pub(crate) fn placed(vms: &[Vm], (vm, index): Id) -> Placed {
         priority: vcpu.priority,
         realtime: owner.realtime,
         policy: owner.migration_policy,
+        others: owner.other_policies,
         base: vcpu.pcpu,
         fallback: vcpu.fallback,
         affinity: Set::from_bits(vcpu.affinity.into()),

@@ -50,6 +50,17 @@ pub fn counter(vcpu: u64, word: u64) -> Result<u64, i64> {
     if answer[0] == 0 { Ok(answer[1]) } else { Err(answer[0] as i64) }
 }
 
+/// Asks that a vCPU of this VM go to a pCPU; answers what [`service::MIGRATE`] does.
+pub fn migrate(vcpu: usize, pcpu: u64) -> i64 {
+    hvc(service::MIGRATE, &[vcpu as u64, pcpu])
+}
+
+/// The pCPU that has a vCPU of this VM.
+pub fn place(vcpu: usize) -> Result<u64, i64> {
+    let answer = raw(Conduit::Hvc, service::WHERE, &[vcpu as u64]);
+    if answer[0] == 0 { Ok(answer[1]) } else { Err(answer[0] as i64) }
+}
+
 /// PSCI SYSTEM_OFF; does not return.
 pub fn system_off() -> ! {
     let answer = smccc::psci::system_off::<Hvc>();

@@ -7,6 +7,7 @@ mod build;
 mod check;
 mod coverage;
 pub mod description;
+mod operate;
 mod overheads;
 mod run;
 mod signing;
@@ -51,6 +52,8 @@ fn carry_out(command: &Command) -> Result<u8> {
         Command::Fuzz(arguments) => bench::bench(&arguments.0),
         Command::Build(arguments) => build::build(arguments),
         Command::Run(arguments) => run::run(arguments),
+        Command::Move(arguments) => operate::move_vcpu(arguments),
+        Command::Policy(arguments) => operate::switch_policy(arguments),
         Command::Check(arguments) => check::check(arguments),
         Command::Analyze(arguments) => analyze::analyze(arguments),
         Command::Bound(arguments) => bound::bound(arguments),

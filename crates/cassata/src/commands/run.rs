@@ -49,6 +49,7 @@ pub fn run(arguments: &Run) -> Result<u8> {
         .shown_by(view(&connections, &stem))
         .interrupted_by(interrupt)
         .connected_to(connections)
+        .operated()?
         .run(|_| false)?;
     let mut answer = lab::run::answer(&run, &name);
     if checked.trace > 0 {

@@ -8,11 +8,10 @@ use lab::report::file;
 use lab::results::write_file;
 use lab::trace::{Guests, History, Trace};
 use miette::Result;
-use std::path::{Path, PathBuf};
 
 /// Writes a run's trace for Perfetto and as a drawing, and says what is in it.
 pub fn trace(arguments: &Arguments) -> Result<u8> {
-    let directory = directory(&arguments.run, &place::results());
+    let directory = place::of_run(&arguments.run);
     let trace = Trace::read(&directory)?;
     let history = History::of(&trace);
     let guests = Guests::of(&trace, &history);
@@ -43,21 +42,4 @@ fn draw(arguments: &Arguments, trace: &Trace, history: &History, name: &str) -> 
         trace.draw(history, name, from, to)
     };
     file(&drawing).unwrap_or_default()
-}
-
-/// Returns the directory of a run: as it was named, or of that name among the results.
-fn directory(run: &Path, results: &Path) -> PathBuf {
-    if run.is_dir() { run.into() } else { results.join(run) }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_run_is_found_by_path_and_by_name() {
-        let results = tempfile::tempdir().unwrap();
-        assert_eq!(directory(results.path(), Path::new("/none")), results.path());
-        assert_eq!(directory(Path::new("run-a"), Path::new("/r")), Path::new("/r/run-a"));
-    }
 }

@@ -71,6 +71,7 @@ mod tests {
             priority: 1,
             realtime: false,
             policy: MigrationPolicy::OnDemand,
+            others: 0,
             base: 0,
             fallback: 0,
             affinity: CoreSet::from_bits(others | 1),

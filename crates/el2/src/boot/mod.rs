@@ -9,8 +9,8 @@ mod verify;
 use crate::arch::firmware::Started;
 use crate::arch::{boot, cpu, firmware, gic, statics, timer, vectors};
 use crate::bug::bug;
-use crate::pcpu::{self, Pcpu, console};
-use crate::shared::{ALIVE, BOARD, EPOCH, VMS, VmSet};
+use crate::pcpu::{self, Pcpu, console, requests};
+use crate::shared::{ALIVE, BOARD, EPOCH, REQUESTED, VMS, VmSet};
 use crate::status::{self, trace::Trace};
 use crate::tables::{self, Vcpus};
 use crate::vcpu::{Account, Holds, Vcpu, VcpuConfig};
@@ -73,7 +73,9 @@ fn prepare(system: &'static System) {
     let vcpus = &system.vcpus[..system.header.vcpu_count as usize];
     for (id, vcpu) in vcpus.iter().enumerate() {
         BOARD.place(VcpuId::numbered(id), vcpu.pcpu.into());
+        REQUESTED[id].store(vcpu.pcpu as u8, Ordering::Relaxed);
     }
+    requests::set_policies(system);
     #[cfg(feature = "checked")]
     Vcpus::of(system).tell_notes(system);
     route_interrupts(system);

@@ -7,8 +7,8 @@ use crate::arch::context::{self, Syndrome};
 use crate::arch::timer;
 use crate::bug::bug;
 use crate::pcpu::Pcpu;
-use crate::shared::POWER;
 use crate::shared::power::{Affinity, Entry, Refusal};
+use crate::shared::{BOARD, POWER};
 use crate::status;
 use abi::service::{self, psci, smccc};
 use abi::status::{Exit, VcpuStatus};
@@ -181,6 +181,7 @@ fn dispatch(core: &mut Pcpu, call: &Call) -> Option<Answer> {
         service::COUNTER => return Some(counter(core, call)),
         service::REPORT_AREA => return Some(report_area(core, call)),
         service::PREEMPTION_LINE => return Some(preemption_line(core, call)),
+        service::MIGRATE | service::WHERE => return Some(placement(core, call)),
         _ => service::NOT_SUPPORTED,
     };
     Some(Answer::One(answer))
@@ -225,24 +226,45 @@ fn sibling(core: &Pcpu, call: &Call, affinity: u64) -> Option<usize> {
     (affinity < count.min(MAX_VCPUS_PER_VM as u64)).then_some(affinity as usize)
 }
 
+/// Returns the number in the system of the sibling with this index.
+fn sibling_id(core: &Pcpu, call: &Call, index: usize) -> VcpuId {
+    VcpuId::numbered(usize::from(core.system().vm(call.vm).vcpu_first) + index)
+}
+
+/// Answers where a vCPU is, or has it go elsewhere.
+fn placement(core: &Pcpu, call: &Call) -> Answer {
+    let [index, to, _] = call.arguments;
+    if !core.moves_on_request(call.vm) {
+        return Answer::One(service::NOT_SUPPORTED);
+    }
+    let Some(index) = sibling(core, call, index) else {
+        return Answer::One(service::INVALID_PARAMETER);
+    };
+    let id = sibling_id(core, call, index);
+    if call.function == service::WHERE {
+        return Answer::Two(0, BOARD.find(id) as u64);
+    }
+    Answer::One(core.request_move(id, to))
+}
+
 fn cpu_on(core: &mut Pcpu, call: &Call, affinity: u64, pc: u64, x0: u64) -> i64 {
     let Some(index) = sibling(core, call, affinity) else { return psci::INVALID_PARAMETERS };
     let table = core.system().vm(call.vm);
     if !(table.ram_ipa..table.ram_ipa + table.ram_size).contains(&pc) {
         return psci::INVALID_ADDRESS;
     }
-    let id = usize::from(table.vcpu_first) + index;
+    let id = sibling_id(core, call, index);
     // Use the caller's epoch, not the VM's current one: a CPU_ON from before a reset must not
     // switch a vCPU on after it.
     let Some(epoch) = core.loaded().map(|vcpu| vcpu.epoch()) else {
         bug!("a CPU_ON without a loaded vCPU");
         return psci::INTERNAL_FAILURE;
     };
-    match POWER[id].request(Entry { pc, x0 }, epoch) {
+    match POWER[id.number()].request(Entry { pc, x0 }, epoch) {
         Err(Refusal::AlreadyOn) => psci::ALREADY_ON,
         Err(Refusal::OnPending) => psci::ON_PENDING,
         Ok(()) => {
-            core.power_requested(VcpuId::numbered(id));
+            core.power_requested(id);
             psci::SUCCESS
         }
     }
@@ -254,7 +276,7 @@ fn affinity_info(core: &Pcpu, call: &Call, affinity: u64, level: u64) -> i64 {
     if level != 0 {
         return psci::INVALID_PARAMETERS;
     }
-    match POWER[usize::from(core.system().vm(call.vm).vcpu_first) + index].affinity() {
+    match POWER[sibling_id(core, call, index).number()].affinity() {
         Affinity::On => 0,
         Affinity::Off => 1,
         Affinity::OnPending => 2,

@@ -222,6 +222,7 @@ mod tests {
             priority: 1,
             realtime: false,
             policy: MigrationPolicy::None,
+            others: 0,
             base,
             fallback: base,
             affinity: CoreSet::EMPTY,

@@ -131,6 +131,7 @@ mod tests {
             priority,
             realtime: vm == 0,
             policy: if vm == 0 { MigrationPolicy::None } else { policy },
+            others: 0,
             base,
             fallback: base,
             affinity: CoreSet::from_bits(affinity),

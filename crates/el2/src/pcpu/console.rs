@@ -16,7 +16,7 @@ use crate::devices::uart;
 use crate::shared::{ALIVE, LOG, VMS, VmIndex, VmSet};
 use crate::tables;
 use abi::MAX_VMS;
-use abi::console::{Demux, HYPERVISOR, Mux};
+use abi::console::{Demux, HYPERVISOR, Mux, Orders};
 use abi::system::{System, flags};
 use arm_pl011_uart::{Interrupts, PL011Registers, Uart, UniqueMmioPointer};
 use core::fmt::{self, Write};
@@ -37,6 +37,7 @@ pub struct Console {
     mux: Mux,
     framed: Framed,
     demux: Demux,
+    orders: Orders,
     /// The channel whose output is written, and how many bytes it may still have before the next
     /// one's turn: a VM that makes EL2 write about it for ever keeps no other from the UART.
     turn: usize,
@@ -101,6 +102,7 @@ impl Console {
             mux,
             framed,
             demux,
+            orders: Orders::default(),
             turn,
             share: BURST,
             has_input: false,
@@ -194,12 +196,8 @@ impl Pcpu {
         for _ in 0..BURST {
             rounds.pass();
             let Ok(Some(byte)) = console.uart.read_word() else { break };
-            if let Some((channel, byte)) = console.demux.push(byte)
-                && let Some(vm) = vm_of(channel.into())
-                && vm < self.system.header.vm_count as usize
-            {
-                VMS[vm].uart.deliver(byte);
-                console.changed.insert(VmIndex(vm));
+            if let Some((channel, byte)) = console.demux.push(byte) {
+                self.deliver_byte(console, channel.into(), byte);
             }
             if self.is_wanted() {
                 return false;
@@ -207,6 +205,22 @@ impl Pcpu {
         }
         console.has_input = false;
         true
+    }
+
+    /// Delivers a byte to the guest whose channel this is; on its own, follows the operator.
+    fn deliver_byte(&mut self, console: &mut Console, channel: usize, byte: u8) {
+        match vm_of(channel) {
+            None => {
+                if let Some(order) = console.orders.push(byte) {
+                    self.follow_order(order);
+                }
+            }
+            Some(vm) if vm < self.system.header.vm_count as usize => {
+                VMS[vm].uart.deliver(byte);
+                console.changed.insert(VmIndex(vm));
+            }
+            Some(_) => {}
+        }
     }
 
     fn carry_burst(&mut self, console: &mut Console) -> bool {

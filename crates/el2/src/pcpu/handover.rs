@@ -31,12 +31,21 @@ statics! {
 }
 
 impl Pcpu {
-    /// Sends a vCPU back to its base, which has recalled it, unless it has a job here.
+    /// Sends a vCPU back to its base, which has recalled it, or to where it was asked to be, unless it
+    /// has a job here.
     pub(super) fn send_back(&mut self, id: VcpuId) {
         notes::needs::<{ each::MIGRANT }>();
-        let base = self.base_of(id);
+        let to = self.wanted_at(id);
+        if !self
+            .roster
+            .get(id)
+            .is_some_and(|vcpu| vcpu.is_on() || !vcpu.config().moves_on_request())
+        {
+            // It has left, or goes when it is switched on.
+            return;
+        }
         // A vCPU with a job comes back when the job is done.
-        if !self.jobs.has(id) && BOARD.may_return(self.index, base) {
+        if !self.jobs.has(id) && BOARD.may_return(self.index, to) {
             if self.timer_advance.early().has(id) {
                 self.fall_asleep_again(id);
                 self.go_on_later(Message::Recalls, id.number(), false);
@@ -46,7 +55,7 @@ impl Pcpu {
             if cpu::interrupt_pending() {
                 self.depart_later(id);
             } else {
-                self.hand_over_parked(id, base);
+                self.hand_over_parked(id, to);
             }
         }
     }
@@ -127,6 +136,7 @@ impl Pcpu {
         let mut vcpu = Parked::new(vcpu);
         let config = vcpu.config();
         let (vm, base, takes_along) = (config.vm(), config.base(), config.takes_along());
+        let moves_on_request = config.moves_on_request();
         // From here on a core that has something for the vCPU tells this one; what was left
         // before is looked at below.
         let received = BOARD.received(id, self.index, base, config.is_relocatable());
@@ -144,14 +154,18 @@ impl Pcpu {
         self.trace.note_now(Kind::Arrive, id, 0);
         self.roster.park(vcpu);
         self.need_resched = true;
-        let mut goes_back = false;
+        let wanted_at = self.wanted_at(id);
+        // It may have been asked to go on while it was on its way.
+        let mut goes_on = moves_on_request && on && BOARD.may_return(self.index, wanted_at);
         match received {
             Received::AtBase => {
                 self.displacement.returned(id);
             }
+            // It is no visitor: it stays until it is asked.
+            Received::Visitor { .. } if moves_on_request => {}
             Received::Visitor { wanted } => {
                 self.visitor_came(id);
-                goes_back = wanted && BOARD.may_return(self.index, base);
+                goes_on = wanted && BOARD.may_return(self.index, base);
             }
             Received::Consolidated => {
                 if self.consolidation.is_target_of(base) {
@@ -160,9 +174,9 @@ impl Pcpu {
             }
         }
         if !on {
-            self.receive_off(id, stale, is_releasing, goes_back);
-        } else if goes_back {
-            self.hand_over_parked(id, base);
+            self.receive_off(id, stale, is_releasing, goes_on);
+        } else if goes_on {
+            self.hand_over_parked(id, wanted_at);
         } else {
             // A guest that sleeps and has no new interrupts sleeps on.
             if news {

@@ -11,7 +11,7 @@ use crate::arch::{cpu, timer};
 use crate::bug::bug;
 use crate::parts::{Cause, Job, Step};
 use crate::shared::{
-    ALIVE, BOARD, POWER, SECTIONS, Sibling, SiblingSet, VMS, VmIndex, VmSet, siblings,
+    ALIVE, BOARD, POWER, REQUESTED, SECTIONS, Sibling, SiblingSet, VMS, VmIndex, VmSet, siblings,
 };
 use crate::status::trace::Kind;
 use abi::MAX_VCPUS_PER_VM;
@@ -237,7 +237,10 @@ impl Pcpu {
         VMS[vm].uart.reset();
         VMS[vm].stalled.store(SiblingSet::EMPTY, Ordering::Release);
         // A sibling may have raised one that was off already.
-        self.vcpus_of(vm).for_each(|id| SECTIONS[id.number()].reset());
+        self.vcpus_of(vm).for_each(|id| {
+            SECTIONS[id.number()].reset();
+            REQUESTED[id.number()].store(self.base_of(id) as u8, Ordering::Relaxed);
+        });
     }
 
     // Out of line: without it in their midst, messages that come often are read faster.
@@ -294,6 +297,7 @@ impl Pcpu {
             }
             self.wake(id);
             self.follow_if_raised(id);
+            self.follow_request(id);
         }
     }
 

@@ -15,6 +15,7 @@
 //! | `views` | what a guest may execute, and delayed preemption |
 //! | `handover` | vCPUs leave for other cores, and arrive |
 //! | `visitors` | vCPUs that are away from their bases move on, or back |
+//! | [`requests`] | what guests and an operator ask for: where vCPUs are, what policy a VM has |
 //! | `timer_advance` | a real-time vCPU gets its core before its timer fires |
 //! | `consolidation` | cores with little to do are powered down |
 //! | `lifecycle`, `jobs` | VMs start, stop and fail |
@@ -39,6 +40,7 @@ mod mail;
 mod notes;
 mod preemption;
 mod ready;
+pub mod requests;
 mod run_loop;
 mod sections;
 mod switch;

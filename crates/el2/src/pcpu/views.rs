@@ -71,7 +71,7 @@ impl Pcpu {
     }
 
     /// Hands a vCPU that is not loaded over to the core on which its policy wants it, if its view
-    /// forbids what it executes next; else to its base, which has recalled it. If it may not go
+    /// forbids what it executes next; else to its base, which has recalled it, or where it was asked to be. If it may not go
     /// there any more it stays: it comes to this again when it runs, or is recalled again.
     #[inline(never)]
     pub(super) fn cross(&mut self, id: VcpuId) {
@@ -82,7 +82,7 @@ impl Pcpu {
         let (config, mode) = (vcpu.config(), vcpu.mode());
         let to = match config.policy().crossed(mode) {
             Side::Fallback if is_forbidden(vcpu.view(), mode) => destination(config),
-            _ => config.base(),
+            _ => self.wanted_at(id),
         };
         if BOARD.may_return(self.index, to) {
             self.hand_over_parked(id, to);

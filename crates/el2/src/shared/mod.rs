@@ -53,6 +53,8 @@ pub struct Vm {
     pub stalled: AtomicSet<Sibling>,
     /// It has caused a system error that came when none of its vCPUs ran there any more.
     pub erred: AtomicBool,
+    /// What its migration policy says when a vCPU is displaced ([`sched::policy::Answers`]).
+    pub answers: AtomicU32,
 }
 
 statics! {
@@ -65,6 +67,7 @@ statics! {
             halted: AtomicSet::new(),
             stalled: AtomicSet::new(),
             erred: AtomicBool::new(false),
+            answers: AtomicU32::new(0),
         }
     }; MAX_VMS];
 
@@ -84,6 +87,9 @@ statics! {
         Recalls::within(AtomicU64::new(0)),
         [const { Presence::within(AtomicU8::new(0)) }; MAX_PCPUS],
     );
+
+    /// By vCPU: the core where it was asked to be, or its base, if its policy is `on-request`.
+    pub static REQUESTED: [AtomicU8; MAX_VCPUS] = [const { AtomicU8::new(0) }; MAX_VCPUS];
 
     /// By core: how long it has idled; kept where vCPUs are consolidated.
     pub static RESTS: [Rest; MAX_PCPUS] = [const { Rest::new() }; MAX_PCPUS];

@@ -6,7 +6,8 @@ use crate::shared;
 use crate::status;
 use abi::preemption::Line;
 use abi::system::{System, flags, server, vm_flags};
-use sched::policy::{Displaced, Policy, Request, Then, View, next_in_rotation};
+use core::sync::atomic::Ordering;
+use sched::policy::{Answers, Displaced, Policy, Request, Then, View, next_in_rotation};
 use sched::server::{Account, Server, ServerKind};
 use sched::topology::Topology;
 use sched::{CoreSet, Duration, Instant, Member, Params, Priority, VcpuId};
@@ -79,6 +80,8 @@ facts! {
         is_relocatable: bool,
         /// Returns true if it goes back to its base without a recall.
         returns_by_itself: bool,
+        /// Returns true if it goes where it is asked to go.
+        moves_on_request: bool,
         /// Returns true if it may share a core with other vCPUs of its VM.
         may_meet_siblings: bool,
         /// Returns true if it runs before its turn where a sibling waits for it.
@@ -102,9 +105,6 @@ facts! {
         quantum: Duration,
         /// The pCPUs of its rotation, a bit each.
         rotation: u16,
-        /// What its policy says when it is displaced. It is asked beforehand, because a
-        /// real-time guest waits meanwhile.
-        when_displaced: [Then; Displaced::ALL.len()],
         /// The roots of its views' tables.
         roots: [u64; abi::system::STAGE2_VIEWS],
         /// The views that its policy demands, elsewhere and at its base.
@@ -138,10 +138,10 @@ impl VcpuConfig {
             quantum: params(system, id).quantum,
             timer_advance: timer::ns_to_ticks(table.timer_advance_ns.into()),
             policy,
-            when_displaced: Displaced::ALL.map(|seen| policy.displaced(seen)),
             leaves_when_displaced: placed.needs().leaves_when_displaced,
             is_relocatable: placed.is_relocatable(),
             returns_by_itself: placed.needs().returns_by_itself,
+            moves_on_request: placed.needs().moves_on_request,
             may_meet_siblings: !topology.siblings_met(id).is_empty(),
             is_yielded_to: yields(system) && !topology.siblings_met(id).is_empty(),
             may_be_left_waiting: !placed.needs().a_say
@@ -157,8 +157,9 @@ impl VcpuConfig {
     }
 
     /// Returns what its policy says when it is displaced.
+    #[inline]
     pub fn when_displaced(&self, seen: Displaced) -> Then {
-        self.when_displaced[seen.index()]
+        Answers::from_bits(self.shared.answers.load(Ordering::Relaxed)).when(seen)
     }
 
     /// Returns the view that its policy demands at its base, or elsewhere.

@@ -3,6 +3,7 @@
 use super::clock;
 use super::supply::Periods;
 use abi::system::{System, server};
+use sched::policy::MigrationPolicy;
 use std::ops::Range;
 use std::time::Duration;
 
@@ -32,6 +33,10 @@ pub struct VmLayout {
     pub vcpus: Range<usize>,
     /// Physical address and size in bytes of its report area.
     pub report: Option<(u64, u64)>,
+    /// The migration policy that it begins with.
+    pub policy: MigrationPolicy,
+    /// Policies that it may have from some moment on, its own included; none: it keeps that.
+    pub may_switch_to: Vec<MigrationPolicy>,
 }
 
 /// Which vCPU this is.
@@ -43,6 +48,8 @@ pub struct VcpuName {
     pub index: usize,
     /// What limits it.
     pub server: Option<Served>,
+    /// pCPUs where its policy may place it, a bit each.
+    pub affinity: u16,
 }
 
 /// A budget, in nanoseconds.
@@ -79,6 +86,7 @@ impl Layout {
             vm: v.vm.into(),
             index: v.index.into(),
             server: served(v),
+            affinity: v.affinity,
         };
         let vcpus = system.vcpus.iter().take(vcpu_count).map(name).collect();
         let (status_pa, pcpus) = (system.board.status_pa, system.board.pcpu_count as usize);
@@ -115,6 +123,11 @@ impl VmLayout {
             name: vm.name().to_owned(),
             vcpus: first..first + usize::from(vm.vcpu_count),
             report: (vm.report_size > 0).then_some((vm.report_pa, vm.report_size)),
+            policy: MigrationPolicy::from_number(vm.migration_policy).unwrap_or_default(),
+            may_switch_to: (0..u16::BITS)
+                .filter(|number| vm.other_policies >> number & 1 == 1)
+                .filter_map(|number| MigrationPolicy::from_number(number as u16))
+                .collect(),
         }
     }
 }

@@ -15,6 +15,8 @@ pub struct Snapshot {
     pub boot: u64,
     /// Frequency of the counter.
     pub counter_hz: u64,
+    /// The migration policy of each VM, by its number.
+    pub policies: Vec<u8>,
     /// [`vm_state`] of each VM.
     pub vms: Vec<VmSnapshot>,
     /// Each vCPU, its current turn included.
@@ -84,6 +86,7 @@ impl Snapshot {
             now: counter.saturating_sub(status.boot),
             boot: status.boot,
             counter_hz: status.counter_hz,
+            policies: status.policies.iter().take(layout.vms.len()).copied().collect(),
             vms: status.vms.iter().take(layout.vms.len()).enumerate().map(vm).collect(),
             vcpus: status.vcpus.iter().take(layout.vcpus.len()).enumerate().map(vcpu).collect(),
             pcpus: status.pcpus.iter().take(layout.pcpus).enumerate().map(pcpu).collect(),

@@ -3,6 +3,7 @@
 use super::*;
 use abi::report::{Header, Sample};
 use abi::status::{Status, vcpu_state};
+use sched::policy::MigrationPolicy;
 use zerocopy::{FromZeros, IntoBytes};
 
 const BASE: u64 = 0x4000_0000;
@@ -17,8 +18,14 @@ fn memory() -> Memory {
 
 /// linux.0 on pCPU 0, linux.1 and rtos.0 on pCPU 1.
 fn layout() -> Layout {
-    let vm = |name: &str, vcpus, report| VmLayout { name: name.into(), vcpus, report };
-    let vcpu = |vm, index| VcpuName { vm, index, server: None };
+    let vm = |name: &str, vcpus, report| VmLayout {
+        name: name.into(),
+        vcpus,
+        report,
+        policy: MigrationPolicy::None,
+        may_switch_to: Vec::new(),
+    };
+    let vcpu = |vm, index| VcpuName { vm, index, server: None, affinity: 1 };
     Layout {
         status_pa: STATUS,
         pcpus: 2,

@@ -3,8 +3,8 @@
 use super::expect::Expect::{Endures, Fails, Passes, Rhythm, Starts, Starves, Turns};
 use super::staged::Staged;
 use super::{
-    budgets, conformance, console, damaged, fault, gathered, hang, limits, locks, moved, overrun,
-    reference, sharing, sharing_linux, signed, stock, traced, traced_guests, typed,
+    budgets, conformance, console, damaged, fault, gathered, hang, limits, locks, moved, operated,
+    overrun, reference, sharing, sharing_linux, signed, stock, traced, traced_guests, typed,
 };
 use crate::bench::{self, Conduct};
 use crate::observe::{Distribution, Observer, Reports};
@@ -44,6 +44,7 @@ pub fn all() -> Vec<Scenario> {
         .into_iter()
         .chain(traced::scenarios())
         .chain(console::scenarios())
+        .chain(operated::scenarios())
         .chain(conformance::scenarios());
     let experiments = bench::all().into_iter().flat_map(Conduct::scenarios);
     let scenarios = reference.into_iter().chain(others).chain(staged).chain(policies);

@@ -5,6 +5,7 @@ use super::expect::Expect::{self, Endures, Passes, Rhythm, Starts};
 use super::staged::Staged;
 use crate::observe::Observer;
 use crate::suite::{Bench, Scenario};
+use std::time::Duration;
 
 /// What a description says of a VM that the policies are for.
 pub(super) const WRITTEN: &str = "migration_policy = \"on-demand\"";
@@ -152,6 +153,13 @@ const MIGRANT: Moved = moved(
     (0, 10_000),
 );
 
+/// The probe asks.
+const ASKED: Staged = Staged::new(
+    "moved-asked",
+    "vCPUs go where they ask to go, compute what they should and lose no interrupt",
+    &[("probe", Passes), ("rtos", Endures)],
+);
+
 /// [`MIGRANT`], for longer: minutes on a small computer.
 const LONG: (&str, u64) = ("moved-migrant-100000", 100_000);
 
@@ -164,7 +172,8 @@ pub fn scenarios() -> impl Iterator<Item = Scenario> {
         let edits = many.iter().map(|&(many, fewer)| (many.into(), fewer.into())).collect();
         Some(Moved { migrations, ..*moved }.scenario(name, policy, edits))
     });
-    always.chain(others).chain([long(ALWAYS)])
+    let asked = ASKED.besides(|observer| migrated(observer, (1, 100)));
+    always.chain(others).chain([long(ALWAYS), asked.into(), asked_for_long()])
 }
 
 fn long(policy: &'static str) -> Scenario {
@@ -173,6 +182,16 @@ fn long(policy: &'static str) -> Scenario {
     let mut moved = MIGRANT;
     moved.migrations.1 = count;
     moved.scenario(name, policy, vec![(format!("probe.migrations={few}"), many)]).on_request()
+}
+
+/// [`ASKED`] a hundred thousand times.
+fn asked_for_long() -> Scenario {
+    const LONG: Staged = Staged { limit: Duration::from_secs(60), ..ASKED };
+    let many = [("probe.migrations=3000".into(), "probe.migrations=100000".into())];
+    Scenario::new("moved-asked-100000", LONG.about, move |bench: &Bench| {
+        LONG.run(bench, &many, |observer| migrated(observer, (0, 100_000)))
+    })
+    .on_request()
 }
 
 impl Moved {

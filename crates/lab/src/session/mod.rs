@@ -10,12 +10,13 @@ use crate::interrupt::Interrupt;
 use crate::looks::Stretch;
 use crate::machine::{HostUse, Machine, MachineConfig, Time};
 use crate::observe::{Layout, Observer};
+use crate::operator::Operator;
 use crate::paths::Paths;
 use crate::promises::Promises;
 use crate::qemu::Qemu;
 use crate::trace::Sources;
 use crate::view::{Silent, View};
-use miette::Result;
+use miette::{Result, miette};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use vtime::stats::Statistics;
@@ -49,6 +50,7 @@ pub struct Session<'a> {
     view: Box<dyn View + 'a>,
     interrupt: Interrupt,
     connections: Connections,
+    operator: Option<Operator>,
 }
 
 /// What there is when a run is judged. In virtual time the machine is held then.
@@ -141,6 +143,7 @@ impl<'a> Session<'a> {
             view: Box::new(Silent),
             interrupt: Interrupt::never(),
             connections: Connections::default(),
+            operator: None,
         }
     }
 
@@ -178,6 +181,16 @@ impl<'a> Session<'a> {
     #[must_use]
     pub fn connected_to(self, connections: Connections) -> Self {
         Self { connections, ..self }
+    }
+
+    /// Takes requests of operators ([`crate::operator`]) in the directory of the run, from now on.
+    ///
+    /// # Errors
+    /// When nothing can listen there.
+    pub fn operated(self) -> Result<Self> {
+        let operator = Operator::listen(&self.directory)
+            .map_err(|cause| miette!("cannot listen for operators: {cause}"))?;
+        Ok(Self { operator: Some(operator), ..self })
     }
 
     /// Counts what is executed in `range` of physical addresses instead of EL2, in virtual time.

@@ -7,6 +7,7 @@ use crate::guests::Transcript;
 use crate::interrupt::Interrupt;
 use crate::machine::{HostUse, Machine, Time};
 use crate::observe::Observer;
+use crate::operator::Operator;
 use crate::trace::Recorder;
 use crate::view::Scene;
 use miette::{Result, miette};
@@ -32,6 +33,7 @@ pub(super) struct Watch<'a> {
     recorder: Option<Recorder>,
     said: Transcript,
     connected: Connected,
+    operator: Option<Operator>,
     /// A user at a console has asked for the end.
     quit: Interrupt,
     /// Something is connected that may type at any time.
@@ -66,6 +68,7 @@ impl<'a> Watch<'a> {
             .start(&machine.consoles, typing_rest)
             .map_err(|cause| miette!("cannot connect the consoles: {cause}"))?;
         Ok(Self {
+            operator: session.operator.take(),
             said: Transcript::new(session.layout.vms.len()),
             session,
             machine,
@@ -192,6 +195,9 @@ impl<'a> Watch<'a> {
     }
 
     fn show(&mut self) {
+        if let Some(operator) = &mut self.operator {
+            operator.attend(&self.machine.consoles, &self.observer);
+        }
         let used = self.machine.host_use();
         self.host = used.map(|used| used.at_least(self.host.unwrap_or_default())).or(self.host);
         let (elapsed, virtual_time) = (self.start.elapsed(), self.virtual_time);

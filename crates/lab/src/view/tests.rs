@@ -9,6 +9,7 @@ use abi::report::events::Event;
 use abi::report::{Header, Sample};
 use abi::status::{Status, vm_state};
 use abi::trace::{Kind, Record};
+use sched::policy::MigrationPolicy;
 use std::io::{self, Write};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -44,8 +45,14 @@ fn observer_of(current: u64) -> Observer {
     let sample = Sample { raised: 5_000, response: 3, dispatch: 21 };
     memory.write_bytes(REPORT, header.as_bytes()).unwrap();
     memory.write_bytes(REPORT + 64, sample.as_bytes()).unwrap();
-    let vm = VmLayout { name: "rtos".into(), vcpus: 0..1, report: Some((REPORT, 4096)) };
-    let vcpus = vec![VcpuName { vm: 0, index: 0, server: None }];
+    let vm = VmLayout {
+        name: "rtos".into(),
+        vcpus: 0..1,
+        report: Some((REPORT, 4096)),
+        policy: MigrationPolicy::None,
+        may_switch_to: Vec::new(),
+    };
+    let vcpus = vec![VcpuName { vm: 0, index: 0, server: None, affinity: 1 }];
     let layout = Layout { status_pa: BASE, pcpus: 1, vms: vec![vm], vcpus, plain_report: None };
     let mut observer = Observer::new(layout);
     observer.poll_held(&memory, Duration::ZERO).unwrap();

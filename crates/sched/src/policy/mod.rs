@@ -21,6 +21,7 @@ mod delayed;
 mod mode_bias;
 mod none;
 mod on_demand;
+mod on_request;
 mod partition;
 mod rotation;
 mod rt_vcpu;
@@ -33,6 +34,7 @@ pub use delayed::Delayed;
 pub use mode_bias::ModeBias;
 pub use none::None;
 pub use on_demand::OnDemand;
+pub use on_request::OnRequest;
 pub use partition::Partition;
 pub use rotation::{Stay, next_in_rotation};
 pub use rt_vcpu::RtVcpu;
@@ -73,6 +75,64 @@ impl Displaced {
     }
 }
 
+/// What a policy says when a vCPU is displaced, for each [`Displaced`], in one word: a real-time
+/// guest waits meanwhile, so it is asked beforehand, and a VM whose policy changes has another word.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Answers(u32);
+
+impl Answers {
+    /// Bits of an answer.
+    const WIDTH: usize = 8;
+
+    /// Asks a policy.
+    #[must_use]
+    #[inline(never)]
+    pub fn of(policy: &dyn Policy) -> Self {
+        Self(Displaced::ALL.into_iter().fold(0, |all, seen| {
+            all | (policy.displaced(seen) as u32) << (seen.index() * Self::WIDTH)
+        }))
+    }
+
+    /// Returns what one of [`MigrationPolicy::SWITCHABLE`] says, without asking it: a VM's policy may
+    /// change while guests wait.
+    #[must_use]
+    pub const fn of_switchable(number: u16) -> Self {
+        const fn always(then: Then) -> u32 {
+            then as u32 * 0x0101_0101
+        }
+        // Of Displaced::ALL: those that are ready, and the one that is beside an idle core.
+        const READY: u32 = 0xff00_ff00;
+        const READY_BESIDE_IDLE: u32 = 0xff00_0000;
+        Self(match number {
+            _ if number == MigrationPolicy::OnDemand as u16 => always(Then::LeaveUntilFree),
+            _ if number == MigrationPolicy::Coscheduling as u16 => always(Then::StopOthers) & READY,
+            _ if number == MigrationPolicy::Balance as u16 => {
+                always(Then::LeaveForIdle) & READY_BESIDE_IDLE
+            }
+            _ => always(Then::Stay),
+        })
+    }
+
+    /// Returns the word.
+    #[must_use]
+    pub const fn bits(self) -> u32 {
+        self.0
+    }
+
+    /// Makes it of a word of [`Self::bits`].
+    #[must_use]
+    pub const fn from_bits(bits: u32) -> Self {
+        Self(bits)
+    }
+
+    /// Returns the answer.
+    #[must_use]
+    #[inline]
+    pub const fn when(self, seen: Displaced) -> Then {
+        Then::from_number(self.0 >> (seen.index() * Self::WIDTH))
+    }
+}
+
 /// How a guest asks that one of its vCPUs not be preempted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Request {
@@ -86,6 +146,7 @@ pub enum Request {
 
 /// What to do with a vCPU that is displaced, or was.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
 pub enum Then {
     /// Leave it where it is.
     Stay,
@@ -97,6 +158,23 @@ pub enum Then {
     Leave,
     /// It stays, and the other vCPUs of its VM stop until it can go on.
     StopOthers,
+}
+
+impl Then {
+    /// Returns the one with the number in the lower three bits.
+    const fn from_number(number: u32) -> Self {
+        const ALL: [Then; 8] = [
+            Then::Stay,
+            Then::LeaveUntilFree,
+            Then::LeaveForIdle,
+            Then::Leave,
+            Then::StopOthers,
+            Then::Stay,
+            Then::Stay,
+            Then::Stay,
+        ];
+        ALL[(number & 7) as usize]
+    }
 }
 
 /// Where a vCPU goes on that has just changed between kernel and program.
@@ -150,6 +228,25 @@ pub struct Needs {
     pub notices_interrupts: bool,
     /// The policy is for a real-time VM, whose vCPUs make way for higher priorities.
     pub for_realtime: bool,
+    /// The vCPUs go where they are asked to go.
+    pub moves_on_request: bool,
+}
+
+impl Needs {
+    /// What a VM needs that may have any policy of [`MigrationPolicy::SWITCHABLE`].
+    pub const SWITCHABLE: Self = Self {
+        a_say: true,
+        fallback: true,
+        wanders: true,
+        leaves_when_displaced: true,
+        lives_at_fallback: false,
+        asks_base: false,
+        returns_by_itself: false,
+        views: false,
+        notices_interrupts: false,
+        for_realtime: false,
+        moves_on_request: false,
+    };
 }
 
 /// See the module.
@@ -215,6 +312,11 @@ pub trait Policy: Sync {
     fn request(&self) -> Request {
         Request::None
     }
+
+    /// Returns true if its vCPUs go where their guest or an operator asks them to go, and stay there.
+    fn moves_on_request(&self) -> bool {
+        false
+    }
 }
 
 impl dyn Policy + '_ {
@@ -222,7 +324,7 @@ impl dyn Policy + '_ {
     #[must_use]
     pub fn needs(&self) -> Needs {
         let interrupted = self.interrupted();
-        let mut answers = Answers::default();
+        let mut answers = Given::default();
         answers.add(interrupted);
         let mut leaves_when_displaced = false;
         for vcpu in Displaced::ALL {
@@ -250,13 +352,14 @@ impl dyn Policy + '_ {
             views,
             notices_interrupts: interrupted != Then::Stay,
             for_realtime,
+            moves_on_request: self.moves_on_request(),
         }
     }
 }
 
 /// Which answers a policy gives.
 #[derive(Default)]
-struct Answers {
+struct Given {
     /// An answer that is not [`Then::Stay`].
     any: bool,
     /// An answer by which a vCPU goes to its fallback.
@@ -265,7 +368,7 @@ struct Answers {
     to_idle: bool,
 }
 
-impl Answers {
+impl Given {
     /// Returns true if a vCPU leaves by this one.
     #[inline(never)]
     fn add(&mut self, then: Then) -> bool {
@@ -301,7 +404,7 @@ macro_rules! kinds {
     ($($(#[$doc:meta])* $kind:ident = $number:literal, $name:literal, $policy:expr;)*) => {
         /// The policies there are.
         #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-        #[repr(u32)]
+        #[repr(u16)]
         pub enum MigrationPolicy {
             $($(#[$doc])* $kind = $number,)*
         }
@@ -320,7 +423,7 @@ macro_rules! kinds {
 
             /// Returns the policy of a number in a packed system.
             #[must_use]
-            pub const fn from_number(number: u32) -> Option<Self> {
+            pub const fn from_number(number: u16) -> Option<Self> {
                 match number {
                     $($number => Some(Self::$kind),)*
                     _ => Option::None,
@@ -377,6 +480,8 @@ kinds! {
     DelayedCall = 13, "delayed-call", Delayed { by: Request::Call };
     /// [`Delayed`], in memory.
     DelayedPage = 14, "delayed-page", Delayed { by: Request::Page };
+    /// [`OnRequest`].
+    OnRequest = 15, "on-request", OnRequest;
 }
 
 impl MigrationPolicy {
@@ -391,6 +496,19 @@ impl MigrationPolicy {
     #[must_use]
     pub const fn is_control(self) -> bool {
         matches!(self, Self::OnDemandFixed | Self::OnDemandLazy | Self::TrapBasedPaper)
+    }
+
+    /// Policies of which a VM may have one after another, a bit for each by its number: all that they
+    /// do is to answer when a vCPU is displaced ([`Answers`]).
+    pub const SWITCHABLE: u16 = 1 << Self::None as u16
+        | 1 << Self::OnDemand as u16
+        | 1 << Self::Coscheduling as u16
+        | 1 << Self::Balance as u16;
+
+    /// Returns true if it is one of [`Self::SWITCHABLE`].
+    #[must_use]
+    pub const fn is_switchable(self) -> bool {
+        Self::SWITCHABLE >> self as u16 & 1 == 1
     }
 
     /// Returns true if a vCPU that displaces one of its vCPUs may have to wait.

@@ -10,10 +10,10 @@ fn policy(name: &str) -> &'static dyn Policy {
 #[test]
 fn numbers_and_names_are_each_its_own() {
     for (i, kind) in MigrationPolicy::ALL.iter().enumerate() {
-        assert_eq!(MigrationPolicy::from_number(*kind as u32), Some(*kind));
+        assert_eq!(MigrationPolicy::from_number(*kind as u16), Some(*kind));
         assert!(MigrationPolicy::ALL[..i].iter().all(|other| other.name() != kind.name()));
     }
-    assert_eq!(MigrationPolicy::from_number(MigrationPolicy::ALL.len() as u32), Option::None);
+    assert_eq!(MigrationPolicy::from_number(MigrationPolicy::ALL.len() as u16), Option::None);
     assert_eq!(MigrationPolicy::default().name(), "none");
 }
 
@@ -175,4 +175,54 @@ fn what_each_needs_is_what_it_uses() {
         let views = policy.view(true) != View::Full || policy.delays(Mode::Kernel, false);
         assert_eq!(views, needs.views, "{}", kind.name());
     }
+}
+
+/// A policy that answers when a vCPU is displaced, and does nothing else, can follow another.
+#[test]
+fn what_can_follow_each_other_needs_no_more_than_all_of_it_does() {
+    let of = |kind: MigrationPolicy| kind.policy().needs();
+    let switchable = || MigrationPolicy::ALL.iter().copied().filter(|kind| kind.is_switchable());
+    let any = |has: fn(&Needs) -> bool| switchable().any(|kind| has(&of(kind)));
+    let all = Needs {
+        a_say: any(|needs| needs.a_say),
+        fallback: any(|needs| needs.fallback),
+        lives_at_fallback: any(|needs| needs.lives_at_fallback),
+        wanders: any(|needs| needs.wanders),
+        asks_base: any(|needs| needs.asks_base),
+        returns_by_itself: any(|needs| needs.returns_by_itself),
+        leaves_when_displaced: any(|needs| needs.leaves_when_displaced),
+        views: any(|needs| needs.views),
+        notices_interrupts: any(|needs| needs.notices_interrupts),
+        for_realtime: any(|needs| needs.for_realtime),
+        moves_on_request: any(|needs| needs.moves_on_request),
+    };
+    assert_eq!(all, Needs::SWITCHABLE);
+    for kind in switchable() {
+        let policy = kind.policy();
+        assert!(policy.request() == Request::None && !kind.delays(), "{}", kind.name());
+        assert!(!policy.makes_room(Mode::User), "{}", kind.name());
+    }
+    assert_eq!(switchable().count(), 4);
+}
+
+#[test]
+fn answers_are_what_the_policy_says() {
+    for kind in MigrationPolicy::ALL {
+        let answers = Answers::from_bits(Answers::of(kind.policy()).bits());
+        for seen in Displaced::ALL {
+            assert_eq!(answers.when(seen), kind.policy().displaced(seen), "{}", kind.name());
+        }
+        if kind.is_switchable() {
+            assert_eq!(Answers::of_switchable(*kind as u16), answers, "{}", kind.name());
+        }
+    }
+}
+
+/// PECCS, section 4.2.1: the vCPU goes where it is asked to go, and nowhere else.
+#[test]
+fn on_request_moves_for_nothing_but_a_request() {
+    let needs = policy("on-request").needs();
+    assert_eq!(needs, Needs { moves_on_request: true, ..Needs::default() });
+    let others = MigrationPolicy::ALL.iter().filter(|kind| kind.name() != "on-request");
+    assert!(others.into_iter().all(|kind| !kind.policy().needs().moves_on_request));
 }

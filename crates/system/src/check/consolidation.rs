@@ -41,18 +41,12 @@ fn suits(vm: &DraftVm, problems: &mut Problems) {
                 "a real-time VM cannot have its vCPUs moved together",
             )
             .hint("leave `consolidate` out: the pCPUs of its vCPUs stay on");
-    } else if matches!(
-        vm.migration_policy(),
-        MigrationPolicy::Balance | MigrationPolicy::Coscheduling
-    ) {
-        let why = match vm.migration_policy() {
-            MigrationPolicy::Balance => "keeps vCPUs apart",
-            _ => "wants vCPUs to run at the same time",
-        };
-        let message = format!(
-            "`{}` {why}, and `consolidate` brings them together",
-            vm.migration_policy().name()
-        );
+    } else if let Some((kind, why)) = vm.policies().find_map(|kind| match kind {
+        MigrationPolicy::Balance => Some((kind, "keeps vCPUs apart")),
+        MigrationPolicy::Coscheduling => Some((kind, "wants vCPUs to run at the same time")),
+        _ => None,
+    }) {
+        let message = format!("`{}` {why}, and `consolidate` brings them together", kind.name());
         problems
             .add(Code::Consolidate, at.span(), message)
             .hint("leave one of the two out, or choose another policy");

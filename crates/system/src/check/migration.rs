@@ -34,8 +34,11 @@ pub(super) fn check(vms: &[DraftVm], problems: &mut Problems) {
 fn check_realtime(vm: &DraftVm, problems: &mut Problems) {
     let (kind, realtime) = (vm.migration_policy(), vm.is_realtime());
     let Some(at) = &vm.migration_policy else { return };
-    let for_realtime = kind.policy().needs().for_realtime;
-    if for_realtime && !realtime {
+    let needs = kind.policy().needs();
+    let for_realtime = needs.for_realtime;
+    if needs.moves_on_request {
+        // For both: the places are looked at one by one.
+    } else if for_realtime && !realtime {
         let message =
             format!("{} is no real-time VM, and `{}` is for those", vm.title(), kind.name());
         problems
@@ -90,12 +93,13 @@ pub(super) fn unlimited(drafts: &[DraftVm], vms: &[Vm], problems: &mut Problems)
     }
 }
 
-/// Returns the vCPUs of its own pCPU that displace this one.
+/// Returns the vCPUs that displace this one where it is based: before others have an affinity, those
+/// that are based there, too, or may be asked to come.
 fn winners(vms: &[Vm], me: Id) -> Vec<Id> {
     let me = placed(vms, me);
     let displaces = |other: &Id| {
         let other = placed(vms, *other);
-        other.base == me.base && other.displaces(&me)
+        other.places().has(me.base) && other.displaces(&me)
     };
     all(vms).filter(displaces).collect()
 }
@@ -112,7 +116,7 @@ pub(super) fn assign(vms: &mut [Vm], pcpus: usize, problems: &mut Problems) {
     let mut moves: Vec<(Id, usize)> = Vec::new();
     let mut homeless = Vec::new();
     for (id, by) in &displaced {
-        let needs = vms[id.0].migration_policy.policy().needs();
+        let needs = placed(vms, *id).needs();
         let mut elsewhere = elsewhere(vms, *id, pcpus);
         if needs.for_realtime {
             // Another real-time vCPU that has come there would make it wait.
@@ -157,7 +161,11 @@ pub(super) fn assign(vms: &mut [Vm], pcpus: usize, problems: &mut Problems) {
         vm.vcpus.iter_mut().for_each(|vcpu| vcpu.urgent = true);
     }
     let displaced: Vec<Id> = displaced.into_iter().map(|(id, _)| id).collect();
-    for i in (0..vms.len()).filter(|&i| vms[i].migration_policy != MigrationPolicy::None) {
+    let decides = |vm: &Vm| {
+        vm.migration_policy != MigrationPolicy::None
+            && vm.migration_policy != MigrationPolicy::OnRequest
+    };
+    for i in (0..vms.len()).filter(|&i| decides(&vms[i])) {
         unused(i, vms, &displaced, &homeless, problems);
     }
 }
@@ -168,8 +176,12 @@ fn elsewhere(vms: &[Vm], me: Id, pcpus: usize) -> Vec<usize> {
     let base = vms[me.0].vcpus[me.1].pcpu;
     let priority = |(vm, index): Id| vms[vm].vcpus[index].priority;
     let would_stay = |&pcpu: &usize| {
+        let comes = |id: &Id| {
+            let it = placed(vms, *id);
+            it.base == pcpu || it.needs().moves_on_request && it.places().has(pcpu)
+        };
         pcpu != base
-            && all(vms).filter(|&(vm, i)| vms[vm].vcpus[i].pcpu == pcpu).all(|other| {
+            && all(vms).filter(comes).all(|other| {
                 let displaces = placed(vms, other).displaces(&placed(vms, me));
                 // With a vCPU of equal priority it would take turns.
                 let equal =

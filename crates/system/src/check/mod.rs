@@ -11,6 +11,7 @@ mod memory;
 mod migration;
 mod names;
 mod outranked;
+mod requests;
 mod servers;
 mod shared;
 mod siblings;
@@ -63,6 +64,7 @@ pub(crate) fn check(draft: &Draft, directory: &Path, problems: &mut Problems) ->
         interrupts::check(&draft.vms, machine.board, problems);
     }
     migration::check(&draft.vms, problems);
+    requests::check(&draft.vms, machine.as_ref().map(|machine| machine.pcpus), problems);
     timer_advance::check(&draft.vms, problems);
     consolidation::check(draft, problems);
     trace::check(draft, machine.as_ref(), problems);
@@ -78,6 +80,7 @@ pub(crate) fn check(draft: &Draft, directory: &Path, problems: &mut Problems) ->
     let vms = draft.vms.iter().zip(images);
     let vms = vms.map(|(vm, images)| sound_vm(vm, images?, draft, &machine));
     let mut vms = vms.collect::<Option<Vec<_>>>()?;
+    requests::assign(&draft.vms, &mut vms, problems);
     migration::assign(&mut vms, machine.pcpus, problems);
     migration::stranded(&draft.vms, &vms, problems);
     if problems.any_error() {
@@ -170,6 +173,7 @@ fn sound_vm(draft: &DraftVm, images: Images, system: &Draft, machine: &Machine) 
         restart_on_fault: flag(&draft.restart_on_fault, false),
         seed: draft.seed.as_ref().map(|at| *at.get_ref()),
         migration_policy: draft.migration_policy(),
+        other_policies: requests::others(draft),
         delay_limit_ns: migration::delay_limit_ns(draft),
         yields: migration::yields(draft),
         consolidate: flag(&draft.consolidate, false),

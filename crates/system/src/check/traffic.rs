@@ -39,7 +39,8 @@ fn leaves(vcpu: &Placed) -> bool {
 fn guest_decides(vcpu: &Placed) -> bool {
     let policy = vcpu.policy.policy();
     let mut modes = [Mode::User, Mode::Kernel].into_iter();
-    !vcpu.elsewhere().is_empty() && modes.any(|mode| policy.crossed(mode) != Side::Here)
+    let decides = policy.moves_on_request() || modes.any(|mode| policy.crossed(mode) != Side::Here);
+    !vcpu.elsewhere().is_empty() && decides
 }
 
 impl<'a> Sight<'a> {
@@ -214,8 +215,12 @@ impl<'a> Sight<'a> {
         let hosts = hosts.fold(CoreSet::EMPTY, |all, (_, placed)| all | placed.elsewhere());
         for ((vm, index), me) in &self.placed {
             let (concerned, why, hint) = if guest_decides(me) {
-                let hint = "under `on-demand` it migrates when it is displaced, and not when its \
-                            guest enters its kernel";
+                let hint = if me.needs().moves_on_request {
+                    "leave `may_run_on` out of a VM that must not decide where it runs"
+                } else {
+                    "under `on-demand` it migrates when it is displaced, and not when its guest \
+                     enters its kernel"
+                };
                 (me.places(), "its guest decides", hint)
             } else if leaves(me) && me.has_choice() {
                 let told = hosts.iter().filter(|host| me.elsewhere() != CoreSet::of(*host));

@@ -72,6 +72,7 @@ pub(crate) struct DraftVm {
     pub(crate) restart_on_fault: Option<At<bool>>,
     pub(crate) seed: Option<At<u64>>,
     pub(crate) migration_policy: Option<At<MigrationPolicy>>,
+    pub(crate) may_switch_to: Vec<At<MigrationPolicy>>,
     /// [`abi::system::NO_DELAY_LIMIT`] for none.
     pub(crate) delay_limit: Option<At<u64>>,
     pub(crate) yields: Option<At<bool>>,
@@ -121,6 +122,7 @@ pub(crate) struct DraftVcpu {
     pub(crate) pcpu: Option<At<u64>>,
     pub(crate) priority: Option<At<u64>>,
     pub(crate) quantum: Option<At<u64>>,
+    pub(crate) may_run_on: Vec<At<u64>>,
     pub(crate) server: Option<DraftServer>,
     pub(crate) tasks: Vec<DraftTask>,
     pub(crate) handlers: Vec<DraftHandler>,
@@ -186,8 +188,17 @@ impl DraftVm {
 
     /// Returns true if its vCPUs may move between pCPUs.
     pub(crate) fn migrates(&self) -> bool {
-        let needs = self.migration_policy().policy().needs();
-        needs.fallback || needs.wanders || flag(&self.consolidate, false)
+        let moves = |kind: MigrationPolicy| {
+            let needs = kind.policy().needs();
+            needs.fallback || needs.wanders || needs.moves_on_request
+        };
+        self.policies().any(moves) || flag(&self.consolidate, false)
+    }
+
+    /// Returns the policies that it has or may have.
+    pub(crate) fn policies(&self) -> impl Iterator<Item = MigrationPolicy> + '_ {
+        let others = self.may_switch_to.iter().map(|at| *at.get_ref());
+        std::iter::once(self.migration_policy()).chain(others)
     }
 
     /// How messages call it, whether it has a name or not.

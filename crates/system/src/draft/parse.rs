@@ -9,6 +9,7 @@ use super::{At, Draft, DraftBoard, DraftInterrupt, DraftMemory, DraftVcpu, Draft
 use crate::board::Trigger;
 use crate::code::Code;
 use crate::problem::{Problems, Span};
+use sched::policy::MigrationPolicy;
 use toml::de::{DeTable, DeValue};
 
 const VMS: Wanted = Wanted("an array of VMs", "each under a line `[[vm]]`");
@@ -17,6 +18,8 @@ const TASKS: Wanted = Wanted("an array of tasks", "each under a line `[[vm.vcpus
 const HANDLERS: Wanted =
     Wanted("an array of handlers", "each under a line `[[vm.vcpus.handlers]]`");
 const DEVICES: Wanted = Wanted("an array of device names", "in brackets: `[\"rtc\"]`");
+const POLICIES: Wanted = Wanted("an array of policies", "in brackets: `[\"none\"]`");
+const PCPUS: Wanted = Wanted("an array of pCPUs", "in brackets: `[1, 2]`");
 const INTERRUPTS: Wanted = Wanted("an array of interrupts", "in brackets: `[40, 41]`");
 const INTERRUPT: Wanted = Wanted("an interrupt", "a number, or `{ physical = 40, virtual = 41 }`");
 
@@ -143,6 +146,7 @@ fn vm(value: &At<DeValue<'_>>, problems: &mut Problems) -> Option<DraftVm> {
         restart_on_fault: r.optional("restart_on_fault", problems),
         seed: r.optional("seed", problems),
         migration_policy: r.optional("migration_policy", problems),
+        may_switch_to: list(r.get("may_switch_to"), &POLICIES, problems, policy),
         delay_limit: limit(r.optional("delay_limit", problems)),
         yields: r.optional("yield", problems),
         timer_advance: time(r.optional("timer_advance", problems)),
@@ -193,12 +197,23 @@ fn vcpu(value: &At<DeValue<'_>>, problems: &mut Problems) -> Option<DraftVcpu> {
         pcpu: reader.required("pcpu", "0", problems),
         priority: priority(reader.required("priority", "1", problems)),
         quantum: time(reader.optional("quantum", problems)),
+        may_run_on: list(reader.get("may_run_on"), &PCPUS, problems, place),
         server: reader.get("server").and_then(|value| server(value, problems)),
         tasks: list(reader.get("tasks"), &TASKS, problems, task),
         handlers: list(reader.get("handlers"), &HANDLERS, problems, handler),
     };
     reader.finish(problems);
     Some(vcpu)
+}
+
+/// A pCPU of `may_run_on`.
+fn place(value: &At<DeValue<'_>>, problems: &mut Problems) -> Option<At<u64>> {
+    Some(At::new(value.span(), u64::read(value, problems)?))
+}
+
+/// A policy of `may_switch_to`.
+fn policy(value: &At<DeValue<'_>>, problems: &mut Problems) -> Option<At<MigrationPolicy>> {
+    Some(At::new(value.span(), MigrationPolicy::read(value, problems)?))
 }
 
 fn device(value: &At<DeValue<'_>>, problems: &mut Problems) -> Option<At<String>> {

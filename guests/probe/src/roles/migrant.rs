@@ -1,13 +1,16 @@
 //! A vCPU that computes and takes interrupts of every kind while it is moved
-//! from core to core: the first one, to whose core a real-time VM keeps coming.
+//! from core to core: the first one, to whose core a real-time VM keeps coming, or that asks to go
+//! elsewhere.
 
 use crate::arch::cpu;
 use crate::gic::{self, FREE_SPIS, offset::*};
+use crate::random::Random;
 use crate::suite::{Check, Done};
 use crate::timer::Timer;
 use crate::{
     calls, cpus, ensure, ensure_eq, fail, irq, needs_cassata, needs_two_vcpus, pass, platform, wait,
 };
+use abi::service;
 use abi::status::VcpuStatus;
 use core::mem::offset_of;
 use core::sync::atomic::{AtomicBool, AtomicU32, Ordering::SeqCst};
@@ -80,6 +83,30 @@ fn serve(intid: u32) {
     }
 }
 
+/// Asks that a vCPU go to one of the first `pcpus` pCPUs, by chance. Returns where it is to be.
+fn ask(vcpu: usize, pcpus: u64, random: &mut Random) -> Check<u64> {
+    let to = random.up_to(pcpus - 1);
+    let answer = calls::migrate(vcpu, to);
+    ensure!(
+        matches!(answer, 0 | service::ALREADY_THERE),
+        "MIGRATE of vCPU {vcpu} to pCPU {to} answers {answer}"
+    );
+    Ok(to)
+}
+
+/// What is refused, and that it changes nothing.
+fn refusals() -> Check {
+    let (absent, stays) = (platform::get().vcpus.len(), 2);
+    ensure_eq!(calls::migrate(absent, 0), service::INVALID_PARAMETER, "MIGRATE of no vCPU");
+    ensure_eq!(calls::place(absent), Err(service::INVALID_PARAMETER), "WHERE of no vCPU");
+    ensure_eq!(calls::migrate(stays, 2), service::ALREADY_THERE, "MIGRATE to where it is");
+    for pcpu in [0, 1, 3, 16, 64, u64::MAX] {
+        ensure_eq!(calls::migrate(stays, pcpu), service::NOT_ALLOWED, "MIGRATE to pCPU {pcpu}");
+    }
+    ensure_eq!(calls::place(stays), Ok(2), "where the vCPU is that stays");
+    Ok(())
+}
+
 /// Sends a token to the migrant and sleeps until the answer is there.
 fn tokens() -> Check {
     let (here, there) = (irq::seen(cpu::index()), irq::seen(MIGRANT));
@@ -95,6 +122,7 @@ fn tokens() -> Check {
 
 /// Sends an SGI to all at once, then an SPI to the migrant.
 fn broadcasts() -> Check {
+    let (pcpus, mut random) = (platform::get().number("asks", 0), Random::seeded(2));
     while !STOP.load(SeqCst) {
         let number = BROADCASTS.fetch_add(1, SeqCst) + 1;
         gic::broadcast(BROADCAST);
@@ -107,6 +135,9 @@ fn broadcasts() -> Check {
         gic::set(ISPENDR, SPI);
         wait::until("the SPI", || irq::seen(MIGRANT).count(SPI) >= number)?;
         ensure_eq!(irq::seen(MIGRANT).count(SPI), number, "SPIs that the migrant took");
+        if pcpus > 0 {
+            ask(1, pcpus, &mut random)?;
+        }
     }
     Ok(())
 }
@@ -171,6 +202,10 @@ fn compute(wanted: u64) -> Check<u64> {
     const SEED: u64 = 0x600d_5eed;
     /// Between two looks, a few microseconds.
     const BLOCK: u64 = 1_000;
+    let (pcpus, mut random) = (platform::get().number("asks", 0), Random::seeded(1));
+    if pcpus > 0 {
+        refusals()?;
+    }
     let before = migrations()?;
     let (mut value, mut steps) = (SEED, 0);
     while migrations()? - before < wanted {
@@ -179,6 +214,10 @@ fn compute(wanted: u64) -> Check<u64> {
         }
         steps += BLOCK;
         ensure_eq!(value, after(SEED, steps), "the result after {steps} steps");
+        if pcpus > 0 {
+            let to = ask(MIGRANT, pcpus, &mut random)?;
+            wait::until("the pCPU it asked for", || calls::place(MIGRANT) == Ok(to))?;
+        }
         if (steps / BLOCK).is_multiple_of(4) {
             let total = irq::seen(MIGRANT).total();
             wait::asleep(|| irq::seen(MIGRANT).total() > total)?;

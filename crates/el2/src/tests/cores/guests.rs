@@ -565,6 +565,10 @@ impl Guest<'_> {
             12.. => self.say_about_preemption(),
             0..4 => self.switch_sibling_on(),
             4 if self.vcpus > 1 => self.hypervisor_call(psci::CPU_OFF, [0; 3]),
+            5 if chance(3) > 0 => {
+                let function = if chance(4) > 0 { service::MIGRATE } else { service::WHERE };
+                self.hypervisor_call(function, [sibling, chance(5).into(), 0])
+            }
             5 => {
                 self.set_timer();
                 self.hypervisor_call(psci::CPU_SUSPEND_64, [0; 3])

@@ -8,7 +8,7 @@ use crate::arch::context::General;
 use crate::arch::fake::machine;
 use crate::pcpu::Pcpu;
 use crate::shared::power::Affinity;
-use crate::shared::{BOARD, POWER, VMS};
+use crate::shared::{BOARD, POWER, REQUESTED, VMS};
 use abi::MAX_PCPUS;
 use abi::system::server;
 use core::sync::atomic::Ordering;
@@ -130,6 +130,11 @@ fn is_where_it_may_be(world: &World, id: VcpuId) {
     assert!(may >> core & 1 == 1, "vCPU {} is on core {core}, where it may not be", id.0);
     let policy =
         MigrationPolicy::from_number(world.tables.vms[usize::from(vcpu.vm)].migration_policy);
+    let goes = policy == Some(MigrationPolicy::OnRequest);
+    if goes && POWER[id.number()].affinity() == Affinity::On {
+        let asked = usize::from(REQUESTED[id.number()].load(Ordering::Relaxed));
+        assert_eq!(core, asked, "where vCPU {} is, and where it was asked to be", id.0);
+    }
     let comes_back = policy.is_some_and(|policy| COME_BACK.contains(&policy));
     if comes_back && core != base {
         assert!(BOARD.is_away(base), "vCPU {} is on core {core}, and its base is free", id.0);

@@ -81,7 +81,7 @@ pub fn all() -> &'static [Prepared] {
             systems.iter().any(uses)
         };
         for &policy in MigrationPolicy::ALL {
-            assert!(used(policy as u32), "no system for {}", policy.name());
+            assert!(used(policy as u16), "no system for {}", policy.name());
         }
         systems
     })

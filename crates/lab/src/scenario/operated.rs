@@ -1,0 +1,84 @@
+//! An operator changes a system while it runs.
+
+use super::LIMIT;
+use super::staged::description;
+use crate::figures;
+use crate::observe::Snapshot;
+use crate::operator::{Request, ask};
+use crate::results::Check;
+use crate::suite::{Bench, Scenario};
+use miette::{Result, miette};
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+
+const NAME: &str = "operated";
+/// vCPUs by identifier.
+const RTOS: usize = 0;
+const MOVED: usize = 1;
+const YIELDING: usize = 2;
+
+/// All of them.
+pub fn scenarios() -> impl Iterator<Item = Scenario> {
+    let about = "an operator moves vCPUs and changes a policy, and the RTOS misses nothing";
+    [Scenario::new(NAME, about, operated)].into_iter()
+}
+
+fn to(vcpu: &str, pcpu: usize) -> Request {
+    Request::Move { vcpu: vcpu.into(), pcpu }
+}
+
+fn policy(policy: &str) -> Request {
+    Request::Policy { vm: "yielding".into(), policy: policy.into() }
+}
+
+/// Asks for everything that may be asked for, twice, and for what may not.
+fn operate(directory: &Path) -> Result<()> {
+    for _ in 0..2 {
+        for request in [
+            to("moved.0", 2),
+            // The RTOS displaces the third VM, which stays, then makes way, and stays again.
+            to("rtos.0", 1),
+            policy("on-demand"),
+            to("moved.0", 0),
+            policy("none"),
+            to("rtos.0", 0),
+        ] {
+            ask(directory, &request)?;
+        }
+    }
+    for request in [to("moved.0", 1), to("rtos.0", 2), to("yielding.0", 2), policy("balance")] {
+        if let Ok(done) = ask(directory, &request) {
+            return Err(miette!("{request:?} should have been refused: {done}"));
+        }
+    }
+    Ok(())
+}
+
+fn operated(bench: &Bench) -> Result<()> {
+    let bundle = bench.pack(&bench.described(&description(NAME), &[])?)?;
+    let session = bench.session(&bundle, LIMIT)?.operated()?;
+    let (directory, done) = (bench.directory.clone(), AtomicBool::new(false));
+    let (run, told) = thread::scope(|scope| {
+        let operator = scope.spawn(|| {
+            let told = operate(&directory);
+            done.store(true, Ordering::Release);
+            told
+        });
+        let run = session.run(|_| done.load(Ordering::Acquire));
+        (run, operator.join().unwrap_or_else(|_| Err(miette!("the operator panicked"))))
+    });
+    let run = run?;
+    told?;
+    let moves = |now: &Snapshot, vcpu: usize| now.vcpus[vcpu].migrations;
+    let now = run.observer.latest();
+    let seen = now.map(|now| [RTOS, MOVED, YIELDING].map(|vcpu| moves(now, vcpu)));
+    let objections: Vec<String> = match seen {
+        Some([4, 4, away]) if away > 0 && away.is_multiple_of(2) => Vec::new(),
+        seen => vec![format!("the vCPUs were moved {seen:?} times, not 4, 4 and some")],
+    };
+    let mut outcome = figures::outcome(NAME, &run);
+    // How much the machine does between two requests is the host's affair.
+    outcome.check(Check::done("every vCPU went where it was asked to", objections.is_empty()));
+    bench.judge(&run, outcome, &objections)
+}
