@@ -136,15 +136,23 @@ ensure_own_linux() {
 }
 
 # needs_own_linux ARGUMENT...: true if an argument is a file that names its Image, as a description
-# does, or the test of it.
+# does, or a test of it, or if its points are asked for.
 needs_own_linux() {
     local argument
+    ! asks_techniques "$@" || return 0
     for argument in "$@"; do
-        [[ $argument != own-kernel ]] || return 0
+        [[ $argument != own-kernel* ]] || return 0
         [[ ! -f $argument || ! -r $argument ]] || ! grep -qs 'guests/linux-own/Image' "$argument" ||
             return 0
     done
     return 1
+}
+
+# asks_techniques ARGUMENT...: true for `bench lhp` with all points, or those of the papers' techniques,
+# some of which run Linux with the port.
+asks_techniques() {
+    [[ ${1-} == bench && " ${*:2} " == *" lhp "* ]] || return 1
+    [[ " $* " != *" --point"[\ =]* || " $* " == *" --point"[\ =]technique* ]]
 }
 
 # ensure_asked_products ARGUMENT...: what only tests need that run when asked for by name, as

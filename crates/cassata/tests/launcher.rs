@@ -124,6 +124,11 @@ fn the_kernel_with_the_port_is_built_where_it_is_named() {
     for (arguments, needs) in [
         (&["run", "own.toml", "--for", "1"][..], true),
         (&["test", "own-kernel"], true),
+        (&["test", "own-kernel.delayed-call"], true),
+        (&["bench", "lhp", "--quick"], true),
+        (&["bench", "lhp", "--point", "technique-own"], true),
+        (&["bench", "lhp", "--point=throughput-none"], false),
+        (&["bench", "el2"], false),
         (&["run", "other.toml"], false),
         (&["run", "gone.toml"], false),
         (&["test"], false),

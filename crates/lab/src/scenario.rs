@@ -10,6 +10,7 @@
 //! | [`overrun`] | what a vCPU has that begins critical sections only to have more |
 //! | [`stock`] | stock Linux under each policy, beside an RTOS and a neighbour that crashes |
 //! | [`locks`] | what Linux tells the hypervisor of its locks |
+//! | [`preemption`] | Linux whose preemption is delayed, or that yields, beside an RTOS |
 //! | [`sharing_linux`] | Linux and FreeRTOS share a mutex and a page |
 //! | [`conformance`] | guests and tests that others wrote |
 //! | [`mod@reference`] | the probe without a hypervisor, which keeps its tests honest |
@@ -47,6 +48,7 @@ pub mod moved;
 pub mod operated;
 pub mod overrun;
 pub mod perfetto;
+pub mod preemption;
 pub mod reference;
 pub mod sharing;
 pub mod sharing_linux;

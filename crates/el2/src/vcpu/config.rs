@@ -172,6 +172,15 @@ impl VcpuConfig {
         next_in_rotation(self.rotation, here)
     }
 
+    /// Returns how long its line says that others wait for it at most, nanoseconds, `u32::MAX`: as long
+    /// as it takes. 0 unless its guest asks by the line: what it writes there has no effect then.
+    pub fn line_grace_ns(&self) -> u32 {
+        match self.request {
+            Request::Page => self.delay_limit_ns.try_into().unwrap_or(u32::MAX),
+            Request::None | Request::Call => 0,
+        }
+    }
+
     /// Returns how long it runs while equals wait.
     pub fn quantum(&self) -> Duration {
         self.quantum

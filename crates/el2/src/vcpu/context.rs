@@ -103,7 +103,7 @@ impl Parked {
         self.epoch = epoch;
         self.is_held = false;
         if let Some(line) = self.config.line() {
-            line.begin(self.config.delay_limit_ns().try_into().unwrap_or(u32::MAX));
+            line.begin(self.config.line_grace_ns());
         }
         self.general = General::starting_at(entry.pc, entry.x0);
         self.context = Context::reset();

@@ -7,6 +7,7 @@
 use super::sharing::Sharing;
 use super::words::{field, number};
 use crate::observe::Distribution;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// What is demanded of Linux.
@@ -49,7 +50,7 @@ pub struct LinuxProgress {
 
 /// What Linux tells the hypervisor of its locks, and how often. Either is `none` where the description
 /// of the VM does not offer it.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Locks {
     /// How it has its preemption delayed; only a kernel with the port can.
     pub preemption: Option<String>,

@@ -4,7 +4,8 @@ use super::expect::Expect::{Endures, Fails, Passes, Rhythm, Starts, Starves, Tur
 use super::staged::Staged;
 use super::{
     budgets, conformance, console, damaged, fault, gathered, hang, limits, locks, moved, operated,
-    overrun, reference, sharing, sharing_linux, signed, stock, traced, traced_guests, typed,
+    overrun, preemption, reference, sharing, sharing_linux, signed, stock, traced, traced_guests,
+    typed,
 };
 use crate::bench::{self, Conduct};
 use crate::observe::{Distribution, Observer, Reports};
@@ -36,6 +37,7 @@ pub fn all() -> Vec<Scenario> {
         traced_guests::scenario(),
         locks::stock(),
         locks::own(),
+        preemption::module(),
         tasks_late(),
     ];
     let policies = moved::scenarios().chain(gathered::scenarios()).chain(stock::scenarios());
@@ -46,6 +48,7 @@ pub fn all() -> Vec<Scenario> {
         .chain(console::scenarios())
         .chain(operated::scenarios())
         .chain(conformance::scenarios());
+    let others = others.chain(preemption::scenarios());
     let experiments = bench::all().into_iter().flat_map(Conduct::scenarios);
     let scenarios = reference.into_iter().chain(others).chain(staged).chain(policies);
     scenarios.chain(experiments).collect()

@@ -10,8 +10,8 @@ use std::time::Duration;
 
 /// The description, from the project's root.
 const DESCRIPTION: &str = "guests/linux-own/systems/locks.toml";
-/// The name of the scenario of the kernel with the port: by it the launcher builds that.
-const OWN: &str = "own-kernel";
+/// How names of scenarios of the kernel with the port begin: by that the launcher builds it.
+pub(super) const OWN: &str = "own-kernel";
 /// Virtual time within which Linux boots and has done its work: it needs one to two seconds.
 const LIMIT: Duration = Duration::from_secs(20);
 /// Memory of the bare board, bytes, and its CPUs: as the description has them.

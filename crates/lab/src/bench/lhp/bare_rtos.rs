@@ -59,6 +59,7 @@ pub(super) fn run(point: &Point, rtos: Rtos, bench: &Bench, tell: Tell<'_>) -> R
         statistics: found.instrument,
         spinning: BTreeMap::new(),
         kernel: Vec::new(),
+        locks: None,
     })
 }
 

@@ -25,6 +25,20 @@ const FILE_MS: u32 = 400;
 /// for one another ("The points" in the book's chapter).
 const QUANTUM: &str = "100us";
 
+/// How much sooner Linux with the port has been compared with its digest, milliseconds: it is that
+/// much smaller.
+const SOONER_MS: u32 = 1_960;
+
+/// What a description says of a technique.
+#[derive(Default)]
+pub struct Setting {
+    /// Keys of the hypervisor, and of Linux's VM, each with the end of its line.
+    pub hypervisor: String,
+    pub vm: String,
+    /// Words of Linux's command line, each after a space.
+    pub words: String,
+}
+
 /// Where Linux 6.1 for arm64 waits for another CPU and keeps its own busy, as
 /// what it waits for, and the first and the last function: a contended
 /// spinlock; and the end of a function that others were interrupted to call.
@@ -50,16 +64,21 @@ pub fn of(point: &Point, root: &Path) -> Option<String> {
     let pacers = u32::from(point.rtos.is_some_and(|rtos| rtos.wake != Wake::Timer));
     let pcpus = linux_cores + pacers;
     let policy = point.stage.policy().or_else(|| Policy::named(NONE))?;
-    let [linux_setting, rtos_setting] = policy.settings();
+    let [mut linux_setting, rtos_setting] = policy.settings();
+    let technique = point.technique.map(|technique| technique.setting(policy.name));
+    let technique = technique.unwrap_or_default();
+    linux_setting += &technique.vm;
+    let more = &technique.hypervisor;
+    let kernel = if point.is_ported() { &images.own_kernel } else { &images.kernel };
     let separation = point.separation;
     let mut text = format!(
         "[board]\nkind = \"qemu-virt\"\npcpus = {pcpus}\nmemory = \"1G\"\n\n\
-         [hypervisor]\npriority_separation = {separation}\noff_when_done = true\n\n\
+         [hypervisor]\npriority_separation = {separation}\noff_when_done = true\n{more}\n\
          [[vm]]\nname = \"linux\"\nkernel = {:?}\ninitramfs = {:?}\ncmdline = '{}'\nseed = {}\n\
          memory = {{ size = \"512M\" }}\n{linux_setting}vcpus = [\n",
-        images.kernel,
+        kernel,
         images.initramfs,
-        command_line(point),
+        command_line(point) + &technique.words,
         point.seed,
     );
     for pcpu in 0..linux_cores {
@@ -74,7 +93,7 @@ pub fn of(point: &Point, root: &Path) -> Option<String> {
         let kernel = &images.rtos;
         let advance = rtos.advance_us;
         let advance = advance.map(|us| format!("timer_advance = \"{us}us\"\n")).unwrap_or_default();
-        let told = rtos_command_line(rtos, START_MS + later(point) + file(point));
+        let told = rtos_command_line(rtos, START_MS + later(point) + file(point) - sooner(point));
         let vcpus = rtos_vcpus(rtos.wake);
         let devices = if rtos.wake == Wake::Device { "devices = [\"rtc\"]\n" } else { "" };
         let _ = write!(
@@ -126,6 +145,10 @@ pub fn rtos_command_line(rtos: Rtos, start_ms: u32) -> String {
 
 fn later(point: &Point) -> u32 {
     if point.experiment.needs_symbols() { SYMBOLS_MS } else { 0 }
+}
+
+fn sooner(point: &Point) -> u32 {
+    if point.is_ported() { SOONER_MS } else { 0 }
 }
 
 fn file(point: &Point) -> u32 {

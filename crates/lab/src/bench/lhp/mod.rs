@@ -8,6 +8,7 @@
 //! | [`description`] | a point's system |
 //! | [`run`], [`bare_rtos`] | running it; running the RTOS without a hypervisor |
 //! | [`throughput`], [`latency`], [`migration`], [`overhead`], [`lock_holder_preemption`] | the figures |
+//! | [`technique`] | the papers' techniques, with and without yields, and ours |
 //! | [`report`] | for people, beside what the papers say |
 //! | [`quoted`] | what the book quotes |
 //! | [`smoke`] | one point as a test |
@@ -25,6 +26,7 @@ mod quoted;
 mod report;
 mod run;
 mod smoke;
+mod technique;
 mod throughput;
 
 use super::campaign::Findings;
@@ -64,7 +66,10 @@ impl super::Experiment for LockHolders {
 
     fn inputs(&self, bench: &Bench) -> Result<Inputs> {
         let rtos = Images::of(&bench.root).rtos;
-        Inputs::of(bench)?.linux(bench)?.hypervisor(bench).files("rtos", &[&rtos])
+        let inputs = Inputs::of(bench)?.linux(bench)?.hypervisor(bench).files("rtos", &[&rtos])?;
+        // The launcher builds it for points that run it.
+        let own = Images::of(&bench.root).own_kernel;
+        if own.exists() { inputs.files("linux_own", &[&own]) } else { Ok(inputs) }
     }
 
     /// Cores take turns, so one machine uses little more than one processor.
@@ -115,6 +120,7 @@ impl Lhp {
             self.migration_checks(),
             self.overhead_checks(),
             self.kernel_checks(),
+            self.technique_checks(),
         ];
         parts.into_iter().flatten().collect()
     }
@@ -160,6 +166,7 @@ mod tests {
             statistics: None,
             spinning: BTreeMap::new(),
             kernel: Vec::new(),
+            locks: None,
         }
     }
 

@@ -3,6 +3,7 @@
 use super::latency;
 use super::point::{Experiment, Linux, Point, Rtos, Stage, Wake};
 use super::policy::{NONE, Policy};
+use super::technique;
 use super::throughput::{self, Judged};
 use crate::bench::Extent;
 use crate::bench::vtime::case::Work;
@@ -125,6 +126,7 @@ pub fn points(extent: Extent, policies: &[Policy]) -> Vec<Point> {
     points.extend(sizes.migration(&policies));
     points.extend(sizes.kernel(&policies));
     points.extend(sizes.spinning(&policies));
+    points.extend(technique::points(extent));
     // Those that the goals are about come first: a run that is cut short has
     // said the most then.
     points.sort_by_key(|point| !has_goal(point));
@@ -143,7 +145,7 @@ fn has_goal(point: &Point) -> bool {
         }),
         Experiment::Latency => point.stage == Stage::Native || point.separation && is(&LATE_JUDGED),
         Experiment::Migration | Experiment::Overhead | Experiment::Kernel => true,
-        Experiment::Spinning => false,
+        Experiment::Spinning | Experiment::Technique => false,
     }
 }
 

@@ -65,7 +65,14 @@ impl Lhp {
         answer.data(&self.overhead_data());
         answer.data(&self.spinning_data());
         answer.data(&self.kernel_data());
-        answer.document("bench lhp", self.quoted());
+        let has = |experiment| self.of(experiment).next().is_some();
+        if has(Experiment::Technique) {
+            answer.data(&self.technique_data());
+            answer.document("bench lhp techniques", self.quoted_techniques());
+        }
+        if has(Experiment::Throughput) {
+            answer.document("bench lhp", self.quoted());
+        }
         throughput.rule_finding().iter().for_each(|rule| answer.say(&format!("{rule}\n")));
         answer
     }

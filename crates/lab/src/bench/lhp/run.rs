@@ -10,7 +10,7 @@ use crate::bench::vtime::case::{Case, Guest};
 use crate::bench::vtime::figures::Figures;
 use crate::bench::{ProgressView, Tell};
 use crate::bundle::Bundle;
-use crate::guests::{LinuxProgress, LinuxWork};
+use crate::guests::{LinuxProgress, LinuxWork, Locks};
 use crate::observe::{Lateness, Observer};
 use crate::quantity::real;
 use crate::session::Session;
@@ -55,6 +55,9 @@ pub struct Measurement {
     /// Instructions of Linux's kernel that each core executed, from its boot
     /// on; none if they were not counted.
     pub kernel: Vec<u64>,
+    /// What Linux tells the hypervisor of its locks, if it was asked to.
+    #[serde(default)]
+    pub locks: Option<Locks>,
 }
 
 /// Instructions that only wait.
@@ -184,6 +187,12 @@ fn boot(point: &Point, bench: &Bench, session: Session<'_>) -> Result<Booted> {
     let consoles = bench.directory.join("console-linux.log");
     let unfinished = |what: &str| miette!("{what}; its console: {}", consoles.display());
     let runs = runs(&point.linux, linux).map_err(|why| unfinished(&why))?;
+    if let Some((technique, policy)) = point.technique.zip(point.stage.policy())
+        && !awaits_rtos
+        && let Some(why) = technique.objection(policy.name, linux.locks.as_ref())
+    {
+        return Err(unfinished(&why));
+    }
     let virtual_s = run.virtual_time().unwrap_or_default().as_secs_f64();
     let measurement = Measurement {
         point: point.clone(),
@@ -195,6 +204,7 @@ fn boot(point: &Point, bench: &Bench, session: Session<'_>) -> Result<Booted> {
         statistics: run.instrument,
         spinning: BTreeMap::new(),
         kernel: Vec::new(),
+        locks: linux.locks.clone(),
     };
     Ok(Booted { measurement, symbols: linux.symbols.clone() })
 }
@@ -332,6 +342,7 @@ fn native(point: &Point, bench: &Bench, tell: Tell<'_>) -> Result<Measurement> {
         statistics: found.statistics,
         spinning: BTreeMap::new(),
         kernel: Vec::new(),
+        locks: None,
     })
 }
 
