@@ -116,6 +116,12 @@ impl Bank {
             && requests.fetch_and(!bit, Ordering::AcqRel) & bit != 0
     }
 
+    /// Returns true if a register write asks something of the holder of any interrupt.
+    pub(crate) fn has_requests(&self) -> bool {
+        let requests = [&self.drop_pending, &self.drop_active, &self.drop_physical];
+        requests.iter().any(|word| word.load(Ordering::Acquire) != 0)
+    }
+
     /// Takes these requests back. Answers those of them that there were.
     pub(crate) fn take_requests(requests: &AtomicU32, bits: u32) -> u32 {
         if bits == 0 { 0 } else { requests.fetch_and(!bits, Ordering::AcqRel) & bits }

@@ -13,8 +13,9 @@
 //! guest must not run ([`CpuInterface::is_unfinished`]), so nothing that the work has seen
 //! changes behind its back: what other cores change is news, for which it begins anew.
 //!
-//! [`CpuInterface::inject`] is the short cut for what happens a thousand times
-//! a second: one private interrupt, one free list register.
+//! There are two short cuts. [`CpuInterface::inject`] is for what happens a thousand times a
+//! second: one private interrupt that has just arrived, one free list register. For a single
+//! interrupt that was posted, [`CpuInterface::sync`] has another one (`list_one`).
 //!
 //! When there are more active interrupts than list registers, those of the
 //! lowest priority stay out ("spilled"): they will be the last to be ended, and
@@ -246,6 +247,9 @@ impl CpuInterface {
         if matches!(self.work.stage, Stage::Pending | Stage::Active) {
             // All is taken back already.
             return self.go_on(gic, hw);
+        }
+        if self.list_one(gic, hw) {
+            return 1;
         }
         if self.take_back(gic, hw) { self.list(gic, hw) } else { 0 }
     }

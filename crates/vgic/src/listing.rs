@@ -81,6 +81,9 @@ impl Work {
 /// EOIs that the hardware counts at most.
 const MOST_ENDS: usize = 31;
 
+/// Interrupts that a guest has ended, and of which the short cut takes note.
+const RETIRED: usize = 2;
+
 /// Interrupts that are looked at between two looks at what is urgent.
 const PIECE: usize = 8;
 /// Pieces of that in all words, at most.
@@ -116,6 +119,45 @@ impl CpuInterface {
             return false;
         }
         true
+    }
+
+    /// Lists what was posted, if that is one interrupt and the guest has ended all that was listed:
+    /// there is nothing to take back, nor to compare. Returns false if it is not so simple; then
+    /// nothing is lost.
+    pub(crate) fn list_one(&mut self, gic: &Gic, hw: &mut impl Hardware) -> bool {
+        let attention = gic.private(self.vcpu).attention.load(Ordering::Acquire);
+        let is_quiet = self.work.stage == Stage::Rest
+            && self.backlog == 0
+            && self.maintenance == Maintenance::default();
+        let is_one = attention.is_power_of_two() && attention != UNFINISHED;
+        // A register that tells of an end is not empty.
+        let is_free = self.used & !hw.empty() == 0 && self.used.count_ones() as usize <= RETIRED;
+        if !is_quiet || !is_one || !is_free {
+            return false;
+        }
+        for index in Bits::of(self.used).at_most::<RETIRED>() {
+            self.unlist(gic, hw, index as usize, ListRegister(0));
+        }
+        self.used = 0;
+        self.latest = None;
+        let word = attention.trailing_zeros() as usize;
+        if gic.bank(self.vcpu, word).has_requests() {
+            return false;
+        }
+        let news = self.take_attention(gic);
+        if word > 0 {
+            // As in `list_with`.
+            fence(Ordering::SeqCst);
+        }
+        let ready = gic.candidates(self.vcpu, word);
+        if news == attention && ready.is_power_of_two() {
+            let intid = word as u32 * 32 + ready.trailing_zeros();
+            if self.list_pending(gic, hw, 0, Choice::new(gic, self.vcpu, intid)) {
+                return true;
+            }
+        }
+        self.backlog |= news;
+        false
     }
 
     /// Lists what is active and the best of what is pending in the words that took part in the
