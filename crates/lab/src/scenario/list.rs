@@ -3,8 +3,8 @@
 use super::expect::Expect::{Endures, Fails, Passes, Rhythm, Starts, Starves, Turns};
 use super::staged::Staged;
 use super::{
-    budgets, conformance, console, damaged, fault, gathered, hang, limits, locks, moved, overrun,
-    reference, sharing, sharing_linux, signed, stock, traced, traced_guests, typed,
+    budgets, campaign, conformance, console, damaged, fault, gathered, hang, limits, locks, moved,
+    overrun, reference, sharing, sharing_linux, signed, stock, traced, traced_guests, typed,
 };
 use crate::bench::{self, Conduct};
 use crate::observe::{Distribution, Observer, Reports};
@@ -37,6 +37,8 @@ pub fn all() -> Vec<Scenario> {
         locks::stock(),
         locks::own(),
         tasks_late(),
+        campaign::local(),
+        campaign::slurm(),
     ];
     let policies = moved::scenarios().chain(gathered::scenarios()).chain(stock::scenarios());
     let policies = budgets::scenarios().chain(overrun::scenarios()).chain(policies);
