@@ -6,7 +6,7 @@ use rustix::process::{Pid, Signal, geteuid, kill_process};
 use std::fs::{self, File, Permissions};
 use std::io::Read;
 use std::net::TcpListener;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
 use std::thread;
@@ -36,6 +36,7 @@ impl Cluster {
         let place = tempfile::tempdir().into_diagnostic()?;
         let mut cluster = Self { place, daemons: Vec::new() };
         cluster.configure(logs)?;
+        cluster.wrap_srun()?;
         let path = |name: &str| cluster.place.path().join(name).display().to_string();
         let option = |name: &str, file: &str| format!("--{name}={}", path(file));
         let munge = [
@@ -59,9 +60,24 @@ impl Cluster {
         Ok(cluster)
     }
 
-    /// Returns what its users have in their environment.
-    pub(super) fn environment(&self) -> [(&'static str, PathBuf); 1] {
-        [("SLURM_CONF", self.place.path().join("slurm.conf"))]
+    /// Returns what its users have in their environment. Debian has daemons where not every user's
+    /// PATH leads.
+    pub(super) fn environment(&self) -> [(&'static str, PathBuf); 2] {
+        let (place, path) = (self.place.path(), std::env::var("PATH").unwrap_or_default());
+        let path = format!("{}:{path}:/usr/sbin", place.join("bin").display());
+        [("SLURM_CONF", place.join("slurm.conf")), ("PATH", path.into())]
+    }
+
+    /// Puts an `srun` first in the users' PATH that knows this cluster: within a job, Snakemake takes
+    /// all variables of Slurm out of the environment.
+    fn wrap_srun(&self) -> Result<()> {
+        let place = self.place.path();
+        let (bin, text) =
+            (place.join("bin"), "#!/bin/sh\nSLURM_CONF=$0.conf exec /usr/bin/srun \"$@\"\n");
+        fs::create_dir(&bin).into_diagnostic()?;
+        fs::write(bin.join("srun"), text).into_diagnostic()?;
+        fs::set_permissions(bin.join("srun"), Permissions::from_mode(0o755)).into_diagnostic()?;
+        symlink(place.join("slurm.conf"), bin.join("srun.conf")).into_diagnostic()
     }
 
     fn configure(&self, logs: &Path) -> Result<()> {
@@ -109,12 +125,10 @@ impl Cluster {
         fs::write(self.place.path().join("slurm.conf"), text).into_diagnostic()
     }
 
-    /// Prepares a program with this cluster's configuration. Debian has daemons where not every
-    /// user's PATH leads.
+    /// Prepares a program with this cluster's configuration.
     fn command(&self, program: &str) -> Command {
-        let path = std::env::var("PATH").unwrap_or_default();
         let mut command = Command::new(program);
-        command.envs(self.environment()).env("PATH", format!("{path}:/usr/sbin"));
+        command.envs(self.environment());
         command
     }
 
