@@ -203,3 +203,23 @@ ensure_kernel_tools() {
     done
     ((${#missing[@]} == 0)) || install_missing
 }
+
+# What makes a virtual environment of Python's, which only a campaign asks for.
+ensure_venv() {
+    ! python3 -c 'import ensurepip, venv' 2>/dev/null || return 0
+    missing=("python3-venv"$'\t'"makes room for Snakemake")
+    install_missing
+}
+
+# A whole Slurm cluster of one node, which only its test asks for. It runs them itself: services of
+# the system are neither configured nor needed.
+ensure_slurm() {
+    local package
+    missing=()
+    for package in munge slurmctld slurmd slurm-client; do
+        dpkg-query --show --showformat '${Status}' "$package" 2>/dev/null |
+            grep -q '^install ok installed$' ||
+            missing+=("$package"$'\t'"is part of Slurm, for a test")
+    done
+    ((${#missing[@]} == 0)) || install_missing
+}

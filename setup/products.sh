@@ -117,6 +117,31 @@ fetch_perfetto() {
         rm -r "$fetched"
 }
 
+# Snakemake in a virtual environment of its own, as campaign/requirements.txt names it, to the
+# checksum.
+install_snakemake() {
+    local venv=build/campaign pip_log=build/log/campaign-pip.txt
+    rm -rf "$venv"
+    if ! { python3 -m venv "$venv" && "$venv/bin/python" -m pip install --disable-pip-version-check \
+        --progress-bar off --require-hashes --requirement campaign/requirements.txt; } >"$pip_log" 2>&1
+    then
+        rm -rf "$venv"
+        grep -i '^error' "$pip_log" | tail -n 2
+        echo "cannot fetch Snakemake and what it needs (campaign/requirements.txt) from the Python" \
+            "package index: let pip reach it, or a mirror (pip config set global.index-url URL)," \
+            "then try again; what pip said is in $pip_log"
+        return 1
+    fi
+}
+
+# What only `cassata campaign` needs, and tests of it.
+ensure_campaign() {
+    ensure_venv
+    pushd "$CASSATA_ROOT" >/dev/null
+    product campaign "installing Snakemake" install_snakemake campaign/requirements.txt
+    popd >/dev/null
+}
+
 # What only `cassata build --sign` needs, and tests of it.
 ensure_signed_product() {
     pushd "$CASSATA_ROOT" >/dev/null
@@ -158,6 +183,7 @@ asks_techniques() {
 # ensure_asked_products ARGUMENT...: what only tests need that run when asked for by name, as
 # `cassata test` with these arguments does: it is large.
 ensure_asked_products() {
+    [[ " $* " != *" campaign-slurm "* ]] || ensure_slurm
     pushd "$CASSATA_ROOT" >/dev/null
     if [[ " $* " == *" conformance-kernel."* ]]; then
         product other-kernels "fetching Debian's PREEMPT_RT and backports kernels" \
@@ -182,5 +208,6 @@ ensure_test_products() {
         (product perfetto "fetching Perfetto's trace processor" fetch_perfetto setup/perfetto) ||
             say "going on without: no test reads what is exported for Perfetto"
     fi
+    (ensure_campaign) || say "going on without: no test runs a campaign"
     popd >/dev/null
 }

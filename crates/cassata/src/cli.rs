@@ -15,7 +15,7 @@ mod values;
 mod vtime;
 
 pub use analyze::{Analyze, BoundsKind};
-pub use bench::{Asked, Bench, Demo, Fuzzing};
+pub use bench::{Asked, Bench, Campaign, Common, Demo, Distributed, Fuzzing};
 pub use bound::Bound;
 pub use build::Build;
 pub use check::Check;
@@ -64,6 +64,7 @@ pub enum Command {
     Demo(Demo),
     Test(Test),
     Bench(Bench),
+    Campaign(Campaign),
     Fuzz(Fuzzing),
     Build(Build),
     Run(Run),
@@ -99,8 +100,8 @@ mod tests {
         let Command::Demo(demo) = parse("cassata demo --runs 1 --report-only").unwrap() else {
             panic!()
         };
-        let Asked { experiment, options, answer } = demo.0;
-        assert_eq!((experiment.label().name, answer.report_only), ("demo", true));
+        let Asked { experiment, options, answer, .. } = demo.0;
+        assert_eq!((experiment.label().name, answer.common.report_only), ("demo", true));
         assert_eq!(options.get_one("runs"), Some(&1_u16));
         assert_eq!(options.get_one("seconds"), Some(&Duration::from_secs(60)));
         let Command::Run(run) = parse("cassata run a.toml --for 2.5 --json f.json").unwrap() else {
@@ -139,6 +140,16 @@ mod tests {
             (options.get_one("tasksets"), options.get_one("seed")),
             (Some(&100_u64), Some(&1_u64))
         );
+        let line = "cassata campaign promises --systems 50 --quick --results r -- --cores 8";
+        let Command::Campaign(Campaign { asked }) = parse(line).unwrap() else { panic!() };
+        assert_eq!(
+            (asked.words, asked.common.results),
+            (vec!["--systems=50".into(), "--quick".into()], Some("r".into()),)
+        );
+        assert_eq!(asked.snakemake, ["--cores", "8"]);
+        let line = "cassata bench promises --run-point machine-1";
+        let Command::Bench(Bench { asked }) = parse(line).unwrap() else { panic!() };
+        assert_eq!((asked.part.run_point.as_deref(), asked.part.merge), (Some("machine-1"), false));
         let line =
             "cassata simulate a.json --for 1.5ms --trace t.svg --protocol mpcp --execution 50";
         let Command::Simulate(told) = parse(line).unwrap() else { panic!() };
@@ -195,6 +206,10 @@ mod tests {
             ("cassata bench case-study --figure 6", "--figure"),
             ("cassata demo --runs 1 --write-docs", "--write-docs"),
             ("cassata demo --real-time --write-docs", "--write-docs"),
+            ("cassata bench el2 --merge --list-points", "--merge"),
+            ("cassata bench el2 --merge --write-docs", "--write-docs"),
+            ("cassata campaign el3", "el2"),
+            ("cassata campaign el2 --cores 8", "--cores"),
             ("cassata analyze a.json --bounds best", "corrected"),
             ("cassata analyze a.json --periods", "--find-budgets"),
             ("cassata bound --image a.elf --write", "--write"),
@@ -216,11 +231,12 @@ mod tests {
     #[test]
     fn every_command_teaches_by_example() {
         let cli = Cli::command();
-        let bench = cli.find_subcommand("bench").unwrap();
-        for command in cli.get_subcommands().chain(bench.get_subcommands()) {
+        let [bench, campaign] = ["bench", "campaign"].map(|one| cli.find_subcommand(one).unwrap());
+        let experiments = bench.get_subcommands().chain(campaign.get_subcommands());
+        for command in cli.get_subcommands().chain(experiments) {
             let examples = command.get_after_help().map(ToString::to_string).unwrap_or_default();
             let name = command.get_name();
-            let calls = ["", "bench "].map(|before| format!("cassata {before}{name}"));
+            let calls = ["", "bench ", "campaign "].map(|before| format!("cassata {before}{name}"));
             assert!(calls.iter().any(|call| examples.contains(call)), "{name}");
         }
     }

@@ -15,6 +15,7 @@
 //! | [`conformance`] | guests and tests that others wrote |
 //! | [`mod@reference`] | the probe without a hypervisor, which keeps its tests honest |
 //! | [`damaged`] | systems that EL2 must refuse |
+//! | [`campaign`] | a bench on more machines than one brings what it brings on one |
 //! | [`signed`] | a hypervisor that has a key, and what it must refuse |
 //! | [`fault`] | a fault of EL2's own, and what goes on |
 //! | [`hang`] | a core that hangs at EL2, and which one says so |
@@ -34,6 +35,7 @@
 //! users of consoles.
 
 pub mod budgets;
+pub mod campaign;
 pub mod conformance;
 pub mod console;
 pub mod damaged;

@@ -9,7 +9,8 @@ use clap::Args;
 /// last the demonstration, shortened. The last line says how many passed and failed,
 /// and how many were skipped because a program is not installed. Left out are the longest,
 /// moved-migrant-100000.on-demand, moved-asked-100000, supply-1000000.KIND, varied-1000000.KIND,
-/// gathered-stock and stock.POLICY, unless they are asked for by their whole names.
+/// gathered-stock and stock.POLICY, and campaign-slurm, which installs Slurm, unless they are asked
+/// for by their whole names.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:

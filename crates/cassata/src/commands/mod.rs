@@ -4,6 +4,7 @@ mod analyze;
 mod bench;
 mod bound;
 mod build;
+mod campaign;
 mod check;
 mod coverage;
 pub mod description;
@@ -49,6 +50,7 @@ fn carry_out(command: &Command) -> Result<u8> {
         Command::Demo(arguments) => bench::bench(&arguments.0),
         Command::Test(arguments) => test::test(arguments),
         Command::Bench(arguments) => bench::bench(&arguments.asked),
+        Command::Campaign(arguments) => campaign::campaign(&arguments.asked),
         Command::Fuzz(arguments) => bench::bench(&arguments.0),
         Command::Build(arguments) => build::build(arguments),
         Command::Run(arguments) => run::run(arguments),

@@ -6,7 +6,7 @@ use super::store::{Case, Measured, Store};
 use crate::interrupt::Interrupt;
 use crate::progress::Progress;
 use crate::suite::{Bench, share};
-use miette::{Result, miette};
+use miette::{Report, Result, miette};
 use std::fs;
 use std::path::Path;
 use std::sync::mpsc::{Receiver, Sender};
@@ -111,7 +111,7 @@ impl Campaign<'_> {
                     Err(_) if self.interrupt.requested() => {}
                     Err(error) => {
                         progress.line(&format!("{} ... FAILED: {error:?}", cases[index].name()));
-                        failures.push((cases[index].clone(), format!("{error:?}")));
+                        failures.push((cases[index].clone(), reason(&error)));
                     }
                 },
             }
@@ -124,6 +124,11 @@ impl Campaign<'_> {
         let found = Findings { planned, measurements, failures, all };
         unwritten.map_or(Ok(found), Err)
     }
+}
+
+/// Returns why a case brought nothing, each cause behind what it caused, as it stands in results.
+pub(super) fn reason(error: &Report) -> String {
+    error.chain().map(ToString::to_string).collect::<Vec<_>>().join(": ")
 }
 
 /// How fast it goes.

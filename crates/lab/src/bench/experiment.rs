@@ -4,6 +4,7 @@
 use super::campaign::{Campaign, Findings, make};
 use super::inputs::Inputs;
 use super::store::{Case, Measured, Store};
+use super::worker::{self, Points};
 use super::{Label, Tell};
 use crate::answer::Answer;
 use crate::progress::Progress;
@@ -125,6 +126,36 @@ pub trait Conduct: Debug + Sync {
     /// that fails is no error: its goals are not met.
     fn conduct(&self, options: &ArgMatches, bench: &Bench) -> Result<Answer>;
 
+    /// Returns the points of a call, each of which [`measure`](Conduct::measure) runs, or `None`
+    /// when all of it is one.
+    ///
+    /// # Errors
+    /// As [`Conduct::conduct`].
+    fn points(&self, _: &ArgMatches, _: &Bench) -> Result<Option<Points>> {
+        Ok(None)
+    }
+
+    /// Runs the point called `name`, beside others that share nothing with it but the directory of
+    /// `bench`, and keeps what it brings. Returns why it brought nothing, if so.
+    ///
+    /// # Errors
+    /// When there is no such point, files cannot be read or written, and on Ctrl-C.
+    fn measure(&self, _: &ArgMatches, name: &str, _: &Bench) -> Result<Option<String>> {
+        let whole = self.label().name;
+        Err(miette!(
+            help = format!("`cassata bench {whole}` runs it"),
+            "there is no point `{name}`: {whole} is measured as a whole"
+        ))
+    }
+
+    /// Answers what points have brought, and runs none. What is one point is conducted.
+    ///
+    /// # Errors
+    /// As [`Conduct::conduct`].
+    fn merge(&self, options: &ArgMatches, bench: &Bench) -> Result<Answer> {
+        self.conduct(options, bench)
+    }
+
     /// Returns parts of it that are machine tests.
     fn scenarios(&self) -> Vec<Scenario> {
         Vec::new()
@@ -149,10 +180,7 @@ impl<E: Experiment> Conduct for E {
     }
 
     fn conduct(&self, options: &ArgMatches, bench: &Bench) -> Result<Answer> {
-        let directory = bench.directory.join("cases");
-        make(&directory)?;
-        let inputs = self.inputs(bench)?;
-        let store = Store::new(directory, inputs.clone());
+        let store = store(self, bench)?;
         let (asked, others) = cases(self, options)?;
         let host = std::thread::available_parallelism().map_or(1, usize::from);
         let campaign = Campaign {
@@ -164,18 +192,65 @@ impl<E: Experiment> Conduct for E {
         let run =
             |case: &E::Case, logs: &Path, tell: Tell<'_>| self.run(case, &bench.at(logs), tell);
         let mut progress = Progress::new(&format!("bench {}", E::LABEL.name));
-        let mut found = campaign.run(&asked, &mut progress, run)?;
+        let found = campaign.run(&asked, &mut progress, run)?;
         drop(progress);
-        found.all += others.len();
-        // What is known of the others is shown too: a case is compared with them.
-        let known: Vec<E::Seen> = others.iter().filter_map(|case| store.find(case)).collect();
-        found.planned.splice(..0, known.iter().map(|seen| seen.case().clone()));
-        found.measurements.splice(..0, known);
-        let mut answer = self.answer(found.clone(), bench)?;
-        inputs.record(&mut answer.outcome);
-        conclude(&mut answer, &found);
-        Ok(answer)
+        answer(self, found, &others, &store, bench)
     }
+
+    fn points(&self, options: &ArgMatches, bench: &Bench) -> Result<Option<Points>> {
+        let (store, fresh) = (store(self, bench)?, read::<Request>(options)?.fresh);
+        let (asked, _) = cases(self, options)?;
+        let kept = |case: &E::Case| !fresh && store.find::<E::Seen>(case).is_some();
+        let points = asked.iter().map(|case| worker::Point { name: case.name(), kept: kept(case) });
+        Ok(Some(Points { alone: self.side_by_side() == 1, points: points.collect() }))
+    }
+
+    fn measure(&self, options: &ArgMatches, name: &str, bench: &Bench) -> Result<Option<String>> {
+        let (asked, _) = cases(self, options)?;
+        let names = || asked.iter().map(Case::name).collect::<Vec<_>>();
+        let case = asked.iter().find(|case| case.name() == name).ok_or_else(|| {
+            miette!(help = names_like(name, &names()), "no case is called `{name}`")
+        })?;
+        let store = store(self, bench)?;
+        if !read::<Request>(options)?.fresh && store.find::<E::Seen>(case).is_some() {
+            return Ok(None);
+        }
+        let mut progress = Progress::new(&format!("bench {}", E::LABEL.name));
+        let mut tell = |what: &str| progress.now(&format!("{name}: {what}"));
+        worker::measure(&store, case, bench, |bench| self.run(case, bench, &mut tell))
+    }
+
+    fn merge(&self, options: &ArgMatches, bench: &Bench) -> Result<Answer> {
+        let (store, (asked, others)) = (store(self, bench)?, cases(self, options)?);
+        worker::clear(bench)?;
+        answer(self, worker::merged(&store, asked), &others, &store, bench)
+    }
+}
+
+/// Opens what has been measured of `experiment`.
+fn store<E: Experiment>(experiment: &E, bench: &Bench) -> Result<Store> {
+    let directory = bench.directory.join("cases");
+    make(&directory)?;
+    Ok(Store::new(directory, experiment.inputs(bench)?))
+}
+
+/// Answers what was found of the cases that were asked for, beside what is known of `others`: a case
+/// is compared with them.
+fn answer<E: Experiment>(
+    experiment: &E,
+    mut found: Findings<E::Seen>,
+    others: &[E::Case],
+    store: &Store,
+    bench: &Bench,
+) -> Result<Answer> {
+    found.all += others.len();
+    let known: Vec<E::Seen> = others.iter().filter_map(|case| store.find(case)).collect();
+    found.planned.splice(..0, known.iter().map(|seen| seen.case().clone()));
+    found.measurements.splice(..0, known);
+    let mut answer = experiment.answer(found.clone(), bench)?;
+    store.inputs().record(&mut answer.outcome);
+    conclude(&mut answer, &found);
+    Ok(answer)
 }
 
 /// Adds what every answer says of its cases.

@@ -5,6 +5,7 @@
 //! | --- | --- |
 //! | `experiment` | what an experiment is, and how one that is made of cases is conducted |
 //! | `campaign`, `store`, `inputs` | its cases are run, and what is known is not run again |
+//! | `worker` | one case, run beside others on any number of machines, and all of them together |
 //! | `sample` | several runs of the same |
 
 mod campaign;
@@ -12,10 +13,12 @@ mod experiment;
 mod inputs;
 mod sample;
 mod store;
+mod worker;
 
 pub use demo::Demonstration;
 pub use experiment::{Conduct, Experiment, Extent};
 pub use hostile::Fuzz;
+pub use worker::{Point, Points};
 
 use crate::view::{Scene, View};
 

@@ -6,11 +6,12 @@ use crate::results::write_json;
 use miette::Result;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use std::fs;
 use std::path::{Path, PathBuf};
 
 /// One run of a bench, before it is made.
-pub trait Case: Clone + PartialEq + Send + Sync {
+pub trait Case: Clone + PartialEq + Send + Serialize + Sync {
     /// Returns a name for people and files that no other case has.
     fn name(&self) -> String;
 
@@ -37,6 +38,11 @@ pub trait Measured: Clone + Send + Serialize + DeserializeOwned {
 
 fn checksum(case: &impl Case) -> u32 {
     crc32fast::hash(case.config_text().as_bytes())
+}
+
+/// Returns all of `case`; null for one that JSON has no form for, and there is none.
+fn value(case: &impl Case) -> Value {
+    serde_json::to_value(case).unwrap_or_default()
 }
 
 /// Says where a measurement has its case and its time.
@@ -72,6 +78,17 @@ struct Entry<M> {
     measurement: M,
 }
 
+/// Why a case brought nothing. Only those that merge what workers brought ask for it: another run
+/// tries the case again.
+#[derive(Serialize, Deserialize)]
+struct Failure {
+    inputs: Inputs,
+    /// CRC-32 of [`Case::config_text`].
+    description: u32,
+    case: Value,
+    why: String,
+}
+
 impl Store {
     /// Opens the store in `directory`, which exists. Only what was measured with these
     /// `inputs` is valid.
@@ -81,6 +98,11 @@ impl Store {
 
     pub fn directory(&self) -> &Path {
         &self.directory
+    }
+
+    /// Returns what measurements have to be made with to be valid.
+    pub fn inputs(&self) -> &Inputs {
+        &self.inputs
     }
 
     /// Returns the measurement of `case`, if there is a valid one.
@@ -93,11 +115,40 @@ impl Store {
         valid.then_some(entry.measurement)
     }
 
-    /// Keeps a measurement.
+    /// Keeps a measurement, in place of an earlier one or of a failure.
     pub fn keep<M: Measured>(&self, measurement: &M) -> Result<()> {
         let (inputs, description) = (self.inputs.clone(), checksum(measurement.case()));
         let measurement = measurement.clone();
-        write_json(&self.path(measurement.case()), &Entry { inputs, description, measurement })
+        let failure = self.failure_path(measurement.case());
+        write_json(&self.path(measurement.case()), &Entry { inputs, description, measurement })?;
+        // As a rule there is none.
+        drop(fs::remove_file(failure));
+        Ok(())
+    }
+
+    /// Keeps why `case` brought nothing, in place of an earlier measurement.
+    pub fn keep_failure(&self, case: &impl Case, why: &str) -> Result<()> {
+        let (inputs, description) = (self.inputs.clone(), checksum(case));
+        let (case_value, why) = (value(case), why.to_owned());
+        let failure = Failure { inputs, description, case: case_value, why };
+        write_json(&self.failure_path(case), &failure)?;
+        // As a rule there is none.
+        drop(fs::remove_file(self.path(case)));
+        Ok(())
+    }
+
+    /// Returns why `case` brought nothing, if it was run with these inputs.
+    pub fn failure(&self, case: &impl Case) -> Option<String> {
+        let text = fs::read(self.failure_path(case)).ok()?;
+        let failure: Failure = serde_json::from_slice(&text).ok()?;
+        let valid = failure.inputs == self.inputs
+            && failure.description == checksum(case)
+            && failure.case == value(case);
+        valid.then_some(failure.why)
+    }
+
+    fn failure_path(&self, case: &impl Case) -> PathBuf {
+        self.directory.join(format!("{}.failure.json", case.name()))
     }
 
     fn path(&self, case: &impl Case) -> PathBuf {
@@ -152,6 +203,20 @@ pub(super) mod tests {
         assert_eq!(store("b").find::<Found>(&case), None);
         assert_eq!(store("a").find::<Found>(&Plain("hackbench".into(), 5)), None);
         CONFIG_TEXT.set("quantum = \"50us\"".into());
+        assert_eq!(store("a").find::<Found>(&case), None);
+    }
+    #[test]
+    fn the_last_word_on_a_case_holds() {
+        let directory = tempfile::tempdir().unwrap();
+        let store = |qemu: &str| Store::new(directory.path().into(), inputs(qemu));
+        let (case, other) = (Plain("hackbench".into(), 4), Plain("hackbench".into(), 5));
+        let found = Found { case: case.clone(), value: 1.5 };
+        store("a").keep_failure(&case, "too late").unwrap();
+        assert_eq!(store("a").failure(&case).as_deref(), Some("too late"));
+        assert_eq!((store("b").failure(&case), store("a").failure(&other)), (None, None));
+        store("a").keep(&found).unwrap();
+        assert_eq!((store("a").failure(&case), store("a").find(&case)), (None, Some(found)));
+        store("a").keep_failure(&case, "too late").unwrap();
         assert_eq!(store("a").find::<Found>(&case), None);
     }
 }

@@ -32,7 +32,17 @@ impl Directory {
     /// When it cannot be made, or another process has it.
     pub fn create(results: &Path, name: &str) -> Result<Self> {
         let path = results.join(name);
-        Self::take(&path)?.ok_or_else(|| in_use(&path))
+        Self::take(&path, FlockOperation::NonBlockingLockExclusive)?.ok_or_else(|| in_use(&path))
+    }
+
+    /// Makes `results/name` if need be, and takes it together with others that share it: no process
+    /// can have it alone until all of them have dropped it.
+    ///
+    /// # Errors
+    /// When it cannot be made, or another process has it alone.
+    pub fn share(results: &Path, name: &str) -> Result<Self> {
+        let path = results.join(name);
+        Self::take(&path, FlockOperation::NonBlockingLockShared)?.ok_or_else(|| in_use(&path))
     }
 
     /// Makes and takes an empty directory for a run of the description at `subject`:
@@ -45,7 +55,8 @@ impl Directory {
         let subject = subject.canonicalize().unwrap_or_else(|_| subject.into());
         for number in 1..=MOST {
             let name = if number == 1 { name.into() } else { format!("{name}-{number}") };
-            let Some(directory) = Self::take(&results.join(name))? else { continue };
+            let alone = FlockOperation::NonBlockingLockExclusive;
+            let Some(directory) = Self::take(&results.join(name), alone)? else { continue };
             if directory.may_serve(&subject)? {
                 directory.clear()?;
                 directory.write(SUBJECT, format!("{}\n", subject.display()).as_bytes())?;
@@ -57,11 +68,11 @@ impl Directory {
 
     /// Takes the directory at `path`, which is made if need be; `None` when another process has
     /// it.
-    fn take(path: &Path) -> Result<Option<Self>> {
+    fn take(path: &Path, how: FlockOperation) -> Result<Option<Self>> {
         let fail = |cause: io::Error| unwritten(path, cause);
         fs::create_dir_all(path).map_err(fail)?;
         let lock = File::open(path).map_err(fail)?;
-        match flock(&lock, FlockOperation::NonBlockingLockExclusive) {
+        match flock(&lock, how) {
             Ok(()) => Ok(Some(Self { path: path.into(), _lock: Arc::new(lock) })),
             Err(Errno::WOULDBLOCK) => Ok(None),
             Err(error) => Err(fail(error.into())),
@@ -81,7 +92,10 @@ impl Directory {
     }
 
     /// Deletes all that is here.
-    fn clear(&self) -> Result<()> {
+    ///
+    /// # Errors
+    /// When something cannot be deleted.
+    pub fn clear(&self) -> Result<()> {
         let fail = |cause| unwritten(&self.path, cause);
         for entry in fs::read_dir(&self.path).map_err(fail)? {
             let entry = entry.map_err(fail)?;
@@ -135,6 +149,22 @@ impl Directory {
     }
 }
 
+/// Makes an empty file at `path` and locks it. It stays locked while it is open in any process: one
+/// that has it for its standard input need not know of the lock.
+///
+/// # Errors
+/// When it cannot be made, or is locked already.
+pub fn lock_file(path: &Path) -> Result<File> {
+    let fail = |cause: io::Error| unwritten(path, cause);
+    let file = File::options().create(true).truncate(false).read(true).write(true).open(path);
+    let file = file.map_err(fail)?;
+    match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+        Ok(()) => Ok(file),
+        Err(Errno::WOULDBLOCK) => Err(in_use(path)),
+        Err(error) => Err(fail(error.into())),
+    }
+}
+
 fn in_use(path: &Path) -> Report {
     miette!(
         help = "wait until that one has ended, or end it",
@@ -146,6 +176,7 @@ fn in_use(path: &Path) -> Report {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::process::Command;
 
     fn names(directory: &Path) -> Vec<String> {
         let entries = fs::read_dir(directory).unwrap();
@@ -189,6 +220,31 @@ mod tests {
         assert!(error.to_string().contains("demo is in use"), "{error}");
         drop(clone);
         Directory::create(results.path(), "demo").unwrap();
+    }
+
+    #[test]
+    fn those_that_share_a_directory_keep_others_out() {
+        let results = tempfile::tempdir().unwrap();
+        let share = || Directory::share(results.path(), "demo");
+        let both = [share().unwrap(), share().unwrap()];
+        assert!(Directory::create(results.path(), "demo").is_err());
+        drop(both);
+        let _alone = Directory::create(results.path(), "demo").unwrap();
+        assert!(share().unwrap_err().to_string().contains("demo is in use"));
+    }
+
+    #[test]
+    fn a_program_that_reads_a_locked_file_keeps_it_locked() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("lock");
+        let mut command = Command::new("sleep");
+        command.arg("600").stdin(lock_file(&path).unwrap());
+        let mut child = command.spawn().unwrap();
+        drop(command);
+        assert!(lock_file(&path).unwrap_err().to_string().contains("lock is in use"));
+        child.kill().unwrap();
+        child.wait().unwrap();
+        lock_file(&path).unwrap();
     }
 
     /// Descriptions of one name in two directories, and results beside them.

@@ -8,7 +8,7 @@ mod directory;
 mod files;
 
 pub use check::{Check, Goal};
-pub use directory::Directory;
+pub use directory::{Directory, lock_file};
 pub use files::{has_place, write_file, write_json};
 
 use crate::table::Table;

@@ -3,9 +3,9 @@
 use super::expect::Expect::{Endures, Fails, Passes, Rhythm, Starts, Starves, Turns};
 use super::staged::Staged;
 use super::{
-    budgets, conformance, console, damaged, fault, gathered, hang, limits, locks, moved, operated,
-    overrun, preemption, reference, sharing, sharing_linux, signed, stock, traced, traced_guests,
-    typed,
+    budgets, campaign, conformance, console, damaged, fault, gathered, hang, limits, locks, moved,
+    operated, overrun, preemption, reference, sharing, sharing_linux, signed, stock, traced,
+    traced_guests, typed,
 };
 use crate::bench::{self, Conduct};
 use crate::observe::{Distribution, Observer, Reports};
@@ -39,6 +39,8 @@ pub fn all() -> Vec<Scenario> {
         locks::own(),
         preemption::module(),
         tasks_late(),
+        campaign::local(),
+        campaign::slurm(),
     ];
     let policies = moved::scenarios().chain(gathered::scenarios()).chain(stock::scenarios());
     let policies = budgets::scenarios().chain(overrun::scenarios()).chain(policies);
