@@ -176,7 +176,7 @@ needs_own_linux() {
 # asks_techniques ARGUMENT...: true for `bench lhp` with all points, or those of the papers' techniques,
 # some of which run Linux with the port.
 asks_techniques() {
-    [[ ${1-} == bench && " ${*:2} " == *" lhp "* ]] || return 1
+    [[ ${1-} =~ ^(bench|campaign)$ && " ${*:2} " == *" lhp "* ]] || return 1
     [[ " $* " != *" --point"[\ =]* || " $* " == *" --point"[\ =]technique* ]]
 }
 
