@@ -94,7 +94,11 @@ impl Adversary {
             let shares = *vcpus > 2 || *crowds;
             let quantum = if shares { ", quantum = \"100us\"" } else { "" };
             let pcpu = if *crowds { 0 } else { number % 2 };
-            format!("{{ pcpu = {pcpu}, priority = {priority}{quantum} }}")
+            let asks = MigrationPolicy::named(policy)
+                .is_some_and(|policy| policy.policy().moves_on_request());
+            let places =
+                if asks { format!(", may_run_on = [{}]", 1 - pcpu) } else { String::new() };
+            format!("{{ pcpu = {pcpu}, priority = {priority}{quantum}{places} }}")
         };
         let vcpus: Vec<_> = (0..*vcpus).map(vcpu).collect();
         let mut settings = if self.is_above() {

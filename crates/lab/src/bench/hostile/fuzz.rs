@@ -1,7 +1,7 @@
 //! Mixtures of all attacks by seed, as many as asked for. What an earlier call has run is not run
 //! again, so that the next one goes on there.
 
-use super::case::{Adversary, Case};
+use super::case::{Adversary, Case, NONE};
 use super::seen::Seen;
 use super::{VCPUS, inputs};
 use crate::answer::Answer;
@@ -51,7 +51,7 @@ pub struct Machine {
 impl Machine {
     /// Returns the adversary: each next seed has another number of vCPUs, each other one has all of
     /// them on FreeRTOS's core, each third one has another policy, and one in two rounds of all
-    /// policies has the standing of a real-time VM.
+    /// policies has the standing of a real-time VM and no policy.
     fn case(&self) -> Case {
         let (seed, policies) = (self.seed, MigrationPolicy::ALL);
         let vcpus = VCPUS[(seed % VCPUS.len() as u64) as usize];
@@ -60,6 +60,8 @@ impl Machine {
         let needs_realtime =
             policies.iter().any(|one| one.name() == policy && one.policy().needs().for_realtime);
         let is_realtime = !needs_realtime && round / policies.len() as u64 % 2 == 1;
+        // A real-time VM is moved by no policy but those that are for it.
+        let policy = if is_realtime { NONE.into() } else { policy };
         let mode = "mix".into();
         let crowds = seed % 2 == 1;
         let adversary = Adversary { mode, vcpus, crowds, policy, is_realtime, seed };
@@ -192,6 +194,10 @@ mod tests {
         let kinds: BTreeSet<_> = adversaries.iter().map(|a| (a.vcpus, a.policy.clone())).collect();
         assert_eq!(kinds.len(), all);
         assert!(adversaries.iter().any(|a| a.is_realtime));
+        assert!(
+            adversaries.iter().all(|a| !a.is_realtime || a.policy == NONE),
+            "`check` refuses it"
+        );
     }
 
     #[test]

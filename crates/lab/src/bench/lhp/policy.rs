@@ -27,10 +27,13 @@ pub const RTOS_PRIORITY: u32 = 10;
 const ABOVE_RTOS: u32 = 20;
 
 impl Policy {
-    /// Every policy but the controls, and those by which a guest has to ask, in the scheduler's
-    /// order.
+    /// Every policy but the controls, and those by which a guest or an operator has to ask, in the
+    /// scheduler's order.
     pub fn all() -> Vec<Self> {
-        let asks = |kind: &MigrationPolicy| kind.policy().request() != Request::None;
+        let asks = |kind: &MigrationPolicy| {
+            let policy = kind.policy();
+            policy.request() != Request::None || policy.moves_on_request()
+        };
         let own = MigrationPolicy::ALL.iter().filter(|kind| !kind.is_control() && !asks(kind));
         own.copied().map(Self::of).collect()
     }
