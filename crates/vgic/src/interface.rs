@@ -26,7 +26,7 @@
 
 pub use crate::list_register::ListRegister;
 
-use crate::listing::{ALL_WORDS, Stage, Work};
+use crate::listing::{ALL_WORDS, Stage, Tried, Work};
 use crate::{Bits, Gic, WORDS};
 use core::sync::atomic::Ordering;
 use notes::Rounds;
@@ -200,10 +200,7 @@ impl CpuInterface {
             if !hw.urgent() {
                 return self.sync(gic, hw);
             }
-            if self.work.stage == Stage::Rest {
-                self.work.stage = Stage::Wanted;
-            }
-            return self.stop(gic);
+            return self.stop_wanted(gic);
         }
         self.list_arrived(gic, hw, index, intid, physical);
         self.latest = Some((index, hw.read(index)));
@@ -248,8 +245,11 @@ impl CpuInterface {
             // All is taken back already.
             return self.go_on(gic, hw);
         }
-        if self.list_one(gic, hw) {
-            return 1;
+        match self.list_one(gic, hw) {
+            Tried::Listed => return 1,
+            // Something is done, so it may stop here.
+            Tried::InVain if hw.urgent() => return self.stop_wanted(gic),
+            Tried::InVain | Tried::Not => {}
         }
         if self.take_back(gic, hw) { self.list(gic, hw) } else { 0 }
     }

@@ -38,6 +38,17 @@ pub(crate) enum Stage {
     Active,
 }
 
+/// What has come of [`CpuInterface::list_one`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Tried {
+    /// The interrupt is listed.
+    Listed,
+    /// It is not, and all that is new is to be looked at.
+    InVain,
+    /// There was no reason to try.
+    Not,
+}
+
 impl Work {
     pub(crate) const NONE: Self = Self {
         stage: Stage::Rest,
@@ -122,9 +133,8 @@ impl CpuInterface {
     }
 
     /// Lists what was posted, if that is one interrupt and the guest has ended all that was listed:
-    /// there is nothing to take back, nor to compare. Returns false if it is not so simple; then
-    /// nothing is lost.
-    pub(crate) fn list_one(&mut self, gic: &Gic, hw: &mut impl Hardware) -> bool {
+    /// there is nothing to take back, nor to compare. If it is not so simple, nothing is lost.
+    pub(crate) fn list_one(&mut self, gic: &Gic, hw: &mut impl Hardware) -> Tried {
         let attention = gic.private(self.vcpu).attention.load(Ordering::Acquire);
         let is_quiet = self.work.stage == Stage::Rest
             && self.backlog == 0
@@ -133,7 +143,14 @@ impl CpuInterface {
         // A register that tells of an end is not empty.
         let is_free = self.used & !hw.empty() == 0 && self.used.count_ones() as usize <= RETIRED;
         if !is_quiet || !is_one || !is_free {
-            return false;
+            return Tried::Not;
+        }
+        // One that was filled just now may still pass for an empty one, until it is read.
+        for index in Bits::of(self.used).at_most::<RETIRED>() {
+            let register = hw.read(index as usize);
+            if register.is_pending() || register.is_active() {
+                return Tried::Not;
+            }
         }
         for index in Bits::of(self.used).at_most::<RETIRED>() {
             self.unlist(gic, hw, index as usize, ListRegister(0));
@@ -142,7 +159,7 @@ impl CpuInterface {
         self.latest = None;
         let word = attention.trailing_zeros() as usize;
         if gic.bank(self.vcpu, word).has_requests() {
-            return false;
+            return Tried::InVain;
         }
         let news = self.take_attention(gic);
         if word > 0 {
@@ -153,11 +170,11 @@ impl CpuInterface {
         if news == attention && ready.is_power_of_two() {
             let intid = word as u32 * 32 + ready.trailing_zeros();
             if self.list_pending(gic, hw, 0, Choice::new(gic, self.vcpu, intid)) {
-                return true;
+                return Tried::Listed;
             }
         }
         self.backlog |= news;
-        false
+        Tried::InVain
     }
 
     /// Lists what is active and the best of what is pending in the words that took part in the
@@ -361,6 +378,14 @@ impl CpuInterface {
         }
         self.want(hw, self.backlog != 0, self.work.active.left_out != 0);
         listed
+    }
+
+    /// Stops before the work is begun, unless it is.
+    pub(crate) fn stop_wanted(&mut self, gic: &Gic) -> usize {
+        if self.work.stage == Stage::Rest {
+            self.work.stage = Stage::Wanted;
+        }
+        self.stop(gic)
     }
 
     /// Stops in the middle of the work, which counts as news from now on.
