@@ -34,6 +34,8 @@ const FUNCTIONS: &[u32] = &[
     service::PREEMPT_ENABLE,
     service::YIELD,
     service::PREEMPTION_LINE,
+    service::MIGRATE,
+    service::WHERE,
     service::CALL_UID,
     service::CALL_REVISION,
     service::PV_TIME_FEATURES,
