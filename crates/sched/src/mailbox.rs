@@ -130,6 +130,11 @@ impl<W: Word> Mailbox<W> {
         self.sets[kind as usize].fetch_or(bit, Ordering::AcqRel) & bit == 0
     }
 
+    /// Adds some members, a bit each, to a kind. Returns true if one of them is new.
+    pub fn send_all(&self, kind: Message, members: u64) -> bool {
+        members & !self.sets[kind as usize].fetch_or(members, Ordering::AcqRel) != 0
+    }
+
     /// Takes all members of a kind, leaving it empty.
     pub fn take(&self, kind: Message) -> Members {
         let set = &self.sets[kind as usize];

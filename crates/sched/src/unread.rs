@@ -77,11 +77,24 @@ impl Unread {
         self.passed
     }
 
-    /// Takes what comes first of a mailbox though there are others from before.
+    /// Takes what comes first of a mailbox though there are others from before. Returns true if there is
+    /// something that comes first.
     #[inline(never)]
-    pub fn take_first_from<W: Word>(&mut self, mailbox: &Mailbox<W>, first: u64) {
+    pub fn take_first_from<W: Word>(&mut self, mailbox: &Mailbox<W>, first: u64) -> bool {
         let members = self.sets[FIRST] | mailbox.take_of(Message::Vcpus, first).0;
         self.has(FIRST, members);
+        members != 0
+    }
+
+    /// Puts what was sent to these vCPUs, a bit each, back into a mailbox, but for what comes first.
+    /// Returns true if something of that is new there.
+    #[inline(never)]
+    pub fn give_back<W: Word>(&mut self, mailbox: &Mailbox<W>, of: u64) -> bool {
+        let set = 1 + Message::Vcpus as usize;
+        let back = self.sets[set] & of;
+        self.sets[set] &= !back;
+        self.kinds &= !(u16::from(self.sets[set] == 0) << set);
+        mailbox.send_all(Message::Vcpus, back)
     }
 
     #[inline(always)]
@@ -151,7 +164,7 @@ mod tests {
                 mailbox.send(kind, member);
             }
             if unread.is_passed_now() {
-                unread.take_first_from(&mailbox, first);
+                assert!(unread.take_first_from(&mailbox, first));
             }
             after.extend(unread.pop());
         }
@@ -162,6 +175,23 @@ mod tests {
             [(kind, 9), (kind, 1)],
             "others stay in the mailbox until then"
         );
+    }
+
+    #[test]
+    fn what_is_given_back_comes_again() {
+        let (mailbox, mut unread) = (Mailbox::new(), Unread::new());
+        let kind = Message::Vcpus;
+        [1, 2, 3, 9].iter().for_each(|&member| assert!(mailbox.send(kind, member)));
+        unread.take_from(&mailbox, 1 << 9);
+        mailbox.send(kind, 2);
+        assert!(!unread.give_back(&mailbox, 1 << 2), "it was sent again meanwhile");
+        assert!(unread.give_back(&mailbox, 1 << 1 | 1 << 9), "vCPU 1 is new");
+        assert_eq!(all(&mut unread), [(kind, 9), (kind, 3)]);
+        unread.take_from(&mailbox, 0);
+        assert!(unread.give_back(&mailbox, !0));
+        assert_eq!(unread, Unread::new(), "nothing is left");
+        unread.take_from(&mailbox, 0);
+        assert_eq!(all(&mut unread), [(kind, 1), (kind, 2)]);
     }
 
     /// One that is dealt with may be sent again at once, for ever.

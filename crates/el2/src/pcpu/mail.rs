@@ -67,19 +67,20 @@ impl Pcpu {
     }
 
     /// Takes messages to real-time vCPUs before those that were taken earlier are dealt with.
-    /// Returns whether an interrupt pends.
+    /// Returns true if an interrupt pends and there is no such message: one would wait for a decision and
+    /// a switch before the core reads again, beside a sender that rings without end.
     #[inline(never)]
     fn takes_out_of_turn(&mut self) -> bool {
         let realtime = self.precedence.realtime().bits();
-        self.unread.take_first_from(BOARD.mailbox(self.index), realtime);
-        cpu::interrupt_pending()
+        let pends = cpu::interrupt_pending();
+        !self.unread.take_first_from(BOARD.mailbox(self.index), realtime) && pends
     }
 
     /// Does what a message asks for, or has it come again when the lower doorbell is let through.
     fn read(&mut self, message: Message, member: usize) {
         if self.mask.keeps_lower_half() && self.can_wait(message, member) {
             // It came with another message, for which the core was interrupted.
-            self.go_on_later(message, member, false);
+            self.leave(message, member);
             return;
         }
         match message {
@@ -107,6 +108,20 @@ impl Pcpu {
             Message::IdleCores => self.need_resched = true,
             Message::AwayCores => self.call_back(member),
             Message::Consoles => self.keep_carrying(),
+        }
+    }
+
+    /// Has a message that can wait come again when the lower doorbell is let through. With one to a
+    /// vCPU all others to such vCPUs go back, too: if each was read, with a look for interrupts after it,
+    /// a real-time vCPU that was woken just now would wait the longer the more vCPUs there are.
+    #[inline(never)]
+    fn leave(&mut self, message: Message, member: usize) {
+        self.go_on_later(message, member, false);
+        if message == Message::Vcpus {
+            let patient = self.precedence.patient().bits();
+            if self.unread.give_back(BOARD.mailbox(self.index), patient) {
+                self.ring(self.index, false);
+            }
         }
     }
 

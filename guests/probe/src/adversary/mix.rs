@@ -17,6 +17,10 @@ pub fn mix(actor: &mut Actor) -> u64 {
     if mode.name == "mix" || (mode.is_final && !actor.once_in(FINAL)) {
         return 0;
     }
+    // No sibling is sure to wake it.
+    if mode.name == "messages" && !actor.may_sleep() {
+        return 0;
+    }
     // Mostly with what earlier ones left.
     if actor.once_in(4) {
         (mode.prepare)(actor);

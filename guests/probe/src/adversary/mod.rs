@@ -8,6 +8,7 @@
 //! | `interrupts` | the virtual GIC: distributor, redistributors, CPU interface, SGIs |
 //! | `registers` | every system register there may be |
 //! | `calls` | hypercalls, PSCI, resets, crashes |
+//! | `messages` | what cores tell each other: vCPUs that are woken, switched on, migrate |
 //! | `memory` | devices, stage 2, caches and translations, code that changes |
 //! | `time` | timers, WFI and WFE |
 //! | `mix` | all of them by chance |
@@ -22,6 +23,7 @@ mod deeds;
 mod interrupts;
 mod leak;
 mod memory;
+mod messages;
 mod mix;
 mod registers;
 mod time;
@@ -69,6 +71,7 @@ const MODES: &[Mode] = &[
     Mode::new("redistributor", Actor::calm_down, interrupts::redistributor),
     Mode::new("interface", Actor::calm_down, interrupts::interface),
     Mode::new("sgi", Actor::calm_down, interrupts::sgi),
+    Mode::new("messages", messages::prepare, messages::messages),
     Mode::new("registers", Actor::calm_down, registers::sweep),
     Mode::new("exceptions", Actor::calm_down, registers::exceptions),
     Mode::new("calls", Actor::calm_down, calls::calls),

@@ -1,5 +1,6 @@
 //! Bad neighbours: they never end of themselves.
 
+use crate::arch::fp::Registers;
 use crate::arch::{boot, cpu};
 use crate::gic::{self, offset::*};
 use crate::suite::{Check, Done};
@@ -14,6 +15,14 @@ fn everywhere(job: cpus::Job) -> Check<Done> {
     }
     job()?;
     fail!("an endless job ended")
+}
+
+/// Loads the floating-point registers for ever, so that they have to be saved whenever the vCPU leaves.
+pub fn spin_float() -> Check<Done> {
+    let pattern = Registers::pattern(1);
+    loop {
+        pattern.load();
+    }
 }
 
 /// Burns all the time it is given, on every vCPU. The first one counts in the

@@ -31,6 +31,7 @@ use crate::suite::Test;
 /// All roles.
 pub const ALL: &[Test] = &[
     Test { name: "spin", body: bystander::spin },
+    Test { name: "spin.float", body: bystander::spin_float },
     Test { name: "mask", body: bystander::mask },
     Test { name: "crash", body: bystander::crash },
     Test { name: "crash-sibling", body: bystander::crash_sibling },

@@ -24,6 +24,9 @@ pub const MOST_DEPARTURE: f64 = DEPARTURE.goal as f64;
 /// Longest round trip of a vCPU that is called back at once, microseconds.
 pub const MOST_TRIP_US: f64 = 3.0;
 
+/// PECCS, section 5.4, Figure 10, us: departure and return; on the source and on the destination.
+const PAPER_US: [[f64; 2]; 2] = [[24.9, 28.0], [38.1, 12.0]];
+
 /// The core that the vCPU leaves, where the real-time one wakes.
 const BASE: usize = 0;
 /// The core that it goes to.
@@ -47,6 +50,8 @@ struct Trip {
 pub struct Migration {
     moving: Trip,
     staying: Trip,
+    /// Tells a visit on the other core in which the vCPU leaves from one in which it arrives.
+    floating: Trip,
     /// How long the vCPU did not run until it ran elsewhere.
     departure: Distribution,
     /// How long it did not run until it ran at its base again.
@@ -72,6 +77,11 @@ fn staying(trips: u64) -> Case {
     trial("-staying", &[LOOK, ("migration_policy = \"on-demand\"", "")], None, trips)
 }
 
+/// Like [`moving`], with a vCPU whose floating-point registers the core that it leaves has to save.
+fn floating(trips: u64) -> Case {
+    trial("-floating", &[("probe.run=absence", "probe.run=spin.float")], None, trips)
+}
+
 fn timed() -> Case {
     trial("-timed", &[], Some(QUANTUM_NS), TIMED)
 }
@@ -81,7 +91,8 @@ fn at_once() -> Case {
 }
 
 pub fn cases() -> Vec<Case> {
-    counted(TRIPS).into_iter().chain([timed(), at_once()]).collect()
+    let floating = [floating(TRIPS), floating(2 * TRIPS)];
+    counted(TRIPS).into_iter().chain(floating).chain([timed(), at_once()]).collect()
 }
 
 /// Returns the boots that count the instructions of so many round trips.
@@ -127,6 +138,7 @@ impl Migration {
         Self {
             moving: trip(seen, moving, TRIPS).unwrap_or_default(),
             staying: trip(seen, staying, TRIPS).unwrap_or_default(),
+            floating: trip(seen, floating, TRIPS).unwrap_or_default(),
             departure: timed.map(|seen| seen.response.clone()).unwrap_or_default(),
             trip: dispatch(timed),
             at_once: dispatch(at_once),
@@ -154,6 +166,77 @@ impl Migration {
 
     fn trip(&self) -> Option<f64> {
         Some(self.departure()? + self.homecoming()? + self.elsewhere()?)
+    }
+
+    /// Returns the instructions of the two visits on the other core in each round trip: the vCPU is
+    /// received, and it is sent back. One is as long as the other in all trips; the one that is longer
+    /// where floating-point registers are saved is the second.
+    fn arrival_and_recall(&self) -> Option<[f64; 2]> {
+        let halves = |trip: &Trip| {
+            let of = |permille| trip.elsewhere.percentile(permille).map(f64::from);
+            Some([of(250)?, of(750)?])
+        };
+        let ([short, long], [saved_short, saved_long]) =
+            (halves(&self.moving)?, halves(&self.floating)?);
+        match (saved_short > short, saved_long > long) {
+            (false, true) => Some([short, long]),
+            // The shorter one became the longer one, or did not change its place.
+            (true, _) if saved_short == long || saved_long == long => Some([long, short]),
+            _ => None,
+        }
+    }
+
+    /// Returns the cells of PECCS, Figure 10, row by row: departure, return; source, destination.
+    fn cells(&self) -> Option<[f64; 4]> {
+        let [arrival, recall] = self.arrival_and_recall()?;
+        Some([self.departure()?, arrival, recall, self.homecoming()?])
+    }
+
+    /// Returns how long the vCPU does not run when it departs, and when it returns, us: medians.
+    fn absences(&self) -> Option<[f64; 2]> {
+        let departure = us(&self.departure)?;
+        Some([departure, us(&self.trip)? - departure])
+    }
+
+    /// Returns a row for each direction, beside the paper's.
+    pub fn cells_data(&self) -> Dataset {
+        let cells = self.cells();
+        let rows = ["departure", "return"].into_iter().enumerate().map(|(row, name)| {
+            let ours = |end: usize| cells.map(|cells| cells[2 * row + end]);
+            (name, [ours(0), ours(1)], PAPER_US[row], self.absences().map(|all| all[row]))
+        });
+        Dataset::of("migration-cells", "Migration, by direction and end, medians", rows)
+            .name("direction", |row| row.0)
+            .head("")
+            .column("source", Unit::Instructions, |row| row.1[0])
+            .digits(0)
+            .column("destination", Unit::Instructions, |row| row.1[1])
+            .digits(0)
+            .column("not_running", Unit::Microseconds, |row| row.3)
+            .head("does not run")
+            .digits(2)
+            .column("paper_source", Unit::Microseconds, |row| row.2[0])
+            .head("paper, source")
+            .column("paper_destination", Unit::Microseconds, |row| row.2[1])
+            .head("paper, destination")
+            .done()
+    }
+
+    /// Checks the paper's order of the cells, the longest first: each with the next.
+    fn judge_order(&self, outcome: &mut Outcome) {
+        const NAMES: [&str; 4] = [
+            "departure on the source",
+            "departure on the destination",
+            "return on the source",
+            "return on the destination",
+        ];
+        let mut order = [0, 1, 2, 3];
+        order.sort_by(|&a, &b| PAPER_US.as_flattened()[b].total_cmp(&PAPER_US.as_flattened()[a]));
+        for pair in order.windows(2) {
+            let name = format!("{}, {} being 1", NAMES[pair[0]], NAMES[pair[1]]);
+            let ratio = self.cells().map(|cells| cells[pair[0]] / cells[pair[1]]);
+            outcome.check(Check::new(&name, ratio, "", Goal::AtLeast(1.0)).as_statement());
+        }
     }
 
     /// Returns each part: instructions, and time where it was taken.
@@ -191,6 +274,7 @@ impl Migration {
         let most = Goal::AtMost(MOST_TRIP_US);
         let name = "round trip of a vCPU called back at once, median";
         outcome.check(Check::new(name, us(&self.at_once), "us", most));
+        self.judge_order(outcome);
         // Else it did not leave at some, or left for other reasons.
         for (what, seen, all) in [
             ("departures", self.moving.wake.count(), TRIPS),
@@ -226,8 +310,11 @@ impl Migration {
             sleep: of(600, TRIPS),
             elsewhere: of(700, elsewhere),
         };
+        let mut floating = visits(700 + departure, TRIPS);
+        floating.elsewhere.record_many(760, TRIPS);
         Self {
             moving: visits(700 + departure, 2 * TRIPS),
+            floating,
             staying: visits(700, 0),
             departure: of(trip / 2, TIMED),
             trip: of(trip, TIMED),
@@ -246,6 +333,23 @@ mod tests {
         assert_eq!((migration.departure(), migration.homecoming()), (Some(180.0), Some(0.0)));
         assert_eq!((migration.elsewhere(), migration.trip()), (Some(1_400.0), Some(1_580.0)));
         assert_eq!(us(&migration.at_once), Some(2.5));
+    }
+
+    #[test]
+    fn the_visit_that_saves_registers_is_the_one_in_which_the_vcpu_leaves() {
+        let of = |first, second| {
+            let mut trip = Trip::default();
+            trip.elsewhere.record_many(first, TRIPS);
+            trip.elsewhere.record_many(second, TRIPS);
+            trip
+        };
+        let told = |moving: Trip, floating: Trip| {
+            Migration { moving, floating, ..Migration::example(200, 3_000) }.arrival_and_recall()
+        };
+        assert_eq!(told(of(769, 870), of(769, 930)), Some([769.0, 870.0]));
+        assert_eq!(told(of(769, 870), of(829, 870)), Some([870.0, 769.0]));
+        assert_eq!(told(of(769, 870), of(870, 930)), Some([870.0, 769.0]), "they changed places");
+        assert_eq!(told(of(769, 870), of(769, 870)), None, "nothing tells them apart");
     }
 
     #[test]

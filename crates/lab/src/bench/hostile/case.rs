@@ -8,6 +8,7 @@ use crate::suite::Bench;
 use miette::Result;
 use sched::policy::MigrationPolicy;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 /// What boots, from the project's root.
@@ -18,14 +19,28 @@ pub const NONE: &str = "none";
 const DIGESTS_MS: u64 = 75;
 /// vCPUs of a case that says nothing else: one on each core.
 const USUAL_VCPUS: u32 = 2;
-/// vCPUs of one that has them all on FreeRTOS's core.
+/// vCPUs of one that has them all on FreeRTOS's core, and of one beside a FreeRTOS that another core
+/// wakes.
 pub const CROWD: u32 = 8;
+/// Where the vCPUs of an adversary are, one after the other: FreeRTOS's core and the neighbour's.
+const PLACES: [u32; 2] = [0, 1];
+/// Where they are if another core wakes FreeRTOS: half of them on FreeRTOS's core, the others on the
+/// neighbour's and on one that only they have. [`PACER`] is not among them: it never sleeps.
+const PLACES_WOKEN: [u32; 4] = [0, 1, 0, 3];
+/// The core of FreeRTOS's second vCPU, which wakes the first.
+const PACER: u32 = 2;
+/// How far a core may run ahead of another where one wakes FreeRTOS on another one, ns: latencies
+/// are exact to so much.
+const QUANTUM_NS: u64 = 250;
 
 /// Which machine.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Case {
     /// What attacks; none: the adversary is off.
     pub adversary: Option<Adversary>,
+    /// A core of FreeRTOS's own wakes it, by SGIs at random times, and not its timer.
+    #[serde(default)]
+    pub is_woken: bool,
     /// How long the machine runs once its parts are compared, ms of virtual time.
     pub length_ms: u64,
 }
@@ -35,7 +50,7 @@ pub struct Case {
 pub struct Adversary {
     /// What it does.
     pub mode: String,
-    /// How many vCPUs do so; the first is on FreeRTOS's core, the next on the other one, and so on.
+    /// How many vCPUs do so; the first is on FreeRTOS's core, the next on another one, and so on.
     pub vcpus: u32,
     /// All of them are on FreeRTOS's core.
     pub crowds: bool,
@@ -54,9 +69,14 @@ impl Adversary {
         Self { mode, vcpus: USUAL_VCPUS, crowds: false, policy, is_realtime: false, seed: 1 }
     }
 
+    /// Returns one that does `mode` on many vCPUs of several cores.
+    pub fn many(mode: &str) -> Self {
+        Self { vcpus: CROWD, ..Self::plain(mode) }
+    }
+
     /// Returns one that does `mode` on many vCPUs, all of them on FreeRTOS's core.
     pub fn crowd(mode: &str) -> Self {
-        Self { vcpus: CROWD, crowds: true, ..Self::plain(mode) }
+        Self { crowds: true, ..Self::many(mode) }
     }
 
     /// Returns a name that no other adversary has: the mode first.
@@ -84,21 +104,23 @@ impl Adversary {
         policy.is_some_and(|policy| policy.policy().needs().for_realtime)
     }
 
-    /// Returns what is replaced in the description.
-    fn edits(&self) -> Vec<(String, String)> {
+    /// Returns what is replaced in the description, where the vCPUs are on these pCPUs, one after the
+    /// other.
+    fn edits(&self, places: &[u32]) -> Vec<(String, String)> {
         let Self { mode, vcpus, crowds, policy, seed, .. } = self;
         let edit = |from: &str, to: String| (from.to_owned(), to);
+        let kind = MigrationPolicy::named(policy);
+        let asks = kind.is_some_and(|kind| kind.policy().needs().moves_on_request);
         let vcpu = |number: u32| {
             let priority = if self.is_above() && number == 0 { 20 } else { 1 };
             // Those that share a core take turns.
             let shares = *vcpus > 2 || *crowds;
             let quantum = if shares { ", quantum = \"100us\"" } else { "" };
-            let pcpu = if *crowds { 0 } else { number % 2 };
-            let asks = MigrationPolicy::named(policy)
-                .is_some_and(|policy| policy.policy().moves_on_request());
-            let places =
-                if asks { format!(", may_run_on = [{}]", 1 - pcpu) } else { String::new() };
-            format!("{{ pcpu = {pcpu}, priority = {priority}{quantum}{places} }}")
+            let pcpu = if *crowds { 0 } else { places[number as usize % places.len()] };
+            let others: BTreeSet<_> = places.iter().filter(|&&place| place != pcpu).collect();
+            let others: Vec<_> = others.into_iter().collect();
+            let others = if asks { format!(", may_run_on = {others:?}") } else { String::new() };
+            format!("{{ pcpu = {pcpu}, priority = {priority}{quantum}{others} }}")
         };
         let vcpus: Vec<_> = (0..*vcpus).map(vcpu).collect();
         let mut settings = if self.is_above() {
@@ -106,7 +128,7 @@ impl Adversary {
         } else {
             format!("migration_policy = \"{policy}\"\n")
         };
-        if MigrationPolicy::named(policy).is_some_and(MigrationPolicy::delays) {
+        if kind.is_some_and(MigrationPolicy::delays) {
             // By these policies FreeRTOS waits for the adversary for so long.
             settings += "delay_limit = \"1us\"\n";
         }
@@ -131,7 +153,8 @@ impl Adversary {
 
 impl store::Case for Case {
     fn name(&self) -> String {
-        self.adversary.as_ref().map_or_else(|| "alone".into(), Adversary::name)
+        let name = self.adversary.as_ref().map_or_else(|| "alone".into(), Adversary::name);
+        if self.is_woken { format!("woken-{name}") } else { name }
     }
 
     fn work(&self) -> f64 {
@@ -166,12 +189,30 @@ impl Case {
         tell: Tell<'_>,
         until: impl FnMut(&Moment) -> bool,
     ) -> Result<Seen> {
-        let edits = match &self.adversary {
-            Some(adversary) => adversary.edits(),
+        self.run_edited(&self.edits(), bench, tell, until)
+    }
+
+    /// Returns what is replaced in the description.
+    fn edits(&self) -> Vec<(String, String)> {
+        let places: &[u32] = if self.is_woken { &PLACES_WOKEN } else { &PLACES };
+        let mut edits = match &self.adversary {
+            Some(adversary) => adversary.edits(places),
             // It switches itself off at once.
             None => vec![("probe.mode=mix".into(), "probe.mode=sgi probe.operations=0".into())],
         };
-        self.run_edited(&edits, bench, tell, until)
+        if self.is_woken {
+            let one = "{ pcpu = 0, priority = 10 }";
+            let two = format!("{one}, {{ pcpu = {PACER}, priority = 10 }}");
+            edits.extend([
+                ("pcpus = 2".into(), "pcpus = 4".into()),
+                (
+                    "load=100 tick_us=200 period_us=200".into(),
+                    "load=0 wake=sgi period_us=100".into(),
+                ),
+                (one.into(), two),
+            ]);
+        }
+        edits
     }
 
     /// As [`Case::run`], with these replacements in the description.
@@ -189,6 +230,7 @@ impl Case {
         let bundle = bench.pack(&bench.described(SYSTEM, edits)?)?;
         let limit = Duration::from_millis(DIGESTS_MS + self.length_ms);
         let session = bench.session(&bundle, limit)?.shown_by(Box::new(ProgressView(tell)));
+        let session = if self.is_woken { session.with_quantum(QUANTUM_NS) } else { session };
         let run = session.run(until)?;
         Ok(Seen::of(self, &run, begin.elapsed().as_secs_f64()))
     }
@@ -198,6 +240,7 @@ impl Case {
 mod tests {
     use super::super::cases;
     use super::*;
+    use crate::bench::store::Case as _;
 
     /// Every case is a description that the packer would take, but for the guests, which are not
     /// built in tests.
@@ -205,16 +248,16 @@ mod tests {
     fn descriptions_are_understood() {
         let path = crate::testing::root().join(SYSTEM);
         let original = std::fs::read_to_string(&path).unwrap();
-        for adversary in cases(1).into_iter().filter_map(|case| case.adversary) {
+        for case in cases(1) {
             let mut text = original.clone();
-            for (from, to) in adversary.edits() {
-                assert!(text.contains(&from), "{}: {from}", adversary.name());
+            for (from, to) in case.edits() {
+                assert!(text.contains(&from), "{}: {from}", case.name());
                 text = text.replace(&from, &to);
             }
             let Err(report) = system::load_text(&path, &text) else { continue };
             let missing = |p: &&system::Problem| p.message.contains("build/guests");
             let errors: Vec<_> = report.problems().iter().filter(|p| p.is_error()).collect();
-            assert!(errors.iter().all(missing), "{}: {errors:?}", adversary.name());
+            assert!(errors.iter().all(missing), "{}: {errors:?}", case.name());
         }
     }
 }

@@ -65,7 +65,7 @@ impl Machine {
         let mode = "mix".into();
         let crowds = seed % 2 == 1;
         let adversary = Adversary { mode, vcpus, crowds, policy, is_realtime, seed };
-        Case { adversary: Some(adversary), length_ms: LENGTH_MS }
+        Case { adversary: Some(adversary), is_woken: false, length_ms: LENGTH_MS }
     }
 }
 

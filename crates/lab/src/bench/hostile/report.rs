@@ -1,7 +1,7 @@
 //! The page, the tables, the checks.
 
 use super::case::{Adversary, NONE};
-use super::mode::MODES;
+use super::mode::{MODES, WOKEN};
 use super::seen::Seen;
 use crate::answer::Answer;
 use crate::bench::store::Case as _;
@@ -21,7 +21,7 @@ pub fn answer(seen: &[Seen]) -> Answer {
                 FreeRTOS on one core and, with several vCPUs, below a second real-time VM on \
                 another one. How late are its neighbours, and is anything of theirs lost?";
     let mut answer = Answer::new("hostile", "The worst guest", lead);
-    let alone = alone(seen);
+    let alone = alone(seen, Wake::Timer);
     let attacked: Vec<&Seen> = seen.iter().filter(|seen| seen.case.adversary.is_some()).collect();
     let worst = attacked.iter().filter_map(|seen| seen.rtos.worst_dispatch_ns()).max();
     let us = |ns: Option<u64>| ns.map_or_else(|| "-".into(), |ns| format!("{:.2}", real(ns) / 1e3));
@@ -35,13 +35,16 @@ pub fn answer(seen: &[Seen]) -> Answer {
     answer.outcome.figure("virtual_s", virtual_s);
     answer.outcome.figure("runs", seen.len());
     let data = data(seen);
-    let by_mode = by_mode(seen);
-    let caption = "The worst dispatch latency of FreeRTOS beside each attack, of all its runs. The \
-                   mark is the goal.";
-    let plot = Plot::bars(&by_mode, "mode", "worst_dispatch_us").goal("goal_us");
-    let plot = answer.plot("worst-dispatch", &plot, caption);
-    answer.section("How late is FreeRTOS?", plot);
-    answer.data(&by_mode);
+    for (wake, name) in [(Wake::Timer, "modes"), (Wake::Core, "modes-woken")] {
+        let by_mode = by_mode(seen, wake, name);
+        let caption = "The worst dispatch latency of FreeRTOS beside each attack, of all its runs. \
+                       The mark is the goal.";
+        let plot = Plot::bars(&by_mode, "mode", "worst_dispatch_us").goal("goal_us");
+        let file = format!("worst-dispatch-{name}");
+        let plot = answer.plot(&file, &plot, caption);
+        answer.section(&format!("How late is FreeRTOS when {} wakes it?", wake.about()), plot);
+        answer.data(&by_mode);
+    }
     answer.data(&data);
     judge(&mut answer, seen);
     for seen in seen.iter().filter(|seen| !seen.broken.is_empty()) {
@@ -51,19 +54,59 @@ pub fn answer(seen: &[Seen]) -> Answer {
     answer
 }
 
-fn alone(seen: &[Seen]) -> Option<&Seen> {
-    seen.iter().find(|seen| seen.case.adversary.is_none())
+fn alone(seen: &[Seen], wake: Wake) -> Option<&Seen> {
+    seen.iter().find(|seen| seen.case.adversary.is_none() && Wake::of(seen) == wake)
 }
 
 /// The goal, ns.
-fn goal_ns(seen: &[Seen]) -> Option<u64> {
-    Some(alone(seen)?.rtos.worst_dispatch_ns()? + MOST_ADDED_NS)
+fn goal_ns(seen: &[Seen], wake: Wake) -> Option<u64> {
+    Some(alone(seen, wake)?.rtos.worst_dispatch_ns()? + MOST_ADDED_NS)
+}
+
+/// What wakes FreeRTOS. Its latencies are compared with those for the same reason.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Wake {
+    Timer,
+    Core,
+}
+
+impl Wake {
+    const ALL: [Self; 2] = [Self::Timer, Self::Core];
+
+    fn of(seen: &Seen) -> Self {
+        if seen.case.is_woken { Self::Core } else { Self::Timer }
+    }
+
+    /// Returns the attacks that are measured.
+    const fn modes(self) -> &'static [&'static str] {
+        match self {
+            Self::Timer => MODES,
+            Self::Core => WOKEN,
+        }
+    }
+
+    /// Returns it for people.
+    const fn about(self) -> &'static str {
+        match self {
+            Self::Timer => "its timer",
+            Self::Core => "another core",
+        }
+    }
+
+    /// Returns what stands behind the name of FreeRTOS.
+    const fn apposition(self) -> &'static str {
+        match self {
+            Self::Timer => "",
+            Self::Core => ", which another core wakes,",
+        }
+    }
 }
 
 /// The runs of a mode.
-fn of<'a>(seen: &'a [Seen], mode: &str) -> Vec<&'a Seen> {
+fn of<'a>(seen: &'a [Seen], mode: &str, wake: Wake) -> Vec<&'a Seen> {
     let is_it = |adversary: &Adversary| adversary.mode == mode;
-    seen.iter().filter(|seen| seen.case.adversary.as_ref().is_some_and(is_it)).collect()
+    let all = seen.iter().filter(|seen| Wake::of(seen) == wake);
+    all.filter(|seen| seen.case.adversary.as_ref().is_some_and(is_it)).collect()
 }
 
 /// The greatest that the runs of a mode have.
@@ -75,14 +118,16 @@ fn most(runs: &[&Seen], of: impl Fn(&Seen) -> Option<u64>) -> Option<u64> {
 type Runs<'a> = (&'static str, Vec<&'a Seen>);
 
 /// A row for each mode.
-fn by_mode(seen: &[Seen]) -> Dataset {
-    let runs = MODES.iter().map(|mode| (*mode, of(seen, mode)));
+fn by_mode(seen: &[Seen], wake: Wake, name: &str) -> Dataset {
+    let runs = wake.modes().iter().map(|mode| (*mode, of(seen, mode, wake)));
     let rows = runs.filter(|(_, runs)| !runs.is_empty());
     let us = |ns: Option<u64>| ns.map(|ns| real(ns) / 1e3);
-    let goal = us(goal_ns(seen));
+    let goal = us(goal_ns(seen, wake));
     let sum = |runs: &[&Seen], of: fn(&Seen) -> u64| runs.iter().map(|seen| of(seen)).sum::<u64>();
     let dispatch = |seen: &Seen| seen.rtos.worst_dispatch_ns();
-    Dataset::of("modes", "Attacks, the worst of all runs of each", rows)
+    let title =
+        format!("Attacks, the worst of all runs of each, FreeRTOS woken by {}", wake.about());
+    Dataset::of(name, &title, rows)
         .name("mode", |(mode, _): &Runs| *mode)
         .name("runs", |(_, runs)| runs.len() as u64)
         .for_programs()
@@ -97,7 +142,7 @@ fn by_mode(seen: &[Seen]) -> Dataset {
             us(most(runs, |seen| Some(seen.longest_el2_ns)))
         })
         .head("longest at EL2")
-        .column("neighbour", Unit::Change, |(_, runs)| change_of(runs, alone(seen)))
+        .column("neighbour", Unit::Change, |(_, runs)| change_of(runs, alone(seen, wake)))
         .name("missed", move |(_, runs)| sum(runs, Seen::missed))
         .name("console_bytes_lost", move |(_, runs)| sum(runs, |seen| seen.console_lost))
         .name("operations", move |(_, runs)| sum(runs, |seen| seen.operations))
@@ -132,6 +177,8 @@ fn data(seen: &[Seen]) -> Dataset {
         .for_programs()
         .name("mode", move |seen| mode(seen))
         .name("adversary", |seen| seen.case.adversary.as_ref().map_or_else(String::new, variety))
+        .name("woken_by", |seen| Wake::of(seen).about())
+        .head("woken by")
         .column("response", Unit::Microseconds, move |seen| us(seen.rtos.response.max()))
         .column("dispatch", Unit::Microseconds, move |seen| us(seen.rtos.dispatch.max()))
         .column("dispatch_mean", Unit::Microseconds, |seen| {
@@ -162,13 +209,14 @@ fn change_of(runs: &[&Seen], alone: Option<&Seen>) -> Option<f64> {
 }
 
 fn judge(answer: &mut Answer, seen: &[Seen]) {
-    let goal = goal_ns(seen);
     let us = |ns: u64| real(ns) / 1e3;
     let mut check = |check| answer.outcome.check(check);
-    for mode in MODES {
-        let runs = of(seen, mode);
+    let modes = |wake: Wake| wake.modes().iter().map(move |mode| (wake, *mode));
+    for (wake, mode) in Wake::ALL.into_iter().flat_map(modes) {
+        let (runs, goal) = (of(seen, mode, wake), goal_ns(seen, wake));
         let worst = most(&runs, |seen| seen.rtos.worst_dispatch_ns());
-        let name = format!("worst dispatch latency of FreeRTOS beside {mode}");
+        let name = wake.apposition();
+        let name = format!("worst dispatch latency of FreeRTOS{name} beside {mode}");
         let value = goal.and(worst).map(us);
         check(Check::new(&name, value, "us", Goal::AtMost(us(goal.unwrap_or(0)))));
     }
@@ -176,8 +224,12 @@ fn judge(answer: &mut Answer, seen: &[Seen]) {
     let zero = Goal::Exactly(0.0);
     check(Check::new("activations missed", sum(Seen::missed), "", zero));
     check(Check::new("console bytes of others lost", sum(|seen| seen.console_lost), "", zero));
-    let attacked: Vec<_> = seen.iter().filter(|seen| seen.case.adversary.is_some()).collect();
-    let change = change_of(&attacked, alone(seen)).map(f64::abs);
+    let changes = Wake::ALL.into_iter().filter_map(|wake| {
+        let attacked = seen.iter().filter(|seen| seen.case.adversary.is_some());
+        let attacked: Vec<_> = attacked.filter(|seen| Wake::of(seen) == wake).collect();
+        change_of(&attacked, alone(seen, wake)).map(f64::abs)
+    });
+    let change = changes.max_by(f64::total_cmp);
     let name = "change of what another VM takes for its work, the most";
     check(Check::new(name, change, "%", Goal::AtMost(MOST_CHANGE_PERCENT)));
     let broken = sum(|seen| seen.broken.len() as u64);
@@ -198,7 +250,7 @@ mod tests {
 
     fn run(mode: Option<&str>, rtos: u32, neighbour: u32) -> Seen {
         Seen {
-            case: Case { adversary: mode.map(Adversary::plain), length_ms: 1 },
+            case: Case { adversary: mode.map(Adversary::plain), is_woken: false, length_ms: 1 },
             real_s: 1.0,
             virtual_ns: 1_000_000,
             operations: 1_000,
@@ -226,6 +278,20 @@ mod tests {
         let failed = failing(&[alone(), run(Some("sgi"), 4_821, 98_900)]);
         assert!(failed.len() == 2 && failed[0].ends_with("beside sgi"), "{failed:?}");
         assert!(failed[1].starts_with("change of what another VM"), "{failed:?}");
+    }
+
+    #[test]
+    fn what_another_core_wakes_has_a_goal_of_its_own() {
+        let woken = |mode, rtos| {
+            let mut seen = run(mode, rtos, 90_000);
+            seen.case.is_woken = true;
+            seen
+        };
+        let alone = || vec![run(None, 820, 100_000), woken(None, 1_860)];
+        let of = |rtos| [alone(), vec![woken(Some("messages"), rtos)]].concat();
+        assert!(failing(&of(5_860)).is_empty());
+        let failed = failing(&of(5_861));
+        assert!(failed.len() == 1 && failed[0].contains("which another core wakes"), "{failed:?}");
     }
 
     #[test]

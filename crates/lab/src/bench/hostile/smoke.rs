@@ -19,6 +19,12 @@ const CROWD_MS: u64 = 30;
 /// The worst dispatch latency of FreeRTOS without an adversary, ns: the test `hostile-alone` fails
 /// if it is another one.
 const ALONE_NS: u64 = 669;
+/// Like [`ALONE_NS`] where another core wakes FreeRTOS: `hostile-woken-alone` fails if it is another one.
+const ALONE_WOKEN_NS: u64 = 1_860;
+/// Virtual time of each run in which another core wakes FreeRTOS, ms.
+const WOKEN_MS: u64 = 20;
+/// Fewer activations than that in those tell nothing: one in the mean of a tenth of a millisecond.
+const LEAST_WOKEN: f64 = 150.0;
 /// Hostile operations of the mixtures, beside the build that ships.
 const OPERATIONS: u64 = 1_000_000;
 /// The same beside the build that checks its invariants after each exit, which is far slower.
@@ -32,15 +38,26 @@ const MIXTURE_MS: u64 = 20_000;
 
 /// Returns all of them.
 pub fn scenarios() -> impl Iterator<Item = Scenario> {
-    let alone = Scenario::new("hostile-alone", "what latencies are compared with", alone).shipped();
+    let about = "what latencies are compared with";
+    let alone = [false, true].map(|is_woken| {
+        let name = if is_woken { "hostile-woken-alone" } else { "hostile-alone" };
+        Scenario::new(name, about, move |bench: &Bench| self::alone(is_woken, bench)).shipped()
+    });
+    let woken = [Adversary::many("messages"), Adversary::crowd("messages")].map(|adversary| {
+        let name = if adversary.crowds { "hostile-woken-crowd" } else { "hostile-woken" };
+        let about =
+            "FreeRTOS, which another core wakes, beside as many messages to its core as can be";
+        let attacks = move |bench: &Bench| attack(adversary.clone(), true, WOKEN_MS, bench);
+        Scenario::new(name, about, attacks).shipped()
+    });
     let modes = MODES.iter().map(|mode| {
         let about = format!("beside the attack `{mode}`, nothing is missed, lost or late");
-        let attacks = |bench: &Bench| attack(Adversary::plain(mode), LENGTH_MS, bench);
+        let attacks = |bench: &Bench| attack(Adversary::plain(mode), false, LENGTH_MS, bench);
         Scenario::new(format!("hostile-{mode}"), about, attacks).shipped()
     });
     let crowds = MODES.iter().map(|mode| {
         let about = format!("nor beside {CROWD} vCPUs on the same core that attack by `{mode}`");
-        let attacks = |bench: &Bench| attack(Adversary::crowd(mode), CROWD_MS, bench);
+        let attacks = |bench: &Bench| attack(Adversary::crowd(mode), false, CROWD_MS, bench);
         Scenario::new(format!("hostile-crowd-{mode}"), about, attacks).shipped()
     });
     let mixtures = MIXTURES.map(|(vcpus, seed)| {
@@ -68,24 +85,34 @@ pub fn scenarios() -> impl Iterator<Item = Scenario> {
         Scenario::new(name, about, move |bench: &Bench| storm(is_realtime, bench)).shipped()
     });
     let attacks = modes.chain(crowds).chain(mixtures).chain(checked);
-    [alone, leaks].into_iter().chain(storms).chain(attacks)
+    alone.into_iter().chain([leaks]).chain(storms).chain(woken).chain(attacks)
 }
 
-fn alone(bench: &Bench) -> Result<()> {
-    let seen = Case { adversary: None, length_ms: LENGTH_MS }.run(bench, &mut |_| {})?;
+/// Returns the worst dispatch latency of FreeRTOS without an adversary, ns.
+const fn alone_ns(is_woken: bool) -> u64 {
+    if is_woken { ALONE_WOKEN_NS } else { ALONE_NS }
+}
+
+fn alone(is_woken: bool, bench: &Bench) -> Result<()> {
+    let length_ms = if is_woken { WOKEN_MS } else { LENGTH_MS };
+    let seen = Case { adversary: None, is_woken, length_ms }.run(bench, &mut |_| {})?;
     let mut outcome = Outcome::new("hostile-alone");
     let worst = seen.rtos.worst_dispatch_ns().map(real);
-    let goal = Goal::Exactly(real(ALONE_NS));
+    let goal = Goal::Exactly(real(alone_ns(is_woken)));
     outcome.check(Check::new("worst dispatch latency alone", worst, "ns", goal));
     conclude(&seen, outcome, bench)
 }
 
-fn attack(adversary: Adversary, length_ms: u64, bench: &Bench) -> Result<()> {
-    let is_above = is_above_the_goal(&adversary.mode);
+fn attack(adversary: Adversary, is_woken: bool, length_ms: u64, bench: &Bench) -> Result<()> {
+    let is_above = is_above_the_goal(&adversary.mode, is_woken && !adversary.crowds);
     let mut outcome = Outcome::new(&format!("hostile-{}", adversary.name()));
-    let case = Case { adversary: Some(adversary), length_ms };
+    let case = Case { adversary: Some(adversary), is_woken, length_ms };
     let seen = case.run(bench, &mut |_| {})?;
-    let goal = real(ALONE_NS + MOST_ADDED_NS);
+    if is_woken {
+        let (activations, least) = (real(seen.rtos.activations), Goal::AtLeast(LEAST_WOKEN));
+        outcome.check(Check::new("activations", activations, "", least));
+    }
+    let goal = real(alone_ns(is_woken) + MOST_ADDED_NS);
     let worst = seen.rtos.worst_dispatch_ns().map(real);
     let check = if is_above {
         let name = "worst dispatch latency, which is known to be above the goal";
@@ -111,7 +138,7 @@ fn storm(is_realtime: bool, bench: &Bench) -> Result<()> {
         let usual = "migration_policy = \"none\"\n";
         edits.push((usual.to_owned(), format!("{usual}realtime = true\n")));
     }
-    let case = Case { adversary: None, length_ms: LENGTH_MS };
+    let case = Case { adversary: None, is_woken: false, length_ms: LENGTH_MS };
     let seen = case.run_edited(&edits, bench, &mut |_| {}, |_| false)?;
     let mut outcome = Outcome::new("hostile-storm");
     let worst = seen.rtos.worst_dispatch_ns().map(real);
@@ -124,7 +151,7 @@ fn storm(is_realtime: bool, bench: &Bench) -> Result<()> {
 /// Runs one of the mixtures, which have so many `operations` together.
 fn mixture(operations: u64, vcpus: u32, seed: u64, bench: &Bench) -> Result<()> {
     let adversary = Adversary { vcpus, seed, ..Adversary::plain("mix") };
-    let case = Case { adversary: Some(adversary), length_ms: MIXTURE_MS };
+    let case = Case { adversary: Some(adversary), is_woken: false, length_ms: MIXTURE_MS };
     let share = operations.div_ceil(MIXTURES.len() as u64);
     let seen = case.run_for(share, bench, &mut |_| {})?;
     let mut outcome = Outcome::new(&format!("hostile-mixture-{vcpus}"));
