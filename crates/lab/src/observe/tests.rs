@@ -291,6 +291,7 @@ fn the_layout_is_what_the_tables_say() {
     (system.vms[1].report_pa, system.vms[1].report_size) = (REPORT, REPORT_SIZE);
     system.vcpus[1].index = 1;
     system.vcpus[2].vm = 1;
+    system.vcpus[..3].iter_mut().for_each(|vcpu| vcpu.affinity = 1);
     let seen = Layout::of(&system);
     assert_eq!(seen, layout());
     assert_eq!((seen.vm("rtos"), seen.vcpu_label(1)), (Some(1), "linux.1".to_owned()));

@@ -418,6 +418,7 @@ mod tests {
                 .collect();
         let staged = STAGED.iter().map(|staged| staged.name).chain([
             typed::NAME,
+            operated::NAME,
             overrun::NAME,
             stock::NAME,
             traced::NAME,

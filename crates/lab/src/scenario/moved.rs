@@ -223,5 +223,5 @@ fn migrated(observer: &Observer, (vcpu, wanted): (usize, u64)) -> Option<String>
 /// The names of their descriptions.
 #[cfg(test)]
 pub fn descriptions() -> impl Iterator<Item = &'static str> {
-    MOVED.iter().map(|moved| moved.staged.name)
+    MOVED.iter().map(|moved| moved.staged.name).chain([ASKED.name])
 }

@@ -12,7 +12,8 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
-const NAME: &str = "operated";
+/// The name, and that of its description.
+pub(super) const NAME: &str = "operated";
 /// vCPUs by identifier.
 const RTOS: usize = 0;
 const MOVED: usize = 1;
