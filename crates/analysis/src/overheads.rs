@@ -64,7 +64,7 @@ pub mod instructions {
     /// A switch from a vCPU that goes to sleep.
     pub const SWITCH_ON_SLEEP: u64 = 597;
     /// At least the longer one of departure and return, medians.
-    pub const DEPARTURE: u64 = 591;
+    pub const DEPARTURE: u64 = 600;
     /// Another core's interrupt, after which the vCPU that runs takes one of its own.
     pub const DOORBELL: u64 = 1_050;
     /// A lock or unlock that is followed by a decision, or passes the mutex on; a call without a

@@ -6,7 +6,7 @@ mod cluster;
 use crate::results::{Check, Goal, Outcome};
 use crate::suite::{Bench, Scenario, Skipped};
 use cluster::Cluster;
-use miette::{IntoDiagnostic, Result, WrapErr, ensure, miette};
+use miette::{IntoDiagnostic, Result, ensure, miette};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -96,9 +96,9 @@ fn compare(bench: &Bench, name: &str, options: &[&str], env: &[(&str, PathBuf)])
 
 /// Prepares a call of this program, with its words in a file beside `results`.
 fn command(bench: &Bench, name: &str, results: &Path) -> Result<Command> {
-    let program = std::env::current_exe().into_diagnostic().wrap_err("where is this program?")?;
     let log = File::create(results.with_extension("log")).into_diagnostic()?;
-    let mut command = Command::new(program);
+    // By this name it is there even if its file was built anew meanwhile.
+    let mut command = Command::new("/proc/self/exe");
     command.arg(name).args(BENCH).arg("--results").arg(results).env("CASSATA_ROOT", &bench.root);
     command.stdout(log.try_clone().into_diagnostic()?).stderr(log);
     Ok(command)
