@@ -49,7 +49,7 @@ pub const WOKEN: &[&str] = &[
 
 /// Like [`ABOVE_THE_GOAL`] where another core wakes FreeRTOS, of adversaries with vCPUs on
 /// several cores.
-const ABOVE_THE_GOAL_WOKEN: &[&str] = &["messages"];
+const ABOVE_THE_GOAL_WOKEN: &[&str] = &[];
 
 /// Returns true if an attack is known to exceed the goal. `is_woken`: beside a FreeRTOS that another
 /// core wakes, by vCPUs on several cores.
