@@ -3,10 +3,10 @@
 
 use crate::arch::{boot, memory};
 use abi::MAX_VCPUS;
-use abi::system::{HYPERVISOR_SIZE, System, vm_flags};
+use abi::system::{HYPERVISOR_SIZE, System, Vm, vm_flags};
 #[cfg(feature = "checked")]
 use notes::each;
-use sched::policy::MigrationPolicy;
+use sched::policy::{MigrationPolicy, PolicySet};
 use sched::topology::{Placed, Topology};
 use sched::{CoreSet, Member, VcpuId};
 
@@ -80,6 +80,11 @@ pub fn policy(system: &System, vm: usize) -> MigrationPolicy {
     MigrationPolicy::from_number(system.vm(vm).migration_policy).unwrap_or_default()
 }
 
+/// The policies that a VM may have from some moment on.
+pub fn other_policies(vm: &Vm) -> PolicySet {
+    PolicySet::from_bits(vm.other_policies.into())
+}
+
 fn placed(system: &System, id: VcpuId) -> Placed {
     let table = system.vcpu(id.number());
     let (vm, base) = (usize::from(table.vm), usize::from(table.pcpu));
@@ -88,7 +93,7 @@ fn placed(system: &System, id: VcpuId) -> Placed {
         priority: table.priority,
         realtime: system.vm(vm).is(vm_flags::REALTIME),
         policy: policy(system, vm),
-        others: system.vm(vm).other_policies,
+        others: other_policies(system.vm(vm)),
         base,
         fallback: table.fallback.into(),
         affinity: CoreSet::from_bits(table.affinity.into()),

@@ -152,9 +152,8 @@ impl Aim {
             return Err(refused(why, help));
         }
         let affinity = layout.vcpus[vcpu].affinity;
-        if pcpu >= 16 || affinity >> pcpu & 1 == 0 {
-            let may: Vec<_> = (0..16).filter(|pcpu| affinity >> pcpu & 1 == 1).collect();
-            let may: Vec<_> = may.iter().map(ToString::to_string).collect();
+        if !affinity.iter().any(|may| may == pcpu) {
+            let may: Vec<_> = affinity.iter().map(|pcpu| pcpu.to_string()).collect();
             let why = format!("`{name}` may not run on pCPU {pcpu}");
             return Err(refused(why, &format!("by its description it may on {}", may.join(", "))));
         }
@@ -169,8 +168,8 @@ impl Aim {
                 &format!("there are {}", all.join(", ")),
             ));
         };
-        let may = &layout.vms[vm].may_switch_to;
-        let Some(policy) = may.iter().copied().find(|kind| kind.name() == policy) else {
+        let may = layout.vms[vm].may_switch_to;
+        let Some(policy) = may.iter().find(|kind| kind.name() == policy) else {
             let why = format!("VM `{name}` may not have `{policy}`");
             let names: Vec<_> = may.iter().map(|kind| kind.name()).collect();
             let help = if may.is_empty() {
@@ -319,13 +318,15 @@ impl User {
 mod tests {
     use super::*;
     use crate::testing;
+    use sched::CoreSet;
 
     fn layout() -> Layout {
         let mut layout = testing::observer(&testing::status(), &testing::report(1, 0)).layout;
-        layout.vms[0].may_switch_to = vec![MigrationPolicy::None, MigrationPolicy::OnDemand];
+        layout.vms[0].may_switch_to =
+            [MigrationPolicy::None, MigrationPolicy::OnDemand].into_iter().collect();
         layout.vms[1].policy = MigrationPolicy::OnRequest;
         let vcpu = layout.vms[1].vcpus.start;
-        layout.vcpus[vcpu].affinity = 0b101;
+        layout.vcpus[vcpu].affinity = CoreSet::from_bits(0b101);
         layout
     }
 

@@ -1,19 +1,25 @@
 //! A machine that never ran: its memory as EL2 and an RTOS would have left it, its consoles.
 
+use crate::bundle::Builds;
 use crate::console::{ConsoleConfig, Consoles, Cursor, Line};
 use crate::guests::Transcript;
+use crate::interrupt::Interrupt;
 use crate::machine::Memory;
 use crate::observe::{Layout, Observer, VcpuName, VmLayout};
 use crate::promises::Promises;
+use crate::qemu::Qemu;
 use crate::session::{End, Run};
+use crate::suite::Bench;
 use abi::report::{Header, Sample};
 use abi::status::{Status, vcpu_state, vm_state};
-use sched::policy::MigrationPolicy;
+use sched::CoreSet;
+use sched::policy::{MigrationPolicy, PolicySet};
 use serde_json::{Value, json};
 use std::io::Write;
 use std::path::Path;
 use std::time::Duration;
 use vtime::stats::Statistics;
+use vtime::wrap::Instrument;
 use zerocopy::{FromZeros, IntoBytes};
 
 /// The project's root.
@@ -37,20 +43,38 @@ pub(crate) const HZ: u64 = 1_000_000;
 
 /// linux.0 on pCPU 0, linux.1 and rtos.0 on pCPU 1.
 pub(crate) fn layout() -> Layout {
+    layout_with(BASE, (REPORT, REPORT_SIZE))
+}
+
+/// Like [`layout`], with these places for the status area and the RTOS's report area.
+pub(crate) fn layout_with(status_pa: u64, report: (u64, u64)) -> Layout {
     let vm = |name: &str, vcpus, report| VmLayout {
         name: name.into(),
         vcpus,
         report,
         policy: MigrationPolicy::None,
-        may_switch_to: Vec::new(),
+        may_switch_to: PolicySet::EMPTY,
     };
-    let vcpu = |vm, index| VcpuName { vm, index, server: None, affinity: 1 };
+    let vcpu = |vm, index| VcpuName { vm, index, server: None, affinity: CoreSet::of(0) };
     Layout {
-        status_pa: BASE,
+        status_pa,
         pcpus: 2,
-        vms: vec![vm("linux", 0..2, None), vm("rtos", 2..3, Some((REPORT, REPORT_SIZE)))],
+        vms: vec![vm("linux", 0..2, None), vm("rtos", 2..3, Some(report))],
         vcpus: vec![vcpu(0, 0), vcpu(0, 1), vcpu(1, 0)],
         plain_report: None,
+    }
+}
+
+/// For tests of what runs scenarios and cases, none of which boots a machine.
+pub(crate) fn bench(directory: &Path) -> Bench {
+    Bench {
+        root: directory.into(),
+        directory: directory.into(),
+        hypervisor: Builds { silent: b"ships", tracing: b"traces" },
+        instrument: Instrument::unpack(b"", directory).unwrap(),
+        qemu: Qemu::find().unwrap(),
+        interrupt: Interrupt::never(),
+        records: None,
     }
 }
 

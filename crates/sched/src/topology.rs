@@ -5,7 +5,7 @@
 //! could come to a core that does not expect it.
 
 use crate::VcpuId;
-use crate::policy::{self, Contender, Displaced, MigrationPolicy, Needs, Then, View};
+use crate::policy::{self, Contender, Displaced, MigrationPolicy, Needs, PolicySet, Then, View};
 use crate::sets::{CoreSet, Member, VcpuSet};
 
 /// A vCPU as a description places it.
@@ -19,8 +19,8 @@ pub struct Placed {
     pub realtime: bool,
     /// The migration policy of its VM.
     pub policy: MigrationPolicy,
-    /// Others that its VM may have instead from some moment on, a bit for each by its number.
-    pub others: u16,
+    /// Policies that its VM may have from some moment on.
+    pub others: PolicySet,
     /// The base.
     pub base: usize,
     /// The fallback; its base if it stays.
@@ -44,6 +44,13 @@ impl Placed {
         self.affinity | CoreSet::of(self.base) | CoreSet::of(self.target)
     }
 
+    /// Returns true if it is on this core while nothing displaces it: the core is its base, or it may be
+    /// asked to go there.
+    #[must_use]
+    pub fn may_settle_at(&self, core: usize) -> bool {
+        self.base == core || self.policy == MigrationPolicy::OnRequest && self.places().has(core)
+    }
+
     /// Returns the cores that it and `other` may share.
     #[must_use]
     pub fn shared_with(&self, other: &Self) -> CoreSet {
@@ -61,7 +68,7 @@ impl Placed {
     #[must_use]
     #[inline(never)]
     pub fn needs(&self) -> Needs {
-        if self.others == 0 { self.policy.policy().needs() } else { Needs::SWITCHABLE }
+        if self.others.is_empty() { self.policy.policy().needs() } else { Needs::SWITCHABLE }
     }
 
     /// Returns true if its siblings stop when it is displaced, or may do so.
@@ -70,8 +77,7 @@ impl Placed {
     pub fn stops_siblings(&self) -> bool {
         let policy = self.policy.policy();
         let stops = |seen| policy.displaced(seen) == Then::StopOthers;
-        self.others >> MigrationPolicy::Coscheduling as u16 & 1 == 1
-            || Displaced::ALL.into_iter().any(stops)
+        self.others.has(MigrationPolicy::Coscheduling) || Displaced::ALL.into_iter().any(stops)
     }
 
     /// Returns true if a vCPU that displaces it may have to wait.
@@ -247,12 +253,8 @@ impl<'a> Topology<'a> {
     #[must_use]
     #[inline(never)]
     pub fn uart_core(&self) -> usize {
-        let has_realtime = |core: usize| {
-            let comes = |vcpu: &Placed| {
-                vcpu.policy == MigrationPolicy::OnRequest && vcpu.places().has(core)
-            };
-            self.vcpus.iter().any(|vcpu| vcpu.realtime && (vcpu.base == core || comes(vcpu)))
-        };
+        let has_realtime =
+            |core: usize| self.vcpus.iter().any(|vcpu| vcpu.realtime && vcpu.may_settle_at(core));
         (0..self.cores).find(|&core| !has_realtime(core)).unwrap_or(0)
     }
 }
@@ -266,7 +268,7 @@ mod tests {
         priority: 10,
         realtime: true,
         policy: MigrationPolicy::None,
-        others: 0,
+        others: PolicySet::EMPTY,
         base: 1,
         fallback: 1,
         affinity: CoreSet::EMPTY,
@@ -282,7 +284,7 @@ mod tests {
             priority: 1,
             realtime: false,
             policy,
-            others: 0,
+            others: PolicySet::EMPTY,
             base,
             fallback,
             affinity,

@@ -8,7 +8,7 @@ use crate::topology;
 use abi::system::{HYPERVISOR_SIZE, Region};
 use analysis::overheads::Overheads;
 use sched::Members;
-use sched::policy::MigrationPolicy;
+use sched::policy::{MigrationPolicy, PolicySet};
 use sched::server::ServerKind;
 use sched::topology::Topology;
 use std::path::PathBuf;
@@ -143,7 +143,7 @@ pub struct Vm {
     /// What happens to its vCPUs when others take their pCPUs.
     pub migration_policy: MigrationPolicy,
     /// See [`abi::system::Vm::other_policies`].
-    pub other_policies: u16,
+    pub other_policies: PolicySet,
     /// How long others wait for its vCPUs at most, nanoseconds, or
     /// [`abi::system::NO_DELAY_LIMIT`]; 0 unless its policy makes them wait.
     pub delay_limit_ns: u64,

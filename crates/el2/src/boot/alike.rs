@@ -58,7 +58,7 @@ mod tests {
     use crate::arch::fake::machine;
     use crate::arch::fake::registers::Register;
     use abi::system::Board;
-    use sched::policy::MigrationPolicy;
+    use sched::policy::{MigrationPolicy, PolicySet};
     use sched::topology::Placed;
     use zerocopy::FromZeros;
 
@@ -71,7 +71,7 @@ mod tests {
             priority: 1,
             realtime: false,
             policy: MigrationPolicy::OnDemand,
-            others: 0,
+            others: PolicySet::EMPTY,
             base: 0,
             fallback: 0,
             affinity: CoreSet::from_bits(others | 1),

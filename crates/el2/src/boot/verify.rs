@@ -88,8 +88,9 @@ pub fn policies(system: &System) -> Result<(), &'static str> {
         if kind.policy().needs().views && !cpu::has_xnx() {
             return Err("a VM's migration policy needs FEAT_XNX, which this core has not");
         }
-        let all = vm.other_policies | if vm.other_policies == 0 { 0 } else { 1 << kind as u16 };
-        if all & !MigrationPolicy::SWITCHABLE != 0 {
+        let others = tables::other_policies(vm);
+        let can_follow = others.is_within(MigrationPolicy::SWITCHABLE) && kind.is_switchable();
+        if !others.is_empty() && !can_follow {
             return Err("a VM's migration policies are not such that one can follow another");
         }
     }

@@ -210,7 +210,7 @@ fn grown(now: Duration, before: Duration) -> Duration {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use sched::policy::MigrationPolicy;
+    use sched::policy::{MigrationPolicy, PolicySet};
     use sched::topology::Placed;
 
     const WINDOW: Duration = Duration(1_000);
@@ -222,7 +222,7 @@ mod tests {
             priority: 1,
             realtime: false,
             policy: MigrationPolicy::None,
-            others: 0,
+            others: PolicySet::EMPTY,
             base,
             fallback: base,
             affinity: CoreSet::EMPTY,

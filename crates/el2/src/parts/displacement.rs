@@ -118,7 +118,7 @@ impl Displacement {
 mod tests {
     use super::*;
     use sched::CoreSet;
-    use sched::policy::MigrationPolicy;
+    use sched::policy::{MigrationPolicy, PolicySet};
 
     const RTOS: VcpuId = VcpuId(0);
     const LINUX_0: VcpuId = VcpuId(1);
@@ -131,7 +131,7 @@ mod tests {
             priority,
             realtime: vm == 0,
             policy: if vm == 0 { MigrationPolicy::None } else { policy },
-            others: 0,
+            others: PolicySet::EMPTY,
             base,
             fallback: base,
             affinity: CoreSet::from_bits(affinity),

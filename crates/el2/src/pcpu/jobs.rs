@@ -115,8 +115,7 @@ impl Pcpu {
         vcpu.forget_space();
         vcpu.switch_on(Entry { pc: table.entry_ipa, x0: table.entry_x0 }, epoch);
         POWER[id.number()].switch_on();
-        self.follow_if_raised(id);
-        self.follow_request(id);
+        self.follow_what_was_asked(id);
         match self.coordination.of(vm) {
             Some(vm) => vm.runs(),
             None => bug!("a VM begins on a core that does not coordinate it"),

@@ -296,9 +296,14 @@ impl Pcpu {
                 vcpu.switch_on(entry, epoch);
             }
             self.wake(id);
-            self.follow_if_raised(id);
-            self.follow_request(id);
+            self.follow_what_was_asked(id);
         }
+    }
+
+    /// Does what was asked of a vCPU while it was off, now that it is on.
+    pub(super) fn follow_what_was_asked(&mut self, id: VcpuId) {
+        self.follow_if_raised(id);
+        self.follow_request(id);
     }
 
     /// Switches the loaded vCPU off, which has asked for its VM to be stopped, and asks the

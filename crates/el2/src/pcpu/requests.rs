@@ -8,12 +8,13 @@
 use super::Pcpu;
 use crate::shared::{BOARD, REQUESTED, VMS};
 use crate::{status, tables};
+use abi::MAX_PCPUS;
 use abi::console::Order;
 use abi::service;
 use abi::system::System;
 use core::sync::atomic::Ordering;
 use sched::policy::{Answers, MigrationPolicy};
-use sched::{Member, Message, VcpuId};
+use sched::{CoreSet, Member, Message, VcpuId};
 
 /// Gives each VM the policy that its tables say. Boot core only, before the others run.
 pub fn set_policies(system: &System) {
@@ -23,13 +24,13 @@ pub fn set_policies(system: &System) {
 #[inline(never)]
 fn set_first_policy(system: &System, vm: usize) {
     let kind = tables::policy(system, vm);
-    set_policy(system, vm, kind as u16, Answers::of(kind.policy()));
+    set_policy(system, vm, kind, Answers::of(kind.policy()));
 }
 
-/// Records that a VM has the policy with this number, which says this.
-fn set_policy(system: &System, vm: usize, number: u16, says: Answers) {
+/// Gives a VM this policy, which says this.
+fn set_policy(system: &System, vm: usize, kind: MigrationPolicy, says: Answers) {
     VMS[vm].answers.store(says.bits(), Ordering::Relaxed);
-    status::note_policy(system, vm, number as u8);
+    status::note_policy(system, vm, kind as u8);
 }
 
 impl Pcpu {
@@ -47,7 +48,8 @@ impl Pcpu {
         if !self.moves_on_request(vm) {
             return service::NOT_SUPPORTED;
         }
-        if to >= 16 || table.affinity >> to & 1 == 0 {
+        let may_run_on = CoreSet::from_bits(table.affinity.into());
+        if to >= MAX_PCPUS as u64 || !may_run_on.has(to as usize) {
             return service::NOT_ALLOWED;
         }
         REQUESTED[id.number()].store(to as u8, Ordering::Relaxed);
@@ -88,12 +90,12 @@ impl Pcpu {
                 }
             }
             Order::Policy { vm, policy } => {
-                let others =
-                    self.system.vms().get(usize::from(vm)).map_or(0, |vm| vm.other_policies);
                 // EL2 has refused others than the switchable ones when it started.
-                if policy < 16 && others >> policy & 1 == 1 {
-                    let (vm, number) = (vm.into(), policy.into());
-                    set_policy(self.system, vm, number, Answers::of_switchable(number));
+                if let Some(kind) = MigrationPolicy::from_number(policy.into())
+                    && let Some(table) = self.system.vms().get(usize::from(vm))
+                    && tables::other_policies(table).has(kind)
+                {
+                    set_policy(self.system, vm.into(), kind, Answers::of_switchable(kind));
                 }
             }
         }

@@ -71,8 +71,9 @@ impl Pcpu {
     }
 
     /// Hands a vCPU that is not loaded over to the core on which its policy wants it, if its view
-    /// forbids what it executes next; else to its base, which has recalled it, or where it was asked to be. If it may not go
-    /// there any more it stays: it comes to this again when it runs, or is recalled again.
+    /// forbids what it executes next; else to its base, which has recalled it, or to where it was
+    /// asked to be. If it may not go there any more it stays: it comes to this again when it runs, or
+    /// is recalled again.
     #[inline(never)]
     pub(super) fn cross(&mut self, id: VcpuId) {
         notes::needs::<{ each::MIGRANT }>();

@@ -121,24 +121,13 @@ pub(super) fn merged<M: Measured>(store: &Store, cases: Vec<M::Case>) -> Finding
 mod tests {
     use super::super::store::tests::{Found, Plain, inputs};
     use super::*;
-    use crate::bundle::Builds;
-    use crate::interrupt::Interrupt;
-    use crate::qemu::Qemu;
+    use crate::testing;
     use std::sync::Barrier;
     use std::thread;
-    use vtime::wrap::Instrument;
 
     fn bench(directory: &Path) -> Bench {
         fs::create_dir_all(directory.join("cases")).unwrap();
-        Bench {
-            root: directory.into(),
-            directory: directory.into(),
-            hypervisor: Builds { silent: b"", tracing: b"" },
-            instrument: Instrument::unpack(b"", directory).unwrap(),
-            qemu: Qemu::find().unwrap(),
-            interrupt: Interrupt::never(),
-            records: None,
-        }
+        testing::bench(directory)
     }
 
     fn store(bench: &Bench) -> Store {

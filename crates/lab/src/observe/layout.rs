@@ -3,7 +3,8 @@
 use super::clock;
 use super::supply::Periods;
 use abi::system::{System, server};
-use sched::policy::MigrationPolicy;
+use sched::CoreSet;
+use sched::policy::{MigrationPolicy, PolicySet};
 use std::ops::Range;
 use std::time::Duration;
 
@@ -36,7 +37,7 @@ pub struct VmLayout {
     /// The migration policy that it begins with.
     pub policy: MigrationPolicy,
     /// Policies that it may have from some moment on, its own included; none: it keeps that.
-    pub may_switch_to: Vec<MigrationPolicy>,
+    pub may_switch_to: PolicySet,
 }
 
 /// Which vCPU this is.
@@ -48,8 +49,8 @@ pub struct VcpuName {
     pub index: usize,
     /// What limits it.
     pub server: Option<Served>,
-    /// pCPUs where its policy may place it, a bit each.
-    pub affinity: u16,
+    /// pCPUs where its policy may place it.
+    pub affinity: CoreSet,
 }
 
 /// A budget, in nanoseconds.
@@ -86,7 +87,7 @@ impl Layout {
             vm: v.vm.into(),
             index: v.index.into(),
             server: served(v),
-            affinity: v.affinity,
+            affinity: CoreSet::from_bits(v.affinity.into()),
         };
         let vcpus = system.vcpus.iter().take(vcpu_count).map(name).collect();
         let (status_pa, pcpus) = (system.board.status_pa, system.board.pcpu_count as usize);
@@ -124,10 +125,7 @@ impl VmLayout {
             vcpus: first..first + usize::from(vm.vcpu_count),
             report: (vm.report_size > 0).then_some((vm.report_pa, vm.report_size)),
             policy: MigrationPolicy::from_number(vm.migration_policy).unwrap_or_default(),
-            may_switch_to: (0..u16::BITS)
-                .filter(|number| vm.other_policies >> number & 1 == 1)
-                .filter_map(|number| MigrationPolicy::from_number(number as u16))
-                .collect(),
+            may_switch_to: PolicySet::from_bits(vm.other_policies.into()),
         }
     }
 }

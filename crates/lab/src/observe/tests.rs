@@ -3,7 +3,6 @@
 use super::*;
 use abi::report::{Header, Sample};
 use abi::status::{Status, vcpu_state};
-use sched::policy::MigrationPolicy;
 use zerocopy::{FromZeros, IntoBytes};
 
 const BASE: u64 = 0x4000_0000;
@@ -16,23 +15,8 @@ fn memory() -> Memory {
     Memory::create(BASE, 1 << 20).unwrap()
 }
 
-/// linux.0 on pCPU 0, linux.1 and rtos.0 on pCPU 1.
 fn layout() -> Layout {
-    let vm = |name: &str, vcpus, report| VmLayout {
-        name: name.into(),
-        vcpus,
-        report,
-        policy: MigrationPolicy::None,
-        may_switch_to: Vec::new(),
-    };
-    let vcpu = |vm, index| VcpuName { vm, index, server: None, affinity: 1 };
-    Layout {
-        status_pa: STATUS,
-        pcpus: 2,
-        vms: vec![vm("linux", 0..2, None), vm("rtos", 2..3, Some((REPORT, REPORT_SIZE)))],
-        vcpus: vec![vcpu(0, 0), vcpu(0, 1), vcpu(1, 0)],
-        plain_report: None,
-    }
+    crate::testing::layout_with(STATUS, (REPORT, REPORT_SIZE))
 }
 
 fn status() -> Status {

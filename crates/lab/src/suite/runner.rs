@@ -180,26 +180,12 @@ fn guard(run: &Body, bench: &Bench) -> miette::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::interrupt::Interrupt;
-    use crate::qemu::Qemu;
+    use crate::testing::bench;
     use std::sync::{Arc, Condvar, Mutex};
     use std::time::Duration;
-    use vtime::wrap::Instrument;
 
     /// How long one waits for another that never comes.
     const PATIENCE: Duration = Duration::from_secs(60);
-
-    fn bench(directory: &Path) -> Bench {
-        Bench {
-            root: directory.into(),
-            directory: directory.into(),
-            hypervisor: Builds { silent: b"ships", tracing: b"traces" },
-            instrument: Instrument::unpack(b"", directory).unwrap(),
-            qemu: Qemu::find().unwrap(),
-            interrupt: Interrupt::never(),
-            records: None,
-        }
-    }
 
     fn call(filter: &str, at_once: usize) -> Call<'_> {
         Call { filter, at_once, repeat: Repeat { times: 1, busy: false }, checked: b"checks" }

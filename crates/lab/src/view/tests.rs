@@ -9,7 +9,8 @@ use abi::report::events::Event;
 use abi::report::{Header, Sample};
 use abi::status::{Status, vm_state};
 use abi::trace::{Kind, Record};
-use sched::policy::MigrationPolicy;
+use sched::CoreSet;
+use sched::policy::{MigrationPolicy, PolicySet};
 use std::io::{self, Write};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -50,9 +51,9 @@ fn observer_of(current: u64) -> Observer {
         vcpus: 0..1,
         report: Some((REPORT, 4096)),
         policy: MigrationPolicy::None,
-        may_switch_to: Vec::new(),
+        may_switch_to: PolicySet::EMPTY,
     };
-    let vcpus = vec![VcpuName { vm: 0, index: 0, server: None, affinity: 1 }];
+    let vcpus = vec![VcpuName { vm: 0, index: 0, server: None, affinity: CoreSet::of(0) }];
     let layout = Layout { status_pa: BASE, pcpus: 1, vms: vec![vm], vcpus, plain_report: None };
     let mut observer = Observer::new(layout);
     observer.poll_held(&memory, Duration::ZERO).unwrap();

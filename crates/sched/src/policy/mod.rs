@@ -41,6 +41,9 @@ pub use rt_vcpu::RtVcpu;
 pub use safe_unsafe::SafeUnsafe;
 pub use trap_based::TrapBased;
 
+use crate::sets::{Member, Set};
+use notes::each;
+
 /// What a guest was executing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
@@ -96,19 +99,17 @@ impl Answers {
     /// Returns what one of [`MigrationPolicy::SWITCHABLE`] says, without asking it: a VM's policy may
     /// change while guests wait.
     #[must_use]
-    pub const fn of_switchable(number: u16) -> Self {
+    pub const fn of_switchable(kind: MigrationPolicy) -> Self {
         const fn always(then: Then) -> u32 {
             then as u32 * 0x0101_0101
         }
         // Of Displaced::ALL: those that are ready, and the one that is beside an idle core.
         const READY: u32 = 0xff00_ff00;
         const READY_BESIDE_IDLE: u32 = 0xff00_0000;
-        Self(match number {
-            _ if number == MigrationPolicy::OnDemand as u16 => always(Then::LeaveUntilFree),
-            _ if number == MigrationPolicy::Coscheduling as u16 => always(Then::StopOthers) & READY,
-            _ if number == MigrationPolicy::Balance as u16 => {
-                always(Then::LeaveForIdle) & READY_BESIDE_IDLE
-            }
+        Self(match kind {
+            MigrationPolicy::OnDemand => always(Then::LeaveUntilFree),
+            MigrationPolicy::Coscheduling => always(Then::StopOthers) & READY,
+            MigrationPolicy::Balance => always(Then::LeaveForIdle) & READY_BESIDE_IDLE,
             _ => always(Then::Stay),
         })
     }
@@ -498,17 +499,19 @@ impl MigrationPolicy {
         matches!(self, Self::OnDemandFixed | Self::OnDemandLazy | Self::TrapBasedPaper)
     }
 
-    /// Policies of which a VM may have one after another, a bit for each by its number: all that they
-    /// do is to answer when a vCPU is displaced ([`Answers`]).
-    pub const SWITCHABLE: u16 = 1 << Self::None as u16
-        | 1 << Self::OnDemand as u16
-        | 1 << Self::Coscheduling as u16
-        | 1 << Self::Balance as u16;
+    /// Policies of which a VM may have one after another: all that they do is to answer when a vCPU is
+    /// displaced ([`Answers`]).
+    pub const SWITCHABLE: PolicySet = PolicySet::from_bits(
+        1 << Self::None as u64
+            | 1 << Self::OnDemand as u64
+            | 1 << Self::Coscheduling as u64
+            | 1 << Self::Balance as u64,
+    );
 
     /// Returns true if it is one of [`Self::SWITCHABLE`].
     #[must_use]
-    pub const fn is_switchable(self) -> bool {
-        Self::SWITCHABLE >> self as u16 & 1 == 1
+    pub fn is_switchable(self) -> bool {
+        Self::SWITCHABLE.has(self)
     }
 
     /// Returns true if a vCPU that displaces one of its vCPUs may have to wait.
@@ -516,6 +519,32 @@ impl MigrationPolicy {
     #[inline(never)]
     pub fn delays(self) -> bool {
         self.policy().delays(Mode::Kernel, true)
+    }
+}
+
+/// Policies; in packed tables, a bit for each by its number.
+pub type PolicySet = Set<MigrationPolicy>;
+
+/// By its number.
+impl Member for MigrationPolicy {
+    #[inline]
+    fn number(self) -> usize {
+        self as usize
+    }
+
+    #[inline]
+    fn numbered(number: usize) -> Self {
+        Self::from_number(number as u16).unwrap_or_default()
+    }
+
+    #[inline(always)]
+    fn loop_begins() {
+        notes::begins::<{ u16::BITS as usize }, { each::ANYTHING }>();
+    }
+
+    #[inline(always)]
+    fn loop_passes() {
+        notes::passes::<{ u16::BITS as usize }, { each::ANYTHING }>();
     }
 }
 

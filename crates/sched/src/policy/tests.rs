@@ -203,6 +203,7 @@ fn what_can_follow_each_other_needs_no_more_than_all_of_it_does() {
         assert!(!policy.makes_room(Mode::User), "{}", kind.name());
     }
     assert_eq!(switchable().count(), 4);
+    assert!(switchable().eq(MigrationPolicy::SWITCHABLE), "each has its own number");
 }
 
 #[test]
@@ -213,7 +214,7 @@ fn answers_are_what_the_policy_says() {
             assert_eq!(answers.when(seen), kind.policy().displaced(seen), "{}", kind.name());
         }
         if kind.is_switchable() {
-            assert_eq!(Answers::of_switchable(*kind as u16), answers, "{}", kind.name());
+            assert_eq!(Answers::of_switchable(*kind), answers, "{}", kind.name());
         }
     }
 }

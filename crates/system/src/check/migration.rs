@@ -176,12 +176,9 @@ fn elsewhere(vms: &[Vm], me: Id, pcpus: usize) -> Vec<usize> {
     let base = vms[me.0].vcpus[me.1].pcpu;
     let priority = |(vm, index): Id| vms[vm].vcpus[index].priority;
     let would_stay = |&pcpu: &usize| {
-        let comes = |id: &Id| {
-            let it = placed(vms, *id);
-            it.base == pcpu || it.needs().moves_on_request && it.places().has(pcpu)
-        };
+        let settles = |id: &Id| placed(vms, *id).may_settle_at(pcpu);
         pcpu != base
-            && all(vms).filter(comes).all(|other| {
+            && all(vms).filter(settles).all(|other| {
                 let displaces = placed(vms, other).displaces(&placed(vms, me));
                 // With a vCPU of equal priority it would take turns.
                 let equal =
@@ -225,7 +222,7 @@ fn rotation(vms: &[Vm], me: Id, elsewhere: &[usize]) -> u16 {
 }
 
 /// As the tables have it: a bit for each pCPU.
-fn set(pcpus: impl IntoIterator<Item = usize>) -> u16 {
+pub(super) fn set(pcpus: impl IntoIterator<Item = usize>) -> u16 {
     pcpus.into_iter().fold(0, |set, pcpu| set | 1 << pcpu)
 }
 

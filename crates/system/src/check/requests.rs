@@ -3,12 +3,13 @@
 //!
 //! Everything that may be asked for is admitted here, so that EL2 computes nothing when it is.
 
+use super::migration::set;
 use crate::code::Code;
 use crate::draft::DraftVm;
 use crate::model::Vm;
 use crate::problem::Problems;
 use crate::topology::{Id, ids, placed};
-use sched::policy::MigrationPolicy;
+use sched::policy::{MigrationPolicy, PolicySet};
 
 pub(super) fn check(vms: &[DraftVm], pcpus: Option<usize>, problems: &mut Problems) {
     for vm in vms {
@@ -17,19 +18,16 @@ pub(super) fn check(vms: &[DraftVm], pcpus: Option<usize>, problems: &mut Proble
     }
 }
 
-/// Returns the policies that a VM may have besides its own, as the tables have them.
-pub(super) fn others(vm: &DraftVm) -> u16 {
-    let named = vm.may_switch_to.iter().fold(0, |all, at| all | 1 << *at.get_ref() as u16);
+/// Returns the policies that a VM may have from some moment on.
+pub(super) fn others(vm: &DraftVm) -> PolicySet {
     // It may be switched back.
-    if named == 0 { 0 } else { named | 1 << vm.migration_policy() as u16 }
+    if vm.may_switch_to.is_empty() { PolicySet::EMPTY } else { vm.policies().collect() }
 }
 
 fn switches(vm: &DraftVm, problems: &mut Problems) {
     let Some(first) = vm.may_switch_to.first() else { return };
-    let names = |kinds: &mut dyn Iterator<Item = &MigrationPolicy>| {
-        kinds.map(|kind| format!("`{}`", kind.name())).collect::<Vec<_>>().join(", ")
-    };
-    let switchable = names(&mut MigrationPolicy::ALL.iter().filter(|kind| kind.is_switchable()));
+    let names = MigrationPolicy::SWITCHABLE.iter().map(|kind| format!("`{}`", kind.name()));
+    let switchable = names.collect::<Vec<_>>().join(", ");
     if vm.is_realtime() {
         let message = format!("{} is a real-time VM: its policy stays", vm.title());
         problems
@@ -95,8 +93,8 @@ pub(super) fn assign(drafts: &[DraftVm], vms: &mut [Vm], problems: &mut Problems
     for (vm, draft) in drafts.iter().enumerate() {
         for (index, vcpu) in draft.vcpus.iter().enumerate() {
             // Those that are out of range were refused.
-            let named = vcpu.may_run_on.iter().fold(0, |all, at| all | 1 << (*at.get_ref() & 15));
-            vms[vm].vcpus[index].affinity |= named;
+            vms[vm].vcpus[index].affinity |=
+                set(vcpu.may_run_on.iter().map(|at| *at.get_ref() as usize));
         }
     }
     for id in ids(vms) {

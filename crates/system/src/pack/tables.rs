@@ -139,7 +139,7 @@ fn vm(checked: &Checked, i: usize, vcpu_first: usize, load_first: usize) -> syst
         load_first: load_first as u16,
         load_count: plan.loads[i].len() as u16,
         migration_policy: vm.migration_policy as u16,
-        other_policies: vm.other_policies,
+        other_policies: vm.other_policies.bits() as u16,
         entry_ipa: plan.guests[i].entry,
         entry_x0: plan.guests[i].devicetree,
         stage2_pa: plan.stage2_roots(i),
