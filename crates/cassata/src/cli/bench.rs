@@ -81,11 +81,15 @@ pub struct Part {
     pub merge: bool,
 }
 
-/// Makes a command of `experiment`: its help and its options.
-fn command_of(experiment: &dyn Conduct, command: Command) -> Command {
+/// Makes a command of `experiment`: its help, its options, and those that `augment` adds.
+fn command_of(
+    experiment: &dyn Conduct,
+    command: Command,
+    augment: impl FnOnce(Command) -> Command,
+) -> Command {
     let label = experiment.label();
-    experiment
-        .options(command)
+    // The help comes last: a set of options would put its own in the place.
+    augment(experiment.options(command))
         .about(label.about)
         .long_about(format!("{}\n\n{}", label.about, label.details))
         .after_help(format!(
@@ -118,7 +122,7 @@ impl Asked {
 impl Subcommand for Asked {
     fn augment_subcommands(command: Command) -> Command {
         commands(command, |one, command| {
-            Part::augment_args(Answer::augment_args(command_of(one, command)))
+            command_of(one, command, |command| Part::augment_args(Answer::augment_args(command)))
         })
     }
 
@@ -221,7 +225,7 @@ impl Subcommand for Distributed {
             .last(true);
         commands(command, |one, command| {
             let name = one.label().name;
-            let command = Common::augment_args(command_of(one, command)).arg(options.clone());
+            let command = command_of(one, command, Common::augment_args).arg(options.clone());
             command.after_help(format!(
                 "Examples:\n  cassata campaign {name}\n  cassata campaign {name} -- --cores 8\n  \
                  cassata campaign {name} -- --executor slurm --jobs 100\n\n\
@@ -260,7 +264,7 @@ pub struct Demo(pub Asked);
 
 impl Args for Demo {
     fn augment_args(command: Command) -> Command {
-        Answer::augment_args(command_of(&Demonstration, command))
+        command_of(&Demonstration, command, Answer::augment_args)
     }
 
     fn augment_args_for_update(command: Command) -> Command {
@@ -285,7 +289,7 @@ pub struct Fuzzing(pub Asked);
 
 impl Args for Fuzzing {
     fn augment_args(command: Command) -> Command {
-        Answer::augment_args(command_of(&Fuzz, command))
+        command_of(&Fuzz, command, Answer::augment_args)
     }
 
     fn augment_args_for_update(command: Command) -> Command {
@@ -301,5 +305,22 @@ impl FromArgMatches for Fuzzing {
     fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), Error> {
         *self = Self::from_arg_matches(matches)?;
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn commands_are_described_as_their_experiments_are() {
+        for augment in [Asked::augment_subcommands, Distributed::augment_subcommands] {
+            let command = augment(Command::new("bench"));
+            for one in all() {
+                let label = one.label();
+                let described = command.find_subcommand(label.name).unwrap().get_about();
+                assert_eq!(described.unwrap().to_string(), label.about);
+            }
+        }
     }
 }
