@@ -84,7 +84,7 @@ impl Pcpu {
         // It passes for ready: its timers are nowhere else looked at.
         let parked = self.roster.parked(id);
         let own = parked.map(|vcpu| vcpu.wakes_at().min(vcpu.physical_timer_deadline()));
-        self.arm([until, wakes_at, own].into_iter().at_most::<3>().flatten().min());
+        self.arm_out_of_line([until, wakes_at, own].into_iter().at_most::<3>().flatten().min());
         self.mask_nothing();
         // What had the core until now was no vCPU, and not for any time.
         let _ = self.ledger.give(Some(id), now);

@@ -146,6 +146,7 @@ impl Pcpu {
         self.is_back(self.consolidation.target());
     }
 
+    #[inline(never)]
     fn is_back(&mut self, target: Option<usize>) {
         self.consolidation.is_back();
         self.need_resched = true;

@@ -70,7 +70,7 @@ impl Pcpu {
         }
         let Some(id) = decision.run else {
             if self.jobs.has_pieces(self.known) {
-                self.arm(decision.until);
+                self.arm_out_of_line(decision.until);
                 self.do_next_piece(self.known);
                 return true;
             }
@@ -121,7 +121,7 @@ impl Pcpu {
     /// Does a piece of a vCPU's job, and takes the interrupts that came meanwhile.
     #[inline(never)]
     pub(super) fn work(&mut self, id: VcpuId, until: Option<Instant>) {
-        self.arm(until);
+        self.arm_out_of_line(until);
         self.mask_nothing();
         if !self.gives_way() {
             self.work_on(id);
@@ -135,7 +135,7 @@ impl Pcpu {
     /// for which that stopped: in turn, or a sibling that interrupts for ever would keep the vCPU
     /// from its guest. What the priority mask keeps pending waits.
     pub(super) fn go_on_listing(&mut self, id: VcpuId, until: Option<Instant>) {
-        self.arm(until);
+        self.arm_out_of_line(until);
         self.mask_for_loaded();
         if self.gives_way() {
             return;

@@ -78,7 +78,7 @@ impl Pcpu {
         match what {
             Before::Nothing => {}
             Before::Piece => {
-                self.arm(until);
+                self.arm_out_of_line(until);
                 if !self.gives_way() {
                     self.do_next_piece(self.precedence.before(current));
                 }

@@ -16,9 +16,16 @@ impl Pcpu {
     /// Sets EL2's timer to the earliest of: the end of the quantum (`until`), or without one
     /// the end of the consolidation window; the emulated timer of the loaded vCPU; the timers
     /// of sleeping vCPUs that would change the decision.
+    #[inline(always)]
     pub(super) fn arm(&mut self, until: Option<Instant>) {
         let first = until.unwrap_or(self.consolidation.look_at());
         self.arm_for(first, Instant(0));
+    }
+
+    /// Like [`Self::arm`], out of line: for ways on which no guest waits for it.
+    #[inline(never)]
+    pub(super) fn arm_out_of_line(&mut self, until: Option<Instant>) {
+        self.arm(until);
     }
 
     /// Sets EL2's timer to `first`, or the earliest timer of a vCPU that does not come before

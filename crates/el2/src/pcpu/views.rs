@@ -125,7 +125,7 @@ impl Pcpu {
                 }
                 let decide_by = self.scheduler.let_finish(delayer, now);
                 self.mask_nothing();
-                self.arm(Some(decide_by.map_or(until, |instant| until.min(instant))));
+                self.arm_out_of_line(Some(decide_by.map_or(until, |instant| until.min(instant))));
                 true
             }
         }

@@ -100,20 +100,10 @@ impl Piece<'_> {
         match self {
             Self::Text(text) => write_text::<TEXT>(text, line),
             Self::Label(text) => write_text::<LABEL>(text, line),
-            Self::Name(name) => {
-                let used = name.iter().take_while(|&&byte| byte != 0);
-                used.at_most::<NAME>().for_each(|&byte| line.put(byte));
-            }
+            Self::Name(name) => write_name(name, line),
             Self::Decimal(number) => decimal(number, line),
-            Self::Column(number) => {
-                let (tens, ones) = (b'0' + number / 10 % 10, b'0' + number % 10);
-                let two = if number < 10 { [ones, b' '] } else { [tens, ones] };
-                two.iter().at_most::<2>().for_each(|&byte| line.put(byte));
-            }
-            Self::Hexadecimal(number) => {
-                let nibbles = (u64::BITS - number.leading_zeros()).div_ceil(4).max(1);
-                hexadecimal(number, nibbles as usize, line);
-            }
+            Self::Column(number) => column(number, line),
+            Self::Hexadecimal(number) => hexadecimal(number, 1, line),
             Self::Word(number) => hexadecimal(number, NIBBLES, line),
         }
     }
@@ -128,6 +118,19 @@ fn write_text<const MOST: usize>(text: &str, line: &mut Line) {
         count += 1;
     }
     line.length += count;
+}
+
+#[inline(never)]
+fn write_name(name: &[u8; NAME], line: &mut Line) {
+    let used = name.iter().take_while(|&&byte| byte != 0);
+    used.at_most::<NAME>().for_each(|&byte| line.put(byte));
+}
+
+#[inline(never)]
+fn column(number: u8, line: &mut Line) {
+    let (tens, ones) = (b'0' + number / 10 % 10, b'0' + number % 10);
+    let two = if number < 10 { [ones, b' '] } else { [tens, ones] };
+    two.iter().at_most::<2>().for_each(|&byte| line.put(byte));
 }
 
 #[inline(never)]
@@ -149,8 +152,10 @@ fn decimal(mut number: u8, line: &mut Line) {
     }
 }
 
+/// Writes as few digits as `number` has, but `least` at least.
 #[inline(never)]
-fn hexadecimal(number: u64, nibbles: usize, line: &mut Line) {
+fn hexadecimal(number: u64, least: usize, line: &mut Line) {
+    let nibbles = ((u64::BITS - number.leading_zeros()).div_ceil(4) as usize).max(least);
     line.put(b'0');
     line.put(b'x');
     for at in (0..nibbles).rev().at_most::<NIBBLES>() {
