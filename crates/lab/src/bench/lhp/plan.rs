@@ -30,6 +30,14 @@ const LONG_COMPARED: [&str; 7] = [
     "delayed-call",
     "delayed-page",
 ];
+/// Periods of the RTOS with which policies that may wait or migrate are compared, besides
+/// [`PERIOD_US`]: between the shortest, in which a migration to and fro hardly fits, and the papers'.
+/// None divides Linux's tick but the first.
+pub const PERIODS_US: [u32; 4] = [40, SHORT_PERIOD_US, 211, LONG_PERIOD_US];
+/// Which loads and policies there are with these, and the runs.
+const PERIODS_LOADS: [u32; 5] = [0, 300, 500, 800, 900];
+const PERIODS_COMPARED: [&str; 3] = [NONE, "on-demand", "adaptive"];
+const PERIODS_RUNS: Runs = (5, 1);
 /// On how many cores of its own Linux is measured alone.
 pub const DEDICATED: [u32; 4] = [4, 3, 2, 1];
 /// Period of the RTOS where its latency is measured. With the papers' 1 ms,
@@ -118,6 +126,7 @@ pub fn points(extent: Extent, policies: &[Policy]) -> Vec<Point> {
         },
     };
     let mut points = sizes.throughput(policies);
+    points.extend(sizes.throughput_by_period(policies));
     points.extend(sizes.long_throughput(policies));
     let policies: Vec<_> = policies.iter().copied().filter(|p| p.name != YARDSTICK).collect();
     points.extend(sizes.latency(&policies));
@@ -138,7 +147,7 @@ fn has_goal(point: &Point) -> bool {
     let policy = point.stage.policy();
     let is = |names: &[&str]| policy.is_some_and(|policy| names.contains(&policy.name));
     match point.experiment {
-        Experiment::Throughput if is_long(point) => false,
+        Experiment::Throughput if is_long(point) || has_other_period(point) => false,
         Experiment::Throughput => policy.is_none_or(|policy| {
             let load_permille = point.rtos.map_or(0, |rtos| rtos.load_permille);
             throughput::judged(policy.name, load_permille).is_some()
@@ -152,6 +161,11 @@ fn has_goal(point: &Point) -> bool {
 /// Returns true for a run of hackbench in which several of the papers' periods pass.
 fn is_long(point: &Point) -> bool {
     matches!(point.linux, Linux::Hackbench { loops: LONG_LOOPS, .. })
+}
+
+/// Returns true for a run of hackbench beside an RTOS with one of [`PERIODS_US`].
+fn has_other_period(point: &Point) -> bool {
+    point.rtos.is_some_and(|rtos| PERIODS_US.contains(&rtos.period_us))
 }
 
 /// Linux and this RTOS under a policy, with separation.
@@ -219,6 +233,26 @@ impl Sizes {
                     points.extend(point(&Stage::shared(policy), Some(rtos), runs));
                 }
             }
+        }
+        points
+    }
+
+    /// Returns the points with other periods.
+    fn throughput_by_period(&self, policies: &[Policy]) -> Vec<Point> {
+        if !self.all {
+            return Vec::new();
+        }
+        let (runs, seeds) = PERIODS_RUNS;
+        let linux = Linux::Hackbench { loops: LOOPS, runs };
+        let compared = || policies.iter().filter(|p| PERIODS_COMPARED.contains(&p.name));
+        let mut points = Vec::new();
+        for (period_us, load) in
+            PERIODS_US.iter().flat_map(|period| PERIODS_LOADS.map(|load| (*period, load)))
+        {
+            let rtos = Rtos::new(load, period_us, 0);
+            let point = |policy| beside(rtos, Experiment::Throughput, &linux, policy);
+            let seeded = |point: Point| (1..=seeds).map(move |seed| Point { seed, ..point.clone() });
+            points.extend(compared().map(point).flat_map(seeded));
         }
         points
     }

@@ -1,5 +1,6 @@
 //! One run of a machine: a point of some figure.
 
+use super::plan::PERIODS_US;
 use super::policy::Policy;
 use super::run;
 use super::technique::{Kernel, Technique};
@@ -302,7 +303,9 @@ impl crate::bench::store::Case for Point {
         let what = self.rtos.map(Rtos::name).unwrap_or_default();
         match (self.experiment, &self.stage) {
             (Experiment::Throughput, Stage::Shared { .. }) => {
-                format!("throughput-{stage}-f{load}-{linux}")
+                let period = self.rtos.filter(|rtos| PERIODS_US.contains(&rtos.period_us));
+                let period = period.map(|rtos| format!("{}us-", rtos.period_us));
+                format!("throughput-{stage}-f{load}-{}{linux}", period.unwrap_or_default())
             }
             (Experiment::Throughput, _) => format!("throughput-{stage}-{linux}"),
             (Experiment::Latency, Stage::Native) => format!("latency-native-{what}-{activations}"),
