@@ -100,7 +100,10 @@ mod tests {
         deadlines.check();
         assert_eq!(deadlines.restore(), Some(Instant(7)));
         assert_eq!(deadlines.restore(), None);
-        assert_eq!((deadlines.add(Instant(8)), deadlines.add(Instant(6))), (None, Some(Instant(6))));
+        assert_eq!(
+            (deadlines.add(Instant(8)), deadlines.add(Instant(6))),
+            (None, Some(Instant(6)))
+        );
         assert_eq!(deadlines.shorten(Instant(3)), Some(Instant(3)));
         assert_eq!(deadlines.restore(), Some(Instant(6)), "what was added stays");
     }

@@ -66,8 +66,7 @@ impl Pcpu {
     fn pays(&mut self, current: VcpuId, mode: Mode) -> bool {
         notes::needs::<{ each::CANDIDATE }>();
         let foreseen = self.timer_advance.early().has(current);
-        let (Some(patience), Some(vcpu)) =
-            (self.displacement.patience(), self.roster.loaded_mut())
+        let (Some(patience), Some(vcpu)) = (self.displacement.patience(), self.roster.loaded_mut())
         else {
             return false;
         };

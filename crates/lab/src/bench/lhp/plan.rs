@@ -251,7 +251,8 @@ impl Sizes {
         {
             let rtos = Rtos::new(load, period_us, 0);
             let point = |policy| beside(rtos, Experiment::Throughput, &linux, policy);
-            let seeded = |point: Point| (1..=seeds).map(move |seed| Point { seed, ..point.clone() });
+            let seeded =
+                |point: Point| (1..=seeds).map(move |seed| Point { seed, ..point.clone() });
             points.extend(compared().map(point).flat_map(seeded));
         }
         points
