@@ -122,14 +122,18 @@ impl Rtos {
         Self { load_permille, period_us, activations, jitter_percent, wake, advance_us: None }
     }
 
-    /// Returns the period and the timer advance, such as `97us-advance0`; on the bare board there
-    /// is none. Or else what wakes it.
+    /// Returns the period, the load if there is any, and the timer advance, such as `97us-advance0` or
+    /// `997us-f5-advance0`; on the bare board there is none. Or else what wakes it.
     fn name(self) -> String {
         if self.wake != Wake::Timer {
             return self.wake.name().into();
         }
         let advance = self.advance_us.map(|us| format!("-advance{us}")).unwrap_or_default();
-        format!("{}us{advance}", self.period_us)
+        let load = match self.load_permille * 10 / WHOLE {
+            0 => String::new(),
+            tenths => format!("-f{tenths}"),
+        };
+        format!("{}us{load}{advance}", self.period_us)
     }
 }
 
