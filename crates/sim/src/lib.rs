@@ -22,6 +22,7 @@
 //! | [`observer`] | what can be watched meanwhile |
 //! | [`usage`] | an observer that counts what vCPUs have of their cores |
 //! | [`timeline`] | an observer that keeps which vCPU ran when |
+//! | [`lock_holders`] | an SMP guest with a lock beside a real-time vCPU, under policies |
 //! | [`case_study`] | the system of the paper's Section V-B |
 //! | [`checker`] | an observer that objects to whatever the protocol forbids |
 
@@ -30,6 +31,7 @@
 pub mod case_study;
 pub mod checker;
 mod guest;
+pub mod lock_holders;
 pub mod mutex;
 pub mod observer;
 pub mod record;

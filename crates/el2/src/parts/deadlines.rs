@@ -28,6 +28,13 @@ impl Deadlines {
         self.change(first)
     }
 
+    /// Records that the timer has to fire at this instant, too, until it is set anew. Returns that if
+    /// the timer has to be written.
+    #[must_use]
+    pub fn add(&mut self, also: Instant) -> Option<Instant> {
+        self.set(self.before.min(also))
+    }
+
     /// Records that the timer has to fire at this instant at the latest. Returns what to set it
     /// to, if it has to be written.
     #[must_use]
@@ -93,6 +100,12 @@ mod tests {
         deadlines.check();
         assert_eq!(deadlines.restore(), Some(Instant(7)));
         assert_eq!(deadlines.restore(), None);
+        assert_eq!(
+            (deadlines.add(Instant(8)), deadlines.add(Instant(6))),
+            (None, Some(Instant(6)))
+        );
+        assert_eq!(deadlines.shorten(Instant(3)), Some(Instant(3)));
+        assert_eq!(deadlines.restore(), Some(Instant(6)), "what was added stays");
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! Which vCPUs others displace, and which of them are awaited.
 
+use sched::policy::Patience;
 use sched::topology::{Placed, Topology};
 use sched::{MAX_VCPUS, VcpuId, VcpuMap, VcpuSet};
 
@@ -15,6 +16,8 @@ pub struct Displacement {
     awaited: VcpuSet,
     /// Other cores ask whether residents have lost this one.
     tells_taken: bool,
+    /// How long residents wait before they leave, if those that displace them are observed.
+    patience: Option<Patience>,
     /// By vCPU: the residents that are displaced while it has the core.
     losers: VcpuMap<VcpuSet>,
 }
@@ -31,11 +34,13 @@ pub struct OnSwitch {
 }
 
 impl Displacement {
-    /// Computes which vCPUs displace the residents of a core.
+    /// Computes which vCPUs displace the residents of a core. `patience`: how long those wait that
+    /// do so before they leave.
     #[must_use]
-    pub fn new(topology: &Topology<'_>, core: usize) -> Self {
+    pub fn new(topology: &Topology<'_>, core: usize, patience: Patience) -> Self {
         let based = topology.based_at(core);
         let residents = based & topology.which(&|vcpu| vcpu.needs().a_say);
+        let observed = residents.meets(topology.which(&|vcpu| vcpu.needs().observes));
         let asks_base = |vcpu: &Placed| vcpu.needs().asks_base;
         let mut losers = VcpuMap::new([VcpuSet::EMPTY; MAX_VCPUS]);
         for winner in topology.ids() {
@@ -46,8 +51,16 @@ impl Displacement {
             losers,
             relocatable: residents & topology.which(&|vcpu| vcpu.is_relocatable()),
             tells_taken: residents.meets(topology.which(&asks_base)),
+            patience: observed.then_some(patience),
             awaited: VcpuSet::EMPTY,
         }
+    }
+
+    /// Returns how long residents wait before they leave; none if no vCPU is observed here.
+    #[must_use]
+    #[inline]
+    pub fn patience(&self) -> Option<&Patience> {
+        self.patience.as_ref()
     }
 
     /// Returns the residents.
@@ -138,7 +151,7 @@ mod tests {
             target: base,
         };
         let vcpus = [vcpu(0, 9, 1, 0), vcpu(1, 1, 0, 0), vcpu(1, 1, 1, 0b101)];
-        Displacement::new(&Topology::new(&vcpus, 3), core)
+        Displacement::new(&Topology::new(&vcpus, 3), core, Patience::new(|ns| ns))
     }
 
     #[test]
@@ -162,6 +175,12 @@ mod tests {
         assert!(part.residents().is_empty());
         let switch = part.on_switch(RTOS);
         assert!(switch.free.is_empty() && switch.displaced.is_empty() && !switch.taken);
+    }
+
+    #[test]
+    fn what_displaces_residents_is_observed_where_their_policy_asks_for_it() {
+        assert!(at(1, MigrationPolicy::Adaptive).patience().is_some());
+        assert!(at(1, MigrationPolicy::OnDemand).patience().is_none());
     }
 
     #[test]

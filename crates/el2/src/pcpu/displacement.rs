@@ -6,12 +6,12 @@
 
 use super::Pcpu;
 use super::visitors::{destination, destination_among, idle_elsewhere};
-use crate::arch::cpu;
+use crate::arch::{cpu, timer};
 use crate::shared::{BOARD, TAKEN};
 use abi::MAX_VCPUS;
 use core::sync::atomic::Ordering;
 use notes::{Rounds, each};
-use sched::policy::{Displaced, Then};
+use sched::policy::{Choice, Displaced, Mode, Then};
 use sched::{Recall, VcpuId, VcpuSet};
 
 impl Pcpu {
@@ -30,12 +30,13 @@ impl Pcpu {
             TAKEN[self.index].store(switch.taken, Ordering::Relaxed);
         }
         if switch.taken {
+            self.observe();
             let mut left = switch.displaced;
             let mut rounds = Rounds::<MAX_VCPUS, { each::VCPU }>::begin();
             while let Some(id) = left.first() {
                 rounds.pass();
                 left.remove(id);
-                if self.displace(id) && !left.is_empty() && cpu::interrupt_pending() {
+                if self.displace(id, current) && !left.is_empty() && cpu::interrupt_pending() {
                     // The others are asked when `current` has the core after that interrupt.
                     self.need_resched = true;
                     return;
@@ -49,8 +50,39 @@ impl Pcpu {
         }
     }
 
-    /// Does what the policy of a vCPU says whose core another vCPU has. Returns true if it leaves.
-    fn displace(&mut self, id: VcpuId) -> bool {
+    /// Notes an activation of the loaded vCPU, which has displaced others.
+    #[inline(always)]
+    fn observe(&mut self) {
+        let Some(patience) = self.displacement.patience() else { return };
+        if let Some(vcpu) = self.roster.loaded_mut() {
+            let ran = vcpu.account().ran();
+            vcpu.habit().begins(self.ledger.since(), ran, patience);
+        }
+    }
+
+    /// Returns true if it pays that a vCPU leaves that was displaced in this mode; else it is asked
+    /// again when EL2's timer fires.
+    #[inline(never)]
+    fn pays(&mut self, current: VcpuId, mode: Mode) -> bool {
+        notes::needs::<{ each::CANDIDATE }>();
+        let foreseen = self.timer_advance.early().has(current);
+        let (Some(patience), Some(vcpu)) = (self.displacement.patience(), self.roster.loaded_mut())
+        else {
+            return false;
+        };
+        match vcpu.habit().choose(mode, foreseen, timer::now(), patience) {
+            Choice::Leave => true,
+            Choice::WaitUntil(instant) => {
+                if let Some(deadline) = self.deadlines.add(instant) {
+                    timer::arm(deadline);
+                }
+                false
+            }
+        }
+    }
+
+    /// Does what the policy of a vCPU says whose core `current` has. Returns true if it leaves.
+    fn displace(&mut self, id: VcpuId, current: VcpuId) -> bool {
         // It may have left earlier, without a recall: then it is not awaited.
         let Some(parked) = self.roster.parked(id) else { return false };
         let config = parked.config();
@@ -60,6 +92,15 @@ impl Pcpu {
         let idle = idle_elsewhere(config);
         let seen = Displaced { ready: self.scheduler.is_ready(id), idle_core: !idle.is_empty() };
         let then = config.when_displaced(seen);
+        if then == Then::LeaveIfItPays {
+            let mode = parked.mode();
+            if !self.pays(current, mode) {
+                return false;
+            }
+        }
+        let Some(config) = self.roster.parked(id).map(|parked| parked.config()) else {
+            return false;
+        };
         match then {
             Then::Stay => false,
             Then::StopOthers => {
@@ -67,7 +108,7 @@ impl Pcpu {
                 self.set_stalled(id, true);
                 true
             }
-            Then::LeaveUntilFree | Then::LeaveForIdle | Then::Leave => {
+            Then::LeaveUntilFree | Then::LeaveForIdle | Then::Leave | Then::LeaveIfItPays => {
                 let to = destination_among(config, idle, seen.ready);
                 if to == self.index {
                     // There is nowhere to go, or no longer.

@@ -67,6 +67,7 @@ use abi::system::{System, flags, vcpu_flags, vm_flags};
 use abi::{MAX_PCPUS, MAX_VMS};
 use console::Console;
 use core::sync::atomic::Ordering;
+use sched::policy::Patience;
 use sched::topology::Topology;
 use sched::{CoreSet, Duration, Instant, Member, Scheduler, Unread, VcpuId, VcpuSet};
 
@@ -145,7 +146,7 @@ impl Pcpu {
     ) -> Self {
         let now = timer::now();
         let redistributor = interrupts::start_redistributor(index, system);
-        let displacement = Displacement::new(topology, index);
+        let displacement = Displacement::new(topology, index, Patience::new(timer::ns_to_ticks));
         let siblings_meet = topology.siblings_meet_at(index) && yields(system);
         let residents = displacement.residents();
         let known = topology.known_at(index);

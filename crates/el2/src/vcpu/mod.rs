@@ -26,7 +26,7 @@ use crate::arch::debug::Debug;
 use crate::parts::Cause;
 use context::Context;
 use physical_timer::PhysicalTimer;
-use sched::policy::{ModeBias, Request, Stay, View};
+use sched::policy::{Habit, ModeBias, Request, Stay, View};
 use sched::server::Account as Budget;
 use sched::{Members, VcpuId};
 use vgic::interface::CpuInterface;
@@ -62,6 +62,8 @@ pub struct Vcpu {
     left_ready: bool,
     /// True if it was mostly in programs or in its kernel, away from its base.
     mode_bias: ModeBias,
+    /// What it usually does where it displaces others, if that is observed.
+    habit: Habit,
     /// How much of its turn it has had where it is a visitor.
     stay: Stay,
     /// The budget while it is between two cores; else the scheduler of its core has that.
@@ -120,6 +122,7 @@ impl Vcpu {
             failure: None,
             left_ready: false,
             mode_bias: ModeBias::default(),
+            habit: Habit::default(),
             stay: Stay::default(),
             budget: None,
             float: Float::new(),
@@ -329,6 +332,12 @@ impl Vcpu {
     /// Returns true if it has had its turn where it is a visitor.
     pub fn visit_is_over(&self) -> bool {
         self.stay.is_over(self.account.ran(), self.config.quantum())
+    }
+
+    /// Returns what it usually does where it displaces others, to be updated.
+    #[inline(always)]
+    pub fn habit(&mut self) -> &mut Habit {
+        &mut self.habit
     }
 
     /// Returns its mode bias, to be updated.

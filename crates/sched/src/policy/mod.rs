@@ -15,6 +15,7 @@
 //! From there it may move on to a core that becomes idle ([`Needs::wanders`]), or
 //! take turns on the bases of its siblings ([`Stay`]).
 
+mod adaptive;
 mod balance;
 mod coscheduling;
 mod delayed;
@@ -28,6 +29,7 @@ mod rt_vcpu;
 mod safe_unsafe;
 mod trap_based;
 
+pub use adaptive::{Adaptive, Choice, Habit, Patience};
 pub use balance::Balance;
 pub use coscheduling::Coscheduling;
 pub use delayed::Delayed;
@@ -159,6 +161,8 @@ pub enum Then {
     Leave,
     /// It stays, and the other vCPUs of its VM stop until it can go on.
     StopOthers,
+    /// As [`Self::LeaveUntilFree`] if that pays ([`Habit`]); else it stays, and is asked again.
+    LeaveIfItPays,
 }
 
 impl Then {
@@ -170,7 +174,7 @@ impl Then {
             Then::LeaveForIdle,
             Then::Leave,
             Then::StopOthers,
-            Then::Stay,
+            Then::LeaveIfItPays,
             Then::Stay,
             Then::Stay,
         ];
@@ -231,6 +235,8 @@ pub struct Needs {
     pub for_realtime: bool,
     /// The vCPUs go where they are asked to go.
     pub moves_on_request: bool,
+    /// What displaces the vCPUs is observed, and they are asked again after a while.
+    pub observes: bool,
 }
 
 impl Needs {
@@ -247,6 +253,7 @@ impl Needs {
         notices_interrupts: false,
         for_realtime: false,
         moves_on_request: false,
+        observes: false,
     };
 }
 
@@ -354,6 +361,7 @@ impl dyn Policy + '_ {
             notices_interrupts: interrupted != Then::Stay,
             for_realtime,
             moves_on_request: self.moves_on_request(),
+            observes: answers.observes,
         }
     }
 }
@@ -367,17 +375,21 @@ struct Given {
     to_fallback: bool,
     /// [`Then::LeaveForIdle`].
     to_idle: bool,
+    /// [`Then::LeaveIfItPays`].
+    observes: bool,
 }
 
 impl Given {
     /// Returns true if a vCPU leaves by this one.
     #[inline(never)]
     fn add(&mut self, then: Then) -> bool {
-        let to_fallback = matches!(then, Then::Leave | Then::LeaveUntilFree);
+        let observes = then == Then::LeaveIfItPays;
+        let to_fallback = observes || matches!(then, Then::Leave | Then::LeaveUntilFree);
         let to_idle = then == Then::LeaveForIdle;
         self.any |= then != Then::Stay;
         self.to_fallback |= to_fallback;
         self.to_idle |= to_idle;
+        self.observes |= observes;
         to_fallback || to_idle
     }
 }
@@ -483,6 +495,8 @@ kinds! {
     DelayedPage = 14, "delayed-page", Delayed { by: Request::Page };
     /// [`OnRequest`].
     OnRequest = 15, "on-request", OnRequest;
+    /// [`Adaptive`].
+    Adaptive = 16, "adaptive", Adaptive;
 }
 
 impl MigrationPolicy {

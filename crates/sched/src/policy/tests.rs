@@ -71,8 +71,14 @@ fn a_program_stays_until_another_vcpu_wants_the_core() {
 #[test]
 fn a_vcpu_that_leaves_for_its_fallback_may_go_anywhere_in_its_affinity() {
     for kind in MigrationPolicy::ALL {
-        let moves =
-            ["on-demand", "trap-based", "trap-based-eager", "trap-based-deferred", "balance"];
+        let moves = [
+            "on-demand",
+            "trap-based",
+            "trap-based-eager",
+            "trap-based-deferred",
+            "balance",
+            "adaptive",
+        ];
         assert_eq!(kind.policy().needs().wanders, moves.contains(&kind.name()), "{}", kind.name());
     }
 }
@@ -143,6 +149,15 @@ fn balance_never_puts_two_on_one_core() {
     assert_eq!(policy("balance").displaced(ASLEEP), Then::Stay);
 }
 
+/// Under any other policy EL2 observes nothing, and asks once.
+#[test]
+fn adaptive_is_on_demand_that_may_wait() {
+    let needs = policy("adaptive").needs();
+    assert_eq!(Needs { observes: false, ..needs }, policy("on-demand").needs());
+    let all = MigrationPolicy::ALL.iter().filter(|kind| kind.policy().needs().observes);
+    assert!(all.map(|kind| kind.name()).eq(["adaptive"]));
+}
+
 /// vlk, section 4.3: the RTOS makes way for Linux's real-time vCPU, and no other
 /// policy lets any vCPU above a real-time guest displace it.
 #[test]
@@ -170,6 +185,7 @@ fn what_each_needs_is_what_it_uses() {
         assert_eq!(leaves, needs.leaves_when_displaced, "{}", kind.name());
         let falls_back = answers.contains(&Then::LeaveUntilFree)
             || answers.contains(&Then::Leave)
+            || answers.contains(&Then::LeaveIfItPays)
             || policy.view(true) == View::UserOnly;
         assert_eq!(falls_back || needs.lives_at_fallback, needs.fallback, "{}", kind.name());
         let views = policy.view(true) != View::Full || policy.delays(Mode::Kernel, false);
@@ -195,6 +211,7 @@ fn what_can_follow_each_other_needs_no_more_than_all_of_it_does() {
         notices_interrupts: any(|needs| needs.notices_interrupts),
         for_realtime: any(|needs| needs.for_realtime),
         moves_on_request: any(|needs| needs.moves_on_request),
+        observes: any(|needs| needs.observes),
     };
     assert_eq!(all, Needs::SWITCHABLE);
     for kind in switchable() {

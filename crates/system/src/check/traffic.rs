@@ -151,8 +151,12 @@ impl<'a> Sight<'a> {
         let visits = |pcpu: usize| {
             let none = Visits { pcpu: pcpu as u32, ..Visits::default() };
             match (leaves(me), pcpu == me.base) {
-                // It leaves, is recalled in the visit that frees the core, and returns.
-                (true, true) => Visits { doorbells: 1, departures: 1, ..none },
+                // It leaves, is recalled in the visit that frees the core, and returns. It may wait
+                // first, and be asked again by EL2's timer.
+                (true, true) => {
+                    let timers = u64::from(me.needs().observes);
+                    Visits { doorbells: 1, departures: 1, timers, ..none }
+                }
                 // It comes, and is sent back.
                 (true, false) => Visits { doorbells: 2, ..none },
                 // Siblings stop, and go on. The core that tells them is not rung, but it tells them.

@@ -55,6 +55,7 @@ pub(super) struct Setting {
     separation: bool,
     wake: Wake,
     period_us: u32,
+    load_permille: u32,
     advance_us: Option<u32>,
 }
 
@@ -62,7 +63,13 @@ impl Setting {
     /// Under hackbench, with separation of priorities.
     pub(super) fn hackbench(period_us: u32, advance_us: u32) -> Self {
         let (linux, separation, wake) = (Linux::BusyHackbench, true, Wake::Timer);
-        Self { linux, separation, wake, period_us, advance_us: Some(advance_us) }
+        let (load_permille, advance_us) = (0, Some(advance_us));
+        Self { linux, separation, wake, period_us, load_permille, advance_us }
+    }
+
+    /// The same in which each activation takes so many thousandths of a period.
+    pub(super) fn loaded(self, load_permille: u32) -> Self {
+        Self { load_permille, ..self }
     }
 
     /// Returns the setting in which the RTOS is woken by what no clock foretells.
@@ -74,7 +81,8 @@ impl Setting {
     /// the bare board only the period matters.
     fn is_of(&self, policy: &str, point: &Point) -> bool {
         let Some(rtos) = point.rtos else { return false };
-        if (rtos.period_us, rtos.wake) != (self.period_us, self.wake) {
+        let its = (rtos.period_us, rtos.load_permille, rtos.wake);
+        if its != (self.period_us, self.load_permille, self.wake) {
             return false;
         }
         match &point.stage {
@@ -121,7 +129,7 @@ impl Lhp {
         figure(&self.late(policy, setting)?.dispatch)
     }
 
-    fn plans_late(&self, policy: &str, setting: &Setting) -> bool {
+    pub(super) fn plans_late(&self, policy: &str, setting: &Setting) -> bool {
         let mut planned = self.planned.iter().filter(|p| p.experiment == Experiment::Latency);
         planned.any(|point| setting.is_of(policy, point))
     }
@@ -363,7 +371,7 @@ impl Lhp {
     }
 }
 
-fn max(all: &Distribution) -> Option<f64> {
+pub(super) fn max(all: &Distribution) -> Option<f64> {
     all.max().map(f64::from)
 }
 

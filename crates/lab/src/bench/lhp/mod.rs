@@ -8,11 +8,13 @@
 //! | [`description`] | a point's system |
 //! | [`run`], [`bare_rtos`] | running it; running the RTOS without a hypervisor |
 //! | [`throughput`], [`latency`], [`migration`], [`overhead`], [`lock_holder_preemption`] | the figures |
+//! | [`adaptive`] | the adaptive policy beside the best of the others |
 //! | [`technique`] | the papers' techniques, with and without yields, and ours |
 //! | [`report`] | for people, beside what the papers say |
 //! | [`quoted`] | what the book quotes |
 //! | [`smoke`] | one point as a test |
 
+mod adaptive;
 mod bare_rtos;
 mod description;
 mod latency;
@@ -121,6 +123,7 @@ impl Lhp {
             self.overhead_checks(),
             self.kernel_checks(),
             self.technique_checks(),
+            self.adaptive_checks(),
         ];
         parts.into_iter().flatten().collect()
     }

@@ -21,15 +21,31 @@ pub const LONG_LOOPS: u32 = 2_000;
 /// How many runs, which loads, and which policies there are with the papers' period.
 const LONG_RUNS: u32 = 4;
 const LONG_LOADS: [u32; 5] = [0, 300, 500, 800, 900];
-const LONG_COMPARED: [&str; 7] = [
+const LONG_COMPARED: [&str; 8] = [
     NONE,
     "on-demand",
+    "adaptive",
     "on-demand-fixed",
     "trap-based-deferred",
     "trap-based-paper",
     "delayed-call",
     "delayed-page",
 ];
+/// Periods of the RTOS with which policies that may wait or migrate are compared, besides
+/// [`PERIOD_US`]: between the shortest, in which a migration to and fro hardly fits, and the papers'.
+/// None divides Linux's tick but the first.
+pub const PERIODS_US: [u32; 4] = [40, SHORT_PERIOD_US, 211, LONG_PERIOD_US];
+/// Which loads and policies there are with these, and the runs.
+const PERIODS_LOADS: [u32; 4] = [0, 300, 500, 800];
+const PERIODS_COMPARED: [&str; 3] = [NONE, "on-demand", "adaptive"];
+const PERIODS_RUNS: Runs = (5, 3);
+/// The same where not all is measured.
+const FEW_PERIODS_US: [u32; 2] = [40, LONG_PERIOD_US];
+const FEW_PERIODS_LOADS: [u32; 2] = [0, 500];
+const FEW_PERIODS_RUNS: Runs = (4, 1);
+/// What the RTOS runs of [`LONG_PERIOD_US`] where it is measured whether long activations are later
+/// than short ones, thousandths.
+pub const LONG_LOAD: u32 = 500;
 /// On how many cores of its own Linux is measured alone.
 pub const DEDICATED: [u32; 4] = [4, 3, 2, 1];
 /// Period of the RTOS where its latency is measured. With the papers' 1 ms,
@@ -58,11 +74,11 @@ const HASH_US_PER_KIB: u32 = 50;
 const BEFORE_KIB: u32 = 10_240;
 
 /// Whose latencies are compared in all settings, and whose there are goals for.
-const LATE: [&str; 4] = [NONE, "partition", "on-demand", "trap-based"];
-const LATE_JUDGED: [&str; 3] = [NONE, "partition", "on-demand"];
+const LATE: [&str; 5] = [NONE, "partition", "on-demand", "adaptive", "trap-based"];
+const LATE_JUDGED: [&str; 4] = [NONE, "partition", "on-demand", "adaptive"];
 
 /// Whose throughput there are goals for.
-const COMPARED: [&str; 3] = [NONE, "on-demand", "trap-based"];
+const COMPARED: [&str; 4] = [NONE, "on-demand", "adaptive", "trap-based"];
 /// What is compared where two policies tell the most.
 const KEY: [&str; 2] = [NONE, "on-demand"];
 
@@ -111,13 +127,14 @@ pub fn points(extent: Extent, policies: &[Policy]) -> Vec<Point> {
             activations: Activations { judged: 2_000, others: 2_000, long: 0, unforeseen: 100 },
             migrations: 1_000,
             timed_runs: 2,
-            late: &LATE[..3],
+            late: &LATE[..4],
             surprised: &KEY[1..],
             thorough: false,
             all: false,
         },
     };
     let mut points = sizes.throughput(policies);
+    points.extend(sizes.throughput_by_period(policies));
     points.extend(sizes.long_throughput(policies));
     let policies: Vec<_> = policies.iter().copied().filter(|p| p.name != YARDSTICK).collect();
     points.extend(sizes.latency(&policies));
@@ -138,7 +155,7 @@ fn has_goal(point: &Point) -> bool {
     let policy = point.stage.policy();
     let is = |names: &[&str]| policy.is_some_and(|policy| names.contains(&policy.name));
     match point.experiment {
-        Experiment::Throughput if is_long(point) => false,
+        Experiment::Throughput if is_long(point) || has_other_period(point) => false,
         Experiment::Throughput => policy.is_none_or(|policy| {
             let load_permille = point.rtos.map_or(0, |rtos| rtos.load_permille);
             throughput::judged(policy.name, load_permille).is_some()
@@ -152,6 +169,11 @@ fn has_goal(point: &Point) -> bool {
 /// Returns true for a run of hackbench in which several of the papers' periods pass.
 fn is_long(point: &Point) -> bool {
     matches!(point.linux, Linux::Hackbench { loops: LONG_LOOPS, .. })
+}
+
+/// Returns true for a run of hackbench beside an RTOS with one of [`PERIODS_US`].
+fn has_other_period(point: &Point) -> bool {
+    point.rtos.is_some_and(|rtos| PERIODS_US.contains(&rtos.period_us))
 }
 
 /// Linux and this RTOS under a policy, with separation.
@@ -219,6 +241,29 @@ impl Sizes {
                     points.extend(point(&Stage::shared(policy), Some(rtos), runs));
                 }
             }
+        }
+        points
+    }
+
+    /// Returns the points with other periods.
+    fn throughput_by_period(&self, policies: &[Policy]) -> Vec<Point> {
+        if !self.all {
+            return Vec::new();
+        }
+        let all: (&[u32], &[u32], Runs) = (&PERIODS_US, &PERIODS_LOADS, PERIODS_RUNS);
+        let few: (&[u32], &[u32], Runs) = (&FEW_PERIODS_US, &FEW_PERIODS_LOADS, FEW_PERIODS_RUNS);
+        let (periods, loads, (runs, seeds)) = if self.thorough { all } else { few };
+        let linux = Linux::Hackbench { loops: LOOPS, runs };
+        let compared = || policies.iter().filter(|p| PERIODS_COMPARED.contains(&p.name));
+        let mut points = Vec::new();
+        for (period_us, load) in
+            periods.iter().flat_map(|period| loads.iter().map(move |load| (*period, *load)))
+        {
+            let rtos = Rtos::new(load, period_us, 0);
+            let point = |policy| beside(rtos, Experiment::Throughput, &linux, policy);
+            let seeded =
+                |point: Point| (1..=seeds).map(move |seed| Point { seed, ..point.clone() });
+            points.extend(compared().map(point).flat_map(seeded));
         }
         points
     }
@@ -319,6 +364,13 @@ impl Sizes {
                 if compared || all && (self.all || latency::is_of_peccs(policy.name)) {
                     points.push(point(period_us, activations, Linux::BusyHackbench, true));
                 }
+            }
+            if advance_us == 0 && PERIODS_COMPARED.contains(&policy.name) && self.all {
+                // Long activations that nothing foretells: whether they wait for a departure.
+                let rtos = rtos(LONG_PERIOD_US, self.activations.long, Some(advance_us));
+                let rtos = Rtos { load_permille: LONG_LOAD, ..rtos };
+                let linux = Linux::BusyHackbench;
+                points.push(beside(rtos, Experiment::Latency, &linux, policy));
             }
             if compared && advance_us > 0 {
                 let more = [

@@ -1,5 +1,6 @@
 //! One run of a machine: a point of some figure.
 
+use super::plan::PERIODS_US;
 use super::policy::Policy;
 use super::run;
 use super::technique::{Kernel, Technique};
@@ -121,14 +122,18 @@ impl Rtos {
         Self { load_permille, period_us, activations, jitter_percent, wake, advance_us: None }
     }
 
-    /// Returns the period and the timer advance, such as `97us-advance0`; on the bare board there
-    /// is none. Or else what wakes it.
+    /// Returns the period, the load if there is any, and the timer advance, such as `97us-advance0` or
+    /// `997us-f5-advance0`; on the bare board there is none. Or else what wakes it.
     fn name(self) -> String {
         if self.wake != Wake::Timer {
             return self.wake.name().into();
         }
         let advance = self.advance_us.map(|us| format!("-advance{us}")).unwrap_or_default();
-        format!("{}us{advance}", self.period_us)
+        let load = match self.load_permille * 10 / WHOLE {
+            0 => String::new(),
+            tenths => format!("-f{tenths}"),
+        };
+        format!("{}us{load}{advance}", self.period_us)
     }
 }
 
@@ -302,7 +307,9 @@ impl crate::bench::store::Case for Point {
         let what = self.rtos.map(Rtos::name).unwrap_or_default();
         match (self.experiment, &self.stage) {
             (Experiment::Throughput, Stage::Shared { .. }) => {
-                format!("throughput-{stage}-f{load}-{linux}")
+                let period = self.rtos.filter(|rtos| PERIODS_US.contains(&rtos.period_us));
+                let period = period.map(|rtos| format!("{}us-", rtos.period_us));
+                format!("throughput-{stage}-f{load}-{}{linux}", period.unwrap_or_default())
             }
             (Experiment::Throughput, _) => format!("throughput-{stage}-{linux}"),
             (Experiment::Latency, Stage::Native) => format!("latency-native-{what}-{activations}"),

@@ -14,6 +14,12 @@ pub struct Policy {
     pub keeps_kernel_away: bool,
     /// True if it goes to and fro whenever a program calls its kernel.
     pub moves_each_call: bool,
+    /// True if the RTOS waits until Linux has left its kernel.
+    pub delays: bool,
+    /// True if Linux does without the core that is shared.
+    pub gives_core_up: bool,
+    /// True if it learns what the RTOS does.
+    pub learns: bool,
 }
 
 /// The policy without any.
@@ -44,12 +50,21 @@ impl Policy {
             for_rtos: kind.policy().needs().for_realtime,
             keeps_kernel_away: kind.policy().view(true) == View::UserOnly,
             moves_each_call: kind.policy().view(false) == View::KernelOnly,
+            delays: kind.delays(),
+            gives_core_up: kind.policy().needs().lives_at_fallback,
+            learns: kind.policy().needs().observes,
         }
     }
 
     /// The policy of that name, which may be a control.
     pub fn named(name: &str) -> Option<Self> {
         MigrationPolicy::named(name).map(Self::of)
+    }
+
+    /// Returns true if it always does the same, Linux keeps all of its cores, and the RTOS waits for no
+    /// more than a migration of Linux's.
+    pub fn is_fixed(self) -> bool {
+        !(self.learns || self.gives_core_up || self.delays || self.for_rtos)
     }
 
     /// What the description says of Linux, and of the RTOS.
@@ -76,6 +91,10 @@ mod tests {
         assert_eq!(Policy::named("no-such"), None);
         assert!(Policy::named("trap-based").unwrap().keeps_kernel_away);
         assert!(!Policy::named(NONE).unwrap().keeps_kernel_away);
+        let fixed: Vec<_> = all.iter().filter(|p| p.is_fixed()).map(|p| p.name).collect();
+        let migrate = ["trap-based", "trap-based-deferred", "coscheduling", "balance"];
+        assert_eq!(fixed[..2], [NONE, "on-demand"]);
+        assert_eq!(fixed[2..], [&migrate[..], &["trap-based-eager"]].concat());
         let each_call: Vec<_> = all.iter().filter(|p| p.moves_each_call).map(|p| p.name).collect();
         assert_eq!(each_call, ["trap-based-deferred", "trap-based-eager"]);
     }

@@ -59,6 +59,7 @@ impl Lhp {
             answer.data(&long.dedicated().renamed("dedicated-500ms"));
             answer.data_as(&long.data().renamed("throughput-500ms"), &long.table());
         }
+        answer.data(&self.adaptive_data());
         answer.data(&self.latency_data());
         answer.csv(&self.latency_histogram());
         answer.data(&self.migration_data());

@@ -1,7 +1,7 @@
 //! How fast Linux is beside the RTOS: hackbench's time over what the RTOS
 //! burns.
 
-use super::plan::{CORES, DEDICATED, LOOPS};
+use super::plan::{CORES, DEDICATED, LOOPS, PERIODS_US};
 use super::point::{Experiment, Linux, Point, Stage, WHOLE};
 use super::policy::Policy;
 use super::{Lhp, policies_of};
@@ -87,7 +87,9 @@ impl Lhp {
         let ours = |point: &&Point| {
             let so_long =
                 matches!(point.linux, Linux::Hackbench { loops: its, .. } if its == loops);
-            point.experiment == Experiment::Throughput && so_long
+            // With other periods: see `adaptive`.
+            let other = point.rtos.is_some_and(|rtos| PERIODS_US.contains(&rtos.period_us));
+            point.experiment == Experiment::Throughput && so_long && !other
         };
         let planned: Vec<&Point> = self.planned.iter().filter(ours).collect();
         let load = |point: &&Point| Some(point.rtos?.load_permille);
