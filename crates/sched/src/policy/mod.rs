@@ -143,6 +143,8 @@ pub enum Request {
     Call,
     /// By a word in memory.
     Page,
+    /// Not on purpose: its kernel counts what keeps its threads from being preempted, and EL2 reads that.
+    Peek,
 }
 
 /// What to do with a vCPU that is displaced, or was.
@@ -483,6 +485,8 @@ kinds! {
     DelayedPage = 14, "delayed-page", Delayed { by: Request::Page };
     /// [`OnRequest`].
     OnRequest = 15, "on-request", OnRequest;
+    /// [`Delayed`], by what an unmodified kernel counts.
+    DelayedPeek = 16, "delayed-peek", Delayed { by: Request::Peek };
 }
 
 impl MigrationPolicy {
