@@ -125,8 +125,10 @@ impl Pcpu {
                 let asked = self.roster.loaded().filter(|_| limit.is_some_and(|limit| limit.asked));
                 if let Some(vcpu) = asked {
                     if vcpu.config().request() == Request::Peek {
-                        // Such a guest does not tell when it counts nothing any more.
-                        until = until.min(now.after(Duration(timer::ns_to_ticks(LOOKS_AGAIN_NS))));
+                        // Such a guest does not tell when it counts nothing any more. From now on, not
+                        // from the decision: it has to get on in between.
+                        let again = Duration(timer::ns_to_ticks(LOOKS_AGAIN_NS));
+                        until = until.min(timer::now().after(again));
                     } else if let Some(line) = vcpu.config().line() {
                         line.cancelled.store(1, Ordering::Relaxed);
                     }
