@@ -324,6 +324,9 @@ pub mod vm_flags {
     pub const DEVICES: u32 = 1 << 3;
     /// The vCPUs may give up their turns ([`crate::service::YIELD`]).
     pub const YIELD: u32 = 1 << 4;
+    /// The preemption count of its kernel's threads lies 16 bytes behind the beginning of their
+    /// `thread_info`, not 8.
+    pub const COUNT_AT_16: u32 = 1 << 5;
 }
 
 /// Bits of [`Vcpu::flags`].

@@ -6,6 +6,8 @@ use abi::MAX_VCPUS;
 use abi::system::{HYPERVISOR_SIZE, System, Vm, vm_flags};
 #[cfg(feature = "checked")]
 use notes::each;
+#[cfg(feature = "checked")]
+use sched::policy::Request;
 use sched::policy::{MigrationPolicy, PolicySet};
 use sched::topology::{Placed, Topology};
 use sched::{CoreSet, Member, VcpuId};
@@ -59,6 +61,8 @@ impl Vcpus {
         let leaves = |&(core, &target): &(usize, &u16)| core != usize::from(target);
         let leavers = cores.iter().enumerate().take(self.cores).filter(leaves).count();
         let extras = topology.stop_others().len() + count(|table| table.period_ns > 0);
+        let is_peeked = |vm: &usize| policy(system, *vm).policy().request() == Request::Peek;
+        let peeked = (0..system.vms().len()).filter(is_peeked).count();
         for (of, count) in [
             (each::MIGRANT, topology.migrants().len()),
             (each::CANDIDATE, topology.candidates().len()),
@@ -68,6 +72,7 @@ impl Vcpus {
             (each::LEAVER, leavers),
             (each::WATCHED, usize::from(system.header.watchdog_ns > 0)),
             (each::LINE, system.vms().iter().filter(|vm| vm.lines_pa != 0).count()),
+            (each::PEEK, peeked),
             (each::MUTEX, system.header.mutex_count as usize),
         ] {
             notes::there_are(of, count);

@@ -54,8 +54,17 @@ fn sizes(system: Option<&Checked>) -> Sizes {
     let any = Sizes::default().with(each::CORE, MAX_PCPUS);
     let Some(counts) = system.map(Checked::counts) else { return any };
     let Counts { vms, vcpus, siblings, pcpus, mutexes, claimants, device_interrupts, .. } = counts;
-    let Features { migrants, candidates, extras, sections, advances, leavers, watched, lines } =
-        counts.features;
+    let Features {
+        migrants,
+        candidates,
+        extras,
+        sections,
+        advances,
+        leavers,
+        watched,
+        lines,
+        peeks,
+    } = counts.features;
     let sizes = any
         .with(each::VM, vms)
         .with(each::VCPU, vcpus)
@@ -71,7 +80,8 @@ fn sizes(system: Option<&Checked>) -> Sizes {
         .with(each::ADVANCE, advances)
         .with(each::LEAVER, leavers)
         .with(each::WATCHED, watched)
-        .with(each::LINE, lines);
+        .with(each::LINE, lines)
+        .with(each::PEEK, peeks);
     match counts.list_registers {
         Some(count) => sizes.with(each::LIST_REGISTER, count),
         None => sizes,

@@ -37,8 +37,10 @@ pub const LEAVER: u32 = 14;
 pub const WATCHED: u32 = 15;
 /// The vCPUs that have a line of preemption.
 pub const LINE: u32 = 16;
+/// The VMs whose preemption count is read.
+pub const PEEK: u32 = 17;
 /// How many constants there are.
-pub const COUNT: usize = 17;
+pub const COUNT: usize = 18;
 
 /// Returns what says that a loop goes round so many times more often than once for each of `of`.
 #[must_use]

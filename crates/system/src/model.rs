@@ -8,7 +8,7 @@ use crate::topology;
 use abi::system::{HYPERVISOR_SIZE, Region};
 use analysis::overheads::Overheads;
 use sched::Members;
-use sched::policy::{MigrationPolicy, PolicySet};
+use sched::policy::{MigrationPolicy, PolicySet, Request};
 use sched::server::ServerKind;
 use sched::topology::Topology;
 use std::path::PathBuf;
@@ -147,6 +147,9 @@ pub struct Vm {
     /// How long others wait for its vCPUs at most, nanoseconds, or
     /// [`abi::system::NO_DELAY_LIMIT`]; 0 unless its policy makes them wait.
     pub delay_limit_ns: u64,
+    /// How far behind the beginning of a thread's `thread_info` its kernel counts what keeps the thread
+    /// from being preempted, bytes.
+    pub preempt_count_at: u64,
     /// See [`abi::system::vm_flags::YIELD`]. Such a VM has lines of preemption.
     pub yields: bool,
     /// The vCPUs may be moved to fewer pCPUs while there is little to do.
@@ -345,6 +348,7 @@ impl Checked {
             leavers: self.consolidation.pairs().count(),
             watched: if self.watchdog_ns > 0 { self.machine.pcpus } else { 0 },
             lines: self.vms.iter().filter(|vm| vm.yields).map(|vm| vm.vcpus.len()).sum(),
+            peeks: self.vms.iter().filter(|vm| vm.is_peeked()).count(),
         }
     }
 
@@ -398,6 +402,8 @@ pub struct Features {
     pub watched: usize,
     /// vCPUs that have a line of preemption.
     pub lines: usize,
+    /// VMs whose preemption count is read.
+    pub peeks: usize,
 }
 
 /// Returns what EL2 takes on a board that runs these VMs. `watched`: there is a watchdog.
@@ -431,5 +437,9 @@ impl Vm {
     /// What messages call it.
     pub(crate) fn title(&self) -> String {
         format!("VM `{}`", self.name)
+    }
+
+    fn is_peeked(&self) -> bool {
+        self.migration_policy.policy().request() == Request::Peek
     }
 }

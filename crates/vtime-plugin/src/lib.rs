@@ -28,3 +28,4 @@ mod preload;
 mod real;
 mod reporter;
 mod role;
+mod wfe;

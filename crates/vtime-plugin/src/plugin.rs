@@ -4,6 +4,7 @@
 use crate::instrument::{self, Instrument};
 use crate::reporter;
 use crate::role::{self, Role};
+use crate::wfe;
 use qemu_plugin_sys::{
     QEMU_PLUGIN_VERSION, qemu_info_t, qemu_plugin_cb_flags, qemu_plugin_cond, qemu_plugin_id_t,
 };
@@ -24,7 +25,7 @@ use qemu_plugin_sys::{
 use qemu_plugin_sys::{qemu_plugin_tb, qemu_plugin_tb_get_insn, qemu_plugin_tb_n_insns};
 use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
 use std::ptr;
-use vtime::aarch64::{TimeAccess, is_exception_return, is_look, time_access};
+use vtime::aarch64::{TimeAccess, is_exception_return, is_look, time_access, waits_for_event};
 use vtime::lockstep::TRIP;
 use vtime::machine::MAX_VCPUS;
 use vtime::options::Options;
@@ -94,6 +95,9 @@ fn install(info: &qemu_info_t, arguments: &[String]) -> Result<(), String> {
     }
     let options =
         Options::parse(arguments.iter().map(String::as_str)).map_err(|e| e.to_string())?;
+    if options.wfe_traps {
+        wfe::find().map_err(|error| format!("virtual time: {error}"))?;
+    }
     let instrument = instrument::install(options).map_err(|e| format!("virtual time: {e}"))?;
     // A program that QEMU starts would miss the symbols of QEMU's that this
     // object refers to.
@@ -203,6 +207,9 @@ unsafe extern "C" fn on_translate(_: qemu_plugin_id_t, block: *mut qemu_plugin_t
             block.split(index, access);
         }
     }
+    if block.instrument.options.wfe_traps {
+        block.trap_waits();
+    }
 }
 
 /// A block that is being translated.
@@ -285,6 +292,28 @@ impl Block {
                     instruction,
                     Some(on_time_write),
                     NO_REGISTERS,
+                    ptr::null_mut(),
+                );
+            }
+        }
+    }
+
+    /// Has the core trap at each WFE that finds no event, if it is one that traps then: what follows in the
+    /// block is not executed.
+    fn trap_waits(&self) {
+        let waits = |index: &usize| {
+            let before = index.checked_sub(1).and_then(|before| self.word(before));
+            self.word(*index).is_some_and(|word| waits_for_event(before, word))
+        };
+        for index in (0..self.len()).filter(waits) {
+            self.split(index, TimeAccess::Read);
+            // SAFETY: see [`Block`]. The callback may leave the block, so all registers have to be where
+            // QEMU keeps them, as for its own functions that raise exceptions.
+            unsafe {
+                qemu_plugin_register_vcpu_insn_exec_cb(
+                    qemu_plugin_tb_get_insn(self.block, index),
+                    Some(wfe::before_wfe),
+                    qemu_plugin_cb_flags::QEMU_PLUGIN_CB_RW_REGS,
                     ptr::null_mut(),
                 );
             }

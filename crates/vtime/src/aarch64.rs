@@ -46,6 +46,17 @@ pub fn is_exception_return(word: u32) -> bool {
     matches!(word, 0xd69f_03e0 | 0xd69f_0bff | 0xd69f_0fff)
 }
 
+/// WFE and SEVL (DDI 0487, C6.2).
+const WFE: u32 = 0xd503_205f;
+const SEVL: u32 = 0xd503_20bf;
+
+/// Returns true if `word` is a WFE that finds no event: `before`, the instruction before, is none that
+/// registers one.
+#[must_use]
+pub fn waits_for_event(before: Option<u32>, word: u32) -> bool {
+    word == WFE && before != Some(SEVL)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -73,6 +84,15 @@ mod tests {
     fn finds_looks_into_any_register() {
         assert!(is_look(0xd538_c100) && is_look(0xd538_c113)); // mrs x0 and x19, isr_el1
         assert!(!is_look(0xd538_c000)); // mrs x0, vbar_el1
+    }
+
+    #[test]
+    fn finds_waits_for_events_but_those_that_end_at_once() {
+        assert!(
+            waits_for_event(None, 0xd503_205f) && waits_for_event(Some(0xd503_205f), 0xd503_205f)
+        );
+        assert!(!waits_for_event(Some(0xd503_20bf), 0xd503_205f)); // sevl; wfe
+        assert!(!waits_for_event(None, 0xd503_207f)); // wfi
     }
 
     #[test]

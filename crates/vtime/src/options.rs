@@ -34,6 +34,9 @@ pub struct Options {
     /// physical addresses were executed, and that range. What `range` says of addresses goes for
     /// these too; both ends must be multiples of four.
     pub coverage: Option<Coverage>,
+    /// `wfe-traps`: `on` has a WFE of a guest taken to EL2 where HCR_EL2.TWE says so, which QEMU does
+    /// not do by itself.
+    pub wfe_traps: bool,
     /// `watchdog-ms`: real time without progress after which the state of
     /// every core is reported.
     pub watchdog: Duration,
@@ -70,6 +73,7 @@ impl Default for Options {
             summary: false,
             range: None,
             coverage: None,
+            wfe_traps: false,
             watchdog: Duration::from_secs(10),
             control: None,
         }
@@ -115,6 +119,7 @@ impl Options {
             format!("summary={}", on_or_off(self.summary)),
             format!("watchdog-ms={}", self.watchdog.as_millis()),
         ];
+        arguments.extend(self.wfe_traps.then(|| "wfe-traps=on".into()));
         arguments.extend(self.statistics.iter().map(|p| format!("statistics={}", p.display())));
         if let Some(Pipes { orders, holds }) = &self.control {
             arguments.push(format!("control-in={}", orders.display()));
@@ -148,6 +153,7 @@ impl Options {
             "coverage-range" => {
                 self.coverage.get_or_insert_default().range = instructions(value)?;
             }
+            "wfe-traps" => self.wfe_traps = switch(value)?,
             "watchdog-ms" => self.watchdog = milliseconds(value)?,
             "control-in" => self.control.get_or_insert_default().orders = value.into(),
             "control-out" => self.control.get_or_insert_default().holds = value.into(),
@@ -167,7 +173,7 @@ impl Options {
 }
 
 const KEYS: &str = "quantum-ns, serial, mhz, statistics, statistics-ms, summary, range, coverage, \
-                    coverage-range, watchdog-ms, control-in, control-out";
+                    coverage-range, wfe-traps, watchdog-ms, control-in, control-out";
 
 fn on_or_off(on: bool) -> &'static str {
     if on { "on" } else { "off" }
@@ -235,6 +241,7 @@ mod tests {
             summary: true,
             range: Some(0x4020_0000..0x4040_0000),
             coverage: Some(Coverage { range: 0x4020_0000..0x4021_c544, file: "c,d".into() }),
+            wfe_traps: true,
             watchdog: Duration::from_millis(1234),
             control: Some(Pipes { orders: "/proc/1/fd/3".into(), holds: "/proc/1/fd/4".into() }),
         };
@@ -251,6 +258,7 @@ mod tests {
             ("quantum-ns=0", "give a whole number from 1 to 1000000"),
             ("serial=1", "say on or off"),
             ("summary=yes", "say on or off"),
+            ("wfe-traps=", "say on or off"),
             ("mhz=10001", "give a whole number from 1 to 10000"),
             ("statistics=", "name a file"),
             ("range=0x2-0x1", "give START-END, for example 0x40200000-0x40400000"),

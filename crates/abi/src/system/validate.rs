@@ -211,7 +211,8 @@ impl System {
                 | vm_flags::CONSOLE
                 | vm_flags::RESTART_ON_FAULT
                 | vm_flags::DEVICES
-                | vm_flags::YIELD;
+                | vm_flags::YIELD
+                | vm_flags::COUNT_AT_16;
             ensure(vm.flags & !known == 0, Invalid::Flags)?;
             let count = usize::from(vm.vcpu_count);
             ensure(

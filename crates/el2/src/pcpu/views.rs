@@ -20,6 +20,9 @@ use notes::each;
 use sched::policy::{Mode, Request, Side, View};
 use sched::{Duration, Instant, VcpuId};
 
+/// How often EL2 looks whether a guest still counts what it holds, while another vCPU waits.
+const LOOKS_AGAIN_NS: u64 = 2_000;
+
 /// Returns true if a view forbids what a vCPU in this mode executes.
 fn is_forbidden(view: View, mode: Mode) -> bool {
     matches!((view, mode), (View::UserOnly, Mode::Kernel) | (View::KernelOnly, Mode::User))
@@ -106,7 +109,7 @@ impl Pcpu {
         let stays = |id, asked| {
             let loaded = self.roster.loaded().filter(|vcpu| next == Some(id) && vcpu.id() == id);
             let is_in_kernel = || context::guest_mode() == Mode::Kernel;
-            loaded.is_some_and(|vcpu| if asked { vcpu.asks() } else { is_in_kernel() })
+            loaded.is_some_and(|vcpu| if asked { vcpu.asks(self.system) } else { is_in_kernel() })
         };
         match self.kernel_wait.gate(now, limit, end_after, stays) {
             Gate::Open | Gate::EndsAsked => false,
@@ -118,10 +121,17 @@ impl Pcpu {
                 if begins {
                     self.set_loaded_view(View::KernelOnly);
                 }
-                if limit.is_some_and(|limit| limit.asked)
-                    && let Some(line) = self.roster.loaded().and_then(|vcpu| vcpu.config().line())
-                {
-                    line.cancelled.store(1, Ordering::Relaxed);
+                let mut until = until;
+                let asked = self.roster.loaded().filter(|_| limit.is_some_and(|limit| limit.asked));
+                if let Some(vcpu) = asked {
+                    if vcpu.config().request() == Request::Peek {
+                        // Such a guest does not tell when it counts nothing any more. From now on, not
+                        // from the decision: it has to get on in between.
+                        let again = Duration(timer::ns_to_ticks(LOOKS_AGAIN_NS));
+                        until = until.min(timer::now().after(again));
+                    } else if let Some(line) = vcpu.config().line() {
+                        line.cancelled.store(1, Ordering::Relaxed);
+                    }
                 }
                 let decide_by = self.scheduler.let_finish(delayer, now);
                 self.mask_nothing();
@@ -146,7 +156,7 @@ impl Pcpu {
         if self.displacement.losers(next).has(delayer) {
             // A policy without requests has views if it makes others wait.
             let asked = config.request() != Request::None;
-            let delays = config.policy().delays(mode, asked && vcpu.asks());
+            let delays = config.policy().delays(mode, asked && vcpu.asks(self.system));
             return delays.then_some(Limit { delayer, ns: config.delay_limit_ns(), asked });
         }
         // Bounds have no room for this: one that has a budget does not wait.

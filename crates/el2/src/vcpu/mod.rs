@@ -12,6 +12,7 @@ mod account;
 mod config;
 mod context;
 mod holds;
+mod peek;
 mod physical_timer;
 mod roster;
 
@@ -21,12 +22,13 @@ pub use context::{Listing, Loaded, Parked};
 pub use holds::{Change, Ending, Holds, byte as hold_byte};
 pub use roster::Roster;
 
-use crate::arch::context::{Float, General, Space};
+use crate::arch::context::{self as hardware, Float, General, Space};
 use crate::arch::debug::Debug;
 use crate::parts::Cause;
+use abi::system::System;
 use context::Context;
 use physical_timer::PhysicalTimer;
-use sched::policy::{Habit, ModeBias, Request, Stay, View};
+use sched::policy::{Habit, Mode, ModeBias, Request, Stay, View};
 use sched::server::Account as Budget;
 use sched::{Members, VcpuId};
 use vgic::interface::CpuInterface;
@@ -265,11 +267,14 @@ impl Vcpu {
         self.is_held = asks;
     }
 
-    /// Returns true if its guest asks that it not be preempted.
-    pub fn asks(&self) -> bool {
+    /// Returns true if its guest asks that it not be preempted. It is loaded.
+    pub fn asks(&self, system: &System) -> bool {
         match (self.config.request(), self.config.line()) {
             (Request::Call, _) => self.is_held,
             (Request::Page, Some(line)) => line.asks(),
+            (Request::Peek, _) => {
+                hardware::guest_mode() == Mode::Kernel && peek::counts(system, self.config.vm())
+            }
             _ => false,
         }
     }

@@ -82,6 +82,13 @@ impl VirtualTime {
         self
     }
 
+    /// A guest's WFE is taken to EL2 where HCR_EL2.TWE says so.
+    #[must_use]
+    pub fn with_wfe_traps(mut self) -> Self {
+        self.options.wfe_traps = true;
+        self
+    }
+
     /// With turns of `quantum_ns` nanoseconds, 1 to
     /// [`Options::MAX_QUANTUM_NS`].
     #[must_use]

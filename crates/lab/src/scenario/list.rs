@@ -39,6 +39,7 @@ pub fn all() -> Vec<Scenario> {
         locks::own(),
         preemption::module(),
         tasks_late(),
+        wfe_not_trapped(),
         campaign::local(),
         campaign::slurm(),
     ];
@@ -69,6 +70,17 @@ fn tasks_late() -> Scenario {
         staged.run(bench, std::slice::from_ref(&edit), |_| None)
     })
     .shipped()
+}
+
+/// A vCPU that waits with WFE, in QEMU as it is.
+fn wfe_not_trapped() -> Scenario {
+    const ABOUT: &str =
+        "where WFE does not trap, a vCPU that spins keeps the core until its quantum is over";
+    let staged = Staged::new("wfe", ABOUT, &[("probe", Passes)]);
+    let edit = ("probe.trapped=1".to_owned(), "probe.trapped=0".to_owned());
+    Scenario::new("wfe-not-trapped", ABOUT, move |bench: &Bench| {
+        staged.run(bench, std::slice::from_ref(&edit), |_| None)
+    })
 }
 
 const STAGED: &[Staged] = &[
@@ -129,6 +141,17 @@ const STAGED: &[Staged] = &[
         "a vCPU whose guest says in memory that it holds a lock is not preempted, up to a limit",
         &[("probe", Passes), ("rtos", Endures)],
     ),
+    Staged::new(
+        "delayed-peek",
+        "a vCPU whose kernel counts a lock is not preempted, up to a limit; what cannot be read is no count",
+        &[("probe", Passes), ("rtos", Endures)],
+    ),
+    Staged::new(
+        "wfe",
+        "a vCPU whose WFE traps gives the core to a sibling that was preempted in its kernel",
+        &[("probe", Passes)],
+    )
+    .with_wfe_traps(),
     Staged::new("turns", "equal vCPUs of a VM get equal shares", &[("probe", Passes)]),
     Staged::new(
         "turns-of-vms",

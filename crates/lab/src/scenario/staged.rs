@@ -27,6 +27,8 @@ pub struct Staged {
     pub limit: Duration,
     /// It runs the build that ships, see [`Scenario::shipped`].
     pub shipped: bool,
+    /// A guest's WFE is taken to EL2 where that is asked for.
+    pub wfe_traps: bool,
 }
 
 impl From<Staged> for Scenario {
@@ -50,12 +52,25 @@ impl Staged {
         about: &'static str,
         expect: &'static [(&'static str, Expect)],
     ) -> Self {
-        Self { name, about, expect, besides: |_| None, limit: LIMIT, shipped: false }
+        Self {
+            name,
+            about,
+            expect,
+            besides: |_| None,
+            limit: LIMIT,
+            shipped: false,
+            wfe_traps: false,
+        }
     }
 
     /// Returns a scenario in which `besides` must hold too.
     pub const fn besides(self, besides: fn(&Observer) -> Option<String>) -> Self {
         Self { besides, ..self }
+    }
+
+    /// Returns a scenario in which a guest's WFE is taken to EL2 where EL2 asks for that.
+    pub const fn with_wfe_traps(self) -> Self {
+        Self { wfe_traps: true, ..self }
     }
 
     /// Returns a scenario that runs the build that ships: what it judges is a time.
@@ -74,6 +89,7 @@ impl Staged {
     ) -> Result<()> {
         let bundle = bench.pack(&bench.described(&description(self.name), edits)?)?;
         let session = bench.session(&bundle, self.limit)?;
+        let session = if self.wfe_traps { session.with_wfe_traps() } else { session };
         let run = session.run(|now| self.is_over(now.said, now.observer))?;
         let objections = self.objections(&run, besides(&run.observer));
         bench.judge(&run, self.outcome(&run, objections.is_empty()), &objections)

@@ -212,6 +212,15 @@ impl<'a> Session<'a> {
         self
     }
 
+    /// A guest's WFE is taken to EL2 where HCR_EL2.TWE says so, in virtual time.
+    #[must_use]
+    pub fn with_wfe_traps(mut self) -> Self {
+        if let Time::Virtual(time) = self.config.time {
+            self.config.time = Time::Virtual(time.with_wfe_traps());
+        }
+        self
+    }
+
     /// Boots the machine and watches it until it is off or at rest, the limit is reached,
     /// Ctrl-C comes, or `until` says that it has seen enough. The last lines are shown to
     /// `until` in any case.

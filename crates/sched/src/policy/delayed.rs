@@ -5,7 +5,7 @@ use super::{Mode, Policy, Request};
 ///
 /// The guest asks while it holds a lock for which others would spin: by a call (PECCS 2012,
 /// section 4.1), or in memory that it shares with EL2 (Uhlig and others, VM 2004; thesis,
-/// section 2.2.2). So no lock holder is preempted within the limit, and the real-time guest pays
+/// section 2.2.2). Or it knows nothing of that, and its kernel counts such locks anyway. So no lock holder is preempted within the limit, and the real-time guest pays
 /// with its latency.
 #[derive(Clone, Copy, Debug)]
 pub struct Delayed {

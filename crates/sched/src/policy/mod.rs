@@ -145,6 +145,8 @@ pub enum Request {
     Call,
     /// By a word in memory.
     Page,
+    /// Not on purpose: its kernel counts what keeps its threads from being preempted, and EL2 reads that.
+    Peek,
 }
 
 /// What to do with a vCPU that is displaced, or was.
@@ -497,6 +499,8 @@ kinds! {
     OnRequest = 15, "on-request", OnRequest;
     /// [`Adaptive`].
     Adaptive = 16, "adaptive", Adaptive;
+    /// [`Delayed`], by what an unmodified kernel counts.
+    DelayedPeek = 17, "delayed-peek", Delayed { by: Request::Peek };
 }
 
 impl MigrationPolicy {
@@ -553,12 +557,12 @@ impl Member for MigrationPolicy {
 
     #[inline(always)]
     fn loop_begins() {
-        notes::begins::<{ u16::BITS as usize }, { each::ANYTHING }>();
+        notes::begins::<{ u32::BITS as usize }, { each::ANYTHING }>();
     }
 
     #[inline(always)]
     fn loop_passes() {
-        notes::passes::<{ u16::BITS as usize }, { each::ANYTHING }>();
+        notes::passes::<{ u32::BITS as usize }, { each::ANYTHING }>();
     }
 }
 

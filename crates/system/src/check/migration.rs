@@ -14,12 +14,18 @@ use sched::topology::Placed;
 /// How long others wait at most for a VM that does not say: longer than Linux
 /// stays in its kernel at a stretch, mostly.
 const DEFAULT_DELAY_LIMIT_NS: u64 = 1_000_000;
+/// Where Linux's count may lie behind the beginning of `thread_info`, bytes, and where it does by default
+/// (arch/arm64/include/asm/thread_info.h).
+const COUNTS_AT: [u64; 2] = [8, 16];
 
 pub(super) fn check(vms: &[DraftVm], problems: &mut Problems) {
     for vm in vms {
         check_realtime(vm, problems);
         if let Some(limit) = &vm.delay_limit {
             delay_limit(vm, limit, problems);
+        }
+        if let Some(at) = &vm.preempt_count_at {
+            count_at(vm, at, problems);
         }
         if let Some(at) = vm.yields.as_ref().filter(|at| *at.get_ref() && vm.is_realtime()) {
             let message = format!("{} is a real-time VM: none of its vCPUs yields", vm.title());
@@ -69,6 +75,25 @@ fn delay_limit(vm: &DraftVm, limit: &At<u64>, problems: &mut Problems) {
 pub(super) fn delay_limit_ns(vm: &DraftVm) -> u64 {
     let said = vm.delay_limit.as_ref().map_or(DEFAULT_DELAY_LIMIT_NS, |at| *at.get_ref());
     if vm.migration_policy().delays() { said } else { 0 }
+}
+
+fn count_at(vm: &DraftVm, at: &At<u64>, problems: &mut Problems) {
+    let policy = vm.migration_policy();
+    if policy.policy().request() != Request::Peek {
+        let message = format!("with `{}` no count of this VM's kernel is read", policy.name());
+        problems
+            .add(Code::MigrationPolicy, at.span(), message)
+            .hint("leave it out, or say `migration_policy = \"delayed-peek\"`");
+    } else if !COUNTS_AT.contains(at.get_ref()) {
+        problems
+            .add(Code::MigrationPolicy, at.span(), "the count is nowhere else than at 8 or 16")
+            .hint("16 if the kernel has CONFIG_ARM64_SW_TTBR0_PAN, else 8");
+    }
+}
+
+/// Returns how far behind the beginning of a thread's `thread_info` its count lies, bytes.
+pub(super) fn preempt_count_at(vm: &DraftVm) -> u64 {
+    vm.preempt_count_at.as_ref().map_or(COUNTS_AT[0], |at| *at.get_ref())
 }
 
 /// Returns true if vCPUs of a VM may give up their turns: it says so, or its policy has them give

@@ -175,6 +175,7 @@ fn sound_vm(draft: &DraftVm, images: Images, system: &Draft, machine: &Machine) 
         migration_policy: draft.migration_policy(),
         other_policies: requests::others(draft),
         delay_limit_ns: migration::delay_limit_ns(draft),
+        preempt_count_at: migration::preempt_count_at(draft),
         yields: migration::yields(draft),
         consolidate: flag(&draft.consolidate, false),
         devices: devices::of(draft, machine.board).map(|(_, device)| device).collect(),

@@ -75,6 +75,7 @@ pub(crate) struct DraftVm {
     pub(crate) may_switch_to: Vec<At<MigrationPolicy>>,
     /// [`abi::system::NO_DELAY_LIMIT`] for none.
     pub(crate) delay_limit: Option<At<u64>>,
+    pub(crate) preempt_count_at: Option<At<u64>>,
     pub(crate) yields: Option<At<bool>>,
     pub(crate) timer_advance: Option<At<u64>>,
     pub(crate) consolidate: Option<At<bool>>,

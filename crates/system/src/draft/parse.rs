@@ -148,6 +148,7 @@ fn vm(value: &At<DeValue<'_>>, problems: &mut Problems) -> Option<DraftVm> {
         migration_policy: r.optional("migration_policy", problems),
         may_switch_to: list(r.get("may_switch_to"), &POLICIES, problems, policy),
         delay_limit: limit(r.optional("delay_limit", problems)),
+        preempt_count_at: r.optional("preempt_count_at", problems),
         yields: r.optional("yield", problems),
         timer_advance: time(r.optional("timer_advance", problems)),
         consolidate: r.optional("consolidate", problems),

@@ -133,6 +133,7 @@ fn vm(checked: &Checked, i: usize, vcpu_first: usize, load_first: usize) -> syst
             (vm.restart_on_fault, vm_flags::RESTART_ON_FAULT),
             (!vm.devices.is_empty(), vm_flags::DEVICES),
             (vm.yields, vm_flags::YIELD),
+            (vm.preempt_count_at == 16, vm_flags::COUNT_AT_16),
         ]),
         vcpu_first: vcpu_first as u16,
         vcpu_count: vm.vcpus.len() as u16,

@@ -35,3 +35,17 @@ pub fn words(begin: u64, end: u64) -> &'static [AtomicU64] {
     // image has no object there (asserted); shared use is what atomics allow.
     unsafe { core::slice::from_raw_parts(begin as *const AtomicU64, count) }
 }
+
+/// Sets how upper addresses would be translated: TCR_EL1.T1SZ and TG1. They are not: EPD1 is set.
+pub fn set_upper(t1sz: u64, granule: u64) {
+    const T1SZ: u64 = 0x3f << 16;
+    const EPD1: u64 = 1 << 23;
+    const TG1: u64 = 3 << 30;
+    // SAFETY: this program uses lower addresses only, and what concerns those stays.
+    unsafe {
+        let tcr: u64;
+        core::arch::asm!("mrs {}, tcr_el1", out(reg) tcr, options(nomem, nostack));
+        let tcr = tcr & !(T1SZ | TG1) | EPD1 | (t1sz << 16 & T1SZ) | (granule << 30 & TG1);
+        core::arch::asm!("msr tcr_el1, {}", "isb", in(reg) tcr, options(nostack));
+    }
+}

@@ -4,6 +4,7 @@
 mod absence;
 mod bench;
 mod bystander;
+mod counts;
 mod demand;
 mod device;
 mod echo;
@@ -25,6 +26,7 @@ mod supply;
 mod tasks;
 mod tides;
 mod timer_advance;
+mod wfe;
 
 use crate::suite::Test;
 
@@ -33,6 +35,7 @@ pub const ALL: &[Test] = &[
     Test { name: "spin", body: bystander::spin },
     Test { name: "spin.float", body: bystander::spin_float },
     Test { name: "mask", body: bystander::mask },
+    Test { name: "counts", body: counts::counts },
     Test { name: "crash", body: bystander::crash },
     Test { name: "crash-sibling", body: bystander::crash_sibling },
     Test { name: "demand", body: demand::demand },
@@ -66,6 +69,7 @@ pub const ALL: &[Test] = &[
     Test { name: "supply", body: supply::supply },
     Test { name: "tasks", body: tasks::tasks },
     Test { name: "tides", body: tides::tides },
+    Test { name: "wfe", body: wfe::wfe },
     Test { name: "timer-advance", body: timer_advance::timer_advance },
     Test { name: "timer-advance-reset", body: timer_advance::reset },
     Test { name: "yields", body: preemption::yields },

@@ -12,7 +12,7 @@ use core::sync::atomic::{AtomicU64, Ordering::SeqCst};
 /// Turns of each vCPU.
 const TURNS: u64 = 200;
 /// How often it holds a lock.
-const SECTIONS: u64 = 300;
+pub(super) const SECTIONS: u64 = 300;
 
 /// Offsets in a line.
 const DESIRE: u64 = 0;
@@ -64,14 +64,14 @@ fn line() -> Check<u64> {
 }
 
 /// Returns a word of what the hypervisor counts of this vCPU.
-fn counted(offset: usize) -> Check<u64> {
+pub(super) fn counted(offset: usize) -> Check<u64> {
     match calls::counter(0, offset as u64 / 8) {
         Ok(value) => Ok(value),
         Err(code) => crate::fail!("COUNTER answers {code}"),
     }
 }
 
-fn spin_us(us: u64) {
+pub(super) fn spin_us(us: u64) {
     let end = wait::now() + wait::us(us);
     while wait::now() < end {
         core::hint::spin_loop();

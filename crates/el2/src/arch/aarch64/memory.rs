@@ -72,6 +72,15 @@ pub unsafe fn clear(dst: u64, size: u64) {
     unsafe { core::ptr::write_bytes(dst as *mut u8, 0, size as usize) };
 }
 
+/// Returns the word at `pa`, which a guest may write meanwhile.
+///
+/// # Safety
+/// It is mapped, and 8-byte aligned.
+pub unsafe fn word(pa: u64) -> u64 {
+    // SAFETY: by contract; volatile, so that it is read once.
+    unsafe { (pa as *const u64).read_volatile() }
+}
+
 /// The register of an interrupt controller, or of another device of EL2's own.
 pub mod device {
     /// Reads the 32-bit register at `address`.

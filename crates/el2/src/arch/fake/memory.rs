@@ -1,6 +1,6 @@
 //! Memory by physical address, device registers among it.
 
-use super::machine::{self, Pause};
+use super::machine::{self, Machine, Pause};
 use std::ops::Range;
 
 /// Where the memory at a physical address is. EL2 may access as much of it as
@@ -29,13 +29,32 @@ pub unsafe fn copy(_src: u64, dst: u64, size: u64) {
 /// As on hardware.
 pub unsafe fn clear(dst: u64, size: u64) {
     machine::pause(Pause::Access);
+    machine::with(|machine| reach(machine, dst, size));
+}
+
+/// Guest memory is reached at its alias.
+fn reach(machine: &mut Machine, at: u64, size: u64) {
+    let root = machine.core_mut().translate_alias();
+    let within = |alias: &Range<u64>| alias.contains(&at) && at + size <= alias.end;
+    let alias = machine.aliases.iter().find(|(alias, _)| within(alias));
+    let (_, of) = alias.expect("guest memory is reached at its alias");
+    assert_eq!(root, *of, "by its VM's root");
+}
+
+/// What a guest has written is made up, from where and when: a descriptor of a table, a page or a
+/// block somewhere, or none, or a count.
+///
+/// # Safety
+/// As on hardware.
+pub unsafe fn word(pa: u64) -> u64 {
+    machine::pause(Pause::Access);
     machine::with(|machine| {
-        let root = machine.core_mut().translate_alias();
-        let within = |alias: &Range<u64>| alias.contains(&dst) && dst + size <= alias.end;
-        let alias = machine.aliases.iter().find(|(alias, _)| within(alias));
-        let (_, of) = alias.expect("guest memory is reached at its alias");
-        assert_eq!(root, *of, "by its VM's root");
-    });
+        reach(machine, pa, 8);
+        let mut word = (pa ^ machine.now.rotate_left(32)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        word ^= word >> 29;
+        // Half of what it points at is where probes have their memory.
+        if word & 1 << 20 == 0 { word & !0xffff_c000_0000 | 0x4000_0000 } else { word }
+    })
 }
 
 /// The interrupt controller's frames.

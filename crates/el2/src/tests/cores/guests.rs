@@ -39,8 +39,8 @@ const RARELY_AWAY: u32 = 300;
 /// How rarely a guest that has devices writes to one what the bus refuses: one act in so many.
 const RARELY_REFUSED: u32 = 50;
 
-/// What the identity of a guest's vCPU looks like.
-const MAGIC: u64 = 0xca55_a7a0_0000_0000;
+/// What the identity of a guest's vCPU looks like: an address of its kernel, and of a table in its memory.
+const MAGIC: u64 = 0xffff_0000_4000_0000;
 /// SPSR_EL2.M at EL1 and EL0.
 const KERNEL: u64 = 5;
 const USER: u64 = 0;
@@ -163,7 +163,7 @@ impl Guest<'_> {
     }
 
     fn me(&self) -> u64 {
-        MAGIC | self.id
+        MAGIC | self.id << 3
     }
 
     /// The registers are this guest's, or as after reset.
@@ -270,6 +270,9 @@ impl Guest<'_> {
         for register in [register!("tpidr_el1"), register!("sp_el0"), register!("ttbr1_el1")] {
             self.set(register, self.me());
         }
+        // Some say where a count of theirs is, as Linux does, some what is no translation.
+        let tcr = if chance(3) > 0 { 2 << 30 | 16 << 16 } else { chance(u32::MAX).into() };
+        self.set(register!("tcr_el1"), tcr);
         self.set(register!("vbar_el1"), 0xffff_0000_0000_0000);
         self.set(register!("ich_vmcr_el2"), MASK | 3);
     }
