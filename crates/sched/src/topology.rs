@@ -68,7 +68,7 @@ impl Placed {
     #[must_use]
     #[inline(never)]
     pub fn needs(&self) -> Needs {
-        if self.others.is_empty() { self.policy.policy().needs() } else { Needs::SWITCHABLE }
+        if self.others.is_empty() { self.policy.needs() } else { Needs::SWITCHABLE }
     }
 
     /// Returns true if its siblings stop when it is displaced, or may do so.

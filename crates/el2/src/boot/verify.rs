@@ -85,7 +85,7 @@ pub fn policies(system: &System) -> Result<(), &'static str> {
     for vm in system.vms() {
         let kind = MigrationPolicy::from_number(vm.migration_policy)
             .ok_or("a VM has an unknown migration policy")?;
-        if kind.policy().needs().views && !cpu::has_xnx() {
+        if kind.needs().views && !cpu::has_xnx() {
             return Err("a VM's migration policy needs FEAT_XNX, which this core has not");
         }
         let others = tables::other_policies(vm);

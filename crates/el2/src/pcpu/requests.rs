@@ -24,7 +24,7 @@ pub fn set_policies(system: &System) {
 #[inline(never)]
 fn set_first_policy(system: &System, vm: usize) {
     let kind = tables::policy(system, vm);
-    set_policy(system, vm, kind, Answers::of(kind.policy()));
+    set_policy(system, vm, kind, kind.policy().answers());
 }
 
 /// Gives a VM this policy, which says this.
@@ -95,7 +95,7 @@ impl Pcpu {
                     && let Some(table) = self.system.vms().get(usize::from(vm))
                     && tables::other_policies(table).has(kind)
                 {
-                    set_policy(self.system, vm.into(), kind, Answers::of_switchable(kind));
+                    set_policy(self.system, vm.into(), kind, kind.policy().answers());
                 }
             }
         }

@@ -73,7 +73,7 @@ facts! {
         /// before.
         timer_advance: u64,
         /// Returns its migration policy.
-        policy: &'static dyn Policy,
+        policy: &'static Policy,
         /// Returns true if its policy may make it leave when it is displaced.
         leaves_when_displaced: bool,
         /// Returns true if it may move on to another core while it is away from its base.

@@ -1,20 +1,15 @@
-use super::{Displaced, Mode, ModeBias, Policy, Then};
+//! A vCPU that is displaced waits while the activation that displaces it is expected to be short,
+//! and leaves, as under [`super::on_demand`], when that pays.
+//!
+//! Waiting costs the more the longer the activation is, leaving costs the same each time. How long
+//! activations are is learned of each vCPU that displaces others ([`Habit`]). One that was expected
+//! to be short and is not is looked at again: then the vCPU leaves after all.
+
+use super::{Answers, Mode, ModeBias, Policy, Then};
 use crate::time::{Duration, Instant};
 
-/// A vCPU that is displaced waits while the activation that displaces it is expected to be short,
-/// and leaves, as under [`super::OnDemand`], when that pays.
-///
-/// Waiting costs the more the longer the activation is, leaving costs the same each time. How long
-/// activations are is learned of each vCPU that displaces others ([`Habit`]). One that was expected
-/// to be short and is not is looked at again: then the vCPU leaves after all.
-#[derive(Clone, Copy, Debug)]
-pub struct Adaptive;
-
-impl Policy for Adaptive {
-    fn displaced(&self, _vcpu: Displaced) -> Then {
-        Then::LeaveIfItPays
-    }
-}
+pub const POLICY: Policy =
+    Policy { displaced: Answers::always(Then::LeaveIfItPays), ..Policy::NONE };
 
 /// How long a vCPU waits before it leaves, in a clock's ticks.
 ///

@@ -1,14 +1,9 @@
-use super::{Displaced, Policy, Then};
+//! A vCPU that is displaced leaves only for a core that has nothing to run, so that two
+//! vCPUs of a VM seldom take turns on one core (Sukwong and Kim, EuroSys 2011).
+//!
+//! When every core is busy, it waits as under [`super::none`].
 
-/// A vCPU that is displaced leaves only for a core that has nothing to run, so that two
-/// vCPUs of a VM seldom take turns on one core (Sukwong and Kim, EuroSys 2011).
-///
-/// When every core is busy, it waits as under [`super::None`].
-#[derive(Clone, Copy, Debug)]
-pub struct Balance;
+use super::{Answers, Policy, Then};
 
-impl Policy for Balance {
-    fn displaced(&self, vcpu: Displaced) -> Then {
-        if vcpu.ready && vcpu.idle_core { Then::LeaveForIdle } else { Then::Stay }
-    }
-}
+pub const POLICY: Policy =
+    Policy { displaced: Answers::if_ready_and_a_core_idles(Then::LeaveForIdle), ..Policy::NONE };

@@ -2,10 +2,9 @@
 //!
 //! A vCPU of a VM with several may hold a lock for which its siblings spin. When a
 //! vCPU of higher priority takes its core, they spin until it gets the core back:
-//! lock holder preemption. A [`Policy`] decides what to do about that. It is asked
-//! at a few moments and returns what EL2 has to do; it uses no register, and does
-//! not depend on other policies. A new one is a file beside these, and a line in
-//! [`MigrationPolicy`].
+//! lock holder preemption. A [`Policy`] decides what to do about that. It says beforehand
+//! what EL2 has to do at a few moments; it uses no register, and does not depend on other
+//! policies. A new one is a file beside these, and a line in [`MigrationPolicy`].
 //!
 //! The *base* of a vCPU is the core that its description names. It is *displaced*
 //! while a vCPU of another VM and of higher priority has its base, one of the two
@@ -29,19 +28,9 @@ mod rt_vcpu;
 mod safe_unsafe;
 mod trap_based;
 
-pub use adaptive::{Adaptive, Choice, Habit, Patience};
-pub use balance::Balance;
-pub use coscheduling::Coscheduling;
-pub use delayed::Delayed;
+pub use adaptive::{Choice, Habit, Patience};
 pub use mode_bias::ModeBias;
-pub use none::None;
-pub use on_demand::OnDemand;
-pub use on_request::OnRequest;
-pub use partition::Partition;
 pub use rotation::{Stay, next_in_rotation};
-pub use rt_vcpu::RtVcpu;
-pub use safe_unsafe::SafeUnsafe;
-pub use trap_based::TrapBased;
 
 use crate::sets::{Member, Set};
 use notes::each;
@@ -80,8 +69,8 @@ impl Displaced {
     }
 }
 
-/// What a policy says when a vCPU is displaced, for each [`Displaced`], in one word: a real-time
-/// guest waits meanwhile, so it is asked beforehand, and a VM whose policy changes has another word.
+/// What a policy says when a vCPU is displaced, for each [`Displaced`], in one word: a VM whose
+/// policy changes has another word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Answers(u32);
 
@@ -89,31 +78,33 @@ impl Answers {
     /// Bits of an answer.
     const WIDTH: usize = 8;
 
-    /// Asks a policy.
+    /// Says the same of every vCPU.
     #[must_use]
-    #[inline(never)]
-    pub fn of(policy: &dyn Policy) -> Self {
-        Self(Displaced::ALL.into_iter().fold(0, |all, seen| {
-            all | (policy.displaced(seen) as u32) << (seen.index() * Self::WIDTH)
-        }))
+    pub const fn always(then: Then) -> Self {
+        Self::says(then, [true; Displaced::ALL.len()])
     }
 
-    /// Returns what one of [`MigrationPolicy::SWITCHABLE`] says, without asking it: a VM's policy may
-    /// change while guests wait.
+    /// Says so of a vCPU that could run; one that sleeps stays.
     #[must_use]
-    pub const fn of_switchable(kind: MigrationPolicy) -> Self {
-        const fn always(then: Then) -> u32 {
-            then as u32 * 0x0101_0101
+    pub const fn if_ready(then: Then) -> Self {
+        Self::says(then, [false, true, false, true])
+    }
+
+    /// Says so of a vCPU that could run, while another core has nothing to run; else it stays.
+    #[must_use]
+    pub const fn if_ready_and_a_core_idles(then: Then) -> Self {
+        Self::says(then, [false, false, false, true])
+    }
+
+    /// Says so of some of [`Displaced::ALL`], and of the others that they stay.
+    const fn says(then: Then, of: [bool; Displaced::ALL.len()]) -> Self {
+        let (mut bits, mut index) = (0, 0);
+        while index < of.len() {
+            let says = if of[index] { then } else { Then::Stay };
+            bits |= (says as u32) << (index * Self::WIDTH);
+            index += 1;
         }
-        // Of Displaced::ALL: those that are ready, and the one that is beside an idle core.
-        const READY: u32 = 0xff00_ff00;
-        const READY_BESIDE_IDLE: u32 = 0xff00_0000;
-        Self(match kind {
-            MigrationPolicy::OnDemand => always(Then::LeaveUntilFree),
-            MigrationPolicy::Coscheduling => always(Then::StopOthers) & READY,
-            MigrationPolicy::Balance => always(Then::LeaveForIdle) & READY_BESIDE_IDLE,
-            _ => always(Then::Stay),
-        })
+        Self(bits)
     }
 
     /// Returns the word.
@@ -197,7 +188,7 @@ pub enum Side {
 
 /// What a guest may execute without an exit to EL2 (FEAT_XNX: Arm DDI 0487, D8.4.1.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(usize)]
+#[repr(u8)]
 pub enum View {
     /// Programs and the kernel.
     Full = 0,
@@ -259,117 +250,154 @@ impl Needs {
     };
 }
 
-/// See the module.
-pub trait Policy: Sync {
-    /// Returns true if its vCPUs are always at their fallbacks, and never at their bases.
-    fn lives_at_fallback(&self) -> bool {
-        false
-    }
+/// See the module. A policy is what it says, so that one more costs EL2 no code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Policy {
+    /// Its vCPUs are always at their fallbacks, and never at their bases.
+    lives_at_fallback: bool,
+    /// It is for a real-time VM, whose vCPUs make way for higher priorities.
+    for_realtime: bool,
+    /// A vCPU that leaves goes to its fallback, whether another core is idle or not, and stays there.
+    keeps_to_fallback: bool,
+    /// A vCPU that is away goes back to its base without a recall, provided that its base is free:
+    /// when it sleeps, and when it has lost the core to another vCPU.
+    returns_by_itself: bool,
+    /// Its vCPUs go where their guest or an operator asks them to go, and stay there.
+    moves_on_request: bool,
+    /// A vCPU goes back to its base that is away, in a program, and has lost the core to another vCPU,
+    /// provided that its base is free and that it is mostly in programs ([`ModeBias`]).
+    makes_room: bool,
+    /// A vCPU that displaces one of its vCPUs waits while that is in its kernel.
+    delays_for_kernel: bool,
+    /// How a guest asks that one that displaces its vCPU wait.
+    request: Request,
+    /// What becomes of a vCPU that is displaced now. The vCPU that displaces it is loaded.
+    displaced: Answers,
+    /// What becomes of a vCPU that is displaced and at its base, when an interrupt comes for it;
+    /// see [`Needs::notices_interrupts`].
+    interrupted: Then,
+    /// The view of its vCPUs away from their base, and at it.
+    views: [View; 2],
+    /// Where a vCPU goes on that was about to execute a program, or its kernel, which its view forbids.
+    crossed: [Side; 2],
+}
 
-    /// Returns true if it is for a real-time VM, whose vCPUs make way for higher priorities.
-    fn for_realtime(&self) -> bool {
-        false
-    }
+impl Policy {
+    /// Does nothing. Others say in what they differ from it.
+    const NONE: Self = Self {
+        lives_at_fallback: false,
+        for_realtime: false,
+        keeps_to_fallback: false,
+        returns_by_itself: false,
+        moves_on_request: false,
+        makes_room: false,
+        delays_for_kernel: false,
+        request: Request::None,
+        displaced: Answers::always(Then::Stay),
+        interrupted: Then::Stay,
+        views: [View::Full; 2],
+        crossed: [Side::Here; 2],
+    };
 
-    /// Returns true if a vCPU that leaves goes to its fallback, whether another core is idle or
-    /// not, and stays there.
-    fn keeps_to_fallback(&self) -> bool {
-        false
-    }
-
-    /// Returns true if a vCPU that is away goes back to its base without a recall, provided that
-    /// its base is free: when it sleeps, and when it has lost the core to another vCPU.
-    fn returns_by_itself(&self) -> bool {
-        false
+    /// Returns what becomes of each vCPU that is displaced.
+    #[must_use]
+    #[inline]
+    pub const fn answers(&self) -> Answers {
+        self.displaced
     }
 
     /// Decides about a vCPU that is displaced now. The vCPU that displaces it is loaded.
-    fn displaced(&self, _vcpu: Displaced) -> Then {
-        Then::Stay
+    #[must_use]
+    #[inline]
+    pub const fn displaced(&self, vcpu: Displaced) -> Then {
+        self.displaced.when(vcpu)
     }
 
     /// Decides about a vCPU that is displaced and at its base, when an interrupt comes for it;
     /// see [`Needs::notices_interrupts`].
-    fn interrupted(&self) -> Then {
-        Then::Stay
+    #[must_use]
+    #[inline]
+    pub const fn interrupted(&self) -> Then {
+        self.interrupted
     }
 
     /// Returns the view of its vCPUs at their base, or elsewhere.
-    fn view(&self, _at_base: bool) -> View {
-        View::Full
+    #[must_use]
+    #[inline]
+    pub const fn view(&self, at_base: bool) -> View {
+        self.views[at_base as usize]
     }
 
     /// Returns true if a vCPU goes back to its base that is away, in this mode, and has lost
     /// the core to another vCPU, provided that its base is free and that it is mostly in
     /// programs ([`ModeBias`]).
-    fn makes_room(&self, _mode: Mode) -> bool {
-        false
+    #[must_use]
+    #[inline]
+    pub const fn makes_room(&self, mode: Mode) -> bool {
+        self.makes_room && matches!(mode, Mode::User)
     }
 
     /// Decides where a vCPU goes on that was about to execute what its [view](Self::view)
     /// forbids.
-    fn crossed(&self, _into: Mode) -> Side {
-        Side::Here
+    #[must_use]
+    #[inline]
+    pub const fn crossed(&self, into: Mode) -> Side {
+        self.crossed[into as usize]
     }
 
     /// Returns true if a vCPU that displaces one of its vCPUs, which is ready and in this mode,
     /// should wait. `asks`: the guest asks not to be preempted, as [`Self::request`] says.
-    fn delays(&self, _mode: Mode, _asks: bool) -> bool {
-        false
+    #[must_use]
+    #[inline]
+    pub const fn delays(&self, mode: Mode, asks: bool) -> bool {
+        self.delays_for_kernel && matches!(mode, Mode::Kernel)
+            || asks && !matches!(self.request, Request::None)
     }
 
     /// Returns how a guest asks not to be preempted.
-    fn request(&self) -> Request {
-        Request::None
-    }
-
-    /// Returns true if its vCPUs go where their guest or an operator asks them to go, and stay there.
-    fn moves_on_request(&self) -> bool {
-        false
-    }
-}
-
-impl dyn Policy + '_ {
-    /// Derives what the policy needs from its answers. All policies have the same code for that.
     #[must_use]
-    pub fn needs(&self) -> Needs {
-        let interrupted = self.interrupted();
-        let mut answers = Given::default();
-        answers.add(interrupted);
-        let mut leaves_when_displaced = false;
-        for vcpu in Displaced::ALL {
-            leaves_when_displaced |= answers.add(self.displaced(vcpu));
+    #[inline]
+    pub const fn request(&self) -> Request {
+        self.request
+    }
+
+    /// Derives what the policy needs from what it says.
+    #[must_use]
+    pub const fn needs(&self) -> Needs {
+        let mut given = Given::of(self.interrupted);
+        let notices_interrupts = given.any;
+        let (mut leaves_when_displaced, mut index) = (false, 0);
+        while index < Displaced::ALL.len() {
+            let answer = Given::of(self.displaced.when(Displaced::ALL[index]));
+            leaves_when_displaced |= answer.to_fallback || answer.to_idle;
+            given = given.or(answer);
+            index += 1;
         }
-        let returns_by_itself = self.returns_by_itself();
-        let (mut asks_base, mut delays, mut views) = (returns_by_itself, false, false);
-        for mode in [Mode::User, Mode::Kernel] {
-            asks_base |= self.makes_room(mode);
-            delays |= self.delays(mode, true);
-            views |= self.delays(mode, false) || self.view(mode == Mode::User) != View::Full;
-            answers.to_fallback |= self.crossed(mode) == Side::Fallback;
-        }
-        let (for_realtime, lives_at_fallback) = (self.for_realtime(), self.lives_at_fallback());
+        let asks_base = self.returns_by_itself || self.makes_room;
+        let delays = self.delays_for_kernel || !matches!(self.request, Request::None);
+        let to_fallback =
+            given.to_fallback || matches!(self.crossed, [Side::Fallback, _] | [_, Side::Fallback]);
         Needs {
-            a_say: answers.any || delays || asks_base,
-            fallback: lives_at_fallback || answers.to_fallback,
-            lives_at_fallback,
-            wanders: (answers.to_fallback || answers.to_idle)
-                && !self.keeps_to_fallback()
-                && !for_realtime,
+            a_say: given.any || delays || asks_base,
+            fallback: self.lives_at_fallback || to_fallback,
+            lives_at_fallback: self.lives_at_fallback,
+            wanders: (to_fallback || given.to_idle)
+                && !self.keeps_to_fallback
+                && !self.for_realtime,
             asks_base,
-            returns_by_itself,
+            returns_by_itself: self.returns_by_itself,
             leaves_when_displaced,
-            views,
-            notices_interrupts: interrupted != Then::Stay,
-            for_realtime,
-            moves_on_request: self.moves_on_request(),
-            observes: answers.observes,
+            views: self.delays_for_kernel || !matches!(self.views, [View::Full, View::Full]),
+            notices_interrupts,
+            for_realtime: self.for_realtime,
+            moves_on_request: self.moves_on_request,
+            observes: given.observes,
         }
     }
 }
 
 /// Which answers a policy gives.
-#[derive(Default)]
+#[derive(Clone, Copy)]
 struct Given {
     /// An answer that is not [`Then::Stay`].
     any: bool,
@@ -382,17 +410,23 @@ struct Given {
 }
 
 impl Given {
-    /// Returns true if a vCPU leaves by this one.
-    #[inline(never)]
-    fn add(&mut self, then: Then) -> bool {
-        let observes = then == Then::LeaveIfItPays;
-        let to_fallback = observes || matches!(then, Then::Leave | Then::LeaveUntilFree);
-        let to_idle = then == Then::LeaveForIdle;
-        self.any |= then != Then::Stay;
-        self.to_fallback |= to_fallback;
-        self.to_idle |= to_idle;
-        self.observes |= observes;
-        to_fallback || to_idle
+    const fn of(then: Then) -> Self {
+        let observes = matches!(then, Then::LeaveIfItPays);
+        Self {
+            any: !matches!(then, Then::Stay),
+            to_fallback: observes || matches!(then, Then::Leave | Then::LeaveUntilFree),
+            to_idle: matches!(then, Then::LeaveForIdle),
+            observes,
+        }
+    }
+
+    const fn or(self, other: Self) -> Self {
+        Self {
+            any: self.any || other.any,
+            to_fallback: self.to_fallback || other.to_fallback,
+            to_idle: self.to_idle || other.to_idle,
+            observes: self.observes || other.observes,
+        }
     }
 }
 
@@ -411,7 +445,7 @@ pub struct Contender {
 /// its base and `kind` as its policy.
 #[must_use]
 pub fn displaces(winner: Contender, loser: Contender, kind: MigrationPolicy) -> bool {
-    let concerns = if kind.policy().needs().for_realtime { loser } else { winner };
+    let concerns = if kind.needs().for_realtime { loser } else { winner };
     winner.vm != loser.vm && winner.priority > loser.priority && concerns.realtime
 }
 
@@ -445,62 +479,65 @@ macro_rules! kinds {
                 }
             }
 
-            /// Returns the policy itself. Not inlined, because only the start of a core calls it.
+            /// Returns the policy itself.
             #[must_use]
-            #[inline(never)]
-            pub fn policy(self) -> &'static dyn Policy {
-                match self {
-                    $(Self::$kind => &$policy,)*
-                }
+            #[inline]
+            pub const fn policy(self) -> &'static Policy {
+                const POLICIES: &[Policy] = &[$($policy,)*];
+                &POLICIES[self as usize]
+            }
+
+            /// Returns what the policy needs.
+            #[must_use]
+            #[inline]
+            pub const fn needs(self) -> Needs {
+                const NEEDS: &[Needs] = &[$($policy.needs(),)*];
+                NEEDS[self as usize]
             }
         }
     };
 }
 
 kinds! {
-    /// [`None`].
+    /// [`mod@none`].
     #[default]
-    None = 0, "none", None;
-    /// [`Partition`].
-    Partition = 1, "partition", Partition;
-    /// [`OnDemand`].
-    OnDemand = 2, "on-demand", OnDemand { wanders: true, is_recalled: true };
-    /// [`TrapBased`], with the interrupt rule, and back when another vCPU wants
+    None = 0, "none", none::POLICY;
+    /// [`mod@partition`].
+    Partition = 1, "partition", partition::POLICY;
+    /// [`mod@on_demand`].
+    OnDemand = 2, "on-demand", on_demand::POLICY;
+    /// [`mod@trap_based`], with the interrupt rule, and back when another vCPU wants
     /// the core.
-    TrapBased = 3, "trap-based",
-        TrapBased { interrupt_rule: true, returns_at_once: false, wanders: true };
-    /// [`TrapBased`] as in PECCS 2012: no interrupt rule, and back at once.
-    TrapBasedDeferred = 4, "trap-based-deferred",
-        TrapBased { interrupt_rule: false, returns_at_once: true, wanders: true };
-    /// [`SafeUnsafe`].
-    SafeUnsafe = 5, "safe-unsafe", SafeUnsafe;
-    /// [`Coscheduling`].
-    Coscheduling = 6, "coscheduling", Coscheduling;
-    /// [`Balance`].
-    Balance = 7, "balance", Balance;
-    /// [`RtVcpu`].
-    RtVcpu = 8, "rt-vcpu", RtVcpu;
-    /// [`TrapBased`], with the interrupt rule, and back at once.
-    TrapBasedEager = 9, "trap-based-eager",
-        TrapBased { interrupt_rule: true, returns_at_once: true, wanders: true };
-    /// [`OnDemand`] with the paper's one core to go to: a control for the bench.
-    OnDemandFixed = 10, "on-demand-fixed", OnDemand { wanders: false, is_recalled: true };
-    /// [`OnDemand`] as in the thesis, with one core to go to and no recall: a control for the
+    TrapBased = 3, "trap-based", trap_based::POLICY;
+    /// [`mod@trap_based`] as in PECCS 2012: no interrupt rule, and back at once.
+    TrapBasedDeferred = 4, "trap-based-deferred", trap_based::DEFERRED;
+    /// [`mod@safe_unsafe`].
+    SafeUnsafe = 5, "safe-unsafe", safe_unsafe::POLICY;
+    /// [`mod@coscheduling`].
+    Coscheduling = 6, "coscheduling", coscheduling::POLICY;
+    /// [`mod@balance`].
+    Balance = 7, "balance", balance::POLICY;
+    /// [`mod@rt_vcpu`].
+    RtVcpu = 8, "rt-vcpu", rt_vcpu::POLICY;
+    /// [`mod@trap_based`], with the interrupt rule, and back at once.
+    TrapBasedEager = 9, "trap-based-eager", trap_based::EAGER;
+    /// [`mod@on_demand`] with the paper's one core to go to: a control for the bench.
+    OnDemandFixed = 10, "on-demand-fixed", on_demand::FIXED;
+    /// [`mod@on_demand`] as in the thesis, with one core to go to and no recall: a control for the
     /// bench.
-    OnDemandLazy = 11, "on-demand-lazy", OnDemand { wanders: false, is_recalled: false };
-    /// [`TrapBased`] as in the thesis, with one core to go to: a control for the bench.
-    TrapBasedPaper = 12, "trap-based-paper",
-        TrapBased { interrupt_rule: false, returns_at_once: true, wanders: false };
-    /// [`Delayed`], by calls.
-    DelayedCall = 13, "delayed-call", Delayed { by: Request::Call };
-    /// [`Delayed`], in memory.
-    DelayedPage = 14, "delayed-page", Delayed { by: Request::Page };
-    /// [`OnRequest`].
-    OnRequest = 15, "on-request", OnRequest;
-    /// [`Adaptive`].
-    Adaptive = 16, "adaptive", Adaptive;
-    /// [`Delayed`], by what an unmodified kernel counts.
-    DelayedPeek = 17, "delayed-peek", Delayed { by: Request::Peek };
+    OnDemandLazy = 11, "on-demand-lazy", on_demand::LAZY;
+    /// [`mod@trap_based`] as in the thesis, with one core to go to: a control for the bench.
+    TrapBasedPaper = 12, "trap-based-paper", trap_based::PAPER;
+    /// [`mod@delayed`], by calls.
+    DelayedCall = 13, "delayed-call", delayed::by(Request::Call);
+    /// [`mod@delayed`], in memory.
+    DelayedPage = 14, "delayed-page", delayed::by(Request::Page);
+    /// [`mod@on_request`].
+    OnRequest = 15, "on-request", on_request::POLICY;
+    /// [`mod@adaptive`].
+    Adaptive = 16, "adaptive", adaptive::POLICY;
+    /// [`mod@delayed`], by what an unmodified kernel counts.
+    DelayedPeek = 17, "delayed-peek", delayed::by(Request::Peek);
 }
 
 impl MigrationPolicy {
@@ -534,8 +571,8 @@ impl MigrationPolicy {
 
     /// Returns true if a vCPU that displaces one of its vCPUs may have to wait.
     #[must_use]
-    #[inline(never)]
-    pub fn delays(self) -> bool {
+    #[inline]
+    pub const fn delays(self) -> bool {
         self.policy().delays(Mode::Kernel, true)
     }
 }

@@ -1,9 +1,7 @@
+//! A vCPU that is displaced waits where it is.
+//!
+//! This costs nothing, and its siblings spin if it holds a lock.
+
 use super::Policy;
 
-/// A vCPU that is displaced waits where it is.
-///
-/// This costs nothing, and its siblings spin if it holds a lock.
-#[derive(Clone, Copy, Debug)]
-pub struct None;
-
-impl Policy for None {}
+pub const POLICY: Policy = Policy::NONE;

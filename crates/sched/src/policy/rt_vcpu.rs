@@ -1,16 +1,7 @@
-use super::{Displaced, Policy, Then};
+//! For the real-time VM itself: a vCPU of another VM may have a higher priority, and the
+//! real-time vCPU goes to another core instead of waiting (vlk, section 4.3).
 
-/// For the real-time VM itself: a vCPU of another VM may have a higher priority, and the
-/// real-time vCPU goes to another core instead of waiting (vlk, section 4.3).
-#[derive(Clone, Copy, Debug)]
-pub struct RtVcpu;
+use super::{Answers, Policy, Then};
 
-impl Policy for RtVcpu {
-    fn for_realtime(&self) -> bool {
-        true
-    }
-
-    fn displaced(&self, _vcpu: Displaced) -> Then {
-        Then::LeaveUntilFree
-    }
-}
+pub const POLICY: Policy =
+    Policy { for_realtime: true, displaced: Answers::always(Then::LeaveUntilFree), ..Policy::NONE };

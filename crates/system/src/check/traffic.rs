@@ -39,7 +39,8 @@ fn leaves(vcpu: &Placed) -> bool {
 fn guest_decides(vcpu: &Placed) -> bool {
     let policy = vcpu.policy.policy();
     let mut modes = [Mode::User, Mode::Kernel].into_iter();
-    let decides = policy.moves_on_request() || modes.any(|mode| policy.crossed(mode) != Side::Here);
+    let decides =
+        policy.needs().moves_on_request || modes.any(|mode| policy.crossed(mode) != Side::Here);
     !vcpu.elsewhere().is_empty() && decides
 }
 

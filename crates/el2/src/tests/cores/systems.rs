@@ -42,7 +42,7 @@ impl Prepared {
         let tables = self.tables();
         let policies =
             tables.vms().iter().map(|vm| MigrationPolicy::from_number(vm.migration_policy));
-        policies.flatten().any(|policy| policy.policy().needs().views)
+        policies.flatten().any(|policy| policy.needs().views)
     }
 
     /// How long a core may take no interrupt, ticks; 0: no core watches.

@@ -38,7 +38,7 @@ impl Policy {
     pub fn all() -> Vec<Self> {
         let asks = |kind: &MigrationPolicy| {
             let policy = kind.policy();
-            policy.request() != Request::None || policy.moves_on_request()
+            policy.request() != Request::None || policy.needs().moves_on_request
         };
         let own = MigrationPolicy::ALL.iter().filter(|kind| !kind.is_control() && !asks(kind));
         own.copied().map(Self::of).collect()
