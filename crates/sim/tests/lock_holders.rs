@@ -3,7 +3,7 @@
 use sched::policy::MigrationPolicy::{self, Adaptive, None, OnDemand};
 use sim::lock_holders::{Outcome, Rtos, Work, simulate};
 
-const LENGTH_NS: u64 = 40_000_000;
+const LENGTH_NS: u64 = 20_000_000;
 
 fn run(rtos: &Rtos, work: Work, policy: MigrationPolicy) -> Outcome {
     let all = (1..=2).map(|seed| simulate(rtos, work, policy, LENGTH_NS, seed));
