@@ -178,7 +178,7 @@ pub fn simulate(
         work,
         policy,
         patience: Patience::new(|ns| ns),
-        habit: Habit::default(),
+        habit: Habit::new(),
         ran: 0,
         active: None,
         next: rtos.period_ns,
@@ -237,21 +237,20 @@ impl World<'_> {
         let says = self.policy.policy().displaced(seen);
         if says == Then::LeaveIfItPays {
             self.cores[0].el2 += el2::CHOICE;
-            let (begun, ran) = (Instant(active.begun), Duration(self.ran));
-            self.habit.begins(begun, ran, &self.patience);
         }
         if vcpu.core != 0 {
             return;
         }
         let foreseen = now < active.release;
         let choice = match says {
-            Then::LeaveUntilFree => Choice::Leave,
-            Then::LeaveIfItPays => self.habit.choose(mode, foreseen, Instant(now), &self.patience),
+            Then::LeaveUntilFree => Choice::LeaveAfter(Instant(now)),
+            Then::LeaveIfItPays => self.habit.choose(Instant(active.begun), foreseen),
             _ => return,
         };
         match choice {
             Choice::WaitUntil(Instant(again)) => active.again = Some(again),
-            Choice::Leave => {
+            Choice::LeaveAfter(_) => {
+                self.habit.meets(mode);
                 let to = self.goes_next;
                 self.goes_next = to % (CORES - 1) + 1;
                 self.cores[0].el2 += el2::DEPARTURE[0];
@@ -285,6 +284,10 @@ impl World<'_> {
             return;
         }
         self.ran += now - active.begun;
+        if self.vcpus[0].core == 0 {
+            self.habit.meets(self.mode(self.vcpus[0]));
+        }
+        self.habit.learn(Duration(self.ran), &self.patience);
         self.active = None;
         self.cores[0].el2 += el2::SLEEP;
         let from = self.vcpus[0].core;

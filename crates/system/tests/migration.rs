@@ -95,6 +95,7 @@ fn first_beside_an_rtos(policy: &str) -> Place {
 fn on_demand_has_a_fallback_and_may_go_wherever_no_vcpu_is_real_time() {
     let leaves = Place { fallback: 1, affinity: 0b1111, rotation: 0b1110, ..stays(0) };
     assert_eq!(first_beside_an_rtos("on-demand"), leaves);
+    assert_eq!(first_beside_an_rtos("adaptive"), leaves, "it does so when that pays");
 }
 
 #[test]

@@ -95,6 +95,14 @@ fn a_vcpu_that_is_displaced_costs_its_base_and_the_pcpu_it_goes_to() {
     assert_eq!(el2(timing) - el2(&without), (2 + 2 + 1) * 2 * visit);
 }
 
+/// It waits first, and is asked again.
+#[test]
+fn an_adaptive_vcpu_costs_its_base_an_interrupt_by_the_timer_of_el2_besides() {
+    let visits = &traffic(&checked(r#"migration_policy = "adaptive""#, 2, TASK))[0].visits;
+    let base = Visits { departures: 1, timers: 1, ..doorbells(1, 1) };
+    assert_eq!(visits, &[doorbells(0, 2), base]);
+}
+
 #[test]
 fn without_migration_there_is_no_traffic() {
     for policy in ["", r#"migration_policy = "partition""#] {

@@ -16,8 +16,11 @@ pub struct Displacement {
     awaited: VcpuSet,
     /// Other cores ask whether residents have lost this one.
     tells_taken: bool,
-    /// How long residents wait before they leave, if those that displace them are observed.
-    patience: Option<Patience>,
+    /// Residents that wait before they leave, and for how long.
+    patient: VcpuSet,
+    patience: Patience,
+    /// The vCPU that has displaced patient ones, if nothing was learned of that yet.
+    observed: Option<VcpuId>,
     /// By vCPU: the residents that are displaced while it has the core.
     losers: VcpuMap<VcpuSet>,
 }
@@ -40,7 +43,7 @@ impl Displacement {
     pub fn new(topology: &Topology<'_>, core: usize, patience: Patience) -> Self {
         let based = topology.based_at(core);
         let residents = based & topology.which(&|vcpu| vcpu.needs().a_say);
-        let observed = residents.meets(topology.which(&|vcpu| vcpu.needs().observes));
+        let patient = residents & topology.which(&|vcpu| vcpu.needs().observes);
         let asks_base = |vcpu: &Placed| vcpu.needs().asks_base;
         let mut losers = VcpuMap::new([VcpuSet::EMPTY; MAX_VCPUS]);
         for winner in topology.ids() {
@@ -51,16 +54,37 @@ impl Displacement {
             losers,
             relocatable: residents & topology.which(&|vcpu| vcpu.is_relocatable()),
             tells_taken: residents.meets(topology.which(&asks_base)),
-            patience: observed.then_some(patience),
+            patient,
+            patience,
+            observed: None,
             awaited: VcpuSet::EMPTY,
         }
     }
 
-    /// Returns how long residents wait before they leave; none if no vCPU is observed here.
+    /// Returns the residents that may wait before they leave.
     #[must_use]
     #[inline]
-    pub fn patience(&self) -> Option<&Patience> {
-        self.patience.as_ref()
+    pub fn patient(&self) -> VcpuSet {
+        self.patient
+    }
+
+    /// Returns for how long those wait.
+    #[must_use]
+    pub fn patience(&self) -> &Patience {
+        &self.patience
+    }
+
+    /// Records that this vCPU displaces patient residents.
+    #[inline]
+    pub fn observe(&mut self, winner: VcpuId) {
+        self.observed = Some(winner);
+    }
+
+    /// Returns the vCPU that has displaced patient residents, once.
+    #[must_use]
+    #[inline]
+    pub fn take_observed(&mut self) -> Option<VcpuId> {
+        self.observed.take()
     }
 
     /// Returns the residents.
@@ -123,6 +147,7 @@ impl Displacement {
     #[cfg(any(test, feature = "checked"))]
     pub fn check(&self) {
         assert!(self.awaited.is_within(self.residents), "a vCPU is awaited that does not leave");
+        assert!(self.patient.is_within(self.residents), "it is not displaced here");
         assert!(self.relocatable.is_within(self.residents), "it does not belong here");
     }
 }
@@ -179,8 +204,11 @@ mod tests {
 
     #[test]
     fn what_displaces_residents_is_observed_where_their_policy_asks_for_it() {
-        assert!(at(1, MigrationPolicy::Adaptive).patience().is_some());
-        assert!(at(1, MigrationPolicy::OnDemand).patience().is_none());
+        let mut part = at(1, MigrationPolicy::Adaptive);
+        assert_eq!(part.patient(), VcpuSet::of(LINUX_1));
+        part.observe(RTOS);
+        assert_eq!((part.take_observed(), part.take_observed()), (Some(RTOS), None));
+        assert!(at(1, MigrationPolicy::OnDemand).patient().is_empty());
     }
 
     #[test]

@@ -6,6 +6,7 @@
 
 use super::Pcpu;
 use super::visitors::{destination, destination_among, idle_elsewhere};
+use crate::arch::context::General;
 use crate::arch::{cpu, timer};
 use crate::shared::{BOARD, TAKEN};
 use abi::MAX_VCPUS;
@@ -30,13 +31,19 @@ impl Pcpu {
             TAKEN[self.index].store(switch.taken, Ordering::Relaxed);
         }
         if switch.taken {
-            self.observe();
             let mut left = switch.displaced;
+            let patient = self.displacement.patient();
+            if !patient.is_empty() && self.displacement.losers(current).meets(patient) {
+                self.displacement.observe(current);
+                if self.waits_first(current, left.meets(patient)) {
+                    left -= patient;
+                }
+            }
             let mut rounds = Rounds::<MAX_VCPUS, { each::VCPU }>::begin();
             while let Some(id) = left.first() {
                 rounds.pass();
                 left.remove(id);
-                if self.displace(id, current) && !left.is_empty() && cpu::interrupt_pending() {
+                if self.displace(id) && !left.is_empty() && cpu::interrupt_pending() {
                     // The others are asked when `current` has the core after that interrupt.
                     self.need_resched = true;
                     return;
@@ -44,45 +51,47 @@ impl Pcpu {
             }
             // That vCPUs have left changes nothing for `current`, which may not be ready to enter.
             self.need_resched = asked || self.jobs.before_guest().has(current);
+        } else if let Some(winner) = self.displacement.take_observed() {
+            self.learn(winner, current);
         }
         if !self.visitors.present().is_empty() {
             self.make_room(current, ends);
         }
     }
 
-    /// Notes an activation of the loaded vCPU, which has displaced others.
+    /// Returns true if what `current` displaces waits before it leaves. Then it is asked again when EL2's
+    /// timer fires; `displaced`: there is something to ask.
     #[inline(always)]
-    fn observe(&mut self) {
-        let Some(patience) = self.displacement.patience() else { return };
-        if let Some(vcpu) = self.roster.loaded_mut() {
-            let ran = vcpu.account().ran();
-            vcpu.habit().begins(self.ledger.since(), ran, patience);
-        }
-    }
-
-    /// Returns true if it pays that a vCPU leaves that was displaced in this mode; else it is asked
-    /// again when EL2's timer fires.
-    #[inline(never)]
-    fn pays(&mut self, current: VcpuId, mode: Mode) -> bool {
-        notes::needs::<{ each::CANDIDATE }>();
+    fn waits_first(&mut self, current: VcpuId, displaced: bool) -> bool {
         let foreseen = self.timer_advance.early().has(current);
-        let (Some(patience), Some(vcpu)) = (self.displacement.patience(), self.roster.loaded_mut())
-        else {
-            return false;
+        let Some(vcpu) = self.roster.loaded_mut() else { return false };
+        let until = match vcpu.habit().choose(self.ledger.since(), foreseen) {
+            Choice::LeaveAfter(until) if timer::now() >= until => return false,
+            Choice::LeaveAfter(until) | Choice::WaitUntil(until) => until,
         };
-        match vcpu.habit().choose(mode, foreseen, timer::now(), patience) {
-            Choice::Leave => true,
-            Choice::WaitUntil(instant) => {
-                if let Some(deadline) = self.deadlines.add(instant) {
-                    timer::arm(deadline);
-                }
-                false
-            }
+        if displaced && let Some(deadline) = self.deadlines.add(until) {
+            timer::arm(deadline);
         }
+        true
     }
 
-    /// Does what the policy of a vCPU says whose core `current` has. Returns true if it leaves.
-    fn displace(&mut self, id: VcpuId, current: VcpuId) -> bool {
+    /// Learns from what has displaced others: `current` has the core, and displaces none.
+    #[inline(never)]
+    fn learn(&mut self, winner: VcpuId, current: VcpuId) {
+        notes::needs::<{ each::CANDIDATE }>();
+        let stayed = self.displacement.losers(winner).has(current);
+        let Some(vcpu) = self.roster.parked_mut(winner) else { return };
+        if stayed {
+            // It is loaded, and goes on where it was.
+            let in_kernel = General::kernel_mode() != 0;
+            vcpu.habit().meets(if in_kernel { Mode::Kernel } else { Mode::User });
+        }
+        let ran = vcpu.account().ran();
+        vcpu.habit().learn(ran, self.displacement.patience());
+    }
+
+    /// Does what the policy of a vCPU says whose core another vCPU has. Returns true if it leaves.
+    fn displace(&mut self, id: VcpuId) -> bool {
         // It may have left earlier, without a recall: then it is not awaited.
         let Some(parked) = self.roster.parked(id) else { return false };
         let config = parked.config();
@@ -94,8 +103,8 @@ impl Pcpu {
         let then = config.when_displaced(seen);
         if then == Then::LeaveIfItPays {
             let mode = parked.mode();
-            if !self.pays(current, mode) {
-                return false;
+            if let Some(vcpu) = self.roster.loaded_mut() {
+                vcpu.habit().meets(mode);
             }
         }
         let Some(config) = self.roster.parked(id).map(|parked| parked.config()) else {

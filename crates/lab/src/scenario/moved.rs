@@ -44,6 +44,9 @@ const UNDER: &[(&str, &str, (usize, u64))] = &[
     ("coscheduling", SGIS, (0, 0)),
     ("balance", "moved-power", (1, 1)),
     ("balance", SGIS, (0, 1)),
+    ("adaptive", "moved-power", (1, 1)),
+    ("adaptive", "moved-float", (0, 1)),
+    ("adaptive", SGIS, (0, 1)),
 ];
 
 /// A scenario whose description has `migration_policy = "on-demand"`.
@@ -160,6 +163,19 @@ const ASKED: Staged = Staged::new(
     &[("probe", Passes), ("rtos", Endures)],
 );
 
+/// The real-time VM takes the core often, and keeps it for long or not.
+const LEARNED: Staged = Staged::new(
+    "moved-learned",
+    "a vCPU leaves for a real-time VM that keeps its core for long, as EL2 has learned",
+    &[("learned", Endures), ("rtos", Rhythm(1_000))],
+);
+/// What makes its activations short.
+const SHORTLY: (&str, &str) = ("probe.burn_us=50", "probe.burn_us=1");
+/// How often the vCPU has to migrate at least: to and fro for each activation since it is on. And how
+/// often at most where they are short: until that is learned.
+const LEARNED_LONG: u64 = 1_500;
+const LEARNED_SHORT: u64 = 20;
+
 /// [`MIGRANT`], for longer: minutes on a small computer.
 const LONG: (&str, u64) = ("moved-migrant-100000", 100_000);
 
@@ -173,7 +189,23 @@ pub fn scenarios() -> impl Iterator<Item = Scenario> {
         Some(Moved { migrations, ..*moved }.scenario(name, policy, edits))
     });
     let asked = ASKED.besides(|observer| migrated(observer, (1, 100)));
-    always.chain(others).chain([long(ALWAYS), asked.into(), asked_for_long()])
+    let learned = LEARNED.besides(|observer| migrated(observer, (0, LEARNED_LONG)));
+    let more = [long(ALWAYS), asked.into(), asked_for_long(), learned.into(), learned_to_stay()];
+    always.chain(others).chain(more)
+}
+
+/// [`LEARNED`] with short activations.
+fn learned_to_stay() -> Scenario {
+    let about = "a vCPU stays for a real-time VM that soon gives its core back, as EL2 has learned";
+    Scenario::new("moved-learned-short", about, |bench: &Bench| {
+        let (long, short) = SHORTLY;
+        LEARNED.run(bench, &[(long.into(), short.into())], |observer| {
+            let migrations = observer.latest()?.vcpus[0].migrations;
+            let is_learned = migrations <= LEARNED_SHORT;
+            (!is_learned)
+                .then(|| format!("a vCPU migrated {migrations} times: nothing was learned"))
+        })
+    })
 }
 
 fn long(policy: &'static str) -> Scenario {
@@ -223,5 +255,5 @@ fn migrated(observer: &Observer, (vcpu, wanted): (usize, u64)) -> Option<String>
 /// The names of their descriptions.
 #[cfg(test)]
 pub fn descriptions() -> impl Iterator<Item = &'static str> {
-    MOVED.iter().map(|moved| moved.staged.name).chain([ASKED.name])
+    MOVED.iter().map(|moved| moved.staged.name).chain([ASKED.name, LEARNED.name])
 }

@@ -45,6 +45,12 @@ impl ModeBias {
                 self.programs.saturating_sub(1)
             };
         }
+        self.is_in_programs()
+    }
+
+    /// Returns true if it is mostly in programs.
+    #[must_use]
+    pub const fn is_in_programs(&self) -> bool {
         self.programs >= ENOUGH
     }
 }

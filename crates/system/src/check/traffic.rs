@@ -148,15 +148,21 @@ impl<'a> Sight<'a> {
     /// Returns what EL2 does each time that vCPUs with budgets displace this one.
     fn displacement(&self, id: Id, me: &Placed) -> Option<Traffic> {
         let here = |other: &Id| self.admitted.get(&(*other, me.base)).copied();
-        let by: Vec<usize> = self.displacers(id, me).iter().filter_map(here).collect();
+        let displacers = self.displacers(id, me);
+        let by: Vec<usize> = displacers.iter().filter_map(here).collect();
+        // It may wait first, and be asked again by EL2's timer: once in each time that a vCPU has the
+        // core. One that preempts another displacer lets that begin such a time, too.
+        let asked_again = match (me.needs().observes, displacers.len()) {
+            (false, _) => 0,
+            (true, ..=1) => 1,
+            (true, _) => 2,
+        };
         let visits = |pcpu: usize| {
             let none = Visits { pcpu: pcpu as u32, ..Visits::default() };
             match (leaves(me), pcpu == me.base) {
-                // It leaves, is recalled in the visit that frees the core, and returns. It may wait
-                // first, and be asked again by EL2's timer.
+                // It leaves, is recalled in the visit that frees the core, and returns.
                 (true, true) => {
-                    let timers = u64::from(me.needs().observes);
-                    Visits { doorbells: 1, departures: 1, timers, ..none }
+                    Visits { doorbells: 1, departures: 1, timers: asked_again, ..none }
                 }
                 // It comes, and is sent back.
                 (true, false) => Visits { doorbells: 2, ..none },

@@ -34,8 +34,9 @@ const MESSAGES: [Message; 9] = [
 ];
 
 /// Policies under which a vCPU is back at its base as soon as that is free.
-const COME_BACK: [MigrationPolicy; 4] = [
+const COME_BACK: [MigrationPolicy; 5] = [
     MigrationPolicy::OnDemand,
+    MigrationPolicy::Adaptive,
     MigrationPolicy::OnDemandFixed,
     MigrationPolicy::RtVcpu,
     MigrationPolicy::Balance,

@@ -465,8 +465,10 @@ mod tests {
         };
         let all = Policy::all();
         let without_yardstick = all.len() - 1;
-        // Two on the bare board; two periods, two advances; three more settings with an advance.
-        assert_eq!(count(Extent::Paper, &all), 2 + without_yardstick * (2 * 2 + 3));
+        // Two on the bare board; two periods, two advances; three more settings with an advance. Long
+        // activations.
+        let long = PERIODS_COMPARED.len();
+        assert_eq!(count(Extent::Paper, &all), 2 + without_yardstick * (2 * 2 + 3) + long);
         assert!(count(Extent::Full, &all) < count(Extent::Paper, &all));
         let named = |name: &str| points(Extent::Full, &all).iter().any(|p| p.name() == name);
         for policy in all.iter().filter(|policy| policy.name != YARDSTICK) {
@@ -519,7 +521,7 @@ mod tests {
     #[test]
     fn no_run_takes_longer_than_was_promised() {
         let (full, quick) = (hours(Extent::Full), hours(Extent::Quick));
-        assert!(full < 2.0, "{full}");
+        assert!(full < 2.5, "{full}");
         assert!(quick < 0.25, "{quick}");
     }
 
