@@ -121,7 +121,9 @@ fn balance_knows_idle_pcpus_only() {
 
 #[test]
 fn a_vcpu_that_never_moves_has_nowhere_to_go() {
-    for policy in ["none", "safe-unsafe", "coscheduling", "delayed-call", "delayed-page"] {
+    for policy in
+        ["none", "safe-unsafe", "coscheduling", "delayed-call", "delayed-page", "delayed-peek"]
+    {
         assert_eq!(first_beside_an_rtos(policy), stays(0), "{policy}");
     }
 }

@@ -40,6 +40,8 @@ pub struct LinuxProgress {
     pub wake_ups_us: Distribution,
     /// What it does with locks by the hypervisor, if it was asked for something.
     pub locks: Option<Locks>,
+    /// How often it told its scheduler that the hypervisor leaves more or less of a CPU, if it was asked to.
+    pub capacity_changes: Option<u64>,
     /// What the tool for shared mutexes has said.
     pub sharing: Sharing,
     /// It said that it is done.
@@ -96,6 +98,8 @@ impl LinuxProgress {
             self.symbols.insert(name.to_owned(), range);
         } else if let Some(said) = said.strip_prefix("locks ") {
             self.locks = Locks::of(said);
+        } else if let Some(said) = said.strip_prefix("capacity ") {
+            self.capacity_changes = number(said, "changes");
         } else if let Some(said) = said.strip_prefix("vmpcp ") {
             self.sharing.hear(said);
         } else if said.trim_end() == "linux done" {

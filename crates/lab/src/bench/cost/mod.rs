@@ -33,8 +33,9 @@ const PAPER: [(&str, u64, Option<u64>); 4] = [
     ("OK Linux (2.6.24)", 28_149, None),
 ];
 /// Modules that stock Linux can load, each with its directory. The paper leaves drivers out.
-const MODULES: [(&str, &str); 3] = [
+const MODULES: [(&str, &str); 4] = [
     ("cassata_yield", "guests/linux/yield"),
+    ("cassata_capacity", "guests/linux/capacity"),
     ("cassata_trace", "guests/linux/trace"),
     ("vmpcp", "guests/linux/vmpcp/module"),
 ];

@@ -38,7 +38,7 @@ pub(super) const DRAWN: [&str; 4] = [NATIVE, "partition", "none", "on-demand"];
 /// The policies of PECCS's Figures 5 to 7, from the largest mean to the smallest: of each the
 /// name in that paper, and ours, the first that was measured.
 pub(super) const PECCS: [(&str, &[&str]); 3] = [
-    ("delayed preemption", &["delayed-call", "delayed-page"]),
+    ("delayed preemption", &["delayed-call", "delayed-page", "delayed-peek"]),
     ("on-demand", &["on-demand-fixed", "on-demand"]),
     ("trap-based", &["trap-based-paper", "trap-based-deferred"]),
 ];

@@ -69,6 +69,7 @@ impl Lhp {
         let has = |experiment| self.of(experiment).next().is_some();
         if has(Experiment::Technique) {
             answer.data(&self.technique_data());
+            answer.data(&self.moments_data());
             answer.document("bench lhp techniques", self.quoted_techniques());
         }
         if has(Experiment::Throughput) {
@@ -117,6 +118,14 @@ impl Lhp {
             let plot = answer.plot("overhead", &Plot::bars(&lost, "what", "lost_percent"), caption);
             let beside = beside(OVERHEAD, &self.overhead_finding());
             answer.section("What does Linux lose?", html! { (plot) (beside) });
+        }
+        if has(Experiment::Technique) {
+            let plots: Vec<_> = self
+                .technique_plots()
+                .into_iter()
+                .map(|(name, about, plot)| answer.plot(&format!("techniques-{name}"), &plot, about))
+                .collect();
+            answer.section("The papers' techniques", html! { @for plot in &plots { (plot) } });
         }
         if has(Experiment::Spinning) {
             let data = self.spinning_data();

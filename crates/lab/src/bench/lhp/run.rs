@@ -113,6 +113,8 @@ pub fn run(point: &Point, bench: &Bench, tell: Tell<'_>) -> Result<Measurement> 
     crate::results::write_file(&path, text.as_bytes())?;
     let bundle = bench.pack(&system::load_text(&path, &text)?)?;
     let session = bench.session(&bundle, LIMIT)?.with_quantum(quantum_ns(point));
+    let traps = point.technique.is_some_and(|technique| technique.column.traps_wfe());
+    let session = if traps { session.with_wfe_traps() } else { session };
     let first = boot(point, bench, session.shown_by(Box::new(ProgressView(tell))))?;
     let mut measurement = first.measurement.clone();
     if point.experiment.needs_symbols() {
@@ -189,7 +191,7 @@ fn boot(point: &Point, bench: &Bench, session: Session<'_>) -> Result<Booted> {
     let runs = runs(&point.linux, linux).map_err(|why| unfinished(&why))?;
     if let Some((technique, policy)) = point.technique.zip(point.stage.policy())
         && !awaits_rtos
-        && let Some(why) = technique.objection(policy.name, linux.locks.as_ref())
+        && let Some(why) = technique.objection(policy.name, linux)
     {
         return Err(unfinished(&why));
     }
@@ -316,6 +318,8 @@ pub fn config_text(point: &Point) -> String {
         None => Some(native_case(point)?.config_text()),
     };
     let told = described.or_else(native).unwrap_or_default();
+    let traps = point.technique.is_some_and(|technique| technique.column.traps_wfe());
+    let told = if traps { format!("{told}\nwfe-traps") } else { told };
     match quantum_ns(point) {
         Options::DEFAULT_QUANTUM_NS => told,
         finer => format!("{told}\nquantum {finer}"),

@@ -10,8 +10,9 @@ use super::throughput::{ideal, ms, share};
 use crate::bench::Extent;
 use crate::bench::sample::Sample;
 use crate::dataset::{Dataset, Unit};
-use crate::guests::Locks;
+use crate::guests::LinuxProgress;
 use crate::observe::Distribution;
+use crate::report::Plot;
 use crate::results::{Check, Goal};
 use sched::policy::{MigrationPolicy, Request};
 use serde::{Deserialize, Serialize};
@@ -21,6 +22,21 @@ use serde::{Deserialize, Serialize};
 pub struct Technique {
     pub kernel: Kernel,
     pub column: Column,
+    /// When Linux yields, where that differs from what it is told otherwise.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub when: Option<When>,
+}
+
+/// When Linux yields where it spins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum When {
+    /// Also while no two of its vCPUs share a core.
+    Always,
+    /// After so many loops of one wait: the port, which counts them; by default 1,024.
+    Loops(u32),
+    /// When it has looked so many times whether the lock is free: the module; by default 0.
+    Looks(u32),
 }
 
 /// Which Linux is run. Times of one are not to be compared with those of the other.
@@ -43,16 +59,37 @@ pub enum Column {
     PaperYield,
     /// All that a description has where it says nothing.
     Cassata,
+    /// The same, and Linux yields as in [`Self::PaperYield`].
+    CassataYield,
+    /// All that a description has where it says nothing, and Linux's scheduler is told which CPUs share a
+    /// core now.
+    Informed,
+    /// The same, but it is told how much time was stolen from each CPU lately.
+    InformedStolen,
+    /// All that a description has where it says nothing, and WFE traps as it does on hardware.
+    Wfe,
 }
 
 impl Column {
-    const ALL: [Self; 3] = [Self::Paper, Self::PaperYield, Self::Cassata];
+    const ALL: [Self; 7] = [
+        Self::Paper,
+        Self::PaperYield,
+        Self::Cassata,
+        Self::CassataYield,
+        Self::Informed,
+        Self::InformedStolen,
+        Self::Wfe,
+    ];
 
     fn name(self) -> &'static str {
         match self {
             Self::Paper => "paper",
             Self::PaperYield => "paper-yield",
             Self::Cassata => "cassata",
+            Self::CassataYield => "cassata-yield",
+            Self::Informed => "informed",
+            Self::InformedStolen => "informed-stolen",
+            Self::Wfe => "wfe",
         }
     }
 
@@ -62,6 +99,43 @@ impl Column {
             Self::Paper => "paper",
             Self::PaperYield => "paper + yield",
             Self::Cassata => "Cassata",
+            Self::CassataYield => "Cassata + yield",
+            Self::Informed => "Cassata, informed by lines",
+            Self::InformedStolen => "Cassata, informed by stolen time",
+            Self::Wfe => "Cassata, WFE traps",
+        }
+    }
+
+    /// Returns true if nothing of ours is there.
+    fn is_papers(self) -> bool {
+        matches!(self, Self::Paper | Self::PaperYield)
+    }
+
+    /// Returns true if WFE traps.
+    pub fn traps_wfe(self) -> bool {
+        self == Self::Wfe
+    }
+
+    fn yields(self) -> bool {
+        matches!(self, Self::PaperYield | Self::CassataYield)
+    }
+
+    /// Returns how Linux's scheduler is told what is left of each CPU.
+    fn informed_by(self) -> Option<&'static str> {
+        match self {
+            Self::Informed => Some("line"),
+            Self::InformedStolen => Some("stolen"),
+            _ => None,
+        }
+    }
+}
+
+impl When {
+    fn name(self) -> String {
+        match self {
+            Self::Always => "always".into(),
+            Self::Loops(count) => format!("loops{count}"),
+            Self::Looks(count) => format!("looks{count}"),
         }
     }
 }
@@ -74,6 +148,12 @@ impl Kernel {
             Self::Stock => "stock",
             Self::Own => "own",
         }
+    }
+
+    /// Returns true if a policy finds what it needs: stock Linux neither asks nor counts.
+    fn has(self, policy: &str) -> bool {
+        let asks = |kind: MigrationPolicy| kind.policy().request() != Request::None;
+        self == Self::Own || !MigrationPolicy::named(policy).is_some_and(asks)
     }
 
     fn about(self) -> &'static str {
@@ -91,28 +171,52 @@ type Figure = fn(&Distribution) -> Option<f64>;
 /// such column.
 struct Row {
     name: &'static str,
-    policies: [Option<&'static str>; 3],
+    policies: [Option<&'static str>; Column::ALL.len()],
 }
 
 const CALL: &str = "delayed-call";
 const PAGE: &str = "delayed-page";
+const PEEK: &str = "delayed-peek";
+const ON_DEMAND: &str = "on-demand";
 const FIXED: &str = "on-demand-fixed";
 const LAZY: &str = "on-demand-lazy";
 const TRAP: &str = "trap-based-paper";
 
 /// The techniques. Where preemption is delayed no two vCPUs share a core, so there is none to yield to.
-const ROWS: [Row; 6] = [
-    Row { name: "none", policies: [Some(NONE), None, None] },
-    Row { name: "delayed, by calls", policies: [Some(CALL), None, None] },
-    Row { name: "delayed, by a page", policies: [Some(PAGE), None, None] },
-    Row { name: "on-demand", policies: [Some(FIXED), Some(FIXED), Some("on-demand")] },
-    Row { name: "on-demand, back when it sleeps", policies: [Some(LAZY), Some(LAZY), None] },
-    Row { name: "trap-based", policies: [Some(TRAP), Some(TRAP), Some("trap-based")] },
+const ROWS: [Row; 7] = [
+    Row { name: "none", policies: of([NONE, "", "", "", "", NONE, ""]) },
+    Row { name: "delayed, by calls", policies: of([CALL, "", "", "", "", "", ""]) },
+    Row { name: "delayed, by a page", policies: of([PAGE, "", "", "", "", "", ""]) },
+    Row { name: "delayed, by a count", policies: of(["", "", PEEK, "", "", "", ""]) },
+    Row {
+        name: "on-demand",
+        policies: of([FIXED, FIXED, ON_DEMAND, ON_DEMAND, ON_DEMAND, ON_DEMAND, ON_DEMAND]),
+    },
+    Row { name: "on-demand, back when it sleeps", policies: of([LAZY, LAZY, "", "", "", "", ""]) },
+    Row { name: "trap-based", policies: of([TRAP, TRAP, "trap-based", "", "", "", ""]) },
 ];
+
+/// The policies of a row; an empty name: there is no such column.
+const fn of(names: [&'static str; Column::ALL.len()]) -> [Option<&'static str>; Column::ALL.len()] {
+    let mut all = [None; Column::ALL.len()];
+    let mut i = 0;
+    while i < names.len() {
+        if !names[i].is_empty() {
+            all[i] = Some(names[i]);
+        }
+        i += 1;
+    }
+    all
+}
 
 /// Loads at which techniques are compared, thousandths, and where only the clearest are.
 const LOADS: [u32; 5] = [0, 300, 500, 800, 900];
 const FEW_LOADS: [u32; 1] = [800];
+/// Loads at which a scheduler is informed, thousandths.
+const INFORMED_LOADS: [u32; 3] = [300, 500, 800];
+/// Loops of one wait after which the port yields, beside its default, and how often the module looks.
+const LOOPS_SWEPT: [u32; 4] = [1, 64, 16_384, 65_536];
+const LOOKS_SWEPT: [u32; 3] = [64, 1_024, 16_384];
 /// Activations of the RTOS where its latency is measured, and where that is done coarsely.
 const ACTIVATIONS: u32 = 5_000;
 const FEW_ACTIVATIONS: u32 = 500;
@@ -135,29 +239,45 @@ fn preemption(policy: &str) -> Option<&'static str> {
 impl Technique {
     /// Returns how a point's name says it.
     pub fn name(self) -> String {
-        format!("{}-{}", self.kernel.name(), self.column.name())
+        let when = self.when.map(|when| format!("-{}", when.name())).unwrap_or_default();
+        format!("{}-{}{when}", self.kernel.name(), self.column.name())
     }
 
     /// Returns what the description says of it, under `policy`.
     pub fn setting(self, policy: &str) -> Setting {
         let mut setting = Setting::default();
-        if self.column != Column::Cassata {
+        if self.column.is_papers() {
             setting.hypervisor += "sibling_grace = \"0us\"\ndirected_yield = false\n";
         }
         if let Some(how) = preemption(policy) {
             setting.vm += "delay_limit = \"none\"\n";
             setting.words += &format!(" cassata.preemption={how}");
         }
-        if self.column == Column::PaperYield {
+        if self.column.yields() {
             setting.vm += "yield = true\n";
-            setting.words += " cassata.yield=overcommitted";
+            let always = self.when == Some(When::Always);
+            setting.words +=
+                if always { " cassata.yield=always" } else { " cassata.yield=overcommitted" };
+            if let Some(When::Loops(count) | When::Looks(count)) = self.when {
+                setting.words += &format!(" cassata.threshold={count}");
+            }
+        }
+        if let Some(how) = self.column.informed_by() {
+            setting.vm += "yield = true\n";
+            setting.words += &format!(" cassata.capacity={how}");
         }
         setting
     }
 
     /// Returns what is wrong with what Linux says that it used.
-    pub fn objection(self, policy: &str, said: Option<&Locks>) -> Option<String> {
-        let yields = self.column == Column::PaperYield;
+    pub fn objection(self, policy: &str, linux: &LinuxProgress) -> Option<String> {
+        if self.column.informed_by().is_some()
+            && linux.capacity_changes.is_none_or(|times| times == 0)
+        {
+            return Some("Linux told its scheduler nothing of its CPUs".into());
+        }
+        let said = linux.locks.as_ref();
+        let yields = self.column.yields();
         let preemption = preemption(policy);
         if !yields && preemption.is_none() {
             return None;
@@ -174,12 +294,11 @@ impl Technique {
 pub fn points(extent: Extent) -> Vec<Point> {
     let mut points = Vec::new();
     let paper = extent == Extent::Paper;
-    let linux = Linux::Hackbench { loops: LOOPS, runs: RUNS };
-    let technique = |kernel, column| Some(Technique { kernel, column });
+    let technique = |kernel, column| Some(Technique { kernel, column, when: None });
     for kernel in Kernel::ALL.into_iter().filter(|_| paper) {
         let alone = |cores| Point {
             technique: technique(kernel, Column::Cassata),
-            ..Point::new(Experiment::Technique, &linux, Stage::Alone { cores }, None)
+            ..Point::new(Experiment::Technique, &HACKBENCH, Stage::Alone { cores }, None)
         };
         points.extend(DEDICATED.into_iter().filter(|cores| *cores > 1).map(alone));
     }
@@ -189,27 +308,74 @@ pub fn points(extent: Extent) -> Vec<Point> {
         if quick && policy.name == TRAP {
             continue;
         }
-        let needs_port = preemption(policy.name).is_some();
-        if kernel == Kernel::Stock && (needs_port || !paper) {
-            continue;
-        }
-        let advance_us = (column != Column::Cassata).then_some(0);
-        let shared = |linux: &Linux, rtos| {
-            let stage = Stage::shared(policy);
-            let point = Point::new(Experiment::Technique, linux, stage, Some(rtos));
-            Point { technique: technique(kernel, column), ..point }
-        };
+        let its = Technique { kernel, column, when: None };
         for &load in if paper { &LOADS[..] } else { &FEW_LOADS[..] } {
-            points.push(shared(&linux, Rtos { advance_us, ..Rtos::new(load, PERIOD_US, 0) }));
+            points.push(its.point(policy, load));
         }
         if kernel == Kernel::Own && !quick {
             let activations = if paper { ACTIVATIONS } else { FEW_ACTIVATIONS };
             let rtos = Rtos::new(0, SHORT_PERIOD_US, activations);
-            let rtos = Rtos { advance_us, jitter_percent: 10, ..rtos };
-            points.push(shared(&Linux::BusyHackbench, rtos));
+            points.push(its.beside(
+                policy,
+                &Linux::BusyHackbench,
+                Rtos { jitter_percent: 10, ..rtos },
+            ));
         }
     }
+    if !quick {
+        points.extend(with_the_module(paper));
+    }
     points
+}
+
+/// Returns the points of stock Linux with a module by which it yields, or its scheduler is informed; and
+/// those by which thresholds are compared, and yielding always. `all`: there is room for all of them.
+fn with_the_module(all: bool) -> Vec<Point> {
+    let named = |name: &str| Policy::named(name).expect("a policy of the table");
+    let stock = |column| Technique { kernel: Kernel::Stock, column, when: None };
+    let mut points = Vec::new();
+    for load in INFORMED_LOADS {
+        let thoroughly = all || FEW_LOADS.contains(&load);
+        for column in [Column::Informed, Column::InformedStolen] {
+            points.push(stock(column).point(named(ON_DEMAND), load));
+        }
+        if thoroughly {
+            points.push(stock(Column::InformedStolen).point(named(NONE), load));
+            let others = [Column::CassataYield, Column::Wfe];
+            points.extend(others.map(|column| stock(column).point(named(ON_DEMAND), load)));
+        }
+    }
+    if !all {
+        let papers = [Column::Paper, Column::PaperYield];
+        points.extend(papers.map(|column| stock(column).point(named(FIXED), FEW_LOADS[0])));
+    }
+    let always = [Kernel::Own, Kernel::Stock].map(|kernel| (kernel, When::Always));
+    let loops = LOOPS_SWEPT.map(|count| (Kernel::Own, When::Loops(count)));
+    let looks = LOOKS_SWEPT.map(|count| (Kernel::Stock, When::Looks(count)));
+    let looks = looks.into_iter().filter(|_| all);
+    for (kernel, when) in always.into_iter().chain(loops).chain(looks) {
+        let its = Technique { kernel, column: Column::PaperYield, when: Some(when) };
+        points.push(its.point(named(FIXED), FEW_LOADS[0]));
+    }
+    points
+}
+
+/// What Linux does where its time is taken.
+const HACKBENCH: Linux = Linux::Hackbench { loops: LOOPS, runs: RUNS };
+
+impl Technique {
+    /// Returns a point with so much load.
+    fn point(self, policy: Policy, load: u32) -> Point {
+        self.beside(policy, &HACKBENCH, Rtos::new(load, PERIOD_US, 0))
+    }
+
+    fn beside(self, policy: Policy, linux: &Linux, rtos: Rtos) -> Point {
+        let advance_us = self.column.is_papers().then_some(0);
+        let stage = Stage::shared(policy);
+        let point =
+            Point::new(Experiment::Technique, linux, stage, Some(Rtos { advance_us, ..rtos }));
+        Point { technique: Some(self), ..point }
+    }
 }
 
 /// Returns all policies in all columns that they have; coarsely, those of PECCS and no column of ours.
@@ -220,9 +386,10 @@ fn compared(coarsely: bool) -> Vec<(Kernel, Column, Policy)> {
             .iter()
             .filter(|row| !coarsely || ![NONE, PAGE, LAZY].map(Some).contains(&row.policies[0]))
         {
-            for (column, name) in Column::ALL.into_iter().zip(row.policies) {
-                let wanted = !coarsely || kernel == Kernel::Own && column != Column::Cassata;
-                let policy = name.and_then(Policy::named).filter(|_| wanted);
+            // Of the rest, stock Linux has what [`with_the_module`] says.
+            for (column, name) in Column::ALL.into_iter().zip(row.policies).take(3) {
+                let wanted = !coarsely || kernel == Kernel::Own && column.is_papers();
+                let policy = name.filter(|name| wanted && kernel.has(name)).and_then(Policy::named);
                 all.extend(policy.map(|policy| (kernel, column, policy)));
             }
         }
@@ -232,8 +399,18 @@ fn compared(coarsely: bool) -> Vec<(Kernel, Column, Policy)> {
 
 impl Lhp {
     fn techniques(&self, kernel: Kernel) -> impl Iterator<Item = (&Measurement, Column)> {
-        let own = move |m: &'_ Measurement| m.point.technique.filter(|its| its.kernel == kernel);
+        let own = move |m: &'_ Measurement| {
+            m.point.technique.filter(|its| its.kernel == kernel && its.when.is_none())
+        };
         self.of(Experiment::Technique).filter_map(move |m| Some((m, own(m)?.column)))
+    }
+
+    /// Returns those that yield at other moments than they would otherwise.
+    fn at_other_moments(&self) -> impl Iterator<Item = (&Measurement, Kernel, When)> {
+        let when =
+            |m: &Measurement| m.point.technique.and_then(|its| Some((its.kernel, its.when?)));
+        self.of(Experiment::Technique)
+            .filter_map(move |m| when(m).map(|(kernel, when)| (m, kernel, when)))
     }
 
     /// Returns the runs of hackbench under a policy that count.
@@ -387,11 +564,19 @@ impl Lhp {
                     [CORES, CORES - 1].map(|cores| self.technique_alone(kernel, cores));
                 Some(ms(ideal(share(load), four?, three?)))
             };
-            let mut all = Dataset::of("techniques", &title, rows)
+            let mut all = Dataset::of("techniques", &title, rows.iter().copied())
                 .name("technique", |(row, load)| format!("{}, f = {}", row.name, share(*load)))
                 .head("")
                 .name("ideal", |(_, load)| line(*load));
-            for (place, column) in Column::ALL.into_iter().enumerate() {
+            let is_known = |(place, column): &(usize, Column)| {
+                rows.iter().any(|(row, load)| {
+                    let policy = row.policies[*place];
+                    policy.is_some_and(|policy| {
+                        self.technique(kernel, *column, policy, *load).is_some()
+                    })
+                })
+            };
+            for (place, column) in Column::ALL.into_iter().enumerate().filter(is_known) {
                 all = all
                     .name(column.name(), |(row, load)| {
                         Some(ms(self
@@ -413,7 +598,7 @@ impl Lhp {
             })
         });
         let mut all = Dataset::of("late", &title, late).name("technique", |row| row.name).head("");
-        for (place, column) in Column::ALL.into_iter().enumerate() {
+        for (place, column) in Column::ALL.into_iter().enumerate().take(3) {
             let figures: [(&str, Figure); 2] =
                 [("mean", Distribution::mean), ("max", |all| all.max().map(f64::from))];
             for (name, figure) in figures {
@@ -424,8 +609,64 @@ impl Lhp {
             }
         }
         tables.push(all.done().table().titled_markdown());
+        if self.at_other_moments().next().is_some() {
+            tables.push(self.moments_data().table().titled_markdown());
+        }
         tables.push(self.technique_checks_text());
         tables.join("\n")
+    }
+
+    /// When a vCPU that spins yields, beside the default of either kernel.
+    pub(super) fn moments_data(&self) -> Dataset {
+        let by_default = Kernel::ALL.into_iter().flat_map(|kernel| {
+            let all = self.techniques(kernel).filter(|(m, column)| {
+                let at = m.point.rtos.is_some_and(|rtos| rtos.load_permille == FEW_LOADS[0]);
+                let fixed = m.point.stage.name() == FIXED && m.point.linux != Linux::BusyHackbench;
+                at && fixed && column.is_papers()
+            });
+            all.map(move |(m, column)| {
+                (m, kernel, if column.yields() { "by default".into() } else { "never".into() })
+            })
+        });
+        let others = self.at_other_moments().map(|(m, kernel, when)| (m, kernel, when.name()));
+        let title = format!(
+            "hackbench beside the RTOS at f = {}, on-demand as in the papers, by when Linux yields",
+            share(FEW_LOADS[0])
+        );
+        Dataset::of("yields", &title, by_default.chain(others))
+            .name("kernel", |(_, kernel, _)| kernel.name())
+            .name("yields", |(.., when): &(_, _, String)| when.clone())
+            .column("mean", Unit::Milliseconds, |(m, ..)| 1e3 * m.runs.steady().mean())
+            .digits(1)
+            .name("yielded", |(m, ..)| m.locks.as_ref().map(|locks| locks.yielded))
+            .done()
+    }
+
+    /// hackbench with a kernel, a curve for each technique in each column.
+    pub(super) fn technique_plots(&self) -> Vec<(&'static str, &'static str, Plot)> {
+        let with_points = |kernel: &Kernel| self.techniques(*kernel).next().is_some();
+        let plot = |kernel: Kernel| {
+            let columns = || Column::ALL.into_iter().enumerate();
+            let curves = ROWS.iter().flat_map(|row| {
+                columns()
+                    .filter_map(move |(place, column)| Some((row, column, row.policies[place]?)))
+            });
+            let spots = curves.flat_map(|(row, column, policy)| {
+                LOADS.into_iter().filter_map(move |load| {
+                    let mean = self.technique(kernel, column, policy, load)?.mean();
+                    Some((format!("{}: {}", row.name, column.head()), load, mean))
+                })
+            });
+            let data = Dataset::of("curves", "", spots)
+                .name("technique", |(name, ..): &(String, _, _)| name.clone())
+                .name("f", |(_, load, _)| share(*load))
+                .head("f, the share of core 0 that the RTOS burns")
+                .column("hackbench", Unit::Milliseconds, |(.., mean)| 1e3 * mean)
+                .digits(1)
+                .done();
+            (kernel.name(), kernel.about(), Plot::lines(&data, "f", "hackbench_ms").by("technique"))
+        };
+        Kernel::ALL.into_iter().filter(with_points).map(plot).collect()
     }
 
     /// Returns how the statements of the papers came out, a line each.
@@ -445,11 +686,13 @@ impl Lhp {
 mod tests {
     use super::super::tests::only;
     use super::*;
+    use crate::guests::Locks;
 
     /// The point, with these times.
     fn timed(column: Column, policy: &str, load: u32, seconds: f64) -> Measurement {
         let is_it = |p: &Point| {
-            p.technique.is_some_and(|its| its == Technique { kernel: Kernel::Own, column })
+            p.technique
+                .is_some_and(|its| its == Technique { kernel: Kernel::Own, column, when: None })
                 && p.stage.name() == policy
                 && p.linux != Linux::BusyHackbench
                 && p.rtos.is_some_and(|rtos| rtos.load_permille == load)
@@ -477,19 +720,30 @@ mod tests {
 
     #[test]
     fn linux_must_do_what_it_was_told() {
-        let technique = |column| Technique { kernel: Kernel::Own, column };
-        let said = |preemption: &str, yields: &str| Locks {
-            preemption: Some(preemption.into()),
-            yields: yields.into(),
-            ..Locks::default()
+        let technique = |column| Technique { kernel: Kernel::Own, column, when: None };
+        let said = |preemption: &str, yields: &str| {
+            let locks = Locks {
+                preemption: Some(preemption.into()),
+                yields: yields.into(),
+                ..Locks::default()
+            };
+            LinuxProgress { locks: Some(locks), ..LinuxProgress::default() }
         };
         let paper = technique(Column::Paper);
-        assert_eq!(paper.objection(FIXED, None), None);
-        assert_eq!(paper.objection(CALL, Some(&said("call", "none"))), None);
-        assert!(paper.objection(CALL, Some(&said("none", "none"))).is_some());
-        assert!(paper.objection(PAGE, None).is_some());
+        let nothing = LinuxProgress::default();
+        assert_eq!(paper.objection(FIXED, &nothing), None);
+        assert_eq!(paper.objection(PEEK, &nothing), None, "it need not know");
+        assert_eq!(paper.objection(CALL, &said("call", "none")), None);
+        assert!(paper.objection(CALL, &said("none", "none")).is_some());
+        assert!(paper.objection(PAGE, &nothing).is_some());
         let yields = technique(Column::PaperYield);
-        assert_eq!(yields.objection(FIXED, Some(&said("none", "overcommitted"))), None);
-        assert!(yields.objection(FIXED, Some(&said("none", "none"))).is_some());
+        assert_eq!(yields.objection(FIXED, &said("none", "overcommitted")), None);
+        assert!(yields.objection(FIXED, &said("none", "none")).is_some());
+        let informed = technique(Column::Informed);
+        let told =
+            |capacity_changes| LinuxProgress { capacity_changes, ..LinuxProgress::default() };
+        assert_eq!(informed.objection(ON_DEMAND, &told(Some(1))), None);
+        assert!(informed.objection(ON_DEMAND, &told(Some(0))).is_some());
+        assert!(informed.objection(ON_DEMAND, &nothing).is_some());
     }
 }

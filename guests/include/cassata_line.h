@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0 */
+/* For modules of Linux: the line of preemption of each CPU, and the service that has it
+ * (docs/src/design/calls.md). */
+#ifndef CASSATA_LINE_H
+#define CASSATA_LINE_H
+
+#include <linux/arm-smccc.h>
+#include <linux/cpuhotplug.h>
+#include <linux/io.h>
+#include <linux/of.h>
+#include <linux/percpu.h>
+#include <linux/string.h>
+#include <linux/tracepoint.h>
+
+enum { CALL_YIELD = 0xc6000022, CALL_PREEMPTION_LINE };
+
+/* What a vCPU shares with the hypervisor. */
+struct line {
+    u32 no_preempt, cancelled, grace_ns, overcommitted, reserved[12];
+};
+
+static DEFINE_PER_CPU(struct line *, own_line);
+
+static long call(u32 function, u64 *value)
+{
+    struct arm_smccc_res result;
+
+    arm_smccc_1_1_hvc(function, &result);
+    *value = result.a1;
+    return result.a0;
+}
+
+/* Returns true while another vCPU of this VM shares the core of this one. */
+static bool is_crowded(void)
+{
+    struct line *line = raw_cpu_read(own_line);
+
+    return line && READ_ONCE(line->overcommitted);
+}
+
+static int take_line(unsigned int cpu)
+{
+    u64 address;
+
+    if (!call(CALL_PREEMPTION_LINE, &address))
+        this_cpu_write(own_line, memremap(address, sizeof(struct line), MEMREMAP_WB));
+    return 0;
+}
+
+static int drop_line(unsigned int cpu)
+{
+    struct line *line = this_cpu_xchg(own_line, NULL);
+
+    /* A tracepoint's function may be looking at it. */
+    tracepoint_synchronize_unregister();
+    if (line)
+        memunmap(line);
+    return 0;
+}
+
+/* Asked first, so that no HVC is executed where nothing would take it. */
+static bool is_described(void)
+{
+    struct device_node *node = of_find_compatible_node(NULL, NULL, "cassata,service-1.0");
+
+    of_node_put(node);
+    return node && arm_smccc_1_1_get_conduit() == SMCCC_CONDUIT_HVC;
+}
+
+struct named {
+    const char *name;
+    struct tracepoint *found;
+};
+
+static void compare_name(struct tracepoint *point, void *named)
+{
+    struct named *wanted = named;
+
+    if (!strcmp(point->name, wanted->name))
+        wanted->found = point;
+}
+
+/* Returns the tracepoint of that name: its own functions are not for modules. */
+static struct tracepoint *find_tracepoint(const char *name)
+{
+    struct named wanted = { .name = name };
+
+    for_each_kernel_tracepoint(compare_name, &wanted);
+    return wanted.found;
+}
+
+#endif
