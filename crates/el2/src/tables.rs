@@ -58,7 +58,9 @@ impl Vcpus {
         let (topology, cores) = (self.topology(), &system.board.consolidation_target);
         let leaves = |&(core, &target): &(usize, &u16)| core != usize::from(target);
         let leavers = cores.iter().enumerate().take(self.cores).filter(leaves).count();
-        let extras = topology.stop_others().len() + count(|table| table.period_ns > 0);
+        let extras = topology.stop_others().len()
+            + count(|table| table.period_ns > 0)
+            + count(abi::system::Vcpu::is_markable);
         for (of, count) in [
             (each::MIGRANT, topology.migrants().len()),
             (each::CANDIDATE, topology.candidates().len()),

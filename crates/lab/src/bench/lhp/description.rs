@@ -1,8 +1,8 @@
 //! The system description of a point.
 
 use super::plan::CORES;
-use super::point::{Experiment, Linux, Point, Rtos, Stage, Wake};
-use super::policy::{NONE, Policy, RTOS_PRIORITY};
+use super::point::{Experiment, Linux, Point, Rank, Rtos, Stage, Wake};
+use super::policy::{ABOVE_RTOS, LINUX_PRIORITY, NONE, Policy, RTOS_PRIORITY};
 use crate::guests::Images;
 use std::fmt::Write;
 use std::path::Path;
@@ -82,10 +82,11 @@ pub fn of(point: &Point, root: &Path) -> Option<String> {
         point.seed,
     );
     for pcpu in 0..linux_cores {
-        let priority = policy.linux_priority(pcpu);
+        let priority = linux_priority(point, policy, pcpu);
+        let marked = marked_priority(point, pcpu);
         let _ = writeln!(
             text,
-            "    {{ pcpu = {pcpu}, priority = {priority}, quantum = {QUANTUM:?} }},"
+            "    {{ pcpu = {pcpu}, priority = {priority}{marked}, quantum = {QUANTUM:?} }},"
         );
     }
     text += "]\n";
@@ -105,6 +106,25 @@ pub fn of(point: &Point, root: &Path) -> Option<String> {
         );
     }
     Some(text)
+}
+
+/// Returns the priority of Linux's vCPU `index`.
+fn linux_priority(point: &Point, policy: Policy, index: u32) -> u32 {
+    match point.linux {
+        Linux::Realtime { rank: Rank::Above, .. } if index == 0 => ABOVE_RTOS,
+        Linux::Realtime { .. } => LINUX_PRIORITY,
+        _ => policy.linux_priority(index),
+    }
+}
+
+/// Returns the key that lets Linux mark its vCPU `index`, if it may.
+fn marked_priority(point: &Point, index: u32) -> String {
+    match point.linux {
+        Linux::Realtime { rank: Rank::Marked | Rank::Unmarked, .. } if index == 0 => {
+            format!(", rt_priority = {ABOVE_RTOS}")
+        }
+        _ => String::new(),
+    }
 }
 
 /// The RTOS's vCPUs: one that shares core 0, and one on a core of its own if something else than
@@ -148,7 +168,13 @@ fn later(point: &Point) -> u32 {
 }
 
 fn sooner(point: &Point) -> u32 {
-    if point.is_ported() { SOONER_MS } else { 0 }
+    match point.linux {
+        // Linux is compared with its digest in the time of its first vCPU, and the RTOS starts behind
+        // that.
+        Linux::Realtime { rank: Rank::Above, .. } => INSPECTION_MS,
+        _ if point.is_ported() => SOONER_MS,
+        _ => 0,
+    }
 }
 
 fn file(point: &Point) -> u32 {
@@ -167,6 +193,11 @@ fn command_line(point: &Point) -> String {
         Linux::BusyHackbench => "cassata.run=busy cassata.work=hackbench".into(),
         Linux::BusyWrite => "cassata.run=busy cassata.work=write".into(),
         Linux::Timed { work, count, runs } => work.options(*count, *runs),
+        Linux::Realtime { wakes, hackbench, rank } => {
+            let mark = if *rank == Rank::Marked { " cassata.mark" } else { "" };
+            let beside = if *hackbench { " cassata.hackbench=\"-g 1 -l 100\"" } else { "" };
+            format!("isolcpus=0 cassata.run=realtime cassata.wakes={wakes}{beside}{mark}")
+        }
     };
     let more = if point.experiment.needs_symbols() {
         // Where the kernel lies must be known to count what it does there.

@@ -9,6 +9,7 @@
 //! | [`run`], [`bare_rtos`] | running it; running the RTOS without a hypervisor |
 //! | [`throughput`], [`latency`], [`migration`], [`overhead`], [`lock_holder_preemption`] | the figures |
 //! | [`technique`] | the papers' techniques, with and without yields, and ours |
+//! | [`realtime`] | a real-time process of Linux's that is more urgent than the RTOS |
 //! | [`report`] | for people, beside what the papers say |
 //! | [`quoted`] | what the book quotes |
 //! | [`smoke`] | one point as a test |
@@ -23,6 +24,7 @@ mod plan;
 mod point;
 mod policy;
 mod quoted;
+mod realtime;
 mod report;
 mod run;
 mod smoke;
@@ -121,6 +123,7 @@ impl Lhp {
             self.overhead_checks(),
             self.kernel_checks(),
             self.technique_checks(),
+            self.realtime_checks(),
         ];
         parts.into_iter().flatten().collect()
     }
@@ -167,6 +170,7 @@ mod tests {
             spinning: BTreeMap::new(),
             kernel: Vec::new(),
             locks: None,
+            wakes: None,
         }
     }
 

@@ -3,6 +3,7 @@
 use super::latency;
 use super::point::{Experiment, Linux, Point, Rtos, Stage, Wake};
 use super::policy::{NONE, Policy};
+use super::realtime;
 use super::technique;
 use super::throughput::{self, Judged};
 use crate::bench::Extent;
@@ -42,7 +43,7 @@ pub const LONG_PERIOD_US: u32 = 997;
 /// Mean time between interrupts that no clock foretells.
 pub const MEAN_US: u32 = 1_000;
 /// How much of these periods a release comes early or late at most, percent.
-const JITTER_PERCENT: u32 = 10;
+pub const JITTER_PERCENT: u32 = 10;
 /// Timer advances with which latency is measured: none, and the default where the RTOS shares its
 /// core, microseconds.
 pub const ADVANCES_US: [u32; 2] = [0, 4];
@@ -127,6 +128,7 @@ pub fn points(extent: Extent, policies: &[Policy]) -> Vec<Point> {
     points.extend(sizes.kernel(&policies));
     points.extend(sizes.spinning(&policies));
     points.extend(technique::points(extent));
+    points.extend(realtime::points(extent));
     // Those that the goals are about come first: a run that is cut short has
     // said the most then.
     points.sort_by_key(|point| !has_goal(point));
@@ -145,6 +147,7 @@ fn has_goal(point: &Point) -> bool {
         }),
         Experiment::Latency => point.stage == Stage::Native || point.separation && is(&LATE_JUDGED),
         Experiment::Migration | Experiment::Overhead | Experiment::Kernel => true,
+        Experiment::Realtime => true,
         Experiment::Spinning | Experiment::Technique => false,
     }
 }

@@ -33,6 +33,11 @@ the other, a return 38.1 µs and 12.0 µs. vlk: a round trip takes about 50 µs.
 /// What they say of overhead.
 const OVERHEAD: &str = "vlk (Figure 2): building a Linux kernel takes 1.4 % longer beside TOPPERS \
 that ticks each millisecond, the cycles of TOPPERS included.";
+/// What vlk says of a real-time process in Linux.
+const REALTIME: &str = "vlk (Section 4.3): a real-time process of Linux's may have to answer sooner \
+than the RTOS. One of Linux's vCPUs is marked then (rt-vCPU) and scheduled before the RTOS, which \
+migrates, \"so the overall performance will not be harmed too much\". It is a plan there, and nothing \
+is measured.";
 /// What they say of spinning.
 const SEEN: &str = "PECCS (Section 2): while the RTOS has the core of a lock holder, the other \
 cores wait in vain. The thesis (Section 6): so do those that wait for a function which an \
@@ -66,6 +71,9 @@ impl Lhp {
         answer.data(&self.spinning_data());
         answer.data(&self.kernel_data());
         let has = |experiment| self.of(experiment).next().is_some();
+        if has(Experiment::Realtime) {
+            answer.data(&self.realtime_data());
+        }
         if has(Experiment::Technique) {
             answer.data(&self.technique_data());
             answer.document("bench lhp techniques", self.quoted_techniques());
@@ -117,6 +125,10 @@ impl Lhp {
             let beside = beside(OVERHEAD, &self.overhead_finding());
             answer.section("What does Linux lose?", html! { (plot) (beside) });
         }
+        if has(Experiment::Realtime) {
+            let content = self.realtime_section(answer);
+            answer.section("What if a process of Linux's is more urgent?", content);
+        }
         if has(Experiment::Spinning) {
             let data = self.spinning_data();
             let preempted = Plot::bars(&data, "policy", "kernel_preempted_s");
@@ -131,6 +143,17 @@ impl Lhp {
             let content = html! { (preempted) (spun) (beside(SEEN, ours)) };
             answer.section("How much is waited in vain?", content);
         }
+    }
+
+    fn realtime_section(&self, answer: &mut Answer) -> Markup {
+        let data = self.realtime_data();
+        let linux = Plot::bars(&data, "setting", "process_max_ns");
+        let caption = "Linux's real-time process: the longest time from its timer until it runs.";
+        let linux = answer.plot("realtime-process", &linux, caption);
+        let rtos = Plot::bars(&data, "setting", "rtos_max_ns");
+        let caption = "The RTOS: its longest dispatch latency meanwhile.";
+        let rtos = answer.plot("realtime-rtos", &rtos, caption);
+        html! { (linux) (rtos) (beside(REALTIME, &self.realtime_finding())) }
     }
 
     fn latency_section(&self, answer: &mut Answer) -> Markup {

@@ -10,7 +10,7 @@ use crate::bench::vtime::case::{Case, Guest};
 use crate::bench::vtime::figures::Figures;
 use crate::bench::{ProgressView, Tell};
 use crate::bundle::Bundle;
-use crate::guests::{LinuxProgress, LinuxWork, Locks};
+use crate::guests::{LinuxProgress, LinuxWork, Locks, Wakes};
 use crate::observe::{Lateness, Observer};
 use crate::quantity::real;
 use crate::session::Session;
@@ -58,6 +58,9 @@ pub struct Measurement {
     /// What Linux tells the hypervisor of its locks, if it was asked to.
     #[serde(default)]
     pub locks: Option<Locks>,
+    /// How late Linux's real-time process was, if it had one.
+    #[serde(default)]
+    pub wakes: Option<Wakes>,
 }
 
 /// Instructions that only wait.
@@ -193,18 +196,29 @@ fn boot(point: &Point, bench: &Bench, session: Session<'_>) -> Result<Booted> {
     {
         return Err(unfinished(&why));
     }
+    let rtos =
+        point.rtos.map(|rtos| lateness(&run.observer, RTOS, rtos.activations)).transpose()?;
+    if let (Linux::Realtime { wakes, .. }, Some(rtos)) = (&point.linux, &rtos)
+        && rtos.activations < u64::from(*wakes)
+    {
+        let activations = rtos.activations;
+        return Err(unfinished(&format!(
+            "{activations} activations of the RTOS beside {wakes} wake-ups"
+        )));
+    }
     let virtual_s = run.virtual_time().unwrap_or_default().as_secs_f64();
     let measurement = Measurement {
         point: point.clone(),
         real_s: run.elapsed.as_secs_f64(),
         virtual_s,
         runs,
-        rtos: point.rtos.map(|rtos| lateness(&run.observer, RTOS, rtos.activations)).transpose()?,
+        rtos,
         vcpus: vcpus(&run.observer),
         statistics: run.instrument,
         spinning: BTreeMap::new(),
         kernel: Vec::new(),
         locks: linux.locks.clone(),
+        wakes: linux.wakes,
     };
     Ok(Booted { measurement, symbols: linux.symbols.clone() })
 }
@@ -262,10 +276,17 @@ fn runs(wanted: &Linux, linux: &LinuxProgress) -> Result<Sample, String> {
     if let Some(why) = &linux.failed {
         return Err(format!("Linux gave up: {why}"));
     }
+    if let Linux::Realtime { wakes, .. } = *wanted {
+        let told = linux.wakes.filter(|told| linux.done && told.count == u64::from(wakes));
+        told.ok_or_else(|| format!("Linux did not tell of {wakes} wake-ups"))?;
+        // As many runs as there was time for; the last is not over.
+        return Ok(Sample(linux.hackbench_s.clone()));
+    }
     let (seconds, runs) = match *wanted {
         Linux::Absent | Linux::BusyHackbench | Linux::BusyWrite => return Ok(Sample::default()),
         Linux::Hackbench { runs, .. } => (&linux.hackbench_s, runs),
         Linux::Timed { runs, .. } => (&linux.work_s, runs),
+        Linux::Realtime { .. } => return Err("a real-time process has no runs".into()),
     };
     if !linux.done {
         return Err("Linux did not say that it is done".into());
@@ -343,6 +364,7 @@ fn native(point: &Point, bench: &Bench, tell: Tell<'_>) -> Result<Measurement> {
         spinning: BTreeMap::new(),
         kernel: Vec::new(),
         locks: None,
+        wakes: None,
     })
 }
 
