@@ -21,7 +21,7 @@ pub use context::{Listing, Loaded, Parked};
 pub use holds::{Change, Ending, Holds, byte as hold_byte};
 pub use roster::Roster;
 
-use crate::arch::context::{Float, General, Space};
+use crate::arch::context::{Float, General, Space, guest_masks_interrupts};
 use crate::arch::debug::Debug;
 use crate::parts::Cause;
 use context::Context;
@@ -267,6 +267,7 @@ impl Vcpu {
         match (self.config.request(), self.config.line()) {
             (Request::Call, _) => self.is_held,
             (Request::Page, Some(line)) => line.asks(),
+            (Request::Mask, _) => guest_masks_interrupts(),
             _ => false,
         }
     }

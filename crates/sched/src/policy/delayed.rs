@@ -7,6 +7,9 @@ use super::{Mode, Policy, Request};
 /// section 4.1), or in memory that it shares with EL2 (Uhlig and others, VM 2004; thesis,
 /// section 2.2.2). So no lock holder is preempted within the limit, and the real-time guest pays
 /// with its latency.
+///
+/// A guest that masks its interrupts may count as one that asks, too: what a core does that has no
+/// interrupt priorities to separate guests by (vlk, section 4.1.1).
 #[derive(Clone, Copy, Debug)]
 pub struct Delayed {
     /// How the guest asks.

@@ -143,6 +143,8 @@ pub enum Request {
     Call,
     /// By a word in memory.
     Page,
+    /// By masking its interrupts.
+    Mask,
 }
 
 /// What to do with a vCPU that is displaced, or was.
@@ -483,6 +485,8 @@ kinds! {
     DelayedPage = 14, "delayed-page", Delayed { by: Request::Page };
     /// [`OnRequest`].
     OnRequest = 15, "on-request", OnRequest;
+    /// [`Delayed`], while the guest masks its interrupts: a control for the bench.
+    Masked = 16, "masked", Delayed { by: Request::Mask };
 }
 
 impl MigrationPolicy {
@@ -493,10 +497,13 @@ impl MigrationPolicy {
     }
 
     /// Returns true if it is there only for a bench to compare others with it: a paper's policy
-    /// without what was added here.
+    /// without what was added here, or what a paper improves on.
     #[must_use]
     pub const fn is_control(self) -> bool {
-        matches!(self, Self::OnDemandFixed | Self::OnDemandLazy | Self::TrapBasedPaper)
+        matches!(
+            self,
+            Self::OnDemandFixed | Self::OnDemandLazy | Self::TrapBasedPaper | Self::Masked
+        )
     }
 
     /// Policies of which a VM may have one after another: all that they do is to answer when a vCPU is

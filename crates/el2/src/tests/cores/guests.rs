@@ -555,8 +555,9 @@ impl Guest<'_> {
             service::PREEMPT_ENABLE,
             service::YIELD,
             service::PREEMPTION_LINE,
+            service::MARK_RT,
         ];
-        self.hypervisor_call(calls[chance(4) as usize], [0; 3])
+        self.hypervisor_call(calls[chance(5) as usize], [chance(3).into(), 0, 0])
     }
 
     fn call(&mut self) -> Vector {
@@ -573,7 +574,6 @@ impl Guest<'_> {
                 self.set_timer();
                 self.hypervisor_call(psci::CPU_SUSPEND_64, [0; 3])
             }
-            6 if chance(2) == 0 => self.hypervisor_call(service::MARK_RT, [chance(3).into(), 0, 0]),
             6 => self.hypervisor_call(psci::AFFINITY_INFO_64, [sibling, 0, 0]),
             7 => self.hypervisor_call(service::COUNTER, [sibling, u64::from(chance(8)), 0]),
             8 => self.hypervisor_call(service::PV_TIME_ST, [0; 3]),

@@ -3,6 +3,7 @@
 use super::plan::CORES;
 use super::point::{Experiment, Linux, Point, Rank, Rtos, Stage, Wake};
 use super::policy::{ABOVE_RTOS, LINUX_PRIORITY, NONE, Policy, RTOS_PRIORITY};
+use crate::bench::vtime::case::build_options;
 use crate::guests::Images;
 use std::fmt::Write;
 use std::path::Path;
@@ -18,6 +19,10 @@ const INSPECTION_MS: u32 = 2_460;
 const START_MS: u32 = INSPECTION_MS + BEGIN_MS + 60;
 /// What looking for addresses takes longer.
 const SYMBOLS_MS: u32 = 1_500;
+/// What unpacking the archive takes longer with which a part of Linux is built, and comparing it with
+/// its digest.
+const UNPACKING_MS: u32 = 12_000;
+const ARCHIVE_MS: u32 = 3_000;
 /// What making the file takes that is to be hashed.
 const FILE_MS: u32 = 400;
 /// How long one Linux vCPU runs while another one is on its pCPU. A visitor goes on
@@ -77,7 +82,7 @@ pub fn of(point: &Point, root: &Path) -> Option<String> {
          [[vm]]\nname = \"linux\"\nkernel = {:?}\ninitramfs = {:?}\ncmdline = '{}'\nseed = {}\n\
          memory = {{ size = \"512M\" }}\n{linux_setting}vcpus = [\n",
         kernel,
-        images.initramfs,
+        if builds(point) { images.kbuild } else { images.initramfs },
         command_line(point) + &technique.words,
         point.seed,
     );
@@ -163,8 +168,17 @@ pub fn rtos_command_line(rtos: Rtos, start_ms: u32) -> String {
     )
 }
 
+/// Returns how much later Linux's work begins, by its own clock.
 fn later(point: &Point) -> u32 {
-    if point.experiment.needs_symbols() { SYMBOLS_MS } else { 0 }
+    match point.experiment {
+        Experiment::Spinning | Experiment::Kernel => SYMBOLS_MS,
+        _ if builds(point) => UNPACKING_MS,
+        _ => 0,
+    }
+}
+
+fn builds(point: &Point) -> bool {
+    matches!(point.linux, Linux::Builds { .. })
 }
 
 fn sooner(point: &Point) -> u32 {
@@ -178,7 +192,11 @@ fn sooner(point: &Point) -> u32 {
 }
 
 fn file(point: &Point) -> u32 {
-    if point.experiment == Experiment::Migration { FILE_MS } else { 0 }
+    match point.experiment {
+        Experiment::Migration => FILE_MS,
+        _ if builds(point) => ARCHIVE_MS,
+        _ => 0,
+    }
 }
 
 /// What Linux is told.
@@ -193,6 +211,7 @@ fn command_line(point: &Point) -> String {
         Linux::BusyHackbench => "cassata.run=busy cassata.work=hackbench".into(),
         Linux::BusyWrite => "cassata.run=busy cassata.work=write".into(),
         Linux::Timed { work, count, runs } => work.options(*count, *runs),
+        Linux::Builds { runs } => build_options(*runs),
         Linux::Realtime { wakes, hackbench, rank } => {
             let mark = if *rank == Rank::Marked { " cassata.mark" } else { "" };
             let beside = if *hackbench { " cassata.hackbench=\"-g 1 -l 100\"" } else { "" };

@@ -71,7 +71,9 @@ impl super::Experiment for LockHolders {
         let inputs = Inputs::of(bench)?.linux(bench)?.hypervisor(bench).files("rtos", &[&rtos])?;
         // The launcher builds it for points that run it.
         let own = Images::of(&bench.root).own_kernel;
-        if own.exists() { inputs.files("linux_own", &[&own]) } else { Ok(inputs) }
+        let inputs = if own.exists() { inputs.files("linux_own", &[&own])? } else { inputs };
+        let kbuild = Images::of(&bench.root).kbuild;
+        if kbuild.exists() { inputs.files("kbuild", &[&kbuild]) } else { Ok(inputs) }
     }
 
     /// Cores take turns, so one machine uses little more than one processor.
@@ -157,8 +159,8 @@ mod tests {
 
     /// The planned point whose name begins so, with the times of its runs.
     pub fn measured(name: &str, seconds: &[f64]) -> Measurement {
-        let all = plan::points(Extent::Full, &Policy::all());
-        let point = all.into_iter().find(|point| point.name().starts_with(name)).unwrap();
+        let all = [Extent::Full, Extent::Paper].map(|extent| plan::points(extent, &Policy::all()));
+        let point = all.into_iter().flatten().find(|point| point.name().starts_with(name)).unwrap();
         Measurement {
             point,
             real_s: 1.0,
@@ -170,6 +172,7 @@ mod tests {
             spinning: BTreeMap::new(),
             kernel: Vec::new(),
             locks: None,
+            builds: Vec::new(),
             wakes: None,
         }
     }

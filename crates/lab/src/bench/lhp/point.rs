@@ -86,6 +86,8 @@ pub enum Linux {
     BusyWrite,
     /// The same work on every vCPU, timed; then it switches off.
     Timed { work: Work, count: u32, runs: u32 },
+    /// Builds of a part of Linux; then it switches off.
+    Builds { runs: u32 },
     /// A real-time process on the first vCPU wakes so often, beside hackbench on the others or beside
     /// nothing; then it switches off.
     Realtime { wakes: u32, hackbench: bool, rank: Rank },
@@ -247,6 +249,7 @@ impl Linux {
             Self::BusyHackbench => "hackbench".into(),
             Self::BusyWrite => "write".into(),
             Self::Timed { work, count, runs } => format!("{}-{count}-x{runs}", work.name()),
+            Self::Builds { runs } => format!("kbuild-x{runs}"),
             Self::Realtime { wakes, hackbench, rank } => {
                 let beside = if *hackbench { "hackbench" } else { "idle" };
                 format!("{}-{beside}-{wakes}", rank.name())
@@ -274,6 +277,8 @@ const BUSY_S: [f64; 2] = [60.0, 14.0];
 
 /// How many times that with a core more, and a short quantum.
 const FINELY: f64 = 2.0;
+/// Seconds of a build of a part of Linux.
+const BUILD_S: f64 = 120.0;
 /// How often Linux's real-time process wakes in a second of virtual time, roughly.
 const WAKES_EACH_S: f64 = 1_000.0;
 /// Seconds of a second of virtual time with the RTOS beside a Linux that sleeps mostly.
@@ -320,6 +325,7 @@ impl crate::bench::store::Case for Point {
             Linux::BusyHackbench => slower * BUSY_S[0] * rtos_s,
             Linux::BusyWrite => slower * BUSY_S[1] * rtos_s,
             Linux::Timed { work, count, runs } => timed_s(*work, *count) * f64::from(*runs),
+            Linux::Builds { runs } => BUILD_S * f64::from(*runs),
             Linux::Realtime { wakes, hackbench, .. } => {
                 let each_s = if *hackbench { BUSY_S[0] } else { RTOS_BESIDE_S };
                 each_s * f64::from(*wakes) / WAKES_EACH_S

@@ -10,7 +10,7 @@ use crate::bench::vtime::case::{Case, Guest};
 use crate::bench::vtime::figures::Figures;
 use crate::bench::{ProgressView, Tell};
 use crate::bundle::Bundle;
-use crate::guests::{LinuxProgress, LinuxWork, Locks, Wakes};
+use crate::guests::{Build, LinuxProgress, LinuxWork, Locks, Wakes};
 use crate::observe::{Lateness, Observer};
 use crate::quantity::real;
 use crate::session::Session;
@@ -58,6 +58,9 @@ pub struct Measurement {
     /// What Linux tells the hypervisor of its locks, if it was asked to.
     #[serde(default)]
     pub locks: Option<Locks>,
+    /// The builds of a part of Linux, if there were any.
+    #[serde(default)]
+    pub builds: Vec<Build>,
     /// How late Linux's real-time process was, if it had one.
     #[serde(default)]
     pub wakes: Option<Wakes>,
@@ -218,6 +221,7 @@ fn boot(point: &Point, bench: &Bench, session: Session<'_>) -> Result<Booted> {
         spinning: BTreeMap::new(),
         kernel: Vec::new(),
         locks: linux.locks.clone(),
+        builds: linux.builds.clone(),
         wakes: linux.wakes,
     };
     Ok(Booted { measurement, symbols: linux.symbols.clone() })
@@ -282,10 +286,12 @@ fn runs(wanted: &Linux, linux: &LinuxProgress) -> Result<Sample, String> {
         // As many runs as there was time for; the last is not over.
         return Ok(Sample(linux.hackbench_s.clone()));
     }
+    let builds: Vec<f64> = linux.builds.iter().map(|build| build.seconds).collect();
     let (seconds, runs) = match *wanted {
         Linux::Absent | Linux::BusyHackbench | Linux::BusyWrite => return Ok(Sample::default()),
         Linux::Hackbench { runs, .. } => (&linux.hackbench_s, runs),
         Linux::Timed { runs, .. } => (&linux.work_s, runs),
+        Linux::Builds { runs } => (&builds, runs),
         Linux::Realtime { .. } => return Err("a real-time process has no runs".into()),
     };
     if !linux.done {
@@ -324,8 +330,12 @@ fn vcpus(observer: &Observer) -> Vec<Vcpu> {
 
 /// A point that runs without hypervisor.
 fn native_case(point: &Point) -> Option<Case> {
-    let Linux::Timed { work, count, runs } = point.linux else { return None };
-    Some(Case::new(Guest::Work { work, count, runs }, CORES))
+    let guest = match point.linux {
+        Linux::Timed { work, count, runs } => Guest::Work { work, count, runs },
+        Linux::Builds { runs } => Guest::Builds { runs },
+        _ => return None,
+    };
+    Some(Case::new(guest, CORES))
 }
 
 /// What a point's machine is told, wherever the project is.
@@ -350,8 +360,12 @@ fn native(point: &Point, bench: &Bench, tell: Tell<'_>) -> Result<Measurement> {
     };
     let found = vtime::run::run(&case, bench, tell)?;
     let virtual_s = found.virtual_s().unwrap_or_default();
-    let Figures::Work(runs) = found.figures else {
-        return Err(miette!("Linux did other work"));
+    let (runs, builds) = match found.figures {
+        Figures::Work(runs) => (runs, Vec::new()),
+        Figures::Builds(builds) => {
+            (Sample(builds.iter().map(|build| build.seconds).collect()), builds)
+        }
+        _ => return Err(miette!("Linux did other work")),
     };
     Ok(Measurement {
         point: point.clone(),
@@ -364,6 +378,7 @@ fn native(point: &Point, bench: &Bench, tell: Tell<'_>) -> Result<Measurement> {
         spinning: BTreeMap::new(),
         kernel: Vec::new(),
         locks: None,
+        builds,
         wakes: None,
     })
 }

@@ -128,7 +128,7 @@ fn preemption(policy: &str) -> Option<&'static str> {
     match MigrationPolicy::named(policy)?.policy().request() {
         Request::Call => Some("call"),
         Request::Page => Some("page"),
-        Request::None => None,
+        Request::None | Request::Mask => None,
     }
 }
 
