@@ -5,7 +5,7 @@ use crate::parts::NEVER;
 use crate::shared::{BOARD, EPOCH, SIGNS};
 use crate::vcpu::budget;
 use core::sync::atomic::Ordering;
-use sched::{Instant, VcpuId, VcpuSet};
+use sched::{Instant, Member, VcpuId, VcpuSet};
 
 impl Pcpu {
     /// Returns the vCPUs that this core owns. It looks only at those that may come here,

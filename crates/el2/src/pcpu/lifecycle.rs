@@ -173,9 +173,6 @@ impl Pcpu {
         self.sleep(id, vcpu_state::OFF);
         self.scheduler.release(id);
         self.begin_to_end_sections(id);
-        if self.system.vcpu(id.number()).is_markable() {
-            self.mark(id, false);
-        }
         if self.roster.owns_float(id) {
             self.roster.forget_float();
         }
