@@ -103,7 +103,7 @@ pub enum Rank {
     Above,
     /// Below the RTOS; it could be marked, and is not.
     Unmarked,
-    /// The same, and above the RTOS while it is marked: as long as the process lives.
+    /// Below the RTOS, and above it while it is marked: as long as the process lives.
     Marked,
 }
 

@@ -73,7 +73,7 @@ pub fn points(extent: Extent) -> Vec<Point> {
 
 impl Rank {
     const ALL: [Self; 4] = [Self::Below, Self::Above, Self::Unmarked, Self::Marked];
-    /// Those in which the process is more urgent than the RTOS, each beside that in which it is not.
+    /// Each rank in which the process is more urgent than the RTOS, beside that in which it is not.
     const PAIRS: [[Self; 2]; 2] = [[Self::Above, Self::Below], [Self::Marked, Self::Unmarked]];
 
     fn about(self) -> &'static str {
