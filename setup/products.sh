@@ -76,6 +76,7 @@ build_linux() { guests/linux/build build/guests/linux build/apt; }
 build_u_boot() { guests/others/build u-boot build/guests/others build/apt; }
 build_other_kernels() { guests/others/build kernels build/guests/others build/apt; }
 build_own_linux() { guests/linux-own/build build/guests/linux-own build/apt; }
+build_kbuild() { guests/others/build kbuild build/guests/others build/apt; }
 build_selftests() { guests/others/build selftests build/guests/others build/apt; }
 build_host() { cargo_for_host build --locked --release --target-dir target --package cassata; }
 
@@ -178,6 +179,23 @@ needs_own_linux() {
 asks_techniques() {
     [[ ${1-} =~ ^(bench|campaign)$ && " ${*:2} " == *" lhp "* ]] || return 1
     [[ " $* " != *" --point"[\ =]* || " $* " == *" --point"[\ =]technique* ]]
+}
+
+# asks_builds ARGUMENT...: true for `bench lhp --paper` with all points, or those of overhead, some of
+# which build a part of Linux in Linux.
+asks_builds() {
+    [[ ${1-} =~ ^(bench|campaign)$ && " ${*:2} " == *" lhp "* && " $* " == *" --paper "* ]] || return 1
+    [[ " $* " != *" --point"[\ =]* || " $* " == *" --point"[\ =]overhead* ]]
+}
+
+# The initramfs with a compiler and the kernel's source.
+ensure_builds() {
+    ensure_kernel_tools
+    pushd "$CASSATA_ROOT" >/dev/null
+    product kbuild "bringing a compiler and the source with which Linux builds Linux" build_kbuild \
+        guests/others/{build,kbuild} guests/linux/{fetch,headers.sh,archive.sh,source.sh} \
+        build/guests/linux/initramfs.cpio.gz
+    popd >/dev/null
 }
 
 # ensure_asked_products ARGUMENT...: what only tests need that run when asked for by name, as

@@ -17,7 +17,7 @@ pub const CALL_REVISION: u32 = 0x8600_ff03;
 /// What [`CALL_UID`] answers in W0 to W3: 1e4d7cd2-0f2b-4c53-9a50-736373617461.
 pub const UID: [u32; 4] = [0xd27c_4d1e, 0x534c_2b0f, 0x6373_509a, 0x6174_6173];
 /// Revision of the service described here: (major, minor).
-pub const REVISION: (u32, u32) = (1, 4);
+pub const REVISION: (u32, u32) = (1, 5);
 
 /// Does nothing and answers 0: the cost of a call.
 pub const NULL: u32 = 0xc600_0001;
@@ -92,6 +92,12 @@ pub const MIGRATE: u32 = 0xc600_0024;
 /// Asks where a vCPU of the caller's VM is. X1 = its index within the VM. Answers 0 in X0 and in X1
 /// the index of the pCPU that has it, or to which it is on its way; errors as [`MIGRATE`]'s.
 pub const WHERE: u32 = 0xc600_0025;
+
+/// Marks the calling vCPU as a real-time one, or no longer: it has its `rt_priority` while it is marked
+/// (a hint of a guest that a real-time process runs there; vlk, section 4.3). X1 = 1 or 0. Answers 0;
+/// [`INVALID_PARAMETER`] for another X1; [`NOT_SUPPORTED`] if the description gives the vCPU no
+/// `rt_priority`. Since revision 1.5.
+pub const MARK_RT: u32 = 0xc600_0026;
 
 /// Answer of [`MIGRATE`]: the vCPU may not run on that pCPU.
 pub const NOT_ALLOWED: i64 = -2;

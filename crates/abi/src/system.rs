@@ -334,6 +334,9 @@ pub mod vcpu_flags {
     /// Messages for it use the upper half of the priorities while it is on: it must be
     /// reached while a real-time vCPU runs.
     pub const URGENT: u16 = 1 << 0;
+    /// It may mark itself as real-time: then it is above all other vCPUs of its pCPU, where it
+    /// stays.
+    pub const MARKABLE: u16 = 1 << 1;
 }
 
 /// A virtual CPU.
@@ -502,6 +505,12 @@ impl Vcpu {
     #[must_use]
     pub const fn has_sections(&self) -> bool {
         self.gcs_ns > 0 || self.mutexes != 0
+    }
+
+    /// Returns true if it may mark itself as real-time.
+    #[must_use]
+    pub const fn is_markable(&self) -> bool {
+        self.flags & vcpu_flags::MARKABLE != 0
     }
 }
 

@@ -60,7 +60,9 @@ impl Vcpus {
         let (topology, cores) = (self.topology(), &system.board.consolidation_target);
         let leaves = |&(core, &target): &(usize, &u16)| core != usize::from(target);
         let leavers = cores.iter().enumerate().take(self.cores).filter(leaves).count();
-        let extras = topology.stop_others().len() + count(|table| table.period_ns > 0);
+        let extras = topology.stop_others().len()
+            + count(|table| table.period_ns > 0)
+            + count(abi::system::Vcpu::is_markable);
         let is_peeked = |vm: &usize| policy(system, *vm).policy().request() == Request::Peek;
         let peeked = (0..system.vms().len()).filter(is_peeked).count();
         for (of, count) in [

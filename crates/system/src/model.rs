@@ -179,8 +179,10 @@ pub struct SharedMemory {
 pub struct Vcpu {
     /// Index of the pCPU it starts on.
     pub pcpu: usize,
-    /// Larger is higher.
+    /// Larger is higher; what it has while it is marked, if its guest may mark it.
     pub priority: u16,
+    /// The priority while it is not marked, if its guest may mark it as real-time.
+    pub unmarked_priority: Option<u16>,
     /// Round-robin quantum, nanoseconds.
     pub quantum_ns: u64,
     /// Index of the pCPU it migrates to by default while another vCPU has `pcpu`;
@@ -341,7 +343,9 @@ impl Checked {
         Features {
             migrants: topology.migrants().len(),
             candidates: topology.candidates().len(),
-            extras: servers + topology.stop_others().len(),
+            extras: servers
+                + vcpus().filter(|vcpu| vcpu.unmarked_priority.is_some()).count()
+                + topology.stop_others().len(),
             // Only vCPUs with declared tasks have sections, and those have servers.
             sections: if self.timing.is_some() { servers } else { 0 },
             advances: vcpus().filter(|vcpu| vcpu.timer_advance_ns > 0).count(),

@@ -61,6 +61,11 @@ pub fn place(vcpu: usize) -> Result<u64, i64> {
     if answer[0] == 0 { Ok(answer[1]) } else { Err(answer[0] as i64) }
 }
 
+/// Marks this vCPU as real-time (1), or no longer (0); answers what [`service::MARK_RT`] does.
+pub fn mark(mark: u64) -> i64 {
+    hvc(service::MARK_RT, &[mark])
+}
+
 /// PSCI SYSTEM_OFF; does not return.
 pub fn system_off() -> ! {
     let answer = smccc::psci::system_off::<Hvc>();

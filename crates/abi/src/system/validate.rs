@@ -290,11 +290,20 @@ impl System {
     fn is_schedulable(&self, vcpu: &Vcpu) -> bool {
         u32::from(vcpu.pcpu) < self.board.pcpu_count
             && self.is_movable(vcpu)
-            && vcpu.flags & !vcpu_flags::URGENT == 0
+            && vcpu.flags & !(vcpu_flags::URGENT | vcpu_flags::MARKABLE) == 0
+            && (!vcpu.is_markable() || self.stays_below(vcpu))
             && is_served(vcpu)
             && vcpu.timer_advance_ns <= self.longest_timer_advance_ns(vcpu)
             && vcpu.priority <= MAX_PRIORITY
             && (MIN_QUANTUM_NS..=MAX_QUANTUM_NS).contains(&vcpu.quantum_ns)
+    }
+
+    /// Returns true if it stays on its pCPU, has no budget there, and is no real-time one.
+    fn stays_below(&self, vcpu: &Vcpu) -> bool {
+        let vm = self.vms().get(usize::from(vcpu.vm));
+        vcpu.server == server::NONE
+            && vcpu.elsewhere() == 0
+            && vm.is_some_and(|vm| !vm.is(vm_flags::REALTIME))
     }
 
     fn is_movable(&self, vcpu: &Vcpu) -> bool {
@@ -331,7 +340,8 @@ impl System {
                 let comes = vcpu.elsewhere() >> pcpu & 1 == 1;
                 let vm = self.vms().get(usize::from(vcpu.vm));
                 let realtime = vm.is_none_or(|vm| vm.is(vm_flags::REALTIME));
-                let stays = vcpu.index == 0 || realtime || vcpu.has_sections();
+                let stays =
+                    vcpu.index == 0 || realtime || vcpu.has_sections() || vcpu.is_markable();
                 comes || based && stays
             });
             ensure(pcpu != 0 && stays_on && !bound, Invalid::Consolidation)?;

@@ -225,6 +225,13 @@ pub fn guest_mode() -> Mode {
     mode_of(read_sysreg!("spsr_el2"))
 }
 
+/// Returns true if the guest that came here had masked its interrupts.
+pub fn guest_masks_interrupts() -> bool {
+    /// SPSR_EL2.I (Arm DDI 0487, C5.2.19).
+    const I: u64 = 1 << 7;
+    read_sysreg!("spsr_el2") & I != 0
+}
+
 /// What a guest with this processor state executes.
 pub fn mode_of(pstate: u64) -> Mode {
     /// SPSR_EL2.M: AArch64, EL0; the same of AArch32, User mode.

@@ -14,6 +14,8 @@ pub struct Displacement {
     /// Residents that may move on from the core to which they have gone.
     relocatable: VcpuSet,
     awaited: VcpuSet,
+    /// Residents that make way for any vCPU above them.
+    make_way: VcpuSet,
     /// Other cores ask whether residents have lost this one.
     tells_taken: bool,
     /// Residents that wait before they leave, and for how long.
@@ -52,6 +54,7 @@ impl Displacement {
         Self {
             residents,
             losers,
+            make_way: residents & topology.which(&|vcpu| vcpu.needs().for_realtime),
             relocatable: residents & topology.which(&|vcpu| vcpu.is_relocatable()),
             tells_taken: residents.meets(topology.which(&asks_base)),
             patient,
@@ -91,6 +94,12 @@ impl Displacement {
     #[must_use]
     pub fn residents(&self) -> VcpuSet {
         self.residents
+    }
+
+    /// Records that a vCPU of a lower priority than any real-time one is above all others, or no
+    /// longer.
+    pub fn mark(&mut self, id: VcpuId, marked: bool) {
+        self.losers[id] = if marked { self.make_way } else { VcpuSet::EMPTY };
     }
 
     /// Returns the residents that are displaced while this vCPU has the core.
@@ -192,6 +201,30 @@ mod tests {
         assert_eq!((switch.free, switch.taken), (VcpuSet::of(LINUX_1), false));
         assert_eq!(part.release(switch.free), VcpuSet::of(LINUX_1), "it may have gone on");
         assert!(part.awaited().is_empty());
+    }
+
+    #[test]
+    fn what_makes_way_does_so_for_a_marked_vcpu() {
+        let vcpu = |vm, priority, policy| Placed {
+            vm,
+            priority,
+            realtime: vm == 0,
+            policy,
+            others: PolicySet::EMPTY,
+            base: 0,
+            fallback: 1 - vm,
+            affinity: CoreSet::from_bits(0b11),
+            target: 0,
+        };
+        let vcpus = [vcpu(0, 9, MigrationPolicy::RtVcpu), vcpu(1, 1, MigrationPolicy::None)];
+        let mut part = Displacement::new(&Topology::new(&vcpus, 2), 0);
+        let (rtos, linux) = (VcpuId(0), VcpuId(1));
+        assert!(part.losers(linux).is_empty());
+        part.mark(linux, true);
+        assert_eq!(part.on_switch(linux).displaced, VcpuSet::of(rtos));
+        part.awaits(rtos);
+        part.mark(linux, false);
+        assert_eq!(part.on_switch(linux).free, VcpuSet::of(rtos));
     }
 
     #[test]

@@ -5,7 +5,7 @@ use crate::parts::NEVER;
 use crate::shared::{BOARD, EPOCH, SIGNS};
 use crate::vcpu::budget;
 use core::sync::atomic::Ordering;
-use sched::{Instant, VcpuId, VcpuSet};
+use sched::{Instant, Member, VcpuId, VcpuSet};
 
 impl Pcpu {
     /// Returns the vCPUs that this core owns. It looks only at those that may come here,
@@ -43,7 +43,11 @@ impl Pcpu {
         self.scheduler.check();
         for id in owned {
             let raised = self.roster.peek(id).is_some_and(|vcpu| vcpu.reasons_to_be_raised() > 0);
-            assert_eq!(self.scheduler.in_gcs(id), raised, "vCPU {} and its ceiling", id.0);
+            let in_gcs = self.scheduler.in_gcs(id);
+            let marked = in_gcs && self.system.vcpu(id.number()).is_markable();
+            assert_eq!(in_gcs, raised || marked, "vCPU {} and its ceiling", id.0);
+            let is_on = self.roster.peek(id).is_some_and(|vcpu| vcpu.is_on());
+            assert!(!marked || is_on, "vCPU {} is off, and marked", id.0);
         }
         self.known.iter().for_each(|id| self.check_budget(id, owned));
         self.roster.check();

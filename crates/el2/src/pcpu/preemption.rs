@@ -4,10 +4,11 @@ use super::Pcpu;
 use crate::arch::timer;
 use crate::bug::bug;
 use crate::vcpu::Vcpu;
-use abi::service::NOT_SUPPORTED;
+use abi::service::{INVALID_PARAMETER, NOT_SUPPORTED};
 use core::sync::atomic::Ordering;
 use notes::each;
 use sched::policy::Request;
+use sched::{Member, VcpuId};
 
 impl Pcpu {
     /// Records that the guest of the loaded vCPU asks that it not be preempted, or no longer asks:
@@ -44,6 +45,31 @@ impl Pcpu {
         }
         self.need_resched |= self.kernel_wait.is_for(id);
         0
+    }
+
+    /// Marks the loaded vCPU as real-time (1), or no longer (0). Returns the answer to that call.
+    #[inline(never)]
+    pub fn mark_loaded(&mut self, mark: u64) -> i64 {
+        let Some(id) = self.roster.loaded_id() else {
+            bug!("a call without a loaded vCPU");
+            return NOT_SUPPORTED;
+        };
+        if !self.system.vcpu(id.number()).is_markable() {
+            return NOT_SUPPORTED;
+        }
+        if mark > 1 {
+            return INVALID_PARAMETER;
+        }
+        self.mark(id, mark == 1);
+        0
+    }
+
+    /// Marks a vCPU that may be marked, or ends that. Real-time vCPUs that make way for it leave, or
+    /// come back, when it has the core next.
+    #[inline(never)]
+    pub(super) fn mark(&mut self, id: VcpuId, marked: bool) {
+        self.displacement.mark(id, marked);
+        self.need_resched |= self.scheduler.mark(id, marked, timer::now());
     }
 
     /// Tells the guest which of its vCPUs on this core share it, because this one, which has a line

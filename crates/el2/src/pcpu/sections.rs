@@ -447,9 +447,12 @@ impl Pcpu {
     }
 
     /// Begins to end all sections of a vCPU of this core that does not run any more, and to give
-    /// back what it holds. Returns true if there may be any.
+    /// back what it holds; its mark ends, too. Returns true if there may be any sections.
     #[inline(never)]
     pub(super) fn begin_to_end_sections(&mut self, id: VcpuId) -> bool {
+        if self.system.vcpu(id.number()).is_markable() {
+            self.mark(id, false);
+        }
         if !self.may_be_raised(id) {
             return false;
         }

@@ -133,11 +133,23 @@ impl Pcpu {
                         line.cancelled.store(1, Ordering::Relaxed);
                     }
                 }
+                let until = self.look_again(delayer, until, now);
                 let decide_by = self.scheduler.let_finish(delayer, now);
                 self.mask_nothing();
                 self.arm_out_of_line(Some(decide_by.map_or(until, |instant| until.min(instant))));
                 true
             }
+        }
+    }
+
+    /// Returns when to look whether others still have to wait: a guest that unmasks its interrupts does
+    /// not come here by that.
+    fn look_again(&self, delayer: VcpuId, until: Instant, now: Instant) -> Instant {
+        const MASK_POLL_NS: u64 = 1_000;
+        let vcpu = self.roster.loaded().filter(|vcpu| vcpu.id() == delayer);
+        match vcpu.map(|vcpu| vcpu.config().request()) {
+            Some(Request::Mask) => until.min(now.after(Duration(timer::ns_to_ticks(MASK_POLL_NS)))),
+            _ => until,
         }
     }
 

@@ -177,7 +177,7 @@ impl VcpuConfig {
     pub fn line_grace_ns(&self) -> u32 {
         match self.request {
             Request::Page => self.delay_limit_ns.try_into().unwrap_or(u32::MAX),
-            Request::None | Request::Call | Request::Peek => 0,
+            Request::None | Request::Call | Request::Peek | Request::Mask => 0,
         }
     }
 

@@ -275,6 +275,7 @@ impl Vcpu {
             (Request::Peek, _) => {
                 hardware::guest_mode() == Mode::Kernel && peek::counts(system, self.config.vm())
             }
+            (Request::Mask, _) => hardware::guest_masks_interrupts(),
             _ => false,
         }
     }

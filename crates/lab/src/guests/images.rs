@@ -22,6 +22,9 @@ pub struct Images {
     pub u_boot: PathBuf,
     /// The initramfs in which Linux is tested with its authors' tests.
     pub selftests: PathBuf,
+    /// The initramfs in which Linux builds a part of Linux. The launcher makes it only when it is asked
+    /// for.
+    pub kbuild: PathBuf,
     /// The packages that Debian's other kernels are from: one a line, with its version.
     pub other_kernels: PathBuf,
 }
@@ -40,6 +43,7 @@ impl Images {
             probe: guests.join("probe.elf"),
             u_boot: guests.join("others/u-boot.bin"),
             selftests: guests.join("others/selftests.cpio.gz"),
+            kbuild: guests.join("others/kbuild.cpio.gz"),
             other_kernels: guests.join("others/kernels.packages"),
         }
     }

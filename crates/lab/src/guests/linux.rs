@@ -38,6 +38,10 @@ pub struct LinuxProgress {
     pub symbols: BTreeMap<String, (u64, u64)>,
     /// Latencies of cyclictest's wake-ups on all CPUs, microseconds.
     pub wake_ups_us: Distribution,
+    /// Each build of a part of Linux.
+    pub builds: Vec<Build>,
+    /// How late its real-time process was, if it ran one beside other work.
+    pub wakes: Option<Wakes>,
     /// What it does with locks by the hypervisor, if it was asked for something.
     pub locks: Option<Locks>,
     /// How often it told its scheduler that the hypervisor leaves more or less of a CPU, if it was asked to.
@@ -48,6 +52,48 @@ pub struct LinuxProgress {
     pub done: bool,
     /// Why it gave up.
     pub failed: Option<String>,
+}
+
+/// How long a build of a part of Linux took, seconds.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Build {
+    /// On the wall.
+    pub seconds: f64,
+    /// In programs, on all CPUs together.
+    pub user: f64,
+    /// In the kernel, likewise.
+    pub system: f64,
+}
+
+impl Build {
+    fn of(said: &str) -> Option<Self> {
+        let (seconds, user) = (number(said, "seconds")?, number(said, "user")?);
+        Some(Self { seconds, user, system: number(said, "system")? })
+    }
+}
+
+/// How late a real-time process of Linux's runs after its timer, as cyclictest says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Wakes {
+    /// How often it woke.
+    pub count: u64,
+    /// The least latency, nanoseconds.
+    pub min_ns: u64,
+    /// The mean, nanoseconds.
+    pub mean_ns: u64,
+    /// The greatest, nanoseconds.
+    pub max_ns: u64,
+}
+
+impl Wakes {
+    fn of(said: &str) -> Option<Self> {
+        Some(Self {
+            count: number(said, "wakes")?,
+            min_ns: number(said, "min_ns")?,
+            mean_ns: number(said, "mean_ns")?,
+            max_ns: number(said, "max_ns")?,
+        })
+    }
 }
 
 /// What Linux tells the hypervisor of its locks, and how often. Either is `none` where the description
@@ -96,6 +142,10 @@ impl LinuxProgress {
             self.work_s.extend(number::<f64>(said, "ns").map(|ns| ns / 1e9));
         } else if let Some((name, range)) = said.strip_prefix("symbol ").and_then(symbol) {
             self.symbols.insert(name.to_owned(), range);
+        } else if let Some(said) = said.strip_prefix("kbuild ") {
+            self.builds.extend(Build::of(said));
+        } else if let Some(said) = said.strip_prefix("realtime ") {
+            self.wakes = Wakes::of(said);
         } else if let Some(said) = said.strip_prefix("locks ") {
             self.locks = Locks::of(said);
         } else if let Some(said) = said.strip_prefix("capacity ") {
@@ -195,6 +245,21 @@ mod tests {
         assert_eq!((stock.yields.as_str(), stock.yielded, stock.contended), ("always", 5, Some(9)));
         assert_eq!((stock.preemption, stock.cancelled), (None, None));
         assert_eq!(hear(&["cassata: locks yield=always"]).locks, None);
+    }
+
+    #[test]
+    fn reads_how_long_builds_took() {
+        let said = "cassata: kbuild run=2 objects=9 seconds=4.120 user=10.500 system=1.250";
+        let linux = hear(&[said, "cassata: kbuild run=3 objects=9 seconds="]);
+        assert_eq!(linux.builds, [Build { seconds: 4.12, user: 10.5, system: 1.25 }]);
+    }
+
+    #[test]
+    fn reads_how_late_a_real_time_process_was() {
+        let linux = hear(&["cassata: realtime wakes=1000 min_ns=5120 mean_ns=6044 max_ns=310976"]);
+        let expected = Wakes { count: 1_000, min_ns: 5_120, mean_ns: 6_044, max_ns: 310_976 };
+        assert_eq!(linux.wakes, Some(expected));
+        assert_eq!(hear(&["cassata: realtime wakes=1000 min_ns=5120"]).wakes, None);
     }
 
     #[test]

@@ -280,6 +280,11 @@ const STAGED: &[Staged] = &[
     )
     .besides(moves_and_is_never_late),
     Staged::new(
+        "marked",
+        "a vCPU that marks itself is before a real-time one, which makes way",
+        &[("probe", Passes), ("rtos", Endures)],
+    ),
+    Staged::new(
         "timer-advance",
         "a vCPU that gets its core before its timer fires does not notice",
         &[("probe", Passes), ("busy", Endures)],

@@ -138,6 +138,8 @@ pub enum Request {
     Page,
     /// Not on purpose: its kernel counts what keeps its threads from being preempted, and EL2 reads that.
     Peek,
+    /// By masking its interrupts.
+    Mask,
 }
 
 /// What to do with a vCPU that is displaced, or was.
@@ -538,6 +540,8 @@ kinds! {
     Adaptive = 16, "adaptive", adaptive::POLICY;
     /// [`mod@delayed`], by what an unmodified kernel counts.
     DelayedPeek = 17, "delayed-peek", delayed::by(Request::Peek);
+    /// [`mod@delayed`], while the guest masks its interrupts: a control for the bench.
+    Masked = 18, "masked", delayed::by(Request::Mask);
 }
 
 impl MigrationPolicy {
@@ -548,10 +552,13 @@ impl MigrationPolicy {
     }
 
     /// Returns true if it is there only for a bench to compare others with it: a paper's policy
-    /// without what was added here.
+    /// without what was added here, or what a paper improves on.
     #[must_use]
     pub const fn is_control(self) -> bool {
-        matches!(self, Self::OnDemandFixed | Self::OnDemandLazy | Self::TrapBasedPaper)
+        matches!(
+            self,
+            Self::OnDemandFixed | Self::OnDemandLazy | Self::TrapBasedPaper | Self::Masked
+        )
     }
 
     /// Policies of which a VM may have one after another: all that they do is to answer when a vCPU is

@@ -133,6 +133,22 @@ impl Scheduler {
         true
     }
 
+    /// Puts a vCPU that has no server above all that are not at their ceilings, or back to its own
+    /// priority: its guest marks it. Returns true if the core has to decide again.
+    #[inline(never)]
+    pub fn mark(&mut self, id: VcpuId, marked: bool, now: Instant) -> bool {
+        let Some(at) = self.find(id) else { return false };
+        if (self.extras.raised >> at & 1 == 1) == marked {
+            return false;
+        }
+        self.charge_running_with_extras(now);
+        // One section, which no call begins or ends.
+        self.extras.sections[usize::from(id.0) & POSITION] = marked.into();
+        self.make_special(at);
+        self.look_at_budget(at, now);
+        true
+    }
+
     /// Raises a vCPU whose first section begins, and which has been charged.
     fn raise(&mut self, at: usize, now: Instant) {
         self.make_special(at);

@@ -73,7 +73,12 @@ fn delay_limit(vm: &DraftVm, limit: &At<u64>, problems: &mut Problems) {
 /// Returns the limit that a VM states, or the default; 0 if its policy makes no vCPU
 /// wait.
 pub(super) fn delay_limit_ns(vm: &DraftVm) -> u64 {
-    let said = vm.delay_limit.as_ref().map_or(DEFAULT_DELAY_LIMIT_NS, |at| *at.get_ref());
+    // Where masking delays others, nothing limits it.
+    let default = match vm.migration_policy() {
+        MigrationPolicy::Masked => NO_DELAY_LIMIT,
+        _ => DEFAULT_DELAY_LIMIT_NS,
+    };
+    let said = vm.delay_limit.as_ref().map_or(default, |at| *at.get_ref());
     if vm.migration_policy().delays() { said } else { 0 }
 }
 
@@ -108,11 +113,12 @@ pub(super) fn unlimited(drafts: &[DraftVm], vms: &[Vm], problems: &mut Problems)
     for (i, vm) in vms.iter().enumerate().filter(|(_, vm)| vm.delay_limit_ns == NO_DELAY_LIMIT) {
         let mine = all(vms).filter(|id| id.0 == i);
         let Some(winner) = mine.flat_map(|id| winners(vms, id)).next() else { continue };
-        let Some(at) = &drafts[i].delay_limit else { continue };
+        let stated = drafts[i].delay_limit.as_ref().map(At::span);
+        let at = stated.unwrap_or_else(|| vm.spans.migration_policy.clone());
         let waits = vms[winner.0].title();
         let message = format!("{waits} waits for {} as long as its guest likes", vm.title());
         problems
-            .add(Code::DelayUnlimited, at.span(), message)
+            .add(Code::DelayUnlimited, at, message)
             .see(drafts[winner.0].vcpus[winner.1].priority_span(), "this vCPU")
             .hint("it is what the paper has; for any other use, state a limit");
     }

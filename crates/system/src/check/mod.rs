@@ -7,6 +7,7 @@ mod declared;
 mod devices;
 mod images;
 mod interrupts;
+mod marks;
 mod memory;
 mod migration;
 mod names;
@@ -64,6 +65,7 @@ pub(crate) fn check(draft: &Draft, directory: &Path, problems: &mut Problems) ->
         interrupts::check(&draft.vms, machine.board, problems);
     }
     migration::check(&draft.vms, problems);
+    marks::check(&draft.vms, problems);
     requests::check(&draft.vms, machine.as_ref().map(|machine| machine.pcpus), problems);
     timer_advance::check(&draft.vms, problems);
     consolidation::check(draft, problems);
@@ -83,6 +85,7 @@ pub(crate) fn check(draft: &Draft, directory: &Path, problems: &mut Problems) ->
     requests::assign(&draft.vms, &mut vms, problems);
     migration::assign(&mut vms, machine.pcpus, problems);
     migration::stranded(&draft.vms, &vms, problems);
+    marks::among_others(&draft.vms, &vms, problems);
     if problems.any_error() {
         return None;
     }

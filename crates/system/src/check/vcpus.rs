@@ -137,6 +137,7 @@ pub(super) fn sound(draft: &DraftVcpu) -> Option<Vcpu> {
     Some(Vcpu {
         pcpu,
         priority: u16::try_from(*draft.priority.as_ref()?.get_ref()).ok()?,
+        unmarked_priority: draft.unmarked.as_ref().and_then(|at| (*at.get_ref()).try_into().ok()),
         quantum_ns: draft.quantum.as_ref().map_or(DEFAULT_QUANTUM_NS, |at| *at.get_ref()),
         fallback: pcpu,
         affinity: 1 << pcpu,

@@ -121,7 +121,10 @@ pub(crate) enum Access {
 pub(crate) struct DraftVcpu {
     pub(crate) span: Span,
     pub(crate) pcpu: Option<At<u64>>,
+    /// The higher one, if it may mark itself.
     pub(crate) priority: Option<At<u64>>,
+    /// What it has while it is not marked, if it may be.
+    pub(crate) unmarked: Option<At<u64>>,
     pub(crate) quantum: Option<At<u64>>,
     pub(crate) may_run_on: Vec<At<u64>>,
     pub(crate) server: Option<DraftServer>,

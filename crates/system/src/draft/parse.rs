@@ -193,10 +193,16 @@ fn vcpus(vm: &mut Reader<'_, '_>, problems: &mut Problems) -> Vec<DraftVcpu> {
 
 fn vcpu(value: &At<DeValue<'_>>, problems: &mut Problems) -> Option<DraftVcpu> {
     let mut reader = Reader::open(value, "a vCPU", problems)?;
+    let pcpu = reader.required("pcpu", "0", problems);
+    let own = priority(reader.required("priority", "1", problems));
+    let marked = priority(reader.optional("rt_priority", problems));
+    // What is right while it is marked is looked at, as its guest may mark it at any time.
+    let (priority, unmarked) = if marked.is_some() { (marked, own) } else { (own, None) };
     let vcpu = DraftVcpu {
         span: value.span(),
-        pcpu: reader.required("pcpu", "0", problems),
-        priority: priority(reader.required("priority", "1", problems)),
+        pcpu,
+        priority,
+        unmarked,
         quantum: time(reader.optional("quantum", problems)),
         may_run_on: list(reader.get("may_run_on"), &PCPUS, problems, place),
         server: reader.get("server").and_then(|value| server(value, problems)),

@@ -2,7 +2,7 @@
 
 use super::sections;
 use crate::board::Trigger;
-use crate::model::{Checked, Vm};
+use crate::model::{Checked, Vcpu, Vm};
 use crate::plan::guest_ram;
 use abi::system::{self, Header, MAGIC, Spi, System, VERSION, flags, server, vcpu_flags, vm_flags};
 use sched::server::ServerKind;
@@ -10,6 +10,12 @@ use sched::server::ServerKind;
 /// The bits of those flags that are set.
 fn bits<const N: usize>(flags: [(bool, u32); N]) -> u32 {
     flags.iter().filter(|(set, _)| *set).fold(0, |bits, (_, flag)| bits | flag)
+}
+
+/// The flags of a vCPU.
+fn vcpu_bits(vcpu: &Vcpu) -> u16 {
+    let urgent = if vcpu.urgent { vcpu_flags::URGENT } else { 0 };
+    urgent | if vcpu.unmarked_priority.is_some() { vcpu_flags::MARKABLE } else { 0 }
 }
 
 /// A kind of server, as EL2 reads it.
@@ -31,10 +37,10 @@ pub(super) fn tables(checked: &Checked) -> Box<System> {
                 vm: i as u16,
                 index: index as u16,
                 pcpu: vcpu.pcpu as u16,
-                priority: vcpu.priority,
+                priority: vcpu.unmarked_priority.unwrap_or(vcpu.priority),
                 quantum_ns: vcpu.quantum_ns,
                 fallback: vcpu.fallback as u16,
-                flags: if vcpu.urgent { vcpu_flags::URGENT } else { 0 },
+                flags: vcpu_bits(vcpu),
                 affinity: vcpu.affinity,
                 rotation: vcpu.rotation,
                 timer_advance_ns: vcpu.timer_advance_ns,

@@ -212,7 +212,7 @@ fn passed_through(fdt: &mut FdtWriter, device: &Device) -> Written {
 fn cassata(fdt: &mut FdtWriter, vm: &Vm) -> Written {
     node(fdt, "cassata", |fdt| {
         let revisions =
-            ["1.4", "1.3", "1.2", "1.1", "1.0"].map(|it| format!("cassata,service-{it}"));
+            ["1.5", "1.4", "1.3", "1.2", "1.1", "1.0"].map(|it| format!("cassata,service-{it}"));
         let revisions = revisions.each_ref().map(String::as_str);
         strings(fdt, "compatible", &revisions)?;
         fdt.property_string("method", "hvc")?;

@@ -36,6 +36,7 @@ const FUNCTIONS: &[u32] = &[
     service::PREEMPTION_LINE,
     service::MIGRATE,
     service::WHERE,
+    service::MARK_RT,
     service::CALL_UID,
     service::CALL_REVISION,
     service::PV_TIME_FEATURES,

@@ -11,6 +11,7 @@ mod echo;
 mod gic_storm;
 mod grant;
 mod grasp;
+mod mark;
 mod migrant;
 mod mutex;
 mod neighbour;
@@ -47,6 +48,7 @@ pub const ALL: &[Test] = &[
     Test { name: "grasp", body: grasp::grasp },
     Test { name: "leftover", body: grasp::leftover },
     Test { name: "outranked", body: grasp::outranked },
+    Test { name: "mark", body: mark::mark },
     Test { name: "migrant", body: migrant::migrant },
     Test { name: "moved-supply", body: supply::moved },
     Test { name: "mutex", body: mutex::mutex },

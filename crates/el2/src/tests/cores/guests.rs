@@ -558,8 +558,9 @@ impl Guest<'_> {
             service::PREEMPT_ENABLE,
             service::YIELD,
             service::PREEMPTION_LINE,
+            service::MARK_RT,
         ];
-        self.hypervisor_call(calls[chance(4) as usize], [0; 3])
+        self.hypervisor_call(calls[chance(5) as usize], [chance(3).into(), 0, 0])
     }
 
     fn call(&mut self) -> Vector {

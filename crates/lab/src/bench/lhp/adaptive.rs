@@ -165,7 +165,6 @@ impl Lhp {
 #[cfg(test)]
 mod tests {
     use super::super::tests::{late, measured, only};
-    use super::*;
 
     #[test]
     fn the_best_of_the_others_is_what_it_is_compared_with() {

@@ -60,6 +60,8 @@ pub(super) fn run(point: &Point, rtos: Rtos, bench: &Bench, tell: Tell<'_>) -> R
         spinning: BTreeMap::new(),
         kernel: Vec::new(),
         locks: None,
+        builds: Vec::new(),
+        wakes: None,
     })
 }
 

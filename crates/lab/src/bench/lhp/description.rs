@@ -1,8 +1,9 @@
 //! The system description of a point.
 
 use super::plan::CORES;
-use super::point::{Experiment, Linux, Point, Rtos, Stage, Wake};
-use super::policy::{NONE, Policy, RTOS_PRIORITY};
+use super::point::{Experiment, Linux, Point, Rank, Rtos, Stage, Wake};
+use super::policy::{ABOVE_RTOS, LINUX_PRIORITY, NONE, Policy, RTOS_PRIORITY};
+use crate::bench::vtime::case::build_options;
 use crate::guests::Images;
 use std::fmt::Write;
 use std::path::Path;
@@ -18,6 +19,10 @@ const INSPECTION_MS: u32 = 2_460;
 const START_MS: u32 = INSPECTION_MS + BEGIN_MS + 60;
 /// What looking for addresses takes longer.
 const SYMBOLS_MS: u32 = 1_500;
+/// What unpacking the archive takes longer with which a part of Linux is built, and comparing it with
+/// its digest.
+const UNPACKING_MS: u32 = 12_000;
+const ARCHIVE_MS: u32 = 3_000;
 /// What making the file takes that is to be hashed.
 const FILE_MS: u32 = 400;
 /// How long one Linux vCPU runs while another one is on its pCPU. A visitor goes on
@@ -77,15 +82,16 @@ pub fn of(point: &Point, root: &Path) -> Option<String> {
          [[vm]]\nname = \"linux\"\nkernel = {:?}\ninitramfs = {:?}\ncmdline = '{}'\nseed = {}\n\
          memory = {{ size = \"512M\" }}\n{linux_setting}vcpus = [\n",
         kernel,
-        images.initramfs,
+        if builds(point) { images.kbuild } else { images.initramfs },
         command_line(point) + &technique.words,
         point.seed,
     );
     for pcpu in 0..linux_cores {
-        let priority = policy.linux_priority(pcpu);
+        let priority = linux_priority(point, policy, pcpu);
+        let marked = marked_priority(point, pcpu);
         let _ = writeln!(
             text,
-            "    {{ pcpu = {pcpu}, priority = {priority}, quantum = {QUANTUM:?} }},"
+            "    {{ pcpu = {pcpu}, priority = {priority}{marked}, quantum = {QUANTUM:?} }},"
         );
     }
     text += "]\n";
@@ -105,6 +111,25 @@ pub fn of(point: &Point, root: &Path) -> Option<String> {
         );
     }
     Some(text)
+}
+
+/// Returns the priority of Linux's vCPU `index`.
+fn linux_priority(point: &Point, policy: Policy, index: u32) -> u32 {
+    match point.linux {
+        Linux::Realtime { rank: Rank::Above, .. } if index == 0 => ABOVE_RTOS,
+        Linux::Realtime { .. } => LINUX_PRIORITY,
+        _ => policy.linux_priority(index),
+    }
+}
+
+/// Returns the key that lets Linux mark its vCPU `index`, if it may.
+fn marked_priority(point: &Point, index: u32) -> String {
+    match point.linux {
+        Linux::Realtime { rank: Rank::Marked | Rank::Unmarked, .. } if index == 0 => {
+            format!(", rt_priority = {ABOVE_RTOS}")
+        }
+        _ => String::new(),
+    }
 }
 
 /// The RTOS's vCPUs: one that shares core 0, and one on a core of its own if something else than
@@ -143,16 +168,35 @@ pub fn rtos_command_line(rtos: Rtos, start_ms: u32) -> String {
     )
 }
 
+/// Returns how much later Linux's work begins, by its own clock.
 fn later(point: &Point) -> u32 {
-    if point.experiment.needs_symbols() { SYMBOLS_MS } else { 0 }
+    match point.experiment {
+        Experiment::Spinning | Experiment::Kernel => SYMBOLS_MS,
+        _ if builds(point) => UNPACKING_MS,
+        _ => 0,
+    }
+}
+
+fn builds(point: &Point) -> bool {
+    matches!(point.linux, Linux::Builds { .. })
 }
 
 fn sooner(point: &Point) -> u32 {
-    if point.is_ported() { SOONER_MS } else { 0 }
+    match point.linux {
+        // Linux is compared with its digest in the time of its first vCPU, and the RTOS starts behind
+        // that.
+        Linux::Realtime { rank: Rank::Above, .. } => INSPECTION_MS,
+        _ if point.is_ported() => SOONER_MS,
+        _ => 0,
+    }
 }
 
 fn file(point: &Point) -> u32 {
-    if point.experiment == Experiment::Migration { FILE_MS } else { 0 }
+    match point.experiment {
+        Experiment::Migration => FILE_MS,
+        _ if builds(point) => ARCHIVE_MS,
+        _ => 0,
+    }
 }
 
 /// What Linux is told.
@@ -167,6 +211,12 @@ fn command_line(point: &Point) -> String {
         Linux::BusyHackbench => "cassata.run=busy cassata.work=hackbench".into(),
         Linux::BusyWrite => "cassata.run=busy cassata.work=write".into(),
         Linux::Timed { work, count, runs } => work.options(*count, *runs),
+        Linux::Builds { runs } => build_options(*runs),
+        Linux::Realtime { wakes, hackbench, rank } => {
+            let mark = if *rank == Rank::Marked { " cassata.mark" } else { "" };
+            let beside = if *hackbench { " cassata.hackbench=\"-g 1 -l 100\"" } else { "" };
+            format!("isolcpus=0 cassata.run=realtime cassata.wakes={wakes}{beside}{mark}")
+        }
     };
     let more = if point.experiment.needs_symbols() {
         // Where the kernel lies must be known to count what it does there.

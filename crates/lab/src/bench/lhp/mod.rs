@@ -10,6 +10,7 @@
 //! | [`throughput`], [`latency`], [`migration`], [`overhead`], [`lock_holder_preemption`] | the figures |
 //! | [`adaptive`] | the adaptive policy beside the best of the others |
 //! | [`technique`] | the papers' techniques, with and without yields, and ours |
+//! | [`realtime`] | a real-time process of Linux's that is more urgent than the RTOS |
 //! | [`report`] | for people, beside what the papers say |
 //! | [`quoted`] | what the book quotes |
 //! | [`smoke`] | one point as a test |
@@ -25,6 +26,7 @@ mod plan;
 mod point;
 mod policy;
 mod quoted;
+mod realtime;
 mod report;
 mod run;
 mod smoke;
@@ -71,7 +73,9 @@ impl super::Experiment for LockHolders {
         let inputs = Inputs::of(bench)?.linux(bench)?.hypervisor(bench).files("rtos", &[&rtos])?;
         // The launcher builds it for points that run it.
         let own = Images::of(&bench.root).own_kernel;
-        if own.exists() { inputs.files("linux_own", &[&own]) } else { Ok(inputs) }
+        let inputs = if own.exists() { inputs.files("linux_own", &[&own])? } else { inputs };
+        let kbuild = Images::of(&bench.root).kbuild;
+        if kbuild.exists() { inputs.files("kbuild", &[&kbuild]) } else { Ok(inputs) }
     }
 
     /// Cores take turns, so one machine uses little more than one processor.
@@ -124,6 +128,7 @@ impl Lhp {
             self.kernel_checks(),
             self.technique_checks(),
             self.adaptive_checks(),
+            self.realtime_checks(),
         ];
         parts.into_iter().flatten().collect()
     }
@@ -157,8 +162,8 @@ mod tests {
 
     /// The planned point whose name begins so, with the times of its runs.
     pub fn measured(name: &str, seconds: &[f64]) -> Measurement {
-        let all = plan::points(Extent::Full, &Policy::all());
-        let point = all.into_iter().find(|point| point.name().starts_with(name)).unwrap();
+        let all = [Extent::Full, Extent::Paper].map(|extent| plan::points(extent, &Policy::all()));
+        let point = all.into_iter().flatten().find(|point| point.name().starts_with(name)).unwrap();
         Measurement {
             point,
             real_s: 1.0,
@@ -170,6 +175,8 @@ mod tests {
             spinning: BTreeMap::new(),
             kernel: Vec::new(),
             locks: None,
+            builds: Vec::new(),
+            wakes: None,
         }
     }
 

@@ -3,6 +3,7 @@
 use super::latency;
 use super::point::{Experiment, Linux, Point, Rtos, Stage, Wake};
 use super::policy::{NONE, Policy};
+use super::realtime;
 use super::technique;
 use super::throughput::{self, Judged};
 use crate::bench::Extent;
@@ -58,10 +59,12 @@ pub const LONG_PERIOD_US: u32 = 997;
 /// Mean time between interrupts that no clock foretells.
 pub const MEAN_US: u32 = 1_000;
 /// How much of these periods a release comes early or late at most, percent.
-const JITTER_PERCENT: u32 = 10;
+pub const JITTER_PERCENT: u32 = 10;
 /// Timer advances with which latency is measured: none, and the default where the RTOS shares its
 /// core, microseconds.
 pub const ADVANCES_US: [u32; 2] = [0, 4];
+/// How often a part of Linux is built; the first time is not counted.
+const BUILDS: u32 = 4;
 /// Period of a tick that has nothing else to do, as the paper's.
 const TICK_US: u32 = 1_000;
 
@@ -144,6 +147,7 @@ pub fn points(extent: Extent, policies: &[Policy]) -> Vec<Point> {
     points.extend(sizes.kernel(&policies));
     points.extend(sizes.spinning(&policies));
     points.extend(technique::points(extent));
+    points.extend(realtime::points(extent));
     // Those that the goals are about come first: a run that is cut short has
     // said the most then.
     points.sort_by_key(|point| !has_goal(point));
@@ -162,6 +166,7 @@ fn has_goal(point: &Point) -> bool {
         }),
         Experiment::Latency => point.stage == Stage::Native || point.separation && is(&LATE_JUDGED),
         Experiment::Migration | Experiment::Overhead | Experiment::Kernel => true,
+        Experiment::Realtime => true,
         Experiment::Spinning | Experiment::Technique => false,
     }
 }
@@ -294,9 +299,11 @@ impl Sizes {
             (Stage::Shared { policy: NONE.into() }, Some(tick)),
         ];
         let amounts = [(Work::Cpu, 8_192), (Work::Calls, 80_000), (Work::Forks, 80)];
-        let each = amounts.into_iter().flat_map(|(work, count)| {
-            let linux = Linux::Timed { work, count, runs };
-            let point = |(stage, rtos)| Point::new(Experiment::Overhead, &linux, stage, rtos);
+        let timed = amounts.into_iter().map(|(work, count)| Linux::Timed { work, count, runs });
+        // A build takes minutes.
+        let builds = self.thorough.then_some(Linux::Builds { runs: BUILDS });
+        let each = timed.chain(builds).flat_map(|linux| {
+            let point = move |(stage, rtos)| Point::new(Experiment::Overhead, &linux, stage, rtos);
             stages.clone().map(point)
         });
         each.collect()
@@ -348,6 +355,7 @@ impl Sizes {
             Point::new(Experiment::Latency, &Linux::Absent, Stage::Native, rtos)
         });
         let mut points: Vec<_> = bare.collect();
+        points.extend(self.masked(&rtos));
         for (advance_us, policy) in
             ADVANCES_US.iter().flat_map(|advance| policies.iter().map(move |p| (*advance, p)))
         {
@@ -388,6 +396,26 @@ impl Sizes {
 }
 
 impl Sizes {
+    /// What a layer without interrupt priorities would make of latencies, and what stands beside that.
+    /// Under hackbench the latter is a point of all policies.
+    fn masked(&self, rtos: &impl Fn(u32, u32, Option<u32>) -> Rtos) -> Vec<Point> {
+        let rtos = rtos(LONG_PERIOD_US, self.activations.long, Some(0));
+        if rtos.activations == 0 {
+            return Vec::new();
+        }
+        let point = |linux, policy: &str, separation| {
+            let stage = Stage::Shared { policy: policy.into() };
+            let point = Point::new(Experiment::Latency, &linux, stage, Some(rtos));
+            Point { separation, ..point }
+        };
+        let (write, hackbench) = (Linux::BusyWrite, Linux::BusyHackbench);
+        vec![
+            point(write.clone(), latency::MASKED, false),
+            point(write, NONE, true),
+            point(hackbench, latency::MASKED, false),
+        ]
+    }
+
     /// The RTOS woken by what no clock foretells; a policy for real-time VMs would let its second
     /// vCPU make way too, and is left out.
     fn unforeseen(&self, policies: &[Policy]) -> Vec<Point> {
@@ -466,9 +494,9 @@ mod tests {
         let all = Policy::all();
         let without_yardstick = all.len() - 1;
         // Two on the bare board; two periods, two advances; three more settings with an advance. Long
-        // activations.
+        // activations. And three without priorities of interrupts, or beside that.
         let long = PERIODS_COMPARED.len();
-        assert_eq!(count(Extent::Paper, &all), 2 + without_yardstick * (2 * 2 + 3) + long);
+        assert_eq!(count(Extent::Paper, &all), 2 + 3 + without_yardstick * (2 * 2 + 3) + long);
         assert!(count(Extent::Full, &all) < count(Extent::Paper, &all));
         let named = |name: &str| points(Extent::Full, &all).iter().any(|p| p.name() == name);
         for policy in all.iter().filter(|policy| policy.name != YARDSTICK) {

@@ -59,6 +59,8 @@ pub enum Experiment {
     Kernel,
     /// How the papers' techniques compare: how fast Linux is, or how late the RTOS.
     Technique,
+    /// How late a real-time process of Linux's is, which may be more urgent than the RTOS.
+    Realtime,
 }
 
 impl Experiment {
@@ -85,6 +87,36 @@ pub enum Linux {
     BusyWrite,
     /// The same work on every vCPU, timed; then it switches off.
     Timed { work: Work, count: u32, runs: u32 },
+    /// Builds of a part of Linux; then it switches off.
+    Builds { runs: u32 },
+    /// A real-time process on the first vCPU wakes so often, beside hackbench on the others or beside
+    /// nothing; then it switches off.
+    Realtime { wakes: u32, hackbench: bool, rank: Rank },
+}
+
+/// Where Linux's first vCPU stands, on which its real-time process is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Rank {
+    /// Below the RTOS.
+    Below,
+    /// Above the RTOS.
+    Above,
+    /// Below the RTOS; it could be marked, and is not.
+    Unmarked,
+    /// Below the RTOS, and above it while it is marked: as long as the process lives.
+    Marked,
+}
+
+impl Rank {
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Below => "below",
+            Self::Above => "above",
+            Self::Unmarked => "unmarked",
+            Self::Marked => "marked",
+        }
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -222,6 +254,11 @@ impl Linux {
             Self::BusyHackbench => "hackbench".into(),
             Self::BusyWrite => "write".into(),
             Self::Timed { work, count, runs } => format!("{}-{count}-x{runs}", work.name()),
+            Self::Builds { runs } => format!("kbuild-x{runs}"),
+            Self::Realtime { wakes, hackbench, rank } => {
+                let beside = if *hackbench { "hackbench" } else { "idle" };
+                format!("{}-{beside}-{wakes}", rank.name())
+            }
         }
     }
 }
@@ -245,6 +282,12 @@ const BUSY_S: [f64; 2] = [60.0, 14.0];
 
 /// How many times that with a core more, and a short quantum.
 const FINELY: f64 = 2.0;
+/// Seconds of a build of a part of Linux.
+const BUILD_S: f64 = 120.0;
+/// How often Linux's real-time process wakes in a second of virtual time, roughly.
+const WAKES_EACH_S: f64 = 1_000.0;
+/// Seconds of a second of virtual time with the RTOS beside a Linux that sleeps mostly.
+const RTOS_BESIDE_S: f64 = 10.0;
 /// Seconds of a second of virtual time with the RTOS alone on the bare board.
 const RTOS_ALONE_S: f64 = 2.0;
 
@@ -287,6 +330,11 @@ impl crate::bench::store::Case for Point {
             Linux::BusyHackbench => slower * BUSY_S[0] * rtos_s,
             Linux::BusyWrite => slower * BUSY_S[1] * rtos_s,
             Linux::Timed { work, count, runs } => timed_s(*work, *count) * f64::from(*runs),
+            Linux::Builds { runs } => BUILD_S * f64::from(*runs),
+            Linux::Realtime { wakes, hackbench, .. } => {
+                let each_s = if *hackbench { BUSY_S[0] } else { RTOS_BESIDE_S };
+                each_s * f64::from(*wakes) / WAKES_EACH_S
+            }
         };
         machines * (boot_s + load)
     }
@@ -320,6 +368,7 @@ impl crate::bench::store::Case for Point {
             (Experiment::Overhead, _) => format!("overhead-{stage}-{linux}"),
             (Experiment::Spinning, _) => format!("spinning-{stage}-f{load}-{linux}"),
             (Experiment::Kernel, _) => format!("kernel-{stage}-f{load}-{linux}"),
+            (Experiment::Realtime, _) => format!("realtime-{stage}-{linux}"),
             (Experiment::Technique, _) => {
                 let how = self.technique.map(Technique::name).unwrap_or_default();
                 match (&self.stage, &self.linux) {

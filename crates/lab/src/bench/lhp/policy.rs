@@ -26,11 +26,11 @@ pub struct Policy {
 pub const NONE: &str = "none";
 
 /// Linux's priority, below the RTOS's.
-const LINUX_PRIORITY: u32 = 1;
+pub const LINUX_PRIORITY: u32 = 1;
 /// The priority of the RTOS.
 pub const RTOS_PRIORITY: u32 = 10;
 /// Of a Linux vCPU that is above the RTOS.
-const ABOVE_RTOS: u32 = 20;
+pub const ABOVE_RTOS: u32 = 20;
 
 impl Policy {
     /// Every policy but the controls, and those by which a guest or an operator has to ask, in the

@@ -23,6 +23,9 @@ const LATENCY: &str = "PECCS (Figures 5 to 7): mean dispatch latency 24.09 µs w
 preemption, 2.30 µs trap-based, 4.71 µs on demand; latencies with migration are almost those \
 without. vlk (Figures 5, 6), thesis (Figures 3.5, 3.6): without separation of interrupt \
 priorities latencies of over 100 µs occur, with it none above 40 µs.";
+/// What they say of no separation.
+const SEPARATION: &str = "vlk (Section 4.1.1, Figures 5 and 6): Linux writes a file on a Compact Flash \
+card. Without separation either guest's masking blocks all interrupts.";
 /// What they do not say of interrupts that no clock foretells.
 const UNFORESEEN: &str = "No paper has a timer advance, so all their latencies are of interrupts \
 that the hypervisor does not foresee. Here a second core of the RTOS's raises them at random \
@@ -33,6 +36,11 @@ the other, a return 38.1 µs and 12.0 µs. vlk: a round trip takes about 50 µs.
 /// What they say of overhead.
 const OVERHEAD: &str = "vlk (Figure 2): building a Linux kernel takes 1.4 % longer beside TOPPERS \
 that ticks each millisecond, the cycles of TOPPERS included.";
+/// What vlk says of a real-time process in Linux.
+const REALTIME: &str = "vlk (Section 4.3): a real-time process of Linux's may have to answer sooner \
+than the RTOS. One of Linux's vCPUs is marked then (rt-vCPU) and scheduled before the RTOS, which \
+migrates, \"so the overall performance will not be harmed too much\". It is a plan there, and nothing \
+is measured.";
 /// What they say of spinning.
 const SEEN: &str = "PECCS (Section 2): while the RTOS has the core of a lock holder, the other \
 cores wait in vain. The thesis (Section 6): so do those that wait for a function which an \
@@ -64,9 +72,16 @@ impl Lhp {
         answer.csv(&self.latency_histogram());
         answer.data(&self.migration_data());
         answer.data(&self.overhead_data());
+        let builds = self.builds_data();
+        if !builds.is_empty() {
+            answer.data(&builds);
+        }
         answer.data(&self.spinning_data());
         answer.data(&self.kernel_data());
         let has = |experiment| self.of(experiment).next().is_some();
+        if has(Experiment::Realtime) {
+            answer.data(&self.realtime_data());
+        }
         if has(Experiment::Technique) {
             answer.data(&self.technique_data());
             answer.data(&self.moments_data());
@@ -127,6 +142,10 @@ impl Lhp {
                 .collect();
             answer.section("The papers' techniques", html! { @for plot in &plots { (plot) } });
         }
+        if has(Experiment::Realtime) {
+            let content = self.realtime_section(answer);
+            answer.section("What if a process of Linux's is more urgent?", content);
+        }
         if has(Experiment::Spinning) {
             let data = self.spinning_data();
             let preempted = Plot::bars(&data, "policy", "kernel_preempted_s");
@@ -141,6 +160,17 @@ impl Lhp {
             let content = html! { (preempted) (spun) (beside(SEEN, ours)) };
             answer.section("How much is waited in vain?", content);
         }
+    }
+
+    fn realtime_section(&self, answer: &mut Answer) -> Markup {
+        let data = self.realtime_data();
+        let linux = Plot::bars(&data, "setting", "process_max_ns");
+        let caption = "Linux's real-time process: the longest time from its timer until it runs.";
+        let linux = answer.plot("realtime-process", &linux, caption);
+        let rtos = Plot::bars(&data, "setting", "rtos_max_ns");
+        let caption = "The RTOS: its longest dispatch latency meanwhile.";
+        let rtos = answer.plot("realtime-rtos", &rtos, caption);
+        html! { (linux) (rtos) (beside(REALTIME, &self.realtime_finding())) }
     }
 
     fn latency_section(&self, answer: &mut Answer) -> Markup {
@@ -161,9 +191,22 @@ impl Lhp {
                            advance, and of the RTOS on the bare board.";
             answer.plot("dispatch-peccs", &plot, caption)
         });
+        let separation = self.separation_finding();
+        let separated: Vec<Markup> = self
+            .separation_plots(&histogram)
+            .into_iter()
+            .map(|(load, plot)| {
+                let caption = format!("Dispatch latency under {load}, masked: without separation.");
+                answer.plot(&format!("separation-{}", load.replace(' ', "-")), &plot, &caption)
+            })
+            .collect();
         html! {
             (beside(LATENCY, &self.latency_finding()))
             @if let Some(plot) = &peccs { (plot) }
+            @if let Some(ours) = &separation {
+                (beside(SEPARATION, ours))
+                @for plot in &separated { (plot) }
+            }
             (beside(UNFORESEEN, &self.unforeseen_finding()))
             @for plot in &dispatches { (plot) }
             (folded("Interrupt response times", &html! { @for plot in &responses { (plot) } }))

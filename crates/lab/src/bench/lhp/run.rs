@@ -10,7 +10,7 @@ use crate::bench::vtime::case::{Case, Guest};
 use crate::bench::vtime::figures::Figures;
 use crate::bench::{ProgressView, Tell};
 use crate::bundle::Bundle;
-use crate::guests::{LinuxProgress, LinuxWork, Locks};
+use crate::guests::{Build, LinuxProgress, LinuxWork, Locks, Wakes};
 use crate::observe::{Lateness, Observer};
 use crate::quantity::real;
 use crate::session::Session;
@@ -58,6 +58,12 @@ pub struct Measurement {
     /// What Linux tells the hypervisor of its locks, if it was asked to.
     #[serde(default)]
     pub locks: Option<Locks>,
+    /// The builds of a part of Linux, if there were any.
+    #[serde(default)]
+    pub builds: Vec<Build>,
+    /// How late Linux's real-time process was, if it had one.
+    #[serde(default)]
+    pub wakes: Option<Wakes>,
 }
 
 /// Instructions that only wait.
@@ -195,18 +201,30 @@ fn boot(point: &Point, bench: &Bench, session: Session<'_>) -> Result<Booted> {
     {
         return Err(unfinished(&why));
     }
+    let rtos =
+        point.rtos.map(|rtos| lateness(&run.observer, RTOS, rtos.activations)).transpose()?;
+    if let (Linux::Realtime { wakes, .. }, Some(rtos)) = (&point.linux, &rtos)
+        && rtos.activations < u64::from(*wakes)
+    {
+        let activations = rtos.activations;
+        return Err(unfinished(&format!(
+            "{activations} activations of the RTOS beside {wakes} wake-ups"
+        )));
+    }
     let virtual_s = run.virtual_time().unwrap_or_default().as_secs_f64();
     let measurement = Measurement {
         point: point.clone(),
         real_s: run.elapsed.as_secs_f64(),
         virtual_s,
         runs,
-        rtos: point.rtos.map(|rtos| lateness(&run.observer, RTOS, rtos.activations)).transpose()?,
+        rtos,
         vcpus: vcpus(&run.observer),
         statistics: run.instrument,
         spinning: BTreeMap::new(),
         kernel: Vec::new(),
         locks: linux.locks.clone(),
+        builds: linux.builds.clone(),
+        wakes: linux.wakes,
     };
     Ok(Booted { measurement, symbols: linux.symbols.clone() })
 }
@@ -264,10 +282,19 @@ fn runs(wanted: &Linux, linux: &LinuxProgress) -> Result<Sample, String> {
     if let Some(why) = &linux.failed {
         return Err(format!("Linux gave up: {why}"));
     }
+    if let Linux::Realtime { wakes, .. } = *wanted {
+        let told = linux.wakes.filter(|told| linux.done && told.count == u64::from(wakes));
+        told.ok_or_else(|| format!("Linux did not tell of {wakes} wake-ups"))?;
+        // As many runs as there was time for; the last is not over.
+        return Ok(Sample(linux.hackbench_s.clone()));
+    }
+    let builds: Vec<f64> = linux.builds.iter().map(|build| build.seconds).collect();
     let (seconds, runs) = match *wanted {
         Linux::Absent | Linux::BusyHackbench | Linux::BusyWrite => return Ok(Sample::default()),
         Linux::Hackbench { runs, .. } => (&linux.hackbench_s, runs),
         Linux::Timed { runs, .. } => (&linux.work_s, runs),
+        Linux::Builds { runs } => (&builds, runs),
+        Linux::Realtime { .. } => return Err("a real-time process has no runs".into()),
     };
     if !linux.done {
         return Err("Linux did not say that it is done".into());
@@ -305,8 +332,12 @@ fn vcpus(observer: &Observer) -> Vec<Vcpu> {
 
 /// A point that runs without hypervisor.
 fn native_case(point: &Point) -> Option<Case> {
-    let Linux::Timed { work, count, runs } = point.linux else { return None };
-    Some(Case::new(Guest::Work { work, count, runs }, CORES))
+    let guest = match point.linux {
+        Linux::Timed { work, count, runs } => Guest::Work { work, count, runs },
+        Linux::Builds { runs } => Guest::Builds { runs },
+        _ => return None,
+    };
+    Some(Case::new(guest, CORES))
 }
 
 /// What a point's machine is told, wherever the project is.
@@ -333,8 +364,12 @@ fn native(point: &Point, bench: &Bench, tell: Tell<'_>) -> Result<Measurement> {
     };
     let found = vtime::run::run(&case, bench, tell)?;
     let virtual_s = found.virtual_s().unwrap_or_default();
-    let Figures::Work(runs) = found.figures else {
-        return Err(miette!("Linux did other work"));
+    let (runs, builds) = match found.figures {
+        Figures::Work(runs) => (runs, Vec::new()),
+        Figures::Builds(builds) => {
+            (Sample(builds.iter().map(|build| build.seconds).collect()), builds)
+        }
+        _ => return Err(miette!("Linux did other work")),
     };
     Ok(Measurement {
         point: point.clone(),
@@ -347,6 +382,8 @@ fn native(point: &Point, bench: &Bench, tell: Tell<'_>) -> Result<Measurement> {
         spinning: BTreeMap::new(),
         kernel: Vec::new(),
         locks: None,
+        builds,
+        wakes: None,
     })
 }
 

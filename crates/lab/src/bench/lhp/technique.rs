@@ -232,7 +232,7 @@ fn preemption(policy: &str) -> Option<&'static str> {
     match MigrationPolicy::named(policy)?.policy().request() {
         Request::Call => Some("call"),
         Request::Page => Some("page"),
-        Request::None | Request::Peek => None,
+        Request::None | Request::Peek | Request::Mask => None,
     }
 }
 

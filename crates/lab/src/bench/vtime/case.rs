@@ -31,6 +31,8 @@ pub enum Guest {
         count: u32,
         runs: u32,
     },
+    /// Linux builds a part of Linux, so many times.
+    Builds { runs: u32 },
     Metronome {
         /// Interrupts per core and phase.
         interrupts: u32,
@@ -127,6 +129,7 @@ impl crate::bench::store::Case for Case {
             Guest::Hackbench { runs } => format!("hackbench-x{runs}"),
             Guest::Cyclictest { loops } => format!("cyclictest-x{loops}"),
             Guest::Work { work, count, runs } => format!("{}-{count}-x{runs}", work.name()),
+            Guest::Builds { runs } => format!("kbuild-x{runs}"),
             Guest::Metronome { interrupts } => format!("metronome-x{interrupts}"),
         };
         let mode = match self.mode {
@@ -154,7 +157,9 @@ impl Guest {
     fn arguments(&self, images: &Images) -> Vec<OsString> {
         let linux = |what: &str| -> Vec<OsString> {
             let append = format!("console=ttyAMA0 quiet {what}");
-            let initramfs = images.initramfs.clone().into();
+            let builds = matches!(self, Self::Builds { .. });
+            let initramfs = if builds { &images.kbuild } else { &images.initramfs };
+            let initramfs = initramfs.clone().into();
             vec!["-initrd".into(), initramfs, "-append".into(), append.into()]
         };
         match self {
@@ -169,12 +174,21 @@ impl Guest {
             Self::Work { work, count, runs } => {
                 linux(&format!("nokaslr {}", work.options(*count, *runs)))
             }
+            Self::Builds { runs } => linux(&format!("nokaslr {}", build_options(*runs))),
             Self::Metronome { interrupts } => {
                 let count = format!("loader,addr=0x48000000,data={interrupts},data-len=8");
                 vec!["-device".into(), count.into()]
             }
         }
     }
+}
+
+/// What of Linux is built: as much as a run of ten minutes has room for.
+pub const BUILT: &str = "kernel/locking/";
+
+/// Linux's command line for so many builds of that.
+pub fn build_options(runs: u32) -> String {
+    format!("cassata.run=kbuild cassata.kbuild=\"{BUILT}\" cassata.repeat={runs}")
 }
 
 impl Work {

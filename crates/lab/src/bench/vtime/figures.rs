@@ -2,7 +2,7 @@
 
 use super::case::{Case, Guest};
 use crate::bench::sample::Sample;
-use crate::guests::Guest as Said;
+use crate::guests::{Build, Guest as Said};
 use crate::observe::Distribution;
 use miette::{Result, miette};
 use serde::{Deserialize, Serialize};
@@ -18,6 +18,8 @@ pub enum Figures {
     Hackbench(Sample),
     /// The runs of timed work, in seconds.
     Work(Sample),
+    /// The builds of a part of Linux.
+    Builds(Vec<Build>),
     /// Latencies of cyclictest's wake-ups on all cores, microseconds.
     Cyclictest(Distribution),
     /// The metronome's report.
@@ -36,6 +38,9 @@ pub fn read(case: &Case, said: &Said) -> Result<Figures> {
         Guest::Boot => Some(Figures::Booted),
         Guest::Hackbench { runs } => all(linux.hackbench_s, runs).map(Figures::Hackbench),
         Guest::Work { runs, .. } => all(linux.work_s, runs).map(Figures::Work),
+        Guest::Builds { runs } => {
+            (linux.builds.len() == runs as usize).then_some(Figures::Builds(linux.builds))
+        }
         Guest::Cyclictest { .. } => Some(Figures::Cyclictest(linux.wake_ups_us)),
         Guest::Metronome { .. } => {
             let report = said.metronome.report();

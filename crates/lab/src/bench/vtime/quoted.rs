@@ -175,6 +175,7 @@ impl Case {
             Guest::Hackbench { runs } => format!("boot and {runs} runs of hackbench"),
             Guest::Cyclictest { .. } => "boot and cyclictest".into(),
             Guest::Work { work, .. } => format!("boot and work of kind {}", work.name()),
+            Guest::Builds { runs } => format!("boot and {runs} builds"),
             Guest::Metronome { .. } => "metronome".into(),
         }
     }

@@ -19,6 +19,8 @@ pub(super) struct Vcpu {
     pub(super) held_back: bool,
     /// How many global resources it holds.
     pub(super) sections: u8,
+    /// The section is a mark, with which it may sleep.
+    pub(super) marked: bool,
     pub(super) server: Option<Kept>,
 }
 
@@ -140,6 +142,7 @@ impl Model {
             away,
             held_back,
             sections: 0,
+            marked: false,
             server: None,
         });
     }

@@ -19,6 +19,7 @@ pub(super) enum Event {
     Release,
     EnterGcs,
     ExitGcs,
+    Mark { on: bool },
     YieldTo,
     YieldTurn { others: u8 },
 }
@@ -53,6 +54,7 @@ fn any_event() -> impl Strategy<Value = Event> {
         2 => Just(Event::Release),
         1 => Just(Event::EnterGcs),
         2 => Just(Event::ExitGcs),
+        2 => any::<bool>().prop_map(|on| Event::Mark { on }),
     ]
 }
 
@@ -85,12 +87,13 @@ impl Both {
         }
         let Some(known) = model.get(id) else { return };
         match *event {
-            // What is away is another core's to wake, and what holds a resource has work.
+            // What is away is another core's to wake, and what holds a resource has work, unless it is
+            // only marked.
             Event::Wake if !known.away => {
                 known.work = true;
                 core.wake(vcpu);
             }
-            Event::Sleep if !known.away && known.sections == 0 => {
+            Event::Sleep if !known.away && (known.sections == 0 || known.marked) => {
                 model.sleep(id);
                 core.sleep(vcpu);
             }
@@ -102,7 +105,7 @@ impl Both {
                 assert_eq!(core.set_away(vcpu), model.set_away(id));
             }
             Event::ComeBack { ready } => {
-                let ready = ready || known.sections > 0;
+                let ready = ready || known.sections > 0 && !known.marked;
                 core.come_back(vcpu, ready);
                 model.come_back(id, ready);
             }
@@ -114,15 +117,27 @@ impl Both {
                 core.release(vcpu);
                 known.held_back = false;
             }
-            Event::EnterGcs if known.work => {
+            Event::EnterGcs if known.work && !known.marked => {
                 model.charge(now);
                 model.get(id).unwrap().sections += 1;
                 core.enter_gcs(vcpu, Instant(now));
             }
-            Event::ExitGcs if known.sections > 0 => {
+            Event::ExitGcs if known.sections > 0 && !known.marked => {
                 model.charge(now);
                 model.get(id).unwrap().sections -= 1;
                 core.exit_gcs(vcpu, Instant(now));
+            }
+            // A section that no task begins or ends.
+            Event::Mark { on }
+                if known.server.is_none() && (known.sections == 0 || known.marked) =>
+            {
+                let changes = known.marked != on;
+                if changes {
+                    model.charge(now);
+                    let known = model.get(id).unwrap();
+                    (known.marked, known.sections) = (on, on.into());
+                }
+                assert_eq!(core.mark(vcpu, on, Instant(now)), changes);
             }
             Event::YieldTurn { others } => {
                 let others: Vec<u8> = (0..8).filter(|id| others >> id & 1 == 1).collect();

@@ -1,0 +1,219 @@
+//! How late a real-time process of Linux's is beside the RTOS, and the RTOS beside it (vlk, section 4.3).
+
+use super::Lhp;
+use super::plan::{JITTER_PERCENT, LONG_PERIOD_US};
+use super::point::{Experiment, Linux, Point, Rank, Rtos, Stage};
+use super::policy::NONE;
+use super::run::Measurement;
+use crate::bench::Extent;
+use crate::dataset::{Dataset, Unit};
+use crate::guests::Wakes;
+use crate::observe::Distribution;
+use crate::results::{Check, Goal};
+
+/// What the RTOS burns of its period, in thousandths.
+const LOAD_PERMILLE: u32 = 300;
+/// The policy of the RTOS where it makes way.
+const MAKES_WAY: &str = "rt-vcpu";
+/// Most that the RTOS may be late where it makes way: a stay of another guest at EL2 and a migration,
+/// nanoseconds. Each is 3 µs at most (`lab::paths`, `bench el2`).
+const STAY_AND_MIGRATION_NS: f64 = 6_000.0;
+
+/// Most that the longest latency of Linux's process may be above the RTOS, that below it being 1: it
+/// has to be shorter.
+const SOONER: f64 = 0.999;
+
+/// A figure of something, nanoseconds, with its name.
+type Figure<T> = (&'static str, fn(&T) -> Option<f64>);
+
+/// A row: what Linux's other vCPUs do, and where the first one stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Row {
+    hackbench: bool,
+    rank: Rank,
+}
+
+impl Row {
+    /// All that are measured; coarsely, those beside hackbench.
+    fn all(coarsely: bool) -> impl Iterator<Item = Self> {
+        let loads = [false, true].into_iter().filter(move |busy| *busy || !coarsely);
+        loads.flat_map(|hackbench| Rank::ALL.map(|rank| Self { hackbench, rank }))
+    }
+
+    fn policy(self) -> &'static str {
+        if self.rank == Rank::Below { NONE } else { MAKES_WAY }
+    }
+
+    fn name(self) -> String {
+        format!("{}, {}", beside(self.hackbench), self.rank.about())
+    }
+}
+
+fn beside(hackbench: bool) -> &'static str {
+    if hackbench { "hackbench" } else { "idle" }
+}
+
+/// Returns the points.
+pub fn points(extent: Extent) -> Vec<Point> {
+    let wakes = match extent {
+        Extent::Paper => 10_000,
+        Extent::Full => 1_000,
+        Extent::Quick => 300,
+    };
+    let point = |row: Row| {
+        let rtos = Rtos::new(LOAD_PERMILLE, LONG_PERIOD_US, 0);
+        let rtos = Rtos { jitter_percent: JITTER_PERCENT, ..rtos };
+        let Row { hackbench, rank } = row;
+        let stage = Stage::Shared { policy: row.policy().into() };
+        let linux = Linux::Realtime { wakes, hackbench, rank };
+        Point::new(Experiment::Realtime, &linux, stage, Some(rtos))
+    };
+    Row::all(extent == Extent::Quick).map(point).collect()
+}
+
+impl Rank {
+    const ALL: [Self; 4] = [Self::Below, Self::Above, Self::Unmarked, Self::Marked];
+    /// Each rank in which the process is more urgent than the RTOS, beside that in which it is not.
+    const PAIRS: [[Self; 2]; 2] = [[Self::Above, Self::Below], [Self::Marked, Self::Unmarked]];
+
+    fn about(self) -> &'static str {
+        match self {
+            Self::Below => "below the RTOS",
+            Self::Above => "above the RTOS",
+            Self::Unmarked => "not marked",
+            Self::Marked => "marked",
+        }
+    }
+}
+
+impl Lhp {
+    fn realtime(&self, row: Row) -> Option<&Measurement> {
+        let here = |m: &&Measurement| {
+            matches!(m.point.linux, Linux::Realtime { hackbench, rank, .. }
+                if Row { hackbench, rank } == row)
+        };
+        self.of(Experiment::Realtime).find(here)
+    }
+
+    fn realtime_rows(&self) -> Vec<Row> {
+        Row::all(false).filter(|row| self.realtime(*row).is_some()).collect()
+    }
+
+    /// Returns the longest latency of Linux's process, nanoseconds.
+    fn process_max(&self, row: Row) -> Option<f64> {
+        Some(self.realtime(row)?.wakes?.max_ns as f64)
+    }
+
+    pub(super) fn realtime_checks(&self) -> Vec<Check> {
+        if !self.plans(Experiment::Realtime) {
+            return Vec::new();
+        }
+        let mut checks = Vec::new();
+        for hackbench in [false, true] {
+            let planned = |p: &Point| matches!(p.linux, Linux::Realtime { hackbench: its, .. } if its == hackbench);
+            if !self.planned.iter().any(planned) {
+                continue;
+            }
+            let load = beside(hackbench);
+            for [urgent, other] in Rank::PAIRS {
+                let [urgent, other] = [urgent, other].map(|rank| Row { hackbench, rank });
+                let (how, instead) = (urgent.rank.about(), other.rank.about());
+                let max = |row| self.process_max(row);
+                let ratio = max(urgent).zip(max(other)).map(|(a, b)| a / b);
+                let name =
+                    format!("{load}: longest latency of Linux's process {how}, {instead} being 1");
+                checks.push(Check::new(&name, ratio, "", Goal::AtMost(SOONER)).as_statement());
+                let rtos = self.realtime(urgent).and_then(|m| m.rtos.as_ref());
+                let name = format!("{load}, Linux {how}: activations that the RTOS missed");
+                let missed = rtos.map(|rtos| rtos.missed as f64);
+                checks.push(Check::new(&name, missed, "activations", Goal::AtMost(0.0)));
+                let name = format!("{load}, Linux {how}: worst dispatch latency of the RTOS");
+                let worst = rtos.and_then(|rtos| rtos.dispatch.max()).map(f64::from);
+                checks.push(Check::new(&name, worst, "ns", Goal::AtMost(STAY_AND_MIGRATION_NS)));
+            }
+        }
+        checks
+    }
+
+    /// Returns what both were like, row by row.
+    pub(super) fn realtime_data(&self) -> Dataset {
+        let of = |row: &Row| self.realtime(*row);
+        let title = "A real-time process of Linux's on core 0, and the RTOS there";
+        let mut all = Dataset::of("realtime", title, self.realtime_rows())
+            .name("setting", |row| row.name())
+            .head("Linux's other vCPUs, its first")
+            .name("wakes", |row| of(row)?.wakes.map(|wakes| wakes.count))
+            .for_programs();
+        let process: [Figure<Wakes>; 3] = [
+            ("min", |wakes| Some(wakes.min_ns as f64)),
+            ("mean", |wakes| Some(wakes.mean_ns as f64)),
+            ("max", |wakes| Some(wakes.max_ns as f64)),
+        ];
+        for (name, figure) in process {
+            let value = |row: &Row| of(row)?.wakes.as_ref().and_then(figure);
+            all = all
+                .column(&format!("process_{name}"), Unit::Nanoseconds, value)
+                .head(&format!("process: {name}"));
+        }
+        let rtos: [Figure<Distribution>; 2] =
+            [("mean", Distribution::mean), ("max", |all| all.max().map(f64::from))];
+        for (name, figure) in rtos {
+            let value = |row: &Row| of(row)?.rtos.as_ref().and_then(|rtos| figure(&rtos.dispatch));
+            all = all
+                .column(&format!("rtos_{name}"), Unit::Nanoseconds, value)
+                .head(&format!("RTOS: {name}"));
+        }
+        all.name("activations", |row| Some(of(row)?.rtos.as_ref()?.activations))
+            .name("missed", |row| Some(of(row)?.rtos.as_ref()?.missed))
+            .column("hackbench", Unit::Seconds, |row| {
+                let runs = &of(row)?.runs;
+                (runs.0.len() > 1).then(|| runs.steady().mean())
+            })
+            .shown_in(Unit::Milliseconds, 1)
+            .name("migrations", |row| Some(self.rtos_migrations(*row)?))
+            .head("RTOS migrated")
+            .done()
+    }
+
+    fn rtos_migrations(&self, row: Row) -> Option<u64> {
+        let vcpus = &self.realtime(row)?.vcpus;
+        Some(vcpus.iter().filter(|vcpu| vcpu.name.starts_with("rtos")).map(|v| v.migrations).sum())
+    }
+
+    /// Ours, for the text.
+    pub(super) fn realtime_finding(&self) -> String {
+        let each = self.realtime_rows().into_iter().filter_map(|row| {
+            let rtos = self.realtime(row)?.rtos.as_ref()?.dispatch.max()?;
+            let (process, rtos) = (self.process_max(row)? / 1e3, f64::from(rtos) / 1e3);
+            Some(format!("{}: {process:.1} µs, and the RTOS {rtos:.2} µs", row.name()))
+        });
+        let each: Vec<_> = each.collect();
+        format!("Ours, the longest latency of Linux's process: {}.", each.join("; "))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::{late, only};
+    use crate::guests::Wakes;
+
+    #[test]
+    fn a_process_above_the_rtos_has_to_be_sooner() {
+        let found = |above_ns, rtos_ns, missed| {
+            let process = |name: &str, max_ns, late_ns| {
+                let mut all = late(name, &[(600, 99), (late_ns, 1)]);
+                all.wakes = Some(Wakes { count: 9, min_ns: 1, mean_ns: 2, max_ns });
+                all
+            };
+            let mut above = process("realtime-rt-vcpu-above-hackbench", above_ns, rtos_ns);
+            above.rtos.as_mut().unwrap().missed = missed;
+            let all = only(vec![process("realtime-none-below-hackbench", 300_000, 900), above]);
+            assert!(all.realtime_finding().contains("300.0 µs"));
+            assert_eq!(all.realtime_data().json()[0]["process_max_ns"], 300_000.0);
+            let known = all.realtime_checks().into_iter().filter(|check| check.value.is_some());
+            known.map(|check| check.holds()).collect::<Vec<_>>()
+        };
+        assert_eq!(found(20_000, 6_000, 0), [true, true, true]);
+        assert_eq!(found(300_000, 6_001, 1), [false, false, false]);
+    }
+}
