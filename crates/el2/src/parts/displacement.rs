@@ -217,7 +217,7 @@ mod tests {
             target: 0,
         };
         let vcpus = [vcpu(0, 9, MigrationPolicy::RtVcpu), vcpu(1, 1, MigrationPolicy::None)];
-        let mut part = Displacement::new(&Topology::new(&vcpus, 2), 0);
+        let mut part = Displacement::new(&Topology::new(&vcpus, 2), 0, Patience::new(|ns| ns));
         let (rtos, linux) = (VcpuId(0), VcpuId(1));
         assert!(part.losers(linux).is_empty());
         part.mark(linux, true);
