@@ -119,7 +119,11 @@ fn safe_unsafe_makes_the_rtos_wait_for_the_kernel_only() {
 /// see it leave its kernel, so this needs no views.
 #[test]
 fn delayed_makes_the_rtos_wait_for_a_guest_that_asks() {
-    for (name, by) in [("delayed-call", Request::Call), ("delayed-page", Request::Page)] {
+    for (name, by) in [
+        ("delayed-call", Request::Call),
+        ("delayed-page", Request::Page),
+        ("masked", Request::Mask),
+    ] {
         let (policy, needs) = (policy(name), policy(name).needs());
         assert!(policy.delays(Mode::User, true) && !policy.delays(Mode::Kernel, false), "{name}");
         assert_eq!(policy.request(), by);
@@ -127,7 +131,7 @@ fn delayed_makes_the_rtos_wait_for_a_guest_that_asks() {
         assert_eq!(policy.displaced(READY), Then::Stay, "it waits, when the limit is over");
     }
     let asked = MigrationPolicy::ALL.iter().filter(|kind| kind.policy().request() != Request::None);
-    assert_eq!(asked.count(), 2);
+    assert_eq!(asked.count(), 3);
 }
 
 #[test]
