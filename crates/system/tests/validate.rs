@@ -4,6 +4,7 @@
 mod support;
 
 use abi::platform::UART_INTID;
+use abi::system::vcpu_flags::MARKABLE;
 use abi::system::vm_flags::REALTIME;
 use abi::system::{Invalid, MAX_SIBLING_GRACE_NS, MAX_TIMER_ADVANCE_NS, MIN_WATCHDOG_NS, System};
 use proptest::prelude::*;
@@ -87,6 +88,22 @@ fn migrate_with_sections(system: &mut System) {
     vcpu.fallback = 1 - vcpu.pcpu;
     assert_eq!(system.validate(), Ok(()), "without sections");
     system.vcpus[0].gcs_ns = 1;
+}
+
+/// Lets a vCPU of a real-time VM mark itself.
+fn mark_realtime(system: &mut System) {
+    system.vcpus[0].flags |= MARKABLE;
+    assert_eq!(system.validate(), Ok(()), "one that is not real-time");
+    system.vms[0].flags |= REALTIME;
+}
+
+/// Lets a vCPU mark itself that a policy moves.
+fn mark_what_leaves(system: &mut System) {
+    let vcpu = &mut system.vcpus[0];
+    vcpu.affinity = 0b11;
+    vcpu.fallback = 1 - vcpu.pcpu;
+    assert_eq!(system.validate(), Ok(()), "one without marks");
+    system.vcpus[0].flags |= MARKABLE;
 }
 
 /// Gives the first VM these flags and its first vCPU this timer advance.
@@ -196,7 +213,10 @@ fn finds_every_fault() {
         ("affinity without the base", |s| s.vcpus[0].affinity = 1 << 1, Invalid::Vcpu),
         ("fallback outside the affinity", |s| s.vcpus[0].fallback = 1, Invalid::Vcpu),
         ("fallback that is no pCPU", |s| s.vcpus[0].fallback = 16, Invalid::Vcpu),
-        ("unknown vCPU flag", |s| s.vcpus[0].flags |= 1 << 1, Invalid::Vcpu),
+        ("unknown vCPU flag", |s| s.vcpus[0].flags |= 1 << 2, Invalid::Vcpu),
+        ("marks itself with a budget", |s| serve(s).flags |= MARKABLE, Invalid::Vcpu),
+        ("marks itself and is real-time", mark_realtime, Invalid::Vcpu),
+        ("marks itself and may leave", mark_what_leaves, Invalid::Vcpu),
         ("rotation outside the affinity", |s| s.vcpus[0].rotation = 1 << 1, Invalid::Vcpu),
         ("budget without a server", |s| s.vcpus[0].budget_ns = 1_000_000, Invalid::Vcpu),
         ("unknown server", |s| (s.vcpus[0].server, s.vcpus[0].period_ns) = (3, 1), Invalid::Vcpu),
@@ -249,6 +269,7 @@ fn finds_every_pcpu_that_must_stay_on() {
         ),
         ("affinity", |s| s.vcpus[0].affinity |= 1 << 1, Invalid::Consolidation),
         ("real-time", |s| s.vms[0].flags |= 1, Invalid::Consolidation),
+        ("marks itself", |s| s.vcpus[1].flags |= MARKABLE, Invalid::Consolidation),
         ("long window", |s| s.header.consolidation_window_ns = 1 << 40, Invalid::Consolidation),
     ];
     find(GATHERED, cases);

@@ -125,8 +125,12 @@ fn safe_unsafe_makes_the_rtos_wait_for_the_kernel_only() {
 /// see it leave its kernel, so this needs no views.
 #[test]
 fn delayed_makes_the_rtos_wait_for_a_guest_that_asks() {
-    let asked = [Request::Call, Request::Page, Request::Peek];
-    for (name, by) in ["delayed-call", "delayed-page", "delayed-peek"].into_iter().zip(asked) {
+    for (name, by) in [
+        ("delayed-call", Request::Call),
+        ("delayed-page", Request::Page),
+        ("delayed-peek", Request::Peek),
+        ("masked", Request::Mask),
+    ] {
         let (policy, needs) = (policy(name), policy(name).needs());
         assert!(policy.delays(Mode::User, true) && !policy.delays(Mode::Kernel, false), "{name}");
         assert_eq!(policy.request(), by);

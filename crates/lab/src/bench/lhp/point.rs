@@ -282,7 +282,7 @@ const BUSY_S: [f64; 2] = [60.0, 14.0];
 
 /// How many times that with a core more, and a short quantum.
 const FINELY: f64 = 2.0;
-/// Seconds of a build of a part of Linux.
+/// Seconds of a build of a part of Linux: guessed, as no such point has been measured.
 const BUILD_S: f64 = 120.0;
 /// How often Linux's real-time process wakes in a second of virtual time, roughly.
 const WAKES_EACH_S: f64 = 1_000.0;

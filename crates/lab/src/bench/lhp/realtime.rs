@@ -57,7 +57,7 @@ fn beside(hackbench: bool) -> &'static str {
 pub fn points(extent: Extent) -> Vec<Point> {
     let wakes = match extent {
         Extent::Paper => 10_000,
-        Extent::Full => 1_000,
+        Extent::Full => 800,
         Extent::Quick => 300,
     };
     let point = |row: Row| {

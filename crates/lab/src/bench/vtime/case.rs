@@ -183,7 +183,7 @@ impl Guest {
     }
 }
 
-/// What of Linux is built: as much as a run of ten minutes has room for.
+/// What of Linux is built: a whole kernel would take days.
 pub const BUILT: &str = "kernel/locking/";
 
 /// Linux's command line for so many builds of that.
