@@ -29,7 +29,7 @@ mod rt_vcpu;
 mod safe_unsafe;
 mod trap_based;
 
-pub use adaptive::{Adaptive, Choice, Habit, Patience};
+pub use adaptive::{Activations, Adaptive, Choice, Patience};
 pub use balance::Balance;
 pub use coscheduling::Coscheduling;
 pub use delayed::Delayed;
@@ -161,7 +161,7 @@ pub enum Then {
     Leave,
     /// It stays, and the other vCPUs of its VM stop until it can go on.
     StopOthers,
-    /// As [`Self::LeaveUntilFree`] if that pays ([`Habit`]); else it stays, and is asked again.
+    /// As [`Self::LeaveUntilFree`] if that pays ([`Activations`]); else it stays, and is asked again.
     LeaveIfItPays,
 }
 

@@ -160,9 +160,7 @@ impl<'a> Sight<'a> {
             let none = Visits { pcpu: pcpu as u32, ..Visits::default() };
             match (leaves(me), pcpu == me.base) {
                 // It leaves, is recalled in the visit that frees the core, and returns.
-                (true, true) => {
-                    Visits { doorbells: 1, departures: 1, timers: asked_again, ..none }
-                }
+                (true, true) => Visits { doorbells: 1, departures: 1, timers: asked_again, ..none },
                 // It comes, and is sent back.
                 (true, false) => Visits { doorbells: 2, ..none },
                 // Siblings stop, and go on. The core that tells them is not rung, but it tells them.
