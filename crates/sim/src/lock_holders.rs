@@ -2,7 +2,7 @@
 //!
 //! Each of the guest's vCPUs computes for a while, takes the lock, and releases it; one that finds it
 //! held spins. The real-time vCPU takes core 0 once in each period. What becomes of the guest's first
-//! vCPU then is what [`sched::policy`] says, with the very [`Habit`] that EL2 keeps. All vCPUs that are
+//! vCPU then is what [`sched::policy`] says, with the very [`Activations`] that EL2 keeps. All vCPUs that are
 //! on one core take turns, and none of them loses its turn in its kernel, as at EL2.
 //!
 //! Time goes in steps of [`STEP_NS`]. What a switch and a migration take is what `cassata bench el2`
@@ -10,7 +10,7 @@
 //! only thing by which vCPUs depend on each other, where a Linux also has cross-calls, wake-ups and
 //! a scheduler that notices slow CPUs.
 
-use sched::policy::{Choice, Displaced, Habit, MigrationPolicy, Mode, Patience, Then};
+use sched::policy::{Activations, Choice, Displaced, MigrationPolicy, Mode, Patience, Then};
 use sched::{Duration, Instant};
 
 /// A step, nanoseconds.
@@ -25,7 +25,7 @@ const SECTION_NS: (u64, u64) = (400, 1_600);
 /// What the guest does: two extremes, between which a Linux lies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Work {
-    /// Its vCPUs compute, for long and mostly in programs, and do not depend on each other but by the
+    /// The vCPUs compute, for long and mostly in programs, and do not depend on each other but by the
     /// lock.
     Apart,
     /// They pass messages, and are mostly in their kernels: one that is some sections ahead of another
@@ -65,7 +65,7 @@ mod el2 {
     pub const UNDER_WAY: [u64; 2] = [1_770, 1_190];
     /// A visit by which the vCPU is asked again.
     pub const ASKED_AGAIN: u64 = 882;
-    /// A decision of [`super::Habit`].
+    /// A decision of [`super::Activations`].
     pub const CHOICE: u64 = 60;
 }
 
@@ -150,7 +150,7 @@ struct World<'a> {
     work: Work,
     policy: MigrationPolicy,
     patience: Patience,
-    habit: Habit,
+    activations: Activations,
     ran: u64,
     active: Option<Active>,
     next: u64,
@@ -178,7 +178,7 @@ pub fn simulate(
         work,
         policy,
         patience: Patience::new(|ns| ns),
-        habit: Habit::new(),
+        activations: Activations::new(),
         ran: 0,
         active: None,
         next: rtos.period_ns,
@@ -244,13 +244,13 @@ impl World<'_> {
         let foreseen = now < active.release;
         let choice = match says {
             Then::LeaveUntilFree => Choice::LeaveAfter(Instant(now)),
-            Then::LeaveIfItPays => self.habit.choose(Instant(active.begun), foreseen),
+            Then::LeaveIfItPays => self.activations.choose(Instant(active.begun), foreseen),
             _ => return,
         };
         match choice {
             Choice::WaitUntil(Instant(again)) => active.again = Some(again),
             Choice::LeaveAfter(_) => {
-                self.habit.meets(mode);
+                self.activations.meets(mode);
                 let to = self.goes_next;
                 self.goes_next = to % (CORES - 1) + 1;
                 self.cores[0].el2 += el2::DEPARTURE[0];
@@ -285,9 +285,9 @@ impl World<'_> {
         }
         self.ran += now - active.begun;
         if self.vcpus[0].core == 0 {
-            self.habit.meets(self.mode(self.vcpus[0]));
+            self.activations.meets(self.mode(self.vcpus[0]));
         }
-        self.habit.learn(Duration(self.ran), &self.patience);
+        self.activations.learn(Duration(self.ran), &self.patience);
         self.active = None;
         self.cores[0].el2 += el2::SLEEP;
         let from = self.vcpus[0].core;

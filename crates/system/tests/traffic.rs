@@ -98,10 +98,9 @@ fn a_vcpu_that_is_displaced_costs_its_base_and_the_pcpu_it_goes_to() {
 /// It waits first, and is asked again.
 #[test]
 fn an_adaptive_vcpu_costs_its_base_an_interrupt_by_the_timer_of_el2_besides() {
-    let adaptive = traffic(&checked(r#"migration_policy = "adaptive""#, 2, TASK));
-    let visits = &adaptive[0].visits;
+    let checked = checked(r#"migration_policy = "adaptive""#, 2, TASK);
     let base = Visits { departures: 1, timers: 1, ..doorbells(1, 1) };
-    assert_eq!(visits, &[doorbells(0, 2), base]);
+    assert_eq!(traffic(&checked)[0].visits, [doorbells(0, 2), base]);
 }
 
 #[test]

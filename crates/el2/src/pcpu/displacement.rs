@@ -65,7 +65,7 @@ impl Pcpu {
     fn waits_first(&mut self, current: VcpuId, displaced: bool) -> bool {
         let foreseen = self.timer_advance.early().has(current);
         let Some(vcpu) = self.roster.loaded_mut() else { return false };
-        let until = match vcpu.habit().choose(self.ledger.since(), foreseen) {
+        let until = match vcpu.activations().choose(self.ledger.since(), foreseen) {
             Choice::LeaveAfter(until) if timer::now() >= until => return false,
             Choice::LeaveAfter(until) | Choice::WaitUntil(until) => until,
         };
@@ -84,10 +84,10 @@ impl Pcpu {
         if stayed {
             // It is loaded, and goes on where it was.
             let in_kernel = General::kernel_mode() != 0;
-            vcpu.habit().meets(if in_kernel { Mode::Kernel } else { Mode::User });
+            vcpu.activations().meets(if in_kernel { Mode::Kernel } else { Mode::User });
         }
         let ran = vcpu.account().ran();
-        vcpu.habit().learn(ran, self.displacement.patience());
+        vcpu.activations().learn(ran, self.displacement.patience());
     }
 
     /// Does what the policy of a vCPU says whose core another vCPU has. Returns true if it leaves.
@@ -104,7 +104,7 @@ impl Pcpu {
         if then == Then::LeaveIfItPays {
             let mode = parked.mode();
             if let Some(vcpu) = self.roster.loaded_mut() {
-                vcpu.habit().meets(mode);
+                vcpu.activations().meets(mode);
             }
         }
         let Some(config) = self.roster.parked(id).map(|parked| parked.config()) else {

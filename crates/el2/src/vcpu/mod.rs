@@ -28,7 +28,7 @@ use crate::parts::Cause;
 use abi::system::System;
 use context::Context;
 use physical_timer::PhysicalTimer;
-use sched::policy::{Habit, Mode, ModeBias, Request, Stay, View};
+use sched::policy::{Activations, Mode, ModeBias, Request, Stay, View};
 use sched::server::Account as Budget;
 use sched::{Members, VcpuId};
 use vgic::interface::CpuInterface;
@@ -65,7 +65,7 @@ pub struct Vcpu {
     /// True if it was mostly in programs or in its kernel, away from its base.
     mode_bias: ModeBias,
     /// What it usually does where it displaces others, if that is observed.
-    habit: Habit,
+    activations: Activations,
     /// How much of its turn it has had where it is a visitor.
     stay: Stay,
     /// The budget while it is between two cores; else the scheduler of its core has that.
@@ -124,7 +124,7 @@ impl Vcpu {
             failure: None,
             left_ready: false,
             mode_bias: ModeBias::default(),
-            habit: Habit::default(),
+            activations: Activations::default(),
             stay: Stay::default(),
             budget: None,
             float: Float::new(),
@@ -342,8 +342,8 @@ impl Vcpu {
 
     /// Returns what it usually does where it displaces others, to be updated.
     #[inline(always)]
-    pub fn habit(&mut self) -> &mut Habit {
-        &mut self.habit
+    pub fn activations(&mut self) -> &mut Activations {
+        &mut self.activations
     }
 
     /// Returns its mode bias, to be updated.

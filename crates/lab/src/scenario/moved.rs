@@ -174,7 +174,7 @@ const SHORTLY: (&str, &str) = ("probe.burn_us=50", "probe.burn_us=1");
 /// How often the vCPU has to migrate at least: to and fro for each activation since it is on. And how
 /// often at most where they are short: until that is learned.
 const LEARNED_LONG: u64 = 1_500;
-const LEARNED_SHORT: u64 = 20;
+const LEARNED_SHORT: u64 = 100;
 
 /// [`MIGRANT`], for longer: minutes on a small computer.
 const LONG: (&str, u64) = ("moved-migrant-100000", 100_000);

@@ -2,8 +2,8 @@
 //! and leaves, as under [`super::on_demand`], when that pays.
 //!
 //! Waiting costs the more the longer the activation is, leaving costs the same each time. How long
-//! activations are is learned of each vCPU that displaces others ([`Habit`]). One that was expected
-//! to be short and is not is looked at again: then the vCPU leaves after all.
+//! activations are is learned of each vCPU that displaces others ([`Activations`]). One that was
+//! expected to be short and is not is looked at again: then the vCPU leaves after all.
 
 use super::{Answers, Mode, ModeBias, Policy, Then};
 use crate::time::{Duration, Instant};
@@ -22,7 +22,7 @@ pub const POLICY: Policy =
 pub struct Patience {
     /// An activation of this length costs as much if the vCPU waits as if it leaves: in its kernel.
     in_kernel: Duration,
-    /// The same in a program.
+    /// Likewise in a program.
     in_program: Duration,
     /// The displacing guest's handler and task have begun by then.
     dispatch: Duration,
@@ -32,7 +32,7 @@ impl Patience {
     /// An activation of this length costs as much if the vCPU waits as if it leaves, nanoseconds:
     /// `docs/src/policies/adaptive.md` says how it was found.
     pub const IN_KERNEL_NS: u64 = 7_000;
-    /// The same where the vCPU is in a program, and those that were displaced before mostly were: its
+    /// Likewise where the vCPU is in a program, and those that were displaced before mostly were: its
     /// siblings seldom wait for it.
     pub const IN_PROGRAM_NS: u64 = 50_000;
     /// So long after it has got its core, a guest that an interrupt has woken has begun to execute
@@ -65,7 +65,7 @@ const MEMORY: u64 = 8;
 /// at its beginning, and once more: when it has waited long enough. What there is to compute is computed
 /// when an activation is over, because at its beginning a real-time guest waits.
 #[derive(Clone, Copy, Debug)]
-pub struct Habit {
+pub struct Activations {
     /// When the present activation began.
     begun: Instant,
     /// What it displaces leaves then.
@@ -93,7 +93,7 @@ pub enum Choice {
     WaitUntil(Instant),
 }
 
-impl Habit {
+impl Activations {
     /// Makes that of a vCPU of which nothing is known.
     #[must_use]
     pub fn new() -> Self {
@@ -155,7 +155,7 @@ impl Habit {
     }
 }
 
-impl Default for Habit {
+impl Default for Activations {
     fn default() -> Self {
         Self::new()
     }
@@ -175,7 +175,7 @@ mod tests {
 
     /// A vCPU that displaces another one again and again.
     struct Displacer {
-        habit: Habit,
+        activations: Activations,
         now: u64,
         ran: u64,
         advance: u64,
@@ -191,7 +191,7 @@ mod tests {
 
     impl Displacer {
         fn new(advance: u64) -> Self {
-            Self { habit: Habit::new(), now: 1_000, ran: 0, advance }
+            Self { activations: Activations::new(), now: 1_000, ran: 0, advance }
         }
 
         /// Runs for so long, its advance included, and sleeps for a while.
@@ -201,7 +201,7 @@ mod tests {
             let mut met = Met { left: false, waited: length, asked: 0 };
             while at < begun + length {
                 met.asked += 1;
-                match self.habit.choose(Instant(begun), at < begun + self.advance) {
+                match self.activations.choose(Instant(begun), at < begun + self.advance) {
                     Choice::LeaveAfter(Instant(until)) if at >= until => {
                         met = Met { left: true, waited: at - begun, ..met };
                         break;
@@ -214,8 +214,8 @@ mod tests {
             }
             self.ran += length;
             self.now = begun + length + 10_000;
-            self.habit.meets(mode);
-            self.habit.learn(Duration(self.ran), &patience());
+            self.activations.meets(mode);
+            self.activations.learn(Duration(self.ran), &patience());
             met
         }
     }
@@ -232,7 +232,7 @@ mod tests {
         assert!(learned.is_some(), "and forgets");
     }
 
-    /// Its handler and its task begin as if there were nothing to migrate.
+    /// The handler and the task begin as if there were nothing to migrate.
     #[test]
     fn a_guest_that_nothing_foretold_does_not_wait_for_a_departure() {
         let mut rtos = Displacer::new(0);
@@ -261,17 +261,17 @@ mod tests {
     /// While the core idles after it, nothing is learned; then all of it is.
     #[test]
     fn activations_may_be_learned_together() {
-        let mut habit = Habit::new();
+        let mut activations = Activations::new();
         for begun in 1..=4 {
-            let _ = habit.choose(Instant(begun * 100_000), false);
+            let _ = activations.choose(Instant(begun * 100_000), false);
         }
-        habit.learn(Duration(4 * 1_000), &patience());
-        assert_eq!(habit.cost, 1_000);
-        habit.learn(Duration(900_000), &patience());
-        assert_eq!(habit.cost, 1_000, "no activation has begun");
+        activations.learn(Duration(4 * 1_000), &patience());
+        assert_eq!(activations.cost, 1_000);
+        activations.learn(Duration(900_000), &patience());
+        assert_eq!(activations.cost, 1_000, "no activation has begun");
     }
 
-    /// One long activation in many: it is no habit.
+    /// There is one long activation in many.
     #[test]
     fn a_rare_long_activation_costs_what_was_doubted() {
         let mut rtos = Displacer::new(0);
@@ -292,7 +292,7 @@ mod tests {
             let mut rtos = Displacer::new(0);
             (0..200).for_each(|_| drop(rtos.runs(20_000, Mode::Kernel)));
             (0..200).for_each(|_| drop(rtos.runs(length, Mode::Kernel)));
-            assert_eq!(rtos.habit.cost, length);
+            assert_eq!(rtos.activations.cost, length);
         }
     }
 
@@ -350,13 +350,13 @@ mod tests {
         fn any_sequence_of_questions_has_an_answer(
             all in prop::collection::vec((any::<u64>(), any::<u64>(), any::<bool>()), 1..50),
         ) {
-            let mut habit = Habit::new();
+            let mut activations = Activations::new();
             for (begun, ran, foreseen) in all {
                 let (Choice::LeaveAfter(until) | Choice::WaitUntil(until)) =
-                    habit.choose(Instant(begun), foreseen);
+                    activations.choose(Instant(begun), foreseen);
                 prop_assert!(until >= Instant(begun) || until == Instant(0));
-                habit.learn(Duration(ran), &patience());
-                prop_assert!(habit.cost <= (DOUBT + 1) * Patience::IN_PROGRAM_NS);
+                activations.learn(Duration(ran), &patience());
+                prop_assert!(activations.cost <= (DOUBT + 1) * Patience::IN_PROGRAM_NS);
             }
         }
     }

@@ -28,7 +28,7 @@ mod rt_vcpu;
 mod safe_unsafe;
 mod trap_based;
 
-pub use adaptive::{Choice, Habit, Patience};
+pub use adaptive::{Activations, Choice, Patience};
 pub use mode_bias::ModeBias;
 pub use rotation::{Stay, next_in_rotation};
 
@@ -156,7 +156,7 @@ pub enum Then {
     Leave,
     /// It stays, and the other vCPUs of its VM stop until it can go on.
     StopOthers,
-    /// As [`Self::LeaveUntilFree`] if that pays ([`Habit`]); else it stays, and is asked again.
+    /// As [`Self::LeaveUntilFree`] if that pays ([`Activations`]); else it stays, and is asked again.
     LeaveIfItPays,
 }
 

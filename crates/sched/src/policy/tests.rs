@@ -138,7 +138,7 @@ fn delayed_makes_the_rtos_wait_for_a_guest_that_asks() {
         assert_eq!(policy.displaced(READY), Then::Stay, "it waits, when the limit is over");
     }
     let asked = MigrationPolicy::ALL.iter().filter(|kind| kind.policy().request() != Request::None);
-    assert_eq!(asked.count(), 3);
+    assert_eq!(asked.count(), 4);
 }
 
 #[test]

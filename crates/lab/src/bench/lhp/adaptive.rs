@@ -20,7 +20,7 @@ const SLOWER: f64 = 1.02;
 /// How much later the RTOS may be than under the best of them.
 const LATER: f64 = 1.10;
 
-/// One load and one period of the RTOS, and one size of hackbench.
+/// A load and a period of the RTOS, and one size of hackbench.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Where {
     period_us: u32,

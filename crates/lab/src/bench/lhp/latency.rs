@@ -72,7 +72,7 @@ impl Setting {
         Self { linux, separation, wake, period_us, load_permille, advance_us }
     }
 
-    /// The same in which each activation takes so many thousandths of a period.
+    /// This setting, in which each activation takes so many thousandths of a period.
     pub(super) fn loaded(self, load_permille: u32) -> Self {
         Self { load_permille, ..self }
     }

@@ -40,7 +40,7 @@ pub const PERIODS_US: [u32; 4] = [40, SHORT_PERIOD_US, 211, LONG_PERIOD_US];
 const PERIODS_LOADS: [u32; 4] = [0, 300, 500, 800];
 const PERIODS_COMPARED: [&str; 3] = [NONE, "on-demand", "adaptive"];
 const PERIODS_RUNS: Runs = (5, 3);
-/// The same where not all is measured.
+/// Periods where not all is measured.
 const FEW_PERIODS_US: [u32; 2] = [40, LONG_PERIOD_US];
 const FEW_PERIODS_LOADS: [u32; 2] = [0, 500];
 const FEW_PERIODS_RUNS: Runs = (4, 1);
