@@ -154,8 +154,10 @@ fn the_fuzzer_is_built_on_request_only() {
 #[test]
 fn the_architecture_shows_in_one_place() {
     let word = ["target", "arch"].join("_");
+    // The host's, whose registers have what translated code passes on.
+    let of_the_host = "crates/vtime-plugin/src/wfe.rs";
     for (path, text) in sources("crates", &["rs"]) {
-        let at_home = path.starts_with("crates/el2/src/arch/");
+        let at_home = path.starts_with("crates/el2/src/arch/") || path == of_the_host;
         assert!(at_home || !text.contains(&word), "{path}: {word} belongs in crates/el2/src/arch");
     }
 }

@@ -78,7 +78,13 @@ pub const BLOCKS: [Block; 11] = [
         document: "docs/src/lhp.md",
         command: "./cassata bench lhp --paper --point technique --write-docs",
         packages: MACHINE,
-        besides: &["guests/freertos/src", "guests/linux-own", "guests/linux/yield"],
+        besides: &[
+            "guests/freertos/src",
+            "guests/include",
+            "guests/linux-own",
+            "guests/linux/capacity",
+            "guests/linux/yield",
+        ],
         takes_hours: true,
     },
     Block {
