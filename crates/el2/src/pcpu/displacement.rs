@@ -33,11 +33,8 @@ impl Pcpu {
         if switch.taken {
             let mut left = switch.displaced;
             let patient = self.displacement.patient();
-            if !patient.is_empty() && self.displacement.losers(current).meets(patient) {
-                self.displacement.observe(current);
-                if self.waits_first(current, left.meets(patient)) {
-                    left -= patient;
-                }
+            if !patient.is_empty() && self.waits_first(current, left) {
+                left -= patient;
             }
             let mut rounds = Rounds::<MAX_VCPUS, { each::VCPU }>::begin();
             while let Some(id) = left.first() {
@@ -59,17 +56,26 @@ impl Pcpu {
         }
     }
 
-    /// Returns true if what `current` displaces waits before it leaves. Then it is asked again when EL2's
-    /// timer fires; `displaced`: there is something to ask.
-    #[inline(always)]
-    fn waits_first(&mut self, current: VcpuId, displaced: bool) -> bool {
+    /// Returns true if what `current` displaces and is patient waits before it leaves. Then it is asked
+    /// again when EL2's timer fires, if some of it is `left` on this core. Out of line: under most
+    /// policies nothing is patient.
+    #[inline(never)]
+    fn waits_first(&mut self, current: VcpuId, left: VcpuSet) -> bool {
+        notes::needs::<{ each::CANDIDATE }>();
+        let patient = self.displacement.patient();
+        if !self.displacement.losers(current).meets(patient) {
+            return false;
+        }
+        self.displacement.observe(current);
         let foreseen = self.timer_advance.early().has(current);
         let Some(vcpu) = self.roster.loaded_mut() else { return false };
         let until = match vcpu.activations().choose(self.ledger.since(), foreseen) {
             Choice::LeaveAfter(until) if timer::now() >= until => return false,
             Choice::LeaveAfter(until) | Choice::WaitUntil(until) => until,
         };
-        if displaced && let Some(deadline) = self.deadlines.add(until) {
+        if left.meets(patient)
+            && let Some(deadline) = self.deadlines.add(until)
+        {
             timer::arm(deadline);
         }
         true
@@ -90,6 +96,14 @@ impl Pcpu {
         vcpu.activations().learn(ran, self.displacement.patience());
     }
 
+    /// Learns in which mode the loaded vCPU has met one that it displaces.
+    #[inline(never)]
+    fn meets(&mut self, mode: Mode) {
+        if let Some(vcpu) = self.roster.loaded_mut() {
+            vcpu.activations().meets(mode);
+        }
+    }
+
     /// Does what the policy of a vCPU says whose core another vCPU has. Returns true if it leaves.
     fn displace(&mut self, id: VcpuId) -> bool {
         // It may have left earlier, without a recall: then it is not awaited.
@@ -101,15 +115,6 @@ impl Pcpu {
         let idle = idle_elsewhere(config);
         let seen = Displaced { ready: self.scheduler.is_ready(id), idle_core: !idle.is_empty() };
         let then = config.when_displaced(seen);
-        if then == Then::LeaveIfItPays {
-            let mode = parked.mode();
-            if let Some(vcpu) = self.roster.loaded_mut() {
-                vcpu.activations().meets(mode);
-            }
-        }
-        let Some(config) = self.roster.parked(id).map(|parked| parked.config()) else {
-            return false;
-        };
         match then {
             Then::Stay => false,
             Then::StopOthers => {
@@ -119,6 +124,10 @@ impl Pcpu {
             }
             Then::LeaveUntilFree | Then::LeaveForIdle | Then::Leave | Then::LeaveIfItPays => {
                 let to = destination_among(config, idle, seen.ready);
+                if then == Then::LeaveIfItPays {
+                    let mode = parked.mode();
+                    self.meets(mode);
+                }
                 if to == self.index {
                     // There is nowhere to go, or no longer.
                     return false;
