@@ -218,6 +218,12 @@ mod tests {
             self.activations.learn(Duration(self.ran), &patience());
             met
         }
+
+        fn runs_often(&mut self, count: u64, length: u64, mode: Mode) {
+            for _ in 0..count {
+                self.runs(length, mode);
+            }
+        }
     }
 
     #[test]
@@ -242,7 +248,7 @@ mod tests {
             assert_eq!((met.left, met.waited, met.asked), (true, Patience::DISPATCH_NS, 2));
         }
         let mut foreseen = Displacer::new(4_000);
-        (0..10).for_each(|_| drop(foreseen.runs(1_000_000, Mode::Kernel)));
+        foreseen.runs_often(10, 1_000_000, Mode::Kernel);
         let met = foreseen.runs(1_000_000, Mode::Kernel);
         assert_eq!((met.left, met.waited, met.asked), (true, 0, 1), "while it waits for its timer");
     }
@@ -252,9 +258,9 @@ mod tests {
     fn what_meets_programs_is_waited_for_longer() {
         let length = 3 * BREAK_EVEN;
         let mut rtos = Displacer::new(0);
-        (0..40).for_each(|_| drop(rtos.runs(length, Mode::User)));
+        rtos.runs_often(40, length, Mode::User);
         assert!(!rtos.runs(length, Mode::User).left);
-        (0..20).for_each(|_| drop(rtos.runs(length, Mode::Kernel)));
+        rtos.runs_often(20, length, Mode::Kernel);
         assert!(rtos.runs(length, Mode::User).left, "a guest that is mostly in its kernel");
     }
 
@@ -290,8 +296,8 @@ mod tests {
     fn the_mean_reaches_what_it_is_the_mean_of() {
         for length in [1, 9, 100, 6_999] {
             let mut rtos = Displacer::new(0);
-            (0..200).for_each(|_| drop(rtos.runs(20_000, Mode::Kernel)));
-            (0..200).for_each(|_| drop(rtos.runs(length, Mode::Kernel)));
+            rtos.runs_often(200, 20_000, Mode::Kernel);
+            rtos.runs_often(200, length, Mode::Kernel);
             assert_eq!(rtos.activations.cost, length);
         }
     }
@@ -315,7 +321,7 @@ mod tests {
         {
             let length = (period * percent / 100).max(500) + advance;
             let mut rtos = Displacer::new(advance);
-            (0..8 * MEMORY).for_each(|_| drop(rtos.runs(length, Mode::Kernel)));
+            rtos.runs_often(8 * MEMORY, length, Mode::Kernel);
             let count = 100;
             let all: u64 = (0..count).map(|_| cost(&rtos.runs(length, Mode::Kernel))).sum();
             let best = count * length.min(BREAK_EVEN);

@@ -20,6 +20,9 @@ const SLOWER: f64 = 1.02;
 /// How much later the RTOS may be than under the best of them.
 const LATER: f64 = 1.10;
 
+/// A figure of latencies, nanoseconds.
+type Figure = fn(&Distribution) -> Option<f64>;
+
 /// A load and a period of the RTOS, and one size of hackbench.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Where {
@@ -146,7 +149,7 @@ impl Lhp {
         let fixed = || Policy::all().into_iter().filter(|policy| policy.is_fixed());
         let mut checks = Vec::new();
         for (about, setting) in settings.iter().filter(|(_, s)| self.plans_late(ADAPTIVE, s)) {
-            let figures: [(_, fn(&Distribution) -> Option<f64>); 2] =
+            let figures: [(_, Figure); 2] =
                 [("mean", Distribution::mean), ("longest", latency::max)];
             for (which, figure) in figures {
                 let best = fixed().filter_map(|policy| self.dispatch(policy.name, setting, figure));
