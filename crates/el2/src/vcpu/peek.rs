@@ -46,7 +46,7 @@ pub fn counts(system: &System, vm: usize) -> bool {
 fn word(table: &Vm, ipa: u64) -> Option<u64> {
     let offset = ipa.wrapping_sub(table.ram_ipa);
     // SAFETY: the VM's root maps its memory at its alias, and whole pages of it.
-    (offset < table.ram_size && ipa % 8 == 0)
+    (offset < table.ram_size && ipa.is_multiple_of(8))
         .then(|| unsafe { memory::word(stage1::ALIAS + table.ram_pa + offset) })
 }
 

@@ -92,13 +92,16 @@ pub fn counts() -> Check<Done> {
     pass!("{gave_way} of {SECTIONS} sections were waited for, {unread} counts were not read")
 }
 
+/// What is set, by what, and to what.
+type Hostile = (&'static str, fn(u64), u64);
+
 /// What cannot be read counts nothing, and does no harm. Each is set up, and then all is as before.
 /// Returns how many there were.
 fn hostile(grace_us: u64) -> Check<usize> {
     let outside = 0x0900_0000 | TABLE;
     let beyond = 0xffff_ffff_f000 | TABLE;
     let itself = ROOT.address() | TABLE;
-    let all: [(&str, fn(u64), u64); 12] = [
+    let all: [Hostile; 12] = [
         ("a program's address", write::sp_el0, PROGRAM),
         ("an address that is not aligned", write::sp_el0, THREAD + 1),
         ("the last address", write::sp_el0, u64::MAX),
