@@ -81,7 +81,7 @@ const LATE: [&str; 5] = [NONE, "partition", "on-demand", "adaptive", "trap-based
 const LATE_JUDGED: [&str; 4] = [NONE, "partition", "on-demand", "adaptive"];
 
 /// Whose throughput there are goals for.
-const COMPARED: [&str; 4] = [NONE, "on-demand", "adaptive", "trap-based"];
+const COMPARED: [&str; 3] = [NONE, "on-demand", "trap-based"];
 /// What is compared where two policies tell the most.
 const KEY: [&str; 2] = [NONE, "on-demand"];
 
@@ -130,7 +130,7 @@ pub fn points(extent: Extent, policies: &[Policy]) -> Vec<Point> {
             activations: Activations { judged: 2_000, others: 2_000, long: 0, unforeseen: 100 },
             migrations: 1_000,
             timed_runs: 2,
-            late: &LATE[..4],
+            late: &LATE[..3],
             surprised: &KEY[1..],
             thorough: false,
             all: false,
