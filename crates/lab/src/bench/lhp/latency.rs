@@ -253,7 +253,7 @@ impl Lhp {
             let some = some.only("release", &[&release]).only("advance", &["no advance"]);
             let some = some.only("policy", &[MASKED, "none"]);
             Some((
-                format!("{name}"),
+                (*name).to_owned(),
                 Plot::histogram(&some, "latency_ns", "activations").by("policy"),
             ))
         };

@@ -170,7 +170,7 @@ impl Lhp {
                 (runs.0.len() > 1).then(|| runs.steady().mean())
             })
             .shown_in(Unit::Milliseconds, 1)
-            .name("migrations", |row| Some(self.rtos_migrations(*row)?))
+            .name("migrations", |row| self.rtos_migrations(*row))
             .head("RTOS migrated")
             .done()
     }
