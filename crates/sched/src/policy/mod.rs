@@ -255,7 +255,7 @@ impl Needs {
 /// See the module. A policy is what it says, so that one more costs EL2 no code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Policy {
-    /// Its vCPUs are always at their fallbacks, and never at their bases.
+    /// The vCPUs are always at their fallbacks, and never at their bases.
     lives_at_fallback: bool,
     /// It is for a real-time VM, whose vCPUs make way for higher priorities.
     for_realtime: bool,
@@ -264,7 +264,7 @@ pub struct Policy {
     /// A vCPU that is away goes back to its base without a recall, provided that its base is free:
     /// when it sleeps, and when it has lost the core to another vCPU.
     returns_by_itself: bool,
-    /// Its vCPUs go where their guest or an operator asks them to go, and stay there.
+    /// The vCPUs go where their guest or an operator asks them to go, and stay there.
     moves_on_request: bool,
     /// A vCPU goes back to its base that is away, in a program, and has lost the core to another vCPU,
     /// provided that its base is free and that it is mostly in programs ([`ModeBias`]).

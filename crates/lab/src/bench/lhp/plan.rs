@@ -42,8 +42,8 @@ const PERIODS_COMPARED: [&str; 3] = [NONE, "on-demand", "adaptive"];
 const PERIODS_RUNS: Runs = (5, 3);
 /// Periods where not all is measured.
 const FEW_PERIODS_US: [u32; 2] = [40, LONG_PERIOD_US];
-const FEW_PERIODS_LOADS: [u32; 2] = [0, 500];
-const FEW_PERIODS_RUNS: Runs = (4, 1);
+const FEW_PERIODS_LOADS: [u32; 1] = [500];
+const FEW_PERIODS_RUNS: Runs = (3, 1);
 /// What the RTOS runs of [`LONG_PERIOD_US`] where it is measured whether long activations are later
 /// than short ones, thousandths.
 pub const LONG_LOAD: u32 = 500;
@@ -78,7 +78,7 @@ const BEFORE_KIB: u32 = 10_240;
 
 /// Whose latencies are compared in all settings, and whose there are goals for.
 const LATE: [&str; 5] = [NONE, "partition", "on-demand", "adaptive", "trap-based"];
-const LATE_JUDGED: [&str; 4] = [NONE, "partition", "on-demand", "adaptive"];
+const LATE_JUDGED: [&str; 3] = [NONE, "partition", "on-demand"];
 
 /// Whose throughput there are goals for.
 const COMPARED: [&str; 3] = [NONE, "on-demand", "trap-based"];
