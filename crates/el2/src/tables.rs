@@ -60,9 +60,8 @@ impl Vcpus {
         let (topology, cores) = (self.topology(), &system.board.consolidation_target);
         let leaves = |&(core, &target): &(usize, &u16)| core != usize::from(target);
         let leavers = cores.iter().enumerate().take(self.cores).filter(leaves).count();
-        let extras = topology.stop_others().len()
-            + count(|table| table.period_ns > 0)
-            + count(abi::system::Vcpu::is_markable);
+        let marks = count(abi::system::Vcpu::is_markable);
+        let extras = topology.stop_others().len() + count(|table| table.period_ns > 0) + marks;
         let is_peeked = |vm: &usize| policy(system, *vm).policy().request() == Request::Peek;
         let peeked = (0..system.vms().len()).filter(is_peeked).count();
         for (of, count) in [
@@ -75,6 +74,7 @@ impl Vcpus {
             (each::WATCHED, usize::from(system.header.watchdog_ns > 0)),
             (each::LINE, system.vms().iter().filter(|vm| vm.lines_pa != 0).count()),
             (each::PEEK, peeked),
+            (each::MARK, marks),
             (each::MUTEX, system.header.mutex_count as usize),
         ] {
             notes::there_are(of, count);

@@ -64,6 +64,7 @@ fn sizes(system: Option<&Checked>) -> Sizes {
         watched,
         lines,
         peeks,
+        marks,
     } = counts.features;
     let sizes = any
         .with(each::VM, vms)
@@ -81,7 +82,8 @@ fn sizes(system: Option<&Checked>) -> Sizes {
         .with(each::LEAVER, leavers)
         .with(each::WATCHED, watched)
         .with(each::LINE, lines)
-        .with(each::PEEK, peeks);
+        .with(each::PEEK, peeks)
+        .with(each::MARK, marks);
     match counts.list_registers {
         Some(count) => sizes.with(each::LIST_REGISTER, count),
         None => sizes,

@@ -39,8 +39,10 @@ pub const WATCHED: u32 = 15;
 pub const LINE: u32 = 16;
 /// The VMs whose preemption count is read.
 pub const PEEK: u32 = 17;
+/// The vCPUs whose guest may mark them as real-time.
+pub const MARK: u32 = 18;
 /// How many constants there are.
-pub const COUNT: usize = 18;
+pub const COUNT: usize = 19;
 
 /// Returns what says that a loop goes round so many times more often than once for each of `of`.
 #[must_use]

@@ -340,12 +340,11 @@ impl Checked {
         let topology = Topology::new(&placed, self.machine.pcpus);
         let vcpus = || self.vms.iter().flat_map(|vm| &vm.vcpus);
         let servers = vcpus().filter(|vcpu| vcpu.server.is_some()).count();
+        let marks = vcpus().filter(|vcpu| vcpu.unmarked_priority.is_some()).count();
         Features {
             migrants: topology.migrants().len(),
             candidates: topology.candidates().len(),
-            extras: servers
-                + vcpus().filter(|vcpu| vcpu.unmarked_priority.is_some()).count()
-                + topology.stop_others().len(),
+            extras: servers + marks + topology.stop_others().len(),
             // Only vCPUs with declared tasks have sections, and those have servers.
             sections: if self.timing.is_some() { servers } else { 0 },
             advances: vcpus().filter(|vcpu| vcpu.timer_advance_ns > 0).count(),
@@ -353,6 +352,7 @@ impl Checked {
             watched: if self.watchdog_ns > 0 { self.machine.pcpus } else { 0 },
             lines: self.vms.iter().filter(|vm| vm.yields).map(|vm| vm.vcpus.len()).sum(),
             peeks: self.vms.iter().filter(|vm| vm.is_peeked()).count(),
+            marks,
         }
     }
 
@@ -408,6 +408,8 @@ pub struct Features {
     pub lines: usize,
     /// VMs whose preemption count is read.
     pub peeks: usize,
+    /// vCPUs whose guest may mark them as real-time.
+    pub marks: usize,
 }
 
 /// Returns what EL2 takes on a board that runs these VMs. `watched`: there is a watchdog.

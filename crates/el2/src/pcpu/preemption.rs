@@ -68,6 +68,7 @@ impl Pcpu {
     /// come back, when it has the core next.
     #[inline(never)]
     pub(super) fn mark(&mut self, id: VcpuId, marked: bool) {
+        notes::needs::<{ each::MARK }>();
         self.displacement.mark(id, marked);
         self.need_resched |= self.scheduler.mark(id, marked, timer::now());
     }

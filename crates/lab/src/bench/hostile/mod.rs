@@ -33,7 +33,7 @@ use mode::{MODES, WOKEN};
 use sched::policy::MigrationPolicy;
 use seen::Seen;
 
-/// How long each machine runs, ms of virtual time: all of them together run for a minute and a half.
+/// How long each machine runs, ms of virtual time: all of them together run for not two minutes.
 const LENGTH_MS: u64 = 200;
 /// The same with `--quick`.
 const QUICK_MS: u64 = 40;
@@ -139,11 +139,11 @@ mod tests {
     use std::collections::BTreeSet;
 
     #[test]
-    fn every_case_has_a_name_of_its_own_and_all_take_a_minute_and_a_half() {
+    fn every_case_has_a_name_of_its_own_and_all_take_two_minutes() {
         let cases = cases(LENGTH_MS);
         let names: BTreeSet<_> = cases.iter().map(Case::name).collect();
         assert_eq!(names.len(), cases.len());
         let total_s = cases.iter().map(|case| case.length_ms).sum::<u64>() / 1_000;
-        assert!((60..=100).contains(&total_s), "{total_s} s");
+        assert!((60..=120).contains(&total_s), "{total_s} s");
     }
 }
