@@ -147,7 +147,9 @@ pub fn points(extent: Extent, policies: &[Policy]) -> Vec<Point> {
     points.extend(sizes.kernel(&policies));
     points.extend(sizes.spinning(&policies));
     points.extend(technique::points(extent));
-    points.extend(realtime::points(extent));
+    if extent != Extent::Quick {
+        points.extend(realtime::points(extent));
+    }
     // Those that the goals are about come first: a run that is cut short has
     // said the most then.
     points.sort_by_key(|point| !has_goal(point));
