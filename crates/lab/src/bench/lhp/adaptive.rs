@@ -5,8 +5,9 @@
 
 use super::latency::{self, Setting};
 use super::plan::{ADVANCES_US, LONG_LOAD, LONG_PERIOD_US, SHORT_PERIOD_US};
-use super::point::{Experiment, Linux, Point, WHOLE, Wake};
+use super::point::{Experiment, Linux, Point, Wake};
 use super::policy::Policy;
+use super::throughput::share;
 use super::{Lhp, run::Measurement};
 use crate::bench::sample::Sample;
 use crate::dataset::{Dataset, Unit};
@@ -39,8 +40,7 @@ impl Where {
     }
 
     fn name(self) -> String {
-        let share = f64::from(self.load_permille) / f64::from(WHOLE);
-        format!("f = {share} of each {}", period(self.period_us))
+        format!("f = {} of each {}", share(self.load_permille), period(self.period_us))
     }
 }
 
@@ -108,7 +108,7 @@ impl Lhp {
     pub(super) fn adaptive_data(&self) -> Dataset {
         Dataset::of("adaptive", "hackbench under the adaptive policy", self.beside())
             .name("period_us", |one| one.at.period_us)
-            .name("f", |one| f64::from(one.at.load_permille) / f64::from(WHOLE))
+            .name("f", |one| share(one.at.load_permille))
             .column("adaptive", Unit::Seconds, |one| one.adaptive.mean())
             .shown_in(Unit::Milliseconds, 1)
             .name("best", |one| one.best.as_ref().map_or("-", |(policy, _)| policy.name))
@@ -140,8 +140,8 @@ impl Lhp {
                 settings.push((name, Setting::hackbench(period_us, advance_us)));
             }
         }
-        let share = f64::from(LONG_LOAD) / f64::from(WHOLE);
-        let name = format!("f = {share} of each {}, no advance", period(LONG_PERIOD_US));
+        let load = share(LONG_LOAD);
+        let name = format!("f = {load} of each {}, no advance", period(LONG_PERIOD_US));
         settings.push((name, Setting::hackbench(LONG_PERIOD_US, 0).loaded(LONG_LOAD)));
         for wake in Wake::UNFORESEEN {
             settings.push((format!("unforeseen {}", wake.about()), Setting::unforeseen(wake)));

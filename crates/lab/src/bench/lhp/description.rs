@@ -82,7 +82,7 @@ pub fn of(point: &Point, root: &Path) -> Option<String> {
          [[vm]]\nname = \"linux\"\nkernel = {:?}\ninitramfs = {:?}\ncmdline = '{}'\nseed = {}\n\
          memory = {{ size = \"512M\" }}\n{linux_setting}vcpus = [\n",
         kernel,
-        if builds(point) { images.kbuild } else { images.initramfs },
+        if point.builds() { images.kbuild } else { images.initramfs },
         command_line(point) + &technique.words,
         point.seed,
     );
@@ -172,13 +172,9 @@ pub fn rtos_command_line(rtos: Rtos, start_ms: u32) -> String {
 fn later(point: &Point) -> u32 {
     match point.experiment {
         Experiment::Spinning | Experiment::Kernel => SYMBOLS_MS,
-        _ if builds(point) => UNPACKING_MS,
+        _ if point.builds() => UNPACKING_MS,
         _ => 0,
     }
-}
-
-fn builds(point: &Point) -> bool {
-    matches!(point.linux, Linux::Builds { .. })
 }
 
 fn sooner(point: &Point) -> u32 {
@@ -194,7 +190,7 @@ fn sooner(point: &Point) -> u32 {
 fn file(point: &Point) -> u32 {
     match point.experiment {
         Experiment::Migration => FILE_MS,
-        _ if builds(point) => ARCHIVE_MS,
+        _ if point.builds() => ARCHIVE_MS,
         _ => 0,
     }
 }

@@ -49,9 +49,8 @@ impl Lhp {
 
     /// Returns the builds that count in a place: all but the first.
     fn builds(&self, place: &str) -> Option<&[Build]> {
-        let here = |m: &&super::run::Measurement| {
-            matches!(m.point.linux, Linux::Builds { .. }) && self::place(&m.point) == place
-        };
+        let here =
+            |m: &&super::run::Measurement| m.point.builds() && self::place(&m.point) == place;
         self.of(Experiment::Overhead).find(here)?.builds.get(1..).filter(|all| !all.is_empty())
     }
 
@@ -99,7 +98,7 @@ impl Lhp {
             check("computing under Cassata: loss", ALONE, ALONE_PERCENT),
             check("computing beside a tick each ms: loss", TICKING, TICKING_PERCENT),
         ];
-        if self.planned.iter().any(|point| matches!(point.linux, Linux::Builds { .. })) {
+        if self.planned.iter().any(Point::builds) {
             let name = format!("{BUILDING} beside a tick each ms: loss");
             let goal = Goal::AtMost(TICKING_PERCENT);
             checks.push(Check::new(&name, self.build_lost(TICKING), "%", goal).as_statement());

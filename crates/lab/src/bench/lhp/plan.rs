@@ -35,7 +35,7 @@ const LONG_COMPARED: [&str; 8] = [
 /// Periods of the RTOS with which policies that may wait or migrate are compared, besides
 /// [`PERIOD_US`]: between the shortest, in which a migration to and fro hardly fits, and the papers'.
 /// None divides Linux's tick but the first.
-pub const PERIODS_US: [u32; 4] = [40, SHORT_PERIOD_US, 211, LONG_PERIOD_US];
+const PERIODS_US: [u32; 4] = [40, SHORT_PERIOD_US, 211, LONG_PERIOD_US];
 /// Which loads and policies there are with these, and the runs.
 const PERIODS_LOADS: [u32; 4] = [0, 300, 500, 800];
 const PERIODS_COMPARED: [&str; 3] = [NONE, "on-demand", "adaptive"];
@@ -147,9 +147,7 @@ pub fn points(extent: Extent, policies: &[Policy]) -> Vec<Point> {
     points.extend(sizes.kernel(&policies));
     points.extend(sizes.spinning(&policies));
     points.extend(technique::points(extent));
-    if extent != Extent::Quick {
-        points.extend(realtime::points(extent));
-    }
+    points.extend(realtime::points(extent));
     // Those that the goals are about come first: a run that is cut short has
     // said the most then.
     points.sort_by_key(|point| !has_goal(point));
@@ -179,7 +177,7 @@ fn is_long(point: &Point) -> bool {
 }
 
 /// Returns true for a run of hackbench beside an RTOS with one of [`PERIODS_US`].
-fn has_other_period(point: &Point) -> bool {
+pub fn has_other_period(point: &Point) -> bool {
     point.rtos.is_some_and(|rtos| PERIODS_US.contains(&rtos.period_us))
 }
 

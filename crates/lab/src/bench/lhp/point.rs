@@ -1,6 +1,6 @@
 //! One run of a machine: a point of some figure.
 
-use super::plan::PERIODS_US;
+use super::plan::has_other_period;
 use super::policy::Policy;
 use super::run;
 use super::technique::{Kernel, Technique};
@@ -39,6 +39,21 @@ impl Point {
     pub fn is_ported(&self) -> bool {
         self.technique.is_some_and(|technique| technique.kernel == Kernel::Own)
     }
+
+    /// Returns true if a guest's WFE traps.
+    pub fn traps_wfe(&self) -> bool {
+        self.technique.is_some_and(|technique| technique.column.traps_wfe())
+    }
+
+    /// Returns true if a part of Linux is built.
+    pub fn builds(&self) -> bool {
+        matches!(self.linux, Linux::Builds { .. })
+    }
+}
+
+/// Returns what a real-time process of Linux's is beside.
+pub const fn beside(hackbench: bool) -> &'static str {
+    if hackbench { "hackbench" } else { "idle" }
 }
 
 /// What is to be found out.
@@ -256,8 +271,7 @@ impl Linux {
             Self::Timed { work, count, runs } => format!("{}-{count}-x{runs}", work.name()),
             Self::Builds { runs } => format!("kbuild-x{runs}"),
             Self::Realtime { wakes, hackbench, rank } => {
-                let beside = if *hackbench { "hackbench" } else { "idle" };
-                format!("{}-{beside}-{wakes}", rank.name())
+                format!("{}-{}-{wakes}", rank.name(), beside(*hackbench))
             }
         }
     }
@@ -355,7 +369,7 @@ impl crate::bench::store::Case for Point {
         let what = self.rtos.map(Rtos::name).unwrap_or_default();
         match (self.experiment, &self.stage) {
             (Experiment::Throughput, Stage::Shared { .. }) => {
-                let period = self.rtos.filter(|rtos| PERIODS_US.contains(&rtos.period_us));
+                let period = self.rtos.filter(|_| has_other_period(self));
                 let period = period.map(|rtos| format!("{}us-", rtos.period_us));
                 format!("throughput-{stage}-f{load}-{}{linux}", period.unwrap_or_default())
             }

@@ -2,7 +2,7 @@
 
 use super::Lhp;
 use super::plan::{JITTER_PERCENT, LONG_PERIOD_US};
-use super::point::{Experiment, Linux, Point, Rank, Rtos, Stage};
+use super::point::{Experiment, Linux, Point, Rank, Rtos, Stage, beside};
 use super::policy::NONE;
 use super::run::Measurement;
 use crate::bench::Extent;
@@ -34,9 +34,9 @@ struct Row {
 }
 
 impl Row {
-    /// All that are measured; coarsely, those beside hackbench.
-    fn all(coarsely: bool) -> impl Iterator<Item = Self> {
-        let loads = [false, true].into_iter().filter(move |busy| *busy || !coarsely);
+    /// All that are measured.
+    fn all() -> impl Iterator<Item = Self> {
+        let loads = [false, true].into_iter();
         loads.flat_map(|hackbench| Rank::ALL.map(|rank| Self { hackbench, rank }))
     }
 
@@ -49,16 +49,12 @@ impl Row {
     }
 }
 
-fn beside(hackbench: bool) -> &'static str {
-    if hackbench { "hackbench" } else { "idle" }
-}
-
-/// Returns the points.
+/// Returns the points. There is no room for them in a quick run.
 pub fn points(extent: Extent) -> Vec<Point> {
     let wakes = match extent {
         Extent::Paper => 10_000,
         Extent::Full => 800,
-        Extent::Quick => 300,
+        Extent::Quick => return Vec::new(),
     };
     let point = |row: Row| {
         let rtos = Rtos::new(LOAD_PERMILLE, LONG_PERIOD_US, 0);
@@ -68,7 +64,7 @@ pub fn points(extent: Extent) -> Vec<Point> {
         let linux = Linux::Realtime { wakes, hackbench, rank };
         Point::new(Experiment::Realtime, &linux, stage, Some(rtos))
     };
-    Row::all(extent == Extent::Quick).map(point).collect()
+    Row::all().map(point).collect()
 }
 
 impl Rank {
@@ -96,7 +92,7 @@ impl Lhp {
     }
 
     fn realtime_rows(&self) -> Vec<Row> {
-        Row::all(false).filter(|row| self.realtime(*row).is_some()).collect()
+        Row::all().filter(|row| self.realtime(*row).is_some()).collect()
     }
 
     /// Returns the longest latency of Linux's process, nanoseconds.

@@ -119,8 +119,7 @@ pub fn run(point: &Point, bench: &Bench, tell: Tell<'_>) -> Result<Measurement> 
     crate::results::write_file(&path, text.as_bytes())?;
     let bundle = bench.pack(&system::load_text(&path, &text)?)?;
     let session = bench.session(&bundle, LIMIT)?.with_quantum(quantum_ns(point));
-    let traps = point.technique.is_some_and(|technique| technique.column.traps_wfe());
-    let session = if traps { session.with_wfe_traps() } else { session };
+    let session = if point.traps_wfe() { session.with_wfe_traps() } else { session };
     let first = boot(point, bench, session.shown_by(Box::new(ProgressView(tell))))?;
     let mut measurement = first.measurement.clone();
     if point.experiment.needs_symbols() {
@@ -349,8 +348,7 @@ pub fn config_text(point: &Point) -> String {
         None => Some(native_case(point)?.config_text()),
     };
     let told = described.or_else(native).unwrap_or_default();
-    let traps = point.technique.is_some_and(|technique| technique.column.traps_wfe());
-    let told = if traps { format!("{told}\nwfe-traps") } else { told };
+    let told = if point.traps_wfe() { format!("{told}\nwfe-traps") } else { told };
     match quantum_ns(point) {
         Options::DEFAULT_QUANTUM_NS => told,
         finer => format!("{told}\nquantum {finer}"),

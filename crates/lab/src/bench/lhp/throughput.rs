@@ -1,7 +1,7 @@
 //! How fast Linux is beside the RTOS: hackbench's time over what the RTOS
 //! burns.
 
-use super::plan::{CORES, DEDICATED, LOOPS, PERIODS_US};
+use super::plan::{CORES, DEDICATED, LOOPS, has_other_period};
 use super::point::{Experiment, Linux, Point, Stage, WHOLE};
 use super::policy::Policy;
 use super::{Lhp, policies_of};
@@ -88,8 +88,7 @@ impl Lhp {
             let so_long =
                 matches!(point.linux, Linux::Hackbench { loops: its, .. } if its == loops);
             // With other periods: see `adaptive`.
-            let other = point.rtos.is_some_and(|rtos| PERIODS_US.contains(&rtos.period_us));
-            point.experiment == Experiment::Throughput && so_long && !other
+            point.experiment == Experiment::Throughput && so_long && !has_other_period(point)
         };
         let planned: Vec<&Point> = self.planned.iter().filter(ours).collect();
         let load = |point: &&Point| Some(point.rtos?.load_permille);
