@@ -144,7 +144,7 @@ impl Aim {
             ));
         };
         let policy = layout.vms[layout.vcpus[vcpu].vm].policy;
-        if !policy.policy().needs().moves_on_request {
+        if !policy.needs().moves_on_request {
             let why =
                 format!("`{name}` does not move on request: its policy is `{}`", policy.name());
             let help = "say `migration_policy = \"on-request\"` in the description, and `may_run_on` \

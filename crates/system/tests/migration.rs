@@ -29,7 +29,7 @@ fn vm(name: &str, vcpus: &[(usize, u16)], more: &str) -> String {
 /// Returns true if a policy lets a vCPU leave that is displaced or enters its kernel, and is not
 /// for a real-time VM.
 fn moves(kind: MigrationPolicy) -> bool {
-    let needs = kind.policy().needs();
+    let needs = kind.needs();
     (needs.fallback || needs.wanders) && !needs.lives_at_fallback && !needs.for_realtime
 }
 

@@ -20,9 +20,6 @@ use notes::each;
 use sched::policy::{Mode, Request, Side, View};
 use sched::{Duration, Instant, VcpuId};
 
-/// How often EL2 looks whether a guest still counts what it holds, while another vCPU waits.
-const LOOKS_AGAIN_NS: u64 = 2_000;
-
 /// Returns true if a view forbids what a vCPU in this mode executes.
 fn is_forbidden(view: View, mode: Mode) -> bool {
     matches!((view, mode), (View::UserOnly, Mode::Kernel) | (View::KernelOnly, Mode::User))
@@ -124,32 +121,19 @@ impl Pcpu {
                 let mut until = until;
                 let asked = self.roster.loaded().filter(|_| limit.is_some_and(|limit| limit.asked));
                 if let Some(vcpu) = asked {
-                    if vcpu.config().request() == Request::Peek {
-                        // Such a guest does not tell when it counts nothing any more. From now on, not
-                        // from the decision: it has to get on in between.
-                        let again = Duration(timer::ns_to_ticks(LOOKS_AGAIN_NS));
+                    if let Some(ns) = vcpu.config().request().looked_at_each_ns() {
+                        // From now on, not from the decision: it has to get on in between.
+                        let again = Duration(timer::ns_to_ticks(ns));
                         until = until.min(timer::now().after(again));
                     } else if let Some(line) = vcpu.config().line() {
                         line.cancelled.store(1, Ordering::Relaxed);
                     }
                 }
-                let until = self.look_again(delayer, until, now);
                 let decide_by = self.scheduler.let_finish(delayer, now);
                 self.mask_nothing();
                 self.arm_out_of_line(Some(decide_by.map_or(until, |instant| until.min(instant))));
                 true
             }
-        }
-    }
-
-    /// Returns when to look whether others still have to wait: a guest that unmasks its interrupts does
-    /// not come here by that.
-    fn look_again(&self, delayer: VcpuId, until: Instant, now: Instant) -> Instant {
-        const MASK_POLL_NS: u64 = 1_000;
-        let vcpu = self.roster.loaded().filter(|vcpu| vcpu.id() == delayer);
-        match vcpu.map(|vcpu| vcpu.config().request()) {
-            Some(Request::Mask) => until.min(now.after(Duration(timer::ns_to_ticks(MASK_POLL_NS)))),
-            _ => until,
         }
     }
 

@@ -142,6 +142,19 @@ pub enum Request {
     Mask,
 }
 
+impl Request {
+    /// Returns how often EL2 looks whether a guest still asks, nanoseconds, while another vCPU waits; none if
+    /// it tells when it asks no longer.
+    #[must_use]
+    pub const fn looked_at_each_ns(self) -> Option<u64> {
+        match self {
+            Self::None | Self::Call | Self::Page => Option::None,
+            Self::Peek => Some(2_000),
+            Self::Mask => Some(1_000),
+        }
+    }
+}
+
 /// What to do with a vCPU that is displaced, or was.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
@@ -363,9 +376,8 @@ impl Policy {
         self.request
     }
 
-    /// Derives what the policy needs from what it says.
-    #[must_use]
-    pub const fn needs(&self) -> Needs {
+    /// Derives what the policy needs from what it says; [`MigrationPolicy::needs`] has that of each.
+    const fn needs(&self) -> Needs {
         let mut given = Given::of(self.interrupted);
         let notices_interrupts = given.any;
         let (mut leaves_when_displaced, mut index) = (false, 0);
@@ -461,7 +473,7 @@ macro_rules! kinds {
         }
 
         impl MigrationPolicy {
-            /// All of them.
+            /// All of them, each at its number, as in the tables below.
             pub const ALL: &[Self] = &[$(Self::$kind,)*];
 
             /// Returns what a system description calls it.
@@ -499,6 +511,14 @@ macro_rules! kinds {
         }
     };
 }
+
+const _: () = {
+    let mut number = 0;
+    while number < MigrationPolicy::ALL.len() {
+        assert!(MigrationPolicy::ALL[number] as usize == number, "policies stand in their order");
+        number += 1;
+    }
+};
 
 kinds! {
     /// [`mod@none`].

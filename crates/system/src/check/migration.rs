@@ -40,7 +40,7 @@ pub(super) fn check(vms: &[DraftVm], problems: &mut Problems) {
 fn check_realtime(vm: &DraftVm, problems: &mut Problems) {
     let (kind, realtime) = (vm.migration_policy(), vm.is_realtime());
     let Some(at) = &vm.migration_policy else { return };
-    let needs = kind.policy().needs();
+    let needs = kind.needs();
     let for_realtime = needs.for_realtime;
     if needs.moves_on_request {
         // For both: the places are looked at one by one.
@@ -178,7 +178,7 @@ pub(super) fn assign(vms: &mut [Vm], pcpus: usize, problems: &mut Problems) {
         }
     }
     for ((vm, index), fallback) in moves {
-        let lives_there = vms[vm].migration_policy.policy().needs().lives_at_fallback;
+        let lives_there = vms[vm].migration_policy.needs().lives_at_fallback;
         let vcpu = &mut vms[vm].vcpus[index];
         vcpu.fallback = fallback;
         if lives_there {
@@ -260,7 +260,7 @@ pub(super) fn set(pcpus: impl IntoIterator<Item = usize>) -> u16 {
 /// Real-time vCPUs that would make way for another one and have nowhere to go:
 /// they would wait as long as that one likes.
 pub(super) fn stranded(drafts: &[DraftVm], vms: &[Vm], problems: &mut Problems) {
-    let makes_way = |(vm, _): &Id| vms[*vm].migration_policy.policy().needs().for_realtime;
+    let makes_way = |(vm, _): &Id| vms[*vm].migration_policy.needs().for_realtime;
     for id in all(vms).filter(makes_way) {
         let vcpu = vms[id.0].vcpus[id.1];
         let highest =

@@ -51,7 +51,7 @@ fn switches(vm: &DraftVm, problems: &mut Problems) {
 }
 
 fn places(vm: &DraftVm, pcpus: Option<usize>, problems: &mut Problems) {
-    let on_request = vm.migration_policy().policy().needs().moves_on_request;
+    let on_request = vm.migration_policy().needs().moves_on_request;
     let named = vm.vcpus.iter().flat_map(|vcpu| &vcpu.may_run_on);
     for at in named.clone() {
         if pcpus.is_some_and(|pcpus| *at.get_ref() >= pcpus as u64) {

@@ -40,7 +40,7 @@ fn guest_decides(vcpu: &Placed) -> bool {
     let policy = vcpu.policy.policy();
     let mut modes = [Mode::User, Mode::Kernel].into_iter();
     let decides =
-        policy.needs().moves_on_request || modes.any(|mode| policy.crossed(mode) != Side::Here);
+        vcpu.needs().moves_on_request || modes.any(|mode| policy.crossed(mode) != Side::Here);
     !vcpu.elsewhere().is_empty() && decides
 }
 

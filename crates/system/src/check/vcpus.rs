@@ -70,7 +70,7 @@ fn realtime(me: &Placed<'_>, all: &[Placed<'_>], problems: &mut Problems) {
     if !me.owner.is_realtime() {
         return;
     }
-    let makes_way = me.owner.migration_policy().policy().needs().for_realtime;
+    let makes_way = me.owner.migration_policy().needs().for_realtime;
     let rivals = all.iter().filter(|other| {
         let concerns = !makes_way || other.priority.get_ref() == me.priority.get_ref();
         concerns && !other.owner.is_realtime() && other.pcpu == me.pcpu

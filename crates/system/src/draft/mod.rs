@@ -193,7 +193,7 @@ impl DraftVm {
     /// Returns true if its vCPUs may move between pCPUs.
     pub(crate) fn migrates(&self) -> bool {
         let moves = |kind: MigrationPolicy| {
-            let needs = kind.policy().needs();
+            let needs = kind.needs();
             needs.fallback || needs.wanders || needs.moves_on_request
         };
         self.policies().any(moves) || flag(&self.consolidate, false)

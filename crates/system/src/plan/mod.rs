@@ -92,7 +92,7 @@ fn attempt(system: &Sound, bundle_size: u64, problems: &mut Problems) -> Option<
     let vms = system.vms.iter().zip(&layout.vms);
     let meet = vms_whose_vcpus_meet(system);
     let stage2 = vms.clone().enumerate().map(|(index, (vm, memory))| {
-        let needs_views = vm.migration_policy.policy().needs().views || meet.contains(&index);
+        let needs_views = vm.migration_policy.needs().views || meet.contains(&index);
         let views: &[View] = if needs_views {
             &[View::Full, View::UserOnly, View::KernelOnly]
         } else {

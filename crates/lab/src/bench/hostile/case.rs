@@ -101,7 +101,7 @@ impl Adversary {
     /// Returns true if FreeRTOS has the policy, and the adversary is above it.
     fn is_above(&self) -> bool {
         let policy = MigrationPolicy::named(&self.policy);
-        policy.is_some_and(|policy| policy.policy().needs().for_realtime)
+        policy.is_some_and(|policy| policy.needs().for_realtime)
     }
 
     /// Returns what is replaced in the description, where the vCPUs are on these pCPUs, one after the
@@ -110,7 +110,7 @@ impl Adversary {
         let Self { mode, vcpus, crowds, policy, seed, .. } = self;
         let edit = |from: &str, to: String| (from.to_owned(), to);
         let kind = MigrationPolicy::named(policy);
-        let asks = kind.is_some_and(|kind| kind.policy().needs().moves_on_request);
+        let asks = kind.is_some_and(|kind| kind.needs().moves_on_request);
         let vcpu = |number: u32| {
             let priority = if self.is_above() && number == 0 { 20 } else { 1 };
             // Those that share a core take turns.

@@ -58,7 +58,7 @@ impl Machine {
         let round = seed / VCPUS.len() as u64;
         let policy = policies[(round % policies.len() as u64) as usize].name().to_owned();
         let needs_realtime =
-            policies.iter().any(|one| one.name() == policy && one.policy().needs().for_realtime);
+            policies.iter().any(|one| one.name() == policy && one.needs().for_realtime);
         let is_realtime = !needs_realtime && round / policies.len() as u64 % 2 == 1;
         // A real-time VM is moved by no policy but those that are for it.
         let policy = if is_realtime { NONE.into() } else { policy };

@@ -125,7 +125,7 @@ fn cases(length_ms: u64) -> Vec<Case> {
     add(Adversary::crowd("messages"));
     add(Adversary { is_realtime: true, ..Adversary::many("messages") });
     for policy in MigrationPolicy::ALL.iter().filter(|policy| policy.name() != case::NONE) {
-        if !policy.policy().needs().for_realtime {
+        if !policy.needs().for_realtime {
             add(Adversary { policy: policy.name().into(), ..Adversary::many("messages") });
         }
     }

@@ -38,7 +38,7 @@ impl Policy {
     pub fn all() -> Vec<Self> {
         let asks = |kind: &MigrationPolicy| {
             let policy = kind.policy();
-            policy.request() != Request::None || policy.needs().moves_on_request
+            policy.request() != Request::None || kind.needs().moves_on_request
         };
         let own = MigrationPolicy::ALL.iter().filter(|kind| !kind.is_control() && !asks(kind));
         own.copied().map(Self::of).collect()
@@ -47,12 +47,12 @@ impl Policy {
     fn of(kind: MigrationPolicy) -> Self {
         Self {
             name: kind.name(),
-            for_rtos: kind.policy().needs().for_realtime,
+            for_rtos: kind.needs().for_realtime,
             keeps_kernel_away: kind.policy().view(true) == View::UserOnly,
             moves_each_call: kind.policy().view(false) == View::KernelOnly,
             delays: kind.delays(),
-            gives_core_up: kind.policy().needs().lives_at_fallback,
-            learns: kind.policy().needs().observes,
+            gives_core_up: kind.needs().lives_at_fallback,
+            learns: kind.needs().observes,
         }
     }
 
