@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0 */
-/* For modules of Linux: the line of preemption of each CPU, and the service that has it
- * (docs/src/design/calls.md). */
+/* For modules of Linux that follow a tracepoint: the line of preemption of each CPU, and the calls of the
+ * service that has it (docs/src/design/calls.md). */
 #ifndef CASSATA_LINE_H
 #define CASSATA_LINE_H
 
 #include <linux/arm-smccc.h>
 #include <linux/cpuhotplug.h>
 #include <linux/io.h>
-#include <linux/of.h>
 #include <linux/percpu.h>
 #include <linux/string.h>
 #include <linux/tracepoint.h>
+
+#include "cassata_service.h"
 
 enum { CALL_YIELD = 0xc6000022, CALL_PREEMPTION_LINE };
 
@@ -58,15 +59,6 @@ static int drop_line(unsigned int cpu)
     return 0;
 }
 
-/* Asked first, so that no HVC is executed where nothing would take it. */
-static bool is_described(void)
-{
-    struct device_node *node = of_find_compatible_node(NULL, NULL, "cassata,service-1.0");
-
-    of_node_put(node);
-    return node && arm_smccc_1_1_get_conduit() == SMCCC_CONDUIT_HVC;
-}
-
 struct named {
     const char *name;
     struct tracepoint *found;
@@ -87,6 +79,32 @@ static struct tracepoint *find_tracepoint(const char *name)
 
     for_each_kernel_tracepoint(compare_name, &wanted);
     return wanted.found;
+}
+
+static struct tracepoint *followed;
+static int hotplug_state;
+
+/* Has each CPU take its line, also one that comes later, and a function called at a tracepoint. `state` is
+ * what the kernel calls that. */
+static int follow(struct tracepoint *point, void *function, const char *state)
+{
+    int error;
+
+    hotplug_state = cpuhp_setup_state(CPUHP_AP_ONLINE_DYN, state, take_line, drop_line);
+    if (hotplug_state < 0)
+        return hotplug_state;
+    followed = point;
+    error = tracepoint_probe_register(followed, function, NULL);
+    if (error)
+        cpuhp_remove_state(hotplug_state);
+    return error;
+}
+
+static void follow_no_longer(void *function)
+{
+    tracepoint_probe_unregister(followed, function, NULL);
+    tracepoint_synchronize_unregister();
+    cpuhp_remove_state(hotplug_state);
 }
 
 #endif

@@ -33,8 +33,6 @@ struct window {
 };
 
 static DEFINE_PER_CPU(struct window, window);
-static struct tracepoint *switching;
-static int hotplug_state;
 
 /* Returns what the last window left of this CPU, or its capacity as it is if that is not over. */
 static unsigned long left_by_steal(void)
@@ -70,10 +68,10 @@ static void switches(void *unused, bool preempt, struct task_struct *before,
 
 static int __init capacity_begin(void)
 {
+    struct tracepoint *switching;
     u64 ignored;
-    int error;
 
-    if (!is_described()) {
+    if (!service_is_described("cassata,service-1.0")) {
         pr_err("cassata_capacity: no Cassata service here: the device tree has no node of it\n");
         return -ENODEV;
     }
@@ -84,23 +82,14 @@ static int __init capacity_begin(void)
     switching = find_tracepoint("sched_switch");
     if (!switching)
         return -ENOENT;
-    hotplug_state = cpuhp_setup_state(CPUHP_AP_ONLINE_DYN, "cassata_capacity:online", take_line,
-                                      drop_line);
-    if (hotplug_state < 0)
-        return hotplug_state;
-    error = tracepoint_probe_register(switching, switches, NULL);
-    if (error)
-        cpuhp_remove_state(hotplug_state);
-    return error;
+    return follow(switching, switches, "cassata_capacity:online");
 }
 
 static void __exit capacity_end(void)
 {
     int cpu;
 
-    tracepoint_probe_unregister(switching, switches, NULL);
-    tracepoint_synchronize_unregister();
-    cpuhp_remove_state(hotplug_state);
+    follow_no_longer(switches);
     for_each_possible_cpu(cpu)
         per_cpu(cpu_scale, cpu) = SCHED_CAPACITY_SCALE;
 }

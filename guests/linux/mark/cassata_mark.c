@@ -8,9 +8,10 @@
 #include <linux/miscdevice.h>
 #include <linux/module.h>
 #include <linux/mutex.h>
-#include <linux/of.h>
 #include <linux/smp.h>
 #include <linux/uaccess.h>
+
+#include "cassata_service.h"
 
 /* The Cassata service, docs/src/design/calls.md. */
 enum { CALL_MARK_RT = 0xc6000026 };
@@ -129,20 +130,11 @@ static struct miscdevice device = {
     .fops = &operations,
 };
 
-/* Asked first, so that no HVC is executed where nothing would take it. */
-static bool is_described(void)
-{
-    struct device_node *node = of_find_compatible_node(NULL, NULL, "cassata,service-1.5");
-
-    of_node_put(node);
-    return node && arm_smccc_1_1_get_conduit() == SMCCC_CONDUIT_HVC;
-}
-
 static int __init mark_begin(void)
 {
     int error;
 
-    if (!is_described()) {
+    if (!service_is_described("cassata,service-1.5")) {
         pr_err("cassata_mark: no Cassata service 1.5 here: the device tree has no node of it\n");
         return -ENODEV;
     }

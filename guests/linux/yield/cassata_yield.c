@@ -27,9 +27,6 @@ MODULE_PARM_DESC(contended, "how often a CPU was about to spin; only to be read"
 module_param_named(yielded, yielded.counter, int, 0444);
 MODULE_PARM_DESC(yielded, "how often it yielded; only to be read");
 
-static struct tracepoint *contention;
-static int hotplug_state;
-
 /* Returns true while another CPU has the spinlock or queued rwlock, which begin with such a word. */
 static bool is_held(const void *lock, unsigned int flags)
 {
@@ -69,9 +66,9 @@ static bool is_offered(void)
 
 static int __init yield_begin(void)
 {
-    int error;
+    struct tracepoint *contention;
 
-    if (!is_described()) {
+    if (!service_is_described("cassata,service-1.0")) {
         pr_err("cassata_yield: no Cassata service here: the device tree has no node of it\n");
         return -ENODEV;
     }
@@ -85,23 +82,13 @@ static int __init yield_begin(void)
         pr_err("cassata_yield: this kernel has no tracepoint contention_begin, since Linux 5.19\n");
         return -ENOENT;
     }
-    hotplug_state = cpuhp_setup_state(CPUHP_AP_ONLINE_DYN, "cassata_yield:online", take_line,
-                                      drop_line);
-    if (hotplug_state < 0)
-        return hotplug_state;
-    error = tracepoint_probe_register(contention, contention_begins, NULL);
-    if (error)
-        cpuhp_remove_state(hotplug_state);
-    return error;
+    return follow(contention, contention_begins, "cassata_yield:online");
 }
 
 static void __exit yield_end(void)
 {
-    if (!offered)
-        return;
-    tracepoint_probe_unregister(contention, contention_begins, NULL);
-    tracepoint_synchronize_unregister();
-    cpuhp_remove_state(hotplug_state);
+    if (offered)
+        follow_no_longer(contention_begins);
 }
 
 module_init(yield_begin);

@@ -2,10 +2,10 @@
 /* The Cassata service, docs/src/design/calls.md. */
 #include <linux/arm-smccc.h>
 #include <linux/module.h>
-#include <linux/of.h>
 
 #include <asm/cputype.h>
 
+#include "cassata_service.h"
 #include "module.h"
 
 long service_call(u32 function, u64 first, u64 second)
@@ -41,21 +41,12 @@ unsigned int service_own_vcpu(void)
     return read_cpuid_mpidr() & 0xff;
 }
 
-/* Asked first, so that no HVC is executed where nothing would take it. */
-static bool is_described(void)
-{
-    struct device_node *node = of_find_compatible_node(NULL, NULL, "cassata,service-1.0");
-
-    of_node_put(node);
-    return node && arm_smccc_1_1_get_conduit() == SMCCC_CONDUIT_HVC;
-}
-
 int service_find(struct vmpcp_info *info)
 {
     static const u32 uid[] = { 0xd27c4d1e, 0x534c2b0f, 0x6373509a, 0x61746173 };
     struct arm_smccc_res result;
 
-    if (!is_described()) {
+    if (!service_is_described("cassata,service-1.0")) {
         pr_err("vmpcp: no Cassata service here: the device tree has no node of it\n");
         return -ENODEV;
     }
