@@ -59,7 +59,7 @@ impl super::Experiment for LockHolders {
         about: "What becomes of Linux when the RTOS preempts a lock holder",
         details: "Runs Linux and FreeRTOS on four cores under each migration policy: hackbench's \
                   time, the RTOS's latencies, what a migration and what the hypervisor cost, how \
-                  long lock holders lay preempted. It takes two hours or more, and goes on where it \
+                  long lock holders lay preempted. It takes two hours, and goes on where it \
                   was stopped; with --quick it takes a quarter of one.",
         examples: "  cassata bench lhp --quick\n  \
                    cassata bench lhp --point throughput-on-demand-f5",
