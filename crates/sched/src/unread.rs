@@ -15,7 +15,7 @@ pub struct Unread {
     kinds: u16,
     /// [`Message::Vcpus`] to the vCPUs that come first; then the members of each kind.
     sets: [u64; 1 + Message::KINDS],
-    /// What comes first was allowed to pass the others when that was asked last.
+    /// The others have waited for what comes first: it is their turn.
     passed: bool,
 }
 
@@ -68,13 +68,19 @@ impl Unread {
         }
     }
 
-    /// Returns true if there are some, each other time: then what comes first may pass them, and else
-    /// it may not, so that they are dealt with, too.
+    /// Returns true if there are some, and what comes first may pass them: unless they
+    /// [have waited](Self::is_passed) for that the last time, so that they are dealt with, too.
     #[must_use]
     #[inline(always)]
-    pub fn is_passed_now(&mut self) -> bool {
-        self.passed = !self.is_empty() && !self.passed;
-        self.passed
+    pub fn may_be_passed(&mut self) -> bool {
+        let has_waited = core::mem::take(&mut self.passed);
+        !self.is_empty() && !has_waited
+    }
+
+    /// Records that those that are there wait for something else.
+    #[inline(always)]
+    pub fn is_passed(&mut self) {
+        self.passed = true;
     }
 
     /// Takes what comes first of a mailbox though there are others from before. Returns true if there is
@@ -83,7 +89,8 @@ impl Unread {
     pub fn take_first_from<W: Word>(&mut self, mailbox: &Mailbox<W>, first: u64) -> bool {
         let members = self.sets[FIRST] | mailbox.take_of(Message::Vcpus, first).0;
         self.has(FIRST, members);
-        members != 0
+        self.passed = members != 0;
+        self.passed
     }
 
     /// Puts what was sent to these vCPUs, a bit each, back into a mailbox, but for what comes first.
@@ -103,6 +110,15 @@ impl Unread {
             self.sets[set] = members;
             self.kinds |= 1 << set;
         }
+    }
+
+    /// Takes one of the vCPUs that come first.
+    #[inline]
+    pub fn pop_first(&mut self) -> Option<usize> {
+        if self.kinds & 1 << FIRST == 0 {
+            return None;
+        }
+        self.pop().map(|(_, member)| member)
     }
 
     /// Returns the next message: a kind and a member.
@@ -163,7 +179,7 @@ mod tests {
             for member in [1, 9] {
                 mailbox.send(kind, member);
             }
-            if unread.is_passed_now() {
+            if unread.may_be_passed() {
                 assert!(unread.take_first_from(&mailbox, first));
             }
             after.extend(unread.pop());
@@ -175,6 +191,24 @@ mod tests {
             [(kind, 9), (kind, 1)],
             "others stay in the mailbox until then"
         );
+    }
+
+    #[test]
+    fn looking_for_what_has_not_come_takes_no_turn() {
+        let (mailbox, mut unread) = (Mailbox::new(), Unread::new());
+        let (kind, first) = (Message::Vcpus, 1 << 9);
+        mailbox.send(kind, 0);
+        unread.take_from(&mailbox, first);
+        assert!(unread.may_be_passed() && !unread.take_first_from(&mailbox, first));
+        mailbox.send(kind, 9);
+        assert!(unread.may_be_passed() && unread.take_first_from(&mailbox, first));
+        assert_eq!((unread.pop_first(), unread.pop_first()), (Some(9), None));
+        assert!(!unread.may_be_passed(), "it is the others' turn");
+        assert!(unread.may_be_passed());
+        unread.is_passed();
+        assert!(!unread.may_be_passed(), "they have waited for something else");
+        assert_eq!(all(&mut unread), [(kind, 0)]);
+        assert!(!unread.may_be_passed(), "there are none");
     }
 
     #[test]

@@ -43,21 +43,24 @@ impl Pcpu {
     /// Returns whether messages are left, or may be in the mailbox, and whether an interrupt
     /// pends.
     fn read_until_interrupted(&mut self) -> (bool, bool) {
-        if self.unread.is_passed_now() && self.takes_out_of_turn() {
+        if self.unread.may_be_passed() && self.takes_out_of_turn() {
             // Next time it goes on: this is done once before something is read.
             return (true, true);
         }
         let (mut is_new, mut has_read) = (false, false);
         loop {
             if let Some((message, member)) = self.unread.pop() {
-                self.read(message, member);
-                has_read = true;
+                has_read |= self.read(message, member);
             } else if is_new {
                 return (false, false);
             } else {
                 is_new = true;
                 let realtime = self.precedence.realtime().bits();
                 self.unread.take_from(BOARD.mailbox(self.index), realtime);
+                if let Some(member) = self.unread.pop_first() {
+                    // Beside a sender that rings without end it would wait for a decision and a switch.
+                    has_read |= self.read(Message::Vcpus, member);
+                }
             }
             let pends = cpu::interrupt_pending();
             if pends | (self.need_resched && has_read) {
@@ -73,15 +76,21 @@ impl Pcpu {
     fn takes_out_of_turn(&mut self) -> bool {
         let realtime = self.precedence.realtime().bits();
         let pends = cpu::interrupt_pending();
-        !self.unread.take_first_from(BOARD.mailbox(self.index), realtime) && pends
+        let comes_first = self.unread.take_first_from(BOARD.mailbox(self.index), realtime);
+        let waits = !comes_first && pends;
+        if waits {
+            self.unread.is_passed();
+        }
+        waits
     }
 
-    /// Does what a message asks for, or has it come again when the lower doorbell is let through.
-    fn read(&mut self, message: Message, member: usize) {
+    /// Does what a message asks for, or has it come again when the lower doorbell is let through. Returns
+    /// true if it was done.
+    fn read(&mut self, message: Message, member: usize) -> bool {
         if self.mask.keeps_lower_half() && self.can_wait(message, member) {
             // It came with another message, for which the core was interrupted.
             self.leave(message, member);
-            return;
+            return false;
         }
         match message {
             Message::Arrivals => self.receive(VcpuId::numbered(member)),
@@ -109,6 +118,7 @@ impl Pcpu {
             Message::AwayCores => self.call_back(member),
             Message::Consoles => self.keep_carrying(),
         }
+        true
     }
 
     /// Has a message that can wait come again when the lower doorbell is let through. With one to a
