@@ -207,8 +207,8 @@ pub struct Header {
 
 /// Bits of [`Header::flags`].
 pub mod flags {
-    /// Interrupts of real-time VMs have the upper half of the priorities, and
-    /// the lower half stays pending while a real-time vCPU runs.
+    /// Interrupts of real-time VMs have higher priorities than others, which stay pending while a
+    /// real-time vCPU runs.
     pub const PRIORITY_SEPARATION: u32 = 1 << 0;
     /// Switch the machine off (PSCI SYSTEM_OFF) when no VM is left running.
     pub const OFF_WHEN_DONE: u32 = 1 << 1;
@@ -331,12 +331,14 @@ pub mod vm_flags {
 
 /// Bits of [`Vcpu::flags`].
 pub mod vcpu_flags {
-    /// Messages for it use the upper half of the priorities while it is on: it must be
-    /// reached while a real-time vCPU runs.
+    /// Messages for it are urgent while it is on: it must be reached while a real-time vCPU runs.
     pub const URGENT: u16 = 1 << 0;
     /// It may mark itself as real-time: then it is above all other vCPUs of its pCPU, where it
     /// stays.
     pub const MARKABLE: u16 = 1 << 1;
+    /// It is a real-time one that stays on its pCPU, and another real-time one is above it there: what
+    /// is for this one waits while that one runs.
+    pub const LOWER: u16 = 1 << 2;
 }
 
 /// A virtual CPU.

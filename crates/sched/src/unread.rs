@@ -17,6 +17,8 @@ pub struct Unread {
     sets: [u64; 1 + Message::KINDS],
     /// The others have waited for what comes first: it is their turn.
     passed: bool,
+    /// The vCPUs that come even before others that come first, a bit each.
+    top: u64,
 }
 
 /// The kinds of the sets, in the order in which a core deals with them.
@@ -33,10 +35,10 @@ const KINDS: [Message; 1 + Message::KINDS] = {
 const FIRST: usize = 0;
 
 impl Unread {
-    /// There are none.
+    /// There are none. `top`: the vCPUs that come even before others that come first, a bit each.
     #[must_use]
-    pub const fn new() -> Self {
-        Self { kinds: 0, sets: [0; 1 + Message::KINDS], passed: false }
+    pub const fn new(top: u64) -> Self {
+        Self { kinds: 0, sets: [0; 1 + Message::KINDS], passed: false, top }
     }
 
     /// Returns true if there are none.
@@ -47,9 +49,9 @@ impl Unread {
     }
 
     /// Takes what is in a mailbox, once there are none from before. `first`: the vCPUs that come
-    /// first, a bit each.
+    /// first, a bit each; `waits`: those that wait, whose messages stay there.
     #[inline(never)]
-    pub fn take_from<W: Word>(&mut self, mailbox: &Mailbox<W>, first: u64) {
+    pub fn take_from<W: Word>(&mut self, mailbox: &Mailbox<W>, first: u64, waits: u64) {
         if !self.is_empty() {
             return;
         }
@@ -58,6 +60,9 @@ impl Unread {
         self.has(1 + Message::Recalls as usize, recalled.0);
         for kind in Message::IN_ORDER.into_iter().skip(2).at_most::<{ Message::KINDS }>() {
             self.has(1 + kind as usize, mailbox.take(kind).0);
+        }
+        if waits != 0 {
+            let _ = self.give_back(mailbox, waits);
         }
         let set = 1 + Message::Vcpus as usize;
         let first = self.sets[set] & first;
@@ -93,14 +98,16 @@ impl Unread {
         self.passed
     }
 
-    /// Puts what was sent to these vCPUs, a bit each, back into a mailbox, but for what comes first.
-    /// Returns true if something of that is new there.
+    /// Puts what was sent to these vCPUs, a bit each, back into a mailbox. Returns true if something of
+    /// that is new there.
     #[inline(never)]
     pub fn give_back<W: Word>(&mut self, mailbox: &Mailbox<W>, of: u64) -> bool {
-        let set = 1 + Message::Vcpus as usize;
-        let back = self.sets[set] & of;
-        self.sets[set] &= !back;
-        self.kinds &= !(u16::from(self.sets[set] == 0) << set);
+        let mut back = 0;
+        for set in [FIRST, 1 + Message::Vcpus as usize] {
+            back |= self.sets[set] & of;
+            self.sets[set] &= !of;
+            self.kinds &= !(u16::from(self.sets[set] == 0) << set);
+        }
         mailbox.send_all(Message::Vcpus, back)
     }
 
@@ -112,13 +119,19 @@ impl Unread {
         }
     }
 
-    /// Takes one of the vCPUs that come first.
+    /// Returns the next message's vCPU, if that is one that comes first.
+    #[must_use]
     #[inline]
-    pub fn pop_first(&mut self) -> Option<usize> {
-        if self.kinds & 1 << FIRST == 0 {
-            return None;
-        }
-        self.pop().map(|(_, member)| member)
+    pub fn first(&self) -> Option<usize> {
+        let set = self.sets[FIRST];
+        (set != 0).then(|| self.first_of(set))
+    }
+
+    /// Returns the vCPU of a set of those that come first with which a core deals next.
+    #[inline(always)]
+    fn first_of(&self, set: u64) -> usize {
+        let top = set & self.top;
+        (if top != 0 { top } else { set }).trailing_zeros() as usize & 63
     }
 
     /// Returns the next message: a kind and a member.
@@ -126,10 +139,11 @@ impl Unread {
     pub fn pop(&mut self) -> Option<(Message, usize)> {
         let first = self.kinds.trailing_zeros() as usize;
         let kind = *KINDS.get(first)?;
-        let set = &mut self.sets[first];
-        let member = set.trailing_zeros() as usize & 63;
-        *set &= set.wrapping_sub(1);
-        if *set == 0 {
+        let set = self.sets[first];
+        let member =
+            if first == FIRST { self.first_of(set) } else { set.trailing_zeros() as usize & 63 };
+        self.sets[first] = set & !(1 << member);
+        if self.sets[first] == 0 {
             self.kinds &= !(1 << first);
         }
         Some((kind, member))
@@ -142,13 +156,16 @@ mod tests {
     use super::*;
     use std::vec::Vec;
 
+    /// vCPU 62 comes before others that come first.
+    const TOP: u64 = 1 << 62;
+
     fn all(unread: &mut Unread) -> Vec<(Message, usize)> {
         core::iter::from_fn(|| unread.pop()).collect()
     }
 
     #[test]
     fn messages_come_in_the_order_of_their_kinds() {
-        let (mailbox, mut unread) = (Mailbox::new(), Unread::new());
+        let (mailbox, mut unread) = (Mailbox::new(), Unread::new(TOP));
         let sent = [
             (Message::Vcpus, 63),
             (Message::Arrivals, 5),
@@ -157,19 +174,19 @@ mod tests {
             (Message::VmsOff, 7),
         ];
         sent.iter().for_each(|&(kind, member)| assert!(mailbox.send(kind, member)));
-        unread.take_from(&mailbox, 0);
+        unread.take_from(&mailbox, 0, 0);
         assert_eq!(all(&mut unread), [sent[1], sent[2], sent[4], sent[3], sent[0]]);
         assert!(unread.is_empty());
-        assert_eq!(unread, Unread::new());
+        assert_eq!(unread, Unread::new(TOP));
     }
 
     #[test]
     fn what_is_sent_to_some_vcpus_comes_first() {
-        let (mailbox, mut unread) = (Mailbox::new(), Unread::new());
+        let (mailbox, mut unread) = (Mailbox::new(), Unread::new(TOP));
         let (kind, first) = (Message::Vcpus, 1 << 63 | 1 << 9);
         mailbox.send(Message::Arrivals, 1);
         [0, 9, 10, 63].iter().for_each(|&member| assert!(mailbox.send(kind, member)));
-        unread.take_from(&mailbox, first);
+        unread.take_from(&mailbox, first, 0);
         assert_eq!(unread.pop(), Some((kind, 9)));
         assert_eq!(unread.pop(), Some((kind, 63)));
         assert_eq!(unread.pop(), Some((Message::Arrivals, 1)));
@@ -185,7 +202,7 @@ mod tests {
             after.extend(unread.pop());
         }
         assert_eq!(after, [(kind, 9), (kind, 0), (kind, 9), (kind, 10)]);
-        unread.take_from(&mailbox, first);
+        unread.take_from(&mailbox, first, 0);
         assert_eq!(
             all(&mut unread),
             [(kind, 9), (kind, 1)],
@@ -194,15 +211,28 @@ mod tests {
     }
 
     #[test]
+    fn of_those_that_come_first_some_come_before_the_others() {
+        let (mailbox, mut unread) = (Mailbox::new(), Unread::new(TOP));
+        let (kind, first) = (Message::Vcpus, TOP | 1 << 9 | 1 << 63);
+        [0, 9, 62, 63].iter().for_each(|&member| assert!(mailbox.send(kind, member)));
+        unread.take_from(&mailbox, first, 0);
+        assert_eq!(unread.first(), Some(62));
+        assert_eq!(all(&mut unread), [62, 9, 63, 0].map(|member| (kind, member)));
+    }
+
+    #[test]
     fn looking_for_what_has_not_come_takes_no_turn() {
-        let (mailbox, mut unread) = (Mailbox::new(), Unread::new());
+        let (mailbox, mut unread) = (Mailbox::new(), Unread::new(TOP));
         let (kind, first) = (Message::Vcpus, 1 << 9);
         mailbox.send(kind, 0);
-        unread.take_from(&mailbox, first);
+        unread.take_from(&mailbox, first, 0);
         assert!(unread.may_be_passed() && !unread.take_first_from(&mailbox, first));
         mailbox.send(kind, 9);
         assert!(unread.may_be_passed() && unread.take_first_from(&mailbox, first));
-        assert_eq!((unread.pop_first(), unread.pop_first()), (Some(9), None));
+        assert_eq!(
+            (unread.first(), unread.pop(), unread.first()),
+            (Some(9), Some((kind, 9)), None)
+        );
         assert!(!unread.may_be_passed(), "it is the others' turn");
         assert!(unread.may_be_passed());
         unread.is_passed();
@@ -213,34 +243,36 @@ mod tests {
 
     #[test]
     fn what_is_given_back_comes_again() {
-        let (mailbox, mut unread) = (Mailbox::new(), Unread::new());
+        let (mailbox, mut unread) = (Mailbox::new(), Unread::new(TOP));
         let kind = Message::Vcpus;
         [1, 2, 3, 9].iter().for_each(|&member| assert!(mailbox.send(kind, member)));
-        unread.take_from(&mailbox, 1 << 9);
+        unread.take_from(&mailbox, 1 << 9, 0);
         mailbox.send(kind, 2);
         assert!(!unread.give_back(&mailbox, 1 << 2), "it was sent again meanwhile");
-        assert!(unread.give_back(&mailbox, 1 << 1 | 1 << 9), "vCPU 1 is new");
-        assert_eq!(all(&mut unread), [(kind, 9), (kind, 3)]);
-        unread.take_from(&mailbox, 0);
+        assert!(unread.give_back(&mailbox, 1 << 1 | 1 << 9), "both are new");
+        assert_eq!(all(&mut unread), [(kind, 3)]);
+        unread.take_from(&mailbox, 0, 0);
         assert!(unread.give_back(&mailbox, !0));
-        assert_eq!(unread, Unread::new(), "nothing is left");
-        unread.take_from(&mailbox, 0);
-        assert_eq!(all(&mut unread), [(kind, 1), (kind, 2)]);
+        assert_eq!(unread, Unread::new(TOP), "nothing is left");
+        unread.take_from(&mailbox, 0, 1 << 2);
+        assert_eq!(all(&mut unread), [(kind, 1), (kind, 9)], "what waits stays in the mailbox");
+        unread.take_from(&mailbox, 0, 0);
+        assert_eq!(all(&mut unread), [(kind, 2)]);
     }
 
     /// One that is dealt with may be sent again at once, for ever.
     #[test]
     fn what_is_sent_again_delays_nothing() {
-        let (mailbox, mut unread) = (Mailbox::new(), Unread::new());
+        let (mailbox, mut unread) = (Mailbox::new(), Unread::new(TOP));
         mailbox.send(Message::Sections, 1);
         mailbox.send(Message::Vcpus, 9);
-        unread.take_from(&mailbox, 0);
+        unread.take_from(&mailbox, 0, 0);
         assert_eq!(unread.pop(), Some((Message::Sections, 1)));
         assert!(mailbox.send(Message::Sections, 1), "it was taken, so this is new");
-        unread.take_from(&mailbox, 0);
+        unread.take_from(&mailbox, 0, 0);
         assert_eq!(unread.pop(), Some((Message::Vcpus, 9)));
         assert_eq!(unread.pop(), None);
-        unread.take_from(&mailbox, 0);
+        unread.take_from(&mailbox, 0, 0);
         assert_eq!(all(&mut unread), [(Message::Sections, 1)]);
     }
 }

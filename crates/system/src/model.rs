@@ -127,7 +127,7 @@ pub struct Vm {
     pub tasks: Vec<DeclaredTask>,
     /// True if it has a console.
     pub console: bool,
-    /// True if its interrupts have the upper half of the priorities.
+    /// True if its interrupts have higher priorities than those of other VMs.
     pub realtime: bool,
     /// Bytes of its report area, 0 for none.
     pub report: u64,
@@ -194,6 +194,8 @@ pub struct Vcpu {
     pub rotation: u16,
     /// See [`abi::system::vcpu_flags::URGENT`].
     pub urgent: bool,
+    /// See [`abi::system::vcpu_flags::LOWER`].
+    pub lower: bool,
     /// How long before its timer fires it is given its core, nanoseconds; 0: not
     /// before.
     pub timer_advance_ns: u32,

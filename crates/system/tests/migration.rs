@@ -3,7 +3,7 @@
 
 mod support;
 
-use abi::system::{Vcpu, vcpu_flags::URGENT};
+use abi::system::{Vcpu, vcpu_flags::LOWER, vcpu_flags::URGENT};
 use sched::policy::MigrationPolicy;
 use std::sync::LazyLock;
 use support::{elf, files, sound};
@@ -89,6 +89,28 @@ fn first_beside_an_rtos(policy: &str) -> Place {
     let places = places(&[linux(policy), rtos(&[0])]);
     assert_eq!(places[1..], [stays(1), stays(2), stays(3), realtime(0)], "{policy}");
     places[0]
+}
+
+/// Returns which of the vCPUs of these VMs wait for another real-time one of their pCPUs.
+fn lower(vms: &[String]) -> Vec<bool> {
+    let text = BOARD.to_owned() + &vms.concat();
+    let packed = pack(&sound(FILES.path(), &text), &elf::plain_hypervisor()).unwrap();
+    packed.tables.validate().unwrap();
+    let count = packed.tables.header.vcpu_count as usize;
+    packed.tables.vcpus[..count].iter().map(|vcpu| vcpu.flags & LOWER != 0).collect()
+}
+
+#[test]
+fn real_time_vcpus_below_another_one_of_their_pcpu_are_lower() {
+    let control = |more| vm("control", &[(0, 9), (1, 9)], &format!("realtime = true{more}"));
+    let [linux, rtos, control_stays] = [linux("none"), rtos(&[0]), control("")];
+    let alone = lower(&[linux.clone(), rtos.clone()]);
+    assert_eq!(alone, [false; 5], "Linux is no real-time VM");
+    let both = lower(&[linux.clone(), rtos.clone(), control_stays]);
+    assert_eq!(both, [false, false, false, false, false, true, false]);
+    let goes = control("\nmigration_policy = \"rt-vcpu\"");
+    let one_goes = lower(&[linux, rtos, goes]);
+    assert_eq!(one_goes, [false; 7], "elsewhere it might be above what is lower here");
 }
 
 #[test]

@@ -290,8 +290,9 @@ impl System {
     fn is_schedulable(&self, vcpu: &Vcpu) -> bool {
         u32::from(vcpu.pcpu) < self.board.pcpu_count
             && self.is_movable(vcpu)
-            && vcpu.flags & !(vcpu_flags::URGENT | vcpu_flags::MARKABLE) == 0
+            && vcpu.flags & !(vcpu_flags::URGENT | vcpu_flags::MARKABLE | vcpu_flags::LOWER) == 0
             && (!vcpu.is_markable() || self.stays_below(vcpu))
+            && (vcpu.flags & vcpu_flags::LOWER == 0 || self.is_realtime(vcpu))
             && is_served(vcpu)
             && vcpu.timer_advance_ns <= self.longest_timer_advance_ns(vcpu)
             && vcpu.priority <= MAX_PRIORITY
@@ -300,10 +301,11 @@ impl System {
 
     /// Returns true if it stays on its pCPU, has no budget there, and is no real-time one.
     fn stays_below(&self, vcpu: &Vcpu) -> bool {
-        let vm = self.vms().get(usize::from(vcpu.vm));
-        vcpu.server == server::NONE
-            && vcpu.elsewhere() == 0
-            && vm.is_some_and(|vm| !vm.is(vm_flags::REALTIME))
+        vcpu.server == server::NONE && vcpu.elsewhere() == 0 && !self.is_realtime(vcpu)
+    }
+
+    fn is_realtime(&self, vcpu: &Vcpu) -> bool {
+        self.vms().get(usize::from(vcpu.vm)).is_some_and(|vm| vm.is(vm_flags::REALTIME))
     }
 
     fn is_movable(&self, vcpu: &Vcpu) -> bool {
@@ -317,8 +319,7 @@ impl System {
     }
 
     fn longest_timer_advance_ns(&self, vcpu: &Vcpu) -> u32 {
-        let vm = self.vms().get(usize::from(vcpu.vm));
-        if vm.is_some_and(|vm| vm.is(vm_flags::REALTIME)) { MAX_TIMER_ADVANCE_NS } else { 0 }
+        if self.is_realtime(vcpu) { MAX_TIMER_ADVANCE_NS } else { 0 }
     }
 
     /// Checks that a pCPU that may be powered down is neither the boot core nor the

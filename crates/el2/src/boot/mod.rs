@@ -14,7 +14,7 @@ use crate::shared::{ALIVE, BOARD, EPOCH, REQUESTED, VMS, VmSet};
 use crate::status::{self, trace::Trace};
 use crate::tables::{self, Vcpus};
 use crate::vcpu::{Account, Holds, Vcpu, VcpuConfig};
-use abi::system::{Part, System, flags, vm_flags};
+use abi::system::{Part, System, flags, vcpu_flags, vm_flags};
 use abi::{MAX_PCPUS, MAX_VCPUS};
 use core::fmt;
 use core::sync::atomic::Ordering;
@@ -120,15 +120,21 @@ fn route_interrupts(system: &System) {
     gic::reset_distributor(gicd);
     for spi in &system.spis[..system.header.spi_count as usize] {
         let table = system.vm(spi.vm as usize);
-        let core = usize::from(system.vcpu(table.vcpu_first.into()).pcpu);
-        let urgent = separate && table.is(vm_flags::REALTIME);
-        let priority = if urgent { gic::PRIORITY_REALTIME } else { gic::PRIORITY_NORMAL };
+        let first = system.vcpu(table.vcpu_first.into());
+        let core = usize::from(first.pcpu);
+        let priority = if !separate || !table.is(vm_flags::REALTIME) {
+            gic::PRIORITY_ORDINARY
+        } else if first.flags & vcpu_flags::LOWER != 0 {
+            gic::PRIORITY_LOWER_REALTIME
+        } else {
+            gic::PRIORITY_REALTIME
+        };
         VMS[spi.vm as usize].gic.link(spi.virtual_, spi.physical);
         let edge = spi.trigger == abi::system::EDGE;
         gic::route(gicd, spi.physical, system.board.pcpu_mpidr[core], priority, edge);
     }
     let affinity = system.board.pcpu_mpidr[Vcpus::of(system).topology().uart_core()];
-    gic::route(gicd, system.board.uart_intid, affinity, gic::PRIORITY_NORMAL, false);
+    gic::route(gicd, system.board.uart_intid, affinity, gic::PRIORITY_ORDINARY, false);
 }
 
 /// Sets up what is this core's and runs it.
@@ -164,7 +170,7 @@ fn set_up(index: usize, system: &'static System) -> Option<&'static mut Pcpu> {
 fn go(core: &'static mut Pcpu) -> ! {
     // No guest has caused what pends now.
     core.end_errors(None);
-    core.read_mail(gic::DOORBELL);
+    core.read_mail(gic::Doorbell::Ordinary);
     core.schedule();
     let stack = boot::stack_top(core.index());
     // SAFETY: the word at `stack` is this core's own; the exception vectors

@@ -6,13 +6,15 @@ use sched::{VcpuId, VcpuSet};
 /// A piece is done before any guest runs, as the vCPU that it wakes may be the one to run. Before
 /// the guest of a real-time vCPU that cannot be for a *patient* one: its priority is below that of
 /// all real-time vCPUs here, and it need not be reached while one of them runs. Its VM could make
-/// them late otherwise, by pieces for all of its vCPUs.
+/// them late otherwise, by pieces for all of its vCPUs. Nor can it be for a *lower* real-time vCPU before
+/// the guest of one that is not.
 ///
 /// Nor does a VM all of whose vCPUs here are below a real-time one stop or start in the time of that.
 pub struct Precedence {
     known: VcpuSet,
     realtime: VcpuSet,
     patient: VcpuSet,
+    lower: VcpuSet,
     /// The highest priority that vCPUs of each VM have here.
     tops: [u16; MAX_VMS],
 }
@@ -26,6 +28,8 @@ pub struct Standing {
     pub is_realtime: bool,
     /// It has to be reached while a real-time vCPU runs.
     pub is_urgent: bool,
+    /// It is a real-time one, and another one of its core is above it.
+    pub is_lower: bool,
     /// The larger the higher.
     pub priority: u16,
 }
@@ -44,7 +48,8 @@ impl Precedence {
             let Standing { vm, priority, .. } = standing(id);
             tops[vm] = priority.max(tops[vm]);
         }
-        Self { known, realtime, patient: known.iter().filter(is_patient).collect(), tops }
+        let lower = known.iter().filter(|&id| standing(id).is_lower).collect();
+        Self { known, realtime, patient: known.iter().filter(is_patient).collect(), lower, tops }
     }
 
     /// Returns the patient vCPUs; none if there are no real-time ones.
@@ -59,6 +64,13 @@ impl Precedence {
     #[inline]
     pub fn realtime(&self) -> VcpuSet {
         self.realtime
+    }
+
+    /// Returns the real-time vCPUs that another one of their core is above.
+    #[must_use]
+    #[inline]
+    pub fn lower(&self) -> VcpuSet {
+        self.lower
     }
 
     /// Returns those that are not patient.
@@ -79,7 +91,13 @@ impl Precedence {
     #[must_use]
     #[inline]
     pub fn before(&self, id: VcpuId) -> VcpuSet {
-        if self.realtime.has(id) { self.urgent() } else { self.known }
+        if !self.realtime.has(id) {
+            self.known
+        } else if self.lower.has(id) {
+            self.urgent()
+        } else {
+            self.urgent() - self.lower
+        }
     }
 }
 
@@ -93,6 +111,7 @@ mod tests {
             vm,
             is_realtime,
             is_urgent,
+            is_lower: is_realtime && priority < 10,
             priority,
         };
         let standings = [
@@ -104,8 +123,8 @@ mod tests {
         ];
         let known = VcpuSet::of_first(standings.len());
         let part = Precedence::new(known, |id| standings[usize::from(id.0)]);
-        assert_eq!(part.before(VcpuId(0)), known - VcpuSet::of(VcpuId(2)));
-        assert_eq!(part.before(VcpuId(1)), part.before(VcpuId(0)));
+        assert_eq!(part.before(VcpuId(1)), known - VcpuSet::of(VcpuId(2)));
+        assert_eq!(part.before(VcpuId(0)), part.before(VcpuId(1)) - VcpuSet::of(VcpuId(1)));
         assert_eq!(part.before(VcpuId(2)), known, "whatever another one waits for");
         assert!(part.waits(1, VcpuId(1), 5) && part.waits(2, VcpuId(0), 10));
         assert!(!part.waits(2, VcpuId(1), 5), "an equal does not wait");

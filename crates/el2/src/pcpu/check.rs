@@ -1,7 +1,7 @@
 //! What must hold on a core whenever a guest is about to run, or the core to idle.
 
 use super::Pcpu;
-use crate::parts::NEVER;
+use crate::parts::{Mask, NEVER};
 use crate::shared::{BOARD, EPOCH, SIGNS};
 use crate::vcpu::budget;
 use core::sync::atomic::Ordering;
@@ -20,7 +20,7 @@ impl Pcpu {
         assert!(self.loaded_is_current(), "the guest that runs is not the one that has the core");
         let partly = self.roster.loaded().is_some_and(|vcpu| vcpu.is_partly_listed());
         assert!(!partly, "a guest runs whose interrupts are not all listed");
-        self.mask.check(self.roster.loaded().is_some_and(|vcpu| vcpu.config().is_realtime()));
+        self.mask.check(self.roster.loaded().map_or(Mask::Nothing, |vcpu| vcpu.config().keeps()));
         self.check_at_rest();
     }
 

@@ -10,6 +10,7 @@ pub use line::{Line, Piece};
 
 use super::Pcpu;
 use crate::arch::atomic::AtomicBool;
+use crate::arch::gic::Doorbell;
 use crate::arch::{cpu, firmware, memory, statics};
 use crate::bug::bug;
 use crate::devices::uart;
@@ -160,7 +161,7 @@ impl Pcpu {
         if self.console.is_some() && !cpu::interrupt_pending() {
             self.keep_carrying();
         } else {
-            self.tell(self.uart_core, Message::Consoles, channel, false);
+            self.tell(self.uart_core, Message::Consoles, channel, Doorbell::Ordinary);
         }
     }
 
@@ -168,7 +169,7 @@ impl Pcpu {
     /// of something. Out of line: this is not done often.
     #[inline(never)]
     pub fn log_has_output(&self) {
-        self.tell(self.uart_core, Message::Consoles, abi::MAX_VMS, false);
+        self.tell(self.uart_core, Message::Consoles, abi::MAX_VMS, Doorbell::Ordinary);
     }
 
     /// Writes one burst to the UART, if this core drives it. Returns true if more waits and
@@ -292,7 +293,7 @@ impl Pcpu {
     #[inline(never)]
     pub(super) fn keep_carrying(&mut self) {
         if self.carry_console() {
-            self.go_on_later(Message::Consoles, 0, false);
+            self.go_on_later(Message::Consoles, 0, Doorbell::Ordinary);
         }
     }
 

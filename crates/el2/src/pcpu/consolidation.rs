@@ -16,6 +16,7 @@ use super::Pcpu;
 use super::console::log;
 use super::interrupts::start_redistributor;
 use crate::arch::firmware::{self, Started};
+use crate::arch::gic::Doorbell;
 use crate::arch::gic::virtual_interface::Interface;
 use crate::arch::{cpu, statics, timer};
 use crate::parts::{Idled, Verdict};
@@ -100,9 +101,9 @@ impl Pcpu {
                 self.need_resched = true;
             }
             // As urgent as this timer.
-            Verdict::Call(away) => {
-                away.iter().for_each(|core| self.go_on_later(Message::AwayCores, core, true))
-            }
+            Verdict::Call(away) => away
+                .iter()
+                .for_each(|core| self.go_on_later(Message::AwayCores, core, Doorbell::Realtime)),
         }
     }
 
@@ -110,7 +111,10 @@ impl Pcpu {
     fn recall_missing(&self, target: usize) -> bool {
         let missing = |&id: &_| !self.roster.owns(id);
         let missing = self.consolidation.mine().iter().filter(missing);
-        missing.map(|id| self.tell(target, Message::Recalls, id.number(), false)).count() > 0
+        missing
+            .map(|id| self.tell(target, Message::Recalls, id.number(), Doorbell::Ordinary))
+            .count()
+            > 0
     }
 
     /// Switches this core, whose vCPUs are gone, off. It goes on with [`Self::come_back`];

@@ -4,6 +4,7 @@
 //! there is one, each core's scheduler holds the other vCPUs of the VM back.
 
 use super::Pcpu;
+use crate::arch::gic::Doorbell;
 use crate::arch::timer;
 use crate::shared::{Sibling, SiblingSet, VMS};
 use core::sync::atomic::Ordering;
@@ -24,7 +25,7 @@ impl Pcpu {
             set.remove(sibling, Ordering::AcqRel) == SiblingSet::of(sibling)
         };
         if changed {
-            self.tell_places(Message::Coscheduled, vm, false);
+            self.tell_places(Message::Coscheduled, vm, Doorbell::Ordinary);
             self.follow_siblings(vm);
         }
     }

@@ -7,6 +7,7 @@
 use super::Pcpu;
 use super::visitors::{destination, destination_among, idle_elsewhere};
 use crate::arch::context::General;
+use crate::arch::gic::Doorbell;
 use crate::arch::{cpu, timer};
 use crate::shared::{BOARD, TAKEN};
 use abi::MAX_VCPUS;
@@ -153,7 +154,7 @@ impl Pcpu {
         for id in free {
             match BOARD.recall(id, self.index) {
                 Recall::Here => self.set_stalled(id, false),
-                Recall::Asked { core, wake: true } => self.ring(core, false),
+                Recall::Asked { core, wake: true } => self.ring(core, Doorbell::Ordinary),
                 Recall::Asked { wake: false, .. } => {}
             }
         }

@@ -13,6 +13,7 @@
 
 use super::Pcpu;
 use super::budgets::book_throttle;
+use crate::arch::gic::Doorbell;
 use crate::arch::{context, cpu, gic, statics, timer};
 use crate::bug::bug;
 use crate::shared::hand_over::HandOver;
@@ -48,7 +49,7 @@ impl Pcpu {
         if !self.jobs.has(id) && BOARD.may_return(self.index, to) {
             if self.timer_advance.early().has(id) {
                 self.fall_asleep_again(id);
-                self.go_on_later(Message::Recalls, id.number(), false);
+                self.go_on_later(Message::Recalls, id.number(), Doorbell::Ordinary);
                 return;
             }
             self.take_off(id);
@@ -123,7 +124,7 @@ impl Pcpu {
         HAND_OVERS[id.number()].put(vcpu.give_away());
         self.need_resched = true;
         if BOARD.hand_over(id, to) {
-            self.ring(to, urgent);
+            self.ring(to, Doorbell::urgent(urgent));
         }
     }
 

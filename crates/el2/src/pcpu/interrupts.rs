@@ -1,7 +1,7 @@
 //! Physical interrupts, by number.
 
 use super::Pcpu;
-use crate::arch::gic::{self, Redistributor, virtual_interface};
+use crate::arch::gic::{self, Doorbell, Redistributor, virtual_interface};
 use crate::arch::timer;
 use crate::bug::bug;
 use crate::shared::VMS;
@@ -18,9 +18,9 @@ impl Pcpu {
                 finish(intid);
                 self.timer_fired();
             }
-            gic::DOORBELL | gic::DOORBELL_REALTIME => {
+            1..=3 if let Some(doorbell) = Doorbell::with(intid) => {
                 self.end_doorbell(intid);
-                self.read_mail(intid);
+                self.read_mail(doorbell);
             }
             gic::MAINTENANCE => {
                 // Before the work, which looks for interrupts of the same priority.

@@ -7,6 +7,7 @@
 
 use super::Pcpu;
 use super::console::{Piece, log};
+use crate::arch::gic::Doorbell;
 use crate::arch::{cpu, timer};
 use crate::bug::bug;
 use crate::parts::{Cause, Job, Step};
@@ -64,7 +65,7 @@ impl Pcpu {
     /// Sends a core a message about a VM, which is urgent if the VM is.
     #[inline(never)]
     fn tell_of(&self, vm: usize, core: usize, message: Message) {
-        self.tell(core, message, vm, self.table(vm).is(vm_flags::REALTIME));
+        self.tell(core, message, vm, Doorbell::urgent(self.table(vm).is(vm_flags::REALTIME)));
     }
 
     /// Begins to stop a VM, unless that has begun. Coordinator only.
@@ -79,7 +80,11 @@ impl Pcpu {
         VMS[vm].epoch.fetch_add(1, Ordering::AcqRel);
         VMS[vm].halted.store(SiblingSet::EMPTY, Ordering::Release);
         // Wherever its vCPUs may be, or be on their way to.
-        self.tell_places(Message::HaltVms, vm, self.table(vm).is(vm_flags::REALTIME));
+        self.tell_places(
+            Message::HaltVms,
+            vm,
+            Doorbell::urgent(self.table(vm).is(vm_flags::REALTIME)),
+        );
         if cpu::interrupt_pending() {
             self.halt_later(vm);
         } else {
@@ -140,7 +145,7 @@ impl Pcpu {
     /// Goes on to switch a vCPU off, after the interrupts that pend.
     pub(super) fn offline_later(&self, id: VcpuId) {
         let urgent = self.table(self.vm_of(id)).is(vm_flags::REALTIME);
-        self.go_on_later(Message::Vcpus, id.number(), urgent);
+        self.go_on_later(Message::Vcpus, id.number(), Doorbell::urgent(urgent));
     }
 
     /// Returns true if switching a vCPU of this core off has stopped in its middle.
@@ -279,7 +284,7 @@ impl Pcpu {
         } else {
             // What was sent while it was off was not urgent, and may be unread.
             let _ = BOARD.send(owner, Message::Vcpus, id.number());
-            self.ring(owner, self.is_urgent(id));
+            self.ring(owner, self.doorbell_for(id));
         }
     }
 

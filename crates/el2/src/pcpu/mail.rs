@@ -1,7 +1,9 @@
 //! Messages between cores.
 
 use super::Pcpu;
-use crate::arch::{cpu, gic, timer};
+use crate::arch::gic::{self, Doorbell};
+use crate::arch::{cpu, timer};
+use crate::parts::Mask;
 use crate::shared::{BOARD, POWER, Sibling, SiblingSet, VMS, siblings};
 use abi::MAX_PCPUS;
 use abi::system::vcpu_flags;
@@ -9,33 +11,30 @@ use notes::{Bounded, Rounds};
 use sched::{CoreSet, Member, Members, Message, VcpuId, VcpuSet};
 use vgic::Effects;
 
-/// What other cores ring.
-const DOORBELLS: [u32; 2] = [gic::DOORBELL, gic::DOORBELL_REALTIME];
-
 impl Pcpu {
     /// Reads the messages for this core, and does what they ask for. If interrupts come meanwhile,
     /// one that is no doorbell is taken, and doorbells are rung again: they might come before it
     /// for ever. The others are rung for, too, when a message has woken a vCPU that is to have the
     /// core. New messages are not taken before all that were taken earlier are dealt with, but for
     /// what may wake a real-time vCPU.
-    pub fn read_mail(&mut self, doorbell: u32) {
+    pub fn read_mail(&mut self, doorbell: Doorbell) {
         let (left, pends) = self.read_until_interrupted();
         let mut ended = 0;
         let mut intid = if pends { gic::acknowledge() } else { gic::SPECIAL };
-        let mut rounds = Rounds::<{ DOORBELLS.len() }>::begin();
-        while DOORBELLS.contains(&intid) && ended >> intid & 1 == 0 {
+        let mut rounds = Rounds::<{ Doorbell::ALL.len() }>::begin();
+        while Doorbell::with(intid).is_some() && ended >> intid & 1 == 0 {
             rounds.pass();
             self.end_doorbell(intid);
             ended |= 1 << intid;
             intid = gic::acknowledge();
         }
-        if DOORBELLS.contains(&intid) {
+        if Doorbell::with(intid).is_some() {
             self.end_doorbell(intid);
         } else if intid < gic::SPECIAL {
             self.take(intid);
         }
-        let again = ended | u64::from(left) << doorbell;
-        for doorbell in Members::of(again).at_most::<{ DOORBELLS.len() }>() {
+        let again = ended | u64::from(left) << doorbell as u32;
+        for doorbell in Members::of(again).at_most::<{ Doorbell::ALL.len() }>() {
             gic::ring(self.bells[self.index], doorbell as u32);
         }
     }
@@ -56,11 +55,9 @@ impl Pcpu {
             } else {
                 is_new = true;
                 let realtime = self.precedence.realtime().bits();
-                self.unread.take_from(BOARD.mailbox(self.index), realtime);
-                if let Some(member) = self.unread.pop_first() {
-                    // Beside a sender that rings without end it would wait for a decision and a switch.
-                    has_read |= self.read(Message::Vcpus, member);
-                }
+                let waits = self.waiting().bits();
+                self.unread.take_from(BOARD.mailbox(self.index), realtime, waits);
+                has_read |= self.reads_first();
             }
             let pends = cpu::interrupt_pending();
             if pends | (self.need_resched && has_read) {
@@ -84,10 +81,27 @@ impl Pcpu {
         waits
     }
 
+    /// Tells a real-time vCPU at once of new interrupts: beside a sender that rings without end an
+    /// interrupt always pends, for which it would wait for a decision and a switch. Returns true if there
+    /// is one to tell; what takes longer waits for that interrupt.
+    #[inline(never)]
+    fn reads_first(&mut self) -> bool {
+        let Some(id) = self.unread.first().map(VcpuId::numbered) else { return false };
+        if self.waiting().has(id)
+            || self.is_going_off(id)
+            || !self.roster.get(id).is_some_and(|vcpu| vcpu.is_on())
+        {
+            return false;
+        }
+        let _ = self.unread.pop();
+        self.deliver_pending(id);
+        true
+    }
+
     /// Does what a message asks for, or has it come again when the lower doorbell is let through. Returns
     /// true if it was done.
     fn read(&mut self, message: Message, member: usize) -> bool {
-        if self.mask.keeps_lower_half() && self.can_wait(message, member) {
+        if self.mask.keeps_ordinary() && self.can_wait(message, member) {
             // It came with another message, for which the core was interrupted.
             self.leave(message, member);
             return false;
@@ -121,16 +135,30 @@ impl Pcpu {
         true
     }
 
-    /// Has a message that can wait come again when the lower doorbell is let through. With one to a
+    /// Returns the vCPUs that wait, with their messages, until the real-time vCPU that was chosen sleeps.
+    #[inline(never)]
+    fn waiting(&self) -> VcpuSet {
+        match self.mask.keeps() {
+            Mask::Nothing => VcpuSet::EMPTY,
+            Mask::Ordinary => self.precedence.patient(),
+            Mask::LowerRealtime => self.precedence.patient() | self.precedence.lower(),
+        }
+    }
+
+    /// Has a message that can wait come again when its doorbell is let through. With one to a
     /// vCPU all others to such vCPUs go back, too: if each was read, with a look for interrupts after it,
     /// a real-time vCPU that was woken just now would wait the longer the more vCPUs there are.
     #[inline(never)]
     fn leave(&mut self, message: Message, member: usize) {
-        self.go_on_later(message, member, false);
+        self.go_on_later(message, member, Doorbell::Ordinary);
         if message == Message::Vcpus {
-            let patient = self.precedence.patient().bits();
-            if self.unread.give_back(BOARD.mailbox(self.index), patient) {
-                self.ring(self.index, false);
+            let waiting = self.waiting();
+            if self.unread.give_back(BOARD.mailbox(self.index), waiting.bits()) {
+                self.ring(self.index, Doorbell::Ordinary);
+            }
+            if waiting.meets(self.precedence.lower()) {
+                // Some may be to these, which wait for less.
+                self.ring(self.index, Doorbell::LowerRealtime);
             }
         }
     }
@@ -142,7 +170,7 @@ impl Pcpu {
     fn can_wait(&self, message: Message, member: usize) -> bool {
         match message {
             Message::Consoles => true,
-            Message::Vcpus => self.precedence.patient().has(VcpuId::numbered(member)),
+            Message::Vcpus => self.waiting().has(VcpuId::numbered(member)),
             Message::HaltVms
             | Message::HaltedVms
             | Message::VmsFailed
@@ -154,34 +182,40 @@ impl Pcpu {
         }
     }
 
-    /// Sends a message to another core, and rings if the message is new. `urgent`: the core
-    /// must read it while a real-time vCPU runs there.
-    pub(super) fn tell(&self, core: usize, message: Message, member: usize, urgent: bool) {
+    /// Sends a message to another core, and rings if the message is new. Out of line: most messages are
+    /// rare.
+    #[inline(never)]
+    pub(super) fn tell(&self, core: usize, message: Message, member: usize, doorbell: Doorbell) {
+        self.tell_at_once(core, message, member, doorbell);
+    }
+
+    /// Does what [`Self::tell`] does, where a guest may wait for it.
+    #[inline(always)]
+    fn tell_at_once(&self, core: usize, message: Message, member: usize, doorbell: Doorbell) {
         if BOARD.send(core, message, member) {
-            self.ring(core, urgent);
+            self.ring(core, doorbell);
         }
     }
 
     /// Sends this core a message, to go on with something after the interrupts that pend. Out of
     /// line: this is not done often.
     #[inline(never)]
-    pub(super) fn go_on_later(&self, message: Message, member: usize, urgent: bool) {
-        self.tell(self.index, message, member, urgent);
+    pub(super) fn go_on_later(&self, message: Message, member: usize, doorbell: Doorbell) {
+        self.tell(self.index, message, member, doorbell);
     }
 
     /// Sends a message about a VM to all other cores where vCPUs of it may be. Cores that share
     /// nothing with the VM are not interrupted, whatever it does.
-    pub(super) fn tell_places(&self, message: Message, vm: usize, urgent: bool) {
+    pub(super) fn tell_places(&self, message: Message, vm: usize, doorbell: Doorbell) {
         for core in self.places[vm] - CoreSet::of(self.index) {
-            self.tell(core, message, vm, urgent);
+            self.tell(core, message, vm, doorbell);
         }
     }
 
     /// Rings a core's doorbell, whether or not a message is new.
-    pub(super) fn ring(&self, core: usize, urgent: bool) {
-        let doorbell = if urgent { gic::DOORBELL_REALTIME } else { gic::DOORBELL };
+    pub(super) fn ring(&self, core: usize, doorbell: Doorbell) {
         // There are no other cores; the mask spares a comparison.
-        gic::ring(self.bells[core & (MAX_PCPUS - 1)], doorbell);
+        gic::ring(self.bells[core & (MAX_PCPUS - 1)], doorbell as u32);
     }
 
     /// Has what was posted to these vCPUs of a VM delivered: to the loaded one at once, to others
@@ -244,7 +278,7 @@ impl Pcpu {
                 if !VMS[vm].gic.must_tell(index) {
                     continue;
                 }
-                self.tell(owner, Message::Vcpus, id.number(), self.is_urgent(id));
+                self.tell_at_once(owner, Message::Vcpus, id.number(), self.doorbell_for(id));
             } else if !self.roster.get(id).is_some_and(|vcpu| vcpu.is_on()) {
                 // It is switched on with what was posted.
             } else if self.roster.is_loaded(id) {
@@ -300,15 +334,21 @@ impl Pcpu {
         }
     }
 
-    /// Returns true if messages for a vCPU must be read while a real-time vCPU runs. A vCPU
-    /// that is off or has failed needs none: a sibling could otherwise take time from the
-    /// real-time vCPU for ever.
-    pub(super) fn is_urgent(&self, id: VcpuId) -> bool {
-        let table = self.system.vcpu(id.number());
-        table.flags & vcpu_flags::URGENT != 0 && POWER[id.number()].hears()
+    /// Returns the doorbell that says that there is a message for a vCPU. One that is off or has failed
+    /// is never urgent: a sibling could otherwise take time from the real-time vCPU for ever.
+    pub(super) fn doorbell_for(&self, id: VcpuId) -> Doorbell {
+        let flags = self.system.vcpu(id.number()).flags;
+        if flags & vcpu_flags::URGENT == 0 || !POWER[id.number()].hears() {
+            Doorbell::Ordinary
+        } else if flags & vcpu_flags::LOWER == 0 {
+            Doorbell::Realtime
+        } else {
+            Doorbell::LowerRealtime
+        }
     }
 
     /// Lists, or wakes for, new interrupts of a vCPU of this core, if it is on.
+    #[inline(never)]
     pub(super) fn deliver_pending(&mut self, id: VcpuId) {
         if !self.roster.get(id).is_some_and(|vcpu| vcpu.is_on()) {
             return;

@@ -130,6 +130,7 @@ fn standing(system: &System, id: VcpuId) -> Standing {
         vm,
         is_realtime: system.vm(vm).is(vm_flags::REALTIME),
         is_urgent: table.flags & vcpu_flags::URGENT != 0,
+        is_lower: table.flags & vcpu_flags::LOWER != 0,
         priority: table.priority,
     }
 }
@@ -154,13 +155,14 @@ impl Pcpu {
         // The host has checked the other conditions; these two would be fatal, as would be one
         // more (`coordinate`).
         let may_leave = console.is_none() && !idle_news.is_wanted();
+        let precedence = Precedence::new(known, |id| standing(system, id));
         let window = Duration(timer::ns_to_ticks(system.header.consolidation_window_ns));
         Self {
             index,
             system,
             bells: system.board.pcpu_mpidr.map(gic::bell),
             places: core::array::from_fn(|vm| topology.places_of_vm(vm)),
-            unread: Unread::new(),
+            unread: Unread::new((precedence.realtime() - precedence.lower()).bits()),
             uart_core: topology.uart_core(),
             known,
             scheduler: Scheduler::new(),
@@ -168,9 +170,9 @@ impl Pcpu {
             ledger: Ledger::new(status, now),
             trace,
             deadlines: Deadlines::new(),
-            mask: PriorityMask::new(system.header.flags & flags::PRIORITY_SEPARATION != 0),
+            mask: PriorityMask::new(),
             jobs: Jobs::new(),
-            precedence: Precedence::new(known, |id| standing(system, id)),
+            precedence,
             watchdog: Watchdog::new(Duration(timer::ns_to_ticks(system.header.watchdog_ns.into()))),
             kernel_wait: KernelWait::new(topology.delays_at(index)),
             visitors: Visitors::new(residents),

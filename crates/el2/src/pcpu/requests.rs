@@ -64,7 +64,7 @@ impl Pcpu {
     /// Has the core that owns a vCPU send it to where it was asked to be.
     #[inline(never)]
     fn pass_request(&self, owner: usize, id: VcpuId) {
-        self.tell(owner, Message::Recalls, id.number(), self.is_urgent(id));
+        self.tell(owner, Message::Recalls, id.number(), self.doorbell_for(id));
     }
 
     /// Has a vCPU that was switched on just now go to where it was asked to be while it was off.

@@ -1,6 +1,7 @@
 //! The loop that carries the scheduler's decisions out.
 
 use super::{Pcpu, timer_advance::Before};
+use crate::arch::gic::Doorbell;
 use crate::arch::{cpu, gic, timer};
 use crate::shared::TAKEN;
 use core::sync::atomic::Ordering;
@@ -201,7 +202,7 @@ impl Pcpu {
         self.take_pending_interrupts();
         if more {
             // A vCPU may have the core next: the rest is written when EL2 next reads its mailbox.
-            self.go_on_later(Message::Consoles, 0, false);
+            self.go_on_later(Message::Consoles, 0, Doorbell::Ordinary);
         }
     }
 

@@ -6,6 +6,7 @@
 //! a message says no more than that something may have changed, so that none can be lost.
 
 use super::Pcpu;
+use crate::arch::gic::Doorbell;
 use crate::arch::{cpu, timer};
 use crate::bug::bug;
 use crate::shared::mutex::Locked;
@@ -160,7 +161,12 @@ impl Pcpu {
             Ok(true) => {
                 // One that is off looks when it is switched on.
                 let urgent = POWER[id.number()].hears();
-                self.tell(self.base_of(id), Message::Sections, id.number(), urgent);
+                self.tell(
+                    self.base_of(id),
+                    Message::Sections,
+                    id.number(),
+                    Doorbell::urgent(urgent),
+                );
             }
             Err(Misuse) => return self.refuse(),
         }
@@ -303,7 +309,7 @@ impl Pcpu {
         if base == self.index {
             return Some(id);
         }
-        self.tell(base, Message::Sections, id.number(), true);
+        self.tell(base, Message::Sections, id.number(), Doorbell::Realtime);
         None
     }
 
@@ -337,7 +343,7 @@ impl Pcpu {
     /// Has what is left to do for a vCPU's sections done after the interrupts that pend: the next
     /// holder of a mutex may be of any VM.
     fn follow_later(&self, id: VcpuId) {
-        self.go_on_later(Message::Sections, id.number(), true);
+        self.go_on_later(Message::Sections, id.number(), Doorbell::Realtime);
     }
 
     /// Brings a vCPU of this core up to date with what raises it, and interrupts it if a task of

@@ -212,8 +212,8 @@ impl Pcpu {
     /// Lets through what the loaded vCPU may be interrupted by.
     #[inline(always)]
     pub(super) fn mask_for_loaded(&mut self) {
-        let realtime = self.roster.loaded().is_some_and(|vcpu| vcpu.config().is_realtime());
-        if let Some(mask) = self.mask.for_guest(realtime) {
+        let keeps = self.roster.loaded().map_or(Mask::Nothing, |vcpu| vcpu.config().keeps());
+        if let Some(mask) = self.mask.for_guest(keeps) {
             set_mask(mask);
         }
     }
@@ -221,8 +221,8 @@ impl Pcpu {
     /// Lets through what may interrupt a vCPU that is chosen, and everything if there is none.
     pub(super) fn mask_for(&mut self, id: Option<VcpuId>) {
         let vcpu = id.and_then(|id| self.roster.get(id));
-        let realtime = vcpu.is_some_and(|vcpu| vcpu.config().is_realtime());
-        if let Some(mask) = self.mask.for_guest(realtime) {
+        let keeps = vcpu.map_or(Mask::Nothing, |vcpu| vcpu.config().keeps());
+        if let Some(mask) = self.mask.for_guest(keeps) {
             set_mask(mask);
         }
     }
@@ -240,6 +240,7 @@ impl Pcpu {
 fn set_mask(mask: Mask) {
     gic::set_mask(match mask {
         Mask::Nothing => gic::MASK_NOTHING,
-        Mask::LowerHalf => gic::MASK_LOWER_HALF,
+        Mask::Ordinary => gic::MASK_ORDINARY,
+        Mask::LowerRealtime => gic::MASK_LOWER_REALTIME,
     });
 }

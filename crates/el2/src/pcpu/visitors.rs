@@ -9,6 +9,7 @@
 
 use super::Pcpu;
 use crate::arch::cpu;
+use crate::arch::gic::Doorbell;
 use crate::bug::bug;
 use crate::shared::{BOARD, HOSTS, IDLE, TAKEN};
 use crate::vcpu::VcpuConfig;
@@ -170,7 +171,7 @@ impl Pcpu {
                 .iter()
                 .one_for::<{ each::CORE }, MAX_PCPUS>()
             {
-                self.tell(core, Message::IdleCores, self.index, false);
+                self.tell(core, Message::IdleCores, self.index, Doorbell::Ordinary);
             }
         }
         cpu::wait_for_interrupt();

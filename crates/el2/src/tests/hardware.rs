@@ -112,7 +112,8 @@ fn timers_are_more_urgent_than_doorbells() {
     let mut board = Board::new_zeroed();
     (board.pcpu_count, board.gicr_pa, board.gicr_stride) = (1, FRAME, 0x2_0000);
     let timers = [timer::EL2_INTID, timer::VIRTUAL_INTID, timer::WATCH_INTID];
-    let others = [gic::DOORBELL_REALTIME, gic::MAINTENANCE, gic::DOORBELL];
+    let [realtime, lower, ordinary] = gic::Doorbell::ALL.map(|doorbell| doorbell as u32);
+    let others = [realtime, gic::MAINTENANCE, lower, ordinary];
     // What is left of the EL1 physical timer by firmware comes only where there is a watchdog.
     for watched in [false, true] {
         machine::install(board);

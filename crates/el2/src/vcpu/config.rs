@@ -2,10 +2,11 @@
 
 use crate::arch::{cpu, timer};
 use crate::bug::bug;
+use crate::parts::Mask;
 use crate::shared;
 use crate::status;
 use abi::preemption::Line;
-use abi::system::{System, flags, server, vm_flags};
+use abi::system::{System, flags, server, vcpu_flags, vm_flags};
 use core::sync::atomic::Ordering;
 use sched::policy::{Answers, Displaced, Policy, Request, Then, View, next_in_rotation};
 use sched::server::{Account, Server, ServerKind};
@@ -63,6 +64,8 @@ facts! {
         may_yield: bool,
         /// Returns true if its VM is a real-time one.
         is_realtime: bool,
+        /// Returns which interrupts stay pending while it runs.
+        keeps: Mask,
         /// Returns its base.
         base: usize,
         /// Returns its fallback.
@@ -131,6 +134,11 @@ impl VcpuConfig {
             delay_limit_ns: system.vm(vm).delay_limit_ns,
             may_yield: system.vm(vm).is(vm_flags::YIELD),
             is_realtime: placed.realtime,
+            keeps: if system.header.flags & flags::PRIORITY_SEPARATION == 0 {
+                Mask::Nothing
+            } else {
+                Mask::beside(placed.realtime, table.flags & vcpu_flags::LOWER != 0)
+            },
             base: placed.base,
             fallback: placed.fallback,
             elsewhere: placed.elsewhere(),

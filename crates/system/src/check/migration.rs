@@ -135,6 +135,18 @@ fn winners(vms: &[Vm], me: Id) -> Vec<Id> {
     all(vms).filter(displaces).collect()
 }
 
+/// Returns true if another real-time vCPU is above a real-time one on its pCPU. If any of them might go
+/// to another pCPU, none is: there, what keeps messages for this one pending might not be above it.
+fn is_lower(vms: &[Vm], (vm, index): Id) -> bool {
+    let me = &vms[vm].vcpus[index];
+    let stays = |vm: &&Vm| !vm.consolidate && vm.migration_policy == MigrationPolicy::None;
+    let realtime = || vms.iter().filter(|vm| vm.realtime);
+    let mut others = realtime().flat_map(|vm| &vm.vcpus);
+    vms[vm].realtime
+        && realtime().all(|vm| stays(&vm))
+        && others.any(|vcpu| vcpu.pcpu == me.pcpu && vcpu.priority > me.priority)
+}
+
 /// Gives every vCPU that may have to leave an affinity ([`elsewhere`]), and of that a
 /// fallback: one of its [`rotation`] if possible, or with another vCPU of its VM, and with
 /// the fewest others. Says which vCPUs have to be reached while a real-time one runs.
@@ -191,6 +203,8 @@ pub(super) fn assign(vms: &mut [Vm], pcpus: usize, problems: &mut Problems) {
     for vm in vms.iter_mut().filter(|vm| vm.realtime) {
         vm.vcpus.iter_mut().for_each(|vcpu| vcpu.urgent = true);
     }
+    let lower: Vec<Id> = all(vms).filter(|id| is_lower(vms, *id)).collect();
+    lower.into_iter().for_each(|(vm, index)| vms[vm].vcpus[index].lower = true);
     let displaced: Vec<Id> = displaced.into_iter().map(|(id, _)| id).collect();
     let decides = |vm: &Vm| {
         vm.migration_policy != MigrationPolicy::None

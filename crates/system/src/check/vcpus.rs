@@ -143,6 +143,7 @@ pub(super) fn sound(draft: &DraftVcpu) -> Option<Vcpu> {
         affinity: 1 << pcpu,
         rotation: 0,
         urgent: false,
+        lower: false,
         timer_advance_ns: 0,
         server: None,
     })

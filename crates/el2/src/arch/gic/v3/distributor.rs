@@ -1,7 +1,7 @@
 //! The distributor: shared interrupts, their priorities, and the cores they go to.
 
 use super::offset::{ICACTIVER, ICENABLER, ICFGR, ICPENDR, IGROUPR, IPRIORITYR, ISENABLER};
-use crate::arch::gic::PRIORITY_NORMAL;
+use crate::arch::gic::PRIORITY_ORDINARY;
 use crate::arch::memory::device::{read32, write8, write32, write64};
 
 const CTLR: u64 = 0x0000;
@@ -26,7 +26,7 @@ pub fn reset_distributor(gicd: u64) {
         write32(gicd + ICACTIVER + 4 * word, u32::MAX);
         write32(gicd + IGROUPR + 4 * word, u32::MAX);
         for quad in 0..8 {
-            let priorities = u32::from_ne_bytes([PRIORITY_NORMAL; 4]);
+            let priorities = u32::from_ne_bytes([PRIORITY_ORDINARY; 4]);
             write32(gicd + IPRIORITYR + 32 * word + 4 * quad, priorities);
         }
     }

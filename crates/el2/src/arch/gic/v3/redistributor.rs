@@ -3,7 +3,8 @@
 use super::cpu_interface;
 use super::offset::{ICACTIVER, ICENABLER, ICPENDR, IGROUPR, IPRIORITYR, ISACTIVER, ISENABLER};
 use crate::arch::gic::{
-    DOORBELL, DOORBELL_REALTIME, MAINTENANCE, PRIORITY_NORMAL, PRIORITY_REALTIME, PRIORITY_TIMER,
+    Doorbell, MAINTENANCE, PRIORITY_LOWER_REALTIME, PRIORITY_ORDINARY, PRIORITY_REALTIME,
+    PRIORITY_TIMER,
 };
 use crate::arch::memory::device::{read32, write8, write32};
 use crate::arch::timer::{EL2_INTID, VIRTUAL_INTID, WATCH_INTID};
@@ -49,17 +50,21 @@ impl Redistributor {
         write32(sgi + ICPENDR, u32::MAX);
         write32(sgi + ICACTIVER, u32::MAX);
         write32(sgi + IGROUPR, u32::MAX);
+        const REALTIME: u32 = Doorbell::Realtime as u32;
+        const LOWER_REALTIME: u32 = Doorbell::LowerRealtime as u32;
         for intid in 0..32 {
             let priority = match intid {
-                _ if !separate => PRIORITY_NORMAL,
+                _ if !separate => PRIORITY_ORDINARY,
                 EL2_INTID | VIRTUAL_INTID | WATCH_INTID => PRIORITY_TIMER,
-                DOORBELL_REALTIME | MAINTENANCE => PRIORITY_REALTIME,
-                _ => PRIORITY_NORMAL,
+                REALTIME | MAINTENANCE => PRIORITY_REALTIME,
+                LOWER_REALTIME => PRIORITY_LOWER_REALTIME,
+                _ => PRIORITY_ORDINARY,
             };
             write8(sgi + IPRIORITYR + u64::from(intid), priority);
         }
-        let taken = [DOORBELL, DOORBELL_REALTIME, MAINTENANCE, EL2_INTID, VIRTUAL_INTID];
-        let taken = taken.iter().fold(0, |set, intid| set | 1 << intid);
+        let doorbells = Doorbell::ALL.iter().fold(0, |set, &doorbell| set | 1 << doorbell as u32);
+        let taken = [MAINTENANCE, EL2_INTID, VIRTUAL_INTID];
+        let taken = taken.iter().fold(doorbells, |set, intid| set | 1 << intid);
         write32(sgi + ISENABLER, taken);
         cpu_interface::start();
         Self { private: sgi }
