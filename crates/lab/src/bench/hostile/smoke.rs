@@ -21,6 +21,9 @@ const CROWD_MS: u64 = 30;
 const ALONE_NS: u64 = 669;
 /// Like [`ALONE_NS`] where another core wakes FreeRTOS: `hostile-woken-alone` fails if it is another one.
 const ALONE_WOKEN_NS: u64 = 1_563;
+/// What it was beside the adversary that is a real-time VM below FreeRTOS, when that was last recorded, and
+/// a tenth: above the goal.
+const MOST_BELOW_NS: u64 = 6_600;
 /// Virtual time of each run in which another core wakes FreeRTOS, ms.
 const WOKEN_MS: u64 = 20;
 /// Fewer activations than that in those tell nothing: one in the mean of a tenth of a millisecond.
@@ -50,6 +53,8 @@ pub fn scenarios() -> impl Iterator<Item = Scenario> {
         let attacks = move |bench: &Bench| attack(adversary.clone(), true, WOKEN_MS, bench);
         Scenario::new(name, about, attacks).shipped()
     });
+    let about = "FreeRTOS, which another core wakes, runs beside such messages to a real-time VM below it";
+    let below = Scenario::new("hostile-woken-below", about, below).shipped();
     let modes = MODES.iter().map(|mode| {
         let about = format!("beside the attack `{mode}`, nothing is missed, lost or late");
         let attacks = |bench: &Bench| attack(Adversary::plain(mode), false, LENGTH_MS, bench);
@@ -85,7 +90,7 @@ pub fn scenarios() -> impl Iterator<Item = Scenario> {
         Scenario::new(name, about, move |bench: &Bench| storm(is_realtime, bench)).shipped()
     });
     let attacks = modes.chain(crowds).chain(mixtures).chain(checked);
-    alone.into_iter().chain([leaks]).chain(storms).chain(woken).chain(attacks)
+    alone.into_iter().chain([leaks, below]).chain(storms).chain(woken).chain(attacks)
 }
 
 /// Returns the worst dispatch latency of FreeRTOS without an adversary, ns.
@@ -122,6 +127,21 @@ fn attack(adversary: Adversary, is_woken: bool, length_ms: u64, bench: &Bench) -
     };
     outcome.check(check);
     conclude(&seen, outcome, bench)
+}
+
+/// The adversary is a real-time VM. It never sleeps, so others that share cores with it do not get what
+/// they need there (CAVEATS.md), and only FreeRTOS is looked at.
+fn below(bench: &Bench) -> Result<()> {
+    let adversary = Adversary { is_realtime: true, ..Adversary::many("messages") };
+    let case = Case { adversary: Some(adversary), is_woken: true, length_ms: WOKEN_MS };
+    let seen = case.run(bench, &mut |_| {})?;
+    let mut outcome = Outcome::new("hostile-woken-below");
+    let (activations, least) = (real(seen.rtos.activations), Goal::AtLeast(LEAST_WOKEN));
+    outcome.check(Check::new("activations", activations, "", least));
+    let worst = seen.rtos.worst_dispatch_ns().map(real);
+    let most = Goal::AtMost(real(MOST_BELOW_NS));
+    outcome.check(Check::new("worst dispatch latency", worst, "ns", most));
+    bench.demand(&outcome)
 }
 
 /// A guest of three instructions resets its VM at once, for ever: EL2 does nothing but start and
