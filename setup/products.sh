@@ -70,6 +70,8 @@ build_vtime() {
 }
 
 build_metronome() { guests/metronome/build build/guests/metronome.elf; }
+build_waker() { guests/waker/build build/guests/waker.bin; }
+build_peers() { guests/peers/build build/guests/peers build/apt; }
 build_intra() { guests/intra/build build/guests/intra.elf; }
 build_freertos() { guests/freertos/build build/guests/freertos.elf; }
 build_linux() { guests/linux/build build/guests/linux build/apt; }
@@ -186,6 +188,22 @@ asks_techniques() {
 asks_builds() {
     [[ ${1-} =~ ^(bench|campaign)$ && " ${*:2} " == *" lhp "* && " $* " == *" --paper "* ]] || return 1
     [[ " $* " != *" --point"[\ =]* || " $* " == *" --point"[\ =]overhead* ]]
+}
+
+# asks_peers ARGUMENT...: true for `bench peers` and its tests.
+asks_peers() {
+    [[ ! ${1-} =~ ^(bench|campaign)$ || " ${*:2} " != *" peers "* ]] || return 0
+    [[ ${1-} == test && " ${*:2} " == *" peers-"* ]]
+}
+
+# What is measured beside Cassata: Xen, what Linux needs for it and for KVM, and the guest of all.
+ensure_peers() {
+    pushd "$CASSATA_ROOT" >/dev/null
+    product waker "building the guest that measures any hypervisor" build_waker guests/waker
+    product peers "fetching Xen and building what Linux needs for it and for KVM" build_peers \
+        guests/{peers,waker} guests/linux/{fetch,headers.sh,archive.sh} \
+        build/guests/linux/initramfs.cpio.gz
+    popd >/dev/null
 }
 
 # The initramfs with a compiler and the kernel's source.

@@ -1,0 +1,233 @@
+//! The machine of a case: what boots, and what Linux and the hypervisor are told.
+
+use super::case::Case;
+use super::system::{Policy, Scheduler, System};
+use super::xen::{GUEST_PA, INITRAMFS_PA, LINUX_PA, MEMORY as XEN_MEMORY, Modules};
+use crate::guests::Images;
+use crate::machine::{MachineConfig, Time};
+use crate::session::Session;
+use crate::suite::Bench;
+use miette::{IntoDiagnostic, Result, WrapErr};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// Memory of a machine without Xen, bytes.
+const MEMORY: u64 = 1 << 30;
+/// Memory of Xen's first domain, MiB; as much as Cassata's has.
+const LINUX_MIB: u64 = 512;
+/// Virtual time for the machine: many times what the longest needs.
+const LIMIT: Duration = Duration::from_secs(120);
+/// How often a machine is held to be judged.
+const PERIOD: Duration = Duration::from_millis(10);
+
+/// The guest's counter when a guest begins that wakes all the time, milliseconds.
+pub const SOON_MS: u64 = 100;
+/// The same of a guest that never wakes.
+pub const NEVER_MS: u64 = 3_600_000;
+
+/// Returns the guest's counter when it begins, milliseconds: by then Linux has booted and set to work.
+/// A run in which it has not is an error.
+pub const fn begin_ms(system: System) -> u64 {
+    match system {
+        // There is nothing to wait for.
+        System::Board => 10,
+        // The counter is the board's. EL2 compares Linux with its digest first, which takes 2.6 s.
+        System::Cassata { .. } => 4_400,
+        // The counter begins with the guest, which Xen starts together with Linux.
+        System::Xen(_) => 2_000,
+        // Linux starts the guest when it has booted.
+        System::Kvm => 1_000,
+    }
+}
+
+/// What Linux is told, whose console is `console`.
+fn linux_told(case: &Case, console: &str) -> String {
+    let mut text = format!(
+        "console={console} rdinit=/peers/init quiet loglevel=4 nokaslr {}",
+        case.linux_options()
+    );
+    let (period_us, burn_us) = case.period_and_burn_us();
+    match (case.system, case.parameters()) {
+        (System::Xen(scheduler), Some(_)) => {
+            text += &format!(" peers.tune=\"{}\"", scheduler.tune(period_us, burn_us));
+        }
+        (System::Kvm, Some(parameters)) => {
+            text += &format!(" peers.vmm=\"{}\"", parameters.text());
+        }
+        _ => {}
+    }
+    text
+}
+
+fn xen_told(case: &Case, scheduler: Scheduler) -> String {
+    let (cores, schedule) = (case.cores, scheduler.boot());
+    format!(
+        "console=dtuart dom0_mem={LINUX_MIB}M dom0_max_vcpus={cores} dom0_vcpus_pin {schedule}"
+    )
+}
+
+/// The description of a system under Cassata, whose guest is the file `waker`.
+fn described(case: &Case, policy: Policy, advance: bool, images: &Images, waker: &Path) -> String {
+    let (cores, migration) = (case.cores, policy.line());
+    let advance = if advance { "" } else { "timer_advance = \"0us\"\n" };
+    let vcpus = (0..cores).map(|pcpu| format!("{{ pcpu = {pcpu}, priority = 1 }}"));
+    format!(
+        "[board]\nkind = \"qemu-virt\"\npcpus = {cores}\nmemory = \"1G\"\n\n\
+         [[vm]]\nname = \"linux\"\nkernel = {:?}\ninitramfs = {:?}\ncmdline = '{}'\nseed = 1\n\
+         memory = {{ size = \"{LINUX_MIB}M\" }}\n{migration}vcpus = [{}]\n\n\
+         [[vm]]\nname = \"waker\"\nkernel = {waker:?}\nmemory = {{ size = \"32M\" }}\n\
+         vcpus = [{{ pcpu = 0, priority = 10 }}]\nrealtime = true\n{advance}",
+        images.kernel,
+        images.peers,
+        linux_told(case, "ttyAMA0"),
+        vcpus.collect::<Vec<_>>().join(", "),
+    )
+}
+
+/// Returns all that a machine is told, wherever the project is.
+pub fn told(case: &Case) -> String {
+    let guest = case.parameters().map(|parameters| parameters.text()).unwrap_or_default();
+    let system = match case.system {
+        System::Board | System::Kvm => linux_told(case, "ttyAMA0"),
+        System::Cassata { policy, advance } => {
+            described(case, policy, advance, &Images::of(Path::new("")), Path::new("waker"))
+        }
+        System::Xen(scheduler) => {
+            let image = case.xen.as_ref().and_then(|path| std::fs::read(path).ok());
+            let image = image.map_or(0, |image| crc32fast::hash(&image));
+            let (xen, linux) = (xen_told(case, scheduler), linux_told(case, "hvc0"));
+            format!("{image:08x}\n{xen}\n{linux}")
+        }
+    };
+    format!("{guest}\n{system}")
+}
+
+/// Prepares a run of `case` with its files in the directory of `bench`.
+///
+/// # Errors
+/// When a file cannot be read or written, or this QEMU cannot carry the instrument.
+pub fn session<'a>(case: &Case, bench: &'a Bench) -> Result<Session<'a>> {
+    let images = Images::of(&bench.root);
+    let waker = write_guest(case, &images, bench)?;
+    let session = match case.system {
+        System::Cassata { policy, advance } => {
+            let text = described(case, policy, advance, &images, &waker);
+            let path = bench.directory.join("system.toml");
+            crate::results::write_file(&path, text.as_bytes())?;
+            let bundle = bench.pack(&system::load_text(&path, &text)?)?;
+            return Ok(bench.session(&bundle, LIMIT)?.held_every(PERIOD));
+        }
+        System::Board => plain(board(case, &images, &waker), bench)?,
+        System::Kvm => plain(linux(case, &images), bench)?,
+        System::Xen(scheduler) => plain(xen(case, scheduler, &images, &waker, bench)?, bench)?,
+    };
+    Ok(session.interrupted_by(bench.interrupt.clone()).within(LIMIT).held_every(PERIOD))
+}
+
+/// Writes the guest of `case`; returns where it is.
+fn write_guest(case: &Case, images: &Images, bench: &Bench) -> Result<PathBuf> {
+    let path = bench.directory.join("waker.bin");
+    if let Some(parameters) = case.parameters() {
+        crate::results::write_file(&path, &parameters.write(read(&images.waker)?)?)?;
+    }
+    Ok(path)
+}
+
+fn read(path: &Path) -> Result<Vec<u8>> {
+    let bytes = std::fs::read(path).into_diagnostic();
+    bytes.wrap_err_with(|| format!("cannot read {}", path.display()))
+}
+
+fn plain(mut config: MachineConfig, bench: &Bench) -> Result<Session<'_>> {
+    config.time = Time::Virtual(bench.virtual_time()?);
+    Ok(Session::plain(config, "board", &bench.qemu, &bench.directory))
+}
+
+/// The guest or Linux, alone.
+fn board(case: &Case, images: &Images, waker: &Path) -> MachineConfig {
+    let mut config =
+        if case.has_linux() { linux(case, images) } else { MachineConfig::new(waker, 1, MEMORY) };
+    config.el2 = false;
+    config
+}
+
+/// Linux on the board.
+fn linux(case: &Case, images: &Images) -> MachineConfig {
+    let mut config = MachineConfig::new(&images.kernel, case.cores, MEMORY);
+    let told = linux_told(case, "ttyAMA0");
+    let initramfs = images.peers.clone().into();
+    config.extra_args = vec!["-initrd".into(), initramfs, "-append".into(), told.into()];
+    config
+}
+
+/// Xen, its first domain and the guest.
+fn xen(
+    case: &Case,
+    scheduler: Scheduler,
+    images: &Images,
+    waker: &Path,
+    bench: &Bench,
+) -> Result<MachineConfig> {
+    let image = case.xen.as_ref().unwrap_or(&images.xen);
+    let mut config = MachineConfig::new(image, case.cores, XEN_MEMORY);
+    let files = [&images.kernel, &images.peers, waker];
+    let mut sizes = [0; 3];
+    for (size, file) in sizes.iter_mut().zip(files) {
+        *size = read(file)?.len() as u64;
+    }
+    let (xen, linux) = (xen_told(case, scheduler), linux_told(case, "hvc0"));
+    let tree = Modules { xen, linux, sizes }.tree(case.cores, bench)?;
+    config.extra_args = vec!["-dtb".into(), tree.into()];
+    for (file, pa) in files.into_iter().zip([LINUX_PA, INITRAMFS_PA, GUEST_PA]) {
+        let device = format!("loader,file={},addr={pa:#x},force-raw=on", file.display());
+        config.extra_args.extend(["-device".into(), device.into()]);
+    }
+    Ok(config)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::plan;
+    use super::*;
+    use crate::bench::Extent;
+    use crate::bench::store::Case as _;
+
+    fn told_of(name: &str) -> String {
+        let all = plan::cases(Extent::Full, Some(Path::new("/nonexistent/xen")));
+        told(all.iter().find(|case| case.name() == name).unwrap_or_else(|| panic!("{name}")))
+    }
+
+    /// Every description is one that the packer would take, but for the files, which are not built
+    /// in tests.
+    #[test]
+    fn descriptions_are_understood() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("system.toml");
+        let images = Images::of(directory.path());
+        for case in plan::cases(Extent::Full, None) {
+            let System::Cassata { policy, advance } = case.system else { continue };
+            let waker = directory.path().join("build/guests/waker.bin");
+            let text = described(&case, policy, advance, &images, &waker);
+            let report = system::load_text(&path, &text).unwrap_err();
+            let errors: Vec<_> = report.problems().iter().filter(|p| p.is_error()).collect();
+            let is_missing = |p: &&system::Problem| p.message.contains("build/guests");
+            assert!(errors.iter().all(is_missing), "{}: {errors:?}", case.name());
+        }
+    }
+
+    #[test]
+    fn each_is_told_what_its_settings_say() {
+        let xen = told_of("hackbench-50-x5-4-xen-credit2");
+        for there in ["dom0_max_vcpus=4 dom0_vcpus_pin sched=credit2", "tune=\"credit2 65535\""] {
+            assert!(xen.contains(there), "{xen}");
+        }
+        assert!(told_of("hackbench-80-x5-4-xen-rtds").contains("tune=\"rtds 10000 10000\""));
+        let kvm = told_of("wake-compute-2000-1-kvm");
+        assert!(kvm.contains("vmm=\"134217728 134873088 150994944 0 1000000000 1000000 2000 0 0\""));
+        let plain = told_of("wake-idle-2000-1-cassata");
+        assert!(plain.contains("timer_advance = \"0us\"") && !plain.contains("peers.vmm"));
+        assert!(!told_of("wake-idle-2000-1-cassata-advance").contains("timer_advance"));
+        assert!(told_of("hackbench-0-x5-4-cassata-on-demand-advance").contains("on-demand"));
+        assert!(!told_of("hackbench-alone-x5-4-board").contains("peers.vmm"));
+    }
+}

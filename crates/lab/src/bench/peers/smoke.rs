@@ -1,0 +1,52 @@
+//! Parts of the bench as tests: each hypervisor boots both guests, and the guest tells of its periods
+//! and of its calls.
+
+use super::case::{Case, Load, Measure};
+use super::run;
+use super::system::{Scheduler, System};
+use crate::bench::campaign::room;
+use crate::bench::store::Case as _;
+use crate::results::Outcome;
+use crate::suite::{Bench, Scenario};
+use miette::{Result, ensure};
+use serde_json::json;
+
+/// How often the guest wakes.
+const PERIODS: u32 = 20;
+/// How often it makes each call.
+const REPETITIONS: u32 = 10;
+
+/// Returns the scenarios: Cassata's is one of the suite, those of the peers run on request, as what
+/// they boot is fetched then.
+pub fn scenarios() -> Vec<Scenario> {
+    let scenario = |name: &str, about: &str, system| {
+        Scenario::new(name, about, move |bench| measure(system, bench)).shipped()
+    };
+    let peer = |name, about, system| scenario(name, about, system).on_request();
+    vec![
+        peer("peers-cassata", "a run of bench peers under Cassata", System::PLAIN),
+        peer("peers-kvm", "a run of bench peers under KVM", System::Kvm),
+        peer(
+            "peers-xen",
+            "a run of bench peers under Xen, tuned through its library",
+            System::Xen(Scheduler::Credit2),
+        ),
+    ]
+}
+
+fn measure(system: System, bench: &Bench) -> Result<()> {
+    let mut outcome = Outcome::new("peers");
+    for measure in [
+        Measure::Wake { load: Load::Compute, periods: PERIODS },
+        Measure::Call { repetitions: REPETITIONS },
+    ] {
+        let case = Case::new(system, 1, measure);
+        let seen = run::run(&case, &room(bench, &case.name())?, &mut |_| {})?;
+        outcome.figure(&case.name(), json!({ "values_ns": seen.values_ns, "missed": seen.missed }));
+        // No hypervisor answers as soon as the bare board, on which the call takes 5 ns.
+        let least = seen.values_ns.values().filter_map(|values| values.min()).min();
+        ensure!(least.is_some_and(|least| least > 50), "{}: {least:?} ns", case.name());
+        ensure!(seen.missed == 0, "{}: {} periods missed", case.name(), seen.missed);
+    }
+    bench.keep(&outcome)
+}
