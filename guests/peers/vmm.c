@@ -1,6 +1,6 @@
-// vmm IMAGE PARAMETER...: runs the waker under KVM, as a real-time guest is tuned there: its only vCPU
-// is a thread of SCHED_FIFO, pinned to the first CPU, and its memory is locked. The PARAMETERs are
-// those of guests/waker/src/platform.h behind the magic number, in their order.
+// vmm IMAGE VCPUS PARAMETER...: runs the waker under KVM, as a real-time guest is tuned there: each vCPU
+// is a thread of SCHED_FIFO, pinned to the CPU of its number, and its memory is locked. The PARAMETERs
+// are those of guests/waker/src/platform.h behind the magic number, in their order.
 //
 // The guest finds what it finds on QEMU's board, at the same addresses: RAM at 0x40000000, KVM's GICv3,
 // and the data and flag registers of a UART, whose lines go to standard output. All that the guest does
@@ -8,6 +8,7 @@
 // find the same latencies.
 #include <fcntl.h>
 #include <linux/kvm.h>
+#include <pthread.h>
 #include <sched.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -26,6 +27,7 @@
 #define UART 0x09000000ull
 
 #define PRIORITY 90
+#define MAX_VCPUS 2
 
 // Where the parameters are in the image, behind their magic number.
 #define PARAMETERS 72
@@ -89,13 +91,16 @@ static void make_gic(int vm)
     set_attribute(device.fd, KVM_DEV_ARM_VGIC_GRP_CTRL, KVM_DEV_ARM_VGIC_CTRL_INIT, NULL);
 }
 
-static int make_vcpu(int vm)
+// All but the first wait until the guest starts them.
+static int make_vcpu(int vm, int index)
 {
-    int vcpu = ioctl(vm, KVM_CREATE_VCPU, 0);
+    int vcpu = ioctl(vm, KVM_CREATE_VCPU, index);
     check(vcpu, "KVM_CREATE_VCPU");
     struct kvm_vcpu_init kind;
     check(ioctl(vm, KVM_ARM_PREFERRED_TARGET, &kind), "KVM_ARM_PREFERRED_TARGET");
     kind.features[0] |= 1u << KVM_ARM_VCPU_PSCI_0_2;
+    if (index != 0)
+        kind.features[0] |= 1u << KVM_ARM_VCPU_POWER_OFF;
     check(ioctl(vcpu, KVM_ARM_VCPU_INIT, &kind), "KVM_ARM_VCPU_INIT");
     uint64_t entry = RAM;
     struct kvm_one_reg pc = { .id = KVM_REG_ARM64 | KVM_REG_SIZE_U64 | KVM_REG_ARM_CORE |
@@ -105,13 +110,13 @@ static int make_vcpu(int vm)
     return vcpu;
 }
 
-static void become_realtime(void)
+// Concerns the calling thread.
+static void become_realtime(int cpu)
 {
-    check(mlockall(MCL_CURRENT | MCL_FUTURE), "mlockall");
-    cpu_set_t first;
-    CPU_ZERO(&first);
-    CPU_SET(0, &first);
-    check(sched_setaffinity(0, sizeof first, &first), "sched_setaffinity");
+    cpu_set_t only;
+    CPU_ZERO(&only);
+    CPU_SET(cpu, &only);
+    check(sched_setaffinity(0, sizeof only, &only), "sched_setaffinity");
     struct sched_param priority = { .sched_priority = PRIORITY };
     check(sched_setscheduler(0, SCHED_FIFO, &priority), "sched_setscheduler");
 }
@@ -134,30 +139,52 @@ static void access_uart(struct kvm_run *run)
     }
 }
 
+struct vcpu {
+    int fd, index;
+    struct kvm_run *run;
+};
+
+// Runs a vCPU for ever.
+static void *run_vcpu(void *argument)
+{
+    struct vcpu *vcpu = argument;
+    become_realtime(vcpu->index);
+    for (;;) {
+        check(ioctl(vcpu->fd, KVM_RUN, 0), "KVM_RUN");
+        uint64_t place = vcpu->run->mmio.phys_addr;
+        if (vcpu->run->exit_reason != KVM_EXIT_MMIO || place < UART || place >= UART + 0x1000) {
+            fprintf(stderr, "vmm: exit %u at %#lx\n", vcpu->run->exit_reason, (unsigned long)place);
+            exit(1);
+        }
+        // Only the guest's first core tells something.
+        access_uart(vcpu->run);
+    }
+}
+
 int main(int count, char **arguments)
 {
-    if (count != 2 + COUNT) {
-        fprintf(stderr, "usage: vmm IMAGE PARAMETER... (%d of them)\n", COUNT);
+    int vcpus = count == 3 + COUNT ? atoi(arguments[2]) : 0;
+    if (vcpus < 1 || vcpus > MAX_VCPUS) {
+        fprintf(stderr, "usage: vmm IMAGE VCPUS PARAMETER... (%d of them)\n", COUNT);
         return 2;
     }
     int kvm = open("/dev/kvm", O_RDWR | O_CLOEXEC);
     check(kvm, "/dev/kvm");
     int vm = ioctl(kvm, KVM_CREATE_VM, 0);
     check(vm, "KVM_CREATE_VM");
-    give_memory(vm, arguments[1], arguments + 2);
-    int vcpu = make_vcpu(vm);
-    make_gic(vm);
+    give_memory(vm, arguments[1], arguments + 3);
     int size = ioctl(kvm, KVM_GET_VCPU_MMAP_SIZE, 0);
     check(size, "KVM_GET_VCPU_MMAP_SIZE");
-    struct kvm_run *run = map((size_t)size, MAP_SHARED, vcpu);
-    become_realtime();
-    for (;;) {
-        check(ioctl(vcpu, KVM_RUN, 0), "KVM_RUN");
-        uint64_t place = run->mmio.phys_addr;
-        if (run->exit_reason != KVM_EXIT_MMIO || place < UART || place >= UART + 0x1000) {
-            fprintf(stderr, "vmm: exit %u at %#lx\n", run->exit_reason, (unsigned long)place);
-            return 1;
-        }
-        access_uart(run);
+    struct vcpu all[MAX_VCPUS];
+    for (int i = 0; i < vcpus; i++) {
+        int fd = make_vcpu(vm, i);
+        all[i] = (struct vcpu){ .fd = fd, .index = i, .run = map((size_t)size, MAP_SHARED, fd) };
     }
+    make_gic(vm);
+    check(mlockall(MCL_CURRENT | MCL_FUTURE), "mlockall");
+    for (int i = 1; i < vcpus; i++) {
+        pthread_t thread;
+        check(-pthread_create(&thread, NULL, run_vcpu, &all[i]), "pthread_create");
+    }
+    run_vcpu(&all[0]);
 }

@@ -1,7 +1,7 @@
-// The two roles: waking at each period, and calling the hypervisor.
+// The roles: waking at each period, calling the hypervisor, and being woken by the second core.
 #include "platform.h"
 
-enum role { WAKE, CALL };
+enum role { WAKE, CALL, WOKEN };
 
 // How many values there is room for.
 #define ROOM (1u << 16)
@@ -13,8 +13,12 @@ enum role { WAKE, CALL };
 #define FIRST 4
 
 static uint32_t values[ROOM] __attribute__((section(".bss")));
-static volatile uint64_t seen; // the counter in the last handler
-static volatile uint64_t fired; // interrupts so far
+static struct {
+    volatile uint64_t seen; // the counter in the last handler
+    volatile uint64_t fired; // interrupts so far
+} __attribute__((aligned(64))) cores[2];
+// When the second core has sent its last interrupt, and how many of them the first has taken.
+static uint64_t sent, taken;
 
 extern void burn(uint64_t pairs);
 
@@ -22,8 +26,8 @@ extern void burn(uint64_t pairs);
 void interrupt(uint64_t counter)
 {
     uint32_t intid = gic_acknowledge();
-    seen = counter;
-    fired++;
+    cores[this_core()].seen = counter;
+    cores[this_core()].fired++;
     if (intid == TIMER_INTID) {
         write_register(cntv_ctl_el0, 0);
         barrier();
@@ -42,8 +46,9 @@ static void set_timer(uint64_t due)
 // behind it.
 static void sleep(void)
 {
-    uint64_t before = fired;
-    while (fired == before)
+    unsigned core = this_core();
+    uint64_t before = cores[core].fired;
+    while (cores[core].fired == before)
         __asm__ volatile("wfi\n\tmsr daifclr, #2\n\tisb\n\tmsr daifset, #2" ::: "memory");
 }
 
@@ -86,7 +91,7 @@ static void wake(void)
             missed++;
         } else {
             sleep_until(due);
-            values[woken++ % ROOM] = (uint32_t)(seen - due);
+            values[woken++ % ROOM] = (uint32_t)(cores[0].seen - due);
             burn(parameters.burn_ns / 2);
         }
         due += parameters.period_ns;
@@ -112,25 +117,25 @@ static uint64_t read(void)
 // Returns the time until the vector of an interrupt that the guest sends itself while it runs.
 static uint64_t interrupt_self(void)
 {
-    uint64_t count = fired, before = now();
+    uint64_t count = cores[0].fired, before = now();
     __asm__ volatile("msr daifclr, #2" ::: "memory");
-    gic_interrupt_self();
-    while (fired == count)
+    gic_interrupt_first();
+    while (cores[0].fired == count)
         ;
     __asm__ volatile("msr daifset, #2" ::: "memory");
-    return seen - before;
+    return cores[0].seen - before;
 }
 
 // Returns how late the timer's interrupt comes while the guest runs.
 static uint64_t timer(void)
 {
-    uint64_t count = fired, due = now() + AHEAD_NS;
+    uint64_t count = cores[0].fired, due = now() + AHEAD_NS;
     set_timer(due);
     __asm__ volatile("msr daifclr, #2" ::: "memory");
-    while (fired == count)
+    while (cores[0].fired == count)
         ;
     __asm__ volatile("msr daifset, #2" ::: "memory");
-    return seen - due;
+    return cores[0].seen - due;
 }
 
 static void repeat(const char *name, uint64_t (*once)(void))
@@ -143,11 +148,50 @@ static void repeat(const char *name, uint64_t (*once)(void))
     tell_values(name, parameters.count);
 }
 
+// Interrupts the first core, which sleeps, at times that it cannot know. The next one comes when the
+// first core has taken this one.
+static _Noreturn void interrupt_first(void)
+{
+    uint64_t random = 1, due = now();
+    for (uint64_t i = 0; i < parameters.count; i++) {
+        random = random * 6364136223846793005ull + 1442695040888963407ull;
+        // From half of the mean time to one and a half of it.
+        due += parameters.period_ns / 2 + (random >> 32) * parameters.period_ns / (1ull << 32);
+        if (due > now())
+            sleep_until(due);
+        __atomic_store_n(&sent, now(), __ATOMIC_RELEASE);
+        gic_interrupt_first();
+        while (__atomic_load_n(&taken, __ATOMIC_ACQUIRE) <= i)
+            ;
+    }
+    stay();
+}
+
+static void be_woken(void)
+{
+    sleep_until(parameters.begin_ns);
+    tell_word("begin");
+    if (psci_start_second() != 0) {
+        tell_word("alone");
+        stay();
+    }
+    for (uint64_t i = 0; i < parameters.count; i++) {
+        sleep();
+        values[i % ROOM] = (uint32_t)(cores[0].seen - __atomic_load_n(&sent, __ATOMIC_ACQUIRE));
+        __atomic_store_n(&taken, i + 1, __ATOMIC_RELEASE);
+    }
+    tell_values("woken", parameters.count < ROOM ? parameters.count : ROOM);
+}
+
 _Noreturn void run(void)
 {
     gic_start();
+    if (this_core() != 0)
+        interrupt_first();
     if (parameters.role == WAKE) {
         wake();
+    } else if (parameters.role == WOKEN) {
+        be_woken();
     } else {
         sleep_until(parameters.begin_ns);
         tell_word("begin");

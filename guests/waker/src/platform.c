@@ -1,14 +1,16 @@
 // GICv3 (Arm IHI 0069), PSCI by HVC (Arm DEN 0022), the data and flag registers of a PL011.
 #include "platform.h"
 
+#define GICR_STRIDE 0x20000ull
 #define SGI_BASE 0x10000ull
 
 static volatile uint32_t *word(uint64_t address) { return (volatile uint32_t *)address; }
 
 void gic_start(void)
 {
-    uint64_t redistributor = parameters.gicr;
-    *word(parameters.gicd) = 0x12; // ARE, group 1
+    uint64_t redistributor = parameters.gicr + this_core() * GICR_STRIDE;
+    if (this_core() == 0)
+        *word(parameters.gicd) = 0x12; // ARE, group 1
     *word(redistributor + 0x14) &= ~2u; // GICR_WAKER: awake
     while (*word(redistributor + 0x14) & 4u)
         ;
@@ -31,11 +33,23 @@ void gic_end(uint32_t intid)
 
 uint32_t gic_type(void) { return *word(parameters.gicd + 4); }
 
-uint64_t psci_version(void)
+static uint64_t psci(uint64_t function, uint64_t a, uint64_t b, uint64_t c)
 {
-    register uint64_t x0 __asm__("x0") = 0x84000000;
-    __asm__ volatile("hvc #0" : "+r"(x0)::"x1", "x2", "x3", "memory");
+    register uint64_t x0 __asm__("x0") = function;
+    register uint64_t x1 __asm__("x1") = a;
+    register uint64_t x2 __asm__("x2") = b;
+    register uint64_t x3 __asm__("x3") = c;
+    __asm__ volatile("hvc #0" : "+r"(x0), "+r"(x1), "+r"(x2), "+r"(x3)::"memory");
     return x0;
+}
+
+uint64_t psci_version(void) { return psci(0x84000000, 0, 0, 0); }
+
+extern char enter_second[];
+
+int64_t psci_start_second(void)
+{
+    return (int64_t)psci(0xc4000003, 1, (uint64_t)enter_second, 1);
 }
 
 static void put(char c)

@@ -20,8 +20,15 @@ parameters:
     .fill   9, 8, 0
 
 enter:
-    adrp    x1, stack_end
-    add     x1, x1, :lo12:stack_end
+    mov     x0, #0
+// The second core comes here through PSCI CPU_ON, x0 its index.
+.global enter_second
+enter_second:
+    msr     tpidr_el1, x0
+    adrp    x1, stacks
+    add     x1, x1, :lo12:stacks
+    add     x2, x0, #1
+    add     x1, x1, x2, lsl #13
     mov     sp, x1
     adrp    x1, vectors
     add     x1, x1, :lo12:vectors
@@ -86,5 +93,5 @@ on_fault:
 
 .bss
 .balign 16
-    .skip 1 << 14
-stack_end:
+stacks:
+    .skip 2 << 13

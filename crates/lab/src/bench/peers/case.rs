@@ -31,6 +31,8 @@ pub enum Load {
 pub enum Measure {
     /// How late the guest wakes.
     Wake { load: Load, periods: u32 },
+    /// How late the guest is where its second core wakes it, at times that no clock foretells.
+    Woken { load: Load, interrupts: u32 },
     /// What the guest's calls and traps take while Linux is idle.
     Call { repetitions: u32 },
     /// How long computing takes Linux, so many times, while the guest wakes each period, or never.
@@ -91,7 +93,7 @@ impl Case {
     /// Returns what Linux does besides what it does for the hypervisor.
     pub fn linux_options(&self) -> String {
         match self.measure {
-            Measure::Wake { load, .. } => load.options(),
+            Measure::Wake { load, .. } | Measure::Woken { load, .. } => load.options(),
             Measure::Call { .. } => Load::Idle.options(),
             Measure::Taken { runs, .. } => timed(TIMED_KIB, runs),
             Measure::Hackbench { runs, .. } => format!(
@@ -118,12 +120,15 @@ impl Case {
             let (period_ns, burn_ns) = (1_000 * period_us, 1_000 * burn_us);
             Role::Wake { period_ns, periods, burn_ns }
         };
+        let begin_ms = machine::begin_ms(self.system);
         let (role, begin_ms) = match self.measure {
-            Measure::Wake { periods, .. } => {
-                (wake(Some(periods.into())), machine::begin_ms(self.system))
+            Measure::Wake { periods, .. } => (wake(Some(periods.into())), begin_ms),
+            Measure::Woken { interrupts, .. } => {
+                let (mean_ns, interrupts) = (1_000 * period_us, interrupts.into());
+                (Role::Woken { mean_ns, interrupts }, begin_ms)
             }
             Measure::Call { repetitions } => {
-                (Role::Call { repetitions: repetitions.into() }, machine::begin_ms(self.system))
+                (Role::Call { repetitions: repetitions.into() }, begin_ms)
             }
             Measure::Taken { is_awake: true, .. }
             | Measure::Hackbench { burn_percent: Some(_), .. } => (wake(None), machine::SOON_MS),
@@ -144,6 +149,7 @@ impl store::Case for Case {
     fn name(&self) -> String {
         let what = match self.measure {
             Measure::Wake { load, periods } => format!("wake-{}-{periods}", load.name()),
+            Measure::Woken { load, interrupts } => format!("woken-{}-{interrupts}", load.name()),
             Measure::Call { repetitions } => format!("call-{repetitions}"),
             Measure::Taken { is_awake, runs } => {
                 format!("taken-{}-x{runs}", if is_awake { "awake" } else { "asleep" })
@@ -166,13 +172,13 @@ impl store::Case for Case {
         };
         let measured_s = match self.measure {
             Measure::Wake { periods, .. } => f64::from(periods) / 1_000.0,
+            Measure::Woken { interrupts, .. } => f64::from(interrupts) / 1_000.0,
             Measure::Call { .. } => 0.1,
             Measure::Taken { runs, .. } => 0.4 * f64::from(runs),
             Measure::Hackbench { runs, .. } => 0.15 * f64::from(runs),
         };
-        // Real seconds that a virtual one takes: where cores wake and interrupt each other, they
-        // also wait for each other.
-        let slowness = if self.cores == 1 { 4.0 } else { 40.0 };
+        // Real seconds that a virtual one takes, several where cores wait for each other.
+        let slowness = 4.0 * f64::from(self.cores);
         slowness * (boot_s + measured_s)
     }
 

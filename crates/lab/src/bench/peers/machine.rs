@@ -1,6 +1,6 @@
 //! The machine of a case: what boots, and what Linux and the hypervisor are told.
 
-use super::case::Case;
+use super::case::{Case, Measure};
 use super::system::{Policy, Scheduler, System};
 use super::xen::{GUEST_PA, INITRAMFS_PA, LINUX_PA, MEMORY as XEN_MEMORY, Modules};
 use crate::guests::Images;
@@ -19,6 +19,8 @@ const LINUX_MIB: u64 = 512;
 const LIMIT: Duration = Duration::from_secs(120);
 /// How often a machine is held to be judged.
 const PERIOD: Duration = Duration::from_millis(10);
+/// How far a core may run ahead of the others where the counters of two are compared.
+const FINE_QUANTUM_NS: u64 = 200;
 
 /// The guest's counter when a guest begins that wakes all the time, milliseconds.
 pub const SOON_MS: u64 = 100;
@@ -48,11 +50,12 @@ fn linux_told(case: &Case, console: &str) -> String {
     );
     let (period_us, burn_us) = case.period_and_burn_us();
     match (case.system, case.parameters()) {
-        (System::Xen(scheduler), Some(_)) => {
-            text += &format!(" peers.tune=\"{}\"", scheduler.tune(period_us, burn_us));
+        (System::Xen(scheduler), Some(parameters)) => {
+            let (vcpus, set) = (parameters.vcpus(), scheduler.tune(period_us, burn_us));
+            text += &format!(" peers.tune=\"{vcpus} {set}\"");
         }
         (System::Kvm, Some(parameters)) => {
-            text += &format!(" peers.vmm=\"{}\"", parameters.text());
+            text += &format!(" peers.vmm=\"{} {}\"", parameters.vcpus(), parameters.text());
         }
         _ => {}
     }
@@ -70,17 +73,22 @@ fn xen_told(case: &Case, scheduler: Scheduler) -> String {
 fn described(case: &Case, policy: Policy, advance: bool, images: &Images, waker: &Path) -> String {
     let (cores, migration) = (case.cores, policy.line());
     let advance = if advance { "" } else { "timer_advance = \"0us\"\n" };
-    let vcpus = (0..cores).map(|pcpu| format!("{{ pcpu = {pcpu}, priority = 1 }}"));
+    let vcpus = |count, priority| {
+        let vcpu = |pcpu| format!("{{ pcpu = {pcpu}, priority = {priority} }}");
+        (0..count).map(vcpu).collect::<Vec<_>>().join(", ")
+    };
+    let guests = case.parameters().map_or(1, |parameters| parameters.vcpus());
     format!(
         "[board]\nkind = \"qemu-virt\"\npcpus = {cores}\nmemory = \"1G\"\n\n\
          [[vm]]\nname = \"linux\"\nkernel = {:?}\ninitramfs = {:?}\ncmdline = '{}'\nseed = 1\n\
          memory = {{ size = \"{LINUX_MIB}M\" }}\n{migration}vcpus = [{}]\n\n\
          [[vm]]\nname = \"waker\"\nkernel = {waker:?}\nmemory = {{ size = \"32M\" }}\n\
-         vcpus = [{{ pcpu = 0, priority = 10 }}]\nrealtime = true\n{advance}",
+         vcpus = [{}]\nrealtime = true\n{advance}",
         images.kernel,
         images.peers,
         linux_told(case, "ttyAMA0"),
-        vcpus.collect::<Vec<_>>().join(", "),
+        vcpus(cores, 1),
+        vcpus(guests, 10),
     )
 }
 
@@ -92,6 +100,7 @@ pub fn told(case: &Case) -> String {
         System::Cassata { policy, advance } => {
             described(case, policy, advance, &Images::of(Path::new("")), Path::new("waker"))
         }
+        // The guest's vCPUs, which its tree has, are in what Linux is told, too.
         System::Xen(scheduler) => {
             let image = case.xen.as_ref().and_then(|path| std::fs::read(path).ok());
             let image = image.map_or(0, |image| crc32fast::hash(&image));
@@ -109,19 +118,23 @@ pub fn told(case: &Case) -> String {
 pub fn session<'a>(case: &Case, bench: &'a Bench) -> Result<Session<'a>> {
     let images = Images::of(&bench.root);
     let waker = write_guest(case, &images, bench)?;
+    let finely = |session: Session<'a>| match case.measure {
+        Measure::Woken { .. } => session.with_quantum(FINE_QUANTUM_NS),
+        _ => session,
+    };
     let session = match case.system {
         System::Cassata { policy, advance } => {
             let text = described(case, policy, advance, &images, &waker);
             let path = bench.directory.join("system.toml");
             crate::results::write_file(&path, text.as_bytes())?;
             let bundle = bench.pack(&system::load_text(&path, &text)?)?;
-            return Ok(bench.session(&bundle, LIMIT)?.held_every(PERIOD));
+            return Ok(finely(bench.session(&bundle, LIMIT)?).held_every(PERIOD));
         }
         System::Board => plain(board(case, &images, &waker), bench)?,
         System::Kvm => plain(linux(case, &images), bench)?,
         System::Xen(scheduler) => plain(xen(case, scheduler, &images, &waker, bench)?, bench)?,
     };
-    Ok(session.interrupted_by(bench.interrupt.clone()).within(LIMIT).held_every(PERIOD))
+    Ok(finely(session).interrupted_by(bench.interrupt.clone()).within(LIMIT).held_every(PERIOD))
 }
 
 /// Writes the guest of `case`; returns where it is.
@@ -145,8 +158,8 @@ fn plain(mut config: MachineConfig, bench: &Bench) -> Result<Session<'_>> {
 
 /// The guest or Linux, alone.
 fn board(case: &Case, images: &Images, waker: &Path) -> MachineConfig {
-    let mut config =
-        if case.has_linux() { linux(case, images) } else { MachineConfig::new(waker, 1, MEMORY) };
+    let alone = || MachineConfig::new(waker, case.cores, MEMORY);
+    let mut config = if case.has_linux() { linux(case, images) } else { alone() };
     config.el2 = false;
     config
 }
@@ -176,7 +189,8 @@ fn xen(
         *size = read(file)?.len() as u64;
     }
     let (xen, linux) = (xen_told(case, scheduler), linux_told(case, "hvc0"));
-    let tree = Modules { xen, linux, sizes }.tree(case.cores, bench)?;
+    let guest_vcpus = case.parameters().map_or(1, |parameters| parameters.vcpus());
+    let tree = Modules { xen, linux, guest_vcpus, sizes }.tree(case.cores, bench)?;
     config.extra_args = vec!["-dtb".into(), tree.into()];
     for (file, pa) in files.into_iter().zip([LINUX_PA, INITRAMFS_PA, GUEST_PA]) {
         let device = format!("loader,file={},addr={pa:#x},force-raw=on", file.display());
@@ -218,16 +232,19 @@ mod tests {
     #[test]
     fn each_is_told_what_its_settings_say() {
         let xen = told_of("hackbench-50-x5-4-xen-credit2");
-        for there in ["dom0_max_vcpus=4 dom0_vcpus_pin sched=credit2", "tune=\"credit2 65535\""] {
+        for there in ["dom0_max_vcpus=4 dom0_vcpus_pin sched=credit2", "=\"1 credit2 65535\""] {
             assert!(xen.contains(there), "{xen}");
         }
-        assert!(told_of("hackbench-80-x5-4-xen-rtds").contains("tune=\"rtds 10000 10000\""));
+        assert!(told_of("hackbench-80-x5-4-xen-rtds").contains("tune=\"1 rtds 10000 10000\""));
         let kvm = told_of("wake-compute-2000-1-kvm");
-        assert!(kvm.contains("vmm=\"134217728 134873088 150994944 0 1000000000 1000000 2000 0 0\""));
+        assert!(kvm.contains("vmm=\"1 134217728 134873088 150994944 0 1000000000 1000000 2000 0 0\""));
         let plain = told_of("wake-idle-2000-1-cassata");
         assert!(plain.contains("timer_advance = \"0us\"") && !plain.contains("peers.vmm"));
         assert!(!told_of("wake-idle-2000-1-cassata-advance").contains("timer_advance"));
         assert!(told_of("hackbench-0-x5-4-cassata-on-demand-advance").contains("on-demand"));
         assert!(!told_of("hackbench-alone-x5-4-board").contains("peers.vmm"));
+        let woken = told_of("woken-idle-1000-2-cassata");
+        assert!(woken.contains("vcpus = [{ pcpu = 0, priority = 10 }, { pcpu = 1, priority = 10 }]"));
+        assert!(told_of("woken-idle-1000-2-xen-credit2").contains("=\"2 credit2 65535\""));
     }
 }

@@ -39,9 +39,14 @@ const TAKING: [System; 5] = [System::PLAIN, ADVANCED, CREDIT2, RTDS, System::Kvm
 /// Beside whose guest hackbench runs.
 const BUSY: [System; 5] = [ADVANCED, ON_DEMAND_ADVANCED, CREDIT2, RTDS, System::Kvm];
 
+/// Whose latency is measured where no clock foretells the interrupt, on two cores: a timer advance
+/// changes nothing there.
+const SURPRISED: [System; 5] = [System::Board, System::PLAIN, CREDIT2, RTDS, System::Kvm];
+
 /// How much of each there is.
 struct Sizes {
     periods: u32,
+    interrupts: u32,
     repetitions: u32,
     taken_runs: u32,
     hackbench_runs: u32,
@@ -55,6 +60,7 @@ impl Sizes {
         match extent {
             Extent::Full | Extent::Paper => Self {
                 periods: 2_000,
+                interrupts: 1_000,
                 repetitions: 1_000,
                 taken_runs: 4,
                 hackbench_runs: 5,
@@ -63,6 +69,7 @@ impl Sizes {
             },
             Extent::Quick => Self {
                 periods: 500,
+                interrupts: 200,
                 repetitions: 100,
                 taken_runs: 2,
                 hackbench_runs: 3,
@@ -73,7 +80,7 @@ impl Sizes {
     }
 }
 
-/// Returns all runs, first those of one core. `xen`: an image with every scheduler, which runs what
+/// Returns all runs, first those of one or two cores. `xen`: an image with every scheduler, which runs what
 /// Debian's cannot.
 pub fn cases(extent: Extent, xen: Option<&Path>) -> Vec<Case> {
     let sizes = Sizes::of(extent);
@@ -92,6 +99,9 @@ pub fn cases(extent: Extent, xen: Option<&Path>) -> Vec<Case> {
     add(&CALLED, 1, Measure::Call { repetitions: sizes.repetitions });
     for load in Load::ALL {
         add(&LATE, 1, Measure::Wake { load, periods });
+        let of_all = if load == Load::Idle { 0 } else { 1 };
+        let interrupts = sizes.interrupts;
+        add(&SURPRISED[of_all..], 2, Measure::Woken { load, interrupts });
     }
     for is_awake in [false, true] {
         add(&TAKING, 1, Measure::Taken { is_awake, runs: sizes.taken_runs });

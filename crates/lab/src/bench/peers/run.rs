@@ -78,17 +78,25 @@ fn unfinished(why: &str, run: &Run) -> miette::Report {
 fn begins_early(case: &Case, linux: &LinuxProgress, waker: &WakerProgress) -> bool {
     let is_set = match case.measure {
         _ if case.system == System::Board => true,
-        Measure::Wake { load: Load::Compute, .. } => !linux.work_s.is_empty(),
-        Measure::Wake { load: Load::Hackbench, .. } => linux.busy,
-        Measure::Wake { load: Load::Idle, .. } | Measure::Call { .. } => linux.done,
+        Measure::Wake { load, .. } | Measure::Woken { load, .. } => is_at(load, linux),
+        Measure::Call { .. } => is_at(Load::Idle, linux),
         Measure::Taken { .. } | Measure::Hackbench { .. } => true,
     };
     waker.has_begun && !is_set
 }
 
+/// Returns true if Linux does what it is to do all the time.
+fn is_at(load: Load, linux: &LinuxProgress) -> bool {
+    match load {
+        Load::Idle => linux.done,
+        Load::Compute => !linux.work_s.is_empty(),
+        Load::Hackbench => linux.busy,
+    }
+}
+
 fn is_over(case: &Case, linux: &LinuxProgress, waker: &WakerProgress) -> bool {
     let is_done = match case.measure {
-        Measure::Wake { .. } | Measure::Call { .. } => waker.is_done,
+        Measure::Wake { .. } | Measure::Woken { .. } | Measure::Call { .. } => waker.is_done,
         Measure::Taken { .. } | Measure::Hackbench { .. } => linux.done,
     };
     is_done || linux.failed.is_some() || waker.has_faulted
@@ -116,6 +124,12 @@ fn found(case: &Case, linux: &LinuxProgress, waker: &WakerProgress) -> Result<Fo
                 return Err(format!("the guest told of {seen} of {periods} periods"));
             }
         }
+        Measure::Woken { interrupts, .. } => {
+            let seen = count("woken");
+            if !waker.is_done || seen != u64::from(interrupts) {
+                return Err(format!("the guest told of {seen} of {interrupts} interrupts"));
+            }
+        }
         Measure::Call { repetitions } => {
             if let Some(name) =
                 super::CALLS.iter().find(|call| count(call.0) != u64::from(repetitions))
@@ -138,7 +152,9 @@ fn found(case: &Case, linux: &LinuxProgress, waker: &WakerProgress) -> Result<Fo
 /// Returns the times of Linux's runs; all that were asked for, or why they are not there.
 fn runs(measure: Measure, linux: &LinuxProgress) -> Result<Sample, String> {
     let (seconds, wanted) = match measure {
-        Measure::Wake { .. } | Measure::Call { .. } => return Ok(Sample::default()),
+        Measure::Wake { .. } | Measure::Woken { .. } | Measure::Call { .. } => {
+            return Ok(Sample::default());
+        }
         Measure::Taken { runs, .. } => (&linux.work_s, runs),
         Measure::Hackbench { runs, .. } => (&linux.hackbench_s, runs),
     };

@@ -11,7 +11,7 @@ use crate::suite::{Bench, Scenario};
 use miette::{Result, ensure};
 use serde_json::json;
 
-/// How often the guest wakes.
+/// How often the guest wakes, and is woken.
 const PERIODS: u32 = 20;
 /// How often it makes each call.
 const REPETITIONS: u32 = 10;
@@ -36,11 +36,12 @@ pub fn scenarios() -> Vec<Scenario> {
 
 fn measure(system: System, bench: &Bench) -> Result<()> {
     let mut outcome = Outcome::new("peers");
-    for measure in [
-        Measure::Wake { load: Load::Compute, periods: PERIODS },
-        Measure::Call { repetitions: REPETITIONS },
+    for (cores, measure) in [
+        (1, Measure::Wake { load: Load::Compute, periods: PERIODS }),
+        (1, Measure::Call { repetitions: REPETITIONS }),
+        (2, Measure::Woken { load: Load::Idle, interrupts: PERIODS }),
     ] {
-        let case = Case::new(system, 1, measure);
+        let case = Case::new(system, cores, measure);
         let seen = run::run(&case, &room(bench, &case.name())?, &mut |_| {})?;
         outcome.figure(&case.name(), json!({ "values_ns": seen.values_ns, "missed": seen.missed }));
         // No hypervisor answers as soon as the bare board, on which the call takes 5 ns.

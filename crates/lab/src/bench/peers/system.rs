@@ -48,6 +48,20 @@ pub enum Scheduler {
 const MOST_WEIGHT: u32 = 65_535;
 
 impl System {
+    /// Every system there is, in the order of tables.
+    pub const ALL: [Self; 10] = [
+        Self::Board,
+        Self::PLAIN,
+        Self::Cassata { policy: Policy::None, advance: true },
+        Self::Cassata { policy: Policy::OnDemand, advance: false },
+        Self::Cassata { policy: Policy::OnDemand, advance: true },
+        Self::Xen(Scheduler::Credit2),
+        Self::Xen(Scheduler::Credit2Untuned),
+        Self::Xen(Scheduler::Credit),
+        Self::Xen(Scheduler::Rtds),
+        Self::Kvm,
+    ];
+
     /// Cassata without a policy and without a timer advance: what the goals compare.
     pub const PLAIN: Self = Self::Cassata { policy: Policy::None, advance: false };
 
@@ -92,7 +106,7 @@ impl System {
         matches!(self, Self::Xen(_) | Self::Kvm)
     }
 
-    /// Returns each setting that makes it fit for real time, in words.
+    /// Returns the settings that makes it fit for real time, in words.
     pub const fn settings(self) -> &'static str {
         match self {
             Self::Board => "none",
@@ -163,34 +177,20 @@ impl Scheduler {
 }
 
 #[cfg(test)]
-pub mod tests {
+mod tests {
     use super::*;
     use std::collections::BTreeSet;
 
-    /// Every system there is.
-    pub const ALL: [System; 10] = [
-        System::Board,
-        System::PLAIN,
-        System::Cassata { policy: Policy::None, advance: true },
-        System::Cassata { policy: Policy::OnDemand, advance: false },
-        System::Cassata { policy: Policy::OnDemand, advance: true },
-        System::Xen(Scheduler::Credit2),
-        System::Xen(Scheduler::Credit2Untuned),
-        System::Xen(Scheduler::Credit),
-        System::Xen(Scheduler::Rtds),
-        System::Kvm,
-    ];
-
     #[test]
     fn no_two_are_called_alike() {
-        let names: BTreeSet<_> = ALL.iter().map(|system| system.name()).collect();
-        let words: BTreeSet<_> = ALL.iter().map(|system| system.words()).collect();
-        assert_eq!((names.len(), words.len()), (ALL.len(), ALL.len()));
+        let names: BTreeSet<_> = System::ALL.iter().map(|system| system.name()).collect();
+        let words: BTreeSet<_> = System::ALL.iter().map(|system| system.words()).collect();
+        assert_eq!((names.len(), words.len()), (System::ALL.len(), System::ALL.len()));
     }
 
     #[test]
     fn what_the_book_says_of_xen_is_what_xen_is_told() {
-        for system in ALL {
+        for system in System::ALL {
             let System::Xen(scheduler) = system else { continue };
             assert!(system.settings().starts_with(scheduler.boot()), "{}", system.name());
         }

@@ -63,6 +63,15 @@ impl Found {
         Some((seen.values_ns.get("wake")?, seen.missed))
     }
 
+    /// Returns how late the guest of `system` was where its second core woke it.
+    pub fn surprises(&self, system: System, load: Load) -> Option<&Distribution> {
+        let is_it = |case: &Case| {
+            let measured = matches!(case.measure, Measure::Woken { load: l, .. } if l == load);
+            measured && case.system == system
+        };
+        self.find(is_it)?.values_ns.get("woken")
+    }
+
     fn call(&self, system: System, name: &str) -> Option<&Distribution> {
         let is_it = |case: &Case| {
             matches!(case.measure, Measure::Call { .. }) && case.system == system
@@ -122,13 +131,9 @@ impl Found {
 
     /// Returns the peers of which something was to be measured.
     pub fn peers(&self) -> Vec<System> {
-        let mut peers: Vec<System> = Vec::new();
-        for case in self.planned.iter().filter(|case| case.system.is_peer()) {
-            if !peers.contains(&case.system) {
-                peers.push(case.system);
-            }
-        }
-        peers
+        let is_planned = |system: &System| self.planned.iter().any(|case| case.system == *system);
+        let peers = System::ALL.into_iter().filter(|system| system.is_peer());
+        peers.filter(is_planned).collect()
     }
 
     pub fn answer(&self) -> Answer {
@@ -153,8 +158,15 @@ impl Found {
         answer
     }
 
-    fn data(&self) -> [Dataset; 5] {
-        [self.latency(), self.calls(), self.taking(), self.throughput(), self.settings()]
+    fn data(&self) -> [Dataset; 6] {
+        [
+            self.latency(),
+            self.unforeseen(),
+            self.calls(),
+            self.taking(),
+            self.throughput(),
+            self.settings(),
+        ]
     }
 
     fn illustrate(&self, answer: &mut Answer) {
@@ -188,19 +200,28 @@ impl Found {
     pub fn latency(&self) -> Dataset {
         let is_wake = |seen: &&Seen| matches!(seen.case.measure, Measure::Wake { .. });
         let rows = self.measurements.iter().filter(is_wake);
-        let load = |seen: &Seen| match seen.case.measure {
-            Measure::Wake { .. } if seen.case.system == System::Board => "nothing (no Linux)",
-            Measure::Wake { load, .. } => load.words(),
-            _ => "",
-        };
         let title = "Wake-up by timer: from the timer until the guest's vector";
         Dataset::of("latency", title, rows)
             .name("system", |seen| seen.case.system.words())
             .head("")
             .name("cores", |seen| seen.case.cores)
-            .name("beside", |seen| load(seen))
+            .name("beside", |seen| beside(seen))
             .name("missed", |seen| seen.missed)
             .summary(Unit::Nanoseconds, |_| 1.0, |seen| seen.values_ns.get("wake"))
+            .done()
+    }
+
+    /// How late the guest wakes where no clock foretells it.
+    fn unforeseen(&self) -> Dataset {
+        let is_woken = |seen: &&Seen| matches!(seen.case.measure, Measure::Woken { .. });
+        let rows = self.measurements.iter().filter(is_woken);
+        let title = "Wake-up by the guest's second core: from before that sends an interrupt until \
+                     the first core's vector; two cores";
+        Dataset::of("unforeseen", title, rows)
+            .name("system", |seen| seen.case.system.words())
+            .head("")
+            .name("beside", |seen| beside(seen))
+            .summary(Unit::Nanoseconds, |_| 1.0, |seen| seen.values_ns.get("woken"))
             .done()
     }
 
@@ -291,12 +312,8 @@ impl Found {
 
     /// How each is tuned.
     fn settings(&self) -> Dataset {
-        let mut systems: Vec<System> = Vec::new();
-        for case in &self.planned {
-            if case.system != System::Board && !systems.contains(&case.system) {
-                systems.push(case.system);
-            }
-        }
+        let is_planned = |system: &System| self.planned.iter().any(|case| case.system == *system);
+        let systems = System::ALL.into_iter().skip(1).filter(is_planned);
         Dataset::of("settings", "How each is tuned", systems)
             .name("system", |system| system.words())
             .head("")
@@ -318,5 +335,16 @@ impl Found {
             tables.join("\n"),
             answer.outcome.table().markdown()
         )
+    }
+}
+
+/// Returns what Linux does beside the guest, in words.
+fn beside(seen: &Seen) -> &'static str {
+    match seen.case.measure {
+        Measure::Wake { .. } | Measure::Woken { .. } if seen.case.system == System::Board => {
+            "nothing (no Linux)"
+        }
+        Measure::Wake { load, .. } | Measure::Woken { load, .. } => load.words(),
+        _ => "",
     }
 }

@@ -31,6 +31,8 @@ pub enum Role {
     Wake { period_ns: u64, periods: Option<u64>, burn_ns: u64 },
     /// It does so many times each of what a hypervisor has to answer.
     Call { repetitions: u64 },
+    /// It sleeps, and its second core interrupts it so many times.
+    Woken { mean_ns: u64, interrupts: u64 },
 }
 
 /// What the image is told.
@@ -56,6 +58,18 @@ impl Parameters {
                 [gicd, gicr, uart, 0, begin, period_ns, count, burn_ns, endless]
             }
             Role::Call { repetitions } => [gicd, gicr, uart, 1, begin, 0, repetitions, 0, 0],
+            Role::Woken { mean_ns, interrupts } => {
+                [gicd, gicr, uart, 2, begin, mean_ns, interrupts, 0, 0]
+            }
+        }
+    }
+
+    /// Returns how many cores the guest has: the first shares its core with Linux's first, and the
+    /// second the next.
+    pub const fn vcpus(&self) -> u32 {
+        match self.role {
+            Role::Woken { .. } => 2,
+            Role::Wake { .. } | Role::Call { .. } => 1,
         }
     }
 
@@ -110,6 +124,10 @@ mod tests {
         assert_eq!(parameters.words()[..3], [0x0300_1000, 0x0302_0000, 0x2200_0000]);
         assert!(parameters.text().ends_with(" 0 1 10 0 5 1"));
         let role = Role::Call { repetitions: 9 };
-        assert_eq!(Parameters { role, ..parameters }.words()[3..], [1, 1, 0, 9, 0, 0]);
+        let calling = Parameters { role, ..parameters };
+        assert_eq!((&calling.words()[3..], calling.vcpus()), (&[1, 1, 0, 9, 0, 0][..], 1));
+        let role = Role::Woken { mean_ns: 3, interrupts: 4 };
+        let woken = Parameters { role, ..parameters };
+        assert_eq!((&woken.words()[3..], woken.vcpus()), (&[2, 1, 3, 4, 0, 0][..], 2));
     }
 }

@@ -23,6 +23,8 @@ pub struct Modules {
     pub xen: String,
     /// The command line of its first domain.
     pub linux: String,
+    /// vCPUs of the real-time guest.
+    pub guest_vcpus: u32,
     /// Bytes of Linux, its initramfs and the real-time guest.
     pub sizes: [u64; 3],
 }
@@ -30,7 +32,7 @@ pub struct Modules {
 impl Modules {
     /// Returns what stands behind the board's tree in its source.
     pub fn nodes(&self) -> String {
-        let [linux, initramfs, guest] = self.sizes;
+        let ([linux, initramfs, guest], vcpus) = (self.sizes, self.guest_vcpus);
         let mut text = format!(
             "/ {{ chosen {{\n#address-cells = <2>;\n#size-cells = <2>;\nxen,xen-bootargs = {};\n",
             quoted(&self.xen)
@@ -41,7 +43,7 @@ impl Modules {
         let _ = writeln!(
             text,
             "domU1 {{\ncompatible = \"xen,domain\";\n#address-cells = <2>;\n#size-cells = <2>;\n\
-             cpus = <1>;\nmemory = <0 {GUEST_KIB:#x}>;\nvpl011;"
+             cpus = <{vcpus}>;\nmemory = <0 {GUEST_KIB:#x}>;\nvpl011;"
         );
         module(&mut text, "multiboot,kernel", GUEST_PA, guest, "bootargs = \"\";");
         text + "};\n};\n};\n"
@@ -115,6 +117,7 @@ mod tests {
         Modules {
             xen: "console=dtuart sched=credit2".into(),
             linux: "console=hvc0 peers.tune=\"credit2 65535\"".into(),
+            guest_vcpus: 2,
             sizes: [33_000_000, 3_000_000, 8_520],
         }
     }
@@ -138,6 +141,7 @@ mod tests {
             "reg = <0x00 0x50000000 0x00 0x1f78a40>",
             "reg = <0x00 0x5a000000 0x00 0x2148>",
             "memory = <0x00 0x8000>",
+            "cpus = <0x02>",
             "vpl011;",
         ] {
             assert!(back.contains(there), "{there}: {back}");
