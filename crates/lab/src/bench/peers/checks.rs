@@ -65,7 +65,8 @@ impl Found {
         let best = self.best(most);
         let peer = best.map_or("a peer", |(peer, _)| peer.words());
         let beside = load.words();
-        let name = format!("longest latency, no clock foretells it, {beside}: part of the best ({peer})");
+        let name =
+            format!("longest latency, no clock foretells it, {beside}: part of the best ({peer})");
         let part = most(System::PLAIN).zip(best).map(|(ours, (_, best))| ours / best);
         Check::new(&name, part, "", Goal::AtMost(LATENCY))
     }
@@ -154,7 +155,11 @@ mod tests {
             let ns = if case.system.is_peer() { 200 * times } else { 200 };
             let taken = match case.measure {
                 Measure::Taken { is_awake: true, .. } => {
-                    if case.system.is_peer() { 0.005 } else { 0.001 }
+                    if case.system.is_peer() {
+                        0.005
+                    } else {
+                        0.001
+                    }
                 }
                 _ => 0.0,
             };
@@ -202,5 +207,17 @@ mod tests {
         assert_eq!((rows("instructions"), rows("taken"), rows("hackbench")), (6, 4, 17));
         assert_eq!(answer.outcome.figures["latency"][0]["system"], "bare board");
         assert!(answer.summary().contains("sched_ratelimit_us=0"));
+    }
+
+    #[test]
+    fn a_whole_run_is_quoted_and_a_part_is_not() {
+        let root = crate::testing::root();
+        let whole = found(Extent::Quick, apart(16, 1.2, 1.0));
+        let mut part = whole.clone();
+        part.measurements.pop();
+        let refused = part.answer().write_documents(root).unwrap_err().to_string();
+        assert_eq!(refused, "no document quotes these figures of peers");
+        let page = whole.answer().page();
+        assert!(page.contains("taken from Linux for each activation"), "{page}");
     }
 }

@@ -64,9 +64,7 @@ fn linux_told(case: &Case, console: &str) -> String {
 
 fn xen_told(case: &Case, scheduler: Scheduler) -> String {
     let (cores, schedule) = (case.cores, scheduler.boot());
-    format!(
-        "console=dtuart dom0_mem={LINUX_MIB}M dom0_max_vcpus={cores} dom0_vcpus_pin {schedule}"
-    )
+    format!("console=dtuart dom0_mem={LINUX_MIB}M dom0_max_vcpus={cores} dom0_vcpus_pin {schedule}")
 }
 
 /// The description of a system under Cassata, whose guest is the file `waker`.
@@ -237,14 +235,18 @@ mod tests {
         }
         assert!(told_of("hackbench-80-x5-4-xen-rtds").contains("tune=\"1 rtds 10000 10000\""));
         let kvm = told_of("wake-compute-2000-1-kvm");
-        assert!(kvm.contains("vmm=\"1 134217728 134873088 150994944 0 1000000000 1000000 2000 0 0\""));
+        assert!(
+            kvm.contains("vmm=\"1 134217728 134873088 150994944 0 1000000000 1000000 2000 0 0\"")
+        );
         let plain = told_of("wake-idle-2000-1-cassata");
         assert!(plain.contains("timer_advance = \"0us\"") && !plain.contains("peers.vmm"));
         assert!(!told_of("wake-idle-2000-1-cassata-advance").contains("timer_advance"));
         assert!(told_of("hackbench-0-x5-4-cassata-on-demand-advance").contains("on-demand"));
         assert!(!told_of("hackbench-alone-x5-4-board").contains("peers.vmm"));
         let woken = told_of("woken-idle-1000-2-cassata");
-        assert!(woken.contains("vcpus = [{ pcpu = 0, priority = 10 }, { pcpu = 1, priority = 10 }]"));
+        assert!(
+            woken.contains("vcpus = [{ pcpu = 0, priority = 10 }, { pcpu = 1, priority = 10 }]")
+        );
         assert!(told_of("woken-idle-1000-2-xen-credit2").contains("=\"2 credit2 65535\""));
     }
 }

@@ -14,8 +14,7 @@ pub const CORES: u32 = 4;
 const ADVANCED: System = System::Cassata { policy: Policy::None, advance: true };
 const ON_DEMAND: System = System::Cassata { policy: Policy::OnDemand, advance: false };
 /// What a user has who describes an SMP Linux beside an RTOS, where Linux's throughput is compared.
-pub const ON_DEMAND_ADVANCED: System =
-    System::Cassata { policy: Policy::OnDemand, advance: true };
+pub const ON_DEMAND_ADVANCED: System = System::Cassata { policy: Policy::OnDemand, advance: true };
 const CREDIT2: System = System::Xen(Scheduler::Credit2);
 const RTDS: System = System::Xen(Scheduler::Rtds);
 

@@ -125,7 +125,9 @@ impl System {
             Self::Xen(Scheduler::Credit2) => {
                 "sched=credit2 sched_ratelimit_us=0 dom0_vcpus_pin, the guest pinned, weight 65535"
             }
-            Self::Xen(Scheduler::Credit2Untuned) => "sched=credit2 dom0_vcpus_pin, the guest pinned",
+            Self::Xen(Scheduler::Credit2Untuned) => {
+                "sched=credit2 dom0_vcpus_pin, the guest pinned"
+            }
             Self::Xen(Scheduler::Credit) => {
                 "sched=credit sched_ratelimit_us=0 sched_credit_tslice_ms=1 dom0_vcpus_pin, the \
                  guest pinned, weight 65535"

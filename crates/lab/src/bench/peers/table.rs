@@ -1,7 +1,6 @@
 //! What was found, for people and programs.
 
 use super::case::{Case, Load, Measure, PERIOD_US};
-use super::plan::CORES;
 use super::system::{Policy, Scheduler, System};
 use super::{CALLS, Found, Seen};
 use crate::answer::Answer;
@@ -73,9 +72,8 @@ impl Found {
     }
 
     fn call(&self, system: System, name: &str) -> Option<&Distribution> {
-        let is_it = |case: &Case| {
-            matches!(case.measure, Measure::Call { .. }) && case.system == system
-        };
+        let is_it =
+            |case: &Case| matches!(case.measure, Measure::Call { .. }) && case.system == system;
         self.find(is_it)?.values_ns.get(name)
     }
 
@@ -92,8 +90,7 @@ impl Found {
     /// Returns what an activation takes from Linux, instructions: how much longer Linux computes, by
     /// the periods that pass meanwhile. A nanosecond is an instruction, and there is one core.
     pub fn taken(&self, system: System) -> Option<f64> {
-        let (asleep, awake) =
-            (self.computing_s(system, false)?, self.computing_s(system, true)?);
+        let (asleep, awake) = (self.computing_s(system, false)?, self.computing_s(system, true)?);
         Some(1e3 * PERIOD_US as f64 * (awake - asleep) / awake)
     }
 
@@ -153,8 +150,9 @@ impl Found {
             answer.data(&data);
         }
         answer.csv(&self.histogram());
-        let quoted = self.quoted(&answer);
-        answer.document("bench peers", quoted);
+        if let Some(quoted) = self.quoted(&answer) {
+            answer.document("bench peers", quoted);
+        }
         answer
     }
 
@@ -251,9 +249,8 @@ impl Found {
         let systems: Vec<_> = COMPARED.into_iter().filter(measured).collect();
         let rows = if systems.is_empty() { Vec::new() } else { Row::all() };
         let title = "Instructions, by the guest's counter: the median; one core";
-        let mut data = Dataset::of("instructions", title, rows)
-            .name("what", |row| row.words())
-            .head("");
+        let mut data =
+            Dataset::of("instructions", title, rows).name("what", |row| row.words()).head("");
         for system in systems {
             let of = |row: &Row| self.instructions(*row, system).map(f64::round);
             let key = system.name().replace('-', "_");
@@ -321,19 +318,44 @@ impl Found {
             .done()
     }
 
-    /// What the book quotes.
-    fn quoted(&self, answer: &Answer) -> String {
-        let measured = self.measurements.len();
-        let four = self.measurements.iter().any(|seen| seen.case.cores == CORES);
-        let how = if four { "" } else { ", none of four cores" };
+    /// Returns what the book quotes: the tables, in Markdown; nothing of a part of the bench.
+    fn quoted(&self, answer: &Answer) -> Option<String> {
+        if self.measurements.len() < self.all {
+            return None;
+        }
         let tables = self.data();
         let tables = tables.iter().filter(|data| !data.is_empty());
         let tables: Vec<_> = tables.map(|data| data.table().titled_markdown()).collect();
+        let (sizes, goals) = (self.sizes(), answer.outcome.table().markdown());
+        Some(format!("{sizes}\n\n{}\nFound, and the goals:\n\n{goals}", tables.join("\n")))
+    }
+
+    /// Says how much of each was measured.
+    fn sizes(&self) -> String {
+        let most = |of: fn(Measure) -> Option<u32>| {
+            let counts = self.planned.iter().filter_map(|case| of(case.measure));
+            counts.max().unwrap_or(0)
+        };
+        let periods = most(|measure| match measure {
+            Measure::Wake { periods, .. } => Some(periods),
+            _ => None,
+        });
+        let interrupts = most(|measure| match measure {
+            Measure::Woken { interrupts, .. } => Some(interrupts),
+            _ => None,
+        });
+        let repetitions = most(|measure| match measure {
+            Measure::Call { repetitions } => Some(repetitions),
+            _ => None,
+        });
+        let runs = most(|measure| match measure {
+            Measure::Hackbench { runs, .. } => Some(runs),
+            _ => None,
+        });
         format!(
-            "{measured} of {} points{how}.\n\n{}\nFound, and the goals:\n\n{}",
-            self.planned.len(),
-            tables.join("\n"),
-            answer.outcome.table().markdown()
+            "Measured with up to {periods} periods and {interrupts} interrupts in each row, \
+             {repetitions} times each call, and {runs} runs of hackbench, the first of which is not \
+             counted."
         )
     }
 }

@@ -58,7 +58,8 @@ impl Modules {
             ["board.dtb", "xen.dts", "xen.dtb"].map(|name| bench.directory.join(name));
         let hz = VirtualTime::COUNTER_HZ;
         let mut qemu = Command::new(&bench.qemu.program);
-        qemu.arg("-M").arg(format!("virt,virtualization=on,gic-version=3,dumpdtb={}", path(&dump)?));
+        qemu.arg("-M")
+            .arg(format!("virt,virtualization=on,gic-version=3,dumpdtb={}", path(&dump)?));
         qemu.arg("-cpu").arg(format!("cortex-a76,cntfrq={hz}")).arg("-smp").arg(cores.to_string());
         qemu.arg("-m").arg(format!("{MEMORY}B")).args(["-seed", "1", "-nic", "none"]);
         run(qemu.args(["-display", "none", "-nodefaults"]))?;
