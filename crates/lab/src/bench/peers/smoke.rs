@@ -16,19 +16,18 @@ const PERIODS: u32 = 20;
 /// How often it makes each call.
 const REPETITIONS: u32 = 10;
 
-/// Returns the scenarios: Cassata's is one of the suite, those of the peers run on request, as what
-/// they boot is fetched then.
+/// Returns the scenarios. Those of the peers say nothing of Cassata, so they run on request only.
 pub fn scenarios() -> Vec<Scenario> {
     let scenario = |name: &str, about: &str, system| {
         Scenario::new(name, about, move |bench| measure(system, bench)).shipped()
     };
     let peer = |name, about, system| scenario(name, about, system).on_request();
     vec![
-        peer("peers-cassata", "a run of bench peers under Cassata", System::PLAIN),
-        peer("peers-kvm", "a run of bench peers under KVM", System::Kvm),
+        scenario("peers-cassata", "points of bench peers under Cassata", System::PLAIN),
+        peer("peers-kvm", "points of bench peers under KVM", System::Kvm),
         peer(
             "peers-xen",
-            "a run of bench peers under Xen, tuned through its library",
+            "points of bench peers under Xen, tuned through its library",
             System::Xen(Scheduler::Credit2),
         ),
     ]

@@ -18,7 +18,7 @@ const COMPARED: [System; 5] = [
     System::Xen(Scheduler::Rtds),
     System::Kvm,
 ];
-/// The same with the timer advance.
+/// Cassata with the timer advance.
 pub const ADVANCED: System = System::Cassata { policy: Policy::None, advance: true };
 
 /// A row of the instructions that are compared.
