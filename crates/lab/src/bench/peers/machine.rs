@@ -7,7 +7,7 @@ use crate::guests::Images;
 use crate::machine::{MachineConfig, Time};
 use crate::session::Session;
 use crate::suite::Bench;
-use miette::{IntoDiagnostic, Result, WrapErr};
+use miette::{IntoDiagnostic, Result, WrapErr, ensure};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -180,6 +180,7 @@ fn xen(
     bench: &Bench,
 ) -> Result<MachineConfig> {
     let image = case.xen.as_ref().unwrap_or(&images.xen);
+    is_image(&read(image)?).wrap_err_with(|| image.display().to_string())?;
     let mut config = MachineConfig::new(image, case.cores, XEN_MEMORY);
     let files = [&images.kernel, &images.peers, waker];
     let mut sizes = [0; 3];
@@ -195,6 +196,19 @@ fn xen(
         config.extra_args.extend(["-device".into(), device.into()]);
     }
     Ok(config)
+}
+
+/// Checks that Xen's file is what QEMU loads as a kernel, which it would else enter at its first byte.
+fn is_image(bytes: &[u8]) -> Result<()> {
+    // Linux, Documentation/arm64/booting.rst.
+    let magic = bytes.get(0x38..0x3c);
+    ensure!(
+        magic == Some(b"ARM\x64"),
+        help =
+            "Xen's build leaves it as xen/xen; xen-syms is an ELF file, and xen.gz is compressed",
+        "this is no arm64 Image"
+    );
+    Ok(())
 }
 
 #[cfg(test)]
@@ -228,12 +242,20 @@ mod tests {
     }
 
     #[test]
+    fn another_file_is_not_booted_as_xen() {
+        let mut bytes = vec![0; 0x40];
+        assert!(is_image(&bytes).unwrap_err().help().unwrap().to_string().contains("xen/xen"));
+        bytes[0x38..0x3c].copy_from_slice(b"ARMd");
+        assert!(is_image(&bytes).is_ok() && is_image(&bytes[..0x39]).is_err());
+    }
+
+    #[test]
     fn each_is_told_what_its_settings_say() {
-        let xen = told_of("hackbench-50-x5-4-xen-credit2");
+        let xen = told_of("hackbench-50-x11-4-xen-credit2");
         for there in ["dom0_max_vcpus=4 dom0_vcpus_pin sched=credit2", "=\"1 credit2 65535\""] {
             assert!(xen.contains(there), "{xen}");
         }
-        assert!(told_of("hackbench-80-x5-4-xen-rtds").contains("tune=\"1 rtds 10000 10000\""));
+        assert!(told_of("hackbench-80-x11-4-xen-rtds").contains("tune=\"1 rtds 10000 10000\""));
         let kvm = told_of("wake-compute-2000-1-kvm");
         assert!(
             kvm.contains("vmm=\"1 134217728 134873088 150994944 0 1000000000 1000000 2000 0 0\"")
@@ -241,8 +263,8 @@ mod tests {
         let plain = told_of("wake-idle-2000-1-cassata");
         assert!(plain.contains("timer_advance = \"0us\"") && !plain.contains("peers.vmm"));
         assert!(!told_of("wake-idle-2000-1-cassata-advance").contains("timer_advance"));
-        assert!(told_of("hackbench-0-x5-4-cassata-on-demand-advance").contains("on-demand"));
-        assert!(!told_of("hackbench-alone-x5-4-board").contains("peers.vmm"));
+        assert!(told_of("hackbench-0-x11-4-cassata-on-demand-advance").contains("on-demand"));
+        assert!(!told_of("hackbench-alone-x11-4-board").contains("peers.vmm"));
         let woken = told_of("woken-idle-1000-2-cassata");
         assert!(
             woken.contains("vcpus = [{ pcpu = 0, priority = 10 }, { pcpu = 1, priority = 10 }]")
