@@ -102,11 +102,11 @@ fn is_over(case: &Case, linux: &LinuxProgress, waker: &WakerProgress) -> bool {
     is_done || linux.failed.is_some() || waker.has_faulted
 }
 
-/// What guests found: Linux's runs, the guest's values and the periods that it missed.
-type Found = (Sample, BTreeMap<String, Distribution>, u64);
+/// What the guests have told: Linux's runs, the guest's values and the periods that it missed.
+type Told = (Sample, BTreeMap<String, Distribution>, u64);
 
 /// Returns what the guests found, or says what is missing.
-fn found(case: &Case, linux: &LinuxProgress, waker: &WakerProgress) -> Result<Found, String> {
+fn found(case: &Case, linux: &LinuxProgress, waker: &WakerProgress) -> Result<Told, String> {
     if let Some(why) = &linux.failed {
         return Err(format!("Linux gave up: {why}"));
     }
