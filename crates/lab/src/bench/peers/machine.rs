@@ -180,7 +180,7 @@ fn xen(
     bench: &Bench,
 ) -> Result<MachineConfig> {
     let image = case.xen.as_ref().unwrap_or(&images.xen);
-    is_image(&read(image)?).wrap_err_with(|| image.display().to_string())?;
+    can_run(scheduler, &read(image)?).wrap_err_with(|| image.display().to_string())?;
     let mut config = MachineConfig::new(image, case.cores, XEN_MEMORY);
     let files = [&images.kernel, &images.peers, waker];
     let mut sizes = [0; 3];
@@ -198,8 +198,12 @@ fn xen(
     Ok(config)
 }
 
-/// Checks that Xen's file is what QEMU loads as a kernel, which it would else enter at its first byte.
-fn is_image(bytes: &[u8]) -> Result<()> {
+/// How RTDS calls itself in an image that has it (Xen, `xen/common/sched/rt.c`).
+const RTDS: &[u8] = b"SMP RTDS Scheduler";
+
+/// Checks that Xen's file is what QEMU loads as a kernel, which it would else enter at its first byte,
+/// and that it has RTDS if that is asked for: Xen would go on with another scheduler.
+fn can_run(scheduler: Scheduler, bytes: &[u8]) -> Result<()> {
     // Linux, Documentation/arm64/booting.rst.
     let magic = bytes.get(0x38..0x3c);
     ensure!(
@@ -207,6 +211,12 @@ fn is_image(bytes: &[u8]) -> Result<()> {
         help =
             "Xen's build leaves it as xen/xen; xen-syms is an ELF file, and xen.gz is compressed",
         "this is no arm64 Image"
+    );
+    let has_rtds = || bytes.windows(RTDS.len()).any(|at| at == RTDS);
+    ensure!(
+        scheduler != Scheduler::Rtds || has_rtds(),
+        help = "build it with CONFIG_EXPERT, CONFIG_UNSUPPORTED and CONFIG_SCHED_RTDS",
+        "this Xen has no RTDS"
     );
     Ok(())
 }
@@ -244,9 +254,14 @@ mod tests {
     #[test]
     fn another_file_is_not_booted_as_xen() {
         let mut bytes = vec![0; 0x40];
-        assert!(is_image(&bytes).unwrap_err().help().unwrap().to_string().contains("xen/xen"));
+        let credit2 = |bytes: &[u8]| can_run(Scheduler::Credit2, bytes);
+        assert!(credit2(&bytes).unwrap_err().help().unwrap().to_string().contains("xen/xen"));
         bytes[0x38..0x3c].copy_from_slice(b"ARMd");
-        assert!(is_image(&bytes).is_ok() && is_image(&bytes[..0x39]).is_err());
+        assert!(credit2(&bytes).is_ok() && credit2(&bytes[..0x39]).is_err());
+        let lacks = can_run(Scheduler::Rtds, &bytes).unwrap_err();
+        assert_eq!(lacks.to_string(), "this Xen has no RTDS");
+        bytes.extend(RTDS);
+        assert!(can_run(Scheduler::Rtds, &bytes).is_ok());
     }
 
     #[test]
