@@ -70,6 +70,8 @@ build_vtime() {
 }
 
 build_metronome() { guests/metronome/build build/guests/metronome.elf; }
+build_waker() { guests/waker/build build/guests/waker.bin; }
+build_peers() { guests/peers/build build/guests/peers build/apt; }
 build_intra() { guests/intra/build build/guests/intra.elf; }
 build_freertos() { guests/freertos/build build/guests/freertos.elf; }
 build_linux() { guests/linux/build build/guests/linux build/apt; }
@@ -188,6 +190,19 @@ asks_builds() {
     [[ " $* " != *" --point"[\ =]* || " $* " == *" --point"[\ =]overhead* ]]
 }
 
+# asks_peers ARGUMENT...: true for `bench peers`.
+asks_peers() { [[ ${1-} =~ ^(bench|campaign)$ && " ${*:2} " == *" peers "* ]]; }
+
+# What is measured beside Cassata: Xen, what Linux needs for it and for KVM, and the guest of all.
+ensure_peers() {
+    pushd "$CASSATA_ROOT" >/dev/null
+    product waker "building the guest that measures any hypervisor" build_waker guests/waker
+    product peers "fetching Xen and building what Linux needs for it and for KVM" build_peers \
+        guests/{peers,waker} guests/linux/{fetch,headers.sh,archive.sh} \
+        build/guests/linux/initramfs.cpio.gz
+    popd >/dev/null
+}
+
 # The initramfs with a compiler and the kernel's source.
 ensure_builds() {
     ensure_kernel_tools
@@ -221,6 +236,7 @@ ensure_test_products() {
     product checked "building the hypervisor with its checks" build_checked \
         crates/{abi,notes,sched,vgic,el2} Cargo.toml Cargo.lock .cargo
     product u-boot "fetching U-Boot" build_u_boot guests/others/build
+    ensure_peers
     # A test asks it, and does without where it cannot.
     if command -v node >/dev/null && python3 -m pip --version >/dev/null 2>&1; then
         (product perfetto "fetching Perfetto's trace processor" fetch_perfetto setup/perfetto) ||

@@ -40,7 +40,7 @@ const INSTRUMENT: &str = "crates/vtime-plugin";
 const COMPUTED: &[&str] = &["crates/el2", INSTRUMENT, "crates/analysis", "crates/sim"];
 
 /// Every block there is.
-pub const BLOCKS: [Block; 11] = [
+pub const BLOCKS: [Block; 12] = [
     Block {
         name: "bench el2",
         document: "docs/src/measuring.md",
@@ -130,6 +130,14 @@ pub const BLOCKS: [Block; 11] = [
         command: "./cassata bench promises --write-docs",
         packages: COMPUTED,
         besides: &["guests/probe/src"],
+        takes_hours: true,
+    },
+    Block {
+        name: "bench peers",
+        document: "docs/src/peers.md",
+        command: "./cassata bench peers --write-docs",
+        packages: MACHINE,
+        besides: &["guests/waker/src", "guests/peers"],
         takes_hours: true,
     },
     Block {

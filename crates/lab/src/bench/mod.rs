@@ -49,6 +49,7 @@ cfg_if! {
         mod case_study;
         mod vmpcp;
         mod hostile;
+        mod peers;
         mod demo;
     }
 }

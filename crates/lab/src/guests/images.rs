@@ -16,6 +16,12 @@ pub struct Images {
     pub rtos: PathBuf,
     /// The bare-metal guest that tests virtual time.
     pub metronome: PathBuf,
+    /// The bare-metal guest that measures any hypervisor.
+    pub waker: PathBuf,
+    /// Xen, as Debian has it. The launcher fetches it only when it is asked for, as it makes the next.
+    pub xen: PathBuf,
+    /// The initramfs in which Linux is Xen's first domain or KVM's host.
+    pub peers: PathBuf,
     /// The bare-metal guest that tests the hypervisor.
     pub probe: PathBuf,
     /// U-Boot, as Debian has it.
@@ -40,6 +46,9 @@ impl Images {
             initramfs: guests.join("linux/initramfs.cpio.gz"),
             rtos: guests.join("freertos.elf"),
             metronome: guests.join("metronome.elf"),
+            waker: guests.join("waker.bin"),
+            xen: guests.join("peers/xen.bin"),
+            peers: guests.join("peers/initramfs.cpio.gz"),
             probe: guests.join("probe.elf"),
             u_boot: guests.join("others/u-boot.bin"),
             selftests: guests.join("others/selftests.cpio.gz"),

@@ -15,6 +15,7 @@ mod tail;
 mod transcript;
 mod u_boot;
 mod verdicts;
+mod waker;
 mod words;
 
 pub use calls::TimedCall;
@@ -31,3 +32,4 @@ pub use tail::Tail;
 pub use transcript::{Guest, Transcript};
 pub use u_boot::UBootProgress;
 pub use verdicts::{Verdict, Verdicts};
+pub use waker::WakerProgress;

@@ -2,7 +2,7 @@
 
 use super::{
     FreertosProgress, Hypervisor, LinuxProgress, MetronomeProgress, ProbeProgress,
-    SelftestsProgress, Tail, UBootProgress,
+    SelftestsProgress, Tail, UBootProgress, WakerProgress,
 };
 use crate::bundle::channel;
 use crate::console::Line;
@@ -34,6 +34,8 @@ pub struct Guest {
     pub selftests: SelftestsProgress,
     /// As U-Boot.
     pub u_boot: UBootProgress,
+    /// As the waker.
+    pub waker: WakerProgress,
     /// The last lines, as whatever it is.
     pub tail: Tail,
 }
@@ -46,6 +48,7 @@ impl Guest {
         self.metronome.hear(line);
         self.selftests.hear(line);
         self.u_boot.hear(line);
+        self.waker.hear(line);
         self.tail.hear(line);
     }
 }

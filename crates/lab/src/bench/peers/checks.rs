@@ -1,0 +1,238 @@
+//! What is demanded of Cassata beside the best of its peers.
+
+use super::Found;
+use super::case::{Load, Measure};
+use super::plan::{CORES, ON_DEMAND_ADVANCED};
+use super::system::System;
+use super::table::{ADVANCED, Row};
+use crate::bench::sample::Sample;
+use crate::results::{Check, Goal};
+
+/// The most of the best peer's longest latency, without a timer advance.
+const LATENCY: f64 = 1.0 / 15.0;
+/// The most of the best peer's instructions.
+const INSTRUCTIONS: f64 = 0.5;
+/// The most instructions that an activation takes from Linux with the default timer advance.
+const TAKEN: f64 = 2_000.0;
+/// How many times as long hackbench has to take beside Xen's guest.
+const AHEAD_OF_XEN: f64 = 1.15;
+
+impl Found {
+    pub fn checks(&self) -> Vec<Check> {
+        let mut all = self.latency_checks();
+        all.extend(Load::ALL.map(|load| self.unforeseen_check(load)));
+        all.extend(Row::all().into_iter().map(|row| self.instruction_check(row)));
+        let name = "taken from Linux for each activation, default timer advance";
+        all.push(Check::new(name, self.taken(ADVANCED), "instructions", Goal::AtMost(TAKEN)));
+        all.extend(self.loads_percent().into_iter().flat_map(|load| self.throughput_checks(load)));
+        all
+    }
+
+    /// Returns the least that `of` says of a peer, and of which.
+    fn best(&self, of: impl Fn(System) -> Option<f64>) -> Option<(System, f64)> {
+        let known = self.peers().into_iter().filter_map(|peer| Some((peer, of(peer)?)));
+        known.min_by(|one, other| one.1.total_cmp(&other.1))
+    }
+
+    fn latency_checks(&self) -> Vec<Check> {
+        let planned = |cores, load| {
+            self.planned.iter().any(|case| {
+                let is_it = matches!(case.measure, Measure::Wake { load: l, .. } if l == load);
+                is_it && case.cores == cores && case.system == System::PLAIN
+            })
+        };
+        let all = Load::ALL.map(|load| (1, load)).into_iter().chain([(CORES, Load::Hackbench)]);
+        let planned = all.filter(|&(cores, load)| planned(cores, load));
+        planned.flat_map(|(cores, load)| self.latency_checks_of(cores, load)).collect()
+    }
+
+    fn latency_checks_of(&self, cores: u32, load: Load) -> [Check; 2] {
+        let most = |system| Some(f64::from(self.wakes(system, cores, load)?.0.max()?));
+        let best = self.best(most);
+        let (on, beside) = (if cores == 1 { "one core" } else { "four cores" }, load.words());
+        let peer = best.map_or("a peer", |(peer, _)| peer.words());
+        let name = format!("longest latency, {on}, {beside}: part of the best ({peer})");
+        let part = most(System::PLAIN).zip(best).map(|(ours, (_, best))| ours / best);
+        let missed = self.wakes(System::PLAIN, cores, load).map(|(_, missed)| missed as f64);
+        let none = format!("periods missed, {on}, {beside}");
+        [
+            Check::new(&name, part, "", Goal::AtMost(LATENCY)),
+            Check::new(&none, missed, "", Goal::Exactly(0.0)),
+        ]
+    }
+
+    fn unforeseen_check(&self, load: Load) -> Check {
+        let most = |system| Some(f64::from(self.surprises(system, load)?.max()?));
+        let best = self.best(most);
+        let peer = best.map_or("a peer", |(peer, _)| peer.words());
+        let beside = load.words();
+        let name =
+            format!("longest latency, no clock foretells it, {beside}: part of the best ({peer})");
+        let part = most(System::PLAIN).zip(best).map(|(ours, (_, best))| ours / best);
+        Check::new(&name, part, "", Goal::AtMost(LATENCY))
+    }
+
+    fn instruction_check(&self, row: Row) -> Check {
+        let best = self.best(|peer| self.instructions(row, peer));
+        let peer = best.map_or("a peer", |(peer, _)| peer.words());
+        let name = format!("instructions, {}: part of the best ({peer})", row.words());
+        let ours = self.instructions(row, System::PLAIN);
+        let part = ours.zip(best).map(|(ours, (_, best))| ours / best);
+        Check::new(&name, part, "", Goal::AtMost(INSTRUCTIONS))
+    }
+
+    /// Returns what is demanded of hackbench beside a guest that burns so much.
+    fn throughput_checks(&self, percent: u32) -> Vec<Check> {
+        let of = |system| self.hackbench(system, Some(percent));
+        let ours = of(ON_DEMAND_ADVANCED);
+        let is_xen = |system: &System| matches!(system, System::Xen(_));
+        let xens = self.peers().into_iter().filter(is_xen);
+        let xen = xens.filter_map(|xen| Some(of(xen)?.mean())).min_by(f64::total_cmp);
+        let ahead = xen.zip(ours.as_ref()).map(|(xen, ours)| xen / ours.mean());
+        let (part, most) = ours.as_ref().zip(of(System::Kvm)).map_or((None, 1.0), |(ours, kvm)| {
+            let (part, most) = level(ours, &kvm);
+            (Some(part), most)
+        });
+        let load = format!("hackbench, the guest burns {percent} %");
+        vec![
+            Check::new(
+                &format!("{load}: the best Xen, times as long as on-demand"),
+                ahead,
+                "",
+                Goal::AtLeast(AHEAD_OF_XEN),
+            ),
+            Check::new(
+                &format!("{load}: on-demand, part of KVM, up to the interval of the difference"),
+                part,
+                "",
+                Goal::AtMost(most),
+            ),
+        ]
+    }
+}
+
+/// Returns what part of another mean the first one is, and what it is at most while the two are level:
+/// the difference is within its interval of 95 %. Single runs have none.
+fn level(ours: &Sample, other: &Sample) -> (f64, f64) {
+    let half = ours.interval().hypot(other.interval());
+    let half = if half.is_finite() { half } else { 0.0 };
+    (ours.mean() / other.mean(), 1.0 + half / other.mean())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::case::Case;
+    use super::super::{Seen, plan};
+    use super::*;
+    use crate::bench::Extent;
+    use crate::observe::Distribution;
+    use std::collections::BTreeMap;
+
+    /// What a run brings in which all that the guest measures takes so long, and Linux's runs so.
+    fn seen(case: &Case, ns: u32, seconds: f64) -> Seen {
+        let one = |name: &str| {
+            let mut values = Distribution::default();
+            values.record_many(ns, 100);
+            (name.to_owned(), values)
+        };
+        let values_ns: BTreeMap<_, _> =
+            ["wake", "woken", "call", "read", "sgi", "timer"].map(one).into_iter().collect();
+        let runs = Sample(vec![9.0, seconds, seconds, seconds]);
+        Seen { case: case.clone(), real_s: 1.0, virtual_s: 1.0, values_ns, missed: 0, runs }
+    }
+
+    fn found(extent: Extent, of: impl Fn(&Case) -> (u32, f64)) -> Found {
+        let planned = plan::cases(extent, None);
+        let measurements = planned.iter().map(|case| seen(case, of(case).0, of(case).1));
+        let (measurements, all) = (measurements.collect(), planned.len());
+        Found { planned, measurements, failures: Vec::new(), all }
+    }
+
+    fn failing(found: &Found) -> Vec<String> {
+        let checks = found.checks().into_iter().filter(|check| !check.holds());
+        checks.map(|check| check.name).collect()
+    }
+
+    /// Peers take `times` as long as we in all that the guest measures, and Linux as long as `xen`
+    /// and `kvm` say.
+    fn apart(times: u32, xen: f64, kvm: f64) -> impl Fn(&Case) -> (u32, f64) {
+        move |case| {
+            let ns = if case.system.is_peer() { 200 * times } else { 200 };
+            let taken = match case.measure {
+                Measure::Taken { is_awake: true, .. } => {
+                    if case.system.is_peer() {
+                        0.005
+                    } else {
+                        0.001
+                    }
+                }
+                _ => 0.0,
+            };
+            let seconds = match case.system {
+                System::Xen(_) => xen,
+                System::Kvm => kvm,
+                _ => 1.0,
+            };
+            (ns, seconds + taken)
+        }
+    }
+
+    #[test]
+    fn goals_are_met_and_missed_where_they_are() {
+        assert_eq!(failing(&found(Extent::Full, apart(16, 1.2, 1.0))), Vec::<String>::new());
+        let late = failing(&found(Extent::Full, apart(14, 1.2, 1.0)));
+        assert_eq!(late.len(), 7, "{late:?}");
+        assert!(late.iter().all(|name| name.starts_with("longest latency")), "{late:?}");
+        let dear = failing(&found(Extent::Quick, apart(1, 1.2, 1.0)));
+        let dear: Vec<_> = dear.iter().filter(|name| name.starts_with("instructions")).collect();
+        assert_eq!(dear.len(), Row::all().len() - 1, "what is taken is another figure: {dear:?}");
+        let slow = failing(&found(Extent::Quick, apart(16, 1.1, 0.9)));
+        assert_eq!(slow.len(), 2, "{slow:?}");
+    }
+
+    #[test]
+    fn two_means_are_level_as_far_as_their_runs_scatter() {
+        let runs = |values: &[f64]| Sample(values.to_vec());
+        let (part, most) = level(&runs(&[1.1]), &runs(&[1.0]));
+        assert!((part - 1.1).abs() < 1e-9 && most == 1.0);
+        let (part, most) = level(&runs(&[1.0, 1.2, 1.1]), &runs(&[1.0, 1.0, 1.0]));
+        // The standard deviation is 0.1, of three runs, and t 4.30.
+        assert!((part - 1.1).abs() < 1e-9 && (most - (1.0 + 0.43 / 3.0_f64.sqrt())).abs() < 1e-9);
+    }
+
+    #[test]
+    fn an_activation_takes_what_computing_lasts_longer() {
+        let found = found(Extent::Quick, |case| {
+            let awake = matches!(case.measure, Measure::Taken { is_awake: true, .. });
+            (200, if awake { 1.0 } else { 0.998 })
+        });
+        // Two thousandths of a period of a millisecond.
+        let taken = found.taken(ADVANCED).unwrap();
+        assert!((taken - 2_000.0).abs() < 1e-6, "{taken}");
+        let missing = Found { measurements: Vec::new(), ..found };
+        assert_eq!(missing.taken(ADVANCED), None);
+        assert!(missing.checks().iter().all(|check| !check.holds()));
+        assert!(!missing.answer().page().is_empty());
+    }
+
+    #[test]
+    fn what_was_measured_stands_in_every_table() {
+        let answer = found(Extent::Full, apart(16, 1.2, 1.0)).answer();
+        let rows = |name: &str| answer.outcome.figures[name].as_array().unwrap().len();
+        assert_eq!((rows("instructions"), rows("taken"), rows("hackbench")), (6, 4, 17));
+        assert_eq!(answer.outcome.figures["latency"][0]["system"], "bare board");
+        assert!(answer.summary().contains("sched_ratelimit_us=0"));
+    }
+
+    #[test]
+    fn a_whole_run_is_quoted_and_a_part_is_not() {
+        let root = crate::testing::root();
+        let whole = found(Extent::Quick, apart(16, 1.2, 1.0));
+        let mut part = whole.clone();
+        part.measurements.pop();
+        let refused = part.answer().write_documents(root).unwrap_err().to_string();
+        assert_eq!(refused, "no document quotes these figures of peers");
+        let page = whole.answer().page();
+        assert!(page.contains("taken from Linux for each activation"), "{page}");
+    }
+}

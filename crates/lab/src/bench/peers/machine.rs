@@ -1,0 +1,289 @@
+//! The machine of a case: what boots, and what Linux and the hypervisor are told.
+
+use super::case::{Case, Measure};
+use super::system::{Policy, Scheduler, System};
+use super::xen::{GUEST_PA, INITRAMFS_PA, LINUX_PA, MEMORY as XEN_MEMORY, Modules};
+use crate::guests::Images;
+use crate::machine::{MachineConfig, Time};
+use crate::session::Session;
+use crate::suite::Bench;
+use miette::{IntoDiagnostic, Result, WrapErr, ensure};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// Memory of a machine without Xen, bytes.
+const MEMORY: u64 = 1 << 30;
+/// Memory of Xen's first domain, MiB; as much as Cassata's has.
+const LINUX_MIB: u64 = 512;
+/// Virtual time for the machine: many times what the longest needs.
+const LIMIT: Duration = Duration::from_secs(120);
+/// How often a machine is held to be judged.
+const PERIOD: Duration = Duration::from_millis(10);
+/// How far a core may run ahead of the others where the counters of two are compared.
+const FINE_QUANTUM_NS: u64 = 200;
+
+/// The guest's counter when a guest begins that wakes all the time, milliseconds.
+pub const SOON_MS: u64 = 100;
+/// The guest's counter when a guest begins that never wakes, milliseconds.
+pub const NEVER_MS: u64 = 3_600_000;
+
+/// Returns the guest's counter when it begins, milliseconds: by then Linux has booted and set to work.
+/// A run in which it has not is an error.
+pub const fn begin_ms(system: System) -> u64 {
+    match system {
+        // There is nothing to wait for.
+        System::Board => 10,
+        // The counter is the board's. EL2 compares Linux with its digest first, which takes 2.6 s.
+        System::Cassata { .. } => 4_400,
+        // The counter begins with the guest, which Xen starts together with Linux.
+        System::Xen(_) => 2_000,
+        // Linux starts the guest when it has booted.
+        System::Kvm => 1_000,
+    }
+}
+
+/// What Linux is told, whose console is `console`.
+fn linux_told(case: &Case, console: &str) -> String {
+    let mut text = format!(
+        "console={console} rdinit=/peers/init quiet loglevel=4 nokaslr {}",
+        case.linux_options()
+    );
+    let (period_us, burn_us) = case.period_and_burn_us();
+    match (case.system, case.parameters()) {
+        (System::Xen(scheduler), Some(parameters)) => {
+            let (vcpus, set) = (parameters.vcpus(), scheduler.tune(period_us, burn_us));
+            text += &format!(" peers.tune=\"{vcpus} {set}\"");
+        }
+        (System::Kvm, Some(parameters)) => {
+            text += &format!(" peers.vmm=\"{} {}\"", parameters.vcpus(), parameters.text());
+        }
+        _ => {}
+    }
+    text
+}
+
+fn xen_told(case: &Case, scheduler: Scheduler) -> String {
+    let (cores, schedule) = (case.cores, scheduler.boot());
+    format!("console=dtuart dom0_mem={LINUX_MIB}M dom0_max_vcpus={cores} dom0_vcpus_pin {schedule}")
+}
+
+/// The description of a system under Cassata, whose guest is the file `waker`.
+fn described(case: &Case, policy: Policy, advance: bool, images: &Images, waker: &Path) -> String {
+    let (cores, migration) = (case.cores, policy.line());
+    let advance = if advance { "" } else { "timer_advance = \"0us\"\n" };
+    let vcpus = |count, priority| {
+        let vcpu = |pcpu| format!("{{ pcpu = {pcpu}, priority = {priority} }}");
+        (0..count).map(vcpu).collect::<Vec<_>>().join(", ")
+    };
+    let guests = case.parameters().map_or(1, |parameters| parameters.vcpus());
+    format!(
+        "[board]\nkind = \"qemu-virt\"\npcpus = {cores}\nmemory = \"1G\"\n\n\
+         [[vm]]\nname = \"linux\"\nkernel = {:?}\ninitramfs = {:?}\ncmdline = '{}'\nseed = 1\n\
+         memory = {{ size = \"{LINUX_MIB}M\" }}\n{migration}vcpus = [{}]\n\n\
+         [[vm]]\nname = \"waker\"\nkernel = {waker:?}\nmemory = {{ size = \"32M\" }}\n\
+         vcpus = [{}]\nrealtime = true\n{advance}",
+        images.kernel,
+        images.peers,
+        linux_told(case, "ttyAMA0"),
+        vcpus(cores, 1),
+        vcpus(guests, 10),
+    )
+}
+
+/// Returns all that a machine is told, wherever the project is.
+pub fn told(case: &Case) -> String {
+    let guest = case.parameters().map(|parameters| parameters.text()).unwrap_or_default();
+    let system = match case.system {
+        System::Board | System::Kvm => linux_told(case, "ttyAMA0"),
+        System::Cassata { policy, advance } => {
+            described(case, policy, advance, &Images::of(Path::new("")), Path::new("waker"))
+        }
+        // The guest's vCPUs, which its tree has, are in what Linux is told, too.
+        System::Xen(scheduler) => {
+            let image = case.xen.as_ref().and_then(|path| std::fs::read(path).ok());
+            let image = image.map_or(0, |image| crc32fast::hash(&image));
+            let (xen, linux) = (xen_told(case, scheduler), linux_told(case, "hvc0"));
+            format!("{image:08x}\n{xen}\n{linux}")
+        }
+    };
+    format!("{guest}\n{system}")
+}
+
+/// Prepares a run of `case` with its files in the directory of `bench`.
+///
+/// # Errors
+/// When a file cannot be read or written, or this QEMU cannot carry the instrument.
+pub fn session<'a>(case: &Case, bench: &'a Bench) -> Result<Session<'a>> {
+    let images = Images::of(&bench.root);
+    let waker = write_guest(case, &images, bench)?;
+    let finely = |session: Session<'a>| match case.measure {
+        Measure::Woken { .. } => session.with_quantum(FINE_QUANTUM_NS),
+        _ => session,
+    };
+    let session = match case.system {
+        System::Cassata { policy, advance } => {
+            let text = described(case, policy, advance, &images, &waker);
+            let path = bench.directory.join("system.toml");
+            crate::results::write_file(&path, text.as_bytes())?;
+            let bundle = bench.pack(&system::load_text(&path, &text)?)?;
+            return Ok(finely(bench.session(&bundle, LIMIT)?).held_every(PERIOD));
+        }
+        System::Board => plain(board(case, &images, &waker), bench)?,
+        System::Kvm => plain(linux(case, &images), bench)?,
+        System::Xen(scheduler) => plain(xen(case, scheduler, &images, &waker, bench)?, bench)?,
+    };
+    Ok(finely(session).interrupted_by(bench.interrupt.clone()).within(LIMIT).held_every(PERIOD))
+}
+
+/// Writes the guest of `case`; returns where it is.
+fn write_guest(case: &Case, images: &Images, bench: &Bench) -> Result<PathBuf> {
+    let path = bench.directory.join("waker.bin");
+    if let Some(parameters) = case.parameters() {
+        crate::results::write_file(&path, &parameters.write(read(&images.waker)?)?)?;
+    }
+    Ok(path)
+}
+
+fn read(path: &Path) -> Result<Vec<u8>> {
+    let bytes = std::fs::read(path).into_diagnostic();
+    bytes.wrap_err_with(|| format!("cannot read {}", path.display()))
+}
+
+fn plain(mut config: MachineConfig, bench: &Bench) -> Result<Session<'_>> {
+    config.time = Time::Virtual(bench.virtual_time()?);
+    Ok(Session::plain(config, "board", &bench.qemu, &bench.directory))
+}
+
+/// The guest or Linux, alone.
+fn board(case: &Case, images: &Images, waker: &Path) -> MachineConfig {
+    let alone = || MachineConfig::new(waker, case.cores, MEMORY);
+    let mut config = if case.has_linux() { linux(case, images) } else { alone() };
+    config.el2 = false;
+    config
+}
+
+/// Linux on the board.
+fn linux(case: &Case, images: &Images) -> MachineConfig {
+    let mut config = MachineConfig::new(&images.kernel, case.cores, MEMORY);
+    let told = linux_told(case, "ttyAMA0");
+    let initramfs = images.peers.clone().into();
+    config.extra_args = vec!["-initrd".into(), initramfs, "-append".into(), told.into()];
+    config
+}
+
+/// Xen, its first domain and the guest.
+fn xen(
+    case: &Case,
+    scheduler: Scheduler,
+    images: &Images,
+    waker: &Path,
+    bench: &Bench,
+) -> Result<MachineConfig> {
+    let image = case.xen.as_ref().unwrap_or(&images.xen);
+    can_run(scheduler, &read(image)?).wrap_err_with(|| image.display().to_string())?;
+    let mut config = MachineConfig::new(image, case.cores, XEN_MEMORY);
+    let files = [&images.kernel, &images.peers, waker];
+    let mut sizes = [0; 3];
+    for (size, file) in sizes.iter_mut().zip(files) {
+        *size = read(file)?.len() as u64;
+    }
+    let (xen, linux) = (xen_told(case, scheduler), linux_told(case, "hvc0"));
+    let guest_vcpus = case.parameters().map_or(1, |parameters| parameters.vcpus());
+    let tree = Modules { xen, linux, guest_vcpus, sizes }.tree(case.cores, bench)?;
+    config.extra_args = vec!["-dtb".into(), tree.into()];
+    for (file, pa) in files.into_iter().zip([LINUX_PA, INITRAMFS_PA, GUEST_PA]) {
+        let device = format!("loader,file={},addr={pa:#x},force-raw=on", file.display());
+        config.extra_args.extend(["-device".into(), device.into()]);
+    }
+    Ok(config)
+}
+
+/// How RTDS calls itself in an image that has it (Xen, `xen/common/sched/rt.c`).
+const RTDS: &[u8] = b"SMP RTDS Scheduler";
+
+/// Checks that Xen's file is what QEMU loads as a kernel, which it would else enter at its first byte,
+/// and that it has RTDS if that is asked for: Xen would go on with another scheduler.
+fn can_run(scheduler: Scheduler, bytes: &[u8]) -> Result<()> {
+    // Linux, Documentation/arm64/booting.rst.
+    let magic = bytes.get(0x38..0x3c);
+    ensure!(
+        magic == Some(b"ARM\x64"),
+        help =
+            "Xen's build leaves it as xen/xen; xen-syms is an ELF file, and xen.gz is compressed",
+        "this is no arm64 Image"
+    );
+    let has_rtds = || bytes.windows(RTDS.len()).any(|at| at == RTDS);
+    ensure!(
+        scheduler != Scheduler::Rtds || has_rtds(),
+        help = "build it with CONFIG_EXPERT, CONFIG_UNSUPPORTED and CONFIG_SCHED_RTDS",
+        "this Xen has no RTDS"
+    );
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::plan;
+    use super::*;
+    use crate::bench::Extent;
+    use crate::bench::store::Case as _;
+
+    fn told_of(name: &str) -> String {
+        let all = plan::cases(Extent::Full, Some(Path::new("/nonexistent/xen")));
+        told(all.iter().find(|case| case.name() == name).unwrap_or_else(|| panic!("{name}")))
+    }
+
+    /// Every description is one that the packer would take, but for the files, which are not built
+    /// in tests.
+    #[test]
+    fn descriptions_are_understood() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("system.toml");
+        let images = Images::of(directory.path());
+        for case in plan::cases(Extent::Full, None) {
+            let System::Cassata { policy, advance } = case.system else { continue };
+            let waker = directory.path().join("build/guests/waker.bin");
+            let text = described(&case, policy, advance, &images, &waker);
+            let report = system::load_text(&path, &text).unwrap_err();
+            let errors: Vec<_> = report.problems().iter().filter(|p| p.is_error()).collect();
+            let is_missing = |p: &&system::Problem| p.message.contains("build/guests");
+            assert!(errors.iter().all(is_missing), "{}: {errors:?}", case.name());
+        }
+    }
+
+    #[test]
+    fn another_file_is_not_booted_as_xen() {
+        let mut bytes = vec![0; 0x40];
+        let credit2 = |bytes: &[u8]| can_run(Scheduler::Credit2, bytes);
+        assert!(credit2(&bytes).unwrap_err().help().unwrap().to_string().contains("xen/xen"));
+        bytes[0x38..0x3c].copy_from_slice(b"ARMd");
+        assert!(credit2(&bytes).is_ok() && credit2(&bytes[..0x39]).is_err());
+        let lacks = can_run(Scheduler::Rtds, &bytes).unwrap_err();
+        assert_eq!(lacks.to_string(), "this Xen has no RTDS");
+        bytes.extend(RTDS);
+        assert!(can_run(Scheduler::Rtds, &bytes).is_ok());
+    }
+
+    #[test]
+    fn each_is_told_what_its_settings_say() {
+        let xen = told_of("hackbench-50-x11-4-xen-credit2");
+        for there in ["dom0_max_vcpus=4 dom0_vcpus_pin sched=credit2", "=\"1 credit2 65535\""] {
+            assert!(xen.contains(there), "{xen}");
+        }
+        assert!(told_of("hackbench-80-x11-4-xen-rtds").contains("tune=\"1 rtds 10000 10000\""));
+        let kvm = told_of("wake-compute-2000-1-kvm");
+        assert!(
+            kvm.contains("vmm=\"1 134217728 134873088 150994944 0 1000000000 1000000 2000 0 0\"")
+        );
+        let plain = told_of("wake-idle-2000-1-cassata");
+        assert!(plain.contains("timer_advance = \"0us\"") && !plain.contains("peers.vmm"));
+        assert!(!told_of("wake-idle-2000-1-cassata-advance").contains("timer_advance"));
+        assert!(told_of("hackbench-0-x11-4-cassata-on-demand-advance").contains("on-demand"));
+        assert!(!told_of("hackbench-alone-x11-4-board").contains("peers.vmm"));
+        let woken = told_of("woken-idle-1000-2-cassata");
+        assert!(
+            woken.contains("vcpus = [{ pcpu = 0, priority = 10 }, { pcpu = 1, priority = 10 }]")
+        );
+        assert!(told_of("woken-idle-1000-2-xen-credit2").contains("=\"2 credit2 65535\""));
+    }
+}

@@ -1,0 +1,106 @@
+//! The peers: Xen and KVM beside Cassata, on the same board, with the same guests, in the same time.
+//!
+//! | module | story |
+//! | --- | --- |
+//! | [`system`] | what is compared, and how each is tuned |
+//! | [`case`], [`plan`] | one run, all of them |
+//! | [`waker`] | what the real-time guest is told |
+//! | [`xen`], [`machine`] | what boots |
+//! | [`run`] | running it |
+//! | [`table`], [`checks`] | what was found, and what is demanded |
+//! | [`smoke`] | some runs as tests |
+
+mod case;
+mod checks;
+mod machine;
+mod plan;
+mod run;
+mod smoke;
+mod system;
+mod table;
+mod waker;
+mod xen;
+
+use super::campaign::Findings;
+use super::experiment::{Experiment, Extent};
+use super::inputs::Inputs;
+use super::{Conduct, Label, Tell};
+use crate::answer::Answer;
+use crate::guests::Images;
+use crate::suite::{Bench, Scenario};
+use case::Case;
+use miette::{Result, WrapErr};
+use run::Seen;
+use std::path::PathBuf;
+
+/// What is conducted from here.
+pub(super) const EXPERIMENTS: &[&dyn Conduct] = &[&Peers];
+
+/// What the guest calls what a hypervisor has to answer, and what it is in words.
+const CALLS: [(&str, &str); 4] = [
+    ("call", "hypercall PSCI_VERSION"),
+    ("read", "read of GICD_TYPER"),
+    ("sgi", "SGI to itself until its vector"),
+    ("timer", "timer while the guest runs, until its vector"),
+];
+
+/// The experiment.
+#[derive(Clone, Copy, Debug)]
+pub struct Peers;
+
+/// What is asked of it besides.
+#[derive(clap::Args, Clone, Debug)]
+pub struct Options {
+    /// Also measure RTDS with this Xen (an arm64 Image with CONFIG_SCHED_RTDS), which Debian's has not
+    #[arg(long, value_name = "IMAGE")]
+    xen: Option<PathBuf>,
+}
+
+impl Experiment for Peers {
+    const LABEL: Label = Label {
+        name: "peers",
+        about: "Xen and KVM beside Cassata: latencies, instructions, Linux's throughput",
+        details: "Runs the same Linux and the same bare-metal real-time guest on one core, and \
+                  then on four, under Cassata, Debian's Xen and Debian's KVM, each tuned as its \
+                  manual says. It fetches Xen from Debian's packages. It takes up to two hours, \
+                  and goes on where it was stopped; with --quick it takes twenty minutes.",
+        examples: "  cassata bench peers --quick\n  \
+                   cassata bench peers --point wake-compute\n  \
+                   cassata bench peers --xen ../xen/xen/xen",
+    };
+    type Options = Options;
+    type Case = Case;
+    type Seen = Seen;
+
+    fn inputs(&self, bench: &Bench) -> Result<Inputs> {
+        let images = Images::of(&bench.root);
+        let inputs = Inputs::of(bench)?.hypervisor(bench).files("waker", &[&images.waker])?;
+        let inputs = inputs.files("linux", &[&images.kernel, &images.peers]);
+        let inputs = inputs.and_then(|inputs| inputs.files("xen", &[&images.xen]));
+        inputs.wrap_err("Xen and KVM are missing: `./cassata bench peers` brings them")
+    }
+
+    /// Cores take turns, so one machine uses little more than one processor.
+    fn side_by_side(&self) -> usize {
+        2
+    }
+
+    fn cases(&self, extent: Extent, options: &Options) -> Vec<Case> {
+        plan::cases(extent, options.xen.as_deref())
+    }
+
+    fn run(&self, case: &Case, bench: &Bench, tell: Tell<'_>) -> Result<Seen> {
+        run::run(case, bench, tell)
+    }
+
+    fn answer(&self, found: Findings<Seen>, _: &Bench) -> Result<Answer> {
+        Ok(found.answer())
+    }
+
+    fn scenarios(&self) -> Vec<Scenario> {
+        smoke::scenarios()
+    }
+}
+
+/// Everything that was measured.
+type Found = Findings<Seen>;

@@ -1,0 +1,156 @@
+//! All runs.
+
+use super::case::{Case, Load, Measure, needs_own_xen};
+use super::system::{Policy, Scheduler, System};
+use crate::bench::Extent;
+use std::path::Path;
+
+/// How much of each core the guest burns beside hackbench, percent.
+const LOADS_PERCENT: [u32; 4] = [0, 30, 50, 80];
+const QUICK_LOADS_PERCENT: [u32; 1] = [50];
+/// Cores of the board where Linux is one of several cores.
+pub const CORES: u32 = 4;
+
+const ADVANCED: System = System::Cassata { policy: Policy::None, advance: true };
+const ON_DEMAND: System = System::Cassata { policy: Policy::OnDemand, advance: false };
+/// Cassata as a description of an SMP Linux beside an RTOS would have it. Linux's throughput is compared
+/// under it.
+pub const ON_DEMAND_ADVANCED: System = System::Cassata { policy: Policy::OnDemand, advance: true };
+const CREDIT2: System = System::Xen(Scheduler::Credit2);
+const RTDS: System = System::Xen(Scheduler::Rtds);
+
+/// Systems on which latency is measured on one core.
+const LATE: [System; 7] = [
+    System::PLAIN,
+    ADVANCED,
+    CREDIT2,
+    System::Xen(Scheduler::Credit2Untuned),
+    System::Xen(Scheduler::Credit),
+    RTDS,
+    System::Kvm,
+];
+/// Systems on which latency is measured on four cores.
+const LATE_ON_FOUR: [System; 7] =
+    [System::PLAIN, ADVANCED, ON_DEMAND, ON_DEMAND_ADVANCED, CREDIT2, RTDS, System::Kvm];
+/// Systems of which calls and traps are measured.
+const CALLED: [System; 5] = [System::Board, System::PLAIN, CREDIT2, RTDS, System::Kvm];
+/// Systems of which is measured what an activation takes from Linux.
+const TAKING: [System; 5] = [System::PLAIN, ADVANCED, CREDIT2, RTDS, System::Kvm];
+/// Systems on which hackbench runs beside the guest.
+const BUSY: [System; 5] = [ADVANCED, ON_DEMAND_ADVANCED, CREDIT2, RTDS, System::Kvm];
+
+/// Systems on which latency is measured where no clock foretells the interrupt: a timer advance
+/// changes nothing there.
+const SURPRISED: [System; 5] = [System::Board, System::PLAIN, CREDIT2, RTDS, System::Kvm];
+
+/// How much of each there is.
+struct Sizes {
+    periods: u32,
+    interrupts: u32,
+    repetitions: u32,
+    taken_runs: u32,
+    hackbench_runs: u32,
+    loads: &'static [u32],
+    /// The periods on four cores, if they are measured there.
+    periods_on_four: Option<u32>,
+}
+
+impl Sizes {
+    const fn of(extent: Extent) -> Self {
+        match extent {
+            Extent::Full | Extent::Paper => Self {
+                periods: 2_000,
+                interrupts: 1_000,
+                repetitions: 1_000,
+                taken_runs: 4,
+                hackbench_runs: 11,
+                loads: &LOADS_PERCENT,
+                periods_on_four: Some(1_000),
+            },
+            Extent::Quick => Self {
+                periods: 500,
+                interrupts: 200,
+                repetitions: 100,
+                taken_runs: 2,
+                hackbench_runs: 6,
+                loads: &QUICK_LOADS_PERCENT,
+                periods_on_four: None,
+            },
+        }
+    }
+}
+
+/// Returns all runs, first those of one or two cores. `xen`: an image with every scheduler, which runs what
+/// Debian's cannot.
+pub fn cases(extent: Extent, xen: Option<&Path>) -> Vec<Case> {
+    let sizes = Sizes::of(extent);
+    let mut all = Vec::new();
+    let mut add = |systems: &[System], cores, measure| {
+        for &system in systems {
+            let own = needs_own_xen(system);
+            if !own || xen.is_some() {
+                let xen = xen.filter(|_| own).map(Path::to_path_buf);
+                all.push(Case { xen, ..Case::new(system, cores, measure) });
+            }
+        }
+    };
+    let periods = sizes.periods;
+    add(&[System::Board], 1, Measure::Wake { load: Load::Idle, periods });
+    add(&CALLED, 1, Measure::Call { repetitions: sizes.repetitions });
+    for load in Load::ALL {
+        add(&LATE, 1, Measure::Wake { load, periods });
+        let of_all = if load == Load::Idle { 0 } else { 1 };
+        let interrupts = sizes.interrupts;
+        add(&SURPRISED[of_all..], 2, Measure::Woken { load, interrupts });
+    }
+    for is_awake in [false, true] {
+        add(&TAKING, 1, Measure::Taken { is_awake, runs: sizes.taken_runs });
+    }
+    let runs = sizes.hackbench_runs;
+    add(&[System::Board], CORES, Measure::Hackbench { burn_percent: None, runs });
+    for &percent in sizes.loads {
+        add(&BUSY, CORES, Measure::Hackbench { burn_percent: Some(percent), runs });
+    }
+    if let Some(periods) = sizes.periods_on_four {
+        add(&LATE_ON_FOUR, CORES, Measure::Wake { load: Load::Hackbench, periods });
+    }
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bench::store::Case as _;
+    use std::collections::BTreeSet;
+
+    /// Returns how long they take on two processors.
+    fn minutes(extent: Extent, xen: Option<&Path>) -> f64 {
+        cases(extent, xen).iter().map(|case| case.work()).sum::<f64>() / 2.0 / 60.0
+    }
+
+    #[test]
+    fn a_quick_run_takes_twenty_minutes_and_a_whole_one_two_hours_at_most() {
+        let own = Some(Path::new("xen"));
+        let (quick, full) = (minutes(Extent::Quick, None), minutes(Extent::Full, own));
+        assert!(quick < 20.0 && full < 120.0, "{quick:.0} min, {full:.0} min");
+    }
+
+    #[test]
+    fn names_tell_cases_apart() {
+        let all = cases(Extent::Full, Some(Path::new("xen")));
+        let names: BTreeSet<_> = all.iter().map(|case| case.name()).collect();
+        assert_eq!(names.len(), all.len());
+        assert!(names.contains("wake-idle-2000-1-xen-rtds"), "{names:?}");
+    }
+
+    #[test]
+    fn what_debians_xen_cannot_run_is_run_by_the_users_own_and_nothing_else_is() {
+        let own = Path::new("/tmp/xen");
+        let without = cases(Extent::Quick, None);
+        assert!(without.iter().all(|case| !needs_own_xen(case.system) && case.xen.is_none()));
+        let with = cases(Extent::Quick, Some(own));
+        let more: Vec<_> = with.iter().filter(|case| !without.contains(case)).collect();
+        assert!(!more.is_empty() && more.iter().all(|case| case.xen.as_deref() == Some(own)));
+        assert_eq!(with.len(), without.len() + more.len());
+    }
+}

@@ -1,0 +1,52 @@
+//! Parts of the bench as tests: each hypervisor boots both guests, and the guest tells of its periods
+//! and of its calls.
+
+use super::case::{Case, Load, Measure};
+use super::run;
+use super::system::{Scheduler, System};
+use crate::bench::campaign::room;
+use crate::bench::store::Case as _;
+use crate::results::Outcome;
+use crate::suite::{Bench, Scenario};
+use miette::{Result, ensure};
+use serde_json::json;
+
+/// How often the guest wakes, and is woken.
+const PERIODS: u32 = 20;
+/// How often it makes each call.
+const REPETITIONS: u32 = 10;
+
+/// Returns the scenarios. Those of the peers say nothing of Cassata, so they run on request only.
+pub fn scenarios() -> Vec<Scenario> {
+    let scenario = |name: &str, about: &str, system| {
+        Scenario::new(name, about, move |bench| measure(system, bench)).shipped()
+    };
+    let peer = |name, about, system| scenario(name, about, system).on_request();
+    vec![
+        scenario("peers-cassata", "points of bench peers under Cassata", System::PLAIN),
+        peer("peers-kvm", "points of bench peers under KVM", System::Kvm),
+        peer(
+            "peers-xen",
+            "points of bench peers under Xen, tuned through its library",
+            System::Xen(Scheduler::Credit2),
+        ),
+    ]
+}
+
+fn measure(system: System, bench: &Bench) -> Result<()> {
+    let mut outcome = Outcome::new("peers");
+    for (cores, measure) in [
+        (1, Measure::Wake { load: Load::Compute, periods: PERIODS }),
+        (1, Measure::Call { repetitions: REPETITIONS }),
+        (2, Measure::Woken { load: Load::Idle, interrupts: PERIODS }),
+    ] {
+        let case = Case::new(system, cores, measure);
+        let seen = run::run(&case, &room(bench, &case.name())?, &mut |_| {})?;
+        outcome.figure(&case.name(), json!({ "values_ns": seen.values_ns, "missed": seen.missed }));
+        // No hypervisor answers as soon as the bare board, on which the call takes 5 ns.
+        let least = seen.values_ns.values().filter_map(|values| values.min()).min();
+        ensure!(least.is_some_and(|least| least > 50), "{}: {least:?} ns", case.name());
+        ensure!(seen.missed == 0, "{}: {} periods missed", case.name(), seen.missed);
+    }
+    bench.keep(&outcome)
+}

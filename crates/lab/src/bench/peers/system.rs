@@ -1,0 +1,203 @@
+//! What is compared: the hypervisors, each with the settings that its own manual has for a real-time
+//! guest on a core that it shares.
+
+use serde::{Deserialize, Serialize};
+
+/// A hypervisor with its settings, or the bare board.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum System {
+    /// No hypervisor: the real-time guest alone, or Linux alone.
+    Board,
+    /// Cassata.
+    Cassata {
+        /// What becomes of Linux's vCPU on the shared core.
+        policy: Policy,
+        /// With the default timer advance, or none.
+        advance: bool,
+    },
+    /// Xen with Linux as its first domain.
+    Xen(Scheduler),
+    /// Linux as KVM's host.
+    Kvm,
+}
+
+/// A migration policy of Cassata.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Policy {
+    None,
+    OnDemand,
+}
+
+/// A scheduler of Xen's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Scheduler {
+    /// The default one, tuned.
+    Credit2,
+    /// The default one as it comes, but for the pinning.
+    Credit2Untuned,
+    /// The older one, tuned.
+    Credit,
+    /// The one for real time, which Debian's Xen does not have.
+    Rtds,
+}
+
+/// A weight that gives a domain as much as the others of Xen's together, and more.
+const MOST_WEIGHT: u32 = 65_535;
+
+impl System {
+    /// Every system there is, in the order of tables.
+    pub const ALL: [Self; 10] = [
+        Self::Board,
+        Self::PLAIN,
+        Self::Cassata { policy: Policy::None, advance: true },
+        Self::Cassata { policy: Policy::OnDemand, advance: false },
+        Self::Cassata { policy: Policy::OnDemand, advance: true },
+        Self::Xen(Scheduler::Credit2),
+        Self::Xen(Scheduler::Credit2Untuned),
+        Self::Xen(Scheduler::Credit),
+        Self::Xen(Scheduler::Rtds),
+        Self::Kvm,
+    ];
+
+    /// Cassata without a policy and without a timer advance: what the goals compare.
+    pub const PLAIN: Self = Self::Cassata { policy: Policy::None, advance: false };
+
+    /// Returns a name that no other system has, fit for a file.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Board => "board",
+            Self::Cassata { policy: Policy::None, advance: false } => "cassata",
+            Self::Cassata { policy: Policy::None, advance: true } => "cassata-advance",
+            Self::Cassata { policy: Policy::OnDemand, advance: false } => "cassata-on-demand",
+            Self::Cassata { policy: Policy::OnDemand, advance: true } => {
+                "cassata-on-demand-advance"
+            }
+            Self::Xen(Scheduler::Credit2) => "xen-credit2",
+            Self::Xen(Scheduler::Credit2Untuned) => "xen-credit2-untuned",
+            Self::Xen(Scheduler::Credit) => "xen-credit",
+            Self::Xen(Scheduler::Rtds) => "xen-rtds",
+            Self::Kvm => "kvm",
+        }
+    }
+
+    /// Returns the name in words.
+    pub const fn words(self) -> &'static str {
+        match self {
+            Self::Board => "bare board",
+            Self::Cassata { policy: Policy::None, advance: false } => "Cassata",
+            Self::Cassata { policy: Policy::None, advance: true } => "Cassata, timer advance",
+            Self::Cassata { policy: Policy::OnDemand, advance: false } => "Cassata, on-demand",
+            Self::Cassata { policy: Policy::OnDemand, advance: true } => {
+                "Cassata, on-demand, timer advance"
+            }
+            Self::Xen(Scheduler::Credit2) => "Xen, credit2",
+            Self::Xen(Scheduler::Credit2Untuned) => "Xen, credit2 untuned",
+            Self::Xen(Scheduler::Credit) => "Xen, credit",
+            Self::Xen(Scheduler::Rtds) => "Xen, RTDS",
+            Self::Kvm => "KVM",
+        }
+    }
+
+    /// Returns true if it is none of ours.
+    pub const fn is_peer(self) -> bool {
+        matches!(self, Self::Xen(_) | Self::Kvm)
+    }
+
+    /// Returns the settings that makes it fit for real time, in words.
+    pub const fn settings(self) -> &'static str {
+        match self {
+            Self::Board => "none",
+            Self::Cassata { policy: Policy::None, advance: false } => {
+                "realtime = true, priority 10 above 1, timer_advance = \"0us\""
+            }
+            Self::Cassata { policy: Policy::None, advance: true } => {
+                "realtime = true, priority 10 above 1, timer_advance as it is by default"
+            }
+            Self::Cassata { policy: Policy::OnDemand, advance: false } => {
+                "as Cassata, migration_policy = \"on-demand\""
+            }
+            Self::Cassata { policy: Policy::OnDemand, advance: true } => {
+                "as Cassata with timer advance, migration_policy = \"on-demand\""
+            }
+            Self::Xen(Scheduler::Credit2) => {
+                "sched=credit2 sched_ratelimit_us=0 dom0_vcpus_pin, the guest pinned, weight 65535"
+            }
+            Self::Xen(Scheduler::Credit2Untuned) => {
+                "sched=credit2 dom0_vcpus_pin, the guest pinned"
+            }
+            Self::Xen(Scheduler::Credit) => {
+                "sched=credit sched_ratelimit_us=0 sched_credit_tslice_ms=1 dom0_vcpus_pin, the \
+                 guest pinned, weight 65535"
+            }
+            Self::Xen(Scheduler::Rtds) => {
+                "sched=rtds dom0_vcpus_pin, the guest pinned, its period that of its activations, \
+                 its budget what it burns and a fifth of the period"
+            }
+            Self::Kvm => {
+                "vCPU thread SCHED_FIFO 90, pinned, mlockall, kernel.sched_rt_runtime_us=-1"
+            }
+        }
+    }
+}
+
+impl Policy {
+    /// Returns the line of a VM's description.
+    pub const fn line(self) -> &'static str {
+        match self {
+            Self::None => "",
+            Self::OnDemand => "migration_policy = \"on-demand\"\n",
+        }
+    }
+}
+
+impl Scheduler {
+    /// Returns what Xen's command line says of it.
+    pub const fn boot(self) -> &'static str {
+        match self {
+            Self::Credit2 => "sched=credit2 sched_ratelimit_us=0",
+            Self::Credit2Untuned => "sched=credit2",
+            Self::Credit => "sched=credit sched_ratelimit_us=0 sched_credit_tslice_ms=1",
+            Self::Rtds => "sched=rtds",
+        }
+    }
+
+    /// Returns what `tune` in Linux is told, for a guest with this period that burns so much in it.
+    pub fn tune(self, period_us: u64, burn_us: u64) -> String {
+        match self {
+            Self::Credit2 => format!("credit2 {MOST_WEIGHT}"),
+            Self::Credit2Untuned => "credit2 0".into(),
+            Self::Credit => format!("credit {MOST_WEIGHT}"),
+            Self::Rtds => {
+                let budget_us = (burn_us + period_us / 5).min(period_us);
+                format!("rtds {period_us} {budget_us}")
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn no_two_are_called_alike() {
+        let names: BTreeSet<_> = System::ALL.iter().map(|system| system.name()).collect();
+        let words: BTreeSet<_> = System::ALL.iter().map(|system| system.words()).collect();
+        assert_eq!((names.len(), words.len()), (System::ALL.len(), System::ALL.len()));
+    }
+
+    #[test]
+    fn what_the_book_says_of_xen_is_what_xen_is_told() {
+        for system in System::ALL {
+            let System::Xen(scheduler) = system else { continue };
+            assert!(system.settings().starts_with(scheduler.boot()), "{}", system.name());
+        }
+        assert_eq!(Scheduler::Rtds.tune(1_000, 0), "rtds 1000 200");
+        assert_eq!(Scheduler::Rtds.tune(10_000, 9_000), "rtds 10000 10000");
+        assert_eq!(Scheduler::Credit2.tune(1_000, 0), "credit2 65535");
+    }
+}

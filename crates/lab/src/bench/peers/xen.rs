@@ -1,0 +1,161 @@
+//! Xen's device tree: QEMU's, with what Xen starts (Xen, `docs/misc/arm/device-tree/booting.txt`).
+
+use crate::machine::VirtualTime;
+use crate::suite::Bench;
+use miette::{IntoDiagnostic, Result, WrapErr, ensure, miette};
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// Memory of the machine, bytes.
+pub const MEMORY: u64 = 2 << 30;
+/// Where the modules lie: QEMU puts Xen and the tree below the first.
+pub const LINUX_PA: u64 = 0x5000_0000;
+pub const INITRAMFS_PA: u64 = 0x5800_0000;
+pub const GUEST_PA: u64 = 0x5a00_0000;
+/// KiB of the guest.
+const GUEST_KIB: u64 = 32 << 10;
+
+/// What Xen starts.
+#[derive(Clone, Debug)]
+pub struct Modules {
+    /// Xen's own command line.
+    pub xen: String,
+    /// The command line of its first domain.
+    pub linux: String,
+    /// vCPUs of the real-time guest.
+    pub guest_vcpus: u32,
+    /// Bytes of Linux, its initramfs and the real-time guest.
+    pub sizes: [u64; 3],
+}
+
+impl Modules {
+    /// Returns what stands behind the board's tree in its source.
+    pub fn nodes(&self) -> String {
+        let ([linux, initramfs, guest], vcpus) = (self.sizes, self.guest_vcpus);
+        let mut text = format!(
+            "/ {{ chosen {{\n#address-cells = <2>;\n#size-cells = <2>;\nxen,xen-bootargs = {};\n",
+            quoted(&self.xen)
+        );
+        let arguments = format!("bootargs = {};", quoted(&self.linux));
+        module(&mut text, "multiboot,kernel", LINUX_PA, linux, &arguments);
+        module(&mut text, "multiboot,ramdisk", INITRAMFS_PA, initramfs, "");
+        let _ = writeln!(
+            text,
+            "domU1 {{\ncompatible = \"xen,domain\";\n#address-cells = <2>;\n#size-cells = <2>;\n\
+             cpus = <{vcpus}>;\nmemory = <0 {GUEST_KIB:#x}>;\nvpl011;"
+        );
+        module(&mut text, "multiboot,kernel", GUEST_PA, guest, "bootargs = \"\";");
+        text + "};\n};\n};\n"
+    }
+
+    /// Makes the tree of a board with so many cores, in the directory of `bench`.
+    ///
+    /// # Errors
+    /// When QEMU or the compiler of device trees cannot be run, or object.
+    pub fn tree(&self, cores: u32, bench: &Bench) -> Result<PathBuf> {
+        let [dump, source, tree] =
+            ["board.dtb", "xen.dts", "xen.dtb"].map(|name| bench.directory.join(name));
+        let hz = VirtualTime::COUNTER_HZ;
+        let mut qemu = Command::new(&bench.qemu.program);
+        qemu.arg("-M")
+            .arg(format!("virt,virtualization=on,gic-version=3,dumpdtb={}", path(&dump)?));
+        qemu.arg("-cpu").arg(format!("cortex-a76,cntfrq={hz}")).arg("-smp").arg(cores.to_string());
+        qemu.arg("-m").arg(format!("{MEMORY}B")).args(["-seed", "1", "-nic", "none"]);
+        run(qemu.args(["-display", "none", "-nodefaults"]))?;
+        let board = run(Command::new("dtc").args(["-q", "-I", "dtb", "-O", "dts"]).arg(&dump))?;
+        crate::results::write_file(&source, format!("{board}\n{}", self.nodes()).as_bytes())?;
+        let compile = ["-q", "-I", "dts", "-O", "dtb", "-o"];
+        run(Command::new("dtc").args(compile).args([&tree, &source]))?;
+        Ok(tree)
+    }
+}
+
+/// Adds a module to the source of a tree.
+fn module(text: &mut String, kind: &str, pa: u64, size: u64, more: &str) {
+    let _ = writeln!(
+        text,
+        "module@{pa:x} {{\ncompatible = \"{kind}\", \"multiboot,module\";\n\
+         reg = <{:#x} {:#x} {:#x} {:#x}>;\n{more}\n}};",
+        pa >> 32,
+        pa & 0xffff_ffff,
+        size >> 32,
+        size & 0xffff_ffff
+    );
+}
+
+/// Returns a string of a tree's source.
+fn quoted(text: &str) -> String {
+    format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""))
+}
+
+fn path(path: &Path) -> Result<&str> {
+    let sound = path.to_str().filter(|path| !path.contains(','));
+    sound.ok_or_else(|| {
+        miette!(
+            help = "put the project where its path has no comma",
+            "QEMU cannot write a device tree to {}",
+            path.display()
+        )
+    })
+}
+
+/// Runs a program to its end; returns what it printed.
+fn run(command: &mut Command) -> Result<String> {
+    let name = command.get_program().to_string_lossy().into_owned();
+    let ran = command.output().into_diagnostic();
+    let ran = ran.wrap_err_with(|| format!("cannot start {name}; `./cassata` installs it"))?;
+    let complaint = String::from_utf8_lossy(&ran.stderr);
+    ensure!(ran.status.success(), "{name} failed on Xen's device tree: {}", complaint.trim());
+    Ok(String::from_utf8_lossy(&ran.stdout).into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn modules() -> Modules {
+        Modules {
+            xen: "console=dtuart sched=credit2".into(),
+            linux: "console=hvc0 peers.tune=\"credit2 65535\"".into(),
+            guest_vcpus: 2,
+            sizes: [33_000_000, 3_000_000, 8_520],
+        }
+    }
+
+    /// The compiler merges the nodes with the board's, and what it has compiled says what was asked
+    /// for.
+    #[test]
+    fn what_xen_starts_stands_in_the_tree() {
+        let directory = tempfile::tempdir().unwrap();
+        let [source, tree] = ["x.dts", "x.dtb"].map(|name| directory.path().join(name));
+        let board = "/dts-v1/;\n/ { chosen { stdout-path = \"/pl011@9000000\"; }; };\n";
+        std::fs::write(&source, format!("{board}{}", modules().nodes())).unwrap();
+        let compile = ["-q", "-I", "dts", "-O", "dtb", "-o"];
+        run(Command::new("dtc").args(compile).args([&tree, &source])).unwrap();
+        let back = run(Command::new("dtc").args(["-q", "-I", "dtb", "-O", "dts"]).arg(&tree));
+        let back = back.unwrap();
+        for there in [
+            "stdout-path = \"/pl011@9000000\"",
+            "xen,xen-bootargs = \"console=dtuart sched=credit2\"",
+            "bootargs = \"console=hvc0 peers.tune=\\\"credit2 65535\\\"\"",
+            "reg = <0x00 0x50000000 0x00 0x1f78a40>",
+            "reg = <0x00 0x5a000000 0x00 0x2148>",
+            "memory = <0x00 0x8000>",
+            "cpus = <0x02>",
+            "vpl011;",
+        ] {
+            assert!(back.contains(there), "{there}: {back}");
+        }
+        assert_eq!(back.matches("chosen {").count(), 1);
+    }
+
+    #[test]
+    fn a_program_that_fails_is_named_with_what_it_says() {
+        let failed = run(Command::new("sh").args(["-c", "echo bad tree >&2; exit 1"]));
+        assert_eq!(failed.unwrap_err().to_string(), "sh failed on Xen's device tree: bad tree");
+        let absent = run(&mut Command::new("/nonexistent/dtc")).unwrap_err().to_string();
+        assert!(absent.contains("/nonexistent/dtc; `./cassata` installs it"), "{absent}");
+        assert!(path(Path::new("/a,b")).is_err() && path(Path::new("/a/b")).is_ok());
+    }
+}
