@@ -63,7 +63,7 @@ use crate::shared::EPOCH;
 use crate::status::trace::{Kind, Trace};
 use crate::vcpu::{Loaded, Parked, Roster, Vcpu, budget, params, yields};
 use abi::status::{Exit, PcpuStatus, VmStatus};
-use abi::system::{System, flags, vcpu_flags, vm_flags};
+use abi::system::{System, vcpu_flags, vm_flags};
 use abi::{MAX_PCPUS, MAX_VMS};
 use console::Console;
 use core::sync::atomic::Ordering;

@@ -62,8 +62,6 @@ facts! {
         delay_limit_ns: u64,
         /// Returns true if it may give up its turn.
         may_yield: bool,
-        /// Returns true if its VM is a real-time one.
-        is_realtime: bool,
         /// Returns which interrupts stay pending while it runs.
         keeps: Mask,
         /// Returns its base.
@@ -133,7 +131,6 @@ impl VcpuConfig {
             request: policy.request(),
             delay_limit_ns: system.vm(vm).delay_limit_ns,
             may_yield: system.vm(vm).is(vm_flags::YIELD),
-            is_realtime: placed.realtime,
             keeps: if system.header.flags & flags::PRIORITY_SEPARATION == 0 {
                 Mask::Nothing
             } else {

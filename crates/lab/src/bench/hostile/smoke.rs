@@ -53,7 +53,8 @@ pub fn scenarios() -> impl Iterator<Item = Scenario> {
         let attacks = move |bench: &Bench| attack(adversary.clone(), true, WOKEN_MS, bench);
         Scenario::new(name, about, attacks).shipped()
     });
-    let about = "FreeRTOS, which another core wakes, runs beside such messages to a real-time VM below it";
+    let about =
+        "FreeRTOS, which another core wakes, runs beside such messages to a real-time VM below it";
     let below = Scenario::new("hostile-woken-below", about, below).shipped();
     let modes = MODES.iter().map(|mode| {
         let about = format!("beside the attack `{mode}`, nothing is missed, lost or late");
