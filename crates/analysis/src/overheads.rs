@@ -62,9 +62,9 @@ pub mod instructions {
     /// An interrupt, and the switch to the vCPU that it wakes.
     pub const SWITCH_ON_WAKE: u64 = 740;
     /// A switch from a vCPU that goes to sleep.
-    pub const SWITCH_ON_SLEEP: u64 = 597;
+    pub const SWITCH_ON_SLEEP: u64 = 600;
     /// At least the longer one of departure and return, medians.
-    pub const DEPARTURE: u64 = 600;
+    pub const DEPARTURE: u64 = 640;
     /// Another core's interrupt, after which the vCPU that runs takes one of its own: by the long way
     /// through the virtual GIC, which that page has no row for. A vCPU that has none listed takes less.
     pub const DOORBELL: u64 = 1_050;
