@@ -447,7 +447,6 @@ impl Sizes {
 
 #[cfg(test)]
 mod tests {
-    use super::super::point::WHOLE;
     use super::*;
     use crate::bench::store::Case as _;
     use std::collections::BTreeSet;
