@@ -212,10 +212,10 @@ mod tests {
     #[test]
     fn a_margin_lengthens_what_was_measured() {
         let plain = Overheads::measured(1_000, 1_000);
-        assert_eq!((plain.release_ns, plain.switch_ns()), (159, 740 + 600));
+        assert_eq!((plain.release_ns, plain.switch_ns()), (159, 740 + 640));
         let more = Overheads::measured(1_000, 1_200);
         assert_eq!((more.release_ns, more.switch_on_wake_ns), (191, 888), "rounded up");
-        assert_eq!(Overheads::measured(500, 1_000).switch_on_sleep_ns, 299);
+        assert_eq!(Overheads::measured(500, 1_000).switch_on_sleep_ns, 300);
         assert!(Overheads::NONE.is_none() && !plain.is_none());
         let watched = more.watched(1_000, 1_200);
         assert_eq!(watched, Overheads { duty_ns: 3_600 + 480, ..more });
