@@ -1,12 +1,11 @@
 //! FreeRTOS guests that share a page under a mutex of the hypervisor, one of which dies with it.
 
 use crate::figures;
-use crate::observe::Observer;
+use crate::observe::{Observer, VmSnapshot};
 use crate::promises::SeenResponse;
 use crate::results::Outcome;
 use crate::session::Run;
 use crate::suite::{Bench, Scenario};
-use abi::status::vm_state;
 use std::time::Duration;
 
 /// The name.
@@ -48,7 +47,7 @@ pub fn scenario() -> Scenario {
 /// Returns true once the guests that come to an end have.
 fn have_ended(observer: &Observer) -> bool {
     let Some(now) = observer.latest() else { return false };
-    now.vms[..ENDING].iter().all(|vm| vm.state == vm_state::OFF)
+    now.vms[..ENDING].iter().all(VmSnapshot::is_over)
 }
 
 fn judged(run: &Run) -> (Outcome, Vec<String>) {
