@@ -509,6 +509,18 @@ impl Vcpu {
         self.gcs_ns > 0 || self.mutexes != 0
     }
 
+    /// Returns true if it must be reached while a real-time vCPU runs.
+    #[must_use]
+    pub const fn is_urgent(&self) -> bool {
+        self.flags & vcpu_flags::URGENT != 0
+    }
+
+    /// Returns true if another real-time vCPU of its pCPU is above this one.
+    #[must_use]
+    pub const fn is_lower(&self) -> bool {
+        self.flags & vcpu_flags::LOWER != 0
+    }
+
     /// Returns true if it may mark itself as real-time.
     #[must_use]
     pub const fn is_markable(&self) -> bool {

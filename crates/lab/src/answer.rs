@@ -4,7 +4,7 @@
 use crate::dataset::Dataset;
 use crate::documents;
 use crate::report::{self, Plot, Report, figure};
-use crate::results::{Directory, Outcome};
+use crate::results::{Check, Directory, Outcome};
 use crate::table::Table;
 use maud::Markup;
 use miette::{Result, miette};
@@ -42,6 +42,17 @@ impl Answer {
     /// Adds a number that stands large at the top of the page.
     pub fn tile(&mut self, value: impl Into<String>, name: &str) {
         self.page.tile(value, name);
+    }
+
+    /// Adds the checks, and says at the top of the page how many goals are reached and how many of all
+    /// points are measured.
+    pub fn judged(&mut self, checks: impl IntoIterator<Item = Check>, measured: usize, all: usize) {
+        checks.into_iter().for_each(|check| self.outcome.check(check));
+        let checks = self.outcome.checks();
+        let held = checks.iter().filter(|check| check.holds()).count();
+        let reached = format!("{held} of {}", checks.len());
+        self.tile(reached, "goals reached");
+        self.tile(format!("{measured} of {all}"), "points measured");
     }
 
     /// Adds a section to the page.

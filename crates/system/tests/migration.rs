@@ -3,7 +3,7 @@
 
 mod support;
 
-use abi::system::{Vcpu, vcpu_flags::LOWER, vcpu_flags::URGENT};
+use abi::system::Vcpu;
 use sched::policy::MigrationPolicy;
 use std::sync::LazyLock;
 use support::{elf, files, sound};
@@ -67,20 +67,24 @@ fn realtime(pcpu: u16) -> Place {
 }
 
 /// Returns all vCPUs of a system with these VMs, in their order.
-fn places(vms: &[String]) -> Vec<Place> {
+fn vcpus(vms: &[String]) -> Vec<Vcpu> {
     let text = BOARD.to_owned() + &vms.concat();
     let packed = pack(&sound(FILES.path(), &text), &elf::plain_hypervisor()).unwrap();
     packed.tables.validate().unwrap();
-    let count = packed.tables.header.vcpu_count as usize;
+    packed.tables.vcpus[..packed.tables.header.vcpu_count as usize].to_vec()
+}
+
+/// Returns what the tables say of each of them.
+fn places(vms: &[String]) -> Vec<Place> {
     let place = |vcpu: &Vcpu| Place {
         pcpu: vcpu.pcpu,
         fallback: vcpu.fallback,
         affinity: vcpu.affinity,
         rotation: vcpu.rotation,
-        urgent: vcpu.flags & URGENT != 0,
+        urgent: vcpu.is_urgent(),
         advance_ns: vcpu.timer_advance_ns,
     };
-    packed.tables.vcpus[..count].iter().map(place).collect()
+    vcpus(vms).iter().map(place).collect()
 }
 
 /// Returns the first vCPU of `linux` under this policy, beside an RTOS on pCPU 0; the
@@ -93,11 +97,7 @@ fn first_beside_an_rtos(policy: &str) -> Place {
 
 /// Returns which of the vCPUs of these VMs wait for another real-time one of their pCPUs.
 fn lower(vms: &[String]) -> Vec<bool> {
-    let text = BOARD.to_owned() + &vms.concat();
-    let packed = pack(&sound(FILES.path(), &text), &elf::plain_hypervisor()).unwrap();
-    packed.tables.validate().unwrap();
-    let count = packed.tables.header.vcpu_count as usize;
-    packed.tables.vcpus[..count].iter().map(|vcpu| vcpu.flags & LOWER != 0).collect()
+    vcpus(vms).iter().map(Vcpu::is_lower).collect()
 }
 
 #[test]

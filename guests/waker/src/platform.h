@@ -8,7 +8,7 @@
 #define write_register(name, value) __asm__ volatile("msr " #name ", %0" ::"r"((uint64_t)(value)))
 #define barrier() __asm__ volatile("isb" ::: "memory")
 
-// As crates/lab/src/bench/peers/image.rs writes them. The counter counts nanoseconds.
+// As crates/lab/src/bench/peers/waker.rs writes them. The counter counts nanoseconds.
 struct parameters {
     uint64_t magic;
     uint64_t gicd, gicr, uart; // physical addresses

@@ -292,7 +292,7 @@ impl System {
             && self.is_movable(vcpu)
             && vcpu.flags & !(vcpu_flags::URGENT | vcpu_flags::MARKABLE | vcpu_flags::LOWER) == 0
             && (!vcpu.is_markable() || self.stays_below(vcpu))
-            && (vcpu.flags & vcpu_flags::LOWER == 0 || self.is_realtime(vcpu))
+            && (!vcpu.is_lower() || self.is_realtime(vcpu))
             && is_served(vcpu)
             && vcpu.timer_advance_ns <= self.longest_timer_advance_ns(vcpu)
             && vcpu.priority <= MAX_PRIORITY

@@ -14,7 +14,7 @@ use crate::shared::{ALIVE, BOARD, EPOCH, REQUESTED, VMS, VmSet};
 use crate::status::{self, trace::Trace};
 use crate::tables::{self, Vcpus};
 use crate::vcpu::{Account, Holds, Vcpu, VcpuConfig};
-use abi::system::{Part, System, flags, vcpu_flags, vm_flags};
+use abi::system::{Part, System, flags, vm_flags};
 use abi::{MAX_PCPUS, MAX_VCPUS};
 use core::fmt;
 use core::sync::atomic::Ordering;
@@ -124,7 +124,7 @@ fn route_interrupts(system: &System) {
         let core = usize::from(first.pcpu);
         let priority = if !separate || !table.is(vm_flags::REALTIME) {
             gic::PRIORITY_ORDINARY
-        } else if first.flags & vcpu_flags::LOWER != 0 {
+        } else if first.is_lower() {
             gic::PRIORITY_LOWER_REALTIME
         } else {
             gic::PRIORITY_REALTIME

@@ -42,14 +42,18 @@ impl PriorityMask {
     #[must_use]
     #[inline(always)]
     pub fn for_guest(&mut self, keeps: Mask) -> Option<Mask> {
-        self.set(keeps)
+        if self.in_force == keeps {
+            return None;
+        }
+        self.in_force = keeps;
+        Some(keeps)
     }
 
     /// Chooses to mask nothing, for EL2 itself. Returns the mask if it has to be set.
     #[must_use]
     #[inline(always)]
     pub fn open(&mut self) -> Option<Mask> {
-        self.set(Mask::Nothing)
+        self.for_guest(Mask::Nothing)
     }
 
     /// Returns true if what is for no real-time vCPU stays pending now: a real-time guest has the core.
@@ -67,15 +71,6 @@ impl PriorityMask {
     /// Records that the interrupt controller was reset, and masks nothing.
     pub fn was_reset(&mut self) {
         self.in_force = Mask::Nothing;
-    }
-
-    #[inline(always)]
-    fn set(&mut self, mask: Mask) -> Option<Mask> {
-        if self.in_force == mask {
-            return None;
-        }
-        self.in_force = mask;
-        Some(mask)
     }
 
     /// Asserts what stands at the type. `keeps`: what the vCPU that has the core keeps pending.

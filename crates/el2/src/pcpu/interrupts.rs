@@ -18,7 +18,7 @@ impl Pcpu {
                 finish(intid);
                 self.timer_fired();
             }
-            1..=3 if let Some(doorbell) = Doorbell::with(intid) => {
+            _ if let Some(doorbell) = Doorbell::with(intid) => {
                 self.end_doorbell(intid);
                 self.read_mail(doorbell);
             }

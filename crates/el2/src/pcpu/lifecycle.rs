@@ -62,10 +62,15 @@ impl Pcpu {
         self.tell_of(vm, self.coordinator_of(vm), message);
     }
 
-    /// Sends a core a message about a VM, which is urgent if the VM is.
+    /// Sends a core a message about a VM.
     #[inline(never)]
     fn tell_of(&self, vm: usize, core: usize, message: Message) {
-        self.tell(core, message, vm, Doorbell::urgent(self.table(vm).is(vm_flags::REALTIME)));
+        self.tell(core, message, vm, self.doorbell_for_vm(vm));
+    }
+
+    /// Returns the doorbell for what concerns all of a VM: urgent if it is a real-time one.
+    fn doorbell_for_vm(&self, vm: usize) -> Doorbell {
+        Doorbell::urgent(self.table(vm).is(vm_flags::REALTIME))
     }
 
     /// Begins to stop a VM, unless that has begun. Coordinator only.
@@ -80,11 +85,7 @@ impl Pcpu {
         VMS[vm].epoch.fetch_add(1, Ordering::AcqRel);
         VMS[vm].halted.store(SiblingSet::EMPTY, Ordering::Release);
         // Wherever its vCPUs may be, or be on their way to.
-        self.tell_places(
-            Message::HaltVms,
-            vm,
-            Doorbell::urgent(self.table(vm).is(vm_flags::REALTIME)),
-        );
+        self.tell_places(Message::HaltVms, vm, self.doorbell_for_vm(vm));
         if cpu::interrupt_pending() {
             self.halt_later(vm);
         } else {
@@ -144,8 +145,8 @@ impl Pcpu {
 
     /// Goes on to switch a vCPU off, after the interrupts that pend.
     pub(super) fn offline_later(&self, id: VcpuId) {
-        let urgent = self.table(self.vm_of(id)).is(vm_flags::REALTIME);
-        self.go_on_later(Message::Vcpus, id.number(), Doorbell::urgent(urgent));
+        let doorbell = self.doorbell_for_vm(self.vm_of(id));
+        self.go_on_later(Message::Vcpus, id.number(), doorbell);
     }
 
     /// Returns true if switching a vCPU of this core off has stopped in its middle.

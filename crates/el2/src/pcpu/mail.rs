@@ -6,7 +6,6 @@ use crate::arch::{cpu, timer};
 use crate::parts::Mask;
 use crate::shared::{BOARD, POWER, Sibling, SiblingSet, VMS, siblings};
 use abi::MAX_PCPUS;
-use abi::system::vcpu_flags;
 use notes::{Bounded, Rounds};
 use sched::{CoreSet, Member, Members, Message, VcpuId, VcpuSet};
 use vgic::Effects;
@@ -55,9 +54,11 @@ impl Pcpu {
             } else {
                 is_new = true;
                 let realtime = self.precedence.realtime().bits();
-                let waits = self.waiting().bits();
+                let waits = if self.mask.keeps_ordinary() { self.waiting().bits() } else { 0 };
                 self.unread.take_from(BOARD.mailbox(self.index), realtime, waits);
-                has_read |= self.reads_first();
+                if let Some(member) = self.unread.first() {
+                    has_read = self.reads_first(VcpuId::numbered(member));
+                }
             }
             let pends = cpu::interrupt_pending();
             if pends | (self.need_resched && has_read) {
@@ -82,15 +83,11 @@ impl Pcpu {
     }
 
     /// Tells a real-time vCPU at once of new interrupts: beside a sender that rings without end an
-    /// interrupt always pends, for which it would wait for a decision and a switch. Returns true if there
-    /// is one to tell; what takes longer waits for that interrupt.
+    /// interrupt always pends, for which it would wait for a decision and a switch. Returns true if it is
+    /// told; what takes longer waits for that interrupt.
     #[inline(never)]
-    fn reads_first(&mut self) -> bool {
-        let Some(id) = self.unread.first().map(VcpuId::numbered) else { return false };
-        if self.waiting().has(id)
-            || self.is_going_off(id)
-            || !self.roster.get(id).is_some_and(|vcpu| vcpu.is_on())
-        {
+    fn reads_first(&mut self, id: VcpuId) -> bool {
+        if self.is_going_off(id) || !self.roster.get(id).is_some_and(|vcpu| vcpu.is_on()) {
             return false;
         }
         let _ = self.unread.pop();
@@ -98,8 +95,8 @@ impl Pcpu {
         true
     }
 
-    /// Does what a message asks for, or has it come again when the lower doorbell is let through. Returns
-    /// true if it was done.
+    /// Does what a message asks for, or has it come again when its doorbell is let through. Returns true
+    /// if it was done.
     fn read(&mut self, message: Message, member: usize) -> bool {
         if self.mask.keeps_ordinary() && self.can_wait(message, member) {
             // It came with another message, for which the core was interrupted.
@@ -337,13 +334,13 @@ impl Pcpu {
     /// Returns the doorbell that says that there is a message for a vCPU. One that is off or has failed
     /// is never urgent: a sibling could otherwise take time from the real-time vCPU for ever.
     pub(super) fn doorbell_for(&self, id: VcpuId) -> Doorbell {
-        let flags = self.system.vcpu(id.number()).flags;
-        if flags & vcpu_flags::URGENT == 0 || !POWER[id.number()].hears() {
+        let table = self.system.vcpu(id.number());
+        if !table.is_urgent() || !POWER[id.number()].hears() {
             Doorbell::Ordinary
-        } else if flags & vcpu_flags::LOWER == 0 {
-            Doorbell::Realtime
-        } else {
+        } else if table.is_lower() {
             Doorbell::LowerRealtime
+        } else {
+            Doorbell::Realtime
         }
     }
 

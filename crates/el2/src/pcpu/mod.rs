@@ -63,7 +63,7 @@ use crate::shared::EPOCH;
 use crate::status::trace::{Kind, Trace};
 use crate::vcpu::{Loaded, Parked, Roster, Vcpu, budget, params, yields};
 use abi::status::{Exit, PcpuStatus, VmStatus};
-use abi::system::{System, vcpu_flags, vm_flags};
+use abi::system::{System, vm_flags};
 use abi::{MAX_PCPUS, MAX_VMS};
 use console::Console;
 use core::sync::atomic::Ordering;
@@ -129,8 +129,8 @@ fn standing(system: &System, id: VcpuId) -> Standing {
     Standing {
         vm,
         is_realtime: system.vm(vm).is(vm_flags::REALTIME),
-        is_urgent: table.flags & vcpu_flags::URGENT != 0,
-        is_lower: table.flags & vcpu_flags::LOWER != 0,
+        is_urgent: table.is_urgent(),
+        is_lower: table.is_lower(),
         priority: table.priority,
     }
 }

@@ -6,7 +6,7 @@ use crate::parts::Mask;
 use crate::shared;
 use crate::status;
 use abi::preemption::Line;
-use abi::system::{System, flags, server, vcpu_flags, vm_flags};
+use abi::system::{System, flags, server, vm_flags};
 use core::sync::atomic::Ordering;
 use sched::policy::{Answers, Displaced, Policy, Request, Then, View, next_in_rotation};
 use sched::server::{Account, Server, ServerKind};
@@ -134,7 +134,7 @@ impl VcpuConfig {
             keeps: if system.header.flags & flags::PRIORITY_SEPARATION == 0 {
                 Mask::Nothing
             } else {
-                Mask::beside(placed.realtime, table.flags & vcpu_flags::LOWER != 0)
+                Mask::beside(placed.realtime, table.is_lower())
             },
             base: placed.base,
             fallback: placed.fallback,

@@ -123,6 +123,22 @@ fn prepare_all(file: &Path, directory: &Path) -> Vec<Prepared> {
             all.push(prepared.unwrap_or_else(|report| panic!("{name}: {report}")));
         }
     }
+    // One with a real-time VM below another one on a core, and a VM below both.
+    if name == "beside-reports" {
+        let below = text
+            .replace(
+                "[{ pcpu = 1, priority = 1 }]",
+                "[{ pcpu = 0, priority = 2 }, { pcpu = 1, priority = 2 }]",
+            )
+            .replace(
+                "[{ pcpu = 2, priority = 1 }]\nrealtime = true",
+                "[{ pcpu = 0, priority = 1 }, { pcpu = 2, priority = 1 }]",
+            );
+        let prepared = prepare("beside-reports.below", &below, directory);
+        let prepared = prepared.unwrap_or_else(|report| panic!("beside-reports.below: {report}"));
+        assert!(prepared.tables().vcpus.iter().any(abi::system::Vcpu::is_lower));
+        all.push(prepared);
+    }
     // One whose siblings meet, and may say so.
     if text.contains(WRITTEN) && name.starts_with("moved-") {
         let written = format!("{WRITTEN}\nyield = true");

@@ -53,11 +53,7 @@ impl Lhp {
                     RTOS when Linux must get out of its way. Guests are unmodified; time is \
                     virtual, an instruction is a nanosecond.";
         let mut answer = Answer::new("lhp", "No lock holder left behind", lead);
-        self.checks().into_iter().for_each(|check| answer.outcome.check(check));
-        let checks = answer.outcome.checks();
-        let held = checks.iter().filter(|check| check.holds()).count();
-        answer.tile(format!("{held} of {}", checks.len()), "goals reached");
-        answer.tile(format!("{} of {}", self.measurements.len(), self.all), "points measured");
+        answer.judged(self.checks(), self.measurements.len(), self.all);
         self.illustrate(&mut answer);
         let throughput = self.throughput();
         answer.data(&throughput.dedicated());

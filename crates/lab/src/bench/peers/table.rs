@@ -140,11 +140,7 @@ impl Found {
                     level. What hardware adds for caches, barriers and device registers is in no \
                     figure.";
         let mut answer = Answer::new("peers", "Xen and KVM beside Cassata", lead);
-        self.checks().into_iter().for_each(|check| answer.outcome.check(check));
-        let checks = answer.outcome.checks();
-        let held = checks.iter().filter(|check| check.holds()).count();
-        answer.tile(format!("{held} of {}", checks.len()), "goals reached");
-        answer.tile(format!("{} of {}", self.measurements.len(), self.all), "points measured");
+        answer.judged(self.checks(), self.measurements.len(), self.all);
         self.illustrate(&mut answer);
         for data in self.data() {
             answer.data(&data);
