@@ -104,6 +104,9 @@ impl Word for AtomicU64 {
 #[derive(Debug)]
 #[repr(align(128))]
 pub struct Mailbox<W = AtomicU64> {
+    /// The kinds of which there may be messages, a bit each: it is added after the first message of a
+    /// kind, so that a reader looks at few sets, and misses none for long.
+    kinds: W,
     sets: [W; Message::KINDS],
 }
 
@@ -111,28 +114,41 @@ impl Mailbox {
     /// Makes an empty mailbox.
     #[must_use]
     pub const fn new() -> Self {
-        Self::within([const { AtomicU64::new(0) }; Message::KINDS])
+        Self::within(AtomicU64::new(0), [const { AtomicU64::new(0) }; Message::KINDS])
     }
 }
 
 impl<W: Word> Mailbox<W> {
     /// Makes an empty mailbox of words that are 0.
     #[must_use]
-    pub const fn within(sets: [W; Message::KINDS]) -> Self {
-        Self { sets }
+    pub const fn within(kinds: W, sets: [W; Message::KINDS]) -> Self {
+        Self { kinds, sets }
     }
 
     /// Adds `member` (0 to 63) to a kind. Returns true if it is new. Only then must the
-    /// receiver be woken: else the sender that added it has done so.
+    /// receiver be woken: else the sender that added it does so.
+    #[inline]
     pub fn send(&self, kind: Message, member: usize) -> bool {
         debug_assert!(member < 64);
-        let bit = 1u64 << (member & 63);
-        self.sets[kind as usize].fetch_or(bit, Ordering::AcqRel) & bit == 0
+        self.send_all(kind, 1 << (member & 63))
     }
 
     /// Adds some members, a bit each, to a kind. Returns true if one of them is new.
+    #[inline]
     pub fn send_all(&self, kind: Message, members: u64) -> bool {
-        members & !self.sets[kind as usize].fetch_or(members, Ordering::AcqRel) != 0
+        let is_new = members & !self.sets[kind as usize].fetch_or(members, Ordering::AcqRel) != 0;
+        if is_new {
+            self.kinds.fetch_or(1 << kind as usize, Ordering::AcqRel);
+        }
+        is_new
+    }
+
+    /// Returns the kinds of which there may be messages, a bit each. All of these have to be
+    /// [taken](Self::take) then: who adds to one does not say so again.
+    #[inline]
+    #[must_use]
+    pub fn take_kinds(&self) -> u64 {
+        self.kinds.swap(0, Ordering::AcqRel)
     }
 
     /// Takes all members of a kind, leaving it empty.

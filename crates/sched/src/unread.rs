@@ -5,7 +5,7 @@
 //! But what was sent to some vCPUs comes before everything else, or their neighbours could delay it
 //! by any number of messages.
 
-use crate::mailbox::{Mailbox, Message, Word};
+use crate::mailbox::{Mailbox, Members, Message, Word};
 use notes::Bounded;
 
 /// See the module.
@@ -31,6 +31,8 @@ const KINDS: [Message; 1 + Message::KINDS] = {
     }
     kinds
 };
+/// The kinds that are [taken together](Mailbox::take_moves), a bit each.
+const MOVES: u64 = 1 << Message::Arrivals as u64 | 1 << Message::Recalls as u64;
 /// The set of what comes first.
 const FIRST: usize = 0;
 
@@ -55,10 +57,15 @@ impl Unread {
         if !self.is_empty() {
             return;
         }
-        let [arrived, recalled] = mailbox.take_moves();
-        self.has(1 + Message::Arrivals as usize, arrived.0);
-        self.has(1 + Message::Recalls as usize, recalled.0);
-        for kind in Message::IN_ORDER.into_iter().skip(2).at_most::<{ Message::KINDS }>() {
+        let mut kinds = mailbox.take_kinds();
+        if kinds & MOVES != 0 {
+            kinds &= !MOVES;
+            let [arrived, recalled] = mailbox.take_moves();
+            self.has(1 + Message::Arrivals as usize, arrived.0);
+            self.has(1 + Message::Recalls as usize, recalled.0);
+        }
+        for kind in Members::of(kinds).at_most::<{ Message::KINDS }>() {
+            let Some(&kind) = Message::IN_ORDER.get(kind) else { break };
             self.has(1 + kind as usize, mailbox.take(kind).0);
         }
         if waits != 0 {

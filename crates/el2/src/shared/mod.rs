@@ -82,7 +82,9 @@ statics! {
 
     /// Messages between cores, and where vCPUs are.
     pub static BOARD: Switchboard<MAX_PCPUS, MAX_VCPUS, AtomicU64, AtomicU8> = Switchboard::within(
-        [const { Mailbox::within([const { AtomicU64::new(0) }; Message::KINDS]) }; MAX_PCPUS],
+        [const {
+            Mailbox::within(AtomicU64::new(0), [const { AtomicU64::new(0) }; Message::KINDS])
+        }; MAX_PCPUS],
         [const { Location::within(AtomicU8::new(0)) }; MAX_VCPUS],
         Recalls::within(AtomicU64::new(0)),
         [const { Presence::within(AtomicU8::new(0)) }; MAX_PCPUS],

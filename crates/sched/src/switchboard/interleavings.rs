@@ -14,7 +14,7 @@ use super::{Recall, Received, Switchboard};
 use crate::consolidation::Presence;
 use crate::{
     AtomicCell, Duration, Instant, Location, Mailbox, Members, Message, Params, Priority, Recalls,
-    Scheduler, VcpuId, Word,
+    Scheduler, Unread, VcpuId, Word,
 };
 use loom::sync::atomic::{AtomicU8, AtomicU64, Ordering, fence};
 use loom::sync::{Arc, Notify};
@@ -78,7 +78,8 @@ struct Machine<const CORES: usize> {
 impl<const CORES: usize> Machine<CORES> {
     /// No mail, both vCPUs on this core.
     fn new(core: usize) -> Self {
-        let mailbox = |()| Mailbox::within([(); Message::KINDS].map(|()| AtomicU64::new(0)));
+        let word = |()| AtomicU64::new(0);
+        let mailbox = |()| Mailbox::within(word(()), [(); Message::KINDS].map(word));
         let board = Switchboard::within(
             [(); CORES].map(mailbox),
             [(); 2].map(|()| Location::within(AtomicU8::new(core as u8))),
@@ -153,8 +154,14 @@ fn nothing_is_lost(targets: &'static [&'static [usize]], preemptions: Option<usi
             scheduler.arrive(VcpuId(vcpu), PARAMS, false).unwrap();
         }
         let mut missing: usize = targets.iter().map(|vcpus| vcpus.len()).sum();
+        let mut unread = Unread::new(0);
         while missing > 0 {
-            machine.wake_vcpus(0, &mut scheduler);
+            // As a core reads: it looks at the kinds that are said to be there.
+            unread.take_from(machine.board.mailbox(0), 0, 0);
+            while let Some((message, vcpu)) = unread.pop() {
+                assert_eq!(message, Message::Vcpus);
+                scheduler.wake(VcpuId(vcpu as u8));
+            }
             match scheduler.decide(Instant(0)).run {
                 // The guest takes its interrupts, then waits for the next.
                 Some(vcpu) => {
@@ -244,6 +251,40 @@ impl Moving {
         scheduler.sleep(MOVER);
         self.posted.swap(0, Ordering::Relaxed)
     }
+}
+
+/// A core hands two vCPUs over and recalls them. The receiver reads each arrival before the recall,
+/// and misses none of them, whichever kinds it is told of first.
+#[test]
+fn an_arrival_is_read_before_its_recall() {
+    let mut model = loom::model::Builder::new();
+    model.preemption_bound = Some(2);
+    model.check(|| {
+        let machine = Arc::new(Machine::<2>::new(CORE));
+        let giver = machine.clone();
+        let giver = thread::spawn(move || {
+            for vcpu in [0, 1].map(VcpuId) {
+                giver.hand_over(vcpu, TARGET);
+                giver.send(TARGET, Message::Recalls, vcpu);
+            }
+        });
+        let (mut unread, mut read) = (Unread::new(0), Vec::new());
+        while read.len() < 4 {
+            unread.take_from(machine.board.mailbox(TARGET), 0, 0);
+            if unread.is_empty() {
+                machine.wait(TARGET);
+            }
+            while let Some(message) = unread.pop() {
+                read.push(message);
+            }
+        }
+        giver.join().unwrap();
+        for vcpu in 0..2 {
+            let place = |kind| read.iter().position(|&message| message == (kind, vcpu));
+            let (arrival, recall) = (place(Message::Arrivals), place(Message::Recalls));
+            assert!(arrival.is_some() && arrival < recall, "{read:?}");
+        }
+    });
 }
 
 /// A vCPU goes from core 0 to core 1 while another core posts an interrupt for
