@@ -62,6 +62,14 @@ impl Message {
         Self::AwayCores,
         Self::Consoles,
     ];
+
+    /// Returns true if such messages are sent seldom: a mailbox says which of these kinds it has, while
+    /// a reader looks for the others each time.
+    #[must_use]
+    #[inline(always)]
+    pub const fn is_rare(self) -> bool {
+        !matches!(self, Self::Arrivals | Self::Recalls | Self::Vcpus)
+    }
 }
 
 /// The atomic word that a mailbox is made of. There is one on hardware; a model checker has
@@ -104,9 +112,9 @@ impl Word for AtomicU64 {
 #[derive(Debug)]
 #[repr(align(128))]
 pub struct Mailbox<W = AtomicU64> {
-    /// The kinds of which there may be messages, a bit each: it is added after the first message of a
-    /// kind, so that a reader looks at few sets, and misses none for long.
-    kinds: W,
+    /// The rare kinds of which there may be messages, a bit each: it is added after the first message
+    /// of a kind, so that a reader looks at few sets.
+    rare: W,
     sets: [W; Message::KINDS],
 }
 
@@ -121,8 +129,8 @@ impl Mailbox {
 impl<W: Word> Mailbox<W> {
     /// Makes an empty mailbox of words that are 0.
     #[must_use]
-    pub const fn within(kinds: W, sets: [W; Message::KINDS]) -> Self {
-        Self { kinds, sets }
+    pub const fn within(rare: W, sets: [W; Message::KINDS]) -> Self {
+        Self { rare, sets }
     }
 
     /// Adds `member` (0 to 63) to a kind. Returns true if it is new. Only then must the
@@ -137,18 +145,22 @@ impl<W: Word> Mailbox<W> {
     #[inline]
     pub fn send_all(&self, kind: Message, members: u64) -> bool {
         let is_new = members & !self.sets[kind as usize].fetch_or(members, Ordering::AcqRel) != 0;
-        if is_new {
-            self.kinds.fetch_or(1 << kind as usize, Ordering::AcqRel);
+        if is_new && kind.is_rare() {
+            self.rare.fetch_or(1 << kind as usize, Ordering::AcqRel);
         }
         is_new
     }
 
-    /// Returns the kinds of which there may be messages, a bit each. All of these have to be
-    /// [taken](Self::take) then: who adds to one does not say so again.
+    /// Returns the [rare](Message::is_rare) kinds of which there may be messages, a bit each. All of
+    /// these have to be [taken](Self::take) then: a sender that adds to one does not say so again.
     #[inline]
     #[must_use]
-    pub fn take_kinds(&self) -> u64 {
-        self.kinds.swap(0, Ordering::AcqRel)
+    pub fn take_rare(&self) -> Members {
+        // Most looks find none; a load is cheaper than an exchange.
+        if self.rare.load(Ordering::Relaxed) == 0 {
+            return Members::of(0);
+        }
+        Members::of(self.rare.swap(0, Ordering::AcqRel))
     }
 
     /// Takes all members of a kind, leaving it empty.

@@ -5,7 +5,7 @@
 //! But what was sent to some vCPUs comes before everything else, or their neighbours could delay it
 //! by any number of messages.
 
-use crate::mailbox::{Mailbox, Members, Message, Word};
+use crate::mailbox::{Mailbox, Message, Word};
 use notes::Bounded;
 
 /// See the module.
@@ -31,8 +31,6 @@ const KINDS: [Message; 1 + Message::KINDS] = {
     }
     kinds
 };
-/// The kinds that are [taken together](Mailbox::take_moves), a bit each.
-const MOVES: u64 = 1 << Message::Arrivals as u64 | 1 << Message::Recalls as u64;
 /// The set of what comes first.
 const FIRST: usize = 0;
 
@@ -57,14 +55,11 @@ impl Unread {
         if !self.is_empty() {
             return;
         }
-        let mut kinds = mailbox.take_kinds();
-        if kinds & MOVES != 0 {
-            kinds &= !MOVES;
-            let [arrived, recalled] = mailbox.take_moves();
-            self.has(1 + Message::Arrivals as usize, arrived.0);
-            self.has(1 + Message::Recalls as usize, recalled.0);
-        }
-        for kind in Members::of(kinds).at_most::<{ Message::KINDS }>() {
+        let [arrived, recalled] = mailbox.take_moves();
+        self.has(1 + Message::Arrivals as usize, arrived.0);
+        self.has(1 + Message::Recalls as usize, recalled.0);
+        self.has(1 + Message::Vcpus as usize, mailbox.take(Message::Vcpus).0);
+        for kind in mailbox.take_rare().at_most::<{ Message::KINDS - 3 }>() {
             let Some(&kind) = Message::IN_ORDER.get(kind) else { break };
             self.has(1 + kind as usize, mailbox.take(kind).0);
         }
@@ -81,7 +76,7 @@ impl Unread {
     }
 
     /// Returns true if there are some, and what comes first may pass them: unless they
-    /// [have waited](Self::is_passed) for that the last time, so that they are dealt with, too.
+    /// [have waited](Self::take_first_from) for that the last time, so that they are dealt with, too.
     #[must_use]
     #[inline(always)]
     pub fn may_be_passed(&mut self) -> bool {
@@ -89,20 +84,19 @@ impl Unread {
         !self.is_empty() && !has_waited
     }
 
-    /// Records that those that are there wait for something else.
-    #[inline(always)]
-    pub fn is_passed(&mut self) {
-        self.passed = true;
-    }
-
     /// Takes what comes first of a mailbox though there are others from before. Returns true if there is
-    /// something that comes first.
+    /// something that comes first. `passed`: the others wait in any case, for something else.
     #[inline(never)]
-    pub fn take_first_from<W: Word>(&mut self, mailbox: &Mailbox<W>, first: u64) -> bool {
+    pub fn take_first_from<W: Word>(
+        &mut self,
+        mailbox: &Mailbox<W>,
+        first: u64,
+        passed: bool,
+    ) -> bool {
         let members = self.sets[FIRST] | mailbox.take_of(Message::Vcpus, first).0;
         self.has(FIRST, members);
-        self.passed = members != 0;
-        self.passed
+        self.passed = members != 0 || passed;
+        members != 0
     }
 
     /// Puts what was sent to these vCPUs, a bit each, back into a mailbox. Returns true if something of
@@ -204,7 +198,7 @@ mod tests {
                 mailbox.send(kind, member);
             }
             if unread.may_be_passed() {
-                assert!(unread.take_first_from(&mailbox, first));
+                assert!(unread.take_first_from(&mailbox, first, false));
             }
             after.extend(unread.pop());
         }
@@ -233,16 +227,15 @@ mod tests {
         let (kind, first) = (Message::Vcpus, 1 << 9);
         mailbox.send(kind, 0);
         unread.take_from(&mailbox, first, 0);
-        assert!(unread.may_be_passed() && !unread.take_first_from(&mailbox, first));
+        assert!(unread.may_be_passed() && !unread.take_first_from(&mailbox, first, false));
         mailbox.send(kind, 9);
-        assert!(unread.may_be_passed() && unread.take_first_from(&mailbox, first));
+        assert!(unread.may_be_passed() && unread.take_first_from(&mailbox, first, false));
         assert_eq!(
             (unread.first(), unread.pop(), unread.first()),
             (Some(9), Some((kind, 9)), None)
         );
         assert!(!unread.may_be_passed(), "it is the others' turn");
-        assert!(unread.may_be_passed());
-        unread.is_passed();
+        assert!(unread.may_be_passed() && !unread.take_first_from(&mailbox, first, true));
         assert!(!unread.may_be_passed(), "they have waited for something else");
         assert_eq!(all(&mut unread), [(kind, 0)]);
         assert!(!unread.may_be_passed(), "there are none");

@@ -88,7 +88,9 @@ impl Pcpu {
         }
     }
 
-    /// Posts a device's interrupt for its guest, which will end it.
+    /// Posts a device's interrupt for its guest, which will end it. Out of line, so that timers and
+    /// doorbells need fewer registers.
+    #[inline(never)]
     fn pass_through(&mut self, intid: u32) {
         gic::drop_priority(intid);
         let spis = &self.system.spis[..self.system.header.spi_count as usize];

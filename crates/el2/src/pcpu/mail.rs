@@ -74,12 +74,8 @@ impl Pcpu {
     fn takes_out_of_turn(&mut self) -> bool {
         let realtime = self.precedence.realtime().bits();
         let pends = cpu::interrupt_pending();
-        let comes_first = self.unread.take_first_from(BOARD.mailbox(self.index), realtime);
-        let waits = !comes_first && pends;
-        if waits {
-            self.unread.is_passed();
-        }
-        waits
+        let comes_first = self.unread.take_first_from(BOARD.mailbox(self.index), realtime, pends);
+        !comes_first && pends
     }
 
     /// Tells a real-time vCPU at once of new interrupts: beside a sender that rings without end an
