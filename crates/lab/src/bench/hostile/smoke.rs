@@ -20,7 +20,7 @@ const CROWD_MS: u64 = 30;
 /// if it is another one.
 const ALONE_NS: u64 = 669;
 /// Like [`ALONE_NS`] where another core wakes FreeRTOS: `hostile-woken-alone` fails if it is another one.
-const ALONE_WOKEN_NS: u64 = 1_563;
+const ALONE_WOKEN_NS: u64 = 1_525;
 /// What it was beside the adversary that is a real-time VM below FreeRTOS, when that was last recorded, and
 /// a tenth: above the goal.
 const MOST_BELOW_NS: u64 = 6_600;
