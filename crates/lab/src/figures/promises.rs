@@ -22,6 +22,12 @@ pub fn tell(answer: &mut Answer, run: &Run) {
             );
         }
     }
+    if run.instrument.is_none() && !(responses.is_empty() && budgets.is_empty()) {
+        answer.remark(
+            "Nothing was judged against its bound: bounds are the board's time, and this run was in the \
+             host's. `--vtime` judges.",
+        );
+    }
     let unseen = promises.unseen(&run.observer);
     if !unseen.is_empty() {
         let names = unseen.join(", ");

@@ -23,6 +23,7 @@ use analysis::bounds::{Bounds, Verdict, analyze_with};
 use analysis::model::{self, Section};
 use analysis::overheads::{DEFAULT_MARGIN_PERMILLE, Overheads};
 use std::cmp::Reverse;
+use std::time::Duration;
 use system::Checked;
 use system::model::Protocol;
 
@@ -110,6 +111,14 @@ impl Promises {
     #[must_use]
     pub fn budgets(&self, observer: &Observer) -> Vec<SeenBudget> {
         self.timing.as_ref().map_or_else(Vec::new, |timing| timing.budgets(observer))
+    }
+
+    /// Returns how often to look at the machine, at least, to tell what each vCPU with a budget has in
+    /// each of its periods; none without budgets.
+    #[must_use]
+    pub fn look_every(&self) -> Option<Duration> {
+        let vcpus = self.timing.iter().flat_map(|timing| &timing.system.vcpus);
+        vcpus.map(|vcpu| seen::look_every(Duration::from_nanos(vcpu.budget_ns))).min()
     }
 
     /// Returns the global resources by name, each with what tasks reported of it.

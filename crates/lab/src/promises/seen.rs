@@ -85,6 +85,12 @@ impl From<&VcpuStatus> for Counts {
 /// What the vCPU had is known well enough if it is to a part of the limit that is one of so many.
 const PARTS: u32 = 4;
 
+/// Returns how far looks may be apart, so that what a vCPU with this budget has in a period is known well
+/// enough: a period begins between two looks, and ends between two others.
+pub(super) fn look_every(budget: Duration) -> Duration {
+    budget / PARTS / 2
+}
+
 impl SeenBudget {
     /// Returns the most that it certainly had in a period; none if looks were too far apart to
     /// tell: a quarter more than its limit might have gone by unseen. What is certain to be above

@@ -25,6 +25,8 @@ use watch::Watch;
 /// How often a machine in virtual time is held to be judged, in its own time. That takes the
 /// host less than a hundredth of what a machine with a Linux needs for as much.
 const PERIOD: Duration = Duration::from_millis(1);
+/// How often it is held at most, so that vCPUs with short budgets are seen to keep to them.
+const LEAST_PERIOD: Duration = Duration::from_micros(50);
 /// Real time after which a virtual clock that has not moved will not move any more: the
 /// machine is held a thousand times as often.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -111,7 +113,8 @@ impl<'a> Session<'a> {
         let consoles = ConsoleConfig::hypervisor(names, Some(directory.into()));
         let session = Self::new(bundle.machine_in(time), layout, consoles, qemu, directory);
         let (promises, paths) = (bundle.promises.clone(), bundle.paths.clone());
-        Self { sources: Sources::of(bundle), promises, paths, ..session }
+        let period = promises.look_every().unwrap_or(PERIOD).clamp(LEAST_PERIOD, PERIOD);
+        Self { sources: Sources::of(bundle), promises, paths, period, ..session }
     }
 
     /// Prepares a run of `config`, which boots the single guest `name` without a hypervisor.

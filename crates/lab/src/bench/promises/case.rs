@@ -39,6 +39,8 @@ pub struct Seen {
     pub tasks: Vec<SeenTask>,
     /// Global critical sections, and how many of them a task waited for.
     pub sections: [u64; 2],
+    /// vCPUs of which it was seen what they had in each period, and all vCPUs: all have budgets.
+    pub supplies: [u64; 2],
     /// What did not hold, a sentence each.
     pub broken: Vec<String>,
 }
@@ -78,6 +80,8 @@ impl Case {
         }
         let mut broken = promises::check(&mut Outcome::new("x"), &run);
         let responses = run.promises.responses(&run.observer);
+        let budgets = run.promises.budgets(&run.observer);
+        let judged = budgets.iter().filter(|seen| seen.most().is_some()).count();
         broken.extend(self.strange(&run, &responses));
         let task = |seen: SeenResponse| SeenTask {
             name: seen.task,
@@ -90,6 +94,7 @@ impl Case {
             real_s: start.elapsed().as_secs_f64(),
             systems,
             sections: run.promises.sections(&run.observer),
+            supplies: [judged, budgets.len()].map(|count| count as u64),
             tasks: responses.into_iter().map(task).collect(),
             broken,
         })

@@ -19,6 +19,8 @@ pub fn answer(machines: &[Seen]) -> Answer {
     let above = tasks().filter(|task| task.longest_ns > task.bound_ns).count() as u64;
     let most = tasks().map(of_bound).fold(0.0, f64::max);
     let systems = sum(|machine| machine.systems);
+    let [judged, supplies] =
+        [0, 1].map(|which| machines.iter().map(|seen| seen.supplies[which]).sum());
     answer.tile(count(systems), "systems");
     answer.tile(count(tasks().map(|task| task.jobs).sum()), "jobs");
     answer.tile(percent(most), "the largest response, of its bound");
@@ -28,6 +30,8 @@ pub fn answer(machines: &[Seen]) -> Answer {
         ("jobs", tasks().map(|task| task.jobs).sum()),
         ("sections", sum(|machine| machine.sections[0])),
         ("sections_waited_for", sum(|machine| machine.sections[1])),
+        ("supplies_judged", judged),
+        ("supplies", supplies),
     ] {
         answer.outcome.figure(name, value);
     }
@@ -38,7 +42,8 @@ pub fn answer(machines: &[Seen]) -> Answer {
     let seeds = machines.iter().map(|machine| machine.case.seed);
     let quoted = format!(
         "{} systems on {} machines (seeds {} to {}): {} jobs of {} tasks, {} critical sections, of \
-         which {} were waited for; {above} responses above their bounds, the longest {} of its bound.\n\n{}",
+         which {} were waited for; {above} responses above their bounds, the longest {} of its bound. \
+         What a vCPU had in its periods was judged of {} of {} vCPUs.\n\n{}",
         count(systems),
         count(machines.len() as u64),
         seeds.clone().min().unwrap_or(0),
@@ -48,6 +53,8 @@ pub fn answer(machines: &[Seen]) -> Answer {
         count(sum(|machine| machine.sections[0])),
         count(sum(|machine| machine.sections[1])),
         percent(most),
+        count(judged),
+        count(supplies),
         spread.table().markdown()
     );
     answer.document("bench promises", quoted);
@@ -55,6 +62,9 @@ pub fn answer(machines: &[Seen]) -> Answer {
     let zero = Goal::Exactly(0.0);
     answer.outcome.check(Check::new("responses above their bounds", real(above), "", zero));
     answer.outcome.check(Check::new("whatever else does not hold", real(broken - above), "", zero));
+    let share = (supplies > 0).then(|| real(judged) / real(supplies));
+    let name = "vCPUs whose supply was judged, of all";
+    answer.outcome.check(Check::new(name, share, "", Goal::AtLeast(1.0)).as_premise());
     for machine in machines.iter().filter(|machine| !machine.broken.is_empty()) {
         let said = machine.broken.join("\n  ");
         answer.remark(&format!("Seed {}:\n  {said}", machine.case.seed));
@@ -88,6 +98,8 @@ fn per_machine(machines: &[Seen]) -> Dataset {
         .name("jobs", |machine| machine.tasks.iter().map(|task| task.jobs).sum::<u64>())
         .name("sections", |machine| machine.sections[0])
         .name("waited_for", |machine| machine.sections[1])
+        .name("supplies_judged", |machine| machine.supplies[0])
+        .name("supplies", |machine| machine.supplies[1])
         .column("largest_of_bound", Unit::Share, |machine| {
             machine.tasks.iter().map(of_bound).fold(0.0, f64::max)
         })

@@ -26,7 +26,13 @@ fn run(case: Case, bench: &Bench) -> Result<()> {
     let responses = seen.tasks.iter().map(|task| (task.name.clone(), task.longest_ns.into()));
     outcome.figures.extend(responses);
     outcome.check(Check::done("every promise was kept", seen.broken.is_empty()));
+    let [judged, supplies] = seen.supplies;
+    outcome.check(Check::done("what each vCPU had was judged", judged == supplies));
     bench.keep(&outcome)?;
+    ensure!(
+        judged == supplies,
+        "what {judged} of {supplies} vCPUs had in their periods was judged"
+    );
     let hint = format!("./cassata bench promises --seed {} --systems 1", case.seed);
     ensure!(seen.broken.is_empty(), "{}\n(again: {hint})", seen.broken.join("\n"));
     Ok(())

@@ -53,6 +53,7 @@ fn what_does_not_hold_is_told_with_its_seed() {
         systems: 4,
         tasks: vec![task(longest_ns)],
         sections: [3, 2],
+        supplies: [9, 9],
         broken: broken.iter().map(|&what| what.into()).collect(),
     };
     let good = report::answer(&[seen(1_000, &[]), seen(550, &[])]);
