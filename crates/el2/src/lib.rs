@@ -1,8 +1,7 @@
 //! The hypervisor.
 //!
-//! One instance per physical core, one stack per core, interrupts masked: every
-//! entry from a guest runs to completion, so its longest path is part of every
-//! guest's latency. Read in this order:
+//! One instance per physical core, one stack per core, interrupts masked: every entry from a guest
+//! runs to completion, so its longest path is part of every guest's latency. Read in this order:
 //!
 //! | module | what it is |
 //! | --- | --- |
@@ -13,6 +12,7 @@
 //! | `exits` | what guests come for: interrupts, calls, emulated devices and registers |
 //! | `devices` | emulated devices on a bus |
 //! | `shared` | all the memory that several cores write |
+//! | `bug` | what cannot happen, unless EL2 has a bug: it is counted |
 //! | `tables`, `status` | what the host decided, and what it is told |
 //! | `arch` | registers |
 //!

@@ -63,6 +63,16 @@ impl Message {
         Self::Consoles,
     ];
 
+    /// How many kinds are [rare](Self::is_rare).
+    pub const RARE_KINDS: usize = {
+        let (mut kind, mut rare) = (0, 0);
+        while kind < Self::KINDS {
+            rare += Self::IN_ORDER[kind].is_rare() as usize;
+            kind += 1;
+        }
+        rare
+    };
+
     /// Returns true if such messages are sent seldom: a mailbox says which of these kinds it has, while
     /// a reader looks for the others each time.
     #[must_use]

@@ -59,7 +59,7 @@ impl Unread {
         self.has(1 + Message::Arrivals as usize, arrived.0);
         self.has(1 + Message::Recalls as usize, recalled.0);
         self.has(1 + Message::Vcpus as usize, mailbox.take(Message::Vcpus).0);
-        for kind in mailbox.take_rare().at_most::<{ Message::KINDS - 3 }>() {
+        for kind in mailbox.take_rare().at_most::<{ Message::RARE_KINDS }>() {
             let Some(&kind) = Message::IN_ORDER.get(kind) else { break };
             self.has(1 + kind as usize, mailbox.take(kind).0);
         }

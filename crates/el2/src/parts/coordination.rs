@@ -124,6 +124,7 @@ impl Coordinated {
 
     /// Returns the digest of the part that is being read; none if the VM was found to be sound,
     /// as it is before it starts for the first time.
+    #[must_use]
     pub fn inspection(&mut self) -> Option<&mut Hasher> {
         self.inspection.as_mut()
     }

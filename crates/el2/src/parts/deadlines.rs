@@ -68,6 +68,7 @@ impl Deadlines {
 
     /// Returns when the timer fires next.
     #[cfg(any(test, feature = "checked"))]
+    #[must_use]
     pub fn armed(&self) -> Instant {
         self.armed
     }

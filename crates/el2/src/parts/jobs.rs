@@ -92,6 +92,7 @@ impl Jobs {
     }
 
     /// Returns one of these vCPUs to which something was posted, once; none if all were told.
+    #[must_use]
     pub fn next_untold(&mut self, of: VcpuSet) -> Option<VcpuId> {
         let id = (self.untold & of).first()?;
         self.untold.remove(id);
@@ -105,6 +106,7 @@ impl Jobs {
     }
 
     /// Returns those of these vCPUs whose timers may be due, once.
+    #[must_use]
     pub fn take_due(&mut self, of: VcpuSet) -> VcpuSet {
         let due = self.due & of;
         self.due -= due;
@@ -120,6 +122,7 @@ impl Jobs {
 
     /// Returns a vCPU that departs, once; none if all have but those that have jobs, which come
     /// first.
+    #[must_use]
     pub fn next_departing(&mut self) -> Option<VcpuId> {
         let id = (self.departing - self.pending).iter().next()?;
         self.departing.remove(id);
@@ -136,6 +139,7 @@ impl Jobs {
 
     /// Returns true if interrupts of this vCPU have to be listed, if it is the loaded one: when
     /// it is loaded, the core looks anyway.
+    #[must_use]
     pub fn must_list(&mut self, id: VcpuId, loaded: Option<VcpuId>) -> bool {
         let loaded = loaded.map_or(VcpuSet::EMPTY, VcpuSet::of);
         self.before_guest = self.before_guest & loaded | self.pending;

@@ -87,6 +87,7 @@ impl Ledger {
     }
 
     /// Records that the core was powered down and is back. Returns how long it was off.
+    #[must_use]
     pub fn is_back(&mut self, now: Instant) -> Duration {
         let away = now.since(self.since);
         self.begin_rest(now);

@@ -99,6 +99,16 @@ impl Precedence {
             self.urgent() - self.lower
         }
     }
+
+    /// Stops if a set has a vCPU that it cannot have.
+    #[cfg(any(test, feature = "checked"))]
+    pub fn check(&self) {
+        let Self { known, realtime, patient, lower, tops: _ } = self;
+        assert!((*realtime - *known).is_empty(), "a real-time vCPU is not known here");
+        assert!((*patient - *known).is_empty(), "a patient vCPU is not known here");
+        assert!(!patient.meets(*realtime), "a real-time vCPU is patient");
+        assert!((*lower - *realtime).is_empty(), "a lower vCPU is not a real-time one");
+    }
 }
 
 #[cfg(test)]
@@ -123,6 +133,7 @@ mod tests {
         ];
         let known = VcpuSet::of_first(standings.len());
         let part = Precedence::new(known, |id| standings[usize::from(id.0)]);
+        part.check();
         assert_eq!(part.before(VcpuId(1)), known - VcpuSet::of(VcpuId(2)));
         assert_eq!(part.before(VcpuId(0)), part.before(VcpuId(1)) - VcpuSet::of(VcpuId(1)));
         assert_eq!(part.before(VcpuId(2)), known, "whatever another one waits for");

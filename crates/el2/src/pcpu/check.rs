@@ -62,6 +62,7 @@ impl Pcpu {
         self.idle_news.check(self.ledger.since());
         self.watchdog.check(Instant(SIGNS[self.index].load(Ordering::Relaxed)));
         self.deadlines.check();
+        self.precedence.check();
         let armed = self.deadlines.armed();
         for id in self.scheduler.sleepers_that_matter() {
             let Some(vcpu) = self.roster.parked(id) else { continue };

@@ -9,6 +9,7 @@ use super::visitors::{destination, destination_among, idle_elsewhere};
 use crate::arch::context::General;
 use crate::arch::gic::Doorbell;
 use crate::arch::{cpu, timer};
+use crate::bug::bug;
 use crate::shared::{BOARD, TAKEN};
 use abi::MAX_VCPUS;
 use core::sync::atomic::Ordering;
@@ -69,7 +70,10 @@ impl Pcpu {
         }
         self.displacement.observe(current);
         let foreseen = self.timer_advance.early().has(current);
-        let Some(vcpu) = self.roster.loaded_mut() else { return false };
+        let Some(vcpu) = self.roster.loaded_mut() else {
+            bug!("a vCPU has the core, and none is loaded");
+            return false;
+        };
         let until = match vcpu.activations().choose(self.ledger.since(), foreseen) {
             Choice::LeaveAfter(until) if timer::now() >= until => return false,
             Choice::LeaveAfter(until) | Choice::WaitUntil(until) => until,
@@ -87,6 +91,7 @@ impl Pcpu {
     fn learn(&mut self, winner: VcpuId, current: VcpuId) {
         notes::needs::<{ each::CANDIDATE }>();
         let stayed = self.displacement.losers(winner).has(current);
+        // It may have left since it had the core.
         let Some(vcpu) = self.roster.parked_mut(winner) else { return };
         if stayed {
             // It is loaded, and goes on where it was.

@@ -55,7 +55,7 @@ impl Pcpu {
             return;
         }
         if self.need_resched {
-            self.inject_timer_in_a_hurry();
+            self.inject_timer_while_awaited();
             return;
         }
         self.inject_timer(false);
@@ -68,15 +68,15 @@ impl Pcpu {
     /// has the core until the decision that follows from that is carried out.
     #[cold]
     #[inline(never)]
-    fn inject_timer_in_a_hurry(&mut self) {
+    fn inject_timer_while_awaited(&mut self) {
         self.inject_timer(true);
         self.wake_loaded();
     }
 
     #[inline(always)]
-    fn inject_timer(&mut self, hurries: bool) {
+    fn inject_timer(&mut self, awaited: bool) {
         let intid = timer::VIRTUAL_INTID;
-        self.with_interface_at_exit(hurries, |interface, gic, hw| {
+        self.with_interface_at_exit(awaited, |interface, gic, hw| {
             interface.inject(gic, hw, intid, intid)
         });
     }

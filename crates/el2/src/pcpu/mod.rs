@@ -12,7 +12,7 @@
 //! | `interrupts` | physical interrupts, by number |
 //! | `mail` | messages between cores |
 //! | `displacement`, `coscheduling` | what policies say when a vCPU takes another's core |
-//! | `views` | what a guest may execute, and delayed preemption |
+//! | `views`, `preemption` | what a guest may execute; what it says of its locks; delayed preemption |
 //! | `handover` | vCPUs leave for other cores, and arrive |
 //! | `visitors` | vCPUs that are away from their bases move on, or back |
 //! | [`requests`] | what guests and an operator ask for: where vCPUs are, what policy a VM has |

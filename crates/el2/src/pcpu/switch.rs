@@ -155,7 +155,9 @@ impl Pcpu {
         act: impl FnOnce(&mut CpuInterface, &mut virtual_interface::Loaded) -> (usize, Effects),
     ) {
         let hardware = self.interface;
-        let Some(vcpu) = self.roster.loaded_mut() else { return };
+        let Some(vcpu) = self.roster.loaded_mut() else {
+            return bug!("a device is accessed, and no vCPU is loaded");
+        };
         let mut effects = Effects::default();
         let listing = vcpu.with_interface(hardware, false, |interface, _, list_registers| {
             let (listed, posted) = act(interface, list_registers);
@@ -171,17 +173,18 @@ impl Pcpu {
     }
 
     /// Like [`Self::with_interface`]; but which list registers are empty is certain only after
-    /// the guest has run, or after the next synchronization. `hurries`: see
+    /// the guest has run, or after the next synchronization. `awaited`: see
     /// [`virtual_interface::Loaded::new`].
     #[inline(always)]
     pub(super) fn with_interface_at_exit(
         &mut self,
-        hurries: bool,
+        awaited: bool,
         act: impl FnOnce(&mut CpuInterface, &Gic, &mut virtual_interface::Loaded) -> usize,
     ) {
         let hardware = self.interface;
+        // It may have been unloaded since the interrupt came.
         let Some(vcpu) = self.roster.loaded_mut() else { return };
-        let listing = vcpu.with_interface(hardware, hurries, act);
+        let listing = vcpu.with_interface(hardware, awaited, act);
         let (id, vm) = (vcpu.id(), vcpu.vm());
         self.note_listed(id, listing);
         self.follow_up(id, vm, listing.after);

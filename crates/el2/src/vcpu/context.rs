@@ -232,16 +232,16 @@ impl Loaded {
     }
 
     /// Calls `act`, which may change its list registers and returns how many interrupts it
-    /// has listed. `hurries`: see [`virtual_interface::Loaded::new`].
+    /// has listed. `awaited`: see [`virtual_interface::Loaded::new`].
     #[inline(always)]
     pub fn with_interface(
         &mut self,
         hardware: Interface,
-        hurries: bool,
+        awaited: bool,
         act: impl FnOnce(&mut CpuInterface, &Gic, &mut virtual_interface::Loaded) -> usize,
     ) -> Listing {
         let vcpu = &mut *self.0;
-        let mut hw = virtual_interface::Loaded::new(hardware, hurries);
+        let mut hw = virtual_interface::Loaded::new(hardware, awaited);
         let listed = act(&mut vcpu.interface, &vcpu.config.shared().gic, &mut hw);
         vcpu.account.count_injected(listed);
         Listing { after: hw.after, listed }

@@ -3,8 +3,8 @@
 //! | module | what it is |
 //! | --- | --- |
 //! | [`config`] | what never changes about it |
-//! | [`context`] | its guest's registers, on the hardware and in memory |
-//! | [`holds`] | why it is at its ceiling |
+//! | [`context`], [`physical_timer`] | its guest's registers, on the hardware and in memory; the emulated timer |
+//! | [`holds`], [`peek`] | why it is at its ceiling; what its guest's Linux counts of its locks |
 //! | [`account`] | how long it ran, and how long it waited |
 //! | [`roster`] | which vCPUs a core owns, and which of them is on the hardware |
 

@@ -152,7 +152,7 @@ impl Interface {
 pub struct Loaded {
     interface: Interface,
     /// Another vCPU may wait for the core, so work is stopped at the first look.
-    hurries: bool,
+    awaited: bool,
     /// What has to be done afterwards.
     pub after: After,
 }
@@ -185,11 +185,11 @@ impl After {
 }
 
 impl Loaded {
-    /// Access to them, while the vCPU stays loaded. `hurries`: another vCPU may wait for the core.
+    /// Access to them, while the vCPU stays loaded. `awaited`: another vCPU may wait for the core.
     /// Its interrupt was taken, so it pends no more and no look would find it.
     #[inline(always)]
-    pub fn new(interface: Interface, hurries: bool) -> Self {
-        Self { interface, hurries, after: After::default() }
+    pub fn new(interface: Interface, awaited: bool) -> Self {
+        Self { interface, awaited, after: After::default() }
     }
 }
 
@@ -234,7 +234,7 @@ impl Hardware for Loaded {
 
     /// What the priority mask keeps pending does not count.
     fn urgent(&mut self) -> bool {
-        let urgent = cpu::interrupt_pending() | self.hurries;
+        let urgent = cpu::interrupt_pending() | self.awaited;
         if urgent {
             self.after.0 |= After::STOPPED;
         }
