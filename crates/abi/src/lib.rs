@@ -10,6 +10,8 @@
 //! | [`status`] | EL2 | the host, and guests that ask |
 //! | [`trace`] | EL2 | the host |
 //! | [`report`] | a guest | the host |
+//! | [`preemption`] | a guest | EL2, and back, in a line of memory for each vCPU |
+//! | [`digest`] | the host, by the crate `sha2` | EL2, which computes the same from what was loaded |
 //! | [`console`] | EL2 | the host, over one UART |
 //!
 //! All integers are little-endian, as AArch64 and every supported host are.

@@ -8,8 +8,8 @@
 use crate::model::{Ns, Visits};
 use serde::Serialize;
 
-/// Lengths of EL2's visits, nanoseconds. Each is a whole visit at its worst, from the
-/// exception to the guest's next instruction, unless it says "beyond".
+/// Lengths of EL2's visits, nanoseconds. Each is a whole visit, from the exception to the guest's
+/// next instruction, unless it says "beyond". [`instructions`] says how they are known.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Overheads {
     /// A timer interrupt or another one that releases a job of the vCPU that runs. Once for
@@ -51,9 +51,11 @@ pub const DEFAULT_MARGIN_PERMILLE: u64 = 1_200;
 /// Picoseconds for an instruction at EL2 where no board is known: virtual time.
 pub const VIRTUAL_INSTRUCTION_PS: u64 = 1_000;
 
-/// Instructions of the visits. Those of `docs/src/measuring.md` are the longest of each kind
-/// that `cassata bench el2` has seen, or the medians where it has no more; a test compares
-/// them with that page. What the page does not have says where it is from.
+/// Instructions of the visits. Each is at least the longest of its kind that `cassata bench el2` has
+/// seen, or the median where that has no more; a test compares them with the rows of
+/// `docs/src/measuring.md`. Four have no row of their own and are estimates: a doorbell and a device's
+/// interrupt by the long way through the virtual GIC, what a grant takes beyond a doorbell and a switch
+/// (the page has the sum), and the watchdog's interrupt.
 pub mod instructions {
     /// An interrupt that needs no switch.
     pub const INTERRUPT: u64 = 159;
@@ -66,19 +68,23 @@ pub mod instructions {
     /// At least the longer one of departure and return, medians.
     pub const DEPARTURE: u64 = 640;
     /// Another core's interrupt, after which the vCPU that runs takes one of its own: by the long way
-    /// through the virtual GIC, which that page has no row for. A vCPU that has none listed takes less.
+    /// through the virtual GIC, which that page has no row for. It took some 1,000 when each doorbell
+    /// went that way; now one for a vCPU that has no interrupt listed takes less.
     pub const DOORBELL: u64 = 1_050;
     /// A lock or unlock that is followed by a decision, or passes the mutex on; a call without a
     /// mutex is shorter.
     pub const GCS_CALL: u64 = 1_361;
-    /// By which a doorbell that brings a mutex is longer than another one and a switch.
+    /// By which a doorbell that brings a mutex is longer than another one and a switch: an estimate, as
+    /// the page has the sum of the three only.
     pub const GRANT: u64 = 200;
     /// The interrupt of a device that is passed through, for the vCPU that runs. It takes more than a
-    /// timer's: it goes through the VM's distributor, which has all of its vCPUs.
+    /// timer's: it goes through the VM's distributor, which has all of its vCPUs. The page has the short
+    /// way, for a vCPU that has no interrupt listed; the long way took 1,047 when each went that way.
     pub const DEVICE_INTERRUPT: u64 = 1_050;
-    /// What another duty takes. An access to the distributor took 822 at most, a device's interrupt
-    /// 1,047 by the long way. A burst of 32 bytes of a console takes longest, 5,459 in two visits of 1,442 and 4,017, and
-    /// counts as two duties: they may come together, which the next 200 us make up for.
+    /// What another duty takes. An access to the distributor took 822 at most, a device's interrupt 731,
+    /// or more by [the long way](DEVICE_INTERRUPT). A burst of 32 bytes of a console takes longest, 5,489 in
+    /// two visits of 1,323 and 4,166, and counts as two duties: they may come together, which the next
+    /// 200 us make up for.
     ///
     /// It is also at least the computed bound of a piece of work for each of these, from one look
     /// for interrupts to the next, in a system such as `systems/sharing.toml`: the machine test
@@ -86,7 +92,8 @@ pub mod instructions {
     /// than [`DUTY_EVERY_NS`](super::DUTY_EVERY_NS) is assumed: a guest that writes to its console all
     /// the time, or does nothing but access its interrupt controller, causes more.
     pub const DUTY: u64 = 3_000;
-    /// At least an interrupt of the watchdog on a board of eight cores, none of which hangs.
+    /// An interrupt of the watchdog on a board of eight cores, none of which hangs: an estimate from
+    /// above, as no bench counts it.
     pub const WATCHDOG: u64 = 400;
 }
 

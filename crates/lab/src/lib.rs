@@ -10,6 +10,7 @@
 //! | [`interrupt`] | Ctrl-C |
 //! | [`bundle`] | a system that is ready to boot |
 //! | [`session`] | a machine from its description to what was seen |
+//! | [`operator`] | what an operator changes while a system runs |
 //! | [`view`] | what a running system looks like |
 //! | [`dataset`] | results as typed columns with units, from which every form follows |
 //! | [`answer`] | what an experiment answers: tables, plots, files and checks at once |
@@ -32,6 +33,8 @@
 //! | `source` | which code runs at EL2, and how much |
 //! | [`suite`] | running every test there is |
 //! | [`promises`] | what was computed for a system, and whether a run stayed below it |
+//! | [`table`] | a table, for the terminal and for a report alike |
+//! | [`quantity`] | quantities as people read them |
 //! | [`progress`] | one line that says what is going on |
 
 #![forbid(unsafe_code)]

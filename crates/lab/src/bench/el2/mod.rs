@@ -8,6 +8,7 @@
 //! | [`grant`] | how soon a mutex is had on another core |
 //! | [`records`] | what it costs that EL2 records what it does |
 //! | [`lines`] | what each event may cost, and what it last did |
+//! | [`longest`] | what a kind of visit takes at most, computed from the image |
 //! | [`size`] | bytes and lines |
 //! | [`features`] | bytes and lines of each feature |
 //! | [`smoke`] | the events alone, in short, as a test |
