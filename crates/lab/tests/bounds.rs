@@ -178,12 +178,7 @@ enum Handlers {
 }
 
 /// Draws systems until `wanted` are schedulable.
-fn explore(first: u64, wanted: u64, resources: Resources, bounds: Bounds, el2: El2) -> Tally {
-    explore_with(first, wanted, resources, bounds, el2, Handlers::None)
-}
-
-/// Like `explore`, with handlers.
-fn explore_with(
+fn explore(
     first: u64,
     wanted: u64,
     resources: Resources,
@@ -219,6 +214,15 @@ fn explore_with(
             compare(&system, &verdict, seed, el2.scale(), &mut chance, &mut tally);
         }
     }
+    tally
+}
+
+/// Draws systems until `wanted` are schedulable, and demands that no response of them exceeds its
+/// corrected bound.
+fn none_exceeds(first: u64, wanted: u64, el2: El2, with: Handlers) -> Tally {
+    let tally = explore(first, wanted, Resources::All, Bounds::Corrected, el2, with);
+    println!("systems from seed {first}: {tally:?}");
+    assert_eq!(tally.exceeded, 0, "{}", tally.smallest.as_deref().unwrap_or_default());
     tally
 }
 
@@ -292,33 +296,28 @@ fn compare(
 
 #[test]
 fn no_response_exceeds_its_corrected_bound() {
-    let tally = explore(0, 2_500, Resources::All, Bounds::Corrected, El2::Nothing);
-    assert_eq!(tally.exceeded, 0, "{}", tally.smallest.unwrap_or_default());
+    let tally = none_exceeds(0, 2_500, El2::Nothing, Handlers::None);
     assert_eq!(tally.most, 100, "some bounds are met exactly, or nothing was tried");
 }
 
 #[test]
 fn published_bounds_are_exceeded_with_local_resources_only() {
-    let tally = explore(0, 2_500, Resources::All, Bounds::Published, El2::Nothing);
-    assert!(tally.exceeded > 0);
-    let tally = explore(0, 2_500, Resources::GlobalOnly, Bounds::Published, El2::Nothing);
+    let published =
+        |resources| explore(0, 2_500, resources, Bounds::Published, El2::Nothing, Handlers::None);
+    assert!(published(Resources::All).exceeded > 0);
+    let tally = published(Resources::GlobalOnly);
     assert_eq!(tally.exceeded, 0, "{}", tally.smallest.unwrap_or_default());
 }
 
 #[test]
 #[ignore = "takes minutes; see the top of this file"]
 fn no_response_of_a_hundred_thousand_systems_exceeds_its_corrected_bound() {
-    let tally = explore(1 << 32, 100_000, Resources::All, Bounds::Corrected, El2::Nothing);
-    println!("{tally:?}");
-    assert_eq!(tally.exceeded, 0, "{}", tally.smallest.unwrap_or_default());
+    none_exceeds(1 << 32, 100_000, El2::Nothing, Handlers::None);
 }
 
 #[test]
 fn no_response_exceeds_the_bound_that_contains_what_el2_takes() {
-    let first = 7 << 32;
-    let tally = explore(first, 2_000, Resources::All, Bounds::Corrected, El2::Some);
-    println!("systems from seed {first}: {tally:?}");
-    assert_eq!(tally.exceeded, 0, "{}", tally.smallest.unwrap_or_default());
+    let tally = none_exceeds(7 << 32, 2_000, El2::Some, Handlers::None);
     assert!(tally.most >= 95, "the bounds are not far away: {} %", tally.most);
     assert!(tally.beyond_plain > 0, "what EL2 takes is seen in responses");
 }
@@ -326,18 +325,12 @@ fn no_response_exceeds_the_bound_that_contains_what_el2_takes() {
 #[test]
 #[ignore = "takes minutes; see the top of this file"]
 fn no_response_of_a_hundred_thousand_systems_exceeds_the_bound_that_contains_what_el2_takes() {
-    let first = 9 << 32;
-    let tally = explore(first, 100_000, Resources::All, Bounds::Corrected, El2::Some);
-    println!("systems from seed {first}: {tally:?}");
-    assert_eq!(tally.exceeded, 0, "{}", tally.smallest.unwrap_or_default());
+    none_exceeds(9 << 32, 100_000, El2::Some, Handlers::None);
 }
 
 #[test]
 fn no_response_exceeds_the_bound_that_contains_what_el2_was_measured_to_take() {
-    let first = 19 << 32;
-    let tally = explore(first, 1_000, Resources::All, Bounds::Corrected, El2::Measured);
-    println!("systems from seed {first}: {tally:?}");
-    assert_eq!(tally.exceeded, 0, "{}", tally.smallest.unwrap_or_default());
+    let tally = none_exceeds(19 << 32, 1_000, El2::Measured, Handlers::None);
     assert!(tally.most >= 90, "the bounds are not far away: {} %", tally.most);
     assert!(tally.beyond_plain > 0, "what EL2 takes is seen in responses");
 }
@@ -345,19 +338,13 @@ fn no_response_exceeds_the_bound_that_contains_what_el2_was_measured_to_take() {
 #[test]
 #[ignore = "takes minutes; see the top of this file"]
 fn no_response_of_a_hundred_thousand_systems_exceeds_the_bound_with_what_was_measured() {
-    let first = 21 << 32;
-    let tally = explore(first, 100_000, Resources::All, Bounds::Corrected, El2::Measured);
-    println!("systems from seed {first}: {tally:?}");
-    assert_eq!(tally.exceeded, 0, "{}", tally.smallest.unwrap_or_default());
+    none_exceeds(21 << 32, 100_000, El2::Measured, Handlers::None);
 }
 
 #[test]
 fn no_response_exceeds_the_bound_that_contains_handlers() {
     for (first, el2) in [(11 << 32, El2::Nothing), (13 << 32, El2::Some)] {
-        let all = Resources::All;
-        let tally = explore_with(first, 2_000, all, Bounds::Corrected, el2, Handlers::Some);
-        println!("systems from seed {first}: {tally:?}");
-        assert_eq!(tally.exceeded, 0, "{}", tally.smallest.unwrap_or_default());
+        let tally = none_exceeds(first, 2_000, el2, Handlers::Some);
         assert!(tally.beyond_bare > 0, "handlers are seen in responses");
     }
 }
@@ -366,10 +353,7 @@ fn no_response_exceeds_the_bound_that_contains_handlers() {
 #[ignore = "takes minutes; see the top of this file"]
 fn no_response_of_a_hundred_thousand_systems_exceeds_the_bound_that_contains_handlers() {
     for (first, el2) in [(15 << 32, El2::Nothing), (17 << 32, El2::Some)] {
-        let all = Resources::All;
-        let tally = explore_with(first, 50_000, all, Bounds::Corrected, el2, Handlers::Some);
-        println!("systems from seed {first}: {tally:?}");
-        assert_eq!(tally.exceeded, 0, "{}", tally.smallest.unwrap_or_default());
+        none_exceeds(first, 50_000, el2, Handlers::Some);
     }
 }
 

@@ -19,8 +19,8 @@ pub fn answer(machines: &[Seen]) -> Answer {
     let above = tasks().filter(|task| task.longest_ns > task.bound_ns).count() as u64;
     let most = tasks().map(of_bound).fold(0.0, f64::max);
     let systems = sum(|machine| machine.systems);
-    let [judged, supplies] =
-        [0, 1].map(|which| machines.iter().map(|seen| seen.supplies[which]).sum());
+    let judged = sum(|machine| machine.supplies[0]);
+    let supplies = sum(|machine| machine.supplies[1]);
     answer.tile(count(systems), "systems");
     answer.tile(count(tasks().map(|task| task.jobs).sum()), "jobs");
     answer.tile(percent(most), "the largest response, of its bound");
