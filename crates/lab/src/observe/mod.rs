@@ -94,10 +94,12 @@ impl Observer {
             let counter = self.clock.now(timestamp, clock::ticks(elapsed, status.counter_hz));
             let snapshot = Snapshot::of(&status, counter, &self.layout, self.latest.as_ref());
             self.timeline.push(&snapshot);
-            let vcpus = self.layout.vcpus.iter().zip(&snapshot.vcpus).zip(&mut self.supplies);
-            for ((name, vcpu), supply) in vcpus {
-                if let Some(periods) = name.periods(snapshot.counter_hz) {
-                    supply.look(periods, snapshot.now, vcpu.run);
+            let supplies = self.layout.vcpus.iter().zip(&mut self.supplies).enumerate();
+            for (vcpu, (name, supply)) in supplies {
+                if let Some(periods) = name.periods(snapshot.counter_hz)
+                    && snapshot.is_booked(vcpu)
+                {
+                    supply.look(periods, snapshot.now, snapshot.vcpus[vcpu].run);
                 }
             }
             self.latest = Some(snapshot);

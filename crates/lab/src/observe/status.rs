@@ -6,6 +6,10 @@ use abi::status::{MAGIC, PcpuStatus, Status, VcpuStatus, VmStatus, vcpu_state, v
 use miette::Result;
 use std::time::Duration;
 
+/// EL2 has booked a turn when so much has gone by since its end, of time in which an instruction
+/// takes a nanosecond or less.
+const BOOKED_AFTER: Duration = Duration::from_micros(1);
+
 /// What the system had done by one instant.
 #[derive(Clone, Debug)]
 pub struct Snapshot {
@@ -107,6 +111,15 @@ impl Snapshot {
     #[must_use]
     pub fn since(&self, counter: u64) -> u64 {
         self.boot.saturating_add(self.now).saturating_sub(counter)
+    }
+
+    /// Returns true if the sum of vCPU `index` is whole: its core has not changed hands just now.
+    /// EL2 says first who has the core, and books the turn that has ended some thirty instructions
+    /// later. A look in between misses that turn.
+    pub(super) fn is_booked(&self, index: usize) -> bool {
+        let pcpu = usize::try_from(self.vcpus[index].pcpu).ok();
+        let since = pcpu.and_then(|pcpu| self.pcpus.get(pcpu)).map_or(0, |pcpu| pcpu.since);
+        self.since(since) >= super::clock::ticks(BOOKED_AFTER, self.counter_hz)
     }
 
     /// Ticks as time.

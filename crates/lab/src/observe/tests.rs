@@ -170,6 +170,33 @@ fn a_torn_look_never_makes_a_sum_step_back() {
     assert_eq!(observer.latest().unwrap().vcpus[2].run, 8_000);
 }
 
+/// It did once: looks each 50 us saw a vCPU with more than its budget.
+#[test]
+fn a_look_while_a_turn_is_booked_does_not_take_it_for_a_later_one() {
+    let (memory, mut status) = (memory(), status());
+    let mut layout = layout();
+    layout.vcpus[2].server =
+        Some(Served { budget_ns: 40_000_000, overrun_ns: 0, period_ns: 100_000_000, offset_ns: 0 });
+    let mut observer = Observer::new(layout);
+    let mut look = |status: &Status, now| {
+        memory.write_bytes(STATUS, status.as_bytes()).unwrap();
+        observer.poll_held(&memory, Duration::from_micros(now)).unwrap();
+        observer.most_in_a_period(2)
+    };
+    // 40 ms in each period of 100 ms, at the end of one and at the beginning of the other.
+    (status.pcpus[1].current, status.pcpus[1].since) = (u64::MAX, 1_000);
+    look(&status, 2_000);
+    look(&status, 102_000);
+    // The turn from 160,990 on has ended, and is not booked.
+    (status.pcpus[1].current, status.pcpus[1].since) = (u64::MAX, 200_990);
+    look(&status, 200_990);
+    status.vcpus[2].run = 80_000;
+    status.pcpus[1].since = 241_000;
+    let had = look(&status, 300_000).unwrap();
+    let limit = Duration::from_millis(40);
+    assert!(had.least <= limit && limit <= had.most, "{had:?}");
+}
+
 #[test]
 fn in_real_time_an_undisturbed_turn_grows_with_our_clock() {
     let (memory, status) = (memory(), status());

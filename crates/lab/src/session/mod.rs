@@ -113,7 +113,9 @@ impl<'a> Session<'a> {
         let consoles = ConsoleConfig::hypervisor(names, Some(directory.into()));
         let session = Self::new(bundle.machine_in(time), layout, consoles, qemu, directory);
         let (promises, paths) = (bundle.promises.clone(), bundle.paths.clone());
-        Self { sources: Sources::of(bundle), promises, paths, ..session }
+        // So often that it is known what each vCPU with a budget had in each of its periods.
+        let period = promises.look_every().unwrap_or(PERIOD).clamp(LEAST_PERIOD, PERIOD);
+        Self { sources: Sources::of(bundle), promises, paths, period, ..session }
     }
 
     /// Prepares a run of `config`, which boots the single guest `name` without a hypervisor.
@@ -159,14 +161,6 @@ impl<'a> Session<'a> {
     #[must_use]
     pub fn held_every(self, period: Duration) -> Self {
         Self { period, ..self }
-    }
-
-    /// Holds the machine as often as it takes to tell what each vCPU with a budget had in each of its
-    /// periods.
-    #[must_use]
-    pub fn held_for_budgets(self) -> Self {
-        let period = self.promises.look_every().unwrap_or(PERIOD).clamp(LEAST_PERIOD, PERIOD);
-        self.held_every(period)
     }
 
     /// Reports a virtual clock that has not moved for `patience` of real time.

@@ -110,8 +110,7 @@ impl Case {
             return Err(miette!("its systems are schedulable one by one, and not together"));
         }
         let limit = Duration::from_millis(BEGIN_MS + LENGTH_MS);
-        let session = bench.session(&bundle, limit)?.held_for_budgets();
-        let session = session.shown_by(Box::new(ProgressView(tell)));
+        let session = bench.session(&bundle, limit)?.shown_by(Box::new(ProgressView(tell)));
         Ok((session.run(|_| false)?, machine.systems.len() as u64))
     }
 
