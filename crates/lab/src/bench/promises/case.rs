@@ -110,7 +110,11 @@ impl Case {
             return Err(miette!("its systems are schedulable one by one, and not together"));
         }
         let limit = Duration::from_millis(BEGIN_MS + LENGTH_MS);
-        let session = bench.session(&bundle, limit)?.shown_by(Box::new(ProgressView(tell)));
+        let mut session = bench.session(&bundle, limit)?.shown_by(Box::new(ProgressView(tell)));
+        // Budgets may be shorter than those for which any run is looked at so often: this one is short.
+        if let Some(period) = bundle.promises.look_every() {
+            session = session.held_every(period.min(Duration::from_millis(1)));
+        }
         Ok((session.run(|_| false)?, machine.systems.len() as u64))
     }
 
