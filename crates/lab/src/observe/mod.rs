@@ -39,6 +39,8 @@ pub struct Observer {
     tasks: Vec<Option<TaskReports>>,
     /// By vCPU.
     supplies: Vec<Supply>,
+    /// The latest look did not count for some vCPU with a budget.
+    missed: bool,
 }
 
 impl Observer {
@@ -54,7 +56,8 @@ impl Observer {
         let supplies = vec![Supply::default(); layout.vcpus.len()];
         let (clock, timeline) = (Clock::default(), Timeline::default());
         let start = Instant::now();
-        Self { layout, clock, start, latest: None, timeline, reports, tasks, supplies }
+        let (latest, missed) = (None, false);
+        Self { layout, clock, start, latest, timeline, reports, tasks, supplies, missed }
     }
 
     /// Looks at a machine in real time. A report ring must be looked at before the guest has
@@ -73,6 +76,13 @@ impl Observer {
     /// When memory cannot be read.
     pub fn poll_held(&mut self, memory: &Memory, virtual_time: Duration) -> Result<()> {
         self.look(memory, Duration::ZERO, virtual_time)
+    }
+
+    /// Returns how long to wait for a look that counts for vCPUs with budgets for which the latest
+    /// did not, if there are any.
+    #[must_use]
+    pub fn look_again_in(&self) -> Option<Duration> {
+        self.missed.then_some(status::BOOKED_AFTER)
     }
 
     /// Looks at what was there after `elapsed` of our own time, in which the counter runs too, or
@@ -94,12 +104,14 @@ impl Observer {
             let counter = self.clock.now(timestamp, clock::ticks(elapsed, status.counter_hz));
             let snapshot = Snapshot::of(&status, counter, &self.layout, self.latest.as_ref());
             self.timeline.push(&snapshot);
+            self.missed = false;
             let supplies = self.layout.vcpus.iter().zip(&mut self.supplies).enumerate();
             for (vcpu, (name, supply)) in supplies {
-                if let Some(periods) = name.periods(snapshot.counter_hz)
-                    && snapshot.is_booked(vcpu)
-                {
+                let Some(periods) = name.periods(snapshot.counter_hz) else { continue };
+                if snapshot.is_booked(vcpu) {
                     supply.look(periods, snapshot.now, snapshot.vcpus[vcpu].run);
+                } else {
+                    self.missed = true;
                 }
             }
             self.latest = Some(snapshot);

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 /// EL2 has booked a turn when so much has gone by since its end, of time in which an instruction
 /// takes a nanosecond or less.
-const BOOKED_AFTER: Duration = Duration::from_micros(1);
+pub(super) const BOOKED_AFTER: Duration = Duration::from_micros(1);
 
 /// What the system had done by one instant.
 #[derive(Clone, Debug)]

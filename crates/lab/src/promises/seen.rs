@@ -86,10 +86,10 @@ impl From<&VcpuStatus> for Counts {
 const PARTS: u32 = 4;
 
 /// Returns how far looks may be apart, so that what a vCPU with this budget has in a period is known well
-/// enough: a period begins between two looks, and ends between two others, and one of either two may not
-/// count ([`crate::observe`]).
+/// enough: a period begins between two looks, and ends between two others. Some are a little later
+/// ([`Observer::look_again_in`]).
 pub(super) fn look_every(budget: Duration) -> Duration {
-    budget / PARTS / 4
+    budget / (2 * PARTS + 1)
 }
 
 impl SeenBudget {

@@ -156,7 +156,9 @@ impl<'a> Watch<'a> {
                 if now >= limit {
                     return Ok(End::TimeOver);
                 }
-                self.machine.run_to(next_hold(now, self.session.period).min(limit))?;
+                let next = next_hold(now, self.session.period).min(limit);
+                let again = self.observer.look_again_in().map(|later| now + later);
+                self.machine.run_to(again.map_or(next, |again| again.min(next)))?;
             }
             let is_due = self.is_due();
             if is_due {
