@@ -120,6 +120,30 @@ pub(crate) fn shipped(text: &str) -> Vec<&str> {
     kept
 }
 
+/// Names the modules in files of their own that are compiled for tests only.
+fn test_modules(text: &str) -> Vec<&str> {
+    let pairs = text.lines().zip(text.lines().skip(1));
+    let gated = pairs.filter(|(gate, _)| gate.trim() == "#[cfg(test)]");
+    gated.filter_map(|(_, line)| declared(line)).collect()
+}
+
+/// Finds the files of modules, or their directories, that `files` declare for tests only.
+///
+/// # Errors
+/// When a file cannot be read, or a declared module has none.
+pub(crate) fn for_tests_only(files: &[PathBuf]) -> Result<BTreeSet<PathBuf>> {
+    let mut found = BTreeSet::new();
+    for file in files {
+        for module in test_modules(&read(file)?) {
+            let file = file_of(module, file)?;
+            let is_mod = file.file_stem().is_some_and(|stem| stem == "mod");
+            let directory = if is_mod { file.with_file_name("") } else { file.with_extension("") };
+            found.extend([directory.components().collect(), file]);
+        }
+    }
+    Ok(found)
+}
+
 /// Tells whether an item that is indented so far ends with this line. rustfmt
 /// indents what is inside an item further than its first and last line.
 fn ends_item(line: &str, indentation: usize) -> bool {
@@ -207,6 +231,20 @@ mod tests {
         let found = measure(root.path()).unwrap();
         let found: Vec<_> = found.iter().map(|one| (one.path.as_str(), one.lines)).collect();
         assert_eq!(found, [("crates/el2", 3 + 1 + 1 + 1 + 2), ("far", 3), ("near", 1)]);
+    }
+
+    #[test]
+    fn modules_of_tests_are_found_with_what_they_contain() {
+        let root = project(&[
+            ("src/lib.rs", "mod a;\n#[cfg(test)]\nmod tests;\n"),
+            ("src/tests.rs", ""),
+            ("src/a.rs", "mod c;\n#[cfg(test)]\nmod b;\n"),
+            ("src/a/b/mod.rs", "mod d;\n"),
+        ]);
+        let files = ["src/lib.rs", "src/a.rs"].map(|path| root.path().join(path));
+        let found = for_tests_only(&files).unwrap();
+        let expected = ["src/tests", "src/tests.rs", "src/a/b", "src/a/b/mod.rs"];
+        assert_eq!(found, expected.map(|path| root.path().join(path)).into());
     }
 
     #[test]

@@ -296,6 +296,45 @@ fn messages_of_rare_kinds_arrive() {
     });
 }
 
+/// Two vCPUs are handed over, and each is recalled by the core that did. As the receiver reads,
+/// each arrival comes before its recall: a recall of a vCPU that is not there would be for nothing.
+#[test]
+fn an_arrival_is_read_before_its_recall() {
+    let mut model = loom::model::Builder::new();
+    model.preemption_bound = Some(2);
+    model.check(|| {
+        let machine = Arc::new(Machine::<2>::new(CORE));
+        let giver = machine.clone();
+        let giver = thread::spawn(move || {
+            for vcpu in [VcpuId(0), VcpuId(1)] {
+                giver.hand_over(vcpu, TARGET);
+                let Recall::Asked { core, wake } = giver.board.recall(vcpu, CORE) else {
+                    panic!("it is on its way to the other core");
+                };
+                assert_eq!(core, TARGET);
+                giver.wake(core, wake);
+            }
+        });
+        let (mut unread, mut here, mut recalled) = (Unread::new(0), [false; 2], 0);
+        while recalled < 2 {
+            unread.take_from(machine.board.mailbox(TARGET), 0, 0);
+            if unread.is_empty() {
+                machine.wait(TARGET);
+            }
+            while let Some((message, vcpu)) = unread.pop() {
+                if message == Message::Arrivals {
+                    here[vcpu] = true;
+                } else {
+                    assert_eq!(message, Message::Recalls);
+                    assert!(here[vcpu], "vCPU {vcpu} is recalled before it has come");
+                    recalled += 1;
+                }
+            }
+        }
+        giver.join().unwrap();
+    });
+}
+
 /// A vCPU goes from core 0 to core 1 while another core posts an interrupt for
 /// it, and may tell the former owner, which forwards nothing. The vCPU has one
 /// owner at a time, which finds what the other wrote; and the interrupt is seen.
