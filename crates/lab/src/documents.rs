@@ -247,20 +247,33 @@ impl Block {
 }
 
 fn add_sums(directory: &Path, sums: &mut Vec<u32>) -> Result<()> {
-    let entries = fs::read_dir(directory).into_diagnostic();
-    for entry in entries.wrap_err_with(|| format!("cannot read {}", directory.display()))? {
-        let path = entry.into_diagnostic()?.path();
-        let extension = path.extension().unwrap_or_default();
-        if path.file_stem().is_some_and(|stem| stem == "tests") {
-            continue;
-        }
-        if path.is_dir() {
-            add_sums(&path, sums)?;
-        } else if ["rs", "c", "h", "S", "ld", "patch"].iter().any(|code| extension == *code) {
-            sums.push(crc32fast::hash(code_of(&read(&path)?).as_bytes()));
-        }
+    let files = code_below(directory)?;
+    let is_rust = |path: &&PathBuf| path.extension().is_some_and(|extension| extension == "rs");
+    let rust: Vec<_> = files.iter().filter(is_rust).cloned().collect();
+    let tests = source::for_tests_only(&rust)?;
+    let of_tests = |path: &Path| path.ancestors().any(|part| tests.contains(part));
+    for path in files.iter().filter(|path| !of_tests(path)) {
+        sums.push(crc32fast::hash(code_of(&read(path)?).as_bytes()));
     }
     Ok(())
+}
+
+/// Finds the files of code in a directory and those below it.
+fn code_below(directory: &Path) -> Result<Vec<PathBuf>> {
+    let (mut files, mut next) = (Vec::new(), vec![directory.to_owned()]);
+    while let Some(directory) = next.pop() {
+        let entries = fs::read_dir(&directory).into_diagnostic();
+        for entry in entries.wrap_err_with(|| format!("cannot read {}", directory.display()))? {
+            let path = entry.into_diagnostic()?.path();
+            let extension = path.extension().unwrap_or_default();
+            if path.is_dir() {
+                next.push(path);
+            } else if ["rs", "c", "h", "S", "ld", "patch"].iter().any(|code| extension == *code) {
+                files.push(path);
+            }
+        }
+    }
+    Ok(files)
 }
 
 /// Returns the lines that are code, tests left out.
@@ -312,6 +325,11 @@ mod tests {
         let words = "// because\n\n    fn a() {}\n#[cfg(test)]\nmod tests {\n fn b() {}\n}\n";
         fs::write(&source, words).unwrap();
         fs::rename(&source, source.with_file_name("b.rs")).unwrap();
+        assert_eq!(older_than_the_code(root).unwrap(), [""; 0]);
+        let parent = source.with_file_name("b.rs");
+        fs::write(&parent, format!("{words}#[cfg(test)]\nmod models;\n")).unwrap();
+        fs::create_dir_all(source.with_file_name("b")).unwrap();
+        fs::write(source.with_file_name("b/models.rs"), "fn model() {}\n").unwrap();
         assert_eq!(older_than_the_code(root).unwrap(), [""; 0]);
         fs::write(&source, "fn c() {}\n").unwrap();
         let older = older_than_the_code(root).unwrap();

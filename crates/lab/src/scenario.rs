@@ -12,6 +12,7 @@
 //! | [`locks`] | what Linux tells the hypervisor of its locks |
 //! | [`preemption`] | Linux whose preemption is delayed, or that yields, beside an RTOS |
 //! | [`sharing_linux`] | Linux and FreeRTOS share a mutex and a page |
+//! | [`cycles`] | Linux counts its own cycles |
 //! | [`conformance`] | guests and tests that others wrote |
 //! | [`mod@reference`] | the probe without a hypervisor, which keeps its tests honest |
 //! | [`damaged`] | systems that EL2 must refuse |
@@ -38,6 +39,7 @@ pub mod budgets;
 pub mod campaign;
 pub mod conformance;
 pub mod console;
+pub mod cycles;
 pub mod damaged;
 pub mod expect;
 pub mod fault;

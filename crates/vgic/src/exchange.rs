@@ -212,8 +212,8 @@ impl CpuInterface {
     }
 
     /// Gives an inactive interrupt up that was listed. If it is another vCPU's to take, that one has
-    /// to look again.
-    #[inline(never)]
+    /// to look again. Inlined, as the longest way of a doorbell comes by four times.
+    #[inline(always)]
     fn release(&self, gic: &Gic, hw: &mut impl Hardware, intid: u32) {
         let bank = gic.bank(self.vcpu, intid as usize / 32);
         bank.listed.fetch_and(!(1 << (intid % 32)), Ordering::AcqRel);

@@ -72,6 +72,7 @@ pub fn configure() {
                 | physical_address_size() << 16
         );
     }
+    super::monitors::configure();
     trap_newer_features();
     // What an earlier owner of these VMIDs may have left.
     instructions::forget_guest_translations();

@@ -7,7 +7,7 @@
 //! | --- | --- |
 //! | `aarch64` | instructions: assembly, nothing else |
 //! | `fake` | the same over a machine made of memory, for tests on the host |
-//! | `sysreg`, `cpu`, `context`, `debug`, `timer`, [`gic`] | what registers mean |
+//! | `sysreg`, `cpu`, `context`, `debug`, `monitors`, `timer`, [`gic`] | what registers mean |
 
 #[cfg(target_os = "none")]
 mod aarch64;
@@ -17,6 +17,7 @@ pub mod debug;
 #[cfg(test)]
 pub mod fake;
 pub mod gic;
+pub mod monitors;
 pub mod sysreg;
 pub mod timer;
 

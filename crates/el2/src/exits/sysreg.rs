@@ -2,12 +2,13 @@
 //!
 //! Only SGIs are frequent. A guest sees the identification registers of the core,
 //! less features that EL2 does not switch (they would leak between guests).
-//! Trace and performance registers, and those debug registers that are no breakpoint's, read as zero
+//! Trace registers, and those debug registers that are no breakpoint's, read as zero
 //! and ignore writes, which suffices for guests that probe for them.
 
 use crate::arch::context::{self, Fault, Syndrome};
 use crate::arch::debug;
 use crate::arch::gic::common_group;
+use crate::arch::monitors::{self, Monitor};
 use crate::arch::sysreg::read_sysreg;
 use crate::arch::timer;
 use crate::bug::bug;
@@ -56,6 +57,11 @@ pub fn system_register(core: &mut Pcpu, syndrome: Syndrome) -> Exit {
         }
         return Exit::SystemRegister;
     }
+    if !is_read && let (3, 3, 14, 2, op2 @ 0..=2) = name {
+        context::skip_instruction(syndrome);
+        core.write_physical_timer(op2, value);
+        return Exit::SystemRegister;
+    }
     let outcome = if is_read { read(core, name) } else { write(core, name, value) };
     match outcome {
         Some(value) => {
@@ -70,7 +76,7 @@ pub fn system_register(core: &mut Pcpu, syndrome: Syndrome) -> Exit {
 }
 
 /// Reads a register; none: there is no such register.
-fn read(core: &Pcpu, name: Name) -> Option<u64> {
+fn read(core: &mut Pcpu, name: Name) -> Option<u64> {
     match name {
         (3, 3, 14, 2, op2) => core.loaded()?.read_physical_timer(op2, timer::now()),
         (3, 0, 0, crm @ 1..=7, op2) => Some(identification(crm, op2)),
@@ -83,7 +89,7 @@ fn read(core: &Pcpu, name: Name) -> Option<u64> {
         ICC_CTLR => Some(common_group::control()),
         // The OS lock is implemented (OSLM) and unlocked.
         OSLSR_EL1 => Some(1 << 3),
-        _ => is_silent(name).then_some(0),
+        _ => access_other(core, name, None),
     }
 }
 
@@ -94,11 +100,10 @@ fn write(core: &mut Pcpu, name: Name, value: u64) -> Option<u64> {
         (2, 0, 0, number, kind @ 4..=7) => {
             core.loaded_mut()?.set_debug_register(number, kind, value);
         }
-        (3, 3, 14, 2, op2) => return core.write_physical_timer(op2, value).then_some(0),
         ICC_SRE => {}
         ICC_PMR => common_group::set_priority_mask(value),
         ICC_CTLR => common_group::set_control(value),
-        _ => return is_silent(name).then_some(0),
+        _ => return access_other(core, name, Some(value)),
     }
     Some(0)
 }
@@ -115,12 +120,23 @@ fn deactivate(core: &mut Pcpu, intid: u32) -> bool {
 }
 
 /// Returns true if a register reads as zero and ignores writes: ACTLR_EL1, what else there is of
-/// debug, trace, performance monitors.
+/// debug, trace, event counters.
 fn is_silent(name: Name) -> bool {
     matches!(
         name,
         ACTLR_EL1 | (2, ..) | (3, 0, 9, 14, _) | (3, 3, 9, 12..=14, _) | (3, 3, 14, 8..=15, _)
     )
+}
+
+/// Writes a value, or reads a register of which nothing else is known here: one that concerns the
+/// cycle counter, or is silent.
+#[inline(never)]
+fn access_other(core: &mut Pcpu, name: Name, value: Option<u64>) -> Option<u64> {
+    let (op0, op1, crn, crm, op2) = name;
+    match Monitor::named(op1, crn, crm, op2).filter(|_| op0 == 3) {
+        Some(monitor) => Some(core.loaded_mut()?.access_monitor(monitor, value)),
+        None => is_silent(name).then_some(0),
+    }
 }
 
 /// Sends an SGI: a write to ICC_SGI1R_EL1, ICC_ASGI1R_EL1 or ICC_SGI0R_EL1 (IHI 0069H,
@@ -174,8 +190,11 @@ pub fn identification(crm: u64, op2: u64) -> u64 {
     limit(crm, op2, raw & identification_mask(crm, op2))
 }
 
-/// Lowers the fields of ID_AA64PFR0_EL1 that promise more than guests get.
+/// Lowers the fields of ID_AA64PFR0_EL1 and ID_AA64DFR0_EL1 that promise more than guests get.
 fn limit(crm: u64, op2: u64, value: u64) -> u64 {
+    if (crm, op2) == (5, 0) {
+        return value & !(0xf << 8) | monitors::version(value) << 8;
+    }
     const EL1_AARCH64_ONLY: u64 = 1 << 4;
     const CSV2_SHIFT: u32 = 56;
     if (crm, op2) != (4, 0) {
@@ -199,16 +218,15 @@ const fn fields(numbers: &[u32]) -> u64 {
 
 fn identification_mask(crm: u64, op2: u64) -> u64 {
     match (crm, op2) {
-        // ID_DFR0_EL1: no performance monitors, no trace.
+        // ID_DFR0_EL1: no performance monitors for AArch32, no trace.
         (1, 2) => fields(&[0, 1, 2]),
         (1..=3, _) => u64::MAX,
         // ID_AA64PFR0_EL1: no EL2, EL3, RAS, SVE, MPAM, AMU.
         (4, 0) => fields(&[0, 1, 4, 5, 6, 12, 14, 15]),
         // ID_AA64PFR1_EL1: BT, SSBS, CSV2_frac.
         (4, 1) => fields(&[0, 1, 8]),
-        // ID_AA64DFR0_EL1: the architecture and its breakpoints, no PMU, trace
-        // or profiling.
-        (5, 0) => fields(&[0, 3, 5, 7]),
+        // ID_AA64DFR0_EL1: the architecture, performance monitors, breakpoints; no trace or profiling.
+        (5, 0) => fields(&[0, 2, 3, 5, 7]),
         // ID_AA64ISAR0_EL1: no TME.
         (6, 0) => !fields(&[6]),
         // ID_AA64ISAR1_EL1: no pointer authentication, no 64-byte accesses.

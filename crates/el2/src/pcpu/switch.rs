@@ -42,9 +42,22 @@ impl Pcpu {
             // The next guest's timer is the same physical interrupt.
             self.redistributor.set_timer_inactive();
         }
-        let (id, may_cause_errors) = (vcpu.id(), vcpu.config().may_cause_errors());
+        let (id, leaves_work) = (vcpu.id(), vcpu.leaves_work());
         self.roster.park(vcpu);
-        if may_cause_errors {
+        if leaves_work {
+            self.tidy_after(id);
+        }
+    }
+
+    /// Does what a vCPU that has left the hardware leaves to be done.
+    #[cold]
+    #[inline(never)]
+    fn tidy_after(&mut self, id: VcpuId) {
+        let Some(vcpu) = self.roster.get(id) else { return bug!("an unloaded vCPU is not here") };
+        if vcpu.counts_cycles() {
+            vcpu.count_cycles(false);
+        }
+        if vcpu.config().may_cause_errors() {
             self.end_errors(Some(id));
         }
     }
@@ -78,14 +91,17 @@ impl Pcpu {
     /// Puts a vCPU on the hardware, which must hold none. Inlined, as every switch
     /// comes by. Returns true if it has interrupts that are not listed.
     #[inline(always)]
-    fn load(&mut self, vcpu: Parked) -> bool {
+    fn load(&mut self, mut vcpu: Parked) -> bool {
         vcpu.enter_space();
-        let config = vcpu.config();
+        let (id, vm) = (vcpu.id(), vcpu.vm());
         if vcpu.has_extras() {
             if vcpu.debugs() {
                 vcpu.load_debug();
             }
-            if self.roster.follows_sibling(config.vm(), config.id()) {
+            if vcpu.counts_cycles() {
+                vcpu.count_cycles(true);
+            }
+            if self.roster.follows_sibling(vm, id) {
                 // Another sibling's view may be another one too.
                 if vcpu.differs_in_view() {
                     cpu::flush_guest_tlb_and_stage2();
@@ -94,7 +110,7 @@ impl Pcpu {
                 }
             }
         }
-        context::open_float(self.roster.owns_float(config.id()));
+        context::open_float(self.roster.owns_float(id));
         let mut vcpu = vcpu.load(self.interface);
         self.load_timer(&mut vcpu);
         vcpu.end_wait();

@@ -164,22 +164,17 @@ impl Pcpu {
         }
     }
 
-    /// Writes a register of the loaded vCPU's physical timer. Returns false if there is
-    /// no such register.
-    pub fn write_physical_timer(&mut self, op2: u64, value: u64) -> bool {
+    /// Writes a register of the loaded vCPU's physical timer, of those with `op2` from 0 to 2.
+    pub fn write_physical_timer(&mut self, op2: u64, value: u64) {
         let Some(vcpu) = self.roster.loaded_mut() else {
-            bug!("a timer is written without a loaded vCPU");
-            return false;
+            return bug!("a timer is written without a loaded vCPU");
         };
         let now = timer::now();
         let id = vcpu.id();
-        if !vcpu.write_physical_timer(op2, value, now) {
-            return false;
-        }
+        vcpu.write_physical_timer(op2, value, now);
         self.update_physical_timer(id, now);
         // EL2's timer has to be set anew.
         self.need_resched = true;
-        true
     }
 
     /// Brings the interrupt line of a vCPU's physical timer up to date, if this core owns

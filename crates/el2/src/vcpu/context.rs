@@ -1,9 +1,10 @@
 //! The registers of a vCPU's guest, on the hardware and in memory.
 
-use super::{PhysicalTimer, Vcpu};
+use super::{Extras, PhysicalTimer, Vcpu};
 use crate::arch::context::{self, Float, General, System};
 use crate::arch::debug::{self, Debug};
 use crate::arch::gic::virtual_interface::{self, After, Interface, Saved, Unloaded};
+use crate::arch::monitors::{Monitor, Monitors};
 use crate::arch::timer::{self, Timer};
 use crate::parts::Cause;
 use crate::shared::power::Entry;
@@ -75,6 +76,15 @@ impl Vcpu {
     }
 }
 
+impl Vcpu {
+    /// Records whether its cycle counter counts.
+    fn note_monitors(&mut self) {
+        let counts = self.monitors.counts();
+        self.extras.set(Extras::MONITORS, counts);
+        self.leaves_work = counts || self.config.may_cause_errors();
+    }
+}
+
 impl Parked {
     /// Takes charge of a vCPU that is on no core's hardware.
     #[inline(always)]
@@ -109,7 +119,9 @@ impl Parked {
         self.context = Context::reset();
         self.float = Float::new();
         self.debug = Debug::default();
-        self.extras.set_debug(false);
+        self.extras.set(Extras::DEBUG, false);
+        self.monitors = Monitors::RESET;
+        self.note_monitors();
         self.physical_timer = PhysicalTimer::default();
         self.interface = CpuInterface::starting(self.config.index());
         self.on = true;
@@ -225,10 +237,17 @@ impl Loaded {
     /// Sets MDSCR_EL1. The hardware may have held another vCPU's breakpoints until now.
     pub fn set_debug_control(&mut self, value: u64) {
         let acts = debug::set_control(value);
-        self.extras.set_debug(acts);
+        self.extras.set(Extras::DEBUG, acts);
         if acts {
             self.load_debug();
         }
+    }
+
+    /// Sets a register of its performance monitors, if there is a value for it, and returns what it is.
+    pub fn access_monitor(&mut self, register: Monitor, value: Option<u64>) -> u64 {
+        let found = self.monitors.access(register, value);
+        self.note_monitors();
+        found
     }
 
     /// Calls `act`, which may change its list registers and returns how many interrupts it

@@ -24,6 +24,7 @@ pub use roster::Roster;
 
 use crate::arch::context::{self as hardware, Float, General, Space};
 use crate::arch::debug::Debug;
+use crate::arch::monitors::Monitors;
 use crate::parts::Cause;
 use abi::system::System;
 use context::Context;
@@ -75,6 +76,10 @@ pub struct Vcpu {
     float: Float,
     /// What its guest has set, on the hardware or not.
     debug: Debug,
+    monitors: Monitors,
+    /// Something is to be done when it has left the hardware: its cycle counter counts, or what it
+    /// wrote may cause a system error.
+    leaves_work: bool,
 }
 
 /// What it takes to load a vCPU besides putting its registers on the hardware, in bits: most take
@@ -89,6 +94,8 @@ impl Extras {
     const VIEWS: u8 = 1 << 1;
     /// The breakpoints and watchpoints act.
     const DEBUG: u8 = 1 << 2;
+    /// The cycle counter counts.
+    const MONITORS: u8 = 1 << 3;
 
     fn new(config: &VcpuConfig) -> Self {
         match (config.may_meet_siblings(), config.has_views()) {
@@ -98,8 +105,8 @@ impl Extras {
         }
     }
 
-    fn set_debug(&mut self, acts: bool) {
-        self.0 = self.0 & !Self::DEBUG | if acts { Self::DEBUG } else { 0 };
+    fn set(&mut self, extra: u8, to: bool) {
+        self.0 = self.0 & !extra | if to { extra } else { 0 };
     }
 }
 
@@ -129,6 +136,8 @@ impl Vcpu {
             budget: None,
             float: Float::new(),
             debug: Debug::default(),
+            monitors: Monitors::RESET,
+            leaves_work: config.may_cause_errors(),
             config,
             account,
             holds,
@@ -361,6 +370,28 @@ impl Vcpu {
     #[inline(always)]
     pub fn debugs(&self) -> bool {
         self.extras.0 & Extras::DEBUG != 0
+    }
+
+    /// Returns true if its cycle counter counts while it is loaded.
+    #[inline(always)]
+    pub fn counts_cycles(&self) -> bool {
+        self.extras.0 & Extras::MONITORS != 0
+    }
+
+    /// Returns true if something is to be done when it has left the hardware.
+    #[inline(always)]
+    pub fn leaves_work(&self) -> bool {
+        self.leaves_work
+    }
+
+    /// Has its cycle counter count, or not: it is on the hardware, or has left it.
+    #[cold]
+    pub fn count_cycles(&mut self, counts: bool) {
+        if counts {
+            self.monitors.go_on();
+        } else {
+            self.monitors.pause();
+        }
     }
 
     /// Returns true if a sibling that was loaded before it may have had another view.

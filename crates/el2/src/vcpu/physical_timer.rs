@@ -30,15 +30,14 @@ impl PhysicalTimer {
         }
     }
 
-    fn write(&mut self, op2: u64, value: u64, now: Instant) -> bool {
+    fn write(&mut self, op2: u64, value: u64, now: Instant) {
         match op2 {
             // A signed 32-bit distance from now (DDI 0487, D12.2.4).
             TVAL => self.timer.compare = now.0.wrapping_add_signed(i64::from(value as i32)),
             CTL => self.timer.set_control(value),
             CVAL => self.timer.compare = value,
-            _ => return false,
+            _ => {}
         }
-        true
     }
 }
 
@@ -48,9 +47,9 @@ impl Vcpu {
         self.physical_timer.read(op2, now)
     }
 
-    /// Writes a register of its physical timer. Returns false if there is no such register.
-    pub fn write_physical_timer(&mut self, op2: u64, value: u64, now: Instant) -> bool {
-        self.physical_timer.write(op2, value, now)
+    /// Writes a register of its physical timer; there is none whose `op2` is above 2.
+    pub fn write_physical_timer(&mut self, op2: u64, value: u64, now: Instant) {
+        self.physical_timer.write(op2, value, now);
     }
 
     /// Returns when its physical timer will assert; never when it is off, or does.

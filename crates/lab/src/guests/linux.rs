@@ -46,6 +46,8 @@ pub struct LinuxProgress {
     pub locks: Option<Locks>,
     /// How often it told its scheduler that the hypervisor leaves more or less of a CPU, if it was asked to.
     pub capacity_changes: Option<u64>,
+    /// What it executed while it kept a CPU busy, if it was asked to count.
+    pub cycles: Option<Cycles>,
     /// What the tool for shared mutexes has said.
     pub sharing: Sharing,
     /// It said that it is done.
@@ -69,6 +71,21 @@ impl Build {
     fn of(said: &str) -> Option<Self> {
         let (seconds, user) = (number(said, "seconds")?, number(said, "user")?);
         Some(Self { seconds, user, system: number(said, "system")? })
+    }
+}
+
+/// What Linux counted by its performance events.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Cycles {
+    /// How many cycles.
+    pub count: u64,
+    /// In how much time, nanoseconds.
+    pub ns: u64,
+}
+
+impl Cycles {
+    fn of(said: &str) -> Option<Self> {
+        Some(Self { count: number(said, "count")?, ns: number(said, "ns")? })
     }
 }
 
@@ -148,6 +165,8 @@ impl LinuxProgress {
             self.wakes = Wakes::of(said);
         } else if let Some(said) = said.strip_prefix("locks ") {
             self.locks = Locks::of(said);
+        } else if let Some(said) = said.strip_prefix("cycles ") {
+            self.cycles = Cycles::of(said);
         } else if let Some(said) = said.strip_prefix("capacity ") {
             self.capacity_changes = number(said, "changes");
         } else if let Some(said) = said.strip_prefix("vmpcp ") {

@@ -22,7 +22,7 @@ pub use calls::TimedCall;
 pub use freertos::{FreertosProgress, Rounds};
 pub use hypervisor::Hypervisor;
 pub use images::Images;
-pub use linux::{Build, LinuxProgress, LinuxWork, Locks, Wakes};
+pub use linux::{Build, Cycles, LinuxProgress, LinuxWork, Locks, Wakes};
 pub use marks::Mark;
 pub use metronome::MetronomeProgress;
 pub use probe::{Beat, ProbeProgress};

@@ -114,7 +114,7 @@ impl Snapshot {
     }
 
     /// Returns true if the sum of vCPU `index` is whole: its core has not changed hands just now.
-    /// EL2 says first who has the core, and books the turn that has ended some thirty instructions
+    /// EL2 says first which vCPU has the core, and books the turn that has ended some thirty instructions
     /// later. A look in between misses that turn.
     pub(super) fn is_booked(&self, index: usize) -> bool {
         let pcpu = usize::try_from(self.vcpus[index].pcpu).ok();

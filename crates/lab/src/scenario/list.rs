@@ -3,8 +3,8 @@
 use super::expect::Expect::{Endures, Fails, Passes, Rhythm, Starts, Starves, Turns};
 use super::staged::Staged;
 use super::{
-    budgets, campaign, conformance, console, damaged, fault, gathered, hang, limits, locks, moved,
-    operated, overrun, preemption, reference, sharing, sharing_linux, signed, stock, traced,
+    budgets, campaign, conformance, console, cycles, damaged, fault, gathered, hang, limits, locks,
+    moved, operated, overrun, preemption, reference, sharing, sharing_linux, signed, stock, traced,
     traced_guests, typed,
 };
 use crate::bench::{self, Conduct};
@@ -35,6 +35,7 @@ pub fn all() -> Vec<Scenario> {
         sharing_linux::dying(),
         sharing_linux::without(),
         traced_guests::scenario(),
+        cycles::scenario(),
         locks::stock(),
         locks::own(),
         preemption::module(),
@@ -451,6 +452,7 @@ mod tests {
             stock::NAME,
             traced::NAME,
             traced_guests::NAME,
+            cycles::NAME,
         ]);
         let names = staged
             .chain(moved::descriptions())

@@ -126,7 +126,7 @@ fn cpus(fdt: &mut FdtWriter, count: usize) -> Written {
     })
 }
 
-/// PSCI and the generic timer.
+/// PSCI, the generic timer, and the performance monitors, which have no interrupt.
 fn core_services(fdt: &mut FdtWriter) -> Written {
     node(fdt, "psci", |fdt| {
         strings(fdt, "compatible", &["arm,psci-1.0", "arm,psci-0.2"])?;
@@ -137,7 +137,8 @@ fn core_services(fdt: &mut FdtWriter) -> Written {
         fdt.property_null("always-on")?;
         let cells: Vec<_> = TIMERS.iter().flat_map(|&ppi| [PPI, ppi, LEVEL_HIGH]).collect();
         fdt.property_array_u32("interrupts", &cells)
-    })
+    })?;
+    node(fdt, "pmu", |fdt| fdt.property_string("compatible", "arm,armv8-pmuv3"))
 }
 
 fn interrupt_controller(fdt: &mut FdtWriter, vcpus: usize) -> Written {

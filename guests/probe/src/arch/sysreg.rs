@@ -48,7 +48,7 @@ registers! {
         cntfrq_el0 cntkctl_el1 cntp_ctl_el0 cntp_cval_el0 cntp_tval_el0 cntpct_el0 cntv_ctl_el0
         cntv_cval_el0 cntv_tval_el0 cntvct_el0 contextidr_el1 cpacr_el1 csselr_el1 currentel daif
         esr_el1 far_el1 icc_ap1r0_el1 icc_bpr1_el1 icc_ctlr_el1 icc_hppir1_el1 icc_iar1_el1
-        icc_igrpen1_el1 icc_pmr_el1 icc_rpr_el1 icc_sre_el1 id_aa64pfr0_el1 isr_el1 mdscr_el1
+        icc_igrpen1_el1 icc_pmr_el1 icc_rpr_el1 icc_sre_el1 id_aa64dfr0_el1 id_aa64pfr0_el1 isr_el1 mdscr_el1
         midr_el1 mpidr_el1 par_el1 sp_el0 tpidr_el0 tpidr_el1 tpidrro_el0 ttbr1_el1
     }
     write {

@@ -11,6 +11,7 @@ pub mod gic_nest;
 pub mod gic_registers;
 pub mod icc;
 pub mod isolation;
+pub mod monitors;
 pub mod psci;
 pub mod sgi;
 pub mod sgi_stress;
@@ -38,5 +39,6 @@ pub const ALL: &[&[Test]] = &[
     sysregs::TESTS,
     isolation::TESTS,
     stolen::TESTS,
+    monitors::TESTS,
     counters::TESTS,
 ];

@@ -22,7 +22,7 @@ fn structure() -> Check<u64> {
 }
 
 /// Nanoseconds stolen from this vCPU.
-fn stolen_ns() -> Check<u64> {
+pub fn stolen_ns() -> Check<u64> {
     Ok(STOLEN.read64(structure()? + 8))
 }
 

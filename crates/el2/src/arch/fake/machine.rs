@@ -82,9 +82,9 @@ impl Core {
             // FEAT_RAS.
             ("id_aa64pfr0_el1", 1 << 28),
             ("ich_vtr_el2", 4 << 26 | 3),
-            // ID_AA64DFR0_EL1: six breakpoints, two of them of contexts, four watchpoints. What they
-            // hold after reset is unknown.
-            ("s3_0_c0_c5_0", 1 << 28 | 3 << 20 | 5 << 12 | 8),
+            // ID_AA64DFR0_EL1: six breakpoints, two of them of contexts, four watchpoints, PMUv3 for
+            // Armv8.5. What the breakpoints hold after reset is unknown.
+            ("s3_0_c0_c5_0", 1 << 28 | 3 << 20 | 5 << 12 | 6 << 8 | 8),
             ("dbgbvr5_el1", 0xdead),
             ("dbgbcr5_el1", 1),
             ("dbgwcr3_el1", 1),

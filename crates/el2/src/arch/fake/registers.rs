@@ -5,7 +5,7 @@ use crate::arch::gic::SPECIAL;
 
 /// Every register that EL2 names, in no particular order; behind them the
 /// identification registers, by CRm and op2.
-const NAMES: [&str; 145] = [
+const NAMES: [&str; 151] = [
     "cntpct_el0",
     "cntfrq_el0",
     "isr_el1",
@@ -103,6 +103,12 @@ const NAMES: [&str; 145] = [
     "csselr_el1",
     "cntkctl_el1",
     "mdscr_el1",
+    "pmccntr_el0",
+    "pmccfiltr_el0",
+    "pmcntenset_el0",
+    "pmcr_el0",
+    "pmintenclr_el1",
+    "pmuserenr_el0",
     "mpidr_el1",
     "fpcr",
     "fpsr",

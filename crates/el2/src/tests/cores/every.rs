@@ -112,12 +112,21 @@ impl Guest<'_> {
 
     /// Writes a system register, and reads it.
     fn write_and_read(&mut self, name: Name, value: u64) -> u64 {
-        let (op0, op1, crn, crm, op2) = name;
-        let iss = op0 << 20 | op2 << 17 | op1 << 14 | crn << 10 | crm << 1 | 1 << 5;
-        let esr = ec::SYSREG << 26 | IL | iss;
-        assert_eq!(self.trap(esr, &[(1, value)], &[]), Outcome::Done, "{name:?} is written");
-        assert_eq!(self.trap(esr | 1, &[], &[1]), Outcome::Done, "{name:?} is read");
+        let outcome = self.trap(Self::access(name), &[(1, value)], &[]);
+        assert_eq!(outcome, Outcome::Done, "{name:?} is written");
+        self.read(name)
+    }
+
+    fn read(&mut self, name: Name) -> u64 {
+        let outcome = self.trap(Self::access(name) | 1, &[], &[1]);
+        assert_eq!(outcome, Outcome::Done, "{name:?} is read");
         self.register(1)
+    }
+
+    /// ESR_EL2 for a write to a system register from X1.
+    fn access((op0, op1, crn, crm, op2): Name) -> u64 {
+        let iss = op0 << 20 | op2 << 17 | op1 << 14 | crn << 10 | crm << 1 | 1 << 5;
+        ec::SYSREG << 26 | IL | iss
     }
 
     fn register(&mut self, number: usize) -> u64 {
@@ -146,6 +155,13 @@ fn readable(name: Name) -> Option<Option<u64>> {
         (2, 0, 0, 0..6, 4 | 5) | (2, 0, 0, 0..4, 6 | 7) => Some(None),
         // OSLSR_EL1: the lock is there and open.
         (2, 0, 1, 1, 4) => Some(Some(8)),
+        // PMCR_EL0: the cycle counter has 64 bits. PMCEID0_EL0: CPU_CYCLES.
+        (3, 3, 9, 12, 0) => Some(Some(1 << 6)),
+        (3, 3, 9, 12, 6) => Some(Some(1 << 0x11)),
+        // PMCNTENSET and CLR, PMOVSCLR, PMSELR, PMOVSSET; PMINTENSET and CLR; PMCCNTR, PMXEVTYPER,
+        // PMCCFILTR.
+        (3, 3, 9, 12, 1..=3 | 5) | (3, 3, 9, 14, 3) | (3, 0, 9, 14, 1 | 2) => Some(None),
+        (3, 3, 9, 13, 0 | 1) | (3, 3, 14, 15, 7) => Some(None),
         _ => is_silent(name).then_some(Some(0)),
     }
 }
@@ -160,7 +176,7 @@ fn writable(name: Name) -> bool {
     }
 }
 
-/// ACTLR_EL1, debug and trace, performance monitors: they read as zero and ignore writes.
+/// ACTLR_EL1, debug and trace, event counters: they read as zero and ignore writes.
 fn is_silent(name: Name) -> bool {
     matches!(
         name,
@@ -260,6 +276,65 @@ fn breakpoints_and_watchpoints_are_confined() {
         set(Register::named("s3_0_c0_c5_0"), 3 << 20 | 15 << 12);
         assert_eq!(guest.write_and_read(MDSCR, u64::MAX), SS_TDCC_KDE);
         assert_eq!(get(Register::named("mdscr_el1")), SS_TDCC_KDE);
+    });
+}
+
+/// A guest's cycle counter shows what the hardware's has gained while it counts.
+#[test]
+fn a_guest_has_a_cycle_counter() {
+    const CONTROL: Name = (3, 3, 9, 12, 0);
+    const ENABLE: Name = (3, 3, 9, 12, 1);
+    const DISABLE: Name = (3, 3, 9, 12, 2);
+    const OVERFLOWS: Name = (3, 3, 9, 12, 3);
+    const COUNT: Name = (3, 3, 9, 13, 0);
+    const FILTER: Name = (3, 3, 14, 15, 7);
+    const CYCLES: u64 = 1 << 31;
+    fn passes(cycles: u64) {
+        let counter = Register::named("pmccntr_el0");
+        set(counter, get(counter).wrapping_add(cycles));
+    }
+    run(|guest| {
+        // It counts at EL1 and EL0 only, not for programs, and without an interrupt.
+        assert_eq!(get(Register::named("pmcr_el0")) & 1, 1);
+        assert_eq!(get(Register::named("pmcntenset_el0")), CYCLES);
+        assert_eq!(get(Register::named("pmccfiltr_el0")), 0);
+        assert_eq!(get(Register::named("pmuserenr_el0")), 0);
+        let traps = get(Register::named("mdcr_el2"));
+        assert_eq!(traps >> 5 & 3, 3, "accesses trap: TPMCR, TPM");
+        passes(1_000);
+        assert_eq!(guest.read(COUNT), 0);
+        // Both switches must be on.
+        assert_eq!(guest.write_and_read(CONTROL, 1), 1 | 1 << 6);
+        passes(10);
+        assert_eq!(guest.read(COUNT), 0);
+        assert_eq!(guest.write_and_read(ENABLE, u64::MAX), CYCLES);
+        passes(10);
+        assert_eq!(guest.read(COUNT), 10);
+        passes(5);
+        assert_eq!(guest.write_and_read(DISABLE, u64::MAX), 0);
+        passes(20);
+        assert_eq!(guest.read(COUNT), 15);
+        // PMCR_EL0.C.
+        assert_eq!(guest.write_and_read(CONTROL, 1 | 1 << 2), 1 | 1 << 6);
+        assert_eq!(guest.read(COUNT), 0);
+        // P and U pass, NSH, which would count at EL2, does not.
+        let _ = guest.write_and_read(ENABLE, CYCLES);
+        assert_eq!(guest.write_and_read(FILTER, u64::MAX), 3 << 30);
+        assert_eq!(get(Register::named("pmccfiltr_el0")), 3 << 30);
+        assert_eq!(guest.write_and_read(COUNT, u64::MAX - 1), u64::MAX - 1);
+        passes(3);
+        assert_eq!(guest.read(COUNT), 1);
+        assert_eq!(guest.write_and_read(CONTROL, 0), 1 << 6);
+        assert_eq!(guest.read(OVERFLOWS), CYCLES);
+        assert_eq!(guest.write_and_read(OVERFLOWS, CYCLES), 0);
+        // A core without them, and one whose monitors are its maker's own, counts nothing.
+        for version in [0, 0xf] {
+            set(Register::named("s3_0_c0_c5_0"), version << 8);
+            assert_eq!(guest.read((3, 0, 0, 5, 0)) >> 8 & 0xf, 0);
+            let _ = guest.write_and_read(CONTROL, 1);
+            passes(7);
+            assert_eq!(guest.read(COUNT), 0);
+        }
     });
 }
 

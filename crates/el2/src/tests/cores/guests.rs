@@ -22,8 +22,14 @@ use std::cell::Cell;
 
 /// Where a guest keeps what: its identity, once it has set itself up; whether its breakpoints act;
 /// the address of one; how far it has got with setting itself up; interrupts it has taken and not
-/// ended, and how many; what it has put into its floating-point registers.
+/// ended, and how many; what it has put into its floating-point registers; which of its cycle
+/// counter's two switches are on, how far that has come, whether it has just read it, and what it
+/// read.
 const ME: usize = 28;
+const SWITCHES: usize = 13;
+const CYCLES: usize = 14;
+const HAS_READ: usize = 15;
+const READ: usize = 16;
 const DEBUGS: usize = 17;
 const BREAKPOINT: usize = 18;
 const SET_UP: usize = 19;
@@ -121,6 +127,7 @@ fn until_exit(core: &mut Pcpu) -> Vector {
         let general = core.loaded_mut().expect("a guest runs").general();
         let mut guest = Guest { core: index, id, epoch, vcpus: u32::from(vcpus), general };
         guest.recognise_itself();
+        guest.count_a_cycle();
         guest.translate();
         let next = NEXT_LIFE.get()[guest.vm()];
         assert!(epoch <= next, "life {epoch}, though life {next} did not ask for its end");
@@ -189,6 +196,37 @@ impl Guest<'_> {
         assert_eq!(sre, 0x7, "a guest took the core's interrupt interface away");
         let own = self.general as *const _ as u64;
         assert_eq!(self.get(register!("tpidr_el2")), own, "the vectors would save elsewhere");
+    }
+
+    /// Executes something, which takes a cycle.
+    fn count_a_cycle(&mut self) {
+        let registers = &mut self.general.x;
+        if core::mem::take(&mut registers[HAS_READ]) != 0 {
+            assert_eq!(registers[READ], registers[CYCLES], "vCPU {}: another's cycles", self.id);
+        }
+        registers[CYCLES] += u64::from(registers[SWITCHES] == 3);
+        let cycles = register!("pmccntr_el0");
+        self.machine(|machine| machine.cores[self.core].registers[cycles.0] += 1);
+    }
+
+    /// Turns one of its cycle counter's switches, or reads that.
+    fn monitor(&mut self) -> Vector {
+        let turn = u64::from(chance(4) > 0);
+        match chance(4) {
+            // PMCR_EL0.E; PMCNTENSET_EL0.C, PMCNTENCLR_EL0.C.
+            0 => {
+                self.general.x[SWITCHES] = self.general.x[SWITCHES] & 2 | turn;
+                self.write_system_register((3, 3, 9, 12, 0), turn)
+            }
+            1 => {
+                self.general.x[SWITCHES] = self.general.x[SWITCHES] & 1 | turn << 1;
+                self.write_system_register((3, 3, 9, 12, 2 - turn), 1 << 31)
+            }
+            _ => {
+                self.general.x[HAS_READ] = 1;
+                self.read_system_register((3, 3, 9, 13, 0), READ)
+            }
+        }
     }
 
     /// Fills the TLBs, in which no earlier life of its VM may have left anything, and in that of
@@ -373,6 +411,7 @@ impl Guest<'_> {
             12..16 => Some(self.send_sgi()),
             16..18 => self.float(),
             18 => Some(self.debug()),
+            28 => Some(self.monitor()),
             19 | 20 => Some(self.switch_sibling_on()),
             21 => Some(self.device()),
             22..25 => Some(self.sleep()),
@@ -671,6 +710,12 @@ impl Guest<'_> {
         self.general.x[1] = value;
         let name = op0 << 20 | op2 << 17 | op1 << 14 | crn << 10 | crm << 1;
         self.trap(ec::SYSREG, name | 1 << 5)
+    }
+
+    fn read_system_register(&mut self, name: (u64, u64, u64, u64, u64), to: usize) -> Vector {
+        let (op0, op1, crn, crm, op2) = name;
+        let name = op0 << 20 | op2 << 17 | op1 << 14 | crn << 10 | crm << 1;
+        self.trap(ec::SYSREG, name | (to as u64) << 5 | 1)
     }
 
     /// A register that concerns other guests of the core, or tells of the core.
