@@ -66,7 +66,7 @@ impl Observer {
     /// # Errors
     /// When memory cannot be read.
     pub fn poll(&mut self, memory: &Memory) -> Result<()> {
-        self.look(memory, self.start.elapsed(), Duration::ZERO)
+        self.look(memory, self.start.elapsed(), None)
     }
 
     /// Looks at a machine that is held at `virtual_time`, which is what its
@@ -75,7 +75,7 @@ impl Observer {
     /// # Errors
     /// When memory cannot be read.
     pub fn poll_held(&mut self, memory: &Memory, virtual_time: Duration) -> Result<()> {
-        self.look(memory, Duration::ZERO, virtual_time)
+        self.look(memory, Duration::ZERO, Some(virtual_time))
     }
 
     /// Returns how long to wait for a look that counts for vCPUs with budgets for which the latest
@@ -86,8 +86,9 @@ impl Observer {
     }
 
     /// Looks at what was there after `elapsed` of our own time, in which the counter runs too, or
-    /// at `virtual_time`.
-    fn look(&mut self, memory: &Memory, elapsed: Duration, virtual_time: Duration) -> Result<()> {
+    /// where the machine is `held`, in virtual time.
+    fn look(&mut self, memory: &Memory, elapsed: Duration, held: Option<Duration>) -> Result<()> {
+        self.missed = false;
         for reports in self.reports.iter_mut().flatten() {
             reports.poll(memory)?;
         }
@@ -98,13 +99,18 @@ impl Observer {
             tasks.poll(memory)?;
         }
         if let Some(status) = status::read(memory, &self.layout)? {
-            let raised = self.reports.iter().flatten().filter_map(Reports::last_raised);
-            let timestamp = raised.fold(status::latest(&status), u64::max);
-            let timestamp = timestamp.max(clock::ticks(virtual_time, status.counter_hz));
+            let latest = status::latest(&status);
+            let timestamp = match held {
+                Some(at) => latest.max(clock::ticks(at, status.counter_hz)),
+                // What guests say is believed where nothing else tells: theirs may be any time.
+                None => {
+                    let raised = self.reports.iter().flatten().filter_map(Reports::last_raised);
+                    raised.fold(latest, u64::max)
+                }
+            };
             let counter = self.clock.now(timestamp, clock::ticks(elapsed, status.counter_hz));
             let snapshot = Snapshot::of(&status, counter, &self.layout, self.latest.as_ref());
             self.timeline.push(&snapshot);
-            self.missed = false;
             let supplies = self.layout.vcpus.iter().zip(&mut self.supplies).enumerate();
             for (vcpu, (name, supply)) in supplies {
                 let Some(periods) = name.periods(snapshot.counter_hz) else { continue };

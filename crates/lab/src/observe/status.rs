@@ -7,8 +7,9 @@ use miette::Result;
 use std::time::Duration;
 
 /// EL2 has booked a turn when so much has gone by since its end, of time in which an instruction
-/// takes a nanosecond or less.
-pub(super) const BOOKED_AFTER: Duration = Duration::from_micros(1);
+/// takes a nanosecond or less: it does so within 3,000 instructions after it has looked at the counter, as
+/// it looks for interrupts in between, and cores that are held may be 2 µs apart.
+pub(super) const BOOKED_AFTER: Duration = Duration::from_micros(5);
 
 /// What the system had done by one instant.
 #[derive(Clone, Debug)]
@@ -114,8 +115,8 @@ impl Snapshot {
     }
 
     /// Returns true if the sum of vCPU `index` is whole: its core has not changed hands just now.
-    /// EL2 says first which vCPU has the core, and books the turn that has ended some thirty instructions
-    /// later. A look in between misses that turn.
+    /// EL2 says first which vCPU has the core, and books the turn that has ended some instructions later,
+    /// and both later than what it takes for the end of the turn. A look in between misses that turn.
     pub(super) fn is_booked(&self, index: usize) -> bool {
         let pcpu = usize::try_from(self.vcpus[index].pcpu).ok();
         let since = pcpu.and_then(|pcpu| self.pcpus.get(pcpu)).map_or(0, |pcpu| pcpu.since);

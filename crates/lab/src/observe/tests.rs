@@ -113,10 +113,16 @@ fn a_guest_that_reports_the_end_of_time_ends_nothing() {
     memory.write_bytes(REPORT + 64 + 16, sample.as_bytes()).unwrap();
     let mut observer = Observer::new(layout());
     for _ in 0..2 {
-        observer.poll_held(&memory, Duration::ZERO).unwrap();
+        observer.look(&memory, Duration::ZERO, None).unwrap();
     }
     assert_eq!(observer.reports(1).unwrap().due(), Some(u64::MAX));
     assert_eq!(observer.latest().unwrap().vcpus[0].run, u64::MAX);
+    // In virtual time the counter is known, so what a guest says concerns no other.
+    let mut observer = Observer::new(layout());
+    for _ in 0..2 {
+        observer.poll_held(&memory, Duration::from_millis(9)).unwrap();
+    }
+    assert_eq!(observer.latest().unwrap().vcpus[0].run, 5_000 + 8_000);
 }
 
 #[test]
@@ -190,6 +196,7 @@ fn a_look_while_a_turn_is_booked_does_not_take_it_for_a_later_one() {
     // The turn from 160,990 on has ended, and is not booked.
     (status.pcpus[1].current, status.pcpus[1].since) = (u64::MAX, 200_990);
     look(&status, 200_990);
+    look(&status, 200_993);
     status.vcpus[2].run = 80_000;
     status.pcpus[1].since = 241_000;
     let had = look(&status, 300_000).unwrap();
@@ -202,8 +209,8 @@ fn in_real_time_an_undisturbed_turn_grows_with_our_clock() {
     let (memory, status) = (memory(), status());
     memory.write_bytes(STATUS, status.as_bytes()).unwrap();
     let mut observer = Observer::new(layout());
-    observer.look(&memory, Duration::ZERO, Duration::ZERO).unwrap();
-    observer.look(&memory, Duration::from_millis(250), Duration::ZERO).unwrap();
+    observer.look(&memory, Duration::ZERO, None).unwrap();
+    observer.look(&memory, Duration::from_millis(250), None).unwrap();
     let latest = observer.latest().unwrap();
     assert_eq!(latest.now, 250_000);
     assert!(near(latest.share(0, None), 1.0));

@@ -57,7 +57,7 @@ fn run_in(period_ns: u64, promises: Promises, reported: &[(Task, Seen)], ran: u6
     (status.vcpus[2].throttled, status.vcpus[2].replenished) = (3, 4);
     for (at, run) in [(2_000, 500), (3_000, 1_100), (4_000, 1_100 + ran)] {
         status.vcpus[2].run = run;
-        status.pcpus.iter_mut().for_each(|pcpu| pcpu.since = at);
+        status.pcpus.iter_mut().for_each(|pcpu| pcpu.since = at - 10);
         memory.write_bytes(BASE, status.as_bytes()).unwrap();
         observer.poll_held(&memory, Duration::from_micros(at)).unwrap();
     }
