@@ -156,7 +156,9 @@ impl<'a> Watch<'a> {
                 self.held = Instant::now();
                 self.observer.poll_held(&self.machine.memory, now)?;
                 self.record()?;
-                if self.judge(Duration::ZERO, until) {
+                // What judges may count periods.
+                let is_by_period = self.holds_again == 0 || held.at_rest;
+                if is_by_period && self.judge(Duration::ZERO, until) {
                     return Ok(End::Reached);
                 }
                 if now >= limit {
