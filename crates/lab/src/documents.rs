@@ -232,10 +232,15 @@ impl Block {
     }
 
     /// Returns a CRC-32 of all code: without comments, blank lines and tests, and wherever a
-    /// file lies.
+    /// file lies. How the hypervisor is compiled and linked is part of its code.
     fn digest(&self, root: &Path) -> Result<String> {
         let mut sums = Vec::new();
         let linked = source::linked_with(root, self.packages)?;
+        if linked.contains(source::HYPERVISOR) {
+            let script = read(&root.join(source::HYPERVISOR).join("link.ld"))?;
+            let levels = source::profile(root, "bare")?;
+            sums.extend([script, levels].map(|text| crc32fast::hash(text.as_bytes())));
+        }
         let linked = linked.into_iter().map(|path| root.join(path).join("src"));
         for directory in linked.chain(self.besides.iter().map(|path| root.join(path))) {
             add_sums(&directory, &mut sums)?;
@@ -251,7 +256,12 @@ fn add_sums(directory: &Path, sums: &mut Vec<u32>) -> Result<()> {
     let is_rust = |path: &&PathBuf| path.extension().is_some_and(|extension| extension == "rs");
     let rust: Vec<_> = files.iter().filter(is_rust).cloned().collect();
     let tests = source::for_tests_only(&rust)?;
-    let of_tests = |path: &Path| path.ancestors().any(|part| tests.contains(part));
+    // Of a guest, too, what it tests is no code that a figure is of.
+    let is_tests = |part: &Path| part.file_stem().is_some_and(|stem| stem == "tests");
+    let of_tests = |path: &Path| {
+        let mut parts = path.ancestors().take_while(|part| *part != directory);
+        parts.any(|part| is_tests(part) || tests.contains(part))
+    };
     for path in files.iter().filter(|path| !of_tests(path)) {
         sums.push(crc32fast::hash(code_of(&read(path)?).as_bytes()));
     }
@@ -297,7 +307,8 @@ mod tests {
             fs::create_dir_all(at(package).join("src")).unwrap();
             fs::write(at(package).join("Cargo.toml"), "[package]\n").unwrap();
         }
-        fs::write(at("Cargo.toml"), "[workspace]\n").unwrap();
+        fs::write(at("Cargo.toml"), "[profile.bare]\nopt-level = 2\n").unwrap();
+        fs::write(at("crates/el2/link.ld"), "SECTIONS {}\n").unwrap();
         for Block { name, document, .. } in &BLOCKS {
             let path = at(document);
             fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -339,6 +350,13 @@ mod tests {
         assert!(!named("bench vtime"), "nothing of that runs at EL2");
         let command = "README.md: `demo` tells of older code; run `./cassata demo --write-docs`";
         assert!(older.iter().any(|what| what == command), "{older:?}");
+        fs::remove_file(&source).unwrap();
+        assert_eq!(older_than_the_code(root).unwrap(), [""; 0]);
+        let workspace = root.join("Cargo.toml");
+        fs::write(&workspace, "# Why.\n[profile.bare]\nopt-level = 2\n").unwrap();
+        assert_eq!(older_than_the_code(root).unwrap(), [""; 0]);
+        fs::write(&workspace, "[profile.bare]\nopt-level = 3\n").unwrap();
+        assert_eq!(older_than_the_code(root).unwrap(), older);
         let book = root.join("docs/src/lhp.md");
         let text = fs::read_to_string(&book).unwrap();
         assert!(text.contains(" -->\n(Measured with code `"), "{text}");

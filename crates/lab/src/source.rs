@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use toml::{Table, Value};
 
 /// The hypervisor's crate, from the project's root.
-const HYPERVISOR: &str = "crates/el2";
+pub(crate) const HYPERVISOR: &str = "crates/el2";
 
 /// A crate that is linked into the hypervisor's image.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -52,6 +52,13 @@ pub(crate) fn linked_with(root: &Path, packages: &[&str]) -> Result<BTreeSet<Str
         next.extend(ours.map(str::to_owned));
     }
     Ok(found)
+}
+
+/// Returns what the workspace says of a profile of Cargo's, without its comments.
+pub(crate) fn profile(root: &Path, name: &str) -> Result<String> {
+    let workspace = manifest(root)?;
+    let found = get(&workspace, &["profile", name]);
+    found.map(Value::to_string).ok_or_else(|| miette!("Cargo.toml has no profile `{name}`"))
 }
 
 /// Names what a package is linked with, on every target.

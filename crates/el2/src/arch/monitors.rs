@@ -1,17 +1,20 @@
 //! Performance monitors, of which a guest has one: the cycle counter (DDI 0487, D13).
 //!
 //! All accesses of guests trap (MDCR_EL2.TPM and TPMCR). The hardware's counter counts at EL1 and EL0,
-//! whatever runs there, and a vCPU's own is what that has gained while the vCPU was loaded: a guest counts
-//! neither what EL2 does nor what other guests do. It has no interrupt when it overflows, and programs
-//! do not read it by themselves: PMUSERENR_EL0 stays 0.
+//! less what the filter of the last vCPU that counted leaves out, and a vCPU's own is what that has gained
+//! while the vCPU was loaded: a guest counts neither what EL2 does nor what other guests do, nor what the
+//! secure world does. It has no interrupt when it overflows, and programs do not read it by themselves:
+//! PMUSERENR_EL0 stays 0.
 
 use super::sysreg::{read_sysreg, write_sysreg};
 
 /// The cycle counter's bit where each counter has one, such as in PMCNTENSET_EL0.
 const CYCLES: u64 = 1 << 31;
-/// PMCR_EL0: E; C, which is read as zero; LC, the counter has 64 bits.
+/// PMCR_EL0: E; C, which is read as zero; DP, no cycles where counting is prohibited, as it is in the
+/// secure world; LC, the counter has 64 bits.
 const ENABLE: u64 = 1 << 0;
 const CLEAR: u64 = 1 << 2;
+const NOT_WHERE_PROHIBITED: u64 = 1 << 5;
 const LONG: u64 = 1 << 6;
 /// PMSELR_EL0.SEL: PMXEVTYPER_EL0 is PMCCFILTR_EL0.
 const FILTER_SELECTED: u64 = 31;
@@ -176,7 +179,7 @@ pub fn configure() {
             write_sysreg!("pmintenclr_el1", u64::from(u32::MAX));
             write_sysreg!("pmccfiltr_el0", 0);
             write_sysreg!("pmcntenset_el0", CYCLES);
-            write_sysreg!("pmcr_el0", ENABLE | LONG);
+            write_sysreg!("pmcr_el0", ENABLE | NOT_WHERE_PROHIBITED | LONG);
         }
     }
 }

@@ -55,7 +55,7 @@ impl Pcpu {
     fn tidy_after(&mut self, id: VcpuId) {
         let Some(vcpu) = self.roster.get(id) else { return bug!("an unloaded vCPU is not here") };
         if vcpu.counts_cycles() {
-            vcpu.count_cycles(false);
+            vcpu.monitors().pause();
         }
         if vcpu.config().may_cause_errors() {
             self.end_errors(Some(id));
@@ -99,7 +99,7 @@ impl Pcpu {
                 vcpu.load_debug();
             }
             if vcpu.counts_cycles() {
-                vcpu.count_cycles(true);
+                vcpu.monitors().go_on();
             }
             if self.roster.follows_sibling(vm, id) {
                 // Another sibling's view may be another one too.

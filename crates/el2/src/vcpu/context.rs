@@ -74,9 +74,7 @@ impl Vcpu {
     pub fn save_float(&mut self) {
         self.float.save();
     }
-}
 
-impl Vcpu {
     /// Records whether its cycle counter counts.
     fn note_monitors(&mut self) {
         let counts = self.monitors.counts();

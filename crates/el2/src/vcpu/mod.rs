@@ -384,14 +384,10 @@ impl Vcpu {
         self.leaves_work
     }
 
-    /// Has its cycle counter count, or not: it is on the hardware, or has left it.
+    /// Returns its performance monitors, which pause and go on as it leaves the hardware and returns.
     #[cold]
-    pub fn count_cycles(&mut self, counts: bool) {
-        if counts {
-            self.monitors.go_on();
-        } else {
-            self.monitors.pause();
-        }
+    pub fn monitors(&mut self) -> &mut Monitors {
+        &mut self.monitors
     }
 
     /// Returns true if a sibling that was loaded before it may have had another view.

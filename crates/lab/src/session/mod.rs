@@ -24,7 +24,7 @@ use watch::Watch;
 
 /// How often a machine in virtual time is held to be judged, in its own time. That takes the
 /// host less than a hundredth of what a machine with a Linux needs for as much.
-const PERIOD: Duration = Duration::from_millis(1);
+pub(crate) const PERIOD: Duration = Duration::from_millis(1);
 /// How often it is held at most for the sake of vCPUs with short budgets, as a long run with many
 /// holds is slow.
 const LEAST_PERIOD: Duration = Duration::from_micros(200);

@@ -5,6 +5,7 @@ use crate::arch::fault::{self, Fault, PLACES, class};
 use crate::arch::{cpu, sysreg::read, sysreg::write};
 use crate::suite::{Check, Done, Test};
 use crate::tests::context::happen;
+use crate::tests::{get, set};
 use crate::{cpus, ensure, ensure_eq, fail, needs_cassata, pass, platform};
 use core::sync::atomic::AtomicU64;
 
@@ -46,17 +47,6 @@ fn watchpoint(number: u16) -> [Encoding; 2] {
 /// All registers of breakpoints and watchpoints.
 fn all() -> impl Iterator<Item = Encoding> {
     (0..BREAKPOINTS).flat_map(breakpoint).chain((0..WATCHPOINTS).flat_map(watchpoint))
-}
-
-fn set(register: Encoding, value: u64) -> Check {
-    match register.write(value) {
-        Ok(_) => Ok(()),
-        Err(fault) => fail!("writing {register} gives exception class {:#x}", fault.class),
-    }
-}
-
-fn get(register: Encoding) -> Check<u64> {
-    register.read().or_else(|fault| fail!("reading {register} gives class {:#x}", fault.class))
 }
 
 /// Sets a value and its control.

@@ -19,7 +19,9 @@ pub mod stolen;
 pub mod sysregs;
 pub mod timer;
 
-use crate::suite::Test;
+use crate::arch::encodings::Encoding;
+use crate::fail;
+use crate::suite::{Check, Test};
 
 /// All tests, in the order in which they run.
 pub const ALL: &[&[Test]] = &[
@@ -42,3 +44,16 @@ pub const ALL: &[&[Test]] = &[
     monitors::TESTS,
     counters::TESTS,
 ];
+
+/// Writes a register that there is.
+fn set(register: Encoding, value: u64) -> Check {
+    match register.write(value) {
+        Ok(_) => Ok(()),
+        Err(fault) => fail!("writing {register} gives exception class {:#x}", fault.class),
+    }
+}
+
+/// Reads a register that there is.
+fn get(register: Encoding) -> Check<u64> {
+    register.read().or_else(|fault| fail!("reading {register} gives class {:#x}", fault.class))
+}

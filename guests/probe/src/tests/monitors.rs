@@ -5,7 +5,8 @@ use crate::arch::encodings::Encoding;
 use crate::arch::sysreg::read;
 use crate::suite::{Check, Done, Test};
 use crate::tests::stolen::stolen_ns;
-use crate::{cpus, ensure, ensure_eq, fail, needs_cassata, pass, wait};
+use crate::tests::{get, set};
+use crate::{cpus, ensure, ensure_eq, needs_cassata, pass, wait};
 
 /// The tests of this file.
 pub const TESTS: &[Test] = &[Test { name: "monitors.own", body: own }];
@@ -21,17 +22,6 @@ const ENABLE: u64 = 1 << 0;
 const CLEAR: u64 = 1 << 2;
 /// PMCNTENSET_EL0.C.
 const CYCLES: u64 = 1 << 31;
-
-fn set(register: Encoding, value: u64) -> Check {
-    match register.write(value) {
-        Ok(_) => Ok(()),
-        Err(fault) => fail!("writing {register} gives exception class {:#x}", fault.class),
-    }
-}
-
-fn get(register: Encoding) -> Check<u64> {
-    register.read().or_else(|fault| fail!("reading {register} gives class {:#x}", fault.class))
-}
 
 fn own() -> Check<Done> {
     needs_cassata!();

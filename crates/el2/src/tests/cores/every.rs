@@ -7,6 +7,7 @@
 //! instruction or takes an exception, keeps all registers but the one that it named, and has changed
 //! none of those that confine it.
 
+use super::guests::{Name, access_to};
 use super::program;
 use crate::arch::fake::machine;
 use crate::arch::fake::registers::Register;
@@ -112,21 +113,15 @@ impl Guest<'_> {
 
     /// Writes a system register, and reads it.
     fn write_and_read(&mut self, name: Name, value: u64) -> u64 {
-        let outcome = self.trap(Self::access(name), &[(1, value)], &[]);
+        let outcome = self.trap(access_from_x1(name), &[(1, value)], &[]);
         assert_eq!(outcome, Outcome::Done, "{name:?} is written");
         self.read(name)
     }
 
     fn read(&mut self, name: Name) -> u64 {
-        let outcome = self.trap(Self::access(name) | 1, &[], &[1]);
+        let outcome = self.trap(access_from_x1(name) | 1, &[], &[1]);
         assert_eq!(outcome, Outcome::Done, "{name:?} is read");
         self.register(1)
-    }
-
-    /// ESR_EL2 for a write to a system register from X1.
-    fn access((op0, op1, crn, crm, op2): Name) -> u64 {
-        let iss = op0 << 20 | op2 << 17 | op1 << 14 | crn << 10 | crm << 1 | 1 << 5;
-        ec::SYSREG << 26 | IL | iss
     }
 
     fn register(&mut self, number: usize) -> u64 {
@@ -139,8 +134,10 @@ fn run(program: fn(&mut Guest)) {
     program::run("alone-1", move |core| program(&mut Guest { core, confined: confining() }));
 }
 
-/// A system register or instruction: op0, op1, CRn, CRm, op2.
-type Name = (u64, u64, u64, u64, u64);
+/// Returns ESR_EL2 of a write to a system register from X1.
+fn access_from_x1(name: Name) -> u64 {
+    ec::SYSREG << 26 | IL | access_to(name) | 1 << 5
+}
 
 /// What a guest finds where it reads a register: its value, or any if none is given; none: no
 /// such register.
@@ -200,10 +197,8 @@ fn every_system_register_in_both_directions() {
                 encoding >> 3 & 15,
                 encoding & 7,
             );
-            let (op0, op1, crn, crm, op2) = name;
-            let iss = op0 << 20 | op2 << 17 | op1 << 14 | crn << 10 | crm << 1;
             for register in [1, 31] {
-                let esr = ec::SYSREG << 26 | IL | iss | register << 5;
+                let esr = ec::SYSREG << 26 | IL | access_to(name) | register << 5;
                 let outcome = guest.trap(esr | 1, &[], &[1]);
                 let found = guest.register(1);
                 match readable(name) {
@@ -295,7 +290,7 @@ fn a_guest_has_a_cycle_counter() {
     }
     run(|guest| {
         // It counts at EL1 and EL0 only, not for programs, and without an interrupt.
-        assert_eq!(get(Register::named("pmcr_el0")) & 1, 1);
+        assert_eq!(get(Register::named("pmcr_el0")), 1 << 6 | 1 << 5 | 1, "LC, DP, E");
         assert_eq!(get(Register::named("pmcntenset_el0")), CYCLES);
         assert_eq!(get(Register::named("pmccfiltr_el0")), 0);
         assert_eq!(get(Register::named("pmuserenr_el0")), 0);

@@ -53,6 +53,14 @@ const USER: u64 = 0;
 /// MDSCR_EL1.MDE.
 const MDE: u64 = 1 << 15;
 
+/// The fields op0, op1, CRn, CRm and op2 of a system register's name.
+pub type Name = (u64, u64, u64, u64, u64);
+
+/// Returns ESR.ISS of a write to a system register from X0.
+pub fn access_to((op0, op1, crn, crm, op2): Name) -> u64 {
+    op0 << 20 | op2 << 17 | op1 << 14 | crn << 10 | crm << 1
+}
+
 /// What a VM's guest is like.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Character {
@@ -705,17 +713,13 @@ impl Guest<'_> {
         self.trap(ec::DATA_ABORT, VALID | size << 22 | 1 << 16 | write | TRANSLATION_FAULT)
     }
 
-    fn write_system_register(&mut self, name: (u64, u64, u64, u64, u64), value: u64) -> Vector {
-        let (op0, op1, crn, crm, op2) = name;
+    fn write_system_register(&mut self, name: Name, value: u64) -> Vector {
         self.general.x[1] = value;
-        let name = op0 << 20 | op2 << 17 | op1 << 14 | crn << 10 | crm << 1;
-        self.trap(ec::SYSREG, name | 1 << 5)
+        self.trap(ec::SYSREG, access_to(name) | 1 << 5)
     }
 
-    fn read_system_register(&mut self, name: (u64, u64, u64, u64, u64), to: usize) -> Vector {
-        let (op0, op1, crn, crm, op2) = name;
-        let name = op0 << 20 | op2 << 17 | op1 << 14 | crn << 10 | crm << 1;
-        self.trap(ec::SYSREG, name | (to as u64) << 5 | 1)
+    fn read_system_register(&mut self, name: Name, to: usize) -> Vector {
+        self.trap(ec::SYSREG, access_to(name) | (to as u64) << 5 | 1)
     }
 
     /// A register that concerns other guests of the core, or tells of the core.

@@ -7,7 +7,7 @@ use crate::figures::promises;
 use crate::guests::LinuxWork;
 use crate::machine::Time;
 use crate::observe::{Distribution, Observer};
-use crate::session::Session;
+use crate::session::{PERIOD, Session};
 use crate::suite::Bench;
 use miette::{Result, miette};
 use serde::{Deserialize, Serialize};
@@ -20,8 +20,6 @@ pub const DESCRIBED: u64 = 10_000;
 const PROBE: usize = 0;
 /// Virtual time for one machine: the longest needs some seconds.
 const LIMIT: Duration = Duration::from_secs(60);
-/// How often a machine is held to be judged, virtual time.
-const PERIOD: Duration = Duration::from_millis(1);
 
 /// The label of trials in which EL2 records what it does.
 pub const TRACED: &str = "-traced";

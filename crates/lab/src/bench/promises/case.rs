@@ -9,7 +9,7 @@ use crate::guests::Images;
 use crate::promises::SeenResponse;
 use crate::quantity::ns;
 use crate::results::{Outcome, write_file};
-use crate::session::{End, Run};
+use crate::session::{End, PERIOD, Run};
 use crate::suite::Bench;
 use abi::status::vm_state;
 use miette::{Result, miette};
@@ -113,7 +113,7 @@ impl Case {
         let mut session = bench.session(&bundle, limit)?.shown_by(Box::new(ProgressView(tell)));
         // Budgets may be shorter than those for which any run is looked at so often: this one is short.
         if let Some(period) = bundle.promises.look_every() {
-            session = session.held_every(period.min(Duration::from_millis(1)));
+            session = session.held_every(period.min(PERIOD));
         }
         Ok((session.run(|_| false)?, machine.systems.len() as u64))
     }
