@@ -198,7 +198,9 @@ pub fn interrupt_pending() -> bool {
     read_sysreg!("isr_el1") & 0xc0 != 0
 }
 
-/// Returns true if a system error waits to be taken (ISR_EL1.A).
+/// Returns true if a system error waits to be taken (ISR_EL1.A). To be asked right after
+/// [`interrupt_pending`] only: whatever reads that register passes for a look for interrupts where
+/// paths are computed and measured.
 pub fn error_pending() -> bool {
     read_sysreg!("isr_el1") & 1 << 8 != 0
 }
@@ -207,19 +209,7 @@ pub fn error_pending() -> bool {
 /// which is over then; else the next guest would take it.
 #[must_use]
 pub fn ends_error() -> bool {
-    instructions::complete_with_errors();
-    let mut ends = false;
-    // DISR_EL1: ESB has deferred it.
-    if has_ras() && read_sysreg!("s3_0_c12_c1_1") != 0 {
-        // SAFETY: nothing depends on what it holds.
-        unsafe { write_sysreg!("s3_0_c12_c1_1", 0) };
-        ends = true;
-    }
-    if error_pending() {
-        instructions::take_error();
-        ends = true;
-    }
-    ends
+    instructions::complete_and_take_error()
 }
 
 /// Stops this core for good.

@@ -73,6 +73,16 @@ loads! {
     3 2 "dbgwvr3_el1" "dbgwcr3_el1";
 }
 
+/// Returns true on a Cortex-A76 before r4p0, whose erratum 1463225 lets a guest that debugs its own
+/// kernel keep the core from recognizing interrupts.
+fn may_lose_interrupts() -> bool {
+    /// Implementer and part number of MIDR_EL1, and below them the variant.
+    const CORTEX_A76: u64 = 0x41 << 24 | 0xf << 16 | 0xd0b << 4;
+    const VARIANT: u64 = 0xf << 20;
+    let midr = read_sysreg!("midr_el1");
+    midr & !(VARIANT | 0xf) == CORTEX_A76 && midr & VARIANT < 4 << 20
+}
+
 /// Returns MDSCR_EL1.
 pub fn control() -> u64 {
     read_sysreg!("mdscr_el1")
@@ -82,13 +92,19 @@ pub fn control() -> u64 {
 /// they do on cores that have as many of them as a [`struct@Debug`].
 #[must_use]
 pub fn set_control(value: u64) -> bool {
+    /// Debugging of the guest's kernel.
+    const KDE: u64 = 1 << 13;
     /// SS, the comms channel trap TDCC, KDE.
-    const ALWAYS: u64 = 1 << 0 | 1 << 12 | 1 << 13;
+    const ALWAYS: u64 = 1 << 0 | 1 << 12 | KDE;
     /// ID_AA64DFR0_EL1.BRPs and WRPs: numbers less one.
     const COUNTS: u64 = 0xf << 12 | 0xf << 20;
     const OURS: u64 = (BREAKPOINTS - 1) << 12 | (WATCHPOINTS - 1) << 20;
     let fits = read_sysreg!("s3_0_c0_c5_0") & COUNTS == OURS;
-    let value = value & if fits { ALWAYS | MDE } else { ALWAYS };
+    let mut allowed = if fits { ALWAYS | MDE } else { ALWAYS };
+    if may_lose_interrupts() {
+        allowed &= !KDE;
+    }
+    let value = value & allowed;
     // SAFETY: governs the guest's own debugging.
     unsafe { write_sysreg!("mdscr_el1", value) };
     value & MDE != 0

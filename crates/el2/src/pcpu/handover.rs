@@ -52,8 +52,7 @@ impl Pcpu {
                 self.go_on_later(Message::Recalls, id.number(), Doorbell::Ordinary);
                 return;
             }
-            self.take_off(id);
-            if cpu::interrupt_pending() {
+            if !self.take_off(id) || cpu::interrupt_pending() {
                 self.depart_later(id);
             } else {
                 self.hand_over_parked(id, to);
@@ -61,7 +60,7 @@ impl Pcpu {
         }
     }
 
-    /// Has a vCPU that is not loaded depart before any guest runs, in a piece of its own.
+    /// Has a vCPU that does not have the core depart before any guest runs, in a piece of its own.
     pub(super) fn depart_later(&mut self, id: VcpuId) {
         self.jobs.depart_later(VcpuSet::of(id));
         self.need_resched = true;
@@ -69,24 +68,33 @@ impl Pcpu {
 
     /// Hands a vCPU over to another core, if this core owns it.
     pub(super) fn depart(&mut self, id: VcpuId, to: usize) {
-        self.take_off(id);
-        self.hand_over_parked(id, to);
+        if self.take_off(id) {
+            self.hand_over_parked(id, to);
+        } else {
+            self.depart_later(id);
+        }
     }
 
-    /// Takes a vCPU that is to leave off the hardware, if it is loaded.
+    /// Takes the core from a vCPU that is to leave, if it has that, and takes it off the hardware, if it
+    /// is loaded. Returns false if an interrupt has come in between: then it is loaded still.
     #[inline(never)]
-    pub(super) fn take_off(&mut self, id: VcpuId) {
+    #[must_use]
+    pub(super) fn take_off(&mut self, id: VcpuId) -> bool {
         notes::needs::<{ each::MIGRANT }>();
         if self.roster.is_loaded(id) {
             if self.loaded_is_current() {
                 let now = timer::now();
                 self.scheduler.charge_running(now);
                 self.free_core(now);
+                if cpu::interrupt_pending() {
+                    return false;
+                }
             }
             // It may have been loaded just now: what was listed must not pass for emptied.
             cpu::synchronize();
             self.unload();
         }
+        true
     }
 
     /// Does what [`Self::hand_over`] does, out of line, where no real-time guest waits for it.

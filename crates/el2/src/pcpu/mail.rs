@@ -323,7 +323,9 @@ impl Pcpu {
         }
         match self.consolidation.target() {
             Some(target) if self.consolidation.is_leaving() => self.depart(id, target),
-            _ => self.cross(id),
+            // The interrupt for which this was left may have come before it was unloaded.
+            _ if self.take_off(id) => self.cross(id),
+            _ => self.depart_later(id),
         }
     }
 

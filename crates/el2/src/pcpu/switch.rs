@@ -36,29 +36,27 @@ impl Pcpu {
     fn save_loaded(&mut self) {
         // Cores that have just begun, or rested, have none.
         let Some(loaded) = self.roster.take_loaded() else { return };
-        let (vcpu, unloading) = loaded.save(self.interface);
+        let (mut vcpu, unloading) = loaded.save(self.interface);
         self.follow_up(vcpu.id(), vcpu.vm(), unloading.after);
         if unloading.timer_held {
             // The next guest's timer is the same physical interrupt.
             self.redistributor.set_timer_inactive();
         }
-        let (id, leaves_work) = (vcpu.id(), vcpu.leaves_work());
-        self.roster.park(vcpu);
-        if leaves_work {
-            self.tidy_after(id);
+        if vcpu.leaves_work() {
+            self.tidy_after(&mut vcpu);
         }
+        self.roster.park(vcpu);
     }
 
     /// Does what a vCPU that has left the hardware leaves to be done.
     #[cold]
     #[inline(never)]
-    fn tidy_after(&mut self, id: VcpuId) {
-        let Some(vcpu) = self.roster.get(id) else { return bug!("an unloaded vCPU is not here") };
+    fn tidy_after(&mut self, vcpu: &mut Parked) {
         if vcpu.counts_cycles() {
             vcpu.monitors().pause();
         }
         if vcpu.config().may_cause_errors() {
-            self.end_errors(Some(id));
+            self.end_errors(Some(vcpu.id()));
         }
     }
 

@@ -61,8 +61,7 @@ impl Pcpu {
             self.set_loaded_view(View::Full);
             return true;
         }
-        self.take_off(id);
-        if cpu::interrupt_pending() {
+        if !self.take_off(id) || cpu::interrupt_pending() {
             self.depart_later(id);
         } else {
             self.cross(id);

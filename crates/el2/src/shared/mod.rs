@@ -3,6 +3,9 @@
 //! Mailboxes, and for each VM what its vCPUs share: interrupt bits, console bytes,
 //! whether a sibling is on. All of it is atomic; no core waits for another.
 //!
+//! What one VM or one core writes often is in cache lines of its own (of 128 bytes, as processors fetch
+//! pairs of 64): else a guest could make another one's store-exclusives fail, as often as it likes.
+//!
 //! | module | what it is |
 //! | --- | --- |
 //! | [`mutex`] | a mutex that vCPUs of several VMs share |
@@ -27,6 +30,7 @@ use crate::arch::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64};
 use crate::arch::statics;
 use abi::system::MAX_MUTEXES;
 use abi::{MAX_PCPUS, MAX_VCPUS, MAX_VMS};
+use core::ops::Deref;
 use mutex::Mutex;
 use pl011::Pl011;
 use power::Power;
@@ -37,6 +41,19 @@ use sched::{Location, Mailbox, Message, Recalls, Switchboard};
 pub use sections::Sections;
 pub use set::{AtomicSet, Sibling, SiblingSet, VmIndex, VmSet, siblings};
 use vgic::Gic;
+
+/// Something in cache lines of its own.
+#[repr(align(128))]
+pub struct Apart<T>(pub T);
+
+impl<T> Deref for Apart<T> {
+    type Target = T;
+
+    #[inline(always)]
+    fn deref(&self) -> &T {
+        &self.0
+    }
+}
 
 /// What a VM's vCPUs share.
 pub struct Vm {
@@ -104,14 +121,16 @@ statics! {
     pub static HOSTS: AtomicSet<usize> = AtomicSet::new();
 
     /// By core: a vCPU that is based there is displaced. Only set where a policy asks.
-    pub static TAKEN: [AtomicBool; MAX_PCPUS] = [const { AtomicBool::new(false) }; MAX_PCPUS];
+    pub static TAKEN: [Apart<AtomicBool>; MAX_PCPUS] =
+        [const { Apart(AtomicBool::new(false)) }; MAX_PCPUS];
 
     /// Counter when the first period of every budget begins; the boot core sets it before
     /// others run.
     pub static EPOCH: AtomicU64 = AtomicU64::new(0);
 
     /// By core: counter when it last gave the watchdog a sign of life; 0: no core waits for one.
-    pub static SIGNS: [AtomicU64; MAX_PCPUS] = [const { AtomicU64::new(0) }; MAX_PCPUS];
+    pub static SIGNS: [Apart<AtomicU64>; MAX_PCPUS] =
+        [const { Apart(AtomicU64::new(0)) }; MAX_PCPUS];
 
     /// VMs that are not switched off.
     pub static ALIVE: AtomicSet<VmIndex> = AtomicSet::new();

@@ -17,29 +17,28 @@ pub fn complete() {
     unsafe { asm!("dsb sy", options(nostack, preserves_flags)) };
 }
 
-/// Waits until what comes before is complete, and the system errors that it causes pend or are
-/// deferred (DDI 0487, D1.3.6: ESB, which does nothing without FEAT_RAS). A write that is answered
-/// early, as Device-nGnRE memory allows, causes none later: the answer is what would tell of it.
+/// Waits until what comes before is complete, and takes a system error that it has caused, or that
+/// pended before (DDI 0487, D1.3.6: ESB, which does nothing without FEAT_RAS). Returns true if there was
+/// one. A write that is answered early, as Device-nGnRE memory allows, causes none later: the answer is
+/// what would tell of it.
+///
+/// Errors are masked at EL2 but for these instructions, so their exception vector has nothing to do but
+/// to mask them again. As they are not masked here, ESB defers none.
 #[inline(always)]
-pub fn complete_with_errors() {
-    // SAFETY: barriers.
-    unsafe { asm!("dsb sy", "hint #16", "isb", options(nostack, preserves_flags)) };
-}
-
-/// Takes a system error that pends: it is masked at EL2 but for these instructions, so its exception
-/// vector has nothing to do but to mask it again.
-#[inline(always)]
-pub fn take_error() {
-    // SAFETY: the vector changes X0; the registers of the guest's exception are put back.
+pub fn complete_and_take_error() -> bool {
+    let taken: u64;
+    // SAFETY: the vector changes X0, to what is not zero; the registers of the guest's exception are
+    // put back.
     unsafe {
         asm!(
-            "mrs {elr}, elr_el2", "mrs {spsr}, spsr_el2",
-            "msr daifclr, #4", "isb", "msr daifset, #4",
+            "mrs {elr}, elr_el2", "mrs {spsr}, spsr_el2", "mov x0, xzr",
+            "msr daifclr, #4", "dsb sy", "hint #16", "isb", "msr daifset, #4",
             "msr elr_el2, {elr}", "msr spsr_el2, {spsr}",
-            elr = out(reg) _, spsr = out(reg) _, out("x0") _,
+            elr = out(reg) _, spsr = out(reg) _, out("x0") taken,
             options(nostack, preserves_flags)
         );
     }
+    taken != 0
 }
 
 /// Makes earlier writes visible to the other cores.

@@ -71,7 +71,8 @@ macro_rules! vectors {
                 fatal   5
                 fatal   6
                 .balign 0x80
-                // A system error, which `take_error` has opened for, and closes again here.
+                // A system error, which `complete_and_take_error` has opened for, and closes again
+                // here: what it finds in X0 is not zero.
                 mrs     x0, spsr_el2
                 orr     x0, x0, #0x100
                 msr     spsr_el2, x0
@@ -88,26 +89,30 @@ macro_rules! vectors {
                 vector  {unsupported}
 
             report_fault:
-                // SP may be what is wrong: not its stack, and only one core, once. Another
-                // fault would come here for ever.
-                adrp    x1, fault_reported
-                add     x1, x1, :lo12:fault_reported
-                ldr     w2, [x1]
-                cbnz    w2, 1f
-                mov     w2, #1
-                str     w2, [x1]
-                adrp    x1, fault_stack_end
-                add     x1, x1, :lo12:fault_stack_end
+                // SP may be what is wrong, so a fault has a stack of its own. There are as many as
+                // cores, each for one fault: a core that has faults for ever stops when none is left.
+                adrp    x1, faults_reported
+                add     x1, x1, :lo12:faults_reported
+            1:  ldaxr   w2, [x1]
+                cmp     w2, #{cores}
+                b.hs    2f
+                add     w3, w2, #1
+                stlxr   w4, w3, [x1]
+                cbnz    w4, 1b
+                adrp    x1, fault_stacks
+                add     x1, x1, :lo12:fault_stacks
+                mov     w4, #{fault_stack}
+                umaddl  x1, w3, w4, x1
                 mov     sp, x1
                 b       {fatal}
-            1:  wfi
-                b       1b
+            2:  wfi
+                b       2b
 
             .section .bss.fault, "aw", %nobits
                 .balign 16
-                .skip   {fault_stack}
-            fault_stack_end:
-            fault_reported:
+            fault_stacks:
+                .skip   {cores} * {fault_stack}
+            faults_reported:
                 .skip   16
 
             .section .text.vectors, "ax"
@@ -138,6 +143,7 @@ macro_rules! vectors {
                 isb
             "#,
             fault_stack = const $crate::arch::boot::FAULT_STACK_SIZE,
+            cores = const abi::MAX_PCPUS,
             fatal = sym $fatal,
             synchronous = sym $synchronous,
             interrupt = sym $interrupt,

@@ -13,28 +13,19 @@ pub fn complete() {
     machine::pause(Pause::Access);
 }
 
-/// The same. On a core with FEAT_RAS the error is deferred.
-pub fn complete_with_errors() {
-    const A: u64 = 1 << 31;
+/// The same.
+pub fn complete_and_take_error() -> bool {
     complete();
-    machine::with(|machine| {
+    let ended = machine::with(|machine| {
         machine.errors_arrive();
-        if machine.core().error.is_some() && cpu_has_ras(machine) {
+        let pends = machine.core().error.is_some();
+        if pends {
             machine.end_error();
-            machine.core_mut().registers[Register::named("s3_0_c12_c1_1").0] = A;
         }
+        pends
     });
     synchronize();
-}
-
-fn cpu_has_ras(machine: &Machine) -> bool {
-    let features = machine.register(machine.current, Register::named("id_aa64pfr0_el1"));
-    features >> 28 & 0xf > 0
-}
-
-/// Takes the error that pends.
-pub fn take_error() {
-    machine::with(Machine::end_error);
+    ended
 }
 
 /// The same.

@@ -24,6 +24,8 @@ pub struct Private {
     pub enabled: u32,
     pub latched: u32,
     pub active: u32,
+    /// GICR_ICFGR1.
+    pub config: u32,
     pub priority: [u8; 32],
 }
 

@@ -128,6 +128,7 @@ pub mod device {
                     0x280 => private.latched &= !value,
                     0x300 => private.active |= value,
                     0x380 => private.active &= !value,
+                    0xc04 => private.config = value,
                     _ => {}
                 }
             }

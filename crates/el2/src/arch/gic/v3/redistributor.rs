@@ -1,7 +1,9 @@
 //! A redistributor: one core's private interrupts.
 
 use super::cpu_interface;
-use super::offset::{ICACTIVER, ICENABLER, ICPENDR, IGROUPR, IPRIORITYR, ISACTIVER, ISENABLER};
+use super::offset::{
+    ICACTIVER, ICENABLER, ICFGR, ICPENDR, IGROUPR, IPRIORITYR, ISACTIVER, ISENABLER,
+};
 use crate::arch::gic::{
     Doorbell, MAINTENANCE, PRIORITY_LOWER_REALTIME, PRIORITY_ORDINARY, PRIORITY_REALTIME,
     PRIORITY_TIMER,
@@ -50,6 +52,9 @@ impl Redistributor {
         write32(sgi + ICPENDR, u32::MAX);
         write32(sgi + ICACTIVER, u32::MAX);
         write32(sgi + IGROUPR, u32::MAX);
+        // All PPIs are levels, as the timers' and the maintenance interrupt are; a boot loader may have
+        // left them otherwise. Where this cannot be set, it is so.
+        write32(sgi + ICFGR + 4, 0);
         const REALTIME: u32 = Doorbell::Realtime as u32;
         const LOWER_REALTIME: u32 = Doorbell::LowerRealtime as u32;
         for intid in 0..32 {
