@@ -7,11 +7,13 @@
 //!   at a time.
 //! - [`random`]: random guests against [`ideal`], the interrupt controller
 //!   without list registers or delays. [`delayed`]: the same with slow doorbells.
-//! - [`exhaustive`]: every register, in every width.
+//! - [`exhaustive`]: every register, in every width. [`best`]: every small choice of the most
+//!   urgent.
 //! - [`work`]: how much is done between two looks at what is urgent.
 //! - [`interleaved`]: two cores, access by access. [`threads`]: real ones.
 
 mod addresses;
+mod best;
 mod both;
 mod chance;
 mod cpu;
