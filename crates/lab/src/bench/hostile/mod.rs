@@ -3,7 +3,7 @@
 //!
 //! | module | story |
 //! | --- | --- |
-//! | `mode` | the attacks, and which are above the goal |
+//! | `mode` | the attacks, and what of the machine tests is above the goal |
 //! | `case` | one machine: its description, run and judged |
 //! | `seen` | what a run brought, and what must hold whatever the figures are |
 //! | `report` | the page, the tables, the checks |
