@@ -133,7 +133,11 @@ impl Answer {
     /// of the figures does not hold.
     pub fn write_documents(&self, root: &Path) -> Result<Vec<PathBuf>> {
         if self.documents.is_empty() {
-            return Err(miette!("no document quotes these figures of {}", self.outcome.name));
+            return Err(miette!(
+                help = "a part of a bench is not quoted, nor what `--quick` measures",
+                "no document quotes these figures of {}",
+                self.outcome.name
+            ));
         }
         if let Some(check) = self.outcome.checks().iter().find(|check| check.spoils()) {
             let (name, found, goal) = (&check.name, check.value_text(), check.goal);

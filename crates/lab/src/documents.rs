@@ -40,7 +40,7 @@ const INSTRUMENT: &str = "crates/vtime-plugin";
 const COMPUTED: &[&str] = &["crates/el2", INSTRUMENT, "crates/analysis", "crates/sim"];
 
 /// Every block there is.
-pub const BLOCKS: [Block; 12] = [
+pub const BLOCKS: [Block; 13] = [
     Block {
         name: "bench el2",
         document: "docs/src/measuring.md",
@@ -138,6 +138,14 @@ pub const BLOCKS: [Block; 12] = [
         command: "./cassata bench peers --write-docs",
         packages: MACHINE,
         besides: &["guests/waker/src", "guests/peers"],
+        takes_hours: true,
+    },
+    Block {
+        name: "bench hostile",
+        document: "docs/src/hostile.md",
+        command: "./cassata bench hostile --write-docs",
+        packages: MACHINE,
+        besides: &["guests/probe/src", "guests/freertos/src"],
         takes_hours: true,
     },
     Block {

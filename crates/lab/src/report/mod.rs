@@ -22,7 +22,7 @@ pub mod timeline;
 pub use plot::Plot;
 pub use theme::file;
 
-use crate::results::Outcome;
+use crate::results::{KNOWN_TO_FAIL, Outcome};
 use crate::table::Table;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use serde_json::{Map, Value};
@@ -122,7 +122,7 @@ fn table_markup(table: &Table) -> Markup {
                     @match (column, cell.as_str()) {
                         (0, _) => th scope="row" { (cell) },
                         (_, "holds" | "agrees") => td.good { (cell) },
-                        (_, "FAILS") => td.bad { (cell) },
+                        (_, "FAILS" | KNOWN_TO_FAIL) => td.bad { (cell) },
                         _ => td { (cell) },
                     }
                 } } }

@@ -20,9 +20,15 @@ pub struct Check {
     #[serde(serialize_with = "as_text")]
     pub goal: Goal,
     holds: bool,
+    /// Why it is known not to hold, if it is: the demand stays.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    known: Option<&'static str>,
     #[serde(skip)]
     kind: Kind,
 }
+
+/// The verdict on a demand that is not met, as is known.
+pub const KNOWN_TO_FAIL: &str = "FAILS, as known";
 
 /// What follows when a check does not hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,7 +60,7 @@ impl Check {
         let value = value.into();
         let holds = value.is_some_and(|value| goal.met_by(value));
         let (name, unit) = (name.into(), unit.into());
-        Self { name, value, unit, goal, holds, kind: Kind::Demand }
+        Self { name, value, unit, goal, holds, known: None, kind: Kind::Demand }
     }
 
     /// Something that must have happened: 1 when it did.
@@ -74,6 +80,17 @@ impl Check {
         Self { kind: Kind::Premise, ..self }
     }
 
+    /// Says why it is known not to hold, in a sentence. It fails as it would without, and its reader
+    /// knows that it is no news.
+    pub fn as_known(self, why: &'static str) -> Self {
+        Self { known: Some(why), ..self }
+    }
+
+    /// Returns why it is known not to hold, if it is.
+    pub fn known(&self) -> Option<&'static str> {
+        self.known
+    }
+
     /// Returns true when it is a premise that does not hold.
     pub fn spoils(&self) -> bool {
         !self.holds && self.kind == Kind::Premise
@@ -88,6 +105,7 @@ impl Check {
     pub fn verdict(&self) -> &'static str {
         match (self.kind == Kind::Statement, self.holds) {
             (false, true) => "holds",
+            (false, false) if self.known.is_some() => KNOWN_TO_FAIL,
             (false, false) => "FAILS",
             (true, true) => "agrees",
             (true, false) => "differs",
@@ -154,6 +172,17 @@ mod tests {
         assert!(!Check::new("x", 1.999, "", Goal::AtLeast(2.0)).holds());
         assert!(!Check::new("x", 2.001, "", Goal::AtMost(2.0)).holds());
         assert!(!Check::new("x", 0.999, "", Goal::Between(1.0, 2.0)).holds());
+    }
+
+    #[test]
+    fn what_is_known_to_fail_fails_and_says_so() {
+        let check = |value| Check::new("late", value, "us", Goal::AtMost(1.0)).as_known("Why.");
+        assert!(check(2.0).fails() && check(2.0).verdict() == KNOWN_TO_FAIL);
+        assert!(!check(1.0).fails() && check(1.0).verdict() == "holds");
+        assert_eq!(serde_json::to_value(check(2.0)).unwrap()["known"], "Why.");
+        let new = Check::new("late", 2.0, "us", Goal::AtMost(1.0));
+        assert_eq!(new.verdict(), "FAILS");
+        assert_eq!(serde_json::to_value(new).unwrap().get("known"), None);
     }
 
     #[test]

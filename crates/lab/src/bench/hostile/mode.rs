@@ -1,5 +1,8 @@
 //! The attacks, as `guests/probe/src/adversary` calls them.
 
+use crate::quantity::real;
+use crate::results::{Check, Goal};
+
 /// All attacks.
 pub const MODES: &[&str] = &[
     "pending",
@@ -27,10 +30,6 @@ pub const MODES: &[&str] = &[
     "crash",
 ];
 
-/// Attacks beside which the worst dispatch latency is above the goal. One that meets the goal
-/// makes its test fail until it is taken from here.
-pub const ABOVE_THE_GOAL: &[&str] = &[];
-
 /// Attacks beside a FreeRTOS that another core wakes: those that make its core read most messages, or
 /// keep it longest at EL2.
 pub const WOKEN: &[&str] = &[
@@ -47,19 +46,68 @@ pub const WOKEN: &[&str] = &[
     "reset",
 ];
 
-/// Like [`ABOVE_THE_GOAL`] where another core wakes FreeRTOS, of adversaries with vCPUs on
-/// several cores.
-const ABOVE_THE_GOAL_WOKEN: &[&str] = &[];
+/// What a machine test compares with a goal, and a goal may be missed by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Figure {
+    /// The worst dispatch latency of FreeRTOS, ns.
+    DispatchNs,
+    /// Bytes of the neighbour's console that were lost.
+    ConsoleBytes,
+}
 
-/// Returns true if an attack is known to exceed the goal. `is_woken`: beside a FreeRTOS that another
-/// core wakes, by vCPUs on several cores.
-pub fn is_above_the_goal(mode: &str, is_woken: bool) -> bool {
-    if is_woken { ABOVE_THE_GOAL_WOKEN } else { ABOVE_THE_GOAL }.contains(&mode)
+impl Figure {
+    /// Returns its name and unit.
+    const fn about(self) -> (&'static str, &'static str) {
+        match self {
+            Self::DispatchNs => ("worst dispatch latency", "ns"),
+            Self::ConsoleBytes => ("console bytes of others lost", ""),
+        }
+    }
+}
+
+/// A figure of a machine test that is known to be above the goal.
+#[derive(Clone, Copy, Debug)]
+pub struct Above {
+    /// The name of the case.
+    pub case: &'static str,
+    /// Which of its figures.
+    pub figure: Figure,
+    /// How far above the goal it was when that was last recorded, in the figure's unit. More fails the
+    /// test.
+    pub most: u64,
+}
+
+/// All that machine tests excuse. The reasons stand in CAVEATS.md. A figure that meets the goal makes
+/// its test fail until it is taken from here.
+pub const ABOVE_THE_GOAL: &[Above] = &[
+    // A real-time VM that never sleeps on the core that drives the UART.
+    Above { case: "woken-messages-8-realtime", figure: Figure::ConsoleBytes, most: 287 },
+];
+
+/// Returns the check that `figure` of the case called `case`, whose value is `value`, is at most
+/// `goal`; that it is above the goal, and not further than it was, if that stands in `known`.
+pub fn check(
+    known: &[Above],
+    case: &str,
+    figure: Figure,
+    value: impl Into<Option<u64>>,
+    goal: u64,
+) -> Check {
+    let (name, unit) = figure.about();
+    let value = value.into().map(real);
+    match known.iter().find(|above| (above.case, above.figure) == (case, figure)) {
+        None => Check::new(name, value, unit, Goal::AtMost(real(goal))),
+        Some(above) => {
+            let name = format!("{name}, which is known to be above the goal");
+            Check::new(&name, value, unit, Goal::Between(real(goal + 1), real(above.most)))
+        }
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::bench::store::Case;
     use std::fs;
 
     /// The guest's list and this one are the same, and no list names another one.
@@ -73,7 +121,25 @@ mod tests {
             rest.split('"').next()
         });
         assert_eq!(names.collect::<Vec<_>>(), MODES);
-        let named = [ABOVE_THE_GOAL, ABOVE_THE_GOAL_WOKEN, WOKEN].concat();
-        assert!(named.iter().all(|mode| MODES.contains(mode)));
+        assert!(WOKEN.iter().all(|mode| MODES.contains(mode)));
+    }
+
+    #[test]
+    fn what_is_excused_is_of_cases_that_there_are() {
+        let cases: Vec<_> = super::super::cases(1).iter().map(Case::name).collect();
+        for above in ABOVE_THE_GOAL {
+            assert!(cases.iter().any(|case| case == above.case), "{above:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_excused_must_be_above_the_goal_and_not_get_worse() {
+        let known = [Above { case: "sgi-2", figure: Figure::DispatchNs, most: 50 }];
+        let holds = |case, figure, value| check(&known, case, figure, value, 40).holds();
+        let late = |case, value| holds(case, Figure::DispatchNs, value);
+        assert_eq!([40, 41, 50, 51].map(|ns| late("sgi-2", ns)), [false, true, true, false]);
+        assert_eq!([40, 41].map(|ns| late("sgi-1", ns)), [true, false]);
+        assert!(!holds("sgi-2", Figure::ConsoleBytes, 41));
+        assert!(!check(&known, "sgi-2", Figure::DispatchNs, None, 40).holds());
     }
 }
