@@ -111,8 +111,8 @@ struct Found {
 }
 
 /// Before anything else, if that is asked. In the VM's first life it looks at everything, lets the
-/// writer write for `probe.rest_ms` (100), writes everything itself, and resets the VM; in the
-/// second it looks again, and prints what is not as it was.
+/// writer write for `probe.rest_ms` (100), writes everything itself, lets the writer write again,
+/// and resets the VM; in the second it looks again, and prints what is not as it was.
 pub fn restart_at_entry() {
     let Some(kept) = Kept::find() else { return };
     let contents = Contents::of_memory();
@@ -139,8 +139,11 @@ pub fn restart_at_entry() {
     let rest = wait::us(1_000 * platform::get().number("rest_ms", 100));
     rest_until(&mut actor, begin + rest);
     fill_memory();
-    fill(&mut actor, 0);
     fill(&mut actor, 1);
+    // So that EL2 has it in its memory too, while the writer has the core.
+    actor.calm_down();
+    rest_until(&mut actor, wait::now() + rest);
+    fill(&mut actor, 0);
     calls::system_reset()
 }
 
