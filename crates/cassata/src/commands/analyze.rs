@@ -25,6 +25,7 @@ pub fn analyze(arguments: &Analyze) -> Result<u8> {
         ));
     }
     let overheads = overheads::choose(&arguments.overheads, checked.as_ref())?;
+    overheads::reservation(&arguments.overheads).into_iter().for_each(note);
     let bounds = arguments.bounds.into();
     if arguments.find_budgets {
         if let Some(copy) = &copy {

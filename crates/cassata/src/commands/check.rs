@@ -21,6 +21,7 @@ pub fn check(arguments: &Check) -> Result<u8> {
         Some(system) => {
             let overheads = overheads::choose(&arguments.overheads, Some(&checked))?;
             assumed = Some(overheads::assumed(&arguments.overheads, &overheads));
+            overheads::reservation(&arguments.overheads).into_iter().for_each(note);
             misses(system, &analyze::compute(&checked.path, system, Bounds::Corrected, overheads)?)
         }
         None => Vec::new(),

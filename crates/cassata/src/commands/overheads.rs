@@ -54,6 +54,15 @@ pub fn from(
     }
 }
 
+/// Returns what is to be known of these lengths of visits, in a sentence, if anything is.
+pub fn reservation(arguments: &OverheadArgs) -> Option<&'static str> {
+    let computed = arguments.overheads == OverheadSource::Computed && !arguments.no_overheads;
+    computed.then_some(
+        "what is computed of a visit without a bound is the way to its first look, one piece between two \
+         looks and the way from the last one: further pieces are in no bound",
+    )
+}
+
 /// Says in a clause what is assumed of EL2 in bounds.
 pub fn assumed(arguments: &OverheadArgs, overheads: &Overheads) -> String {
     if overheads.is_none() {
@@ -95,5 +104,16 @@ mod tests {
         let computed = OverheadArgs { overheads: OverheadSource::Computed, ..measured };
         assert!(assumed(&computed, &overheads).contains("its longest paths say"));
         assert_eq!(assumed(&measured, &Overheads::NONE), "EL2 takes no time");
+    }
+
+    #[test]
+    fn what_is_computed_says_that_a_visit_has_one_piece() {
+        let of = |no_overheads, overheads| {
+            reservation(&OverheadArgs { no_overheads, overheads, margin: None })
+        };
+        let said = of(false, OverheadSource::Computed);
+        assert!(said.is_some_and(|said| said.contains("one piece between two looks")));
+        assert_eq!(of(false, OverheadSource::Measured), None);
+        assert_eq!(of(true, OverheadSource::Computed), None, "there are no lengths");
     }
 }

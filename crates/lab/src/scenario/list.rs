@@ -468,6 +468,15 @@ mod tests {
         assert_eq!(names.len(), all().len());
     }
 
+    /// The book and CAVEATS.md say that about half of them run the checked build.
+    #[test]
+    fn about_half_run_the_checked_build() {
+        let usual: Vec<_> = all().into_iter().filter(|scenario| !scenario.on_request).collect();
+        let checked = usual.iter().filter(|scenario| matches!(scenario.build, Build::Checked));
+        let percent = 100 * checked.count() / usual.len();
+        assert!((45..=55).contains(&percent), "{percent} % of {}", usual.len());
+    }
+
     fn names_in(text: &str) -> Vec<&str> {
         text.split('`').skip(1).step_by(2).collect()
     }

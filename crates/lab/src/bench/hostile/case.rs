@@ -242,22 +242,25 @@ mod tests {
     use super::*;
     use crate::bench::store::Case as _;
 
-    /// Every case is a description that the packer would take, but for the guests, which are not
-    /// built in tests.
     #[test]
     fn descriptions_are_understood() {
-        let path = crate::testing::root().join(SYSTEM);
-        let original = std::fs::read_to_string(&path).unwrap();
-        for case in cases(1) {
-            let mut text = original.clone();
-            for (from, to) in case.edits() {
-                assert!(text.contains(&from), "{}: {from}", case.name());
+        cases(1).iter().for_each(Case::assert_understood);
+    }
+
+    impl Case {
+        /// Asserts that it is a description that the packer would take, but for the guests, which are
+        /// not built in tests.
+        pub(in super::super) fn assert_understood(&self) {
+            let path = crate::testing::root().join(SYSTEM);
+            let mut text = std::fs::read_to_string(&path).unwrap();
+            for (from, to) in self.edits() {
+                assert!(text.contains(&from), "{}: {from}", self.name());
                 text = text.replace(&from, &to);
             }
-            let Err(report) = system::load_text(&path, &text) else { continue };
+            let Err(report) = system::load_text(&path, &text) else { return };
             let missing = |p: &&system::Problem| p.message.contains("build/guests");
             let errors: Vec<_> = report.problems().iter().filter(|p| p.is_error()).collect();
-            assert!(errors.iter().all(missing), "{}: {errors:?}", case.name());
+            assert!(errors.iter().all(missing), "{}: {errors:?}", self.name());
         }
     }
 }

@@ -51,7 +51,8 @@ pub struct Machine {
 impl Machine {
     /// Returns the adversary: each next seed has another number of vCPUs, each other one has all of
     /// them on FreeRTOS's core, each third one has another policy, and one in two rounds of all
-    /// policies has the standing of a real-time VM and no policy.
+    /// policies has the standing of a real-time VM and no policy. In two of four rounds another core
+    /// wakes FreeRTOS; the first two are not among them, so seeds below 114 are what they were before.
     fn case(&self) -> Case {
         let (seed, policies) = (self.seed, MigrationPolicy::ALL);
         let vcpus = VCPUS[(seed % VCPUS.len() as u64) as usize];
@@ -59,13 +60,16 @@ impl Machine {
         let policy = policies[(round % policies.len() as u64) as usize].name().to_owned();
         let needs_realtime =
             policies.iter().any(|one| one.name() == policy && one.needs().for_realtime);
-        let is_realtime = !needs_realtime && round / policies.len() as u64 % 2 == 1;
+        let lap = round / policies.len() as u64;
+        let is_realtime = !needs_realtime && lap % 2 == 1;
+        // A FreeRTOS that makes way has one vCPU.
+        let is_woken = !needs_realtime && lap / 2 % 2 == 1;
         // A real-time VM is moved by no policy but those that are for it.
         let policy = if is_realtime { NONE.into() } else { policy };
         let mode = "mix".into();
         let crowds = seed % 2 == 1;
         let adversary = Adversary { mode, vcpus, crowds, policy, is_realtime, seed };
-        Case { adversary: Some(adversary), is_woken: false, length_ms: LENGTH_MS }
+        Case { adversary: Some(adversary), is_woken, length_ms: LENGTH_MS }
     }
 }
 
@@ -94,7 +98,8 @@ impl Experiment for Fuzz {
         about: "Attack the hypervisor by chance, for as many operations as asked for",
         details: "Runs machines, each with an adversary that mixes all attacks of `cassata bench \
                   hostile` by its seed, on one, two or eight vCPUs, under each policy in turn, \
-                  beside FreeRTOS and a second real-time VM. Fails if the hypervisor stops or \
+                  beside FreeRTOS and a second real-time VM; from seed 114 on another core wakes \
+                  FreeRTOS in half of the rounds. Fails if the hypervisor stops or \
                   meets what cannot happen, if a neighbour stops, misses an activation or finds \
                   something of its changed, and names the seed. A seed repeats to the \
                   instruction.\n\n\
@@ -166,6 +171,13 @@ fn data(machines: &[Brought]) -> Dataset {
         .name("vcpus", move |machine| adversary(machine).map(|a| u64::from(a.vcpus)))
         .head("vCPUs")
         .name("policy", move |machine| adversary(machine).map_or_else(String::new, |a| a.policy))
+        .name(
+            "woken_by",
+            |machine| {
+                if machine.case.case().is_woken { "another core" } else { "its timer" }
+            },
+        )
+        .head("woken by")
         .name("operations", |machine| machine.seen.operations)
         .name("exits", |machine| machine.seen.exits)
         .name("starts", |machine| machine.seen.starts)
@@ -198,6 +210,24 @@ mod tests {
             adversaries.iter().all(|a| !a.is_realtime || a.policy == NONE),
             "`check` refuses it"
         );
+    }
+
+    #[test]
+    fn another_core_wakes_freertos_under_every_policy_that_lets_it() {
+        let all = MigrationPolicy::ALL.len() * VCPUS.len();
+        let cases: Vec<_> = (1..=4 * all as u64).map(|seed| Machine { seed }.case()).collect();
+        assert!(cases[..2 * all - 1].iter().all(|case| !case.is_woken), "they stay what they were");
+        let of = |case: &Case| {
+            let adversary = case.adversary.as_ref().unwrap();
+            (adversary.vcpus, adversary.policy.clone())
+        };
+        let woken = cases.iter().filter(|case| case.is_woken);
+        let kinds: BTreeSet<_> = woken.clone().map(of).collect();
+        let may = |policy: &&MigrationPolicy| !policy.needs().for_realtime;
+        let policies = MigrationPolicy::ALL.iter().filter(may).count();
+        assert_eq!(kinds.len(), policies * VCPUS.len());
+        assert!(woken.clone().any(|case| case.adversary.as_ref().unwrap().is_realtime));
+        woken.for_each(Case::assert_understood);
     }
 
     #[test]

@@ -90,7 +90,7 @@ pub const KNOWN: [Known; 4] = [
         is_of: |case| has(case, |adversary| adversary.policy == "rt-vcpu"),
         figures: &[Figure::Dispatch, Figure::RtosMissed, Figure::RtosStopped],
         why: "FreeRTOS is filled in its own time, on its own core, so it does not start while the \
-              adversary above it never sleeps; beside one that sleeps it makes way to another core.",
+              adversary above it leaves that core no time; once it has started it makes way to another core.",
     },
     Known {
         beside: "messages under on-demand, its controls and masked",
