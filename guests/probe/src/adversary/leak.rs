@@ -1,20 +1,25 @@
 //! What one VM leaves where another one finds it: a VM writes a pattern to everything that takes
 //! it, another VM on the same core, of higher priority, looks at everything again and again.
 //! Whatever is not as it was when that VM had just booted, and the writer had not begun, is a leak.
+//!
+//! A third role writes everything itself, and resets its VM: what it finds then must be what it
+//! found when it booted first, in its memory too. What it found is kept in memory that it shares
+//! with another VM, which no reset changes.
 
 use super::actor::{Actor, scratch, table};
 use super::registers::{LIFELINES, tamed};
 use super::{deeds, interrupts};
 use crate::arch::encodings::Encoding;
 use crate::arch::fp::Registers;
+use crate::arch::mmio::Window;
 use crate::arch::{cpu, memory};
-use crate::gic;
 use crate::platform::{self, GICD};
 use crate::roles::reset::note_start;
 use crate::suite::{Check, Done};
 use crate::timer::Timer;
-use crate::{ensure, fail, pass, println, wait};
+use crate::{calls, ensure, fail, gic, pass, println, wait};
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use spin::Once;
 
 /// The first encoding of a register: op0 2. Below are instructions.
 const FIRST: usize = 0x8000;
@@ -35,23 +40,28 @@ pub fn write() -> Check<Done> {
     let begin = wait::us(1_000 * platform::get().number("begin_ms", 200));
     while wait::now() < begin {}
     for round in 0_u64.. {
-        actor.calm_down();
-        match round % 2 {
-            0 => interrupts::prepare_active(&mut actor),
-            _ => interrupts::prepare_pending(&mut actor),
-        }
-        Registers::pattern(round).load();
-        for number in FIRST..FIRST + REGISTERS {
-            let encoding = Encoding(number as u16);
-            if !LIFELINES.contains(&encoding) {
-                let value = (number as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ round;
-                // Those that do not exist cannot leak.
-                let _ = table().write(encoding, tamed(encoding, value));
-            }
-        }
+        fill(&mut actor, round);
         deeds::count(REGISTERS as u64);
     }
     fail!("an endless job ended")
+}
+
+/// Writes to everything but memory, other values in each `round`.
+fn fill(actor: &mut Actor, round: u64) {
+    actor.calm_down();
+    match round % 2 {
+        0 => interrupts::prepare_active(actor),
+        _ => interrupts::prepare_pending(actor),
+    }
+    Registers::pattern(round).load();
+    for number in FIRST..FIRST + REGISTERS {
+        let encoding = Encoding(number as u16);
+        if !LIFELINES.contains(&encoding) {
+            let value = (number as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ round;
+            // Those that do not exist cannot leak.
+            let _ = table().write(encoding, tamed(encoding, value));
+        }
+    }
 }
 
 /// Looks at everything `probe.looks` (3) times, `probe.rest_ms` (40) apart, and prints what has
@@ -88,6 +98,174 @@ pub fn look() -> Check<Done> {
         }
     }
     pass!("leaks={leaks} looks={looks} there={} changing={changes}", first.there())
+}
+
+/// What `restart` found in its second life.
+static FOUND: Once<Found> = Once::new();
+
+/// What is said of a second life.
+struct Found {
+    leaks: u64,
+    there: u64,
+    loaded: u64,
+}
+
+/// Before anything else, if that is asked. In the VM's first life it looks at everything, lets the
+/// writer write for `probe.rest_ms` (100), writes everything itself, lets the writer write again,
+/// and resets the VM; in the second it looks again, and prints what is not as it was.
+pub fn restart_at_entry() {
+    let Some(kept) = Kept::find() else { return };
+    let contents = Contents::of_memory();
+    let look = Look::at(scratch());
+    if kept.is_there() {
+        look.take_as_it_is();
+        FOUND.call_once(|| compare(&kept, &look, &contents));
+        return;
+    }
+    look.take_as_it_is();
+    let again = Look::at(scratch() + Look::SIZE);
+    again.take_as_it_is();
+    for number in (0..ALL).filter(|&number| !look.agrees(&again, number)) {
+        look.forget(number);
+    }
+    kept.keep(&look, &contents);
+    let begin = wait::us(1_000 * platform::get().number("begin_ms", 200));
+    if wait::now() >= begin {
+        // Without its mark, what is kept is of no use, and the test fails.
+        return kept.forget();
+    }
+    let mut actor = Actor::new();
+    actor.calm_down();
+    let rest = wait::us(1_000 * platform::get().number("rest_ms", 100));
+    rest_until(&mut actor, begin + rest);
+    fill_memory();
+    fill(&mut actor, 1);
+    // So that EL2 has it in its memory too, while the writer has the core.
+    actor.calm_down();
+    rest_until(&mut actor, wait::now() + rest);
+    fill(&mut actor, 0);
+    calls::system_reset()
+}
+
+/// Tells what the second life brought ([`restart_at_entry`]).
+pub fn restart() -> Check<Done> {
+    let Some(found) = FOUND.get() else { fail!("there was no first life with a look") };
+    let Found { leaks, there, loaded } = found;
+    pass!("leaks={leaks} there={there} loaded={loaded}")
+}
+
+/// Prints what differs from the first life.
+fn compare(kept: &Kept, look: &Look, contents: &Contents) -> Found {
+    let first = Look::at(scratch() + Look::SIZE);
+    let contents_first = kept.fetch(&first);
+    let mut leaks = 0;
+    for number in (0..ALL).filter(|&number| first.stays(number)) {
+        if !first.agrees(look, number) {
+            leaks += 1;
+            println!("LEAK {}", Place(number));
+        }
+    }
+    if *contents != contents_first {
+        leaks += 1;
+        println!("LEAK memory");
+        println!("was {contents_first:x?}, is {contents:x?}");
+    }
+    Found { leaks, there: first.there(), loaded: contents_first.words }
+}
+
+/// This VM's memory before and behind the image.
+fn own_memory() -> impl Iterator<Item = &'static AtomicU64> {
+    let platform = platform::get();
+    let before = memory::words(platform.ram_base, memory::image_begin());
+    let behind = memory::words(memory::image_end(), platform.ram_end());
+    before.iter().chain(behind)
+}
+
+/// Returns the address of a word.
+fn address(word: &AtomicU64) -> u64 {
+    core::ptr::from_ref(word) as u64
+}
+
+/// Fills memory, but for the code by which registers are written.
+fn fill_memory() {
+    const PATTERN: u64 = 0x5ec2_e700_c0de_f111;
+    let code = table().range();
+    for word in own_memory().filter(|word| !code.contains(&address(word))) {
+        word.store(PATTERN ^ address(word), Relaxed);
+    }
+    cpu::dsb();
+}
+
+/// What memory holds beside the image.
+#[derive(Debug, PartialEq, Eq)]
+struct Contents {
+    /// Words that are not 0.
+    words: u64,
+    /// Of all words, in order.
+    sum: u64,
+    /// Addresses of the first word and of the last one that are not 0.
+    ends: [u64; 2],
+}
+
+impl Contents {
+    /// Reads all of it.
+    fn of_memory() -> Self {
+        const PRIME: u64 = 0x0000_0100_0000_01b3;
+        let mut all = Self { words: 0, sum: 0, ends: [u64::MAX, 0] };
+        for word in own_memory() {
+            let value = word.load(Relaxed);
+            all.sum = (all.sum ^ value).wrapping_mul(PRIME).wrapping_add(1);
+            if value != 0 {
+                all.words += 1;
+                all.ends = [all.ends[0].min(address(word)), address(word)];
+            }
+        }
+        all
+    }
+}
+
+/// What the first life found, where no reset changes it: in the first shared memory.
+struct Kept {
+    words: Window,
+}
+
+impl Kept {
+    /// In its first word: it is whole.
+    const MARK: u64 = 0x1ea7_0f00_f125_711f;
+    /// Words before those of the look.
+    const HEAD: u64 = 5;
+
+    fn find() -> Option<Self> {
+        Some(Self { words: platform::get().shared.first()?.window() })
+    }
+
+    fn is_there(&self) -> bool {
+        self.words.read64(0) == Self::MARK
+    }
+
+    fn forget(&self) {
+        self.words.write64(0, 0);
+    }
+
+    fn keep(&self, look: &Look, contents: &Contents) {
+        let Contents { words, sum, ends: [first, last] } = *contents;
+        for (at, word) in [words, sum, first, last].into_iter().enumerate() {
+            self.words.write64(8 * (1 + at as u64), word);
+        }
+        for (at, word) in look.words.iter().enumerate() {
+            self.words.write64(8 * (Self::HEAD + at as u64), word.load(Relaxed));
+        }
+        self.words.write64(0, Self::MARK);
+        cpu::dsb();
+    }
+
+    fn fetch(&self, look: &Look) -> Contents {
+        for (at, word) in look.words.iter().enumerate() {
+            word.store(self.words.read64(8 * (Self::HEAD + at as u64)), Relaxed);
+        }
+        let [words, sum, first, last] = [1, 2, 3, 4].map(|at| self.words.read64(8 * at));
+        Contents { words, sum, ends: [first, last] }
+    }
 }
 
 /// Leaves the core to the other VM until the counter shows `end`.
@@ -140,9 +318,14 @@ impl Look {
         Self { words: memory::words(base, base + Self::SIZE) }
     }
 
-    /// Looks at everything.
+    /// Looks at everything, with the timer and its interrupt as they are at each look.
     fn take(&self) {
         settle();
+        self.take_as_it_is();
+    }
+
+    /// Looks at everything.
+    fn take_as_it_is(&self) {
         let floats = Registers::store();
         for number in 0..ALL {
             let value = match number {
@@ -167,9 +350,14 @@ impl Look {
         self.words[2 * number].store(2, Relaxed);
     }
 
-    /// How many registers there are.
+    /// Whether `number` is not one of those that change by themselves.
+    fn stays(&self, number: usize) -> bool {
+        self.get(number)[0] < 2
+    }
+
+    /// How many registers there are, but for those that change by themselves.
     fn there(&self) -> u64 {
-        (0..REGISTERS).map(|number| self.get(number)[0]).sum()
+        (0..REGISTERS).filter(|&number| self.get(number)[0] == 1).count() as u64
     }
 }
 

@@ -12,7 +12,7 @@
 //! | `memory` | devices, stage 2, caches and translations, code that changes |
 //! | `time` | timers, WFI and WFE |
 //! | `mix` | all of them by chance |
-//! | `leak` | one VM writes everything, another one looks for it |
+//! | `leak` | one VM writes everything, another one looks for it, and in its own second life |
 //!
 //! Each vCPU does the same, `probe.seed` (1) decides what. An attack that fails at EL1 is caught
 //! and goes on behind the instruction; a VM that resets or crashes counts on where it was.
@@ -38,6 +38,7 @@ pub const ALL: &[Test] = &[
     Test { name: "hostile", body: hostile },
     Test { name: "leak.write", body: leak::write },
     Test { name: "leak.look", body: leak::look },
+    Test { name: "leak.restart", body: leak::restart },
 ];
 
 /// An attack.
@@ -99,9 +100,14 @@ fn mode() -> Option<&'static Mode> {
     named(platform::get().argument("mode").unwrap_or("mix"))
 }
 
-/// Before anything else, so that lives of the VM are short: resets or crashes it, if that is asked.
+/// Before anything else, so that lives of the VM are short, and see what a boot leaves: resets or
+/// crashes it, if that is asked.
 pub fn at_entry() {
-    let is_asked = platform::get().argument("run") == Some("hostile");
+    let run = platform::get().argument("run");
+    if run == Some("leak.restart") {
+        leak::restart_at_entry();
+    }
+    let is_asked = run == Some("hostile");
     if let Some(mode) = mode().filter(|mode| is_asked && mode.is_final) {
         begin(mode);
         attack(mode);

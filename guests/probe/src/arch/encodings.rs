@@ -95,6 +95,11 @@ impl Table {
         Self { base }
     }
 
+    /// Returns the addresses that it takes.
+    pub fn range(self) -> core::ops::Range<u64> {
+        self.base..self.base + TABLE_SIZE
+    }
+
     /// As [`Encoding::read`].
     pub fn read(self, of: Encoding) -> Result<u64, Fault> {
         fault::call(self.base + u64::from(of.0) * SLOT, 0)

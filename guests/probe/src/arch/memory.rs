@@ -1,11 +1,17 @@
 //! Guest memory outside the image.
 
+use abi::platform::RAM_BASE;
 use core::sync::atomic::AtomicU64;
 
 unsafe extern "C" {
     // From aarch64-rt's linker script.
     static text_begin: u8;
     static dma_region: u8;
+}
+
+/// Address of the image's first byte.
+pub fn image_begin() -> u64 {
+    &raw const text_begin as u64
 }
 
 /// Address behind the image, its data and its stacks.
@@ -15,7 +21,7 @@ pub fn image_end() -> u64 {
 
 /// Whether `address` lies in the image, its data or its stacks.
 pub fn image_holds(address: u64) -> bool {
-    ((&raw const text_begin as u64)..image_end()).contains(&address)
+    (image_begin()..image_end()).contains(&address)
 }
 
 /// Returns `size` bytes that a loader left at `address`. They are not written before the
@@ -27,9 +33,10 @@ pub fn bytes(address: u64, size: u64) -> &'static [u8] {
     unsafe { core::slice::from_raw_parts(address as *const u8, size as usize) }
 }
 
-/// Guest memory from `begin` to `end`, behind the image, as words.
+/// Guest memory from `begin` to `end`, before or behind the image, as words.
 pub fn words(begin: u64, end: u64) -> &'static [AtomicU64] {
-    assert!(begin >= image_end() && begin.is_multiple_of(8) && begin <= end);
+    assert!(begin >= image_end() || begin >= RAM_BASE && end <= image_begin());
+    assert!(begin.is_multiple_of(8) && begin <= end);
     let count = ((end - begin) / 8) as usize;
     // SAFETY: Guest memory is mapped, any bits are a valid atomic, and the
     // image has no object there (asserted); shared use is what atomics allow.

@@ -7,7 +7,7 @@
 //! | `case` | one machine: its description, run and judged |
 //! | `seen` | what a run brought, and what must hold whatever the figures are |
 //! | `report` | the page, the tables, the checks |
-//! | `leaks` | what one VM finds of another |
+//! | `leaks` | what one VM finds of another, and of its own former life |
 //! | `fuzz` | mixtures by seed, as many as asked for |
 //! | `smoke` | all of it in short, as machine tests |
 
@@ -93,7 +93,7 @@ impl Experiment for Hostile {
     }
 
     fn scenarios(&self) -> Vec<Scenario> {
-        smoke::scenarios().collect()
+        smoke::scenarios().chain([leaks::restart()]).collect()
     }
 }
 
