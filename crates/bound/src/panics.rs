@@ -35,7 +35,7 @@ pub fn count(image: &Image<'_>) -> Panics {
     panics
 }
 
-/// Whether a function of this name panics: those of Rust's core library for that.
+/// Returns true if a function of this name panics: a few of Rust's core library are for that.
 fn is_panic(name: &str) -> bool {
     let of_core = name.starts_with("core::");
     name.starts_with("core::panicking::") || of_core && name.contains("_fail")
