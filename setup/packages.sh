@@ -193,6 +193,13 @@ ensure_user_mode() {
     ((${#missing[@]} == 0)) || install_missing
 }
 
+# What watches each access to memory, which only crates/el2/sanitised asks for.
+ensure_valgrind() {
+    ! command -v valgrind >/dev/null || return 0
+    missing=("valgrind"$'\t'"finds wrong accesses to memory")
+    install_missing
+}
+
 # What compiles a whole Linux kernel, which only the one with the port to Cassata asks for.
 ensure_kernel_tools() {
     local tool

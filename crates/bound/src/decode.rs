@@ -106,6 +106,61 @@ pub fn third_argument(word: u32) -> Third {
     if names { Third::Unknown } else { Third::Kept }
 }
 
+/// What an instruction does to the stack pointer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Move {
+    /// Nothing.
+    None,
+    /// The stack gets so many bytes larger.
+    Down(u64),
+    /// It gets so many bytes smaller.
+    Up(u64),
+    /// The stack pointer is set to what the instruction does not say.
+    Unknown,
+}
+
+/// Decodes what the instruction `word` does to the stack pointer.
+#[must_use]
+pub fn stack(word: u32) -> Move {
+    const SP: u16 = 31;
+    let bytes = word.to_le_bytes();
+    // That this is no instruction is what `flow` says.
+    let Ok(instruction) = InstDecoder::default().decode(&mut U8Reader::new(&bytes)) else {
+        return Move::None;
+    };
+    let up = |offset: i64| match offset {
+        0 => Move::None,
+        1.. => Move::Up(offset.unsigned_abs()),
+        _ => Move::Down(offset.unsigned_abs()),
+    };
+    let [first, second, third, _] = instruction.operands;
+    // Accesses that write their base back.
+    for operand in instruction.operands {
+        match operand {
+            Operand::RegPreIndex(SP, offset, true) | Operand::RegPostIndex(SP, offset) => {
+                return up(offset.into());
+            }
+            Operand::RegPostIndexReg(SP, _) => return Move::Unknown,
+            _ => {}
+        }
+    }
+    if !matches!(first, Operand::RegisterOrSP(_, SP)) {
+        return Move::None;
+    }
+    let constant = match third {
+        Operand::Immediate(value) => Some(i64::from(value)),
+        Operand::Imm64(value) => i64::try_from(value).ok(),
+        Operand::ImmShift(value, shift) => Some(i64::from(value) << shift),
+        _ => None,
+    };
+    let is_own = matches!(second, Operand::RegisterOrSP(_, SP));
+    match (instruction.opcode, constant.filter(|_| is_own)) {
+        (Opcode::ADD, Some(bytes)) => up(bytes),
+        (Opcode::SUB, Some(bytes)) => up(-bytes),
+        _ => Move::Unknown,
+    }
+}
+
 /// Returns true for branches and what generates exceptions, but not for system instructions
 /// (DDI 0487, C4.1.93): of those, only the ones that [`flow`] names are known to do what it says.
 fn may_branch(word: u32) -> bool {
@@ -131,6 +186,33 @@ mod tests {
             (0xb900_0be8, Third::Kept, "str w8, [sp, #8]"),
         ] {
             assert_eq!(third_argument(word), left, "{text}");
+        }
+    }
+
+    #[test]
+    fn the_stack_pointer_is_followed() {
+        for (word, expected, text) in [
+            (0xd503_201f, Move::None, "nop"),
+            (0xd100_83ff, Move::Down(32), "sub sp, sp, #32"),
+            (0xd140_07ff, Move::Down(4096), "sub sp, sp, #1, lsl #12"),
+            (0x9100_83ff, Move::Up(32), "add sp, sp, #32"),
+            (0x9140_0fff, Move::Up(3 * 4096), "add sp, sp, #3, lsl #12"),
+            (0xa9bf_7bfd, Move::Down(16), "stp x29, x30, [sp, #-16]!"),
+            (0xa8c1_7bfd, Move::Up(16), "ldp x29, x30, [sp], #16"),
+            (0xf81f_0ffe, Move::Down(16), "str x30, [sp, #-16]!"),
+            (0xf841_07fe, Move::Up(16), "ldr x30, [sp], #16"),
+            (0x6dbf_27e8, Move::Down(16), "stp d8, d9, [sp, #-16]!"),
+            (0xa901_7bfd, Move::None, "stp x29, x30, [sp, #16]"),
+            (0xf940_03e0, Move::None, "ldr x0, [sp]"),
+            (0xf841_0c20, Move::None, "ldr x0, [x1, #16]!"),
+            (0x9100_43e0, Move::None, "add x0, sp, #16"),
+            (0xeb3f_63ff, Move::None, "cmp sp, xzr"),
+            (0x9100_003f, Move::Unknown, "mov sp, x1"),
+            (0xd100_401f, Move::Unknown, "sub sp, x0, #16"),
+            (0xcb20_63ff, Move::Unknown, "sub sp, sp, x0"),
+            (0x927c_ec1f, Move::Unknown, "and sp, x0, #-16"),
+        ] {
+            assert_eq!(stack(word), expected, "{text}");
         }
     }
 

@@ -23,6 +23,9 @@ pub struct Facts {
     /// Calls by which functions come to call themselves, at some distance.
     #[serde(default, rename = "recursion")]
     pub recursions: Vec<RecursionFact>,
+    /// Assembly that sets the stack pointer.
+    #[serde(default)]
+    pub empties: Vec<EmptiesFact>,
     /// Functions that tell kinds apart.
     #[serde(default)]
     pub dispatchers: Vec<String>,
@@ -105,6 +108,19 @@ pub struct RecursionFact {
     /// How often it is on the stack at once at most.
     pub depth: u32,
     /// Why it is not more.
+    pub why: String,
+}
+
+/// A piece of assembly that sets the stack pointer where the stack is as good as empty.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct EmptiesFact {
+    /// The function.
+    #[serde(rename = "in")]
+    pub function: String,
+    /// What stays above, bytes.
+    pub above: u64,
+    /// Why nothing else is needed any more.
     pub why: String,
 }
 

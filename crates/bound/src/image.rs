@@ -18,6 +18,7 @@ pub struct Image<'a> {
     pointed_to: BTreeSet<u64>,
     notes: Vec<Note>,
     noted: BTreeSet<u64>,
+    stack: u64,
 }
 
 /// What begins the name of a piece of code that the linker has moved out of a function because of
@@ -70,8 +71,14 @@ impl<'a> Image<'a> {
         let section = elf.section_by_name(notes::SECTION);
         let data = section.map_or(Ok(&[][..]), |section| section.data()).map_err(wrong)?;
         let notes = notes::read(data)?;
+        let is_stack = |name: &str| {
+            let number = name.strip_prefix(".stack");
+            number.is_some_and(|number| number.parse::<u64>().is_ok())
+        };
+        let stacks = elf.sections().filter(|section| section.name().is_ok_and(is_stack));
+        let stack = stacks.map(|section| section.size()).min().unwrap_or(0);
         let noted = notes.iter().map(|note| note.address).collect();
-        Ok(Self { code, base, functions, labels, pointed_to, notes, noted })
+        Ok(Self { code, base, functions, labels, pointed_to, notes, noted, stack })
     }
 
     /// Has a function begin at an address: assembly that has no symbol of its own.
@@ -105,6 +112,19 @@ impl<'a> Image<'a> {
     #[must_use]
     pub fn notes(&self) -> &[Note] {
         &self.notes
+    }
+
+    /// Returns the size of a core's stack, the smallest if they differ, bytes: link.ld reserves a
+    /// section for each. 0 if there is none.
+    #[must_use]
+    pub fn stack(&self) -> u64 {
+        self.stack
+    }
+
+    /// Returns the address of its first instruction.
+    #[must_use]
+    pub fn base(&self) -> u64 {
+        self.base
     }
 
     /// Returns how many instructions the image has.

@@ -20,6 +20,8 @@
 //! | [`program`] | all functions that the entries reach, and their calls |
 //! | [`summary`] | functions from callees to callers: longest paths, and those without a look |
 //! | [`report`] | one figure for each entry and kind, and what is missing |
+//! | [`stack`] | how deep the stack of a core gets |
+//! | [`panics`] | where code may panic |
 //! | [`record`] | figures that were recorded, which may not rise |
 //! | [`sizes`] | how large a system is |
 //! | [`lines`] | the source of an instruction |
@@ -38,10 +40,12 @@ pub mod lines;
 pub mod longest;
 pub mod loops;
 pub mod notes;
+pub mod panics;
 pub mod program;
 pub mod record;
 pub mod report;
 pub mod sizes;
+pub mod stack;
 pub mod summary;
 pub mod trail;
 

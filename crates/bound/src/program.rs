@@ -142,11 +142,15 @@ impl Reader<'_> {
             used: [BTreeSet::new(), BTreeSet::new()],
         };
         let mut calls = BTreeMap::new();
-        let raw = self.raw_graphs(entries, &mut calls, &mut program);
+        let mut raw = self.raw_graphs(entries, &mut calls, &mut program);
+        depart(&mut raw);
         let never: BTreeSet<u64> = raw.values().flat_map(|graph| self.never(graph)).collect();
         let returning = returning(&raw, &calls, &never);
         let returns = |block: &Block| returns(block, &calls, &never, &returning);
-        let mut open = entries.to_vec();
+        // What never comes back has no path.
+        let entries = entries.iter().copied().filter(|entry| returning.contains(entry));
+        let entries: Vec<u64> = entries.collect();
+        let mut open = entries.clone();
         while let Some(start) = open.pop() {
             if program.functions.contains_key(&start) {
                 continue;
@@ -156,7 +160,7 @@ impl Reader<'_> {
             open.extend(function.calls.iter().flatten());
             program.functions.insert(start, function);
         }
-        self.arrange(entries, &mut program);
+        self.arrange(&entries, &mut program);
         self.check_pointers(&mut program);
         program
     }
@@ -453,6 +457,33 @@ fn returns(
         callees.is_empty() || callees.iter().any(|callee| returning.contains(callee))
     };
     !never.contains(&block.start) && callees(block, targets).is_none_or(back)
+}
+
+/// Has paths end at calls of functions that enter a guest and come back to no caller, as where a
+/// core has booted. In assembly such a function may be jumped to instead.
+fn depart(raw: &mut BTreeMap<u64, Graph>) {
+    let mut departing = BTreeSet::new();
+    let mut changed = true;
+    while std::mem::take(&mut changed) {
+        for (&start, graph) in &*raw {
+            let departs = graph.blocks.iter().any(|block| match block.call {
+                Some(Call::To(callee)) => departing.contains(&callee),
+                _ => block.exit == Some(Exit::ExceptionReturn),
+            });
+            changed |= departs && departing.insert(start);
+        }
+    }
+    for graph in raw.values_mut() {
+        for block in &mut graph.blocks {
+            let departs =
+                matches!(block.call, Some(Call::To(callee)) if departing.contains(&callee));
+            let is_tail = block.next.is_empty() && block.exit.is_none();
+            if departs && !is_tail {
+                block.next.clear();
+                block.exit = Some(Exit::ExceptionReturn);
+            }
+        }
+    }
 }
 
 /// Finds the functions that come back to their callers or to a guest: those with a path to such

@@ -11,6 +11,8 @@ use std::collections::{BTreeMap, BTreeSet};
 pub struct Record {
     /// What was missing, without the lines, which move.
     pub missing: BTreeSet<String>,
+    /// Call sites of panics.
+    pub panics: u64,
     /// Figures by name.
     pub figures: BTreeMap<String, Recorded>,
 }
@@ -60,8 +62,9 @@ impl Record {
             let [deaf, stay] = [figure.deaf, figure.stay].map(|found| found.map(Length::from));
             (figure.name.clone(), Recorded { deaf, stay })
         };
-        let missing = report.missing.iter().map(|gap| gap.what.clone());
-        Self { missing: missing.collect(), figures: report.figures.iter().map(figure).collect() }
+        let missing = report.missing.iter().map(|gap| gap.what.clone()).collect();
+        let figures = report.figures.iter().map(figure).collect();
+        Self { missing, panics: report.panics.sites, figures }
     }
 
     /// Reads what was recorded.
@@ -101,7 +104,9 @@ impl Record {
         });
         let lost = self.figures.keys().filter(|name| !now.figures.contains_key(*name));
         let lost = lost.map(|name| format!("{name}: recorded, and there is no such figure"));
-        gaps.chain(rises).chain(lost).collect()
+        let panics = (now.panics > self.panics)
+            .then(|| format!("call sites of panics: {}, recorded {}", now.panics, self.panics));
+        gaps.chain(rises).chain(lost).chain(panics).collect()
     }
 }
 
@@ -120,7 +125,7 @@ mod tests {
     fn record(deaf: Option<Length>, missing: &[&str]) -> Record {
         let figure = ("interrupt".to_owned(), Recorded { deaf, stay: None });
         let missing = missing.iter().map(|&gap| gap.to_owned()).collect();
-        Record { missing, figures: [figure].into() }
+        Record { missing, panics: 0, figures: [figure].into() }
     }
 
     #[test]
@@ -154,6 +159,13 @@ mod tests {
         let one = record(None, &[]);
         assert!(none.objections(&one)[0].contains("--write"));
         assert!(one.objections(&none)[0].contains("no such figure"));
+    }
+
+    #[test]
+    fn panics_may_go_and_not_come() {
+        let [few, more] = [1, 2].map(|panics| Record { panics, ..record(None, &[]) });
+        assert_eq!(few.objections(&more), ["call sites of panics: 2, recorded 1"]);
+        assert!(more.objections(&few).is_empty());
     }
 
     #[test]

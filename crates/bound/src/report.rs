@@ -3,8 +3,10 @@
 use crate::facts::{self, Entry, Facts, Kind};
 use crate::image::Image;
 use crate::lines::Lines;
+use crate::panics::{self, Panics};
 use crate::program::{Function, Missing, Problem, Program, Reader};
 use crate::sizes::Sizes;
+use crate::stack::{self, Stack};
 use crate::summary::{self, Path, Summaries, Summary};
 use crate::{Error, trail};
 use serde::Serialize;
@@ -13,6 +15,13 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Where the vectors for a lower exception level in AArch64 are in the table (DDI 0487, D1.3.1).
 const VECTORS: [(Entry, u64, &str); 2] =
     [(Entry::Synchronous, 0x400, "synchronous"), (Entry::Interrupt, 0x480, "interrupt")];
+
+/// Where the vectors for a lower exception level in AArch64 are that lead back to a guest. The others
+/// end in a message.
+const FROM_GUESTS: [u64; 3] = [0x400, 0x480, 0x580];
+
+/// Where cores begin.
+const BOOT: [&str; 2] = ["_start", "secondary_start"];
 
 /// A length in instructions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -74,6 +83,10 @@ pub struct Report {
     pub figures: Vec<Figure>,
     /// What is missing.
     pub missing: Vec<Gap>,
+    /// How deep the stack of a core gets.
+    pub stack: Stack,
+    /// Where the code may panic.
+    pub panics: Panics,
 }
 
 /// Something that is missing.
@@ -93,29 +106,46 @@ pub fn analyse(file: &[u8], facts: &Facts, sizes: &Sizes) -> Result<Report, Erro
     let mut image = Image::parse(file)?;
     let vectors = image.label("exception_vectors");
     let vectors = vectors.ok_or_else(|| Error::Image("no exception vectors".into()))?;
+    for offset in FROM_GUESTS {
+        image.declare(vectors + offset, "an exception from a guest");
+    }
     for (_, offset, name) in VECTORS {
         image.declare(vectors + offset, name);
     }
     let lines = Lines::parse(file)?;
+    let any = Sizes::default();
     let entries = VECTORS.map(|(_, offset, _)| vectors + offset);
     let program = Reader { image: &image, lines: &lines, facts, sizes }.read(&entries);
+    // For the stack, every way into EL2 from which something leads to a guest; in any system, as
+    // link.ld knows none.
+    let mut ways: Vec<u64> = FROM_GUESTS.map(|offset| vectors + offset).into();
+    for name in BOOT {
+        let label = image.label(name);
+        ways.push(label.ok_or_else(|| Error::Image(format!("it has no label {name}")))?);
+    }
+    let whole = Reader { image: &image, lines: &lines, facts, sizes: &any }.read(&ways);
     // In a small system there may be nothing of which a fact speaks.
     if sizes.have_all() {
-        check_use(&program, facts)?;
+        check_use([&program, &whole], facts)?;
     }
     let summaries = summary::all(&program, facts.passes());
     let analysis = Analysis { image: &image, lines: &lines, facts, program: &program, summaries };
-    Ok(analysis.report(vectors))
+    let mut report = analysis.report(vectors);
+    report.stack = stack::deepest(&image, &whole, facts, &ways);
+    report.panics = panics::count(&image);
+    Ok(report)
 }
 
 /// Refuses facts of which the image has no trace.
-fn check_use(program: &Program, facts: &Facts) -> Result<(), Error> {
-    let unused = |all: usize, used: &BTreeSet<usize>| (0..all).find(|at| !used.contains(at));
-    if let Some(at) = unused(facts.loops.len(), &program.used[0]) {
+fn check_use(programs: [&Program; 2], facts: &Facts) -> Result<(), Error> {
+    let unused = |all: usize, of: usize| {
+        (0..all).find(|at| programs.iter().all(|program| !program.used[of].contains(at)))
+    };
+    if let Some(at) = unused(facts.loops.len(), 0) {
         let fact = &facts.loops[at];
         return Err(Error::Facts(format!("there is no such loop in {}", fact.function)));
     }
-    if let Some(at) = unused(facts.calls.len(), &program.used[1]) {
+    if let Some(at) = unused(facts.calls.len(), 1) {
         let from = &facts.calls[at].from;
         return Err(Error::Facts(format!("{from} calls nothing through a pointer")));
     }
@@ -142,6 +172,8 @@ impl Analysis<'_> {
             notes: self.image.notes().len(),
             figures: Vec::new(),
             missing: self.missing(),
+            stack: Stack::default(),
+            panics: Panics::default(),
         };
         for (entry, offset, name) in VECTORS {
             let at = vectors + offset;

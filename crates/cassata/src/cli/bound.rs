@@ -8,7 +8,8 @@ use std::path::PathBuf;
 /// Disassembles the hypervisor, finds its control-flow graph, and computes for everything guests
 /// come for the longest path in instructions: of the whole stay, and without a look at whether an
 /// interrupt is pending. Loops have bounds in the source beside them; what has none is listed
-/// with its place. Exits with 1 when a figure is larger than recorded, or more is missing.
+/// with its place. Says too how deep the stack gets, and counts where the code may panic. Exits with
+/// 1 when a figure is larger than recorded, more is missing, or the stack is nearly full.
 ///
 /// Without a description the figures hold for every system that can be described. A system has
 /// fewer vCPUs, VMs, list registers and so on, so its figures are smaller.

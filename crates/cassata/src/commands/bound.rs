@@ -7,6 +7,7 @@ use crate::place;
 use bound::Error;
 use bound::record::Record;
 use bound::report::{Figure, Instructions, Report};
+use bound::stack::{Frame, Stack};
 use lab::paths::{self, FACTS};
 use lab::results::{Directory, write_file};
 use lab::table::Table;
@@ -39,10 +40,11 @@ pub fn bound(arguments: &Arguments) -> Result<u8> {
     }
     let recorded =
         read(&root.join(RECORD)).and_then(|text| Record::parse(&text).map_err(wrong(RECORD)));
-    let objections = match (&other, &system) {
+    let mut objections = match (&other, &system) {
         (None, None) => recorded?.objections(&now),
         _ => Vec::new(),
     };
+    objections.extend(report.stack.objections());
     let json =
         json!({ "report": report, "objections": objections, "holds": objections.is_empty() });
     let json = serde_json::to_string_pretty(&json).into_diagnostic()?;
@@ -83,11 +85,20 @@ fn show(report: &Report, path: Option<&str>) -> Result<()> {
         "{instructions} instructions in {functions} functions, of which guests' exceptions reach \
          {reached}, with {loops} loops; {notes} notes in the image"
     ));
+    say(&stack(report));
+    say(&format!("{} call sites of panics", report.panics.sites));
     if !report.missing.is_empty() {
         say("\nMissing; what depends on it has no bound, and `>` says that it takes more:");
         report.missing.iter().for_each(|gap| say(&format!("  {}: {}", gap.place, gap.what)));
     }
     Ok(())
+}
+
+fn stack(report: &Report) -> String {
+    let Stack { bytes, reserved, frames, .. } = &report.stack;
+    let frame = |frame: &Frame| format!("{} {}", frame.function, frame.bytes);
+    let frames: Vec<_> = frames.iter().filter(|frame| frame.bytes > 0).map(frame).collect();
+    format!("stack: {bytes} bytes of {reserved}, deepest in {}", frames.join(", "))
 }
 
 fn figures(report: &Report) -> Table {
@@ -139,6 +150,16 @@ mod tests {
         let recorded = Record::parse(&read(&root.join(RECORD)).unwrap()).unwrap();
         let objections = recorded.objections(&Record::of(&carried(None)));
         assert!(objections.is_empty(), "`cassata bound`:\n{}", objections.join("\n"));
+    }
+
+    /// No core's stack overflows, and some of it is left for what the figure leaves out.
+    #[test]
+    fn no_stack_overflows() {
+        let Report { stack, panics, .. } = carried(None);
+        assert!(stack.objections().is_empty(), "{:?}", stack.objections());
+        // A figure that sees nothing would be small.
+        assert!(stack.bytes > 2_048 && stack.reserved == 0x7000, "{stack:?}");
+        assert!(panics.sites > 50, "{panics:?}");
     }
 
     /// What has no loop and no call through a pointer must have a bound, whatever else is missing.

@@ -201,7 +201,7 @@ fn fill_memory() {
 struct Contents {
     /// Words that are not 0.
     words: u64,
-    /// Of all words, in order.
+    /// A checksum of all words, in order.
     sum: u64,
     /// Addresses of the first word and of the last one that are not 0.
     ends: [u64; 2],
@@ -350,7 +350,7 @@ impl Look {
         self.words[2 * number].store(2, Relaxed);
     }
 
-    /// Whether `number` is not one of those that change by themselves.
+    /// Returns true if `number` is none of those that change by themselves.
     fn stays(&self, number: usize) -> bool {
         self.get(number)[0] < 2
     }
