@@ -8,10 +8,7 @@
 //! | `seen` | what a run brought, and what must hold whatever the figures are |
 //! | `known` | what is known to miss a goal of the bench, and why |
 //! | `report` | the page, the tables, the checks |
-<<<<<<< HEAD
 //! | `quote` | what the book says of them |
-=======
->>>>>>> h-b
 //! | `leaks` | what one VM finds of another, and of its own former life |
 //! | `fuzz` | mixtures by seed, as many as asked for |
 //! | `smoke` | all of it in short, as machine tests |
