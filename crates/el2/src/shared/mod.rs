@@ -89,13 +89,14 @@ statics! {
     }; MAX_VMS];
 
     /// By vCPU.
-    pub static POWER: [Power; MAX_VCPUS] = [const { Power::new() }; MAX_VCPUS];
+    pub static POWER: [Apart<Power>; MAX_VCPUS] = [const { Apart(Power::new()) }; MAX_VCPUS];
 
     /// By vCPU.
-    pub static SECTIONS: [Sections; MAX_VCPUS] = [const { Sections::new() }; MAX_VCPUS];
+    pub static SECTIONS: [Apart<Sections>; MAX_VCPUS] =
+        [const { Apart(Sections::new()) }; MAX_VCPUS];
 
     /// By their numbers in the tables.
-    pub static MUTEXES: [Mutex; MAX_MUTEXES] = [const { Mutex::new() }; MAX_MUTEXES];
+    pub static MUTEXES: [Apart<Mutex>; MAX_MUTEXES] = [const { Apart(Mutex::new()) }; MAX_MUTEXES];
 
     /// Messages between cores, and where vCPUs are.
     pub static BOARD: Switchboard<MAX_PCPUS, MAX_VCPUS, AtomicU64, AtomicU8> = Switchboard::within(

@@ -13,8 +13,7 @@ use sched::claims::{self, Claims, Lock, Misuse};
 // The host gives out no rank that has no bit.
 const _: () = assert!(claims::MAX_CLAIMANTS == abi::system::MAX_CLAIMANTS);
 
-/// See the module. In cache lines of its own, as all that is in [`shared`](super).
-#[repr(align(128))]
+/// See the module.
 pub struct Mutex {
     claims: AtomicU64,
     /// Ranks that use it, a bit for each.

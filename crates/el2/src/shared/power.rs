@@ -16,8 +16,7 @@ const ON: u32 = 3;
 /// On as far as its guest can tell; it will not run again before its VM is stopped.
 const DEAF: u32 = 4;
 
-/// See the module. In cache lines of its own, as all that is in [`shared`](super).
-#[repr(align(128))]
+/// See the module.
 pub struct Power {
     state: AtomicU32,
     entry: AtomicU64,

@@ -10,8 +10,7 @@ use sched::{Duration, Instant};
 /// Most calls of START_GCS that are not finished.
 const DEEPEST: u32 = 255;
 
-/// See the module. In cache lines of its own, as all that is in [`shared`](super).
-#[repr(align(128))]
+/// See the module.
 pub struct Sections {
     begun: AtomicU32,
     /// Calls from other cores, and above [`COUNT_BITS`] the period that they were made in.

@@ -93,13 +93,21 @@ macro_rules! vectors {
                 // cores, each for one fault: a core that has faults for ever stops when none is left.
                 adrp    x1, faults_reported
                 add     x1, x1, :lo12:faults_reported
-            1:  ldaxr   w2, [x1]
+                mrs     x5, sctlr_el2
+            1:  ldr     w2, [x1]
                 cmp     w2, #{cores}
                 b.hs    2f
                 add     w3, w2, #1
+                // Before the MMU is on memory is none for exclusives, which would be faults again.
+                tbnz    x5, #0, 3f
+                str     w3, [x1]
+                b       4f
+            3:  ldaxr   w4, [x1]
+                cmp     w4, w2
+                b.ne    1b
                 stlxr   w4, w3, [x1]
                 cbnz    w4, 1b
-                adrp    x1, fault_stacks
+            4:  adrp    x1, fault_stacks
                 add     x1, x1, :lo12:fault_stacks
                 mov     w4, #{fault_stack}
                 umaddl  x1, w3, w4, x1
