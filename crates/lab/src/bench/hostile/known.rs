@@ -14,6 +14,8 @@ pub enum Figure {
     RtosMissed,
     /// Activations that the neighbour missed.
     NeighbourMissed,
+    /// The mean time in which the neighbour does its work, ns, beside that without an adversary.
+    NeighbourWork,
     /// Bytes of the neighbour's console that were lost.
     ConsoleLost,
     /// Sentences on a FreeRTOS that does not run.
@@ -38,6 +40,7 @@ impl Figure {
             Self::Dispatch => "worst dispatch latency of FreeRTOS",
             Self::RtosMissed => "activations that FreeRTOS missed",
             Self::NeighbourMissed => "activations that the neighbour missed",
+            Self::NeighbourWork => "change of what another VM takes for its work, the most",
             Self::ConsoleLost => "console bytes of others lost",
             Self::RtosStopped => "runs in which FreeRTOS does not run",
             Self::Broken => "whatever else does not hold",
@@ -50,6 +53,7 @@ impl Figure {
         let stopped = seen.broken.iter().filter(is_stopped).count() as u64;
         let count = match self {
             Self::Dispatch => return seen.rtos.worst_dispatch_ns().map(|ns| real(ns) / 1e3),
+            Self::NeighbourWork => return seen.neighbour.dispatch.mean(),
             Self::RtosMissed => seen.rtos.missed,
             Self::NeighbourMissed => seen.neighbour.missed,
             Self::ConsoleLost => seen.console_lost,
@@ -81,9 +85,9 @@ pub const KNOWN: [Known; 4] = [
     Known {
         beside: "a real-time VM",
         is_of: |case| has(case, |adversary| adversary.is_realtime),
-        figures: &[Figure::ConsoleLost, Figure::NeighbourMissed],
+        figures: &[Figure::ConsoleLost, Figure::NeighbourMissed, Figure::NeighbourWork],
         why: "A real-time VM that never sleeps keeps the core that drives the UART, so what others say is \
-              not written there, and a guest that waits for room misses activations.",
+              not written there, and a guest that waits for room takes longer and misses activations.",
     },
     Known {
         beside: "a VM above FreeRTOS (rt-vcpu)",
