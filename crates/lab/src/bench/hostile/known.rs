@@ -14,7 +14,7 @@ pub enum Figure {
     RtosMissed,
     /// Activations that the neighbour missed.
     NeighbourMissed,
-    /// The mean time in which the neighbour does its work, ns, beside that without an adversary.
+    /// The mean time in which the neighbour does its work, ns: judged is by how much it changes.
     NeighbourWork,
     /// Bytes of the neighbour's console that were lost.
     ConsoleLost,

@@ -63,8 +63,8 @@ impl Experiment for Hostile {
                   core does in its time, and what of that VM's console arrives.\n\n\
                   Each attack has one, two and eight vCPUs, and eight on FreeRTOS's core, runs as a \
                   real-time VM too, and under each policy. Attacks that make cores send each other \
-                  messages also run beside a FreeRTOS that another core wakes. All of it is not two \
-                  minutes of virtual time, some hours for a small computer.",
+                  messages also run beside a FreeRTOS that another core wakes. All of it is not three \
+                  minutes of virtual time, an hour or more for two processors.",
         examples: "  cassata bench hostile\n  cassata bench hostile --quick\n  \
                    cassata bench hostile --point pending",
     };

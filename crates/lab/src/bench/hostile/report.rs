@@ -209,9 +209,8 @@ fn data(seen: &[Seen]) -> Dataset {
 /// By how much the mean time in which the second real-time VM does its work is another one than
 /// without an adversary, hundredths: the most of `runs`, either way.
 fn change_of(runs: &[&Seen], alone: Option<&Seen>) -> Option<f64> {
-    let alone = alone?.neighbour.dispatch.mean()?;
-    let changes = runs.iter().filter_map(|seen| seen.neighbour.dispatch.mean());
-    let changes = changes.map(|mean| (mean / alone - 1.0) * 100.0);
+    let alone = Figure::NeighbourWork.of(alone?)?;
+    let changes = runs.iter().filter_map(|seen| seen.change_of_work(alone));
     changes.max_by(|a, b| a.abs().total_cmp(&b.abs()))
 }
 

@@ -107,6 +107,12 @@ impl Seen {
         self.rtos.missed + self.neighbour.missed
     }
 
+    /// Returns by how much the mean time in which the neighbour does its work is another one than
+    /// `alone_ns`, hundredths of that.
+    pub fn change_of_work(&self, alone_ns: f64) -> Option<f64> {
+        Some((self.neighbour.dispatch.mean()? / alone_ns - 1.0) * 100.0)
+    }
+
     /// Returns what did not hold, with activations that were missed.
     pub fn objections(&self) -> Vec<String> {
         let missed = (self.missed() > 0).then(|| {

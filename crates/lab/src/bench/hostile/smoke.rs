@@ -181,8 +181,7 @@ fn mixture(operations: u64, vcpus: u32, seed: u64, build: Build, bench: &Bench) 
 /// ships: the checks of the other one are in it.
 fn compare_neighbour(seen: &Seen, outcome: &mut Outcome) {
     let alone = real(neighbour_ns(seen.case.is_woken));
-    let mean = seen.neighbour.dispatch.mean();
-    let change = mean.map(|mean| (mean / alone - 1.0).abs() * 100.0);
+    let change = seen.change_of_work(alone).map(f64::abs);
     let goal = Goal::AtMost(MOST_CHANGE_PERCENT);
     outcome.check(Check::new("change of what the neighbour takes for its work", change, "%", goal));
 }
