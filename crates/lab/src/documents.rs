@@ -40,7 +40,7 @@ const INSTRUMENT: &str = "crates/vtime-plugin";
 const COMPUTED: &[&str] = &["crates/el2", INSTRUMENT, "crates/analysis", "crates/sim"];
 
 /// Every block there is.
-pub const BLOCKS: [Block; 13] = [
+pub const BLOCKS: [Block; 16] = [
     Block {
         name: "bench el2",
         document: "docs/src/measuring.md",
@@ -65,18 +65,14 @@ pub const BLOCKS: [Block; 13] = [
         besides: &["guests/metronome/src"],
         takes_hours: false,
     },
-    Block {
-        name: "bench lhp",
-        document: "docs/src/lhp.md",
-        command: "./cassata bench lhp --write-docs",
-        packages: MACHINE,
-        besides: &["guests/freertos/src"],
-        takes_hours: true,
-    },
+    lock_holder_preemption("bench lhp"),
+    lock_holder_preemption("bench lhp latency"),
+    lock_holder_preemption("bench lhp cost"),
+    lock_holder_preemption("bench lhp goals"),
     Block {
         name: "bench lhp techniques",
         document: "docs/src/lhp.md",
-        command: "./cassata bench lhp --paper --point technique --write-docs",
+        command: "./cassata bench lhp --write-docs",
         packages: MACHINE,
         besides: &[
             "guests/freertos/src",
@@ -157,6 +153,18 @@ pub const BLOCKS: [Block; 13] = [
         takes_hours: false,
     },
 ];
+
+/// A block of the figures of `bench lhp`.
+const fn lock_holder_preemption(name: &'static str) -> Block {
+    Block {
+        name,
+        document: "docs/src/lhp.md",
+        command: "./cassata bench lhp --write-docs",
+        packages: MACHINE,
+        besides: &["guests/freertos/src"],
+        takes_hours: true,
+    }
+}
 
 /// Writes `content` into the block called `name` of the project at `root`; returns the document.
 ///

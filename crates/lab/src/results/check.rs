@@ -55,6 +55,9 @@ pub enum Goal {
 }
 
 impl Check {
+    /// What heads a table of checks.
+    pub const HEAD: [&str; 4] = ["", "value", "goal", ""];
+
     /// Compares `value` with `goal`. A value that is absent meets no goal.
     pub fn new(name: &str, value: impl Into<Option<f64>>, unit: &str, goal: Goal) -> Self {
         let value = value.into();
@@ -110,6 +113,16 @@ impl Check {
             (true, true) => "agrees",
             (true, false) => "differs",
         }
+    }
+
+    /// Returns true when it is what a paper says of its figures, and nothing that is demanded.
+    pub fn is_statement(&self) -> bool {
+        self.kind == Kind::Statement
+    }
+
+    /// Returns how it came out, as a row below [`Check::HEAD`].
+    pub fn row(&self) -> [String; 4] {
+        [self.name.clone(), self.value_text(), self.goal.to_string(), self.verdict().into()]
     }
 
     /// Returns true if the demand is met.

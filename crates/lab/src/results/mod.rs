@@ -68,11 +68,8 @@ impl Outcome {
 
     /// Returns what was demanded, what was found, and whether that is enough.
     pub fn table(&self) -> Table {
-        let mut table = Table::new("Checks", ["", "value", "goal", ""]);
-        for check in &self.checks {
-            let goal = check.goal.to_string();
-            table.row([check.name.clone(), check.value_text(), goal, check.verdict().into()]);
-        }
+        let mut table = Table::new("Checks", Check::HEAD);
+        self.checks.iter().for_each(|check| table.row(check.row()));
         table
     }
 

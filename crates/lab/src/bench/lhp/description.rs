@@ -13,6 +13,8 @@ const BEGIN_MS: u32 = 1_200;
 /// How long EL2 compares Linux and its initramfs with their digests before it starts them,
 /// milliseconds: 70 instructions a byte.
 const INSPECTION_MS: u32 = 2_460;
+/// How much sooner the RTOS begins where there is no second run of Linux's work, milliseconds.
+const FIRST_RUN_MS: u32 = 60;
 /// When the RTOS's first tick comes after its own start, milliseconds. All points boot alike: the
 /// RTOS sleeps until Linux has booted and set to work, and begins within Linux's first run, which
 /// is not counted. Where Linux must be at work before the RTOS is, a run in which it is not is an error.
@@ -99,7 +101,8 @@ pub fn of(point: &Point, root: &Path) -> Option<String> {
         let kernel = &images.rtos;
         let advance = rtos.advance_us;
         let advance = advance.map(|us| format!("timer_advance = \"{us}us\"\n")).unwrap_or_default();
-        let told = rtos_command_line(rtos, START_MS + later(point) + file(point) - sooner(point));
+        let told =
+            rtos_command_line(rtos, START_MS + later(point) + file(point) - sooner(point, policy));
         let vcpus = rtos_vcpus(rtos.wake);
         let devices = if rtos.wake == Wake::Device { "devices = [\"rtc\"]\n" } else { "" };
         let _ = write!(
@@ -177,13 +180,18 @@ fn later(point: &Point) -> u32 {
     }
 }
 
-fn sooner(point: &Point) -> u32 {
-    match point.linux {
+fn sooner(point: &Point, policy: Policy) -> u32 {
+    if linux_priority(point, policy, 0) > RTOS_PRIORITY {
         // Linux is compared with its digest in the time of its first vCPU, and the RTOS starts behind
         // that.
-        Linux::Realtime { rank: Rank::Above, .. } => INSPECTION_MS,
-        _ if point.is_ported() => SOONER_MS,
-        _ => 0,
+        INSPECTION_MS
+    } else if point.is_ported() {
+        SOONER_MS
+    } else if point.experiment == Experiment::Kernel {
+        // There is one run of Linux's work.
+        FIRST_RUN_MS
+    } else {
+        0
     }
 }
 

@@ -206,7 +206,7 @@ impl Lhp {
     }
 
     /// Returns the longest dispatch latencies without and with separation, nanoseconds.
-    fn separated(&self, load: &Linux) -> Option<[f64; 2]> {
+    pub(super) fn separated(&self, load: &Linux) -> Option<[f64; 2]> {
         let [without, with] =
             Self::separation(load).map(|(policy, setting)| self.dispatch(policy, &setting, max));
         Some([without?, with?])

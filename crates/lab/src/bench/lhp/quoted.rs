@@ -1,19 +1,24 @@
 //! What the book quotes: the few figures of each experiment that its text is about.
 
 use super::Lhp;
-use super::latency::{NATIVE, Setting};
+use super::latency::{LOADS, NATIVE, Setting};
 use super::overhead::{ALONE, TICKING};
 use super::plan::{DEDICATED, LONG_PERIOD_US, SHORT_PERIOD_US};
 use super::point::{Experiment, Stage, Wake};
 use super::policy::Policy;
+use super::technique::TECHNIQUES;
 use super::throughput::{ms, share};
 use crate::bench::vtime::case::Work;
 use crate::dataset::{Dataset, Unit};
 use crate::observe::Distribution;
+use crate::results::Check;
+use crate::table::Table;
 
 /// Policies whose throughput the text compares.
 const POLICIES: [&str; 6] =
     ["on-demand", "trap-based", "none", "balance", "safe-unsafe", "partition"];
+/// The others, which are measured at few loads.
+const FEW: [&str; 4] = ["coscheduling", "rt-vcpu", "trap-based-deferred", "trap-based-eager"];
 /// What of latencies it compares.
 const LATE: [&str; 5] = [NATIVE, "partition", "none", "on-demand", "trap-based"];
 /// Policies whose lock holders it compares.
@@ -25,16 +30,40 @@ const PARTS: [&str; 2] = ["departure, before the RTOS runs", "round trip, both e
 type Figure = fn(&Distribution) -> Option<f64>;
 
 impl Lhp {
-    /// Returns the tables, in Markdown.
-    pub(super) fn quoted(&self) -> String {
-        let [dedicated, shared] = self.quoted_throughput();
-        let parts = self.migration_data().only("part", &PARTS);
-        let ([advances, periods], spinning) = (self.quoted_latency(), self.quoted_spinning());
-        let (overhead, kernel) = (self.quoted_overhead(), self.kernel_data());
-        let unforeseen = self.quoted_unforeseen();
-        let all =
-            [dedicated, shared, advances, periods, unforeseen, parts, overhead, spinning, kernel];
-        all.map(|data| data.table().titled_markdown()).join("\n")
+    /// Returns the blocks of the book whose experiments were all made, in Markdown.
+    pub(super) fn quoted(&self, checks: &[Check]) -> Vec<(&'static str, String)> {
+        let made = |experiments: &[Experiment]| {
+            experiments.iter().all(|experiment| self.of(*experiment).next().is_some())
+        };
+        let tables = |all: &[Dataset]| {
+            let all: Vec<_> = all.iter().map(|data| data.table().titled_markdown()).collect();
+            all.join("\n")
+        };
+        let mut blocks = Vec::new();
+        if made(&[Experiment::Throughput]) {
+            let [dedicated, shared] = self.quoted_throughput();
+            let content = tables(&[dedicated, shared, self.quoted_others(), self.adaptive_data()]);
+            blocks.push(("bench lhp", content));
+        }
+        if made(&[Experiment::Latency, Experiment::Realtime]) {
+            let [advances, periods] = self.quoted_latency();
+            let (separation, realtime) = (self.quoted_separation(), self.realtime_data());
+            let content =
+                tables(&[advances, periods, self.quoted_unforeseen(), separation, realtime]);
+            blocks.push(("bench lhp latency", content));
+        }
+        let cost =
+            [Experiment::Migration, Experiment::Overhead, Experiment::Spinning, Experiment::Kernel];
+        if made(&cost) {
+            let parts = self.migration_data().only("part", &PARTS);
+            let (overhead, spinning) = (self.quoted_overhead(), self.quoted_spinning());
+            blocks
+                .push(("bench lhp cost", tables(&[parts, overhead, spinning, self.kernel_data()])));
+        }
+        if self.measurements.len() == self.all {
+            blocks.push(("bench lhp goals", quoted_checks(checks)));
+        }
+        blocks
     }
 
     fn quoted_throughput(&self) -> [Dataset; 2] {
@@ -60,6 +89,33 @@ impl Lhp {
             }
         }
         [alone.done(), all.done()]
+    }
+
+    /// Policies that are measured at few loads.
+    fn quoted_others(&self) -> Dataset {
+        let found = self.throughput();
+        let time = |policy: &str, load| Some(ms(found.at(Policy::named(policy)?, load)?.mean()));
+        let loads = found.loads.iter().copied();
+        let loads = loads.filter(|load| FEW.iter().any(|policy| time(policy, *load).is_some()));
+        let mut all = Dataset::of("others", "The same under other policies, ms", loads)
+            .name("f", |load| share(*load));
+        for policy in FEW {
+            all = all.name(policy, |load| time(policy, *load));
+        }
+        all.done()
+    }
+
+    /// vlk's Figures 5 and 6: the longest latencies.
+    fn quoted_separation(&self) -> Dataset {
+        let title = format!(
+            "Longest dispatch latency each {LONG_PERIOD_US} µs, no advance, by separation of priorities"
+        );
+        Dataset::of("separation", &title, &LOADS)
+            .name("linux", |(_, name)| *name)
+            .head("")
+            .column("without", Unit::Nanoseconds, |(load, _)| Some(self.separated(load)?[0]))
+            .column("with", Unit::Nanoseconds, |(load, _)| Some(self.separated(load)?[1]))
+            .done()
     }
 
     /// With the short period, with and without an advance; with the long one.
@@ -143,6 +199,18 @@ impl Lhp {
     }
 }
 
+/// What is demanded of us; then what the papers say, but for what stands beside their techniques.
+fn quoted_checks(checks: &[Check]) -> String {
+    let table = |title, which: &dyn Fn(&Check) -> bool| {
+        let mut table = Table::new(title, Check::HEAD);
+        checks.iter().filter(|check| which(check)).for_each(|check| table.row(check.row()));
+        table.titled_markdown()
+    };
+    let of_papers = |check: &Check| check.is_statement() && !check.name.starts_with(TECHNIQUES);
+    let demands = table("What is demanded", &|check| !check.is_statement());
+    format!("{demands}\n{}", table("What the papers say, and what we want to know", &of_papers))
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::migration::tests::counted;
@@ -184,9 +252,12 @@ mod tests {
     #[test]
     fn the_book_has_the_tables_that_are_written() {
         let root = crate::testing::root();
-        let (book, written) = (documents::content(root, "bench lhp").unwrap(), everything());
-        let written = written.quoted();
-        assert_eq!(keys(&book), keys(&written), "{written}");
-        assert!(!written.contains("| - |"), "all of it was measured: {written}");
+        let everything = everything();
+        let blocks = everything.quoted(&everything.checks());
+        assert_eq!(blocks.len(), 4);
+        for (block, written) in blocks {
+            let book = documents::content(root, block).unwrap();
+            assert_eq!(keys(&book), keys(&written), "{written}");
+        }
     }
 }

@@ -83,9 +83,9 @@ impl Lhp {
             answer.data(&self.moments_data());
             answer.document("bench lhp techniques", self.quoted_techniques());
         }
-        if has(Experiment::Throughput) {
-            answer.document("bench lhp", self.quoted());
-        }
+        self.quoted(answer.outcome.checks())
+            .into_iter()
+            .for_each(|(block, content)| answer.document(block, content));
         throughput.rule_finding().iter().for_each(|rule| answer.say(&format!("{rule}\n")));
         answer
     }

@@ -202,6 +202,9 @@ fn boot(point: &Point, bench: &Bench, session: Session<'_>) -> Result<Booted> {
     }
     let rtos =
         point.rtos.map(|rtos| lateness(&run.observer, RTOS, rtos.activations)).transpose()?;
+    if rtos.as_ref().is_some_and(|rtos| rtos.activations == 0) {
+        return Err(unfinished("the RTOS did not run beside Linux's work"));
+    }
     if let (Linux::Realtime { wakes, .. }, Some(rtos)) = (&point.linux, &rtos)
         && rtos.activations < u64::from(*wakes)
     {

@@ -17,6 +17,9 @@ use crate::results::{Check, Goal};
 use sched::policy::{MigrationPolicy, Request};
 use serde::{Deserialize, Serialize};
 
+/// How the names of checks of techniques begin.
+pub(super) const TECHNIQUES: &str = "techniques: ";
+
 /// How a technique is run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Technique {
@@ -454,7 +457,7 @@ impl Lhp {
         let (paper, yields) = (Column::Paper, Column::PaperYield);
         let mut checks = Vec::new();
         let mut state = |name: &str, value: Option<f64>, unit, goal| {
-            let name = format!("techniques: {name}");
+            let name = format!("{TECHNIQUES}{name}");
             checks.push(Check::new(&name, value, unit, goal).as_statement());
         };
         let ratio = |one: Option<f64>, other: Option<f64>| Some(one? / other?);
@@ -674,7 +677,7 @@ impl Lhp {
         let checks = self.technique_checks().into_iter();
         let known = checks.filter(|check| check.value.is_some());
         let line = |check: Check| {
-            let name = check.name.trim_start_matches("techniques: ").to_owned();
+            let name = check.name.trim_start_matches(TECHNIQUES).to_owned();
             let word = if check.holds() { "agrees" } else { "differs" };
             format!("- {name}: {} ({}): {word}\n", check.value_text(), check.goal)
         };
