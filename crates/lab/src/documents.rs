@@ -70,10 +70,6 @@ pub const BLOCKS: [Block; 16] = [
     lock_holder_preemption("bench lhp cost"),
     lock_holder_preemption("bench lhp goals"),
     Block {
-        name: "bench lhp techniques",
-        document: "docs/src/lhp.md",
-        command: "./cassata bench lhp --write-docs",
-        packages: MACHINE,
         besides: &[
             "guests/freertos/src",
             "guests/include",
@@ -81,7 +77,7 @@ pub const BLOCKS: [Block; 16] = [
             "guests/linux/capacity",
             "guests/linux/yield",
         ],
-        takes_hours: true,
+        ..lock_holder_preemption("bench lhp techniques")
     },
     Block {
         name: "bench vmpcp",

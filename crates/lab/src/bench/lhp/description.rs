@@ -180,6 +180,7 @@ fn later(point: &Point) -> u32 {
     }
 }
 
+/// Returns how much sooner the RTOS's first tick comes.
 fn sooner(point: &Point, policy: Policy) -> u32 {
     if linux_priority(point, policy, 0) > RTOS_PRIORITY {
         // Linux is compared with its digest in the time of its first vCPU, and the RTOS starts behind
@@ -262,6 +263,22 @@ mod tests {
                 point.name()
             );
         }
+    }
+
+    /// An RTOS that waited for its whole time began when Linux's runs were over.
+    #[test]
+    fn an_rtos_that_starts_behind_the_inspection_of_linux_begins_sooner() {
+        let points = points(Extent::Full, &Policy::all());
+        let start_ms = |name: &str| -> u32 {
+            let point = points.iter().find(|point| point.name().starts_with(name)).unwrap();
+            let text = of(point, Path::new("/root")).unwrap();
+            let after = text.split("start_ms=").nth(1).unwrap();
+            after.split(|c: char| !c.is_ascii_digit()).next().unwrap().parse().unwrap()
+        };
+        let [none, above] = ["none", "rt-vcpu"].map(|p| start_ms(&format!("throughput-{p}-f9")));
+        assert_eq!(none - above, INSPECTION_MS);
+        let [late, one_run] = ["spinning-none", "kernel-none"].map(start_ms);
+        assert_eq!(late - one_run, FIRST_RUN_MS);
     }
 
     #[test]

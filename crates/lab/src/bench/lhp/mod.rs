@@ -114,6 +114,11 @@ impl Lhp {
         self.measurements.iter().filter(move |m| m.point.experiment == experiment)
     }
 
+    /// Returns true when a point of this experiment was measured.
+    fn has(&self, experiment: Experiment) -> bool {
+        self.of(experiment).next().is_some()
+    }
+
     /// Returns true when a point of this experiment is planned.
     fn plans(&self, experiment: Experiment) -> bool {
         self.planned.iter().any(|point| point.experiment == experiment)

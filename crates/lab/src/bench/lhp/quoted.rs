@@ -32,20 +32,17 @@ type Figure = fn(&Distribution) -> Option<f64>;
 impl Lhp {
     /// Returns the blocks of the book whose experiments were all made, in Markdown.
     pub(super) fn quoted(&self, checks: &[Check]) -> Vec<(&'static str, String)> {
-        let made = |experiments: &[Experiment]| {
-            experiments.iter().all(|experiment| self.of(*experiment).next().is_some())
-        };
         let tables = |all: &[Dataset]| {
             let all: Vec<_> = all.iter().map(|data| data.table().titled_markdown()).collect();
             all.join("\n")
         };
         let mut blocks = Vec::new();
-        if made(&[Experiment::Throughput]) {
+        if self.has(Experiment::Throughput) {
             let [dedicated, shared] = self.quoted_throughput();
             let content = tables(&[dedicated, shared, self.quoted_others(), self.adaptive_data()]);
             blocks.push(("bench lhp", content));
         }
-        if made(&[Experiment::Latency, Experiment::Realtime]) {
+        if self.has(Experiment::Latency) && self.has(Experiment::Realtime) {
             let [advances, periods] = self.quoted_latency();
             let (separation, realtime) = (self.quoted_separation(), self.realtime_data());
             let content =
@@ -54,7 +51,7 @@ impl Lhp {
         }
         let cost =
             [Experiment::Migration, Experiment::Overhead, Experiment::Spinning, Experiment::Kernel];
-        if made(&cost) {
+        if cost.into_iter().all(|experiment| self.has(experiment)) {
             let parts = self.migration_data().only("part", &PARTS);
             let (overhead, spinning) = (self.quoted_overhead(), self.quoted_spinning());
             blocks
@@ -220,6 +217,7 @@ mod tests {
     use crate::bench::experiment::Extent;
     use crate::bench::sample::Sample;
     use crate::documents;
+    use crate::guests::Wakes;
 
     /// Every point, measured.
     fn everything() -> Lhp {
@@ -228,6 +226,7 @@ mod tests {
             point,
             runs: Sample(vec![1.0; 3]),
             kernel: vec![0, 7],
+            wakes: Some(Wakes { count: 9, min_ns: 1, mean_ns: 2, max_ns: 3 }),
             ..counted("migration-on-demand", 1_000, 200, [5_000, 700])
         };
         let measurements = planned.iter().cloned().map(measured).collect();
@@ -258,6 +257,7 @@ mod tests {
         for (block, written) in blocks {
             let book = documents::content(root, block).unwrap();
             assert_eq!(keys(&book), keys(&written), "{written}");
+            assert!(!written.contains("| - |"), "all of it was measured: {written}");
         }
     }
 }

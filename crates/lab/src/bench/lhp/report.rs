@@ -74,18 +74,17 @@ impl Lhp {
         }
         answer.data(&self.spinning_data());
         answer.data(&self.kernel_data());
-        let has = |experiment| self.of(experiment).next().is_some();
-        if has(Experiment::Realtime) {
+        if self.has(Experiment::Realtime) {
             answer.data(&self.realtime_data());
         }
-        if has(Experiment::Technique) {
+        if self.has(Experiment::Technique) {
             answer.data(&self.technique_data());
             answer.data(&self.moments_data());
             answer.document("bench lhp techniques", self.quoted_techniques());
         }
-        self.quoted(answer.outcome.checks())
-            .into_iter()
-            .for_each(|(block, content)| answer.document(block, content));
+        for (block, content) in self.quoted(answer.outcome.checks()) {
+            answer.document(block, content);
+        }
         throughput.rule_finding().iter().for_each(|rule| answer.say(&format!("{rule}\n")));
         answer
     }
@@ -94,8 +93,7 @@ impl Lhp {
     /// what we found.
     fn illustrate(&self, answer: &mut Answer) {
         let throughput = self.throughput();
-        let has = |experiment| self.of(experiment).next().is_some();
-        if has(Experiment::Throughput) {
+        if self.has(Experiment::Throughput) {
             let caption = "Mean time of a run of hackbench -g 1, with the interval in which it \
                            lies with 95 %; less is better. Dashed: Linux alone on so many cores.";
             let plot = answer.plot("throughput", &throughput.plot(), caption);
@@ -111,18 +109,18 @@ impl Lhp {
         if let Some(rule) = throughput.rule_finding() {
             answer.section("Does the interrupt rule help?", beside(RULE, &rule));
         }
-        if has(Experiment::Latency) {
+        if self.has(Experiment::Latency) {
             let content = self.latency_section(answer);
             answer.section("How late is the RTOS?", content);
         }
-        if has(Experiment::Migration) {
+        if self.has(Experiment::Migration) {
             let plot = Plot::bars(&self.migration_data(), "part", "mean_instructions");
             let caption = "At EL2, beyond what happens without migration.";
             let plot = answer.plot("migration", &plot, caption);
             let beside = beside(MIGRATION, &self.migration_finding());
             answer.section("What does a migration cost?", html! { (plot) (beside) });
         }
-        if has(Experiment::Overhead) {
+        if self.has(Experiment::Overhead) {
             let lost = self.overhead_data().known("lost_percent");
             let caption = "Longer than on the bare board: the same work on each of four vCPUs, \
                            until the last has done it.";
@@ -130,7 +128,7 @@ impl Lhp {
             let beside = beside(OVERHEAD, &self.overhead_finding());
             answer.section("What does Linux lose?", html! { (plot) (beside) });
         }
-        if has(Experiment::Technique) {
+        if self.has(Experiment::Technique) {
             let plots: Vec<_> = self
                 .technique_plots()
                 .into_iter()
@@ -138,11 +136,11 @@ impl Lhp {
                 .collect();
             answer.section("The papers' techniques", html! { @for plot in &plots { (plot) } });
         }
-        if has(Experiment::Realtime) {
+        if self.has(Experiment::Realtime) {
             let content = self.realtime_section(answer);
             answer.section("What if a process of Linux's is more urgent?", content);
         }
-        if has(Experiment::Spinning) {
+        if self.has(Experiment::Spinning) {
             let data = self.spinning_data();
             let preempted = Plot::bars(&data, "policy", "kernel_preempted_s");
             let caption = "Linux's vCPUs lay preempted in their kernel.";

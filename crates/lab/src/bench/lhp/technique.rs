@@ -678,8 +678,7 @@ impl Lhp {
         let known = checks.filter(|check| check.value.is_some());
         let line = |check: Check| {
             let name = check.name.trim_start_matches(TECHNIQUES).to_owned();
-            let word = if check.holds() { "agrees" } else { "differs" };
-            format!("- {name}: {} ({}): {word}\n", check.value_text(), check.goal)
+            format!("- {name}: {} ({}): {}\n", check.value_text(), check.goal, check.verdict())
         };
         known.map(line).collect()
     }
