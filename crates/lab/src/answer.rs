@@ -146,8 +146,8 @@ impl Answer {
                 "documents stay as they are: {name}: {found}, and must be {goal}"
             ));
         }
-        let all = self.documents.iter();
-        all.map(|(block, content)| documents::write(root, block, content)).collect()
+        let all = self.documents.iter().map(|(block, content)| (*block, content.as_str()));
+        documents::write(root, all)
     }
 
     /// Returns the page.

@@ -12,6 +12,7 @@
 
 use crate::source::{self, read};
 use miette::{IntoDiagnostic, Result, WrapErr, miette};
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -162,21 +163,26 @@ const fn lock_holder_preemption(name: &'static str) -> Block {
     }
 }
 
-/// Writes `content` into the block called `name` of the project at `root`; returns the document.
+/// Writes into blocks of the project at `root`, each given by its name and its content. A document with
+/// several of them is read once and written once, after all have been found. Returns the documents.
 ///
 /// # Errors
-/// When the document has no such block, or a file cannot be read or written.
-pub fn write(root: &Path, name: &str, content: &str) -> Result<PathBuf> {
-    let block = named(name)?;
-    let path = root.join(block.document);
-    let text = read(&path)?;
-    let Parts { before, after, .. } = block.parts(&text)?;
-    let code = block.digest(root)?;
-    let warning = if block.takes_hours { format!("{}\n\n", warning(&code)) } else { String::new() };
-    let (mark, content) = (format!("<!-- {name}: begin, code {code} -->"), content.trim_end());
-    let text = format!("{before}{mark}\n{warning}{content}\n{after}");
-    crate::results::write_file(&path, text.as_bytes())?;
-    Ok(path)
+/// When a document has no such block, or a file cannot be read or written.
+pub fn write<'a>(
+    root: &Path,
+    contents: impl IntoIterator<Item = (&'a str, &'a str)>,
+) -> Result<Vec<PathBuf>> {
+    let mut texts: BTreeMap<PathBuf, String> = BTreeMap::new();
+    for (name, content) in contents {
+        let block = named(name)?;
+        let path = root.join(block.document);
+        let text = texts.get(&path).cloned().map_or_else(|| read(&path), Ok)?;
+        texts.insert(path, block.filled(&text, content, &block.digest(root)?)?);
+    }
+    for (path, text) in &texts {
+        crate::results::write_file(path, text.as_bytes())?;
+    }
+    Ok(texts.into_keys().collect())
 }
 
 /// Returns what stands in the block called `name` of the project at `root`.
@@ -241,6 +247,15 @@ impl Block {
             Some(Parts { before: &text[..begin], code, content, after: &text[end..] })
         };
         parts().ok_or_else(|| miette!("{} has no block `{}`", self.document, self.name))
+    }
+
+    /// Returns the document `text` with `content`, which tells of `code`, in the block.
+    fn filled(&self, text: &str, content: &str, code: &str) -> Result<String> {
+        let Parts { before, after, .. } = self.parts(text)?;
+        let says = if self.takes_hours { format!("{}\n\n", warning(code)) } else { String::new() };
+        let (mark, content) =
+            (format!("<!-- {}: begin, code {code} -->", self.name), content.trim_end());
+        Ok(format!("{before}{mark}\n{says}{content}\n{after}"))
     }
 
     /// Returns a CRC-32 of all code: without comments, blank lines and tests, and wherever a
@@ -308,6 +323,7 @@ fn code_of(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::collections::BTreeSet;
 
     fn project() -> tempfile::TempDir {
         let root = tempfile::tempdir().unwrap();
@@ -338,9 +354,9 @@ mod tests {
         let (root, source) = (project.path(), project.path().join("crates/el2/src/a.rs"));
         fs::write(&source, "// why\nfn a() {}\n").unwrap();
         assert_eq!(older_than_the_code(root).unwrap(), [""; 0], "put there by hand");
-        for block in &BLOCKS {
-            write(root, block.name, "new figures\n").unwrap();
-        }
+        let all = BLOCKS.iter().map(|block| (block.name, "new figures\n"));
+        let documents: BTreeSet<_> = BLOCKS.iter().map(|block| root.join(block.document)).collect();
+        assert_eq!(write(root, all).unwrap(), documents.into_iter().collect::<Vec<_>>());
         let text = fs::read_to_string(root.join("README.md")).unwrap();
         assert!(text.starts_with("Before.\n<!-- demo: begin, code "), "{text}");
         assert!(text.ends_with(" -->\nnew figures\n<!-- demo: end -->\nAfter.\n"), "{text}");
@@ -377,12 +393,28 @@ mod tests {
     }
 
     #[test]
+    fn blocks_of_one_document_are_written_together() {
+        let project = project();
+        let all = ["bench lhp", "bench lhp cost", "bench lhp goals"].map(|name| (name, name));
+        assert_eq!(write(project.path(), all).unwrap(), [project.path().join("docs/src/lhp.md")]);
+        for (name, written) in all {
+            let stands = content(project.path(), name).unwrap();
+            assert!(stands.ends_with(&format!("\n\n{written}\n")), "{stands}");
+        }
+        assert_eq!(content(project.path(), "bench lhp latency").unwrap(), "old\n");
+    }
+
+    #[test]
     fn a_document_without_the_block_is_an_error() {
         let project = project();
         fs::write(project.path().join("README.md"), "nothing").unwrap();
-        let error = write(project.path(), "demo", "x").unwrap_err().to_string();
+        let book = || fs::read_to_string(project.path().join("docs/src/lhp.md")).unwrap();
+        let before = book();
+        let both = [("bench lhp", "x"), ("demo", "x")];
+        let error = write(project.path(), both).unwrap_err().to_string();
         assert_eq!(error, "README.md has no block `demo`");
-        assert!(write(project.path(), "no such", "x").is_err());
+        assert_eq!(book(), before, "all blocks are written or none");
+        assert!(write(project.path(), [("no such", "x")]).is_err());
     }
 
     #[test]
