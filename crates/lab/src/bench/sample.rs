@@ -1,5 +1,7 @@
 //! Several runs of the same thing.
 
+use crate::observe::Distribution;
+use crate::quantity::real;
 use serde::{Deserialize, Serialize};
 
 /// Runs' results, in the order of the runs.
@@ -29,6 +31,11 @@ impl Sample {
         student(self.0.len().saturating_sub(1)) * deviation / (self.0.len() as f64).sqrt()
     }
 
+    /// Returns the mean and its interval.
+    pub fn estimate(&self) -> Estimate {
+        Estimate { mean: self.mean(), half: self.interval() }
+    }
+
     /// Adds runs of the same.
     pub fn extend(&mut self, more: &Self) {
         self.0.extend(&more.0);
@@ -47,6 +54,37 @@ impl Sample {
     /// Without its first run, in which caches of the guest's fill.
     pub fn steady(&self) -> Self {
         Self(self.0.iter().skip(1).copied().collect())
+    }
+}
+
+/// A mean, and half of the width of the interval in which that of all such values lies with a
+/// probability of 95 %; not a number where too few values tell it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Estimate {
+    pub mean: f64,
+    pub half: f64,
+}
+
+impl Estimate {
+    /// Returns the mean of a distribution, if it has any value, as if its values were independent.
+    pub fn of(values: &Distribution) -> Option<Self> {
+        let mean = values.mean()?;
+        let squares = values.iter().map(|(value, n)| real(n) * (f64::from(value) - mean).powi(2));
+        let degrees = values.count() - 1;
+        let error = (squares.sum::<f64>() / real(degrees) / real(values.count())).sqrt();
+        let half = student(usize::try_from(degrees).unwrap_or(usize::MAX)) * error;
+        Some(Self { mean, half })
+    }
+
+    /// Returns how many times another mean it is, as if the errors of both were independent.
+    pub fn over(self, other: Self) -> Self {
+        let mean = self.mean / other.mean;
+        Self { mean, half: mean * (self.half / self.mean).hypot(other.half / other.mean) }
+    }
+
+    /// Returns the ends of the interval.
+    pub fn range(self) -> [f64; 2] {
+        [self.mean - self.half, self.mean + self.half]
     }
 }
 
@@ -81,5 +119,28 @@ mod tests {
         assert!((sample.interval() - 2.36 * (32.0_f64 / 56.0).sqrt()).abs() < 1e-9);
         assert!(Sample(vec![1.0]).interval().is_nan() && student(31) >= student(61));
         assert!(Sample(vec![1.0]).deviation_percent().is_nan());
+    }
+
+    #[test]
+    fn a_ratio_has_the_errors_of_both() {
+        let [ours, other] = [(3.0, 0.3), (2.0, 0.2)].map(|(mean, half)| Estimate { mean, half });
+        let ratio = ours.over(other);
+        assert!((ratio.mean - 1.5).abs() < 1e-12);
+        assert!((ratio.half - 1.5 * 0.02_f64.sqrt()).abs() < 1e-12);
+        let [low, high] = ratio.range();
+        assert!((low + high - 3.0).abs() < 1e-12 && low < 1.3);
+        assert!(Sample(vec![1.0]).estimate().over(other).half.is_nan());
+    }
+
+    #[test]
+    fn values_of_a_distribution_are_a_sample() {
+        let mut values = Distribution::default();
+        assert_eq!(Estimate::of(&values), None);
+        values.record(5);
+        assert!(Estimate::of(&values).unwrap().half.is_nan());
+        values.record_many(7, 3);
+        let sample = Sample(vec![5.0, 7.0, 7.0, 7.0]).estimate();
+        let found = Estimate::of(&values).unwrap();
+        assert!((found.mean - 6.5).abs() < 1e-12 && (found.half - sample.half).abs() < 1e-9);
     }
 }

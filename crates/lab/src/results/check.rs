@@ -20,6 +20,9 @@ pub struct Check {
     #[serde(serialize_with = "as_text")]
     pub goal: Goal,
     holds: bool,
+    /// From where to where the value may be: it was estimated, and chance moves it. None: it is exact.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    range: Option<[f64; 2]>,
     /// Why it is known not to hold, if it is: the demand stays.
     #[serde(skip_serializing_if = "Option::is_none")]
     known: Option<&'static str>,
@@ -29,6 +32,12 @@ pub struct Check {
 
 /// The verdict on a demand that is not met, as is known.
 pub const KNOWN_TO_FAIL: &str = "FAILS, as known";
+/// The value and the verdict where nothing was measured.
+pub const NOT_MEASURED: &str = "not measured";
+/// The verdict on a statement that chance decides.
+pub const UNDECIDED: &str = "within what runs differ by";
+/// The verdict on one for which there are too few values to tell what chance does.
+pub const TOO_FEW: &str = "too few runs to tell";
 
 /// What follows when a check does not hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,12 +67,20 @@ impl Check {
     /// What heads a table of checks.
     pub const HEAD: [&str; 4] = ["", "value", "goal", ""];
 
-    /// Compares `value` with `goal`. A value that is absent meets no goal.
+    /// Compares `value` with `goal`. A value that is absent or no number meets no goal: it was not
+    /// measured.
     pub fn new(name: &str, value: impl Into<Option<f64>>, unit: &str, goal: Goal) -> Self {
-        let value = value.into();
+        let value = value.into().filter(|value| !value.is_nan());
         let holds = value.is_some_and(|value| goal.met_by(value));
-        let (name, unit) = (name.into(), unit.into());
-        Self { name, value, unit, goal, holds, known: None, kind: Kind::Demand }
+        let (name, unit, range, known) = (name.into(), unit.into(), None, None);
+        Self { name, value, unit, goal, holds, range, known, kind: Kind::Demand }
+    }
+
+    /// Says from where to where the value may be, by what runs differ by. A demand is judged by its value
+    /// all the same. A statement neither agrees nor differs where only a part of the range meets its goal.
+    /// Ends that are no numbers: there are too few runs to tell.
+    pub fn within(self, range: [f64; 2]) -> Self {
+        Self { range: Some(range), ..self }
     }
 
     /// Something that must have happened: 1 when it did.
@@ -104,15 +121,33 @@ impl Check {
         !self.holds && self.kind != Kind::Statement
     }
 
-    /// Returns in a word how it came out.
+    /// Returns in a few words how it came out. What was not measured neither agrees nor differs.
     pub fn verdict(&self) -> &'static str {
+        if self.value.is_none() {
+            return NOT_MEASURED;
+        }
         match (self.kind == Kind::Statement, self.holds) {
+            (true, _) if self.is_of_too_few() => TOO_FEW,
+            (true, _) if self.is_undecided() => UNDECIDED,
             (false, true) => "holds",
             (false, false) if self.known.is_some() => KNOWN_TO_FAIL,
             (false, false) => "FAILS",
             (true, true) => "agrees",
             (true, false) => "differs",
         }
+    }
+
+    /// Returns true if nothing tells from where to where the value may be, though it is an estimate.
+    fn is_of_too_few(&self) -> bool {
+        self.range.is_some_and(|range| range.iter().any(|end| end.is_nan()))
+    }
+
+    /// Returns true if the goal is met in a part of the range only.
+    fn is_undecided(&self) -> bool {
+        self.range.is_some_and(|range| {
+            let met = range.map(|end| self.goal.met_by(end)) == [true; 2];
+            !met && !self.goal.missed_between(range)
+        })
     }
 
     /// Returns true when it is what a paper says of its figures, and nothing that is demanded.
@@ -130,10 +165,13 @@ impl Check {
         self.holds
     }
 
-    /// The value with its unit, for people.
+    /// The value with its unit, for people, and from where to where it may be.
     pub fn value_text(&self) -> String {
-        let value = self.value.map_or_else(|| "none".into(), number);
-        if self.unit.is_empty() { value } else { format!("{value} {}", self.unit) }
+        let Some(value) = self.value else { return NOT_MEASURED.into() };
+        let unit = if self.unit.is_empty() { String::new() } else { format!(" {}", self.unit) };
+        let range = self.range.filter(|_| !self.is_of_too_few());
+        let range = range.map(|[low, high]| format!(" ({} to {})", number(low), number(high)));
+        format!("{}{unit}{}", number(value), range.unwrap_or_default())
     }
 }
 
@@ -144,6 +182,16 @@ impl Goal {
             Self::AtLeast(goal) => value >= goal,
             Self::AtMost(goal) => value <= goal,
             Self::Between(low, high) => (low..=high).contains(&value),
+        }
+    }
+
+    /// Returns true if no value between these ends meets it.
+    fn missed_between(self, [least, most]: [f64; 2]) -> bool {
+        match self {
+            Self::Exactly(goal) => goal < least || goal > most,
+            Self::AtLeast(goal) => most < goal,
+            Self::AtMost(goal) => least > goal,
+            Self::Between(low, high) => most < low || least > high,
         }
     }
 }
@@ -199,11 +247,34 @@ mod tests {
     }
 
     #[test]
-    fn what_is_missing_or_no_number_meets_nothing() {
+    fn what_is_missing_or_no_number_meets_nothing_and_was_not_measured() {
         for value in [None, Some(f64::NAN)] {
             for goal in [Goal::AtLeast(f64::MIN), Goal::AtMost(f64::MAX)] {
-                assert!(!Check::new("x", value, "", goal).holds());
+                let check = Check::new("x", value, "%", goal);
+                assert!(!check.holds() && check.fails());
+                assert_eq!([check.value_text(), check.verdict().into()], [NOT_MEASURED; 2]);
+                assert_eq!(check.as_statement().verdict(), NOT_MEASURED);
             }
         }
+    }
+
+    #[test]
+    fn a_statement_that_chance_decides_neither_agrees_nor_differs() {
+        let check = |goal, range| Check::new("x", 1.0, "", goal).within(range);
+        let said = |goal, range| check(goal, range).as_statement().verdict();
+        assert_eq!(said(Goal::AtMost(1.02), [0.9, 1.1]), UNDECIDED);
+        assert_eq!(said(Goal::AtMost(1.02), [0.99, 1.01]), "agrees");
+        assert_eq!(said(Goal::AtMost(0.95), [0.96, 1.04]), "differs");
+        assert_eq!(said(Goal::AtLeast(1.0), [0.9, 1.1]), UNDECIDED);
+        assert_eq!(said(Goal::AtLeast(1.2), [0.9, 1.1]), "differs");
+        assert_eq!(said(Goal::Between(0.95, 1.05), [0.96, 1.04]), "agrees");
+        assert_eq!(said(Goal::Between(0.95, 1.05), [0.9, 1.1]), UNDECIDED);
+        assert_eq!(said(Goal::Between(1.2, 1.3), [0.9, 1.1]), "differs");
+        assert_eq!(said(Goal::Exactly(2.0), [0.9, 1.1]), "differs");
+        assert_eq!(said(Goal::AtMost(2.0), [f64::NAN; 2]), TOO_FEW);
+        assert_eq!(check(Goal::AtMost(2.0), [f64::NAN; 2]).value_text(), "1");
+        let demand = check(Goal::AtMost(1.02), [0.9, 1.1]);
+        assert_eq!((demand.verdict(), demand.value_text().as_str()), ("holds", "1 (0.9 to 1.1)"));
+        assert!(check(Goal::AtMost(0.99), [0.9, 1.1]).fails(), "a demand is judged by its value");
     }
 }
