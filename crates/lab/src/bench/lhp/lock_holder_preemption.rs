@@ -11,6 +11,9 @@ use crate::dataset::{Dataset, Unit};
 use crate::quantity::real;
 use crate::results::{Check, Goal};
 
+/// What heads a column of instructions that only waited, and of which they are a part.
+pub(super) const WAITED: &str = "only waited, of Linux's instructions since its boot";
+
 impl Measurement {
     fn linux(&self) -> impl Iterator<Item = &Vcpu> {
         self.vcpus.iter().filter(|vcpu| vcpu.name.starts_with("linux."))
@@ -28,7 +31,8 @@ impl Measurement {
         (count, self.linux().map(|vcpu| vcpu.kernel_preempted_s).sum())
     }
 
-    /// Returns the percentage of instructions that only waited for a lock or a function.
+    /// Returns the percentage of Linux's instructions that only waited for a lock or a function, from its
+    /// boot on.
     pub(super) fn spun_percent(&self) -> f64 {
         100.0 * self.spinning.values().map(Spun::share).sum::<f64>()
     }
@@ -60,16 +64,16 @@ impl Lhp {
                 })
                 .head(&format!("spinning: {what}"))
                 .column(&format!("counted_for_{what}"), Unit::Instructions, |m| {
-                    spun(m).map(|spun| spun.all)
+                    spun(m).map(|spun| spun.of_linux)
                 })
                 .for_programs()
                 .column(&format!("share_for_{what}"), Unit::Share, |m| {
                     spun(m).map(|spun| spun.share())
                 })
-                .head("of all");
+                .head("of Linux's instructions");
         }
         all.column("spun", Unit::Percent, |m| m.spun_percent())
-            .head("instructions that only waited")
+            .head(WAITED)
             .digits(2)
             .column("runs", Unit::Seconds, |m| m.runs.0.clone())
             .for_programs()
@@ -118,7 +122,7 @@ mod tests {
     #[test]
     fn a_policy_that_was_measured_has_a_row() {
         let mut none = measured("spinning-none", &[1.0]);
-        let spun = Spun { waiting: 12_345, all: 100_000 };
+        let spun = Spun { waiting: 12_345, of_linux: 100_000 };
         none.spinning.insert("spinlock".into(), spun);
         let data = lhp(vec![none]).spinning_data();
         assert_eq!(data.json()[0]["waiting_for_spinlock_instructions"], 12_345);

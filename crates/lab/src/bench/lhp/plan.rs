@@ -91,6 +91,12 @@ const COMPARED: [&str; 3] = [NONE, "on-demand", "trap-based"];
 /// What is compared where two policies tell the most.
 const KEY: [&str; 2] = [NONE, "on-demand"];
 
+/// Under which spinning is counted where there is no room for all: those that leave Linux's vCPUs where they
+/// are, or migrate them, by different rules. Under the others, with `--paper` only, the RTOS preempts no
+/// vCPU of Linux's, its siblings stop, or what happens is as under one of these.
+const SPUN: [&str; 6] =
+    [NONE, "on-demand", "adaptive", "trap-based", "trap-based-deferred", "safe-unsafe"];
+
 /// There only so that others are compared with it, and only their throughput:
 /// with `trap-based-deferred`, which lacks the interrupt rule, and `trap-based`,
 /// which returns later.
@@ -335,7 +341,9 @@ impl Sizes {
     fn spinning(&self, policies: &[Policy]) -> Vec<Point> {
         let linux = Linux::Hackbench { loops: LOOPS, runs: self.others_runs.0.min(3) };
         let point = |policy| beside(BURNING, Experiment::Spinning, &linux, policy);
-        policies.iter().filter(|p| self.all || KEY.contains(&p.name)).map(point).collect()
+        let counted = |p: &&Policy| self.thorough || SPUN.contains(&p.name);
+        let counted = policies.iter().filter(|p| counted(p) && (self.all || KEY.contains(&p.name)));
+        counted.map(point).collect()
     }
 
     /// Of policies that keep Linux's kernel away from the RTOS's core, and of
@@ -608,6 +616,16 @@ mod tests {
         let policies = Policy::all().iter().filter(|p| LONG_COMPARED.contains(&p.name)).count();
         assert_eq!((long(Extent::Paper), long(Extent::Full)), (4 + 5 * policies, 0));
         assert!(of("trap-based-deferred").contains(&Experiment::Latency));
+    }
+
+    #[test]
+    fn spinning_is_counted_under_all_policies_where_there_is_room() {
+        let counted = |extent| {
+            let points = points(extent, &Policy::all());
+            points.iter().filter(|p| p.experiment == Experiment::Spinning).count()
+        };
+        assert_eq!(counted(Extent::Paper), Policy::all().len() - 1);
+        assert_eq!((counted(Extent::Full), counted(Extent::Quick)), (SPUN.len(), KEY.len()));
     }
 
     #[test]

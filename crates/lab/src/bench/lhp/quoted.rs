@@ -2,6 +2,7 @@
 
 use super::Lhp;
 use super::latency::{LOADS, NATIVE, Setting};
+use super::lock_holder_preemption::WAITED;
 use super::overhead::{ALONE, TICKING};
 use super::plan::{DEDICATED, LONG_PERIOD_US, SHORT_PERIOD_US};
 use super::point::{Experiment, Stage, Wake};
@@ -189,9 +190,8 @@ impl Lhp {
             .column("for", Unit::Milliseconds, |policy| {
                 Some(1e3 * measured(policy)?.kernel_preempted().1)
             })
-            .column("instructions that only waited", Unit::Percent, |policy| {
-                Some(measured(policy)?.spun_percent())
-            })
+            .column("waited", Unit::Percent, |policy| Some(measured(policy)?.spun_percent()))
+            .head(WAITED)
             .done()
     }
 }
@@ -218,6 +218,10 @@ mod tests {
     use crate::bench::sample::Sample;
     use crate::documents;
     use crate::guests::Wakes;
+
+    /// Blocks of the book of a run before their tables had what they have now. Writing a block anew takes
+    /// it off this list.
+    const OF_OLDER_LAYOUT: [&str; 1] = ["bench lhp cost"];
 
     /// Every point, measured.
     fn everything() -> Lhp {
@@ -256,7 +260,8 @@ mod tests {
         assert_eq!(blocks.len(), 4);
         for (block, written) in blocks {
             let book = documents::content(root, block).unwrap();
-            assert_eq!(keys(&book), keys(&written), "{written}");
+            let is_older = OF_OLDER_LAYOUT.contains(&block);
+            assert_eq!(keys(&book) != keys(&written), is_older, "{block}: {written}");
             assert!(!written.contains("| - |"), "all of it was measured: {written}");
         }
     }

@@ -47,7 +47,8 @@ pub struct Measurement {
     pub rtos: Option<Lateness>,
     /// Each vCPU's doings, if there was a hypervisor.
     pub vcpus: Vec<Vcpu>,
-    /// What the instrument counted.
+    /// What the instrument counted: with the range of EL2, or of Linux's memory where it is counted how
+    /// much of that only waits.
     pub statistics: Option<Statistics>,
     /// Instructions that wait for another core, by what is waited for
     /// ([`description::SPINNING`]), if they were counted.
@@ -66,20 +67,20 @@ pub struct Measurement {
     pub wakes: Option<Wakes>,
 }
 
-/// Instructions that only wait.
+/// Instructions that only wait, from Linux's boot on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Spun {
     /// So many, on all cores.
     pub waiting: u64,
-    /// Of so many.
-    pub all: u64,
+    /// Linux executed so many, its programs among them.
+    pub of_linux: u64,
 }
 
 impl Spun {
-    /// The part of all that waited, 0 to 1.
+    /// Returns the part of Linux's instructions that waited, 0 to 1.
     #[must_use]
     pub fn share(&self) -> f64 {
-        real(self.waiting) / real(self.all.max(1))
+        real(self.waiting) / real(self.of_linux.max(1))
     }
 }
 
@@ -120,6 +121,12 @@ pub fn run(point: &Point, bench: &Bench, tell: Tell<'_>) -> Result<Measurement> 
     let bundle = bench.pack(&system::load_text(&path, &text)?)?;
     let session = bench.session(&bundle, LIMIT)?.with_quantum(quantum_ns(point));
     let session = if point.traps_wfe() { session.with_wfe_traps() } else { session };
+    let session = if point.experiment == Experiment::Spinning {
+        let linux = &bundle.tables.vms[LINUX];
+        session.counting(linux.ram_pa..linux.ram_pa + linux.ram_size)
+    } else {
+        session
+    };
     let first = boot(point, bench, session.shown_by(Box::new(ProgressView(tell))))?;
     let mut measurement = first.measurement.clone();
     if point.experiment.needs_symbols() {
@@ -138,10 +145,15 @@ pub fn run(point: &Point, bench: &Bench, tell: Tell<'_>) -> Result<Measurement> 
             measurement.kernel = within(&counted("kernel", first.kernel(&bundle)?)?);
             return Ok(measurement);
         }
+        // Each run is the same history again, so what they count can be compared.
+        let executed = first.measurement.statistics.as_ref().map_or(&[][..], |all| &all.vcpus);
+        let of_linux = within(executed).iter().sum();
+        if of_linux == 0 {
+            return Err(miette!("nothing was counted: Linux's memory lies elsewhere"));
+        }
         for (name, functions) in description::SPINNING {
             let cores = counted(name, first.functions(functions, &bundle)?)?;
-            let all = cores.iter().map(|core| core.instructions).sum();
-            let spun = Spun { waiting: within(&cores).iter().sum(), all };
+            let spun = Spun { waiting: within(&cores).iter().sum(), of_linux };
             measurement.spinning.insert(name.into(), spun);
         }
     }
