@@ -171,6 +171,10 @@ impl Kernel {
     }
 }
 
+/// How many columns, from the first on, every technique may have. Of the rest, only stock Linux has some
+/// (`points::with_the_module`).
+const COLUMNS_EVERYWHERE: usize = 3;
+
 /// A figure of a distribution, nanoseconds.
 type Figure = fn(&Distribution) -> Option<f64>;
 

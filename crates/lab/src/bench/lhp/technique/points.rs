@@ -1,12 +1,12 @@
 //! Which points of the papers' techniques there are, and how each is run.
 
 use super::super::description::Setting;
-use super::super::plan::{DEDICATED, LOOPS, PERIOD_US, SHORT_PERIOD_US};
+use super::super::plan::{CORES, DEDICATED, LOOPS, PERIOD_US, SHORT_PERIOD_US};
 use super::super::point::{Experiment, Linux, Point, Rtos, Stage};
 use super::super::policy::{NONE, Policy};
 use super::{
-    Column, FEW_LOADS, FIXED, INFORMED_LOADS, Kernel, LAZY, LOADS, ON_DEMAND, PAGE, ROWS, TRAP,
-    Technique, When,
+    COLUMNS_EVERYWHERE, Column, FEW_LOADS, FIXED, INFORMED_LOADS, Kernel, LAZY, LOADS, ON_DEMAND,
+    PAGE, ROWS, TRAP, Technique, When,
 };
 use crate::bench::Extent;
 use crate::guests::LinuxProgress;
@@ -89,17 +89,20 @@ pub fn points(extent: Extent) -> Vec<Point> {
     let mut points = Vec::new();
     let paper = extent == Extent::Paper;
     let technique = |kernel, column| Some(Technique { kernel, column, when: None });
-    for kernel in Kernel::ALL.into_iter().filter(|_| paper) {
+    let quick = extent == Extent::Quick;
+    // The ideal line of the port, and beside the papers' figures also two cores, and stock Linux.
+    let kernels = if paper { &Kernel::ALL[..] } else { &[Kernel::Own] };
+    for kernel in kernels.iter().filter(|_| !quick) {
         let alone = |cores| Point {
-            technique: technique(kernel, Column::Cassata),
+            technique: technique(*kernel, Column::Cassata),
             ..Point::new(Experiment::Technique, &HACKBENCH, Stage::Alone { cores }, None)
         };
-        points.extend(DEDICATED.into_iter().filter(|cores| *cores > 1).map(alone));
+        let least = if paper { 2 } else { CORES - 1 };
+        points.extend(DEDICATED.into_iter().filter(|cores| *cores >= least).map(alone));
     }
-    let quick = extent == Extent::Quick;
     for (kernel, column, policy) in compared(!paper) {
         // What the papers' Figures 8 and 9 are about, and no more.
-        if quick && policy.name == TRAP {
+        if quick && ([TRAP, NONE].contains(&policy.name) || !column.is_papers()) {
             continue;
         }
         let its = Technique { kernel, column, when: None };
@@ -172,17 +175,19 @@ impl Technique {
     }
 }
 
-/// Returns all policies in all columns that they have; coarsely, those of PECCS and no column of ours.
+/// Returns all policies in all columns that they have; coarsely, with the port only, and only the control
+/// `none`, the techniques of PECCS, and on-demand and trap-based migration of ours.
 fn compared(coarsely: bool) -> Vec<(Kernel, Column, Policy)> {
     let mut all = Vec::new();
     for kernel in Kernel::ALL {
         for row in ROWS
             .iter()
-            .filter(|row| !coarsely || ![NONE, PAGE, LAZY].map(Some).contains(&row.policies[0]))
+            .filter(|row| !coarsely || ![Some(PAGE), Some(LAZY), None].contains(&row.policies[0]))
         {
             // Of the rest, stock Linux has what [`with_the_module`] says.
-            for (column, name) in Column::ALL.into_iter().zip(row.policies).take(3) {
-                let wanted = !coarsely || kernel == Kernel::Own && column.is_papers();
+            for (column, name) in Column::ALL.into_iter().zip(row.policies).take(COLUMNS_EVERYWHERE)
+            {
+                let wanted = !coarsely || kernel == Kernel::Own;
                 let policy = name.filter(|name| wanted && kernel.has(name)).and_then(Policy::named);
                 all.extend(policy.map(|policy| (kernel, column, policy)));
             }

@@ -5,7 +5,7 @@ use super::super::plan::{CORES, SHORT_PERIOD_US};
 use super::super::point::Linux;
 use super::super::run::Measurement;
 use super::super::throughput::{ideal, ms, share};
-use super::{Column, FEW_LOADS, FIXED, Figure, Kernel, LOADS, ROWS, Row};
+use super::{COLUMNS_EVERYWHERE, Column, FEW_LOADS, FIXED, Figure, Kernel, LOADS, ROWS, Row};
 use crate::dataset::{Dataset, Unit};
 use crate::observe::Distribution;
 use crate::report::Plot;
@@ -101,7 +101,7 @@ impl Lhp {
             })
         });
         let mut all = Dataset::of("late", &title, late).name("technique", |row| row.name).head("");
-        for (place, column) in Column::ALL.into_iter().enumerate().take(3) {
+        for (place, column) in Column::ALL.into_iter().enumerate().take(COLUMNS_EVERYWHERE) {
             let figures: [(&str, Figure); 2] =
                 [("mean", Distribution::mean), ("max", |all| all.max().map(f64::from))];
             for (name, figure) in figures {
