@@ -36,10 +36,11 @@ mod throughput;
 use super::campaign::Findings;
 use super::experiment::Extent;
 use super::inputs::Inputs;
+use super::sample::Estimate;
 use super::{Conduct, Label, Tell};
 use crate::answer::Answer;
 use crate::guests::Images;
-use crate::results::Check;
+use crate::results::{Check, Goal};
 use crate::suite::{Bench, Scenario};
 use miette::Result;
 use point::{Experiment, Point};
@@ -98,6 +99,31 @@ impl super::Experiment for LockHolders {
     fn scenarios(&self) -> Vec<Scenario> {
         vec![smoke::scenario(), smoke::latency_scenario()]
     }
+}
+
+/// Compares an estimate with `goal`: a statement on it says where runs do not tell.
+fn estimated(name: &str, found: Option<Estimate>, unit: &str, goal: Goal) -> Check {
+    let check = Check::new(name, found.map(|found| found.mean), unit, goal);
+    match found {
+        Some(found) => check.within(found.range()),
+        None => check,
+    }
+}
+
+/// Compares with `goal` at how many loads a policy is faster than another, in percent of all. `ratios`
+/// are its times there, those of the other being 1.
+fn faster(name: &str, ratios: Option<Vec<Estimate>>, goal: Goal) -> Check {
+    let part = |times: &[Estimate], is_faster: &dyn Fn(&Estimate) -> bool| {
+        100.0 * times.iter().filter(|ratio| is_faster(ratio)).count() as f64 / times.len() as f64
+    };
+    let ratios = ratios.as_deref();
+    let value = ratios.map(|all| part(all, &|ratio| ratio.mean < 1.0));
+    let check = Check::new(name, value, "%", goal);
+    let Some(all) = ratios else { return check };
+    let surely = part(all, &|ratio| ratio.range()[1] < 1.0);
+    let perhaps = part(all, &|ratio| ratio.range()[0] < 1.0);
+    let tell = all.iter().all(|ratio| !ratio.half.is_nan());
+    check.within(if tell { [surely, perhaps] } else { [f64::NAN; 2] })
 }
 
 /// Everything that was measured.

@@ -457,7 +457,7 @@ impl Sizes {
 mod tests {
     use super::*;
     use crate::bench::store::Case as _;
-    use std::collections::BTreeSet;
+    use std::collections::{BTreeMap, BTreeSet};
 
     #[test]
     fn no_two_points_share_a_name() {
@@ -523,6 +523,24 @@ mod tests {
         assert!(named("latency-partition-hackbench-997us-advance4-apart-1000"));
         assert!(named("latency-native-rtc-1000") && !named("latency-native-grant-1000"));
         assert!(named("latency-on-demand-hackbench-grant-apart-1000"));
+    }
+
+    /// The longest of more activations is longer by chance.
+    #[test]
+    fn longest_latencies_that_goals_compare_are_of_equally_many_activations() {
+        for extent in [Extent::Paper, Extent::Full, Extent::Quick] {
+            let points = points(extent, &Policy::all());
+            let late = points.iter().filter(|p| p.experiment == Experiment::Latency);
+            let compared = late.filter(|p| has_goal(p) && p.separation);
+            let mut counts = BTreeMap::new();
+            for (linux, rtos) in compared.filter_map(|p| Some((p.linux.clone(), p.rtos?))) {
+                // The bare board stands beside hackbench.
+                let writes = linux == Linux::BusyWrite;
+                let setting = (writes, rtos.period_us, rtos.load_permille, rtos.wake.name());
+                counts.entry(setting).or_insert_with(BTreeSet::new).insert(rtos.activations);
+            }
+            assert!(counts.len() > 2 && counts.values().all(|all| all.len() == 1), "{counts:?}");
+        }
     }
 
     #[test]

@@ -1,14 +1,14 @@
 //! What the book quotes: the few figures of each experiment that its text is about.
 
 use super::Lhp;
-use super::latency::{LOADS, NATIVE, Setting};
+use super::latency::{self, LOADS, NATIVE, Setting};
 use super::lock_holder_preemption::WAITED;
 use super::overhead::{ALONE, TICKING};
-use super::plan::{DEDICATED, LONG_PERIOD_US, SHORT_PERIOD_US};
+use super::plan::{ADVANCES_US, DEDICATED, LONG_PERIOD_US, SHORT_PERIOD_US};
 use super::point::{Experiment, Stage, Wake};
 use super::policy::Policy;
 use super::technique::TECHNIQUES;
-use super::throughput::{ms, share};
+use super::throughput::{TOLD, ms, share, told};
 use crate::bench::vtime::case::Work;
 use crate::dataset::{Dataset, Unit};
 use crate::observe::Distribution;
@@ -40,7 +40,8 @@ impl Lhp {
         let mut blocks = Vec::new();
         if self.has(Experiment::Throughput) {
             let [dedicated, shared] = self.quoted_throughput();
-            let content = tables(&[dedicated, shared, self.quoted_others(), self.adaptive_data()]);
+            let (others, adaptive) = (self.quoted_others(), self.adaptive_data());
+            let content = tables(&[dedicated, shared, others, adaptive]);
             blocks.push(("bench lhp", content));
         }
         if self.has(Experiment::Latency) && self.has(Experiment::Realtime) {
@@ -66,18 +67,18 @@ impl Lhp {
 
     fn quoted_throughput(&self) -> [Dataset; 2] {
         let found = self.throughput();
-        let title = "hackbench on dedicated cores, ms";
-        let alone = Dataset::of("alone", title, DEDICATED)
+        let title = format!("hackbench on dedicated cores, {TOLD}");
+        let alone = Dataset::of("alone", &title, DEDICATED)
             .name("cores", |cores| *cores)
-            .name("mean", |cores| found.alone(*cores).map(ms));
-        let mut all = Dataset::of("shared", "hackbench beside the RTOS, ms", &found.loads)
+            .name("mean", |cores| found.alone_runs(*cores).map(told));
+        let title = format!("hackbench beside the RTOS, {TOLD}");
+        let mut all = Dataset::of("shared", &title, &found.loads)
             .name("f", |load| share(**load))
             .name("ideal", |load| found.ideal(**load).map(ms))
             .name("papers' ideal", |load| found.papers_ideal(**load).map(ms));
         for policy in POLICIES {
             let named = Policy::named(policy);
-            let mean = |load: &&u32| Some(ms(found.at(named?, **load)?.mean()));
-            all = all.name(policy, mean);
+            all = all.name(policy, |load| found.at(named?, **load).map(told));
             if policy == POLICIES[0] {
                 all = all
                     .column("above ideal", Unit::Change, |load| found.above_ideal(named?, **load))
@@ -92,11 +93,11 @@ impl Lhp {
     /// Policies that are measured at few loads.
     fn quoted_others(&self) -> Dataset {
         let found = self.throughput();
-        let time = |policy: &str, load| Some(ms(found.at(Policy::named(policy)?, load)?.mean()));
+        let time = |policy: &str, load| found.at(Policy::named(policy)?, load).map(told);
         let loads = found.loads.iter().copied();
         let loads = loads.filter(|load| FEW.iter().any(|policy| time(policy, *load).is_some()));
-        let mut all = Dataset::of("others", "The same under other policies, ms", loads)
-            .name("f", |load| share(*load));
+        let title = format!("hackbench under other policies, {TOLD}");
+        let mut all = Dataset::of("others", &title, loads).name("f", |load| share(*load));
         for policy in FEW {
             all = all.name(policy, |load| time(policy, *load));
         }
@@ -111,6 +112,7 @@ impl Lhp {
         Dataset::of("separation", &title, &LOADS)
             .name("linux", |(_, name)| *name)
             .head("")
+            .name("n", |(load, _)| self.separated_activations(load))
             .column("without", Unit::Nanoseconds, |(load, _)| Some(self.separated(load)?[0]))
             .column("with", Unit::Nanoseconds, |(load, _)| Some(self.separated(load)?[1]))
             .done()
@@ -122,7 +124,15 @@ impl Lhp {
             let title = format!(
                 "Dispatch latency under hackbench, with separation of priorities, each {period_us} µs"
             );
-            let mut all = Dataset::of("latency", &title, LATE).name("policy", |policy| *policy).head("");
+            let activations = |policy: &&str| {
+                let settings = ADVANCES_US.map(|advance_us| Setting::hackbench(period_us, advance_us));
+                let late = settings.iter().filter_map(|setting| self.late(policy, setting));
+                latency::counted(late.map(|late| late.dispatch.count()))
+            };
+            let mut all = Dataset::of("latency", &title, LATE)
+                .name("policy", |policy| *policy)
+                .head("")
+                .name("n", activations);
             for (advance_us, how) in [(0, "no advance"), (4, "advance 4 µs")] {
                 let setting = Setting::hackbench(period_us, advance_us);
                 let figures: [(&str, Figure); 3] = [
@@ -151,7 +161,10 @@ impl Lhp {
         });
         let mut all = Dataset::of("unforeseen", title, rows)
             .name("interrupt", |(wake, policy)| format!("{}, {policy}", wake.about()))
-            .head("");
+            .head("")
+            .name("n", |(wake, policy)| {
+                Some(self.late(policy, &Setting::unforeseen(*wake))?.dispatch.count())
+            });
         let figures: [(&str, Figure); 3] = [
             ("mean", Distribution::mean),
             ("p99", |all| all.percentile(990).map(f64::from)),
@@ -217,19 +230,22 @@ mod tests {
     use crate::bench::experiment::Extent;
     use crate::bench::sample::Sample;
     use crate::documents;
-    use crate::guests::Wakes;
+    use crate::guests::{Build, Wakes};
+    use crate::results::NOT_MEASURED;
 
     /// Blocks of the book of a run before their tables had what they have now. Writing a block anew takes
     /// it off this list.
-    const OF_OLDER_LAYOUT: [&str; 1] = ["bench lhp cost"];
+    const OF_OLDER_LAYOUT: [&str; 4] =
+        ["bench lhp", "bench lhp latency", "bench lhp cost", "bench lhp goals"];
 
     /// Every point, measured.
-    fn everything() -> Lhp {
-        let planned = plan::points(Extent::Full, &Policy::all());
+    fn everything(extent: Extent) -> Lhp {
+        let planned = plan::points(extent, &Policy::all());
         let measured = |point| Measurement {
             point,
             runs: Sample(vec![1.0; 3]),
             kernel: vec![0, 7],
+            builds: vec![Build { seconds: 1.0, user: 1.0, system: 1.0 }; 3],
             wakes: Some(Wakes { count: 9, min_ns: 1, mean_ns: 2, max_ns: 3 }),
             ..counted("migration-on-demand", 1_000, 200, [5_000, 700])
         };
@@ -255,7 +271,7 @@ mod tests {
     #[test]
     fn the_book_has_the_tables_that_are_written() {
         let root = crate::testing::root();
-        let everything = everything();
+        let everything = everything(Extent::Full);
         let blocks = everything.quoted(&everything.checks());
         assert_eq!(blocks.len(), 4);
         for (block, written) in blocks {
@@ -264,5 +280,30 @@ mod tests {
             assert_eq!(keys(&book) != keys(&written), is_older, "{block}: {written}");
             assert!(!written.contains("| - |"), "all of it was measured: {written}");
         }
+    }
+
+    /// A statement on points that are not planned could only say that it was not measured.
+    #[test]
+    fn what_is_demanded_or_stated_is_planned() {
+        for extent in [Extent::Full, Extent::Quick, Extent::Paper] {
+            let everything = everything(extent);
+            let checks = everything.checks();
+            let unknown = checks.iter().filter(|check| check.value.is_none());
+            let unknown: Vec<_> = unknown.map(|check| &check.name).collect();
+            assert!(unknown.is_empty() && checks.len() > 10, "{extent:?}: {unknown:#?}");
+        }
+    }
+
+    #[test]
+    fn what_is_planned_and_not_measured_neither_agrees_nor_differs() {
+        let nothing = Lhp { measurements: Vec::new(), ..everything(Extent::Full) };
+        let checks = nothing.checks();
+        assert_eq!(checks.len(), everything(Extent::Full).checks().len());
+        let text = quoted_checks(&checks);
+        for check in checks {
+            assert_eq!((check.verdict(), check.value_text()), (NOT_MEASURED, NOT_MEASURED.into()));
+            assert!(check.fails() || check.is_statement(), "{}", check.name);
+        }
+        assert!(!["agrees", "differs", "FAILS", "holds"].iter().any(|word| text.contains(word)));
     }
 }

@@ -4,8 +4,8 @@
 use super::plan::{CORES, DEDICATED, LOOPS, has_other_period};
 use super::point::{Experiment, Linux, Point, Stage, WHOLE};
 use super::policy::Policy;
-use super::{Lhp, policies_of};
-use crate::bench::sample::Sample;
+use super::{Lhp, estimated, faster, policies_of};
+use crate::bench::sample::{Estimate, Sample};
 use crate::dataset::{Dataset, Unit};
 use crate::quantity::number;
 use crate::report::Plot;
@@ -14,6 +14,8 @@ use crate::table::Table;
 
 /// Most that on-demand may be above the ideal line, percent.
 const ABOVE_IDEAL_PERCENT: f64 = 5.0;
+/// To what hackbench rounds its times, seconds.
+const RESOLUTION_S: f64 = 1e-3;
 /// Above this load the trap-based policy shall beat `none`, thousandths.
 const TRAP_BASED_FROM: u32 = 300;
 
@@ -46,6 +48,24 @@ pub fn judged(policy: &str, load_permille: u32) -> Option<Judged> {
     }
 }
 
+/// Returns the mean of some times of hackbench and its interval, which is no narrower than what
+/// they are rounded to.
+pub fn timed(times: &Sample) -> Estimate {
+    let Estimate { mean, half } = times.estimate();
+    // Of "not a number" and another number `max` takes the number.
+    Estimate { mean, half: if half.is_nan() { half } else { half.max(RESOLUTION_S / 2.0) } }
+}
+
+/// Returns what [`TOLD`] says for people.
+pub fn told(times: &Sample) -> String {
+    let Estimate { mean, half } = timed(times);
+    let half = if half.is_nan() { String::new() } else { format!(" ± {}", ms(half)) };
+    format!("{}{half} ({})", ms(mean), times.0.len())
+}
+
+/// What stands in a cell with times of hackbench.
+pub const TOLD: &str = "mean in ms ± 95 % interval (counted runs)";
+
 /// The time that the papers' ideal line gives (vlk, Section 4.2.2; thesis, Section 2.2.1): as if
 /// Linux, which takes `one` on a single core, were faster by the number of cores that the RTOS
 /// leaves of [`CORES`].
@@ -60,6 +80,13 @@ pub fn ideal(load: f64, four: f64, three: f64) -> f64 {
     1.0 / ((1.0 - load) / four + load / three)
 }
 
+/// Returns what [`ideal`] does, with the interval that follows from those of both times.
+fn ideal_of(load: f64, four: Estimate, three: Estimate) -> Estimate {
+    let mean = ideal(load, four.mean, three.mean);
+    let part = |share: f64, time: Estimate| share * (mean / time.mean).powi(2) * time.half;
+    Estimate { mean, half: part(1.0 - load, four).hypot(part(load, three)) }
+}
+
 /// A point of the figure, times in seconds.
 struct Spot {
     load_permille: u32,
@@ -71,6 +98,7 @@ struct Spot {
 pub struct Throughput {
     policies: Vec<Policy>,
     pub(super) loads: Vec<u32>,
+    planned: Vec<(Policy, u32)>,
     alone: Vec<(u32, Sample)>,
     spots: Vec<Spot>,
 }
@@ -95,8 +123,14 @@ impl Lhp {
         let mut loads: Vec<u32> = planned.iter().filter_map(load).collect();
         loads.sort_unstable();
         loads.dedup();
-        let mut found =
-            Throughput { policies: policies_of(&planned), loads, alone: vec![], spots: vec![] };
+        let place = |point: &&Point| Some((point.stage.policy()?, point.rtos?.load_permille));
+        let mut found = Throughput {
+            policies: policies_of(&planned),
+            loads,
+            planned: planned.iter().filter_map(place).collect(),
+            alone: vec![],
+            spots: vec![],
+        };
         for measured in self.of(Experiment::Throughput).filter(|m| ours(&&m.point)) {
             let (point, steady) = (&measured.point, measured.runs.steady());
             if let Stage::Alone { cores } = point.stage {
@@ -120,8 +154,26 @@ impl Lhp {
 
 impl Throughput {
     pub(super) fn alone(&self, cores: u32) -> Option<f64> {
-        let (_, sample) = self.alone.iter().find(|(c, _)| *c == cores)?;
-        Some(sample.mean())
+        Some(self.alone_runs(cores)?.mean())
+    }
+
+    /// Returns the runs on so many cores of its own.
+    pub(super) fn alone_runs(&self, cores: u32) -> Option<&Sample> {
+        Some(&self.alone.iter().find(|(c, _)| *c == cores)?.1)
+    }
+
+    /// Returns the time under a policy, that under another one being 1.
+    fn ratio(&self, policy: Policy, other: Policy, load_permille: u32) -> Option<Estimate> {
+        let [ours, other] = [policy, other].map(|policy| self.at(policy, load_permille).map(timed));
+        Some(ours?.over(other?))
+    }
+
+    /// Returns the time under a policy at each load from the least to `most`, that on so many cores of
+    /// Linux's own being 1; none unless all were measured.
+    fn beside_alone(&self, policy: Policy, cores: u32, most: u32) -> Option<Vec<(u32, Estimate)>> {
+        let alone = timed(self.alone_runs(cores)?);
+        let loads = self.loads.iter().copied().filter(|load| *load <= most);
+        loads.map(|load| Some((load, timed(self.at(policy, load)?).over(alone)))).collect()
     }
 
     pub(super) fn at(&self, policy: Policy, load_permille: u32) -> Option<&Sample> {
@@ -150,22 +202,28 @@ impl Throughput {
         Some(100.0 * (time / self.ideal(load_permille)? - 1.0))
     }
 
+    /// Returns what [`Self::above_ideal`] does, with the interval that follows from all runs.
+    fn estimated_above_ideal(&self, policy: Policy, load_permille: u32) -> Option<Estimate> {
+        let alone = |cores| Some(timed(self.alone_runs(cores)?));
+        let ideal = ideal_of(share(load_permille), alone(CORES)?, alone(CORES - 1)?);
+        let Estimate { mean, half } = timed(self.at(policy, load_permille)?).over(ideal);
+        Some(Estimate { mean: 100.0 * (mean - 1.0), half: 100.0 * half })
+    }
+
     pub fn checks(&self) -> Vec<Check> {
         let named = |name| self.policies.iter().copied().find(|policy| policy.name == name);
         let mut checks = Vec::new();
         if let Some(policy) = named("on-demand") {
             for &load in &self.loads {
                 let name = format!("on-demand, f = {}: above the ideal line", share(load));
-                let value = self.above_ideal(policy, load);
-                checks.push(Check::new(&name, value, "%", Goal::AtMost(ABOVE_IDEAL_PERCENT)));
+                let value = self.estimated_above_ideal(policy, load);
+                checks.push(estimated(&name, value, "%", Goal::AtMost(ABOVE_IDEAL_PERCENT)));
             }
         }
         if let Some((trap, none)) = named("trap-based").zip(named("none")) {
             for &load in self.loads.iter().filter(|&&load| load > TRAP_BASED_FROM) {
                 let name = format!("trap-based, f = {}: time, that of none being 1", share(load));
-                let times = self.at(trap, load).zip(self.at(none, load));
-                let ratio = times.map(|(trap, none)| trap.mean() / none.mean());
-                checks.push(Check::new(&name, ratio, "", Goal::AtMost(1.0)));
+                checks.push(estimated(&name, self.ratio(trap, none, load), "", Goal::AtMost(1.0)));
             }
         }
         checks.extend(self.statements());
@@ -179,6 +237,25 @@ impl Throughput {
         self.loads.iter().find(slower).map(|load| share(*load))
     }
 
+    /// Compares with `goal` the load from which a policy is slower than so many cores of Linux's own; it
+    /// is infinite if that is so at no load. Runs tell it up to the load at which it surely is.
+    fn crossing_check(&self, policy: &str, cores: u32, goal: Goal) -> Check {
+        let name = format!("{policy}: the f from which it is slower than {cores} dedicated cores");
+        let ratios = Policy::named(policy);
+        let ratios = ratios.and_then(|policy| self.beside_alone(policy, cores, WHOLE));
+        let first = |all: &[(u32, Estimate)], is_slower: fn(&Estimate) -> bool| {
+            let first = all.iter().find(|(_, ratio)| is_slower(ratio));
+            first.map_or(f64::INFINITY, |(load, _)| share(*load))
+        };
+        let value = ratios.as_ref().map(|all| first(all, |ratio| ratio.mean > 1.0));
+        let check = Check::new(&name, value, "", goal).as_statement();
+        let Some(all) = ratios else { return check };
+        let tell = all.iter().all(|(_, ratio)| !ratio.half.is_nan());
+        let perhaps = first(&all, |ratio| ratio.range()[1] > 1.0);
+        let surely = first(&all, |ratio| ratio.range()[0] > 1.0);
+        check.within(if tell { [perhaps, surely] } else { [f64::NAN; 2] })
+    }
+
     /// What the papers say of their figures, where each tenth was measured.
     fn statements(&self) -> Vec<Check> {
         if self.loads.len() < TENTHS {
@@ -186,32 +263,36 @@ impl Throughput {
         }
         let mut checks = Vec::new();
         for (cores, from, to) in [(3, 0.5, 0.6), (2, 0.8, 0.9)] {
-            let name = format!("none: the f from which it is slower than {cores} dedicated cores");
-            let crossing = self.crossing("none", cores);
-            checks.push(Check::new(&name, crossing, "", Goal::Between(from, to)).as_statement());
+            checks.push(self.crossing_check("none", cores, Goal::Between(from, to)));
         }
-        let worst =
-            Policy::named("on-demand").zip(self.alone(CORES - 1)).and_then(|(policy, three)| {
-                let below = self.loads.iter().filter(|load| **load <= WITHIN_THREE_UNTIL);
-                let ratios = below.map(|load| Some(self.at(policy, *load)?.mean() / three));
-                ratios.collect::<Option<Vec<_>>>()?.into_iter().reduce(f64::max)
-            });
+        let ratios = Policy::named("on-demand")
+            .and_then(|policy| self.beside_alone(policy, CORES - 1, WITHIN_THREE_UNTIL));
+        let worst = ratios.and_then(|all| {
+            let ratios = all.into_iter().map(|(_, ratio)| ratio);
+            ratios.max_by(|one, other| one.mean.total_cmp(&other.mean))
+        });
         let name = "on-demand up to f = 0.8: longest time, that on 3 dedicated cores being 1";
-        checks.push(Check::new(name, worst, "", Goal::AtMost(1.0)).as_statement());
-        let papers =
-            ["trap-based-paper", "trap-based-deferred"].into_iter().find_map(Policy::named);
-        if let Some((paper, none)) = papers.zip(Policy::named("none")) {
-            let better =
-                |load: &u32| Some(self.at(paper, *load)?.mean() < self.at(none, *load)?.mean());
-            let better: Option<Vec<_>> = self.loads.iter().map(better).collect();
-            let count = better.map(|all| {
-                let times = all.iter().filter(|better| **better).count();
-                100.0 * times as f64 / all.len() as f64
-            });
-            let name = format!("{}: at how many f it is faster than none", paper.name);
-            checks.push(Check::new(&name, count, "%", Goal::AtMost(50.0)).as_statement());
-        }
+        checks.push(estimated(name, worst, "", Goal::AtMost(1.0)).as_statement());
+        checks.extend(self.papers_trap_based().map(Check::as_statement));
         checks
+    }
+
+    /// At how many f the papers' trap-based policy is faster than none, where both are planned.
+    fn papers_trap_based(&self) -> Option<Check> {
+        let of = |policy: Policy| {
+            let planned = self.planned.iter().filter(move |(its, _)| *its == policy);
+            let mut loads: Vec<u32> = planned.map(|(_, load)| *load).collect();
+            loads.dedup();
+            loads
+        };
+        let none = Policy::named("none")?;
+        let papers = ["trap-based-paper", "trap-based-deferred"].into_iter();
+        let paper = papers.filter_map(Policy::named).find(|paper| !of(*paper).is_empty())?;
+        let mut loads = of(paper);
+        loads.retain(|load| of(none).contains(load));
+        let ratios = loads.iter().map(|load| self.ratio(paper, none, *load)).collect();
+        let name = format!("{}: at how many f it is faster than none", paper.name);
+        Some(faster(&name, ratios, Goal::AtMost(50.0)))
     }
 
     /// Linux on cores of its own.
@@ -220,10 +301,11 @@ impl Throughput {
             .name("cores", |(cores, _)| *cores)
             .column("runs", Unit::Seconds, |(_, steady)| steady.0.clone())
             .for_programs()
+            .name("n", |(_, steady)| steady.0.len())
             .column("mean", Unit::Seconds, |(_, steady)| steady.mean())
             .shown_in(Unit::Milliseconds, 1)
             .column("deviation", Unit::Percent, |(_, steady)| steady.deviation_percent())
-            .column("interval", Unit::Seconds, |(_, steady)| steady.interval())
+            .column("interval", Unit::Seconds, |(_, steady)| timed(steady).half)
             .head("95 % interval, ±")
             .shown_in(Unit::Milliseconds, 1)
             .done()
@@ -237,7 +319,7 @@ impl Throughput {
             .column("runs", Unit::Seconds, |spot| spot.steady.0.clone())
             .column("mean", Unit::Seconds, |spot| spot.steady.mean())
             .column("deviation", Unit::Percent, |spot| spot.steady.deviation_percent())
-            .column("interval", Unit::Seconds, |spot| spot.steady.interval())
+            .column("interval", Unit::Seconds, |spot| timed(&spot.steady).half)
             .column("ideal", Unit::Seconds, |spot| self.ideal(spot.load_permille))
             .column("above_ideal", Unit::Change, |spot| {
                 self.above_ideal(spot.policy, spot.load_permille)
@@ -253,8 +335,8 @@ impl Throughput {
     pub fn table(&self) -> Table {
         let head = ["f", "ideal", "papers' ideal"].into_iter();
         let head = head.chain(self.policies.iter().map(|p| p.name));
-        let title = "hackbench, mean ms ± 95 % interval (above the ideal line, above the papers')";
-        let mut table = Table::new(title, head);
+        let title = format!("hackbench, {TOLD}; above the ideal line, above the papers'");
+        let mut table = Table::new(&title, head);
         for &load in &self.loads {
             let cell = |&policy: &Policy| {
                 let Some(steady) = self.at(policy, load) else { return "-".into() };
@@ -262,9 +344,7 @@ impl Throughput {
                 let [ours, papers] = above.map(|above| {
                     above.map_or_else(|| "-".into(), |percent| format!("{percent:+.1} %"))
                 });
-                let interval = steady.interval();
-                let interval = if interval.is_nan() { "-".into() } else { ms(interval) };
-                format!("{} ± {interval} ({ours}, {papers})", ms(steady.mean()))
+                format!("{}; {ours}, {papers}", told(steady))
             };
             let ideals = [self.ideal(load), self.papers_ideal(load)];
             let [ideal, papers] = ideals.map(|ideal| ideal.map_or_else(|| "-".into(), ms));
@@ -288,7 +368,7 @@ impl Throughput {
         for &policy in &self.policies {
             for &load in &self.loads {
                 let all = self.at(policy, load);
-                let interval = all.map(Sample::interval).filter(|half| !half.is_nan());
+                let interval = all.map(|runs| timed(runs).half).filter(|half| !half.is_nan());
                 rows.push((policy.name, load, all.map(Sample::mean), interval));
             }
         }
@@ -318,20 +398,25 @@ impl Throughput {
     }
 
     /// By how much hackbench takes longer under `one` than under `other`, in words:
-    /// percent at each load where both were measured, and at how many it does.
+    /// percent at each load where both were measured, and at how many runs tell that it does.
     fn longer(&self, one: &str, other: &str) -> String {
-        let (mut each, mut longer) = (Vec::new(), 0);
+        let (mut each, mut longer, mut shorter) = (Vec::new(), 0, 0);
+        let both = Policy::named(one).zip(Policy::named(other));
         for &load in &self.loads {
-            let time = |name| Some(self.at(Policy::named(name)?, load)?.mean());
-            let Some((one, other)) = time(one).zip(time(other)) else { continue };
-            let percent = 100.0 * (one / other - 1.0);
-            each.push(format!("{percent:+.1} % at f = {}", share(load)));
-            longer += usize::from(percent > 0.0);
+            let ratio = both.and_then(|(one, other)| self.ratio(one, other, load));
+            let Some(Estimate { mean, half }) = ratio else { continue };
+            let percent = 100.0 * (mean - 1.0);
+            let interval =
+                if half.is_nan() { String::new() } else { format!(" ± {:.1}", 100.0 * half) };
+            each.push(format!("{percent:+.1}{interval} % at f = {}", share(load)));
+            longer += usize::from(mean - half > 1.0);
+            shorter += usize::from(mean + half < 1.0);
         }
         if each.is_empty() {
             return "not measured at the same f".into();
         }
-        format!("{}; longer at {longer} of {}", each.join(", "), each.len())
+        let of = each.len();
+        format!("{}; surely longer at {longer} of {of}, shorter at {shorter}", each.join(", "))
     }
 
     /// What the interrupt rule brings, and what returning at once costs: of three
@@ -342,7 +427,7 @@ impl Throughput {
         Some(format!(
             "Ours: time of hackbench without the interrupt rule (trap-based-deferred against \
              trap-based-eager, both back at once): {}. Back at once (trap-based-eager against \
-             trap-based, both with the rule): {}. Runs of one machine differ by 5 to 10 %.",
+             trap-based, both with the rule): {}. What is sure lies beyond the interval of 95 %.",
             self.longer("trap-based-deferred", "trap-based-eager"),
             self.longer("trap-based-eager", "trap-based"),
         ))
@@ -399,6 +484,7 @@ pub(super) fn ms(seconds: f64) -> String {
 mod tests {
     use super::super::tests::{lhp, measured};
     use super::*;
+    use crate::results::{TOO_FEW, UNDECIDED};
 
     #[test]
     fn the_ideal_line_ends_at_four_and_three_cores() {
@@ -436,7 +522,7 @@ mod tests {
         let all = found.at(Policy::named("on-demand").unwrap(), 500).unwrap();
         assert_eq!((all.0.as_slice(), found.alone(4)), (&[0.1, 0.2, 0.3][..], Some(0.2)));
         let table = found.table().markdown();
-        assert!(table.contains("200.0 ± 248.3"), "{table}");
+        assert!(table.contains("| 200.0 ± 248.3 (3); -, - |"), "{table}");
     }
 
     /// A statement is one about each tenth of f.
@@ -454,8 +540,48 @@ mod tests {
             let checks = lhp(all).throughput().statements();
             (checks[0].value, checks[0].holds(), checks[1].value)
         };
-        assert_eq!(all(6), (Some(0.6), true, None));
-        assert_eq!(all(4), (Some(0.4), false, None));
+        assert_eq!(all(6), (Some(0.6), true, Some(f64::INFINITY)));
+        assert_eq!(all(4), (Some(0.4), false, Some(f64::INFINITY)));
+    }
+
+    /// Times on both sides of the line decide nothing; one run tells less.
+    #[test]
+    fn where_runs_differ_by_more_than_the_line_is_away_no_statement_is_decided() {
+        let said = |at_five: &[f64]| {
+            let mut all = vec![
+                measured("throughput-alone-3", &[9.0, 0.1, 0.1]),
+                measured("throughput-alone-2", &[9.0, 0.15, 0.15]),
+            ];
+            for tenth in 0..10 {
+                let times = if tenth == 4 { at_five } else { &[9.0, 0.08, 0.08][..] };
+                let times = if tenth > 4 { &[9.0, 0.12, 0.12][..] } else { times };
+                all.push(measured(&format!("throughput-none-f{tenth}"), times));
+            }
+            let check = lhp(all).throughput().statements()[0].clone();
+            (check.verdict(), check.value_text())
+        };
+        assert_eq!(said(&[9.0, 0.08, 0.08]), ("agrees", "0.5 (0.5 to 0.5)".into()));
+        assert_eq!(said(&[9.0, 0.09, 0.13]), (UNDECIDED, "0.4 (0.4 to 0.5)".into()));
+        assert_eq!(said(&[9.0, 0.13, 0.13]), ("differs", "0.4 (0.4 to 0.4)".into()));
+        assert_eq!(said(&[9.0, 0.13]), (TOO_FEW, "0.4".into()));
+    }
+
+    #[test]
+    fn hackbench_tells_no_time_more_exactly_than_it_rounds() {
+        let cell = |times: &[f64]| told(&Sample(times.into()));
+        assert_eq!(cell(&[0.086, 0.086]), "86.0 ± 0.5 (2)");
+        assert_eq!(cell(&[0.086, 0.088]), "87.0 ± 12.7 (2)");
+        assert_eq!(cell(&[0.086]), "86.0 (1)");
+    }
+
+    #[test]
+    fn the_ideal_line_is_as_uncertain_as_the_times_that_it_is_made_of() {
+        let [four, three] = [(0.08, 0.008), (0.1, 0.01)];
+        let [four, three] = [four, three].map(|(mean, half)| Estimate { mean, half });
+        assert!((ideal_of(0.0, four, three).half - 0.008).abs() < 1e-12);
+        assert!((ideal_of(1.0, four, three).half - 0.01).abs() < 1e-12);
+        let half = ideal_of(0.5, four, three).half;
+        assert!(half > 0.004 && half < 0.01, "{half}");
     }
 
     #[test]
@@ -474,8 +600,8 @@ mod tests {
             let at = checks.iter().find(|check| check.name.contains("f = 0.8")).unwrap();
             (at.holds(), checks.len())
         };
-        assert_eq!(holds(0.0999), (true, 20));
-        assert_eq!(holds(0.1001), (false, 20));
+        assert_eq!(holds(0.0999), (true, 19));
+        assert_eq!(holds(0.1001), (false, 19));
         let data = times(0.1).throughput().data().json();
         assert_eq!((&data[1]["policy"], &data[1]["mean_s"]), (&"none".into(), &0.2.into()));
         assert!(data[1]["deviation_percent"].is_null() && data.as_array().unwrap().len() == 2);
@@ -502,15 +628,17 @@ mod tests {
     fn what_the_interrupt_rule_brings_is_said_where_it_was_measured() {
         assert_eq!(lhp(Vec::new()).throughput().rule_finding(), None);
         let found = lhp(vec![
-            measured("throughput-trap-based-f3", &[9.0, 0.10]),
-            measured("throughput-trap-based-eager-f3", &[9.0, 0.12]),
-            measured("throughput-trap-based-deferred-f3", &[9.0, 0.18]),
+            measured("throughput-trap-based-f3", &[9.0, 0.10, 0.10]),
+            measured("throughput-trap-based-eager-f3", &[9.0, 0.12, 0.12]),
+            measured("throughput-trap-based-deferred-f3", &[9.0, 0.18, 0.18]),
             measured("throughput-trap-based-eager-f8", &[9.0, 0.20]),
             measured("throughput-trap-based-deferred-f8", &[9.0, 0.19]),
         ]);
         let found = found.throughput().rule_finding().unwrap();
-        let rule = "+50.0 % at f = 0.3, -5.0 % at f = 0.8; longer at 1 of 2. Back at once";
+        let rule = "+50.0 ± 0.8 % at f = 0.3, -5.0 % at f = 0.8; surely longer at 1 of 2, shorter at 0. \
+                    Back at once";
         assert!(found.contains(rule), "{found}");
-        assert!(found.contains("the rule): +20.0 % at f = 0.3; longer at 1 of 1."), "{found}");
+        let back = "the rule): +20.0 ± 0.8 % at f = 0.3; surely longer at 1 of 1, shorter at 0.";
+        assert!(found.contains(back), "{found}");
     }
 }

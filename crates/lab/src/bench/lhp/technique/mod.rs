@@ -13,7 +13,7 @@ mod tables;
 pub use points::points;
 
 use super::Lhp;
-use super::point::{Experiment, Linux, Stage};
+use super::point::{Experiment, Linux, Point, Stage};
 use super::policy::NONE;
 use super::run::Measurement;
 use crate::bench::sample::Sample;
@@ -225,6 +225,24 @@ const LOADS: [u32; 5] = [0, 300, 500, 800, 900];
 const FEW_LOADS: [u32; 1] = [800];
 /// Loads at which a scheduler is informed, thousandths.
 const INFORMED_LOADS: [u32; 3] = [300, 500, 800];
+impl Technique {
+    /// Returns true if hackbench's time with this technique under this policy is taken at `point`.
+    fn is_timed_at(self, point: &Point, policy: &str, load: u32) -> bool {
+        let at = point.rtos.is_some_and(|rtos| rtos.load_permille == load);
+        self.is_at(point, policy) && at && point.linux != Linux::BusyHackbench
+    }
+
+    /// Returns true if the RTOS's latency with it is.
+    fn is_late_at(self, point: &Point, policy: &str) -> bool {
+        self.is_at(point, policy) && point.linux == Linux::BusyHackbench
+    }
+
+    fn is_at(self, point: &Point, policy: &str) -> bool {
+        let stage = Stage::Shared { policy: policy.into() };
+        point.technique == Some(self) && point.stage == stage
+    }
+}
+
 impl Lhp {
     fn techniques(&self, kernel: Kernel) -> impl Iterator<Item = (&Measurement, Column)> {
         let own = move |m: &'_ Measurement| {
@@ -243,23 +261,19 @@ impl Lhp {
 
     /// Returns the runs of hackbench under a policy that count.
     fn technique(&self, kernel: Kernel, column: Column, policy: &str, load: u32) -> Option<Sample> {
-        let stage = Stage::Shared { policy: policy.into() };
-        let here = |(m, its): &(&Measurement, Column)| {
-            let at = m.point.rtos.is_some_and(|rtos| rtos.load_permille == load);
-            *its == column && m.point.stage == stage && at && m.point.linux != Linux::BusyHackbench
-        };
-        Some(self.techniques(kernel).find(here)?.0.runs.steady())
+        let its = Technique { kernel, column, when: None };
+        let here = |m: &&Measurement| its.is_timed_at(&m.point, policy, load);
+        Some(self.of(Experiment::Technique).find(here)?.runs.steady())
     }
 
     /// Returns dispatch latencies under a policy.
     fn technique_late(&self, column: Column, policy: &str) -> Option<&Distribution> {
-        let stage = Stage::Shared { policy: policy.into() };
-        let here = |(m, its): &(&Measurement, Column)| {
-            *its == column && m.point.stage == stage && m.point.linux == Linux::BusyHackbench
-        };
-        Some(&self.techniques(Kernel::Own).find(here)?.0.rtos.as_ref()?.dispatch)
+        let its = Technique { kernel: Kernel::Own, column, when: None };
+        let here = |m: &&Measurement| its.is_late_at(&m.point, policy);
+        Some(&self.of(Experiment::Technique).find(here)?.rtos.as_ref()?.dispatch)
     }
 
+    /// Returns the mean time of hackbench on so many cores of its own.
     fn technique_alone(&self, kernel: Kernel, cores: u32) -> Option<f64> {
         let here = |(m, _): &(&Measurement, Column)| m.point.stage == Stage::Alone { cores };
         Some(self.techniques(kernel).find(here)?.0.runs.steady().mean())

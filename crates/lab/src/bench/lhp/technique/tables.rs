@@ -1,10 +1,11 @@
 //! Tables and plots of the papers' techniques.
 
 use super::super::Lhp;
+use super::super::latency::counted;
 use super::super::plan::{CORES, SHORT_PERIOD_US};
 use super::super::point::Linux;
 use super::super::run::Measurement;
-use super::super::throughput::{ideal, ms, share};
+use super::super::throughput::{TOLD, ideal, ms, share, timed, told};
 use super::{COLUMNS_EVERYWHERE, Column, FEW_LOADS, FIXED, Figure, Kernel, LOADS, ROWS, Row};
 use crate::dataset::{Dataset, Unit};
 use crate::observe::Distribution;
@@ -45,78 +46,75 @@ impl Lhp {
 
     /// Returns what the book quotes: times of hackbench with either kernel, and latencies.
     pub(in super::super) fn quoted_techniques(&self) -> String {
-        let mut tables: Vec<String> = Vec::new();
-        for kernel in
-            Kernel::ALL.into_iter().filter(|kernel| self.techniques(*kernel).next().is_some())
-        {
-            let rows: Vec<_> = ROWS
-                .iter()
-                .flat_map(|row| LOADS.map(|load| (row, load)))
-                .filter(|(row, load)| {
-                    let mut each = Column::ALL.into_iter().zip(row.policies);
-                    each.any(|(column, policy)| {
-                        policy.is_some_and(|policy| {
-                            self.technique(kernel, column, policy, *load).is_some()
-                        })
-                    })
-                })
-                .collect();
-            let title = format!("hackbench beside the RTOS, ms: {}", kernel.about());
-            let line = |load: u32| {
-                let [four, three] =
-                    [CORES, CORES - 1].map(|cores| self.technique_alone(kernel, cores));
-                Some(ms(ideal(share(load), four?, three?)))
-            };
-            let mut all = Dataset::of("techniques", &title, rows.iter().copied())
-                .name("technique", |(row, load)| format!("{}, f = {}", row.name, share(*load)))
-                .head("")
-                .name("ideal", |(_, load)| line(*load));
-            let is_known = |(place, column): &(usize, Column)| {
-                rows.iter().any(|(row, load)| {
-                    let policy = row.policies[*place];
-                    policy.is_some_and(|policy| {
-                        self.technique(kernel, *column, policy, *load).is_some()
-                    })
-                })
-            };
-            for (place, column) in Column::ALL.into_iter().enumerate().filter(is_known) {
-                all = all
-                    .name(column.name(), |(row, load)| {
-                        Some(ms(self
-                            .technique(kernel, column, row.policies[place]?, *load)?
-                            .mean()))
-                    })
-                    .head(column.head());
-            }
-            tables.push(all.done().table().titled_markdown());
+        let measured = |kernel: &Kernel| self.techniques(*kernel).next().is_some();
+        let kernels = Kernel::ALL.into_iter().filter(measured);
+        let mut tables: Vec<Dataset> = kernels.map(|kernel| self.quoted_times(kernel)).collect();
+        tables.push(self.quoted_technique_latencies());
+        if self.at_other_moments().next().is_some() {
+            tables.push(self.moments_data());
         }
+        let tables = tables.iter().map(|data| data.table().titled_markdown());
+        tables.chain([self.technique_checks_text()]).collect::<Vec<_>>().join("\n")
+    }
+
+    /// Returns the times with a kernel, a row for each technique at each load.
+    fn quoted_times(&self, kernel: Kernel) -> Dataset {
+        let runs = |place: usize, column, (row, load): &(&Row, u32)| {
+            self.technique(kernel, column, row.policies[place]?, *load)
+        };
+        let columns = || Column::ALL.into_iter().enumerate();
+        let is_measured = |spot: &(&Row, u32)| {
+            columns().any(|(place, column)| runs(place, column, spot).is_some())
+        };
+        let spots = ROWS.iter().flat_map(|row| LOADS.map(|load| (row, load)));
+        let spots: Vec<_> = spots.filter(is_measured).collect();
+        let title = format!("hackbench beside the RTOS, {TOLD}: {}", kernel.about());
+        let line = |load: u32| {
+            let [four, three] = [CORES, CORES - 1].map(|cores| self.technique_alone(kernel, cores));
+            Some(ms(ideal(share(load), four?, three?)))
+        };
+        let mut all = Dataset::of("techniques", &title, spots.iter().copied())
+            .name("technique", |(row, load)| format!("{}, f = {}", row.name, share(*load)))
+            .head("")
+            .name("ideal", |(_, load)| line(*load));
+        for (place, column) in columns() {
+            let cell = |spot: &(&Row, u32)| runs(place, column, spot).as_ref().map(told);
+            if spots.iter().any(|spot| cell(spot).is_some()) {
+                all = all.name(column.name(), cell).head(column.head());
+            }
+        }
+        all.done()
+    }
+
+    /// Returns the latencies with the port, a row for each technique.
+    fn quoted_technique_latencies(&self) -> Dataset {
         let title = format!(
             "Dispatch latency under hackbench each {SHORT_PERIOD_US} µs: {}",
             Kernel::Own.about()
         );
-        let late = ROWS.iter().filter(|row| {
-            let mut each = Column::ALL.into_iter().zip(row.policies);
-            each.any(|(column, policy)| {
-                policy.is_some_and(|policy| self.technique_late(column, policy).is_some())
-            })
-        });
-        let mut all = Dataset::of("late", &title, late).name("technique", |row| row.name).head("");
-        for (place, column) in Column::ALL.into_iter().enumerate().take(COLUMNS_EVERYWHERE) {
+        let columns = || Column::ALL.into_iter().enumerate().take(COLUMNS_EVERYWHERE);
+        let dispatch =
+            |place: usize, column, row: &Row| self.technique_late(column, row.policies[place]?);
+        let counts = |row: &Row| {
+            let all = columns().filter_map(|(place, column)| dispatch(place, column, row));
+            counted(all.map(Distribution::count))
+        };
+        let late = ROWS.iter().filter(|row| counts(row).is_some());
+        let mut all = Dataset::of("late", &title, late)
+            .name("technique", |row| row.name)
+            .head("")
+            .name("n", |row| counts(row));
+        for (place, column) in columns() {
             let figures: [(&str, Figure); 2] =
                 [("mean", Distribution::mean), ("max", |all| all.max().map(f64::from))];
             for (name, figure) in figures {
-                let of = |row: &&Row| figure(self.technique_late(column, row.policies[place]?)?);
+                let of = |row: &&Row| figure(dispatch(place, column, row)?);
                 let key = format!("{}_{name}", column.name());
                 let head = format!("{}, {name}", column.head());
                 all = all.column(&key, Unit::Nanoseconds, of).head(&head);
             }
         }
-        tables.push(all.done().table().titled_markdown());
-        if self.at_other_moments().next().is_some() {
-            tables.push(self.moments_data().table().titled_markdown());
-        }
-        tables.push(self.technique_checks_text());
-        tables.join("\n")
+        all.done()
     }
 
     /// When a vCPU that spins yields, beside the default of either kernel.
@@ -141,6 +139,12 @@ impl Lhp {
             .name("yields", |(.., when): &(_, _, String)| when.clone())
             .column("mean", Unit::Milliseconds, |(m, ..)| 1e3 * m.runs.steady().mean())
             .digits(1)
+            .column("interval", Unit::Milliseconds, |(m, ..)| {
+                Some(1e3 * timed(&m.runs.steady()).half).filter(|half| half.is_finite())
+            })
+            .head("95 % interval, ±")
+            .digits(1)
+            .name("n", |(m, ..)| m.runs.steady().0.len())
             .name("yielded", |(m, ..)| m.locks.as_ref().map(|locks| locks.yielded))
             .done()
     }
