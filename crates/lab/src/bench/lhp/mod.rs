@@ -8,6 +8,7 @@
 //! | [`description`] | a point's system |
 //! | [`run`], [`bare_rtos`] | running it; running the RTOS without a hypervisor |
 //! | [`throughput`], [`latency`], [`migration`], [`overhead`], [`lock_holder_preemption`] | the figures |
+//! | [`jitter`] | whether throughput depends on the phase of Linux's tick |
 //! | [`adaptive`] | the adaptive policy beside the best of the others |
 //! | [`technique`] | the papers' techniques, with and without yields, and ours |
 //! | [`realtime`] | a real-time process of Linux's that is more urgent than the RTOS |
@@ -18,6 +19,7 @@
 mod adaptive;
 mod bare_rtos;
 mod description;
+mod jitter;
 mod latency;
 mod lock_holder_preemption;
 mod migration;
@@ -153,6 +155,7 @@ impl Lhp {
     fn checks(&self) -> Vec<Check> {
         let parts = [
             self.throughput().checks(),
+            self.jitter_checks(),
             self.latency_checks(),
             self.migration_checks(),
             self.overhead_checks(),

@@ -1,5 +1,6 @@
 //! All points of a run of the bench.
 
+use super::jitter;
 use super::latency;
 use super::point::{Experiment, Linux, Point, Rtos, Stage, Wake};
 use super::policy::{NONE, Policy};
@@ -87,7 +88,7 @@ const LATE: [&str; 5] = [NONE, "partition", "on-demand", "adaptive", "trap-based
 const LATE_JUDGED: [&str; 3] = [NONE, "partition", "on-demand"];
 
 /// Whose throughput there are goals for.
-const COMPARED: [&str; 3] = [NONE, "on-demand", "trap-based"];
+pub const COMPARED: [&str; 3] = [NONE, "on-demand", "trap-based"];
 /// What is compared where two policies tell the most.
 const KEY: [&str; 2] = [NONE, "on-demand"];
 
@@ -151,6 +152,7 @@ pub fn points(extent: Extent, policies: &[Policy]) -> Vec<Point> {
     let mut points = sizes.throughput(policies);
     points.extend(sizes.throughput_by_period(policies));
     points.extend(sizes.long_throughput(policies));
+    points.extend(jitter::points(extent, policies));
     let policies: Vec<_> = policies.iter().copied().filter(|p| p.name != YARDSTICK).collect();
     points.extend(sizes.latency(&policies));
     points.extend(sizes.unforeseen(&policies));
@@ -179,7 +181,7 @@ fn has_goal(point: &Point) -> bool {
         Experiment::Latency => point.stage == Stage::Native || point.separation && is(&LATE_JUDGED),
         Experiment::Migration | Experiment::Overhead | Experiment::Kernel => true,
         Experiment::Realtime => true,
-        Experiment::Spinning | Experiment::Technique => false,
+        Experiment::Spinning | Experiment::Technique | Experiment::ThroughputJitter => false,
     }
 }
 

@@ -62,6 +62,8 @@ pub const fn beside(hackbench: bool) -> &'static str {
 pub enum Experiment {
     /// How fast Linux is.
     Throughput,
+    /// How fast it is beside an RTOS whose releases jitter.
+    ThroughputJitter,
     /// How late the RTOS is.
     Latency,
     /// What a migration costs.
@@ -372,6 +374,9 @@ impl crate::bench::store::Case for Point {
                 let period = self.rtos.filter(|_| has_other_period(self));
                 let period = period.map(|rtos| format!("{}us-", rtos.period_us));
                 format!("throughput-{stage}-f{load}-{}{linux}", period.unwrap_or_default())
+            }
+            (Experiment::ThroughputJitter, _) => {
+                format!("throughput-jitter-{stage}-f{load}-{linux}")
             }
             (Experiment::Throughput, _) => format!("throughput-{stage}-{linux}"),
             (Experiment::Latency, Stage::Native) => format!("latency-native-{what}-{activations}"),

@@ -34,14 +34,15 @@ impl Lhp {
     /// Returns the blocks of the book whose experiments were all made, in Markdown.
     pub(super) fn quoted(&self, checks: &[Check]) -> Vec<(&'static str, String)> {
         let tables = |all: &[Dataset]| {
-            let all: Vec<_> = all.iter().map(|data| data.table().titled_markdown()).collect();
+            let some = all.iter().filter(|data| !data.is_empty());
+            let all: Vec<_> = some.map(|data| data.table().titled_markdown()).collect();
             all.join("\n")
         };
         let mut blocks = Vec::new();
         if self.has(Experiment::Throughput) {
             let [dedicated, shared] = self.quoted_throughput();
             let (others, adaptive) = (self.quoted_others(), self.adaptive_data());
-            let content = tables(&[dedicated, shared, others, adaptive]);
+            let content = tables(&[dedicated, shared, others, adaptive, self.jitter_data()]);
             blocks.push(("bench lhp", content));
         }
         if self.has(Experiment::Latency) && self.has(Experiment::Realtime) {

@@ -64,6 +64,9 @@ impl Lhp {
             answer.data_as(&long.data().renamed("throughput-500ms"), &long.table());
         }
         answer.data(&self.adaptive_data());
+        if self.has(Experiment::ThroughputJitter) {
+            answer.data(&self.jitter_data());
+        }
         answer.data(&self.latency_data());
         answer.csv(&self.latency_histogram());
         answer.data(&self.migration_data());
