@@ -21,10 +21,12 @@ impl Table {
         Self { title: title.into(), head, rows: Vec::new() }
     }
 
-    /// Returns the table in Markdown, without its title.
+    /// Returns the table in Markdown, without its title. Columns of figures but for the first stand on the
+    /// right, those of words on the left.
     pub fn markdown(&self) -> String {
         let line = |cells: &[String]| format!("| {} |\n", cells.join(" | "));
-        let sides = (0..self.head.len()).map(|column| if column == 0 { "---" } else { "---:" });
+        let side = |column| if column > 0 && self.has_figures(column) { "---:" } else { "---" };
+        let sides = (0..self.head.len()).map(side);
         let sides: Vec<String> = sides.map(str::to_owned).collect();
         let rows = self.rows.iter().map(|row| line(row));
         line(&self.head) + &line(&sides) + &rows.collect::<String>()
@@ -33,6 +35,16 @@ impl Table {
     /// Returns the title, and below it the table in Markdown.
     pub fn titled_markdown(&self) -> String {
         format!("{}:\n\n{}", self.title, self.markdown())
+    }
+
+    /// Returns true unless a column has more words than figures.
+    fn has_figures(&self, column: usize) -> bool {
+        let cells = self.rows.iter().filter_map(|row| row.get(column));
+        let bare = cells.map(|cell| cell.trim_start_matches(['<', '>', '=', '+', '-', '±', ' ']));
+        let some = bare.filter(|bare| !bare.is_empty());
+        let is_figure = |bare: &&str| bare.starts_with(|first: char| first.is_ascii_digit());
+        let (figures, words): (Vec<_>, Vec<_>) = some.partition(is_figure);
+        figures.len() >= words.len()
     }
 
     /// Adds a row.
@@ -79,6 +91,20 @@ mod tests {
         let mut table = Table::new("Latency", ["", "p50"]);
         table.row(["dispatch", "9.21 µs"].map(String::from));
         assert_eq!(table.markdown(), "|  | p50 |\n| --- | ---: |\n| dispatch | 9.21 µs |\n");
+    }
+
+    #[test]
+    fn words_stand_on_the_left_in_markdown() {
+        let mut table = Table::new("Checks", ["", "value", "goal", ""]);
+        table.row(["late", "9.21 µs", "<= 5", "FAILS"].map(String::from));
+        table.row(["lost", "-", "= 0", "not measured"].map(String::from));
+        let sides = |table: &Table| table.markdown().lines().nth(1).unwrap().to_owned();
+        assert_eq!(sides(&table), "| --- | ---: | ---: | --- |");
+        table.row(["sent", "not measured", "5 to 6", "holds"].map(String::from));
+        assert_eq!(sides(&table), "| --- | ---: | ---: | --- |", "some figures may be missing");
+        let mut table = Table::new("Cost", ["", "above"]);
+        table.row(["x", "+2.2 %"].map(String::from));
+        assert_eq!(sides(&table), "| --- | ---: |");
     }
 
     #[test]
