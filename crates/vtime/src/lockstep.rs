@@ -12,6 +12,7 @@ use crate::machine::{
     Counts, Effects, LeaveReason, MAX_VCPUS, Machine, MainLoop, State, Verdict, Woken,
 };
 use crate::rate::ClockRate;
+use crate::stall::{self, Stall};
 use event::Event;
 use slot::Slot;
 pub use slot::TRIP;
@@ -99,6 +100,8 @@ pub struct Lockstep<H> {
     now_ns: AtomicU64,
     slots: Vec<Slot>,
     events: Vec<Event>,
+    /// When cores execute nothing.
+    stalls: Vec<Stall>,
 }
 
 impl<H: Host> Lockstep<H> {
@@ -111,7 +114,14 @@ impl<H: Host> Lockstep<H> {
             now_ns: AtomicU64::new(0),
             slots: (0..MAX_VCPUS).map(|_| Slot::default()).collect(),
             events: (0..MAX_VCPUS).map(|_| Event::default()).collect(),
+            stalls: Vec::new(),
         }
+    }
+
+    /// Lets cores execute nothing at some times.
+    #[must_use]
+    pub fn with_stalls(self, stalls: Vec<Stall>) -> Self {
+        Self { stalls, ..self }
     }
 
     /// The surroundings given to [`Lockstep::new`].
@@ -127,6 +137,13 @@ impl<H: Host> Lockstep<H> {
     /// A core's own time in ns. Called by its own thread.
     pub fn vcpu_time_ns(&self, vcpu: usize) -> u64 {
         self.slots[vcpu].time_ns(self.host.counter(vcpu), self.config.rate)
+    }
+
+    /// A core's own time in ns before the latest `instructions` that its counter has. Called by its own
+    /// thread.
+    pub fn vcpu_time_before_ns(&self, vcpu: usize, instructions: u64) -> u64 {
+        let counter = self.host.counter(vcpu).wrapping_sub(instructions);
+        self.slots[vcpu].time_ns(counter, self.config.rate)
     }
 
     /// A core comes into being.
@@ -168,6 +185,17 @@ impl<H: Host> Lockstep<H> {
                     stuck_at = (!in_time && !held).then_some(changes);
                 }
             }
+        }
+    }
+
+    /// Lets the core's time go on behind its stall, if it stalls now. Called before
+    /// [`Lockstep::check_in`], which waits until the others have come as far; the counter has the `block`
+    /// instructions of the next block already.
+    pub fn pass_stall(&self, vcpu: usize, block: u64) {
+        let now_ns = self.vcpu_time_before_ns(vcpu, block);
+        if let Some(end_ns) = stall::end(&self.stalls, vcpu, now_ns) {
+            let slot = &self.slots[vcpu];
+            slot.change(|| slot.anchor(self.host.counter(vcpu).wrapping_sub(block), end_ns));
         }
     }
 
@@ -332,8 +360,9 @@ impl<H: Host> Lockstep<H> {
         slot.change(|| slot.anchor(self.host.counter(vcpu), at_ns));
     }
 
-    /// Lets the core run up to `limit_ns`. Called by its own thread.
+    /// Lets the core run up to `limit_ns`, or to its next stall. Called by its own thread.
     fn allot(&self, vcpu: usize, limit_ns: u64) {
+        let limit_ns = stall::limit(&self.stalls, vcpu, self.vcpu_time_ns(vcpu), limit_ns);
         self.set_counter(vcpu, |slot, counter| slot.allot(counter, limit_ns, self.config.rate));
     }
 
