@@ -54,7 +54,7 @@ impl Pcpu {
             gic::deactivate(intid);
             return;
         }
-        if self.need_resched {
+        if self.need_resched | self.scheduler.has_boosts() {
             self.inject_timer_while_awaited();
             return;
         }
@@ -64,7 +64,7 @@ impl Pcpu {
         }
     }
 
-    /// Does the rest while another vCPU may wait. The loaded one may have gone to sleep just now: it
+    /// Does the rest while another vCPU may wait, or the interrupt may boost one. The loaded one may have gone to sleep just now: it
     /// has the core until the decision that follows from that is carried out.
     #[cold]
     #[inline(never)]

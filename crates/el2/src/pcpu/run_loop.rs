@@ -58,7 +58,11 @@ impl Pcpu {
     fn decide(&mut self) -> (Decision, Instant) {
         self.need_resched = false;
         let now = timer::now();
-        (self.scheduler.decide(now), now)
+        // A vCPU that may be boosted always has an extra.
+        if self.scheduler.has_extras() && self.scheduler.has_boosts() {
+            return (self.decide_with_boosts(now), now);
+        }
+        (self.scheduler.decide_without_boosts(now), now)
     }
 
     /// Carries out one decision of the scheduler. Returns true if it has to be asked again.

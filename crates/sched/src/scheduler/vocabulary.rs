@@ -41,6 +41,8 @@ pub enum Woken {
     Waits,
     /// The vCPU is awake, and the core has to decide again.
     Decide,
+    /// The vCPU was awake, and the core has to decide again: the interrupt boosts it.
+    Rises,
 }
 
 /// What the core should do now.
@@ -111,6 +113,12 @@ pub enum Refusal {
     AlreadyHere,
     /// The identifier is not below [`MAX_VCPUS`](crate::MAX_VCPUS).
     UnknownVcpu,
+    /// The core has no position left.
+    NoPosition,
+    /// A boost's priority is not above the vCPU's own.
+    NoBoost,
+    /// The vCPU has boosts, or the core has as many vCPUs with boosts as it may.
+    NoMoreBoosts,
     /// The quantum is zero.
     ZeroQuantum,
     /// The server's budget is zero.
@@ -128,6 +136,9 @@ impl fmt::Display for Refusal {
         f.write_str(match self {
             Self::AlreadyHere => "the vCPU is on this core already",
             Self::UnknownVcpu => "the vCPU's number is too large",
+            Self::NoPosition => "the core has no position left",
+            Self::NoBoost => "the boost's priority is not above the vCPU's own",
+            Self::NoMoreBoosts => "the vCPU has boosts, or too many others of its core have",
             Self::ZeroQuantum => "the quantum is zero",
             Self::ZeroBudget => "the budget is zero: the vCPU could never run",
             Self::ZeroPeriod => "the period is zero: the budget would be endless",
