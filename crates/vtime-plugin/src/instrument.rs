@@ -70,7 +70,7 @@ pub fn install(options: Options) -> std::io::Result<&'static Instrument> {
         processors,
     };
     let instrument = Instrument {
-        lockstep: Lockstep::new(config, Qemu::new()?),
+        lockstep: Lockstep::new(config, Qemu::new()?).with_stalls(options.stalls.clone()),
         executed: options.coverage.as_ref().map(|coverage| Cells::new(coverage.instructions())),
         control: options.control.as_ref().map(Control::open).transpose()?,
         options,

@@ -95,6 +95,12 @@ fn install(info: &qemu_info_t, arguments: &[String]) -> Result<(), String> {
     }
     let options =
         Options::parse(arguments.iter().map(String::as_str)).map_err(|e| e.to_string())?;
+    let has_core = |core: usize| c_int::try_from(core).is_ok_and(|core| core < cores);
+    if let Some(stall) = options.stalls.iter().find(|stall| !has_core(stall.core)) {
+        return Err(format!(
+            "virtual time: option `stall={stall}`: there are {cores} cores, from 0"
+        ));
+    }
     if options.wfe_traps {
         wfe::find().map_err(|error| format!("virtual time: {error}"))?;
     }

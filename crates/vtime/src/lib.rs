@@ -12,6 +12,7 @@
 //! - [`aarch64`]: which instructions can see time.
 //! - [`visits`]: how many instructions each visit to an address range takes.
 //! - [`coverage`]: which instructions of an address range were executed.
+//! - [`stall`]: stretches of time in which a core executes nothing.
 //! - [`options`], [`stats`]: what goes into the instrument and what comes out.
 //! - [`watchdog`]: what to say when nothing moves.
 //! - [`metronome`]: what the test guest reports.
@@ -28,6 +29,7 @@ pub mod metronome;
 pub mod options;
 pub mod qemu;
 pub mod rate;
+pub mod stall;
 pub mod stats;
 pub mod visits;
 pub mod watchdog;

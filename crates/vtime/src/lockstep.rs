@@ -12,6 +12,7 @@ use crate::machine::{
     Counts, Effects, LeaveReason, MAX_VCPUS, Machine, MainLoop, State, Verdict, Woken,
 };
 use crate::rate::ClockRate;
+use crate::stall::{self, Stall};
 use event::Event;
 use slot::Slot;
 pub use slot::TRIP;
@@ -99,6 +100,8 @@ pub struct Lockstep<H> {
     now_ns: AtomicU64,
     slots: Vec<Slot>,
     events: Vec<Event>,
+    /// When cores execute nothing.
+    stalls: Vec<Stall>,
 }
 
 impl<H: Host> Lockstep<H> {
@@ -111,7 +114,14 @@ impl<H: Host> Lockstep<H> {
             now_ns: AtomicU64::new(0),
             slots: (0..MAX_VCPUS).map(|_| Slot::default()).collect(),
             events: (0..MAX_VCPUS).map(|_| Event::default()).collect(),
+            stalls: Vec::new(),
         }
+    }
+
+    /// Lets cores execute nothing at some times.
+    #[must_use]
+    pub fn with_stalls(self, stalls: Vec<Stall>) -> Self {
+        Self { stalls, ..self }
     }
 
     /// The surroundings given to [`Lockstep::new`].
@@ -147,6 +157,7 @@ impl<H: Host> Lockstep<H> {
     pub fn check_in(&self, vcpu: usize) {
         let slot = &self.slots[vcpu];
         let armed = slot.take_armed();
+        self.pass_stall(vcpu);
         let time_ns = self.vcpu_time_ns(vcpu);
         self.update(|machine| machine.check_in(vcpu, time_ns, armed).except(vcpu));
         // What had gone on when the last wait came to nothing.
@@ -332,8 +343,18 @@ impl<H: Host> Lockstep<H> {
         slot.change(|| slot.anchor(self.host.counter(vcpu), at_ns));
     }
 
-    /// Lets the core run up to `limit_ns`. Called by its own thread.
+    /// Lets the core's time go on behind its stall, if it stalls now: it waits there until the others
+    /// have come as far. Called by its own thread.
+    fn pass_stall(&self, vcpu: usize) {
+        let end_ns = stall::end(&self.stalls, vcpu, self.vcpu_time_ns(vcpu));
+        if let Some(end_ns) = end_ns {
+            self.anchor(vcpu, end_ns);
+        }
+    }
+
+    /// Lets the core run up to `limit_ns`, or to its next stall. Called by its own thread.
     fn allot(&self, vcpu: usize, limit_ns: u64) {
+        let limit_ns = stall::limit(&self.stalls, vcpu, self.vcpu_time_ns(vcpu), limit_ns);
         self.set_counter(vcpu, |slot, counter| slot.allot(counter, limit_ns, self.config.rate));
     }
 

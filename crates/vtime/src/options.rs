@@ -2,6 +2,7 @@
 
 use crate::coverage::{Coverage, INSTRUCTION};
 use crate::rate::ClockRate;
+use crate::stall::Stall;
 use std::ops::Range;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -37,6 +38,8 @@ pub struct Options {
     /// `wfe-traps`: `on` has a WFE of a guest taken to EL2 where HCR_EL2.TWE says so, which QEMU does
     /// not do by itself.
     pub wfe_traps: bool,
+    /// `stall`, as often as there are any: stretches in which a core executes nothing.
+    pub stalls: Vec<Stall>,
     /// `watchdog-ms`: real time without progress after which the state of
     /// every core is reported.
     pub watchdog: Duration,
@@ -74,6 +77,7 @@ impl Default for Options {
             range: None,
             coverage: None,
             wfe_traps: false,
+            stalls: Vec::new(),
             watchdog: Duration::from_secs(10),
             control: None,
         }
@@ -120,6 +124,7 @@ impl Options {
             format!("watchdog-ms={}", self.watchdog.as_millis()),
         ];
         arguments.extend(self.wfe_traps.then(|| "wfe-traps=on".into()));
+        arguments.extend(self.stalls.iter().map(|stall| format!("stall={stall}")));
         arguments.extend(self.statistics.iter().map(|p| format!("statistics={}", p.display())));
         if let Some(Pipes { orders, holds }) = &self.control {
             arguments.push(format!("control-in={}", orders.display()));
@@ -154,6 +159,7 @@ impl Options {
                 self.coverage.get_or_insert_default().range = instructions(value)?;
             }
             "wfe-traps" => self.wfe_traps = switch(value)?,
+            "stall" => self.stalls.push(value.parse()?),
             "watchdog-ms" => self.watchdog = milliseconds(value)?,
             "control-in" => self.control.get_or_insert_default().orders = value.into(),
             "control-out" => self.control.get_or_insert_default().holds = value.into(),
@@ -173,7 +179,7 @@ impl Options {
 }
 
 const KEYS: &str = "quantum-ns, serial, mhz, statistics, statistics-ms, summary, range, coverage, \
-                    coverage-range, wfe-traps, watchdog-ms, control-in, control-out";
+                    coverage-range, wfe-traps, stall, watchdog-ms, control-in, control-out";
 
 fn on_or_off(on: bool) -> &'static str {
     if on { "on" } else { "off" }
@@ -242,6 +248,7 @@ mod tests {
             range: Some(0x4020_0000..0x4040_0000),
             coverage: Some(Coverage { range: 0x4020_0000..0x4021_c544, file: "c,d".into() }),
             wfe_traps: true,
+            stalls: ["1@200000000:500000", "0@7:1000"].map(|text| text.parse().unwrap()).into(),
             watchdog: Duration::from_millis(1234),
             control: Some(Pipes { orders: "/proc/1/fd/3".into(), holds: "/proc/1/fd/4".into() }),
         };
@@ -259,6 +266,7 @@ mod tests {
             ("serial=1", "say on or off"),
             ("summary=yes", "say on or off"),
             ("wfe-traps=", "say on or off"),
+            ("stall=1@5:10", "a stall lasts from 1 us to 3600 s"),
             ("mhz=10001", "give a whole number from 1 to 10000"),
             ("statistics=", "name a file"),
             ("range=0x2-0x1", "give START-END, for example 0x40200000-0x40400000"),

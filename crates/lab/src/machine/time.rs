@@ -8,6 +8,7 @@ use std::ops::Range;
 use std::path::Path;
 use std::time::Duration;
 use vtime::options::{Options, Pipes};
+use vtime::stall::Stall;
 use vtime::stats::Statistics;
 use vtime::wrap::Instrument;
 
@@ -86,6 +87,13 @@ impl VirtualTime {
     #[must_use]
     pub fn with_wfe_traps(mut self) -> Self {
         self.options.wfe_traps = true;
+        self
+    }
+
+    /// Cores stall: each executes nothing for a while.
+    #[must_use]
+    pub fn with_stalls(mut self, stalls: &[Stall]) -> Self {
+        self.options.stalls = stalls.into();
         self
     }
 
