@@ -169,7 +169,17 @@ mod tests {
         let Command::Run(run) = parse("cassata run a.toml --overheads computed").unwrap() else {
             panic!()
         };
-        assert_eq!(run.overheads, OverheadSource::Computed);
+        assert_eq!((run.overheads, run.gaps), (OverheadSource::Computed, None));
+        let line = "cassata run --gaps a.toml --vtime --stall 1@200ms:500us --stall 0@1s:2us";
+        let Command::Run(run) = parse(line).unwrap() else { panic!() };
+        assert_eq!((run.gaps, run.system), (Some(10_000), "a.toml".into()));
+        let stalls = run.stalls.iter().map(ToString::to_string);
+        assert_eq!(Vec::from_iter(stalls), ["1@200000000:500000", "0@1000000000:2000"]);
+        let Command::Build(build) = parse("cassata build a.toml -o b.elf --gaps=50us").unwrap()
+        else {
+            panic!()
+        };
+        assert_eq!(build.gaps, Some(50_000));
         let line = "cassata bound --path call --image e.elf --json";
         let Command::Bound(bound) = parse(line).unwrap() else { panic!() };
         assert_eq!((bound.path.as_deref(), bound.image), (Some("call"), Some("e.elf".into())));
@@ -191,6 +201,11 @@ mod tests {
             ("cassata run a.toml --for 0", "--for"),
             ("cassata run a.toml --for soon", "soon"),
             ("cassata run a.toml --for inf", "inf"),
+            ("cassata run a.toml --gaps=0.5us", "10s"),
+            ("cassata run a.toml --gaps --overheads computed", "--overheads"),
+            ("cassata run a.toml --stall 1@200ms:500us", "--vtime"),
+            ("cassata build a.toml -o b.elf --gaps=later", "is not a unit of time"),
+            ("cassata vtime --stall 1@200ms:0us -- q", "from 1 us"),
             ("cassata demo --runs 0", "--runs"),
             ("cassata test --host-only --machine-only", "--machine-only"),
             ("cassata test --lint-only --machine-only", "--machine-only"),

@@ -23,6 +23,7 @@
 //! | [`paths`] | the longest paths of EL2 in a system |
 //! | [`computed`] | what EL2 takes at most, from the longest paths of its image |
 //! | [`run`] | what is said of any system that has run |
+//! | [`gaps`] | time in which a core executes nothing, and EL2 is not the reason |
 //! | [`demo`] | Linux and FreeRTOS share cores |
 //! | [`simulate`] | a system of vCPUs and tasks in the simulator, beside its bounds |
 //! | [`trace`] | what EL2 recorded, kept in a file and drawn |
@@ -51,6 +52,7 @@ pub mod demo;
 pub mod documents;
 pub mod executed;
 pub mod figures;
+pub mod gaps;
 pub mod guests;
 pub mod interrupt;
 pub mod looks;

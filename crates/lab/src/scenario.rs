@@ -19,6 +19,7 @@
 //! | [`campaign`] | a bench on more machines than one brings what it brings on one |
 //! | [`signed`] | a hypervisor that has a key, and what it must refuse |
 //! | [`fault`] | a fault of EL2's own, and what goes on |
+//! | [`gaps`] | the detector of gaps, and gaps that are made |
 //! | [`hang`] | a core that hangs at EL2, and which one says so |
 //! | [`limits`] | runs that never end |
 //! | [`traced`] | what EL2 records agrees with what it counts |
@@ -43,6 +44,7 @@ pub mod cycles;
 pub mod damaged;
 pub mod expect;
 pub mod fault;
+pub mod gaps;
 pub mod gathered;
 pub mod hang;
 pub mod limits;

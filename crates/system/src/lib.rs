@@ -27,7 +27,7 @@ pub mod problem;
 pub mod sbom;
 pub mod size;
 pub mod temporary;
-mod time;
+pub mod time;
 mod topology;
 pub mod unpack;
 

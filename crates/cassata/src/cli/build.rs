@@ -1,5 +1,6 @@
 //! Arguments of `cassata build`.
 
+use super::values::gap_threshold;
 use clap::Args;
 use std::path::PathBuf;
 
@@ -14,6 +15,9 @@ use std::path::PathBuf;
 /// hypervisor starts nothing else. The launcher builds it when it is first asked
 /// for. "Signed images" in docs/src/boards.md says what this protects.
 ///
+/// With --gaps the image has a detector in the place of the system's VMs: flashed on
+/// the board, it prints each ten seconds what its firmware took of every core.
+///
 /// Beside the image it writes a bill of materials, a CycloneDX document with
 /// what the image is made of: demo.cdx.json for demo.elf. The same description
 /// and files give the same bytes of both. If SOURCE_DATE_EPOCH is set, the bill
@@ -24,6 +28,7 @@ Examples:
   openssl genpkey -algorithm ed25519 -out key.pem        a key, once
   cassata build systems/demo.toml -o demo.elf --sign key.pem
   cassata build systems/demo.toml -o demo.elf            not signed
+  cassata build systems/demo.toml -o gaps.elf --gaps     what does the firmware take?
   qemu-system-aarch64 -M virt,virtualization=on,gic-version=3 -cpu cortex-a76 \\
       -smp 2 -m 1G -nic none -nographic -kernel demo.elf")]
 pub struct Build {
@@ -32,6 +37,11 @@ pub struct Build {
     /// The image to write
     #[arg(short, long, value_name = "IMAGE")]
     pub output: PathBuf,
+    /// Put a detector of gaps into it instead, which reports those longer than so much
+    /// [THRESHOLD: 10us]
+    #[arg(long, value_name = "THRESHOLD", num_args = 0..=1, require_equals = true,
+          default_missing_value = "10us", value_parser = gap_threshold)]
+    pub gaps: Option<u64>,
     /// Sign the image with this private key (Ed25519, PKCS#8 in PEM)
     #[arg(long, value_name = "KEY")]
     pub sign: Option<PathBuf>,

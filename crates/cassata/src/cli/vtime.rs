@@ -1,12 +1,13 @@
 //! Arguments of `cassata vtime`.
 
-use super::values::clock_rate;
+use super::values::{clock_rate, stall};
 use clap::Args;
 use std::ffi::OsString;
 use std::ops::Range;
 use std::path::PathBuf;
 use vtime::options::Options;
 use vtime::rate::ClockRate;
+use vtime::stall::Stall;
 
 /// Run any QEMU command line in virtual time
 ///
@@ -43,6 +44,10 @@ pub struct Vtime {
     /// Count instructions and visits in these physical addresses too
     #[arg(long, value_name = "START-END", value_parser = vtime::options::range)]
     pub range: Option<Range<u64>>,
+    /// Let a core execute nothing for a while: core 1 from 200 ms of virtual time on for
+    /// 500 us, with 1@200ms:500us; for several stalls, repeat it
+    #[arg(long = "stall", value_name = "CORE@TIME:DURATION", value_parser = stall)]
+    pub stalls: Vec<Stall>,
     /// QEMU and its arguments
     #[arg(last = true, required = true, value_name = "QEMU")]
     pub command: Vec<OsString>,

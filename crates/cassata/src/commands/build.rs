@@ -1,8 +1,9 @@
 //! `cassata build`.
 
 use super::signing::Signing;
-use super::{description, say};
+use super::{description, gaps, say};
 use crate::cli::Build;
+use lab::gaps::Watch;
 use lab::quantity::file_size;
 use lab::results;
 use miette::{Result, miette};
@@ -19,24 +20,32 @@ const DATE: &str = "SOURCE_DATE_EPOCH";
 /// Packs a system into one bootable image, and writes beside it what the image is made of.
 pub fn build(arguments: &Build) -> Result<u8> {
     let date = env::var_os(DATE).map(|date| seconds(&date)).transpose()?;
-    let checked = description::load(&arguments.system)?;
+    let (described, detector) = match arguments.gaps {
+        None => (description::load(&arguments.system)?, None),
+        Some(threshold_ns) => {
+            let watch = Watch { threshold_ns, length: None };
+            let (described, detector) = gaps::detector(&arguments.system, watch)?;
+            (described, Some(detector))
+        }
+    };
+    let checked = detector.as_ref().unwrap_or(&described);
     let bill = bill_beside(&arguments.output);
     for file in [&arguments.output, &bill] {
-        description::spare_inputs(&checked, file, "-o")?;
+        description::spare_inputs(&described, file, "-o")?;
         results::has_place(file)?;
     }
     let signing =
-        arguments.sign.as_deref().map(|key| Signing::prepare(key, &checked)).transpose()?;
+        arguments.sign.as_deref().map(|key| Signing::prepare(key, checked)).transpose()?;
     let (bundle, origin) = match &signing {
-        None => (description::pack(&checked, &arguments.output)?, crate::origin(&checked)),
+        None => (description::pack(checked, &arguments.output)?, crate::origin(checked)),
         Some(signing) => {
             for file in [&arguments.output, &bill] {
                 signing.spare_key(file)?;
             }
-            (signing.pack(&checked, &arguments.output)?, signing.origin())
+            (signing.pack(checked, &arguments.output)?, signing.origin())
         }
     };
-    let text = sbom::bill(&checked, &origin, &bundle.image, date);
+    let text = sbom::bill(checked, &origin, &bundle.image, date);
     // An earlier one does not describe this image.
     let text = text.inspect_err(|_| drop(fs::remove_file(&bill)))?;
     results::write_file(&bill, text.as_bytes())?;

@@ -8,6 +8,7 @@ mod campaign;
 mod check;
 mod coverage;
 pub mod description;
+mod gaps;
 mod operate;
 mod overheads;
 mod run;

@@ -17,6 +17,7 @@ pub fn vtime(arguments: &Vtime) -> Result<u8> {
         rate: arguments.mhz,
         statistics: arguments.statistics.clone(),
         summary: true,
+        stalls: arguments.stalls.clone(),
         range: arguments.range.clone(),
         ..Options::default()
     };

@@ -3,6 +3,7 @@
 
 mod calls;
 mod freertos;
+mod gaps;
 mod hypervisor;
 mod images;
 mod linux;
@@ -20,6 +21,7 @@ mod words;
 
 pub use calls::TimedCall;
 pub use freertos::{FreertosProgress, Rounds};
+pub use gaps::{GapsProgress, Watched};
 pub use hypervisor::Hypervisor;
 pub use images::Images;
 pub use linux::{Build, Cycles, LinuxProgress, LinuxWork, Locks, Wakes};

@@ -1,7 +1,7 @@
 //! All that the guests of a machine say, each line understood once.
 
 use super::{
-    FreertosProgress, Hypervisor, LinuxProgress, MetronomeProgress, ProbeProgress,
+    FreertosProgress, GapsProgress, Hypervisor, LinuxProgress, MetronomeProgress, ProbeProgress,
     SelftestsProgress, Tail, UBootProgress, WakerProgress,
 };
 use crate::bundle::channel;
@@ -28,6 +28,8 @@ pub struct Guest {
     pub freertos: FreertosProgress,
     /// As the probe.
     pub probe: ProbeProgress,
+    /// As the probe that detects gaps.
+    pub gaps: GapsProgress,
     /// As the metronome.
     pub metronome: MetronomeProgress,
     /// As Linux that its authors' tests are run in.
@@ -45,6 +47,7 @@ impl Guest {
         self.linux.hear(line);
         self.freertos.hear(line);
         self.probe.hear(line);
+        self.gaps.hear(line);
         self.metronome.hear(line);
         self.selftests.hear(line);
         self.u_boot.hear(line);

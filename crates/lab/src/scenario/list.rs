@@ -3,9 +3,9 @@
 use super::expect::Expect::{Endures, Fails, Passes, Rhythm, Starts, Starves, Turns};
 use super::staged::Staged;
 use super::{
-    budgets, campaign, conformance, console, cycles, damaged, fault, gathered, hang, limits, locks,
-    moved, operated, overrun, preemption, reference, sharing, sharing_linux, signed, stock, traced,
-    traced_guests, typed,
+    budgets, campaign, conformance, console, cycles, damaged, fault, gaps, gathered, hang, limits,
+    locks, moved, operated, overrun, preemption, reference, sharing, sharing_linux, signed, stock,
+    traced, traced_guests, typed,
 };
 use crate::bench::{self, Conduct};
 use crate::observe::{Distribution, Observer, Reports};
@@ -51,6 +51,7 @@ pub fn all() -> Vec<Scenario> {
         .chain(traced::scenarios())
         .chain(console::scenarios())
         .chain(operated::scenarios())
+        .chain(gaps::scenarios())
         .chain(conformance::scenarios());
     let others = others.chain(preemption::scenarios());
     let experiments = bench::all().into_iter().flat_map(Conduct::scenarios);

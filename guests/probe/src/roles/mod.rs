@@ -8,6 +8,7 @@ mod counts;
 mod demand;
 mod device;
 mod echo;
+mod gaps;
 mod gic_storm;
 mod grant;
 mod grasp;
@@ -43,6 +44,7 @@ pub const ALL: &[Test] = &[
     Test { name: "rtc", body: device::rtc },
     Test { name: "ebb", body: tides::ebb },
     Test { name: "echo", body: echo::echo },
+    Test { name: "gaps", body: gaps::gaps },
     Test { name: "gic-ends", body: gic_storm::ends },
     Test { name: "gic-pending", body: gic_storm::pending },
     Test { name: "grasp", body: grasp::grasp },
