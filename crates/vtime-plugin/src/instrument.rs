@@ -13,6 +13,7 @@ use std::sync::atomic::{
 use std::sync::{Mutex, OnceLock, PoisonError};
 use vtime::lockstep::{Config, Lockstep};
 use vtime::machine::MAX_VCPUS;
+use vtime::marks::{Kind, Noted, Sequences};
 use vtime::options::Options;
 use vtime::visits::Visits;
 
@@ -28,6 +29,8 @@ pub struct Instrument {
     halt_conditions: Vec<AtomicPtr<pthread_cond_t>>,
     /// The conditions that cores wait for otherwise; null if they do not.
     awaited: Vec<AtomicPtr<pthread_cond_t>>,
+    /// What each core has noted at marks.
+    sequences: Vec<Mutex<Sequences>>,
     /// Each core's visits to the address range.
     visits: Vec<Mutex<Visits>>,
     /// How far host addresses of the guest's memory lie above its physical
@@ -76,6 +79,7 @@ pub fn install(options: Options) -> std::io::Result<&'static Instrument> {
         options,
         halt_conditions: (0..MAX_VCPUS).map(|_| AtomicPtr::default()).collect(),
         awaited: (0..MAX_VCPUS).map(|_| AtomicPtr::default()).collect(),
+        sequences: (0..MAX_VCPUS).map(|_| Mutex::default()).collect(),
         visits: (0..MAX_VCPUS).map(|_| Mutex::default()).collect(),
         ram_offset: AtomicU64::new(UNKNOWN),
         ran_in_range: AtomicBool::new(false),
@@ -169,6 +173,27 @@ impl Instrument {
     /// Works on a core's visits to the address range.
     pub fn with_visits<T>(&self, vcpu: usize, work: impl FnOnce(&mut Visits) -> T) -> T {
         work(&mut self.visits[vcpu].lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Works on what a core has noted at marks.
+    pub fn with_sequences<T>(&self, vcpu: usize, work: impl FnOnce(&mut Sequences) -> T) -> T {
+        work(&mut self.sequences[vcpu].lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// The kind and the index of the mark at the instruction at these addresses, if there is one.
+    pub fn mark(&self, virtual_address: u64, host_address: u64) -> Option<(Kind, usize)> {
+        let marks = self.options.marks.as_ref()?;
+        let index = marks.at(self.physical(virtual_address, host_address)?)?;
+        Some((marks.all[index].0, index))
+    }
+
+    /// Notes that a core is at a mark, before the latest `ahead` instructions that its counter has.
+    pub fn note(&self, vcpu: usize, mark: usize, level: Option<u8>, ahead: u64) {
+        let time_ns = self.lockstep.vcpu_time_before_ns(vcpu, ahead);
+        let marks = self.options.marks.as_ref();
+        let ends = marks.is_some_and(|marks| marks.all[mark].0 == Kind::End);
+        let index = u8::try_from(mark).unwrap_or(u8::MAX);
+        self.with_sequences(vcpu, |all| all.note(Noted(index, level, time_ns), ends));
     }
 
     /// Returns true if code at virtual address `virtual_address`, which QEMU keeps at host address

@@ -26,6 +26,7 @@ mod main_loop;
 mod plugin;
 mod preload;
 mod real;
+mod registers;
 mod reporter;
 mod role;
 mod wfe;

@@ -2,6 +2,7 @@
 //! and runs them.
 
 use crate::instrument::{self, Instrument};
+use crate::registers;
 use crate::reporter;
 use crate::role::{self, Role};
 use crate::wfe;
@@ -28,6 +29,7 @@ use std::ptr;
 use vtime::aarch64::{TimeAccess, is_exception_return, is_look, time_access, waits_for_event};
 use vtime::lockstep::TRIP;
 use vtime::machine::MAX_VCPUS;
+use vtime::marks::{Kind, Marks};
 use vtime::options::Options;
 
 /// The interface version this is written for; QEMU refuses it if it is older.
@@ -101,6 +103,9 @@ fn install(info: &qemu_info_t, arguments: &[String]) -> Result<(), String> {
             "virtual time: option `stall={stall}`: there are {cores} cores, from 0"
         ));
     }
+    if options.marks.as_ref().is_some_and(reads_registers) {
+        registers::find().map_err(|error| format!("virtual time: {error}"))?;
+    }
     if options.wfe_traps {
         wfe::find().map_err(|error| format!("virtual time: {error}"))?;
     }
@@ -150,6 +155,12 @@ unsafe extern "C" fn on_init(_: qemu_plugin_id_t, vcpu: c_uint) {
         eprintln!("virtual time: needs a thread for each core: use -accel tcg,thread=multi");
         std::process::abort();
     }
+    if instrument().options.marks.as_ref().is_some_and(reads_registers)
+        && let Err(error) = registers::learn()
+    {
+        eprintln!("virtual time: {error}");
+        std::process::abort();
+    }
     instrument().lockstep.add_vcpu(index(vcpu));
     role::set(Role::Vcpu { index: index(vcpu), falling_asleep: false });
 }
@@ -172,6 +183,36 @@ unsafe extern "C" fn on_end(_: qemu_plugin_id_t, _: *mut c_void) {
 
 unsafe extern "C" fn on_check_in(vcpu: c_uint, _: *mut c_void) {
     instrument().lockstep.check_in(index(vcpu));
+}
+
+/// Returns true if a mark tells which exception level was interrupted.
+fn reads_registers(marks: &Marks) -> bool {
+    marks.all.iter().any(|(kind, _)| *kind == Kind::Vector)
+}
+
+/// `at`: the mark's index, and the instructions from it to the end of its block, which are counted
+/// already.
+unsafe extern "C" fn on_mark(vcpu: c_uint, at: *mut c_void) {
+    let (mark, ahead) = taken_apart(at);
+    instrument().note(index(vcpu), mark, None, ahead);
+}
+
+/// Like [`on_mark`], at a vector of EL2's.
+unsafe extern "C" fn on_vector(vcpu: c_uint, at: *mut c_void) {
+    let (mark, ahead) = taken_apart(at);
+    instrument().note(index(vcpu), mark, registers::level_before(), ahead);
+}
+
+/// Bits of a mark's index in what a callback is given.
+const MARK_BITS: u32 = 8;
+
+fn put_together(mark: usize, ahead: u64) -> *mut c_void {
+    (ahead << MARK_BITS | mark as u64) as *mut c_void
+}
+
+fn taken_apart(at: *mut c_void) -> (usize, u64) {
+    let at = at as u64;
+    ((at & ((1 << MARK_BITS) - 1)) as usize, at >> MARK_BITS)
 }
 
 unsafe extern "C" fn on_time_write(vcpu: c_uint, _: *mut c_void) {
@@ -209,6 +250,10 @@ unsafe extern "C" fn on_translate(_: qemu_plugin_id_t, block: *mut qemu_plugin_t
     }
     block.count();
     for index in 0..block.len() {
+        // Between what is added for the instruction before and taken off for this one.
+        if block.instrument.options.marks.is_some() {
+            block.mark(index);
+        }
         if let Some(access) = block.time_access(index) {
             block.split(index, access);
         }
@@ -299,6 +344,34 @@ impl Block {
                     Some(on_time_write),
                     NO_REGISTERS,
                     ptr::null_mut(),
+                );
+            }
+        }
+    }
+
+    /// Has the core note its time before the instruction, if that is a mark.
+    fn mark(&self, index: usize) {
+        // SAFETY: see [`Block`].
+        let (instruction, virtual_address, host_address) = unsafe {
+            let instruction = qemu_plugin_tb_get_insn(self.block, index);
+            let host_address = qemu_plugin_insn_haddr(instruction) as u64;
+            (instruction, qemu_plugin_insn_vaddr(instruction), host_address)
+        };
+        let Some((kind, mark)) = self.instrument.mark(virtual_address, host_address) else {
+            return;
+        };
+        let at = put_together(mark, (self.len() - index) as u64);
+        // SAFETY: see [`Block`]. What reads a register says so.
+        unsafe {
+            if kind == Kind::Vector {
+                let reads = qemu_plugin_cb_flags::QEMU_PLUGIN_CB_R_REGS;
+                qemu_plugin_register_vcpu_insn_exec_cb(instruction, Some(on_vector), reads, at);
+            } else {
+                qemu_plugin_register_vcpu_insn_exec_cb(
+                    instruction,
+                    Some(on_mark),
+                    NO_REGISTERS,
+                    at,
                 );
             }
         }

@@ -7,6 +7,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use vtime::coverage::Executed;
 use vtime::lockstep::VcpuView;
+use vtime::marks::{AllSequences, Marks};
 use vtime::stats::{ForcedLeaves, RangeStatistics, Statistics, VcpuStatistics};
 use vtime::watchdog::Watchdog;
 
@@ -37,8 +38,9 @@ pub fn start(instrument: &'static Instrument) -> Result<(), String> {
 pub fn finish(instrument: &Instrument) {
     let mut finished = finished();
     *finished = true;
-    for error in
-        [write(instrument, true), write_executed(instrument)].into_iter().filter_map(Result::err)
+    for error in [write(instrument, true), write_executed(instrument), write_noted(instrument)]
+        .into_iter()
+        .filter_map(Result::err)
     {
         eprintln!("virtual time: {error}");
     }
@@ -99,6 +101,18 @@ fn write_executed(instrument: &Instrument) -> Result<(), String> {
     indices.filter(|&index| cells.cell(index).is_set()).for_each(|index| executed.insert(index));
     let (written, path) = (executed.write(&coverage.file), coverage.file.display());
     written.map_err(|error| format!("cannot write what was executed to {path}: {error}"))
+}
+
+/// Writes what cores have noted at marks.
+fn write_noted(instrument: &Instrument) -> Result<(), String> {
+    let Some(Marks { file, all }) = &instrument.options.marks else { return Ok(()) };
+    let vcpus = 0..instrument.lockstep.view().vcpus.len();
+    let noted = AllSequences {
+        names: all.iter().map(|(_, mark)| mark.name.clone()).collect(),
+        vcpus: vcpus.map(|vcpu| instrument.with_sequences(vcpu, |all| all.clone())).collect(),
+    };
+    let written = noted.write(file);
+    written.map_err(|error| format!("cannot write what was noted to {}: {error}", file.display()))
 }
 
 fn statistics(instrument: &Instrument, finished: bool) -> Statistics {

@@ -12,6 +12,7 @@
 //! - [`aarch64`]: which instructions can see time.
 //! - [`visits`]: how many instructions each visit to an address range takes.
 //! - [`coverage`]: which instructions of an address range were executed.
+//! - [`marks`]: addresses at which cores note their times.
 //! - [`stall`]: stretches of time in which a core executes nothing.
 //! - [`options`], [`stats`]: what goes into the instrument and what comes out.
 //! - [`watchdog`]: what to say when nothing moves.
@@ -25,6 +26,7 @@ pub mod coverage;
 pub mod hold;
 pub mod lockstep;
 pub mod machine;
+pub mod marks;
 pub mod metronome;
 pub mod options;
 pub mod qemu;

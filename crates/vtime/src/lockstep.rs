@@ -139,6 +139,13 @@ impl<H: Host> Lockstep<H> {
         self.slots[vcpu].time_ns(self.host.counter(vcpu), self.config.rate)
     }
 
+    /// A core's own time in ns before the latest `instructions` that its counter has. Called by its own
+    /// thread.
+    pub fn vcpu_time_before_ns(&self, vcpu: usize, instructions: u64) -> u64 {
+        let counter = self.host.counter(vcpu).wrapping_sub(instructions);
+        self.slots[vcpu].time_ns(counter, self.config.rate)
+    }
+
     /// A core comes into being.
     pub fn add_vcpu(&self, vcpu: usize) {
         let mut machine = self.lock();

@@ -1,6 +1,7 @@
 //! What the instrument is told on QEMU's command line.
 
 use crate::coverage::{Coverage, INSTRUCTION};
+use crate::marks::{Kind, Marks};
 use crate::rate::ClockRate;
 use crate::stall::Stall;
 use std::ops::Range;
@@ -40,6 +41,9 @@ pub struct Options {
     pub wfe_traps: bool,
     /// `stall`, as often as there are any: stretches in which a core executes nothing.
     pub stalls: Vec<Stall>,
+    /// `marks`, `mark`, `mark-vector`, `mark-end`: the file for what cores note at marks, and the marks,
+    /// as often as there are any. What `range` says of addresses goes for these too.
+    pub marks: Option<Marks>,
     /// `watchdog-ms`: real time without progress after which the state of
     /// every core is reported.
     pub watchdog: Duration,
@@ -78,6 +82,7 @@ impl Default for Options {
             coverage: None,
             wfe_traps: false,
             stalls: Vec::new(),
+            marks: None,
             watchdog: Duration::from_secs(10),
             control: None,
         }
@@ -136,6 +141,10 @@ impl Options {
             arguments.push(format!("coverage={}", file.display()));
             arguments.push(format!("coverage-range={}", text(range)));
         }
+        if let Some(Marks { file, all }) = &self.marks {
+            arguments.push(format!("marks={}", file.display()));
+            arguments.extend(all.iter().map(|(kind, mark)| format!("{}={mark}", kind.option())));
+        }
         arguments
     }
 
@@ -160,6 +169,15 @@ impl Options {
             }
             "wfe-traps" => self.wfe_traps = switch(value)?,
             "stall" => self.stalls.push(value.parse()?),
+            "marks" if value.is_empty() => return Err("name a file".into()),
+            "marks" => self.marks.get_or_insert_default().file = value.into(),
+            _ if let Some(kind) = Kind::of_option(key) => {
+                let marks = self.marks.get_or_insert_default();
+                if marks.all.len() > usize::from(u8::MAX) {
+                    return Err("there may be 256 marks".into());
+                }
+                marks.all.push((kind, value.parse()?));
+            }
             "watchdog-ms" => self.watchdog = milliseconds(value)?,
             "control-in" => self.control.get_or_insert_default().orders = value.into(),
             "control-out" => self.control.get_or_insert_default().holds = value.into(),
@@ -173,13 +191,18 @@ impl Options {
         match &self.coverage {
             Some(coverage) if coverage.range.is_empty() => Err("add coverage-range".into()),
             Some(coverage) if coverage.file.as_os_str().is_empty() => Err("add coverage".into()),
-            _ => Ok(()),
+            _ => match &self.marks {
+                Some(marks) if marks.all.is_empty() => Err("add mark".into()),
+                Some(marks) if marks.file.as_os_str().is_empty() => Err("add marks".into()),
+                _ => Ok(()),
+            },
         }
     }
 }
 
 const KEYS: &str = "quantum-ns, serial, mhz, statistics, statistics-ms, summary, range, coverage, \
-                    coverage-range, wfe-traps, stall, watchdog-ms, control-in, control-out";
+                    coverage-range, wfe-traps, stall, marks, \
+                    mark, mark-vector, mark-end, watchdog-ms, control-in, control-out";
 
 fn on_or_off(on: bool) -> &'static str {
     if on { "on" } else { "off" }
@@ -249,6 +272,12 @@ mod tests {
             coverage: Some(Coverage { range: 0x4020_0000..0x4021_c544, file: "c,d".into() }),
             wfe_traps: true,
             stalls: ["1@200000000:500000", "0@7:1000"].map(|text| text.parse().unwrap()).into(),
+            marks: Some(Marks {
+                file: "marks.json".into(),
+                all: [(Kind::Plain, "a@0x4"), (Kind::Vector, "b@0x480"), (Kind::End, "a@0x8")]
+                    .map(|(kind, mark)| (kind, mark.parse().unwrap()))
+                    .into(),
+            }),
             watchdog: Duration::from_millis(1234),
             control: Some(Pipes { orders: "/proc/1/fd/3".into(), holds: "/proc/1/fd/4".into() }),
         };
@@ -267,6 +296,10 @@ mod tests {
             ("summary=yes", "say on or off"),
             ("wfe-traps=", "say on or off"),
             ("stall=1@5:10", "a stall lasts from 1 us to 3600 s"),
+            ("marks=", "name a file"),
+            ("marks=a", "add mark"),
+            ("mark-end=a@0x4", "add marks"),
+            ("mark=a@0x5", "give NAME@ADDRESS of an instruction, for example entry@0x40200480"),
             ("mhz=10001", "give a whole number from 1 to 10000"),
             ("statistics=", "name a file"),
             ("range=0x2-0x1", "give START-END, for example 0x40200000-0x40400000"),

@@ -7,6 +7,7 @@ use std::ffi::OsString;
 use std::ops::Range;
 use std::path::Path;
 use std::time::Duration;
+use vtime::marks::Marks;
 use vtime::options::{Options, Pipes};
 use vtime::stall::Stall;
 use vtime::stats::Statistics;
@@ -94,6 +95,13 @@ impl VirtualTime {
     #[must_use]
     pub fn with_stalls(mut self, stalls: &[Stall]) -> Self {
         self.options.stalls = stalls.into();
+        self
+    }
+
+    /// Cores note their times at marks.
+    #[must_use]
+    pub fn with_marks(mut self, marks: Marks) -> Self {
+        self.options.marks = Some(marks);
         self
     }
 

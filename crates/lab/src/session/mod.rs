@@ -19,6 +19,7 @@ use crate::view::{Silent, View};
 use miette::{Result, miette};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+use vtime::marks::Marks;
 use vtime::stats::Statistics;
 use watch::Watch;
 
@@ -213,6 +214,15 @@ impl<'a> Session<'a> {
     pub fn with_quantum(mut self, quantum_ns: u64) -> Self {
         if let Time::Virtual(time) = self.config.time {
             self.config.time = Time::Virtual(time.with_quantum(quantum_ns));
+        }
+        self
+    }
+
+    /// Cores note their times at marks, in virtual time.
+    #[must_use]
+    pub fn with_marks(mut self, marks: Marks) -> Self {
+        if let Time::Virtual(time) = self.config.time {
+            self.config.time = Time::Virtual(time.with_marks(marks));
         }
         self
     }

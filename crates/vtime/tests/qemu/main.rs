@@ -4,6 +4,7 @@ mod board;
 mod control;
 mod coverage;
 mod holds;
+mod marks;
 mod precision;
 mod protocols;
 mod refusals;

@@ -1,0 +1,55 @@
+//! What cores note at marks.
+
+use crate::board::{Board, eventually};
+use vtime::marks::{AllSequences, Kind, Marks};
+use vtime::options::Options;
+
+/// Where the program begins.
+const BEGIN: u64 = 0x4100_0000;
+/// The third instruction sees time, so its block is counted in two parts.
+const LOOP: [u32; 6] = [
+    0xd503_201f, // nop
+    0xd503_201f, // nop
+    0xd53b_e040, // mrs x0, cntvct_el0
+    0xd503_201f, // nop
+    0xd503_201f, // nop
+    0x17ff_fffb, // b .-20
+];
+/// Which of them are marks.
+const MARKED: [u64; 4] = [1, 2, 3, 5];
+
+/// Runs the loop with these options and its marks; returns the times of each turn.
+fn turns(options: Options) -> Vec<Vec<u64>> {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("marks.json");
+    let mark = |&index: &u64| {
+        let kind = if index == 5 { Kind::End } else { Kind::Plain };
+        (kind, format!("at{index}@{:#x}", BEGIN + 4 * index).parse().unwrap())
+    };
+    let marks = Marks { file: file.clone(), all: MARKED.iter().map(mark).collect() };
+    let range = Some(BEGIN..BEGIN + 0x1000);
+    let options = Options { marks: Some(marks), range, ..options };
+    let mut board = Board::program(&[(BEGIN, &LOOP[..])], options);
+    eventually("a hundred thousand instructions", || {
+        let counted = board.has_statistics().then(|| board.statistics());
+        let cores = counted.map(|statistics| statistics.vcpus).unwrap_or_default();
+        cores.first().is_some_and(|core| core.instructions > 100_000)
+    });
+    board.signal("TERM");
+    board.wait();
+    let noted = AllSequences::read(&file).unwrap();
+    assert_eq!(noted.names, ["at1", "at2", "at3", "at5"]);
+    let kept = &noted.vcpus[0].kept;
+    assert!(kept.iter().all(|turn| turn.iter().map(|noted| noted.0).eq(0..4)));
+    kept.iter().map(|turn| turn.iter().map(|noted| noted.2).collect()).collect()
+}
+
+#[test]
+fn a_mark_has_the_time_of_its_instruction() {
+    let turns = turns(Options { serial: true, ..Options::default() });
+    let first = turns[0][0];
+    for (turn, times) in (0..).zip(&turns) {
+        let begin = first + 6 * turn;
+        assert_eq!(*times, [begin, begin + 1, begin + 2, begin + 4], "turn {turn}");
+    }
+}
