@@ -41,7 +41,7 @@ const INSTRUMENT: &str = "crates/vtime-plugin";
 const COMPUTED: &[&str] = &["crates/el2", INSTRUMENT, "crates/analysis", "crates/sim"];
 
 /// Every block there is.
-pub const BLOCKS: [Block; 16] = [
+pub const BLOCKS: [Block; 17] = [
     Block {
         name: "bench el2",
         document: "docs/src/measuring.md",
@@ -131,6 +131,14 @@ pub const BLOCKS: [Block; 16] = [
         command: "./cassata bench peers --write-docs",
         packages: MACHINE,
         besides: &["guests/waker/src", "guests/peers"],
+        takes_hours: true,
+    },
+    Block {
+        name: "bench kvm-rt",
+        document: "docs/src/kvm-rt.md",
+        command: "./cassata bench kvm-rt --write-docs",
+        packages: MACHINE,
+        besides: &["guests/freertos/src"],
         takes_hours: true,
     },
     Block {

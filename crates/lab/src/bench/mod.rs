@@ -50,6 +50,7 @@ cfg_if! {
         mod vmpcp;
         mod hostile;
         mod peers;
+        mod kvm_rt;
         mod demo;
     }
 }

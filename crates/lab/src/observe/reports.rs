@@ -3,9 +3,13 @@
 use super::distribution::Distribution;
 use super::ring::RingFollower;
 use crate::machine::Memory;
-use abi::report::Header;
+use abi::report::{Header, Sample};
 use miette::Result;
 use serde::{Deserialize, Serialize};
+use std::collections::VecDeque;
+
+/// How many samples are kept whole.
+const LATEST: usize = 4_096;
 
 /// All that one VM reported.
 #[derive(Clone, Debug)]
@@ -18,6 +22,8 @@ pub struct Reports {
     pub response: Distribution,
     /// Dispatch latencies, ticks.
     pub dispatch: Distribution,
+    /// The latest samples.
+    latest: VecDeque<Sample>,
 }
 
 /// How late a real-time guest was.
@@ -50,6 +56,7 @@ impl Reports {
             span: None,
             response: Distribution::default(),
             dispatch: Distribution::default(),
+            latest: VecDeque::new(),
         }
     }
 
@@ -63,6 +70,10 @@ impl Reports {
             self.span = Some((first.min(sample.raised), last.max(sample.raised)));
             self.response.record(sample.response);
             self.dispatch.record(sample.dispatch);
+            if self.latest.len() == LATEST {
+                self.latest.pop_front();
+            }
+            self.latest.push_back(sample);
         }
         Ok(())
     }
@@ -74,6 +85,11 @@ impl Reports {
         let (response, dispatch) = (self.response.clone(), self.dispatch.clone());
         let (activations, missed) = (header.written, header.missed);
         Some(Lateness { activations, missed, response, dispatch })
+    }
+
+    /// Returns the latest samples, in the order in which they were written: 4096 at most.
+    pub fn latest(&self) -> impl Iterator<Item = Sample> + '_ {
+        self.latest.iter().copied()
     }
 
     /// When the last activation was due, counter.

@@ -8,6 +8,7 @@
 //! | module | story |
 //! | --- | --- |
 //! | `plot` | one grammar of plots of datasets |
+//! | [`stacks`] | bars of several parts |
 //! | [`timeline`] | schedules |
 //! | `furniture` | what both have: a legend, hover texts, colours by number |
 //! | `theme` | how both look, on a page and in a file of its own |
@@ -16,10 +17,12 @@
 mod axis;
 mod furniture;
 mod plot;
+mod stacks;
 mod theme;
 pub mod timeline;
 
 pub use plot::Plot;
+pub use stacks::stacks;
 pub use theme::file;
 
 use crate::results::{KNOWN_TO_FAIL, Outcome};

@@ -1,0 +1,139 @@
+//! The system of a case.
+
+use super::case::{Case, Load, Route};
+use crate::guests::Images;
+use std::fmt::Write;
+use std::path::Path;
+
+/// The period of FreeRTOS, or the mean time between two interrupts of its other core: a prime, so that it
+/// meets all phases of Linux's tick.
+pub const PERIOD_US: u64 = 503;
+/// How far a core may run ahead of the others where one raises what another takes, ns.
+pub const FINE_QUANTUM_NS: u64 = 250;
+/// When FreeRTOS begins, ms after its start: where there is a Linux, that has booted and set to work by
+/// then, after EL2 has compared it with its digest. A run in which it has not is an error.
+const BESIDE_LINUX_MS: u64 = 3_750;
+const ALONE_MS: u64 = 20;
+const BESIDE_PROBE_MS: u64 = 100;
+/// How much a release comes early or late, percent of a period.
+const JITTER: u64 = 10;
+/// Thousandths of its core that FreeRTOS burns so that it never sleeps.
+const ALWAYS: u64 = 1_000;
+
+/// Indices of the VMs.
+pub const RTOS: usize = 0;
+pub const LINUX: usize = 1;
+
+/// Returns the description of the system, for the project at `root`.
+pub fn description(case: &Case, root: &Path) -> String {
+    let images = Images::of(root);
+    // Core 0 is the one that is measured, core 1 is Linux's, core 2 raises interrupts.
+    let pcpus = match (case.load, case.route.is_raised_elsewhere()) {
+        (_, true) => 3,
+        (Load::Alone | Load::Spin, false) => 1,
+        (_, false) => 2,
+    };
+    let advance = if case.route == Route::Advance { "" } else { "timer_advance = \"0us\"\n" };
+    let device = if case.route == Route::Device { "devices = [\"rtc\"]\n" } else { "" };
+    let other = if pcpus == 3 { ", { pcpu = 2, priority = 10 }" } else { "" };
+    let mut text = format!(
+        "[board]\nkind = \"qemu-virt\"\npcpus = {pcpus}\nmemory = \"1G\"\n\n\
+         [[vm]]\nname = \"rtos\"\nkernel = {:?}\nmemory = {{ size = \"32M\" }}\n\
+         vcpus = [{{ pcpu = 0, priority = 10 }}{other}]\nrealtime = true\n{device}{advance}\
+         report = \"1M\"\ncmdline = {:?}\n",
+        images.rtos,
+        told_rtos(case)
+    );
+    let shares = case.route.shares_the_core();
+    match case.load {
+        Load::Alone => {}
+        Load::Spin => {
+            let _ = write!(
+                text,
+                "\n[[vm]]\nname = \"other\"\nkernel = {:?}\nmemory = {{ size = \"32M\" }}\n\
+                 vcpus = [{{ pcpu = 0, priority = 1 }}]\ncmdline = \"probe.run=spin\"\n",
+                images.probe
+            );
+        }
+        Load::Idle | Load::Compute | Load::Hackbench => {
+            let policy = match case.route {
+                Route::Departure => "migration_policy = \"on-demand\"\n",
+                _ => "",
+            };
+            let vcpu = |pcpu| format!("{{ pcpu = {pcpu}, priority = 1, quantum = \"100us\" }}");
+            let first = if shares { vcpu(0) + ", " } else { String::new() };
+            let _ = write!(
+                text,
+                "\n[[vm]]\nname = \"linux\"\nkernel = {:?}\ninitramfs = {:?}\ncmdline = '{}'\n\
+                 seed = 1\nmemory = {{ size = \"512M\" }}\n{policy}vcpus = [{first}{}]\n",
+                images.kernel,
+                images.initramfs,
+                told_linux(case.load),
+                vcpu(1)
+            );
+        }
+    }
+    text
+}
+
+fn told_rtos(case: &Case) -> String {
+    let start_ms = match case.load {
+        Load::Alone => ALONE_MS,
+        Load::Spin => BESIDE_PROBE_MS,
+        Load::Idle | Load::Compute | Load::Hackbench => BESIDE_LINUX_MS,
+    };
+    let burns = if case.route == Route::NoSwitch { ALWAYS } else { 0 };
+    let how = match case.route {
+        Route::Device => "wake=rtc".into(),
+        Route::Core => "wake=sgi".into(),
+        _ => format!("tick_us={PERIOD_US} jitter={JITTER}"),
+    };
+    let activations = case.activations;
+    format!(
+        "load={burns} period_us={PERIOD_US} {how} activations={activations} start_ms={start_ms}"
+    )
+}
+
+fn told_linux(load: Load) -> String {
+    let work = match load {
+        Load::Compute => {
+            "cassata.run=work cassata.work=cpu cassata.count=1024 cassata.repeat=1000000"
+        }
+        Load::Hackbench => "cassata.run=busy cassata.work=hackbench",
+        Load::Alone | Load::Spin | Load::Idle => "cassata.run=demo cassata.repeat=0 cassata.stay",
+    };
+    format!("console=ttyAMA0 rdinit=/init quiet loglevel=4 nokaslr {work}")
+}
+
+/// Returns all that a machine is told, wherever the project is.
+pub fn told(case: &Case) -> String {
+    let quantum = if case.route.is_raised_elsewhere() { "\nfine quantum" } else { "" };
+    description(case, Path::new("")) + quantum
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::case::cases;
+    use super::*;
+    use crate::bench::Extent;
+    use crate::bench::store::Case as _;
+
+    /// Every description is one that the packer would take, but for the files, which are not built
+    /// in tests.
+    #[test]
+    fn descriptions_are_understood() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("system.toml");
+        let quick = [Load::Alone, Load::Spin].map(|load| {
+            let (route, activations) = (Route::Kernel, 9);
+            Case { route, load, activations }
+        });
+        for case in cases(Extent::Full).into_iter().chain(quick) {
+            let text = description(&case, directory.path());
+            let report = system::load_text(&path, &text).unwrap_err();
+            let errors: Vec<_> = report.problems().iter().filter(|p| p.is_error()).collect();
+            let is_missing = |p: &&system::Problem| p.message.contains("build/guests");
+            assert!(errors.iter().all(is_missing), "{}: {errors:?}", case.name());
+        }
+    }
+}
