@@ -8,7 +8,7 @@
 //! | module | story |
 //! | --- | --- |
 //! | `plot` | one grammar of plots of datasets |
-//! | [`stacks`] | bars of several parts |
+//! | `stacks` | bars of several parts |
 //! | [`timeline`] | schedules |
 //! | `furniture` | what both have: a legend, hover texts, colours by number |
 //! | `theme` | how both look, on a page and in a file of its own |

@@ -122,8 +122,8 @@ fn watch() -> Check {
 
 /// Tells all that was seen so far, a few lines for each vCPU.
 fn tell() {
-    for vcpu in 0..platform::get().vcpus.len() {
-        let seen = *SEEN[vcpu].lock();
+    for (vcpu, seen) in SEEN.iter().enumerate().take(platform::get().vcpus.len()) {
+        let seen = *seen.lock();
         let ns = wait::nanoseconds;
         println!(
             "gaps vcpu={vcpu} watched_ns={} looks={} gaps={} longest_ns={} lost_ns={} explained={} \

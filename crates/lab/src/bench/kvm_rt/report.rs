@@ -1,7 +1,7 @@
 //! What was found, for people and programs.
 
 use super::All;
-use super::case::{Load, Route};
+use super::case::{ACTIVATIONS, Load, Route};
 use super::fold::{COUNT, Found, STAGES};
 use super::run::{Kind, Seen};
 use crate::answer::Answer;
@@ -55,6 +55,8 @@ impl Row {
 /// Returns true if interrupts of this kind are what the case is about.
 fn belongs(route: Route, kind: &Kind) -> bool {
     match route {
+        Route::NoSwitch => kind.found == Found::Guest(1),
+        Route::Idle => kind.found == Found::Idle,
         Route::User => kind.found == Found::Guest(0),
         Route::Kernel => kind.found == Found::Guest(1) && kind.switched,
         Route::El2 => kind.found == Found::Busy && kind.switched,
@@ -142,7 +144,9 @@ impl All {
             "The paper's stages",
             html! { ul { @for (name, paper) in STAGES { li { (name) ": " (paper) } } } },
         );
-        if self.measurements.len() == self.all && self.all > 0 {
+        // A part is not quoted, nor what is measured coarsely.
+        let is_fine = self.planned.iter().all(|case| case.activations >= ACTIVATIONS);
+        if self.measurements.len() == self.all && self.all > 0 && is_fine {
             let tables: Vec<_> = tables.iter().map(|data| data.table().titled_markdown()).collect();
             let checks = answer.outcome.table().markdown();
             let text = format!(
