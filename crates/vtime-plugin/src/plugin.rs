@@ -181,7 +181,9 @@ unsafe extern "C" fn on_end(_: qemu_plugin_id_t, _: *mut c_void) {
     reporter::finish(instrument());
 }
 
-unsafe extern "C" fn on_check_in(vcpu: c_uint, _: *mut c_void) {
+/// `block`: the instructions of the block, which are counted already.
+unsafe extern "C" fn on_check_in(vcpu: c_uint, block: *mut c_void) {
+    instrument().lockstep.pass_stall(index(vcpu), block as u64);
     instrument().lockstep.check_in(index(vcpu));
 }
 
@@ -322,7 +324,7 @@ impl Block {
                 qemu_plugin_cond::QEMU_PLUGIN_COND_GE,
                 counter,
                 TRIP,
-                ptr::null_mut(),
+                self.len() as *mut c_void,
             );
         }
     }

@@ -164,7 +164,6 @@ impl<H: Host> Lockstep<H> {
     pub fn check_in(&self, vcpu: usize) {
         let slot = &self.slots[vcpu];
         let armed = slot.take_armed();
-        self.pass_stall(vcpu);
         let time_ns = self.vcpu_time_ns(vcpu);
         self.update(|machine| machine.check_in(vcpu, time_ns, armed).except(vcpu));
         // What had gone on when the last wait came to nothing.
@@ -186,6 +185,17 @@ impl<H: Host> Lockstep<H> {
                     stuck_at = (!in_time && !held).then_some(changes);
                 }
             }
+        }
+    }
+
+    /// Lets the core's time go on behind its stall, if it stalls now. Called before
+    /// [`Lockstep::check_in`], which waits until the others have come as far; the counter has the `block`
+    /// instructions of the next block already.
+    pub fn pass_stall(&self, vcpu: usize, block: u64) {
+        let now_ns = self.vcpu_time_before_ns(vcpu, block);
+        if let Some(end_ns) = stall::end(&self.stalls, vcpu, now_ns) {
+            let slot = &self.slots[vcpu];
+            slot.change(|| slot.anchor(self.host.counter(vcpu).wrapping_sub(block), end_ns));
         }
     }
 
@@ -348,15 +358,6 @@ impl<H: Host> Lockstep<H> {
     fn anchor(&self, vcpu: usize, at_ns: u64) {
         let slot = &self.slots[vcpu];
         slot.change(|| slot.anchor(self.host.counter(vcpu), at_ns));
-    }
-
-    /// Lets the core's time go on behind its stall, if it stalls now: it waits there until the others
-    /// have come as far. Called by its own thread.
-    fn pass_stall(&self, vcpu: usize) {
-        let end_ns = stall::end(&self.stalls, vcpu, self.vcpu_time_ns(vcpu));
-        if let Some(end_ns) = end_ns {
-            self.anchor(vcpu, end_ns);
-        }
     }
 
     /// Lets the core run up to `limit_ns`, or to its next stall. Called by its own thread.

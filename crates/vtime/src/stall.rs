@@ -14,7 +14,8 @@ use std::str::FromStr;
 pub struct Stall {
     /// Index of the core.
     pub core: usize,
-    /// Virtual time at which it begins, ns. It begins with the first block behind that, if the core runs.
+    /// Virtual time at which it begins, ns. It begins with the first block at or behind that, if
+    /// the core runs.
     pub at_ns: u64,
     /// How long it lasts, ns.
     pub for_ns: u64,
@@ -89,11 +90,12 @@ pub fn end(stalls: &[Stall], core: usize, now_ns: u64) -> Option<u64> {
     (end_ns > now_ns).then_some(end_ns)
 }
 
-/// Returns how far a core that is at `now_ns` and may run up to `limit_ns` runs before its next stall.
+/// Returns how far a core that is at `now_ns` and may run up to `limit_ns` runs before its next stall: no
+/// further where a block that it is to execute first reaches into the stall.
 #[must_use]
 pub fn limit(stalls: &[Stall], core: usize, now_ns: u64, limit_ns: u64) -> u64 {
-    let next = stalls.iter().filter(|stall| stall.core == core && stall.at_ns > now_ns);
-    next.map(|stall| stall.at_ns).fold(limit_ns, u64::min)
+    let next = stalls.iter().filter(|stall| stall.core == core && stall.end_ns() > now_ns);
+    next.map(|stall| stall.at_ns.max(now_ns)).fold(limit_ns, u64::min)
 }
 
 #[cfg(test)]
@@ -109,6 +111,7 @@ mod tests {
         let stalls = stalls();
         assert_eq!(limit(&stalls, 1, 4_000, 6_000), 5_000);
         assert_eq!(limit(&stalls, 1, 4_000, 4_500), 4_500);
+        assert_eq!(limit(&stalls, 1, 5_003, 6_000), 5_003, "a block reached into it");
         assert_eq!(limit(&stalls, 1, 9_500, 12_000), 12_000);
         assert_eq!(limit(&stalls, 2, 0, 12_000), 12_000);
         assert_eq!(end(&stalls, 1, 4_999), None);

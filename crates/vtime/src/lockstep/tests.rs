@@ -423,25 +423,29 @@ fn another_thread_sees_each_core_at_one_moment() {
 /// One core alone, in blocks of ten instructions.
 #[test]
 fn a_core_executes_nothing_in_its_stall_while_time_goes_on() {
-    for serial in [false, true] {
+    for (serial, at_ns) in [(false, 1_000), (true, 1_000), (false, 1_003), (true, 1_003)] {
         let board = Board::holding(1, 2_000, serial, None);
-        let stalls = vec!["0@1000:5000".parse().unwrap()];
+        let stalls = vec![format!("0@{at_ns}:5000").parse().unwrap()];
         let lockstep = Board { lockstep: board.lockstep.with_stalls(stalls), ..board }.lockstep;
         lockstep.add_vcpu(0);
         assert!(!lockstep.settle(None));
         let (mut last_ns, mut gaps) = (0, Vec::new());
         for _ in 0..1_000 {
+            // As translated code does: it is counted, and then it may check in.
+            lockstep.host().set_counter(0, lockstep.host().counter(0) + 10);
             if lockstep.host().counter(0) >= TRIP {
+                lockstep.pass_stall(0, 10);
                 lockstep.check_in(0);
             }
-            let now_ns = lockstep.vcpu_time_ns(0);
-            if now_ns - last_ns > 10 {
-                gaps.push((last_ns, now_ns));
+            let begun_ns = lockstep.vcpu_time_before_ns(0, 10);
+            if begun_ns - last_ns > 10 {
+                gaps.push((last_ns, begun_ns));
             }
-            last_ns = now_ns;
-            lockstep.host().set_counter(0, lockstep.host().counter(0) + 10);
+            last_ns = begun_ns;
         }
-        assert_eq!(gaps, [(990, 6_000)], "serial: {serial}");
+        // The block that begins before the stall is executed.
+        let last = if at_ns == 1_000 { 990 } else { 1_000 };
+        assert_eq!(gaps, [(last, at_ns + 5_000)], "serial: {serial}");
         assert_eq!(lockstep.view().vcpus[0].instructions, 10_000);
         assert!(lockstep.now_ns() >= 6_000);
     }

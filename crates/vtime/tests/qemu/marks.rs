@@ -1,4 +1,4 @@
-//! What cores note at marks.
+//! What cores note at marks, and where they stall.
 
 use crate::board::{Board, eventually};
 use vtime::marks::{AllSequences, Kind, Marks};
@@ -52,4 +52,15 @@ fn a_mark_has_the_time_of_its_instruction() {
         let begin = first + 6 * turn;
         assert_eq!(*times, [begin, begin + 1, begin + 2, begin + 4], "turn {turn}");
     }
+}
+
+#[test]
+fn nothing_is_executed_in_a_stall() {
+    let stalls = vec!["0@20000:7000".parse().unwrap()];
+    let turns = turns(Options { serial: true, stalls, ..Options::default() });
+    let times = turns.concat();
+    let gaps: Vec<_> = times.windows(2).filter(|pair| pair[1] - pair[0] > 2).collect();
+    let [gap] = gaps[..] else { panic!("{gaps:?}") };
+    // It begins with the first block behind its time, which has six instructions.
+    assert!((19_999..20_006).contains(&gap[0]) && (27_000..27_006).contains(&gap[1]), "{gap:?}");
 }
