@@ -155,6 +155,13 @@ impl<const CORES: usize, const VCPUS: usize, W: Word, S: AtomicCell>
         self.recalls.want(ids.bits());
     }
 
+    /// Returns true if a vCPU is recalled. Exact when called by the core that owns it.
+    #[must_use]
+    #[inline]
+    pub fn is_recalled(&self, id: VcpuId) -> bool {
+        self.recalls.is_wanted(id)
+    }
+
     /// Recalls a vCPU, on the core that is its base.
     #[must_use]
     #[inline]

@@ -82,7 +82,16 @@ impl Pcpu {
         let (config, mode) = (vcpu.config(), vcpu.mode());
         let to = match config.policy().crossed(mode) {
             Side::Fallback if is_forbidden(vcpu.view(), mode) => destination(config),
-            _ => self.wanted_at(id),
+            _ => {
+                #[cfg(test)]
+                assert!(
+                    !self.visitors.present().has(id)
+                        || BOARD.is_recalled(id)
+                        || is_forbidden(vcpu.view(), mode),
+                    "a visitor goes to its base, which has not recalled it"
+                );
+                self.wanted_at(id)
+            }
         };
         if BOARD.may_return(self.index, to) {
             self.hand_over_parked(id, to);

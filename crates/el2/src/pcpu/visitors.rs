@@ -93,17 +93,35 @@ impl Pcpu {
                 vcpu.mode_bias().runs();
             }
             let waits = if id == current { crowded } else { self.scheduler.is_ready_to_work(id) };
-            let to = match (waits, id == current) {
+            let left = match (waits, id == current) {
                 _ if self.jobs.has(id) => None,
-                (true, _) => self.better_place(id),
+                (true, _) => self.better_place(id).map(|to| self.move_on(id, to)),
                 (false, true) => None,
                 // It sleeps.
-                (false, false) => self.free_base(id),
+                (false, false) => self.free_base(id).map(|to| self.depart(id, to)),
             };
-            if let Some(to) = to {
-                self.depart(id, to);
+            if left.is_some() {
                 return;
             }
+        }
+    }
+
+    /// Hands a visitor over to a core that is better for it. If an interrupt comes first, the visitor
+    /// stays, and this core looks again after that: a vCPU that wakes now may leave another core free,
+    /// or need this one.
+    #[inline(never)]
+    fn move_on(&mut self, id: VcpuId, to: usize) {
+        notes::needs::<{ each::MIGRANT }>();
+        if self.roster.is_loaded(id) && cpu::interrupt_pending() {
+            // By a message: a guest runs in between, or interrupts without end would keep it from that.
+            self.go_on_later(Message::IdleCores, self.index, Doorbell::Ordinary);
+            return;
+        }
+        self.need_resched = true;
+        let idles = IDLE.load(Ordering::Relaxed).has(to);
+        // It is gone if another vCPU goes there first.
+        if self.take_off(id) && (!idles || claim(to)) {
+            self.hand_over_parked(id, to);
         }
     }
 
@@ -134,9 +152,7 @@ impl Pcpu {
 
     fn better_place(&mut self, id: VcpuId) -> Option<usize> {
         // Not its base: that recalls it when it is free.
-        if let Some(core) = idle_elsewhere(self.roster.get(id)?.config()).first()
-            && claim(core)
-        {
+        if let Some(core) = idle_elsewhere(self.roster.get(id)?.config()).first() {
             return Some(core);
         }
         // A vCPU that has the core still goes back when its turn is over.
