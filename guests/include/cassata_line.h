@@ -17,7 +17,7 @@ enum { CALL_YIELD = 0xc6000022, CALL_PREEMPTION_LINE };
 
 /* What a vCPU shares with the hypervisor. */
 struct line {
-    u32 no_preempt, cancelled, grace_ns, overcommitted, reserved[12];
+    u32 no_preempt, cancelled, grace_ns, overcommitted, task, awaited, reserved[10];
 };
 
 static DEFINE_PER_CPU(struct line *, own_line);
@@ -32,7 +32,7 @@ static long call(u32 function, u64 *value)
 }
 
 /* Returns true while another vCPU of this VM shares the core of this one. */
-static bool is_crowded(void)
+static bool __maybe_unused is_crowded(void)
 {
     struct line *line = raw_cpu_read(own_line);
 

@@ -21,7 +21,13 @@ pub struct Line {
     pub grace_ns: AtomicU32,
     /// Written by EL2: 1 while another vCPU of the VM is on the same core, running or not; else 0.
     pub overcommitted: AtomicU32,
-    reserved: [u32; 12],
+    /// Written by the guest: what it runs, as X2 of [`crate::service::BOOST`] and from bit 8 on X3; 0:
+    /// nothing urgent. EL2 reads it when it decides which vCPU has the core.
+    pub task: AtomicU32,
+    /// Written by EL2: 1 while the vCPU is boosted and another one waits for its core. A guest that has
+    /// cleared `task` calls [`crate::service::DEBOOST`] then.
+    pub awaited: AtomicU32,
+    reserved: [u32; 10],
 }
 
 const _: () = assert!(size_of::<Line>() as u64 == LINE_STRIDE);
@@ -31,6 +37,8 @@ impl Line {
     pub fn begin(&self, grace_ns: u32) {
         self.desire_no_preempt.store(0, Ordering::Relaxed);
         self.cancelled.store(0, Ordering::Relaxed);
+        self.task.store(0, Ordering::Relaxed);
+        self.awaited.store(0, Ordering::Relaxed);
         self.grace_ns.store(grace_ns, Ordering::Relaxed);
     }
 

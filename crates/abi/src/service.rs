@@ -17,7 +17,7 @@ pub const CALL_REVISION: u32 = 0x8600_ff03;
 /// What [`CALL_UID`] answers in W0 to W3: 1e4d7cd2-0f2b-4c53-9a50-736373617461.
 pub const UID: [u32; 4] = [0xd27c_4d1e, 0x534c_2b0f, 0x6373_509a, 0x6174_6173];
 /// Revision of the service described here: (major, minor).
-pub const REVISION: (u32, u32) = (1, 5);
+pub const REVISION: (u32, u32) = (1, 6);
 
 /// Does nothing and answers 0: the cost of a call.
 pub const NULL: u32 = 0xc600_0001;
@@ -99,7 +99,29 @@ pub const WHERE: u32 = 0xc600_0025;
 /// `rt_priority`. Since revision 1.5.
 pub const MARK_RT: u32 = 0xc600_0026;
 
-/// Answer of [`MIGRATE`]: the vCPU may not run on that pCPU.
+/// Boosts a vCPU of the caller's VM on the calling vCPU's pCPU, because what it is about to run is
+/// urgent: it has its higher priority until [`DEBOOST`], or until it has run for as long as its
+/// description allows (JISE 2013, section 4). X1 = its index within the VM, or all ones: the calling
+/// vCPU. X2 = [`boost::NORMAL`], [`boost::FIFO`] or [`boost::RR`]; X3 = the priority of what it runs,
+/// 1 to 99, which the status area shows, or 0 with [`boost::NORMAL`]: that is [`DEBOOST`]. Answers 0;
+/// [`BUSY`] if nothing is left of its limit in this period; [`NOT_ALLOWED`] if it is on another pCPU;
+/// [`INVALID_PARAMETER`]; [`NOT_SUPPORTED`] if the description gives it no `boost`. Since revision
+/// 1.6, as is the call below.
+pub const BOOST: u32 = 0xc600_0027;
+/// Ends a vCPU's boost. X1 and answers as [`BOOST`]'s.
+pub const DEBOOST: u32 = 0xc600_0028;
+
+/// Values of X2 of [`BOOST`], those of Linux's `sched_setscheduler`.
+pub mod boost {
+    /// Nothing urgent runs.
+    pub const NORMAL: u64 = 0;
+    /// A process of `SCHED_FIFO`.
+    pub const FIFO: u64 = 1;
+    /// A process of `SCHED_RR`.
+    pub const RR: u64 = 2;
+}
+
+/// Answer of [`MIGRATE`]: the vCPU may not run on that pCPU. Answer of [`BOOST`]: it is on another one.
 pub const NOT_ALLOWED: i64 = -2;
 /// Answer of [`MIGRATE`]: the vCPU is on that pCPU.
 pub const ALREADY_THERE: i64 = -4;
@@ -111,7 +133,7 @@ pub const QUEUED: i64 = 1;
 /// Answer of [`MUTEX_LOCK`]: the task holds the mutex, and the one before it died with it.
 pub const OWNER_DIED: i64 = 2;
 /// Answer of [`MUTEX_TRYLOCK`]: another task holds the mutex. Answer of [`START_GCS`]: it was called
-/// too often.
+/// too often. Answer of [`BOOST`]: nothing is left of its limit.
 pub const BUSY: i64 = 3;
 
 /// The FNV-1a hash of a name, by which guests know mutexes and tasks.

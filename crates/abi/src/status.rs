@@ -97,11 +97,11 @@ pub struct Status {
 // The host, and guests that ask for a word by its number, read it so.
 const _: () = {
     use core::mem::offset_of;
-    assert!(size_of::<Status>() == 14_400);
+    assert!(size_of::<Status>() == 15_936);
     assert!(offset_of!(Status, bugs) == 24 && offset_of!(Status, hung) == 32);
     assert!(offset_of!(Status, pcpus) == 64 && size_of::<PcpuStatus>() == 64);
     assert!(offset_of!(Status, vms) == 576 && size_of::<VmStatus>() == 64);
-    assert!(offset_of!(Status, vcpus) == 1088 && VcpuStatus::WORDS == 26);
+    assert!(offset_of!(Status, vcpus) == 1088 && VcpuStatus::WORDS == 29);
     assert!(offset_of!(VcpuStatus, exits) == 48 && offset_of!(VcpuStatus, pcpu) == 120);
 };
 
@@ -182,6 +182,13 @@ pub struct VcpuStatus {
     pub lowered: u64,
     /// Calls of sections and mutexes that it made and that made no sense, or came too often.
     pub misuses: u64,
+    /// What its guest has said last of what it runs: the policy, and from bit 8 on the priority
+    /// ([`crate::service::BOOST`]); 0: nothing urgent.
+    pub report: u64,
+    /// Times its guest has said that it boosts it.
+    pub boosts: u64,
+    /// Boosts that were refused, as nothing was left of its limit.
+    pub boosts_refused: u64,
 }
 
 impl VcpuStatus {

@@ -24,12 +24,16 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 /// First eight bytes of the bundle.
 pub const MAGIC: [u8; 8] = *b"CASSATA\0";
 /// Version of the layout; any change to this module changes it.
-pub const VERSION: u32 = 16;
+pub const VERSION: u32 = 17;
 /// Bytes of memory that belong to the hypervisor: its image, data and stacks.
 /// The bundle begins right behind, so that EL2 finds it from its own address.
 pub const HYPERVISOR_SIZE: u64 = 0x20_0000;
 /// Most pieces of memory that are filled when VMs start, in a whole system.
 pub const MAX_LOADS: usize = 64;
+/// Longest period of a boost.
+pub const MAX_BOOST_PERIOD_NS: u32 = 1_000_000_000;
+/// Most vCPUs of a pCPU that may be boosted.
+pub const MAX_BOOSTS: usize = 4;
 /// Most global resources, in a whole system: each has a mutex.
 pub const MAX_MUTEXES: usize = 16;
 /// Most claimants of a mutex.
@@ -151,15 +155,15 @@ pub struct System {
 // A change to any of these is a change of VERSION.
 const _: () = {
     use core::mem::offset_of;
-    assert!(size_of::<System>() == 20_824);
+    assert!(size_of::<System>() == 21_848);
     assert!(offset_of!(System, board) == 112 && size_of::<Header>() == 112);
     assert!(offset_of!(System, vms) == 280 && size_of::<Board>() == 168);
     assert!(offset_of!(System, vcpus) == 1432 && size_of::<Vm>() == 144);
-    assert!(offset_of!(System, loads) == 6552 && size_of::<Vcpu>() == 80);
-    assert!(offset_of!(System, spis) == 8600 && size_of::<Load>() == 32);
-    assert!(offset_of!(System, mutexes) == 10_648 && size_of::<Spi>() == 16);
-    assert!(offset_of!(System, parts) == 15_384 && size_of::<Mutex>() == 296);
-    assert!(offset_of!(System, signature) == 20_760 && size_of::<Part>() == 56);
+    assert!(offset_of!(System, loads) == 7576 && size_of::<Vcpu>() == 96);
+    assert!(offset_of!(System, spis) == 9624 && size_of::<Load>() == 32);
+    assert!(offset_of!(System, mutexes) == 11_672 && size_of::<Spi>() == 16);
+    assert!(offset_of!(System, parts) == 16_408 && size_of::<Mutex>() == 296);
+    assert!(offset_of!(System, signature) == 21_784 && size_of::<Part>() == 56);
     // What is read before the version is known to be right.
     assert!(offset_of!(Header, magic) == 0 && offset_of!(Header, version) == 8);
 };
@@ -390,6 +394,17 @@ pub struct Vcpu {
     pub gcs_calls: u32,
     /// The mutexes that its tasks may lock, a bit for each.
     pub mutexes: u32,
+    /// How long it may run at its higher priority in each period; the whole period: as long as it
+    /// likes. 0 if it cannot be boosted, as are the fields below.
+    pub boost_budget_ns: u32,
+    /// The period of its boosts.
+    pub boost_period_ns: u32,
+    /// For how long an interrupt boosts it; 0: interrupts do not boost it.
+    pub boost_window_ns: u32,
+    /// The priority that boosts give it, above its own.
+    pub boost_priority: u16,
+    /// Zero.
+    pub reserved: u16,
 }
 
 /// Values of [`Vcpu::server`].
@@ -525,6 +540,12 @@ impl Vcpu {
     #[must_use]
     pub const fn is_markable(&self) -> bool {
         self.flags & vcpu_flags::MARKABLE != 0
+    }
+
+    /// Returns true if it may be boosted.
+    #[must_use]
+    pub const fn may_be_boosted(&self) -> bool {
+        self.boost_period_ns != 0
     }
 }
 

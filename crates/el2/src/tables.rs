@@ -61,7 +61,9 @@ impl Vcpus {
         let leaves = |&(core, &target): &(usize, &u16)| core != usize::from(target);
         let leavers = cores.iter().enumerate().take(self.cores).filter(leaves).count();
         let marks = count(abi::system::Vcpu::is_markable);
-        let extras = topology.stop_others().len() + count(|table| table.period_ns > 0) + marks;
+        let boosts = count(abi::system::Vcpu::may_be_boosted);
+        let servers = count(|table| table.period_ns > 0);
+        let extras = topology.stop_others().len() + servers + marks + boosts;
         let is_peeked = |vm: &usize| policy(system, *vm).policy().request() == Request::Peek;
         let peeked = (0..system.vms().len()).filter(is_peeked).count();
         for (of, count) in [
@@ -75,6 +77,7 @@ impl Vcpus {
             (each::LINE, system.vms().iter().filter(|vm| vm.lines_pa != 0).count()),
             (each::PEEK, peeked),
             (each::MARK, marks),
+            (each::BOOST, boosts),
             (each::MUTEX, system.header.mutex_count as usize),
         ] {
             notes::there_are(of, count);

@@ -41,7 +41,7 @@ const INSTRUMENT: &str = "crates/vtime-plugin";
 const COMPUTED: &[&str] = &["crates/el2", INSTRUMENT, "crates/analysis", "crates/sim"];
 
 /// Every block there is.
-pub const BLOCKS: [Block; 17] = [
+pub const BLOCKS: [Block; 18] = [
     Block {
         name: "bench el2",
         document: "docs/src/measuring.md",
@@ -139,6 +139,14 @@ pub const BLOCKS: [Block; 17] = [
         command: "./cassata bench kvm-rt --write-docs",
         packages: MACHINE,
         besides: &["guests/freertos/src"],
+        takes_hours: true,
+    },
+    Block {
+        name: "bench kvm-rt boosts",
+        document: "docs/src/boosts.md",
+        command: "./cassata bench kvm-rt --write-docs",
+        packages: MACHINE,
+        besides: &["guests/freertos/src", "guests/linux/boost"],
         takes_hours: true,
     },
     Block {

@@ -65,6 +65,7 @@ fn sizes(system: Option<&Checked>) -> Sizes {
         lines,
         peeks,
         marks,
+        boosts,
     } = counts.features;
     let sizes = any
         .with(each::VM, vms)
@@ -83,7 +84,8 @@ fn sizes(system: Option<&Checked>) -> Sizes {
         .with(each::WATCHED, watched)
         .with(each::LINE, lines)
         .with(each::PEEK, peeks)
-        .with(each::MARK, marks);
+        .with(each::MARK, marks)
+        .with(each::BOOST, boosts);
     match counts.list_registers {
         Some(count) => sizes.with(each::LIST_REGISTER, count),
         None => sizes,

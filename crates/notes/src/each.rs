@@ -41,8 +41,10 @@ pub const LINE: u32 = 16;
 pub const PEEK: u32 = 17;
 /// The vCPUs whose guest may mark them as real-time.
 pub const MARK: u32 = 18;
+/// The vCPUs that may be boosted.
+pub const BOOST: u32 = 19;
 /// How many constants there are.
-pub const COUNT: usize = 19;
+pub const COUNT: usize = 20;
 
 /// Returns what says that a loop goes round so many times more often than once for each of `of`.
 #[must_use]

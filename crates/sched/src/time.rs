@@ -11,6 +11,11 @@ pub struct Instant(pub u64);
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Duration(pub u64);
 
+impl Duration {
+    /// Longer than any other.
+    pub const MAX: Self = Self(u64::MAX);
+}
+
 impl Instant {
     /// The end of time.
     pub const NEVER: Self = Self(u64::MAX);

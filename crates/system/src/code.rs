@@ -51,6 +51,7 @@ codes! {
     UnknownPcpu = "unknown-pcpu", Error, "A vCPU stands on a pCPU that the system has not.";
     Priority = "priority-range", Error, "A priority out of range.";
     Mark = "rt-priority", Error, "A priority for marks where it cannot be.";
+    Boost = "boost", Error, "A boost where it cannot be, or that is none.";
     RealtimePriority = "realtime-priority", Error, "A real-time vCPU that others could delay.";
     Quantum = "quantum-range", Error, "A quantum out of range.";
     QuantumUnused = "quantum-unused", Warning, "A quantum where nothing shares the pCPU.";

@@ -201,6 +201,21 @@ pub struct Vcpu {
     pub timer_advance_ns: u32,
     /// What limits it; none: nothing but other vCPUs.
     pub server: Option<Server>,
+    /// What boosts it; none: nothing does.
+    pub boost: Option<Boost>,
+}
+
+/// A second, higher priority, and for how long a vCPU has it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Boost {
+    /// Above its own.
+    pub priority: u16,
+    /// How long it may run at that in each period, nanoseconds; the whole period: as long as it likes.
+    pub budget_ns: u32,
+    /// The period, nanoseconds.
+    pub period_ns: u32,
+    /// For how long an interrupt boosts it, nanoseconds; 0: interrupts do not boost it.
+    pub window_ns: u32,
 }
 
 /// A task that a vCPU's guest is to run.
@@ -343,10 +358,11 @@ impl Checked {
         let vcpus = || self.vms.iter().flat_map(|vm| &vm.vcpus);
         let servers = vcpus().filter(|vcpu| vcpu.server.is_some()).count();
         let marks = vcpus().filter(|vcpu| vcpu.unmarked_priority.is_some()).count();
+        let boosts = vcpus().filter(|vcpu| vcpu.boost.is_some()).count();
         Features {
             migrants: topology.migrants().len(),
             candidates: topology.candidates().len(),
-            extras: servers + marks + topology.stop_others().len(),
+            extras: servers + marks + boosts + topology.stop_others().len(),
             // Only vCPUs with declared tasks have sections, and those have servers.
             sections: if self.timing.is_some() { servers } else { 0 },
             advances: vcpus().filter(|vcpu| vcpu.timer_advance_ns > 0).count(),
@@ -355,6 +371,7 @@ impl Checked {
             lines: self.vms.iter().filter(|vm| vm.yields).map(|vm| vm.vcpus.len()).sum(),
             peeks: self.vms.iter().filter(|vm| vm.is_peeked()).count(),
             marks,
+            boosts,
         }
     }
 
@@ -396,7 +413,7 @@ pub struct Features {
     pub migrants: usize,
     /// Those, and the vCPUs whose policy decides something when they are displaced.
     pub candidates: usize,
-    /// vCPUs that have a server, or whose siblings are held back.
+    /// vCPUs that have a server, may be boosted or marked, or whose siblings are held back.
     pub extras: usize,
     /// vCPUs that may have global critical sections.
     pub sections: usize,
@@ -412,6 +429,8 @@ pub struct Features {
     pub peeks: usize,
     /// vCPUs whose guest may mark them as real-time.
     pub marks: usize,
+    /// vCPUs that may be boosted.
+    pub boosts: usize,
 }
 
 /// Returns what EL2 takes on a board that runs these VMs. `watched`: there is a watchdog.

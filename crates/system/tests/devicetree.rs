@@ -188,7 +188,7 @@ fn a_vm_that_shares_resources_finds_them() {
     assert_eq!(text(service, "interrupt-names"), "mutex");
     assert_eq!(
         service.property("compatible").unwrap().value,
-        b"cassata,service-1.5\0cassata,service-1.4\0cassata,service-1.3\0cassata,service-1.2\0cassata,service-1.1\0cassata,service-1.0\0"
+        b"cassata,service-1.6\0cassata,service-1.5\0cassata,service-1.4\0cassata,service-1.3\0cassata,service-1.2\0cassata,service-1.1\0cassata,service-1.0\0"
     );
 }
 

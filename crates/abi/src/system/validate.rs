@@ -6,11 +6,11 @@
 //! is pure arithmetic, so that the host tests the very code that runs at EL2.
 
 use super::{
-    EDGE, HYPERVISOR_SIZE, Header, LOAD_ALIGN, Load, MAGIC, MAX_CONSOLIDATION_WINDOW_NS,
-    MAX_DELAY_LIMIT_NS, MAX_PERIOD_NS, MAX_PRIORITY, MAX_QUANTUM_NS, MAX_SIBLING_GRACE_NS,
-    MAX_TIMER_ADVANCE_NS, MIN_BUDGET_NS, MIN_CONSOLIDATION_WINDOW_NS, MIN_QUANTUM_NS,
-    MIN_WATCHDOG_NS, Mutex, NO_DELAY_LIMIT, PAGE_SIZE, RAM_ALIGN, Region, SPI_END, System, VERSION,
-    Vcpu, Vm, flags, part, server, stage1, vcpu_flags, vm_flags,
+    EDGE, HYPERVISOR_SIZE, Header, LOAD_ALIGN, Load, MAGIC, MAX_BOOST_PERIOD_NS, MAX_BOOSTS,
+    MAX_CONSOLIDATION_WINDOW_NS, MAX_DELAY_LIMIT_NS, MAX_PERIOD_NS, MAX_PRIORITY, MAX_QUANTUM_NS,
+    MAX_SIBLING_GRACE_NS, MAX_TIMER_ADVANCE_NS, MIN_BUDGET_NS, MIN_CONSOLIDATION_WINDOW_NS,
+    MIN_QUANTUM_NS, MIN_WATCHDOG_NS, Mutex, NO_DELAY_LIMIT, PAGE_SIZE, RAM_ALIGN, Region, SPI_END,
+    System, VERSION, Vcpu, Vm, flags, part, server, stage1, vcpu_flags, vm_flags,
 };
 use crate::platform::{self, INTID_END, IPA_BITS, OCCUPIED, REPORT_MAX_SIZE, SPI_FIRST};
 use crate::{MAX_VCPUS_PER_VM, MAX_VMS, trace};
@@ -292,6 +292,7 @@ impl System {
             && self.is_movable(vcpu)
             && vcpu.flags & !(vcpu_flags::URGENT | vcpu_flags::MARKABLE | vcpu_flags::LOWER) == 0
             && (!vcpu.is_markable() || self.stays_below(vcpu))
+            && (is_never_boosted(vcpu) || self.is_boosted_soundly(vcpu))
             && (!vcpu.is_lower() || self.is_realtime(vcpu))
             && is_served(vcpu)
             && vcpu.timer_advance_ns <= self.longest_timer_advance_ns(vcpu)
@@ -302,6 +303,26 @@ impl System {
     /// Returns true if it stays on its pCPU, has no budget there, and is no real-time one.
     fn stays_below(&self, vcpu: &Vcpu) -> bool {
         vcpu.server == server::NONE && vcpu.elsewhere() == 0 && !self.is_realtime(vcpu)
+    }
+
+    /// Returns true if its boosts raise it for some time, nothing else raises it, and it stays below
+    /// what is promised something.
+    fn is_boosted_soundly(&self, vcpu: &Vcpu) -> bool {
+        (MIN_BUDGET_NS as u32..=vcpu.boost_period_ns).contains(&vcpu.boost_budget_ns)
+            && vcpu.boost_period_ns <= MAX_BOOST_PERIOD_NS
+            && vcpu.boost_window_ns <= vcpu.boost_period_ns
+            && (vcpu.priority + 1..=MAX_PRIORITY).contains(&vcpu.boost_priority)
+            && vcpu.reserved == 0
+            && !vcpu.is_markable()
+            && self.stays_below(vcpu)
+            && self.boosts_fit(vcpu.pcpu)
+    }
+
+    /// Returns true if no more vCPUs of this pCPU may be boosted than its scheduler has room for.
+    fn boosts_fit(&self, pcpu: u16) -> bool {
+        let boosted = |vcpu: &&Vcpu| vcpu.pcpu == pcpu && vcpu.may_be_boosted();
+        self.vcpus.iter().filter(boosted).count() <= MAX_BOOSTS
+            && self.header.vcpu_count as usize + MAX_BOOSTS <= crate::MAX_VCPUS
     }
 
     fn is_realtime(&self, vcpu: &Vcpu) -> bool {
@@ -443,6 +464,11 @@ fn is_claimed(system: &System, mutex: &Mutex) -> bool {
 
 /// Returns true if a vCPU has no server, or one that can be. A vCPU that may have global critical
 /// sections stays on its pCPU: that one alone raises and lowers it.
+fn is_never_boosted(vcpu: &Vcpu) -> bool {
+    let times = [vcpu.boost_budget_ns, vcpu.boost_period_ns, vcpu.boost_window_ns];
+    times == [0; 3] && (vcpu.boost_priority, vcpu.reserved) == (0, 0)
+}
+
 fn is_served(vcpu: &Vcpu) -> bool {
     match vcpu.server {
         server::NONE => {

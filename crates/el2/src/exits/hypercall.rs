@@ -181,6 +181,8 @@ fn dispatch(core: &mut Pcpu, call: &Call) -> Option<Answer> {
         service::COUNTER => return Some(counter(core, call)),
         service::REPORT_AREA => return Some(report_area(core, call)),
         service::MARK_RT => core.mark_loaded(first),
+        service::BOOST => core.boost(first, second, third),
+        service::DEBOOST => core.boost(first, service::boost::NORMAL, 0),
         service::PREEMPTION_LINE => return Some(preemption_line(core, call)),
         service::MIGRATE | service::WHERE => return Some(placement(core, call)),
         _ => service::NOT_SUPPORTED,

@@ -6,6 +6,7 @@ use crate::arch::timer;
 use crate::bug::bug;
 use crate::shared::VMS;
 use crate::tables;
+use crate::vcpu::Loaded;
 use abi::system::{MAX_SPIS, System, flags};
 use notes::{Bounded, each};
 
@@ -59,7 +60,8 @@ impl Pcpu {
             return;
         }
         self.inject_timer(false);
-        if !self.loaded_is_current() {
+        let is_at_work = |vcpu: &Loaded| self.ledger.is_current(vcpu.config().unboosted());
+        if !self.roster.loaded().is_some_and(is_at_work) {
             self.wake_loaded();
         }
     }

@@ -25,6 +25,7 @@
 
 #[cfg(test)]
 mod at_rest;
+mod boosts;
 mod budgets;
 #[cfg(any(test, feature = "checked"))]
 mod check;
@@ -61,7 +62,7 @@ use crate::parts::{
 };
 use crate::shared::EPOCH;
 use crate::status::trace::{Kind, Trace};
-use crate::vcpu::{Loaded, Parked, Roster, Vcpu, budget, params, yields};
+use crate::vcpu::{Loaded, Parked, Roster, Vcpu, boost, budget, params, yields};
 use abi::status::{Exit, PcpuStatus, VmStatus};
 use abi::system::{System, vm_flags};
 use abi::{MAX_PCPUS, MAX_VMS};
@@ -207,6 +208,11 @@ impl Pcpu {
                 && let Some(account) = budget(self.system, id, epoch)
             {
                 self.scheduler.set_server(id, &account, timer::now());
+            }
+            if self.base_of(id) == self.index
+                && let Some(boost) = boost(self.system, id)
+            {
+                self.scheduler.set_boost(id, boost).map_err(|_| id)?;
             }
         }
         Ok(())

@@ -17,6 +17,10 @@ impl Pcpu {
             Woken::Nothing => return,
             Woken::Waits => {}
             Woken::Decide => self.need_resched = true,
+            Woken::Rises => {
+                self.need_resched = true;
+                return;
+            }
         }
         let now = timer::now();
         vcpu.account().begin_waiting(now);

@@ -58,7 +58,16 @@ impl Pcpu {
     fn decide(&mut self) -> (Decision, Instant) {
         self.need_resched = false;
         let now = timer::now();
-        (self.scheduler.decide(now), now)
+        if !self.scheduler.has_extras() {
+            return (self.scheduler.decide_without_extras(now), now);
+        }
+        // A vCPU that may be boosted always has an extra.
+        let decision = if self.scheduler.has_boosts() {
+            self.decide_with_boosts(now)
+        } else {
+            self.scheduler.decide_with_extras(now)
+        };
+        (decision.into(), now)
     }
 
     /// Carries out one decision of the scheduler. Returns true if it has to be asked again.

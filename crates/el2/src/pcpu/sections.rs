@@ -459,6 +459,9 @@ impl Pcpu {
         if self.system.vcpu(id.number()).is_markable() {
             self.mark(id, false);
         }
+        if self.system.vcpu(id.number()).may_be_boosted() {
+            self.end_boost(id);
+        }
         if !self.may_be_raised(id) {
             return false;
         }

@@ -192,7 +192,7 @@ impl Pcpu {
     }
 
     /// Returns true if the loaded guest has its timer's interrupt, and has not ended it.
-    fn loaded_timer_is_held(&mut self) -> bool {
+    pub(super) fn loaded_timer_is_held(&mut self) -> bool {
         notes::needs::<{ each::ADVANCE }>();
         let mut held = false;
         self.with_interface(|interface, gic, hw| {

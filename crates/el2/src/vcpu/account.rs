@@ -43,6 +43,13 @@ impl Account {
         self.run
     }
 
+    /// Records what its guest has said of what it runs.
+    pub fn count_report(&mut self, report: u64, refused: bool) {
+        self.status.report = report;
+        self.status.boosts += u64::from(report != 0);
+        self.status.boosts_refused += u64::from(refused);
+    }
+
     /// Books a turn that is over.
     #[inline(always)]
     pub fn book(&mut self, turn: Duration) {

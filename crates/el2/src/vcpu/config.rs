@@ -11,7 +11,10 @@ use core::sync::atomic::Ordering;
 use sched::policy::{Answers, Displaced, Policy, Request, Then, View, next_in_rotation};
 use sched::server::{Account, Server, ServerKind};
 use sched::topology::Topology;
-use sched::{CoreSet, Duration, Instant, Member, Params, Priority, VcpuId};
+use sched::{Boost, CoreSet, Duration, Instant, Member, Params, Priority, VcpuId};
+
+/// The number of none.
+const NO_VCPU: VcpuId = VcpuId(u8::MAX);
 
 /// Declares facts: each is a field that never changes, and the method that returns it.
 macro_rules! facts {
@@ -46,6 +49,9 @@ facts! {
     pub struct VcpuConfig {
         /// Returns its number in the system.
         id: VcpuId,
+        /// Returns its number, or that of none if interrupts boost it: to one that runs, an interrupt may
+        /// matter then.
+        unboosted: VcpuId,
         /// Returns the index of its VM.
         vm: usize,
         /// Returns its index in the VM.
@@ -123,6 +129,7 @@ impl VcpuConfig {
         let has_devices = index == 0 && spis.iter().any(|spi| spi.vm as usize == vm);
         Self {
             id,
+            unboosted: if table.boost_window_ns > 0 { NO_VCPU } else { id },
             vm,
             index,
             shared: &shared::VMS[vm],
@@ -207,6 +214,22 @@ pub fn params(system: &System, id: VcpuId) -> Params {
     let table = system.vcpu(id.number());
     let quantum = Duration(timer::ns_to_ticks(table.quantum_ns).max(1));
     Params { priority: Priority(table.priority), quantum }
+}
+
+/// Returns what boosts a vCPU.
+pub fn boost(system: &System, id: VcpuId) -> Option<Boost> {
+    let table = system.vcpu(id.number());
+    if !table.may_be_boosted() {
+        return None;
+    }
+    let ticks = |ns: u32| Duration(timer::ns_to_ticks(ns.into()).max(1));
+    let is_limited = table.boost_budget_ns < table.boost_period_ns;
+    Some(Boost {
+        priority: Priority(table.boost_priority),
+        budget: if is_limited { ticks(table.boost_budget_ns) } else { Duration::MAX },
+        period: ticks(table.boost_period_ns),
+        window: (table.boost_window_ns > 0).then(|| ticks(table.boost_window_ns)),
+    })
 }
 
 /// Returns a vCPU's budget; `epoch` is the instant that all servers count from.

@@ -110,6 +110,7 @@ impl Parked {
     pub fn switch_on(&mut self, entry: Entry, epoch: u32) {
         self.epoch = epoch;
         self.is_held = false;
+        self.said = 0;
         if let Some(line) = self.config.line() {
             line.begin(self.config.line_grace_ns());
         }

@@ -17,7 +17,7 @@ mod physical_timer;
 mod roster;
 
 pub use account::Account;
-pub use config::{VcpuConfig, budget, params, yields};
+pub use config::{VcpuConfig, boost, budget, params, yields};
 pub use context::{Listing, Loaded, Parked};
 pub use holds::{Change, Ending, Holds, byte as hold_byte};
 pub use roster::Roster;
@@ -56,6 +56,8 @@ pub struct Vcpu {
     on: bool,
     /// The guest has asked by a call that the vCPU not be preempted.
     is_held: bool,
+    /// What its line said when it was read last: what it runs.
+    said: u64,
     extras: Extras,
     /// The VM's epoch when it was switched on.
     epoch: u32,
@@ -126,6 +128,7 @@ impl Vcpu {
             view,
             on: false,
             is_held: false,
+            said: 0,
             extras: Extras::new(&config),
             epoch: 0,
             failure: None,
@@ -172,6 +175,11 @@ impl Vcpu {
     #[inline]
     pub fn account(&mut self) -> &mut Account {
         &mut self.account
+    }
+
+    /// Records what its line says that it runs. Returns what that said before.
+    pub fn says(&mut self, task: u64) -> u64 {
+        core::mem::replace(&mut self.said, task)
     }
 
     /// Returns true if it has this index in its VM, and may have sections.

@@ -287,6 +287,18 @@ const STAGED: &[Staged] = &[
         &[("probe", Passes), ("rtos", Endures)],
     ),
     Staged::new(
+        "boosted",
+        "a guest that says what it runs is boosted, and a guest that lies gets no more than its limit",
+        &[("probe", Passes), ("busy", Endures)],
+    )
+    .shipped(),
+    Staged::new(
+        "boosted-silent",
+        "interrupts boost a vCPU whose guest says nothing",
+        &[("probe", Passes), ("busy", Endures)],
+    )
+    .shipped(),
+    Staged::new(
         "timer-advance",
         "a vCPU that gets its core before its timer fires does not notice",
         &[("probe", Passes), ("busy", Endures)],

@@ -19,6 +19,7 @@ impl Scheduler {
         let Some(at) = self.find(id) else { return };
         self.charge_running_with_extras(now);
         self.make_special(at);
+        self.extras.lasting |= 1 << at;
         let has_work = self.has_work_special(at);
         self.extras.accounts[usize::from(id.0)] = Some(account.moved());
         if !has_work && !self.stops_working(at) {
@@ -47,6 +48,7 @@ impl Scheduler {
         *into = account.as_ref().map(Account::moved);
         *account = None;
         let (bit, extras) = (1 << at, &mut self.extras);
+        extras.lasting &= !bit;
         extras.spent &= !bit;
         extras.idling &= !bit;
         if extras.held_back & bit == 0 {
@@ -85,11 +87,14 @@ impl Scheduler {
         }
         let at = usize::from(self.running) & POSITION;
         let id = self.entries[at].number();
-        if let Some(account) = &mut self.extras.accounts[id]
-            && now > self.charged
-        {
-            account.charge(self.charged, now);
-            self.look_at_budget(at, now);
+        match &mut self.extras.accounts[id] {
+            Some(account) if now > self.charged => {
+                account.charge(self.charged, now);
+                self.look_at_budget(at, now);
+            }
+            Some(_) => {}
+            None if self.extras.boosts.boosted >> at & 1 == 1 => self.charge_boost(at, now),
+            None => {}
         }
     }
 

@@ -18,7 +18,8 @@ impl Scheduler {
         let used = usize::from(self.count);
         for (at, entry) in self.entries[..used].iter().enumerate() {
             let id = entry.id.0;
-            assert_eq!(self.find(entry.id), Some(at), "where vCPU {id} stands");
+            let is_shadow = self.extras.boosts.shadows >> at & 1 == 1;
+            assert_eq!(self.find(entry.id) != Some(at), is_shadow, "where vCPU {id} stands");
             assert!(at == 0 || self.entries[at - 1].priority >= entry.priority, "vCPU {id} ranks");
             assert!(entry.left <= entry.quantum, "vCPU {id} has more than its quantum left");
             let equals = (0..used).filter(|&other| self.entries[other].priority == entry.priority);
@@ -28,7 +29,9 @@ impl Scheduler {
             assert!(turn < self.count && peers >> turn & 1 == 1, "no equal of {id} has the turn");
         }
         let here = (0..MAX_VCPUS).filter(|&id| self.position[id] != ABSENT).count();
-        assert_eq!(here, used, "vCPUs that are here");
+        let shadows = self.extras.boosts.shadows.count_ones() as usize;
+        assert_eq!(here, used - shadows, "vCPUs that are here");
+        self.check_boosts();
     }
 
     fn check_sets(&self) {
@@ -46,7 +49,10 @@ impl Scheduler {
             let may_be = extras.accounts[id].is_none_or(|account| account.is_raised());
             assert_eq!(raised, extras.sections[id] > 0 && may_be, "vCPU {id} and its ceiling");
             let is_special = self.special >> at & 1 == 1;
-            assert!(is_special || extras.accounts[id].is_none(), "the server of vCPU {id}");
+            let is_shadow = extras.boosts.shadows >> at & 1 == 1;
+            let lasts = extras.accounts[id].is_some() || entry.boost != ABSENT && !is_shadow;
+            assert_eq!(extras.lasting >> at & 1 == 1, lasts, "what lasts of vCPU {id}");
+            assert!(is_special || !lasts, "the guard does not know of vCPU {id}");
         }
     }
 }

@@ -4,9 +4,10 @@
 //! idles its budget away. It may run unless it is *blocked*: away, held back, or out of
 //! budget. With a reason it is therefore either *ready* or *pending*.
 
+use super::boosts::Boosts;
 use super::sections::Lane;
 use super::vocabulary::Compact;
-use super::{ABSENT, POSITION, Scheduler};
+use super::{ABSENT, POSITION, Scheduler, Woken};
 use crate::server::Account;
 use crate::{Instant, MAX_VCPUS};
 use notes::each;
@@ -25,12 +26,15 @@ pub(super) struct Extras {
     pub(super) spent: u64,
     /// At their ceilings, above all others.
     pub(super) raised: u64,
+    /// With an extra that lasts: a server, or boosts.
+    pub(super) lasting: u64,
     /// Sections of the vCPU that runs.
     pub(super) lane: Lane,
     /// By vCPU: its server, if it has one.
     pub(super) accounts: [Option<Account>; MAX_VCPUS],
     /// By vCPU: how many global resources its tasks hold.
     pub(super) sections: [u8; MAX_VCPUS],
+    pub(super) boosts: Boosts,
 }
 
 impl Extras {
@@ -42,14 +46,16 @@ impl Extras {
             held_back: 0,
             spent: 0,
             raised: 0,
+            lasting: 0,
             lane: Lane::SHUT,
             accounts: [None; MAX_VCPUS],
             sections: [0; MAX_VCPUS],
+            boosts: Boosts::new(),
         }
     }
 
     /// The sets that move with the entries.
-    pub(super) fn sets(&mut self) -> [&mut u64; 6] {
+    pub(super) fn sets(&mut self) -> [&mut u64; 10] {
         [
             &mut self.pending,
             &mut self.idling,
@@ -57,22 +63,32 @@ impl Extras {
             &mut self.held_back,
             &mut self.spent,
             &mut self.raised,
+            &mut self.lasting,
+            &mut self.boosts.shadows,
+            &mut self.boosts.boosted,
+            &mut self.boosts.rising,
         ]
     }
 }
 
 impl Scheduler {
-    /// Does what [`Self::decide`] does: raised vCPUs first, within budgets.
+    /// Does what [`Self::decide`] does where no vCPU may be boosted: raised vCPUs first, within budgets.
     #[cold]
     #[inline(never)]
-    pub(super) fn decide_with_extras(&mut self, now: Instant) -> Compact {
-        notes::needs::<{ each::EXTRA }>();
+    pub fn decide_with_extras(&mut self, now: Instant) -> Compact {
         self.charge_with_extras(now);
+        self.decide_charged(now)
+    }
+
+    /// Does the same when all have been charged until `now`.
+    #[inline(always)]
+    pub(super) fn decide_charged(&mut self, now: Instant) -> Compact {
+        notes::needs::<{ each::EXTRA }>();
         // What idles its budget away does so at its own priority.
         let raised = self.ready & self.extras.raised & !self.extras.idling;
         let ready = if raised == 0 { self.ready } else { raised };
         let (run, until) = self.choose(ready, self.kept(), now);
-        self.reach = self.reach_of_running();
+        self.reach = self.plain_reach();
         let idles = run.is_some() && self.extras.idling >> self.running & 1 == 1;
         // Brings the account of the vCPU that runs up to date.
         let until = self.first_of_budgets(until, now);
@@ -127,6 +143,13 @@ impl Scheduler {
 
     /// Returns the positions that could change the latest decision if they became ready.
     pub(super) fn reach_of_running(&self) -> u64 {
+        let reach = self.plain_reach();
+        if self.has_boosts() { self.with_rising(reach) } else { reach }
+    }
+
+    /// Returns the same where no vCPU may be boosted.
+    #[inline(always)]
+    fn plain_reach(&self) -> u64 {
         if self.running == ABSENT {
             return self.all();
         }
@@ -168,8 +191,7 @@ impl Scheduler {
                 self.yielded_to = ABSENT;
             }
         }
-        let has_server = self.extras.accounts[self.entries[at].number()].is_some();
-        if blocked == 0 && self.extras.raised & bit == 0 && !has_server {
+        if blocked == 0 && self.extras.raised & bit == 0 && self.extras.lasting & bit == 0 {
             self.special &= !bit;
         }
     }
@@ -179,16 +201,21 @@ impl Scheduler {
         ((self.ready | self.extras.pending) & !self.extras.idling) >> at & 1 == 1
     }
 
-    /// Records that a vCPU with extras has work. Returns true if it had none before.
+    /// Records that a vCPU with extras has work. Returns what that has changed for the vCPU.
     #[cold]
     #[inline(never)]
-    pub(super) fn wake_special(&mut self, at: usize) -> bool {
+    pub(super) fn wake_special(&mut self, at: usize) -> Woken {
         notes::needs::<{ each::EXTRA }>();
         let had_work = self.has_work_special(at);
         self.extras.idling &= !(1 << at);
         self.extras.pending |= 1 << at;
         self.place(at);
-        !had_work
+        let rises = !self.extras.boosts.are_none() && self.begins_to_rise(at);
+        match (had_work, rises) {
+            (false, _) => Woken::Decide,
+            (true, true) => Woken::Rises,
+            (true, false) => Woken::Nothing,
+        }
     }
 
     /// Records that a vCPU with extras has no work. A periodic server idles from now on,

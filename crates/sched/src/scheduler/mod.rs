@@ -14,15 +14,16 @@
 //!
 //! # Extras
 //!
-//! A vCPU may have any of three extras:
+//! A vCPU may have any of these extras:
 //!
 //! - a *server* ([`crate::server`]) limits how long it runs;
 //! - in a global critical section (gcs) it is at its *ceiling* ([`crate::ceiling`]);
-//! - it may be *held back*, such as the siblings of a vCPU that was displaced.
+//! - it may be *held back*, such as the siblings of a vCPU that was displaced;
+//! - it may be *boosted*: at times it is at a second, higher position.
 //!
 //! One word is the set of vCPUs that have any of them. The code for extras is out of line;
-//! on a core where the set is empty, each method only tests that. A further extra, such as a
-//! boost, is one more reason to be in that set.
+//! on a core where the set is empty, each method only tests that. A further extra is one more
+//! reason to be in that set.
 //!
 //! Only the methods that begin or end a gcs or a server take the time: what the others
 //! change takes effect with the next [`decide`](Scheduler::decide), which has to follow them
@@ -37,9 +38,11 @@
 //! | `extras` | what the core does only if some vCPU has an extra |
 //! | `budgets` | servers: accounts are charged and replenished |
 //! | `sections` | global critical sections and ceilings |
+//! | `boosts` | vCPUs that have two positions |
 //! | `check` | what always holds, for tests and checked builds |
 
 mod blocked;
+mod boosts;
 mod budgets;
 #[cfg(any(test, feature = "checked"))]
 mod check;
@@ -49,7 +52,8 @@ mod sections;
 mod turns;
 mod vocabulary;
 
-pub use vocabulary::{Decision, Params, Priority, Refusal, Removed, State, VcpuId, Woken};
+pub use boosts::{Boost, MAX_BOOSTS};
+pub use vocabulary::{Compact, Decision, Params, Priority, Refusal, Removed, State, VcpuId, Woken};
 
 use crate::mailbox::Members;
 use crate::{Duration, Instant, MAX_VCPUS};
@@ -69,6 +73,8 @@ struct Entry {
     id: VcpuId,
     /// The position whose turn it is among the peers; valid in the first of them.
     turn: u8,
+    /// The number of its boosts, or [`ABSENT`].
+    boost: u8,
 }
 
 const NO_ENTRY: Entry = Entry {
@@ -78,6 +84,7 @@ const NO_ENTRY: Entry = Entry {
     priority: Priority(0),
     id: VcpuId(0),
     turn: 0,
+    boost: ABSENT,
 };
 
 const _: () = assert!(size_of::<Entry>() == 32);
@@ -103,7 +110,7 @@ pub struct Scheduler {
     ready: u64,
     /// Positions without [extras](Extras) that are ready on another core.
     away: u64,
-    /// Positions that have a server, are at their ceiling, or are held back.
+    /// Positions that have a server, may be boosted, are at their ceiling, or are held back.
     special: u64,
     /// Positions that could change the latest decision if they became ready.
     reach: u64,
@@ -144,9 +151,17 @@ impl Scheduler {
     /// Charges the vCPU that runs for the time it took, and returns which runs now.
     #[inline(always)]
     pub fn decide(&mut self, now: Instant) -> Decision {
-        if self.special != 0 {
-            return self.decide_with_extras(now).into();
+        match (self.has_extras(), self.has_boosts()) {
+            (false, _) => self.decide_without_extras(now),
+            (true, false) => self.decide_with_extras(now).into(),
+            (true, true) => self.decide_with_boosts(now).into(),
         }
+    }
+
+    /// Does what [`Self::decide`] does where no vCPU [has an extra](Self::has_extras): a core asks for that
+    /// itself, as for boosts.
+    #[inline(always)]
+    pub fn decide_without_extras(&mut self, now: Instant) -> Decision {
         self.charge_quantum(self.ready, self.away, now);
         let (run, until) = self.choose(self.ready, self.away, now);
         Decision { run, idles: None, until }
@@ -177,8 +192,9 @@ impl Scheduler {
     pub fn wake(&mut self, id: VcpuId) -> Woken {
         let Some(at) = self.find(id) else { return Woken::Nothing };
         if self.special >> at & 1 == 1 {
-            if !self.wake_special(at) {
-                return Woken::Nothing;
+            match self.wake_special(at) {
+                Woken::Decide => {}
+                woken => return woken,
             }
         } else {
             if self.ready >> at & 1 == 1 {
@@ -209,7 +225,15 @@ impl Scheduler {
         let at = self.find(id)?;
         self.running = at as u8;
         self.reach = self.reach_of_running();
-        if self.special == 0 { None } else { self.first_of_budgets(None, now) }
+        if self.special == 0 {
+            return None;
+        }
+        let until = self.first_of_budgets(None, now);
+        if !self.has_boosts() {
+            return until;
+        }
+        let first = self.first_of_boosts(until.unwrap_or(Instant::NEVER), now);
+        (first != Instant::NEVER).then_some(first)
     }
 
     /// Returns the state of a vCPU, or none when it is not here.
@@ -276,7 +300,8 @@ impl Scheduler {
 
     /// Returns the vCPUs of this core, highest priority first.
     pub fn vcpus(&self) -> impl Iterator<Item = VcpuId> + '_ {
-        self.entries[..usize::from(self.count)].iter().map(|entry| entry.id)
+        let used = self.entries[..usize::from(self.count)].iter().enumerate();
+        used.filter(|(at, entry)| self.find(entry.id) == Some(*at)).map(|(_, entry)| entry.id)
     }
 
     /// Returns true if a vCPU is on this core.

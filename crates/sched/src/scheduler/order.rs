@@ -25,25 +25,43 @@ impl Scheduler {
         if params.quantum.0 == 0 {
             return Err(Refusal::ZeroQuantum);
         }
-        let Params { priority, quantum } = params;
-        let at = self.vcpu_count_above(params);
-        self.open_gap(at);
-        self.entries[at] = Entry { quantum, left: quantum, peers: 0, priority, id, turn: at as u8 };
-        self.count += 1;
-        self.renumber();
+        if !self.has_room() {
+            return Err(Refusal::NoPosition);
+        }
+        let at = self.insert(id, params, ABSENT);
         self.ready |= u64::from(ready) << at;
         self.reach = self.reach_of_running();
         Ok(())
     }
 
+    /// Returns true if another entry fits.
+    pub(super) fn has_room(&self) -> bool {
+        usize::from(self.count) < MAX_VCPUS
+    }
+
+    /// Adds an entry of a vCPU, where its priority says. Returns where it stands.
+    pub(super) fn insert(&mut self, id: VcpuId, params: Params, boost: u8) -> usize {
+        let Params { priority, quantum } = params;
+        let at = self.vcpu_count_above(params);
+        self.open_gap(at);
+        let turn = at as u8;
+        self.entries[at] = Entry { quantum, left: quantum, peers: 0, priority, id, turn, boost };
+        self.count += 1;
+        self.renumber();
+        at
+    }
+
     /// Removes a vCPU from this core, for good or to give it to another, with what is left
     /// of its budget. One that runs has to be [charged](Self::charge) before. Returns none
-    /// when it is not here or holds a global resource: elsewhere it would not be at its
-    /// ceiling, and every vCPU that waits for the resource would wait longer.
+    /// when it is not here, may be boosted, or holds a global resource: elsewhere it would not be
+    /// at its ceiling, and every vCPU that waits for the resource would wait longer.
     pub fn remove(&mut self, id: VcpuId) -> Option<Removed> {
         self.settle();
         let at = self.find(id).filter(|_| !self.in_gcs(id))?;
-        let Entry { priority, quantum, .. } = self.entries[at];
+        let Entry { priority, quantum, boost, .. } = self.entries[at];
+        if boost != ABSENT {
+            return None;
+        }
         let ready = self.has_work(at) || self.away >> at & 1 == 1;
         self.pass_turn(at);
         self.close_gap(at);
@@ -118,11 +136,14 @@ impl Scheduler {
     /// first of its equals as before, or in a newcomer that has none.
     fn renumber(&mut self) {
         for at in (0..usize::from(self.count)).one_for::<{ each::VCPU }, MAX_VCPUS>() {
-            let (priority, id) = (self.entries[at].priority, self.entries[at].id);
+            let entry = self.entries[at];
+            let priority = entry.priority;
             let equals = |&other: &usize| self.entries[other].priority == priority;
             let peers = (0..usize::from(self.count)).filter(equals);
             self.entries[at].peers = peers.fold(0, |set, other| set | 1 << other);
-            self.position[usize::from(id.0)] = at as u8;
+            if self.extras.boosts.stands(&entry, at as u8) {
+                self.position[entry.number()] = at as u8;
+            }
         }
     }
 }

@@ -41,6 +41,8 @@ pub enum Woken {
     Waits,
     /// The vCPU is awake, and the core has to decide again.
     Decide,
+    /// The vCPU was awake, and the core has to decide again: the interrupt boosts it.
+    Rises,
 }
 
 /// What the core should do now.
@@ -65,8 +67,8 @@ impl Decision {
 
 /// A decision of two words: they are returned in registers, and a core on which no vCPU has
 /// extras keeps no room for them in memory.
-pub(super) struct Compact {
-    until: Instant,
+pub struct Compact {
+    pub(super) until: Instant,
     /// The vCPU that has the core.
     run: Option<VcpuId>,
     /// It idles its budget away.
@@ -78,7 +80,13 @@ const _: () = assert!(size_of::<Compact>() <= 2 * size_of::<u64>());
 impl Compact {
     /// Packs a decision with these fields.
     pub(super) fn new(run: Option<VcpuId>, idles: bool, until: Option<Instant>) -> Self {
-        Self { until: until.unwrap_or(NEVER), run, idles }
+        Self { until: until.unwrap_or(Instant::NEVER), run, idles }
+    }
+
+    /// Returns the vCPU that has the core, whether it runs or idles.
+    #[must_use]
+    pub fn owner(&self) -> Option<VcpuId> {
+        self.run
     }
 }
 
@@ -86,12 +94,9 @@ impl From<Compact> for Decision {
     #[inline(always)]
     fn from(Compact { until, run, idles }: Compact) -> Self {
         let (run, idles) = if idles { (None, run) } else { (run, None) };
-        Self { run, idles, until: (until != NEVER).then_some(until) }
+        Self { run, idles, until: (until != Instant::NEVER).then_some(until) }
     }
 }
-
-/// The instant that does not come.
-const NEVER: Instant = Instant(u64::MAX);
 
 /// A vCPU that was removed from a core, and can be added to another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -111,6 +116,12 @@ pub enum Refusal {
     AlreadyHere,
     /// The identifier is not below [`MAX_VCPUS`](crate::MAX_VCPUS).
     UnknownVcpu,
+    /// The core has no position left.
+    NoPosition,
+    /// A boost's priority is not above the vCPU's own.
+    NoBoost,
+    /// The vCPU has boosts, or the core has as many vCPUs with boosts as it may.
+    NoMoreBoosts,
     /// The quantum is zero.
     ZeroQuantum,
     /// The server's budget is zero.
@@ -128,6 +139,9 @@ impl fmt::Display for Refusal {
         f.write_str(match self {
             Self::AlreadyHere => "the vCPU is on this core already",
             Self::UnknownVcpu => "the vCPU's number is too large",
+            Self::NoPosition => "the core has no position left",
+            Self::NoBoost => "the boost's priority is not above the vCPU's own",
+            Self::NoMoreBoosts => "the vCPU has boosts, or too many others of its core have",
             Self::ZeroQuantum => "the quantum is zero",
             Self::ZeroBudget => "the budget is zero: the vCPU could never run",
             Self::ZeroPeriod => "the period is zero: the budget would be endless",

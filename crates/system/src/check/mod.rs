@@ -2,6 +2,7 @@
 //! whole draft and notes every fault it finds.
 
 mod board;
+mod boosts;
 mod consolidation;
 mod declared;
 mod devices;
@@ -66,6 +67,7 @@ pub(crate) fn check(draft: &Draft, directory: &Path, problems: &mut Problems) ->
     }
     migration::check(&draft.vms, problems);
     marks::check(&draft.vms, problems);
+    boosts::check(&draft.vms, problems);
     requests::check(&draft.vms, machine.as_ref().map(|machine| machine.pcpus), problems);
     timer_advance::check(&draft.vms, problems);
     consolidation::check(draft, problems);
@@ -86,6 +88,7 @@ pub(crate) fn check(draft: &Draft, directory: &Path, problems: &mut Problems) ->
     migration::assign(&mut vms, machine.pcpus, problems);
     migration::stranded(&draft.vms, &vms, problems);
     marks::among_others(&draft.vms, &vms, problems);
+    boosts::among_others(&draft.vms, &vms, problems);
     if problems.any_error() {
         return None;
     }

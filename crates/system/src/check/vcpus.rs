@@ -1,6 +1,6 @@
 //! vCPUs: where they run, and which goes before which.
 
-use super::time_in;
+use super::{boosts, time_in};
 use crate::code::Code;
 use crate::draft::{At, DraftVcpu, DraftVm};
 use crate::model::{Machine, Vcpu, Vm};
@@ -146,5 +146,6 @@ pub(super) fn sound(draft: &DraftVcpu) -> Option<Vcpu> {
         lower: false,
         timer_advance_ns: 0,
         server: None,
+        boost: boosts::sound(draft),
     })
 }

@@ -2,6 +2,7 @@
 //! and `None` for what is missing or unreadable and has been reported. Sizes are in
 //! bytes, times in nanoseconds.
 
+pub(crate) mod boost;
 mod parse;
 mod reader;
 mod renamed;
@@ -127,9 +128,19 @@ pub(crate) struct DraftVcpu {
     pub(crate) unmarked: Option<At<u64>>,
     pub(crate) quantum: Option<At<u64>>,
     pub(crate) may_run_on: Vec<At<u64>>,
+    pub(crate) boost: Option<DraftBoost>,
     pub(crate) server: Option<DraftServer>,
     pub(crate) tasks: Vec<DraftTask>,
     pub(crate) handlers: Vec<DraftHandler>,
+}
+
+#[derive(Debug)]
+pub(crate) struct DraftBoost {
+    pub(crate) span: Span,
+    pub(crate) priority: Option<At<u64>>,
+    pub(crate) budget: Option<At<u64>>,
+    pub(crate) period: Option<At<u64>>,
+    pub(crate) window: Option<At<u64>>,
 }
 
 #[derive(Debug)]

@@ -1,5 +1,6 @@
 //! From TOML to a [`Draft`].
 
+use super::boost::boost;
 use super::reader::Reader;
 use super::server::server;
 use super::shared::{SHARED_MEMORY, SHARES, share, shared_memory};
@@ -205,6 +206,7 @@ fn vcpu(value: &At<DeValue<'_>>, problems: &mut Problems) -> Option<DraftVcpu> {
         unmarked,
         quantum: time(reader.optional("quantum", problems)),
         may_run_on: list(reader.get("may_run_on"), &PCPUS, problems, place),
+        boost: reader.get("boost").and_then(|value| boost(value, problems)),
         server: reader.get("server").and_then(|value| server(value, problems)),
         tasks: list(reader.get("tasks"), &TASKS, problems, task),
         handlers: list(reader.get("handlers"), &HANDLERS, problems, handler),

@@ -53,6 +53,11 @@ pub(super) fn tables(checked: &Checked) -> Box<System> {
                 gcs_ns: 0,
                 gcs_calls: 0,
                 mutexes: 0,
+                boost_budget_ns: vcpu.boost.map_or(0, |boost| boost.budget_ns),
+                boost_period_ns: vcpu.boost.map_or(0, |boost| boost.period_ns),
+                boost_window_ns: vcpu.boost.map_or(0, |boost| boost.window_ns),
+                boost_priority: vcpu.boost.map_or(0, |boost| boost.priority),
+                reserved: 0,
             };
             vcpus += 1;
         }

@@ -9,6 +9,7 @@ use abi::platform::{
     GICD_BASE, GICD_SIZE, GICR_BASE, GICR_STRIDE, REPORT_BASE, SPI_FIRST, UART_BASE, UART_CLOCK_HZ,
     UART_INTID, UART_SIZE, ppi::GRANT,
 };
+use abi::service;
 use abi::system::Region;
 use chacha20::ChaCha20Rng;
 use chacha20::rand_core::{Rng, SeedableRng};
@@ -212,9 +213,10 @@ fn passed_through(fdt: &mut FdtWriter, device: &Device) -> Written {
 /// What Cassata adds: its calls, the report area, and memory that VMs share.
 fn cassata(fdt: &mut FdtWriter, vm: &Vm) -> Written {
     node(fdt, "cassata", |fdt| {
-        let revisions =
-            ["1.5", "1.4", "1.3", "1.2", "1.1", "1.0"].map(|it| format!("cassata,service-{it}"));
-        let revisions = revisions.each_ref().map(String::as_str);
+        let (major, minor) = service::REVISION;
+        let revisions = (0..=minor).rev().map(|minor| format!("cassata,service-{major}.{minor}"));
+        let revisions: Vec<_> = revisions.collect();
+        let revisions: Vec<_> = revisions.iter().map(String::as_str).collect();
         strings(fdt, "compatible", &revisions)?;
         fdt.property_string("method", "hvc")?;
         if vm.has_mutexes {

@@ -37,6 +37,8 @@ const FUNCTIONS: &[u32] = &[
     service::MIGRATE,
     service::WHERE,
     service::MARK_RT,
+    service::BOOST,
+    service::DEBOOST,
     service::CALL_UID,
     service::CALL_REVISION,
     service::PV_TIME_FEATURES,

@@ -3,6 +3,7 @@
 
 mod absence;
 mod bench;
+mod boost;
 mod bystander;
 mod counts;
 mod demand;
@@ -50,6 +51,8 @@ pub const ALL: &[Test] = &[
     Test { name: "grasp", body: grasp::grasp },
     Test { name: "leftover", body: grasp::leftover },
     Test { name: "outranked", body: grasp::outranked },
+    Test { name: "boost", body: boost::says },
+    Test { name: "boost-silent", body: boost::silent },
     Test { name: "mark", body: mark::mark },
     Test { name: "migrant", body: migrant::migrant },
     Test { name: "moved-supply", body: supply::moved },

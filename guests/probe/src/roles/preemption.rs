@@ -19,6 +19,7 @@ const DESIRE: u64 = 0;
 const CANCELLED: u64 = 4;
 const GRACE_NS: u64 = 8;
 const OVERCOMMITTED: u64 = 12;
+pub(super) const TASK: u64 = 16;
 
 /// Two vCPUs share a pCPU, with a quantum that is longer than all of this: each has a turn whenever
 /// the other one gives its own up.
@@ -54,7 +55,7 @@ pub fn yields() -> Check<Done> {
 }
 
 /// Returns the line of this vCPU, as an offset in the page.
-fn line() -> Check<u64> {
+pub(super) fn line() -> Check<u64> {
     let answer = calls::raw(calls::Conduit::Hvc, PREEMPTION_LINE, &[]);
     ensure_eq!(answer[0], 0, "PREEMPTION_LINE");
     let page = p::LINES_BASE..p::LINES_BASE + p::LINES_SIZE;

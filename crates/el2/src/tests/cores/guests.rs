@@ -596,9 +596,14 @@ impl Guest<'_> {
         if vm.lines_pa != 0 {
             let line = vm.lines_pa + self.index() * LINE_STRIDE;
             // Half of what it writes asks for nothing.
-            let words = [chance(2) * chance(u32::MAX), chance(3), chance(u32::MAX), chance(2)];
+            let any = [chance(u32::MAX), chance(3), chance(u32::MAX), chance(2)];
+            let (desire, task) = (chance(2) * any[0], chance(2) * chance(1 << 16));
+            let words = [desire, any[1], any[2], any[3], task, chance(2)];
             // SAFETY: the line of this guest's vCPU; only this core executes now.
-            unsafe { memory::at::<[u32; 4]>(line).write(words) };
+            unsafe { memory::at::<[u32; 6]>(line).write(words) };
+        }
+        if chance(3) == 0 {
+            return self.say_what_runs();
         }
         let calls = [
             service::PREEMPT_DISABLE,
@@ -610,8 +615,19 @@ impl Guest<'_> {
         self.hypervisor_call(calls[chance(5) as usize], [chance(3).into(), 0, 0])
     }
 
+    /// Says by a call that something urgent runs, or no longer.
+    fn say_what_runs(&mut self) -> Vector {
+        let which = if chance(4) > 0 { u64::MAX } else { chance(self.vcpus + 1).into() };
+        let says = [which, chance(3).into(), u64::from(chance(100)) + 1];
+        let function = if chance(3) > 0 { service::BOOST } else { service::DEBOOST };
+        self.hypervisor_call(function, says)
+    }
+
     fn call(&mut self) -> Vector {
         let sibling = u64::from(chance(self.vcpus));
+        if tables::find().vcpus[self.id as usize].may_be_boosted() && chance(2) > 0 {
+            return self.say_what_runs();
+        }
         match chance(14) {
             12.. => self.say_about_preemption(),
             0..4 => self.switch_sibling_on(),

@@ -15,7 +15,7 @@ use vtime::coverage::INSTRUCTION;
 const LIBRARY: &str = "the language's library, padding";
 
 /// Which feature the source below a path serves; of several paths the longest counts.
-const FEATURES: [(&str, &[&str]); 11] = [
+const FEATURES: [(&str, &[&str]); 12] = [
     (
         "boot, description and its check",
         &["el2/src/boot", "el2/src/tables", "abi", "el2/src/lib", "el2/src/main", "el2/src/bug"],
@@ -64,6 +64,7 @@ const FEATURES: [(&str, &[&str]); 11] = [
             "el2/src/vcpu/account",
         ],
     ),
+    ("boosts", &["sched/src/scheduler/boosts", "el2/src/pcpu/boosts"]),
     (
         "critical sections, ceilings, mutexes",
         &[

@@ -3,6 +3,7 @@
 //! What random histories miss by chance, such as the one order of four events that matters, is
 //! among these; what needs more vCPUs or more events is not.
 
+use super::model::BOOSTED;
 use super::properties::{Both, Event};
 use super::*;
 use crate::server::{Server, ServerKind};
@@ -45,6 +46,10 @@ const PLAIN: [Event; 9] = [
 /// What else can happen.
 const MORE: [Event; 4] = [Event::HoldBack, Event::Release, Event::EnterGcs, Event::ExitGcs];
 
+/// What happens to a vCPU that may be boosted.
+const BOOSTS: [Event; 3] =
+    [Event::Boost { interrupt: false }, Event::Boost { interrupt: true }, Event::EndBoost];
+
 /// A system and what may happen in it.
 struct Space<'a> {
     priorities: &'a [u16],
@@ -56,6 +61,8 @@ struct Space<'a> {
     pauses: &'a [u64],
     /// Of the first vCPU.
     server: Option<Server>,
+    /// Likewise.
+    boost: Option<Boost>,
     /// Some of the events are extras.
     has_extras: bool,
 }
@@ -67,6 +74,9 @@ impl Space<'_> {
             let quantum = self.quanta[usize::from(id > 0)];
             let server = self.server.filter(|_| id == 0);
             both.arrive(id as u8, params(priority, quantum), self.ready >> id & 1 == 1, server);
+        }
+        if let Some(boost) = self.boost {
+            both.set_boost(0, boost);
         }
         both.model.vcpus.iter_mut().for_each(|vcpu| vcpu.begin_tick(0));
         both
@@ -105,7 +115,7 @@ impl Space<'_> {
 
     /// A tick passes.
     fn tick(&self, both: &mut Both, now: u64) -> u64 {
-        if self.server.is_some() {
+        if self.server.is_some() || self.boost.is_some() {
             if let Some(vcpu) = both.model.running.and_then(|id| both.model.get(id)) {
                 vcpu.run_for_one_tick();
             }
@@ -119,7 +129,8 @@ impl Space<'_> {
     fn decide(&self, both: &mut Both, now: u64) {
         let decision = both.core.decide(Instant(now));
         let (run, until) = both.model.decide(now);
-        assert_eq!(decision.owner().map(|id| id.0), run, "at {now}");
+        let ran = run.map(|id| id & !BOOSTED);
+        assert_eq!(decision.owner().map(|id| id.0), ran, "at {now}");
         if !self.has_extras {
             assert_eq!(decision.until.map(|at| at.0), until, "at {now}");
         }
@@ -143,8 +154,17 @@ fn every(vcpus: usize, depth: u32, events: &[Event], servers: &[Option<Server>])
                 for &server in servers {
                     let pauses = &[0, 1];
                     let has_extras = events.len() > PLAIN.len();
-                    let space =
-                        Space { priorities, quanta, ready, events, pauses, server, has_extras };
+                    let boost = None;
+                    let space = Space {
+                        priorities,
+                        quanta,
+                        ready,
+                        events,
+                        pauses,
+                        server,
+                        boost,
+                        has_extras,
+                    };
                     (0..space.size(depth)).for_each(|number| space.run(number, depth));
                     count += space.size(depth);
                 }
@@ -152,6 +172,32 @@ fn every(vcpus: usize, depth: u32, events: &[Event], servers: &[Option<Server>])
         }
     }
     println!("{count} histories of {depth} events in systems of {vcpus} vCPUs");
+    count
+}
+
+/// Runs every history of so many events of the first vCPU, which may be boosted, and of an equal,
+/// beside one that its boost leaves below, at its height, or above; returns how many.
+fn every_with_boosts(depth: u32) -> u64 {
+    let events: Vec<_> = PLAIN[..PLAIN.len() - 1].iter().chain(&BOOSTS).cloned().collect();
+    let windows = [None, Some(Duration(1)), Some(Duration(2))];
+    let mut count = 0;
+    for (quanta, ready) in QUANTA.into_iter().flat_map(|quanta| [(quanta, 0b111), (quanta, 0)]) {
+        for priority in [2, 3, 4].map(Priority) {
+            for (budget, window) in [Duration(2), Duration::MAX]
+                .into_iter()
+                .flat_map(|budget| windows.map(|window| (budget, window)))
+            {
+                let boost = Some(Boost { priority, budget, period: Duration(3), window });
+                let (events, server, has_extras) = (&events[..], None, true);
+                let (priorities, pauses) = (&[1, 1, 3][..], &[0, 1][..]);
+                let space =
+                    Space { priorities, quanta, ready, events, pauses, server, boost, has_extras };
+                (0..space.size(depth)).for_each(|number| space.run(number, depth));
+                count += space.size(depth);
+            }
+        }
+    }
+    println!("{count} histories of {depth} events in systems with a boost");
     count
 }
 
@@ -176,6 +222,18 @@ fn every_history_of_two_events_without_extras() {
 fn every_history_of_two_events_with_all_extras() {
     let count = every(2, 2, &all_events(), &servers());
     assert_eq!(count, 3 * 3 * 3 * 3 * (2 * 13 * 2_u64).pow(2));
+}
+
+/// 3 quanta, 2 of what is ready, 3 heights, 6 limits; 3 vCPUs, 11 events, 2 pauses.
+#[test]
+fn every_history_of_two_events_with_a_boost() {
+    assert_eq!(every_with_boosts(2), 3 * 2 * 3 * 6 * (3 * 11 * 2_u64).pow(2));
+}
+
+#[test]
+#[ignore = "it takes minutes"]
+fn every_history_of_three_events_with_a_boost() {
+    assert_eq!(every_with_boosts(3), 3 * 2 * 3 * 6 * (3 * 11 * 2_u64).pow(3));
 }
 
 #[test]

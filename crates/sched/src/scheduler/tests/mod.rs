@@ -7,6 +7,7 @@
 //! | `turns` | equals take turns, and one may be yielded to |
 //! | `away` | vCPUs that other cores have for a while |
 //! | `held_back` | vCPUs that may not run for a while |
+//! | `boosts` | vCPUs that have a second, higher position |
 //! | `budgets` | servers and ceilings, and an oracle that keeps accounts tick by tick |
 //! | `moves` | a vCPU takes its account along from core to core |
 //! | `model` | the oracle of everything together |
@@ -18,6 +19,7 @@ use super::*;
 use std::vec::Vec;
 
 mod away;
+mod boosts;
 mod budgets;
 mod exhaustive;
 mod held_back;

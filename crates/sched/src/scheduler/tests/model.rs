@@ -2,7 +2,8 @@
 //! is a search.
 //!
 //! Quanta are charged when the model is asked, as the scheduler does; accounts are kept
-//! tick by tick, which the scheduler does not do.
+//! tick by tick, which the scheduler does not do. A vCPU that may be boosted is two here, of which
+//! at most one has anything.
 
 use super::*;
 use crate::server::{Server, ServerKind};
@@ -22,6 +23,23 @@ pub(super) struct Vcpu {
     /// The section is a mark, with which it may sleep.
     pub(super) marked: bool,
     pub(super) server: Option<Kept>,
+    /// The boosts, if it may be boosted.
+    pub(super) boosts: Option<Boosts>,
+}
+
+/// The identifier under which a vCPU with this one is at its higher position.
+pub(super) const BOOSTED: u8 = 0x80;
+
+/// What boosts a vCPU has, as its entry at its own priority has it.
+#[derive(Clone, Copy)]
+pub(super) struct Boosts {
+    pub(super) is: Boost,
+    pub(super) is_boosted: bool,
+    next: u64,
+    left: u64,
+    grant: u64,
+    /// An interrupt boosts it when the core decides next.
+    rising: bool,
 }
 
 /// A server, kept tick by tick.
@@ -144,7 +162,94 @@ impl Model {
             sections: 0,
             marked: false,
             server: None,
+            boosts: None,
         });
+    }
+
+    /// Lets a vCPU be boosted: it has a second entry from now on.
+    pub(super) fn set_boost(&mut self, id: u8, is: Boost) {
+        let params = Params { priority: is.priority, ..self.get(id).unwrap().params };
+        self.arrive(id | BOOSTED, params, false);
+        let boosts = Boosts { is, is_boosted: false, next: 0, left: 0, grant: 0, rising: false };
+        self.get(id).unwrap().boosts = Some(boosts);
+    }
+
+    /// The entry at which a vCPU is.
+    pub(super) fn at(&self, id: u8) -> u8 {
+        let boosts = self.find(id).and_then(|vcpu| vcpu.boosts);
+        if boosts.is_some_and(|boosts| boosts.is_boosted) { id | BOOSTED } else { id }
+    }
+
+    pub(super) fn boost(&mut self, id: u8, interrupt: bool, now: u64) -> bool {
+        let Some(boosts) = self.find(id).and_then(|vcpu| vcpu.boosts) else { return false };
+        let window = match boosts.is.window {
+            None if interrupt => return false,
+            Some(_) if interrupt && boosts.is_boosted => return false,
+            Some(window) if interrupt => window.0,
+            _ => u64::MAX,
+        };
+        self.charge(now);
+        let boosts = self.get(id).unwrap().boosts.as_mut().unwrap();
+        boosts.rising = false;
+        if now >= boosts.next {
+            (boosts.next, boosts.left) = (now + boosts.is.period.0, boosts.is.budget.0);
+        }
+        boosts.grant = boosts.left.min(window);
+        if boosts.grant == 0 {
+            return false;
+        }
+        if !boosts.is_boosted {
+            self.change_entry(id, true);
+        }
+        true
+    }
+
+    pub(super) fn end_boost(&mut self, id: u8) -> bool {
+        if let Some(boosts) = self.get(id).and_then(|vcpu| vcpu.boosts.as_mut()) {
+            boosts.grant = 0;
+        }
+        self.at(id) != id
+    }
+
+    /// A vCPU sleeps at one entry and wakes at the other.
+    fn change_entry(&mut self, id: u8, boosted: bool) {
+        let (from, to) = if boosted { (id, id | BOOSTED) } else { (id | BOOSTED, id) };
+        let Vcpu { work, away, held_back, .. } = *self.find(from).unwrap();
+        self.sleep(from);
+        let left = self.get(from).unwrap();
+        (left.away, left.held_back) = (false, false);
+        let came = self.get(to).unwrap();
+        (came.work, came.away, came.held_back) = (work, away, held_back);
+        self.get(id).unwrap().boosts.as_mut().unwrap().is_boosted = boosted;
+        self.running = self.running.map(|running| if running == from { to } else { running });
+    }
+
+    /// Returns true if the core has to decide again because the vCPU had work before.
+    pub(super) fn wake(&mut self, base: u8) -> bool {
+        let id = self.at(base);
+        let had_work = core::mem::replace(&mut self.get(id).unwrap().work, true);
+        let boosts = self.get(base).unwrap().boosts.as_mut();
+        let rises = |boosts: &&mut Boosts| boosts.is.window.is_some() && !boosts.is_boosted;
+        match boosts.filter(rises) {
+            Some(boosts) => boosts.rising = true,
+            None => return false,
+        }
+        had_work
+    }
+
+    /// Interrupted vCPUs are boosted, and boosts end of which nothing is left.
+    fn follow_boosts(&mut self, now: u64) {
+        let rising = |vcpu: &&Vcpu| vcpu.boosts.is_some_and(|boosts| boosts.rising);
+        let rising: Vec<u8> = self.vcpus.iter().filter(rising).map(|vcpu| vcpu.id).collect();
+        for id in rising {
+            self.boost(id, true, now);
+        }
+        let over = |boosts: Boosts| boosts.is_boosted && boosts.grant == 0;
+        let over =
+            self.vcpus.iter().filter(|vcpu| vcpu.boosts.is_some_and(over)).map(|vcpu| vcpu.id);
+        for id in over.collect::<Vec<u8>>() {
+            self.change_entry(id, false);
+        }
     }
 
     pub(super) fn remove(&mut self, id: u8) {
@@ -163,6 +268,9 @@ impl Model {
     pub(super) fn sleep(&mut self, id: u8) {
         let Some(vcpu) = self.get(id) else { return };
         vcpu.work = false;
+        if let Some(boosts) = &mut vcpu.boosts {
+            boosts.rising = false;
+        }
         if vcpu.is_periodic() {
             return;
         }
@@ -234,6 +342,13 @@ impl Model {
         let taken = now - self.charged;
         self.charged = now;
         let Some(id) = self.running else { return };
+        if id & BOOSTED != 0
+            && let Some(boosts) = &mut self.get(id & !BOOSTED).unwrap().boosts
+        {
+            for left in [&mut boosts.left, &mut boosts.grant] {
+                *left = if *left == u64::MAX { *left } else { left.saturating_sub(taken) };
+            }
+        }
         let Some(vcpu) = self.get(id).filter(|vcpu| vcpu.has_reason() && !vcpu.away) else {
             return;
         };
@@ -254,6 +369,7 @@ impl Model {
     /// Which vCPU runs, and when its quantum ends if it shares the core.
     pub(super) fn decide(&mut self, now: u64) -> (Option<u8>, Option<u64>) {
         self.charge(now);
+        self.follow_boosts(now);
         let able = || self.vcpus.iter().filter(|vcpu| vcpu.is_able());
         let Some((in_gcs, priority)) = able().map(Vcpu::ceiling).max() else {
             self.running = None;
@@ -294,7 +410,12 @@ impl Model {
         };
         let equals = |vcpu: &&Vcpu| vcpu.id != running.id && vcpu.ceiling() == running.ceiling();
         let shares = able().any(|vcpu| equals(&vcpu));
+        let grant = match running.id & BOOSTED {
+            0 => u64::MAX,
+            _ => self.find(running.id & !BOOSTED).unwrap().boosts.unwrap().grant,
+        };
         running.is_able()
+            && now - self.charged < grant
             && able().all(|vcpu| vcpu.ceiling() <= running.ceiling())
             && (!shares || now - self.charged < running.left)
     }

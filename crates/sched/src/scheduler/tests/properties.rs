@@ -1,7 +1,7 @@
 //! Whatever happens, the scheduler decides as the [model](super::model) does.
 
 use super::budgets::any_server;
-use super::model::{Kept, Model};
+use super::model::{BOOSTED, Kept, Model};
 use super::*;
 use crate::server::{Account, Server};
 use proptest::prelude::*;
@@ -22,6 +22,8 @@ pub(super) enum Event {
     Mark { on: bool },
     YieldTo,
     YieldTurn { others: u8 },
+    Boost { interrupt: bool },
+    EndBoost,
 }
 
 fn arrive() -> impl Strategy<Value = Event> {
@@ -55,7 +57,22 @@ fn any_event() -> impl Strategy<Value = Event> {
         1 => Just(Event::EnterGcs),
         2 => Just(Event::ExitGcs),
         2 => any::<bool>().prop_map(|on| Event::Mark { on }),
+        3 => any::<bool>().prop_map(|interrupt| Event::Boost { interrupt }),
+        2 => Just(Event::EndBoost),
     ]
+}
+
+fn any_boost() -> impl Strategy<Value = Option<Boost>> {
+    let limit = prop_oneof![Just(Duration::MAX), (1u64..8).prop_map(Duration)];
+    let window = prop::option::of((1u64..8).prop_map(Duration));
+    let boost =
+        (1u16..5, limit, 1u64..20, window).prop_map(|(priority, budget, period, window)| Boost {
+            priority: Priority(priority),
+            budget,
+            period: Duration(period),
+            window,
+        });
+    prop::option::of(boost)
 }
 
 /// The scheduler and its model.
@@ -79,19 +96,44 @@ impl Both {
         }
     }
 
+    /// Lets a vCPU be boosted, if it can.
+    pub(super) fn set_boost(&mut self, id: u8, boost: Boost) {
+        if self.core.set_boost(VcpuId(id), boost).is_ok() {
+            self.model.set_boost(id, boost);
+        }
+    }
+
     /// Lets something happen to a vCPU, if it can.
     pub(super) fn apply(&mut self, id: u8, event: &Event, now: u64) {
         let (core, model, vcpu) = (&mut self.core, &mut self.model, VcpuId(id));
         if let Event::Arrive { priority, quantum, ready } = *event {
             return self.arrive(id, params(priority, quantum), ready, None);
         }
+        let (base, id) = (id, model.at(id));
+        let Some(of) = model.get(base) else { return };
+        // Such a vCPU has no sections.
+        let boosts = of.boosts.is_some();
         let Some(known) = model.get(id) else { return };
         match *event {
+            Event::EnterGcs | Event::Mark { .. } | Event::Remove if boosts => {}
+            Event::Boost { interrupt } => {
+                let changes = match interrupt {
+                    true => {
+                        core.charge_running(Instant(now));
+                        core.begin_boost(vcpu, true, Instant(now))
+                    }
+                    false => core.boost(vcpu, Instant(now)),
+                };
+                assert_eq!(changes, model.boost(base, interrupt, now));
+            }
+            Event::EndBoost => {
+                assert_eq!(core.end_boost(vcpu), model.end_boost(base));
+            }
             // What is away is another core's to wake, and what holds a resource has work, unless it is
             // only marked.
             Event::Wake if !known.away => {
-                known.work = true;
-                core.wake(vcpu);
+                let rises = model.wake(base);
+                assert_eq!(core.wake(vcpu) == Woken::Rises, rises);
             }
             Event::Sleep if !known.away && (known.sections == 0 || known.marked) => {
                 model.sleep(id);
@@ -108,6 +150,9 @@ impl Both {
                 let ready = ready || known.sections > 0 && !known.marked;
                 core.come_back(vcpu, ready);
                 model.come_back(id, ready);
+                if ready {
+                    model.wake(base);
+                }
             }
             Event::HoldBack => {
                 core.hold_back(vcpu);
@@ -142,8 +187,9 @@ impl Both {
             Event::YieldTurn { others } => {
                 let others: Vec<u8> = (0..8).filter(|id| others >> id & 1 == 1).collect();
                 let ids = others.iter().map(|&id| VcpuId(id));
+                let at: Vec<u8> = others.iter().map(|&id| model.at(id)).collect();
                 let changed = core.yield_turn(vcpu, ids, Instant(now));
-                assert_eq!(changed, model.yield_turn(id, &others, now));
+                assert_eq!(changed, model.yield_turn(id, &at, now));
             }
             Event::YieldTo => assert_eq!(core.yield_to(vcpu), model.yield_to(id)),
             Event::Remove if known.sections == 0 => {
@@ -160,7 +206,12 @@ impl Both {
     pub(super) fn check_answers(&self) {
         self.core.check();
         for vcpu in &self.model.vcpus {
-            let id = VcpuId(vcpu.id);
+            let id = VcpuId(vcpu.id & !BOOSTED);
+            if self.model.at(id.0) != vcpu.id {
+                assert!(!vcpu.work && !vcpu.away && !vcpu.held_back, "nothing is at a shadow");
+                continue;
+            }
+            assert_eq!(self.core.is_boosted(id), vcpu.id & BOOSTED != 0, "{id:?}");
             assert_eq!(self.core.is_ready(id), vcpu.is_able(), "{id:?}");
             let works = vcpu.is_able() && vcpu.work;
             assert_eq!(self.core.is_ready_to_work(id), works, "{id:?}");
@@ -176,7 +227,8 @@ impl Both {
             }
         }
         let sleeps = |id: &VcpuId| {
-            let vcpu = self.model.vcpus.iter().find(|vcpu| vcpu.id == id.0).unwrap();
+            let at = self.model.at(id.0);
+            let vcpu = self.model.vcpus.iter().find(|vcpu| vcpu.id == at).unwrap();
             !vcpu.has_reason() && self.core.matters(*id)
         };
         let sleepers: Vec<_> = self.core.vcpus().filter(sleeps).collect();
@@ -211,12 +263,19 @@ proptest! {
     /// happens, it has decided at every tick as the model does.
     #[test]
     fn with_all_extras_it_decides_as_the_model_does(
-        vcpus in prop::collection::vec((0u16..3, 1u64..12, any_server()), 1..6),
+        vcpus in prop::collection::vec((0u16..3, 1u64..12, any_server(), any_boost()), 1..6),
         events in prop::collection::vec((0u64..100, 0u8..6, any_event()), 0..100),
     ) {
         let mut both = Both::default();
-        for (id, (priority, quantum, server)) in vcpus.into_iter().enumerate() {
+        for (id, &(priority, quantum, server, boost)) in vcpus.iter().enumerate() {
+            // It has one or the other.
+            let server = server.filter(|_| boost.is_none());
             both.arrive(id as u8, params(priority, quantum), true, server);
+        }
+        for (id, (.., boost)) in vcpus.into_iter().enumerate() {
+            if let Some(boost) = boost {
+                both.set_boost(id as u8, boost);
+            }
         }
         let mut until = Some(Instant(0));
         for now in 0..120u64 {
@@ -280,7 +339,8 @@ proptest! {
 fn decide(both: &mut Both, now: u64) -> Result<Option<Instant>, TestCaseError> {
     let decision = both.core.decide(Instant(now));
     let (run, _) = both.model.decide(now);
-    prop_assert_eq!(decision.owner().map(|id| id.0), run, "at {}", now);
+    let ran = run.map(|id| id & !BOOSTED);
+    prop_assert_eq!(decision.owner().map(|id| id.0), ran, "at {}", now);
     let idles = run.is_some_and(|id| !both.model.get(id).unwrap().work);
     prop_assert_eq!(decision.idles.is_some(), idles);
     both.check_answers();

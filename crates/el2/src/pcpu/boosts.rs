@@ -1,0 +1,122 @@
+//! Boosts: what guests say of how urgent it is what they run, and what their interrupts say.
+//!
+//! A guest says it by calls, or in its line ([`abi::preemption::Line`]), which EL2 reads when it
+//! decides which vCPU has the core: it costs the guest no exit. Where a guest says nothing, each
+//! interrupt boosts its vCPU for a window. The scheduler keeps all limits ([`sched::Boost`]).
+
+use super::Pcpu;
+use crate::arch::timer;
+use crate::bug::bug;
+use crate::parts::NEVER;
+use abi::service::{BUSY, INVALID_PARAMETER, NOT_ALLOWED, NOT_SUPPORTED, boost};
+use core::sync::atomic::Ordering;
+use notes::each;
+use sched::{Compact, Instant, Member, VcpuId};
+
+/// The priorities of Linux's real-time processes.
+const PRIORITIES: core::ops::RangeInclusive<u64> = 1..=99;
+/// X1 of a call: the calling vCPU.
+const MYSELF: u64 = u64::MAX;
+
+/// What a guest says of what a vCPU runs; none: nothing urgent.
+type Report = Option<u64>;
+
+impl Pcpu {
+    /// Carries out what a guest says of what one of its vCPUs runs. Returns the answer to that call.
+    #[inline(never)]
+    pub fn boost(&mut self, which: u64, policy: u64, priority: u64) -> i64 {
+        let report = match policy {
+            boost::NORMAL if priority == 0 => None,
+            boost::FIFO | boost::RR if PRIORITIES.contains(&priority) => {
+                Some(policy | priority << 8)
+            }
+            _ => return INVALID_PARAMETER,
+        };
+        let Some(vcpu) = self.roster.loaded() else {
+            bug!("a call without a loaded vCPU");
+            return NOT_SUPPORTED;
+        };
+        let table = self.table(vcpu.vm());
+        let id = match which {
+            MYSELF => vcpu.id(),
+            index if index < u64::from(table.vcpu_count) => {
+                VcpuId::numbered(usize::from(table.vcpu_first) + index as usize)
+            }
+            _ => return INVALID_PARAMETER,
+        };
+        if !self.system.vcpu(id.number()).may_be_boosted() {
+            NOT_SUPPORTED
+        } else if !self.roster.owns(id) {
+            NOT_ALLOWED
+        } else {
+            self.follow_report(id, report, timer::now())
+        }
+    }
+
+    /// Boosts a vCPU or ends its boost, as its guest says. Returns the answer to that call.
+    fn follow_report(&mut self, id: VcpuId, report: Report, now: Instant) -> i64 {
+        notes::needs::<{ each::BOOST }>();
+        let changes = match report {
+            Some(_) => self.scheduler.boost(id, now),
+            None => self.scheduler.end_boost(id),
+        };
+        self.need_resched |= changes;
+        let refused = report.is_some() && !changes;
+        if let Some(vcpu) = self.roster.get(id) {
+            vcpu.account().count_report(report.unwrap_or(0), refused);
+        }
+        if refused { BUSY } else { 0 }
+    }
+
+    /// Ends a vCPU's boost: it is switched off.
+    pub(super) fn end_boost(&mut self, id: VcpuId) {
+        self.need_resched |= self.scheduler.end_boost(id);
+    }
+
+    /// Asks the scheduler what to do, where vCPUs may be boosted.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn decide_with_boosts(&mut self, now: Instant) -> Compact {
+        notes::needs::<{ each::BOOST }>();
+        self.follow_line(now);
+        self.foresee_rise();
+        let decision = self.scheduler.decide_with_boosts(now);
+        self.say_awaited(&decision);
+        decision
+    }
+
+    /// Does what the line of the loaded vCPU says.
+    fn follow_line(&mut self, now: Instant) {
+        notes::needs::<{ each::BOOST }>();
+        let Some(vcpu) = self.roster.loaded().filter(|vcpu| vcpu.is_on()) else { return };
+        let (id, Some(line)) = (vcpu.id(), vcpu.config().line()) else { return };
+        let task = u64::from(line.task.load(Ordering::Relaxed));
+        let is_boosted = self.scheduler.is_boosted(id);
+        let before = self.roster.loaded_mut().map_or(0, |vcpu| vcpu.says(task));
+        // It may have been refused before; and what an interrupt began lasts for a window only.
+        if task != 0 && (!is_boosted || before == 0) {
+            self.follow_report(id, Some(task), now);
+        } else if task == 0 && before != 0 && is_boosted {
+            // One that began by a call or an interrupt does not end by this.
+            self.follow_report(id, None, now);
+        }
+    }
+
+    /// Has the scheduler know when the timer of the loaded vCPU fires: another one may have the core
+    /// then.
+    fn foresee_rise(&mut self) {
+        let Some(vcpu) = self.roster.loaded().filter(|vcpu| vcpu.is_on()) else { return };
+        let id = vcpu.id();
+        // One that is listed has boosted it already.
+        let at = if self.loaded_timer_is_held() { NEVER } else { timer::loaded_deadline() };
+        self.scheduler.rises_at(id, at);
+    }
+
+    /// Says in the line of a vCPU that has the core whether another one waits for it: then the guest
+    /// has to say at once that what it runs is not urgent any more.
+    fn say_awaited(&mut self, decision: &Compact) {
+        let Some(id) = decision.owner() else { return };
+        let Some(line) = self.roster.get(id).and_then(|vcpu| vcpu.config().line()) else { return };
+        line.awaited.store(self.scheduler.boost_is_awaited().into(), Ordering::Relaxed);
+    }
+}

@@ -1,0 +1,416 @@
+//! Boosts: a vCPU that has a second, higher position.
+//!
+//! A vCPU that may be boosted stands twice in the array: at its own priority, and at the one that
+//! boosts give it. It is at one of the two, and the other entry is its *shadow*, which nothing makes
+//! ready. To boost it is to move its bits from one position to the other, whatever the number of
+//! vCPUs.
+//!
+//! For its equals here, a vCPU that leaves a position sleeps, and one that comes wakes: a boost gives
+//! a turn up, and what was used of a quantum stays used.
+//!
+//! A boost ends when the guest says so, or when the vCPU has run for as long as it may: its *limit*
+//! in each period, and its *window* after an interrupt, of which the guest has said nothing. The
+//! first period begins with the first boost, and each later one with the first boost after the period
+//! before has ended. So a vCPU runs at its higher priority for at most two budgets in any time as
+//! long as a period, and one in the long run.
+
+use super::{ABSENT, Compact, Entry, POSITION, Priority, Refusal, Scheduler, VcpuId};
+use crate::mailbox::Members;
+use crate::{Duration, Instant};
+use notes::{Bounded, each};
+
+/// How many vCPUs of a core may be boosted.
+pub const MAX_BOOSTS: usize = 4;
+
+/// What a boost gives to a vCPU, and for how long.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Boost {
+    /// The higher priority.
+    pub priority: Priority,
+    /// How long it may run at that in a period; [`Duration::MAX`]: as long as it likes.
+    pub budget: Duration,
+    /// The period; not zero.
+    pub period: Duration,
+    /// An interrupt boosts it for so long; none: interrupts do not boost it.
+    pub window: Option<Duration>,
+}
+
+/// The boosts of a vCPU.
+#[derive(Clone, Copy)]
+pub(super) struct State {
+    is: Boost,
+    /// The entry at its own priority, and the one at the higher.
+    base: u8,
+    high: u8,
+    /// It is at the higher one.
+    is_boosted: bool,
+    /// When a new period may begin, and what is left in the present one.
+    next: Instant,
+    left: Duration,
+    /// What is left of this boost.
+    grant: Duration,
+    /// When its timer interrupts it, while it has work and others may have the core.
+    rises_at: Instant,
+}
+
+/// The boosts of a core. Sets are of positions.
+pub(super) struct Boosts {
+    /// Entries at which no vCPU is: it is at its other one.
+    pub(super) shadows: u64,
+    /// vCPUs that are at their higher positions.
+    pub(super) boosted: u64,
+    /// vCPUs with work that an interrupt boosts, when the core decides next.
+    pub(super) rising: u64,
+    count: u8,
+    states: [Option<State>; MAX_BOOSTS],
+}
+
+impl Boosts {
+    pub(super) const fn new() -> Self {
+        Self { shadows: 0, boosted: 0, rising: 0, count: 0, states: [None; MAX_BOOSTS] }
+    }
+
+    /// Returns true if no vCPU of the core may be boosted.
+    pub(super) const fn are_none(&self) -> bool {
+        self.count == 0
+    }
+
+    /// Records where an entry stands. Returns true if its vCPU is there.
+    pub(super) fn stands(&mut self, entry: &Entry, at: u8) -> bool {
+        let Some(state) = self.of(entry) else { return true };
+        let is_high = entry.priority == state.is.priority;
+        *(if is_high { &mut state.high } else { &mut state.base }) = at;
+        is_high == state.is_boosted
+    }
+
+    /// Returns those of the vCPUs that may be boosted.
+    fn used(&self) -> impl Iterator<Item = &Option<State>> {
+        self.states[..usize::from(self.count).min(MAX_BOOSTS)].iter()
+    }
+
+    fn of(&mut self, entry: &Entry) -> Option<&mut State> {
+        self.states.get_mut(usize::from(entry.boost))?.as_mut()
+    }
+}
+
+impl Scheduler {
+    /// Lets a vCPU of this core be boosted, from now on.
+    ///
+    /// # Errors
+    /// Refuses a vCPU that is not here or has a server or a boost, a priority that is not higher, a
+    /// period or a window of no length, and more vCPUs than [`MAX_BOOSTS`].
+    pub fn set_boost(&mut self, id: VcpuId, boost: Boost) -> Result<(), Refusal> {
+        let at = self.find(id).ok_or(Refusal::UnknownVcpu)?;
+        let entry = self.entries[at];
+        let number = self.extras.boosts.count;
+        if entry.boost != ABSENT || usize::from(number) >= MAX_BOOSTS || !self.has_room() {
+            return Err(Refusal::NoMoreBoosts);
+        }
+        if boost.priority <= entry.priority {
+            return Err(Refusal::NoBoost);
+        }
+        if boost.period.0 == 0 || boost.window == Some(Duration(0)) {
+            return Err(Refusal::ZeroPeriod);
+        }
+        self.make_special(at);
+        self.extras.lasting |= 1 << at;
+        self.entries[at].boost = number;
+        self.extras.boosts.states[usize::from(number)] = Some(State {
+            is: boost,
+            base: at as u8,
+            high: ABSENT,
+            is_boosted: false,
+            next: Instant(0),
+            left: Duration(0),
+            grant: Duration(0),
+            rises_at: Instant::NEVER,
+        });
+        self.extras.boosts.count += 1;
+        let params = super::Params { priority: boost.priority, quantum: entry.quantum };
+        let high = self.insert(id, params, number);
+        self.extras.boosts.shadows |= 1 << high;
+        self.reach = self.reach_of_running();
+        Ok(())
+    }
+
+    /// Boosts a vCPU, as its guest says, for as long as its limit allows. Returns true if the core has
+    /// to decide again.
+    pub fn boost(&mut self, id: VcpuId, now: Instant) -> bool {
+        // What it has run until now is not of this boost.
+        self.charge_running_with_extras(now);
+        self.begin_boost(id, false, now)
+    }
+
+    /// Records when the timer of a vCPU interrupts it; [`Instant::NEVER`]: it does not. While the vCPU
+    /// has work and another one has the core, the core decides again then if that boosts the vCPU.
+    pub fn rises_at(&mut self, id: VcpuId, at: Instant) {
+        let Some(entry) = self.find(id).map(|at| self.entries[at]) else { return };
+        if let Some(state) = self.extras.boosts.of(&entry) {
+            // While it is boosted, too: it may fall back with the next decision.
+            state.rises_at = if state.is.window.is_some() { at } else { Instant::NEVER };
+        }
+    }
+
+    /// Returns true if vCPUs of this core may be boosted.
+    #[must_use]
+    pub const fn has_boosts(&self) -> bool {
+        !self.extras.boosts.are_none()
+    }
+
+    /// Records that there is an interrupt for a vCPU with work. Returns true if that is to boost it.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn begins_to_rise(&mut self, at: usize) -> bool {
+        notes::needs::<{ each::BOOST }>();
+        let entry = self.entries[at];
+        let rises = |state: &mut State| state.is.window.is_some() && !state.is_boosted;
+        let is_rising = self.extras.boosts.of(&entry).is_some_and(rises);
+        self.extras.boosts.rising |= u64::from(is_rising) << at;
+        is_rising
+    }
+
+    /// Boosts the vCPUs for which there was an interrupt.
+    fn raise_interrupted(&mut self, now: Instant) {
+        notes::needs::<{ each::BOOST }>();
+        let has_work = self.ready | self.extras.pending;
+        // It may sleep again.
+        let rising = core::mem::take(&mut self.extras.boosts.rising) & has_work;
+        for at in Members::of(rising).one_for::<{ each::BOOST }, MAX_BOOSTS>() {
+            self.begin_boost(self.entries[at & POSITION].id, true, now);
+        }
+    }
+
+    /// Records interrupts of timers that vCPUs with work have, on this core or in memory.
+    fn note_timers(&mut self, now: Instant) {
+        let (ready, boosts) = (self.ready, &mut self.extras.boosts);
+        for state in boosts.states[..usize::from(boosts.count).min(MAX_BOOSTS)]
+            .iter_mut()
+            .one_for::<{ each::BOOST }, MAX_BOOSTS>()
+            .flatten()
+        {
+            if state.rises_at <= now && ready >> state.base & 1 == 1 {
+                state.rises_at = Instant::NEVER;
+                boosts.rising |= 1 << state.base;
+            }
+        }
+    }
+
+    /// Returns when the first timer fires that boosts a vCPU to where it would preempt.
+    #[inline(never)]
+    fn first_rise(&self) -> Instant {
+        let able = self.ready & self.reach;
+        let mut first = Instant::NEVER;
+        for state in self.extras.boosts.used().one_for::<{ each::BOOST }, MAX_BOOSTS>().flatten() {
+            if able >> state.base & 1 == 1 && state.base != self.running {
+                first = first.min(state.rises_at);
+            }
+        }
+        first
+    }
+
+    /// Boosts a vCPU that is charged until `now`: as its guest says, or because of an interrupt, for
+    /// its window at most, if interrupts boost it and it is not boosted. Returns true if the core has
+    /// to decide again.
+    #[inline(never)]
+    pub(super) fn begin_boost(&mut self, id: VcpuId, interrupt: bool, now: Instant) -> bool {
+        notes::needs::<{ each::BOOST }>();
+        let Some(at) = self.find(id) else { return false };
+        let (entry, boosts) = (self.entries[at], &mut self.extras.boosts);
+        boosts.rising &= !(1 << at);
+        let Some(state) = boosts.of(&entry) else { return false };
+        let window = match (interrupt, state.is.window) {
+            (true, None) => return false,
+            (true, Some(_)) if state.is_boosted => return false,
+            (true, Some(window)) => window,
+            (false, _) => Duration::MAX,
+        };
+        state.rises_at = Instant::NEVER;
+        if now >= state.next {
+            (state.next, state.left) = (now.after(state.is.period), state.is.budget);
+        }
+        state.grant = state.left.min(window);
+        if state.grant.0 == 0 {
+            return false;
+        }
+        let (is_new, high) = (!state.is_boosted, state.high);
+        if is_new {
+            self.change_position(at, usize::from(high) & POSITION);
+        }
+        // Or it has to decide by another instant.
+        true
+    }
+
+    /// Ends a vCPU's boost with the next decision, as its guest says. Returns true if it is boosted:
+    /// then the core has to decide again.
+    pub fn end_boost(&mut self, id: VcpuId) -> bool {
+        notes::needs::<{ each::BOOST }>();
+        let Some(entry) = self.find(id).map(|at| self.entries[at]) else { return false };
+        match self.extras.boosts.of(&entry) {
+            Some(state) => {
+                state.grant = Duration(0);
+                state.is_boosted
+            }
+            None => false,
+        }
+    }
+
+    /// Returns true if the latest decision, which is for a vCPU, is for one that is boosted while others
+    /// are ready.
+    #[must_use]
+    pub fn boost_is_awaited(&self) -> bool {
+        let bit = 1 << (self.running & POSITION as u8);
+        self.extras.boosts.boosted & bit != 0 && self.ready & !bit != 0
+    }
+
+    /// Returns true if a vCPU of this core is boosted.
+    #[must_use]
+    pub fn is_boosted(&self, id: VcpuId) -> bool {
+        self.find(id).is_some_and(|at| self.extras.boosts.boosted >> at & 1 == 1)
+    }
+
+    /// Takes the time since the last charge from the boost of the vCPU that runs.
+    #[inline(never)]
+    pub(super) fn charge_boost(&mut self, at: usize, now: Instant) {
+        let (taken, entry) = (now.since(self.charged), self.entries[at]);
+        if let Some(state) = self.extras.boosts.of(&entry) {
+            for left in [&mut state.left, &mut state.grant] {
+                if *left != Duration::MAX {
+                    left.0 = left.0.saturating_sub(taken.0);
+                }
+            }
+        }
+    }
+
+    /// Does what a decision has to do for boosts first: it begins those that interrupts ask for, and
+    /// ends those of which nothing is left.
+    fn follow_boosts(&mut self, now: Instant) {
+        self.note_timers(now);
+        if self.extras.boosts.rising != 0 {
+            self.raise_interrupted(now);
+        }
+        let boosted = Members::of(self.extras.boosts.boosted);
+        for at in boosted.one_for::<{ each::BOOST }, MAX_BOOSTS>() {
+            let at = at & POSITION;
+            if self.boost_left(at).0 == 0 {
+                self.fall_back(at);
+            }
+        }
+    }
+
+    /// Does what [`Self::decide`] does where vCPUs may be boosted.
+    #[cold]
+    #[inline(never)]
+    pub fn decide_with_boosts(&mut self, now: Instant) -> Compact {
+        self.charge_with_extras(now);
+        self.follow_boosts(now);
+        let mut decision = self.decide_charged(now);
+        self.reach = self.with_rising(self.reach);
+        decision.until = self.first_of_boosts(decision.until, now);
+        decision
+    }
+
+    /// Returns the first of `until`, the end of the running vCPU's boost, and the timers that would
+    /// boost another one.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn first_of_boosts(&self, until: Instant, now: Instant) -> Instant {
+        notes::needs::<{ each::BOOST }>();
+        let mut first = until.min(self.first_rise());
+        if self.running != ABSENT && self.extras.boosts.boosted >> self.running & 1 == 1 {
+            first = first.min(now.after(self.boost_left(usize::from(self.running))));
+        }
+        first
+    }
+
+    /// Returns how long the vCPU at this position may stay boosted.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn boost_left(&self, at: usize) -> Duration {
+        let states = &self.extras.boosts.states;
+        let state = states.get(usize::from(self.entries[at].boost)).and_then(Option::as_ref);
+        state.map_or(Duration::MAX, |state| state.grant)
+    }
+
+    /// Adds to the positions that could change the decision those whose vCPUs an interrupt would
+    /// boost to one of them.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn with_rising(&self, reach: u64) -> u64 {
+        notes::needs::<{ each::BOOST }>();
+        let states = self.extras.boosts.used();
+        let rising = states
+            .one_for::<{ each::BOOST }, MAX_BOOSTS>()
+            .flatten()
+            .filter(|state| state.is.window.is_some() && reach >> state.high & 1 == 1)
+            .fold(0, |set, state| set | 1 << state.base);
+        (reach | rising) & !self.extras.boosts.shadows
+    }
+
+    fn fall_back(&mut self, at: usize) {
+        let entry = self.entries[at];
+        if let Some(base) = self.extras.boosts.of(&entry).map(|state| usize::from(state.base)) {
+            self.change_position(at, base & POSITION);
+        }
+    }
+
+    /// Moves a vCPU to its other entry.
+    fn change_position(&mut self, from: usize, to: usize) {
+        self.give_up_turn(from);
+        let (from_bit, to_bit) = (1_u64 << from, 1_u64 << to);
+        // All that it can be: it has no server and no sections.
+        let extras = &mut self.extras;
+        let blocked = [&mut extras.pending, &mut extras.away, &mut extras.held_back];
+        let sets = [&mut self.ready, &mut self.special, &mut extras.lasting];
+        for set in sets.into_iter().chain(blocked).at_most::<6>() {
+            if *set & from_bit != 0 {
+                *set = *set & !from_bit | to_bit;
+            }
+        }
+        let (boosts, entry) = (&mut self.extras.boosts, self.entries[to]);
+        boosts.shadows = boosts.shadows & !to_bit | from_bit;
+        boosts.boosted &= !from_bit;
+        if let Some(state) = boosts.of(&entry) {
+            state.is_boosted = usize::from(state.high) == to;
+            if state.is_boosted {
+                boosts.boosted |= to_bit;
+            }
+        }
+        self.position[entry.number()] = to as u8;
+        if usize::from(self.running) == from {
+            self.running = to as u8;
+        }
+        self.reach = self.reach_of_running();
+    }
+
+    /// Asserts that each vCPU that may be boosted stands where its state says.
+    #[cfg(any(test, feature = "checked"))]
+    pub(super) fn check_boosts(&self) {
+        let boosts = &self.extras.boosts;
+        let mut shadows = 0;
+        for (number, state) in boosts.states.iter().enumerate() {
+            let Some(state) = state else { continue };
+            let [here, shadow] =
+                if state.is_boosted { [state.high, state.base] } else { [state.base, state.high] };
+            for at in [here, shadow] {
+                assert_eq!(
+                    usize::from(self.entries[usize::from(at)].boost),
+                    number,
+                    "an entry of a boost"
+                );
+            }
+            let id = self.entries[usize::from(here)].id;
+            assert_eq!(self.find(id), Some(usize::from(here)), "where {id:?} stands");
+            assert_eq!(boosts.boosted >> here & 1 == 1, state.is_boosted, "{id:?} is boosted");
+            assert!(
+                self.special >> here & 1 == 1,
+                "the guard knows nothing of the boosts of {id:?}"
+            );
+            assert!(state.left <= state.is.budget, "{id:?} has more than its limit");
+            assert!(self.extras.accounts[usize::from(id.0)].is_none(), "{id:?} has a server, too");
+            shadows |= 1 << shadow;
+        }
+        assert_eq!(boosts.shadows, shadows, "the shadows");
+        assert_eq!(shadows & (self.ready | self.special | self.away), 0, "a shadow is ready");
+        assert!(Members::of(boosts.boosted).all(|at| self.entries[at].boost != ABSENT), "no boost");
+    }
+}

@@ -1,0 +1,111 @@
+//! vCPUs that are at a second, higher position at times.
+
+use super::*;
+
+const RISES: VcpuId = VcpuId(0);
+
+fn boost(priority: u16, budget: Duration, period: u64, window: Option<u64>) -> Boost {
+    let (priority, window) = (Priority(priority), window.map(Duration));
+    Boost { priority, budget, period: Duration(period), window }
+}
+
+/// A vCPU that may rise from 1 to 5 beside an equal, and one at 3.
+fn three(boost: Boost) -> Scheduler {
+    let mut core = core(&[(RISES, 1, 10), (VcpuId(1), 1, 10), (VcpuId(2), 3, 10)]);
+    core.set_boost(RISES, boost).unwrap();
+    core
+}
+
+#[test]
+fn a_boosted_vcpu_runs_before_those_between_its_two_priorities() {
+    let mut core = three(boost(5, Duration::MAX, 100, None));
+    assert_eq!(run(&mut core, 0), Some(2));
+    assert!(core.boost(RISES, Instant(1)) && core.is_boosted(RISES));
+    assert_eq!(core.decide(Instant(1)).until, None, "nothing ends it");
+    assert_eq!(run(&mut core, 1), Some(0));
+    assert!(core.end_boost(RISES));
+    assert_eq!(run(&mut core, 7), Some(2));
+    assert!(!core.is_boosted(RISES) && !core.end_boost(RISES), "it has ended");
+    core.check();
+}
+
+#[test]
+fn a_guest_that_lies_gets_its_budget_in_each_period_and_no_more() {
+    let mut core = three(boost(5, Duration(4), 20, None));
+    assert!(core.boost(RISES, Instant(10)));
+    assert_eq!(core.decide(Instant(10)).until, Some(Instant(14)));
+    assert_eq!(run(&mut core, 14), Some(2), "it is spent");
+    assert!(!core.is_boosted(RISES));
+    for now in 15..30 {
+        assert!(!core.boost(RISES, Instant(now)), "at {now}");
+        assert_eq!(run(&mut core, now), Some(2));
+    }
+    assert!(core.boost(RISES, Instant(30)), "a new period");
+    assert_eq!(core.decide(Instant(30)).until, Some(Instant(34)));
+}
+
+#[test]
+fn a_boost_by_an_interrupt_lasts_for_its_window() {
+    let mut core = three(boost(5, Duration(9), 20, Some(2)));
+    core.sleep(RISES);
+    assert_eq!(run(&mut core, 0), Some(2));
+    assert!(core.matters(RISES), "its timer is watched");
+    assert_eq!(core.wake(RISES), Woken::Decide);
+    assert_eq!(core.decide(Instant(1)).run, Some(RISES));
+    assert_eq!(run(&mut core, 3), Some(2), "its guest has said nothing");
+    assert_eq!(core.wake(RISES), Woken::Rises, "awake, and another interrupt");
+    assert_eq!(core.decide(Instant(4)).until, Some(Instant(6)));
+    assert!(core.boost(RISES, Instant(5)), "now its guest says that it is urgent");
+    assert_eq!(core.decide(Instant(5)).until, Some(Instant(11)), "9 less 2 and 1");
+}
+
+#[test]
+fn interrupts_boost_only_those_that_they_are_to() {
+    let mut core = three(boost(5, Duration::MAX, 100, None));
+    core.sleep(RISES);
+    assert_eq!(run(&mut core, 0), Some(2));
+    assert!(!core.matters(RISES));
+    assert_eq!(core.wake(RISES), Woken::Waits);
+    assert_eq!(run(&mut core, 1), Some(2));
+}
+
+#[test]
+fn the_core_decides_when_the_timer_of_one_that_waits_is_to_boost_it() {
+    let mut core = three(boost(5, Duration::MAX, 100, Some(3)));
+    assert_eq!(run(&mut core, 0), Some(2));
+    core.rises_at(RISES, Instant(7));
+    assert_eq!(core.decide(Instant(1)).until, Some(Instant(7)));
+    assert_eq!(core.wake(RISES), Woken::Rises);
+    assert_eq!(core.decide(Instant(7)).run, Some(RISES));
+    assert_eq!(core.decide(Instant(8)).until, Some(Instant(10)), "the window alone");
+}
+
+#[test]
+fn a_timer_that_boosts_below_what_runs_is_not_waited_for() {
+    let mut core = three(boost(2, Duration::MAX, 100, Some(3)));
+    assert_eq!(run(&mut core, 0), Some(2));
+    core.rises_at(RISES, Instant(7));
+    assert_eq!(core.decide(Instant(1)).until, None);
+    core.sleep(RISES);
+    assert!(!core.matters(RISES));
+}
+
+#[test]
+fn what_cannot_be_boosted_is_refused() {
+    let mut core = three(boost(5, Duration::MAX, 100, None));
+    let any = boost(9, Duration(1), 2, Some(1));
+    assert_eq!(core.set_boost(RISES, any), Err(Refusal::NoMoreBoosts));
+    assert_eq!(core.set_boost(VcpuId(9), any), Err(Refusal::UnknownVcpu));
+    let below = Boost { priority: Priority(3), ..any };
+    assert_eq!(core.set_boost(VcpuId(2), below), Err(Refusal::NoBoost));
+    let endless = Boost { period: Duration(0), ..any };
+    assert_eq!(core.set_boost(VcpuId(2), endless), Err(Refusal::ZeroPeriod));
+    assert_eq!(core.remove(RISES), None);
+    let others = (10..).map(VcpuId).take(MAX_BOOSTS);
+    for (number, id) in others.enumerate() {
+        core.arrive(id, params(1, 10), false).unwrap();
+        let refused = core.set_boost(id, any).err();
+        assert_eq!(refused, (number + 1 == MAX_BOOSTS).then_some(Refusal::NoMoreBoosts));
+    }
+    core.check();
+}

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0
+/* Tells the hypervisor when an unmodified kernel runs a real-time process: its tracepoints sched_switch and
+ * irq_handler_exit say which process each CPU goes on with (JISE 2013, section 4.3, without changing the
+ * kernel). docs/src/boosts.md says what that is for. */
+#include <linux/interrupt.h>
+#include <linux/module.h>
+#include <linux/percpu.h>
+#include <linux/sched.h>
+#include <linux/sched/deadline.h>
+#include <linux/sched/rt.h>
+
+#include "cassata_line.h"
+
+enum { CALL_BOOST = 0xc6000027, CALL_DEBOOST };
+/* X2 of BOOST. */
+enum { POLICY_FIFO = 1, POLICY_RR };
+/* X1: the calling vCPU. */
+#define MYSELF (~0UL)
+
+static bool by_line;
+module_param(by_line, bool, 0444);
+MODULE_PARM_DESC(by_line, "say it in the line of preemption, and call only where another vCPU waits");
+
+/* What a program may read of it. */
+static atomic_t calls;
+module_param_named(calls, calls.counter, int, 0444);
+MODULE_PARM_DESC(calls, "how often it called the hypervisor; only to be read");
+
+/* What each CPU has said last. */
+static DEFINE_PER_CPU(u32, said);
+
+/* Returns the answer of the hypervisor. */
+static long tell(u32 report)
+{
+    struct arm_smccc_res result;
+
+    atomic_inc(&calls);
+    if (report)
+        arm_smccc_1_1_hvc(CALL_BOOST, MYSELF, report & 0xff, report >> 8, &result);
+    else
+        arm_smccc_1_1_hvc(CALL_DEBOOST, MYSELF, &result);
+    return result.a0;
+}
+
+/* Returns what to say of a process; 0: nothing urgent. */
+static u32 report_of(struct task_struct *task)
+{
+    u32 policy = task->policy == SCHED_RR ? POLICY_RR : POLICY_FIFO;
+    /* Of deadlines, and of what stops a CPU, too: they come before all others. */
+    int priority = MAX_RT_PRIO - 1 - task->prio;
+
+    return rt_task(task) || dl_task(task) ? policy | clamp(priority, 1, 99) << 8 : 0;
+}
+
+static void say(u32 report)
+{
+    struct line *line = raw_cpu_read(own_line);
+
+    if (raw_cpu_read(said) == report)
+        return;
+    raw_cpu_write(said, report);
+    if (!by_line) {
+        tell(report);
+        return;
+    }
+    if (!line)
+        return;
+    WRITE_ONCE(line->task, report);
+    if (!report && READ_ONCE(line->awaited))
+        tell(0);
+}
+
+static void switched(void *unused, bool preempt, struct task_struct *previous,
+                     struct task_struct *next, unsigned int state)
+{
+    say(report_of(next));
+}
+
+/* An interrupt has boosted this vCPU, and nothing urgent follows from it. */
+static void handled(void *unused, int interrupt, struct irqaction *action, int result)
+{
+    struct line *line = raw_cpu_read(own_line);
+
+    if (raw_cpu_read(said) || test_tsk_need_resched(current))
+        return;
+    if (!by_line || (line && READ_ONCE(line->awaited)))
+        tell(0);
+}
+
+static struct tracepoint *handlers;
+
+static int __init boost_begin(void)
+{
+    struct tracepoint *switches;
+    int error;
+
+    if (!service_is_described("cassata,service-1.6")) {
+        pr_err("cassata_boost: no Cassata service 1.6 here: the device tree has no node of it\n");
+        return -ENODEV;
+    }
+    switches = find_tracepoint("sched_switch");
+    handlers = find_tracepoint("irq_handler_exit");
+    if (!switches || !handlers) {
+        pr_err("cassata_boost: this kernel has no tracepoint sched_switch or irq_handler_exit\n");
+        return -ENOENT;
+    }
+    error = follow(switches, switched, "cassata_boost:online");
+    if (error)
+        return error;
+    error = tracepoint_probe_register(handlers, handled, NULL);
+    if (error)
+        follow_no_longer(switched);
+    return error;
+}
+
+static void __exit boost_end(void)
+{
+    tracepoint_probe_unregister(handlers, handled, NULL);
+    follow_no_longer(switched);
+}
+
+module_init(boost_begin);
+module_exit(boost_end);
+MODULE_LICENSE("GPL");
+MODULE_DESCRIPTION("Tells the hypervisor when a real-time process runs");
