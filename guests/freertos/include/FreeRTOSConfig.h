@@ -38,12 +38,12 @@ void tick_next(void);
 #define configSETUP_TICK_INTERRUPT()    tick_start()
 #define configCLEAR_TICK_INTERRUPT()    tick_next()
 
-/* Task switches, see events.h: a load and a branch where nothing asks for them. */
-extern _Bool events_wanted;
-void events_switched_in(const void *task, const char *name);
+/* Task switches, see switches.h: a load and a branch where nothing asks for them. */
+extern _Bool switches_told;
+void switched_in(const void *task, const char *name, unsigned long priority);
 #define traceTASK_SWITCHED_IN() \
-    do { if (__builtin_expect(events_wanted, 0)) \
-        events_switched_in(pxCurrentTCB, pxCurrentTCB->pcTaskName); } while (0)
+    do { if (__builtin_expect(switches_told, 0)) \
+        switched_in(pxCurrentTCB, pxCurrentTCB->pcTaskName, pxCurrentTCB->uxPriority); } while (0)
 
 void assertion_failed(const char *file, uint32_t line) __attribute__((noreturn));
 #define configASSERT(condition) \

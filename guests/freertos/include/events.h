@@ -4,7 +4,7 @@
 
 #include <stdbool.h>
 
-/* Whether they are recorded: the kernel asks before each call (FreeRTOSConfig.h). */
+/* Whether they are recorded. */
 extern bool events_wanted;
 
 /* Begins; false, after saying why, if there is no area for it. Before report_open(). */

@@ -2,11 +2,11 @@
 #include "bootargs.h"
 #include "console.h"
 #include "cpu.h"
-#include "events.h"
 #include "firmware.h"
 #include "gic.h"
 #include "options.h"
 #include "platform.h"
+#include "switches.h"
 #include "task.h"
 #include "tasks.h"
 #include "tick.h"
@@ -34,7 +34,7 @@ void main(const void *device_tree)
     print("freertos: period %lu us, load %lu per mille, activations %lu\n",
           options.period_us, options.load_permille, options.activations);
 
-    if (options.trace != 0 && !events_open())
+    if (!switches_open(&options))
         system_off();
     gic_init();
     tick_create(&options);

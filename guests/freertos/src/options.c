@@ -78,11 +78,11 @@ static bool read_option(const char **text, const struct known *known)
             return read_text(text, known->text) || complain(word, "a name of 1 to 31 bytes is needed");
         if (!read_number(text, known->most, known->value))
             return complain(word, "a whole number is needed; load at most 1000, tick_us 1000000, "
-                                  "jitter 49, participant 3, trace 1");
+                                  "jitter 49, participant 3, trace and boost 1");
         return true;
     }
     return complain(word, "known are load=, period_us=, tick_us=, jitter=, wake=, start_ms=, activations=, mutex=, task=, "
-                          "memory=, participant=, hold_us=, die_at=, bench=, bench_stop=, resources=, trace=");
+                          "memory=, participant=, hold_us=, die_at=, bench=, bench_stop=, resources=, trace=, boost=");
 }
 
 /* What `wake=` may name, in the order of enum wake. */
@@ -132,6 +132,7 @@ bool options_parse(const char *text, struct options *options)
         { "bench_stop=", &options->bench_stop, 1000, NULL },
         { "resources=", &options->resources, 1000000, NULL },
         { "trace=", &options->trace, 1, NULL },
+        { "boost=", &options->boost, 1, NULL },
         { NULL, NULL, 0, NULL },
     };
 

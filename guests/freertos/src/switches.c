@@ -1,0 +1,24 @@
+#include "switches.h"
+
+#include "boosts.h"
+#include "events.h"
+
+bool switches_told;
+
+bool switches_open(const struct options *options)
+{
+    if (options->trace != 0 && !events_open())
+        return false;
+    if (options->boost != 0 && !boosts_open())
+        return false;
+    switches_told = events_wanted || boosts_wanted;
+    return true;
+}
+
+void switched_in(const void *task, const char *name, unsigned long priority)
+{
+    if (boosts_wanted)
+        boosts_switched_in(priority);
+    if (events_wanted)
+        events_switched_in(task, name);
+}
