@@ -37,6 +37,29 @@ pub struct Findings<M: Measured> {
     pub all: usize,
 }
 
+impl<M: Measured> Findings<M> {
+    /// Returns true if all of these were measured.
+    pub fn covers(&self, cases: &[M::Case]) -> bool {
+        cases.iter().all(|case| self.measurements.iter().any(|seen| seen.case() == case))
+    }
+
+    /// Returns those of one kind, of an experiment that has several.
+    pub fn part<P: Measured>(
+        &self,
+        case: impl Fn(&M::Case) -> Option<P::Case>,
+        seen: impl Fn(&M) -> Option<P>,
+    ) -> Findings<P> {
+        let planned: Vec<_> = self.planned.iter().filter_map(&case).collect();
+        let failed = |(of, why): &(M::Case, String)| Some((case(of)?, why.clone()));
+        Findings {
+            all: planned.len(),
+            planned,
+            measurements: self.measurements.iter().filter_map(seen).collect(),
+            failures: self.failures.iter().filter_map(failed).collect(),
+        }
+    }
+}
+
 /// What a worker tells.
 enum Event<M> {
     Now(String),

@@ -2,6 +2,7 @@
 
 use crate::observe::Distribution;
 use crate::quantity::real;
+use crate::results::{Check, Goal};
 use serde::{Deserialize, Serialize};
 
 /// Runs' results, in the order of the runs.
@@ -85,6 +86,15 @@ impl Estimate {
     /// Returns the ends of the interval.
     pub fn range(self) -> [f64; 2] {
         [self.mean - self.half, self.mean + self.half]
+    }
+}
+
+/// Compares an estimate with `goal`: a statement on it says where runs do not tell.
+pub fn estimated(name: &str, found: Option<Estimate>, unit: &str, goal: Goal) -> Check {
+    let check = Check::new(name, found.map(|found| found.mean), unit, goal);
+    match found {
+        Some(found) => check.within(found.range()),
+        None => check,
     }
 }
 

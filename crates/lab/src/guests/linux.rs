@@ -40,7 +40,7 @@ pub struct LinuxProgress {
     pub wake_ups_us: Distribution,
     /// Each build of a part of Linux.
     pub builds: Vec<Build>,
-    /// How late its real-time process was, if it ran one beside other work.
+    /// How late its real-time process was, if it ran one beside other work: in all runs of it.
     pub wakes: Option<Wakes>,
     /// What it does with locks by the hypervisor, if it was asked for something.
     pub locks: Option<Locks>,
@@ -111,6 +111,18 @@ impl Wakes {
             max_ns: number(said, "max_ns")?,
         })
     }
+
+    /// Returns what both were like together.
+    fn and(self, other: Self) -> Self {
+        let count = self.count + other.count;
+        let sum = self.mean_ns * self.count + other.mean_ns * other.count;
+        Self {
+            count,
+            min_ns: self.min_ns.min(other.min_ns),
+            mean_ns: sum / count.max(1),
+            max_ns: self.max_ns.max(other.max_ns),
+        }
+    }
 }
 
 /// What Linux tells the hypervisor of its locks, and how often. Either is `none` where the description
@@ -162,7 +174,8 @@ impl LinuxProgress {
         } else if let Some(said) = said.strip_prefix("kbuild ") {
             self.builds.extend(Build::of(said));
         } else if let Some(said) = said.strip_prefix("realtime ") {
-            self.wakes = Wakes::of(said);
+            let wakes = Wakes::of(said);
+            self.wakes = wakes.map(|wakes| self.wakes.map_or(wakes, |before| before.and(wakes)));
         } else if let Some(said) = said.strip_prefix("locks ") {
             self.locks = Locks::of(said);
         } else if let Some(said) = said.strip_prefix("cycles ") {

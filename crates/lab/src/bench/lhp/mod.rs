@@ -38,7 +38,7 @@ mod throughput;
 use super::campaign::Findings;
 use super::experiment::Extent;
 use super::inputs::Inputs;
-use super::sample::Estimate;
+use super::sample::{Estimate, estimated};
 use super::{Conduct, Label, Tell};
 use crate::answer::Answer;
 use crate::guests::Images;
@@ -100,15 +100,6 @@ impl super::Experiment for LockHolders {
 
     fn scenarios(&self) -> Vec<Scenario> {
         vec![smoke::scenario(), smoke::latency_scenario()]
-    }
-}
-
-/// Compares an estimate with `goal`: a statement on it says where runs do not tell.
-fn estimated(name: &str, found: Option<Estimate>, unit: &str, goal: Goal) -> Check {
-    let check = Check::new(name, found.map(|found| found.mean), unit, goal);
-    match found {
-        Some(found) => check.within(found.range()),
-        None => check,
     }
 }
 

@@ -5,7 +5,7 @@ use crate::bench::{Extent, store};
 use serde::{Deserialize, Serialize};
 
 /// Activations of a point; as many as a quick run has.
-pub const ACTIVATIONS: u32 = 2_000;
+const ACTIVATIONS: u32 = 2_000;
 const QUICK_ACTIVATIONS: u32 = 300;
 
 /// The way of the interrupt that activates FreeRTOS.

@@ -64,7 +64,8 @@ fn statements(added: &Added) -> [Check; 4] {
     };
     let stages = added.stages(LONGEST);
     let all: f64 = stages.iter().filter(|ns| **ns > 0.0).sum();
-    let part = |stage: usize| (all > 0.0).then(|| stages[stage].max(0.0) / all);
+    // Of nothing that is added, no stage is a part.
+    let part = |stage: usize| Some(if all > 0.0 { stages[stage].max(0.0) / all } else { 0.0 });
     let check = |what: &str, value, goal| {
         Check::new(&format!("{way}: {what}"), value, "", goal).as_statement()
     };
@@ -90,6 +91,7 @@ mod tests {
     use super::super::fold::{COUNT, Found};
     use super::super::run::{Kind, Seen};
     use super::*;
+    use crate::answer::Answer;
     use crate::observe::Distribution;
 
     fn distribution(values: &[u32]) -> Distribution {
@@ -133,7 +135,10 @@ mod tests {
         let found = all(vec![seen(Load::Idle, 100, 1)]);
         assert!(found.checks().iter().any(Check::spoils));
         assert!(all(vec![]).checks().iter().all(Check::spoils));
-        let text = found.answer().page();
+        let mut answer = Answer::new("kvm-rt", "", "");
+        answer.judged(found.checks(), 1, 1);
+        found.add_to(&mut answer);
+        let text = answer.page();
         assert!(text.contains("scheduling") && text.contains("ahead of its timer"));
     }
 }

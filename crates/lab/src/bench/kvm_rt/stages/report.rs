@@ -1,10 +1,12 @@
 //! What was found, for people and programs.
 
+use super::super::verdicts;
 use super::All;
-use super::case::{ACTIVATIONS, Load, Route};
+use super::case::{Load, Route, cases};
 use super::fold::{COUNT, Found, STAGES};
 use super::run::{Kind, Seen};
 use crate::answer::Answer;
+use crate::bench::Extent;
 use crate::dataset::{Dataset, Unit};
 use crate::observe::Distribution;
 use crate::quantity::real;
@@ -121,13 +123,11 @@ impl All {
         with.filter_map(pair).collect()
     }
 
-    pub fn answer(&self) -> Answer {
-        let lead = "The way of an interrupt to FreeRTOS's handler, taken apart as Section 3.1 of the \
-                    paper on KVM does, beside a Linux that sleeps and one that works. Time is \
-                    virtual: a nanosecond is an instruction of a core. An exception takes none, so \
-                    the paper's first stage is part of the second.";
-        let mut answer = Answer::new("kvm-rt", "The stages of an interrupt's way", lead);
-        answer.judged(self.checks(), self.measurements.len(), self.all);
+    /// Adds what was found, and for the documents if it is all that there is.
+    pub fn add_to(&self, answer: &mut Answer) {
+        if self.measurements.is_empty() {
+            return;
+        }
         let rows = self.rows();
         let parts = STAGES.map(|(name, _)| name);
         for figure in [MEAN, LONGEST] {
@@ -145,17 +145,10 @@ impl All {
             html! { ul { @for (name, paper) in STAGES { li { (name) ": " (paper) } } } },
         );
         // A part is not quoted, nor what is measured coarsely.
-        let is_fine = self.planned.iter().all(|case| case.activations >= ACTIVATIONS);
-        if self.measurements.len() == self.all && self.all > 0 && is_fine {
+        if self.covers(&cases(Extent::Full)) {
             let tables: Vec<_> = tables.iter().map(|data| data.table().titled_markdown()).collect();
-            let checks = answer.outcome.table().markdown();
-            let text = format!(
-                "{}\nFound, beside what is demanded and what the paper says:\n\n{checks}",
-                tables.join("\n")
-            );
-            answer.document("bench kvm-rt", text);
+            answer.document("bench kvm-rt", tables.join("\n") + &verdicts(self.checks()));
         }
-        answer
     }
 
     fn tables(&self) -> Vec<Dataset> {

@@ -84,7 +84,7 @@ pub fn run(case: &Case, bench: &Bench, tell: Tell<'_>) -> Result<Seen> {
     ensure!(
         !is_early,
         "FreeRTOS began before Linux had set to work: BESIDE_LINUX_MS in \
-         crates/lab/src/bench/kvm_rt/machine.rs is too short for this Linux"
+         crates/lab/src/bench/kvm_rt/stages/machine.rs is too short for this Linux"
     );
     let faults = run.hypervisor_faults();
     ensure!(faults.is_empty(), "{}", faults.join("\n"));

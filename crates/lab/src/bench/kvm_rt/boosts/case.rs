@@ -1,0 +1,174 @@
+//! One run: how the two guests of core 1 are ranked, and what the other one does.
+
+use super::machine;
+use crate::bench::{Extent, store};
+use serde::{Deserialize, Serialize};
+
+/// Counted runs of the other guest's program.
+const RUNS: u32 = 12;
+const QUICK_RUNS: u32 = 3;
+
+/// The guest with a real-time process and other work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Control {
+    /// Stock Linux: `cyclictest` and `sha256sum`.
+    Linux,
+    /// FreeRTOS: its measured task, and its task that burns what is left.
+    Freertos,
+}
+
+/// How the guest with the real-time process stands to the other one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Tuning {
+    /// Above it, and without any other work: what the other guest can have at most.
+    Alone,
+    /// Equal to it, with a quantum: not tuned.
+    Equal,
+    /// Above it: the paper's prioritisation.
+    Above,
+    /// Alone on its core: the paper's shielding.
+    Pinned,
+    /// Below it, but boosted as it says by calls: the paper's co-scheduling.
+    Calls,
+    /// Likewise, but it says it in its line.
+    Line,
+    /// Likewise, but it says nothing: after each interrupt.
+    Interrupts,
+}
+
+/// What the other guest does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Program {
+    /// It sleeps.
+    Idle,
+    /// `sha256sum` on each CPU; the slower counts.
+    Compute,
+    /// `hackbench`, whose processes wait for one another.
+    Hackbench,
+}
+
+impl Control {
+    pub const ALL: [Self; 2] = [Self::Linux, Self::Freertos];
+
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Linux => "linux",
+            Self::Freertos => "freertos",
+        }
+    }
+
+    pub const fn words(self) -> &'static str {
+        match self {
+            Self::Linux => "Linux",
+            Self::Freertos => "FreeRTOS",
+        }
+    }
+
+    /// Returns what is measured beside a program. FreeRTOS has no line.
+    const fn tunings(self, program: Program) -> &'static [Tuning] {
+        use Tuning::{Above, Alone, Calls, Equal, Interrupts, Pinned};
+        match (self, program) {
+            (Self::Linux, Program::Idle) => &[],
+            (Self::Linux, _) => &Tuning::ALL,
+            (Self::Freertos, Program::Idle) => &[Equal, Above, Pinned],
+            (Self::Freertos, _) => &[Alone, Equal, Above, Pinned, Calls, Interrupts],
+        }
+    }
+}
+
+impl Tuning {
+    pub const ALL: [Self; 7] = [
+        Self::Alone,
+        Self::Equal,
+        Self::Above,
+        Self::Pinned,
+        Self::Calls,
+        Self::Line,
+        Self::Interrupts,
+    ];
+    /// Tunings by boosts.
+    pub const BOOSTED: [Self; 3] = [Self::Calls, Self::Line, Self::Interrupts];
+
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Alone => "alone",
+            Self::Equal => "equal",
+            Self::Above => "above",
+            Self::Pinned => "pinned",
+            Self::Calls => "calls",
+            Self::Line => "line",
+            Self::Interrupts => "interrupts",
+        }
+    }
+
+    pub const fn words(self) -> &'static str {
+        match self {
+            Self::Alone => "above, no other work",
+            Self::Equal => "equal",
+            Self::Above => "above",
+            Self::Pinned => "core of its own",
+            Self::Calls => "boosted by calls",
+            Self::Line => "boosted by its line",
+            Self::Interrupts => "boosted by interrupts",
+        }
+    }
+}
+
+impl Program {
+    pub const ALL: [Self; 3] = [Self::Idle, Self::Compute, Self::Hackbench];
+    /// What takes time.
+    pub const LOADS: [Self; 2] = [Self::Compute, Self::Hackbench];
+
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Idle => "idle",
+            Self::Compute => "compute",
+            Self::Hackbench => "hackbench",
+        }
+    }
+}
+
+/// One run of a machine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Case {
+    pub control: Control,
+    pub tuning: Tuning,
+    pub program: Program,
+    pub runs: u32,
+}
+
+/// Returns all runs.
+pub fn cases(extent: Extent) -> Vec<Case> {
+    let runs = if extent == Extent::Quick { QUICK_RUNS } else { RUNS };
+    let mut all = Vec::new();
+    for (control, program) in
+        Control::ALL.into_iter().flat_map(|one| Program::ALL.map(|program| (one, program)))
+    {
+        let tunings = control.tunings(program).iter();
+        all.extend(tunings.map(|&tuning| Case { control, tuning, program, runs }));
+    }
+    all
+}
+
+impl store::Case for Case {
+    /// Such as `boosts-linux-calls-hackbench-12`.
+    fn name(&self) -> String {
+        let (control, tuning, program) =
+            (self.control.name(), self.tuning.name(), self.program.name());
+        format!("boosts-{control}-{tuning}-{program}-{}", self.runs)
+    }
+
+    /// Seconds of an idle processor, about: guests boot, and prioritisation makes runs long.
+    fn work(&self) -> f64 {
+        let boot = if self.control == Control::Linux { 60.0 } else { 40.0 };
+        let each = if self.tuning == Tuning::Above { 6.0 } else { 2.0 };
+        boot + each * f64::from(self.runs)
+    }
+
+    fn config_text(&self) -> String {
+        machine::told_to(self)
+    }
+}

@@ -1,0 +1,118 @@
+//! Runs a case until both guests have told enough.
+
+use super::case::{Case, Control, Program};
+use super::machine::{self, CONTROL, LINUX};
+use crate::bench::sample::Sample;
+use crate::bench::store::measured;
+use crate::bench::{ProgressView, Tell};
+use crate::guests::{LinuxProgress, Wakes};
+use crate::observe::Observer;
+use crate::suite::Bench;
+use miette::{Result, ensure, miette};
+use serde::{Deserialize, Serialize};
+use std::time::Duration;
+
+/// Virtual time for the machine: several times what the longest needs.
+const LIMIT: Duration = Duration::from_secs(90);
+/// How often a machine is held to be judged.
+const PERIOD: Duration = Duration::from_millis(5);
+/// Wake-ups of the real-time process for each counted run of the program, at least.
+const WAKES_A_RUN: u64 = 150;
+
+/// What a run brought.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Seen {
+    pub case: Case,
+    pub real_s: f64,
+    pub virtual_s: f64,
+    /// How late the real-time process was.
+    pub wakes: Wakes,
+    /// Time of each run of the other guest's program but the first, seconds.
+    pub runs: Sample,
+}
+
+measured!(Seen, case: Case, real_s);
+
+/// Runs `case` with its files in the directory of `bench`, and tells how far it is.
+///
+/// # Errors
+/// When the machine fails, a guest does not do its work, or Ctrl-C comes.
+pub fn run(case: &Case, bench: &Bench, tell: Tell<'_>) -> Result<Seen> {
+    let text = machine::description(case, &bench.root);
+    let path = bench.directory.join("system.toml");
+    crate::results::write_file(&path, text.as_bytes())?;
+    let system = system::load_text(&path, &text)?;
+    let bundle = bench.pack(&system)?;
+    let session = bench.session(&bundle, LIMIT)?.held_every(PERIOD);
+    let mut is_early = false;
+    let run = session.shown_by(Box::new(ProgressView(tell))).run(|now| {
+        let of = |vm: usize| now.said.guests.get(vm).map(|guest| &guest.linux);
+        let (Some(control), Some(linux)) = (of(CONTROL), of(LINUX)) else { return false };
+        let wakes = wakes(case, control, now.observer);
+        let is_awake = control.busy || wakes.is_some();
+        is_early |= !runs(case, linux).0.is_empty() && !is_awake;
+        is_early |= case.program == Program::Idle && !linux.done && wakes.is_some();
+        let has_failed = |guest: &LinuxProgress| guest.failed.is_some();
+        is_early || has_failed(control) || has_failed(linux) || has_enough(case, wakes, linux)
+    })?;
+    ensure!(!bench.interrupt.requested(), "interrupted");
+    ensure!(
+        !is_early,
+        "the program and the real-time process began in the wrong order: BEGIN or START_MS in \
+         crates/lab/src/bench/kvm_rt/boosts/machine.rs is too short for this Linux"
+    );
+    let faults = run.hypervisor_faults();
+    ensure!(faults.is_empty(), "{}", faults.join("\n"));
+    let guests = &run.said.guests;
+    let (control, linux) = (&guests[CONTROL].linux, &guests[LINUX].linux);
+    let wakes = wakes(case, control, &run.observer);
+    let wakes = wakes.filter(|_| has_enough(case, wakes, linux)).ok_or_else(|| {
+        let failed = control.failed.as_ref().or(linux.failed.as_ref());
+        let why = failed.map_or_else(|| run.end.about().to_string(), Clone::clone);
+        let logs = run.directory.display();
+        miette!("the guests did not do their work: {why} (the consoles are in {logs})")
+    })?;
+    Ok(Seen {
+        case: *case,
+        real_s: run.elapsed.as_secs_f64(),
+        virtual_s: run.virtual_time().unwrap_or_default().as_secs_f64(),
+        wakes,
+        runs: counted(case, linux),
+    })
+}
+
+fn runs(case: &Case, linux: &LinuxProgress) -> Sample {
+    Sample(match case.program {
+        Program::Idle => Vec::new(),
+        Program::Compute => linux.work_s.clone(),
+        Program::Hackbench => linux.hackbench_s.clone(),
+    })
+}
+
+/// Returns the times that count: as many as were asked for, however long the machine ran on.
+fn counted(case: &Case, linux: &LinuxProgress) -> Sample {
+    Sample(runs(case, linux).steady().0.into_iter().take(case.runs as usize).collect())
+}
+
+fn has_enough(case: &Case, wakes: Option<Wakes>, linux: &LinuxProgress) -> bool {
+    let wakes = wakes.map_or(0, |wakes| wakes.count);
+    let has_run =
+        case.program == Program::Idle || counted(case, linux).0.len() == case.runs as usize;
+    has_run && wakes >= u64::from(case.runs) * WAKES_A_RUN
+}
+
+/// Returns how late the real-time process was: from when its timer was due until it ran.
+fn wakes(case: &Case, linux: &LinuxProgress, observer: &Observer) -> Option<Wakes> {
+    match case.control {
+        Control::Linux => linux.wakes,
+        Control::Freertos => {
+            let dispatch = &observer.reports(CONTROL)?.dispatch;
+            Some(Wakes {
+                count: dispatch.count(),
+                min_ns: dispatch.min()?.into(),
+                mean_ns: dispatch.mean()?.round() as u64,
+                max_ns: dispatch.max()?.into(),
+            })
+        }
+    }
+}

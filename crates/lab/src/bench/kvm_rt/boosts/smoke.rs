@@ -1,0 +1,31 @@
+//! A part of the bench as a machine test: a stock Linux says by the module what it runs.
+
+use super::case::{Case, Control, Program, Tuning};
+use super::run;
+use crate::bench::campaign::room;
+use crate::bench::store::Case as _;
+use crate::results::Outcome;
+use crate::suite::{Bench, Scenario};
+use miette::{Result, ensure};
+use serde_json::json;
+
+/// A process that waits for its own guest's other work, or for the other guest, is late by much more.
+const PROMPT_NS: u64 = 500_000;
+
+/// Returns the scenario. It takes a minute, as two Linuxes boot: no other test has the module.
+pub fn scenario() -> Scenario {
+    let about = "a stock Linux is boosted by what a module says of its real-time process";
+    Scenario::new("boosted-linux", about, measure).shipped()
+}
+
+fn measure(bench: &Bench) -> Result<()> {
+    let mut outcome = Outcome::new("boosted-linux");
+    let (control, tuning) = (Control::Linux, Tuning::Line);
+    let case = Case { control, tuning, program: Program::Compute, runs: 1 };
+    let name = case.name();
+    let seen = run::run(&case, &room(bench, &name)?, &mut |_| {})?;
+    outcome.figure(&name, json!({ "wakes": seen.wakes, "runs_s": seen.runs }));
+    let latest = seen.wakes.max_ns;
+    ensure!(latest <= PROMPT_NS, "the process was late by {latest} ns");
+    bench.keep(&outcome)
+}
