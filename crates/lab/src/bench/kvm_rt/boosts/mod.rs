@@ -5,7 +5,7 @@
 //! | --- | --- |
 //! | [`case`] | one run, all of them |
 //! | [`machine`] | what boots |
-//! | [`run`] | running it |
+//! | [`mod@run`] | running it |
 //! | [`report`], [`checks`] | what was found, and what the paper says of it |
 //! | [`smoke`] | one run as a test |
 

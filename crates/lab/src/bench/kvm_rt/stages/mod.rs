@@ -6,7 +6,7 @@
 //! | [`machine`] | what boots |
 //! | [`marks`] | where stages begin and end |
 //! | [`fold`] | the way of one interrupt |
-//! | [`run`] | running it |
+//! | [`mod@run`] | running it |
 //! | [`report`], [`checks`] | what was found, and what the paper says of it |
 //! | [`smoke`] | some runs as a test |
 
