@@ -33,6 +33,15 @@ pub(crate) fn hypervisor() -> Vec<u8> {
     std::fs::read(built).expect("the launcher has built it")
 }
 
+/// Asserts that a description is one that the packer would take, but for the guests, which are not built
+/// in tests.
+pub(crate) fn lacks_guests_only(path: &Path, text: &str, name: &str) {
+    let report = system::load_text(path, text).unwrap_err();
+    let errors: Vec<_> = report.problems().iter().filter(|p| p.is_error()).collect();
+    let is_missing = |p: &&system::Problem| p.message.contains("build/guests");
+    assert!(!errors.is_empty() && errors.iter().all(is_missing), "{name}: {errors:?}");
+}
+
 /// Beginning of the memory; the status area is there.
 pub(crate) const BASE: u64 = 0x4000_0000;
 /// The report area.

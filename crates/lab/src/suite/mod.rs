@@ -23,7 +23,7 @@ use crate::interrupt::Interrupt;
 use crate::machine::{MachineConfig, Time, VirtualTime};
 use crate::qemu::Qemu;
 use crate::quantity::real;
-use crate::results::{Check, Goal, Outcome, write_json};
+use crate::results::{Check, Goal, Outcome, write_file, write_json};
 use crate::session::{Run, Session};
 use miette::{IntoDiagnostic, Result, ensure, miette};
 use std::fs::OpenOptions;
@@ -97,6 +97,16 @@ impl Bench {
             text = text.replace(from, to);
         }
         Ok(system::load_text(&path, &text)?)
+    }
+
+    /// Returns the system that `text` describes, which is kept as `system.toml` in the directory.
+    ///
+    /// # Errors
+    /// When it is wrong, or cannot be written.
+    pub fn kept(&self, text: &str) -> Result<Checked> {
+        let path = self.directory.join("system.toml");
+        write_file(&path, text.as_bytes())?;
+        Ok(system::load_text(&path, text)?)
     }
 
     /// Keeps an outcome, and demands that it is met.

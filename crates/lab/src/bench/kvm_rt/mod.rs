@@ -94,8 +94,8 @@ impl Experiment for KvmRt {
         about: "interrupts' ways stage by stage, and boosts, as the paper on KVM has them",
         details: "Marks in the hypervisor and in FreeRTOS tell when each of 2,000 interrupts comes \
                   to them, by each way that one can take, beside a Linux that sleeps and one that \
-                  works. And a Linux with a real-time process shares a core with another one, by \
-                  priorities and by boosts. It takes an hour, and goes on where it was stopped; with \
+                  works. And a Linux or a FreeRTOS with real-time work and other work shares a core \
+                  with another Linux, by priorities and by boosts. It takes an hour, and goes on where it was stopped; with \
                   --quick it takes a quarter of one.",
         examples: "  cassata bench kvm-rt --quick\n  \
                    cassata bench kvm-rt --point stages-departure",
@@ -137,8 +137,8 @@ impl Experiment for KvmRt {
             |seen| if let Seen::Boosts(_, seen) = seen { Some(seen.clone()) } else { None },
         );
         let lead = "What the paper on KVM measures. The way of an interrupt to FreeRTOS's handler is taken \
-                    apart as its Section 3.1 does, beside a Linux that sleeps and one that works; and a Linux \
-                    with a real-time process shares a core with another one as in Sections 4 and 5. Time is \
+                    apart as its Section 3.1 does, beside a Linux that sleeps and one that works; and a guest \
+                    with real-time work and other work shares a core with a Linux as in Sections 4 and 5. Time is \
                     virtual: a nanosecond is an instruction of a core. An exception takes none, so \
                     the paper's first stage is part of the second.";
         let mut answer = Answer::new("kvm-rt", "The paper on KVM, here", lead);
@@ -152,6 +152,11 @@ impl Experiment for KvmRt {
     fn scenarios(&self) -> Vec<Scenario> {
         stages::scenarios().into_iter().chain([boosts::scenario()]).collect()
     }
+}
+
+/// Returns Linux's command line for this work.
+fn command_line(work: &str) -> String {
+    format!("console=ttyAMA0 rdinit=/init quiet loglevel=4 nokaslr {work}")
 }
 
 /// Returns what stands below the tables in a document.

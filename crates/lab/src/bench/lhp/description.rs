@@ -243,6 +243,7 @@ mod tests {
     use super::*;
     use crate::bench::Extent;
     use crate::bench::store::Case as _;
+    use crate::testing;
     use std::fs;
 
     /// Every point's description is one that the packer would take, but for
@@ -254,14 +255,7 @@ mod tests {
         for point in points(Extent::Full, &Policy::all()) {
             let Some(text) = of(&point, directory.path()) else { continue };
             let path = directory.path().join("systems/point.toml");
-            let report = system::load_text(&path, &text).unwrap_err();
-            let errors: Vec<_> = report.problems().iter().filter(|p| p.is_error()).collect();
-            let missing = |p: &&system::Problem| p.message.contains("build/guests");
-            assert!(
-                !errors.is_empty() && errors.iter().all(missing),
-                "{}: {errors:?}",
-                point.name()
-            );
+            testing::lacks_guests_only(&path, &text, &point.name());
         }
     }
 

@@ -116,9 +116,7 @@ pub fn run(point: &Point, bench: &Bench, tell: Tell<'_>) -> Result<Measurement> 
             None => native(point, bench, tell),
         };
     };
-    let path = bench.directory.join("system.toml");
-    crate::results::write_file(&path, text.as_bytes())?;
-    let bundle = bench.pack(&system::load_text(&path, &text)?)?;
+    let bundle = bench.pack(&bench.kept(&text)?)?;
     let session = bench.session(&bundle, LIMIT)?.with_quantum(quantum_ns(point));
     let session = if point.traps_wfe() { session.with_wfe_traps() } else { session };
     let session = if point.experiment == Experiment::Spinning {

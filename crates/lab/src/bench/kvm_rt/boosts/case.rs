@@ -169,6 +169,6 @@ impl store::Case for Case {
     }
 
     fn config_text(&self) -> String {
-        machine::told_to(self)
+        machine::told(self)
     }
 }

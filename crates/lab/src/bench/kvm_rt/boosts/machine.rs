@@ -1,5 +1,6 @@
 //! The system of a case: two cores, and on the second one both guests.
 
+use super::super::command_line;
 use super::case::{Case, Control, Program, Tuning};
 use crate::guests::Images;
 use std::fmt::Write;
@@ -74,25 +75,21 @@ fn told_control(case: &Case) -> String {
         Tuning::Line => " cassata.boost=line",
         _ => "",
     };
-    told(&format!("cassata.run=realtime cassata.wakes={WAKES} cassata.stay{work}{says}"))
+    command_line(&format!("cassata.run=realtime cassata.wakes={WAKES} cassata.stay{work}{says}"))
 }
 
 fn told_linux(program: Program) -> String {
     let work = match program {
-        Program::Idle => return told("cassata.run=demo cassata.repeat=0 cassata.stay"),
+        Program::Idle => return command_line("cassata.run=demo cassata.repeat=0 cassata.stay"),
         Program::Compute => "cassata.run=work cassata.work=cpu cassata.count=1024",
         Program::Hackbench => "cassata.run=demo",
     };
     let begin = format!("{}.{:02}", BEGIN / 100, BEGIN % 100);
-    told(&format!("{work} cassata.repeat=1000000 cassata.begin={begin}"))
-}
-
-fn told(work: &str) -> String {
-    format!("console=ttyAMA0 rdinit=/init quiet loglevel=4 nokaslr {work}")
+    command_line(&format!("{work} cassata.repeat=1000000 cassata.begin={begin}"))
 }
 
 /// Returns all that a machine is told, wherever the project is.
-pub fn told_to(case: &Case) -> String {
+pub fn told(case: &Case) -> String {
     description(case, Path::new(""))
 }
 
@@ -102,6 +99,7 @@ mod tests {
     use super::*;
     use crate::bench::Extent;
     use crate::bench::store::Case as _;
+    use crate::testing;
 
     /// Every description is one that the packer would take, but for the files, which are not built
     /// in tests.
@@ -111,10 +109,7 @@ mod tests {
         let path = directory.path().join("system.toml");
         for case in cases(Extent::Full) {
             let text = description(&case, directory.path());
-            let report = system::load_text(&path, &text).unwrap_err();
-            let errors: Vec<_> = report.problems().iter().filter(|p| p.is_error()).collect();
-            let is_missing = |p: &&system::Problem| p.message.contains("build/guests");
-            assert!(errors.iter().all(is_missing), "{}: {errors:?}", case.name());
+            testing::lacks_guests_only(&path, &text, &case.name());
         }
     }
 }

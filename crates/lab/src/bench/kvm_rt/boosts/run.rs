@@ -38,10 +38,7 @@ measured!(Seen, case: Case, real_s);
 /// # Errors
 /// When the machine fails, a guest does not do its work, or Ctrl-C comes.
 pub fn run(case: &Case, bench: &Bench, tell: Tell<'_>) -> Result<Seen> {
-    let text = machine::description(case, &bench.root);
-    let path = bench.directory.join("system.toml");
-    crate::results::write_file(&path, text.as_bytes())?;
-    let system = system::load_text(&path, &text)?;
+    let system = bench.kept(&machine::description(case, &bench.root))?;
     let bundle = bench.pack(&system)?;
     let session = bench.session(&bundle, LIMIT)?.held_every(PERIOD);
     let mut is_early = false;

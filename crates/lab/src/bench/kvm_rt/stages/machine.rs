@@ -1,5 +1,6 @@
 //! The system of a case.
 
+use super::super::command_line;
 use super::case::{Case, Load, Route};
 use crate::guests::Images;
 use std::fmt::Write;
@@ -102,7 +103,7 @@ fn told_linux(load: Load) -> String {
         Load::Hackbench => "cassata.run=busy cassata.work=hackbench",
         Load::Alone | Load::Spin | Load::Idle => "cassata.run=demo cassata.repeat=0 cassata.stay",
     };
-    format!("console=ttyAMA0 rdinit=/init quiet loglevel=4 nokaslr {work}")
+    command_line(work)
 }
 
 /// Returns all that a machine is told, wherever the project is.
@@ -117,6 +118,7 @@ mod tests {
     use super::*;
     use crate::bench::Extent;
     use crate::bench::store::Case as _;
+    use crate::testing;
 
     /// Every description is one that the packer would take, but for the files, which are not built
     /// in tests.
@@ -130,10 +132,7 @@ mod tests {
         });
         for case in cases(Extent::Full).into_iter().chain(quick) {
             let text = description(&case, directory.path());
-            let report = system::load_text(&path, &text).unwrap_err();
-            let errors: Vec<_> = report.problems().iter().filter(|p| p.is_error()).collect();
-            let is_missing = |p: &&system::Problem| p.message.contains("build/guests");
-            assert!(errors.iter().all(is_missing), "{}: {errors:?}", case.name());
+            testing::lacks_guests_only(&path, &text, &case.name());
         }
     }
 }

@@ -59,10 +59,7 @@ measured!(Seen, case: Case, real_s);
 /// # Errors
 /// When the machine fails, a guest does not do its work, a mark is missing, or Ctrl-C comes.
 pub fn run(case: &Case, bench: &Bench, tell: Tell<'_>) -> Result<Seen> {
-    let text = machine::description(case, &bench.root);
-    let path = bench.directory.join("system.toml");
-    crate::results::write_file(&path, text.as_bytes())?;
-    let system = system::load_text(&path, &text)?;
+    let system = bench.kept(&machine::description(case, &bench.root))?;
     let bundle = bench.pack(&system)?;
     let image = Images::of(&bench.root).rtos;
     let all = marks::find(&bundle, bench.hypervisor.of(&system), RTOS, &image)?;
