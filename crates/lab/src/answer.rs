@@ -4,7 +4,7 @@
 use crate::dataset::Dataset;
 use crate::documents;
 use crate::report::{self, Plot, Report, figure};
-use crate::results::{Check, Directory, Outcome};
+use crate::results::{AGREES, Check, Directory, Outcome};
 use crate::table::Table;
 use maud::Markup;
 use miette::{Result, miette};
@@ -44,14 +44,18 @@ impl Answer {
         self.page.tile(value, name);
     }
 
-    /// Adds the checks, and says at the top of the page how many goals are reached and how many of all
-    /// points are measured.
+    /// Adds the checks, and says at the top of the page how many goals are reached, how many statements of
+    /// papers agree, and how many of all points are measured.
     pub fn judged(&mut self, checks: impl IntoIterator<Item = Check>, measured: usize, all: usize) {
         checks.into_iter().for_each(|check| self.outcome.check(check));
-        let checks = self.outcome.checks();
-        let held = checks.iter().filter(|check| check.holds()).count();
-        let reached = format!("{held} of {}", checks.len());
+        let (stated, demanded): (Vec<_>, Vec<_>) =
+            self.outcome.checks().iter().partition(|check| check.is_statement());
+        let held = demanded.iter().filter(|check| check.holds()).count();
+        let reached = format!("{held} of {}", demanded.len());
+        let agree = stated.iter().filter(|check| check.verdict() == AGREES).count();
+        let agree = (!stated.is_empty()).then(|| format!("{agree} of {}", stated.len()));
         self.tile(reached, "goals reached");
+        agree.into_iter().for_each(|agree| self.tile(agree, "statements agree"));
         self.tile(format!("{measured} of {all}"), "points measured");
     }
 

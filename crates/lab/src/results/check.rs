@@ -34,6 +34,8 @@ pub struct Check {
 pub const KNOWN_TO_FAIL: &str = "FAILS, as known";
 /// The value and the verdict where nothing was measured.
 pub const NOT_MEASURED: &str = "not measured";
+/// The verdict on a statement that our figures bear out.
+pub const AGREES: &str = "agrees";
 /// The verdict on a statement that chance decides.
 pub const UNDECIDED: &str = "within what runs differ by";
 /// The verdict on one for which there are too few values to tell what chance does.
@@ -132,7 +134,7 @@ impl Check {
             (false, true) => "holds",
             (false, false) if self.known.is_some() => KNOWN_TO_FAIL,
             (false, false) => "FAILS",
-            (true, true) => "agrees",
+            (true, true) => AGREES,
             (true, false) => "differs",
         }
     }

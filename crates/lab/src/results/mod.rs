@@ -7,7 +7,7 @@ mod check;
 mod directory;
 mod files;
 
-pub use check::{Check, Goal, KNOWN_TO_FAIL, NOT_MEASURED, TOO_FEW, UNDECIDED};
+pub use check::{AGREES, Check, Goal, KNOWN_TO_FAIL, NOT_MEASURED, TOO_FEW, UNDECIDED};
 pub use directory::{Directory, lock_file};
 pub use files::{has_place, write_file, write_json};
 

@@ -142,21 +142,6 @@ impl Lhp {
     fn plans(&self, experiment: Experiment) -> bool {
         self.planned.iter().any(|point| point.experiment == experiment)
     }
-
-    fn checks(&self) -> Vec<Check> {
-        let parts = [
-            self.throughput().checks(),
-            self.jitter_checks(),
-            self.latency_checks(),
-            self.migration_checks(),
-            self.overhead_checks(),
-            self.kernel_checks(),
-            self.technique_checks(),
-            self.adaptive_checks(),
-            self.realtime_checks(),
-        ];
-        parts.into_iter().flatten().collect()
-    }
 }
 
 #[cfg(test)]

@@ -4,11 +4,11 @@ use super::Lhp;
 use super::latency::{self, LOADS, NATIVE, Setting};
 use super::lock_holder_preemption::WAITED;
 use super::overhead::{ALONE, TICKING};
-use super::plan::{ADVANCES_US, DEDICATED, LONG_PERIOD_US, SHORT_PERIOD_US};
+use super::plan::{self, ADVANCES_US, DEDICATED, LONG_PERIOD_US, SHORT_PERIOD_US};
 use super::point::{Experiment, Stage, Wake};
 use super::policy::Policy;
-use super::technique::TECHNIQUES;
 use super::throughput::{TOLD, ms, share, told};
+use crate::bench::experiment::Extent;
 use crate::bench::vtime::case::Work;
 use crate::dataset::{Dataset, Unit};
 use crate::observe::Distribution;
@@ -30,40 +30,99 @@ const PARTS: [&str; 2] = ["departure, before the RTOS runs", "round trip, both e
 /// A figure of a distribution, nanoseconds.
 type Figure = fn(&Distribution) -> Option<f64>;
 
-impl Lhp {
-    /// Returns the blocks of the book whose experiments were all made, in Markdown.
-    pub(super) fn quoted(&self, checks: &[Check]) -> Vec<(&'static str, String)> {
-        let tables = |all: &[Dataset]| {
-            let some = all.iter().filter(|data| !data.is_empty());
-            let all: Vec<_> = some.map(|data| data.table().titled_markdown()).collect();
-            all.join("\n")
+/// A block of the book: what some experiments found, and what is demanded and stated of that.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Part {
+    Throughput,
+    Latency,
+    Cost,
+    Techniques,
+}
+
+impl Part {
+    const ALL: [Self; 4] = [Self::Throughput, Self::Latency, Self::Cost, Self::Techniques];
+
+    /// What stands in the block's marks.
+    const fn block(self) -> &'static str {
+        match self {
+            Self::Throughput => "bench lhp",
+            Self::Latency => "bench lhp latency",
+            Self::Cost => "bench lhp cost",
+            Self::Techniques => "bench lhp techniques",
+        }
+    }
+
+    const fn has(self, experiment: Experiment) -> bool {
+        use Experiment::{
+            Kernel, Latency, Migration, Overhead, Realtime, Spinning, Technique, Throughput,
+            ThroughputJitter,
         };
-        let mut blocks = Vec::new();
-        if self.has(Experiment::Throughput) {
-            let [dedicated, shared] = self.quoted_throughput();
-            let (others, adaptive) = (self.quoted_others(), self.adaptive_data());
-            let content = tables(&[dedicated, shared, others, adaptive, self.jitter_data()]);
-            blocks.push(("bench lhp", content));
+        match self {
+            Self::Throughput => matches!(experiment, Throughput | ThroughputJitter),
+            Self::Latency => matches!(experiment, Latency | Realtime),
+            Self::Cost => matches!(experiment, Migration | Overhead | Spinning | Kernel),
+            Self::Techniques => matches!(experiment, Technique),
         }
-        if self.has(Experiment::Latency) && self.has(Experiment::Realtime) {
-            let [advances, periods] = self.quoted_latency();
-            let (separation, realtime) = (self.quoted_separation(), self.realtime_data());
-            let content =
-                tables(&[advances, periods, self.quoted_unforeseen(), separation, realtime]);
-            blocks.push(("bench lhp latency", content));
-        }
-        let cost =
-            [Experiment::Migration, Experiment::Overhead, Experiment::Spinning, Experiment::Kernel];
-        if cost.into_iter().all(|experiment| self.has(experiment)) {
-            let parts = self.migration_data().only("part", &PARTS);
-            let (overhead, spinning) = (self.quoted_overhead(), self.quoted_spinning());
-            blocks
-                .push(("bench lhp cost", tables(&[parts, overhead, spinning, self.kernel_data()])));
-        }
-        if self.measurements.len() == self.all {
-            blocks.push(("bench lhp goals", quoted_checks(checks)));
-        }
-        blocks
+    }
+}
+
+impl Lhp {
+    /// Judges everything.
+    pub(super) fn checks(&self) -> Vec<Check> {
+        Part::ALL.into_iter().flat_map(|part| self.checks_of(part)).collect()
+    }
+
+    fn checks_of(&self, part: Part) -> Vec<Check> {
+        let checks = match part {
+            Part::Throughput => {
+                vec![self.throughput().checks(), self.jitter_checks(), self.adaptive_times()]
+            }
+            Part::Latency => {
+                vec![self.latency_checks(), self.adaptive_latencies(), self.realtime_checks()]
+            }
+            Part::Cost => {
+                vec![self.migration_checks(), self.overhead_checks(), self.kernel_checks()]
+            }
+            Part::Techniques => vec![self.technique_checks()],
+        };
+        checks.concat()
+    }
+
+    /// Returns the blocks of the book all of whose points were measured, in Markdown. So a block can be
+    /// written when its own experiments are done, without the hours of the others.
+    pub(super) fn quoted(&self) -> Vec<(&'static str, String)> {
+        let all = plan::points(Extent::Full, &Policy::all());
+        let is_whole = |part: &Part| {
+            let planned = all.iter().filter(|point| part.has(point.experiment));
+            self.covers(&planned.cloned().collect::<Vec<_>>())
+        };
+        let whole = Part::ALL.into_iter().filter(is_whole);
+        whole.map(|part| (part.block(), self.quoted_part(part))).collect()
+    }
+
+    fn quoted_part(&self, part: Part) -> String {
+        let data = match part {
+            Part::Throughput => {
+                let [dedicated, shared] = self.quoted_throughput();
+                let (others, adaptive) = (self.quoted_others(), self.adaptive_data());
+                vec![dedicated, shared, others, adaptive, self.jitter_data()]
+            }
+            Part::Latency => {
+                let [short, long] = self.quoted_latency();
+                let (separation, realtime) = (self.quoted_separation(), self.realtime_data());
+                vec![short, long, self.quoted_unforeseen(), separation, realtime]
+            }
+            Part::Cost => {
+                let parts = self.migration_data().only("part", &PARTS);
+                let (overhead, spinning) = (self.quoted_overhead(), self.quoted_spinning());
+                vec![parts, overhead, spinning, self.kernel_data()]
+            }
+            Part::Techniques => self.quoted_techniques(),
+        };
+        let some = data.iter().filter(|data| !data.is_empty());
+        let tables = some.map(|data| data.table().titled_markdown());
+        let checks = self.checks_of(part);
+        tables.chain(quoted_checks(&checks)).collect::<Vec<_>>().join("\n")
     }
 
     fn quoted_throughput(&self) -> [Dataset; 2] {
@@ -210,25 +269,24 @@ impl Lhp {
     }
 }
 
-/// What is demanded of us; then what the papers say, but for what stands beside their techniques.
-fn quoted_checks(checks: &[Check]) -> String {
-    let table = |title, which: &dyn Fn(&Check) -> bool| {
+/// What is demanded of us; then what the papers say. Neither, where there is none.
+fn quoted_checks(checks: &[Check]) -> impl Iterator<Item = String> {
+    let (stated, demanded): (Vec<_>, Vec<_>) =
+        checks.iter().partition(|check| check.is_statement());
+    let titles = ["What is demanded", "What the papers say, and what we want to know"];
+    let tables = titles.into_iter().zip([demanded, stated]).map(|(title, checks)| {
         let mut table = Table::new(title, Check::HEAD);
-        checks.iter().filter(|check| which(check)).for_each(|check| table.row(check.row()));
-        table.titled_markdown()
-    };
-    let of_papers = |check: &Check| check.is_statement() && !check.name.starts_with(TECHNIQUES);
-    let demands = table("What is demanded", &|check| !check.is_statement());
-    format!("{demands}\n{}", table("What the papers say, and what we want to know", &of_papers))
+        checks.into_iter().for_each(|check| table.row(check.row()));
+        table
+    });
+    tables.filter(|table| !table.rows.is_empty()).map(|table| table.titled_markdown())
 }
 
 #[cfg(test)]
 mod tests {
     use super::super::migration::tests::counted;
-    use super::super::plan;
     use super::super::run::Measurement;
     use super::*;
-    use crate::bench::experiment::Extent;
     use crate::bench::sample::Sample;
     use crate::documents;
     use crate::guests::{Build, Wakes};
@@ -237,7 +295,7 @@ mod tests {
     /// Blocks of the book of a run before their tables had what they have now. Writing a block anew takes
     /// it off this list.
     const OF_OLDER_LAYOUT: [&str; 4] =
-        ["bench lhp", "bench lhp latency", "bench lhp cost", "bench lhp goals"];
+        ["bench lhp", "bench lhp latency", "bench lhp cost", "bench lhp techniques"];
 
     /// Every point, measured.
     fn everything(extent: Extent) -> Lhp {
@@ -273,13 +331,15 @@ mod tests {
     fn the_book_has_the_tables_that_are_written() {
         let root = crate::testing::root();
         let everything = everything(Extent::Full);
-        let blocks = everything.quoted(&everything.checks());
-        assert_eq!(blocks.len(), 4);
+        let blocks = everything.quoted();
+        assert_eq!(blocks.len(), Part::ALL.len());
         for (block, written) in blocks {
             let book = documents::content(root, block).unwrap();
             let is_older = OF_OLDER_LAYOUT.contains(&block);
             assert_eq!(keys(&book) != keys(&written), is_older, "{block}: {written}");
-            assert!(!written.contains("| - |"), "all of it was measured: {written}");
+            // Not every technique is in every column.
+            let has_gaps = block == Part::Techniques.block();
+            assert!(has_gaps || !written.contains("| - |"), "all of it was measured: {written}");
         }
     }
 
@@ -300,7 +360,7 @@ mod tests {
         let nothing = Lhp { measurements: Vec::new(), ..everything(Extent::Full) };
         let checks = nothing.checks();
         assert_eq!(checks.len(), everything(Extent::Full).checks().len());
-        let text = quoted_checks(&checks);
+        let text = quoted_checks(&checks).collect::<String>();
         for check in checks {
             assert_eq!((check.verdict(), check.value_text()), (NOT_MEASURED, NOT_MEASURED.into()));
             assert!(check.fails() || check.is_statement(), "{}", check.name);

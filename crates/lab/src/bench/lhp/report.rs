@@ -83,9 +83,8 @@ impl Lhp {
         if self.has(Experiment::Technique) {
             answer.data(&self.technique_data());
             answer.data(&self.moments_data());
-            answer.document("bench lhp techniques", self.quoted_techniques());
         }
-        for (block, content) in self.quoted(answer.outcome.checks()) {
+        for (block, content) in self.quoted() {
             answer.document(block, content);
         }
         throughput.rule_finding().iter().for_each(|rule| answer.say(&format!("{rule}\n")));

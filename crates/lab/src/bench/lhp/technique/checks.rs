@@ -95,16 +95,6 @@ impl Lhp {
         let ratio = || Some(mean(one)?.over(mean(other)?));
         (is_planned(one) && is_planned(other)).then(ratio)
     }
-
-    /// Returns how the statements of the papers came out, a line each.
-    pub(super) fn technique_checks_text(&self) -> String {
-        let line = |check: Check| {
-            let name = check.name.trim_start_matches(TECHNIQUES).to_owned();
-            let (value, goal, verdict) = (check.value_text(), check.goal, check.verdict());
-            format!("- {name}: {value}, goal {goal}: {verdict}\n")
-        };
-        self.technique_checks().into_iter().map(line).collect()
-    }
 }
 
 #[cfg(test)]
@@ -141,7 +131,8 @@ mod tests {
             let checks = all.technique_checks();
             let known: Vec<_> = checks.iter().filter(|check| check.value.is_some()).collect();
             assert_eq!((checks.len(), known.len()), (1, 1), "the rest is not planned");
-            assert!(all.quoted_techniques().contains("| on-demand, f = 0.8 |"));
+            let table = all.quoted_techniques()[0].table().markdown();
+            assert!(table.contains("| on-demand, f = 0.8 |"), "{table}");
             known[0].holds()
         };
         assert!(found(0.09) && !found(0.11));
@@ -156,10 +147,5 @@ mod tests {
         all.planned.push(point(Column::Paper, NONE, 800));
         let said: Vec<_> = all.technique_checks().iter().map(Check::verdict).collect();
         assert_eq!(said, [NOT_MEASURED; 2]);
-        let text = all.technique_checks_text();
-        assert!(
-            text.contains("without being 1: not measured, goal <= 1: not measured\n"),
-            "{text}"
-        );
     }
 }

@@ -45,7 +45,7 @@ impl Lhp {
     }
 
     /// Returns what the book quotes: times of hackbench with either kernel, and latencies.
-    pub(in super::super) fn quoted_techniques(&self) -> String {
+    pub(in super::super) fn quoted_techniques(&self) -> Vec<Dataset> {
         let measured = |kernel: &Kernel| self.techniques(*kernel).next().is_some();
         let kernels = Kernel::ALL.into_iter().filter(measured);
         let mut tables: Vec<Dataset> = kernels.map(|kernel| self.quoted_times(kernel)).collect();
@@ -53,8 +53,7 @@ impl Lhp {
         if self.at_other_moments().next().is_some() {
             tables.push(self.moments_data());
         }
-        let tables = tables.iter().map(|data| data.table().titled_markdown());
-        tables.chain([self.technique_checks_text()]).collect::<Vec<_>>().join("\n")
+        tables
     }
 
     /// Returns the times with a kernel, a row for each technique at each load.
