@@ -72,6 +72,7 @@ build_vtime() {
 build_metronome() { guests/metronome/build build/guests/metronome.elf; }
 build_waker() { guests/waker/build build/guests/waker.bin; }
 build_peers() { guests/peers/build build/guests/peers build/apt; }
+build_programs() { guests/programs/build build/guests/programs build/apt; }
 build_intra() { guests/intra/build build/guests/intra.elf; }
 build_freertos() { guests/freertos/build build/guests/freertos.elf; }
 build_linux() { guests/linux/build build/guests/linux build/apt; }
@@ -203,6 +204,22 @@ ensure_peers() {
     popd >/dev/null
 }
 
+# asks_programs ARGUMENT...: true for `bench kvm-rt` with all points, or those that run a program in Linux.
+asks_programs() {
+    [[ ${1-} =~ ^(bench|campaign)$ && " ${*:2} " == *" kvm-rt "* ]] || return 1
+    [[ " $* " != *" --point"[\ =]* || " $* " == *" --point"[\ =]boosts* ||
+        " $* " == *" --point"[\ =]dispatch* ]]
+}
+
+# What is timed in Linux, and Debian's PREEMPT_RT kernel.
+ensure_programs() {
+    pushd "$CASSATA_ROOT" >/dev/null
+    product programs "fetching the programs that are timed in Linux" build_programs guests/programs \
+        guests/linux/{fetch,headers.sh,archive.sh} guests/linux/vmpcp guests/{include,vmpcp/include} \
+        build/guests/linux/initramfs.cpio.gz
+    popd >/dev/null
+}
+
 # The initramfs with a compiler and the kernel's source.
 ensure_builds() {
     ensure_kernel_tools
@@ -217,6 +234,7 @@ ensure_builds() {
 # `cassata test` with these arguments does: it is large.
 ensure_asked_products() {
     [[ " $* " != *" campaign-slurm "* ]] || ensure_slurm
+    [[ " $* " != *" programs-"* ]] || ensure_programs
     pushd "$CASSATA_ROOT" >/dev/null
     if [[ " $* " == *" conformance-kernel."* ]]; then
         product other-kernels "fetching Debian's PREEMPT_RT and backports kernels" \

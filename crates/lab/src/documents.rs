@@ -41,7 +41,7 @@ const INSTRUMENT: &str = "crates/vtime-plugin";
 const COMPUTED: &[&str] = &["crates/el2", INSTRUMENT, "crates/analysis", "crates/sim"];
 
 /// Every block there is.
-pub const BLOCKS: [Block; 17] = [
+pub const BLOCKS: [Block; 18] = [
     Block {
         name: "bench el2",
         document: "docs/src/measuring.md",
@@ -145,7 +145,15 @@ pub const BLOCKS: [Block; 17] = [
         document: "docs/src/boosts.md",
         command: "./cassata bench kvm-rt --write-docs",
         packages: MACHINE,
-        besides: &["guests/freertos/src", "guests/linux/boost"],
+        besides: &["guests/freertos/src", "guests/linux/boost", "guests/programs"],
+        takes_hours: true,
+    },
+    Block {
+        name: "bench kvm-rt dispatch",
+        document: "docs/src/kvm-rt.md",
+        command: "./cassata bench kvm-rt --write-docs",
+        packages: MACHINE,
+        besides: &["guests/programs"],
         takes_hours: true,
     },
     Block {

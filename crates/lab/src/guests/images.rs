@@ -31,6 +31,10 @@ pub struct Images {
     /// The initramfs in which Linux builds a part of Linux. The launcher makes it only when it is asked
     /// for.
     pub kbuild: PathBuf,
+    /// Debian's kernel with PREEMPT_RT. The launcher fetches it only when it is asked for.
+    pub rt_kernel: PathBuf,
+    /// What is timed in Linux, a directory of initramfs. The launcher makes them only when they are asked for.
+    programs: PathBuf,
     /// The packages that Debian's other kernels are from: one a line, with its version.
     pub other_kernels: PathBuf,
 }
@@ -53,7 +57,15 @@ impl Images {
             u_boot: guests.join("others/u-boot.bin"),
             selftests: guests.join("others/selftests.cpio.gz"),
             kbuild: guests.join("others/kbuild.cpio.gz"),
+            rt_kernel: guests.join("programs/rt.Image"),
+            programs: guests.join("programs"),
             other_kernels: guests.join("others/kernels.packages"),
         }
+    }
+
+    /// Returns the initramfs whose only work is the program called so (`guests/programs/build`).
+    #[must_use]
+    pub fn program(&self, name: &str) -> PathBuf {
+        self.programs.join(name).with_extension("cpio.gz")
     }
 }

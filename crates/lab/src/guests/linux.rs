@@ -38,6 +38,8 @@ pub struct LinuxProgress {
     pub symbols: BTreeMap<String, (u64, u64)>,
     /// Latencies of cyclictest's wake-ups on all CPUs, microseconds.
     pub wake_ups_us: Distribution,
+    /// Latencies of cyclictest's wake-ups where each is told to the nanosecond (`guests/programs/init`).
+    pub latencies_ns: Distribution,
     /// Each build of a part of Linux.
     pub builds: Vec<Build>,
     /// How late its real-time process was, if it ran one beside other work: in all runs of it.
@@ -176,6 +178,10 @@ impl LinuxProgress {
         } else if let Some(said) = said.strip_prefix("realtime ") {
             let wakes = Wakes::of(said);
             self.wakes = wakes.map(|wakes| self.wakes.map_or(wakes, |before| before.and(wakes)));
+        } else if let Some(said) = said.strip_prefix("latency ") {
+            if let Some((ns, times)) = number(said, "ns").zip(number(said, "times")) {
+                self.latencies_ns.record_many(ns, times);
+            }
         } else if let Some(said) = said.strip_prefix("locks ") {
             self.locks = Locks::of(said);
         } else if let Some(said) = said.strip_prefix("cycles ") {
@@ -247,6 +253,9 @@ mod tests {
         assert_eq!((linux.boot_s, linux.hackbench_s.as_slice()), (Some(1.52), &[0.412, 0.398][..]));
         let timed = hear(&["[  9.1] crng donecassata: work run=1 ns=250000000"]);
         assert_eq!(timed.work_s, [0.25]);
+        let late =
+            hear(&["cassata: latency ns=8123 times=2", "cassata: latency ns=5000123 times=1"]);
+        assert_eq!((late.latencies_ns.count(), late.latencies_ns.max()), (3, Some(5_000_123)));
         assert!(!linux.busy && hear(&["cassata: busy work=write"]).busy);
         assert!(linux.did(LinuxWork::Runs(2)) && !linux.did(LinuxWork::Runs(3)));
         assert!(!linux.is_over(LinuxWork::All));

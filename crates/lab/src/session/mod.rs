@@ -218,6 +218,13 @@ impl<'a> Session<'a> {
         self
     }
 
+    /// Tells QEMU more, such as of a device that the board has besides.
+    #[must_use]
+    pub fn with_qemu_arguments(mut self, arguments: impl IntoIterator<Item = String>) -> Self {
+        self.config.extra_args.extend(arguments.into_iter().map(Into::into));
+        self
+    }
+
     /// Cores note their times at marks, in virtual time.
     #[must_use]
     pub fn with_marks(mut self, marks: Marks) -> Self {

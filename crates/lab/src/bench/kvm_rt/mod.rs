@@ -5,8 +5,12 @@
 //! | --- | --- |
 //! | [`stages`] | the way of an interrupt to its guest, stage by stage |
 //! | [`boosts`] | soft real-time work beside a guest that uses what is left |
+//! | [`dispatch`] | how late a real-time process of Linux's is, on the board and as a guest |
+//! | [`pair`] | the system of the last two: two guests that share a core |
 
 mod boosts;
+mod dispatch;
+mod pair;
 mod stages;
 
 use super::campaign::Findings;
@@ -20,6 +24,7 @@ use crate::results::{Check, Outcome};
 use crate::suite::{Bench, Scenario};
 use miette::Result;
 use serde::{Deserialize, Serialize};
+use std::path::PathBuf;
 
 /// What is conducted from here.
 pub(super) const EXPERIMENTS: &[&dyn Conduct] = &[&KvmRt];
@@ -38,6 +43,7 @@ pub struct Options {}
 pub enum Case {
     Stages(stages::Case),
     Boosts(boosts::Case),
+    Dispatch(dispatch::Case),
 }
 
 /// What a run brought, and which it was.
@@ -46,6 +52,7 @@ pub enum Case {
 pub enum Seen {
     Stages(Case, stages::Seen),
     Boosts(Case, boosts::Seen),
+    Dispatch(Case, dispatch::Seen),
 }
 
 impl store::Case for Case {
@@ -53,6 +60,7 @@ impl store::Case for Case {
         match self {
             Self::Stages(case) => case.name(),
             Self::Boosts(case) => case.name(),
+            Self::Dispatch(case) => case.name(),
         }
     }
 
@@ -60,6 +68,7 @@ impl store::Case for Case {
         match self {
             Self::Stages(case) => case.work(),
             Self::Boosts(case) => case.work(),
+            Self::Dispatch(case) => case.work(),
         }
     }
 
@@ -67,6 +76,7 @@ impl store::Case for Case {
         match self {
             Self::Stages(case) => case.config_text(),
             Self::Boosts(case) => case.config_text(),
+            Self::Dispatch(case) => case.config_text(),
         }
     }
 }
@@ -76,7 +86,7 @@ impl Measured for Seen {
 
     fn case(&self) -> &Case {
         match self {
-            Self::Stages(case, _) | Self::Boosts(case, _) => case,
+            Self::Stages(case, _) | Self::Boosts(case, _) | Self::Dispatch(case, _) => case,
         }
     }
 
@@ -84,6 +94,7 @@ impl Measured for Seen {
         match self {
             Self::Stages(_, seen) => seen.real_s(),
             Self::Boosts(_, seen) => seen.real_s(),
+            Self::Dispatch(_, seen) => seen.real_s(),
         }
     }
 }
@@ -91,12 +102,14 @@ impl Measured for Seen {
 impl Experiment for KvmRt {
     const LABEL: Label = Label {
         name: "kvm-rt",
-        about: "interrupts' ways stage by stage, and boosts, as the paper on KVM has them",
+        about: "interrupts' ways stage by stage, boosts, and Linux's latencies, as the paper on KVM has them",
         details: "Marks in the hypervisor and in FreeRTOS tell when each of 2,000 interrupts comes \
                   to them, by each way that one can take, beside a Linux that sleeps and one that \
-                  works. And a Linux or a FreeRTOS with real-time work and other work shares a core \
-                  with another Linux, by priorities and by boosts. It takes an hour, and goes on where it was stopped; with \
-                  --quick it takes a quarter of one.",
+                  works. A Linux or a FreeRTOS with real-time work and other work shares a core \
+                  with another Linux, by priorities and by boosts, beside computing, a disk and six \
+                  programs. And cyclictest measures stock and PREEMPT_RT Linux, on the board and as \
+                  a guest. It takes two hours, and goes on where it was stopped; with --quick it \
+                  takes a part of one.",
         examples: "  cassata bench kvm-rt --quick\n  \
                    cassata bench kvm-rt --point stages-departure",
     };
@@ -107,7 +120,17 @@ impl Experiment for KvmRt {
     fn inputs(&self, bench: &Bench) -> Result<Inputs> {
         let images = Images::of(&bench.root);
         let inputs = Inputs::of(bench)?.hypervisor(bench).linux(bench)?;
-        inputs.files("freertos", &[&images.rtos])
+        let inputs = inputs.files("freertos", &[&images.rtos])?;
+        // The launcher makes them for points that need them.
+        let packed: Vec<_> = boosts::PACKED.iter().chain([&dispatch::CYCLICTEST]).collect();
+        let packed: Vec<_> = packed.into_iter().map(|name| images.program(name)).collect();
+        let all: Vec<_> =
+            [&images.rt_kernel].into_iter().chain(&packed).map(PathBuf::as_path).collect();
+        if all.iter().all(|path| path.exists()) {
+            inputs.files("programs", &all)
+        } else {
+            Ok(inputs)
+        }
     }
 
     /// Cores take turns, so one machine uses little more than one processor.
@@ -117,13 +140,16 @@ impl Experiment for KvmRt {
 
     fn cases(&self, extent: Extent, _: &Options) -> Vec<Case> {
         let stages = stages::cases(extent).into_iter().map(Case::Stages);
-        stages.chain(boosts::cases(extent).into_iter().map(Case::Boosts)).collect()
+        let boosts = boosts::cases(extent).into_iter().map(Case::Boosts);
+        let dispatch = dispatch::cases(extent).into_iter().map(Case::Dispatch);
+        stages.chain(boosts).chain(dispatch).collect()
     }
 
     fn run(&self, case: &Case, bench: &Bench, tell: Tell<'_>) -> Result<Seen> {
         Ok(match case {
             Case::Stages(one) => Seen::Stages(*case, stages::run(one, bench, tell)?),
             Case::Boosts(one) => Seen::Boosts(*case, boosts::run(one, bench, tell)?),
+            Case::Dispatch(one) => Seen::Dispatch(*case, dispatch::run(one, bench, tell)?),
         })
     }
 
@@ -136,27 +162,42 @@ impl Experiment for KvmRt {
             |case| if let Case::Boosts(case) = case { Some(*case) } else { None },
             |seen| if let Seen::Boosts(_, seen) = seen { Some(seen.clone()) } else { None },
         );
+        let dispatch: dispatch::All = found.part(
+            |case| if let Case::Dispatch(case) = case { Some(*case) } else { None },
+            |seen| if let Seen::Dispatch(_, seen) = seen { Some(seen.clone()) } else { None },
+        );
         let lead = "What the paper on KVM measures. The way of an interrupt to FreeRTOS's handler is taken \
-                    apart as its Section 3.1 does, beside a Linux that sleeps and one that works; and a guest \
-                    with real-time work and other work shares a core with a Linux as in Sections 4 and 5. Time is \
+                    apart as its Section 3.1 does, beside a Linux that sleeps and one that works; a guest \
+                    with real-time work and other work shares a core with a Linux as in Sections 4 and 5; and \
+                    cyclictest runs in Linux, on the board and as a guest, as in Section 5.3. Time is \
                     virtual: a nanosecond is an instruction of a core. An exception takes none, so \
                     the paper's first stage is part of the second.";
         let mut answer = Answer::new("kvm-rt", "The paper on KVM, here", lead);
-        let checks = stages.checks().into_iter().chain(boosts.checks());
+        let checks = stages.checks().into_iter().chain(boosts.checks()).chain(dispatch.checks());
         answer.judged(checks, found.measurements.len(), found.all);
         stages.add_to(&mut answer);
         boosts.add_to(&mut answer);
+        dispatch.add_to(&mut answer);
         Ok(answer)
     }
 
     fn scenarios(&self) -> Vec<Scenario> {
-        stages::scenarios().into_iter().chain([boosts::scenario()]).collect()
+        stages::scenarios()
+            .into_iter()
+            .chain(boosts::scenarios())
+            .chain([dispatch::scenario()])
+            .collect()
     }
 }
 
-/// Returns Linux's command line for this work.
-fn command_line(work: &str) -> String {
-    format!("console=ttyAMA0 rdinit=/init quiet loglevel=4 nokaslr {work}")
+/// The first process of Linux, by default.
+const INIT: &str = "/init";
+/// That of a Linux whose only work is a program that `guests/programs` packs.
+const PROGRAMS_INIT: &str = "/programs/init";
+
+/// Returns the command line of a Linux whose first process does this work.
+fn command_line(init: &str, work: &str) -> String {
+    format!("console=ttyAMA0 rdinit={init} quiet loglevel=4 nokaslr {work}")
 }
 
 /// Returns what stands below the tables in a document.

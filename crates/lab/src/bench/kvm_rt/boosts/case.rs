@@ -4,9 +4,23 @@ use super::machine;
 use crate::bench::{Extent, store};
 use serde::{Deserialize, Serialize};
 
-/// Counted runs of the other guest's program.
+/// Counted runs of the other guest's program,
 const RUNS: u32 = 12;
 const QUICK_RUNS: u32 = 3;
+/// and of one of the six, each of which takes longer.
+const APPLICATION_RUNS: u32 = 6;
+const QUICK_APPLICATION_RUNS: u32 = 2;
+
+/// Names of the programs that `guests/programs` packs.
+pub const PACKED: [&str; 7] = [
+    Program::Disk.name(),
+    Program::Gzip.name(),
+    Program::Cc1.name(),
+    Program::Parser.name(),
+    Program::Sqlite.name(),
+    Program::Bzip2.name(),
+    Program::Placer.name(),
+];
 
 /// The guest with a real-time process and other work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -48,6 +62,20 @@ pub enum Program {
     Compute,
     /// `hackbench`, whose processes wait for one another.
     Hackbench,
+    /// Input and output on a disk, on each CPU: as bonnie does it.
+    Disk,
+    /// What stands for the paper's six of SPEC CPU2000, on each CPU: 164.gzip,
+    Gzip,
+    /// 176.gcc,
+    Cc1,
+    /// 197.parser,
+    Parser,
+    /// 255.vortex,
+    Sqlite,
+    /// 256.bzip2,
+    Bzip2,
+    /// 300.twolf.
+    Placer,
 }
 
 impl Control {
@@ -67,14 +95,19 @@ impl Control {
         }
     }
 
-    /// Returns what is measured beside a program. FreeRTOS has no line.
+    /// Returns what is measured beside a program. FreeRTOS has no line. The paper has the six programs with and
+    /// without its co-scheduling only.
     const fn tunings(self, program: Program) -> &'static [Tuning] {
-        use Tuning::{Above, Alone, Calls, Equal, Interrupts, Pinned};
+        use Tuning::{Above, Alone, Calls, Equal, Interrupts, Line, Pinned};
         match (self, program) {
             (Self::Linux, Program::Idle) => &[],
-            (Self::Linux, _) => &Tuning::ALL,
+            (Self::Linux, Program::Compute | Program::Hackbench) => &Tuning::ALL,
+            (Self::Linux, _) => &[Alone, Above, Calls, Line],
             (Self::Freertos, Program::Idle) => &[Equal, Above, Pinned],
-            (Self::Freertos, _) => &[Alone, Equal, Above, Pinned, Calls, Interrupts],
+            (Self::Freertos, Program::Compute | Program::Hackbench | Program::Disk) => {
+                &[Alone, Equal, Above, Pinned, Calls, Interrupts]
+            }
+            (Self::Freertos, _) => &[],
         }
     }
 }
@@ -118,15 +151,50 @@ impl Tuning {
 }
 
 impl Program {
-    pub const ALL: [Self; 3] = [Self::Idle, Self::Compute, Self::Hackbench];
     /// What takes time.
-    pub const LOADS: [Self; 2] = [Self::Compute, Self::Hackbench];
+    pub const TIMED: [Self; 9] = [
+        Self::Compute,
+        Self::Hackbench,
+        Self::Disk,
+        Self::Gzip,
+        Self::Cc1,
+        Self::Parser,
+        Self::Sqlite,
+        Self::Bzip2,
+        Self::Placer,
+    ];
 
     pub const fn name(self) -> &'static str {
         match self {
             Self::Idle => "idle",
             Self::Compute => "compute",
             Self::Hackbench => "hackbench",
+            Self::Disk => "disk",
+            Self::Gzip => "gzip",
+            Self::Cc1 => "cc1",
+            Self::Parser => "parser",
+            Self::Sqlite => "sqlite",
+            Self::Bzip2 => "bzip2",
+            Self::Placer => "placer",
+        }
+    }
+
+    /// Returns true for what `guests/programs` packs, each with an initramfs of its own ([`PACKED`]).
+    pub const fn is_packed(self) -> bool {
+        !matches!(self, Self::Idle | Self::Compute | Self::Hackbench)
+    }
+
+    /// Returns true for one of the six.
+    const fn is_application(self) -> bool {
+        self.is_packed() && !matches!(self, Self::Disk)
+    }
+
+    const fn runs(self, extent: Extent) -> u32 {
+        match (self.is_application(), extent) {
+            (false, Extent::Quick) => QUICK_RUNS,
+            (false, _) => RUNS,
+            (true, Extent::Quick) => QUICK_APPLICATION_RUNS,
+            (true, _) => APPLICATION_RUNS,
         }
     }
 }
@@ -142,12 +210,12 @@ pub struct Case {
 
 /// Returns all runs.
 pub fn cases(extent: Extent) -> Vec<Case> {
-    let runs = if extent == Extent::Quick { QUICK_RUNS } else { RUNS };
     let mut all = Vec::new();
+    let programs = || [Program::Idle].into_iter().chain(Program::TIMED);
     for (control, program) in
-        Control::ALL.into_iter().flat_map(|one| Program::ALL.map(|program| (one, program)))
+        Control::ALL.into_iter().flat_map(|one| programs().map(move |program| (one, program)))
     {
-        let tunings = control.tunings(program).iter();
+        let (tunings, runs) = (control.tunings(program).iter(), program.runs(extent));
         all.extend(tunings.map(|&tuning| Case { control, tuning, program, runs }));
     }
     all
@@ -165,7 +233,8 @@ impl store::Case for Case {
     fn work(&self) -> f64 {
         let boot = if self.control == Control::Linux { 60.0 } else { 40.0 };
         let each = if self.tuning == Tuning::Above { 6.0 } else { 2.0 };
-        boot + each * f64::from(self.runs)
+        let longer = if self.program.is_application() { 3.0 } else { 1.0 };
+        boot + longer * each * f64::from(self.runs)
     }
 
     fn config_text(&self) -> String {

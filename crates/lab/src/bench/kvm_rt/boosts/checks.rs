@@ -35,7 +35,7 @@ impl All {
     pub fn checks(&self) -> Vec<Check> {
         let mut all = Vec::new();
         for (control, program) in
-            Control::ALL.into_iter().flat_map(|one| Program::LOADS.map(|program| (one, program)))
+            Control::ALL.into_iter().flat_map(|one| Program::TIMED.map(|program| (one, program)))
         {
             let plans = |tuning| {
                 let is_it = |case: &super::Case| {

@@ -16,9 +16,9 @@ mod report;
 mod run;
 mod smoke;
 
-pub use case::{Case, cases};
+pub use case::{Case, PACKED, cases};
 pub use run::{Seen, run};
-pub use smoke::scenario;
+pub use smoke::scenarios;
 
 use crate::bench::campaign::Findings;
 

@@ -16,10 +16,27 @@ const PROMPT_NS: u64 = 500_000;
 /// until the CPU goes on with it has let it wait for a tenth of a second then.
 const RUNS: u32 = 3;
 
-/// Returns the scenario. It takes a minute, as two Linuxes boot: no other test has the module.
-pub fn scenario() -> Scenario {
+/// Returns the scenarios. The first takes a minute, as two Linuxes boot: no other test has the module. The
+/// others need what the launcher makes only when they are asked for.
+pub fn scenarios() -> Vec<Scenario> {
     let about = "a stock Linux is boosted by what a module says of its real-time process";
-    Scenario::new("boosted-linux", about, measure).shipped()
+    let boosted = Scenario::new("boosted-linux", about, measure).shipped();
+    let about = "each program of `bench kvm-rt` runs beside a guest with a boost";
+    let programs = Scenario::new("programs-boosted", about, run_programs).shipped().on_request();
+    vec![boosted, programs]
+}
+
+fn run_programs(bench: &Bench) -> Result<()> {
+    let mut outcome = Outcome::new("programs-boosted");
+    for program in Program::TIMED.into_iter().filter(|program| program.is_packed()) {
+        let case = Case { control: Control::Freertos, tuning: Tuning::Calls, program, runs: 1 };
+        let name = case.name();
+        let seen = run::run(&case, &room(bench, &name)?, &mut |_| {})?;
+        outcome.figure(&name, json!({ "wakes": seen.wakes, "runs_s": seen.runs }));
+        let latest = seen.wakes.max_ns;
+        ensure!(latest <= PROMPT_NS, "beside {} FreeRTOS was late by {latest} ns", program.name());
+    }
+    bench.keep(&outcome)
 }
 
 fn measure(bench: &Bench) -> Result<()> {

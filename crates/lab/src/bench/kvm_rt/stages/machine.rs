@@ -1,6 +1,6 @@
 //! The system of a case.
 
-use super::super::command_line;
+use super::super::{INIT, command_line};
 use super::case::{Case, Load, Route};
 use crate::guests::Images;
 use std::fmt::Write;
@@ -103,7 +103,7 @@ fn told_linux(load: Load) -> String {
         Load::Hackbench => "cassata.run=busy cassata.work=hackbench",
         Load::Alone | Load::Spin | Load::Idle => "cassata.run=demo cassata.repeat=0 cassata.stay",
     };
-    command_line(work)
+    command_line(INIT, work)
 }
 
 /// Returns all that a machine is told, wherever the project is.
