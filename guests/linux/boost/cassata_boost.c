@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0
-/* Tells the hypervisor when an unmodified kernel runs a real-time process, or is about to: its tracepoints
- * sched_wakeup, sched_switch and irq_handler_exit say which process each CPU goes on with (JISE 2013, section 4.3,
- * without changing the kernel). docs/src/boosts.md says what that is for. */
+/* Tells the hypervisor when an unmodified kernel runs a real-time process: its tracepoints sched_switch and
+ * irq_handler_exit say which process each CPU goes on with (JISE 2013, section 4.3, without changing the
+ * kernel). docs/src/boosts.md says what that is for. */
 #include <linux/interrupt.h>
 #include <linux/module.h>
 #include <linux/percpu.h>
@@ -70,16 +70,6 @@ static void say(u32 report)
         tell(0);
 }
 
-/* A process that was woken here may have to wait until the kernel can be preempted: by then a boost that an
- * interrupt began could be over, and the vCPU would not run until its neighbour lets it. */
-static void woken(void *unused, struct task_struct *task)
-{
-    u32 report = report_of(task);
-
-    if (task_cpu(task) == smp_processor_id() && report >> 8 > raw_cpu_read(said) >> 8)
-        say(report);
-}
-
 static void switched(void *unused, bool preempt, struct task_struct *previous,
                      struct task_struct *next, unsigned int state)
 {
@@ -97,7 +87,7 @@ static void handled(void *unused, int interrupt, struct irqaction *action, int r
         tell(0);
 }
 
-static struct tracepoint *handlers, *wakeups;
+static struct tracepoint *handlers;
 
 static int __init boost_begin(void)
 {
@@ -110,9 +100,8 @@ static int __init boost_begin(void)
     }
     switches = find_tracepoint("sched_switch");
     handlers = find_tracepoint("irq_handler_exit");
-    wakeups = find_tracepoint("sched_wakeup");
-    if (!switches || !handlers || !wakeups) {
-        pr_err("cassata_boost: this kernel has no tracepoint sched_switch, sched_wakeup or irq_handler_exit\n");
+    if (!switches || !handlers) {
+        pr_err("cassata_boost: this kernel has no tracepoint sched_switch or irq_handler_exit\n");
         return -ENOENT;
     }
     error = follow(switches, switched, "cassata_boost:online");
@@ -120,22 +109,12 @@ static int __init boost_begin(void)
         return error;
     error = tracepoint_probe_register(handlers, handled, NULL);
     if (error)
-        goto unfollow;
-    error = tracepoint_probe_register(wakeups, woken, NULL);
-    if (error)
-        goto unhandle;
-    return 0;
-
-unhandle:
-    tracepoint_probe_unregister(handlers, handled, NULL);
-unfollow:
-    follow_no_longer(switched);
+        follow_no_longer(switched);
     return error;
 }
 
 static void __exit boost_end(void)
 {
-    tracepoint_probe_unregister(wakeups, woken, NULL);
     tracepoint_probe_unregister(handlers, handled, NULL);
     follow_no_longer(switched);
 }

@@ -12,10 +12,6 @@ use serde_json::json;
 /// A process that waits for its own guest's other work, or for the other guest, is late by much more.
 const PROMPT_NS: u64 = 500_000;
 
-/// So many that the process is woken now and then while its kernel cannot be preempted: a module that says nothing
-/// until the CPU goes on with it has let it wait for a tenth of a second then.
-const RUNS: u32 = 3;
-
 /// Returns the scenarios. The first takes a minute, as two Linuxes boot: no other test has the module. The
 /// others need what the launcher makes only when they are asked for.
 pub fn scenarios() -> Vec<Scenario> {
@@ -42,7 +38,7 @@ fn run_programs(bench: &Bench) -> Result<()> {
 fn measure(bench: &Bench) -> Result<()> {
     let mut outcome = Outcome::new("boosted-linux");
     let (control, tuning) = (Control::Linux, Tuning::Line);
-    let case = Case { control, tuning, program: Program::Compute, runs: RUNS };
+    let case = Case { control, tuning, program: Program::Compute, runs: 1 };
     let name = case.name();
     let seen = run::run(&case, &room(bench, &name)?, &mut |_| {})?;
     outcome.figure(&name, json!({ "wakes": seen.wakes, "runs_s": seen.runs }));
