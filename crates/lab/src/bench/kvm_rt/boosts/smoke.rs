@@ -12,7 +12,7 @@ use serde_json::json;
 /// A process that waits for its own guest's other work, or for the other guest, is late by much more.
 const PROMPT_NS: u64 = 500_000;
 
-/// Of the program. With fewer a process that waits for the end of one may have been lucky.
+/// Runs of the program. With fewer a process that waits for the end of one may have been lucky.
 const RUNS: u32 = 3;
 
 /// Returns the scenarios. The first takes a minute, as two Linuxes boot: no other test has the module. The
