@@ -55,7 +55,9 @@ impl Answer {
         let agree = stated.iter().filter(|check| check.verdict() == AGREES).count();
         let agree = (!stated.is_empty()).then(|| format!("{agree} of {}", stated.len()));
         self.tile(reached, "goals reached");
-        agree.into_iter().for_each(|agree| self.tile(agree, "statements agree"));
+        if let Some(agree) = agree {
+            self.tile(agree, "statements agree");
+        }
         self.tile(format!("{measured} of {all}"), "points measured");
     }
 

@@ -15,6 +15,7 @@ use abi::status::{Status, vcpu_state, vm_state};
 use sched::CoreSet;
 use sched::policy::{MigrationPolicy, PolicySet};
 use serde_json::{Value, json};
+use std::fmt::Debug;
 use std::io::Write;
 use std::path::Path;
 use std::time::Duration;
@@ -35,11 +36,25 @@ pub(crate) fn hypervisor() -> Vec<u8> {
 
 /// Asserts that a description is one that the packer would take, but for the guests, which are not built
 /// in tests.
-pub(crate) fn lacks_guests_only(path: &Path, text: &str, name: &str) {
+fn lacks_guests_only(path: &Path, text: &str, name: &str) {
     let report = system::load_text(path, text).unwrap_err();
     let errors: Vec<_> = report.problems().iter().filter(|p| p.is_error()).collect();
     let is_missing = |p: &&system::Problem| p.message.contains("build/guests");
     assert!(!errors.is_empty() && errors.iter().all(is_missing), "{name}: {errors:?}");
+}
+
+/// Asserts it of the descriptions of all cases that have one, for a project in an empty directory.
+pub(crate) fn lack_guests_only<C: Debug>(
+    cases: impl IntoIterator<Item = C>,
+    description: impl Fn(&C, &Path) -> Option<String>,
+) {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("system.toml");
+    for case in cases {
+        if let Some(text) = description(&case, directory.path()) {
+            lacks_guests_only(&path, &text, &format!("{case:?}"));
+        }
+    }
 }
 
 /// Beginning of the memory; the status area is there.

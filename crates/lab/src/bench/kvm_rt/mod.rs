@@ -6,11 +6,12 @@
 //! | [`stages`] | the way of an interrupt to its guest, stage by stage |
 //! | [`boosts`] | soft real-time work beside a guest that uses what is left |
 //! | [`dispatch`] | how late a real-time process of Linux's is, on the board and as a guest |
-//! | [`pair`] | the system of the last two: two guests that share a core |
+//! | [`pair`], [`program`] | the system of the last two: two guests that share a core, and what the other one does |
 
 mod boosts;
 mod dispatch;
 mod pair;
+mod program;
 mod stages;
 
 use super::campaign::Findings;
@@ -23,6 +24,7 @@ use crate::guests::Images;
 use crate::results::{Check, Outcome};
 use crate::suite::{Bench, Scenario};
 use miette::Result;
+use program::Program;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
@@ -108,8 +110,8 @@ impl Experiment for KvmRt {
                   works. A Linux or a FreeRTOS with real-time work and other work shares a core \
                   with another Linux, by priorities and by boosts, beside computing, a disk and six \
                   programs. And cyclictest measures stock and PREEMPT_RT Linux, on the board and as \
-                  a guest. It takes two hours, and goes on where it was stopped; with --quick it \
-                  takes a part of one.",
+                  a guest. It takes an hour or two, and goes on where it was stopped; with \
+                  --quick it takes a part of that.",
         examples: "  cassata bench kvm-rt --quick\n  \
                    cassata bench kvm-rt --point stages-departure",
     };
@@ -122,8 +124,8 @@ impl Experiment for KvmRt {
         let inputs = Inputs::of(bench)?.hypervisor(bench).linux(bench)?;
         let inputs = inputs.files("freertos", &[&images.rtos])?;
         // The launcher makes them for points that need them.
-        let packed: Vec<_> = boosts::PACKED.iter().chain([&dispatch::CYCLICTEST]).collect();
-        let packed: Vec<_> = packed.into_iter().map(|name| images.program(name)).collect();
+        let packed = Program::packed().map(Program::name).chain([dispatch::CYCLICTEST]);
+        let packed: Vec<_> = packed.map(|name| images.program(name)).collect();
         let all: Vec<_> =
             [&images.rt_kernel].into_iter().chain(&packed).map(PathBuf::as_path).collect();
         if all.iter().all(|path| path.exists()) {
@@ -194,6 +196,12 @@ impl Experiment for KvmRt {
 const INIT: &str = "/init";
 /// That of a Linux whose only work is a program that `guests/programs` packs.
 const PROGRAMS_INIT: &str = "/programs/init";
+
+/// What a Linux does that is there, and nothing else.
+const SLEEPS: &str = "cassata.run=demo cassata.repeat=0 cassata.stay";
+/// What one does that computes on each of its CPUs without end.
+const COMPUTES: &str =
+    "cassata.run=work cassata.work=cpu cassata.count=1024 cassata.repeat=1000000";
 
 /// Returns the command line of a Linux whose first process does this work.
 fn command_line(init: &str, work: &str) -> String {

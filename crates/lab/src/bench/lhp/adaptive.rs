@@ -116,13 +116,13 @@ impl Lhp {
     /// Compares its throughput with that of the best of the others.
     pub(super) fn adaptive_times(&self) -> Vec<Check> {
         let all = self.beside();
-        let throughput = self.adapted().into_iter().map(|at| {
+        let checks = self.adapted().into_iter().map(|at| {
             let name =
                 format!("adaptive, {}: time, that of the best fixed policy being 1", at.name());
             let ratio = all.iter().find(|one| one.at == at).and_then(Beside::ratio);
             estimated(&name, ratio, "", Goal::AtMost(SLOWER)).as_statement()
         });
-        throughput.collect()
+        checks.collect()
     }
 
     /// Likewise, of its latencies.

@@ -244,19 +244,10 @@ mod tests {
     use crate::bench::Extent;
     use crate::bench::store::Case as _;
     use crate::testing;
-    use std::fs;
 
-    /// Every point's description is one that the packer would take, but for
-    /// the guests, which are not built in tests.
     #[test]
     fn descriptions_are_understood() {
-        let directory = tempfile::tempdir().unwrap();
-        fs::create_dir(directory.path().join("systems")).unwrap();
-        for point in points(Extent::Full, &Policy::all()) {
-            let Some(text) = of(&point, directory.path()) else { continue };
-            let path = directory.path().join("systems/point.toml");
-            testing::lacks_guests_only(&path, &text, &point.name());
-        }
+        testing::lack_guests_only(points(Extent::Full, &Policy::all()), of);
     }
 
     /// An RTOS that waited for its whole time began when Linux's runs were over.

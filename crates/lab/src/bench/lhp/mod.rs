@@ -62,8 +62,8 @@ impl super::Experiment for LockHolders {
         about: "What becomes of Linux when the RTOS preempts a lock holder",
         details: "Runs Linux and FreeRTOS on four cores under each migration policy: hackbench's \
                   time, the RTOS's latencies, what a migration and what the hypervisor cost, how \
-                  long lock holders lay preempted. It takes two hours, and goes on where it \
-                  was stopped; with --quick it takes a quarter of one.",
+                  long lock holders lay preempted. It takes two to three hours, and goes on where \
+                  it was stopped; with --quick it takes a quarter of an hour.",
         examples: "  cassata bench lhp --quick\n  \
                    cassata bench lhp --point throughput-on-demand-f5",
     };

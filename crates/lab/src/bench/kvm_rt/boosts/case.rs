@@ -1,5 +1,6 @@
 //! One run: how the two guests of core 1 are ranked, and what the other one does.
 
+use super::super::program::Program;
 use super::machine;
 use crate::bench::{Extent, store};
 use serde::{Deserialize, Serialize};
@@ -10,17 +11,6 @@ const QUICK_RUNS: u32 = 3;
 /// and of one of the six, each of which takes longer.
 const APPLICATION_RUNS: u32 = 6;
 const QUICK_APPLICATION_RUNS: u32 = 2;
-
-/// Names of the programs that `guests/programs` packs.
-pub const PACKED: [&str; 7] = [
-    Program::Disk.name(),
-    Program::Gzip.name(),
-    Program::Cc1.name(),
-    Program::Parser.name(),
-    Program::Sqlite.name(),
-    Program::Bzip2.name(),
-    Program::Placer.name(),
-];
 
 /// The guest with a real-time process and other work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -50,32 +40,6 @@ pub enum Tuning {
     Line,
     /// Likewise, but it says nothing: after each interrupt.
     Interrupts,
-}
-
-/// What the other guest does.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Program {
-    /// It sleeps.
-    Idle,
-    /// `sha256sum` on each CPU; the slower counts.
-    Compute,
-    /// `hackbench`, whose processes wait for one another.
-    Hackbench,
-    /// Input and output on a disk, on each CPU: as bonnie does it.
-    Disk,
-    /// What stands for the paper's six of SPEC CPU2000, on each CPU: 164.gzip,
-    Gzip,
-    /// 176.gcc,
-    Cc1,
-    /// 197.parser,
-    Parser,
-    /// 255.vortex,
-    Sqlite,
-    /// 256.bzip2,
-    Bzip2,
-    /// 300.twolf.
-    Placer,
 }
 
 impl Control {
@@ -150,55 +114,6 @@ impl Tuning {
     }
 }
 
-impl Program {
-    /// What takes time.
-    pub const TIMED: [Self; 9] = [
-        Self::Compute,
-        Self::Hackbench,
-        Self::Disk,
-        Self::Gzip,
-        Self::Cc1,
-        Self::Parser,
-        Self::Sqlite,
-        Self::Bzip2,
-        Self::Placer,
-    ];
-
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Idle => "idle",
-            Self::Compute => "compute",
-            Self::Hackbench => "hackbench",
-            Self::Disk => "disk",
-            Self::Gzip => "gzip",
-            Self::Cc1 => "cc1",
-            Self::Parser => "parser",
-            Self::Sqlite => "sqlite",
-            Self::Bzip2 => "bzip2",
-            Self::Placer => "placer",
-        }
-    }
-
-    /// Returns true for what `guests/programs` packs, each with an initramfs of its own ([`PACKED`]).
-    pub const fn is_packed(self) -> bool {
-        !matches!(self, Self::Idle | Self::Compute | Self::Hackbench)
-    }
-
-    /// Returns true for one of the six.
-    const fn is_application(self) -> bool {
-        self.is_packed() && !matches!(self, Self::Disk)
-    }
-
-    const fn runs(self, extent: Extent) -> u32 {
-        match (self.is_application(), extent) {
-            (false, Extent::Quick) => QUICK_RUNS,
-            (false, _) => RUNS,
-            (true, Extent::Quick) => QUICK_APPLICATION_RUNS,
-            (true, _) => APPLICATION_RUNS,
-        }
-    }
-}
-
 /// One run of a machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Case {
@@ -208,6 +123,15 @@ pub struct Case {
     pub runs: u32,
 }
 
+fn runs(program: Program, extent: Extent) -> u32 {
+    match (program.is_application(), extent) {
+        (false, Extent::Quick) => QUICK_RUNS,
+        (false, _) => RUNS,
+        (true, Extent::Quick) => QUICK_APPLICATION_RUNS,
+        (true, _) => APPLICATION_RUNS,
+    }
+}
+
 /// Returns all runs.
 pub fn cases(extent: Extent) -> Vec<Case> {
     let mut all = Vec::new();
@@ -215,7 +139,7 @@ pub fn cases(extent: Extent) -> Vec<Case> {
     for (control, program) in
         Control::ALL.into_iter().flat_map(|one| programs().map(move |program| (one, program)))
     {
-        let (tunings, runs) = (control.tunings(program).iter(), program.runs(extent));
+        let (tunings, runs) = (control.tunings(program).iter(), runs(program, extent));
         all.extend(tunings.map(|&tuning| Case { control, tuning, program, runs }));
     }
     all

@@ -1,7 +1,8 @@
 //! What is demanded of boosts, and what the paper says.
 
+use super::super::program::Program;
 use super::All;
-use super::case::{Control, Program, Tuning};
+use super::case::{Control, Tuning};
 use crate::bench::sample::{Estimate, estimated};
 use crate::guests::Wakes;
 use crate::quantity::real;

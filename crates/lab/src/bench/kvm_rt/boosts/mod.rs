@@ -16,7 +16,7 @@ mod report;
 mod run;
 mod smoke;
 
-pub use case::{Case, PACKED, cases};
+pub use case::{Case, cases};
 pub use run::{Seen, run};
 pub use smoke::scenarios;
 

@@ -1,8 +1,9 @@
 //! What was found, for people and programs.
 
+use super::super::program::Program;
 use super::super::verdicts;
 use super::All;
-use super::case::{Control, Program, Tuning, cases};
+use super::case::{Control, Tuning, cases};
 use super::run::Seen;
 use crate::answer::Answer;
 use crate::bench::Extent;

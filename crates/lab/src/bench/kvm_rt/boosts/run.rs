@@ -1,7 +1,8 @@
 //! Runs a case until both guests have told enough.
 
 use super::super::pair::{CONTROL, LINUX};
-use super::case::{Case, Control, Program};
+use super::super::program::Program;
+use super::case::{Case, Control};
 use super::machine;
 use crate::bench::sample::Sample;
 use crate::bench::store::measured;
@@ -42,7 +43,7 @@ pub fn run(case: &Case, bench: &Bench, tell: Tell<'_>) -> Result<Seen> {
     let system = bench.kept(&machine::description(case, &bench.root))?;
     let bundle = bench.pack(&system)?;
     let session = bench.session(&bundle, LIMIT)?.held_every(PERIOD);
-    let session = session.with_qemu_arguments(machine::devices(case.program));
+    let session = session.with_qemu_arguments(case.program.qemu_arguments());
     let mut is_early = false;
     let run = session.shown_by(Box::new(ProgressView(tell))).run(|now| {
         let of = |vm: usize| now.said.guests.get(vm).map(|guest| &guest.linux);
@@ -81,11 +82,7 @@ pub fn run(case: &Case, bench: &Bench, tell: Tell<'_>) -> Result<Seen> {
 }
 
 fn runs(case: &Case, linux: &LinuxProgress) -> Sample {
-    Sample(match case.program {
-        Program::Idle => Vec::new(),
-        Program::Hackbench => linux.hackbench_s.clone(),
-        _ => linux.work_s.clone(),
-    })
+    Sample(case.program.times_s(linux).to_vec())
 }
 
 /// Returns the times that count: as many as were asked for, however long the machine ran on.

@@ -1,6 +1,7 @@
 //! A part of the bench as a machine test: a stock Linux says by the module what it runs.
 
-use super::case::{Case, Control, Program, Tuning};
+use super::super::program::Program;
+use super::case::{Case, Control, Tuning};
 use super::run;
 use crate::bench::campaign::room;
 use crate::bench::store::Case as _;
@@ -27,7 +28,7 @@ pub fn scenarios() -> Vec<Scenario> {
 
 fn run_programs(bench: &Bench) -> Result<()> {
     let mut outcome = Outcome::new("programs-boosted");
-    for program in Program::TIMED.into_iter().filter(|program| program.is_packed()) {
+    for program in Program::packed() {
         let case = Case { control: Control::Freertos, tuning: Tuning::Calls, program, runs: 1 };
         let name = case.name();
         let seen = run::run(&case, &room(bench, &name)?, &mut |_| {})?;

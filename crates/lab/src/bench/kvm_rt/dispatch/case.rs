@@ -1,5 +1,6 @@
 //! One run: which Linux `cyclictest` runs in, where that is, and what the other Linux does.
 
+use super::super::program::Program;
 use super::machine;
 use crate::bench::{Extent, store};
 use serde::{Deserialize, Serialize};
@@ -36,18 +37,6 @@ pub enum Place {
     Above,
     /// A guest with a core of its own: Figure 7.
     Pinned,
-}
-
-/// What the other Linux does.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Load {
-    /// It sleeps, or is not there.
-    Idle,
-    /// `sha256sum` on each CPU.
-    Compute,
-    /// `hackbench`.
-    Hackbench,
 }
 
 impl Kernel {
@@ -90,33 +79,25 @@ impl Place {
     }
 }
 
-impl Load {
-    pub const ALL: [Self; 3] = [Self::Idle, Self::Compute, Self::Hackbench];
+/// What the other Linux does; it may also not be there, which is like sleep.
+const LOADS: [Program; 3] = [Program::Idle, Program::Compute, Program::Hackbench];
 
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Idle => "idle",
-            Self::Compute => "compute",
-            Self::Hackbench => "hackbench",
-        }
+/// Returns the time between two wake-ups beside a load.
+pub fn period_us(load: Program) -> u32 {
+    match load {
+        Program::Idle => PERIOD_US,
+        _ => LOADED_PERIOD_US,
     }
+}
 
-    pub const fn period_us(self) -> u32 {
-        match self {
-            Self::Idle => PERIOD_US,
-            _ => LOADED_PERIOD_US,
-        }
-    }
-
-    fn wakes(self, extent: Extent) -> u32 {
-        match (self, extent) {
-            (Self::Idle, Extent::Paper) => PAPERS,
-            (_, Extent::Paper) => LOADED_PAPERS,
-            (Self::Idle, Extent::Full) => LONG,
-            (_, Extent::Full) => LOADED,
-            (Self::Idle, Extent::Quick) => LONG / 10,
-            (_, Extent::Quick) => LOADED / 10,
-        }
+fn wakes(load: Program, extent: Extent) -> u32 {
+    match (load, extent) {
+        (Program::Idle, Extent::Paper) => PAPERS,
+        (_, Extent::Paper) => LOADED_PAPERS,
+        (Program::Idle, Extent::Full) => LONG,
+        (_, Extent::Full) => LOADED,
+        (Program::Idle, Extent::Quick) => LONG / 10,
+        (_, Extent::Quick) => LOADED / 10,
     }
 }
 
@@ -125,7 +106,7 @@ impl Load {
 pub struct Case {
     pub kernel: Kernel,
     pub place: Place,
-    pub load: Load,
+    pub load: Program,
     pub wakes: u32,
 }
 
@@ -136,8 +117,8 @@ pub fn cases(extent: Extent) -> Vec<Case> {
         Kernel::ALL.into_iter().flat_map(|kernel| Place::ALL.map(|place| (kernel, place)))
     {
         let loads =
-            Load::ALL.into_iter().filter(|&load| place != Place::Board || load == Load::Idle);
-        all.extend(loads.map(|load| Case { kernel, place, load, wakes: load.wakes(extent) }));
+            LOADS.into_iter().filter(|&load| place != Place::Board || load == Program::Idle);
+        all.extend(loads.map(|load| Case { kernel, place, load, wakes: wakes(load, extent) }));
     }
     all
 }
@@ -152,9 +133,9 @@ impl store::Case for Case {
     /// Seconds of an idle processor, about: each boots, and loads run all the time.
     fn work(&self) -> f64 {
         let each = match self.load {
-            Load::Idle => 0.001,
-            Load::Compute => 0.01,
-            Load::Hackbench => 0.03,
+            Program::Idle => 0.001,
+            Program::Hackbench => 0.03,
+            _ => 0.01,
         };
         let boot = if self.place == Place::Board { 10.0 } else { 40.0 };
         boot + each * f64::from(self.wakes)

@@ -1,7 +1,8 @@
 //! What the paper says (Section 5.3), of the kernel that it has.
 
+use super::super::program::Program;
 use super::All;
-use super::case::{Kernel, Load, Place};
+use super::case::{Kernel, Place};
 use crate::observe::Distribution;
 use crate::results::{Check, Goal};
 
@@ -35,15 +36,15 @@ impl All {
         let ratio = |figure, (place, load), (base, base_load)| -> Option<f64> {
             Some(of(place, load, figure)? / of(base, base_load, figure)?)
         };
-        let board = (Place::Board, Load::Idle);
+        let board = (Place::Board, Program::Idle);
         let mut all = Vec::new();
-        if plans(Place::Board, Load::Idle) {
+        if plans(Place::Board, Program::Idle) {
             let most = |all: &Distribution| all.percentile(MOST_PERMILLE).map(f64::from);
-            let most = self.at(kernel, Place::Board, Load::Idle).and_then(most);
+            let most = self.at(kernel, Place::Board, Program::Idle).and_then(most);
             let name = "PREEMPT_RT on the board: the median latency";
             all.push(Check::new(name, most, "ns", Goal::AtMost(SOON_NS)).as_statement());
         }
-        for load in [Load::Compute, Load::Hackbench] {
+        for load in [Program::Compute, Program::Hackbench] {
             let equal = (Place::Equal, load);
             let name = |what: &str| format!("PREEMPT_RT as a guest, {}, {what}", load.name());
             if plans(Place::Equal, load) {
@@ -75,7 +76,7 @@ mod tests {
     use super::*;
     use std::collections::BTreeMap;
 
-    fn seen(place: Place, load: Load, latencies: &[(u32, u64)]) -> Seen {
+    fn seen(place: Place, load: Program, latencies: &[(u32, u64)]) -> Seen {
         let case = Case { kernel: Kernel::Rt, place, load, wakes: 10 };
         let latencies = latencies.iter().copied().collect::<BTreeMap<_, _>>().into();
         Seen { case, real_s: 0.0, virtual_s: 0.0, latencies }
@@ -85,9 +86,9 @@ mod tests {
     fn the_papers_statements_are_judged_by_what_was_measured() {
         let found = |equal: &[(u32, u64)], above: &[(u32, u64)]| {
             let measurements = vec![
-                seen(Place::Board, Load::Idle, &[(8_000, 9), (12_000, 1)]),
-                seen(Place::Equal, Load::Compute, equal),
-                seen(Place::Above, Load::Compute, above),
+                seen(Place::Board, Program::Idle, &[(8_000, 9), (12_000, 1)]),
+                seen(Place::Equal, Program::Compute, equal),
+                seen(Place::Above, Program::Compute, above),
             ];
             let planned: Vec<_> = measurements.iter().map(|seen| seen.case).collect();
             let all = All { all: planned.len(), planned, measurements, failures: Vec::new() };

@@ -1,8 +1,9 @@
 //! What was found, for people and programs.
 
+use super::super::program::Program;
 use super::super::verdicts;
 use super::All;
-use super::case::{Kernel, Load, Place, cases};
+use super::case::{Kernel, Place, cases};
 use super::run::Seen;
 use crate::answer::Answer;
 use crate::bench::Extent;
@@ -13,7 +14,7 @@ use maud::html;
 
 impl All {
     /// Returns what was found of a case.
-    pub fn at(&self, kernel: Kernel, place: Place, load: Load) -> Option<&Distribution> {
+    pub fn at(&self, kernel: Kernel, place: Place, load: Program) -> Option<&Distribution> {
         let wanted = (kernel, place, load);
         let is_it = |seen: &&Seen| (seen.case.kernel, seen.case.place, seen.case.load) == wanted;
         Some(&self.measurements.iter().find(is_it)?.latencies)
@@ -51,7 +52,7 @@ impl All {
         let title =
             "Wake-ups of cyclictest in Linux, from when the timer was due until the process ran";
         let beyond = |seen: &Seen, of: fn(&Distribution) -> Option<f64>| {
-            let board = self.at(seen.case.kernel, Place::Board, Load::Idle)?;
+            let board = self.at(seen.case.kernel, Place::Board, Program::Idle)?;
             (seen.case.place != Place::Board).then(|| Some(of(&seen.latencies)? - of(board)?))?
         };
         Dataset::of("dispatch", title, &self.measurements)

@@ -1,7 +1,8 @@
 //! Runs a case until `cyclictest` has told everything.
 
 use super::super::pair::{CONTROL, LINUX};
-use super::case::{Case, Load, Place};
+use super::super::program::Program;
+use super::case::{Case, Place, period_us};
 use super::machine;
 use crate::bench::store::measured;
 use crate::bench::{ProgressView, Tell};
@@ -36,7 +37,7 @@ measured!(Seen, case: Case, real_s);
 /// # Errors
 /// When the machine fails, a guest does not do its work, or Ctrl-C comes.
 pub fn run(case: &Case, bench: &Bench, tell: Tell<'_>) -> Result<Seen> {
-    let wakes = Duration::from_micros(u64::from(case.wakes) * u64::from(case.load.period_us()));
+    let wakes = Duration::from_micros(u64::from(case.wakes) * u64::from(period_us(case.load)));
     let limit = LIMIT + 2 * wakes;
     let session = match case.place {
         Place::Board => {
@@ -89,10 +90,9 @@ pub fn run(case: &Case, bench: &Bench, tell: Tell<'_>) -> Result<Seen> {
 }
 
 /// Returns true if the other Linux does what it is to do all the time.
-fn is_at(load: Load, linux: &LinuxProgress) -> bool {
+fn is_at(load: Program, linux: &LinuxProgress) -> bool {
     match load {
-        Load::Idle => linux.done,
-        Load::Compute => !linux.work_s.is_empty(),
-        Load::Hackbench => !linux.hackbench_s.is_empty(),
+        Program::Idle => linux.done,
+        _ => !load.times_s(linux).is_empty(),
     }
 }

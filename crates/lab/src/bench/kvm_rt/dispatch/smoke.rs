@@ -1,6 +1,7 @@
 //! A part of the bench as a machine test: the board and a guest above another Linux.
 
-use super::case::{Case, Kernel, Load, Place};
+use super::super::program::Program;
+use super::case::{Case, Kernel, Place};
 use super::run;
 use crate::bench::campaign::room;
 use crate::bench::store::Case as _;
@@ -25,7 +26,7 @@ pub fn scenario() -> Scenario {
 fn measure(bench: &Bench) -> Result<()> {
     let mut outcome = Outcome::new("programs-dispatch");
     let mut longest = Vec::new();
-    for (place, load) in [(Place::Board, Load::Idle), (Place::Above, Load::Hackbench)] {
+    for (place, load) in [(Place::Board, Program::Idle), (Place::Above, Program::Hackbench)] {
         let case = Case { kernel: Kernel::Rt, place, load, wakes: WAKES };
         let name = case.name();
         let seen = run::run(&case, &room(bench, &name)?, &mut |_| {})?;

@@ -1,6 +1,6 @@
 //! The system of a case.
 
-use super::super::{INIT, command_line};
+use super::super::{COMPUTES, INIT, SLEEPS, command_line};
 use super::case::{Case, Load, Route};
 use crate::guests::Images;
 use std::fmt::Write;
@@ -97,11 +97,9 @@ fn told_rtos(case: &Case) -> String {
 
 fn told_linux(load: Load) -> String {
     let work = match load {
-        Load::Compute => {
-            "cassata.run=work cassata.work=cpu cassata.count=1024 cassata.repeat=1000000"
-        }
+        Load::Compute => COMPUTES,
         Load::Hackbench => "cassata.run=busy cassata.work=hackbench",
-        Load::Alone | Load::Spin | Load::Idle => "cassata.run=demo cassata.repeat=0 cassata.stay",
+        Load::Alone | Load::Spin | Load::Idle => SLEEPS,
     };
     command_line(INIT, work)
 }
@@ -117,22 +115,15 @@ mod tests {
     use super::super::case::cases;
     use super::*;
     use crate::bench::Extent;
-    use crate::bench::store::Case as _;
     use crate::testing;
 
-    /// Every description is one that the packer would take, but for the files, which are not built
-    /// in tests.
     #[test]
     fn descriptions_are_understood() {
-        let directory = tempfile::tempdir().unwrap();
-        let path = directory.path().join("system.toml");
         let quick = [Load::Alone, Load::Spin].map(|load| {
             let (route, activations) = (Route::Kernel, 9);
             Case { route, load, activations }
         });
-        for case in cases(Extent::Full).into_iter().chain(quick) {
-            let text = description(&case, directory.path());
-            testing::lacks_guests_only(&path, &text, &case.name());
-        }
+        let all = cases(Extent::Full).into_iter().chain(quick);
+        testing::lack_guests_only(all, |case, root| Some(description(case, root)));
     }
 }
