@@ -96,9 +96,9 @@ impl Program {
             Self::Hackbench => command_line(INIT, &(HACKBENCH.to_owned() + &from("cassata"))),
             _ => command_line(PROGRAMS_INIT, from("programs").trim_start()),
         };
-        let packed = images.program(self.name());
-        let initramfs = if self.is_packed() { &packed } else { &images.initramfs };
-        let image = pair::linux_image(&images.kernel, initramfs);
+        let initramfs =
+            if self.is_packed() { images.program(self.name()) } else { images.initramfs.clone() };
+        let image = pair::linux_image(&images.kernel, &initramfs);
         let vcpus = format!("{}, {}", pair::equal(0), pair::equal(second));
         // The disk's DMA knows no other addresses than the board's.
         let has_disk = self == Self::Disk;

@@ -232,7 +232,7 @@ mod tests {
         told(all.iter().find(|case| case.name() == name).unwrap_or_else(|| panic!("{name}")))
     }
 
-    /// Only some have one.
+    /// Only Cassata has descriptions.
     #[test]
     fn descriptions_are_understood() {
         testing::lack_guests_only(plan::cases(Extent::Full, None), |case, root| {

@@ -59,11 +59,9 @@ fn told_control(case: &Case) -> String {
         Tuning::Line => " cassata.boost=line",
         _ => "",
     };
-    let realtime = format!("cassata.run=realtime cassata.wakes={WAKES}");
-    command_line(
-        INIT,
-        &format!("{realtime} cassata.begin={CONTROL_BEGIN} cassata.stay{work}{says}"),
-    )
+    let realtime =
+        format!("cassata.run=realtime cassata.wakes={WAKES} cassata.begin={CONTROL_BEGIN}");
+    command_line(INIT, &format!("{realtime} cassata.stay{work}{says}"))
 }
 
 /// Returns all that a machine is told, wherever the project is.

@@ -68,7 +68,7 @@ mod tests {
     use crate::bench::Extent;
     use crate::testing;
 
-    /// On the board there is none.
+    /// Without a hypervisor there is no description.
     #[test]
     fn descriptions_are_understood() {
         let guests = |case: &Case, root: &Path| {
