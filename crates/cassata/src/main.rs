@@ -20,6 +20,7 @@ use system::sbom::Origin;
 static HYPERVISOR: Builds = Builds {
     silent: include_bytes!(env!("CASSATA_EL2_ELF")),
     tracing: include_bytes!(env!("CASSATA_EL2_TRACE_ELF")),
+    is_checked: false,
 };
 /// The crates of each of these builds.
 static CRATES: [&str; 2] = [

@@ -18,6 +18,8 @@ pub struct Builds {
     pub silent: &'static [u8],
     /// The build that records what it does ([`abi::trace`]).
     pub tracing: &'static [u8],
+    /// These are the checked build, whose paths have no bound.
+    pub is_checked: bool,
 }
 
 impl Builds {

@@ -88,7 +88,7 @@ pub(crate) fn bench(directory: &Path) -> Bench {
     Bench {
         root: directory.into(),
         directory: directory.into(),
-        hypervisor: Builds { silent: b"ships", tracing: b"traces" },
+        hypervisor: Builds { silent: b"ships", tracing: b"traces", is_checked: false },
         instrument: Instrument::unpack(b"", directory).unwrap(),
         qemu: Qemu::find().unwrap(),
         interrupt: Interrupt::never(),

@@ -34,7 +34,7 @@ pub fn scenario() -> Scenario {
         "a fault of EL2 stops one core and no neighbour, or resets the machine if described so";
     Scenario::new(NAME, about, |bench: &Bench| {
         let mut outcome = Outcome::new(NAME);
-        let builds = with_a_bug(bench.hypervisor.silent, UDF)?;
+        let builds = with_a_bug(bench.hypervisor, UDF)?;
         for resets in [false, true] {
             let objections = objections(&run(bench, &builds, resets)?, resets);
             let name = if resets { "the machine is reset" } else { "one core stops" };
@@ -60,13 +60,13 @@ fn run(bench: &Bench, builds: &Builds, resets: bool) -> Result<Run> {
 
 /// Returns the hypervisor with the instruction `bug` where it begins to end a VM; like every build, it is
 /// there as long as the process.
-pub(super) fn with_a_bug(hypervisor: &[u8], bug: [u8; 4]) -> Result<Builds> {
-    let mut file = hypervisor.to_vec();
-    let place = end_of_a_vm(hypervisor)?;
+pub(super) fn with_a_bug(hypervisor: Builds, bug: [u8; 4]) -> Result<Builds> {
+    let mut file = hypervisor.silent.to_vec();
+    let place = end_of_a_vm(hypervisor.silent)?;
     let instruction = file.get_mut(place..place + bug.len());
     instruction.ok_or_else(|| miette!("`stop` is cut off"))?.copy_from_slice(&bug);
     let file = file.leak();
-    Ok(Builds { silent: file, tracing: file })
+    Ok(Builds { silent: file, tracing: file, ..hypervisor })
 }
 
 /// Returns where in the hypervisor's ELF file the function is that begins to end a VM

@@ -42,7 +42,7 @@ pub fn scenario() -> Scenario {
     let about = "a core that hangs at EL2 is reported by another one, which misses nothing";
     Scenario::new(NAME, about, |bench: &Bench| {
         let mut outcome = Outcome::new(NAME);
-        let builds = with_a_bug(bench.hypervisor.silent, BRANCH_TO_SELF)?;
+        let builds = with_a_bug(bench.hypervisor, BRANCH_TO_SELF)?;
         for case in &CASES {
             let objections = objections(&run(bench, &builds, case)?, case);
             outcome.check(Check::done(case.name, objections.is_empty()));

@@ -179,6 +179,14 @@ fn a_run_that_exceeds_a_bound_fails() {
 }
 
 #[test]
+fn only_a_budget_has_no_bound_in_the_checked_build() {
+    let seen = run(promises(SYSTEM), &[(task("high", 300), NONE), (task("low", 5_000), NONE)], 700);
+    assert_eq!(broken(&seen).len(), 2);
+    let said = check_unbounded(&mut Outcome::new("x"), &seen);
+    assert!(said.len() == 1 && said[0].contains("longest response of rtos/low"), "{said:?}");
+}
+
+#[test]
 fn what_was_not_seen_is_not_told_and_not_checked() {
     let sparse = run_in(400_000, promises(SYSTEM), &[], 600);
     let mut answer = Answer::new("x", "x", "");
