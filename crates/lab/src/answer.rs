@@ -140,7 +140,8 @@ impl Answer {
     pub fn write_documents(&self, root: &Path) -> Result<Vec<PathBuf>> {
         if self.documents.is_empty() {
             return Err(miette!(
-                help = "a part of a bench is not quoted, nor what `--quick` measures",
+                help = "a document's block is written when all of its points are measured, and none of \
+                        `--quick` are; what was measured is kept",
                 "no document quotes these figures of {}",
                 self.outcome.name
             ));

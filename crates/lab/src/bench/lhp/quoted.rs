@@ -292,11 +292,6 @@ mod tests {
     use crate::guests::{Build, Wakes};
     use crate::results::NOT_MEASURED;
 
-    /// Blocks of the book of a run before their tables had what they have now. Writing a block anew takes
-    /// it off this list.
-    const OF_OLDER_LAYOUT: [&str; 3] =
-        ["bench lhp latency", "bench lhp cost", "bench lhp techniques"];
-
     /// Every point, measured.
     fn everything(extent: Extent) -> Lhp {
         let planned = plan::points(extent, &Policy::all());
@@ -335,8 +330,7 @@ mod tests {
         assert_eq!(blocks.len(), Part::ALL.len());
         for (block, written) in blocks {
             let book = documents::content(root, block).unwrap();
-            let is_older = OF_OLDER_LAYOUT.contains(&block);
-            assert_eq!(keys(&book) != keys(&written), is_older, "{block}: {written}");
+            assert_eq!(keys(&book), keys(&written), "{block}: {written}");
             // Not every technique is in every column.
             let has_gaps = block == Part::Techniques.block();
             assert!(has_gaps || !written.contains("| - |"), "all of it was measured: {written}");

@@ -223,8 +223,9 @@ const fn of(names: [&'static str; Column::ALL.len()]) -> [Option<&'static str>; 
 /// Loads at which techniques are compared, thousandths, and where only the clearest are.
 const LOADS: [u32; 5] = [0, 300, 500, 800, 900];
 const FEW_LOADS: [u32; 1] = [800];
-/// Loads at which a scheduler is informed, thousandths.
+/// Loads at which a scheduler is informed, thousandths, and those for which there is room.
 const INFORMED_LOADS: [u32; 3] = [300, 500, 800];
+const FEW_INFORMED_LOADS: [u32; 2] = [500, 800];
 impl Technique {
     /// Returns true if hackbench's time with this technique under this policy is taken at `point`.
     fn is_timed_at(self, point: &Point, policy: &str, load: u32) -> bool {

@@ -5,21 +5,25 @@ use super::super::plan::{CORES, DEDICATED, LOOPS, PERIOD_US, SHORT_PERIOD_US};
 use super::super::point::{Experiment, Linux, Point, Rtos, Stage};
 use super::super::policy::{NONE, Policy};
 use super::{
-    COLUMNS_EVERYWHERE, Column, FEW_LOADS, FIXED, INFORMED_LOADS, Kernel, LAZY, LOADS, ON_DEMAND,
-    PAGE, ROWS, TRAP, Technique, When,
+    COLUMNS_EVERYWHERE, Column, FEW_INFORMED_LOADS, FEW_LOADS, FIXED, INFORMED_LOADS, Kernel, LAZY,
+    LOADS, ON_DEMAND, PAGE, ROWS, TRAP, Technique, When,
 };
 use crate::bench::Extent;
 use crate::guests::LinuxProgress;
 use sched::policy::{MigrationPolicy, Request};
 
-/// Loops of one wait after which the port yields, beside its default, and how often the module looks.
+/// Loops of one wait after which the port yields, beside its default, those of them for which there is
+/// room, and how often the module looks.
 const LOOPS_SWEPT: [u32; 4] = [1, 64, 16_384, 65_536];
+const FEW_LOOPS_SWEPT: [u32; 2] = [1, 16_384];
 const LOOKS_SWEPT: [u32; 3] = [64, 1_024, 16_384];
 /// Activations of the RTOS where its latency is measured, and where that is done coarsely.
 const ACTIVATIONS: u32 = 5_000;
 const FEW_ACTIVATIONS: u32 = 500;
-/// Runs of hackbench, the first of which is not counted.
-const RUNS: u32 = 3;
+/// Runs of hackbench, the first of which is not counted, where something is stated, and elsewhere. With two
+/// that count, a mean is known to its double only.
+const RUNS: u32 = 13;
+const FEW_RUNS: u32 = 3;
 
 /// Returns whether a policy delays preemption by calls or by a page, as Linux is told.
 fn preemption(policy: &str) -> Option<&'static str> {
@@ -95,7 +99,7 @@ pub fn points(extent: Extent) -> Vec<Point> {
     for kernel in kernels.iter().filter(|_| !quick) {
         let alone = |cores| Point {
             technique: technique(*kernel, Column::Cassata),
-            ..Point::new(Experiment::Technique, &HACKBENCH, Stage::Alone { cores }, None)
+            ..Point::new(Experiment::Technique, &hackbench(FEW_RUNS), Stage::Alone { cores }, None)
         };
         let least = if paper { 2 } else { CORES - 1 };
         points.extend(DEDICATED.into_iter().filter(|cores| *cores >= least).map(alone));
@@ -107,7 +111,9 @@ pub fn points(extent: Extent) -> Vec<Point> {
         }
         let its = Technique { kernel, column, when: None };
         for &load in if paper { &LOADS[..] } else { &FEW_LOADS[..] } {
-            points.push(its.point(policy, load));
+            let is_stated =
+                kernel == Kernel::Own && (column == Column::Paper || policy.name == FIXED);
+            points.push(its.point(policy, load, if is_stated && !quick { RUNS } else { FEW_RUNS }));
         }
         if kernel == Kernel::Own && !quick {
             let activations = if paper { ACTIVATIONS } else { FEW_ACTIVATIONS };
@@ -131,39 +137,44 @@ fn with_the_module(all: bool) -> Vec<Point> {
     let named = |name: &str| Policy::named(name).expect("a policy of the table");
     let stock = |column| Technique { kernel: Kernel::Stock, column, when: None };
     let mut points = Vec::new();
-    for load in INFORMED_LOADS {
+    for &load in if all { &INFORMED_LOADS[..] } else { &FEW_INFORMED_LOADS[..] } {
         let thoroughly = all || FEW_LOADS.contains(&load);
         for column in [Column::Informed, Column::InformedStolen] {
-            points.push(stock(column).point(named(ON_DEMAND), load));
+            points.push(stock(column).point(named(ON_DEMAND), load, FEW_RUNS));
         }
         if thoroughly {
-            points.push(stock(Column::InformedStolen).point(named(NONE), load));
+            points.push(stock(Column::InformedStolen).point(named(NONE), load, FEW_RUNS));
             let others = [Column::CassataYield, Column::Wfe];
-            points.extend(others.map(|column| stock(column).point(named(ON_DEMAND), load)));
+            points
+                .extend(others.map(|column| stock(column).point(named(ON_DEMAND), load, FEW_RUNS)));
         }
     }
     if !all {
         let papers = [Column::Paper, Column::PaperYield];
-        points.extend(papers.map(|column| stock(column).point(named(FIXED), FEW_LOADS[0])));
+        points
+            .extend(papers.map(|column| stock(column).point(named(FIXED), FEW_LOADS[0], FEW_RUNS)));
     }
     let always = [Kernel::Own, Kernel::Stock].map(|kernel| (kernel, When::Always));
-    let loops = LOOPS_SWEPT.map(|count| (Kernel::Own, When::Loops(count)));
+    let loops = if all { &LOOPS_SWEPT[..] } else { &FEW_LOOPS_SWEPT[..] };
+    let loops = loops.iter().map(|&count| (Kernel::Own, When::Loops(count)));
     let looks = LOOKS_SWEPT.map(|count| (Kernel::Stock, When::Looks(count)));
     let looks = looks.into_iter().filter(|_| all);
     for (kernel, when) in always.into_iter().chain(loops).chain(looks) {
         let its = Technique { kernel, column: Column::PaperYield, when: Some(when) };
-        points.push(its.point(named(FIXED), FEW_LOADS[0]));
+        points.push(its.point(named(FIXED), FEW_LOADS[0], FEW_RUNS));
     }
     points
 }
 
 /// What Linux does where its time is taken.
-const HACKBENCH: Linux = Linux::Hackbench { loops: LOOPS, runs: RUNS };
+const fn hackbench(runs: u32) -> Linux {
+    Linux::Hackbench { loops: LOOPS, runs }
+}
 
 impl Technique {
-    /// Returns a point with so much load.
-    fn point(self, policy: Policy, load: u32) -> Point {
-        self.beside(policy, &HACKBENCH, Rtos::new(load, PERIOD_US, 0))
+    /// Returns a point with so much load, in which hackbench runs so often.
+    fn point(self, policy: Policy, load: u32, runs: u32) -> Point {
+        self.beside(policy, &hackbench(runs), Rtos::new(load, PERIOD_US, 0))
     }
 
     fn beside(self, policy: Policy, linux: &Linux, rtos: Rtos) -> Point {
