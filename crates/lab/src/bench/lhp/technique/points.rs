@@ -111,9 +111,11 @@ pub fn points(extent: Extent) -> Vec<Point> {
         }
         let its = Technique { kernel, column, when: None };
         for &load in if paper { &LOADS[..] } else { &FEW_LOADS[..] } {
+            let point = its.point(policy, load);
             let is_stated =
                 kernel == Kernel::Own && (column == Column::Paper || policy.name == FIXED);
-            points.push(its.point(policy, load, if is_stated && !quick { RUNS } else { FEW_RUNS }));
+            let linux = if is_stated && !quick { hackbench(RUNS) } else { point.linux };
+            points.push(Point { linux, ..point });
         }
         if kernel == Kernel::Own && !quick {
             let activations = if paper { ACTIVATIONS } else { FEW_ACTIVATIONS };
@@ -140,19 +142,17 @@ fn with_the_module(all: bool) -> Vec<Point> {
     for &load in if all { &INFORMED_LOADS[..] } else { &FEW_INFORMED_LOADS[..] } {
         let thoroughly = all || FEW_LOADS.contains(&load);
         for column in [Column::Informed, Column::InformedStolen] {
-            points.push(stock(column).point(named(ON_DEMAND), load, FEW_RUNS));
+            points.push(stock(column).point(named(ON_DEMAND), load));
         }
         if thoroughly {
-            points.push(stock(Column::InformedStolen).point(named(NONE), load, FEW_RUNS));
+            points.push(stock(Column::InformedStolen).point(named(NONE), load));
             let others = [Column::CassataYield, Column::Wfe];
-            points
-                .extend(others.map(|column| stock(column).point(named(ON_DEMAND), load, FEW_RUNS)));
+            points.extend(others.map(|column| stock(column).point(named(ON_DEMAND), load)));
         }
     }
     if !all {
         let papers = [Column::Paper, Column::PaperYield];
-        points
-            .extend(papers.map(|column| stock(column).point(named(FIXED), FEW_LOADS[0], FEW_RUNS)));
+        points.extend(papers.map(|column| stock(column).point(named(FIXED), FEW_LOADS[0])));
     }
     let always = [Kernel::Own, Kernel::Stock].map(|kernel| (kernel, When::Always));
     let loops = if all { &LOOPS_SWEPT[..] } else { &FEW_LOOPS_SWEPT[..] };
@@ -161,7 +161,7 @@ fn with_the_module(all: bool) -> Vec<Point> {
     let looks = looks.into_iter().filter(|_| all);
     for (kernel, when) in always.into_iter().chain(loops).chain(looks) {
         let its = Technique { kernel, column: Column::PaperYield, when: Some(when) };
-        points.push(its.point(named(FIXED), FEW_LOADS[0], FEW_RUNS));
+        points.push(its.point(named(FIXED), FEW_LOADS[0]));
     }
     points
 }
@@ -172,9 +172,9 @@ const fn hackbench(runs: u32) -> Linux {
 }
 
 impl Technique {
-    /// Returns a point with so much load, in which hackbench runs so often.
-    fn point(self, policy: Policy, load: u32, runs: u32) -> Point {
-        self.beside(policy, &hackbench(runs), Rtos::new(load, PERIOD_US, 0))
+    /// Returns a point with so much load.
+    fn point(self, policy: Policy, load: u32) -> Point {
+        self.beside(policy, &hackbench(FEW_RUNS), Rtos::new(load, PERIOD_US, 0))
     }
 
     fn beside(self, policy: Policy, linux: &Linux, rtos: Rtos) -> Point {
