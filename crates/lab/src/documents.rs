@@ -41,7 +41,7 @@ const INSTRUMENT: &str = "crates/vtime-plugin";
 const COMPUTED: &[&str] = &["crates/el2", INSTRUMENT, "crates/analysis", "crates/sim"];
 
 /// Every block there is.
-pub const BLOCKS: [Block; 18] = [
+pub const BLOCKS: [Block; 19] = [
     Block {
         name: "bench el2",
         document: "docs/src/measuring.md",
@@ -69,6 +69,10 @@ pub const BLOCKS: [Block; 18] = [
     lock_holder_preemption("bench lhp"),
     lock_holder_preemption("bench lhp latency"),
     lock_holder_preemption("bench lhp cost"),
+    Block {
+        command: "./cassata bench lhp --paper --point overhead --write-docs",
+        ..lock_holder_preemption("bench lhp builds")
+    },
     Block {
         besides: &[
             "guests/freertos/src",

@@ -282,7 +282,7 @@ mod tests {
         assert!(text("throughput-on-demand-f5-l100-x5-seed3").contains("seed = 3\n"));
         let divided = text("latency-partition-write-97us-advance4-together");
         assert!(divided.contains("priority_separation = false"));
-        assert!(divided.contains("cassata.work=write") && divided.contains("activations=10000"));
+        assert!(divided.contains("cassata.work=write") && divided.contains("activations=5000"));
         assert!(divided.contains("timer_advance = \"4us\"") && divided.contains(" jitter=10\""));
         let granted = text("latency-none-hackbench-grant");
         assert!(granted.contains("pcpus = 5") && granted.contains("wake=grant"));

@@ -125,7 +125,7 @@ pub fn points(extent: Extent, policies: &[Policy]) -> Vec<Point> {
                     long: 10_000,
                     unforeseen: 10_000,
                 },
-                _ => Activations { judged: 30_000, others: 10_000, long: 1_000, unforeseen: 1_000 },
+                _ => Activations { judged: 30_000, others: 5_000, long: 1_000, unforeseen: 500 },
             },
             migrations: 4_000,
             timed_runs: 4,
@@ -140,7 +140,7 @@ pub fn points(extent: Extent, policies: &[Policy]) -> Vec<Point> {
             close_runs: (3, 1),
             others: &[800],
             others_runs: (2, 1),
-            activations: Activations { judged: 2_000, others: 2_000, long: 0, unforeseen: 100 },
+            activations: Activations { judged: 1_500, others: 1_500, long: 0, unforeseen: 80 },
             migrations: 1_000,
             timed_runs: 2,
             late: &LATE[..3],
@@ -518,13 +518,13 @@ mod tests {
         assert!(count(Extent::Full, &all) < count(Extent::Paper, &all));
         let named = |name: &str| points(Extent::Full, &all).iter().any(|p| p.name() == name);
         for policy in all.iter().filter(|policy| policy.name != YARDSTICK) {
-            let counted = if LATE_JUDGED.contains(&policy.name) { 30_000 } else { 10_000 };
+            let counted = if LATE_JUDGED.contains(&policy.name) { 30_000 } else { 5_000 };
             let name = format!("latency-{}-hackbench-97us-advance0-apart-{counted}", policy.name);
             assert!(named(&name), "{name}");
         }
         assert!(named("latency-partition-hackbench-997us-advance4-apart-1000"));
-        assert!(named("latency-native-rtc-1000") && !named("latency-native-grant-1000"));
-        assert!(named("latency-on-demand-hackbench-grant-apart-1000"));
+        assert!(named("latency-native-rtc-500") && !named("latency-native-grant-500"));
+        assert!(named("latency-on-demand-hackbench-grant-apart-500"));
     }
 
     /// The longest of more activations is longer by chance.

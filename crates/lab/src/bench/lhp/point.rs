@@ -294,12 +294,12 @@ const PORTED_HACKBENCH_S: f64 = 2.0;
 const EACH_CALL: f64 = 2.4;
 /// Seconds of a second of virtual time under endless hackbench, and under
 /// endless writes, which keep one core busy.
-const BUSY_S: [f64; 2] = [60.0, 14.0];
+const BUSY_S: [f64; 2] = [75.0, 14.0];
 
 /// How many times that with a core more, and a short quantum.
-const FINELY: f64 = 2.0;
-/// Seconds of a build of a part of Linux: guessed, as no such point has been measured.
-const BUILD_S: f64 = 120.0;
+const FINELY: f64 = 3.0;
+/// Seconds of a build of a part of Linux.
+const BUILD_S: f64 = 200.0;
 /// How often Linux's real-time process wakes in a second of virtual time, roughly.
 const WAKES_EACH_S: f64 = 1_000.0;
 /// Seconds of a second of virtual time with the RTOS beside a Linux that sleeps mostly.

@@ -5,7 +5,7 @@ use super::latency::{self, LOADS, NATIVE, Setting};
 use super::lock_holder_preemption::WAITED;
 use super::overhead::{ALONE, TICKING};
 use super::plan::{self, ADVANCES_US, DEDICATED, LONG_PERIOD_US, SHORT_PERIOD_US};
-use super::point::{Experiment, Stage, Wake};
+use super::point::{Experiment, Point, Stage, Wake};
 use super::policy::Policy;
 use super::throughput::{TOLD, ms, share, told};
 use crate::bench::experiment::Extent;
@@ -36,11 +36,14 @@ enum Part {
     Throughput,
     Latency,
     Cost,
+    /// Only `--paper` has its points.
+    Builds,
     Techniques,
 }
 
 impl Part {
-    const ALL: [Self; 4] = [Self::Throughput, Self::Latency, Self::Cost, Self::Techniques];
+    const ALL: [Self; 5] =
+        [Self::Throughput, Self::Latency, Self::Cost, Self::Builds, Self::Techniques];
 
     /// What stands in the block's marks.
     const fn block(self) -> &'static str {
@@ -48,21 +51,31 @@ impl Part {
             Self::Throughput => "bench lhp",
             Self::Latency => "bench lhp latency",
             Self::Cost => "bench lhp cost",
+            Self::Builds => "bench lhp builds",
             Self::Techniques => "bench lhp techniques",
         }
     }
 
-    const fn has(self, experiment: Experiment) -> bool {
+    fn has(self, point: &Point) -> bool {
         use Experiment::{
             Kernel, Latency, Migration, Overhead, Realtime, Spinning, Technique, Throughput,
             ThroughputJitter,
         };
-        match self {
-            Self::Throughput => matches!(experiment, Throughput | ThroughputJitter),
-            Self::Latency => matches!(experiment, Latency | Realtime),
-            Self::Cost => matches!(experiment, Migration | Overhead | Spinning | Kernel),
-            Self::Techniques => matches!(experiment, Technique),
+        self == match point.experiment {
+            Throughput | ThroughputJitter => Self::Throughput,
+            Latency | Realtime => Self::Latency,
+            Overhead if point.builds() => Self::Builds,
+            Migration | Overhead | Spinning | Kernel => Self::Cost,
+            Technique => Self::Techniques,
         }
+    }
+
+    /// Returns the points that a block is about.
+    fn points(self) -> Vec<Point> {
+        let extent = if self == Self::Builds { Extent::Paper } else { Extent::Full };
+        let mut points = plan::points(extent, &Policy::all());
+        points.retain(|point| self.has(point));
+        points
     }
 }
 
@@ -83,6 +96,7 @@ impl Lhp {
             Part::Cost => {
                 vec![self.migration_checks(), self.overhead_checks(), self.kernel_checks()]
             }
+            Part::Builds => vec![self.builds_checks()],
             Part::Techniques => vec![self.technique_checks()],
         };
         checks.concat()
@@ -91,12 +105,7 @@ impl Lhp {
     /// Returns the blocks of the book all of whose points were measured, in Markdown. So a block can be
     /// written when its own experiments are done, without the hours of the others.
     pub(super) fn quoted(&self) -> Vec<(&'static str, String)> {
-        let all = plan::points(Extent::Full, &Policy::all());
-        let is_whole = |part: &Part| {
-            let planned = all.iter().filter(|point| part.has(point.experiment));
-            self.covers(&planned.cloned().collect::<Vec<_>>())
-        };
-        let whole = Part::ALL.into_iter().filter(is_whole);
+        let whole = Part::ALL.into_iter().filter(|part| self.covers(&part.points()));
         whole.map(|part| (part.block(), self.quoted_part(part))).collect()
     }
 
@@ -117,6 +126,7 @@ impl Lhp {
                 let (overhead, spinning) = (self.quoted_overhead(), self.quoted_spinning());
                 vec![parts, overhead, spinning, self.kernel_data()]
             }
+            Part::Builds => vec![self.builds_data()],
             Part::Techniques => self.quoted_techniques(),
         };
         let some = data.iter().filter(|data| !data.is_empty());
@@ -294,7 +304,10 @@ mod tests {
 
     /// Every point, measured.
     fn everything(extent: Extent) -> Lhp {
-        let planned = plan::points(extent, &Policy::all());
+        all_measured(plan::points(extent, &Policy::all()))
+    }
+
+    fn all_measured(planned: Vec<Point>) -> Lhp {
         let measured = |point| Measurement {
             point,
             runs: Sample(vec![1.0; 3]),
@@ -325,14 +338,14 @@ mod tests {
     #[test]
     fn the_book_has_the_tables_that_are_written() {
         let root = crate::testing::root();
-        let everything = everything(Extent::Full);
+        let everything = all_measured(Part::ALL.into_iter().flat_map(Part::points).collect());
         let blocks = everything.quoted();
         assert_eq!(blocks.len(), Part::ALL.len());
         for (block, written) in blocks {
             let book = documents::content(root, block).unwrap();
             assert_eq!(keys(&book), keys(&written), "{block}: {written}");
-            // Not every technique is in every column.
-            let has_gaps = block == Part::Techniques.block();
+            // Not every technique is in every column, and native loses nothing against itself.
+            let has_gaps = [Part::Techniques, Part::Builds].map(Part::block).contains(&block);
             assert!(has_gaps || !written.contains("| - |"), "all of it was measured: {written}");
         }
     }
