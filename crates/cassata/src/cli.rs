@@ -5,6 +5,7 @@ mod bench;
 mod bound;
 mod build;
 mod check;
+mod new;
 mod operate;
 mod overheads;
 mod run;
@@ -19,6 +20,7 @@ pub use bench::{Asked, Bench, Campaign, Common, Demo, Distributed, Fuzzing};
 pub use bound::Bound;
 pub use build::Build;
 pub use check::Check;
+pub use new::New;
 pub use operate::{Move, Policy};
 pub use overheads::{OverheadArgs, OverheadSource};
 pub use run::Run;
@@ -47,6 +49,7 @@ const STYLES: Styles = Styles::styled()
 #[command(after_help = "\
 Begin here:
   cassata demo                           see Linux and FreeRTOS share a core
+  cassata new my.toml                    describe a system of your own
   cassata check systems/demo.toml        is a system description sound?
   cassata run systems/demo.toml          run it until it ends or Ctrl-C
 
@@ -70,6 +73,7 @@ pub enum Command {
     Run(Run),
     Move(Move),
     Policy(Policy),
+    New(New),
     Check(Check),
     Analyze(Analyze),
     Bound(Bound),

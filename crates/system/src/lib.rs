@@ -20,6 +20,7 @@ mod inputs;
 mod load;
 pub mod model;
 mod nearest;
+pub mod outline;
 pub mod pack;
 mod paging;
 mod plan;

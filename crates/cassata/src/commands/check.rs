@@ -82,7 +82,7 @@ fn consolidation(checked: &Checked) -> Option<String> {
     (!all.is_empty()).then(|| format!("  may be powered down: {}", all.join(", ")))
 }
 
-fn overview(checked: &Checked) -> Table {
+pub(super) fn overview(checked: &Checked) -> Table {
     let (pcpus, memory) = (checked.machine.pcpus, bytes(checked.machine.memory));
     let path = checked.path.display();
     let title = format!("{path} is sound: {pcpus} pCPUs, {memory} of memory");

@@ -9,6 +9,7 @@ mod check;
 mod coverage;
 pub mod description;
 mod gaps;
+mod new;
 mod operate;
 mod overheads;
 mod run;
@@ -57,6 +58,7 @@ fn carry_out(command: &Command) -> Result<u8> {
         Command::Run(arguments) => run::run(arguments),
         Command::Move(arguments) => operate::move_vcpu(arguments),
         Command::Policy(arguments) => operate::switch_policy(arguments),
+        Command::New(arguments) => new::new(arguments),
         Command::Check(arguments) => check::check(arguments),
         Command::Analyze(arguments) => analyze::analyze(arguments),
         Command::Bound(arguments) => bound::bound(arguments),

@@ -1,0 +1,241 @@
+//! `cassata new`.
+
+use super::{check, say};
+use crate::cli::New;
+use crate::{messages, place};
+use miette::{Result, miette};
+use std::fs::{self, File};
+use std::io::{self, BufRead, ErrorKind, IsTerminal, Write};
+use std::ops::RangeInclusive;
+use std::path::{Path, PathBuf};
+use system::board::Board;
+use system::outline::{Linux, Outline, Rtos};
+use system::size;
+
+/// Linux's command line with the project's initramfs, whose first process then gives a shell.
+const SHELL: &str = "console=ttyAMA0 rdinit=/init quiet loglevel=4 cassata.run=shell";
+/// And with another one.
+const CONSOLE: &str = "console=ttyAMA0";
+
+/// Writes a description, and says how to go on.
+pub fn new(arguments: &New) -> Result<u8> {
+    let path = &arguments.system;
+    if path.symlink_metadata().is_ok() {
+        return Err(exists(path));
+    }
+    let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+    let directory = directory.unwrap_or(Path::new(".")).canonicalize();
+    let directory = directory.map_err(|error| cannot_write(path, &error))?;
+    let mut stdin = io::stdin().lock();
+    let asks = !arguments.defaults && stdin.is_terminal();
+    let input = asks.then_some(&mut stdin as &mut dyn BufRead);
+    let outline = outline(arguments, &directory, &mut Questions { input })?;
+    let text = outline.text();
+    let checked = system::load_text(path, &text)?;
+    if !checked.warnings.is_empty() {
+        messages::warn(&checked.warnings);
+    }
+    write(path, &text)?;
+    say(check::overview(&checked).to_string().trim_end());
+    let path = path.display();
+    say(&format!("  cassata run {path} --console linux   runs it, with Linux's console here"));
+    Ok(0)
+}
+
+fn exists(path: &Path) -> miette::Report {
+    miette!(help = "name another file, or remove that one", "{} is there already", path.display())
+}
+
+fn cannot_write(path: &Path, error: &io::Error) -> miette::Report {
+    miette!("cannot write {}: {error}", path.display())
+}
+
+fn write(path: &Path, text: &str) -> Result<()> {
+    let mut file = File::create_new(path).map_err(|error| match error.kind() {
+        ErrorKind::AlreadyExists => exists(path),
+        _ => cannot_write(path, &error),
+    })?;
+    file.write_all(text.as_bytes()).map_err(|error| {
+        // Half of it would pass for all.
+        let _ = fs::remove_file(path);
+        cannot_write(path, &error)
+    })
+}
+
+/// Returns what a description is begun with: by option, by answer, or by default.
+fn outline(given: &New, directory: &Path, questions: &mut Questions<'_>) -> Result<Outline> {
+    let board = &Board::all()[0];
+    let pcpus = board.pcpu_mpidr.len();
+    let cores = Question::new("--pcpus", "physical cores", "2");
+    let pcpus = questions.ask(&cores, &given.pcpus, |text| whole(text, 1..=pcpus))?;
+    // Outside the project there is nothing to take if nothing is named.
+    let built = |file: &str| {
+        let path = place::root().ok().map(|root| root.join("build/guests").join(file));
+        path.filter(|path| path.is_file())
+    };
+    let own = |file| built(file).map(|path| path.display().to_string()).unwrap_or_default();
+    let default = own("linux/Image");
+    let kernel = Question::new("--linux", "Linux's kernel, an arm64 Image", &default);
+    let kernel = questions.ask(&kernel, &shown(&given.linux), file)?;
+    let is_own = built("linux/Image").is_some_and(|own| system::is_same_file(&own, &kernel));
+    let default = if is_own { own("linux/initramfs.cpio.gz") } else { String::new() };
+    let initramfs = Question::new("--initramfs", "its initramfs, if it needs one", &default);
+    let read = |text: &str| if text.is_empty() { Ok(None) } else { file(text).map(Some) };
+    let initramfs = questions.ask(&initramfs, &shown(&given.initramfs), read)?;
+    let is_own = built("linux/initramfs.cpio.gz").zip(initramfs.as_ref());
+    let is_own = is_own.is_some_and(|(own, chosen)| system::is_same_file(&own, chosen));
+    let cmdline = if is_own { SHELL } else { CONSOLE };
+    let cmdline = Question::new("--cmdline", "its command line", cmdline);
+    let cmdline = questions.ask(&cmdline, &given.cmdline, any)?;
+    let memory = Question::new("--linux-memory", "its memory", "512M");
+    let memory = questions.ask(&memory, &given.linux_memory.map(size::show), size::parse)?;
+    let about = "what becomes of its vCPU whose core the RTOS takes";
+    let policy = Question::new("--policy", about, "on-demand");
+    let policy = questions.ask(&policy, &given.policy, any)?;
+    let linux = Linux {
+        kernel: near(&kernel, directory),
+        initramfs: initramfs.map(|path| near(&path, directory)),
+        cmdline,
+        memory,
+        policy,
+    };
+    let default = own("freertos.elf");
+    let kernel = Question::new("--rtos", "the RTOS's kernel", &default);
+    let kernel = questions.ask(&kernel, &shown(&given.rtos), file)?;
+    let memory = Question::new("--rtos-memory", "its memory", "32M");
+    let memory = questions.ask(&memory, &given.rtos_memory.map(size::show), size::parse)?;
+    let last = (pcpus - 1).to_string();
+    let pcpu = Question::new("--rtos-pcpu", "the pCPU on which it comes first", &last);
+    let pcpu = questions.ask(&pcpu, &given.rtos_pcpu, |text| whole(text, 0..=pcpus - 1))?;
+    let rtos = Rtos { kernel: near(&kernel, directory), memory, pcpu };
+    Ok(Outline { board, pcpus, linux, rtos })
+}
+
+fn shown(path: &Option<PathBuf>) -> Option<String> {
+    path.as_ref().map(|path| path.display().to_string())
+}
+
+fn whole(text: &str, range: RangeInclusive<usize>) -> Result<usize, String> {
+    let number = text.parse().ok().filter(|number| range.contains(number));
+    number.ok_or_else(|| format!("a number from {} to {}", range.start(), range.end()))
+}
+
+fn file(text: &str) -> Result<PathBuf, String> {
+    match Path::new(text).canonicalize() {
+        _ if text.is_empty() => Err("a file".to_owned()),
+        Ok(path) if path.is_file() => Ok(path),
+        Ok(_) => Err("a file, and that is none".to_owned()),
+        Err(error) => Err(format!("a file that can be read: {error}")),
+    }
+}
+
+fn any(text: &str) -> Result<String, String> {
+    Ok(text.to_owned())
+}
+
+/// Returns `path` as one says it in `directory`; in full, if they have no directory in common.
+fn near(path: &Path, directory: &Path) -> PathBuf {
+    let both = || path.components().zip(directory.components());
+    let common = both().take_while(|(one, other)| one == other).count();
+    if common < 2 {
+        return path.to_owned();
+    }
+    let up = directory.components().skip(common).map(|_| Path::new(".."));
+    let down = path.components().skip(common).map(|part| Path::new(part.as_os_str()));
+    up.chain(down).collect()
+}
+
+/// Something that a description needs to know.
+struct Question<'a> {
+    option: &'static str,
+    about: &'static str,
+    /// What it is if nothing is said.
+    default: &'a str,
+}
+
+impl<'a> Question<'a> {
+    fn new(option: &'static str, about: &'static str, default: &'a str) -> Self {
+        Self { option, about, default }
+    }
+}
+
+/// Where answers come from: nowhere without a terminal, and no longer after its end.
+struct Questions<'a> {
+    input: Option<&'a mut dyn BufRead>,
+}
+
+impl Questions<'_> {
+    /// Returns what `read` makes of what is given, or of the answer, or of the default. An answer of
+    /// which it makes nothing is asked for again.
+    fn ask<T>(
+        &mut self,
+        question: &Question<'_>,
+        given: &Option<impl ToString>,
+        read: impl Fn(&str) -> Result<T, String>,
+    ) -> Result<T> {
+        let Question { option, about, default } = question;
+        let wrong = |expected| {
+            miette!(
+                help = "`cassata new --help` says what it may be",
+                "{option} must be {expected}"
+            )
+        };
+        if let Some(given) = given {
+            return read(&given.to_string()).map_err(wrong);
+        }
+        while let Some(input) = &mut self.input {
+            eprint!("{about} [{default}]: ");
+            let mut line = String::new();
+            if input.read_line(&mut line).unwrap_or(0) == 0 {
+                eprintln!();
+                self.input = None;
+                break;
+            }
+            let answer = line.trim();
+            match read(if answer.is_empty() { default } else { answer }) {
+                Ok(value) => return Ok(value),
+                Err(expected) => eprintln!("  it must be {expected}"),
+            }
+        }
+        read(default).map_err(wrong)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Cursor;
+
+    fn answered(text: &str) -> Result<Vec<usize>> {
+        let mut input = Cursor::new(text.to_owned());
+        let mut questions = Questions { input: Some(&mut input) };
+        let question = Question::new("--pcpus", "cores", "2");
+        let ask = |_| questions.ask(&question, &None::<usize>, |text| whole(text, 1..=8));
+        (0..3).map(ask).collect()
+    }
+
+    #[test]
+    fn an_answer_is_asked_for_until_it_can_be_read_and_none_is_the_default() {
+        assert_eq!(answered("9\nfour\n4\n\n 3 \n").unwrap(), [4, 2, 3]);
+        assert_eq!(answered("5\n").unwrap(), [5, 2, 2], "the input ends");
+    }
+
+    #[test]
+    fn what_is_given_is_not_asked_for_and_has_to_be_right() {
+        let mut input = Cursor::new("4\n");
+        let mut questions = Questions { input: Some(&mut input) };
+        let question = Question::new("--pcpus", "cores", "2");
+        let mut ask = |given| questions.ask(&question, &Some(given), |text| whole(text, 1..=8));
+        assert_eq!(ask(3).unwrap(), 3);
+        assert_eq!(ask(9).unwrap_err().to_string(), "--pcpus must be a number from 1 to 8");
+        assert_eq!(input.position(), 0);
+    }
+
+    #[test]
+    fn paths_are_said_as_the_description_needs_them() {
+        let near = |path: &str, directory: &str| near(Path::new(path), Path::new(directory));
+        assert_eq!(near("/a/b/c", "/a/b"), Path::new("c"));
+        assert_eq!(near("/a/b/c", "/a/d/e"), Path::new("../../b/c"));
+        assert_eq!(near("/b/c", "/a"), Path::new("/b/c"), "nothing in common but the root");
+    }
+}

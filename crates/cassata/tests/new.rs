@@ -1,0 +1,73 @@
+//! `cassata new` writes what passes `cassata check`, or nothing.
+
+mod support;
+
+use std::fs;
+use std::path::Path;
+use support::{cassata, files, said};
+
+/// Calls it with files that are there, and more arguments.
+fn new(directory: &Path, more: &[&str]) -> std::process::Output {
+    let rtos = ["--rtos", "Image", "--rtos-memory", "8M"];
+    let linux = ["--linux", "Image", "--initramfs", "initramfs", "--linux-memory", "64M"];
+    cassata(directory, &[&["new", "a.toml"][..], &linux, &rtos, more].concat())
+}
+
+#[test]
+fn what_is_written_is_sound() {
+    for policy in ["none", "on-demand", "trap-based", "balance", "safe-unsafe", "adaptive"] {
+        for pcpus in ["1", "2", "8"] {
+            let directory = files();
+            let output = new(directory.path(), &["--pcpus", pcpus, "--policy", policy]);
+            let complaints = String::from_utf8_lossy(&output.stderr);
+            assert!(output.status.success(), "{policy}, {pcpus}: {complaints}");
+            let table = said(directory.path(), &["check", "a.toml"]);
+            assert!(table.contains(&format!("{pcpus} pCPUs")), "{table}");
+        }
+    }
+}
+
+#[test]
+fn paths_are_those_of_the_description_and_not_of_the_caller() {
+    let directory = files();
+    fs::create_dir(directory.path().join("below")).unwrap();
+    let files = ["--linux", "Image", "--rtos", "Image", "--linux-memory", "64M"];
+    let arguments = [&["new", "below/a.toml"][..], &files].concat();
+    said(directory.path(), &arguments);
+    let text = fs::read_to_string(directory.path().join("below/a.toml")).unwrap();
+    assert!(text.contains("kernel = \"../Image\""), "{text}");
+    said(&directory.path().join("below"), &["check", "a.toml"]);
+}
+
+#[test]
+fn what_is_there_is_left_as_it_is() {
+    let directory = files();
+    fs::write(directory.path().join("a.toml"), "mine").unwrap();
+    let output = new(directory.path(), &[]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("a.toml is there already"));
+    assert_eq!(fs::read_to_string(directory.path().join("a.toml")).unwrap(), "mine");
+}
+
+/// What is wrong is said once, with the option or the line, and nothing is written.
+#[test]
+fn what_would_not_be_sound_is_not_written() {
+    for (arguments, said) in [
+        (["--rtos-pcpu", "2"], "--rtos-pcpu must be a number from 0 to 1"),
+        (["--pcpus", "9"], "--pcpus must be a number from 1 to 8"),
+        (["--policy", "on-deman"], "on-demand"),
+    ] {
+        let directory = files();
+        let output = new(directory.path(), &arguments);
+        let complaints = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {complaints}");
+        assert!(complaints.contains(said), "{complaints}");
+        assert!(!directory.path().join("a.toml").exists());
+    }
+    let directory = files();
+    let output =
+        cassata(directory.path(), &["new", "a.toml", "--linux", "none", "--rtos", "Image"]);
+    let complaints = String::from_utf8_lossy(&output.stderr);
+    assert!(complaints.contains("--linux must be a file that can be read"), "{complaints}");
+    assert!(!directory.path().join("a.toml").exists());
+}
