@@ -5,6 +5,7 @@ mod bench;
 mod bound;
 mod build;
 mod check;
+mod doctor;
 mod new;
 mod operate;
 mod overheads;
@@ -20,6 +21,7 @@ pub use bench::{Asked, Bench, Campaign, Common, Demo, Distributed, Fuzzing};
 pub use bound::Bound;
 pub use build::Build;
 pub use check::Check;
+pub use doctor::Doctor;
 pub use new::New;
 pub use operate::{Move, Policy};
 pub use overheads::{OverheadArgs, OverheadSource};
@@ -74,6 +76,7 @@ pub enum Command {
     Move(Move),
     Policy(Policy),
     New(New),
+    Doctor(Doctor),
     Check(Check),
     Analyze(Analyze),
     Bound(Bound),

@@ -145,3 +145,44 @@ fn the_kernel_with_the_port_is_built_where_it_is_named() {
         assert_eq!(status.code(), Some(i32::from(!needs)), "{arguments:?}");
     }
 }
+
+/// Calls `doctor` in a project with this PATH.
+fn examined(project: &Path, path: &str) -> (Option<i32>, serde_json::Value) {
+    let output = Command::new(project.join("cassata"))
+        .args(["doctor", "--json"])
+        .env_clear()
+        .env("PATH", path)
+        .output()
+        .unwrap();
+    let found = serde_json::from_slice(&output.stdout);
+    (output.status.code(), found.unwrap_or_else(|_| panic!("{}", said(&output))))
+}
+
+#[test]
+fn the_doctor_says_what_is_missing_and_leaves_all_as_it_is() {
+    let project = project();
+    fs::copy(root().join("Cargo.toml"), project.path().join("Cargo.toml")).unwrap();
+    // What the shell scripts need, and none of what they look for.
+    let tools = project.path().join("tools");
+    fs::create_dir(&tools).unwrap();
+    for tool in [
+        "bash", "cut", "df", "dirname", "grep", "head", "id", "nproc", "realpath", "sed", "sort",
+        "stat", "tail",
+    ] {
+        let is_there = ["/usr/bin", "/bin"].map(|bin| Path::new(bin).join(tool));
+        let there = is_there.into_iter().find(|path| path.exists()).unwrap();
+        std::os::unix::fs::symlink(there, tools.join(tool)).unwrap();
+    }
+    let before = fs::read_dir(project.path()).unwrap().count();
+    let (code, found) = examined(project.path(), tools.to_str().unwrap());
+    assert_eq!((code, &found["sound"]), (Some(1), &false.into()), "{found}");
+    let missing = |found: &serde_json::Value, word: &str| {
+        let all = found["findings"].as_array().unwrap();
+        all.iter()
+            .any(|one| one["state"] == "missing" && one["what"].as_str().unwrap().contains(word))
+    };
+    assert!(missing(&found, "gcc, which links") && missing(&found, "qemu-system-arm"), "{found}");
+    let (_, found) = examined(project.path(), "/usr/bin:/bin");
+    assert!(!missing(&found, "gcc") && !missing(&found, "qemu"), "{found}");
+    assert_eq!(fs::read_dir(project.path()).unwrap().count(), before, "nothing was written");
+}

@@ -8,6 +8,7 @@ mod campaign;
 mod check;
 mod coverage;
 pub mod description;
+mod doctor;
 mod gaps;
 mod new;
 mod operate;
@@ -58,6 +59,7 @@ fn carry_out(command: &Command) -> Result<u8> {
         Command::Run(arguments) => run::run(arguments),
         Command::Move(arguments) => operate::move_vcpu(arguments),
         Command::Policy(arguments) => operate::switch_policy(arguments),
+        Command::Doctor(arguments) => doctor::doctor(arguments),
         Command::New(arguments) => new::new(arguments),
         Command::Check(arguments) => check::check(arguments),
         Command::Analyze(arguments) => analyze::analyze(arguments),
