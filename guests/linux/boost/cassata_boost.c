@@ -8,7 +8,6 @@
 #include <linux/sched.h>
 #include <linux/sched/deadline.h>
 #include <linux/sched/rt.h>
-#include <linux/string.h>
 
 #include "cassata_line.h"
 
@@ -77,14 +76,12 @@ static void switched(void *unused, bool preempt, struct task_struct *previous,
     say(report_of(next));
 }
 
-/* An interrupt has boosted this vCPU, and nothing urgent follows from it. If it was the timer's, the boost is left to
- * end by itself: that interrupt is active until the kernel goes on, and a vCPU that loses the core meanwhile is
- * not boosted when the timer fires next. */
+/* An interrupt has boosted this vCPU, and nothing urgent follows from it. */
 static void handled(void *unused, int interrupt, struct irqaction *action, int result)
 {
     struct line *line = raw_cpu_read(own_line);
 
-    if (raw_cpu_read(said) || test_tsk_need_resched(current) || !strcmp(action->name, "arch_timer"))
+    if (raw_cpu_read(said) || test_tsk_need_resched(current))
         return;
     if (!by_line || (line && READ_ONCE(line->awaited)))
         tell(0);

@@ -79,7 +79,7 @@ impl Pcpu {
     pub(super) fn decide_with_boosts(&mut self, now: Instant) -> Compact {
         notes::needs::<{ each::BOOST }>();
         self.follow_line(now);
-        self.foresee_rise();
+        self.foresee_rise(now);
         let decision = self.scheduler.decide_with_boosts(now);
         self.say_awaited(&decision);
         decision
@@ -104,12 +104,13 @@ impl Pcpu {
 
     /// Has the scheduler know when the timer of the loaded vCPU fires: another one may have the core
     /// then.
-    fn foresee_rise(&mut self) {
+    fn foresee_rise(&mut self, now: Instant) {
         let Some(vcpu) = self.roster.loaded().filter(|vcpu| vcpu.is_on()) else { return };
         let id = vcpu.id();
-        // One that is listed has boosted it already.
-        let at = if self.loaded_timer_is_held() { NEVER } else { timer::loaded_deadline() };
-        self.scheduler.rises_at(id, at);
+        let at = timer::loaded_deadline();
+        // One that is listed has boosted it already, unless the guest has set it anew since.
+        let has_boosted = at <= now && self.loaded_timer_is_held();
+        self.scheduler.rises_at(id, if has_boosted { NEVER } else { at });
     }
 
     /// Says in the line of a vCPU that has the core whether another one waits for it: then the guest
