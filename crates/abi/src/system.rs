@@ -24,7 +24,7 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 /// First eight bytes of the bundle.
 pub const MAGIC: [u8; 8] = *b"CASSATA\0";
 /// Version of the layout; any change to this module changes it.
-pub const VERSION: u32 = 17;
+pub const VERSION: u32 = 18;
 /// Bytes of memory that belong to the hypervisor: its image, data and stacks.
 /// The bundle begins right behind, so that EL2 finds it from its own address.
 pub const HYPERVISOR_SIZE: u64 = 0x20_0000;
@@ -343,6 +343,8 @@ pub mod vcpu_flags {
     /// It is a real-time one that stays on its pCPU, and another real-time one is above it there: what
     /// is for this one waits while that one runs.
     pub const LOWER: u16 = 1 << 2;
+    /// EL2 adapts its timer advance to what the way to its guest takes.
+    pub const ADAPTS: u16 = 1 << 3;
 }
 
 /// A virtual CPU.
@@ -371,8 +373,8 @@ pub struct Vcpu {
     /// priority, a bit for each. While it shares a core, it moves from one of them
     /// to the next.
     pub rotation: u16,
-    /// How long before its virtual timer fires a sleeping vCPU is given its core;
-    /// 0: not before. Only for a real-time VM.
+    /// How long before its virtual timer fires a sleeping vCPU is given its core, at most
+    /// that if it adapts; 0: not before. Only for a real-time VM.
     pub timer_advance_ns: u32,
     /// What limits it: see [`server`].
     pub server: u32,
@@ -534,6 +536,12 @@ impl Vcpu {
     #[must_use]
     pub const fn is_lower(&self) -> bool {
         self.flags & vcpu_flags::LOWER != 0
+    }
+
+    /// Returns true if EL2 adapts its timer advance.
+    #[must_use]
+    pub const fn adapts(&self) -> bool {
+        self.flags & vcpu_flags::ADAPTS != 0
     }
 
     /// Returns true if it may mark itself as real-time.

@@ -61,7 +61,7 @@ fn programs_are_told_the_same() {
     let linux = |pcpu: u32, fallback: Value, affinity: Value, rotation: Value| {
         json!({
             "pcpu": pcpu, "priority": 1, "fallback": fallback, "affinity": affinity,
-            "rotation": rotation, "timer_advance_ns": 0,
+            "rotation": rotation, "timer_advance_ns": 0, "adapts_timer_advance": false,
         })
     };
     let expected = json!({
@@ -83,7 +83,7 @@ fn programs_are_told_the_same() {
                 "migration_policy": "none",
                 "vcpus": [{
                     "pcpu": 0, "priority": 10, "fallback": null, "affinity": [0], "rotation": [],
-                    "timer_advance_ns": 4_000,
+                    "timer_advance_ns": 4_000, "adapts_timer_advance": false,
                 }],
             },
         ],

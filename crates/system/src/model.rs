@@ -199,6 +199,8 @@ pub struct Vcpu {
     /// How long before its timer fires it is given its core, nanoseconds; 0: not
     /// before.
     pub timer_advance_ns: u32,
+    /// See [`abi::system::vcpu_flags::ADAPTS`].
+    pub adapts_timer_advance: bool,
     /// What limits it; none: nothing but other vCPUs.
     pub server: Option<Server>,
     /// What boosts it; none: nothing does.

@@ -3,6 +3,7 @@
 
 mod support;
 
+use abi::system::Vcpu;
 use std::sync::LazyLock;
 use support::{elf, files, sound};
 use system::pack;
@@ -13,6 +14,10 @@ static FILES: LazyLock<TempDir> = LazyLock::new(files);
 /// Returns the advances of all vCPUs, nanoseconds: of a real-time VM on pCPUs 0 and 1,
 /// and of another VM on pCPUs 1 and 2.
 fn advances(of_rtos: &str, of_other: &str) -> Vec<u32> {
+    vcpus(of_rtos, of_other).iter().map(|vcpu| vcpu.timer_advance_ns).collect()
+}
+
+fn vcpus(of_rtos: &str, of_other: &str) -> Vec<Vcpu> {
     let text = format!(
         r#"
 board = {{ kind = "qemu-virt", pcpus = 4, memory = "256M" }}
@@ -35,7 +40,7 @@ vcpus = [{{ pcpu = 1, priority = 1 }}, {{ pcpu = 2, priority = 1 }}]
     );
     let packed = pack(&sound(FILES.path(), &text), &elf::plain_hypervisor()).unwrap();
     let count = packed.tables.header.vcpu_count as usize;
-    packed.tables.vcpus[..count].iter().map(|vcpu| vcpu.timer_advance_ns).collect()
+    packed.tables.vcpus[..count].to_vec()
 }
 
 #[test]
@@ -58,4 +63,17 @@ fn no_vcpu_comes_to_a_real_time_core_with_balance() {
 fn what_is_stated_counts() {
     assert_eq!(advances("timer_advance = \"0us\"", ""), [0, 0, 0, 0]);
     assert_eq!(advances("timer_advance = \"50us\"", ""), [50_000, 50_000, 0, 0]);
+}
+
+#[test]
+fn one_that_is_adapted_is_so_where_there_is_one() {
+    let adapts = |of_rtos: &str| -> Vec<_> {
+        vcpus(of_rtos, "").iter().map(|vcpu| (vcpu.timer_advance_ns, vcpu.adapts())).collect()
+    };
+    let others = [(0, false), (0, false)];
+    let both = |first, second| [[first, second], others].concat();
+    assert_eq!(adapts("adapt_timer_advance = true"), both((0, false), (4_000, true)));
+    let all = "timer_advance = \"9us\"\nadapt_timer_advance = true";
+    assert_eq!(adapts(all), both((9_000, true), (9_000, true)));
+    assert_eq!(adapts("adapt_timer_advance = false"), both((0, false), (4_000, false)));
 }

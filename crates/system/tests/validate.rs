@@ -213,7 +213,7 @@ fn finds_every_fault() {
         ("affinity without the base", |s| s.vcpus[0].affinity = 1 << 1, Invalid::Vcpu),
         ("fallback outside the affinity", |s| s.vcpus[0].fallback = 1, Invalid::Vcpu),
         ("fallback that is no pCPU", |s| s.vcpus[0].fallback = 16, Invalid::Vcpu),
-        ("unknown vCPU flag", |s| s.vcpus[0].flags |= 1 << 3, Invalid::Vcpu),
+        ("unknown vCPU flag", |s| s.vcpus[0].flags |= 1 << 4, Invalid::Vcpu),
         ("lower, and no real-time vCPU", |s| s.vcpus[0].flags |= LOWER, Invalid::Vcpu),
         ("marks itself with a budget", |s| serve(s).flags |= MARKABLE, Invalid::Vcpu),
         ("marks itself and is real-time", mark_realtime, Invalid::Vcpu),

@@ -19,6 +19,9 @@ use crate::{MAX_VCPUS_PER_VM, MAX_VMS, trace};
 const ADDRESSABLE: Region = Region::new(0, stage1::ALIAS);
 /// Guest-physical addresses.
 const IPA_SPACE: Region = Region::new(0, 1 << IPA_BITS);
+/// All of [`vcpu_flags`].
+const VCPU_FLAGS: u16 =
+    vcpu_flags::URGENT | vcpu_flags::MARKABLE | vcpu_flags::LOWER | vcpu_flags::ADAPTS;
 /// Affinity fields of MPIDR_EL1.
 const AFFINITY: u64 = 0xff_00ff_ffff;
 
@@ -290,7 +293,7 @@ impl System {
     fn is_schedulable(&self, vcpu: &Vcpu) -> bool {
         u32::from(vcpu.pcpu) < self.board.pcpu_count
             && self.is_movable(vcpu)
-            && vcpu.flags & !(vcpu_flags::URGENT | vcpu_flags::MARKABLE | vcpu_flags::LOWER) == 0
+            && vcpu.flags & !VCPU_FLAGS == 0
             && (!vcpu.is_markable() || self.stays_below(vcpu))
             && (is_never_boosted(vcpu) || self.is_boosted_soundly(vcpu))
             && (!vcpu.is_lower() || self.is_realtime(vcpu))

@@ -59,6 +59,7 @@ fn for_programs(checked: &Checked) -> Value {
             "affinity": vcpu.affinity().collect::<Vec<_>>(),
             "rotation": vcpu.rotation().collect::<Vec<_>>(),
             "timer_advance_ns": vcpu.timer_advance_ns,
+            "adapts_timer_advance": vcpu.adapts_timer_advance,
         })
     };
     let vm = |vm: &Vm| {

@@ -50,6 +50,21 @@ pub fn wakes_at(deadline: Instant, advance_ticks: u64, now: Instant) -> Option<I
     comes.then(|| Instant(deadline.0.saturating_sub(advance_ticks)))
 }
 
+/// Ways differ a little: an adapted advance is longer by this part of one.
+const MARGIN: u64 = 8;
+/// An advance that is too long loses this part of that with each activation: one that was needed is
+/// kept for some hundred. A power of two.
+const FORGETS: u64 = 256;
+
+/// Returns the advance of a vCPU after an activation whose way to its guest took `way`, all in ticks:
+/// enough for that, at most `at_most`, and what activations before needed is forgotten slowly.
+#[must_use]
+pub fn adapted(advance: u64, way: u64, at_most: u64) -> u64 {
+    let needed = (way + way / MARGIN).min(at_most);
+    let forgotten = (advance.saturating_sub(needed) + FORGETS - 1) >> FORGETS.ilog2();
+    needed.max(advance - forgotten)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -63,6 +78,19 @@ mod tests {
         assert!(advance.early().has(id) && advance.end(id));
         assert!(advance.early().is_empty());
         advance.check(VcpuSet::EMPTY);
+    }
+
+    #[test]
+    fn an_advance_becomes_what_ways_need_and_follows_a_longer_one_at_once() {
+        let mut advance = 4_000;
+        for _ in 0..3_000 {
+            advance = adapted(advance, 900, 4_000);
+        }
+        assert_eq!(advance, 1_012);
+        assert_eq!(adapted(advance, 2_400, 4_000), 2_700);
+        assert_eq!(adapted(2_700, 900, 4_000), 2_693, "and forgets it slowly");
+        assert_eq!(adapted(2_500, 9_000, 4_000), 4_000, "not above what it may be");
+        assert_eq!(adapted(4_000, u64::MAX / 2, 4_000), 4_000);
     }
 
     #[test]

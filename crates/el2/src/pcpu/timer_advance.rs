@@ -96,14 +96,18 @@ impl Pcpu {
     #[inline(never)]
     pub(super) fn wake_before_timer(&mut self, id: VcpuId, now: Instant) {
         notes::needs::<{ each::ADVANCE }>();
-        let Some(vcpu) = self.roster.parked(id) else {
+        let Some(vcpu) = self.roster.parked_mut(id) else {
             return bug!("a vCPU's timer is due that is not parked here");
         };
+        let sleeps = self.scheduler.state(id) == Some(State::Sleeping);
         if vcpu.timer_deadline() > now {
-            if self.scheduler.state(id) != Some(State::Sleeping) || !self.scheduler.matters(id) {
+            if !sleeps || !self.scheduler.matters(id) {
                 return;
             }
             self.timer_advance.begin(id);
+        } else if sleeps {
+            // Its core had something else to do for longer than its advance.
+            vcpu.adapt_timer_advance(now);
         }
         self.wake(id);
     }
@@ -112,7 +116,7 @@ impl Pcpu {
     /// idles: vCPUs that it displaces may sleep here, and have to leave.
     pub(super) fn loaded_wakes_at(&mut self, now: Instant) -> Option<Instant> {
         let vcpu = self.roster.loaded()?;
-        let (id, advance) = (vcpu.id(), vcpu.config().timer_advance());
+        let (id, advance) = (vcpu.id(), vcpu.timer_advance());
         if advance == 0 || !vcpu.is_on() {
             return None;
         }
@@ -152,8 +156,12 @@ impl Pcpu {
     /// until an interrupt would end its WFI, or the scheduler has to decide again.
     fn wait_for_timer(&mut self, id: VcpuId, until: Option<Instant>) -> After {
         notes::needs::<{ each::ADVANCE }>();
+        let was_loaded = self.roster.is_loaded(id);
         let _ = self.put_on_hardware(id, until);
         cpu::synchronize();
+        if !was_loaded && let Some(vcpu) = self.roster.loaded_mut() {
+            vcpu.adapt_timer_advance(timer::now());
+        }
         loop {
             if self.loaded_has_interrupt() {
                 self.timer_advance.end(id);
@@ -188,7 +196,7 @@ impl Pcpu {
             return false;
         };
         let wait = timer::loaded_deadline().since(timer::now());
-        wait.0 <= vcpu.config().timer_advance() && !self.loaded_timer_is_held()
+        wait.0 <= vcpu.timer_advance() && !self.loaded_timer_is_held()
     }
 
     /// Returns true if the loaded guest has its timer's interrupt, and has not ended it.

@@ -126,7 +126,7 @@ impl Pcpu {
             let (level, advance) = match self.roster.parked_mut(id) {
                 Some(vcpu) => {
                     let wakes = vcpu.wakes_at() <= now;
-                    let advance = wakes.then(|| vcpu.config().timer_advance());
+                    let advance = wakes.then(|| vcpu.timer_advance());
                     (vcpu.physical_timer_changes(now), advance)
                 }
                 // The virtual timer of the loaded one is on the hardware.

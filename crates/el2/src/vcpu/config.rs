@@ -76,9 +76,11 @@ facts! {
         fallback: usize,
         /// Returns the cores besides its base to which its policy may send it.
         elsewhere: CoreSet,
-        /// Returns how long before its virtual timer fires it gets its core, ticks; 0: not
-        /// before.
+        /// Returns how long before its virtual timer fires it gets its core, ticks, at most that if
+        /// it adapts; 0: not before.
         timer_advance: u64,
+        /// Returns true if that is adapted to what the way to its guest takes.
+        adapts_timer_advance: bool,
         /// Returns its migration policy.
         policy: &'static Policy,
         /// Returns true if its policy may make it leave when it is displaced.
@@ -149,6 +151,7 @@ impl VcpuConfig {
             rotation: table.rotation,
             quantum: params(system, id).quantum,
             timer_advance: timer::ns_to_ticks(table.timer_advance_ns.into()),
+            adapts_timer_advance: table.adapts(),
             policy,
             leaves_when_displaced: placed.needs().leaves_when_displaced,
             is_relocatable: placed.is_relocatable(),

@@ -6,7 +6,7 @@ use crate::arch::debug::{self, Debug};
 use crate::arch::gic::virtual_interface::{self, After, Interface, Saved, Unloaded};
 use crate::arch::monitors::{Monitor, Monitors};
 use crate::arch::timer::{self, Timer};
-use crate::parts::Cause;
+use crate::parts::{Cause, adapted};
 use crate::shared::power::Entry;
 use core::ops::{Deref, DerefMut};
 use sched::Instant;
@@ -73,6 +73,16 @@ impl Vcpu {
     /// Takes its floating-point registers off the hardware; the trap must be open.
     pub fn save_float(&mut self) {
         self.float.save();
+    }
+
+    /// Adapts its timer advance, if that is to be adapted: the way to its guest, which began when it was to be woken,
+    /// ends now, or does not.
+    #[inline(never)]
+    pub fn adapt_timer_advance(&mut self, now: Instant) {
+        if self.config.adapts_timer_advance() {
+            let way = now.since(self.context.wakes_at);
+            self.timer_advance = adapted(self.timer_advance, way.0, self.config.timer_advance());
+        }
     }
 
     /// Records whether its cycle counter counts.
@@ -196,7 +206,7 @@ impl Loaded {
         // A timer whose interrupt the guest still has does not wake it: the interrupt comes
         // again when the guest has ended it.
         let deadline = if timer_held { timer::NEVER } else { vcpu.context.timer.deadline() };
-        let advance = vcpu.config.timer_advance();
+        let advance = vcpu.timer_advance;
         vcpu.context.wakes_at = Instant(deadline.0.saturating_sub(advance));
         hardware.save(vcpu.interface.used(), &mut vcpu.context.interface);
         (Parked(vcpu), Unloading { after: hw.after, timer_held })

@@ -49,6 +49,8 @@ pub struct Vcpu {
     /// Why it is at its ceiling.
     holds: Holds,
     config: VcpuConfig,
+    /// How long before its virtual timer fires it gets its core now, ticks.
+    timer_advance: u64,
     /// The stage-2 tables that it uses now, and which of the VM's vCPUs it is.
     space: Space,
     /// The view that these tables are.
@@ -141,6 +143,7 @@ impl Vcpu {
             debug: Debug::default(),
             monitors: Monitors::RESET,
             leaves_work: config.may_cause_errors(),
+            timer_advance: config.timer_advance(),
             config,
             account,
             holds,
@@ -175,6 +178,12 @@ impl Vcpu {
     #[inline]
     pub fn account(&mut self) -> &mut Account {
         &mut self.account
+    }
+
+    /// Returns how long before its virtual timer fires it gets its core now, ticks; 0: not before.
+    #[inline]
+    pub fn timer_advance(&self) -> u64 {
+        self.timer_advance
     }
 
     /// Records what its line says that it runs. Returns what that said before.

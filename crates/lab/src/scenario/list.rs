@@ -304,6 +304,11 @@ const STAGED: &[Staged] = &[
         &[("probe", Passes), ("busy", Endures)],
     ),
     Staged::new(
+        "timer-advance-adapted",
+        "nor does one whose timer advance is adapted",
+        &[("probe", Passes), ("busy", Endures)],
+    ),
+    Staged::new(
         "timer-advance-none",
         "a due timer that can tell its guest nothing wakes it once at most",
         &[("probe", Passes), ("busy", Endures)],

@@ -2,7 +2,7 @@
 
 use super::time_in;
 use crate::code::Code;
-use crate::draft::DraftVm;
+use crate::draft::{At, DraftVm};
 use crate::model::Vm;
 use crate::problem::Problems;
 use abi::system::MAX_TIMER_ADVANCE_NS;
@@ -14,6 +14,9 @@ const DEFAULT_NS: u32 = 4_000;
 
 pub(super) fn check(vms: &[DraftVm], problems: &mut Problems) {
     for vm in vms {
+        if let Some(adapts) = vm.adapt_timer_advance.as_ref().filter(|at| *at.get_ref()) {
+            check_adapts(vm, adapts, problems);
+        }
         let Some(advance) = &vm.timer_advance else { continue };
         if !vm.is_realtime() {
             let message = format!("{} is no real-time VM: it has no timer advance", vm.title());
@@ -27,6 +30,19 @@ pub(super) fn check(vms: &[DraftVm], problems: &mut Problems) {
     }
 }
 
+fn check_adapts(vm: &DraftVm, adapts: &At<bool>, problems: &mut Problems) {
+    let (message, hint) = if !vm.is_realtime() {
+        let message = format!("{} is no real-time VM: it has no timer advance", vm.title());
+        (message, "leave it out, or say `realtime = true`")
+    } else if vm.timer_advance.as_ref().is_some_and(|at| *at.get_ref() == 0) {
+        let message = format!("{} has no timer advance that could be adapted", vm.title());
+        (message, "leave it out, or give the VM a `timer_advance`")
+    } else {
+        return;
+    };
+    problems.add(Code::TimerAdvance, adapts.span(), message).hint(hint);
+}
+
 /// Sets the timer advance of every vCPU of a real-time VM. Every vCPU's affinity must
 /// be known.
 pub(super) fn assign(vms: &mut [Vm], drafts: &[DraftVm]) {
@@ -34,11 +50,14 @@ pub(super) fn assign(vms: &mut [Vm], drafts: &[DraftVm]) {
         if !vms[me].realtime {
             continue;
         }
+        let adapts = drafts[me].adapt_timer_advance.as_ref().is_some_and(|at| *at.get_ref());
         let stated = drafts[me].timer_advance.as_ref().map(|at| *at.get_ref());
         for index in 0..vms[me].vcpus.len() {
             let default = if shares(vms, me, index) { DEFAULT_NS } else { 0 };
             let advance = stated.and_then(|ns| u32::try_from(ns).ok()).unwrap_or(default);
-            vms[me].vcpus[index].timer_advance_ns = advance;
+            let vcpu = &mut vms[me].vcpus[index];
+            vcpu.timer_advance_ns = advance;
+            vcpu.adapts_timer_advance = adapts && advance > 0;
         }
     }
 }

@@ -145,6 +145,7 @@ pub(super) fn sound(draft: &DraftVcpu) -> Option<Vcpu> {
         urgent: false,
         lower: false,
         timer_advance_ns: 0,
+        adapts_timer_advance: false,
         server: None,
         boost: boosts::sound(draft),
     })

@@ -79,6 +79,7 @@ pub(crate) struct DraftVm {
     pub(crate) preempt_count_at: Option<At<u64>>,
     pub(crate) yields: Option<At<bool>>,
     pub(crate) timer_advance: Option<At<u64>>,
+    pub(crate) adapt_timer_advance: Option<At<bool>>,
     pub(crate) consolidate: Option<At<bool>>,
     pub(crate) devices: Vec<At<String>>,
     pub(crate) interrupts: Vec<DraftInterrupt>,

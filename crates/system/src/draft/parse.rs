@@ -152,6 +152,7 @@ fn vm(value: &At<DeValue<'_>>, problems: &mut Problems) -> Option<DraftVm> {
         preempt_count_at: r.optional("preempt_count_at", problems),
         yields: r.optional("yield", problems),
         timer_advance: time(r.optional("timer_advance", problems)),
+        adapt_timer_advance: r.optional("adapt_timer_advance", problems),
         consolidate: r.optional("consolidate", problems),
         devices: list(r.get("devices"), &DEVICES, problems, device),
         interrupts: list(r.get("interrupts"), &INTERRUPTS, problems, interrupt),

@@ -16,7 +16,11 @@ fn bits<const N: usize>(flags: [(bool, u32); N]) -> u32 {
 fn vcpu_bits(vcpu: &Vcpu) -> u16 {
     let urgent = if vcpu.urgent { vcpu_flags::URGENT } else { 0 };
     let lower = if vcpu.lower { vcpu_flags::LOWER } else { 0 };
-    urgent | lower | if vcpu.unmarked_priority.is_some() { vcpu_flags::MARKABLE } else { 0 }
+    let adapts = if vcpu.adapts_timer_advance { vcpu_flags::ADAPTS } else { 0 };
+    urgent
+        | lower
+        | adapts
+        | if vcpu.unmarked_priority.is_some() { vcpu_flags::MARKABLE } else { 0 }
 }
 
 /// A kind of server, as EL2 reads it.

@@ -1,7 +1,7 @@
 //! The machine of a case: what boots, and what Linux and the hypervisor are told.
 
 use super::case::{Case, Measure};
-use super::system::{Policy, Scheduler, System};
+use super::system::{Advance, Policy, Scheduler, System};
 use super::xen::{GUEST_PA, INITRAMFS_PA, LINUX_PA, MEMORY as XEN_MEMORY, Modules};
 use crate::guests::Images;
 use crate::machine::{MachineConfig, Time};
@@ -68,9 +68,15 @@ fn xen_told(case: &Case, scheduler: Scheduler) -> String {
 }
 
 /// The description of a system under Cassata, whose guest is the file `waker`.
-fn described(case: &Case, policy: Policy, advance: bool, images: &Images, waker: &Path) -> String {
+fn described(
+    case: &Case,
+    policy: Policy,
+    advance: Advance,
+    images: &Images,
+    waker: &Path,
+) -> String {
     let (cores, migration) = (case.cores, policy.line());
-    let advance = if advance { "" } else { "timer_advance = \"0us\"\n" };
+    let advance = advance.line();
     let vcpus = |count, priority| {
         let vcpu = |pcpu| format!("{{ pcpu = {pcpu}, priority = {priority} }}");
         (0..count).map(vcpu).collect::<Vec<_>>().join(", ")

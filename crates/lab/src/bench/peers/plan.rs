@@ -1,7 +1,8 @@
 //! All runs.
 
 use super::case::{Case, Load, Measure, needs_own_xen};
-use super::system::{Policy, Scheduler, System};
+use super::system::{Advance, Policy, Scheduler, System};
+use super::table::{ADAPTED, ADVANCED};
 use crate::bench::Extent;
 use std::path::Path;
 
@@ -11,18 +12,21 @@ const QUICK_LOADS_PERCENT: [u32; 1] = [50];
 /// Cores of the board where Linux is one of several cores.
 pub const CORES: u32 = 4;
 
-const ADVANCED: System = System::Cassata { policy: Policy::None, advance: true };
-const ON_DEMAND: System = System::Cassata { policy: Policy::OnDemand, advance: false };
+const ON_DEMAND: System = System::Cassata { policy: Policy::OnDemand, advance: Advance::None };
+const ON_DEMAND_ADAPTED: System =
+    System::Cassata { policy: Policy::OnDemand, advance: Advance::Adapted };
 /// Cassata as a description of an SMP Linux beside an RTOS would have it. Linux's throughput is compared
 /// under it.
-pub const ON_DEMAND_ADVANCED: System = System::Cassata { policy: Policy::OnDemand, advance: true };
+pub const ON_DEMAND_ADVANCED: System =
+    System::Cassata { policy: Policy::OnDemand, advance: Advance::Default };
 const CREDIT2: System = System::Xen(Scheduler::Credit2);
 const RTDS: System = System::Xen(Scheduler::Rtds);
 
 /// Systems on which latency is measured on one core.
-const LATE: [System; 7] = [
+const LATE: [System; 8] = [
     System::PLAIN,
     ADVANCED,
+    ADAPTED,
     CREDIT2,
     System::Xen(Scheduler::Credit2Untuned),
     System::Xen(Scheduler::Credit),
@@ -30,12 +34,21 @@ const LATE: [System; 7] = [
     System::Kvm,
 ];
 /// Systems on which latency is measured on four cores.
-const LATE_ON_FOUR: [System; 7] =
-    [System::PLAIN, ADVANCED, ON_DEMAND, ON_DEMAND_ADVANCED, CREDIT2, RTDS, System::Kvm];
+const LATE_ON_FOUR: [System; 9] = [
+    System::PLAIN,
+    ADVANCED,
+    ADAPTED,
+    ON_DEMAND,
+    ON_DEMAND_ADVANCED,
+    ON_DEMAND_ADAPTED,
+    CREDIT2,
+    RTDS,
+    System::Kvm,
+];
 /// Systems of which calls and traps are measured.
 const CALLED: [System; 5] = [System::Board, System::PLAIN, CREDIT2, RTDS, System::Kvm];
 /// Systems of which is measured what an activation takes from Linux.
-const TAKING: [System; 5] = [System::PLAIN, ADVANCED, CREDIT2, RTDS, System::Kvm];
+const TAKING: [System; 6] = [System::PLAIN, ADVANCED, ADAPTED, CREDIT2, RTDS, System::Kvm];
 /// Systems on which hackbench runs beside the guest.
 const BUSY: [System; 5] = [ADVANCED, ON_DEMAND_ADVANCED, CREDIT2, RTDS, System::Kvm];
 

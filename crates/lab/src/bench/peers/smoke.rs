@@ -2,13 +2,14 @@
 //! and of its calls.
 
 use super::case::{Case, Load, Measure};
-use super::run;
 use super::system::{Scheduler, System};
+use super::table::{ADAPTED, ADVANCED};
+use super::{Found, run};
 use crate::bench::campaign::room;
 use crate::bench::store::Case as _;
 use crate::results::Outcome;
 use crate::suite::{Bench, Scenario};
-use miette::{Result, ensure};
+use miette::{Result, bail, ensure};
 use serde_json::json;
 
 /// How often the guest wakes, and is woken.
@@ -22,7 +23,9 @@ pub fn scenarios() -> Vec<Scenario> {
         Scenario::new(name, about, move |bench| measure(system, bench)).shipped()
     };
     let peer = |name, about, system| scenario(name, about, system).on_request();
+    let adapts = "an adapted timer advance takes less from Linux, and the guest is as soon";
     vec![
+        Scenario::new("peers-cassata-adapted", adapts, compare_advances).shipped(),
         scenario("peers-cassata", "points of bench peers under Cassata", System::PLAIN),
         peer("peers-kvm", "points of bench peers under KVM", System::Kvm),
         peer(
@@ -31,6 +34,37 @@ pub fn scenarios() -> Vec<Scenario> {
             System::Xen(Scheduler::Credit2),
         ),
     ]
+}
+
+/// The part of what an activation takes with the default that it may take with an advance that is adapted.
+const LESS: f64 = 0.5;
+
+fn compare_advances(bench: &Bench) -> Result<()> {
+    let mut outcome = Outcome::new("peers-cassata-adapted");
+    let taken = |is_awake| Measure::Taken { is_awake, runs: 2 };
+    let late = Measure::Wake { load: Load::Compute, periods: 10 * PERIODS };
+    let planned: Vec<_> = [ADVANCED, ADAPTED]
+        .into_iter()
+        .flat_map(|system| [taken(false), taken(true), late].map(|all| Case::new(system, 1, all)))
+        .collect();
+    let mut measurements = Vec::new();
+    for case in &planned {
+        measurements.push(run::run(case, &room(bench, &case.name())?, &mut |_| {})?);
+    }
+    let all = planned.len();
+    let found = Found { planned, measurements, failures: Vec::new(), all };
+    let of = |system| {
+        let most = found.wakes(system, 1, Load::Compute)?.0.max()?;
+        Some((found.taken(system)?, most))
+    };
+    let (Some((default, soon)), Some((adapted, late))) = (of(ADVANCED), of(ADAPTED)) else {
+        bail!("a guest has told nothing")
+    };
+    outcome.figure("taken_instructions", json!({ "default": default, "adapted": adapted }));
+    outcome.figure("latency_max_ns", json!({ "default": soon, "adapted": late }));
+    ensure!(adapted < LESS * default, "{adapted:.0} instructions, {default:.0} by default");
+    ensure!(late <= soon, "{late} ns late, {soon} ns by default");
+    bench.keep(&outcome)
 }
 
 fn measure(system: System, bench: &Bench) -> Result<()> {

@@ -13,13 +13,24 @@ pub enum System {
     Cassata {
         /// What becomes of Linux's vCPU on the shared core.
         policy: Policy,
-        /// With the default timer advance, or none.
-        advance: bool,
+        /// How long before its timer the real-time guest gets its core.
+        advance: Advance,
     },
     /// Xen with Linux as its first domain.
     Xen(Scheduler),
     /// Linux as KVM's host.
     Kvm,
+}
+
+/// A timer advance of Cassata's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Advance {
+    None,
+    /// The default.
+    Default,
+    /// At most the default, and no longer than its way takes.
+    Adapted,
 }
 
 /// A migration policy of Cassata.
@@ -49,12 +60,14 @@ const MOST_WEIGHT: u32 = 65_535;
 
 impl System {
     /// Every system there is, in the order of tables.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 12] = [
         Self::Board,
         Self::PLAIN,
-        Self::Cassata { policy: Policy::None, advance: true },
-        Self::Cassata { policy: Policy::OnDemand, advance: false },
-        Self::Cassata { policy: Policy::OnDemand, advance: true },
+        Self::Cassata { policy: Policy::None, advance: Advance::Default },
+        Self::Cassata { policy: Policy::None, advance: Advance::Adapted },
+        Self::Cassata { policy: Policy::OnDemand, advance: Advance::None },
+        Self::Cassata { policy: Policy::OnDemand, advance: Advance::Default },
+        Self::Cassata { policy: Policy::OnDemand, advance: Advance::Adapted },
         Self::Xen(Scheduler::Credit2),
         Self::Xen(Scheduler::Credit2Untuned),
         Self::Xen(Scheduler::Credit),
@@ -63,17 +76,23 @@ impl System {
     ];
 
     /// Cassata without a policy and without a timer advance: what the goals compare.
-    pub const PLAIN: Self = Self::Cassata { policy: Policy::None, advance: false };
+    pub const PLAIN: Self = Self::Cassata { policy: Policy::None, advance: Advance::None };
 
     /// Returns a name that no other system has, fit for a file.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Board => "board",
-            Self::Cassata { policy: Policy::None, advance: false } => "cassata",
-            Self::Cassata { policy: Policy::None, advance: true } => "cassata-advance",
-            Self::Cassata { policy: Policy::OnDemand, advance: false } => "cassata-on-demand",
-            Self::Cassata { policy: Policy::OnDemand, advance: true } => {
+            Self::Cassata { policy: Policy::None, advance: Advance::None } => "cassata",
+            Self::Cassata { policy: Policy::None, advance: Advance::Default } => "cassata-advance",
+            Self::Cassata { policy: Policy::None, advance: Advance::Adapted } => "cassata-adapted",
+            Self::Cassata { policy: Policy::OnDemand, advance: Advance::None } => {
+                "cassata-on-demand"
+            }
+            Self::Cassata { policy: Policy::OnDemand, advance: Advance::Default } => {
                 "cassata-on-demand-advance"
+            }
+            Self::Cassata { policy: Policy::OnDemand, advance: Advance::Adapted } => {
+                "cassata-on-demand-adapted"
             }
             Self::Xen(Scheduler::Credit2) => "xen-credit2",
             Self::Xen(Scheduler::Credit2Untuned) => "xen-credit2-untuned",
@@ -87,11 +106,21 @@ impl System {
     pub const fn words(self) -> &'static str {
         match self {
             Self::Board => "bare board",
-            Self::Cassata { policy: Policy::None, advance: false } => "Cassata",
-            Self::Cassata { policy: Policy::None, advance: true } => "Cassata, timer advance",
-            Self::Cassata { policy: Policy::OnDemand, advance: false } => "Cassata, on-demand",
-            Self::Cassata { policy: Policy::OnDemand, advance: true } => {
+            Self::Cassata { policy: Policy::None, advance: Advance::None } => "Cassata",
+            Self::Cassata { policy: Policy::None, advance: Advance::Default } => {
+                "Cassata, timer advance"
+            }
+            Self::Cassata { policy: Policy::None, advance: Advance::Adapted } => {
+                "Cassata, adapted timer advance"
+            }
+            Self::Cassata { policy: Policy::OnDemand, advance: Advance::None } => {
+                "Cassata, on-demand"
+            }
+            Self::Cassata { policy: Policy::OnDemand, advance: Advance::Default } => {
                 "Cassata, on-demand, timer advance"
+            }
+            Self::Cassata { policy: Policy::OnDemand, advance: Advance::Adapted } => {
+                "Cassata, on-demand, adapted timer advance"
             }
             Self::Xen(Scheduler::Credit2) => "Xen, credit2",
             Self::Xen(Scheduler::Credit2Untuned) => "Xen, credit2 untuned",
@@ -110,17 +139,23 @@ impl System {
     pub const fn settings(self) -> &'static str {
         match self {
             Self::Board => "none",
-            Self::Cassata { policy: Policy::None, advance: false } => {
+            Self::Cassata { policy: Policy::None, advance: Advance::None } => {
                 "realtime = true, priority 10 above 1, timer_advance = \"0us\""
             }
-            Self::Cassata { policy: Policy::None, advance: true } => {
+            Self::Cassata { policy: Policy::None, advance: Advance::Default } => {
                 "realtime = true, priority 10 above 1, timer_advance as it is by default"
             }
-            Self::Cassata { policy: Policy::OnDemand, advance: false } => {
+            Self::Cassata { policy: Policy::None, advance: Advance::Adapted } => {
+                "as Cassata with timer advance, adapt_timer_advance = true"
+            }
+            Self::Cassata { policy: Policy::OnDemand, advance: Advance::None } => {
                 "as Cassata, migration_policy = \"on-demand\""
             }
-            Self::Cassata { policy: Policy::OnDemand, advance: true } => {
+            Self::Cassata { policy: Policy::OnDemand, advance: Advance::Default } => {
                 "as Cassata with timer advance, migration_policy = \"on-demand\""
+            }
+            Self::Cassata { policy: Policy::OnDemand, advance: Advance::Adapted } => {
+                "as Cassata with adapted timer advance, migration_policy = \"on-demand\""
             }
             Self::Xen(Scheduler::Credit2) => {
                 "sched=credit2 sched_ratelimit_us=0 dom0_vcpus_pin, the guest pinned, weight 65535"
@@ -139,6 +174,17 @@ impl System {
             Self::Kvm => {
                 "vCPU thread SCHED_FIFO 90, pinned, mlockall, kernel.sched_rt_runtime_us=-1"
             }
+        }
+    }
+}
+
+impl Advance {
+    /// Returns the line of a real-time VM's description.
+    pub const fn line(self) -> &'static str {
+        match self {
+            Self::None => "timer_advance = \"0us\"\n",
+            Self::Default => "",
+            Self::Adapted => "adapt_timer_advance = true\n",
         }
     }
 }
