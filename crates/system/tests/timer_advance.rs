@@ -76,4 +76,6 @@ fn one_that_is_adapted_is_so_where_there_is_one() {
     let all = "timer_advance = \"9us\"\nadapt_timer_advance = true";
     assert_eq!(adapts(all), both((9_000, true), (9_000, true)));
     assert_eq!(adapts("adapt_timer_advance = false"), both((0, false), (4_000, false)));
+    let below = vcpus("", "realtime = true\nadapt_timer_advance = true");
+    assert!(below[2].is_lower() && below[2].timer_advance_ns > 0 && !below[2].adapts());
 }

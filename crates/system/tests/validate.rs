@@ -4,7 +4,7 @@
 mod support;
 
 use abi::platform::UART_INTID;
-use abi::system::vcpu_flags::{LOWER, MARKABLE};
+use abi::system::vcpu_flags::{ADAPTS, LOWER, MARKABLE};
 use abi::system::vm_flags::REALTIME;
 use abi::system::{Invalid, MAX_SIBLING_GRACE_NS, MAX_TIMER_ADVANCE_NS, MIN_WATCHDOG_NS, System};
 use proptest::prelude::*;
@@ -112,6 +112,16 @@ fn set_advance(tables: &mut System, flags: u32, advance_ns: u32) {
     tables.vcpus[0].timer_advance_ns = advance_ns;
 }
 
+/// Adapts an advance whose way may end when another real-time vCPU sleeps.
+fn lower_that_adapts(tables: &mut System) {
+    set_advance(tables, REALTIME, 4_000);
+    for sound in [LOWER, ADAPTS] {
+        tables.vcpus[0].flags = sound;
+        assert_eq!(tables.validate(), Ok(()), "either alone");
+    }
+    tables.vcpus[0].flags = LOWER | ADAPTS;
+}
+
 /// One thing that is changed, and what must come of it.
 type Case = (&'static str, fn(&mut System), Invalid);
 
@@ -215,6 +225,7 @@ fn finds_every_fault() {
         ("fallback that is no pCPU", |s| s.vcpus[0].fallback = 16, Invalid::Vcpu),
         ("unknown vCPU flag", |s| s.vcpus[0].flags |= 1 << 4, Invalid::Vcpu),
         ("lower, and no real-time vCPU", |s| s.vcpus[0].flags |= LOWER, Invalid::Vcpu),
+        ("lower, with an advance that adapts", lower_that_adapts, Invalid::Vcpu),
         ("marks itself with a budget", |s| serve(s).flags |= MARKABLE, Invalid::Vcpu),
         ("marks itself and is real-time", mark_realtime, Invalid::Vcpu),
         ("marks itself and may leave", mark_what_leaves, Invalid::Vcpu),

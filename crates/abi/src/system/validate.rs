@@ -296,7 +296,7 @@ impl System {
             && vcpu.flags & !VCPU_FLAGS == 0
             && (!vcpu.is_markable() || self.stays_below(vcpu))
             && (is_never_boosted(vcpu) || self.is_boosted_soundly(vcpu))
-            && (!vcpu.is_lower() || self.is_realtime(vcpu))
+            && (!vcpu.is_lower() || self.is_realtime(vcpu) && !vcpu.adapts())
             && is_served(vcpu)
             && vcpu.timer_advance_ns <= self.longest_timer_advance_ns(vcpu)
             && vcpu.priority <= MAX_PRIORITY

@@ -91,7 +91,7 @@ pub fn policies(system: &System) -> Result<(), &'static str> {
         let others = tables::other_policies(vm);
         let can_follow = others.is_within(MigrationPolicy::SWITCHABLE) && kind.is_switchable();
         if !others.is_empty() && !can_follow {
-            return Err("a VM's migration policies are not such that one can follow another");
+            return Err("a VM's migration policies cannot follow each other");
         }
     }
     Ok(())

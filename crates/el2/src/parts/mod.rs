@@ -45,6 +45,6 @@ pub use kernel_wait::{Gate, KernelWait, Limit};
 pub use ledger::Ledger;
 pub use precedence::{Precedence, Standing};
 pub use priority_mask::{Mask, PriorityMask};
-pub use timer_advance::{TimerAdvance, adapted, wakes_at};
+pub use timer_advance::{Advance, TimerAdvance, wakes_at};
 pub use visitors::Visitors;
 pub use watchdog::{UNWATCHED, Watchdog};

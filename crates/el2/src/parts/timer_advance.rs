@@ -7,13 +7,15 @@ use sched::{Instant, VcpuId, VcpuSet};
 #[derive(Default)]
 pub struct TimerAdvance {
     early: VcpuSet,
+    /// Those of them that were not on the hardware since.
+    on_the_way: VcpuSet,
 }
 
 impl TimerAdvance {
     /// Makes the part; no vCPU was woken early.
     #[must_use]
     pub const fn new() -> Self {
-        Self { early: VcpuSet::EMPTY }
+        Self { early: VcpuSet::EMPTY, on_the_way: VcpuSet::EMPTY }
     }
 
     /// Returns the vCPUs that were woken early.
@@ -26,12 +28,23 @@ impl TimerAdvance {
     /// Records that a vCPU is woken before its timer fires.
     pub fn begin(&mut self, id: VcpuId) {
         self.early.insert(id);
+        self.on_the_way.insert(id);
+    }
+
+    /// Records that a vCPU is on the hardware. Returns true if it is for the first time since it was
+    /// woken early.
+    #[inline]
+    pub fn arrive(&mut self, id: VcpuId) -> bool {
+        let arrives = self.on_the_way.has(id);
+        self.on_the_way.remove(id);
+        arrives
     }
 
     /// Records that a vCPU runs its guest, or sleeps again. Returns true if it was woken early.
     pub fn end(&mut self, id: VcpuId) -> bool {
         let was_early = self.early.has(id);
         self.early.remove(id);
+        self.on_the_way.remove(id);
         was_early
     }
 
@@ -52,17 +65,43 @@ pub fn wakes_at(deadline: Instant, advance_ticks: u64, now: Instant) -> Option<I
 
 /// Ways differ a little: an adapted advance is longer by this part of one.
 const MARGIN: u64 = 8;
-/// An advance that is too long loses this part of that with each activation: one that was needed is
-/// kept for some hundred. A power of two.
-const FORGETS: u64 = 256;
 
-/// Returns the advance of a vCPU after an activation whose way to its guest took `way`, all in ticks:
-/// enough for that, at most `at_most`, and what activations before needed is forgotten slowly.
-#[must_use]
-pub fn adapted(advance: u64, way: u64, at_most: u64) -> u64 {
-    let needed = (way + way / MARGIN).min(at_most);
-    let forgotten = (advance.saturating_sub(needed) + FORGETS - 1) >> FORGETS.ilog2();
-    needed.max(advance - forgotten)
+/// How long before its virtual timer fires a vCPU gets its core.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Advance {
+    /// In these parts of a tick: a counter may have few ticks in all of an advance.
+    fine: u64,
+}
+
+impl Advance {
+    /// Parts of a tick, of which that is the binary logarithm.
+    const PARTS: u32 = 8;
+    /// An advance that is too long loses this part of what it is too long by with each activation, of which
+    /// that is the binary logarithm: what was needed once is kept for some hundred.
+    const FORGETS: u32 = 8;
+
+    /// Returns one of so many ticks, below 2^56.
+    #[must_use]
+    #[inline]
+    pub const fn of(ticks: u64) -> Self {
+        Self { fine: ticks << Self::PARTS }
+    }
+
+    /// Returns it in ticks.
+    #[must_use]
+    #[inline]
+    pub const fn ticks(self) -> u64 {
+        self.fine >> Self::PARTS
+    }
+
+    /// Returns that after an activation whose way to its guest took `way` ticks, below 2^48: enough for that,
+    /// `at_most` ticks, and what activations before needed is forgotten slowly.
+    #[must_use]
+    pub fn after(self, way: u64, at_most: u64) -> Self {
+        let needed = Self::of((way + way / MARGIN).min(at_most)).fine;
+        let too_long = self.fine.saturating_sub(needed);
+        Self { fine: needed + too_long - (too_long >> Self::FORGETS) }
+    }
 }
 
 #[cfg(test)]
@@ -82,15 +121,39 @@ mod tests {
 
     #[test]
     fn an_advance_becomes_what_ways_need_and_follows_a_longer_one_at_once() {
-        let mut advance = 4_000;
-        for _ in 0..3_000 {
-            advance = adapted(advance, 900, 4_000);
+        let after = |advance, way| Advance::of(advance).after(way, 4_000).ticks();
+        assert_eq!(after(1_012, 2_400), 2_700);
+        assert_eq!(after(2_700, 900), 2_693, "and forgets it slowly");
+        assert_eq!(after(2_500, 9_000), 4_000, "not above what it may be");
+        assert_eq!(after(4_000, 1 << 47), 4_000);
+    }
+
+    #[test]
+    fn what_was_needed_is_forgotten_as_slowly_where_a_tick_is_long() {
+        for (at_most, way, needed) in [(4_000, 900, 1_012), (76, 17, 19)] {
+            let mut advance = Advance::of(at_most);
+            for _ in 0..256 {
+                advance = advance.after(way, at_most);
+            }
+            // A 256th less, 256 times: 37 % of what it is too long by are left.
+            let left = (advance.ticks() - needed) as f64 / (at_most - needed) as f64;
+            assert!((0.34..0.40).contains(&left), "{left}");
+            for _ in 0..3_000 {
+                advance = advance.after(way, at_most);
+            }
+            assert_eq!(advance.ticks(), needed);
         }
-        assert_eq!(advance, 1_012);
-        assert_eq!(adapted(advance, 2_400, 4_000), 2_700);
-        assert_eq!(adapted(2_700, 900, 4_000), 2_693, "and forgets it slowly");
-        assert_eq!(adapted(2_500, 9_000, 4_000), 4_000, "not above what it may be");
-        assert_eq!(adapted(4_000, u64::MAX / 2, 4_000), 4_000);
+    }
+
+    #[test]
+    fn a_way_ends_once() {
+        let id = VcpuId(3);
+        let mut advance = TimerAdvance::new();
+        assert!(!advance.arrive(id));
+        advance.begin(id);
+        assert!(advance.arrive(id) && !advance.arrive(id));
+        advance.begin(id);
+        assert!(advance.end(id) && !advance.arrive(id), "it sleeps again, and never arrived");
     }
 
     #[test]

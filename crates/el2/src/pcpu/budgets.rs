@@ -78,7 +78,7 @@ impl Pcpu {
         }
         let wakes_at = self.loaded_wakes_at(now);
         if wakes_at.is_some_and(|begin| begin <= now) {
-            self.wake_loaded_early();
+            self.wake_loaded_early(now);
             return;
         }
         // It passes for ready: its timers are nowhere else looked at.

@@ -126,9 +126,11 @@ impl Pcpu {
     }
 
     /// Wakes the loaded vCPU early.
-    pub(super) fn wake_loaded_early(&mut self) {
+    pub(super) fn wake_loaded_early(&mut self, now: Instant) {
         notes::needs::<{ each::ADVANCE }>();
-        if let Some(id) = self.roster.loaded_id() {
+        if let Some(vcpu) = self.roster.loaded_mut() {
+            vcpu.sets_out(now);
+            let id = vcpu.id();
             self.timer_advance.begin(id);
             self.wake(id);
         }
@@ -156,10 +158,11 @@ impl Pcpu {
     /// until an interrupt would end its WFI, or the scheduler has to decide again.
     fn wait_for_timer(&mut self, id: VcpuId, until: Option<Instant>) -> After {
         notes::needs::<{ each::ADVANCE }>();
-        let was_loaded = self.roster.is_loaded(id);
         let _ = self.put_on_hardware(id, until);
         cpu::synchronize();
-        if !was_loaded && let Some(vcpu) = self.roster.loaded_mut() {
+        if self.timer_advance.arrive(id)
+            && let Some(vcpu) = self.roster.loaded_mut()
+        {
             vcpu.adapt_timer_advance(timer::now());
         }
         loop {

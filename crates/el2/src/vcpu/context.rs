@@ -6,7 +6,7 @@ use crate::arch::debug::{self, Debug};
 use crate::arch::gic::virtual_interface::{self, After, Interface, Saved, Unloaded};
 use crate::arch::monitors::{Monitor, Monitors};
 use crate::arch::timer::{self, Timer};
-use crate::parts::{Cause, adapted};
+use crate::parts::{Advance, Cause};
 use crate::shared::power::Entry;
 use core::ops::{Deref, DerefMut};
 use sched::Instant;
@@ -75,13 +75,18 @@ impl Vcpu {
         self.float.save();
     }
 
-    /// Adapts its timer advance, if that is to be adapted: the way to its guest, which began when it was to be woken,
-    /// ends now, or does not.
+    /// Records that it is woken early now, while it is loaded: the way to its guest begins.
+    pub fn sets_out(&mut self, now: Instant) {
+        self.context.wakes_at = now;
+    }
+
+    /// Adapts its timer advance, if that is to be adapted: the way to its guest, which began when it was to be
+    /// woken, ends now, or does not.
     #[inline(never)]
     pub fn adapt_timer_advance(&mut self, now: Instant) {
         if self.config.adapts_timer_advance() {
             let way = now.since(self.context.wakes_at);
-            self.timer_advance = adapted(self.timer_advance, way.0, self.config.timer_advance());
+            self.timer_advance = self.timer_advance.after(way.0, self.config.timer_advance());
         }
     }
 
@@ -133,6 +138,7 @@ impl Parked {
         self.note_monitors();
         self.physical_timer = PhysicalTimer::default();
         self.interface = CpuInterface::starting(self.config.index());
+        self.timer_advance = Advance::of(self.config.timer_advance());
         self.on = true;
     }
 
@@ -192,9 +198,9 @@ impl Parked {
 }
 
 impl Loaded {
-    /// Takes its registers off the hardware, all but floating point.
+    /// Takes its registers off the hardware, all but floating point. `entered`: since when it does not run.
     #[inline(always)]
-    pub fn save(self, hardware: Interface) -> (Parked, Unloading) {
+    pub fn save(self, hardware: Interface, entered: Instant) -> (Parked, Unloading) {
         let vcpu = self.0;
         vcpu.general.save_return();
         vcpu.context.system.save();
@@ -206,8 +212,9 @@ impl Loaded {
         // A timer whose interrupt the guest still has does not wake it: the interrupt comes
         // again when the guest has ended it.
         let deadline = if timer_held { timer::NEVER } else { vcpu.context.timer.deadline() };
-        let advance = vcpu.timer_advance;
-        vcpu.context.wakes_at = Instant(deadline.0.saturating_sub(advance));
+        let advance = vcpu.timer_advance.ticks();
+        // One that sleeps for less than its advance has not been on its way before.
+        vcpu.context.wakes_at = Instant(deadline.0.saturating_sub(advance)).max(entered);
         hardware.save(vcpu.interface.used(), &mut vcpu.context.interface);
         (Parked(vcpu), Unloading { after: hw.after, timer_held })
     }

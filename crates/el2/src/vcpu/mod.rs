@@ -25,7 +25,7 @@ pub use roster::Roster;
 use crate::arch::context::{self as hardware, Float, General, Space};
 use crate::arch::debug::Debug;
 use crate::arch::monitors::Monitors;
-use crate::parts::Cause;
+use crate::parts::{Advance, Cause};
 use abi::system::System;
 use context::Context;
 use physical_timer::PhysicalTimer;
@@ -50,7 +50,7 @@ pub struct Vcpu {
     holds: Holds,
     config: VcpuConfig,
     /// How long before its virtual timer fires it gets its core now, ticks.
-    timer_advance: u64,
+    timer_advance: Advance,
     /// The stage-2 tables that it uses now, and which of the VM's vCPUs it is.
     space: Space,
     /// The view that these tables are.
@@ -143,7 +143,7 @@ impl Vcpu {
             debug: Debug::default(),
             monitors: Monitors::RESET,
             leaves_work: config.may_cause_errors(),
-            timer_advance: config.timer_advance(),
+            timer_advance: Advance::of(config.timer_advance()),
             config,
             account,
             holds,
@@ -183,7 +183,7 @@ impl Vcpu {
     /// Returns how long before its virtual timer fires it gets its core now, ticks; 0: not before.
     #[inline]
     pub fn timer_advance(&self) -> u64 {
-        self.timer_advance
+        self.timer_advance.ticks()
     }
 
     /// Records what its line says that it runs. Returns what that said before.

@@ -57,7 +57,8 @@ pub(super) fn assign(vms: &mut [Vm], drafts: &[DraftVm]) {
             let advance = stated.and_then(|ns| u32::try_from(ns).ok()).unwrap_or(default);
             let vcpu = &mut vms[me].vcpus[index];
             vcpu.timer_advance_ns = advance;
-            vcpu.adapts_timer_advance = adapts && advance > 0;
+            // The way of a lower one ends when the one above it sleeps: that says nothing of EL2.
+            vcpu.adapts_timer_advance = adapts && advance > 0 && !vcpu.lower;
         }
     }
 }
