@@ -24,7 +24,7 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 /// First eight bytes of the bundle.
 pub const MAGIC: [u8; 8] = *b"CASSATA\0";
 /// Version of the layout; any change to this module changes it.
-pub const VERSION: u32 = 18;
+pub const VERSION: u32 = 19;
 /// Bytes of memory that belong to the hypervisor: its image, data and stacks.
 /// The bundle begins right behind, so that EL2 finds it from its own address.
 pub const HYPERVISOR_SIZE: u64 = 0x20_0000;
@@ -331,6 +331,9 @@ pub mod vm_flags {
     /// The preemption count of its kernel's threads lies 16 bytes behind the beginning of their
     /// `thread_info`, not 8.
     pub const COUNT_AT_16: u32 = 1 << 5;
+    /// The interrupts of its devices stay on the pCPUs to which they are routed first
+    /// ([`super::Spi::pcpu`]). Else they go where its first vCPU goes.
+    pub const INTERRUPTS_STAY: u32 = 1 << 6;
 }
 
 /// Bits of [`Vcpu::flags`].
@@ -478,7 +481,9 @@ pub struct Spi {
     /// INTID the guest sees.
     pub virtual_: u32,
     /// Index of the VM it belongs to.
-    pub vm: u32,
+    pub vm: u16,
+    /// The pCPU to which it is routed first: the first vCPU's, unless the VM's interrupts stay.
+    pub pcpu: u16,
     /// How it is signalled: [`LEVEL`] or [`EDGE`].
     pub trigger: u32,
 }

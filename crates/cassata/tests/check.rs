@@ -71,7 +71,7 @@ fn programs_are_told_the_same() {
         "vms": [
             {
                 "name": "linux", "memory": 16 << 20, "realtime": false,
-                "migration_policy": "on-demand",
+                "migration_policy": "on-demand", "interrupts_to": null,
                 "vcpus": [
                     linux(0, json!(1), json!([0, 1, 2, 3]), json!([1, 2])),
                     linux(1, Value::Null, json!([1]), json!([])),
@@ -80,7 +80,7 @@ fn programs_are_told_the_same() {
             },
             {
                 "name": "rtos", "memory": 4 << 20, "realtime": true,
-                "migration_policy": "none",
+                "migration_policy": "none", "interrupts_to": null,
                 "vcpus": [{
                     "pcpu": 0, "priority": 10, "fallback": null, "affinity": [0], "rotation": [],
                     "timer_advance_ns": 4_000, "adapts_timer_advance": false,

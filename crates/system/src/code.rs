@@ -48,7 +48,7 @@ codes! {
     NoVcpu = "no-vcpu", Error, "A VM without a vCPU cannot run.";
     VmName = "vm-name", Error, "A VM's name must be short and plain.";
     DuplicateName = "duplicate-name", Error, "Two VMs have one name.";
-    UnknownPcpu = "unknown-pcpu", Error, "A vCPU stands on a pCPU that the system has not.";
+    UnknownPcpu = "unknown-pcpu", Error, "A vCPU, or an interrupt, on a pCPU that the system has not.";
     Priority = "priority-range", Error, "A priority out of range.";
     Mark = "rt-priority", Error, "A priority for marks where it cannot be.";
     Boost = "boost", Error, "A boost where it cannot be, or that is none.";
@@ -60,6 +60,7 @@ codes! {
     MigrationUnused = "migration-unused", Warning, "Migration where no vCPU would ever move.";
     DelayUnlimited = "delay-unlimited", Warning, "A real-time vCPU that waits without a limit.";
     OutrankedFallback = "outranked-fallback", Warning, "A vCPU that may get nothing where it goes.";
+    InterruptsTo = "interrupts-to", Error, "A pCPU for interrupts where there cannot be one.";
     TimerAdvance = "timer-advance", Error, "A timer advance where there cannot be one.";
     SiblingGrace = "sibling-grace", Error, "A grace for siblings out of range.";
     Consolidate = "consolidate", Error, "Consolidation where it cannot be.";

@@ -158,6 +158,8 @@ pub struct Vm {
     pub devices: Vec<&'static Device>,
     /// Interrupts passed through, those of its devices included.
     pub interrupts: Vec<PassedInterrupt>,
+    /// The pCPU to which they come, wherever its vCPUs are; none: to that of its first vCPU.
+    pub interrupts_to: Option<usize>,
     pub(crate) spans: VmSpans,
 }
 

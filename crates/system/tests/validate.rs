@@ -5,7 +5,7 @@ mod support;
 
 use abi::platform::UART_INTID;
 use abi::system::vcpu_flags::{ADAPTS, LOWER, MARKABLE};
-use abi::system::vm_flags::REALTIME;
+use abi::system::vm_flags::{INTERRUPTS_STAY, REALTIME};
 use abi::system::{Invalid, MAX_SIBLING_GRACE_NS, MAX_TIMER_ADVANCE_NS, MIN_WATCHDOG_NS, System};
 use proptest::prelude::*;
 use std::sync::LazyLock;
@@ -120,6 +120,22 @@ fn lower_that_adapts(tables: &mut System) {
         assert_eq!(tables.validate(), Ok(()), "either alone");
     }
     tables.vcpus[0].flags = LOWER | ADAPTS;
+}
+
+/// Lets the interrupts of a VM come to a pCPU.
+fn stays(tables: &mut System, pcpu: u16) {
+    tables.vms[0].flags |= INTERRUPTS_STAY;
+    for sound in [1, 0] {
+        tables.spis[0].pcpu = sound;
+        assert_eq!(tables.validate(), Ok(()), "any that is there");
+    }
+    tables.spis[0].pcpu = pcpu;
+}
+
+/// Lets the interrupts of a real-time VM come to another pCPU.
+fn realtime_elsewhere(tables: &mut System) {
+    stays(tables, 1);
+    tables.vms[0].flags |= REALTIME;
 }
 
 /// One thing that is changed, and what must come of it.
@@ -243,6 +259,9 @@ fn finds_every_fault() {
         ("load wraps", |s| s.loads[0].zero_size = u64::MAX, Invalid::Load),
         ("load unaligned", |s| s.loads[0].dst_pa += 8, Invalid::Load),
         ("SPI of no VM", |s| s.spis[0].vm = 2, Invalid::Spi),
+        ("SPI to no pCPU", |s| stays(s, 2), Invalid::Spi),
+        ("SPI of a real-time VM to elsewhere", realtime_elsewhere, Invalid::Spi),
+        ("SPI to where no first vCPU is", |s| s.spis[0].pcpu ^= 1, Invalid::Spi),
         ("SPI of no trigger", |s| s.spis[0].trigger = 2, Invalid::Spi),
         ("SPI that is a PPI", |s| s.spis[0].physical = 27, Invalid::Spi),
         ("SPI beyond the GIC", |s| s.spis[0].physical = 1020, Invalid::Spi),

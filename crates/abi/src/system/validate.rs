@@ -215,7 +215,8 @@ impl System {
                 | vm_flags::RESTART_ON_FAULT
                 | vm_flags::DEVICES
                 | vm_flags::YIELD
-                | vm_flags::COUNT_AT_16;
+                | vm_flags::COUNT_AT_16
+                | vm_flags::INTERRUPTS_STAY;
             ensure(vm.flags & !known == 0, Invalid::Flags)?;
             let count = usize::from(vm.vcpu_count);
             ensure(
@@ -348,13 +349,14 @@ impl System {
 
     /// Checks that a pCPU that may be powered down is neither the boot core nor the
     /// base of a VM's first vCPU or of a real-time vCPU, that no policy moves a vCPU
-    /// to it, and that its consolidation target stays on.
+    /// to it and no interrupt is routed there, and that its consolidation target stays on.
     fn check_consolidation_targets(&self) -> Result<(), Invalid> {
         let window = MIN_CONSOLIDATION_WINDOW_NS..=MAX_CONSOLIDATION_WINDOW_NS;
         ensure(window.contains(&self.header.consolidation_window_ns), Invalid::Consolidation)?;
         let targets = self.board.consolidation_target.get(..self.board.pcpu_count as usize);
         let targets = targets.ok_or(Invalid::Counts)?;
         let vcpus = self.vcpus.get(..self.header.vcpu_count as usize).ok_or(Invalid::Counts)?;
+        let spis = self.spis.get(..self.header.spi_count as usize).ok_or(Invalid::Counts)?;
         for (pcpu, &target) in targets.iter().enumerate() {
             if usize::from(target) == pcpu {
                 continue;
@@ -369,6 +371,7 @@ impl System {
                     vcpu.index == 0 || realtime || vcpu.has_sections() || vcpu.is_markable();
                 comes || based && stays
             });
+            let bound = bound || spis.iter().any(|spi| usize::from(spi.pcpu) == pcpu);
             ensure(pcpu != 0 && stays_on && !bound, Invalid::Consolidation)?;
         }
         Ok(())
@@ -439,7 +442,11 @@ impl System {
     fn check_spis(&self) -> Result<(), Invalid> {
         let spis = self.spis.get(..self.header.spi_count as usize).ok_or(Invalid::Counts)?;
         for (i, spi) in spis.iter().enumerate() {
-            let vm = self.vms().get(spi.vm as usize).ok_or(Invalid::Spi)?;
+            let vm = self.vms().get(usize::from(spi.vm)).ok_or(Invalid::Spi)?;
+            let first = self.vcpus.get(usize::from(vm.vcpu_first));
+            let stays = vm.is(vm_flags::INTERRUPTS_STAY) && !vm.is(vm_flags::REALTIME);
+            let routed = u32::from(spi.pcpu) < self.board.pcpu_count
+                && (stays || first.is_some_and(|vcpu| vcpu.pcpu == spi.pcpu));
             let free = spi.physical != self.board.uart_intid
                 && !(vm.is(vm_flags::CONSOLE) && spi.virtual_ == platform::UART_INTID);
             let in_range = (SPI_FIRST..SPI_END).contains(&spi.physical)
@@ -448,7 +455,7 @@ impl System {
                 other.physical == spi.physical
                     || (other.vm == spi.vm && other.virtual_ == spi.virtual_)
             });
-            ensure(free && in_range && fresh && spi.trigger <= EDGE, Invalid::Spi)?;
+            ensure(free && routed && in_range && fresh && spi.trigger <= EDGE, Invalid::Spi)?;
         }
         Ok(())
     }

@@ -65,7 +65,7 @@ fn for_programs(checked: &Checked) -> Value {
     let vm = |vm: &Vm| {
         json!({
             "name": vm.name, "memory": vm.ram_size, "realtime": vm.realtime,
-            "migration_policy": vm.migration_policy.name(),
+            "migration_policy": vm.migration_policy.name(), "interrupts_to": vm.interrupts_to,
             "vcpus": vm.vcpus.iter().map(vcpu).collect::<Vec<_>>(),
         })
     };

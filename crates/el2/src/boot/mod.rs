@@ -112,16 +112,15 @@ fn end(what: fmt::Arguments<'_>) -> ! {
     cpu::halt()
 }
 
-/// Routes each device's interrupt to the core that owns the first vCPU of its VM,
-/// where it is handed on.
+/// Routes each device's interrupt to its core, where it is handed on.
 fn route_interrupts(system: &System) {
     let separate = system.header.flags & flags::PRIORITY_SEPARATION != 0;
     let gicd = system.board.gicd_pa;
     gic::reset_distributor(gicd);
     for spi in &system.spis[..system.header.spi_count as usize] {
-        let table = system.vm(spi.vm as usize);
+        let (vm, core) = (usize::from(spi.vm), usize::from(spi.pcpu));
+        let table = system.vm(vm);
         let first = system.vcpu(table.vcpu_first.into());
-        let core = usize::from(first.pcpu);
         let priority = if !separate || !table.is(vm_flags::REALTIME) {
             gic::PRIORITY_ORDINARY
         } else if first.is_lower() {
@@ -129,7 +128,7 @@ fn route_interrupts(system: &System) {
         } else {
             gic::PRIORITY_REALTIME
         };
-        VMS[spi.vm as usize].gic.link(spi.virtual_, spi.physical);
+        VMS[vm].gic.link(spi.virtual_, spi.physical);
         let edge = spi.trigger == abi::system::EDGE;
         gic::route(gicd, spi.physical, system.board.pcpu_mpidr[core], priority, edge);
     }

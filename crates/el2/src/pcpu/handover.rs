@@ -320,7 +320,7 @@ impl Pcpu {
         let spis = &self.system.spis[..self.system.header.spi_count as usize];
         spis.iter()
             .one_for::<{ each::DEVICE_INTERRUPT }, MAX_SPIS>()
-            .filter(move |spi| spi.vm as usize == vm)
+            .filter(move |spi| usize::from(spi.vm) == vm)
             .map(|spi| spi.physical)
     }
 }

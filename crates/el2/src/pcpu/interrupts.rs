@@ -103,7 +103,7 @@ impl Pcpu {
         else {
             return self.take_other(intid);
         };
-        let vm = spi.vm as usize;
+        let vm = usize::from(spi.vm);
         let effects = VMS[vm].gic.post(0, spi.virtual_);
         self.notify(vm, effects);
     }

@@ -99,7 +99,7 @@ facts! {
         /// neither leaves for that, nor lets a sibling run later.
         may_be_left_waiting: bool,
         /// Returns true if the interrupts of its VM's devices come to the core where it is,
-        /// because it is the VM's first vCPU and there are devices.
+        /// because it is the VM's first vCPU, and there are devices whose interrupts do not stay.
         has_devices: bool,
         /// Returns true if it reaches registers of devices, so that what it wrote may cause a
         /// system error after it has left the hardware.
@@ -128,7 +128,9 @@ impl VcpuConfig {
         let (vm, index) = (placed.vm, usize::from(table.index));
         let (roots, policy) = (system.vm(vm).stage2_pa, placed.policy.policy());
         let spis = &system.spis[..system.header.spi_count as usize];
-        let has_devices = index == 0 && spis.iter().any(|spi| spi.vm as usize == vm);
+        let has_devices = index == 0
+            && !system.vm(vm).is(vm_flags::INTERRUPTS_STAY)
+            && spis.iter().any(|spi| usize::from(spi.vm) == vm);
         Self {
             id,
             unboosted: if table.boost_window_ns > 0 { NO_VCPU } else { id },

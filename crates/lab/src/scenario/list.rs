@@ -114,6 +114,12 @@ const STAGED: &[Staged] = &[
         &[("probe", Passes), ("busy", Endures)],
     ),
     Staged::new(
+        "interrupts-to",
+        "a device's interrupts come to the core that the description says",
+        &[("probe", Passes), ("taker", Endures)],
+    )
+    .besides(takes_others_interrupts),
+    Staged::new(
         "disturbed",
         "timers and SGIs of vCPUs that lie suspended behind others",
         &[("probe", Passes), ("busy", Endures), ("rtos", Endures)],
@@ -425,6 +431,16 @@ fn interrupted_by_its_timer_only(observer: &Observer) -> Option<String> {
     let interrupts = observer.latest()?.vcpus[vcpu].exits[Exit::Interrupt as usize];
     (interrupts > 2 * activations)
         .then(|| format!("{interrupts} interrupts came in {activations} activations"))
+}
+
+/// A vCPU that gets no interrupts was interrupted by each of another VM's device. Those to which they are
+/// handed on are interrupted, too, by doorbells.
+fn takes_others_interrupts(observer: &Observer) -> Option<String> {
+    const INTERRUPTS: u64 = 500;
+    let vcpu = observer.layout.vms[observer.layout.vm("taker")?].vcpus.start;
+    let interrupts = observer.latest()?.vcpus[vcpu].exits[Exit::Interrupt as usize];
+    (interrupts < INTERRUPTS)
+        .then(|| format!("only {interrupts} interrupts came where they are to"))
 }
 
 /// The real-time VM arrived on another core some thousand times, and its handler

@@ -81,7 +81,10 @@ pub(super) fn may_sleep(vms: &[Vm], pcpu: usize, pcpus: usize) -> bool {
 /// if it stays on.
 pub(super) fn targets(vms: &[Vm], pcpus: usize, problems: &mut Problems) -> Vec<usize> {
     let comes_to = |vcpu: &Vcpu, pcpu: usize| vcpu.pcpu != pcpu && vcpu.affinity >> pcpu & 1 == 1;
-    let is_used = |pcpu: usize| vms.iter().flat_map(|vm| &vm.vcpus).any(|v| comes_to(v, pcpu));
+    let is_used = |pcpu: usize| {
+        vms.iter().any(|vm| vm.interrupts_to == Some(pcpu))
+            || vms.iter().flat_map(|vm| &vm.vcpus).any(|v| comes_to(v, pcpu))
+    };
     let sleeps: Vec<bool> =
         (0..pcpus).map(|pcpu| may_sleep(vms, pcpu, pcpus) && !is_used(pcpu)).collect();
     let mut guests: Vec<usize> = (0..pcpus).map(|pcpu| based(vms, pcpu).count()).collect();
@@ -112,7 +115,7 @@ fn unused(vm: &Vm, targets: &[usize], problems: &mut Problems) {
     }
     let hint = "a pCPU can be if it is not the first, nor drives the console, nor has a VM's \
                 first vCPU, a real-time one, one of a VM that does not consolidate, or one \
-                that may flee there";
+                that may flee there, and takes no interrupts of devices";
     let message = "no pCPU of this VM's vCPUs can be powered down";
     problems.add(Code::ConsolidateUnused, vm.spans.consolidate.clone(), message).hint(hint);
 }

@@ -1,10 +1,10 @@
 //! Interrupts passed through, a device's own included.
 
-use super::devices;
+use super::{devices, vcpus};
 use crate::board::{Board, Trigger};
 use crate::code::Code;
 use crate::draft::DraftVm;
-use crate::model::PassedInterrupt;
+use crate::model::{Machine, PassedInterrupt};
 use crate::problem::{Problems, Span};
 use abi::platform::{INTID_END, SPI_FIRST, UART_INTID};
 use abi::system::MAX_SPIS;
@@ -56,7 +56,29 @@ pub(super) fn claims(vm: &DraftVm, board: &'static Board) -> Vec<Claim> {
     devices.chain(stated).collect()
 }
 
-pub(super) fn check(vms: &[DraftVm], board: &'static Board, problems: &mut Problems) {
+/// The pCPU to which all of a VM's come, if that is stated.
+pub(super) fn to(vm: &DraftVm) -> Option<usize> {
+    usize::try_from(*vm.interrupts_to.as_ref()?.get_ref()).ok()
+}
+
+/// Checks where those of a VM are to come.
+fn check_to(vm: &DraftVm, machine: &Machine, problems: &mut Problems) {
+    let Some(to) = &vm.interrupts_to else { return };
+    let (message, hint) = if vm.is_realtime() {
+        let message = format!("{} is a real-time VM: its interrupts come to its vCPU", vm.title());
+        (message, "leave `interrupts_to` out")
+    } else if claims(vm, machine.board).is_empty() {
+        let message = format!("{} has no interrupts of devices", vm.title());
+        (message, "leave `interrupts_to` out, or give the VM `devices` or `interrupts`")
+    } else {
+        return vcpus::is_pcpu(to, machine.pcpus, problems);
+    };
+    problems.add(Code::InterruptsTo, to.span(), message).hint(hint);
+}
+
+pub(super) fn check(vms: &[DraftVm], machine: &Machine, problems: &mut Problems) {
+    let board = machine.board;
+    vms.iter().for_each(|vm| check_to(vm, machine, problems));
     let claims: Vec<_> = vms
         .iter()
         .enumerate()

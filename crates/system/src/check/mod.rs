@@ -63,7 +63,7 @@ pub(crate) fn check(draft: &Draft, directory: &Path, problems: &mut Problems) ->
     shared::check(draft, problems);
     if let Some(machine) = &machine {
         devices::check(&draft.vms, machine.board, problems);
-        interrupts::check(&draft.vms, machine.board, problems);
+        interrupts::check(&draft.vms, machine, problems);
     }
     migration::check(&draft.vms, problems);
     marks::check(&draft.vms, problems);
@@ -189,6 +189,7 @@ fn sound_vm(draft: &DraftVm, images: Images, system: &Draft, machine: &Machine) 
             .iter()
             .map(interrupts::Claim::sound)
             .collect::<Option<Vec<PassedInterrupt>>>()?,
+        interrupts_to: interrupts::to(draft),
         spans,
     })
 }

@@ -49,14 +49,19 @@ fn placed(vms: &[DraftVm]) -> Vec<Placed<'_>> {
     all.collect()
 }
 
-fn ranges(vcpu: &DraftVcpu, machine: Option<&Machine>, problems: &mut Problems) {
-    if let (Some(pcpu), Some(machine)) = (&vcpu.pcpu, machine)
-        && *pcpu.get_ref() >= machine.pcpus as u64
-    {
-        let last = machine.pcpus - 1;
+/// Checks that the system has a pCPU.
+pub(super) fn is_pcpu(pcpu: &At<u64>, pcpus: usize, problems: &mut Problems) {
+    if *pcpu.get_ref() >= pcpus as u64 {
+        let (message, last) = (format!("there is no pCPU {}", pcpu.get_ref()), pcpus - 1);
         problems
-            .add(Code::UnknownPcpu, pcpu.span(), format!("there is no pCPU {}", pcpu.get_ref()))
+            .add(Code::UnknownPcpu, pcpu.span(), message)
             .hint(format!("the system's pCPUs are 0 to {last}; see `pcpus` of the board"));
+    }
+}
+
+fn ranges(vcpu: &DraftVcpu, machine: Option<&Machine>, problems: &mut Problems) {
+    if let (Some(pcpu), Some(machine)) = (&vcpu.pcpu, machine) {
+        is_pcpu(pcpu, machine.pcpus, problems);
     }
     let allowed = MIN_QUANTUM_NS..=MAX_QUANTUM_NS;
     time_in(allowed, vcpu.quantum.as_ref(), "a quantum", Code::Quantum, problems);

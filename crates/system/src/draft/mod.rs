@@ -83,6 +83,7 @@ pub(crate) struct DraftVm {
     pub(crate) consolidate: Option<At<bool>>,
     pub(crate) devices: Vec<At<String>>,
     pub(crate) interrupts: Vec<DraftInterrupt>,
+    pub(crate) interrupts_to: Option<At<u64>>,
 }
 
 /// What `format` may say.

@@ -156,6 +156,7 @@ fn vm(value: &At<DeValue<'_>>, problems: &mut Problems) -> Option<DraftVm> {
         consolidate: r.optional("consolidate", problems),
         devices: list(r.get("devices"), &DEVICES, problems, device),
         interrupts: list(r.get("interrupts"), &INTERRUPTS, problems, interrupt),
+        interrupts_to: r.optional("interrupts_to", problems),
     };
     reader.finish(problems);
     Some(vm)

@@ -75,7 +75,8 @@ pub(super) fn tables(checked: &Checked) -> Box<System> {
                 Trigger::Level => system::LEVEL,
                 Trigger::Edge => system::EDGE,
             };
-            tables.spis[spis] = Spi { physical, virtual_, vm: i as u32, trigger };
+            let pcpu = vm.interrupts_to.unwrap_or(vm.vcpus[0].pcpu) as u16;
+            tables.spis[spis] = Spi { physical, virtual_, vm: i as u16, pcpu, trigger };
             spis += 1;
         }
     }
@@ -150,6 +151,7 @@ fn vm(checked: &Checked, i: usize, vcpu_first: usize, load_first: usize) -> syst
             (!vm.devices.is_empty(), vm_flags::DEVICES),
             (vm.yields, vm_flags::YIELD),
             (vm.preempt_count_at == 16, vm_flags::COUNT_AT_16),
+            (vm.interrupts_to.is_some(), vm_flags::INTERRUPTS_STAY),
         ]),
         vcpu_first: vcpu_first as u16,
         vcpu_count: vm.vcpus.len() as u16,

@@ -103,10 +103,10 @@ fn no_interrupt_is_stuck(world: &World, cores: &[Option<&Pcpu>]) {
         let (word, bit) = (spi.physical as usize / 32, spi.physical % 32);
         let active = machine::with(|machine| machine.distributor.active[word] >> bit & 1 == 1);
         let (word, bit) = (u64::from(spi.virtual_ / 32), spi.virtual_ % 32);
-        let gic = &VMS[spi.vm as usize].gic;
+        let gic = &VMS[usize::from(spi.vm)].gic;
         let (pending, _) = v3::read_distributor(gic, 0, PENDING + 4 * word, 4);
-        let first = usize::from(world.tables.vms[spi.vm as usize].vcpu_first);
-        let count = usize::from(world.tables.vms[spi.vm as usize].vcpu_count);
+        let first = usize::from(world.tables.vms[usize::from(spi.vm)].vcpu_first);
+        let count = usize::from(world.tables.vms[usize::from(spi.vm)].vcpu_count);
         let is_taken = |general: &General| guests::has_taken(general, spi.virtual_);
         let taken = (first..first + count)
             .map(VcpuId::numbered)
