@@ -235,7 +235,7 @@ fn a_damaged_file_is_found_out() {
     assert_eq!(damage(bundle + 8), UnpackError::Tables(Invalid::Version));
     assert_eq!(damage(bundle + 100), UnpackError::Tables(Invalid::TablesDigest));
     let last = damage(file.len() - 1).to_string();
-    assert!(last.ends_with(" is not what was packed (SHA-256)"), "{last}");
+    assert!(last.ends_with(" is damaged (SHA-256)"), "{last}");
     let tables = unpack(&file).unwrap().tables;
     let offset = |pa: u64| bundle + (pa - tables.header.bundle_pa) as usize;
     for part in tables.parts().iter().filter(|part| part.kind != part::HYPERVISOR) {

@@ -99,7 +99,7 @@ impl fmt::Display for Damaged<'_> {
             let name = owner.name.iter().take_while(|&&byte| byte != 0);
             name.into_iter().try_for_each(|&byte| f.write_char(byte.into()))?;
         }
-        f.write_str(" is not what was packed (SHA-256)")
+        f.write_str(" is damaged (SHA-256)")
     }
 }
 
@@ -126,9 +126,9 @@ impl Part {
     #[must_use]
     pub const fn damage(&self) -> &'static str {
         match self.kind {
-            super::part::INITRAMFS => "its initramfs is not what was packed (SHA-256)",
-            super::part::DEVICETREE => "its device tree is not what was packed (SHA-256)",
-            _ => "its kernel is not what was packed (SHA-256)",
+            super::part::INITRAMFS => "its initramfs is damaged (SHA-256)",
+            super::part::DEVICETREE => "its device tree is damaged (SHA-256)",
+            _ => "its kernel is damaged (SHA-256)",
         }
     }
 

@@ -48,7 +48,7 @@ macro_rules! invalid {
 invalid! {
     Magic = "there is no system behind the hypervisor (wrong magic)",
     Version = "the system was packed for another version of the hypervisor",
-    TablesDigest = "the tables are not what was packed (SHA-256)",
+    TablesDigest = "the tables are damaged (SHA-256)",
     Parts = "the parts with digests are not the hypervisor and all of the bundle",
     Counts = "a count exceeds its table",
     Trace = "the ring of a trace is no power of two, or too small or too large",

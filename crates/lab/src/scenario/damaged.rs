@@ -50,17 +50,17 @@ const DAMAGES: [Damage; 7] = [
     Damage {
         place: "EL2's page table",
         at: At::Tables(size_of::<System>().next_multiple_of(PAGE_SIZE as usize)),
-        complaint: "EL2's page table is not what was packed (SHA-256)",
+        complaint: "EL2's page table is damaged (SHA-256)",
     },
     Damage {
         place: "a guest's image",
         at: At::Tables(size_of::<System>() + 0x1_2345),
-        complaint: "cannot go on: its kernel is not what was packed (SHA-256)",
+        complaint: "cannot go on: its kernel is damaged (SHA-256)",
     },
     Damage {
         place: "a constant of the hypervisor's",
         at: At::Text(Invalid::Spi.message()),
-        complaint: "the hypervisor's code is not what was packed (SHA-256)",
+        complaint: "the hypervisor's code is damaged (SHA-256)",
     },
 ];
 
