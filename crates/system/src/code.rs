@@ -60,7 +60,7 @@ codes! {
     MigrationUnused = "migration-unused", Warning, "Migration where no vCPU would ever move.";
     DelayUnlimited = "delay-unlimited", Warning, "A real-time vCPU that waits without a limit.";
     OutrankedFallback = "outranked-fallback", Warning, "A vCPU that may get nothing where it goes.";
-    InterruptsTo = "interrupts-to", Error, "A pCPU for interrupts where there cannot be one.";
+    InterruptsTo = "interrupts-to", Error, "Interrupts of devices that cannot come to the pCPU that is stated.";
     TimerAdvance = "timer-advance", Error, "A timer advance where there cannot be one.";
     SiblingGrace = "sibling-grace", Error, "A grace for siblings out of range.";
     Consolidate = "consolidate", Error, "Consolidation where it cannot be.";

@@ -63,7 +63,7 @@ pub fn wakes_at(deadline: Instant, advance_ticks: u64, now: Instant) -> Option<I
     comes.then(|| Instant(deadline.0.saturating_sub(advance_ticks)))
 }
 
-/// Ways differ a little: an adapted advance is longer by this part of one.
+/// Ways differ a little: an adapted advance is longer by this part of one, and by a tick.
 const MARGIN: u64 = 8;
 
 /// How long before its virtual timer fires a vCPU gets its core.
@@ -98,7 +98,7 @@ impl Advance {
     /// `at_most` ticks, and what activations before needed is forgotten slowly.
     #[must_use]
     pub fn after(self, way: u64, at_most: u64) -> Self {
-        let needed = Self::of((way + way / MARGIN).min(at_most)).fine;
+        let needed = Self::of((way + way / MARGIN + 1).min(at_most)).fine;
         let too_long = self.fine.saturating_sub(needed);
         Self { fine: needed + too_long - (too_long >> Self::FORGETS) }
     }
@@ -122,15 +122,16 @@ mod tests {
     #[test]
     fn an_advance_becomes_what_ways_need_and_follows_a_longer_one_at_once() {
         let after = |advance, way| Advance::of(advance).after(way, 4_000).ticks();
-        assert_eq!(after(1_012, 2_400), 2_700);
+        assert_eq!(after(1_013, 2_400), 2_701);
         assert_eq!(after(2_700, 900), 2_693, "and forgets it slowly");
         assert_eq!(after(2_500, 9_000), 4_000, "not above what it may be");
         assert_eq!(after(4_000, 1 << 47), 4_000);
+        assert_eq!(after(1, 0), 1, "one that is nothing would never be adapted again");
     }
 
     #[test]
     fn what_was_needed_is_forgotten_as_slowly_where_a_tick_is_long() {
-        for (at_most, way, needed) in [(4_000, 900, 1_012), (76, 17, 19)] {
+        for (at_most, way, needed) in [(4_000, 900, 1_013), (76, 17, 20)] {
             let mut advance = Advance::of(at_most);
             for _ in 0..256 {
                 advance = advance.after(way, at_most);

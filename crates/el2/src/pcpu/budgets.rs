@@ -77,8 +77,8 @@ impl Pcpu {
             self.free_core(now);
         }
         let wakes_at = self.loaded_wakes_at(now);
-        if wakes_at.is_some_and(|begin| begin <= now) {
-            self.wake_loaded_early(now);
+        if let Some(begin) = wakes_at.filter(|begin| *begin <= now) {
+            self.wake_loaded_early(begin);
             return;
         }
         // It passes for ready: its timers are nowhere else looked at.

@@ -187,8 +187,8 @@ impl Pcpu {
             self.unload();
         }
         let wakes_at = self.loaded_wakes_at(now);
-        if wakes_at.is_some_and(|begin| begin <= now) {
-            self.wake_loaded_early(now);
+        if let Some(begin) = wakes_at.filter(|begin| *begin <= now) {
+            self.wake_loaded_early(begin);
             return;
         }
         self.arm(until.into_iter().chain(wakes_at).min());

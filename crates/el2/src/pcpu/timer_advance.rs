@@ -125,11 +125,12 @@ impl Pcpu {
         (asleep && !self.loaded_timer_is_held()).then_some(wakes_at)
     }
 
-    /// Wakes the loaded vCPU early.
-    pub(super) fn wake_loaded_early(&mut self, now: Instant) {
+    /// Wakes the loaded vCPU early: at `begin`, unless the core has only been entered since then.
+    pub(super) fn wake_loaded_early(&mut self, begin: Instant) {
         notes::needs::<{ each::ADVANCE }>();
+        let begin = begin.max(self.entered);
         if let Some(vcpu) = self.roster.loaded_mut() {
-            vcpu.sets_out(now);
+            vcpu.sets_out(begin);
             let id = vcpu.id();
             self.timer_advance.begin(id);
             self.wake(id);
@@ -191,7 +192,8 @@ impl Pcpu {
         }
     }
 
-    /// Returns true if the loaded vCPU's timer will fire within the advance. If the guest has
+    /// Returns true if the loaded vCPU's timer will fire within the longest advance: it may have been made shorter
+    /// just now. If the guest has
     /// that interrupt already and still waits, the interrupt is disabled or masked.
     fn loaded_timer_is_near(&mut self) -> bool {
         let Some(vcpu) = self.roster.loaded() else {
@@ -199,7 +201,7 @@ impl Pcpu {
             return false;
         };
         let wait = timer::loaded_deadline().since(timer::now());
-        wait.0 <= vcpu.timer_advance() && !self.loaded_timer_is_held()
+        wait.0 <= vcpu.config().timer_advance() && !self.loaded_timer_is_held()
     }
 
     /// Returns true if the loaded guest has its timer's interrupt, and has not ended it.

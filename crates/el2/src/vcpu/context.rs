@@ -75,9 +75,9 @@ impl Vcpu {
         self.float.save();
     }
 
-    /// Records that it is woken early now, while it is loaded: the way to its guest begins.
-    pub fn sets_out(&mut self, now: Instant) {
-        self.context.wakes_at = now;
+    /// Records that it is woken early while it is loaded, and when the way to its guest began.
+    pub fn sets_out(&mut self, begin: Instant) {
+        self.context.wakes_at = begin;
     }
 
     /// Adapts its timer advance, if that is to be adapted: the way to its guest, which began when it was to be

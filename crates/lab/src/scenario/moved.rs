@@ -112,6 +112,12 @@ const MOVED: &[Moved] = &[
         (0, 500),
     ),
     moved(
+        "moved-device-stays",
+        "a device's interrupts come to one core, and find a vCPU that migrates all the time",
+        &[("probe", Passes), ("busy", Endures), ("rtos", Endures)],
+        (0, 500),
+    ),
+    moved(
         "moved-device-sibling",
         "a device's interrupts do not follow a vCPU that is not the first",
         &[("probe", Passes), ("rtos", Endures)],
@@ -190,23 +196,8 @@ pub fn scenarios() -> impl Iterator<Item = Scenario> {
     });
     let asked = ASKED.besides(|observer| migrated(observer, (1, 100)));
     let learned = LEARNED.besides(|observer| migrated(observer, (0, LEARNED_LONG)));
-    let stays = with_interrupts_that_stay();
-    let more =
-        [long(ALWAYS), stays, asked.into(), asked_for_long(), learned.into(), learned_to_stay()];
+    let more = [long(ALWAYS), asked.into(), asked_for_long(), learned.into(), learned_to_stay()];
     always.chain(others).chain(more)
-}
-
-/// `moved-device`, whose interrupts do not go where the vCPU goes.
-fn with_interrupts_that_stay() -> Scenario {
-    const DEVICES: &str = "devices = [\"rtc\"]\n";
-    let mut moved = *MOVED.iter().find(|moved| moved.staged.name == "moved-device").expect("one");
-    moved.staged.about =
-        "a device's interrupts come to one core, and find a vCPU that migrates all the time";
-    moved.scenario(
-        "moved-device-stays",
-        ALWAYS,
-        vec![(DEVICES.into(), format!("{DEVICES}interrupts_to = 1\n"))],
-    )
 }
 
 /// [`LEARNED`] with short activations.

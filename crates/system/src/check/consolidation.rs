@@ -68,23 +68,21 @@ fn based(vms: &[Vm], pcpu: usize) -> impl Iterator<Item = (&Vm, usize)> {
 
 /// Returns true if a pCPU may be powered down as far as its own vCPUs go: all of VMs that
 /// let it, none a VM's first, which is where the VM is started and stopped. The
-/// first pCPU boots, and one drives the UART.
+/// first pCPU boots, one drives the UART, and some take interrupts of devices.
 pub(super) fn may_sleep(vms: &[Vm], pcpu: usize, pcpus: usize) -> bool {
     let mut here = based(vms, pcpu).peekable();
     pcpu != 0
         && pcpu != topology::uart_core(vms, pcpus)
         && here.peek().is_some()
         && here.all(|(vm, index)| vm.consolidate && !vm.realtime && index != 0)
+        && vms.iter().all(|vm| vm.interrupts_to != Some(pcpu))
 }
 
 /// Returns for each pCPU where its vCPUs go while it is powered down; its own index
 /// if it stays on.
 pub(super) fn targets(vms: &[Vm], pcpus: usize, problems: &mut Problems) -> Vec<usize> {
     let comes_to = |vcpu: &Vcpu, pcpu: usize| vcpu.pcpu != pcpu && vcpu.affinity >> pcpu & 1 == 1;
-    let is_used = |pcpu: usize| {
-        vms.iter().any(|vm| vm.interrupts_to == Some(pcpu))
-            || vms.iter().flat_map(|vm| &vm.vcpus).any(|v| comes_to(v, pcpu))
-    };
+    let is_used = |pcpu: usize| vms.iter().flat_map(|vm| &vm.vcpus).any(|v| comes_to(v, pcpu));
     let sleeps: Vec<bool> =
         (0..pcpus).map(|pcpu| may_sleep(vms, pcpu, pcpus) && !is_used(pcpu)).collect();
     let mut guests: Vec<usize> = (0..pcpus).map(|pcpu| based(vms, pcpu).count()).collect();

@@ -55,12 +55,24 @@ pub(super) fn assign(vms: &mut [Vm], drafts: &[DraftVm]) {
         for index in 0..vms[me].vcpus.len() {
             let default = if shares(vms, me, index) { DEFAULT_NS } else { 0 };
             let advance = stated.and_then(|ns| u32::try_from(ns).ok()).unwrap_or(default);
+            let alone_ahead = is_ahead(vms, me, index);
             let vcpu = &mut vms[me].vcpus[index];
             vcpu.timer_advance_ns = advance;
-            // The way of a lower one ends when the one above it sleeps: that says nothing of EL2.
-            vcpu.adapts_timer_advance = adapts && advance > 0 && !vcpu.lower;
+            vcpu.adapts_timer_advance = alone_ahead && adapts && advance > 0;
         }
     }
+}
+
+/// Returns whether a vCPU is above all others that may come to a pCPU that it may use. The way of another one
+/// ends when those beside and above it sleep, which says nothing of EL2.
+fn is_ahead(vms: &[Vm], me: usize, index: usize) -> bool {
+    let mine = &vms[me].vcpus[index];
+    let all = vms
+        .iter()
+        .enumerate()
+        .flat_map(|(vm, its)| its.vcpus.iter().enumerate().map(move |(i, vcpu)| (vm, i, vcpu)));
+    let mut others = all.filter(|&(vm, i, _)| (vm, i) != (me, index));
+    others.all(|(.., other)| other.affinity & mine.affinity == 0 || other.priority < mine.priority)
 }
 
 /// Returns whether a vCPU of another VM may come to a pCPU that this one may use.

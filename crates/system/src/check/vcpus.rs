@@ -124,10 +124,11 @@ fn quantum_unused(me: &Placed<'_>, i: usize, all: &[Placed<'_>], problems: &mut 
     }
 }
 
-/// pCPUs where no vCPU is, nor may come.
+/// pCPUs where no vCPU is, nor may come, nor an interrupt.
 pub(super) fn idle_pcpus(drafts: &[DraftVm], vms: &[Vm], pcpus: usize, problems: &mut Problems) {
     let used = vms.iter().flat_map(|vm| &vm.vcpus).fold(0, |set, vcpu| set | vcpu.affinity);
-    for pcpu in (0..pcpus).filter(|pcpu| used >> pcpu & 1 == 0) {
+    let routed = |pcpu: &usize| vms.iter().any(|vm| vm.interrupts_to == Some(*pcpu));
+    for pcpu in (0..pcpus).filter(|pcpu| used >> pcpu & 1 == 0 && !routed(pcpu)) {
         let span = drafts.last().map_or(0..0, |vm| vm.span.clone());
         problems
             .add(Code::IdlePcpu, span, format!("no vCPU comes to pCPU {pcpu}: it will sleep"))

@@ -10,7 +10,7 @@ use crate::pcpu::Pcpu;
 use crate::shared::power::Affinity;
 use crate::shared::{BOARD, POWER, REQUESTED, VMS};
 use abi::MAX_PCPUS;
-use abi::system::server;
+use abi::system::{server, vm_flags};
 use core::sync::atomic::Ordering;
 use sched::policy::MigrationPolicy;
 use sched::{Instant, Member, Message, VcpuId};
@@ -102,6 +102,10 @@ fn no_interrupt_is_stuck(world: &World, cores: &[Option<&Pcpu>]) {
     for spi in &world.tables.spis[..world.tables.header.spi_count as usize] {
         let (word, bit) = (spi.physical as usize / 32, spi.physical % 32);
         let active = machine::with(|machine| machine.distributor.active[word] >> bit & 1 == 1);
+        let routed = machine::with(|machine| machine.distributor.route[spi.physical as usize]);
+        let stays = world.tables.vms[usize::from(spi.vm)].is(vm_flags::INTERRUPTS_STAY);
+        let first_core = world.tables.board.pcpu_mpidr[usize::from(spi.pcpu)];
+        assert!(!stays || routed == first_core, "interrupt {} does not stay", spi.physical);
         let (word, bit) = (u64::from(spi.virtual_ / 32), spi.virtual_ % 32);
         let gic = &VMS[usize::from(spi.vm)].gic;
         let (pending, _) = v3::read_distributor(gic, 0, PENDING + 4 * word, 4);
