@@ -132,12 +132,6 @@ fn stays(tables: &mut System, pcpu: u16) {
     tables.spis[0].pcpu = pcpu;
 }
 
-/// Lets the interrupts of a real-time VM come to another pCPU.
-fn realtime_elsewhere(tables: &mut System) {
-    stays(tables, 1);
-    tables.vms[0].flags |= REALTIME;
-}
-
 /// One thing that is changed, and what must come of it.
 type Case = (&'static str, fn(&mut System), Invalid);
 
@@ -260,7 +254,6 @@ fn finds_every_fault() {
         ("load unaligned", |s| s.loads[0].dst_pa += 8, Invalid::Load),
         ("SPI of no VM", |s| s.spis[0].vm = 2, Invalid::Spi),
         ("SPI to no pCPU", |s| stays(s, 2), Invalid::Spi),
-        ("SPI of a real-time VM to elsewhere", realtime_elsewhere, Invalid::Spi),
         ("SPI to where no first vCPU is", |s| s.spis[0].pcpu ^= 1, Invalid::Spi),
         ("SPI of no trigger", |s| s.spis[0].trigger = 2, Invalid::Spi),
         ("SPI that is a PPI", |s| s.spis[0].physical = 27, Invalid::Spi),
@@ -284,6 +277,8 @@ kernel = "Image"
 memory = { size = "16M" }
 vcpus = [{ pcpu = 0, priority = 1 }, { pcpu = 1, priority = 1 }, { pcpu = 2, priority = 1 }]
 consolidate = true
+interrupts_to = 0
+interrupts = [{ physical = 40, virtual = 64, trigger = "edge" }]
 "#;
 
 #[test]
@@ -299,6 +294,7 @@ fn finds_every_pcpu_that_must_stay_on() {
             Invalid::Consolidation,
         ),
         ("affinity", |s| s.vcpus[0].affinity |= 1 << 1, Invalid::Consolidation),
+        ("interrupts come there", |s| s.spis[0].pcpu = 1, Invalid::Consolidation),
         ("real-time", |s| s.vms[0].flags |= 1, Invalid::Consolidation),
         ("marks itself", |s| s.vcpus[1].flags |= MARKABLE, Invalid::Consolidation),
         ("long window", |s| s.header.consolidation_window_ns = 1 << 40, Invalid::Consolidation),

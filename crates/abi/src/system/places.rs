@@ -126,9 +126,9 @@ impl Part {
     #[must_use]
     pub const fn damage(&self) -> &'static str {
         match self.kind {
-            super::part::INITRAMFS => "its initramfs is damaged (SHA-256)",
-            super::part::DEVICETREE => "its device tree is damaged (SHA-256)",
-            _ => "its kernel is damaged (SHA-256)",
+            super::part::INITRAMFS => "its initramfs is damaged",
+            super::part::DEVICETREE => "its device tree is damaged",
+            _ => "its kernel is damaged",
         }
     }
 

@@ -46,23 +46,23 @@ macro_rules! invalid {
 }
 
 invalid! {
-    Magic = "there is no system behind the hypervisor (wrong magic)",
+    Magic = "no system is behind the hypervisor (wrong magic)",
     Version = "the system was packed for another version of the hypervisor",
     TablesDigest = "the tables are damaged (SHA-256)",
-    Parts = "the parts with digests are not the hypervisor and all of the bundle",
+    Parts = "the digests do not cover the hypervisor and all of the bundle",
     Counts = "a count exceeds its table",
-    Trace = "the ring of a trace is no power of two, or too small or too large",
+    Trace = "a trace's ring is no power of two or of an impossible size",
     Watchdog = "the time of the watchdog is too short",
-    SiblingGrace = "siblings may wait for each other's kernels for too long",
+    SiblingGrace = "siblings may wait too long for each other's kernels",
     Flags = "a flag is set that has no meaning",
     Ram = "the board's memory is empty, unaligned or out of reach",
-    Hypervisor = "the hypervisor's memory is not where it must be",
+    Hypervisor = "the hypervisor's memory is elsewhere",
     Bundle = "the bundle is not right behind the hypervisor, or unaligned",
     Device = "a device of the board lies in memory or is unaligned",
     UartIntid = "the console's interrupt is not an SPI",
     Pcpu = "two pCPUs have one affinity, or an affinity is impossible",
     Stage1 = "EL2's page table lies outside the bundle",
-    TableForm = "a page table has a reserved descriptor, or leads to a table outside the bundle",
+    TableForm = "a page table has a reserved descriptor, or leads outside the bundle",
     Stage1Reach = "EL2's page table maps what is not EL2's, or with other rights",
     Stage2Reach = "a VM's page table maps what the VM was not given, or with other rights",
     Overlap = "two ranges of memory overlap",
@@ -73,13 +73,13 @@ invalid! {
     VmMemory = "a VM's memory is empty, unaligned or overlaps its platform",
     VmEntry = "a VM's entry lies outside its memory",
     VmStage2 = "a VM's page table lies outside the bundle",
-    VmDelay = "a VM makes others wait for too long",
+    VmDelay = "a VM makes others wait too long",
     VmReport = "a VM's report area is too large or unaligned",
     Vcpu = "a vCPU's index, pCPU, priority, quantum or server is out of range",
-    Consolidation = "a pCPU that must stay on has a consolidation target, or a target may be powered down",
+    Consolidation = "a pCPU that must stay on has a consolidation target, or a target has one",
     Load = "a load reaches outside the bundle or its VM's memory",
     Mutex = "a mutex has no claimants or too many, or one that may not hold it",
-    Spi = "an interrupt is out of range or given twice",
+    Spi = "an interrupt or its pCPU is out of range, or it is given twice",
 }
 
 /// `Ok` when the condition holds.
@@ -444,9 +444,11 @@ impl System {
         for (i, spi) in spis.iter().enumerate() {
             let vm = self.vms().get(usize::from(spi.vm)).ok_or(Invalid::Spi)?;
             let first = self.vcpus.get(usize::from(vm.vcpu_first));
-            let stays = vm.is(vm_flags::INTERRUPTS_STAY) && !vm.is(vm_flags::REALTIME);
-            let routed = u32::from(spi.pcpu) < self.board.pcpu_count
-                && (stays || first.is_some_and(|vcpu| vcpu.pcpu == spi.pcpu));
+            let routed = if vm.is(vm_flags::INTERRUPTS_STAY) {
+                u32::from(spi.pcpu) < self.board.pcpu_count
+            } else {
+                first.is_some_and(|vcpu| vcpu.pcpu == spi.pcpu)
+            };
             let free = spi.physical != self.board.uart_intid
                 && !(vm.is(vm_flags::CONSOLE) && spi.virtual_ == platform::UART_INTID);
             let in_range = (SPI_FIRST..SPI_END).contains(&spi.physical)

@@ -26,10 +26,8 @@ pub fn check(topology: &Topology<'_>, index: usize) -> Result<(), &'static str> 
         places.filter(|places| places.has(index)).fold(CoreSet::EMPTY, |all, some| all | some);
     let alike = |core: usize| [0, own].contains(&KINDS[core].load(Ordering::SeqCst));
     if !(0..MAX_PCPUS).filter(|&core| partners.has(core)).all(alike) {
-        return Err(
-            "vCPUs may move between cores of different kinds (MIDR_EL1, CTR_EL0, DCZID_EL0, \
-                    CNTFRQ_EL0, ICH_VTR_EL2 or identification registers)",
-        );
+        return Err("vCPUs may move between cores that differ (MIDR_EL1, CTR_EL0, DCZID_EL0, \
+                    CNTFRQ_EL0, ICH_VTR_EL2 or identification registers)");
     }
     Ok(())
 }

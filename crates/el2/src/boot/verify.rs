@@ -86,7 +86,7 @@ pub fn policies(system: &System) -> Result<(), &'static str> {
         let kind = MigrationPolicy::from_number(vm.migration_policy)
             .ok_or("a VM has an unknown migration policy")?;
         if kind.needs().views && !cpu::has_xnx() {
-            return Err("a VM's migration policy needs FEAT_XNX, which this core has not");
+            return Err("a VM's migration policy needs FEAT_XNX, which this core lacks");
         }
         let others = tables::other_policies(vm);
         let can_follow = others.is_within(MigrationPolicy::SWITCHABLE) && kind.is_switchable();
@@ -105,7 +105,7 @@ pub fn policies(system: &System) -> Result<(), &'static str> {
 pub fn core(system: &System, index: usize) -> Result<(), &'static str> {
     // In this order: what is looked at may be there only if the conditions before hold.
     if !cpu::is_at_el2() {
-        return Err("the boot loader or the firmware did not enter at EL2");
+        return Err("the boot loader or firmware did not enter at EL2");
     }
     if cpu::is_host() {
         return Err("this core cannot leave VHE (HCR_EL2.E2H)");

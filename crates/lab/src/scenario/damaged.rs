@@ -55,7 +55,7 @@ const DAMAGES: [Damage; 7] = [
     Damage {
         place: "a guest's image",
         at: At::Tables(size_of::<System>() + 0x1_2345),
-        complaint: "cannot go on: its kernel is damaged (SHA-256)",
+        complaint: "cannot go on: its kernel is damaged",
     },
     Damage {
         place: "a constant of the hypervisor's",
