@@ -36,7 +36,7 @@ impl Pcpu {
     fn save_loaded(&mut self) {
         // Cores that have just begun, or rested, have none.
         let Some(loaded) = self.roster.take_loaded() else { return };
-        let (mut vcpu, unloading) = loaded.save(self.interface, self.entered);
+        let (mut vcpu, unloading) = loaded.save(self.interface);
         self.follow_up(vcpu.id(), vcpu.vm(), unloading.after);
         if unloading.timer_held {
             // The next guest's timer is the same physical interrupt.

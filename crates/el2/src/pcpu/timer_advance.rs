@@ -100,6 +100,9 @@ impl Pcpu {
             return bug!("a vCPU's timer is due that is not parked here");
         };
         let sleeps = self.scheduler.state(id) == Some(State::Sleeping);
+        // One that sleeps for less than its advance is on its way since another one has the core.
+        let begin = vcpu.wakes_at().max(self.ledger.since());
+        vcpu.sets_out(begin);
         if vcpu.timer_deadline() > now {
             if !sleeps || !self.scheduler.matters(id) {
                 return;
@@ -125,10 +128,10 @@ impl Pcpu {
         (asleep && !self.loaded_timer_is_held()).then_some(wakes_at)
     }
 
-    /// Wakes the loaded vCPU early: at `begin`, unless the core has only been entered since then.
+    /// Wakes the loaded vCPU early: at `begin`, unless the core rests only since later.
     pub(super) fn wake_loaded_early(&mut self, begin: Instant) {
         notes::needs::<{ each::ADVANCE }>();
-        let begin = begin.max(self.entered);
+        let begin = begin.max(self.ledger.since());
         if let Some(vcpu) = self.roster.loaded_mut() {
             vcpu.sets_out(begin);
             let id = vcpu.id();

@@ -75,7 +75,7 @@ impl Vcpu {
         self.float.save();
     }
 
-    /// Records that it is woken early while it is loaded, and when the way to its guest began.
+    /// Records when the way to its guest began.
     pub fn sets_out(&mut self, begin: Instant) {
         self.context.wakes_at = begin;
     }
@@ -198,9 +198,9 @@ impl Parked {
 }
 
 impl Loaded {
-    /// Takes its registers off the hardware, all but floating point. `entered`: since when it does not run.
+    /// Takes its registers off the hardware, all but floating point.
     #[inline(always)]
-    pub fn save(self, hardware: Interface, entered: Instant) -> (Parked, Unloading) {
+    pub fn save(self, hardware: Interface) -> (Parked, Unloading) {
         let vcpu = self.0;
         vcpu.general.save_return();
         vcpu.context.system.save();
@@ -213,8 +213,7 @@ impl Loaded {
         // again when the guest has ended it.
         let deadline = if timer_held { timer::NEVER } else { vcpu.context.timer.deadline() };
         let advance = vcpu.timer_advance.ticks();
-        // One that sleeps for less than its advance has not been on its way before.
-        vcpu.context.wakes_at = Instant(deadline.0.saturating_sub(advance)).max(entered);
+        vcpu.context.wakes_at = Instant(deadline.0.saturating_sub(advance));
         hardware.save(vcpu.interface.used(), &mut vcpu.context.interface);
         (Parked(vcpu), Unloading { after: hw.after, timer_held })
     }

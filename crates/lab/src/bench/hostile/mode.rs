@@ -82,9 +82,6 @@ pub struct Above {
 pub const ABOVE_THE_GOAL: &[Above] = &[
     // A real-time VM that never sleeps on the core that drives the UART.
     Above { case: "woken-messages-8-realtime", figure: Figure::ConsoleBytes, most: 287 },
-    // A switch takes longer beside one, and the worst of few activations is a matter of phases: 5,331 of
-    // the hypervisor before.
-    Above { case: "woken-messages-8-realtime", figure: Figure::DispatchNs, most: 6_028 },
 ];
 
 /// Returns the check that `figure` of the case called `case`, whose value is `value`, is at most
