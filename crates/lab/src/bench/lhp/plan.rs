@@ -162,7 +162,7 @@ pub fn points(extent: Extent, policies: &[Policy]) -> Vec<Point> {
     points.extend(sizes.spinning(&policies));
     points.extend(technique::points(extent));
     points.extend(realtime::points(extent));
-    // Those that the goals are about come first: a run that is cut short has
+    // Points that the goals are about come first: a run that is cut short has
     // said the most then.
     points.sort_by_key(|point| !has_goal(point));
     points

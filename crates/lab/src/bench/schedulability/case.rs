@@ -30,7 +30,7 @@ pub struct Case {
 /// What came out.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Seen {
-    /// Of what.
+    /// The case that was run.
     pub case: Case,
     /// Real time from start to end, in seconds.
     pub real_s: f64,
