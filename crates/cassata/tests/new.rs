@@ -68,6 +68,9 @@ fn what_would_not_be_sound_is_not_written() {
     let output =
         cassata(directory.path(), &["new", "a.toml", "--linux", "none", "--rtos", "Image"]);
     let complaints = String::from_utf8_lossy(&output.stderr);
-    assert!(complaints.contains("--linux must be a file that can be read"), "{complaints}");
+    assert!(
+        complaints.contains("--linux must be a file that can be read, and none is none"),
+        "{complaints}"
+    );
     assert!(!directory.path().join("a.toml").exists());
 }

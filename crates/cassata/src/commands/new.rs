@@ -124,8 +124,8 @@ fn file(text: &str) -> Result<PathBuf, String> {
     match Path::new(text).canonicalize() {
         _ if text.is_empty() => Err("a file".to_owned()),
         Ok(path) if path.is_file() => Ok(path),
-        Ok(_) => Err("a file, and that is none".to_owned()),
-        Err(error) => Err(format!("a file that can be read: {error}")),
+        Ok(_) => Err(format!("a file, and {text} is none")),
+        Err(error) => Err(format!("a file that can be read, and {text} is none: {error}")),
     }
 }
 
