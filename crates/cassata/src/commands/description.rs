@@ -10,7 +10,15 @@ use system::{Checked, Input};
 
 /// Reads and checks `path`; warnings are shown, errors end it.
 pub fn load(path: &Path) -> Result<Checked> {
-    let checked = system::load(path)?;
+    warned(system::load(path)?)
+}
+
+/// Does so with a text that is to stand at `path`.
+pub fn load_text(path: &Path, text: &str) -> Result<Checked> {
+    warned(system::load_text(path, text)?)
+}
+
+fn warned(checked: Checked) -> Result<Checked> {
     if !checked.warnings.is_empty() {
         messages::warn(&checked.warnings);
     }

@@ -1,8 +1,8 @@
 //! `cassata new`.
 
-use super::{check, say};
+use super::{check, description, say};
 use crate::cli::New;
-use crate::{messages, place};
+use crate::place;
 use miette::{Result, miette};
 use std::fs::{self, File};
 use std::io::{self, BufRead, ErrorKind, IsTerminal, Write};
@@ -31,10 +31,7 @@ pub fn new(arguments: &New) -> Result<u8> {
     let input = asks.then_some(&mut stdin as &mut dyn BufRead);
     let outline = outline(arguments, &directory, &mut Questions { input })?;
     let text = outline.text();
-    let checked = system::load_text(path, &text)?;
-    if !checked.warnings.is_empty() {
-        messages::warn(&checked.warnings);
-    }
+    let checked = description::load_text(path, &text)?;
     write(path, &text)?;
     say(check::overview(&checked).to_string().trim_end());
     let path = path.display();
