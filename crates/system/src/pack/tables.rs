@@ -6,21 +6,22 @@ use crate::model::{Checked, Vcpu, Vm};
 use crate::plan::guest_ram;
 use abi::system::{self, Header, MAGIC, Spi, System, VERSION, flags, server, vcpu_flags, vm_flags};
 use sched::server::ServerKind;
+use std::ops::BitOr;
 
 /// The bits of those flags that are set.
-fn bits<const N: usize>(flags: [(bool, u32); N]) -> u32 {
-    flags.iter().filter(|(set, _)| *set).fold(0, |bits, (_, flag)| bits | flag)
+fn bits<T: BitOr<Output = T> + Default, const N: usize>(flags: [(bool, T); N]) -> T {
+    let set = flags.into_iter().filter(|(set, _)| *set);
+    set.fold(T::default(), |bits, (_, flag)| bits | flag)
 }
 
 /// The flags of a vCPU.
 fn vcpu_bits(vcpu: &Vcpu) -> u16 {
-    let urgent = if vcpu.urgent { vcpu_flags::URGENT } else { 0 };
-    let lower = if vcpu.lower { vcpu_flags::LOWER } else { 0 };
-    let adapts = if vcpu.adapts_timer_advance { vcpu_flags::ADAPTS } else { 0 };
-    urgent
-        | lower
-        | adapts
-        | if vcpu.unmarked_priority.is_some() { vcpu_flags::MARKABLE } else { 0 }
+    bits([
+        (vcpu.urgent, vcpu_flags::URGENT),
+        (vcpu.lower, vcpu_flags::LOWER),
+        (vcpu.adapts_timer_advance, vcpu_flags::ADAPTS),
+        (vcpu.unmarked_priority.is_some(), vcpu_flags::MARKABLE),
+    ])
 }
 
 /// A kind of server, as EL2 reads it.
