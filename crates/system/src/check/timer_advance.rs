@@ -14,33 +14,26 @@ const DEFAULT_NS: u32 = 4_000;
 
 pub(super) fn check(vms: &[DraftVm], problems: &mut Problems) {
     for vm in vms {
-        if let Some(adapts) = vm.adapt_timer_advance.as_ref().filter(|at| *at.get_ref()) {
-            check_adapts(vm, adapts, problems);
-        }
-        let Some(advance) = &vm.timer_advance else { continue };
+        let advance = vm.timer_advance.as_ref();
+        let adapts = vm.adapt_timer_advance.as_ref().filter(|at| *at.get_ref());
         if !vm.is_realtime() {
-            let message = format!("{} is no real-time VM: it has no timer advance", vm.title());
-            problems
-                .add(Code::TimerAdvance, advance.span(), message)
-                .hint("leave it out, or say `realtime = true`");
-        } else {
-            let allowed = 0..=u64::from(MAX_TIMER_ADVANCE_NS);
-            time_in(allowed, Some(advance), "a timer advance", Code::TimerAdvance, problems);
+            for span in adapts.map(At::span).into_iter().chain(advance.map(At::span)) {
+                let message = format!("{} is no real-time VM: it has no timer advance", vm.title());
+                problems
+                    .add(Code::TimerAdvance, span, message)
+                    .hint("leave it out, or say `realtime = true`");
+            }
+            continue;
         }
+        if let Some(adapts) = adapts.filter(|_| advance.is_some_and(|at| *at.get_ref() == 0)) {
+            let message = format!("{} has no timer advance that could be adapted", vm.title());
+            problems
+                .add(Code::TimerAdvance, adapts.span(), message)
+                .hint("leave it out, or give the VM a `timer_advance`");
+        }
+        let allowed = 0..=u64::from(MAX_TIMER_ADVANCE_NS);
+        time_in(allowed, advance, "a timer advance", Code::TimerAdvance, problems);
     }
-}
-
-fn check_adapts(vm: &DraftVm, adapts: &At<bool>, problems: &mut Problems) {
-    let (message, hint) = if !vm.is_realtime() {
-        let message = format!("{} is no real-time VM: it has no timer advance", vm.title());
-        (message, "leave it out, or say `realtime = true`")
-    } else if vm.timer_advance.as_ref().is_some_and(|at| *at.get_ref() == 0) {
-        let message = format!("{} has no timer advance that could be adapted", vm.title());
-        (message, "leave it out, or give the VM a `timer_advance`")
-    } else {
-        return;
-    };
-    problems.add(Code::TimerAdvance, adapts.span(), message).hint(hint);
 }
 
 /// Sets the timer advance of every vCPU of a real-time VM. Every vCPU's affinity must
