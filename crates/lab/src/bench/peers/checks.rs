@@ -4,7 +4,7 @@ use super::Found;
 use super::case::{Load, Measure};
 use super::plan::{CORES, ON_DEMAND_ADVANCED};
 use super::system::System;
-use super::table::{ADAPTED, ADVANCED, Row};
+use super::table::Row;
 use crate::bench::sample::Sample;
 use crate::results::{Check, Goal};
 
@@ -49,7 +49,7 @@ impl Found {
         let most = |system| Some(f64::from(self.wakes(system, cores, load)?.0.max()?));
         let best = self.best(most);
         let (on, beside) = (if cores == 1 { "one core" } else { "four cores" }, load.words());
-        let peer = best.map_or("a peer", |(peer, _)| peer.words());
+        let peer = best.map_or_else(|| "a peer".into(), |(peer, _)| peer.words());
         let name = format!("longest latency, {on}, {beside}: part of the best ({peer})");
         let part = most(System::PLAIN).zip(best).map(|(ours, (_, best))| ours / best);
         let missed = self.wakes(System::PLAIN, cores, load).map(|(_, missed)| missed as f64);
@@ -64,10 +64,13 @@ impl Found {
     /// guest is as soon.
     fn adapted_checks(&self) -> Vec<Check> {
         let name = "taken from Linux for each activation, adapted timer advance";
-        let taken = Check::new(name, self.taken(ADAPTED), "instructions", Goal::AtMost(TAKEN));
+        let taken =
+            Check::new(name, self.taken(System::ADAPTED), "instructions", Goal::AtMost(TAKEN));
         let most = |system, load| Some(f64::from(self.wakes(system, 1, load)?.0.max()?));
         let late = Load::ALL.map(|load| {
-            let part = most(ADAPTED, load).zip(most(ADVANCED, load)).map(|(one, all)| one / all);
+            let part = most(System::ADAPTED, load)
+                .zip(most(System::ADVANCED, load))
+                .map(|(one, all)| one / all);
             let beside = load.words();
             let name =
                 format!("longest latency, one core, {beside}: adapted, part of the default's");
@@ -79,7 +82,7 @@ impl Found {
     fn unforeseen_check(&self, load: Load) -> Check {
         let most = |system| Some(f64::from(self.surprises(system, load)?.max()?));
         let best = self.best(most);
-        let peer = best.map_or("a peer", |(peer, _)| peer.words());
+        let peer = best.map_or_else(|| "a peer".into(), |(peer, _)| peer.words());
         let beside = load.words();
         let name =
             format!("longest latency, no clock foretells it, {beside}: part of the best ({peer})");
@@ -89,7 +92,7 @@ impl Found {
 
     fn instruction_check(&self, row: Row) -> Check {
         let best = self.best(|peer| self.instructions(row, peer));
-        let peer = best.map_or("a peer", |(peer, _)| peer.words());
+        let peer = best.map_or_else(|| "a peer".into(), |(peer, _)| peer.words());
         let name = format!("instructions, {}: part of the best ({peer})", row.words());
         let ours = self.instructions(row, System::PLAIN);
         let part = ours.zip(best).map(|(ours, (_, best))| ours / best);
@@ -222,10 +225,10 @@ mod tests {
             (200, if awake { 1.0 } else { 0.998 })
         });
         // Two thousandths of a period of a millisecond.
-        let taken = found.taken(ADVANCED).unwrap();
+        let taken = found.taken(System::ADVANCED).unwrap();
         assert!((taken - 2_000.0).abs() < 1e-6, "{taken}");
         let missing = Found { measurements: Vec::new(), ..found };
-        assert_eq!(missing.taken(ADVANCED), None);
+        assert_eq!(missing.taken(System::ADVANCED), None);
         assert!(missing.checks().iter().all(|check| !check.holds()));
         assert!(!missing.answer().page().is_empty());
     }

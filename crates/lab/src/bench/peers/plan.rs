@@ -2,7 +2,6 @@
 
 use super::case::{Case, Load, Measure, needs_own_xen};
 use super::system::{Advance, Policy, Scheduler, System};
-use super::table::{ADAPTED, ADVANCED};
 use crate::bench::Extent;
 use std::path::Path;
 
@@ -25,8 +24,8 @@ const RTDS: System = System::Xen(Scheduler::Rtds);
 /// Systems on which latency is measured on one core.
 const LATE: [System; 8] = [
     System::PLAIN,
-    ADVANCED,
-    ADAPTED,
+    System::ADVANCED,
+    System::ADAPTED,
     CREDIT2,
     System::Xen(Scheduler::Credit2Untuned),
     System::Xen(Scheduler::Credit),
@@ -36,8 +35,8 @@ const LATE: [System; 8] = [
 /// Systems on which latency is measured on four cores.
 const LATE_ON_FOUR: [System; 9] = [
     System::PLAIN,
-    ADVANCED,
-    ADAPTED,
+    System::ADVANCED,
+    System::ADAPTED,
     ON_DEMAND,
     ON_DEMAND_ADVANCED,
     ON_DEMAND_ADAPTED,
@@ -48,9 +47,10 @@ const LATE_ON_FOUR: [System; 9] = [
 /// Systems of which calls and traps are measured.
 const CALLED: [System; 5] = [System::Board, System::PLAIN, CREDIT2, RTDS, System::Kvm];
 /// Systems of which is measured what an activation takes from Linux.
-const TAKING: [System; 6] = [System::PLAIN, ADVANCED, ADAPTED, CREDIT2, RTDS, System::Kvm];
+const TAKING: [System; 6] =
+    [System::PLAIN, System::ADVANCED, System::ADAPTED, CREDIT2, RTDS, System::Kvm];
 /// Systems on which hackbench runs beside the guest.
-const BUSY: [System; 5] = [ADVANCED, ON_DEMAND_ADVANCED, CREDIT2, RTDS, System::Kvm];
+const BUSY: [System; 5] = [System::ADVANCED, ON_DEMAND_ADVANCED, CREDIT2, RTDS, System::Kvm];
 
 /// Systems on which latency is measured where no clock foretells the interrupt: a timer advance
 /// changes nothing there.

@@ -3,7 +3,6 @@
 
 use super::case::{Case, Load, Measure};
 use super::system::{Scheduler, System};
-use super::table::{ADAPTED, ADVANCED};
 use super::{Found, run};
 use crate::bench::campaign::room;
 use crate::bench::store::Case as _;
@@ -43,7 +42,7 @@ fn compare_advances(bench: &Bench) -> Result<()> {
     let mut outcome = Outcome::new("peers-cassata-adapted");
     let taken = |is_awake| Measure::Taken { is_awake, runs: 2 };
     let late = Measure::Wake { load: Load::Compute, periods: 10 * PERIODS };
-    let planned: Vec<_> = [ADVANCED, ADAPTED]
+    let planned: Vec<_> = [System::ADVANCED, System::ADAPTED]
         .into_iter()
         .flat_map(|system| [taken(false), taken(true), late].map(|all| Case::new(system, 1, all)))
         .collect();
@@ -57,7 +56,9 @@ fn compare_advances(bench: &Bench) -> Result<()> {
         let most = found.wakes(system, 1, Load::Compute)?.0.max()?;
         Some((found.taken(system)?, most))
     };
-    let (Some((default, soon)), Some((adapted, late))) = (of(ADVANCED), of(ADAPTED)) else {
+    let (Some((default, soon)), Some((adapted, late))) =
+        (of(System::ADVANCED), of(System::ADAPTED))
+    else {
         bail!("a guest has told nothing")
     };
     outcome.figure("taken_instructions", json!({ "default": default, "adapted": adapted }));

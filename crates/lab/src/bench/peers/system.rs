@@ -63,8 +63,8 @@ impl System {
     pub const ALL: [Self; 12] = [
         Self::Board,
         Self::PLAIN,
-        Self::Cassata { policy: Policy::None, advance: Advance::Default },
-        Self::Cassata { policy: Policy::None, advance: Advance::Adapted },
+        Self::ADVANCED,
+        Self::ADAPTED,
         Self::Cassata { policy: Policy::OnDemand, advance: Advance::None },
         Self::Cassata { policy: Policy::OnDemand, advance: Advance::Default },
         Self::Cassata { policy: Policy::OnDemand, advance: Advance::Adapted },
@@ -77,57 +77,45 @@ impl System {
 
     /// Cassata without a policy and without a timer advance: what the goals compare.
     pub const PLAIN: Self = Self::Cassata { policy: Policy::None, advance: Advance::None };
+    /// Cassata with the timer advance.
+    pub const ADVANCED: Self = Self::Cassata { policy: Policy::None, advance: Advance::Default };
+    /// Cassata with one that is adapted.
+    pub const ADAPTED: Self = Self::Cassata { policy: Policy::None, advance: Advance::Adapted };
 
     /// Returns a name that no other system has, fit for a file.
-    pub const fn name(self) -> &'static str {
-        match self {
+    pub fn name(self) -> String {
+        let name = match self {
             Self::Board => "board",
-            Self::Cassata { policy: Policy::None, advance: Advance::None } => "cassata",
-            Self::Cassata { policy: Policy::None, advance: Advance::Default } => "cassata-advance",
-            Self::Cassata { policy: Policy::None, advance: Advance::Adapted } => "cassata-adapted",
-            Self::Cassata { policy: Policy::OnDemand, advance: Advance::None } => {
-                "cassata-on-demand"
-            }
-            Self::Cassata { policy: Policy::OnDemand, advance: Advance::Default } => {
-                "cassata-on-demand-advance"
-            }
-            Self::Cassata { policy: Policy::OnDemand, advance: Advance::Adapted } => {
-                "cassata-on-demand-adapted"
+            Self::Cassata { policy, advance } => {
+                return format!("cassata{}{}", policy.suffix(), advance.suffix());
             }
             Self::Xen(Scheduler::Credit2) => "xen-credit2",
             Self::Xen(Scheduler::Credit2Untuned) => "xen-credit2-untuned",
             Self::Xen(Scheduler::Credit) => "xen-credit",
             Self::Xen(Scheduler::Rtds) => "xen-rtds",
             Self::Kvm => "kvm",
-        }
+        };
+        name.into()
     }
 
     /// Returns the name in words.
-    pub const fn words(self) -> &'static str {
-        match self {
+    pub fn words(self) -> String {
+        let words = match self {
             Self::Board => "bare board",
-            Self::Cassata { policy: Policy::None, advance: Advance::None } => "Cassata",
-            Self::Cassata { policy: Policy::None, advance: Advance::Default } => {
-                "Cassata, timer advance"
-            }
-            Self::Cassata { policy: Policy::None, advance: Advance::Adapted } => {
-                "Cassata, adapted timer advance"
-            }
-            Self::Cassata { policy: Policy::OnDemand, advance: Advance::None } => {
-                "Cassata, on-demand"
-            }
-            Self::Cassata { policy: Policy::OnDemand, advance: Advance::Default } => {
-                "Cassata, on-demand, timer advance"
-            }
-            Self::Cassata { policy: Policy::OnDemand, advance: Advance::Adapted } => {
-                "Cassata, on-demand, adapted timer advance"
+            Self::Cassata { policy, advance } => {
+                let words = [policy.words(), advance.words()].map(|words| match words {
+                    "" => String::new(),
+                    words => format!(", {words}"),
+                });
+                return format!("Cassata{}", words.concat());
             }
             Self::Xen(Scheduler::Credit2) => "Xen, credit2",
             Self::Xen(Scheduler::Credit2Untuned) => "Xen, credit2 untuned",
             Self::Xen(Scheduler::Credit) => "Xen, credit",
             Self::Xen(Scheduler::Rtds) => "Xen, RTDS",
             Self::Kvm => "KVM",
-        }
+        };
+        words.into()
     }
 
     /// Returns true if it is none of ours.
@@ -136,8 +124,8 @@ impl System {
     }
 
     /// Returns the settings that makes it fit for real time, in words.
-    pub const fn settings(self) -> &'static str {
-        match self {
+    pub fn settings(self) -> String {
+        let settings = match self {
             Self::Board => "none",
             Self::Cassata { policy: Policy::None, advance: Advance::None } => {
                 "realtime = true, priority 10 above 1, timer_advance = \"0us\""
@@ -148,14 +136,12 @@ impl System {
             Self::Cassata { policy: Policy::None, advance: Advance::Adapted } => {
                 "as Cassata with timer advance, adapt_timer_advance = true"
             }
-            Self::Cassata { policy: Policy::OnDemand, advance: Advance::None } => {
-                "as Cassata, migration_policy = \"on-demand\""
-            }
-            Self::Cassata { policy: Policy::OnDemand, advance: Advance::Default } => {
-                "as Cassata with timer advance, migration_policy = \"on-demand\""
-            }
-            Self::Cassata { policy: Policy::OnDemand, advance: Advance::Adapted } => {
-                "as Cassata with adapted timer advance, migration_policy = \"on-demand\""
+            Self::Cassata { policy: Policy::OnDemand, advance } => {
+                let with = match advance.words() {
+                    "" => String::new(),
+                    words => format!(" with {words}"),
+                };
+                return format!("as Cassata{with}, migration_policy = \"on-demand\"");
             }
             Self::Xen(Scheduler::Credit2) => {
                 "sched=credit2 sched_ratelimit_us=0 dom0_vcpus_pin, the guest pinned, weight 65535"
@@ -174,11 +160,30 @@ impl System {
             Self::Kvm => {
                 "vCPU thread SCHED_FIFO 90, pinned, mlockall, kernel.sched_rt_runtime_us=-1"
             }
-        }
+        };
+        settings.into()
     }
 }
 
 impl Advance {
+    /// Returns what stands of it in a system's name.
+    const fn suffix(self) -> &'static str {
+        match self {
+            Self::None => "",
+            Self::Default => "-advance",
+            Self::Adapted => "-adapted",
+        }
+    }
+
+    /// Returns it in words; nothing, if there is none.
+    const fn words(self) -> &'static str {
+        match self {
+            Self::None => "",
+            Self::Default => "timer advance",
+            Self::Adapted => "adapted timer advance",
+        }
+    }
+
     /// Returns the line of a real-time VM's description.
     pub const fn line(self) -> &'static str {
         match self {
@@ -190,6 +195,22 @@ impl Advance {
 }
 
 impl Policy {
+    /// Returns what stands of it in a system's name.
+    const fn suffix(self) -> &'static str {
+        match self {
+            Self::None => "",
+            Self::OnDemand => "-on-demand",
+        }
+    }
+
+    /// Returns it in words; nothing, if there is none.
+    const fn words(self) -> &'static str {
+        match self {
+            Self::None => "",
+            Self::OnDemand => "on-demand",
+        }
+    }
+
     /// Returns the line of a VM's description.
     pub const fn line(self) -> &'static str {
         match self {
@@ -234,6 +255,17 @@ mod tests {
         let names: BTreeSet<_> = System::ALL.iter().map(|system| system.name()).collect();
         let words: BTreeSet<_> = System::ALL.iter().map(|system| system.words()).collect();
         assert_eq!((names.len(), words.len()), (System::ALL.len(), System::ALL.len()));
+    }
+
+    #[test]
+    fn cassata_is_called_by_its_policy_and_its_advance() {
+        let name = System::PLAIN.name();
+        assert_eq!((name.as_str(), System::PLAIN.words().as_str()), ("cassata", "Cassata"));
+        let all = System::Cassata { policy: Policy::OnDemand, advance: Advance::Adapted };
+        assert_eq!(all.name(), "cassata-on-demand-adapted");
+        assert_eq!(all.words(), "Cassata, on-demand, adapted timer advance");
+        let settings = "as Cassata with adapted timer advance, migration_policy = \"on-demand\"";
+        assert_eq!(all.settings(), settings);
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! What was found, for people and programs.
 
 use super::case::{Case, Load, Measure, PERIOD_US};
-use super::system::{Advance, Policy, Scheduler, System};
+use super::system::{Scheduler, System};
 use super::{CALLS, Found, Seen};
 use crate::answer::Answer;
 use crate::bench::sample::Sample;
@@ -18,11 +18,6 @@ const COMPARED: [System; 5] = [
     System::Xen(Scheduler::Rtds),
     System::Kvm,
 ];
-/// Cassata with the timer advance.
-pub const ADVANCED: System = System::Cassata { policy: Policy::None, advance: Advance::Default };
-/// Cassata with one that is adapted.
-pub const ADAPTED: System = System::Cassata { policy: Policy::None, advance: Advance::Adapted };
-
 /// A row of the instructions that are compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Row {
@@ -252,7 +247,7 @@ impl Found {
         for system in systems {
             let of = |row: &Row| self.instructions(*row, system).map(f64::round);
             let key = system.name().replace('-', "_");
-            data = data.column(&key, Unit::Instructions, of).head(system.words()).digits(0);
+            data = data.column(&key, Unit::Instructions, of).head(&system.words()).digits(0);
         }
         data.done()
     }
@@ -260,7 +255,8 @@ impl Found {
     /// What activations take from Linux.
     fn taking(&self) -> Dataset {
         let measured = |system: &System| self.taken(*system).is_some();
-        let systems = [ADVANCED, ADAPTED].into_iter().chain(COMPARED).filter(measured);
+        let systems =
+            [System::ADVANCED, System::ADAPTED].into_iter().chain(COMPARED).filter(measured);
         let title = "Linux computes on one core: how much longer, for each activation of the guest";
         Dataset::of("taken", title, systems)
             .name("system", |system| system.words())
