@@ -1,7 +1,7 @@
 # What is missing on this machine, and how to get it. Nothing is installed, built or written.
 
-readonly memory_wanted_gib=4 # the demo's machine has 1 GiB; two build steps side by side take the rest
-readonly room_wanted_gib=10  # a build takes most of that
+readonly memory_wanted_gb=4 # the demo's machine has 1 GiB; two build steps side by side take the rest
+readonly room_wanted_gb=10  # a build takes most of that
 readonly processors_wanted=2 # benches run two machines side by side
 
 # found STATE WHAT [MEND]: says one thing. STATE is `ok`, `missing`, without which nothing works, or
@@ -61,12 +61,12 @@ examine_machine() {
     local memory room owner
     at_least note "$(nproc)" "$processors_wanted" "$(nproc) processors" "benches take longer"
     memory=$(($(sed -n 's/^MemTotal: *\([0-9]*\) kB/\1/p' /proc/meminfo) / 1000000))
-    at_least note "$memory" "$memory_wanted_gib" "$memory GB of memory" "builds and large systems may run out of it"
+    at_least note "$memory" "$memory_wanted_gb" "$memory GB of memory" "builds and large systems may run out of it"
     room=$(($(df --output=avail -k "$CASSATA_ROOT" | tail -n 1) / 1000000))
     if [[ -x $binary ]]; then
         found ok "$room GB of room, and Cassata is built"
     else
-        at_least missing "$room" "$room_wanted_gib" "$room GB of room in $CASSATA_ROOT" "make room there"
+        at_least missing "$room" "$room_wanted_gb" "$room GB of room in $CASSATA_ROOT" "make room there"
     fi
     owner=$(stat -c %U "$CASSATA_ROOT")
     if [[ -w $CASSATA_ROOT && (! -e $CASSATA_ROOT/build || -w $CASSATA_ROOT/build) ]]; then
