@@ -30,9 +30,17 @@ build_bare_metal() {
         place_product "$built/cassata-probe" build/guests/probe.elf
 }
 
-# The same hypervisor, but it records what it does where a description asks for a trace.
+# The same hypervisor with links between VMs, which not every system has.
+build_linking() {
+    local chosen=(--package cassata-el2 --features cassata-el2/links)
+    cargo_for_bare_metal build --locked --profile bare --target-dir target "${chosen[@]}" &&
+        place_inventory build/el2-links.crates "${chosen[@]}" &&
+        place_product "target/$rust_target/bare/cassata-el2" build/el2-links.elf
+}
+
+# The same with links, but it records what it does where a description asks for a trace.
 build_tracing() {
-    local chosen=(--package cassata-el2 --features cassata-el2/trace)
+    local chosen=(--package cassata-el2 --features cassata-el2/trace,cassata-el2/links)
     cargo_for_bare_metal build --locked --profile bare --target-dir target "${chosen[@]}" &&
         place_inventory build/el2-trace.crates "${chosen[@]}" &&
         place_product "target/$rust_target/bare/cassata-el2" build/el2-trace.elf
@@ -41,13 +49,13 @@ build_tracing() {
 # The same hypervisor with its checks, which machine tests run. It can record, too.
 build_checked() {
     cargo_for_bare_metal build --locked --profile checked --target-dir target \
-        --package cassata-el2 --features cassata-el2/checked,cassata-el2/trace &&
+        --package cassata-el2 --features cassata-el2/checked,cassata-el2/trace,cassata-el2/links &&
         place_product "target/$rust_target/checked/cassata-el2" build/el2-checked.elf
 }
 
-# The same hypervisor, but it starts only what is signed.
+# The same with links, but it starts only what is signed.
 build_signed() {
-    local chosen=(--package cassata-el2 --features cassata-el2/signature)
+    local chosen=(--package cassata-el2 --features cassata-el2/signature,cassata-el2/links)
     cargo_for_bare_metal build --locked --profile bare --target-dir target "${chosen[@]}" &&
         place_inventory build/el2-signed.crates "${chosen[@]}" &&
         place_product "target/$rust_target/bare/cassata-el2" build/el2-signed.elf
@@ -89,6 +97,8 @@ ensure_products() {
     local rust=(Cargo.toml Cargo.lock .cargo)
     product bare-metal "building the hypervisor and the probe guest" build_bare_metal \
         crates/{abi,notes,sched,vgic,el2} guests/probe "${rust[@]}"
+    product linking "building the hypervisor with links between VMs" build_linking \
+        crates/{abi,notes,sched,vgic,el2} "${rust[@]}"
     product tracing "building the hypervisor that records what it does" build_tracing \
         crates/{abi,notes,sched,vgic,el2} "${rust[@]}"
     product vtime "building the instrument for virtual time" build_vtime \
@@ -101,7 +111,7 @@ ensure_products() {
         guests/linux guests/{include,vmpcp/include}
     # The command line carries these inside itself.
     product host "building the command line" build_host \
-        crates build/el2{,-trace}.{elf,crates} build/libcassata_vtime.so "${rust[@]}"
+        crates build/el2{,-links,-trace}.{elf,crates} build/libcassata_vtime.so "${rust[@]}"
     popd >/dev/null
 }
 

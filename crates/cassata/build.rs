@@ -17,12 +17,18 @@ struct Product {
     constant: &'static str,
 }
 
-const PRODUCTS: [Product; 5] = [
+const PRODUCTS: [Product; 7] = [
     Product {
         what: "the hypervisor",
         path: "build/el2.elf",
         variable: "CASSATA_EL2",
         constant: "CASSATA_EL2_ELF",
+    },
+    Product {
+        what: "the hypervisor with links",
+        path: "build/el2-links.elf",
+        variable: "CASSATA_EL2_LINKS",
+        constant: "CASSATA_EL2_LINKS_ELF",
     },
     Product {
         what: "the hypervisor that records what it does",
@@ -35,6 +41,12 @@ const PRODUCTS: [Product; 5] = [
         path: "build/el2.crates",
         variable: "CASSATA_EL2_CRATES",
         constant: "CASSATA_EL2_CRATES_LIST",
+    },
+    Product {
+        what: "the list of crates of the hypervisor with links",
+        path: "build/el2-links.crates",
+        variable: "CASSATA_EL2_LINKS_CRATES",
+        constant: "CASSATA_EL2_LINKS_CRATES_LIST",
     },
     Product {
         what: "the list of crates of the hypervisor that records what it does",

@@ -10,6 +10,7 @@
 //! | [`status`] | EL2 | the host, and guests that ask |
 //! | [`trace`] | EL2 | the host |
 //! | [`report`] | a guest | the host |
+//! | [`link`] | a guest | EL2, by registers that trap |
 //! | [`preemption`] | a guest | EL2, and back, in a line of memory for each vCPU |
 //! | [`digest`] | the host, by the crate `sha2` | EL2, which computes the same from what was loaded |
 //! | [`console`] | EL2 | the host, over one UART |
@@ -21,6 +22,7 @@
 
 pub mod console;
 pub mod digest;
+pub mod link;
 pub mod platform;
 pub mod preemption;
 pub mod report;

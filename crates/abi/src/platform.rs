@@ -53,6 +53,20 @@ pub const SHARED_ALIGN: u64 = 0x1_0000;
 pub const MAX_SHARED: usize = 8;
 /// Largest piece of shared memory.
 pub const SHARED_MAX_SIZE: u64 = 0x0100_0000;
+/// The registers of links ([`crate::link`]): those of the link with number *n* are [`LINK_STRIDE`]
+/// times *n* bytes behind the beginning.
+pub const LINKS_BASE: u64 = 0x0b20_0000;
+/// Distance between the registers of two links: a page of a guest with the largest pages.
+pub const LINK_STRIDE: u64 = 0x1_0000;
+/// Most links, in a whole system.
+pub const MAX_LINKS: usize = 8;
+/// The interrupt that is a link's doorbell, that of the first one: an SPI, by an edge.
+pub const LINK_INTID: u32 = INTID_END - MAX_LINKS as u32;
+/// The memory of links: that of the link with number *n* begins [`LINK_MAX_SIZE`] times *n* bytes
+/// behind this, in both VMs.
+pub const LINK_MEMORY_BASE: u64 = SHARED_BASE + MAX_SHARED as u64 * SHARED_MAX_SIZE;
+/// Largest memory of a link.
+pub const LINK_MAX_SIZE: u64 = 0x0100_0000;
 /// Where a guest's memory begins unless its description says otherwise.
 pub const RAM_BASE: u64 = 0x4000_0000;
 /// Guest-physical addresses have this many bits (stage 2 starts at level 1
@@ -78,12 +92,13 @@ pub const INTID_END: u32 = 288;
 /// Every range of guest-physical addresses (base, size) that the platform
 /// keeps for itself: neither guest memory nor a passed-through device may
 /// touch one, whether the VM at hand has that device or not.
-pub const OCCUPIED: [(u64, u64); 7] = [
+pub const OCCUPIED: [(u64, u64); 6] = [
     (GICD_BASE, GICD_SIZE),
     (GICR_BASE, GICR_STRIDE * crate::MAX_VCPUS_PER_VM as u64),
     (UART_BASE, UART_SIZE),
-    (STOLEN_BASE, STOLEN_SIZE),
-    (LINES_BASE, LINES_SIZE),
+    // Stolen time, lines of preemption, the registers of links, and what is between them.
+    (STOLEN_BASE, LINKS_BASE + MAX_LINKS as u64 * LINK_STRIDE - STOLEN_BASE),
     (REPORT_BASE, REPORT_MAX_SIZE),
-    (SHARED_BASE, MAX_SHARED as u64 * SHARED_MAX_SIZE),
+    // And the memory of links.
+    (SHARED_BASE, MAX_SHARED as u64 * SHARED_MAX_SIZE + MAX_LINKS as u64 * LINK_MAX_SIZE),
 ];

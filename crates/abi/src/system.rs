@@ -18,13 +18,22 @@ pub use places::Damaged;
 pub use region::Region;
 pub use validate::Invalid;
 
+use crate::platform::MAX_LINKS;
 use crate::{MAX_PCPUS, MAX_VCPUS, MAX_VMS};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
 /// First eight bytes of the bundle.
 pub const MAGIC: [u8; 8] = *b"CASSATA\0";
 /// Version of the layout; any change to this module changes it.
-pub const VERSION: u32 = 19;
+pub const VERSION: u32 = 20;
+/// Parts that a hypervisor has or has not: bits of [`Header::version`] beside [`VERSION`]. A hypervisor
+/// refuses a system that wants a part that it lacks.
+pub mod parts {
+    /// Links between VMs.
+    pub const LINKS: u32 = 1 << 16;
+    /// Those of this build.
+    pub const BUILT: u32 = if cfg!(feature = "links") { LINKS } else { 0 };
+}
 /// Bytes of memory that belong to the hypervisor: its image, data and stacks.
 /// The bundle begins right behind, so that EL2 finds it from its own address.
 pub const HYPERVISOR_SIZE: u64 = 0x20_0000;
@@ -144,6 +153,8 @@ pub struct System {
     pub spis: [Spi; MAX_SPIS],
     /// Mutexes; `header.mutex_count` are used.
     pub mutexes: [Mutex; MAX_MUTEXES],
+    /// Links, by their numbers; what is not used is zero.
+    pub links: [Link; MAX_LINKS],
     /// The hypervisor's code and constants, then all that lies behind the tables, in ascending
     /// order and without gaps; `header.part_count` are used.
     pub parts: [Part; MAX_PARTS],
@@ -155,15 +166,16 @@ pub struct System {
 // A change to any of these is a change of VERSION.
 const _: () = {
     use core::mem::offset_of;
-    assert!(size_of::<System>() == 21_848);
+    assert!(size_of::<System>() == 21_880);
     assert!(offset_of!(System, board) == 112 && size_of::<Header>() == 112);
     assert!(offset_of!(System, vms) == 280 && size_of::<Board>() == 168);
     assert!(offset_of!(System, vcpus) == 1432 && size_of::<Vm>() == 144);
     assert!(offset_of!(System, loads) == 7576 && size_of::<Vcpu>() == 96);
     assert!(offset_of!(System, spis) == 9624 && size_of::<Load>() == 32);
     assert!(offset_of!(System, mutexes) == 11_672 && size_of::<Spi>() == 16);
-    assert!(offset_of!(System, parts) == 16_408 && size_of::<Mutex>() == 296);
-    assert!(offset_of!(System, signature) == 21_784 && size_of::<Part>() == 56);
+    assert!(offset_of!(System, links) == 16_408 && size_of::<Mutex>() == 296);
+    assert!(offset_of!(System, parts) == 16_440 && size_of::<Link>() == 4);
+    assert!(offset_of!(System, signature) == 21_816 && size_of::<Part>() == 56);
     // What is read before the version is known to be right.
     assert!(offset_of!(Header, magic) == 0 && offset_of!(Header, version) == 8);
 };
@@ -174,7 +186,7 @@ const _: () = {
 pub struct Header {
     /// [`MAGIC`].
     pub magic: [u8; 8],
-    /// [`VERSION`].
+    /// [`VERSION`], and the [`parts`] that the system wants.
     pub version: u32,
     /// Used entries of [`System::parts`].
     pub part_count: u32,
@@ -505,6 +517,14 @@ pub struct Mutex {
     pub tasks: [u32; MAX_CLAIMANTS],
 }
 
+/// A link between two VMs.
+#[derive(FromBytes, IntoBytes, Immutable, KnownLayout, Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(C)]
+pub struct Link {
+    /// Indices of the VMs, by side; two times the same: there is no such link.
+    pub vms: [u16; 2],
+}
+
 /// [`Spi::trigger`]: by a high level.
 pub const LEVEL: u32 = 0;
 /// [`Spi::trigger`]: by a rising edge.
@@ -514,6 +534,16 @@ impl Default for System {
     /// All counts zero.
     fn default() -> Self {
         <Self as zerocopy::FromZeros>::new_zeroed()
+    }
+}
+
+impl Link {
+    /// Returns the side that a VM has; none if the link is none of its.
+    #[must_use]
+    pub fn side_of(&self, vm: usize) -> Option<usize> {
+        let [first, second] = self.vms.map(usize::from);
+        (first != second).then_some(())?;
+        [first, second].iter().position(|&side| side == vm)
     }
 }
 

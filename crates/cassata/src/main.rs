@@ -11,7 +11,7 @@ mod messages;
 mod place;
 
 use clap::Parser;
-use lab::bundle::Builds;
+use lab::bundle::{Builds, choose};
 use std::process::ExitCode;
 use system::Checked;
 use system::sbom::Origin;
@@ -19,12 +19,14 @@ use system::sbom::Origin;
 /// The hypervisor.
 static HYPERVISOR: Builds = Builds {
     silent: include_bytes!(env!("CASSATA_EL2_ELF")),
+    linking: include_bytes!(env!("CASSATA_EL2_LINKS_ELF")),
     tracing: include_bytes!(env!("CASSATA_EL2_TRACE_ELF")),
     is_checked: false,
 };
 /// The crates of each of these builds.
-static CRATES: [&str; 2] = [
+static CRATES: [&str; 3] = [
     include_str!(env!("CASSATA_EL2_CRATES_LIST")),
+    include_str!(env!("CASSATA_EL2_LINKS_CRATES_LIST")),
     include_str!(env!("CASSATA_EL2_TRACE_CRATES_LIST")),
 ];
 /// The checksums of crates.
@@ -36,8 +38,7 @@ const TROUBLE: u8 = 2;
 
 /// Tells where the build of the hypervisor that a system wants comes from.
 fn origin(checked: &Checked) -> Origin<'static> {
-    let inventory = CRATES[usize::from(checked.trace != 0)];
-    Origin { elf: HYPERVISOR.of(checked), inventory, lock: LOCK }
+    Origin { elf: HYPERVISOR.of(checked), inventory: choose(checked, CRATES), lock: LOCK }
 }
 
 fn main() -> ExitCode {

@@ -55,9 +55,11 @@ fn below(run: &Path, results: &Path) -> PathBuf {
 /// Returns true if a file is one of those that the launcher has built: the hypervisor, the
 /// instrument, a guest, this program.
 pub fn is_product(path: &Path) -> bool {
-    const PRODUCTS: [&str; 10] = [
+    const PRODUCTS: [&str; 12] = [
         "build/el2.elf",
         "build/el2.crates",
+        "build/el2-links.elf",
+        "build/el2-links.crates",
         "build/el2-trace.elf",
         "build/el2-trace.crates",
         "build/el2-checked.elf",

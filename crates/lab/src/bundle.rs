@@ -14,19 +14,31 @@ use system::{Checked, Packed, SigningKey};
 /// The hypervisor's ELF files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Builds {
-    /// The build that records nothing.
+    /// The build without optional parts that records nothing.
     pub silent: &'static [u8],
-    /// The build that records what it does ([`abi::trace`]).
+    /// The build with links that records nothing.
+    pub linking: &'static [u8],
+    /// The build with links that records what it does ([`abi::trace`]).
     pub tracing: &'static [u8],
     /// These are the checked build, whose paths have no bound.
     pub is_checked: bool,
 }
 
 impl Builds {
-    /// Returns the build for a system: only where a trace is asked for does it cost something.
+    /// Returns the build for a system.
     #[must_use]
     pub fn of(&self, checked: &Checked) -> &'static [u8] {
-        if checked.trace == 0 { self.silent } else { self.tracing }
+        choose(checked, [self.silent, self.linking, self.tracing])
+    }
+}
+
+/// Returns what belongs to the build for a system, out of those of the silent, the linking and the
+/// tracing one: a trace and links cost something only where they are asked for.
+pub fn choose<T>(checked: &Checked, [silent, linking, tracing]: [T; 3]) -> T {
+    match checked {
+        Checked { trace: 1.., .. } => tracing,
+        _ if checked.has_links() => linking,
+        _ => silent,
     }
 }
 

@@ -88,7 +88,12 @@ pub(crate) fn bench(directory: &Path) -> Bench {
     Bench {
         root: directory.into(),
         directory: directory.into(),
-        hypervisor: Builds { silent: b"ships", tracing: b"traces", is_checked: false },
+        hypervisor: Builds {
+            silent: b"ships",
+            linking: b"links",
+            tracing: b"traces",
+            is_checked: false,
+        },
         instrument: Instrument::unpack(b"", directory).unwrap(),
         qemu: Qemu::find().unwrap(),
         interrupt: Interrupt::never(),

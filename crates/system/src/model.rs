@@ -5,6 +5,7 @@ use crate::image::{Bytes, Kernel};
 use crate::inputs::Input;
 use crate::problem::{Report, Span};
 use crate::topology;
+use abi::platform::{LINK_INTID, LINK_MAX_SIZE, LINK_MEMORY_BASE, LINK_STRIDE, LINKS_BASE};
 use abi::system::{HYPERVISOR_SIZE, Region};
 use analysis::overheads::Overheads;
 use sched::Members;
@@ -133,6 +134,8 @@ pub struct Vm {
     pub report: u64,
     /// Memory that it shares with other VMs.
     pub shared_memory: Vec<SharedMemory>,
+    /// Its ends of links.
+    pub links: Vec<LinkEnd>,
     /// True if its tasks use mutexes of the hypervisor.
     pub has_mutexes: bool,
     /// True if it starts again when it cannot go on.
@@ -174,6 +177,44 @@ pub struct SharedMemory {
     pub guest: Region,
     /// True if this VM may only read it.
     pub read_only: bool,
+}
+
+/// A VM's end of a link.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LinkEnd {
+    /// Which link it is, in the order of the description.
+    pub number: usize,
+    /// 0 for the VM that `between` names first, else 1.
+    pub side: usize,
+    /// Unique, 1 to 15 of a-z, 0-9 and `-`.
+    pub name: String,
+    /// The VM at the other end.
+    pub peer: String,
+    /// Bytes of the link's memory, both halves.
+    pub size: u64,
+    /// Its memory may be cached, if both guests map it so.
+    pub cached: bool,
+}
+
+impl LinkEnd {
+    /// Returns where the registers are ([`abi::link`]): guest-physical.
+    #[must_use]
+    pub const fn registers(&self) -> Region {
+        Region::new(LINKS_BASE + LINK_STRIDE * self.number as u64, LINK_STRIDE)
+    }
+
+    /// Returns where the guest finds what a side writes: guest-physical, and in both VMs the same.
+    #[must_use]
+    pub const fn half(&self, side: usize) -> Region {
+        let memory = LINK_MEMORY_BASE + LINK_MAX_SIZE * self.number as u64;
+        Region::new(memory + self.size / 2 * side as u64, self.size / 2)
+    }
+
+    /// Returns the doorbell's interrupt.
+    #[must_use]
+    pub const fn intid(&self) -> u32 {
+        LINK_INTID + self.number as u32
+    }
 }
 
 /// A virtual CPU.
@@ -309,6 +350,12 @@ impl Machine {
 }
 
 impl Checked {
+    /// Returns true if VMs are linked: then its hypervisor needs that part.
+    #[must_use]
+    pub fn has_links(&self) -> bool {
+        self.vms.iter().any(|vm| !vm.links.is_empty())
+    }
+
     /// Returns what EL2 takes, for bounds; measured times are multiplied by so many
     /// thousandths.
     #[must_use]

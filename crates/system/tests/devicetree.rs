@@ -51,6 +51,11 @@ priority = 9
 server = { kind = "deferrable", budget = "5ms", period = "10ms" }
 tasks = [{ name = "t", priority = 1, period = "50ms", segments = [{ wcet = "1ms", gcs = "page" }] }]
 
+[[link]]
+name = "orders"
+between = ["control", "rtos"]
+size = "64K"
+
 [[shared_memory]]
 name = "wide"
 size = "68K"
@@ -190,6 +195,26 @@ fn a_vm_that_shares_resources_finds_them() {
         service.property("compatible").unwrap().value,
         b"cassata,service-1.6\0cassata,service-1.5\0cassata,service-1.4\0cassata,service-1.3\0cassata,service-1.2\0cassata,service-1.1\0cassata,service-1.0\0"
     );
+}
+
+#[test]
+fn each_end_of_a_link_has_its_own_half_first() {
+    let trees = trees();
+    let tree = |vm: usize| Fdt::new(&trees[vm]).unwrap();
+    assert!(tree(0).find_compatible(&["cassata,link"]).is_none());
+    let halves = [[0, 0x1800_0000, 0, 32 << 10], [0, 0x1800_8000, 0, 32 << 10]];
+    for (vm, peer, side) in [(2, "rtos", 0), (1, "control", 1)] {
+        let (tree, path) = (tree(vm), "/link@b200000");
+        let link = node(&tree, path);
+        assert_eq!((text(link, "label"), text(link, "cassata,peer")), ("orders", peer));
+        assert_eq!(text(link, "linux,uio-name"), "link-orders");
+        let registers = [0, 0x0b20_0000, 0, 0x1_0000];
+        assert_eq!(cells(link, "reg"), [registers, halves[side], halves[1 - side]].concat());
+        let compatible = link.property("compatible").unwrap().value;
+        assert_eq!(compatible, b"cassata,link\0generic-uio\0");
+        assert_eq!(link.property("reg-names").unwrap().value, b"registers\0own\0peer\0");
+        assert_eq!(cells(link, "interrupts"), [0, 248, 1], "INTID 280, edge");
+    }
 }
 
 #[test]

@@ -14,6 +14,7 @@ use system::{Checked, Unpacked, pack, unpack};
 use tempfile::TempDir;
 
 const MEMATTR_DEVICE_NGNRE: u64 = 0b0001;
+const MEMATTR_NORMAL_NON_CACHEABLE: u64 = 0b0101;
 const MEMATTR_NORMAL_WRITE_BACK: u64 = 0b1111;
 const S2AP_READ: u64 = 0b01;
 const S2AP_READ_WRITE: u64 = 0b11;
@@ -44,8 +45,8 @@ fn shared(system: &Unpacked<'_>) -> Vec<Region> {
     cleared.filter(|&region| !stacks.contains(region)).collect()
 }
 
-/// All a VM is given, from the tables (memory), the file (shared memory, of which no two
-/// pieces have one size) and the description (devices).
+/// All a VM is given, from the tables (memory), the file (shared memory, that of links included, of
+/// which no two pieces have one size) and the description (devices).
 fn grants(vm: &Vm, described: &system::model::Vm, shared: &[Region]) -> Vec<Grant> {
     let normal = |input, output, s2ap, execute| {
         let memattr = MEMATTR_NORMAL_WRITE_BACK;
@@ -62,6 +63,19 @@ fn grants(vm: &Vm, described: &system::model::Vm, shared: &[Region]) -> Vec<Gran
         let output = shared.iter().find(|region| region.size == memory.guest.size);
         normal(memory.guest.start, *output.expect("it is in the file"), s2ap, false)
     }));
+    for end in &described.links {
+        let memory = shared.iter().find(|region| region.size == end.size);
+        let memory = memory.expect("it is in the file");
+        let memattr =
+            if end.cached { MEMATTR_NORMAL_WRITE_BACK } else { MEMATTR_NORMAL_NON_CACHEABLE };
+        grants.extend([0, 1].map(|side| Grant {
+            input: end.half(side).start,
+            output: Region::new(memory.start + end.size / 2 * side as u64, end.size / 2),
+            s2ap: if side == end.side { S2AP_READ_WRITE } else { S2AP_READ },
+            memattr,
+            execute: false,
+        }));
+    }
     let mut pages: Vec<_> =
         described.devices.iter().map(|device| device.address & !0xfff).collect();
     pages.dedup();
@@ -92,7 +106,7 @@ fn assert_granted(leaf: &Leaf, grants: &[Grant], view: usize) {
     let [anything, nothing] = [VIEWS[view], 0b10];
     assert_eq!(leaf.bits(53, 2), if grant.execute { anything } else { nothing }, "{leaf:x?}");
     assert_eq!(leaf.bits(10, 1), 1, "AF of {leaf:x?}");
-    if grant.memattr == MEMATTR_NORMAL_WRITE_BACK {
+    if grant.memattr != MEMATTR_DEVICE_NGNRE {
         assert_eq!(leaf.bits(8, 2), 0b11, "inner shareable: {leaf:x?}");
     }
 }
@@ -140,7 +154,8 @@ fn check_view(checked: &Checked, system: &Unpacked<'_>, view: usize) {
             grants.iter().map(|grant| grant.output.size).sum::<u64>(),
             "all of its own"
         );
-        for emulated in [GICD_BASE, GICR_BASE, UART_BASE] {
+        let links = described.links.iter().map(|end| end.registers().start);
+        for emulated in [GICD_BASE, GICR_BASE, UART_BASE].into_iter().chain(links) {
             assert_eq!(translate(leaves, emulated), None, "{emulated:#x} must trap");
         }
     }

@@ -2,7 +2,7 @@
 
 mod support;
 
-use abi::system::{Invalid, Part, Region, System, flags, part, vm_flags};
+use abi::system::{Invalid, Part, Region, System, VERSION, flags, part, parts, vm_flags};
 use sha2::{Digest, Sha256};
 use std::collections::BTreeSet;
 use std::fs;
@@ -273,6 +273,20 @@ fn writing_leaves_a_whole_file_or_none() {
 #[test]
 fn the_same_description_gives_the_same_bytes() {
     assert_eq!(packed_file(TWO_VMS), packed_file(TWO_VMS));
+}
+
+#[test]
+fn a_system_with_links_says_so_and_is_refused_by_a_hypervisor_without_them() {
+    let link = "[[link]]\nname = \"control\"\nbetween = [\"linux\", \"rtos\"]\nsize = \"8K\"\n\n";
+    let plain = unpack(&packed_file(TWO_VMS)).unwrap().tables.header.version;
+    assert_eq!(plain, VERSION);
+    let file = packed_file(&(TWO_VMS.to_owned() + link));
+    let unpacked = unpack(&file).unwrap();
+    // One without compares the whole word.
+    assert_eq!(unpacked.tables.header.version, VERSION | parts::LINKS);
+    assert_eq!(unpacked.tables.links[0].vms, [0, 1]);
+    let last = unpacked.segments.last().unwrap();
+    assert_eq!((last.region.size, last.data), (8 << 10, &[][..]), "its memory is cleared");
 }
 
 #[test]

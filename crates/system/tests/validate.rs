@@ -6,7 +6,9 @@ mod support;
 use abi::platform::UART_INTID;
 use abi::system::vcpu_flags::{ADAPTS, LOWER, MARKABLE};
 use abi::system::vm_flags::{INTERRUPTS_STAY, REALTIME};
-use abi::system::{Invalid, MAX_SIBLING_GRACE_NS, MAX_TIMER_ADVANCE_NS, MIN_WATCHDOG_NS, System};
+use abi::system::{
+    Invalid, MAX_SIBLING_GRACE_NS, MAX_TIMER_ADVANCE_NS, MIN_WATCHDOG_NS, System, parts,
+};
 use proptest::prelude::*;
 use std::sync::LazyLock;
 use support::{elf, files, random, sound};
@@ -122,6 +124,16 @@ fn lower_that_adapts(tables: &mut System) {
     tables.vcpus[0].flags = LOWER | ADAPTS;
 }
 
+/// Links VMs, and says so.
+fn link(tables: &mut System, vms: [u16; 2]) {
+    tables.header.version |= parts::LINKS;
+    for sound in [[0, 1], [1, 0], [0, 0]] {
+        tables.links[7].vms = sound;
+        assert_eq!(tables.validate(), Ok(()), "{sound:?}");
+    }
+    tables.links[7].vms = vms;
+}
+
 /// Lets the interrupts of a VM come to a pCPU.
 fn stays(tables: &mut System, pcpu: u16) {
     tables.vms[0].flags |= INTERRUPTS_STAY;
@@ -140,6 +152,10 @@ fn finds_every_fault() {
     let cases: &[Case] = &[
         ("magic", |s| s.header.magic[0] = 0, Invalid::Magic),
         ("version", |s| s.header.version += 1, Invalid::Version),
+        ("a link of no VM", |s| link(s, [0, 9]), Invalid::Link),
+        ("half a link", |s| link(s, [1, 1]), Invalid::Link),
+        ("a link, and not said so", |s| s.links[3].vms = [0, 1], Invalid::Link),
+        ("unknown part", |s| s.header.version |= 1 << 17, Invalid::Version),
         ("no VM", |s| s.header.vm_count = 0, Invalid::Counts),
         ("VM count", |s| s.header.vm_count = 9, Invalid::Counts),
         ("vCPU count", |s| s.header.vcpu_count = 65, Invalid::Counts),

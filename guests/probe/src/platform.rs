@@ -5,7 +5,8 @@ use crate::calls;
 use abi::{MAX_VCPUS_PER_VM, platform as p};
 use arrayvec::{ArrayString, ArrayVec};
 use core::sync::atomic::AtomicU64;
-use dtoolkit::{Node, ToCellInt, fdt::Fdt};
+use dtoolkit::fdt::{Fdt, FdtNode};
+use dtoolkit::{Node, Property, ToCellInt};
 use spin::Once;
 
 /// Longest command line the probe reads, in bytes.
@@ -22,6 +23,8 @@ pub struct Platform {
     pub ram_size: u64,
     /// Memory that it shares with other VMs, in the order of the description.
     pub shared: ArrayVec<Shared, { p::MAX_SHARED }>,
+    /// Its ends of links, in the order of the description.
+    pub links: ArrayVec<Link, { p::MAX_LINKS }>,
     /// `/chosen/bootargs`.
     arguments: ArrayString<ARGUMENTS_MAX>,
     /// Whether Cassata is underneath (else: the reference machine).
@@ -45,6 +48,26 @@ impl Shared {
     /// Its words.
     pub fn window(&self) -> Window {
         Window::new(self.base, self.size)
+    }
+}
+
+/// This VM's end of a link.
+#[derive(Clone, Copy, Debug)]
+pub struct Link {
+    /// Its registers: guest-physical address.
+    pub registers: u64,
+    /// What this VM writes.
+    pub own: Shared,
+    /// What the peer writes.
+    pub peer: Shared,
+    /// The doorbell's interrupt.
+    pub intid: u32,
+}
+
+impl Link {
+    /// Its registers.
+    pub fn registers(&self) -> Window {
+        Window::new(self.registers, p::LINK_STRIDE)
     }
 }
 
@@ -105,6 +128,13 @@ fn read(tree: Fdt<'static>) -> Result<Platform, &'static str> {
         let known = shared.try_push(Shared { base, size, read_only });
         known.map_err(|_| "device tree: more than 8 pieces of shared memory")?;
     }
+    let mut links = ArrayVec::new();
+    for node in tree.root().children() {
+        if node.name_without_address() == "link" {
+            let known = links.try_push(link(&node).ok_or("device tree: bad link")?);
+            known.map_err(|_| "device tree: more than 8 links")?;
+        }
+    }
     let mut arguments = ArrayString::new();
     if let Some(chosen) = tree.chosen() {
         let text = chosen.bootargs().map_err(|_| "device tree: bootargs are no string")?;
@@ -115,10 +145,25 @@ fn read(tree: Fdt<'static>) -> Result<Platform, &'static str> {
         ram_base: region.address::<u64>().map_err(|_| "device tree: memory address")?,
         ram_size: region.size::<u64>().map_err(|_| "device tree: memory size")?,
         shared,
+        links,
         arguments,
         cassata: calls::is_cassata(),
         tree,
     })
+}
+
+/// An end of a link: registers, own half, peer's half; an SPI.
+fn link(node: &FdtNode<'static>) -> Option<Link> {
+    let mut reg = node.reg().ok().flatten()?;
+    let mut next = |read_only| {
+        let reg = reg.next()?;
+        Some(Shared { base: reg.address().ok()?, size: reg.size().ok()?, read_only })
+    };
+    let (registers, own, peer) = (next(false)?.base, next(false)?, next(true)?);
+    let interrupt = node.property("interrupts")?;
+    let number = interrupt.value().get(4..8)?;
+    let intid = p::SPI_FIRST + u32::from_be_bytes(number.try_into().ok()?);
+    Some(Link { registers, own, peer, intid })
 }
 
 impl Platform {

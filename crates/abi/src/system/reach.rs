@@ -227,7 +227,10 @@ impl System {
             return normal && !executable;
         }
         let ram = self.board.ram();
-        let is_shared = normal && ram.contains(leaf.output);
+        /// MemAttr: Normal, non-cacheable, which the memory of links may be.
+        const NON_CACHEABLE: u64 = 0b0101;
+        let uncached = cfg!(feature = "links") && leaf.bits(2, 4) == NON_CACHEABLE;
+        let is_shared = (normal || uncached) && ram.contains(leaf.output);
         let is_device = device
             && vm.is(vm_flags::DEVICES)
             && leaf.input == leaf.output.start

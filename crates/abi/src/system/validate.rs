@@ -5,12 +5,14 @@
 //! range, every address in memory that may be used so, nothing overlaps. It
 //! is pure arithmetic, so that the host tests the very code that runs at EL2.
 
+#[cfg(feature = "links")]
+use super::Link;
 use super::{
     EDGE, HYPERVISOR_SIZE, Header, LOAD_ALIGN, Load, MAGIC, MAX_BOOST_PERIOD_NS, MAX_BOOSTS,
     MAX_CONSOLIDATION_WINDOW_NS, MAX_DELAY_LIMIT_NS, MAX_PERIOD_NS, MAX_PRIORITY, MAX_QUANTUM_NS,
     MAX_SIBLING_GRACE_NS, MAX_TIMER_ADVANCE_NS, MIN_BUDGET_NS, MIN_CONSOLIDATION_WINDOW_NS,
     MIN_QUANTUM_NS, MIN_WATCHDOG_NS, Mutex, NO_DELAY_LIMIT, PAGE_SIZE, RAM_ALIGN, Region, SPI_END,
-    System, VERSION, Vcpu, Vm, flags, part, server, stage1, vcpu_flags, vm_flags,
+    System, VERSION, Vcpu, Vm, flags, part, parts, server, stage1, vcpu_flags, vm_flags,
 };
 use crate::platform::{self, INTID_END, IPA_BITS, OCCUPIED, REPORT_MAX_SIZE, SPI_FIRST};
 use crate::{MAX_VCPUS_PER_VM, MAX_VMS, trace};
@@ -26,11 +28,11 @@ const VCPU_FLAGS: u16 =
 const AFFINITY: u64 = 0xff_00ff_ffff;
 
 macro_rules! invalid {
-    ($($name:ident = $message:literal,)*) => {
+    ($($(#[$when:meta])* $name:ident = $message:literal,)*) => {
         /// Why a [`System`] cannot be used.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub enum Invalid {
-            $(#[doc = $message] $name,)*
+            $($(#[$when])* #[doc = $message] $name,)*
         }
 
         impl Invalid {
@@ -38,7 +40,7 @@ macro_rules! invalid {
             #[must_use]
             pub const fn message(self) -> &'static str {
                 match self {
-                    $(Self::$name => $message,)*
+                    $($(#[$when])* Self::$name => $message,)*
                 }
             }
         }
@@ -79,6 +81,8 @@ invalid! {
     Consolidation = "a pCPU that must stay on has a consolidation target, or a target has one",
     Load = "a load reaches outside the bundle or its VM's memory",
     Mutex = "a mutex has no claimants or too many, or one that may not hold it",
+    #[cfg(feature = "links")]
+    Link = "a link is between VMs that do not exist",
     Spi = "an interrupt or its pCPU is out of range, or it is given twice",
 }
 
@@ -94,7 +98,7 @@ impl Header {
     /// [`Invalid::Magic`] or [`Invalid::Version`].
     pub fn identify(&self) -> Result<(), Invalid> {
         ensure(self.magic == MAGIC, Invalid::Magic)?;
-        ensure(self.version == VERSION, Invalid::Version)
+        ensure(self.version & !parts::BUILT == VERSION, Invalid::Version)
     }
 }
 
@@ -117,6 +121,8 @@ impl System {
         self.check_loads()?;
         self.check_spis()?;
         self.check_mutexes()?;
+        #[cfg(feature = "links")]
+        self.check_links()?;
         self.check_parts()
     }
 
@@ -424,6 +430,17 @@ impl System {
             ensure(place && blocks && known, Invalid::Parts)?;
         }
         ensure(Some(end) == bundle.end(), Invalid::Parts)
+    }
+
+    #[cfg(feature = "links")]
+    fn check_links(&self) -> Result<(), Invalid> {
+        let exists = |vm: u16| u32::from(vm) < self.header.vm_count;
+        let has_none = self.header.version & parts::LINKS == 0;
+        let is_sound = |link: &Link| match link.vms {
+            [first, second] if first == second => first == 0,
+            both => !has_none && both.into_iter().all(exists),
+        };
+        ensure(self.links.iter().all(is_sound), Invalid::Link)
     }
 
     fn check_mutexes(&self) -> Result<(), Invalid> {

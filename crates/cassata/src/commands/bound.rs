@@ -30,8 +30,10 @@ pub fn bound(arguments: &Arguments) -> Result<u8> {
             .map_err(|unread| description::unreadable(path, unread))
     };
     let other = arguments.image.as_ref().map(read_image).transpose()?;
-    let image = other.as_deref().unwrap_or(crate::HYPERVISOR.silent);
     let system = arguments.file.as_deref().map(description::load).transpose()?;
+    let silent = crate::HYPERVISOR.silent;
+    let own = system.as_ref().map_or(silent, |checked| crate::HYPERVISOR.of(checked));
+    let image = other.as_deref().unwrap_or(own);
     let report = paths::analyse(image, &read(&root.join(FACTS))?, system.as_ref())?;
     let now = Record::of(&report);
     if arguments.write {

@@ -33,6 +33,7 @@ impl Coverage {
         let image = |name, elf, ships| Image { name, elf, ships };
         let images = [
             image("the build that ships", crate::HYPERVISOR.silent, true),
+            image("the build that ships with links", crate::HYPERVISOR.linking, true),
             image("the build that ships and records", crate::HYPERVISOR.tracing, true),
             image("the checked build", checked, false),
         ];

@@ -46,7 +46,9 @@ pub fn from(
         OverheadSource::Computed => {
             let instruction_ps = described
                 .map_or(VIRTUAL_INSTRUCTION_PS, |checked| checked.machine.board.instruction_ps);
-            let report = Paths::of(crate::HYPERVISOR.silent, described).report();
+            let silent = crate::HYPERVISOR.silent;
+            let image = described.map_or(silent, |checked| crate::HYPERVISOR.of(checked));
+            let report = Paths::of(image, described).report();
             let computed =
                 report.and_then(|report| computed::overheads(&report, instruction_ps, measured));
             computed.wrap_err("what EL2 takes cannot be computed from the hypervisor's image")

@@ -5,6 +5,8 @@ use crate::bug::bug;
 use crate::devices::bus::{self, Guest, Outcome};
 use crate::exits;
 use crate::pcpu::Pcpu;
+use abi::link;
+use abi::platform::{LINK_STRIDE, LINKS_BASE, MAX_LINKS};
 use abi::status::Exit;
 
 /// A load or store, as the syndrome describes it (DDI 0487, ISS encoding for a
@@ -55,15 +57,31 @@ impl Access {
 #[inline(never)]
 pub fn data_abort(core: &mut Pcpu, syndrome: Syndrome) -> Exit {
     let (address, ipa) = context::fault_addresses();
-    let iss = syndrome.iss();
-    match Access::decode(iss).and_then(|access| emulate(core, access, ipa)) {
+    // First, and on its own, which saves registers less: a peer waits.
+    if cfg!(any(test, feature = "links")) && (LINKS_BASE..LINKS_END).contains(&ipa) {
+        return link_abort(core, syndrome, address, ipa - LINKS_BASE);
+    }
+    let done = Access::decode(syndrome.iss()).and_then(|access| emulate(core, access, ipa));
+    finish(core, syndrome, address, done)
+}
+
+/// Handles one to the registers of links, so many bytes from their beginning.
+#[inline(never)]
+fn link_abort(core: &mut Pcpu, syndrome: Syndrome, address: u64, offset: u64) -> Exit {
+    let done = Access::decode(syndrome.iss()).and_then(|access| link(core, access, offset));
+    finish(core, syndrome, address, done)
+}
+
+#[inline(always)]
+fn finish(core: &mut Pcpu, syndrome: Syndrome, address: u64, done: Option<Done>) -> Exit {
+    match done {
         Some(Done::Yes) => {
             context::skip_instruction(syndrome);
             Exit::Mmio
         }
         Some(Done::Later) => Exit::Mmio,
         None => {
-            exits::deliver(core, Fault::Data(address, iss & 1 << 6 != 0));
+            exits::deliver(core, Fault::Data(address, syndrome.iss() & 1 << 6 != 0));
             Exit::Abort
         }
     }
@@ -104,6 +122,32 @@ fn emulate(core: &mut Pcpu, access: Access, ipa: u64) -> Option<Done> {
     }
     if outcome.has_output {
         core.console_has_output(vm);
+    }
+    Some(Done::Yes)
+}
+
+/// Where the registers of all links end.
+const LINKS_END: u64 = LINKS_BASE + MAX_LINKS as u64 * LINK_STRIDE;
+
+/// Lets the register of a link, so many bytes from the first one, carry an access out; none if the VM
+/// has no such link. It is no device of the bus: it has nothing to do with the interrupt controller
+/// of the VM that accesses it, which would be brought up to date for it.
+#[inline(always)]
+fn link(core: &mut Pcpu, access: Access, offset: u64) -> Option<Done> {
+    let (number, register) = ((offset / LINK_STRIDE) as usize, offset % LINK_STRIDE);
+    let end = core.loaded_end(number)?;
+    let is_word = access.size == 4;
+    if access.write {
+        match register {
+            link::RING if is_word => core.ring_peer(end),
+            link::ARM if is_word => end.arm(),
+            _ => {}
+        }
+        return Some(Done::Yes);
+    }
+    let value = if is_word && register == link::PEER { end.peer_life().into() } else { 0 };
+    if let Some(vcpu) = core.loaded_mut() {
+        vcpu.set_register(access.register, access.extend(value));
     }
     Some(Done::Yes)
 }

@@ -7,6 +7,7 @@
 
 use super::Pcpu;
 use super::console::{Piece, log};
+use super::links;
 use crate::arch::gic::Doorbell;
 use crate::arch::{cpu, timer};
 use crate::bug::bug;
@@ -242,6 +243,7 @@ impl Pcpu {
     fn reset_rest(&mut self, vm: usize) {
         VMS[vm].uart.reset();
         VMS[vm].stalled.store(SiblingSet::EMPTY, Ordering::Release);
+        links::disarm(self.system, vm);
         // A sibling may have raised one that was off already.
         self.vcpus_of(vm).for_each(|id| {
             SECTIONS[id.number()].reset();

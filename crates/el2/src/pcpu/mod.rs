@@ -37,6 +37,7 @@ mod handover;
 mod interrupts;
 mod jobs;
 mod lifecycle;
+mod links;
 mod mail;
 mod notes;
 mod preemption;

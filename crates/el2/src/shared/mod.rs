@@ -28,6 +28,7 @@ pub mod set;
 
 use crate::arch::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64};
 use crate::arch::statics;
+use abi::platform::MAX_LINKS;
 use abi::system::MAX_MUTEXES;
 use abi::{MAX_PCPUS, MAX_VCPUS, MAX_VMS};
 use core::ops::Deref;
@@ -74,6 +75,12 @@ pub struct Vm {
     pub answers: AtomicU32,
 }
 
+/// A link between two VMs.
+pub struct Link {
+    /// By side: its doorbell is armed.
+    pub armed: [AtomicBool; 2],
+}
+
 statics! {
     /// By VM; the boot core resets the interrupt controllers before others run.
     pub static VMS: [Vm; MAX_VMS] = [const {
@@ -97,6 +104,10 @@ statics! {
 
     /// By their numbers in the tables.
     pub static MUTEXES: [Apart<Mutex>; MAX_MUTEXES] = [const { Apart(Mutex::new()) }; MAX_MUTEXES];
+
+    /// By their numbers in the tables.
+    pub static LINKS: [Apart<Link>; MAX_LINKS] =
+        [const { Apart(Link { armed: [const { AtomicBool::new(false) }; 2] }) }; MAX_LINKS];
 
     /// Messages between cores, and where vCPUs are.
     pub static BOARD: Switchboard<MAX_PCPUS, MAX_VCPUS, AtomicU64, AtomicU8> = Switchboard::within(

@@ -109,6 +109,29 @@ const STAGED: &[Staged] = &[
         &[("writer", Passes), ("reader", Passes), ("other", Passes)],
     ),
     Staged::new(
+        "link",
+        "two VMs ring at each other by a link, where each may do what it may",
+        &[("caller", Passes), ("answerer", Passes)],
+    ),
+    Staged::new(
+        "link-running",
+        "two VMs ring at each other while both run, and their memory may be cached",
+        &[("caller", Passes), ("answerer", Passes)],
+    )
+    .with_quantum(LINK_QUANTUM_NS)
+    .besides(rings_in_time)
+    .shipped(),
+    Staged::new(
+        "link-flooded",
+        "VMs that ring all the time cost their peers what these ask for",
+        &[("near", Passes), ("far", Passes), ("flooder", Endures), ("far-flooder", Endures)],
+    ),
+    Staged::new(
+        "link-lives",
+        "a VM's doorbells are not armed when it starts again, and its peer sees each life",
+        &[("lives", Passes), ("watches", Passes), ("other", Passes)],
+    ),
+    Staged::new(
         "passed-through",
         "a device interrupts the vCPU its guest says, running, asleep or suspended",
         &[("probe", Passes), ("busy", Endures)],
@@ -441,6 +464,22 @@ fn takes_others_interrupts(observer: &Observer) -> Option<String> {
     let interrupts = observer.latest()?.vcpus[vcpu].exits[Exit::Interrupt as usize];
     (interrupts < INTERRUPTS)
         .then(|| format!("only {interrupts} interrupts came where they are to"))
+}
+
+/// How far apart the clocks of two cores may be where VMs ring at each other.
+const LINK_QUANTUM_NS: u64 = 10;
+
+/// Each ring comes in time from one running vCPU to another on another core: from before the store until the
+/// peer's handler would begin.
+fn rings_in_time(observer: &Observer) -> Option<String> {
+    const GOAL_NS: u64 = 1_000;
+    let reports = observer.reports(observer.layout.vm("caller")?)?;
+    let counter_hz = reports.header?.counter_hz;
+    let [there, back] = [&reports.response, &reports.dispatch].map(|times| {
+        times.max().map_or(u64::MAX, |ticks| u64::from(ticks) * 1_000_000_000 / counter_hz)
+    });
+    let most = GOAL_NS + LINK_QUANTUM_NS;
+    (there > most || back > most).then(|| format!("a ring takes {there} ns, and {back} ns back"))
 }
 
 /// The real-time VM arrived on another core some thousand times, and its handler

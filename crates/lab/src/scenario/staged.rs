@@ -29,6 +29,8 @@ pub struct Staged {
     pub shipped: bool,
     /// A guest's WFE is taken to EL2 where that is asked for.
     pub wfe_traps: bool,
+    /// How far apart the cores' clocks may be; none: the instrument's default.
+    pub quantum_ns: Option<u64>,
 }
 
 impl From<Staged> for Scenario {
@@ -60,6 +62,7 @@ impl Staged {
             limit: LIMIT,
             shipped: false,
             wfe_traps: false,
+            quantum_ns: None,
         }
     }
 
@@ -71,6 +74,12 @@ impl Staged {
     /// Returns a scenario in which a guest's WFE is taken to EL2 where EL2 asks for that.
     pub const fn with_wfe_traps(self) -> Self {
         Self { wfe_traps: true, ..self }
+    }
+
+    /// Returns a scenario in which clocks of cores are no further apart than this: what it judges is a time
+    /// from one core to another.
+    pub const fn with_quantum(self, quantum_ns: u64) -> Self {
+        Self { quantum_ns: Some(quantum_ns), ..self }
     }
 
     /// Returns a scenario that runs the build that ships: what it judges is a time.
@@ -90,6 +99,10 @@ impl Staged {
         let bundle = bench.pack(&bench.described(&description(self.name), edits)?)?;
         let session = bench.session(&bundle, self.limit)?;
         let session = if self.wfe_traps { session.with_wfe_traps() } else { session };
+        let session = match self.quantum_ns {
+            Some(quantum_ns) => session.with_quantum(quantum_ns),
+            None => session,
+        };
         let run = session.run(|now| self.is_over(now.said, now.observer))?;
         let objections = self.objections(&run, besides(&run.observer));
         bench.judge(&run, self.outcome(&run, objections.is_empty()), &objections)

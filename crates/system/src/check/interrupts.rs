@@ -1,12 +1,12 @@
 //! Interrupts passed through, a device's own included.
 
-use super::{devices, vcpus};
+use super::{devices, links, vcpus};
 use crate::board::{Board, Trigger};
 use crate::code::Code;
-use crate::draft::DraftVm;
+use crate::draft::{Draft, DraftLink, DraftVm};
 use crate::model::{Machine, PassedInterrupt};
 use crate::problem::{Problems, Span};
-use abi::platform::{INTID_END, SPI_FIRST, UART_INTID};
+use abi::platform::{INTID_END, LINK_INTID, SPI_FIRST, UART_INTID};
 use abi::system::MAX_SPIS;
 
 /// One interrupt that a VM is given.
@@ -76,7 +76,8 @@ fn check_to(vm: &DraftVm, machine: &Machine, problems: &mut Problems) {
     problems.add(Code::InterruptsTo, to.span(), message).hint(hint);
 }
 
-pub(super) fn check(vms: &[DraftVm], machine: &Machine, problems: &mut Problems) {
+pub(super) fn check(draft: &Draft, machine: &Machine, problems: &mut Problems) {
+    let vms = &draft.vms;
     let board = machine.board;
     vms.iter().for_each(|vm| check_to(vm, machine, problems));
     let claims: Vec<_> = vms
@@ -94,7 +95,7 @@ pub(super) fn check(vms: &[DraftVm], machine: &Machine, problems: &mut Problems)
         let physical_ok = physical(claim, board, problems);
         // One number for both is reported once.
         let same = claim.virtual_.1 == claim.physical.1;
-        let virtual_ok = (physical_ok || !same) && virtual_(claim, vm, problems);
+        let virtual_ok = (physical_ok || !same) && virtual_(claim, vm, &draft.links, problems);
         if !(physical_ok && virtual_ok) {
             continue;
         }
@@ -145,7 +146,7 @@ fn physical(claim: &Claim, board: &Board, problems: &mut Problems) -> bool {
     true
 }
 
-fn virtual_(claim: &Claim, vm: &DraftVm, problems: &mut Problems) -> bool {
+fn virtual_(claim: &Claim, vm: &DraftVm, links: &[DraftLink], problems: &mut Problems) -> bool {
     let (number, span) = (claim.virtual_.0, claim.virtual_.1.clone());
     let range = u64::from(SPI_FIRST)..u64::from(INTID_END);
     if !range.contains(&number) {
@@ -159,6 +160,13 @@ fn virtual_(claim: &Claim, vm: &DraftVm, problems: &mut Problems) -> bool {
         problems
             .add(Code::ReservedInterrupt, span, message)
             .hint("choose another `virtual` number, or say `console = false`");
+        return false;
+    }
+    if links::takes(vm, links, number) {
+        let message = format!("virtual interrupt {number} is kept for the doorbells of links");
+        problems
+            .add(Code::ReservedInterrupt, span, message)
+            .hint(format!("choose another `virtual` number, below {LINK_INTID}"));
         return false;
     }
     true

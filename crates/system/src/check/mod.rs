@@ -8,6 +8,7 @@ mod declared;
 mod devices;
 mod images;
 mod interrupts;
+mod links;
 mod marks;
 mod memory;
 mod migration;
@@ -61,9 +62,10 @@ pub(crate) fn check(draft: &Draft, directory: &Path, problems: &mut Problems) ->
     vcpus::check(&draft.vms, machine.as_ref(), problems);
     memory::check(&draft.vms, machine.as_ref(), problems);
     shared::check(draft, problems);
+    links::check(draft, problems);
     if let Some(machine) = &machine {
         devices::check(&draft.vms, machine.board, problems);
-        interrupts::check(&draft.vms, machine, problems);
+        interrupts::check(draft, machine, problems);
     }
     migration::check(&draft.vms, problems);
     marks::check(&draft.vms, problems);
@@ -175,6 +177,7 @@ fn sound_vm(draft: &DraftVm, images: Images, system: &Draft, machine: &Machine) 
         realtime: draft.is_realtime(),
         report: draft.report.as_ref().map_or(0, |at| *at.get_ref()),
         shared_memory: shared::of(draft, &system.shared_memory)?,
+        links: links::of(draft, &system.links)?,
         has_mutexes: draft.has_global_sections(),
         restart_on_fault: flag(&draft.restart_on_fault, false),
         seed: draft.seed.as_ref().map(|at| *at.get_ref()),

@@ -3,6 +3,7 @@
 //! bytes, times in nanoseconds.
 
 pub(crate) mod boost;
+mod link;
 mod parse;
 mod reader;
 mod renamed;
@@ -33,6 +34,7 @@ pub(crate) struct Draft {
     pub(crate) consolidation_window: Option<At<u64>>,
     pub(crate) protocol: Option<At<Protocol>>,
     pub(crate) shared_memory: Vec<DraftSharedMemory>,
+    pub(crate) links: Vec<DraftLink>,
     pub(crate) trace: Option<At<u64>>,
     pub(crate) sibling_grace: Option<At<u64>>,
     pub(crate) directed_yield: Option<At<bool>>,
@@ -46,6 +48,19 @@ pub(crate) struct DraftSharedMemory {
     pub(crate) span: Span,
     pub(crate) name: Option<At<String>>,
     pub(crate) size: Option<At<u64>>,
+}
+
+/// A link between two VMs.
+#[derive(Debug)]
+pub(crate) struct DraftLink {
+    /// The `[[link]]` line.
+    pub(crate) span: Span,
+    pub(crate) name: Option<At<String>>,
+    pub(crate) between_span: Span,
+    /// None if it is no array.
+    pub(crate) between: Option<Vec<At<String>>>,
+    pub(crate) size: Option<At<u64>>,
+    pub(crate) cached: Option<At<bool>>,
 }
 
 #[derive(Debug, Default)]

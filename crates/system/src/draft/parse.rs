@@ -1,6 +1,7 @@
 //! From TOML to a [`Draft`].
 
 use super::boost::boost;
+use super::link::{LINKS, link};
 use super::reader::Reader;
 use super::server::server;
 use super::shared::{SHARED_MEMORY, SHARES, share, shared_memory};
@@ -74,6 +75,7 @@ fn draft(root: &DeTable<'_>, span: Span, problems: &mut Problems) -> Draft {
     }
     draft.shared_memory =
         list(reader.get("shared_memory"), &SHARED_MEMORY, problems, shared_memory);
+    draft.links = list(reader.get("link"), &LINKS, problems, link);
     let vms = reader.get("vm");
     draft.vms = list(vms, &VMS, problems, vm);
     if vms.is_none()

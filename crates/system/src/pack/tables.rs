@@ -4,7 +4,9 @@ use super::sections;
 use crate::board::Trigger;
 use crate::model::{Checked, Vcpu, Vm};
 use crate::plan::guest_ram;
-use abi::system::{self, Header, MAGIC, Spi, System, VERSION, flags, server, vcpu_flags, vm_flags};
+use abi::system::{
+    self, Header, MAGIC, Spi, System, VERSION, flags, parts, server, vcpu_flags, vm_flags,
+};
 use sched::server::ServerKind;
 use std::ops::BitOr;
 
@@ -84,7 +86,7 @@ pub(super) fn tables(checked: &Checked) -> Box<System> {
     let bundle = checked.plan.layout.bundle;
     tables.header = Header {
         magic: MAGIC,
-        version: VERSION,
+        version: VERSION | bits([(checked.has_links(), parts::LINKS)]),
         part_count: 0,
         bundle_pa: bundle.start,
         bundle_size: bundle.size,
@@ -105,6 +107,11 @@ pub(super) fn tables(checked: &Checked) -> Box<System> {
         watchdog_ns: checked.watchdog_ns,
         tables_sha256: [0; system::DIGEST_SIZE],
     };
+    for (i, vm) in checked.vms.iter().enumerate() {
+        for end in &vm.links {
+            tables.links[end.number].vms[end.side] = i as u16;
+        }
+    }
     sections::write(&mut tables, checked);
     tables
 }

@@ -15,6 +15,8 @@ const READ: u64 = 0b01 << 6;
 const WRITE: u64 = 0b10 << 6;
 /// MemAttr = Normal, inner and outer write-back: stage 1 decides.
 const NORMAL: u64 = 0b1111 << 2;
+/// MemAttr = Normal, inner and outer non-cacheable, unless stage 1 says Device.
+const NON_CACHEABLE: u64 = 0b0101 << 2;
 /// MemAttr = Device-nGnRE.
 const DEVICE: u64 = 0b0001 << 2;
 /// XN\[1:0\] = 0b10: not executable, at EL0 or at EL1.
@@ -34,6 +36,14 @@ pub(crate) enum Kind {
     Data,
     /// Memory the guest may only read: stolen time, shared memory.
     ReadOnly,
+    /// A half of a link's memory.
+    Link {
+        /// Stage 1 decides whether it is cached. Else it is not, whatever stage 1 says: so both guests see
+        /// the same, also where one of them maps it as a device's, as Linux's `uio_pdrv_genirq` does.
+        cached: bool,
+        /// The half that this VM writes.
+        writable: bool,
+    },
     /// A passed-through device.
     Device,
 }
@@ -51,6 +61,10 @@ impl Kind {
             }
             Self::Data => NORMAL | INNER_SHAREABLE | READ | WRITE | NO_EXECUTE,
             Self::ReadOnly => NORMAL | INNER_SHAREABLE | READ | NO_EXECUTE,
+            Self::Link { cached, writable } => {
+                let kind = if cached { NORMAL } else { NON_CACHEABLE };
+                kind | INNER_SHAREABLE | READ | if writable { WRITE } else { 0 } | NO_EXECUTE
+            }
             Self::Device => DEVICE | READ | WRITE | NO_EXECUTE,
         };
         kind | ACCESSED

@@ -4,7 +4,7 @@
 mod tasks;
 
 use crate::board::{Device, Property, Trigger};
-use crate::model::{SharedMemory, Vm};
+use crate::model::{LinkEnd, SharedMemory, Vm};
 use abi::platform::{
     GICD_BASE, GICD_SIZE, GICR_BASE, GICR_STRIDE, REPORT_BASE, SPI_FIRST, UART_BASE, UART_CLOCK_HZ,
     UART_INTID, UART_SIZE, ppi::GRANT,
@@ -210,7 +210,7 @@ fn passed_through(fdt: &mut FdtWriter, device: &Device) -> Written {
     })
 }
 
-/// What Cassata adds: its calls, the report area, and memory that VMs share.
+/// What Cassata adds: its calls, the report area, memory that VMs share, and links.
 fn cassata(fdt: &mut FdtWriter, vm: &Vm) -> Written {
     node(fdt, "cassata", |fdt| {
         let (major, minor) = service::REVISION;
@@ -232,7 +232,21 @@ fn cassata(fdt: &mut FdtWriter, vm: &Vm) -> Written {
             reg(fdt, &[Region::new(REPORT_BASE, vm.report)])
         })?;
     }
-    vm.shared_memory.iter().try_for_each(|memory| shared_memory(fdt, memory))
+    vm.shared_memory.iter().try_for_each(|memory| shared_memory(fdt, memory))?;
+    vm.links.iter().try_for_each(|end| link(fdt, end))
+}
+
+/// `generic-uio` is what Linux's `uio_pdrv_genirq` is told to look for, as it has no name of its own.
+fn link(fdt: &mut FdtWriter, end: &LinkEnd) -> Written {
+    node(fdt, &unit("link", end.registers().start), |fdt| {
+        strings(fdt, "compatible", &["cassata,link", "generic-uio"])?;
+        fdt.property_string("label", &end.name)?;
+        fdt.property_string("linux,uio-name", &format!("link-{}", end.name))?;
+        fdt.property_string("cassata,peer", &end.peer)?;
+        reg(fdt, &[end.registers(), end.half(end.side), end.half(1 - end.side)])?;
+        strings(fdt, "reg-names", &["registers", "own", "peer"])?;
+        fdt.property_array_u32("interrupts", &[SPI, end.intid() - SPI_FIRST, EDGE_RISING])
+    })
 }
 
 fn shared_memory(fdt: &mut FdtWriter, memory: &SharedMemory) -> Written {

@@ -1,13 +1,13 @@
 //! Which physical memory each part of the system gets.
 //!
 //! From the bottom: what the board wants left alone, the hypervisor, the
-//! bundle, the status area, the trace, stolen-time pages, lines of preemption, report areas, shared memory, guests. Guests
+//! bundle, the status area, the trace, stolen-time pages, lines of preemption, report areas, shared memory, that of links, guests. Guests
 //! at fixed physical addresses come before everything that can move.
 
 use crate::check::Sound;
 use crate::model::Vm;
 use crate::size::show;
-use abi::platform::{LINES_SIZE, MAX_SHARED, STOLEN_SIZE};
+use abi::platform::{LINES_SIZE, MAX_LINKS, MAX_SHARED, STOLEN_SIZE};
 use abi::status::Status;
 use abi::system::{HYPERVISOR_SIZE, PAGE_SIZE, RAM_ALIGN, Region};
 use abi::trace;
@@ -23,6 +23,8 @@ pub(crate) struct Layout {
     pub(crate) vms: Vec<VmMemory>,
     /// Memory that VMs share, in the order of the description; empty where no VM has it.
     pub(crate) shared: Vec<Region>,
+    /// The memory of links, by their numbers; empty where there is none.
+    pub(crate) links: Vec<Region>,
 }
 
 /// What one VM has of it.
@@ -83,18 +85,21 @@ pub(crate) fn layout(system: &Sound, bundle_size: u64) -> Result<Layout, NoRoom>
         size => take(i, size, block_align(size)),
     });
     let reports = reports.collect::<Result<Vec<_>, _>>()?;
-    let shared = (0..MAX_SHARED).map(|number| match first_with(vms, number) {
+    let mut take_for_several = |first: Option<(usize, u64)>| match first {
         None => Ok(Region::new(0, 0)),
         Some((i, size)) => take(i, size, block_align(size)),
-    });
+    };
+    let shared = (0..MAX_SHARED).map(|number| take_for_several(first_with(vms, number)));
     let shared = shared.collect::<Result<Vec<_>, _>>()?;
+    let links = (0..MAX_LINKS).map(|number| take_for_several(first_at(vms, number)));
+    let links = links.collect::<Result<Vec<_>, _>>()?;
     for (i, vm) in movable(vms) {
         rams.insert(i, take(i, vm.ram_size, RAM_ALIGN)?);
     }
     let memory = rams.into_values().zip(stolen).zip(lines).zip(reports);
     let memory =
         memory.map(|(((ram, stolen), lines), report)| VmMemory { ram, stolen, lines, report });
-    Ok(Layout { bundle, status, trace, vms: memory.collect(), shared })
+    Ok(Layout { bundle, status, trace, vms: memory.collect(), shared, links })
 }
 
 /// A large area in whole blocks needs fewer tables and TLB entries.
@@ -107,6 +112,14 @@ fn first_with(vms: &[Vm], number: usize) -> Option<(usize, u64)> {
     vms.iter().enumerate().find_map(|(i, vm)| {
         let memory = vm.shared_memory.iter().find(|memory| memory.number == number)?;
         Some((i, memory.guest.size))
+    })
+}
+
+/// The first VM at an end of a link, and how many bytes that has.
+fn first_at(vms: &[Vm], number: usize) -> Option<(usize, u64)> {
+    vms.iter().enumerate().find_map(|(i, vm)| {
+        let end = vm.links.iter().find(|end| end.number == number)?;
+        Some((i, end.size))
     })
 }
 

@@ -100,7 +100,7 @@ fn attempt(system: &Sound, bundle_size: u64, problems: &mut Problems) -> Option<
         };
         views
             .iter()
-            .map(|&view| bundle.tables(|pa| views::stage2(pa, vm, memory, &layout.shared, view)))
+            .map(|&view| bundle.tables(|pa| views::stage2(pa, vm, memory, &layout, view)))
             .collect()
     });
     let stage2 = stage2.collect();

@@ -9,13 +9,13 @@ use abi::system::{PAGE_SIZE, Region};
 use sched::policy::View;
 use std::collections::BTreeSet;
 
-/// A VM's view: its memory, its stolen-time page, lines of preemption and report area, what it has of `shared`
-/// memory, its devices. The emulated devices are left out, so that every access to them traps.
+/// A VM's view: its memory, its stolen-time page, lines of preemption and report area, what it has of shared
+/// memory, its ends of links, its devices. The emulated devices are left out, so that every access to them traps.
 pub(super) fn stage2(
     root_pa: u64,
     vm: &Vm,
     memory: &VmMemory,
-    shared: &[Region],
+    layout: &Layout,
     view: View,
 ) -> Tables {
     let mut tables = Tables::new(root_pa);
@@ -30,7 +30,16 @@ pub(super) fn stage2(
     }
     for part in &vm.shared_memory {
         let kind = if part.read_only { stage2::Kind::ReadOnly } else { stage2::Kind::Data };
-        stage2::map(&mut tables, part.guest.start, shared[part.number], kind);
+        stage2::map(&mut tables, part.guest.start, layout.shared[part.number], kind);
+    }
+    for end in &vm.links {
+        let memory = layout.links[end.number];
+        for side in [0, 1] {
+            let (half, size) = (end.half(side), end.size / 2);
+            let output = Region::new(memory.start + size * side as u64, size);
+            let kind = stage2::Kind::Link { cached: end.cached, writable: side == end.side };
+            stage2::map(&mut tables, half.start, output, kind);
+        }
     }
     // Several small devices of one VM may share a page.
     let pages = vm.devices.iter().flat_map(|device| {
@@ -44,8 +53,8 @@ pub(super) fn stage2(
 }
 
 /// EL2's views: the one that it has always, and for each VM the root of the one that it has while
-/// it fills the VM's memory. Report areas and shared memory are left out: only their guests and
-/// the host touch them.
+/// it fills the VM's memory. Report areas, shared memory and that of links are left out: only their
+/// guests and the host touch them.
 pub(crate) fn stage1(
     root_pa: u64,
     machine: &Machine,

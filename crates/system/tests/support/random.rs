@@ -67,6 +67,15 @@ fn text(pcpus: usize, vms: &[Vm], rotate: usize) -> String {
     for (number, size) in ["68K", "3M", "4K"].iter().enumerate() {
         let _ = writeln!(text, "[[shared_memory]]\nname = \"shared-{number}\"\nsize = \"{size}\"");
     }
+    for (number, size) in ["24K", "4M"].iter().enumerate().take(vms.len() - 1) {
+        let ends = [format!("vm-{number}"), format!("vm-{}", number + 1)];
+        let _ = writeln!(
+            text,
+            "[[link]]\nname = \"link-{number}\"\nbetween = {ends:?}\nsize = \"{size}\"\n\
+             cached = {}",
+            rotate % 2 == number
+        );
+    }
     let mut virtio_pages = 0..4;
     for (i, vm) in vms.iter().enumerate() {
         let kernel = ["Image", "rtos.elf", "flat.bin"][vm.kernel];

@@ -13,6 +13,7 @@ mod gaps;
 mod gic_storm;
 mod grant;
 mod grasp;
+mod link;
 mod mark;
 mod migrant;
 mod mutex;
@@ -53,6 +54,12 @@ pub const ALL: &[Test] = &[
     Test { name: "outranked", body: grasp::outranked },
     Test { name: "boost", body: boost::says },
     Test { name: "boost-silent", body: boost::silent },
+    Test { name: "link-calls", body: link::calls },
+    Test { name: "link-answers", body: link::answers },
+    Test { name: "link-floods", body: link::floods },
+    Test { name: "link-flooded", body: link::flooded },
+    Test { name: "link-lives", body: link::lives },
+    Test { name: "link-watches", body: link::watches },
     Test { name: "mark", body: mark::mark },
     Test { name: "migrant", body: migrant::migrant },
     Test { name: "moved-supply", body: supply::moved },

@@ -28,7 +28,7 @@ const END: u64 = BEYOND_IPA_VA;
 type Range = (u64, u64);
 
 /// What the guest has, in ascending order.
-fn granted() -> ArrayVec<Range, { 6 + p::MAX_SHARED }> {
+fn granted() -> ArrayVec<Range, { 6 + p::MAX_SHARED + 3 * p::MAX_LINKS }> {
     let platform = platform::get();
     let redistributors = p::GICR_STRIDE * platform.vcpus.len() as u64;
     let mut ranges = ArrayVec::new();
@@ -36,10 +36,22 @@ fn granted() -> ArrayVec<Range, { 6 + p::MAX_SHARED }> {
     ranges.push((p::GICR_BASE, p::GICR_BASE + redistributors));
     ranges.push((p::UART_BASE, p::UART_BASE + p::UART_SIZE));
     ranges.push((p::STOLEN_BASE, p::STOLEN_BASE + p::STOLEN_SIZE));
+    for link in &platform.links {
+        ranges.push((link.registers, link.registers + p::LINK_STRIDE));
+    }
     if let Some((base, size)) = calls::report_area() {
         ranges.push((base, base + size));
     }
     ranges.extend(platform.shared.iter().map(|shared| (shared.base, shared.base + shared.size)));
+    for link in &platform.links {
+        let [first, second] = if link.own.base < link.peer.base {
+            [link.own, link.peer]
+        } else {
+            [link.peer, link.own]
+        };
+        ranges.push((first.base, first.base + first.size));
+        ranges.push((second.base, second.base + second.size));
+    }
     ranges.push((platform.ram_base, platform.ram_end()));
     ranges
 }

@@ -14,8 +14,11 @@ use crate::exits;
 use crate::pcpu::Pcpu;
 use crate::tables;
 use abi::MAX_VMS;
+use abi::link;
 use abi::platform::ppi::{GRANT, PHYSICAL_TIMER, VIRTUAL_TIMER};
-use abi::platform::{GICD_BASE, GICR_BASE, GICR_STRIDE, LINE_STRIDE, UART_BASE, UART_INTID};
+use abi::platform::{
+    GICD_BASE, GICR_BASE, GICR_STRIDE, LINE_STRIDE, LINK_STRIDE, LINKS_BASE, UART_BASE, UART_INTID,
+};
 use abi::service::{self, psci};
 use abi::system::{System, vm_flags};
 use std::cell::Cell;
@@ -686,9 +689,14 @@ impl Guest<'_> {
         let bits = u64::from(chance(u32::MAX)) & u64::from(chance(u32::MAX));
         let bases = [0x080, 0x100, 0x180, 0x200, 0x280, 0x400];
         let base = bases[chance(bases.len() as u32) as usize];
-        let frame = match chance(4) {
+        if let Some(access) = self.link() {
+            return access;
+        }
+        let frame = match chance(5) {
             0 => GICD_BASE + 4,
             1 => GICD_BASE + 8,
+            // Doorbells of links.
+            2 => GICD_BASE + 32,
             _ => {
                 let whose = u64::from(chance(self.vcpus));
                 GICR_BASE + whose * GICR_STRIDE + 0x1_0000
@@ -708,6 +716,22 @@ impl Guest<'_> {
             // What is in use stays enabled, in its group.
             _ if matches!(base, 0x080 | 0x180) => self.store(frame + 0x100, 2, bits),
             _ => self.store(frame + base, 2, bits),
+        }
+    }
+
+    /// Rings at a peer, arms a doorbell, or looks for the peer, half of the time that its VM has one.
+    fn link(&mut self) -> Option<Vector> {
+        let links = &tables::find().links;
+        let number = chance(links.len() as u32);
+        links[number as usize].side_of(self.vm())?;
+        let registers = LINKS_BASE + u64::from(number) * LINK_STRIDE;
+        match chance(8) {
+            0 => Some(self.store(registers + link::RING, 2, 1)),
+            1 => Some(self.store(registers + link::ARM, 2, 1)),
+            2 => Some(self.load(registers + link::PEER, 2)),
+            // What changes nothing.
+            3 => Some(self.store(registers + 8 * u64::from(chance(0x2000)), 3, u64::MAX)),
+            _ => None,
         }
     }
 

@@ -1,0 +1,63 @@
+//! Links between VMs: their doorbells ([`abi::link`]). The memory is mapped, and EL2 never looks at
+//! it.
+
+use super::Pcpu;
+use crate::shared::{ALIVE, LINKS, VMS, VmIndex};
+use abi::platform::{LINK_INTID, MAX_LINKS};
+use abi::system::System;
+use core::sync::atomic::Ordering;
+use notes::Bounded;
+
+/// One VM's end of a link.
+#[derive(Clone, Copy)]
+pub struct End {
+    link: usize,
+    side: usize,
+    /// The VM at the other end.
+    peer: usize,
+}
+
+impl End {
+    fn of(system: &System, vm: usize, link: usize) -> Option<Self> {
+        let table = system.links.get(link)?;
+        let side = table.side_of(vm)?;
+        Some(Self { link, side, peer: table.vms[1 - side].into() })
+    }
+
+    /// Arms the doorbell: the next ring is an interrupt.
+    pub fn arm(self) {
+        LINKS[self.link].armed[self.side].store(true, Ordering::Release);
+    }
+
+    /// Returns the peer's [`abi::link::PEER`].
+    #[must_use]
+    pub fn peer_life(self) -> u32 {
+        let epoch = VMS[self.peer].epoch.load(Ordering::Acquire);
+        let alive = ALIVE.load(Ordering::Acquire).has(VmIndex(self.peer));
+        // Life 0 comes again after 2^32 lives, which last milliseconds each.
+        if alive { epoch.wrapping_add(1).max(1) } else { 0 }
+    }
+}
+
+impl Pcpu {
+    /// Returns the loaded VM's end of a link; none if that has none.
+    #[must_use]
+    pub fn loaded_end(&self, link: usize) -> Option<End> {
+        End::of(self.system, self.loaded()?.vm(), link)
+    }
+
+    /// Rings the doorbell at the other end, if it is armed.
+    pub fn ring_peer(&mut self, end: End) {
+        if LINKS[end.link].armed[1 - end.side].swap(false, Ordering::AcqRel) {
+            let effects = VMS[end.peer].gic.post(0, LINK_INTID + end.link as u32);
+            self.notify(end.peer, effects);
+        }
+    }
+}
+
+/// Lets a VM that is halted have no doorbell that is armed.
+pub(super) fn disarm(system: &System, vm: usize) {
+    let built = if cfg!(any(test, feature = "links")) { MAX_LINKS } else { 0 };
+    let ends = (0..built).at_most::<MAX_LINKS>().filter_map(|link| End::of(system, vm, link));
+    ends.for_each(|end| LINKS[end.link].armed[end.side].store(false, Ordering::Relaxed));
+}
