@@ -48,6 +48,7 @@ pub mod gaps;
 pub mod gathered;
 pub mod hang;
 pub mod limits;
+mod links;
 pub mod list;
 pub mod locks;
 pub mod moved;

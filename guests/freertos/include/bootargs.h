@@ -19,4 +19,14 @@ struct shared_memory {
  * there. */
 struct shared_memory shared_memory_find(const void *tree, const char *label);
 
+/* An end of a link to another VM. */
+struct link_end {
+    uint64_t registers, own, peer; /* addresses; registers 0: there is none */
+    uint64_t half_size;
+    uint32_t intid;                /* of the doorbell */
+};
+
+/* The end of the link of that name. */
+struct link_end link_end_find(const void *tree, const char *label);
+
 #endif

@@ -14,4 +14,7 @@ void gic_enable_private(uint32_t intid, uint32_t priority);
 /* The same for an interrupt that cores share (INTID 32 to 1019), a level. */
 void gic_enable_shared(uint32_t intid, uint32_t priority);
 
+/* Lets an interrupt that cores share be signalled by an edge; before it is enabled. */
+void gic_set_edge(uint32_t intid);
+
 #endif

@@ -33,6 +33,7 @@ struct options {
     uint64_t die_at;        /* die_at=      in this round it resets the machine, 0: never */
     uint64_t trace;         /* trace=       1: task switches go to the report area */
     uint64_t boost;         /* boost=       1: the hypervisor is told when a task above `load` runs */
+    char link[NAME_SIZE];   /* link=        besides: controls a motor, and takes orders by that link; "": it does not */
     /* Instead of both, one that measures calls of guests/vmpcp: */
     uint64_t bench;         /* bench=       so often each, 0: no such task */
     uint64_t bench_stop;    /* bench_stop=  2 n + 1: power-off before call n is made the last time,

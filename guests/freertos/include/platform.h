@@ -11,6 +11,8 @@
 #define REPORT_MAX_SIZE    0x04000000
 #define SHARED_BASE        0x10000000
 #define SHARED_MAX_SIZE    0x08000000 /* all pieces of it */
+#define LINK_MEMORY_BASE   0x18000000
+#define LINK_MEMORY_SIZE   0x08000000 /* of all links */
 #define RAM_BASE           0x40000000
 
 /* INTID of the EL1 virtual timer's private interrupt. */

@@ -196,3 +196,41 @@ struct shared_memory shared_memory_find(const void *tree, const char *label)
     }
     return is_it ? found : (struct shared_memory){ 0, 0, false };
 }
+
+struct link_end link_end_find(const void *tree, const char *label)
+{
+    static const char beginning[] = "link@";
+    const struct link_end none = { 0 };
+    struct link_end found = none;
+    const char *node = NULL;
+    bool is_it = false;
+    struct walk walk;
+    struct property property;
+
+    if (!walk_begin(&walk, tree))
+        return none;
+    while (walk_next(&walk, &property)) {
+        if (property.node != node && is_it)
+            break;
+        if (property.node != node)
+            found = none;
+        node = property.node;
+        if (!begins_with(node, beginning))
+            continue;
+        const unsigned char *value = property.value.bytes;
+
+        if (same(property.name, "label"))
+            is_it = same(text_at(property.value, 0), label);
+        /* Of the controller: an SPI, its number, how it is signalled. */
+        if (same(property.name, "interrupts") && property.value.size == 12)
+            found.intid = 32 + big_endian(value + 4);
+        /* Registers, the own half, the peer's. */
+        if (same(property.name, "reg") && property.value.size == 48) {
+            found.registers = big_endian64(value);
+            found.own = big_endian64(value + 16);
+            found.half_size = big_endian64(value + 24);
+            found.peer = big_endian64(value + 32);
+        }
+    }
+    return is_it && found.intid != 0 ? found : none;
+}

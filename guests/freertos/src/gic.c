@@ -11,6 +11,7 @@
 #define GICD_IGROUPR        (GICD_BASE + 0x0080)
 #define GICD_ISENABLER      (GICD_BASE + 0x0100)
 #define GICD_IPRIORITYR     (GICD_BASE + 0x0400)
+#define GICD_ICFGR          (GICD_BASE + 0x0c00)
 #define GICD_IROUTER        (GICD_BASE + 0x6000)
 #define GICR_WAKER          (GICR_BASE + 0x0014)
 #define WAKER_SLEEP         (1u << 1)
@@ -63,4 +64,11 @@ void gic_enable_shared(uint32_t intid, uint32_t priority)
     mmio_write32(GICD_IROUTER + 8 * intid, 0);
     mmio_write32(GICD_IROUTER + 8 * intid + 4, 0);
     mmio_write32(GICD_ISENABLER + intid / 32 * 4, 1u << intid % 32);
+}
+
+void gic_set_edge(uint32_t intid)
+{
+    uint64_t word = GICD_ICFGR + intid / 16 * 4;
+
+    mmio_write32(word, mmio_read32(word) | 2u << intid % 16 * 2);
 }

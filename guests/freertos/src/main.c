@@ -46,6 +46,8 @@ void main(const void *device_tree)
         measure_create(&options);
     else if (!sharing_create(&options, device_tree))
         system_off();
+    if (options.link[0] != '\0' && !motor_create(&options, device_tree))
+        system_off();
     load_create(&options);
     vTaskStartScheduler();
     assertion_failed(__FILE__, __LINE__);

@@ -3,7 +3,7 @@
  * cache maintenance is needed before the MMU is switched on.
  *
  *      0 .. 1 GiB    devices, but for what is memory: the stolen-time page, the report
- *                    area, and what VMs share
+ *                    area, and what VMs share, by links too
  *      1 .. 2 GiB    RAM
  *
  * 4 KiB granule, 39-bit addresses (the walk starts at level 1).
@@ -63,6 +63,8 @@ level2:
     .if     block == STOLEN_BASE || (block >= REPORT_BASE && block < REPORT_BASE + REPORT_MAX_SIZE)
     .quad   block | RAM | NO_EXECUTE
     .elseif block >= SHARED_BASE && block < SHARED_BASE + SHARED_MAX_SIZE
+    .quad   block | RAM | NO_EXECUTE
+    .elseif block >= LINK_MEMORY_BASE && block < LINK_MEMORY_BASE + LINK_MEMORY_SIZE
     .quad   block | RAM | NO_EXECUTE
     .else
     .quad   block | DEVICE

@@ -82,7 +82,7 @@ static bool read_option(const char **text, const struct known *known)
         return true;
     }
     return complain(word, "known are load=, period_us=, tick_us=, jitter=, wake=, start_ms=, activations=, mutex=, task=, "
-                          "memory=, participant=, hold_us=, die_at=, bench=, bench_stop=, resources=, trace=, boost=");
+                          "memory=, participant=, hold_us=, die_at=, bench=, bench_stop=, resources=, trace=, boost=, link=");
 }
 
 /* What `wake=` may name, in the order of enum wake. */
@@ -104,8 +104,9 @@ static bool check_wake(const struct options *options)
 {
     if (options->load_permille != 0)
         return complain("wake=", "load=0 is needed besides");
-    if (options->jitter_percent != 0 || options->task[0] != '\0' || options->bench != 0 || options->resources != 0)
-        return complain("wake=", "there are no jitter=, task=, bench= and resources= with it");
+    if (options->jitter_percent != 0 || options->task[0] != '\0' || options->bench != 0 || options->resources != 0
+        || options->link[0] != '\0')
+        return complain("wake=", "there are no jitter=, task=, bench=, resources= and link= with it");
     if (options->period_us < LEAST_PACE_US || options->period_us > 1000000)
         return complain("period_us=", "must be 100 to 1000000 with wake=");
     return true;
@@ -133,6 +134,7 @@ bool options_parse(const char *text, struct options *options)
         { "resources=", &options->resources, 1000000, NULL },
         { "trace=", &options->trace, 1, NULL },
         { "boost=", &options->boost, 1, NULL },
+        { "link=", NULL, 0, options->link },
         { NULL, NULL, 0, NULL },
     };
 

@@ -103,4 +103,6 @@ void vApplicationIRQHandler(uint32_t intid)
         pacer_interrupt(intid, READ_SYSREG("tpidr_el1"));
     else if (intid == VMPCP_GRANT_INTID)
         sharing_interrupt();
+    else
+        motor_interrupt(intid);
 }

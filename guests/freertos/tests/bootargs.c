@@ -57,6 +57,7 @@ static void damaged(size_t place, unsigned char value)
     if (place < 4 || place >= 8) {
         EXPECT(strlen(bootargs_find(copy)) < sizeof tree);
         shared_memory_find(copy, "page");
+        link_end_find(copy, "page");
     }
     free(copy);
 }
@@ -131,6 +132,39 @@ static void test_shared_memory(void)
     EXPECT(shared_memory_find(NULL, "page").size == 0);
 }
 
+/* A tree with one end of a link, behind a node that only begins alike. */
+static void test_link(void)
+{
+    static const char strings[] = "label\0reg\0interrupts";
+    unsigned char bytes[512] = { 0 }, *p = bytes + 40;
+    const unsigned char *begin = p;
+
+    WORD(1), WORD(0);
+    for (int i = 0; i < 2; i++) {
+        WORD(1), TEXT(i == 0 ? "linker@1" : "link@b200000");
+        WORD(3), WORD(8), WORD(0), TEXT("control");
+        WORD(3), WORD(48), WORD(6);
+        for (unsigned word = 1; word <= 12; word++)
+            WORD(word);
+        WORD(3), WORD(12), WORD(10);
+        WORD(0), WORD(248), WORD(1);
+        WORD(2);
+    }
+    WORD(2), WORD(9);
+    unsigned structure = (unsigned)(p - begin);
+    memcpy(p, strings, sizeof strings);
+    unsigned size = (unsigned)(p - bytes + sizeof strings);
+    p = bytes;
+    WORD(0xd00d), memcpy(bytes, "\xd0\x0d\xfe\xed", 4);
+    WORD(size), WORD(40u), WORD(40 + structure), WORD(0), WORD(17u), WORD(16u), WORD(0);
+    WORD((unsigned)sizeof strings), WORD(structure);
+
+    struct link_end end = link_end_find(bytes, "control");
+    EXPECT(end.registers == 0x100000002 && end.own == 0x500000006 && end.half_size == 0x700000008);
+    EXPECT(end.peer == 0x90000000a && end.intid == 280);
+    EXPECT(link_end_find(bytes, "contro").registers == 0 && link_end_find(NULL, "control").registers == 0);
+}
+
 static void test_options(void)
 {
     static const char *const wrong[] = {
@@ -199,6 +233,7 @@ int main(void)
     test_spread();
     test_trees();
     test_shared_memory();
+    test_link();
     test_options();
     puts("bootargs and options: ok");
     return 0;

@@ -5,7 +5,7 @@
 //! stands behind its text, so whatever comes before is skipped.
 
 use super::sharing::Sharing;
-use super::words::{field, number};
+use super::words::{field, keep, number};
 use crate::observe::Distribution;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -52,6 +52,8 @@ pub struct LinuxProgress {
     pub cycles: Option<Cycles>,
     /// What the tool for shared mutexes has said.
     pub sharing: Sharing,
+    /// What the tool for links has said, a line each.
+    pub links: Vec<String>,
     /// It said that it is done.
     pub done: bool,
     /// Why it gave up.
@@ -190,6 +192,8 @@ impl LinuxProgress {
             self.capacity_changes = number(said, "changes");
         } else if let Some(said) = said.strip_prefix("vmpcp ") {
             self.sharing.hear(said);
+        } else if let Some(said) = said.strip_prefix("link ") {
+            keep(&mut self.links, said.trim_end().to_owned());
         } else if said.trim_end() == "linux done" {
             self.done = true;
         }

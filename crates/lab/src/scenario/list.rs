@@ -4,8 +4,8 @@ use super::expect::Expect::{Endures, Fails, Passes, Rhythm, Starts, Starves, Tur
 use super::staged::Staged;
 use super::{
     budgets, campaign, conformance, console, cycles, damaged, fault, gaps, gathered, hang, limits,
-    locks, moved, operated, overrun, preemption, reference, sharing, sharing_linux, signed, stock,
-    traced, traced_guests, typed,
+    links, locks, moved, operated, overrun, preemption, reference, sharing, sharing_linux, signed,
+    stock, traced, traced_guests, typed,
 };
 use crate::bench::{self, Conduct};
 use crate::observe::{Distribution, Observer, Reports};
@@ -30,6 +30,7 @@ pub fn all() -> Vec<Scenario> {
         typed::scenario(),
         limits::hung(),
         limits::stalled(),
+        links::scenario(),
         sharing::scenario(),
         sharing_linux::scenario(),
         sharing_linux::dying(),

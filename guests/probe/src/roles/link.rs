@@ -3,7 +3,7 @@
 use super::report::Report;
 use super::reset;
 use crate::arch::{cpu, fault};
-use crate::gic::{self, offset::*};
+use crate::gic;
 use crate::platform::{self, Link};
 use crate::suite::{Check, Done};
 use crate::{calls, ensure, ensure_eq, fail, irq, pass, wait};

@@ -1,0 +1,406 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0 */
+/* cassata-link: uses a link to another VM from Linux, by UIO: the module cassata_link gives the pages and the doorbell, or
+ * Linux's uio_pdrv_genirq where the kernel has it, loaded with `of_id=generic-uio`. See cassata_link.h. */
+#include "cassata_link.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+#define UIO "/sys/class/uio"
+#define LONGEST 4096
+/* How often it looks whether the peer is there, if nothing comes. */
+#define LOOK_MS 1000
+
+static struct cassata_link link_;
+static int device = -1;
+
+static void fail(const char *format, ...) __attribute__((noreturn, format(printf, 1, 2)));
+
+static void fail(const char *format, ...)
+{
+    va_list arguments;
+
+    va_start(arguments, format);
+    fputs("cassata-link: error: ", stderr);
+    vfprintf(stderr, format, arguments);
+    fputc('\n', stderr);
+    va_end(arguments);
+    exit(1);
+}
+
+/* Reads a short file of sysfs without its end of line; false if there is none. */
+static bool read_line(char *line, size_t size, const char *format, ...) __attribute__((format(printf, 3, 4)));
+
+static bool read_line(char *line, size_t size, const char *format, ...)
+{
+    char path[256];
+    va_list arguments;
+
+    va_start(arguments, format);
+    vsnprintf(path, sizeof path, format, arguments);
+    va_end(arguments);
+    FILE *file = fopen(path, "r");
+
+    if (file == NULL)
+        return false;
+    const bool read = fgets(line, (int)size, file) != NULL;
+
+    fclose(file);
+    if (read)
+        line[strcspn(line, "\n")] = '\0';
+    return read;
+}
+
+/* Calls `act` with the number and the name of each link; until it returns true. */
+static bool each_link(bool (*act)(int number, const char *name, const void *wanted), const void *wanted)
+{
+    DIR *directory = opendir(UIO);
+    bool found = false;
+    struct dirent *entry;
+    int number;
+    char name[64];
+
+    while (directory != NULL && !found && (entry = readdir(directory)) != NULL)
+        if (sscanf(entry->d_name, "uio%d", &number) == 1 && read_line(name, sizeof name, UIO "/uio%d/name", number)
+            && strncmp(name, "link-", 5) == 0)
+            found = act(number, name + 5, wanted);
+    if (directory != NULL)
+        closedir(directory);
+    return found;
+}
+
+static bool print_link(int number, const char *name, const void *unused)
+{
+    char size[32];
+
+    (void)unused;
+    if (read_line(size, sizeof size, UIO "/uio%d/maps/map1/size", number))
+        printf("%s: /dev/uio%d, %" PRIu64 " bytes for each side\n", name, number, (uint64_t)strtoull(size, NULL, 0));
+    return false;
+}
+
+static volatile void *map(int number, int which, int protection, size_t *size)
+{
+    char text[32];
+
+    if (!read_line(text, sizeof text, UIO "/uio%d/maps/map%d/size", number, which))
+        fail("/dev/uio%d has no map %d", number, which);
+    *size = strtoull(text, NULL, 0);
+    void *memory = mmap(NULL, *size, protection, MAP_SHARED, device, which * getpagesize());
+
+    if (memory == MAP_FAILED)
+        fail("/dev/uio%d: cannot map %d: %s", number, which, strerror(errno));
+    return memory;
+}
+
+static bool open_link(int number, const char *name, const void *wanted)
+{
+    char path[32];
+    size_t registers, own, peer;
+
+    if (strcmp(name, wanted) != 0)
+        return false;
+    snprintf(path, sizeof path, "/dev/uio%d", number);
+    device = open(path, O_RDWR | O_CLOEXEC);
+    if (device < 0)
+        fail("%s: %s", path, strerror(errno));
+    volatile void *const places[] = {
+        map(number, 0, PROT_READ | PROT_WRITE, &registers),
+        map(number, 1, PROT_READ | PROT_WRITE, &own),
+        map(number, 2, PROT_READ, &peer),
+    };
+
+    if (own != peer || !cassata_link_open(&link_, places[0], places[1], places[2], own))
+        fail("the halves of link %s are too small", name);
+    return true;
+}
+
+static void must_open(const char *name)
+{
+    if (!each_link(open_link, name))
+        fail("there is no link %s: `cassata-link list` shows those that there are; the module cassata_link has to be "
+             "loaded", name);
+}
+
+/* Waits for the doorbell, which is armed; false if it has not rung for LOOK_MS. */
+static bool wait_for_ring(void)
+{
+    const uint32_t enable = 1;
+    uint32_t count;
+    struct pollfd ring = { .fd = device, .events = POLLIN };
+
+    if (write(device, &enable, sizeof enable) != sizeof enable)
+        fail("cannot enable the doorbell: %s", strerror(errno));
+    if (poll(&ring, 1, LOOK_MS) <= 0)
+        return false;
+    return read(device, &count, sizeof count) == sizeof count;
+}
+
+/* The next message, with a zero behind it: its length. Waits for it. */
+static int receive(char *message, size_t room)
+{
+    for (;;) {
+        cassata_link_arm(&link_);
+        const int length = cassata_link_receive(&link_, message, room - 1);
+
+        switch (length) {
+        case CASSATA_LINK_EMPTY:
+        case CASSATA_LINK_ABSENT:
+            if (!wait_for_ring() && cassata_link_peer_life(&link_) == 0)
+                fail("the other VM is off");
+            break;
+        case CASSATA_LINK_RESTARTED:
+            fprintf(stderr, "cassata-link: the peer was opened again\n");
+            break;
+        case CASSATA_LINK_TOO_LONG:
+            fprintf(stderr, "cassata-link: a message was longer than %zu bytes\n", room - 1);
+            break;
+        case CASSATA_LINK_BROKEN:
+            fail("the peer writes what cannot be");
+        default:
+            message[length] = '\0';
+            return length;
+        }
+    }
+}
+
+/* Sends a message, and waits until there is room for it. It does not ring. */
+static void send_message(const char *message, size_t length)
+{
+    for (;;) {
+        const int answer = cassata_link_send(&link_, message, length);
+
+        switch (answer) {
+        case 0:
+            return;
+        case CASSATA_LINK_RESTARTED:
+            fprintf(stderr, "cassata-link: the peer was opened again\n");
+            break;
+        case CASSATA_LINK_FULL:
+            cassata_link_ring(&link_);
+            cassata_link_arm(&link_);
+            wait_for_ring();
+            break;
+        case CASSATA_LINK_TOO_LONG:
+            fail("a message has at most %" PRIu32 " bytes on this link", link_.size - 8);
+        default:
+            fail("the peer writes what cannot be");
+        }
+    }
+}
+
+static uint64_t now_ns(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+static unsigned long number_in(const char *text)
+{
+    char *rest;
+    const unsigned long number = strtoul(text, &rest, 10);
+
+    if (*text == '\0' || *rest != '\0')
+        fail("%s is no number", text);
+    return number;
+}
+
+/* Sends each message, and prints as many answers. */
+static void ask(char **messages)
+{
+    char answer[LONGEST];
+    int count = 0;
+
+    for (; messages[count] != NULL; count++)
+        send_message(messages[count], strlen(messages[count]));
+    cassata_link_ring(&link_);
+    for (; count > 0; count--) {
+        receive(answer, sizeof answer);
+        puts(answer);
+    }
+}
+
+static void print_latest(unsigned long count, unsigned long every_ms)
+{
+    for (unsigned long i = 0; i < count; i++) {
+        char value[CASSATA_LINK_VALUE_MAX + 1];
+        const int length = cassata_link_latest(&link_, value, CASSATA_LINK_VALUE_MAX);
+
+        if (i > 0)
+            usleep((useconds_t)every_ms * 1000);
+        if (length == CASSATA_LINK_BROKEN)
+            fail("the peer writes what cannot be");
+        if (length < 0) {
+            puts("nothing yet");
+            continue;
+        }
+        value[length] = '\0';
+        puts(value);
+        fflush(stdout);
+    }
+}
+
+/* Lets a message go there and an answer come back, so many times; each waits for the one before. */
+static void bench(unsigned long count)
+{
+    uint64_t sum = 0, least = UINT64_MAX, most = 0;
+    char message[64], answer[LONGEST];
+
+    for (unsigned long i = 0; i < count; i++) {
+        const int length = snprintf(message, sizeof message, "ping %lu", i);
+        const uint64_t begin = now_ns();
+
+        send_message(message, (size_t)length);
+        cassata_link_ring(&link_);
+        receive(answer, sizeof answer);
+        const uint64_t took = now_ns() - begin;
+
+        if (strcmp(answer, message) != 0)
+            fail("the answer to \"%s\" is \"%s\"", message, answer);
+        sum += took;
+        least = took < least ? took : least;
+        most = took > most ? took : most;
+    }
+    if (count > 0)
+        printf("round trips=%lu min_ns=%" PRIu64 " mean_ns=%" PRIu64 " max_ns=%" PRIu64 "\n", count, least, sum / count,
+               most);
+}
+
+/* Rings, and sends what it is told, as fast as it can; what does not fit is not sent. */
+static void flood(unsigned long milliseconds, const char *message)
+{
+    const uint64_t end = now_ns() + (uint64_t)milliseconds * 1000000;
+    uint64_t rings = 0, sent = 0;
+
+    while (now_ns() < end) {
+        sent += cassata_link_send(&link_, message, strlen(message)) == 0;
+        cassata_link_ring(&link_);
+        rings++;
+    }
+    printf("flood rings=%" PRIu64 " sent=%" PRIu64 "\n", rings, sent);
+}
+
+static void write_stream(void)
+{
+    char bytes[LONGEST];
+    size_t length;
+
+    while ((length = fread(bytes, 1, sizeof bytes, stdin)) > 0) {
+        for (size_t done = 0; done < length;) {
+            const int wrote = cassata_link_write(&link_, bytes + done, length - done);
+
+            if (wrote > 0) {
+                done += (size_t)wrote;
+                cassata_link_ring(&link_);
+            } else if (wrote == CASSATA_LINK_FULL) {
+                cassata_link_arm(&link_);
+                wait_for_ring();
+            } else if (wrote != CASSATA_LINK_RESTARTED) {
+                fail("the peer writes what cannot be");
+            }
+        }
+    }
+}
+
+static void read_stream(unsigned long count)
+{
+    char bytes[LONGEST];
+
+    while (count > 0) {
+        cassata_link_arm(&link_);
+        const int length = cassata_link_read(&link_, bytes, count < sizeof bytes ? (count + 7) / 8 * 8 : sizeof bytes);
+
+        if (length > 0) {
+            const size_t wanted = (unsigned long)length < count ? (size_t)length : count;
+
+            fwrite(bytes, 1, wanted, stdout);
+            fflush(stdout);
+            count -= wanted;
+            cassata_link_ring(&link_);
+        } else if (length == CASSATA_LINK_EMPTY || length == CASSATA_LINK_ABSENT) {
+            if (!wait_for_ring() && cassata_link_peer_life(&link_) == 0)
+                fail("the other VM is off");
+        } else if (length == CASSATA_LINK_BROKEN) {
+            fail("the peer writes what cannot be");
+        }
+    }
+}
+
+static void usage(void) __attribute__((noreturn));
+
+static void usage(void)
+{
+    fputs("usage: cassata-link list                       the links of this VM\n"
+          "       cassata-link ask NAME MESSAGE...        sends messages, prints an answer to each\n"
+          "       cassata-link send NAME MESSAGE...       sends messages\n"
+          "       cassata-link receive NAME COUNT         prints so many messages\n"
+          "       cassata-link latest NAME COUNT MS       prints the latest value so often, each MS milliseconds\n"
+          "       cassata-link write NAME                 sends what it reads as a stream\n"
+          "       cassata-link read NAME BYTES            prints so many bytes of the stream\n"
+          "       cassata-link peer NAME                  the life of the other VM, 0 if it is off\n"
+          "       cassata-link bench NAME COUNT           times `ping`s that the peer answers with the same\n"
+          "       cassata-link flood NAME MS MESSAGE      rings and sends as fast as it can\n"
+          "One program uses a link at a time: each opens it anew, and the peer is told so.\n",
+          stderr);
+    exit(2);
+}
+
+int main(int count, char **words)
+{
+    const char *command = count > 1 ? words[1] : "";
+    char **rest = words + 3;
+    const int arguments = count - 3;
+
+    if (strcmp(command, "list") == 0 && count == 2) {
+        each_link(print_link, NULL);
+        return 0;
+    }
+    if (count < 3)
+        usage();
+    must_open(words[2]);
+    /* Answers to a program that did not wait for them are not ours. */
+    if (strcmp(command, "ask") == 0 || strcmp(command, "bench") == 0)
+        cassata_link_skip(&link_);
+    if (strcmp(command, "ask") == 0 && arguments > 0) {
+        ask(rest);
+    } else if (strcmp(command, "send") == 0 && arguments > 0) {
+        for (; *rest != NULL; rest++)
+            send_message(*rest, strlen(*rest));
+        cassata_link_ring(&link_);
+    } else if (strcmp(command, "receive") == 0 && arguments == 1) {
+        char message[LONGEST];
+
+        for (unsigned long left = number_in(rest[0]); left > 0; left--) {
+            receive(message, sizeof message);
+            puts(message);
+            fflush(stdout);
+        }
+    } else if (strcmp(command, "latest") == 0 && arguments == 2) {
+        print_latest(number_in(rest[0]), number_in(rest[1]));
+    } else if (strcmp(command, "write") == 0 && arguments == 0) {
+        write_stream();
+    } else if (strcmp(command, "read") == 0 && arguments == 1) {
+        read_stream(number_in(rest[0]));
+    } else if (strcmp(command, "peer") == 0 && arguments == 0) {
+        printf("%" PRIu32 "\n", cassata_link_peer_life(&link_));
+    } else if (strcmp(command, "bench") == 0 && arguments == 1) {
+        bench(number_in(rest[0]));
+    } else if (strcmp(command, "flood") == 0 && arguments == 2) {
+        flood(number_in(rest[0]), rest[1]);
+    } else {
+        usage();
+    }
+    return 0;
+}
