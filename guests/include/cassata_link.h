@@ -74,8 +74,8 @@ struct cassata_link {
     const volatile struct cassata_link_half *peer;
     uint32_t size;       /* of either ring, bytes */
     uint32_t epoch;      /* our own */
-    uint32_t sends_to;   /* the peer's epoch, as who sends knows it; 0: none yet */
-    uint32_t hears_from; /* as who receives knows it */
+    uint32_t sends_to;   /* the peer's epoch, as the sending task knows it; 0: none yet */
+    uint32_t hears_from; /* as the receiving one knows it */
     uint32_t produced, consumed, version;
 };
 

@@ -31,7 +31,7 @@ pub const VERSION: u32 = 20;
 pub mod parts {
     /// Links between VMs.
     pub const LINKS: u32 = 1 << 16;
-    /// Those of this build.
+    /// The parts of this build.
     pub const BUILT: u32 = if cfg!(feature = "links") { LINKS } else { 0 };
 }
 /// Bytes of memory that belong to the hypervisor: its image, data and stacks.

@@ -52,10 +52,29 @@ fn the_table_says_where_each_vcpu_may_go() {
     assert_eq!(may_leave("none"), ["-", "-"]);
 }
 
+/// Adds a link to a.toml.
+fn link(directory: &Path) {
+    const LINK: &str =
+        "\n[[link]]\nname = \"control\"\nbetween = [\"rtos\", \"linux\"]\nsize = \"64K\"\n";
+    let path = directory.join("a.toml");
+    fs::write(&path, fs::read_to_string(&path).unwrap() + LINK).unwrap();
+}
+
+#[test]
+fn links_are_told() {
+    let directory = files();
+    describe(directory.path(), "none");
+    assert!(!said(directory.path(), &["check", "a.toml"]).contains("linked"));
+    link(directory.path());
+    let said = said(directory.path(), &["check", "a.toml"]);
+    assert!(said.ends_with("\n  linked: control between rtos and linux (64 KiB)\n"), "{said}");
+}
+
 #[test]
 fn programs_are_told_the_same() {
     let directory = files();
     describe(directory.path(), "on-demand");
+    link(directory.path());
     let said = said(directory.path(), &["check", "--json", "a.toml"]);
     let said: Value = serde_json::from_str(&said).unwrap();
     let linux = |pcpu: u32, fallback: Value, affinity: Value, rotation: Value| {
@@ -86,6 +105,9 @@ fn programs_are_told_the_same() {
                     "timer_advance_ns": 4_000, "adapts_timer_advance": false,
                 }],
             },
+        ],
+        "links": [
+            { "name": "control", "between": ["rtos", "linux"], "size": 64 << 10, "cached": false },
         ],
     });
     assert_eq!(said, expected);

@@ -134,7 +134,7 @@ pub struct Vm {
     pub report: u64,
     /// Memory that it shares with other VMs.
     pub shared_memory: Vec<SharedMemory>,
-    /// Its ends of links.
+    /// The VM's ends of links.
     pub links: Vec<LinkEnd>,
     /// True if its tasks use mutexes of the hypervisor.
     pub has_mutexes: bool,
@@ -192,7 +192,7 @@ pub struct LinkEnd {
     pub peer: String,
     /// Bytes of the link's memory, both halves.
     pub size: u64,
-    /// Its memory may be cached, if both guests map it so.
+    /// The memory may be cached, if both guests map it so.
     pub cached: bool,
 }
 

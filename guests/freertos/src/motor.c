@@ -141,7 +141,7 @@ static const char *obey(const char *order)
     return good ? "done: " : "not possible: ";
 }
 
-/* Answers one order. An answer for which there is no room is lost: who does not read gets none. */
+/* Answers one order. An answer for which there is no room is lost: a peer that does not read gets none. */
 static void answer(const char *order)
 {
     char text[LONGEST_ORDER + 16], *to;

@@ -1,4 +1,4 @@
-/* Both sides of a link in one program: what is sent arrives once and in order, whoever is opened again, and nothing that a
+/* Both sides of a link in one program: what is sent arrives once and in order, whichever is opened again, and nothing that a
  * peer writes makes a side reach outside its memory (run with address and undefined-behaviour sanitizers). */
 #include "cassata_link.h"
 
@@ -91,7 +91,7 @@ static void test_messages(void)
     EXPECT(cassata_link_skip(&b) == 0 && cassata_link_send(&a, text, 5) == 0 && cassata_link_skip(&b) == 0);
     EXPECT(cassata_link_receive(&b, text, sizeof text) == CASSATA_LINK_EMPTY);
     EXPECT(cassata_link_send(&a, text, RING - 7) == CASSATA_LINK_TOO_LONG);
-    /* Until it is full; one that is too long for who receives is dropped, the next is not. */
+    /* Until it is full; one that is too long for the receiver is dropped, the next is not. */
     for (int i = 0; i < RING / 16; i++)
         EXPECT(cassata_link_send(&a, &i, sizeof i) == 0);
     EXPECT(cassata_link_send(&a, text, 0) == CASSATA_LINK_FULL);
@@ -111,19 +111,19 @@ static void test_restarts(void)
     for (int i = 0; i < 3; i++)
         EXPECT(cassata_link_send(&a, &i, sizeof i) == 0);
     EXPECT(cassata_link_receive(&b, &seen, sizeof seen) == sizeof seen && seen == 0);
-    /* Who receives is opened again: it goes on where it was, and who sends is told once. */
+    /* The receiver is opened again: it goes on where it was, and the sender is told once. */
     b = open_side(&wire, 1);
     EXPECT(cassata_link_receive(&b, &seen, sizeof seen) == sizeof seen && seen == 1);
     EXPECT(cassata_link_send(&a, &seen, sizeof seen) == CASSATA_LINK_RESTARTED);
     EXPECT(cassata_link_send(&a, (int[]){ 3 }, sizeof(int)) == 0);
     EXPECT(cassata_link_receive(&b, &seen, sizeof seen) == sizeof seen && seen == 2);
-    /* Who sends is opened again: what was not read is gone, and who receives is told once. */
+    /* The sender is opened again: what was not read is gone, and the receiver is told once. */
     a = open_side(&wire, 0);
     EXPECT(cassata_link_send(&a, (int[]){ 4 }, sizeof(int)) == 0);
     EXPECT(cassata_link_receive(&b, &seen, sizeof seen) == CASSATA_LINK_RESTARTED);
     EXPECT(cassata_link_receive(&b, &seen, sizeof seen) == sizeof seen && seen == 4);
     EXPECT(cassata_link_receive(&b, &seen, sizeof seen) == CASSATA_LINK_EMPTY);
-    /* Full, and then who receives is opened again: still full, until it reads. */
+    /* Full, and then the receiver is opened again: still full, until it reads. */
     while (cassata_link_send(&a, &seen, sizeof seen) == 0) {
     }
     b = open_side(&wire, 1);

@@ -10,7 +10,7 @@ use lab::table::Table;
 use miette::{IntoDiagnostic, Result};
 use serde_json::{Value, json};
 use system::Checked;
-use system::model::{Vcpu, Vm};
+use system::model::{LinkEnd, Vcpu, Vm};
 
 /// Says whether a description is sound, and what it describes.
 pub fn check(arguments: &Check) -> Result<u8> {
@@ -40,9 +40,7 @@ pub fn check(arguments: &Check) -> Result<u8> {
         say(&serde_json::to_string_pretty(&for_programs(&checked)).into_diagnostic()?);
     } else {
         say(overview(&checked).to_string().trim_end());
-        if let Some(text) = consolidation(&checked) {
-            say(&text);
-        }
+        consolidation(&checked).into_iter().chain(links(&checked)).for_each(|text| say(&text));
         if let Some(assumed) = assumed {
             say(&format!("  every deadline holds, if {assumed}"));
         }
@@ -69,10 +67,17 @@ fn for_programs(checked: &Checked) -> Value {
             "vcpus": vm.vcpus.iter().map(vcpu).collect::<Vec<_>>(),
         })
     };
+    let link = |(vm, end): (&Vm, &LinkEnd)| {
+        json!({
+            "name": end.name, "between": [vm.name, end.peer], "size": end.size,
+            "cached": end.cached,
+        })
+    };
     json!({
         "pcpus": checked.machine.pcpus, "memory": checked.machine.memory,
         "consolidation_targets": checked.consolidation.targets,
         "vms": checked.vms.iter().map(vm).collect::<Vec<_>>(),
+        "links": ends(checked).map(link).collect::<Vec<_>>(),
     })
 }
 
@@ -81,6 +86,21 @@ fn consolidation(checked: &Checked) -> Option<String> {
     let one = |(pcpu, target)| format!("pCPU {pcpu} (its vCPUs go to pCPU {target})");
     let all: Vec<_> = checked.consolidation.pairs().map(one).collect();
     (!all.is_empty()).then(|| format!("  may be powered down: {}", all.join(", ")))
+}
+
+/// Returns each link by the end of its first VM.
+fn ends(checked: &Checked) -> impl Iterator<Item = (&Vm, &LinkEnd)> {
+    let ends = checked.vms.iter().flat_map(|vm| vm.links.iter().map(move |end| (vm, end)));
+    ends.filter(|(_, end)| end.side == 0)
+}
+
+/// Lists the links between VMs, if there are any.
+fn links(checked: &Checked) -> Option<String> {
+    let one = |(vm, end): (&Vm, &LinkEnd)| {
+        format!("{} between {} and {} ({})", end.name, vm.name, end.peer, bytes(end.size))
+    };
+    let all: Vec<_> = ends(checked).map(one).collect();
+    (!all.is_empty()).then(|| format!("  linked: {}", all.join(", ")))
 }
 
 pub(super) fn overview(checked: &Checked) -> Table {

@@ -110,16 +110,18 @@ mod tests {
 
     #[test]
     fn what_is_missing_or_out_of_place_is_told() {
-        let mut said: Vec<String> = SAID.map(str::to_owned).into();
-        said.extend(
-            ["t_us=1 speed=995", "t_us=2 speed=1300", "flood rings=20000 sent=3"]
-                .map(str::to_owned),
-        );
+        let moved = ["t_us=1 speed=995", "t_us=2 speed=1300", "flood rings=20000 sent=3"];
+        let said = Vec::from_iter(SAID.iter().chain(&moved).map(ToString::to_string));
         assert_eq!(objections(&said), [""; 0]);
+        let without = |line: &str| {
+            let rest = said.iter().filter(|said| *said != line).cloned();
+            objections(&Vec::from_iter(rest)).len()
+        };
+        for line in [SAID[5], moved[0], moved[1], moved[2]] {
+            assert_eq!(without(line), 1, "{line}");
+        }
         let mut swapped = said.clone();
         swapped.swap(1, 2);
-        assert_eq!(objections(&swapped).len(), 1);
-        said.truncate(8);
-        assert_eq!(objections(&said).len(), 2, "{:?}", objections(&said));
+        assert!(!objections(&swapped).is_empty(), "{swapped:?}");
     }
 }

@@ -86,7 +86,7 @@ fn between(between: &[At<String>], span: Span, vms: &[DraftVm], problems: &mut P
     }
 }
 
-/// Whether a VM has an end of any link: then some interrupts are those of doorbells.
+/// Returns true if an interrupt is a doorbell's in a VM that has an end of any link.
 pub(super) fn takes(vm: &DraftVm, links: &[DraftLink], intid: u64) -> bool {
     let is_end = |link: &DraftLink| {
         vm.name.as_ref().zip(link.between.as_ref()).is_some_and(|(name, ends)| ends.contains(name))

@@ -73,6 +73,28 @@ impl<'a> Sight<'a> {
         self.warn_of_displacers(drafts, problems);
         self.warn_of_wanderers(drafts, problems);
         self.warn_of_ticks(drafts, problems);
+        self.warn_of_doorbells(drafts, problems);
+    }
+
+    /// Warns of vCPUs at which a link's doorbell may ring, and that declare no handler.
+    fn warn_of_doorbells(&self, drafts: &[DraftVm], problems: &mut Problems) {
+        for ((vm, index), me) in &self.placed {
+            let (vcpu, concerned) = (&drafts[*vm].vcpus[*index], me.places() & self.bounded);
+            let Some(end) = self.vms[*vm].links.first() else { continue };
+            if concerned.is_empty() || !vcpu.handlers.is_empty() {
+                continue;
+            }
+            let message = format!(
+                "how often `{}` rings at `{}` by link `{}` is not declared: {}",
+                end.peer,
+                self.name((*vm, *index)),
+                end.name,
+                assumed(concerned)
+            );
+            let hint = "declare `handlers = [{ name = \"doorbell\", period = \"1ms\", wcet = \"20us\" }]`, \
+                        and let the guest arm the doorbell no more often";
+            problems.add(Code::UncountedVisits, vcpu.span.clone(), message).hint(hint);
+        }
     }
 
     /// Warns of a Linux with tasks that declares no tick. Of other kernels it cannot be told whether
