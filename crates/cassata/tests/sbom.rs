@@ -321,14 +321,17 @@ fn checksums_of_crates_are_those_of_the_lock_file() {
 }
 
 #[test]
-fn a_traced_system_has_the_build_that_records() {
+fn a_system_has_the_build_with_the_parts_that_it_wants() {
     let features = |text: &str| {
         let directory = described(text);
         let bill = bill(directory.path());
         property(find(&bill, "name", "cassata-el2"), "cassata:features").map(str::to_owned)
     };
     assert_eq!(features(TEXT), None);
-    assert_eq!(features(&format!("{TEXT}\n[hypervisor]\ntrace = \"1M\"\n")), Some("trace".into()));
+    let traced = format!("{TEXT}\n[hypervisor]\ntrace = \"1M\"\n");
+    assert_eq!(features(&traced), Some("links,trace".into()));
+    let link = "\n[[link]]\nname = \"control\"\nbetween = [\"linux\", \"rtos\"]\nsize = \"8K\"\n";
+    assert_eq!(features(&format!("{TEXT}{link}")), Some("links".into()));
 }
 
 #[test]

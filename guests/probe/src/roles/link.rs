@@ -190,7 +190,7 @@ pub fn calls() -> Check<Done> {
     pass!("rounds={} there_max={} back_max={}", rounds(), most[0], most[1])
 }
 
-/// The peer of [`calls`].
+/// Answers what [`calls()`] does.
 pub fn answers() -> Check<Done> {
     let link = open()?;
     rights(link)?;
@@ -219,7 +219,7 @@ pub fn floods() -> Check<Done> {
     }
 }
 
-/// Arms its doorbell again and again, beside [`floods`]: never two interrupts for one.
+/// Arms its doorbell again and again, beside [`floods()`]: never two interrupts for one.
 pub fn flooded() -> Check<Done> {
     let link = open()?;
     for round in 1..=rounds() {
@@ -250,7 +250,7 @@ pub fn lives() -> Check<Done> {
     calls::system_reset()
 }
 
-/// Rings at [`lives`], and sees each of its lives, and its end.
+/// Rings at [`lives()`], and sees each of its lives, and its end.
 pub fn watches() -> Check<Done> {
     let link = open()?;
     let (registers, peer) = (link.registers(), link.peer.window());
