@@ -1,6 +1,6 @@
 //! Links between VMs: what there is, and which VM is at which end.
 
-use super::names::{MAX_NAME, is_plain};
+use super::names::{shared_name, too_many};
 use crate::code::Code;
 use crate::draft::{At, Draft, DraftLink, DraftVm, flag};
 use crate::model::LinkEnd;
@@ -15,15 +15,11 @@ const STEP: u64 = 2 * PAGE_SIZE;
 
 pub(super) fn check(draft: &Draft, problems: &mut Problems) {
     let links = &draft.links;
-    if let Some(surplus) = links.get(MAX_LINKS) {
-        let message = format!("{} links: a system can have {MAX_LINKS}", links.len());
-        problems
-            .add(Code::TooMany, surplus.span.clone(), message)
-            .hint("leave some out, from here on");
-    }
+    too_many("links", links, MAX_LINKS, |one| &one.span, problems);
     for (i, link) in links.iter().enumerate() {
         if let Some(at) = &link.name {
-            name(at, &links[..i], problems);
+            let before = links[..i].iter().filter_map(|link| link.name.as_ref());
+            shared_name(at, before, "a link", Code::Link, problems);
         }
         if let Some(at) = &link.size {
             size(at, problems);
@@ -31,22 +27,6 @@ pub(super) fn check(draft: &Draft, problems: &mut Problems) {
         if let Some(between) = &link.between {
             self::between(between, link.between_span.clone(), &draft.vms, problems);
         }
-    }
-}
-
-fn name(at: &At<String>, before: &[DraftLink], problems: &mut Problems) {
-    let name = at.get_ref();
-    if !is_plain(name) {
-        problems
-            .add(Code::Link, at.span(), format!("`{name}` is no name for a link"))
-            .hint(format!("1 to {MAX_NAME} of a-z, 0-9 and `-`"));
-    }
-    let mut names = before.iter().filter_map(|link| link.name.as_ref());
-    if let Some(first) = names.find(|other| other.get_ref() == name) {
-        problems
-            .add(Code::Link, at.span(), format!("there is a link `{name}` already"))
-            .see(first.span(), "here")
-            .hint("give each a name of its own");
     }
 }
 

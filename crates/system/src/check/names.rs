@@ -2,23 +2,18 @@
 
 use crate::code::Code;
 use crate::draft::{At, DraftVm};
-use crate::problem::Problems;
+use crate::problem::{Problems, Span};
 use abi::MAX_VMS;
 
 /// Longest name: the tables keep 16 bytes and want a zero behind.
-pub(super) const MAX_NAME: usize = 15;
+const MAX_NAME: usize = 15;
 /// Stands for the hypervisor's own console wherever VMs have theirs.
 const HYPERVISOR: &str = "hypervisor";
 /// Longest command line: Linux's COMMAND_LINE_SIZE on arm64, with its zero.
 const MAX_CMDLINE: usize = 2047;
 
 pub(super) fn check(vms: &[DraftVm], problems: &mut Problems) {
-    if let Some(surplus) = vms.get(MAX_VMS) {
-        let message = format!("{} VMs: a system can have {MAX_VMS}", vms.len());
-        problems
-            .add(Code::TooMany, surplus.span.clone(), message)
-            .hint("leave some out, from here on");
-    }
+    too_many("VMs", vms, MAX_VMS, |vm| &vm.span, problems);
     for (i, vm) in vms.iter().enumerate() {
         if let Some(name) = &vm.name {
             self::name(name, problems);
@@ -37,8 +32,47 @@ pub(super) fn check(vms: &[DraftVm], problems: &mut Problems) {
     }
 }
 
+/// Refuses more of some things than a system can have.
+pub(super) fn too_many<T>(
+    what: &str,
+    all: &[T],
+    most: usize,
+    span: impl Fn(&T) -> &Span,
+    problems: &mut Problems,
+) {
+    if let Some(surplus) = all.get(most) {
+        let message = format!("{} {what}: a system can have {most}", all.len());
+        problems
+            .add(Code::TooMany, span(surplus).clone(), message)
+            .hint("leave some out, from here on");
+    }
+}
+
+/// Refuses a name of what VMs share that is none, or that one of those `before` has: `what`
+/// says of what, with an article if it has one.
+pub(super) fn shared_name<'a>(
+    at: &At<String>,
+    mut before: impl Iterator<Item = &'a At<String>>,
+    what: &str,
+    code: Code,
+    problems: &mut Problems,
+) {
+    let name = at.get_ref();
+    if !is_plain(name) {
+        problems
+            .add(code, at.span(), format!("`{name}` is no name for {what}"))
+            .hint(format!("1 to {MAX_NAME} of a-z, 0-9 and `-`"));
+    }
+    if let Some(first) = before.find(|other| other.get_ref() == name) {
+        problems
+            .add(code, at.span(), format!("there is {what} `{name}` already"))
+            .see(first.span(), "here")
+            .hint("give each a name of its own");
+    }
+}
+
 /// Returns true if it is a name for a VM, or for what VMs share.
-pub(super) fn is_plain(name: &str) -> bool {
+fn is_plain(name: &str) -> bool {
     let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
     name.chars().all(plain) && (1..=MAX_NAME).contains(&name.len())
 }

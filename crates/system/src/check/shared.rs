@@ -1,6 +1,6 @@
 //! Memory that VMs share: what there is, which VM has it, and where it lies in each.
 
-use super::names::{MAX_NAME, is_plain};
+use super::names::{shared_name, too_many};
 use crate::code::Code;
 use crate::draft::{Access, At, Draft, DraftShare, DraftSharedMemory, DraftVm};
 use crate::model::SharedMemory;
@@ -12,15 +12,11 @@ use abi::system::{PAGE_SIZE, Region};
 
 pub(super) fn check(draft: &Draft, problems: &mut Problems) {
     let memories = &draft.shared_memory;
-    if let Some(surplus) = memories.get(MAX_SHARED) {
-        let message = format!("{} shared memories: a system can have {MAX_SHARED}", memories.len());
-        problems
-            .add(Code::TooMany, surplus.span.clone(), message)
-            .hint("leave some out, from here on");
-    }
+    too_many("shared memories", memories, MAX_SHARED, |one| &one.span, problems);
     for (i, memory) in memories.iter().enumerate() {
         if let Some(at) = &memory.name {
-            name(at, &memories[..i], problems);
+            let before = memories[..i].iter().filter_map(|memory| memory.name.as_ref());
+            shared_name(at, before, "shared memory", Code::SharedMemory, problems);
             users(at, &draft.vms, problems);
         }
         if let Some(at) = &memory.size {
@@ -31,22 +27,6 @@ pub(super) fn check(draft: &Draft, problems: &mut Problems) {
         for (i, share) in vm.shared_memory.iter().enumerate() {
             self::share(share, &vm.shared_memory[..i], memories, problems);
         }
-    }
-}
-
-fn name(at: &At<String>, before: &[DraftSharedMemory], problems: &mut Problems) {
-    let name = at.get_ref();
-    if !is_plain(name) {
-        problems
-            .add(Code::SharedMemory, at.span(), format!("`{name}` is no name for shared memory"))
-            .hint(format!("1 to {MAX_NAME} of a-z, 0-9 and `-`"));
-    }
-    let mut names = before.iter().filter_map(|memory| memory.name.as_ref());
-    if let Some(first) = names.find(|other| other.get_ref() == name) {
-        problems
-            .add(Code::SharedMemory, at.span(), format!("there is shared memory `{name}` already"))
-            .see(first.span(), "here")
-            .hint("give each a name of its own");
     }
 }
 
