@@ -1,8 +1,8 @@
 //! Which physical memory each part of the system gets.
 //!
 //! From the bottom: what the board wants left alone, the hypervisor, the
-//! bundle, the status area, the trace, stolen-time pages, lines of preemption, report areas, shared memory, that of links, guests. Guests
-//! at fixed physical addresses come before everything that can move.
+//! bundle, the status area, the trace, stolen-time pages, lines of preemption, report areas, shared
+//! memory, that of links, guests. Guests at fixed physical addresses come before everything that can move.
 
 use crate::check::Sound;
 use crate::model::Vm;
@@ -85,13 +85,20 @@ pub(crate) fn layout(system: &Sound, bundle_size: u64) -> Result<Layout, NoRoom>
         size => take(i, size, block_align(size)),
     });
     let reports = reports.collect::<Result<Vec<_>, _>>()?;
-    let mut take_for_several = |first: Option<(usize, u64)>| match first {
+    let mut take_for_several = |size: &dyn Fn(&Vm) -> Option<u64>| match first(vms, size) {
         None => Ok(Region::new(0, 0)),
         Some((i, size)) => take(i, size, block_align(size)),
     };
-    let shared = (0..MAX_SHARED).map(|number| take_for_several(first_with(vms, number)));
+    let shared = (0..MAX_SHARED).map(|number| {
+        take_for_several(&|vm| {
+            let memory = vm.shared_memory.iter().find(|memory| memory.number == number);
+            memory.map(|memory| memory.guest.size)
+        })
+    });
     let shared = shared.collect::<Result<Vec<_>, _>>()?;
-    let links = (0..MAX_LINKS).map(|number| take_for_several(first_at(vms, number)));
+    let links = (0..MAX_LINKS).map(|number| {
+        take_for_several(&|vm| vm.links.iter().find(|end| end.number == number).map(|end| end.size))
+    });
     let links = links.collect::<Result<Vec<_>, _>>()?;
     for (i, vm) in movable(vms) {
         rams.insert(i, take(i, vm.ram_size, RAM_ALIGN)?);
@@ -107,20 +114,9 @@ const fn block_align(size: u64) -> u64 {
     if size >= RAM_ALIGN { RAM_ALIGN } else { PAGE_SIZE }
 }
 
-/// The first VM that has a piece of shared memory, and how many bytes that has.
-fn first_with(vms: &[Vm], number: usize) -> Option<(usize, u64)> {
-    vms.iter().enumerate().find_map(|(i, vm)| {
-        let memory = vm.shared_memory.iter().find(|memory| memory.number == number)?;
-        Some((i, memory.guest.size))
-    })
-}
-
-/// The first VM at an end of a link, and how many bytes that has.
-fn first_at(vms: &[Vm], number: usize) -> Option<(usize, u64)> {
-    vms.iter().enumerate().find_map(|(i, vm)| {
-        let end = vm.links.iter().find(|end| end.number == number)?;
-        Some((i, end.size))
-    })
+/// The first VM that has some memory which several have, and how many bytes that is.
+fn first(vms: &[Vm], size: impl Fn(&Vm) -> Option<u64>) -> Option<(usize, u64)> {
+    vms.iter().enumerate().find_map(|(i, vm)| Some((i, size(vm)?)))
 }
 
 /// What a hint allows for tables and device trees.
