@@ -25,6 +25,12 @@ pub struct Builds {
 }
 
 impl Builds {
+    /// Makes one file all of them.
+    #[must_use]
+    pub const fn one(file: &'static [u8], is_checked: bool) -> Self {
+        Self { silent: file, linking: file, tracing: file, is_checked }
+    }
+
     /// Returns the build for a system.
     #[must_use]
     pub fn of(&self, checked: &Checked) -> &'static [u8] {

@@ -17,7 +17,7 @@ mod transcript;
 mod u_boot;
 mod verdicts;
 mod waker;
-mod words;
+pub(crate) mod words;
 
 pub use calls::TimedCall;
 pub use freertos::{FreertosProgress, Rounds};

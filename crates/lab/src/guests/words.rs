@@ -11,7 +11,7 @@ pub(super) fn field<'a>(words: &'a str, name: &str) -> Option<&'a str> {
 }
 
 /// Returns the number in `name=number` among words.
-pub(super) fn number<T: FromStr>(words: &str, name: &str) -> Option<T> {
+pub(crate) fn number<T: FromStr>(words: &str, name: &str) -> Option<T> {
     field(words, name)?.parse().ok()
 }
 

@@ -66,7 +66,7 @@ pub(super) fn with_a_bug(hypervisor: Builds, bug: [u8; 4]) -> Result<Builds> {
     let instruction = file.get_mut(place..place + bug.len());
     instruction.ok_or_else(|| miette!("`stop` is cut off"))?.copy_from_slice(&bug);
     let file = file.leak();
-    Ok(Builds { silent: file, linking: file, tracing: file, ..hypervisor })
+    Ok(Builds::one(file, hypervisor.is_checked))
 }
 
 /// Returns where in the hypervisor's ELF file the function is that begins to end a VM

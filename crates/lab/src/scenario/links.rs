@@ -4,6 +4,7 @@
 use super::REAL_LIMIT;
 use crate::demo::{LINUX, RTOS};
 use crate::figures;
+use crate::guests::words::number;
 use crate::observe::Observer;
 use crate::suite::{Bench, Scenario};
 use miette::{Result, miette};
@@ -71,13 +72,13 @@ fn objections(said: &[String]) -> Vec<String> {
             all.push(format!("Linux did not print `{wanted}` in its place: {said:?}"));
         }
     }
-    let speeds = said.iter().filter_map(|line| number(line, "speed"));
+    let speeds = said.iter().filter_map(|line| number::<u64>(line, "speed"));
     let [slow, fast] =
         speeds.fold([u64::MAX, 0], |[least, most], speed| [least.min(speed), most.max(speed)]);
     if slow > 1_000 || fast < 1_200 {
         all.push(format!("the motor's speed went from {slow} to {fast}"));
     }
-    let rings: u64 = said.iter().filter_map(|line| number(line, "rings")).sum();
+    let rings: u64 = said.iter().filter_map(|line| number::<u64>(line, "rings")).sum();
     if rings < RINGS {
         all.push(format!("Linux rang {rings} times"));
     }
@@ -85,23 +86,13 @@ fn objections(said: &[String]) -> Vec<String> {
 }
 
 /// What is wrong with when FreeRTOS's task began.
-fn late(observer: &Observer, rtos: usize) -> Vec<String> {
-    let Some(reports) = observer.reports(rtos) else {
-        return vec!["FreeRTOS reports nothing".into()];
+fn late(observer: &Observer, rtos: usize) -> Option<String> {
+    let Some(seen) = observer.reports(rtos).and_then(|reports| reports.lateness()) else {
+        return Some("FreeRTOS reports nothing".into());
     };
-    let Some(header) = reports.header else { return vec!["FreeRTOS reports nothing".into()] };
-    let most = reports.dispatch.max().map_or(u64::MAX, u64::from);
-    let most_ns = u128::from(most) * 1_000_000_000 / u128::from(header.counter_hz);
-    let mut all = Vec::new();
-    if header.missed > 0 || most_ns > LATEST_NS.into() {
-        all.push(format!("FreeRTOS missed {} periods, and was {most_ns} ns late", header.missed));
-    }
-    all
-}
-
-/// The number behind `name=` in a line.
-fn number(line: &str, name: &str) -> Option<u64> {
-    line.split(' ').find_map(|word| word.strip_prefix(name)?.strip_prefix('=')?.parse().ok())
+    let (missed, worst_ns) = (seen.missed, seen.worst_dispatch_ns());
+    (missed > 0 || worst_ns.is_none_or(|worst_ns| worst_ns > LATEST_NS))
+        .then(|| format!("FreeRTOS missed {missed} periods, and was {worst_ns:?} ns late"))
 }
 
 #[cfg(test)]

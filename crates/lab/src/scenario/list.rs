@@ -474,11 +474,13 @@ const LINK_QUANTUM_NS: u64 = 10;
 /// peer's handler would begin.
 fn rings_in_time(observer: &Observer) -> Option<String> {
     const GOAL_NS: u64 = 1_000;
-    let reports = observer.reports(observer.layout.vm("caller")?)?;
-    let counter_hz = reports.header?.counter_hz;
-    let [there, back] = [&reports.response, &reports.dispatch].map(|times| {
-        times.max().map_or(u64::MAX, |ticks| u64::from(ticks) * 1_000_000_000 / counter_hz)
-    });
+    let caller = observer.layout.vm("caller").and_then(|vm| observer.reports(vm));
+    let Some(seen) = caller.and_then(Reports::lateness) else {
+        return Some("the caller reports nothing".into());
+    };
+    // In virtual time a tick is a nanosecond.
+    let most_of = |times: &Distribution| times.max().map_or(u64::MAX, u64::from);
+    let [there, back] = [&seen.response, &seen.dispatch].map(most_of);
     let most = GOAL_NS + LINK_QUANTUM_NS;
     (there > most || back > most).then(|| format!("a ring takes {there} ns, and {back} ns back"))
 }

@@ -112,7 +112,7 @@ mod tests {
         let bench = Bench {
             root: directory.path().into(),
             directory: directory.path().into(),
-            hypervisor: Builds { silent: b"", linking: b"", tracing: b"", is_checked: false },
+            hypervisor: Builds::one(b"", false),
             instrument: Instrument::unpack(b"", directory.path()).unwrap(),
             qemu: Qemu::find().unwrap(),
             interrupt: Interrupt::never(),

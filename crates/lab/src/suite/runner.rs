@@ -139,12 +139,7 @@ fn told(directory: &Path, progress: &mut Progress) {
 
 fn run_one(scenario: &Scenario, call: Call<'_>, bench: &Bench) -> miette::Result<()> {
     let hypervisor = match scenario.build {
-        Build::Checked => Builds {
-            silent: call.checked,
-            linking: call.checked,
-            tracing: call.checked,
-            is_checked: true,
-        },
+        Build::Checked => Builds::one(call.checked, true),
         Build::Shipped => bench.hypervisor,
     };
     let directory = bench.directory.join(&scenario.name);
@@ -201,12 +196,7 @@ mod tests {
             Scenario::new("a-good", "", |bench: &Bench| {
                 assert!(bench.directory.ends_with("a-good"));
                 assert_eq!(fs::read_dir(&bench.directory).unwrap().count(), 0, "it is fresh");
-                let checks = Builds {
-                    silent: b"checks",
-                    linking: b"checks",
-                    tracing: b"checks",
-                    is_checked: true,
-                };
+                let checks = Builds::one(b"checks", true);
                 assert_eq!(bench.hypervisor, checks);
                 fs::write(bench.directory.join("log"), "x").unwrap();
                 Ok(())
