@@ -30,35 +30,29 @@ build_bare_metal() {
         place_product "$built/cassata-probe" build/guests/probe.elf
 }
 
-# The same hypervisor with links between VMs, which not every system has.
-build_linking() {
-    local chosen=(--package cassata-el2 --features cassata-el2/links)
+# build_with_parts NAME FEATURE...: the same hypervisor with these parts.
+build_with_parts() {
+    local name=$1 features
+    shift
+    features=$(IFS=, && echo "${*/#/cassata-el2/}")
+    local chosen=(--package cassata-el2 --features "$features")
     cargo_for_bare_metal build --locked --profile bare --target-dir target "${chosen[@]}" &&
-        place_inventory build/el2-links.crates "${chosen[@]}" &&
-        place_product "target/$rust_target/bare/cassata-el2" build/el2-links.elf
+        place_inventory "build/$name.crates" "${chosen[@]}" &&
+        place_product "target/$rust_target/bare/cassata-el2" "build/$name.elf"
 }
 
-# The same with links, but it records what it does where a description asks for a trace.
-build_tracing() {
-    local chosen=(--package cassata-el2 --features cassata-el2/trace,cassata-el2/links)
-    cargo_for_bare_metal build --locked --profile bare --target-dir target "${chosen[@]}" &&
-        place_inventory build/el2-trace.crates "${chosen[@]}" &&
-        place_product "target/$rust_target/bare/cassata-el2" build/el2-trace.elf
-}
+# Not every system has links.
+build_linking() { build_with_parts el2-links links; }
+# It records what it does where a description asks for a trace.
+build_tracing() { build_with_parts el2-trace trace links; }
+# It starts only what is signed.
+build_signed() { build_with_parts el2-signed signature links; }
 
 # The same hypervisor with its checks, which machine tests run. It can record, too.
 build_checked() {
     cargo_for_bare_metal build --locked --profile checked --target-dir target \
         --package cassata-el2 --features cassata-el2/checked,cassata-el2/trace,cassata-el2/links &&
         place_product "target/$rust_target/checked/cassata-el2" build/el2-checked.elf
-}
-
-# The same with links, but it starts only what is signed.
-build_signed() {
-    local chosen=(--package cassata-el2 --features cassata-el2/signature,cassata-el2/links)
-    cargo_for_bare_metal build --locked --profile bare --target-dir target "${chosen[@]}" &&
-        place_inventory build/el2-signed.crates "${chosen[@]}" &&
-        place_product "target/$rust_target/bare/cassata-el2" build/el2-signed.elf
 }
 
 # In one move: someone may be reading the old one. What has not changed is left
