@@ -8,16 +8,9 @@
 #include <string.h>
 
 #include "bootargs.h"
+#include "expect.h"
 #include "options.h"
 #include "spread.h"
-
-#define EXPECT(condition) \
-    do { \
-        if (!(condition)) { \
-            fprintf(stderr, "%s:%d: not so: %s\n", __FILE__, __LINE__, #condition); \
-            exit(1); \
-        } \
-    } while (0)
 
 /* options.c complains here. */
 static unsigned complaints;

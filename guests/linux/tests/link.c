@@ -1,18 +1,9 @@
 /* Both sides of a link in one program: what is sent arrives once and in order, whichever is opened again, and nothing that a
  * peer writes makes a side reach outside its memory (run with address and undefined-behaviour sanitizers). */
 #include "cassata_link.h"
+#include "expect.h"
 
 #include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
-
-#define EXPECT(condition)                                                                      \
-    do {                                                                                       \
-        if (!(condition)) {                                                                    \
-            fprintf(stderr, "%s:%d: not so: %s\n", __FILE__, __LINE__, #condition);            \
-            exit(1);                                                                           \
-        }                                                                                      \
-    } while (0)
 
 #define HALF 4096
 #define RING 2048
