@@ -7,8 +7,8 @@
 //! A doorbell rings once, when its owner has armed it ([`ARM`]): that is an interrupt of the owner's
 //! ([`crate::platform::LINK_INTID`], an edge), wherever its vCPU is. Whatever the peer does then, there is
 //! no second one before the owner arms it again. So a peer that rings all the time costs only itself.
-//! The owner looks into the memory *after* that: what was written before a [`RING`] that found the
-//! doorbell not armed is seen then.
+//! The owner arms, and looks into the memory *after* that: what was written before a [`RING`] that found
+//! the doorbell not armed is seen then.
 //!
 //! When a VM is stopped, its doorbells are no longer armed, and the memory stays as it is. Nothing rings
 //! then: a side that waits for a peer that may end looks at [`PEER`] now and then.
