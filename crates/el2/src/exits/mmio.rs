@@ -8,6 +8,7 @@ use crate::pcpu::Pcpu;
 use abi::link;
 use abi::platform::{LINK_STRIDE, LINKS_BASE, MAX_LINKS};
 use abi::status::Exit;
+use abi::system::parts;
 
 /// A load or store, as the syndrome describes it (DDI 0487, ISS encoding for a
 /// data abort).
@@ -58,7 +59,7 @@ impl Access {
 pub fn data_abort(core: &mut Pcpu, syndrome: Syndrome) -> Exit {
     let (address, ipa) = context::fault_addresses();
     // First, and on its own, which saves registers less: a peer waits.
-    if cfg!(any(test, feature = "links")) && (LINKS_BASE..LINKS_END).contains(&ipa) {
+    if parts::BUILT & parts::LINKS != 0 && (LINKS_BASE..LINKS_END).contains(&ipa) {
         return link_abort(core, syndrome, address, ipa - LINKS_BASE);
     }
     let done = Access::decode(syndrome.iss()).and_then(|access| emulate(core, access, ipa));

@@ -4,7 +4,7 @@
 use super::Pcpu;
 use crate::shared::{ALIVE, LINKS, VMS, VmIndex};
 use abi::platform::{LINK_INTID, MAX_LINKS};
-use abi::system::System;
+use abi::system::{System, parts};
 use core::sync::atomic::Ordering;
 use notes::Bounded;
 
@@ -57,7 +57,7 @@ impl Pcpu {
 
 /// Lets a VM that is halted have no doorbell that is armed.
 pub(super) fn disarm(system: &System, vm: usize) {
-    let built = if cfg!(any(test, feature = "links")) { MAX_LINKS } else { 0 };
+    let built = if parts::BUILT & parts::LINKS != 0 { MAX_LINKS } else { 0 };
     let ends = (0..built).at_most::<MAX_LINKS>().filter_map(|link| End::of(system, vm, link));
     ends.for_each(|end| LINKS[end.link].armed[end.side].store(false, Ordering::Relaxed));
 }
