@@ -7,7 +7,6 @@
 use super::Pcpu;
 use crate::arch::timer;
 use crate::bug::bug;
-use crate::parts::NEVER;
 use abi::service::{BUSY, INVALID_PARAMETER, NOT_ALLOWED, NOT_SUPPORTED, boost};
 use core::sync::atomic::Ordering;
 use notes::each;
@@ -79,7 +78,7 @@ impl Pcpu {
     pub(super) fn decide_with_boosts(&mut self, now: Instant) -> Compact {
         notes::needs::<{ each::BOOST }>();
         self.follow_line(now);
-        self.foresee_rise(now);
+        self.foresee_rise();
         let decision = self.scheduler.decide_with_boosts(now);
         self.say_awaited(&decision);
         decision
@@ -103,14 +102,12 @@ impl Pcpu {
     }
 
     /// Has the scheduler know when the timer of the loaded vCPU fires: another one may have the core
-    /// then.
-    fn foresee_rise(&mut self, now: Instant) {
-        let Some(vcpu) = self.roster.loaded().filter(|vcpu| vcpu.is_on()) else { return };
-        let id = vcpu.id();
-        let at = timer::loaded_deadline();
-        // One that is listed has boosted it already, unless the guest has set it anew since.
-        let has_boosted = at <= now && self.loaded_timer_is_held();
-        self.scheduler.rises_at(id, if has_boosted { NEVER } else { at });
+    /// then. It may be due: the guest masks interrupts, or has not ended the one before and set its
+    /// timer anew.
+    fn foresee_rise(&mut self) {
+        if let Some(vcpu) = self.roster.loaded().filter(|vcpu| vcpu.is_on()) {
+            self.scheduler.rises_at(vcpu.id(), timer::loaded_deadline());
+        }
     }
 
     /// Says in the line of a vCPU that has the core whether another one waits for it: then the guest

@@ -9,10 +9,10 @@
 //! a turn up, and what was used of a quantum stays used.
 //!
 //! A boost ends when the guest says so, or when the vCPU has run for as long as it may: its *limit*
-//! in each period, and its *window* after an interrupt, of which the guest has said nothing. The
-//! first period begins with the first boost, and each later one with the first boost after the period
-//! before has ended. So a vCPU runs at its higher priority for at most two budgets in any time as
-//! long as a period, and one in the long run.
+//! in each period, and its *window* after an interrupt, of which the guest has said nothing. Each
+//! interrupt begins the window anew. The first period begins with the first boost, and each later one
+//! with the first boost after the period before has ended. So a vCPU runs at its higher priority for
+//! at most two budgets in any time as long as a period, and one in the long run.
 
 use super::{ABSENT, Compact, Entry, POSITION, Priority, Refusal, Scheduler, VcpuId};
 use crate::mailbox::Members;
@@ -51,6 +51,16 @@ pub(super) struct State {
     grant: Duration,
     /// When its timer interrupts it, while it has work and others may have the core.
     rises_at: Instant,
+    /// The latest such instant that boosted it: its guest may not see that interrupt for long, and
+    /// each one counts once.
+    rose_at: Instant,
+}
+
+impl State {
+    /// Returns true if an interrupt boosts it, or lets it be boosted for longer.
+    fn rises(&self) -> bool {
+        self.is.window.is_some_and(|window| !self.is_boosted || self.grant <= window)
+    }
 }
 
 /// The boosts of a core. Sets are of positions.
@@ -124,6 +134,7 @@ impl Scheduler {
             left: Duration(0),
             grant: Duration(0),
             rises_at: Instant::NEVER,
+            rose_at: Instant::NEVER,
         });
         self.extras.boosts.count += 1;
         let params = super::Params { priority: boost.priority, quantum: entry.quantum };
@@ -143,11 +154,13 @@ impl Scheduler {
 
     /// Records when the timer of a vCPU interrupts it; [`Instant::NEVER`]: it does not. While the vCPU
     /// has work and another one has the core, the core decides again then if that boosts the vCPU.
+    /// One instant boosts it once, however often it is said.
     pub fn rises_at(&mut self, id: VcpuId, at: Instant) {
         let Some(entry) = self.find(id).map(|at| self.entries[at]) else { return };
         if let Some(state) = self.extras.boosts.of(&entry) {
             // While it is boosted, too: it may fall back with the next decision.
-            state.rises_at = if state.is.window.is_some() { at } else { Instant::NEVER };
+            let counts = state.is.window.is_some() && at != state.rose_at;
+            state.rises_at = if counts { at } else { Instant::NEVER };
         }
     }
 
@@ -163,8 +176,7 @@ impl Scheduler {
     pub(super) fn begins_to_rise(&mut self, at: usize) -> bool {
         notes::needs::<{ each::BOOST }>();
         let entry = self.entries[at];
-        let rises = |state: &mut State| state.is.window.is_some() && !state.is_boosted;
-        let is_rising = self.extras.boosts.of(&entry).is_some_and(rises);
+        let is_rising = self.extras.boosts.of(&entry).is_some_and(|state| state.rises());
         self.extras.boosts.rising |= u64::from(is_rising) << at;
         is_rising
     }
@@ -188,8 +200,9 @@ impl Scheduler {
             .one_for::<{ each::BOOST }, MAX_BOOSTS>()
             .flatten()
         {
+            // For one that is boosted there is time until it falls back.
             if state.rises_at <= now && ready >> state.base & 1 == 1 {
-                state.rises_at = Instant::NEVER;
+                state.rose_at = core::mem::replace(&mut state.rises_at, Instant::NEVER);
                 boosts.rising |= 1 << state.base;
             }
         }
@@ -209,8 +222,8 @@ impl Scheduler {
     }
 
     /// Boosts a vCPU that is charged until `now`: as its guest says, or because of an interrupt, for
-    /// its window at most, if interrupts boost it and it is not boosted. Returns true if the core has
-    /// to decide again.
+    /// its window from now on, if interrupts boost it and it is not boosted for longer. Returns true if
+    /// the core has to decide again.
     #[inline(never)]
     pub(super) fn begin_boost(&mut self, id: VcpuId, interrupt: bool, now: Instant) -> bool {
         notes::needs::<{ each::BOOST }>();
@@ -218,13 +231,11 @@ impl Scheduler {
         let (entry, boosts) = (self.entries[at], &mut self.extras.boosts);
         boosts.rising &= !(1 << at);
         let Some(state) = boosts.of(&entry) else { return false };
-        let window = match (interrupt, state.is.window) {
-            (true, None) => return false,
-            (true, Some(_)) if state.is_boosted => return false,
-            (true, Some(window)) => window,
-            (false, _) => Duration::MAX,
+        let window = match state.is.window {
+            _ if !interrupt => Duration::MAX,
+            Some(window) if state.rises() => window,
+            _ => return false,
         };
-        state.rises_at = Instant::NEVER;
         if now >= state.next {
             (state.next, state.left) = (now.after(state.is.period), state.is.budget);
         }
@@ -281,19 +292,20 @@ impl Scheduler {
         }
     }
 
-    /// Does what a decision has to do for boosts first: it begins those that interrupts ask for, and
-    /// ends those of which nothing is left.
+    /// Does what a decision has to do for boosts first: it ends those of which nothing is left, and
+    /// begins those that interrupts ask for. An interrupt may have come after a boost's end, and before
+    /// this decision.
     fn follow_boosts(&mut self, now: Instant) {
-        self.note_timers(now);
-        if self.extras.boosts.rising != 0 {
-            self.raise_interrupted(now);
-        }
         let boosted = Members::of(self.extras.boosts.boosted);
         for at in boosted.one_for::<{ each::BOOST }, MAX_BOOSTS>() {
             let at = at & POSITION;
             if self.boost_left(at).0 == 0 {
                 self.fall_back(at);
             }
+        }
+        self.note_timers(now);
+        if self.extras.boosts.rising != 0 {
+            self.raise_interrupted(now);
         }
     }
 
@@ -360,8 +372,9 @@ impl Scheduler {
         // All that it can be: it has no server and no sections.
         let extras = &mut self.extras;
         let blocked = [&mut extras.pending, &mut extras.away, &mut extras.held_back];
-        let sets = [&mut self.ready, &mut self.special, &mut extras.lasting];
-        for set in sets.into_iter().chain(blocked).at_most::<6>() {
+        let sets =
+            [&mut self.ready, &mut self.special, &mut extras.lasting, &mut extras.boosts.rising];
+        for set in sets.into_iter().chain(blocked).at_most::<7>() {
             if *set & from_bit != 0 {
                 *set = *set & !from_bit | to_bit;
             }

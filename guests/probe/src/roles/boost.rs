@@ -28,27 +28,63 @@ const TASK_URGENT: u32 = (URGENT[0] | URGENT[1] << 8) as u32;
 /// X1 of a call about the calling vCPU.
 const MYSELF: u64 = u64::MAX;
 
+/// How far apart interrupts are that come within one another's windows.
+const DENSE_US: u64 = 150;
+
 /// When the next interrupt is due, and how many there were.
 static DUE: AtomicU64 = AtomicU64::new(0);
 static WOKEN: AtomicU64 = AtomicU64::new(0);
 /// The greatest lateness of them, ticks.
 static WORST: AtomicU64 = AtomicU64::new(0);
+/// How long after an interrupt the next one is due.
+static PAUSE_US: AtomicU64 = AtomicU64::new(PERIOD_US);
+/// How long the handler of the next interrupt takes.
+static HANDLER_US: AtomicU64 = AtomicU64::new(0);
+/// The longest time without the core in such a handler, ticks.
+static ABSENT: AtomicU64 = AtomicU64::new(0);
 
 fn wake(_intid: u32) {
     let due = DUE.load(SeqCst);
     WORST.fetch_max(TIMER.now().saturating_sub(due), SeqCst);
     WOKEN.fetch_add(1, SeqCst);
-    let next = TIMER.now() + wait::us(PERIOD_US);
-    DUE.store(next, SeqCst);
-    TIMER.set_compare(next);
+    set_timer();
+    let lasts_us = HANDLER_US.swap(0, SeqCst);
+    if lasts_us > 0 {
+        ABSENT.fetch_max(longest_absence(lasts_us), SeqCst);
+    }
+}
+
+fn set_timer() {
+    let due = TIMER.now() + wait::us(PAUSE_US.load(SeqCst));
+    DUE.store(due, SeqCst);
+    TIMER.set_compare(due);
 }
 
 fn begin() {
     irq::hook(wake);
     crate::gic::set(crate::gic::offset::ISENABLER, TIMER.intid());
-    DUE.store(TIMER.now() + wait::us(PERIOD_US), SeqCst);
-    TIMER.set_compare(DUE.load(SeqCst));
+    set_timer();
     TIMER.set_control(ENABLE);
+}
+
+/// Spins until there have been so many more interrupts.
+fn await_interrupts(count: u64) {
+    let before = WOKEN.load(SeqCst);
+    while WOKEN.load(SeqCst) < before + count {
+        core::hint::spin_loop();
+    }
+}
+
+/// Spins for this long. Returns the longest time without the core meanwhile, ticks.
+fn longest_absence(us: u64) -> u64 {
+    let begin = wait::now();
+    let (mut last, mut longest) = (begin, 0);
+    while last < begin + wait::us(us) {
+        let now = wait::now();
+        longest = longest.max(now - last);
+        last = now;
+    }
+    longest
 }
 
 /// Returns how late the timer's interrupts are at worst while the vCPU sleeps in between, ticks.
@@ -62,10 +98,7 @@ fn worst_asleep() -> Check<u64> {
 /// Returns how late they are while it never sleeps, as beside work that is not urgent.
 fn worst_awake() -> u64 {
     WORST.store(0, SeqCst);
-    let before = WOKEN.load(SeqCst);
-    while WOKEN.load(SeqCst) < before + WAKES {
-        core::hint::spin_loop();
-    }
+    await_interrupts(WAKES);
     WORST.load(SeqCst)
 }
 
@@ -154,8 +187,9 @@ fn limited() -> Check {
     Ok(())
 }
 
-/// A guest that says nothing: its interrupts boost it, asleep or not, for a window. When its line says
-/// then that what follows is urgent, it is boosted for longer.
+/// A guest that says nothing: its interrupts boost it, asleep or not, each for a window, also where its
+/// guest does not see that interrupt before the window of another one ends. When its line says then that
+/// what follows is urgent, it is boosted for longer.
 pub fn silent() -> Check<Done> {
     needs_cassata!();
     begin();
@@ -163,6 +197,16 @@ pub fn silent() -> Check<Done> {
     ensure!(is_early(asleep), "woken: late by {asleep} ticks");
     let awake = worst_awake();
     ensure!(is_early(awake), "interrupted at work: late by {awake} ticks");
+    let dense = interrupted_densely();
+    ensure!(
+        is_early(dense),
+        "{dense} ticks without the core between interrupts {DENSE_US} us apart"
+    );
+    let handler = interrupted_again();
+    ensure!(
+        is_early(handler),
+        "{handler} ticks without the core in a handler, with the next one due"
+    );
     ensure_eq!(counted(offset_of!(VcpuStatus, boosts))?, 0, "what it has said");
     let line = line()?;
     let window = interrupted_for(|_| {});
@@ -177,20 +221,36 @@ pub fn silent() -> Check<Done> {
 /// Is interrupted, and works for longer than a window. Calls `says` with true at the begin of that, and
 /// with false at the end. Returns the longest time without the core meanwhile, ticks.
 fn interrupted_for(says: impl Fn(bool)) -> u64 {
-    let before = WOKEN.load(SeqCst);
     begin();
-    while WOKEN.load(SeqCst) == before {
-        core::hint::spin_loop();
-    }
+    await_interrupts(1);
     TIMER.stop();
     says(true);
-    let begin = wait::now();
-    let (mut last, mut longest) = (begin, 0);
-    while last < begin + wait::us(10 * WINDOW_US) {
-        let now = wait::now();
-        longest = longest.max(now - last);
-        last = now;
-    }
+    let longest = longest_absence(10 * WINDOW_US);
     says(false);
     longest
+}
+
+/// Is interrupted again within each interrupt's window. Returns the longest time without the core
+/// meanwhile, ticks.
+fn interrupted_densely() -> u64 {
+    PAUSE_US.store(DENSE_US, SeqCst);
+    begin();
+    await_interrupts(1);
+    let longest = longest_absence(5 * WINDOW_US);
+    TIMER.stop();
+    PAUSE_US.store(PERIOD_US, SeqCst);
+    longest
+}
+
+/// Handles an interrupt for longer than its window, while the next one is due already, which its
+/// virtual interface does not have yet: the one before is active. Returns the longest time without the
+/// core in the handler, ticks.
+fn interrupted_again() -> u64 {
+    PAUSE_US.store(DENSE_US, SeqCst);
+    HANDLER_US.store(3 * WINDOW_US / 2, SeqCst);
+    begin();
+    await_interrupts(1);
+    TIMER.stop();
+    PAUSE_US.store(PERIOD_US, SeqCst);
+    ABSENT.load(SeqCst)
 }

@@ -60,6 +60,37 @@ fn a_boost_by_an_interrupt_lasts_for_its_window() {
 }
 
 #[test]
+fn each_interrupt_has_its_window() {
+    let mut core = three(boost(5, Duration(9), 50, Some(3)));
+    assert_eq!(run(&mut core, 0), Some(2));
+    assert_eq!(core.wake(RISES), Woken::Rises);
+    assert_eq!(core.decide(Instant(1)).until, Some(Instant(4)));
+    assert_eq!(core.wake(RISES), Woken::Rises, "boosted by an interrupt, and another one");
+    assert_eq!(core.decide(Instant(3)).until, Some(Instant(6)));
+    // Its timer fires, and the guest does not see that yet.
+    core.rises_at(RISES, Instant(5));
+    assert_eq!(core.decide(Instant(6)).until, Some(Instant(9)));
+    core.rises_at(RISES, Instant(5));
+    assert_eq!(run(&mut core, 9), Some(2), "one instant boosts it once");
+    core.rises_at(RISES, Instant(10));
+    assert_eq!(core.decide(Instant(9)).until, Some(Instant(10)));
+    assert_eq!(core.decide(Instant(10)).until, Some(Instant(11)), "9 less 3, 3 and 2");
+    core.check();
+}
+
+#[test]
+fn an_interrupt_that_waits_when_a_boost_ends_begins_another_one() {
+    let mut core = three(boost(5, Duration::MAX, 100, Some(3)));
+    assert!(core.boost(RISES, Instant(0)));
+    assert_eq!(run(&mut core, 0), Some(0));
+    assert_eq!(core.wake(RISES), Woken::Nothing, "its guest has said more than that");
+    assert!(core.end_boost(RISES));
+    assert_eq!(core.wake(RISES), Woken::Rises);
+    let decision = core.decide(Instant(4));
+    assert_eq!((decision.run, decision.until), (Some(RISES), Some(Instant(7))));
+}
+
+#[test]
 fn interrupts_boost_only_those_that_they_are_to() {
     let mut core = three(boost(5, Duration::MAX, 100, None));
     core.sleep(RISES);

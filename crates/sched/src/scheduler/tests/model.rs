@@ -42,6 +42,13 @@ pub(super) struct Boosts {
     rising: bool,
 }
 
+impl Boosts {
+    /// An interrupt boosts it, or lets it be boosted for longer.
+    fn rises(&self) -> bool {
+        self.is.window.is_some_and(|window| !self.is_boosted || self.grant <= window.0)
+    }
+}
+
 /// A server, kept tick by tick.
 pub(super) struct Kept {
     pub(super) server: Server,
@@ -181,14 +188,14 @@ impl Model {
     }
 
     pub(super) fn boost(&mut self, id: u8, interrupt: bool, now: u64) -> bool {
+        self.charge(now);
         let Some(boosts) = self.find(id).and_then(|vcpu| vcpu.boosts) else { return false };
         let window = match boosts.is.window {
             None if interrupt => return false,
-            Some(_) if interrupt && boosts.is_boosted => return false,
+            Some(_) if interrupt && !boosts.rises() => return false,
             Some(window) if interrupt => window.0,
             _ => u64::MAX,
         };
-        self.charge(now);
         let boosts = self.get(id).unwrap().boosts.as_mut().unwrap();
         boosts.rising = false;
         if now >= boosts.next {
@@ -229,26 +236,28 @@ impl Model {
         let id = self.at(base);
         let had_work = core::mem::replace(&mut self.get(id).unwrap().work, true);
         let boosts = self.get(base).unwrap().boosts.as_mut();
-        let rises = |boosts: &&mut Boosts| boosts.is.window.is_some() && !boosts.is_boosted;
-        match boosts.filter(rises) {
+        match boosts.filter(|boosts| boosts.rises()) {
             Some(boosts) => boosts.rising = true,
             None => return false,
         }
         had_work
     }
 
-    /// Interrupted vCPUs are boosted, and boosts end of which nothing is left.
+    /// Boosts end of which nothing is left, and interrupted vCPUs are boosted.
     fn follow_boosts(&mut self, now: u64) {
-        let rising = |vcpu: &&Vcpu| vcpu.boosts.is_some_and(|boosts| boosts.rising);
-        let rising: Vec<u8> = self.vcpus.iter().filter(rising).map(|vcpu| vcpu.id).collect();
-        for id in rising {
-            self.boost(id, true, now);
-        }
         let over = |boosts: Boosts| boosts.is_boosted && boosts.grant == 0;
         let over =
             self.vcpus.iter().filter(|vcpu| vcpu.boosts.is_some_and(over)).map(|vcpu| vcpu.id);
         for id in over.collect::<Vec<u8>>() {
             self.change_entry(id, false);
+        }
+        let rising = |boosts: &mut Boosts| core::mem::take(&mut boosts.rising);
+        let rose = |vcpu: &mut Vcpu| vcpu.boosts.as_mut().is_some_and(rising).then_some(vcpu.id);
+        for id in self.vcpus.iter_mut().filter_map(rose).collect::<Vec<u8>>() {
+            // It may sleep again.
+            if self.find(self.at(id)).is_some_and(|vcpu| vcpu.work) {
+                self.boost(id, true, now);
+            }
         }
     }
 
@@ -268,9 +277,6 @@ impl Model {
     pub(super) fn sleep(&mut self, id: u8) {
         let Some(vcpu) = self.get(id) else { return };
         vcpu.work = false;
-        if let Some(boosts) = &mut vcpu.boosts {
-            boosts.rising = false;
-        }
         if vcpu.is_periodic() {
             return;
         }
