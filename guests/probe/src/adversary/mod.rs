@@ -8,6 +8,7 @@
 //! | `interrupts` | the virtual GIC: distributor, redistributors, CPU interface, SGIs |
 //! | `registers` | every system register there may be |
 //! | `calls` | hypercalls, PSCI, resets, crashes |
+//! | `links` | doorbells, and memory that another VM reads |
 //! | `messages` | what cores tell each other: vCPUs that are woken, switched on, migrate |
 //! | `memory` | devices, stage 2, caches and translations, code that changes |
 //! | `time` | timers, WFI and WFE |
@@ -22,6 +23,7 @@ mod calls;
 mod deeds;
 mod interrupts;
 mod leak;
+mod links;
 mod memory;
 mod messages;
 mod mix;
@@ -85,6 +87,7 @@ const MODES: &[Mode] = &[
     Mode::new("timer", Actor::calm_down, time::timer),
     Mode::new("sleep", Actor::calm_down, time::sleep),
     Mode::new("float", Actor::calm_down, time::float),
+    Mode::new("links", Actor::calm_down, links::links),
     Mode::new("mix", Actor::calm_down, mix::mix),
     Mode::last("reset", calls::reset),
     Mode::last("crash", calls::crash),

@@ -33,6 +33,23 @@ const PACER: u32 = 2;
 /// are exact to so much.
 const QUANTUM_NS: u64 = 250;
 
+/// Attacks that links belong to: one to FreeRTOS, which arms its doorbell and takes what comes, and one
+/// to the neighbour, which does not look at it.
+const WITH_LINKS: [&str; 2] = ["links", "mix"];
+/// What is put before the description's first VM for those.
+const LINK_TABLES: &str = "\
+[[link]]
+name = \"control\"
+between = [\"adversary\", \"rtos\"]
+size = \"64K\"
+
+[[link]]
+name = \"other\"
+between = [\"neighbour\", \"adversary\"]
+size = \"8K\"
+
+";
+
 /// Which machine.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Case {
@@ -192,6 +209,12 @@ impl Case {
         self.run_edited(&self.edits(), bench, tell, until)
     }
 
+    /// Returns true if the adversary has links. A FreeRTOS that another core wakes takes none.
+    fn has_links(&self) -> bool {
+        let modes = self.adversary.iter().map(|adversary| adversary.mode.as_str());
+        !self.is_woken && modes.into_iter().any(|mode| WITH_LINKS.contains(&mode))
+    }
+
     /// Returns what is replaced in the description.
     fn edits(&self) -> Vec<(String, String)> {
         let places: &[u32] = if self.is_woken { &PLACES_WOKEN } else { &PLACES };
@@ -200,6 +223,11 @@ impl Case {
             // It switches itself off at once.
             None => vec![("probe.mode=mix".into(), "probe.mode=sgi probe.operations=0".into())],
         };
+        if self.has_links() {
+            let first = "[[vm]]\nname = \"adversary\"";
+            edits.push((first.into(), format!("{LINK_TABLES}{first}")));
+            edits.push(("start_ms=40".into(), "start_ms=40 link=control".into()));
+        }
         if self.is_woken {
             let one = "{ pcpu = 0, priority = 10 }";
             let two = format!("{one}, {{ pcpu = {PACER}, priority = 10 }}");
