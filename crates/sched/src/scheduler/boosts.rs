@@ -51,9 +51,9 @@ pub(super) struct State {
     grant: Duration,
     /// When its timer interrupts it, while it has work and others may have the core.
     rises_at: Instant,
-    /// The latest such instant that boosted it: its guest may not see that interrupt for long, and
-    /// each one counts once.
-    rose_at: Instant,
+    /// That instant has boosted it: its guest may not see the interrupt for long, and each one counts
+    /// once.
+    has_risen: bool,
 }
 
 impl State {
@@ -134,7 +134,7 @@ impl Scheduler {
             left: Duration(0),
             grant: Duration(0),
             rises_at: Instant::NEVER,
-            rose_at: Instant::NEVER,
+            has_risen: false,
         });
         self.extras.boosts.count += 1;
         let params = super::Params { priority: boost.priority, quantum: entry.quantum };
@@ -159,8 +159,9 @@ impl Scheduler {
         let Some(entry) = self.find(id).map(|at| self.entries[at]) else { return };
         if let Some(state) = self.extras.boosts.of(&entry) {
             // While it is boosted, too: it may fall back with the next decision.
-            let counts = state.is.window.is_some() && at != state.rose_at;
-            state.rises_at = if counts { at } else { Instant::NEVER };
+            let at = if state.is.window.is_some() { at } else { Instant::NEVER };
+            state.has_risen &= at == state.rises_at;
+            state.rises_at = at;
         }
     }
 
@@ -201,8 +202,8 @@ impl Scheduler {
             .flatten()
         {
             // For one that is boosted there is time until it falls back.
-            if state.rises_at <= now && ready >> state.base & 1 == 1 {
-                state.rose_at = core::mem::replace(&mut state.rises_at, Instant::NEVER);
+            if state.rises_at <= now && !state.has_risen && ready >> state.base & 1 == 1 {
+                state.has_risen = true;
                 boosts.rising |= 1 << state.base;
             }
         }
@@ -214,16 +215,15 @@ impl Scheduler {
         let able = self.ready & self.reach;
         let mut first = Instant::NEVER;
         for state in self.extras.boosts.used().one_for::<{ each::BOOST }, MAX_BOOSTS>().flatten() {
-            if able >> state.base & 1 == 1 && state.base != self.running {
+            if able >> state.base & 1 == 1 && state.base != self.running && !state.has_risen {
                 first = first.min(state.rises_at);
             }
         }
         first
     }
 
-    /// Boosts a vCPU that is charged until `now`: as its guest says, or because of an interrupt, for
-    /// its window from now on, if interrupts boost it and it is not boosted for longer. Returns true if
-    /// the core has to decide again.
+    /// Boosts a vCPU that is charged until `now`: as its guest says, or because of an interrupt that
+    /// [counts](State::rises), for its window from now on. Returns true if the core has to decide again.
     #[inline(never)]
     pub(super) fn begin_boost(&mut self, id: VcpuId, interrupt: bool, now: Instant) -> bool {
         notes::needs::<{ each::BOOST }>();
@@ -232,9 +232,8 @@ impl Scheduler {
         boosts.rising &= !(1 << at);
         let Some(state) = boosts.of(&entry) else { return false };
         let window = match state.is.window {
-            _ if !interrupt => Duration::MAX,
-            Some(window) if state.rises() => window,
-            _ => return false,
+            Some(window) if interrupt => window,
+            _ => Duration::MAX,
         };
         if now >= state.next {
             (state.next, state.left) = (now.after(state.is.period), state.is.budget);
@@ -252,17 +251,14 @@ impl Scheduler {
     }
 
     /// Ends a vCPU's boost with the next decision, as its guest says. Returns true if it is boosted:
-    /// then the core has to decide again.
+    /// then the core has to decide again. If its timer has fired all the same, that boosts it anew: the
+    /// guest says so of another interrupt.
     pub fn end_boost(&mut self, id: VcpuId) -> bool {
         notes::needs::<{ each::BOOST }>();
         let Some(entry) = self.find(id).map(|at| self.entries[at]) else { return false };
-        match self.extras.boosts.of(&entry) {
-            Some(state) => {
-                state.grant = Duration(0);
-                state.is_boosted
-            }
-            None => false,
-        }
+        let Some(state) = self.extras.boosts.of(&entry) else { return false };
+        (state.grant, state.has_risen) = (Duration(0), false);
+        state.is_boosted
     }
 
     /// Returns true if the latest decision, which is for a vCPU, is for one that is boosted while others

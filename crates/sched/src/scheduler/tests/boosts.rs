@@ -91,6 +91,19 @@ fn an_interrupt_that_waits_when_a_boost_ends_begins_another_one() {
 }
 
 #[test]
+fn a_guest_that_ends_a_boost_while_its_timer_is_due_is_boosted_anew() {
+    let mut core = three(boost(5, Duration::MAX, 100, Some(3)));
+    assert_eq!(run(&mut core, 0), Some(2));
+    core.rises_at(RISES, Instant(1));
+    assert_eq!(core.decide(Instant(1)).until, Some(Instant(4)));
+    // It has handled another interrupt first.
+    assert!(core.end_boost(RISES));
+    core.rises_at(RISES, Instant(1));
+    let decision = core.decide(Instant(2));
+    assert_eq!((decision.run, decision.until), (Some(RISES), Some(Instant(5))));
+}
+
+#[test]
 fn interrupts_boost_only_those_that_they_are_to() {
     let mut core = three(boost(5, Duration::MAX, 100, None));
     core.sleep(RISES);

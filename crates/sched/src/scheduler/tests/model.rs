@@ -44,7 +44,7 @@ pub(super) struct Boosts {
 
 impl Boosts {
     /// An interrupt boosts it, or lets it be boosted for longer.
-    fn rises(&self) -> bool {
+    pub(super) fn rises(&self) -> bool {
         self.is.window.is_some_and(|window| !self.is_boosted || self.grant <= window.0)
     }
 }
@@ -191,8 +191,6 @@ impl Model {
         self.charge(now);
         let Some(boosts) = self.find(id).and_then(|vcpu| vcpu.boosts) else { return false };
         let window = match boosts.is.window {
-            None if interrupt => return false,
-            Some(_) if interrupt && !boosts.rises() => return false,
             Some(window) if interrupt => window.0,
             _ => u64::MAX,
         };

@@ -117,11 +117,12 @@ impl Both {
         match *event {
             Event::EnterGcs | Event::Mark { .. } | Event::Remove if boosts => {}
             Event::Boost { interrupt } => {
+                core.charge_running(Instant(now));
+                model.charge(now);
+                let rises = model.get(base).and_then(|of| of.boosts).is_some_and(|of| of.rises());
                 let changes = match interrupt {
-                    true => {
-                        core.charge_running(Instant(now));
-                        core.begin_boost(vcpu, true, Instant(now))
-                    }
+                    true if !rises => return,
+                    true => core.begin_boost(vcpu, true, Instant(now)),
                     false => core.boost(vcpu, Instant(now)),
                 };
                 assert_eq!(changes, model.boost(base, interrupt, now));
