@@ -6,19 +6,22 @@
  *
  *     cassata_link_open(&link, registers, own, peer, half_size);
  *     cassata_link_send(&link, &order, sizeof order);
- *     cassata_link_ring(&link);                            once for as many messages as one likes
+ *     cassata_link_notify(&link);                          once for as many messages as one likes
  *
  *     for (;;) {
  *         cassata_link_arm(&link);                         first arm, then look
  *         while ((length = cassata_link_receive(&link, &order, sizeof order)) >= 0)
  *             ...
+ *         cassata_link_notify(&link);                      there is room again
  *         if (length == CASSATA_LINK_EMPTY)
  *             ... wait for the interrupt ...
  *     }
  *
  * Each side writes its own half only. In its half are its ring, from which the peer reads, and how far it has read the
- * peer's: so there is one writer of each word, and no lock. Sending and receiving makes no call to the hypervisor. In each
- * direction a program uses messages or a stream, not both.
+ * peer's: so there is one writer of each word, and no lock. Sending and receiving makes no call to the hypervisor, and
+ * cassata_link_notify() only if the peer wants to be told. A side that looks again before it arms, and says
+ * cassata_link_disarm() when it has found something, makes no exit while data flows, nor does its peer. In each direction a
+ * program uses messages or a stream, not both.
  *
  * A side that is opened has a new epoch, and its ring is empty. The peer is told so (CASSATA_LINK_RESTARTED), once, by what
  * it calls next to send or to receive. What a side has read stays read: one that is started again goes on behind that.
@@ -65,6 +68,8 @@ struct cassata_link_half {
     uint32_t of_epoch;   /* in which epoch of the peer's */
     uint32_t version;    /* of the latest value: odd while it is written, 0 before there is one */
     uint32_t value_size; /* bytes of it */
+    uint32_t wants_data; /* it is to be told of what the peer sends */
+    uint32_t wants_room; /* it is to be told of what the peer reads */
     uint64_t value[(CASSATA_LINK_VALUE_MAX + 7) / 8];
 };
 
@@ -153,6 +158,8 @@ static inline bool cassata_link_open(struct cassata_link *link, volatile void *r
     half->size = size;
     half->produced = 0;
     half->version = 0;
+    half->wants_data = 0;
+    half->wants_room = 0;
     cassata_link_barrier();
     half->magic = CASSATA_LINK_MAGIC;
     cassata_link_barrier();
@@ -166,11 +173,40 @@ static inline void cassata_link_ring(const struct cassata_link *link)
     cassata_link_store(link->registers, CASSATA_LINK_RING, 1);
 }
 
+/* Rings at the peer if it wants to be told: of what was sent, or of what was read. */
+static inline void cassata_link_notify(const struct cassata_link *link)
+{
+    cassata_link_barrier();
+    if ((link->peer->wants_data | link->peer->wants_room) != 0)
+        cassata_link_store(link->registers, CASSATA_LINK_RING, 1);
+}
+
 /* Arms the doorbell; what is called next to receive sees all for which it does not ring. */
 static inline void cassata_link_arm(const struct cassata_link *link)
 {
+    link->own->wants_data = 1;
     cassata_link_store(link->registers, CASSATA_LINK_ARM, 1);
     cassata_link_barrier();
+}
+
+/* The same for what is called next to send. */
+static inline void cassata_link_arm_for_room(const struct cassata_link *link)
+{
+    link->own->wants_room = 1;
+    cassata_link_store(link->registers, CASSATA_LINK_ARM, 1);
+    cassata_link_barrier();
+}
+
+/* Says that the peer need not ring for what it sends, until the doorbell is armed again: it may still ring once. */
+static inline void cassata_link_disarm(const struct cassata_link *link)
+{
+    link->own->wants_data = 0;
+}
+
+/* The same for what it reads. */
+static inline void cassata_link_disarm_for_room(const struct cassata_link *link)
+{
+    link->own->wants_room = 0;
 }
 
 /* The life of the peer's VM, 0 while it is off; an exit. */
@@ -216,32 +252,88 @@ static inline int64_t cassata_link_unread(const struct cassata_link *link)
     return unread <= link->size ? (int64_t)unread : CASSATA_LINK_BROKEN;
 }
 
+/* Copies words of memory that need not be aligned into a ring, four at a time. */
+static inline void cassata_link_put_words(volatile uint64_t *to, const uint8_t *from, size_t words)
+{
+    uint64_t four[4];
+
+    for (; words >= 4; words -= 4, to += 4, from += sizeof four) {
+        memcpy(four, from, sizeof four);
+        to[0] = four[0];
+        to[1] = four[1];
+        to[2] = four[2];
+        to[3] = four[3];
+    }
+    for (; words > 0; words--, to++, from += 8) {
+        memcpy(four, from, 8);
+        to[0] = four[0];
+    }
+}
+
+static inline void cassata_link_get_words(uint8_t *to, const volatile uint64_t *from, size_t words)
+{
+    uint64_t four[4];
+
+    for (; words >= 4; words -= 4, to += sizeof four, from += 4) {
+        four[0] = from[0];
+        four[1] = from[1];
+        four[2] = from[2];
+        four[3] = from[3];
+        memcpy(to, four, sizeof four);
+    }
+    for (; words > 0; words--, to += 8, from++) {
+        four[0] = from[0];
+        memcpy(to, four, 8);
+    }
+}
+
+/* Words from offset `at` of a ring on that lie before its end, of so many. */
+static inline size_t cassata_link_run(const struct cassata_link *link, uint32_t at, size_t words)
+{
+    const size_t behind = (link->size - at % link->size) / 8;
+
+    return words < behind ? words : behind;
+}
+
 /* Copies bytes into the ring, from offset `at` on: in whole words, the last one filled up. */
 static inline void cassata_link_put(const struct cassata_link *link, uint32_t at, const void *bytes, size_t length)
 {
     volatile uint64_t *ring = cassata_link_ring_of(link->own);
     const uint8_t *from = bytes;
+    const size_t words = length / 8, run = cassata_link_run(link, at, words);
 
-    for (size_t done = 0; done < length; done += 8) {
+    cassata_link_put_words(ring + at % link->size / 8, from, run);
+    cassata_link_put_words(ring, from + 8 * run, words - run);
+    if (length % 8 != 0) {
         uint64_t word = 0;
-        const size_t rest = length - done;
 
-        memcpy(&word, from + done, rest < 8 ? rest : 8);
-        ring[(at + done) % link->size / 8] = word;
+        memcpy(&word, from + 8 * words, length % 8);
+        ring[(at + 8 * words) % link->size / 8] = word;
     }
 }
 
+/* Copies bytes from offset `at` of the peer's ring on. */
 static inline void cassata_link_get(const struct cassata_link *link, uint32_t at, void *bytes, size_t length)
 {
     const volatile uint64_t *ring = cassata_link_peers_ring(link);
     uint8_t *to = bytes;
+    const size_t words = length / 8, run = cassata_link_run(link, at, words);
 
-    for (size_t done = 0; done < length; done += 8) {
-        const uint64_t word = ring[(at + done) % link->size / 8];
-        const size_t rest = length - done;
+    cassata_link_get_words(to, ring + at % link->size / 8, run);
+    cassata_link_get_words(to + 8 * run, ring, words - run);
+    if (length % 8 != 0) {
+        const uint64_t word = ring[(at + 8 * words) % link->size / 8];
 
-        memcpy(to + done, &word, rest < 8 ? rest : 8);
+        memcpy(to + 8 * words, &word, length % 8);
     }
+}
+
+/* Says that so many bytes more were sent. */
+static inline void cassata_link_produce(struct cassata_link *link, size_t bytes)
+{
+    cassata_link_barrier();
+    link->produced += (uint32_t)bytes;
+    link->own->produced = link->produced;
 }
 
 /* A message takes its length and itself, in whole words. */
@@ -270,9 +362,7 @@ static inline int cassata_link_send(struct cassata_link *link, const void *messa
         return CASSATA_LINK_FULL;
     cassata_link_put(link, link->produced, &header, sizeof header);
     cassata_link_put(link, link->produced + 8, message, length);
-    cassata_link_barrier();
-    link->produced += (uint32_t)cassata_link_takes(length);
-    link->own->produced = link->produced;
+    cassata_link_produce(link, cassata_link_takes(length));
     return 0;
 }
 
@@ -360,9 +450,7 @@ static inline int cassata_link_write(struct cassata_link *link, const void *byte
     if (length == 0)
         return CASSATA_LINK_FULL;
     cassata_link_put(link, link->produced, bytes, length);
-    cassata_link_barrier();
-    link->produced += (uint32_t)((length + 7) / 8 * 8);
-    link->own->produced = link->produced;
+    cassata_link_produce(link, (length + 7) / 8 * 8);
     return (int)length;
 }
 

@@ -205,7 +205,7 @@ static void orders_task(void *unused)
         const int count = take_orders();
 
         if (count > 0)
-            cassata_link_ring(&link);
+            cassata_link_notify(&link);
         if (count < MOST_ORDERS)
             ulTaskNotifyTake(pdTRUE, portMAX_DELAY);
     }

@@ -20,6 +20,8 @@
 #define LONGEST 4096
 /* How often it looks whether the peer is there, if nothing comes. */
 #define LOOK_MS 1000
+/* How often `pour` and `drain` look before they sleep: for some 100 us. */
+#define LOOKS 10000
 
 static struct cassata_link link_;
 static int device = -1;
@@ -146,18 +148,46 @@ static bool wait_for_ring(void)
     return read(device, &count, sizeof count) == sizeof count;
 }
 
+/* What one waits for: data of the peer, or room for one's own. */
+struct wait {
+    void (*arm)(const struct cassata_link *link);
+    void (*disarm)(const struct cassata_link *link);
+    bool is_armed; /* and it has not been waited for since */
+    bool is_told;  /* the peer rings */
+};
+
+static struct wait for_data = { .arm = cassata_link_arm, .disarm = cassata_link_disarm };
+static struct wait for_room = { .arm = cassata_link_arm_for_room, .disarm = cassata_link_disarm_for_room };
+
+/* Where there is none: arms the doorbell, and the caller has to look again; where it is armed, waits. */
+static void arm_or_wait(struct wait *wait)
+{
+    if (!wait->is_armed)
+        wait->arm(&link_);
+    else if (!wait_for_ring() && cassata_link_peer_life(&link_) == 0)
+        fail("the other VM is off");
+    wait->is_armed = !wait->is_armed;
+    wait->is_told = true;
+}
+
+/* Where there is some. */
+static void go_on(struct wait *wait)
+{
+    if (wait->is_told)
+        wait->disarm(&link_);
+    wait->is_armed = wait->is_told = false;
+}
+
 /* The next message, with a zero behind it: its length. Waits for it. */
 static int receive(char *message, size_t room)
 {
     for (;;) {
-        cassata_link_arm(&link_);
         const int length = cassata_link_receive(&link_, message, room - 1);
 
         switch (length) {
         case CASSATA_LINK_EMPTY:
         case CASSATA_LINK_ABSENT:
-            if (!wait_for_ring() && cassata_link_peer_life(&link_) == 0)
-                fail("the other VM is off");
+            arm_or_wait(&for_data);
             break;
         case CASSATA_LINK_RESTARTED:
             fprintf(stderr, "cassata-link: the peer was opened again\n");
@@ -169,6 +199,8 @@ static int receive(char *message, size_t room)
             fail("the peer writes what cannot be");
         default:
             message[length] = '\0';
+            go_on(&for_data);
+            cassata_link_notify(&link_);
             return length;
         }
     }
@@ -182,14 +214,14 @@ static void send_message(const char *message, size_t length)
 
         switch (answer) {
         case 0:
+            go_on(&for_room);
             return;
         case CASSATA_LINK_RESTARTED:
             fprintf(stderr, "cassata-link: the peer was opened again\n");
             break;
         case CASSATA_LINK_FULL:
-            cassata_link_ring(&link_);
-            cassata_link_arm(&link_);
-            wait_for_ring();
+            cassata_link_notify(&link_);
+            arm_or_wait(&for_room);
             break;
         case CASSATA_LINK_TOO_LONG:
             fail("a message has at most %" PRIu32 " bytes on this link", link_.size - 8);
@@ -225,7 +257,7 @@ static void ask(char **messages)
 
     for (; messages[count] != NULL; count++)
         send_message(messages[count], strlen(messages[count]));
-    cassata_link_ring(&link_);
+    cassata_link_notify(&link_);
     for (; count > 0; count--) {
         receive(answer, sizeof answer);
         puts(answer);
@@ -263,7 +295,7 @@ static void bench(unsigned long count)
         const uint64_t begin = now_ns();
 
         send_message(message, (size_t)length);
-        cassata_link_ring(&link_);
+        cassata_link_notify(&link_);
         receive(answer, sizeof answer);
         const uint64_t took = now_ns() - begin;
 
@@ -303,10 +335,10 @@ static void write_stream(void)
 
             if (wrote > 0) {
                 done += (size_t)wrote;
-                cassata_link_ring(&link_);
+                go_on(&for_room);
+                cassata_link_notify(&link_);
             } else if (wrote == CASSATA_LINK_FULL) {
-                cassata_link_arm(&link_);
-                wait_for_ring();
+                arm_or_wait(&for_room);
             } else if (wrote != CASSATA_LINK_RESTARTED) {
                 fail("the peer writes what cannot be");
             }
@@ -319,7 +351,6 @@ static void read_stream(unsigned long count)
     char bytes[LONGEST];
 
     while (count > 0) {
-        cassata_link_arm(&link_);
         const int length = cassata_link_read(&link_, bytes, count < sizeof bytes ? (count + 7) / 8 * 8 : sizeof bytes);
 
         if (length > 0) {
@@ -328,14 +359,68 @@ static void read_stream(unsigned long count)
             fwrite(bytes, 1, wanted, stdout);
             fflush(stdout);
             count -= wanted;
-            cassata_link_ring(&link_);
+            go_on(&for_data);
+            cassata_link_notify(&link_);
         } else if (length == CASSATA_LINK_EMPTY || length == CASSATA_LINK_ABSENT) {
-            if (!wait_for_ring() && cassata_link_peer_life(&link_) == 0)
-                fail("the other VM is off");
+            arm_or_wait(&for_data);
         } else if (length == CASSATA_LINK_BROKEN) {
             fail("the peer writes what cannot be");
         }
     }
+}
+
+/* What `pour` and `drain` do with a piece of the stream: how many bytes, or an error. */
+typedef int (*piece)(uint64_t *words, uint64_t position, size_t room);
+
+static int pour_piece(uint64_t *words, uint64_t position, size_t room)
+{
+    for (size_t i = 0; i < room / 8; i++)
+        words[i] = position / 8 + i;
+    return cassata_link_write(&link_, words, room);
+}
+
+static int drain_piece(uint64_t *words, uint64_t position, size_t room)
+{
+    const int length = cassata_link_read(&link_, words, room);
+    uint64_t wrong = 0;
+
+    for (int i = 0; i < length / 8; i++)
+        wrong |= words[i] ^ (position / 8 + (uint64_t)i);
+    if (wrong != 0)
+        fail("the stream has a wrong word in the %d bytes behind byte %" PRIu64, length, position);
+    return length;
+}
+
+/* Lets a stream of so many MiB pass, each word its number, as fast as both sides can, and tells how fast that was. A side that
+ * has nothing to do looks LOOKS times before it sleeps: only then is there an exit. */
+static void pass(const char *name, piece act, unsigned long mebibytes, struct wait *wait)
+{
+    static uint64_t words[LONGEST / 8];
+    const uint64_t all = (uint64_t)mebibytes << 20;
+    uint64_t done = 0, begin = 0, sleeps = 0;
+    unsigned looks = 0;
+
+    while (done < all) {
+        const int length = act(words, done, sizeof words);
+
+        if (length > 0) {
+            /* What comes first may have waited for its peer. */
+            begin = done == 0 ? now_ns() : begin;
+            done += (uint64_t)length;
+            looks = 0;
+            go_on(wait);
+            cassata_link_notify(&link_);
+        } else if (length == CASSATA_LINK_BROKEN) {
+            fail("the peer writes what cannot be");
+        } else if (length != CASSATA_LINK_RESTARTED && ++looks > LOOKS) {
+            sleeps += wait->is_armed;
+            arm_or_wait(wait);
+        }
+    }
+    const uint64_t took = now_ns() - begin;
+
+    printf("%s bytes=%" PRIu64 " ns=%" PRIu64 " mb_per_s=%" PRIu64 " sleeps=%" PRIu64 "\n", name, done, took,
+           took == 0 ? 0 : done * 1000 / took, sleeps);
 }
 
 static void usage(void) __attribute__((noreturn));
@@ -349,6 +434,8 @@ static void usage(void)
           "       cassata-link latest NAME COUNT MS       prints the latest value so often, each MS milliseconds\n"
           "       cassata-link write NAME                 sends what it reads as a stream\n"
           "       cassata-link read NAME BYTES            prints so many bytes of the stream\n"
+          "       cassata-link pour NAME MIB              sends so much as a stream, and tells how fast that was\n"
+          "       cassata-link drain NAME MIB             takes what `pour` sends\n"
           "       cassata-link peer NAME                  the life of the other VM, 0 if it is off\n"
           "       cassata-link bench NAME COUNT           times `ping`s that the peer answers with the same\n"
           "       cassata-link flood NAME MS MESSAGE      rings and sends as fast as it can\n"
@@ -378,7 +465,7 @@ int main(int count, char **words)
     } else if (strcmp(command, "send") == 0 && arguments > 0) {
         for (; *rest != NULL; rest++)
             send_message(*rest, strlen(*rest));
-        cassata_link_ring(&link_);
+        cassata_link_notify(&link_);
     } else if (strcmp(command, "receive") == 0 && arguments == 1) {
         char message[LONGEST];
 
@@ -393,6 +480,10 @@ int main(int count, char **words)
         write_stream();
     } else if (strcmp(command, "read") == 0 && arguments == 1) {
         read_stream(number_in(rest[0]));
+    } else if (strcmp(command, "pour") == 0 && arguments == 1) {
+        pass("pour", pour_piece, number_in(rest[0]), &for_room);
+    } else if (strcmp(command, "drain") == 0 && arguments == 1) {
+        pass("drain", drain_piece, number_in(rest[0]), &for_data);
     } else if (strcmp(command, "peer") == 0 && arguments == 0) {
         printf("%" PRIu32 "\n", cassata_link_peer_life(&link_));
     } else if (strcmp(command, "bench") == 0 && arguments == 1) {

@@ -238,6 +238,47 @@ static void test_registers(void)
     wire_free(&wire);
 }
 
+/* True if a side rings when it notifies its peer. */
+static bool rings(const struct wire *wire, int side, const struct cassata_link *link)
+{
+    wire->registers[side][0] = 0;
+    cassata_link_notify(link);
+    return wire->registers[side][0] != 0;
+}
+
+/* A side is told only while it waits: for what is sent, or for room. */
+static void test_notifications(void)
+{
+    struct wire wire = wire_new();
+    struct cassata_link a = open_side(&wire, 0), b = open_side(&wire, 1);
+    char room[8] = "";
+
+    EXPECT(cassata_link_send(&a, room, 0) == 0 && !rings(&wire, 0, &a));
+    EXPECT(cassata_link_receive(&b, room, sizeof room) == 0);
+    cassata_link_arm(&b);
+    EXPECT(cassata_link_receive(&b, room, sizeof room) == CASSATA_LINK_EMPTY);
+    EXPECT(cassata_link_send(&a, room, 0) == 0 && rings(&wire, 0, &a));
+    /* It sends itself, and waits still. */
+    EXPECT(cassata_link_send(&b, room, 0) == 0 && rings(&wire, 0, &a));
+    /* What it takes does not end that: it may wait for more. */
+    EXPECT(cassata_link_receive(&b, room, sizeof room) == 0 && rings(&wire, 0, &a));
+    cassata_link_disarm(&b);
+    EXPECT(!rings(&wire, 0, &a));
+    while (cassata_link_send(&a, room, sizeof room) == 0) {
+    }
+    cassata_link_arm_for_room(&a);
+    EXPECT(cassata_link_send(&a, room, sizeof room) == CASSATA_LINK_FULL);
+    EXPECT(cassata_link_receive(&b, room, sizeof room) == sizeof room && rings(&wire, 1, &b));
+    cassata_link_disarm_for_room(&a);
+    EXPECT(cassata_link_send(&a, room, sizeof room) == 0 && !rings(&wire, 1, &b));
+    /* One that is opened anew does not wait. */
+    cassata_link_arm(&a);
+    EXPECT(rings(&wire, 1, &b));
+    a = open_side(&wire, 0);
+    EXPECT(!rings(&wire, 1, &b));
+    wire_free(&wire);
+}
+
 int main(void)
 {
     test_sizes();
@@ -247,6 +288,7 @@ int main(void)
     test_stream();
     test_hostile();
     test_registers();
+    test_notifications();
     puts("link: ok");
     return 0;
 }

@@ -1,5 +1,5 @@
 //! Linux and FreeRTOS talk by a link: the example of `docs/src/links.md`, as it stands there, and with a Linux that
-//! rings and sends as fast as it can.
+//! rings and sends as fast as it can. And two of each on four cores, where one Linux sends the other one a stream.
 
 use super::REAL_LIMIT;
 use crate::demo::{LINUX, RTOS};
@@ -34,13 +34,67 @@ const RINGS: u64 = 10_000;
 /// How late FreeRTOS's task may be at worst, nanoseconds: as with any other load.
 const LATEST_NS: u64 = 1_000;
 
-/// Returns the scenario.
-#[must_use]
-pub fn scenario() -> Scenario {
-    const NAME: &str = "link-linux";
+/// Two Linux and two FreeRTOS, below the project's root.
+const PAIRS: &str = "systems/pairs.toml";
+/// What each Linux does with the stream, and the first of its lines otherwise.
+const SIDES: [(&str, &str, &str); 2] =
+    [("linux-a", "pour", "done: target 1500"), ("linux-b", "drain", "done: target 500")];
+/// Bytes of the stream.
+const STREAM: u64 = 64 << 20;
+/// How fast the side that takes it has to be, megabytes in a second of virtual time: when that begins, the other one has.
+const LEAST_MB_PER_S: u64 = 1_000;
+/// How often a side may sleep, which is when there are exits: once until its peer has begun, and once more.
+const MOST_SLEEPS: u64 = 2;
+
+/// Returns the scenarios.
+pub fn scenarios() -> impl Iterator<Item = Scenario> {
     let about =
         "Linux orders and watches what FreeRTOS controls, and floods it, which it does not notice";
-    Scenario::new(NAME, about, |bench| talk(bench, NAME)).shipped()
+    let talk = Scenario::new("link-linux", about, |bench| talk(bench, "link-linux"));
+    let about = "two Linux and two FreeRTOS share four cores, and a stream between the former makes no exits";
+    let pairs = Scenario::new("pairs", about, |bench| pairs(bench, "pairs"));
+    [talk.shipped(), pairs.shipped()].into_iter()
+}
+
+fn pairs(bench: &Bench, name: &str) -> Result<()> {
+    let bundle = bench.pack(&bench.described(PAIRS, &[])?)?;
+    let session = bench.session(&bundle, LIMIT)?.within(REAL_LIMIT);
+    let vms = session.layout.vms.len();
+    let run = session.run(|now| {
+        let seen = now.observer.latest();
+        seen.is_some_and(|seen| (0..vms).all(|vm| seen.vms[vm].is_over()))
+    })?;
+    let layout = &run.observer.layout;
+    let vm = |name| layout.vm(name).ok_or_else(|| miette!("there is no VM `{name}`"));
+    let mut outcome = figures::outcome(name, &run);
+    let mut objections = Vec::new();
+    for (name, verb, answer) in SIDES {
+        let said = &run.said.guests[vm(name)?].linux;
+        outcome.figure(name, serde_json::json!(said.links));
+        objections.extend(said.failed.iter().map(|why| format!("{name} gave up: {why}")));
+        objections.extend(stream(&said.links, verb, answer).map(|why| format!("{name} {why}")));
+    }
+    for name in ["rtos-a", "rtos-b"] {
+        objections.extend(late(&run.observer, vm(name)?).map(|why| format!("{name}: {why}")));
+    }
+    bench.judge(&run, outcome, &objections)
+}
+
+/// What is wrong with what a Linux printed that has sent or taken the stream.
+fn stream(said: &[String], verb: &str, answer: &str) -> Option<String> {
+    let passed = said.iter().find(|line| line.starts_with(verb));
+    let number = |name| passed.and_then(|line| number::<u64>(line, name));
+    let is_good = number("bytes") == Some(STREAM)
+        && (verb == "pour" || number("mb_per_s").is_some_and(|rate| rate >= LEAST_MB_PER_S))
+        && number("sleeps").is_some_and(|sleeps| sleeps <= MOST_SLEEPS)
+        && said.first().is_some_and(|line| line == answer)
+        && said.last().is_some_and(|line| line == "ping after");
+    (!is_good).then(|| {
+        format!(
+            "did not print `{answer}`, `{verb}` with {STREAM} bytes, at least {LEAST_MB_PER_S} MB/s taken and at most \
+             {MOST_SLEEPS} sleeps, and `ping after`: {said:?}"
+        )
+    })
 }
 
 fn talk(bench: &Bench, name: &str) -> Result<()> {
@@ -98,6 +152,19 @@ fn late(observer: &Observer, rtos: usize) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_stream_that_is_slow_sleeps_or_is_short_is_told() {
+        let said = |rate: u64, sleeps: u64, bytes: u64| {
+            let drain = format!("drain bytes={bytes} ns=1 mb_per_s={rate} sleeps={sleeps}");
+            stream(&["done".to_owned(), drain, "ping after".to_owned()], "drain", "done")
+        };
+        assert_eq!(said(LEAST_MB_PER_S, MOST_SLEEPS, STREAM), None);
+        assert!(said(LEAST_MB_PER_S - 1, 0, STREAM).is_some());
+        assert!(said(LEAST_MB_PER_S, MOST_SLEEPS + 1, STREAM).is_some());
+        assert!(said(LEAST_MB_PER_S, 0, STREAM - 8).is_some());
+        assert!(stream(&[], "drain", "done").is_some());
+    }
 
     #[test]
     fn what_is_missing_or_out_of_place_is_told() {

@@ -30,7 +30,6 @@ pub fn all() -> Vec<Scenario> {
         typed::scenario(),
         limits::hung(),
         limits::stalled(),
-        links::scenario(),
         sharing::scenario(),
         sharing_linux::scenario(),
         sharing_linux::dying(),
@@ -50,6 +49,7 @@ pub fn all() -> Vec<Scenario> {
     let others = others
         .into_iter()
         .chain(traced::scenarios())
+        .chain(links::scenarios())
         .chain(console::scenarios())
         .chain(operated::scenarios())
         .chain(gaps::scenarios())

@@ -12,7 +12,7 @@ const STRIDE: u64 = 8;
 /// this believes more than one that finds nothing.
 const MAGIC: u64 = 0x314b_4e4c;
 /// Bytes before the ring.
-const HEADER: u64 = 264;
+const HEADER: u64 = 272;
 /// `STR W0, [X1]` and `STR X0, [X1]`.
 const STORES: [u64; 2] = [loads::READS + 2, loads::READS + 3];
 
