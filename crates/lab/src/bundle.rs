@@ -1,7 +1,7 @@
 //! A system that is ready to boot: one image, and the tables inside it.
 
 use crate::executed;
-use crate::machine::{MachineConfig, Time};
+use crate::machine::{self, MachineConfig, Time};
 use crate::observe::Layout;
 use crate::paths::Paths;
 use crate::promises::Promises;
@@ -9,7 +9,7 @@ use abi::system::System;
 use miette::Result;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
-use system::{Checked, Packed, SigningKey};
+use system::{Checked, Packed, Plugged, SigningKey};
 
 /// The hypervisor's ELF files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,6 +61,8 @@ pub struct Bundle {
     pub promises: Promises,
     /// The longest paths of its hypervisor; none if it has none.
     pub paths: Option<Paths>,
+    /// What is plugged into the machine.
+    pub plugged: Plugged,
     /// The hypervisor's ELF file.
     hypervisor: &'static [u8],
     /// Where the code is in that, addresses from its beginning.
@@ -119,6 +121,7 @@ impl Bundle {
             mutexes: checked.mutexes().map(str::to_owned).collect(),
             promises: Promises::of(checked),
             paths: None,
+            plugged: checked.plugged.clone(),
             hypervisor: &[],
             code: 0..0,
         }
@@ -140,7 +143,8 @@ impl Bundle {
             }
         };
         let machine = MachineConfig::new(&self.image, board.pcpu_count, board.ram_size);
-        MachineConfig { time, ..machine }
+        let extra_args = machine::plugged(&self.plugged).map(Into::into).collect();
+        MachineConfig { time, extra_args, ..machine }
     }
 
     /// Where there is something to see.

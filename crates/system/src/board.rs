@@ -77,6 +77,8 @@ pub struct Device {
     /// True if it reads or writes memory by itself.
     #[serde(default)]
     pub dma: bool,
+    /// What QEMU calls it, if a disk or a network can be plugged into it.
+    pub slot: Option<String>,
     /// How many of them stand side by side, addresses `size` and interrupts 1
     /// apart; only in the file, expanded when it is read.
     repeat: Option<u32>,
@@ -176,6 +178,7 @@ impl Device {
             name: format!("{}-{n}", self.name),
             node: Some(self.node.as_ref().unwrap_or(&self.name).clone()),
             address: self.address + u64::from(n) * self.size,
+            slot: self.slot.as_ref().map(|slot| format!("{slot}.{n}")),
             interrupts: self
                 .interrupts
                 .iter()
@@ -258,6 +261,7 @@ mod tests {
         let last = board.device("virtio-mmio-31").unwrap();
         assert_eq!(last.address, 0x0a00_3e00);
         assert_eq!(last.interrupts[0].intid, 79);
+        assert_eq!(last.slot.as_deref(), Some("virtio-mmio-bus.31"));
         for (i, device) in board.devices.iter().enumerate() {
             assert!(!board.devices[i + 1..].iter().any(|other| other.name == device.name));
         }

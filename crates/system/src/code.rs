@@ -84,6 +84,9 @@ codes! {
     InterruptTwice = "interrupt-twice", Error, "An interrupt that is given away twice.";
     UnknownDevice = "unknown-device", Error, "The board has no such device.";
     DeviceTwice = "device-twice", Error, "A device that is given away twice.";
+    NoSlot = "no-slot", Error, "A disk or a network where none can be plugged in.";
+    SlotUnused = "slot-unused", Warning, "A disk or a network that no VM has.";
+    Disk = "disk", Error, "A file that is no disk.";
     SharedPage = "shared-page", Error, "Devices of two VMs in one page.";
     DmaNeedsIdentity = "dma-needs-identity", Error, "A device whose addresses would be wrong.";
     DmaUnconfined = "dma-unconfined", Warning, "A device that nothing keeps out of memory.";

@@ -52,6 +52,7 @@ pub fn load_text(path: &Path, text: &str) -> Result<Checked, Report> {
         protocol,
         consolidation,
         trace,
+        plugged,
     } = sound;
     let inputs = inputs::of(&draft, &vms, (path, text), directory, &report);
     Ok(Checked {
@@ -68,6 +69,7 @@ pub fn load_text(path: &Path, text: &str) -> Result<Checked, Report> {
         protocol,
         consolidation,
         trace,
+        plugged,
         inputs,
         warnings: report,
         plan,

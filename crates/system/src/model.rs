@@ -44,11 +44,35 @@ pub struct Checked {
     pub consolidation: Consolidation,
     /// Bytes of the ring in which each pCPU records what it does; 0: there is none.
     pub trace: u32,
+    /// What is plugged into the board.
+    pub plugged: Plugged,
     /// All files it is made of, its description first.
     pub inputs: Vec<Input>,
     /// What looks wrong but does not keep the system from being built.
     pub warnings: Report,
     pub(crate) plan: crate::plan::Plan,
+}
+
+/// What is plugged into slots of the board when `cassata` runs it. It is no part of what is packed.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Plugged {
+    /// The disks.
+    pub disks: Vec<Disk>,
+    /// The slot of the network card, as QEMU calls it; none: there is none.
+    pub network: Option<&'static str>,
+}
+
+/// A disk of the board.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Disk {
+    /// The slot, as QEMU calls it.
+    pub slot: &'static str,
+    /// The file that has what is on it, byte for byte.
+    pub file: PathBuf,
+    /// Bytes of that file.
+    pub size: u64,
+    /// True if the file keeps what a guest writes, false if that is gone when the machine ends.
+    pub keep: bool,
 }
 
 /// How tasks share global resources.

@@ -60,7 +60,12 @@ pub fn spare_inputs(checked: &Checked, file: &Path, option: &str) -> Result<()> 
     };
     let of_system =
         |input: &Input| format!("{}: {} is {}", input.place, file.display(), input.title);
-    match checked.input_at(file).map(of_system).or_else(of_project) {
+    let of_board = || {
+        let mut disks = checked.plugged.disks.iter();
+        let disk = disks.find(|disk| system::is_same_file(&disk.file, file))?;
+        Some(format!("{} is a disk of the system", disk.file.display()))
+    };
+    match checked.input_at(file).map(of_system).or_else(of_board).or_else(of_project) {
         Some(message) => {
             Err(miette!(help = format!("name another file behind `{option}`"), "{message}"))
         }

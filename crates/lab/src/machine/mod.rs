@@ -5,6 +5,7 @@ pub mod config;
 mod control;
 mod host;
 pub mod memory;
+mod plugged;
 mod time;
 
 use crate::console::{ConsoleConfig, Consoles};
@@ -17,6 +18,7 @@ use control::{Control, Waited};
 pub use host::HostUse;
 pub use memory::Memory;
 use miette::{Report, Result, miette};
+pub use plugged::{AT_ONCE, MODERN, plugged};
 use rustix::process::Signal;
 use std::io::{self, Read};
 use std::thread::{self, JoinHandle};

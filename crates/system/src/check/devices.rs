@@ -54,7 +54,7 @@ pub(super) fn check(vms: &[DraftVm], board: &'static Board, problems: &mut Probl
     }
 }
 
-fn unknown(name: &At<String>, board: &Board, problems: &mut Problems) {
+pub(super) fn unknown(name: &At<String>, board: &Board, problems: &mut Problems) {
     let devices = board.devices.iter().map(|device| device.name.as_str());
     let message = format!("board `{}` has no device `{}`", board.kind, name.get_ref());
     problems

@@ -14,6 +14,7 @@ mod memory;
 mod migration;
 mod names;
 mod outranked;
+mod plugged;
 mod requests;
 mod servers;
 mod shared;
@@ -27,7 +28,7 @@ mod watchdog;
 
 use crate::code::Code;
 use crate::draft::{At, Draft, DraftVm, flag};
-use crate::model::{Consolidation, Machine, PassedInterrupt, Protocol, Vcpu, Vm, VmSpans};
+use crate::model::{Consolidation, Machine, PassedInterrupt, Plugged, Protocol, Vcpu, Vm, VmSpans};
 use crate::problem::Problems;
 use crate::time;
 pub(crate) use declared::own_name;
@@ -52,6 +53,7 @@ pub(crate) struct Sound {
     pub(crate) consolidation: Consolidation,
     /// Bytes of each pCPU's ring, 0 without a trace.
     pub(crate) trace: u32,
+    pub(crate) plugged: Plugged,
 }
 
 /// Checks a draft whose files lie relative to `directory`; `None` when an
@@ -67,6 +69,8 @@ pub(crate) fn check(draft: &Draft, directory: &Path, problems: &mut Problems) ->
         devices::check(&draft.vms, machine.board, problems);
         interrupts::check(draft, machine, problems);
     }
+    let board = machine.as_ref().map(|machine| machine.board);
+    let plugged = board.map(|board| plugged::check(draft, board, directory, problems));
     migration::check(&draft.vms, problems);
     marks::check(&draft.vms, problems);
     boosts::check(&draft.vms, problems);
@@ -76,7 +80,6 @@ pub(crate) fn check(draft: &Draft, directory: &Path, problems: &mut Problems) ->
     trace::check(draft, machine.as_ref(), problems);
     watchdog::check(draft, machine.as_ref(), problems);
     siblings::grace(draft, problems);
-    let board = machine.as_ref().map(|machine| machine.board);
     let mut timing = timing::check(draft, board, problems);
     let images = images::check(&draft.vms, directory, problems);
     if problems.any_error() {
@@ -131,6 +134,7 @@ pub(crate) fn check(draft: &Draft, directory: &Path, problems: &mut Problems) ->
         timing,
         protocol: timing::protocol(draft),
         trace: trace::size(draft),
+        plugged: plugged.unwrap_or_default(),
         consolidation,
     })
 }

@@ -68,6 +68,16 @@ pub(crate) struct DraftBoard {
     pub(crate) kind: Option<At<String>>,
     pub(crate) pcpus: Option<At<u64>>,
     pub(crate) memory: Option<At<u64>>,
+    pub(crate) disks: Vec<DraftDisk>,
+    pub(crate) network: Option<At<String>>,
+}
+
+/// A disk of the board.
+#[derive(Debug)]
+pub(crate) struct DraftDisk {
+    pub(crate) device: Option<At<String>>,
+    pub(crate) file: Option<At<String>>,
+    pub(crate) keep: Option<At<bool>>,
 }
 
 #[derive(Debug)]

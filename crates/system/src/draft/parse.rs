@@ -7,7 +7,7 @@ use super::server::server;
 use super::shared::{SHARED_MEMORY, SHARES, share, shared_memory};
 use super::tasks::{handler, task, time};
 use super::values::{Priority, Read, Wanted, bytes, expect, limit};
-use super::{At, Draft, DraftBoard, DraftInterrupt, DraftMemory, DraftVcpu, DraftVm};
+use super::{At, Draft, DraftBoard, DraftDisk, DraftInterrupt, DraftMemory, DraftVcpu, DraftVm};
 use crate::board::Trigger;
 use crate::code::Code;
 use crate::problem::{Problems, Span};
@@ -20,6 +20,10 @@ const TASKS: Wanted = Wanted("an array of tasks", "each under a line `[[vm.vcpus
 const HANDLERS: Wanted =
     Wanted("an array of handlers", "each under a line `[[vm.vcpus.handlers]]`");
 const DEVICES: Wanted = Wanted("an array of device names", "in brackets: `[\"rtc\"]`");
+const DISKS: Wanted = Wanted(
+    "an array of disks",
+    "in brackets: `[{ device = \"virtio-mmio-31\", file = \"root.img\" }]`",
+);
 const POLICIES: Wanted = Wanted("an array of policies", "in brackets: `[\"none\"]`");
 const PCPUS: Wanted = Wanted("an array of pCPUs", "in brackets: `[1, 2]`");
 const INTERRUPTS: Wanted = Wanted("an array of interrupts", "in brackets: `[40, 41]`");
@@ -111,9 +115,22 @@ fn board(value: &At<DeValue<'_>>, problems: &mut Problems) -> Option<DraftBoard>
         kind: reader.required("kind", "\"qemu-virt\"", problems),
         pcpus: reader.required("pcpus", "2", problems),
         memory: bytes(reader.required("memory", "\"1G\"", problems)),
+        disks: list(reader.get("disks"), &DISKS, problems, disk),
+        network: reader.optional("network", problems),
     };
     reader.finish(problems);
     Some(board)
+}
+
+fn disk(value: &At<DeValue<'_>>, problems: &mut Problems) -> Option<DraftDisk> {
+    let mut reader = Reader::open(value, "a disk", problems)?;
+    let disk = DraftDisk {
+        device: reader.required("device", "\"virtio-mmio-31\"", problems),
+        file: reader.required("file", "\"root.img\"", problems),
+        keep: reader.optional("keep", problems),
+    };
+    reader.finish(problems);
+    Some(disk)
 }
 
 fn hypervisor(value: &At<DeValue<'_>>, draft: &mut Draft, problems: &mut Problems) {

@@ -3,6 +3,7 @@
 use super::pair::{self, Guest};
 use super::{COMPUTES, INIT, PROGRAMS_INIT, SLEEPS, command_line};
 use crate::guests::{Images, LinuxProgress};
+use crate::machine::{AT_ONCE, MODERN};
 use serde::{Deserialize, Serialize};
 
 /// What Linux does where `hackbench` runs without end.
@@ -13,10 +14,6 @@ const DISK_BUS: &str = "virtio-mmio-bus.31";
 const DISK_BYTES: u64 = 4 << 30;
 /// How long it takes for a request: what waits in QEMU's main loop does so for whole milliseconds.
 const DISK_LATENCY_NS: u32 = 1_000_000;
-/// Today's interface of virtio. And a core that tells the disk of a request hands it over itself: else QEMU's main
-/// loop takes it when the host gets to it, and the request takes as long as that.
-const MODERN: &str = "virtio-mmio.force-legacy=false";
-const AT_ONCE: &str = "virtio-mmio.ioeventfd=off";
 
 /// What the other guest does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]

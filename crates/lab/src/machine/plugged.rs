@@ -1,0 +1,66 @@
+//! What a description plugs into slots of the board: disks and a network card, by virtio.
+
+use system::{Disk, Plugged};
+
+/// Today's interface of virtio.
+pub const MODERN: &str = "virtio-mmio.force-legacy=false";
+/// A core that tells a device of a request hands it over itself: else QEMU's main loop takes it when the host
+/// gets to it, and the request takes as long as that.
+pub const AT_ONCE: &str = "virtio-mmio.ioeventfd=off";
+/// What a disk's geometry may be, which nothing uses any more: QEMU would guess one from the first block, and
+/// wait for it before time begins.
+const HEADS: u64 = 16;
+const SECTORS: u64 = 63;
+const MOST_CYLINDERS: u64 = 16_383;
+/// Bytes of a sector.
+const SECTOR: u64 = 512;
+
+/// Returns QEMU's arguments for what is plugged in.
+pub fn plugged(plugged: &Plugged) -> impl Iterator<Item = String> {
+    let mut all = Vec::new();
+    let mut option = |name: &str, value: String| all.extend([name.to_owned(), value]);
+    if plugged.network.is_some() || !plugged.disks.is_empty() {
+        option("-global", MODERN.into());
+        option("-global", AT_ONCE.into());
+    }
+    for (n, disk) in plugged.disks.iter().enumerate() {
+        option("-drive", drive(n, disk));
+        let cylinders = (disk.size / (SECTOR * SECTORS * HEADS)).clamp(1, MOST_CYLINDERS);
+        let geometry = format!("cyls={cylinders},heads={HEADS},secs={SECTORS}");
+        option("-device", format!("virtio-blk-device,drive=disk{n},bus={},{geometry}", disk.slot));
+    }
+    if let Some(slot) = plugged.network {
+        option("-netdev", "user,id=network".into());
+        // Without firmware to boot from it, which is in another package.
+        option("-device", format!("virtio-net-device,netdev=network,bus={slot}"));
+    }
+    all.into_iter()
+}
+
+/// Returns what is on disk `n`. QEMU takes two commas of a file's name for one.
+fn drive(n: usize, disk: &Disk) -> String {
+    let file = disk.file.display().to_string().replace(',', ",,");
+    let snapshot = if disk.keep { "off" } else { "on" };
+    format!("if=none,id=disk{n},format=raw,snapshot={snapshot},file={file}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_plugged_in_goes_to_its_slot() {
+        assert_eq!(plugged(&Plugged::default()).count(), 0);
+        let (slot, size) = ("virtio-mmio-bus.31", 3 << 30);
+        let disk = Disk { slot, file: "a,b.img".into(), size, keep: false };
+        let all = Plugged { disks: vec![disk], network: Some("virtio-mmio-bus.30") };
+        let args: Vec<_> = plugged(&all).collect();
+        let has = |option: &str, value: &str| args.windows(2).any(|pair| pair == [option, value]);
+        assert!(has("-drive", "if=none,id=disk0,format=raw,snapshot=on,file=a,,b.img"), "{args:?}");
+        let device =
+            "virtio-blk-device,drive=disk0,bus=virtio-mmio-bus.31,cyls=6241,heads=16,secs=63";
+        assert!(has("-device", device), "{args:?}");
+        let card = "virtio-net-device,netdev=network,bus=virtio-mmio-bus.30";
+        assert!(has("-device", card) && has("-global", MODERN), "{args:?}");
+    }
+}

@@ -1,0 +1,109 @@
+//! Disks and a network card, plugged into slots of the board.
+
+use crate::board::Board;
+use crate::code::Code;
+use crate::draft::{At, Draft, DraftDisk, flag};
+use crate::input_file;
+use crate::model::{Disk, Plugged};
+use crate::problem::Problems;
+use std::path::Path;
+
+/// Bytes of a block: a disk is a whole number of these.
+const BLOCK: u64 = 512;
+
+/// Returns what is plugged in, as far as it can be; files lie relative to `directory`.
+pub(super) fn check(
+    draft: &Draft,
+    board: &'static Board,
+    directory: &Path,
+    problems: &mut Problems,
+) -> Plugged {
+    let (disks, network) = (&draft.board.disks, draft.board.network.as_ref());
+    let devices: Vec<_> =
+        disks.iter().filter_map(|disk| disk.device.as_ref()).chain(network).collect();
+    for (n, at) in devices.iter().enumerate() {
+        twice(at, &devices[..n], problems);
+    }
+    let disks = disks.iter().filter_map(|disk| self::disk(disk, draft, board, directory, problems));
+    let disks = disks.collect();
+    Plugged { disks, network: network.and_then(|at| slot(at, draft, board, problems)) }
+}
+
+fn disk(
+    disk: &DraftDisk,
+    draft: &Draft,
+    board: &'static Board,
+    directory: &Path,
+    problems: &mut Problems,
+) -> Option<Disk> {
+    let slot = disk.device.as_ref().and_then(|at| slot(at, draft, board, problems));
+    let file = disk.file.as_ref()?;
+    let path = directory.join(file.get_ref());
+    let size = size(&path, file, problems)?;
+    Some(Disk { slot: slot?, file: path, size, keep: flag(&disk.keep, true) })
+}
+
+/// Returns how large the disk is that the file `path` has, if it has one.
+fn size(path: &Path, at: &At<String>, problems: &mut Problems) -> Option<u64> {
+    let path_shown = path.display();
+    let length =
+        input_file::open(path).map_err(|unread| (unread.why, unread.hint)).and_then(|file| {
+            file.metadata().map(|file| file.len()).map_err(|error| (error.to_string(), None))
+        });
+    match length {
+        Err((why, hint)) => {
+            problems
+                .add(Code::Disk, at.span(), format!("cannot read {path_shown}: {why}"))
+                .hint(hint.unwrap_or("paths are relative to the description's own directory"));
+            None
+        }
+        Ok(length) if length == 0 || !length.is_multiple_of(BLOCK) => {
+            let message = format!("{path_shown} has {length} bytes: no whole number of blocks");
+            problems
+                .add(Code::Disk, at.span(), message)
+                .hint("name a file with what is on the disk, such as `truncate --size 1G` makes");
+            None
+        }
+        Ok(length) => Some(length),
+    }
+}
+
+/// Returns the slot that is the device at `at`, and warns if no VM has it.
+fn slot(
+    at: &At<String>,
+    draft: &Draft,
+    board: &'static Board,
+    problems: &mut Problems,
+) -> Option<&'static str> {
+    let name = at.get_ref();
+    let Some(device) = board.device(name) else {
+        super::devices::unknown(at, board, problems);
+        return None;
+    };
+    let Some(slot) = &device.slot else {
+        let slots = board.devices.iter().find(|device| device.slot.is_some());
+        problems
+            .add(Code::NoSlot, at.span(), format!("nothing can be plugged into device `{name}`"))
+            .hint(slots.map_or("the board has no slots".into(), |slot| {
+                format!("name a slot, such as `{}`", slot.name)
+            }));
+        return None;
+    };
+    let mut given = draft.vms.iter().flat_map(|vm| &vm.devices);
+    if !given.any(|given| given.get_ref() == name) {
+        problems
+            .add(Code::SlotUnused, at.span(), format!("no VM has device `{name}`"))
+            .hint(format!("give it to one: `devices = [\"{name}\"]`"));
+    }
+    Some(slot)
+}
+
+fn twice(at: &At<String>, before: &[&At<String>], problems: &mut Problems) {
+    if let Some(first) = before.iter().find(|other| other.get_ref() == at.get_ref()) {
+        let message = format!("two things are plugged into device `{}`", at.get_ref());
+        problems
+            .add(Code::DeviceTwice, at.span(), message)
+            .see(first.span(), "the first")
+            .hint("a slot has room for one: name another slot");
+    }
+}
