@@ -211,6 +211,13 @@ ensure_kernel_tools() {
     ((${#missing[@]} == 0)) || install_missing
 }
 
+# What makes a file system in a file, which only Debian on a disk asks for.
+ensure_disk_tools() {
+    ! command -v mke2fs >/dev/null || return 0
+    missing=("e2fsprogs"$'\t'"makes Debian's root file system")
+    install_missing
+}
+
 # What makes a virtual environment of Python's, which only a campaign asks for.
 ensure_venv() {
     ! python3 -c 'import ensurepip, venv' 2>/dev/null || return 0

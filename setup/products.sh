@@ -75,6 +75,7 @@ build_metronome() { guests/metronome/build build/guests/metronome.elf; }
 build_waker() { guests/waker/build build/guests/waker.bin; }
 build_peers() { guests/peers/build build/guests/peers build/apt; }
 build_programs() { guests/programs/build build/guests/programs build/apt; }
+build_debian() { guests/debian/build build/guests/debian build/apt; }
 build_intra() { guests/intra/build build/guests/intra.elf; }
 build_freertos() { guests/freertos/build build/guests/freertos.elf; }
 build_linux() { guests/linux/build build/guests/linux build/apt; }
@@ -224,6 +225,30 @@ ensure_programs() {
     popd >/dev/null
 }
 
+# needs_debian ARGUMENT...: true if an argument is a file that names what Debian on a disk is made of, as a
+# description does.
+needs_debian() {
+    local argument
+    for argument in "$@"; do
+        [[ ! -f $argument || ! -r $argument ]] || ! grep -qs 'guests/debian/' "$argument" || return 0
+    done
+    return 1
+}
+
+# Debian on a disk. To install it takes minutes, so it is made when a command needs it, and kept. A
+# user's own disk begins as a copy, and is never replaced.
+ensure_debian() {
+    local made=build/guests/debian
+    ensure_disk_tools
+    pushd "$CASSATA_ROOT" >/dev/null
+    product debian "installing Debian on a disk" build_debian guests/debian \
+        guests/linux/{fetch,archive.sh} build/apt/fetched
+    [[ -e $made/disk.img ]] || {
+        cp --sparse=always $made/root.img $made/disk.img.new && mv $made/disk.img.new $made/disk.img
+    }
+    popd >/dev/null
+}
+
 # The initramfs with a compiler and the kernel's source.
 ensure_builds() {
     ensure_kernel_tools
@@ -239,6 +264,7 @@ ensure_builds() {
 ensure_asked_products() {
     [[ " $* " != *" campaign-slurm "* ]] || ensure_slurm
     [[ " $* " != *" programs-"* ]] || ensure_programs
+    [[ " $* " != *" debian "* ]] || ensure_debian
     pushd "$CASSATA_ROOT" >/dev/null
     if [[ " $* " == *" conformance-kernel."* ]]; then
         product other-kernels "fetching Debian's PREEMPT_RT and backports kernels" \
