@@ -9,6 +9,7 @@
 //! | [`budgets`] | what vCPUs with budgets get in every period |
 //! | [`overrun`] | what a vCPU has that begins critical sections only to have more |
 //! | [`stock`] | stock Linux under each policy, beside an RTOS and a neighbour that crashes |
+//! | [`debian`] | stock Debian on a disk, with a network, beside FreeRTOS |
 //! | [`locks`] | what Linux tells the hypervisor of its locks |
 //! | [`preemption`] | Linux whose preemption is delayed, or that yields, beside an RTOS |
 //! | [`sharing_linux`] | Linux and FreeRTOS share a mutex and a page |
@@ -42,6 +43,7 @@ pub mod conformance;
 pub mod console;
 pub mod cycles;
 pub mod damaged;
+pub mod debian;
 pub mod expect;
 pub mod fault;
 pub mod gaps;

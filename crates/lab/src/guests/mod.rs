@@ -2,6 +2,7 @@
 //! understood in one place.
 
 mod calls;
+mod debian;
 mod freertos;
 mod gaps;
 mod hypervisor;
@@ -20,6 +21,7 @@ mod waker;
 pub(crate) mod words;
 
 pub use calls::TimedCall;
+pub use debian::{DebianProgress, SAY};
 pub use freertos::{FreertosProgress, Rounds};
 pub use gaps::{GapsProgress, Watched};
 pub use hypervisor::Hypervisor;

@@ -1,8 +1,8 @@
 //! All that the guests of a machine say, each line understood once.
 
 use super::{
-    FreertosProgress, GapsProgress, Hypervisor, LinuxProgress, MetronomeProgress, ProbeProgress,
-    SelftestsProgress, Tail, UBootProgress, WakerProgress,
+    DebianProgress, FreertosProgress, GapsProgress, Hypervisor, LinuxProgress, MetronomeProgress,
+    ProbeProgress, SelftestsProgress, Tail, UBootProgress, WakerProgress,
 };
 use crate::bundle::channel;
 use crate::console::Line;
@@ -34,6 +34,8 @@ pub struct Guest {
     pub metronome: MetronomeProgress,
     /// As Linux that its authors' tests are run in.
     pub selftests: SelftestsProgress,
+    /// As a stock Debian.
+    pub debian: DebianProgress,
     /// As U-Boot.
     pub u_boot: UBootProgress,
     /// As the waker.
@@ -50,6 +52,7 @@ impl Guest {
         self.gaps.hear(line);
         self.metronome.hear(line);
         self.selftests.hear(line);
+        self.debian.hear(line);
         self.u_boot.hear(line);
         self.waker.hear(line);
         self.tail.hear(line);

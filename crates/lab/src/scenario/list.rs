@@ -3,9 +3,9 @@
 use super::expect::Expect::{Endures, Fails, Passes, Rhythm, Starts, Starves, Turns};
 use super::staged::Staged;
 use super::{
-    budgets, campaign, conformance, console, cycles, damaged, fault, gaps, gathered, hang, limits,
-    links, locks, moved, operated, overrun, preemption, reference, sharing, sharing_linux, signed,
-    stock, traced, traced_guests, typed,
+    budgets, campaign, conformance, console, cycles, damaged, debian, fault, gaps, gathered, hang,
+    limits, links, locks, moved, operated, overrun, preemption, reference, sharing, sharing_linux,
+    signed, stock, traced, traced_guests, typed,
 };
 use crate::bench::{self, Conduct};
 use crate::observe::{Distribution, Observer, Reports};
@@ -36,6 +36,7 @@ pub fn all() -> Vec<Scenario> {
         sharing_linux::without(),
         traced_guests::scenario(),
         cycles::scenario(),
+        debian::scenario(),
         locks::stock(),
         locks::own(),
         preemption::module(),
