@@ -241,6 +241,8 @@ ensure_debian() {
     local made=build/guests/debian
     ensure_disk_tools
     pushd "$CASSATA_ROOT" >/dev/null
+    # What was removed is to be made again.
+    [[ -e $made/root.img ]] || rm -f "$stamps/debian"
     product debian "installing Debian on a disk" build_debian guests/debian \
         guests/linux/{fetch,archive.sh} build/apt/fetched
     [[ -e $made/disk.img ]] || {
