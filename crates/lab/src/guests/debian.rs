@@ -1,4 +1,4 @@
-//! What a stock Debian says at its console: that one can log in, that one has, and what a user's commands
+//! What a stock Debian says at its console: that a user can log in, or has, and what the user's commands
 //! answer. Those answer in lines that begin with `answer: `, which a user's shell is told to write
 //! ([`SAY`]).
 
@@ -11,7 +11,7 @@ pub const SAY: &str = "say() { echo an''swer: \"$@\"; }";
 pub struct DebianProgress {
     /// How often it has asked for a name. The question itself stays unfinished; this is the line before it.
     pub logins: usize,
-    /// How often it has greeted a user who is in.
+    /// How often it has greeted a user after the name.
     pub greetings: usize,
     /// What commands have answered.
     pub answers: Vec<String>,
@@ -23,7 +23,7 @@ impl DebianProgress {
         // `/etc/issue`, in which agetty names the line.
         let asks = line.starts_with("Debian GNU/Linux ") && line.trim_end().ends_with(" ttyAMA0");
         self.logins += usize::from(asks);
-        // `/etc/motd`, its last line.
+        // `/etc/motd` ends so.
         self.greetings += usize::from(line.starts_with("permitted by applicable law."));
         if let Some((_, answer)) = line.split_once("answer: ") {
             self.answers.push(answer.trim_end().into());
