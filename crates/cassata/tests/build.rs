@@ -180,6 +180,73 @@ fn an_image_is_written_and_replaced() {
     }
 }
 
+#[test]
+fn each_format_is_written_with_a_script_that_loads_it() {
+    let directory = described();
+    let read = |name: &str| fs::read(directory.path().join(name)).unwrap();
+    for (format, output, magic) in
+        [("image", "new.img", &b"ARM\x64"[..]), ("fit", "new.fit", b"\xd0\x0d\xfe\xed")]
+    {
+        let script = ["--format", format, "--boot-script", "boot.scr"];
+        let arguments = [&["build", "a.toml", "-o", output][..], &script].concat();
+        let told = said(directory.path(), &arguments);
+        assert!(told.contains("boot.scr (boot script for U-Boot)"), "{told}");
+        assert!(told.contains("in U-Boot: load it to 0x4"), "{told}");
+        assert!(read(output)[..64].windows(4).any(|bytes| bytes == magic));
+        let script = String::from_utf8_lossy(&read("boot.scr")).into_owned();
+        assert!(script.contains(&format!("${{prefix}}{output} && boot")), "{script}");
+    }
+}
+
+#[test]
+fn a_boot_script_replaces_nothing_and_is_not_written_in_vain() {
+    let directory = signable();
+    let refused = |arguments: &[&str], why: &str| {
+        let before = contents(directory.path());
+        let all = [&["build", "a.toml", "-o", "new.fit"], arguments].concat();
+        let result = command(directory.path(), &all).env("CASSATA_ROOT", project()).output();
+        let result = result.unwrap();
+        let complaint = String::from_utf8(result.stderr).unwrap();
+        assert_eq!(result.status.code(), Some(2), "{complaint}");
+        let words = complaint.split_whitespace().filter(|word| *word != "│");
+        let complaint = words.collect::<Vec<_>>().join(" ");
+        assert!(complaint.contains(why), "{complaint}");
+        assert_eq!(contents(directory.path()), before);
+    };
+    let fit = ["--format", "fit", "--boot-script"];
+    let with = |file: &'static str| [&fit[..], &[file]].concat();
+    refused(&["--boot-script", "boot.scr"], "`bootelf` enters it with caches on");
+    refused(&with("Image"), "name another file behind `--boot-script`");
+    refused(&with("new.fit"), "--boot-script and -o both write new.fit");
+    refused(&with("new.fit.cdx.json"), "both write new.fit.cdx.json");
+    refused(&with("none/boot.scr"), "there is no directory none");
+    refused(&[&with("key.pem")[..], &["--sign", "key.pem"]].concat(), "is the private key");
+    refused(&["--format", "uimage"], "invalid value 'uimage'");
+    let odd = [&["-o", "a b"][..], &with("boot.scr")].concat();
+    let all = [&["build", "a.toml"], &odd[..]].concat();
+    let before = contents(directory.path());
+    assert_eq!(cassata(directory.path(), &all).status.code(), Some(2));
+    assert_eq!(contents(directory.path()), before);
+}
+
+#[test]
+fn what_is_signed_and_a_detector_of_gaps_have_each_format() {
+    let directory = signable();
+    for format in ["image", "fit"] {
+        for more in [&["--sign", "key.pem"][..], &["--gaps"]] {
+            let name = format!("new{}.{format}", more[0]);
+            let arguments = ["build", "a.toml", "-o", &name, "--format", format];
+            let all = [&arguments[..], more].concat();
+            let done = command(directory.path(), &all).env("CASSATA_ROOT", project()).output();
+            let done = done.unwrap();
+            assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+            let file = fs::read(directory.path().join(&name)).unwrap();
+            let has_key = file.windows(PUBLIC.len()).any(|bytes| bytes == PUBLIC);
+            assert_eq!(has_key, more[0] == "--sign", "{name}");
+        }
+    }
+}
+
 /// Two keys: the first is that which RFC 8410, section 10.3, shows.
 const KEYS: [&str; 2] = [
     "EINTuctv5E1hK1bbY8fdp+K06/nwoy/HU++CXqI9EdVhC",

@@ -9,7 +9,7 @@ use abi::system::System;
 use miette::Result;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
-use system::{Checked, Packed, Plugged, SigningKey};
+use system::{Checked, ImageFormat, Packed, Plugged, SigningKey};
 
 /// The hypervisor's ELF files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -101,7 +101,7 @@ impl Bundle {
         image: &Path,
     ) -> Result<Self> {
         let code = executed::code(hypervisor)?;
-        packed.write_file(image)?;
+        packed.write_file(ImageFormat::Elf, image)?;
         Ok(Self {
             image: image.into(),
             paths: Some(Paths::of(hypervisor, Some(checked))),

@@ -35,6 +35,6 @@ pub mod unpack;
 pub use inputs::{Input, is_same_file};
 pub use load::{load, load_text};
 pub use model::{Checked, Disk, Plugged};
-pub use pack::{PackError, Packed, SigningKey, pack, pack_signed};
+pub use pack::{ImageFormat, PackError, Packed, SigningKey, pack, pack_signed};
 pub use problem::{Code, Problem, Report};
 pub use unpack::{UnpackError, Unpacked, unpack};

@@ -10,7 +10,7 @@ use std::mem::offset_of;
 use support::elf::{self, DATA, RELATIVE, W, X};
 use support::{files, guest_memory, sound};
 use system::pack::image_size;
-use system::{UnpackError, image, pack, unpack};
+use system::{ImageFormat, UnpackError, image, pack, unpack};
 use tempfile::TempDir;
 use zerocopy::IntoBytes;
 
@@ -262,11 +262,11 @@ fn writing_leaves_a_whole_file_or_none() {
     let out = TempDir::new().unwrap();
     let path = out.path().join("system.elf");
     fs::write(&path, "what was there before").unwrap();
-    packed.write_file(&path).unwrap();
+    packed.write_file(ImageFormat::Elf, &path).unwrap();
     assert_eq!(fs::metadata(&path).unwrap().len(), packed.file_size());
     assert_eq!(fs::read_dir(out.path()).unwrap().count(), 1, "no temporary file is left");
     let nowhere = out.path().join("none/system.elf");
-    let error = packed.write_file(&nowhere).unwrap_err();
+    let error = packed.write_file(ImageFormat::Elf, &nowhere).unwrap_err();
     assert!(error.to_string().contains("cannot write"), "{error}");
 }
 

@@ -2,6 +2,7 @@
 
 use super::signing::Signing;
 use super::{description, gaps, say};
+use crate::HYPERVISOR;
 use crate::cli::Build;
 use lab::gaps::Watch;
 use lab::quantity::file_size;
@@ -11,7 +12,7 @@ use std::env;
 use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
-use system::sbom;
+use system::{ImageFormat, Packed, sbom};
 
 /// The time that what is built shall name, in seconds from 1970, as builds that are to be
 /// repeated agree on (reproducible-builds.org, SOURCE_DATE_EPOCH).
@@ -30,29 +31,66 @@ pub fn build(arguments: &Build) -> Result<u8> {
     };
     let checked = detector.as_ref().unwrap_or(&described);
     let bill = bill_beside(&arguments.output);
-    for file in [&arguments.output, &bill] {
-        description::spare_inputs(&described, file, "-o")?;
-        results::has_place(file)?;
-    }
     let signing =
         arguments.sign.as_deref().map(|key| Signing::prepare(key, checked)).transpose()?;
-    let (bundle, origin) = match &signing {
-        None => (description::pack(checked, &arguments.output)?, crate::origin(checked)),
-        Some(signing) => {
-            for file in [&arguments.output, &bill] {
-                signing.spare_key(file)?;
-            }
-            (signing.pack(checked, &arguments.output)?, signing.origin())
+    let files = [("-o", &arguments.output), ("-o", &bill)];
+    let script = arguments.boot_script.iter().map(|script| ("--boot-script", script));
+    for (option, file) in files.into_iter().chain(script.clone()) {
+        description::spare_inputs(&described, file, option)?;
+        results::has_place(file)?;
+        signing.iter().try_for_each(|signing| signing.spare_key(file, option))?;
+    }
+    for (option, file) in script.clone() {
+        if [&arguments.output, &bill].contains(&file) {
+            let file = file.display();
+            return Err(miette!(help = "name another file", "{option} and -o both write {file}"));
         }
-    };
-    let text = sbom::bill(checked, &origin, &bundle.image, date);
+    }
+    let packed = description::packing(&arguments.output, || {
+        let packed = match &signing {
+            None => system::pack(checked, HYPERVISOR.of(checked))?,
+            Some(signing) => signing.pack(checked)?,
+        };
+        write(arguments, &packed)?;
+        Ok(packed)
+    })?;
+    let origin = signing.as_ref().map_or_else(|| crate::origin(checked), Signing::origin);
+    let text = sbom::bill(checked, &origin, &arguments.output, date);
     // An earlier one does not describe this image.
     let text = text.inspect_err(|_| drop(fs::remove_file(&bill)))?;
     results::write_file(&bill, text.as_bytes())?;
-    let size = bundle.image.metadata().map_or(0, |metadata| metadata.len());
-    say(&format!("{} ({})", bundle.image.display(), file_size(size)));
-    say(&format!("{} (bill of materials, CycloneDX)", bill.display()));
+    tell(arguments, &packed, &bill);
     Ok(0)
+}
+
+/// Writes the image, and the boot script if one is asked for.
+fn write(arguments: &Build, packed: &Packed) -> Result<()> {
+    let format = arguments.format.into();
+    let script = |_: &PathBuf| {
+        let name = arguments.output.file_name().unwrap_or_default().to_string_lossy();
+        packed.boot_script(format, &name)
+    };
+    // It may be refused: nothing is written then.
+    let script = arguments.boot_script.as_ref().map(script).transpose()?;
+    packed.write_file(format, &arguments.output)?;
+    let pair = arguments.boot_script.iter().zip(&script);
+    pair.into_iter().try_for_each(|(file, script)| results::write_file(file, script))
+}
+
+/// Says what was written, and how U-Boot starts what is made for it.
+fn tell(arguments: &Build, packed: &Packed, bill: &Path) {
+    let format = ImageFormat::from(arguments.format);
+    let size = arguments.output.metadata().map_or(0, |metadata| metadata.len());
+    say(&format!("{} ({})", arguments.output.display(), file_size(size)));
+    say(&format!("{} (bill of materials, CycloneDX)", bill.display()));
+    if let Some(script) = &arguments.boot_script {
+        say(&format!("{} (boot script for U-Boot)", script.display()));
+    }
+    if format != ImageFormat::Elf {
+        let address = packed.load_address(format);
+        let start = format.start_command(address);
+        say(&format!("in U-Boot: load it to {address:#x}, then `{start}`"));
+    }
 }
 
 /// Names the bill of materials of an image: `demo.cdx.json` of `demo.elf`. Only `.elf` is left

@@ -45,7 +45,7 @@ pub fn pack(checked: &Checked, image: &Path) -> Result<Bundle> {
 }
 
 /// Says that `image` is written while `pack` does so.
-pub fn packing(image: &Path, pack: impl FnOnce() -> Result<Bundle>) -> Result<Bundle> {
+pub fn packing<T>(image: &Path, pack: impl FnOnce() -> Result<T>) -> Result<T> {
     let mut progress = Progress::new("pack");
     progress.now(&format!("writing {}", image.display()));
     pack()

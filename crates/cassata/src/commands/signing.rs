@@ -1,13 +1,11 @@
 //! What `cassata build --sign` needs: a key, and the build of the hypervisor that checks signatures.
 
-use super::description;
 use crate::{LOCK, place};
-use lab::bundle::Bundle;
 use miette::{Result, miette};
 use std::fs;
 use std::path::{Path, PathBuf};
 use system::sbom::Origin;
-use system::{Checked, SigningKey, is_same_file};
+use system::{Checked, Packed, SigningKey, is_same_file};
 
 /// The build, below the project's root, and the list of its crates. They are not carried inside the
 /// command line: most images are not signed.
@@ -50,10 +48,11 @@ impl Signing {
     }
 
     /// Refuses to write a file over the key.
-    pub fn spare_key(&self, file: &Path) -> Result<()> {
+    /// `option` is the one behind which the file is named.
+    pub fn spare_key(&self, file: &Path, option: &str) -> Result<()> {
         if is_same_file(file, &self.file) {
             return Err(miette!(
-                help = "name another file behind `-o`",
+                help = format!("name another file behind `{option}`"),
                 "{} is the private key",
                 file.display()
             ));
@@ -61,11 +60,9 @@ impl Signing {
         Ok(())
     }
 
-    /// Packs what was checked into `image`, and signs it.
-    pub fn pack(&self, checked: &Checked, image: &Path) -> Result<Bundle> {
-        description::packing(image, || {
-            Bundle::pack_signed(checked, self.hypervisor, &self.key, image)
-        })
+    /// Packs what was checked, and signs it.
+    pub fn pack(&self, checked: &Checked) -> Result<Packed> {
+        Ok(system::pack_signed(checked, self.hypervisor, &self.key)?)
     }
 
     /// Tells where the build of the hypervisor comes from.

@@ -7,16 +7,23 @@
 use super::Unfit;
 use object::pe::{ImageDosHeader, ImageNtHeaders64, ImageSectionHeader};
 use object::read::pe::ImageNtHeaders;
-use zerocopy::{FromBytes, Immutable, KnownLayout};
+use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
 /// `"ARM\x64"`.
 const MAGIC: u32 = 0x644d_5241;
 /// Set when the kernel is big-endian.
 const FLAG_BIG_ENDIAN: u64 = 1 << 0;
+/// The kernel's pages have 4 KiB.
+const FLAG_4_KIB: u64 = 1 << 1;
+/// `b` to itself: the distance, in instructions, is in the lower 26 bits.
+const BRANCH: u32 = 0x1400_0000;
+/// One past the longest distance that fits, bytes.
+const BRANCH_END: u64 = 1 << 27;
 
-#[derive(FromBytes, Immutable, KnownLayout)]
+/// The first 64 bytes of an Image.
+#[derive(FromBytes, Immutable, IntoBytes, KnownLayout)]
 #[repr(C)]
-struct Header {
+pub(crate) struct Header {
     code: [u32; 2],
     text_offset: u64,
     image_size: u64,
@@ -33,6 +40,27 @@ pub struct LinuxImage {
     pub text_offset: u64,
     /// Memory it occupies from its first byte, .bss included.
     pub image_size: u64,
+}
+
+impl Header {
+    /// Makes the header of an Image that has its place: `text_offset` bytes behind the beginning of
+    /// RAM, as it is not said to run anywhere. Its first instruction is `entry` bytes behind the
+    /// header's first.
+    ///
+    /// # Panics
+    /// When the entry is out of a branch's reach.
+    pub(crate) fn new(entry: u64, text_offset: u64, image_size: u64) -> Self {
+        assert!(entry < BRANCH_END && entry.is_multiple_of(4), "a branch reaches the entry");
+        Self {
+            code: [BRANCH | (entry / 4) as u32, 0],
+            text_offset,
+            image_size,
+            flags: FLAG_4_KIB,
+            reserved: [0; 3],
+            magic: MAGIC,
+            pe_offset: 0,
+        }
+    }
 }
 
 fn header(bytes: &[u8]) -> Option<Header> {

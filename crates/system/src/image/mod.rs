@@ -5,6 +5,7 @@ mod elf;
 mod foreign;
 
 pub use crate::draft::Format;
+pub(crate) use arm64::Header;
 pub use arm64::LinuxImage;
 pub use elf::{ElfImage, ElfSegment};
 

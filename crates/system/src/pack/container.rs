@@ -58,7 +58,8 @@ impl Chunk<'_> {
 }
 
 impl Part<'_> {
-    fn file_size(&self) -> u64 {
+    /// Bytes that are not only cleared.
+    pub(super) fn file_size(&self) -> u64 {
         self.chunks.iter().map(Chunk::len).sum()
     }
 }

@@ -1,17 +1,23 @@
-//! From a checked system and a hypervisor to one bootable file.
+//! From a checked system and a hypervisor to one bootable file, in one of several formats.
 
+mod boot_script;
 mod container;
 mod digests;
 mod error;
+mod fit;
+mod flat;
+mod format;
 mod hypervisor;
 mod relocate;
 mod sections;
 mod signature;
 mod tables;
 
+pub use boot_script::script;
 pub use digests::seal;
 pub(crate) use digests::sha256;
 pub use error::PackError;
+pub use format::ImageFormat;
 pub use hypervisor::image_size;
 pub use signature::SigningKey;
 
@@ -117,11 +123,12 @@ impl Packed {
         self.container().file_size()
     }
 
-    /// Writes the bootable ELF file to `path`, whole or not at all.
+    /// Writes the bootable file of `format` to `path`, whole or not at all.
     ///
     /// # Errors
-    /// When the file cannot be written.
-    pub fn write_file(&self, path: &Path) -> Result<(), PackError> {
+    /// When the board does not allow that format, or the file cannot be written.
+    pub fn write_file(&self, format: ImageFormat, path: &Path) -> Result<(), PackError> {
+        self.check_format(format)?;
         let refuse = |error: io::Error| {
             let message = format!("cannot write {}: {}", path.display(), without_name(error));
             PackError::new(message, "is the directory there, writable, and the disk not full?")
@@ -146,7 +153,9 @@ impl Packed {
             .permissions(permissions())
             .tempfile_in(directory)
             .map_err(refuse)?;
-        self.write(&mut io::BufWriter::new(file.as_file_mut())).map_err(refuse)?;
+        let mut to = io::BufWriter::new(file.as_file_mut());
+        self.write_as(format, &mut to).map_err(refuse)?;
+        drop(to);
         file.persist(path).map_err(|error| refuse(error.error))?;
         Ok(())
     }
