@@ -3,9 +3,9 @@
 use super::expect::Expect::{Endures, Fails, Passes, Rhythm, Starts, Starves, Turns};
 use super::staged::Staged;
 use super::{
-    budgets, campaign, conformance, console, cycles, damaged, debian, fault, gaps, gathered, hang,
-    limits, links, locks, moved, operated, overrun, preemption, reference, sharing, sharing_linux,
-    signed, stock, traced, traced_guests, typed,
+    boot_loader, budgets, campaign, conformance, console, cycles, damaged, debian, fault, gaps,
+    gathered, hang, limits, links, locks, moved, operated, overrun, preemption, reference, sharing,
+    sharing_linux, signed, stock, traced, traced_guests, typed,
 };
 use crate::bench::{self, Conduct};
 use crate::observe::{Distribution, Observer, Reports};
@@ -54,6 +54,7 @@ pub fn all() -> Vec<Scenario> {
         .chain(console::scenarios())
         .chain(operated::scenarios())
         .chain(gaps::scenarios())
+        .chain(boot_loader::scenarios())
         .chain(conformance::scenarios());
     let others = others.chain(preemption::scenarios());
     let experiments = bench::all().into_iter().flat_map(Conduct::scenarios);

@@ -92,10 +92,20 @@ fn pack(bench: &Bench) -> Result<Bundle> {
     put("Image", &kernel()).into_diagnostic()?;
     put("initramfs", b"070701").into_diagnostic()?;
     let system = system::load_text(&bench.directory.join("signed.toml"), DESCRIPTION)?;
-    let hypervisor = fs::read(bench.root.join(PRODUCT)).map_err(|error| {
+    Bundle::pack_signed(&system, hypervisor(bench)?, &own_key()?, &bench.image())
+}
+
+/// Returns the build that checks signatures.
+pub(super) fn hypervisor(bench: &Bench) -> Result<&'static [u8]> {
+    let read = fs::read(bench.root.join(PRODUCT)).map_err(|error| {
         miette!(help = "`./cassata test` builds it first", "cannot read {PRODUCT}: {error}")
-    })?;
-    Bundle::pack_signed(&system, hypervisor.leak(), &key(KEY)?, &bench.image())
+    });
+    Ok(read?.leak())
+}
+
+/// Returns the key by which images of tests are signed.
+pub(super) fn own_key() -> Result<SigningKey> {
+    key(KEY)
 }
 
 fn key(pem: &str) -> Result<SigningKey> {

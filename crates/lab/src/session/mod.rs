@@ -218,6 +218,21 @@ impl<'a> Session<'a> {
         self
     }
 
+    /// Lets the machine begin with the image `file` instead: another kind of file with the same system.
+    #[must_use]
+    pub fn beginning_with(mut self, file: &Path) -> Self {
+        self.config.image = file.into();
+        self
+    }
+
+    /// Lets the machine begin with `firmware`, which loads the system from a device that further arguments
+    /// tell of.
+    #[must_use]
+    pub fn loaded_by(mut self, firmware: &Path) -> Self {
+        self.config.is_firmware = true;
+        self.beginning_with(firmware)
+    }
+
     /// Tells QEMU more, such as of a device that the board has besides.
     #[must_use]
     pub fn with_qemu_arguments(mut self, arguments: impl IntoIterator<Item = String>) -> Self {
