@@ -31,7 +31,7 @@ memory = { size = "8M" }
 vcpus = [{ pcpu = 1, priority = 9 }]
 "#;
 
-/// The same with memory that both share, which is cleared.
+/// Adds memory that both share, which is cleared.
 fn shared() -> String {
     let memory = "[[shared_memory]]\nname = \"page\"\nsize = \"8K\"\n\n";
     PLAIN.replace("[[vm]]", "[[vm]]\nshared_memory = [\"page\"]") + memory

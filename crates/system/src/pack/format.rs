@@ -49,7 +49,7 @@ impl Packed {
     /// Writes the system in `format`.
     ///
     /// # Errors
-    /// Those of the writer.
+    /// When the writer fails.
     pub fn write_as(&self, format: ImageFormat, to: &mut impl Write) -> io::Result<()> {
         let ram_pa = self.tables.board.ram_pa;
         match format {
