@@ -6,7 +6,7 @@
 //! When all are halted, it switches the VM off or fills its memory again.
 
 use super::Pcpu;
-use super::console::{Piece, log};
+use super::console::{Piece, write_line};
 use super::links;
 use crate::arch::gic::Doorbell;
 use crate::arch::{cpu, timer};
@@ -266,17 +266,19 @@ impl Pcpu {
         VMS[vm].erred.store(false, Ordering::Relaxed);
         let begin = if erred { "system error: VM " } else { "VM " };
         let [begin, words, tail] = [begin, conclusion.words(), tail].map(Piece::Label);
-        log!(self, begin, &table.name, words, tail);
+        write_line!(begin, &table.name, words, tail);
         let how = u32::from(conclusion.restart) << 8 | u32::from(conclusion.failed) << 9;
         let first = VcpuId::numbered(table.vcpu_first.into());
         self.trace.note_now(Kind::End, first, vm as u32 | how);
         if conclusion.restart {
             self.start(vm);
         } else {
-            // Last: the machine may be switched off when no VM is left and nothing waits to be
-            // written.
+            // Behind the line: the machine may be switched off when no VM is left and nothing waits
+            // to be written.
             ALIVE.remove(VmIndex(vm), Ordering::AcqRel);
         }
+        // Not before that: the core that writes would find a VM left, and no core would tell it again.
+        self.log_has_output();
     }
 
     /// Lets the owner of a vCPU accept a request of CPU_ON, which was left for it.
