@@ -50,12 +50,13 @@ pub const GIC_READ: Line = Line { goal: instructions::DUTY as u32, recorded: 776
 pub const GIC_WRITE: Line = Line { goal: instructions::DUTY as u32, recorded: 866, before: None };
 /// A device's interrupt for the vCPU that runs.
 pub const DEVICE: Line = Line { goal: instructions::DUTY as u32, recorded: 725, before: None };
-/// An interrupt by which the core that drives the UART sends all but the first of 32 bytes. The goal
+/// An interrupt by which the core that drives the UART sends all but the first few of 32 bytes. The goal
 /// is what bounds assume of two other duties, as which all of the burst counts.
 pub const CONSOLE: Line =
-    Line { goal: 2 * instructions::DUTY as u32, recorded: 4_136, before: None };
-/// An interrupt by which that core learns of these bytes, and sends the first.
-pub const CONSOLE_FIRST: u32 = 1_298;
+    Line { goal: 2 * instructions::DUTY as u32, recorded: 3_772, before: None };
+/// An interrupt by which that core learns of these bytes, and sends the first few: as many as the guest has
+/// written by then. Both visits together take what they took when it was one.
+pub const CONSOLE_FIRST: u32 = 1_556;
 
 // A burst is two of the other duties, and each of the others is one; a device's interrupt may release
 // a job, too.
