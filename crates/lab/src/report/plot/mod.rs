@@ -4,7 +4,7 @@
 //! | --- | --- |
 //! | `series` | the rows of a dataset, grouped by what has a colour |
 //! | `bands` | lines and dots above places, bars beside names |
-//! | `spans` | areas over time, histograms |
+//! | `spans` | areas and curves over time, histograms |
 
 mod bands;
 mod series;
@@ -27,6 +27,7 @@ const FOOT: f64 = 52.0;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Mark {
     Lines,
+    Curves,
     Dots,
     Bars,
     Areas,
@@ -77,6 +78,11 @@ impl Plot {
     /// Plots column `y` over the values of `x`, which stand equally far apart, as lines.
     pub fn lines(data: &Dataset, x: &str, y: &str) -> Self {
         Self::new(Mark::Lines, data, x, y)
+    }
+
+    /// Plots column `y` over the numbers in `x`, each where it stands in its range, as curves.
+    pub fn curves(data: &Dataset, x: &str, y: &str) -> Self {
+        Self::new(Mark::Curves, data, x, y)
     }
 
     /// Plots each row as a dot above its `x`, with a dash at each group's mean.
@@ -155,6 +161,7 @@ impl Plot {
         let sheet = Sheet { left, right: RIGHT, top, bottom };
         let drawn = match self.mark {
             Mark::Lines => bands::lines(self, &series, sheet),
+            Mark::Curves => spans::curves(self, &series, sheet),
             Mark::Dots => bands::dots(self, &series, sheet),
             Mark::Bars => bands::bars(&series, sheet),
             Mark::Areas => spans::areas(self, &series, sheet),

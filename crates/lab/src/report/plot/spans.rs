@@ -1,9 +1,9 @@
-//! Marks that span a stretch of the axis: areas over time, bins of a histogram.
+//! Marks on an axis of numbers: areas and curves over time, bins of a histogram.
 
 use super::super::axis::{Axis, point, round_down, round_up};
 use super::super::furniture::Zone;
 use super::series::Series;
-use super::{Drawn, Plot, Sheet};
+use super::{Drawn, Plot, Sheet, most};
 use crate::dataset::Cell;
 use crate::observe::nearest_rank;
 use crate::quantity::{count, number};
@@ -68,6 +68,36 @@ pub(super) fn areas(plot: &Plot, series: &[Series], sheet: Sheet) -> Drawn {
         (x.grid(true, (sheet.bottom, sheet.top), 10.0, |tick| format!("{} s", number(tick))))
     };
     Drawn { axes, shapes, zones }
+}
+
+/// A line for each series, from row to row.
+pub(super) fn curves(plot: &Plot, series: &[Series], sheet: Sheet) -> Drawn {
+    let places = series.iter().flat_map(|one| &one.rows).filter_map(|row| row.x);
+    let ends = places.fold(None, |ends: Option<(f64, f64)>, x| {
+        Some(ends.map_or((x, x), |(first, last)| (first.min(x), last.max(x))))
+    });
+    let (first, last) = ends.unwrap_or((0.0, 1.0));
+    let top =
+        round_up(plot.top.unwrap_or_else(|| most(series, |row| row.y)).max(f64::MIN_POSITIVE));
+    let x = Axis::linear(first..=last, (sheet.left, sheet.right));
+    let y = Axis::linear(0.0..=top, (sheet.bottom, sheet.top));
+    let outline = |one: &Series| {
+        let mut path = String::new();
+        for (at, value) in one.rows.iter().filter_map(|row| row.x.zip(row.y)) {
+            let letter = if path.is_empty() { 'M' } else { 'L' };
+            let _ = write!(path, "{letter}{} {}", point(x.place(at)), point(y.place(value)));
+        }
+        path
+    };
+    let shapes = html! { @for one in series {
+        path class=(format!("{} curve", one.color)) d=(outline(one)) {}
+    } };
+    let unit = plot.unit(&plot.x);
+    let axes = html! {
+        (y.grid(false, (sheet.left, sheet.right), 5.0, number))
+        (x.grid(true, (sheet.bottom, sheet.top), 10.0, |tick| unit.text(&Cell::Real(tick), None)))
+    };
+    Drawn { axes, shapes, zones: Vec::new() }
 }
 
 /// Values of one series, ascending, with how often each occurred.

@@ -26,6 +26,20 @@ fn a_line_leaves_out_what_is_missing_and_its_text_says_every_value() {
 }
 
 #[test]
+fn curves_stand_where_their_numbers_are() {
+    let rows = [("a", 0.0, 50.0), ("a", 1.0, 100.0), ("a", 4.0, 0.0), ("b", 2.0, f64::NAN)];
+    let data = Dataset::of("x", "", rows)
+        .name("what", |row| row.0)
+        .column("time", Unit::Seconds, |row| row.1)
+        .column("speed", Unit::None, |row| row.2)
+        .done();
+    let drawn = Plot::curves(&data, "time_s", "speed").by("what").draw().into_string();
+    // From 62 to 834: at 0, a quarter, and the end of the range; from 288 up to 44.
+    assert!(drawn.contains("d=\"M62.0 166.0L255.0 44.0L834.0 288.0\""), "{drawn}");
+    assert!(!drawn.contains("NaN"));
+}
+
+#[test]
 fn an_interval_is_drawn_where_there_is_one() {
     let rows = [(1_u64, 50.0, Some((25.0, 75.0))), (2, 60.0, None)];
     let data = Dataset::of("x", "", rows)
