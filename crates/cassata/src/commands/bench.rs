@@ -18,7 +18,7 @@ pub fn bench(asked: &Asked) -> Result<u8> {
     let Asked { experiment, options, answer: wanted, part } = asked;
     experiment.check(options)?;
     let (interrupt, results) = (interrupt()?, results(&wanted.common)?);
-    let name = experiment.label().name;
+    let name = experiment.directory(options);
     if part.list_points {
         let bench = room(&results.join(name), interrupt)?;
         return list(*experiment, experiment.points(options, &bench)?);

@@ -30,6 +30,9 @@ struct Options {
     /// Let time pass as the host's does
     #[arg(long, conflicts_with = "write_docs")]
     real_time: bool,
+    /// Show a link instead: Linux orders what FreeRTOS controls, and plots it
+    #[arg(long, conflicts_with_all = ["write_docs", "runs", "real_time"])]
+    control: bool,
     /// Give up after so many seconds of the machine's own time
     #[arg(long, value_name = "SECONDS", default_value = "60", value_parser = seconds)]
     seconds: Duration,
@@ -55,6 +58,8 @@ impl Conduct for Demonstration {
                        cassata demo --runs 1           only until Linux has finished one run\n  \
                        cassata demo --real-time        in the host's time: an idle computer is \
                        needed\n  \
+                       cassata demo --control          a motor that FreeRTOS controls, and Linux \
+                       orders and plots\n  \
                        cassata demo --report-only      figures matter, goals do not",
         }
     }
@@ -63,23 +68,37 @@ impl Conduct for Demonstration {
         Options::augment_args(command)
     }
 
+    fn directory(&self, options: &ArgMatches) -> &'static str {
+        if options.get_flag("control") { "control" } else { self.label().name }
+    }
+
     /// An answer after Ctrl-C tells what was seen until then.
     fn conduct(&self, options: &ArgMatches, bench: &Bench) -> Result<Answer> {
-        let Options { real_time, seconds, runs } = read(options)?;
-        let bundle = bench.pack(&bench.described(SYSTEM, &[])?)?;
+        let Options { real_time, seconds, runs, control } = read(options)?;
+        let (system, edits) = if control {
+            let edits = demo::control::EDITS.map(|(from, to)| (from.to_owned(), to.to_owned()));
+            (demo::control::SYSTEM, edits.to_vec())
+        } else {
+            (SYSTEM, Vec::new())
+        };
+        let bundle = bench.pack(&bench.described(system, &edits)?)?;
         let time = if real_time { Time::Real } else { Time::Virtual(bench.virtual_time()?) };
         let session = Session::of(&bundle, &bench.qemu, &time, &bench.directory)
             .within(seconds)
             .shown_by(view::choose("cassata demo"))
             .interrupted_by(bench.interrupt.clone());
         let work = runs.map_or(LinuxWork::All, |runs| LinuxWork::Runs(runs.into()));
-        let mut answer = demo::run(session, work)?.answer();
-        let text = source::read(&bench.root.join(SYSTEM))?;
+        let mut answer = if control {
+            demo::control::run(session)?.answer()?
+        } else {
+            demo::run(session, work)?.answer()
+        };
+        let text = source::read(&bench.root.join(system))?;
         run::conditions(&mut answer, &bench.qemu, &time, &bundle, &text);
         Ok(answer)
     }
 
     fn scenarios(&self) -> Vec<Scenario> {
-        vec![demo::scenario()]
+        demo::scenarios()
     }
 }

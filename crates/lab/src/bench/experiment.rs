@@ -110,6 +110,11 @@ pub trait Conduct: Debug + Sync {
         command
     }
 
+    /// Returns the name of the directory that a call writes to.
+    fn directory(&self, _: &ArgMatches) -> &'static str {
+        self.label().name
+    }
+
     /// Checks that there is something to measure with the options of a call.
     ///
     /// # Errors

@@ -3,12 +3,14 @@
 //! Boots a system, waits until Linux has done its work, and says what both
 //! guests did. The guests' names are those of `systems/demo.toml`.
 
+pub mod control;
 mod smoke;
 mod verdict;
 
-pub use smoke::scenario;
+pub use smoke::scenarios;
 
 use crate::guests::{LinuxProgress, LinuxWork};
+use crate::observe::Layout;
 use crate::session::{Run, Session};
 use miette::{Result, miette};
 
@@ -33,13 +35,7 @@ pub struct Demo {
 /// are no error here but a finding ([`Demo::answer`]).
 pub fn run(session: Session<'_>, work: LinuxWork) -> Result<Demo> {
     let layout = &session.layout;
-    let vm = |name| {
-        let help = format!(
-            "`cassata demo` needs VMs called `{LINUX}` and `{RTOS}`; `cassata run` takes any"
-        );
-        layout.vm(name).ok_or_else(|| miette!(help = help, "the system has no VM called `{name}`"))
-    };
-    let (linux, rtos) = (vm(LINUX)?, vm(RTOS)?);
+    let (linux, rtos) = (vm(layout, LINUX)?, vm(layout, RTOS)?);
     layout.vms[rtos].report.ok_or_else(|| {
         miette!(help = "give it one: report = \"64K\"", "VM `{RTOS}` has no report area")
     })?;
@@ -48,6 +44,12 @@ pub fn run(session: Session<'_>, work: LinuxWork) -> Result<Demo> {
         now.said.guests[linux].linux.is_over(work) || dead(linux) || dead(rtos)
     })?;
     Ok(Demo { run, work })
+}
+
+fn vm(layout: &Layout, name: &str) -> Result<usize> {
+    let help =
+        format!("`cassata demo` needs VMs called `{LINUX}` and `{RTOS}`; `cassata run` takes any");
+    layout.vm(name).ok_or_else(|| miette!(help = help, "the system has no VM called `{name}`"))
 }
 
 impl Demo {

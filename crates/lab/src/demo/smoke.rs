@@ -1,6 +1,6 @@
-//! The demonstration as a test: until Linux has finished one run.
+//! The demonstrations as tests: that of shared cores until Linux has finished one run, and that of a link.
 
-use super::run;
+use super::{control, run};
 use crate::guests::LinuxWork;
 use crate::suite::{Bench, Scenario};
 use miette::Result;
@@ -9,11 +9,25 @@ use std::time::Duration;
 /// Virtual time within which Linux boots and has done its work: it needs less than two seconds.
 const LIMIT: Duration = Duration::from_secs(10);
 
-/// Returns the scenario.
+/// Virtual time within which the motor has turned for long enough.
+const CONTROL_LIMIT: Duration = Duration::from_secs(20);
+
+/// Returns the scenarios.
 #[must_use]
-pub fn scenario() -> Scenario {
+pub fn scenarios() -> Vec<Scenario> {
     let about = "Linux and FreeRTOS share cores and both do their work";
-    Scenario::new("demo", about, demonstrate).shipped()
+    let demo = Scenario::new("demo", about, demonstrate).shipped();
+    let about = "a motor that FreeRTOS controls follows what Linux orders, and Linux sees that";
+    vec![demo, Scenario::new("demo-control", about, control).shipped()]
+}
+
+fn control(bench: &Bench) -> Result<()> {
+    let edits = control::EDITS.map(|(from, to)| (from.to_owned(), to.to_owned()));
+    let bundle = bench.pack(&bench.described(control::SYSTEM, &edits)?)?;
+    let control = control::run(bench.session(&bundle, CONTROL_LIMIT)?)?;
+    let outcome = control.answer()?.outcome;
+    let objections = outcome.objections();
+    bench.judge(&control.run, outcome, &objections)
 }
 
 fn demonstrate(bench: &Bench) -> Result<()> {
