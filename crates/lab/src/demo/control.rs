@@ -42,7 +42,7 @@ struct State {
     /// Turns per minute: ordered, and reached.
     target: u64,
     speed: u64,
-    /// Of a thousand.
+    /// How much of the supply it gives the motor, thousandths.
     duty: u64,
 }
 
@@ -57,7 +57,7 @@ impl State {
 /// What was seen.
 #[derive(Debug)]
 pub struct Control {
-    /// Of the whole system.
+    /// What was seen of the whole system.
     pub run: Run,
 }
 
