@@ -213,11 +213,14 @@ fn a_boot_script_replaces_nothing_and_is_not_written_in_vain() {
         assert!(complaint.contains(why), "{complaint}");
         assert_eq!(contents(directory.path()), before);
     };
+    std::os::unix::fs::symlink("new.fit", directory.path().join("link.scr")).unwrap();
     let fit = ["--format", "fit", "--boot-script"];
     let with = |file: &'static str| [&fit[..], &[file]].concat();
     refused(&["--boot-script", "boot.scr"], "`bootelf` enters it with caches on");
     refused(&with("Image"), "name another file behind `--boot-script`");
     refused(&with("new.fit"), "--boot-script and -o both write new.fit");
+    refused(&with("./new.fit"), "--boot-script and -o both write ./new.fit");
+    refused(&with("link.scr"), "--boot-script and -o both write link.scr");
     refused(&with("new.fit.cdx.json"), "both write new.fit.cdx.json");
     refused(&with("none/boot.scr"), "there is no directory none");
     refused(&[&with("key.pem")[..], &["--sign", "key.pem"]].concat(), "is the private key");

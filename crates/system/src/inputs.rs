@@ -36,6 +36,29 @@ pub fn is_same_file(one: &Path, other: &Path) -> bool {
     identity(one).is_some_and(|one| identity(other) == Some(one))
 }
 
+/// Returns true if what is written to one of these is in the other: as [`is_same_file`], also where no file
+/// is there yet.
+#[must_use]
+pub fn is_same_place(one: &Path, other: &Path) -> bool {
+    is_same_file(one, other) || place(one).is_some_and(|one| place(other) == Some(one))
+}
+
+/// Returns where a file of this name is or would be, behind all symbolic links.
+fn place(path: &Path) -> Option<PathBuf> {
+    /// As many as Linux follows.
+    const MOST_LINKS: usize = 40;
+    let parent = |path: &Path| {
+        let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+        parent.unwrap_or(Path::new(".")).to_owned()
+    };
+    let mut path = path.to_owned();
+    for _ in 0..MOST_LINKS {
+        let Ok(target) = fs::read_link(&path) else { break };
+        path = parent(&path).join(target);
+    }
+    Some(fs::canonicalize(parent(&path)).ok()?.join(path.file_name()?))
+}
+
 /// The description, which is `text`, and all files that it names relative to `directory`; `vms`
 /// are those of the draft, in its order.
 pub(crate) fn of(

@@ -32,7 +32,7 @@ pub mod time;
 mod topology;
 pub mod unpack;
 
-pub use inputs::{Input, is_same_file};
+pub use inputs::{Input, is_same_file, is_same_place};
 pub use load::{load, load_text};
 pub use model::{Checked, Disk, Plugged};
 pub use pack::{ImageFormat, PackError, Packed, SigningKey, pack, pack_signed};

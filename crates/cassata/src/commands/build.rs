@@ -12,7 +12,7 @@ use std::env;
 use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
-use system::{ImageFormat, Packed, sbom};
+use system::{ImageFormat, Packed, is_same_place, sbom};
 
 /// The time that what is built shall name, in seconds from 1970, as builds that are to be
 /// repeated agree on (reproducible-builds.org, SOURCE_DATE_EPOCH).
@@ -41,7 +41,7 @@ pub fn build(arguments: &Build) -> Result<u8> {
         signing.iter().try_for_each(|signing| signing.spare_key(file, option))?;
     }
     for (option, file) in script.clone() {
-        if [&arguments.output, &bill].contains(&file) {
+        if [&arguments.output, &bill].iter().any(|other| is_same_place(other, file)) {
             let file = file.display();
             return Err(miette!(help = "name another file", "{option} and -o both write {file}"));
         }

@@ -93,7 +93,8 @@ impl Conduct for Demonstration {
         } else {
             demo::run(session, work)?.answer()
         };
-        let text = source::read(&bench.root.join(system))?;
+        let source = source::read(&bench.root.join(system))?;
+        let text = edits.iter().fold(source, |text, (from, to)| text.replace(from, to));
         run::conditions(&mut answer, &bench.qemu, &time, &bundle, &text);
         Ok(answer)
     }

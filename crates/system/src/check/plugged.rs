@@ -4,6 +4,7 @@ use crate::board::Board;
 use crate::code::Code;
 use crate::draft::{At, Draft, DraftDisk, flag};
 use crate::input_file;
+use crate::inputs::is_same_file;
 use crate::model::{Disk, Plugged};
 use crate::problem::Problems;
 use std::path::Path;
@@ -23,6 +24,9 @@ pub(super) fn check(
         disks.iter().filter_map(|disk| disk.device.as_ref()).chain(network).collect();
     for (n, at) in devices.iter().enumerate() {
         twice(at, &devices[..n], problems);
+    }
+    for (n, disk) in disks.iter().enumerate() {
+        shared_file(disk, &disks[..n], directory, problems);
     }
     let disks = disks.iter().filter_map(|disk| self::disk(disk, draft, board, directory, problems));
     let disks = disks.collect();
@@ -96,6 +100,21 @@ fn slot(
             .hint(format!("give it to one: `devices = [\"{name}\"]`"));
     }
     Some(slot)
+}
+
+/// QEMU locks the file of each disk on which something is kept.
+fn shared_file(disk: &DraftDisk, before: &[DraftDisk], directory: &Path, problems: &mut Problems) {
+    let Some(at) = &disk.file else { return };
+    let keeps = |disk: &DraftDisk| flag(&disk.keep, true);
+    let path = |at: &At<String>| directory.join(at.get_ref());
+    let others = before.iter().filter(|other| keeps(disk) || keeps(other));
+    let same = |other: &&At<String>| is_same_file(&path(other), &path(at));
+    if let Some(first) = others.filter_map(|other| other.file.as_ref()).find(same) {
+        problems
+            .add(Code::Disk, at.span(), format!("two disks have the file {}", path(at).display()))
+            .see(first.span(), "the first")
+            .hint("name another file, or say `keep = false` of both");
+    }
 }
 
 fn twice(at: &At<String>, before: &[&At<String>], problems: &mut Problems) {
