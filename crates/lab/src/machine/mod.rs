@@ -142,6 +142,12 @@ impl Machine {
                 name_of(signal)
             )),
             None if status.success() => Ok(true),
+            _ if errors.contains(DISK_IN_USE) => Err(miette!(
+                help = "another run has a disk of this system: wait until that one has ended, or give the \
+                        disk a copy of the file",
+                "QEMU ended with {status}{}",
+                quote(errors)
+            )),
             _ => Err(miette!("QEMU ended with {status}{}", quote(errors))),
         }
     }
@@ -245,6 +251,9 @@ fn killed_by(errors: &str) -> Option<i32> {
     let (_, rest) = errors.rsplit_once("terminating on signal ")?;
     rest.split(|c: char| !c.is_ascii_digit()).next()?.parse().ok()
 }
+
+/// What QEMU says, among other things, of a disk whose file another process has.
+const DISK_IN_USE: &str = "Is another process using the image";
 
 /// Those that QEMU ends in good order for.
 fn name_of(signal: i32) -> String {
