@@ -76,8 +76,7 @@ impl Conduct for Demonstration {
     fn conduct(&self, options: &ArgMatches, bench: &Bench) -> Result<Answer> {
         let Options { real_time, seconds, runs, control } = read(options)?;
         let (system, edits) = if control {
-            let edits = demo::control::EDITS.map(|(from, to)| (from.to_owned(), to.to_owned()));
-            (demo::control::SYSTEM, edits.to_vec())
+            (demo::control::SYSTEM, demo::control::edits())
         } else {
             (SYSTEM, Vec::new())
         };

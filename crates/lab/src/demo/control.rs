@@ -16,7 +16,7 @@ use miette::{Result, miette};
 /// What it boots, from the project's root.
 pub const SYSTEM: &str = "systems/control.toml";
 /// What is replaced in it: Linux watches for longer, and orders more; so the motor runs for longer, too.
-pub const EDITS: [(&str, &str); 2] = [
+const EDITS: [(&str, &str); 2] = [
     (
         "latest control 8 25",
         "latest control 25 10; ask control 'kp 2000' 'target 600'; latest control 25 10; \
@@ -24,6 +24,11 @@ pub const EDITS: [(&str, &str); 2] = [
     ),
     ("activations=6000", "activations=9000"),
 ];
+/// Returns [`EDITS`] as they are asked for.
+pub fn edits() -> Vec<(String, String)> {
+    EDITS.map(|(from, to)| (from.to_owned(), to.to_owned())).to_vec()
+}
+
 /// Orders that FreeRTOS carries out, each of which it answers.
 const ORDERS: usize = 6;
 /// Fewest states of the motor that make a curve.
@@ -67,10 +72,7 @@ pub struct Control {
 /// When the machine fails. Guests that fail are no error here but a finding ([`Control::answer`]).
 pub fn run(session: Session<'_>) -> Result<Control> {
     let (linux, rtos) = (vm(&session.layout, LINUX)?, vm(&session.layout, RTOS)?);
-    let run = session.run(|now| {
-        let seen = now.observer.latest();
-        seen.is_some_and(|seen| [linux, rtos].iter().all(|&vm| seen.vms[vm].is_over()))
-    })?;
+    let run = session.run(|now| [linux, rtos].iter().all(|&vm| now.observer.is_over(vm)))?;
     Ok(Control { run })
 }
 

@@ -40,8 +40,8 @@ pub fn run(session: Session<'_>, work: LinuxWork) -> Result<Demo> {
         miette!(help = "give it one: report = \"64K\"", "VM `{RTOS}` has no report area")
     })?;
     let run = session.run(|now| {
-        let dead = |vm: usize| now.observer.latest().is_some_and(|seen| seen.vms[vm].is_over());
-        now.said.guests[linux].linux.is_over(work) || dead(linux) || dead(rtos)
+        let is_over = |vm| now.observer.is_over(vm);
+        now.said.guests[linux].linux.is_over(work) || is_over(linux) || is_over(rtos)
     })?;
     Ok(Demo { run, work })
 }

@@ -22,8 +22,7 @@ pub fn scenarios() -> Vec<Scenario> {
 }
 
 fn control(bench: &Bench) -> Result<()> {
-    let edits = control::EDITS.map(|(from, to)| (from.to_owned(), to.to_owned()));
-    let bundle = bench.pack(&bench.described(control::SYSTEM, &edits)?)?;
+    let bundle = bench.pack(&bench.described(control::SYSTEM, &control::edits())?)?;
     let control = control::run(bench.session(&bundle, CONTROL_LIMIT)?)?;
     let outcome = control.answer()?.outcome;
     let objections = outcome.objections();

@@ -131,6 +131,12 @@ impl Observer {
         self.latest.as_ref()
     }
 
+    /// Returns true if a VM, by its index, was last seen off or failed.
+    #[must_use]
+    pub fn is_over(&self, vm: usize) -> bool {
+        self.latest().is_some_and(|seen| seen.vms[vm].is_over())
+    }
+
     /// Returns how often the hypervisor met what cannot happen, and went on.
     #[must_use]
     pub fn bugs(&self) -> u64 {

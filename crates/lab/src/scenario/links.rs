@@ -60,10 +60,7 @@ fn pairs(bench: &Bench, name: &str) -> Result<()> {
     let bundle = bench.pack(&bench.described(PAIRS, &[])?)?;
     let session = bench.session(&bundle, LIMIT)?.within(REAL_LIMIT);
     let vms = session.layout.vms.len();
-    let run = session.run(|now| {
-        let seen = now.observer.latest();
-        seen.is_some_and(|seen| (0..vms).all(|vm| seen.vms[vm].is_over()))
-    })?;
+    let run = session.run(|now| (0..vms).all(|vm| now.observer.is_over(vm)))?;
     let layout = &run.observer.layout;
     let vm = |name| layout.vm(name).ok_or_else(|| miette!("there is no VM `{name}`"));
     let mut outcome = figures::outcome(name, &run);
@@ -103,11 +100,7 @@ fn talk(bench: &Bench, name: &str) -> Result<()> {
     let session = bench.session(&bundle, LIMIT)?.within(REAL_LIMIT);
     let vm = |name| session.layout.vm(name).ok_or_else(|| miette!("there is no VM `{name}`"));
     let (linux, rtos) = (vm(LINUX)?, vm(RTOS)?);
-    let run = session.run(|now| {
-        now.observer
-            .latest()
-            .is_some_and(|seen| [linux, rtos].iter().all(|&vm| seen.vms[vm].is_over()))
-    })?;
+    let run = session.run(|now| [linux, rtos].iter().all(|&vm| now.observer.is_over(vm)))?;
     let said = &run.said.guests[linux].linux;
     let mut outcome = figures::outcome(name, &run);
     outcome.figure("links", serde_json::json!(said.links));

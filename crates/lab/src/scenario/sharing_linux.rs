@@ -83,8 +83,8 @@ fn share(
     let vm = |name| session.layout.vm(name).ok_or_else(|| miette!("there is no VM `{name}`"));
     let (linux, rtos) = (vm(LINUX)?, vm(RTOS)?);
     let run = session.run(|now| {
-        let dead = |vm: usize| now.observer.latest().is_some_and(|seen| seen.vms[vm].is_over());
-        now.said.guests[linux].linux.is_over(LinuxWork::All) || dead(linux) || dead(rtos)
+        let is_over = |vm| now.observer.is_over(vm);
+        now.said.guests[linux].linux.is_over(LinuxWork::All) || is_over(linux) || is_over(rtos)
     })?;
     let said = &run.said.guests[linux].linux;
     let mut outcome = figures::outcome(name, &run);

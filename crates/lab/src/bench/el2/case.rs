@@ -121,7 +121,7 @@ impl Trial {
             .within(LIMIT)
             .interrupted_by(bench.interrupt.clone())
             .shown_by(Box::new(ProgressView(tell)))
-            .run(|now| now.observer.latest().is_some_and(|seen| seen.vms[PROBE].is_over()))?;
+            .run(|now| now.observer.is_over(PROBE))?;
         promises::demand(&run)?;
         let passed = !run.said.guests[PROBE].probe.passed.is_empty();
         let counts = run.instrument.filter(|counts| passed && counts.finished);

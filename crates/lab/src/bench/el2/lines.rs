@@ -55,7 +55,7 @@ pub const DEVICE: Line = Line { goal: instructions::DUTY as u32, recorded: 725, 
 pub const CONSOLE: Line =
     Line { goal: 2 * instructions::DUTY as u32, recorded: 3_772, before: None };
 /// An interrupt by which that core learns of these bytes, and sends the first few: as many as the guest has
-/// written by then. Both visits together take what they took when it was one.
+/// written by then. The two visits share the work of 32 bytes, however they divide it.
 pub const CONSOLE_FIRST: u32 = 1_556;
 
 // A burst is two of the other duties, and each of the others is one; a device's interrupt may release

@@ -211,8 +211,8 @@ impl Case {
 
     /// Returns true if the adversary has links. A FreeRTOS that another core wakes takes none.
     fn has_links(&self) -> bool {
-        let modes = self.adversary.iter().map(|adversary| adversary.mode.as_str());
-        !self.is_woken && modes.into_iter().any(|mode| WITH_LINKS.contains(&mode))
+        let has = |adversary: &Adversary| WITH_LINKS.contains(&adversary.mode.as_str());
+        !self.is_woken && self.adversary.as_ref().is_some_and(has)
     }
 
     /// Returns what is replaced in the description.

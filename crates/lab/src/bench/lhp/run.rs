@@ -185,8 +185,7 @@ fn boot(point: &Point, bench: &Bench, session: Session<'_>) -> Result<Booted> {
         if early {
             return true;
         }
-        let rtos_over = point.rtos.is_some()
-            && now.observer.latest().is_some_and(|now| now.vms[RTOS].is_over());
+        let rtos_over = point.rtos.is_some() && now.observer.is_over(RTOS);
         linux.failed.is_some()
             || awaits_rtos && rtos_over
             || !ends_itself && linux.is_over(LinuxWork::All)

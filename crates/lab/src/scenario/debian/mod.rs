@@ -7,7 +7,6 @@ use super::stock::late;
 use crate::bundle::channel;
 use crate::figures;
 use crate::guests::{DebianProgress, SAY};
-use crate::observe::Observer;
 use crate::session::{Moment, Run};
 use crate::suite::{Bench, Scenario};
 use miette::{Result, miette};
@@ -40,15 +39,11 @@ fn stage(bench: &Bench) -> Result<()> {
     let mut user = User::new(vm, steps(repository.port()));
     let run = bench.session(&bundle, LIMIT)?.run(|now| {
         user.go_on(now);
-        user.failure.is_some() || is_off(now.observer, vm)
+        user.failure.is_some() || now.observer.is_over(vm)
     })?;
     let mut outcome = figures::outcome(NAME, &run);
     outcome.figure("answers", serde_json::json!(run.said.guests[vm].debian.answers));
     bench.judge(&run, outcome, &objections(&run, &user))
-}
-
-fn is_off(observer: &Observer, vm: usize) -> bool {
-    observer.latest().is_some_and(|now| now.vms[vm].is_over())
 }
 
 /// What a user waits for before a line is typed.
@@ -148,7 +143,7 @@ fn objections(run: &Run, user: &User) -> Vec<String> {
     let mut all: Vec<_> = user.failure.iter().cloned().collect();
     if let Some((until, _)) = user.steps.get(user.typed) {
         all.push(format!("behind `{}`, {until:?} did not come", user.last()));
-    } else if !is_off(&run.observer, user.vm) {
+    } else if !run.observer.is_over(user.vm) {
         all.push("Debian does not go off".into());
     }
     all.extend(late(&run.observer));

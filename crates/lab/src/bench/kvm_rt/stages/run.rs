@@ -74,7 +74,7 @@ pub fn run(case: &Case, bench: &Bench, tell: Tell<'_>) -> Result<Seen> {
         let header = now.observer.reports(RTOS).and_then(|reports| reports.header);
         let begun = header.is_some_and(|header| header.written > 0);
         is_early |= begun && !linux.is_none_or(|linux| is_at(case.load, linux));
-        let over = now.observer.latest().is_some_and(|now| now.vms[RTOS].is_over());
+        let over = now.observer.is_over(RTOS);
         is_early || over || linux.is_some_and(|linux| linux.failed.is_some())
     })?;
     ensure!(!bench.interrupt.requested(), "interrupted");
