@@ -6,40 +6,46 @@ use vtime::options::Options;
 
 /// Where the program begins.
 const BEGIN: u64 = 0x4100_0000;
-/// The third instruction sees time, so its block is counted in two parts.
-const LOOP: [u32; 6] = [
+/// Six instructions that are executed [`TURNS`] times, and then nothing that is marked: however long
+/// the machine runs, all turns are among those that are kept. The third of the six sees time, so
+/// its block is counted in two parts.
+const PROGRAM: [u32; 8] = [
+    0xd289_c401, // mov x1, #20000
     0xd503_201f, // nop
     0xd503_201f, // nop
     0xd53b_e040, // mrs x0, cntvct_el0
     0xd503_201f, // nop
-    0xd503_201f, // nop
-    0x17ff_fffb, // b .-20
+    0xf100_0421, // subs x1, x1, #1
+    0x54ff_ff61, // b.ne .-20
+    0x1400_0000, // b .
 ];
+const TURNS: usize = 20_000;
 /// Which of them are marks.
-const MARKED: [u64; 4] = [1, 2, 3, 5];
+const MARKED: [u64; 4] = [2, 3, 4, 6];
 
 /// Runs the loop with these options and its marks; returns the times of each turn.
 fn turns(options: Options) -> Vec<Vec<u64>> {
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("marks.json");
     let mark = |&index: &u64| {
-        let kind = if index == 5 { Kind::End } else { Kind::Plain };
+        let kind = if index == 6 { Kind::End } else { Kind::Plain };
         (kind, format!("at{index}@{:#x}", BEGIN + 4 * index).parse().unwrap())
     };
     let marks = Marks { file: file.clone(), all: MARKED.iter().map(mark).collect() };
     let range = Some(BEGIN..BEGIN + 0x1000);
     let options = Options { marks: Some(marks), range, ..options };
-    let mut board = Board::program(&[(BEGIN, &LOOP[..])], options);
-    eventually("a hundred thousand instructions", || {
+    let mut board = Board::program(&[(BEGIN, &PROGRAM[..])], options);
+    eventually("every turn", || {
         let counted = board.has_statistics().then(|| board.statistics());
         let cores = counted.map(|statistics| statistics.vcpus).unwrap_or_default();
-        cores.first().is_some_and(|core| core.instructions > 100_000)
+        cores.first().is_some_and(|core| core.instructions > 6 * TURNS as u64 + 1)
     });
     board.signal("TERM");
     board.wait();
     let noted = AllSequences::read(&file).unwrap();
-    assert_eq!(noted.names, ["at1", "at2", "at3", "at5"]);
+    assert_eq!(noted.names, ["at2", "at3", "at4", "at6"]);
     let kept = &noted.vcpus[0].kept;
+    assert_eq!(kept.len(), TURNS);
     assert!(kept.iter().all(|turn| turn.iter().map(|noted| noted.0).eq(0..4)));
     kept.iter().map(|turn| turn.iter().map(|noted| noted.2).collect()).collect()
 }
