@@ -1,4 +1,5 @@
-//! The virtual GICv3, without hardware.
+//! The virtual interrupt controller, without hardware: a GICv3, or a GICv2 for guests of a board that has
+//! one.
 //!
 //! Three ideas:
 //!
@@ -14,7 +15,8 @@
 //!
 //! A core that changes something that could concern a vCPU marks the bank's word in
 //! that vCPU's *attention* set and then rings its core; the owner looks only at
-//! the words so marked. Source: Arm IHI 0069H, chapters 4, 6 and 12.
+//! the words so marked. Source: Arm IHI 0069H, chapters 4, 6 and 12; IHI 0048B,
+//! chapters 4 and 5, for a GICv2.
 
 #![cfg_attr(not(any(test, feature = "pausing")), no_std)]
 #![forbid(unsafe_code)]

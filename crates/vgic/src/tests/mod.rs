@@ -3,7 +3,7 @@
 //! - [`cpu`]: list registers and the guest's CPU interface, as IHI 0069H has
 //!   them. [`world`]: a VM's vCPUs, its controller, its devices and the doorbells
 //!   between the cores, as the hypervisor connects them.
-//! - [`registers`], [`delivery`], [`latch`], [`nesting`], [`routing`]: one thing
+//! - [`registers`], [`registers_v2`], [`delivery`], [`latch`], [`nesting`], [`routing`]: one thing
 //!   at a time.
 //! - [`random`]: random guests against [`ideal`], the interrupt controller
 //!   without list registers or delays. [`delayed`]: the same with slow doorbells.
@@ -28,6 +28,7 @@ mod nesting;
 pub(super) mod pausing;
 mod random;
 mod registers;
+mod registers_v2;
 mod routing;
 mod scene;
 mod steps;
