@@ -45,14 +45,25 @@ build_with_parts() {
 build_linking() { build_with_parts el2-links links; }
 # It records what it does where a description asks for a trace.
 build_tracing() { build_with_parts el2-trace trace links; }
+# It drives the interrupt controller of older boards, and records and links as well.
+build_for_gicv2() { build_with_parts el2-gicv2 gic-v2 spin-table trace links; }
 # It starts only what is signed.
 build_signed() { build_with_parts el2-signed signature links; }
 
 # The same hypervisor with its checks, which machine tests run. It can record, too.
 build_checked() {
+    build_with_checks el2-checked && build_with_checks el2-checked-gicv2 gic-v2 spin-table
+}
+
+# build_with_checks NAME FEATURE...
+build_with_checks() {
+    local name=$1 features
+    shift
+    set -- checked trace links "$@"
+    features=$(IFS=, && echo "${*/#/cassata-el2/}")
     cargo_for_bare_metal build --locked --profile checked --target-dir target \
-        --package cassata-el2 --features cassata-el2/checked,cassata-el2/trace,cassata-el2/links &&
-        place_product "target/$rust_target/checked/cassata-el2" build/el2-checked.elf
+        --package cassata-el2 --features "$features" &&
+        place_product "target/$rust_target/checked/cassata-el2" "build/$name.elf"
 }
 
 # In one move: someone may be reading the old one. What has not changed is left
@@ -77,7 +88,10 @@ build_peers() { guests/peers/build build/guests/peers build/apt; }
 build_programs() { guests/programs/build build/guests/programs build/apt; }
 build_debian() { guests/debian/build build/guests/debian build/apt; }
 build_intra() { guests/intra/build build/guests/intra.elf; }
-build_freertos() { guests/freertos/build build/guests/freertos.elf; }
+build_freertos() {
+    guests/freertos/build build/guests/freertos.elf &&
+        guests/freertos/build build/guests/freertos-gicv2.elf gicv2
+}
 build_linux() { guests/linux/build build/guests/linux build/apt; }
 build_u_boot() { guests/others/build u-boot build/guests/others build/apt; }
 build_other_kernels() { guests/others/build kernels build/guests/others build/apt; }
@@ -96,6 +110,8 @@ ensure_products() {
         crates/{abi,notes,sched,vgic,el2} "${rust[@]}"
     product tracing "building the hypervisor that records what it does" build_tracing \
         crates/{abi,notes,sched,vgic,el2} "${rust[@]}"
+    product gicv2 "building the hypervisor for boards with a GICv2" build_for_gicv2 \
+        crates/{abi,notes,sched,vgic,el2} "${rust[@]}"
     product vtime "building the instrument for virtual time" build_vtime \
         crates/vtime{,-plugin} "${rust[@]}"
     product metronome "building the metronome guest" build_metronome guests/metronome
@@ -106,7 +122,7 @@ ensure_products() {
         guests/linux guests/{include,vmpcp/include}
     # The command line carries these inside itself.
     product host "building the command line" build_host \
-        crates build/el2{,-links,-trace}.{elf,crates} build/libcassata_vtime.so "${rust[@]}"
+        crates build/el2{,-links,-trace,-gicv2}.{elf,crates} build/libcassata_vtime.so "${rust[@]}"
     popd >/dev/null
 }
 

@@ -17,7 +17,7 @@ struct Product {
     constant: &'static str,
 }
 
-const PRODUCTS: [Product; 7] = [
+const PRODUCTS: [Product; 9] = [
     Product {
         what: "the hypervisor",
         path: "build/el2.elf",
@@ -37,6 +37,12 @@ const PRODUCTS: [Product; 7] = [
         constant: "CASSATA_EL2_TRACE_ELF",
     },
     Product {
+        what: "the hypervisor for a GICv2",
+        path: "build/el2-gicv2.elf",
+        variable: "CASSATA_EL2_GICV2",
+        constant: "CASSATA_EL2_GICV2_ELF",
+    },
+    Product {
         what: "the list of the hypervisor's crates",
         path: "build/el2.crates",
         variable: "CASSATA_EL2_CRATES",
@@ -53,6 +59,12 @@ const PRODUCTS: [Product; 7] = [
         path: "build/el2-trace.crates",
         variable: "CASSATA_EL2_TRACE_CRATES",
         constant: "CASSATA_EL2_TRACE_CRATES_LIST",
+    },
+    Product {
+        what: "the list of crates of the hypervisor for a GICv2",
+        path: "build/el2-gicv2.crates",
+        variable: "CASSATA_EL2_GICV2_CRATES",
+        constant: "CASSATA_EL2_GICV2_CRATES_LIST",
     },
     Product {
         what: "the instrument of virtual time",

@@ -4,10 +4,18 @@
 //! QEMU's `virt` board, so that a guest built for that board runs unchanged.
 //! A guest that reads its device tree need not know any of them.
 
-/// Virtual GICv3 distributor, 64 KiB.
+/// Virtual distributor: that of a GICv3, 64 KiB; or on a board with a GICv2 that of one, the first
+/// [`GICD_V2_SIZE`] bytes.
 pub const GICD_BASE: u64 = 0x0800_0000;
 /// Size of the distributor's frame.
 pub const GICD_SIZE: u64 = 0x1_0000;
+/// Size of the frame of a GICv2's distributor.
+pub const GICD_V2_SIZE: u64 = 0x1000;
+/// CPU interface of a virtual GICv2: the board's virtual CPU interface, and behind it a page with the
+/// register that deactivates (GICC_DIR), which is emulated.
+pub const GICC_BASE: u64 = GICD_BASE + GICD_SIZE;
+/// Size of each of the two pages.
+pub const GICC_PAGE: u64 = 0x1000;
 /// Virtual GICv3 redistributors: [`GICR_STRIDE`] bytes for each vCPU, in
 /// ascending order of the vCPU's index.
 pub const GICR_BASE: u64 = 0x080a_0000;
@@ -93,7 +101,8 @@ pub const INTID_END: u32 = 288;
 /// keeps for itself: neither guest memory nor a passed-through device may
 /// touch one, whether the VM at hand has that device or not.
 pub const OCCUPIED: [(u64, u64); 6] = [
-    (GICD_BASE, GICD_SIZE),
+    // Distributor and CPU interface.
+    (GICD_BASE, GICD_SIZE + 2 * GICC_PAGE),
     (GICR_BASE, GICR_STRIDE * crate::MAX_VCPUS_PER_VM as u64),
     (UART_BASE, UART_SIZE),
     // Stolen time, lines of preemption, the registers of links, and what is between them.

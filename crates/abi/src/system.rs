@@ -25,14 +25,20 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 /// First eight bytes of the bundle.
 pub const MAGIC: [u8; 8] = *b"CASSATA\0";
 /// Version of the layout; any change to this module changes it.
-pub const VERSION: u32 = 20;
+pub const VERSION: u32 = 21;
 /// Parts that a hypervisor has or has not: bits of [`Header::version`] beside [`VERSION`]. A hypervisor
 /// refuses a system that wants a part that it lacks.
 pub mod parts {
     /// Links between VMs.
     pub const LINKS: u32 = 1 << 16;
+    /// A GICv2, for a board that has one: a hypervisor that has this part has no other interrupt controller.
+    pub const GIC_V2: u32 = 1 << 17;
+    /// A spin table, where the board has one.
+    pub const SPIN_TABLE: u32 = 1 << 18;
     /// The parts of this build.
-    pub const BUILT: u32 = if cfg!(feature = "links") { LINKS } else { 0 };
+    pub const BUILT: u32 = if cfg!(feature = "links") { LINKS } else { 0 }
+        | if cfg!(feature = "gic-v2") { GIC_V2 } else { 0 }
+        | if cfg!(feature = "spin-table") { SPIN_TABLE } else { 0 };
 }
 /// Bytes of memory that belong to the hypervisor: its image, data and stacks.
 /// The bundle begins right behind, so that EL2 finds it from its own address.
@@ -166,16 +172,16 @@ pub struct System {
 // A change to any of these is a change of VERSION.
 const _: () = {
     use core::mem::offset_of;
-    assert!(size_of::<System>() == 21_880);
+    assert!(size_of::<System>() == 21_920);
     assert!(offset_of!(System, board) == 112 && size_of::<Header>() == 112);
-    assert!(offset_of!(System, vms) == 280 && size_of::<Board>() == 168);
-    assert!(offset_of!(System, vcpus) == 1432 && size_of::<Vm>() == 144);
-    assert!(offset_of!(System, loads) == 7576 && size_of::<Vcpu>() == 96);
-    assert!(offset_of!(System, spis) == 9624 && size_of::<Load>() == 32);
-    assert!(offset_of!(System, mutexes) == 11_672 && size_of::<Spi>() == 16);
-    assert!(offset_of!(System, links) == 16_408 && size_of::<Mutex>() == 296);
-    assert!(offset_of!(System, parts) == 16_440 && size_of::<Link>() == 4);
-    assert!(offset_of!(System, signature) == 21_816 && size_of::<Part>() == 56);
+    assert!(offset_of!(System, vms) == 320 && size_of::<Board>() == 208);
+    assert!(offset_of!(System, vcpus) == 1472 && size_of::<Vm>() == 144);
+    assert!(offset_of!(System, loads) == 7616 && size_of::<Vcpu>() == 96);
+    assert!(offset_of!(System, spis) == 9664 && size_of::<Load>() == 32);
+    assert!(offset_of!(System, mutexes) == 11_712 && size_of::<Spi>() == 16);
+    assert!(offset_of!(System, links) == 16_448 && size_of::<Mutex>() == 296);
+    assert!(offset_of!(System, parts) == 16_480 && size_of::<Link>() == 4);
+    assert!(offset_of!(System, signature) == 21_856 && size_of::<Part>() == 56);
     // What is read before the version is known to be right.
     assert!(offset_of!(Header, magic) == 0 && offset_of!(Header, version) == 8);
 };
@@ -253,14 +259,25 @@ pub struct Board {
     /// The status area ([`crate::status::Status`]), written by EL2 and read by
     /// the host.
     pub status_pa: u64,
-    /// GICv3 distributor.
+    /// The distributor of the interrupt controller.
     pub gicd_pa: u64,
-    /// First GICv3 redistributor.
+    /// First redistributor of a GICv3.
     pub gicr_pa: u64,
     /// Distance between two redistributors.
     pub gicr_stride: u64,
-    /// The PL011 that carries all consoles.
+    /// CPU interface of a GICv2, each core's own.
+    pub gicc_pa: u64,
+    /// What controls the virtual CPU interface of a GICv2, each core's own.
+    pub gich_pa: u64,
+    /// That virtual CPU interface, which guests have.
+    pub gicv_pa: u64,
+    /// The UART that carries all consoles.
     pub uart_pa: u64,
+    /// Where firmware without PSCI looks for what the cores that wait in its spin table execute: 8 bytes
+    /// for each pCPU.
+    pub release_pa: u64,
+    /// What resets the machine and switches it off where firmware has no PSCI, a page of registers.
+    pub power_pa: u64,
     /// The INTID.
     pub uart_intid: u32,
     /// Used entries of `pcpu_mpidr`.

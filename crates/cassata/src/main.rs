@@ -21,13 +21,15 @@ static HYPERVISOR: Builds = Builds {
     silent: include_bytes!(env!("CASSATA_EL2_ELF")),
     linking: include_bytes!(env!("CASSATA_EL2_LINKS_ELF")),
     tracing: include_bytes!(env!("CASSATA_EL2_TRACE_ELF")),
+    gic_v2: include_bytes!(env!("CASSATA_EL2_GICV2_ELF")),
     is_checked: false,
 };
 /// The crates of each of these builds.
-static CRATES: [&str; 3] = [
+static CRATES: [&str; 4] = [
     include_str!(env!("CASSATA_EL2_CRATES_LIST")),
     include_str!(env!("CASSATA_EL2_LINKS_CRATES_LIST")),
     include_str!(env!("CASSATA_EL2_TRACE_CRATES_LIST")),
+    include_str!(env!("CASSATA_EL2_GICV2_CRATES_LIST")),
 ];
 /// The checksums of crates.
 static LOCK: &str = include_str!("../../../Cargo.lock");

@@ -20,12 +20,6 @@ pub fn find() -> &'static System {
     unsafe { &*bundle }
 }
 
-/// Returns where a core's redistributor is, by the core's index.
-#[must_use]
-pub fn redistributor(system: &System, index: usize) -> u64 {
-    system.board.gicr_pa + index as u64 * system.board.gicr_stride
-}
-
 /// Each vCPU of a system.
 pub struct Vcpus {
     all: [Placed; MAX_VCPUS],

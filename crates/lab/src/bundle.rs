@@ -9,6 +9,7 @@ use abi::system::System;
 use miette::Result;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
+use system::board::{Board, QemuImage};
 use system::{Checked, ImageFormat, Packed, Plugged, SigningKey};
 
 /// The hypervisor's ELF files.
@@ -20,6 +21,8 @@ pub struct Builds {
     pub linking: &'static [u8],
     /// The build with links that records what it does ([`abi::trace`]).
     pub tracing: &'static [u8],
+    /// The build with links for a board with a GICv2, which records what it does.
+    pub gic_v2: &'static [u8],
     /// These are the checked build, whose paths have no bound.
     pub is_checked: bool,
 }
@@ -28,20 +31,27 @@ impl Builds {
     /// Makes one file all of them.
     #[must_use]
     pub const fn one(file: &'static [u8], is_checked: bool) -> Self {
-        Self { silent: file, linking: file, tracing: file, is_checked }
+        Self { silent: file, linking: file, tracing: file, gic_v2: file, is_checked }
+    }
+
+    /// Returns all files.
+    #[must_use]
+    pub const fn all(&self) -> [&'static [u8]; 4] {
+        [self.silent, self.linking, self.tracing, self.gic_v2]
     }
 
     /// Returns the build for a system.
     #[must_use]
     pub fn of(&self, checked: &Checked) -> &'static [u8] {
-        choose(checked, [self.silent, self.linking, self.tracing])
+        choose(checked, self.all())
     }
 }
 
-/// Returns what belongs to the build for a system, out of those of the silent, the linking and the
-/// tracing one: a trace and links cost something only where they are asked for.
-pub fn choose<T>(checked: &Checked, [silent, linking, tracing]: [T; 3]) -> T {
+/// Returns what belongs to the build for a system, out of those of the silent, the linking, the
+/// tracing one, and that for a GICv2: a trace and links cost something only where they are asked for.
+pub fn choose<T>(checked: &Checked, [silent, linking, tracing, gic_v2]: [T; 4]) -> T {
     match checked {
+        _ if checked.machine.board.gic.is_v2() => gic_v2,
         Checked { trace: 1.., .. } => tracing,
         _ if checked.has_links() => linking,
         _ => silent,
@@ -63,6 +73,8 @@ pub struct Bundle {
     pub paths: Option<Paths>,
     /// What is plugged into the machine.
     pub plugged: Plugged,
+    /// The board.
+    board: &'static Board,
     /// The hypervisor's ELF file.
     hypervisor: &'static [u8],
     /// Where the code is in that, addresses from its beginning.
@@ -101,7 +113,11 @@ impl Bundle {
         image: &Path,
     ) -> Result<Self> {
         let code = executed::code(hypervisor)?;
-        packed.write_file(ImageFormat::Elf, image)?;
+        let format = match checked.machine.board.qemu.image {
+            QemuImage::Elf => ImageFormat::Elf,
+            QemuImage::Image => ImageFormat::Image,
+        };
+        packed.write_file(format, image)?;
         Ok(Self {
             image: image.into(),
             paths: Some(Paths::of(hypervisor, Some(checked))),
@@ -122,6 +138,7 @@ impl Bundle {
             promises: Promises::of(checked),
             paths: None,
             plugged: checked.plugged.clone(),
+            board: checked.machine.board,
             hypervisor: &[],
             code: 0..0,
         }
@@ -144,7 +161,7 @@ impl Bundle {
         };
         let machine = MachineConfig::new(&self.image, board.pcpu_count, board.ram_size);
         let extra_args = machine::plugged(&self.plugged).map(Into::into).collect();
-        MachineConfig { time, extra_args, ..machine }
+        MachineConfig { board: self.board, time, extra_args, ..machine }
     }
 
     /// Where there is something to see.

@@ -92,6 +92,7 @@ pub(crate) fn bench(directory: &Path) -> Bench {
             silent: b"ships",
             linking: b"links",
             tracing: b"traces",
+            gic_v2: b"is of another board",
             is_checked: false,
         },
         instrument: Instrument::unpack(b"", directory).unwrap(),

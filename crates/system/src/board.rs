@@ -3,6 +3,7 @@
 //! A board is a TOML file in `boards/`; adding one is adding a file and its
 //! line in [`Board::all`].
 
+use abi::platform::{GICC_PAGE, GICD_SIZE, GICD_V2_SIZE};
 use abi::system::Region;
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -26,12 +27,8 @@ pub struct Board {
     pub hypervisor_pa: u64,
     /// Affinity fields of MPIDR_EL1 of each pCPU; the first boots.
     pub pcpu_mpidr: Vec<u64>,
-    /// GICv3 distributor.
-    pub gicd_pa: u64,
-    /// First GICv3 redistributor.
-    pub gicr_pa: u64,
-    /// Distance between two redistributors.
-    pub gicr_stride: u64,
+    /// The interrupt controller.
+    pub gic: Gic,
     /// One past the last SPI that has a source.
     pub spi_end: u32,
     /// Rates at which its counter may count, Hz; none: not known.
@@ -45,9 +42,89 @@ pub struct Board {
     pub uart_pa: u64,
     /// The interrupt.
     pub uart_intid: u32,
+    /// How its firmware starts cores and ends the machine, if it has no PSCI.
+    pub spin_table: Option<SpinTable>,
+    /// What it is in QEMU.
+    pub qemu: Qemu,
     /// What may be passed through to a guest.
-    #[serde(rename = "device")]
+    #[serde(default, rename = "device")]
     pub devices: Vec<Device>,
+}
+
+/// An interrupt controller, by the version of its architecture.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Gic {
+    /// GICv3 or later.
+    V3(GicV3),
+    /// GICv2.
+    V2(GicV2),
+}
+
+/// Where a GICv3 has its registers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct GicV3 {
+    /// The distributor.
+    pub gicd_pa: u64,
+    /// The first redistributor.
+    pub gicr_pa: u64,
+    /// Distance between two redistributors.
+    pub gicr_stride: u64,
+}
+
+/// Where a GICv2 has its registers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct GicV2 {
+    /// The distributor.
+    pub gicd_pa: u64,
+    /// The CPU interface: two pages, the second of which has only GICC_DIR.
+    pub gicc_pa: u64,
+    /// What controls the virtual CPU interface.
+    pub gich_pa: u64,
+    /// The virtual CPU interface, the first page of which guests have.
+    pub gicv_pa: u64,
+}
+
+/// Firmware without PSCI, as on a Raspberry Pi: cores wait until there is an address in memory, where they go on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SpinTable {
+    /// The address of the first core's; those of the others are each 8 bytes behind. The boot core has
+    /// one, too, which is not used.
+    pub release_pa: u64,
+    /// Power management of a BCM2835 or a later one, a page of registers.
+    pub power_pa: u64,
+}
+
+/// What QEMU has to be told to be a board.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Qemu {
+    /// `-M`, with EL2.
+    pub machine: String,
+    /// `-cpu`.
+    pub cpu: String,
+    /// The only size that its RAM may have, bytes, if there is but one.
+    #[serde(default, deserialize_with = "optional_size")]
+    pub memory: Option<u64>,
+    /// The only number of cores that it may have, if there is but one.
+    pub cpus: Option<u32>,
+    /// What it boots.
+    #[serde(default)]
+    pub image: QemuImage,
+}
+
+/// What QEMU's model of a board takes as a kernel that is to be entered at EL2, on one core.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum QemuImage {
+    /// An ELF file.
+    #[default]
+    Elf,
+    /// An arm64 Image: an ELF file would be entered by every core.
+    Image,
 }
 
 /// A device that may be passed through to a guest.
@@ -122,8 +199,15 @@ impl Board {
     /// Every board this program knows.
     #[must_use]
     pub fn all() -> &'static [Self] {
-        static ALL: LazyLock<Vec<Board>> =
-            LazyLock::new(|| [include_str!("../boards/qemu-virt.toml")].map(Board::read).into());
+        static ALL: LazyLock<Vec<Board>> = LazyLock::new(|| {
+            [
+                include_str!("../boards/qemu-virt.toml"),
+                include_str!("../boards/qemu-virt-gicv2.toml"),
+                include_str!("../boards/raspi4b.toml"),
+            ]
+            .map(Board::read)
+            .into()
+        });
         &ALL
     }
 
@@ -154,6 +238,30 @@ impl Board {
         let mut board: Self = toml::from_str(text).expect("built-in boards are tested");
         board.devices = board.devices.iter().flat_map(Device::expand).collect();
         board
+    }
+}
+
+impl Gic {
+    /// Returns true if it is a GICv2.
+    #[must_use]
+    pub const fn is_v2(self) -> bool {
+        matches!(self, Self::V2(_))
+    }
+
+    /// Returns what EL2 has of it on a board with so many pCPUs.
+    #[must_use]
+    pub fn frames(self, pcpus: usize) -> Vec<Region> {
+        match self {
+            Self::V3(gic) => vec![
+                Region::new(gic.gicd_pa, GICD_SIZE),
+                Region::new(gic.gicr_pa, gic.gicr_stride * pcpus as u64),
+            ],
+            Self::V2(gic) => vec![
+                Region::new(gic.gicd_pa, GICD_V2_SIZE),
+                Region::new(gic.gicc_pa, 2 * GICC_PAGE),
+                Region::new(gic.gich_pa, GICC_PAGE),
+            ],
+        }
     }
 }
 
@@ -196,6 +304,12 @@ fn common_divisor(a: u64, b: u64) -> u64 {
     if b == 0 { a } else { common_divisor(b, a % b) }
 }
 
+fn optional_size<'de, D: serde::Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<u64>, D::Error> {
+    size(deserializer).map(Some)
+}
+
 fn size<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
     let text = String::deserialize(deserializer)?;
     crate::size::parse(&text).map_err(serde::de::Error::custom)
@@ -218,8 +332,10 @@ mod tests {
             assert!((33..=SPI_END).contains(&board.spi_end));
             assert!(board.counter_hz.iter().all(|&hz| hz > 0), "{}", board.kind);
             assert!(board.instruction_ps > 0, "{}", board.kind);
-            for address in [board.gicd_pa, board.gicr_pa, board.uart_pa] {
-                assert!(address.is_multiple_of(PAGE_SIZE) && address < board.ram_pa);
+            let uart = Region::new(board.uart_pa, PAGE_SIZE);
+            for own in board.gic.frames(board.pcpu_mpidr.len()).into_iter().chain([uart]) {
+                assert!(own.is_aligned(PAGE_SIZE), "{}", board.kind);
+                assert!(!own.overlaps(Region::new(board.ram_pa, board.ram_max)));
             }
             assert!(board.hypervisor_pa + HYPERVISOR_SIZE < board.ram_pa + board.ram_max);
         }
@@ -240,16 +356,12 @@ mod tests {
     #[test]
     fn no_device_hides_the_virtual_platform_or_takes_the_hypervisors_own() {
         for board in Board::all() {
-            let own = [
-                (board.gicd_pa, 0x1_0000),
-                (board.gicr_pa, board.gicr_stride * board.pcpu_mpidr.len() as u64),
-                (board.uart_pa, 0x1000),
-            ];
+            let mut own = board.gic.frames(board.pcpu_mpidr.len());
+            own.push(Region::new(board.uart_pa, PAGE_SIZE));
+            own.extend(OCCUPIED.map(|(base, size)| Region::new(base, size)));
             for device in &board.devices {
-                for (base, size) in OCCUPIED.into_iter().chain(own) {
-                    let clear = !device.pages().overlaps(Region::new(base, size));
-                    assert!(clear, "{}: {}", board.kind, device.name);
-                }
+                let clear = own.iter().all(|own| !device.pages().overlaps(*own));
+                assert!(clear, "{}: {}", board.kind, device.name);
                 assert!(device.interrupts.iter().all(|irq| irq.intid != board.uart_intid));
             }
         }

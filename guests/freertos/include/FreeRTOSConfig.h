@@ -25,12 +25,16 @@
 #define configCHECK_FOR_STACK_OVERFLOW          2
 
 /* The port. No task uses floating point (-mgeneral-regs-only).
- * 16 priorities: the number every GICv3 has, physical or virtual; the port
- * compares ICC_PMR_EL1 with what it wrote and a mask that the implementation
+ * 16 priorities: the number every GIC has, physical or virtual; the port
+ * compares the priority mask with what it wrote and a mask that the implementation
  * shortens would break it. API calls are allowed from priority 12 downwards. */
 #define configUSE_TASK_FPU_SUPPORT              1
 #define configUNIQUE_INTERRUPT_PRIORITIES       16
 #define configMAX_API_CALL_INTERRUPT_PRIORITY   12
+#ifdef GICV2
+#define configINTERRUPT_CONTROLLER_BASE_ADDRESS         0x08000000
+#define configINTERRUPT_CONTROLLER_CPU_INTERFACE_OFFSET 0x10000
+#endif
 
 /* The tick comes from the virtual timer, see tick.c. */
 void tick_start(void);

@@ -4,6 +4,7 @@
 
 #define GICD_BASE          0x08000000
 #define GICR_BASE          0x080a0000
+#define GICC_BASE          0x08010000 /* on a board with a GICv2 */
 #define UART_BASE          0x09000000
 #define RTC_BASE           0x09010000 /* if it is passed through; on the board too */
 #define STOLEN_BASE        0x0b000000

@@ -66,6 +66,18 @@ void gic_enable_shared(uint32_t intid, uint32_t priority)
     mmio_write32(GICD_ISENABLER + intid / 32 * 4, 1u << intid % 32);
 }
 
+void gic_init_sender(void)
+{
+    WRITE_SYSREG(ICC_SRE_EL1, READ_SYSREG(ICC_SRE_EL1) | 1);
+    ISB();
+}
+
+void gic_send_to_first(uint32_t intid)
+{
+    WRITE_SYSREG(ICC_SGI1R_EL1, (uint64_t)intid << 24 | 1);
+    ISB();
+}
+
 void gic_set_edge(uint32_t intid)
 {
     uint64_t word = GICD_ICFGR + intid / 16 * 4;

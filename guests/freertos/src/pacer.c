@@ -12,9 +12,8 @@
 #include "tasks.h"
 #include "vmpcp_freertos.h"
 
-/* The interrupt that one core sends to another, and its bits in ICC_SGI1R_EL1: to core 0. */
+/* The interrupt that one core sends to another. */
 #define SGI_INTID 1
-#define SGI_TO_CORE_0 ((uint64_t)SGI_INTID << 24 | 1)
 
 /* PL031 (Arm DDI 0224), as the board has it. */
 #define RTC_DR   (RTC_BASE + 0x00)
@@ -86,12 +85,6 @@ static void must(bool is_so, const char *what)
     system_off();
 }
 
-static void send_sgi(void)
-{
-    WRITE_SYSREG(ICC_SGI1R_EL1, SGI_TO_CORE_0);
-    ISB();
-}
-
 /* The second core: brings the device or the mutex so far that one store or call raises the interrupt. */
 static void prepare(uint64_t number)
 {
@@ -112,7 +105,7 @@ static void prepare(uint64_t number)
     put(&announced, number);
     /* On which the task comes to wait for the mutex. */
     if (wake == WAKE_GRANT)
-        send_sgi();
+        gic_send_to_first(SGI_INTID);
 }
 
 static void raise(void)
@@ -126,15 +119,14 @@ static void raise(void)
         break;
     case WAKE_SGI:
     case WAKE_TIMER:
-        send_sgi();
+        gic_send_to_first(SGI_INTID);
         break;
     }
 }
 
 void pacer_run(void)
 {
-    WRITE_SYSREG(ICC_SRE_EL1, READ_SYSREG(ICC_SRE_EL1) | 1);
-    ISB();
+    gic_init_sender();
     if (wake == WAKE_GRANT)
         handle = firmware_call(MUTEX_OPEN, cassata_hash(MUTEX), cassata_hash(PACER), 0).x[1];
     pause_until(begin);

@@ -95,8 +95,10 @@ void tick_next(void)
     ISB();
 }
 
-void vApplicationIRQHandler(uint32_t intid)
+void vApplicationIRQHandler(uint32_t acknowledged)
 {
+    uint32_t intid = gic_intid(acknowledged);
+
     if (intid == VIRTUAL_TIMER_INTID)
         FreeRTOS_Tick_Handler();
     else if (is_paced)

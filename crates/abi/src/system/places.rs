@@ -2,13 +2,22 @@
 
 use super::{
     Board, DIGEST_SIZE, Header, Mutex, PAGE_SIZE, Part, Region, SIGNED_AS, SIGNED_SIZE, System,
-    Vcpu, Vm, stage1,
+    Vcpu, Vm, parts, stage1,
 };
 use crate::platform;
 use crate::status::Status;
 use crate::trace;
 use crate::{MAX_VCPUS, MAX_VMS};
 use core::fmt::{self, Write};
+
+/// Most devices that are EL2's.
+const OWN_DEVICES: usize = 3
+    + if cfg!(feature = "gic-v2") { 1 } else { 0 }
+    + if cfg!(feature = "spin-table") { 1 } else { 0 };
+/// Bytes of a GICv2's CPU interface: GICC_DIR has a page for itself (IHI 0048B, section 4.1.3).
+const GICC_SIZE: u64 = 0x2000;
+/// Bytes of the registers that control a GICv2's virtual CPU interface.
+const GICH_SIZE: u64 = 0x1000;
 
 impl Header {
     /// The bundle.
@@ -158,6 +167,53 @@ impl Mutex {
 }
 
 impl System {
+    /// Returns true if the board has a GICv2: false without looking in a build without that part.
+    #[must_use]
+    #[inline(always)]
+    pub const fn has_gic_v2(&self) -> bool {
+        cfg!(feature = "gic-v2") && self.header.version & parts::GIC_V2 != 0
+    }
+
+    /// Returns the devices that are EL2's: those of the interrupt controller, and the UART, which
+    /// fills up what is left.
+    #[must_use]
+    pub fn own_devices(&self) -> [Region; OWN_DEVICES] {
+        let board = &self.board;
+        let mut own = [Region::new(board.uart_pa, platform::UART_SIZE); OWN_DEVICES];
+        if self.has_gic_v2() {
+            own[0] = Region::new(board.gicd_pa, platform::GICD_V2_SIZE);
+            own[1] = Region::new(board.gicc_pa, GICC_SIZE);
+            own[2] = Region::new(board.gich_pa, GICH_SIZE);
+        } else {
+            let redistributors = board.gicr_stride.saturating_mul(board.pcpu_count.into());
+            own[0] = Region::new(board.gicd_pa, platform::GICD_SIZE);
+            own[1] = Region::new(board.gicr_pa, redistributors);
+        }
+        if self.has_spin_table() {
+            own[OWN_DEVICES - 1] = Region::new(board.power_pa, PAGE_SIZE);
+        }
+        own
+    }
+
+    /// Returns true if the firmware has a spin table: false without looking in a build without that part.
+    #[must_use]
+    #[inline(always)]
+    pub const fn has_spin_table(&self) -> bool {
+        cfg!(feature = "spin-table") && self.header.version & parts::SPIN_TABLE != 0
+    }
+
+    /// Returns the page with the addresses at which the cores go on that wait in a spin table.
+    #[must_use]
+    pub const fn release(&self) -> Region {
+        Region::new(self.board.release_pa & !(PAGE_SIZE - 1), PAGE_SIZE)
+    }
+
+    /// Returns what a guest sees of a GICv2's virtual CPU interface.
+    #[must_use]
+    pub const fn virtual_interface(&self) -> Region {
+        Region::new(self.board.gicv_pa, platform::GICC_PAGE)
+    }
+
     /// Returns a VM by its index, in tables that are valid: there are no other indices, and none is
     /// compared with their number at each access.
     #[must_use]

@@ -8,8 +8,8 @@ use super::stage1::{ALIAS, ATTR_DEVICE, ATTR_NORMAL};
 use super::validate::ensure;
 use super::{Invalid, PAGE_SIZE, Region, System, Vm, vm_flags};
 use crate::platform::{
-    GICD_BASE, GICD_SIZE, GICR_BASE, GICR_STRIDE, LINES_BASE, REPORT_BASE, STOLEN_BASE, UART_BASE,
-    UART_SIZE,
+    GICC_BASE, GICC_PAGE, GICD_BASE, GICD_SIZE, GICD_V2_SIZE, GICR_BASE, GICR_STRIDE, LINES_BASE,
+    REPORT_BASE, STOLEN_BASE, UART_BASE, UART_SIZE,
 };
 
 /// Levels of a walk: 1 to 3.
@@ -198,6 +198,7 @@ impl System {
                 || [board.status(), self.trace()].iter().any(|&own| is(own, &[Rights::DATA]))
                 || self.vms().iter().any(|vm| is(vm.stolen(), &[Rights::DATA]))
                 || self.vms().iter().any(|vm| is(vm.lines(), &[Rights::DATA]))
+                || self.has_spin_table() && is(self.release(), &[Rights::DEVICE])
                 || self.own_devices().iter().any(|&own| is(own, &[Rights::DEVICE])))
     }
 
@@ -209,13 +210,11 @@ impl System {
         let writable = leaf.bits(7, 1) == 1;
         // XN: neither at EL0 nor at EL1.
         let executable = leaf.bits(53, 2) != 0b10;
-        let emulated = [
-            Region::new(GICD_BASE, GICD_SIZE),
-            Region::new(GICR_BASE, GICR_STRIDE * u64::from(vm.vcpu_count)),
-            Region::new(UART_BASE, UART_SIZE),
-        ];
-        if emulated.iter().any(|frame| frame.overlaps(leaf.input())) {
+        if self.emulated(vm).iter().any(|frame| frame.overlaps(leaf.input())) {
             return false;
+        }
+        if self.has_gic_v2() && leaf.is_of(GICC_BASE, self.virtual_interface()) {
+            return device && !executable;
         }
         if leaf.is_of(vm.ram_ipa, vm.ram()) {
             return normal;
@@ -238,8 +237,19 @@ impl System {
         (is_shared || is_device) && !executable && !self.is_owned(leaf.output)
     }
 
+    /// Returns what is emulated for a VM, so that each access has to trap.
+    fn emulated(&self, vm: &Vm) -> [Region; 3] {
+        let uart = Region::new(UART_BASE, UART_SIZE);
+        if self.has_gic_v2() {
+            let distributor = Region::new(GICD_BASE, GICD_V2_SIZE);
+            return [distributor, Region::new(GICC_BASE + GICC_PAGE, GICC_PAGE), uart];
+        }
+        let redistributors = GICR_STRIDE * u64::from(vm.vcpu_count);
+        [Region::new(GICD_BASE, GICD_SIZE), Region::new(GICR_BASE, redistributors), uart]
+    }
+
     /// Returns true if something of a region is EL2's, the firmware's, or one VM's alone.
-    fn is_owned(&self, region: Region) -> bool {
+    pub(super) fn is_owned(&self, region: Region) -> bool {
         let board = &self.board;
         let below = Region::new(board.ram_pa, board.hypervisor_pa.saturating_sub(board.ram_pa));
         let own = [below, board.hypervisor(), self.header.bundle(), board.status(), self.trace()];
@@ -247,16 +257,5 @@ impl System {
             self.vms().iter().flat_map(|vm| [vm.ram(), vm.stolen(), vm.lines(), vm.report()]);
         let mut all = own.into_iter().chain(self.own_devices()).chain(guests);
         all.any(|other| other.overlaps(region))
-    }
-
-    /// The devices that are EL2's.
-    fn own_devices(&self) -> [Region; 3] {
-        let board = &self.board;
-        let redistributors = board.gicr_stride.saturating_mul(board.pcpu_count.into());
-        [
-            Region::new(board.gicd_pa, GICD_SIZE),
-            Region::new(board.gicr_pa, redistributors),
-            Region::new(board.uart_pa, UART_SIZE),
-        ]
     }
 }

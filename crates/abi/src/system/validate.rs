@@ -179,14 +179,20 @@ impl System {
 
     fn check_board_devices(&self) -> Result<(), Invalid> {
         let board = &self.board;
-        let redistributors = u64::from(board.pcpu_count).checked_mul(board.gicr_stride);
-        let devices = [
-            Region::new(board.gicd_pa, platform::GICD_SIZE),
-            Region::new(board.gicr_pa, redistributors.ok_or(Invalid::Device)?),
-            Region::new(board.uart_pa, platform::UART_SIZE),
-        ];
-        ensure(board.gicr_stride >= platform::GICR_STRIDE, Invalid::Device)?;
-        for device in devices {
+        let strides = board.gicr_stride >= platform::GICR_STRIDE;
+        ensure(self.has_gic_v2() || strides, Invalid::Device)?;
+        if self.has_gic_v2() {
+            let interface = self.virtual_interface();
+            ensure(interface.is_aligned(PAGE_SIZE) && !self.is_owned(interface), Invalid::Device)?;
+        }
+        if self.has_spin_table() {
+            // It is the firmware's memory, and nothing that EL2 has otherwise.
+            let below = Region::new(board.ram_pa, board.hypervisor_pa.saturating_sub(board.ram_pa));
+            let last = board.release_pa.saturating_add(8 * crate::MAX_PCPUS as u64);
+            let sound = below.contains(self.release()) && self.release().end() >= Some(last);
+            ensure(sound && board.release_pa.is_multiple_of(8), Invalid::Device)?;
+        }
+        for device in self.own_devices() {
             let usable = device.is_aligned(PAGE_SIZE)
                 && ADDRESSABLE.contains(device)
                 && !device.overlaps(board.ram());

@@ -2,6 +2,7 @@
 
 use super::publish;
 use crate::place;
+use lab::bundle::Builds;
 use lab::coverage::report::{self, Extent, Image, NAME};
 use lab::executed::Records;
 use lab::results::Directory;
@@ -26,7 +27,7 @@ impl Coverage {
 
     /// Says what the machine tests that `extent` tells executed of the builds that ship and of the
     /// `checked` one; answers the exit code.
-    pub fn tell(&self, root: &Path, checked: &[u8], extent: Extent<'_>) -> Result<u8> {
+    pub fn tell(&self, root: &Path, checked: &Builds, extent: Extent<'_>) -> Result<u8> {
         if extent.tally == Tally::default() {
             return Err(miette!("no machine test ran to its end, so nothing is known"));
         }
@@ -35,7 +36,9 @@ impl Coverage {
             image("the build that ships", crate::HYPERVISOR.silent, true),
             image("the build that ships with links", crate::HYPERVISOR.linking, true),
             image("the build that ships and records", crate::HYPERVISOR.tracing, true),
-            image("the checked build", checked, false),
+            image("the build that ships for a GICv2", crate::HYPERVISOR.gic_v2, true),
+            image("the checked build", checked.silent, false),
+            image("the checked build for a GICv2", checked.gic_v2, false),
         ];
         let answer = report::answer(&images, &self.records, root, extent)?;
         // Without a check there is no table of them.

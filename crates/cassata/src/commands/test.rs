@@ -4,6 +4,7 @@ use super::coverage::Coverage;
 use super::{interrupt, say};
 use crate::cli::Test;
 use crate::place;
+use lab::bundle::Builds;
 use lab::coverage::report::Extent;
 use lab::interrupt::{self as signals, Interrupt};
 use lab::progress::Progress;
@@ -46,7 +47,7 @@ pub fn test(arguments: &Test) -> Result<u8> {
         // What has been recorded until Ctrl-C is worth a look as well.
         Some(coverage) if machines != Tally::default() || !interrupted => {
             let extent = Extent { filter: &arguments.filter, tally: machines, interrupted };
-            coverage.tell(&root, checked_hypervisor(&root)?, extent)?
+            coverage.tell(&root, &checked_hypervisor(&root)?, extent)?
         }
         _ => 0,
     };
@@ -148,13 +149,16 @@ fn machine(
 
 /// Reads the build of the hypervisor that machine tests run. It is not carried inside the
 /// command line: only tests need it, and they need the project anyway.
-fn checked_hypervisor(root: &Path) -> Result<&'static [u8]> {
-    const PRODUCT: &str = "build/el2-checked.elf";
-    let file = std::fs::read(root.join(PRODUCT)).map_err(|error| {
-        miette!(
-            help = "`./cassata test` builds it first",
-            "cannot read the hypervisor with its checks, {PRODUCT}: {error}"
-        )
-    })?;
-    Ok(file.leak())
+fn checked_hypervisor(root: &Path) -> Result<Builds> {
+    let read = |product: &str| {
+        let file = std::fs::read(root.join(product)).map_err(|error| {
+            miette!(
+                help = "`./cassata test` builds it first",
+                "cannot read the hypervisor with its checks, {product}: {error}"
+            )
+        });
+        file.map(|file| &*file.leak())
+    };
+    let gic_v2 = read("build/el2-checked-gicv2.elf")?;
+    Ok(Builds { gic_v2, ..Builds::one(read("build/el2-checked.elf")?, true) })
 }

@@ -151,7 +151,7 @@ pub fn own_properties() -> [u64; 5] {
         read_sysreg!("ctr_el0"),
         read_sysreg!("dczid_el0"),
         read_sysreg!("cntfrq_el0"),
-        read_sysreg!("ich_vtr_el2"),
+        super::gic::kind(),
     ]
 }
 

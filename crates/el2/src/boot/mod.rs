@@ -53,6 +53,8 @@ pub extern "C-unwind" fn start(index: usize) -> ! {
 fn prepare(system: &'static System) {
     let boot = timer::now();
     verify::tables(system).unwrap_or_else(|what| refuse(what));
+    gic::place(&system.board);
+    firmware::place(&system.board);
     verify::core(system, /* index */ 0).unwrap_or_else(|what| refuse(what));
     verify::own_table(system).unwrap_or_else(|part| damaged(system, part));
     verify::own_reach(system).unwrap_or_else(|what| refuse(what));

@@ -19,6 +19,11 @@ pub fn tables(system: &System) -> Result<(), &'static str> {
     #[cfg(feature = "signature")]
     super::signature::check(system)?;
     system.validate().map_err(Invalid::message)?;
+    if cfg!(feature = "gic-v2") && !system.has_gic_v2() {
+        return Err(
+            "the system is one of a board with a GICv3, and this hypervisor is for a GICv2",
+        );
+    }
     let image = boot::image_pa();
     if system.board.hypervisor_pa != image || system.header.bundle_pa != image + HYPERVISOR_SIZE {
         return Err("the system was packed for another address");
@@ -117,14 +122,14 @@ pub fn core(system: &System, index: usize) -> Result<(), &'static str> {
     if timer::frequency_hz() == 0 {
         return Err("the firmware has not set CNTFRQ_EL0");
     }
-    if !gic::Redistributor::serves(tables::redistributor(system, index), affinity) {
-        return Err("a redistributor (gicr_pa, gicr_stride) is that of another core");
+    if !gic::Redistributor::serves(gic::Redistributor::frame(&system.board, index), affinity) {
+        return Err(gic::ANOTHERS);
     }
     if !gic::claim() {
-        return Err("a guest could switch this core's interrupt interface off");
+        return Err(gic::UNCLAIMED);
     }
     if !system.board.pcpu_mpidr.into_iter().all(gic::reaches) {
-        return Err("the interrupt controller has no range selector for affinities above 15");
+        return Err(gic::UNREACHED);
     }
     Ok(())
 }

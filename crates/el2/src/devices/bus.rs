@@ -1,6 +1,10 @@
 //! The bus of a VM: which device stands at a guest-physical address.
 
-use super::{gicd, gicr, uart};
+#[cfg(feature = "gic-v2")]
+use super::gicd_v2;
+use super::uart;
+#[cfg(not(feature = "gic-v2"))]
+use super::{gicd, gicr};
 use crate::arch::gic::virtual_interface::Loaded;
 use crate::shared;
 use abi::system::Vm;
@@ -8,7 +12,10 @@ use vgic::Effects;
 use vgic::interface::CpuInterface;
 
 /// Every device there is; the tables say where in a VM it stands, if at all.
+#[cfg(not(feature = "gic-v2"))]
 const DEVICES: [Device; 3] = [gicd::DEVICE, gicr::DEVICE, uart::DEVICE];
+#[cfg(feature = "gic-v2")]
+const DEVICES: [Device; 3] = [gicd_v2::DISTRIBUTOR, gicd_v2::DEACTIVATION, uart::DEVICE];
 
 /// A kind of device.
 pub struct Device {

@@ -6,6 +6,10 @@
 
 pub mod bus;
 mod gic;
+#[cfg(not(feature = "gic-v2"))]
 mod gicd;
+#[cfg(feature = "gic-v2")]
+mod gicd_v2;
+#[cfg(not(feature = "gic-v2"))]
 mod gicr;
 pub mod uart;

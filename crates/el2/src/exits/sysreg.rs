@@ -7,6 +7,7 @@
 
 use crate::arch::context::{self, Fault, Syndrome};
 use crate::arch::debug;
+#[cfg(not(feature = "gic-v2"))]
 use crate::arch::gic::common_group;
 use crate::arch::monitors::{self, Monitor};
 use crate::arch::sysreg::read_sysreg;
@@ -30,10 +31,16 @@ const ICC_SGI1R: Name = (3, 0, 12, 11, 5);
 const ICC_ASGI1R: Name = (3, 0, 12, 11, 6);
 const ICC_SGI0R: Name = (3, 0, 12, 11, 7);
 const ICC_DIR: Name = (3, 0, 12, 11, 1);
+#[cfg(not(feature = "gic-v2"))]
 const ICC_PMR: Name = (3, 0, 4, 6, 0);
+#[cfg(not(feature = "gic-v2"))]
 const ICC_RPR: Name = (3, 0, 12, 11, 3);
+#[cfg(not(feature = "gic-v2"))]
 const ICC_CTLR: Name = (3, 0, 12, 12, 4);
+#[cfg(not(feature = "gic-v2"))]
 const ICC_SRE: Name = (3, 0, 12, 12, 5);
+/// A guest's interface to the interrupt controller is one of system registers.
+const HAS_INTERFACE: bool = cfg!(not(feature = "gic-v2"));
 const ACTLR_EL1: Name = (3, 0, 1, 0, 1);
 const MDSCR_EL1: Name = (2, 0, 0, 2, 2);
 const OSLSR_EL1: Name = (2, 0, 1, 1, 4);
@@ -46,12 +53,12 @@ pub fn system_register(core: &mut Pcpu, syndrome: Syndrome) -> Exit {
     let register = (iss >> 5 & 0x1f) as usize;
     let value = core.loaded().map_or(0, |vcpu| vcpu.register(register));
     let name = name(iss);
-    if !is_read && matches!(name, ICC_SGI1R | ICC_ASGI1R | ICC_SGI0R) {
+    if HAS_INTERFACE && !is_read && matches!(name, ICC_SGI1R | ICC_ASGI1R | ICC_SGI0R) {
         context::skip_instruction(syndrome);
         send_sgi(core, value, name == ICC_SGI1R);
         return Exit::Sgi;
     }
-    if !is_read && name == ICC_DIR {
+    if HAS_INTERFACE && !is_read && name == ICC_DIR {
         if deactivate(core, value as u32 & 0xff_ffff) {
             context::skip_instruction(syndrome);
         }
@@ -82,10 +89,14 @@ fn read(core: &mut Pcpu, name: Name) -> Option<u64> {
         (3, 0, 0, crm @ 1..=7, op2) => Some(identification(crm, op2)),
         MDSCR_EL1 => Some(debug::control()),
         (2, 0, 0, number, kind @ 4..=7) => Some(core.loaded()?.debug_register(number, kind)),
+        #[cfg(not(feature = "gic-v2"))]
         // SRE, DFB, DIB: the interface is one of system registers, and stays so.
         ICC_SRE => Some(0x7),
+        #[cfg(not(feature = "gic-v2"))]
         ICC_PMR => Some(common_group::priority_mask()),
+        #[cfg(not(feature = "gic-v2"))]
         ICC_RPR => Some(common_group::running_priority()),
+        #[cfg(not(feature = "gic-v2"))]
         ICC_CTLR => Some(common_group::control()),
         // The OS lock is implemented (OSLM) and unlocked.
         OSLSR_EL1 => Some(1 << 3),
@@ -100,8 +111,11 @@ fn write(core: &mut Pcpu, name: Name, value: u64) -> Option<u64> {
         (2, 0, 0, number, kind @ 4..=7) => {
             core.loaded_mut()?.set_debug_register(number, kind, value);
         }
+        #[cfg(not(feature = "gic-v2"))]
         ICC_SRE => {}
+        #[cfg(not(feature = "gic-v2"))]
         ICC_PMR => common_group::set_priority_mask(value),
+        #[cfg(not(feature = "gic-v2"))]
         ICC_CTLR => common_group::set_control(value),
         _ => return access_other(core, name, Some(value)),
     }

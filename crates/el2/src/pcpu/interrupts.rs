@@ -5,7 +5,6 @@ use crate::arch::gic::{self, Doorbell, Redistributor, virtual_interface};
 use crate::arch::timer;
 use crate::bug::bug;
 use crate::shared::VMS;
-use crate::tables;
 use crate::vcpu::Loaded;
 use abi::system::{MAX_SPIS, System, flags};
 use notes::{Bounded, each};
@@ -143,7 +142,7 @@ impl Pcpu {
 /// Sets up a core's own interrupts.
 pub(super) fn start_redistributor(index: usize, system: &System) -> Redistributor {
     let separate = system.header.flags & flags::PRIORITY_SEPARATION != 0;
-    Redistributor::start(tables::redistributor(system, index), separate)
+    Redistributor::start(Redistributor::frame(&system.board, index), separate)
 }
 
 /// Ends an interrupt that was EL2's own.

@@ -3,14 +3,14 @@
 use super::time::Time;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
+use system::board::{Board, Qemu};
 use vtime::options::Pipes;
 
-/// Where RAM begins on QEMU's `virt` board, physical address.
-pub const RAM_PA: u64 = 0x4000_0000;
-
-/// A machine: QEMU's `virt` board with a GICv3 and cortex-a76 cores.
+/// A machine that QEMU emulates.
 #[derive(Clone, Debug)]
 pub struct MachineConfig {
+    /// The board.
+    pub board: &'static Board,
     /// What boots.
     pub image: PathBuf,
     /// True if that is firmware, which lies in the board's flash and is entered there. What is
@@ -32,34 +32,46 @@ pub struct MachineConfig {
 }
 
 impl MachineConfig {
-    /// A machine with EL2 and in real time that boots `image`.
+    /// QEMU's `virt` board with EL2, a GICv3 and cortex-a76 cores, in real time, that boots `image`.
+    ///
+    /// # Panics
+    /// If that is no board.
     #[must_use]
     pub fn new(image: impl Into<PathBuf>, pcpus: u32, memory: u64) -> Self {
+        let board = Board::find("qemu-virt").expect("it is built in");
         let (is_firmware, el2, reboots) = (false, true, false);
         let (time, extra_args) = (Time::Real, Vec::new());
         let image = image.into();
-        Self { image, is_firmware, pcpus, memory, el2, time, reboots, extra_args }
+        Self { board, image, is_firmware, pcpus, memory, el2, time, reboots, extra_args }
+    }
+
+    /// Returns how much RAM the machine has, bytes: more than was asked for, if the board has but one size.
+    #[must_use]
+    pub fn ram_size(&self) -> u64 {
+        self.board.qemu.memory.unwrap_or(self.memory)
     }
 
     /// QEMU's arguments, with RAM in the file `ram`. In virtual time the
     /// instrument is held through `pipes`, if there are any.
     #[must_use]
     pub fn args(&self, ram: &Path, pipes: Option<Pipes>) -> Vec<OsString> {
-        let el2 = if self.el2 { "on" } else { "off" };
+        let Qemu { machine, cpu, .. } = &self.board.qemu;
+        let memory = self.ram_size();
+        let machine = if self.el2 {
+            machine.clone()
+        } else {
+            machine.replace("virtualization=on", "virtualization=off")
+        };
         let mut args: Vec<OsString> = Vec::new();
         let mut option = |name: &str, value: String| args.extend([name.into(), value.into()]);
-        option("-M", format!("virt,virtualization={el2},gic-version=3,memory-backend=ram"));
-        option("-m", format!("{}B", self.memory));
+        option("-M", format!("{machine},memory-backend=ram"));
+        option("-m", format!("{memory}B"));
         option(
             "-object",
-            format!(
-                "memory-backend-file,id=ram,size={},share=on,mem-path={}",
-                self.memory,
-                ram.display()
-            ),
+            format!("memory-backend-file,id=ram,size={memory},share=on,mem-path={}", ram.display()),
         );
-        option("-cpu", format!("cortex-a76{}", self.time.cpu_options()));
-        option("-smp", self.pcpus.to_string());
+        option("-cpu", format!("{cpu}{}", self.time.cpu_options()));
+        option("-smp", self.board.qemu.cpus.unwrap_or(self.pcpus).to_string());
         option("-accel", "tcg,thread=multi".into());
         option("-nic", "none".into());
         option("-display", "none".into());

@@ -13,7 +13,6 @@ use crate::qemu::Qemu;
 use crate::quantity::ns;
 use child::Child;
 pub use config::MachineConfig;
-use config::RAM_PA;
 use control::{Control, Waited};
 pub use host::HostUse;
 pub use memory::Memory;
@@ -65,7 +64,7 @@ impl Machine {
     /// When a file, a thread or the process cannot be made. That QEMU rejects
     /// its arguments shows in [`Machine::ended_within`].
     pub fn start(qemu: &Qemu, config: &MachineConfig, consoles: &ConsoleConfig) -> Result<Self> {
-        let memory = Memory::create(RAM_PA, config.memory)
+        let memory = Memory::create(config.board.ram_pa, config.ram_size())
             .map_err(|cause| io_error("create the machine's memory", cause))?;
         if let Time::Virtual(time) = &config.time {
             time.forget().map_err(|cause| io_error("remove old statistics", cause))?;

@@ -34,6 +34,9 @@ const RINGS: u64 = 10_000;
 /// How late FreeRTOS's task may be at worst, nanoseconds: as with any other load.
 const LATEST_NS: u64 = 1_000;
 
+/// What a description says for a board with a GICv2.
+const GICV2: [(&str, &str); 2] =
+    [("\"qemu-virt\"", "\"qemu-virt-gicv2\""), ("freertos.elf", "freertos-gicv2.elf")];
 /// Two Linux and two FreeRTOS, below the project's root.
 const PAIRS: &str = "systems/pairs.toml";
 /// What each Linux does with the stream, and the first of its lines otherwise.
@@ -52,12 +55,31 @@ pub fn scenarios() -> impl Iterator<Item = Scenario> {
         "Linux orders and watches what FreeRTOS controls, and floods it, which it does not notice";
     let talk = Scenario::new("link-linux", about, |bench| talk(bench, "link-linux"));
     let about = "two Linux and two FreeRTOS share four cores, and a stream between the former makes no exits";
-    let pairs = Scenario::new("pairs", about, |bench| pairs(bench, "pairs"));
-    [talk.shipped(), pairs.shipped()].into_iter()
+    let four = Scenario::new("pairs", about, |bench| pairs(bench, "pairs", &[]));
+    let about = "and they do so on a board with a GICv2";
+    let older = Scenario::new("gicv2-pairs", about, |bench| pairs(bench, "gicv2-pairs", &GICV2));
+    let about = "Linux and FreeRTOS by a link on a board with a GICv2, under the checked build";
+    let checked = Scenario::new("gicv2-links", about, checked_on_gicv2);
+    [talk.shipped(), four.shipped(), older.shipped(), checked].into_iter()
 }
 
-fn pairs(bench: &Bench, name: &str) -> Result<()> {
-    let bundle = bench.pack(&bench.described(PAIRS, &[])?)?;
+/// The same on a board with a GICv2, whose times the checks lengthen.
+fn checked_on_gicv2(bench: &Bench) -> Result<()> {
+    let edits = GICV2.iter().chain([&FLOOD]).map(|&(old, new)| (old.to_owned(), new.to_owned()));
+    let bundle = bench.pack(&bench.described(DESCRIPTION, &Vec::from_iter(edits))?)?;
+    let session = bench.session(&bundle, LIMIT)?.within(REAL_LIMIT);
+    let vms = session.layout.vms.len();
+    let run = session.run(|now| (0..vms).all(|vm| now.observer.is_over(vm)))?;
+    let said = run.said.guests.iter().find(|guest| !guest.linux.links.is_empty());
+    let links = said.map(|guest| guest.linux.links.clone()).unwrap_or_default();
+    let mut outcome = figures::outcome("gicv2-links", &run);
+    outcome.figure("links", serde_json::json!(links));
+    bench.judge(&run, outcome, &objections(&links))
+}
+
+fn pairs(bench: &Bench, name: &str, edits: &[(&str, &str)]) -> Result<()> {
+    let edits = edits.iter().map(|&(old, new)| (old.to_owned(), new.to_owned()));
+    let bundle = bench.pack(&bench.described(PAIRS, &Vec::from_iter(edits))?)?;
     let session = bench.session(&bundle, LIMIT)?.within(REAL_LIMIT);
     let vms = session.layout.vms.len();
     let run = session.run(|now| (0..vms).all(|vm| now.observer.is_over(vm)))?;

@@ -40,9 +40,9 @@ pub struct Call<'a> {
     pub at_once: usize,
     /// How often each.
     pub repeat: Repeat,
-    /// The ELF file of the hypervisor's checked build, which records where it is asked to. It takes
-    /// the place of [`Bench::hypervisor`] in scenarios that want it.
-    pub checked: &'static [u8],
+    /// The ELF files of the hypervisor's checked build, which records where it is asked to. They take
+    /// the place of [`Bench::hypervisor`] in scenarios that want them.
+    pub checked: Builds,
 }
 
 /// Runs scenarios, each in a fresh directory `name` below `bench.directory`, and tells how
@@ -139,7 +139,7 @@ fn told(directory: &Path, progress: &mut Progress) {
 
 fn run_one(scenario: &Scenario, call: Call<'_>, bench: &Bench) -> miette::Result<()> {
     let hypervisor = match scenario.build {
-        Build::Checked => Builds::one(call.checked, true),
+        Build::Checked => call.checked,
         Build::Shipped => bench.hypervisor,
     };
     let directory = bench.directory.join(&scenario.name);
@@ -188,7 +188,8 @@ mod tests {
     const PATIENCE: Duration = Duration::from_secs(60);
 
     fn call(filter: &str, at_once: usize) -> Call<'_> {
-        Call { filter, at_once, repeat: Repeat { times: 1, busy: false }, checked: b"checks" }
+        let checked = Builds::one(b"checks", true);
+        Call { filter, at_once, repeat: Repeat { times: 1, busy: false }, checked }
     }
 
     fn scenarios() -> Vec<Scenario> {

@@ -1,7 +1,7 @@
 //! The flat tables of a planned system; digests are still to be filled in.
 
 use super::sections;
-use crate::board::Trigger;
+use crate::board::{Gic, GicV2, GicV3, Trigger};
 use crate::model::{Checked, Vcpu, Vm};
 use crate::plan::guest_ram;
 use abi::system::{
@@ -9,6 +9,7 @@ use abi::system::{
 };
 use sched::server::ServerKind;
 use std::ops::BitOr;
+use zerocopy::FromZeros;
 
 /// The bits of those flags that are set.
 fn bits<T: BitOr<Output = T> + Default, const N: usize>(flags: [(bool, T); N]) -> T {
@@ -86,7 +87,12 @@ pub(super) fn tables(checked: &Checked) -> Box<System> {
     let bundle = checked.plan.layout.bundle;
     tables.header = Header {
         magic: MAGIC,
-        version: VERSION | bits([(checked.has_links(), parts::LINKS)]),
+        version: VERSION
+            | bits([
+                (checked.has_links(), parts::LINKS),
+                (checked.machine.board.gic.is_v2(), parts::GIC_V2),
+                (checked.machine.board.spin_table.is_some(), parts::SPIN_TABLE),
+            ]),
         part_count: 0,
         bundle_pa: bundle.start,
         bundle_size: bundle.size,
@@ -126,6 +132,16 @@ fn board(checked: &Checked) -> system::Board {
         *slot = target as u16;
     }
     let hypervisor = machine.hypervisor();
+    let none = system::Board::new_zeroed();
+    let gic = match board.gic {
+        Gic::V3(GicV3 { gicd_pa, gicr_pa, gicr_stride }) => {
+            system::Board { gicd_pa, gicr_pa, gicr_stride, ..none }
+        }
+        Gic::V2(GicV2 { gicd_pa, gicc_pa, gich_pa, gicv_pa }) => {
+            system::Board { gicd_pa, gicc_pa, gich_pa, gicv_pa, ..none }
+        }
+    };
+    let spin_table = board.spin_table;
     system::Board {
         ram_pa: board.ram_pa,
         ram_size: machine.memory,
@@ -133,14 +149,14 @@ fn board(checked: &Checked) -> system::Board {
         hypervisor_size: hypervisor.size,
         stage1_pa: checked.plan.stage1.start,
         status_pa: checked.plan.layout.status.start,
-        gicd_pa: board.gicd_pa,
-        gicr_pa: board.gicr_pa,
-        gicr_stride: board.gicr_stride,
         uart_pa: board.uart_pa,
         uart_intid: board.uart_intid,
         pcpu_count: machine.pcpus as u32,
         pcpu_mpidr,
         consolidation_target,
+        release_pa: spin_table.map_or(0, |table| table.release_pa),
+        power_pa: spin_table.map_or(0, |table| table.power_pa),
+        ..gic
     }
 }
 

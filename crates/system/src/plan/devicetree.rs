@@ -3,11 +3,11 @@
 
 mod tasks;
 
-use crate::board::{Device, Property, Trigger};
+use crate::board::{Device, Gic, Property, Trigger};
 use crate::model::{LinkEnd, SharedMemory, Vm};
 use abi::platform::{
-    GICD_BASE, GICD_SIZE, GICR_BASE, GICR_STRIDE, REPORT_BASE, SPI_FIRST, UART_BASE, UART_CLOCK_HZ,
-    UART_INTID, UART_SIZE, ppi::GRANT,
+    GICC_BASE, GICC_PAGE, GICD_BASE, GICD_SIZE, GICD_V2_SIZE, GICR_BASE, GICR_STRIDE, REPORT_BASE,
+    SPI_FIRST, UART_BASE, UART_CLOCK_HZ, UART_INTID, UART_SIZE, ppi::GRANT,
 };
 use abi::service;
 use abi::system::Region;
@@ -30,12 +30,13 @@ const LEVEL_HIGH: u32 = 4;
 /// a guest at EL1 uses.
 const TIMERS: [u32; 4] = [13, 14, 11, 10];
 
-/// The device tree of a VM whose memory is `ram` for the guest.
-pub(crate) fn build(vm: &Vm, ram: Region, initramfs: Option<Region>) -> Vec<u8> {
-    write(vm, ram, initramfs).expect("names and strings have been checked")
+/// The device tree of a VM whose memory is `ram` for the guest, and whose interrupt controller is of the
+/// version of the board's.
+pub(crate) fn build(vm: &Vm, gic: Gic, ram: Region, initramfs: Option<Region>) -> Vec<u8> {
+    write(vm, gic, ram, initramfs).expect("names and strings have been checked")
 }
 
-fn write(vm: &Vm, ram: Region, initramfs: Option<Region>) -> Result<Vec<u8>, Error> {
+fn write(vm: &Vm, gic: Gic, ram: Region, initramfs: Option<Region>) -> Result<Vec<u8>, Error> {
     let mut fdt = FdtWriter::new()?;
     node(&mut fdt, "", |fdt| {
         fdt.property_u32("#address-cells", 2)?;
@@ -50,7 +51,7 @@ fn write(vm: &Vm, ram: Region, initramfs: Option<Region>) -> Result<Vec<u8>, Err
         })?;
         cpus(fdt, vm.vcpus.len())?;
         core_services(fdt)?;
-        interrupt_controller(fdt, vm.vcpus.len())?;
+        interrupt_controller(fdt, gic, vm.vcpus.len())?;
         clock(fdt)?;
         if vm.console {
             console(fdt)?;
@@ -142,11 +143,16 @@ fn core_services(fdt: &mut FdtWriter) -> Written {
     node(fdt, "pmu", |fdt| fdt.property_string("compatible", "arm,armv8-pmuv3"))
 }
 
-fn interrupt_controller(fdt: &mut FdtWriter, vcpus: usize) -> Written {
+fn interrupt_controller(fdt: &mut FdtWriter, gic: Gic, vcpus: usize) -> Written {
     node(fdt, &unit("interrupt-controller", GICD_BASE), |fdt| {
-        fdt.property_string("compatible", "arm,gic-v3")?;
-        let redistributors = Region::new(GICR_BASE, GICR_STRIDE * vcpus as u64);
-        reg(fdt, &[Region::new(GICD_BASE, GICD_SIZE), redistributors])?;
+        let (compatible, distributor, of_vcpus) = match gic {
+            Gic::V3(_) => {
+                ("arm,gic-v3", GICD_SIZE, Region::new(GICR_BASE, GICR_STRIDE * vcpus as u64))
+            }
+            Gic::V2(_) => ("arm,gic-400", GICD_V2_SIZE, Region::new(GICC_BASE, 2 * GICC_PAGE)),
+        };
+        fdt.property_string("compatible", compatible)?;
+        reg(fdt, &[Region::new(GICD_BASE, distributor), of_vcpus])?;
         fdt.property_null("interrupt-controller")?;
         fdt.property_u32("#interrupt-cells", 3)?;
         fdt.property_u32("#address-cells", 0)?;

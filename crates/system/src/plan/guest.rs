@@ -4,6 +4,7 @@
 //! device tree, the kernel where its format wants it.
 
 use super::{clearing, devicetree, segments};
+use crate::board::Gic;
 use crate::code::Code;
 use crate::image::{Bytes, ElfImage, KernelKind, LinuxImage};
 use crate::model::{DevicetreePlace, Vm};
@@ -74,8 +75,9 @@ pub(crate) struct Misfit {
     pub(crate) hint: String,
 }
 
-/// Places a VM's files in its memory, `ram` as the guest sees it.
-pub(crate) fn guest(vm: &Vm, ram: Region) -> Result<Guest, Misfit> {
+/// Places a VM's files in its memory, `ram` as the guest sees it, on a board with such an interrupt
+/// controller.
+pub(crate) fn guest(vm: &Vm, gic: Gic, ram: Region) -> Result<Guest, Misfit> {
     let end = ram.start + ram.size;
     let (devicetree, first, top) = match vm.devicetree {
         DevicetreePlace::Start => (ram.start, ram.start + DEVICETREE_SIZE, end),
@@ -92,7 +94,7 @@ pub(crate) fn guest(vm: &Vm, ram: Region) -> Result<Guest, Misfit> {
     if let (Some(region), Some(bytes)) = (initramfs, &vm.initramfs) {
         loads.push(GuestLoad { ipa: region.start, piece: Piece::whole(bytes.clone()), zeros: 0 });
     }
-    let tree = devicetree::build(vm, ram, initramfs);
+    let tree = devicetree::build(vm, gic, ram, initramfs);
     if tree.len() as u64 > DEVICETREE_SIZE {
         return Err(too_much_to_say(vm));
     }

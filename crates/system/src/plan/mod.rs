@@ -90,6 +90,7 @@ fn attempt(system: &Sound, bundle_size: u64, problems: &mut Problems) -> Option<
     });
     let stage1 = Region::new(stage1.0, stage1.1.pages() * PAGE_SIZE);
     let vms = system.vms.iter().zip(&layout.vms);
+    let gic = system.machine.board.gic;
     let meet = vms_whose_vcpus_meet(system);
     let stage2 = vms.clone().enumerate().map(|(index, (vm, memory))| {
         let needs_views = vm.migration_policy.needs().views || meet.contains(&index);
@@ -100,7 +101,7 @@ fn attempt(system: &Sound, bundle_size: u64, problems: &mut Problems) -> Option<
         };
         views
             .iter()
-            .map(|&view| bundle.tables(|pa| views::stage2(pa, vm, memory, &layout, view)))
+            .map(|&view| bundle.tables(|pa| views::stage2(pa, gic, vm, memory, &layout, view)))
             .collect()
     });
     let stage2 = stage2.collect();
@@ -138,7 +139,7 @@ fn guests(system: &Sound, layout: &Layout, problems: &mut Problems) -> Option<Ve
     let mut guests = Vec::new();
     let mut loads = 0;
     for (vm, memory) in system.vms.iter().zip(&layout.vms) {
-        match guest::guest(vm, guest_ram(vm, memory.ram)) {
+        match guest::guest(vm, system.machine.board.gic, guest_ram(vm, memory.ram)) {
             Ok(guest) => {
                 loads += guest.loads.len();
                 guests.push(guest);

@@ -2,9 +2,10 @@
 
 use super::guest_ram;
 use super::layout::{Layout, VmMemory};
+use crate::board::{Gic, GicV2, SpinTable};
 use crate::model::{Machine, Vm};
 use crate::paging::{Tables, stage1, stage2};
-use abi::platform::{GICD_SIZE, LINES_BASE, REPORT_BASE, STOLEN_BASE, UART_SIZE};
+use abi::platform::{GICC_BASE, GICC_PAGE, LINES_BASE, REPORT_BASE, STOLEN_BASE, UART_SIZE};
 use abi::system::{PAGE_SIZE, Region};
 use sched::policy::View;
 use std::collections::BTreeSet;
@@ -13,12 +14,18 @@ use std::collections::BTreeSet;
 /// memory, its ends of links, its devices. The emulated devices are left out, so that every access to them traps.
 pub(super) fn stage2(
     root_pa: u64,
+    gic: Gic,
     vm: &Vm,
     memory: &VmMemory,
     layout: &Layout,
     view: View,
 ) -> Tables {
     let mut tables = Tables::new(root_pa);
+    if let Gic::V2(GicV2 { gicv_pa, .. }) = gic {
+        // Its other page, with the register that deactivates, is emulated.
+        let interface = Region::new(gicv_pa, GICC_PAGE);
+        stage2::map(&mut tables, GICC_BASE, interface, stage2::Kind::Device);
+    }
     let ram = guest_ram(vm, memory.ram);
     stage2::map(&mut tables, ram.start, memory.ram, stage2::Kind::Ram(view));
     stage2::map(&mut tables, STOLEN_BASE, memory.stolen, stage2::Kind::ReadOnly);
@@ -78,10 +85,16 @@ pub(crate) fn stage1(
             stage1::map(&mut tables, memory.lines, Kind::Data);
         }
     }
-    let redistributors = board.gicr_stride * machine.pcpus as u64;
-    stage1::map(&mut tables, Region::new(board.gicd_pa, GICD_SIZE), Kind::Device);
-    stage1::map(&mut tables, Region::new(board.gicr_pa, redistributors), Kind::Device);
+    for frame in board.gic.frames(machine.pcpus) {
+        stage1::map(&mut tables, frame, Kind::Device);
+    }
     stage1::map(&mut tables, Region::new(board.uart_pa, UART_SIZE), Kind::Device);
+    if let Some(SpinTable { release_pa, power_pa }) = board.spin_table {
+        // The cores that wait look past all caches.
+        let release = Region::new(release_pa & !(PAGE_SIZE - 1), PAGE_SIZE);
+        stage1::map(&mut tables, release, Kind::Device);
+        stage1::map(&mut tables, Region::new(power_pa, PAGE_SIZE), Kind::Device);
+    }
     // Last: a root shares what is there.
     let rams = layout.vms.iter().map(|memory| memory.ram);
     let roots: Vec<_> = rams.map(|ram| stage1::alias(&mut tables, ram)).collect();

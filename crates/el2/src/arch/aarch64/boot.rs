@@ -45,6 +45,11 @@ macro_rules! boot {
                 stp     xzr, xzr, [x0], #16
                 b       1b
 
+            // From a spin table nothing is in X0: a core's index is its affinity 0.
+            .global spin_table_start
+            spin_table_start:
+                mrs     x0, mpidr_el1
+                and     x0, x0, #0xff
             .global secondary_start
             secondary_start:
                 mov     x19, x0
@@ -137,6 +142,8 @@ pub const FAULT_STACK_SIZE: usize = 0x2000;
 unsafe extern "C" {
     static __image_start: u8;
     fn secondary_start();
+    #[cfg(feature = "spin-table")]
+    fn spin_table_start();
     /// Turns this core's MMU on with the tables the host built; on other cores than the first it
     /// is on when they come to Rust.
     ///
@@ -149,6 +156,12 @@ unsafe extern "C" {
 /// Where the hypervisor lies, which is also where its 2 MiB begin.
 pub fn image_pa() -> u64 {
     (&raw const __image_start) as u64
+}
+
+/// Where a core goes on that waited in a spin table.
+#[cfg(feature = "spin-table")]
+pub fn spin_table_entry_pa() -> u64 {
+    spin_table_start as *const () as u64
 }
 
 /// Where a core that is switched on begins.

@@ -48,6 +48,13 @@ pub fn publish() {
     unsafe { asm!("dsb ishst", options(nostack, preserves_flags)) };
 }
 
+/// Lets cores go on that wait for an event.
+#[cfg(feature = "spin-table")]
+pub fn send_event() {
+    // SAFETY: it changes nothing.
+    unsafe { asm!("sev", options(nostack, preserves_flags)) };
+}
+
 /// Waits until an interrupt is pending, masked or not. Registers that are read afterwards show
 /// what was written before.
 #[inline(always)]

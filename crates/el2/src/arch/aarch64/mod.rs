@@ -7,5 +7,7 @@ pub mod float;
 pub mod instructions;
 pub mod memory;
 pub mod registers;
+#[cfg(feature = "spin-table")]
+mod spin_table;
 pub mod statics;
 pub mod vectors;

@@ -1,20 +1,32 @@
 //! The physical interrupt controller.
 //!
-//! What EL2 needs of any version: [`reset_distributor`], [`route`], [`send_to`], [`clear`]
+//! What EL2 needs of any version: [`place`]; [`reset_distributor`], [`route`], [`send_to`], [`clear`]
 //! for shared interrupts; [`claim`], a [`Redistributor`] and the functions from
 //! [`acknowledge`] to [`ring`] for a core's own; and in [`virtual_interface`]
-//! the list registers of guests, in [`common_group`] what else of theirs may trap.
-//! [`v3`] has them for a GICv3.
+//! the list registers of guests.
+//! `v3` has them for a GICv3, `v2`, in an image of its own, for a GICv2. Only a GICv3 has
+//! `common_group`, what else of guests' registers may trap.
 
+#[cfg(feature = "gic-v2")]
+mod v2;
+#[cfg(not(feature = "gic-v2"))]
 mod v3;
+pub mod virtual_interface;
 
+#[cfg(feature = "gic-v2")]
+use v2 as version;
+#[cfg(not(feature = "gic-v2"))]
+use v3 as version;
+
+use crate::arch::timer::{EL2_INTID, VIRTUAL_INTID, WATCH_INTID};
+#[cfg(not(feature = "gic-v2"))]
 pub use v3::common_group;
-pub use v3::cpu_interface::{
+pub use version::cpu_interface::{
     acknowledge, bell, claim, deactivate, drop_priority, reaches, ring, set_mask,
 };
-pub use v3::distributor::{clear, reset_distributor, route, send_to};
-pub use v3::redistributor::Redistributor;
-pub use v3::virtual_interface;
+pub use version::distributor::{clear, reset_distributor, route, send_to};
+pub use version::redistributor::Redistributor;
+pub use version::{ANOTHERS, UNCLAIMED, UNREACHED, kind, place};
 
 /// SGI that says: look at your mailbox.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,6 +64,9 @@ impl Doorbell {
     }
 }
 
+/// Below this INTID are SGIs.
+#[cfg(feature = "gic-v2")]
+const SGI_END: u32 = 16;
 /// Maintenance interrupt of the virtual CPU interface.
 pub const MAINTENANCE: u32 = 25;
 /// From this INTID on, none is a real interrupt.
@@ -75,6 +90,20 @@ pub const MASK_NOTHING: u64 = 0xff;
 pub const MASK_ORDINARY: u64 = 0xe0;
 /// Priority mask that keeps those of lower real-time guests pending, too.
 pub const MASK_LOWER_REALTIME: u64 = 0xa0;
+
+/// Returns the priority of an interrupt of one core. `separate`: see docs/src/design/decisions.md, 7.
+#[inline(always)]
+fn private_priority(intid: u32, separate: bool) -> u8 {
+    const REALTIME: u32 = Doorbell::Realtime as u32;
+    const LOWER_REALTIME: u32 = Doorbell::LowerRealtime as u32;
+    match intid {
+        _ if !separate => PRIORITY_ORDINARY,
+        EL2_INTID | VIRTUAL_INTID | WATCH_INTID => PRIORITY_TIMER,
+        REALTIME | MAINTENANCE => PRIORITY_REALTIME,
+        LOWER_REALTIME => PRIORITY_LOWER_REALTIME,
+        _ => PRIORITY_ORDINARY,
+    }
+}
 
 #[cfg(test)]
 mod tests {

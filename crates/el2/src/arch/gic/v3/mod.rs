@@ -12,8 +12,29 @@
 pub mod common_group;
 pub mod cpu_interface;
 pub mod distributor;
+pub mod list_registers;
 pub mod redistributor;
-pub mod virtual_interface;
+
+use crate::arch::sysreg::read_sysreg;
+use abi::system::Board;
+
+/// Says where the board has the registers: the cores have them.
+pub fn place(_board: &Board) {}
+
+/// Returns what a guest may find out of this core's interface, so that it has to be the same wherever it goes
+/// (ICH_VTR_EL2).
+#[inline(always)]
+pub fn kind() -> u64 {
+    read_sysreg!("ich_vtr_el2")
+}
+
+/// What [`claim`](cpu_interface::claim) refuses.
+pub const UNCLAIMED: &str = "a guest could switch this core's interrupt interface off";
+/// What [`reaches`](cpu_interface::reaches) refuses.
+pub const UNREACHED: &str =
+    "the interrupt controller has no range selector for affinities above 15";
+/// What [`serves`](redistributor::Redistributor::serves) refuses.
+pub const ANOTHERS: &str = "a redistributor (gicr_pa, gicr_stride) is that of another core";
 
 /// Offsets that the distributor and the redistributors' SGI frames have alike.
 mod offset {

@@ -4,12 +4,10 @@ use super::cpu_interface;
 use super::offset::{
     ICACTIVER, ICENABLER, ICFGR, ICPENDR, IGROUPR, IPRIORITYR, ISACTIVER, ISENABLER,
 };
-use crate::arch::gic::{
-    Doorbell, MAINTENANCE, PRIORITY_LOWER_REALTIME, PRIORITY_ORDINARY, PRIORITY_REALTIME,
-    PRIORITY_TIMER,
-};
+use crate::arch::gic::{Doorbell, MAINTENANCE, private_priority};
 use crate::arch::memory::device::{read32, write8, write32};
 use crate::arch::timer::{EL2_INTID, VIRTUAL_INTID, WATCH_INTID};
+use abi::system::Board;
 
 const CTLR: u64 = 0x0000;
 /// The upper half of GICR_TYPER: the affinity of the core.
@@ -32,6 +30,12 @@ pub struct Redistributor {
 }
 
 impl Redistributor {
+    /// Returns where a core's own is, by the core's index.
+    #[must_use]
+    pub fn frame(board: &Board, index: usize) -> u64 {
+        board.gicr_pa + index as u64 * board.gicr_stride
+    }
+
     /// Returns true if the redistributor at `frame` is that of the core with this affinity.
     #[must_use]
     pub fn serves(frame: u64, affinity: u64) -> bool {
@@ -55,17 +59,8 @@ impl Redistributor {
         // All PPIs are levels, as the timers' and the maintenance interrupt are; a boot loader may have
         // left them otherwise. Where this cannot be set, it is so.
         write32(sgi + ICFGR + 4, 0);
-        const REALTIME: u32 = Doorbell::Realtime as u32;
-        const LOWER_REALTIME: u32 = Doorbell::LowerRealtime as u32;
         for intid in 0..32 {
-            let priority = match intid {
-                _ if !separate => PRIORITY_ORDINARY,
-                EL2_INTID | VIRTUAL_INTID | WATCH_INTID => PRIORITY_TIMER,
-                REALTIME | MAINTENANCE => PRIORITY_REALTIME,
-                LOWER_REALTIME => PRIORITY_LOWER_REALTIME,
-                _ => PRIORITY_ORDINARY,
-            };
-            write8(sgi + IPRIORITYR + u64::from(intid), priority);
+            write8(sgi + IPRIORITYR + u64::from(intid), private_priority(intid, separate));
         }
         let doorbells = Doorbell::ALL.iter().fold(0, |set, &doorbell| set | 1 << doorbell as u32);
         let taken = [MAINTENANCE, EL2_INTID, VIRTUAL_INTID];

@@ -1,7 +1,13 @@
-//! The GIC's virtual CPU interface: list registers and their control.
+//! The GIC's virtual CPU interface: list registers and their control. What differs between versions is in
+//! each one's `list_registers`.
 
+pub use super::version::list_registers::empty;
+
+use super::version::list_registers::{
+    self, ActivePriorities, Extras, control, guest_control, read_list, set_control,
+    set_guest_control, write_list,
+};
 use crate::arch::machine::instructions;
-use crate::arch::sysreg::{read_sysreg, write_sysreg};
 use crate::arch::{cpu, gic};
 use notes::{Bounded, each};
 use vgic::interface::{Hardware, ListRegister, MAX_LIST_REGISTERS, Maintenance};
@@ -9,9 +15,6 @@ use vgic::interface::{Hardware, ListRegister, MAX_LIST_REGISTERS, Maintenance};
 const HCR_EN: u64 = 1 << 0;
 const HCR_LRENPIE: u64 = 1 << 2;
 const HCR_NPIE: u64 = 1 << 3;
-/// Registers that concern both groups trap, ICC_DIR_EL1 among them.
-const HCR_TC: u64 = 1 << 10;
-const HCR_TDIR: u64 = 1 << 14;
 const HCR_EOI_COUNT_SHIFT: u32 = 27;
 
 /// A guest's view of its CPU interface while others use the hardware.
@@ -22,7 +25,7 @@ pub struct Saved {
     live: u32,
     control: u64,
     vmcr: u64,
-    active_priorities: [[u64; 4]; 2],
+    active_priorities: ActivePriorities,
 }
 
 impl Saved {
@@ -36,32 +39,14 @@ impl Saved {
 #[derive(Clone, Copy)]
 pub struct Interface {
     list_registers: usize,
-    /// What it has more than the least: the bits below.
-    extras: usize,
+    extras: Extras,
 }
-
-/// Active priorities have a second register in each group.
-const SECOND_PRIORITIES: usize = 1 << 0;
-/// They have four; the second are set too.
-const ALL_PRIORITIES: usize = 1 << 1;
-/// Guests have a register of deferred virtual errors (FEAT_RAS).
-const DEFERRED_ERRORS: usize = 1 << 2;
-/// ICC_DIR_EL1 traps by itself (ICH_VTR_EL2.TDS), which it does not on Armv8.0 cores.
-const TRAPS_DIR: usize = 1 << 3;
 
 impl Interface {
     /// Asks the hardware, and empties it.
     pub fn start() -> Self {
-        let vtr = read_sysreg!("ich_vtr_el2");
-        let preemption_bits = (vtr >> 26 & 7) + 1;
-        let extra = |there: bool, bit| if there { bit } else { 0 };
-        let interface = Self {
-            list_registers: (vtr & 0x1f) as usize + 1,
-            extras: extra(preemption_bits > 5, SECOND_PRIORITIES)
-                | extra(preemption_bits > 6, ALL_PRIORITIES)
-                | extra(cpu::has_ras(), DEFERRED_ERRORS)
-                | extra(vtr >> 19 & 1 == 1, TRAPS_DIR),
-        };
+        let (list_registers, extras) = (list_registers::count(), Extras::ask(cpu::has_ras()));
+        let interface = Self { list_registers, extras };
         for index in 0..interface.list_registers {
             write_list(index, ListRegister(0));
         }
@@ -72,8 +57,7 @@ impl Interface {
     /// No vCPU is loaded: none asks for maintenance. What the last one asked
     /// for would be asserted for ever, as nothing is pending or active now.
     pub fn switch_off(self) {
-        // SAFETY: without a guest none takes virtual interrupts.
-        unsafe { write_sysreg!("ich_hcr_el2", 0) };
+        set_control(0);
     }
 
     /// Returns what asks for these maintenance interrupts (ICH_HCR_EL2).
@@ -83,8 +67,7 @@ impl Interface {
             control |= HCR_NPIE;
         }
         if wanted.unlisted_eoi {
-            let trap = if self.extras & TRAPS_DIR != 0 { HCR_TDIR } else { HCR_TC };
-            control |= HCR_LRENPIE | trap;
+            control |= HCR_LRENPIE | self.extras.deactivation_trap();
         }
         control
     }
@@ -97,21 +80,9 @@ impl Interface {
             saved.list[index] = read_list(index);
             write_list(index, ListRegister(0));
         }
-        saved.control = read_sysreg!("ich_hcr_el2");
-        saved.vmcr = read_sysreg!("ich_vmcr_el2");
-        let [group0, group1] = &mut saved.active_priorities;
-        group0[0] = read_sysreg!("ich_ap0r0_el2");
-        group1[0] = read_sysreg!("ich_ap1r0_el2");
-        if self.extras & SECOND_PRIORITIES != 0 {
-            group0[1] = read_sysreg!("ich_ap0r1_el2");
-            group1[1] = read_sysreg!("ich_ap1r1_el2");
-            if self.extras & ALL_PRIORITIES != 0 {
-                group0[2] = read_sysreg!("ich_ap0r2_el2");
-                group0[3] = read_sysreg!("ich_ap0r3_el2");
-                group1[2] = read_sysreg!("ich_ap1r2_el2");
-                group1[3] = read_sysreg!("ich_ap1r3_el2");
-            }
-        }
+        saved.control = control();
+        saved.vmcr = guest_control();
+        saved.active_priorities.save(self.extras);
     }
 
     /// Puts it back. The list registers must be empty. What they hold is certain to be seen in
@@ -119,29 +90,13 @@ impl Interface {
     /// switch comes by.
     #[inline(always)]
     pub fn load(self, saved: &Saved) {
-        let [group0, group1] = &saved.active_priorities;
-        // SAFETY: what the guest that runs next sees; EL2 takes no virtual
-        // interrupts.
-        unsafe {
-            write_sysreg!("ich_ap0r0_el2", group0[0]);
-            write_sysreg!("ich_ap1r0_el2", group1[0]);
-            if self.extras & SECOND_PRIORITIES != 0 {
-                write_sysreg!("ich_ap0r1_el2", group0[1]);
-                write_sysreg!("ich_ap1r1_el2", group1[1]);
-                if self.extras & ALL_PRIORITIES != 0 {
-                    write_sysreg!("ich_ap0r2_el2", group0[2]);
-                    write_sysreg!("ich_ap0r3_el2", group0[3]);
-                    write_sysreg!("ich_ap1r2_el2", group1[2]);
-                    write_sysreg!("ich_ap1r3_el2", group1[3]);
-                }
-            }
-            if self.extras & DEFERRED_ERRORS != 0 {
-                // Identification registers show no FEAT_RAS, so no guest counts on its value.
-                instructions::clear_deferred_error();
-            }
-            write_sysreg!("ich_vmcr_el2", saved.vmcr);
-            write_sysreg!("ich_hcr_el2", saved.control);
+        saved.active_priorities.load(self.extras);
+        if self.extras.has_deferred_errors() {
+            // Identification registers show no FEAT_RAS, so no guest counts on its value.
+            instructions::clear_deferred_error();
         }
+        set_guest_control(saved.vmcr);
+        set_control(saved.control);
         for index in bits(saved.live) {
             write_list(index, saved.list[index]);
         }
@@ -211,17 +166,13 @@ impl Hardware for Loaded {
     }
 
     fn take_eoi_count(&mut self) -> u32 {
-        let control = read_sysreg!("ich_hcr_el2");
-        // SAFETY: clears a counter.
-        unsafe {
-            write_sysreg!("ich_hcr_el2", control & 0xffff_ffff >> (32 - HCR_EOI_COUNT_SHIFT))
-        };
+        let control = control();
+        set_control(control & 0xffff_ffff >> (32 - HCR_EOI_COUNT_SHIFT));
         (control >> HCR_EOI_COUNT_SHIFT & 0x1f) as u32
     }
 
     fn set_maintenance(&mut self, wanted: Maintenance) {
-        // SAFETY: which maintenance interrupts come, all of which we handle.
-        unsafe { write_sysreg!("ich_hcr_el2", self.interface.control(wanted)) };
+        set_control(self.interface.control(wanted));
     }
 
     fn deactivate(&mut self, physical: u32) {
@@ -306,16 +257,10 @@ impl Hardware for Unloaded<'_> {
 }
 
 /// The priority below which the loaded guest takes no interrupt
-/// (ICH_VMCR_EL2.VPMR), and whether it takes groups 0 and 1 at all.
+/// (ICH_VMCR_EL2.VPMR), and whether it takes groups 0 and 1 at all. A GICv2 has all of it at the same place.
 pub fn guest_mask() -> (u8, bool, bool) {
-    let vmcr = read_sysreg!("ich_vmcr_el2");
+    let vmcr = guest_control();
     ((vmcr >> 24) as u8, vmcr & 1 != 0, vmcr & 2 != 0)
-}
-
-/// The list registers that hold nothing (ICH_ELRSR_EL2), as of the latest context synchronization
-/// (DDI 0487, K1.2.1): one that was filled since would pass for one that the guest has emptied.
-pub fn empty() -> u32 {
-    read_sysreg!("ich_elrsr_el2") as u32
 }
 
 /// The list registers in `used`.
@@ -332,24 +277,4 @@ fn bits(mut set: u32) -> impl Iterator<Item = usize> {
         })
     });
     registers.one_for::<{ each::LIST_REGISTER }, MAX_LIST_REGISTERS>()
-}
-
-macro_rules! list_registers {
-    ($($index:literal = $name:literal),*) => {
-        fn read_list(index: usize) -> ListRegister {
-            ListRegister(match index { $($index => read_sysreg!($name),)* _ => 0 })
-        }
-
-        fn write_list(index: usize, value: ListRegister) {
-            // SAFETY: an interrupt for the guest that is loaded.
-            unsafe { match index { $($index => write_sysreg!($name, value.0),)* _ => {} } }
-        }
-    };
-}
-
-list_registers! {
-    0 = "ich_lr0_el2", 1 = "ich_lr1_el2", 2 = "ich_lr2_el2", 3 = "ich_lr3_el2",
-    4 = "ich_lr4_el2", 5 = "ich_lr5_el2", 6 = "ich_lr6_el2", 7 = "ich_lr7_el2",
-    8 = "ich_lr8_el2", 9 = "ich_lr9_el2", 10 = "ich_lr10_el2", 11 = "ich_lr11_el2",
-    12 = "ich_lr12_el2", 13 = "ich_lr13_el2", 14 = "ich_lr14_el2", 15 = "ich_lr15_el2"
 }
