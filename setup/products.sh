@@ -47,12 +47,15 @@ build_linking() { build_with_parts el2-links links; }
 build_tracing() { build_with_parts el2-trace trace links; }
 # It drives the interrupt controller of older boards, and records and links as well.
 build_for_gicv2() { build_with_parts el2-gicv2 gic-v2 spin-table trace links; }
+build_for_zynq() { build_with_parts el2-zynq gic-v2 uart-cadence trace links; }
 # It starts only what is signed.
 build_signed() { build_with_parts el2-signed signature links; }
 
 # The same hypervisor with its checks, which machine tests run. It can record, too.
 build_checked() {
-    build_with_checks el2-checked && build_with_checks el2-checked-gicv2 gic-v2 spin-table
+    build_with_checks el2-checked &&
+        build_with_checks el2-checked-gicv2 gic-v2 spin-table &&
+        build_with_checks el2-checked-zynq gic-v2 uart-cadence
 }
 
 # build_with_checks NAME FEATURE...
@@ -112,6 +115,8 @@ ensure_products() {
         crates/{abi,notes,sched,vgic,el2} "${rust[@]}"
     product gicv2 "building the hypervisor for boards with a GICv2" build_for_gicv2 \
         crates/{abi,notes,sched,vgic,el2} "${rust[@]}"
+    product zynq "building the hypervisor for boards with a Zynq" build_for_zynq \
+        crates/{abi,notes,sched,vgic,el2} "${rust[@]}"
     product vtime "building the instrument for virtual time" build_vtime \
         crates/vtime{,-plugin} "${rust[@]}"
     product metronome "building the metronome guest" build_metronome guests/metronome
@@ -122,7 +127,7 @@ ensure_products() {
         guests/linux guests/{include,vmpcp/include}
     # The command line carries these inside itself.
     product host "building the command line" build_host \
-        crates build/el2{,-links,-trace,-gicv2}.{elf,crates} build/libcassata_vtime.so "${rust[@]}"
+        crates build/el2{,-links,-trace,-gicv2,-zynq}.{elf,crates} build/libcassata_vtime.so "${rust[@]}"
     popd >/dev/null
 }
 

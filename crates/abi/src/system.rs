@@ -35,10 +35,13 @@ pub mod parts {
     pub const GIC_V2: u32 = 1 << 17;
     /// A spin table, where the board has one.
     pub const SPIN_TABLE: u32 = 1 << 18;
+    /// The UART of a Zynq: a hypervisor that has this part drives no other.
+    pub const UART_CADENCE: u32 = 1 << 19;
     /// The parts of this build.
     pub const BUILT: u32 = if cfg!(feature = "links") { LINKS } else { 0 }
         | if cfg!(feature = "gic-v2") { GIC_V2 } else { 0 }
-        | if cfg!(feature = "spin-table") { SPIN_TABLE } else { 0 };
+        | if cfg!(feature = "spin-table") { SPIN_TABLE } else { 0 }
+        | if cfg!(feature = "uart-cadence") { UART_CADENCE } else { 0 };
 }
 /// Bytes of memory that belong to the hypervisor: its image, data and stacks.
 /// The bundle begins right behind, so that EL2 finds it from its own address.

@@ -9,7 +9,7 @@ use abi::system::System;
 use miette::Result;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
-use system::board::{Board, QemuImage};
+use system::board::{Board, QemuImage, UartKind};
 use system::{Checked, ImageFormat, Packed, Plugged, SigningKey};
 
 /// The hypervisor's ELF files.
@@ -23,6 +23,8 @@ pub struct Builds {
     pub tracing: &'static [u8],
     /// The build with links for a board with a GICv2, which records what it does.
     pub gic_v2: &'static [u8],
+    /// The same for a board that has a Zynq's UART, too.
+    pub zynq: &'static [u8],
     /// These are the checked build, whose paths have no bound.
     pub is_checked: bool,
 }
@@ -31,13 +33,13 @@ impl Builds {
     /// Makes one file all of them.
     #[must_use]
     pub const fn one(file: &'static [u8], is_checked: bool) -> Self {
-        Self { silent: file, linking: file, tracing: file, gic_v2: file, is_checked }
+        Self { silent: file, linking: file, tracing: file, gic_v2: file, zynq: file, is_checked }
     }
 
     /// Returns all files.
     #[must_use]
-    pub const fn all(&self) -> [&'static [u8]; 4] {
-        [self.silent, self.linking, self.tracing, self.gic_v2]
+    pub const fn all(&self) -> [&'static [u8]; 5] {
+        [self.silent, self.linking, self.tracing, self.gic_v2, self.zynq]
     }
 
     /// Returns the build for a system.
@@ -48,9 +50,10 @@ impl Builds {
 }
 
 /// Returns what belongs to the build for a system, out of those of the silent, the linking, the
-/// tracing one, and that for a GICv2: a trace and links cost something only where they are asked for.
-pub fn choose<T>(checked: &Checked, [silent, linking, tracing, gic_v2]: [T; 4]) -> T {
+/// tracing one, and those for a GICv2: a trace and links cost something only where they are asked for.
+pub fn choose<T>(checked: &Checked, [silent, linking, tracing, gic_v2, zynq]: [T; 5]) -> T {
     match checked {
+        _ if checked.machine.board.uart == UartKind::Cadence => zynq,
         _ if checked.machine.board.gic.is_v2() => gic_v2,
         Checked { trace: 1.., .. } => tracing,
         _ if checked.has_links() => linking,

@@ -93,6 +93,7 @@ pub(crate) fn bench(directory: &Path) -> Bench {
             linking: b"links",
             tracing: b"traces",
             gic_v2: b"is of another board",
+            zynq: b"is of yet another",
             is_checked: false,
         },
         instrument: Instrument::unpack(b"", directory).unwrap(),

@@ -38,7 +38,10 @@ pub struct Board {
     pub instruction_ps: u64,
     /// List registers of each pCPU, for bounds; none: not known, so as many as there may be.
     pub list_registers: Option<usize>,
-    /// The PL011 that carries all consoles.
+    /// What kind of UART carries all consoles.
+    #[serde(default)]
+    pub uart: UartKind,
+    /// Where its registers are.
     pub uart_pa: u64,
     /// The interrupt.
     pub uart_intid: u32,
@@ -49,6 +52,17 @@ pub struct Board {
     /// What may be passed through to a guest.
     #[serde(default, rename = "device")]
     pub devices: Vec<Device>,
+}
+
+/// A UART that EL2 can drive.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum UartKind {
+    /// Arm's PL011.
+    #[default]
+    Pl011,
+    /// That of a Zynq, by Cadence.
+    Cadence,
 }
 
 /// An interrupt controller, by the version of its architecture.
@@ -111,6 +125,9 @@ pub struct Qemu {
     pub memory: Option<u64>,
     /// The only number of cores that it may have, if there is but one.
     pub cpus: Option<u32>,
+    /// Further options.
+    #[serde(default)]
+    pub options: Vec<String>,
     /// What it boots.
     #[serde(default)]
     pub image: QemuImage,
@@ -204,6 +221,7 @@ impl Board {
                 include_str!("../boards/qemu-virt.toml"),
                 include_str!("../boards/qemu-virt-gicv2.toml"),
                 include_str!("../boards/raspi4b.toml"),
+                include_str!("../boards/zcu102.toml"),
             ]
             .map(Board::read)
             .into()

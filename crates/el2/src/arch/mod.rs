@@ -7,7 +7,7 @@
 //! | --- | --- |
 //! | `aarch64` | instructions: assembly, nothing else |
 //! | `fake` | the same over a machine made of memory, for tests on the host |
-//! | `sysreg`, `cpu`, `context`, `debug`, `monitors`, `timer`, [`gic`] | what registers mean |
+//! | `sysreg`, `cpu`, `context`, `debug`, `monitors`, `timer`, [`gic`], [`uart`] | what registers mean |
 
 #[cfg(target_os = "none")]
 mod aarch64;
@@ -20,6 +20,7 @@ pub mod gic;
 pub mod monitors;
 pub mod sysreg;
 pub mod timer;
+pub mod uart;
 
 #[cfg(target_os = "none")]
 use aarch64 as machine;

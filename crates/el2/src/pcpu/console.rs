@@ -11,7 +11,8 @@ pub use line::{Line, Piece};
 use super::Pcpu;
 use crate::arch::atomic::AtomicBool;
 use crate::arch::gic::Doorbell;
-use crate::arch::{cpu, firmware, memory, statics};
+use crate::arch::uart::{Direct, Uart};
+use crate::arch::{cpu, firmware, statics};
 use crate::bug::bug;
 use crate::devices::uart;
 use crate::shared::{ALIVE, LOG, VMS, VmIndex, VmSet};
@@ -19,9 +20,7 @@ use crate::tables;
 use abi::MAX_VMS;
 use abi::console::{Demux, HYPERVISOR, Mux, Orders};
 use abi::system::{System, flags};
-use arm_pl011_uart::{Interrupts, PL011Registers, Uart, UniqueMmioPointer};
 use core::fmt::{self, Write};
-use core::ptr::NonNull;
 use core::sync::atomic::Ordering;
 use notes::{Bounded, Rounds, each};
 use sched::Message;
@@ -34,7 +33,7 @@ const CHANNELS: usize = 1 + MAX_VMS;
 
 /// The physical UART and what goes over it.
 pub struct Console {
-    uart: Uart<'static>,
+    uart: Uart,
     mux: Mux,
     framed: Framed,
     demux: Demux,
@@ -91,11 +90,7 @@ impl Console {
         if core != topology.uart_core() {
             return None;
         }
-        let registers = NonNull::new(memory::at::<PL011Registers>(system.board.uart_pa))?;
-        // SAFETY: the host mapped the board's UART as device memory; one core only
-        // drives it.
-        let mut uart = Uart::new(unsafe { UniqueMmioPointer::new(registers) });
-        uart.set_interrupt_masks(Interrupts::RXI | Interrupts::RTI);
+        let uart = Uart::take(system.board.uart_pa)?;
         let (mux, framed, demux) = (Mux::new(), Framed::default(), Demux::default());
         let turn = HYPERVISOR.into();
         Some(Self {
@@ -135,9 +130,9 @@ impl Console {
     fn flush(&mut self) -> bool {
         let uart = &mut self.uart;
         self.framed.write(|byte| {
-            let room = !uart.is_tx_fifo_full();
+            let room = !uart.is_full();
             if room {
-                uart.write_word(byte);
+                uart.put(byte);
             }
             room
         })
@@ -146,9 +141,8 @@ impl Console {
     /// Returns true if there is room; if not, an interrupt will tell when there is.
     #[inline(never)]
     fn has_room(&mut self) -> bool {
-        let full = !self.flush() || self.uart.is_tx_fifo_full();
-        let receive = Interrupts::RXI | Interrupts::RTI;
-        self.uart.set_interrupt_masks(if full { receive | Interrupts::TXI } else { receive });
+        let full = !self.flush() || self.uart.is_full();
+        self.uart.listen(full);
         !full
     }
 }
@@ -196,7 +190,7 @@ impl Pcpu {
         let mut rounds = Rounds::<BURST>::begin();
         for _ in 0..BURST {
             rounds.pass();
-            let Ok(Some(byte)) = console.uart.read_word() else { break };
+            let Some(byte) = console.uart.get() else { break };
             if let Some((channel, byte)) = console.demux.push(byte) {
                 self.deliver_byte(console, channel.into(), byte);
             }
@@ -283,7 +277,7 @@ impl Pcpu {
             return bug!("the UART interrupts a core that does not drive it");
         };
         // Before the bytes are read: a byte that comes later interrupts again.
-        console.uart.clear_interrupts(Interrupts::all());
+        console.uart.clear();
         console.has_input = true;
         self.keep_carrying();
     }
@@ -411,7 +405,7 @@ pub fn emergency(arguments: fmt::Arguments) {
         Ok(()) => system.board.uart_pa,
         Err(_) => FALLBACK_UART,
     };
-    let mut uart = Emergency { data: memory::at(uart), patience: PATIENCE };
+    let mut uart = Emergency { uart: Direct::at(uart), patience: PATIENCE };
     let _ = uart.write_fmt(format_args!("\ncassata: {arguments}"));
     if waited {
         WRITING.store(false, Ordering::Release);
@@ -421,7 +415,7 @@ pub fn emergency(arguments: fmt::Arguments) {
 /// Writes what the UART has room for of the hypervisor's own lines, for the core that drives it and
 /// hangs.
 pub fn carry_log(system: &System) {
-    let mut uart = Emergency { data: memory::at(system.board.uart_pa), patience: 0 };
+    let uart = Direct::at(system.board.uart_pa);
     if LOG.is_empty() || !uart.has_room() {
         return;
     }
@@ -438,8 +432,7 @@ pub fn carry_log(system: &System) {
 
 /// A UART that is written to directly.
 struct Emergency {
-    /// The data register.
-    data: *mut u32,
+    uart: Direct,
     /// How often it may still be asked for room.
     patience: u32,
 }
@@ -447,24 +440,10 @@ struct Emergency {
 impl Emergency {
     #[inline(never)]
     fn put(&mut self, byte: u8) {
-        while self.patience > 0 && !self.has_room() {
+        while self.patience > 0 && !self.uart.has_room() {
             self.patience -= 1;
         }
-        self.write(byte);
-    }
-
-    fn has_room(&self) -> bool {
-        /// UARTFR, in words from the data register, and its bit TXFF (DDI 0183G, 3.3.3).
-        const FLAGS: usize = 0x18 / 4;
-        const FULL: u32 = 1 << 5;
-        // SAFETY: the flag register of the same PL011; reading has no effect.
-        unsafe { self.data.add(FLAGS).read_volatile() & FULL == 0 }
-    }
-
-    fn write(&mut self, byte: u8) {
-        // SAFETY: the data register of a PL011; at worst characters of
-        // another core mix with these.
-        unsafe { self.data.write_volatile(u32::from(byte)) };
+        self.uart.write(byte);
     }
 }
 

@@ -83,6 +83,7 @@ impl MachineConfig {
         if !self.reboots {
             args.push("-no-reboot".into());
         }
+        args.extend(self.board.qemu.options.iter().map(Into::into));
         args.push(if self.is_firmware { "-bios" } else { "-kernel" }.into());
         args.push(self.image.clone().into());
         args.extend(self.time.args(pipes));

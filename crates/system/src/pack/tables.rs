@@ -1,7 +1,7 @@
 //! The flat tables of a planned system; digests are still to be filled in.
 
 use super::sections;
-use crate::board::{Gic, GicV2, GicV3, Trigger};
+use crate::board::{Gic, GicV2, GicV3, Trigger, UartKind};
 use crate::model::{Checked, Vcpu, Vm};
 use crate::plan::guest_ram;
 use abi::system::{
@@ -92,6 +92,7 @@ pub(super) fn tables(checked: &Checked) -> Box<System> {
                 (checked.has_links(), parts::LINKS),
                 (checked.machine.board.gic.is_v2(), parts::GIC_V2),
                 (checked.machine.board.spin_table.is_some(), parts::SPIN_TABLE),
+                (checked.machine.board.uart == UartKind::Cadence, parts::UART_CADENCE),
             ]),
         part_count: 0,
         bundle_pa: bundle.start,
