@@ -18,6 +18,7 @@
 //! | [`mod@reference`] | the probe without a hypervisor, which keeps its tests honest |
 //! | [`damaged`] | systems that EL2 must refuse |
 //! | [`campaign`] | a bench on more machines than one brings what it brings on one |
+//! | [`boards`] | boards that people own, in QEMU's models of them |
 //! | [`boot_loader`] | U-Boot starts what is packed for boot loaders |
 //! | [`signed`] | a hypervisor that has a key, and what it must refuse |
 //! | [`fault`] | a fault of EL2's own, and what goes on |
@@ -38,7 +39,8 @@
 //! in every run. The reference runs in real time, as it asks for no more than order; so do
 //! users of consoles.
 
-pub mod boot_loader;
+mod boards;
+mod boot_loader;
 pub mod budgets;
 pub mod campaign;
 pub mod conformance;

@@ -25,6 +25,13 @@ pub struct Signing {
 impl Signing {
     /// Reads the key, and the build for this system.
     pub fn prepare(key: &Path, checked: &Checked) -> Result<Self> {
+        if checked.machine.board.gic.is_v2() {
+            return Err(miette!(
+                help = "leave `--sign` out, and let the boot loader check the whole image",
+                "no hypervisor for board `{}` checks signatures",
+                checked.machine.board.kind
+            ));
+        }
         if checked.trace != 0 {
             return Err(miette!(
                 help = "leave out `trace`, or `--sign`",

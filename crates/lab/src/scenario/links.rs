@@ -155,7 +155,7 @@ fn objections(said: &[String]) -> Vec<String> {
 }
 
 /// What is wrong with when FreeRTOS's task began.
-fn late(observer: &Observer, rtos: usize) -> Option<String> {
+pub(super) fn late(observer: &Observer, rtos: usize) -> Option<String> {
     let Some(seen) = observer.reports(rtos).and_then(|reports| reports.lateness()) else {
         return Some("FreeRTOS reports nothing".into());
     };

@@ -3,9 +3,9 @@
 use super::expect::Expect::{Endures, Fails, Passes, Rhythm, Starts, Starves, Turns};
 use super::staged::Staged;
 use super::{
-    boot_loader, budgets, campaign, conformance, console, cycles, damaged, debian, fault, gaps,
-    gathered, hang, limits, links, locks, moved, operated, overrun, preemption, reference, sharing,
-    sharing_linux, signed, stock, traced, traced_guests, typed,
+    boards, boot_loader, budgets, campaign, conformance, console, cycles, damaged, debian, fault,
+    gaps, gathered, hang, limits, links, locks, moved, operated, overrun, preemption, reference,
+    sharing, sharing_linux, signed, stock, traced, traced_guests, typed,
 };
 use crate::bench::{self, Conduct};
 use crate::observe::{Distribution, Observer, Reports};
@@ -51,6 +51,7 @@ pub fn all() -> Vec<Scenario> {
         .into_iter()
         .chain(traced::scenarios())
         .chain(links::scenarios())
+        .chain(boards::scenarios())
         .chain(console::scenarios())
         .chain(operated::scenarios())
         .chain(gaps::scenarios())

@@ -1,0 +1,55 @@
+//! Linux and FreeRTOS on boards that people own, in QEMU's models of them: the systems that the book
+//! tells one to begin with.
+
+use super::REAL_LIMIT;
+use super::links::late;
+use crate::demo::{LINUX, RTOS};
+use crate::figures;
+use crate::session::End;
+use crate::suite::{Bench, Scenario};
+use miette::{Result, miette};
+use std::time::Duration;
+
+/// Board, and what is in its way beside its interrupt controller.
+const BOARDS: [(&str, &str); 2] = [
+    ("raspi4b", "a spin table, and no PSCI to switch the machine off"),
+    ("zcu102", "another UART"),
+];
+/// Virtual time within which both have done their work, and the machine is off.
+const LIMIT: Duration = Duration::from_secs(20);
+/// CPUs that Linux has to find.
+const CPUS: u32 = 4;
+/// What Linux has to print, in this order.
+const SAID: [&str; 3] = ["done: target 1500", "round trips=200", "ping after"];
+
+/// Returns the scenarios.
+pub fn scenarios() -> impl Iterator<Item = Scenario> {
+    BOARDS.into_iter().map(|(board, what)| {
+        let about = format!("Linux and FreeRTOS share a core of a {board}: {what}");
+        Scenario::new(format!("board-{board}"), about, move |bench| run(bench, board)).shipped()
+    })
+}
+
+fn run(bench: &Bench, board: &str) -> Result<()> {
+    let bundle = bench.pack(&bench.described(&format!("systems/{board}.toml"), &[])?)?;
+    let session = bench.session(&bundle, LIMIT)?.within(REAL_LIMIT);
+    let vm = |name| session.layout.vm(name).ok_or_else(|| miette!("there is no VM `{name}`"));
+    let (linux, rtos) = (vm(LINUX)?, vm(RTOS)?);
+    let run = session.run(|_| false)?;
+    let said = &run.said.guests[linux].linux;
+    let mut outcome = figures::outcome(&format!("board-{board}"), &run);
+    outcome.figure("links", serde_json::json!(said.links));
+    let mut objections = Vec::from_iter(said.failed.iter().map(|why| format!("Linux: {why}")));
+    if said.cpus != Some(CPUS) {
+        objections.push(format!("Linux found {:?} CPUs", said.cpus));
+    }
+    let mut lines = said.links.iter();
+    if !SAID.iter().all(|wanted| lines.any(|line| line.starts_with(wanted))) {
+        objections.push(format!("Linux did not print {SAID:?} in this order: {:?}", said.links));
+    }
+    objections.extend(late(&run.observer, rtos));
+    if run.end != End::PoweredOff {
+        objections.push(format!("the machine was not switched off: {}", run.end.about()));
+    }
+    bench.judge(&run, outcome, &objections)
+}
