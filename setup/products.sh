@@ -27,7 +27,10 @@ build_bare_metal() {
     cargo_for_bare_metal build --locked --profile bare --target-dir target "${chosen[@]}" &&
         place_inventory build/el2.crates "${chosen[@]}" &&
         place_product "$built/cassata-el2" build/el2.elf &&
-        place_product "$built/cassata-probe" build/guests/probe.elf
+        place_product "$built/cassata-probe" build/guests/probe.elf &&
+        cargo_for_bare_metal build --locked --profile bare --target-dir target \
+            --package cassata-probe --features cassata-probe/gic-v2 &&
+        place_product "$built/cassata-probe" build/guests/probe-gicv2.elf
 }
 
 # build_with_parts NAME FEATURE...: the same hypervisor with these parts.

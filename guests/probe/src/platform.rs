@@ -2,6 +2,7 @@
 
 use crate::arch::{cpu, memory, mmio::Window};
 use crate::calls;
+use crate::gic::IS_V2;
 use abi::{MAX_VCPUS_PER_VM, platform as p};
 use arrayvec::{ArrayString, ArrayVec};
 use core::sync::atomic::AtomicU64;
@@ -205,7 +206,8 @@ pub fn free_memory() -> u64 {
 }
 
 /// The distributor.
-pub const GICD: Window = Window::new(p::GICD_BASE, p::GICD_SIZE);
+pub const GICD: Window =
+    Window::new(p::GICD_BASE, if IS_V2 { p::GICD_V2_SIZE } else { p::GICD_SIZE });
 /// All redistributors.
 pub const GICR: Window = Window::new(p::GICR_BASE, p::GICR_STRIDE * MAX_VCPUS_PER_VM as u64);
 /// The report area, of `size` bytes.

@@ -95,6 +95,16 @@ macro_rules! needs_two_vcpus {
     };
 }
 
+/// Leaves the test with SKIP on a GICv2.
+#[macro_export]
+macro_rules! needs_gic_v3 {
+    () => {
+        if $crate::gic::IS_V2 {
+            return Ok($crate::suite::Done::Skipped("needs a GICv3"));
+        }
+    };
+}
+
 static PASSED: AtomicUsize = AtomicUsize::new(0);
 static FAILED: AtomicUsize = AtomicUsize::new(0);
 static SKIPPED: AtomicUsize = AtomicUsize::new(0);

@@ -1,12 +1,14 @@
 //! Linux and FreeRTOS on boards that people own, in QEMU's models of them: the systems that the book
-//! tells one to begin with.
+//! tells one to begin with. And the probe on a board with a GICv2.
 
 use super::REAL_LIMIT;
+use super::expect::Expect::Passes;
 use super::links::late;
+use super::staged::Staged;
 use crate::demo::{LINUX, RTOS};
 use crate::figures;
 use crate::session::End;
-use crate::suite::{Bench, Scenario};
+use crate::suite::{Bench, Scenario, gicv2};
 use miette::{Result, miette};
 use std::time::Duration;
 
@@ -22,12 +24,23 @@ const CPUS: u32 = 4;
 /// What Linux has to print, in this order.
 const SAID: [&str; 3] = ["done: target 1500", "round trips=200", "ping after"];
 
+/// Descriptions of which the probe's tests run on a GICv2 as well, by their names.
+const PROBED: [&str; 3] = ["alone-1", "alone-4", "crowded-2"];
+
 /// Returns the scenarios.
 pub fn scenarios() -> impl Iterator<Item = Scenario> {
-    BOARDS.into_iter().map(|(board, what)| {
+    let boards = BOARDS.into_iter().map(|(board, what)| {
         let about = format!("Linux and FreeRTOS share a core of a {board}: {what}");
         Scenario::new(format!("board-{board}"), about, move |bench| run(bench, board)).shipped()
-    })
+    });
+    let probed = PROBED.into_iter().map(|name| {
+        let about = format!("every test as in `{name}`, on a board with a GICv2");
+        let staged = Staged::new(name, "the probe", &[("probe", Passes)]);
+        Scenario::new(format!("gicv2-{name}"), about, move |bench| {
+            staged.run(bench, &gicv2::edits([gicv2::BOARD, gicv2::PROBE]), staged.besides)
+        })
+    });
+    boards.chain(probed)
 }
 
 fn run(bench: &Bench, board: &str) -> Result<()> {

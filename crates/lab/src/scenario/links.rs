@@ -6,7 +6,7 @@ use crate::demo::{LINUX, RTOS};
 use crate::figures;
 use crate::guests::words::number;
 use crate::observe::Observer;
-use crate::suite::{Bench, Scenario};
+use crate::suite::{Bench, Scenario, gicv2};
 use miette::{Result, miette};
 use std::time::Duration;
 
@@ -34,9 +34,6 @@ const RINGS: u64 = 10_000;
 /// How late FreeRTOS's task may be at worst, nanoseconds: as with any other load.
 const LATEST_NS: u64 = 1_000;
 
-/// What a description says for a board with a GICv2.
-const GICV2: [(&str, &str); 2] =
-    [("\"qemu-virt\"", "\"qemu-virt-gicv2\""), ("freertos.elf", "freertos-gicv2.elf")];
 /// Two Linux and two FreeRTOS, below the project's root.
 const PAIRS: &str = "systems/pairs.toml";
 /// What each Linux does with the stream, and the first of its lines otherwise.
@@ -57,7 +54,9 @@ pub fn scenarios() -> impl Iterator<Item = Scenario> {
     let about = "two Linux and two FreeRTOS share four cores, and a stream between the former makes no exits";
     let four = Scenario::new("pairs", about, |bench| pairs(bench, "pairs", &[]));
     let about = "and they do so on a board with a GICv2";
-    let older = Scenario::new("gicv2-pairs", about, |bench| pairs(bench, "gicv2-pairs", &GICV2));
+    let older = Scenario::new("gicv2-pairs", about, |bench| {
+        pairs(bench, "gicv2-pairs", &gicv2::edits([gicv2::BOARD, gicv2::FREERTOS]))
+    });
     let about = "Linux and FreeRTOS by a link on a board with a GICv2, under the checked build";
     let checked = Scenario::new("gicv2-links", about, checked_on_gicv2);
     [talk.shipped(), four.shipped(), older.shipped(), checked].into_iter()
@@ -65,8 +64,8 @@ pub fn scenarios() -> impl Iterator<Item = Scenario> {
 
 /// The same on a board with a GICv2, whose times the checks lengthen.
 fn checked_on_gicv2(bench: &Bench) -> Result<()> {
-    let edits = GICV2.iter().chain([&FLOOD]).map(|&(old, new)| (old.to_owned(), new.to_owned()));
-    let bundle = bench.pack(&bench.described(DESCRIPTION, &Vec::from_iter(edits))?)?;
+    let edits = gicv2::edits([gicv2::BOARD, gicv2::FREERTOS, FLOOD]);
+    let bundle = bench.pack(&bench.described(DESCRIPTION, &edits)?)?;
     let session = bench.session(&bundle, LIMIT)?.within(REAL_LIMIT);
     let vms = session.layout.vms.len();
     let run = session.run(|now| (0..vms).all(|vm| now.observer.is_over(vm)))?;
@@ -77,9 +76,8 @@ fn checked_on_gicv2(bench: &Bench) -> Result<()> {
     bench.judge(&run, outcome, &objections(&links))
 }
 
-fn pairs(bench: &Bench, name: &str, edits: &[(&str, &str)]) -> Result<()> {
-    let edits = edits.iter().map(|&(old, new)| (old.to_owned(), new.to_owned()));
-    let bundle = bench.pack(&bench.described(PAIRS, &Vec::from_iter(edits))?)?;
+fn pairs(bench: &Bench, name: &str, edits: &[(String, String)]) -> Result<()> {
+    let bundle = bench.pack(&bench.described(PAIRS, edits)?)?;
     let session = bench.session(&bundle, LIMIT)?.within(REAL_LIMIT);
     let vms = session.layout.vms.len();
     let run = session.run(|now| (0..vms).all(|vm| now.observer.is_over(vm)))?;

@@ -57,6 +57,24 @@ pub struct Bench {
     pub records: Option<Records>,
 }
 
+/// What a description says for a board with a GICv2: its board, and the guests that drive one.
+pub mod gicv2 {
+    /// A replacement.
+    pub type Edit = (&'static str, &'static str);
+
+    /// The board.
+    pub const BOARD: Edit = ("\"qemu-virt\"", "\"qemu-virt-gicv2\"");
+    /// FreeRTOS.
+    pub const FREERTOS: Edit = ("freertos.elf", "freertos-gicv2.elf");
+    /// The probe.
+    pub const PROBE: Edit = ("probe.elf", "probe-gicv2.elf");
+
+    /// Returns them as a description is edited.
+    pub fn edits<const N: usize>(edits: [Edit; N]) -> Vec<(String, String)> {
+        edits.iter().map(|&(old, new)| (old.to_owned(), new.to_owned())).collect()
+    }
+}
+
 impl Bench {
     /// Writes `result.json`, by which runs of the scenario are compared.
     ///

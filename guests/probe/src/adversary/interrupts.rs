@@ -7,7 +7,7 @@ use crate::arch::encodings::Encoding;
 use crate::arch::sysreg::write;
 use crate::gic::{self, gicd, offset::*};
 use crate::platform::GICD;
-use abi::platform::INTID_END;
+use abi::platform::{GICD_SIZE, GICD_V2_SIZE, INTID_END};
 
 /// Words of a bank with a bit for each interrupt.
 const WORDS: u64 = INTID_END as u64 / 32;
@@ -75,7 +75,7 @@ pub fn distributor(actor: &mut Actor) -> u64 {
             2 => drop(GICD.read64(offset & !7)),
             3 => GICD.write8(offset, value as u8),
             4 => GICD.write64(offset & !7, value),
-            5 => GICD.write64(gicd::IROUTER + actor.random.up_to(INTID_END.into()) * 8, value),
+            5 => gic::route_anywhere(actor.random.up_to(INTID_END.into()) as u32, value),
             6 => GICD.write32(gicd::CTLR, value as u32),
             _ => GICD.write32(offset & !3, value as u32),
         }
@@ -90,9 +90,12 @@ pub fn distributor(actor: &mut Actor) -> u64 {
 
 /// An offset where there are registers, mostly.
 fn some_offset(actor: &mut Actor) -> u64 {
+    let last = if gic::IS_V2 { GICD_V2_SIZE } else { GICD_SIZE } - 1;
     match actor.random.up_to(7) {
-        0 => actor.random.up_to(0xffff),
-        1 => 0xffd0 + actor.random.up_to(0x2f),
+        0 => actor.random.up_to(last),
+        1 => last - 0x2f + actor.random.up_to(0x2f),
+        // SGIs are sent here, and targets named.
+        2 if gic::IS_V2 => gicd::ITARGETSR + actor.random.up_to(last - gicd::ITARGETSR),
         2 => ICFGR + actor.random.up_to(INTID_END as u64 / 4 - 1),
         3 => IPRIORITYR + actor.random.up_to(INTID_END as u64 - 1),
         _ => IGROUPR + actor.random.up_to(ICACTIVER + WORDS * 4 - IGROUPR),
@@ -143,6 +146,8 @@ pub fn interface(actor: &mut Actor) -> u64 {
             3 => table.write(register, tamed(register, value)),
             _ => table.read(register),
         };
+        #[cfg(feature = "gic-v2")]
+        gic::v2::access_anything(actor.random.word(), intid as u32);
     }
     if actor.once_in(4) {
         let (bank, value) = (actor.one(&[ISENABLER, ISPENDR, ISACTIVER]), actor.value());

@@ -4,6 +4,7 @@ use super::actor::{Actor, scratch, table};
 use crate::arch::boot::BEYOND_IPA_VA;
 use crate::arch::encodings::Encoding;
 use crate::arch::{cpu, fault, loads, memory};
+use crate::gic;
 use crate::platform;
 use abi::platform as p;
 
@@ -17,7 +18,11 @@ pub fn devices(actor: &mut Actor) -> u64 {
         let redistributors = p::GICR_STRIDE * actor.vcpus as u64;
         let (base, size) = actor.one(&[
             (p::GICD_BASE, p::GICD_SIZE),
-            (p::GICR_BASE, redistributors),
+            if gic::IS_V2 {
+                (p::GICC_BASE, 2 * p::GICC_PAGE)
+            } else {
+                (p::GICR_BASE, redistributors)
+            },
             (p::UART_BASE, p::UART_SIZE),
             (p::STOLEN_BASE, p::STOLEN_SIZE),
         ]);
@@ -56,6 +61,7 @@ fn some_address(actor: &mut Actor) -> u64 {
     let redistributors = p::GICR_STRIDE * actor.vcpus as u64;
     let near = actor.one(&[
         p::GICD_BASE,
+        // Where a GICv2 has its CPU interface.
         p::GICD_BASE + p::GICD_SIZE,
         p::GICR_BASE,
         p::GICR_BASE + redistributors,

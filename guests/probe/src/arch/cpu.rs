@@ -81,6 +81,13 @@ pub fn clean_to_unification(address: u64) {
 }
 
 /// Ends interrupt `intid` 31 times, as fast as it goes: without a barrier between them.
+#[cfg(feature = "gic-v2")]
+pub fn end_in_a_burst(intid: u64) {
+    (0..31).for_each(|_| super::sysreg::write::icc_eoir1_el1(intid));
+}
+
+/// Ends interrupt `intid` 31 times, as fast as it goes: without a barrier between them.
+#[cfg(not(feature = "gic-v2"))]
 pub fn end_in_a_burst(intid: u64) {
     // SAFETY: No interrupt is in service that this program would have to end.
     unsafe {

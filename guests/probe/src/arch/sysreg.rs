@@ -4,9 +4,13 @@
 //! exactly one access where one is written. Each write is followed by an ISB.
 
 macro_rules! registers {
-    (read { $($read:ident)* } write { $($write:ident)* }) => {
+    (read { $($(#[$of:meta])* $read:ident)* } write { $($(#[$to:meta])* $write:ident)* }) => {
         /// `MRS` by register name.
-        pub mod read {$(
+        pub mod read {
+            #[cfg(feature = "gic-v2")]
+            pub use crate::gic::v2::read::*;
+            $(
+            $(#[$of])*
             #[doc = concat!("Reads ", stringify!($read), ".")]
             #[inline(always)]
             pub fn $read() -> u64 {
@@ -24,7 +28,11 @@ macro_rules! registers {
             }
         )*}
         /// `MSR` by register name.
-        pub mod write {$(
+        pub mod write {
+            #[cfg(feature = "gic-v2")]
+            pub use crate::gic::v2::write::*;
+            $(
+            $(#[$to])*
             #[doc = concat!("Writes ", stringify!($write), ".")]
             #[inline(always)]
             pub fn $write(value: u64) {
@@ -47,15 +55,15 @@ registers! {
     read {
         cntfrq_el0 cntkctl_el1 cntp_ctl_el0 cntp_cval_el0 cntp_tval_el0 cntpct_el0 cntv_ctl_el0
         cntv_cval_el0 cntv_tval_el0 cntvct_el0 contextidr_el1 cpacr_el1 csselr_el1 currentel daif
-        esr_el1 far_el1 icc_ap1r0_el1 icc_bpr1_el1 icc_ctlr_el1 icc_hppir1_el1 icc_iar1_el1
-        icc_igrpen1_el1 icc_pmr_el1 icc_rpr_el1 icc_sre_el1 id_aa64dfr0_el1 id_aa64pfr0_el1 isr_el1 mdscr_el1
+        esr_el1 far_el1 #[cfg(not(feature = "gic-v2"))] icc_ap1r0_el1 #[cfg(not(feature = "gic-v2"))] icc_bpr1_el1 #[cfg(not(feature = "gic-v2"))] icc_ctlr_el1 #[cfg(not(feature = "gic-v2"))] icc_hppir1_el1 #[cfg(not(feature = "gic-v2"))] icc_iar1_el1
+        #[cfg(not(feature = "gic-v2"))] icc_igrpen1_el1 #[cfg(not(feature = "gic-v2"))] icc_pmr_el1 #[cfg(not(feature = "gic-v2"))] icc_rpr_el1 #[cfg(not(feature = "gic-v2"))] icc_sre_el1 id_aa64dfr0_el1 id_aa64pfr0_el1 isr_el1 mdscr_el1
         midr_el1 mpidr_el1 par_el1 sp_el0 tpidr_el0 tpidr_el1 tpidrro_el0 ttbr1_el1
     }
     write {
         cntkctl_el1 cntp_ctl_el0 cntp_cval_el0 cntp_tval_el0 cntv_ctl_el0 cntv_cval_el0
-        cntv_tval_el0 contextidr_el1 cpacr_el1 csselr_el1 esr_el1 far_el1 icc_ap1r0_el1
-        icc_asgi1r_el1 icc_bpr1_el1 icc_ctlr_el1 icc_dir_el1 icc_eoir1_el1 icc_igrpen1_el1
-        icc_pmr_el1 icc_sgi0r_el1 icc_sgi1r_el1 icc_sre_el1 par_el1 sp_el0 tpidr_el0 tpidr_el1
+        cntv_tval_el0 contextidr_el1 cpacr_el1 csselr_el1 esr_el1 far_el1 #[cfg(not(feature = "gic-v2"))] icc_ap1r0_el1
+        #[cfg(not(feature = "gic-v2"))] icc_asgi1r_el1 #[cfg(not(feature = "gic-v2"))] icc_bpr1_el1 #[cfg(not(feature = "gic-v2"))] icc_ctlr_el1 #[cfg(not(feature = "gic-v2"))] icc_dir_el1 #[cfg(not(feature = "gic-v2"))] icc_eoir1_el1 #[cfg(not(feature = "gic-v2"))] icc_igrpen1_el1
+        #[cfg(not(feature = "gic-v2"))] icc_pmr_el1 #[cfg(not(feature = "gic-v2"))] icc_sgi0r_el1 #[cfg(not(feature = "gic-v2"))] icc_sgi1r_el1 #[cfg(not(feature = "gic-v2"))] icc_sre_el1 par_el1 sp_el0 tpidr_el0 tpidr_el1
         tpidrro_el0 ttbr1_el1
     }
 }

@@ -1,12 +1,18 @@
-//! GICv3, register by register (Arm IHI 0069).
+//! GICv3, register by register (Arm IHI 0069); or, built with the feature `gic-v2`, a GICv2 ([`v2`]).
 //!
 //! A driver such as arm-gic's chooses widths and order of accesses; here the
 //! test must, so offsets stand in the open.
+
+#[cfg(feature = "gic-v2")]
+pub mod v2;
 
 use crate::arch::{cpu, mmio::Window, sysreg::read, sysreg::write};
 use crate::platform::{self, GICD, GICR};
 use crate::{irq, wait};
 use abi::platform::{GICR_STRIDE, INTID_END, SPI_FIRST};
+
+/// The interrupt controller is a GICv2.
+pub const IS_V2: bool = cfg!(feature = "gic-v2");
 
 /// Distributor registers: offset of the first of each kind.
 pub mod gicd {
@@ -16,14 +22,16 @@ pub mod gicd {
     pub const TYPER: u64 = 0x4;
     /// GICD_IIDR.
     pub const IIDR: u64 = 0x8;
+    /// GICD_ITARGETSR of a GICv2, a byte for each INTID.
+    pub const ITARGETSR: u64 = 0x800;
     /// GICD_IROUTER, 64 bits for each INTID.
     pub const IROUTER: u64 = 0x6000;
     /// GICD_PIDR2, and GICR_PIDR2.
-    pub const PIDR2: u64 = 0xffe8;
+    pub const PIDR2: u64 = if super::IS_V2 { 0xfe8 } else { 0xffe8 };
     /// GICD_CTLR.EnableGrp1 (EnableGrp1A when there are two security states).
     pub const CTLR_ENABLE_GROUP1: u32 = 1 << 1;
-    /// GICD_CTLR.ARE.
-    pub const CTLR_ARE: u32 = 1 << 4;
+    /// GICD_CTLR.ARE, which a GICv2 has not.
+    pub const CTLR_ARE: u32 = if super::IS_V2 { 0 } else { 1 << 4 };
     /// GICD_CTLR.RWP.
     pub const CTLR_RWP: u32 = 1 << 31;
     /// GICD_IROUTER.Interrupt_Routing_Mode: any vCPU.
@@ -82,14 +90,14 @@ pub const PRIORITY: u8 = 0xa0;
 /// either: tests make them pending by software.
 pub const FREE_SPIS: core::ops::Range<u32> = 208..INTID_END;
 
-/// The SGI_base frame of vCPU `index`.
+/// The SGI_base frame of vCPU `index`. A GICv2 has none: each vCPU finds its own in the distributor.
 pub fn sgi_frame(index: usize) -> Window {
-    GICR.part(index as u64 * GICR_STRIDE + 0x1_0000, 0x1_0000)
+    if IS_V2 { GICD } else { GICR.part(index as u64 * GICR_STRIDE + 0x1_0000, 0x1_0000) }
 }
 
-/// The RD_base frame of vCPU `index`.
+/// The RD_base frame of vCPU `index`. A GICv2 has none: at its offsets, nothing is in the distributor.
 pub fn rd_frame(index: usize) -> Window {
-    GICR.part(index as u64 * GICR_STRIDE, 0x1_0000)
+    if IS_V2 { GICD } else { GICR.part(index as u64 * GICR_STRIDE, 0x1_0000) }
 }
 
 /// The frame that holds `intid`, seen from this vCPU.
@@ -130,7 +138,18 @@ pub fn set_edge(intid: u32, edge: bool) {
 
 /// Routes an SPI to one vCPU.
 pub fn route(spi: u32, index: usize) {
+    if IS_V2 {
+        return GICD.write8(gicd::ITARGETSR + u64::from(spi), 1 << index);
+    }
     GICD.write64(gicd::IROUTER + u64::from(spi) * 8, platform::get().vcpus[index]);
+}
+
+/// Routes an interrupt anywhere, or nowhere.
+pub fn route_anywhere(intid: u32, route: u64) {
+    if IS_V2 {
+        return GICD.write8(gicd::ITARGETSR + u64::from(intid), route as u8);
+    }
+    GICD.write64(gicd::IROUTER + u64::from(intid) * 8, route);
 }
 
 /// Enables an SPI, edge-triggered, routed to vCPU `index`.

@@ -5,7 +5,7 @@ use crate::gic::{self, FREE_SPIS, gicd, gicr, offset::*};
 use crate::platform::{self, GICD};
 use crate::suite::{Check, Done, Test};
 use crate::tests::icc::implemented;
-use crate::{ensure, ensure_eq, pass};
+use crate::{ensure, ensure_eq, needs_gic_v3, pass};
 use abi::platform::INTID_END;
 
 /// The tests of this file.
@@ -23,19 +23,26 @@ pub const TESTS: &[Test] = &[
 
 fn identify() -> Check<Done> {
     let architecture = GICD.read32(gicd::PIDR2) >> 4 & 0xf;
-    ensure!((3..=4).contains(&architecture), "GICD_PIDR2.ArchRev is {architecture}");
+    let known = if gic::IS_V2 { 2..=2 } else { 3..=4 };
+    ensure!(known.contains(&architecture), "GICD_PIDR2.ArchRev is {architecture}");
     let typer = GICD.read32(gicd::TYPER);
     let lines = 32 * ((typer & 0x1f) + 1);
     ensure!(lines >= INTID_END, "GICD_TYPER tells of {lines} INTIDs");
-    ensure!((typer >> 19 & 0x1f) + 1 >= 10, "GICD_TYPER.IDbits is too small");
+    if gic::IS_V2 {
+        let cpus = (typer >> 5 & 7) as usize + 1;
+        ensure_eq!(cpus, platform::get().vcpus.len(), "CPUs of GICD_TYPER");
+    } else {
+        ensure!((typer >> 19 & 0x1f) + 1 >= 10, "GICD_TYPER.IDbits is too small");
+    }
     GICD.read32(gicd::IIDR);
     let control = GICD.read32(gicd::CTLR);
-    ensure!(control & gicd::CTLR_ARE != 0, "GICD_CTLR.ARE is clear");
+    ensure_eq!(control & gicd::CTLR_ARE, gicd::CTLR_ARE, "GICD_CTLR.ARE");
     ensure!(control & gicd::CTLR_ENABLE_GROUP1 != 0, "GICD_CTLR.EnableGrp1 is clear");
     pass!("GICv{architecture}, {lines} INTIDs")
 }
 
 fn redistributors() -> Check<Done> {
+    needs_gic_v3!();
     let vcpus = &platform::get().vcpus;
     for (index, affinity) in vcpus.iter().enumerate() {
         let typer = gic::rd_frame(index).read64(gicr::TYPER);
@@ -157,6 +164,9 @@ fn active_bits() -> Check<Done> {
 }
 
 fn routes() -> Check<Done> {
+    if gic::IS_V2 {
+        return targets();
+    }
     let vcpus = &platform::get().vcpus;
     for spi in FREE_SPIS {
         let offset = gicd::IROUTER + u64::from(spi) * 8;
@@ -176,15 +186,41 @@ fn routes() -> Check<Done> {
     pass!("")
 }
 
+/// GICD_ITARGETSR: bytes and words of it, for SPIs and for private interrupts.
+fn targets() -> Check<Done> {
+    let vcpus = platform::get().vcpus.len();
+    for spi in FREE_SPIS {
+        let (offset, target) = (gicd::ITARGETSR + u64::from(spi), 1 << (spi as usize % vcpus));
+        GICD.write8(offset, target);
+        ensure_eq!(GICD.read8(offset), target, "ITARGETSR of {spi}");
+    }
+    let word = gicd::ITARGETSR + u64::from(FREE_SPIS.start);
+    GICD.write32(word, 0x0101_0101);
+    ensure_eq!(GICD.read32(word), 0x0101_0101, "ITARGETSR as a word");
+    let own = u32::from_ne_bytes([1 << cpu::index(); 4]);
+    for offset in (0..32).step_by(4) {
+        GICD.write32(gicd::ITARGETSR + offset, !own);
+        let read = GICD.read32(gicd::ITARGETSR + offset);
+        // A GIC of a single CPU has no targets.
+        ensure!([own, 0].contains(&read), "private interrupts go to {read:#x}");
+    }
+    pass!("")
+}
+
 /// Reserved places read as zero and ignore writes: no fault, no side effect.
 fn reserved() -> Check<Done> {
     // GICD_SGIR and the spaces between register banks, in a GICv3 with ARE.
-    for offset in [0x14, 0x2c, 0xf00, 0x4000, 0x5ffc, 0xbff8] {
+    let offsets: &[u64] = if gic::IS_V2 {
+        &[0x14, 0x2c, 0xf30, 0xffc]
+    } else {
+        &[0x14, 0x2c, 0xf00, 0x4000, 0x5ffc, 0xbff8]
+    };
+    for &offset in offsets {
         GICD.write32(offset, !0);
         ensure_eq!(GICD.read32(offset), 0, "GICD offset {offset:#x}");
     }
     let rd = gic::rd_frame(cpu::index());
-    for offset in [0xc, 0x1000, 0x7ffc] {
+    for offset in [0xc, 0x1000, 0x7ffc].into_iter().filter(|_| !gic::IS_V2) {
         rd.write32(offset, !0);
         ensure_eq!(rd.read32(offset), 0, "GICR offset {offset:#x}");
     }

@@ -3,6 +3,7 @@
 use crate::arch::boot::BEYOND_IPA_VA;
 use crate::arch::fault::{self, EXTERNAL_ABORT, Fault, class};
 use crate::calls;
+use crate::gic;
 use crate::suite::{Check, Done, Test};
 use crate::{ensure, ensure_eq, fail, needs_cassata, pass, platform};
 use abi::platform as p;
@@ -32,8 +33,13 @@ fn granted() -> ArrayVec<Range, { 6 + p::MAX_SHARED + 3 * p::MAX_LINKS }> {
     let platform = platform::get();
     let redistributors = p::GICR_STRIDE * platform.vcpus.len() as u64;
     let mut ranges = ArrayVec::new();
-    ranges.push((p::GICD_BASE, p::GICD_BASE + p::GICD_SIZE));
-    ranges.push((p::GICR_BASE, p::GICR_BASE + redistributors));
+    if gic::IS_V2 {
+        ranges.push((p::GICD_BASE, p::GICD_BASE + p::GICD_V2_SIZE));
+        ranges.push((p::GICC_BASE, p::GICC_BASE + 2 * p::GICC_PAGE));
+    } else {
+        ranges.push((p::GICD_BASE, p::GICD_BASE + p::GICD_SIZE));
+        ranges.push((p::GICR_BASE, p::GICR_BASE + redistributors));
+    }
     ranges.push((p::UART_BASE, p::UART_BASE + p::UART_SIZE));
     ranges.push((p::STOLEN_BASE, p::STOLEN_BASE + p::STOLEN_SIZE));
     for link in &platform.links {
@@ -143,7 +149,8 @@ fn read_only() -> Check<Done> {
 fn no_syndrome() -> Check<Done> {
     needs_cassata!();
     let mut aborts = 0;
-    for address in [p::GICD_BASE, p::GICR_BASE, p::UART_BASE] {
+    let frame = if gic::IS_V2 { p::GICC_BASE + p::GICC_PAGE } else { p::GICR_BASE };
+    for address in [p::GICD_BASE, frame, p::UART_BASE] {
         if let Err(fault) = fault::read_pair(address) {
             ensure_eq!(fault.class, class::DATA_ABORT, "LDP at {address:#x}: exception class");
             aborts += 1;

@@ -34,7 +34,8 @@ fn identification() -> Check<Done> {
         [1, 2].contains(&(read::id_aa64pfr0_el1() & 0xf)),
         "ID_AA64PFR0_EL1.EL0 is neither 1 nor 2"
     );
-    ensure!(read::id_aa64pfr0_el1() >> 24 & 0xf == 1, "ID_AA64PFR0_EL1.GIC is not 1");
+    let interface = u64::from(!gic::IS_V2);
+    ensure_eq!(read::id_aa64pfr0_el1() >> 24 & 0xf, interface, "ID_AA64PFR0_EL1.GIC");
     ensure!(read::midr_el1() != 0, "MIDR_EL1 is 0");
     pass!("MIDR_EL1 {:#x}", read::midr_el1())
 }

@@ -185,28 +185,26 @@ impl Case {
     /// # Errors
     /// When it cannot be described, or QEMU fails.
     pub fn run(&self, bench: &Bench, tell: Tell<'_>) -> Result<Seen> {
-        self.run_until(bench, tell, |_| false)
+        self.run_edited(&self.edits(), bench, tell, |_| false)
     }
 
     /// As [`Case::run`], until the adversary has done so many operations, if that comes first.
     ///
     /// # Errors
     /// As there.
-    pub fn run_for(&self, operations: u64, bench: &Bench, tell: Tell<'_>) -> Result<Seen> {
-        self.run_until(bench, tell, |now| {
+    pub fn run_for(
+        &self,
+        operations: u64,
+        more: &[(String, String)],
+        bench: &Bench,
+        tell: Tell<'_>,
+    ) -> Result<Seen> {
+        let edits = [&self.edits(), more].concat();
+        self.run_edited(&edits, bench, tell, |now| {
             let vm = now.observer.layout.vm("adversary");
             let header = vm.and_then(|vm| now.observer.reports(vm)?.header);
             header.is_some_and(|header| header.load_units >= operations)
         })
-    }
-
-    fn run_until(
-        &self,
-        bench: &Bench,
-        tell: Tell<'_>,
-        until: impl FnMut(&Moment) -> bool,
-    ) -> Result<Seen> {
-        self.run_edited(&self.edits(), bench, tell, until)
     }
 
     /// Returns true if the adversary has links. A FreeRTOS that another core wakes takes none.

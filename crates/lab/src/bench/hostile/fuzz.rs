@@ -127,7 +127,7 @@ impl Experiment for Fuzz {
     }
 
     fn run(&self, machine: &Machine, bench: &Bench, tell: Tell<'_>) -> Result<Brought> {
-        let mut seen = machine.case().run_for(PER_MACHINE, bench, tell)?;
+        let mut seen = machine.case().run_for(PER_MACHINE, &[], bench, tell)?;
         if seen.operations < PER_MACHINE {
             let done = seen.operations;
             seen.broken.push(format!("the adversary did {done} operations, and then no more"));

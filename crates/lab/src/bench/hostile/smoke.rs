@@ -9,7 +9,7 @@ use super::seen::Seen;
 use crate::bench::store::Case as _;
 use crate::quantity::real;
 use crate::results::{Check, Goal, Outcome};
-use crate::suite::{Bench, Build, Scenario};
+use crate::suite::{Bench, Build, Scenario, gicv2};
 use miette::{IntoDiagnostic, Result, ensure};
 use std::fs;
 
@@ -41,6 +41,9 @@ const MIXTURES: [(u32, u64); 3] = [(1, 1), (2, 2), (8, 3)];
 const LEAST_STARTS: f64 = 150.0;
 /// Virtual time in which a mixture must have done its part, ms.
 const MIXTURE_MS: u64 = 20_000;
+
+/// What the description says for a board with a GICv2.
+const GICV2: [gicv2::Edit; 3] = [gicv2::BOARD, gicv2::FREERTOS, gicv2::PROBE];
 
 /// Returns all of them.
 pub fn scenarios() -> impl Iterator<Item = Scenario> {
@@ -75,16 +78,24 @@ pub fn scenarios() -> impl Iterator<Item = Scenario> {
     let mixtures = MIXTURES.map(|(vcpus, seed)| {
         let about = format!("a third of a million operations by chance, on {vcpus} vCPUs");
         let name = format!("hostile-operations-{vcpus}");
-        let run = move |bench: &Bench| mixture(OPERATIONS, vcpus, seed, Build::Shipped, bench);
+        let run =
+            move |bench: &Bench| mixture(OPERATIONS, (vcpus, seed), Build::Shipped, &[], bench);
         Scenario::new(name, about, run).shipped()
     });
     let checked = MIXTURES.map(|(vcpus, seed)| {
         let about = format!("no invariant breaks beside {vcpus} vCPUs that attack by chance");
         let name = format!("hostile-checked-{vcpus}");
         Scenario::new(name, about, move |bench: &Bench| {
-            mixture(CHECKED_OPERATIONS, vcpus, seed, Build::Checked, bench)
+            mixture(CHECKED_OPERATIONS, (vcpus, seed), Build::Checked, &[], bench)
         })
     });
+    let about = "nor on a board with a GICv2, whose CPU interface is attacked, too";
+    let older = Scenario::new("hostile-checked-gicv2", about, |bench: &Bench| {
+        mixture(CHECKED_OPERATIONS, MIXTURES[2], Build::Checked, &gicv2::edits(GICV2), bench)
+    });
+    let about =
+        "beside a mixture of attacks on a board with a GICv2, nothing is missed, lost or late";
+    let late = Scenario::new("hostile-gicv2", about, gicv2_mixture).shipped();
     let about = "what one VM writes, another one on its core does not find";
     let leaks = Scenario::new("hostile-leaks", about, leaks::run);
     let storms = [false, true].map(|is_realtime| {
@@ -97,7 +108,7 @@ pub fn scenarios() -> impl Iterator<Item = Scenario> {
         Scenario::new(name, about, move |bench: &Bench| storm(is_realtime, bench)).shipped()
     });
     let attacks = modes.chain(crowds).chain(mixtures).chain(checked);
-    alone.into_iter().chain([leaks, below]).chain(storms).chain(woken).chain(attacks)
+    alone.into_iter().chain([leaks, below, older, late]).chain(storms).chain(woken).chain(attacks)
 }
 
 /// Returns the worst dispatch latency of FreeRTOS without an adversary, ns.
@@ -163,17 +174,36 @@ fn storm(is_realtime: bool, bench: &Bench) -> Result<()> {
 }
 
 /// Runs one of the mixtures, which have so many `operations` together.
-fn mixture(operations: u64, vcpus: u32, seed: u64, build: Build, bench: &Bench) -> Result<()> {
+fn mixture(
+    operations: u64,
+    (vcpus, seed): (u32, u64),
+    build: Build,
+    more: &[(String, String)],
+    bench: &Bench,
+) -> Result<()> {
     let adversary = Adversary { vcpus, seed, ..Adversary::plain("mix") };
     let case = Case { adversary: Some(adversary), is_woken: false, length_ms: MIXTURE_MS };
     let share = operations.div_ceil(MIXTURES.len() as u64);
-    let seen = case.run_for(share, bench, &mut |_| {})?;
+    let seen = case.run_for(share, more, bench, &mut |_| {})?;
     let mut outcome = Outcome::new(&format!("hostile-mixture-{vcpus}"));
     let done = real(seen.operations);
     outcome.check(Check::new("hostile operations", done, "", Goal::AtLeast(real(share))));
     if build == Build::Shipped {
         compare_neighbour(&seen, &mut outcome);
     }
+    conclude(&seen, outcome, bench)
+}
+
+/// The mixture on a board with a GICv2, where FreeRTOS may be as late as on one with a GICv3.
+fn gicv2_mixture(bench: &Bench) -> Result<()> {
+    let (vcpus, seed) = MIXTURES[1];
+    let adversary = Adversary { vcpus, seed, ..Adversary::plain("mix") };
+    let case = Case { adversary: Some(adversary), is_woken: false, length_ms: MIXTURE_MS };
+    let seen = case.run_for(OPERATIONS / 3, &gicv2::edits(GICV2), bench, &mut |_| {})?;
+    let mut outcome = Outcome::new("hostile-gicv2");
+    let worst = seen.rtos.worst_dispatch_ns().map(real);
+    let goal = Goal::AtMost(real(ALONE_NS + MOST_ADDED_NS));
+    outcome.check(Check::new("worst dispatch latency", worst, "ns", goal));
     conclude(&seen, outcome, bench)
 }
 
