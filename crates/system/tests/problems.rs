@@ -58,6 +58,7 @@ fn bad_files() -> TempDir {
     let put = |name: &str, bytes: &[u8]| fs::write(directory.path().join(name), bytes).unwrap();
     put("empty", &[]);
     put("disk.img", &[0; 1024]);
+    put("Image-4K", &linux_image(4096));
     put("mid.cpio", &support::initramfs(3 << 19));
     put("big.cpio", &support::initramfs(2 << 20));
     put("vmlinuz", &[&b"\x1f\x8b\x08"[..], &[0; 99]].concat());

@@ -57,9 +57,25 @@ pub(super) fn check(vms: &[DraftVm], board: &'static Board, problems: &mut Probl
 pub(super) fn unknown(name: &At<String>, board: &Board, problems: &mut Problems) {
     let devices = board.devices.iter().map(|device| device.name.as_str());
     let message = format!("board `{}` has no device `{}`", board.kind, name.get_ref());
-    problems
-        .add(Code::UnknownDevice, name.span(), message)
-        .hint(did_you_mean(name.get_ref(), devices));
+    let hint =
+        numbered(name.get_ref(), board).unwrap_or_else(|| did_you_mean(name.get_ref(), devices));
+    problems.add(Code::UnknownDevice, name.span(), message).hint(hint);
+}
+
+/// Returns which devices the board has under the name without its number, if they are numbered: which of them
+/// is meant nothing can tell.
+fn numbered(name: &str, board: &Board) -> Option<String> {
+    let (stem, _) = number_of(name)?;
+    let devices = board.devices.iter().filter_map(|device| number_of(&device.name));
+    let numbers = || devices.clone().filter(|(other, _)| *other == stem).map(|(_, number)| number);
+    let (first, last) = (numbers().min()?, numbers().max()?);
+    Some(format!("it has `{stem}-{first}` to `{stem}-{last}`"))
+}
+
+/// Returns what stands before a number at the end of a name, and that.
+fn number_of(name: &str) -> Option<(&str, u64)> {
+    let (stem, number) = name.rsplit_once('-')?;
+    Some((stem, number.parse().ok()?))
 }
 
 fn dma(vm: &DraftVm, at: &At<String>, problems: &mut Problems) {

@@ -44,6 +44,7 @@ fn disk(
     let file = disk.file.as_ref()?;
     let path = directory.join(file.get_ref());
     let size = size(&path, file, problems)?;
+    input(disk, draft, directory, problems);
     Some(Disk { slot: slot?, file: path, size, keep: flag(&disk.keep, true) })
 }
 
@@ -114,6 +115,24 @@ fn shared_file(disk: &DraftDisk, before: &[DraftDisk], directory: &Path, problem
             .add(Code::Disk, at.span(), format!("two disks have the file {}", path(at).display()))
             .see(first.span(), "the first")
             .hint("name another file, or say `keep = false` of both");
+    }
+}
+
+/// What a guest writes to a disk stays: it must be in no file that the system is made of.
+fn input(disk: &DraftDisk, draft: &Draft, directory: &Path, problems: &mut Problems) {
+    let Some(at) = disk.file.as_ref().filter(|_| flag(&disk.keep, true)) else { return };
+    let path = directory.join(at.get_ref());
+    let inputs = draft.vms.iter().flat_map(|vm| {
+        let files = [("kernel", &vm.kernel), ("initramfs", &vm.initramfs)];
+        files.into_iter().filter_map(move |(what, file)| Some((vm, what, file.as_ref()?)))
+    });
+    let same = |file: &At<String>| is_same_file(&directory.join(file.get_ref()), &path);
+    for (vm, what, file) in inputs.filter(|(_, _, file)| same(file)).take(1) {
+        let message = format!("the disk {} is the {what} of {}", path.display(), vm.title());
+        problems
+            .add(Code::Disk, at.span(), message)
+            .see(file.span(), "here")
+            .hint("what is written to a disk stays: name a copy, or say `keep = false`");
     }
 }
 

@@ -14,20 +14,24 @@ pub(super) fn link(value: &At<DeValue<'_>>, problems: &mut Problems) -> Option<D
     let mut reader = Reader::open(value, "`link`", problems)?;
     let name = reader.required("name", "\"control\"", problems);
     reader.require("between", "[\"linux\", \"rtos\"]", problems);
-    let vm = |value: &At<DeValue<'_>>, problems: &mut Problems| {
-        Some(At::new(value.span(), String::read(value, problems)?))
-    };
     let between = reader.get("between");
     let link = DraftLink {
         span: value.span(),
         name,
         between_span: between.map_or(value.span(), At::span),
-        between: between
-            .filter(|value| expect(value, &BETWEEN, problems, DeValue::as_array).is_some())
-            .map(|value| list(Some(value), &BETWEEN, problems, vm)),
+        between: between.and_then(|value| self::between(value, problems)),
         size: bytes(reader.required("size", "\"64K\"", problems)),
         cached: reader.optional("cached", problems),
     };
     reader.finish(problems);
     Some(link)
+}
+
+/// Returns the names, or none if any is no name: how many there are says nothing then.
+fn between(value: &At<DeValue<'_>>, problems: &mut Problems) -> Option<Vec<At<String>>> {
+    let names = expect(value, &BETWEEN, problems, DeValue::as_array)?;
+    let read = list(Some(value), &BETWEEN, problems, |value, problems| {
+        Some(At::new(value.span(), String::read(value, problems)?))
+    });
+    (read.len() == names.len()).then_some(read)
 }
