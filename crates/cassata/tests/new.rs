@@ -27,6 +27,61 @@ fn what_is_written_is_sound() {
     }
 }
 
+/// Whatever is asked for together, and without a warning that says more than that a device does DMA.
+#[test]
+fn several_vms_links_a_disk_and_a_network_are_sound() {
+    for (arguments, told) in [
+        (&["--pcpus", "4", "--linux-vms", "2", "--rtos-vms", "2", "--link", "64K"][..], "linux-2"),
+        (&["--pcpus", "4", "--rtos-vms", "3", "--link", "8K"], "rtos-3"),
+        (&["--rtos-vms", "2"], "rtos-2"),
+        (&["--pcpus", "3", "--linux-vms", "3", "--rtos-vms", "3"], "linux-3"),
+        (&["--disk", "disk.img", "--network"], "linux"),
+        (&["--linux-vms", "2", "--disk", "disk.img", "--link", "1M"], "linux-2"),
+    ] {
+        let directory = files();
+        fs::write(directory.path().join("disk.img"), [0; 1024]).unwrap();
+        let output = new(directory.path(), arguments);
+        let complaints = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{arguments:?}: {complaints}");
+        let mut warnings = complaints.lines().filter(|line| line.contains("warning["));
+        assert!(warnings.all(|line| line.contains("dma-unconfined")), "{complaints}");
+        let table = said(directory.path(), &["check", "a.toml"]);
+        assert!(table.contains(told), "{arguments:?}: {table}");
+    }
+    for (kind, count) in [("rtos", 3), ("linux", 2)] {
+        let directory = files();
+        let other = if kind == "rtos" { "linux" } else { "rtos" };
+        let (none, all, kernel) =
+            (format!("--{other}-vms"), format!("--{kind}-vms"), format!("--{kind}"));
+        let (memory, count) = (format!("--{kind}-memory"), count.to_string());
+        let some = [all.as_str(), &count, &kernel, "Image", &memory, "64M", "--pcpus", "4"];
+        said(
+            directory.path(),
+            &[&["new", "a.toml", &none, "0", "--link", "8K"][..], &some].concat(),
+        );
+        let table = said(directory.path(), &["check", "a.toml"]);
+        assert!(table.contains(&format!("{kind}-{count}")), "{table}");
+    }
+}
+
+#[test]
+fn an_option_of_vms_that_are_none_is_refused() {
+    for (arguments, option) in [
+        (&["new", "a.toml", "--rtos-vms", "0", "--rtos", "Image"][..], "--rtos"),
+        (&["new", "a.toml", "--linux-vms", "0", "--network"], "--network"),
+        (&["new", "a.toml", "--rtos-vms", "0", "--policy", "balance"], "--policy"),
+        (&["new", "a.toml", "--linux-vms", "0", "--link", "8K"], "--link"),
+    ] {
+        let directory = files();
+        let output = cassata(directory.path(), arguments);
+        let complaints = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {complaints}");
+        let refused = format!("{option} is about VMs that the system has not");
+        assert!(complaints.contains(&refused), "{complaints}");
+        assert!(!directory.path().join("a.toml").exists());
+    }
+}
+
 #[test]
 fn paths_are_those_of_the_description_and_not_of_the_caller() {
     let directory = files();

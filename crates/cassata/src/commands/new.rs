@@ -35,7 +35,11 @@ pub fn new(arguments: &New) -> Result<u8> {
     write(path, &text)?;
     say(check::overview(&checked).to_string().trim_end());
     let path = path.display();
-    say(&format!("  cassata run {path} --console linux   runs it, with Linux's console here"));
+    let next = match outline.linux_vms {
+        0 => format!("  cassata run {path}   runs it"),
+        _ => format!("  cassata run {path} --console linux   runs it, with Linux's console here"),
+    };
+    say(&next);
     Ok(0)
 }
 
@@ -65,47 +69,148 @@ fn outline(given: &New, directory: &Path, questions: &mut Questions<'_>) -> Resu
     let pcpus = board.pcpu_mpidr.len();
     let cores = Question::new("--pcpus", "physical cores", "2");
     let pcpus = questions.ask(&cores, &given.pcpus, |text| whole(text, 1..=pcpus))?;
-    // Outside the project there is nothing to take if nothing is named.
-    let built = |file: &str| {
-        let path = place::root().ok().map(|root| root.join("build/guests").join(file));
-        path.filter(|path| path.is_file())
+    let count = Question::new("--linux-vms", "VMs with Linux", "1");
+    let linux_vms = questions.ask(&count, &given.linux_vms, |text| whole(text, 0..=pcpus))?;
+    let least = usize::from(linux_vms == 0);
+    let count = Question::new("--rtos-vms", "VMs with an RTOS", "1");
+    let rtos_vms = questions.ask(&count, &given.rtos_vms, |text| whole(text, least..=pcpus))?;
+    let mut outline = Outline {
+        board,
+        pcpus,
+        linux_vms,
+        linux: Linux::default(),
+        rtos_vms,
+        rtos: Rtos::default(),
+        link: None,
     };
-    let own = |file| built(file).map(|path| path.display().to_string()).unwrap_or_default();
+    let ends = linux_vms > 0 && rtos_vms > 0;
+    for (option, is_given, is_of_use) in [
+        ("--linux", given.linux.is_some(), linux_vms > 0),
+        ("--initramfs", given.initramfs.is_some(), linux_vms > 0),
+        ("--cmdline", given.cmdline.is_some(), linux_vms > 0),
+        ("--linux-memory", given.linux_memory.is_some(), linux_vms > 0),
+        ("--disk", given.disk.is_some(), linux_vms > 0),
+        ("--network", given.network, linux_vms > 0),
+        ("--rtos", given.rtos.is_some(), rtos_vms > 0),
+        ("--rtos-memory", given.rtos_memory.is_some(), rtos_vms > 0),
+        ("--rtos-pcpu", given.rtos_pcpu.is_some(), rtos_vms > 0),
+        ("--policy", given.policy.is_some(), ends),
+        ("--link", given.link.is_some(), linux_vms + rtos_vms > 1),
+    ] {
+        if is_given && !is_of_use {
+            return Err(useless(option));
+        }
+    }
+    if linux_vms > 0 {
+        outline.linux = linux(given, directory, questions)?;
+    }
+    if rtos_vms > 0 {
+        outline.rtos = rtos(given, pcpus, directory, questions)?;
+    }
+    if ends {
+        // A policy moves vCPUs to a sibling's core, where another RTOS may come first.
+        let default = if outline.leaves_room() { "on-demand" } else { "none" };
+        let about = "what becomes of Linux's vCPU whose core an RTOS takes";
+        let policy = Question::new("--policy", about, default);
+        outline.linux.policy = questions.ask(&policy, &given.policy, any)?;
+    }
+    if linux_vms + rtos_vms > 1 {
+        let about = "memory of a link between VMs, or none";
+        let link = Question::new("--link", about, NO_LINK);
+        outline.link = questions.ask(&link, &given.link, |text| match text {
+            NO_LINK => Ok(None),
+            _ => size::parse(text).map(Some),
+        })?;
+    }
+    Ok(outline)
+}
+
+/// The answer by which there is no link.
+const NO_LINK: &str = "none";
+
+fn useless(option: &str) -> miette::Report {
+    let help = "leave it out, or raise --linux-vms or --rtos-vms";
+    miette!(help = help, "{option} is about VMs that the system has not")
+}
+
+/// Returns a file of the project's own guests, if it is there. Outside the project there is nothing to take
+/// if nothing is named.
+fn built(file: &str) -> Option<PathBuf> {
+    let path = place::root().ok().map(|root| root.join("build/guests").join(file));
+    path.filter(|path| path.is_file())
+}
+
+/// Returns that file as the default of a question.
+fn own(file: &str) -> String {
+    built(file).map(|path| path.display().to_string()).unwrap_or_default()
+}
+
+/// Returns true if that file is the chosen one.
+fn is_own(file: &str, chosen: &Path) -> bool {
+    built(file).is_some_and(|own| system::is_same_file(&own, chosen))
+}
+
+fn linux(given: &New, directory: &Path, questions: &mut Questions<'_>) -> Result<Linux> {
     let default = own("linux/Image");
     let kernel = Question::new("--linux", "Linux's kernel, an arm64 Image", &default);
     let kernel = questions.ask(&kernel, &shown(&given.linux), file)?;
-    let is_own = built("linux/Image").is_some_and(|own| system::is_same_file(&own, &kernel));
-    let default = if is_own { own("linux/initramfs.cpio.gz") } else { String::new() };
+    let default = match is_own("linux/Image", &kernel) {
+        true => own("linux/initramfs.cpio.gz"),
+        false => String::new(),
+    };
     let initramfs = Question::new("--initramfs", "its initramfs, if it needs one", &default);
-    let read = |text: &str| if text.is_empty() { Ok(None) } else { file(text).map(Some) };
-    let initramfs = questions.ask(&initramfs, &shown(&given.initramfs), read)?;
-    let is_own = built("linux/initramfs.cpio.gz").zip(initramfs.as_ref());
-    let is_own = is_own.is_some_and(|(own, chosen)| system::is_same_file(&own, chosen));
-    let cmdline = if is_own { SHELL } else { CONSOLE };
-    let cmdline = Question::new("--cmdline", "its command line", cmdline);
+    let initramfs = questions.ask(&initramfs, &shown(&given.initramfs), file_or_none)?;
+    let has_own =
+        initramfs.as_ref().is_some_and(|chosen| is_own("linux/initramfs.cpio.gz", chosen));
+    let cmdline =
+        Question::new("--cmdline", "its command line", if has_own { SHELL } else { CONSOLE });
     let cmdline = questions.ask(&cmdline, &given.cmdline, any)?;
     let memory = Question::new("--linux-memory", "its memory", "512M");
     let memory = questions.ask(&memory, &given.linux_memory.map(size::show), size::parse)?;
-    let about = "what becomes of its vCPU whose core the RTOS takes";
-    let policy = Question::new("--policy", about, "on-demand");
-    let policy = questions.ask(&policy, &given.policy, any)?;
-    let linux = Linux {
+    let disk = Question::new("--disk", "a file that is the first Linux's disk, if it has one", "");
+    let disk = questions.ask(&disk, &shown(&given.disk), file_or_none)?;
+    let network = Question::new("--network", "whether the first Linux has a network", "no");
+    let network = questions.ask(&network, &given.network.then_some("yes"), yes_or_no)?;
+    Ok(Linux {
         kernel: near(&kernel, directory),
         initramfs: initramfs.map(|path| near(&path, directory)),
         cmdline,
         memory,
-        policy,
-    };
-    let default = own("freertos.elf");
+        policy: String::new(),
+        disk: disk.map(|path| near(&path, directory)),
+        network,
+    })
+}
+
+fn rtos(
+    given: &New,
+    pcpus: usize,
+    directory: &Path,
+    questions: &mut Questions<'_>,
+) -> Result<Rtos> {
+    const OWN: &str = "freertos.elf";
+    let default = own(OWN);
     let kernel = Question::new("--rtos", "the RTOS's kernel", &default);
     let kernel = questions.ask(&kernel, &shown(&given.rtos), file)?;
     let memory = Question::new("--rtos-memory", "its memory", "32M");
     let memory = questions.ask(&memory, &given.rtos_memory.map(size::show), size::parse)?;
     let last = (pcpus - 1).to_string();
-    let pcpu = Question::new("--rtos-pcpu", "the pCPU on which it comes first", &last);
+    let pcpu = Question::new("--rtos-pcpu", "the pCPU on which the first one comes first", &last);
     let pcpu = questions.ask(&pcpu, &given.rtos_pcpu, |text| whole(text, 0..=pcpus - 1))?;
-    let rtos = Rtos { kernel: near(&kernel, directory), memory, pcpu };
-    Ok(Outline { board, pcpus, linux, rtos })
+    let takes_link = is_own(OWN, &kernel);
+    Ok(Rtos { kernel: near(&kernel, directory), takes_link, memory, pcpu })
+}
+
+fn file_or_none(text: &str) -> Result<Option<PathBuf>, String> {
+    if text.is_empty() { Ok(None) } else { file(text).map(Some) }
+}
+
+fn yes_or_no(text: &str) -> Result<bool, String> {
+    match text {
+        "y" | "yes" => Ok(true),
+        "n" | "no" => Ok(false),
+        _ => Err("yes or no".into()),
+    }
 }
 
 fn shown(path: &Option<PathBuf>) -> Option<String> {
