@@ -26,8 +26,9 @@ use system::ImageFormat;
 /// the board, it prints each ten seconds what its firmware took of every core.
 ///
 /// Beside the image it writes a bill of materials, a CycloneDX document with
-/// what the image is made of: demo.cdx.json for demo.elf. The same description
-/// and files give the same bytes of both. If SOURCE_DATE_EPOCH is set, the bill
+/// what the image is made of: demo.cdx.json for demo.elf, and for an image of
+/// another name the whole name with .cdx.json, such as my.fit.cdx.json for my.fit.
+/// The same description and files give the same bytes of both. If SOURCE_DATE_EPOCH is set, the bill
 /// names that time, otherwise none.
 #[derive(Args, Debug)]
 #[command(after_help = "\
