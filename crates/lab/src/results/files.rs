@@ -20,11 +20,16 @@ fn advice(path: &Path, cause: &io::Error, own: u32) -> String {
         let (path, uid) = there.map(|(path, there)| (path, there.uid()))?;
         (uid != own).then(|| format!("{} belongs to user {}", path.display(), user_name(uid)))
     };
+    let directory = path.parent().filter(|directory| !directory.as_os_str().is_empty());
+    let directory = directory.unwrap_or(Path::new("."));
     match cause.kind() {
         io::ErrorKind::PermissionDenied => owner().map_or_else(
             || "may you write there?".into(),
             |owner| format!("{owner}: delete it as that user, or give it away with chown"),
         ),
+        io::ErrorKind::NotFound if !directory.exists() => {
+            format!("make it first: mkdir -p {}", directory.display())
+        }
         _ => "is there room, and may you write there?".into(),
     }
 }
@@ -166,5 +171,15 @@ mod tests {
         assert_eq!(advice(&file, &denied, uid), "may you write there?");
         let named = format!("{} belongs to user {}: ", directory.path().display(), user_name(uid));
         assert!(advice(&file, &denied, uid + 1).starts_with(&named));
+    }
+
+    /// A place that is not there lacks neither room nor rights.
+    #[test]
+    fn a_directory_that_is_not_there_is_to_be_made() {
+        let directory = tempfile::tempdir().unwrap();
+        let gone = directory.path().join("gone");
+        let unwritten = write_file(&gone.join("new"), b"x").unwrap_err();
+        let help = unwritten.help().unwrap().to_string();
+        assert_eq!(help, format!("make it first: mkdir -p {}", gone.display()));
     }
 }
