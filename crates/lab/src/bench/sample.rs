@@ -71,10 +71,24 @@ impl Estimate {
     pub fn of(values: &Distribution) -> Option<Self> {
         let mean = values.mean()?;
         let squares = values.iter().map(|(value, n)| real(n) * (f64::from(value) - mean).powi(2));
-        let degrees = values.count() - 1;
-        let error = (squares.sum::<f64>() / real(degrees) / real(values.count())).sqrt();
-        let half = student(usize::try_from(degrees).unwrap_or(usize::MAX)) * error;
-        Some(Self { mean, half })
+        let variance = squares.sum::<f64>() / real(values.count());
+        Some(Self::with_variance(values.count(), mean, variance))
+    }
+
+    /// Returns the mean of `count` values of which only their extremes are known. The interval is the widest that
+    /// there is with these: the variance is at most the product of the mean's distances from both (Bhatia
+    /// and Davis, 2000).
+    pub fn between(count: u64, mean: f64, [least, most]: [f64; 2]) -> Self {
+        let distances = [most - mean, mean - least].map(|distance| distance.max(0.0));
+        Self::with_variance(count, mean, distances.into_iter().product())
+    }
+
+    /// `variance` is that of the values themselves, the mean square of their distances from their mean.
+    fn with_variance(count: u64, mean: f64, variance: f64) -> Self {
+        let degrees = count.saturating_sub(1);
+        let half = student(usize::try_from(degrees).unwrap_or(usize::MAX))
+            * (variance / real(degrees)).sqrt();
+        Self { mean, half }
     }
 
     /// Returns how many times another mean it is, as if the errors of both were independent.
@@ -152,5 +166,16 @@ mod tests {
         let sample = Sample(vec![5.0, 7.0, 7.0, 7.0]).estimate();
         let found = Estimate::of(&values).unwrap();
         assert!((found.mean - 6.5).abs() < 1e-12 && (found.half - sample.half).abs() < 1e-9);
+    }
+
+    /// With half of the values at each extreme the interval is the one of a sample, and no sample has a wider one.
+    #[test]
+    fn extremes_give_the_widest_interval() {
+        let sample = Sample(vec![2.0, 2.0, 6.0, 6.0]).estimate();
+        let found = Estimate::between(4, 4.0, [2.0, 6.0]);
+        assert!((found.mean - 4.0).abs() < 1e-12 && (found.half - sample.half).abs() < 1e-9);
+        assert!(Sample(vec![2.0, 3.0, 5.0, 6.0]).estimate().half < found.half);
+        assert!(Estimate::between(1, 4.0, [4.0, 4.0]).half.is_nan());
+        assert!(Estimate::between(9, 7.0, [2.0, 6.0]).half.abs() < 1e-12, "a rounded mean");
     }
 }

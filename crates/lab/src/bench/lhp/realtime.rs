@@ -28,9 +28,6 @@ const SOONER: f64 = 0.5;
 /// 4.3): no more than the goal of on-demand is above the ideal line.
 const HARMED: f64 = 1.05;
 
-/// How many standard errors of a mean of hundreds of values make an interval of 95 %.
-const TWO_SIDED_95: f64 = 2.0;
-
 /// A figure of something, nanoseconds, with its name.
 type Figure<T> = (&'static str, fn(&T) -> Option<f64>);
 
@@ -108,15 +105,10 @@ impl Lhp {
         Some(self.realtime(row)?.wakes?.max_ns as f64)
     }
 
-    /// Returns the mean latency of Linux's process, nanoseconds. The process tells no single latency, so the
-    /// interval is the widest that there is with these extremes: the variance is at most the product of
-    /// the mean's distances from both (Bhatia and Davis, 2000).
+    /// Returns the mean latency of Linux's process, nanoseconds. The process tells no single latency.
     fn process_mean(&self, row: Row) -> Option<Estimate> {
         let Wakes { count, min_ns, mean_ns, max_ns } = self.realtime(row)?.wakes?;
-        let variance =
-            max_ns.saturating_sub(mean_ns) as f64 * mean_ns.saturating_sub(min_ns) as f64;
-        let half = TWO_SIDED_95 * (variance / count.saturating_sub(1) as f64).sqrt();
-        Some(Estimate { mean: mean_ns as f64, half })
+        Some(Estimate::between(count, mean_ns as f64, [min_ns as f64, max_ns as f64]))
     }
 
     /// Returns hackbench's time beside Linux's process.
