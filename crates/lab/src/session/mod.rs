@@ -16,7 +16,7 @@ use crate::promises::Promises;
 use crate::qemu::Qemu;
 use crate::trace::Sources;
 use crate::view::{Silent, View};
-use miette::{Result, miette};
+use miette::{Report, Result, miette};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use vtime::marks::Marks;
@@ -314,6 +314,21 @@ impl Run {
         told.chain(deaf.iter().filter_map(Stretch::objection)).chain(unlike).collect()
     }
 
+    /// Returns that something did not come of it: `why`, how it ended, where the consoles are, and what each said
+    /// last, as the reason is often there.
+    #[must_use]
+    pub fn unfinished(&self, why: &str) -> Report {
+        let names = self.observer.layout.vms.iter().map(|vm| vm.name.as_str());
+        let guests = self.said.guests.iter().map(|guest| &guest.tail);
+        let guests = names.chain(["the guest"]).zip(guests);
+        let all = [("the hypervisor", &self.said.hypervisor.tail)].into_iter().chain(guests);
+        let lines = all.flat_map(|(name, tail)| {
+            tail.lines().map(move |line| format!("\n{name}: {}", line.trim_end()))
+        });
+        let (end, logs) = (self.end.about(), self.directory.display());
+        miette!("{why}: {end} (the consoles are in {logs}){}", lines.collect::<String>())
+    }
+
     /// Returns how far EL2 went without a look, beside how far it goes at most; nothing of an image
     /// that is not ours to analyse, as one with a planted bug may be. That ours can be is tested.
     #[must_use]
@@ -340,5 +355,20 @@ mod tests {
         status.bugs = 2;
         let faults = run(&status, "\x1f0cassata: hypervisor fault: a reason\n");
         assert!(faults[0].contains("a reason") && faults[1].contains("2 times"), "{faults:?}");
+    }
+
+    /// That the machine is off is no reason: what a console said before may be one.
+    #[test]
+    fn what_did_not_come_is_told_with_the_last_lines_of_each_console() {
+        let observer = testing::observer(&testing::status(), &testing::report(100, 0));
+        let said = "\x1f0cassata: VM linux is off\n\x1f1Kernel panic\n\x1f2freertos: summary\n";
+        let run = testing::run(observer, said, End::PoweredOff);
+        let told = run.unfinished("no work was done").to_string();
+        assert!(told.starts_with("no work was done: the machine switched itself off ("), "{told}");
+        for line in
+            ["the hypervisor: cassata: VM linux is off", "linux: Kernel panic", "rtos: free"]
+        {
+            assert!(told.contains(&format!("\n{line}")), "{told}");
+        }
     }
 }

@@ -8,9 +8,8 @@ use crate::bench::store::measured;
 use crate::bench::{ProgressView, Tell};
 use crate::guests::{Guest, LinuxProgress, WakerProgress};
 use crate::observe::Distribution;
-use crate::session::Run;
 use crate::suite::Bench;
-use miette::{Result, ensure, miette};
+use miette::{Result, ensure};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -50,7 +49,7 @@ pub fn run(case: &Case, bench: &Bench, tell: Tell<'_>) -> Result<Seen> {
     );
     let (linux, waker) = guests(&run.said.guests);
     let (runs, values_ns, missed) =
-        found(case, linux, waker).map_err(|why| unfinished(&why, &run))?;
+        found(case, linux, waker).map_err(|why| run.unfinished(&why))?;
     let faults = run.hypervisor_faults();
     ensure!(faults.is_empty(), "{}", faults.join("\n"));
     Ok(Seen {
@@ -67,11 +66,6 @@ pub fn run(case: &Case, bench: &Bench, tell: Tell<'_>) -> Result<Seen> {
 fn guests(guests: &[Guest]) -> (&LinuxProgress, &WakerProgress) {
     let last = guests.len() - 1;
     (&guests[0].linux, &guests[last].waker)
-}
-
-fn unfinished(why: &str, run: &Run) -> miette::Report {
-    let (end, logs) = (run.end.about(), run.directory.display());
-    miette!("{why}: {end} (the consoles are in {logs})")
 }
 
 /// Returns true if the guest begins before Linux does what it is to do meanwhile.

@@ -10,7 +10,7 @@ use crate::bench::{ProgressView, Tell};
 use crate::guests::{LinuxProgress, Wakes};
 use crate::observe::Observer;
 use crate::suite::Bench;
-use miette::{Result, ensure, miette};
+use miette::{Result, ensure};
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
@@ -68,9 +68,8 @@ pub fn run(case: &Case, bench: &Bench, tell: Tell<'_>) -> Result<Seen> {
     let wakes = wakes(case, control, &run.observer);
     let wakes = wakes.filter(|_| has_enough(case, wakes, linux)).ok_or_else(|| {
         let failed = control.failed.as_ref().or(linux.failed.as_ref());
-        let why = failed.map_or_else(|| run.end.about().to_string(), Clone::clone);
-        let logs = run.directory.display();
-        miette!("the guests did not do their work: {why} (the consoles are in {logs})")
+        let failed = failed.map_or_else(String::new, |failed| format!(", {failed}"));
+        run.unfinished(&format!("the guests did not do their work{failed}"))
     })?;
     Ok(Seen {
         case: *case,

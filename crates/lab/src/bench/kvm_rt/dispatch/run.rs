@@ -11,7 +11,7 @@ use crate::machine::Time;
 use crate::observe::Distribution;
 use crate::session::Session;
 use crate::suite::Bench;
-use miette::{Result, ensure, miette};
+use miette::{Result, ensure};
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
@@ -75,11 +75,9 @@ pub fn run(case: &Case, bench: &Bench, tell: Tell<'_>) -> Result<Seen> {
     let latencies = guests[CONTROL].linux.latencies_ns.clone();
     if latencies.count() != u64::from(case.wakes) {
         let failed = guests.iter().find_map(|guest| guest.linux.failed.clone());
-        let why = failed.unwrap_or_else(|| run.end.about().to_string());
-        let (count, logs) = (latencies.count(), run.directory.display());
-        return Err(miette!(
-            "cyclictest told of {count} wake-ups: {why} (the consoles are in {logs})"
-        ));
+        let failed = failed.map_or_else(String::new, |failed| format!(", {failed}"));
+        let count = latencies.count();
+        return Err(run.unfinished(&format!("cyclictest told of {count} wake-ups{failed}")));
     }
     Ok(Seen {
         case: *case,

@@ -11,7 +11,7 @@ use crate::observe::{Distribution, Reports};
 use crate::session::Run;
 use crate::suite::Bench;
 use abi::report::Sample;
-use miette::{Context, IntoDiagnostic, Result, ensure, miette};
+use miette::{Context, IntoDiagnostic, Result, ensure};
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 use vtime::marks::{AllSequences, Marks, Noted};
@@ -105,10 +105,7 @@ fn is_at(load: Load, linux: &LinuxProgress) -> bool {
 
 /// Takes what the run left apart.
 fn seen(case: &Case, run: &Run, noted: &AllSequences) -> Result<Seen> {
-    let unfinished = |why: String| {
-        let (end, logs) = (run.end.about(), run.directory.display());
-        miette!("{why}: {end} (the consoles are in {logs})")
-    };
+    let unfinished = |why: String| run.unfinished(&why);
     let reports = run.observer.reports(RTOS);
     let samples = samples(case, reports).map_err(unfinished)?;
     let slack_ns = if case.route.is_raised_elsewhere() { FINE_QUANTUM_NS } else { 0 };
