@@ -100,7 +100,8 @@ build_freertos() {
 }
 build_linux() { guests/linux/build build/guests/linux build/apt; }
 build_u_boot() { guests/others/build u-boot build/guests/others build/apt; }
-build_other_kernels() { guests/others/build kernels build/guests/others build/apt; }
+build_rt_kernel() { guests/others/build rt build/guests/others build/apt; }
+build_backports_kernel() { guests/others/build backports build/guests/others build/apt; }
 build_own_linux() { guests/linux-own/build build/guests/linux-own build/apt; }
 build_kbuild() { guests/others/build kbuild build/guests/others build/apt; }
 build_selftests() { guests/others/build selftests build/guests/others build/apt; }
@@ -193,17 +194,50 @@ ensure_own_linux() {
     popd >/dev/null
 }
 
-# needs_own_linux ARGUMENT...: true if an argument is a file that names its Image, as a description
-# does, or a test of it, or if its points are asked for.
-needs_own_linux() {
+# names PATH ARGUMENT...: true if an argument is a file that names this path, as a description does.
+names() {
     local argument
-    ! asks_techniques "$@" || return 0
-    for argument in "$@"; do
-        [[ $argument != own-kernel* ]] || return 0
-        [[ ! -f $argument || ! -r $argument ]] || ! grep -qs 'guests/linux-own/Image' "$argument" ||
-            return 0
+    for argument in "${@:2}"; do
+        [[ ! -f $argument || ! -r $argument ]] || ! grep -qsF "$1" "$argument" || return 0
     done
     return 1
+}
+
+# tests NAME ARGUMENT...: true if these ask for a test whose name begins so.
+tests() { [[ ${2-} == test && " ${*:3} " == *" $1"* ]]; }
+
+# needs_own_linux ARGUMENT...: true if its Image is named, or a test of it, or if its points are asked for.
+needs_own_linux() {
+    asks_techniques "$@" || names guests/linux-own/Image "$@" || tests own-kernel "$@"
+}
+
+# What others wrote, each when a description or a test first asks for it: the kernels have 60 to 90 MB.
+ensure_others() {
+    local one needed=()
+    if names guests/others/u-boot.bin "$@"; then
+        needed+=(u_boot)
+    fi
+    if names guests/others/rt.Image "$@" || tests conformance-kernel.rt "$@"; then
+        needed+=(rt_kernel)
+    fi
+    if names guests/others/backports.Image "$@" || tests conformance-kernel.backports "$@"; then
+        needed+=(backports_kernel)
+    fi
+    # Arguments are paths from where the caller is, and recipes work here.
+    pushd "$CASSATA_ROOT" >/dev/null
+    for one in "${needed[@]}"; do
+        "ensure_$one"
+    done
+    popd >/dev/null
+}
+
+ensure_u_boot() { product u-boot "fetching U-Boot" build_u_boot guests/others/build; }
+ensure_rt_kernel() {
+    product rt-kernel "fetching Debian's PREEMPT_RT kernel" build_rt_kernel guests/others/build
+}
+ensure_backports_kernel() {
+    product backports-kernel "fetching the kernel of Debian's backports" build_backports_kernel \
+        guests/others/build
 }
 
 # asks_techniques ARGUMENT...: true for `bench lhp` with all points, or those of the papers' techniques,
@@ -249,16 +283,6 @@ ensure_programs() {
     popd >/dev/null
 }
 
-# needs_debian ARGUMENT...: true if an argument is a file that names what Debian on a disk is made of, as a
-# description does.
-needs_debian() {
-    local argument
-    for argument in "$@"; do
-        [[ ! -f $argument || ! -r $argument ]] || ! grep -qs 'guests/debian/' "$argument" || return 0
-    done
-    return 1
-}
-
 # Debian on a disk. To install it takes minutes, so it is made when a command needs it, and kept. A
 # user's own disk begins as a copy, and is never replaced.
 ensure_debian() {
@@ -292,10 +316,6 @@ ensure_asked_products() {
     [[ " $* " != *" programs-"* ]] || ensure_programs
     [[ " $* " != *" debian "* ]] || ensure_debian
     pushd "$CASSATA_ROOT" >/dev/null
-    if [[ " $* " == *" conformance-kernel."* ]]; then
-        product other-kernels "fetching Debian's PREEMPT_RT and backports kernels" \
-            build_other_kernels guests/others
-    fi
     if [[ " $* " == *" conformance-selftests."* ]]; then
         product selftests "building the Linux kernel's own tests from its source" \
             build_selftests guests/others guests/linux/{fetch,headers.sh,archive.sh,source.sh} \
@@ -309,7 +329,7 @@ ensure_test_products() {
     pushd "$CASSATA_ROOT" >/dev/null
     product checked "building the hypervisor with its checks" build_checked \
         crates/{abi,notes,sched,vgic,el2} Cargo.toml Cargo.lock .cargo
-    product u-boot "fetching U-Boot" build_u_boot guests/others/build
+    ensure_u_boot
     ensure_peers
     # A test asks it, and does without where it cannot.
     if command -v node >/dev/null && python3 -m pip --version >/dev/null 2>&1; then

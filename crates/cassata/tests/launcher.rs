@@ -146,6 +146,45 @@ fn the_kernel_with_the_port_is_built_where_it_is_named() {
     }
 }
 
+/// What others wrote is large, so it is fetched for what names it only.
+#[test]
+fn what_others_wrote_is_fetched_where_it_is_named() {
+    let project = project();
+    // The caller is elsewhere than the project.
+    let here = project.path().join("below");
+    fs::create_dir(&here).unwrap();
+    for (file, kernel) in [
+        ("rt.toml", "others/rt.Image"),
+        ("next.toml", "others/backports.Image"),
+        ("boot.toml", "others/u-boot.bin"),
+    ] {
+        fs::write(here.join(file), format!("kernel = \"../build/guests/{kernel}\"\n")).unwrap();
+    }
+    let script = "set -eu; . ../setup/products.sh; product() { echo \"$1\"; }; \
+                  ensure_others \"$@\"";
+    for (arguments, fetched) in [
+        (&["run", "rt.toml", "--vtime"][..], "rt-kernel\n"),
+        (&["check", "next.toml"], "backports-kernel\n"),
+        (&["run", "boot.toml"], "u-boot\n"),
+        (&["test", "conformance-kernel.rt"], "rt-kernel\n"),
+        (&["test", "conformance-kernel.backports"], "backports-kernel\n"),
+        (&["run", "gone.toml"], ""),
+        (&["test"], ""),
+        (&["demo"], ""),
+    ] {
+        let output = Command::new("bash")
+            .args(["-c", script, "-"])
+            .args(arguments)
+            .current_dir(&here)
+            .env("setup_directory", project.path())
+            .env("CASSATA_ROOT", project.path())
+            .output()
+            .unwrap();
+        assert!(output.status.success(), "{arguments:?}: {}", said(&output));
+        assert_eq!(String::from_utf8(output.stdout).unwrap(), fetched, "{arguments:?}");
+    }
+}
+
 /// Calls `doctor` in a project with this PATH.
 fn examined(project: &Path, path: &str) -> (Option<i32>, serde_json::Value) {
     let output = Command::new(project.join("cassata"))

@@ -35,8 +35,8 @@ pub struct Images {
     pub rt_kernel: PathBuf,
     /// What is timed in Linux, a directory of initramfs. The launcher makes them only when they are asked for.
     programs: PathBuf,
-    /// The packages that Debian's other kernels are from: one a line, with its version.
-    pub other_kernels: PathBuf,
+    /// What others wrote, and what tells its versions.
+    others: PathBuf,
 }
 
 impl Images {
@@ -59,7 +59,7 @@ impl Images {
             kbuild: guests.join("others/kbuild.cpio.gz"),
             rt_kernel: guests.join("programs/rt.Image"),
             programs: guests.join("programs"),
-            other_kernels: guests.join("others/kernels.packages"),
+            others: guests.join("others"),
         }
     }
 
@@ -67,5 +67,12 @@ impl Images {
     #[must_use]
     pub fn program(&self, name: &str) -> PathBuf {
         self.programs.join(name).with_extension("cpio.gz")
+    }
+
+    /// Returns the file that names the packages of what others wrote, one a line, with its version
+    /// (`guests/others/build` has the names).
+    #[must_use]
+    pub fn packages_of(&self, name: &str) -> PathBuf {
+        self.others.join(name).with_extension("packages")
     }
 }

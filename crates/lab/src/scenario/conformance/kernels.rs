@@ -1,7 +1,6 @@
 //! Debian's other kernels boot and work beside FreeRTOS, with which they share a core.
 
 use super::super::stock;
-use super::description;
 use crate::demo::{self, Demo, LINUX, RTOS};
 use crate::guests::{Images, LinuxWork};
 use crate::session::Run;
@@ -10,51 +9,65 @@ use crate::suite::{Bench, Scenario};
 use miette::Result;
 use std::time::Duration;
 
-/// How its scenarios' names begin, and the name of its description.
+/// How its scenarios' names begin.
 const NAME: &str = "conformance-kernel";
 /// Virtual time within which Linux boots and has done its work: it needs two to three seconds.
 const LIMIT: Duration = Duration::from_secs(20);
-/// What is replaced in the description by each kernel's Image.
-const IMAGE: &str = "rt.Image";
-/// What is replaced by cyclictest: 1,000 wake-ups on each of two CPUs.
-const WORK: (&str, &str) = ("cassata.run=demo", "cassata.run=cyclictest");
+/// What the example of PREEMPT_RT runs, 1,000 wake-ups on each of two CPUs, and what replaces it.
+const CYCLICTEST: &str = "cassata.run=cyclictest";
+const HACKBENCH: &str = "cassata.run=demo cassata.repeat=1";
 const WAKE_UPS: u64 = 2_000;
 
-/// A kernel: its name, and whether its wake-ups are measured.
-const KERNELS: [(&str, bool); 2] = [("rt", true), ("backports", false)];
+/// One of Debian's kernels.
+#[derive(Clone, Copy)]
+struct Kernel {
+    /// As `guests/others/build` calls it.
+    name: &'static str,
+    /// An example that it runs in, below the project's root.
+    system: &'static str,
+    /// The example measures wake-ups.
+    is_measured: bool,
+}
+
+const KERNELS: [Kernel; 2] = [
+    Kernel { name: "rt", system: "systems/preempt-rt.toml", is_measured: true },
+    Kernel { name: "backports", system: "systems/backports.toml", is_measured: false },
+];
 
 /// All of them: each fetches a kernel of 60 to 90 MB, and so runs only when it is asked for.
 pub fn scenarios() -> impl Iterator<Item = Scenario> {
-    KERNELS.into_iter().map(|(kernel, is_measured)| {
-        let about = format!("Debian's kernel `{kernel}` works beside an RTOS on a shared core");
+    KERNELS.into_iter().map(|kernel| {
+        let name = kernel.name;
+        let about = format!("Debian's kernel `{name}` works beside an RTOS on a shared core");
         let run = move |bench: &Bench| {
             work(bench, kernel)?;
-            if is_measured { measure(bench, kernel) } else { Ok(()) }
+            if kernel.is_measured { measure(bench, kernel) } else { Ok(()) }
         };
-        Scenario::new(format!("{NAME}.{kernel}"), about, run).on_request()
+        Scenario::new(format!("{NAME}.{name}"), about, run).on_request()
     })
 }
 
 /// Runs hackbench.
-fn work(bench: &Bench, kernel: &str) -> Result<()> {
-    let bundle = bench.pack(&bench.described(&description("kernel"), &edits(kernel, false))?)?;
+fn work(bench: &Bench, kernel: Kernel) -> Result<()> {
+    let edits = kernel.is_measured.then(|| (CYCLICTEST.into(), HACKBENCH.into()));
+    let bundle = bench.pack(&bench.described(kernel.system, edits.as_slice())?)?;
     let demo = demo::run(bench.session(&bundle, LIMIT)?, LinuxWork::Runs(1))?;
     let mut objections = stock::late(&demo.run.observer);
     if !demo.linux().did(demo.work) {
         let failed = &demo.linux().failed;
         objections.push(format!("hackbench did not finish ({failed:?})"));
     }
-    let packages = read(&Images::of(&bench.root).other_kernels)?;
+    let packages = read(&Images::of(&bench.root).packages_of(kernel.name))?;
     objections.extend(not_of(&packages, demo.linux().kernel.as_deref()));
     let runs = &demo.linux().hackbench_s;
     bench.tell(&format!("{}: hackbench {runs:?} s", said(&demo)))?;
     bench.judge(&demo.run, demo.answer().outcome, &objections)
 }
 
-/// Runs cyclictest. What it measures is Linux's, which has the shared core when FreeRTOS has
-/// not, so nothing is demanded of it.
-fn measure(bench: &Bench, kernel: &str) -> Result<()> {
-    let bundle = bench.pack(&bench.described(&description("kernel"), &edits(kernel, true))?)?;
+/// Runs cyclictest, as the example has it. What it measures is Linux's, which has the shared core when FreeRTOS
+/// has not, so nothing is demanded of it.
+fn measure(bench: &Bench, kernel: Kernel) -> Result<()> {
+    let bundle = bench.pack(&bench.described(kernel.system, &[])?)?;
     let demo = demo::run(bench.session(&bundle, LIMIT)?, LinuxWork::All)?;
     let wake_ups = &demo.linux().wake_ups_us;
     let mut objections = stock::late(&demo.run.observer);
@@ -70,13 +83,6 @@ fn measure(bench: &Bench, kernel: &str) -> Result<()> {
     outcome.forget_unknown();
     outcome.figure("cyclictest", figures);
     bench.judge(&demo.run, outcome, &objections)
-}
-
-/// What is changed in the description.
-fn edits(kernel: &str, is_measured: bool) -> Vec<(String, String)> {
-    let image = (IMAGE.into(), format!("{kernel}.Image"));
-    let work = is_measured.then(|| (WORK.0.into(), WORK.1.into()));
-    [image].into_iter().chain(work).collect()
 }
 
 /// Returns the kernel's version, and what FreeRTOS beside it did.
@@ -115,10 +121,10 @@ mod tests {
     }
 
     #[test]
-    fn the_description_has_what_is_replaced() {
-        let text = read(&crate::testing::root().join(description("kernel"))).unwrap();
-        for (from, _) in edits("backports", true) {
-            assert!(text.contains(&from), "{from}");
+    fn an_example_that_measures_has_what_is_replaced() {
+        for kernel in KERNELS {
+            let text = read(&crate::testing::root().join(kernel.system)).unwrap();
+            assert_eq!(text.contains(CYCLICTEST), kernel.is_measured, "{}", kernel.system);
         }
     }
 }

@@ -1,7 +1,9 @@
 //! U-Boot comes to its prompt and answers, and the tests of its EFI interface end as on the bare
-//! board: among others of memory, of the clock, and of a reset.
+//! board: among others of memory, of the clock, and of a reset. Here FreeRTOS has the only core whenever
+//! it wants it, and is never late.
 
-use super::{description, sum};
+use super::super::stock::late;
+use super::sum;
 use crate::bundle::channel;
 use crate::figures;
 use crate::guests::{Images, UBootProgress};
@@ -14,6 +16,9 @@ use std::time::Duration;
 
 /// The name.
 const NAME: &str = "conformance-u-boot";
+/// The description, below the project's root, and U-Boot's VM there.
+const SYSTEM: &str = "systems/u-boot.toml";
+const VM: &str = "u-boot";
 /// Virtual time within which all is typed and answered: it needs a few seconds.
 const LIMIT: Duration = Duration::from_secs(30);
 /// Memory of the bare board, bytes: as the description has it.
@@ -40,10 +45,13 @@ fn compare(bench: &Bench) -> Result<()> {
         return Err(miette!("there is no {}: `./cassata test` fetches it", image.display()));
     }
     let (bare, mut objections) = alone(bench, &image)?;
-    let bundle = bench.pack(&bench.described(&description("u-boot"), &[])?)?;
-    let (run, failed) = talk(bench.session(&bundle, LIMIT)?, channel(0))?;
-    let here = &run.said.guests[0].u_boot;
-    objections.extend(failed.into_iter().chain(unanswered(&run, "here")));
+    let bundle = bench.pack(&bench.described(SYSTEM, &[])?)?;
+    let vm = bundle.layout().vm(VM).ok_or_else(|| miette!("there is no VM `{VM}`"))?;
+    let (run, failed) = talk(bench.session(&bundle, LIMIT)?, vm)?;
+    let here = &run.said.guests[vm].u_boot;
+    let is_off = run.observer.is_over(vm);
+    objections.extend(failed.into_iter().chain(unanswered(here, is_off, "here")));
+    objections.extend(late(&run.observer));
     let mut outcome = figures::outcome(NAME, &run);
     outcome.figure("version", here.version.clone());
     let both = [&bare.verdicts, &here.verdicts];
@@ -61,37 +69,40 @@ fn alone(bench: &Bench, image: &Path) -> Result<(UBootProgress, Vec<String>)> {
     let mut config = MachineConfig::new(image, 1, MEMORY);
     (config.is_firmware, config.reboots) = (true, true);
     let session = bench.bare_session(config, "u-boot", LIMIT)?;
-    // Its console is not framed, so that this reaches the one that there is.
-    let (mut run, failed) = talk(session, channel(0))?;
-    let objections = failed.into_iter().chain(unanswered(&run, "on the bare board")).collect();
-    Ok((run.said.guests.remove(0).u_boot, objections))
+    // Its console is not framed, so that what is typed reaches the one that there is.
+    let (mut run, failed) = talk(session, 0)?;
+    let is_off = run.end == End::PoweredOff;
+    let said = run.said.guests.remove(0).u_boot;
+    let objections =
+        failed.into_iter().chain(unanswered(&said, is_off, "on the bare board")).collect();
+    Ok((said, objections))
 }
 
-/// Types one thing after the other, until the machine is off. Also returns why something could
-/// not be typed.
-fn talk(session: Session<'_>, channel: u8) -> Result<(Run, Option<String>)> {
+/// Types one thing after the other, until the guest `vm` or the machine is off. Also returns why something
+/// could not be typed.
+fn talk(session: Session<'_>, vm: usize) -> Result<(Run, Option<String>)> {
     let (mut typed, mut failed) = (0, None);
+    let is_bare = session.layout.vms.is_empty();
     let run = session.run(|now: &Moment| {
-        let said = &now.said.guests[0].u_boot;
+        let said = &now.said.guests[vm].u_boot;
         if let Some((_, keys)) = TYPED.get(typed).filter(|(is_due, _)| is_due(said)) {
-            let sent = now.machine.consoles.send(channel, keys.as_bytes());
+            let sent = now.machine.consoles.send(channel(vm), keys.as_bytes());
             failed = sent.err().map(|error| format!("cannot type {keys:?}: {error}"));
             typed += 1;
         }
-        failed.is_some()
+        failed.is_some() || !is_bare && now.observer.is_over(vm)
     })?;
     Ok((run, failed))
 }
 
 /// Returns what did not come of all that was to come.
-fn unanswered(run: &Run, place: &str) -> Option<String> {
-    let said = &run.said.guests[0].u_boot;
+fn unanswered(said: &UBootProgress, is_off: bool, place: &str) -> Option<String> {
     let missing = match said {
         UBootProgress { countdowns: 0, .. } => "it did not come to its prompt",
         UBootProgress { version: None, .. } => "it did not say its version",
         UBootProgress { failures: None, .. } => "its tests did not come to their end",
         UBootProgress { countdowns: 1, .. } => "it did not start again after a reset",
-        _ if run.end != End::PoweredOff => "it did not switch the machine off",
+        _ if !is_off => "it did not switch itself off",
         _ => return None,
     };
     Some(format!("{place}: {missing}"))
