@@ -33,6 +33,7 @@ examine_packages() {
     codename=$(debian_codename) || codename=
     if [[ -n $codename ]]; then
         found ok "Debian $codename"
+        examine_sources "$codename"
     else
         found note "this is not Debian" "install the like of what is missing by hand"
     fi
@@ -55,6 +56,46 @@ examine_packages() {
     for package in "${wanted[@]}"; do
         found note "${package%%$'\t'*} is not there, which ${package#*$'\t'}: such tests are skipped"
     done
+}
+
+# examine_sources CODENAME: where guests come from, which are Debian's packages.
+examine_sources() {
+    local suffix found_sources without=missing
+    [[ ! -e $CASSATA_ROOT/build/guests/linux/Image ]] || without=note
+    command -v apt-get >/dev/null || return 0
+    for suffix in '' -backports; do
+        found_sources=$(debian_sources "$1" ${suffix:+backports}) || found_sources=
+        if [[ -n $found_sources ]]; then
+            found ok "apt has Debian $1$suffix, from ${found_sources%% *}"
+        elif [[ -z $suffix ]]; then
+            found "$without" "apt has no source for Debian $1 main, from which Linux is fetched" "see sources.list(5)"
+        else
+            found note "apt has no source for Debian $1$suffix" \
+                "systems/backports.toml needs one, and QEMU where it is older than $qemu_wanted"
+        fi
+    done
+}
+
+# What a few commands need, each of which installs it when it is first given.
+examine_later() {
+    local program package command
+    while read -r program package command; do
+        command -v "$program" >/dev/null ||
+            found note "$package is not there, which only $command needs" "it is installed then"
+    done <<'END'
+mke2fs e2fsprogs ./cassata run systems/debian.toml
+flex flex ./cassata test own-kernel
+bison bison ./cassata test own-kernel
+bc bc ./cassata test own-kernel
+patch patch ./cassata test own-kernel
+xz xz-utils ./cassata test own-kernel
+slurmctld slurmctld ./cassata test campaign-slurm
+c++ g++ fuzz/run
+qemu-aarch64 qemu-user crates/el2/threads
+valgrind valgrind crates/el2/sanitised
+END
+    python3 -c 'import ensurepip, venv' 2>/dev/null ||
+        found note "python3-venv is not there, which only ./cassata campaign needs" "it is installed then"
 }
 
 examine_machine() {
@@ -85,6 +126,7 @@ examine() {
     *) say "error: doctor knows only --json, and not: $*" && exit 2 ;;
     esac
     examine_packages
+    examine_later
     examine_machine
     if [[ $format == json ]]; then
         local IFS=,
