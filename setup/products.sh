@@ -88,6 +88,11 @@ build_vtime() {
         place_product target/release/libcassata_vtime.so build/libcassata_vtime.so
 }
 
+build_embassy() {
+    cargo_for_bare_metal build --locked --profile bare --target-dir target --package cassata-embassy &&
+        place_product "target/$rust_target/bare/cassata-embassy" build/guests/embassy.elf
+}
+
 build_metronome() { guests/metronome/build build/guests/metronome.elf; }
 build_waker() { guests/waker/build build/guests/waker.bin; }
 build_peers() { guests/peers/build build/guests/peers build/apt; }
@@ -223,6 +228,9 @@ ensure_others() {
     if names guests/others/backports.Image "$@" || tests conformance-kernel.backports "$@"; then
         needed+=(backports_kernel)
     fi
+    if names guests/embassy.elf "$@"; then
+        needed+=(embassy)
+    fi
     # Arguments are paths from where the caller is, and recipes work here.
     pushd "$CASSATA_ROOT" >/dev/null
     for one in "${needed[@]}"; do
@@ -238,6 +246,11 @@ ensure_rt_kernel() {
 ensure_backports_kernel() {
     product backports-kernel "fetching the kernel of Debian's backports" build_backports_kernel \
         guests/others/build
+}
+# It is in Rust, of crates that nothing else takes.
+ensure_embassy() {
+    product embassy "building the guest on Embassy" build_embassy guests/embassy crates/abi \
+        Cargo.toml Cargo.lock .cargo
 }
 
 # asks_techniques ARGUMENT...: true for `bench lhp` with all points, or those of the papers' techniques,
@@ -330,6 +343,7 @@ ensure_test_products() {
     product checked "building the hypervisor with its checks" build_checked \
         crates/{abi,notes,sched,vgic,el2} Cargo.toml Cargo.lock .cargo
     ensure_u_boot
+    ensure_embassy
     ensure_peers
     # A test asks it, and does without where it cannot.
     if command -v node >/dev/null && python3 -m pip --version >/dev/null 2>&1; then

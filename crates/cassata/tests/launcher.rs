@@ -157,6 +157,7 @@ fn what_others_wrote_is_fetched_where_it_is_named() {
         ("rt.toml", "others/rt.Image"),
         ("next.toml", "others/backports.Image"),
         ("boot.toml", "others/u-boot.bin"),
+        ("embassy.toml", "embassy.elf"),
     ] {
         fs::write(here.join(file), format!("kernel = \"../build/guests/{kernel}\"\n")).unwrap();
     }
@@ -166,6 +167,7 @@ fn what_others_wrote_is_fetched_where_it_is_named() {
         (&["run", "rt.toml", "--vtime"][..], "rt-kernel\n"),
         (&["check", "next.toml"], "backports-kernel\n"),
         (&["run", "boot.toml"], "u-boot\n"),
+        (&["run", "embassy.toml"], "embassy\n"),
         (&["test", "conformance-kernel.rt"], "rt-kernel\n"),
         (&["test", "conformance-kernel.backports"], "backports-kernel\n"),
         (&["run", "gone.toml"], ""),

@@ -35,6 +35,7 @@ const LAW: &[(&str, &[&str])] = &[
     ("cassata-el2", &["cassata-abi", "cassata-notes", "cassata-sched", "cassata-vgic"]),
     ("cassata-vtime-plugin", &["cassata-vtime"]),
     ("cassata-probe", &["cassata-abi"]),
+    ("cassata-embassy", &["cassata-abi"]),
     // What a server is: the bounds and the scheduler must mean the same by it.
     ("cassata-analysis", &["cassata-sched"]),
     ("cassata-sim", &["cassata-sched"]),
@@ -73,7 +74,8 @@ const HOST_AND_LAB: &[&str] = &[
 ];
 /// Where `unsafe` may be: at EL2 and in the notes that its loops leave, in a bare-metal guest,
 /// and where QEMU's C begins.
-const UNSAFE: &[&str] = &["crates/el2", "crates/notes", "crates/vtime-plugin", "guests/probe"];
+const UNSAFE: &[&str] =
+    &["crates/el2", "crates/notes", "crates/vtime-plugin", "guests/embassy", "guests/probe"];
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).unwrap().into()

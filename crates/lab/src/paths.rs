@@ -108,8 +108,9 @@ mod tests {
     const MOST: u64 = 3_000;
 
     /// What the launcher makes only when it is asked for, below `build/guests`.
-    const ON_REQUEST: [&str; 4] = [
+    const ON_REQUEST: [&str; 5] = [
         "debian/disk.img",
+        "embassy.elf",
         "others/backports.Image",
         "others/rt.Image",
         "others/u-boot.bin",

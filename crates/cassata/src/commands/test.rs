@@ -84,8 +84,16 @@ fn lint(root: &Path, arguments: &Test, logs: &Path, interrupt: &Interrupt) -> Re
 /// What cargo tests: all but what runs on bare metal or inside QEMU only. The hypervisor
 /// is in it with its library. The profile is the command line's, whose crates are
 /// compiled already.
-const HOST: [&str; 6] =
-    ["--release", "--workspace", "--exclude", "cassata-probe", "--exclude", "cassata-vtime-plugin"];
+const HOST: [&str; 8] = [
+    "--release",
+    "--workspace",
+    "--exclude",
+    "cassata-probe",
+    "--exclude",
+    "cassata-embassy",
+    "--exclude",
+    "cassata-vtime-plugin",
+];
 
 /// Runs what needs no machine.
 fn host(root: &Path, arguments: &Test, logs: &Path, interrupt: &Interrupt) -> Result<Tally> {

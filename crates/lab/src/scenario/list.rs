@@ -3,9 +3,9 @@
 use super::expect::Expect::{Endures, Fails, Passes, Rhythm, Starts, Starves, Turns};
 use super::staged::Staged;
 use super::{
-    boards, boot_loader, budgets, campaign, conformance, console, cycles, damaged, debian, fault,
-    gaps, gathered, hang, limits, links, locks, moved, operated, overrun, preemption, reference,
-    sharing, sharing_linux, signed, stock, traced, traced_guests, typed,
+    boards, boot_loader, budgets, campaign, conformance, console, cycles, damaged, debian, embassy,
+    fault, gaps, gathered, hang, limits, links, locks, moved, operated, overrun, preemption,
+    reference, sharing, sharing_linux, signed, stock, traced, traced_guests, typed,
 };
 use crate::bench::{self, Conduct};
 use crate::observe::{Distribution, Observer, Reports};
@@ -37,6 +37,7 @@ pub fn all() -> Vec<Scenario> {
         traced_guests::scenario(),
         cycles::scenario(),
         debian::scenario(),
+        embassy::scenario(),
         locks::stock(),
         locks::own(),
         preemption::module(),

@@ -24,8 +24,17 @@ const BARE_METAL: &str = "aarch64-unknown-none-softfloat";
 /// What runs on the host. The hypervisor is in it with its library: its program
 /// compiles for bare metal only. The profile is the one that the command line is
 /// built with, so that the two share build scripts and macros.
-const HOST: &[&str] =
-    &["--release", "--workspace", "--exclude", "cassata-probe", "--lib", "--bin", "cassata"];
+const HOST: &[&str] = &[
+    "--release",
+    "--workspace",
+    "--exclude",
+    "cassata-probe",
+    "--exclude",
+    "cassata-embassy",
+    "--lib",
+    "--bin",
+    "cassata",
+];
 /// What runs on bare metal, with the code of all builds of the hypervisor that images have.
 const BARE: &[&str] = &[
     "--profile",
@@ -34,6 +43,8 @@ const BARE: &[&str] = &[
     "cassata-el2",
     "-p",
     "cassata-probe",
+    "-p",
+    "cassata-embassy",
     "--features",
     "cassata-el2/trace,cassata-el2/signature",
 ];
