@@ -44,19 +44,19 @@ build_with_parts() {
         place_product "target/$rust_target/bare/cassata-el2" "build/$name.elf"
 }
 
-# Not every system has links.
-build_linking() { build_with_parts el2-links links; }
+# Not every system has links or an SMMU.
+build_linking() { build_with_parts el2-links links smmu; }
 # It records what it does where a description asks for a trace.
-build_tracing() { build_with_parts el2-trace trace links; }
+build_tracing() { build_with_parts el2-trace trace links smmu; }
 # It drives the interrupt controller of older boards, and records and links as well.
 build_for_gicv2() { build_with_parts el2-gicv2 gic-v2 spin-table trace links; }
 build_for_zynq() { build_with_parts el2-zynq gic-v2 uart-cadence trace links; }
 # It starts only what is signed.
-build_signed() { build_with_parts el2-signed signature links; }
+build_signed() { build_with_parts el2-signed signature links smmu; }
 
 # The same hypervisor with its checks, which machine tests run. It can record, too.
 build_checked() {
-    build_with_checks el2-checked &&
+    build_with_checks el2-checked smmu &&
         build_with_checks el2-checked-gicv2 gic-v2 spin-table &&
         build_with_checks el2-checked-zynq gic-v2 uart-cadence
 }

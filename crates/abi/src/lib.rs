@@ -9,6 +9,7 @@
 //! | [`service`] | guests | EL2 (SMCCC calls) |
 //! | [`status`] | EL2 | the host, and guests that ask |
 //! | [`trace`] | EL2 | the host |
+//! | [`dma`] | an SMMU | the host |
 //! | [`report`] | a guest | the host |
 //! | [`link`] | a guest | EL2, by registers that trap |
 //! | [`preemption`] | a guest | EL2, and back, in a line of memory for each vCPU |
@@ -22,6 +23,7 @@
 
 pub mod console;
 pub mod digest;
+pub mod dma;
 pub mod link;
 pub mod platform;
 pub mod preemption;

@@ -84,8 +84,8 @@ pub struct Status {
     pub hung_since: u64,
     /// For each VM, the number of the migration policy that it has now.
     pub policies: [u8; MAX_VMS],
-    /// 0.
-    pub reserved: u64,
+    /// Where the SMMU notes DMA that it refuses ([`crate::dma::Faults`]), a physical address; 0: there is none.
+    pub dma_faults_pa: u64,
     /// For each pCPU.
     pub pcpus: [PcpuStatus; MAX_PCPUS],
     /// For each VM.

@@ -37,11 +37,14 @@ pub mod parts {
     pub const SPIN_TABLE: u32 = 1 << 18;
     /// The UART of a Zynq: a hypervisor that has this part drives no other.
     pub const UART_CADENCE: u32 = 1 << 19;
+    /// An SMMU, by which VMs have devices that do DMA.
+    pub const SMMU: u32 = 1 << 20;
     /// The parts of this build.
     pub const BUILT: u32 = if cfg!(feature = "links") { LINKS } else { 0 }
         | if cfg!(feature = "gic-v2") { GIC_V2 } else { 0 }
         | if cfg!(feature = "spin-table") { SPIN_TABLE } else { 0 }
-        | if cfg!(feature = "uart-cadence") { UART_CADENCE } else { 0 };
+        | if cfg!(feature = "uart-cadence") { UART_CADENCE } else { 0 }
+        | if cfg!(feature = "smmu") { SMMU } else { 0 };
 }
 /// Bytes of memory that belong to the hypervisor: its image, data and stacks.
 /// The bundle begins right behind, so that EL2 finds it from its own address.
@@ -58,6 +61,14 @@ pub const MAX_MUTEXES: usize = 16;
 pub const MAX_CLAIMANTS: usize = 56;
 /// Most parts that have a digest: the hypervisor's own, and everything behind the tables.
 pub const MAX_PARTS: usize = 96;
+/// How many streams an SMMU tells apart: those of one PCI bus.
+pub const STREAMS: u16 = 256;
+/// Most devices behind an SMMU that VMs have, in a whole system.
+pub const MAX_CONFINED: usize = 4;
+/// Bytes of the registers of an SMMUv3, both pages (Arm IHI 0070, section 6.1).
+pub const SMMU_SIZE: u64 = 0x2_0000;
+/// Bytes of the configuration space of a PCI function (ECAM).
+pub const FUNCTION_SIZE: u64 = 0x1000;
 /// Bytes of a digest: SHA-256 (FIPS 180-4).
 pub const DIGEST_SIZE: usize = 32;
 /// Bytes of a signature: Ed25519 (RFC 8032).
@@ -164,6 +175,8 @@ pub struct System {
     pub mutexes: [Mutex; MAX_MUTEXES],
     /// Links, by their numbers; what is not used is zero.
     pub links: [Link; MAX_LINKS],
+    /// What confines the DMA of devices that VMs have; zero where no VM has one.
+    pub smmu: Smmu,
     /// The hypervisor's code and constants, then all that lies behind the tables, in ascending
     /// order and without gaps; `header.part_count` are used.
     pub parts: [Part; MAX_PARTS],
@@ -175,7 +188,7 @@ pub struct System {
 // A change to any of these is a change of VERSION.
 const _: () = {
     use core::mem::offset_of;
-    assert!(size_of::<System>() == 21_920);
+    assert!(size_of::<System>() == 21_992);
     assert!(offset_of!(System, board) == 112 && size_of::<Header>() == 112);
     assert!(offset_of!(System, vms) == 320 && size_of::<Board>() == 208);
     assert!(offset_of!(System, vcpus) == 1472 && size_of::<Vm>() == 144);
@@ -183,8 +196,9 @@ const _: () = {
     assert!(offset_of!(System, spis) == 9664 && size_of::<Load>() == 32);
     assert!(offset_of!(System, mutexes) == 11_712 && size_of::<Spi>() == 16);
     assert!(offset_of!(System, links) == 16_448 && size_of::<Mutex>() == 296);
-    assert!(offset_of!(System, parts) == 16_480 && size_of::<Link>() == 4);
-    assert!(offset_of!(System, signature) == 21_856 && size_of::<Part>() == 56);
+    assert!(offset_of!(System, smmu) == 16_480 && size_of::<Link>() == 4);
+    assert!(offset_of!(System, parts) == 16_552 && size_of::<Smmu>() == 72);
+    assert!(offset_of!(System, signature) == 21_928 && size_of::<Part>() == 56);
     // What is read before the version is known to be right.
     assert!(offset_of!(Header, magic) == 0 && offset_of!(Header, version) == 8);
 };
@@ -545,6 +559,33 @@ pub struct Link {
     pub vms: [u16; 2],
 }
 
+/// An SMMUv3 (Arm IHI 0070), and the devices behind it.
+#[derive(FromBytes, IntoBytes, Immutable, KnownLayout, Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(C)]
+pub struct Smmu {
+    /// The registers, [`SMMU_SIZE`] bytes; 0: the system needs none.
+    pub registers_pa: u64,
+    /// The devices; what is not used is zero.
+    pub confined: [Confined; MAX_CONFINED],
+}
+
+/// A device whose DMA an SMMU confines to what its VM reaches.
+#[derive(FromBytes, IntoBytes, Immutable, KnownLayout, Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(C)]
+pub struct Confined {
+    /// The configuration space of the PCI function that has the first stream, behind which stand those of
+    /// the others, [`FUNCTION_SIZE`] bytes each; 0: it is no PCI device.
+    pub functions_pa: u64,
+    /// The first of its streams.
+    pub first: u16,
+    /// How many it has; 0: there is no such device.
+    pub count: u16,
+    /// Index of the VM.
+    pub vm: u16,
+    /// 0.
+    pub reserved: u16,
+}
+
 /// [`Spi::trigger`]: by a high level.
 pub const LEVEL: u32 = 0;
 /// [`Spi::trigger`]: by a rising edge.
@@ -564,6 +605,23 @@ impl Link {
         let [first, second] = self.vms.map(usize::from);
         (first != second).then_some(())?;
         [first, second].iter().position(|&side| side == vm)
+    }
+}
+
+impl Confined {
+    /// There is no such device.
+    pub const NONE: Self = Self { functions_pa: 0, first: 0, count: 0, vm: 0, reserved: 0 };
+
+    /// Returns one past the last of its streams.
+    #[must_use]
+    pub const fn end(&self) -> u32 {
+        self.first as u32 + self.count as u32
+    }
+
+    /// Returns true if a stream belongs to both.
+    #[must_use]
+    pub const fn has_stream_of(&self, other: &Self) -> bool {
+        (self.first as u32) < other.end() && (other.first as u32) < self.end()
     }
 }
 

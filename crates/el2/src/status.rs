@@ -50,6 +50,13 @@ pub fn note_hang(system: &System, core: usize, since: u64) {
     hung.fetch_or(1 << core, Ordering::Release);
 }
 
+/// Records where refused DMA is noted. Boot core only, before the others run.
+#[cfg(any(test, feature = "smmu"))]
+pub fn note_dma_faults(system: &System, pa: u64) {
+    // SAFETY: in bounds of a mapped area, and no other core runs yet.
+    unsafe { (&raw mut (*area(system)).dma_faults_pa).write_volatile(pa) };
+}
+
 /// Records which migration policy a VM has, on any core.
 pub fn note_policy(system: &System, vm: usize, number: u8) {
     // SAFETY: in bounds of a mapped area; every core accesses these bytes by atomic operations only.

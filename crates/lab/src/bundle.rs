@@ -17,9 +17,9 @@ use system::{Checked, ImageFormat, Packed, Plugged, SigningKey};
 pub struct Builds {
     /// The build without optional parts that records nothing.
     pub silent: &'static [u8],
-    /// The build with links that records nothing.
+    /// The build with links and an SMMU that records nothing.
     pub linking: &'static [u8],
-    /// The build with links that records what it does ([`abi::trace`]).
+    /// The build with both that records what it does ([`abi::trace`]).
     pub tracing: &'static [u8],
     /// The build with links for a board with a GICv2, which records what it does.
     pub gic_v2: &'static [u8],
@@ -50,13 +50,13 @@ impl Builds {
 }
 
 /// Returns what belongs to the build for a system, out of those of the silent, the linking, the
-/// tracing one, and those for a GICv2: a trace and links cost something only where they are asked for.
+/// tracing one, and those for a GICv2: a trace, links and an SMMU cost something only where they are asked for.
 pub fn choose<T>(checked: &Checked, [silent, linking, tracing, gic_v2, zynq]: [T; 5]) -> T {
     match checked {
         _ if checked.machine.board.uart == UartKind::Cadence => zynq,
         _ if checked.machine.board.gic.is_v2() => gic_v2,
         Checked { trace: 1.., .. } => tracing,
-        _ if checked.has_links() => linking,
+        _ if checked.wants_parts() => linking,
         _ => silent,
     }
 }
@@ -164,7 +164,8 @@ impl Bundle {
         };
         let machine = MachineConfig::new(&self.image, board.pcpu_count, board.ram_size);
         let extra_args = machine::plugged(&self.plugged).map(Into::into).collect();
-        MachineConfig { board: self.board, time, extra_args, ..machine }
+        let smmu = self.tables.smmu.registers_pa != 0;
+        MachineConfig { board: self.board, smmu, time, extra_args, ..machine }
     }
 
     /// Where there is something to see.

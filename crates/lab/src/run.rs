@@ -75,6 +75,9 @@ pub fn summary(run: &Run, answer: &Answer) -> String {
     for (vm, name) in run.observer.layout.vms.iter().map(|vm| &vm.name).enumerate() {
         text += &failure(run, vm, name).unwrap_or_default();
     }
+    for refused in run.observer.refused_dma() {
+        text += &format!("{}\n\n", refused.about());
+    }
     text + run.end.about()
 }
 

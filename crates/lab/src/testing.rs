@@ -79,6 +79,7 @@ pub(crate) fn layout_with(status_pa: u64, report: (u64, u64)) -> Layout {
         pcpus: 2,
         vms: vec![vm("linux", 0..2, None), vm("rtos", 2..3, Some(report))],
         vcpus: vec![vcpu(0, 0), vcpu(0, 1), vcpu(1, 0)],
+        streams: vec![(16..24, 0)],
         plain_report: None,
     }
 }

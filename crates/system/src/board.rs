@@ -47,6 +47,8 @@ pub struct Board {
     pub uart_intid: u32,
     /// How its firmware starts cores and ends the machine, if it has no PSCI.
     pub spin_table: Option<SpinTable>,
+    /// The SMMUv3 that confines devices with [`Device::streams`], if there is one.
+    pub smmu_pa: Option<u64>,
     /// What it is in QEMU.
     pub qemu: Qemu,
     /// What may be passed through to a guest.
@@ -158,6 +160,9 @@ pub struct Device {
     pub address: u64,
     /// Bytes of registers.
     pub size: u64,
+    /// Where the functions of a PCI host bridge have their registers, by 32-bit addresses that are the same
+    /// on the bus; the device's own registers are their configuration space (ECAM), that of bus 0 only.
+    pub window: Option<Window>,
     /// Device tree `compatible`, most special first.
     pub compatible: Vec<String>,
     /// The interrupts, in the order its device tree binding wants.
@@ -171,11 +176,33 @@ pub struct Device {
     /// True if it reads or writes memory by itself.
     #[serde(default)]
     pub dma: bool,
+    /// By which streams it does that, if the board's SMMU is between it and memory.
+    pub streams: Option<Streams>,
     /// What QEMU calls it, if a disk or a network can be plugged into it.
     pub slot: Option<String>,
     /// How many of them stand side by side, addresses `size` and interrupts 1
     /// apart; only in the file, expanded when it is read.
     repeat: Option<u32>,
+}
+
+/// Addresses that a PCI host bridge hands on to its bus.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Window {
+    /// The first one, physical; the guest sees it there as well.
+    pub address: u64,
+    /// Bytes.
+    pub size: u64,
+}
+
+/// Streams of an SMMU.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Streams {
+    /// The first one's number.
+    pub first: u16,
+    /// How many there are.
+    pub count: u16,
 }
 
 /// An interrupt of a device.
@@ -298,6 +325,18 @@ impl Device {
         Region::new(start, end - start)
     }
 
+    /// All whole pages that its VM reaches: those of its registers, and the window of a PCI host bridge.
+    pub fn reached(&self) -> impl Iterator<Item = Region> {
+        let window = self.window.map(|window| Region::new(window.address, window.size));
+        std::iter::once(self.pages()).chain(window)
+    }
+
+    /// Returns true if something of a region is reached.
+    #[must_use]
+    pub fn overlaps(&self, region: Region) -> bool {
+        self.reached().any(|reached| reached.overlaps(region))
+    }
+
     fn expand(&self) -> Vec<Self> {
         let Some(count) = self.repeat else { return vec![self.clone()] };
         let copy = |n: u32| Self {
@@ -338,7 +377,9 @@ mod tests {
     use super::*;
     use abi::platform::OCCUPIED;
     use abi::system::stage1::ALIAS;
-    use abi::system::{HYPERVISOR_SIZE, PAGE_SIZE, RAM_ALIGN, SPI_END};
+    use abi::system::{
+        FUNCTION_SIZE, HYPERVISOR_SIZE, PAGE_SIZE, RAM_ALIGN, SMMU_SIZE, SPI_END, STREAMS,
+    };
 
     #[test]
     fn every_board_is_sound() {
@@ -376,11 +417,26 @@ mod tests {
         for board in Board::all() {
             let mut own = board.gic.frames(board.pcpu_mpidr.len());
             own.push(Region::new(board.uart_pa, PAGE_SIZE));
+            own.extend(board.smmu_pa.map(|pa| Region::new(pa, SMMU_SIZE)));
             own.extend(OCCUPIED.map(|(base, size)| Region::new(base, size)));
             for device in &board.devices {
-                let clear = own.iter().all(|own| !device.pages().overlaps(*own));
+                let clear = own.iter().all(|own| !device.overlaps(*own));
                 assert!(clear, "{}: {}", board.kind, device.name);
                 assert!(device.interrupts.iter().all(|irq| irq.intid != board.uart_intid));
+            }
+        }
+    }
+
+    /// EL2 switches DMA off by the configuration space of each stream's function.
+    #[test]
+    fn what_an_smmu_confines_has_streams_and_a_function_for_each() {
+        for board in Board::all() {
+            for device in &board.devices {
+                let Some(streams) = device.streams else { continue };
+                assert!(device.dma && board.smmu_pa.is_some(), "{}", device.name);
+                assert!(streams.count > 0 && streams.first + streams.count <= STREAMS);
+                let functions = u64::from(streams.count) * FUNCTION_SIZE;
+                assert!(device.window.is_none() || device.size == functions, "{}", device.name);
             }
         }
     }

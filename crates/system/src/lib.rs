@@ -34,7 +34,7 @@ pub mod unpack;
 
 pub use inputs::{Input, is_same_file, is_same_place};
 pub use load::{load, load_text};
-pub use model::{Checked, Disk, Plugged};
+pub use model::{Checked, Disk, Plugged, Slot};
 pub use pack::{ImageFormat, PackError, Packed, SigningKey, pack, pack_signed};
 pub use problem::{Code, Problem, Report};
 pub use unpack::{UnpackError, Unpacked, unpack};

@@ -58,15 +58,24 @@ pub struct Checked {
 pub struct Plugged {
     /// The disks.
     pub disks: Vec<Disk>,
-    /// The slot of the network card, as QEMU calls it; none: there is none.
-    pub network: Option<&'static str>,
+    /// The slot of the network card; none: there is none.
+    pub network: Option<Slot>,
+}
+
+/// Where something is plugged in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Slot {
+    /// What QEMU calls it.
+    pub bus: &'static str,
+    /// True if it is a PCI bus, which takes several devices, false if it is a slot of virtio-mmio.
+    pub pci: bool,
 }
 
 /// A disk of the board.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Disk {
-    /// The slot, as QEMU calls it.
-    pub slot: &'static str,
+    /// The slot.
+    pub slot: Slot,
     /// The file that has what is on it, byte for byte.
     pub file: PathBuf,
     /// Bytes of that file.
@@ -378,6 +387,18 @@ impl Checked {
     #[must_use]
     pub fn has_links(&self) -> bool {
         self.vms.iter().any(|vm| !vm.links.is_empty())
+    }
+
+    /// Returns true if a VM has a device behind the board's SMMU: then its hypervisor needs that part.
+    #[must_use]
+    pub fn has_smmu(&self) -> bool {
+        self.vms.iter().flat_map(|vm| &vm.devices).any(|device| device.streams.is_some())
+    }
+
+    /// Returns true if its hypervisor needs a part that not every build has.
+    #[must_use]
+    pub fn wants_parts(&self) -> bool {
+        self.has_links() || self.has_smmu()
     }
 
     /// Returns what EL2 takes, for bounds; measured times are multiplied by so many

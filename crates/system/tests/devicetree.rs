@@ -21,7 +21,7 @@ initramfs = "initramfs"
 cmdline = "console=ttyAMA0 quiet"
 memory = { size = "64M", identity = true }
 vcpus = [{ pcpu = 0, priority = 1 }, { pcpu = 1, priority = 1 }, { pcpu = 1, priority = 1 }]
-devices = ["flash", "rtc", "gpio", "uart1", "virtio-mmio-0", "virtio-mmio-31"]
+devices = ["flash", "rtc", "gpio", "uart1", "virtio-mmio-0", "virtio-mmio-31", "pcie"]
 
 [[vm]]
 name = "rtos"
@@ -152,6 +152,29 @@ fn devices_stand_where_the_board_has_them() {
     assert!(flash.property("interrupts").is_none());
     let clock = cells(node(&tree, "/clock"), "phandle")[0];
     assert_eq!(cells(node(&tree, "/serial@9040000"), "clocks"), [clock, clock]);
+}
+
+#[test]
+fn a_pci_host_bridge_has_one_bus_whose_pins_lead_to_the_boards_interrupts() {
+    let trees = trees();
+    let tree = Fdt::new(&trees[0]).unwrap();
+    let pcie = node(&tree, "/pcie@3f000000");
+    assert_eq!(text(pcie, "device_type"), "pci");
+    assert_eq!(cells(pcie, "reg"), [0, 0x3f00_0000, 0, 0x10_0000]);
+    assert_eq!(cells(pcie, "bus-range"), [0, 0]);
+    let window = [0x0200_0000, 0, 0x2000_0000, 0, 0x2000_0000, 0, 0x1000_0000];
+    assert_eq!(cells(pcie, "ranges"), window);
+    assert!(pcie.property("interrupts").is_none() && pcie.property("iommu-map").is_none());
+    assert!(pcie.property("dma-coherent").is_some());
+    assert_eq!(cells(pcie, "interrupt-map-mask"), [0x1800, 0, 0, 7]);
+    let map = cells(pcie, "interrupt-map");
+    let gic = cells(node(&tree, "/interrupt-controller@8000000"), "phandle")[0];
+    for (at, entry) in map.chunks(8).enumerate() {
+        let (device, pin) = (at as u32 / 4, at as u32 % 4);
+        let spi = 3 + (device + pin) % 4;
+        assert_eq!(entry, [device << 11, 0, 0, pin + 1, gic, 0, spi, 4], "{at}");
+    }
+    assert_eq!(map.len(), 4 * 4 * 8);
 }
 
 #[test]

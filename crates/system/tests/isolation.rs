@@ -79,6 +79,19 @@ fn grants(vm: &Vm, described: &system::model::Vm, shared: &[Region]) -> Vec<Gran
     let mut pages: Vec<_> =
         described.devices.iter().map(|device| device.address & !0xfff).collect();
     pages.dedup();
+    let windows = described.devices.iter().filter_map(|device| device.window);
+    let windows = windows.map(|window| Region::new(window.address, window.size));
+    // Configuration space of a PCI bus.
+    let functions = described.devices.iter().filter(|device| device.window.is_some());
+    let functions = functions.map(|device| Region::new(device.address, device.size));
+    pages.retain(|page| !functions.clone().any(|all| all.start == *page));
+    grants.extend(windows.chain(functions).map(|output| Grant {
+        input: output.start,
+        output,
+        s2ap: S2AP_READ_WRITE,
+        memattr: MEMATTR_DEVICE_NGNRE,
+        execute: false,
+    }));
     grants.extend(pages.into_iter().map(|page| Grant {
         input: page,
         output: Region::new(page, 0x1000),
@@ -123,9 +136,25 @@ fn forbidden(system: &Unpacked<'_>) -> Vec<Region> {
         Region::new(board.gicd_pa, 0x1_0000),
         gicr,
         Region::new(board.uart_pa, 0x1000),
+        // The SMMU, if there is one.
+        Region::new(0x0905_0000, 0x2_0000),
         // What the board wants left alone.
         Region::new(board.ram_pa, board.hypervisor_pa - board.ram_pa),
     ]
+}
+
+/// What a device reaches is what its VM reaches: EL2 points its streams at that VM's tables.
+fn check_streams(checked: &Checked, system: &Unpacked<'_>) {
+    let confined = system.tables.smmu.confined.iter().filter(|device| device.count > 0);
+    let mut streams = 0..0;
+    for device in confined {
+        assert!(streams.is_empty(), "the board has one such device");
+        let vm = &checked.vms[usize::from(device.vm)];
+        assert!(vm.devices.iter().any(|given| given.name == "pcie"), "{}", vm.name);
+        streams = u32::from(device.first)..device.end();
+    }
+    assert_eq!(streams, if checked.has_smmu() { 0..256 } else { 0..0 });
+    assert_eq!(system.tables.smmu.registers_pa != 0, checked.has_smmu());
 }
 
 fn check_stage2(checked: &Checked, system: &Unpacked<'_>) {
@@ -222,6 +251,14 @@ fn check_stage1(system: &Unpacked<'_>) {
     is(board.gicr_pa + board.gicr_stride * u64::from(board.pcpu_count) - 1, device);
     is(board.gicr_pa + board.gicr_stride * u64::from(board.pcpu_count), None);
     is(board.uart_pa, device);
+    let smmu = tables.smmu.registers_pa;
+    if smmu != 0 {
+        is(smmu, device);
+        is(smmu + 0x1_ffff, device);
+        let functions = tables.smmu.confined[0].functions_pa;
+        is(functions, device);
+        is(functions + 0xf_ffff, device);
+    }
     for region in shared(system) {
         is(region.start, None);
         is(region.start + region.size - 1, None);
@@ -263,6 +300,7 @@ proptest! {
     fn vms_are_kept_apart_and_el2_from_itself(text in random::description()) {
         with_packed(&text, |checked, system| {
             check_stage2(checked, system);
+            check_streams(checked, system);
             check_stage1(system);
         });
     }

@@ -5,9 +5,9 @@ mod support;
 
 use abi::platform::UART_INTID;
 use abi::system::vcpu_flags::{ADAPTS, LOWER, MARKABLE};
-use abi::system::vm_flags::{INTERRUPTS_STAY, REALTIME};
+use abi::system::vm_flags::{DEVICES, INTERRUPTS_STAY, REALTIME};
 use abi::system::{
-    Invalid, MAX_SIBLING_GRACE_NS, MAX_TIMER_ADVANCE_NS, MIN_WATCHDOG_NS, System, parts,
+    Confined, Invalid, MAX_SIBLING_GRACE_NS, MAX_TIMER_ADVANCE_NS, MIN_WATCHDOG_NS, System, parts,
 };
 use proptest::prelude::*;
 use std::sync::LazyLock;
@@ -134,6 +134,19 @@ fn link(tables: &mut System, vms: [u16; 2]) {
     tables.links[7].vms = vms;
 }
 
+/// Gives the first VM some streams, says so, and then makes a mistake.
+fn confine(tables: &mut System, mistake: impl FnOnce(&mut System)) {
+    tables.header.version |= parts::SMMU;
+    tables.vms[0].flags |= DEVICES;
+    tables.smmu.registers_pa = 0x0905_0000;
+    let device = Confined { functions_pa: 0x3f00_0000, first: 0, count: 16, vm: 0, reserved: 0 };
+    tables.smmu.confined[0] = device;
+    assert_eq!(tables.validate(), Ok(()), "a device");
+    tables.smmu.confined[3] = Confined { functions_pa: 0, first: 16, count: 240, ..device };
+    assert_eq!(tables.validate(), Ok(()), "and another one beside it");
+    mistake(tables);
+}
+
 /// Lets the interrupts of a VM come to a pCPU.
 fn stays(tables: &mut System, pcpu: u16) {
     tables.vms[0].flags |= INTERRUPTS_STAY;
@@ -155,7 +168,7 @@ fn finds_every_fault() {
         ("a link of no VM", |s| link(s, [0, 9]), Invalid::Link),
         ("half a link", |s| link(s, [1, 1]), Invalid::Link),
         ("a link, and not said so", |s| s.links[3].vms = [0, 1], Invalid::Link),
-        ("unknown part", |s| s.header.version |= 1 << 17, Invalid::Version),
+        ("unknown part", |s| s.header.version |= 1 << 18, Invalid::Version),
         ("no VM", |s| s.header.vm_count = 0, Invalid::Counts),
         ("VM count", |s| s.header.vm_count = 9, Invalid::Counts),
         ("vCPU count", |s| s.header.vcpu_count = 65, Invalid::Counts),
@@ -268,6 +281,28 @@ fn finds_every_fault() {
         ("load clears too much", |s| s.loads[0].zero_size = 1 << 40, Invalid::Load),
         ("load wraps", |s| s.loads[0].zero_size = u64::MAX, Invalid::Load),
         ("load unaligned", |s| s.loads[0].dst_pa += 8, Invalid::Load),
+        ("SMMU of no system", |s| s.smmu.registers_pa = 0x0905_0000, Invalid::Smmu),
+        ("streams without an SMMU", |s| s.smmu.confined[1].count = 1, Invalid::Smmu),
+        ("no SMMU", |s| confine(s, |s| s.smmu.registers_pa = 0), Invalid::Smmu),
+        ("SMMU in memory", |s| confine(s, |s| s.smmu.registers_pa = 0x4000_0000), Invalid::Smmu),
+        ("SMMU unaligned", |s| confine(s, |s| s.smmu.registers_pa += 4), Invalid::Smmu),
+        ("SMMU too high", |s| confine(s, |s| s.smmu.registers_pa = 1 << 40), Invalid::Smmu),
+        ("streams of no VM", |s| confine(s, |s| s.smmu.confined[0].vm = 2), Invalid::Smmu),
+        ("of one without devices", |s| confine(s, |s| s.smmu.confined[0].vm = 1), Invalid::Smmu),
+        ("streams twice", |s| confine(s, |s| s.smmu.confined[3].first = 15), Invalid::Smmu),
+        ("streams beyond", |s| confine(s, |s| s.smmu.confined[3].first = 17), Invalid::Smmu),
+        ("streams that wrap", |s| confine(s, |s| s.smmu.confined[3].count = 65535), Invalid::Smmu),
+        (
+            "functions in memory",
+            |s| confine(s, |s| s.smmu.confined[0].functions_pa = 0x4000_0000),
+            Invalid::Smmu,
+        ),
+        (
+            "functions unaligned",
+            |s| confine(s, |s| s.smmu.confined[0].functions_pa += 4),
+            Invalid::Smmu,
+        ),
+        ("half a device", |s| confine(s, |s| s.smmu.confined[1].first = 1), Invalid::Smmu),
         ("SPI of no VM", |s| s.spis[0].vm = 2, Invalid::Spi),
         ("SPI to no pCPU", |s| stays(s, 2), Invalid::Spi),
         ("SPI to where no first vCPU is", |s| s.spis[0].pcpu ^= 1, Invalid::Spi),

@@ -1,8 +1,8 @@
 //! Where things lie, as the tables say it.
 
 use super::{
-    Board, DIGEST_SIZE, Header, Mutex, PAGE_SIZE, Part, Region, SIGNED_AS, SIGNED_SIZE, System,
-    Vcpu, Vm, parts, stage1,
+    Board, Confined, DIGEST_SIZE, FUNCTION_SIZE, Header, Mutex, PAGE_SIZE, Part, Region, SIGNED_AS,
+    SIGNED_SIZE, SMMU_SIZE, System, Vcpu, Vm, parts, stage1,
 };
 use crate::platform;
 use crate::status::Status;
@@ -13,7 +13,8 @@ use core::fmt::{self, Write};
 /// Most devices that are EL2's.
 const OWN_DEVICES: usize = 3
     + if cfg!(feature = "gic-v2") { 1 } else { 0 }
-    + if cfg!(feature = "spin-table") { 1 } else { 0 };
+    + if cfg!(feature = "spin-table") { 1 } else { 0 }
+    + if cfg!(feature = "smmu") { 1 } else { 0 };
 /// Bytes of a GICv2's CPU interface: GICC_DIR has a page for itself (IHI 0048B, section 4.1.3).
 const GICC_SIZE: u64 = 0x2000;
 /// Bytes of the registers that control a GICv2's virtual CPU interface.
@@ -90,6 +91,15 @@ impl Vm {
     #[must_use]
     pub const fn report(&self) -> Region {
         Region::new(self.report_pa, self.report_size)
+    }
+}
+
+impl Confined {
+    /// Returns the configuration space of its PCI functions; empty if it is no PCI device.
+    #[must_use]
+    pub const fn functions(&self) -> Region {
+        let count = if self.functions_pa == 0 { 0 } else { self.count as u64 };
+        Region::new(self.functions_pa, count * FUNCTION_SIZE)
     }
 }
 
@@ -191,6 +201,10 @@ impl System {
         }
         if self.has_spin_table() {
             own[OWN_DEVICES - 1] = Region::new(board.power_pa, PAGE_SIZE);
+        }
+        if cfg!(feature = "smmu") && self.smmu.registers_pa != 0 {
+            // Behind what is there always.
+            own[3] = Region::new(self.smmu.registers_pa, SMMU_SIZE);
         }
         own
     }

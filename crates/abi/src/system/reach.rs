@@ -6,7 +6,7 @@
 
 use super::stage1::{ALIAS, ATTR_DEVICE, ATTR_NORMAL};
 use super::validate::ensure;
-use super::{Invalid, PAGE_SIZE, Region, System, Vm, vm_flags};
+use super::{Confined, Invalid, MAX_CONFINED, PAGE_SIZE, Region, System, Vm, vm_flags};
 use crate::platform::{
     GICC_BASE, GICC_PAGE, GICD_BASE, GICD_SIZE, GICD_V2_SIZE, GICR_BASE, GICR_STRIDE, LINES_BASE,
     REPORT_BASE, STOLEN_BASE, UART_BASE, UART_SIZE,
@@ -199,7 +199,8 @@ impl System {
                 || self.vms().iter().any(|vm| is(vm.stolen(), &[Rights::DATA]))
                 || self.vms().iter().any(|vm| is(vm.lines(), &[Rights::DATA]))
                 || self.has_spin_table() && is(self.release(), &[Rights::DEVICE])
-                || self.own_devices().iter().any(|&own| is(own, &[Rights::DEVICE])))
+                || self.own_devices().iter().any(|&own| is(own, &[Rights::DEVICE]))
+                || self.functions().any(|functions| is(functions, &[Rights::DEVICE])))
     }
 
     fn is_for_vm(&self, vm: &Vm, leaf: Leaf) -> bool {
@@ -257,5 +258,11 @@ impl System {
             self.vms().iter().flat_map(|vm| [vm.ram(), vm.stolen(), vm.lines(), vm.report()]);
         let mut all = own.into_iter().chain(self.own_devices()).chain(guests);
         all.any(|other| other.overlaps(region))
+    }
+
+    /// The configuration space of PCI functions, which EL2 silences while their VM is off: that VM's, too.
+    fn functions(&self) -> impl Iterator<Item = Region> {
+        let built = if cfg!(feature = "smmu") { MAX_CONFINED } else { 0 };
+        self.smmu.confined.iter().take(built).map(Confined::functions)
     }
 }

@@ -7,6 +7,8 @@
 
 #[cfg(feature = "links")]
 use super::Link;
+#[cfg(feature = "smmu")]
+use super::{Confined, SMMU_SIZE, STREAMS};
 use super::{
     EDGE, HYPERVISOR_SIZE, Header, LOAD_ALIGN, Load, MAGIC, MAX_BOOST_PERIOD_NS, MAX_BOOSTS,
     MAX_CONSOLIDATION_WINDOW_NS, MAX_DELAY_LIMIT_NS, MAX_PERIOD_NS, MAX_PRIORITY, MAX_QUANTUM_NS,
@@ -83,6 +85,8 @@ invalid! {
     Mutex = "a mutex has no claimants or too many, or one that may not hold it",
     #[cfg(feature = "links")]
     Link = "a link is between VMs that do not exist",
+    #[cfg(feature = "smmu")]
+    Smmu = "the SMMU lies in memory, or a device behind it is no VM's or has streams of another one",
     Spi = "an interrupt or its pCPU is out of range, or it is given twice",
 }
 
@@ -123,6 +127,8 @@ impl System {
         self.check_mutexes()?;
         #[cfg(feature = "links")]
         self.check_links()?;
+        #[cfg(feature = "smmu")]
+        self.check_smmu()?;
         self.check_parts()
     }
 
@@ -447,6 +453,39 @@ impl System {
             both => !has_none && both.into_iter().all(exists),
         };
         ensure(self.links.iter().all(is_sound), Invalid::Link)
+    }
+
+    #[cfg(feature = "smmu")]
+    fn check_smmu(&self) -> Result<(), Invalid> {
+        let own = Region::new(self.smmu.registers_pa, SMMU_SIZE);
+        if self.header.version & parts::SMMU == 0 {
+            let is_zero = self.smmu.confined.iter().all(|device| *device == Confined::NONE);
+            return ensure(own.start == 0 && is_zero, Invalid::Smmu);
+        }
+        let usable = |region: Region| {
+            region.is_aligned(PAGE_SIZE)
+                && ADDRESSABLE.contains(region)
+                && !region.overlaps(self.board.ram())
+        };
+        ensure(own.start != 0 && usable(own), Invalid::Smmu)?;
+        for (i, device) in self.smmu.confined.iter().enumerate() {
+            if device.count == 0 {
+                ensure(*device == Confined::NONE, Invalid::Smmu)?;
+                continue;
+            }
+            let has = self.vms().get(usize::from(device.vm));
+            let apart =
+                self.smmu.confined.iter().skip(i + 1).all(|other| !device.has_stream_of(other));
+            ensure(
+                has.is_some_and(|vm| vm.is(vm_flags::DEVICES))
+                    && device.end() <= u32::from(STREAMS)
+                    && usable(device.functions())
+                    && apart
+                    && device.reserved == 0,
+                Invalid::Smmu,
+            )?;
+        }
+        Ok(())
     }
 
     fn check_mutexes(&self) -> Result<(), Invalid> {

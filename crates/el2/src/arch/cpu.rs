@@ -63,14 +63,7 @@ pub fn configure() {
         write_sysreg!("cnthctl_el2", CNTHCTL_COUNTER_ONLY);
         write_sysreg!("cntvoff_el2", 0);
         write_sysreg!("vpidr_el2", midr);
-        write_sysreg!(
-            "vtcr_el2",
-            VTCR_RES1
-                | stage1::T0SZ
-                | VTCR_SL0_LEVEL1
-                | WALK_ATTRIBUTES
-                | physical_address_size() << 16
-        );
+        write_sysreg!("vtcr_el2", stage2_control());
     }
     super::monitors::configure();
     trap_newer_features();
@@ -169,6 +162,12 @@ pub fn control_guests(events: bool, broadcast: bool) {
     let broadcast = if broadcast { hcr::BROADCAST } else { 0 };
     // SAFETY: these control what guests may do; EL2 itself is not affected.
     unsafe { write_sysreg!("hcr_el2", hcr::GUEST | events | broadcast) };
+}
+
+/// Returns how stage 2 translates: what VTCR_EL2 is, on every core.
+#[inline(always)]
+pub fn stage2_control() -> u64 {
+    VTCR_RES1 | stage1::T0SZ | VTCR_SL0_LEVEL1 | WALK_ATTRIBUTES | physical_address_size() << 16
 }
 
 /// ID_AA64MMFR0_EL1.PARange, which VTCR_EL2.PS takes; 48 bits at

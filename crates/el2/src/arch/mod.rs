@@ -7,7 +7,7 @@
 //! | --- | --- |
 //! | `aarch64` | instructions: assembly, nothing else |
 //! | `fake` | the same over a machine made of memory, for tests on the host |
-//! | `sysreg`, `cpu`, `context`, `debug`, `monitors`, `timer`, [`gic`], [`uart`] | what registers mean |
+//! | `sysreg`, `cpu`, `context`, `debug`, `monitors`, `timer`, [`gic`], [`uart`], `smmu` | what registers mean |
 
 #[cfg(target_os = "none")]
 mod aarch64;
@@ -18,6 +18,8 @@ pub mod debug;
 pub mod fake;
 pub mod gic;
 pub mod monitors;
+#[cfg(any(test, feature = "smmu"))]
+pub mod smmu;
 pub mod sysreg;
 pub mod timer;
 pub mod uart;

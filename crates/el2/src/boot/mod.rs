@@ -7,6 +7,8 @@ mod slots;
 mod verify;
 
 use crate::arch::firmware::Started;
+#[cfg(any(test, feature = "smmu"))]
+use crate::arch::smmu;
 use crate::arch::{boot, cpu, firmware, gic, statics, timer, vectors};
 use crate::bug::bug;
 use crate::pcpu::{self, Pcpu, console, requests};
@@ -66,6 +68,11 @@ fn prepare(system: &'static System) {
     verify::policies(system).unwrap_or_else(|what| refuse(what));
     timer::calibrate();
     status::prepare(system, timer::frequency_hz(), boot.0);
+    #[cfg(any(test, feature = "smmu"))]
+    match smmu::confine(system) {
+        Ok(faults) => status::note_dma_faults(system, faults),
+        Err(what) => refuse(what),
+    }
     EPOCH.store(boot.0, Ordering::Relaxed);
     ALIVE.store(VmSet::of_first(system.header.vm_count as usize), Ordering::Release);
     for vm in &VMS[..system.header.vm_count as usize] {

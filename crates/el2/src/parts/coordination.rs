@@ -1,5 +1,6 @@
 //! What becomes of the VMs that are started and stopped here.
 
+use super::Job;
 use abi::MAX_VMS;
 use abi::digest::Hasher;
 use abi::status::{VmStatus, vm_state};
@@ -120,6 +121,16 @@ impl Coordinated {
         self.state = State::Running;
         self.status.state = vm_state::LOADING;
         self.status.starts += 1;
+    }
+
+    /// Returns the job with which the VM begins to be filled.
+    #[inline(always)]
+    #[must_use]
+    pub fn first_job(&self) -> Job {
+        match self.inspection {
+            Some(_) => Job::Inspect { part: 0, done: 0 },
+            None => Job::Load { piece: 0, done: 0 },
+        }
     }
 
     /// Returns the digest of the part that is being read; none if the VM was found to be sound,

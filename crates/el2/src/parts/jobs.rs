@@ -6,6 +6,14 @@ use sched::{VcpuId, VcpuMap, VcpuSet};
 /// the interrupts after each, in the time and at the priority of a vCPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Job {
+    /// Switching the DMA of the VM's devices off: none goes on with what an earlier life has asked of it.
+    #[cfg(any(test, feature = "smmu"))]
+    Silence {
+        /// The next of the devices behind the SMMU.
+        device: u8,
+        /// The next of its functions.
+        function: u16,
+    },
     /// Comparing what the VM is filled with with its digests, before its first start.
     Inspect {
         /// The next of the image's parts.

@@ -5,6 +5,8 @@
 
 use super::Pcpu;
 use super::console::{Piece, log};
+#[cfg(any(test, feature = "smmu"))]
+use crate::arch::smmu;
 use crate::arch::{cpu, memory};
 use crate::bug::bug;
 use crate::parts::{Cause, Job};
@@ -22,6 +24,9 @@ use sched::{Member, Message, VcpuId};
 const CHUNK: u64 = 1024;
 /// Such pieces in a turn, if no interrupt comes.
 const CHUNKS: usize = 4;
+/// Functions of a device that are silenced in a turn, if no interrupt comes.
+#[cfg(any(test, feature = "smmu"))]
+const FUNCTIONS: usize = 16;
 /// Steps of a digest in a turn, if no interrupt comes; a block is sixteen, and its beginning one.
 const STEPS: usize = 256;
 
@@ -30,10 +35,44 @@ impl Pcpu {
     pub(super) fn work_on(&mut self, id: VcpuId) {
         match self.jobs.of(id) {
             None => bug!("a vCPU has its turn for a job, and has none"),
+            #[cfg(any(test, feature = "smmu"))]
+            Some(Job::Silence { device, function }) => self.silence(id, device.into(), function),
             Some(Job::Inspect { part, done }) => self.inspect(id, part.into(), done),
             Some(Job::Load { piece, done }) => self.fill(id, piece, done),
             Some(Job::Report { line }) => self.report(id, line),
         }
+    }
+
+    /// Goes on with switching the DMA of a VM's devices off.
+    #[cfg(any(test, feature = "smmu"))]
+    #[inline(never)]
+    fn silence(&mut self, id: VcpuId, first: usize, begun: u16) {
+        let vm = self.vm_of(id);
+        let job = match smmu::confined(self.system, vm, first) {
+            None => match self.coordination.of(vm) {
+                Some(coordinated) => coordinated.first_job(),
+                None => {
+                    return bug!(
+                        "a VM's devices are silenced on a core that does not coordinate it"
+                    );
+                }
+            },
+            Some((at, device)) => {
+                let mut function = if at == first { begun } else { 0 };
+                for _ in (0..FUNCTIONS).at_most::<FUNCTIONS>() {
+                    if function == device.count || cpu::interrupt_pending() {
+                        break;
+                    }
+                    smmu::silence(device, function.into());
+                    function += 1;
+                }
+                match function == device.count {
+                    true => Job::Silence { device: at as u8 + 1, function: 0 },
+                    false => Job::Silence { device: at as u8, function },
+                }
+            }
+        };
+        self.jobs.set(id, job);
     }
 
     /// Goes on with the digest of a part of the image with which a VM is filled, and compares it when

@@ -48,9 +48,11 @@ impl Pcpu {
             return bug!("a VM starts on a core that does not coordinate it");
         };
         coordinated.starts();
-        let job = match coordinated.inspection() {
-            Some(_) => Job::Inspect { part: 0, done: 0 },
-            None => Job::Load { piece: 0, done: 0 },
+        let job = coordinated.first_job();
+        #[cfg(any(test, feature = "smmu"))]
+        let job = match self.system.smmu.registers_pa {
+            0 => job,
+            _ => Job::Silence { device: 0, function: 0 },
         };
         self.trace.note_now(Kind::Start, first, vm as u32);
         self.jobs.set(first, job);

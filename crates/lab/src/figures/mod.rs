@@ -8,7 +8,7 @@ pub use instrument::virtual_time;
 
 use crate::answer::Answer;
 use crate::dataset::{Dataset, Unit};
-use crate::observe::{Distribution, Observer, Reports, Snapshot, vm_state_name};
+use crate::observe::{Distribution, Observer, RefusedDma, Reports, Snapshot, vm_state_name};
 use crate::quantity::real;
 use crate::report::Plot;
 use crate::results::{Check, Goal, Outcome};
@@ -72,6 +72,10 @@ pub fn figures(observer: &Observer) -> Map<String, Value> {
     figures.insert("time_s".into(), seconds(now, now.now));
     if now.bugs > 0 {
         figures.insert("hypervisor_bugs".into(), now.bugs.into());
+    }
+    let refused = observer.refused_dma();
+    if !refused.is_empty() {
+        figures.insert("refused_dma".into(), refused.iter().map(RefusedDma::json).collect());
     }
     let vms = layout.vms.iter().zip(&now.vms).map(|(layout, vm)| {
         json!({ "vm": layout.name, "state": vm_state_name(vm.state), "starts": vm.starts })

@@ -22,6 +22,8 @@ pub struct MachineConfig {
     pub memory: u64,
     /// True if there is an EL2 (and the image is entered there).
     pub el2: bool,
+    /// True if the PCI host bridge is behind an SMMU, and all of it within 32 bits.
+    pub smmu: bool,
     /// How its time passes.
     pub time: Time,
     /// True if a reset of the whole machine boots it again, instead of ending
@@ -39,10 +41,10 @@ impl MachineConfig {
     #[must_use]
     pub fn new(image: impl Into<PathBuf>, pcpus: u32, memory: u64) -> Self {
         let board = Board::find("qemu-virt").expect("it is built in");
-        let (is_firmware, el2, reboots) = (false, true, false);
+        let (is_firmware, el2, smmu, reboots) = (false, true, false, false);
         let (time, extra_args) = (Time::Real, Vec::new());
         let image = image.into();
-        Self { board, image, is_firmware, pcpus, memory, el2, time, reboots, extra_args }
+        Self { board, image, is_firmware, pcpus, memory, el2, smmu, time, reboots, extra_args }
     }
 
     /// Returns how much RAM the machine has, bytes: more than was asked for, if the board has but one size.
@@ -64,7 +66,8 @@ impl MachineConfig {
         };
         let mut args: Vec<OsString> = Vec::new();
         let mut option = |name: &str, value: String| args.extend([name.into(), value.into()]);
-        option("-M", format!("{machine},memory-backend=ram"));
+        let smmu = if self.smmu { ",iommu=smmuv3,highmem-ecam=off" } else { "" };
+        option("-M", format!("{machine},memory-backend=ram{smmu}"));
         option("-m", format!("{memory}B"));
         option(
             "-object",
@@ -107,8 +110,10 @@ mod tests {
         assert!(text.windows(2).any(|pair| pair == ["-smp", "4"]));
         config.el2 = false;
         config.is_firmware = true;
+        config.smmu = true;
         let args = config.args(Path::new("x"), None);
         assert!(args[1].to_str().unwrap().contains("virtualization=off"));
+        assert!(args[1].to_str().unwrap().ends_with(",iommu=smmuv3,highmem-ecam=off"));
         assert!(args.windows(2).any(|pair| pair == ["-bios", "system.bin"]));
     }
 }

@@ -1,12 +1,15 @@
 //! What a description plugs into slots of the board: disks and a network card, by virtio.
 
-use system::{Disk, Plugged};
+use system::{Disk, Plugged, Slot};
 
 /// Today's interface of virtio.
 pub const MODERN: &str = "virtio-mmio.force-legacy=false";
 /// A core that tells a device of a request hands it over itself: else QEMU's main loop takes it when the host
 /// gets to it, and the request takes as long as that.
 pub const AT_ONCE: &str = "virtio-mmio.ioeventfd=off";
+/// A device on a PCI bus: its DMA goes by the SMMU, it has today's interface only, and a core hands its
+/// requests over itself, as with [`AT_ONCE`].
+const PCI: &str = "iommu_platform=on,disable-legacy=on,ioeventfd=off";
 /// What a disk's geometry may be, which nothing uses any more: QEMU would guess one from the first block, and
 /// wait for it before time begins.
 const HEADS: u64 = 16;
@@ -19,7 +22,8 @@ const SECTOR: u64 = 512;
 pub fn plugged(plugged: &Plugged) -> impl Iterator<Item = String> {
     let mut all = Vec::new();
     let mut option = |name: &str, value: String| all.extend([name.to_owned(), value]);
-    if plugged.network.is_some() || !plugged.disks.is_empty() {
+    let mut slots = plugged.disks.iter().map(|disk| disk.slot).chain(plugged.network);
+    if slots.any(|slot| !slot.pci) {
         option("-global", MODERN.into());
         option("-global", AT_ONCE.into());
     }
@@ -27,14 +31,22 @@ pub fn plugged(plugged: &Plugged) -> impl Iterator<Item = String> {
         option("-drive", drive(n, disk));
         let cylinders = (disk.size / (SECTOR * SECTORS * HEADS)).clamp(1, MOST_CYLINDERS);
         let geometry = format!("cyls={cylinders},heads={HEADS},secs={SECTORS}");
-        option("-device", format!("virtio-blk-device,drive=disk{n},bus={},{geometry}", disk.slot));
+        let device = device("virtio-blk", disk.slot);
+        option("-device", format!("{device},drive=disk{n},{geometry}"));
     }
     if let Some(slot) = plugged.network {
         option("-netdev", "user,id=network".into());
         // Without firmware to boot from it, which is in another package.
-        option("-device", format!("virtio-net-device,netdev=network,bus={slot}"));
+        let firmware = if slot.pci { ",romfile=" } else { "" };
+        option("-device", format!("{},netdev=network{firmware}", device("virtio-net", slot)));
     }
     all.into_iter()
+}
+
+/// Returns a device of this kind in a slot.
+fn device(kind: &str, slot: Slot) -> String {
+    let Slot { bus, pci } = slot;
+    if pci { format!("{kind}-pci,bus={bus},{PCI}") } else { format!("{kind}-device,bus={bus}") }
 }
 
 /// Returns what is on disk `n`. QEMU takes two commas of a file's name for one.
@@ -51,16 +63,31 @@ mod tests {
     #[test]
     fn what_is_plugged_in_goes_to_its_slot() {
         assert_eq!(plugged(&Plugged::default()).count(), 0);
-        let (slot, size) = ("virtio-mmio-bus.31", 3 << 30);
+        let (slot, size) = (Slot { bus: "virtio-mmio-bus.31", pci: false }, 3 << 30);
         let disk = Disk { slot, file: "a,b.img".into(), size, keep: false };
-        let all = Plugged { disks: vec![disk], network: Some("virtio-mmio-bus.30") };
+        let network = Some(Slot { bus: "virtio-mmio-bus.30", pci: false });
+        let all = Plugged { disks: vec![disk], network };
         let args: Vec<_> = plugged(&all).collect();
         let has = |option: &str, value: &str| args.windows(2).any(|pair| pair == [option, value]);
         assert!(has("-drive", "if=none,id=disk0,format=raw,snapshot=on,file=a,,b.img"), "{args:?}");
         let device =
-            "virtio-blk-device,drive=disk0,bus=virtio-mmio-bus.31,cyls=6241,heads=16,secs=63";
+            "virtio-blk-device,bus=virtio-mmio-bus.31,drive=disk0,cyls=6241,heads=16,secs=63";
         assert!(has("-device", device), "{args:?}");
-        let card = "virtio-net-device,netdev=network,bus=virtio-mmio-bus.30";
+        let card = "virtio-net-device,bus=virtio-mmio-bus.30,netdev=network";
         assert!(has("-device", card) && has("-global", MODERN), "{args:?}");
+    }
+    /// Without `iommu_platform` such a device would go past the SMMU.
+    #[test]
+    fn what_is_plugged_into_a_pci_bus_goes_by_the_smmu() {
+        let slot = Slot { bus: "pcie.0", pci: true };
+        let disk = Disk { slot, file: "a.img".into(), size: 1 << 20, keep: true };
+        let all = Plugged { disks: vec![disk.clone(), disk], network: Some(slot) };
+        let args: Vec<_> = plugged(&all).collect();
+        let devices: Vec<_> = args.iter().filter(|arg| arg.starts_with("virtio-")).collect();
+        assert_eq!(devices.len(), 3);
+        for device in devices {
+            assert!(device.contains("-pci,bus=pcie.0,iommu_platform=on,"), "{device}");
+        }
+        assert!(!args.contains(&"-global".to_owned()), "{args:?}");
     }
 }

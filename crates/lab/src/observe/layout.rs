@@ -20,6 +20,8 @@ pub struct Layout {
     pub vms: Vec<VmLayout>,
     /// For each vCPU of the system, its VM and its index in that.
     pub vcpus: Vec<VcpuName>,
+    /// Streams of the SMMU, each with the VM that has them.
+    pub streams: Vec<(Range<u32>, usize)>,
     /// Physical address and size in bytes of the report area of a guest that runs without a
     /// hypervisor; there are no VMs then.
     pub plain_report: Option<(u64, u64)>,
@@ -91,7 +93,10 @@ impl Layout {
         };
         let vcpus = system.vcpus.iter().take(vcpu_count).map(name).collect();
         let (status_pa, pcpus) = (system.board.status_pa, system.board.pcpu_count as usize);
-        Self { status_pa, pcpus, vms, vcpus, plain_report: None }
+        let confined = system.smmu.confined.iter().filter(|device| device.count > 0);
+        let streams = confined.map(|device| (device.first.into()..device.end(), device.vm.into()));
+        let streams = streams.collect();
+        Self { status_pa, pcpus, vms, vcpus, streams, plain_report: None }
     }
 
     /// Index of the VM called `name`.

@@ -2,6 +2,7 @@
 
 mod clock;
 mod distribution;
+mod dma;
 mod layout;
 mod reports;
 mod ring;
@@ -12,6 +13,7 @@ mod timeline;
 
 pub use distribution::Distribution;
 pub(crate) use distribution::nearest_rank;
+pub use dma::RefusedDma;
 pub use layout::{Layout, Served, VcpuName, VmLayout};
 pub use reports::{Lateness, Reports};
 pub use ring::RingFollower;
@@ -21,6 +23,7 @@ pub use tasks::{SeenTask, TaskReports};
 pub use timeline::{Span, Timeline};
 
 use crate::machine::Memory;
+use abi::dma::Fault;
 use clock::Clock;
 use miette::Result;
 use std::time::{Duration, Instant};
@@ -33,6 +36,8 @@ pub struct Observer {
     clock: Clock,
     start: Instant,
     latest: Option<Snapshot>,
+    /// What the SMMU has noted, as of the latest look.
+    dma: Vec<Fault>,
     /// How it developed.
     pub timeline: Timeline,
     reports: Vec<Option<Reports>>,
@@ -56,8 +61,8 @@ impl Observer {
         let supplies = vec![Supply::default(); layout.vcpus.len()];
         let (clock, timeline) = (Clock::default(), Timeline::default());
         let start = Instant::now();
-        let (latest, missed) = (None, false);
-        Self { layout, clock, start, latest, timeline, reports, tasks, supplies, missed }
+        let (latest, dma, missed) = (None, Vec::new(), false);
+        Self { layout, clock, start, latest, dma, timeline, reports, tasks, supplies, missed }
     }
 
     /// Looks at a machine in real time. A report ring must be looked at before the guest has
@@ -99,6 +104,7 @@ impl Observer {
             tasks.poll(memory)?;
         }
         if let Some(status) = status::read(memory, &self.layout)? {
+            self.dma = dma::read(memory, &status)?;
             let latest = status::latest(&status);
             let timestamp = match held {
                 Some(at) => latest.max(clock::ticks(at, status.counter_hz)),
@@ -141,6 +147,12 @@ impl Observer {
     #[must_use]
     pub fn bugs(&self) -> u64 {
         self.latest.as_ref().map_or(0, |now| now.bugs)
+    }
+
+    /// Returns what the SMMU has refused, for each VM with such a device, and last for streams that no VM has.
+    #[must_use]
+    pub fn refused_dma(&self) -> Vec<RefusedDma> {
+        RefusedDma::of(&self.dma, &self.layout)
     }
 
     /// Returns the pCPUs that others found to take no interrupts, a bit each.

@@ -54,7 +54,14 @@ fn observer_of(current: u64) -> Observer {
         may_switch_to: PolicySet::EMPTY,
     };
     let vcpus = vec![VcpuName { vm: 0, index: 0, server: None, affinity: CoreSet::of(0) }];
-    let layout = Layout { status_pa: BASE, pcpus: 1, vms: vec![vm], vcpus, plain_report: None };
+    let layout = Layout {
+        status_pa: BASE,
+        pcpus: 1,
+        vms: vec![vm],
+        vcpus,
+        streams: Vec::new(),
+        plain_report: None,
+    };
     let mut observer = Observer::new(layout);
     observer.poll_held(&memory, Duration::ZERO).unwrap();
     observer

@@ -26,7 +26,7 @@ pub(super) fn check(vms: &[DraftVm], board: &'static Board, problems: &mut Probl
         .flat_map(|(i, vm)| of(vm, board).map(move |(at, device)| (i, vm, at, device)))
         .collect();
     for (n, &(i, vm, at, device)) in given.iter().enumerate() {
-        if device.dma {
+        if device.dma && device.streams.is_none() {
             dma(vm, at, problems);
         }
         let before = &given[..n];
@@ -39,8 +39,9 @@ pub(super) fn check(vms: &[DraftVm], board: &'static Board, problems: &mut Probl
                 )
                 .see(first.span(), format!("{} has it", owner.title()))
                 .hint("a device belongs to one VM");
-        } else if let Some((_, owner, first, other)) =
-            before.iter().find(|other| other.0 != i && other.3.pages().overlaps(device.pages()))
+        } else if let Some((_, owner, first, other)) = before
+            .iter()
+            .find(|other| other.0 != i && device.reached().any(|pages| other.3.overlaps(pages)))
         {
             let message = format!(
                 "devices `{}` and `{}` lie in one 4 KiB page and cannot be kept apart",

@@ -72,7 +72,7 @@ fn guest_side(vm: &DraftVm, machine: Option<&Machine>, problems: &mut Problems) 
     }
     let Some(machine) = machine else { return };
     for (at, device) in devices::of(vm, machine.board) {
-        if device.pages().overlaps(ram) {
+        if device.overlaps(ram) {
             let message = format!("device `{}` lies inside the guest's memory", device.name);
             problems
                 .add(Code::MemoryOverlap, at.span(), message)

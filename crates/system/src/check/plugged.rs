@@ -5,7 +5,7 @@ use crate::code::Code;
 use crate::draft::{At, Draft, DraftDisk, flag};
 use crate::input_file;
 use crate::inputs::is_same_file;
-use crate::model::{Disk, Plugged};
+use crate::model::{Disk, Plugged, Slot};
 use crate::problem::Problems;
 use std::path::Path;
 
@@ -23,7 +23,7 @@ pub(super) fn check(
     let devices: Vec<_> =
         disks.iter().filter_map(|disk| disk.device.as_ref()).chain(network).collect();
     for (n, at) in devices.iter().enumerate() {
-        twice(at, &devices[..n], problems);
+        twice(at, &devices[..n], board, problems);
     }
     for (n, disk) in disks.iter().enumerate() {
         shared_file(disk, &disks[..n], directory, problems);
@@ -79,13 +79,13 @@ fn slot(
     draft: &Draft,
     board: &'static Board,
     problems: &mut Problems,
-) -> Option<&'static str> {
+) -> Option<Slot> {
     let name = at.get_ref();
     let Some(device) = board.device(name) else {
         super::devices::unknown(at, board, problems);
         return None;
     };
-    let Some(slot) = &device.slot else {
+    let Some(bus) = &device.slot else {
         let slots = board.devices.iter().find(|device| device.slot.is_some());
         problems
             .add(Code::NoSlot, at.span(), format!("nothing can be plugged into device `{name}`"))
@@ -100,7 +100,7 @@ fn slot(
             .add(Code::SlotUnused, at.span(), format!("no VM has device `{name}`"))
             .hint(format!("give it to one: `devices = [\"{name}\"]`"));
     }
-    Some(slot)
+    Some(Slot { bus, pci: device.window.is_some() })
 }
 
 /// QEMU locks the file of each disk on which something is kept.
@@ -136,7 +136,11 @@ fn input(disk: &DraftDisk, draft: &Draft, directory: &Path, problems: &mut Probl
     }
 }
 
-fn twice(at: &At<String>, before: &[&At<String>], problems: &mut Problems) {
+/// A bus has room for several.
+fn twice(at: &At<String>, before: &[&At<String>], board: &Board, problems: &mut Problems) {
+    if board.device(at.get_ref()).is_some_and(|device| device.window.is_some()) {
+        return;
+    }
     if let Some(first) = before.iter().find(|other| other.get_ref() == at.get_ref()) {
         let message = format!("two things are plugged into device `{}`", at.get_ref());
         problems

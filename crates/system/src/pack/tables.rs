@@ -5,7 +5,8 @@ use crate::board::{Gic, GicV2, GicV3, Trigger, UartKind};
 use crate::model::{Checked, Vcpu, Vm};
 use crate::plan::guest_ram;
 use abi::system::{
-    self, Header, MAGIC, Spi, System, VERSION, flags, parts, server, vcpu_flags, vm_flags,
+    self, Confined, Header, MAGIC, MAX_CONFINED, Smmu, Spi, System, VERSION, flags, parts, server,
+    vcpu_flags, vm_flags,
 };
 use sched::server::ServerKind;
 use std::ops::BitOr;
@@ -90,6 +91,7 @@ pub(super) fn tables(checked: &Checked) -> Box<System> {
         version: VERSION
             | bits([
                 (checked.has_links(), parts::LINKS),
+                (checked.has_smmu(), parts::SMMU),
                 (checked.machine.board.gic.is_v2(), parts::GIC_V2),
                 (checked.machine.board.spin_table.is_some(), parts::SPIN_TABLE),
                 (checked.machine.board.uart == UartKind::Cadence, parts::UART_CADENCE),
@@ -119,8 +121,27 @@ pub(super) fn tables(checked: &Checked) -> Box<System> {
             tables.links[end.number].vms[end.side] = i as u16;
         }
     }
+    tables.smmu = smmu(checked);
     sections::write(&mut tables, checked);
     tables
+}
+
+/// What confines devices, and which.
+fn smmu(checked: &Checked) -> Smmu {
+    let registers_pa = checked.plan.layout.smmu.map_or(0, |registers| registers.start);
+    let mut smmu = Smmu { registers_pa, confined: [Confined::NONE; MAX_CONFINED] };
+    let given = checked.vms.iter().enumerate();
+    let given = given.flat_map(|(vm, given)| given.devices.iter().map(move |device| (vm, device)));
+    let confined = given.filter_map(|(vm, device)| {
+        let streams = device.streams?;
+        let functions_pa = device.window.map_or(0, |_| device.address);
+        let (first, count) = (streams.first, streams.count);
+        Some(Confined { functions_pa, first, count, vm: vm as u16, reserved: 0 })
+    });
+    for (slot, device) in smmu.confined.iter_mut().zip(confined) {
+        *slot = device;
+    }
+    smmu
 }
 
 fn board(checked: &Checked) -> system::Board {

@@ -46,6 +46,8 @@ pub(crate) enum Kind {
     },
     /// A passed-through device.
     Device,
+    /// The window of a PCI host bridge, which is large.
+    Window,
 }
 
 impl Kind {
@@ -65,7 +67,7 @@ impl Kind {
                 let kind = if cached { NORMAL } else { NON_CACHEABLE };
                 kind | INNER_SHAREABLE | READ | if writable { WRITE } else { 0 } | NO_EXECUTE
             }
-            Self::Device => DEVICE | READ | WRITE | NO_EXECUTE,
+            Self::Device | Self::Window => DEVICE | READ | WRITE | NO_EXECUTE,
         };
         kind | ACCESSED
     }

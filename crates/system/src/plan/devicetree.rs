@@ -1,6 +1,7 @@
 //! The device tree each guest finds: the virtual platform
 //! ([`abi::platform`]), its memory, and what was passed through to it.
 
+mod pci;
 mod tasks;
 
 use crate::board::{Device, Gic, Property, Trigger};
@@ -201,7 +202,9 @@ fn passed_through(fdt: &mut FdtWriter, device: &Device) -> Written {
             [SPI, irq.intid - SPI_FIRST, trigger]
         };
         let cells: Vec<_> = device.interrupts.iter().flat_map(interrupt).collect();
-        if !cells.is_empty() {
+        if let Some(window) = device.window {
+            pci::host_bridge(fdt, window, &cells)?;
+        } else if !cells.is_empty() {
             fdt.property_array_u32("interrupts", &cells)?;
         }
         let inputs: Vec<_> = device.clocks.iter().map(String::as_str).collect();

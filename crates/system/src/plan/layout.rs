@@ -9,7 +9,7 @@ use crate::model::Vm;
 use crate::size::show;
 use abi::platform::{LINES_SIZE, MAX_LINKS, MAX_SHARED, STOLEN_SIZE};
 use abi::status::Status;
-use abi::system::{HYPERVISOR_SIZE, PAGE_SIZE, RAM_ALIGN, Region};
+use abi::system::{HYPERVISOR_SIZE, PAGE_SIZE, RAM_ALIGN, Region, SMMU_SIZE};
 use abi::trace;
 use std::collections::BTreeMap;
 
@@ -25,6 +25,10 @@ pub(crate) struct Layout {
     pub(crate) shared: Vec<Region>,
     /// The memory of links, by their numbers; empty where there is none.
     pub(crate) links: Vec<Region>,
+    /// The registers of the SMMU, if a VM has a device behind it.
+    pub(crate) smmu: Option<Region>,
+    /// The configuration space of the PCI functions behind it.
+    pub(crate) functions: Vec<Region>,
 }
 
 /// What one VM has of it.
@@ -106,7 +110,12 @@ pub(crate) fn layout(system: &Sound, bundle_size: u64) -> Result<Layout, NoRoom>
     let memory = rams.into_values().zip(stolen).zip(lines).zip(reports);
     let memory =
         memory.map(|(((ram, stolen), lines), report)| VmMemory { ram, stolen, lines, report });
-    Ok(Layout { bundle, status, trace, vms: memory.collect(), shared, links })
+    let confined = || vms.iter().flat_map(|vm| &vm.devices).filter(|one| one.streams.is_some());
+    let smmu = board.smmu_pa.filter(|_| confined().next().is_some());
+    let smmu = smmu.map(|pa| Region::new(pa, SMMU_SIZE));
+    let functions = confined().filter(|one| one.window.is_some()).map(|one| one.registers());
+    let functions = functions.collect();
+    Ok(Layout { bundle, status, trace, vms: memory.collect(), shared, links, smmu, functions })
 }
 
 /// A large area in whole blocks needs fewer tables and TLB entries.

@@ -53,6 +53,10 @@ pub(super) fn stage2(
         let pages = device.pages();
         (pages.start..pages.start + pages.size).step_by(PAGE_SIZE as usize)
     });
+    for window in vm.devices.iter().filter_map(|device| device.window) {
+        let window = Region::new(window.address, window.size);
+        stage2::map(&mut tables, window.start, window, stage2::Kind::Window);
+    }
     for page in pages.collect::<BTreeSet<_>>() {
         stage2::map(&mut tables, page, Region::new(page, PAGE_SIZE), stage2::Kind::Device);
     }
@@ -94,6 +98,9 @@ pub(crate) fn stage1(
         let release = Region::new(release_pa & !(PAGE_SIZE - 1), PAGE_SIZE);
         stage1::map(&mut tables, release, Kind::Device);
         stage1::map(&mut tables, Region::new(power_pa, PAGE_SIZE), Kind::Device);
+    }
+    for region in layout.smmu.iter().chain(&layout.functions) {
+        stage1::map(&mut tables, *region, Kind::Device);
     }
     // Last: a root shares what is there.
     let rams = layout.vms.iter().map(|memory| memory.ram);

@@ -91,6 +91,9 @@ fn text(pcpus: usize, vms: &[Vm], rotate: usize) -> String {
         {
             devices.extend([8 * page, 8 * page + 3].map(|n| format!("virtio-mmio-{n}")));
         }
+        if i == rotate && !(0x2000_0000..0x4000_0000).contains(&vm.address.unwrap_or(0)) {
+            devices.push("pcie".into());
+        }
         let vcpus: Vec<_> = vm
             .vcpus
             .iter()

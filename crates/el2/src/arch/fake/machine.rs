@@ -2,6 +2,7 @@
 
 use super::interrupts::{Distributor, Private};
 use super::registers::{COUNT, Register, TTBR0_EL2};
+use super::smmu::Smmu;
 use crate::arch::cpu;
 use abi::MAX_VMS;
 use abi::system::Board;
@@ -123,6 +124,8 @@ pub struct Machine {
     pub errors_ended: u64,
     /// By VMID: the epoch of the guest that TLBs hold translations of.
     pub translations: [Option<u32>; MAX_VMS + 1],
+    /// The SMMU, if there is one.
+    pub smmu: Option<Smmu>,
 }
 
 /// Why a core pauses.
@@ -207,6 +210,7 @@ pub fn install(board: Board) {
         aliases: Vec::new(),
         errors_ended: 0,
         translations: [None; MAX_VMS + 1],
+        smmu: None,
     }));
 }
 

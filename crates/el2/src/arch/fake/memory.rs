@@ -57,9 +57,10 @@ pub unsafe fn word(pa: u64) -> u64 {
     })
 }
 
-/// The interrupt controller's frames.
+/// The interrupt controller's frames, and the registers of an SMMU.
 pub mod device {
     use crate::arch::fake::machine::{self, Machine, Pause};
+    use abi::platform::GICD_SIZE;
 
     enum Frame {
         Distributor(u64),
@@ -83,7 +84,8 @@ pub mod device {
                 None => Frame::Control(core, offset_in),
             };
         }
-        address.checked_sub(board.gicd_pa).map_or(Frame::Other, Frame::Distributor)
+        let offset = address.checked_sub(board.gicd_pa).filter(|&offset| offset < GICD_SIZE);
+        offset.map_or(Frame::Other, Frame::Distributor)
     }
 
     /// Reads the 32-bit register at `address`.
@@ -98,6 +100,7 @@ pub mod device {
                 let affinity = machine.board.pcpu_mpidr[core];
                 (affinity >> 32 << 24 | affinity & 0xff_ffff) as u32
             }
+            Frame::Other => machine.smmu.as_ref().map_or(0, |smmu| smmu.read(address)),
             _ => 0,
         })
     }
@@ -132,7 +135,10 @@ pub mod device {
                     _ => {}
                 }
             }
-            Frame::Control(..) | Frame::Other => {}
+            Frame::Control(..) => {}
+            Frame::Other => {
+                machine.smmu.iter_mut().for_each(|smmu| smmu.write(address, value.into()));
+            }
         });
     }
 
@@ -156,10 +162,14 @@ pub mod device {
     /// Writes the 64-bit register at `address`.
     pub fn write64(address: u64, value: u64) {
         machine::pause(Pause::Access);
-        machine::with(|machine| {
-            if let Frame::Distributor(offset @ 0x6000..0x6900) = frame(machine, address) {
+        machine::with(|machine| match frame(machine, address) {
+            Frame::Distributor(offset @ 0x6000..0x6900) => {
                 machine.distributor.route[(offset - 0x6000) as usize / 8] = value;
             }
+            Frame::Other => {
+                machine.smmu.iter_mut().for_each(|smmu| smmu.write(address, value));
+            }
+            _ => {}
         });
     }
 }

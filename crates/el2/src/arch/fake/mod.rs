@@ -18,5 +18,6 @@ pub mod interrupts;
 pub mod machine;
 pub mod memory;
 pub mod registers;
+pub mod smmu;
 pub mod statics;
 pub mod vectors;

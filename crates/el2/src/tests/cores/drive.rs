@@ -4,9 +4,10 @@
 use super::reached::Reached;
 use super::supply::Supply;
 use super::systems::{self, Prepared};
-use super::{guests, lost, quiet};
+use super::{guests, lost, quiet, silent};
 use crate::arch::fake::machine::{self, Pause, SystemError};
 use crate::arch::fake::registers::TTBR0_EL2;
+use crate::arch::fake::smmu::Smmu;
 use crate::arch::{memory, vectors};
 use crate::boot;
 use crate::shared::IDLE;
@@ -155,6 +156,8 @@ impl World {
             machine.add_memory(tables.header.bundle_pa, &system.bundle);
             machine.add_memory(tables.board.hypervisor_pa, &system.hypervisor);
             machine.add_memory(tables.board.status_pa, &vec![0; size_of::<Status>()]);
+            let smmu = tables.smmu.registers_pa;
+            machine.smmu = (smmu != 0).then(|| Smmu::new(smmu));
             let trace = tables.trace();
             machine.add_memory(trace.start, &vec![0; trace.size as usize]);
             for vm in tables.vms() {
@@ -320,6 +323,7 @@ impl World {
         let is_at_el2 = |fiber: &Option<(Fiber, Pause)>| matches!(fiber, Some((_, Pause::Access)));
         if !self.fibers.iter().any(is_at_el2) {
             lost::check(&self.tables);
+            silent::check(&self.tables);
         }
     }
 }

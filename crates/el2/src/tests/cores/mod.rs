@@ -31,6 +31,7 @@ mod off;
 mod program;
 mod quiet;
 mod reached;
+mod silent;
 mod supply;
 mod systems;
 
