@@ -95,6 +95,7 @@ build_embassy() {
 
 build_metronome() { guests/metronome/build build/guests/metronome.elf; }
 build_waker() { guests/waker/build build/guests/waker.bin; }
+build_pcie() { guests/pcie/build build/guests/pcie build/apt; }
 build_peers() { guests/peers/build build/guests/peers build/apt; }
 build_programs() { guests/programs/build build/guests/programs build/apt; }
 build_debian() { guests/debian/build build/guests/debian build/apt; }
@@ -134,6 +135,8 @@ ensure_products() {
     product freertos "building FreeRTOS" build_freertos guests/{freertos,vmpcp,include}
     product linux "fetching Debian's Linux and packing its initramfs" build_linux \
         guests/linux guests/{include,vmpcp/include}
+    product pcie "packing what Linux needs for a PCI bus" build_pcie guests/pcie guests/linux/archive.sh \
+        build/guests/linux/initramfs.cpio.gz
     # The command line carries these inside itself.
     product host "building the command line" build_host \
         crates build/el2{,-links,-trace,-gicv2,-zynq}.{elf,crates} build/libcassata_vtime.so "${rust[@]}"

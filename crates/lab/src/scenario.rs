@@ -48,6 +48,7 @@ pub mod console;
 pub mod cycles;
 pub mod damaged;
 pub mod debian;
+mod dma;
 mod embassy;
 pub mod expect;
 pub mod fault;

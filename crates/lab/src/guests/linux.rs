@@ -54,6 +54,8 @@ pub struct LinuxProgress {
     pub sharing: Sharing,
     /// What the tool for links has said, a line each.
     pub links: Vec<String>,
+    /// What it has seen of devices on a PCI bus (`guests/pcie/init`), a line each.
+    pub pcie: Vec<String>,
     /// It said that it is done.
     pub done: bool,
     /// Why it gave up.
@@ -194,6 +196,8 @@ impl LinuxProgress {
             self.sharing.hear(said);
         } else if let Some(said) = said.strip_prefix("link ") {
             keep(&mut self.links, said.trim_end().to_owned());
+        } else if let Some(said) = said.strip_prefix("pcie ") {
+            keep(&mut self.pcie, said.trim_end().to_owned());
         } else if said.trim_end() == "linux done" {
             self.done = true;
         }

@@ -3,9 +3,9 @@
 use super::expect::Expect::{Endures, Fails, Passes, Rhythm, Starts, Starves, Turns};
 use super::staged::Staged;
 use super::{
-    boards, boot_loader, budgets, campaign, conformance, console, cycles, damaged, debian, embassy,
-    fault, gaps, gathered, hang, limits, links, locks, moved, operated, overrun, preemption,
-    reference, sharing, sharing_linux, signed, stock, traced, traced_guests, typed,
+    boards, boot_loader, budgets, campaign, conformance, console, cycles, damaged, debian, dma,
+    embassy, fault, gaps, gathered, hang, limits, links, locks, moved, operated, overrun,
+    preemption, reference, sharing, sharing_linux, signed, stock, traced, traced_guests, typed,
 };
 use crate::bench::{self, Conduct};
 use crate::observe::{Distribution, Observer, Reports};
@@ -53,6 +53,7 @@ pub fn all() -> Vec<Scenario> {
         .chain(traced::scenarios())
         .chain(links::scenarios())
         .chain(boards::scenarios())
+        .chain(dma::scenarios())
         .chain(console::scenarios())
         .chain(operated::scenarios())
         .chain(gaps::scenarios())

@@ -31,6 +31,8 @@ pub struct Staged {
     pub wfe_traps: bool,
     /// How far apart the cores' clocks may be; none: the instrument's default.
     pub quantum_ns: Option<u64>,
+    /// What QEMU is told besides, such as of a device of the board.
+    pub qemu: &'static [&'static str],
 }
 
 impl From<Staged> for Scenario {
@@ -63,6 +65,7 @@ impl Staged {
             shipped: false,
             wfe_traps: false,
             quantum_ns: None,
+            qemu: &[],
         }
     }
 
@@ -98,6 +101,7 @@ impl Staged {
     ) -> Result<()> {
         let bundle = bench.pack(&bench.described(&description(self.name), edits)?)?;
         let session = bench.session(&bundle, self.limit)?;
+        let session = session.with_qemu_arguments(self.qemu.iter().map(ToString::to_string));
         let session = if self.wfe_traps { session.with_wfe_traps() } else { session };
         let session = match self.quantum_ns {
             Some(quantum_ns) => session.with_quantum(quantum_ns),

@@ -8,6 +8,7 @@ mod bystander;
 mod counts;
 mod demand;
 mod device;
+mod dma;
 mod echo;
 mod gaps;
 mod gic_storm;
@@ -44,6 +45,9 @@ pub const ALL: &[Test] = &[
     Test { name: "crash-sibling", body: bystander::crash_sibling },
     Test { name: "demand", body: demand::demand },
     Test { name: "rtc", body: device::rtc },
+    Test { name: "dma-tries", body: dma::tries },
+    Test { name: "dma-guards", body: dma::guards },
+    Test { name: "dma-lives", body: dma::lives },
     Test { name: "ebb", body: tides::ebb },
     Test { name: "echo", body: echo::echo },
     Test { name: "gaps", body: gaps::gaps },
