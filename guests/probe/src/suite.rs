@@ -95,16 +95,6 @@ macro_rules! needs_two_vcpus {
     };
 }
 
-/// Leaves the test with SKIP on a GICv2.
-#[macro_export]
-macro_rules! needs_gic_v3 {
-    () => {
-        if $crate::gic::IS_V2 {
-            return Ok($crate::suite::Done::Skipped("needs a GICv3"));
-        }
-    };
-}
-
 static PASSED: AtomicUsize = AtomicUsize::new(0);
 static FAILED: AtomicUsize = AtomicUsize::new(0);
 static SKIPPED: AtomicUsize = AtomicUsize::new(0);
@@ -120,6 +110,7 @@ pub fn run(tests: &[&[Test]], roles: &[&[Test]], selection: &str) {
         let mut known = word == "all";
         for test in tests
             .filter(|test| word == "all" || named(test, word))
+            .filter(|test| !gic::IS_V2 || !NOT_ON_V2.contains(&test.name))
             .chain(roles.iter().copied().flatten().filter(|role| named(role, word)))
         {
             known = true;
@@ -130,6 +121,12 @@ pub fn run(tests: &[&[Test]], roles: &[&[Test]], selection: &str) {
         }
     }
 }
+
+/// Tests that a GICv2 is not asked: it has no redistributors and no SGIs of other groups; and QEMU's does not
+/// look at physical interrupts again when a list register has deactivated one, so a line that is still high
+/// is signalled with the next one only.
+const NOT_ON_V2: [&str; 4] =
+    ["sgi.other_groups", "sgi.remote_registers", "gic.redistributors", "timer.level"];
 
 fn run_one(test: &Test) {
     *CURRENT.lock() = test.name;

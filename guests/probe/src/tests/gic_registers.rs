@@ -5,7 +5,7 @@ use crate::gic::{self, FREE_SPIS, gicd, gicr, offset::*};
 use crate::platform::{self, GICD};
 use crate::suite::{Check, Done, Test};
 use crate::tests::icc::implemented;
-use crate::{ensure, ensure_eq, needs_gic_v3, pass};
+use crate::{ensure, ensure_eq, pass};
 use abi::platform::INTID_END;
 
 /// The tests of this file.
@@ -42,7 +42,6 @@ fn identify() -> Check<Done> {
 }
 
 fn redistributors() -> Check<Done> {
-    needs_gic_v3!();
     let vcpus = &platform::get().vcpus;
     for (index, affinity) in vcpus.iter().enumerate() {
         let typer = gic::rd_frame(index).read64(gicr::TYPER);

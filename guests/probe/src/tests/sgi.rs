@@ -3,7 +3,7 @@
 use crate::arch::{cpu, sysreg::write};
 use crate::gic::{self, offset::*};
 use crate::suite::{Check, Done, Test};
-use crate::{cpus, ensure, ensure_eq, irq, needs_gic_v3, needs_two_vcpus, pass, platform, wait};
+use crate::{cpus, ensure, ensure_eq, irq, needs_two_vcpus, pass, platform, wait};
 use core::sync::atomic::{AtomicU64, Ordering::SeqCst};
 
 /// The tests of this file.
@@ -96,7 +96,6 @@ fn target_list() -> Check<Done> {
 /// ICC_SGI0R_EL1 makes group 0 SGIs, of which this guest has none; the write
 /// must do no harm. ICC_ASGI1R_EL1 is for another security state.
 fn other_groups() -> Check<Done> {
-    needs_gic_v3!();
     write::icc_sgi0r_el1(2 << 24 | 0b1);
     gic::expect_total(0)?;
     write::icc_asgi1r_el1(2 << 24 | 0b1);
@@ -109,7 +108,6 @@ fn other_groups() -> Check<Done> {
 /// A vCPU's redistributor as others see it: priority, enable and pending bits
 /// of its SGIs are theirs to set, too.
 fn remote_registers() -> Check<Done> {
-    needs_gic_v3!();
     needs_two_vcpus!();
     static READY: AtomicU64 = AtomicU64::new(0);
     fn job() -> Check {

@@ -4,7 +4,7 @@ use crate::arch::{cpu, sysreg::read};
 use crate::gic::{self, offset::*};
 use crate::suite::{Check, Done, Test};
 use crate::timer::{ENABLE, IMASK, ISTATUS, Timer};
-use crate::{cpus, ensure, ensure_eq, irq, needs_gic_v3, pass, platform, wait};
+use crate::{cpus, ensure, ensure_eq, irq, pass, platform, wait};
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::SeqCst};
 
 /// The tests of this file.
@@ -139,9 +139,6 @@ fn disabled() -> Check<Done> {
 /// The output is a level: it comes again until the condition is gone, it can be
 /// withdrawn while pending, and it is seen in ISPENDR.
 fn level() -> Check<Done> {
-    // QEMU's GICv2 does not look at physical interrupts again when a list register has deactivated one:
-    // a line that is still high is signalled with the next one only.
-    needs_gic_v3!();
     const AGAIN: u32 = 5;
     static LEFT: AtomicU32 = AtomicU32::new(0);
     prepare();
