@@ -44,15 +44,15 @@ build_with_parts() {
         place_product "target/$rust_target/bare/cassata-el2" "build/$name.elf"
 }
 
-# Not every system has links or an SMMU.
-build_linking() { build_with_parts el2-links links smmu; }
+# Not every system has links, an SMMU, or virtio devices of one VM for another one.
+build_linking() { build_with_parts el2-links links smmu virtio; }
 # It records what it does where a description asks for a trace.
-build_tracing() { build_with_parts el2-trace trace links smmu; }
+build_tracing() { build_with_parts el2-trace trace links smmu virtio; }
 # It drives the interrupt controller of older boards, and records and links as well.
-build_for_gicv2() { build_with_parts el2-gicv2 gic-v2 spin-table trace links; }
-build_for_zynq() { build_with_parts el2-zynq gic-v2 uart-cadence trace links; }
+build_for_gicv2() { build_with_parts el2-gicv2 gic-v2 spin-table trace links virtio; }
+build_for_zynq() { build_with_parts el2-zynq gic-v2 uart-cadence trace links virtio; }
 # It starts only what is signed.
-build_signed() { build_with_parts el2-signed signature links smmu; }
+build_signed() { build_with_parts el2-signed signature links smmu virtio; }
 
 # The same hypervisor with its checks, which machine tests run. It can record, too.
 build_checked() {
@@ -65,7 +65,7 @@ build_checked() {
 build_with_checks() {
     local name=$1 features
     shift
-    set -- checked trace links "$@"
+    set -- checked trace links virtio "$@"
     features=$(IFS=, && echo "${*/#/cassata-el2/}")
     cargo_for_bare_metal build --locked --profile checked --target-dir target \
         --package cassata-el2 --features "$features" &&

@@ -12,6 +12,7 @@
 //! | [`dma`] | an SMMU | the host |
 //! | [`report`] | a guest | the host |
 //! | [`link`] | a guest | EL2, by registers that trap |
+//! | [`virtio`] | a guest and the VM that gives it devices | EL2, by registers that trap |
 //! | [`preemption`] | a guest | EL2, and back, in a line of memory for each vCPU |
 //! | [`digest`] | the host, by the crate `sha2` | EL2, which computes the same from what was loaded |
 //! | [`console`] | EL2 | the host, over one UART |
@@ -32,6 +33,7 @@ pub mod service;
 pub mod status;
 pub mod system;
 pub mod trace;
+pub mod virtio;
 
 /// Most physical cores one system can have.
 pub const MAX_PCPUS: usize = 8;

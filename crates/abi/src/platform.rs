@@ -75,6 +75,27 @@ pub const LINK_INTID: u32 = INTID_END - MAX_LINKS as u32;
 pub const LINK_MEMORY_BASE: u64 = SHARED_BASE + MAX_SHARED as u64 * SHARED_MAX_SIZE;
 /// Largest memory of a link.
 pub const LINK_MAX_SIZE: u64 = 0x0100_0000;
+/// The registers of the virtio devices that a VM gets from another one ([`crate::virtio`]), those of all its
+/// devices: they trap.
+pub const VIRTIO_BASE: u64 = LINKS_BASE + MAX_LINKS as u64 * LINK_STRIDE;
+/// Distance between the registers of two devices of a VM.
+pub const VIRTIO_STRIDE: u64 = 0x1000;
+/// Size of the page that holds them: a page of a guest with the largest pages.
+pub const VIRTIO_SIZE: u64 = 0x1_0000;
+/// Most virtio devices that a VM may get.
+pub const MAX_VIRTIO_DEVICES: usize = 4;
+/// The registers of the VM that gives them: for the VM with index *n*, that gets some, [`VIRTIO_SIZE`] times
+/// *n* bytes behind this.
+pub const VIRTIO_BACK_BASE: u64 = VIRTIO_BASE + VIRTIO_SIZE;
+/// The interrupt of a VM's first virtio device: an SPI, by an edge.
+pub const VIRTIO_INTID: u32 = VIRTIO_BACK_INTID - MAX_VIRTIO_DEVICES as u32;
+/// The doorbell of the VM that gives some to the first VM: an SPI, by an edge.
+pub const VIRTIO_BACK_INTID: u32 = LINK_INTID - crate::MAX_VMS as u32;
+/// The memory of virtio devices: for those of the VM with index *n*, [`VIRTIO_MEMORY_MAX_SIZE`] times *n* bytes
+/// behind this, in both VMs.
+pub const VIRTIO_MEMORY_BASE: u64 = LINK_MEMORY_BASE + MAX_LINKS as u64 * LINK_MAX_SIZE;
+/// Largest memory of the virtio devices of a VM.
+pub const VIRTIO_MEMORY_MAX_SIZE: u64 = 0x0100_0000;
 /// Where a guest's memory begins unless its description says otherwise.
 pub const RAM_BASE: u64 = 0x4000_0000;
 /// Guest-physical addresses have this many bits (stage 2 starts at level 1
@@ -105,9 +126,12 @@ pub const OCCUPIED: [(u64, u64); 6] = [
     (GICD_BASE, GICD_SIZE + 2 * GICC_PAGE),
     (GICR_BASE, GICR_STRIDE * crate::MAX_VCPUS_PER_VM as u64),
     (UART_BASE, UART_SIZE),
-    // Stolen time, lines of preemption, the registers of links, and what is between them.
-    (STOLEN_BASE, LINKS_BASE + MAX_LINKS as u64 * LINK_STRIDE - STOLEN_BASE),
+    // Stolen time, lines of preemption, the registers of links and of virtio, and what is between them.
+    (STOLEN_BASE, VIRTIO_BACK_BASE + crate::MAX_VMS as u64 * VIRTIO_SIZE - STOLEN_BASE),
     (REPORT_BASE, REPORT_MAX_SIZE),
-    // And the memory of links.
-    (SHARED_BASE, MAX_SHARED as u64 * SHARED_MAX_SIZE + MAX_LINKS as u64 * LINK_MAX_SIZE),
+    // And the memory of links and of virtio devices.
+    (
+        SHARED_BASE,
+        VIRTIO_MEMORY_BASE + crate::MAX_VMS as u64 * VIRTIO_MEMORY_MAX_SIZE - SHARED_BASE,
+    ),
 ];

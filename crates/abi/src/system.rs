@@ -39,12 +39,15 @@ pub mod parts {
     pub const UART_CADENCE: u32 = 1 << 19;
     /// An SMMU, by which VMs have devices that do DMA.
     pub const SMMU: u32 = 1 << 20;
+    /// Virtio devices of one VM for another one.
+    pub const VIRTIO: u32 = 1 << 21;
     /// The parts of this build.
     pub const BUILT: u32 = if cfg!(feature = "links") { LINKS } else { 0 }
         | if cfg!(feature = "gic-v2") { GIC_V2 } else { 0 }
         | if cfg!(feature = "spin-table") { SPIN_TABLE } else { 0 }
         | if cfg!(feature = "uart-cadence") { UART_CADENCE } else { 0 }
-        | if cfg!(feature = "smmu") { SMMU } else { 0 };
+        | if cfg!(feature = "smmu") { SMMU } else { 0 }
+        | if cfg!(feature = "virtio") { VIRTIO } else { 0 };
 }
 /// Bytes of memory that belong to the hypervisor: its image, data and stacks.
 /// The bundle begins right behind, so that EL2 finds it from its own address.
@@ -177,6 +180,8 @@ pub struct System {
     pub links: [Link; MAX_LINKS],
     /// What confines the DMA of devices that VMs have; zero where no VM has one.
     pub smmu: Smmu,
+    /// By VM: the virtio devices that it gets; zero: none.
+    pub virtio: [Virtio; MAX_VMS],
     /// The hypervisor's code and constants, then all that lies behind the tables, in ascending
     /// order and without gaps; `header.part_count` are used.
     pub parts: [Part; MAX_PARTS],
@@ -188,7 +193,7 @@ pub struct System {
 // A change to any of these is a change of VERSION.
 const _: () = {
     use core::mem::offset_of;
-    assert!(size_of::<System>() == 21_992);
+    assert!(size_of::<System>() == 22_024);
     assert!(offset_of!(System, board) == 112 && size_of::<Header>() == 112);
     assert!(offset_of!(System, vms) == 320 && size_of::<Board>() == 208);
     assert!(offset_of!(System, vcpus) == 1472 && size_of::<Vm>() == 144);
@@ -197,8 +202,9 @@ const _: () = {
     assert!(offset_of!(System, mutexes) == 11_712 && size_of::<Spi>() == 16);
     assert!(offset_of!(System, links) == 16_448 && size_of::<Mutex>() == 296);
     assert!(offset_of!(System, smmu) == 16_480 && size_of::<Link>() == 4);
-    assert!(offset_of!(System, parts) == 16_552 && size_of::<Smmu>() == 72);
-    assert!(offset_of!(System, signature) == 21_928 && size_of::<Part>() == 56);
+    assert!(offset_of!(System, virtio) == 16_552 && size_of::<Smmu>() == 72);
+    assert!(offset_of!(System, parts) == 16_584 && size_of::<Virtio>() == 4);
+    assert!(offset_of!(System, signature) == 21_960 && size_of::<Part>() == 56);
     // What is read before the version is known to be right.
     assert!(offset_of!(Header, magic) == 0 && offset_of!(Header, version) == 8);
 };
@@ -584,6 +590,16 @@ pub struct Confined {
     pub vm: u16,
     /// 0.
     pub reserved: u16,
+}
+
+/// The virtio devices that a VM gets from another one.
+#[derive(FromBytes, IntoBytes, Immutable, KnownLayout, Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(C)]
+pub struct Virtio {
+    /// Index of the VM that gives them.
+    pub back: u16,
+    /// How many there are; 0: the VM gets none.
+    pub devices: u16,
 }
 
 /// [`Spi::trigger`]: by a high level.

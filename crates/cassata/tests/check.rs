@@ -54,10 +54,24 @@ fn the_table_says_where_each_vcpu_may_go() {
 
 /// Adds a link to a.toml.
 fn link(directory: &Path) {
-    const LINK: &str =
-        "\n[[link]]\nname = \"control\"\nbetween = [\"rtos\", \"linux\"]\nsize = \"64K\"\n";
+    add(
+        directory,
+        "\n[[link]]\nname = \"control\"\nbetween = [\"rtos\", \"linux\"]\nsize = \"64K\"\n",
+    );
+}
+
+/// Gives a VM of a.toml virtio devices of the other one.
+fn virtio(directory: &Path) {
+    add(
+        directory,
+        "\n[[virtio]]\nfront = \"rtos\"\nback = \"linux\"\ndevices = [\"block\", \"network\"]\nmemory = \"2M\"\n",
+    );
+}
+
+/// Adds something to a.toml.
+fn add(directory: &Path, text: &str) {
     let path = directory.join("a.toml");
-    fs::write(&path, fs::read_to_string(&path).unwrap() + LINK).unwrap();
+    fs::write(&path, fs::read_to_string(&path).unwrap() + text).unwrap();
 }
 
 #[test]
@@ -71,10 +85,21 @@ fn links_are_told() {
 }
 
 #[test]
+fn virtio_devices_are_told() {
+    let directory = files();
+    describe(directory.path(), "none");
+    virtio(directory.path());
+    let said = said(directory.path(), &["check", "a.toml"]);
+    let expected = "\n  virtio devices: rtos has block, network of linux (2 MiB)\n";
+    assert!(said.ends_with(expected), "{said}");
+}
+
+#[test]
 fn programs_are_told_the_same() {
     let directory = files();
     describe(directory.path(), "on-demand");
     link(directory.path());
+    virtio(directory.path());
     let said = said(directory.path(), &["check", "--json", "a.toml"]);
     let said: Value = serde_json::from_str(&said).unwrap();
     let linux = |pcpu: u32, fallback: Value, affinity: Value, rotation: Value| {
@@ -108,6 +133,9 @@ fn programs_are_told_the_same() {
         ],
         "links": [
             { "name": "control", "between": ["rtos", "linux"], "size": 64 << 10, "cached": false },
+        ],
+        "virtio": [
+            { "front": "rtos", "back": "linux", "devices": ["block", "network"], "memory": 2 << 20 },
         ],
     });
     assert_eq!(said, expected);

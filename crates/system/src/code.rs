@@ -79,6 +79,7 @@ codes! {
     SharedMemory = "shared-memory", Error, "Shared memory that cannot be.";
     SharedMemoryUnused = "shared-memory-unused", Warning, "Shared memory that no two VMs share.";
     Link = "link", Error, "A link between VMs that cannot be.";
+    Virtio = "virtio", Error, "Virtio devices of one VM for another one that cannot be.";
     UnknownInterrupt = "unknown-interrupt", Error, "An interrupt the board or the guest has not.";
     ReservedInterrupt = "reserved-interrupt", Error, "An interrupt that is already in use.";
     InterruptTwice = "interrupt-twice", Error, "An interrupt that is given away twice.";

@@ -5,7 +5,11 @@ use crate::image::{Bytes, Kernel};
 use crate::inputs::Input;
 use crate::problem::{Report, Span};
 use crate::topology;
-use abi::platform::{LINK_INTID, LINK_MAX_SIZE, LINK_MEMORY_BASE, LINK_STRIDE, LINKS_BASE};
+use abi::platform::{
+    LINK_INTID, LINK_MAX_SIZE, LINK_MEMORY_BASE, LINK_STRIDE, LINKS_BASE, VIRTIO_BACK_BASE,
+    VIRTIO_BACK_INTID, VIRTIO_BASE, VIRTIO_INTID, VIRTIO_MEMORY_BASE, VIRTIO_MEMORY_MAX_SIZE,
+    VIRTIO_SIZE, VIRTIO_STRIDE,
+};
 use abi::system::{HYPERVISOR_SIZE, Region};
 use analysis::overheads::Overheads;
 use sched::Members;
@@ -169,6 +173,10 @@ pub struct Vm {
     pub shared_memory: Vec<SharedMemory>,
     /// The VM's ends of links.
     pub links: Vec<LinkEnd>,
+    /// The virtio devices that it gets from another VM.
+    pub virtio: Option<Front>,
+    /// The virtio devices that it gives other VMs.
+    pub backs: Vec<Back>,
     /// True if its tasks use mutexes of the hypervisor.
     pub has_mutexes: bool,
     /// True if it starts again when it cannot go on.
@@ -247,6 +255,93 @@ impl LinkEnd {
     #[must_use]
     pub const fn intid(&self) -> u32 {
         LINK_INTID + self.number as u32
+    }
+}
+
+/// The virtio devices that a VM gets from another one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Front {
+    /// The VM's own index.
+    pub number: usize,
+    /// The VM that gives them.
+    pub back: String,
+    /// Bytes of the memory that both have.
+    pub size: u64,
+    /// What they are, by number.
+    pub devices: Vec<VirtioKind>,
+}
+
+/// The virtio devices that a VM gives another one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Back {
+    /// The VM that gets them.
+    pub name: String,
+    /// What that gets.
+    pub front: Front,
+}
+
+/// What a virtio device is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum VirtioKind {
+    /// A disk.
+    Block,
+    /// A terminal.
+    Console,
+    /// A network card.
+    Network,
+}
+
+impl VirtioKind {
+    /// All kinds.
+    pub const ALL: [Self; 3] = [Self::Block, Self::Console, Self::Network];
+
+    /// Returns the kind with a name of a description.
+    #[must_use]
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.name() == name)
+    }
+
+    /// Returns the name in a description.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Block => "block",
+            Self::Console => "console",
+            Self::Network => "network",
+        }
+    }
+}
+
+impl Front {
+    /// Returns where the memory is that both VMs have: guest-physical, in both of them.
+    #[must_use]
+    pub const fn memory(&self) -> Region {
+        let start = VIRTIO_MEMORY_BASE + VIRTIO_MEMORY_MAX_SIZE * self.number as u64;
+        Region::new(start, self.size)
+    }
+
+    /// Returns where the registers of a device are: guest-physical.
+    #[must_use]
+    pub const fn registers(&self, device: usize) -> Region {
+        Region::new(VIRTIO_BASE + VIRTIO_STRIDE * device as u64, VIRTIO_STRIDE)
+    }
+
+    /// Returns a device's interrupt.
+    #[must_use]
+    pub const fn intid(&self, device: usize) -> u32 {
+        VIRTIO_INTID + device as u32
+    }
+
+    /// Returns where the registers of the VM are that gives them ([`abi::virtio`]): guest-physical.
+    #[must_use]
+    pub const fn back_registers(&self) -> Region {
+        Region::new(VIRTIO_BACK_BASE + VIRTIO_SIZE * self.number as u64, VIRTIO_SIZE)
+    }
+
+    /// Returns the doorbell of the VM that gives them.
+    #[must_use]
+    pub const fn back_intid(&self) -> u32 {
+        VIRTIO_BACK_INTID + self.number as u32
     }
 }
 
@@ -398,7 +493,13 @@ impl Checked {
     /// Returns true if its hypervisor needs a part that not every build has.
     #[must_use]
     pub fn wants_parts(&self) -> bool {
-        self.has_links() || self.has_smmu()
+        self.has_links() || self.has_smmu() || self.has_virtio()
+    }
+
+    /// Returns true if a VM gets virtio devices from another one: then its hypervisor needs that part.
+    #[must_use]
+    pub fn has_virtio(&self) -> bool {
+        self.vms.iter().any(|vm| vm.virtio.is_some())
     }
 
     /// Returns what EL2 takes, for bounds; measured times are multiplied by so many

@@ -56,6 +56,12 @@ name = "orders"
 between = ["control", "rtos"]
 size = "64K"
 
+[[virtio]]
+front = "rtos"
+back = "control"
+devices = ["console", "block"]
+memory = "4M"
+
 [[shared_memory]]
 name = "wide"
 size = "68K"
@@ -238,6 +244,35 @@ fn each_end_of_a_link_has_its_own_half_first() {
         assert_eq!(link.property("reg-names").unwrap().value, b"registers\0own\0peer\0");
         assert_eq!(cells(link, "interrupts"), [0, 248, 1], "INTID 280, edge");
     }
+}
+
+/// Linux copies what its devices shall see to where `dma-ranges` says that they reach, and no further.
+#[test]
+fn virtio_devices_reach_the_memory_that_both_vms_have_and_nothing_else() {
+    let trees = trees();
+    let tree = |vm: usize| Fdt::new(&trees[vm]).unwrap();
+    assert!(tree(0).find_node("/virtio").is_none());
+    let memory = [0, 0x2100_0000, 0, 4 << 20];
+    let front = tree(1);
+    assert_eq!(cells(node(&front, "/memory@21000000"), "reg"), memory);
+    let ranges = [&memory[..2], &memory[..]].concat();
+    assert_eq!(cells(node(&front, "/virtio"), "dma-ranges"), ranges);
+    for (path, registers, spi) in [
+        ("/virtio/virtio_mmio@b280000", 0x0b28_0000, 236),
+        ("/virtio/virtio_mmio@b281000", 0x0b28_1000, 237),
+    ] {
+        let device = node(&front, path);
+        assert_eq!(cells(device, "reg"), [0, registers, 0, 0x1000]);
+        assert_eq!(cells(device, "interrupts"), [0, spi, 1], "an edge");
+        assert!(device.property("dma-coherent").is_some());
+    }
+    let back = tree(2);
+    let given = node(&back, "/virtio-back@b2a0000");
+    assert_eq!((text(given, "label"), text(given, "linux,uio-name")), ("rtos", "virtio-rtos"));
+    assert_eq!(given.property("cassata,devices").unwrap().value, b"console\0block\0");
+    assert_eq!(cells(given, "reg"), [&[0, 0x0b2a_0000, 0, 0x1_0000][..], &memory[..]].concat());
+    assert_eq!(cells(given, "interrupts"), [0, 241, 1], "INTID 273, edge");
+    assert!(back.find_node("/memory@21000000").is_none(), "it is no memory of the back's kernel");
 }
 
 #[test]

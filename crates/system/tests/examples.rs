@@ -14,6 +14,7 @@ fn guests() -> Vec<(&'static str, Vec<u8>)> {
     vec![
         ("build/guests/linux/Image", linux_image(100_000)),
         ("build/guests/linux/initramfs.cpio.gz", initramfs(50_000)),
+        ("build/guests/virtio/initramfs.cpio.gz", initramfs(50_000)),
         ("build/guests/freertos.elf", guest_elf()),
         ("build/guests/probe.elf", guest_elf()),
         ("build/guests/embassy.elf", guest_elf()),

@@ -45,7 +45,7 @@ fn shared(system: &Unpacked<'_>) -> Vec<Region> {
     cleared.filter(|&region| !stacks.contains(region)).collect()
 }
 
-/// All a VM is given, from the tables (memory), the file (shared memory, that of links included, of
+/// All a VM is given, from the tables (memory), the file (shared memory, that of links and of virtio included, of
 /// which no two pieces have one size) and the description (devices).
 fn grants(vm: &Vm, described: &system::model::Vm, shared: &[Region]) -> Vec<Grant> {
     let normal = |input, output, s2ap, execute| {
@@ -75,6 +75,11 @@ fn grants(vm: &Vm, described: &system::model::Vm, shared: &[Region]) -> Vec<Gran
             memattr,
             execute: false,
         }));
+    }
+    for front in described.virtio.iter().chain(described.backs.iter().map(|back| &back.front)) {
+        let memory = shared.iter().find(|region| region.size == front.size);
+        let memory = *memory.expect("it is in the file");
+        grants.push(normal(front.memory().start, memory, S2AP_READ_WRITE, false));
     }
     let mut pages: Vec<_> =
         described.devices.iter().map(|device| device.address & !0xfff).collect();
@@ -184,7 +189,10 @@ fn check_view(checked: &Checked, system: &Unpacked<'_>, view: usize) {
             "all of its own"
         );
         let links = described.links.iter().map(|end| end.registers().start);
-        for emulated in [GICD_BASE, GICR_BASE, UART_BASE].into_iter().chain(links) {
+        let fronts = described.virtio.iter().map(|front| front.registers(0).start);
+        let backs = described.backs.iter().map(|back| back.front.back_registers().start);
+        let emulated = [GICD_BASE, GICR_BASE, UART_BASE].into_iter();
+        for emulated in emulated.chain(links).chain(fronts).chain(backs) {
             assert_eq!(translate(leaves, emulated), None, "{emulated:#x} must trap");
         }
     }

@@ -290,6 +290,19 @@ fn a_system_with_links_says_so_and_is_refused_by_a_hypervisor_without_them() {
 }
 
 #[test]
+fn a_system_with_virtio_devices_says_so_and_which_vm_gives_them() {
+    let virtio = "[[virtio]]\nfront = \"rtos\"\nback = \"linux\"\nmemory = \"2M\"\ndevices = [\"block\", \"block\"]\n\n";
+    let file = packed_file(&(TWO_VMS.to_owned() + virtio));
+    let unpacked = unpack(&file).unwrap();
+    // One without compares the whole word.
+    assert_eq!(unpacked.tables.header.version, VERSION | parts::VIRTIO);
+    let given = unpacked.tables.virtio.map(|one| (one.back, one.devices));
+    assert_eq!(given[..2], [(0, 0), (0, 2)]);
+    let last = unpacked.segments.last().unwrap();
+    assert_eq!((last.region.size, last.data), (2 << 20, &[][..]), "its memory is cleared");
+}
+
+#[test]
 fn shared_memory_is_cleared_by_what_loads_the_file() {
     let memory = "[[shared_memory]]\nname = \"page\"\nsize = \"8K\"\n\n";
     let text = TWO_VMS.replace("[[vm]]", "[[vm]]\nshared_memory = [\"page\"]");

@@ -7,7 +7,8 @@ use abi::platform::UART_INTID;
 use abi::system::vcpu_flags::{ADAPTS, LOWER, MARKABLE};
 use abi::system::vm_flags::{DEVICES, INTERRUPTS_STAY, REALTIME};
 use abi::system::{
-    Confined, Invalid, MAX_SIBLING_GRACE_NS, MAX_TIMER_ADVANCE_NS, MIN_WATCHDOG_NS, System, parts,
+    Confined, Invalid, MAX_SIBLING_GRACE_NS, MAX_TIMER_ADVANCE_NS, MIN_WATCHDOG_NS, System, Virtio,
+    parts,
 };
 use proptest::prelude::*;
 use std::sync::LazyLock;
@@ -147,6 +148,15 @@ fn confine(tables: &mut System, mistake: impl FnOnce(&mut System)) {
     mistake(tables);
 }
 
+/// Gives a VM virtio devices of another one, and says so.
+fn give(tables: &mut System, front: usize, back: u16, devices: u16) {
+    tables.header.version |= parts::VIRTIO;
+    tables.virtio[0] = Virtio { back: 1, devices: 4 };
+    assert_eq!(tables.validate(), Ok(()), "four devices");
+    tables.virtio[0] = Virtio { back: 0, devices: 0 };
+    tables.virtio[front] = Virtio { back, devices };
+}
+
 /// Lets the interrupts of a VM come to a pCPU.
 fn stays(tables: &mut System, pcpu: u16) {
     tables.vms[0].flags |= INTERRUPTS_STAY;
@@ -168,7 +178,17 @@ fn finds_every_fault() {
         ("a link of no VM", |s| link(s, [0, 9]), Invalid::Link),
         ("half a link", |s| link(s, [1, 1]), Invalid::Link),
         ("a link, and not said so", |s| s.links[3].vms = [0, 1], Invalid::Link),
-        ("unknown part", |s| s.header.version |= 1 << 18, Invalid::Version),
+        ("devices of no VM", |s| give(s, 0, 9, 1), Invalid::Virtio),
+        ("devices of its own", |s| give(s, 1, 1, 1), Invalid::Virtio),
+        ("devices for no VM", |s| give(s, 5, 0, 1), Invalid::Virtio),
+        ("too many devices", |s| give(s, 0, 1, 5), Invalid::Virtio),
+        ("no devices of a VM", |s| give(s, 0, 1, 0), Invalid::Virtio),
+        (
+            "devices, and not said so",
+            |s| s.virtio[0] = Virtio { back: 1, devices: 1 },
+            Invalid::Virtio,
+        ),
+        ("unknown part", |s| s.header.version |= 1 << 30, Invalid::Version),
         ("no VM", |s| s.header.vm_count = 0, Invalid::Counts),
         ("VM count", |s| s.header.vm_count = 9, Invalid::Counts),
         ("vCPU count", |s| s.header.vcpu_count = 65, Invalid::Counts),

@@ -7,6 +7,8 @@
 
 #[cfg(feature = "links")]
 use super::Link;
+#[cfg(feature = "virtio")]
+use super::Virtio;
 #[cfg(feature = "smmu")]
 use super::{Confined, SMMU_SIZE, STREAMS};
 use super::{
@@ -87,6 +89,8 @@ invalid! {
     Link = "a link is between VMs that do not exist",
     #[cfg(feature = "smmu")]
     Smmu = "the SMMU lies in memory, or a device behind it is no VM's or has streams of another one",
+    #[cfg(feature = "virtio")]
+    Virtio = "a VM gets virtio devices from one that does not exist, or too many",
     Spi = "an interrupt or its pCPU is out of range, or it is given twice",
 }
 
@@ -129,6 +133,8 @@ impl System {
         self.check_links()?;
         #[cfg(feature = "smmu")]
         self.check_smmu()?;
+        #[cfg(feature = "virtio")]
+        self.check_virtio()?;
         self.check_parts()
     }
 
@@ -486,6 +492,22 @@ impl System {
             )?;
         }
         Ok(())
+    }
+
+    #[cfg(feature = "virtio")]
+    fn check_virtio(&self) -> Result<(), Invalid> {
+        const MAX_DEVICES: u16 = platform::MAX_VIRTIO_DEVICES as u16;
+        let exists = |vm: usize| vm < self.header.vm_count as usize;
+        let has_some = self.header.version & parts::VIRTIO != 0;
+        let is_sound = |(vm, given): (usize, &Virtio)| match given.devices {
+            0 => given.back == 0,
+            1..=MAX_DEVICES => {
+                let back = usize::from(given.back);
+                has_some && back != vm && exists(vm) && exists(back)
+            }
+            _ => false,
+        };
+        ensure(self.virtio.iter().enumerate().all(is_sound), Invalid::Virtio)
     }
 
     fn check_mutexes(&self) -> Result<(), Invalid> {

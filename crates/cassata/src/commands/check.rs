@@ -10,7 +10,7 @@ use lab::table::Table;
 use miette::{IntoDiagnostic, Result};
 use serde_json::{Value, json};
 use system::Checked;
-use system::model::{LinkEnd, Vcpu, Vm};
+use system::model::{Front, LinkEnd, Vcpu, Vm};
 
 /// Says whether a description is sound, and what it describes.
 pub fn check(arguments: &Check) -> Result<u8> {
@@ -40,7 +40,8 @@ pub fn check(arguments: &Check) -> Result<u8> {
         say(&serde_json::to_string_pretty(&for_programs(&checked)).into_diagnostic()?);
     } else {
         say(overview(&checked).to_string().trim_end());
-        consolidation(&checked).into_iter().chain(links(&checked)).for_each(|text| say(&text));
+        let more = [consolidation(&checked), links(&checked), virtio(&checked)];
+        more.iter().flatten().for_each(|text| say(text));
         if let Some(assumed) = assumed {
             say(&format!("  every deadline holds, if {assumed}"));
         }
@@ -73,11 +74,16 @@ fn for_programs(checked: &Checked) -> Value {
             "cached": end.cached,
         })
     };
+    let virtio = |(vm, front): (&Vm, &Front)| {
+        let devices: Vec<_> = front.devices.iter().map(|kind| kind.name()).collect();
+        json!({ "front": vm.name, "back": front.back, "devices": devices, "memory": front.size })
+    };
     json!({
         "pcpus": checked.machine.pcpus, "memory": checked.machine.memory,
         "consolidation_targets": checked.consolidation.targets,
         "vms": checked.vms.iter().map(vm).collect::<Vec<_>>(),
         "links": ends(checked).map(link).collect::<Vec<_>>(),
+        "virtio": fronts(checked).map(virtio).collect::<Vec<_>>(),
     })
 }
 
@@ -101,6 +107,21 @@ fn links(checked: &Checked) -> Option<String> {
     };
     let all: Vec<_> = ends(checked).map(one).collect();
     (!all.is_empty()).then(|| format!("  linked: {}", all.join(", ")))
+}
+
+/// Returns each VM that gets virtio devices, with what it gets.
+fn fronts(checked: &Checked) -> impl Iterator<Item = (&Vm, &Front)> {
+    checked.vms.iter().filter_map(|vm| Some((vm, vm.virtio.as_ref()?)))
+}
+
+/// Lists the virtio devices that VMs get from others, if there are any.
+fn virtio(checked: &Checked) -> Option<String> {
+    let one = |(vm, front): (&Vm, &Front)| {
+        let kinds: Vec<_> = front.devices.iter().map(|kind| kind.name()).collect();
+        format!("{} has {} of {} ({})", vm.name, kinds.join(", "), front.back, bytes(front.size))
+    };
+    let all: Vec<_> = fronts(checked).map(one).collect();
+    (!all.is_empty()).then(|| format!("  virtio devices: {}", all.join("; ")))
 }
 
 pub(super) fn overview(checked: &Checked) -> Table {

@@ -5,8 +5,12 @@ use crate::bug::bug;
 use crate::devices::bus::{self, Guest, Outcome};
 use crate::exits;
 use crate::pcpu::Pcpu;
+use crate::pcpu::virtio::Reply;
+use abi::MAX_VMS;
 use abi::link;
-use abi::platform::{LINK_STRIDE, LINKS_BASE, MAX_LINKS};
+use abi::platform::{
+    LINK_STRIDE, LINKS_BASE, MAX_LINKS, VIRTIO_BACK_BASE, VIRTIO_BASE, VIRTIO_SIZE,
+};
 use abi::status::Exit;
 use abi::system::parts;
 
@@ -127,14 +131,21 @@ fn emulate(core: &mut Pcpu, access: Access, ipa: u64) -> Option<Done> {
     Some(Done::Yes)
 }
 
-/// Where the registers of all links end.
-const LINKS_END: u64 = LINKS_BASE + MAX_LINKS as u64 * LINK_STRIDE;
+/// Where the registers of all links end, and of virtio behind them.
+const LINKS_END: u64 = if parts::BUILT & parts::VIRTIO == 0 {
+    LINKS_BASE + MAX_LINKS as u64 * LINK_STRIDE
+} else {
+    VIRTIO_BACK_BASE + MAX_VMS as u64 * VIRTIO_SIZE
+};
 
 /// Lets the register of a link, so many bytes from the first one, carry an access out; none if the VM
 /// has no such link. It is no device of the bus: it has nothing to do with the interrupt controller
 /// of the VM that accesses it, which would be brought up to date for it.
 #[inline(always)]
 fn link(core: &mut Pcpu, access: Access, offset: u64) -> Option<Done> {
+    if parts::BUILT & parts::VIRTIO != 0 && offset >= VIRTIO_BASE - LINKS_BASE {
+        return virtio(core, access, offset - (VIRTIO_BASE - LINKS_BASE));
+    }
     let (number, register) = ((offset / LINK_STRIDE) as usize, offset % LINK_STRIDE);
     let end = core.loaded_end(number)?;
     let is_word = access.size == 4;
@@ -148,6 +159,32 @@ fn link(core: &mut Pcpu, access: Access, offset: u64) -> Option<Done> {
     }
     let value = if is_word && register == link::PEER { end.peer_life().into() } else { 0 };
     if let Some(vcpu) = core.loaded_mut() {
+        vcpu.set_register(access.register, access.extend(value));
+    }
+    Some(Done::Yes)
+}
+
+/// Lets a register of virtio, so many bytes from the first one, carry an access out: that of a device that
+/// the VM gets, or one by which it gives devices to another VM.
+#[inline(never)]
+fn virtio(core: &mut Pcpu, access: Access, offset: u64) -> Option<Done> {
+    let (page, register) = (offset / VIRTIO_SIZE, offset % VIRTIO_SIZE);
+    let write = match (access.write, core.loaded()) {
+        (true, Some(vcpu)) => Some(vcpu.register(access.register)),
+        _ => None,
+    };
+    let reply = match page.checked_sub(1) {
+        None => core.access_virtio(register, access.size, write),
+        Some(front) => core.access_virtio_back(front as usize, register, access.size, write),
+    };
+    let value = match reply {
+        Reply::Value(value) => value,
+        Reply::Later => return Some(Done::Later),
+        Reply::Nothing => return None,
+    };
+    if write.is_none()
+        && let Some(vcpu) = core.loaded_mut()
+    {
         vcpu.set_register(access.register, access.extend(value));
     }
     Some(Done::Yes)

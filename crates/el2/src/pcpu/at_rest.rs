@@ -39,6 +39,14 @@ impl Pcpu {
             && self.roster.peek(id).is_some_and(|vcpu| vcpu.is_on() && vcpu.has_news())
     }
 
+    /// Returns true if a vCPU of this core sleeps, by its registers for something, and will not be told of
+    /// anything before a guest runs.
+    pub fn sleeps_for(&self, id: VcpuId, something: impl FnOnce(&General) -> bool) -> bool {
+        self.scheduler.state(id) == Some(State::Sleeping)
+            && !self.jobs.before_guest().has(id)
+            && self.general(id).is_some_and(something)
+    }
+
     /// Stops if something is left to do on this core, though all its guests sleep with
     /// their timers off.
     pub fn check_rest(&self, now: Instant) {

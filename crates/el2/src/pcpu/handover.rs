@@ -13,6 +13,7 @@
 
 use super::Pcpu;
 use super::budgets::book_throttle;
+use super::virtio;
 use crate::arch::gic::Doorbell;
 use crate::arch::{context, cpu, gic, statics, timer};
 use crate::bug::bug;
@@ -154,7 +155,8 @@ impl Pcpu {
         let stale = vcpu.epoch() != VMS[vm].epoch.load(Ordering::Acquire);
         // It was being switched off when it was recalled.
         let is_releasing = vcpu.is_releasing();
-        let (on, news) = (vcpu.is_on() && !stale, vcpu.has_news());
+        let news = vcpu.has_news() || virtio::may_wait(vm, vcpu.index());
+        let on = vcpu.is_on() && !stale;
         self.scheduler.come_back(id, vcpu.left_ready());
         if takes_along {
             self.take_back(&mut vcpu);

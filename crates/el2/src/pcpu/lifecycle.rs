@@ -246,6 +246,7 @@ impl Pcpu {
         VMS[vm].uart.reset();
         VMS[vm].stalled.store(SiblingSet::EMPTY, Ordering::Release);
         links::disarm(self.system, vm);
+        self.reset_virtio(vm);
         // A sibling may have raised one that was off already.
         self.vcpus_of(vm).for_each(|id| {
             SECTIONS[id.number()].reset();

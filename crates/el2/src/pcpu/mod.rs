@@ -19,6 +19,7 @@
 //! | `timer_advance` | a real-time vCPU gets its core before its timer fires |
 //! | `consolidation` | cores with little to do are powered down |
 //! | `lifecycle`, `jobs` | VMs start, stop and fail |
+//! | `links`, `virtio` | doorbells of links; what one VM does for another one's devices |
 //! | `watchdog` | a core that takes no interrupts is reported |
 //! | `notes` | what the trace has of some of that |
 //! | `console` | all consoles over one UART |
@@ -49,6 +50,7 @@ mod switch;
 mod timer_advance;
 mod timers;
 mod views;
+pub mod virtio;
 mod visitors;
 mod watchdog;
 

@@ -81,6 +81,20 @@ pub struct Link {
     pub armed: [AtomicBool; 2],
 }
 
+/// What a VM with virtio devices of another one has asked of that ([`abi::virtio`]).
+pub struct Front {
+    /// The access that the back has to carry out ([`abi::virtio::Request`]).
+    pub request: AtomicU64,
+    /// The vCPUs that sleep until that changes, and more.
+    pub waiting: AtomicSet<Sibling>,
+    /// Queues of which it has notified, bit 8 * device + queue, and [`abi::virtio::RESTARTED`].
+    pub notified: AtomicU64,
+    /// What its interrupts are for, a byte for each device.
+    pub raised: AtomicU32,
+    /// The back's doorbell is armed.
+    pub armed: AtomicBool,
+}
+
 statics! {
     /// By VM; the boot core resets the interrupt controllers before others run.
     pub static VMS: [Vm; MAX_VMS] = [const {
@@ -108,6 +122,17 @@ statics! {
     /// By their numbers in the tables.
     pub static LINKS: [Apart<Link>; MAX_LINKS] =
         [const { Apart(Link { armed: [const { AtomicBool::new(false) }; 2] }) }; MAX_LINKS];
+
+    /// By VM.
+    pub static FRONTS: [Apart<Front>; MAX_VMS] = [const {
+        Apart(Front {
+            request: AtomicU64::new(0),
+            waiting: AtomicSet::new(),
+            notified: AtomicU64::new(0),
+            raised: AtomicU32::new(0),
+            armed: AtomicBool::new(false),
+        })
+    }; MAX_VMS];
 
     /// Messages between cores, and where vCPUs are.
     pub static BOARD: Switchboard<MAX_PCPUS, MAX_VCPUS, AtomicU64, AtomicU8> = Switchboard::within(

@@ -1,12 +1,12 @@
 //! Interrupts passed through, a device's own included.
 
-use super::{devices, links, vcpus};
+use super::{devices, links, vcpus, virtio};
 use crate::board::{Board, Trigger};
 use crate::code::Code;
-use crate::draft::{Draft, DraftLink, DraftVm};
+use crate::draft::{Draft, DraftVm};
 use crate::model::{Machine, PassedInterrupt};
 use crate::problem::{Problems, Span};
-use abi::platform::{INTID_END, LINK_INTID, SPI_FIRST, UART_INTID};
+use abi::platform::{INTID_END, LINK_INTID, SPI_FIRST, UART_INTID, VIRTIO_INTID};
 use abi::system::MAX_SPIS;
 
 /// One interrupt that a VM is given.
@@ -95,7 +95,7 @@ pub(super) fn check(draft: &Draft, machine: &Machine, problems: &mut Problems) {
         let physical_ok = physical(claim, board, problems);
         // One number for both is reported once.
         let same = claim.virtual_.1 == claim.physical.1;
-        let virtual_ok = (physical_ok || !same) && virtual_(claim, vm, &draft.links, problems);
+        let virtual_ok = (physical_ok || !same) && virtual_(claim, vm, draft, problems);
         if !(physical_ok && virtual_ok) {
             continue;
         }
@@ -146,7 +146,7 @@ fn physical(claim: &Claim, board: &Board, problems: &mut Problems) -> bool {
     true
 }
 
-fn virtual_(claim: &Claim, vm: &DraftVm, links: &[DraftLink], problems: &mut Problems) -> bool {
+fn virtual_(claim: &Claim, vm: &DraftVm, draft: &Draft, problems: &mut Problems) -> bool {
     let (number, span) = (claim.virtual_.0, claim.virtual_.1.clone());
     let range = u64::from(SPI_FIRST)..u64::from(INTID_END);
     if !range.contains(&number) {
@@ -162,11 +162,18 @@ fn virtual_(claim: &Claim, vm: &DraftVm, links: &[DraftLink], problems: &mut Pro
             .hint("choose another `virtual` number, or say `console = false`");
         return false;
     }
-    if links::takes(vm, links, number) {
+    if links::takes(vm, &draft.links, number) {
         let message = format!("virtual interrupt {number} is kept for the doorbells of links");
         problems
             .add(Code::ReservedInterrupt, span, message)
             .hint(format!("choose another `virtual` number, below {LINK_INTID}"));
+        return false;
+    }
+    if virtio::takes(vm, &draft.virtio, number) {
+        let message = format!("virtual interrupt {number} is kept for virtio devices");
+        problems
+            .add(Code::ReservedInterrupt, span, message)
+            .hint(format!("choose another `virtual` number, below {VIRTIO_INTID}"));
         return false;
     }
     true

@@ -24,6 +24,7 @@ mod timing;
 mod trace;
 mod traffic;
 mod vcpus;
+mod virtio;
 mod watchdog;
 
 use crate::code::Code;
@@ -65,6 +66,7 @@ pub(crate) fn check(draft: &Draft, directory: &Path, problems: &mut Problems) ->
     memory::check(&draft.vms, machine.as_ref(), problems);
     shared::check(draft, problems);
     links::check(draft, problems);
+    virtio::check(draft, problems);
     if let Some(machine) = &machine {
         devices::check(&draft.vms, machine.board, problems);
         interrupts::check(draft, machine, problems);
@@ -182,6 +184,8 @@ fn sound_vm(draft: &DraftVm, images: Images, system: &Draft, machine: &Machine) 
         report: draft.report.as_ref().map_or(0, |at| *at.get_ref()),
         shared_memory: shared::of(draft, &system.shared_memory)?,
         links: links::of(draft, &system.links)?,
+        virtio: virtio::front(draft, system),
+        backs: virtio::backs(draft, system)?,
         has_mutexes: draft.has_global_sections(),
         restart_on_fault: flag(&draft.restart_on_fault, false),
         seed: draft.seed.as_ref().map(|at| *at.get_ref()),

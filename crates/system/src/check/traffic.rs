@@ -76,19 +76,18 @@ impl<'a> Sight<'a> {
         self.warn_of_doorbells(drafts, problems);
     }
 
-    /// Warns of vCPUs at which a link's doorbell may ring, and that declare no handler.
+    /// Warns of vCPUs at which a doorbell of a link or of virtio devices may ring, and that declare no handler.
     fn warn_of_doorbells(&self, drafts: &[DraftVm], problems: &mut Problems) {
         for ((vm, index), me) in &self.placed {
             let (vcpu, concerned) = (&drafts[*vm].vcpus[*index], me.places() & self.bounded);
-            let Some(end) = self.vms[*vm].links.first() else { continue };
+            let Some(doorbell) = doorbell(&self.vms[*vm]) else { continue };
             if concerned.is_empty() || !vcpu.handlers.is_empty() {
                 continue;
             }
+            let (peer, by) = doorbell;
             let message = format!(
-                "how often `{}` rings at `{}` by link `{}` is not declared: {}",
-                end.peer,
+                "how often `{peer}` rings at `{}` by {by} is not declared: {}",
                 self.name((*vm, *index)),
-                end.name,
                 assumed(concerned)
             );
             let hint = "declare `handlers = [{ name = \"doorbell\", period = \"1ms\", wcet = \"20us\" }]`, \
@@ -291,4 +290,13 @@ fn assumed(pcpus: CoreSet) -> String {
         "bounds on {word} {} assume that what EL2 does for that is {apart} apart",
         all.join(" and ")
     )
+}
+
+/// Returns a VM that interrupts this one, and by what.
+fn doorbell(vm: &Vm) -> Option<(&str, String)> {
+    let link = vm.links.first().map(|end| (end.peer.as_str(), format!("link `{}`", end.name)));
+    let by_virtio = || "virtio devices".to_owned();
+    let front = vm.virtio.as_ref().map(|front| (front.back.as_str(), by_virtio()));
+    let back = vm.backs.first().map(|back| (back.name.as_str(), by_virtio()));
+    link.or(front).or(back)
 }

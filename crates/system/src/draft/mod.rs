@@ -11,6 +11,7 @@ pub(crate) mod server;
 mod shared;
 mod tasks;
 mod values;
+mod virtio;
 
 pub(crate) use parse::parse;
 
@@ -35,6 +36,7 @@ pub(crate) struct Draft {
     pub(crate) protocol: Option<At<Protocol>>,
     pub(crate) shared_memory: Vec<DraftSharedMemory>,
     pub(crate) links: Vec<DraftLink>,
+    pub(crate) virtio: Vec<DraftVirtio>,
     pub(crate) trace: Option<At<u64>>,
     pub(crate) sibling_grace: Option<At<u64>>,
     pub(crate) directed_yield: Option<At<bool>>,
@@ -61,6 +63,19 @@ pub(crate) struct DraftLink {
     pub(crate) between: Option<Vec<At<String>>>,
     pub(crate) size: Option<At<u64>>,
     pub(crate) cached: Option<At<bool>>,
+}
+
+/// Virtio devices that one VM gets from another one.
+#[derive(Debug)]
+pub(crate) struct DraftVirtio {
+    /// The `[[virtio]]` line.
+    pub(crate) span: Span,
+    pub(crate) front: Option<At<String>>,
+    pub(crate) back: Option<At<String>>,
+    pub(crate) memory: Option<At<u64>>,
+    pub(crate) devices_span: Span,
+    /// None if it is no array.
+    pub(crate) devices: Option<Vec<At<String>>>,
 }
 
 #[derive(Debug, Default)]

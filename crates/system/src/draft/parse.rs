@@ -7,6 +7,7 @@ use super::server::server;
 use super::shared::{SHARED_MEMORY, SHARES, share, shared_memory};
 use super::tasks::{handler, task, time};
 use super::values::{Priority, Read, Wanted, bytes, expect, limit};
+use super::virtio::{VIRTIO, virtio};
 use super::{At, Draft, DraftBoard, DraftDisk, DraftInterrupt, DraftMemory, DraftVcpu, DraftVm};
 use crate::board::Trigger;
 use crate::code::Code;
@@ -80,6 +81,7 @@ fn draft(root: &DeTable<'_>, span: Span, problems: &mut Problems) -> Draft {
     draft.shared_memory =
         list(reader.get("shared_memory"), &SHARED_MEMORY, problems, shared_memory);
     draft.links = list(reader.get("link"), &LINKS, problems, link);
+    draft.virtio = list(reader.get("virtio"), &VIRTIO, problems, virtio);
     let vms = reader.get("vm");
     draft.vms = list(vms, &VMS, problems, vm);
     if vms.is_none()

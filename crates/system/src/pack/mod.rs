@@ -41,7 +41,7 @@ pub struct Packed {
     hypervisor: Hypervisor,
     /// Contents of the bundle behind the tables, in ascending order.
     pieces: Vec<(u64, Piece)>,
-    /// Memory that VMs share, that of links included, in ascending order.
+    /// Memory that VMs share, that of links and of virtio devices included, in ascending order.
     shared: Vec<Region>,
 }
 
@@ -89,7 +89,7 @@ fn pack_with(
         page_tables.chain(plan.stage2.iter().flatten().map(|(pa, tables)| (*pa, tables)));
     let page_tables = page_tables.map(|(pa, tables)| (pa, Piece::own(tables.as_bytes().to_vec())));
     let pieces: Vec<_> = page_tables.chain(plan.pieces.iter().cloned()).collect();
-    let shared = plan.layout.shared.iter().chain(&plan.layout.links);
+    let shared = plan.layout.shared.iter().chain(&plan.layout.links).chain(&plan.layout.virtio);
     let mut shared: Vec<_> = shared.copied().filter(|region| region.size > 0).collect();
     shared.sort_by_key(|region| region.start);
     let mut tables = tables::tables(checked);

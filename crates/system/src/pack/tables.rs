@@ -92,6 +92,7 @@ pub(super) fn tables(checked: &Checked) -> Box<System> {
             | bits([
                 (checked.has_links(), parts::LINKS),
                 (checked.has_smmu(), parts::SMMU),
+                (checked.has_virtio(), parts::VIRTIO),
                 (checked.machine.board.gic.is_v2(), parts::GIC_V2),
                 (checked.machine.board.spin_table.is_some(), parts::SPIN_TABLE),
                 (checked.machine.board.uart == UartKind::Cadence, parts::UART_CADENCE),
@@ -119,6 +120,10 @@ pub(super) fn tables(checked: &Checked) -> Box<System> {
     for (i, vm) in checked.vms.iter().enumerate() {
         for end in &vm.links {
             tables.links[end.number].vms[end.side] = i as u16;
+        }
+        for back in &vm.backs {
+            let devices = back.front.devices.len() as u16;
+            tables.virtio[back.front.number] = system::Virtio { back: i as u16, devices };
         }
     }
     tables.smmu = smmu(checked);

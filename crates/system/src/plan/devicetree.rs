@@ -5,7 +5,7 @@ mod pci;
 mod tasks;
 
 use crate::board::{Device, Gic, Property, Trigger};
-use crate::model::{LinkEnd, SharedMemory, Vm};
+use crate::model::{Back, Front, LinkEnd, SharedMemory, Vm};
 use abi::platform::{
     GICC_BASE, GICC_PAGE, GICD_BASE, GICD_SIZE, GICD_V2_SIZE, GICR_BASE, GICR_STRIDE, REPORT_BASE,
     SPI_FIRST, UART_BASE, UART_CLOCK_HZ, UART_INTID, UART_SIZE, ppi::GRANT,
@@ -219,7 +219,7 @@ fn passed_through(fdt: &mut FdtWriter, device: &Device) -> Written {
     })
 }
 
-/// What Cassata adds: its calls, the report area, memory that VMs share, and links.
+/// What Cassata adds: its calls, the report area, memory that VMs share, links, and virtio devices.
 fn cassata(fdt: &mut FdtWriter, vm: &Vm) -> Written {
     node(fdt, "cassata", |fdt| {
         let (major, minor) = service::REVISION;
@@ -242,7 +242,51 @@ fn cassata(fdt: &mut FdtWriter, vm: &Vm) -> Written {
         })?;
     }
     vm.shared_memory.iter().try_for_each(|memory| shared_memory(fdt, memory))?;
-    vm.links.iter().try_for_each(|end| link(fdt, end))
+    vm.links.iter().try_for_each(|end| link(fdt, end))?;
+    vm.virtio.iter().try_for_each(|front| virtio(fdt, front))?;
+    vm.backs.iter().try_for_each(|back| virtio_back(fdt, back))
+}
+
+/// The devices reach nothing but the memory that both VMs have. `dma-ranges` says so, as of a bus with few address
+/// lines; Linux copies what lies elsewhere to and from there then, and has its queues there.
+fn virtio(fdt: &mut FdtWriter, front: &Front) -> Written {
+    let memory = front.memory();
+    node(fdt, &unit("memory", memory.start), |fdt| {
+        fdt.property_string("device_type", "memory")?;
+        reg(fdt, &[memory])
+    })?;
+    node(fdt, "virtio", |fdt| {
+        fdt.property_string("compatible", "simple-bus")?;
+        fdt.property_u32("#address-cells", 2)?;
+        fdt.property_u32("#size-cells", 2)?;
+        fdt.property_null("ranges")?;
+        fdt.property_array_u64("dma-ranges", &[memory.start, memory.start, memory.size])?;
+        (0..front.devices.len()).try_for_each(|device| {
+            let registers = front.registers(device);
+            node(fdt, &unit("virtio_mmio", registers.start), |fdt| {
+                fdt.property_string("compatible", "virtio,mmio")?;
+                fdt.property_null("dma-coherent")?;
+                reg(fdt, &[registers])?;
+                let number = front.intid(device) - SPI_FIRST;
+                fdt.property_array_u32("interrupts", &[SPI, number, EDGE_RISING])
+            })
+        })
+    })
+}
+
+/// The other side: the registers by which a VM gives devices, for a program in user space.
+fn virtio_back(fdt: &mut FdtWriter, back: &Back) -> Written {
+    let front = &back.front;
+    node(fdt, &unit("virtio-back", front.back_registers().start), |fdt| {
+        fdt.property_string("compatible", "cassata,virtio-back")?;
+        fdt.property_string("label", &back.name)?;
+        fdt.property_string("linux,uio-name", &format!("virtio-{}", back.name))?;
+        let kinds: Vec<_> = front.devices.iter().map(|kind| kind.name()).collect();
+        strings(fdt, "cassata,devices", &kinds)?;
+        reg(fdt, &[front.back_registers(), front.memory()])?;
+        strings(fdt, "reg-names", &["registers", "memory"])?;
+        fdt.property_array_u32("interrupts", &[SPI, front.back_intid() - SPI_FIRST, EDGE_RISING])
+    })
 }
 
 /// `generic-uio` is what Linux's `uio_pdrv_genirq` is told to look for, as it has no name of its own.

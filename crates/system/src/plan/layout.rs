@@ -29,6 +29,8 @@ pub(crate) struct Layout {
     pub(crate) smmu: Option<Region>,
     /// The configuration space of the PCI functions behind it.
     pub(crate) functions: Vec<Region>,
+    /// The memory of virtio devices, by the VM that gets them; empty where one gets none.
+    pub(crate) virtio: Vec<Region>,
 }
 
 /// What one VM has of it.
@@ -104,6 +106,10 @@ pub(crate) fn layout(system: &Sound, bundle_size: u64) -> Result<Layout, NoRoom>
         take_for_several(&|vm| vm.links.iter().find(|end| end.number == number).map(|end| end.size))
     });
     let links = links.collect::<Result<Vec<_>, _>>()?;
+    let virtio = (0..vms.len()).map(|number| {
+        take_for_several(&|vm| vm.virtio.as_ref().filter(|v| v.number == number).map(|v| v.size))
+    });
+    let virtio = virtio.collect::<Result<Vec<_>, _>>()?;
     for (i, vm) in movable(vms) {
         rams.insert(i, take(i, vm.ram_size, RAM_ALIGN)?);
     }
@@ -115,7 +121,8 @@ pub(crate) fn layout(system: &Sound, bundle_size: u64) -> Result<Layout, NoRoom>
     let smmu = smmu.map(|pa| Region::new(pa, SMMU_SIZE));
     let functions = confined().filter(|one| one.window.is_some()).map(|one| one.registers());
     let functions = functions.collect();
-    Ok(Layout { bundle, status, trace, vms: memory.collect(), shared, links, smmu, functions })
+    let vms = memory.collect();
+    Ok(Layout { bundle, status, trace, vms, shared, links, virtio, smmu, functions })
 }
 
 /// A large area in whole blocks needs fewer tables and TLB entries.

@@ -11,7 +11,7 @@ use sched::policy::View;
 use std::collections::BTreeSet;
 
 /// A VM's view: its memory, its stolen-time page, lines of preemption and report area, what it has of shared
-/// memory, its ends of links, its devices. The emulated devices are left out, so that every access to them traps.
+/// memory, its ends of links, that of virtio devices, its devices. The emulated devices are left out, so that every access to them traps.
 pub(super) fn stage2(
     root_pa: u64,
     gic: Gic,
@@ -48,6 +48,10 @@ pub(super) fn stage2(
             stage2::map(&mut tables, half.start, output, kind);
         }
     }
+    for front in vm.virtio.iter().chain(vm.backs.iter().map(|back| &back.front)) {
+        let memory = layout.virtio[front.number];
+        stage2::map(&mut tables, front.memory().start, memory, stage2::Kind::Data);
+    }
     // Several small devices of one VM may share a page.
     let pages = vm.devices.iter().flat_map(|device| {
         let pages = device.pages();
@@ -64,7 +68,7 @@ pub(super) fn stage2(
 }
 
 /// EL2's views: the one that it has always, and for each VM the root of the one that it has while
-/// it fills the VM's memory. Report areas, shared memory and that of links are left out: only their
+/// it fills the VM's memory. Report areas, shared memory, that of links and that of virtio are left out: only their
 /// guests and the host touch them.
 pub(crate) fn stage1(
     root_pa: u64,

@@ -76,6 +76,14 @@ fn text(pcpus: usize, vms: &[Vm], rotate: usize) -> String {
             rotate % 2 == number
         );
     }
+    for (number, size) in ["6M", "8M"].iter().enumerate().take(vms.len() - 1) {
+        let [front, back] = [format!("vm-{number}"), format!("vm-{}", vms.len() - 1)];
+        let kinds = &["block", "console", "network"][..1 + rotate % 3];
+        let _ = writeln!(
+            text,
+            "[[virtio]]\nfront = {front:?}\nback = {back:?}\nmemory = \"{size}\"\ndevices = {kinds:?}"
+        );
+    }
     let mut virtio_pages = 0..4;
     for (i, vm) in vms.iter().enumerate() {
         let kernel = ["Image", "rtos.elf", "flat.bin"][vm.kernel];

@@ -18,9 +18,11 @@ use abi::link;
 use abi::platform::ppi::{GRANT, PHYSICAL_TIMER, VIRTUAL_TIMER};
 use abi::platform::{
     GICD_BASE, GICR_BASE, GICR_STRIDE, LINE_STRIDE, LINK_STRIDE, LINKS_BASE, UART_BASE, UART_INTID,
+    VIRTIO_BACK_BASE, VIRTIO_BASE, VIRTIO_SIZE, VIRTIO_STRIDE,
 };
 use abi::service::{self, psci};
 use abi::system::{System, vm_flags};
+use abi::virtio::{self, Request};
 use std::cell::Cell;
 
 /// Where a guest keeps what: its identity, once it has set itself up; whether its breakpoints act;
@@ -30,6 +32,11 @@ use std::cell::Cell;
 /// read.
 const ME: usize = 28;
 const SWITCHES: usize = 13;
+/// What it loads of a virtio device, an address, until it has an answer; and the answer, or [`UNANSWERED`].
+const ASKED: usize = 11;
+const ANSWER: usize = 12;
+/// No word that a load can read.
+const UNANSWERED: u64 = 1 << 40;
 const CYCLES: usize = 14;
 const HAS_READ: usize = 15;
 const READ: usize = 16;
@@ -104,6 +111,11 @@ pub fn cast(system: &System) {
 /// From now on guests only end what they began, and sleep; or do anything again.
 pub fn only_finish(finish: bool) {
     FINISH.set(finish);
+}
+
+/// Returns true if the guest with these registers has asked for something of a virtio device, and has no answer.
+pub fn waits_for_answer(general: &General) -> bool {
+    general.x[ASKED] != 0 && general.x[ANSWER] == UNANSWERED
 }
 
 /// Returns true if the guest with these registers has taken an interrupt that it has not ended.
@@ -295,6 +307,12 @@ impl Guest<'_> {
         }
         if FINISH.get() {
             return Some(self.finish());
+        }
+        if self.general.x[ASKED] != 0 {
+            if self.general.x[ANSWER] == UNANSWERED {
+                return Some(self.load_answer(self.general.x[ASKED], 2));
+            }
+            self.general.x[ASKED] = 0;
         }
         if self.is_away() && chance(RARELY_AWAY) == 0 {
             // Its VM ends while not all its vCPUs are where they are halted.
@@ -689,7 +707,7 @@ impl Guest<'_> {
         let bits = u64::from(chance(u32::MAX)) & u64::from(chance(u32::MAX));
         let bases = [0x080, 0x100, 0x180, 0x200, 0x280, 0x400];
         let base = bases[chance(bases.len() as u32) as usize];
-        if let Some(access) = self.link() {
+        if let Some(access) = self.link().or_else(|| self.virtio()).or_else(|| self.virtio_back()) {
             return access;
         }
         let frame = match chance(5) {
@@ -735,6 +753,48 @@ impl Guest<'_> {
         }
     }
 
+    /// Asks for something of its virtio devices, notifies, or ends an interrupt, if its VM has some.
+    fn virtio(&mut self) -> Option<Vector> {
+        let devices = tables::find().virtio[self.vm()].devices;
+        let device = VIRTIO_BASE + u64::from(chance(devices.into())) * VIRTIO_STRIDE;
+        match if devices > 0 { chance(8) } else { 8 } {
+            0..4 => {
+                self.general.x[ASKED] = device + 0x100 + 4 * u64::from(chance(8));
+                self.general.x[ANSWER] = UNANSWERED;
+                Some(self.load_answer(self.general.x[ASKED], 2))
+            }
+            4 => Some(self.store(device + virtio::QUEUE_NOTIFY, 2, chance(9).into())),
+            5 => Some(self.load(device + virtio::INTERRUPT_STATUS, 2)),
+            6 => Some(self.store(device + virtio::INTERRUPT_ACK, 2, chance(4).into())),
+            _ => None,
+        }
+    }
+
+    /// Answers, interrupts, looks or arms its doorbell, if its VM gives another one virtio devices.
+    fn virtio_back(&mut self) -> Option<Vector> {
+        let given = tables::find().virtio;
+        let is_given =
+            |front: usize| given[front].devices > 0 && usize::from(given[front].back) == self.vm();
+        let front = (0..MAX_VMS).find(|&front| is_given(front))?;
+        let registers = VIRTIO_BACK_BASE + front as u64 * VIRTIO_SIZE;
+        match chance(12) {
+            0..3 => Some(self.load_answer(registers + virtio::REQUEST, 3)),
+            3..6 => {
+                let answer = Request(self.general.x[ANSWER]).answer(chance(u32::MAX));
+                Some(self.store(registers + virtio::ANSWER, 3, answer))
+            }
+            6 | 7 => Some(self.load(registers + virtio::NOTIFIED, 3)),
+            8 => Some(self.store(registers + virtio::ARM, 3, 1)),
+            9 => Some(self.store(registers + virtio::RAISE, 3, chance(0x400).into())),
+            _ => None,
+        }
+    }
+
+    /// Loads into a register that nothing else changes.
+    fn load_answer(&mut self, ipa: u64, size: u64) -> Vector {
+        self.access_by(ANSWER as u64, ipa, size, 0)
+    }
+
     fn store(&mut self, ipa: u64, size: u64, value: u64) -> Vector {
         self.general.x[1] = value;
         self.access(ipa, size, 1 << 6)
@@ -744,13 +804,17 @@ impl Guest<'_> {
         self.access(ipa, size, 0)
     }
 
-    /// `size`: log2 of the bytes.
     fn access(&mut self, ipa: u64, size: u64, write: u64) -> Vector {
+        self.access_by(1, ipa, size, write)
+    }
+
+    /// `size`: log2 of the bytes.
+    fn access_by(&mut self, register: u64, ipa: u64, size: u64, write: u64) -> Vector {
         const VALID: u64 = 1 << 24;
         const TRANSLATION_FAULT: u64 = 0b00_0111;
         self.set(register!("hpfar_el2"), ipa >> 12 << 4);
         self.set(register!("far_el2"), ipa & 0xfff);
-        self.trap(ec::DATA_ABORT, VALID | size << 22 | 1 << 16 | write | TRANSLATION_FAULT)
+        self.trap(ec::DATA_ABORT, VALID | size << 22 | register << 16 | write | TRANSLATION_FAULT)
     }
 
     fn write_system_register(&mut self, name: Name, value: u64) -> Vector {

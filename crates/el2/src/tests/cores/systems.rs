@@ -59,6 +59,15 @@ impl Prepared {
 /// What a description says of a VM that each policy is tried with.
 const WRITTEN: &str = "migration_policy = \"on-demand\"";
 
+/// In these descriptions the VM that is named first gets devices of the other one.
+const DEVICES: [(&str, &str, &str); 5] = [
+    ("link-lives", "lives", "watches"),
+    ("moved-asked", "probe", "rtos"),
+    ("moved-on", "wandering", "beat"),
+    ("moved-power", "probe", "rtos"),
+    ("beside-reset", "resetting", "rtos"),
+];
+
 /// Every description; under every policy those that have one that can be any, also under
 /// MPCP those whose tasks share resources, and one that consolidates with budgets too.
 pub fn all() -> &'static [Prepared] {
@@ -153,6 +162,14 @@ fn prepare_all(file: &Path, directory: &Path) -> Vec<Prepared> {
         let keys = format!("{head}sibling_grace = \"0us\"\ndirected_yield = false\n");
         let prepared = prepare("moved-on.unaided", &text.replacen(head, &keys, 1), directory);
         all.push(prepared.unwrap_or_else(|report| panic!("moved-on.unaided: {report}")));
+    }
+    // Some in which one VM gives another one devices: VMs that stay, that are started again, that migrate.
+    if let Some((_, front, back)) = DEVICES.iter().find(|(of, ..)| *of == name) {
+        let devices = "devices = [\"block\", \"console\"]\nmemory = \"2M\"";
+        let virtio = format!("\n[[virtio]]\nfront = \"{front}\"\nback = \"{back}\"\n{devices}\n");
+        let name = format!("{name}.virtio");
+        let prepared = prepare(&name, &(text.clone() + &virtio), directory);
+        all.push(prepared.unwrap_or_else(|report| panic!("{name}: {report}")));
     }
     if name == "gathered" {
         let budgets = (1..=4).rev().fold(text, |text, priority| {
