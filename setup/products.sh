@@ -105,6 +105,7 @@ build_freertos() {
         guests/freertos/build build/guests/freertos-gicv2.elf gicv2
 }
 build_linux() { guests/linux/build build/guests/linux build/apt; }
+build_virtio() { guests/virtio/build build/guests/virtio build/apt; }
 build_u_boot() { guests/others/build u-boot build/guests/others build/apt; }
 build_rt_kernel() { guests/others/build rt build/guests/others build/apt; }
 build_backports_kernel() { guests/others/build backports build/guests/others build/apt; }
@@ -322,6 +323,26 @@ ensure_builds() {
     product kbuild "bringing a compiler and the source with which Linux builds Linux" build_kbuild \
         guests/others/{build,kbuild} guests/linux/{fetch,headers.sh,archive.sh,source.sh} \
         build/guests/linux/initramfs.cpio.gz
+    popd >/dev/null
+}
+
+# needs_virtio ARGUMENT...: true if an argument is a file that names what gives another VM virtio devices, as a
+# description does, or a test of it.
+needs_virtio() {
+    local argument
+    for argument in "$@"; do
+        [[ $argument != virtio* ]] || return 0
+        [[ ! -f $argument || ! -r $argument ]] || ! grep -qs 'guests/virtio/' "$argument" || return 0
+    done
+    return 1
+}
+
+# A program in Rust for a Linux guest. To compile the standard library for it takes minutes, so it is made when a
+# command needs it, and kept.
+ensure_virtio() {
+    pushd "$CASSATA_ROOT" >/dev/null
+    product virtio "building what gives another VM virtio devices" build_virtio guests/virtio \
+        guests/linux/{headers.sh,archive.sh} crates/abi build/guests/linux/initramfs.cpio.gz
     popd >/dev/null
 }
 

@@ -1,0 +1,327 @@
+//! The registers of a device, as virtio-mmio has them (Virtual I/O Device (VIRTIO) 1.2, 4.2.2). Notifications and
+//! interrupts are EL2's.
+
+use std::os::fd::RawFd;
+use virtio_queue::{Queue, QueueT};
+use vm_memory::GuestMemoryMmap;
+
+/// Most descriptors of a queue.
+pub const QUEUE_SIZE: u16 = 128;
+/// VIRTIO_F_VERSION_1, VIRTIO_F_ACCESS_PLATFORM, VIRTIO_F_RING_EVENT_IDX, VIRTIO_F_RING_INDIRECT_DESC: the device
+/// reaches only what its bus lets it reach, so the front has to use its DMA interface.
+const FEATURES: u64 = VERSION_1 | ACCESS_PLATFORM | EVENT_IDX | 1 << 28;
+const VERSION_1: u64 = 1 << 32;
+const ACCESS_PLATFORM: u64 = 1 << 33;
+const EVENT_IDX: u64 = 1 << 29;
+/// Bits of the register Status.
+const DRIVER_OK: u32 = 4;
+const FEATURES_OK: u32 = 8;
+const NEEDS_RESET: u32 = 64;
+/// Bits of the register InterruptStatus.
+const USED: u8 = 1;
+const CONFIGURATION: u8 = 2;
+/// Where a device's own configuration begins.
+const OWN: u64 = 0x100;
+
+/// What one kind of device does.
+pub trait Kind {
+    /// The number of the kind (5, Device Types).
+    fn id(&self) -> u32;
+    /// The features of the kind.
+    fn features(&self) -> u64;
+    /// What the configuration has.
+    fn configuration(&self) -> &[u8];
+    /// How many queues there are.
+    fn queues(&self) -> usize;
+    /// Takes what is in a queue.
+    ///
+    /// # Errors
+    /// The queue is not what it must be.
+    fn take(
+        &mut self,
+        number: usize,
+        queue: &mut Queue,
+        memory: &GuestMemoryMmap,
+    ) -> Result<(), virtio_queue::Error>;
+    /// What is waited for besides the front.
+    fn input(&self) -> Option<RawFd> {
+        None
+    }
+    /// The queue in which that is handed over.
+    fn input_queue(&self) -> Option<usize> {
+        self.input().map(|_| 0)
+    }
+    /// Returns true if nothing has to happen before input can be taken.
+    fn wants_input(&self) -> bool {
+        true
+    }
+}
+
+/// A device.
+pub struct Device {
+    kind: Box<dyn Kind>,
+    queues: Vec<Queue>,
+    selected: usize,
+    offered_word: u32,
+    accepted_word: u32,
+    accepted: u64,
+    status: u32,
+    interrupt: u8,
+}
+
+impl Device {
+    /// Makes one, as after a reset.
+    pub fn new(kind: Box<dyn Kind>) -> Self {
+        let queue = |_| Queue::new(QUEUE_SIZE).expect("a power of two");
+        let queues = (0..kind.queues()).map(queue).collect();
+        Self {
+            kind,
+            queues,
+            selected: 0,
+            offered_word: 0,
+            accepted_word: 0,
+            accepted: 0,
+            status: 0,
+            interrupt: 0,
+        }
+    }
+
+    /// Makes it forget its driver.
+    pub fn reset(&mut self) {
+        self.queues.iter_mut().for_each(QueueT::reset);
+        (self.selected, self.offered_word, self.accepted_word) = (0, 0, 0);
+        (self.accepted, self.status, self.interrupt) = (0, 0, 0);
+    }
+
+    /// What is waited for besides the front.
+    pub fn input(&self) -> Option<RawFd> {
+        self.kind.input()
+    }
+
+    /// Returns true if input can be handed to the front.
+    pub fn wants_input(&self) -> bool {
+        self.is_alive() && self.kind.wants_input()
+    }
+
+    /// Returns what the front is to be interrupted for, once.
+    pub fn take_interrupt(&mut self) -> u8 {
+        std::mem::take(&mut self.interrupt)
+    }
+
+    /// Takes what is in a queue of which the front has notified.
+    pub fn notified(&mut self, number: usize, memory: &GuestMemoryMmap) {
+        if !self.is_alive() {
+            return;
+        }
+        let Some(queue) = self.queues.get_mut(number).filter(|queue| queue.ready()) else { return };
+        let taken = drain(self.kind.as_mut(), number, queue, memory);
+        match taken {
+            Ok(true) => self.interrupt |= USED,
+            Ok(false) => {}
+            Err(error) => {
+                // Nothing can be done for this driver until it resets the device.
+                eprintln!(
+                    "cassata-virtio: queue {number} of a device of kind {}: {error}",
+                    self.kind.id()
+                );
+                self.status |= NEEDS_RESET;
+                self.interrupt |= CONFIGURATION;
+            }
+        }
+    }
+
+    /// Hands over what has come, if the front has room for it.
+    pub fn take_input(&mut self, memory: &GuestMemoryMmap) {
+        if let Some(number) = self.kind.input_queue() {
+            self.notified(number, memory);
+        }
+    }
+
+    fn is_alive(&self) -> bool {
+        self.status & (DRIVER_OK | NEEDS_RESET) == DRIVER_OK
+    }
+
+    fn offered(&self) -> u64 {
+        FEATURES | self.kind.features()
+    }
+
+    /// Returns what a load reads.
+    pub fn load(&self, offset: u64, size: u8) -> u32 {
+        if offset >= OWN {
+            let own = self.kind.configuration();
+            let byte = |at: u64| own.get((offset - OWN + at) as usize).copied().unwrap_or(0);
+            return (0..size.into()).rev().fold(0, |value, at| value << 8 | u32::from(byte(at)));
+        }
+        let half = |word: u32, value: u64| if word < 2 { (value >> (32 * word)) as u32 } else { 0 };
+        let queue = self.queues.get(self.selected);
+        match (size, offset) {
+            (4, 0x000) => u32::from_le_bytes(*b"virt"),
+            (4, 0x004) => 2,
+            (4, 0x008) => self.kind.id(),
+            (4, 0x00c) => u32::from_le_bytes(*b"CSTA"),
+            (4, 0x010) => half(self.offered_word, self.offered()),
+            (4, 0x034) => queue.map_or(0, |queue| queue.max_size().into()),
+            (4, 0x044) => queue.map_or(0, |queue| queue.ready().into()),
+            (4, 0x070) => self.status,
+            // There is no shared memory region: its length is -1.
+            (4, 0x0b0 | 0x0b4) => u32::MAX,
+            _ => 0,
+        }
+    }
+
+    /// Carries a store out.
+    pub fn store(&mut self, offset: u64, size: u8, value: u32, memory: &GuestMemoryMmap) {
+        if size != 4 || offset >= OWN {
+            return;
+        }
+        match offset {
+            0x014 => self.offered_word = value,
+            0x020 if self.accepted_word < 2 && self.status & FEATURES_OK == 0 => {
+                let shift = 32 * self.accepted_word;
+                self.accepted = self.accepted & !(0xffff_ffff << shift) | u64::from(value) << shift;
+            }
+            0x024 => self.accepted_word = value,
+            0x030 => self.selected = value as usize,
+            0x070 => self.set_status(value),
+            _ => self.configure_queue(offset, value, memory),
+        }
+    }
+
+    fn set_status(&mut self, value: u32) {
+        if value == 0 {
+            return self.reset();
+        }
+        let wanted = VERSION_1 | ACCESS_PLATFORM;
+        let is_good = self.accepted & !self.offered() == 0 && self.accepted & wanted == wanted;
+        // A driver that reads this bit as 0 gives up.
+        let refused = if is_good { 0 } else { FEATURES_OK };
+        self.status = self.status & NEEDS_RESET | value & !refused;
+    }
+
+    fn configure_queue(&mut self, offset: u64, value: u32, memory: &GuestMemoryMmap) {
+        let has_index = self.accepted & EVENT_IDX != 0;
+        let Some(queue) = self.queues.get_mut(self.selected) else { return };
+        match offset {
+            0x044 if value == 0 => queue.set_ready(false),
+            0x044 => {
+                queue.set_event_idx(has_index);
+                queue.set_ready(true);
+                // One that is not within the memory is not ready.
+                let is_valid = queue.is_valid(memory);
+                queue.set_ready(is_valid);
+            }
+            // Changed while it is in use, its indices would be nonsense.
+            _ if queue.ready() => {}
+            0x038 => queue.set_size(u16::try_from(value).unwrap_or(0)),
+            0x080 => queue.set_desc_table_address(Some(value), None),
+            0x084 => queue.set_desc_table_address(None, Some(value)),
+            0x090 => queue.set_avail_ring_address(Some(value), None),
+            0x094 => queue.set_avail_ring_address(None, Some(value)),
+            0x0a0 => queue.set_used_ring_address(Some(value), None),
+            0x0a4 => queue.set_used_ring_address(None, Some(value)),
+            _ => {}
+        }
+    }
+}
+
+/// Takes what is in a queue, and what comes meanwhile. Returns true if the front wants to be told.
+fn drain(
+    kind: &mut dyn Kind,
+    number: usize,
+    queue: &mut Queue,
+    memory: &GuestMemoryMmap,
+) -> Result<bool, virtio_queue::Error> {
+    loop {
+        queue.disable_notification(memory)?;
+        kind.take(number, queue, memory)?;
+        // What an input queue still has is room, and no work.
+        let is_input = kind.input_queue() == Some(number);
+        if !queue.enable_notification(memory)? || is_input {
+            return queue.needs_notification(memory);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use vm_memory::GuestAddress;
+
+    struct Nothing;
+
+    impl Kind for Nothing {
+        fn id(&self) -> u32 {
+            2
+        }
+        fn features(&self) -> u64 {
+            1 << 9
+        }
+        fn configuration(&self) -> &[u8] {
+            &[1, 2, 3, 4, 5]
+        }
+        fn queues(&self) -> usize {
+            1
+        }
+        fn take(
+            &mut self,
+            _: usize,
+            _: &mut Queue,
+            _: &GuestMemoryMmap,
+        ) -> Result<(), virtio_queue::Error> {
+            Ok(())
+        }
+    }
+
+    fn memory() -> GuestMemoryMmap {
+        GuestMemoryMmap::from_ranges(&[(GuestAddress(0x2000_0000), 0x20_0000)]).unwrap()
+    }
+
+    fn accept(device: &mut Device, features: u64) -> u32 {
+        for word in 0..2 {
+            device.store(0x024, 4, word, &memory());
+            device.store(0x020, 4, (features >> (32 * word)) as u32, &memory());
+        }
+        device.store(0x070, 4, 1 | 2 | FEATURES_OK, &memory());
+        device.load(0x070, 4) & FEATURES_OK
+    }
+
+    /// A driver that takes addresses of its own for the device's would write where nothing is shared.
+    #[test]
+    fn a_driver_has_to_accept_that_not_all_memory_is_reached() {
+        let mut device = Device::new(Box::new(Nothing));
+        assert_eq!((device.load(0, 4), device.load(4, 4), device.load(8, 4)), (0x7472_6976, 2, 2));
+        assert_eq!(accept(&mut device, VERSION_1), 0);
+        device.store(0x070, 4, 0, &memory());
+        assert_eq!(accept(&mut device, VERSION_1 | ACCESS_PLATFORM | 1 << 5), 0, "not offered");
+        device.store(0x070, 4, 0, &memory());
+        assert_eq!(accept(&mut device, VERSION_1 | ACCESS_PLATFORM | 1 << 9), FEATURES_OK);
+    }
+
+    #[test]
+    fn a_queue_outside_of_the_memory_is_never_ready() {
+        let mut device = Device::new(Box::new(Nothing));
+        let configure = |device: &mut Device, at: u32| {
+            device.store(0x038, 4, 16, &memory());
+            for (register, offset) in [(0x080, 0), (0x090, 0x1000), (0x0a0, 0x2000)] {
+                device.store(register, 4, at + offset, &memory());
+            }
+            device.store(0x044, 4, 1, &memory());
+            device.load(0x044, 4)
+        };
+        assert_eq!(configure(&mut device, 0x4000_0000), 0);
+        assert_eq!(configure(&mut device, 0x201f_f000), 0, "its end is outside");
+        assert_eq!(configure(&mut device, 0x2000_0000), 1);
+        device.store(0x030, 4, 7, &memory());
+        assert_eq!(device.load(0x034, 4), 0, "there is no such queue");
+    }
+
+    #[test]
+    fn the_configuration_is_read_in_any_width_and_ends() {
+        let device = Device::new(Box::new(Nothing));
+        assert_eq!((device.load(0x100, 4), device.load(0x101, 2)), (0x0403_0201, 0x0302));
+        assert_eq!(
+            (device.load(0x104, 1), device.load(0x104, 4), device.load(0xffc, 4)),
+            (5, 5, 0)
+        );
+    }
+}
