@@ -30,6 +30,7 @@
 //! | [`perfetto`] | what Perfetto says of the same |
 //! | [`typed`] | what is typed reaches the guest it is meant for |
 //! | [`operated`] | an operator changes a system while it runs |
+//! | `virtio` | a Linux without devices gets them from another one |
 //! | [`console`] | people and programs that have a guest's console |
 //! | [`sharing`] | FreeRTOS guests that share a page under a mutex |
 //! | [`list`] | all of them |
@@ -73,6 +74,7 @@ pub mod stock;
 pub mod traced;
 pub mod traced_guests;
 pub mod typed;
+mod virtio;
 
 pub use list::all;
 

@@ -6,6 +6,7 @@ use super::{
     boards, boot_loader, budgets, campaign, conformance, console, cycles, damaged, debian, dma,
     embassy, fault, gaps, gathered, hang, limits, links, locks, moved, operated, overrun,
     preemption, reference, sharing, sharing_linux, signed, stock, traced, traced_guests, typed,
+    virtio,
 };
 use crate::bench::{self, Conduct};
 use crate::observe::{Distribution, Observer, Reports};
@@ -54,6 +55,7 @@ pub fn all() -> Vec<Scenario> {
         .chain(links::scenarios())
         .chain(boards::scenarios())
         .chain(dma::scenarios())
+        .chain(virtio::scenarios())
         .chain(console::scenarios())
         .chain(operated::scenarios())
         .chain(gaps::scenarios())
