@@ -23,7 +23,7 @@ pub struct Builds {
     pub tracing: &'static [u8],
     /// The build with links for a board with a GICv2, which records what it does.
     pub gic_v2: &'static [u8],
-    /// The same for a board that has a Zynq's UART, too.
+    /// The build with all that for a board that has a Zynq's UART, too.
     pub zynq: &'static [u8],
     /// These are the checked build, whose paths have no bound.
     pub is_checked: bool,

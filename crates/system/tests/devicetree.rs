@@ -168,7 +168,7 @@ fn a_pci_host_bridge_has_one_bus_whose_pins_lead_to_the_boards_interrupts() {
     assert_eq!(text(pcie, "device_type"), "pci");
     assert_eq!(cells(pcie, "reg"), [0, 0x3f00_0000, 0, 0x10_0000]);
     assert_eq!(cells(pcie, "bus-range"), [0, 0]);
-    let window = [0x0200_0000, 0, 0x2000_0000, 0, 0x2000_0000, 0, 0x1000_0000];
+    let window = [0x0200_0000, 0, 0x2800_0000, 0, 0x2800_0000, 0, 0x1000_0000];
     assert_eq!(cells(pcie, "ranges"), window);
     assert!(pcie.property("interrupts").is_none() && pcie.property("iommu-map").is_none());
     assert!(pcie.property("dma-coherent").is_some());

@@ -16,6 +16,7 @@ fn guests() -> Vec<(&'static str, Vec<u8>)> {
         ("build/guests/linux/initramfs.cpio.gz", initramfs(50_000)),
         ("build/guests/virtio/initramfs.cpio.gz", initramfs(50_000)),
         ("build/guests/freertos.elf", guest_elf()),
+        ("build/guests/freertos-gicv2.elf", guest_elf()),
         ("build/guests/probe.elf", guest_elf()),
         ("build/guests/embassy.elf", guest_elf()),
         ("build/guests/others/u-boot.bin", vec![0; 100_000]),

@@ -3,7 +3,7 @@
 
 mod support;
 
-use abi::platform::{GICD_BASE, REPORT_BASE, STOLEN_BASE};
+use abi::platform::{GICC_BASE, GICD_BASE, REPORT_BASE, STOLEN_BASE};
 use abi::system::stage1::ALIAS;
 use abi::system::{Invalid, PAGE_SIZE, Region, System, vm_flags};
 use proptest::prelude::*;
@@ -223,13 +223,44 @@ fn a_file_with_such_a_table_is_refused() {
     assert_eq!(unpack(&file).err(), Some(UnpackError::Tables(Invalid::Stage2Reach)));
 }
 
+/// Of a GICv2 a guest has the first page of the virtual CPU interface, where the virtual platform has it.
+#[test]
+fn a_guest_has_nothing_else_of_a_gicv2() {
+    let file = file(&TEXT.replace("qemu-virt", "qemu-virt-gicv2"));
+    let system = unpack(&file).unwrap();
+    assert_eq!(check(&system, &[]), Ok(()));
+    let board = &system.tables.board;
+    let (at, interface) = leaf(&system, system.tables.vms[1].stage2_pa[0], GICC_BASE);
+    assert_eq!(interface & 0x0000_ffff_ffff_f000, board.gicv_pa);
+    let with = |page: u64| interface & !0x0000_ffff_ffff_f000 | page;
+    for (what, other) in [
+        ("GICH", with(board.gich_pa)),
+        ("GICC", with(board.gicc_pa)),
+        ("GICD", with(board.gicd_pa)),
+        ("GICV_DIR", with(board.gicv_pa + PAGE_SIZE)),
+        ("memory", with(board.hypervisor_pa)),
+        ("executable", interface & !(0b11 << 53)),
+        ("cached", interface | 0b1111 << 2),
+    ] {
+        assert_eq!(check(&system, &[(at, other)]), Err(Invalid::Stage2Reach), "{what}");
+    }
+    // Nor where GICC_DIR has to trap.
+    let second = [(at + 8, interface)];
+    assert_eq!(check(&system, &second), Err(Invalid::Stage2Reach), "the emulated page");
+    let (at, frame) = leaf(&system, board.stage1_pa, board.gich_pa);
+    assert_ne!(frame & 0b1, 0, "EL2 has it");
+    assert_eq!(check(&system, &[(at, frame & !(1 << 54))]), Err(Invalid::Stage1Reach));
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
     fn believes_the_packer(text in random::description()) {
-        let file = file(&text);
-        prop_assert_eq!(check(&unpack(&file).unwrap(), &[]), Ok(()));
+        for text in random::boards(&text) {
+            let file = file(&text);
+            prop_assert_eq!(check(&unpack(&file).unwrap(), &[]), Ok(()));
+        }
     }
 
     #[test]

@@ -62,7 +62,7 @@ pub fn scenarios() -> impl Iterator<Item = Scenario> {
     [talk.shipped(), four.shipped(), older.shipped(), checked].into_iter()
 }
 
-/// The same on a board with a GICv2, whose times the checks lengthen.
+/// Does so on a board with a GICv2, whose times the checks lengthen.
 fn checked_on_gicv2(bench: &Bench) -> Result<()> {
     let edits = gicv2::edits([gicv2::BOARD, gicv2::FREERTOS, FLOOD]);
     let bundle = bench.pack(&bench.described(DESCRIPTION, &edits)?)?;

@@ -147,3 +147,10 @@ fn text(pcpus: usize, vms: &[Vm], rotate: usize) -> String {
     }
     text
 }
+
+/// Returns a description, and the same for a board with a GICv2 if that has all that it names.
+pub fn boards(text: &str) -> Vec<String> {
+    let others = [text.replace("\"qemu-virt\"", "\"qemu-virt-gicv2\"")];
+    let others = others.into_iter().filter(|_| !text.contains("\"pcie\""));
+    [text.to_owned()].into_iter().chain(others).collect()
+}

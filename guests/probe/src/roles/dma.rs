@@ -10,7 +10,7 @@ use core::sync::atomic::Ordering::SeqCst;
 /// Where QEMU's `virt` board has the configuration space of bus 0, and where the guest lets the device
 /// have its registers.
 const ECAM: Window = Window::new(0x3f00_0000, 0x10_0000);
-const REGISTERS: Window = Window::new(0x2000_0000, 0x10_0000);
+const REGISTERS: Window = Window::new(0x2800_0000, 0x10_0000);
 /// The first of the interrupts that the devices share.
 const INTA: u32 = 35;
 /// Devices of the bus.
@@ -61,7 +61,7 @@ impl Edu {
         let found = (0..DEVICES).find(|&device| of(device).read32(IDENTITY) == EDU);
         let Some(device) = found else { fail!("there is no device `edu`") };
         let functions = of(device);
-        functions.write32(BAR0, 0x2000_0000);
+        functions.write32(BAR0, 0x2800_0000);
         Ok(Self { functions, intid: INTA + device as u32 % 4 })
     }
 

@@ -4,7 +4,7 @@ use crate::arch::memory;
 use arm_pl011_uart::{Interrupts, PL011Registers, UniqueMmioPointer};
 use core::ptr::NonNull;
 
-/// Of what it tells whether there is room or not.
+/// What it tells of whether there is room or not: bytes that have arrived.
 const RECEIVE: Interrupts = Interrupts::RXI.union(Interrupts::RTI);
 
 /// A UART that one core drives.
