@@ -49,7 +49,7 @@ impl ListRegister {
         (self.0 & Self::HARDWARE != 0).then_some((self.0 >> 32) as u32 & 0x1fff)
     }
 
-    /// Returns what a GICv2 has in its place (GICH_LR<n>; IHI 0048B, section 5.3.8): the same fields,
+    /// Returns what a GICv2 has in its place (`GICH_LR<n>`; IHI 0048B, section 5.3.8): the same fields,
     /// priorities by their five upper bits.
     #[must_use]
     pub fn to_v2(self) -> u32 {

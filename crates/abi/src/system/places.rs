@@ -204,7 +204,9 @@ impl System {
         }
         if cfg!(feature = "smmu") && self.smmu.registers_pa != 0 {
             // Behind what is there always.
-            own[3] = Region::new(self.smmu.registers_pa, SMMU_SIZE);
+            if let Some(place) = own.get_mut(3) {
+                *place = Region::new(self.smmu.registers_pa, SMMU_SIZE);
+            }
         }
         own
     }

@@ -46,7 +46,7 @@ const BARE: &[&str] = &[
     "-p",
     "cassata-embassy",
     "--features",
-    "cassata-el2/trace,cassata-el2/signature",
+    "cassata-el2/trace,cassata-el2/signature,cassata-el2/smmu,cassata-el2/virtio",
 ];
 
 /// The program that is part of no toolchain.

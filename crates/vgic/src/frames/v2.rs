@@ -40,7 +40,7 @@ pub fn read(gic: &Gic, vcpu: usize, vcpus: usize, offset: u64, size: u8) -> (u64
             return read_senders(gic, vcpu, offset, size);
         }
         (GICD_CTLR, 4) => u64::from(gic.control()),
-        (GICD_TYPER, 4) => (WORDS - 1 | (vcpus - 1) << 5) as u64,
+        (GICD_TYPER, 4) => ((WORDS - 1) | ((vcpus - 1) << 5)) as u64,
         (GICD_IIDR, 4) => u64::from(IIDR),
         (GICD_ICPIDR2, 4) => u64::from(ICPIDR2),
         _ => return words::read(gic, vcpu, offset, size, 0..WORDS),

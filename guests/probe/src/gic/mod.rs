@@ -1,4 +1,4 @@
-//! GICv3, register by register (Arm IHI 0069); or, built with the feature `gic-v2`, a GICv2 ([`v2`]).
+//! GICv3, register by register (Arm IHI 0069); or, built with the feature `gic-v2`, a GICv2 (`v2`).
 //!
 //! A driver such as arm-gic's chooses widths and order of accesses; here the
 //! test must, so offsets stand in the open.
