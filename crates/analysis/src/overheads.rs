@@ -83,7 +83,7 @@ pub mod instructions {
     pub const DEVICE_INTERRUPT: u64 = 1_050;
     /// What another duty takes. An access to the distributor took 866 at most, a device's interrupt 725,
     /// or more by [the long way](DEVICE_INTERRUPT). A burst of 32 bytes of a console takes longest, 5,328 in
-    /// two visits of 1,556 and 3,772, and counts as two duties: they may come together, which the next
+    /// two visits of 1,298 and 4,030, and counts as two duties: they may come together, which the next
     /// 200 us make up for.
     ///
     /// It is also at least the computed bound of a piece of work for each of these, from one look

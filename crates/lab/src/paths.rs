@@ -108,12 +108,13 @@ mod tests {
     const MOST: u64 = 3_000;
 
     /// What the launcher makes only when it is asked for, below `build/guests`.
-    const ON_REQUEST: [&str; 5] = [
+    const ON_REQUEST: [&str; 6] = [
         "debian/disk.img",
         "embassy.elf",
         "others/backports.Image",
         "others/rt.Image",
         "others/u-boot.bin",
+        "virtio/initramfs.cpio.gz",
     ];
 
     #[test]

@@ -310,6 +310,7 @@ fn the_layout_is_what_the_tables_say() {
     system.vcpus[1].index = 1;
     system.vcpus[2].vm = 1;
     system.vcpus[..3].iter_mut().for_each(|vcpu| vcpu.affinity = 1);
+    (system.smmu.confined[0].first, system.smmu.confined[0].count) = (16, 8);
     let seen = Layout::of(&system);
     assert_eq!(seen, layout());
     assert_eq!((seen.vm("rtos"), seen.vcpu_label(1)), (Some(1), "linux.1".to_owned()));

@@ -536,6 +536,8 @@ mod tests {
             traced::NAME,
             traced_guests::NAME,
             cycles::NAME,
+            "dma",
+            "dma-lives",
         ]);
         let names = staged
             .chain(moved::descriptions())
