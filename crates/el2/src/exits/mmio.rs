@@ -101,6 +101,9 @@ enum Done {
 
 /// Lets the device at a guest-physical address carry an access out; none if there is no device.
 fn emulate(core: &mut Pcpu, access: Access, ipa: u64) -> Option<Done> {
+    if parts::BUILT & parts::VIRTIO != 0 && (VIRTIO_BASE..VIRTIO_END).contains(&ipa) {
+        return virtio(core, access, ipa - VIRTIO_BASE);
+    }
     let system = core.system();
     let Some(vcpu) = core.loaded() else {
         bug!("an access without a loaded vCPU");
@@ -131,21 +134,16 @@ fn emulate(core: &mut Pcpu, access: Access, ipa: u64) -> Option<Done> {
     Some(Done::Yes)
 }
 
-/// Where the registers of all links end, and of virtio behind them.
-const LINKS_END: u64 = if parts::BUILT & parts::VIRTIO == 0 {
-    LINKS_BASE + MAX_LINKS as u64 * LINK_STRIDE
-} else {
-    VIRTIO_BACK_BASE + MAX_VMS as u64 * VIRTIO_SIZE
-};
+/// Where the registers of all links end.
+const LINKS_END: u64 = LINKS_BASE + MAX_LINKS as u64 * LINK_STRIDE;
+/// Where the registers of virtio end, of all VMs.
+const VIRTIO_END: u64 = VIRTIO_BACK_BASE + MAX_VMS as u64 * VIRTIO_SIZE;
 
 /// Lets the register of a link, so many bytes from the first one, carry an access out; none if the VM
 /// has no such link. It is no device of the bus: it has nothing to do with the interrupt controller
 /// of the VM that accesses it, which would be brought up to date for it.
 #[inline(always)]
 fn link(core: &mut Pcpu, access: Access, offset: u64) -> Option<Done> {
-    if parts::BUILT & parts::VIRTIO != 0 && offset >= VIRTIO_BASE - LINKS_BASE {
-        return virtio(core, access, offset - (VIRTIO_BASE - LINKS_BASE));
-    }
     let (number, register) = ((offset / LINK_STRIDE) as usize, offset % LINK_STRIDE);
     let end = core.loaded_end(number)?;
     let is_word = access.size == 4;
