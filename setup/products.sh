@@ -326,17 +326,6 @@ ensure_builds() {
     popd >/dev/null
 }
 
-# needs_virtio ARGUMENT...: true if an argument is a file that names what gives another VM virtio devices, as a
-# description does, or a test of it.
-needs_virtio() {
-    local argument
-    for argument in "$@"; do
-        [[ $argument != virtio* ]] || return 0
-        [[ ! -f $argument || ! -r $argument ]] || ! grep -qs 'guests/virtio/' "$argument" || return 0
-    done
-    return 1
-}
-
 # A program in Rust for a Linux guest. To compile the standard library for it takes minutes, so it is made when a
 # command needs it, and kept.
 ensure_virtio() {

@@ -223,7 +223,7 @@ fn a_file_with_such_a_table_is_refused() {
     assert_eq!(unpack(&file).err(), Some(UnpackError::Tables(Invalid::Stage2Reach)));
 }
 
-/// Of a GICv2 a guest has the first page of the virtual CPU interface, where the virtual platform has it.
+/// A guest has the first page of a GICv2's virtual CPU interface, where the virtual platform has it.
 #[test]
 fn a_guest_has_nothing_else_of_a_gicv2() {
     let file = file(&TEXT.replace("qemu-virt", "qemu-virt-gicv2"));

@@ -9,7 +9,7 @@ use super::seen::Seen;
 use crate::bench::store::Case as _;
 use crate::quantity::real;
 use crate::results::{Check, Goal, Outcome};
-use crate::suite::{Bench, Build, Scenario, gicv2};
+use crate::suite::{Bench, Scenario, gicv2};
 use miette::{IntoDiagnostic, Result, ensure};
 use std::fs;
 
@@ -79,23 +79,26 @@ pub fn scenarios() -> impl Iterator<Item = Scenario> {
         let about = format!("a third of a million operations by chance, on {vcpus} vCPUs");
         let name = format!("hostile-operations-{vcpus}");
         let run =
-            move |bench: &Bench| mixture(OPERATIONS, (vcpus, seed), Build::Shipped, &[], bench);
+            move |bench: &Bench| mixture(OPERATIONS, (vcpus, seed), &[], compare_neighbour, bench);
         Scenario::new(name, about, run).shipped()
     });
     let checked = MIXTURES.map(|(vcpus, seed)| {
         let about = format!("no invariant breaks beside {vcpus} vCPUs that attack by chance");
         let name = format!("hostile-checked-{vcpus}");
         Scenario::new(name, about, move |bench: &Bench| {
-            mixture(CHECKED_OPERATIONS, (vcpus, seed), Build::Checked, &[], bench)
+            mixture(CHECKED_OPERATIONS, (vcpus, seed), &[], |_, _| {}, bench)
         })
     });
     let about = "nor on a board with a GICv2, whose CPU interface is attacked, too";
     let older = Scenario::new("hostile-checked-gicv2", about, |bench: &Bench| {
-        mixture(CHECKED_OPERATIONS, MIXTURES[2], Build::Checked, &gicv2::edits(GICV2), bench)
+        mixture(CHECKED_OPERATIONS, MIXTURES[2], &gicv2::edits(GICV2), |_, _| {}, bench)
     });
     let about =
         "beside a mixture of attacks on a board with a GICv2, nothing is missed, lost or late";
-    let late = Scenario::new("hostile-gicv2", about, gicv2_mixture).shipped();
+    let late = Scenario::new("hostile-gicv2", about, |bench: &Bench| {
+        mixture(OPERATIONS, MIXTURES[1], &gicv2::edits(GICV2), compare_dispatch, bench)
+    });
+    let late = late.shipped();
     let about = "what one VM writes, another one on its core does not find";
     let leaks = Scenario::new("hostile-leaks", about, leaks::run);
     let storms = [false, true].map(|is_realtime| {
@@ -165,20 +168,19 @@ fn storm(is_realtime: bool, bench: &Bench) -> Result<()> {
     let case = Case { adversary: None, is_woken: false, length_ms: LENGTH_MS };
     let seen = case.run_edited(&edits, bench, &mut |_| {}, |_| false)?;
     let mut outcome = Outcome::new("hostile-storm");
-    let worst = seen.rtos.worst_dispatch_ns().map(real);
-    let goal = Goal::AtMost(real(ALONE_NS + MOST_ADDED_NS));
-    outcome.check(Check::new("worst dispatch latency", worst, "ns", goal));
+    compare_dispatch(&seen, &mut outcome);
     outcome.check(Check::new("starts", real(seen.starts), "", Goal::AtLeast(LEAST_STARTS)));
     compare_neighbour(&seen, &mut outcome);
     conclude(&seen, outcome, bench)
 }
 
-/// Runs one of the mixtures, which have so many `operations` together.
+/// Runs one of the mixtures, which have so many `operations` together, with more edits of the description;
+/// `judge` checks what else it brings.
 fn mixture(
     operations: u64,
     (vcpus, seed): (u32, u64),
-    build: Build,
     more: &[(String, String)],
+    judge: fn(&Seen, &mut Outcome),
     bench: &Bench,
 ) -> Result<()> {
     let adversary = Adversary { vcpus, seed, ..Adversary::plain("mix") };
@@ -188,23 +190,15 @@ fn mixture(
     let mut outcome = Outcome::new(&format!("hostile-mixture-{vcpus}"));
     let done = real(seen.operations);
     outcome.check(Check::new("hostile operations", done, "", Goal::AtLeast(real(share))));
-    if build == Build::Shipped {
-        compare_neighbour(&seen, &mut outcome);
-    }
+    judge(&seen, &mut outcome);
     conclude(&seen, outcome, bench)
 }
 
-/// The mixture on a board with a GICv2, where FreeRTOS may be as late as on one with a GICv3.
-fn gicv2_mixture(bench: &Bench) -> Result<()> {
-    let (vcpus, seed) = MIXTURES[1];
-    let adversary = Adversary { vcpus, seed, ..Adversary::plain("mix") };
-    let case = Case { adversary: Some(adversary), is_woken: false, length_ms: MIXTURE_MS };
-    let seen = case.run_for(OPERATIONS / 3, &gicv2::edits(GICV2), bench, &mut |_| {})?;
-    let mut outcome = Outcome::new("hostile-gicv2");
+/// Demands that FreeRTOS is hardly later than alone: than with a GICv3, on a board with a GICv2 as well.
+fn compare_dispatch(seen: &Seen, outcome: &mut Outcome) {
     let worst = seen.rtos.worst_dispatch_ns().map(real);
     let goal = Goal::AtMost(real(ALONE_NS + MOST_ADDED_NS));
     outcome.check(Check::new("worst dispatch latency", worst, "ns", goal));
-    conclude(&seen, outcome, bench)
 }
 
 /// Demands that the neighbour does its work in the time that it takes alone. That time is of the build that
