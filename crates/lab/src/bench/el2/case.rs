@@ -2,6 +2,7 @@
 
 use crate::bench::store::{self, measured};
 use crate::bench::{ProgressView, Tell};
+use crate::bundle::Bundle;
 use crate::demo;
 use crate::figures::promises;
 use crate::guests::LinuxWork;
@@ -21,6 +22,8 @@ const PROBE: usize = 0;
 /// Virtual time for one machine: the longest needs some seconds.
 const LIMIT: Duration = Duration::from_secs(60);
 
+/// The label of trials with the build that has optional parts, which the system does not ask for.
+pub const PARTS: &str = "-parts";
 /// The label of trials in which EL2 records what it does.
 pub const TRACED: &str = "-traced";
 
@@ -68,9 +71,9 @@ pub struct Seen {
 }
 
 impl Case {
-    /// Returns true if EL2 records what it does.
-    pub fn is_traced(&self) -> bool {
-        matches!(self, Self::Probe(trial) if trial.label == TRACED)
+    /// Returns true if the hypervisor is not the build that its system asks for, or records.
+    pub fn has_parts(&self) -> bool {
+        matches!(self, Self::Probe(trial) if [PARTS, TRACED].contains(&trial.label.as_str()))
     }
 }
 
@@ -111,7 +114,11 @@ impl Trial {
         let events = (format!("={DESCRIBED}\""), format!("={}\"", self.events));
         let edits: Vec<_> = std::iter::once(events).chain(self.edits.iter().cloned()).collect();
         let path = format!("systems/bench/{}.toml", self.system);
-        let bundle = bench.pack(&bench.described(&path, &edits)?)?;
+        let builds = match self.label.as_str() {
+            PARTS => bench.hypervisor.with_parts(),
+            _ => bench.hypervisor,
+        };
+        let bundle = Bundle::pack(&bench.described(&path, &edits)?, &builds, &bench.image())?;
         let time = bench.virtual_time()?;
         let time = Time::Virtual(match self.quantum_ns {
             Some(quantum_ns) => time.with_quantum(quantum_ns),

@@ -1,6 +1,6 @@
 //! What costs instructions at EL2, and which system provokes it.
 
-use super::case::{Case, Seen, TRACED, Trial};
+use super::case::{Case, PARTS, Seen, TRACED, Trial};
 use super::lines::{self, Line};
 use super::visits::Visits;
 use crate::looks::Exception;
@@ -206,28 +206,36 @@ impl Kind {
     }
 }
 
-/// How a system is run.
+/// Which build of the hypervisor runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Traced {
-    /// EL2 records nothing.
-    No,
-    /// EL2 records what it does.
-    Yes,
+pub enum Build {
+    /// The one without parts.
+    Plain,
+    /// The one that has the parts of the tracing one, but records nothing.
+    Parts,
+    /// The one that records what it does.
+    Tracing,
+}
+
+impl Build {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Plain, Self::Parts, Self::Tracing];
 }
 
 /// Returns the boots: each system once with so many `events` and once with twice as many.
-pub fn cases(events: u64, traced: Traced) -> Vec<Case> {
-    let is_asked = |kind: &&Kind| traced == Traced::No || kind.records > 0;
+pub fn cases(events: u64, build: Build) -> Vec<Case> {
+    let is_asked = |kind: &&Kind| build == Build::Plain || kind.records > 0;
     let mut systems: Vec<&str> = KINDS.iter().filter(is_asked).map(|kind| kind.system).collect();
     systems.dedup();
-    let both = |system: &&str| [events, 2 * events].map(|events| boot(system, events, traced));
+    let both = |system: &&str| [events, 2 * events].map(|events| boot(system, events, build));
     systems.iter().flat_map(both).collect()
 }
 
-fn boot(system: &str, events: u64, traced: Traced) -> Case {
-    let (label, edits) = match traced {
-        Traced::No => ("", Vec::new()),
-        Traced::Yes => {
+fn boot(system: &str, events: u64, build: Build) -> Case {
+    let (label, edits) = match build {
+        Build::Plain => ("", Vec::new()),
+        Build::Parts => (PARTS, Vec::new()),
+        Build::Tracing => {
             let asked = "[hypervisor]\ntrace = \"64K\"\n\n[board]";
             (TRACED, vec![("[board]".to_owned(), asked.to_owned())])
         }
@@ -238,9 +246,9 @@ fn boot(system: &str, events: u64, traced: Traced) -> Case {
 }
 
 /// Returns the instructions of so many visits of this kind; none if a boot is missing.
-pub fn visits(kind: &Kind, seen: &[Seen], events: u64, traced: Traced) -> Distribution {
+pub fn visits(kind: &Kind, seen: &[Seen], events: u64, build: Build) -> Distribution {
     let by = |events| {
-        let seen = super::of(seen, &boot(kind.system, events, traced))?;
+        let seen = super::of(seen, &boot(kind.system, events, build))?;
         let counts = seen.statistics.as_ref()?;
         Some(match kind.pcpu {
             Some(pcpu) => Visits::on(pcpu, kind.exception, counts),

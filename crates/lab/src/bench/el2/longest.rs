@@ -15,9 +15,9 @@ pub fn stays(report: &Report) -> BTreeMap<String, u64> {
     stays.collect()
 }
 
-/// Returns how far EL2 went without a look in machines of the image that ships: what records is
-/// another one, with longer paths.
+/// Returns how far EL2 went without a look in machines of the image without parts: others have
+/// longer paths.
 pub fn stretches(seen: &[Seen], report: &Report) -> Vec<Stretch> {
-    let shipped = seen.iter().filter(|seen| !seen.case.is_traced());
+    let shipped = seen.iter().filter(|seen| !seen.case.has_parts());
     Stretch::all(shipped.filter_map(|seen| seen.statistics.as_ref()), report)
 }

@@ -41,7 +41,7 @@ use crate::report::Plot;
 use crate::results::{Check, Goal, Outcome};
 use crate::suite::{Bench, Scenario};
 use case::{Case, Seen, on_or_off};
-use events::{EVENTS, KINDS, Kind, Traced};
+use events::{Build, EVENTS, KINDS, Kind};
 use grant::Grant;
 use miette::Result;
 use migration::Migration;
@@ -87,14 +87,15 @@ impl Experiment for Cost {
         let systems: Vec<PathBuf> =
             systems.map(|name| bench.root.join(format!("systems/{name}.toml"))).collect();
         let systems: Vec<&Path> = systems.iter().map(PathBuf::as_path).collect();
-        let inputs = Inputs::of(bench)?.linux(bench)?.hypervisor(bench).tracing_hypervisor(bench);
+        let inputs = Inputs::of(bench)?.linux(bench)?.hypervisor(bench);
+        let inputs = inputs.hypervisor_with_parts(bench).tracing_hypervisor(bench);
         inputs.files("guests", &[&images.rtos, &images.probe])?.files("systems", &systems)
     }
 
     /// The extent is the same for all: it takes tens of seconds.
     fn cases(&self, _: Extent, (): &()) -> Vec<Case> {
         let demos = [true, false].map(|separation| Case::Demo { separation });
-        let events = [Traced::No, Traced::Yes].map(|traced| events::cases(EVENTS, traced));
+        let events = Build::ALL.map(|build| events::cases(EVENTS, build));
         let timed = migration::cases().into_iter().chain([grant::case(grant::TIMED)]);
         events.into_iter().flatten().chain(timed).chain(demos).collect()
     }
@@ -144,7 +145,7 @@ impl El2 {
             latencies.push((separation, "interrupt response time", seen.response.clone()));
             latencies.push((separation, "dispatch latency", seen.dispatch.clone()));
         }
-        let visits = |kind: &Kind| events::visits(kind, found, EVENTS, Traced::No);
+        let visits = |kind: &Kind| events::visits(kind, found, EVENTS, Build::Plain);
         let kinds = KINDS.iter().map(|kind| (*kind, visits(kind))).collect();
         let records = Recorded::all(found, EVENTS);
         let (migration, grant) = (Migration::of(found), Grant::of(found, grant::TIMED));

@@ -1,7 +1,7 @@
 //! What it costs that EL2 records what it does ([`crate::trace`]).
 
 use super::case::Seen;
-use super::events::{self, KINDS, Kind, Traced};
+use super::events::{self, Build, KINDS, Kind};
 use crate::dataset::{Dataset, Unit};
 use crate::quantity::real;
 use crate::results::{Check, Goal, Outcome};
@@ -9,7 +9,7 @@ use crate::results::{Check, Goal, Outcome};
 /// Most instructions that a record may cost.
 const MOST: f64 = 12.0;
 
-/// Medians of a kind of visit, in instructions.
+/// Medians of a kind of visit, in instructions, of builds that differ by the trace alone.
 #[derive(Clone, Copy, Debug)]
 pub struct Recorded {
     kind: Kind,
@@ -21,8 +21,8 @@ impl Recorded {
     /// Returns what was measured with so many events, for each kind whose records are counted.
     pub fn all(seen: &[Seen], events: u64) -> Vec<Self> {
         let one = |&kind: &Kind| {
-            let median = |traced| kind.median(&events::visits(&kind, seen, events, traced));
-            Self { kind, silent: median(Traced::No), recording: median(Traced::Yes) }
+            let median = |build| kind.median(&events::visits(&kind, seen, events, build));
+            Self { kind, silent: median(Build::Parts), recording: median(Build::Tracing) }
         };
         KINDS.iter().filter(|kind| kind.records > 0).map(one).collect()
     }
@@ -74,7 +74,8 @@ impl Recorded {
         let text = |value: Option<f64>| value.map_or_else(|| "-".into(), |n| format!("{n:.2}"));
         let above = all.iter().filter(|one| one.each().is_some_and(|each| each > MOST));
         format!(
-            "What records of a trace add to a visit, medians in instructions:\n\n{}\n\
+            "What records of a trace add to a visit, medians in instructions, in builds that have all parts \
+             else:\n\n{}\n\
              A record costs {} instructions in the mean over all kinds (goal: at most {MOST}); in {} \
              of {} kinds it costs more than that.",
             Self::data(all).table().markdown(),

@@ -2,7 +2,7 @@
 //! recorded, and a mutex is granted in the time that is the goal.
 
 use super::case::{self, Case, Seen};
-use super::events::{self, CONSOLE_BURST, KINDS, Traced};
+use super::events::{self, Build, CONSOLE_BURST, KINDS};
 use super::grant::{self, Grant};
 use super::lines::{CONSOLE_FIRST, DEPARTURE, Line};
 use super::longest;
@@ -39,16 +39,16 @@ pub fn scenario() -> Scenario {
 
 fn count(bench: &Bench) -> Result<()> {
     let boot = |case: Case| case::run(&case, &room(bench, &case.name())?, &mut |_| {});
-    let cases = [Traced::No, Traced::Yes].map(|traced| events::cases(EVENTS, traced));
+    let cases = Build::ALL.map(|build| events::cases(EVENTS, build));
     let cases = cases.into_iter().flatten().chain(migration::counted(EVENTS));
     let cases = cases.chain([grant::case(EVENTS)]);
     let seen: Vec<Seen> = cases.map(boot).collect::<Result<_>>()?;
     let mut outcome = Outcome::new("el2-instructions");
     for kind in &KINDS {
-        let median = kind.median(&events::visits(kind, &seen, EVENTS, Traced::No)).map(f64::from);
+        let median = kind.median(&events::visits(kind, &seen, EVENTS, Build::Plain)).map(f64::from);
         outcome.check(check(kind.name, median, kind.line));
     }
-    let first = events::visits(&CONSOLE_BURST, &seen, EVENTS, Traced::No).min().map(f64::from);
+    let first = events::visits(&CONSOLE_BURST, &seen, EVENTS, Build::Plain).min().map(f64::from);
     let most = Goal::AtMost(f64::from(CONSOLE_FIRST + SLACK));
     outcome.check(Check::new("first visit of a burst", first, "instructions", most));
     let departure = migration::departure(&seen, EVENTS);
