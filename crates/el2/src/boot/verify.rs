@@ -127,16 +127,7 @@ pub fn core(system: &System, index: usize) -> Result<(), &'static str> {
     if timer::frequency_hz() == 0 {
         return Err("the firmware has not set CNTFRQ_EL0");
     }
-    if !gic::Redistributor::serves(gic::Redistributor::frame(&system.board, index), affinity) {
-        return Err(gic::ANOTHERS);
-    }
-    if !gic::claim() {
-        return Err(gic::UNCLAIMED);
-    }
-    if !system.board.pcpu_mpidr.into_iter().all(gic::reaches) {
-        return Err(gic::UNREACHED);
-    }
-    Ok(())
+    gic::check(&system.board, index, affinity)
 }
 
 #[cfg(test)]

@@ -142,7 +142,7 @@ impl Pcpu {
 /// Sets up a core's own interrupts.
 pub(super) fn start_redistributor(index: usize, system: &System) -> Redistributor {
     let separate = system.header.flags & flags::PRIORITY_SEPARATION != 0;
-    Redistributor::start(Redistributor::frame(&system.board, index), separate)
+    Redistributor::start(gic::frame(&system.board, index), separate)
 }
 
 /// Ends an interrupt that was EL2's own.

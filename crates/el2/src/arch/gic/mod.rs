@@ -1,12 +1,15 @@
 //! The physical interrupt controller.
 //!
 //! What EL2 needs of any version: [`place`]; [`reset_distributor`], [`route`], [`send_to`], [`clear`]
-//! for shared interrupts; [`claim`], a [`Redistributor`] and the functions from
+//! for shared interrupts; [`check`], a [`Redistributor`] and the functions from
 //! [`acknowledge`] to [`ring`] for a core's own; and in [`virtual_interface`]
 //! the list registers of guests.
-//! `v3` has them for a GICv3, `v2`, in an image of its own, for a GICv2. Only a GICv3 has
+//! `v3` has what only a GICv3 does, `v2`, in an image of its own, what a GICv2 does. Only a GICv3 has
 //! `common_group`, what else of guests' registers may trap.
 
+mod distributor;
+mod offset;
+mod redistributor;
 #[cfg(feature = "gic-v2")]
 mod v2;
 #[cfg(not(feature = "gic-v2"))]
@@ -18,15 +21,16 @@ use v2 as version;
 #[cfg(not(feature = "gic-v2"))]
 use v3 as version;
 
-use crate::arch::timer::{EL2_INTID, VIRTUAL_INTID, WATCH_INTID};
+pub use distributor::{clear, route};
+pub use redistributor::Redistributor;
 #[cfg(not(feature = "gic-v2"))]
 pub use v3::common_group;
-pub use version::cpu_interface::{
-    acknowledge, bell, claim, deactivate, drop_priority, reaches, ring, set_mask,
-};
-pub use version::distributor::{clear, reset_distributor, route, send_to};
-pub use version::redistributor::Redistributor;
-pub use version::{ANOTHERS, UNCLAIMED, UNREACHED, kind, place};
+#[cfg(all(test, not(feature = "gic-v2")))]
+pub use v3::cpu_interface::claim;
+pub use version::cpu_interface::{acknowledge, bell, deactivate, drop_priority, ring, set_mask};
+pub use version::distributor::{reset_distributor, send_to};
+pub use version::redistributor::frame;
+pub use version::{check, kind, place};
 
 /// SGI that says: look at your mailbox.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -90,20 +94,6 @@ pub const MASK_NOTHING: u64 = 0xff;
 pub const MASK_ORDINARY: u64 = 0xe0;
 /// Priority mask that keeps those of lower real-time guests pending, too.
 pub const MASK_LOWER_REALTIME: u64 = 0xa0;
-
-/// Returns the priority of an interrupt of one core. `separate`: see docs/src/design/decisions.md, 7.
-#[inline(always)]
-fn private_priority(intid: u32, separate: bool) -> u8 {
-    const REALTIME: u32 = Doorbell::Realtime as u32;
-    const LOWER_REALTIME: u32 = Doorbell::LowerRealtime as u32;
-    match intid {
-        _ if !separate => PRIORITY_ORDINARY,
-        EL2_INTID | VIRTUAL_INTID | WATCH_INTID => PRIORITY_TIMER,
-        REALTIME | MAINTENANCE => PRIORITY_REALTIME,
-        LOWER_REALTIME => PRIORITY_LOWER_REALTIME,
-        _ => PRIORITY_ORDINARY,
-    }
-}
 
 #[cfg(test)]
 mod tests {

@@ -1,6 +1,5 @@
 //! A core's physical CPU interface: taking interrupts, masking them, ringing.
 
-use super::offset::SGIR;
 use super::{gicc, gicd};
 use crate::arch::gic::{MASK_NOTHING, SGI_END};
 use crate::arch::machine::instructions;
@@ -15,17 +14,14 @@ const APR: u64 = 0x00d0;
 const NSAPR: u64 = 0x00e0;
 const DIR: u64 = 0x1000;
 
+/// GICD_SGIR.
+const SGIR: u64 = 0x0f00;
+
 /// An acknowledged interrupt's number; above it, an SGI has its sender's.
 const INTID: u32 = 0x3ff;
 
-/// Makes the interface EL2's. It is: no guest has its registers in its memory.
-#[must_use]
-pub fn claim() -> bool {
-    true
-}
-
 /// Switches the interface on: everything comes, priority drop and deactivation are two steps.
-pub(super) fn start() {
+pub fn start() {
     /// Both groups, which interrupt as IRQs. Where the view is non-secure, bit 0 is group 1.
     const GROUPS: u32 = 1 << 1 | 1 << 0;
     /// EOImodeS and EOImodeNS; EOImodeNS in a non-secure view.
@@ -80,12 +76,6 @@ pub fn set_mask(mask: u64) {
 /// Returns how [`ring`] names the core of this affinity (GICD_SGIR.CPUTargetList).
 pub const fn bell(affinity: u64) -> u64 {
     1 << (16 + (affinity & 7))
-}
-
-/// Returns true if [`ring`] reaches the core of this affinity: of the interfaces that there may be, each
-/// has the number that affinity 0 says.
-pub fn reaches(affinity: u64) -> bool {
-    affinity & 0xff < 8
 }
 
 /// Interrupts another core, or this one.

@@ -1,13 +1,10 @@
-//! The distributor: shared interrupts, their priorities, and the cores they go to.
+//! What only a GICv2's distributor has: the numbers of the CPU interfaces.
 
-use super::offset::{
-    ICACTIVER, ICENABLER, ICFGR, ICPENDR, IGROUPR, IPRIORITYR, ISENABLER, ITARGETSR,
-};
-use crate::arch::gic::PRIORITY_ORDINARY;
-use crate::arch::memory::device::{read32, write8, write32};
+use super::super::distributor::reset_interrupts;
+use super::ITARGETSR;
+use crate::arch::memory::device::{write8, write32};
 
 const CTLR: u64 = 0x000;
-const TYPER: u64 = 0x004;
 /// Both group enables; in a non-secure view, bit 0 is that of group 1.
 const GROUPS: u32 = 1 << 1 | 1 << 0;
 
@@ -15,40 +12,11 @@ const GROUPS: u32 = 1 << 1 | 1 << 0;
 /// non-secure view has; disabled, of normal priority. Boot core only.
 pub fn reset_distributor(gicd: u64) {
     write32(gicd + CTLR, 0);
-    let words = (read32(gicd + TYPER) & 0x1f) as u64 + 1;
-    for word in 1..words {
-        write32(gicd + ICENABLER + 4 * word, u32::MAX);
-        write32(gicd + ICPENDR + 4 * word, u32::MAX);
-        write32(gicd + ICACTIVER + 4 * word, u32::MAX);
-        write32(gicd + IGROUPR + 4 * word, 0);
-        for quad in 0..8 {
-            let priorities = u32::from_ne_bytes([PRIORITY_ORDINARY; 4]);
-            write32(gicd + IPRIORITYR + 32 * word + 4 * quad, priorities);
-        }
-    }
+    reset_interrupts(gicd);
     write32(gicd + CTLR, GROUPS);
-}
-
-/// Enables a shared interrupt, which is disabled, and sends it to one core.
-/// Boot core only.
-pub fn route(gicd: u64, intid: u32, affinity: u64, priority: u8, edge: bool) {
-    let number = u64::from(intid);
-    let triggers = gicd + ICFGR + 4 * (number / 16);
-    let others = read32(triggers) & !(0b11 << (2 * (number % 16)));
-    write32(triggers, others | u32::from(edge) << (2 * (number % 16) + 1));
-    write8(gicd + IPRIORITYR + number, priority);
-    send_to(gicd, intid, affinity);
-    write32(gicd + ISENABLER + 4 * (number / 32), 1 << (number % 32));
 }
 
 /// Sends a shared interrupt to another core from now on.
 pub fn send_to(gicd: u64, intid: u32, affinity: u64) {
     write8(gicd + ITARGETSR + u64::from(intid), 1 << (affinity & 7));
-}
-
-/// Makes a shared interrupt neither pending nor active: a line that is high makes it come again.
-pub fn clear(gicd: u64, intid: u32) {
-    let (word, bit) = (u64::from(intid / 32), 1 << (intid % 32));
-    write32(gicd + ICPENDR + 4 * word, bit);
-    write32(gicd + ICACTIVER + 4 * word, bit);
 }

@@ -49,24 +49,24 @@ pub fn kind() -> u64 {
     0
 }
 
-/// What [`claim`](cpu_interface::claim) refuses: nothing, as no guest reaches what EL2 uses.
-pub const UNCLAIMED: &str = "a guest could switch this core's interrupt interface off";
-/// What [`reaches`](cpu_interface::reaches) refuses.
-pub const UNREACHED: &str = "an affinity above 7 is no number of a GICv2's CPU interface";
-/// What [`serves`](redistributor::Redistributor::serves) refuses.
-pub const ANOTHERS: &str =
-    "a core's affinity (pcpu_mpidr) is not the number of its GICv2's CPU interface";
+/// GICD_ITARGETSR: by interrupt, the numbers of the CPU interfaces it goes to.
+const ITARGETSR: u64 = 0x800;
 
-/// Offsets of the distributor.
-mod offset {
-    pub const IGROUPR: u64 = 0x080;
-    pub const ISENABLER: u64 = 0x100;
-    pub const ICENABLER: u64 = 0x180;
-    pub const ICPENDR: u64 = 0x280;
-    pub const ISACTIVER: u64 = 0x300;
-    pub const ICACTIVER: u64 = 0x380;
-    pub const IPRIORITYR: u64 = 0x400;
-    pub const ITARGETSR: u64 = 0x800;
-    pub const ICFGR: u64 = 0xc00;
-    pub const SGIR: u64 = 0xf00;
+/// Everything is in group 0.
+pub const GROUP: u32 = 0;
+
+/// Checks this core's interface and that it reaches the others', by the core's index and affinity.
+///
+/// # Errors
+/// Says in words why they cannot be had as EL2 needs them.
+pub fn check(board: &Board, index: usize, affinity: u64) -> Result<(), &'static str> {
+    if !redistributor::serves(redistributor::frame(board, index), affinity) {
+        return Err(
+            "a core's affinity (pcpu_mpidr) is not the number of its GICv2's CPU interface",
+        );
+    }
+    if board.pcpu_mpidr.into_iter().any(|affinity| affinity & 0xff > 7) {
+        return Err("an affinity above 7 is no number of a GICv2's CPU interface");
+    }
+    Ok(())
 }

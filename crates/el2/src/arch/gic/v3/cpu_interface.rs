@@ -31,7 +31,7 @@ pub fn claim() -> bool {
 
 /// Switches the interface on, which was [claimed](claim): everything comes, priority drop and
 /// deactivation are two steps.
-pub(super) fn start() {
+pub fn start() {
     const EOI_MODE: u64 = 1 << 1;
     /// Priority bits that are implemented, less one.
     const PRIORITY_BITS: u64 = 0b111;

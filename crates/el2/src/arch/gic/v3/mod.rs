@@ -28,22 +28,22 @@ pub fn kind() -> u64 {
     read_sysreg!("ich_vtr_el2")
 }
 
-/// What [`claim`](cpu_interface::claim) refuses.
-pub const UNCLAIMED: &str = "a guest could switch this core's interrupt interface off";
-/// What [`reaches`](cpu_interface::reaches) refuses.
-pub const UNREACHED: &str =
-    "the interrupt controller has no range selector for affinities above 15";
-/// What [`serves`](redistributor::Redistributor::serves) refuses.
-pub const ANOTHERS: &str = "a redistributor (gicr_pa, gicr_stride) is that of another core";
+/// Everything is in group 1.
+pub const GROUP: u32 = u32::MAX;
 
-/// Offsets that the distributor and the redistributors' SGI frames have alike.
-mod offset {
-    pub const IGROUPR: u64 = 0x0080;
-    pub const ISENABLER: u64 = 0x0100;
-    pub const ICENABLER: u64 = 0x0180;
-    pub const ICPENDR: u64 = 0x0280;
-    pub const ISACTIVER: u64 = 0x0300;
-    pub const ICACTIVER: u64 = 0x0380;
-    pub const IPRIORITYR: u64 = 0x0400;
-    pub const ICFGR: u64 = 0x0c00;
+/// Takes this core's interrupt interface for EL2, by the core's index and affinity.
+///
+/// # Errors
+/// Says in words why it cannot be had as EL2 needs it.
+pub fn check(board: &Board, index: usize, affinity: u64) -> Result<(), &'static str> {
+    if !redistributor::serves(redistributor::frame(board, index), affinity) {
+        return Err("a redistributor (gicr_pa, gicr_stride) is that of another core");
+    }
+    if !cpu_interface::claim() {
+        return Err("a guest could switch this core's interrupt interface off");
+    }
+    if !board.pcpu_mpidr.into_iter().all(cpu_interface::reaches) {
+        return Err("the interrupt controller has no range selector for affinities above 15");
+    }
+    Ok(())
 }
