@@ -31,22 +31,27 @@ impl Gic {
         Effects { notify: u8::MAX, deactivate: None }
     }
 
-    /// Reads a field of a word of interrupts, on behalf of a vCPU.
-    pub(crate) fn read(&self, vcpu: usize, word: usize, field: Field) -> (u32, Effects) {
+    /// Reads a field of a word of interrupts, on behalf of a vCPU, that is in its bank whatever list
+    /// registers hold; none of one that may not be.
+    pub(crate) fn configuration(&self, vcpu: usize, word: usize, field: Field) -> Option<u32> {
         let bank = self.bank(vcpu, word);
-        let mut effects = Effects::default();
+        match field {
+            Field::Group => Some(bank.group.load(Ordering::Relaxed)),
+            Field::SetEnable | Field::ClearEnable => Some(bank.enabled.load(Ordering::Relaxed)),
+            _ => None,
+        }
+    }
+
+    /// Reads which interrupts of a word are pending or active, on behalf of a vCPU.
+    pub(crate) fn state(&self, vcpu: usize, word: usize, field: Field) -> (u32, Effects) {
+        let bank = self.bank(vcpu, word);
+        let listed = bank.listed.load(Ordering::Relaxed);
+        let effects = self.refresh(vcpu, word, listed);
         let value = match field {
-            Field::Group => bank.group.load(Ordering::Relaxed),
-            Field::SetEnable | Field::ClearEnable => bank.enabled.load(Ordering::Relaxed),
             Field::SetPending | Field::ClearPending => {
-                let listed = bank.listed.load(Ordering::Relaxed);
-                effects = self.refresh(vcpu, word, listed);
                 bank.pending_bits() | (listed & !bank.active.load(Ordering::Relaxed))
             }
-            Field::SetActive | Field::ClearActive => {
-                effects = self.refresh(vcpu, word, bank.listed.load(Ordering::Relaxed));
-                bank.active.load(Ordering::Relaxed) & !bank.drop_active.load(Ordering::Relaxed)
-            }
+            _ => bank.active.load(Ordering::Relaxed) & !bank.drop_active.load(Ordering::Relaxed),
         };
         (value, effects)
     }

@@ -1,8 +1,8 @@
 //! The bus of a VM: which device stands at a guest-physical address.
 
-#[cfg(feature = "gic-v2")]
-use super::gicd_v2;
 use super::uart;
+#[cfg(feature = "gic-v2")]
+use super::{gicc_v2, gicd_v2};
 #[cfg(not(feature = "gic-v2"))]
 use super::{gicd, gicr};
 use crate::arch::gic::virtual_interface::Loaded;
@@ -15,12 +15,15 @@ use vgic::interface::CpuInterface;
 #[cfg(not(feature = "gic-v2"))]
 const DEVICES: [Device; 3] = [gicd::DEVICE, gicr::DEVICE, uart::DEVICE];
 #[cfg(feature = "gic-v2")]
-const DEVICES: [Device; 3] = [gicd_v2::DISTRIBUTOR, gicd_v2::DEACTIVATION, uart::DEVICE];
+const DEVICES: [Device; 3] = [gicd_v2::DEVICE, gicc_v2::DEVICE, uart::DEVICE];
 
 /// A kind of device.
 pub struct Device {
     /// Returns where it stands in a VM; an empty region if the VM has none.
     pub region: fn(&Vm) -> Region,
+    /// Reads a register where that changes nothing, and what it tells does not depend on what is in
+    /// list registers, so that nothing has to be brought up to date for it; none for any other one.
+    pub peek: fn(&Caller, Access) -> Option<u64>,
     /// Carries out an access.
     pub access: fn(&mut Guest, Access) -> Outcome,
 }
@@ -45,14 +48,21 @@ pub struct Access {
     pub write: Option<u64>,
 }
 
-/// What a device sees of the guest that accesses it.
-pub struct Guest<'a> {
-    /// The vCPU's index in its VM.
+/// The vCPU that accesses a device.
+#[derive(Clone, Copy)]
+pub struct Caller<'a> {
+    /// Its index in its VM.
     pub index: usize,
     /// How many vCPUs the VM has.
     pub vcpus: usize,
     /// What the VM's vCPUs share.
     pub shared: &'a shared::Vm,
+}
+
+/// What a device sees of the guest that accesses it.
+pub struct Guest<'a> {
+    /// The vCPU.
+    pub caller: Caller<'a>,
     /// What is in the vCPU's list registers, and why.
     pub interface: &'a mut CpuInterface,
     /// The list registers.

@@ -8,12 +8,12 @@ use vgic::{Effects, Gic};
 /// Accesses a register with everything in the banks, then puts everything that
 /// should be in the list registers back there.
 pub fn access(guest: &mut Guest, act: impl FnOnce(&Gic) -> (u64, Effects)) -> Outcome {
-    let (gic, hw) = (&guest.shared.gic, &mut *guest.list_registers);
+    let (gic, hw) = (&guest.caller.shared.gic, &mut *guest.list_registers);
     if !guest.interface.take_back_for_access(gic, hw) {
         return Outcome { again: true, ..Outcome::default() };
     }
     // The hardware would have withdrawn a timer that no longer asserts.
-    if !timer::loaded_is_asserted() && gic.retract(guest.index, timer::VIRTUAL_INTID) {
+    if !timer::loaded_is_asserted() && gic.retract(guest.caller.index, timer::VIRTUAL_INTID) {
         hw.deactivate(timer::VIRTUAL_INTID);
     }
     let (value, effects) = act(gic);
@@ -22,6 +22,6 @@ pub fn access(guest: &mut Guest, act: impl FnOnce(&Gic) -> (u64, Effects)) -> Ou
     }
     guest.injected += guest.interface.list(gic, hw);
     // The vCPU itself has just looked.
-    let notify = effects.notify & !(1 << guest.index);
+    let notify = effects.notify & !(1 << guest.caller.index);
     Outcome { value, effects: Effects { notify, ..effects }, ..Outcome::default() }
 }

@@ -6,6 +6,8 @@
 
 pub mod bus;
 mod gic;
+#[cfg(feature = "gic-v2")]
+mod gicc_v2;
 #[cfg(not(feature = "gic-v2"))]
 mod gicd;
 #[cfg(feature = "gic-v2")]

@@ -1,6 +1,6 @@
 //! A VM's console: an emulated PL011 ([`crate::shared::pl011`]).
 
-use super::bus::{Access, Device, Guest, Outcome, Region};
+use super::bus::{Access, Caller, Device, Guest, Outcome, Region};
 use crate::shared;
 use abi::MAX_PCPUS;
 use abi::platform::{UART_BASE, UART_INTID, UART_SIZE};
@@ -14,16 +14,22 @@ pub const DEVICE: Device = Device {
         base: UART_BASE,
         size: if vm.is(vm_flags::CONSOLE) { UART_SIZE } else { 0 },
     },
+    peek,
     access,
 };
 
+/// Its interrupt's line was brought up to date with what changed it.
+fn peek(caller: &Caller, access: Access) -> Option<u64> {
+    caller.shared.uart.peek(access.offset)
+}
+
 fn access(guest: &mut Guest, access: Access) -> Outcome {
-    let uart = &guest.shared.uart;
+    let uart = &guest.caller.shared.uart;
     let (value, has_output) = match access.write {
         Some(value) => (0, uart.write(access.offset, value)),
         None => (uart.read(access.offset), false),
     };
-    Outcome { value, effects: update_interrupt(guest.shared), has_output, again: false }
+    Outcome { value, effects: update_interrupt(guest.caller.shared), has_output, again: false }
 }
 
 /// Brings the console's interrupt line up to date. Another core may change the

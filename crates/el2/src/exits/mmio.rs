@@ -2,7 +2,7 @@
 
 use crate::arch::context::{self, Fault, Syndrome};
 use crate::bug::bug;
-use crate::devices::bus::{self, Guest, Outcome};
+use crate::devices::bus::{self, Caller, Guest, Outcome};
 use crate::exits;
 use crate::pcpu::Pcpu;
 use crate::pcpu::virtio::Reply;
@@ -113,11 +113,18 @@ fn emulate(core: &mut Pcpu, access: Access, ipa: u64) -> Option<Done> {
     let table = system.vm(vm);
     let (device, offset) = bus::find(table, ipa)?;
     let write = access.write.then(|| vcpu.register(access.register));
+    let caller = Caller { index, vcpus: table.vcpu_count.into(), shared };
+    let asked = bus::Access { offset, size: access.size, write };
+    if !access.write
+        && let Some(value) = (device.peek)(&caller, asked)
+    {
+        core.loaded_mut()?.set_register(access.register, access.extend(value));
+        return Some(Done::Yes);
+    }
     let mut outcome = Outcome::default();
     core.with_device(|interface, list_registers| {
-        let vcpus = table.vcpu_count.into();
-        let mut guest = Guest { index, vcpus, shared, interface, list_registers, injected: 0 };
-        outcome = (device.access)(&mut guest, bus::Access { offset, size: access.size, write });
+        let mut guest = Guest { caller, interface, list_registers, injected: 0 };
+        outcome = (device.access)(&mut guest, asked);
         (guest.injected, outcome.effects)
     });
     if outcome.again {

@@ -32,20 +32,34 @@ const IIDR: u32 = 0x43b;
 /// A route that leads to no vCPU.
 const NOWHERE: u32 = 0x00ff_ffff;
 
-/// Reads `size` bytes at `offset` of the distributor, on behalf of vCPU `vcpu` of `vcpus`.
-pub fn read(gic: &Gic, vcpu: usize, vcpus: usize, offset: u64, size: u8) -> (u64, Effects) {
-    let value = match (offset, size) {
+/// Reads `size` bytes at `offset` of the distributor, on behalf of vCPU `vcpu` of `vcpus`, where that
+/// does not depend on what is in list registers; none where it does.
+pub fn peek(gic: &Gic, vcpu: usize, vcpus: usize, offset: u64, size: u8) -> Option<u64> {
+    Some(match (offset, size) {
         (GICD_ITARGETSR..GICD_ITARGETSR_END, 1 | 4) => read_targets(gic, vcpu, offset, size),
-        (GICD_CPENDSGIR..GICD_SPENDSGIR_END, 1 | 4) => {
-            return read_senders(gic, vcpu, offset, size);
-        }
+        (GICD_CPENDSGIR..GICD_SPENDSGIR_END, 1 | 4) => return None,
         (GICD_CTLR, 4) => u64::from(gic.control()),
         (GICD_TYPER, 4) => ((WORDS - 1) | ((vcpus - 1) << 5)) as u64,
         (GICD_IIDR, 4) => u64::from(IIDR),
         (GICD_ICPIDR2, 4) => u64::from(ICPIDR2),
-        _ => return words::read(gic, vcpu, offset, size, 0..WORDS),
-    };
-    (value, Effects::default())
+        _ => return words::peek(gic, vcpu, offset, size, 0..WORDS),
+    })
+}
+
+/// Reads what [`peek`] does not, with everything in the banks.
+pub fn read_state(gic: &Gic, vcpu: usize, offset: u64, size: u8) -> (u64, Effects) {
+    match offset {
+        GICD_CPENDSGIR..GICD_SPENDSGIR_END => read_senders(gic, vcpu, offset, size),
+        _ => words::read_state(gic, vcpu, offset, size, 0..WORDS),
+    }
+}
+
+/// Reads what there is, with everything in the banks.
+#[cfg(test)]
+pub fn read(gic: &Gic, vcpu: usize, vcpus: usize, offset: u64, size: u8) -> (u64, Effects) {
+    let peeked = peek(gic, vcpu, vcpus, offset, size);
+    let peeked = peeked.map(|value| (value, Effects::default()));
+    peeked.unwrap_or_else(|| read_state(gic, vcpu, offset, size))
 }
 
 /// Writes `size` bytes at `offset` of the distributor, on behalf of vCPU `vcpu` of `vcpus`.
@@ -99,7 +113,7 @@ fn write_targets(gic: &Gic, vcpus: usize, offset: u64, size: u8, value: u64) -> 
 /// GICD_CPENDSGIR and GICD_SPENDSGIR: which CPUs have sent the SGIs that pend.
 fn read_senders(gic: &Gic, vcpu: usize, offset: u64, size: u8) -> (u64, Effects) {
     let Some(first) = first(GICD_CPENDSGIR, offset, size) else { return (0, Effects::default()) };
-    let (pending, effects) = gic.read(vcpu, /* word */ 0, Field::SetPending);
+    let (pending, effects) = gic.state(vcpu, /* word */ 0, Field::SetPending);
     let sent = |at: u32| u64::from(pending >> ((first + at) % 16) & 1);
     (bytes(size).fold(0, |value, at| value << 8 | sent(at)), effects)
 }

@@ -37,17 +37,30 @@ const ROUTE_MASK: u64 = 0x00ff_ffff;
 /// GICD_CTLR.DS and ARE_NS, both read-as-one here.
 const CTLR_FIXED: u32 = 1 << 6 | 1 << 4;
 
-/// Reads `size` bytes at `offset` of the distributor, on behalf of vCPU `vcpu`.
-pub fn read_distributor(gic: &Gic, vcpu: usize, offset: u64, size: u8) -> (u64, Effects) {
-    let value = match (offset, size) {
+/// Reads `size` bytes at `offset` of the distributor, on behalf of vCPU `vcpu`, where that does not
+/// depend on what is in list registers; none where it does.
+pub fn peek_distributor(gic: &Gic, vcpu: usize, offset: u64, size: u8) -> Option<u64> {
+    Some(match (offset, size) {
         (GICD_IROUTER_SPI..GICD_IROUTER_END, _) => read_route(gic, offset, size),
         (GICD_CTLR, 4) => u64::from(gic.control() | CTLR_FIXED),
         (GICD_TYPER, 4) => u64::from(TYPER),
         (GICD_IIDR, 4) => u64::from(IIDR),
         (PIDR2, 4) => u64::from(PIDR2_GICV3),
-        _ => return words::read(gic, vcpu, offset, size, 1..WORDS),
-    };
-    (value, Effects::default())
+        _ => return words::peek(gic, vcpu, offset, size, 1..WORDS),
+    })
+}
+
+/// Reads what [`peek_distributor`] does not, with everything in the banks.
+pub fn read_distributor_state(gic: &Gic, vcpu: usize, offset: u64, size: u8) -> (u64, Effects) {
+    words::read_state(gic, vcpu, offset, size, 1..WORDS)
+}
+
+/// Reads what there is, with everything in the banks.
+#[cfg(test)]
+pub fn read_distributor(gic: &Gic, vcpu: usize, offset: u64, size: u8) -> (u64, Effects) {
+    let peeked = peek_distributor(gic, vcpu, offset, size);
+    let peeked = peeked.map(|value| (value, Effects::default()));
+    peeked.unwrap_or_else(|| read_distributor_state(gic, vcpu, offset, size))
 }
 
 /// Writes `size` bytes at `offset` of the distributor, on behalf of vCPU `vcpu`.
@@ -59,18 +72,19 @@ pub fn write_distributor(gic: &Gic, vcpu: usize, offset: u64, size: u8, value: u
     }
 }
 
-/// Reads from the redistributor of vCPU `vcpu`, the `last` of its VM or not.
-pub fn read_redistributor(
+/// Reads from the redistributor of vCPU `vcpu`, the `last` of its VM or not, where that does not
+/// depend on what is in list registers; none where it does.
+pub fn peek_redistributor(
     gic: &Gic,
     vcpu: usize,
     last: bool,
     offset: u64,
     size: u8,
-) -> (u64, Effects) {
+) -> Option<u64> {
     let affinity = vcpu as u64;
     let typer = affinity << 32 | affinity << 8 | u64::from(last) << 4;
-    let value = match (offset, size) {
-        (SGI_FRAME.., _) => return words::read(gic, vcpu, offset - SGI_FRAME, size, 0..1),
+    Some(match (offset, size) {
+        (SGI_FRAME.., _) => return words::peek(gic, vcpu, offset - SGI_FRAME, size, 0..1),
         (GICR_IIDR, 4) => u64::from(IIDR),
         (GICR_TYPER, 8) => typer,
         (GICR_TYPER, 4) => typer & 0xffff_ffff,
@@ -78,8 +92,26 @@ pub fn read_redistributor(
         (PIDR2, 4) => u64::from(PIDR2_GICV3),
         // GICR_CTLR: no LPIs. GICR_WAKER: awake, whatever is written.
         _ => 0,
-    };
-    (value, Effects::default())
+    })
+}
+
+/// Reads what [`peek_redistributor`] does not, with everything in the banks.
+pub fn read_redistributor_state(gic: &Gic, vcpu: usize, offset: u64, size: u8) -> (u64, Effects) {
+    words::read_state(gic, vcpu, offset.wrapping_sub(SGI_FRAME), size, 0..1)
+}
+
+/// Reads what there is, with everything in the banks.
+#[cfg(test)]
+pub fn read_redistributor(
+    gic: &Gic,
+    vcpu: usize,
+    last: bool,
+    offset: u64,
+    size: u8,
+) -> (u64, Effects) {
+    let peeked = peek_redistributor(gic, vcpu, last, offset, size);
+    let peeked = peeked.map(|value| (value, Effects::default()));
+    peeked.unwrap_or_else(|| read_redistributor_state(gic, vcpu, offset, size))
 }
 
 /// Writes to the redistributor of vCPU `vcpu`.

@@ -9,29 +9,43 @@ use crate::{Bits, Effects, Field, Gic};
 use core::ops::Range;
 
 /// Reads `size` bytes at `offset` of a frame that has these `words`, on behalf
-/// of a vCPU.
-pub(super) fn read(
+/// of a vCPU, where what it reads is in the banks, whatever list registers hold; none where it is not.
+pub(super) fn peek(
+    gic: &Gic,
+    vcpu: usize,
+    offset: u64,
+    size: u8,
+    words: Range<usize>,
+) -> Option<u64> {
+    match Register::decode(offset, size, &words) {
+        None => Some(0),
+        Some(Register::Priority { first }) => Some(gic.priorities(vcpu, first, size)),
+        Some(Register::Bits { field, word }) => gic.configuration(vcpu, word, field).map(u64::from),
+        Some(Register::Config { word, upper }) => {
+            let edge = gic.triggers(vcpu, word);
+            Some(spread(edge >> if upper { 16 } else { 0 }).into())
+        }
+    }
+}
+
+/// Reads what [`peek`] does not: which interrupts are pending, and which are active.
+pub(super) fn read_state(
     gic: &Gic,
     vcpu: usize,
     offset: u64,
     size: u8,
     words: Range<usize>,
 ) -> (u64, Effects) {
-    let (value, effects) = match Register::decode(offset, size, &words) {
-        None => return (0, Effects::default()),
-        Some(Register::Priority { first }) => {
-            return (gic.priorities(vcpu, first, size), Effects::default());
+    match Register::decode(offset, size, &words) {
+        Some(Register::Bits { field, word }) => {
+            let (value, effects) = gic.state(vcpu, word, field);
+            (value.into(), effects)
         }
-        Some(Register::Bits { field, word }) => gic.read(vcpu, word, field),
-        Some(Register::Config { word, upper }) => {
-            let edge = gic.triggers(vcpu, word);
-            (spread(edge >> if upper { 16 } else { 0 }), Effects::default())
-        }
-    };
-    (u64::from(value), effects)
+        _ => (0, Effects::default()),
+    }
 }
 
-/// Writes, as [`read`] reads.
+/// Writes, as a guest reads.
 pub(super) fn write(
     gic: &Gic,
     vcpu: usize,

@@ -108,7 +108,7 @@ fn no_interrupt_is_stuck(world: &World, cores: &[Option<&Pcpu>]) {
         assert!(!stays || routed == first_core, "interrupt {} does not stay", spi.physical);
         let (word, bit) = (u64::from(spi.virtual_ / 32), spi.virtual_ % 32);
         let gic = &VMS[usize::from(spi.vm)].gic;
-        let (pending, _) = v3::read_distributor(gic, 0, PENDING + 4 * word, 4);
+        let (pending, _) = v3::read_distributor_state(gic, 0, PENDING + 4 * word, 4);
         let first = usize::from(world.tables.vms[usize::from(spi.vm)].vcpu_first);
         let count = usize::from(world.tables.vms[usize::from(spi.vm)].vcpu_count);
         let is_taken = |general: &General| guests::has_taken(general, spi.virtual_);
