@@ -161,7 +161,7 @@ fn send_sgi(core: &mut Pcpu, value: u64, for_group1: bool) {
     const RANGE: u64 = 0xf << 44;
     const TARGETS: u64 = 0xffff;
     let Some(vcpu) = core.loaded() else { return bug!("an SGI without a loaded vCPU") };
-    let (vm, sender) = (vcpu.vm(), vcpu.index());
+    let (id, vm, sender) = (vcpu.id(), vcpu.vm(), vcpu.index());
     let all = SiblingSet::of_first(core.system().vm(vm).vcpu_count.into());
     let targets = if value & ALL_BUT_SELF != 0 {
         all - SiblingSet::of(Sibling(sender))
@@ -179,7 +179,7 @@ fn send_sgi(core: &mut Pcpu, value: u64, for_group1: bool) {
             notify |= VMS[vm].gic.post(target, intid).notify;
         }
     }
-    core.notify(vm, Effects { notify, deactivate: None });
+    core.notify_for(vm, Sibling(sender), id, Effects { notify, deactivate: None });
 }
 
 macro_rules! raw_identification {
