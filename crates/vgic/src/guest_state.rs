@@ -31,14 +31,12 @@ impl Gic {
         Effects { notify: u8::MAX, deactivate: None }
     }
 
-    /// Reads a field of a word of interrupts, on behalf of a vCPU, that is in its bank whatever list
-    /// registers hold; none of one that may not be.
-    pub(crate) fn configuration(&self, vcpu: usize, word: usize, field: Field) -> Option<u32> {
+    /// Reads the group or the enable bits of a word of interrupts, on behalf of a vCPU.
+    pub(crate) fn configuration(&self, vcpu: usize, word: usize, field: Field) -> u32 {
         let bank = self.bank(vcpu, word);
         match field {
-            Field::Group => Some(bank.group.load(Ordering::Relaxed)),
-            Field::SetEnable | Field::ClearEnable => Some(bank.enabled.load(Ordering::Relaxed)),
-            _ => None,
+            Field::Group => bank.group.load(Ordering::Relaxed),
+            _ => bank.enabled.load(Ordering::Relaxed),
         }
     }
 

@@ -8,6 +8,7 @@ use super::{gicd, gicr};
 use crate::arch::gic::virtual_interface::Loaded;
 use crate::shared;
 use abi::system::Vm;
+use core::ops::Range;
 use vgic::Effects;
 use vgic::interface::CpuInterface;
 
@@ -21,9 +22,12 @@ const DEVICES: [Device; 3] = [gicd_v2::DEVICE, gicc_v2::DEVICE, uart::DEVICE];
 pub struct Device {
     /// Returns where it stands in a VM; an empty region if the VM has none.
     pub region: fn(&Vm) -> Region,
-    /// Reads a register where that changes nothing, and what it tells does not depend on what is in
-    /// list registers, so that nothing has to be brought up to date for it; none for any other one.
-    pub peek: fn(&Caller, Access) -> Option<u64>,
+    /// After so many bytes, a power of two, the registers of another vCPU begin.
+    pub stride: u64,
+    /// Offsets at which reading changes something, or tells what may depend on what is in list registers.
+    pub state: Range<u64>,
+    /// Reads elsewhere: nothing has to be brought up to date for it.
+    pub peek: fn(&Caller, Access) -> u64,
     /// Carries out an access.
     pub access: fn(&mut Guest, Access) -> Outcome,
 }
@@ -84,6 +88,14 @@ pub struct Outcome {
     /// The access was not carried out: an interrupt came before it. The guest has to execute it
     /// again.
     pub again: bool,
+}
+
+impl Device {
+    /// Returns true if the register at an offset can be [peeked](Self::peek).
+    #[inline(always)]
+    pub fn can_peek(&self, offset: u64) -> bool {
+        !self.state.contains(&(offset & (self.stride - 1)))
+    }
 }
 
 /// Finds the device at a guest-physical address of a VM, and the distance of the

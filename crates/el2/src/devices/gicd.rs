@@ -6,10 +6,15 @@ use abi::platform::{GICD_BASE, GICD_SIZE};
 use vgic::frames::v3;
 
 /// The distributor, which every VM has.
-pub const DEVICE: Device =
-    Device { region: |_| Region { base: GICD_BASE, size: GICD_SIZE }, peek, access };
+pub const DEVICE: Device = Device {
+    region: |_| Region { base: GICD_BASE, size: GICD_SIZE },
+    stride: GICD_SIZE,
+    state: v3::DISTRIBUTOR_STATE,
+    peek,
+    access,
+};
 
-fn peek(caller: &Caller, access: Access) -> Option<u64> {
+fn peek(caller: &Caller, access: Access) -> u64 {
     v3::peek_distributor(&caller.shared.gic, caller.index, access.offset, access.size)
 }
 

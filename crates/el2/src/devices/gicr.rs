@@ -8,6 +8,8 @@ use vgic::frames::v3;
 /// The redistributors of a VM, side by side.
 pub const DEVICE: Device = Device {
     region: |vm| Region { base: GICR_BASE, size: u64::from(vm.vcpu_count) * GICR_STRIDE },
+    stride: GICR_STRIDE,
+    state: v3::REDISTRIBUTOR_STATE,
     peek,
     access,
 };
@@ -18,7 +20,7 @@ fn place(caller: &Caller, access: Access) -> (usize, bool, u64) {
     (vcpu, vcpu + 1 == caller.vcpus, access.offset % GICR_STRIDE)
 }
 
-fn peek(caller: &Caller, access: Access) -> Option<u64> {
+fn peek(caller: &Caller, access: Access) -> u64 {
     let (vcpu, last, offset) = place(caller, access);
     v3::peek_redistributor(&caller.shared.gic, vcpu, last, offset, access.size)
 }

@@ -1,7 +1,7 @@
 //! A VM's console: an emulated PL011 ([`crate::shared::pl011`]).
 
 use super::bus::{Access, Caller, Device, Guest, Outcome, Region};
-use crate::shared;
+use crate::shared::{self, pl011};
 use abi::MAX_PCPUS;
 use abi::platform::{UART_BASE, UART_INTID, UART_SIZE};
 use abi::system::vm_flags;
@@ -14,13 +14,15 @@ pub const DEVICE: Device = Device {
         base: UART_BASE,
         size: if vm.is(vm_flags::CONSOLE) { UART_SIZE } else { 0 },
     },
+    stride: UART_SIZE,
+    state: pl011::TAKEN_BY_READING,
     peek,
     access,
 };
 
-/// Its interrupt's line was brought up to date with what changed it.
-fn peek(caller: &Caller, access: Access) -> Option<u64> {
-    caller.shared.uart.peek(access.offset)
+/// The interrupt's line was brought up to date with what changed it.
+fn peek(caller: &Caller, access: Access) -> u64 {
+    caller.shared.uart.read(access.offset)
 }
 
 fn access(guest: &mut Guest, access: Access) -> Outcome {

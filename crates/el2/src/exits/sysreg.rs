@@ -161,10 +161,11 @@ fn send_sgi(core: &mut Pcpu, value: u64, for_group1: bool) {
     const RANGE: u64 = 0xf << 44;
     const TARGETS: u64 = 0xffff;
     let Some(vcpu) = core.loaded() else { return bug!("an SGI without a loaded vCPU") };
-    let (id, vm, sender) = (vcpu.id(), vcpu.vm(), vcpu.index());
+    let (vm, sender) = (vcpu.vm(), vcpu.index());
+    let own = SiblingSet::of(Sibling(sender));
     let all = SiblingSet::of_first(core.system().vm(vm).vcpu_count.into());
     let targets = if value & ALL_BUT_SELF != 0 {
-        all - SiblingSet::of(Sibling(sender))
+        all - own
     } else if value & (HIGHER_AFFINITY | RANGE) == 0 {
         SiblingSet::from_bits(value & TARGETS) & all
     } else {
@@ -179,7 +180,14 @@ fn send_sgi(core: &mut Pcpu, value: u64, for_group1: bool) {
             notify |= VMS[vm].gic.post(target, intid).notify;
         }
     }
-    core.notify_for(vm, Sibling(sender), id, Effects { notify, deactivate: None });
+    if targets != own {
+        core.notify(vm, Effects { notify, deactivate: None });
+    } else if notify != 0
+        && let Some(id) = core.loaded().map(|vcpu| vcpu.id())
+    {
+        // It runs here, so where it is need not be found out.
+        core.deliver_or_list_later(id);
+    }
 }
 
 macro_rules! raw_identification {

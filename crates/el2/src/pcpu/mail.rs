@@ -221,24 +221,10 @@ impl Pcpu {
         }
     }
 
-    /// Like [`Self::notify`], of what the loaded vCPU, which is `id`, has posted as the `sender` in its VM.
-    /// It runs, so where it is need not be found out.
-    pub fn notify_for(&mut self, vm: usize, sender: Sibling, id: VcpuId, effects: Effects) {
-        let own = SiblingSet::of(sender);
-        let told = siblings(effects.notify);
-        if told != own {
-            let notify = effects.notify & !(1 << sender.0);
-            self.notify(vm, Effects { notify, ..effects });
-        }
-        if !(told & own).is_empty() {
-            self.deliver_or_list_later(id);
-        }
-    }
-
     /// Lists new interrupts of the loaded vCPU, now or after those that pend for this core and what is
     /// unread: either may be for a vCPU that does not wait for this.
     #[inline(always)]
-    fn deliver_or_list_later(&mut self, id: VcpuId) {
+    pub fn deliver_or_list_later(&mut self, id: VcpuId) {
         if cpu::interrupt_pending() | !self.unread.is_empty() {
             self.list_later(id);
         } else {

@@ -8,6 +8,7 @@
 
 use super::ring::Ring;
 use crate::arch::atomic::AtomicU16;
+use core::ops::Range;
 use core::sync::atomic::Ordering;
 
 /// Bytes that a guest may have written and the physical UART not yet sent.
@@ -57,6 +58,9 @@ pub struct Pl011 {
     transmit_raw: AtomicU16,
 }
 
+/// Where reading takes a byte.
+pub const TAKEN_BY_READING: Range<u64> = DR..DR + 4;
+
 impl Pl011 {
     /// Makes one as after reset.
     #[must_use]
@@ -77,11 +81,6 @@ impl Pl011 {
         self.remembered.iter().for_each(|register| register.store(0, Ordering::Relaxed));
         self.mask.store(0, Ordering::Relaxed);
         self.transmit_raw.store(0, Ordering::Relaxed);
-    }
-
-    /// Reads the register at `offset` where that changes nothing; none where it takes a byte.
-    pub fn peek(&self, offset: u64) -> Option<u64> {
-        (offset != DR).then(|| self.read(offset))
     }
 
     /// Reads the register at `offset`.

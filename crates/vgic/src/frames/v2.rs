@@ -9,6 +9,7 @@ use super::words;
 use crate::{Bits, Effects, Field, Gic, WORDS};
 use abi::MAX_VCPUS_PER_VM;
 use abi::platform::{INTID_END, SPI_FIRST};
+use core::ops::Range;
 use notes::{Bounded, each};
 
 /// Bytes of the frame.
@@ -32,34 +33,40 @@ const IIDR: u32 = 0x43b;
 /// A route that leads to no vCPU.
 const NOWHERE: u32 = 0x00ff_ffff;
 
+/// Offsets at which what is read may depend on what is in list registers, and those between.
+pub const STATE: Range<u64> = words::STATE.start..GICD_SPENDSGIR_END;
+
 /// Reads `size` bytes at `offset` of the distributor, on behalf of vCPU `vcpu` of `vcpus`, where that
-/// does not depend on what is in list registers; none where it does.
-pub fn peek(gic: &Gic, vcpu: usize, vcpus: usize, offset: u64, size: u8) -> Option<u64> {
-    Some(match (offset, size) {
+/// is no [state](STATE).
+pub fn peek(gic: &Gic, vcpu: usize, vcpus: usize, offset: u64, size: u8) -> u64 {
+    match (offset, size) {
         (GICD_ITARGETSR..GICD_ITARGETSR_END, 1 | 4) => read_targets(gic, vcpu, offset, size),
-        (GICD_CPENDSGIR..GICD_SPENDSGIR_END, 1 | 4) => return None,
         (GICD_CTLR, 4) => u64::from(gic.control()),
         (GICD_TYPER, 4) => ((WORDS - 1) | ((vcpus - 1) << 5)) as u64,
         (GICD_IIDR, 4) => u64::from(IIDR),
         (GICD_ICPIDR2, 4) => u64::from(ICPIDR2),
-        _ => return words::peek(gic, vcpu, offset, size, 0..WORDS),
-    })
+        _ => words::peek(gic, vcpu, offset, size, 0..WORDS),
+    }
 }
 
-/// Reads what [`peek`] does not, with everything in the banks.
-pub fn read_state(gic: &Gic, vcpu: usize, offset: u64, size: u8) -> (u64, Effects) {
-    match offset {
-        GICD_CPENDSGIR..GICD_SPENDSGIR_END => read_senders(gic, vcpu, offset, size),
-        _ => words::read_state(gic, vcpu, offset, size, 0..WORDS),
+/// Reads what is [state](STATE), with everything in the banks.
+pub fn read_state(gic: &Gic, vcpu: usize, vcpus: usize, offset: u64, size: u8) -> (u64, Effects) {
+    if words::STATE.contains(&offset) {
+        return words::read_state(gic, vcpu, offset, size, 0..WORDS);
+    }
+    match (offset, size) {
+        (GICD_CPENDSGIR..GICD_SPENDSGIR_END, 1 | 4) => read_senders(gic, vcpu, offset, size),
+        _ => (peek(gic, vcpu, vcpus, offset, size), Effects::default()),
     }
 }
 
 /// Reads what there is, with everything in the banks.
 #[cfg(test)]
 pub fn read(gic: &Gic, vcpu: usize, vcpus: usize, offset: u64, size: u8) -> (u64, Effects) {
-    let peeked = peek(gic, vcpu, vcpus, offset, size);
-    let peeked = peeked.map(|value| (value, Effects::default()));
-    peeked.unwrap_or_else(|| read_state(gic, vcpu, offset, size))
+    if STATE.contains(&offset) {
+        return read_state(gic, vcpu, vcpus, offset, size);
+    }
+    (peek(gic, vcpu, vcpus, offset, size), Effects::default())
 }
 
 /// Writes `size` bytes at `offset` of the distributor, on behalf of vCPU `vcpu` of `vcpus`.

@@ -8,6 +8,7 @@
 use super::words;
 use crate::{Effects, Gic, SPIS, WORDS};
 use abi::platform::SPI_FIRST;
+use core::ops::Range;
 
 const GICD_CTLR: u64 = 0x0000;
 const GICD_TYPER: u64 = 0x0004;
@@ -37,20 +38,23 @@ const ROUTE_MASK: u64 = 0x00ff_ffff;
 /// GICD_CTLR.DS and ARE_NS, both read-as-one here.
 const CTLR_FIXED: u32 = 1 << 6 | 1 << 4;
 
-/// Reads `size` bytes at `offset` of the distributor, on behalf of vCPU `vcpu`, where that does not
-/// depend on what is in list registers; none where it does.
-pub fn peek_distributor(gic: &Gic, vcpu: usize, offset: u64, size: u8) -> Option<u64> {
-    Some(match (offset, size) {
+/// Offsets of the distributor at which what is read may depend on what is in list registers.
+pub const DISTRIBUTOR_STATE: Range<u64> = words::STATE;
+
+/// Reads `size` bytes at `offset` of the distributor, on behalf of vCPU `vcpu`, where that is no
+/// [state](DISTRIBUTOR_STATE).
+pub fn peek_distributor(gic: &Gic, vcpu: usize, offset: u64, size: u8) -> u64 {
+    match (offset, size) {
         (GICD_IROUTER_SPI..GICD_IROUTER_END, _) => read_route(gic, offset, size),
         (GICD_CTLR, 4) => u64::from(gic.control() | CTLR_FIXED),
         (GICD_TYPER, 4) => u64::from(TYPER),
         (GICD_IIDR, 4) => u64::from(IIDR),
         (PIDR2, 4) => u64::from(PIDR2_GICV3),
-        _ => return words::peek(gic, vcpu, offset, size, 1..WORDS),
-    })
+        _ => words::peek(gic, vcpu, offset, size, 1..WORDS),
+    }
 }
 
-/// Reads what [`peek_distributor`] does not, with everything in the banks.
+/// Reads what is [state](DISTRIBUTOR_STATE), with everything in the banks.
 pub fn read_distributor_state(gic: &Gic, vcpu: usize, offset: u64, size: u8) -> (u64, Effects) {
     words::read_state(gic, vcpu, offset, size, 1..WORDS)
 }
@@ -58,9 +62,10 @@ pub fn read_distributor_state(gic: &Gic, vcpu: usize, offset: u64, size: u8) -> 
 /// Reads what there is, with everything in the banks.
 #[cfg(test)]
 pub fn read_distributor(gic: &Gic, vcpu: usize, offset: u64, size: u8) -> (u64, Effects) {
-    let peeked = peek_distributor(gic, vcpu, offset, size);
-    let peeked = peeked.map(|value| (value, Effects::default()));
-    peeked.unwrap_or_else(|| read_distributor_state(gic, vcpu, offset, size))
+    if DISTRIBUTOR_STATE.contains(&offset) {
+        return read_distributor_state(gic, vcpu, offset, size);
+    }
+    (peek_distributor(gic, vcpu, offset, size), Effects::default())
 }
 
 /// Writes `size` bytes at `offset` of the distributor, on behalf of vCPU `vcpu`.
@@ -72,19 +77,17 @@ pub fn write_distributor(gic: &Gic, vcpu: usize, offset: u64, size: u8, value: u
     }
 }
 
-/// Reads from the redistributor of vCPU `vcpu`, the `last` of its VM or not, where that does not
-/// depend on what is in list registers; none where it does.
-pub fn peek_redistributor(
-    gic: &Gic,
-    vcpu: usize,
-    last: bool,
-    offset: u64,
-    size: u8,
-) -> Option<u64> {
+/// Offsets of a redistributor at which what is read may depend on what is in list registers.
+pub const REDISTRIBUTOR_STATE: Range<u64> =
+    SGI_FRAME + words::STATE.start..SGI_FRAME + words::STATE.end;
+
+/// Reads from the redistributor of vCPU `vcpu`, the `last` of its VM or not, where that is no
+/// [state](REDISTRIBUTOR_STATE).
+pub fn peek_redistributor(gic: &Gic, vcpu: usize, last: bool, offset: u64, size: u8) -> u64 {
     let affinity = vcpu as u64;
     let typer = affinity << 32 | affinity << 8 | u64::from(last) << 4;
-    Some(match (offset, size) {
-        (SGI_FRAME.., _) => return words::peek(gic, vcpu, offset - SGI_FRAME, size, 0..1),
+    match (offset, size) {
+        (SGI_FRAME.., _) => words::peek(gic, vcpu, offset - SGI_FRAME, size, 0..1),
         (GICR_IIDR, 4) => u64::from(IIDR),
         (GICR_TYPER, 8) => typer,
         (GICR_TYPER, 4) => typer & 0xffff_ffff,
@@ -92,10 +95,10 @@ pub fn peek_redistributor(
         (PIDR2, 4) => u64::from(PIDR2_GICV3),
         // GICR_CTLR: no LPIs. GICR_WAKER: awake, whatever is written.
         _ => 0,
-    })
+    }
 }
 
-/// Reads what [`peek_redistributor`] does not, with everything in the banks.
+/// Reads what is [state](REDISTRIBUTOR_STATE), with everything in the banks.
 pub fn read_redistributor_state(gic: &Gic, vcpu: usize, offset: u64, size: u8) -> (u64, Effects) {
     words::read_state(gic, vcpu, offset.wrapping_sub(SGI_FRAME), size, 0..1)
 }
@@ -109,9 +112,10 @@ pub fn read_redistributor(
     offset: u64,
     size: u8,
 ) -> (u64, Effects) {
-    let peeked = peek_redistributor(gic, vcpu, last, offset, size);
-    let peeked = peeked.map(|value| (value, Effects::default()));
-    peeked.unwrap_or_else(|| read_redistributor_state(gic, vcpu, offset, size))
+    if REDISTRIBUTOR_STATE.contains(&offset) {
+        return read_redistributor_state(gic, vcpu, offset, size);
+    }
+    (peek_redistributor(gic, vcpu, last, offset, size), Effects::default())
 }
 
 /// Writes to the redistributor of vCPU `vcpu`.

@@ -8,27 +8,24 @@
 use crate::{Bits, Effects, Field, Gic};
 use core::ops::Range;
 
+/// Registers that tell which interrupts are pending or active, which may depend on what is in list
+/// registers; all else is in the banks, whatever those hold.
+pub(super) const STATE: Range<u64> = 0x200..0x400;
+
 /// Reads `size` bytes at `offset` of a frame that has these `words`, on behalf
-/// of a vCPU, where what it reads is in the banks, whatever list registers hold; none where it is not.
-pub(super) fn peek(
-    gic: &Gic,
-    vcpu: usize,
-    offset: u64,
-    size: u8,
-    words: Range<usize>,
-) -> Option<u64> {
+/// of a vCPU, where that is no [`STATE`].
+pub(super) fn peek(gic: &Gic, vcpu: usize, offset: u64, size: u8, words: Range<usize>) -> u64 {
     match Register::decode(offset, size, &words) {
-        None => Some(0),
-        Some(Register::Priority { first }) => Some(gic.priorities(vcpu, first, size)),
-        Some(Register::Bits { field, word }) => gic.configuration(vcpu, word, field).map(u64::from),
+        None => 0,
+        Some(Register::Priority { first }) => gic.priorities(vcpu, first, size),
+        Some(Register::Bits { field, word }) => gic.configuration(vcpu, word, field).into(),
         Some(Register::Config { word, upper }) => {
-            let edge = gic.triggers(vcpu, word);
-            Some(spread(edge >> if upper { 16 } else { 0 }).into())
+            spread(gic.triggers(vcpu, word) >> if upper { 16 } else { 0 }).into()
         }
     }
 }
 
-/// Reads what [`peek`] does not: which interrupts are pending, and which are active.
+/// Reads what is [`STATE`].
 pub(super) fn read_state(
     gic: &Gic,
     vcpu: usize,

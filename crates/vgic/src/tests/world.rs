@@ -132,18 +132,18 @@ impl World {
     }
 
     pub fn read_distributor(&mut self, vcpu: usize, offset: u64) -> u64 {
-        let peeked = v3::peek_distributor(&self.gic, vcpu, offset, 4);
-        peeked.unwrap_or_else(|| {
-            self.access(vcpu, |gic| v3::read_distributor_state(gic, vcpu, offset, 4))
-        })
+        if !v3::DISTRIBUTOR_STATE.contains(&offset) {
+            return v3::peek_distributor(&self.gic, vcpu, offset, 4);
+        }
+        self.access(vcpu, |gic| v3::read_distributor_state(gic, vcpu, offset, 4))
     }
 
     pub fn read_redistributor(&mut self, vcpu: usize, owner: usize, offset: u64) -> u64 {
         let offset = 0x1_0000 + offset;
-        let peeked = v3::peek_redistributor(&self.gic, owner, false, offset, 4);
-        peeked.unwrap_or_else(|| {
-            self.access(vcpu, |gic| v3::read_redistributor_state(gic, owner, offset, 4))
-        })
+        if !v3::REDISTRIBUTOR_STATE.contains(&offset) {
+            return v3::peek_redistributor(&self.gic, owner, false, offset, 4);
+        }
+        self.access(vcpu, |gic| v3::read_redistributor_state(gic, owner, offset, 4))
     }
 
     /// A register access traps: the list registers are taken back, the access

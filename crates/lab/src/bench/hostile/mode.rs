@@ -73,17 +73,35 @@ pub struct Above {
     pub case: &'static str,
     /// Which of its figures.
     pub figure: Figure,
-    /// How far above the goal it was when that was last recorded, in the figure's unit. More fails the
-    /// test.
+    /// The most that was ever recorded, in the figure's unit. More fails the test.
     pub most: u64,
+    /// It is above the goal in some short runs only: what meets what depends on every instruction before.
+    /// One that always is makes its test fail when it meets the goal, until it is taken from the list.
+    pub by_chance: bool,
 }
 
-/// All that machine tests excuse. The reasons stand in CAVEATS.md. A figure that meets the goal makes
-/// its test fail until it is taken from here.
+/// All that machine tests excuse. The reasons stand in CAVEATS.md.
 pub const ABOVE_THE_GOAL: &[Above] = &[
     // A real-time VM that never sleeps on the core that drives the UART.
-    Above { case: "woken-messages-8-realtime", figure: Figure::ConsoleBytes, most: 287 },
+    Above {
+        case: "woken-messages-8-realtime",
+        figure: Figure::ConsoleBytes,
+        most: 287,
+        by_chance: false,
+    },
+    // FreeRTOS waits for the message with which its core is busy, a decision and a switch.
+    Above {
+        case: "woken-messages-8-realtime",
+        figure: Figure::DispatchNs,
+        most: 6_425,
+        by_chance: true,
+    },
+    // A switch takes longer with a GICv2, and the interrupt waits for a stretch without a look before it.
+    Above { case: GICV2_MIXTURE, figure: Figure::DispatchNs, most: 4_879, by_chance: true },
 ];
+
+/// What a mixture of attacks on a board with a GICv2 is called here.
+pub const GICV2_MIXTURE: &str = "gicv2-mix-2";
 
 /// Returns the check that `figure` of the case called `case`, whose value is `value`, is at most
 /// `goal`; that it is above the goal, and not further than it was, if that stands in `known`.
@@ -99,8 +117,12 @@ pub fn check(
     match known.iter().find(|above| (above.case, above.figure) == (case, figure)) {
         None => Check::new(name, value, unit, Goal::AtMost(real(goal))),
         Some(above) => {
-            let name = format!("{name}, which is known to be above the goal");
-            Check::new(&name, value, unit, Goal::Between(real(goal + 1), real(above.most)))
+            let (name, least) = if above.by_chance {
+                (format!("{name}, which is known to be above the goal at times"), 0)
+            } else {
+                (format!("{name}, which is known to be above the goal"), goal + 1)
+            };
+            Check::new(&name, value, unit, Goal::Between(real(least), real(above.most)))
         }
     }
 }
@@ -129,16 +151,20 @@ mod tests {
     fn what_is_excused_is_of_cases_that_there_are() {
         let cases: Vec<_> = super::super::cases(1).iter().map(Case::name).collect();
         for above in ABOVE_THE_GOAL {
-            assert!(cases.iter().any(|case| case == above.case), "{above:?}");
+            let is_case = cases.iter().any(|case| case == above.case);
+            assert!(is_case || above.case == GICV2_MIXTURE, "{above:?}");
         }
     }
 
     #[test]
     fn what_is_excused_must_be_above_the_goal_and_not_get_worse() {
-        let known = [Above { case: "sgi-2", figure: Figure::DispatchNs, most: 50 }];
+        let above =
+            |case, by_chance| Above { case, figure: Figure::DispatchNs, most: 50, by_chance };
+        let known = [above("sgi-2", false), above("sgi-8", true)];
         let holds = |case, figure, value| check(&known, case, figure, value, 40).holds();
         let late = |case, value| holds(case, Figure::DispatchNs, value);
         assert_eq!([40, 41, 50, 51].map(|ns| late("sgi-2", ns)), [false, true, true, false]);
+        assert_eq!([40, 41, 50, 51].map(|ns| late("sgi-8", ns)), [true, true, true, false]);
         assert_eq!([40, 41].map(|ns| late("sgi-1", ns)), [true, false]);
         assert!(!holds("sgi-2", Figure::ConsoleBytes, 41));
         assert!(!check(&known, "sgi-2", Figure::DispatchNs, None, 40).holds());

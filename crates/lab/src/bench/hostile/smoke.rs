@@ -3,7 +3,7 @@
 
 use super::case::{Adversary, CROWD, Case};
 use super::leaks;
-use super::mode::{ABOVE_THE_GOAL, Figure, MODES, check};
+use super::mode::{ABOVE_THE_GOAL, Figure, GICV2_MIXTURE, MODES, check};
 use super::report::{MOST_ADDED_NS, MOST_CHANGE_PERCENT};
 use super::seen::Seen;
 use crate::bench::store::Case as _;
@@ -21,12 +21,12 @@ const CROWD_MS: u64 = 30;
 /// if it is another one.
 const ALONE_NS: u64 = 669;
 /// Like [`ALONE_NS`] where another core wakes FreeRTOS: `hostile-woken-alone` fails if it is another one.
-const ALONE_WOKEN_NS: u64 = 1_535;
+const ALONE_WOKEN_NS: u64 = 1_542;
 /// The mean time in which the neighbour does its work beside no adversary, rounded to 1 ns: the test
 /// `hostile-alone` fails if it is another one.
-const NEIGHBOUR_NS: u64 = 96_969;
+const NEIGHBOUR_NS: u64 = 96_570;
 /// Like [`NEIGHBOUR_NS`] where another core wakes FreeRTOS, in `hostile-woken-alone`.
-const NEIGHBOUR_WOKEN_NS: u64 = 97_280;
+const NEIGHBOUR_WOKEN_NS: u64 = 96_832;
 /// Virtual time of each run in which another core wakes FreeRTOS, ms.
 const WOKEN_MS: u64 = 20;
 /// Fewer activations than that in those tell nothing: one in the mean of a tenth of a millisecond.
@@ -96,7 +96,7 @@ pub fn scenarios() -> impl Iterator<Item = Scenario> {
     let about =
         "beside a mixture of attacks on a board with a GICv2, nothing is missed, lost or late";
     let late = Scenario::new("hostile-gicv2", about, |bench: &Bench| {
-        mixture(OPERATIONS, MIXTURES[1], &gicv2::edits(GICV2), compare_dispatch, bench)
+        mixture(OPERATIONS, MIXTURES[1], &gicv2::edits(GICV2), compare_with_gicv3, bench)
     });
     let late = late.shipped();
     let about = "what one VM writes, another one on its core does not find";
@@ -194,7 +194,13 @@ fn mixture(
     conclude(&seen, outcome, bench)
 }
 
-/// Demands that FreeRTOS is hardly later than alone: than with a GICv3, on a board with a GICv2 as well.
+/// Demands that FreeRTOS on a board with a GICv2 is hardly later than alone with a GICv3.
+fn compare_with_gicv3(seen: &Seen, outcome: &mut Outcome) {
+    let (worst, goal) = (seen.rtos.worst_dispatch_ns(), ALONE_NS + MOST_ADDED_NS);
+    outcome.check(check(ABOVE_THE_GOAL, GICV2_MIXTURE, Figure::DispatchNs, worst, goal));
+}
+
+/// Demands that FreeRTOS is hardly later than alone.
 fn compare_dispatch(seen: &Seen, outcome: &mut Outcome) {
     let worst = seen.rtos.worst_dispatch_ns().map(real);
     let goal = Goal::AtMost(real(ALONE_NS + MOST_ADDED_NS));
