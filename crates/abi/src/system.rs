@@ -25,7 +25,7 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 /// First eight bytes of the bundle.
 pub const MAGIC: [u8; 8] = *b"CASSATA\0";
 /// Version of the layout; any change to this module changes it.
-pub const VERSION: u32 = 21;
+pub const VERSION: u32 = 22;
 /// Parts that a hypervisor has or has not: bits of [`Header::version`] beside [`VERSION`]. A hypervisor
 /// refuses a system that wants a part that it lacks.
 pub mod parts {
@@ -41,13 +41,29 @@ pub mod parts {
     pub const SMMU: u32 = 1 << 20;
     /// Virtio devices of one VM for another one.
     pub const VIRTIO: u32 = 1 << 21;
+    /// Boosts, which guests or interrupts give to vCPUs.
+    pub const BOOSTS: u32 = 1 << 22;
+    /// Global critical sections, ceilings and mutexes.
+    pub const SECTIONS: u32 = 1 << 23;
+    /// Cores that are powered down while they have little to do.
+    pub const CONSOLIDATION: u32 = 1 << 24;
     /// The parts of this build.
     pub const BUILT: u32 = if cfg!(feature = "links") { LINKS } else { 0 }
         | if cfg!(feature = "gic-v2") { GIC_V2 } else { 0 }
         | if cfg!(feature = "spin-table") { SPIN_TABLE } else { 0 }
         | if cfg!(feature = "uart-cadence") { UART_CADENCE } else { 0 }
         | if cfg!(feature = "smmu") { SMMU } else { 0 }
-        | if cfg!(feature = "virtio") { VIRTIO } else { 0 };
+        | if cfg!(feature = "virtio") { VIRTIO } else { 0 }
+        | if cfg!(feature = "boosts") { BOOSTS } else { 0 }
+        | if cfg!(feature = "sections") { SECTIONS } else { 0 }
+        | if cfg!(feature = "consolidation") { CONSOLIDATION } else { 0 };
+
+    /// Returns true if this build has a part: a constant, so that a build without it has no code for it.
+    #[must_use]
+    #[inline(always)]
+    pub const fn has(part: u32) -> bool {
+        BUILT & part != 0
+    }
 }
 /// Bytes of memory that belong to the hypervisor: its image, data and stacks.
 /// The bundle begins right behind, so that EL2 finds it from its own address.
@@ -649,10 +665,19 @@ impl Vcpu {
         self.affinity & !(1 << (self.pcpu & 15))
     }
 
-    /// Returns true if it may be raised to its ceiling or hold a mutex: then it stays on its pCPU.
+    /// Returns true if it may be raised to its ceiling or hold a mutex: then it stays on its pCPU. False
+    /// without looking in a build without that part.
     #[must_use]
+    #[inline(always)]
     pub const fn has_sections(&self) -> bool {
-        self.gcs_ns > 0 || self.mutexes != 0
+        parts::has(parts::SECTIONS) && (self.gcs_ns > 0 || self.mutexes != 0)
+    }
+
+    /// Returns true if it may be raised to its ceiling: false without looking in a build without that part.
+    #[must_use]
+    #[inline(always)]
+    pub const fn has_ceiling(&self) -> bool {
+        parts::has(parts::SECTIONS) && self.gcs_ns > 0
     }
 
     /// Returns true if it must be reached while a real-time vCPU runs.
@@ -679,10 +704,11 @@ impl Vcpu {
         self.flags & vcpu_flags::MARKABLE != 0
     }
 
-    /// Returns true if it may be boosted.
+    /// Returns true if it may be boosted: false without looking in a build without that part.
     #[must_use]
+    #[inline(always)]
     pub const fn may_be_boosted(&self) -> bool {
-        self.boost_period_ns != 0
+        parts::has(parts::BOOSTS) && self.boost_period_ns != 0
     }
 }
 

@@ -138,6 +138,13 @@ impl System {
         self.check_parts()
     }
 
+    /// Returns true if the system has a part, and this build, too: false without looking in a build without
+    /// that part.
+    #[inline(always)]
+    const fn has(&self, part: u32) -> bool {
+        parts::has(part) && self.header.version & part != 0
+    }
+
     fn check_counts(&self) -> Result<(), Invalid> {
         let Header { vm_count, vcpu_count, load_count, spi_count, .. } = self.header;
         let fits = |count: u32, table: usize| (count as usize) <= table;
@@ -320,7 +327,8 @@ impl System {
             && self.is_movable(vcpu)
             && vcpu.flags & !VCPU_FLAGS == 0
             && (!vcpu.is_markable() || self.stays_below(vcpu))
-            && (is_never_boosted(vcpu) || self.is_boosted_soundly(vcpu))
+            && (is_never_boosted(vcpu) || self.has(parts::BOOSTS) && self.is_boosted_soundly(vcpu))
+            && (has_no_sections(vcpu) || self.has(parts::SECTIONS))
             && (!vcpu.is_lower() || self.is_realtime(vcpu) && !vcpu.adapts())
             && is_served(vcpu)
             && vcpu.timer_advance_ns <= self.longest_timer_advance_ns(vcpu)
@@ -385,6 +393,7 @@ impl System {
             if usize::from(target) == pcpu {
                 continue;
             }
+            ensure(self.has(parts::CONSOLIDATION), Invalid::Consolidation)?;
             let stays_on = targets.get(usize::from(target)) == Some(&target);
             let bound = vcpus.iter().any(|vcpu| {
                 let based = usize::from(vcpu.pcpu) == pcpu;
@@ -453,10 +462,9 @@ impl System {
     #[cfg(feature = "links")]
     fn check_links(&self) -> Result<(), Invalid> {
         let exists = |vm: u16| u32::from(vm) < self.header.vm_count;
-        let has_none = self.header.version & parts::LINKS == 0;
         let is_sound = |link: &Link| match link.vms {
             [first, second] if first == second => first == 0,
-            both => !has_none && both.into_iter().all(exists),
+            both => self.has(parts::LINKS) && both.into_iter().all(exists),
         };
         ensure(self.links.iter().all(is_sound), Invalid::Link)
     }
@@ -464,7 +472,7 @@ impl System {
     #[cfg(feature = "smmu")]
     fn check_smmu(&self) -> Result<(), Invalid> {
         let own = Region::new(self.smmu.registers_pa, SMMU_SIZE);
-        if self.header.version & parts::SMMU == 0 {
+        if !self.has(parts::SMMU) {
             let is_zero = self.smmu.confined.iter().all(|device| *device == Confined::NONE);
             return ensure(own.start == 0 && is_zero, Invalid::Smmu);
         }
@@ -498,12 +506,11 @@ impl System {
     fn check_virtio(&self) -> Result<(), Invalid> {
         const MAX_DEVICES: u16 = platform::MAX_VIRTIO_DEVICES as u16;
         let exists = |vm: usize| vm < self.header.vm_count as usize;
-        let has_some = self.header.version & parts::VIRTIO != 0;
         let is_sound = |(vm, given): (usize, &Virtio)| match given.devices {
             0 => given.back == 0,
             1..=MAX_DEVICES => {
                 let back = usize::from(given.back);
-                has_some && back != vm && exists(vm) && exists(back)
+                self.has(parts::VIRTIO) && back != vm && exists(vm) && exists(back)
             }
             _ => false,
         };
@@ -511,6 +518,9 @@ impl System {
     }
 
     fn check_mutexes(&self) -> Result<(), Invalid> {
+        if !self.has(parts::SECTIONS) {
+            return ensure(self.header.mutex_count == 0, Invalid::Mutex);
+        }
         let mutexes =
             self.mutexes.get(..self.header.mutex_count as usize).ok_or(Invalid::Counts)?;
         ensure(mutexes.iter().all(|mutex| is_claimed(self, mutex)), Invalid::Mutex)?;
@@ -558,13 +568,19 @@ fn is_claimed(system: &System, mutex: &Mutex) -> bool {
     claimants.is_some_and(|claimants| !claimants.is_empty() && claimants.iter().all(may_hold))
 }
 
-/// Returns true if a vCPU has no server, or one that can be. A vCPU that may have global critical
-/// sections stays on its pCPU: that one alone raises and lowers it.
+/// Returns true if the tables say nothing of boosts of a vCPU.
 fn is_never_boosted(vcpu: &Vcpu) -> bool {
     let times = [vcpu.boost_budget_ns, vcpu.boost_period_ns, vcpu.boost_window_ns];
     times == [0; 3] && (vcpu.boost_priority, vcpu.reserved) == (0, 0)
 }
 
+/// Returns true if the tables say nothing of sections of a vCPU.
+fn has_no_sections(vcpu: &Vcpu) -> bool {
+    (vcpu.gcs_ns, vcpu.gcs_calls, vcpu.mutexes) == (0, 0, 0)
+}
+
+/// Returns true if a vCPU has no server, or one that can be. A vCPU that may have global critical
+/// sections stays on its pCPU: that one alone raises and lowers it.
 fn is_served(vcpu: &Vcpu) -> bool {
     match vcpu.server {
         server::NONE => {

@@ -6,7 +6,7 @@
 use crate::arch::context::{self, Syndrome};
 use crate::arch::timer;
 use crate::bug::bug;
-use crate::pcpu::Pcpu;
+use crate::pcpu::{Pcpu, sections};
 use crate::shared::power::{Affinity, Entry, Refusal};
 use crate::shared::{BOARD, POWER};
 use crate::status;
@@ -58,6 +58,7 @@ fn other_call(core: &mut Pcpu, function: u32) {
     let Some(vcpu) = core.loaded_mut() else { return bug!("a call without a loaded vCPU") };
     let argument = vcpu.register(1);
     match function.wrapping_sub(service::START_GCS) {
+        0..=LAST if !sections::BUILT => serve(core, function),
         0 => {
             vcpu.set_register(0, 0);
             core.start_gcs(argument);

@@ -1,9 +1,13 @@
 //! When a core gives its vCPUs away and is powered down, and when it is called back.
 
 use super::NEVER;
+use abi::system::parts;
 use sched::consolidation::{Leaver, Load, Target};
 use sched::topology::Topology;
 use sched::{CoreSet, Duration, Instant, VcpuSet};
+
+/// This image powers cores down. In one that does not, no core has a target or is one.
+pub const BUILT: bool = parts::has(parts::CONSOLIDATION);
 
 /// Looks at the load when a window of time is over: always on a core that may be powered
 /// down, and on a consolidation target while it has vCPUs of other cores. All other cores
@@ -80,15 +84,23 @@ impl Consolidation {
 
     /// Returns when the present window ends.
     #[must_use]
-    #[inline]
+    #[inline(always)]
     pub fn look_at(&self) -> Instant {
-        self.look_at
+        if BUILT { self.look_at } else { NEVER }
+    }
+
+    /// Returns true if the present window is over.
+    #[must_use]
+    #[inline(always)]
+    pub fn is_due(&self, now: Instant) -> bool {
+        BUILT && now >= self.look_at
     }
 
     /// Returns this core's consolidation target; none if it stays on.
     #[must_use]
+    #[inline(always)]
     pub fn target(&self) -> Option<usize> {
-        self.target
+        if BUILT { self.target } else { None }
     }
 
     /// Returns the vCPUs that are based here.
@@ -99,8 +111,9 @@ impl Consolidation {
 
     /// Returns true if this is the consolidation target of `core`.
     #[must_use]
+    #[inline(always)]
     pub fn is_target_of(&self, core: usize) -> bool {
-        self.consolidated.has(core)
+        BUILT && self.consolidated.has(core)
     }
 
     /// Returns the cores that can be called back when they are away.
@@ -111,9 +124,9 @@ impl Consolidation {
 
     /// Returns true if this core may leave, or is the consolidation target of one that may.
     #[must_use]
-    #[inline]
+    #[inline(always)]
     pub fn takes_part(&self) -> bool {
-        self.takes_part
+        BUILT && self.takes_part
     }
 
     /// Returns true if this core's vCPUs are gone, and it is powered down when it idles.

@@ -35,7 +35,7 @@ mod timer_advance;
 mod visitors;
 mod watchdog;
 
-pub use consolidation::{Consolidation, Idled, Verdict};
+pub use consolidation::{BUILT as CONSOLIDATES, Consolidation, Idled, Verdict};
 pub use coordination::{Coordination, Step};
 pub use deadlines::{Deadlines, NEVER};
 pub use displacement::Displacement;

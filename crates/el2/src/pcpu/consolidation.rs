@@ -19,7 +19,8 @@ use crate::arch::firmware::{self, Started};
 use crate::arch::gic::Doorbell;
 use crate::arch::gic::virtual_interface::Interface;
 use crate::arch::{cpu, statics, timer};
-use crate::parts::{Idled, Verdict};
+use crate::bug::bug;
+use crate::parts::{CONSOLIDATES, Idled, Verdict};
 use crate::shared::hand_over::HandOver;
 use crate::shared::{BOARD, RESTS};
 use abi::MAX_PCPUS;
@@ -33,7 +34,7 @@ statics! {
 
 /// Returns the state with which a core that was powered down goes on.
 pub fn returning(index: usize) -> Option<&'static mut Pcpu> {
-    RESTING[index].take()
+    if CONSOLIDATES { RESTING[index].take() } else { None }
 }
 
 impl Pcpu {
@@ -174,6 +175,9 @@ impl Pcpu {
     /// Switches a core on. If it is still on its way to CPU_OFF, it is called again at the
     /// end of the next window.
     pub(super) fn call_back(&mut self, core: usize) {
+        if !self.consolidation.takes_part() {
+            return bug!("a core is to be switched on that was never powered down");
+        }
         let mpidr = self.system.board.pcpu_mpidr[core];
         if firmware::start_core(mpidr, core) == Started::No {
             self.consolidation.lost(core);

@@ -7,13 +7,13 @@
 
 use super::Pcpu;
 use super::console::{Piece, write_line};
-use super::links;
+use super::{links, sections};
 use crate::arch::gic::Doorbell;
 use crate::arch::{cpu, timer};
 use crate::bug::bug;
 use crate::parts::{Cause, Job, Step};
 use crate::shared::{
-    ALIVE, BOARD, POWER, REQUESTED, SECTIONS, Sibling, SiblingSet, VMS, VmIndex, VmSet, siblings,
+    ALIVE, BOARD, POWER, REQUESTED, Sibling, SiblingSet, VMS, VmIndex, VmSet, siblings,
 };
 use crate::status::trace::Kind;
 use abi::MAX_VCPUS_PER_VM;
@@ -249,7 +249,7 @@ impl Pcpu {
         self.reset_virtio(vm);
         // A sibling may have raised one that was off already.
         self.vcpus_of(vm).for_each(|id| {
-            SECTIONS[id.number()].reset();
+            sections::reset(id);
             REQUESTED[id.number()].store(self.base_of(id) as u8, Ordering::Relaxed);
         });
     }

@@ -303,7 +303,7 @@ impl Pcpu {
         let due = self.jobs.take_due(of);
         if !due.is_empty() {
             let now = timer::now();
-            if now >= self.consolidation.look_at() {
+            if self.consolidation.is_due(now) {
                 // EL2's timer has left that, too, and fires for it until it is done, before the
                 // interrupt for which it was left.
                 self.jobs.look_later(due);

@@ -45,7 +45,7 @@ mod preemption;
 mod ready;
 pub mod requests;
 mod run_loop;
-mod sections;
+pub mod sections;
 mod switch;
 mod timer_advance;
 mod timers;

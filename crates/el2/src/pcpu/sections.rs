@@ -16,10 +16,14 @@ use crate::status::trace::{Kind, Outcome, Trace};
 use crate::vcpu::{Change, Ending, hold_byte};
 use abi::platform::ppi::GRANT;
 use abi::service::{BUSY, HELD, INVALID_PARAMETER, NOT_SUPPORTED, OWNER_DIED, QUEUED};
-use abi::system::{MAX_CLAIMANTS, MAX_MUTEXES};
+use abi::system::{MAX_CLAIMANTS, MAX_MUTEXES, parts};
 use core::sync::atomic::Ordering;
 use notes::{Bounded, Rounds, each};
 use sched::{Duration, Instant, Member, Members, Message, VcpuId};
+
+/// This image has sections. Without them it has nothing of all this: no call begins or ends one, and no vCPU
+/// has any.
+pub(crate) const BUILT: bool = parts::has(parts::SECTIONS);
 
 /// A claimant of a mutex: a task of a vCPU.
 #[derive(Clone, Copy)]
@@ -27,6 +31,13 @@ pub(super) struct Claim {
     pub(super) id: VcpuId,
     pub(super) mutex: usize,
     pub(super) rank: u8,
+}
+
+/// Forgets how often siblings have raised a vCPU of a VM that is halted.
+pub(super) fn reset(id: VcpuId) {
+    if BUILT {
+        SECTIONS[id.number()].reset();
+    }
 }
 
 impl Pcpu {
@@ -326,18 +337,14 @@ impl Pcpu {
     /// Brings a vCPU of this core that was just switched on up to date with what raises it, after the
     /// interrupts that pend: it may have got some itself.
     pub(super) fn follow_if_raised(&self, id: VcpuId) {
-        if self.may_be_raised(id) {
+        if self.system.vcpu(id.number()).has_sections() {
             self.follow_later(id);
         }
     }
 
-    fn may_be_raised(&self, id: VcpuId) -> bool {
-        self.has_sections(id) || self.system.vcpu(id.number()).mutexes != 0
-    }
-
     /// Returns true if the description gives a vCPU global critical sections.
     fn has_sections(&self, id: VcpuId) -> bool {
-        self.system.vcpu(id.number()).gcs_ns != 0
+        self.system.vcpu(id.number()).has_ceiling()
     }
 
     /// Has what is left to do for a vCPU's sections done after the interrupts that pend: the next
@@ -462,7 +469,7 @@ impl Pcpu {
         if self.system.vcpu(id.number()).may_be_boosted() {
             self.end_boost(id);
         }
-        if !self.may_be_raised(id) {
+        if !self.system.vcpu(id.number()).has_sections() {
             return false;
         }
         notes::needs::<{ each::SECTION }>();
@@ -485,7 +492,9 @@ impl Pcpu {
     /// Does what a message about sections asks for.
     #[inline]
     pub(super) fn read_sections(&mut self, id: VcpuId) {
-        if !self.roster.get(id).is_some_and(|vcpu| vcpu.is_ending_sections()) {
+        if !BUILT {
+            bug!("a message about sections that no vCPU has");
+        } else if !self.roster.get(id).is_some_and(|vcpu| vcpu.is_ending_sections()) {
             self.follow_sections(id);
         } else if !self.end_sections(id) {
             self.follow_later(id);
@@ -494,8 +503,13 @@ impl Pcpu {
 
     /// Goes on to end sections. Returns false if an interrupt has come before all was done: then
     /// this has to be called again.
-    #[inline(never)]
+    #[inline(always)]
     pub(super) fn end_sections(&mut self, id: VcpuId) -> bool {
+        !BUILT || self.end_next_sections(id)
+    }
+
+    #[inline(never)]
+    fn end_next_sections(&mut self, id: VcpuId) -> bool {
         let mut rounds = Rounds::<{ MAX_MUTEXES + 1 }>::begin();
         while let Some(piece) = self.roster.get(id).and_then(|vcpu| vcpu.next_section_to_end()) {
             rounds.pass();

@@ -57,7 +57,7 @@ impl Pcpu {
     fn budget_is_renewed(&mut self) -> bool {
         notes::needs::<{ each::EXTRA }>();
         let now = timer::now();
-        if now >= self.consolidation.look_at() {
+        if self.consolidation.is_due(now) {
             return false;
         }
         let Some((id, until)) = self.scheduler.renew(now) else { return false };
@@ -89,7 +89,7 @@ impl Pcpu {
         self.look_at_timers(self.precedence.urgent(), now);
         let is_woken = self.need_resched;
         self.need_resched = true;
-        if now >= self.consolidation.look_at() {
+        if self.consolidation.is_due(now) {
             self.look_at_load(now);
         }
         let patient = self.precedence.patient();

@@ -137,7 +137,7 @@ impl VcpuConfig {
             vm,
             index,
             shared: &shared::VMS[vm],
-            sections: (table.gcs_ns > 0).then(|| &*shared::SECTIONS[id.number()]),
+            sections: table.has_ceiling().then(|| &*shared::SECTIONS[id.number()]),
             line: status::line(system, vm, index),
             request: policy.request(),
             delay_limit_ns: system.vm(vm).delay_limit_ns,

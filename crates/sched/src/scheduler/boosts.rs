@@ -80,9 +80,17 @@ impl Boosts {
         Self { shadows: 0, boosted: 0, rising: 0, count: 0, states: [None; MAX_BOOSTS] }
     }
 
-    /// Returns true if no vCPU of the core may be boosted.
+    /// Returns true if no vCPU of the core may be boosted: without looking in a build without boosts, which
+    /// has nothing of what is only done for others.
+    #[inline(always)]
     pub(super) const fn are_none(&self) -> bool {
-        self.count == 0
+        !cfg!(feature = "boosts") || self.count == 0
+    }
+
+    /// Returns true if the vCPU at this position is boosted.
+    #[inline(always)]
+    pub(super) const fn has_raised(&self, at: usize) -> bool {
+        cfg!(feature = "boosts") && self.boosted >> at & 1 == 1
     }
 
     /// Records where an entry stands. Returns true if its vCPU is there.
@@ -98,7 +106,11 @@ impl Boosts {
         self.states[..usize::from(self.count).min(MAX_BOOSTS)].iter()
     }
 
+    #[inline(always)]
     fn of(&mut self, entry: &Entry) -> Option<&mut State> {
+        if !cfg!(feature = "boosts") {
+            return None;
+        }
         self.states.get_mut(usize::from(entry.boost))?.as_mut()
     }
 }

@@ -93,7 +93,7 @@ impl Scheduler {
                 self.look_at_budget(at, now);
             }
             Some(_) => {}
-            None if self.extras.boosts.boosted >> at & 1 == 1 => self.charge_boost(at, now),
+            None if self.extras.boosts.has_raised(at) => self.charge_boost(at, now),
             None => {}
         }
     }

@@ -41,10 +41,11 @@ impl Lane {
         self.end.0 == 0
     }
 
-    /// Returns true if the vCPU that runs is in a section.
+    /// Returns true if the vCPU that runs is in a section: false without looking in a build without
+    /// sections.
     #[inline(always)]
     pub(super) const fn is_used(&self) -> bool {
-        self.until.0 != 0
+        cfg!(feature = "sections") && self.until.0 != 0
     }
 
     /// Makes the lane of a vCPU that runs from `now` on and is in no section.
