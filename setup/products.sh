@@ -44,15 +44,18 @@ build_with_parts() {
         place_product "target/$rust_target/bare/cassata-el2" "build/$name.elf"
 }
 
-# Not every system has links, an SMMU, or virtio devices of one VM for another one.
-build_linking() { build_with_parts el2-links links smmu virtio; }
+# Not every system needs a part that is optional: crates/el2/Cargo.toml lists them.
+build_all_parts() { build_with_parts el2-parts parts smmu; }
 # It records what it does where a description asks for a trace.
-build_tracing() { build_with_parts el2-trace trace links smmu virtio; }
-# It drives the interrupt controller of older boards, and records and links as well.
-build_for_gicv2() { build_with_parts el2-gicv2 gic-v2 spin-table trace links virtio; }
-build_for_zynq() { build_with_parts el2-zynq gic-v2 uart-cadence trace links virtio; }
-# It starts only what is signed.
-build_signed() { build_with_parts el2-signed signature links smmu virtio; }
+build_tracing() { build_with_parts el2-trace trace parts smmu; }
+# It drives the interrupt controller of older boards, and records and has the parts as well.
+build_for_gicv2() { build_with_parts el2-gicv2 gic-v2 spin-table trace parts; }
+build_for_zynq() { build_with_parts el2-zynq gic-v2 uart-cadence trace parts; }
+# They start only what is signed.
+build_signed() {
+    build_with_parts el2-signed signature parts smmu &&
+        build_with_parts el2-signed-gicv2 signature gic-v2 spin-table parts
+}
 
 # The same hypervisor with its checks, which machine tests run. It can record, too.
 build_checked() {
@@ -65,7 +68,7 @@ build_checked() {
 build_with_checks() {
     local name=$1 features
     shift
-    set -- checked trace links virtio "$@"
+    set -- checked trace parts "$@"
     features=$(IFS=, && echo "${*/#/cassata-el2/}")
     cargo_for_bare_metal build --locked --profile checked --target-dir target \
         --package cassata-el2 --features "$features" &&
@@ -120,7 +123,7 @@ ensure_products() {
     local rust=(Cargo.toml Cargo.lock .cargo)
     product bare-metal "building the hypervisor and the probe guest" build_bare_metal \
         crates/{abi,notes,sched,vgic,el2} guests/probe "${rust[@]}"
-    product linking "building the hypervisor with links between VMs" build_linking \
+    product parts "building the hypervisor with all parts" build_all_parts \
         crates/{abi,notes,sched,vgic,el2} "${rust[@]}"
     product tracing "building the hypervisor that records what it does" build_tracing \
         crates/{abi,notes,sched,vgic,el2} "${rust[@]}"
@@ -140,7 +143,7 @@ ensure_products() {
         build/guests/linux/initramfs.cpio.gz
     # The command line carries these inside itself.
     product host "building the command line" build_host \
-        crates build/el2{,-links,-trace,-gicv2,-zynq}.{elf,crates} build/libcassata_vtime.so "${rust[@]}"
+        crates build/el2{,-parts,-trace,-gicv2,-zynq}.{elf,crates} build/libcassata_vtime.so "${rust[@]}"
     popd >/dev/null
 }
 

@@ -25,10 +25,10 @@ const PRODUCTS: [Product; 11] = [
         constant: "CASSATA_EL2_ELF",
     },
     Product {
-        what: "the hypervisor with links",
-        path: "build/el2-links.elf",
-        variable: "CASSATA_EL2_LINKS",
-        constant: "CASSATA_EL2_LINKS_ELF",
+        what: "the hypervisor with parts",
+        path: "build/el2-parts.elf",
+        variable: "CASSATA_EL2_PARTS",
+        constant: "CASSATA_EL2_PARTS_ELF",
     },
     Product {
         what: "the hypervisor that records what it does",
@@ -55,10 +55,10 @@ const PRODUCTS: [Product; 11] = [
         constant: "CASSATA_EL2_CRATES_LIST",
     },
     Product {
-        what: "the list of crates of the hypervisor with links",
-        path: "build/el2-links.crates",
-        variable: "CASSATA_EL2_LINKS_CRATES",
-        constant: "CASSATA_EL2_LINKS_CRATES_LIST",
+        what: "the list of crates of the hypervisor with parts",
+        path: "build/el2-parts.crates",
+        variable: "CASSATA_EL2_PARTS_CRATES",
+        constant: "CASSATA_EL2_PARTS_CRATES_LIST",
     },
     Product {
         what: "the list of crates of the hypervisor that records what it does",

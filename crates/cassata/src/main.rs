@@ -19,7 +19,7 @@ use system::sbom::Origin;
 /// The hypervisor.
 static HYPERVISOR: Builds = Builds {
     silent: include_bytes!(env!("CASSATA_EL2_ELF")),
-    linking: include_bytes!(env!("CASSATA_EL2_LINKS_ELF")),
+    with_parts: include_bytes!(env!("CASSATA_EL2_PARTS_ELF")),
     tracing: include_bytes!(env!("CASSATA_EL2_TRACE_ELF")),
     gic_v2: include_bytes!(env!("CASSATA_EL2_GICV2_ELF")),
     zynq: include_bytes!(env!("CASSATA_EL2_ZYNQ_ELF")),
@@ -28,7 +28,7 @@ static HYPERVISOR: Builds = Builds {
 /// The crates of each of these builds.
 static CRATES: [&str; 5] = [
     include_str!(env!("CASSATA_EL2_CRATES_LIST")),
-    include_str!(env!("CASSATA_EL2_LINKS_CRATES_LIST")),
+    include_str!(env!("CASSATA_EL2_PARTS_CRATES_LIST")),
     include_str!(env!("CASSATA_EL2_TRACE_CRATES_LIST")),
     include_str!(env!("CASSATA_EL2_GICV2_CRATES_LIST")),
     include_str!(env!("CASSATA_EL2_ZYNQ_CRATES_LIST")),

@@ -55,11 +55,11 @@ fn below(run: &Path, results: &Path) -> PathBuf {
 /// Returns true if a file is one of those that the launcher has built: the hypervisor, the
 /// instrument, a guest, this program.
 pub fn is_product(path: &Path) -> bool {
-    const PRODUCTS: [&str; 18] = [
+    const PRODUCTS: [&str; 20] = [
         "build/el2.elf",
         "build/el2.crates",
-        "build/el2-links.elf",
-        "build/el2-links.crates",
+        "build/el2-parts.elf",
+        "build/el2-parts.crates",
         "build/el2-trace.elf",
         "build/el2-trace.crates",
         "build/el2-gicv2.elf",
@@ -71,6 +71,8 @@ pub fn is_product(path: &Path) -> bool {
         "build/el2-checked-zynq.elf",
         "build/el2-signed.elf",
         "build/el2-signed.crates",
+        "build/el2-signed-gicv2.elf",
+        "build/el2-signed-gicv2.crates",
         "build/libcassata_vtime.so",
         "build/guests",
         "target/release/cassata",

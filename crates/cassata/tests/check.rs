@@ -81,7 +81,9 @@ fn links_are_told() {
     assert!(!said(directory.path(), &["check", "a.toml"]).contains("linked"));
     link(directory.path());
     let said = said(directory.path(), &["check", "a.toml"]);
-    assert!(said.ends_with("\n  linked: control between rtos and linux (64 KiB)\n"), "{said}");
+    let expected = "\n  linked: control between rtos and linux (64 KiB)\n  \
+                    parts of the hypervisor: links\n";
+    assert!(said.ends_with(expected), "{said}");
 }
 
 #[test]
@@ -90,7 +92,8 @@ fn virtio_devices_are_told() {
     describe(directory.path(), "none");
     virtio(directory.path());
     let said = said(directory.path(), &["check", "a.toml"]);
-    let expected = "\n  virtio devices: rtos has block, network of linux (2 MiB)\n";
+    let expected = "\n  virtio devices: rtos has block, network of linux (2 MiB)\n  \
+                    parts of the hypervisor: virtio\n";
     assert!(said.ends_with(expected), "{said}");
 }
 
@@ -137,6 +140,7 @@ fn programs_are_told_the_same() {
         "virtio": [
             { "front": "rtos", "back": "linux", "devices": ["block", "network"], "memory": 2 << 20 },
         ],
+        "parts": ["links", "virtio"],
     });
     assert_eq!(said, expected);
 }

@@ -22,6 +22,8 @@ pub struct Linked {
     pub path: String,
     /// Lines of source, comments included, tests not.
     pub lines: u64,
+    /// Those among them that are code.
+    pub code: u64,
 }
 
 /// Measures the crates below the project's `root`.
@@ -29,8 +31,23 @@ pub struct Linked {
 /// # Errors
 /// Like [`shipped_files`].
 pub fn measure(root: &Path) -> Result<Vec<Linked>> {
-    let crates = linked(root)?.into_iter();
-    crates.map(|path| Ok(Linked { lines: lines_in(&root.join(&path))?, path })).collect()
+    let one = |path: String| {
+        let files = shipped_files(&root.join(&path))?;
+        let count = |lines: &dyn Fn(&str) -> u64| files.iter().map(|(_, text)| lines(text)).sum();
+        Ok(Linked { lines: count(&lines_of), code: count(&code_lines), path })
+    };
+    linked(root)?.into_iter().map(one).collect()
+}
+
+/// Counts all lines.
+pub(crate) fn lines_of(text: &str) -> u64 {
+    text.lines().count() as u64
+}
+
+/// Counts the lines that are neither blank nor nothing but a comment, as `cloc` does.
+pub(crate) fn code_lines(text: &str) -> u64 {
+    let is_code = |line: &&str| !line.trim().is_empty() && !line.trim_start().starts_with("//");
+    text.lines().filter(is_code).count() as u64
 }
 
 /// Finds the crates of the house that are linked into the hypervisor's image.
@@ -89,8 +106,7 @@ pub(crate) fn read(path: &Path) -> Result<String> {
 /// # Errors
 /// Like [`shipped_files`].
 pub fn lines_in(package: &Path) -> Result<u64> {
-    let lines = |(_, shipped): (PathBuf, String)| shipped.lines().count() as u64;
-    Ok(shipped_files(package)?.into_iter().map(lines).sum())
+    Ok(shipped_files(package)?.into_iter().map(|(_, text)| lines_of(&text)).sum())
 }
 
 /// Finds the files of a package, from its library and its program on, and returns each with
@@ -193,6 +209,17 @@ mod tests {
             ("#[cfg(not(test))]\nuse b;\n", 2),
         ] {
             assert_eq!(shipped(text).len(), lines, "{text}");
+        }
+    }
+
+    #[test]
+    fn blank_lines_and_comments_are_no_code() {
+        for (text, lines) in [
+            ("a\n\n// b\nc // d\n", 2),
+            ("/// a\n//! b\n    // c\n  \n", 0),
+            ("#[a]\nfn b() {\n}\n", 3),
+        ] {
+            assert_eq!(code_lines(text), lines, "{text}");
         }
     }
 

@@ -28,9 +28,9 @@ pub(crate) fn root() -> &'static Path {
     Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."))
 }
 
-/// The hypervisor's ELF file.
+/// The hypervisor's ELF file, with all parts.
 pub(crate) fn hypervisor() -> Vec<u8> {
-    let built = concat!(env!("CARGO_MANIFEST_DIR"), "/../../build/el2.elf");
+    let built = concat!(env!("CARGO_MANIFEST_DIR"), "/../../build/el2-parts.elf");
     std::fs::read(built).expect("the launcher has built it")
 }
 
@@ -91,7 +91,7 @@ pub(crate) fn bench(directory: &Path) -> Bench {
         directory: directory.into(),
         hypervisor: Builds {
             silent: b"ships",
-            linking: b"links",
+            with_parts: b"has parts",
             tracing: b"traces",
             gic_v2: b"is of another board",
             zynq: b"is of yet another",

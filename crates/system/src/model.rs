@@ -10,7 +10,7 @@ use abi::platform::{
     VIRTIO_BACK_INTID, VIRTIO_BASE, VIRTIO_INTID, VIRTIO_MEMORY_BASE, VIRTIO_MEMORY_MAX_SIZE,
     VIRTIO_SIZE, VIRTIO_STRIDE,
 };
-use abi::system::{HYPERVISOR_SIZE, Region};
+use abi::system::{HYPERVISOR_SIZE, Region, parts};
 use analysis::overheads::Overheads;
 use sched::Members;
 use sched::policy::{MigrationPolicy, PolicySet, Request};
@@ -490,16 +490,42 @@ impl Checked {
         self.vms.iter().flat_map(|vm| &vm.devices).any(|device| device.streams.is_some())
     }
 
-    /// Returns true if its hypervisor needs a part that not every build has.
-    #[must_use]
-    pub fn wants_parts(&self) -> bool {
-        self.has_links() || self.has_smmu() || self.has_virtio()
-    }
-
     /// Returns true if a VM gets virtio devices from another one: then its hypervisor needs that part.
     #[must_use]
     pub fn has_virtio(&self) -> bool {
         self.vms.iter().any(|vm| vm.virtio.is_some())
+    }
+
+    /// Returns true if a vCPU may be boosted: then its hypervisor needs that part.
+    #[must_use]
+    pub fn has_boosts(&self) -> bool {
+        self.vms.iter().flat_map(|vm| &vm.vcpus).any(|vcpu| vcpu.boost.is_some())
+    }
+
+    /// Returns true if tasks share resources: then its hypervisor needs the part for sections.
+    #[must_use]
+    pub fn has_sections(&self) -> bool {
+        self.shared_resources().next().is_some()
+    }
+
+    /// Returns true if pCPUs may be powered down: then its hypervisor needs that part.
+    #[must_use]
+    pub fn has_consolidation(&self) -> bool {
+        self.consolidation.pairs().next().is_some()
+    }
+
+    /// Returns the parts that the system needs of its hypervisor, and that not every build for its board
+    /// has: each with its bit of [`abi::system::parts`].
+    pub fn parts(&self) -> impl Iterator<Item = (&'static str, u32)> {
+        let all = [
+            (self.has_boosts(), "boosts", parts::BOOSTS),
+            (self.has_consolidation(), "consolidation", parts::CONSOLIDATION),
+            (self.has_links(), "links", parts::LINKS),
+            (self.has_sections(), "sections", parts::SECTIONS),
+            (self.has_smmu(), "smmu", parts::SMMU),
+            (self.has_virtio(), "virtio", parts::VIRTIO),
+        ];
+        all.into_iter().filter(|(needed, ..)| *needed).map(|(_, name, bit)| (name, bit))
     }
 
     /// Returns what EL2 takes, for bounds; measured times are multiplied by so many

@@ -3,6 +3,7 @@
 mod support;
 
 use abi::service::hash;
+use abi::system::{VERSION, parts};
 use analysis::bounds::{Bounds, Workload, analyze};
 use analysis::model::{Section, ServerKind, Service};
 use analysis::overheads::DEFAULT_MARGIN_PERMILLE;
@@ -92,6 +93,7 @@ fn the_tables_have_what_tasks_share() {
     let mut file = Vec::new();
     packed.write(&mut file).unwrap();
     let tables = system::unpack(&file).unwrap().tables;
+    assert_eq!(tables.header.version, VERSION | parts::SECTIONS);
     assert_eq!(tables.header.mutex_count, 1, "local resources need none");
     let mutex = &tables.mutexes[0];
     assert_eq!((mutex.name, mutex.claimant_count), (hash(b"R"), 2));

@@ -92,7 +92,36 @@ fn migrate_with_sections(system: &mut System) {
     vcpu.affinity = 0b11;
     vcpu.fallback = 1 - vcpu.pcpu;
     assert_eq!(system.validate(), Ok(()), "without sections");
+    system.header.version |= parts::SECTIONS;
     system.vcpus[0].gcs_ns = 1;
+}
+
+/// Lets a vCPU be boosted, and does not say so.
+fn boost_unsaid(system: &mut System) {
+    system.header.version |= parts::BOOSTS;
+    let vcpu = &mut system.vcpus[0];
+    (vcpu.boost_budget_ns, vcpu.boost_period_ns) = (1_000_000, 10_000_000);
+    vcpu.boost_priority = vcpu.priority + 1;
+    assert_eq!(system.validate(), Ok(()), "a boost");
+    system.header.version &= !parts::BOOSTS;
+}
+
+/// Gives a vCPU sections, and does not say so.
+fn sections_unsaid(system: &mut System) {
+    system.header.version |= parts::SECTIONS;
+    serve(system).gcs_ns = 1;
+    assert_eq!(system.validate(), Ok(()), "sections");
+    system.header.version &= !parts::SECTIONS;
+}
+
+/// Makes a mutex, and then a mistake.
+fn share(system: &mut System, mistake: impl FnOnce(&mut System)) {
+    system.header.version |= parts::SECTIONS;
+    serve(system).mutexes = 1;
+    system.header.mutex_count = 1;
+    system.mutexes[0].claimant_count = 1;
+    assert_eq!(system.validate(), Ok(()), "a mutex");
+    mistake(system);
 }
 
 /// Lets a vCPU of a real-time VM mark itself.
@@ -189,6 +218,16 @@ fn finds_every_fault() {
             "devices, and not said so",
             |s| s.virtio[0] = Virtio { back: 1, devices: 1 },
             Invalid::Virtio,
+        ),
+        ("a boost, and not said so", boost_unsaid, Invalid::Vcpu),
+        ("sections, and not said so", sections_unsaid, Invalid::Vcpu),
+        ("a mutex, and not said so", |s| s.header.mutex_count = 1, Invalid::Mutex),
+        ("a mutex of no vCPU", |s| share(s, |s| s.mutexes[0].claimant_count = 0), Invalid::Mutex),
+        ("a mutex of another vCPU", |s| share(s, |s| s.vcpus[0].mutexes = 2), Invalid::Mutex),
+        (
+            "a claimant without a server",
+            |s| share(s, |s| s.mutexes[0].vcpus[0] = 1),
+            Invalid::Mutex,
         ),
         ("unknown part", |s| s.header.version |= 1 << 30, Invalid::Version),
         ("no VM", |s| s.header.vm_count = 0, Invalid::Counts),
@@ -370,6 +409,7 @@ fn finds_every_pcpu_that_must_stay_on() {
         ("interrupts come there", |s| s.spis[0].pcpu = 1, Invalid::Consolidation),
         ("real-time", |s| s.vms[0].flags |= 1, Invalid::Consolidation),
         ("marks itself", |s| s.vcpus[1].flags |= MARKABLE, Invalid::Consolidation),
+        ("not said so", |s| s.header.version &= !parts::CONSOLIDATION, Invalid::Consolidation),
         ("long window", |s| s.header.consolidation_window_ns = 1 << 40, Invalid::Consolidation),
     ];
     find(GATHERED, cases);
@@ -381,6 +421,17 @@ fn find(text: &str, cases: &[Case]) {
         let mut bad = good.clone();
         change(&mut bad);
         assert_eq!(bad.validate(), Err(*expected), "{name}");
+    }
+}
+
+/// A hypervisor without a part compares the whole word, and refuses the system.
+#[test]
+fn a_system_says_which_parts_it_needs() {
+    let boost = TEXT.replacen("priority = 1 }", "priority = 1, boost = { priority = 9 } }", 1);
+    for (text, needed) in
+        [(TEXT, 0), (boost.as_str(), parts::BOOSTS), (GATHERED, parts::CONSOLIDATION)]
+    {
+        assert_eq!(tables(text).header.version, abi::system::VERSION | needed, "{text}");
     }
 }
 

@@ -31,8 +31,8 @@ pub fn bound(arguments: &Arguments) -> Result<u8> {
     };
     let other = arguments.image.as_ref().map(read_image).transpose()?;
     let system = arguments.file.as_deref().map(description::load).transpose()?;
-    let silent = crate::HYPERVISOR.silent;
-    let own = system.as_ref().map_or(silent, |checked| crate::HYPERVISOR.of(checked));
+    let any = crate::HYPERVISOR.with_parts;
+    let own = system.as_ref().map_or(any, |checked| crate::HYPERVISOR.of(checked));
     let image = other.as_deref().unwrap_or(own);
     let report = paths::analyse(image, &read(&root.join(FACTS))?, system.as_ref())?;
     let now = Record::of(&report);
@@ -142,7 +142,10 @@ mod tests {
     fn carried(name: Option<&str>) -> Report {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).unwrap();
         let system = name.map(|name| description::load(&root.join("systems").join(name)).unwrap());
-        Paths::of(crate::HYPERVISOR.silent, system.as_ref()).report().unwrap()
+        let image = system
+            .as_ref()
+            .map_or(crate::HYPERVISOR.with_parts, |system| crate::HYPERVISOR.of(system));
+        Paths::of(image, system.as_ref()).report().unwrap()
     }
 
     /// The gate itself: what ships is no longer than recorded, and every fact is used.

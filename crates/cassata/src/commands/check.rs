@@ -40,7 +40,7 @@ pub fn check(arguments: &Check) -> Result<u8> {
         say(&serde_json::to_string_pretty(&for_programs(&checked)).into_diagnostic()?);
     } else {
         say(overview(&checked).to_string().trim_end());
-        let more = [consolidation(&checked), links(&checked), virtio(&checked)];
+        let more = [consolidation(&checked), links(&checked), virtio(&checked), parts(&checked)];
         more.iter().flatten().for_each(|text| say(text));
         if let Some(assumed) = assumed {
             say(&format!("  every deadline holds, if {assumed}"));
@@ -84,7 +84,14 @@ fn for_programs(checked: &Checked) -> Value {
         "vms": checked.vms.iter().map(vm).collect::<Vec<_>>(),
         "links": ends(checked).map(link).collect::<Vec<_>>(),
         "virtio": fronts(checked).map(virtio).collect::<Vec<_>>(),
+        "parts": checked.parts().map(|(name, _)| name).collect::<Vec<_>>(),
     })
+}
+
+/// Names the parts that the system needs of its hypervisor, if there are any.
+fn parts(checked: &Checked) -> Option<String> {
+    let all: Vec<_> = checked.parts().map(|(name, _)| name).collect();
+    (!all.is_empty()).then(|| format!("  parts of the hypervisor: {}", all.join(", ")))
 }
 
 /// Lists the pCPUs that may be powered down, if there are any.

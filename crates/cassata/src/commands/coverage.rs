@@ -34,7 +34,7 @@ impl Coverage {
         let image = |name, elf, ships| Image { name, elf, ships };
         let images = [
             image("the build that ships", crate::HYPERVISOR.silent, true),
-            image("the build that ships with links", crate::HYPERVISOR.linking, true),
+            image("the build that ships with all parts", crate::HYPERVISOR.with_parts, true),
             image("the build that ships and records", crate::HYPERVISOR.tracing, true),
             image("the build that ships for a GICv2", crate::HYPERVISOR.gic_v2, true),
             image("the build that ships for a Zynq", crate::HYPERVISOR.zynq, true),

@@ -46,8 +46,8 @@ pub fn from(
         OverheadSource::Computed => {
             let instruction_ps = described
                 .map_or(VIRTUAL_INSTRUCTION_PS, |checked| checked.machine.board.instruction_ps);
-            let silent = crate::HYPERVISOR.silent;
-            let image = described.map_or(silent, |checked| crate::HYPERVISOR.of(checked));
+            let any = crate::HYPERVISOR.with_parts;
+            let image = described.map_or(any, |checked| crate::HYPERVISOR.of(checked));
             let report = Paths::of(image, described).report();
             let computed =
                 report.and_then(|report| computed::overheads(&report, instruction_ps, measured));

@@ -4,12 +4,16 @@ use crate::{LOCK, place};
 use miette::{Result, miette};
 use std::fs;
 use std::path::{Path, PathBuf};
+use system::board::UartKind;
 use system::sbom::Origin;
 use system::{Checked, Packed, SigningKey, is_same_file};
 
 /// The build, below the project's root, and the list of its crates. They are not carried inside the
 /// command line: most images are not signed.
 const PRODUCTS: [&str; 2] = ["build/el2-signed.elf", "build/el2-signed.crates"];
+/// The same for a board with a GICv2.
+const PRODUCTS_FOR_GICV2: [&str; 2] =
+    ["build/el2-signed-gicv2.elf", "build/el2-signed-gicv2.crates"];
 
 /// What signs, and what is signed with.
 #[derive(Debug)]
@@ -25,11 +29,12 @@ pub struct Signing {
 impl Signing {
     /// Reads the key, and the build for this system.
     pub fn prepare(key: &Path, checked: &Checked) -> Result<Self> {
-        if checked.machine.board.gic.is_v2() {
+        let board = checked.machine.board;
+        if board.uart == UartKind::Cadence {
             return Err(miette!(
                 help = "leave `--sign` out, and let the boot loader check the whole image",
                 "no hypervisor for board `{}` checks signatures",
-                checked.machine.board.kind
+                board.kind
             ));
         }
         if checked.trace != 0 {
@@ -41,7 +46,8 @@ impl Signing {
         let file = key.into();
         let key = SigningKey::read(key)?;
         let root = place::root()?;
-        let [hypervisor, crates] = PRODUCTS.map(|product| {
+        let products = if board.gic.is_v2() { PRODUCTS_FOR_GICV2 } else { PRODUCTS };
+        let [hypervisor, crates] = products.map(|product| {
             fs::read(root.join(product)).map_err(|error| {
                 miette!(
                     help = "`./cassata build --sign` builds it first",

@@ -12,7 +12,7 @@ use super::machine::instructions;
 use super::memory::device::{read32, write32, write64};
 use super::{cpu, statics};
 use abi::dma::{Faults, KEPT, KEPT_LOG2};
-use abi::system::{Confined, FUNCTION_SIZE, MAX_CONFINED, STREAMS, System};
+use abi::system::{Confined, FUNCTION_SIZE, MAX_CONFINED, Region, SMMU_SIZE, STREAMS, System};
 use core::sync::atomic::Ordering;
 use notes::Bounded;
 
@@ -110,7 +110,14 @@ pub fn confine(system: &System) -> Result<u64, &'static str> {
     Ok(address(&EVENTS.0))
 }
 
-const SILENT: &str = "the SMMU (smmu_pa) does not answer";
+/// Why a system is refused whose SMMU does not do what it is told, or is not there.
+pub const SILENT: &str = "the SMMU (smmu_pa) does not answer";
+
+/// Returns true if one of the SMMU's registers is at this address. The tables need not be valid.
+pub fn has(system: &System, at: u64) -> bool {
+    let registers = Region::new(system.smmu.registers_pa, SMMU_SIZE);
+    registers.start != 0 && registers.contains(Region::new(at, 1))
+}
 
 /// Returns the physical address: EL2's mapping is an identity.
 fn address<T>(place: &T) -> u64 {

@@ -18,7 +18,6 @@ use crate::tables::{self, Vcpus};
 use crate::vcpu::{Account, Holds, Vcpu, VcpuConfig};
 use abi::system::{Part, System, flags, vm_flags};
 use abi::{MAX_PCPUS, MAX_VCPUS};
-use core::fmt;
 use core::sync::atomic::Ordering;
 use sched::topology::Topology;
 use sched::{Member, VcpuId};
@@ -106,19 +105,12 @@ fn prepare(system: &'static System) {
 
 /// Says which part of the image is not what was packed, and stops the machine.
 fn damaged(system: &System, part: &Part) -> ! {
-    end(format_args!("{}", system.damaged(part)))
+    console::refuse(format_args!("{}", system.damaged(part)))
 }
 
 /// Says what is wrong with the system and stops the machine.
 fn refuse(what: &str) -> ! {
-    end(format_args!("{}", console::Text::new(what)))
-}
-
-#[inline(never)]
-fn end(what: fmt::Arguments<'_>) -> ! {
-    console::emergency(format_args!("refused to start: {what}\n"));
-    firmware::power_off();
-    cpu::halt()
+    console::refuse(format_args!("{}", console::Text::new(what)))
 }
 
 /// Routes each device's interrupt to its core, where it is handed on.

@@ -7,11 +7,15 @@ mod sysreg;
 pub use sysreg::identification;
 
 use crate::arch::context::{self, Fault, Syndrome};
+#[cfg(any(test, feature = "smmu"))]
+use crate::arch::smmu;
 use crate::arch::sysreg::{ec, read_sysreg};
 use crate::arch::{gic, vectors};
 use crate::parts::Cause;
 use crate::pcpu::Pcpu;
 use crate::pcpu::console;
+#[cfg(any(test, feature = "smmu"))]
+use crate::tables;
 use abi::status::Exit;
 
 vectors::vectors! {
@@ -76,8 +80,13 @@ pub extern "C-unwind" fn unsupported(core: &mut Pcpu) {
     core.end_stay();
 }
 
-/// Reports an exception at EL2 itself, which is a bug, and stops.
+/// Reports an exception at EL2 itself, which is a bug, and stops; but for that with which the first access to
+/// an SMMU ends that is not there.
 pub extern "C-unwind" fn fatal(kind: u64) -> ! {
+    #[cfg(any(test, feature = "smmu"))]
+    if smmu::has(tables::find(), read_sysreg!("far_el2")) {
+        console::refuse(format_args!("{}", smmu::SILENT));
+    }
     console::stop(format_args!(
         "vector {kind} esr {:#x} elr {:#x} (image at {:#x}) far {:#x}",
         read_sysreg!("esr_el2"),

@@ -386,6 +386,14 @@ pub fn stop(what: fmt::Arguments) -> ! {
     cpu::halt()
 }
 
+/// Says why the system does not start, and stops the machine.
+#[inline(never)]
+pub fn refuse(what: fmt::Arguments) -> ! {
+    emergency(format_args!("refused to start: {what}\n"));
+    firmware::power_off();
+    cpu::halt()
+}
+
 statics! {
     /// A core writes to the UART directly.
     static WRITING: AtomicBool = AtomicBool::new(false);

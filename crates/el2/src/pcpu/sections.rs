@@ -16,7 +16,7 @@ use crate::status::trace::{Kind, Outcome, Trace};
 use crate::vcpu::{Change, Ending, hold_byte};
 use abi::platform::ppi::GRANT;
 use abi::service::{BUSY, HELD, INVALID_PARAMETER, NOT_SUPPORTED, OWNER_DIED, QUEUED};
-use abi::system::{MAX_CLAIMANTS, MAX_MUTEXES, parts};
+use abi::system::{MAX_CLAIMANTS, MAX_MUTEXES, Mutex, parts};
 use core::sync::atomic::Ordering;
 use notes::{Bounded, Rounds, each};
 use sched::{Duration, Instant, Member, Members, Message, VcpuId};
@@ -31,6 +31,13 @@ pub(super) struct Claim {
     pub(super) id: VcpuId,
     pub(super) mutex: usize,
     pub(super) rank: u8,
+}
+
+/// Returns the claimants of a mutex by rank: each one's vCPU, and its task.
+fn claimants(mutex: &Mutex) -> impl Iterator<Item = (u8, u32)> {
+    let claimants = mutex.vcpus.iter().copied().zip(mutex.tasks.iter().copied());
+    let claimants = claimants.take(mutex.claimant_count as usize);
+    claimants.one_for::<{ each::CLAIMANT }, MAX_CLAIMANTS>()
 }
 
 /// Forgets how often siblings have raised a vCPU of a VM that is halted.
@@ -224,12 +231,8 @@ impl Pcpu {
             .iter()
             .one_for::<{ each::MUTEX }, MAX_MUTEXES>()
             .position(|mutex| mutex.name == name)?;
-        let mutex = &mutexes[number];
-        let claimants = mutex.vcpus.iter().zip(&mutex.tasks);
-        let claimants = claimants.take(mutex.claimant_count as usize);
-        let mut claimants = claimants.one_for::<{ each::CLAIMANT }, MAX_CLAIMANTS>();
         let own = (id.0, task as u32);
-        let rank = claimants.position(|(&vcpu, &task)| (vcpu, task) == own)?;
+        let rank = claimants(&mutexes[number]).position(|claimant| claimant == own)?;
         let shared = MUTEXES[number].open(rank as u8);
         Some((shared, (rank as u64) << 8 | number as u64))
     }
@@ -530,7 +533,9 @@ impl Pcpu {
     #[inline(never)]
     fn give_up(&mut self, id: VcpuId, mutex: usize) {
         self.note_death(id, mutex);
-        let dead = self.system.mutexes[mutex].ranks_of(id.number());
+        let ranks = claimants(&self.system.mutexes[mutex]).enumerate();
+        let own = ranks.filter(|&(_, (vcpu, _))| vcpu == id.0);
+        let dead = own.fold(0, |ranks, (rank, _)| ranks | 1 << rank);
         let next = MUTEXES[mutex].forget(dead);
         if let Some(here) = next.and_then(|next| self.grant_elsewhere(mutex, next)) {
             // As if it were elsewhere: the vCPU may hold many.

@@ -45,10 +45,13 @@ impl Inputs {
         self.files("linux", &[&images.kernel, &images.initramfs])
     }
 
-    /// Adds the hypervisor.
+    /// Adds the hypervisor, without parts and with all.
     pub fn hypervisor(mut self, bench: &Bench) -> Self {
-        let sum = format!("{:08x}", crc32fast::hash(bench.hypervisor.silent));
-        self.0.insert("hypervisor_crc32".into(), sum);
+        let mut sum = crc32fast::Hasher::new();
+        for build in [bench.hypervisor.silent, bench.hypervisor.with_parts] {
+            sum.update(build);
+        }
+        self.0.insert("hypervisor_crc32".into(), format!("{:08x}", sum.finalize()));
         self
     }
 

@@ -1,12 +1,14 @@
 //! Devices behind an SMMU: QEMU's `edu`, which does DMA at any address that a guest names, and Linux with a disk
 //! and a network card on a PCI bus.
 
+use super::damaged::objections;
 use super::expect::Expect::Passes;
-use super::staged::Staged;
+use super::staged::{Staged, description};
 use super::stock::late;
 use crate::demo::{LINUX, RTOS};
 use crate::figures;
 use crate::observe::{Observer, RefusedDma};
+use crate::results::Outcome;
 use crate::suite::{Bench, Scenario};
 use miette::{Context, IntoDiagnostic, Result, miette};
 use sha2::{Digest, Sha256};
@@ -46,7 +48,20 @@ pub fn scenarios() -> impl Iterator<Item = Scenario> {
     let lives = lives.besides(|observer| told(observer.refused_dma().first()));
     let about = "Linux uses a disk and a network card behind the SMMU, and FreeRTOS is not late";
     let linux = Scenario::new("dma-linux", about, |bench| use_devices(bench, "dma-linux"));
-    [tries, lives].map(Scenario::from).into_iter().chain([linux.shipped()])
+    let about = "a machine without the SMMU that is described is refused, and run says why";
+    let absent = Scenario::new("dma-absent", about, without_smmu);
+    [tries, lives].map(Scenario::from).into_iter().chain([linux.shipped(), absent])
+}
+
+/// Starts a system on a machine whose SMMU is not there: the first access to it is a fault.
+fn without_smmu(bench: &Bench) -> Result<()> {
+    let mut bundle = bench.pack(&bench.described(&description("dma"), &[])?)?;
+    // Of this the machine is made; the file has what was packed.
+    bundle.tables.smmu.registers_pa = 0;
+    let run = bench.session(&bundle, super::LIMIT)?.run(|_| false)?;
+    let complaint = "refused to start: the SMMU (smmu_pa) does not answer";
+    let objections = objections(&run, "the board, whose SMMU is gone", complaint);
+    bench.judge(&run, Outcome::new("dma-absent"), &objections)
 }
 
 /// The description, below the project's root, and what is on its disk.

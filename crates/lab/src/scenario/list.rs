@@ -25,7 +25,6 @@ pub fn all() -> Vec<Scenario> {
     let staged = STAGED.iter().map(|&staged| Scenario::from(staged));
     let others = [
         damaged::scenario(),
-        signed::scenario(),
         fault::scenario(),
         hang::scenario(),
         typed::scenario(),
@@ -54,6 +53,7 @@ pub fn all() -> Vec<Scenario> {
         .chain(traced::scenarios())
         .chain(links::scenarios())
         .chain(boards::scenarios())
+        .chain(signed::scenarios())
         .chain(dma::scenarios())
         .chain(virtio::scenarios())
         .chain(console::scenarios())

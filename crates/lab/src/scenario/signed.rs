@@ -15,10 +15,29 @@ use system::SigningKey;
 use system::pack::seal;
 use zerocopy::IntoBytes;
 
-/// The name.
-const NAME: &str = "signed";
-/// The build that checks signatures, from the project's root.
-const PRODUCT: &str = "build/el2-signed.elf";
+/// A board for which there is a build that checks signatures.
+#[derive(Clone, Copy, Debug)]
+struct Variant {
+    /// The scenario's name.
+    name: &'static str,
+    about: &'static str,
+    board: &'static str,
+    /// The build, from the project's root.
+    product: &'static str,
+}
+
+const GICV3: Variant = Variant {
+    name: "signed",
+    about: "a hypervisor with a key starts what is signed, and nothing else",
+    board: "qemu-virt",
+    product: "build/el2-signed.elf",
+};
+const GICV2: Variant = Variant {
+    name: "gicv2-signed",
+    about: "so does one for a board with a GICv2",
+    board: "qemu-virt-gicv2",
+    product: "build/el2-signed-gicv2.elf",
+};
 /// The key that RFC 8410, section 10.3, shows: it is no secret.
 const KEY: &str = "-----BEGIN PRIVATE KEY-----\n\
     MC4CAQAwBQYDK2VwBCIEINTuctv5E1hK1bbY8fdp+K06/nwoy/HU++CXqI9EdVhC\n\
@@ -58,13 +77,15 @@ struct Forged {
     complaint: String,
 }
 
-/// Returns the scenario.
-#[must_use]
-pub fn scenario() -> Scenario {
-    let about = "a hypervisor with a key starts what is signed, and nothing else";
-    Scenario::new(NAME, about, |bench: &Bench| {
-        let bundle = pack(bench)?;
-        let mut outcome = Outcome::new(NAME);
+/// Returns the scenarios.
+pub fn scenarios() -> impl Iterator<Item = Scenario> {
+    [GICV3, GICV2].into_iter().map(scenario)
+}
+
+fn scenario(variant: Variant) -> Scenario {
+    Scenario::new(variant.name, variant.about, move |bench: &Bench| {
+        let bundle = pack(bench, variant)?;
+        let mut outcome = Outcome::new(variant.name);
         let run = bench.session(&bundle, LIMIT)?.run(|_| false)?;
         let started = has_run(&run);
         outcome.check(Check::done("the image that is signed starts", started));
@@ -87,18 +108,23 @@ pub fn scenario() -> Scenario {
 }
 
 /// Packs and signs the system, whose files are made for it.
-fn pack(bench: &Bench) -> Result<Bundle> {
+fn pack(bench: &Bench, variant: Variant) -> Result<Bundle> {
     let put = |name: &str, bytes: &[u8]| fs::write(bench.directory.join(name), bytes);
     put("Image", &kernel()).into_diagnostic()?;
     put("initramfs", b"070701").into_diagnostic()?;
-    let system = system::load_text(&bench.directory.join("signed.toml"), DESCRIPTION)?;
-    Bundle::pack_signed(&system, hypervisor(bench)?, &own_key()?, &bench.image())
+    let text = DESCRIPTION.replace(GICV3.board, variant.board);
+    let system = system::load_text(&bench.directory.join("signed.toml"), &text)?;
+    Bundle::pack_signed(&system, read(bench, variant)?, &own_key()?, &bench.image())
 }
 
-/// Returns the build that checks signatures.
+/// Returns the build that checks signatures, for a board with a GICv3.
 pub(super) fn hypervisor(bench: &Bench) -> Result<&'static [u8]> {
-    let read = fs::read(bench.root.join(PRODUCT)).map_err(|error| {
-        miette!(help = "`./cassata test` builds it first", "cannot read {PRODUCT}: {error}")
+    read(bench, GICV3)
+}
+
+fn read(bench: &Bench, Variant { product, .. }: Variant) -> Result<&'static [u8]> {
+    let read = fs::read(bench.root.join(product)).map_err(|error| {
+        miette!(help = "`./cassata test` builds it first", "cannot read {product}: {error}")
     });
     Ok(read?.leak())
 }

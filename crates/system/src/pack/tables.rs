@@ -88,11 +88,8 @@ pub(super) fn tables(checked: &Checked) -> Box<System> {
     let bundle = checked.plan.layout.bundle;
     tables.header = Header {
         magic: MAGIC,
-        version: VERSION
+        version: checked.parts().fold(VERSION, |version, (_, bit)| version | bit)
             | bits([
-                (checked.has_links(), parts::LINKS),
-                (checked.has_smmu(), parts::SMMU),
-                (checked.has_virtio(), parts::VIRTIO),
                 (checked.machine.board.gic.is_v2(), parts::GIC_V2),
                 (checked.machine.board.spin_table.is_some(), parts::SPIN_TABLE),
                 (checked.machine.board.uart == UartKind::Cadence, parts::UART_CADENCE),

@@ -207,7 +207,7 @@ mod tests {
             modules: vec![("m", 7)],
             hypervisor: Hypervisor {
                 image: 4096,
-                source: vec![Linked { path: "crates/el2".into(), lines: 10 }],
+                source: vec![Linked { path: "crates/el2".into(), lines: 10, code: 7 }],
             },
         }
     }

@@ -105,6 +105,8 @@ pub struct Feature {
     pub name: &'static str,
     /// Lines of source, comments included, tests not.
     pub lines: u64,
+    /// Those among them that are code.
+    pub code_lines: u64,
     /// Bytes of code in the image.
     pub code: u64,
 }
@@ -114,46 +116,66 @@ pub struct Feature {
 /// # Errors
 /// When the source cannot be read or `image` is no ELF file with debug information.
 pub fn measure(image: &[u8], root: &Path) -> Result<Vec<Feature>> {
-    let mut code = code_by_feature(image).wrap_err("the hypervisor's debug information")?;
-    let mut lines: BTreeMap<_, u64> = BTreeMap::new();
-    for package in source::linked(root)? {
-        for (file, text) in source::shipped_files(&root.join(package))? {
-            let feature = feature(file.strip_prefix(root).into_diagnostic()?)?;
-            *lines.entry(feature).or_default() += text.lines().count() as u64;
-        }
-    }
-    let all = FEATURES.iter().map(|(name, _)| *name).chain([LIBRARY]).map(|name| Feature {
-        name,
-        lines: lines.remove(name).unwrap_or(0),
-        code: code.remove(name).unwrap_or(0),
+    let mut code = code_by(image, |path| path.map_or(Ok(LIBRARY), feature))?;
+    let mut lines = lines_by(root, feature)?;
+    let all = FEATURES.iter().map(|(name, _)| *name).chain([LIBRARY]).map(|name| {
+        let [lines, code_lines] = lines.remove(name).unwrap_or_default();
+        Feature { name, lines, code_lines, code: code.remove(name).unwrap_or(0) }
     });
     Ok(all.collect())
 }
 
-/// Names the feature that the file at `path`, from the project's root, serves.
-fn feature(path: &Path) -> Result<&'static str> {
-    let path = path.to_string_lossy();
-    let all = FEATURES.iter().flat_map(|(name, below)| below.iter().map(move |at| (*at, *name)));
-    let inside = path.strip_prefix("crates/").unwrap_or(&path);
-    // A module is a file or a directory of its name.
-    let inside_of =
-        |at: &str| inside.strip_prefix(at).is_some_and(|rest| rest.starts_with(['/', '.']));
-    let fits = all.filter(|(at, _)| inside_of(at));
-    let longest = fits.max_by_key(|(at, _)| at.len());
-    longest.map(|(_, name)| name).ok_or_else(|| miette!("{path} belongs to no feature"))
+/// Counts the lines of each kind of source, and those among them that are code; `kind` is given paths from
+/// the project's `root`.
+pub(super) fn lines_by<K: Ord>(
+    root: &Path,
+    kind: impl Fn(&Path) -> Result<K>,
+) -> Result<BTreeMap<K, [u64; 2]>> {
+    let mut found: BTreeMap<_, [u64; 2]> = BTreeMap::new();
+    for package in source::linked(root)? {
+        for (file, text) in source::shipped_files(&root.join(package))? {
+            let kind = kind(file.strip_prefix(root).into_diagnostic()?)?;
+            let [lines, code] = found.entry(kind).or_default();
+            *lines += source::lines_of(&text);
+            *code += source::code_lines(&text);
+        }
+    }
+    Ok(found)
 }
 
-/// Counts the bytes of code of each feature.
-fn code_by_feature(image: &[u8]) -> Result<BTreeMap<&'static str, u64>> {
-    let debug = Lines::parse(image).map_err(|error| miette!("{error}"))?;
+/// Names the feature that the file at `path`, from the project's root, serves.
+fn feature(path: &Path) -> Result<&'static str> {
+    let all = FEATURES.iter().flat_map(|(name, below)| below.iter().map(move |at| (*at, *name)));
+    let longest = all.filter(|(at, _)| is_inside(path, at)).max_by_key(|(at, _)| at.len());
+    let none = || miette!("{} belongs to no feature", path.display());
+    longest.map(|(_, name)| name).ok_or_else(none)
+}
+
+/// Returns true if the file at `path`, from the project's root, is of the module `at`, below `crates`.
+pub(super) fn is_inside(path: &Path, at: &str) -> bool {
+    let path = path.to_string_lossy();
+    let inside = path.strip_prefix("crates/").unwrap_or(&path);
+    // A module is a file or a directory of its name.
+    inside.strip_prefix(at).is_some_and(|rest| rest.starts_with(['/', '.']))
+}
+
+/// Counts the bytes of each kind of code in an image; `kind` is given the path of its source, or none for
+/// code that is not from a line of the house.
+pub(super) fn code_by<K: Ord>(
+    image: &[u8],
+    kind: impl Fn(Option<&Path>) -> Result<K>,
+) -> Result<BTreeMap<K, u64>> {
+    let debug = Lines::parse(image)
+        .map_err(|error| miette!("{error}"))
+        .wrap_err("the hypervisor's debug information")?;
     let code = executed::code(image)?;
     let mut found: BTreeMap<_, u64> = BTreeMap::new();
     let (mut ours, all) = (0, (code.end - code.start) / INSTRUCTION);
     for address in code.step_by(usize::try_from(INSTRUCTION).into_diagnostic()?) {
         let own = debug.own(address);
         ours += u64::from(own.is_some());
-        let feature = own.map_or(Ok(LIBRARY), |frame| feature(Path::new(&frame.file)))?;
-        *found.entry(feature).or_default() += INSTRUCTION;
+        let kind = kind(own.as_ref().map(|frame| Path::new(&frame.file)))?;
+        *found.entry(kind).or_default() += INSTRUCTION;
     }
     ensure!(
         2 * ours > all,
@@ -184,7 +206,8 @@ mod tests {
     #[test]
     fn every_path_is_there() {
         let root = root();
-        for at in FEATURES.iter().flat_map(|(_, below)| *below) {
+        let parts = super::super::parts::all();
+        for at in FEATURES.iter().flat_map(|(_, below)| *below).chain(parts) {
             let path = root.join("crates").join(at);
             assert!(path.exists() || path.with_extension("rs").exists(), "{at}");
         }

@@ -1,6 +1,8 @@
 //! How large the hypervisor is.
 
 use super::features::{self, Feature};
+use super::parts::Parts;
+use crate::bundle::Builds;
 use crate::source::{self, Linked};
 use miette::{IntoDiagnostic, Result, WrapErr};
 use std::path::Path;
@@ -15,19 +17,28 @@ pub struct Size {
     pub source: Vec<Linked>,
     /// The same by what it is for.
     pub features: Vec<Feature>,
+    /// What not every image has.
+    pub parts: Parts,
 }
 
 impl Size {
-    /// Measures the ELF file `image` and its source below the project's `root`.
-    pub fn measure(image: &[u8], root: &Path) -> Result<Self> {
+    /// Measures the image without optional parts, what is in the others, and their source below the
+    /// project's `root`.
+    pub fn measure(builds: &Builds, root: &Path) -> Result<Self> {
         let source = source::measure(root).wrap_err("cannot count the hypervisor's source")?;
-        let features = features::measure(image, root)?;
-        let image = image_size(image).into_diagnostic()?;
-        Ok(Self { image, source, features })
+        let features = features::measure(builds.with_parts, root)?;
+        let parts = Parts::measure(builds, root)?;
+        let image = image_size(builds.silent).into_diagnostic()?;
+        Ok(Self { image, source, features, parts })
     }
 
-    /// Returns how many lines run at EL2.
+    /// Returns how many lines run at EL2, with every optional part.
     pub fn lines(&self) -> u64 {
         self.source.iter().map(|linked| linked.lines).sum()
+    }
+
+    /// Returns how many of these are code.
+    pub fn code_lines(&self) -> u64 {
+        self.source.iter().map(|linked| linked.code).sum()
     }
 }

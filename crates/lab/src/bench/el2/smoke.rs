@@ -55,11 +55,11 @@ fn count(bench: &Bench) -> Result<()> {
     outcome.check(check("departure of a vCPU, beyond the wake", departure, DEPARTURE));
     Grant::of(&seen, EVENTS).judge(&mut outcome, EVENTS);
     Recorded::judge(&Recorded::all(&seen, EVENTS), &mut outcome);
-    let paths = Paths::of(bench.hypervisor.silent, None).report()?;
+    let paths = Paths::of(bench.hypervisor.with_parts, None).report()?;
     let stretches = longest::stretches(&seen, &paths);
     stretches.iter().for_each(|stretch| outcome.check(stretch.check()));
     let described = bench.described(DESCRIBED, &[])?;
-    let paths = Paths::of(bench.hypervisor.silent, Some(&described)).report()?;
+    let paths = Paths::of(bench.hypervisor.of(&described), Some(&described)).report()?;
     for duty in DUTIES {
         let figure = paths.figures.iter().find(|figure| figure.name == duty);
         let piece = figure.and_then(|figure| figure.deaf).filter(|piece| piece.bounded);
