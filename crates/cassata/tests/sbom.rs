@@ -329,9 +329,15 @@ fn a_system_has_the_build_with_the_parts_that_it_wants() {
     };
     assert_eq!(features(TEXT), None);
     let traced = format!("{TEXT}\n[hypervisor]\ntrace = \"1M\"\n");
-    assert_eq!(features(&traced), Some("boosts,consolidation,links,parts,sections,smmu,trace,virtio".into()));
+    assert_eq!(
+        features(&traced),
+        Some("boosts,consolidation,links,parts,sections,smmu,trace,virtio".into())
+    );
     let link = "\n[[link]]\nname = \"control\"\nbetween = [\"linux\", \"rtos\"]\nsize = \"8K\"\n";
-    assert_eq!(features(&format!("{TEXT}{link}")), Some("boosts,consolidation,links,parts,sections,smmu,virtio".into()));
+    assert_eq!(
+        features(&format!("{TEXT}{link}")),
+        Some("boosts,consolidation,links,parts,sections,smmu,virtio".into())
+    );
 }
 
 #[test]

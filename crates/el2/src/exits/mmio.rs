@@ -64,8 +64,11 @@ impl Access {
 pub fn data_abort(core: &mut Pcpu, syndrome: Syndrome) -> Exit {
     let (address, ipa) = context::fault_addresses();
     // First, and on its own, which saves registers less: a peer waits.
-    if parts::BUILT & parts::LINKS != 0 && (LINKS_BASE..LINKS_END).contains(&ipa) {
+    if parts::has(parts::LINKS) && (LINKS_BASE..LINKS_END).contains(&ipa) {
         return link_abort(core, syndrome, address, ipa - LINKS_BASE);
+    }
+    if parts::has(parts::VIRTIO) && (VIRTIO_BASE..VIRTIO_END).contains(&ipa) {
+        return virtio_abort(core, syndrome, address, ipa - VIRTIO_BASE);
     }
     let done = Access::decode(syndrome.iss()).and_then(|access| emulate(core, access, ipa));
     finish(core, syndrome, address, done)
@@ -75,6 +78,13 @@ pub fn data_abort(core: &mut Pcpu, syndrome: Syndrome) -> Exit {
 #[inline(never)]
 fn link_abort(core: &mut Pcpu, syndrome: Syndrome, address: u64, offset: u64) -> Exit {
     let done = Access::decode(syndrome.iss()).and_then(|access| link(core, access, offset));
+    finish(core, syndrome, address, done)
+}
+
+/// Handles one to the registers of virtio, so many bytes from their beginning.
+#[inline(never)]
+fn virtio_abort(core: &mut Pcpu, syndrome: Syndrome, address: u64, offset: u64) -> Exit {
+    let done = Access::decode(syndrome.iss()).and_then(|access| virtio(core, access, offset));
     finish(core, syndrome, address, done)
 }
 
@@ -102,9 +112,6 @@ enum Done {
 
 /// Lets the device at a guest-physical address carry an access out; none if there is no device.
 fn emulate(core: &mut Pcpu, access: Access, ipa: u64) -> Option<Done> {
-    if parts::BUILT & parts::VIRTIO != 0 && (VIRTIO_BASE..VIRTIO_END).contains(&ipa) {
-        return virtio(core, access, ipa - VIRTIO_BASE);
-    }
     let system = core.system();
     let Some(vcpu) = core.loaded() else {
         bug!("an access without a loaded vCPU");
@@ -186,7 +193,7 @@ fn link(core: &mut Pcpu, access: Access, offset: u64) -> Option<Done> {
 
 /// Lets a register of virtio, so many bytes from the first one, carry an access out: that of a device that
 /// the VM gets, or one by which it gives devices to another VM.
-#[inline(never)]
+#[inline(always)]
 fn virtio(core: &mut Pcpu, access: Access, offset: u64) -> Option<Done> {
     let (page, register) = (offset / VIRTIO_SIZE, offset % VIRTIO_SIZE);
     let write = match (access.write, core.loaded()) {

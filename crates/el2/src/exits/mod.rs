@@ -85,7 +85,7 @@ pub extern "C-unwind" fn unsupported(core: &mut Pcpu) {
 pub extern "C-unwind" fn fatal(kind: u64) -> ! {
     #[cfg(any(test, feature = "smmu"))]
     if smmu::has(tables::find(), read_sysreg!("far_el2")) {
-        console::refuse(format_args!("{}", smmu::SILENT));
+        console::refuse(format_args!("{}", console::Text::new(smmu::SILENT)));
     }
     console::stop(format_args!(
         "vector {kind} esr {:#x} elr {:#x} (image at {:#x}) far {:#x}",

@@ -57,7 +57,7 @@ impl Pcpu {
 
 /// Lets a VM that is halted have no doorbell that is armed.
 pub(super) fn disarm(system: &System, vm: usize) {
-    let built = if parts::BUILT & parts::LINKS != 0 { MAX_LINKS } else { 0 };
+    let built = if parts::has(parts::LINKS) { MAX_LINKS } else { 0 };
     let ends = (0..built).at_most::<MAX_LINKS>().filter_map(|link| End::of(system, vm, link));
     ends.for_each(|end| LINKS[end.link].armed[end.side].store(false, Ordering::Relaxed));
 }

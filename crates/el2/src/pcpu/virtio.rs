@@ -165,7 +165,7 @@ impl Pcpu {
     /// Lets a VM that is halted want nothing of its devices, and tells their back; and lets it, as a back, have
     /// no doorbell that is armed.
     pub(super) fn reset_virtio(&mut self, vm: usize) {
-        if parts::BUILT & parts::VIRTIO == 0 {
+        if !parts::has(parts::VIRTIO) {
             return;
         }
         let system = self.system;
@@ -193,5 +193,5 @@ impl Pcpu {
 /// Returns true if a vCPU may sleep until a back answers: it has to be woken where it arrives.
 #[inline(always)]
 pub(super) fn may_wait(vm: usize, index: usize) -> bool {
-    parts::BUILT & parts::VIRTIO != 0 && FRONTS[vm].waiting.load(SeqCst).has(Sibling(index))
+    parts::has(parts::VIRTIO) && FRONTS[vm].waiting.load(SeqCst).has(Sibling(index))
 }
