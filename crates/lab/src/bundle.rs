@@ -42,12 +42,6 @@ impl Builds {
         [self.silent, self.with_parts, self.tracing, self.gic_v2, self.zynq]
     }
 
-    /// Makes the build with parts also that of a system that asks for none.
-    #[must_use]
-    pub const fn with_parts(self) -> Self {
-        Self { silent: self.linking, ..self }
-    }
-
     /// Returns the build for a system.
     #[must_use]
     pub fn of(&self, checked: &Checked) -> &'static [u8] {

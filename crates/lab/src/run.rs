@@ -83,10 +83,12 @@ pub fn summary(run: &Run, answer: &Answer) -> String {
 
 /// Returns what a hypervisor that did not come up said of it, and where its log is.
 fn refusal(run: &Run) -> Option<String> {
-    if run.observer.latest().is_some() {
+    let said = &run.said.hypervisor.lines;
+    // What it looks at last it refuses when there is a status area.
+    let refused = said.iter().any(|line| line.contains("refused to start: "));
+    if run.observer.latest().is_some() && !refused {
         return None;
     }
-    let said = &run.said.hypervisor.lines;
     let said = if said.is_empty() { "it said nothing".into() } else { said.join("\n  ") };
     Some(format!("the hypervisor did not come up\n  {said}\n  {}\n\n", log(run, "hypervisor")))
 }
@@ -152,6 +154,8 @@ mod tests {
                         damaged\n  results/run-x/console-hypervisor.log\n";
         let text = summary(&refused, &answer);
         assert!(text.contains(expected), "{text}");
+        let late = run(&testing::status(), "\x1f0refused to start: the tables are damaged\n");
+        assert!(summary(&late, &answer).contains(expected), "with a status area");
         let silent = summary(&run(&nothing, ""), &answer);
         assert!(silent.contains("it said nothing"), "{silent}");
     }

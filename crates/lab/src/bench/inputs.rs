@@ -55,13 +55,6 @@ impl Inputs {
         self
     }
 
-    /// Adds the build of the hypervisor with parts that records nothing.
-    pub fn hypervisor_with_parts(mut self, bench: &Bench) -> Self {
-        let sum = format!("{:08x}", crc32fast::hash(bench.hypervisor.linking));
-        self.0.insert("hypervisor_with_parts_crc32".into(), sum);
-        self
-    }
-
     /// Adds the build of the hypervisor that records what it does.
     pub fn tracing_hypervisor(mut self, bench: &Bench) -> Self {
         let sum = format!("{:08x}", crc32fast::hash(bench.hypervisor.tracing));

@@ -71,7 +71,7 @@ pub fn scenario() -> Scenario {
     Scenario::new("damaged", about, |bench: &Bench| {
         let bundle = bench.pack(&bench.described(&description("alone-1"), &[])?)?;
         let sound = fs::read(&bundle.image).into_diagnostic()?;
-        let tables = tables_of(&sound)?;
+        let tables = tables_of(&sound, &bundle.tables)?;
         let mut outcome = Outcome::new("damaged");
         for damage in DAMAGES {
             let mut file = sound.clone();
@@ -98,11 +98,11 @@ pub fn scenario() -> Scenario {
 }
 
 /// Returns where the tables begin in the bootable file.
-pub(super) fn tables_of(file: &[u8]) -> Result<usize> {
+pub(super) fn tables_of(file: &[u8], tables: &System) -> Result<usize> {
     // The hypervisor has the magic among its constants; the tables' is the one
     // that the version follows.
     let mut wanted = MAGIC.to_vec();
-    wanted.extend(abi::system::VERSION.to_le_bytes());
+    wanted.extend(tables.header.version.to_le_bytes());
     only_place(file, &wanted).ok_or_else(|| miette!("the tables are not once in the bootable file"))
 }
 

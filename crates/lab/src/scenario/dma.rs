@@ -59,7 +59,7 @@ fn without_smmu(bench: &Bench) -> Result<()> {
     // Of this the machine is made; the file has what was packed.
     bundle.tables.smmu.registers_pa = 0;
     let run = bench.session(&bundle, super::LIMIT)?.run(|_| false)?;
-    let complaint = "refused to start: the SMMU (smmu_pa) does not answer";
+    let complaint = "the SMMU (smmu_pa) does not answer";
     let objections = objections(&run, "the board, whose SMMU is gone", complaint);
     bench.judge(&run, Outcome::new("dma-absent"), &objections)
 }

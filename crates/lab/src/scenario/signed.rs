@@ -179,7 +179,7 @@ fn has_run(run: &Run) -> bool {
 impl Original {
     fn read(bundle: &Bundle) -> Result<Self> {
         let file = fs::read(&bundle.image).into_diagnostic()?;
-        let offset = tables_of(&file)?;
+        let offset = tables_of(&file, &bundle.tables)?;
         Ok(Self { file, offset, tables: bundle.tables.clone() })
     }
 

@@ -2,7 +2,7 @@
 
 use crate::bench::store::{self, measured};
 use crate::bench::{ProgressView, Tell};
-use crate::bundle::Bundle;
+use crate::bundle::{Builds, Bundle};
 use crate::demo;
 use crate::figures::promises;
 use crate::guests::LinuxWork;
@@ -115,7 +115,7 @@ impl Trial {
         let edits: Vec<_> = std::iter::once(events).chain(self.edits.iter().cloned()).collect();
         let path = format!("systems/bench/{}.toml", self.system);
         let builds = match self.label.as_str() {
-            PARTS => bench.hypervisor.with_parts(),
+            PARTS => Builds::one(bench.hypervisor.with_parts, bench.hypervisor.is_checked),
             _ => bench.hypervisor,
         };
         let bundle = Bundle::pack(&bench.described(&path, &edits)?, &builds, &bench.image())?;

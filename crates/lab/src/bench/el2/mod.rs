@@ -93,7 +93,7 @@ impl Experiment for Cost {
             systems.map(|name| bench.root.join(format!("systems/{name}.toml"))).collect();
         let systems: Vec<&Path> = systems.iter().map(PathBuf::as_path).collect();
         let inputs = Inputs::of(bench)?.linux(bench)?.hypervisor(bench);
-        let inputs = inputs.hypervisor_with_parts(bench).tracing_hypervisor(bench);
+        let inputs = inputs.tracing_hypervisor(bench);
         inputs.files("guests", &[&images.rtos, &images.probe])?.files("systems", &systems)
     }
 
