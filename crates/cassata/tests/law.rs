@@ -34,8 +34,10 @@ const LAW: &[(&str, &[&str])] = &[
     ("cassata-bound", &["cassata-notes"]),
     ("cassata-el2", &["cassata-abi", "cassata-notes", "cassata-sched", "cassata-vgic"]),
     ("cassata-vtime-plugin", &["cassata-vtime"]),
+    // A library for guests, and none of the host's.
+    ("cassata-link", &["cassata-abi"]),
     ("cassata-probe", &["cassata-abi"]),
-    ("cassata-embassy", &["cassata-abi"]),
+    ("cassata-embassy", &["cassata-abi", "cassata-link"]),
     // What a server is: the bounds and the scheduler must mean the same by it.
     ("cassata-analysis", &["cassata-sched"]),
     ("cassata-sim", &["cassata-sched"]),
