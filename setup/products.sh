@@ -256,7 +256,7 @@ ensure_backports_kernel() {
 }
 # It is in Rust, of crates that nothing else takes.
 ensure_embassy() {
-    product embassy "building the guest on Embassy" build_embassy guests/embassy crates/abi \
+    product embassy "building the guest on Embassy" build_embassy guests/embassy crates/{abi,link} \
         Cargo.toml Cargo.lock .cargo
 }
 

@@ -189,7 +189,16 @@ static inline void cassata_link_arm(const struct cassata_link *link)
     cassata_link_barrier();
 }
 
-/* The same for what is called next to send. */
+/* The same, for so many ticks of the counter (CNTFRQ_EL0 a second), 2 to 2^32 - 1: what comes later does not ring, and the
+ * program has to look again by itself. So no doorbell interrupts it when it has no time for that. */
+static inline void cassata_link_arm_within(const struct cassata_link *link, uint32_t ticks)
+{
+    link->own->wants_data = 1;
+    cassata_link_store(link->registers, CASSATA_LINK_ARM, ticks);
+    cassata_link_barrier();
+}
+
+/* As cassata_link_arm(), for what is called next to send. */
 static inline void cassata_link_arm_for_room(const struct cassata_link *link)
 {
     link->own->wants_room = 1;

@@ -15,7 +15,9 @@
 
 /// Written, whatever the value: rings the peer's doorbell, if that is armed.
 pub const RING: u64 = 0;
-/// Written, whatever the value: arms the doorbell of one's own.
+/// Written: arms the doorbell of one's own. 0 and 1: until it rings. Another value: for so many ticks of the
+/// counter at most; a ring that comes later finds it not armed. So a real-time guest is not interrupted when it
+/// has no time for that.
 pub const ARM: u64 = 4;
 /// Read: 0 while the peer's VM is off, else the number of its life, from 1 on. From when it begins to be
 /// stopped that is the next life's.

@@ -86,6 +86,15 @@ impl<'a, A: Access> Receiver<'a, A> {
         self.access.barrier();
     }
 
+    /// Arms the doorbell for so many ticks of the counter (CNTFRQ_EL0 a second; 0 and 1: as [`arm`](Self::arm)): what
+    /// comes later does not ring, and the program has to look again by itself. So no doorbell interrupts it when it
+    /// has no time for that.
+    pub fn arm_within(&mut self, ticks: u32) {
+        self.access.store_own(WANTS_DATA, 1);
+        self.access.store(ARM, ticks);
+        self.access.barrier();
+    }
+
     /// Says that the peer need not ring for what it sends, until the doorbell is armed again: it may still ring once.
     pub fn disarm(&mut self) {
         self.access.store_own(WANTS_DATA, 0);

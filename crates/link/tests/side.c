@@ -147,6 +147,8 @@ int main(int count, char **arguments)
             answer(cassata_link_skip(&side), false);
         else if (strcmp(word, "arm") == 0)
             answer((cassata_link_arm(&side), 0), false);
+        else if (strcmp(word, "arm-within") == 0)
+            answer((cassata_link_arm_within(&side, value), 0), false);
         else if (strcmp(word, "disarm") == 0)
             answer((cassata_link_disarm(&side), 0), false);
         else if (strcmp(word, "arm-room") == 0)

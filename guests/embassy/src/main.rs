@@ -9,6 +9,8 @@ compile_error!("this guest is bare-metal: build it with --target aarch64-unknown
 
 mod console;
 mod cpu;
+mod orders;
+mod peer;
 mod report;
 mod tasks;
 mod time;
@@ -17,13 +19,15 @@ use aarch64_rt::{
     ExceptionHandlers, InitialPagetable, RegisterStateRef, entry, exception_handlers,
     initial_pagetable,
 };
-use abi::platform::{GICD_BASE, GICR_BASE, ppi};
+use abi::platform::{GICD_BASE, GICR_BASE, SPI_FIRST, ppi};
 use arm_gic::gicv3::registers::Gicd;
 use arm_gic::gicv3::{GicCpuInterface, GicV3, SgiTarget, SgiTargetGroup};
-use arm_gic::{IntId, InterruptGroup, UniqueMmioPointer};
+use arm_gic::{IntId, InterruptGroup, Trigger, UniqueMmioPointer};
 use core::ptr::{self, NonNull};
-use core::sync::atomic::{AtomicBool, AtomicPtr, Ordering::Relaxed};
+use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering::Relaxed};
 use embassy_executor::raw::Executor;
+use link::Link;
+use peer::End;
 
 /// All virtual addresses of 39 bits lead to the same guest-physical ones: guest memory (the second gigabyte) is
 /// Normal and may be executed, all else Device.
@@ -55,6 +59,9 @@ static URGENT: AtomicPtr<Executor> = AtomicPtr::new(ptr::null_mut());
 /// The handler runs: it looks at the urgent executor before it returns.
 static HANDLES: AtomicBool = AtomicBool::new(false);
 
+/// The interrupt that is the doorbell of the link to another VM; 0: there is none.
+static DOORBELL: AtomicU32 = AtomicU32::new(0);
+
 /// By this interrupt the urgent executor is polled when something else than an interrupt wakes its tasks.
 fn poll_urgent() -> IntId {
     IntId::sgi(0)
@@ -73,17 +80,31 @@ fn pend(context: *mut ()) {
     }
 }
 
-fn main(_x0: u64, _x1: u64, _x2: u64, _x3: u64) -> ! {
-    set_up_interrupts();
+fn main(device_tree: u64, _x1: u64, _x2: u64, _x3: u64) -> ! {
+    let found = peer::find(device_tree);
+    set_up_interrupts(found.as_ref().map(|(_, doorbell)| *doorbell));
+    // SAFETY: as this function never returns, what is in it is there for ever, and nothing moves it.
+    let end = found.as_ref().map(|(end, _)| unsafe { &*ptr::from_ref::<End>(end) });
+    let (mut publisher, mut orders) = (None, None);
+    if let Some(Link { sender, receiver, publisher: of_link, peer }) = end.and_then(Link::open) {
+        peer.ring();
+        publisher = Some(of_link);
+        orders = Some((sender, receiver, peer));
+        println!("embassy: takes orders by a link");
+    }
     let executor =
         |pends: &'static AtomicBool| Executor::new((&raw const *pends).cast_mut().cast());
     let (urgent, idle) = (executor(&URGENT_PENDS), executor(&IDLE_PENDS));
     // SAFETY: this function never returns, so what is in it is there for ever, and nothing moves it.
     let [urgent, idle]: [&'static Executor; 2] =
         [&urgent, &idle].map(|executor| unsafe { &*ptr::from_ref::<Executor>(executor) });
-    urgent.spawner().spawn(tasks::control().expect("it is spawned once"));
+    urgent.spawner().spawn(tasks::control(publisher).expect("it is spawned once"));
     idle.spawner().spawn(tasks::load().expect("it is spawned once"));
     idle.spawner().spawn(tasks::tell().expect("it is spawned once"));
+    if let Some((sender, receiver, peer)) = orders {
+        let obey = orders::obey(sender, receiver, peer).expect("it is spawned once");
+        idle.spawner().spawn(obey);
+    }
     URGENT.store((&raw const *urgent).cast_mut(), Relaxed);
     cpu::take_interrupts(true);
     loop {
@@ -100,8 +121,8 @@ fn main(_x0: u64, _x1: u64, _x2: u64, _x3: u64) -> ! {
     }
 }
 
-/// Lets the timer's interrupt and that of [`poll_urgent`] come.
-fn set_up_interrupts() {
+/// Lets the timer's interrupt, that of [`poll_urgent`] and the doorbell's come.
+fn set_up_interrupts(doorbell: Option<u32>) {
     let distributor = NonNull::new(GICD_BASE as *mut Gicd).expect("not null");
     let redistributor = NonNull::new(GICR_BASE as *mut _).expect("not null");
     // SAFETY: the virtual platform has a GICv3 there, mapped as Device for ever, and nothing else touches it.
@@ -112,6 +133,13 @@ fn set_up_interrupts() {
     for intid in [IntId::ppi(ppi::VIRTUAL_TIMER - FIRST_PPI), poll_urgent()] {
         let set = gic.set_interrupt_priority(intid, Some(0), 0x80);
         set.and_then(|()| gic.enable_interrupt(intid, Some(0), true)).expect("the core is there");
+    }
+    if let Some(doorbell) = doorbell {
+        DOORBELL.store(doorbell, Relaxed);
+        let intid = IntId::spi(doorbell - SPI_FIRST);
+        let set = gic.set_trigger(intid, None, Trigger::Edge);
+        let set = set.and_then(|()| gic.set_interrupt_priority(intid, None, 0xa0));
+        set.and_then(|()| gic.enable_interrupt(intid, None, true)).expect("the doorbell is there");
     }
 }
 
@@ -126,7 +154,9 @@ impl ExceptionHandlers for Handlers {
         tasks::ARRIVED.store(cpu::counter(), Relaxed);
         HANDLES.store(true, Relaxed);
         GicCpuInterface::handle_interrupt(InterruptGroup::Group1, |intid| {
-            if intid != poll_urgent() {
+            if u32::from(intid) == DOORBELL.load(Relaxed) {
+                orders::doorbell();
+            } else if intid != poll_urgent() {
                 time::alarm();
             }
         });

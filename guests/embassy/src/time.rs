@@ -48,6 +48,11 @@ pub fn ticks(at: u64) -> u64 {
     scaled(at, cpu::counter_hz(), TICK_HZ, /* up */ true)
 }
 
+/// Returns how many nanoseconds so many ticks of the counter are.
+pub fn span_ns(ticks: u64) -> u64 {
+    scaled(ticks, TICK_HZ, cpu::counter_hz(), /* up */ true)
+}
+
 /// Returns `value` times `to` over `from`, each a number of ticks in a second, rounded up or down.
 fn scaled(value: u64, to: u64, from: u64, up: bool) -> u64 {
     let rest = value % from * to;
@@ -60,13 +65,18 @@ pub fn now() -> u64 {
     CLOCK.now()
 }
 
+/// Wakes what waits when the clock says `at`.
+pub fn wake_at(at: u64, waker: &Waker) {
+    CLOCK.schedule_wake(at, waker);
+}
+
 /// Waits until the clock says `at`.
 pub async fn until(at: u64) {
     poll_fn(|context| {
         if now() >= at {
             return Poll::Ready(());
         }
-        CLOCK.schedule_wake(at, context.waker());
+        wake_at(at, context.waker());
         Poll::Pending
     })
     .await;

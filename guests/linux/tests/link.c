@@ -235,6 +235,8 @@ static void test_registers(void)
     cassata_link_arm(&a);
     wire.registers[0][2] = 5;
     EXPECT(wire.registers[0][0] == 1 && wire.registers[0][1] == 1 && cassata_link_peer_life(&a) == 5);
+    cassata_link_arm_within(&a, 1000);
+    EXPECT(wire.registers[0][1] == 1000);
     wire_free(&wire);
 }
 

@@ -173,13 +173,17 @@ const VIRTIO_END: u64 = VIRTIO_BACK_BASE + MAX_VMS as u64 * VIRTIO_SIZE;
 /// of the VM that accesses it, which would be brought up to date for it.
 #[inline(always)]
 fn link(core: &mut Pcpu, access: Access, offset: u64) -> Option<Done> {
-    let (number, register) = ((offset / LINK_STRIDE) as usize, offset % LINK_STRIDE);
+    // Below `LINKS_END`, which the compiler does not know here.
+    let (number, register) = ((offset / LINK_STRIDE) as usize % MAX_LINKS, offset % LINK_STRIDE);
     let end = core.loaded_end(number)?;
     let is_word = access.size == 4;
     if access.write {
         match register {
             link::RING if is_word => core.ring_peer(end),
-            link::ARM if is_word => end.arm(),
+            link::ARM if is_word => {
+                let ticks = core.loaded().map_or(0, |vcpu| vcpu.register(access.register));
+                core.arm_doorbell(end, ticks as u32);
+            }
             _ => {}
         }
         return Some(Done::Yes);

@@ -3,10 +3,14 @@
 
 use super::Pcpu;
 use crate::shared::{ALIVE, LINKS, VMS, VmIndex};
+use abi::MAX_VMS;
 use abi::platform::{LINK_INTID, MAX_LINKS};
 use abi::system::{System, parts};
 use core::sync::atomic::Ordering;
 use notes::Bounded;
+
+/// Until when a doorbell is armed that rings at any time: a bit that no time has.
+const ALWAYS: u64 = 1 << 63;
 
 /// One VM's end of a link.
 #[derive(Clone, Copy)]
@@ -21,12 +25,9 @@ impl End {
     fn of(system: &System, vm: usize, link: usize) -> Option<Self> {
         let table = system.links.get(link)?;
         let side = table.side_of(vm)?;
-        Some(Self { link, side, peer: table.vms[1 - side].into() })
-    }
-
-    /// Arms the doorbell: the next ring is an interrupt.
-    pub fn arm(self) {
-        LINKS[self.link].armed[self.side].store(true, Ordering::Release);
+        // The tables name VMs that there are; this way the compiler knows, and a ring is not checked again.
+        let peer = usize::from(table.vms[1 - side]) % MAX_VMS;
+        Some(Self { link, side, peer })
     }
 
     /// Returns the peer's [`abi::link::PEER`].
@@ -46,9 +47,17 @@ impl Pcpu {
         End::of(self.system, self.loaded()?.vm(), link)
     }
 
+    /// Arms the doorbell of an end: the next ring is an interrupt, if it comes within so many ticks; at any
+    /// time for 0 and 1.
+    pub fn arm_doorbell(&self, end: End, ticks: u32) {
+        let until = if ticks > 1 { self.entered.0 + u64::from(ticks) } else { ALWAYS };
+        LINKS[end.link].armed_until[end.side].store(until, Ordering::Release);
+    }
+
     /// Rings the doorbell at the other end, if it is armed.
     pub fn ring_peer(&mut self, end: End) {
-        if LINKS[end.link].armed[1 - end.side].swap(false, Ordering::AcqRel) {
+        let until = LINKS[end.link].armed_until[1 - end.side].swap(0, Ordering::AcqRel);
+        if until >= ALWAYS || until > self.entered.0 {
             let effects = VMS[end.peer].gic.post(0, LINK_INTID + end.link as u32);
             self.notify(end.peer, effects);
         }
@@ -59,5 +68,5 @@ impl Pcpu {
 pub(super) fn disarm(system: &System, vm: usize) {
     let built = if parts::has(parts::LINKS) { MAX_LINKS } else { 0 };
     let ends = (0..built).at_most::<MAX_LINKS>().filter_map(|link| End::of(system, vm, link));
-    ends.for_each(|end| LINKS[end.link].armed[end.side].store(false, Ordering::Relaxed));
+    ends.for_each(|end| LINKS[end.link].armed_until[end.side].store(0, Ordering::Relaxed));
 }

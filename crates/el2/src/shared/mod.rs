@@ -77,8 +77,8 @@ pub struct Vm {
 
 /// A link between two VMs.
 pub struct Link {
-    /// By side: its doorbell is armed.
-    pub armed: [AtomicBool; 2],
+    /// By side: until when its doorbell is armed, ticks; 0: it is not.
+    pub armed_until: [AtomicU64; 2],
 }
 
 /// What a VM with virtio devices of another one has asked of that ([`abi::virtio`]).
@@ -121,7 +121,7 @@ statics! {
 
     /// By their numbers in the tables.
     pub static LINKS: [Apart<Link>; MAX_LINKS] =
-        [const { Apart(Link { armed: [const { AtomicBool::new(false) }; 2] }) }; MAX_LINKS];
+        [const { Apart(Link { armed_until: [const { AtomicU64::new(0) }; 2] }) }; MAX_LINKS];
 
     /// By VM.
     pub static FRONTS: [Apart<Front>; MAX_VMS] = [const {

@@ -31,6 +31,9 @@ const SAID: [&str; 7] = [
 ];
 /// Times that Linux rings in 300 ms at least.
 const RINGS: u64 = 10_000;
+/// How late FreeRTOS's task may be at worst beside the flood, nanoseconds: the goal is 5 % more than beside hackbench alone,
+/// which is 674 ns (machine test `demo`).
+const LATEST_FLOODED_NS: u64 = 674 * 105 / 100;
 /// How late FreeRTOS's task may be at worst, nanoseconds: as with any other load.
 const LATEST_NS: u64 = 1_000;
 
@@ -51,7 +54,7 @@ pub fn scenarios() -> impl Iterator<Item = Scenario> {
     let about =
         "Linux orders and watches what FreeRTOS controls, and floods it, which it does not notice";
     let one = Scenario::new("link-linux", about, |bench| {
-        talk(bench, "link-linux", &gicv2::edits([FLOOD]), late)
+        talk(bench, "link-linux", &gicv2::edits([FLOOD]), late_flooded)
     });
     let about = "two Linux and two FreeRTOS share four cores, and a stream between the former makes no exits";
     let four = Scenario::new("pairs", about, |bench| pairs(bench, "pairs", &[]));
@@ -149,14 +152,24 @@ fn objections(said: &[String]) -> Vec<String> {
     all
 }
 
+/// What is wrong with when FreeRTOS's task began beside the flood.
+fn late_flooded(observer: &Observer, rtos: usize) -> Option<String> {
+    later_than(LATEST_FLOODED_NS, observer, rtos)
+}
+
 /// What is wrong with when FreeRTOS's task began.
 pub(super) fn late(observer: &Observer, rtos: usize) -> Option<String> {
+    later_than(LATEST_NS, observer, rtos)
+}
+
+fn later_than(latest_ns: u64, observer: &Observer, rtos: usize) -> Option<String> {
     let Some(seen) = observer.reports(rtos).and_then(|reports| reports.lateness()) else {
         return Some("FreeRTOS reports nothing".into());
     };
     let (missed, worst_ns) = (seen.missed, seen.worst_dispatch_ns());
-    (missed > 0 || worst_ns.is_none_or(|worst_ns| worst_ns > LATEST_NS))
-        .then(|| format!("FreeRTOS missed {missed} periods, and was {worst_ns:?} ns late"))
+    (missed > 0 || worst_ns.is_none_or(|worst_ns| worst_ns > latest_ns)).then(|| {
+        format!("FreeRTOS missed {missed} periods, and was {worst_ns:?} ns late, not {latest_ns}")
+    })
 }
 
 #[cfg(test)]

@@ -142,13 +142,22 @@ fn rings_once(link: Link) -> Check {
     wait::until("the peer's rings", || peer.read64(STATE) == 4)?;
     wait::spin(wait::us(20));
     ensure_eq!(COUNT.load(SeqCst), 1, "interrupts after accesses of other widths");
+    // One that is armed for a time rings in that time, and not later.
+    for (state, within, after) in [(5, wait::us(1_000_000), 2), (6, wait::us(10), 2)] {
+        link.registers().write32(ARM, within as u32);
+        wait::spin(wait::us(20));
+        own.write64(STATE, state);
+        wait::until("the peer's rings", || peer.read64(STATE) == state)?;
+        wait::spin(wait::us(20));
+        ensure_eq!(COUNT.load(SeqCst), after, "interrupts of a doorbell armed for {within} ticks");
+    }
     Ok(())
 }
 
 /// The other side of that.
 fn rings_often(link: Link) -> Check {
     let (own, peer) = (link.own.window(), link.peer.window());
-    for state in 1..=4 {
+    for state in 1..=6 {
         wait::until("what the peer waits for", || peer.read64(STATE) == state)?;
         for _ in 0..10 {
             ring(link);
@@ -186,7 +195,7 @@ pub fn calls() -> Check<Done> {
             report.sample(round - 1, 0, begin, taken[0], taken[1]);
         }
     }
-    ensure_eq!(COUNT.load(SeqCst), rounds() + 1, "interrupts");
+    ensure_eq!(COUNT.load(SeqCst), rounds() + 2, "interrupts");
     pass!("rounds={} there_max={} back_max={}", rounds(), most[0], most[1])
 }
 
