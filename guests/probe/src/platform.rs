@@ -3,7 +3,7 @@
 use crate::arch::{cpu, memory, mmio::Window};
 use crate::calls;
 use crate::gic::IS_V2;
-use abi::{MAX_VCPUS_PER_VM, platform as p};
+use abi::{MAX_VCPUS_PER_VM, MAX_VMS, platform as p};
 use arrayvec::{ArrayString, ArrayVec};
 use core::sync::atomic::AtomicU64;
 use dtoolkit::fdt::{Fdt, FdtNode};
@@ -26,6 +26,10 @@ pub struct Platform {
     pub shared: ArrayVec<Shared, { p::MAX_SHARED }>,
     /// Its ends of links, in the order of the description.
     pub links: ArrayVec<Link, { p::MAX_LINKS }>,
+    /// How many virtio devices it gets from another VM.
+    pub virtio_devices: u64,
+    /// What it has of each VM to which it gives some.
+    pub virtio_backs: ArrayVec<Back, { MAX_VMS }>,
     /// `/chosen/bootargs`.
     arguments: ArrayString<ARGUMENTS_MAX>,
     /// Whether Cassata is underneath (else: the reference machine).
@@ -70,6 +74,17 @@ impl Link {
     pub fn registers(&self) -> Window {
         Window::new(self.registers, p::LINK_STRIDE)
     }
+}
+
+/// What this VM has of one to which it gives virtio devices.
+#[derive(Clone, Copy, Debug)]
+pub struct Back {
+    /// Registers: guest-physical address.
+    pub registers: u64,
+    /// The memory of the devices.
+    pub memory: Shared,
+    /// The doorbell's interrupt.
+    pub intid: u32,
 }
 
 static PLATFORM: Once<Platform> = Once::new();
@@ -136,6 +151,18 @@ fn read(tree: Fdt<'static>) -> Result<Platform, &'static str> {
             known.map_err(|_| "device tree: more than 8 links")?;
         }
     }
+    let (mut virtio_devices, mut virtio_backs) = (0, ArrayVec::new());
+    for node in tree.root().children() {
+        match node.name_without_address() {
+            "virtio" => virtio_devices = node.children().count() as u64,
+            "virtio-back" => {
+                let known =
+                    virtio_backs.try_push(back(&node).ok_or("device tree: bad virtio-back")?);
+                known.map_err(|_| "device tree: more than 8 VMs with virtio devices")?;
+            }
+            _ => {}
+        }
+    }
     let mut arguments = ArrayString::new();
     if let Some(chosen) = tree.chosen() {
         let text = chosen.bootargs().map_err(|_| "device tree: bootargs are no string")?;
@@ -147,6 +174,8 @@ fn read(tree: Fdt<'static>) -> Result<Platform, &'static str> {
         ram_size: region.size::<u64>().map_err(|_| "device tree: memory size")?,
         shared,
         links,
+        virtio_devices,
+        virtio_backs,
         arguments,
         cassata: calls::is_cassata(),
         tree,
@@ -161,10 +190,24 @@ fn link(node: &FdtNode<'static>) -> Option<Link> {
         Some(Shared { base: reg.address().ok()?, size: reg.size().ok()?, read_only })
     };
     let (registers, own, peer) = (next(false)?.base, next(false)?, next(true)?);
+    Some(Link { registers, own, peer, intid: spi(node)? })
+}
+
+/// The INTID of the one interrupt of a node, an SPI.
+fn spi(node: &FdtNode<'static>) -> Option<u32> {
     let interrupt = node.property("interrupts")?;
     let number = interrupt.value().get(4..8)?;
-    let intid = p::SPI_FIRST + u32::from_be_bytes(number.try_into().ok()?);
-    Some(Link { registers, own, peer, intid })
+    Some(p::SPI_FIRST + u32::from_be_bytes(number.try_into().ok()?))
+}
+
+/// What this VM has of one to which it gives virtio devices: registers, memory; an SPI.
+fn back(node: &FdtNode<'static>) -> Option<Back> {
+    let mut reg = node.reg().ok().flatten()?;
+    let registers = reg.next()?.address().ok()?;
+    let memory = reg.next()?;
+    let (base, size) = (memory.address().ok()?, memory.size().ok()?);
+    let memory = Shared { base, size, read_only: false };
+    Some(Back { registers, memory, intid: spi(node)? })
 }
 
 impl Platform {

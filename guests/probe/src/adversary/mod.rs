@@ -9,6 +9,7 @@
 //! | `registers` | every system register there may be |
 //! | `calls` | hypercalls, PSCI, resets, crashes |
 //! | `links` | doorbells, and memory that another VM reads |
+//! | `virtio` | devices of another VM, as the one that gets and as the one that gives them |
 //! | `messages` | what cores tell each other: vCPUs that are woken, switched on, migrate |
 //! | `memory` | devices, stage 2, caches and translations, code that changes |
 //! | `time` | timers, WFI and WFE |
@@ -29,6 +30,7 @@ mod messages;
 mod mix;
 mod registers;
 mod time;
+mod virtio;
 
 use crate::roles::reset::{note_start, starts_before};
 use crate::suite::{Check, Done, Test};
@@ -88,6 +90,7 @@ const MODES: &[Mode] = &[
     Mode::new("sleep", Actor::calm_down, time::sleep),
     Mode::new("float", Actor::calm_down, time::float),
     Mode::new("links", Actor::calm_down, links::links),
+    Mode::new("virtio", virtio::prepare, virtio::virtio),
     Mode::new("mix", Actor::calm_down, mix::mix),
     Mode::last("reset", calls::reset),
     Mode::last("crash", calls::crash),

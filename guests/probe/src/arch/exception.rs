@@ -1,7 +1,7 @@
 //! What happens on an exception: an interrupt is served, a fault that a test
 //! provoked is noted, anything else ends the run with a register report.
 
-use super::{fault, sysreg};
+use super::{fault, loads, sysreg};
 use aarch64_rt::{ExceptionHandlers, RegisterStateRef, exception_handlers};
 
 struct Handlers;
@@ -17,8 +17,12 @@ impl ExceptionHandlers for Handlers {
         unsafe { state.get_mut().elr = resume as usize };
     }
 
-    extern "C" fn irq_current(_state: RegisterStateRef) {
+    extern "C" fn irq_current(mut state: RegisterStateRef) {
         crate::irq::serve();
+        if let Some(resume) = loads::given_up(state.elr as u64) {
+            // SAFETY: What called the instruction expects it to have any effect, or none; a return follows it.
+            unsafe { state.get_mut().elr = resume as usize };
+        }
     }
 
     extern "C" fn fiq_current(state: RegisterStateRef) {

@@ -1,7 +1,10 @@
 //! Loads and stores in every form, also those for which the architecture describes no syndrome to
 //! a hypervisor, at any address: they may fault.
 
+use super::cpu;
 use super::fault::{self, Fault};
+use abi::MAX_VCPUS_PER_VM;
+use core::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 /// An instruction and a return, bytes.
 const SLOT: u64 = 8;
@@ -78,6 +81,23 @@ pub const READS: u64 = 21;
 pub fn execute(number: u64, address: u64, value: u64) -> Result<(), Fault> {
     assert!(number < COUNT && (number < READS || !near_image(address)));
     fault::access(all as *const () as u64 + number * SLOT, address, value)
+}
+
+/// Whether a vCPU goes on behind a form at which an interrupt comes.
+static GIVES_UP: [AtomicBool; MAX_VCPUS_PER_VM] =
+    [const { AtomicBool::new(false) }; MAX_VCPUS_PER_VM];
+
+/// Lets this vCPU go on behind a form that an interrupt finds not executed yet, or no longer do so. Some accesses wait for
+/// another VM.
+pub fn give_up_when_interrupted(gives_up: bool) {
+    GIVES_UP[cpu::index()].store(gives_up, Relaxed);
+}
+
+/// Returns where to go on after an interrupt that came at `elr`, if this vCPU gives up what is there.
+pub fn given_up(elr: u64) -> Option<u64> {
+    let offset = elr.checked_sub(all as *const () as u64)?;
+    let is_form = offset < COUNT * SLOT && offset.is_multiple_of(SLOT);
+    (is_form && GIVES_UP.get(cpu::index())?.load(Relaxed)).then_some(elr + 4)
 }
 
 /// Whether one of the forms could reach the image from there.

@@ -50,6 +50,45 @@ size = \"8K\"
 
 ";
 
+/// Attacks that virtio devices belong to. The adversary gets some and gives some: it and its accomplice, which does the
+/// same on a core of its own, answer each other or do not; the real-time VMs do not look at theirs.
+const WITH_VIRTIO: [&str; 2] = ["virtio", "mix"];
+/// What is put before the description's first VM for those.
+const VIRTIO_TABLES: &str = "\
+[[virtio]]
+front = \"adversary\"
+back = \"accomplice\"
+devices = [\"block\", \"console\", \"network\"]
+memory = \"2M\"
+
+[[virtio]]
+front = \"accomplice\"
+back = \"adversary\"
+devices = [\"console\"]
+memory = \"2M\"
+
+[[virtio]]
+front = \"rtos\"
+back = \"adversary\"
+devices = [\"block\", \"block\", \"block\", \"block\"]
+memory = \"2M\"
+
+[[virtio]]
+front = \"neighbour\"
+back = \"adversary\"
+devices = [\"network\"]
+memory = \"2M\"
+
+[[vm]]
+name = \"accomplice\"
+kernel = \"../../build/guests/probe.elf\"
+cmdline = \"probe.run=hostile probe.mode=virtio probe.seed=99\"
+memory = { size = \"32M\" }
+vcpus = [{ pcpu = 2, priority = 2 }]
+restart_on_fault = true
+
+";
+
 /// Which machine.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Case {
@@ -207,10 +246,11 @@ impl Case {
         })
     }
 
-    /// Returns true if the adversary has links. A FreeRTOS that another core wakes takes none.
-    fn has_links(&self) -> bool {
-        let has = |adversary: &Adversary| WITH_LINKS.contains(&adversary.mode.as_str());
-        !self.is_woken && self.adversary.as_ref().is_some_and(has)
+    /// Returns true if the adversary's mode is one of these. A FreeRTOS that another core wakes has neither links nor
+    /// devices.
+    fn attacks_by(&self, modes: &[&str]) -> bool {
+        let is_one = |adversary: &Adversary| modes.contains(&adversary.mode.as_str());
+        !self.is_woken && self.adversary.as_ref().is_some_and(is_one)
     }
 
     /// Returns what is replaced in the description.
@@ -221,8 +261,14 @@ impl Case {
             // It switches itself off at once.
             None => vec![("probe.mode=mix".into(), "probe.mode=sgi probe.operations=0".into())],
         };
-        if self.has_links() {
-            let first = "[[vm]]\nname = \"adversary\"";
+        let first = "[[vm]]\nname = \"adversary\"";
+        if self.attacks_by(&WITH_VIRTIO) {
+            edits.push((first.into(), format!("{VIRTIO_TABLES}{first}")));
+            if self.adversary.as_ref().is_some_and(|adversary| !adversary.is_above()) {
+                edits.push(("pcpus = 2".into(), "pcpus = 3".into()));
+            }
+        }
+        if self.attacks_by(&WITH_LINKS) {
             edits.push((first.into(), format!("{LINK_TABLES}{first}")));
             edits.push(("start_ms=40".into(), "start_ms=40 link=control".into()));
         }

@@ -26,6 +26,7 @@ pub const MODES: &[&str] = &[
     "sleep",
     "float",
     "links",
+    "virtio",
     "mix",
     "reset",
     "crash",
