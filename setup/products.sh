@@ -46,29 +46,27 @@ build_with_parts() {
 
 # Not every system needs a part that is optional: crates/el2/Cargo.toml lists them.
 build_all_parts() { build_with_parts el2-parts parts smmu; }
-# It records what it does where a description asks for a trace.
-build_tracing() { build_with_parts el2-trace trace parts smmu; }
-# It drives the interrupt controller of older boards, and records and has the parts as well.
-build_for_gicv2() { build_with_parts el2-gicv2 gic-v2 spin-table trace parts; }
-build_for_zynq() { build_with_parts el2-zynq gic-v2 uart-cadence trace parts; }
+# It records what it does where a description asks for a trace, and drives any UART.
+build_tracing() { build_with_parts el2-trace trace parts smmu uarts; }
+# It drives the interrupt controller of older boards and any UART, and records and has the parts as well.
+build_for_gicv2() { build_with_parts el2-gicv2 gic-v2 spin-table trace parts uarts; }
 # They start only what is signed.
 build_signed() {
-    build_with_parts el2-signed signature parts smmu &&
-        build_with_parts el2-signed-gicv2 signature gic-v2 spin-table parts
+    build_with_parts el2-signed signature parts smmu uarts &&
+        build_with_parts el2-signed-gicv2 signature gic-v2 spin-table parts uarts
 }
 
 # The same hypervisor with its checks, which machine tests run. It can record, too.
 build_checked() {
     build_with_checks el2-checked smmu &&
-        build_with_checks el2-checked-gicv2 gic-v2 spin-table &&
-        build_with_checks el2-checked-zynq gic-v2 uart-cadence
+        build_with_checks el2-checked-gicv2 gic-v2 spin-table
 }
 
 # build_with_checks NAME FEATURE...
 build_with_checks() {
     local name=$1 features
     shift
-    set -- checked trace parts "$@"
+    set -- checked trace parts uarts "$@"
     features=$(IFS=, && echo "${*/#/cassata-el2/}")
     cargo_for_bare_metal build --locked --profile checked --target-dir target \
         --package cassata-el2 --features "$features" &&
@@ -129,8 +127,6 @@ ensure_products() {
         crates/{abi,notes,sched,vgic,el2} "${rust[@]}"
     product gicv2 "building the hypervisor for boards with a GICv2" build_for_gicv2 \
         crates/{abi,notes,sched,vgic,el2} "${rust[@]}"
-    product zynq "building the hypervisor for boards with a Zynq" build_for_zynq \
-        crates/{abi,notes,sched,vgic,el2} "${rust[@]}"
     product vtime "building the instrument for virtual time" build_vtime \
         crates/vtime{,-plugin} "${rust[@]}"
     product metronome "building the metronome guest" build_metronome guests/metronome
@@ -143,7 +139,7 @@ ensure_products() {
         build/guests/linux/initramfs.cpio.gz
     # The command line carries these inside itself.
     product host "building the command line" build_host \
-        crates build/el2{,-parts,-trace,-gicv2,-zynq}.{elf,crates} build/libcassata_vtime.so "${rust[@]}"
+        crates build/el2{,-parts,-trace,-gicv2}.{elf,crates} build/libcassata_vtime.so "${rust[@]}"
     popd >/dev/null
 }
 

@@ -17,7 +17,7 @@ struct Product {
     constant: &'static str,
 }
 
-const PRODUCTS: [Product; 11] = [
+const PRODUCTS: [Product; 9] = [
     Product {
         what: "the hypervisor",
         path: "build/el2.elf",
@@ -43,12 +43,6 @@ const PRODUCTS: [Product; 11] = [
         constant: "CASSATA_EL2_GICV2_ELF",
     },
     Product {
-        what: "the hypervisor for a Zynq",
-        path: "build/el2-zynq.elf",
-        variable: "CASSATA_EL2_ZYNQ",
-        constant: "CASSATA_EL2_ZYNQ_ELF",
-    },
-    Product {
         what: "the list of the hypervisor's crates",
         path: "build/el2.crates",
         variable: "CASSATA_EL2_CRATES",
@@ -71,12 +65,6 @@ const PRODUCTS: [Product; 11] = [
         path: "build/el2-gicv2.crates",
         variable: "CASSATA_EL2_GICV2_CRATES",
         constant: "CASSATA_EL2_GICV2_CRATES_LIST",
-    },
-    Product {
-        what: "the list of crates of the hypervisor for a Zynq",
-        path: "build/el2-zynq.crates",
-        variable: "CASSATA_EL2_ZYNQ_CRATES",
-        constant: "CASSATA_EL2_ZYNQ_CRATES_LIST",
     },
     Product {
         what: "the instrument of virtual time",

@@ -35,7 +35,8 @@ pub mod parts {
     pub const GIC_V2: u32 = 1 << 17;
     /// A spin table, where the board has one.
     pub const SPIN_TABLE: u32 = 1 << 18;
-    /// The UART of a Zynq: a hypervisor that has this part drives no other.
+    /// The UART of a Zynq, by Cadence. Of this bit and the others for UARTs a system has one at most; none: the
+    /// board has a PL011, which every hypervisor drives.
     pub const UART_CADENCE: u32 = 1 << 19;
     /// An SMMU, by which VMs have devices that do DMA.
     pub const SMMU: u32 = 1 << 20;
@@ -47,11 +48,19 @@ pub mod parts {
     pub const SECTIONS: u32 = 1 << 23;
     /// Cores that are powered down while they have little to do.
     pub const CONSOLIDATION: u32 = 1 << 24;
+    /// The UART of an i.MX.
+    pub const UART_IMX: u32 = 1 << 25;
+    /// A 16550.
+    pub const UART_16550: u32 = 1 << 26;
+    /// The mini UART of a BCM2835.
+    pub const UART_MINI: u32 = 1 << 27;
+    /// All that say which UART a board has, if it is no PL011.
+    pub const UARTS: u32 = UART_CADENCE | UART_IMX | UART_16550 | UART_MINI;
     /// The parts of this build.
     pub const BUILT: u32 = if cfg!(feature = "links") { LINKS } else { 0 }
         | if cfg!(feature = "gic-v2") { GIC_V2 } else { 0 }
         | if cfg!(feature = "spin-table") { SPIN_TABLE } else { 0 }
-        | if cfg!(feature = "uart-cadence") { UART_CADENCE } else { 0 }
+        | if cfg!(feature = "uarts") { UARTS } else { 0 }
         | if cfg!(feature = "smmu") { SMMU } else { 0 }
         | if cfg!(feature = "virtio") { VIRTIO } else { 0 }
         | if cfg!(feature = "boosts") { BOOSTS } else { 0 }

@@ -22,16 +22,14 @@ static HYPERVISOR: Builds = Builds {
     with_parts: include_bytes!(env!("CASSATA_EL2_PARTS_ELF")),
     tracing: include_bytes!(env!("CASSATA_EL2_TRACE_ELF")),
     gic_v2: include_bytes!(env!("CASSATA_EL2_GICV2_ELF")),
-    zynq: include_bytes!(env!("CASSATA_EL2_ZYNQ_ELF")),
     is_checked: false,
 };
 /// The crates of each of these builds.
-static CRATES: [&str; 5] = [
+static CRATES: [&str; 4] = [
     include_str!(env!("CASSATA_EL2_CRATES_LIST")),
     include_str!(env!("CASSATA_EL2_PARTS_CRATES_LIST")),
     include_str!(env!("CASSATA_EL2_TRACE_CRATES_LIST")),
     include_str!(env!("CASSATA_EL2_GICV2_CRATES_LIST")),
-    include_str!(env!("CASSATA_EL2_ZYNQ_CRATES_LIST")),
 ];
 /// The checksums of crates.
 static LOCK: &str = include_str!("../../../Cargo.lock");

@@ -55,7 +55,7 @@ fn below(run: &Path, results: &Path) -> PathBuf {
 /// Returns true if a file is one of those that the launcher has built: the hypervisor, the
 /// instrument, a guest, this program.
 pub fn is_product(path: &Path) -> bool {
-    const PRODUCTS: [&str; 20] = [
+    const PRODUCTS: [&str; 17] = [
         "build/el2.elf",
         "build/el2.crates",
         "build/el2-parts.elf",
@@ -64,11 +64,8 @@ pub fn is_product(path: &Path) -> bool {
         "build/el2-trace.crates",
         "build/el2-gicv2.elf",
         "build/el2-gicv2.crates",
-        "build/el2-zynq.elf",
-        "build/el2-zynq.crates",
         "build/el2-checked.elf",
         "build/el2-checked-gicv2.elf",
-        "build/el2-checked-zynq.elf",
         "build/el2-signed.elf",
         "build/el2-signed.crates",
         "build/el2-signed-gicv2.elf",

@@ -17,14 +17,12 @@ use system::{Checked, ImageFormat, Packed, Plugged, SigningKey};
 pub struct Builds {
     /// The build without optional parts that records nothing.
     pub silent: &'static [u8],
-    /// The build with all of them that records nothing.
+    /// The build with all of them, but for UARTs, that records nothing.
     pub with_parts: &'static [u8],
-    /// The build with all of them that records what it does ([`abi::trace`]).
+    /// The build with all of them that records what it does ([`abi::trace`]), and drives any UART.
     pub tracing: &'static [u8],
-    /// The build for a board with a GICv2, with all but an SMMU, which records what it does.
+    /// The build for a board with a GICv2, with all but an SMMU, which does both, too.
     pub gic_v2: &'static [u8],
-    /// The build with all that for a board that has a Zynq's UART, too.
-    pub zynq: &'static [u8],
     /// These are the checked build, whose paths have no bound.
     pub is_checked: bool,
 }
@@ -33,13 +31,13 @@ impl Builds {
     /// Makes one file all of them.
     #[must_use]
     pub const fn one(file: &'static [u8], is_checked: bool) -> Self {
-        Self { silent: file, with_parts: file, tracing: file, gic_v2: file, zynq: file, is_checked }
+        Self { silent: file, with_parts: file, tracing: file, gic_v2: file, is_checked }
     }
 
     /// Returns all files.
     #[must_use]
-    pub const fn all(&self) -> [&'static [u8]; 5] {
-        [self.silent, self.with_parts, self.tracing, self.gic_v2, self.zynq]
+    pub const fn all(&self) -> [&'static [u8]; 4] {
+        [self.silent, self.with_parts, self.tracing, self.gic_v2]
     }
 
     /// Returns the build for a system.
@@ -50,12 +48,14 @@ impl Builds {
 }
 
 /// Returns what belongs to the build for a system, out of those of the silent one, the one with parts, the
-/// tracing one, and those for a GICv2: a trace and parts cost something only where they are asked for.
-pub fn choose<T>(checked: &Checked, [silent, with_parts, tracing, gic_v2, zynq]: [T; 5]) -> T {
+/// tracing one, and that for a GICv2: a trace and parts cost something only where they are asked for.
+pub fn choose<T>(checked: &Checked, [silent, with_parts, tracing, gic_v2]: [T; 4]) -> T {
+    let board = checked.machine.board;
     match checked {
-        _ if checked.machine.board.uart == UartKind::Cadence => zynq,
-        _ if checked.machine.board.gic.is_v2() => gic_v2,
+        _ if board.gic.is_v2() => gic_v2,
         Checked { trace: 1.., .. } => tracing,
+        // It drives them, and does nothing for a trace that is not asked for.
+        _ if board.uart != UartKind::Pl011 => tracing,
         _ if checked.parts().next().is_some() => with_parts,
         _ => silent,
     }

@@ -94,7 +94,6 @@ pub(crate) fn bench(directory: &Path) -> Bench {
             with_parts: b"has parts",
             tracing: b"traces",
             gic_v2: b"is of another board",
-            zynq: b"is of yet another",
             is_checked: false,
         },
         instrument: Instrument::unpack(b"", directory).unwrap(),

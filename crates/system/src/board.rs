@@ -65,6 +65,13 @@ pub enum UartKind {
     Pl011,
     /// That of a Zynq, by Cadence.
     Cadence,
+    /// That of an i.MX.
+    Imx,
+    /// A 16550 whose registers are words, 4 bytes apart.
+    #[serde(rename = "16550")]
+    Ns16550,
+    /// The mini UART of a BCM2835 to BCM2711; its address is that of the block (AUX) that it is in.
+    Mini,
 }
 
 /// An interrupt controller, by the version of its architecture.
@@ -127,12 +134,30 @@ pub struct Qemu {
     pub memory: Option<u64>,
     /// The only number of cores that it may have, if there is but one.
     pub cpus: Option<u32>,
+    /// Which of its serial ports, from 0, is the UART that carries all consoles.
+    #[serde(default)]
+    pub serial: usize,
+    /// What its model has not connected, and has to be before it starts.
+    #[serde(default)]
+    pub wires: Vec<Wire>,
     /// Further options.
     #[serde(default)]
     pub options: Vec<String>,
     /// What it boots.
     #[serde(default)]
     pub image: QemuImage,
+}
+
+/// A line of an interrupt in QEMU's model of a board, by the paths of QEMU's objects.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Wire {
+    /// The device that it comes from.
+    pub device: String,
+    /// Which of that device's outputs it is.
+    pub output: String,
+    /// The input that it leads to.
+    pub input: String,
 }
 
 /// What QEMU's model of a board takes as a kernel that is to be entered at EL2, on one core.
@@ -247,7 +272,9 @@ impl Board {
             [
                 include_str!("../boards/qemu-virt.toml"),
                 include_str!("../boards/qemu-virt-gicv2.toml"),
+                include_str!("../boards/imx8mp.toml"),
                 include_str!("../boards/raspi4b.toml"),
+                include_str!("../boards/raspi4b-mini.toml"),
                 include_str!("../boards/zcu102.toml"),
             ]
             .map(Board::read)

@@ -37,10 +37,8 @@ impl Coverage {
             image("the build that ships with all parts", crate::HYPERVISOR.with_parts, true),
             image("the build that ships and records", crate::HYPERVISOR.tracing, true),
             image("the build that ships for a GICv2", crate::HYPERVISOR.gic_v2, true),
-            image("the build that ships for a Zynq", crate::HYPERVISOR.zynq, true),
             image("the checked build", checked.silent, false),
             image("the checked build for a GICv2", checked.gic_v2, false),
-            image("the checked build for a Zynq", checked.zynq, false),
         ];
         let answer = report::answer(&images, &self.records, root, extent)?;
         // Without a check there is no table of them.

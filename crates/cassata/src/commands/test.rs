@@ -168,6 +168,5 @@ fn checked_hypervisor(root: &Path) -> Result<Builds> {
         file.map(|file| &*file.leak())
     };
     let gic_v2 = read("build/el2-checked-gicv2.elf")?;
-    let zynq = read("build/el2-checked-zynq.elf")?;
-    Ok(Builds { gic_v2, zynq, ..Builds::one(read("build/el2-checked.elf")?, true) })
+    Ok(Builds { gic_v2, ..Builds::one(read("build/el2-checked.elf")?, true) })
 }

@@ -4,7 +4,7 @@
 use crate::arch::{boot, cpu, gic, memory, timer};
 use crate::tables;
 use abi::digest::sha256;
-use abi::system::{HYPERVISOR_SIZE, Invalid, Part, System, part, parts};
+use abi::system::{HYPERVISOR_SIZE, Invalid, Part, System, part};
 use sched::policy::MigrationPolicy;
 
 /// Checks that the tables themselves are what the host wrote.
@@ -19,11 +19,6 @@ pub fn tables(system: &System) -> Result<(), &'static str> {
     #[cfg(feature = "signature")]
     super::signature::check(system)?;
     system.validate().map_err(Invalid::message)?;
-    if cfg!(feature = "uart-cadence") && system.header.version & parts::UART_CADENCE == 0 {
-        return Err(
-            "the system is one of a board with a PL011, and this hypervisor is for a Zynq's UART",
-        );
-    }
     if cfg!(feature = "gic-v2") && !system.has_gic_v2() {
         return Err(
             "the system is one of a board with a GICv3, and this hypervisor is for a GICv2",

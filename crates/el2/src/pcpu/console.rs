@@ -90,7 +90,7 @@ impl Console {
         if core != topology.uart_core() {
             return None;
         }
-        let uart = Uart::take(system.board.uart_pa)?;
+        let uart = Uart::take(system)?;
         let (mux, framed, demux) = (Mux::new(), Framed::default(), Demux::default());
         let turn = HYPERVISOR.into();
         Some(Self {
@@ -410,10 +410,10 @@ pub fn emergency(arguments: fmt::Arguments) {
     let waited = others && (0..PATIENCE).any(|_| !WRITING.swap(true, Ordering::Acquire));
     let system = crate::tables::find();
     let uart = match system.header.identify() {
-        Ok(()) => system.board.uart_pa,
-        Err(_) => FALLBACK_UART,
+        Ok(()) => Direct::of(system),
+        Err(_) => Direct::fallback(),
     };
-    let mut uart = Emergency { uart: Direct::at(uart), patience: PATIENCE };
+    let mut uart = Emergency { uart, patience: PATIENCE };
     let _ = uart.write_fmt(format_args!("\ncassata: {arguments}"));
     if waited {
         WRITING.store(false, Ordering::Release);
@@ -423,7 +423,7 @@ pub fn emergency(arguments: fmt::Arguments) {
 /// Writes what the UART has room for of the hypervisor's own lines, for the core that drives it and
 /// hangs.
 pub fn carry_log(system: &System) {
-    let uart = Direct::at(system.board.uart_pa);
+    let uart = Direct::of(system);
     if LOG.is_empty() || !uart.has_room() {
         return;
     }
@@ -468,9 +468,6 @@ impl Write for Emergency {
         Ok(())
     }
 }
-
-/// The UART of QEMU's `virt`, for messages when the tables are not recognised.
-const FALLBACK_UART: u64 = 0x0900_0000;
 
 #[cfg(test)]
 mod tests {

@@ -54,9 +54,10 @@ impl MachineConfig {
     }
 
     /// QEMU's arguments, with RAM in the file `ram`. In virtual time the
-    /// instrument is held through `pipes`, if there are any.
+    /// instrument is held through `pipes`, if there are any. The monitor starts the machine, as the
+    /// file `orders` says, if there is one.
     #[must_use]
-    pub fn args(&self, ram: &Path, pipes: Option<Pipes>) -> Vec<OsString> {
+    pub fn args(&self, ram: &Path, pipes: Option<Pipes>, orders: Option<&Path>) -> Vec<OsString> {
         let Qemu { machine, cpu, .. } = &self.board.qemu;
         let memory = self.ram_size();
         let machine = if self.el2 {
@@ -81,7 +82,14 @@ impl MachineConfig {
         option("-monitor", "none".into());
         // Not `stdio` itself: it would leave Ctrl-C to QEMU.
         option("-chardev", "stdio,id=uart,signal=off".into());
+        (0..self.board.qemu.serial).for_each(|_| option("-serial", "null".into()));
         option("-serial", "chardev:uart".into());
+        if let Some(orders) = orders {
+            let file = format!("file,id=orders,path=/dev/null,input-path={}", orders.display());
+            option("-chardev", file);
+            option("-mon", "chardev=orders,mode=control".into());
+            args.push("-S".into());
+        }
         args.push("-nodefaults".into());
         if !self.reboots {
             args.push("-no-reboot".into());
@@ -103,15 +111,18 @@ mod tests {
     fn what_is_injected_comes_last() {
         let mut config = MachineConfig::new("system.bin", 4, 1 << 30);
         config.extra_args = vec!["-append".into(), "quiet".into()];
-        let args = config.args(Path::new("/proc/1/fd/3"), None);
+        let args = config.args(Path::new("/proc/1/fd/3"), None, None);
         let text: Vec<_> = args.iter().map(|arg| arg.to_str().unwrap()).collect();
         assert!(text.ends_with(&["-kernel", "system.bin", "-append", "quiet"]));
         assert!(text.contains(&"virt,virtualization=on,gic-version=3,memory-backend=ram"));
         assert!(text.windows(2).any(|pair| pair == ["-smp", "4"]));
+        assert!(!args.contains(&"-S".into()), "no orders will come");
         config.el2 = false;
         config.is_firmware = true;
         config.smmu = true;
-        let args = config.args(Path::new("x"), None);
+        let args = config.args(Path::new("x"), None, Some(Path::new("o")));
+        assert!(args.contains(&"-S".into()));
+        assert!(args.windows(2).any(|pair| pair == ["-mon", "chardev=orders,mode=control"]));
         assert!(args[1].to_str().unwrap().contains("virtualization=off"));
         assert!(args[1].to_str().unwrap().ends_with(",iommu=smmuv3,highmem-ecam=off"));
         assert!(args.windows(2).any(|pair| pair == ["-bios", "system.bin"]));

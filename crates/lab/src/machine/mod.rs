@@ -7,6 +7,7 @@ mod host;
 pub mod memory;
 mod plugged;
 mod time;
+mod wires;
 
 use crate::console::{ConsoleConfig, Consoles};
 use crate::qemu::Qemu;
@@ -25,6 +26,7 @@ use std::time::{Duration, Instant};
 pub use time::{Time, VirtualTime};
 use vtime::hold::{Held, Order};
 use vtime::stats::Statistics;
+use wires::Wires;
 
 /// How much of QEMU's standard error is kept, bytes.
 const ERRORS_KEPT: u64 = 64 * 1024;
@@ -53,6 +55,8 @@ pub struct Machine {
     pub time: Time,
     /// In virtual time only.
     control: Option<Control>,
+    /// What QEMU connects before it starts, kept until it has read that.
+    _wires: Option<Wires>,
 }
 
 impl Machine {
@@ -76,8 +80,12 @@ impl Machine {
             }
         };
         let pipes = control.as_ref().and_then(Control::pipes);
+        let wires = Wires::create(&config.board.qemu.wires)
+            .map_err(|cause| io_error("write what QEMU has to connect", cause))?;
+        let orders = wires.as_ref().map(Wires::path);
         let program = qemu.program.as_os_str();
-        let child = Child::start(program, &config.args(&memory.path(), pipes), &config.time.env())
+        let args = config.args(&memory.path(), pipes, orders.as_deref());
+        let child = Child::start(program, &args, &config.time.env())
             .map_err(|cause| io_error("start QEMU", cause))?;
         let (Some(input), Some(output), Some(errors)) =
             (child.take_stdin(), child.take_stdout(), child.take_stderr())
@@ -94,7 +102,7 @@ impl Machine {
         });
         let time = config.time.clone();
         let (errors, complaint) = (Some(errors), String::new());
-        Ok(Self { child, consoles, errors, complaint, memory, time, control })
+        Ok(Self { child, consoles, errors, complaint, memory, time, control, _wires: wires })
     }
 
     /// QEMU's process id.

@@ -12,15 +12,19 @@ use crate::suite::{Bench, Scenario, gicv2};
 use miette::{Result, miette};
 use std::time::Duration;
 
-/// Board, and what is in its way beside its interrupt controller.
-const BOARDS: [(&str, &str); 2] = [
-    ("raspi4b", "a spin table, and no PSCI to switch the machine off"),
-    ("zcu102", "another UART"),
+/// Board, the file that describes its system, and what is in its way.
+const BOARDS: [(&str, &str, &str); 4] = [
+    (
+        "imx8mp",
+        "imx8mp",
+        "another UART with a GICv3, and RAM that is not the hypervisor's from the beginning",
+    ),
+    ("raspi4b", "raspi4b", "a spin table, and no PSCI to switch the machine off"),
+    ("raspi4b-mini", "raspi4b", "a UART that looks like a 16550"),
+    ("zcu102", "zcu102", "another UART with a GICv2"),
 ];
 /// Virtual time within which both have done their work, and the machine is off.
 const LIMIT: Duration = Duration::from_secs(20);
-/// CPUs that Linux has to find.
-const CPUS: u32 = 4;
 /// What Linux has to print, in this order.
 const SAID: [&str; 3] = ["done: target 1500", "round trips=200", "ping after"];
 
@@ -29,9 +33,10 @@ const PROBED: [&str; 3] = ["alone-1", "alone-4", "crowded-2"];
 
 /// Returns the scenarios.
 pub fn scenarios() -> impl Iterator<Item = Scenario> {
-    let boards = BOARDS.into_iter().map(|(board, what)| {
+    let boards = BOARDS.into_iter().map(|(board, system, what)| {
         let about = format!("Linux and FreeRTOS share a core of a {board}: {what}");
-        Scenario::new(format!("board-{board}"), about, move |bench| run(bench, board)).shipped()
+        Scenario::new(format!("board-{board}"), about, move |bench| run(bench, board, system))
+            .shipped()
     });
     let probed = PROBED.into_iter().map(|name| {
         let about = format!("every test as in `{name}`, on a board with a GICv2");
@@ -43,8 +48,10 @@ pub fn scenarios() -> impl Iterator<Item = Scenario> {
     boards.chain(probed)
 }
 
-fn run(bench: &Bench, board: &str) -> Result<()> {
-    let bundle = bench.pack(&bench.described(&format!("systems/{board}.toml"), &[])?)?;
+fn run(bench: &Bench, board: &str, system: &str) -> Result<()> {
+    let edits = [(format!("\"{system}\""), format!("\"{board}\""))];
+    let checked = bench.described(&format!("systems/{system}.toml"), &edits)?;
+    let bundle = bench.pack(&checked)?;
     let session = bench.session(&bundle, LIMIT)?.within(REAL_LIMIT);
     let vm = |name| session.layout.vm(name).ok_or_else(|| miette!("there is no VM `{name}`"));
     let (linux, rtos) = (vm(LINUX)?, vm(RTOS)?);
@@ -53,7 +60,7 @@ fn run(bench: &Bench, board: &str) -> Result<()> {
     let mut outcome = figures::outcome(&format!("board-{board}"), &run);
     outcome.figure("links", serde_json::json!(said.links));
     let mut objections = Vec::from_iter(said.failed.iter().map(|why| format!("Linux: {why}")));
-    if said.cpus != Some(CPUS) {
+    if said.cpus.map(|cpus| cpus as usize) != Some(checked.vms[linux].vcpus.len()) {
         objections.push(format!("Linux found {:?} CPUs", said.cpus));
     }
     let mut lines = said.links.iter();

@@ -27,7 +27,6 @@ pub fn all() -> Vec<Scenario> {
         damaged::scenario(),
         fault::scenario(),
         hang::scenario(),
-        typed::scenario(),
         limits::hung(),
         limits::stalled(),
         sharing::scenario(),
@@ -56,6 +55,7 @@ pub fn all() -> Vec<Scenario> {
         .chain(signed::scenarios())
         .chain(dma::scenarios())
         .chain(virtio::scenarios())
+        .chain(typed::scenarios())
         .chain(console::scenarios())
         .chain(operated::scenarios())
         .chain(gaps::scenarios())

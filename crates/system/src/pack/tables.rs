@@ -92,8 +92,14 @@ pub(super) fn tables(checked: &Checked) -> Box<System> {
             | bits([
                 (checked.machine.board.gic.is_v2(), parts::GIC_V2),
                 (checked.machine.board.spin_table.is_some(), parts::SPIN_TABLE),
-                (checked.machine.board.uart == UartKind::Cadence, parts::UART_CADENCE),
-            ]),
+            ])
+            | match checked.machine.board.uart {
+                UartKind::Pl011 => 0,
+                UartKind::Cadence => parts::UART_CADENCE,
+                UartKind::Imx => parts::UART_IMX,
+                UartKind::Ns16550 => parts::UART_16550,
+                UartKind::Mini => parts::UART_MINI,
+            },
         part_count: 0,
         bundle_pa: bundle.start,
         bundle_size: bundle.size,

@@ -1,6 +1,8 @@
 //! A PL011 (Arm DDI 0183).
 
+use super::FALLBACK_PA;
 use crate::arch::memory;
+use abi::system::System;
 use arm_pl011_uart::{Interrupts, PL011Registers, UniqueMmioPointer};
 use core::ptr::NonNull;
 
@@ -11,10 +13,10 @@ const RECEIVE: Interrupts = Interrupts::RXI.union(Interrupts::RTI);
 pub struct Uart(arm_pl011_uart::Uart<'static>);
 
 impl Uart {
-    /// Takes over the one at a physical address; it tells what it receives. None at address 0.
+    /// Takes over the board's; it tells what it receives. None at address 0.
     #[inline(always)]
-    pub fn take(pa: u64) -> Option<Self> {
-        let registers = NonNull::new(memory::at::<PL011Registers>(pa))?;
+    pub fn take(system: &System) -> Option<Self> {
+        let registers = NonNull::new(memory::at::<PL011Registers>(system.board.uart_pa))?;
         // SAFETY: the host mapped the board's UART as device memory; one core only
         // drives it.
         let mut uart =
@@ -61,9 +63,14 @@ pub struct Direct {
 }
 
 impl Direct {
-    /// That at a physical address.
-    pub fn at(pa: u64) -> Self {
-        Self { data: memory::at(pa) }
+    /// Returns the board's.
+    pub fn of(system: &System) -> Self {
+        Self { data: memory::at(system.board.uart_pa) }
+    }
+
+    /// Returns the one that is tried where it is not known which one the board has.
+    pub fn fallback() -> Self {
+        Self { data: memory::at(FALLBACK_PA) }
     }
 
     /// Returns true if there is room for a byte.

@@ -80,7 +80,12 @@ const KINDS: [Kind; 11] = [
     Kind {
         feature: "gic-v2",
         about: "a GICv2, in place of a GICv3",
-        modules: &["vgic/src/frames/v2", "el2/src/arch/gic/v2", "el2/src/devices/gicd_v2"],
+        modules: &[
+            "vgic/src/frames/v2",
+            "el2/src/arch/gic/v2",
+            "el2/src/devices/gicc_v2",
+            "el2/src/devices/gicd_v2",
+        ],
         build: Some(|builds| builds.gic_v2),
     },
     Kind {
@@ -90,10 +95,15 @@ const KINDS: [Kind; 11] = [
         build: Some(|builds| builds.gic_v2),
     },
     Kind {
-        feature: "uart-cadence",
-        about: "the UART of a Zynq, in place of a PL011",
-        modules: &["el2/src/arch/uart/cadence"],
-        build: Some(|builds| builds.zynq),
+        feature: "uarts",
+        about: "any UART, not only a PL011",
+        modules: &[
+            "el2/src/arch/uart/cadence",
+            "el2/src/arch/uart/chosen",
+            "el2/src/arch/uart/imx",
+            "el2/src/arch/uart/ns16550",
+        ],
+        build: Some(|builds| builds.tracing),
     },
     Kind {
         feature: "signature",
