@@ -275,6 +275,7 @@ impl Board {
                 include_str!("../boards/imx8mp.toml"),
                 include_str!("../boards/raspi4b.toml"),
                 include_str!("../boards/raspi4b-mini.toml"),
+                include_str!("../boards/versal.toml"),
                 include_str!("../boards/zcu102.toml"),
             ]
             .map(Board::read)

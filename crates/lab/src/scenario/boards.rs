@@ -13,7 +13,7 @@ use miette::{Result, miette};
 use std::time::Duration;
 
 /// Board, the file that describes its system, and what is in its way.
-const BOARDS: [(&str, &str, &str); 4] = [
+const BOARDS: [(&str, &str, &str); 5] = [
     (
         "imx8mp",
         "imx8mp",
@@ -21,6 +21,7 @@ const BOARDS: [(&str, &str, &str); 4] = [
     ),
     ("raspi4b", "raspi4b", "a spin table, and no PSCI to switch the machine off"),
     ("raspi4b-mini", "raspi4b", "a UART that looks like a 16550"),
+    ("versal", "versal", "an interrupt controller with two security states"),
     ("zcu102", "zcu102", "another UART with a GICv2"),
 ];
 /// Virtual time within which both have done their work, and the machine is off.
