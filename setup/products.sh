@@ -97,6 +97,7 @@ build_embassy() {
 build_metronome() { guests/metronome/build build/guests/metronome.elf; }
 build_waker() { guests/waker/build build/guests/waker.bin; }
 build_pcie() { guests/pcie/build build/guests/pcie build/apt; }
+build_sd() { guests/sd/build build/guests/sd build/apt; }
 build_peers() { guests/peers/build build/guests/peers build/apt; }
 build_programs() { guests/programs/build build/guests/programs build/apt; }
 build_debian() { guests/debian/build build/guests/debian build/apt; }
@@ -136,6 +137,8 @@ ensure_products() {
     product linux "fetching Debian's Linux and packing its initramfs" build_linux \
         guests/linux guests/{include,vmpcp/include}
     product pcie "packing what Linux needs for a PCI bus" build_pcie guests/pcie guests/linux/archive.sh \
+        build/guests/linux/initramfs.cpio.gz
+    product sd "packing what Linux needs for an SD card" build_sd guests/sd guests/linux/archive.sh \
         build/guests/linux/initramfs.cpio.gz
     # The command line carries these inside itself.
     product host "building the command line" build_host \

@@ -203,7 +203,8 @@ pub struct Device {
     pub dma: bool,
     /// By which streams it does that, if the board's SMMU is between it and memory.
     pub streams: Option<Streams>,
-    /// What QEMU calls it, if a disk or a network can be plugged into it.
+    /// What QEMU calls it, if a disk or a network can be plugged into it; of an SD host the options by which QEMU
+    /// finds its card, which begin with [`SlotKind::CARD`].
     pub slot: Option<String>,
     /// How many of them stand side by side, addresses `size` and interrupts 1
     /// apart; only in the file, expanded when it is read.
@@ -218,6 +219,22 @@ pub struct Window {
     pub address: u64,
     /// Bytes.
     pub size: u64,
+}
+
+/// What can be plugged into a device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SlotKind {
+    /// A virtio device, by virtio-mmio.
+    Virtio,
+    /// Virtio devices, by PCI: several.
+    Pci,
+    /// An SD card, which is a disk.
+    Card,
+}
+
+impl SlotKind {
+    /// How [`Device::slot`] of an SD host begins.
+    const CARD: &str = "if=sd,";
 }
 
 /// Streams of an SMMU.
@@ -339,6 +356,17 @@ impl Gic {
 }
 
 impl Device {
+    /// Returns what can be plugged in, if anything can.
+    #[must_use]
+    pub fn slot_kind(&self) -> Option<SlotKind> {
+        let slot = self.slot.as_ref()?;
+        Some(match self.window {
+            Some(_) => SlotKind::Pci,
+            None if slot.starts_with(SlotKind::CARD) => SlotKind::Card,
+            None => SlotKind::Virtio,
+        })
+    }
+
     /// Returns the registers.
     #[must_use]
     pub fn registers(&self) -> Region {

@@ -1,6 +1,6 @@
 //! A system that has been checked.
 
-use crate::board::{Board, Device, Trigger};
+use crate::board::{Board, Device, SlotKind, Trigger};
 use crate::image::{Bytes, Kernel};
 use crate::inputs::Input;
 use crate::problem::{Report, Span};
@@ -71,8 +71,8 @@ pub struct Plugged {
 pub struct Slot {
     /// What QEMU calls it.
     pub bus: &'static str,
-    /// True if it is a PCI bus, which takes several devices, false if it is a slot of virtio-mmio.
-    pub pci: bool,
+    /// What it is.
+    pub kind: SlotKind,
 }
 
 /// A disk of the board.

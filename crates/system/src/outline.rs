@@ -1,6 +1,6 @@
 //! The beginning of a description: Linux on every pCPU, and an RTOS above it on one of them; or several of either.
 
-use crate::board::Board;
+use crate::board::{Board, SlotKind};
 use crate::size;
 use std::fmt::Write as _;
 use std::ops::Range;
@@ -187,7 +187,12 @@ off_when_done = true
 
     /// Returns the slots of the first Linux's disk and network, as far as it has them.
     fn slots(&self) -> [Option<&'static str>; 2] {
-        let slots = self.board.devices.iter().rev().filter(|device| device.slot.is_some());
+        let slots = self
+            .board
+            .devices
+            .iter()
+            .rev()
+            .filter(|device| device.slot_kind().is_some_and(|kind| kind != SlotKind::Card));
         let mut names = slots.map(|device| device.name.as_str());
         let (disk, network) = (names.next(), names.next());
         [disk.filter(|_| self.linux.disk.is_some()), network.filter(|_| self.linux.network)]

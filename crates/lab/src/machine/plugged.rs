@@ -1,5 +1,6 @@
-//! What a description plugs into slots of the board: disks and a network card, by virtio.
+//! What a description plugs into slots of the board: disks and a network card, by virtio, and SD cards.
 
+use system::board::SlotKind;
 use system::{Disk, Plugged, Slot};
 
 /// Today's interface of virtio.
@@ -23,12 +24,16 @@ pub fn plugged(plugged: &Plugged) -> impl Iterator<Item = String> {
     let mut all = Vec::new();
     let mut option = |name: &str, value: String| all.extend([name.to_owned(), value]);
     let mut slots = plugged.disks.iter().map(|disk| disk.slot).chain(plugged.network);
-    if slots.any(|slot| !slot.pci) {
+    if slots.any(|slot| slot.kind == SlotKind::Virtio) {
         option("-global", MODERN.into());
         option("-global", AT_ONCE.into());
     }
     for (n, disk) in plugged.disks.iter().enumerate() {
         option("-drive", drive(n, disk));
+        if disk.slot.kind == SlotKind::Card {
+            // The board has the card already.
+            continue;
+        }
         let cylinders = (disk.size / (SECTOR * SECTORS * HEADS)).clamp(1, MOST_CYLINDERS);
         let geometry = format!("cyls={cylinders},heads={HEADS},secs={SECTORS}");
         let device = device("virtio-blk", disk.slot);
@@ -37,7 +42,7 @@ pub fn plugged(plugged: &Plugged) -> impl Iterator<Item = String> {
     if let Some(slot) = plugged.network {
         option("-netdev", "user,id=network".into());
         // Without firmware to boot from it, which is in another package.
-        let firmware = if slot.pci { ",romfile=" } else { "" };
+        let firmware = if slot.kind == SlotKind::Pci { ",romfile=" } else { "" };
         option("-device", format!("{},netdev=network{firmware}", device("virtio-net", slot)));
     }
     all.into_iter()
@@ -45,15 +50,19 @@ pub fn plugged(plugged: &Plugged) -> impl Iterator<Item = String> {
 
 /// Returns a device of this kind in a slot.
 fn device(kind: &str, slot: Slot) -> String {
-    let Slot { bus, pci } = slot;
-    if pci { format!("{kind}-pci,bus={bus},{PCI}") } else { format!("{kind}-device,bus={bus}") }
+    let Slot { bus, kind: slot } = slot;
+    match slot {
+        SlotKind::Pci => format!("{kind}-pci,bus={bus},{PCI}"),
+        SlotKind::Virtio | SlotKind::Card => format!("{kind}-device,bus={bus}"),
+    }
 }
 
 /// Returns what is on disk `n`. QEMU takes two commas of a file's name for one.
 fn drive(n: usize, disk: &Disk) -> String {
     let file = disk.file.display().to_string().replace(',', ",,");
     let snapshot = if disk.keep { "off" } else { "on" };
-    format!("if=none,id=disk{n},format=raw,snapshot={snapshot},file={file}")
+    let place = if disk.slot.kind == SlotKind::Card { disk.slot.bus } else { "if=none" };
+    format!("{place},id=disk{n},format=raw,snapshot={snapshot},file={file}")
 }
 
 #[cfg(test)]
@@ -63,9 +72,9 @@ mod tests {
     #[test]
     fn what_is_plugged_in_goes_to_its_slot() {
         assert_eq!(plugged(&Plugged::default()).count(), 0);
-        let (slot, size) = (Slot { bus: "virtio-mmio-bus.31", pci: false }, 3 << 30);
+        let (slot, size) = (Slot { bus: "virtio-mmio-bus.31", kind: SlotKind::Virtio }, 3 << 30);
         let disk = Disk { slot, file: "a,b.img".into(), size, keep: false };
-        let network = Some(Slot { bus: "virtio-mmio-bus.30", pci: false });
+        let network = Some(Slot { bus: "virtio-mmio-bus.30", kind: SlotKind::Virtio });
         let all = Plugged { disks: vec![disk], network };
         let args: Vec<_> = plugged(&all).collect();
         let has = |option: &str, value: &str| args.windows(2).any(|pair| pair == [option, value]);
@@ -76,10 +85,20 @@ mod tests {
         let card = "virtio-net-device,bus=virtio-mmio-bus.30,netdev=network";
         assert!(has("-device", card) && has("-global", MODERN), "{args:?}");
     }
+
+    #[test]
+    fn a_card_is_a_drive_only() {
+        let slot = Slot { bus: "if=sd,index=1", kind: SlotKind::Card };
+        let disk = Disk { slot, file: "a.img".into(), size: 1 << 20, keep: true };
+        let all = Plugged { disks: vec![disk], network: None };
+        let drive = "if=sd,index=1,id=disk0,format=raw,snapshot=off,file=a.img";
+        assert_eq!(plugged(&all).collect::<Vec<_>>(), ["-drive", drive]);
+    }
+
     /// Without `iommu_platform` such a device would go past the SMMU.
     #[test]
     fn what_is_plugged_into_a_pci_bus_goes_by_the_smmu() {
-        let slot = Slot { bus: "pcie.0", pci: true };
+        let slot = Slot { bus: "pcie.0", kind: SlotKind::Pci };
         let disk = Disk { slot, file: "a.img".into(), size: 1 << 20, keep: true };
         let all = Plugged { disks: vec![disk.clone(), disk], network: Some(slot) };
         let args: Vec<_> = plugged(&all).collect();

@@ -98,7 +98,8 @@ fn use_devices(bench: &Bench, name: &str) -> Result<()> {
     bench.judge(&run, outcome, &objections)
 }
 
-fn checksum(bytes: &[u8]) -> String {
+/// Returns the SHA-256 in hexadecimal digits.
+pub(super) fn checksum(bytes: &[u8]) -> String {
     Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 

@@ -1,6 +1,6 @@
 //! Disks and a network card, plugged into slots of the board.
 
-use crate::board::Board;
+use crate::board::{Board, SlotKind};
 use crate::code::Code;
 use crate::draft::{At, Draft, DraftDisk, flag};
 use crate::input_file;
@@ -30,7 +30,18 @@ pub(super) fn check(
     }
     let disks = disks.iter().filter_map(|disk| self::disk(disk, draft, board, directory, problems));
     let disks = disks.collect();
-    Plugged { disks, network: network.and_then(|at| slot(at, draft, board, problems)) }
+    let network = network.and_then(|at| {
+        let slot = slot(at, draft, board, problems)?;
+        let is_card = slot.kind == SlotKind::Card;
+        if is_card {
+            let message = format!("device `{}` takes a card and no network", at.get_ref());
+            problems
+                .add(Code::NoSlot, at.span(), message)
+                .hint("leave `network` out, or name a virtio slot of a board that has one");
+        }
+        (!is_card).then_some(slot)
+    });
+    Plugged { disks, network }
 }
 
 fn disk(
@@ -44,6 +55,13 @@ fn disk(
     let file = disk.file.as_ref()?;
     let path = directory.join(file.get_ref());
     let size = size(&path, file, problems)?;
+    if slot.is_some_and(|slot| slot.kind == SlotKind::Card) && !size.is_power_of_two() {
+        let message = format!("{} has {size} bytes, and a card a power of two", path.display());
+        problems
+            .add(Code::Disk, file.span(), message)
+            .hint("enlarge the file, such as by `truncate --size 1G`");
+        return None;
+    }
     input(disk, draft, directory, problems);
     Some(Disk { slot: slot?, file: path, size, keep: flag(&disk.keep, true) })
 }
@@ -100,7 +118,7 @@ fn slot(
             .add(Code::SlotUnused, at.span(), format!("no VM has device `{name}`"))
             .hint(format!("give it to one: `devices = [\"{name}\"]`"));
     }
-    Some(Slot { bus, pci: device.window.is_some() })
+    Some(Slot { bus, kind: device.slot_kind()? })
 }
 
 /// QEMU locks the file of each disk on which something is kept.

@@ -7,7 +7,7 @@
 use crate::check::Sound;
 use crate::model::Vm;
 use crate::size::show;
-use abi::platform::{LINES_SIZE, MAX_LINKS, MAX_SHARED, STOLEN_SIZE};
+use abi::platform::{LINES_SIZE, MAX_LINKS, MAX_SHARED, OCCUPIED, STOLEN_SIZE};
 use abi::status::Status;
 use abi::system::{HYPERVISOR_SIZE, PAGE_SIZE, RAM_ALIGN, Region, SMMU_SIZE};
 use abi::trace;
@@ -111,7 +111,12 @@ pub(crate) fn layout(system: &Sound, bundle_size: u64) -> Result<Layout, NoRoom>
     });
     let virtio = virtio.collect::<Result<Vec<_>, _>>()?;
     for (i, vm) in movable(vms) {
-        rams.insert(i, take(i, vm.ram_size, RAM_ALIGN)?);
+        // At the board's addresses a guest has the virtual platform, too.
+        let platform = OCCUPIED.iter().filter(|_| vm.identity);
+        let mut usable = free.without(platform.map(|&(base, size)| Region::new(base, size)));
+        let full = NoRoom::Full { vm: i, largest: usable.largest() };
+        let ram = usable.take_lowest(vm.ram_size, RAM_ALIGN).filter(|&ram| free.take(ram));
+        rams.insert(i, ram.ok_or(full)?);
     }
     let memory = rams.into_values().zip(stolen).zip(lines).zip(reports);
     let memory =
@@ -213,6 +218,22 @@ impl Free {
         self.take(region).then_some(region)
     }
 
+    /// Returns what is free and in none of these.
+    fn without(&self, taken: impl Iterator<Item = Region>) -> Self {
+        let cut = |free: Vec<Region>, taken: Region| {
+            let end = taken.start + taken.size;
+            let outside = |piece: Region| {
+                let piece_end = piece.start + piece.size;
+                let before = piece.start..piece_end.min(taken.start);
+                let behind = piece.start.max(end)..piece_end;
+                [before, behind]
+                    .map(|range| Region::new(range.start, range.end.saturating_sub(range.start)))
+            };
+            free.into_iter().flat_map(outside).filter(|piece| piece.size > 0).collect()
+        };
+        Self(taken.fold(self.0.clone(), cut))
+    }
+
     fn largest(&self) -> u64 {
         self.0.iter().map(|free| free.size).max().unwrap_or(0)
     }
@@ -231,5 +252,19 @@ mod tests {
         assert_eq!(free.take_lowest(0x2000, 0x2000), Some(Region::new(0x6000, 0x2000)));
         assert_eq!(free.take_lowest(0x3000, 0x1000), None);
         assert_eq!(free.largest(), 0x2000);
+    }
+
+    #[test]
+    fn what_is_kept_clear_is_not_free() {
+        let free = Free(vec![Region::new(0x1000, 0x4000), Region::new(0x8000, 0x1000)]);
+        let piece = Region::new;
+        let clear = |taken| free.without([taken].into_iter()).0;
+        assert_eq!(
+            clear(piece(0x2000, 0x1000)),
+            [piece(0x1000, 0x1000), piece(0x3000, 0x2000), piece(0x8000, 0x1000)]
+        );
+        assert_eq!(clear(piece(0, 0x2000)), [piece(0x2000, 0x3000), piece(0x8000, 0x1000)]);
+        assert_eq!(clear(piece(0x4000, 0x8000)), [piece(0x1000, 0x3000)]);
+        assert_eq!(clear(piece(0x6000, 0x1000)), free.0);
     }
 }
