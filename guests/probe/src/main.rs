@@ -45,7 +45,7 @@ fn main(device_tree: u64, _x1: u64, _x2: u64, _x3: u64) -> ! {
     adversary::at_entry();
     suite::run(
         tests::ALL,
-        &[roles::ALL, adversary::ALL],
+        &[roles::ALL, roles::calibrate::ALL, adversary::ALL],
         platform.argument("run").unwrap_or("all"),
     );
     suite::finish()

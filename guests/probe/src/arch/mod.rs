@@ -15,3 +15,4 @@ pub mod loads;
 pub mod memory;
 pub mod mmio;
 pub mod sysreg;
+pub mod timed;

@@ -20,7 +20,8 @@ const ABPR: u64 = 0x1c;
 const APR: u64 = 0xd0;
 const NSAPR: u64 = 0xe0;
 const DIR: u64 = 0x1000;
-const SGIR: u64 = 0xf00;
+/// GICD_SGIR.
+pub const SGIR: u64 = 0xf00;
 
 /// Below the CPU that sent an SGI.
 const INTID: u32 = 0x3ff;

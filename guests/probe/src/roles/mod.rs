@@ -5,6 +5,7 @@ mod absence;
 mod bench;
 mod boost;
 mod bystander;
+pub mod calibrate;
 mod counts;
 mod demand;
 mod device;

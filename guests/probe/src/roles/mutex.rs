@@ -49,6 +49,11 @@ impl Claim {
         calls::hvc(function, &[self.handle])
     }
 
+    /// What names the claim in calls.
+    pub(super) fn handle(self) -> u64 {
+        self.handle
+    }
+
     fn rank(self) -> u64 {
         self.handle >> 8
     }
@@ -76,6 +81,12 @@ impl Claim {
         ensure!(matches!(answer, HELD | QUEUED | OWNER_DIED), "MUTEX_LOCK answers {answer}");
         ensure!(self.holds(), "the byte names {:?}, not {}", self.holder(), self.rank());
         Ok((queued, self.holder().is_some_and(|(_, died)| died)))
+    }
+
+    /// Ends the use of the mutex, which the task does not hold.
+    pub(super) fn close(self) -> Check {
+        ensure_eq!(self.call(MUTEX_CLOSE), 0, "MUTEX_CLOSE");
+        Ok(())
     }
 
     pub(super) fn give_back(self) -> Check {
