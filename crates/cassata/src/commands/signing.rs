@@ -4,7 +4,6 @@ use crate::{LOCK, place};
 use miette::{Result, miette};
 use std::fs;
 use std::path::{Path, PathBuf};
-use system::board::UartKind;
 use system::sbom::Origin;
 use system::{Checked, Packed, SigningKey, is_same_file};
 
@@ -30,13 +29,6 @@ impl Signing {
     /// Reads the key, and the build for this system.
     pub fn prepare(key: &Path, checked: &Checked) -> Result<Self> {
         let board = checked.machine.board;
-        if board.uart == UartKind::Cadence {
-            return Err(miette!(
-                help = "leave `--sign` out, and let the boot loader check the whole image",
-                "no hypervisor for board `{}` checks signatures",
-                board.kind
-            ));
-        }
         if checked.trace != 0 {
             return Err(miette!(
                 help = "leave out `trace`, or `--sign`",
