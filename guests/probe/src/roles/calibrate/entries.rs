@@ -1,7 +1,7 @@
 //! Calls, and accesses that trap: EL2 is entered by an instruction and comes back to the next one.
 
 use super::series::{self, Series};
-use super::timers::keep_clear;
+use super::timers::{find_phase_again, keep_clear};
 use super::{Cache, SERVED, caches, prepare, rest};
 use crate::arch::timed;
 use crate::gic::{self, offset::*};
@@ -106,6 +106,7 @@ const USE: [(u32, i64); 2] = [(service::MUTEX_LOCK, service::HELD), (service::MU
 /// A global critical section begins and ends.
 pub fn gcs() -> Check<Done> {
     served(|| {
+        find_phase_again()?;
         repeat("gcs", |series, cache| {
             keep_clear();
             // With the first section of a period EL2 decides anew, which takes longer.
@@ -127,6 +128,7 @@ pub fn gcs() -> Check<Done> {
 /// A mutex that no other vCPU wants is locked and unlocked.
 pub fn mutex() -> Check<Done> {
     served(|| {
+        find_phase_again()?;
         let claim = Claim::named("R", "high")?;
         repeat("mutex", |series, cache| {
             keep_clear();

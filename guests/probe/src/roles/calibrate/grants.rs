@@ -1,6 +1,6 @@
 //! A mutex goes to a task on another core, whose vCPU sleeps while another VM runs there.
 
-use super::timers::keep_clear;
+use super::timers::{find_phase_again, keep_clear};
 use super::watcher::Slot;
 use super::{Cache, SERVED, SERVED_ON_SECOND_CORE, caches, prepare, rest, series};
 use crate::arch::{cpu, timed};
@@ -87,6 +87,7 @@ fn giver(cache: Cache) -> Check {
 pub fn grant() -> Check<Done> {
     prepare()?;
     cpus::start(SERVED, || {
+        find_phase_again()?;
         for cache in caches() {
             Slot::leave_cold(cache == Cache::Cold);
             giver(cache)?;

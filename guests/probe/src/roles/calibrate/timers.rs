@@ -27,8 +27,8 @@ pub fn timer() -> Check<Done> {
     pass!("")
 }
 
-/// Where the periods of the servers begin, which only EL2 knows: on both cores at once, whether the vCPUs are on or
-/// off. What is measured keeps clear of them, but for replenishments themselves.
+/// Where the periods of the servers begin, which only EL2 knows, whether the vCPUs are on or off. What is
+/// measured keeps clear of them, but for replenishments themselves.
 static PHASE: AtomicU64 = AtomicU64::new(0);
 /// How long before the next period nothing is begun any more, ticks: there is time to empty the caches.
 static MARGIN: AtomicU64 = AtomicU64::new(0);
@@ -39,8 +39,10 @@ fn period() -> u64 {
 
 /// Returns when the longest gap began of one period from now on.
 fn longest_gap_at() -> u64 {
+    // What is between the first two reads would be a gap.
+    let period = period();
     let mut last = wait::now();
-    let (end, mut longest, mut begin) = (last + period(), 0, last);
+    let (end, mut longest, mut begin) = (last + period, 0, last);
     while last < end {
         let now = wait::now();
         if now - last > longest {
@@ -51,12 +53,14 @@ fn longest_gap_at() -> u64 {
     begin
 }
 
-/// Finds where periods begin: the calling vCPU is interrupted there, period after period.
+/// Finds where periods begin, unless that is known: the calling vCPU is interrupted there, period after period.
 pub fn find_phase() -> Check {
+    if PHASE.load(SeqCst) > 0 { Ok(()) } else { find_phase_again() }
+}
+
+/// Finds where periods begin: the server's own, once its vCPU is on, are others than while it was off.
+pub fn find_phase_again() -> Check {
     const TRIES: u32 = 20;
-    if PHASE.load(SeqCst) > 0 {
-        return Ok(());
-    }
     let margin = caches().last().unwrap_or(Cache::Warm).settles(200);
     ensure!(margin < period() / 2, "memory of probe.sweep_kib takes {margin} ticks, too long");
     MARGIN.store(margin, SeqCst);
@@ -104,6 +108,7 @@ pub fn keep_clear() {
 pub fn replenish() -> Check<Done> {
     prepare()?;
     cpus::start(SERVED, || {
+        find_phase_again()?;
         for cache in caches() {
             let mut series = series::begin(0);
             // EL2 decides anew with the first one, which takes longer.
