@@ -71,7 +71,7 @@ pub mod parts {
     #[must_use]
     #[inline(always)]
     pub const fn has(part: u32) -> bool {
-        BUILT & part != 0
+        part & !BUILT == 0
     }
 }
 /// Bytes of memory that belong to the hypervisor: its image, data and stacks.
