@@ -100,6 +100,77 @@ pub mod instructions {
 /// No two other duties are assumed to begin closer together.
 pub const DUTY_EVERY_NS: Ns = 100_000;
 
+/// How fast a core is in visits of one kind.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Pace {
+    /// Picoseconds for an instruction, at most.
+    pub instruction_ps: u64,
+    /// Instructions that such a visit was counted to take on this board, where it was; 0: not known.
+    /// Where that is more than [`instructions`] has, it counts.
+    pub instructions: u64,
+}
+
+impl Pace {
+    /// A pace at which no visit was counted.
+    #[must_use]
+    pub const fn of(instruction_ps: u64) -> Self {
+        Self { instruction_ps, instructions: 0 }
+    }
+
+    /// Returns how long a visit of `instructions` takes with a margin, ns, rounded up.
+    fn time(self, instructions: u64, margin_permille: u64) -> Ns {
+        let instructions = instructions.max(self.instructions);
+        let ps = instructions.saturating_mul(self.instruction_ps).saturating_mul(margin_permille);
+        ps.div_ceil(1_000 * PER_MILLE)
+    }
+}
+
+/// How fast a board is at EL2: a pace for each of the lengths that [`Overheads`] has. One for all where
+/// nothing was measured; else what was measured on the board (`docs/src/calibrate.md`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Paces {
+    /// See [`Overheads::release_ns`].
+    pub release: Pace,
+    /// See [`Overheads::switch_on_wake_ns`].
+    pub switch_on_wake: Pace,
+    /// See [`Overheads::switch_on_sleep_ns`].
+    pub switch_on_sleep: Pace,
+    /// See [`Overheads::timer_ns`].
+    pub timer: Pace,
+    /// See [`Overheads::doorbell_ns`].
+    pub doorbell: Pace,
+    /// See [`Overheads::gcs_call_ns`].
+    pub gcs_call: Pace,
+    /// See [`Overheads::grant_ns`].
+    pub grant: Pace,
+    /// See [`Overheads::departure_ns`].
+    pub departure: Pace,
+    /// See [`Overheads::duty_ns`].
+    pub duty: Pace,
+    /// What no pace is known of: the watchdog's interrupts, and those of devices.
+    pub other: Pace,
+}
+
+impl Paces {
+    /// Returns the same pace for all: an instruction takes `instruction_ps` picoseconds at most.
+    #[must_use]
+    pub const fn all(instruction_ps: u64) -> Self {
+        let pace = Pace::of(instruction_ps);
+        Self {
+            release: pace,
+            switch_on_wake: pace,
+            switch_on_sleep: pace,
+            timer: pace,
+            doorbell: pace,
+            gcs_call: pace,
+            grant: pace,
+            departure: pace,
+            duty: pace,
+            other: pace,
+        }
+    }
+}
+
 impl Overheads {
     /// EL2 takes no time, as in the paper.
     pub const NONE: Self = Self {
@@ -116,22 +187,22 @@ impl Overheads {
         duty_every_ns: 0,
     };
 
-    /// What was measured, on a core that takes `instruction_ps` picoseconds for each
-    /// instruction, times `margin_permille` thousandths. Without a timer advance.
+    /// What was measured, on a core that has these paces, times `margin_permille` thousandths. Without a
+    /// timer advance.
     #[must_use]
-    pub fn measured(instruction_ps: u64, margin_permille: u64) -> Self {
-        let time = |instructions| time(instructions, instruction_ps, margin_permille);
+    pub fn measured(paces: &Paces, margin_permille: u64) -> Self {
+        let time = |pace: Pace, instructions| pace.time(instructions, margin_permille);
         Self {
-            release_ns: time(instructions::INTERRUPT),
-            switch_on_wake_ns: time(instructions::SWITCH_ON_WAKE),
-            switch_on_sleep_ns: time(instructions::SWITCH_ON_SLEEP),
-            timer_ns: time(instructions::TIMER),
-            doorbell_ns: time(instructions::DOORBELL),
-            gcs_call_ns: time(instructions::GCS_CALL),
-            grant_ns: time(instructions::GRANT),
-            departure_ns: time(instructions::DEPARTURE),
+            release_ns: time(paces.release, instructions::INTERRUPT),
+            switch_on_wake_ns: time(paces.switch_on_wake, instructions::SWITCH_ON_WAKE),
+            switch_on_sleep_ns: time(paces.switch_on_sleep, instructions::SWITCH_ON_SLEEP),
+            timer_ns: time(paces.timer, instructions::TIMER),
+            doorbell_ns: time(paces.doorbell, instructions::DOORBELL),
+            gcs_call_ns: time(paces.gcs_call, instructions::GCS_CALL),
+            grant_ns: time(paces.grant, instructions::GRANT),
+            departure_ns: time(paces.departure, instructions::DEPARTURE),
             timer_advance_ns: 0,
-            duty_ns: time(instructions::DUTY),
+            duty_ns: time(paces.duty, instructions::DUTY),
             duty_every_ns: DUTY_EVERY_NS,
         }
     }
@@ -139,16 +210,16 @@ impl Overheads {
     /// Has each job released by the interrupt of a device, measured as by [`Self::measured`]: some VM
     /// of the system has one.
     #[must_use]
-    pub fn with_devices(self, instruction_ps: u64, margin_permille: u64) -> Self {
-        let release_ns = time(instructions::DEVICE_INTERRUPT, instruction_ps, margin_permille);
+    pub fn with_devices(self, paces: &Paces, margin_permille: u64) -> Self {
+        let release_ns = paces.other.time(instructions::DEVICE_INTERRUPT, margin_permille);
         Self { release_ns: self.release_ns.max(release_ns), ..self }
     }
 
     /// Adds the interrupts of a watchdog, measured as by [`Self::measured`]: one to each other duty. They
     /// are farther apart than those.
     #[must_use]
-    pub fn watched(self, instruction_ps: u64, margin_permille: u64) -> Self {
-        let watchdog = time(instructions::WATCHDOG, instruction_ps, margin_permille);
+    pub fn watched(self, paces: &Paces, margin_permille: u64) -> Self {
+        let watchdog = paces.other.time(instructions::WATCHDOG, margin_permille);
         let duty_ns = self.duty_ns.saturating_add(watchdog);
         Self { duty_ns, ..self }
     }
@@ -206,30 +277,40 @@ impl Overheads {
     }
 }
 
-/// Returns how long so many instructions take with a margin, ns, rounded up.
-fn time(instructions: u64, instruction_ps: u64, margin_permille: u64) -> Ns {
-    let ps = instructions.saturating_mul(instruction_ps).saturating_mul(margin_permille);
-    ps.div_ceil(1_000 * PER_MILLE)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn a_margin_lengthens_what_was_measured() {
-        let plain = Overheads::measured(1_000, 1_000);
+        let virtual_time = Paces::all(1_000);
+        let plain = Overheads::measured(&virtual_time, 1_000);
         assert_eq!((plain.release_ns, plain.switch_ns()), (159, 740 + 640));
-        let more = Overheads::measured(1_000, 1_200);
+        let more = Overheads::measured(&virtual_time, 1_200);
         assert_eq!((more.release_ns, more.switch_on_wake_ns), (191, 888), "rounded up");
-        assert_eq!(Overheads::measured(500, 1_000).switch_on_sleep_ns, 300);
+        assert_eq!(Overheads::measured(&Paces::all(500), 1_000).switch_on_sleep_ns, 300);
         assert!(Overheads::NONE.is_none() && !plain.is_none());
-        let watched = more.watched(1_000, 1_200);
+        let watched = more.watched(&virtual_time, 1_200);
         assert_eq!(watched, Overheads { duty_ns: 3_600 + 480, ..more });
-        let interrupted = more.with_devices(1_000, 1_200);
+        let interrupted = more.with_devices(&virtual_time, 1_200);
         assert_eq!(interrupted, Overheads { release_ns: 1_260, ..more });
         let longer = Overheads { release_ns: 2_000, ..more };
-        assert_eq!(longer.with_devices(1_000, 1_200), longer);
+        assert_eq!(longer.with_devices(&virtual_time, 1_200), longer);
+    }
+
+    #[test]
+    fn each_kind_of_visit_has_a_pace_of_its_own() {
+        let plain = Overheads::measured(&Paces::all(1_000), 1_000);
+        // Counted to be shorter and longer than elsewhere: no bound is below what was measured.
+        let release = Pace { instruction_ps: 2_000, instructions: 100 };
+        let doorbell = Pace { instruction_ps: 3_000, instructions: 2_000 };
+        let paces = Paces { release, doorbell, ..Paces::all(1_000) };
+        let expected = Overheads { release_ns: 2 * 159, doorbell_ns: 6_000, ..plain };
+        assert_eq!(Overheads::measured(&paces, 1_000), expected);
+        let other = Paces { other: Pace::of(4_000), ..Paces::all(1_000) };
+        assert_eq!(Overheads::measured(&other, 1_000), plain);
+        assert_eq!(plain.watched(&other, 1_000).duty_ns, plain.duty_ns + 1_600);
+        assert_eq!(plain.with_devices(&other, 1_000).release_ns, 4_200);
     }
 
     /// Two columns of a row of the page: what stands first, and the one named `max`.
@@ -250,7 +331,7 @@ mod tests {
             row[column].replace(',', "").parse().unwrap()
         };
         // What is counted where a vCPU comes to, or is sent away: a doorbell and a switch.
-        let come_or_go = Overheads::measured(VIRTUAL_INSTRUCTION_PS, PER_MILLE)
+        let come_or_go = Overheads::measured(&Paces::all(VIRTUAL_INSTRUCTION_PS), PER_MILLE)
             .visits_ns(&Visits { doorbells: 1, ..Visits::default() });
         let measured = [
             (longest("virtual timer interrupt, no switch"), instructions::INTERRUPT),

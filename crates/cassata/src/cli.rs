@@ -4,6 +4,7 @@ mod analyze;
 mod bench;
 mod bound;
 mod build;
+mod calibrate;
 mod check;
 mod doctor;
 mod new;
@@ -19,7 +20,8 @@ mod vtime;
 pub use analyze::{Analyze, BoundsKind};
 pub use bench::{Asked, Bench, Campaign, Common, Demo, Distributed, Fuzzing};
 pub use bound::Bound;
-pub use build::Build;
+pub use build::{Build, Format};
+pub use calibrate::Calibrate;
 pub use check::Check;
 pub use doctor::Doctor;
 pub use new::New;
@@ -80,6 +82,7 @@ pub enum Command {
     Check(Check),
     Analyze(Analyze),
     Bound(Bound),
+    Calibrate(Calibrate),
     Simulate(Simulate),
     Trace(Trace),
     Vtime(Vtime),
@@ -191,6 +194,15 @@ mod tests {
         let Command::Bound(bound) = parse(line).unwrap() else { panic!() };
         assert_eq!((bound.path.as_deref(), bound.image), (Some("call"), Some("e.elf".into())));
         assert!(bound.json && !bound.write);
+        let line = "cassata calibrate --board zcu102 -o c.fit --format fit --sweep 4M --cold 0";
+        let Command::Calibrate(calibrate) = parse(line).unwrap() else { panic!() };
+        assert_eq!((calibrate.sweep, calibrate.cold), (Some(4_096), Some(0)));
+        assert_eq!((calibrate.output, calibrate.format), (Some("c.fit".into()), Format::Fit));
+        let Command::Calibrate(calibrate) = parse("cassata calibrate --console uart.log").unwrap()
+        else {
+            panic!()
+        };
+        assert_eq!((calibrate.console, calibrate.board), (Some("uart.log".into()), None));
         let Command::Trace(trace) = parse("cassata trace run-a --from 1.5 --json").unwrap() else {
             panic!()
         };
@@ -235,6 +247,12 @@ mod tests {
             ("cassata analyze a.json --bounds best", "corrected"),
             ("cassata analyze a.json --periods", "--find-budgets"),
             ("cassata bound --image a.elf --write", "--write"),
+            ("cassata calibrate", "--board"),
+            ("cassata calibrate --console a.log -o b.elf", "--output"),
+            ("cassata calibrate --console a.log --load none", "--load"),
+            ("cassata calibrate --board a --format fit", "--output"),
+            ("cassata calibrate --board a --repetitions 0", "1..=10000"),
+            ("cassata calibrate --board a --sweep 16M", "8M"),
             ("cassata simulate a.json --for 0s", "at least 1 ns"),
             ("cassata simulate a.json --for 2h", "2h"),
             ("cassata simulate a.json --for -2s", "-2"),

@@ -23,6 +23,7 @@
 //! | [`paths`] | the longest paths of EL2 in a system |
 //! | [`computed`] | what EL2 takes at most, from the longest paths of its image |
 //! | [`run`] | what is said of any system that has run |
+//! | [`calibrate`] | how long EL2 takes on a board |
 //! | [`gaps`] | time in which a core executes nothing, and EL2 is not the reason |
 //! | [`demo`] | Linux and FreeRTOS share cores |
 //! | [`simulate`] | a system of vCPUs and tasks in the simulator, beside its bounds |
@@ -44,6 +45,7 @@ pub mod answer;
 pub mod bench;
 pub mod bounds;
 pub mod bundle;
+pub mod calibrate;
 pub mod computed;
 pub mod console;
 pub mod coverage;

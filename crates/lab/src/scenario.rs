@@ -23,6 +23,7 @@
 //! | [`signed`] | a hypervisor that has a key, and what it must refuse |
 //! | [`fault`] | a fault of EL2's own, and what goes on |
 //! | [`gaps`] | the detector of gaps, and gaps that are made |
+//! | `calibrate` | what a guest measures of EL2, where it is known, and logs of boards |
 //! | [`hang`] | a core that hangs at EL2, and which one says so |
 //! | [`limits`] | runs that never end |
 //! | [`traced`] | what EL2 records agrees with what it counts |
@@ -43,6 +44,7 @@
 mod boards;
 mod boot_loader;
 pub mod budgets;
+mod calibrate;
 pub mod campaign;
 pub mod conformance;
 pub mod console;

@@ -18,7 +18,7 @@
 
 use analysis::bounds::{Bounds, Verdict, analyze, analyze_with};
 use analysis::model::{Cause, Handler, Section, System, Traffic, Visits};
-use analysis::overheads::{DEFAULT_MARGIN_PERMILLE, Overheads, VIRTUAL_INSTRUCTION_PS};
+use analysis::overheads::{DEFAULT_MARGIN_PERMILLE, Overheads, Paces, VIRTUAL_INSTRUCTION_PS};
 use analysis::random::{Chance, LONGEST_PERIOD, draw, lengthen};
 use lab::simulate::model::simulated;
 use sim::checker::Checker;
@@ -163,7 +163,9 @@ impl El2 {
         match self {
             Self::Nothing => Overheads::NONE,
             Self::Some => overheads(chance),
-            Self::Measured => Overheads::measured(VIRTUAL_INSTRUCTION_PS, DEFAULT_MARGIN_PERMILLE),
+            Self::Measured => {
+                Overheads::measured(&Paces::all(VIRTUAL_INSTRUCTION_PS), DEFAULT_MARGIN_PERMILLE)
+            }
         }
     }
 }

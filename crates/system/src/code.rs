@@ -88,6 +88,7 @@ codes! {
     NoSlot = "no-slot", Error, "A disk or a network where none can be plugged in.";
     SlotUnused = "slot-unused", Warning, "A disk or a network that no VM has.";
     Disk = "disk", Error, "A file that is no disk.";
+    Calibration = "calibration", Error, "A file that is no calibration of this board.";
     SharedPage = "shared-page", Error, "Devices of two VMs in one page.";
     DmaNeedsIdentity = "dma-needs-identity", Error, "A device whose addresses would be wrong.";
     DmaUnconfined = "dma-unconfined", Warning, "A device that nothing keeps out of memory.";

@@ -1,5 +1,6 @@
 //! The files that a system is made of.
 
+use crate::calibration::Calibration;
 use crate::draft::Draft;
 use crate::image::Bytes;
 use crate::model::{Checked, Vm};
@@ -59,11 +60,11 @@ fn place(path: &Path) -> Option<PathBuf> {
     Some(fs::canonicalize(parent(&path)).ok()?.join(path.file_name()?))
 }
 
-/// The description, which is `text`, and all files that it names relative to `directory`; `vms`
-/// are those of the draft, in its order.
+/// The description, which is `text`, and all files that it names relative to `directory`; the VMs
+/// are those of the draft, in its order, and the calibration is the one that it names.
 pub(crate) fn of(
     draft: &Draft,
-    vms: &[Vm],
+    (vms, calibration): (&[Vm], Option<&Calibration>),
     (path, text): (&Path, &str),
     directory: &Path,
     report: &Report,
@@ -88,7 +89,14 @@ pub(crate) fn of(
             })
         })
     });
-    [itself].into_iter().chain(named).collect()
+    let calibration = draft.board.calibration.as_ref().zip(calibration);
+    let calibration = calibration.map(|(at, calibration)| Input {
+        title: "the calibration of the board".into(),
+        path: directory.join(at.get_ref()),
+        place: report.at(&at.span()),
+        bytes: calibration.file.clone(),
+    });
+    [itself].into_iter().chain(calibration).chain(named).collect()
 }
 
 /// What two names of one file share.

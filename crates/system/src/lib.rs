@@ -11,6 +11,7 @@
 #![forbid(unsafe_code)]
 
 pub mod board;
+pub mod calibration;
 mod check;
 mod code;
 mod draft;

@@ -53,8 +53,9 @@ pub fn load_text(path: &Path, text: &str) -> Result<Checked, Report> {
         consolidation,
         trace,
         plugged,
+        calibration,
     } = sound;
-    let inputs = inputs::of(&draft, &vms, (path, text), directory, &report);
+    let inputs = inputs::of(&draft, (&vms, calibration.as_ref()), (path, text), directory, &report);
     Ok(Checked {
         path: path.to_owned(),
         machine,
@@ -70,6 +71,7 @@ pub fn load_text(path: &Path, text: &str) -> Result<Checked, Report> {
         consolidation,
         trace,
         plugged,
+        calibration,
         inputs,
         warnings: report,
         plan,

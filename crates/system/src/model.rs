@@ -1,6 +1,7 @@
 //! A system that has been checked.
 
 use crate::board::{Board, Device, SlotKind, Trigger};
+use crate::calibration::Calibration;
 use crate::image::{Bytes, Kernel};
 use crate::inputs::Input;
 use crate::problem::{Report, Span};
@@ -11,7 +12,7 @@ use abi::platform::{
     VIRTIO_SIZE, VIRTIO_STRIDE,
 };
 use abi::system::{HYPERVISOR_SIZE, Region, parts};
-use analysis::overheads::Overheads;
+use analysis::overheads::{Overheads, Paces};
 use sched::Members;
 use sched::policy::{MigrationPolicy, PolicySet, Request};
 use sched::server::ServerKind;
@@ -50,6 +51,8 @@ pub struct Checked {
     pub trace: u32,
     /// What is plugged into the board.
     pub plugged: Plugged,
+    /// What was measured on the board; none: its file says how long an instruction takes.
+    pub calibration: Option<Calibration>,
     /// All files it is made of, its description first.
     pub inputs: Vec<Input>,
     /// What looks wrong but does not keep the system from being built.
@@ -532,7 +535,16 @@ impl Checked {
     /// thousandths.
     #[must_use]
     pub fn overheads(&self, margin_permille: u64) -> Overheads {
-        overheads(self.machine.board, &self.vms, self.watchdog_ns > 0, margin_permille)
+        let paces = paces(self.calibration.as_ref(), self.machine.board);
+        overheads(&paces, &self.vms, self.watchdog_ns > 0, margin_permille)
+    }
+
+    /// Returns how long EL2 takes for an instruction at most, picoseconds: as the board was calibrated, or
+    /// else as its file says.
+    #[must_use]
+    pub fn instruction_ps(&self) -> u64 {
+        let calibrated = self.calibration.as_ref().map(|calibration| calibration.instruction_ps);
+        calibrated.unwrap_or(self.machine.board.instruction_ps)
     }
 
     /// Returns what bounds can be computed for: what is described, but not under MPCP.
@@ -656,20 +668,25 @@ pub struct Features {
     pub boosts: usize,
 }
 
-/// Returns what EL2 takes on a board that runs these VMs. `watched`: there is a watchdog.
+/// Returns how fast a board is at EL2: as it was calibrated, or else as its file says.
+pub(crate) fn paces(calibration: Option<&Calibration>, board: &Board) -> Paces {
+    calibration.map_or_else(|| Paces::all(board.instruction_ps), Calibration::paces)
+}
+
+/// Returns what EL2 takes at these paces on a board that runs these VMs. `watched`: there is a watchdog.
 pub(crate) fn overheads(
-    board: &Board,
+    paces: &Paces,
     vms: &[Vm],
     watched: bool,
     margin_permille: u64,
 ) -> Overheads {
-    let measured = Overheads::measured(board.instruction_ps, margin_permille);
+    let measured = Overheads::measured(paces, margin_permille);
     let measured = match watched {
-        true => measured.watched(board.instruction_ps, margin_permille),
+        true => measured.watched(paces, margin_permille),
         false => measured,
     };
     let measured = match vms.iter().any(|vm| !vm.interrupts.is_empty()) {
-        true => measured.with_devices(board.instruction_ps, margin_permille),
+        true => measured.with_devices(paces, margin_permille),
         false => measured,
     };
     let migrates =

@@ -67,7 +67,7 @@ pub(super) fn results(asked: &Common) -> Result<PathBuf> {
 }
 
 /// Gathers what an experiment runs with.
-fn room(directory: &Path, interrupt: Interrupt) -> Result<Bench> {
+pub fn room(directory: &Path, interrupt: Interrupt) -> Result<Bench> {
     Ok(Bench {
         root: place::root()?,
         directory: directory.into(),

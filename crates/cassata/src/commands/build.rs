@@ -3,7 +3,7 @@
 use super::signing::Signing;
 use super::{description, gaps, say};
 use crate::HYPERVISOR;
-use crate::cli::Build;
+use crate::cli::{Build, Format};
 use lab::gaps::Watch;
 use lab::quantity::file_size;
 use lab::results;
@@ -12,7 +12,7 @@ use std::env;
 use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
-use system::{ImageFormat, Packed, is_same_place, sbom};
+use system::{Checked, ImageFormat, Packed, is_same_place, sbom};
 
 /// The time that what is built shall name, in seconds from 1970, as builds that are to be
 /// repeated agree on (reproducible-builds.org, SOURCE_DATE_EPOCH).
@@ -20,7 +20,6 @@ const DATE: &str = "SOURCE_DATE_EPOCH";
 
 /// Packs a system into one bootable image, and writes beside it what the image is made of.
 pub fn build(arguments: &Build) -> Result<u8> {
-    let date = env::var_os(DATE).map(|date| seconds(&date)).transpose()?;
     let (described, detector) = match arguments.gaps {
         None => (description::load(&arguments.system)?, None),
         Some(threshold_ns) => {
@@ -30,60 +29,81 @@ pub fn build(arguments: &Build) -> Result<u8> {
         }
     };
     let checked = detector.as_ref().unwrap_or(&described);
-    let bill = bill_beside(&arguments.output);
-    let signing =
-        arguments.sign.as_deref().map(|key| Signing::prepare(key, checked)).transpose()?;
-    let files = [("-o", &arguments.output), ("-o", &bill)];
-    let script = arguments.boot_script.iter().map(|script| ("--boot-script", script));
-    for (option, file) in files.into_iter().chain(script.clone()) {
-        description::spare_inputs(&described, file, option)?;
+    let (output, sign) = (arguments.output.as_path(), arguments.sign.as_deref());
+    let (format, boot_script) = (arguments.format, arguments.boot_script.as_deref());
+    write_image(checked, &described, &Image { output, format, boot_script, sign })?;
+    Ok(0)
+}
+
+/// A bootable image that is to be written.
+pub struct Image<'a> {
+    /// Where.
+    pub output: &'a Path,
+    /// Which kind of file.
+    pub format: Format,
+    /// Where a script for U-Boot goes, if one is asked for.
+    pub boot_script: Option<&'a Path>,
+    /// The file of the key with which it is signed, if it is.
+    pub sign: Option<&'a Path>,
+}
+
+/// Writes a system and the bill of its materials, and says so. No file is written over that `described`, the
+/// description that was named, is made of.
+pub fn write_image(checked: &Checked, described: &Checked, image: &Image<'_>) -> Result<()> {
+    let date = env::var_os(DATE).map(|date| seconds(&date)).transpose()?;
+    let bill = bill_beside(image.output);
+    let signing = image.sign.map(|key| Signing::prepare(key, checked)).transpose()?;
+    let files = [("-o", image.output), ("-o", bill.as_path())];
+    let script = image.boot_script.map(|script| ("--boot-script", script));
+    for (option, file) in files.into_iter().chain(script) {
+        description::spare_inputs(described, file, option)?;
         results::has_place(file)?;
         signing.iter().try_for_each(|signing| signing.spare_key(file, option))?;
     }
-    for (option, file) in script.clone() {
-        if [&arguments.output, &bill].iter().any(|other| is_same_place(other, file)) {
-            let file = file.display();
-            return Err(miette!(help = "name another file", "{option} and -o both write {file}"));
-        }
+    if let Some((option, file)) = script
+        && [image.output, &bill].iter().any(|other| is_same_place(other, file))
+    {
+        let file = file.display();
+        return Err(miette!(help = "name another file", "{option} and -o both write {file}"));
     }
-    let packed = description::packing(&arguments.output, || {
+    let packed = description::packing(image.output, || {
         let packed = match &signing {
             None => system::pack(checked, HYPERVISOR.of(checked))?,
             Some(signing) => signing.pack(checked)?,
         };
-        write(arguments, &packed)?;
+        write(image, &packed)?;
         Ok(packed)
     })?;
     let origin = signing.as_ref().map_or_else(|| crate::origin(checked), Signing::origin);
-    let text = sbom::bill(checked, &origin, &arguments.output, date);
+    let text = sbom::bill(checked, &origin, image.output, date);
     // An earlier one does not describe this image.
     let text = text.inspect_err(|_| drop(fs::remove_file(&bill)))?;
     results::write_file(&bill, text.as_bytes())?;
-    tell(arguments, &packed, &bill);
-    Ok(0)
+    tell(image, &packed, &bill);
+    Ok(())
 }
 
 /// Writes the image, and the boot script if one is asked for.
-fn write(arguments: &Build, packed: &Packed) -> Result<()> {
-    let format = arguments.format.into();
-    let script = |_: &PathBuf| {
-        let name = arguments.output.file_name().unwrap_or_default().to_string_lossy();
+fn write(image: &Image<'_>, packed: &Packed) -> Result<()> {
+    let format = image.format.into();
+    let script = |_: &Path| {
+        let name = image.output.file_name().unwrap_or_default().to_string_lossy();
         packed.boot_script(format, &name)
     };
     // It may be refused: nothing is written then.
-    let script = arguments.boot_script.as_ref().map(script).transpose()?;
-    packed.write_file(format, &arguments.output)?;
-    let pair = arguments.boot_script.iter().zip(&script);
+    let script = image.boot_script.map(script).transpose()?;
+    packed.write_file(format, image.output)?;
+    let pair = image.boot_script.iter().zip(&script);
     pair.into_iter().try_for_each(|(file, script)| results::write_file(file, script))
 }
 
 /// Says what was written, and how U-Boot starts what is made for it.
-fn tell(arguments: &Build, packed: &Packed, bill: &Path) {
-    let format = ImageFormat::from(arguments.format);
-    let size = arguments.output.metadata().map_or(0, |metadata| metadata.len());
-    say(&format!("{} ({})", arguments.output.display(), file_size(size)));
+fn tell(image: &Image<'_>, packed: &Packed, bill: &Path) {
+    let format = ImageFormat::from(image.format);
+    let size = image.output.metadata().map_or(0, |metadata| metadata.len());
+    say(&format!("{} ({})", image.output.display(), file_size(size)));
     say(&format!("{} (bill of materials, CycloneDX)", bill.display()));
-    if let Some(script) = &arguments.boot_script {
+    if let Some(script) = image.boot_script {
         say(&format!("{} (boot script for U-Boot)", script.display()));
     }
     if format != ImageFormat::Elf {

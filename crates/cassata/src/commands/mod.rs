@@ -4,6 +4,7 @@ mod analyze;
 mod bench;
 mod bound;
 mod build;
+mod calibrate;
 mod campaign;
 mod check;
 mod coverage;
@@ -64,6 +65,7 @@ fn carry_out(command: &Command) -> Result<u8> {
         Command::Check(arguments) => check::check(arguments),
         Command::Analyze(arguments) => analyze::analyze(arguments),
         Command::Bound(arguments) => bound::bound(arguments),
+        Command::Calibrate(arguments) => calibrate::calibrate(arguments),
         Command::Simulate(arguments) => simulate::simulate(arguments),
         Command::Trace(arguments) => trace::trace(arguments),
         Command::Vtime(arguments) => vtime::vtime(arguments),

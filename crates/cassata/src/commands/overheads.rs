@@ -1,12 +1,17 @@
 //! What EL2 takes in bounds.
 
 use crate::cli::{OverheadArgs, OverheadSource};
+use crate::messages::note;
 use analysis::misses::exact;
-use analysis::overheads::{DEFAULT_MARGIN_PERMILLE, Overheads, PER_MILLE, VIRTUAL_INSTRUCTION_PS};
+use analysis::overheads::{
+    DEFAULT_MARGIN_PERMILLE, Overheads, PER_MILLE, Paces, VIRTUAL_INSTRUCTION_PS,
+};
+use lab::calibrate::identity;
 use lab::computed;
 use lab::paths::Paths;
 use miette::{Result, WrapErr, miette};
 use system::Checked;
+use system::calibration::Calibration;
 
 /// Returns what EL2 takes, as it was asked for: nothing, what was measured, or what is computed
 /// from its image. Without a description an instruction is a nanosecond, and the system is any.
@@ -36,16 +41,19 @@ pub fn from(
             "what is computed from the hypervisor's image has no margin"
         ));
     }
+    described
+        .and_then(|checked| stale(checked.calibration.as_ref()?))
+        .iter()
+        .for_each(|text| note(text));
     let margin = margin.unwrap_or(DEFAULT_MARGIN_PERMILLE);
     let measured = described.map_or_else(
-        || Overheads::measured(VIRTUAL_INSTRUCTION_PS, margin),
+        || Overheads::measured(&Paces::all(VIRTUAL_INSTRUCTION_PS), margin),
         |checked| checked.overheads(margin),
     );
     match source {
         OverheadSource::Measured => Ok(measured),
         OverheadSource::Computed => {
-            let instruction_ps = described
-                .map_or(VIRTUAL_INSTRUCTION_PS, |checked| checked.machine.board.instruction_ps);
+            let instruction_ps = described.map_or(VIRTUAL_INSTRUCTION_PS, Checked::instruction_ps);
             let any = crate::HYPERVISOR.with_parts;
             let image = described.map_or(any, |checked| crate::HYPERVISOR.of(checked));
             let report = Paths::of(image, described).report();
@@ -54,6 +62,18 @@ pub fn from(
             computed.wrap_err("what EL2 takes cannot be computed from the hypervisor's image")
         }
     }
+}
+
+/// Says that a calibration is of another build of the hypervisor than any of these, if it is.
+fn stale(calibration: &Calibration) -> Option<String> {
+    let is_known =
+        crate::HYPERVISOR.all().iter().any(|build| identity(build) == calibration.hypervisor);
+    (!is_known).then(|| {
+        format!(
+            "the calibration of `{}` is of another build of the hypervisor ({}, version {}): measure again",
+            calibration.board, calibration.hypervisor, calibration.cassata
+        )
+    })
 }
 
 /// Returns what is to be known of these lengths of visits, in a sentence, if anything is.
@@ -106,6 +126,17 @@ mod tests {
         let computed = OverheadArgs { overheads: OverheadSource::Computed, ..measured };
         assert!(assumed(&computed, &overheads).contains("its longest paths say"));
         assert_eq!(assumed(&measured, &Overheads::NONE), "EL2 takes no time");
+    }
+
+    #[test]
+    fn a_calibration_of_another_hypervisor_is_noticed() {
+        let of = |hypervisor: String| {
+            let load = ("none".into(), 64);
+            Calibration::new("zcu102".into(), hypervisor, 1, load, (1_000, 1), Vec::new())
+        };
+        assert_eq!(stale(&of(identity(crate::HYPERVISOR.zynq))), None);
+        let said = stale(&of("0123456789abcdef".into())).unwrap();
+        assert!(said.starts_with("the calibration of `zcu102` is of another build"), "{said}");
     }
 
     #[test]

@@ -20,6 +20,8 @@ pub use experiment::{Conduct, Experiment, Extent};
 pub use hostile::Fuzz;
 pub use worker::{Point, Points};
 
+pub(crate) use el2::visits;
+
 use crate::view::{Scene, View};
 
 /// Declares the folders of experiments, and the list of all that is in them. rustfmt looks for

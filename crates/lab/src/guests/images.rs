@@ -24,6 +24,8 @@ pub struct Images {
     pub peers: PathBuf,
     /// The bare-metal guest that tests the hypervisor.
     pub probe: PathBuf,
+    /// The probe for a board with a GICv2.
+    pub probe_gicv2: PathBuf,
     /// U-Boot, as Debian has it.
     pub u_boot: PathBuf,
     /// The initramfs in which Linux is tested with its authors' tests.
@@ -54,6 +56,7 @@ impl Images {
             xen: guests.join("peers/xen.bin"),
             peers: guests.join("peers/initramfs.cpio.gz"),
             probe: guests.join("probe.elf"),
+            probe_gicv2: guests.join("probe-gicv2.elf"),
             u_boot: guests.join("others/u-boot.bin"),
             selftests: guests.join("others/selftests.cpio.gz"),
             kbuild: guests.join("others/kbuild.cpio.gz"),

@@ -1,6 +1,7 @@
 //! Guests: the files they boot from, and what they say on their consoles and in traces, each
 //! understood in one place.
 
+mod calibration;
 mod calls;
 mod debian;
 mod freertos;
@@ -20,6 +21,10 @@ mod verdicts;
 mod waker;
 pub(crate) mod words;
 
+#[cfg(test)]
+pub(crate) use calibration::tests::lines as calibration_lines;
+
+pub use calibration::{Cache, CalibrationProgress, Measurement, Times};
 pub use calls::TimedCall;
 pub use debian::{DebianProgress, SAY};
 pub use freertos::{FreertosProgress, Rounds};

@@ -1,8 +1,8 @@
 //! All that the guests of a machine say, each line understood once.
 
 use super::{
-    DebianProgress, FreertosProgress, GapsProgress, Hypervisor, LinuxProgress, MetronomeProgress,
-    ProbeProgress, SelftestsProgress, Tail, UBootProgress, WakerProgress,
+    CalibrationProgress, DebianProgress, FreertosProgress, GapsProgress, Hypervisor, LinuxProgress,
+    MetronomeProgress, ProbeProgress, SelftestsProgress, Tail, UBootProgress, WakerProgress,
 };
 use crate::bundle::channel;
 use crate::console::Line;
@@ -30,6 +30,8 @@ pub struct Guest {
     pub probe: ProbeProgress,
     /// As the probe that detects gaps.
     pub gaps: GapsProgress,
+    /// As the probe that measures EL2's paths.
+    pub calibration: CalibrationProgress,
     /// As the metronome.
     pub metronome: MetronomeProgress,
     /// As Linux that its authors' tests are run in.
@@ -50,6 +52,7 @@ impl Guest {
         self.freertos.hear(line);
         self.probe.hear(line);
         self.gaps.hear(line);
+        self.calibration.hear(line);
         self.metronome.hear(line);
         self.selftests.hear(line);
         self.debian.hear(line);

@@ -3,10 +3,10 @@
 use super::expect::Expect::{Endures, Fails, Passes, Rhythm, Starts, Starves, Turns};
 use super::staged::Staged;
 use super::{
-    boards, boot_loader, budgets, campaign, conformance, console, cycles, damaged, debian, dma,
-    embassy, fault, gaps, gathered, hang, limits, links, locks, moved, operated, overrun,
-    preemption, reference, sharing, sharing_linux, signed, stock, traced, traced_guests, typed,
-    virtio,
+    boards, boot_loader, budgets, calibrate, campaign, conformance, console, cycles, damaged,
+    debian, dma, embassy, fault, gaps, gathered, hang, limits, links, locks, moved, operated,
+    overrun, preemption, reference, sharing, sharing_linux, signed, stock, traced, traced_guests,
+    typed, virtio,
 };
 use crate::bench::{self, Conduct};
 use crate::observe::{Distribution, Observer, Reports};
@@ -58,6 +58,7 @@ pub fn all() -> Vec<Scenario> {
         .chain(typed::scenarios())
         .chain(console::scenarios())
         .chain(operated::scenarios())
+        .chain(calibrate::scenarios())
         .chain(gaps::scenarios())
         .chain(boot_loader::scenarios())
         .chain(conformance::scenarios());

@@ -3,6 +3,7 @@
 
 mod board;
 mod boosts;
+mod calibration;
 mod consolidation;
 mod declared;
 mod devices;
@@ -27,9 +28,12 @@ mod vcpus;
 mod virtio;
 mod watchdog;
 
+use crate::calibration::Calibration;
 use crate::code::Code;
 use crate::draft::{At, Draft, DraftVm, flag};
-use crate::model::{Consolidation, Machine, PassedInterrupt, Plugged, Protocol, Vcpu, Vm, VmSpans};
+use crate::model::{
+    Consolidation, Machine, PassedInterrupt, Plugged, Protocol, Vcpu, Vm, VmSpans, paces,
+};
 use crate::problem::Problems;
 use crate::time;
 pub(crate) use declared::own_name;
@@ -55,6 +59,7 @@ pub(crate) struct Sound {
     /// Bytes of each pCPU's ring, 0 without a trace.
     pub(crate) trace: u32,
     pub(crate) plugged: Plugged,
+    pub(crate) calibration: Option<Calibration>,
 }
 
 /// Checks a draft whose files lie relative to `directory`; `None` when an
@@ -73,6 +78,9 @@ pub(crate) fn check(draft: &Draft, directory: &Path, problems: &mut Problems) ->
     }
     let board = machine.as_ref().map(|machine| machine.board);
     let plugged = board.map(|board| plugged::check(draft, board, directory, problems));
+    let calibration = board.and_then(|board| {
+        calibration::check(draft.board.calibration.as_ref()?, board, directory, problems)
+    });
     migration::check(&draft.vms, problems);
     marks::check(&draft.vms, problems);
     boosts::check(&draft.vms, problems);
@@ -114,8 +122,9 @@ pub(crate) fn check(draft: &Draft, directory: &Path, problems: &mut Problems) ->
         }
         timing.traffic = sight.traffic();
         declared::assign(&mut vms, timing);
-        let board = (machine.board, draft.watchdog.is_some());
-        servers::allow_overruns(&mut vms, &draft.vms, board, timing, problems);
+        let paces = paces(calibration.as_ref(), machine.board);
+        let el2 = (&paces, draft.watchdog.is_some());
+        servers::allow_overruns(&mut vms, &draft.vms, el2, timing, problems);
     }
     siblings::check(&draft.vms, &vms, &targets, problems);
     outranked::check(&draft.vms, &vms, problems);
@@ -137,6 +146,7 @@ pub(crate) fn check(draft: &Draft, directory: &Path, problems: &mut Problems) ->
         protocol: timing::protocol(draft),
         trace: trace::size(draft),
         plugged: plugged.unwrap_or_default(),
+        calibration,
         consolidation,
     })
 }

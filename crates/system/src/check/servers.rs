@@ -12,7 +12,7 @@ use crate::topology;
 use abi::system::{MAX_PERIOD_NS, MIN_BUDGET_NS, NO_DELAY_LIMIT};
 use analysis::bounds::{Bounds, Workload};
 use analysis::model::{Service, System};
-use analysis::overheads::DEFAULT_MARGIN_PERMILLE;
+use analysis::overheads::{DEFAULT_MARGIN_PERMILLE, Paces};
 use sched::CoreSet;
 use sched::server::ServerKind;
 use sched::topology::Placed;
@@ -334,11 +334,11 @@ fn sound(server: &DraftServer) -> Option<Server> {
 pub(super) fn allow_overruns(
     vms: &mut [Vm],
     drafts: &[DraftVm],
-    (board, watched): (&Board, bool),
+    (paces, watched): (&Paces, bool),
     timing: &System,
     problems: &mut Problems,
 ) {
-    let overheads = overheads(board, vms, watched, DEFAULT_MARGIN_PERMILLE);
+    let overheads = overheads(paces, vms, watched, DEFAULT_MARGIN_PERMILLE);
     let workload = match Workload::with_overheads(timing, Bounds::Corrected, overheads) {
         Ok(workload) => workload,
         Err(cause) => {

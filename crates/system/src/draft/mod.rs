@@ -85,6 +85,7 @@ pub(crate) struct DraftBoard {
     pub(crate) memory: Option<At<u64>>,
     pub(crate) disks: Vec<DraftDisk>,
     pub(crate) network: Option<At<String>>,
+    pub(crate) calibration: Option<At<String>>,
 }
 
 /// A disk of the board.

@@ -119,6 +119,7 @@ fn board(value: &At<DeValue<'_>>, problems: &mut Problems) -> Option<DraftBoard>
         memory: bytes(reader.required("memory", "\"1G\"", problems)),
         disks: list(reader.get("disks"), &DISKS, problems, disk),
         network: reader.optional("network", problems),
+        calibration: reader.optional("calibration", problems),
     };
     reader.finish(problems);
     Some(board)

@@ -25,7 +25,7 @@ mod parts;
 mod records;
 mod size;
 mod smoke;
-mod visits;
+pub(crate) mod visits;
 
 use super::campaign::Findings;
 use super::experiment::{Experiment, Extent};

@@ -3,7 +3,7 @@
 use abi::{MAX_PCPUS, MAX_VMS};
 use analysis::bounds::{Bounds, Verdict, analyze_with};
 use analysis::model::System;
-use analysis::overheads::{DEFAULT_MARGIN_PERMILLE, Overheads, VIRTUAL_INSTRUCTION_PS};
+use analysis::overheads::{DEFAULT_MARGIN_PERMILLE, Overheads, Paces, VIRTUAL_INSTRUCTION_PS};
 use analysis::random::{Chance, draw, lengthen};
 use std::collections::BTreeSet;
 
@@ -114,7 +114,8 @@ pub fn shares_pcpus(system: &System) -> bool {
 
 /// Returns true if every deadline holds, with what EL2 takes on the board.
 fn is_admitted(system: &System) -> bool {
-    let overheads = Overheads::measured(VIRTUAL_INSTRUCTION_PS, DEFAULT_MARGIN_PERMILLE);
+    let overheads =
+        Overheads::measured(&Paces::all(VIRTUAL_INSTRUCTION_PS), DEFAULT_MARGIN_PERMILLE);
     let verdict = analyze_with(system, Bounds::Corrected, overheads);
     verdict.is_ok_and(|verdict: Verdict| verdict.schedulable())
 }
