@@ -22,7 +22,7 @@ pub struct Linked {
     pub path: String,
     /// Lines of source, comments included, tests not.
     pub lines: u64,
-    /// Those among them that are code.
+    /// Lines among these that are code.
     pub code: u64,
 }
 

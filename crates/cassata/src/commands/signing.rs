@@ -10,7 +10,7 @@ use system::{Checked, Packed, SigningKey, is_same_file};
 /// The build, below the project's root, and the list of its crates. They are not carried inside the
 /// command line: most images are not signed.
 const PRODUCTS: [&str; 2] = ["build/el2-signed.elf", "build/el2-signed.crates"];
-/// The same for a board with a GICv2.
+/// The build for a board with a GICv2, likewise.
 const PRODUCTS_FOR_GICV2: [&str; 2] =
     ["build/el2-signed-gicv2.elf", "build/el2-signed-gicv2.crates"];
 

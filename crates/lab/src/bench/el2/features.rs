@@ -105,7 +105,7 @@ pub struct Feature {
     pub name: &'static str,
     /// Lines of source, comments included, tests not.
     pub lines: u64,
-    /// Those among them that are code.
+    /// Lines among these that are code.
     pub code_lines: u64,
     /// Bytes of code in the image.
     pub code: u64,

@@ -15,7 +15,7 @@ struct Kind {
     /// The feature of `cassata-el2`.
     feature: &'static str,
     about: &'static str,
-    /// Its modules, below `crates`.
+    /// The modules of the part, below `crates`.
     modules: &'static [&'static str],
     /// The build that has it; none: it is built on request.
     build: Option<fn(&Builds) -> &'static [u8]>,
@@ -121,7 +121,7 @@ pub struct Part {
     pub about: &'static str,
     /// Lines of source, comments included, tests not.
     pub lines: u64,
-    /// Those among them that are code.
+    /// Lines among these that are code.
     pub code_lines: u64,
     /// Bytes of code; none: no image that is at hand has the part.
     pub code: Option<u64>,
