@@ -92,13 +92,13 @@ mod tests {
         assert_eq!(unsaid(&said), [""; 0]);
         let mut swapped = said.clone();
         swapped.swap(0, 1);
-        assert_eq!(unsaid(&swapped).len(), 1);
+        assert!(!unsaid(&swapped).is_empty());
         for line in 0..said.len() {
             let mut without = said.clone();
             without.remove(line);
-            assert_eq!(unsaid(&without).len(), 1, "{line}");
+            assert!(!unsaid(&without).is_empty(), "{line}");
         }
         let still = said.iter().map(|line| line.replace("activations=8", "activations=1"));
-        assert_eq!(unsaid(&Vec::from_iter(still)).len(), 1);
+        assert!(!unsaid(&Vec::from_iter(still)).is_empty());
     }
 }
