@@ -17,15 +17,12 @@ use vtime::stats::Statistics;
 const LIMIT: Duration = Duration::from_secs(20);
 /// How often each path is provoked where its instructions are counted. Each time it takes the same.
 const COUNTED: u64 = 200;
-/// The act that does nothing but meet the neighbours: what all machines do is counted by it.
-const NOTHING: &str = "begin";
-
 /// Instructions at EL2 of a path.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Counted {
-    /// The mean of what is timed.
-    pub mean: f64,
-    /// The longest of what is timed each time, median.
+    /// The mean where all visits are timed, else the median of the longest of each time.
+    pub typical: f64,
+    /// The longest visit that came more than once.
     pub longest: u64,
 }
 
@@ -44,29 +41,31 @@ pub fn measure(plan: &Plan, bench: &Bench, tell: Tell<'_>) -> Result<Measurement
     })
 }
 
-/// Counts the instructions of each path, with a machine for each act. `tell` hears which.
+/// Counts the instructions of each path, with two machines for each act. `tell` hears which.
 ///
 /// # Errors
 /// When a machine does not run, or a path was not seen as often as it was provoked.
 pub fn count(plan: &Plan, bench: &Bench, tell: Tell<'_>) -> Result<Counts> {
-    let plan = Plan { repetitions: COUNTED, cold: 0, ..*plan };
+    let plan = Plan { cold: 0, ..*plan };
     let mut all = Counts::new();
     let acts = acts();
-    let nothing = visit(&plan, NOTHING, bench, tell)?;
     for (number, act) in acts.iter().enumerate() {
         let mut tell =
             |what: &str| tell(&format!("{act}, {} of {}, {what}", number + 1, acts.len()));
-        let counts = visit(&plan, act, bench, &mut tell)?;
+        let mut count = |repetitions| visit(&Plan { repetitions, ..plan }, act, bench, &mut tell);
+        let (once, twice) = (count(COUNTED)?, count(2 * COUNTED)?);
         for path in PATHS.iter().filter(|path| path.act == *act) {
-            all.insert(path.name, counted(path, &counts, &nothing)?);
+            all.insert(path.name, counted(path, &once, &twice)?);
         }
     }
     Ok(all)
 }
 
-fn counted(path: &Path, counts: &Statistics, nothing: &Statistics) -> Result<Counted> {
+/// Returns what `twice` has more than `once`: the path, so many times, and nothing that a guest prints or does
+/// when it begins.
+fn counted(path: &Path, once: &Statistics, twice: &Statistics) -> Result<Counted> {
     let of = |counts| Visits::on(path.pcpu, path.exception, counts);
-    let visits = of(counts).beyond(&of(nothing));
+    let visits = of(twice).beyond(&of(once));
     // Replenishments are fewer, a tenth, and some are as long as what all machines do.
     if visits.count() < COUNTED / 20 {
         return Err(miette!(
@@ -75,9 +74,11 @@ fn counted(path: &Path, counts: &Statistics, nothing: &Statistics) -> Result<Cou
             visits.count()
         ));
     }
-    let longest = visits.percentile(1_000 - 500 / path.each_time).unwrap_or_default();
-    let mean = visits.mean().filter(|_| path.is_all).unwrap_or_else(|| f64::from(longest));
-    Ok(Counted { mean, longest: longest.into() })
+    // One that came once is none of the path's.
+    let longest = visits.iter().filter(|&(_, times)| times > 1).map(|(length, _)| length).max();
+    let median = visits.percentile(1_000 - 500 / path.each_time).unwrap_or_default();
+    let typical = visits.mean().filter(|_| path.is_all).unwrap_or_else(|| f64::from(median));
+    Ok(Counted { typical, longest: longest.unwrap_or(median).into() })
 }
 
 /// Boots a machine whose probe does one act.
