@@ -436,7 +436,7 @@ mod tests {
     fn no_two_boots_share_a_name() {
         let cases = Cost.cases(Extent::Full, &());
         let names: std::collections::BTreeSet<_> = cases.iter().map(Case::name).collect();
-        assert_eq!((names.len(), cases.len()), (57, 57));
+        assert_eq!((names.len(), cases.len()), (79, 79));
         assert!(names.contains("switch-20000") && names.contains("migrate-at-once-500"));
     }
 
