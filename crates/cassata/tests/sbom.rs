@@ -331,7 +331,7 @@ fn a_system_has_the_build_with_the_parts_that_it_wants() {
     let traced = format!("{TEXT}\n[hypervisor]\ntrace = \"1M\"\n");
     assert_eq!(
         features(&traced),
-        Some("boosts,consolidation,links,parts,sections,smmu,trace,virtio".into())
+        Some("boosts,consolidation,links,parts,sections,smmu,trace,uarts,virtio".into())
     );
     let link = "\n[[link]]\nname = \"control\"\nbetween = [\"linux\", \"rtos\"]\nsize = \"8K\"\n";
     assert_eq!(

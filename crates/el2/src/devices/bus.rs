@@ -55,7 +55,7 @@ pub struct Access {
 /// The vCPU that accesses a device.
 #[derive(Clone, Copy)]
 pub struct Caller<'a> {
-    /// Its index in its VM.
+    /// The index of the vCPU in its VM.
     pub index: usize,
     /// How many vCPUs the VM has.
     pub vcpus: usize,
