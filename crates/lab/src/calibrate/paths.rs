@@ -37,12 +37,24 @@ pub struct Path {
     pub each_time: u64,
     /// All of these are timed; else the longest of them is.
     pub is_all: bool,
+    /// Its visits are of two lengths, in parts that are others where times are measured than where instructions are
+    /// counted: only the longest are the same.
+    pub has_two_lengths: bool,
     /// What the guest takes for itself.
     pub own: Own,
 }
 
 const fn path(name: &'static str, act: &'static str, exception: Exception) -> Path {
-    Path { name, act, exception, pcpu: 0, each_time: 1, is_all: false, own: Own::Entry }
+    Path {
+        name,
+        act,
+        exception,
+        pcpu: 0,
+        each_time: 1,
+        is_all: false,
+        has_two_lengths: false,
+        own: Own::Entry,
+    }
 }
 
 impl Path {
@@ -56,6 +68,10 @@ impl Path {
 
     const fn longest_of(self, each_time: u64) -> Self {
         Self { each_time, ..self }
+    }
+
+    const fn of_two_lengths(self) -> Self {
+        Self { has_two_lengths: true, ..self }
     }
 
     const fn all_of(self, each_time: u64) -> Self {
@@ -79,8 +95,10 @@ pub const PATHS: [Path; 16] = [
     path("sleep", "switch", Synchronous).gap(),
     path("gcs", "gcs", Synchronous).all_of(4),
     path("mutex", "mutex", Synchronous).all_of(4),
-    path("replenish", "replenish", Irq).gap(),
-    path("pass-on", "grant", Synchronous).longest_of(2),
+    // Where the scheduler decides anew.
+    path("replenish", "replenish", Irq).gap().of_two_lengths(),
+    // Where another core's task waits.
+    path("pass-on", "grant", Synchronous).longest_of(4).of_two_lengths(),
     path("grant", "grant", Irq).elsewhere().gap(),
 ];
 
