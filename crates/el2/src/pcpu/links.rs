@@ -9,8 +9,8 @@ use abi::system::{System, parts};
 use core::sync::atomic::Ordering;
 use notes::Bounded;
 
-/// Until when a doorbell is armed that rings at any time: a bit that no time has.
-const ALWAYS: u64 = 1 << 63;
+/// Until when a doorbell is armed that rings at any time: no time is as late.
+const ALWAYS: u64 = u64::MAX;
 
 /// One VM's end of a link.
 #[derive(Clone, Copy)]
@@ -57,7 +57,7 @@ impl Pcpu {
     /// Rings the doorbell at the other end, if it is armed.
     pub fn ring_peer(&mut self, end: End) {
         let until = LINKS[end.link].armed_until[1 - end.side].swap(0, Ordering::AcqRel);
-        if until >= ALWAYS || until > self.entered.0 {
+        if until > self.entered.0 {
             let effects = VMS[end.peer].gic.post(0, LINK_INTID + end.link as u32);
             self.notify(end.peer, effects);
         }

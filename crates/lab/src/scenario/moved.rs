@@ -177,9 +177,9 @@ const LEARNED: Staged = Staged::new(
 );
 /// What makes its activations short.
 const SHORTLY: (&str, &str) = ("probe.burn_us=50", "probe.burn_us=1");
-/// How often the vCPU has to migrate at least: to and fro for each activation since it is on. And how
-/// often at most where they are short: until that is learned.
-const LEARNED_LONG: u64 = 1_500;
+/// How often the vCPU has to migrate at least: to and fro for each activation since it is on, of which the first
+/// quarter or so passes while its memory is filled. And how often at most where they are short: until that is learned.
+const LEARNED_LONG: u64 = 1_400;
 const LEARNED_SHORT: u64 = 100;
 
 /// [`MIGRANT`], for longer: minutes on a small computer.
