@@ -99,6 +99,7 @@ build_waker() { guests/waker/build build/guests/waker.bin; }
 build_pcie() { guests/pcie/build build/guests/pcie build/apt; }
 build_sd() { guests/sd/build build/guests/sd build/apt; }
 build_peers() { guests/peers/build build/guests/peers build/apt; }
+build_realtime_host() { guests/peers-rt/build build/guests/peers-rt build/apt; }
 build_programs() { guests/programs/build build/guests/programs build/apt; }
 build_debian() { guests/debian/build build/guests/debian build/apt; }
 build_intra() { guests/intra/build build/guests/intra.elf; }
@@ -283,6 +284,15 @@ ensure_peers() {
     product peers "fetching Xen and building what Linux needs for it and for KVM" build_peers \
         guests/{peers,waker} guests/linux/{fetch,headers.sh,archive.sh} \
         build/guests/linux/initramfs.cpio.gz
+    popd >/dev/null
+}
+
+# KVM's host with PREEMPT_RT. It takes minutes, so it is built when its Image is named, and kept.
+ensure_realtime_host() {
+    ensure_kernel_tools
+    pushd "$CASSATA_ROOT" >/dev/null
+    product realtime-host "building a kernel with PREEMPT_RT and KVM" build_realtime_host \
+        guests/peers-rt guests/linux-own/config guests/linux/fetch build/apt/fetched
     popd >/dev/null
 }
 

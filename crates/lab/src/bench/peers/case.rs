@@ -1,7 +1,7 @@
 //! One run: a hypervisor, and what is measured on it.
 
 use super::machine;
-use super::system::{Scheduler, System};
+use super::system::System;
 use super::waker::{Parameters, Role};
 use crate::bench::store;
 use serde::{Deserialize, Serialize};
@@ -48,8 +48,8 @@ pub struct Case {
     pub system: System,
     pub cores: u32,
     pub measure: Measure,
-    /// Another Xen than Debian's.
-    pub xen: Option<PathBuf>,
+    /// Another Xen than Debian's, or another kernel of KVM's host.
+    pub image: Option<PathBuf>,
 }
 
 impl Load {
@@ -87,7 +87,7 @@ fn timed(kib: u32, runs: u32) -> String {
 
 impl Case {
     pub const fn new(system: System, cores: u32, measure: Measure) -> Self {
-        Self { system, cores, measure, xen: None }
+        Self { system, cores, measure, image: None }
     }
 
     /// Returns what Linux does besides what it does for the hypervisor.
@@ -168,7 +168,7 @@ impl store::Case for Case {
             System::Board if !self.has_linux() => 0.1,
             System::Cassata { .. } => 4.0,
             System::Xen(_) => 2.5,
-            System::Board | System::Kvm => 1.5,
+            System::Board | System::Kvm(_) => 1.5,
         };
         let measured_s = match self.measure {
             Measure::Wake { periods, .. } => f64::from(periods) / 1_000.0,
@@ -190,9 +190,4 @@ impl store::Case for Case {
     fn config_text(&self) -> String {
         machine::told(self)
     }
-}
-
-/// Returns true for what only the user's own Xen can run.
-pub const fn needs_own_xen(system: System) -> bool {
-    matches!(system, System::Xen(Scheduler::Rtds))
 }

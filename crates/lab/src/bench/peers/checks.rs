@@ -107,7 +107,7 @@ impl Found {
         let xens = self.peers().into_iter().filter(is_xen);
         let xen = xens.filter_map(|xen| Some(of(xen)?.mean())).min_by(f64::total_cmp);
         let ahead = xen.zip(ours.as_ref()).map(|(xen, ours)| xen / ours.mean());
-        let (part, most) = ours.as_ref().zip(of(System::Kvm)).map_or((None, 1.0), |(ours, kvm)| {
+        let (part, most) = ours.as_ref().zip(of(System::KVM)).map_or((None, 1.0), |(ours, kvm)| {
             let (part, most) = level(ours, &kvm);
             (Some(part), most)
         });
@@ -160,7 +160,7 @@ mod tests {
     }
 
     fn found(extent: Extent, of: impl Fn(&Case) -> (u32, f64)) -> Found {
-        let planned = plan::cases(extent, None);
+        let planned = plan::cases(extent, plan::Own::default());
         let measurements = planned.iter().map(|case| seen(case, of(case).0, of(case).1));
         let (measurements, all) = (measurements.collect(), planned.len());
         Found { planned, measurements, failures: Vec::new(), all }
@@ -188,7 +188,7 @@ mod tests {
             };
             let seconds = match case.system {
                 System::Xen(_) => xen,
-                System::Kvm => kvm,
+                System::KVM => kvm,
                 _ => 1.0,
             };
             (ns, seconds + taken)

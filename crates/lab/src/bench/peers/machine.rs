@@ -38,7 +38,7 @@ pub const fn begin_ms(system: System) -> u64 {
         // The counter begins with the guest, which Xen starts together with Linux.
         System::Xen(_) => 2_000,
         // Linux starts the guest when it has booted.
-        System::Kvm => 1_000,
+        System::Kvm(_) => 1_000,
     }
 }
 
@@ -54,7 +54,7 @@ fn linux_told(case: &Case, console: &str) -> String {
             let (vcpus, set) = (parameters.vcpus(), scheduler.tune(period_us, burn_us));
             text += &format!(" peers.tune=\"{vcpus} {set}\"");
         }
-        (System::Kvm, Some(parameters)) => {
+        (System::Kvm(_), Some(parameters)) => {
             text += &format!(" peers.vmm=\"{} {}\"", parameters.vcpus(), parameters.text());
         }
         _ => {}
@@ -96,20 +96,25 @@ fn described(
     )
 }
 
+/// Returns a line that tells the user's own image from others; nothing where there is none.
+fn sum(case: &Case) -> String {
+    let image = case.image.as_ref().and_then(|path| std::fs::read(path).ok());
+    image.map_or_else(String::new, |image| format!("{:08x}\n", crc32fast::hash(&image)))
+}
+
 /// Returns all that a machine is told, wherever the project is.
 pub fn told(case: &Case) -> String {
     let guest = case.parameters().map(|parameters| parameters.text()).unwrap_or_default();
     let system = match case.system {
-        System::Board | System::Kvm => linux_told(case, "ttyAMA0"),
+        System::Board => linux_told(case, "ttyAMA0"),
+        System::Kvm(_) => format!("{}{}", sum(case), linux_told(case, "ttyAMA0")),
         System::Cassata { policy, advance } => {
             described(case, policy, advance, &Images::of(Path::new("")), Path::new("waker"))
         }
         // The guest's vCPUs, which its tree has, are in what Linux is told, too.
         System::Xen(scheduler) => {
-            let image = case.xen.as_ref().and_then(|path| std::fs::read(path).ok());
-            let image = image.map_or(0, |image| crc32fast::hash(&image));
             let (xen, linux) = (xen_told(case, scheduler), linux_told(case, "hvc0"));
-            format!("{image:08x}\n{xen}\n{linux}")
+            format!("{}{xen}\n{linux}", sum(case))
         }
     };
     format!("{guest}\n{system}")
@@ -133,7 +138,11 @@ pub fn session<'a>(case: &Case, bench: &'a Bench) -> Result<Session<'a>> {
             return Ok(finely(bench.session(&bundle, LIMIT)?).held_every(PERIOD));
         }
         System::Board => plain(board(case, &images, &waker), bench)?,
-        System::Kvm => plain(linux(case, &images), bench)?,
+        System::Kvm(_) => {
+            let kernel = case.image.as_ref().unwrap_or(&images.kernel);
+            is_image(&read(kernel)?).wrap_err_with(|| kernel.display().to_string())?;
+            plain(linux(case, kernel, &images), bench)?
+        }
         System::Xen(scheduler) => plain(xen(case, scheduler, &images, &waker, bench)?, bench)?,
     };
     Ok(finely(session).interrupted_by(bench.interrupt.clone()).within(LIMIT).held_every(PERIOD))
@@ -161,14 +170,14 @@ fn plain(mut config: MachineConfig, bench: &Bench) -> Result<Session<'_>> {
 /// The guest or Linux, alone.
 fn board(case: &Case, images: &Images, waker: &Path) -> MachineConfig {
     let alone = || MachineConfig::new(waker, case.cores, MEMORY);
-    let mut config = if case.has_linux() { linux(case, images) } else { alone() };
+    let mut config = if case.has_linux() { linux(case, &images.kernel, images) } else { alone() };
     config.el2 = false;
     config
 }
 
 /// Linux on the board.
-fn linux(case: &Case, images: &Images) -> MachineConfig {
-    let mut config = MachineConfig::new(&images.kernel, case.cores, MEMORY);
+fn linux(case: &Case, kernel: &Path, images: &Images) -> MachineConfig {
+    let mut config = MachineConfig::new(kernel, case.cores, MEMORY);
     let told = linux_told(case, "ttyAMA0");
     let initramfs = images.peers.clone().into();
     config.extra_args = vec!["-initrd".into(), initramfs, "-append".into(), told.into()];
@@ -183,7 +192,7 @@ fn xen(
     waker: &Path,
     bench: &Bench,
 ) -> Result<MachineConfig> {
-    let image = case.xen.as_ref().unwrap_or(&images.xen);
+    let image = case.image.as_ref().unwrap_or(&images.xen);
     can_run(scheduler, &read(image)?).wrap_err_with(|| image.display().to_string())?;
     let mut config = MachineConfig::new(image, case.cores, XEN_MEMORY);
     let files = [&images.kernel, &images.peers, waker];
@@ -205,17 +214,22 @@ fn xen(
 /// How RTDS calls itself in an image that has it (Xen, `xen/common/sched/rt.c`).
 const RTDS: &[u8] = b"SMP RTDS Scheduler";
 
-/// Checks that Xen's file is what QEMU loads as a kernel, which it would else enter at its first byte,
-/// and that it has RTDS if that is asked for: Xen would go on with another scheduler.
-fn can_run(scheduler: Scheduler, bytes: &[u8]) -> Result<()> {
+/// Checks that a file is what QEMU loads as a kernel, which it would else enter at its first byte.
+fn is_image(bytes: &[u8]) -> Result<()> {
     // Linux, Documentation/arm64/booting.rst.
     let magic = bytes.get(0x38..0x3c);
     ensure!(
         magic == Some(b"ARM\x64"),
-        help =
-            "Xen's build leaves it as xen/xen; xen-syms is an ELF file, and xen.gz is compressed",
+        help = "Linux's build leaves it as arch/arm64/boot/Image and Xen's as xen/xen; vmlinux and xen-syms \
+                are ELF files, and Image.gz and xen.gz are compressed",
         "this is no arm64 Image"
     );
+    Ok(())
+}
+
+/// Checks that Xen's file is one that QEMU can load, and that it has RTDS if that is asked for: Xen would go on with another scheduler.
+fn can_run(scheduler: Scheduler, bytes: &[u8]) -> Result<()> {
+    is_image(bytes)?;
     let has_rtds = || bytes.windows(RTDS.len()).any(|at| at == RTDS);
     ensure!(
         scheduler != Scheduler::Rtds || has_rtds(),
@@ -234,14 +248,18 @@ mod tests {
     use crate::testing;
 
     fn told_of(name: &str) -> String {
-        let all = plan::cases(Extent::Full, Some(Path::new("/nonexistent/xen")));
+        let own = plan::Own {
+            xen: Some(Path::new("/nonexistent/xen")),
+            kernel: Some(Path::new("/nonexistent/kernel")),
+        };
+        let all = plan::cases(Extent::Full, own);
         told(all.iter().find(|case| case.name() == name).unwrap_or_else(|| panic!("{name}")))
     }
 
     /// Only Cassata has descriptions.
     #[test]
     fn descriptions_are_understood() {
-        testing::lack_guests_only(plan::cases(Extent::Full, None), |case, root| {
+        testing::lack_guests_only(plan::cases(Extent::Full, plan::Own::default()), |case, root| {
             let System::Cassata { policy, advance } = case.system else { return None };
             let waker = root.join("build/guests/waker.bin");
             Some(described(case, policy, advance, &Images::of(root), &waker))
@@ -272,6 +290,7 @@ mod tests {
         assert!(
             kvm.contains("vmm=\"1 134217728 134873088 150994944 0 1000000000 1000000 2000 0 0\"")
         );
+        assert_eq!(told_of("wake-compute-2000-1-kvm-rt"), kvm);
         let plain = told_of("wake-idle-2000-1-cassata");
         assert!(plain.contains("timer_advance = \"0us\"") && !plain.contains("peers.vmm"));
         assert!(!told_of("wake-idle-2000-1-cassata-advance").contains("timer_advance"));

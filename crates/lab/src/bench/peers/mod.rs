@@ -30,6 +30,7 @@ use crate::guests::Images;
 use crate::suite::{Bench, Scenario};
 use case::Case;
 use miette::{Result, WrapErr};
+use plan::Own;
 use run::Seen;
 use std::path::PathBuf;
 
@@ -54,6 +55,11 @@ pub struct Options {
     /// Also measure RTDS with this Xen (an arm64 Image with CONFIG_SCHED_RTDS), which Debian's has not
     #[arg(long, value_name = "IMAGE")]
     xen: Option<PathBuf>,
+
+    /// Also measure KVM on this kernel (an arm64 Image with PREEMPT_RT and KVM), as Debian's with
+    /// PREEMPT_RT has no KVM; build/guests/peers-rt/Image is built when it is named
+    #[arg(long, value_name = "IMAGE")]
+    kvm_rt: Option<PathBuf>,
 }
 
 impl Experiment for Peers {
@@ -66,6 +72,7 @@ impl Experiment for Peers {
                   and goes on where it was stopped; with --quick it takes twenty minutes.",
         examples: "  cassata bench peers --quick\n  \
                    cassata bench peers --point wake-compute\n  \
+                   cassata bench peers --kvm-rt build/guests/peers-rt/Image\n  \
                    cassata bench peers --xen ../xen/xen/xen",
     };
     type Options = Options;
@@ -86,7 +93,8 @@ impl Experiment for Peers {
     }
 
     fn cases(&self, extent: Extent, options: &Options) -> Vec<Case> {
-        plan::cases(extent, options.xen.as_deref())
+        let Options { xen, kvm_rt } = options;
+        plan::cases(extent, Own { xen: xen.as_deref(), kernel: kvm_rt.as_deref() })
     }
 
     fn run(&self, case: &Case, bench: &Bench, tell: Tell<'_>) -> Result<Seen> {

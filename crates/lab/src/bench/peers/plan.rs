@@ -1,6 +1,6 @@
 //! All runs.
 
-use super::case::{Case, Load, Measure, needs_own_xen};
+use super::case::{Case, Load, Measure};
 use super::system::{Advance, Policy, Scheduler, System};
 use crate::bench::Extent;
 use std::path::Path;
@@ -22,7 +22,7 @@ const CREDIT2: System = System::Xen(Scheduler::Credit2);
 const RTDS: System = System::Xen(Scheduler::Rtds);
 
 /// Systems on which latency is measured on one core.
-const LATE: [System; 8] = [
+const LATE: [System; 9] = [
     System::PLAIN,
     System::ADVANCED,
     System::ADAPTED,
@@ -30,10 +30,11 @@ const LATE: [System; 8] = [
     System::Xen(Scheduler::Credit2Untuned),
     System::Xen(Scheduler::Credit),
     RTDS,
-    System::Kvm,
+    System::KVM,
+    System::KVM_RT,
 ];
 /// Systems on which latency is measured on four cores.
-const LATE_ON_FOUR: [System; 9] = [
+const LATE_ON_FOUR: [System; 10] = [
     System::PLAIN,
     System::ADVANCED,
     System::ADAPTED,
@@ -42,19 +43,22 @@ const LATE_ON_FOUR: [System; 9] = [
     ON_DEMAND_ADAPTED,
     CREDIT2,
     RTDS,
-    System::Kvm,
+    System::KVM,
+    System::KVM_RT,
 ];
 /// Systems of which calls and traps are measured.
-const CALLED: [System; 5] = [System::Board, System::PLAIN, CREDIT2, RTDS, System::Kvm];
+const CALLED: [System; 6] =
+    [System::Board, System::PLAIN, CREDIT2, RTDS, System::KVM, System::KVM_RT];
 /// Systems of which is measured what an activation takes from Linux.
 const TAKING: [System; 6] =
-    [System::PLAIN, System::ADVANCED, System::ADAPTED, CREDIT2, RTDS, System::Kvm];
+    [System::PLAIN, System::ADVANCED, System::ADAPTED, CREDIT2, RTDS, System::KVM];
 /// Systems on which hackbench runs beside the guest.
-const BUSY: [System; 5] = [System::ADVANCED, ON_DEMAND_ADVANCED, CREDIT2, RTDS, System::Kvm];
+const BUSY: [System; 5] = [System::ADVANCED, ON_DEMAND_ADVANCED, CREDIT2, RTDS, System::KVM];
 
 /// Systems on which latency is measured where no clock foretells the interrupt: a timer advance
 /// changes nothing there.
-const SURPRISED: [System; 5] = [System::Board, System::PLAIN, CREDIT2, RTDS, System::Kvm];
+const SURPRISED: [System; 6] =
+    [System::Board, System::PLAIN, CREDIT2, RTDS, System::KVM, System::KVM_RT];
 
 /// How much of each there is.
 struct Sizes {
@@ -93,17 +97,36 @@ impl Sizes {
     }
 }
 
-/// Returns all runs, first those of one or two cores. `xen`: an image with every scheduler, which runs what
-/// Debian's cannot.
-pub fn cases(extent: Extent, xen: Option<&Path>) -> Vec<Case> {
+/// The user's own images, which run what Debian's cannot.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Own<'a> {
+    /// A Xen with every scheduler.
+    pub xen: Option<&'a Path>,
+    /// A kernel with PREEMPT_RT and KVM.
+    pub kernel: Option<&'a Path>,
+}
+
+impl<'a> Own<'a> {
+    /// Returns the image that a system needs, and whether it needs one.
+    fn of(self, system: System) -> (bool, Option<&'a Path>) {
+        match system {
+            System::Xen(Scheduler::Rtds) => (true, self.xen),
+            System::KVM_RT => (true, self.kernel),
+            _ => (false, None),
+        }
+    }
+}
+
+/// Returns all runs, first those of one or two cores.
+pub fn cases(extent: Extent, own: Own<'_>) -> Vec<Case> {
     let sizes = Sizes::of(extent);
     let mut all = Vec::new();
     let mut add = |systems: &[System], cores, measure| {
         for &system in systems {
-            let own = needs_own_xen(system);
-            if !own || xen.is_some() {
-                let xen = xen.filter(|_| own).map(Path::to_path_buf);
-                all.push(Case { xen, ..Case::new(system, cores, measure) });
+            let (is_needed, image) = own.of(system);
+            if !is_needed || image.is_some() {
+                let image = image.map(Path::to_path_buf);
+                all.push(Case { image, ..Case::new(system, cores, measure) });
             }
         }
     };
@@ -136,34 +159,42 @@ mod tests {
     use crate::bench::store::Case as _;
     use std::collections::BTreeSet;
 
+    fn own_images() -> Own<'static> {
+        Own { xen: Some(Path::new("/tmp/xen")), kernel: Some(Path::new("/tmp/kernel")) }
+    }
+
     /// Returns how long they take on two processors.
-    fn minutes(extent: Extent, xen: Option<&Path>) -> f64 {
-        cases(extent, xen).iter().map(|case| case.work()).sum::<f64>() / 2.0 / 60.0
+    fn minutes(extent: Extent, own: Own<'_>) -> f64 {
+        cases(extent, own).iter().map(|case| case.work()).sum::<f64>() / 2.0 / 60.0
     }
 
     #[test]
     fn a_quick_run_takes_twenty_minutes_and_a_whole_one_two_hours_at_most() {
-        let own = Some(Path::new("xen"));
-        let (quick, full) = (minutes(Extent::Quick, None), minutes(Extent::Full, own));
+        let (quick, full) =
+            (minutes(Extent::Quick, Own::default()), minutes(Extent::Full, own_images()));
         assert!(quick < 20.0 && full < 120.0, "{quick:.0} min, {full:.0} min");
     }
 
     #[test]
     fn names_tell_cases_apart() {
-        let all = cases(Extent::Full, Some(Path::new("xen")));
+        let all = cases(Extent::Full, own_images());
         let names: BTreeSet<_> = all.iter().map(|case| case.name()).collect();
         assert_eq!(names.len(), all.len());
         assert!(names.contains("wake-idle-2000-1-xen-rtds"), "{names:?}");
     }
 
     #[test]
-    fn what_debians_xen_cannot_run_is_run_by_the_users_own_and_nothing_else_is() {
-        let own = Path::new("/tmp/xen");
-        let without = cases(Extent::Quick, None);
-        assert!(without.iter().all(|case| !needs_own_xen(case.system) && case.xen.is_none()));
-        let with = cases(Extent::Quick, Some(own));
-        let more: Vec<_> = with.iter().filter(|case| !without.contains(case)).collect();
-        assert!(!more.is_empty() && more.iter().all(|case| case.xen.as_deref() == Some(own)));
-        assert_eq!(with.len(), without.len() + more.len());
+    fn what_debians_images_cannot_run_is_run_by_the_users_own_and_nothing_else_is() {
+        let without = cases(Extent::Quick, Own::default());
+        let needs_own = |case: &Case| Own::default().of(case.system).0;
+        assert!(without.iter().all(|case| !needs_own(case) && case.image.is_none()));
+        let Own { xen, kernel } = own_images();
+        for own in [Own { xen, kernel: None }, Own { xen: None, kernel }] {
+            let with = cases(Extent::Quick, own);
+            let more: Vec<_> = with.iter().filter(|case| !without.contains(case)).collect();
+            let image = own.xen.or(own.kernel);
+            assert!(!more.is_empty() && more.iter().all(|case| case.image.as_deref() == image));
+            assert_eq!(with.len(), without.len() + more.len());
+        }
     }
 }

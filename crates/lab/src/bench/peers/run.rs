@@ -172,7 +172,7 @@ mod tests {
     }
 
     fn wake(load: Load) -> Case {
-        Case::new(System::Kvm, 1, Measure::Wake { load, periods: 2 })
+        Case::new(System::KVM, 1, Measure::Wake { load, periods: 2 })
     }
 
     #[test]
@@ -210,7 +210,7 @@ mod tests {
     fn what_sleeps_must_sleep_and_what_wakes_must_wake() {
         let found = |is_awake, lines: &[&str]| {
             let (linux, waker) = said(lines);
-            let case = Case::new(System::Kvm, 1, Measure::Taken { is_awake, runs: 1 });
+            let case = Case::new(System::KVM, 1, Measure::Taken { is_awake, runs: 1 });
             found(&case, &linux, &waker).is_ok()
         };
         let work = ["cassata: work run=1 ns=5", "cassata: linux done"];

@@ -26,7 +26,7 @@ pub fn scenarios() -> Vec<Scenario> {
     vec![
         Scenario::new("peers-cassata-adapted", adapts, compare_advances).shipped(),
         scenario("peers-cassata", "points of bench peers under Cassata", System::PLAIN),
-        peer("peers-kvm", "points of bench peers under KVM", System::Kvm),
+        peer("peers-kvm", "points of bench peers under KVM", System::KVM),
         peer(
             "peers-xen",
             "points of bench peers under Xen, tuned through its library",

@@ -19,7 +19,17 @@ pub enum System {
     /// Xen with Linux as its first domain.
     Xen(Scheduler),
     /// Linux as KVM's host.
-    Kvm,
+    Kvm(Kernel),
+}
+
+/// A kernel of KVM's host.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Kernel {
+    /// Debian's.
+    Debian,
+    /// One with PREEMPT_RT, which Debian's with KVM is not.
+    Realtime,
 }
 
 /// A timer advance of Cassata's.
@@ -60,7 +70,7 @@ const MOST_WEIGHT: u32 = 65_535;
 
 impl System {
     /// Every system there is, in the order of tables.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 13] = [
         Self::Board,
         Self::PLAIN,
         Self::ADVANCED,
@@ -72,7 +82,8 @@ impl System {
         Self::Xen(Scheduler::Credit2Untuned),
         Self::Xen(Scheduler::Credit),
         Self::Xen(Scheduler::Rtds),
-        Self::Kvm,
+        Self::KVM,
+        Self::KVM_RT,
     ];
 
     /// Cassata without a policy and without a timer advance: what the goals compare.
@@ -81,6 +92,10 @@ impl System {
     pub const ADVANCED: Self = Self::Cassata { policy: Policy::None, advance: Advance::Default };
     /// Cassata with one that is adapted.
     pub const ADAPTED: Self = Self::Cassata { policy: Policy::None, advance: Advance::Adapted };
+    /// KVM on Debian's kernel.
+    pub const KVM: Self = Self::Kvm(Kernel::Debian);
+    /// KVM on a kernel with PREEMPT_RT.
+    pub const KVM_RT: Self = Self::Kvm(Kernel::Realtime);
 
     /// Returns a name that no other system has, fit for a file.
     pub fn name(self) -> String {
@@ -93,7 +108,8 @@ impl System {
             Self::Xen(Scheduler::Credit2Untuned) => "xen-credit2-untuned",
             Self::Xen(Scheduler::Credit) => "xen-credit",
             Self::Xen(Scheduler::Rtds) => "xen-rtds",
-            Self::Kvm => "kvm",
+            Self::Kvm(Kernel::Debian) => "kvm",
+            Self::Kvm(Kernel::Realtime) => "kvm-rt",
         };
         name.into()
     }
@@ -113,14 +129,15 @@ impl System {
             Self::Xen(Scheduler::Credit2Untuned) => "Xen, credit2 untuned",
             Self::Xen(Scheduler::Credit) => "Xen, credit",
             Self::Xen(Scheduler::Rtds) => "Xen, RTDS",
-            Self::Kvm => "KVM",
+            Self::Kvm(Kernel::Debian) => "KVM",
+            Self::Kvm(Kernel::Realtime) => "KVM, PREEMPT_RT",
         };
         words.into()
     }
 
     /// Returns true if it is none of ours.
     pub const fn is_peer(self) -> bool {
-        matches!(self, Self::Xen(_) | Self::Kvm)
+        matches!(self, Self::Xen(_) | Self::Kvm(_))
     }
 
     /// Returns the settings that makes it fit for real time, in words.
@@ -157,9 +174,10 @@ impl System {
                 "sched=rtds dom0_vcpus_pin, the guest pinned, its period that of its activations, \
                  its budget what it burns and a fifth of the period"
             }
-            Self::Kvm => {
+            Self::Kvm(Kernel::Debian) => {
                 "vCPU thread SCHED_FIFO 90, pinned, mlockall, kernel.sched_rt_runtime_us=-1"
             }
+            Self::Kvm(Kernel::Realtime) => "as KVM, on a kernel with PREEMPT_RT",
         };
         settings.into()
     }

@@ -11,12 +11,13 @@ use crate::report::Plot;
 use maud::html;
 
 /// The systems of which instructions are compared, in the order of the columns.
-const COMPARED: [System; 5] = [
+const COMPARED: [System; 6] = [
     System::Board,
     System::PLAIN,
     System::Xen(Scheduler::Credit2),
     System::Xen(Scheduler::Rtds),
-    System::Kvm,
+    System::KVM,
+    System::KVM_RT,
 ];
 /// A row of the instructions that are compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -104,7 +104,7 @@ mod tests {
     #[test]
     fn parameters_stand_behind_the_magic_number_and_nowhere_else() {
         let role = Role::Wake { period_ns: 1_000_000, periods: Some(500), burn_ns: 0 };
-        let parameters = Parameters { system: System::Kvm, role, begin_ns: 7 };
+        let parameters = Parameters { system: System::KVM, role, begin_ns: 7 };
         let mut image = vec![0xff; 200];
         assert!(parameters.write(image.clone()).is_err());
         image[OFFSET..OFFSET + 8].copy_from_slice(MAGIC);
