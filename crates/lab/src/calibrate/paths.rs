@@ -37,7 +37,7 @@ pub struct Path {
     pub each_time: u64,
     /// All of these are timed; else the longest of them is.
     pub is_all: bool,
-    /// Its visits are of two lengths, in parts that are others where times are measured than where instructions are
+    /// The visits are of two lengths, in parts that are others where times are measured than where instructions are
     /// counted: only the longest are the same.
     pub has_two_lengths: bool,
     /// What the guest takes for itself.
