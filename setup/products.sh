@@ -292,7 +292,7 @@ ensure_realtime_host() {
     ensure_kernel_tools
     pushd "$CASSATA_ROOT" >/dev/null
     product realtime-host "building a kernel with PREEMPT_RT and KVM" build_realtime_host \
-        guests/peers-rt guests/linux-own/config guests/linux/fetch build/apt/fetched
+        guests/peers-rt guests/linux-own/config guests/linux/{fetch,source.sh} build/apt/fetched
     popd >/dev/null
 }
 

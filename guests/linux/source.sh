@@ -4,17 +4,46 @@
 # the apt of `debian_apt`, unpacks it into the directory INTO, and adds what it is to the file PACKAGES.
 # ARGUMENTs are tar's and choose what is unpacked. The package does not stay.
 unpack_source() {
-    local image kernel version package fetched
-    image=$(echo "$1"/debs/linux-image-*.deb)
-    [[ -f $image ]] || { echo "there is no kernel in $1/debs: run guests/linux/fetch" >&2; return 1; }
-    kernel=$(dpkg-deb --field "$image" Package)
-    version=$(dpkg-deb --field "$image" Version)
-    package=linux-source-$(sed -E 's/linux-image-([0-9]+\.[0-9]+).*/\1/' <<<"$kernel")
+    local package version fetched
+    package=$(source_package "$1") || return
+    version=$(dpkg-deb --field "$1"/debs/linux-image-*.deb Version)
     fetched=$2.fetched
-    mkdir -p "$2" "$fetched"
+    mkdir -p "$fetched"
     (cd "$fetched" && apt-get "${apt[@]}" download "$package=$version")
     dpkg-deb --show --showformat='${Package} ${Version}\n' "$fetched"/*.deb >>"$3"
-    dpkg-deb --fsys-tarfile "$fetched"/*.deb | tar -xO --wildcards './usr/src/linux-source-*.tar.xz' |
-        tar -xJ -C "$2" --strip-components=1 "${@:4}"
+    unpack_source_package "$fetched"/*.deb "$2" "${@:4}"
     rm -r "$fetched"
+}
+
+# source_package ROOT: the name of the package with the source of the kernel in ROOT/debs.
+source_package() {
+    local image
+    image=$(echo "$1"/debs/linux-image-*.deb)
+    [[ -f $image ]] || { echo "there is no kernel in $1/debs: run guests/linux/fetch" >&2; return 1; }
+    dpkg-deb --field "$image" Package | sed -E 's/linux-image-([0-9]+\.[0-9]+).*/linux-source-\1/'
+}
+
+# unpack_source_package FILE INTO [ARGUMENT...]: unpacks such a package into the directory INTO.
+unpack_source_package() {
+    mkdir -p "$2"
+    dpkg-deb --fsys-tarfile "$1" | tar -xO --wildcards './usr/src/linux-source-*.tar.xz' |
+        tar -xJ -C "$2" --strip-components=1 "${@:3}"
+}
+
+# configure_kernel SOURCE OPTIONS: has the kernel in SOURCE configured with the options in the file OPTIONS on top
+# of the smallest kernel that there is, and sets `kernel`, arguments with which make builds it. An option that depends
+# on one that is off would be dropped silently: then it fails, and says which.
+configure_kernel() {
+    local option
+    # Nothing of when and where it was built is in the Image.
+    kernel=(make -C "$1" ARCH=arm64 CROSS_COMPILE=aarch64-linux-gnu- LOCALVERSION=-cassata
+        KBUILD_BUILD_TIMESTAMP='Thu Jan  1 00:00:00 UTC 1970' KBUILD_BUILD_USER=cassata
+        KBUILD_BUILD_HOST=cassata KBUILD_BUILD_VERSION=1)
+    "${kernel[@]}" --silent tinyconfig
+    (cd "$1" && ARCH=arm64 scripts/kconfig/merge_config.sh -m .config "$2") >/dev/null
+    "${kernel[@]}" --silent olddefconfig
+    while read -r option; do
+        grep -qx "$option" "$1/.config" ||
+            { echo "$2: $option was not taken: what it depends on is missing" >&2; return 1; }
+    done < <(grep '^CONFIG_' "$2")
 }

@@ -1,7 +1,7 @@
 //! `cassata calibrate`.
 
 use super::build::{Image, write_image};
-use super::{bench, interrupt, publish, say};
+use super::{bench, description, interrupt, publish, say};
 use crate::cli::Calibrate;
 use crate::messages::note;
 use crate::{HYPERVISOR, place};
@@ -133,12 +133,8 @@ fn judge(
 
 /// A slip of the hand must not cost a file that the project has built.
 fn spare(file: &Path) -> Result<()> {
-    if place::is_product(file) {
-        let file = file.display();
-        return Err(miette!(
-            help = "name another file",
-            "{file} is what the project has built, and needs"
-        ));
+    match description::of_project(file) {
+        Some(message) => Err(miette!(help = "name another file", "{message}")),
+        None => Ok(()),
     }
-    Ok(())
 }

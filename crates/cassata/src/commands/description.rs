@@ -51,13 +51,15 @@ pub fn packing<T>(image: &Path, pack: impl FnOnce() -> Result<T>) -> Result<T> {
     pack()
 }
 
+/// Returns what a file is that the project has built, and none of any other one.
+pub fn of_project(file: &Path) -> Option<String> {
+    let title = "what the project has built, and needs";
+    place::is_product(file).then(|| format!("{} is {title}", file.display()))
+}
+
 /// A slip of the hand must not cost a file that systems are made of.
 /// `option` is the one behind which the file is named.
 pub fn spare_inputs(checked: &Checked, file: &Path, option: &str) -> Result<()> {
-    let of_project = || {
-        let title = "what the project has built, and needs";
-        place::is_product(file).then(|| format!("{} is {title}", file.display()))
-    };
     let of_system =
         |input: &Input| format!("{}: {} is {}", input.place, file.display(), input.title);
     let of_board = || {
@@ -65,7 +67,7 @@ pub fn spare_inputs(checked: &Checked, file: &Path, option: &str) -> Result<()> 
         let disk = disks.find(|disk| system::is_same_file(&disk.file, file))?;
         Some(format!("{} is a disk of the system", disk.file.display()))
     };
-    match checked.input_at(file).map(of_system).or_else(of_board).or_else(of_project) {
+    match checked.input_at(file).map(of_system).or_else(of_board).or_else(|| of_project(file)) {
         Some(message) => {
             Err(miette!(help = format!("name another file behind `{option}`"), "{message}"))
         }

@@ -186,14 +186,14 @@ fn path(line: &str) -> Option<((String, Cache), Times)> {
     can_be.then_some(((field(line, "name")?.to_owned(), cache), times))
 }
 
+/// Adds the sum that the probe adds.
+pub(crate) fn summed(line: &str) -> String {
+    format!("{line} check={:016x}", hash(line.as_bytes()))
+}
+
 #[cfg(test)]
 pub mod tests {
     use super::*;
-
-    /// Adds the sum that the probe adds.
-    pub fn summed(line: &str) -> String {
-        format!("{line} check={:016x}", hash(line.as_bytes()))
-    }
 
     const BEGIN: &str = "calibrate-begin format=1 board=zcu102 pcpus=4 hypervisor=00ff counter_hz=100000000 \
                          load=memory sweep_kib=2048";

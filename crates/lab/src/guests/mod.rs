@@ -24,6 +24,7 @@ pub(crate) mod words;
 #[cfg(test)]
 pub(crate) use calibration::tests::lines as calibration_lines;
 
+pub(crate) use calibration::summed;
 pub use calibration::{Cache, CalibrationProgress, Measurement, Times};
 pub use calls::TimedCall;
 pub use debian::{DebianProgress, SAY};

@@ -1,9 +1,9 @@
 //! `cassata calibrate` in virtual time, where it is known what an instruction takes; and logs that it must refuse.
 
 use crate::calibrate::{Plan, count, judge, measure};
+use crate::guests::summed;
 use crate::results::{Check, Outcome};
 use crate::suite::{Bench, Scenario};
-use abi::service::hash;
 use analysis::overheads::DEFAULT_MARGIN_PERMILLE;
 use miette::{IntoDiagnostic, Result, miette};
 use std::path::Path;
@@ -39,16 +39,16 @@ fn measured(bench: &Bench, board: &str) -> Result<()> {
 fn logs(bench: &Bench) -> Result<()> {
     let begin = |fields: &str| {
         let rest = "pcpus=4 counter_hz=54000000 load=memory sweep_kib=2048";
-        sum(&format!("calibrate-begin {fields} {rest}"))
+        summed(&format!("calibrate-begin {fields} {rest}"))
     };
-    let end = sum("calibrate-end paths=0");
+    let end = summed("calibrate-end paths=0");
     let whole = format!("{}\n{end}\n", begin("format=1 board=raspi4b hypervisor=0123456789abcdef"));
     let cases = [
         (String::new(), "there is no line `calibrate-begin`"),
         (whole.replace(&end, ""), "it is cut off"),
         (whole.repeat(2), "it has 2 measurements"),
         (whole.replace("54000000", "54000001"), "a line is damaged"),
-        (whole.replace(&end, &sum("calibrate-end paths=9")), "0 of 9 lines of paths are there"),
+        (whole.replace(&end, &summed("calibrate-end paths=9")), "0 of 9 lines of paths are there"),
         (whole.clone(), "it was measured with another build of the hypervisor"),
         (
             format!("{}\n{end}\n", begin("format=7 board=raspi4b hypervisor=0")),
@@ -78,11 +78,6 @@ fn logs(bench: &Bench) -> Result<()> {
     outcome.check(Check::done("each is refused", objections.is_empty()));
     bench.keep(&outcome)?;
     if objections.is_empty() { Ok(()) } else { Err(miette!("{}", objections.join("\n"))) }
-}
-
-/// Adds the sum that the probe adds.
-fn sum(line: &str) -> String {
-    format!("{line} check={:016x}", hash(line.as_bytes()))
 }
 
 /// Calls the command line, which must refuse `log` with a message that has `wanted`.
