@@ -137,10 +137,6 @@ ensure_products() {
     product freertos "building FreeRTOS" build_freertos guests/{freertos,vmpcp,include}
     product linux "fetching Debian's Linux and packing its initramfs" build_linux \
         guests/linux guests/{include,vmpcp/include}
-    product pcie "packing what Linux needs for a PCI bus" build_pcie guests/pcie guests/linux/archive.sh \
-        build/guests/linux/initramfs.cpio.gz
-    product sd "packing what Linux needs for an SD card" build_sd guests/sd guests/linux/archive.sh \
-        build/guests/linux/initramfs.cpio.gz
     # The command line carries these inside itself.
     product host "building the command line" build_host \
         crates build/el2{,-parts,-trace,-gicv2}.{elf,crates} build/libcassata_vtime.so "${rust[@]}"
@@ -223,7 +219,8 @@ needs_own_linux() {
     asks_techniques "$@" || names guests/linux-own/Image "$@" || tests own-kernel "$@"
 }
 
-# What others wrote, each when a description or a test first asks for it: the kernels have 60 to 90 MB.
+# What others wrote, and what few systems need, each when a description or a test first asks for it: the kernels have
+# 60 to 90 MB.
 ensure_others() {
     local one needed=()
     if names guests/others/u-boot.bin "$@"; then
@@ -238,6 +235,12 @@ ensure_others() {
     if names guests/embassy.elf "$@"; then
         needed+=(embassy)
     fi
+    if names guests/pcie/ "$@"; then
+        needed+=(pcie)
+    fi
+    if names guests/sd/ "$@"; then
+        needed+=(sd)
+    fi
     # Arguments are paths from where the caller is, and recipes work here.
     pushd "$CASSATA_ROOT" >/dev/null
     for one in "${needed[@]}"; do
@@ -246,6 +249,14 @@ ensure_others() {
     popd >/dev/null
 }
 
+ensure_pcie() {
+    product pcie "packing what Linux needs for a PCI bus" build_pcie guests/pcie guests/linux/archive.sh \
+        build/guests/linux/initramfs.cpio.gz
+}
+ensure_sd() {
+    product sd "packing what Linux needs for an SD card" build_sd guests/sd guests/linux/archive.sh \
+        build/guests/linux/initramfs.cpio.gz
+}
 ensure_u_boot() { product u-boot "fetching U-Boot" build_u_boot guests/others/build; }
 ensure_rt_kernel() {
     product rt-kernel "fetching Debian's PREEMPT_RT kernel" build_rt_kernel guests/others/build
@@ -369,6 +380,8 @@ ensure_test_products() {
         crates/{abi,notes,sched,vgic,el2} Cargo.toml Cargo.lock .cargo
     ensure_u_boot
     ensure_embassy
+    ensure_pcie
+    ensure_sd
     ensure_peers
     # A test asks it, and does without where it cannot.
     if command -v node >/dev/null && python3 -m pip --version >/dev/null 2>&1; then
