@@ -214,6 +214,18 @@ names() {
 # tests NAME ARGUMENT...: true if these ask for a test whose name begins so.
 tests() { [[ ${2-} == test && " ${*:3} " == *" $1"* ]]; }
 
+# includes NAME ARGUMENT...: true if these ask for a test of this name, with all tests or by a part of it.
+includes() {
+    [[ ${2-} == test ]] && ! has_argument "--host-only --lint-only" "${@:3}" || return 1
+    local argument
+    for argument in "${@:3}"; do
+        if [[ $argument == --all || ($argument != -* && $1 == *"$argument"*) ]]; then
+            return 0
+        fi
+    done
+    return 1
+}
+
 # needs_own_linux ARGUMENT...: true if its Image is named, or a test of it, or if its points are asked for.
 needs_own_linux() {
     asks_techniques "$@" || names guests/linux-own/Image "$@" || tests own-kernel "$@"

@@ -55,6 +55,28 @@ fn a_log_sees_that_a_long_step_goes_on() {
     assert!(output.status.success() && lines.last().unwrap().ends_with(" s"), "{said}");
 }
 
+/// What a test needs is built if the test runs.
+#[test]
+fn a_test_is_included_by_part_of_its_name_or_with_all_of_them() {
+    let project = project();
+    let includes = |arguments: &str| {
+        let has_argument = "eval \"$(sed -n '/^has_argument()/,/^}/p' cassata)\"";
+        let script = format!("{has_argument}; . setup/products.sh; includes virtio {arguments}");
+        let mut bash = Command::new("bash");
+        bash.args(["-c", &script]).current_dir(project.path());
+        let output = bash.env("CASSATA_ROOT", project.path()).output().unwrap();
+        assert_eq!(said(&output), "", "{arguments}");
+        output.status.success()
+    };
+    for asked in ["test --all", "test virtio", "test --machine-only virt", "test --all --coverage"]
+    {
+        assert!(includes(asked), "{asked}");
+    }
+    for other in ["test", "test hostile-virtio", "test --all --host-only", "run virtio"] {
+        assert!(!includes(other), "{other}");
+    }
+}
+
 #[test]
 fn an_interrupted_step_ends_as_commands_do() {
     let project = project();

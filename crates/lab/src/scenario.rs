@@ -35,6 +35,7 @@
 //! | [`console`] | people and programs that have a guest's console |
 //! | [`sharing`] | FreeRTOS guests that share a page under a mutex |
 //! | [`list`] | all of them |
+//! | `long` | those that take long, and what each is worth it for |
 //!
 //! Systems of ours run in virtual time, so that a busy computer changes nothing, and each
 //! states how much of it is enough: a guest that hangs ends its scenario at the same instant
@@ -62,6 +63,7 @@ pub mod limits;
 mod links;
 pub mod list;
 pub mod locks;
+mod long;
 pub mod moved;
 pub mod operated;
 pub mod overrun;

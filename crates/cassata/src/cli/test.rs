@@ -7,14 +7,16 @@ use clap::Args;
 /// First what the source must satisfy (rustfmt, clippy, rustdoc), then the tests
 /// that need no machine (cargo runs them), then those that boot one in QEMU, at
 /// last the demonstration, shortened. The last line says how many passed and failed,
-/// and how many were skipped because a program is not installed. Left out are the longest,
-/// moved-migrant-100000.on-demand, moved-asked-100000, supply-1000000.KIND, varied-1000000.KIND,
-/// gathered-stock and stock.POLICY, and campaign-slurm, which installs Slurm, unless they are asked
-/// for by their whole names.
+/// and how many were skipped because a program is not installed. Left out are those that
+/// take about a minute or more, unless --all asks for them or part of their name is given; and
+/// the longest, moved-migrant-100000.on-demand, moved-asked-100000, supply-1000000.KIND,
+/// varied-1000000.KIND and stock.POLICY, and campaign-slurm, which installs Slurm,
+/// unless their whole names are given.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
-  cassata test                    everything but the longest
+  cassata test                    what takes half an hour on two processors
+  cassata test --all              everything but the longest
   cassata test --lint-only        format, clippy, documentation
   cassata test --host-only        without a machine
   cassata test psci               whatever has `psci` in its name
@@ -29,6 +31,9 @@ pub struct Test {
     /// Only tests whose name contains this, or is this
     #[arg(default_value = "", hide_default_value = true)]
     pub filter: String,
+    /// Also the tests that take about a minute or more each
+    #[arg(long)]
+    pub all: bool,
     /// Only what the source must satisfy: format, lints, documentation
     #[arg(long, group = "part")]
     pub lint_only: bool,
@@ -47,8 +52,8 @@ pub struct Test {
     pub repeat: u32,
     /// Record which lines of the hypervisor the machine tests execute
     ///
-    /// Machines in virtual time record it, at no change of that time. After all tests, 95 % of the
-    /// lines must have been executed.
+    /// Machines in virtual time record it, at no change of that time. After all tests (--all),
+    /// 95 % of the lines must have been executed.
     #[arg(long, conflicts_with_all = ["lint_only", "host_only"])]
     pub coverage: bool,
     /// Every second time, keep all processors busy with other work

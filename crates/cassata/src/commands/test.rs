@@ -10,7 +10,7 @@ use lab::interrupt::{self as signals, Interrupt};
 use lab::progress::Progress;
 use lab::qemu::Qemu;
 use lab::results::Directory;
-use lab::suite::{self, Bench, Call, CargoTest, LINTS, Repeat, Tally};
+use lab::suite::{self, Asked, Bench, Call, CargoTest, LINTS, Repeat, Tally};
 use miette::{IntoDiagnostic, Result, WrapErr, miette};
 use std::ffi::OsString;
 use std::path::Path;
@@ -46,7 +46,7 @@ pub fn test(arguments: &Test) -> Result<u8> {
     let covered = match &coverage {
         // What has been recorded until Ctrl-C is worth a look as well.
         Some(coverage) if machines != Tally::default() || !interrupted => {
-            let extent = Extent { filter: &arguments.filter, tally: machines, interrupted };
+            let extent = Extent { asked: asked(arguments), tally: machines, interrupted };
             coverage.tell(&root, &checked_hypervisor(&root)?, extent)?
         }
         _ => 0,
@@ -124,6 +124,11 @@ fn host(root: &Path, arguments: &Test, logs: &Path, interrupt: &Interrupt) -> Re
     Ok(tally)
 }
 
+/// Returns which machine tests the arguments ask for.
+fn asked(arguments: &Test) -> Asked<'_> {
+    Asked { filter: &arguments.filter, all: arguments.all }
+}
+
 /// Runs what needs a machine.
 fn machine(
     root: &Path,
@@ -134,7 +139,8 @@ fn machine(
 ) -> Result<Tally> {
     let scenarios = lab::scenario::all();
     // A name that no scenario has is the caller's matter, whatever was built.
-    if !scenarios.iter().any(|scenario| scenario.is_asked_for(&arguments.filter)) {
+    let asked = asked(arguments);
+    if !scenarios.iter().any(|scenario| scenario.is_asked_for(asked)) {
         return Ok(Tally::default());
     }
     let (qemu, instrument) = (Qemu::find()?, place::instrument()?);
@@ -150,8 +156,7 @@ fn machine(
     };
     let mut progress = Progress::new("machine tests");
     let repeat = Repeat { times: arguments.repeat, busy: arguments.busy };
-    let (filter, at_once) = (arguments.filter.as_str(), suite::side_by_side());
-    let call = Call { filter, at_once, repeat, checked };
+    let call = Call { asked, at_once: suite::side_by_side(), repeat, checked };
     Ok(suite::run_scenarios(&scenarios, call, &bench, &mut progress))
 }
 

@@ -72,12 +72,12 @@ pub fn scenarios() -> impl Iterator<Item = Scenario> {
         counted_moved("moved-supply.periodic", PERIODIC),
         counted("supply.deferrable", DEFERRABLE, 10_000),
         counted("supply.periodic", PERIODIC, 10_000),
-        counted("supply-1000000.deferrable", DEFERRABLE, 1_000_000).on_request(),
-        counted("supply-1000000.periodic", PERIODIC, 1_000_000).on_request(),
+        counted("supply-1000000.deferrable", DEFERRABLE, 1_000_000).by_name(),
+        counted("supply-1000000.periodic", PERIODIC, 1_000_000).by_name(),
         asked("varied.deferrable", DEFERRABLE, 10_000),
         asked("varied.periodic", PERIODIC, 10_000),
-        asked("varied-1000000.deferrable", DEFERRABLE, 1_000_000).on_request(),
-        asked("varied-1000000.periodic", PERIODIC, 1_000_000).on_request(),
+        asked("varied-1000000.deferrable", DEFERRABLE, 1_000_000).by_name(),
+        asked("varied-1000000.periodic", PERIODIC, 1_000_000).by_name(),
     ]
     .into_iter()
 }

@@ -47,7 +47,7 @@ const STOCK: &str = "gathered-stock";
 /// All of them.
 pub fn scenarios() -> impl Iterator<Item = Scenario> {
     let about = "stock Linux boots on few cores and works on all, beside an RTOS";
-    let stock = Scenario::new(STOCK, about, stock).on_request();
+    let stock = Scenario::new(STOCK, about, stock);
     GATHERED.iter().map(|&staged| Scenario::from(staged)).chain([stock])
 }
 

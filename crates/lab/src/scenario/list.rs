@@ -4,7 +4,7 @@ use super::expect::Expect::{Endures, Fails, Passes, Rhythm, Starts, Starves, Tur
 use super::staged::Staged;
 use super::{
     boards, boot_loader, budgets, calibrate, campaign, conformance, console, cycles, damaged,
-    debian, dma, embassy, fault, gaps, gathered, hang, limits, links, locks, moved, operated,
+    debian, dma, embassy, fault, gaps, gathered, hang, limits, links, locks, long, moved, operated,
     overrun, preemption, reference, sharing, sharing_linux, signed, stock, traced, traced_guests,
     typed, virtio,
 };
@@ -65,7 +65,7 @@ pub fn all() -> Vec<Scenario> {
     let others = others.chain(preemption::scenarios());
     let experiments = bench::all().into_iter().flat_map(Conduct::scenarios);
     let scenarios = reference.into_iter().chain(others).chain(staged).chain(policies);
-    scenarios.chain(experiments).collect()
+    scenarios.chain(experiments).map(long::marked).collect()
 }
 
 /// Tasks that begin when the counter, at 1 GHz, has more nanoseconds than can be multiplied by its
@@ -520,6 +520,7 @@ fn moves_and_is_never_late(observer: &Observer) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::suite::Asked;
     use crate::suite::Build;
     use std::collections::BTreeSet;
 
@@ -562,7 +563,9 @@ mod tests {
     /// The book and CAVEATS.md say that about half of them run the checked build.
     #[test]
     fn about_half_run_the_checked_build() {
-        let usual: Vec<_> = all().into_iter().filter(|scenario| !scenario.on_request).collect();
+        let asked = Asked { filter: "", all: true };
+        let usual: Vec<_> =
+            all().into_iter().filter(|scenario| scenario.is_asked_for(asked)).collect();
         let checked = usual.iter().filter(|scenario| matches!(scenario.build, Build::Checked));
         let percent = 100 * checked.count() / usual.len();
         assert!((45..=55).contains(&percent), "{percent} % of {}", usual.len());

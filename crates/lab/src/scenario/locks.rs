@@ -53,7 +53,7 @@ pub fn own() -> Scenario {
             bare.chain(objections(linux, true, &none)).collect()
         })
     })
-    .on_request()
+    .by_name()
 }
 
 /// Nothing is offered, and nothing was done.

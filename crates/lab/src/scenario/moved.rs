@@ -219,7 +219,7 @@ fn long(policy: &'static str) -> Scenario {
     let (few, many) = (MIGRANT.migrations.1, format!("probe.migrations={count}"));
     let mut moved = MIGRANT;
     moved.migrations.1 = count;
-    moved.scenario(name, policy, vec![(format!("probe.migrations={few}"), many)]).on_request()
+    moved.scenario(name, policy, vec![(format!("probe.migrations={few}"), many)]).by_name()
 }
 
 /// [`ASKED`] a hundred thousand times.
@@ -229,7 +229,7 @@ fn asked_for_long() -> Scenario {
     Scenario::new("moved-asked-100000", LONG.about, move |bench: &Bench| {
         LONG.run(bench, &many, |observer| migrated(observer, (0, 100_000)))
     })
-    .on_request()
+    .by_name()
 }
 
 impl Moved {

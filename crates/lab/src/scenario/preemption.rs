@@ -139,7 +139,7 @@ pub fn scenarios() -> impl Iterator<Item = Scenario> {
     WAYS.into_iter().map(|way| {
         let name = format!("{OWN}.{}", way.name);
         Scenario::new(name.clone(), way.about, move |bench: &Bench| run(&name, way, &[], bench))
-            .on_request()
+            .by_name()
     })
 }
 

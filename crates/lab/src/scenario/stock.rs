@@ -57,7 +57,7 @@ pub fn scenarios() -> impl Iterator<Item = Scenario> {
     POLICIES.iter().map(|&(policy, more, migrations)| {
         let about = format!("stock Linux works beside an RTOS and a crashing neighbour ({policy})");
         let run = move |bench: &Bench| stage(bench, &edits(policy, more), migrations);
-        Scenario::new(format!("{NAME}.{policy}"), about, run).on_request()
+        Scenario::new(format!("{NAME}.{policy}"), about, run).by_name()
     })
 }
 

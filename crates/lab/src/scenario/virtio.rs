@@ -25,7 +25,7 @@ const DISK: u64 = 16 << 20;
 pub fn scenarios() -> impl Iterator<Item = Scenario> {
     let about = "a Linux without devices has a disk, a console and a network of another one";
     let virtio = Scenario::new("virtio", about, |bench| run(bench, "virtio"));
-    [virtio.shipped().on_request()].into_iter()
+    [virtio.shipped()].into_iter()
 }
 
 fn run(bench: &Bench, name: &str) -> Result<()> {

@@ -237,8 +237,28 @@ pub struct Scenario {
     pub run: Body,
     /// What it runs.
     pub build: Build,
-    /// It takes long: it runs only when its whole name is asked for.
-    pub on_request: bool,
+    /// When it runs.
+    pub when: When,
+}
+
+/// When a scenario runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum When {
+    /// Each time.
+    Always,
+    /// It takes about a minute or more: it runs with all tests, and when part of its name is asked for.
+    WithAll,
+    /// It takes minutes, or fetches much: it runs only when its whole name is asked for.
+    ByName,
+}
+
+/// Which tests are asked for.
+#[derive(Clone, Copy, Debug)]
+pub struct Asked<'a> {
+    /// Their names have this in them.
+    pub filter: &'a str,
+    /// Also those that take long.
+    pub all: bool,
 }
 
 impl Scenario {
@@ -249,7 +269,7 @@ impl Scenario {
         run: impl Fn(&Bench) -> Result<()> + Send + Sync + 'static,
     ) -> Self {
         let (name, about, run) = (name.into(), about.into(), Box::new(run));
-        Self { name, about, run, build: Build::Checked, on_request: false }
+        Self { name, about, run, build: Build::Checked, when: When::Always }
     }
 
     /// Lets it run the build that ships: its point is how long that takes, or what `bench`
@@ -259,16 +279,26 @@ impl Scenario {
         Self { build: Build::Shipped, ..self }
     }
 
-    /// Lets it run only when its whole name is asked for.
+    /// Lets it run with all tests only, or where part of its name is asked for.
     #[must_use]
-    pub fn on_request(self) -> Self {
-        Self { on_request: true, ..self }
+    pub fn with_all(self) -> Self {
+        Self { when: When::WithAll, ..self }
     }
 
-    /// Returns true if it is among those that `filter` asks for: part of its name, or
-    /// all of it.
+    /// Lets it run only when its whole name is asked for.
     #[must_use]
-    pub fn is_asked_for(&self, filter: &str) -> bool {
-        if self.on_request { self.name == filter } else { self.name.contains(filter) }
+    pub fn by_name(self) -> Self {
+        Self { when: When::ByName, ..self }
+    }
+
+    /// Returns true if it is among those that are `asked` for.
+    #[must_use]
+    pub fn is_asked_for(&self, asked: Asked<'_>) -> bool {
+        let Asked { filter, all } = asked;
+        match self.when {
+            When::Always => self.name.contains(filter),
+            When::WithAll => self.name.contains(filter) && (all || !filter.is_empty()),
+            When::ByName => self.name == filter,
+        }
     }
 }

@@ -4,7 +4,7 @@
 //! processor of the host busy, and what runs beside it changes nothing of what it does.
 
 use super::share;
-use super::{Bench, Body, Build, Repeat, Scenario, TOLD, Tally};
+use super::{Asked, Bench, Body, Build, Repeat, Scenario, TOLD, Tally};
 use crate::bundle::Builds;
 use crate::progress::Progress;
 use miette::miette;
@@ -34,8 +34,8 @@ enum Word<'a> {
 /// Which scenarios are run, and how.
 #[derive(Clone, Copy, Debug)]
 pub struct Call<'a> {
-    /// Those that this asks for.
-    pub filter: &'a str,
+    /// Which.
+    pub asked: Asked<'a>,
     /// So many at the same time.
     pub at_once: usize,
     /// How often each.
@@ -54,7 +54,7 @@ pub fn run_scenarios<'a>(
     bench: &Bench,
     progress: &mut Progress,
 ) -> Tally {
-    let asked: Vec<_> = scenarios.iter().filter(|one| one.is_asked_for(call.filter)).collect();
+    let asked: Vec<_> = scenarios.iter().filter(|one| one.is_asked_for(call.asked)).collect();
     let work = |scenario: &&'a Scenario, words: &Sender<Word<'a>>| {
         // The other end is there until all have ended.
         drop(words.send(Word::Begins(scenario)));
@@ -189,7 +189,8 @@ mod tests {
 
     fn call(filter: &str, at_once: usize) -> Call<'_> {
         let checked = Builds::one(b"checks", true);
-        Call { filter, at_once, repeat: Repeat { times: 1, busy: false }, checked }
+        let asked = Asked { filter, all: false };
+        Call { asked, at_once, repeat: Repeat { times: 1, busy: false }, checked }
     }
 
     fn scenarios() -> Vec<Scenario> {
@@ -209,7 +210,8 @@ mod tests {
                 Ok(())
             })
             .shipped()
-            .on_request(),
+            .by_name(),
+            Scenario::new("slow", "", |_: &Bench| Ok(())).with_all(),
             Scenario::new("in-part", "", |_: &Bench| Err(Skipped("there is no tool").into())),
         ]
     }
@@ -227,6 +229,11 @@ mod tests {
         assert_eq!(run("good"), Tally { passed: 1, failed: 0, skipped: 0 });
         assert_eq!(run("good-and"), Tally::default());
         assert_eq!(run("good-and-long"), Tally { passed: 1, failed: 0, skipped: 0 });
+        assert_eq!(run("slo"), Tally { passed: 1, failed: 0, skipped: 0 });
+        let all = Call { asked: Asked { filter: "", all: true }, ..call("", 1) };
+        let (bench, mut progress) = (bench(directory.path()), Progress::silent());
+        let all = run_scenarios(&scenarios(), all, &bench, &mut progress);
+        assert_eq!(all, Tally { passed: 2, failed: 2, skipped: 1 });
         let reason = |name: &str| {
             fs::read_to_string(directory.path().join(name).join("failure.txt")).unwrap()
         };

@@ -16,18 +16,17 @@ const PERIODS: u32 = 20;
 /// How often it makes each call.
 const REPETITIONS: u32 = 10;
 
-/// Returns the scenarios. Those of the peers say nothing of Cassata, so they run on request only.
+/// Returns the scenarios. Those of the peers say nothing of Cassata, so they run with all tests only.
 pub fn scenarios() -> Vec<Scenario> {
     let scenario = |name: &str, about: &str, system| {
         Scenario::new(name, about, move |bench| measure(system, bench)).shipped()
     };
-    let peer = |name, about, system| scenario(name, about, system).on_request();
     let adapts = "an adapted timer advance takes less from Linux, and the guest is as soon";
     vec![
         Scenario::new("peers-cassata-adapted", adapts, compare_advances).shipped(),
         scenario("peers-cassata", "points of bench peers under Cassata", System::PLAIN),
-        peer("peers-kvm", "points of bench peers under KVM", System::KVM),
-        peer(
+        scenario("peers-kvm", "points of bench peers under KVM", System::KVM),
+        scenario(
             "peers-xen",
             "points of bench peers under Xen, tuned through its library",
             System::Xen(Scheduler::Credit2),

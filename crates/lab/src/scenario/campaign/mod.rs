@@ -54,7 +54,7 @@ pub fn slurm() -> Scenario {
         compare(bench, NAME, &options, &cluster.environment())
     })
     .shipped()
-    .on_request()
+    .by_name()
 }
 
 /// Runs the bench alone, and as a campaign with these options of Snakemake in this environment, and

@@ -43,7 +43,7 @@ pub fn scenarios() -> impl Iterator<Item = Scenario> {
             work(bench, kernel)?;
             if kernel.is_measured { measure(bench, kernel) } else { Ok(()) }
         };
-        Scenario::new(format!("{NAME}.{name}"), about, run).on_request()
+        Scenario::new(format!("{NAME}.{name}"), about, run).by_name()
     })
 }
 

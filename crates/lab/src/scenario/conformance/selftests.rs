@@ -35,7 +35,7 @@ pub fn scenarios() -> impl Iterator<Item = Scenario> {
             let name = name.clone();
             move |bench: &Bench| compare(bench, &name, pcpus)
         };
-        Scenario::new(name, about, run).on_request()
+        Scenario::new(name, about, run).by_name()
     })
 }
 

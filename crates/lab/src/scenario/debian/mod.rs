@@ -28,7 +28,7 @@ const LIMIT: Duration = Duration::from_secs(120);
 pub fn scenario() -> Scenario {
     let about =
         "stock Debian on a disk boots to a login, has a network, installs a package and keeps it";
-    Scenario::new(NAME, about, stage).on_request()
+    Scenario::new(NAME, about, stage).by_name()
 }
 
 fn stage(bench: &Bench) -> Result<()> {

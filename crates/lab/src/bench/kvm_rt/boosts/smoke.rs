@@ -22,7 +22,7 @@ pub fn scenarios() -> Vec<Scenario> {
     let about = "a stock Linux is boosted by what a module says of its real-time process";
     let boosted = Scenario::new("boosted-linux", about, measure).shipped();
     let about = "each program of `bench kvm-rt` runs beside a guest with a boost";
-    let programs = Scenario::new("programs-boosted", about, run_programs).shipped().on_request();
+    let programs = Scenario::new("programs-boosted", about, run_programs).shipped().by_name();
     vec![boosted, programs]
 }
 

@@ -20,7 +20,7 @@ const BEYOND_NS: u32 = 50_000;
 pub fn scenario() -> Scenario {
     let about =
         "a process of a PREEMPT_RT guest is hardly later beside hackbench than on the board";
-    Scenario::new("programs-dispatch", about, measure).shipped().on_request()
+    Scenario::new("programs-dispatch", about, measure).shipped().by_name()
 }
 
 fn measure(bench: &Bench) -> Result<()> {
