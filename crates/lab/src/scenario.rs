@@ -34,6 +34,7 @@
 //! | `virtio` | a Linux without devices gets them from another one |
 //! | [`console`] | people and programs that have a guest's console |
 //! | [`sharing`] | FreeRTOS guests that share a page under a mutex |
+//! | `io_load` | FreeRTOS beside a loaded disk and network |
 //! | [`list`] | all of them |
 //! | `long` | those that take long, and what each is worth it for |
 //!
@@ -59,6 +60,7 @@ pub mod fault;
 pub mod gaps;
 pub mod gathered;
 pub mod hang;
+mod io_load;
 pub mod limits;
 mod links;
 pub mod list;

@@ -65,10 +65,10 @@ fn without_smmu(bench: &Bench) -> Result<()> {
 }
 
 /// The description, below the project's root, and what is on its disk.
-const DESCRIPTION: &str = "systems/pcie.toml";
+pub(super) const DESCRIPTION: &str = "systems/pcie.toml";
 const DISK: &str = "build/guests/pcie/disk.img";
 /// Virtual time within which Linux has done all: it needs some three seconds, but waits for the host's network.
-const NETWORK_LIMIT: Duration = Duration::from_secs(120);
+pub(super) const NETWORK_LIMIT: Duration = Duration::from_secs(120);
 /// How often Linux does all it does (`guests/pcie/init`).
 const ROUNDS: usize = 3;
 /// Where it writes zeros.

@@ -4,9 +4,9 @@ use super::expect::Expect::{Endures, Fails, Passes, Rhythm, Starts, Starves, Tur
 use super::staged::Staged;
 use super::{
     boards, boot_loader, budgets, calibrate, campaign, conformance, console, cycles, damaged,
-    debian, dma, embassy, fault, gaps, gathered, hang, limits, links, locks, long, moved, operated,
-    overrun, preemption, reference, sharing, sharing_linux, signed, stock, traced, traced_guests,
-    typed, virtio,
+    debian, dma, embassy, fault, gaps, gathered, hang, io_load, limits, links, locks, long, moved,
+    operated, overrun, preemption, reference, sharing, sharing_linux, signed, stock, traced,
+    traced_guests, typed, virtio,
 };
 use crate::bench::{self, Conduct};
 use crate::observe::{Distribution, Observer, Reports};
@@ -27,6 +27,7 @@ pub fn all() -> Vec<Scenario> {
         damaged::scenario(),
         fault::scenario(),
         hang::scenario(),
+        io_load::scenario(),
         limits::hung(),
         limits::stalled(),
         sharing::scenario(),

@@ -3,7 +3,7 @@
 use crate::suite::Scenario;
 
 /// Their names, and what each is worth its time for.
-const LONG: [(&str, &str); 14] = [
+const LONG: [(&str, &str); 15] = [
     ("el2-instructions", "no visit to EL2 may become longer unnoticed, in any of three builds"),
     ("calibrate-qemu-virt", "each path of EL2 is walked some thousand times, cold and warm"),
     ("calibrate-zcu102", "the same on a GICv2"),
@@ -21,6 +21,7 @@ const LONG: [(&str, &str); 14] = [
         "an adversary of many vCPUs on the RTOS's core executes what is no program",
     ),
     ("gathered-stock", "stock Linux while cores are powered down and called back"),
+    ("io-load", "FreeRTOS wakes some thousand times beside devices and beside hackbench"),
     ("peers-kvm", "points of `bench peers` under KVM, which change with Debian's kernel only"),
     ("peers-xen", "the same under Xen"),
     (

@@ -1,0 +1,98 @@
+//! FreeRTOS beside a Linux that loads a disk and a network as much as it can, and beside hackbench in the same
+//! system.
+
+use super::dma::{DESCRIPTION, NETWORK_LIMIT};
+use crate::demo::{LINUX, RTOS};
+use crate::guests::words::number;
+use crate::results::{Check, Goal, Outcome};
+use crate::session::Run;
+use crate::suite::{Bench, Scenario};
+use miette::{Result, miette};
+use serde_json::json;
+
+/// The part of its worst latency beside hackbench that FreeRTOS may have beside devices.
+const MOST: f64 = 1.05;
+/// What the loads have moved at least, in sectors of 512 bytes and in packets: else they were none.
+const LEAST: [(&str, u64); 2] = [("sectors", 100_000), ("packets", 1_000)];
+/// What Linux is told, and how it is told what to load instead.
+const TOLD: &str = "rdinit=/pcie/init";
+
+/// Returns the scenario.
+pub fn scenario() -> Scenario {
+    let about = "FreeRTOS is as soon beside a loaded disk and network as beside hackbench";
+    Scenario::new("io-load", about, compare).shipped()
+}
+
+fn compare(bench: &Bench) -> Result<()> {
+    let mut outcome = Outcome::new("io-load");
+    let hackbench_ns = worst_ns("hackbench", bench, &mut outcome)?;
+    let devices_ns = worst_ns("disk network", bench, &mut outcome)?;
+    let part = devices_ns as f64 / hackbench_ns as f64;
+    let name = "FreeRTOS's longest dispatch latency beside disk and network, part of that beside hackbench";
+    outcome.check(Check::new(name, Some(part), "", Goal::AtMost(MOST)));
+    bench.demand(&outcome)
+}
+
+/// Runs Linux with these loads; returns how late FreeRTOS's task was at worst, nanoseconds.
+fn worst_ns(loads: &str, bench: &Bench, outcome: &mut Outcome) -> Result<u64> {
+    let told = format!("{TOLD} pcie.for=1 pcie.load=\\\"{loads}\\\"");
+    let bundle = bench.pack(&bench.described(DESCRIPTION, &[(TOLD.into(), told)])?)?;
+    let session = bench.session(&bundle, NETWORK_LIMIT)?;
+    let vm = |name| session.layout.vm(name).ok_or_else(|| miette!("there is no VM `{name}`"));
+    let (linux, rtos) = (vm(LINUX)?, vm(RTOS)?);
+    let run = session.run(|now| now.observer.is_over(linux))?;
+    let said = &run.said.guests[linux].linux;
+    if let Some(why) = &said.failed {
+        return Err(run.unfinished(&format!("Linux gave up: {why}")));
+    }
+    let moved = moved(&said.pcie, loads).map_err(|why| run.unfinished(&why))?;
+    let (worst_ns, periods) = seen(&run, rtos)?;
+    outcome.figure(
+        loads,
+        json!({ "worst_dispatch_ns": worst_ns, "periods": periods, "sectors": moved[0], "packets": moved[1] }),
+    );
+    Ok(worst_ns)
+}
+
+/// Returns how late FreeRTOS's task was at worst, nanoseconds, and in how many periods; it missed none.
+fn seen(run: &Run, rtos: usize) -> Result<(u64, u64)> {
+    let seen = run.observer.reports(rtos).and_then(|reports| reports.lateness());
+    let seen = seen.ok_or_else(|| run.unfinished("FreeRTOS reports nothing"))?;
+    if seen.missed > 0 {
+        return Err(run.unfinished(&format!("FreeRTOS missed {} periods", seen.missed)));
+    }
+    let worst_ns =
+        seen.worst_dispatch_ns().ok_or_else(|| run.unfinished("FreeRTOS never began"))?;
+    Ok((worst_ns, seen.activations))
+}
+
+/// Returns what Linux has moved under these loads, as [`LEAST`] has it, or says what is missing.
+fn moved(said: &[String], loads: &str) -> Result<[u64; 2], String> {
+    let line = said.iter().find(|line| line.starts_with("load="));
+    let line = line.ok_or("Linux tells of no load")?;
+    let moved = LEAST.map(|(name, _)| number::<u64>(line, name).unwrap_or(0));
+    let idle = LEAST.iter().zip(moved).find(|((_, least), moved)| moved < least);
+    match idle {
+        Some(((name, least), moved)) if loads.contains("disk") => {
+            Err(format!("Linux has moved {moved} {name}, of at least {least}"))
+        }
+        _ => Ok(moved),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_load_that_moves_little_is_none() {
+        let said = |sectors, packets| {
+            vec![format!("load=disk network sectors={sectors} packets={packets}")]
+        };
+        assert_eq!(moved(&said(200_000, 3_000), "disk network"), Ok([200_000, 3_000]));
+        let short = moved(&said(200_000, 7), "disk network").unwrap_err();
+        assert_eq!(short, "Linux has moved 7 packets, of at least 1000");
+        assert_eq!(moved(&said(0, 7), "hackbench"), Ok([0, 7]));
+        assert!(moved(&["device=x".into()], "hackbench").is_err());
+    }
+}
