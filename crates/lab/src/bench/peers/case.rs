@@ -48,7 +48,7 @@ pub struct Case {
     pub system: System,
     pub cores: u32,
     pub measure: Measure,
-    /// Another Xen than Debian's, or another kernel of KVM's host.
+    /// Another Xen than Debian's, another kernel of KVM's host, or a checkout of Bao.
     pub image: Option<PathBuf>,
 }
 
@@ -93,6 +93,10 @@ impl Case {
     /// Returns what Linux does besides what it does for the hypervisor.
     pub fn linux_options(&self) -> String {
         match self.measure {
+            // Linux must not say anything while the guest does: they write to one UART.
+            Measure::Wake { load: Load::Compute, .. } if self.system == System::Bao => {
+                format!("peers.compute {}", Load::Idle.options())
+            }
             Measure::Wake { load, .. } | Measure::Woken { load, .. } => load.options(),
             Measure::Call { .. } => Load::Idle.options(),
             Measure::Taken { runs, .. } => timed(TIMED_KIB, runs),
@@ -166,7 +170,7 @@ impl store::Case for Case {
     fn work(&self) -> f64 {
         let boot_s = match self.system {
             System::Board if !self.has_linux() => 0.1,
-            System::Cassata { .. } => 4.0,
+            System::Cassata { .. } | System::Bao => 4.0,
             System::Xen(_) => 2.5,
             System::Board | System::Kvm(_) => 1.5,
         };

@@ -156,11 +156,17 @@ mod tests {
         let values_ns: BTreeMap<_, _> =
             ["wake", "woken", "call", "read", "sgi", "timer"].map(one).into_iter().collect();
         let runs = Sample(vec![9.0, seconds, seconds, seconds]);
-        Seen { case: case.clone(), real_s: 1.0, virtual_s: 1.0, values_ns, missed: 0, runs }
+        let own_bytes = (case.system == System::Bao).then_some(50_000);
+        let (case, real_s, virtual_s, missed) = (case.clone(), 1.0, 1.0, 0);
+        Seen { case, real_s, virtual_s, values_ns, missed, runs, own_bytes }
     }
 
     fn found(extent: Extent, of: impl Fn(&Case) -> (u32, f64)) -> Found {
-        let planned = plan::cases(extent, plan::Own::default());
+        found_with(extent, plan::Own::default(), of)
+    }
+
+    fn found_with(extent: Extent, own: plan::Own<'_>, of: impl Fn(&Case) -> (u32, f64)) -> Found {
+        let planned = plan::cases(extent, own);
         let measurements = planned.iter().map(|case| seen(case, of(case).0, of(case).1));
         let (measurements, all) = (measurements.collect(), planned.len());
         Found { planned, measurements, failures: Vec::new(), all }
@@ -240,6 +246,25 @@ mod tests {
         assert_eq!((rows("instructions"), rows("taken"), rows("hackbench")), (6, 5, 17));
         assert_eq!(answer.outcome.figures["latency"][0]["system"], "bare board");
         assert!(answer.summary().contains("sched_ratelimit_us=0"));
+    }
+
+    /// A core of its own costs Linux that core: it is another thing than what the goals compare.
+    #[test]
+    fn bao_stands_in_the_tables_and_in_no_goal() {
+        let bao = Some(std::path::Path::new("/nonexistent/bao"));
+        let with = found_with(Extent::Quick, plan::Own { bao, ..plan::Own::default() }, |case| {
+            if case.system == System::Bao { (1, 0.1) } else { apart(16, 1.2, 1.0)(case) }
+        });
+        assert_eq!(failing(&with), Vec::<String>::new());
+        let checks = with.checks();
+        assert!(checks.iter().all(|check| !check.name.contains("Bao")));
+        assert_eq!(checks.len(), found(Extent::Quick, apart(16, 1.2, 1.0)).checks().len());
+        let answer = with.answer();
+        let rows = |name: &str| answer.outcome.figures[name].to_string();
+        for table in ["latency", "hackbench", "settings", "sizes"] {
+            assert!(rows(table).contains("Bao, a core of its own"), "{table}: {}", rows(table));
+        }
+        assert_eq!(answer.outcome.figures["instructions"][0]["bao_instructions"], 1.0);
     }
 
     #[test]

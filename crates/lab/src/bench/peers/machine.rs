@@ -1,5 +1,6 @@
 //! The machine of a case: what boots, and what Linux and the hypervisor are told.
 
+use super::bao;
 use super::case::{Case, Measure};
 use super::system::{Advance, Policy, Scheduler, System};
 use super::xen::{GUEST_PA, INITRAMFS_PA, LINUX_PA, MEMORY as XEN_MEMORY, Modules};
@@ -39,6 +40,8 @@ pub const fn begin_ms(system: System) -> u64 {
         System::Xen(_) => 2_000,
         // Linux starts the guest when it has booted.
         System::Kvm(_) => 1_000,
+        // The counter is the board's. Bao copies Linux before it starts either.
+        System::Bao => 4_000,
     }
 }
 
@@ -107,6 +110,7 @@ pub fn told(case: &Case) -> String {
     let guest = case.parameters().map(|parameters| parameters.text()).unwrap_or_default();
     let system = match case.system {
         System::Board => linux_told(case, "ttyAMA0"),
+        System::Bao => bao::told(case, &linux_told(case, "ttyAMA0")),
         System::Kvm(_) => format!("{}{}", sum(case), linux_told(case, "ttyAMA0")),
         System::Cassata { policy, advance } => {
             described(case, policy, advance, &Images::of(Path::new("")), Path::new("waker"))
@@ -144,6 +148,10 @@ pub fn session<'a>(case: &Case, bench: &'a Bench) -> Result<Session<'a>> {
             plain(linux(case, kernel, &images), bench)?
         }
         System::Xen(scheduler) => plain(xen(case, scheduler, &images, &waker, bench)?, bench)?,
+        System::Bao => {
+            let told = linux_told(case, "ttyAMA0");
+            plain(bao::machine(case, &told, &images, &waker, bench)?, bench)?
+        }
     };
     Ok(finely(session).interrupted_by(bench.interrupt.clone()).within(LIMIT).held_every(PERIOD))
 }
@@ -251,6 +259,7 @@ mod tests {
         let own = plan::Own {
             xen: Some(Path::new("/nonexistent/xen")),
             kernel: Some(Path::new("/nonexistent/kernel")),
+            bao: Some(Path::new("/nonexistent/bao")),
         };
         let all = plan::cases(Extent::Full, own);
         told(all.iter().find(|case| case.name() == name).unwrap_or_else(|| panic!("{name}")))
@@ -301,5 +310,9 @@ mod tests {
             woken.contains("vcpus = [{ pcpu = 0, priority = 10 }, { pcpu = 1, priority = 10 }]")
         );
         assert!(told_of("woken-idle-1000-2-xen-credit2").contains("=\"2 credit2 65535\""));
+        // Its Linux shares the guest's console.
+        let bao = told_of("wake-compute-2000-4-bao");
+        assert!(bao.contains("peers.compute") && !bao.contains("cassata.run=work"), "{bao}");
+        assert!(bao.contains(".cpu_affinity = 0x8,") && bao.contains("134217728 134873088"));
     }
 }

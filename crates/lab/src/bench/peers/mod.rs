@@ -5,11 +5,12 @@
 //! | [`system`] | what is compared, and how each is tuned |
 //! | [`case`], [`plan`] | one run, all of them |
 //! | [`waker`] | what the real-time guest is told |
-//! | [`xen`], [`machine`] | what boots |
+//! | [`xen`], [`bao`], [`machine`] | what boots |
 //! | [`run`] | running it |
 //! | [`table`], [`checks`] | what was found, and what is demanded |
 //! | [`smoke`] | some runs as tests |
 
+mod bao;
 mod case;
 mod checks;
 mod machine;
@@ -60,6 +61,11 @@ pub struct Options {
     /// PREEMPT_RT has no KVM; build/guests/peers-rt/Image is built when it is named
     #[arg(long, value_name = "IMAGE")]
     kvm_rt: Option<PathBuf>,
+
+    /// Also measure Bao, built from this checkout of its source: Linux and the guest have cores of their
+    /// own there, so these figures are no goal's
+    #[arg(long, value_name = "CHECKOUT", value_parser = bao::accept)]
+    bao: Option<PathBuf>,
 }
 
 impl Experiment for Peers {
@@ -73,7 +79,8 @@ impl Experiment for Peers {
         examples: "  cassata bench peers --quick\n  \
                    cassata bench peers --point wake-compute\n  \
                    cassata bench peers --kvm-rt build/guests/peers-rt/Image\n  \
-                   cassata bench peers --xen ../xen/xen/xen",
+                   cassata bench peers --xen ../xen/xen/xen\n  \
+                   cassata bench peers --bao ../bao-hypervisor",
     };
     type Options = Options;
     type Case = Case;
@@ -93,8 +100,9 @@ impl Experiment for Peers {
     }
 
     fn cases(&self, extent: Extent, options: &Options) -> Vec<Case> {
-        let Options { xen, kvm_rt } = options;
-        plan::cases(extent, Own { xen: xen.as_deref(), kernel: kvm_rt.as_deref() })
+        let Options { xen, kvm_rt, bao } = options;
+        let (xen, kernel, bao) = (xen.as_deref(), kvm_rt.as_deref(), bao.as_deref());
+        plan::cases(extent, Own { xen, kernel, bao })
     }
 
     fn run(&self, case: &Case, bench: &Bench, tell: Tell<'_>) -> Result<Seen> {

@@ -60,6 +60,9 @@ const BUSY: [System; 5] = [System::ADVANCED, ON_DEMAND_ADVANCED, CREDIT2, RTDS, 
 const SURPRISED: [System; 6] =
     [System::Board, System::PLAIN, CREDIT2, RTDS, System::KVM, System::KVM_RT];
 
+/// Systems that give the guest a core of its own: on one core there is nothing to measure.
+const APART: [System; 1] = [System::Bao];
+
 /// How much of each there is.
 struct Sizes {
     periods: u32,
@@ -97,13 +100,15 @@ impl Sizes {
     }
 }
 
-/// The user's own images, which run what Debian's cannot.
+/// What the user has, which runs what Debian's images cannot.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Own<'a> {
     /// A Xen with every scheduler.
     pub xen: Option<&'a Path>,
     /// A kernel with PREEMPT_RT and KVM.
     pub kernel: Option<&'a Path>,
+    /// A checkout of Bao.
+    pub bao: Option<&'a Path>,
 }
 
 impl<'a> Own<'a> {
@@ -112,6 +117,7 @@ impl<'a> Own<'a> {
         match system {
             System::Xen(Scheduler::Rtds) => (true, self.xen),
             System::KVM_RT => (true, self.kernel),
+            System::Bao => (true, self.bao),
             _ => (false, None),
         }
     }
@@ -147,6 +153,13 @@ pub fn cases(extent: Extent, own: Own<'_>) -> Vec<Case> {
     for &percent in sizes.loads {
         add(&BUSY, CORES, Measure::Hackbench { burn_percent: Some(percent), runs });
     }
+    for load in Load::ALL {
+        add(&APART, CORES, Measure::Wake { load, periods });
+    }
+    add(&APART, CORES, Measure::Call { repetitions: sizes.repetitions });
+    for &percent in sizes.loads {
+        add(&APART, CORES, Measure::Hackbench { burn_percent: Some(percent), runs });
+    }
     if let Some(periods) = sizes.periods_on_four {
         add(&LATE_ON_FOUR, CORES, Measure::Wake { load: Load::Hackbench, periods });
     }
@@ -160,7 +173,8 @@ mod tests {
     use std::collections::BTreeSet;
 
     fn own_images() -> Own<'static> {
-        Own { xen: Some(Path::new("/tmp/xen")), kernel: Some(Path::new("/tmp/kernel")) }
+        let [xen, kernel, bao] = ["/tmp/xen", "/tmp/kernel", "/tmp/bao"].map(Path::new).map(Some);
+        Own { xen, kernel, bao }
     }
 
     /// Returns how long they take on two processors.
@@ -188,11 +202,12 @@ mod tests {
         let without = cases(Extent::Quick, Own::default());
         let needs_own = |case: &Case| Own::default().of(case.system).0;
         assert!(without.iter().all(|case| !needs_own(case) && case.image.is_none()));
-        let Own { xen, kernel } = own_images();
-        for own in [Own { xen, kernel: None }, Own { xen: None, kernel }] {
+        let Own { xen, kernel, bao } = own_images();
+        let none = Own::default();
+        for own in [Own { xen, ..none }, Own { kernel, ..none }, Own { bao, ..none }] {
             let with = cases(Extent::Quick, own);
             let more: Vec<_> = with.iter().filter(|case| !without.contains(case)).collect();
-            let image = own.xen.or(own.kernel);
+            let image = own.xen.or(own.kernel).or(own.bao);
             assert!(!more.is_empty() && more.iter().all(|case| case.image.as_deref() == image));
             assert_eq!(with.len(), without.len() + more.len());
         }

@@ -1,8 +1,8 @@
 //! Runs a case, and reads what its guests say.
 
 use super::case::{Case, Load, Measure};
-use super::machine;
 use super::system::System;
+use super::{bao, machine};
 use crate::bench::sample::Sample;
 use crate::bench::store::measured;
 use crate::bench::{ProgressView, Tell};
@@ -25,6 +25,9 @@ pub struct Seen {
     pub missed: u64,
     /// What Linux's work took, seconds, in the order of the runs.
     pub runs: Sample,
+    /// Bytes of the hypervisor's own code and data, where it was built for the run.
+    #[serde(default)]
+    pub own_bytes: Option<u64>,
 }
 
 measured!(Seen, case: Case, real_s);
@@ -52,6 +55,7 @@ pub fn run(case: &Case, bench: &Bench, tell: Tell<'_>) -> Result<Seen> {
         found(case, linux, waker).map_err(|why| run.unfinished(&why))?;
     let faults = run.hypervisor_faults();
     ensure!(faults.is_empty(), "{}", faults.join("\n"));
+    bao::tidy(&bench.directory);
     Ok(Seen {
         case: case.clone(),
         real_s: run.elapsed.as_secs_f64(),
@@ -59,6 +63,7 @@ pub fn run(case: &Case, bench: &Bench, tell: Tell<'_>) -> Result<Seen> {
         values_ns,
         missed,
         runs,
+        own_bytes: bao::own_bytes(&bench.directory),
     })
 }
 
@@ -83,7 +88,7 @@ fn begins_early(case: &Case, linux: &LinuxProgress, waker: &WakerProgress) -> bo
 fn is_at(load: Load, linux: &LinuxProgress) -> bool {
     match load {
         Load::Idle => linux.done,
-        Load::Compute => !linux.work_s.is_empty(),
+        Load::Compute => !linux.work_s.is_empty() || (linux.busy && linux.done),
         Load::Hackbench => linux.busy,
     }
 }
@@ -200,6 +205,8 @@ mod tests {
         };
         assert!(begins(Load::Compute, &["waker: begin"]));
         assert!(!begins(Load::Compute, &["cassata: work run=1 ns=5", "waker: begin"]));
+        let busy = ["cassata: busy work=cpu", "cassata: linux done", "waker: begin"];
+        assert!(!begins(Load::Compute, &busy) && begins(Load::Compute, &[busy[0], busy[2]]));
         assert!(begins(Load::Hackbench, &["cassata: linux ready uptime=1", "waker: begin"]));
         assert!(!begins(Load::Hackbench, &["cassata: busy work=hackbench", "waker: begin"]));
         assert!(!begins(Load::Idle, &["cassata: linux done", "waker: begin"]));

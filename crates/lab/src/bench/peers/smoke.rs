@@ -3,7 +3,7 @@
 
 use super::case::{Case, Load, Measure};
 use super::system::{Scheduler, System};
-use super::{Found, run};
+use super::{Found, bao, plan, run};
 use crate::bench::campaign::room;
 use crate::bench::store::Case as _;
 use crate::results::Outcome;
@@ -21,9 +21,11 @@ pub fn scenarios() -> Vec<Scenario> {
     let scenario = |name: &str, about: &str, system| {
         Scenario::new(name, about, move |bench| measure(system, bench)).shipped()
     };
+    let stands_in = "points of bench peers with a partitioning of the test's own in Bao's place";
     let adapts = "an adapted timer advance takes less from Linux, and the guest is as soon";
     vec![
         Scenario::new("peers-cassata-adapted", adapts, compare_advances).shipped(),
+        Scenario::new("peers-bao-stand-in", stands_in, boot_stand_in).shipped(),
         scenario("peers-cassata", "points of bench peers under Cassata", System::PLAIN),
         scenario("peers-kvm", "points of bench peers under KVM", System::KVM),
         scenario(
@@ -64,6 +66,27 @@ fn compare_advances(bench: &Bench) -> Result<()> {
     outcome.figure("latency_max_ns", json!({ "default": soon, "adapted": late }));
     ensure!(adapted < LESS * default, "{adapted:.0} instructions, {default:.0} by default");
     ensure!(late <= soon, "{late} ns late, {soon} ns by default");
+    bench.keep(&outcome)
+}
+
+/// Goes all the way from a checkout to a row, with [`bao::stand_in`] in the place of Bao's source: both guests
+/// are built in, boot on cores of their own and use one UART. The figures are those of no hypervisor.
+fn boot_stand_in(bench: &Bench) -> Result<()> {
+    let mut outcome = Outcome::new("peers-bao-stand-in");
+    let image = Some(bao::stand_in(&bench.root));
+    for load in [Load::Idle, Load::Compute] {
+        let measure = Measure::Wake { load, periods: PERIODS };
+        let case = Case { image: image.clone(), ..Case::new(System::Bao, plan::CORES, measure) };
+        let room = room(bench, &case.name())?;
+        let seen = run::run(&case, &room, &mut |_| {})?;
+        ensure!(
+            !room.directory.join("bao.bin").exists(),
+            "images of a run that went well are kept"
+        );
+        ensure!(seen.missed == 0, "{}: {} periods missed", case.name(), seen.missed);
+        ensure!(seen.own_bytes.is_some_and(|bytes| bytes > 0), "the image has no size");
+        outcome.figure(&case.name(), json!({ "values_ns": seen.values_ns, "missed": seen.missed }));
+    }
     bench.keep(&outcome)
 }
 

@@ -20,6 +20,8 @@ pub enum System {
     Xen(Scheduler),
     /// Linux as KVM's host.
     Kvm(Kernel),
+    /// Bao, under which Linux has a core fewer and the real-time guest one of its own.
+    Bao,
 }
 
 /// A kernel of KVM's host.
@@ -70,7 +72,7 @@ const MOST_WEIGHT: u32 = 65_535;
 
 impl System {
     /// Every system there is, in the order of tables.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 14] = [
         Self::Board,
         Self::PLAIN,
         Self::ADVANCED,
@@ -84,6 +86,7 @@ impl System {
         Self::Xen(Scheduler::Rtds),
         Self::KVM,
         Self::KVM_RT,
+        Self::Bao,
     ];
 
     /// Cassata without a policy and without a timer advance: what the goals compare.
@@ -110,6 +113,7 @@ impl System {
             Self::Xen(Scheduler::Rtds) => "xen-rtds",
             Self::Kvm(Kernel::Debian) => "kvm",
             Self::Kvm(Kernel::Realtime) => "kvm-rt",
+            Self::Bao => "bao",
         };
         name.into()
     }
@@ -131,11 +135,13 @@ impl System {
             Self::Xen(Scheduler::Rtds) => "Xen, RTDS",
             Self::Kvm(Kernel::Debian) => "KVM",
             Self::Kvm(Kernel::Realtime) => "KVM, PREEMPT_RT",
+            Self::Bao => "Bao, a core of its own",
         };
         words.into()
     }
 
-    /// Returns true if it is none of ours.
+    /// Returns true if it is none of ours and shares a core between Linux and the real-time guest, which
+    /// is what the goals compare.
     pub const fn is_peer(self) -> bool {
         matches!(self, Self::Xen(_) | Self::Kvm(_))
     }
@@ -178,6 +184,10 @@ impl System {
                 "vCPU thread SCHED_FIFO 90, pinned, mlockall, kernel.sched_rt_runtime_us=-1"
             }
             Self::Kvm(Kernel::Realtime) => "as KVM, on a kernel with PREEMPT_RT",
+            Self::Bao => {
+                "cpu_affinity: Linux on all cores but the last, the guest on that; the UART's \
+                 interrupt is Linux's"
+            }
         };
         settings.into()
     }

@@ -11,13 +11,14 @@ use crate::report::Plot;
 use maud::html;
 
 /// The systems of which instructions are compared, in the order of the columns.
-const COMPARED: [System; 6] = [
+const COMPARED: [System; 7] = [
     System::Board,
     System::PLAIN,
     System::Xen(Scheduler::Credit2),
     System::Xen(Scheduler::Rtds),
     System::KVM,
     System::KVM_RT,
+    System::Bao,
 ];
 /// A row of the instructions that are compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -150,7 +151,7 @@ impl Found {
         answer
     }
 
-    fn data(&self) -> [Dataset; 6] {
+    fn data(&self) -> [Dataset; 7] {
         [
             self.latency(),
             self.unforeseen(),
@@ -158,6 +159,7 @@ impl Found {
             self.taking(),
             self.throughput(),
             self.settings(),
+            self.sizes_of_images(),
         ]
     }
 
@@ -242,9 +244,10 @@ impl Found {
         };
         let systems: Vec<_> = COMPARED.into_iter().filter(measured).collect();
         let rows = if systems.is_empty() { Vec::new() } else { Row::all() };
-        let title = "Instructions, by the guest's counter: the median; one core";
+        let apart = if systems.contains(&System::Bao) { ", Bao: four" } else { "" };
+        let title = format!("Instructions, by the guest's counter: the median; one core{apart}");
         let mut data =
-            Dataset::of("instructions", title, rows).name("what", |row| row.words()).head("");
+            Dataset::of("instructions", &title, rows).name("what", |row| row.words()).head("");
         for system in systems {
             let of = |row: &Row| self.instructions(*row, system).map(f64::round);
             let key = system.name().replace('-', "_");
@@ -310,6 +313,22 @@ impl Found {
             .name("system", |system| system.words())
             .head("")
             .name("settings", |system| system.settings())
+            .done()
+    }
+
+    /// How large hypervisors are that were built for a run.
+    fn sizes_of_images(&self) -> Dataset {
+        let mut rows: Vec<(System, u64)> = Vec::new();
+        for seen in &self.measurements {
+            let Some(bytes) = seen.own_bytes else { continue };
+            if rows.iter().all(|row| row.0 != seen.case.system) {
+                rows.push((seen.case.system, bytes));
+            }
+        }
+        Dataset::of("sizes", "Code and data of the hypervisor, without its guests", rows)
+            .name("system", |row| row.0.words())
+            .head("")
+            .name("bytes", |row| row.1)
             .done()
     }
 
