@@ -30,7 +30,10 @@ build_bare_metal() {
         place_product "$built/cassata-probe" build/guests/probe.elf &&
         cargo_for_bare_metal build --locked --profile bare --target-dir target \
             --package cassata-probe --features cassata-probe/gic-v2 &&
-        place_product "$built/cassata-probe" build/guests/probe-gicv2.elf
+        place_product "$built/cassata-probe" build/guests/probe-gicv2.elf &&
+        cargo_for_bare_metal build --locked --profile bare --target-dir target \
+            --package cassata-probe --features cassata-probe/high &&
+        place_product "$built/cassata-probe" build/guests/probe-high.elf
 }
 
 # build_with_parts NAME FEATURE...: the same hypervisor with these parts.

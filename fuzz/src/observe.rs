@@ -172,6 +172,7 @@ pub fn follow(input: &[u8]) {
         instrument: None,
         paths: None,
         directory: "none".into(),
+        inspected: Vec::new(),
     };
     let mut answer = lab::answer::Answer::new("fuzz", "Fuzz", "");
     figures::tell(&mut answer, &run);

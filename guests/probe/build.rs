@@ -2,8 +2,10 @@
 
 fn main() {
     let directory = std::env::var("CARGO_MANIFEST_DIR").expect("cargo sets CARGO_MANIFEST_DIR");
-    println!("cargo:rustc-link-arg-bins=-T{directory}/memory.ld");
+    let is_high = std::env::var_os("CARGO_FEATURE_HIGH").is_some();
+    let script = if is_high { "memory-high.ld" } else { "memory.ld" };
+    println!("cargo:rustc-link-arg-bins=-T{directory}/{script}");
     // Comes with aarch64-rt, which adds its directory to the search path.
     println!("cargo:rustc-link-arg-bins=-Timage.ld");
-    println!("cargo:rerun-if-changed=memory.ld");
+    println!("cargo:rerun-if-changed={script}");
 }

@@ -192,6 +192,6 @@ pub(crate) fn run(observer: Observer, text: &str, end: End) -> Run {
     said.hear(&lines(text));
     let (elapsed, directory) = (Duration::from_secs(2), "results/run-x".into());
     let promises = Promises::default();
-    let (paths, host, instrument) = (None, None, None);
-    Run { observer, promises, paths, said, end, elapsed, host, instrument, directory }
+    let (paths, host, instrument, inspected) = (None, None, None, Vec::new());
+    Run { observer, promises, paths, said, end, elapsed, host, instrument, directory, inspected }
 }

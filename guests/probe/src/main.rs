@@ -19,6 +19,7 @@ mod console;
 mod cpus;
 mod gic;
 mod irq;
+mod pci;
 mod platform;
 mod random;
 mod roles;

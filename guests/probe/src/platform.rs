@@ -26,6 +26,8 @@ pub struct Platform {
     pub shared: ArrayVec<Shared, { p::MAX_SHARED }>,
     /// Its ends of links, in the order of the description.
     pub links: ArrayVec<Link, { p::MAX_LINKS }>,
+    /// Whether it has a PCI bus.
+    pub has_pci: bool,
     /// How many virtio devices it gets from another VM.
     pub virtio_devices: u64,
     /// What it has of each VM to which it gives some.
@@ -97,7 +99,7 @@ pub fn get() -> &'static Platform {
 /// Reads the device tree at `address`, or at the beginning of memory, where
 /// QEMU puts it for an ELF kernel, when `address` is 0.
 pub fn discover(address: u64) -> Result<&'static Platform, &'static str> {
-    let address = if address == 0 { p::RAM_BASE } else { address };
+    let address = if address == 0 { memory::base() } else { address };
     let tree = Fdt::new(device_tree(address)?).map_err(|_| "device tree: malformed")?;
     let platform = read(tree)?;
     Ok(PLATFORM.call_once(|| platform))
@@ -106,7 +108,7 @@ pub fn discover(address: u64) -> Result<&'static Platform, &'static str> {
 /// The device tree's bytes.
 fn device_tree(address: u64) -> Result<&'static [u8], &'static str> {
     const MAGIC: u32 = 0xd00d_feed;
-    if !address.is_multiple_of(8) || memory::image_holds(address) || address < p::RAM_BASE {
+    if !address.is_multiple_of(8) || memory::image_holds(address) || address < memory::base() {
         return Err("device tree: address (X0) is not 8-byte aligned in guest memory");
     }
     let header = memory::bytes(address, 8);
@@ -151,6 +153,7 @@ fn read(tree: Fdt<'static>) -> Result<Platform, &'static str> {
             known.map_err(|_| "device tree: more than 8 links")?;
         }
     }
+    let has_pci = tree.root().children().any(|node| node.name_without_address() == "pcie");
     let (mut virtio_devices, mut virtio_backs) = (0, ArrayVec::new());
     for node in tree.root().children() {
         match node.name_without_address() {
@@ -174,6 +177,7 @@ fn read(tree: Fdt<'static>) -> Result<Platform, &'static str> {
         ram_size: region.size::<u64>().map_err(|_| "device tree: memory size")?,
         shared,
         links,
+        has_pci,
         virtio_devices,
         virtio_backs,
         arguments,
@@ -236,16 +240,18 @@ impl Platform {
 
 /// Address of a word outside the image: it survives SYSTEM_RESET, which brings
 /// only images back. 16 MiB above the beginning of memory.
-const SURVIVING: u64 = p::RAM_BASE + 0x100_0000;
+fn surviving() -> u64 {
+    memory::base() + 0x100_0000
+}
 
-/// The word at [`SURVIVING`].
+/// The word at [`surviving`].
 pub fn surviving_word() -> &'static AtomicU64 {
-    &memory::words(SURVIVING, SURVIVING + 8)[0]
+    &memory::words(surviving(), surviving() + 8)[0]
 }
 
 /// First address of guest memory that is not used.
 pub fn free_memory() -> u64 {
-    SURVIVING + 0x1000
+    surviving() + 0x1000
 }
 
 /// The distributor.

@@ -26,6 +26,8 @@ pub struct Images {
     pub probe: PathBuf,
     /// The probe for a board with a GICv2.
     pub probe_gicv2: PathBuf,
+    /// The probe for a VM whose memory begins at 0x8000_0000: no address of it is one of the board's memory.
+    pub probe_high: PathBuf,
     /// U-Boot, as Debian has it.
     pub u_boot: PathBuf,
     /// The initramfs in which Linux is tested with its authors' tests.
@@ -57,6 +59,7 @@ impl Images {
             peers: guests.join("peers/initramfs.cpio.gz"),
             probe: guests.join("probe.elf"),
             probe_gicv2: guests.join("probe-gicv2.elf"),
+            probe_high: guests.join("probe-high.elf"),
             u_boot: guests.join("others/u-boot.bin"),
             selftests: guests.join("others/selftests.cpio.gz"),
             kbuild: guests.join("others/kbuild.cpio.gz"),

@@ -8,7 +8,7 @@ use crate::console::connection::Connections;
 use crate::guests::Transcript;
 use crate::interrupt::Interrupt;
 use crate::looks::Stretch;
-use crate::machine::{HostUse, Machine, MachineConfig, Time};
+use crate::machine::{HostUse, Machine, MachineConfig, Memory, Time};
 use crate::observe::{Layout, Observer};
 use crate::operator::Operator;
 use crate::paths::Paths;
@@ -36,6 +36,9 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// a second.
 const START: Duration = Duration::from_secs(120);
 
+/// Looks at the memory that a machine has left; returns what is not as it must be, a sentence each.
+pub type Inspection<'a> = Box<dyn FnOnce(&Memory) -> Result<Vec<String>> + 'a>;
+
 /// A machine that is to run, what shows what it does, and what ends it.
 pub struct Session<'a> {
     qemu: &'a Qemu,
@@ -55,6 +58,7 @@ pub struct Session<'a> {
     interrupt: Interrupt,
     connections: Connections,
     operator: Option<Operator>,
+    inspection: Option<Inspection<'a>>,
 }
 
 /// What there is when a run is judged. In virtual time the machine is held then.
@@ -88,6 +92,8 @@ pub struct Run {
     pub instrument: Option<Statistics>,
     /// Where the console logs are.
     pub directory: PathBuf,
+    /// What an inspection of its memory found ([`Session::inspected_by`]).
+    pub inspected: Vec<String>,
 }
 
 /// Why a run ended.
@@ -150,6 +156,7 @@ impl<'a> Session<'a> {
             interrupt: Interrupt::never(),
             connections: Connections::default(),
             operator: None,
+            inspection: None,
         }
     }
 
@@ -240,6 +247,12 @@ impl<'a> Session<'a> {
         self
     }
 
+    /// Has `inspection` look at the machine's memory once the machine has ended.
+    #[must_use]
+    pub fn inspected_by(self, inspection: Inspection<'a>) -> Self {
+        Self { inspection: Some(inspection), ..self }
+    }
+
     /// Cores note their times at marks, in virtual time.
     #[must_use]
     pub fn with_marks(mut self, marks: Marks) -> Self {
@@ -267,7 +280,7 @@ impl<'a> Session<'a> {
     /// is the host's.
     ///
     /// # Errors
-    /// When QEMU fails, does not begin or stalls, or its memory cannot be read. A guest that
+    /// When QEMU fails, does not begin or stalls, or its memory cannot be read or inspected. A guest that
     /// fails is no error but a finding.
     pub fn run(self, until: impl FnMut(&Moment) -> bool) -> Result<Run> {
         Watch::start(self)?.run(until)

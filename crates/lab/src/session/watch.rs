@@ -115,11 +115,25 @@ impl<'a> Watch<'a> {
         self.record()?;
         self.recorder.take().map(Recorder::finish).transpose()?;
         self.judge(Duration::ZERO, &mut until);
+        let inspection = self.session.inspection.take();
+        let inspected = inspection.map(|inspect| inspect(&self.machine.memory)).transpose()?;
+        let inspected = inspected.unwrap_or_default();
         // The terminal is as it was before anything else is said.
         drop(self.connected);
         let Self { observer, said, host, session, .. } = self;
         let Session { directory, promises, paths, .. } = session;
-        Ok(Run { observer, promises, paths, said, end, elapsed, host, instrument, directory })
+        Ok(Run {
+            observer,
+            promises,
+            paths,
+            said,
+            end,
+            elapsed,
+            host,
+            instrument,
+            directory,
+            inspected,
+        })
     }
 
     /// Watches a machine in real time.

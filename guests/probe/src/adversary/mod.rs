@@ -12,6 +12,7 @@
 //! | `virtio` | devices of another VM, as the one that gets and as the one that gives them |
 //! | `messages` | what cores tell each other: vCPUs that are woken, switched on, migrate |
 //! | `memory` | devices, stage 2, caches and translations, code that changes |
+//! | `dma` | a device that reads and writes where it is told |
 //! | `time` | timers, WFI and WFE |
 //! | `mix` | all of them by chance |
 //! | `leak` | one VM writes everything, another one looks for it, and in its own second life |
@@ -22,6 +23,7 @@
 mod actor;
 mod calls;
 mod deeds;
+mod dma;
 mod interrupts;
 mod leak;
 mod links;
@@ -91,6 +93,7 @@ const MODES: &[Mode] = &[
     Mode::new("float", Actor::calm_down, time::float),
     Mode::new("links", Actor::calm_down, links::links),
     Mode::new("virtio", virtio::prepare, virtio::virtio),
+    Mode::new("dma", Actor::calm_down, dma::dma),
     Mode::new("mix", Actor::calm_down, mix::mix),
     Mode::last("reset", calls::reset),
     Mode::last("crash", calls::crash),

@@ -1,12 +1,17 @@
 //! Guest memory outside the image.
 
-use abi::platform::RAM_BASE;
-use core::sync::atomic::AtomicU64;
+use core::sync::atomic::{AtomicU32, AtomicU64};
 
 unsafe extern "C" {
     // From aarch64-rt's linker script.
     static text_begin: u8;
     static dma_region: u8;
+}
+
+/// Where guest memory begins: so far below the image, which is linked there (`memory.ld`).
+pub fn base() -> u64 {
+    const GAP: u64 = 0x20_0000;
+    image_begin() - GAP
 }
 
 /// Address of the image's first byte.
@@ -35,12 +40,19 @@ pub fn bytes(address: u64, size: u64) -> &'static [u8] {
 
 /// Guest memory from `begin` to `end`, before or behind the image, as words.
 pub fn words(begin: u64, end: u64) -> &'static [AtomicU64] {
-    assert!(begin >= image_end() || begin >= RAM_BASE && end <= image_begin());
+    assert!(begin >= image_end() || begin >= base() && end <= image_begin());
     assert!(begin.is_multiple_of(8) && begin <= end);
     let count = ((end - begin) / 8) as usize;
     // SAFETY: Guest memory is mapped, any bits are a valid atomic, and the
     // image has no object there (asserted); shared use is what atomics allow.
     unsafe { core::slice::from_raw_parts(begin as *const AtomicU64, count) }
+}
+
+/// As [`words`], as halves of them.
+pub fn halves(begin: u64, end: u64) -> &'static [AtomicU32] {
+    let words = words(begin, end);
+    // SAFETY: The same memory, which is aligned for words; both kinds are atomics, for which any bits are valid.
+    unsafe { core::slice::from_raw_parts(words.as_ptr().cast(), 2 * words.len()) }
 }
 
 /// Sets how upper addresses would be translated: TCR_EL1.T1SZ and TG1. They are not: EPD1 is set.

@@ -3,29 +3,18 @@
 
 use super::reset;
 use crate::arch::{cpu, memory, mmio::Window};
+use crate::pci::{Function, MASTER, MEMORY, registers};
 use crate::suite::{Check, Done};
 use crate::{calls, ensure, ensure_eq, fail, gic, irq, pass, platform, wait};
 use core::sync::atomic::Ordering::SeqCst;
 
-/// Where QEMU's `virt` board has the configuration space of bus 0, and where the guest lets the device
-/// have its registers.
-const ECAM: Window = Window::new(0x3f00_0000, 0x10_0000);
-const REGISTERS: Window = Window::new(0x2800_0000, 0x10_0000);
 /// The first of the interrupts that the devices share.
 const INTA: u32 = 35;
-/// Devices of the bus.
-const DEVICES: u64 = 32;
-
-/// Configuration space of a device's first function.
-const STRIDE: u64 = 0x8000;
-const IDENTITY: u64 = 0x00;
-const COMMAND: u64 = 0x04;
-const BAR0: u64 = 0x10;
 /// Vendor and device.
 const EDU: u32 = 0x11e8_1234;
-/// It answers in memory; it may do DMA.
-const MEMORY: u32 = 1 << 1;
-const MASTER: u32 = 1 << 2;
+/// The base address of its registers.
+const BAR: u64 = 0;
+const REGISTERS: Window = registers(0);
 
 /// The device's registers (QEMU, docs/specs/edu.rst).
 const WHAT: u64 = 0x00;
@@ -50,23 +39,20 @@ const DONE: u64 = 2;
 
 /// The device.
 struct Edu {
-    functions: Window,
+    function: Function,
     intid: u32,
 }
 
 impl Edu {
     /// Finds it; it can do nothing yet.
     fn find() -> Check<Self> {
-        let of = |device| ECAM.part(device * STRIDE, 0x1000);
-        let found = (0..DEVICES).find(|&device| of(device).read32(IDENTITY) == EDU);
-        let Some(device) = found else { fail!("there is no device `edu`") };
-        let functions = of(device);
-        functions.write32(BAR0, 0x2800_0000);
-        Ok(Self { functions, intid: INTA + device as u32 % 4 })
+        let Some(function) = Function::find(EDU, 0) else { fail!("there is no device `edu`") };
+        function.place(BAR, 0);
+        Ok(Self { function, intid: INTA + function.device as u32 % 4 })
     }
 
     fn enable(&self) -> Check {
-        self.functions.write32(COMMAND, MEMORY | MASTER);
+        self.function.set_command(MEMORY | MASTER);
         ensure_eq!(REGISTERS.read32(WHAT), 0x0100_00ed, "what the device says it is");
         // First: the line of what an earlier life has ordered may be high.
         irq::hook(|_| REGISTERS.write32(ACKNOWLEDGE, u32::MAX));
@@ -158,9 +144,9 @@ pub fn lives() -> Check<Done> {
     let lives = platform::get().number("lives", 2);
     let (at, words) = own();
     if before > 0 {
-        ensure_eq!(edu.functions.read32(COMMAND) & 0xffff, 0, "the device's command register");
+        ensure_eq!(edu.function.command(), 0, "the device's command register");
         words[1].store(GUARDED, SeqCst);
-        edu.functions.write32(COMMAND, MEMORY);
+        edu.function.set_command(MEMORY);
         wait::until("the end of what was ordered", || REGISTERS.read32(CONTROL) & RUN == 0)?;
         ensure_eq!(words[1].load(SeqCst), GUARDED, "what an earlier life has ordered");
     }

@@ -1,10 +1,13 @@
 //! One machine: what its adversary is, and how it is run.
 
+use super::remains;
 use super::seen::Seen;
 use crate::bench::store;
 use crate::bench::{ProgressView, Tell};
-use crate::session::Moment;
+use crate::bundle::Bundle;
+use crate::session::{Moment, Session};
 use crate::suite::Bench;
+use crate::suite::gicv2::Edit;
 use miette::Result;
 use sched::policy::MigrationPolicy;
 use serde::{Deserialize, Serialize};
@@ -88,6 +91,28 @@ vcpus = [{ pcpu = 2, priority = 2 }]
 restart_on_fault = true
 
 ";
+
+/// Attacks that a device belongs to that does DMA where it is told: one for each vCPU, on a PCI bus behind an SMMU.
+const WITH_DMA: [&str; 2] = [DMA, "mix"];
+/// The attack that does nothing else.
+const DMA: &str = "dma";
+/// What is replaced in the description for those: the adversary's memory begins where the board has none, so that
+/// what EL2 and others have is at no address of the adversary's own.
+const DMA_EDITS: [Edit; 2] = [
+    (
+        "probe.elf\"\ncmdline = \"probe.run=hostile probe.mode=mix",
+        "probe-high.elf\"\ncmdline = \"probe.run=hostile probe.mode=mix",
+    ),
+    (
+        "memory.size = \"64M\"\n",
+        "memory.size = \"64M\"\nmemory.address = 0x8000_0000\ndevices = [\"pcie\"]\n",
+    ),
+];
+/// What takes them back, for a board without an SMMU.
+pub const WITHOUT_DMA: [Edit; 2] =
+    [("probe-high.elf", "probe.elf"), ("memory.address = 0x8000_0000\ndevices = [\"pcie\"]\n", "")];
+/// The device.
+const DEVICE: &str = "lsi53c895a,bus=pcie.0";
 
 /// Which machine.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -256,11 +281,16 @@ impl Case {
     /// Returns what is replaced in the description.
     fn edits(&self) -> Vec<(String, String)> {
         let places: &[u32] = if self.is_woken { &PLACES_WOKEN } else { &PLACES };
-        let mut edits = match &self.adversary {
+        let mut edits = Vec::new();
+        if self.attacks_by(&WITH_DMA) {
+            // They are found by what the next edits change.
+            edits.extend(DMA_EDITS.map(|(from, to)| (from.into(), to.into())));
+        }
+        edits.extend(match &self.adversary {
             Some(adversary) => adversary.edits(places),
             // It switches itself off at once.
             None => vec![("probe.mode=mix".into(), "probe.mode=sgi probe.operations=0".into())],
-        };
+        });
         let first = "[[vm]]\nname = \"adversary\"";
         if self.attacks_by(&WITH_VIRTIO) {
             edits.push((first.into(), format!("{VIRTIO_TABLES}{first}")));
@@ -303,8 +333,29 @@ impl Case {
         let limit = Duration::from_millis(DIGESTS_MS + self.length_ms);
         let session = bench.session(&bundle, limit)?.shown_by(Box::new(ProgressView(tell)));
         let session = if self.is_woken { session.with_quantum(QUANTUM_NS) } else { session };
+        let session =
+            if self.attacks_by(&WITH_DMA) { self.with_devices(session, &bundle) } else { session };
         let run = session.run(until)?;
         Ok(Seen::of(self, &run, begin.elapsed().as_secs_f64()))
+    }
+
+    /// Returns `session` with a device for each vCPU, and a look at what these have done.
+    fn with_devices<'a>(&self, session: Session<'a>, bundle: &Bundle) -> Session<'a> {
+        let vcpus = self.adversary.as_ref().map_or(0, |adversary| adversary.vcpus);
+        let devices = (0..vcpus).flat_map(|_| ["-device".to_owned(), DEVICE.to_owned()]);
+        let (board, vm) = (&bundle.tables.board, session.layout.vm("adversary"));
+        let own = vm.map_or(0..0, |vm| {
+            let vm = &bundle.tables.vms[vm];
+            vm.ram_pa..vm.ram_pa + vm.ram_size
+        });
+        let (ram, image) = (board.ram_pa..board.ram_pa + board.ram_size, bundle.image.clone());
+        let session = session.with_qemu_arguments(devices);
+        session.inspected_by(Box::new(move |memory| remains::look(memory, &image, ram, &own)))
+    }
+
+    /// Returns true if the adversary does nothing but have its device try what it may not, of which the SMMU must tell.
+    pub fn is_by_dma(&self) -> bool {
+        self.attacks_by(&[DMA])
     }
 }
 

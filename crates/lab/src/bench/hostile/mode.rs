@@ -27,6 +27,7 @@ pub const MODES: &[&str] = &[
     "float",
     "links",
     "virtio",
+    "dma",
     "mix",
     "reset",
     "crash",

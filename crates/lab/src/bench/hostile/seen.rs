@@ -3,7 +3,7 @@
 use super::case::Case;
 use crate::bench::store::measured;
 use crate::guests::Beat;
-use crate::observe::{Lateness, Observer, Reports};
+use crate::observe::{Lateness, Observer, RefusedDma, Reports};
 use crate::session::{End, Run};
 use abi::status::vm_state;
 use serde::{Deserialize, Serialize};
@@ -72,6 +72,10 @@ impl Seen {
         let (rtos, neighbour) = (lateness("rtos"), lateness("neighbour"));
         let console_lost = lost(run, neighbour.activations);
         broken.extend(stopped(run));
+        broken.extend(run.inspected.iter().cloned());
+        if case.is_by_dma() {
+            broken.extend(untold(&observer.refused_dma()));
+        }
         let adversary = observer.layout.vm("adversary");
         let header = adversary.and_then(|vm| observer.reports(vm)?.header);
         let (operations, complaints) =
@@ -144,6 +148,14 @@ fn stopped(run: &Run) -> Vec<String> {
     all
 }
 
+/// What is wrong with what the SMMU has noted: the adversary's devices tried more than there is room for, and no other
+/// VM has any.
+fn untold(refused: &[RefusedDma]) -> Option<String> {
+    let is_told = |of: &RefusedDma| of.vm.as_deref() == Some("adversary") && of.is_full;
+    let is_whole = matches!(refused, [only] if is_told(only));
+    (!is_whole).then(|| format!("the SMMU has not refused the adversary's DMA only: {refused:?}"))
+}
+
 /// Bytes of the neighbour's lines that were due and did not arrive whole.
 fn lost(run: &Run, activations: u64) -> u64 {
     let Some(vm) = run.observer.layout.vm("neighbour") else { return 0 };
@@ -168,6 +180,22 @@ fn missing(heard: &[Beat], activations: u64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use abi::dma::Fault;
+
+    #[test]
+    fn the_smmu_must_have_refused_the_adversarys_dma_and_no_others() {
+        let first = Fault { what: 0x10, how: 0, address: 0x4020_0000, rest: 0 };
+        let of = |vm: &str, is_full| RefusedDma { vm: Some(vm.into()), count: 9, is_full, first };
+        assert_eq!(untold(&[of("adversary", true)]), None);
+        for refused in [
+            vec![],
+            vec![of("adversary", false)],
+            vec![of("rtos", true)],
+            vec![of("adversary", true), of("rtos", true)],
+        ] {
+            assert!(untold(&refused).is_some(), "{refused:?}");
+        }
+    }
 
     #[test]
     fn lines_that_are_lost_or_damaged_are_counted() {
