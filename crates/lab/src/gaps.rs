@@ -47,7 +47,8 @@ impl Watch {
         let (kind, pcpus, memory) = (&machine.board.kind, machine.pcpus, machine.memory);
         let (length, rounds) = self.length.map_or((ROUND, 0), |length| (length, 1));
         let (threshold_ns, ms) = (self.threshold_ns, milliseconds(length));
-        let kernel = Images::of(root).probe;
+        let images = Images::of(root);
+        let kernel = if machine.board.gic.is_v2() { images.probe_gicv2 } else { images.probe };
         let mut text = format!(
             "# A detector of gaps on every pCPU.\n\n\
              [board]\nkind = {kind:?}\npcpus = {pcpus}\nmemory = \"{memory}\"\n\n\
@@ -164,6 +165,19 @@ fn cores(said: &GapsProgress) -> Dataset {
 mod tests {
     use super::*;
     use system::board::Board;
+
+    /// The guest of the other kind finds no CPU interface.
+    #[test]
+    fn each_board_has_the_detector_for_its_interrupt_controller() {
+        let watch = Watch { threshold_ns: 10_000, length: None };
+        for board in Board::all() {
+            let machine = Machine { board, pcpus: 1, memory: 256 << 20 };
+            let text = watch.description(&machine, Path::new("root"));
+            let has = |name: &str| text.contains(&format!("/{name}\""));
+            let is_v2 = board.gic.is_v2();
+            assert_eq!([has("probe.elf"), has("probe-gicv2.elf")], [!is_v2, is_v2], "{text}");
+        }
+    }
 
     #[test]
     fn the_description_has_a_detector_on_every_core() {

@@ -5,7 +5,7 @@ use crate::guests::GapsProgress;
 use crate::machine::Time;
 use crate::results::{Check, Outcome};
 use crate::session::Session;
-use crate::suite::{Bench, Scenario};
+use crate::suite::{Bench, Scenario, gicv2};
 use miette::{IntoDiagnostic, Result, miette};
 use std::path::Path;
 use std::process::Command;
@@ -25,8 +25,13 @@ const NEAR_NS: u64 = 1_000;
 /// All of them.
 pub fn scenarios() -> impl Iterator<Item = Scenario> {
     let detects = |name: &'static str, about: &'static str, stalls: &'static [(usize, u64)]| {
-        Scenario::new(name, about, move |bench: &Bench| detect(bench, name, stalls)).shipped()
+        Scenario::new(name, about, move |bench: &Bench| detect(bench, name, &[], stalls)).shipped()
     };
+    let about = "a gap is found on a board with a GICv2, by the detector for such a board";
+    let older = Scenario::new("gaps-gicv2", about, |bench: &Bench| {
+        let edits = gicv2::edits([gicv2::BOARD, gicv2::FREERTOS]);
+        detect(bench, "gaps-gicv2", &edits, &[(1, 500_000)])
+    });
     [
         detects("gaps-none", "a board on which nothing stalls has no gaps", &[]),
         detects("gaps-stall", "a gap of 500 us on one core is found there", &[(1, 500_000)]),
@@ -36,6 +41,7 @@ pub fn scenarios() -> impl Iterator<Item = Scenario> {
             "gaps of two cores are told apart, beside one that is too short",
             &[(0, 40_000), (1, 11_000), (1, 5_000)],
         ),
+        older.shipped(),
         Scenario::new("gaps-options", "options that cannot be get one clear error", options)
             .shipped(),
     ]
@@ -43,10 +49,15 @@ pub fn scenarios() -> impl Iterator<Item = Scenario> {
 }
 
 /// Stalls cores, each for so many nanoseconds, one after the other, and demands that the detector tells
-/// of those above the threshold.
-fn detect(bench: &Bench, name: &str, stalls: &[(usize, u64)]) -> Result<()> {
+/// of those above the threshold. `edits` make the description one of another board.
+fn detect(
+    bench: &Bench,
+    name: &str,
+    edits: &[(String, String)],
+    stalls: &[(usize, u64)],
+) -> Result<()> {
     let path = bench.root.join(SYSTEM);
-    let machine = system::load(&path)?.machine;
+    let machine = bench.described(SYSTEM, edits)?.machine;
     let bundle = bench.pack(&WATCH.system(&path, &machine, &bench.root)?)?;
     let places = stalls.iter().zip(0..).map(|(&(core, for_ns), turn)| Stall {
         core,
