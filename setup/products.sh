@@ -112,6 +112,7 @@ build_freertos() {
 }
 build_linux() { guests/linux/build build/guests/linux build/apt; }
 build_virtio() { guests/virtio/build build/guests/virtio build/apt; }
+build_link() { guests/link/build build/guests/link build/apt; }
 build_u_boot() { guests/others/build u-boot build/guests/others build/apt; }
 build_rt_kernel() { guests/others/build rt build/guests/others build/apt; }
 build_backports_kernel() { guests/others/build backports build/guests/others build/apt; }
@@ -369,7 +370,15 @@ ensure_builds() {
 ensure_virtio() {
     pushd "$CASSATA_ROOT" >/dev/null
     product virtio "building what gives another VM virtio devices" build_virtio guests/virtio \
-        guests/linux/{headers.sh,archive.sh} crates/abi build/guests/linux/initramfs.cpio.gz
+        guests/linux/{headers.sh,archive.sh,rust.sh} crates/abi build/guests/linux/initramfs.cpio.gz
+    popd >/dev/null
+}
+
+# Another one, which is made for the test that runs it.
+ensure_link() {
+    pushd "$CASSATA_ROOT" >/dev/null
+    product link "building the program in Rust that uses a link in Linux" build_link guests/link \
+        guests/linux/{headers.sh,archive.sh,rust.sh} crates/{abi,link} build/guests/linux/initramfs.cpio.gz
     popd >/dev/null
 }
 
@@ -379,6 +388,7 @@ ensure_asked_products() {
     [[ " $* " != *" campaign-slurm "* ]] || ensure_slurm
     [[ " $* " != *" programs-"* ]] || ensure_programs
     [[ " $* " != *" debian "* ]] || ensure_debian
+    [[ " $* " != *" link-linux-rust "* ]] || ensure_link
     pushd "$CASSATA_ROOT" >/dev/null
     if [[ " $* " == *" conformance-selftests."* ]]; then
         product selftests "building the Linux kernel's own tests from its source" \

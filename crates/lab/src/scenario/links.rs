@@ -29,6 +29,26 @@ const SAID: [&str; 7] = [
     "ping after",
     "1",
 ];
+/// What is replaced where Linux talks by a program in Rust (`crates/link/examples/linux.rs`), which `guests/link` puts in
+/// the place of that in C.
+const IN_RUST: [(&str, &str); 3] = [
+    ("guests/linux/initramfs", "guests/link/initramfs"),
+    ("latest control 1 0; ", ""),
+    (
+        "latest control 8 25; bench control 50",
+        "bench control 50; ask control 'ping after'; peer control",
+    ),
+];
+/// What that has to print, in this order.
+const SAID_IN_RUST: [&str; 7] = [
+    "control: 32768 bytes for each side",
+    "done: target 1500",
+    "done: kp 800",
+    "unknown: speed 7",
+    "round trips=50",
+    "ping after",
+    "1",
+];
 /// Times that Linux rings in 300 ms at least.
 const RINGS: u64 = 10_000;
 /// How late FreeRTOS's task may be at worst beside the flood, nanoseconds: the goal is 5 % more than beside hackbench alone,
@@ -54,7 +74,17 @@ pub fn scenarios() -> impl Iterator<Item = Scenario> {
     let about =
         "Linux orders and watches what FreeRTOS controls, and floods it, which it does not notice";
     let one = Scenario::new("link-linux", about, |bench| {
-        talk(bench, "link-linux", &gicv2::edits([FLOOD]), late_flooded)
+        talk(bench, "link-linux", &gicv2::edits([FLOOD]), objections, late_flooded)
+    });
+    let about = "a program of Linux in Rust orders FreeRTOS by the crate for links, and is told by its doorbell";
+    let in_rust = Scenario::new("link-linux-rust", about, |bench| {
+        talk(
+            bench,
+            "link-linux-rust",
+            &gicv2::edits(IN_RUST),
+            |said| unsaid(&SAID_IN_RUST, said),
+            late,
+        )
     });
     let about = "two Linux and two FreeRTOS share four cores, and a stream between the former makes no exits";
     let four = Scenario::new("pairs", about, |bench| pairs(bench, "pairs", &[]));
@@ -66,9 +96,10 @@ pub fn scenarios() -> impl Iterator<Item = Scenario> {
     let checked = Scenario::new("gicv2-links", about, |bench| {
         let edits = gicv2::edits([gicv2::BOARD, gicv2::FREERTOS, FLOOD]);
         // The checks lengthen what FreeRTOS takes.
-        talk(bench, "gicv2-links", &edits, |_, _| None)
+        talk(bench, "gicv2-links", &edits, objections, |_, _| None)
     });
-    [one.shipped(), four.shipped(), older.shipped(), checked].into_iter()
+    [one.shipped(), in_rust.shipped().on_request(), four.shipped(), older.shipped(), checked]
+        .into_iter()
 }
 
 fn pairs(bench: &Bench, name: &str, edits: &[(String, String)]) -> Result<()> {
@@ -109,11 +140,12 @@ fn stream(said: &[String], verb: &str, answer: &str) -> Option<String> {
     })
 }
 
-/// Runs the example with these edits; `late` says what is wrong with FreeRTOS's times.
+/// Runs the example with these edits; `unsaid` says what is wrong with what Linux printed, `late` with FreeRTOS's times.
 fn talk(
     bench: &Bench,
     name: &str,
     edits: &[(String, String)],
+    unsaid: fn(&[String]) -> Vec<String>,
     late: fn(&Observer, usize) -> Option<String>,
 ) -> Result<()> {
     let bundle = bench.pack(&bench.described(DESCRIPTION, edits)?)?;
@@ -124,21 +156,22 @@ fn talk(
     let said = &run.said.guests[linux].linux;
     let mut outcome = figures::outcome(name, &run);
     outcome.figure("links", serde_json::json!(said.links));
-    let mut objections = objections(&said.links);
+    let mut objections = unsaid(&said.links);
     objections.extend(said.failed.iter().map(|why| format!("Linux gave up: {why}")));
     objections.extend(late(&run.observer, rtos));
     bench.judge(&run, outcome, &objections)
 }
 
-/// What is wrong with what Linux printed.
-fn objections(said: &[String]) -> Vec<String> {
-    let mut all = Vec::new();
+/// Which of these lines Linux did not print, or not in its place.
+fn unsaid(wanted: &[&str], said: &[String]) -> Vec<String> {
     let mut rest = said.iter();
-    for wanted in SAID {
-        if !rest.any(|line| line.starts_with(wanted)) {
-            all.push(format!("Linux did not print `{wanted}` in its place: {said:?}"));
-        }
-    }
+    let missing = wanted.iter().filter(|wanted| !rest.any(|line| line.starts_with(**wanted)));
+    missing.map(|wanted| format!("Linux did not print `{wanted}` in its place: {said:?}")).collect()
+}
+
+/// What is wrong with what Linux printed of the example, and of the flood.
+fn objections(said: &[String]) -> Vec<String> {
+    let mut all = unsaid(&SAID, said);
     let speeds = said.iter().filter_map(|line| number::<u64>(line, "speed"));
     let [slow, fast] =
         speeds.fold([u64::MAX, 0], |[least, most], speed| [least.min(speed), most.max(speed)]);
