@@ -388,7 +388,6 @@ ensure_asked_products() {
     [[ " $* " != *" campaign-slurm "* ]] || ensure_slurm
     [[ " $* " != *" programs-"* ]] || ensure_programs
     [[ " $* " != *" debian "* ]] || ensure_debian
-    [[ " $* " != *" link-linux-rust "* ]] || ensure_link
     pushd "$CASSATA_ROOT" >/dev/null
     if [[ " $* " == *" conformance-selftests."* ]]; then
         product selftests "building the Linux kernel's own tests from its source" \

@@ -98,8 +98,7 @@ pub fn scenarios() -> impl Iterator<Item = Scenario> {
         // The checks lengthen what FreeRTOS takes.
         talk(bench, "gicv2-links", &edits, objections, |_, _| None)
     });
-    [one.shipped(), in_rust.shipped().on_request(), four.shipped(), older.shipped(), checked]
-        .into_iter()
+    [one.shipped(), in_rust.shipped(), four.shipped(), older.shipped(), checked].into_iter()
 }
 
 fn pairs(bench: &Bench, name: &str, edits: &[(String, String)]) -> Result<()> {

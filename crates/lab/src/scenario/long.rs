@@ -3,7 +3,7 @@
 use crate::suite::Scenario;
 
 /// Their names, and what each is worth its time for.
-const LONG: [(&str, &str); 15] = [
+const LONG: [(&str, &str); 16] = [
     ("el2-instructions", "no visit to EL2 may become longer unnoticed, in any of three builds"),
     ("calibrate-qemu-virt", "each path of EL2 is walked some thousand times, cold and warm"),
     ("calibrate-zcu102", "the same on a GICv2"),
@@ -22,6 +22,10 @@ const LONG: [(&str, &str); 15] = [
     ),
     ("gathered-stock", "stock Linux while cores are powered down and called back"),
     ("io-load", "FreeRTOS wakes some thousand times beside devices and beside hackbench"),
+    (
+        "link-linux-rust",
+        "the crate of links maps a device of Linux's; a standard library is compiled for it",
+    ),
     ("peers-kvm", "points of `bench peers` under KVM, which change with Debian's kernel only"),
     ("peers-xen", "the same under Xen"),
     (
