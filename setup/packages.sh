@@ -18,7 +18,7 @@ find_missing() {
     compgen -G '/usr/lib/*/crt1.o' >/dev/null || need libc6-dev "links host programs"
     have aarch64-linux-gnu-gcc || need gcc-aarch64-linux-gnu "compiles guests"
     have aarch64-linux-gnu-ld || need binutils-aarch64-linux-gnu "links for bare metal"
-    have dtc || need device-tree-compiler "checks device trees, in a test"
+    have dtc || need device-tree-compiler "compiles device trees, for peers and in tests"
     have make || need make "compiles Linux's module"
     have cpio || need cpio "packs Linux's initramfs"
     [[ -e /etc/ssl/certs/ca-certificates.crt || -n ${SSL_CERT_FILE:-}${CARGO_HTTP_CAINFO:-} ]] ||

@@ -102,6 +102,7 @@ build_waker() { guests/waker/build build/guests/waker.bin; }
 build_pcie() { guests/pcie/build build/guests/pcie build/apt; }
 build_sd() { guests/sd/build build/guests/sd build/apt; }
 build_peers() { guests/peers/build build/guests/peers build/apt; }
+build_peers_linux() { guests/peers/pack-linux build/guests/peers; }
 build_realtime_host() { guests/peers-rt/build build/guests/peers-rt build/apt; }
 build_programs() { guests/programs/build build/guests/programs build/apt; }
 build_debian() { guests/debian/build build/guests/debian build/apt; }
@@ -309,8 +310,26 @@ ensure_peers() {
     pushd "$CASSATA_ROOT" >/dev/null
     product waker "building the guest that measures any hypervisor" build_waker guests/waker
     product peers "fetching Xen and building what Linux needs for it and for KVM" build_peers \
-        guests/{peers,waker} guests/linux/{fetch,headers.sh,archive.sh} \
-        build/guests/linux/initramfs.cpio.gz
+        guests/{peers,waker,freertos,vmpcp,include} guests/linux/{fetch,headers.sh,archive.sh} \
+        build/guests/linux/initramfs.cpio.gz build/guests/freertos.elf
+    popd >/dev/null
+}
+
+# asks_cyclictest ARGUMENT...: true for `bench peers` with all points, or those with Linux as the real-time guest, and
+# for their tests.
+asks_cyclictest() {
+    ! tests peers-cyclictest "$@" || return 0
+    asks_peers "$@" || return 1
+    [[ " $* " != *" --point"[\ =]* || " $* " == *" --point"[\ =]cyclictest* ]]
+}
+
+# The Linux that is the real-time guest, and KVM's host with it. Its kernel has 60 MB, so it is fetched when a command
+# needs it.
+ensure_peers_linux() {
+    pushd "$CASSATA_ROOT" >/dev/null
+    ensure_rt_kernel
+    product peers-linux "packing the Linux that KVM starts" build_peers_linux guests/peers/pack-linux \
+        guests/linux/archive.sh build/guests/peers/{initramfs,linux}.cpio.gz build/guests/others/rt.Image
     popd >/dev/null
 }
 

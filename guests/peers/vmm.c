@@ -2,11 +2,15 @@
 // is a thread of SCHED_FIFO, pinned to the CPU of its number, and its memory is locked. The PARAMETERs
 // are those of guests/waker/src/platform.h behind the magic number, in their order.
 //
-// The guest finds what it finds on QEMU's board, at the same addresses: RAM at 0x40000000, KVM's GICv3,
-// and the data and flag registers of a UART, whose lines go to standard output. All that the guest does
-// once it has begun, but for its lines, is done in the kernel: any other program that drives KVM would
-// find the same latencies.
+// vmm --boot IMAGE MIB INITRAMFS ARGUMENT...: runs any other guest on one vCPU and so much memory, in the same
+// way. The guest is told the ARGUMENTs in its device tree, and where the INITRAMFS is; "-": there is none.
+//
+// IMAGE has the header of an arm64 Image. The guest finds what it finds on QEMU's board, at the same addresses:
+// RAM at 0x40000000, KVM's GICv3, and the data and flag registers of a UART, whose lines go to standard
+// output. All that the guest does once it has begun, but for its lines, is done in the kernel: any other
+// program that drives KVM would find the same latencies.
 #include <fcntl.h>
+#include <libfdt.h>
 #include <linux/kvm.h>
 #include <pthread.h>
 #include <sched.h>
@@ -21,10 +25,18 @@
 #include <unistd.h>
 
 #define RAM 0x40000000ull
-#define RAM_SIZE (16ull << 20)
+#define MIB 20
+#define WAKER_MIB 16
 #define GICD 0x08000000ull
 #define GICR 0x080a0000ull
 #define UART 0x09000000ull
+// Its flag register, and what that says: nothing is received, and all is sent.
+#define UART_FR (UART + 0x18)
+#define UART_FR_EMPTY 0x90
+
+// The board's tree, to which is added what differs, in so much room at the end of RAM.
+#define TREE "/peers/guest.dtb"
+#define TREE_SIZE (2ull << 20)
 
 #define PRIORITY 90
 #define MAX_VCPUS 2
@@ -48,31 +60,105 @@ static void *map(size_t size, int flags, int fd)
     return memory;
 }
 
-static void load(const char *path, void *memory)
+struct guest {
+    int vm;
+    char *memory;
+    uint64_t size;
+    uint64_t entry, tree; // physical addresses; there may be no tree
+};
+
+// Reads a whole file into the guest's memory; returns how long it is.
+static uint64_t load(const struct guest *guest, const char *path, uint64_t address)
 {
     int fd = open(path, O_RDONLY);
     check(fd, path);
     struct stat about;
     check(fstat(fd, &about), path);
-    if ((uint64_t)about.st_size > RAM_SIZE || read(fd, memory, RAM_SIZE) != about.st_size) {
+    uint64_t length = (uint64_t)about.st_size, room = guest->size - (address - RAM);
+    if (length > room || read(fd, guest->memory + (address - RAM), room) != about.st_size) {
         fprintf(stderr, "%s: cannot be loaded\n", path);
         exit(1);
     }
     close(fd);
+    return length;
 }
 
-static void give_memory(int vm, const char *image, char **parameters)
+// Puts the image where its header says (Linux, Documentation/arm64/booting.rst).
+static void load_image(struct guest *guest, const char *path)
 {
-    char *memory = map(RAM_SIZE, MAP_SHARED | MAP_ANONYMOUS, -1);
-    load(image, memory);
+    uint64_t text_offset = 0;
+    int fd = open(path, O_RDONLY);
+    check(fd, path);
+    check((int)pread(fd, &text_offset, sizeof text_offset, 8), path);
+    close(fd);
+    if (text_offset >= guest->size) {
+        fprintf(stderr, "%s: this is no arm64 Image\n", path);
+        exit(1);
+    }
+    guest->entry = RAM + text_offset;
+    load(guest, path, guest->entry);
+}
+
+static void give_memory(struct guest *guest, uint64_t mib)
+{
+    guest->size = mib << MIB;
+    guest->memory = map(guest->size, MAP_SHARED | MAP_ANONYMOUS, -1);
+    struct kvm_userspace_memory_region region = { .guest_phys_addr = RAM,
+                                                  .memory_size = guest->size,
+                                                  .userspace_addr = (uint64_t)guest->memory };
+    check(ioctl(guest->vm, KVM_SET_USER_MEMORY_REGION, &region), "KVM_SET_USER_MEMORY_REGION");
+}
+
+static void give_parameters(struct guest *guest, char **parameters)
+{
     for (int i = 0; i < COUNT; i++) {
         uint64_t value = strtoull(parameters[i], NULL, 0);
-        memcpy(memory + PARAMETERS + i * sizeof value, &value, sizeof value);
+        memcpy(guest->memory + PARAMETERS + i * sizeof value, &value, sizeof value);
     }
-    struct kvm_userspace_memory_region region = { .guest_phys_addr = RAM,
-                                                  .memory_size = RAM_SIZE,
-                                                  .userspace_addr = (uint64_t)memory };
-    check(ioctl(vm, KVM_SET_USER_MEMORY_REGION, &region), "KVM_SET_USER_MEMORY_REGION");
+}
+
+static void check_tree(int result)
+{
+    if (result >= 0)
+        return;
+    fprintf(stderr, TREE ": %s\n", fdt_strerror(result));
+    exit(1);
+}
+
+static void set_words(void *tree, const char *path, const char *name, uint64_t first, uint64_t second)
+{
+    int node = fdt_path_offset(tree, path);
+    check_tree(node);
+    check_tree(fdt_setprop_u64(tree, node, name, first));
+    if (second != 0)
+        check_tree(fdt_appendprop_u64(tree, node, name, second));
+}
+
+// Writes the tree at the end of memory, and the initramfs before it.
+static void give_tree(struct guest *guest, const char *initramfs, int count, char **arguments)
+{
+    char told[1024] = "";
+    for (int i = 0; i < count; i++) {
+        if (strlen(told) + strlen(arguments[i]) + 2 > sizeof told) {
+            fprintf(stderr, "vmm: the arguments are too long\n");
+            exit(1);
+        }
+        strcat(strcat(told, i == 0 ? "" : " "), arguments[i]);
+    }
+    guest->tree = RAM + guest->size - TREE_SIZE;
+    void *tree = guest->memory + (guest->tree - RAM);
+    load(guest, TREE, guest->tree);
+    check_tree(fdt_open_into(tree, tree, TREE_SIZE));
+    set_words(tree, "/memory@40000000", "reg", RAM, guest->size);
+    check_tree(fdt_setprop_string(tree, fdt_path_offset(tree, "/chosen"), "bootargs", told));
+    if (strcmp(initramfs, "-") == 0)
+        return;
+    struct stat about;
+    check(stat(initramfs, &about), initramfs);
+    uint64_t start = (guest->tree - (uint64_t)about.st_size) & ~0xfffull;
+    uint64_t end = start + load(guest, initramfs, start);
+    set_words(tree, "/chosen", "linux,initrd-start", start, 0);
+    set_words(tree, "/chosen", "linux,initrd-end", end, 0);
 }
 
 static void set_attribute(int device, uint32_t group, uint64_t attribute, uint64_t *value)
@@ -91,22 +177,26 @@ static void make_gic(int vm)
     set_attribute(device.fd, KVM_DEV_ARM_VGIC_GRP_CTRL, KVM_DEV_ARM_VGIC_CTRL_INIT, NULL);
 }
 
-// All but the first wait until the guest starts them.
-static int make_vcpu(int vm, int index)
+static void set_register(int vcpu, uint64_t offset, uint64_t value)
 {
-    int vcpu = ioctl(vm, KVM_CREATE_VCPU, index);
+    struct kvm_one_reg set = { .id = KVM_REG_ARM64 | KVM_REG_SIZE_U64 | KVM_REG_ARM_CORE | offset,
+                               .addr = (uint64_t)&value };
+    check(ioctl(vcpu, KVM_SET_ONE_REG, &set), "KVM_SET_ONE_REG");
+}
+
+// All but the first wait until the guest starts them.
+static int make_vcpu(const struct guest *guest, int index)
+{
+    int vcpu = ioctl(guest->vm, KVM_CREATE_VCPU, index);
     check(vcpu, "KVM_CREATE_VCPU");
     struct kvm_vcpu_init kind;
-    check(ioctl(vm, KVM_ARM_PREFERRED_TARGET, &kind), "KVM_ARM_PREFERRED_TARGET");
+    check(ioctl(guest->vm, KVM_ARM_PREFERRED_TARGET, &kind), "KVM_ARM_PREFERRED_TARGET");
     kind.features[0] |= 1u << KVM_ARM_VCPU_PSCI_0_2;
     if (index != 0)
         kind.features[0] |= 1u << KVM_ARM_VCPU_POWER_OFF;
     check(ioctl(vcpu, KVM_ARM_VCPU_INIT, &kind), "KVM_ARM_VCPU_INIT");
-    uint64_t entry = RAM;
-    struct kvm_one_reg pc = { .id = KVM_REG_ARM64 | KVM_REG_SIZE_U64 | KVM_REG_ARM_CORE |
-                                    KVM_REG_ARM_CORE_REG(regs.pc),
-                              .addr = (uint64_t)&entry };
-    check(ioctl(vcpu, KVM_SET_ONE_REG, &pc), "KVM_SET_ONE_REG");
+    set_register(vcpu, KVM_REG_ARM_CORE_REG(regs.pc), guest->entry);
+    set_register(vcpu, KVM_REG_ARM_CORE_REG(regs.regs[0]), guest->tree);
     return vcpu;
 }
 
@@ -124,10 +214,12 @@ static void become_realtime(int cpu)
 // Carries out an access to the UART; a line is written at its end.
 static void access_uart(struct kvm_run *run)
 {
-    static char line[128];
+    static char line[256];
     static size_t length;
     if (!run->mmio.is_write) {
         memset(run->mmio.data, 0, sizeof run->mmio.data);
+        if (run->mmio.phys_addr == UART_FR)
+            run->mmio.data[0] = UART_FR_EMPTY;
         return;
     }
     if (run->mmio.phys_addr != UART)
@@ -144,13 +236,15 @@ struct vcpu {
     struct kvm_run *run;
 };
 
-// Runs a vCPU for ever.
+// Runs a vCPU until the guest switches its machine off.
 static void *run_vcpu(void *argument)
 {
     struct vcpu *vcpu = argument;
     become_realtime(vcpu->index);
     for (;;) {
         check(ioctl(vcpu->fd, KVM_RUN, 0), "KVM_RUN");
+        if (vcpu->run->exit_reason == KVM_EXIT_SYSTEM_EVENT)
+            exit(0);
         uint64_t place = vcpu->run->mmio.phys_addr;
         if (vcpu->run->exit_reason != KVM_EXIT_MMIO || place < UART || place >= UART + 0x1000) {
             fprintf(stderr, "vmm: exit %u at %#lx\n", vcpu->run->exit_reason, (unsigned long)place);
@@ -161,26 +255,49 @@ static void *run_vcpu(void *argument)
     }
 }
 
+static void explain(void)
+{
+    fprintf(stderr, "usage: vmm IMAGE VCPUS PARAMETER... (%d of them)\n"
+                    "       vmm --boot IMAGE MIB INITRAMFS ARGUMENT...\n", COUNT);
+    exit(2);
+}
+
+// Prepares what the command line says; returns how many vCPUs there are.
+static int prepare(struct guest *guest, int count, char **arguments)
+{
+    if (count >= 5 && strcmp(arguments[1], "--boot") == 0) {
+        int mib = atoi(arguments[3]);
+        if (mib < 8 || mib > 1024)
+            explain();
+        give_memory(guest, (uint64_t)mib);
+        load_image(guest, arguments[2]);
+        give_tree(guest, arguments[4], count - 5, arguments + 5);
+        return 1;
+    }
+    int vcpus = count == 3 + COUNT ? atoi(arguments[2]) : 0;
+    if (vcpus < 1 || vcpus > MAX_VCPUS)
+        explain();
+    give_memory(guest, WAKER_MIB);
+    load_image(guest, arguments[1]);
+    give_parameters(guest, arguments + 3);
+    return vcpus;
+}
+
 int main(int count, char **arguments)
 {
-    int vcpus = count == 3 + COUNT ? atoi(arguments[2]) : 0;
-    if (vcpus < 1 || vcpus > MAX_VCPUS) {
-        fprintf(stderr, "usage: vmm IMAGE VCPUS PARAMETER... (%d of them)\n", COUNT);
-        return 2;
-    }
     int kvm = open("/dev/kvm", O_RDWR | O_CLOEXEC);
     check(kvm, "/dev/kvm");
-    int vm = ioctl(kvm, KVM_CREATE_VM, 0);
-    check(vm, "KVM_CREATE_VM");
-    give_memory(vm, arguments[1], arguments + 3);
+    struct guest guest = { .vm = ioctl(kvm, KVM_CREATE_VM, 0) };
+    check(guest.vm, "KVM_CREATE_VM");
+    int vcpus = prepare(&guest, count, arguments);
     int size = ioctl(kvm, KVM_GET_VCPU_MMAP_SIZE, 0);
     check(size, "KVM_GET_VCPU_MMAP_SIZE");
     struct vcpu all[MAX_VCPUS];
     for (int i = 0; i < vcpus; i++) {
-        int fd = make_vcpu(vm, i);
+        int fd = make_vcpu(&guest, i);
         all[i] = (struct vcpu){ .fd = fd, .index = i, .run = map((size_t)size, MAP_SHARED, fd) };
     }
-    make_gic(vm);
+    make_gic(guest.vm);
     check(mlockall(MCL_CURRENT | MCL_FUTURE), "mlockall");
     for (int i = 1; i < vcpus; i++) {
         pthread_t thread;

@@ -2,10 +2,16 @@
 #ifndef PLATFORM_H
 #define PLATFORM_H
 
+#ifdef XEN /* what a guest of Xen's finds: its xen/include/public/arch-arm.h */
+#define GICD_BASE          0x03001000
+#define GICR_BASE          0x03020000
+#define UART_BASE          0x22000000
+#else
 #define GICD_BASE          0x08000000
 #define GICR_BASE          0x080a0000
-#define GICC_BASE          0x08010000 /* on a board with a GICv2 */
 #define UART_BASE          0x09000000
+#endif
+#define GICC_BASE          0x08010000 /* on a board with a GICv2 */
 #define RTC_BASE           0x09010000 /* if it is passed through; on the board too */
 #define STOLEN_BASE        0x0b000000
 #define REPORT_BASE        0x0c000000

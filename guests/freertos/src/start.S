@@ -21,8 +21,19 @@
 
     .section .text.start, "ax"
     .global start
+    /* The header of an arm64 Image (Linux, Documentation/arm64/booting.rst): what loads the program as a
+     * flat file learns here where to put it. */
 start:
-    mov     x19, x0
+    b       1f
+    .word   0
+    .quad   0x200000        /* above the beginning of RAM, as link.ld has it */
+    .quad   second_stack_top - start
+    .quad   0xa             /* little-endian, pages of 4 KiB */
+    .quad   0, 0, 0
+    .ascii  "ARM\x64"
+    .word   0
+
+1:  mov     x19, x0
     mrs     x0, CurrentEL
     cmp     x0, #(1 << 2)
     b.ne    wrong_level

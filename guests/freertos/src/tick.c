@@ -91,6 +91,10 @@ void tick_next(void)
     record[ticks % RECORD].response = saturate32(entered - due);
     due = tick_due(ticks + 1);
     WRITE_SYSREG("cntv_cval_el0", due);
+#ifdef XEN
+    /* Xen masks the timer when it has fired (xen/arch/arm/vtimer.c), and leaves it to the guest to undo that. */
+    WRITE_SYSREG("cntv_ctl_el0", CTL_ENABLE);
+#endif
     /* The timer must have let go before interrupts are unmasked. */
     ISB();
 }
